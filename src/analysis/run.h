@@ -1,0 +1,49 @@
+/* One schedule from shape to report, and several beside each other. */
+#pragma once
+#include "analysis/report.h"
+
+/* Everything about one schedule of a comparison. Where error is set, what follows it is NULL. */
+struct _PipesimRun {
+	char *name;                      /* canonical name, or the path of a schedule file */
+	const PipesimSchedule *schedule; /* NULL for a schedule file */
+	PipesimShape shape;              /* ranks 0 where the schedule refused */
+	GError *error;                   /* why there is no result, or NULL */
+	PipesimTimes *times;
+	PipesimProgram *program;
+	PipesimTimeline *timeline;
+	PipesimReport *report;
+};
+
+/** pipesim_run_schedule: never NULL; a refusal is in its error. */
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
+
+/** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be shown. */
+PipesimRun *pipesim_run_program(
+	const char *name, PipesimProgram *program, const PipesimCosts *costs, gint64 memory_limit);
+
+/* What the outputs print. */
+typedef struct {
+	guint ranks, microbatches;
+	const PipesimCosts *costs; /* the caller's */
+	gint64 memory_limit;       /* 0 = none */
+	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
+	char *command;             /* the command line that made it, for headers of files */
+} PipesimComparison;
+
+PipesimComparison *pipesim_comparison_new(
+	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
+void pipesim_comparison_free(PipesimComparison *comparison);
+
+/** pipesim_comparison_best: index of the run with the shortest makespan that fits the memory limit;
+ * the first of equals; -1 where none has a result that fits. */
+int pipesim_comparison_best(const PipesimComparison *comparison);
+
+/** pipesim_comparison_baseline: makespan of 1F1B at the same ranks, micro-batches and costs; -1
+ * where that has no result. Simulated once if it is not among the runs. */
+gint64 pipesim_comparison_baseline(const PipesimComparison *comparison);
+
+/** pipesim_throughput: of @run against 1F1B: (its micro-batches / its makespan) over 1F1B's; NAN where there is
+ * no baseline. */
+double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimComparison, pipesim_comparison_free)

@@ -1,0 +1,100 @@
+#include "config.h"
+
+#include "base/error.h"
+
+static void pipesim_error_private_init(PipesimErrorPrivate *priv)
+{
+	*priv = (PipesimErrorPrivate){0};
+}
+
+static void pipesim_error_private_copy(const PipesimErrorPrivate *from, PipesimErrorPrivate *to)
+{
+	*to = *from;
+	to->path = g_strdup(from->path);
+}
+
+static void pipesim_error_private_clear(PipesimErrorPrivate *priv)
+{
+	g_free(priv->path);
+}
+
+G_DEFINE_EXTENDED_ERROR(PipesimError, pipesim_error)
+
+gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (error != NULL)
+		*error = g_error_new_valist(PIPESIM_ERROR, code, format, args);
+	va_end(args);
+	return FALSE;
+}
+
+gboolean pipesim_fail_at(
+	GError **error, const char *path, guint line, guint column, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL)
+		return FALSE;
+	va_start(args, format);
+	*error = g_error_new_valist(PIPESIM_ERROR, PIPESIM_ERROR_PARSE, format, args);
+	va_end(args);
+	g_prefix_error(error, "%s:%u:%u: ", path, line, column);
+	*pipesim_error_get_private(*error) = (PipesimErrorPrivate){g_strdup(path), line, column};
+	return FALSE;
+}
+
+const PipesimErrorPrivate *pipesim_error_location(const GError *error)
+{
+	return pipesim_error_get_private(error);
+}
+
+PipesimFaults *pipesim_faults_new(void)
+{
+	PipesimFaults *faults = g_new0(PipesimFaults, 1);
+
+	faults->errors = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
+	return faults;
+}
+
+void pipesim_faults_free(PipesimFaults *faults)
+{
+	if (faults == NULL)
+		return;
+	g_ptr_array_unref(faults->errors);
+	g_free(faults);
+}
+
+void pipesim_faults_take(PipesimFaults *faults, GError *error)
+{
+	faults->total++;
+	if (faults->errors->len < PIPESIM_MAX_FAULTS)
+		g_ptr_array_add(faults->errors, error);
+	else
+		g_error_free(error);
+}
+
+gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error)
+{
+	g_autoptr(GString) message = NULL;
+	const GError *first;
+
+	if (faults->total == 0)
+		return TRUE;
+	if (error == NULL)
+		return FALSE;
+	first = g_ptr_array_index(faults->errors, 0);
+	message = g_string_new(first->message);
+	for (guint i = 1; i < faults->errors->len; i++)
+		g_string_append_printf(message, "\n%s",
+			((const GError *)g_ptr_array_index(faults->errors, i))->message);
+	if (faults->total > faults->errors->len)
+		g_string_append_printf(
+			message, "\nand %u more", faults->total - faults->errors->len);
+	*error = g_error_copy(first);
+	g_free((*error)->message);
+	(*error)->message = g_string_free(g_steal_pointer(&message), FALSE);
+	return FALSE;
+}

@@ -1,0 +1,29 @@
+/* Writes JSON: keys in the order given, integers and shortest doubles, null where there is nothing.
+ * The writer indents by two spaces and keeps arrays of plain values on one line. */
+#pragma once
+#include "base/number.h"
+
+typedef struct _PipesimJson PipesimJson;
+
+/** pipesim_json_new: writes into @out, which stays the caller's. */
+PipesimJson *pipesim_json_new(GString *out);
+/** pipesim_json_free: every object and array must be closed by then. */
+void pipesim_json_free(PipesimJson *json);
+
+/** pipesim_json_key: names the next value; only inside an object. @key is ASCII. */
+void pipesim_json_key(PipesimJson *json, const char *key);
+void pipesim_json_open_object(PipesimJson *json);
+void pipesim_json_open_array(PipesimJson *json);
+/** pipesim_json_close: closes what was opened last. */
+void pipesim_json_close(PipesimJson *json);
+
+/** pipesim_json_string: @text is escaped; bytes that are not UTF-8 become U+FFFD. NULL is null. */
+void pipesim_json_string(PipesimJson *json, const char *text);
+void pipesim_json_int(PipesimJson *json, gint64 value);
+/** pipesim_json_ms: @ns written as a number of ms, exact. */
+void pipesim_json_ms(PipesimJson *json, gint64 ns);
+/** pipesim_json_double: null where @value is not finite. */
+void pipesim_json_double(PipesimJson *json, double value);
+void pipesim_json_bool(PipesimJson *json, gboolean value);
+void pipesim_json_null(PipesimJson *json);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJson, pipesim_json_free)

@@ -1,0 +1,69 @@
+/* Text to number and back: decimal only, whatever the locale, and exact. */
+#pragma once
+#include "base/error.h"
+
+/* A ratio kept exact until it is printed. den > 0. */
+typedef struct {
+	gint64 num, den;
+} PipesimFraction;
+
+/* No single time may exceed this (about 13 days): sums over 2^25 ops then stay far from
+ * overflow only together with pipesim_time_add(), which every sum uses. */
+#define PIPESIM_MAX_TIME_NS G_GINT64_CONSTANT(1152921504606846976) /* 2^60 */
+
+/**
+ * pipesim_parse_count: a decimal whole number from @min to @max. "010" is ten. Signs, blanks, a
+ * point, an exponent, 0x: refused.
+ * @what: how messages call it ("--pp")
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
+	guint64 *out, GError **error);
+
+/**
+ * pipesim_parse_time: "1", "0.25", "1e3": ms; "100us", "5 ns", "1.5s" with their unit. Rounded to the nearest
+ * nanosecond. Negative, nan, inf, empty and larger than PIPESIM_MAX_TIME_NS are refused.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GError **error);
+
+/**
+ * pipesim_parse_bytes: "58700000", "58.7MB" (powers of 1000), "56MiB" (powers of 1024).
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error);
+
+/**
+ * pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals and
+ * at most 1e9.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_parse_fraction(
+	const char *text, const char *what, PipesimFraction *out, GError **error);
+
+/* Room for any number that the functions below print. */
+#define PIPESIM_NUMBER_LENGTH 48
+typedef char PipesimNumber[PIPESIM_NUMBER_LENGTH];
+
+/** pipesim_print_ms: @ns as ms, shortest exact decimal ("57.6", "0", "-1.234567"). Returns @out. */
+const char *pipesim_print_ms(PipesimNumber out, gint64 ns);
+
+/** pipesim_print_ms_fixed: @ns as ms rounded half away from zero to @decimals (0 to 6). */
+const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals);
+
+/** pipesim_print_double: shortest text that reads back as @value; finite only. */
+const char *pipesim_print_double(PipesimNumber out, double value);
+
+/** pipesim_print_fraction: num/den rounded to @decimals. */
+const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, guint decimals);
+
+/** pipesim_print_bytes: "43.6 GB" (powers of 1000), three significant digits; below 1000 "512 B". */
+const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);
+
+/** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0, @den > 0.
+ * Saturates at G_MAXINT64. */
+gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den);

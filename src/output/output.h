@@ -1,0 +1,58 @@
+/* A format: one file and one line in list.h. */
+#pragma once
+#include "analysis/run.h"
+
+/* How a terminal wants it. Formats for machines ignore it. */
+typedef struct {
+	gboolean colour;
+	gboolean unicode; /* else ASCII only */
+	guint width;      /* columns; 0 = as wide as needed */
+} PipesimStyle;
+
+typedef struct {
+	const char *name;       /* for --format */
+	const char *extensions; /* comma-separated, for -o; may be NULL */
+	const char *summary;    /* one line for --help, no final stop */
+	/* Appends the whole of @comparison. Deterministic: same input, same bytes. */
+	void (*write)(
+		const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
+} PipesimOutput;
+
+#define OUTPUT(id) extern const PipesimOutput pipesim_output_##id;
+#include "output/list.h"
+#undef OUTPUT
+
+/** pipesim_output_find: the format of that name; NULL with PIPESIM_ERROR_USAGE. */
+const PipesimOutput *pipesim_output_find(const char *name, GError **error);
+/** pipesim_output_for_path: the format that the extension of @path names, or NULL. */
+const PipesimOutput *pipesim_output_for_path(const char *path);
+/** pipesim_output_names: "text, json, csv", for help and messages; static. */
+const char *pipesim_output_names(void);
+
+/**
+ * pipesim_write_file: writes @length bytes to a temporary file beside @path and renames it over
+ * @path, so that a full disk loses nothing that was there. "-" is standard output; a device or
+ * pipe is written in place.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_WRITE.
+ */
+gboolean pipesim_write_file(const char *path, const char *data, gsize length, GError **error);
+
+/**
+ * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis, in
+ * the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are written
+ * beside it and stay); txt as text.
+ * @gnuplot: program to call
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_EXTERNAL where gnuplot
+ *   is missing or fails (the .gp and .dat stay), PIPESIM_ERROR_WRITE.
+ */
+gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
+	const PipesimStyle *style, const char *gnuplot, GError **error);
+
+/** pipesim_timeline_text: the same drawing in characters, appended to @out. */
+void pipesim_timeline_text(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
+
+/** pipesim_chrome_trace: Chrome trace events of every run with a result, appended to @out. */
+void pipesim_chrome_trace(const PipesimComparison *comparison, GString *out);

@@ -1,0 +1,69 @@
+/* A schedule: one file and one line in list.h. */
+#pragma once
+#include "base/number.h"
+#include "model/costs.h"
+#include "program/emit.h"
+
+/* Durations of one chunk that formulae are written in, ns (PipesimTimes.chunk). */
+typedef const gint64 *PipesimChunkTimes;
+
+/* Something that must hold for a formula to be exact. */
+typedef struct {
+	const char *rule; /* as it is printed: "W <= F" */
+	gboolean (*holds)(const PipesimShape *shape, PipesimChunkTimes t);
+	const char *consequence; /* what happens where it does not; may be NULL */
+} PipesimCondition;
+
+/* A published formula for the bubble of the worst rank. */
+typedef struct {
+	const char *text;    /* "(PP/2-1)(F&B+B-3W)" */
+	const char *letters; /* what its letters mean, one paragraph */
+	/* In ns at the chunk times @t; may be negative where the authors' conditions do not hold. */
+	gint64 (*value)(const PipesimShape *shape, PipesimChunkTimes t);
+	gboolean is_span; /* the formula counts the span bubble, not makespan - busy */
+	const PipesimCondition *conditions; /* ends with rule NULL; may be NULL */
+	const char *exact; /* when it is exact, one paragraph */
+} PipesimBubbleFormula;
+
+/* A published formula for peak activations, in whole-stage units, largest rank. */
+typedef struct {
+	const char *text;
+	PipesimFraction (*value)(const PipesimShape *shape);
+	const char *exact;
+} PipesimActivationFormula;
+
+struct _PipesimSchedule {
+	const char *name;           /* canonical, [a-z0-9-], unique over all names and aliases */
+	const char *const *aliases; /* NULL-terminated, or NULL */
+	const char *summary;        /* one line for `pipesim list`, no final stop */
+	const char *constraints;    /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
+	const char *reference;      /* paper or code it comes from */
+	guint chunks;               /* per rank; directions count */
+	PipesimPlacement placement;
+	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape that
+	 * satisfies it; NULL = every shape. */
+	gboolean (*check)(const PipesimShape *shape, GError **error);
+	/* Order of one rank. Deterministic; must not fail once check() passed. */
+	PipesimGenerate generate;
+	PipesimBubbleFormula bubble;           /* text NULL where none is published */
+	PipesimActivationFormula activations;  /* text NULL where none is published */
+	/* How this run goes beyond what the authors describe, or NULL; printed as a note. */
+	const char *(*extension)(const PipesimShape *shape);
+	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be NULL */
+};
+
+#define SCHEDULE(id) extern const PipesimSchedule pipesim_schedule_##id;
+#include "schedule/list.h"
+#undef SCHEDULE
+
+/**
+ * pipesim_schedule_shape: the shape that @schedule has over @ranks and @microbatches.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or PIPESIM_ERROR_LIMIT.
+ */
+gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks, guint microbatches,
+	PipesimShape *shape, GError **error);
+
+/** pipesim_schedule_program: generates the order. Errors as pipesim_program_generate(). */
+PipesimProgram *pipesim_schedule_program(
+	const PipesimSchedule *schedule, const PipesimShape *shape, GError **error);
