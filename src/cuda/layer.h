@@ -27,21 +27,28 @@ struct LayerOptions {
  * Rows of expert e begin at row_begin[e], a multiple of 128; rows between its count and the
  * next begin are padding, zero from the start, which communication must leave alone. */
 struct Wire {
-	void *hidden; /* [T] dispatch F reads; attn F writes */
+	/* [T] dispatch F reads; attn F writes */
+	void *hidden;
 	float *hidden_scale;
-	void *expert_in; /* [R] dispatch F writes; mlp F and W read */
+	/* [R] dispatch F writes; mlp F and W read */
+	void *expert_in;
 	float *expert_in_scale;
-	__nv_bfloat16 *expert_out; /* [R][H] combine F reads; mlp F writes */
-	__nv_bfloat16
-		*combined; /* [T][H] combine F writes the sum of a token's rows; attn F reads */
-	__nv_bfloat16
-		*grad_out; /* [T][H] gradient of the layer's output; Layer::cast_grad reads */
-	void *grad;        /* [T] combine I reads; Layer::cast_grad writes */
+	/* [R][H] combine F reads; mlp F writes */
+	__nv_bfloat16 *expert_out;
+	/* [T][H] combine F writes the sum of a token's rows; attn F reads */
+	__nv_bfloat16 *combined;
+	/* [T][H] gradient of the layer's output; Layer::cast_grad reads */
+	__nv_bfloat16 *grad_out;
+	/* [T] combine I reads; Layer::cast_grad writes */
+	void *grad;
 	float *grad_scale;
-	void *expert_grad; /* [R] combine I writes; mlp I and W read */
+	/* [R] combine I writes; mlp I and W read */
+	void *expert_grad;
 	float *expert_grad_scale;
-	__nv_bfloat16 *expert_grad_in; /* [R][H] dispatch I reads; mlp I writes */
-	__nv_bfloat16 *hidden_grad;    /* [T][H] dispatch I writes the sums; attn I reads */
+	/* [R][H] dispatch I reads; mlp I writes */
+	__nv_bfloat16 *expert_grad_in;
+	/* [T][H] dispatch I writes the sums; attn I reads */
+	__nv_bfloat16 *hidden_grad;
 	int64_t row_bytes;
 	int scales_per_row; /* H / 128, or 0 */
 	std::vector<int64_t>
