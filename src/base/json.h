@@ -14,7 +14,9 @@ void pipesim_json_free(PipesimJson *json);
 void pipesim_json_key(PipesimJson *json, const char *key);
 void pipesim_json_open_object(PipesimJson *json);
 void pipesim_json_open_array(PipesimJson *json);
-/** pipesim_json_close: closes what was opened last. */
+/** pipesim_json_open_line: an object that stays on one line with everything in it. */
+void pipesim_json_open_line(PipesimJson *json);
+/** pipesim_json_close: closes what was opened last; the outermost one ends with a newline. */
 void pipesim_json_close(PipesimJson *json);
 
 /** pipesim_json_string: @text is escaped; bytes that are not UTF-8 become U+FFFD. NULL is null. */

@@ -1,0 +1,204 @@
+#include "config.h"
+
+#include <math.h>
+
+#include "base/json.h"
+
+#define MAX_DEPTH 16
+
+typedef struct {
+	char closer;      /* '}' or ']' */
+	gboolean broken;  /* its members stand on lines of their own */
+	gboolean compact; /* they must not, nor those of what is inside */
+	gboolean filled;  /* it has a member */
+} Frame;
+
+struct _PipesimJson {
+	GString *out;
+	Frame stack[MAX_DEPTH];
+	guint depth;
+	gboolean keyed; /* a key was written, its value not yet */
+};
+
+PipesimJson *pipesim_json_new(GString *out)
+{
+	PipesimJson *json = g_new0(PipesimJson, 1);
+
+	json->out = out;
+	return json;
+}
+
+void pipesim_json_free(PipesimJson *json)
+{
+	if (json == NULL)
+		return;
+	g_assert(json->depth == 0 && !json->keyed);
+	g_free(json);
+}
+
+static Frame *top(PipesimJson *json)
+{
+	return json->depth > 0 ? &json->stack[json->depth - 1] : NULL;
+}
+
+static void break_line(PipesimJson *json)
+{
+	g_string_append_c(json->out, '\n');
+	for (guint i = 0; i < json->depth; i++)
+		g_string_append(json->out, "  ");
+}
+
+/* Everything between the member before and this one. */
+static void separate(PipesimJson *json, Frame *frame)
+{
+	if (frame->filled)
+		g_string_append(json->out, frame->broken ? "," : ", ");
+	if (frame->broken)
+		break_line(json);
+	frame->filled = TRUE;
+}
+
+static void begin_value(PipesimJson *json)
+{
+	Frame *frame = top(json);
+
+	if (json->keyed)
+		json->keyed = FALSE;
+	else if (frame != NULL) {
+		g_assert(frame->closer == ']');
+		separate(json, frame);
+	}
+}
+
+static void append_escaped(GString *out, const char *text)
+{
+	static const char named[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+
+	for (const char *p = text; *p != '\0'; p++) {
+		const char *escape = NULL;
+
+		if ((guchar)*p < 0x20 || *p == '"' || *p == '\\')
+			for (const char *q = named; *q != '\0' && escape == NULL; q += 2)
+				escape = *q == *p ? q + 1 : NULL;
+		else {
+			g_string_append_c(out, *p);
+			continue;
+		}
+		if (escape != NULL)
+			g_string_append_printf(out, "\\%c", *escape);
+		else
+			g_string_append_printf(out, "\\u%04x", (guchar)*p);
+	}
+}
+
+void pipesim_json_key(PipesimJson *json, const char *key)
+{
+	Frame *frame = top(json);
+
+	g_assert(frame != NULL && frame->closer == '}' && !json->keyed);
+	separate(json, frame);
+	g_string_append_c(json->out, '"');
+	append_escaped(json->out, key);
+	g_string_append(json->out, "\": ");
+	json->keyed = TRUE;
+}
+
+static void open_frame(PipesimJson *json, char opener, char closer, gboolean compact)
+{
+	Frame *outer = top(json);
+	gboolean inherited = outer != NULL && outer->compact;
+
+	g_assert(json->depth < MAX_DEPTH);
+	if (outer != NULL && outer->closer == ']' && !inherited)
+		outer->broken = TRUE;
+	begin_value(json);
+	g_string_append_c(json->out, opener);
+	compact = compact || inherited;
+	json->stack[json->depth++] = (Frame){
+		.closer = closer,
+		.broken = closer == '}' && !compact,
+		.compact = compact,
+	};
+}
+
+void pipesim_json_open_object(PipesimJson *json)
+{
+	open_frame(json, '{', '}', FALSE);
+}
+
+void pipesim_json_open_array(PipesimJson *json)
+{
+	open_frame(json, '[', ']', FALSE);
+}
+
+void pipesim_json_open_line(PipesimJson *json)
+{
+	open_frame(json, '{', '}', TRUE);
+}
+
+void pipesim_json_close(PipesimJson *json)
+{
+	Frame *frame = top(json);
+
+	g_assert(frame != NULL && !json->keyed);
+	json->depth--;
+	if (frame->broken && frame->filled)
+		break_line(json);
+	g_string_append_c(json->out, frame->closer);
+	if (json->depth == 0)
+		g_string_append_c(json->out, '\n');
+}
+
+void pipesim_json_string(PipesimJson *json, const char *text)
+{
+	g_autofree char *valid = NULL;
+
+	if (text == NULL) {
+		pipesim_json_null(json);
+		return;
+	}
+	if (!g_utf8_validate(text, -1, NULL))
+		text = valid = g_utf8_make_valid(text, -1);
+	begin_value(json);
+	g_string_append_c(json->out, '"');
+	append_escaped(json->out, text);
+	g_string_append_c(json->out, '"');
+}
+
+void pipesim_json_int(PipesimJson *json, gint64 value)
+{
+	begin_value(json);
+	g_string_append_printf(json->out, "%" G_GINT64_FORMAT, value);
+}
+
+void pipesim_json_ms(PipesimJson *json, gint64 ns)
+{
+	PipesimNumber number;
+
+	begin_value(json);
+	g_string_append(json->out, pipesim_print_ms(number, ns));
+}
+
+void pipesim_json_double(PipesimJson *json, double value)
+{
+	PipesimNumber number;
+
+	if (!isfinite(value)) {
+		pipesim_json_null(json);
+		return;
+	}
+	begin_value(json);
+	g_string_append(json->out, pipesim_print_double(number, value));
+}
+
+void pipesim_json_bool(PipesimJson *json, gboolean value)
+{
+	begin_value(json);
+	g_string_append(json->out, value ? "true" : "false");
+}
+
+void pipesim_json_null(PipesimJson *json)
+{
+	begin_value(json);
+	g_string_append(json->out, "null");
+}
