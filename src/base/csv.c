@@ -1,0 +1,198 @@
+#include "config.h"
+
+#include "base/csv.h"
+
+#include <csv.h>
+#include <string.h>
+
+struct _PipesimCsv {
+	PipesimInput *input;
+	struct csv_parser parser;
+	gboolean failed; /* reading failed: nothing follows */
+	guint line;
+	PipesimCsvRecord record;
+	GArray *cells; /* of PipesimCsvCell; text is an offset into @arena until the line is
+			  whole */
+	GString *arena;
+	const char *begin; /* the line being parsed, for add_cell */
+	gsize cell_begin, position;
+};
+
+static void init_parser(PipesimCsv *csv)
+{
+	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
+		g_error("libcsv refuses its own options");
+}
+
+PipesimCsv *pipesim_csv_new(PipesimInput *input)
+{
+	PipesimCsv *csv = g_new0(PipesimCsv, 1);
+
+	csv->input = input;
+	init_parser(csv);
+	csv->cells = g_array_new(FALSE, FALSE, sizeof(PipesimCsvCell));
+	csv->arena = g_string_new(NULL);
+	return csv;
+}
+
+PipesimCsv *pipesim_csv_open(const char *path, GError **error)
+{
+	PipesimInput *input = pipesim_input_open(path, error);
+
+	return input != NULL ? pipesim_csv_new(input) : NULL;
+}
+
+void pipesim_csv_free(PipesimCsv *csv)
+{
+	if (csv == NULL)
+		return;
+	pipesim_input_free(csv->input);
+	csv_free(&csv->parser);
+	g_array_unref(csv->cells);
+	g_string_free(csv->arena, TRUE);
+	g_free(csv);
+}
+
+const char *pipesim_csv_path(const PipesimCsv *csv)
+{
+	return pipesim_input_name(csv->input);
+}
+
+gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,
+	const PipesimCsvCell *cell, GError **error, const char *format, ...)
+{
+	g_autofree char *message = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = g_strdup_vprintf(format, args);
+	va_end(args);
+	return pipesim_fail_at(error, pipesim_csv_path(csv), record->line,
+		cell != NULL ? cell->column : 1, "%s", message);
+}
+
+/* libcsv tells neither where a cell stood nor whether it was quoted: both are found again here.
+ */
+static void add_cell(void *text, size_t length, void *data)
+{
+	PipesimCsv *csv = data;
+	gsize begin = csv->cell_begin;
+
+	while (begin < csv->position && (csv->begin[begin] == ' ' || csv->begin[begin] == '\t'))
+		begin++;
+	const gboolean quoted = begin < csv->position && csv->begin[begin] == '"';
+	const PipesimCsvCell cell = {
+		.text = GSIZE_TO_POINTER(csv->arena->len),
+		.length = length,
+		.column = (guint)begin + (quoted ? 2 : 1),
+		.quoted = quoted,
+	};
+	g_array_append_val(csv->cells, cell);
+	g_string_append_len(csv->arena, text, (gssize)length);
+	g_string_append_c(csv->arena, '\0');
+	csv->cell_begin = csv->position + 1;
+}
+
+static gboolean fail_line(PipesimCsv *csv, gsize offset, const char *why, GError **error)
+{
+	return pipesim_fail_at(
+		error, pipesim_csv_path(csv), csv->line, (guint)offset + 1, "%s", why);
+}
+
+/* What no cell may hold; libcsv would take a lone CR for the end of a row. */
+static gboolean check_bytes(PipesimCsv *csv, const char *line, gsize length, GError **error)
+{
+	const char *bad;
+
+	if ((bad = memchr(line, '\0', length)) != NULL)
+		return fail_line(
+			csv, (gsize)(bad - line), "a NUL byte; the file must be text", error);
+	if ((bad = memchr(line, '\r', length)) != NULL)
+		return fail_line(csv, (gsize)(bad - line),
+			"a carriage return inside a line; lines must end with LF or CRLF",
+			error);
+	if (!g_utf8_validate(line, (gssize)length, &bad))
+		return fail_line(csv, (gsize)(bad - line),
+			"bytes that are not UTF-8; save the file as UTF-8", error);
+	return TRUE;
+}
+
+static gboolean parse_line(PipesimCsv *csv, const char *line, gsize length, GError **error)
+{
+	g_array_set_size(csv->cells, 0);
+	g_string_truncate(csv->arena, 0);
+	csv->begin = line;
+	csv->cell_begin = 0;
+	/* Byte by byte, so that add_cell knows where the cell ended. */
+	for (csv->position = 0; csv->position < length; csv->position++)
+		if (csv_parse(&csv->parser, line + csv->position, 1, add_cell, NULL, csv) != 1)
+			return fail_line(csv, csv->position,
+				"a quote where none may stand; quote the whole cell and double "
+				"the quotes in it",
+				error);
+	if (csv_fini(&csv->parser, add_cell, NULL, csv) != 0)
+		return fail_line(csv, csv->cell_begin,
+			"the quote of this cell is not closed on its line", error);
+	/* A line of blanks is no row to libcsv. */
+	if (csv->cells->len == 0 && length > 0)
+		add_cell((char *)"", 0, csv);
+	for (guint i = 0; i < csv->cells->len; i++) {
+		PipesimCsvCell *cell = &g_array_index(csv->cells, PipesimCsvCell, i);
+		cell->text = csv->arena->str + GPOINTER_TO_SIZE(cell->text);
+	}
+	return TRUE;
+}
+
+/* The next physical line, without its end; *whole is its length with it. FALSE at the end too.
+ */
+static gboolean find_line(
+	PipesimCsv *csv, const char **line, gsize *length, gsize *whole, GError **error)
+{
+	gsize searched = 0, have;
+	const char *newline = NULL;
+
+	do {
+		if (!pipesim_input_peek(csv->input, searched + 1, line, &have, error)) {
+			csv->failed = TRUE;
+			return FALSE;
+		}
+		if (have > searched)
+			newline = memchr(*line + searched, '\n', have - searched);
+		if (newline == NULL && have <= searched)
+			break;
+		searched = have;
+	} while (newline == NULL);
+	csv->record.ended = newline != NULL;
+	*length = newline != NULL ? (gsize)(newline - *line) : have;
+	*whole = *length + (newline != NULL);
+	if (*length > 0 && (*line)[*length - 1] == '\r')
+		(*length)--;
+	return *whole > 0;
+}
+
+const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
+{
+	const char *line;
+	gsize length, whole;
+
+	if (csv->failed || !find_line(csv, &line, &length, &whole, error))
+		return NULL;
+	if (csv->line == 0 && length >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
+		line += 3;
+		length -= 3;
+	}
+	csv->line++;
+	const gboolean good =
+		check_bytes(csv, line, length, error) && parse_line(csv, line, length, error);
+	pipesim_input_consume(csv->input, whole);
+	if (!good) {
+		/* csv_fini() leaves an open quote open, so the parser starts anew. */
+		csv_free(&csv->parser);
+		init_parser(csv);
+		return NULL;
+	}
+	csv->record.line = csv->line;
+	csv->record.n_cells = csv->cells->len;
+	csv->record.cells = (const PipesimCsvCell *)(gpointer)csv->cells->data;
+	return &csv->record;
+}

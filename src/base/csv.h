@@ -1,0 +1,52 @@
+/* Comma-separated values with exact positions. One physical line is one record: cells never
+ * hold a newline, and an empty line is a record without cells. LF or CRLF; a byte order mark is
+ * skipped; packed files are unpacked. Blanks around a cell are dropped unless it is quoted. */
+#pragma once
+#include "base/input.h"
+
+typedef struct _PipesimCsv PipesimCsv;
+
+/* One cell. @text is UTF-8 without NUL; blanks and quotes are gone. */
+typedef struct {
+	const char *text;
+	gsize length;
+	guint column; /* of the first byte of @text in its line, from 1; an empty cell: where it
+			 would be */
+	gboolean quoted;
+} PipesimCsvCell;
+
+/* One line; valid until the next call. */
+typedef struct {
+	guint line;    /* from 1 */
+	guint n_cells; /* 0 = an empty line; a line of blanks has one empty cell */
+	const PipesimCsvCell *cells;
+	gboolean ended; /* by a newline: FALSE only for the last line of a file that lacks it */
+} PipesimCsvRecord;
+
+/** pipesim_csv_open: @path as for pipesim_input_open(), errors too. For pipesim_csv_free(). */
+PipesimCsv *pipesim_csv_open(const char *path, GError **error);
+
+/** pipesim_csv_new: takes over @input from where it stands. */
+PipesimCsv *pipesim_csv_new(PipesimInput *input);
+void pipesim_csv_free(PipesimCsv *csv);
+
+/** pipesim_csv_path: how messages call it; owned by @csv. */
+const char *pipesim_csv_path(const PipesimCsv *csv);
+
+/**
+ * pipesim_csv_next: the next record.
+ *
+ * Returns: (transfer none): NULL at the end, @error unset; NULL with
+ *   PIPESIM_ERROR_PARSE: a NUL, bytes that are not UTF-8, a carriage return inside a line, an
+ * open quote or text beside one; the next call then goes on with the next line; G_FILE_ERROR,
+ * PIPESIM_ERROR_LIMIT: as for pipesim_input_peek(); the next call says the end.
+ */
+const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error);
+
+/** pipesim_csv_fail: sets @error to "path:line:column: ..." at @cell of @record, whose path is
+ * that of @csv; returns FALSE. @cell may be NULL: the line as a whole. */
+gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,
+	const PipesimCsvCell *cell, GError **error, const char *format, ...)
+	G_GNUC_PRINTF(5, 6);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCsv, pipesim_csv_free)
