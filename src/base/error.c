@@ -41,9 +41,19 @@ gboolean pipesim_fail_at(
 	va_start(args, format);
 	*error = g_error_new_valist(PIPESIM_ERROR, PIPESIM_ERROR_PARSE, format, args);
 	va_end(args);
-	g_prefix_error(error, "%s:%u:%u: ", path, line, column);
-	*pipesim_error_get_private(*error) = (PipesimErrorPrivate){g_strdup(path), line, column};
+	pipesim_error_locate(*error, path, line, column);
 	return FALSE;
+}
+
+void pipesim_error_locate(GError *error, const char *path, guint line, guint column)
+{
+	PipesimErrorPrivate *priv = pipesim_error_get_private(error);
+	char *message = g_strdup_printf("%s:%u:%u: %s", path, line, column, error->message);
+
+	g_free(error->message);
+	error->message = message;
+	g_free(priv->path);
+	*priv = (PipesimErrorPrivate){g_strdup(path), line, column};
 }
 
 const PipesimErrorPrivate *pipesim_error_location(const GError *error)

@@ -17,6 +17,10 @@ gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format,
 gboolean pipesim_fail_at(GError **error, const char *path, guint line, guint column,
 	const char *format, ...) G_GNUC_PRINTF(5, 6);
 
+/** pipesim_error_locate: gives an error that has none a place: its message then begins
+ * "path:line:column: " too, and its code stays. */
+void pipesim_error_locate(GError *error, const char *path, guint line, guint column);
+
 /** pipesim_error_location: where; owned by @error, which must be a PIPESIM_ERROR. */
 const PipesimErrorPrivate *pipesim_error_location(const GError *error);
 

@@ -7,8 +7,7 @@ typedef struct {
 	gint64 num, den;
 } PipesimFraction;
 
-/* No single time may exceed this (about 13 days): sums over 2^25 ops then stay far from
- * overflow only together with pipesim_time_add(), which every sum uses. */
+/* No single time or size may exceed this: 36 years in ns. */
 #define PIPESIM_MAX_TIME_NS G_GINT64_CONSTANT(1152921504606846976) /* 2^60 */
 
 /**

@@ -35,13 +35,20 @@ typedef struct {
 PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint max_ops, GError **error);
 void pipesim_program_free(PipesimProgram *program);
 
+/* Puts the place of @op in its file into @error (pipesim_error_locate); @op may be PIPESIM_NO_OP:
+ * the file as a whole. */
+typedef void (*PipesimLocate)(gpointer data, guint32 op, GError *error);
+
 /**
- * pipesim_program_link: checks completeness and derives the edges from the ops.
+ * pipesim_program_link: checks completeness and derives the edges from the ops. Stages and
+ * micro-batches of all ops must be within the shape.
+ * @locate: (nullable): for programs read from a file
  *
- * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, which names every op that is missing, stands twice,
- *   or runs on another rank than its forward; or PIPESIM_ERROR_LIMIT.
+ * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, which names up to 20 ops that are missing, stand
+ *   twice, run on another rank than their forward or before it; or PIPESIM_ERROR_LIMIT.
  */
-gboolean pipesim_program_link(PipesimProgram *program, GError **error);
+gboolean pipesim_program_link(
+	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error);
 
 /**
  * pipesim_program_check_order: whether some execution of the linked @program reaches the end.

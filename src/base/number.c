@@ -1,0 +1,296 @@
+#include "config.h"
+
+#include "base/number.h"
+#include <math.h>
+#include <string.h>
+
+/* A decimal as it was written: digits * 10^-decimals. */
+typedef struct {
+	guint64 digits;
+	int decimals;
+	const char *end; /* first character after it */
+} Decimal;
+
+#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(100000000000000000) /* 10^17: one more digit fits */
+
+static gboolean scan_digits(const char **text, Decimal *out, gboolean fraction)
+{
+	const char *p = *text;
+
+	for (; g_ascii_isdigit(*p); p++) {
+		if (out->digits < MAX_SIGNIFICANT) {
+			out->digits = out->digits * 10 + (guint64)(*p - '0');
+			out->decimals += fraction ? 1 : 0;
+		} else if (!fraction) {
+			out->decimals--;
+		}
+		if (out->decimals < -400 || p - *text > 400)
+			return FALSE;
+	}
+	return p != *text && (*text = p) != NULL;
+}
+
+static gboolean scan_exponent(const char **text, Decimal *out)
+{
+	const char *p = *text;
+	int sign = 1, exponent = 0;
+
+	/* "1e3", but not the "e" of a unit: a digit must follow. */
+	if (*p != 'e' && *p != 'E')
+		return TRUE;
+	p++;
+	if (*p == '+' || *p == '-')
+		sign = *p++ == '-' ? -1 : 1;
+	if (!g_ascii_isdigit(*p))
+		return FALSE;
+	for (; g_ascii_isdigit(*p) && exponent < 1000; p++)
+		exponent = exponent * 10 + (*p - '0');
+	out->decimals -= sign * exponent;
+	*text = p;
+	return exponent < 1000;
+}
+
+/* Digits, a point with digits, an exponent: at least one digit before or after the point. */
+static gboolean scan_decimal(const char *text, Decimal *out)
+{
+	const char *p = text;
+	gboolean whole, part = FALSE;
+
+	*out = (Decimal){0};
+	whole = scan_digits(&p, out, FALSE);
+	if (*p == '.') {
+		p++;
+		part = scan_digits(&p, out, TRUE);
+		if (!part)
+			return FALSE;
+	}
+	if ((!whole && !part) || !scan_exponent(&p, out))
+		return FALSE;
+	out->end = p;
+	return TRUE;
+}
+
+/* digits * 10^-decimals * unit, rounded half up; FALSE where it exceeds @max. */
+static gboolean scale_decimal(const Decimal *in, gint64 unit, gint64 max, gint64 *out)
+{
+	__extension__ typedef unsigned __int128 Wide;
+	Wide value = (Wide)in->digits * (Wide)unit;
+	int shift = in->decimals;
+
+	for (; shift < 0; shift++) {
+		if (value > (Wide)max)
+			return FALSE;
+		value *= 10;
+	}
+	for (; shift > 1 && value > 0; shift--)
+		value /= 10;
+	if (shift > 0)
+		value = (value + 5) / 10;
+	if (value > (Wide)max)
+		return FALSE;
+	*out = (gint64)value;
+	return TRUE;
+}
+
+gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
+	guint64 *out, GError **error)
+{
+	guint64 value = 0;
+	const char *p = text;
+
+	for (; g_ascii_isdigit(*p); p++) {
+		guint64 digit = (guint64)(*p - '0');
+
+		if (value > (G_MAXUINT64 - digit) / 10)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: '%s' is too large; at most %" G_GUINT64_FORMAT, what, text,
+				max);
+		value = value * 10 + digit;
+	}
+	if (p == text || *p != '\0')
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is not a whole number; write decimal digits only", what, text);
+	if (value < min || value > max)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is out of range; from %" G_GUINT64_FORMAT
+			" to %" G_GUINT64_FORMAT,
+			what, text, min, max);
+	*out = value;
+	return TRUE;
+}
+
+typedef struct {
+	const char *name;
+	gint64 size;
+} Unit;
+
+static const Unit *find_unit(const Unit *units, const char *name)
+{
+	while (*name == ' ')
+		name++;
+	for (; units->name != NULL; units++)
+		if (strcmp(units->name, name) == 0)
+			return units;
+	return NULL;
+}
+
+static gboolean parse_with_unit(const char *text, const char *what, const char *kind,
+	const char *remedy, const Unit *units, gint64 max, gint64 *out, GError **error)
+{
+	const Unit *unit;
+	Decimal decimal;
+
+	if (*text == '-')
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is negative; %s is 0 or more", what, text, kind);
+	if (!scan_decimal(text, &decimal))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is not %s; %s", what,
+			text, kind, remedy);
+	unit = find_unit(units, decimal.end);
+	if (unit == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' has unknown unit '%s'; %s",
+			what, text, decimal.end, remedy);
+	if (!scale_decimal(&decimal, unit->size, max, out))
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "%s: '%s' is too large", what, text);
+	return TRUE;
+}
+
+gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GError **error)
+{
+	static const Unit units[] = {
+		{"", 1000000},
+		{"ns", 1},
+		{"us", 1000},
+		{"ms", 1000000},
+		{"s", 1000000000},
+		{NULL, 0},
+	};
+
+	return parse_with_unit(text, what, "a time", "write 1.5 (ms) or 1500us, with ns, us, ms or s",
+		units, PIPESIM_MAX_TIME_NS, ns, error);
+}
+
+gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error)
+{
+	static const Unit units[] = {
+		{"", 1},
+		{"B", 1},
+		{"kB", 1000},
+		{"KB", 1000},
+		{"MB", 1000000},
+		{"GB", 1000000000},
+		{"TB", 1000000000000},
+		{"KiB", G_GINT64_CONSTANT(1) << 10},
+		{"MiB", G_GINT64_CONSTANT(1) << 20},
+		{"GiB", G_GINT64_CONSTANT(1) << 30},
+		{"TiB", G_GINT64_CONSTANT(1) << 40},
+		{NULL, 0},
+	};
+
+	return parse_with_unit(text, what, "a size",
+		"write bytes, or 58.7MB, 80GiB with kB, MB, GB, TB, KiB, MiB, GiB or TiB", units,
+		PIPESIM_MAX_TIME_NS, bytes, error);
+}
+
+gboolean pipesim_parse_fraction(
+	const char *text, const char *what, PipesimFraction *out, GError **error)
+{
+	static const Unit plain[] = {{"", 1000000000}, {NULL, 0}};
+	const gint64 limit = G_GINT64_CONSTANT(1000000000) * 1000000000;
+	gint64 value;
+
+	if (!parse_with_unit(text, what, "a factor", "write a decimal such as 1.25", plain, limit,
+		    &value, error))
+		return FALSE;
+	*out = (PipesimFraction){value, 1000000000};
+	for (int i = 0; i < 9 && out->num % 10 == 0; i++) {
+		out->num /= 10;
+		out->den /= 10;
+	}
+	return TRUE;
+}
+
+const char *pipesim_print_ms(PipesimNumber out, gint64 ns)
+{
+	char *p;
+
+	pipesim_print_ms_fixed(out, ns, 6);
+	p = out + strlen(out);
+	while (p[-1] == '0')
+		*--p = '\0';
+	if (p[-1] == '.')
+		*--p = '\0';
+	return out;
+}
+
+const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals)
+{
+	static const guint64 unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
+	const guint64 magnitude = ns < 0 ? -(guint64)ns : (guint64)ns;
+	const guint64 ticks = magnitude / unit[decimals] +
+		(magnitude % unit[decimals] >= (unit[decimals] + 1) / 2 && decimals < 6);
+	const guint64 per_ms = 1000000 / unit[decimals];
+	const char *sign = ns < 0 && ticks > 0 ? "-" : "";
+
+	if (decimals == 0)
+		g_snprintf(out, PIPESIM_NUMBER_LENGTH, "%s%" G_GUINT64_FORMAT, sign, ticks);
+	else
+		g_snprintf(out, PIPESIM_NUMBER_LENGTH,
+			"%s%" G_GUINT64_FORMAT ".%0*" G_GUINT64_FORMAT, sign, ticks / per_ms,
+			(int)decimals, ticks % per_ms);
+	return out;
+}
+
+const char *pipesim_print_double(PipesimNumber out, double value)
+{
+	g_return_val_if_fail(isfinite(value), NULL);
+	for (int digits = 1; digits <= 17; digits++) {
+		char format[8];
+
+		g_snprintf(format, sizeof format, "%%.%dg", digits);
+		g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH, format, value);
+		if (g_ascii_strtod(out, NULL) == value)
+			break;
+	}
+	return out;
+}
+
+const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, guint decimals)
+{
+	char format[8];
+
+	g_snprintf(format, sizeof format, "%%.%uf", MIN(decimals, 9u));
+	return g_ascii_formatd(
+		out, PIPESIM_NUMBER_LENGTH, format, (double)value.num / (double)value.den);
+}
+
+const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+	double value = (double)bytes;
+	guint unit = 0;
+
+	if (bytes < 1000) {
+		g_snprintf(out, PIPESIM_NUMBER_LENGTH, "%" G_GINT64_FORMAT " B", bytes);
+		return out;
+	}
+	for (value /= 1000; value >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
+		value /= 1000;
+	g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH,
+		value < 9.995    ? "%.2f"
+			: value < 99.95 ? "%.1f"
+					: "%.0f",
+		value);
+	g_strlcat(out, " ", PIPESIM_NUMBER_LENGTH);
+	g_strlcat(out, units[unit], PIPESIM_NUMBER_LENGTH);
+	return out;
+}
+
+gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den)
+{
+	__extension__ typedef __int128 Wide;
+	Wide value = ((Wide)ns * num + den / 2) / den;
+
+	return value > G_MAXINT64 ? G_MAXINT64 : (gint64)value;
+}

@@ -1,0 +1,223 @@
+/* One queue of events, one total order. */
+#include "config.h"
+
+#include "engine/engine.h"
+
+/* Times stay below this, so that one more op or hop cannot overflow. */
+#define MAX_END (G_GINT64_CONSTANT(1) << 62)
+
+/* What orders events after time: rank, then op index; an arrival comes before the completion of the
+ * op it allows to run in no time. */
+typedef struct {
+	gint64 time;
+	guint64 key; /* rank << 33 | op << 1 | is_completion */
+} Event;
+
+typedef struct {
+	const PipesimProgram *program;
+	const PipesimTimes *times;
+	PipesimTimeline *timeline;
+	guint32 *succ_begin, *succ;
+	guint8 *waiting; /* inputs that have not arrived, by op */
+	guint32 *next;   /* by rank: its next op, or the one it is running */
+	guint8 *busy;    /* by rank */
+	Event *heap;
+	gsize n_heap, heap_size;
+	guint n_done;
+	gint64 now;
+	gboolean overflow, no_memory;
+} Engine;
+
+static gboolean earlier(const Event *a, const Event *b)
+{
+	return a->time < b->time || (a->time == b->time && a->key < b->key);
+}
+
+static void push(Engine *engine, gint64 time, guint32 rank, guint32 op, gboolean completion)
+{
+	const Event event = {time, (guint64)rank << 33 | (guint64)op << 1 | (guint)completion};
+	gsize i = engine->n_heap;
+
+	if (time >= MAX_END) {
+		engine->overflow = TRUE;
+		return;
+	}
+	if (engine->n_heap == engine->heap_size) {
+		Event *heap = g_try_renew(Event, engine->heap, engine->heap_size * 2);
+
+		if (heap == NULL) {
+			engine->no_memory = TRUE;
+			return;
+		}
+		engine->heap = heap;
+		engine->heap_size *= 2;
+	}
+	engine->n_heap++;
+	for (; i > 0 && earlier(&event, &engine->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		engine->heap[i] = engine->heap[(i - 1) / 2];
+	engine->heap[i] = event;
+}
+
+static Event pop(Engine *engine)
+{
+	Event *heap = engine->heap;
+	const Event first = heap[0];
+	const Event last = heap[--engine->n_heap];
+	gsize i = 0;
+
+	for (;;) {
+		gsize child = 2 * i + 1;
+
+		if (child >= engine->n_heap)
+			break;
+		if (child + 1 < engine->n_heap && earlier(&heap[child + 1], &heap[child]))
+			child++;
+		if (!earlier(&heap[child], &last))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = last;
+	return first;
+}
+
+static gint64 duration(const PipesimTimes *times, const PipesimOp *op)
+{
+	const gint64 ns = op->kind == PIPESIM_FB
+		? pipesim_times_pair(times, op->stage, op->b_stage)
+		: times->stage[op->kind][op->stage];
+
+	return MIN(ns, MAX_END);
+}
+
+/* Starts the next op of @rank if the rank is free and everything the op needs is there. */
+static void try_start(Engine *engine, guint32 rank)
+{
+	const guint32 op = engine->next[rank];
+	gint64 end;
+
+	if (engine->busy[rank] || op == engine->program->rank_begin[rank + 1] ||
+		engine->waiting[op] > 0)
+		return;
+	end = engine->now + duration(engine->times, &engine->program->ops[op]);
+	engine->timeline->start[op] = engine->now;
+	engine->timeline->end[op] = end;
+	engine->busy[rank] = TRUE;
+	push(engine, end, rank, op, TRUE);
+}
+
+static void complete(Engine *engine, guint32 rank, guint32 op)
+{
+	const PipesimProgram *program = engine->program;
+
+	engine->n_done++;
+	engine->next[rank]++;
+	engine->busy[rank] = FALSE;
+	for (guint32 e = engine->succ_begin[op]; e < engine->succ_begin[op + 1]; e++) {
+		const guint32 to = engine->succ[e];
+		const guint32 to_rank = program->ops[to].rank;
+
+		if (to_rank == rank)
+			engine->waiting[to]--;
+		else
+			push(engine, engine->now + engine->times->p2p, to_rank, to, FALSE);
+	}
+	try_start(engine, rank);
+}
+
+static void arrive(Engine *engine, guint32 rank, guint32 op)
+{
+	engine->waiting[op]--;
+	if (op == engine->next[rank])
+		try_start(engine, rank);
+}
+
+static void run_events(Engine *engine)
+{
+	for (guint32 rank = 0; rank < engine->program->shape.ranks; rank++)
+		try_start(engine, rank);
+	while (engine->n_heap > 0 && !engine->overflow && !engine->no_memory) {
+		const Event event = pop(engine);
+		const guint32 rank = (guint32)(event.key >> 33);
+		const guint32 op = (guint32)(event.key >> 1);
+
+		engine->now = event.time;
+		engine->timeline->events++;
+		if (event.key & 1)
+			complete(engine, rank, op);
+		else
+			arrive(engine, rank, op);
+	}
+	engine->timeline->makespan = engine->now;
+}
+
+static gboolean allocate(Engine *engine, GError **error)
+{
+	const PipesimProgram *program = engine->program;
+	const gsize n = MAX(program->n_ops, 1u);
+
+	engine->timeline->n_ops = program->n_ops;
+	engine->timeline->start = g_try_new(gint64, n);
+	engine->timeline->end = g_try_new(gint64, n);
+	engine->waiting = g_try_new(guint8, n);
+	engine->next = g_try_new(guint32, program->shape.ranks);
+	engine->busy = g_try_new0(guint8, program->shape.ranks);
+	engine->heap_size = 2 * (gsize)program->shape.ranks + 16;
+	engine->heap = g_try_new(Event, engine->heap_size);
+	if (engine->timeline->start == NULL || engine->timeline->end == NULL ||
+		engine->waiting == NULL || engine->next == NULL || engine->busy == NULL ||
+		engine->heap == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops do not fit in memory; take fewer ranks or micro-batches",
+			program->n_ops);
+	for (guint i = 0; i < program->n_ops; i++)
+		engine->waiting[i] =
+			(guint8)(program->input_begin[i + 1] - program->input_begin[i]);
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		engine->next[rank] = program->rank_begin[rank];
+	return pipesim_program_successors(program, &engine->succ_begin, &engine->succ, error);
+}
+
+static gboolean finish(const Engine *engine, GError **error)
+{
+	if (engine->overflow)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times or fewer "
+			"micro-batches");
+	if (engine->no_memory)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->heap_size);
+	if (engine->n_done == engine->program->n_ops)
+		return TRUE;
+	/* The order must have a cycle: say which. */
+	return pipesim_program_check_order(engine->program, error);
+}
+
+PipesimTimeline *pipesim_engine_run(
+	const PipesimProgram *program, const PipesimTimes *times, GError **error)
+{
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	Engine engine = {.program = program, .times = times, .timeline = timeline};
+	gboolean ok = allocate(&engine, error);
+
+	if (ok) {
+		run_events(&engine);
+		ok = finish(&engine, error);
+	}
+	g_free(engine.waiting);
+	g_free(engine.next);
+	g_free(engine.busy);
+	g_free(engine.heap);
+	g_free(engine.succ_begin);
+	g_free(engine.succ);
+	return ok ? g_steal_pointer(&timeline) : NULL;
+}
+
+void pipesim_timeline_free(PipesimTimeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	g_free(timeline->start);
+	g_free(timeline->end);
+	g_free(timeline);
+}

@@ -1,0 +1,233 @@
+#include "config.h"
+
+#include "model/costs.h"
+#include <string.h>
+
+#define MS G_GINT64_CONSTANT(1000000)
+
+/* Where the values of one parse come together before any of them is kept. */
+enum { P2P = PIPESIM_N_KINDS, N_NAMES };
+static const char *const names[N_NAMES] = {"F", "I", "W", "B", "FB", "P2P"};
+
+PipesimCosts *pipesim_costs_default(void)
+{
+	return pipesim_costs_new(MS, MS, MS, -1, 0, NULL);
+}
+
+static gboolean time_in_range(gint64 value, const char *name, GError **error)
+{
+	if (value >= 0 && value <= PIPESIM_MAX_TIME_NS)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"%s is %" G_GINT64_FORMAT " ns; from 0 to %" G_GINT64_FORMAT, name, value,
+		PIPESIM_MAX_TIME_NS);
+}
+
+PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight, gint64 overlapped,
+	gint64 p2p, GError **error)
+{
+	PipesimCosts *costs;
+
+	if (!time_in_range(forward, "F", error) || !time_in_range(input, "I", error) ||
+		!time_in_range(weight, "W", error) || !time_in_range(p2p, "P2P", error) ||
+		!time_in_range(MAX(overlapped, 0), "FB", error))
+		return NULL;
+	costs = g_new0(PipesimCosts, 1);
+	costs->time[PIPESIM_F] = forward;
+	costs->time[PIPESIM_I] = input;
+	costs->time[PIPESIM_W] = weight;
+	costs->time[PIPESIM_B] = input + weight;
+	costs->has_pair = overlapped >= 0;
+	costs->time[PIPESIM_FB] = costs->has_pair ? overlapped : forward + input + weight;
+	costs->p2p = p2p;
+	return costs;
+}
+
+void pipesim_component_free(PipesimComponent *component)
+{
+	if (component == NULL)
+		return;
+	g_free(component->component);
+	g_free(component->phase);
+	g_free(component->impl);
+	g_free(component);
+}
+
+static gpointer copy_component(gconstpointer from, gpointer data)
+{
+	const PipesimComponent *component = from;
+	PipesimComponent *copy = g_new(PipesimComponent, 1);
+
+	(void)data;
+	*copy = *component;
+	copy->component = g_strdup(component->component);
+	copy->phase = g_strdup(component->phase);
+	copy->impl = g_strdup(component->impl);
+	return copy;
+}
+
+PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
+{
+	PipesimCosts *copy = g_new(PipesimCosts, 1);
+
+	*copy = *costs;
+	copy->source = g_strdup(costs->source);
+	if (costs->scale != NULL)
+		copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
+	if (costs->components != NULL) {
+		copy->components = g_ptr_array_copy(costs->components, copy_component, NULL);
+		g_ptr_array_set_free_func(
+			copy->components, (GDestroyNotify)pipesim_component_free);
+	}
+	return copy;
+}
+
+void pipesim_costs_free(PipesimCosts *costs)
+{
+	if (costs == NULL)
+		return;
+	g_free(costs->scale);
+	g_free(costs->source);
+	g_clear_pointer(&costs->components, g_ptr_array_unref);
+	g_free(costs);
+}
+
+static int find_name(const char *name)
+{
+	for (int i = 0; i < N_NAMES; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -1;
+}
+
+/* Splits "NAME=VALUE"; both parts are the caller's. */
+static gboolean split_setting(
+	const char *item, const char *option, char **name, char **value, GError **error)
+{
+	const char *equals = strchr(item, '=');
+
+	if (equals == NULL || equals == item || equals[1] == '\0')
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is not NAME=VALUE; separate settings with commas", option, item);
+	*name = g_strstrip(g_strndup(item, (gsize)(equals - item)));
+	*value = g_strstrip(g_strdup(equals + 1));
+	return TRUE;
+}
+
+static gboolean parse_one_time(
+	const char *item, gint64 value[N_NAMES], gboolean given[N_NAMES], GError **error)
+{
+	g_autofree char *name = NULL, *text = NULL, *what = NULL;
+	int index;
+
+	if (!split_setting(item, "--times", &name, &text, error))
+		return FALSE;
+	index = find_name(name);
+	if (index < 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--times: unknown time '%s'; F, I, W, B, FB or P2P", name);
+	if (given[index])
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "--times: %s is given twice", name);
+	what = g_strdup_printf("--times %s", name);
+	given[index] = TRUE;
+	return pipesim_parse_time(text, what, &value[index], error);
+}
+
+gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
+	gint64 value[N_NAMES];
+	gboolean given[N_NAMES] = {FALSE};
+
+	memcpy(value, costs->time, sizeof costs->time);
+	value[P2P] = costs->p2p;
+	for (char **item = items; *item != NULL; item++)
+		if (!parse_one_time(*item, value, given, error))
+			return FALSE;
+	if (!given[PIPESIM_B])
+		value[PIPESIM_B] = value[PIPESIM_I] + value[PIPESIM_W];
+	if (!given[PIPESIM_FB])
+		value[PIPESIM_FB] = value[PIPESIM_F] + value[PIPESIM_B];
+	memcpy(costs->time, value, sizeof costs->time);
+	costs->has_pair = given[PIPESIM_FB];
+	costs->p2p = value[P2P];
+	return TRUE;
+}
+
+static gboolean parse_one_scale(
+	const char *item, guint ranks, PipesimFraction *scale, GError **error)
+{
+	g_autofree char *name = NULL, *text = NULL;
+	guint64 part;
+
+	return split_setting(item, "--stage-scale", &name, &text, error) &&
+		pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error) &&
+		pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
+}
+
+gboolean pipesim_costs_parse_scale(
+	PipesimCosts *costs, const char *text, guint ranks, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
+	g_autofree PipesimFraction *scale = g_new(PipesimFraction, ranks);
+
+	for (guint i = 0; i < ranks; i++)
+		scale[i] = (PipesimFraction){1, 1};
+	for (char **item = items; *item != NULL; item++)
+		if (!parse_one_scale(*item, ranks, scale, error))
+			return FALSE;
+	g_free(costs->scale);
+	costs->scale = g_steal_pointer(&scale);
+	costs->n_scale = ranks;
+	return TRUE;
+}
+
+static PipesimFraction stage_scale(const PipesimCosts *costs, guint stage, guint stages)
+{
+	if (costs->scale == NULL)
+		return (PipesimFraction){1, 1};
+	return costs->scale[(guint64)stage * costs->n_scale / stages];
+}
+
+PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
+{
+	PipesimTimes *times = g_new0(PipesimTimes, 1);
+
+	times->stages = shape->stages;
+	times->p2p = costs->p2p;
+	times->equal_stages = TRUE;
+	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		times->chunk[kind] =
+			pipesim_time_scale(costs->time[kind], shape->ranks, shape->stages);
+	for (int kind = 0; kind < PIPESIM_FB; kind++) {
+		times->stage[kind] = g_new(gint64, shape->stages);
+		for (guint stage = 0; stage < shape->stages; stage++) {
+			PipesimFraction scale = stage_scale(costs, stage, shape->stages);
+
+			times->stage[kind][stage] =
+				pipesim_time_scale(times->chunk[kind], scale.num, scale.den);
+			times->equal_stages &= scale.num == scale.den;
+		}
+	}
+	return times;
+}
+
+void pipesim_times_free(PipesimTimes *times)
+{
+	if (times == NULL)
+		return;
+	for (int kind = 0; kind < PIPESIM_FB; kind++)
+		g_free(times->stage[kind]);
+	g_free(times);
+}
+
+gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stage)
+{
+	const gint64 both = times->chunk[PIPESIM_F] + times->chunk[PIPESIM_B];
+	const gint64 here = times->stage[PIPESIM_F][f_stage] + times->stage[PIPESIM_B][b_stage];
+
+	if (times->equal_stages || both == 0)
+		return times->chunk[PIPESIM_FB];
+	return pipesim_time_scale(times->chunk[PIPESIM_FB], here, both);
+}

@@ -1,0 +1,64 @@
+#include "config.h"
+
+#include "schedule/check.h"
+
+gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error)
+{
+	if (shape->ranks % 2 == 0)
+		return TRUE;
+	if (shape->ranks == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"1 rank cannot hold a pipeline in each direction; nearest: 2");
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u ranks do not pair up from both ends; nearest: %u or %u", shape->ranks,
+		shape->ranks - 1, shape->ranks + 1);
+}
+
+gboolean pipesim_check_microbatches(
+	const PipesimShape *shape, guint min, guint step, const char *rule, GError **error)
+{
+	const guint64 m = shape->microbatches;
+	const guint64 below = m / step * step;
+	const guint64 first = ((guint64)min + step - 1) / step * step;
+
+	if (m >= min && m % step == 0)
+		return TRUE;
+	if (below >= first)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u micro-batches over %u ranks break the rule %s; nearest: "
+			"%" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT,
+			shape->microbatches, shape->ranks, rule, below, below + step);
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u micro-batches over %u ranks break the rule %s; nearest: %" G_GUINT64_FORMAT,
+		shape->microbatches, shape->ranks, rule, first);
+}
+
+gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_W] <= t[PIPESIM_F];
+}
+
+gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_W] <= t[PIPESIM_I];
+}
+
+gboolean pipesim_holds_f_eq_i(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_F] == t[PIPESIM_I];
+}
+
+gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W];
+}
+
+gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_FB] >= t[PIPESIM_B];
+}

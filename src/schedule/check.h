@@ -1,0 +1,18 @@
+/* Rules about shapes that several schedules share, and the words in which they are refused. */
+#pragma once
+#include "schedule/schedule.h"
+
+/** pipesim_check_even_ranks: FALSE with PIPESIM_ERROR_CONSTRAINT where PP is odd. */
+gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error);
+
+/** pipesim_check_microbatches: M >= @min and M a multiple of @step; else FALSE with
+ * PIPESIM_ERROR_CONSTRAINT that states @rule and names the nearest M on either side. */
+gboolean pipesim_check_microbatches(
+	const PipesimShape *shape, guint min, guint step, const char *rule, GError **error);
+
+/* Conditions that several formulae share. */
+gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_f_eq_i(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t);

@@ -1,0 +1,53 @@
+#include "config.h"
+
+#include "schedule/schedule.h"
+
+static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+{
+	(void)rank;
+	pipesim_phase(out, "forwards");
+	for (guint i = 0; i < shape->microbatches; i++)
+		pipesim_forward(out, 0);
+	pipesim_phase(out, "backwards");
+	for (guint i = 0; i < shape->microbatches; i++)
+		pipesim_backward(out, 0);
+}
+
+static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return (PipesimFraction){shape->microbatches, 1};
+}
+
+static const char *const aliases[] = {"ScheduleGPipe", NULL};
+
+const PipesimSchedule pipesim_schedule_gpipe = {
+	.name = "gpipe",
+	.aliases = aliases,
+	.summary = "all forwards, then all backwards",
+	.constraints = "every PP and M",
+	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe runs it",
+	.chunks = 1,
+	.placement = PIPESIM_LOOPED,
+	.generate = generate,
+	.bubble = {
+		.text = "(PP-1)(F+B)",
+		.letters = "F is the forward and B the full backward (I + W) of one stage for one "
+			   "micro-batch.",
+		.value = bubble,
+		.exact = "Exact on every rank when all stages take the same time: the first "
+			 "micro-batch needs PP-1 forwards to reach the last rank, and the last "
+			 "backward needs PP-1 backwards to come back.",
+	},
+	.activations = {
+		.text = "M",
+		.value = activations,
+		.exact = "Exact on every rank: nothing is freed before the last forward.",
+	},
+	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= PP; "
+		 "the order itself needs no such rule, so pipesim takes any M.",
+};

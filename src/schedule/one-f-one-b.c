@@ -1,0 +1,59 @@
+#include "config.h"
+
+#include "schedule/schedule.h"
+
+static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+{
+	const guint warmup = MIN(shape->microbatches, shape->ranks - 1 - rank);
+
+	pipesim_phase(out, "warm-up");
+	for (guint i = 0; i < warmup; i++)
+		pipesim_forward(out, 0);
+	pipesim_phase(out, "steady");
+	for (guint i = warmup; i < shape->microbatches; i++) {
+		pipesim_forward(out, 0);
+		pipesim_backward(out, 0);
+	}
+	pipesim_phase(out, "cool-down");
+	for (guint i = 0; i < warmup; i++)
+		pipesim_backward(out, 0);
+}
+
+static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
+}
+
+static const char *const aliases[] = {"Schedule1F1B", "pipedream-flush", NULL};
+
+const PipesimSchedule pipesim_schedule_one_f_one_b = {
+	.name = "1f1b",
+	.aliases = aliases,
+	.summary = "one forward, one backward in turn after a warm-up",
+	.constraints = "every PP and M",
+	.reference = "Narayanan et al., PipeDream-Flush, arXiv:2006.09503; order as PyTorch's "
+		     "Schedule1F1B runs it",
+	.chunks = 1,
+	.placement = PIPESIM_LOOPED,
+	.generate = generate,
+	.bubble = {
+		.text = "(PP-1)(F+B)",
+		.letters = "F is the forward and B the full backward (I + W) of one stage for one "
+			   "micro-batch.",
+		.value = bubble,
+		.exact = "Exact on every rank when all stages take the same time.",
+	},
+	.activations = {
+		.text = "min(M, PP)",
+		.value = activations,
+		.exact = "Exact on rank 0; rank r holds min(M, PP - r), so the last holds 1.",
+	},
+	.notes = "PyTorch asks for M >= PP and Megatron-LM shortens the warm-up to min(M, PP-1-r); "
+		 "pipesim does the latter. PyTorch 2.8's visualiser prints micro-batches 1 to M on "
+		 "the last rank instead of 0 to M-1; the order here is the one its runtime executes.",
+};
