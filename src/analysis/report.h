@@ -35,7 +35,7 @@ typedef struct {
 	gboolean has_formula;
 	gint64 formula;      /* ns */
 	gint64 difference;   /* max_idle - formula, ns */
-	GPtrArray *reasons;  /* of char *: why difference is not 0; empty where it is 0 */
+	GPtrArray *reasons;  /* of char *: why difference is not 0, or idle not the same on every rank */
 	gboolean has_activation_formula;
 	PipesimFraction activation_formula;
 

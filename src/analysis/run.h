@@ -28,6 +28,7 @@ typedef struct {
 	const PipesimCosts *costs; /* the caller's */
 	gint64 memory_limit;       /* 0 = none */
 	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
+	gint64 baseline;           /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
 	char *command;             /* the command line that made it, for headers of files */
 } PipesimComparison;
 
@@ -35,13 +36,13 @@ PipesimComparison *pipesim_comparison_new(
 	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
 void pipesim_comparison_free(PipesimComparison *comparison);
 
-/** pipesim_comparison_best: index of the run with the shortest makespan that fits the memory limit;
- * the first of equals; -1 where none has a result that fits. */
+/** pipesim_comparison_best: index of the run with most micro-batches a second that fits the memory
+ * limit; the first of equals; -1 where none has a result that fits. */
 int pipesim_comparison_best(const PipesimComparison *comparison);
 
-/** pipesim_comparison_baseline: makespan of 1F1B at the same ranks, micro-batches and costs; -1
- * where that has no result. Simulated once if it is not among the runs. */
-gint64 pipesim_comparison_baseline(const PipesimComparison *comparison);
+/** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B, simulated where
+ * it is not among them. */
+void pipesim_comparison_finish(PipesimComparison *comparison);
 
 /** pipesim_throughput: of @run against 1F1B: (its micro-batches / its makespan) over 1F1B's; NAN where there is
  * no baseline. */

@@ -177,6 +177,9 @@ static const PipesimCondition conditions_v[] = {
 	{0},
 };
 
+static const char uneven[] = "F&B < F+B and ranks run different numbers of pairs, so they idle for "
+			     "different times; the formula is the largest, on the inner ranks";
+
 static const char letters[] = "F&B is one overlapped pair: the forward of one micro-batch and the full "
 			      "backward of another. B is the full backward, I + W. Each of one chunk "
 			      "for one micro-batch.";
@@ -196,6 +199,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 		.letters = letters,
 		.value = bubble,
 		.conditions = conditions,
+		.uneven = uneven,
 		.exact = "Exact when F = I, W <= F and F&B >= B. With F&B = F+B every rank idles just "
 			 "that long. With F&B < F+B the ranks run different numbers of pairs, so they "
 			 "idle for different times, and the formula is the largest: that of the four "
@@ -241,6 +245,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 		.letters = letters,
 		.value = bubble_v,
 		.conditions = conditions_v,
+		.uneven = uneven,
 		.exact = "Exact when F = I, W <= F and F&B >= B, in times of one chunk: half of a rank's "
 			 "share. DeepSeek's table gives (PP/2-1) because it compares at equal numbers of "
 			 "stages, and so puts DualPipeV on PP/2 ranks.",

@@ -22,6 +22,7 @@ typedef struct {
 	gint64 (*value)(const PipesimShape *shape, PipesimChunkTimes t);
 	gboolean is_span; /* the formula counts the span bubble, not makespan - busy */
 	const PipesimCondition *conditions; /* ends with rule NULL; may be NULL */
+	const char *uneven; /* why ranks may idle for different times, and which the formula means; or NULL */
 	const char *exact; /* when it is exact, one paragraph */
 } PipesimBubbleFormula;
 

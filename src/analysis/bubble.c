@@ -1,0 +1,41 @@
+#include "config.h"
+
+#include "analysis/parts.h"
+
+static void measure_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
+{
+	const guint32 begin = subject->program->rank_begin[rank];
+	const guint32 end = subject->program->rank_begin[rank + 1];
+	const gint64 *start = subject->timeline->start;
+	gint64 busy = 0, span = 0;
+
+	for (guint32 op = begin; op < end; op++)
+		busy += subject->timeline->end[op] - start[op];
+	if (end > begin)
+		span = subject->timeline->end[end - 1] - start[begin];
+	report->busy[rank] = busy;
+	report->idle[rank] = report->makespan - busy;
+	report->span_idle[rank] = span - busy;
+}
+
+void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
+{
+	__extension__ __int128 total = 0;
+	gint64 den;
+
+	report->busy = g_new(gint64, report->ranks);
+	report->idle = g_new(gint64, report->ranks);
+	report->span_idle = g_new(gint64, report->ranks);
+	for (guint rank = 0; rank < report->ranks; rank++) {
+		measure_rank(subject, rank, report);
+		report->max_idle = MAX(report->max_idle, report->idle[rank]);
+		report->max_span_idle = MAX(report->max_span_idle, report->span_idle[rank]);
+		total += report->idle[rank];
+	}
+	/* Exact, but for steps of years over thousands of ranks. */
+	if (!__builtin_mul_overflow(report->makespan, (gint64)report->ranks, &den))
+		report->ratio = (PipesimFraction){(gint64)total, MAX(den, 1)};
+	else
+		report->ratio = (PipesimFraction){
+			(gint64)(total / report->ranks), report->makespan};
+}

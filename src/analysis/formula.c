@@ -1,0 +1,81 @@
+/* The published formulae beside the simulation, and why the two differ. */
+#include "config.h"
+
+#include "analysis/parts.h"
+
+static void add(PipesimReport *report, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void add(PipesimReport *report, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_ptr_array_add(report->reasons, g_strdup_vprintf(format, args));
+	va_end(args);
+}
+
+static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *report)
+{
+	const PipesimCondition *condition = subject->schedule->bubble.conditions;
+
+	for (; condition != NULL && condition->rule != NULL; condition++) {
+		if (condition->holds(&subject->program->shape, subject->times->chunk))
+			continue;
+		if (condition->consequence != NULL)
+			add(report, "%s does not hold: %s", condition->rule,
+				condition->consequence);
+		else
+			add(report, "%s does not hold", condition->rule);
+	}
+}
+
+static void explain_difference(const PipesimSubject *subject, PipesimReport *report)
+{
+	const gint64 p2p = subject->times->p2p;
+	PipesimNumber number;
+
+	if (subject->schedule->bubble.is_span)
+		add(report,
+			"the formula is the span bubble (ranks begin the next step without waiting "
+			"for each other); by that definition the simulation gives %s ms",
+			pipesim_print_ms(number, report->max_span_idle));
+	add_broken_conditions(subject, report);
+	if (p2p > 0 && report->ranks > 1)
+		add(report, "P2P: the formula counts no time between ranks, the simulation %s ms a hop",
+			pipesim_print_ms(number, p2p));
+	if (!subject->times->equal_stages)
+		add(report, "stages of different length: the formula takes them for equal");
+	if (report->reasons->len == 0)
+		add(report, "no stated condition of the formula is broken: this order at these "
+			    "times is outside what the formula describes");
+}
+
+static gboolean idle_is_uneven(const PipesimReport *report)
+{
+	for (guint rank = 1; rank < report->ranks; rank++)
+		if (report->idle[rank] != report->idle[0])
+			return TRUE;
+	return FALSE;
+}
+
+void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report)
+{
+	const PipesimSchedule *schedule = subject->schedule;
+	const PipesimShape *shape = &subject->program->shape;
+	const gint64 *t = subject->times->chunk;
+
+	report->reasons = g_ptr_array_new_with_free_func(g_free);
+	if (schedule != NULL && schedule->bubble.text != NULL) {
+		report->has_formula = TRUE;
+		report->formula = schedule->bubble.value(shape, t);
+		report->difference = report->max_idle - report->formula;
+		if (report->difference != 0)
+			explain_difference(subject, report);
+		if (schedule->bubble.uneven != NULL && idle_is_uneven(report) &&
+			t[PIPESIM_FB] < t[PIPESIM_F] + t[PIPESIM_B])
+			add(report, "%s", schedule->bubble.uneven);
+	}
+	if (schedule != NULL && schedule->activations.text != NULL) {
+		report->has_activation_formula = TRUE;
+		report->activation_formula = schedule->activations.value(shape);
+	}
+}

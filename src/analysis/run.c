@@ -1,0 +1,167 @@
+#include "config.h"
+
+#include "analysis/run.h"
+#include <math.h>
+
+static void finish(PipesimRun *run, const PipesimCosts *costs, gint64 memory_limit)
+{
+	run->times = pipesim_times_new(costs, &run->shape);
+	run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
+	if (run->timeline != NULL)
+		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
+			costs, run->times, memory_limit, &run->error);
+}
+
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks, guint microbatches,
+	const PipesimCosts *costs, gint64 memory_limit)
+{
+	PipesimRun *run = g_new0(PipesimRun, 1);
+
+	run->name = g_strdup(schedule->name);
+	run->schedule = schedule;
+	if (!pipesim_schedule_shape(schedule, ranks, microbatches, &run->shape, &run->error)) {
+		run->shape.ranks = 0;
+		return run;
+	}
+	run->program = pipesim_schedule_program(schedule, &run->shape, &run->error);
+	if (run->program != NULL)
+		finish(run, costs, memory_limit);
+	return run;
+}
+
+PipesimRun *pipesim_run_program(
+	const char *name, PipesimProgram *program, const PipesimCosts *costs, gint64 memory_limit)
+{
+	PipesimRun *run = g_new0(PipesimRun, 1);
+
+	run->name = g_strdup(name);
+	run->program = program;
+	run->shape = program->shape;
+	finish(run, costs, memory_limit);
+	return run;
+}
+
+PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,
+	const PipesimCosts *costs, GError **error)
+{
+	PipesimRun *run;
+
+	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
+	if (ranks < 1 || ranks > PIPESIM_MAX_RANKS || microbatches < 1 ||
+		microbatches > PIPESIM_MAX_MICROBATCHES) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u ranks and %u micro-batches; at least 1 of each", ranks, microbatches);
+		return NULL;
+	}
+	run = pipesim_run_schedule(schedule, ranks, microbatches, costs, 0);
+	if (run->error == NULL)
+		return run;
+	g_propagate_error(error, g_steal_pointer(&run->error));
+	pipesim_run_free(run);
+	return NULL;
+}
+
+void pipesim_run_free(PipesimRun *run)
+{
+	if (run == NULL)
+		return;
+	g_free(run->name);
+	g_clear_error(&run->error);
+	pipesim_times_free(run->times);
+	pipesim_program_free(run->program);
+	pipesim_timeline_free(run->timeline);
+	pipesim_report_free(run->report);
+	g_free(run);
+}
+
+gint64 pipesim_run_makespan(const PipesimRun *run)
+{
+	return run->report->makespan;
+}
+
+gint64 pipesim_run_bubble(const PipesimRun *run, guint rank)
+{
+	g_return_val_if_fail(rank < run->report->ranks, -1);
+	return run->report->idle[rank];
+}
+
+double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
+{
+	const PipesimReport *report = run->report;
+
+	g_return_val_if_fail(rank < report->ranks, -1);
+	return (double)report->peak[rank] * (double)report->unit.num / (double)report->unit.den;
+}
+
+PipesimComparison *pipesim_comparison_new(
+	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit)
+{
+	PipesimComparison *comparison = g_new0(PipesimComparison, 1);
+
+	comparison->ranks = ranks;
+	comparison->microbatches = microbatches;
+	comparison->costs = costs;
+	comparison->memory_limit = memory_limit;
+	comparison->runs = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
+	comparison->baseline = -1;
+	return comparison;
+}
+
+void pipesim_comparison_free(PipesimComparison *comparison)
+{
+	if (comparison == NULL)
+		return;
+	g_ptr_array_unref(comparison->runs);
+	g_free(comparison->command);
+	g_free(comparison);
+}
+
+void pipesim_comparison_finish(PipesimComparison *comparison)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
+	PipesimRun *run;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *candidate = g_ptr_array_index(comparison->runs, i);
+
+		if (candidate->schedule == schedule && candidate->report != NULL) {
+			comparison->baseline = candidate->report->makespan;
+			return;
+		}
+	}
+	run = pipesim_run_schedule(
+		schedule, comparison->ranks, comparison->microbatches, comparison->costs, 0);
+	if (run->report != NULL)
+		comparison->baseline = run->report->makespan;
+	pipesim_run_free(run);
+}
+
+int pipesim_comparison_best(const PipesimComparison *comparison)
+{
+	double best_rate = -1;
+	int best = -1;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+		double rate;
+
+		if (run->report == NULL || !run->report->fits)
+			continue;
+		/* Files may have their own number of micro-batches: rates compare, makespans not. */
+		rate = (double)run->shape.microbatches / (double)MAX(run->report->makespan, 1);
+		if (rate > best_rate) {
+			best_rate = rate;
+			best = (int)i;
+		}
+	}
+	return best;
+}
+
+double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run)
+{
+	const double base = (double)comparison->baseline / comparison->microbatches;
+
+	if (run->report == NULL || comparison->baseline <= 0 || run->report->makespan <= 0)
+		return NAN;
+	return base * run->shape.microbatches / (double)run->report->makespan;
+}
