@@ -1,7 +1,8 @@
 /* libpipesim: simulate and analyse pipeline-parallel training schedules.
  *
- * Everything here is const in, one new object out, GError last. Objects are freed by the function
- * named after them; what is returned by a getter belongs to its parent. Time is int64 nanoseconds. */
+ * Everything here is const in, one new object out, GError last. Objects are freed by the
+ * function named after them; what is returned by a getter belongs to its parent. Time is int64
+ * nanoseconds. */
 #pragma once
 #include <glib.h>
 
@@ -17,11 +18,13 @@ G_BEGIN_DECLS
 typedef enum {
 	PIPESIM_ERROR_PARSE,      /* correct that file; the message begins path:line:column: */
 	PIPESIM_ERROR_USAGE,      /* correct the option or name that the message quotes */
-	PIPESIM_ERROR_CONSTRAINT, /* the schedule refuses this shape; the message names another */
+	PIPESIM_ERROR_CONSTRAINT, /* the schedule refuses this shape; the message names another
+				   */
 	PIPESIM_ERROR_INCOMPLETE, /* an op is missing or stands twice */
 	PIPESIM_ERROR_DEADLOCK,   /* the order has a cycle, which the message shows op by op */
 	PIPESIM_ERROR_LIMIT,      /* too large for this engine or this machine */
-	PIPESIM_ERROR_EXTERNAL,   /* another program is missing or failed; the message has its words */
+	PIPESIM_ERROR_EXTERNAL,   /* another program is missing or failed; the message has its
+				     words */
 	PIPESIM_ERROR_WRITE,      /* the result could not be written */
 } PipesimErrorCode;
 PIPESIM_API GQuark pipesim_error_quark(void);
@@ -52,7 +55,8 @@ typedef struct _PipesimSchedule PipesimSchedule;
  */
 PIPESIM_API const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error);
 
-/** pipesim_schedule_list: every built-in schedule, NULL-terminated, in the order of the table. */
+/** pipesim_schedule_list: every built-in schedule, NULL-terminated, in the order of the table.
+ */
 PIPESIM_API const PipesimSchedule *const *pipesim_schedule_list(void);
 
 /** pipesim_schedule_name: its canonical name. */
@@ -68,8 +72,8 @@ typedef struct _PipesimCosts PipesimCosts;
  * @overlapped: F&B, one overlapped forward and full backward; negative = F + I + W
  * @p2p: added to every dependency that crosses ranks
  *
- * Returns: (transfer full): for pipesim_costs_free(). NULL with PIPESIM_ERROR_USAGE where a time is
- *   negative or one of F, I, W, P2P is too large to add up.
+ * Returns: (transfer full): for pipesim_costs_free(). NULL with PIPESIM_ERROR_USAGE where a
+ * time is negative or one of F, I, W, P2P is too large to add up.
  */
 PIPESIM_API PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64 weight,
 	gint64 overlapped, gint64 p2p, GError **error);
@@ -82,8 +86,8 @@ typedef struct _PipesimRun PipesimRun;
 /**
  * pipesim_simulate: runs @schedule over @ranks and @microbatches.
  *
- * Returns: (transfer full): for pipesim_run_free(). NULL with PIPESIM_ERROR_CONSTRAINT for a shape
- *   that the schedule refuses, or PIPESIM_ERROR_LIMIT for one that is too large.
+ * Returns: (transfer full): for pipesim_run_free(). NULL with PIPESIM_ERROR_CONSTRAINT for a
+ * shape that the schedule refuses, or PIPESIM_ERROR_LIMIT for one that is too large.
  */
 PIPESIM_API PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks,
 	guint microbatches, const PipesimCosts *costs, GError **error);

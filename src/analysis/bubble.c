@@ -36,6 +36,6 @@ void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
 	if (!__builtin_mul_overflow(report->makespan, (gint64)report->ranks, &den))
 		report->ratio = (PipesimFraction){(gint64)total, MAX(den, 1)};
 	else
-		report->ratio = (PipesimFraction){
-			(gint64)(total / report->ranks), report->makespan};
+		report->ratio =
+			(PipesimFraction){(gint64)(total / report->ranks), report->makespan};
 }

@@ -35,12 +35,15 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 
 	if (subject->schedule->bubble.is_span)
 		add(report,
-			"the formula is the span bubble (ranks begin the next step without waiting "
+			"the formula is the span bubble (ranks begin the next step without "
+			"waiting "
 			"for each other); by that definition the simulation gives %s ms",
 			pipesim_print_ms(number, report->max_span_idle));
 	add_broken_conditions(subject, report);
 	if (p2p > 0 && report->ranks > 1)
-		add(report, "P2P: the formula counts no time between ranks, the simulation %s ms a hop",
+		add(report,
+			"P2P: the formula counts no time between ranks, the simulation %s ms a "
+			"hop",
 			pipesim_print_ms(number, p2p));
 	if (!subject->times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");

@@ -28,8 +28,7 @@ static void after_op(Held *held, const PipesimOp *op)
 /* @count chunks of @bytes a whole share; saturates. */
 static gint64 chunk_bytes(const PipesimReport *report, guint count, gint64 bytes)
 {
-	return pipesim_time_scale(
-		bytes, (gint64)count * report->unit.num, report->unit.den);
+	return pipesim_time_scale(bytes, (gint64)count * report->unit.num, report->unit.den);
 }
 
 static gint64 add_saturated(gint64 a, gint64 b)
@@ -39,11 +38,13 @@ static gint64 add_saturated(gint64 a, gint64 b)
 	return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
 }
 
-static void weigh(const PipesimSubject *subject, guint rank, const Held *held, PipesimReport *report)
+static void weigh(
+	const PipesimSubject *subject, guint rank, const Held *held, PipesimReport *report)
 {
 	const PipesimCosts *costs = subject->costs;
 	const gint64 input = chunk_bytes(report, held->until_input, costs->bytes_until_input);
-	const gint64 weight = chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
+	const gint64 weight =
+		chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
 	const gint64 total = add_saturated(add_saturated(input, weight), report->parameters);
 
 	if (total <= report->memory[rank])
@@ -109,5 +110,6 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 	}
 	for (guint rank = 0; rank < report->ranks; rank++)
 		walk_rank(subject, rank, report);
-	report->fits = subject->memory_limit == 0 || report->max_memory <= subject->memory_limit;
+	report->fits =
+		subject->memory_limit == 0 || report->max_memory <= subject->memory_limit;
 }

@@ -1,5 +1,5 @@
-/* The parts of a report, one file each. Private to the room; each fills its fields of @report, whose
- * arrays it allocates. */
+/* The parts of a report, one file each. Private to the room; each fills its fields of @report,
+ * whose arrays it allocates. */
 #pragma once
 #include "analysis/report.h"
 

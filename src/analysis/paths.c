@@ -112,8 +112,8 @@ static void find_tails(Graph *graph)
 	}
 }
 
-/* A rank cannot begin before its earliest input exists, must do all its work, and what follows its
- * last op takes its time. */
+/* A rank cannot begin before its earliest input exists, must do all its work, and what follows
+ * its last op takes its time. */
 static gint64 bound(const Graph *graph, const PipesimReport *report)
 {
 	const PipesimProgram *program = graph->subject->program;
@@ -135,7 +135,8 @@ static gint64 bound(const Graph *graph, const PipesimReport *report)
 	return best;
 }
 
-gboolean pipesim_report_paths(const PipesimSubject *subject, PipesimReport *report, GError **error)
+gboolean pipesim_report_paths(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
 	const gsize n = MAX(subject->program->n_ops, 1u);
 	Graph graph = {.subject = subject};

@@ -2,9 +2,10 @@
 
 #include "analysis/parts.h"
 
-PipesimReport *pipesim_report_new(const PipesimProgram *program, const PipesimTimeline *timeline,
-	const PipesimSchedule *schedule, const PipesimCosts *costs, const PipesimTimes *times,
-	gint64 memory_limit, GError **error)
+PipesimReport *pipesim_report_new(const PipesimProgram *program,
+	const PipesimTimeline *timeline, const PipesimSchedule *schedule,
+	const PipesimCosts *costs, const PipesimTimes *times, gint64 memory_limit,
+	GError **error)
 {
 	const PipesimSubject subject = {
 		program, timeline, schedule, costs, times, memory_limit};

@@ -4,42 +4,47 @@
 #include "engine/engine.h"
 #include "schedule/schedule.h"
 
-/* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed. */
+/* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed.
+ */
 typedef struct {
 	guint ranks;
 	gint64 makespan;
 
 	/* Bubble, ns. */
 	gint64 *busy;
-	gint64 *idle;         /* makespan - busy */
-	gint64 *span_idle;    /* last end - first start - busy */
+	gint64 *idle;      /* makespan - busy */
+	gint64 *span_idle; /* last end - first start - busy */
 	gint64 max_idle, max_span_idle;
-	PipesimFraction ratio; /* idle of all ranks / (ranks * makespan); 0/1 where makespan is 0 */
+	PipesimFraction
+		ratio; /* idle of all ranks / (ranks * makespan); 0/1 where makespan is 0 */
 
-	/* Most activations held at once: in chunks; divide by chunks_per_share for whole-stage units. A
-	 * pair holds both of its micro-batches from its start to its end. */
+	/* Most activations held at once: in chunks; divide by chunks_per_share for whole-stage
+	 * units. A pair holds both of its micro-batches from its start to its end. */
 	guint *peak;             /* freed when the weight gradient is done (W or B ends) */
 	guint *peak_until_input; /* freed when the backward for input is done (I or B ends) */
-	guint32 *peak_op;        /* op that starts when peak is first reached; PIPESIM_NO_OP: no work */
-	PipesimFraction unit;    /* one chunk in whole-stage units: PP / S */
+	guint32 *
+		peak_op; /* op that starts when peak is first reached; PIPESIM_NO_OP: no work */
+	PipesimFraction unit; /* one chunk in whole-stage units: PP / S */
 	guint max_peak;
 
 	/* Memory, bytes; NULL where costs carry none. */
-	gint64 *memory;           /* peak of both kinds of activations together, plus parameters */
+	gint64 *memory; /* peak of both kinds of activations together, plus parameters */
 	gint64 *memory_until_input, *memory_until_weight; /* the two kinds at that moment */
-	gint64 parameters;        /* parameter_bytes * copies; the same on every rank */
+	gint64 parameters; /* parameter_bytes * copies; the same on every rank */
 	gint64 max_memory;
-	gboolean fits;            /* max_memory <= limit; TRUE without a limit */
+	gboolean fits; /* max_memory <= limit; TRUE without a limit */
 
 	/* Published formulae. */
 	gboolean has_formula;
-	gint64 formula;      /* ns */
-	gint64 difference;   /* max_idle - formula, ns */
-	GPtrArray *reasons;  /* of char *: why difference is not 0, or idle not the same on every rank */
+	gint64 formula;     /* ns */
+	gint64 difference;  /* max_idle - formula, ns */
+	GPtrArray *reasons; /* of char *: why difference is not 0, or idle not the same on every
+			       rank */
 	gboolean has_activation_formula;
 	PipesimFraction activation_formula;
 
-	/* One chain of ops without slack, from a start at 0 to the makespan, in order of time. */
+	/* One chain of ops without slack, from a start at 0 to the makespan, in order of time.
+	 */
 	guint n_critical;
 	guint32 *critical;
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
@@ -52,8 +57,9 @@ typedef struct {
  *
  * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT.
  */
-PipesimReport *pipesim_report_new(const PipesimProgram *program, const PipesimTimeline *timeline,
-	const PipesimSchedule *schedule, const PipesimCosts *costs, const PipesimTimes *times,
-	gint64 memory_limit, GError **error);
+PipesimReport *pipesim_report_new(const PipesimProgram *program,
+	const PipesimTimeline *timeline, const PipesimSchedule *schedule,
+	const PipesimCosts *costs, const PipesimTimes *times, gint64 memory_limit,
+	GError **error);
 void pipesim_report_free(PipesimReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)

@@ -12,8 +12,8 @@ static void finish(PipesimRun *run, const PipesimCosts *costs, gint64 memory_lim
 			costs, run->times, memory_limit, &run->error);
 }
 
-PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks, guint microbatches,
-	const PipesimCosts *costs, gint64 memory_limit)
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, const PipesimCosts *costs, gint64 memory_limit)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
 
@@ -29,8 +29,8 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks, g
 	return run;
 }
 
-PipesimRun *pipesim_run_program(
-	const char *name, PipesimProgram *program, const PipesimCosts *costs, gint64 memory_limit)
+PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
+	const PipesimCosts *costs, gint64 memory_limit)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
 
@@ -50,7 +50,8 @@ PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint
 	if (ranks < 1 || ranks > PIPESIM_MAX_RANKS || microbatches < 1 ||
 		microbatches > PIPESIM_MAX_MICROBATCHES) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u ranks and %u micro-batches; at least 1 of each", ranks, microbatches);
+			"%u ranks and %u micro-batches; at least 1 of each", ranks,
+			microbatches);
 		return NULL;
 	}
 	run = pipesim_run_schedule(schedule, ranks, microbatches, costs, 0);
@@ -147,7 +148,8 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 
 		if (run->report == NULL || !run->report->fits)
 			continue;
-		/* Files may have their own number of micro-batches: rates compare, makespans not. */
+		/* Files may have their own number of micro-batches: rates compare, makespans
+		 * not. */
 		rate = (double)run->shape.microbatches / (double)MAX(run->report->makespan, 1);
 		if (rate > best_rate) {
 			best_rate = rate;

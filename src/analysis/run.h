@@ -2,7 +2,8 @@
 #pragma once
 #include "analysis/report.h"
 
-/* Everything about one schedule of a comparison. Where error is set, what follows it is NULL. */
+/* Everything about one schedule of a comparison. Where error is set, what follows it is NULL.
+ */
 struct _PipesimRun {
 	char *name;                      /* canonical name, or the path of a schedule file */
 	const PipesimSchedule *schedule; /* NULL for a schedule file */
@@ -18,9 +19,10 @@ struct _PipesimRun {
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,
 	guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
 
-/** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be shown. */
-PipesimRun *pipesim_run_program(
-	const char *name, PipesimProgram *program, const PipesimCosts *costs, gint64 memory_limit);
+/** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be
+ * shown. */
+PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
+	const PipesimCosts *costs, gint64 memory_limit);
 
 /* What the outputs print. */
 typedef struct {
@@ -28,23 +30,23 @@ typedef struct {
 	const PipesimCosts *costs; /* the caller's */
 	gint64 memory_limit;       /* 0 = none */
 	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
-	gint64 baseline;           /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
-	char *command;             /* the command line that made it, for headers of files */
+	gint64 baseline; /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
+	char *command;   /* the command line that made it, for headers of files */
 } PipesimComparison;
 
 PipesimComparison *pipesim_comparison_new(
 	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
 void pipesim_comparison_free(PipesimComparison *comparison);
 
-/** pipesim_comparison_best: index of the run with most micro-batches a second that fits the memory
- * limit; the first of equals; -1 where none has a result that fits. */
+/** pipesim_comparison_best: index of the run with most micro-batches a second that fits the
+ * memory limit; the first of equals; -1 where none has a result that fits. */
 int pipesim_comparison_best(const PipesimComparison *comparison);
 
-/** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B, simulated where
- * it is not among them. */
+/** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B,
+ * simulated where it is not among them. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
 
-/** pipesim_throughput: of @run against 1F1B: (its micro-batches / its makespan) over 1F1B's; NAN where there is
- * no baseline. */
+/** pipesim_throughput: of @run against 1F1B: (its micro-batches / its makespan) over 1F1B's;
+ * NAN where there is no baseline. */
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimComparison, pipesim_comparison_free)

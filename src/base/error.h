@@ -2,18 +2,20 @@
 #pragma once
 #include "pipesim.h"
 
-/* Where in an input file an error is; line and column count from 1, 0 = not in a file. Carried by
- * every PIPESIM_ERROR. */
+/* Where in an input file an error is; line and column count from 1, 0 = not in a file. Carried
+ * by every PIPESIM_ERROR. */
 typedef struct {
 	char *path;
 	guint line, column;
 } PipesimErrorPrivate;
 
-/** pipesim_fail: sets @error and returns FALSE, so that `return pipesim_fail(...)` is one line. */
+/** pipesim_fail: sets @error and returns FALSE, so that `return pipesim_fail(...)` is one line.
+ */
 gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
 
-/** pipesim_fail_at: the same with PIPESIM_ERROR_PARSE; the message begins "path:line:column: ". */
+/** pipesim_fail_at: the same with PIPESIM_ERROR_PARSE; the message begins "path:line:column: ".
+ */
 gboolean pipesim_fail_at(GError **error, const char *path, guint line, guint column,
 	const char *format, ...) G_GNUC_PRINTF(5, 6);
 
@@ -24,8 +26,8 @@ void pipesim_error_locate(GError *error, const char *path, guint line, guint col
 /** pipesim_error_location: where; owned by @error, which must be a PIPESIM_ERROR. */
 const PipesimErrorPrivate *pipesim_error_location(const GError *error);
 
-/* Faults collected by a parser that goes on after the first: at most PIPESIM_MAX_FAULTS are kept,
- * the rest are counted. */
+/* Faults collected by a parser that goes on after the first: at most PIPESIM_MAX_FAULTS are
+ * kept, the rest are counted. */
 #define PIPESIM_MAX_FAULTS 20
 typedef struct {
 	GPtrArray *errors; /* of GError, owned */
@@ -36,7 +38,7 @@ PipesimFaults *pipesim_faults_new(void);
 void pipesim_faults_free(PipesimFaults *faults);
 /** pipesim_faults_take: adds @error, which becomes the collection's. */
 void pipesim_faults_take(PipesimFaults *faults, GError *error);
-/** pipesim_faults_done: TRUE where there is none; else FALSE, with @error one error whose message
- * holds every kept fault on a line of its own and whose location is the first one's. */
+/** pipesim_faults_done: TRUE where there is none; else FALSE, with @error one error whose
+ * message holds every kept fault on a line of its own and whose location is the first one's. */
 gboolean pipesim_faults_done(const PipesimFaults *faults, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFaults, pipesim_faults_free)

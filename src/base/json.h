@@ -1,5 +1,5 @@
-/* Writes JSON: keys in the order given, integers and shortest doubles, null where there is nothing.
- * The writer indents by two spaces and keeps arrays of plain values on one line. */
+/* Writes JSON: keys in the order given, integers and shortest doubles, null where there is
+ * nothing. The writer indents by two spaces and keeps arrays of plain values on one line. */
 #pragma once
 #include "base/number.h"
 
@@ -19,7 +19,8 @@ void pipesim_json_open_line(PipesimJson *json);
 /** pipesim_json_close: closes what was opened last; the outermost one ends with a newline. */
 void pipesim_json_close(PipesimJson *json);
 
-/** pipesim_json_string: @text is escaped; bytes that are not UTF-8 become U+FFFD. NULL is null. */
+/** pipesim_json_string: @text is escaped; bytes that are not UTF-8 become U+FFFD. NULL is null.
+ */
 void pipesim_json_string(PipesimJson *json, const char *text);
 void pipesim_json_int(PipesimJson *json, gint64 value);
 /** pipesim_json_ms: @ns written as a number of ms, exact. */

@@ -11,7 +11,8 @@ typedef struct {
 	const char *end; /* first character after it */
 } Decimal;
 
-#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(100000000000000000) /* 10^17: one more digit fits */
+#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(100000000000000000) /* 10^17: one more digit fits \
+								*/
 
 static gboolean scan_digits(const char **text, Decimal *out, gboolean fraction)
 {
@@ -109,7 +110,8 @@ gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, gu
 	}
 	if (p == text || *p != '\0')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is not a whole number; write decimal digits only", what, text);
+			"%s: '%s' is not a whole number; write decimal digits only", what,
+			text);
 	if (value < min || value > max)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: '%s' is out of range; from %" G_GUINT64_FORMAT
@@ -148,8 +150,8 @@ static gboolean parse_with_unit(const char *text, const char *what, const char *
 			text, kind, remedy);
 	unit = find_unit(units, decimal.end);
 	if (unit == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' has unknown unit '%s'; %s",
-			what, text, decimal.end, remedy);
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' has unknown unit '%s'; %s", what, text, decimal.end, remedy);
 	if (!scale_decimal(&decimal, unit->size, max, out))
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "%s: '%s' is too large", what, text);
@@ -167,8 +169,9 @@ gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GErr
 		{NULL, 0},
 	};
 
-	return parse_with_unit(text, what, "a time", "write 1.5 (ms) or 1500us, with ns, us, ms or s",
-		units, PIPESIM_MAX_TIME_NS, ns, error);
+	return parse_with_unit(text, what, "a time",
+		"write 1.5 (ms) or 1500us, with ns, us, ms or s", units, PIPESIM_MAX_TIME_NS,
+		ns, error);
 }
 
 gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error)
@@ -189,8 +192,8 @@ gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, 
 	};
 
 	return parse_with_unit(text, what, "a size",
-		"write bytes, or 58.7MB, 80GiB with kB, MB, GB, TB, KiB, MiB, GiB or TiB", units,
-		PIPESIM_MAX_TIME_NS, bytes, error);
+		"write bytes, or 58.7MB, 80GiB with kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+		units, PIPESIM_MAX_TIME_NS, bytes, error);
 }
 
 gboolean pipesim_parse_fraction(
@@ -200,8 +203,8 @@ gboolean pipesim_parse_fraction(
 	const gint64 limit = G_GINT64_CONSTANT(1000000000) * 1000000000;
 	gint64 value;
 
-	if (!parse_with_unit(text, what, "a factor", "write a decimal such as 1.25", plain, limit,
-		    &value, error))
+	if (!parse_with_unit(text, what, "a factor", "write a decimal such as 1.25", plain,
+		    limit, &value, error))
 		return FALSE;
 	*out = (PipesimFraction){value, 1000000000};
 	for (int i = 0; i < 9 && out->num % 10 == 0; i++) {
@@ -228,7 +231,8 @@ const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals)
 {
 	static const guint64 unit[] = {1000000, 100000, 10000, 1000, 100, 10, 1};
 	const guint64 magnitude = ns < 0 ? -(guint64)ns : (guint64)ns;
-	const guint64 ticks = magnitude / unit[decimals] +
+	const guint64 ticks =
+		magnitude / unit[decimals] +
 		(magnitude % unit[decimals] >= (unit[decimals] + 1) / 2 && decimals < 6);
 	const guint64 per_ms = 1000000 / unit[decimals];
 	const char *sign = ns < 0 && ticks > 0 ? "-" : "";
@@ -278,9 +282,9 @@ const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 	for (value /= 1000; value >= 999.5 && unit + 1 < G_N_ELEMENTS(units); unit++)
 		value /= 1000;
 	g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH,
-		value < 9.995    ? "%.2f"
-			: value < 99.95 ? "%.1f"
-					: "%.0f",
+		value < 9.995   ? "%.2f"
+		: value < 99.95 ? "%.1f"
+				: "%.0f",
 		value);
 	g_strlcat(out, " ", PIPESIM_NUMBER_LENGTH);
 	g_strlcat(out, units[unit], PIPESIM_NUMBER_LENGTH);

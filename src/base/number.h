@@ -21,8 +21,9 @@ gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, gu
 	guint64 *out, GError **error);
 
 /**
- * pipesim_parse_time: "1", "0.25", "1e3": ms; "100us", "5 ns", "1.5s" with their unit. Rounded to the nearest
- * nanosecond. Negative, nan, inf, empty and larger than PIPESIM_MAX_TIME_NS are refused.
+ * pipesim_parse_time: "1", "0.25", "1e3": ms; "100us", "5 ns", "1.5s" with their unit. Rounded
+ * to the nearest nanosecond. Negative, nan, inf, empty and larger than PIPESIM_MAX_TIME_NS are
+ * refused.
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE.
  */
@@ -36,8 +37,8 @@ gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GErr
 gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error);
 
 /**
- * pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals and
- * at most 1e9.
+ * pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals
+ * and at most 1e9.
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE.
  */
@@ -48,7 +49,8 @@ gboolean pipesim_parse_fraction(
 #define PIPESIM_NUMBER_LENGTH 48
 typedef char PipesimNumber[PIPESIM_NUMBER_LENGTH];
 
-/** pipesim_print_ms: @ns as ms, shortest exact decimal ("57.6", "0", "-1.234567"). Returns @out. */
+/** pipesim_print_ms: @ns as ms, shortest exact decimal ("57.6", "0", "-1.234567"). Returns
+ * @out. */
 const char *pipesim_print_ms(PipesimNumber out, gint64 ns);
 
 /** pipesim_print_ms_fixed: @ns as ms rounded half away from zero to @decimals (0 to 6). */
@@ -60,9 +62,10 @@ const char *pipesim_print_double(PipesimNumber out, double value);
 /** pipesim_print_fraction: num/den rounded to @decimals. */
 const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, guint decimals);
 
-/** pipesim_print_bytes: "43.6 GB" (powers of 1000), three significant digits; below 1000 "512 B". */
+/** pipesim_print_bytes: "43.6 GB" (powers of 1000), three significant digits; below 1000 "512
+ * B". */
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);
 
-/** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0, @den > 0.
- * Saturates at G_MAXINT64. */
+/** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0,
+ * @den > 0. Saturates at G_MAXINT64. */
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den);

@@ -1,5 +1,6 @@
 /* Every CUDA and library call of the microbenchmark goes through one of these: a failure says
- * what failed, where, and why, and throws; main prints it and the rest of the capture goes on. */
+ * what failed, where, and why, and throws; main prints it and the rest of the capture goes on.
+ */
 #pragma once
 #include <cublasLt.h>
 #include <cuda.h>
@@ -7,14 +8,16 @@
 #include <stdexcept>
 #include <string>
 
-namespace bench {
+namespace bench
+{
 
 /* A call that failed: what() reads "file:line: call: reason". */
 struct CudaError : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
-/* This host, library or GPU cannot do what was asked; the component is left out, with its reason. */
+/* This host, library or GPU cannot do what was asked; the component is left out, with its
+ * reason. */
 struct Unsupported : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
@@ -50,4 +53,5 @@ inline void check_cublas(cublasStatus_t status, const char *file, int line, cons
 #define CU_CHECK(call)     ::bench::check_driver((call), __FILE__, __LINE__, #call)
 #define CUBLAS_CHECK(call) ::bench::check_cublas((call), __FILE__, __LINE__, #call)
 /* After a kernel launch, which returns nothing. */
-#define LAUNCH_CHECK() ::bench::check_cuda(cudaGetLastError(), __FILE__, __LINE__, "kernel launch")
+#define LAUNCH_CHECK() \
+	::bench::check_cuda(cudaGetLastError(), __FILE__, __LINE__, "kernel launch")

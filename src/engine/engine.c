@@ -6,8 +6,8 @@
 /* Times stay below this, so that one more op or hop cannot overflow. */
 #define MAX_END (G_GINT64_CONSTANT(1) << 62)
 
-/* What orders events after time: rank, then op index; an arrival comes before the completion of the
- * op it allows to run in no time. */
+/* What orders events after time: rank, then op index; an arrival comes before the completion of
+ * the op it allows to run in no time. */
 typedef struct {
 	gint64 time;
 	guint64 key; /* rank << 33 | op << 1 | is_completion */
@@ -84,8 +84,8 @@ static Event pop(Engine *engine)
 static gint64 duration(const PipesimTimes *times, const PipesimOp *op)
 {
 	const gint64 ns = op->kind == PIPESIM_FB
-		? pipesim_times_pair(times, op->stage, op->b_stage)
-		: times->stage[op->kind][op->stage];
+				  ? pipesim_times_pair(times, op->stage, op->b_stage)
+				  : times->stage[op->kind][op->stage];
 
 	return MIN(ns, MAX_END);
 }
@@ -190,7 +190,7 @@ static gboolean finish(const Engine *engine, GError **error)
 	if (engine->n_done == engine->program->n_ops)
 		return TRUE;
 	/* The order must have a cycle: say which. */
-	return pipesim_program_check_order(engine->program, error);
+	return pipesim_program_check_order(engine->program, NULL, NULL, error);
 }
 
 PipesimTimeline *pipesim_engine_run(

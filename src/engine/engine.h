@@ -3,9 +3,9 @@
 #include "model/costs.h"
 #include "program/program.h"
 
-/* When each op ran, by op index, ns from the start of the step. end - start is the op's duration,
- * no two ops of a rank overlap, and an op starts when its rank is free and every input is there:
- * P2P later than its end where the input comes from another rank. */
+/* When each op ran, by op index, ns from the start of the step. end - start is the op's
+ * duration, no two ops of a rank overlap, and an op starts when its rank is free and every
+ * input is there: P2P later than its end where the input comes from another rank. */
 typedef struct {
 	guint n_ops;
 	gint64 *start, *end;
@@ -14,8 +14,8 @@ typedef struct {
 } PipesimTimeline;
 
 /**
- * pipesim_engine_run: op completions and message arrivals leave one queue in the order (time, rank,
- * op index); a rank starts its next op when its inputs are there.
+ * pipesim_engine_run: op completions and message arrivals leave one queue in the order (time,
+ * rank, op index); a rank starts its next op when its inputs are there.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK (the message shows the cycle) or
  *   PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not suffice.

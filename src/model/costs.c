@@ -6,7 +6,10 @@
 #define MS G_GINT64_CONSTANT(1000000)
 
 /* Where the values of one parse come together before any of them is kept. */
-enum { P2P = PIPESIM_N_KINDS, N_NAMES };
+enum {
+	P2P = PIPESIM_N_KINDS,
+	N_NAMES
+};
 static const char *const names[N_NAMES] = {"F", "I", "W", "B", "FB", "P2P"};
 
 PipesimCosts *pipesim_costs_default(void)
@@ -108,7 +111,8 @@ static gboolean split_setting(
 
 	if (equals == NULL || equals == item || equals[1] == '\0')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is not NAME=VALUE; separate settings with commas", option, item);
+			"%s: '%s' is not NAME=VALUE; separate settings with commas", option,
+			item);
 	*name = g_strstrip(g_strndup(item, (gsize)(equals - item)));
 	*value = g_strstrip(g_strdup(equals + 1));
 	return TRUE;
@@ -162,8 +166,8 @@ static gboolean parse_one_scale(
 	guint64 part;
 
 	return split_setting(item, "--stage-scale", &name, &text, error) &&
-		pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error) &&
-		pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
+	       pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error) &&
+	       pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
 }
 
 gboolean pipesim_costs_parse_scale(

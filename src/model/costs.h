@@ -14,61 +14,69 @@ typedef struct {
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
 struct _PipesimCosts {
-	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I + W and
-	 * FB = F + B unless given. */
+	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I +
+	 * W and FB = F + B unless given. */
 	gint64 time[PIPESIM_N_KINDS];
 	gboolean has_pair; /* FB was given or measured, not derived */
 	gint64 p2p;        /* added to every dependency that crosses ranks, ns */
 
-	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the backward for
-	 * input (or full backward) ends, and when the weight gradient ends. Both 0 = unknown. */
+	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the
+	 * backward for input (or full backward) ends, and when the weight gradient ends. Both 0
+	 * = unknown. */
 	gint64 bytes_until_input, bytes_until_weight;
-	/* Parameters, gradients and optimizer state of one copy of one rank's share. 0 = unknown. */
+	/* Parameters, gradients and optimizer state of one copy of one rank's share. 0 =
+	 * unknown. */
 	gint64 parameter_bytes;
 
-	/* Length of part i of PP equal parts of the model, against the average; NULL = all 1. */
+	/* Length of part i of PP equal parts of the model, against the average; NULL = all 1.
+	 */
 	PipesimFraction *scale;
 	guint n_scale;
 
-	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1 layer"), or NULL */
+	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
+			 layer"), or NULL */
 	GPtrArray *components; /* of PipesimComponent; NULL where nothing was measured */
 };
 
-/** pipesim_costs_default: F = I = W = 1 ms, B = 2, FB = 3, P2P = 0: what the papers' figures use. */
+/** pipesim_costs_default: F = I = W = 1 ms, B = 2, FB = 3, P2P = 0: what the papers' figures
+ * use. */
 PipesimCosts *pipesim_costs_default(void);
 PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 
 /**
- * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not named
- * keeps what @costs has, but B and FB follow I + W and F + B unless named.
+ * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
+ * named keeps what @costs has, but B and FB follow I + W and F + B unless named.
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
  */
 gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError **error);
 
-/** pipesim_costs_parse_scale: "0=1.3,7=1.25": lengths of parts 0 to @ranks - 1. Errors as above. */
+/** pipesim_costs_parse_scale: "0=1.3,7=1.25": lengths of parts 0 to @ranks - 1. Errors as
+ * above. */
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, guint ranks, GError **error);
 
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
 void pipesim_component_free(PipesimComponent *component);
 
-/* Durations of every op that a shape can have, resolved once so that the engine only looks up. */
+/* Durations of every op that a shape can have, resolved once so that the engine only looks up.
+ */
 typedef struct {
 	guint stages;
-	gint64 *stage[PIPESIM_FB]; /* [kind][stage], ns: F, I, W, B */
-	gint64 chunk[PIPESIM_N_KINDS]; /* the same at average length: what formulae are evaluated at */
+	gint64 *stage[PIPESIM_FB];     /* [kind][stage], ns: F, I, W, B */
+	gint64 chunk[PIPESIM_N_KINDS]; /* the same at average length: what formulae are
+					  evaluated at */
 	gboolean equal_stages;         /* no part is longer or shorter than another */
 	gint64 p2p;
 } PipesimTimes;
 
-/** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length of
- * the part of the model that its stage lies in. */
+/** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
+ * of the part of the model that its stage lies in. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 
-/** pipesim_times_pair: duration of the overlapped pair of a forward of @f_stage and a full backward
- * of @b_stage: FB in proportion to the lengths of its two halves, ns. */
+/** pipesim_times_pair: duration of the overlapped pair of a forward of @f_stage and a full
+ * backward of @b_stage: FB in proportion to the lengths of its two halves, ns. */
 gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stage);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimes, pipesim_times_free)

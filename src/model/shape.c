@@ -13,7 +13,8 @@ gboolean pipesim_shape_init(PipesimShape *shape, guint ranks, guint chunks, guin
 	/* At most F, I and W for each micro-batch of each stage. */
 	if (stages > PIPESIM_MAX_OPS || stages * microbatches > PIPESIM_MAX_OPS / 3)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%" G_GUINT64_FORMAT " stages of %u micro-batches are too many: at most %u "
+			"%" G_GUINT64_FORMAT
+			" stages of %u micro-batches are too many: at most %u "
 			"stages times micro-batches are simulated; take fewer of either",
 			stages, microbatches, PIPESIM_MAX_OPS / 3);
 	*shape = (PipesimShape){

@@ -20,8 +20,9 @@ typedef struct {
 	PipesimPlacement placement;
 } PipesimShape;
 
-/** pipesim_shape_init: fills @shape. @chunks must be 2 for V and bidirectional. Returns FALSE with
- * PIPESIM_ERROR_LIMIT where ranks * chunks * microbatches is more ops than are simulated. */
+/** pipesim_shape_init: fills @shape. @chunks must be 2 for V and bidirectional. Returns FALSE
+ * with PIPESIM_ERROR_LIMIT where ranks * chunks * microbatches is more ops than are simulated.
+ */
 gboolean pipesim_shape_init(PipesimShape *shape, guint ranks, guint chunks, guint microbatches,
 	PipesimPlacement placement, GError **error);
 

@@ -1,4 +1,5 @@
-/* Every output format, once. A new one: its file, its line here, its line in src/Makefile.am.inc. */
+/* Every output format, once. A new one: its file, its line here, its line in
+ * src/Makefile.am.inc. */
 OUTPUT(text)
 OUTPUT(json)
 OUTPUT(csv)

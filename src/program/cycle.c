@@ -32,8 +32,9 @@ static void run_what_can(Order *order)
 	guint n_ready = 0;
 
 	for (guint32 op = 0; op < program->n_ops; op++) {
-		order->waiting[op] = (guint8)(program->input_begin[op + 1] -
-			program->input_begin[op] + !is_first_of_rank(program, op));
+		order->waiting[op] =
+			(guint8)(program->input_begin[op + 1] - program->input_begin[op] +
+				 !is_first_of_rank(program, op));
 		if (order->waiting[op] == 0)
 			order->ready[n_ready++] = op;
 	}
@@ -48,7 +49,8 @@ static void run_what_can(Order *order)
 	}
 }
 
-/* Some op that @op waits for and that never runs. Inputs first: they say more than the order. */
+/* Some op that @op waits for and that never runs. Inputs first: they say more than the order.
+ */
 static guint32 blocker(const Order *order, guint32 op)
 {
 	const PipesimProgram *program = order->program;
@@ -74,7 +76,8 @@ static void print_cycle(const Order *order, guint32 start, GString *out)
 	print_op(program, op, out);
 	do {
 		guint32 next = blocker(order, op);
-		gboolean in_order = program->ops[next].rank == program->ops[op].rank && next == op - 1;
+		gboolean in_order =
+			program->ops[next].rank == program->ops[op].rank && next == op - 1;
 
 		if (shown++ == MAX_SHOWN) {
 			g_string_append(out, ", and so on round the cycle");
@@ -88,9 +91,11 @@ static void print_cycle(const Order *order, guint32 start, GString *out)
 	} while (op != start);
 }
 
-static gboolean fail_with_cycle(const Order *order, GError **error)
+static gboolean fail_with_cycle(
+	const Order *order, PipesimLocate locate, gpointer data, GError **error)
 {
 	g_autoptr(GString) text = g_string_new("deadlock: ");
+	g_autoptr(GError) deadlock = NULL;
 	guint32 slow = 0;
 	guint32 fast;
 
@@ -103,13 +108,19 @@ static gboolean fail_with_cycle(const Order *order, GError **error)
 		fast = blocker(order, blocker(order, fast));
 	} while (slow != fast);
 	print_cycle(order, slow, text);
-	return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
+	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
+	if (locate != NULL)
+		locate(data, slow, deadlock);
+	g_propagate_error(error, g_steal_pointer(&deadlock));
+	return FALSE;
 }
 
-gboolean pipesim_program_check_order(const PipesimProgram *program, GError **error)
+gboolean pipesim_program_check_order(
+	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
 {
 	Order order = {.program = program};
-	gboolean ok = pipesim_program_successors(program, &order.succ_begin, &order.succ, error);
+	gboolean ok =
+		pipesim_program_successors(program, &order.succ_begin, &order.succ, error);
 
 	if (!ok)
 		return FALSE;
@@ -120,7 +131,8 @@ gboolean pipesim_program_check_order(const PipesimProgram *program, GError **err
 			program->n_ops);
 	} else {
 		run_what_can(&order);
-		ok = order.n_done == program->n_ops || fail_with_cycle(&order, error);
+		ok = order.n_done == program->n_ops ||
+		     fail_with_cycle(&order, locate, data, error);
 	}
 	g_free(order.waiting);
 	g_free(order.ready);

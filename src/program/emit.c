@@ -12,7 +12,8 @@ struct _PipesimEmitter {
 	guint16 phase;
 	guint per_chunk; /* micro-batches that each chunk of this rank sees */
 	guint forward[MAX_CHUNKS], backward[MAX_CHUNKS]; /* next micro-batch, from 0 */
-	/* Inputs done whose weights are still to do, oldest first: ops [weight_next...] of kind I. */
+	/* Inputs done whose weights are still to do, oldest first: ops [weight_next...] of kind
+	 * I. */
 	guint32 weight_next;
 	guint n_inputs, n_weights;
 	gboolean overrun; /* the schedule asked for a micro-batch that does not exist */
@@ -69,7 +70,8 @@ void pipesim_forward(PipesimEmitter *out, guint chunk)
 	guint number;
 
 	if (take(out, &out->forward[chunk], &number))
-		append(out, PIPESIM_F, chunk)->microbatch = first_microbatch(out, chunk) + number;
+		append(out, PIPESIM_F, chunk)->microbatch =
+			first_microbatch(out, chunk) + number;
 }
 
 void pipesim_backward(PipesimEmitter *out, guint chunk)
@@ -77,7 +79,8 @@ void pipesim_backward(PipesimEmitter *out, guint chunk)
 	guint number;
 
 	if (take(out, &out->backward[chunk], &number))
-		append(out, PIPESIM_B, chunk)->microbatch = first_microbatch(out, chunk) + number;
+		append(out, PIPESIM_B, chunk)->microbatch =
+			first_microbatch(out, chunk) + number;
 }
 
 void pipesim_backward_input(PipesimEmitter *out, guint chunk)
@@ -125,7 +128,8 @@ void pipesim_overlap(PipesimEmitter *out, guint f_chunk, guint b_chunk)
 static gboolean rank_is_complete(const PipesimEmitter *out)
 {
 	for (guint chunk = 0; chunk < out->program->shape.chunks; chunk++)
-		if (out->forward[chunk] != out->per_chunk || out->backward[chunk] != out->per_chunk)
+		if (out->forward[chunk] != out->per_chunk ||
+			out->backward[chunk] != out->per_chunk)
 			return FALSE;
 	return !out->overrun && out->n_weights == out->n_inputs;
 }
@@ -147,7 +151,8 @@ static gboolean generate_rank(
 	if (rank_is_complete(&out))
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the generator does not give rank %u every micro-batch exactly once (%u ranks, %u "
+		"the generator does not give rank %u every micro-batch exactly once (%u ranks, "
+		"%u "
 		"micro-batches); this is a fault of pipesim, please report it",
 		rank, shape->ranks, shape->microbatches);
 }

@@ -3,7 +3,8 @@
 
 #include "program/program.h"
 
-/* The op that does each part of a (stage, micro-batch); B stands for both backward and weight. */
+/* The op that does each part of a (stage, micro-batch); B stands for both backward and weight.
+ */
 typedef enum {
 	FORWARD,
 	BACKWARD,
@@ -69,10 +70,11 @@ static void record_op(Linker *linker, guint32 index)
 		record(linker, index, WEIGHT, stage, microbatch);
 }
 
-static void check_pairing(Linker *linker, guint stage, guint microbatch, const guint32 op[N_PARTS])
+static void check_pairing(
+	Linker *linker, guint stage, guint microbatch, const guint32 op[N_PARTS])
 {
 	const gboolean split = op[BACKWARD] != PIPESIM_NO_OP &&
-		linker->program->ops[op[BACKWARD]].kind == PIPESIM_I;
+			       linker->program->ops[op[BACKWARD]].kind == PIPESIM_I;
 
 	if (op[FORWARD] == PIPESIM_NO_OP)
 		fault(linker, op[BACKWARD] != PIPESIM_NO_OP ? op[BACKWARD] : op[WEIGHT],
@@ -84,8 +86,8 @@ static void check_pairing(Linker *linker, guint stage, guint microbatch, const g
 			stage, microbatch, stage, microbatch, stage, microbatch);
 	if (split && op[WEIGHT] == PIPESIM_NO_OP)
 		fault(linker, op[BACKWARD],
-			"no %uW%u: %uI%u needs a backward for weights after it", stage, microbatch,
-			stage, microbatch);
+			"no %uW%u: %uI%u needs a backward for weights after it", stage,
+			microbatch, stage, microbatch);
 	if (!split && op[BACKWARD] != PIPESIM_NO_OP && op[WEIGHT] != PIPESIM_NO_OP)
 		fault(linker, op[WEIGHT],
 			"%uW%u beside %uB%u: B is the full backward; write I and W, or B alone",
@@ -108,9 +110,10 @@ static void check_place(Linker *linker, guint32 before, guint32 after)
 			ops[after].rank, ops[before].rank);
 		pipesim_op_print(&ops[before], text);
 	} else {
-		g_string_append(text, before == after ? " overlaps itself: its halves are of one "
-							"micro-batch; pair different ones"
-						      : " stands before ");
+		g_string_append(text, before == after
+					      ? " overlaps itself: its halves are of one "
+						"micro-batch; pair different ones"
+					      : " stands before ");
 		if (before != after) {
 			pipesim_op_print(&ops[before], text);
 			g_string_append(text, ", which it needs; put it after");
@@ -151,8 +154,7 @@ static guint inputs_of(const Linker *linker, const PipesimOp *op, guint32 inputs
 	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || pair) {
 		inputs[n++] = linker->op[FORWARD][slot(linker, stage, microbatch)];
 		if (stage + 1 < linker->program->shape.stages)
-			inputs[n++] =
-				linker->op[BACKWARD][slot(linker, stage + 1, microbatch)];
+			inputs[n++] = linker->op[BACKWARD][slot(linker, stage + 1, microbatch)];
 	}
 	return n;
 }
@@ -166,7 +168,8 @@ static gboolean derive_edges(Linker *linker, GError **error)
 	program->inputs = g_try_new(guint32, (gsize)program->n_ops * 3 + 1);
 	if (program->input_begin == NULL || program->inputs == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"edges of %u ops do not fit in memory; take fewer ranks or micro-batches",
+			"edges of %u ops do not fit in memory; take fewer ranks or "
+			"micro-batches",
 			program->n_ops);
 	for (guint i = 0; i < program->n_ops; i++) {
 		program->input_begin[i] = n;
@@ -186,8 +189,8 @@ static gboolean fill_tables(Linker *linker, GError **error)
 		linker->op[part] = g_try_new(guint32, n);
 		if (linker->op[part] == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"%u stages of %u micro-batches do not fit in memory", shape->stages,
-				shape->microbatches);
+				"%u stages of %u micro-batches do not fit in memory",
+				shape->stages, shape->microbatches);
 		for (gsize i = 0; i < n; i++)
 			linker->op[part][i] = PIPESIM_NO_OP;
 	}

@@ -13,8 +13,8 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint max_ops, GE
 	g_ptr_array_add(program->phases, g_strdup(""));
 	if (program->ops == NULL || program->rank_begin == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops of %u ranks do not fit in memory; take fewer of either", max_ops,
-			shape->ranks);
+			"%u ops of %u ranks do not fit in memory; take fewer of either",
+			max_ops, shape->ranks);
 		pipesim_program_free(program);
 		return NULL;
 	}
@@ -82,16 +82,19 @@ gboolean pipesim_program_successors(
 		g_free(first);
 		g_free(list);
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u dependencies do not fit in memory; take fewer ranks or micro-batches",
+			"%u dependencies do not fit in memory; take fewer ranks or "
+			"micro-batches",
 			n_edges);
 	}
-	/* Counting sort by producer, one place ahead so that filling leaves the offsets right. */
+	/* Counting sort by producer, one place ahead so that filling leaves the offsets right.
+	 */
 	for (guint32 e = 0; e < n_edges; e++)
 		first[program->inputs[e] + 2]++;
 	for (guint i = 2; i <= program->n_ops; i++)
 		first[i] += first[i - 1];
 	for (guint op = 0; op < program->n_ops; op++)
-		for (guint32 e = program->input_begin[op]; e < program->input_begin[op + 1]; e++)
+		for (guint32 e = program->input_begin[op]; e < program->input_begin[op + 1];
+			e++)
 			list[first[program->inputs[e] + 1]++] = op;
 	*begin = first;
 	*successors = list;

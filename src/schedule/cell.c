@@ -57,10 +57,11 @@ static gboolean letter(Parser *parser, guint8 *kind)
 	const char *found = *parser->at != '\0' ? strchr(letters, *parser->at) : NULL;
 
 	if (found == NULL)
-		return fail_here(parser,
-			is_other_action(parser->at) ? "an action that only moves data (pipesim derives "
-						      "those from where stages live)"
-						    : "unknown action");
+		return fail_here(
+			parser, is_other_action(parser->at)
+					? "an action that only moves data (pipesim derives "
+					  "those from where stages live)"
+					: "unknown action");
 	*kind = (guint8)(found - letters);
 	parser->at++;
 	return TRUE;
@@ -69,7 +70,7 @@ static gboolean letter(Parser *parser, guint8 *kind)
 static gboolean action(Parser *parser, guint8 *kind, guint32 *stage, guint32 *microbatch)
 {
 	return number(parser, stage, "stage number missing") && letter(parser, kind) &&
-		number(parser, microbatch, "micro-batch number missing");
+	       number(parser, microbatch, "micro-batch number missing");
 }
 
 static gboolean literal(Parser *parser, const char *text, const char *what)
@@ -103,9 +104,8 @@ gboolean pipesim_cell_parse(const PipesimCsv *csv, const PipesimCsvRecord *recor
 {
 	Parser parser = {csv, record, cell, cell->text, error};
 
-	if (*cell->text == '('
-			? !pair(&parser, op)
-			: !action(&parser, &op->kind, &op->stage, &op->microbatch))
+	if (*cell->text == '(' ? !pair(&parser, op)
+			       : !action(&parser, &op->kind, &op->stage, &op->microbatch))
 		return FALSE;
 	return *parser.at == '\0' || fail_here(&parser, "trailing characters");
 }

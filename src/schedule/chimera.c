@@ -23,10 +23,11 @@ static Seat seat_of(const PipesimShape *shape, guint rank)
 	};
 }
 
-/* One basic unit with @per_direction micro-batches each way, PP / 2 in a full one. The backwards that
- * the unit before has left over (@pending) go between its first forwards. Returns how many it
- * leaves over itself. */
-static guint emit_unit(const Seat *seat, guint per_direction, guint pending, PipesimEmitter *out)
+/* One basic unit with @per_direction micro-batches each way, PP / 2 in a full one. The
+ * backwards that the unit before has left over (@pending) go between its first forwards.
+ * Returns how many it leaves over itself. */
+static guint emit_unit(
+	const Seat *seat, guint per_direction, guint pending, PipesimEmitter *out)
 {
 	const guint ahead = MIN(seat->ahead, per_direction);
 	const guint rest = per_direction - ahead;
@@ -112,15 +113,15 @@ static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmit
 static gboolean check(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
-		pipesim_check_microbatches(
-			shape, 2, 2, "M even (half goes in each direction)", error);
+	       pipesim_check_microbatches(
+		       shape, 2, 2, "M even (half goes in each direction)", error);
 }
 
 static gboolean check_doubling(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
-		pipesim_check_microbatches(
-			shape, 2 * shape->ranks, 2 * shape->ranks, "M a multiple of 2 PP", error);
+	       pipesim_check_microbatches(shape, 2 * shape->ranks, 2 * shape->ranks,
+		       "M a multiple of 2 PP", error);
 }
 
 static const char *extension(const PipesimShape *shape)
@@ -166,23 +167,27 @@ static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
 
 static const PipesimCondition conditions[] = {
 	{"F = B", holds_f_eq_b,
-		"forwards of one direction then meet longer backwards of the other, and each unit "
+		"forwards of one direction then meet longer backwards of the other, and each "
+		"unit "
 		"keeps a gap in its middle; with B = 2F the idle time is (PP-2)(M/PP+1)F"},
 	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
 	{0},
 };
 
 static const PipesimCondition conditions_doubling[] = {
-	{"B = 2F", holds_b_twice_f, "two forwards of a unit are meant to last as long as one backward"},
+	{"B = 2F", holds_b_twice_f,
+		"two forwards of a unit are meant to last as long as one backward"},
 	{0},
 };
 
-static const char letters[] = "F is the forward and B the full backward (I + W) of one stage for one "
-			      "micro-batch. The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
+static const char letters[] =
+	"F is the forward and B the full backward (I + W) of one stage for one "
+	"micro-batch. The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
 
 static const char notes[] =
 	"Each rank holds two stages, so parameters are kept twice. The all-reduce of gradients "
-	"between the two copies of a stage is outside these formulae and outside the simulation.";
+	"between the two copies of a stage is outside these formulae and outside the "
+	"simulation.";
 
 static const char *const aliases[] = {"chimera-direct", NULL};
 
@@ -191,50 +196,60 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.aliases = aliases,
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
 	.constraints = "PP even, M even",
-	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' and pipe-fisher's "
+	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' and "
+		     "pipe-fisher's "
 		     "training loops run it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check,
 	.generate = generate,
-	.bubble = {
-		.text = "(PP/2-1)(F+B)",
-		.letters = letters,
-		.value = bubble,
-		.conditions = conditions,
-		.exact = "Exact when F = B. With B = 2F the gaps in the middle of the units stay and "
-			 "the idle time is (PP-2)(M/PP+1)F; forward doubling removes them.",
-	},
-	.activations = {
-		.text = "min(M, PP)",
-		.value = activations,
-		.exact = "The largest rank; the ranks range from PP/2+1 at the ends to PP in the middle.",
-	},
+	.bubble =
+		{
+			.text = "(PP/2-1)(F+B)",
+			.letters = letters,
+			.value = bubble,
+			.conditions = conditions,
+			.exact = "Exact when F = B. With B = 2F the gaps in the middle of the "
+				 "units stay and "
+				 "the idle time is (PP-2)(M/PP+1)F; forward doubling removes "
+				 "them.",
+		},
+	.activations =
+		{
+			.text = "min(M, PP)",
+			.value = activations,
+			.exact = "The largest rank; the ranks range from PP/2+1 at the ends to "
+				 "PP in the middle.",
+		},
 	.extension = extension,
 	.notes = notes,
 };
 
 const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.name = "chimera-doubling",
-	.summary = "Chimera with forward doubling: units of 2 PP, no gaps in their middle at B = 2F",
+	.summary = "Chimera with forward doubling: units of 2 PP, no gaps in their middle at B "
+		   "= 2F",
 	.constraints = "PP even, M a multiple of 2 PP",
-	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' forward-doubling "
+	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' "
+		     "forward-doubling "
 		     "training loop runs it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check_doubling,
 	.generate = generate_doubling,
-	.bubble = {
-		.text = "(PP/2-1)(F+B)",
-		.letters = letters,
-		.value = bubble,
-		.conditions = conditions_doubling,
-		.exact = "Exact when B = 2F.",
-	},
-	.activations = {
-		.text = "2PP",
-		.value = activations_doubling,
-		.exact = "The largest rank; the ranks range from 3PP/2+1 to 2PP.",
-	},
+	.bubble =
+		{
+			.text = "(PP/2-1)(F+B)",
+			.letters = letters,
+			.value = bubble,
+			.conditions = conditions_doubling,
+			.exact = "Exact when B = 2F.",
+		},
+	.activations =
+		{
+			.text = "2PP",
+			.value = activations_doubling,
+			.exact = "The largest rank; the ranks range from 3PP/2+1 to 2PP.",
+		},
 	.notes = notes,
 };

@@ -46,7 +46,8 @@ static gboolean read_lines(File *file, GError **error)
 		GError *fault = NULL;
 		const PipesimCsvRecord *record = pipesim_csv_next(file->csv, &fault);
 
-		if (fault != NULL && !g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
+		if (fault != NULL &&
+			!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
 			g_propagate_error(error, fault);
 			return FALSE;
 		}
@@ -87,8 +88,8 @@ static void see(Values *values, guint32 value)
 	values->max = MAX(values->max, value);
 }
 
-/* How many stages a file of @ranks lines means: as many as it numbers without a gap, else the nearest
- * multiple of the ranks, so that one wrong number is told as such. */
+/* How many stages a file of @ranks lines means: as many as it numbers without a gap, else the
+ * nearest multiple of the ranks, so that one wrong number is told as such. */
 static guint expected_stages(const Values *stages, guint ranks)
 {
 	const guint distinct = g_hash_table_size(stages->seen);
@@ -167,8 +168,8 @@ static gint compare_pairs(gconstpointer a, gconstpointer b)
 	return (x > y) - (x < y);
 }
 
-/* Which chunk of its rank an op belongs to (stages of a rank in ascending order), how many chunks the
- * fullest rank has, and how many ranks the most common stage lives on. */
+/* Which chunk of its rank an op belongs to (stages of a rank in ascending order), how many
+ * chunks the fullest rank has, and how many ranks the most common stage lives on. */
 static void find_chunks(PipesimProgram *program)
 {
 	const PipesimShape *shape = &program->shape;
@@ -177,7 +178,8 @@ static void find_chunks(PipesimProgram *program)
 	guint chunk = 0;
 
 	for (guint i = 0; i < program->n_ops; i++) {
-		const guint64 place = (guint64)program->ops[i].rank << 32 | program->ops[i].stage;
+		const guint64 place =
+			(guint64)program->ops[i].rank << 32 | program->ops[i].stage;
 
 		if (program->ops[i].kind == PIPESIM_F || program->ops[i].kind == PIPESIM_FB)
 			g_array_append_val(places, place);
@@ -190,8 +192,7 @@ static void find_chunks(PipesimProgram *program)
 			continue;
 		chunk = i > 0 && place[0] >> 32 == place[-1] >> 32 ? chunk + 1 : 0;
 		program->shape.chunks = MAX(program->shape.chunks, chunk + 1);
-		program->shape.copies =
-			MAX(program->shape.copies, ++homes[(guint32)place[0]]);
+		program->shape.copies = MAX(program->shape.copies, ++homes[(guint32)place[0]]);
 	}
 	g_array_free(places, TRUE);
 }
@@ -244,7 +245,8 @@ static PipesimProgram *make_program(File *file, GError **error)
 	memcpy(program->ops, file->ops->data, file->ops->len * sizeof(PipesimOp));
 	memcpy(program->rank_begin, file->rank_begin->data,
 		file->rank_begin->len * sizeof(guint32));
-	if (!pipesim_program_link(program, locate, file, error))
+	if (!pipesim_program_link(program, locate, file, error) ||
+		!pipesim_program_check_order(program, locate, file, error))
 		return NULL;
 	find_chunks(program);
 	find_directions(program);
@@ -288,7 +290,8 @@ PipesimProgram *pipesim_schedule_parse_csv(
 void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)
 {
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
 			if (i > program->rank_begin[rank])
 				g_string_append_c(out, ',');
 			pipesim_op_print(&program->ops[i], out);

@@ -1,11 +1,12 @@
-/* DualPipe and DualPipeV: the eight steps of DeepSeek's code. DualPipeV is the same with the second
- * direction folded back onto the same ranks. */
+/* DualPipe and DualPipeV: the eight steps of DeepSeek's code. DualPipeV is the same with the
+ * second direction folded back onto the same ranks. */
 #include "config.h"
 
 #include "schedule/check.h"
 
 typedef struct {
-	guint own, other; /* directions, or chunks: own is the one that enters nearer to this rank */
+	guint own, other; /* directions, or chunks: own is the one that enters nearer to this
+			     rank */
 	guint from_end;   /* ranks between this one and its end */
 	guint inner;      /* ranks between this one and the middle, or the turn of the V */
 	guint per_chunk;  /* micro-batches of each direction */
@@ -47,7 +48,8 @@ static void backward_or_input(PipesimEmitter *out, guint chunk, gboolean split)
 		pipesim_backward(out, chunk);
 }
 
-/* B1 B0, whose second half leaves the weights for later; odd ranks begin that one op earlier. */
+/* B1 B0, whose second half leaves the weights for later; odd ranks begin that one op earlier.
+ */
 static void step_backwards(const Seat *seat, PipesimEmitter *out)
 {
 	const guint n = seat->from_end + 1;
@@ -122,8 +124,8 @@ static void generate_v(const PipesimShape *shape, guint rank, PipesimEmitter *ou
 static gboolean check(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
-		pipesim_check_microbatches(
-			shape, 2 * shape->ranks, 2, "M even and M >= 2 PP", error);
+	       pipesim_check_microbatches(
+		       shape, 2 * shape->ranks, 2, "M even and M >= 2 PP", error);
 }
 
 static gboolean check_v(const PipesimShape *shape, GError **error)
@@ -158,11 +160,13 @@ static PipesimFraction activations_v(const PipesimShape *shape)
 
 static const PipesimCondition conditions[] = {
 	{"F = I", pipesim_holds_f_eq_i,
-		"with I > F >= W idle time is lower than the formula by min((PP/2-1)(I-F), F); with "
+		"with I > F >= W idle time is lower than the formula by min((PP/2-1)(I-F), F); "
+		"with "
 		"F > I it is higher"},
 	{"W <= F", pipesim_holds_w_le_f,
 		"the formula is then too low: W no longer fits where a forward went"},
-	{"F&B >= B", pipesim_holds_pair_ge_b, "a pair cannot be shorter than its backward alone"},
+	{"F&B >= B", pipesim_holds_pair_ge_b,
+		"a pair cannot be shorter than its backward alone"},
 	{"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W"},
 	{0},
 };
@@ -172,17 +176,20 @@ static const PipesimCondition conditions_v[] = {
 		"with I > F >= W idle time is lower than the formula; with F > I it is higher"},
 	{"W <= F", pipesim_holds_w_le_f,
 		"the formula is then too low: W no longer fits where a forward went"},
-	{"F&B >= B", pipesim_holds_pair_ge_b, "a pair cannot be shorter than its backward alone"},
+	{"F&B >= B", pipesim_holds_pair_ge_b,
+		"a pair cannot be shorter than its backward alone"},
 	{"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W"},
 	{0},
 };
 
-static const char uneven[] = "F&B < F+B and ranks run different numbers of pairs, so they idle for "
-			     "different times; the formula is the largest, on the inner ranks";
+static const char uneven[] =
+	"F&B < F+B and ranks run different numbers of pairs, so they idle for "
+	"different times; the formula is the largest, on the inner ranks";
 
-static const char letters[] = "F&B is one overlapped pair: the forward of one micro-batch and the full "
-			      "backward of another. B is the full backward, I + W. Each of one chunk "
-			      "for one micro-batch.";
+static const char letters[] =
+	"F&B is one overlapped pair: the forward of one micro-batch and the full "
+	"backward of another. B is the full backward, I + W. Each of one chunk "
+	"for one micro-batch.";
 
 const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
@@ -194,38 +201,56 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check,
 	.generate = generate,
-	.bubble = {
-		.text = "(PP/2-1)(F&B+B-3W)",
-		.letters = letters,
-		.value = bubble,
-		.conditions = conditions,
-		.uneven = uneven,
-		.exact = "Exact when F = I, W <= F and F&B >= B. With F&B = F+B every rank idles just "
-			 "that long. With F&B < F+B the ranks run different numbers of pairs, so they "
-			 "idle for different times, and the formula is the largest: that of the four "
-			 "ranks around the middle.",
-	},
-	.activations = {
-		.text = "PP+1",
-		.value = activations,
-		.exact = "Exact on every rank, whether activations are freed at I or at W.",
-	},
+	.bubble =
+		{
+			.text = "(PP/2-1)(F&B+B-3W)",
+			.letters = letters,
+			.value = bubble,
+			.conditions = conditions,
+			.uneven = uneven,
+			.exact = "Exact when F = I, W <= F and F&B >= B. With F&B = F+B every "
+				 "rank idles just "
+				 "that long. With F&B < F+B the ranks run different numbers of "
+				 "pairs, so they "
+				 "idle for different times, and the formula is the largest: "
+				 "that of the four "
+				 "ranks around the middle.",
+		},
+	.activations =
+		{
+			.text = "PP+1",
+			.value = activations,
+			.exact = "Exact on every rank, whether activations are freed at I or "
+				 "at W.",
+		},
 	.notes =
-		"Where the formula comes from. A micro-batch that enters at one end passes PP/2 ranks "
-		"before it meets the other direction, so the outermost rank has PP/2-1 ranks between "
-		"itself and the middle, and for each of them something is left unfilled twice: once "
+		"Where the formula comes from. A micro-batch that enters at one end passes "
+		"PP/2 ranks "
+		"before it meets the other direction, so the outermost rank has PP/2-1 ranks "
+		"between "
+		"itself and the middle, and for each of them something is left unfilled twice: "
+		"once "
 		"on the way in, once on the way out. On the way in a rank waits for the other "
-		"direction's first micro-batches: per rank of distance it has two of its own forwards "
+		"direction's first micro-batches: per rank of distance it has two of its own "
+		"forwards "
 		"to fill the gap (step 1), then the backwards for input come back and a weight "
-		"gradient fits behind each (step 3: I, W, F). On the way out the last pairs leave it "
-		"with backwards of one direction only (step 5: B, then a pair), of which the weight "
-		"gradients of steps 7 and 8 fill a part. Added up for one rank of distance: one pair "
-		"and one full backward that have nothing beside them, less three weight gradients "
+		"gradient fits behind each (step 3: I, W, F). On the way out the last pairs "
+		"leave it "
+		"with backwards of one direction only (step 5: B, then a pair), of which the "
+		"weight "
+		"gradients of steps 7 and 8 fill a part. Added up for one rank of distance: "
+		"one pair "
+		"and one full backward that have nothing beside them, less three weight "
+		"gradients "
 		"that could be moved into the gaps: F&B + B - 3W.\n\n"
-		"Memory. Parameters are kept twice (2x), because each rank holds a stage of either "
-		"direction; activations are PP+1. An article that circulates gives the activations as "
-		"\"2 x PP + 1\": it runs the two columns of DeepSeek's table into each other. The +1 is "
-		"the overlapped pair, which holds the micro-batch that it starts and the one that it "
+		"Memory. Parameters are kept twice (2x), because each rank holds a stage of "
+		"either "
+		"direction; activations are PP+1. An article that circulates gives the "
+		"activations as "
+		"\"2 x PP + 1\": it runs the two columns of DeepSeek's table into each other. "
+		"The +1 is "
+		"the overlapped pair, which holds the micro-batch that it starts and the one "
+		"that it "
 		"ends at the same time.",
 };
 
@@ -234,28 +259,35 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.aliases = (const char *const[]){"ScheduleDualPipeV", NULL},
 	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
 	.constraints = "M >= 2 PP",
-	.reference = "Sea AI Lab's cut-in-half of DualPipe; order as github.com/deepseek-ai/DualPipe "
+	.reference = "Sea AI Lab's cut-in-half of DualPipe; order as "
+		     "github.com/deepseek-ai/DualPipe "
 		     "runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.check = check_v,
 	.generate = generate_v,
-	.bubble = {
-		.text = "(PP-1)(F&B+B-3W)",
-		.letters = letters,
-		.value = bubble_v,
-		.conditions = conditions_v,
-		.uneven = uneven,
-		.exact = "Exact when F = I, W <= F and F&B >= B, in times of one chunk: half of a rank's "
-			 "share. DeepSeek's table gives (PP/2-1) because it compares at equal numbers of "
-			 "stages, and so puts DualPipeV on PP/2 ranks.",
-	},
-	.activations = {
-		.text = "PP+1/2",
-		.value = activations_v,
-		.exact = "2PP+1 chunks of half a rank's share, exact on every rank. DeepSeek's PP+1 is "
-			 "the same at equal numbers of stages.",
-	},
-	.notes = "Parameters are kept once: a rank holds two different stages of half the size. The 2x in "
+	.bubble =
+		{
+			.text = "(PP-1)(F&B+B-3W)",
+			.letters = letters,
+			.value = bubble_v,
+			.conditions = conditions_v,
+			.uneven = uneven,
+			.exact = "Exact when F = I, W <= F and F&B >= B, in times of one "
+				 "chunk: half of a rank's "
+				 "share. DeepSeek's table gives (PP/2-1) because it compares "
+				 "at equal numbers of "
+				 "stages, and so puts DualPipeV on PP/2 ranks.",
+		},
+	.activations =
+		{
+			.text = "PP+1/2",
+			.value = activations_v,
+			.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
+				 "DeepSeek's PP+1 is "
+				 "the same at equal numbers of stages.",
+		},
+	.notes = "Parameters are kept once: a rank holds two different stages of half the "
+		 "size. The 2x in "
 		 "DeepSeek's table is against a plain pipeline on twice as many ranks.",
 };

@@ -30,24 +30,32 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.aliases = aliases,
 	.summary = "all forwards, then all backwards",
 	.constraints = "every PP and M",
-	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe runs it",
+	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe "
+		     "runs it",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.generate = generate,
-	.bubble = {
-		.text = "(PP-1)(F+B)",
-		.letters = "F is the forward and B the full backward (I + W) of one stage for one "
-			   "micro-batch.",
-		.value = bubble,
-		.exact = "Exact on every rank when all stages take the same time: the first "
-			 "micro-batch needs PP-1 forwards to reach the last rank, and the last "
-			 "backward needs PP-1 backwards to come back.",
-	},
-	.activations = {
-		.text = "M",
-		.value = activations,
-		.exact = "Exact on every rank: nothing is freed before the last forward.",
-	},
-	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= PP; "
+	.bubble =
+		{
+			.text = "(PP-1)(F+B)",
+			.letters = "F is the forward and B the full backward (I + W) of one "
+				   "stage for one "
+				   "micro-batch.",
+			.value = bubble,
+			.exact = "Exact on every rank when all stages take the same time: the "
+				 "first "
+				 "micro-batch needs PP-1 forwards to reach the last rank, and "
+				 "the last "
+				 "backward needs PP-1 backwards to come back.",
+		},
+	.activations =
+		{
+			.text = "M",
+			.value = activations,
+			.exact = "Exact on every rank: nothing is freed before the last "
+				 "forward.",
+		},
+	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= "
+		 "PP; "
 		 "the order itself needs no such rule, so pipesim takes any M.",
 };

@@ -1,5 +1,5 @@
-/* Every schedule, once, in the order of the table. A new one: its file, its line here, its line in
- * src/Makefile.am.inc. */
+/* Every schedule, once, in the order of the table. A new one: its file, its line here, its line
+ * in src/Makefile.am.inc. */
 SCHEDULE(gpipe)
 SCHEDULE(one_f_one_b)
 SCHEDULE(chimera)

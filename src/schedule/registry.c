@@ -33,8 +33,8 @@ static guint distance(const char *a, const char *b)
 
 		row[0] = (guint)i;
 		for (gsize j = 1; j <= n; j++) {
-			const guint change = diagonal +
-				(g_ascii_tolower(*a) != g_ascii_tolower(b[j - 1]));
+			const guint change =
+				diagonal + (g_ascii_tolower(*a) != g_ascii_tolower(b[j - 1]));
 
 			diagonal = row[j];
 			row[j] = MIN(change, MIN(row[j], row[j - 1]) + 1);
@@ -77,11 +77,11 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 	return NULL;
 }
 
-gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks, guint microbatches,
-	PipesimShape *shape, GError **error)
+gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, PipesimShape *shape, GError **error)
 {
-	if (pipesim_shape_init(shape, ranks, schedule->chunks, microbatches, schedule->placement,
-		    error) &&
+	if (pipesim_shape_init(
+		    shape, ranks, schedule->chunks, microbatches, schedule->placement, error) &&
 		(schedule->check == NULL || schedule->check(shape, error)))
 		return TRUE;
 	g_prefix_error(error, "%s: ", schedule->name);

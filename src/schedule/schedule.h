@@ -18,12 +18,14 @@ typedef struct {
 typedef struct {
 	const char *text;    /* "(PP/2-1)(F&B+B-3W)" */
 	const char *letters; /* what its letters mean, one paragraph */
-	/* In ns at the chunk times @t; may be negative where the authors' conditions do not hold. */
+	/* In ns at the chunk times @t; may be negative where the authors' conditions do not
+	 * hold. */
 	gint64 (*value)(const PipesimShape *shape, PipesimChunkTimes t);
 	gboolean is_span; /* the formula counts the span bubble, not makespan - busy */
 	const PipesimCondition *conditions; /* ends with rule NULL; may be NULL */
-	const char *uneven; /* why ranks may idle for different times, and which the formula means; or NULL */
-	const char *exact; /* when it is exact, one paragraph */
+	const char *uneven; /* why ranks may idle for different times, and which the formula
+			       means; or NULL */
+	const char *exact;  /* when it is exact, one paragraph */
 } PipesimBubbleFormula;
 
 /* A published formula for peak activations, in whole-stage units, largest rank. */
@@ -34,23 +36,25 @@ typedef struct {
 } PipesimActivationFormula;
 
 struct _PipesimSchedule {
-	const char *name;           /* canonical, [a-z0-9-], unique over all names and aliases */
+	const char *name; /* canonical, [a-z0-9-], unique over all names and aliases */
 	const char *const *aliases; /* NULL-terminated, or NULL */
 	const char *summary;        /* one line for `pipesim list`, no final stop */
-	const char *constraints;    /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
-	const char *reference;      /* paper or code it comes from */
-	guint chunks;               /* per rank; directions count */
+	const char
+		*constraints;  /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
+	const char *reference; /* paper or code it comes from */
+	guint chunks;          /* per rank; directions count */
 	PipesimPlacement placement;
-	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape that
-	 * satisfies it; NULL = every shape. */
+	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
+	 * that satisfies it; NULL = every shape. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
 	/* Order of one rank. Deterministic; must not fail once check() passed. */
 	PipesimGenerate generate;
-	PipesimBubbleFormula bubble;           /* text NULL where none is published */
-	PipesimActivationFormula activations;  /* text NULL where none is published */
+	PipesimBubbleFormula bubble;          /* text NULL where none is published */
+	PipesimActivationFormula activations; /* text NULL where none is published */
 	/* How this run goes beyond what the authors describe, or NULL; printed as a note. */
 	const char *(*extension)(const PipesimShape *shape);
-	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be NULL */
+	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be
+			      NULL */
 };
 
 #define SCHEDULE(id) extern const PipesimSchedule pipesim_schedule_##id;
@@ -60,10 +64,11 @@ struct _PipesimSchedule {
 /**
  * pipesim_schedule_shape: the shape that @schedule has over @ranks and @microbatches.
  *
- * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or PIPESIM_ERROR_LIMIT.
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or
+ * PIPESIM_ERROR_LIMIT.
  */
-gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks, guint microbatches,
-	PipesimShape *shape, GError **error);
+gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, PipesimShape *shape, GError **error);
 
 /** pipesim_schedule_program: generates the order. Errors as pipesim_program_generate(). */
 PipesimProgram *pipesim_schedule_program(

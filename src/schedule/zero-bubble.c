@@ -1,10 +1,11 @@
-/* ZB-H1 and ZB-H2: the hand-made schedules of the zero-bubble paper. They differ in one number, how
- * far a rank runs ahead. */
+/* ZB-H1 and ZB-H2: the hand-made schedules of the zero-bubble paper. They differ in one number,
+ * how far a rank runs ahead. */
 #include "config.h"
 
 #include "schedule/check.h"
 
-/* @depth is 1 for H1 and 2 for H2: forwards in the warm-up and W put off, per rank of distance. */
+/* @depth is 1 for H1 and 2 for H2: forwards in the warm-up and W put off, per rank of distance.
+ */
 static void emit(const PipesimShape *shape, guint rank, guint depth, PipesimEmitter *out)
 {
 	const guint m = shape->microbatches;
@@ -62,13 +63,15 @@ static PipesimFraction activations_h2(const PipesimShape *shape)
 	return (PipesimFraction){2 * (gint64)shape->ranks - 1, 1};
 }
 
-static const char too_low[] = "the formula is then too low: a weight gradient longer than the gap "
-			      "it should fill delays its rank";
+static const char too_low[] =
+	"the formula is then too low: a weight gradient longer than the gap "
+	"it should fill delays its rank";
 
 static const PipesimCondition conditions_h1[] = {
 	{"W <= F", pipesim_holds_w_le_f, too_low},
 	{"W <= I", pipesim_holds_w_le_i, too_low},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule runs I and W, the formula counts B"},
+	{"B = I + W", pipesim_holds_b_is_i_plus_w,
+		"the schedule runs I and W, the formula counts B"},
 	{0},
 };
 
@@ -85,27 +88,33 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.aliases = aliases_h1,
 	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
 	.constraints = "M >= 2 PP",
-	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
-		     "hand schedule with warm-up factor 1",
+	.reference =
+		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
+		"hand schedule with warm-up factor 1",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.check = check,
 	.generate = generate_h1,
-	.bubble = {
-		.text = "(PP-1)(F+B-2W)",
-		.letters = "B is the full backward, I + W, as in DualPipe's table. The zero-bubble "
-			   "paper writes B for the backward for input alone, and so (PP-1)(F+B-W): the "
-			   "same number, not a misprint in either.",
-		.value = bubble_h1,
-		.conditions = conditions_h1,
-		.exact = "Exact, by makespan and by span, when W <= F and W <= I.",
-	},
-	.activations = {
-		.text = "PP",
-		.value = activations_h1,
-		.exact = "Exact on every rank when activations are held until their weight gradient; "
-			 "freed at the backward for input, rank r holds PP - r.",
-	},
+	.bubble =
+		{
+			.text = "(PP-1)(F+B-2W)",
+			.letters = "B is the full backward, I + W, as in DualPipe's table. The "
+				   "zero-bubble "
+				   "paper writes B for the backward for input alone, and so "
+				   "(PP-1)(F+B-W): the "
+				   "same number, not a misprint in either.",
+			.value = bubble_h1,
+			.conditions = conditions_h1,
+			.exact = "Exact, by makespan and by span, when W <= F and W <= I.",
+		},
+	.activations =
+		{
+			.text = "PP",
+			.value = activations_h1,
+			.exact = "Exact on every rank when activations are held until their "
+				 "weight gradient; "
+				 "freed at the backward for input, rank r holds PP - r.",
+		},
 };
 
 static const char *const aliases_h2[] = {"zbh2", NULL};
@@ -115,26 +124,33 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.aliases = aliases_h2,
 	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
 	.constraints = "M >= 2 PP",
-	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
-		     "hand schedule with warm-up factor 2",
+	.reference =
+		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
+		"hand schedule with warm-up factor 2",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.check = check,
 	.generate = generate_h2,
-	.bubble = {
-		.text = "(PP-1)(F+I-2W)",
-		.letters = "I is the backward for input, which the zero-bubble paper calls B.",
-		.value = bubble_h2,
-		.is_span = TRUE,
-		.conditions = conditions_h2,
-		.exact = "A span bubble: last end less first start less busy time of a rank, which is "
-			 "what counts when ranks begin the next step without waiting for each other. "
-			 "By makespan no order of this shape is below (PP-1)F, so a step that ends with "
-			 "a barrier sees that.",
-	},
-	.activations = {
-		.text = "2PP-1",
-		.value = activations_h2,
-		.exact = "The largest rank, held until the weight gradient.",
-	},
+	.bubble =
+		{
+			.text = "(PP-1)(F+I-2W)",
+			.letters = "I is the backward for input, which the zero-bubble paper "
+				   "calls B.",
+			.value = bubble_h2,
+			.is_span = TRUE,
+			.conditions = conditions_h2,
+			.exact = "A span bubble: last end less first start less busy time of a "
+				 "rank, which is "
+				 "what counts when ranks begin the next step without waiting "
+				 "for each other. "
+				 "By makespan no order of this shape is below (PP-1)F, so a "
+				 "step that ends with "
+				 "a barrier sees that.",
+		},
+	.activations =
+		{
+			.text = "2PP-1",
+			.value = activations_h2,
+			.exact = "The largest rank, held until the weight gradient.",
+		},
 };

@@ -1,0 +1,294 @@
+#include "config.h"
+
+#include "cli/options.h"
+#include "schedule/csv.h"
+#include <string.h>
+
+typedef struct {
+	PipesimShapeOptions shape;
+	PipesimCostOptions costs;
+	char *schedules, *format, *output, *timeline, *chrome_trace;
+} Options;
+
+/* One entry of --schedule: a built-in schedule, or a program from a file. */
+typedef struct {
+	const PipesimSchedule *schedule;
+	char *path;
+	PipesimProgram *program; /* of a file, until its run takes it */
+} Choice;
+
+static void free_choice(gpointer data)
+{
+	Choice *choice = data;
+
+	g_free(choice->path);
+	pipesim_program_free(choice->program);
+	g_free(choice);
+}
+
+static void clear_options(Options *options)
+{
+	pipesim_shape_options_clear(&options->shape);
+	pipesim_cost_options_clear(&options->costs);
+	g_free(options->schedules);
+	g_free(options->format);
+	g_free(options->output);
+	g_free(options->timeline);
+	g_free(options->chrome_trace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
+
+static GOptionContext *make_context(Options *options)
+{
+	const GOptionEntry entries[] = {
+		{"schedule", 's', 0, G_OPTION_ARG_STRING, &options->schedules,
+			"schedules to compare, or files of op orders (default all)",
+			"NAME|FILE.csv,..."},
+		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
+			"text, json or csv (default: the extension of -o, else text)",
+			"FORMAT"},
+		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
+			"write the result to FILE instead of standard output", "FILE"},
+		{"timeline", 't', 0, G_OPTION_ARG_FILENAME, &options->timeline,
+			"draw the timelines: .svg, .png, .pdf through gnuplot (its .gp and "
+			".dat stay "
+			"beside it), .txt or - as text",
+			"FILE"},
+		{"chrome-trace", 0, 0, G_OPTION_ARG_FILENAME, &options->chrome_trace,
+			"write the timelines for Perfetto or chrome://tracing", "FILE.json"},
+		{0},
+	};
+	GOptionContext *context = g_option_context_new("- compare pipeline schedules");
+
+	g_option_context_set_summary(context,
+		"Simulates pipeline-parallel training schedules over PP ranks and prints their "
+		"makespan,\n"
+		"bubble and activation memory beside the published formulae.\n"
+		"\n"
+		"Commands:\n"
+		"  compare    compare schedules (the default)\n"
+		"  list       schedules, aliases, constraints\n"
+		"  explain    formulae of one schedule, their letters, when they are exact\n"
+		"  export     op order of one schedule as a PyTorch schedule CSV\n"
+		"  validate   is a schedule CSV complete, and does it run without deadlock?\n"
+		"  calibrate  costs from measured traces\n"
+		"'pipesim COMMAND --help' shows the options of a command.");
+	g_option_context_set_description(context,
+		"Examples:\n"
+		"  pipesim --pp 8 --microbatches 20\n"
+		"  pipesim --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4 --timeline "
+		"dualpipe.svg \\\n"
+		"          --schedule dualpipe\n"
+		"\n"
+		"Exit status: 0 done, 1 no schedule fits the memory limit, 2 usage, 3 bad "
+		"input file,\n"
+		"4 gnuplot missing or failed, 5 cannot write.\n");
+	g_option_context_add_main_entries(context, entries, NULL);
+	g_option_context_add_group(context, pipesim_shape_group(&options->shape));
+	g_option_context_add_group(context, pipesim_costs_group(&options->costs));
+	return context;
+}
+
+static gboolean is_file(const char *name)
+{
+	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
+	       strcmp(name, "-") == 0;
+}
+
+static gboolean choose_one(const char *name, GPtrArray *choices, GError **error)
+{
+	Choice *choice = g_new0(Choice, 1);
+
+	g_ptr_array_add(choices, choice);
+	if (is_file(name)) {
+		choice->path = g_strdup(name);
+		choice->program = pipesim_schedule_read_csv(name, error);
+		return choice->program != NULL;
+	}
+	choice->schedule = pipesim_schedule_find(name, error);
+	return choice->schedule != NULL;
+}
+
+static gboolean choose(const char *names, GPtrArray *choices, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(names != NULL ? names : "all", ",", -1);
+
+	if (items[0] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--schedule is empty; give names, files or all");
+	for (char **item = items; *item != NULL; item++) {
+		const PipesimSchedule *const *all = pipesim_schedule_list();
+
+		if (strcmp(*item, "all") != 0) {
+			if (!choose_one(g_strstrip(*item), choices, error))
+				return FALSE;
+			continue;
+		}
+		for (; *all != NULL; all++) {
+			Choice *choice = g_new0(Choice, 1);
+
+			choice->schedule = *all;
+			g_ptr_array_add(choices, choice);
+		}
+	}
+	return TRUE;
+}
+
+/* What was not given is taken from the first schedule file. */
+static void shape_from_files(Options *options, const GPtrArray *choices)
+{
+	for (guint i = 0; i < choices->len; i++) {
+		const Choice *choice = g_ptr_array_index(choices, i);
+
+		if (choice->program == NULL)
+			continue;
+		if (options->shape.ranks == 0)
+			options->shape.ranks = choice->program->shape.ranks;
+		if (options->shape.count == 0)
+			options->shape.count = choice->program->shape.microbatches;
+		return;
+	}
+}
+
+static PipesimRun *run_choice(Choice *choice, const PipesimComparison *comparison)
+{
+	const guint ranks = comparison->ranks, count = comparison->microbatches;
+	const PipesimShape *shape;
+	PipesimRun *run;
+
+	if (choice->schedule != NULL)
+		return pipesim_run_schedule(choice->schedule, ranks, count, comparison->costs,
+			comparison->memory_limit);
+	shape = &choice->program->shape;
+	if (shape->ranks == ranks && shape->microbatches == count)
+		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
+			comparison->costs, comparison->memory_limit);
+	run = g_new0(PipesimRun, 1);
+	run->name = g_strdup(choice->path);
+	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
+		"%s: the file is for %u ranks and %u micro-batches; compare it at those",
+		choice->path, shape->ranks, shape->microbatches);
+	return run;
+}
+
+static const PipesimOutput *find_format(const Options *options, GError **error)
+{
+	const PipesimOutput *output = NULL;
+
+	if (options->format != NULL)
+		return pipesim_output_find(options->format, error);
+	if (options->output != NULL)
+		output = pipesim_output_for_path(options->output);
+	return output != NULL ? output : pipesim_output_find("text", error);
+}
+
+static gboolean write_timeline(const Options *options, const PipesimComparison *comparison,
+	const PipesimOutput *format, GString *text, GError **error)
+{
+	PipesimStyle style = pipesim_terminal_style();
+
+	if (options->timeline == NULL)
+		return TRUE;
+	if (strcmp(options->timeline, "-") != 0) {
+		style.colour = FALSE;
+		return pipesim_picture_write(
+			comparison, options->timeline, &style, "gnuplot", error);
+	}
+	if (strcmp(format->name, "text") != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--timeline - would mix with --format %s on standard output; give it a "
+			"file",
+			format->name);
+	style.colour &= options->output == NULL;
+	g_string_append_c(text, '\n');
+	pipesim_timeline_text(comparison, &style, text);
+	return TRUE;
+}
+
+static gboolean write_all(
+	const Options *options, const PipesimComparison *comparison, GError **error)
+{
+	const PipesimOutput *format = find_format(options, error);
+	PipesimStyle style = pipesim_terminal_style();
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	if (format == NULL)
+		return FALSE;
+	style.colour &= options->output == NULL;
+	format->write(comparison, &style, text);
+	if (!write_timeline(options, comparison, format, text, error))
+		return FALSE;
+	if (options->chrome_trace != NULL) {
+		g_autoptr(GString) trace = g_string_new(NULL);
+
+		pipesim_chrome_trace(comparison, trace);
+		if (!pipesim_print(options->chrome_trace, trace, error))
+			return FALSE;
+	}
+	return pipesim_print(options->output, text, error);
+}
+
+/* A schedule that was asked for by name and cannot be had is an error, in a table of all a row.
+ */
+static gboolean refuse_single(
+	const Options *options, PipesimComparison *comparison, GError **error)
+{
+	PipesimRun *run;
+
+	if (options->schedules == NULL || comparison->runs->len != 1)
+		return TRUE;
+	run = g_ptr_array_index(comparison->runs, 0);
+	if (run->error == NULL)
+		return TRUE;
+	g_propagate_error(error, g_error_copy(run->error));
+	return FALSE;
+}
+
+static PipesimExit compare(
+	const Options *options, const GPtrArray *choices, const char *command, GError **error)
+{
+	g_autoptr(PipesimCosts) costs = NULL;
+	g_autoptr(PipesimComparison) comparison = NULL;
+	gint64 memory_limit;
+
+	costs = pipesim_cost_options_read(
+		&options->costs, options->shape.ranks, &memory_limit, error);
+	if (costs == NULL)
+		return PIPESIM_EXIT_USAGE;
+	comparison = pipesim_comparison_new(
+		options->shape.ranks, options->shape.count, costs, memory_limit);
+	comparison->command = g_strdup(command);
+	for (guint i = 0; i < choices->len; i++)
+		g_ptr_array_add(comparison->runs,
+			run_choice(g_ptr_array_index(choices, i), comparison));
+	if (!refuse_single(options, comparison, error))
+		return PIPESIM_EXIT_USAGE;
+	pipesim_comparison_finish(comparison);
+	if (!write_all(options, comparison, error))
+		return PIPESIM_EXIT_WRITE;
+	return memory_limit > 0 && pipesim_comparison_best(comparison) < 0 ? PIPESIM_EXIT_NO
+									   : PIPESIM_EXIT_DONE;
+}
+
+static PipesimExit run(int argc, char **argv, GError **error)
+{
+	g_autofree char *command = g_strjoinv(" ", argv);
+	g_autoptr(GPtrArray) choices = g_ptr_array_new_with_free_func(free_choice);
+	g_auto(Options) options = {0};
+
+	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
+		!pipesim_options_no_operands(argc, argv, error) ||
+		!pipesim_shape_options_read(&options.shape, error) ||
+		!choose(options.schedules, choices, error))
+		return PIPESIM_EXIT_USAGE;
+	shape_from_files(&options, choices);
+	if (!pipesim_shape_options_require(&options.shape, error))
+		return PIPESIM_EXIT_USAGE;
+	return compare(&options, choices, command, error);
+}
+
+const PipesimCommand pipesim_command_compare = {
+	.name = "compare",
+	.summary = "compare schedules (the default)",
+	.run = run,
+};

@@ -1,0 +1,7 @@
+/* Every command, once; the first is the default. A new one: its file, its line here, its line
+ * in src/Makefile.am.inc. */
+COMMAND(compare)
+COMMAND(list)
+COMMAND(explain)
+COMMAND(export)
+COMMAND(validate)

@@ -1,0 +1,85 @@
+#include "config.h"
+
+#include "cli/command.h"
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const PipesimCommand *const commands[] = {
+#define COMMAND(id) &pipesim_command_##id,
+#include "cli/list.h"
+#undef COMMAND
+	NULL,
+};
+
+static const PipesimCommand *find_command(const char *name)
+{
+	for (guint i = 0; commands[i] != NULL; i++)
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+PipesimExit pipesim_exit_status(const GError *error)
+{
+	if (error->domain == G_FILE_ERROR || error->domain == G_KEY_FILE_ERROR)
+		return PIPESIM_EXIT_INPUT;
+	if (error->domain != PIPESIM_ERROR)
+		return PIPESIM_EXIT_USAGE;
+	switch ((PipesimErrorCode)error->code) {
+	case PIPESIM_ERROR_PARSE:
+	case PIPESIM_ERROR_INCOMPLETE:
+	case PIPESIM_ERROR_DEADLOCK:
+		return PIPESIM_EXIT_INPUT;
+	case PIPESIM_ERROR_EXTERNAL:
+		return PIPESIM_EXIT_EXTERNAL;
+	case PIPESIM_ERROR_WRITE:
+		return PIPESIM_EXIT_WRITE;
+	case PIPESIM_ERROR_USAGE:
+	case PIPESIM_ERROR_CONSTRAINT:
+	case PIPESIM_ERROR_LIMIT:
+		return PIPESIM_EXIT_USAGE;
+	}
+	g_return_val_if_reached(PIPESIM_EXIT_USAGE);
+}
+
+/* Errors of files begin with their place, so that editors jump there; the others with our name.
+ */
+static void print_error(const GError *error)
+{
+	const gboolean located =
+		error->domain == PIPESIM_ERROR && pipesim_error_location(error)->path != NULL;
+
+	g_printerr("%s%s\n", located ? "" : "pipesim: ", error->message);
+	if (pipesim_exit_status(error) == PIPESIM_EXIT_USAGE)
+		g_printerr("Try 'pipesim --help'.\n");
+}
+
+static void print_version(void)
+{
+	puts(PACKAGE_STRING);
+}
+
+int main(int argc, char **argv)
+{
+	const PipesimCommand *command = argc > 1 ? find_command(argv[1]) : NULL;
+	g_autoptr(GError) error = NULL;
+	PipesimExit status;
+
+	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
+	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
+	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+		print_version();
+		return PIPESIM_EXIT_DONE;
+	}
+	if (command != NULL)
+		status = command->run(argc - 1, argv + 1, &error);
+	else
+		status = commands[0]->run(argc, argv, &error);
+	if (error != NULL) {
+		print_error(error);
+		status = pipesim_exit_status(error);
+	}
+	return (int)status;
+}

@@ -1,0 +1,218 @@
+#include "config.h"
+
+#include "cli/options.h"
+#include "model/costs.h"
+#include <langinfo.h>
+#include <string.h>
+#include <unistd.h>
+
+GOptionGroup *pipesim_shape_group(PipesimShapeOptions *options)
+{
+	const GOptionEntry entries[] = {
+		{"pp", 'p', 0, G_OPTION_ARG_STRING, &options->pp, "pipeline ranks", "N"},
+		{"microbatches", 'm', 0, G_OPTION_ARG_STRING, &options->microbatches,
+			"micro-batches of a step, both directions together", "N"},
+		{0},
+	};
+	GOptionGroup *group = g_option_group_new("shape", "Shape:", "Shape", NULL, NULL);
+
+	g_option_group_add_entries(group, entries);
+	return group;
+}
+
+GOptionGroup *pipesim_costs_group(PipesimCostOptions *options)
+{
+	const GOptionEntry entries[] = {
+		{"times", 0, 0, G_OPTION_ARG_STRING, &options->times,
+			"times of a rank's whole share for one micro-batch: "
+			"F=1,I=1,W=1,B=2,FB=3,P2P=0; "
+			"bare numbers are ms (default F=I=W=1, B=I+W, FB=F+B, P2P=0)",
+			"LIST"},
+		{"trace", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->traces,
+			"calibrate on the spot from a measured trace; may be repeated", "FILE"},
+		{"costs", 0, 0, G_OPTION_ARG_FILENAME, &options->costs_file,
+			"costs that 'pipesim calibrate' wrote", "FILE.ini"},
+		{"layers", 0, 0, G_OPTION_ARG_STRING, &options->layers,
+			"layers of a rank's share, for --trace (default: as the trace says)",
+			"N"},
+		{"stage-scale", 0, 0, G_OPTION_ARG_STRING, &options->stage_scale,
+			"length of parts of the model, of PP equal ones: 0=1.3,7=1.25 (default "
+			"1)",
+			"LIST"},
+		{"activation-bytes", 0, 0, G_OPTION_ARG_STRING, &options->activation_bytes,
+			"activations of a rank's whole share for one micro-batch: held to the "
+			"backward for input + held to the weight gradient; one number is held "
+			"to the "
+			"weight gradient",
+			"N[+N]"},
+		{"parameter-bytes", 0, 0, G_OPTION_ARG_STRING, &options->parameter_bytes,
+			"parameters, gradients and optimizer state of one copy of a rank's "
+			"share",
+			"N"},
+		{"memory-limit", 0, 0, G_OPTION_ARG_STRING, &options->memory_limit,
+			"memory of a rank; exit status 1 where no schedule fits", "N"},
+		{0},
+	};
+	GOptionGroup *group = g_option_group_new("costs", "Costs:", "Costs", NULL, NULL);
+
+	g_option_group_add_entries(group, entries);
+	return group;
+}
+
+static gboolean read_count(
+	const char *text, const char *what, guint max, guint *out, GError **error)
+{
+	guint64 value = 0;
+
+	if (text != NULL && !pipesim_parse_count(text, what, 1, max, &value, error))
+		return FALSE;
+	*out = (guint)value;
+	return TRUE;
+}
+
+gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error)
+{
+	return read_count(options->pp, "--pp", PIPESIM_MAX_RANKS, &options->ranks, error) &&
+	       read_count(options->microbatches, "--microbatches", PIPESIM_MAX_MICROBATCHES,
+		       &options->count, error);
+}
+
+gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GError **error)
+{
+	if (options->ranks != 0 && options->count != 0)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"%s is missing; for example --pp 8 --microbatches 20",
+		options->ranks == 0 ? "--pp" : "--microbatches");
+}
+
+static gboolean read_bytes(const char *text, const char *what, gint64 *out, GError **error)
+{
+	return text == NULL || pipesim_parse_bytes(text, what, out, error);
+}
+
+static gboolean read_activation_bytes(PipesimCosts *costs, const char *text, GError **error)
+{
+	g_auto(GStrv) parts = text != NULL ? g_strsplit(text, "+", 2) : NULL;
+
+	if (parts == NULL)
+		return TRUE;
+	if (parts[0] == NULL || parts[1] == NULL) {
+		costs->bytes_until_input = 0;
+		return pipesim_parse_bytes(
+			text, "--activation-bytes", &costs->bytes_until_weight, error);
+	}
+	return pipesim_parse_bytes(
+		       parts[0], "--activation-bytes", &costs->bytes_until_input, error) &&
+	       pipesim_parse_bytes(
+		       parts[1], "--activation-bytes", &costs->bytes_until_weight, error);
+}
+
+static gboolean read_memory(const PipesimCostOptions *options, PipesimCosts *costs,
+	gint64 *memory_limit, GError **error)
+{
+	*memory_limit = 0;
+	if (!read_activation_bytes(costs, options->activation_bytes, error) ||
+		!read_bytes(options->parameter_bytes, "--parameter-bytes",
+			&costs->parameter_bytes, error) ||
+		!read_bytes(options->memory_limit, "--memory-limit", memory_limit, error))
+		return FALSE;
+	if (options->memory_limit == NULL)
+		return TRUE;
+	if (*memory_limit == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-limit: 0 fits nothing; give bytes");
+	if (costs->bytes_until_input == 0 && costs->bytes_until_weight == 0 &&
+		costs->parameter_bytes == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-limit needs bytes to compare with; give --activation-bytes, "
+			"--parameter-bytes or a costs file that has them");
+	return TRUE;
+}
+
+static PipesimCosts *read_base(const PipesimCostOptions *options, GError **error)
+{
+	if (options->costs_file != NULL || options->traces != NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE, "not available");
+		return NULL;
+	}
+	return pipesim_costs_default();
+}
+
+PipesimCosts *pipesim_cost_options_read(
+	const PipesimCostOptions *options, guint ranks, gint64 *memory_limit, GError **error)
+{
+	g_autoptr(PipesimCosts) costs = read_base(options, error);
+
+	if (costs == NULL)
+		return NULL;
+	if (options->times != NULL && !pipesim_costs_parse_times(costs, options->times, error))
+		return NULL;
+	if (options->stage_scale != NULL &&
+		!pipesim_costs_parse_scale(costs, options->stage_scale, ranks, error))
+		return NULL;
+	if (!read_memory(options, costs, memory_limit, error))
+		return NULL;
+	return g_steal_pointer(&costs);
+}
+
+void pipesim_shape_options_clear(PipesimShapeOptions *options)
+{
+	g_free(options->pp);
+	g_free(options->microbatches);
+}
+
+void pipesim_cost_options_clear(PipesimCostOptions *options)
+{
+	g_free(options->times);
+	g_free(options->stage_scale);
+	g_free(options->costs_file);
+	g_free(options->layers);
+	g_free(options->activation_bytes);
+	g_free(options->parameter_bytes);
+	g_free(options->memory_limit);
+	g_strfreev(options->traces);
+}
+
+gboolean pipesim_options_parse(GOptionContext *context, int *argc, char ***argv, GError **error)
+{
+	gboolean ok = g_option_context_parse(context, argc, argv, error);
+
+	g_option_context_free(context);
+	return ok;
+}
+
+gboolean pipesim_options_no_operands(int argc, char **argv, GError **error)
+{
+	if (argc <= 1)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'", argv[1]);
+}
+
+static guint terminal_width(void)
+{
+	const char *columns = g_getenv("COLUMNS");
+	guint64 width;
+
+	if (columns != NULL && pipesim_parse_count(columns, "COLUMNS", 20, 1000, &width, NULL))
+		return (guint)width;
+	return 0;
+}
+
+PipesimStyle pipesim_terminal_style(void)
+{
+	const char *no_color = g_getenv("NO_COLOR");
+	const gboolean terminal = isatty(STDOUT_FILENO) == 1;
+
+	return (PipesimStyle){
+		.colour = terminal && (no_color == NULL || *no_color == '\0') &&
+			  g_strcmp0(g_getenv("TERM"), "dumb") != 0,
+		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.width = terminal_width(),
+	};
+}
+
+gboolean pipesim_print(const char *path, const GString *text, GError **error)
+{
+	return pipesim_write_file(path != NULL ? path : "-", text->str, text->len, error);
+}

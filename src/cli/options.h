@@ -1,0 +1,66 @@
+/* Options that several commands share, parsed by our own number parser: GOption reads 010 as 8.
+ */
+#pragma once
+#include "analysis/run.h"
+#include "cli/command.h"
+#include "output/output.h"
+
+/* Ranks and micro-batches. 0 = not given. */
+typedef struct {
+	char *pp, *microbatches; /* as written, for GOption to fill */
+	guint ranks, count;      /* as read */
+} PipesimShapeOptions;
+
+/* Where durations and bytes come from. */
+typedef struct {
+	char *times, *stage_scale, *costs_file, *layers, *activation_bytes, *parameter_bytes,
+		*memory_limit;
+	char **traces;
+} PipesimCostOptions;
+
+/** pipesim_shape_group, pipesim_costs_group: the options, filling @options, which must outlive
+ * the parse. */
+GOptionGroup *pipesim_shape_group(PipesimShapeOptions *options);
+GOptionGroup *pipesim_costs_group(PipesimCostOptions *options);
+
+/** pipesim_shape_options_read: pp and microbatches into ranks and count, 0 where not given.
+ * FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error);
+
+/** pipesim_shape_options_require: FALSE with PIPESIM_ERROR_USAGE where either was not given. */
+gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GError **error);
+
+/**
+ * pipesim_cost_options_read: the costs that the options describe: of a costs file or of traces,
+ * else F = I = W = 1 ms; --times over them; lengths of stages; bytes.
+ * @ranks: for --stage-scale
+ * @memory_limit: bytes a rank, 0 = none
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE or what reading a file gives.
+ */
+PipesimCosts *pipesim_cost_options_read(
+	const PipesimCostOptions *options, guint ranks, gint64 *memory_limit, GError **error);
+
+void pipesim_shape_options_clear(PipesimShapeOptions *options);
+void pipesim_cost_options_clear(PipesimCostOptions *options);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimShapeOptions, pipesim_shape_options_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCostOptions, pipesim_cost_options_clear)
+
+/**
+ * pipesim_options_parse: parses @argv with @context, which it frees.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for an unknown option.
+ */
+gboolean pipesim_options_parse(
+	GOptionContext *context, int *argc, char ***argv, GError **error);
+
+/** pipesim_options_no_operands: FALSE with PIPESIM_ERROR_USAGE where @argv has any. */
+gboolean pipesim_options_no_operands(int argc, char **argv, GError **error);
+
+/** pipesim_terminal_style: what standard output can show, from isatty, NO_COLOR, TERM, COLUMNS
+ * and the locale. */
+PipesimStyle pipesim_terminal_style(void);
+
+/** pipesim_print: @text to @path, or to standard output where @path is NULL. FALSE with
+ * PIPESIM_ERROR_WRITE. */
+gboolean pipesim_print(const char *path, const GString *text, GError **error);
