@@ -249,6 +249,9 @@ const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals)
 const char *pipesim_print_double(PipesimNumber out, double value)
 {
 	g_return_val_if_fail(isfinite(value), NULL);
+	/* %g would write 20 as 2e+01, which is no shorter. */
+	if (value == trunc(value) && fabs(value) < 1e15)
+		return g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH, "%.0f", value);
 	for (int digits = 1; digits <= 17; digits++) {
 		char format[8];
 
