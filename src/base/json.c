@@ -179,6 +179,20 @@ void pipesim_json_ms(PipesimJson *json, gint64 ns)
 	g_string_append(json->out, pipesim_print_ms(number, ns));
 }
 
+void pipesim_json_us(PipesimJson *json, gint64 ns)
+{
+	gint64 rest = ns % 1000;
+	int digits = 3;
+
+	begin_value(json);
+	g_string_append_printf(json->out, "%" G_GINT64_FORMAT, ns / 1000);
+	if (rest == 0)
+		return;
+	for (; rest % 10 == 0; digits--)
+		rest /= 10;
+	g_string_append_printf(json->out, ".%0*d", digits, (int)rest);
+}
+
 void pipesim_json_double(PipesimJson *json, double value)
 {
 	PipesimNumber number;

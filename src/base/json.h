@@ -25,6 +25,8 @@ void pipesim_json_string(PipesimJson *json, const char *text);
 void pipesim_json_int(PipesimJson *json, gint64 value);
 /** pipesim_json_ms: @ns written as a number of ms, exact. */
 void pipesim_json_ms(PipesimJson *json, gint64 ns);
+/** pipesim_json_us: @ns written as a number of microseconds, exact; @ns >= 0. */
+void pipesim_json_us(PipesimJson *json, gint64 ns);
 /** pipesim_json_double: null where @value is not finite. */
 void pipesim_json_double(PipesimJson *json, double value);
 void pipesim_json_bool(PipesimJson *json, gboolean value);
