@@ -1,0 +1,133 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "output/figures.h"
+
+static const char header[] =
+	"schedule,pp,microbatches,stages,makespan_ms,bubble_max_ms,bubble_ratio,"
+	"bubble_span_max_ms,bubble_formula_ms,bubble_difference_ms,activations_peak,"
+	"activations_formula,parameter_copies,throughput_vs_1f1b,memory_peak_bytes,"
+	"memory_fits,best,error\n";
+
+/* Fields between "schedule" and "error" of a schedule that refused. */
+#define FIELDS_OF_RESULT 16
+
+static void append_text(GString *out, const char *text)
+{
+	gboolean quote = strpbrk(text, ",\"\r\n") != NULL;
+
+	if (!quote) {
+		g_string_append(out, text);
+		return;
+	}
+	g_string_append_c(out, '"');
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '"')
+			g_string_append_c(out, '"');
+		g_string_append_c(out, *p);
+	}
+	g_string_append_c(out, '"');
+}
+
+static void add_int(GString *out, gint64 value)
+{
+	g_string_append_printf(out, ",%" G_GINT64_FORMAT, value);
+}
+
+static void add_ms(GString *out, gint64 ns)
+{
+	PipesimNumber number;
+
+	g_string_append_c(out, ',');
+	g_string_append(out, pipesim_print_ms(number, ns));
+}
+
+/* Empty where there is no number. */
+static void add_double(GString *out, double value)
+{
+	PipesimNumber number;
+
+	g_string_append_c(out, ',');
+	if (isfinite(value))
+		g_string_append(out, pipesim_print_double(number, value));
+}
+
+static void add_bool(GString *out, gboolean value)
+{
+	g_string_append(out, value ? ",true" : ",false");
+}
+
+static void add_formula(GString *out, const PipesimReport *report)
+{
+	if (!report->has_formula) {
+		g_string_append(out, ",,");
+		return;
+	}
+	add_ms(out, report->formula);
+	add_ms(out, report->difference);
+}
+
+static void add_memory(GString *out, const PipesimReport *report)
+{
+	if (report->memory == NULL) {
+		g_string_append(out, ",,");
+		return;
+	}
+	add_int(out, report->max_memory);
+	add_bool(out, report->fits);
+}
+
+static void add_result(
+	GString *out, const PipesimComparison *comparison, const PipesimRun *run, gboolean best)
+{
+	const PipesimReport *report = run->report;
+
+	add_int(out, run->shape.ranks);
+	add_int(out, run->shape.microbatches);
+	add_int(out, run->shape.stages);
+	add_ms(out, report->makespan);
+	add_ms(out, report->max_idle);
+	add_double(out, pipesim_figure_fraction(report->ratio));
+	add_ms(out, report->max_span_idle);
+	add_formula(out, report);
+	add_double(out, pipesim_figure_activations(report, report->max_peak));
+	add_double(out, report->has_activation_formula
+				? pipesim_figure_fraction(report->activation_formula)
+				: (double)NAN);
+	add_int(out, run->shape.copies);
+	add_double(out, pipesim_throughput(comparison, run));
+	add_memory(out, report);
+	add_bool(out, best);
+}
+
+static void write_csv(const PipesimComparison *comparison,
+	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
+{
+	int best = pipesim_comparison_best(comparison);
+
+	g_string_append(out, header);
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		append_text(out, run->name);
+		if (run->error != NULL) {
+			for (guint field = 0; field < FIELDS_OF_RESULT; field++)
+				g_string_append_c(out, ',');
+			g_string_append_c(out, ',');
+			append_text(out, run->error->message);
+		} else {
+			add_result(out, comparison, run, (int)i == best);
+			g_string_append_c(out, ',');
+		}
+		g_string_append_c(out, '\n');
+	}
+}
+
+const PipesimOutput pipesim_output_csv = {
+	.name = "csv",
+	.extensions = "csv",
+	.summary = "one line a schedule, for spreadsheets",
+	.write = write_csv,
+};

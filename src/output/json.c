@@ -1,0 +1,215 @@
+#include "config.h"
+
+#include "base/json.h"
+#include "output/figures.h"
+
+static void key_ms(PipesimJson *json, const char *key, gint64 ns)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_ms(json, ns);
+}
+
+static void key_int(PipesimJson *json, const char *key, gint64 value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_int(json, value);
+}
+
+static void key_double(PipesimJson *json, const char *key, double value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_double(json, value);
+}
+
+static void key_string(PipesimJson *json, const char *key, const char *value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_string(json, value);
+}
+
+static void key_bool(PipesimJson *json, const char *key, gboolean value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_bool(json, value);
+}
+
+static void key_ints(PipesimJson *json, const char *key, const gint64 *values, guint n)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < n; i++)
+		pipesim_json_int(json, values[i]);
+	pipesim_json_close(json);
+}
+
+static void key_activations(
+	PipesimJson *json, const char *key, const PipesimReport *report, const guint *chunks)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < report->ranks; i++)
+		pipesim_json_double(json, pipesim_figure_activations(report, chunks[i]));
+	pipesim_json_close(json);
+}
+
+static void write_bubble(PipesimJson *json, const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+
+	pipesim_json_key(json, "bubble");
+	pipesim_json_open_object(json);
+	pipesim_json_key(json, "per_rank_ms");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < report->ranks; i++)
+		pipesim_json_ms(json, report->idle[i]);
+	pipesim_json_close(json);
+	key_ms(json, "max_ms", report->max_idle);
+	key_double(json, "ratio", pipesim_figure_fraction(report->ratio));
+	key_ms(json, "span_max_ms", report->max_span_idle);
+	pipesim_json_key(json, "formula_ms");
+	if (report->has_formula)
+		pipesim_json_ms(json, report->formula);
+	else
+		pipesim_json_null(json);
+	key_string(json, "formula", run->schedule != NULL ? run->schedule->bubble.text : NULL);
+	pipesim_json_key(json, "difference_ms");
+	if (report->has_formula)
+		pipesim_json_ms(json, report->difference);
+	else
+		pipesim_json_null(json);
+	pipesim_json_close(json);
+}
+
+static void write_activations(PipesimJson *json, const PipesimReport *report)
+{
+	pipesim_json_key(json, "activations");
+	pipesim_json_open_object(json);
+	key_activations(json, "peak_per_rank", report, report->peak);
+	key_activations(json, "peak_until_input_per_rank", report, report->peak_until_input);
+	key_double(json, "peak", pipesim_figure_activations(report, report->max_peak));
+	pipesim_json_key(json, "formula");
+	if (report->has_activation_formula)
+		pipesim_json_double(json, pipesim_figure_fraction(report->activation_formula));
+	else
+		pipesim_json_null(json);
+	pipesim_json_close(json);
+}
+
+static void write_memory(PipesimJson *json, const PipesimReport *report, gint64 limit)
+{
+	pipesim_json_key(json, "memory_bytes");
+	if (report->memory == NULL) {
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_json_open_object(json);
+	key_ints(json, "peak_per_rank", report->memory, report->ranks);
+	key_ints(json, "until_input_per_rank", report->memory_until_input, report->ranks);
+	key_ints(json, "until_weight_per_rank", report->memory_until_weight, report->ranks);
+	key_int(json, "parameters", report->parameters);
+	pipesim_json_key(json, "limit");
+	if (limit > 0)
+		pipesim_json_int(json, limit);
+	else
+		pipesim_json_null(json);
+	key_bool(json, "fits", report->fits);
+	pipesim_json_close(json);
+}
+
+static void write_reasons(PipesimJson *json, const PipesimReport *report)
+{
+	pipesim_json_key(json, "reasons");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < report->reasons->len; i++)
+		pipesim_json_string(json, g_ptr_array_index(report->reasons, i));
+	pipesim_json_close(json);
+}
+
+static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
+{
+	g_autoptr(GString) op = g_string_new(NULL);
+
+	pipesim_json_key(json, "peak_op_per_rank");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < run->report->ranks; i++) {
+		guint32 peak = run->report->peak_op[i];
+
+		g_string_truncate(op, 0);
+		if (peak != PIPESIM_NO_OP)
+			pipesim_op_print(&run->program->ops[peak], op);
+		pipesim_json_string(json, peak != PIPESIM_NO_OP ? op->str : NULL);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_result(PipesimJson *json, const PipesimComparison *comparison,
+	const PipesimRun *run, gboolean best)
+{
+	key_int(json, "microbatches", run->shape.microbatches);
+	key_int(json, "stages", run->shape.stages);
+	key_ms(json, "makespan_ms", run->report->makespan);
+	write_bubble(json, run);
+	write_activations(json, run->report);
+	key_int(json, "parameter_copies", run->shape.copies);
+	write_memory(json, run->report, comparison->memory_limit);
+	key_double(json, "throughput_vs_1f1b", pipesim_throughput(comparison, run));
+	key_bool(json, "best", best);
+	write_reasons(json, run->report);
+	key_string(json, "extension", pipesim_figure_extension(run));
+	write_peak_ops(json, run);
+	key_ms(json, "lower_bound_ms", run->report->lower_bound);
+	key_int(json, "critical_path_ops", run->report->n_critical);
+}
+
+static void write_times(PipesimJson *json, const PipesimCosts *costs)
+{
+	static const PipesimKind order[] = {
+		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
+
+	pipesim_json_key(json, "times_ms");
+	pipesim_json_open_line(json);
+	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+		key_ms(json, pipesim_kind_letter(order[i]), costs->time[order[i]]);
+	key_ms(json, "P2P", costs->p2p);
+	pipesim_json_close(json);
+}
+
+static void write_json(const PipesimComparison *comparison,
+	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	int best = pipesim_comparison_best(comparison);
+
+	pipesim_json_open_object(json);
+	pipesim_json_key(json, "pipesim");
+	pipesim_json_open_line(json);
+	key_string(json, "version", PACKAGE_VERSION);
+	key_int(json, "schema", 1);
+	pipesim_json_close(json);
+	key_int(json, "pp", comparison->ranks);
+	key_int(json, "microbatches", comparison->microbatches);
+	write_times(json, comparison->costs);
+	key_string(json, "source", comparison->costs->source);
+	pipesim_json_key(json, "schedules");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		pipesim_json_open_object(json);
+		key_string(json, "name", run->name);
+		if (run->error != NULL)
+			key_string(json, "error", run->error->message);
+		else
+			write_result(json, comparison, run, (int)i == best);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+const PipesimOutput pipesim_output_json = {
+	.name = "json",
+	.extensions = "json",
+	.summary = "one JSON object with every figure, exact, for other programs",
+	.write = write_json,
+};

@@ -1,0 +1,56 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "output/output.h"
+
+static const PipesimOutput *const outputs[] = {
+#define OUTPUT(id) &pipesim_output_##id,
+#include "output/list.h"
+#undef OUTPUT
+};
+
+const char *pipesim_output_names(void)
+{
+	static const char names[] =
+#define OUTPUT(id) ", " #id
+#include "output/list.h"
+#undef OUTPUT
+		;
+
+	return names + strlen(", ");
+}
+
+const PipesimOutput *pipesim_output_find(const char *name, GError **error)
+{
+	for (gsize i = 0; i < G_N_ELEMENTS(outputs); i++)
+		if (strcmp(outputs[i]->name, name) == 0)
+			return outputs[i];
+	pipesim_fail(error, PIPESIM_ERROR_USAGE, "unknown format '%s'; formats: %s", name,
+		pipesim_output_names());
+	return NULL;
+}
+
+static gboolean has_extension(const PipesimOutput *output, const char *extension)
+{
+	g_auto(GStrv) known = NULL;
+	gboolean found = FALSE;
+
+	if (output->extensions == NULL)
+		return FALSE;
+	known = g_strsplit(output->extensions, ",", -1);
+	for (char **p = known; *p != NULL && !found; p++)
+		found = g_ascii_strcasecmp(*p, extension) == 0;
+	return found;
+}
+
+const PipesimOutput *pipesim_output_for_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(slash != NULL ? slash : path, '.');
+
+	for (gsize i = 0; dot != NULL && i < G_N_ELEMENTS(outputs); i++)
+		if (has_extension(outputs[i], dot + 1))
+			return outputs[i];
+	return NULL;
+}

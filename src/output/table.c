@@ -1,0 +1,278 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "output/table.h"
+
+#define GUTTER 2
+
+typedef struct {
+	PipesimRowLook look;
+	char **cells; /* NULL for a row of text */
+	char *first, *text;
+} Row;
+
+struct _PipesimTable {
+	const PipesimColumn *columns;
+	guint n_columns;
+	guint *widths;   /* 0: no cell, not shown */
+	GPtrArray *rows; /* of Row */
+};
+
+static void free_row(gpointer data)
+{
+	Row *row = data;
+
+	g_free(row->cells);
+	g_free(row->first);
+	g_free(row->text);
+	g_free(row);
+}
+
+PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
+{
+	PipesimTable *table = g_new0(PipesimTable, 1);
+
+	table->columns = columns;
+	table->n_columns = n_columns;
+	table->widths = g_new0(guint, n_columns);
+	table->rows = g_ptr_array_new_with_free_func(free_row);
+	return table;
+}
+
+void pipesim_table_free(PipesimTable *table)
+{
+	if (table == NULL)
+		return;
+	for (guint i = 0; i < table->rows->len; i++) {
+		Row *row = g_ptr_array_index(table->rows, i);
+
+		for (guint c = 0; row->cells != NULL && c < table->n_columns; c++)
+			g_free(row->cells[c]);
+	}
+	g_ptr_array_unref(table->rows);
+	g_free(table->widths);
+	g_free(table);
+}
+
+guint pipesim_text_width(const char *text)
+{
+	guint width = 0;
+
+	for (const char *p = text; *p != '\0'; p++)
+		width += ((guchar)*p & 0xc0) != 0x80;
+	return width;
+}
+
+static void widen(PipesimTable *table, guint column, const char *cell)
+{
+	guint title = pipesim_text_width(table->columns[column].title);
+
+	table->widths[column] =
+		MAX(table->widths[column], MAX(title, pipesim_text_width(cell)));
+}
+
+void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells)
+{
+	Row *row = g_new0(Row, 1);
+
+	row->look = look;
+	row->cells = g_memdup2(cells, table->n_columns * sizeof(*cells));
+	for (guint i = 0; i < table->n_columns; i++)
+		if (cells[i] != NULL)
+			widen(table, i, cells[i]);
+	g_ptr_array_add(table->rows, row);
+}
+
+void pipesim_table_add_text(
+	PipesimTable *table, PipesimRowLook look, const char *first, const char *text)
+{
+	Row *row = g_new0(Row, 1);
+
+	row->look = look;
+	row->first = g_strdup(first);
+	row->text = g_strdup(text);
+	widen(table, 0, first);
+	g_ptr_array_add(table->rows, row);
+}
+
+static void pad(GString *out, guint n)
+{
+	for (; n > 0; n--)
+		g_string_append_c(out, ' ');
+}
+
+/* Without the blanks that a right-aligned last column does not need either. */
+static void end_line(GString *out, gsize begin)
+{
+	while (out->len > begin && out->str[out->len - 1] == ' ')
+		g_string_truncate(out, out->len - 1);
+}
+
+static void append_aligned(GString *out, const char *text, guint width, gboolean left)
+{
+	guint blanks = width - MIN(width, pipesim_text_width(text));
+
+	if (!left)
+		pad(out, blanks);
+	g_string_append(out, text);
+	if (left)
+		pad(out, blanks);
+}
+
+/* First column after @from that does not stand under the same group. */
+static guint group_end(const PipesimTable *table, guint from)
+{
+	const char *group = table->columns[from].group;
+	guint to = from + 1;
+
+	while (group != NULL && to < table->n_columns && table->columns[to].group != NULL &&
+		strcmp(group, table->columns[to].group) == 0)
+		to++;
+	return to;
+}
+
+static guint group_width(const PipesimTable *table, guint from, guint to)
+{
+	guint width = 0;
+
+	for (guint i = from; i < to; i++)
+		if (table->widths[i] > 0)
+			width += table->widths[i] + (width > 0 ? GUTTER : 0);
+	return width;
+}
+
+/* A group whose title is wider than its columns gives its last one the rest. */
+static void widen_groups(const PipesimTable *table)
+{
+	for (guint from = 0, to; from < table->n_columns; from = to) {
+		guint width, last, title;
+
+		to = group_end(table, from);
+		width = group_width(table, from, to);
+		if (width == 0 || table->columns[from].group == NULL)
+			continue;
+		title = pipesim_text_width(table->columns[from].group);
+		for (last = to - 1; table->widths[last] == 0; last--)
+			;
+		table->widths[last] += title - MIN(title, width);
+	}
+}
+
+guint pipesim_table_width(const PipesimTable *table)
+{
+	widen_groups(table);
+	return group_width(table, 0, table->n_columns);
+}
+
+static void print_groups(const PipesimTable *table, GString *out)
+{
+	gsize begin = out->len;
+
+	for (guint from = 0, to; from < table->n_columns; from = to) {
+		const char *group = table->columns[from].group;
+		guint width, title;
+
+		to = group_end(table, from);
+		width = group_width(table, from, to);
+		if (width == 0)
+			continue;
+		title = group != NULL ? pipesim_text_width(group) : 0;
+		pad(out, out->len > begin ? GUTTER : 0);
+		pad(out, to - from > 1 ? (width - title) / 2 : width - title);
+		g_string_append(out, group != NULL ? group : "");
+		pad(out, to - from > 1 ? width - title - (width - title) / 2 : 0);
+	}
+	end_line(out, begin);
+}
+
+static void print_cells(const PipesimTable *table, char *const *cells, GString *out)
+{
+	gsize begin = out->len;
+
+	for (guint i = 0; i < table->n_columns; i++) {
+		const char *text = cells != NULL ? cells[i] : table->columns[i].title;
+
+		if (table->widths[i] == 0)
+			continue;
+		pad(out, out->len > begin ? GUTTER : 0);
+		append_aligned(out, text != NULL ? text : "", table->widths[i],
+			table->columns[i].left);
+	}
+	end_line(out, begin);
+}
+
+static void print_row(const PipesimTable *table, const Row *row, guint width, GString *out)
+{
+	if (row->cells != NULL) {
+		print_cells(table, row->cells, out);
+		return;
+	}
+	append_aligned(out, row->first, table->widths[0] + GUTTER, TRUE);
+	pipesim_wrap(
+		out, row->text, table->widths[0] + GUTTER, table->widths[0] + GUTTER, width);
+}
+
+static void begin_look(const PipesimStyle *style, const char *attributes, GString *out)
+{
+	if (style->colour && attributes != NULL)
+		g_string_append_printf(out, "\033[%sm", attributes);
+}
+
+static void end_look(const PipesimStyle *style, const char *attributes, GString *out)
+{
+	if (style->colour && attributes != NULL)
+		g_string_append(out, "\033[0m");
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_table_print(
+	const PipesimTable *table, guint width, const PipesimStyle *style, GString *out)
+{
+	static const char *const looks[] = {
+		[PIPESIM_ROW_PLAIN] = NULL,
+		[PIPESIM_ROW_BEST] = "1;32",
+		[PIPESIM_ROW_FAINT] = "2",
+	};
+	guint rule = pipesim_table_width(table);
+
+	begin_look(style, "1", out);
+	print_groups(table, out);
+	g_string_append_c(out, '\n');
+	print_cells(table, NULL, out);
+	end_look(style, "1", out);
+	for (; rule > 0; rule--)
+		g_string_append(out, style->unicode ? "\342\224\200" : "-");
+	g_string_append_c(out, '\n');
+	for (guint i = 0; i < table->rows->len; i++) {
+		const Row *row = g_ptr_array_index(table->rows, i);
+
+		begin_look(style, looks[row->look], out);
+		print_row(table, row, width, out);
+		end_look(style, looks[row->look], out);
+	}
+}
+
+void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width)
+{
+	g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
+	gboolean first = TRUE;
+
+	for (char **word = words; *word != NULL; word++) {
+		guint length = pipesim_text_width(*word);
+
+		if (length == 0)
+			continue;
+		if (!first && column + 1 + length > width) {
+			g_string_append_c(out, '\n');
+			pad(out, indent);
+			column = indent;
+			first = TRUE;
+		}
+		if (!first)
+			g_string_append_c(out, ' ');
+		g_string_append(out, *word);
+		column += length + !first;
+		first = FALSE;
+	}
+}

@@ -1,0 +1,53 @@
+/* Aligned columns of text under one or two lines of titles. */
+#pragma once
+#include "output/output.h"
+
+/* Neighbours with the same group share its title, centred over them. */
+typedef struct {
+	const char *group; /* upper line; may be NULL */
+	const char *title; /* lower line */
+	gboolean left;     /* aligned left; else right */
+} PipesimColumn;
+
+/* Terminal attributes of a row; only where the style has colour. */
+typedef enum {
+	PIPESIM_ROW_PLAIN,
+	PIPESIM_ROW_BEST,
+	PIPESIM_ROW_FAINT,
+} PipesimRowLook;
+
+typedef struct _PipesimTable PipesimTable;
+
+/** pipesim_table_new: @columns must outlive the table. */
+PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns);
+void pipesim_table_free(PipesimTable *table);
+
+/**
+ * pipesim_table_add: a row of @n_columns cells, which become the table's. NULL is a blank; a
+ * column without any cell is not shown.
+ */
+void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells);
+
+/** pipesim_table_add_text: a row of one cell and @text, wrapped over the width of the others.
+ */
+void pipesim_table_add_text(
+	PipesimTable *table, PipesimRowLook look, const char *first, const char *text);
+
+/** pipesim_table_width: columns that the rows of cells and the titles take. */
+guint pipesim_table_width(const PipesimTable *table);
+
+/** pipesim_table_print: wrapped text keeps to @width. */
+void pipesim_table_print(
+	const PipesimTable *table, guint width, const PipesimStyle *style, GString *out);
+
+/**
+ * pipesim_wrap: appends @text, breaking lines at blanks before column @width.
+ * @indent: blanks before each line but the first
+ * @column: where the first line already stands
+ */
+void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width);
+
+/** pipesim_text_width: columns of @text on a terminal. */
+guint pipesim_text_width(const char *text);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTable, pipesim_table_free)

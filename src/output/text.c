@@ -1,0 +1,439 @@
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "output/figures.h"
+#include "output/table.h"
+
+/* What a page of a design document takes. */
+#define TABLE_WIDTH 100
+
+enum {
+	NAME,
+	MAKESPAN,
+	SPEED,
+	IDLE,
+	SPAN,
+	RATIO,
+	FORMULA,
+	DIFFERENCE,
+	HELD,
+	PUBLISHED,
+	COPIES,
+	MEMORY,
+	N_COLUMNS
+};
+
+/* How the numbers of one table are printed. */
+typedef struct {
+	guint decimals;    /* of ms */
+	guint activations; /* decimals of activations */
+	gint64 bytes;      /* one unit of the memory column */
+	gboolean too_much; /* some row does not fit */
+	PipesimColumn columns[N_COLUMNS];
+} Layout;
+
+static const PipesimRun *get_run(const PipesimComparison *comparison, guint i)
+{
+	return g_ptr_array_index(comparison->runs, i);
+}
+
+static char *print_ms(gint64 ns, guint decimals)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_print_ms_fixed(number, ns, decimals));
+}
+
+static char *print_double(double value, guint decimals)
+{
+	GString *text = g_string_new(NULL);
+
+	pipesim_figure_fixed(text, value, decimals);
+	return g_string_free(text, FALSE);
+}
+
+/* Titles --------------------------------------------------------------------------------- */
+
+static void append_time(GString *out, const char *before, const char *name, gint64 ns)
+{
+	PipesimNumber number;
+
+	g_string_append_printf(out, "%s%s %s", before, name, pipesim_print_ms(number, ns));
+}
+
+static void append_scale(GString *out, const PipesimCosts *costs)
+{
+	const char *before = "Stage lengths against the average: ";
+
+	for (guint i = 0; costs->scale != NULL && i < costs->n_scale; i++) {
+		if (costs->scale[i].num == costs->scale[i].den)
+			continue;
+		g_string_append_printf(out, "%sstage %u x ", before, i);
+		pipesim_figure_short(out, pipesim_figure_fraction(costs->scale[i]), 9);
+		before = ", ";
+	}
+	if (before[0] == ',')
+		g_string_append_c(out, '\n');
+}
+
+static void append_bytes(GString *out, const PipesimComparison *comparison)
+{
+	const PipesimCosts *costs = comparison->costs;
+	PipesimNumber until_input, until_weight, parameters, limit;
+
+	if (costs->bytes_until_input == 0 && costs->bytes_until_weight == 0 &&
+		costs->parameter_bytes == 0)
+		return;
+	g_string_append_printf(out,
+		"Memory: a micro-batch holds %s until I, %s until W; parameters %s",
+		pipesim_print_bytes(until_input, costs->bytes_until_input),
+		pipesim_print_bytes(until_weight, costs->bytes_until_weight),
+		pipesim_print_bytes(parameters, costs->parameter_bytes));
+	if (comparison->memory_limit > 0)
+		g_string_append_printf(out, "; limit %s",
+			pipesim_print_bytes(limit, comparison->memory_limit));
+	g_string_append_c(out, '\n');
+}
+
+static void append_titles(GString *out, const PipesimComparison *comparison)
+{
+	const PipesimCosts *costs = comparison->costs;
+
+	g_string_append_printf(
+		out, "PP %u, %u micro-batches\n", comparison->ranks, comparison->microbatches);
+	append_time(out, "Times, ms: ", "F", costs->time[PIPESIM_F]);
+	append_time(out, ", ", "I", costs->time[PIPESIM_I]);
+	append_time(out, ", ", "W", costs->time[PIPESIM_W]);
+	append_time(out, ", ", "B", costs->time[PIPESIM_B]);
+	append_time(out, ", ", "FB", costs->time[PIPESIM_FB]);
+	append_time(out, "; ", "P2P", costs->p2p);
+	g_string_append(out, " (one rank's share of the model, one micro-batch)\n");
+	g_string_append(out, "Times from: ");
+	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
+		TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+	append_scale(out, costs);
+	append_bytes(out, comparison);
+	g_string_append_c(out, '\n');
+}
+
+/* Numbers -------------------------------------------------------------------------------- */
+
+/* Decimals, 3 at most, that show @ns as it is. */
+static guint decimals_of(gint64 ns)
+{
+	guint decimals = 0;
+
+	for (gint64 unit = 1000000; decimals < 3 && ns % unit != 0; unit /= 10)
+		decimals++;
+	return decimals;
+}
+
+static void measure_report(const PipesimReport *report, Layout *layout, gint64 *memory)
+{
+	const gint64 times[] = {
+		report->makespan, report->max_idle, report->max_span_idle, report->formula};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(times); i++)
+		layout->decimals = MAX(layout->decimals, decimals_of(times[i]));
+	for (guint i = 0; i < report->ranks; i++) {
+		gint64 held = report->peak[i] * report->unit.num * 1000 / report->unit.den;
+
+		layout->activations =
+			MAX(layout->activations, MIN(2, decimals_of(held * 1000)));
+	}
+	if (report->memory != NULL)
+		*memory = MAX(*memory, report->max_memory);
+	layout->too_much |= !report->fits;
+}
+
+static const PipesimColumn columns[N_COLUMNS] = {
+	[NAME] = {NULL, "  schedule", TRUE},
+	[MAKESPAN] = {"makespan", "ms", FALSE},
+	[SPEED] = {"vs", "1F1B", FALSE},
+	[IDLE] = {"bubble", "max ms", FALSE},
+	[SPAN] = {"bubble", "span", FALSE},
+	[RATIO] = {"bubble", "%", FALSE},
+	[FORMULA] = {"formula", "ms", FALSE},
+	[DIFFERENCE] = {"formula", "off by", FALSE},
+	[HELD] = {"activations", "peak", FALSE},
+	[PUBLISHED] = {"activations", "publ.", FALSE},
+	[COPIES] = {"param.", "copies", FALSE},
+	[MEMORY] = {"memory", "B", FALSE},
+};
+
+static void layout_init(Layout *layout, const PipesimComparison *comparison)
+{
+	gint64 memory = 0;
+
+	*layout = (Layout){.bytes = 1};
+	memcpy(layout->columns, columns, sizeof(columns));
+	for (guint i = 0; i < comparison->runs->len; i++)
+		if (get_run(comparison, i)->error == NULL)
+			measure_report(get_run(comparison, i)->report, layout, &memory);
+	if (memory >= 1000000000) {
+		layout->bytes = 1000000000;
+		layout->columns[MEMORY].title = "GB";
+	} else if (memory >= 1000000) {
+		layout->bytes = 1000000;
+		layout->columns[MEMORY].title = "MB";
+	}
+}
+
+static char *print_memory(const PipesimReport *report, const Layout *layout)
+{
+	g_autofree char *number = print_double(
+		(double)report->max_memory / (double)layout->bytes, layout->bytes > 1 ? 1 : 0);
+
+	return g_strconcat(number, !report->fits ? "!" : layout->too_much ? " " : "", NULL);
+}
+
+/* Table ---------------------------------------------------------------------------------- */
+
+static void add_result(PipesimTable *table, const Layout *layout,
+	const PipesimComparison *comparison, const PipesimRun *run, gboolean best)
+{
+	const PipesimReport *report = run->report;
+	double speed = pipesim_throughput(comparison, run);
+	gboolean span = run->schedule != NULL && run->schedule->bubble.is_span;
+	char *cells[N_COLUMNS] = {
+		[NAME] = g_strconcat(best ? "* " : "  ", run->name, NULL),
+		[MAKESPAN] = print_ms(report->makespan, layout->decimals),
+		[IDLE] = print_ms(report->max_idle, layout->decimals),
+		[RATIO] = print_double(100 * pipesim_figure_fraction(report->ratio), 1),
+		[HELD] = print_double(pipesim_figure_activations(report, report->max_peak),
+			layout->activations),
+		[COPIES] = g_strdup_printf("%u", run->shape.copies),
+	};
+
+	if (!isnan(speed))
+		cells[SPEED] = print_double(speed, 2);
+	if (span)
+		cells[SPAN] = print_ms(report->max_span_idle, layout->decimals);
+	if (report->has_formula) {
+		cells[FORMULA] = print_ms(report->formula, layout->decimals);
+		cells[DIFFERENCE] = print_ms(report->difference, layout->decimals);
+	}
+	if (report->has_activation_formula)
+		cells[PUBLISHED] =
+			print_double(pipesim_figure_fraction(report->activation_formula),
+				layout->activations);
+	if (report->memory != NULL)
+		cells[MEMORY] = print_memory(report, layout);
+	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+}
+
+/* Messages of a schedule begin with its name, which the row shows already. */
+static void add_refusal(PipesimTable *table, const PipesimRun *run)
+{
+	g_autofree char *prefix = g_strconcat(run->name, ": ", NULL);
+	g_autofree char *first = g_strconcat("  ", run->name, NULL);
+	const char *message = run->error->message;
+
+	if (g_str_has_prefix(message, prefix))
+		message += strlen(prefix);
+	pipesim_table_add_text(table, PIPESIM_ROW_FAINT, first, message);
+}
+
+static PipesimTable *make_table(
+	const PipesimComparison *comparison, const Layout *layout, int best)
+{
+	PipesimTable *table = pipesim_table_new(layout->columns, N_COLUMNS);
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(comparison, i);
+
+		if (run->error != NULL)
+			add_refusal(table, run);
+		else
+			add_result(table, layout, comparison, run, (int)i == best);
+	}
+	return table;
+}
+
+static void append_table(GString *out, const PipesimComparison *comparison, Layout *layout,
+	int best, const PipesimStyle *style)
+{
+	g_autoptr(PipesimTable) table = make_table(comparison, layout, best);
+
+	while (layout->decimals > 0 && pipesim_table_width(table) > TABLE_WIDTH) {
+		layout->decimals--;
+		pipesim_table_free(table);
+		table = make_table(comparison, layout, best);
+	}
+	pipesim_table_print(table, TABLE_WIDTH, style, out);
+}
+
+/* Ranks ---------------------------------------------------------------------------------- */
+
+enum {
+	RANKS,
+	RANK_IDLE,
+	RANK_SPAN,
+	RANK_HELD,
+	RANK_UNTIL_INPUT,
+	RANK_MEMORY,
+	N_RANK_COLUMNS
+};
+
+static gboolean same_rank(const PipesimReport *report, guint a, guint b)
+{
+	return report->idle[a] == report->idle[b] &&
+	       report->span_idle[a] == report->span_idle[b] &&
+	       report->peak[a] == report->peak[b] &&
+	       report->peak_until_input[a] == report->peak_until_input[b] &&
+	       (report->memory == NULL || report->memory[a] == report->memory[b]);
+}
+
+static void add_ranks(PipesimTable *table, const Layout *layout, const PipesimReport *report,
+	guint first, guint last)
+{
+	char *cells[N_RANK_COLUMNS] = {
+		[RANKS] = first == last ? g_strdup_printf("  %u", first)
+					: g_strdup_printf("  %u to %u", first, last),
+		[RANK_IDLE] = print_ms(report->idle[first], layout->decimals),
+		[RANK_SPAN] = print_ms(report->span_idle[first], layout->decimals),
+		[RANK_HELD] =
+			print_double(pipesim_figure_activations(report, report->peak[first]),
+				layout->activations),
+		[RANK_UNTIL_INPUT] = print_double(
+			pipesim_figure_activations(report, report->peak_until_input[first]),
+			layout->activations),
+	};
+
+	if (report->memory != NULL)
+		cells[RANK_MEMORY] =
+			print_double((double)report->memory[first] / (double)layout->bytes, 1);
+	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+}
+
+/* Where there is one schedule only, what each of its ranks does. */
+static void append_ranks(GString *out, const Layout *layout, const PipesimReport *report,
+	const PipesimStyle *style)
+{
+	const PipesimColumn rank_columns[N_RANK_COLUMNS] = {
+		[RANKS] = {NULL, "  rank", TRUE},
+		[RANK_IDLE] = {"bubble", "ms", FALSE},
+		[RANK_SPAN] = {"bubble", "span", FALSE},
+		[RANK_HELD] = {"activations held", "to W", FALSE},
+		[RANK_UNTIL_INPUT] = {"activations held", "to I", FALSE},
+		[RANK_MEMORY] = {"memory", layout->columns[MEMORY].title, FALSE},
+	};
+	g_autoptr(PipesimTable) table = pipesim_table_new(rank_columns, N_RANK_COLUMNS);
+
+	for (guint first = 0, next; first < report->ranks; first = next) {
+		for (next = first + 1; next < report->ranks && same_rank(report, first, next);)
+			next++;
+		add_ranks(table, layout, report, first, next - 1);
+	}
+	g_string_append_c(out, '\n');
+	pipesim_table_print(table, TABLE_WIDTH, style, out);
+}
+
+/* Notes ---------------------------------------------------------------------------------- */
+
+static void append_note(GString *out, const char *name, const char *text)
+{
+	g_string_append(out, name);
+	g_string_append(out, ": ");
+	pipesim_wrap(out, text, 2, pipesim_text_width(name) + 2, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+}
+
+static void append_reasons(GString *out, const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+	g_autoptr(GString) note = g_string_new(NULL);
+	PipesimNumber simulated, formula;
+
+	if (!report->has_formula || report->difference == 0)
+		return;
+	g_string_printf(note, "%s gives %s ms, the simulation %s ms",
+		run->schedule->bubble.text, pipesim_print_ms(formula, report->formula),
+		pipesim_print_ms(simulated, report->formula + report->difference));
+	for (guint i = 0; i < report->reasons->len; i++)
+		g_string_append_printf(
+			note, "; %s", (const char *)g_ptr_array_index(report->reasons, i));
+	append_note(out, run->name, note->str);
+}
+
+static void append_shape(
+	GString *out, const PipesimComparison *comparison, const PipesimRun *run)
+{
+	g_autofree char *note = NULL;
+
+	if (run->shape.ranks == comparison->ranks &&
+		run->shape.microbatches == comparison->microbatches)
+		return;
+	note = g_strdup_printf("PP %u, %u micro-batches, as the schedule file says",
+		run->shape.ranks, run->shape.microbatches);
+	append_note(out, run->name, note);
+}
+
+static void append_notes(GString *out, const PipesimComparison *comparison)
+{
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(comparison, i);
+
+		if (run->error != NULL)
+			continue;
+		append_shape(out, comparison, run);
+		append_reasons(out, run);
+		if (pipesim_figure_extension(run) != NULL)
+			append_note(out, run->name, pipesim_figure_extension(run));
+	}
+}
+
+static void append_meaning(GString *out, const char *column, const char *meaning)
+{
+	g_string_append_printf(out, "%-12s ", column);
+	pipesim_wrap(out, meaning, 13, 13, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+}
+
+static void append_legend(GString *out, const PipesimComparison *comparison, int best)
+{
+	gboolean limited = comparison->memory_limit > 0;
+
+	g_string_append_c(out, '\n');
+	if (best >= 0)
+		append_meaning(out, "*",
+			limited ? "shortest makespan that fits the memory limit"
+				: "shortest makespan");
+	append_meaning(out, "vs 1F1B", "throughput");
+	append_meaning(out, "bubble",
+		"makespan less busy time of the rank that idles longest; span: only between "
+		"its "
+		"first start and last end; %: of all ranks' time");
+	append_meaning(out, "formula", "the published bubble; off by: max less formula");
+	append_meaning(out, "activations",
+		"most micro-batches of a whole stage that a rank holds until W; publ.: "
+		"published");
+	if (limited)
+		append_meaning(out, "memory", "of the fullest rank; !: more than the limit");
+	g_string_append_c(out, '\n');
+}
+
+static void write_text(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
+{
+	int best = pipesim_comparison_best(comparison);
+	Layout layout;
+
+	layout_init(&layout, comparison);
+	append_titles(out, comparison);
+	append_table(out, comparison, &layout, best, style);
+	if (comparison->runs->len == 1 && get_run(comparison, 0)->error == NULL)
+		append_ranks(out, &layout, get_run(comparison, 0)->report, style);
+	append_legend(out, comparison, best);
+	append_notes(out, comparison);
+}
+
+const PipesimOutput pipesim_output_text = {
+	.name = "text",
+	.extensions = "txt",
+	.summary = "table for people, with notes on what differs and why",
+	.write = write_text,
+};
