@@ -1,0 +1,346 @@
+#include "config.h"
+
+#include <string.h>
+
+#include "output/figures.h"
+#include "output/table.h"
+#include "output/timeline-layout.h"
+
+/* Where the style sets no width. */
+#define MAX_COLUMNS 1000
+/* Columns of a box beyond these say nothing more. */
+#define MAX_STRETCH 4
+/* Between the numbers of the axis. */
+#define TICK_COLUMNS 10
+
+/* What stands in one column of a lane. */
+typedef struct {
+	char glyph; /* ' ', letter, digit, or '-' for the rest of a box */
+	guint8 kind, shade;
+	gboolean busy;
+} Cell;
+
+/* Characters for a terminal that has Unicode, and for one that has not. */
+typedef struct {
+	const char *edge, *corner, *line, *tick, *rest;
+	const char *density[9]; /* idle to busy */
+} Glyphs;
+
+static const Glyphs unicode = {
+	"│", "└", "─", "┴", "─", {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
+static const Glyphs ascii = {
+	"|", "+", "-", "+", "-", {" ", ".", ":", "-", "=", "+", "*", "#", "@"}};
+
+typedef struct {
+	const PipesimLayout *layout;
+	const PipesimStyle *style;
+	const Glyphs *glyphs;
+	guint columns;    /* that the time axis takes */
+	guint margin;     /* columns of a rank's number */
+	gboolean exact;   /* every start and end lies between two columns */
+	gboolean density; /* boxes are narrower than a column */
+	GString *out;
+} Drawing;
+
+static guint digits(guint n)
+{
+	guint count = 1;
+
+	for (; n >= 10; n /= 10)
+		count++;
+	return count;
+}
+
+static gint64 gcd(gint64 a, gint64 b)
+{
+	while (b != 0) {
+		gint64 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The longest time of which every start and end of @layout is a multiple. */
+static gint64 common_step(const PipesimLayout *layout)
+{
+	gint64 step = 0;
+	PipesimBox boxes[2];
+
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimRun *run = layout->panels[p].run;
+
+		for (guint32 op = 0; op < run->program->n_ops && step != 1; op++) {
+			guint n = pipesim_layout_boxes(run, op, boxes);
+
+			for (guint i = 0; i < n; i++)
+				step = gcd(boxes[i].end, gcd(boxes[i].start, step));
+		}
+	}
+	return step;
+}
+
+static void choose_columns(Drawing *drawing)
+{
+	const PipesimLayout *layout = drawing->layout;
+	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
+	guint room = MAX(width, drawing->margin + 12) - drawing->margin - 2;
+	gint64 step = common_step(layout);
+	gint64 needed = step > 0 ? layout->end / step : 1;
+
+	drawing->exact = needed <= room;
+	drawing->columns =
+		drawing->exact ? (guint)(needed * MIN(MAX_STRETCH, room / needed)) : room;
+	drawing->density = (double)layout->n_boxes > (double)layout->lanes * drawing->columns;
+}
+
+static guint column_of(const Drawing *drawing, gint64 ns)
+{
+	gint64 end = MAX(1, drawing->layout->end);
+
+	return (guint)pipesim_time_scale(ns, drawing->columns, end);
+}
+
+/* Lanes ---------------------------------------------------------------------------------- */
+
+static void fill_box(const Drawing *drawing, const PipesimBox *box, guint numbers, Cell *cells)
+{
+	guint from = column_of(drawing, box->start), to = column_of(drawing, box->end);
+	char letter = pipesim_kind_letter(box->kind)[0];
+	char number[16];
+
+	for (guint i = from; i < to; i++)
+		cells[i] = (Cell){'-', box->kind, box->shade, TRUE};
+	if (from == to)
+		return;
+	cells[from].glyph = box->shade ? g_ascii_tolower(letter) : letter;
+	/* Numbers stand in all boxes of a length or in none. */
+	if (to - from < 1 + numbers)
+		return;
+	g_snprintf(number, sizeof(number), "%u", box->microbatch);
+	for (guint i = 0; number[i] != '\0'; i++)
+		cells[from + 1 + i].glyph = number[i];
+}
+
+static void append_colour(const Drawing *drawing, const Cell *cell)
+{
+	static const char *const codes[PIPESIM_FB][2] = {
+		[PIPESIM_F] = {"30;43", "30;103"},
+		[PIPESIM_I] = {"30;46", "30;106"},
+		[PIPESIM_W] = {"97;44", "97;104"},
+		[PIPESIM_B] = {"30;42", "30;102"},
+	};
+
+	if (drawing->style->colour)
+		g_string_append_printf(drawing->out, "\033[%sm",
+			cell->busy ? codes[cell->kind][cell->shade] : "0");
+}
+
+static gboolean same_colour(const Cell *a, const Cell *b)
+{
+	return a->busy == b->busy && (!a->busy || (a->kind == b->kind && a->shade == b->shade));
+}
+
+static void print_cells(const Drawing *drawing, const Cell *cells)
+{
+	guint used = drawing->columns;
+	Cell idle = {.glyph = ' '};
+	const Cell *last = &idle;
+
+	while (used > 0 && !cells[used - 1].busy)
+		used--;
+	for (guint i = 0; i < used; i++) {
+		if (!same_colour(last, &cells[i]))
+			append_colour(drawing, &cells[i]);
+		last = &cells[i];
+		if (last->glyph != '-')
+			g_string_append_c(drawing->out, last->glyph);
+		else
+			g_string_append(drawing->out,
+				drawing->style->colour ? " " : drawing->glyphs->rest);
+	}
+	if (last->busy)
+		append_colour(drawing, &idle);
+}
+
+/* Adds to each column the ns that @box is busy in it. */
+static void add_density(const Drawing *drawing, const PipesimBox *box, gint64 *busy)
+{
+	gint64 end = drawing->layout->end;
+	guint column = column_of(drawing, box->start);
+
+	/* Rounding may have gone one too far to the right. */
+	column -= column > 0;
+	for (; column < drawing->columns; column++) {
+		gint64 from = pipesim_time_scale(end, column, drawing->columns);
+		gint64 to = pipesim_time_scale(end, column + 1, drawing->columns);
+
+		if (from >= box->end)
+			break;
+		busy[column] += MAX(0, MIN(to, box->end) - MAX(from, box->start));
+	}
+}
+
+static void print_density(const Drawing *drawing, const gint64 *busy)
+{
+	guint used = drawing->columns;
+
+	while (used > 0 && busy[used - 1] == 0)
+		used--;
+	for (guint i = 0; i < used; i++) {
+		gint64 from = pipesim_time_scale(drawing->layout->end, i, drawing->columns);
+		gint64 to = pipesim_time_scale(drawing->layout->end, i + 1, drawing->columns);
+		gint64 level = pipesim_time_scale(8, busy[i], MAX(1, to - from));
+
+		/* Neither the least work nor the least idle time goes unseen. */
+		if (busy[i] > 0 && busy[i] < to - from)
+			level = CLAMP(level, 1, 7);
+		g_string_append(drawing->out, drawing->glyphs->density[MIN(8, level)]);
+	}
+}
+
+static void print_lane(const Drawing *drawing, const PipesimRun *run, guint rank)
+{
+	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
+	g_autofree gint64 *busy = g_new0(gint64, drawing->columns);
+	guint numbers = digits(run->shape.microbatches - 1);
+	const guint32 *begin = &run->program->rank_begin[rank];
+	PipesimBox boxes[2];
+
+	for (guint i = 0; i < drawing->columns; i++)
+		cells[i].glyph = ' ';
+	for (guint32 op = begin[0]; op < begin[1]; op++) {
+		guint n = pipesim_layout_boxes(run, op, boxes);
+
+		for (guint i = 0; i < n; i++)
+			if (drawing->density)
+				add_density(drawing, &boxes[i], busy);
+			else
+				fill_box(drawing, &boxes[i], numbers, cells);
+	}
+	g_string_append_printf(
+		drawing->out, "%*u %s", (int)drawing->margin, rank, drawing->glyphs->edge);
+	if (drawing->density)
+		print_density(drawing, busy);
+	else
+		print_cells(drawing, cells);
+	g_string_append_c(drawing->out, '\n');
+}
+
+/* Axis ----------------------------------------------------------------------------------- */
+
+/* 1, 2 or 5 times a power of ten, ns, that leaves room for the numbers. */
+static gint64 tick_step(const Drawing *drawing)
+{
+	static const gint64 factors[] = {2, 5, 10};
+	gint64 power = 1, step = 1;
+	gint64 least = pipesim_time_scale(
+		drawing->layout->end, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
+
+	for (guint i = 0; step < least; i++) {
+		step = power * factors[i % 3];
+		if (i % 3 == 2)
+			power *= 10;
+	}
+	return step;
+}
+
+static void append_blanks(GString *out, guint n)
+{
+	for (; n > 0; n--)
+		g_string_append_c(out, ' ');
+}
+
+static void print_axis(const Drawing *drawing)
+{
+	const PipesimLayout *layout = drawing->layout;
+	gint64 step = tick_step(drawing), next = 0;
+	g_autoptr(GString) numbers = g_string_new(NULL);
+
+	append_blanks(drawing->out, drawing->margin + 1);
+	append_blanks(numbers, drawing->margin + 1);
+	for (guint i = 0; i <= drawing->columns; i++) {
+		gboolean tick = next <= layout->end && column_of(drawing, next) == i;
+
+		if (tick && drawing->margin + 1 + i >= numbers->len) {
+			append_blanks(numbers, drawing->margin + 1 + i - (guint)numbers->len);
+			pipesim_figure_short(
+				numbers, (double)next / (double)layout->unit->ns, 3);
+		}
+		g_string_append(drawing->out, i == 0 ? drawing->glyphs->corner
+					      : tick ? drawing->glyphs->tick
+						     : drawing->glyphs->line);
+		if (tick)
+			next += step;
+	}
+	g_string_append_printf(drawing->out, "\n%s %s\n", numbers->str, layout->unit->name);
+}
+
+static void append_column_time(const Drawing *drawing, GString *out)
+{
+	double ns = (double)drawing->layout->end / drawing->columns;
+
+	g_string_append(out, "one column: ");
+	if (!drawing->exact)
+		g_string_append(out, "about ");
+	pipesim_figure_short(out, ns / (double)drawing->layout->unit->ns, 3);
+	g_string_append_printf(out, " %s", drawing->layout->unit->name);
+}
+
+static void append_letters(const PipesimLayout *layout, GString *out)
+{
+	static const char *const meaning[PIPESIM_FB] = {
+		[PIPESIM_F] = "forward",
+		[PIPESIM_I] = "backward for input",
+		[PIPESIM_W] = "backward for weights",
+		[PIPESIM_B] = "full backward",
+	};
+
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		if (layout->shown[kind][0] || layout->shown[kind][1])
+			g_string_append_printf(
+				out, "; %s %s", pipesim_kind_letter(kind), meaning[kind]);
+	if (layout->shade_name != NULL)
+		g_string_append_printf(out, "; small letters: %s 1", layout->shade_name);
+}
+
+static void print_legend(const Drawing *drawing)
+{
+	g_autoptr(GString) legend = g_string_new(NULL);
+	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
+
+	append_column_time(drawing, legend);
+	if (drawing->density)
+		g_string_append(legend, "; height: share of the column that the rank is busy");
+	else
+		append_letters(drawing->layout, legend);
+	pipesim_wrap(drawing->out, legend->str, 0, 0, width);
+	g_string_append_c(drawing->out, '\n');
+}
+
+void pipesim_timeline_text(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison);
+	Drawing drawing = {.layout = layout,
+		.style = style,
+		.glyphs = style->unicode ? &unicode : &ascii,
+		.out = out};
+
+	for (guint p = 0; p < layout->n_panels; p++)
+		drawing.margin =
+			MAX(drawing.margin, digits(layout->panels[p].run->shape.ranks - 1));
+	if (layout->n_panels == 0)
+		return;
+	choose_columns(&drawing);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimRun *run = layout->panels[p].run;
+
+		g_string_append_printf(out, "%s\n", layout->panels[p].title);
+		for (guint rank = 0; rank < run->shape.ranks; rank++)
+			print_lane(&drawing, run, rank);
+	}
+	print_axis(&drawing);
+	print_legend(&drawing);
+}
