@@ -192,7 +192,8 @@ static void find_chunks(PipesimProgram *program)
 			continue;
 		chunk = i > 0 && place[0] >> 32 == place[-1] >> 32 ? chunk + 1 : 0;
 		program->shape.chunks = MAX(program->shape.chunks, chunk + 1);
-		program->shape.copies = MAX(program->shape.copies, ++homes[(guint32)place[0]]);
+		homes[(guint32)place[0]]++;
+		program->shape.copies = MAX(program->shape.copies, homes[(guint32)place[0]]);
 	}
 	g_array_free(places, TRUE);
 }
