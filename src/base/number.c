@@ -11,8 +11,8 @@ typedef struct {
 	const char *end; /* first character after it */
 } Decimal;
 
-#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(100000000000000000) /* 10^17: one more digit fits \
-								*/
+/* Below 10^18 one more digit fits. */
+#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(1000000000000000000)
 
 static gboolean scan_digits(const char **text, Decimal *out, gboolean fraction)
 {
