@@ -42,20 +42,15 @@ static GOptionContext *make_context(Options *options)
 {
 	const GOptionEntry entries[] = {
 		{"schedule", 's', 0, G_OPTION_ARG_STRING, &options->schedules,
-			"schedules to compare, or files of op orders (default all)",
-			"NAME|FILE.csv,..."},
+			"schedules, or files of op orders (default: all)", "NAME|FILE.csv,..."},
 		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
-			"text, json or csv (default: the extension of -o, else text)",
-			"FORMAT"},
+			"text, json or csv (default: as -o's extension, else text)", "FORMAT"},
 		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-			"write the result to FILE instead of standard output", "FILE"},
+			"write the result to FILE, not to standard output", "FILE"},
 		{"timeline", 't', 0, G_OPTION_ARG_FILENAME, &options->timeline,
-			"draw the timelines: .svg, .png, .pdf through gnuplot (its .gp and "
-			".dat stay "
-			"beside it), .txt or - as text",
-			"FILE"},
+			"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", "FILE"},
 		{"chrome-trace", 0, 0, G_OPTION_ARG_FILENAME, &options->chrome_trace,
-			"write the timelines for Perfetto or chrome://tracing", "FILE.json"},
+			"write timelines for Perfetto or chrome://tracing", "FILE.json"},
 		{0},
 	};
 	GOptionContext *context = g_option_context_new("- compare pipeline schedules");
@@ -83,9 +78,9 @@ static GOptionContext *make_context(Options *options)
 		"Exit status: 0 done, 1 no schedule fits the memory limit, 2 usage, 3 bad "
 		"input file,\n"
 		"4 gnuplot missing or failed, 5 cannot write.\n");
+	pipesim_shape_entries(context, &options->shape);
 	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_add_group(context, pipesim_shape_group(&options->shape));
-	g_option_context_add_group(context, pipesim_costs_group(&options->costs));
+	pipesim_costs_entries(context, &options->costs);
 	return context;
 }
 

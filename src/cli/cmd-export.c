@@ -34,8 +34,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	GOptionContext *context =
 		g_option_context_new("- write an op order as a PyTorch schedule CSV");
 
+	pipesim_shape_entries(context, &shape);
 	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_add_group(context, pipesim_shape_group(&shape));
 	if (!pipesim_options_parse(context, &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&shape, error) ||

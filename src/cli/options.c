@@ -4,9 +4,10 @@
 #include "model/costs.h"
 #include <langinfo.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-GOptionGroup *pipesim_shape_group(PipesimShapeOptions *options)
+void pipesim_shape_entries(GOptionContext *context, PipesimShapeOptions *options)
 {
 	const GOptionEntry entries[] = {
 		{"pp", 'p', 0, G_OPTION_ARG_STRING, &options->pp, "pipeline ranks", "N"},
@@ -14,49 +15,35 @@ GOptionGroup *pipesim_shape_group(PipesimShapeOptions *options)
 			"micro-batches of a step, both directions together", "N"},
 		{0},
 	};
-	GOptionGroup *group = g_option_group_new("shape", "Shape:", "Shape", NULL, NULL);
 
-	g_option_group_add_entries(group, entries);
-	return group;
+	g_option_context_add_main_entries(context, entries, NULL);
 }
 
-GOptionGroup *pipesim_costs_group(PipesimCostOptions *options)
+void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 {
 	const GOptionEntry entries[] = {
 		{"times", 0, 0, G_OPTION_ARG_STRING, &options->times,
-			"times of a rank's whole share for one micro-batch: "
-			"F=1,I=1,W=1,B=2,FB=3,P2P=0; "
-			"bare numbers are ms (default F=I=W=1, B=I+W, FB=F+B, P2P=0)",
+			"times in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (B=I+W, FB=F+B unless given)",
 			"LIST"},
 		{"trace", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->traces,
-			"calibrate on the spot from a measured trace; may be repeated", "FILE"},
-		{"costs", 0, 0, G_OPTION_ARG_FILENAME, &options->costs_file,
-			"costs that 'pipesim calibrate' wrote", "FILE.ini"},
+			"times from a measured trace (may be repeated)", "FILE"},
 		{"layers", 0, 0, G_OPTION_ARG_STRING, &options->layers,
-			"layers of a rank's share, for --trace (default: as the trace says)",
-			"N"},
+			"layers of a rank's share, for --trace (default: the trace's)", "N"},
+		{"costs", 0, 0, G_OPTION_ARG_FILENAME, &options->costs_file,
+			"times and bytes from 'pipesim calibrate'", "FILE.ini"},
 		{"stage-scale", 0, 0, G_OPTION_ARG_STRING, &options->stage_scale,
-			"length of parts of the model, of PP equal ones: 0=1.3,7=1.25 (default "
-			"1)",
-			"LIST"},
+			"length of stages against the average: 0=1.3,7=1.25", "LIST"},
 		{"activation-bytes", 0, 0, G_OPTION_ARG_STRING, &options->activation_bytes,
-			"activations of a rank's whole share for one micro-batch: held to the "
-			"backward for input + held to the weight gradient; one number is held "
-			"to the "
-			"weight gradient",
+			"activations of a micro-batch: held to I + held to W (one: to W)",
 			"N[+N]"},
 		{"parameter-bytes", 0, 0, G_OPTION_ARG_STRING, &options->parameter_bytes,
-			"parameters, gradients and optimizer state of one copy of a rank's "
-			"share",
-			"N"},
+			"parameters, gradients, optimizer state of one copy", "N"},
 		{"memory-limit", 0, 0, G_OPTION_ARG_STRING, &options->memory_limit,
-			"memory of a rank; exit status 1 where no schedule fits", "N"},
+			"memory of a rank: mark what does not fit", "N"},
 		{0},
 	};
-	GOptionGroup *group = g_option_group_new("costs", "Costs:", "Costs", NULL, NULL);
 
-	g_option_group_add_entries(group, entries);
-	return group;
+	g_option_context_add_main_entries(context, entries, NULL);
 }
 
 static gboolean read_count(
@@ -139,6 +126,21 @@ static PipesimCosts *read_base(const PipesimCostOptions *options, GError **error
 	return pipesim_costs_default();
 }
 
+/* Says in one line where times come from that no file gave, or that were changed after. */
+static void name_source(const PipesimCostOptions *options, PipesimCosts *costs)
+{
+	g_autofree char *file = g_steal_pointer(&costs->source);
+
+	if (file != NULL && options->times != NULL)
+		costs->source = g_strdup_printf("%s; then --times %s", file, options->times);
+	else if (file != NULL)
+		costs->source = g_steal_pointer(&file);
+	else if (options->times != NULL)
+		costs->source = g_strdup_printf("--times %s", options->times);
+	else
+		costs->source = g_strdup("unit times (no --times, --trace or --costs)");
+}
+
 PipesimCosts *pipesim_cost_options_read(
 	const PipesimCostOptions *options, guint ranks, gint64 *memory_limit, GError **error)
 {
@@ -153,6 +155,7 @@ PipesimCosts *pipesim_cost_options_read(
 		return NULL;
 	if (!read_memory(options, costs, memory_limit, error))
 		return NULL;
+	name_source(options, costs);
 	return g_steal_pointer(&costs);
 }
 
@@ -189,13 +192,17 @@ gboolean pipesim_options_no_operands(int argc, char **argv, GError **error)
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'", argv[1]);
 }
 
+/* 0 where nothing limits it: a file or a pipe. */
 static guint terminal_width(void)
 {
 	const char *columns = g_getenv("COLUMNS");
+	struct winsize size;
 	guint64 width;
 
-	if (columns != NULL && pipesim_parse_count(columns, "COLUMNS", 20, 1000, &width, NULL))
+	if (columns != NULL && pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL))
 		return (guint)width;
+	if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		return size.ws_col;
 	return 0;
 }
 

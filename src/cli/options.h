@@ -18,10 +18,10 @@ typedef struct {
 	char **traces;
 } PipesimCostOptions;
 
-/** pipesim_shape_group, pipesim_costs_group: the options, filling @options, which must outlive
- * the parse. */
-GOptionGroup *pipesim_shape_group(PipesimShapeOptions *options);
-GOptionGroup *pipesim_costs_group(PipesimCostOptions *options);
+/** pipesim_shape_entries, pipesim_costs_entries: adds the options to @context; they fill
+ * @options, which must outlive the parse. */
+void pipesim_shape_entries(GOptionContext *context, PipesimShapeOptions *options);
+void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options);
 
 /** pipesim_shape_options_read: pp and microbatches into ranks and count, 0 where not given.
  * FALSE with PIPESIM_ERROR_USAGE. */
