@@ -223,20 +223,20 @@ static gboolean write_all(
 	return pipesim_print(options->output, text, error);
 }
 
-/* A schedule that was asked for by name and cannot be had is an error, in a table of all a row.
+/* A refusal is a row beside rows with results; where there is no result at all it is the error.
  */
-static gboolean refuse_single(
-	const Options *options, PipesimComparison *comparison, GError **error)
+static gboolean any_result(const PipesimComparison *comparison, GError **error)
 {
-	PipesimRun *run;
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 
-	if (options->schedules == NULL || comparison->runs->len != 1)
-		return TRUE;
-	run = g_ptr_array_index(comparison->runs, 0);
-	if (run->error == NULL)
-		return TRUE;
-	g_propagate_error(error, g_error_copy(run->error));
-	return FALSE;
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error == NULL)
+			return TRUE;
+		pipesim_faults_take(faults, g_error_copy(run->error));
+	}
+	return pipesim_faults_done(faults, error);
 }
 
 static PipesimExit compare(
@@ -256,7 +256,7 @@ static PipesimExit compare(
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(comparison->runs,
 			run_choice(g_ptr_array_index(choices, i), comparison));
-	if (!refuse_single(options, comparison, error))
+	if (!any_result(comparison, error))
 		return PIPESIM_EXIT_USAGE;
 	pipesim_comparison_finish(comparison);
 	if (!write_all(options, comparison, error))
