@@ -1,0 +1,448 @@
+#include "buffer.h"
+#include "capture.h"
+#include "cuda-check.h"
+#include "ptx.h"
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace bench
+{
+
+namespace
+{
+
+constexpr unsigned long long kGateTimeoutNs = 5000000000ull;
+constexpr double kSettleNs = 1.5e9; /* of continuous load before sustained rows count */
+constexpr int kEventPairs = 1000;
+/* A first repetition this many (scaled) median deviations above the median is an outlier. */
+constexpr double kOutlier = 6;
+
+__global__ void gate_kernel(const volatile unsigned int *gate, unsigned int ticket)
+{
+	unsigned long long begin = now_ns();
+	while (*gate < ticket && now_ns() - begin < kGateTimeoutNs)
+		__nanosleep(100);
+}
+
+cudaEvent_t make_event()
+{
+	cudaEvent_t event;
+	CUDA_CHECK(cudaEventCreate(&event));
+	return event;
+}
+
+int64_t elapsed_ns(cudaEvent_t start, cudaEvent_t end)
+{
+	float ms;
+	CUDA_CHECK(cudaEventElapsedTime(&ms, start, end));
+	return llround((double)ms * 1e6);
+}
+
+double median(std::vector<double> values)
+{
+	if (values.empty())
+		return 0;
+	std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+	return values[values.size() / 2];
+}
+
+} // namespace
+
+volatile int Capture::interrupted = 0;
+
+/* What a device needs beside the graphs. */
+struct Capture::Rank {
+	int device;
+	std::string pci;
+	cudaStream_t stream;
+	cudaEvent_t gate_open;
+	cudaEvent_t set_done[2];
+	Buffer<char> flush; /* twice the L2 */
+	Health health;
+};
+
+const char *load_mode_name(LoadMode mode)
+{
+	return mode == LoadMode::synced         ? "synced"
+	       : mode == LoadMode::back_to_back ? "back_to_back"
+						: "sustained";
+}
+
+TraceRow describe(const Work &work, const std::string &role)
+{
+	TraceRow row;
+	row.component = work.component;
+	row.phase = work.phase;
+	row.role = role;
+	row.impl = work.impl;
+	row.stream = role;
+	row.tokens = work.tokens;
+	if (work.rows > 0)
+		row.rows = work.rows;
+	if (work.payload_bytes > 0) {
+		row.payload_bytes = work.payload_bytes;
+		row.wire_bytes = work.wire_bytes;
+	}
+	row.flops = work.flops;
+	return row;
+}
+
+size_t Recorder::begin(const TraceRow &row, cudaStream_t stream)
+{
+	Span span;
+	span.row = row;
+	span.start = make_event();
+	span.end = make_event();
+	CUDA_CHECK(cudaEventRecordWithFlags(span.start, stream, cudaEventRecordExternal));
+	spans.push_back(span);
+	return spans.size() - 1;
+}
+
+void Recorder::end(size_t span, cudaStream_t stream)
+{
+	CUDA_CHECK(cudaEventRecordWithFlags(spans[span].end, stream, cudaEventRecordExternal));
+}
+
+void Recorder::add(const Work &work, const TraceRow &row, const Lane &lane)
+{
+	size_t span = begin(row, lane.stream);
+	work.enqueue(lane);
+	end(span, lane.stream);
+	if (comm)
+		spans[span].launches = comm->take_launches();
+}
+
+Capture::Capture(const std::vector<int> &devices, Comm *comm, const Nvml &nvml, uint64_t seed)
+    : comm(comm), nvml(nvml), random(seed)
+{
+	void *flag;
+	CUDA_CHECK(cudaHostAlloc(
+		&flag, sizeof(unsigned int), cudaHostAllocPortable | cudaHostAllocMapped));
+	gate = (volatile unsigned int *)flag;
+	*gate = 0;
+	for (int device : devices) {
+		Rank r;
+		char pci[32];
+		int l2;
+		CUDA_CHECK(cudaSetDevice(device));
+		CUDA_CHECK(cudaDeviceGetPCIBusId(pci, sizeof pci, device));
+		CUDA_CHECK(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
+		r.device = device;
+		r.pci = pci;
+		CUDA_CHECK(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+		r.gate_open = make_event();
+		r.set_done[0] = make_event();
+		r.set_done[1] = make_event();
+		r.flush = Buffer<char>(2 * (int64_t)l2);
+		ranks.push_back(std::move(r));
+	}
+	measure_events();
+}
+
+Capture::~Capture()
+{
+	while (!items.empty())
+		remove(items.back());
+	for (Rank &r : ranks) {
+		cudaSetDevice(r.device);
+		for (cudaEvent_t event : {r.gate_open, r.set_done[0], r.set_done[1]})
+			cudaEventDestroy(event);
+		cudaStreamDestroy(r.stream);
+	}
+	cudaFreeHost((void *)gate);
+}
+
+Item *Capture::add(const std::string &name, const std::function<cudaStream_t(int rank)> &origin,
+	const Capturer &capturer)
+{
+	items.push_back(new Item);
+	Item *item = items.back();
+	item->name = name;
+	for (auto &set : item->sets)
+		for (size_t r = 0; r < ranks.size(); r++) {
+			Captured c;
+			cudaGraph_t graph;
+			CUDA_CHECK(cudaSetDevice(ranks[r].device));
+			cudaStream_t stream = origin((int)r);
+			CUDA_CHECK(
+				cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+			Recorder recorder(comm, c.spans);
+			capturer((int)r, recorder);
+			CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+			CUDA_CHECK(cudaGraphInstantiate(&c.exec, graph, 0));
+			CUDA_CHECK(cudaGraphDestroy(graph));
+			CUDA_CHECK(cudaGraphUpload(c.exec, ranks[r].stream));
+			for (const Span &span : c.spans)
+				item->exchanges |= !span.launches.empty();
+			set.push_back(std::move(c));
+		}
+	wait_all();
+	return item;
+}
+
+void Capture::remove(Item *item)
+{
+	for (auto &set : item->sets)
+		for (size_t r = 0; r < set.size(); r++) {
+			cudaSetDevice(ranks[r].device);
+			cudaGraphExecDestroy(set[r].exec);
+			for (const Span &span : set[r].spans) {
+				cudaEventDestroy(span.start);
+				cudaEventDestroy(span.end);
+			}
+		}
+	items.erase(std::find(items.begin(), items.end(), item));
+	delete item;
+}
+
+void Capture::close_gate()
+{
+	gates++;
+	for (Rank &r : ranks) {
+		CUDA_CHECK(cudaSetDevice(r.device));
+		gate_kernel<<<1, 1, 0, r.stream>>>(gate, gates);
+		LAUNCH_CHECK();
+		CUDA_CHECK(cudaEventRecord(r.gate_open, r.stream));
+	}
+}
+
+void Capture::open_gate()
+{
+	*gate = gates;
+}
+
+void Capture::flush_l2(Rank &rank)
+{
+	CUDA_CHECK(cudaSetDevice(rank.device));
+	CUDA_CHECK(cudaMemsetAsync(rank.flush, (int)gates, rank.flush.bytes(), rank.stream));
+}
+
+void Capture::launch(Item *item, int set)
+{
+	for (size_t r = 0; r < ranks.size(); r++) {
+		CUDA_CHECK(cudaSetDevice(ranks[r].device));
+		CUDA_CHECK(cudaGraphLaunch(item->sets[set][r].exec, ranks[r].stream));
+	}
+}
+
+void Capture::wait_all()
+{
+	for (Rank &r : ranks) {
+		CUDA_CHECK(cudaSetDevice(r.device));
+		CUDA_CHECK(cudaStreamSynchronize(r.stream));
+	}
+}
+
+void Capture::read_health()
+{
+	for (Rank &r : ranks)
+		r.health = nvml.read(r.pci);
+}
+
+void Capture::collect(Item *item, int set, const Series &series, int rep, int order)
+{
+	for (size_t r = 0; r < ranks.size(); r++) {
+		for (const Span &span : item->sets[set][r].spans) {
+			TraceRow row = span.row;
+			row.run_id =
+				series.name + "-" + load_mode_name(series.mode) + row.run_id;
+			row.load_mode = load_mode_name(series.mode);
+			row.rep = rep;
+			row.order = order;
+			row.rank = (int)r;
+			row.device = ranks[r].device;
+			row.pair_id = row.pair_id >= 0 ? pairs : -1;
+			row.t_start_ns = elapsed_ns(ranks[r].gate_open, span.start);
+			row.dur_ns = elapsed_ns(span.start, span.end);
+			row.status = rep < series.warmup ? "warmup" : "ok";
+			int64_t wait = 0;
+			for (const CommLaunch &l : span.launches) {
+				wait += (int64_t)l.record->wait_ns;
+				row.sm_actual = (int)l.record->sms;
+				if (!comm->correct(l))
+					row.status = "checksum_fail";
+			}
+			if (!span.launches.empty()) {
+				row.wait_ns = std::min(wait, row.dur_ns);
+				row.move_ns = row.dur_ns - row.wait_ns;
+			}
+			row.clk_sm_mhz = ranks[r].health.sm_mhz;
+			row.power_w = ranks[r].health.power_w;
+			row.temp_c = ranks[r].health.temp_c;
+			trace.push_back(row);
+		}
+	}
+	pairs++;
+	if (progress)
+		progress(item->expected_ns);
+}
+
+bool Capture::run_synced(std::vector<Item *> list, const Series &series)
+{
+	for (int rep = 0; rep < series.warmup + series.reps && !interrupted; rep++) {
+		std::shuffle(list.begin(), list.end(), random);
+		for (size_t i = 0; i < list.size(); i++) {
+			for (Rank &r : ranks)
+				flush_l2(r);
+			close_gate();
+			launch(list[i], 0);
+			open_gate();
+			if (i == 0)
+				read_health();
+			wait_all();
+			collect(list[i], 0, series, rep, (int)i);
+		}
+	}
+	return !interrupted;
+}
+
+bool Capture::run_back_to_back(std::vector<Item *> list, const Series &series)
+{
+	for (int rep = 0; rep < series.warmup + series.reps && !interrupted; rep++) {
+		std::shuffle(list.begin(), list.end(), random);
+		close_gate();
+		for (Item *item : list)
+			launch(item, 0);
+		open_gate();
+		read_health();
+		wait_all();
+		for (size_t i = 0; i < list.size(); i++)
+			collect(list[i], 0, series, rep, (int)i);
+	}
+	return !interrupted;
+}
+
+/* A repetition is collected while the next one, of the other set, runs. */
+bool Capture::run_sustained(std::vector<Item *> list, const Series &given)
+{
+	Series series = given;
+	double total = 0;
+	for (Item *item : list)
+		total += std::max(item->expected_ns, 1000.0);
+	series.warmup = std::max(series.warmup, (int)(kSettleNs / total) + 1);
+	int reps = series.warmup + series.reps;
+	std::vector<Item *> order[2];
+	close_gate();
+	for (int rep = 0; rep <= reps; rep++) {
+		int set = rep & 1;
+		bool last = rep == reps || interrupted;
+		if (!last) {
+			std::shuffle(list.begin(), list.end(), random);
+			order[set] = list;
+			for (Item *item : list)
+				launch(item, set);
+			for (Rank &r : ranks) {
+				CUDA_CHECK(cudaSetDevice(r.device));
+				CUDA_CHECK(cudaEventRecord(r.set_done[set], r.stream));
+			}
+		}
+		open_gate();
+		read_health();
+		if (rep > 0) {
+			for (Rank &r : ranks)
+				CUDA_CHECK(cudaEventSynchronize(r.set_done[!set]));
+			for (size_t i = 0; i < order[!set].size(); i++)
+				collect(order[!set][i], !set, series, rep - 1, (int)i);
+		}
+		if (last)
+			break;
+	}
+	wait_all();
+	return !interrupted;
+}
+
+bool Capture::measure(const std::vector<Item *> &list, const Series &series)
+{
+	size_t first_row = trace.size();
+	bool whole = series.mode == LoadMode::synced         ? run_synced(list, series)
+		     : series.mode == LoadMode::back_to_back ? run_back_to_back(list, series)
+							     : run_sustained(list, series);
+	mark_first_outliers(first_row);
+	return whole;
+}
+
+/* The first counted repetition after a pause or a change of load may still warm something up.
+ */
+void Capture::mark_first_outliers(size_t first_row)
+{
+	std::map<std::tuple<std::string, std::string, std::string, int>, std::vector<size_t>>
+		groups;
+	for (size_t i = first_row; i < trace.size(); i++)
+		if (trace[i].status == "ok")
+			groups[{trace[i].run_id, trace[i].component, trace[i].phase,
+				       trace[i].rank}]
+				.push_back(i);
+	for (const auto &[key, index] : groups) {
+		std::vector<double> durations, deviations;
+		for (size_t i : index)
+			durations.push_back((double)trace[i].dur_ns);
+		double middle = median(durations);
+		for (double d : durations)
+			deviations.push_back(std::fabs(d - middle));
+		double limit = middle + kOutlier * 1.4826 * median(deviations);
+		if (index.size() >= 10 && durations[0] > limit)
+			trace[index[0]].status = "outlier";
+	}
+}
+
+void Capture::estimate(const std::vector<Item *> &list)
+{
+	for (Item *item : list) {
+		for (int i = 0; i < 2; i++) {
+			close_gate();
+			launch(item, 0);
+			open_gate();
+			wait_all();
+		}
+		const Span &span = item->sets[0][0].spans[0];
+		item->expected_ns = (double)elapsed_ns(span.start, span.end);
+	}
+}
+
+double Capture::median_ns(Item *item, const Series &series)
+{
+	size_t first_row = trace.size();
+	measure({item}, series);
+	std::vector<double> durations;
+	for (size_t i = first_row; i < trace.size(); i++)
+		if (trace[i].status == "ok" && trace[i].rank == 0)
+			durations.push_back((double)trace[i].dur_ns);
+	return median(durations);
+}
+
+void Capture::measure_events()
+{
+	Rank &r = ranks[0];
+	CUDA_CHECK(cudaSetDevice(r.device));
+	std::vector<Span> spans;
+	cudaGraph_t graph;
+	cudaGraphExec_t exec;
+	CUDA_CHECK(cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeRelaxed));
+	Recorder recorder(nullptr, spans);
+	for (int i = 0; i < kEventPairs; i++)
+		recorder.end(recorder.begin(TraceRow(), r.stream), r.stream);
+	CUDA_CHECK(cudaStreamEndCapture(r.stream, &graph));
+	CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+	CUDA_CHECK(cudaGraphLaunch(exec, r.stream));
+	CUDA_CHECK(cudaStreamSynchronize(r.stream));
+	std::vector<double> distances;
+	for (const Span &span : spans)
+		distances.push_back((double)elapsed_ns(span.start, span.end));
+	overhead = (int64_t)median(distances);
+	std::sort(distances.begin(), distances.end());
+	for (size_t i = 1; i < distances.size(); i++) {
+		int64_t step = (int64_t)(distances[i] - distances[i - 1]);
+		if (step > 0 && (resolution == 0 || step < resolution))
+			resolution = step;
+	}
+	for (const Span &span : spans) {
+		cudaEventDestroy(span.start);
+		cudaEventDestroy(span.end);
+	}
+	CUDA_CHECK(cudaGraphExecDestroy(exec));
+	CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+} // namespace bench
