@@ -1,0 +1,304 @@
+/* The steps of the experiment, in the order in which they run. */
+#include "bench.h"
+#include "cuda-check.h"
+#include <algorithm>
+#include <cstdio>
+
+namespace bench
+{
+
+namespace
+{
+
+constexpr int kWarmup = 10;
+constexpr int kCurveReps = 50, kPartReps = 20;
+constexpr int kChunks[] = {1, 2, 4, 8, 16, 32};
+constexpr int kCurveSms[] = {4, 8, 12, 16, 20, 24, 32, 48, 64, 96};
+
+const LoadMode kLoadModes[] = {LoadMode::synced, LoadMode::back_to_back, LoadMode::sustained};
+
+const char *exchange_name(CommKind kind)
+{
+	return kind == CommKind::dispatch ? "dispatch" : "combine";
+}
+
+} // namespace
+
+struct Bench::Step {
+	const char *name;
+	void (Bench::*run)();
+	bool wanted;
+};
+
+/* The chunk size that is fastest with the SM budget of the pair; the curve stays in the trace.
+ */
+void Bench::tune_chunk(CommKind kind, const Partitions &on)
+{
+	double best = 0;
+	for (int chunk : kChunks) {
+		CommSettings s = how[(int)kind];
+		s.chunk_tokens = chunk;
+		Item *item =
+			component(on, "/chunk" + std::to_string(chunk), true, &s, [&](int r) {
+				return comm->work(kind, r, exchange_name(kind), "F", s);
+			});
+		double ns = capture->median_ns(
+			item, {"tune", LoadMode::back_to_back, kCurveReps, kWarmup});
+		capture->remove(item);
+		if (ns > 0 && (best == 0 || ns < best)) {
+			best = ns;
+			how[(int)kind].chunk_tokens = chunk;
+		}
+	}
+}
+
+void Bench::step_tune()
+{
+	if (!comm || options.chunk_tokens)
+		return;
+	tune_chunk(CommKind::dispatch, whole);
+	tune_chunk(CommKind::combine, whole);
+	make_works();
+}
+
+/* Rate by SM count, and by kind of load. */
+void Bench::step_curves()
+{
+	if (!comm)
+		return;
+	for (CommKind kind : {CommKind::dispatch, CommKind::combine}) {
+		std::vector<Item *> items;
+		const CommSettings &best = how[(int)kind];
+		for (LdMode ld : {LdMode::nc256, LdMode::volatile_, LdMode::relaxed}) {
+			CommSettings s = best;
+			s.ld = ld;
+			items.push_back(component(whole, std::string("/") + ld_mode_name(ld),
+				true, &s, [&](int r) {
+					return comm->work(kind, r, exchange_name(kind), "F", s);
+				}));
+		}
+		measure(items, {"loads", LoadMode::back_to_back, kCurveReps, kWarmup});
+		drop(items);
+		std::vector<int> counts(std::begin(kCurveSms), std::end(kCurveSms));
+		counts.push_back(chip_sms);
+		for (int sms : counts) {
+			if (sms > chip_sms)
+				continue;
+			Partitions on = partitions({SmMode::none, 0, sms});
+			Item *item = component(
+				on, "/sm" + std::to_string(sms), true, &best, [&](int r) {
+					return comm->work(
+						kind, r, exchange_name(kind), "F", best);
+				});
+			measure({item}, {"sms", LoadMode::back_to_back, kCurveReps, kWarmup});
+			capture->remove(item);
+		}
+	}
+}
+
+void Bench::step_main()
+{
+	for (LoadMode mode : kLoadModes)
+		if (!Capture::interrupted)
+			measure(main_items, {"main", mode, options.reps, kWarmup});
+}
+
+/* Compute alone with the SMs that the pair leaves it. */
+void Bench::step_reduced()
+{
+	SmSplit split = pair_split;
+	if (split.mode == SmMode::none)
+		split.mode = SmMode::grid;
+	prepare(split.compute);
+	Partitions on = partitions(split);
+	std::vector<Item *> items = compute_items(on);
+	measure(items, {"reduced", LoadMode::back_to_back, options.reps / 2, kWarmup});
+	drop(items);
+}
+
+/* The pair under the other ways of sharing SMs, and with volatile SM limits absent. */
+void Bench::step_modes()
+{
+	for (SmMode mode : {SmMode::none, SmMode::grid, SmMode::green}) {
+		SmSplit split = pair_split;
+		split.mode = mode;
+		if (mode != SmMode::none)
+			prepare(split.compute);
+		try {
+			Partitions on = partitions(split);
+			Item *item = pair_item(on, split.comm);
+			measure({item},
+				{std::string("pair-") + sm_mode_name(mode),
+					LoadMode::back_to_back, options.reps / 2, kWarmup});
+			capture->remove(item);
+		} catch (const Unsupported &e) {
+			remarks.push_back(e.what());
+		}
+	}
+}
+
+void Bench::sweep_point(int comm_sms)
+{
+	SmSplit split = {pair_split.mode == SmMode::none ? SmMode::grid : pair_split.mode,
+		chip_sms - comm_sms, comm_sms};
+	if (comm_sms == 0)
+		split.mode = SmMode::none;
+	prepare(split.mode == SmMode::none ? 0 : split.compute);
+	Partitions on = partitions(split);
+	std::vector<LayerWorks> kept;
+	kept.swap(works);
+	for (size_t r = 0; r < devices.size(); r++)
+		works.push_back(layer_works((int)r, comm_sms));
+	std::vector<Item *> items = compute_items(on);
+	for (Item *item : exchange_items(on))
+		items.push_back(item);
+	items.push_back(pair_item(on, comm_sms));
+	measure(items, {"sweep" + std::to_string(comm_sms), LoadMode::back_to_back,
+			       options.reps / 2, kWarmup});
+	drop(items);
+	works.swap(kept);
+}
+
+void Bench::step_sweep()
+{
+	for (int comm_sms : options.sweep) {
+		if (Capture::interrupted)
+			return;
+		if (comm_sms >= chip_sms)
+			remarks.push_back("sweep: this GPU has no " + std::to_string(comm_sms) +
+					  " SMs to spare");
+		else
+			sweep_point(comm_sms);
+	}
+}
+
+void Bench::step_sizes()
+{
+	std::vector<Item *> items;
+	int64_t most = 2ll * options.tokens * model.hidden;
+	for (int64_t bytes = 1024; bytes < most; bytes *= 4)
+		items.push_back(component(whole, "/" + std::to_string(bytes), true, nullptr,
+			[&](int r) { return p2p->work(r, bytes, options.tokens); }));
+	measure(items, {"p2p", LoadMode::back_to_back, kCurveReps, kWarmup});
+	drop(items);
+}
+
+/* Rank 0 alone; these rows would only repeat components, so that they do not enter the trace.
+ */
+void Bench::step_parts()
+{
+	CUDA_CHECK(cudaSetDevice(devices[0]));
+	std::vector<Work> forward = layers[0]->parts(0), all;
+	for (Work &w : forward)
+		if (w.phase == "F")
+			all.push_back(w);
+	for (Work &w : layers[0]->parts(1))
+		if (w.phase != "F")
+			all.push_back(w);
+	std::vector<Work> alone = layers[0]->gemm_yardsticks();
+	Capture single({devices[0]}, nullptr, nvml, options.seed);
+	auto time = [&](const Work &w) {
+		Item *item = single.add(
+			w.part, [&](int) { return whole[0]->compute().stream; },
+			[&](int, Recorder &recorder) {
+				recorder.add(w, describe(w, "compute"), whole[0]->compute());
+			});
+		double ns = single.median_ns(
+			item, {"parts", LoadMode::back_to_back, kPartReps, kWarmup});
+		single.remove(item);
+		return ns;
+	};
+	for (const Work &w : all) {
+		if (Capture::interrupted)
+			return;
+		double alone_ns = 0;
+		for (const Work &y : alone)
+			if (y.part == w.part && y.component == w.component &&
+				y.phase == w.phase)
+				alone_ns = time(y);
+		part_times.push_back({w, time(w), alone_ns});
+	}
+}
+
+double Bench::expected_ns(const std::string &step) const
+{
+	int side = options.reps / 2 + kWarmup;
+	if (step == "main")
+		return 3.0 * (options.reps + kWarmup) * round_ns + 2e9;
+	if (step == "reduced")
+		return side * (round_ns - pair_ns);
+	if (step == "modes")
+		return 3.0 * side * pair_ns;
+	if (step == "sweep")
+		return (double)options.sweep.size() * side * round_ns;
+	return 2e9;
+}
+
+void Bench::run_step(const Step &step)
+{
+	try {
+		progress.step(step.name);
+		(this->*step.run)();
+	} catch (const Unsupported &e) {
+		remarks.push_back(std::string(step.name) + ": " + e.what());
+	}
+}
+
+/* The main series' items, and how long a repetition of them takes. */
+void Bench::make_main_items(const Partitions &pair_on)
+{
+	int64_t message = 2ll * options.tokens * model.hidden;
+	main_items = compute_items(whole);
+	for (Item *item : exchange_items(whole))
+		main_items.push_back(item);
+	if (options.wants("chunk"))
+		main_items.push_back(pair_item(pair_on, pair_split.comm));
+	if (options.wants("p2p"))
+		main_items.push_back(component(whole, "", true, nullptr,
+			[&](int r) { return p2p->work(r, message, options.tokens); }));
+	capture->estimate(main_items);
+	for (Item *item : main_items) {
+		round_ns += item->expected_ns;
+		if (item->name == "pair")
+			pair_ns = item->expected_ns;
+	}
+	const LayerWorks &w = works[0];
+	for (const Work *one : {&w.attn_f, &w.attn_i, &w.attn_w, &w.dispatch_f, &w.dispatch_i,
+		     &w.mlp_f, &w.mlp_i, &w.mlp_w, &w.combine_f, &w.combine_i})
+		if (one->enqueue)
+			shown.push_back(*one);
+	shown.push_back(p2p->work(0, message, options.tokens));
+}
+
+bool Bench::run()
+{
+	const Step steps[] = {
+		{"main", &Bench::step_main, true},
+		{"curves", &Bench::step_curves, options.all && options.wants("curves")},
+		{"reduced", &Bench::step_reduced, options.all && options.wants("reduced")},
+		{"modes", &Bench::step_modes, options.all && options.wants("modes")},
+		{"sweep", &Bench::step_sweep,
+			options.sweep_asked || (options.all && options.wants("sweep"))},
+		{"sizes", &Bench::step_sizes, options.all && options.wants("sizes")},
+		{"parts", &Bench::step_parts,
+			options.parts || (options.all && options.wants("parts"))},
+	};
+	run_step({"tune", &Bench::step_tune, true});
+	if (pair_split.mode != SmMode::none)
+		prepare(pair_split.compute);
+	Partitions pair_on = partitions(pair_split);
+	make_main_items(pair_on);
+	double total = 0;
+	for (const Step &step : steps)
+		if (step.wanted)
+			total += expected_ns(step.name);
+	progress.plan(total * 1e-9);
+	for (const Step &step : steps)
+		if (step.wanted && !Capture::interrupted)
+			run_step(step);
+	drop(main_items);
+	progress.finish();
+	return !Capture::interrupted;
+}
+
+} // namespace bench

@@ -1,0 +1,147 @@
+/* The experiment: what is measured, in which order, with which names. Each step appends rows to
+ * the trace; a step that this host cannot do leaves a note and the others go on. */
+#pragma once
+#include "capture.h"
+#include "layer.h"
+#include "options.h"
+#include "p2p.h"
+#include "pair.h"
+#include "peaks.h"
+#include "progress.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bench
+{
+
+/* A lane pair on every rank. */
+using Partitions = std::vector<std::unique_ptr<Partition>>;
+
+/* A single kernel's time, which only the report shows. */
+struct PartTime {
+	Work work;
+	double ns;       /* median */
+	double alone_ns; /* the same GEMM alone; 0 = no such yardstick */
+};
+
+class Bench
+{
+      public:
+	Bench(const Options &options, const Model &model, const std::vector<int> &devices,
+		const Nvml &nvml);
+	~Bench();
+	Bench(const Bench &) = delete;
+	Bench &operator=(const Bench &) = delete;
+
+	/* All steps that the options ask for; false if interrupted. */
+	bool run();
+
+	const std::vector<TraceRow> &rows() const
+	{
+		return capture->rows();
+	}
+	const Capture &timing() const
+	{
+		return *capture;
+	}
+	/* Rank 0's components of the main series, and its single kernels. */
+	const std::vector<Work> &main_works() const
+	{
+		return shown;
+	}
+	const std::vector<PartTime> &parts() const
+	{
+		return part_times;
+	}
+	const Peaks &peaks() const
+	{
+		return chip;
+	}
+	double peer_gbps() const
+	{
+		return link_gbps;
+	} /* 0 on one GPU */
+	const std::vector<std::string> &notes() const
+	{
+		return remarks;
+	}
+	/* What was used in the end: tuned chunk sizes, the split. */
+	const CommSettings &settings(CommKind kind) const
+	{
+		return how[(int)kind];
+	}
+	const SmSplit &split() const
+	{
+		return pair_split;
+	}
+	const char *attention_impl() const
+	{
+		return layers[0]->attention_impl();
+	}
+	bool fp8() const
+	{
+		return use_fp8;
+	}
+
+      private:
+	struct Step;
+	void make_layers();
+	void make_comm();
+	void make_works();
+	Work with_permutation(const Work &mlp, int rank);
+	Work exchange(CommKind kind, int rank, const char *component, const char *phase,
+		const CommSettings &settings, int sms);
+	LayerWorks layer_works(int rank, int comm_sms);
+	Partitions partitions(const SmSplit &split);
+	void prepare(int sms);
+
+	Item *component(const Partitions &on, const std::string &suffix, bool comm,
+		const CommSettings *settings, const std::function<Work(int)> &work);
+	std::vector<Item *> compute_items(const Partitions &on);
+	std::vector<Item *> exchange_items(const Partitions &on);
+	Item *pair_item(const Partitions &on, int comm_sms);
+	void measure(const std::vector<Item *> &items, const Series &series);
+	void drop(const std::vector<Item *> &items);
+
+	void make_main_items(const Partitions &pair_on);
+	void step_tune();
+	void tune_chunk(CommKind kind, const Partitions &on);
+	void step_curves();
+	void step_main();
+	void step_reduced();
+	void step_modes();
+	void step_sweep();
+	void sweep_point(int comm_sms);
+	void step_sizes();
+	void step_parts();
+	void run_step(const Step &step);
+	double expected_ns(const std::string &step) const;
+
+	Options options;
+	Model model;
+	std::vector<int> devices;
+	const Nvml &nvml;
+	int chip_sms = 0;
+	bool use_fp8 = true;
+	std::vector<RankRoute> route;
+	std::vector<std::unique_ptr<Layer>> layers;
+	std::unique_ptr<Comm> comm;
+	std::unique_ptr<P2p> p2p;
+	std::unique_ptr<Capture> capture;
+	std::vector<LayerWorks> works; /* [rank] */
+	std::vector<int> prepared;     /* SM budgets that the layers know */
+	CommSettings how[2];           /* by CommKind */
+	SmSplit pair_split;
+	Partitions whole; /* full chip for compute, comm_sms for communication */
+	std::vector<Item *> main_items;
+	std::vector<Work> shown;
+	std::vector<PartTime> part_times;
+	Peaks chip;
+	double link_gbps = 0;
+	double round_ns = 0, pair_ns = 0; /* one repetition of all items, and of the pair */
+	std::vector<std::string> remarks;
+	Progress progress;
+};
+
+} // namespace bench

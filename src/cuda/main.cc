@@ -1,0 +1,186 @@
+/* pipesim-microbench: captures the kernels of one layer into a trace. */
+#include "bench.h"
+#include "check-comm.h"
+#include "check-compute.h"
+#include "cuda-check.h"
+#include "provenance.h"
+#include "report.h"
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace bench;
+
+namespace
+{
+
+enum Exit {
+	kDone = 0,
+	kFailed = 1,
+	kUsage = 2,
+	kBadModel = 3,
+	kNoGpu = 4,
+	kCannotWrite = 5,
+	kInterrupted = 130
+};
+
+void on_interrupt(int)
+{
+	Capture::interrupted = 1;
+	signal(SIGINT, SIG_DFL); /* a second Ctrl-C ends it at once */
+}
+
+/* Before the first CUDA call. Eager loading: a module loaded behind a closed gate would wait
+ * for it. NVLink multicast is not for a benchmark to turn on: it can upset other users of the
+ * host. */
+void set_environment()
+{
+	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+	setenv("NCCL_NVLS_ENABLE", "0", 1);
+	setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1", 1);
+	setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
+}
+
+std::vector<int> choose_devices(const Options &options)
+{
+	int count = 0, wanted = options.gpus;
+	cudaError_t status = cudaGetDeviceCount(&count);
+	if (status != cudaSuccess || count == 0)
+		throw Unsupported(std::string("no usable GPU: ") + cudaGetErrorString(status));
+	if (wanted > count)
+		throw UsageError("--gpus " + std::to_string(wanted) + ": this host has " +
+				 std::to_string(count));
+	if (wanted == 0)
+		for (wanted = 1; 2 * wanted <= count && wanted < kMaxRanks;)
+			wanted *= 2;
+	std::vector<int> devices;
+	for (int device = 0; device < wanted; device++) {
+		int major;
+		CUDA_CHECK(cudaDeviceGetAttribute(
+			&major, cudaDevAttrComputeCapabilityMajor, device));
+		if (major < 8)
+			throw Unsupported("GPU " + std::to_string(device) +
+					  " is older than compute capability 8.0");
+		devices.push_back(device);
+	}
+	return devices;
+}
+
+int print_checks(const std::vector<CheckResult> &results)
+{
+	int failed = 0;
+	for (const CheckResult &r : results) {
+		printf("%-4s %-36s %9.2e <= %8.1e  %s\n", r.ok ? "ok" : "FAIL", r.name.c_str(),
+			r.error, r.limit, r.note.c_str());
+		failed += !r.ok;
+	}
+	printf("%zu checks, %d failed\n", results.size(), failed);
+	return failed;
+}
+
+int run_checks(const Options &options, const std::vector<int> &devices)
+{
+	if (devices.size() > 1)
+		enable_peers(devices);
+	std::vector<CheckResult> results = check_comm(devices, options.seed);
+	CUDA_CHECK(cudaSetDevice(devices[0]));
+	for (CheckResult &r : check_compute(options.seed))
+		results.push_back(std::move(r));
+	return print_checks(results) ? kFailed : kDone;
+}
+
+/* Without the folders of files, which mean nothing elsewhere. */
+std::string command_line(int argc, char **argv)
+{
+	std::string line = "pipesim-microbench";
+	for (int i = 1; i < argc; i++) {
+		std::string word = argv[i];
+		line += " " + word.substr(word.rfind('/') + 1);
+	}
+	return line;
+}
+
+void save(const Bench &bench, const Options &options, const Metadata &metadata)
+{
+	if (options.output.empty())
+		return;
+	write_trace(options.output, metadata, bench.rows());
+	if (options.output != "-")
+		write_provenance(provenance_path(options.output), metadata);
+}
+
+/* What has been captured is written even if something failed or the user has had enough. */
+int capture(const Options &options, const Model &model, const std::vector<int> &devices,
+	const std::string &command)
+{
+	Nvml nvml;
+	if (!nvml.missing().empty())
+		fprintf(stderr, "pipesim-microbench: no clocks and power: %s\n",
+			nvml.missing().c_str());
+	Bench bench(options, model, devices, nvml);
+	int status = kDone;
+	try {
+		if (!bench.run())
+			status = kInterrupted;
+	} catch (const CudaError &e) {
+		fprintf(stderr, "pipesim-microbench: %s\n", e.what());
+		status = kFailed;
+	}
+	Metadata metadata =
+		provenance(bench, options, model, devices, nvml, command, status == kDone);
+	save(bench, options, metadata);
+	print_report(options.output == "-" ? stderr : stdout, bench);
+	return status;
+}
+
+int complain(const std::exception &e, int status)
+{
+	fprintf(stderr, "pipesim-microbench: %s\n", e.what());
+	return status;
+}
+
+int run(int argc, char **argv)
+{
+	Options options = parse_options(argc, argv);
+	if (options.action == Action::help) {
+		fputs(usage(), stdout);
+		return kDone;
+	}
+	if (options.action == Action::version) {
+		printf("pipesim-microbench %s\n", kVersion);
+		return kDone;
+	}
+	if (options.action == Action::capture && options.output.empty() && !options.parts)
+		throw UsageError(
+			"name a trace with -o FILE.csv, or ask for --report or --check");
+	Model model;
+	try {
+		model = read_model(options.model);
+	} catch (const std::exception &e) {
+		return complain(e, kBadModel);
+	}
+	std::vector<int> devices = choose_devices(options);
+	signal(SIGINT, on_interrupt);
+	if (options.action == Action::check)
+		return run_checks(options, devices);
+	return capture(options, model, devices, command_line(argc, argv));
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	set_environment();
+	try {
+		return run(argc, argv);
+	} catch (const UsageError &e) {
+		return complain(e, kUsage);
+	} catch (const Unsupported &e) {
+		return complain(e, kNoGpu);
+	} catch (const CudaError &e) {
+		return complain(e, kFailed);
+	} catch (const std::exception &e) {
+		return complain(e, kCannotWrite);
+	}
+}
