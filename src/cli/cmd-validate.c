@@ -49,8 +49,11 @@ static PipesimExit run(int argc, char **argv, GError **error)
 		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
 		return PIPESIM_EXIT_USAGE;
 	}
-	for (int i = 1; i < argc && *error == NULL; i++)
-		worst = MAX(worst, validate(argv[i], out, error));
+	for (int i = 1; i < argc && *error == NULL; i++) {
+		const PipesimExit exit = validate(argv[i], out, error);
+
+		worst = MAX(worst, exit);
+	}
 	if (!pipesim_print(NULL, out, *error == NULL ? error : NULL))
 		return PIPESIM_EXIT_WRITE;
 	return worst;

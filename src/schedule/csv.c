@@ -93,10 +93,13 @@ static void see(Values *values, guint32 value)
 static guint expected_stages(const Values *stages, guint ranks)
 {
 	const guint distinct = g_hash_table_size(stages->seen);
+	const guint whole = distinct / ranks, rest = distinct % ranks;
 
 	if (stages->max + 1 == distinct)
 		return distinct;
-	return MAX((distinct + ranks / 2) / ranks, 1u) * ranks;
+	if (2 * rest > ranks || (2 * rest == ranks && stages->max < (whole + 1) * ranks))
+		return (whole + 1) * ranks;
+	return MAX(whole, 1u) * ranks;
 }
 
 static void check_range(File *file, guint32 index, guint stages, guint microbatches)
