@@ -165,22 +165,27 @@ static gboolean parse_one_scale(
 	g_autofree char *name = NULL, *text = NULL;
 	guint64 part;
 
-	return split_setting(item, "--stage-scale", &name, &text, error) &&
-	       pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error) &&
-	       pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
+	if (!split_setting(item, "--stage-scale", &name, &text, error) ||
+		!pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error))
+		return FALSE;
+	if (scale[part].den != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-scale: part %" G_GUINT64_FORMAT " is given twice", part);
+	return pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
 }
 
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, guint ranks, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
-	g_autofree PipesimFraction *scale = g_new(PipesimFraction, ranks);
+	g_autofree PipesimFraction *scale = g_new0(PipesimFraction, ranks); /* 0/0: not given */
 
-	for (guint i = 0; i < ranks; i++)
-		scale[i] = (PipesimFraction){1, 1};
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_scale(*item, ranks, scale, error))
 			return FALSE;
+	for (guint i = 0; i < ranks; i++)
+		if (scale[i].den == 0)
+			scale[i] = (PipesimFraction){1, 1};
 	g_free(costs->scale);
 	costs->scale = g_steal_pointer(&scale);
 	costs->n_scale = ranks;
