@@ -73,10 +73,15 @@ int main(int argc, char **argv)
 		print_version();
 		return PIPESIM_EXIT_DONE;
 	}
-	if (command != NULL)
+	if (command != NULL) {
+		g_autofree char *name = g_strconcat("pipesim ", command->name, NULL);
+
+		g_set_prgname(name); /* what --help calls it */
 		status = command->run(argc - 1, argv + 1, &error);
-	else
+	} else {
+		g_set_prgname("pipesim");
 		status = commands[0]->run(argc, argv, &error);
+	}
 	if (error != NULL) {
 		print_error(error);
 		status = pipesim_exit_status(error);
