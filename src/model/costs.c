@@ -144,6 +144,9 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 	gint64 value[N_NAMES];
 	gboolean given[N_NAMES] = {FALSE};
 
+	if (items[0] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--times is empty; write for example F=1,I=1,W=1");
 	memcpy(value, costs->time, sizeof costs->time);
 	value[P2P] = costs->p2p;
 	for (char **item = items; *item != NULL; item++)
@@ -180,6 +183,9 @@ gboolean pipesim_costs_parse_scale(
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	g_autofree PipesimFraction *scale = g_new0(PipesimFraction, ranks); /* 0/0: not given */
 
+	if (items[0] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-scale is empty; write for example 0=1.3,7=1.25");
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_scale(*item, ranks, scale, error))
 			return FALSE;
