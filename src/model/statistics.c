@@ -1,0 +1,146 @@
+#include "config.h"
+
+#include "model/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_values(const void *a, const void *b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The value @num/@den of the way through the sorted values. */
+static gint64 quantile(const gint64 *sorted, guint n, guint num, guint den)
+{
+	const guint64 place = (guint64)(n - 1) * num;
+	const guint index = (guint)(place / den);
+	const double part = (double)(place % den) / den;
+
+	if (part == 0)
+		return sorted[index];
+	return sorted[index] +
+	       (gint64)llround(part * (double)(sorted[index + 1] - sorted[index]));
+}
+
+static double mean_of(const gint64 *values, guint n)
+{
+	double sum = 0;
+
+	for (guint i = 0; i < n; i++)
+		sum += (double)values[i];
+	return sum / n;
+}
+
+/* Sum of squares about @mean, and of products of neighbours. */
+static void moments(const gint64 *values, guint n, double mean, double *square, double *product)
+{
+	double previous = 0;
+
+	*square = *product = 0;
+	for (guint i = 0; i < n; i++) {
+		const double d = (double)values[i] - mean;
+		*square += d * d;
+		*product += i > 0 ? d * previous : 0;
+		previous = d;
+	}
+}
+
+void pipesim_distribution_init(PipesimDistribution *out, const gint64 *values, guint n)
+{
+	g_autofree gint64 *sorted = g_memdup2(values, n * sizeof *values);
+	const double mean = mean_of(values, n);
+	double square, product;
+
+	g_assert(n > 0);
+	qsort(sorted, n, sizeof *sorted, compare_values);
+	moments(values, n, mean, &square, &product);
+	*out = (PipesimDistribution){
+		.samples = n,
+		.mean = (gint64)llround(mean),
+		.sd = n > 1 ? (gint64)llround(sqrt(square / (n - 1))) : 0,
+		.min = sorted[0],
+		.max = sorted[n - 1],
+		.p99 = quantile(sorted, n, 99, 100),
+		.lag1 = n > 2 && square > 0 ? product / square : 0,
+	};
+	for (guint i = 0; i < PIPESIM_QUANTILES; i++)
+		out->quantile[i] = quantile(sorted, n, i, PIPESIM_QUANTILES - 1);
+	out->median = out->quantile[PIPESIM_QUANTILES / 2];
+}
+
+static gint64 between(gint64 a, gint64 b, double part)
+{
+	return a + (gint64)llround(part * (double)(b - a));
+}
+
+PipesimDistribution pipesim_distribution_between(
+	const PipesimDistribution *a, const PipesimDistribution *b, double part)
+{
+	PipesimDistribution out = {
+		.samples = MIN(a->samples, b->samples),
+		.median = between(a->median, b->median, part),
+		.mean = between(a->mean, b->mean, part),
+		.sd = between(a->sd, b->sd, part),
+		.min = between(a->min, b->min, part),
+		.max = between(a->max, b->max, part),
+		.p99 = between(a->p99, b->p99, part),
+		.lag1 = a->lag1 + part * (b->lag1 - a->lag1),
+	};
+
+	for (guint i = 0; i < PIPESIM_QUANTILES; i++)
+		out.quantile[i] = between(a->quantile[i], b->quantile[i], part);
+	return out;
+}
+
+static double weight_of(gint64 y, gboolean relative)
+{
+	return relative ? 1 / ((double)y * (double)y) : 1;
+}
+
+/* Sums about the weighted means, which are left in @out as base (y) and slope (x). */
+static void weighted_sums(PipesimFit *out, const gint64 *x, const gint64 *y, guint n,
+	gboolean relative, double *xx, double *xy)
+{
+	double weights = 0, x_mean = 0, y_mean = 0;
+
+	for (guint i = 0; i < n; i++) {
+		const double w = weight_of(y[i], relative);
+		weights += w;
+		x_mean += w * (double)x[i];
+		y_mean += w * (double)y[i];
+	}
+	x_mean /= weights;
+	y_mean /= weights;
+	*xx = *xy = 0;
+	for (guint i = 0; i < n; i++) {
+		const double dx = (double)x[i] - x_mean, w = weight_of(y[i], relative);
+		*xx += w * dx * dx;
+		*xy += w * dx * ((double)y[i] - y_mean);
+	}
+	*out = (PipesimFit){.base = y_mean, .slope = x_mean, .points = n};
+}
+
+gboolean pipesim_fit_line(
+	PipesimFit *out, const gint64 *x, const gint64 *y, guint n, gboolean relative)
+{
+	gboolean differs = FALSE;
+	double xx, xy, left = 0;
+
+	for (guint i = 1; i < n; i++)
+		differs |= x[i] != x[0];
+	if (n < 3 || !differs)
+		return FALSE;
+	weighted_sums(out, x, y, n, relative, &xx, &xy);
+	const double x_mean = out->slope;
+	out->slope = xy / xx;
+	out->base -= out->slope * x_mean;
+	for (guint i = 0; i < n; i++) {
+		const double d = (double)y[i] - out->base - out->slope * (double)x[i];
+		left += d * d;
+	}
+	out->residual = sqrt(left / (n - 2));
+	return TRUE;
+}

@@ -1,0 +1,161 @@
+#include "config.h"
+
+#include "model/trace-group.h"
+
+static void group_free(gpointer data)
+{
+	PipesimTraceGroup *group = data;
+
+	g_free(group->impl);
+	g_array_unref(group->service);
+	g_array_unref(group->busy);
+	g_array_unref(group->move);
+	g_array_unref(group->wait);
+	g_array_unref(group->rows);
+	g_free(group);
+}
+
+static gboolean is_p2p(const PipesimTraceRow *row)
+{
+	return g_str_equal(row->component, "p2p");
+}
+
+/* Which layer a row is of does not matter; which chunk does where the row is a chunk. */
+static const char *chunk_of(const PipesimTraceRow *row)
+{
+	return g_str_equal(row->component, "chunk") ? row->chunk : "";
+}
+
+static PipesimTraceGroup *group_new(const PipesimTraceRow *row)
+{
+	PipesimTraceGroup *group = g_new0(PipesimTraceGroup, 1);
+
+	group->component = row->component;
+	group->chunk = chunk_of(row);
+	group->load_mode = row->load_mode;
+	group->sm_mode = row->sm_mode;
+	group->impl =
+		g_strjoin(row->ld_mode[0] != '\0' ? "/" : "", row->impl, row->ld_mode, NULL);
+	group->variant = row->variant;
+	group->phase = row->phase;
+	group->role = row->role;
+	group->in_pair = row->pair_id[0] != '\0' && row->role != PIPESIM_ROLE_PAIR;
+	group->whole_chunk = row->whole_chunk;
+	group->compute_sms = row->compute_sms;
+	group->comm_sms = row->comm_sms;
+	group->tokens = row->tokens;
+	group->payload_bytes = is_p2p(row) ? row->payload_bytes : PIPESIM_UNKNOWN;
+	group->service = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->busy = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->move = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->wait = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->rows = g_array_new(FALSE, FALSE, sizeof(gint64));
+	return group;
+}
+
+static void print_key(const PipesimTraceRow *row, GString *key)
+{
+	g_string_printf(key, "%s\n%u\n%u\n%s\n%s\n%s\n%s\n%s\n%s\n%d%d\n", row->component,
+		row->phase, row->role, row->impl, row->ld_mode, row->variant, row->load_mode,
+		row->sm_mode, chunk_of(row), row->pair_id[0] != '\0', row->whole_chunk);
+	g_string_append_printf(key,
+		"%" G_GINT64_FORMAT "\n%" G_GINT64_FORMAT "\n%" G_GINT64_FORMAT
+		"\n%" G_GINT64_FORMAT,
+		row->compute_sms, row->comm_sms, row->tokens,
+		is_p2p(row) ? row->payload_bytes : PIPESIM_UNKNOWN);
+}
+
+static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row)
+{
+	/* A pair holds its rank from start to end, gaps and all. */
+	const gint64 service = row->role == PIPESIM_ROLE_PAIR
+				       ? row->duration
+				       : MAX(0, row->busy - MAX(0, row->wait));
+
+	g_array_append_val(group->service, service);
+	g_array_append_val(group->busy, row->busy);
+	g_array_append_val(group->move, row->move);
+	g_array_append_val(group->wait, row->wait);
+	g_array_append_val(group->rows, row->rows);
+}
+
+typedef struct {
+	GPtrArray *groups;
+	GHashTable *found; /* key -> group */
+	GString *key;
+	guint *dropped;
+} Grouping;
+
+static void place_row(Grouping *grouping, const PipesimTraceRow *row)
+{
+	PipesimTraceGroup *group;
+
+	if (row->part[0] != '\0' || row->phase == PIPESIM_PHASE_RECOMPUTE) {
+		grouping->dropped[PIPESIM_STATUS_OK]++;
+		return;
+	}
+	print_key(row, grouping->key);
+	group = g_hash_table_lookup(grouping->found, grouping->key->str);
+	if (group == NULL) {
+		group = group_new(row);
+		g_ptr_array_add(grouping->groups, group);
+		g_hash_table_insert(grouping->found, g_strdup(grouping->key->str), group);
+	}
+	if (row->status == PIPESIM_STATUS_OK) {
+		add_row(group, row);
+	} else {
+		group->dropped++;
+		grouping->dropped[row->status]++;
+	}
+}
+
+/* A file that tells only mean and sd: every quantile is the mean, for want of a better one. */
+static PipesimTraceGroup *group_of_summary(const PipesimTraceSummary *summary)
+{
+	PipesimTraceRow row;
+
+	pipesim_trace_row_init(&row);
+	row.component = summary->component;
+	row.phase = summary->phase;
+	PipesimTraceGroup *group = group_new(&row);
+	pipesim_distribution_init(&group->figures, &summary->mean, 1);
+	group->figures.samples = summary->samples;
+	group->figures.sd = summary->sd;
+	group->measured = TRUE;
+	return group;
+}
+
+static void add_summaries(GPtrArray *groups, const PipesimTrace *trace)
+{
+	for (guint i = 0; i < trace->summaries->len; i++)
+		g_ptr_array_add(groups, group_of_summary(&g_array_index(
+						trace->summaries, PipesimTraceSummary, i)));
+}
+
+GPtrArray *pipesim_trace_groups(
+	PipesimTrace *const *traces, guint n, guint dropped[PIPESIM_N_STATUS])
+{
+	GPtrArray *groups = g_ptr_array_new_with_free_func(group_free);
+	g_autoptr(GHashTable) found =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_autoptr(GString) key = g_string_new(NULL);
+	Grouping grouping = {groups, found, key, dropped};
+
+	for (guint status = 0; status < PIPESIM_N_STATUS; status++)
+		dropped[status] = 0;
+	for (guint t = 0; t < n; t++)
+		for (guint i = 0; i < traces[t]->rows->len; i++)
+			place_row(
+				&grouping, &g_array_index(traces[t]->rows, PipesimTraceRow, i));
+	for (guint i = 0; i < groups->len; i++) {
+		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+		group->measured = group->service->len > 0;
+		if (group->measured)
+			pipesim_distribution_init(&group->figures,
+				(const gint64 *)(gpointer)group->service->data,
+				group->service->len);
+	}
+	for (guint t = 0; t < n; t++)
+		add_summaries(groups, traces[t]);
+	return groups;
+}
