@@ -2,14 +2,28 @@
 #pragma once
 #include "base/number.h"
 #include "model/shape.h"
+#include "model/statistics.h"
 
-/* Distribution of one measured component and phase, over the repetitions kept. All in ns. */
+/* Distribution of one measured component and phase of one layer, over the repetitions kept.
+ * Times in ns. Of communication the time that the simulator charges, without waiting for peers,
+ * which is an outcome of the schedule. */
 typedef struct {
 	char *component; /* attn, dispatch, mlp, combine, chunk ... */
 	char *phase;     /* F, I, W, B, FB */
-	char *impl;      /* implementation that was measured */
-	guint samples;
+	char *impl;      /* implementation that was measured; "" = not told */
+	guint samples;   /* 0 = only mean and sd are known */
+	guint dropped;   /* repetitions of it that were not of status ok */
 	gint64 median, mean, sd, min, max;
+	gint64 quantile[PIPESIM_QUANTILES]; /* every 5 %, from min to max: to draw samples from
+					     */
+	gint64 p99;
+	double lag1;       /* autocorrelation of neighbours in order of capture */
+	gint64 busy_mean;  /* with the waiting */
+	gint64 move, wait; /* medians; -1 = not told apart */
+	double in_pair;    /* time inside the overlapped pair / time alone; 0 = not measured */
+	gint64 rows;       /* median rows of the experts; -1 = none */
+	double fit_base, fit_per_row; /* time = base + per_row * rows, ns; both 0 = no fit */
+	double fit_residual;          /* sd of what that line leaves, ns */
 } PipesimComponent;
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
@@ -33,6 +47,12 @@ struct _PipesimCosts {
 	PipesimFraction *scale;
 	guint n_scale;
 
+	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
+	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
+	gint64 link_latency, link_bandwidth;
+
+	guint layers; /* layers of a rank's share, that component times were multiplied by; 0 =
+			 unknown */
 	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
 			 layer"), or NULL */
 	GPtrArray *components; /* of PipesimComponent; NULL where nothing was measured */
