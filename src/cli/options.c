@@ -1,7 +1,8 @@
 #include "config.h"
 
+#include "cli/calibration-table.h"
 #include "cli/options.h"
-#include "model/costs.h"
+#include "model/costs-file.h"
 #include <langinfo.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -117,12 +118,39 @@ static gboolean read_memory(const PipesimCostOptions *options, PipesimCosts *cos
 	return TRUE;
 }
 
+static PipesimCosts *calibrate(const PipesimCostOptions *options, GError **error)
+{
+	PipesimCalibrateOptions calibrate;
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	pipesim_calibrate_options_init(&calibrate);
+	if (!read_count(options->layers, "--layers", 100000, &calibrate.layers, error))
+		return NULL;
+	calibration = pipesim_costs_from_traces(
+		(const char *const *)options->traces, &calibrate, error);
+	if (calibration == NULL)
+		return NULL;
+	pipesim_calibration_notices(calibration);
+	return g_steal_pointer(&calibration->costs);
+}
+
 static PipesimCosts *read_base(const PipesimCostOptions *options, GError **error)
 {
-	if (options->costs_file != NULL || options->traces != NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE, "not available");
+	if (options->costs_file != NULL && options->traces != NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--costs and --trace both say what an op takes; give one of them");
 		return NULL;
 	}
+	if (options->layers != NULL && options->traces == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--layers is for --trace; a costs file has its layers from 'pipesim "
+			"calibrate'");
+		return NULL;
+	}
+	if (options->costs_file != NULL)
+		return pipesim_costs_read(options->costs_file, error);
+	if (options->traces != NULL)
+		return calibrate(options, error);
 	return pipesim_costs_default();
 }
 
