@@ -1,0 +1,80 @@
+#include "peaks.h"
+#include "buffer.h"
+#include "elementwise.h"
+#include "linear.h"
+#include <algorithm>
+#include <functional>
+
+namespace bench
+{
+
+static constexpr int64_t copy_bytes = int64_t(2) << 30;
+static constexpr int gemm_width = 8192;
+static constexpr int warm_ups = 5, runs = 20;
+
+/* Median of single runs, enqueued back to back. */
+static double median_ms(cudaStream_t stream, const std::function<void()> &enqueue)
+{
+	std::vector<cudaEvent_t> events(runs + 1);
+	for (cudaEvent_t &event : events)
+		CUDA_CHECK(cudaEventCreate(&event));
+	for (int i = 0; i < warm_ups; i++)
+		enqueue();
+	CUDA_CHECK(cudaEventRecord(events[0], stream));
+	for (int i = 0; i < runs; i++) {
+		enqueue();
+		CUDA_CHECK(cudaEventRecord(events[i + 1], stream));
+	}
+	CUDA_CHECK(cudaStreamSynchronize(stream));
+	std::vector<float> ms(runs);
+	for (int i = 0; i < runs; i++)
+		CUDA_CHECK(cudaEventElapsedTime(&ms[i], events[i], events[i + 1]));
+	for (cudaEvent_t event : events)
+		CUDA_CHECK(cudaEventDestroy(event));
+	std::nth_element(ms.begin(), ms.begin() + runs / 2, ms.end());
+	return ms[runs / 2];
+}
+
+static double measure_gemm(bool fp8, cudaStream_t stream)
+{
+	Gemm gemm;
+	Buffer<uint8_t> workspace(Gemm::workspace_bytes);
+	const GemmLane lane = {stream, workspace, 0};
+	const Linear weight(gemm_width, gemm_width, gemm_width, fp8, 1);
+	Buffer<bf16> plain(int64_t(gemm_width) * gemm_width), y(plain.size());
+	fill_normal(plain, plain.size(), 0, 1, 2);
+	const OwnedMatrix x(gemm_width, gemm_width, fp8, one_segment(gemm_width));
+	cast(plain, x.view(), {}, nullptr);
+	CUDA_CHECK(cudaDeviceSynchronize());
+	const double ms = median_ms(stream, [&] {
+		weight.forward(gemm, lane, x.view(), {0, gemm_width}, y.get());
+	});
+	return weight.forward_shape(gemm_width).flops() / ms * 1e-9;
+}
+
+Peaks measure_peaks()
+{
+	Peaks peaks;
+	cudaStream_t stream;
+	CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	{
+		Buffer<uint8_t> from(copy_bytes), to(copy_bytes);
+		fill_normal(reinterpret_cast<bf16 *>(from.get()), copy_bytes / 2, 0, 1, 3);
+		CUDA_CHECK(cudaDeviceSynchronize());
+		const double ms = median_ms(stream, [&] {
+			CUDA_CHECK(cudaMemcpyAsync(
+				to, from, copy_bytes, cudaMemcpyDeviceToDevice, stream));
+		});
+		peaks.copy_gbps = 2.0 * copy_bytes / ms * 1e-6;
+	}
+	peaks.bf16_tflops = measure_gemm(false, stream);
+	try {
+		peaks.fp8_tflops = measure_gemm(true, stream);
+	} catch (const Unsupported &) {
+		peaks.fp8_tflops = 0;
+	}
+	CUDA_CHECK(cudaStreamDestroy(stream));
+	return peaks;
+}
+
+} // namespace bench
