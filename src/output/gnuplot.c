@@ -1,30 +1,35 @@
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "output/figures.h"
 #include "output/picture.h"
 
-/* Height of a panel's title, and of the gap below a panel, in lanes of 22 pixels. */
+/* Pixels. The title of a panel stands above its lanes. */
 #define TITLE_PIXELS  34
-#define TOP_PIXELS    6
-#define BOTTOM_PIXELS 112
+#define TOP_PIXELS    4
+#define BOTTOM_PIXELS 104
 #define LEFT_PIXELS   64
-#define RIGHT_PIXELS  22
+#define RIGHT_PIXELS  24
+#define LETTER_PIXELS 11
+#define SWATCH_PIXELS 18
+/* Of titles, axis and legend, and an average letter of that height. */
+#define FONT_PIXELS  13
+#define GLYPH_PIXELS 6.3
 
-/* Block names, and what the legend calls them. */
 typedef struct {
-	const char *name, *colours[2], *text[2], *title;
+	const char *colours[2], *text[2]; /* by shade: of the box and of the number in it */
+	const char *title;
 } Look;
 
-/* Okabe and Ito's hues; lightness falls from F to W and differs between the shades, so that a
- * grey print and every kind of colour vision keep them apart. */
+/* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
+ * vision, moved so that the eight lie far apart in lightness: L* 82 93, 65 74, 20 36,
+ * 46 56. A grey print then keeps them apart. */
 static const Look looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {"F", {"#F5B335", "#FCE5B4"}, {"black", "black"}, "forward"},
-	[PIPESIM_I] = {"I", {"#56B4E9", "#B5E0F7"}, {"black", "black"}, "backward for input"},
-	[PIPESIM_W] = {"W", {"#1B3F7A", "#5A7FC0"}, {"white", "white"}, "backward for weights"},
-	[PIPESIM_B] = {"B", {"#00795A", "#5DB894"}, {"white", "black"}, "full backward"},
+	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "forward"},
+	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "backward for input"},
+	[PIPESIM_W] = {{"#15225A", "#454C94"}, {"white", "white"}, "backward for weights"},
+	[PIPESIM_B] = {{"#00714C", "#53A37B"}, {"white", "black"}, "full backward"},
 };
 
 static guint lane_pixels(const PipesimLayout *layout)
@@ -36,19 +41,25 @@ static guint lane_pixels(const PipesimLayout *layout)
 	return ranks <= 16 ? 22 : ranks <= 64 ? 14 : ranks <= 256 ? 6 : 3;
 }
 
-/* Room for a two-digit number in a box of average length. */
+/* Room for a number in an average box of the panel that has most boxes a lane. */
 static guint picture_width(const PipesimLayout *layout)
 {
-	double boxes_a_lane = (double)layout->n_boxes / MAX(1, layout->lanes);
+	double most = 0;
 
-	return (guint)CLAMP(boxes_a_lane * 30 + LEFT_PIXELS + RIGHT_PIXELS, 1000, 1600);
+	for (guint i = 0; i < layout->n_panels; i++) {
+		const PipesimRun *run = layout->panels[i].run;
+		double share = (double)layout->end / (double)MAX(1, run->timeline->makespan);
+
+		most = MAX(most, share * run->program->n_ops / run->shape.ranks);
+	}
+	return (guint)CLAMP(most * 26 + LEFT_PIXELS + RIGHT_PIXELS, 1100, 1800);
 }
 
-/* Top of the first lane of panel @i, in lanes from the top of the drawing. */
-static double panel_top(const PipesimLayout *layout, guint i)
+double pipesim_gnuplot_top(const PipesimLayout *layout, guint panel)
 {
-	return layout->panels[i].first_lane +
-	       (i + 1) * (double)TITLE_PIXELS / lane_pixels(layout);
+	double title = (double)TITLE_PIXELS / lane_pixels(layout);
+
+	return layout->panels[panel].first_lane + (panel + 1) * title;
 }
 
 void pipesim_gnuplot_quote(GString *out, const char *text)
@@ -61,62 +72,6 @@ void pipesim_gnuplot_quote(GString *out, const char *text)
 	}
 	g_string_append_c(out, '\'');
 }
-
-/* Data ----------------------------------------------------------------------------------- */
-
-static void append_box(GString *out, const PipesimBox *box, double lane)
-{
-	PipesimNumber start, end;
-
-	g_string_append_printf(out, "%u %u %s %s ", box->rank, box->microbatch,
-		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end));
-	pipesim_figure_short(out, lane, 3);
-	g_string_append_c(out, '\n');
-}
-
-/* Boxes of one kind and shade, or, where @kind is PIPESIM_FB, the outlines of pairs. */
-static void append_block(const PipesimLayout *layout, guint kind, guint shade, GString *out)
-{
-	PipesimBox boxes[2];
-
-	for (guint p = 0; p < layout->n_panels; p++) {
-		const PipesimRun *run = layout->panels[p].run;
-		double top = panel_top(layout, p) + 0.5;
-
-		for (guint32 op = 0; op < run->program->n_ops; op++) {
-			guint n = pipesim_layout_boxes(run, op, boxes);
-
-			if (kind == PIPESIM_FB && n > 0 && boxes[0].paired) {
-				boxes[0].end = boxes[n - 1].end;
-				append_box(out, &boxes[0], top + boxes[0].rank);
-				continue;
-			}
-			for (guint i = 0; i < n; i++)
-				if (boxes[i].kind == kind && boxes[i].shade == shade)
-					append_box(out, &boxes[i], top + boxes[i].rank);
-		}
-	}
-	g_string_append(out, "\n\n");
-}
-
-void pipesim_gnuplot_data(const PipesimLayout *layout, GString *out)
-{
-	g_string_append(
-		out, "# rank, micro-batch, start (ms), end (ms), lane (from the top)\n");
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		for (guint shade = 0; shade < 2; shade++) {
-			if (!layout->shown[kind][shade])
-				continue;
-			g_string_append_printf(out, "# %s%u\n", looks[kind].name, shade);
-			append_block(layout, kind, shade, out);
-		}
-	if (layout->pairs) {
-		g_string_append(out, "# pairs\n");
-		append_block(layout, PIPESIM_FB, 0, out);
-	}
-}
-
-/* Script --------------------------------------------------------------------------------- */
 
 static void append_comment(GString *out, const char *text)
 {
@@ -164,8 +119,27 @@ static void append_header(GString *out, const PipesimLayout *layout,
 	append_name(out, "data", paths->data);
 }
 
-static void append_settings(
-	GString *out, const PipesimLayout *layout, const PipesimPicturePaths *paths)
+/* Sizes are pixels throughout; each terminal counts in its own unit. */
+static void append_terminal(GString *out, const char *terminal)
+{
+	const char *size = "width,height", *point = "1";
+
+	if (strcmp(terminal, "pngcairo") == 0) {
+		size = "2 * width,2 * height fontscale 2 linewidth 2";
+		point = "0.75";
+	} else if (strcmp(terminal, "pdfcairo") == 0) {
+		size = "width / 96,height / 96 fontscale 0.75";
+		point = "0.75";
+	}
+	g_string_append_printf(out,
+		"\npoint = %s  # size of a font that is one pixel high\n"
+		"set terminal %s size %s \\\n"
+		"	font sprintf('Arial,%%g', %u * point) background 'white' noenhanced\n"
+		"set output picture\n",
+		point, terminal, size, FONT_PIXELS);
+}
+
+static void append_sizes(GString *out, const PipesimLayout *layout)
 {
 	guint lane = lane_pixels(layout);
 	guint width = picture_width(layout);
@@ -176,54 +150,49 @@ static void append_settings(
 
 	g_string_append_printf(out,
 		"\n# Sizes, pixels.\n"
-		"width = %u\nheight = %u\n"
+		"width = %u.0\n"
+		"height = %u.0\n"
 		"left = %u; right = %u; top = %u; bottom = %u  # margins\n"
-		"letters = %u  # size of the micro-batch numbers, which stay out of smaller "
-		"boxes\n"
-		"edge = %s  # width of the line around a box\n",
+		"letters = %u  # height of the numbers; a box too small for its own has none\n"
+		"edge = %s  # width of the line around a box\n"
+		"x(pixels) = pixels / width\n"
+		"y(pixels) = pixels / height\n",
 		width, height, LEFT_PIXELS, RIGHT_PIXELS, TOP_PIXELS, BOTTOM_PIXELS,
-		lane >= 14 ? lane / 2 : 0, box < 5 ? "0" : "0.5");
+		lane >= 14 ? MIN(LETTER_PIXELS, lane - 4) : 0, box < 5 ? "0" : "0.5");
+}
+
+static void append_settings(GString *out, const PipesimLayout *layout)
+{
 	g_string_append_printf(out,
 		"\n# Time: the .dat file has ms, the axis %s.\nunit = ", layout->unit->name);
 	pipesim_figure_short(out, 1e6 / (double)layout->unit->ns, 9);
-	g_string_append(out, "\nend = ");
+	g_string_append(out, "\nend = unit * ");
 	pipesim_figure_short(out, (double)layout->end / 1e6, 6);
-	g_string_append(out, " * unit\n\n# Colours of kind and shade.\n");
+	g_string_append(out, "\n\n# Colours by kind and shade.\n");
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n", looks[kind].name,
-			looks[kind].colours[0], looks[kind].name, looks[kind].colours[1]);
-	if (strcmp(paths->terminal, "pdfcairo") == 0)
-		g_string_append(out,
-			"\nset terminal pdfcairo size width / 100.0,height / 100.0 "
-			"font 'Arial,9' background 'white' noenhanced\n");
-	else
-		g_string_append_printf(out,
-			"\nset terminal %s size width,height font 'Arial,%s' background "
-			"'white' "
-			"noenhanced\n",
-			paths->terminal, strcmp(paths->terminal, "svg") == 0 ? "12" : "9");
+		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
+			pipesim_kind_letter(kind), looks[kind].colours[0],
+			pipesim_kind_letter(kind), looks[kind].colours[1]);
 }
 
 static void append_axes(GString *out, const PipesimLayout *layout)
 {
 	const double title = (double)TITLE_PIXELS / lane_pixels(layout);
 
-	g_string_append(out, "set output picture\n"
-			     "set lmargin at screen left / (width * 1.0)\n"
-			     "set rmargin at screen 1 - right / (width * 1.0)\n"
-			     "set tmargin at screen 1 - top / (height * 1.0)\n"
-			     "set bmargin at screen bottom / (height * 1.0)\n"
-			     "set xrange [0:end]\n");
-	g_string_append(out, "set yrange [");
+	g_string_append(out, "set lmargin at screen x(left)\n"
+			     "set rmargin at screen 1 - x(right)\n"
+			     "set tmargin at screen 1 - y(top)\n"
+			     "set bmargin at screen y(bottom)\n"
+			     "set xrange [0:end]\n"
+			     "set yrange [");
 	pipesim_figure_short(out, layout->lanes + layout->n_panels * title, 3);
 	g_string_append_printf(out,
 		":0]\n"
 		"set border 1\n"
-		"set xtics out nomirror\n"
-		"set xlabel 'time, %s' offset 0,0.4\n"
+		"set xtics out nomirror scale 0.5 offset 0,0.4\n"
+		"set label 'time, %s' at screen 0.5,screen y(64) center\n"
 		"set ytics scale 0\n"
-		"set key at screen 0.5,screen 26.0 / height center bottom horizontal maxrows 2 "
-		"samplen 1.6\n",
+		"unset key\n",
 		layout->unit->name);
 }
 
@@ -235,7 +204,8 @@ static void append_ranks(GString *out, const PipesimLayout *layout)
 	for (guint p = 0; p < layout->n_panels; p++)
 		for (guint rank = 0; rank < layout->panels[p].run->shape.ranks; rank += step) {
 			g_string_append_printf(out, "%s'rank %u' ", before, rank);
-			pipesim_figure_short(out, panel_top(layout, p) + rank + 0.5, 3);
+			pipesim_figure_short(
+				out, pipesim_gnuplot_top(layout, p) + rank + 0.5, 3);
 			before = ", ";
 		}
 	g_string_append(out, ")\n");
@@ -246,12 +216,14 @@ static void append_panels(GString *out, const PipesimLayout *layout)
 {
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
-		double top = panel_top(layout, p);
+		double top = pipesim_gnuplot_top(layout, p);
 
 		g_string_append(out, "set label ");
 		pipesim_gnuplot_quote(out, panel->title);
 		g_string_append(out, " at 0,");
 		pipesim_figure_short(out, top - 11.0 / lane_pixels(layout), 3);
+		g_string_append_printf(
+			out, " font sprintf('Arial Bold,%%g', %u * point)", FONT_PIXELS);
 		g_string_append(out, "\nset object rectangle from 0,");
 		pipesim_figure_short(out, top, 3);
 		g_string_append(out, " to unit * ");
@@ -278,17 +250,62 @@ static void append_source(GString *out, const PipesimComparison *comparison)
 		g_string_append_printf(text, "; from %s", costs->source);
 	g_string_append(out, "set label ");
 	pipesim_gnuplot_quote(out, text->str);
-	g_string_append(out, " at screen left / (width * 1.0),screen 12.0 / height "
-			     "textcolor rgb '#606060'\n");
+	g_string_append(out, " at screen x(left),screen y(14) textcolor rgb '#606060'\n");
 }
 
-static void append_title(GString *out, const PipesimLayout *layout, guint kind, guint shade)
+/* A swatch of the legend, @x pixels from the left. */
+static void append_swatch(GString *out, double x, const char *fill)
 {
-	g_string_append(out, "title '");
-	g_string_append(out, looks[kind].title);
-	if (layout->shade_name != NULL)
-		g_string_append_printf(out, ", %s %u", layout->shade_name, shade);
-	g_string_append(out, "'");
+	g_string_append(out, "set object rectangle from screen x(");
+	pipesim_figure_short(out, x, 1);
+	g_string_append(out, "),screen y(32) to screen x(");
+	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
+	g_string_append_printf(out, "),screen y(45) %s\n", fill);
+}
+
+/* Returns where the next entry begins. */
+static double append_words(GString *out, double x, const char *words)
+{
+	g_string_append(out, "set label ");
+	pipesim_gnuplot_quote(out, words);
+	g_string_append(out, " at screen x(");
+	pipesim_figure_short(out, x, 1);
+	g_string_append(out, "),screen y(38)\n");
+	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
+}
+
+static double append_kind(GString *out, const PipesimLayout *layout, guint kind, double x)
+{
+	for (guint shade = 0; shade < 2; shade++) {
+		g_autofree char *fill =
+			g_strdup_printf("fs solid border rgb '#303030' lw 0.5 fc rgb %s%u",
+				pipesim_kind_letter(kind), shade);
+
+		if (!layout->shown[kind][shade])
+			continue;
+		append_swatch(out, x, fill);
+		x += SWATCH_PIXELS;
+	}
+	return append_words(out, x + 6, looks[kind].title);
+}
+
+static void append_legend(GString *out, const PipesimLayout *layout)
+{
+	double x = LEFT_PIXELS;
+
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		if (layout->shown[kind][0] || layout->shown[kind][1])
+			x = append_kind(out, layout, kind, x);
+	if (layout->pairs) {
+		append_swatch(out, x, "fs empty border rgb 'black' lw 1.5");
+		x = append_words(out, x + SWATCH_PIXELS + 6, "overlapped pair");
+	}
+	if (layout->shade_name != NULL) {
+		g_autofree char *words =
+			g_strdup_printf("light, italic: %s 1", layout->shade_name);
+
+		append_words(out, x, words);
+	}
 }
 
 static void append_plots(GString *out, const PipesimLayout *layout)
@@ -297,39 +314,40 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 
 	g_string_append(out,
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
-		"box = \"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - "
-		"0.46):\\\n"
-		"($5 + 0.46) with boxxyerror fs solid border rgb '#303030' lw edge fc rgb\"\n"
-		"fits(from, to, text) = (to - from) * unit / end * (width - left - right) > "
-		"\\\n"
-		"	letters * (0.62 * strlen(text)) + 2\n"
-		"number = \"using (($3 + $4) / 2 * unit):5:\\\n"
-		"(letters > 0 && fits($3, $4, strcol(2)) ? strcol(2) : '') with labels\"\n");
+		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
+		":($5 - 0.46):($5 + 0.46)'\n"
+		"box = \"@place with boxxyerror fs solid border rgb '#303030' lw edge fc "
+		"rgb\"\n"
+		"fits(time, text) = letters > 0 && \\\n"
+		"	time * unit / end * (width - left - right) > letters * 0.6 * "
+		"strlen(text) + 2\n"
+		"number = \"using (($3 + $4) / 2 * unit):5:"
+		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint shade = 0; shade < 2; shade++) {
+			const char *letter = pipesim_kind_letter(kind);
+
 			if (!layout->shown[kind][shade])
 				continue;
-			g_string_append_printf(out, "%sdata index '%s%u' @box %s%u ", before,
-				looks[kind].name, shade, looks[kind].name, shade);
-			append_title(out, layout, kind, shade);
+			g_string_append_printf(out, "%sdata index '%s%u' @box %s%u", before,
+				letter, shade, letter, shade);
 			before = ", \\\n	";
 		}
 	if (layout->pairs)
 		g_string_append_printf(out,
-			"%sdata index 'pairs' using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * "
-			"unit):($5 - 0.46):($5 + 0.46) \\\n"
-			"	with boxxyerror fs empty border rgb 'black' lw 3 * edge fc rgb "
-			"'black' title 'overlapped pair'",
+			"%sdata index 'pairs' @place with boxxyerror fs empty "
+			"fc rgb 'black' lw 3 * edge",
 			before);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint shade = 0; shade < 2; shade++)
 			if (layout->shown[kind][shade])
 				g_string_append_printf(out,
-					"%sdata index '%s%u' @number font "
-					"sprintf('Arial%s,%%g', "
-					"letters) tc rgb '%s' notitle",
-					before, looks[kind].name, shade, shade ? ":Italic" : "",
-					looks[kind].text[shade]);
+					"%sdata index '%s%u' @number \\\n"
+					"	font sprintf('Arial%s,%%g', letters * point) "
+					"tc "
+					"rgb '%s'",
+					before, pipesim_kind_letter(kind), shade,
+					shade ? " Italic" : "", looks[kind].text[shade]);
 	g_string_append(out, "\n");
 }
 
@@ -337,10 +355,13 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison
 	const PipesimPicturePaths *paths, GString *out)
 {
 	append_header(out, layout, comparison, paths);
-	append_settings(out, layout, paths);
+	append_sizes(out, layout);
+	append_settings(out, layout);
+	append_terminal(out, paths->terminal);
 	append_axes(out, layout);
 	append_ranks(out, layout);
 	append_panels(out, layout);
+	append_legend(out, layout);
 	append_source(out, comparison);
 	append_plots(out, layout);
 }

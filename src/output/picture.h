@@ -18,5 +18,10 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison
 /** pipesim_gnuplot_data: appends the boxes, in blocks named as the script names them. */
 void pipesim_gnuplot_data(const PipesimLayout *layout, GString *out);
 
+/** pipesim_gnuplot_top: where the first lane of @panel begins, in lanes from the top of the
+ * drawing.
+ */
+double pipesim_gnuplot_top(const PipesimLayout *layout, guint panel);
+
 /** pipesim_gnuplot_quote: appends @text as a gnuplot string; control characters become '?'. */
 void pipesim_gnuplot_quote(GString *out, const char *text);
