@@ -1,0 +1,31 @@
+#!/bin/sh
+# make bench: how fast it is. Prints, never asserts: compare with an earlier run on the same machine.
+set -u
+: "${PIPESIM:=./pipesim}" "${TOP_BUILDDIR:=.}"
+times=$(mktemp) || exit 99
+trap 'rm -f "$times"' EXIT
+
+wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms
+{
+	runs=$1
+	shift
+	: >"$times"
+	while [ "$runs" -gt 0 ]; do
+		begin=$(date +%s%N)
+		"$PIPESIM" "$@" >/dev/null || exit 1
+		end=$(date +%s%N)
+		echo $((end - begin)) >>"$times"
+		runs=$((runs - 1))
+	done
+	sort -n "$times" | awk -v what="pipesim $*" '
+		{ t[NR] = $1 / 1e6 }
+		END { printf "  %8.1f ms  (least %.1f, %d runs)  %s\n", t[int((NR + 1) / 2)], t[1], NR, what }'
+}
+
+echo 'Wall time of a cold process, median:'
+wall 41 --pp 8 --microbatches 20
+wall 21 --pp 8 --microbatches 20 --format json
+wall 11 --pp 64 --microbatches 1024
+wall 11 --pp 64 --microbatches 1024 --schedule dualpipe
+echo 'The engine alone, PP 64, 1024 micro-batches, median of 15:'
+"$TOP_BUILDDIR/tests/bench/engine-rate"

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Every schedule and format of a list.h has its file, its line in the Makefile and its words in the
+# manual; every source file is compiled.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+cd "$TOP_SRCDIR" || exit 99
+parts='Makefile.am src/Makefile.am.inc tests/Makefile.am.inc schedules/Makefile.am.inc docs/Makefile.am.inc'
+
+for file in src/*.[ch] src/*/*.[ch] tests/*.c tests/unit/*.[ch] tests/fuzz/*.c tests/bench/*.c; do
+	case $file in
+	src/cuda/*) continue ;;
+	esac
+	# shellcheck disable=SC2086 # several files
+	if grep -qF "$file" $parts; then pass; else fail "$file is in no Makefile"; fi
+done
+
+for list in schedule output; do
+	entries=$(sed -n 's/^[A-Z]*(\([a-z0-9_]*\))$/\1/p' "src/$list/list.h")
+	[ -n "$entries" ] || fail "src/$list/list.h is empty"
+	for id in $entries; do
+		if grep -lq "pipesim_${list}_$id = {" "src/$list"/*.c; then
+			pass
+		else
+			fail "no file of src/$list defines $id"
+		fi
+	done
+	for id in $(sed -n "s/^const Pipesim[A-Za-z]* pipesim_${list}_\([a-z0-9_]*\) = {.*/\1/p" \
+		"src/$list"/*.c); do
+		if echo "$entries" | grep -qx "$id"; then pass; else fail "$id is not in src/$list/list.h"; fi
+	done
+done
+
+names=$("$PIPESIM" list | awk '$1 ~ /^[a-z0-9-]+$/ && !/^ / { print $1 }')
+[ -n "$names" ] || fail 'pipesim list names nothing'
+for name in $names; do
+	for document in docs/pipesim.1 completions/pipesim; do
+		if grep -q -- "$name" $document || grep -q 'pipesim list' $document; then
+			pass
+		else
+			fail "$name is not in $document"
+		fi
+	done
+	ls schedules/"$name"-pp*-mb*.csv >"$scratch/shipped" 2>&1
+	if [ $? -eq 0 ]; then pass; else fail "no example of $name in schedules/"; fi
+done
+
+# Shipped traces stay small.
+for trace in traces/*; do
+	[ -f "$trace" ] || continue
+	if [ "$(wc -c <"$trace")" -le 2097152 ]; then pass; else fail "$trace exceeds 2 MiB"; fi
+done
+finish

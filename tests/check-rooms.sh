@@ -1,0 +1,48 @@
+#!/bin/sh
+# A room may include itself and the rooms to the left of it; src/cuda includes nothing of them.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+cd "$TOP_SRCDIR/src" || exit 99
+rooms='base model program schedule engine analysis output sweep cli'
+allowed=
+for room in $rooms; do
+	allowed="$allowed $room"
+	[ -d "$room" ] || continue
+	for file in "$room"/*.[ch]; do
+		bad=
+		for included in $(sed -n 's/^ *# *include "\([a-z]*\)\/.*/\1/p' "$file"); do
+			case " $allowed " in
+			*" $included "*) ;;
+			*) bad="$bad $included/" ;;
+			esac
+		done
+		if [ -n "$bad" ]; then
+			fail "src/$file includes$bad"
+		else
+			pass
+		fi
+	done
+done
+for file in cuda/*; do
+	case $file in
+	*.c | *.cc | *.cu | *.cuh | *.h) ;;
+	*) continue ;;
+	esac
+	bad=
+	for room in $rooms; do
+		grep -q "^ *# *include \"\(\.\./\)*$room/" "$file" && bad="$bad $room/"
+	done
+	grep -q '^ *# *include [<"]\(pipesim\|glib\)' "$file" && bad="$bad pipesim or glib"
+	if [ -n "$bad" ]; then fail "src/$file includes$bad"; else pass; fi
+done
+# Only cli prints, exits or reads the environment.
+for room in base model program schedule engine analysis output sweep; do
+	[ -d "$room" ] || continue
+	if grep -nE '\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \
+		"$room"/*.c; then
+		fail "src/$room prints, exits or reads the environment"
+	else
+		pass
+	fi
+done
+finish

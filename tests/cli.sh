@@ -1,0 +1,177 @@
+#!/bin/sh
+# Runs the program as users do and compares what it prints with tests/golden/NAME.out and NAME.err; a
+# file that is not there stands for no output. `make golden` rewrites what differs and shows it.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+LC_ALL=C.UTF-8
+export LC_ALL
+unset NO_COLOR COLUMNS LINES TERM LANGUAGE
+golden=$(cd "$TOP_SRCDIR/tests/golden" && pwd) || exit 99
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+for folder in tests/input schedules traces; do
+	ln -s "$(cd "$TOP_SRCDIR" && pwd)/$folder" "$scratch/${folder##*/}"
+done
+mkdir "$scratch/got"
+cd "$scratch" || exit 99
+
+compare() # NAME.STREAM
+{
+	[ -s "$golden/$1" ] || [ -s "got/$1" ] || return 0
+	[ -f "$golden/$1" ] || : >"got/nothing"
+	expected=$golden/$1
+	[ -f "$expected" ] || expected=got/nothing
+	cmp -s "$expected" "got/$1" && return 0
+	diff -u "$expected" "got/$1"
+	[ "${PIPESIM_UPDATE_GOLDEN-}" = 1 ] || return 1
+	if [ -s "got/$1" ]; then cp "got/$1" "$golden/$1"; else rm -f "$golden/$1"; fi
+	echo "updated: tests/golden/$1"
+}
+
+check() # NAME STATUS ARGUMENT...
+{
+	name=$1 expected_status=$2
+	shift 2
+	"$PIPESIM" "$@" <"${input:-/dev/null}" >"got/$name.out" 2>"got/$name.err"
+	status=$?
+	same=yes
+	compare "$name.out" || same=no
+	compare "$name.err" || same=no
+	if [ $status -ne "$expected_status" ]; then
+		fail "$name: exit status $status instead of $expected_status: pipesim $*"
+	elif [ $same = no ]; then
+		fail "$name: output differs: pipesim $*"
+	else
+		pass
+	fi
+}
+
+# Tables -----------------------------------------------------------------------------------------
+check compare-8-20 0 --pp 8 --microbatches 20
+check compare-named 0 compare -p 8 -m 20 -s dualpipe,1F1B,ZB1P
+check compare-times-a 0 --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=3
+check compare-times-b 0 --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4
+check compare-times-c 0 --pp 8 --microbatches 20 --times F=1,I=1.3,W=0.8,FB=3.1
+check compare-units 0 --pp 4 --microbatches 8 --times F=900us,I=1.1ms,W=0.0008s,P2P=50000ns
+check compare-decimal 0 --pp 010 --microbatches 020 --schedule 1f1b
+check compare-one-rank 0 --pp 1 --microbatches 1
+check compare-refused-rows 0 --pp 7 --microbatches 9
+check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
+check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
+check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0
+check compare-16-64 0 --pp 16 --microbatches 64
+check compare-memory 0 --pp 8 --microbatches 20 --activation-bytes 1GB+3GB --parameter-bytes 20GB
+check compare-memory-limit 0 --pp 8 --microbatches 20 --activation-bytes 4GB \
+	--parameter-bytes 20GB --memory-limit 60GB
+check compare-nothing-fits 1 --pp 8 --microbatches 20 --activation-bytes 4GB --memory-limit 1GB
+check compare-file 0 --schedule schedules/dualpipe-pp8-mb20.csv,dualpipe
+check compare-file-other-shape 0 --pp 4 --microbatches 8 \
+	--schedule schedules/dualpipe-pp8-mb20.csv,1f1b
+input=schedules/1f1b-pp8-mb20.csv
+check compare-standard-input 0 --schedule -
+input=
+
+# For machines -----------------------------------------------------------------------------------
+check json-8-20 0 --pp 8 --microbatches 20 --format json
+check json-dualpipe-b 0 --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4 -s dualpipe -f json
+check json-memory 0 --pp 4 --microbatches 8 -s 1f1b,zb-h1 -f json --activation-bytes 1MB+3MB \
+	--parameter-bytes 2GB --memory-limit 3GB
+check csv-8-20 0 --pp 8 --microbatches 20 --format csv
+
+# Timelines --------------------------------------------------------------------------------------
+check timeline-dualpipe 0 --pp 8 --microbatches 20 -s dualpipe --timeline -
+check timeline-stacked 0 --pp 4 --microbatches 4 -s 1f1b,gpipe,chimera --timeline -
+LC_ALL=C
+check timeline-ascii 0 --pp 4 --microbatches 8 -s dualpipe,zb-h1 --timeline -
+LC_ALL=C.UTF-8
+
+# Commands ---------------------------------------------------------------------------------------
+check list 0 list
+for name in gpipe 1f1b chimera chimera-doubling zb-h1 zb-h2 dualpipe dualpipev; do
+	check "explain-$name" 0 explain $name
+done
+check export-dualpipe 0 export --schedule dualpipe --pp 4 --microbatches 8
+check export-chimera 0 export --schedule chimera-direct --pp 4 --microbatches 6
+check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe-pp8-mb20.csv
+check version 0 --version
+check help 0 --help
+check help-all 0 --help-all
+for command in list explain export validate calibrate; do
+	check "help-$command" 0 $command --help-all
+done
+
+# Refused on the command line ---------------------------------------------------------------------
+check bad-no-shape 2
+check bad-no-microbatches 2 --pp 8
+check bad-option 2 --pp 8 --microbatches 20 --colour
+check bad-operand 2 --pp 8 --microbatches 20 extra
+check bad-zero-ranks 2 --pp 0 --microbatches 20
+check bad-zero-microbatches 2 --pp 8 --microbatches 0
+check bad-negative 2 --pp -8 --microbatches 20
+check bad-hex 2 --pp 0x8 --microbatches 20
+check bad-overflow 2 --pp 8 --microbatches 99999999999999999999
+check bad-huge 2 --pp 100000 --microbatches 1000000000 --schedule gpipe
+check huge-rows 0 --pp 100000 --microbatches 1000000000
+check bad-schedule 2 --pp 8 --microbatches 20 --schedule dualpip
+check bad-schedule-empty 2 --pp 8 --microbatches 20 --schedule ''
+check bad-shape 2 --pp 7 --microbatches 20 --schedule dualpipe
+check bad-shape-microbatches 2 --pp 8 --microbatches 10 --schedule dualpipe
+check bad-time-nan 2 --pp 8 --microbatches 20 --times F=nan
+check bad-time-inf 2 --pp 8 --microbatches 20 --times F=inf
+check bad-time-negative 2 --pp 8 --microbatches 20 --times F=-1
+check bad-time-overflow 2 --pp 8 --microbatches 20 --times F=1e300
+check bad-time-sum 2 --pp 8 --microbatches 20 --times F=1152921504606,I=1152921504606 -s gpipe
+check bad-time-twice 2 --pp 8 --microbatches 20 --times F=1,F=2
+check bad-time-name 2 --pp 8 --microbatches 20 --times G=1
+check bad-time-unit 2 --pp 8 --microbatches 20 --times F=1h
+check bad-times-empty 2 --pp 8 --microbatches 20 --times ''
+check bad-scale 2 --pp 8 --microbatches 20 --stage-scale 8=1.3
+check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
+check bad-format 2 --pp 8 --microbatches 20 --format yaml
+check bad-timeline 2 --pp 8 --microbatches 20 --timeline x.gif
+check bad-timeline-mixed 2 --pp 8 --microbatches 20 --timeline - --format json
+check bad-limit-alone 2 --pp 8 --microbatches 20 --memory-limit 80GB
+check bad-bytes 2 --pp 8 --microbatches 20 --activation-bytes 1XB
+check bad-explain 2 explain 2f2b
+check bad-explain-none 2 explain
+check bad-export 2 export --pp 8 --microbatches 20
+check bad-export-shape 2 export --schedule chimera --pp 8 --microbatches 21
+check bad-validate-none 2 validate
+
+# Schedule files ---------------------------------------------------------------------------------
+check file-crlf 0 validate input/crlf.csv
+check file-bom 0 validate input/bom.csv
+check file-idle-cells 0 validate input/idle-cells.csv
+check file-empty-line 0 compare --schedule input/empty-line.csv
+check file-three-in-one 0 validate input/uneven-chunks.csv
+check file-absent 3 validate input/no-such-file.csv
+check file-folder 3 validate input
+check file-empty 3 validate input/empty.csv
+check file-action 3 validate input/unknown-action.csv
+check file-communication 3 validate input/communication.csv
+check file-stage-range 3 validate input/stage-range.csv
+check file-junk 3 validate input/trailing-junk.csv
+check file-nul 3 validate input/nul.csv
+check file-not-utf8 3 validate input/not-utf8.csv
+check file-open-quote 3 validate input/open-quote.csv
+check file-many-faults 3 validate input/many-faults.csv
+check file-missing-op 1 validate input/missing-op.csv
+check file-op-twice 1 validate input/op-twice.csv
+check file-backward-first 1 validate input/backward-first.csv
+check file-other-rank 1 validate input/other-rank.csv
+check file-deadlock 1 validate input/deadlock.csv
+check file-deadlock-compare 3 compare --schedule input/deadlock.csv
+check file-mixed-answers 1 validate schedules/1f1b-pp8-mb20.csv input/missing-op.csv
+
+# Output -----------------------------------------------------------------------------------------
+check output-nowhere 5 --pp 8 --microbatches 20 -o no/such/folder/x.json
+check output-folder 5 --pp 8 --microbatches 20 -o input
+
+# A golden that nothing compares is a leftover.
+for file in "$golden"/*; do
+	file=${file##*/}
+	[ -f "got/$file" ] || fail "tests/golden/$file belongs to no check"
+done
+finish

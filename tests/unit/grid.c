@@ -1,0 +1,124 @@
+#include "grid.h"
+#include <check.h>
+
+static const guint shapes[][2] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {2, 2}, {2, 3}, {2, 4},
+	{2, 8}, {2, 10}, {3, 1}, {3, 3}, {3, 6}, {3, 7}, {4, 2}, {4, 3}, {4, 4}, {4, 6}, {4, 8},
+	{4, 9}, {4, 10}, {4, 12}, {4, 14}, {4, 16}, {5, 4}, {5, 10}, {5, 13}, {6, 6}, {6, 10},
+	{6, 12}, {6, 14}, {6, 20}, {7, 14}, {7, 15}, {8, 3}, {8, 8}, {8, 10}, {8, 12}, {8, 16},
+	{8, 18}, {8, 20}, {8, 22}, {8, 24}, {8, 32}, {10, 20}, {10, 22}, {12, 24}, {12, 30},
+	{13, 40}, {16, 32}, {16, 40}, {16, 64}};
+
+#define MAX_CASES (G_N_ELEMENTS(shapes) * 64)
+
+typedef struct {
+	GridCase cases[MAX_CASES];
+	int count;
+} CaseList;
+
+static CaseList accepted, refused;
+
+static void sort_out(const PipesimSchedule *schedule, guint ranks, guint microbatches)
+{
+	PipesimShape shape;
+	CaseList *list = pipesim_schedule_shape(schedule, ranks, microbatches, &shape, NULL)
+				 ? &accepted
+				 : &refused;
+
+	g_assert_cmpint(list->count, <, MAX_CASES);
+	list->cases[list->count++] = (GridCase){schedule, ranks, microbatches};
+}
+
+static const GridCase *cases(CaseList *list, int *count)
+{
+	if (accepted.count == 0)
+		for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
+			for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
+				sort_out(*s, shapes[i][0], shapes[i][1]);
+	*count = list->count;
+	return list->cases;
+}
+
+const GridCase *grid_accepted(int *count)
+{
+	return cases(&accepted, count);
+}
+
+const GridCase *grid_refused(int *count)
+{
+	return cases(&refused, count);
+}
+
+PipesimProgram *grid_program(const GridCase *point)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimProgram *program = NULL;
+	PipesimShape shape;
+
+	if (pipesim_schedule_shape(
+		    point->schedule, point->ranks, point->microbatches, &shape, &error))
+		program = pipesim_schedule_program(point->schedule, &shape, &error);
+	ck_assert_msg(program != NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
+		point->microbatches, error != NULL ? error->message : "no error");
+	return program;
+}
+
+PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimCosts *costs = pipesim_costs_new(f, i, w, fb, p2p, &error);
+
+	ck_assert_msg(costs != NULL, "%s", error != NULL ? error->message : "no error");
+	return costs;
+}
+
+PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
+{
+	GRand *random = g_rand_new_with_seed(seed);
+	gint64 f = g_rand_int_range(random, 0, 2000003);
+	gint64 i = g_rand_int_range(random, 1, 2500009);
+	gint64 w = g_rand_int_range(random, 0, 1500007);
+	gint64 saved = g_rand_int_range(random, 0, 1 + (gint32)MIN(f, i));
+	gint64 p2p = seed % 3 == 0 ? 0 : g_rand_int_range(random, 1, 900001);
+	PipesimCosts *costs = grid_costs(f, i, w, f + i + w - saved, p2p);
+
+	if (uneven) {
+		g_autoptr(GString) scale = g_string_new(NULL);
+
+		for (guint rank = 0; rank < ranks; rank++)
+			g_string_append_printf(scale, "%s%u=%d.%03d", rank > 0 ? "," : "", rank,
+				g_rand_int_range(random, 0, 3),
+				g_rand_int_range(random, 0, 1000));
+		ck_assert(pipesim_costs_parse_scale(costs, scale->str, ranks, NULL));
+	}
+	g_rand_free(random);
+	return costs;
+}
+
+PipesimRun *grid_run(const GridCase *point, const PipesimCosts *costs)
+{
+	PipesimRun *run = pipesim_run_schedule(
+		point->schedule, point->ranks, point->microbatches, costs, 0);
+
+	ck_assert_msg(run->error == NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
+		point->microbatches, run->error != NULL ? run->error->message : "");
+	return run;
+}
+
+PipesimTimeline *grid_timeline(const PipesimProgram *program, const PipesimCosts *costs)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	PipesimTimeline *timeline = pipesim_engine_run(program, times, &error);
+
+	ck_assert_msg(timeline != NULL, "%s", error != NULL ? error->message : "no error");
+	return timeline;
+}
+
+PipesimRun *named_run(
+	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
+{
+	const GridCase point = {pipesim_schedule_find(name, NULL), ranks, microbatches};
+
+	ck_assert_msg(point.schedule != NULL, "no schedule %s", name);
+	return grid_run(&point, costs);
+}

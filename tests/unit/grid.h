@@ -1,0 +1,32 @@
+/* What the suites loop over: every schedule at every shape of a grid, and random costs. */
+#pragma once
+#include "analysis/run.h"
+
+typedef struct {
+	const PipesimSchedule *schedule;
+	guint ranks, microbatches;
+} GridCase;
+
+/** grid_accepted, grid_refused: every (schedule, shape) of the grid that its schedule takes or
+ * refuses; *count of them. Static. */
+const GridCase *grid_accepted(int *count);
+const GridCase *grid_refused(int *count);
+
+/** grid_program: the program of @point; fails the test where there is none. */
+PipesimProgram *grid_program(const GridCase *point);
+
+/** grid_costs: costs in ns; fails the test where they are refused. */
+PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p);
+
+/** grid_random_costs: reproducible from @seed; lengths of stages differ where @uneven. */
+PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven);
+
+/** grid_run: @point simulated and analysed; fails the test where that fails. */
+PipesimRun *grid_run(const GridCase *point, const PipesimCosts *costs);
+
+/** grid_timeline: @program run with @costs; fails the test where that fails. */
+PipesimTimeline *grid_timeline(const PipesimProgram *program, const PipesimCosts *costs);
+
+/** named_run: grid_run() of a schedule by name. */
+PipesimRun *named_run(
+	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs);

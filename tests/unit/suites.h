@@ -1,0 +1,11 @@
+/* One suite a room, and one for what the papers publish. */
+#pragma once
+#include <check.h>
+
+Suite *base_suite(void);
+Suite *model_suite(void);
+Suite *program_suite(void);
+Suite *schedule_suite(void);
+Suite *engine_suite(void);
+Suite *analysis_suite(void);
+Suite *published_suite(void);

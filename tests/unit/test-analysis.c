@@ -1,0 +1,323 @@
+#include "grid.h"
+#include "suites.h"
+#include <math.h>
+
+static const GridCase *accepted_case(int i)
+{
+	int count;
+
+	return &grid_accepted(&count)[i];
+}
+
+/* Recounted from the timeline
+ * ------------------------------------------------------------------ */
+
+START_TEST(bubbles_add_up)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
+	g_autoptr(PipesimRun) run = grid_run(point, costs);
+	const PipesimReport *report = run->report;
+	const PipesimTimeline *timeline = run->timeline;
+	gint64 max_idle = 0, max_span = 0;
+
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		const guint begin = run->program->rank_begin[rank];
+		const guint end = run->program->rank_begin[rank + 1];
+		gint64 busy = 0, span;
+
+		for (guint i = begin; i < end; i++)
+			busy += timeline->end[i] - timeline->start[i];
+		span = timeline->end[end - 1] - timeline->start[begin] - busy;
+		ck_assert_int_eq(report->busy[rank], busy);
+		ck_assert_int_eq(report->idle[rank], timeline->makespan - busy);
+		ck_assert_int_eq(report->span_idle[rank], span);
+		ck_assert_int_eq(pipesim_run_bubble(run, rank), report->idle[rank]);
+		max_idle = MAX(max_idle, report->idle[rank]);
+		max_span = MAX(max_span, span);
+	}
+	ck_assert_int_eq(report->max_idle, max_idle);
+	ck_assert_int_eq(report->max_span_idle, max_span);
+	ck_assert_int_le(report->max_span_idle, report->max_idle);
+}
+END_TEST
+
+START_TEST(ratio_is_idle_over_all)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
+	g_autoptr(PipesimRun) run = grid_run(point, costs);
+	__int128 idle = 0;
+
+	for (guint rank = 0; rank < point->ranks; rank++)
+		idle += run->report->idle[rank];
+	ck_assert(idle * run->report->ratio.den ==
+		  (__int128)run->report->ratio.num * run->report->makespan * point->ranks);
+}
+END_TEST
+
+/* What one rank holds, op after op; a pair holds both of its micro-batches. */
+typedef struct {
+	gint64 count, peak;
+} Held;
+
+static void hold(Held *held, const PipesimOp *op, gboolean until_input)
+{
+	const gboolean frees = op->kind == PIPESIM_B || op->kind == PIPESIM_FB ||
+			       op->kind == (until_input ? PIPESIM_I : PIPESIM_W);
+
+	held->count += op->kind == PIPESIM_F || op->kind == PIPESIM_FB;
+	held->peak = MAX(held->peak, held->count);
+	held->count -= frees;
+}
+
+START_TEST(peaks_recounted)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
+	g_autoptr(PipesimRun) run = grid_run(point, costs);
+	const PipesimProgram *program = run->program;
+
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		Held to_weight = {0}, to_input = {0};
+
+		for (guint i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			hold(&to_weight, &program->ops[i], FALSE);
+			hold(&to_input, &program->ops[i], TRUE);
+			if (run->report->peak_op[rank] == i)
+				ck_assert_int_eq(to_weight.peak, run->report->peak[rank]);
+		}
+		ck_assert_int_eq(to_weight.count, 0);
+		ck_assert_int_eq(run->report->peak[rank], to_weight.peak);
+		ck_assert_int_eq(run->report->peak_until_input[rank], to_input.peak);
+		ck_assert_double_eq_tol(pipesim_run_peak_activations(run, rank),
+			(double)to_weight.peak * (double)run->report->unit.num /
+				(double)run->report->unit.den,
+			1e-12);
+	}
+}
+END_TEST
+
+/* Bytes ---------------------------------------------------------------------------------------
+ */
+
+static gint64 bytes_at_peak(const PipesimRun *run, guint rank, gint64 input, gint64 weight)
+{
+	const PipesimProgram *program = run->program;
+	gint64 inputs = 0, weights = 0, peak = 0;
+
+	for (guint i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const PipesimKind kind = program->ops[i].kind;
+		const gboolean both = kind == PIPESIM_B || kind == PIPESIM_FB;
+
+		if (kind == PIPESIM_F || kind == PIPESIM_FB) {
+			inputs++;
+			weights++;
+		}
+		peak = MAX(peak, inputs * input + weights * weight);
+		inputs -= both || kind == PIPESIM_I;
+		weights -= both || kind == PIPESIM_W;
+	}
+	return peak;
+}
+
+START_TEST(bytes_recounted)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimRun) run = NULL;
+	guint copies, parts;
+
+	costs->bytes_until_input = 1000;
+	costs->bytes_until_weight = 5000;
+	costs->parameter_bytes = 70000;
+	run = grid_run(point, costs);
+	copies = run->shape.copies;
+	parts = run->shape.stages / run->shape.ranks;
+	ck_assert_ptr_nonnull(run->report->memory);
+	ck_assert_int_eq(run->report->parameters, 70000 * copies);
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		const gint64 want = bytes_at_peak(run, rank, 1000 / parts, 5000 / parts);
+
+		ck_assert_int_eq(run->report->memory[rank], want + 70000 * copies);
+		ck_assert_int_eq(run->report->memory_until_input[rank] +
+					 run->report->memory_until_weight[rank],
+			want);
+	}
+	ck_assert(run->report->fits);
+}
+END_TEST
+
+START_TEST(limit_is_inclusive)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
+	g_autoptr(PipesimRun) free_run = NULL, exact = NULL, tight = NULL;
+
+	costs->bytes_until_weight = 1000;
+	free_run = pipesim_run_schedule(schedule, 4, 8, costs, 0);
+	ck_assert_int_eq(free_run->report->max_memory, 4000);
+	exact = pipesim_run_schedule(schedule, 4, 8, costs, 4000);
+	tight = pipesim_run_schedule(schedule, 4, 8, costs, 3999);
+	ck_assert(exact->report->fits);
+	ck_assert(!tight->report->fits);
+}
+END_TEST
+
+/* Paths and bounds
+ * ----------------------------------------------------------------------------- */
+
+static gboolean waits_for(const PipesimProgram *program, guint32 op, guint32 input)
+{
+	for (guint e = program->input_begin[op]; e < program->input_begin[op + 1]; e++)
+		if (program->inputs[e] == input)
+			return TRUE;
+	return FALSE;
+}
+
+START_TEST(critical_path_has_no_slack)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
+	g_autoptr(PipesimRun) run = grid_run(point, costs);
+	const PipesimReport *report = run->report;
+	const PipesimTimeline *timeline = run->timeline;
+
+	ck_assert_uint_gt(report->n_critical, 0);
+	ck_assert_int_eq(timeline->start[report->critical[0]], 0);
+	for (guint k = 1; k < report->n_critical; k++) {
+		const guint32 from = report->critical[k - 1], to = report->critical[k];
+		const gboolean same =
+			run->program->ops[from].rank == run->program->ops[to].rank;
+		const gint64 gap = timeline->start[to] - timeline->end[from];
+
+		ck_assert(same || waits_for(run->program, to, from));
+		ck_assert_int_eq(gap, same ? 0 : run->times->p2p);
+	}
+	ck_assert_int_eq(
+		timeline->end[report->critical[report->n_critical - 1]], report->makespan);
+}
+END_TEST
+
+START_TEST(lower_bound_holds)
+{
+	const GridCase *point = accepted_case(_i);
+
+	for (guint32 seed = 0; seed < 8; seed++) {
+		g_autoptr(PipesimCosts) costs =
+			grid_random_costs((guint32)_i * 8 + seed, point->ranks, seed % 2 == 1);
+		g_autoptr(PipesimRun) run = grid_run(point, costs);
+
+		ck_assert_int_le(run->report->lower_bound, run->report->makespan);
+		for (guint rank = 0; rank < point->ranks; rank++)
+			ck_assert_int_le(run->report->busy[rank], run->report->lower_bound);
+	}
+}
+END_TEST
+
+/* Formulae
+ * ------------------------------------------------------------------------------------- */
+
+static gboolean conditions_hold(const PipesimRun *run)
+{
+	const PipesimCondition *condition = run->schedule->bubble.conditions;
+
+	for (; condition != NULL && condition->rule != NULL; condition++)
+		if (!condition->holds(&run->shape, run->times->chunk))
+			return FALSE;
+	return TRUE;
+}
+
+static const gint64 timings[][4] = {{1000, 1000, 1000, 3000}, {1000, 1000, 1000, 2400},
+	{1000, 1300, 800, 3100}, {1000, 1300, 800, 2500}, {1000, 2000, 0, 3000},
+	{2000, 2000, 500, 4500}, {2000, 1000, 1000, 4000}, {1000, 1000, 1500, 3500},
+	{1000, 800, 1300, 3100}, {1500, 1000, 1000, 3500}, {1000, 1000, 500, 1500},
+	{1000, 1700, 1000, 3700}, {1000, 3000, 1000, 5000}, {1000, 1000, 1000, 1900}};
+
+static void assert_formula(const PipesimRun *run, const char *times)
+{
+	const PipesimReport *report = run->report;
+	const gint64 bubble =
+		run->schedule->bubble.is_span ? report->max_span_idle : report->max_idle;
+
+	if (conditions_hold(run))
+		ck_assert_msg(bubble == report->formula,
+			"%s %u/%u %s: idle %d, span %d, formula %d", run->name,
+			run->shape.ranks, run->shape.microbatches, times, (int)report->max_idle,
+			(int)report->max_span_idle, (int)report->formula);
+	ck_assert_int_eq(report->difference, report->max_idle - report->formula);
+	if (report->difference != 0)
+		ck_assert_uint_gt(report->reasons->len, 0);
+	else if (run->schedule->bubble.uneven == NULL)
+		ck_assert_uint_eq(report->reasons->len, 0);
+	for (guint i = 0; i < report->reasons->len; i++)
+		ck_assert_msg(
+			strstr(report->reasons->pdata[i], "no stated condition") == NULL ||
+				run->shape.microbatches < 2 * run->shape.ranks,
+			"%s %u/%u %s: %s", run->name, run->shape.ranks, run->shape.microbatches,
+			times, (char *)report->reasons->pdata[i]);
+}
+
+/* Where a schedule says that its formula is exact, it is; elsewhere there is a reason. */
+START_TEST(formula_keeps_its_word)
+{
+	const GridCase *point = accepted_case(_i);
+
+	for (guint t = 0; t < G_N_ELEMENTS(timings); t++) {
+		const gint64 *time = timings[t];
+		g_autoptr(PipesimCosts) costs =
+			grid_costs(time[0], time[1], time[2], time[3], 0);
+		g_autofree char *times = g_strdup_printf("F=%d I=%d W=%d FB=%d", (int)time[0],
+			(int)time[1], (int)time[2], (int)time[3]);
+		g_autoptr(PipesimRun) run = grid_run(point, costs);
+
+		if (run->report->has_formula)
+			assert_formula(run, times);
+	}
+}
+END_TEST
+
+/* Comparisons
+ * ----------------------------------------------------------------------------------- */
+
+START_TEST(throughput_against_1f1b)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(8, 20, costs, 0);
+
+	ck_assert_int_eq(pipesim_comparison_best(comparison), -1);
+	g_ptr_array_add(comparison->runs, named_run("zb-h1", 8, 20, costs));
+	g_ptr_array_add(comparison->runs, named_run("dualpipe", 8, 20, costs));
+	g_ptr_array_add(comparison->runs, named_run("gpipe", 8, 20, costs));
+	pipesim_comparison_finish(comparison);
+	ck_assert_int_eq(comparison->baseline, 81000000);
+	ck_assert_int_eq(pipesim_comparison_best(comparison), 1);
+	ck_assert_double_eq_tol(
+		pipesim_throughput(comparison, comparison->runs->pdata[1]), 81.0 / 66, 1e-12);
+	ck_assert_double_eq_tol(
+		pipesim_throughput(comparison, comparison->runs->pdata[2]), 1, 1e-12);
+}
+END_TEST
+
+Suite *analysis_suite(void)
+{
+	Suite *suite = suite_create("analysis");
+	TCase *grid = tcase_create("grid");
+	TCase *edge = tcase_create("edge");
+	int count;
+
+	grid_accepted(&count);
+	tcase_add_loop_test(grid, bubbles_add_up, 0, count);
+	tcase_add_loop_test(grid, ratio_is_idle_over_all, 0, count);
+	tcase_add_loop_test(grid, peaks_recounted, 0, count);
+	tcase_add_loop_test(grid, bytes_recounted, 0, count);
+	tcase_add_loop_test(grid, critical_path_has_no_slack, 0, count);
+	tcase_add_loop_test(grid, lower_bound_holds, 0, count);
+	tcase_add_loop_test(grid, formula_keeps_its_word, 0, count);
+	tcase_add_test(edge, limit_is_inclusive);
+	tcase_add_test(edge, throughput_against_1f1b);
+	suite_add_tcase(suite, grid);
+	suite_add_tcase(suite, edge);
+	return suite;
+}

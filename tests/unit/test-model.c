@@ -1,0 +1,201 @@
+#include "grid.h"
+#include "suites.h"
+
+/* Shapes --------------------------------------------------------------------------------------
+ */
+
+START_TEST(stages_are_placed)
+{
+	PipesimShape shape;
+
+	ck_assert(pipesim_shape_init(&shape, 4, 3, 8, PIPESIM_LOOPED, NULL));
+	ck_assert_uint_eq(shape.stages, 12);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 2), 9);
+	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
+	ck_assert_uint_eq(shape.stages, 8);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 0), 1);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 1), 6);
+	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_BIDIRECTIONAL, NULL));
+	ck_assert_uint_eq(shape.stages, 4);
+	ck_assert_uint_eq(shape.copies, 2);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 0), 1);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 1), 2);
+}
+END_TEST
+
+static const guint too_large[][3] = {{100000, 1, 1000000000}, {1u << 20, 1, 1u << 30},
+	{1u << 20, 1024, 1u << 30}, {G_MAXUINT, 2, G_MAXUINT}, {65536, 1, 65536}};
+
+START_TEST(shape_too_large)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimShape shape;
+
+	ck_assert(!pipesim_shape_init(&shape, too_large[_i][0], too_large[_i][1],
+		too_large[_i][2], PIPESIM_LOOPED, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
+}
+END_TEST
+
+/* Costs ---------------------------------------------------------------------------------------
+ */
+
+START_TEST(costs_by_default)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	ck_assert_int_eq(costs->time[PIPESIM_F], 1000000);
+	ck_assert_int_eq(costs->time[PIPESIM_I], 1000000);
+	ck_assert_int_eq(costs->time[PIPESIM_W], 1000000);
+	ck_assert_int_eq(costs->time[PIPESIM_B], 2000000);
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 3000000);
+	ck_assert_int_eq(costs->p2p, 0);
+}
+END_TEST
+
+START_TEST(times_follow)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	ck_assert(pipesim_costs_parse_times(costs, "F=1.5,I=1.3ms,W=800us", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_B], 2100000);
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 3600000);
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.4,P2P=0.1", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_F], 1500000);
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
+	ck_assert_int_eq(costs->p2p, 100000);
+	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_B], 2050000);
+}
+END_TEST
+
+static const char *const bad_times[] = {"F", "F=", "=1", "F=1,,I=1", "Q=1", "F=1,F=2", "F=-1",
+	"F=nan", "F=inf", "F=1 I=2", "F=1e99", "F==1", ",", "F=1,", "FB=0x3", ""};
+
+START_TEST(times_refused)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_msg(!pipesim_costs_parse_times(costs, bad_times[_i], &error),
+		"'%s' was taken", bad_times[_i]);
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert_int_eq(costs->time[PIPESIM_F], 1000000);
+}
+END_TEST
+
+static const char *const bad_scales[] = {"8=1", "0=", "=1", "0=-1", "0=nan", "-1=1", "0=1,0=2",
+	"x=1", "0x1=1", "99999999999=1", ""};
+
+START_TEST(scale_refused)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_msg(!pipesim_costs_parse_scale(costs, bad_scales[_i], 8, &error),
+		"'%s' was taken", bad_scales[_i]);
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+}
+END_TEST
+
+START_TEST(costs_refused)
+{
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_ptr_null(pipesim_costs_new(-1, 0, 0, 0, 0, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	g_clear_error(&error);
+	ck_assert_ptr_null(pipesim_costs_new(0, 0, 0, 0, -1, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	g_clear_error(&error);
+	ck_assert_ptr_null(pipesim_costs_new(G_MAXINT64, G_MAXINT64, 1, -1, 0, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+}
+END_TEST
+
+START_TEST(copies_are_deep)
+{
+	g_autoptr(PipesimCosts) costs = grid_random_costs(5, 8, TRUE);
+	g_autoptr(PipesimCosts) copy = pipesim_costs_copy(costs);
+
+	ck_assert_int_eq(copy->time[PIPESIM_FB], costs->time[PIPESIM_FB]);
+	ck_assert_uint_eq(copy->n_scale, 8);
+	ck_assert_ptr_ne(copy->scale, costs->scale);
+	ck_assert_int_eq(copy->scale[7].num, costs->scale[7].num);
+}
+END_TEST
+
+/* Times of ops --------------------------------------------------------------------------------
+ */
+
+START_TEST(chunks_share_the_work)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1300, 800, 2900, 50);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
+	times = pipesim_times_new(costs, &shape);
+	ck_assert_uint_eq(times->stages, 8);
+	ck_assert_int_eq(times->stage[PIPESIM_F][7], 500);
+	ck_assert_int_eq(times->stage[PIPESIM_B][0], 1050);
+	ck_assert_int_eq(times->chunk[PIPESIM_FB], 1450);
+	ck_assert_int_eq(pipesim_times_pair(times, 0, 7), 1450);
+	ck_assert_int_eq(times->p2p, 50);
+	ck_assert(times->equal_stages);
+}
+END_TEST
+
+START_TEST(both_directions_do_whole_stages)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1300, 800, 2900, 50);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_BIDIRECTIONAL, NULL));
+	times = pipesim_times_new(costs, &shape);
+	ck_assert_uint_eq(times->stages, 4);
+	ck_assert_int_eq(times->stage[PIPESIM_F][3], 1000);
+	ck_assert_int_eq(pipesim_times_pair(times, 0, 3), 2900);
+}
+END_TEST
+
+START_TEST(parts_differ_in_length)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 3000, 0);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.5", 4, NULL));
+	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
+	times = pipesim_times_new(costs, &shape);
+	ck_assert(!times->equal_stages);
+	ck_assert_int_eq(times->stage[PIPESIM_F][0], 650);
+	ck_assert_int_eq(times->stage[PIPESIM_F][1], 650);
+	ck_assert_int_eq(times->stage[PIPESIM_F][2], 500);
+	ck_assert_int_eq(times->stage[PIPESIM_F][7], 250);
+	ck_assert_int_eq(times->chunk[PIPESIM_F], 500);
+}
+END_TEST
+
+Suite *model_suite(void)
+{
+	Suite *suite = suite_create("model");
+	TCase *shape = tcase_create("shape");
+	TCase *costs = tcase_create("costs");
+
+	tcase_add_test(shape, stages_are_placed);
+	tcase_add_loop_test(shape, shape_too_large, 0, G_N_ELEMENTS(too_large));
+	tcase_add_test(costs, costs_by_default);
+	tcase_add_test(costs, times_follow);
+	tcase_add_loop_test(costs, times_refused, 0, G_N_ELEMENTS(bad_times));
+	tcase_add_loop_test(costs, scale_refused, 0, G_N_ELEMENTS(bad_scales));
+	tcase_add_test(costs, costs_refused);
+	tcase_add_test(costs, copies_are_deep);
+	tcase_add_test(costs, chunks_share_the_work);
+	tcase_add_test(costs, both_directions_do_whole_stages);
+	tcase_add_test(costs, parts_differ_in_length);
+	suite_add_tcase(suite, shape);
+	suite_add_tcase(suite, costs);
+	return suite;
+}

@@ -1,0 +1,406 @@
+#include "grid.h"
+#include "schedule/csv.h"
+#include "suites.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static const PipesimSchedule *schedule_at(int i)
+{
+	return pipesim_schedule_list()[i];
+}
+
+static const GridCase *accepted_case(int i)
+{
+	int count;
+
+	return &grid_accepted(&count)[i];
+}
+
+/* Names ---------------------------------------------------------------------------------------
+ */
+
+START_TEST(found_by_every_name)
+{
+	const PipesimSchedule *schedule = schedule_at(_i);
+	g_autofree char *shouted = g_ascii_strup(schedule->name, -1);
+
+	ck_assert_ptr_eq(pipesim_schedule_find(schedule->name, NULL), schedule);
+	ck_assert_ptr_eq(pipesim_schedule_find(shouted, NULL), schedule);
+	ck_assert_str_eq(pipesim_schedule_name(schedule), schedule->name);
+	if (schedule->aliases != NULL)
+		for (guint i = 0; schedule->aliases[i] != NULL; i++)
+			ck_assert_ptr_eq(
+				pipesim_schedule_find(schedule->aliases[i], NULL), schedule);
+}
+END_TEST
+
+START_TEST(described_in_full)
+{
+	const PipesimSchedule *schedule = schedule_at(_i);
+
+	ck_assert_int_eq((int)strspn(schedule->name, "abcdefghijklmnopqrstuvwxyz0123456789-"),
+		(int)strlen(schedule->name));
+	ck_assert(!g_str_has_suffix(schedule->summary, "."));
+	ck_assert_ptr_nonnull(schedule->constraints);
+	ck_assert_ptr_nonnull(schedule->reference);
+	ck_assert_uint_ge(schedule->chunks, 1);
+	if (schedule->bubble.text != NULL) {
+		ck_assert_ptr_nonnull(schedule->bubble.letters);
+		ck_assert_ptr_nonnull(schedule->bubble.value);
+		ck_assert_ptr_nonnull(schedule->bubble.exact);
+	}
+	if (schedule->activations.text != NULL)
+		ck_assert_ptr_nonnull(schedule->activations.value);
+}
+END_TEST
+
+static const char *const misspelt[][2] = {{"dualpip", "dualpipe"}, {"1f1", "1f1b"},
+	{"gpip", "gpipe"}, {"chimera-doublin", "chimera-doubling"}, {"zbh1", "zb-h1"}};
+
+START_TEST(misspelt_name)
+{
+	g_autoptr(GError) error = NULL;
+	const PipesimSchedule *schedule = pipesim_schedule_find(misspelt[_i][0], &error);
+
+	if (schedule != NULL) { /* an alias by now */
+		ck_assert_str_eq(schedule->name, misspelt[_i][1]);
+		return;
+	}
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert_msg(strstr(error->message, misspelt[_i][1]) != NULL, "%s", error->message);
+}
+END_TEST
+
+/* Shapes --------------------------------------------------------------------------------------
+ */
+
+/* Whether following what refusals name, ranks or micro-batches, leads to a shape that is taken.
+ */
+static gboolean advice_leads_on(
+	const PipesimSchedule *schedule, guint ranks, guint microbatches, guint steps)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimShape shape;
+	const char *c;
+
+	if (pipesim_schedule_shape(schedule, ranks, microbatches, &shape, &error))
+		return TRUE;
+	c = strstr(error->message, "nearest");
+	while (steps > 0 && c != NULL && *c != '\0') {
+		char *end = (char *)c + 1;
+
+		if (g_ascii_isdigit(*c)) {
+			const guint value = (guint)strtoul(c, &end, 10);
+
+			if (advice_leads_on(schedule, ranks, value, steps - 1) ||
+				advice_leads_on(schedule, value, microbatches, steps - 1))
+				return TRUE;
+		}
+		c = end;
+	}
+	return FALSE;
+}
+
+START_TEST(refusal_says_what_works)
+{
+	int count;
+	const GridCase *point = &grid_refused(&count)[_i];
+	g_autoptr(GError) error = NULL;
+	g_autofree char *prefix = g_strdup_printf("%s: ", point->schedule->name);
+	PipesimShape shape;
+
+	ck_assert(!pipesim_schedule_shape(
+		point->schedule, point->ranks, point->microbatches, &shape, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	ck_assert_msg(g_str_has_prefix(error->message, prefix), "%s", error->message);
+	ck_assert_msg(advice_leads_on(point->schedule, point->ranks, point->microbatches, 2),
+		"%s", error->message);
+}
+END_TEST
+
+START_TEST(huge_shapes)
+{
+	const PipesimSchedule *schedule = schedule_at(_i);
+	g_autoptr(GError) error = NULL;
+	PipesimShape shape;
+
+	ck_assert(!pipesim_schedule_shape(schedule, 100000, 1000000000, &shape, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
+}
+END_TEST
+
+/* Files ---------------------------------------------------------------------------------------
+ */
+
+START_TEST(round_trip)
+{
+	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
+	g_autoptr(PipesimProgram) copy = NULL;
+	g_autoptr(GString) first = g_string_new(NULL), second = g_string_new(NULL);
+	g_autoptr(GError) error = NULL;
+
+	pipesim_schedule_write_csv(program, first);
+	copy = pipesim_schedule_parse_csv(first->str, first->len, "x.csv", &error);
+	ck_assert_msg(copy != NULL, "%s", error != NULL ? error->message : "");
+	pipesim_schedule_write_csv(copy, second);
+	ck_assert_str_eq(first->str, second->str);
+	ck_assert_uint_eq(copy->n_ops, program->n_ops);
+	ck_assert_uint_eq(copy->shape.stages, program->shape.stages);
+	ck_assert_uint_eq(copy->shape.chunks, program->shape.chunks);
+	ck_assert_uint_eq(copy->shape.copies, program->shape.copies);
+	ck_assert_uint_eq(copy->shape.microbatches, program->shape.microbatches);
+}
+END_TEST
+
+START_TEST(file_runs_as_its_schedule)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
+	g_autoptr(PipesimRun) built_in = grid_run(point, costs);
+	g_autoptr(PipesimRun) from_file = NULL;
+	g_autoptr(GString) csv = g_string_new(NULL);
+
+	pipesim_schedule_write_csv(program, csv);
+	from_file = pipesim_run_program("x.csv",
+		pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL), costs, 0);
+	ck_assert_ptr_null(from_file->error);
+	ck_assert_int_eq(from_file->timeline->makespan, built_in->timeline->makespan);
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		ck_assert_int_eq(from_file->report->idle[rank], built_in->report->idle[rank]);
+		ck_assert_uint_eq(from_file->report->peak[rank], built_in->report->peak[rank]);
+	}
+	ck_assert_int_eq(from_file->report->unit.num * built_in->report->unit.den,
+		from_file->report->unit.den * built_in->report->unit.num);
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	const char *where;
+} bad_files[] = {
+	{"0F0,0B0,9F0\n", "x.csv:1:9: "},
+	{"0F0,0Q0\n", "x.csv:1:6: "},
+	{"0F0,0B0x\n", "x.csv:1:8: "},
+	{"0F0 ,0B0 0B1\n", "x.csv:1:9: "},
+	{"0F0,0B0\n1F0,1B\n", "x.csv:2:7: "},
+	{"0F0,0B0\r\n1F0,1B0,1X1\r\n", "x.csv:2:10: "},
+	{"\xef\xbb\xbf"
+	 "0F0,0G0\n",
+		"x.csv:1:"},
+	{"0F0,0B-1\n", "x.csv:1:7: "},
+	{"0F99999999999999999999,0B0\n", "x.csv:1:3: "},
+	{"0F0,(0F1;0B0)OVERLAP\n", "x.csv:1:13: "},
+	{"0F0,0SEND_F0\n", "x.csv:1:6: "},
+	{"0F0,\"0B0\n", "x.csv:1:"},
+	{"", "x.csv"},
+	{"\n\n", "x.csv"},
+	{"0F0\n", "x.csv"},
+	{"0F0,0F0,0B0\n", "x.csv:1:5: "},
+	{"0F0,0B0,0B0\n", "x.csv:1:9: "},
+	{"0B0,0F0\n", "x.csv:1:1: "},
+	{"0F0,0W0,0I0\n", "x.csv:1:5: "},
+	{"0F0\n0B0\n", "x.csv:2:1: "},
+	{"0F0,0I0\n", "x.csv"},
+};
+
+START_TEST(bad_file)
+{
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_msg(pipesim_schedule_parse_csv(bad_files[_i].text, strlen(bad_files[_i].text),
+			      "x.csv", &error) == NULL,
+		"'%s' was taken", bad_files[_i].text);
+	ck_assert_msg(g_str_has_prefix(error->message, bad_files[_i].where),
+		"'%s': want '%s', got '%s'", bad_files[_i].text, bad_files[_i].where,
+		error->message);
+}
+END_TEST
+
+START_TEST(nul_in_file)
+{
+	static const char text[] = "0F0,0B0\n1F\0000,1B0\n";
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_ptr_null(pipesim_schedule_parse_csv(text, sizeof text - 1, "x.csv", &error));
+	ck_assert_msg(g_str_has_prefix(error->message, "x.csv:2:"), "%s", error->message);
+}
+END_TEST
+
+START_TEST(empty_line_is_a_rank_without_work)
+{
+	static const char text[] = "0F0,1F0,1B0,0B0\r\n\r\n2F0,2B0\r\n";
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimProgram) program =
+		pipesim_schedule_parse_csv(text, sizeof text - 1, "x.csv", &error);
+
+	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_uint_eq(program->shape.ranks, 3);
+	ck_assert_uint_eq(program->rank_begin[1], program->rank_begin[2]);
+	ck_assert_uint_eq(program->ops[program->rank_begin[2]].stage, 2);
+}
+END_TEST
+
+START_TEST(up_to_twenty_faults)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(GError) error = NULL;
+	g_auto(GStrv) lines = NULL;
+
+	for (guint i = 0; i < 30; i++)
+		g_string_append(text, "0Q0\n");
+	ck_assert_ptr_null(pipesim_schedule_parse_csv(text->str, text->len, "x.csv", &error));
+	lines = g_strsplit(error->message, "\n", -1);
+	ck_assert_uint_ge(g_strv_length(lines), PIPESIM_MAX_FAULTS);
+	for (guint i = 0; i < PIPESIM_MAX_FAULTS; i++) {
+		g_autofree char *where = g_strdup_printf("x.csv:%u:2: ", i + 1);
+
+		ck_assert_msg(g_str_has_prefix(lines[i], where), "%s", lines[i]);
+	}
+}
+END_TEST
+
+/* The peers' own orders -----------------------------------------------------------------------
+ */
+
+static const char *const peers[][2] = {{"gpipe", "gpipe"}, {"1f1b", "1f1b"},
+	{"chimera-direct", "chimera"}, {"chimera-doubling", "chimera-doubling"},
+	{"zbh1", "zb-h1"}, {"zbh2", "zb-h2"}, {"dualpipe", "dualpipe"},
+	{"dualpipev", "dualpipev"}};
+
+static GPtrArray *reference_files(void)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *folder =
+		g_build_filename(shared != NULL ? shared : "", "orders", NULL);
+	GDir *dir = g_dir_open(folder, 0, NULL);
+	GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
+	const char *name;
+
+	while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
+		for (guint i = 0; i < G_N_ELEMENTS(peers); i++) {
+			g_autofree char *prefix = g_strconcat(peers[i][0], "_pp", NULL);
+
+			if (g_str_has_prefix(name, prefix) && g_str_has_suffix(name, ".csv"))
+				g_ptr_array_add(files, g_build_filename(folder, name, NULL));
+		}
+	if (dir != NULL)
+		g_dir_close(dir);
+	return files;
+}
+
+static const char *schedule_of(const char *basename)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(peers); i++) {
+		g_autofree char *prefix = g_strconcat(peers[i][0], "_pp", NULL);
+
+		if (g_str_has_prefix(basename, prefix))
+			return peers[i][1];
+	}
+	return NULL;
+}
+
+START_TEST(equals_reference)
+{
+	g_autoptr(GPtrArray) files = reference_files();
+	const char *path = files->pdata[_i];
+	g_autofree char *basename = g_path_get_basename(path);
+	g_autofree char *reference = NULL;
+	g_autoptr(GString) ours = g_string_new(NULL);
+	g_autoptr(PipesimProgram) program = NULL;
+	GridCase point = {pipesim_schedule_find(schedule_of(basename), NULL), 0, 0};
+
+	ck_assert_int_eq(sscanf(strstr(basename, "_pp"), "_pp%u_mb%u.csv", &point.ranks,
+				 &point.microbatches),
+		2);
+	ck_assert(g_file_get_contents(path, &reference, NULL, NULL));
+	program = grid_program(&point);
+	pipesim_schedule_write_csv(program, ours);
+	ck_assert_msg(g_str_equal(ours->str, reference), "%s differs", basename);
+}
+END_TEST
+
+/* Chimera beyond the paper --------------------------------------------------------------------
+ */
+
+/* Micro-batches that are no multiple of PP: complete (linking checks that), without deadlock,
+ * and never more activations than the published range. */
+START_TEST(chimera_takes_any_even_count)
+{
+	const PipesimSchedule *chimera = pipesim_schedule_find("chimera", NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 3000, 10);
+	const guint ranks = 2 * (guint)_i;
+
+	for (guint m = 2; m <= 4 * ranks + 6; m += 2) {
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(chimera, ranks, m, costs, 0);
+
+		ck_assert_msg(run->error == NULL, "%u/%u: %s", ranks, m,
+			run->error != NULL ? run->error->message : "");
+		ck_assert_uint_le(run->report->max_peak, ranks);
+	}
+}
+END_TEST
+
+START_TEST(chimera_marks_its_extension)
+{
+	const PipesimSchedule *chimera = pipesim_schedule_find("chimera", NULL);
+	PipesimShape shape;
+
+	ck_assert(pipesim_schedule_shape(chimera, 8, 16, &shape, NULL));
+	ck_assert_ptr_null(chimera->extension(&shape));
+	ck_assert(pipesim_schedule_shape(chimera, 8, 20, &shape, NULL));
+	ck_assert_ptr_nonnull(chimera->extension(&shape));
+	ck_assert(!pipesim_schedule_shape(chimera, 8, 21, &shape, NULL));
+	ck_assert(!pipesim_schedule_shape(chimera, 7, 20, &shape, NULL));
+}
+END_TEST
+
+static TCase *references(void)
+{
+	TCase *tcase = tcase_create("references");
+	g_autoptr(GPtrArray) files = reference_files();
+
+	if (files->len == 0)
+		puts("SKIP: orders of other implementations: not beside this checkout");
+	else
+		tcase_add_loop_test(tcase, equals_reference, 0, (int)files->len);
+	return tcase;
+}
+
+static TCase *files(int count)
+{
+	TCase *tcase = tcase_create("files");
+
+	tcase_add_loop_test(tcase, round_trip, 0, count);
+	tcase_add_loop_test(tcase, file_runs_as_its_schedule, 0, count);
+	tcase_add_loop_test(tcase, bad_file, 0, G_N_ELEMENTS(bad_files));
+	tcase_add_test(tcase, nul_in_file);
+	tcase_add_test(tcase, empty_line_is_a_rank_without_work);
+	tcase_add_test(tcase, up_to_twenty_faults);
+	return tcase;
+}
+
+Suite *schedule_suite(void)
+{
+	Suite *suite = suite_create("schedule");
+	TCase *names = tcase_create("names");
+	TCase *shapes = tcase_create("shapes");
+	int n = 0, accepted, refused;
+
+	while (pipesim_schedule_list()[n] != NULL)
+		n++;
+	grid_accepted(&accepted);
+	grid_refused(&refused);
+	tcase_add_loop_test(names, found_by_every_name, 0, n);
+	tcase_add_loop_test(names, described_in_full, 0, n);
+	tcase_add_loop_test(names, misspelt_name, 0, G_N_ELEMENTS(misspelt));
+	tcase_add_loop_test(shapes, refusal_says_what_works, 0, refused);
+	tcase_add_loop_test(shapes, huge_shapes, 0, n);
+	tcase_add_loop_test(shapes, chimera_takes_any_even_count, 1, 17);
+	tcase_add_test(shapes, chimera_marks_its_extension);
+	suite_add_tcase(suite, names);
+	suite_add_tcase(suite, shapes);
+	suite_add_tcase(suite, files(accepted));
+	suite_add_tcase(suite, references());
+	return suite;
+}

@@ -1,0 +1,19 @@
+#include "suites.h"
+#include <stdlib.h>
+
+int main(void)
+{
+	SRunner *runner = srunner_create(base_suite());
+	int failed;
+
+	srunner_add_suite(runner, model_suite());
+	srunner_add_suite(runner, program_suite());
+	srunner_add_suite(runner, schedule_suite());
+	srunner_add_suite(runner, engine_suite());
+	srunner_add_suite(runner, analysis_suite());
+	srunner_add_suite(runner, published_suite());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
