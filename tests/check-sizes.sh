@@ -13,6 +13,7 @@ for part in src tests; do
 		if [ "$lines" -le 500 ]; then pass; else fail "$file has $lines lines, more than 500"; fi
 		awk -v file="$file" '
 			/^\{/ { begin = NR; next }
+			/^\};/ { begin = 0 } # a class
 			/^\}/ && begin { print NR - begin - 1, file ":" begin - 1; begin = 0 }
 		' "$file"
 	done <"$scratch/files" >"$scratch/sized" || exit 99
