@@ -1,7 +1,7 @@
 #include "checksum.cuh"
-#include "comm-kernels.h"
+#include "comm-bulk.cuh"
+#include "comm-device.cuh"
 #include "cuda-check.h"
-#include "ptx.h"
 #include "route.h"
 #include <cuda_bf16.h>
 
@@ -17,143 +17,6 @@ constexpr int kUnroll = 15;
 /* Pieces of each of a token's rows that a lane sums at once, and rows that it has in flight. */
 constexpr int kSumUnroll = 4;
 constexpr int kSumRows = 4;
-
-template <LdMode LD> __device__ inline int4 load_received(const int4 *p)
-{
-	if constexpr (LD == LdMode::nc256)
-		return load_nc256(p);
-	else if constexpr (LD == LdMode::volatile_)
-		return load_volatile(p);
-	else
-		return load_relaxed(p);
-}
-
-/* The part of a rank's tokens that a channel owns. */
-struct Range {
-	int begin, end;
-};
-
-struct Warp {
-	int lane;
-	int channel;
-	bool sends;
-	Range tokens;
-	unsigned long long epoch;
-	unsigned long long start; /* globaltimer after the barrier */
-};
-
-/* One channel's progress in one epoch, as a number that only grows. */
-__device__ inline unsigned long long progress(unsigned long long epoch, int chunks)
-{
-	return epoch << 20 | (unsigned long long)chunks;
-}
-
-__device__ inline void wait_for(
-	const ExchangeArgs &a, const unsigned long long *flag, unsigned long long value)
-{
-	if (load_acquire(flag) >= value)
-		return;
-	unsigned long long begin = now_ns();
-	while (load_acquire(flag) < value) {
-		if (now_ns() - begin > kSpinTimeoutNs)
-			atomicExch(&a.state->timed_out, 1u);
-		if (*(volatile unsigned int *)&a.state->timed_out)
-			return;
-	}
-}
-
-/* Barrier among the ranks, then every warp's role. */
-__device__ inline Warp enter(const ExchangeArgs &a)
-{
-	Warp w;
-	w.epoch = *(volatile unsigned long long *)&a.state->epoch;
-	if (threadIdx.x == 0) {
-		atomicMax(&a.state->start_inverted, ~now_ns());
-		atomicOr(&a.state->sm_bits[sm_id() / 32 % 8], 1u << (sm_id() % 32));
-	}
-	if (blockIdx.x == 0 && threadIdx.x < a.ranks)
-		store_release(a.peer_arrival[threadIdx.x], w.epoch + 1);
-	if (threadIdx.x < a.ranks)
-		wait_for(a, a.arrival + threadIdx.x, w.epoch + 1);
-	__syncthreads();
-	w.start = now_ns();
-	if (threadIdx.x == 0)
-		atomicMax(&a.state->ready_inverted, ~w.start);
-	int warp = threadIdx.x / 32, channels = gridDim.x * kSendWarps;
-	w.lane = threadIdx.x % 32;
-	w.sends = warp < kSendWarps;
-	w.channel = blockIdx.x * kSendWarps + warp % kSendWarps;
-	w.tokens.begin = (int)((long long)a.tokens * w.channel / channels);
-	w.tokens.end = (int)((long long)a.tokens * (w.channel + 1) / channels);
-	return w;
-}
-
-__device__ inline void publish(const ExchangeArgs &a)
-{
-	CommState *s = a.state;
-	unsigned long long start = ~s->start_inverted, ready = ~s->ready_inverted;
-	unsigned int sms = 0;
-	for (int i = 0; i < 8; i++) {
-		sms += __popc(s->sm_bits[i]);
-		s->sm_bits[i] = 0;
-	}
-	volatile CommRecord *r = a.record;
-	r->wait_ns = ready > start ? ready - start : 0;
-	r->span_ns = now_ns() - start;
-	r->checksum = s->checksum;
-	r->sms = sms;
-	r->timed_out = s->timed_out;
-	r->epoch = s->epoch;
-	s->start_inverted = s->ready_inverted = 0;
-	s->checksum = s->timed_out = s->ctas_done = 0;
-	s->epoch++;
-}
-
-__device__ inline void leave(const ExchangeArgs &a, const Warp &w, unsigned int checksum)
-{
-	for (int d = 16; d > 0; d /= 2)
-		checksum += __shfl_xor_sync(~0u, checksum, d);
-	if (w.lane == 0 && !w.sends)
-		atomicAdd(&a.state->checksum, checksum);
-	__syncthreads();
-	if (threadIdx.x != 0)
-		return;
-	__threadfence();
-	if (atomicAdd(&a.state->ctas_done, 1u) + 1 < gridDim.x)
-		return;
-	__threadfence();
-	publish(a);
-}
-
-/* Tells every rank that this channel's rows of `chunks` chunks are there. */
-__device__ inline void post(const ExchangeArgs &a, const Warp &w, int rank, int chunks)
-{
-	__syncwarp();
-	if (rank < 0 ? w.lane < a.ranks : w.lane == 0) {
-		int to = rank < 0 ? w.lane : rank;
-		__threadfence_system();
-		store_release(a.peer_flags[to] + w.channel, progress(w.epoch, chunks));
-	}
-}
-
-__device__ inline void await(const ExchangeArgs &a, const Warp &w, int source, int chunks)
-{
-	if (w.lane == 0)
-		wait_for(a, a.flags + (size_t)source * kMaxChannels + w.channel,
-			progress(w.epoch, chunks));
-	__syncwarp();
-}
-
-/* Holds a sending warp back until `sent` bytes are due at its share of the rate limit. */
-__device__ inline void pace(const ExchangeArgs &a, const Warp &w, double sent)
-{
-	if (a.bytes_per_ns <= 0)
-		return;
-	double share = a.bytes_per_ns / (gridDim.x * kSendWarps);
-	unsigned long long due = w.start + (unsigned long long)(sent / share);
-	while (now_ns() < due)
-		__nanosleep(200);
-}
 
 /* One row from this GPU's memory to up to kMaxFanout places. */
 __device__ inline void send_row(
@@ -225,7 +88,7 @@ __device__ inline void dispatch_send(const ExchangeArgs &a, const Warp &w)
 		sent += (double)copies * a.row_bytes;
 		if ((t + 1 - w.tokens.begin) % a.chunk_tokens == 0 || t + 1 == w.tokens.end) {
 			pace(a, w, sent);
-			post(a, w, -1, ++chunks);
+			post(a, w, ++chunks);
 		}
 	}
 }
@@ -252,13 +115,15 @@ __device__ inline unsigned int dispatch_receive(const ExchangeArgs &a, const War
 	return checksum;
 }
 
-template <LdMode LD>
+template <LdMode LD, bool BULK>
 __global__ void __launch_bounds__(kCommThreads, 1)
 	dispatch_kernel(const __grid_constant__ ExchangeArgs a)
 {
 	Warp w = enter(a);
 	unsigned int checksum = 0;
-	if (w.sends)
+	if (w.sends && BULK)
+		dispatch_send_bulk(a, w);
+	else if (w.sends)
 		dispatch_send(a, w);
 	else
 		checksum = dispatch_receive<LD>(a, w);
@@ -282,9 +147,9 @@ __device__ inline void combine_send(const ExchangeArgs &a, const Warp &w)
 				send_row(a, w, source + (size_t)slot * a.row_bytes, &to, 1);
 				sent += a.row_bytes;
 			}
-			pace(a, w, sent);
-			post(a, w, owner, chunks);
 		}
+		pace(a, w, sent);
+		post(a, w, chunks);
 	}
 }
 
@@ -373,17 +238,42 @@ __device__ inline unsigned int combine_receive(const ExchangeArgs &a, const Warp
 	return checksum;
 }
 
-template <LdMode LD>
+template <LdMode LD, bool BULK>
 __global__ void __launch_bounds__(kCommThreads, 1)
 	combine_kernel(const __grid_constant__ ExchangeArgs a)
 {
 	Warp w = enter(a);
 	unsigned int checksum = 0;
-	if (w.sends)
+	if (w.sends && BULK)
+		combine_send_bulk(a, w);
+	else if (w.sends)
 		combine_send(a, w);
 	else
 		checksum = combine_receive<LD>(a, w);
 	leave(a, w, checksum);
+}
+
+/* The copy engine of the SM where there is one and two rows fit its buffers. */
+bool use_bulk(const ExchangeArgs &args)
+{
+	int device, major;
+	CUDA_CHECK(cudaGetDevice(&device));
+	CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+	return major >= 9 && 2 * args.row_bytes <= kRingBytes;
+}
+
+using Kernel = void (*)(const ExchangeArgs);
+
+void launch(Kernel bulk, Kernel plain, const ExchangeArgs &args, int sms, cudaStream_t stream)
+{
+	if (use_bulk(args)) {
+		CUDA_CHECK(cudaFuncSetAttribute((const void *)bulk,
+			cudaFuncAttributeMaxDynamicSharedMemorySize, kBulkSharedBytes));
+		bulk<<<sms, kCommThreads, kBulkSharedBytes, stream>>>(args);
+	} else {
+		plain<<<sms, kCommThreads, 0, stream>>>(args);
+	}
+	LAUNCH_CHECK();
 }
 
 } // namespace
@@ -391,23 +281,27 @@ __global__ void __launch_bounds__(kCommThreads, 1)
 void launch_dispatch(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream)
 {
 	if (ld == LdMode::nc256)
-		dispatch_kernel<LdMode::nc256><<<sms, kCommThreads, 0, stream>>>(args);
+		launch(dispatch_kernel<LdMode::nc256, true>,
+			dispatch_kernel<LdMode::nc256, false>, args, sms, stream);
 	else if (ld == LdMode::volatile_)
-		dispatch_kernel<LdMode::volatile_><<<sms, kCommThreads, 0, stream>>>(args);
+		launch(dispatch_kernel<LdMode::volatile_, true>,
+			dispatch_kernel<LdMode::volatile_, false>, args, sms, stream);
 	else
-		dispatch_kernel<LdMode::relaxed><<<sms, kCommThreads, 0, stream>>>(args);
-	LAUNCH_CHECK();
+		launch(dispatch_kernel<LdMode::relaxed, true>,
+			dispatch_kernel<LdMode::relaxed, false>, args, sms, stream);
 }
 
 void launch_combine(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream)
 {
 	if (ld == LdMode::nc256)
-		combine_kernel<LdMode::nc256><<<sms, kCommThreads, 0, stream>>>(args);
+		launch(combine_kernel<LdMode::nc256, true>,
+			combine_kernel<LdMode::nc256, false>, args, sms, stream);
 	else if (ld == LdMode::volatile_)
-		combine_kernel<LdMode::volatile_><<<sms, kCommThreads, 0, stream>>>(args);
+		launch(combine_kernel<LdMode::volatile_, true>,
+			combine_kernel<LdMode::volatile_, false>, args, sms, stream);
 	else
-		combine_kernel<LdMode::relaxed><<<sms, kCommThreads, 0, stream>>>(args);
-	LAUNCH_CHECK();
+		launch(combine_kernel<LdMode::relaxed, true>,
+			combine_kernel<LdMode::relaxed, false>, args, sms, stream);
 }
 
 } // namespace bench

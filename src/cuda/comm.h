@@ -43,7 +43,7 @@ constexpr int scale_bytes_of(int hidden)
 }
 
 struct CommSettings {
-	LdMode ld = LdMode::nc256;
+	LdMode ld = LdMode::relaxed;
 	int chunk_tokens = 8;
 	double pace_gbps = 0; /* 0 = as fast as it goes */
 };

@@ -30,7 +30,7 @@ const char kUsage[] =
 	"  --sm-mode MODE       in the overlapped pair: none, grid (default) or green\n"
 	"  --sm-split A+B       compute + communication SMs of the pair, such as 112+20\n"
 	"  --chunk-tokens N     tokens between two flags (tuned by measurement)\n"
-	"  --ld MODE            loads of received rows: nc256 (default), volatile, relaxed\n"
+	"  --ld MODE            loads of received rows: relaxed (default), volatile, nc256\n"
 	"  --pace-gbps G        send at most G * 1e9 bytes a second: a slower network\n"
 	"  --seed N             of data, routing and order (1)\n"
 	"  --only LIST          of the main series attn,dispatch,mlp,combine,p2p,chunk and of\n"
