@@ -9,6 +9,7 @@
 #define TITLE_PIXELS  34
 #define TOP_PIXELS    4
 #define BOTTOM_PIXELS 104
+#define SOURCE_PIXELS 17
 #define LEFT_PIXELS   64
 #define RIGHT_PIXELS  24
 #define LETTER_PIXELS 11
@@ -19,6 +20,7 @@
 
 typedef struct {
 	const char *colours[2], *text[2]; /* by shade: of the box and of the number in it */
+	const char *edge;                 /* of the line around it */
 	const char *title;
 } Look;
 
@@ -26,10 +28,12 @@ typedef struct {
  * vision, moved so that the eight lie far apart in lightness: L* 82 93, 65 74, 20 36,
  * 46 56. A grey print then keeps them apart. */
 static const Look looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "forward"},
-	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "backward for input"},
-	[PIPESIM_W] = {{"#15225A", "#454C94"}, {"white", "white"}, "backward for weights"},
-	[PIPESIM_B] = {{"#00714C", "#53A37B"}, {"white", "black"}, "full backward"},
+	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "#303030", "forward"},
+	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "#303030",
+		"backward for input"},
+	[PIPESIM_W] = {{"#15225A", "#454C94"}, {"white", "white"}, "#A6ACDC",
+		"backward for weights"},
+	[PIPESIM_B] = {{"#00714C", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
 };
 
 static guint lane_pixels(const PipesimLayout *layout)
@@ -139,12 +143,13 @@ static void append_terminal(GString *out, const char *terminal)
 		point, terminal, size, FONT_PIXELS);
 }
 
-static void append_sizes(GString *out, const PipesimLayout *layout)
+static void append_sizes(GString *out, const PipesimLayout *layout, gboolean source)
 {
 	guint lane = lane_pixels(layout);
+	guint bottom = BOTTOM_PIXELS + (source ? SOURCE_PIXELS : 0);
 	guint width = picture_width(layout);
-	guint height = layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS +
-		       BOTTOM_PIXELS;
+	guint height =
+		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
 	double box = (width - LEFT_PIXELS - RIGHT_PIXELS) * (double)layout->lanes /
 		     (double)MAX(1, layout->n_boxes);
 
@@ -157,7 +162,7 @@ static void append_sizes(GString *out, const PipesimLayout *layout)
 		"edge = %s  # width of the line around a box\n"
 		"x(pixels) = pixels / width\n"
 		"y(pixels) = pixels / height\n",
-		width, height, LEFT_PIXELS, RIGHT_PIXELS, TOP_PIXELS, BOTTOM_PIXELS,
+		width, height, LEFT_PIXELS, RIGHT_PIXELS, TOP_PIXELS, bottom,
 		lane >= 14 ? MIN(LETTER_PIXELS, lane - 4) : 0, box < 5 ? "0" : "0.5");
 }
 
@@ -190,7 +195,7 @@ static void append_axes(GString *out, const PipesimLayout *layout)
 		":0]\n"
 		"set border 1\n"
 		"set xtics out nomirror scale 0.5 offset 0,0.4\n"
-		"set label 'time, %s' at screen 0.5,screen y(64) center\n"
+		"set label 'time, %s' at screen 0.5,screen y(bottom - 40) center\n"
 		"set ytics scale 0\n"
 		"unset key\n",
 		layout->unit->name);
@@ -234,6 +239,14 @@ static void append_panels(GString *out, const PipesimLayout *layout)
 	}
 }
 
+static void append_caption(GString *out, const char *text, guint below)
+{
+	g_string_append(out, "set label ");
+	pipesim_gnuplot_quote(out, text);
+	g_string_append_printf(out,
+		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
+}
+
 static void append_source(GString *out, const PipesimComparison *comparison)
 {
 	static const PipesimKind order[] = {
@@ -246,11 +259,11 @@ static void append_source(GString *out, const PipesimComparison *comparison)
 		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
 			pipesim_print_ms(number, costs->time[order[i]]));
 	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
-	if (costs->source != NULL)
-		g_string_append_printf(text, "; from %s", costs->source);
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, text->str);
-	g_string_append(out, " at screen x(left),screen y(14) textcolor rgb '#606060'\n");
+	append_caption(out, text->str, 90);
+	if (costs->source != NULL) {
+		g_string_printf(text, "Times from: %s", costs->source);
+		append_caption(out, text->str, 90 + SOURCE_PIXELS);
+	}
 }
 
 /* A swatch of the legend, @x pixels from the left. */
@@ -258,9 +271,9 @@ static void append_swatch(GString *out, double x, const char *fill)
 {
 	g_string_append(out, "set object rectangle from screen x(");
 	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(32) to screen x(");
+	g_string_append(out, "),screen y(bottom - 72) to screen x(");
 	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
-	g_string_append_printf(out, "),screen y(45) %s\n", fill);
+	g_string_append_printf(out, "),screen y(bottom - 59) %s\n", fill);
 }
 
 /* Returns where the next entry begins. */
@@ -270,7 +283,7 @@ static double append_words(GString *out, double x, const char *words)
 	pipesim_gnuplot_quote(out, words);
 	g_string_append(out, " at screen x(");
 	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(38)\n");
+	g_string_append(out, "),screen y(bottom - 66)\n");
 	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
 }
 
@@ -278,8 +291,8 @@ static double append_kind(GString *out, const PipesimLayout *layout, guint kind,
 {
 	for (guint shade = 0; shade < 2; shade++) {
 		g_autofree char *fill =
-			g_strdup_printf("fs solid border rgb '#303030' lw 0.5 fc rgb %s%u",
-				pipesim_kind_letter(kind), shade);
+			g_strdup_printf("fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
+				looks[kind].edge, pipesim_kind_letter(kind), shade);
 
 		if (!layout->shown[kind][shade])
 			continue;
@@ -316,8 +329,7 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
 		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
 		":($5 - 0.46):($5 + 0.46)'\n"
-		"box = \"@place with boxxyerror fs solid border rgb '#303030' lw edge fc "
-		"rgb\"\n"
+		"box = '@place with boxxyerror lw edge fs solid'\n"
 		"fits(time, text) = letters > 0 && \\\n"
 		"	time * unit / end * (width - left - right) > letters * 0.6 * "
 		"strlen(text) + 2\n"
@@ -329,8 +341,9 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 
 			if (!layout->shown[kind][shade])
 				continue;
-			g_string_append_printf(out, "%sdata index '%s%u' @box %s%u", before,
-				letter, shade, letter, shade);
+			g_string_append_printf(out,
+				"%sdata index '%s%u' @box border rgb '%s' fc rgb %s%u", before,
+				letter, shade, looks[kind].edge, letter, shade);
 			before = ", \\\n	";
 		}
 	if (layout->pairs)
@@ -355,7 +368,7 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison
 	const PipesimPicturePaths *paths, GString *out)
 {
 	append_header(out, layout, comparison, paths);
-	append_sizes(out, layout);
+	append_sizes(out, layout, comparison->costs->source != NULL);
 	append_settings(out, layout);
 	append_terminal(out, paths->terminal);
 	append_axes(out, layout);

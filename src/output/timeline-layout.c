@@ -83,8 +83,9 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	GString *title = g_string_new(run->name);
 	double peak = pipesim_figure_activations(report, report->max_peak);
 
-	g_string_append_printf(title, ": PP %u, %u micro-batches, makespan ", run->shape.ranks,
-		run->shape.microbatches);
+	g_string_append_printf(title, ": PP %u, %u %s, makespan ", run->shape.ranks,
+		run->shape.microbatches,
+		run->shape.microbatches == 1 ? "micro-batch" : "micro-batches");
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
 	pipesim_layout_time(title, report->max_idle, unit);
