@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/figures.h"
+#include "output/notes.h"
 #include "output/table.h"
 
 /* What a page of a design document takes. */
@@ -332,59 +333,7 @@ static void append_ranks(GString *out, const Layout *layout, const PipesimReport
 	pipesim_table_print(table, TABLE_WIDTH, style, out);
 }
 
-/* Notes ---------------------------------------------------------------------------------- */
-
-static void append_note(GString *out, const char *name, const char *text)
-{
-	g_string_append(out, name);
-	g_string_append(out, ": ");
-	pipesim_wrap(out, text, 2, pipesim_text_width(name) + 2, TABLE_WIDTH);
-	g_string_append_c(out, '\n');
-}
-
-static void append_reasons(GString *out, const PipesimRun *run)
-{
-	const PipesimReport *report = run->report;
-	g_autoptr(GString) note = g_string_new(NULL);
-	PipesimNumber simulated, formula;
-
-	if (!report->has_formula || report->difference == 0)
-		return;
-	g_string_printf(note, "%s gives %s ms, the simulation %s ms",
-		run->schedule->bubble.text, pipesim_print_ms(formula, report->formula),
-		pipesim_print_ms(simulated, report->formula + report->difference));
-	for (guint i = 0; i < report->reasons->len; i++)
-		g_string_append_printf(
-			note, "; %s", (const char *)g_ptr_array_index(report->reasons, i));
-	append_note(out, run->name, note->str);
-}
-
-static void append_shape(
-	GString *out, const PipesimComparison *comparison, const PipesimRun *run)
-{
-	g_autofree char *note = NULL;
-
-	if (run->shape.ranks == comparison->ranks &&
-		run->shape.microbatches == comparison->microbatches)
-		return;
-	note = g_strdup_printf("PP %u, %u micro-batches, as the schedule file says",
-		run->shape.ranks, run->shape.microbatches);
-	append_note(out, run->name, note);
-}
-
-static void append_notes(GString *out, const PipesimComparison *comparison)
-{
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(comparison, i);
-
-		if (run->error != NULL)
-			continue;
-		append_shape(out, comparison, run);
-		append_reasons(out, run);
-		if (pipesim_figure_extension(run) != NULL)
-			append_note(out, run->name, pipesim_figure_extension(run));
-	}
-}
+/* Legend --------------------------------------------------------------------------------- */
 
 static void append_meaning(GString *out, const char *column, const char *meaning)
 {
@@ -428,7 +377,7 @@ static void write_text(
 	if (comparison->runs->len == 1 && get_run(comparison, 0)->error == NULL)
 		append_ranks(out, &layout, get_run(comparison, 0)->report, style);
 	append_legend(out, comparison, best);
-	append_notes(out, comparison);
+	pipesim_notes(comparison, TABLE_WIDTH, out);
 }
 
 const PipesimOutput pipesim_output_text = {
