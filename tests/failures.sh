@@ -1,2 +1,140 @@
 #!/bin/sh
-exit 0
+# What happens when something outside fails: a full disk, a closed output or pipe, no gnuplot, files
+# that end too early. Exit status and first words are what counts here.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+sources=$(cd "$TOP_SRCDIR" && pwd)
+cd "$scratch" || exit 99
+shape='--pp 8 --microbatches 20'
+
+expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
+{
+	status=$?
+	if [ $status -ne "$2" ]; then
+		fail "$1: exit status $status instead of $2: $(head -n 2 err)"
+	elif [ -n "$3" ] && ! grep -q -e "$3" err; then
+		fail "$1: '$3' is not in its message: $(head -n 2 err)"
+	else
+		pass
+	fi
+}
+
+# Writing ----------------------------------------------------------------------------------------
+# shellcheck disable=SC2086 # $shape is several words
+{
+	if [ -c /dev/full ]; then
+		for format in text json csv; do
+			"$PIPESIM" $shape --format $format >/dev/full 2>err
+			expect "full disk, $format" 5 'standard output.*No space left'
+		done
+		"$PIPESIM" $shape -o /dev/full 2>err
+		expect 'full device' 5 '/dev/full.*No space left'
+		"$PIPESIM" $shape --timeline - >/dev/full 2>err
+		expect 'full disk, timeline' 5 'No space left'
+		for command in list 'explain dualpipe' 'validate -' --version --help; do
+			"$PIPESIM" $command <"$sources/schedules/1f1b-pp8-mb20.csv" >/dev/full 2>err
+			expect "full disk, $command" 5 'standard output'
+		done
+	fi
+	"$PIPESIM" $shape >&- 2>err
+	expect 'closed output' 5 'standard output'
+	"$PIPESIM" export --schedule 1f1b $shape >&- 2>err
+	expect 'closed output of export' 5 'standard output'
+
+	# A reader that has gone before the first byte.
+	{
+		while [ ! -f gone ]; do sleep 0.01; done
+		"$PIPESIM" $shape 2>err
+		echo $? >status
+	} | { exec <&-; : >gone; }
+	while [ ! -s status ]; do sleep 0.01; done
+	(exit "$(cat status)")
+	expect 'closed pipe' 5 'standard output.*Broken pipe'
+
+	# A disk that fills up loses nothing that was there. The limit counts for messages too, so they
+	# go through a pipe.
+	echo precious >kept.json
+	{
+		trap '' XFSZ
+		ulimit -f 0
+		"$PIPESIM" $shape -o kept.json 2>&1
+		echo "status $?"
+	} | cat >err
+	(exit "$(sed -n 's/^status //p' err)")
+	expect 'disk fills up' 5 'kept.json'
+	if [ "$(cat kept.json)" = precious ]; then pass; else fail 'a failed write lost the old file'; fi
+	set -- kept.json.*
+	if [ ! -e "$1" ]; then pass; else fail "a failed write left $1"; fi
+	"$PIPESIM" $shape -o kept.json 2>err
+	expect 'the same with room' 0 ''
+	if grep -q '"schema"' kept.json; then pass; else fail 'kept.json was not replaced by JSON'; fi
+
+	# gnuplot ------------------------------------------------------------------------------------
+	PATH=/nonexistent "$PIPESIM" $shape -s dualpipe --timeline picture.svg >out 2>err
+	expect 'no gnuplot' 4 gnuplot
+	if [ -s picture.gp ] && [ -s picture.dat ]; then
+		pass
+	else
+		fail 'without gnuplot .gp and .dat are not there to be drawn elsewhere'
+	fi
+	mkdir bin
+	printf '#!/bin/sh\necho "line 1: out of ink" >&2\nexit 3\n' >bin/gnuplot
+	chmod +x bin/gnuplot
+	PATH=$PWD/bin:$PATH "$PIPESIM" $shape -s dualpipe --timeline picture.svg >out 2>err
+	expect 'gnuplot fails' 4 'out of ink'
+	"$PIPESIM" $shape -s dualpipe --timeline no/such/folder/picture.svg >out 2>err
+	expect 'picture nowhere' 5 'no/such/folder'
+	if command -v gnuplot >/dev/null; then
+		for extension in svg png pdf; do
+			"$PIPESIM" $shape -s dualpipe,1f1b --timeline "it's a \"picture\".$extension" >out 2>err
+			expect "picture as $extension" 0 ''
+			if [ -s "it's a \"picture\".$extension" ]; then
+				pass
+			else
+				fail "no picture in .$extension"
+			fi
+		done
+	fi
+	"$PIPESIM" $shape -s dualpipe --timeline picture.txt >out 2>err
+	expect 'picture as text' 0 ''
+	"$PIPESIM" $shape -s dualpipe --chrome-trace trace.json >out 2>err
+	expect 'Chrome trace' 0 ''
+	if ! command -v python3 >/dev/null || python3 -m json.tool trace.json >/dev/null; then
+		pass
+	else
+		fail 'the Chrome trace is not JSON'
+	fi
+	"$PIPESIM" $shape -s dualpipe --chrome-trace /dev/full >out 2>err
+	expect 'Chrome trace on a full disk' 5 'No space left'
+}
+
+# Files that end too early -------------------------------------------------------------------------
+cut_short() # FILE COMMAND...: at many places: never a crash, always a message where it is refused
+{
+	file=$1 size=$(wc -c <"$1") n=0
+	shift
+	while [ $n -lt 40 ]; do
+		head -c $((size * n / 40)) "$file" >"short.${file##*.}"
+		"$@" "short.${file##*.}" >out 2>err
+		status=$?
+		n=$((n + 1))
+		if [ $status -gt 3 ]; then
+			fail "$file cut to $(wc -c <"short.${file##*.}") bytes: exit status $status"
+		elif [ $status -ne 0 ] && [ ! -s err ]; then
+			fail "$file cut to $(wc -c <"short.${file##*.}") bytes: refused without a word"
+		else
+			pass
+		fi
+	done
+}
+cut_short "$sources/schedules/dualpipe-pp8-mb20.csv" "$PIPESIM" validate
+cut_short "$sources/schedules/zb-h1-pp8-mb20.csv" "$PIPESIM" --schedule
+for trace in "$sources"/tests/input/trace-*.csv "$sources"/traces/*.csv; do
+	[ -f "$trace" ] || continue
+	cut_short "$trace" "$PIPESIM" calibrate
+done
+finish

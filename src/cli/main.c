@@ -1,10 +1,12 @@
 #include "config.h"
 
-#include "cli/command.h"
+#include "cli/options.h"
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const PipesimCommand *const commands[] = {
 #define COMMAND(id) &pipesim_command_##id,
@@ -56,9 +58,22 @@ static void print_error(const GError *error)
 		g_printerr("Try 'pipesim --help'.\n");
 }
 
-static void print_version(void)
+static PipesimExit print_version(GError **error)
 {
-	puts(PACKAGE_STRING);
+	g_autoptr(GString) text = g_string_new(PACKAGE_STRING "\n");
+
+	return pipesim_print(NULL, text, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
+}
+
+static gboolean returned; /* from main, with a status that counts what could not be written */
+
+/* GOption prints --help and exits by itself, whether or not that could be written. */
+static void check_output(void)
+{
+	if (returned || (fflush(stdout) == 0 && !ferror(stdout)))
+		return;
+	g_printerr("pipesim: cannot write standard output\n");
+	_exit(PIPESIM_EXIT_WRITE);
 }
 
 int main(int argc, char **argv)
@@ -69,11 +84,10 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
+	atexit(check_output);
 	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
-		print_version();
-		return PIPESIM_EXIT_DONE;
-	}
-	if (command != NULL) {
+		status = print_version(&error);
+	} else if (command != NULL) {
 		g_autofree char *name = g_strconcat("pipesim ", command->name, NULL);
 
 		g_set_prgname(name); /* what --help calls it */
@@ -86,5 +100,6 @@ int main(int argc, char **argv)
 		print_error(error);
 		status = pipesim_exit_status(error);
 	}
+	returned = TRUE;
 	return (int)status;
 }
