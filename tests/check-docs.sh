@@ -1,2 +1,38 @@
 #!/bin/sh
-exit 0
+# Every command and long option of the program is in the manual and in the completion.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+manual=$TOP_SRCDIR/docs/pipesim.1
+completion=$TOP_SRCDIR/completions/pipesim
+commands=$("$PIPESIM" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  .*/\1/p')
+[ -n "$commands" ] || fail 'pipesim --help names no commands'
+
+for command in $commands; do
+	if grep -q "^\.\(Nm pipesim\|It\|Ic\|Ss\|Nm\) *\(Cm\|Ic\)* *$command" "$manual"; then
+		pass
+	else
+		fail "command $command is not in the manual"
+	fi
+	if grep -qw "$command" "$completion"; then pass; else fail "command $command is not completed"; fi
+	"$PIPESIM" "$command" --help-all >"$scratch/help" || fail "$command --help-all fails"
+	for option in $(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z-]*\).*/\2/p' "$scratch/help"); do
+		case $option in
+		help-*) continue ;;
+		esac
+		# mdoc writes --name as "Fl -name", and a hyphen that may not break as \-
+		if sed 's/\\-/-/g' "$manual" | grep -q "Fl -$option\>"; then
+			pass
+		else
+			fail "--$option of $command is not in the manual"
+		fi
+		if grep -q -- "--$option\>" "$completion"; then
+			pass
+		else
+			fail "--$option of $command is not completed"
+		fi
+	done
+done
+for status in 0 1 2 3 4 5; do
+	if grep -q "^\.It $status\$" "$manual"; then pass; else fail "exit status $status is not in the manual"; fi
+done
+finish
