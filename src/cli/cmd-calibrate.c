@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-	char *output, *layers, *load_mode, *sm_split;
+	char *output, *layers, *load_mode, *sm_split, *map;
 	char **impl;
 	gboolean report;
 } Options;
@@ -19,6 +19,7 @@ static void options_clear(Options *options)
 	g_free(options->layers);
 	g_free(options->load_mode);
 	g_free(options->sm_split);
+	g_free(options->map);
 	g_strfreev(options->impl);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
@@ -47,6 +48,11 @@ static GOptionContext *make_context(Options *options)
 			"(default: "
 			"the fastest that was captured)",
 			"A+B"},
+		{"map", 0, 0, G_OPTION_ARG_FILENAME, &options->map,
+			"what names of ranges and kernels in profiler files mean, beside "
+			"DeepSeek's "
+			"and PyTorch's; format in docs/formats.md",
+			"RULES"},
 		{"report", 0, 0, G_OPTION_ARG_NONE, &options->report,
 			"all figures: percentiles, autocorrelation, waiting, interference, "
 			"fits",
@@ -130,13 +136,30 @@ static gboolean print_result(
 	return pipesim_print(NULL, table, error);
 }
 
+static PipesimCalibration *calibrate(
+	const Options *options, const char *const *paths, GError **error)
+{
+	g_autoptr(PipesimRangeRules) rules = NULL;
+	PipesimCalibration *calibration = NULL;
+	PipesimCalibrateOptions wishes;
+
+	pipesim_calibrate_options_init(&wishes);
+	if (options->map != NULL) {
+		rules = pipesim_range_rules_read(options->map, error);
+		if (rules == NULL)
+			return NULL;
+	}
+	if (read_options(options, &wishes, error))
+		calibration = pipesim_costs_from_traces(paths, rules, &wishes, error);
+	g_clear_pointer(&wishes.wish.impl, g_hash_table_unref);
+	return calibration;
+}
+
 static PipesimExit run(int argc, char **argv, GError **error)
 {
 	g_auto(Options) options = {0};
-	PipesimCalibrateOptions calibrate;
 	g_autoptr(PipesimCalibration) calibration = NULL;
 
-	pipesim_calibrate_options_init(&calibrate);
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error))
 		return PIPESIM_EXIT_USAGE;
 	if (argc < 2) {
@@ -144,10 +167,7 @@ static PipesimExit run(int argc, char **argv, GError **error)
 			"no trace given; for example pipesim calibrate traces/h200.csv");
 		return PIPESIM_EXIT_USAGE;
 	}
-	if (read_options(&options, &calibrate, error))
-		calibration = pipesim_costs_from_traces(
-			(const char *const *)argv + 1, &calibrate, error);
-	g_clear_pointer(&calibrate.wish.impl, g_hash_table_unref);
+	calibration = calibrate(&options, (const char *const *)argv + 1, error);
 	if (calibration == NULL || !print_result(calibration, &options, error))
 		return PIPESIM_EXIT_USAGE;
 	return PIPESIM_EXIT_DONE;

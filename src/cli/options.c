@@ -127,7 +127,7 @@ static PipesimCosts *calibrate(const PipesimCostOptions *options, GError **error
 	if (!read_count(options->layers, "--layers", 100000, &calibrate.layers, error))
 		return NULL;
 	calibration = pipesim_costs_from_traces(
-		(const char *const *)options->traces, &calibrate, error);
+		(const char *const *)options->traces, NULL, &calibrate, error);
 	if (calibration == NULL)
 		return NULL;
 	pipesim_calibration_notices(calibration);

@@ -99,7 +99,9 @@ PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
 {
 	PipesimComponent *component = g_new0(PipesimComponent, 1);
 
-	component->component = g_strdup(group->component);
+	component->component = group->chunk[0] != '\0' && !g_str_equal(group->chunk, "0")
+				       ? g_strdup_printf("%s %s", group->component, group->chunk)
+				       : g_strdup(group->component);
 	component->phase = g_strdup(pipesim_phase_name(group->phase));
 	component->impl = g_strjoin(
 		group->variant[0] != '\0' ? " " : "", group->impl, group->variant, NULL);
@@ -265,14 +267,14 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	return run(&c, error) ? g_steal_pointer(&result) : NULL;
 }
 
-PipesimCalibration *pipesim_costs_from_traces(
-	const char *const *paths, const PipesimCalibrateOptions *options, GError **error)
+PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
+	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
 {
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
 
 	for (guint i = 0; paths[i] != NULL; i++) {
-		PipesimTrace *trace = pipesim_trace_read(paths[i], error);
+		PipesimTrace *trace = pipesim_trace_read(paths[i], rules, error);
 		if (trace == NULL)
 			return NULL;
 		g_ptr_array_add(traces, trace);

@@ -1,6 +1,7 @@
 /* From measured repetitions to costs. */
 #pragma once
 #include "model/costs.h"
+#include "model/range-rules.h"
 #include "model/trace-select.h"
 
 typedef struct {
@@ -42,9 +43,9 @@ void pipesim_calibration_free(PipesimCalibration *calibration);
 PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	const PipesimCalibrateOptions *options, GError **error);
 
-/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) and calibrates. Errors
- * of pipesim_trace_read() too. */
-PipesimCalibration *pipesim_costs_from_traces(
-	const char *const *paths, const PipesimCalibrateOptions *options, GError **error);
+/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) with @rules, which may
+ * be NULL, and calibrates. Errors of pipesim_trace_read() too. */
+PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
+	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCalibration, pipesim_calibration_free)
