@@ -165,6 +165,28 @@ check file-deadlock 1 validate input/deadlock.csv
 check file-deadlock-compare 3 compare --schedule input/deadlock.csv
 check file-mixed-answers 1 validate schedules/1f1b-pp8-mb20.csv input/missing-op.csv
 
+# Traces and costs files -------------------------------------------------------------------------
+check calibrate-small 0 calibrate input/trace-small.csv
+check calibrate-layers 0 calibrate input/trace-small.csv --layers 5
+check calibrate-report 0 calibrate input/trace-small.csv --report
+check calibrate-costs 0 calibrate input/trace-small.csv -o -
+check compare-trace 0 --pp 8 --microbatches 20 --trace input/trace-small.csv
+"$PIPESIM" calibrate input/trace-small.csv -o made.ini >made.said 2>&1
+check compare-made-costs 0 --pp 8 --microbatches 20 --costs made.ini
+check compare-plain-costs 0 --pp 8 --microbatches 20 --costs input/costs-plain.ini -s dualpipe,1f1b
+check calibrate-none 2 calibrate
+check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0
+check calibrate-bad-mode 2 calibrate input/trace-small.csv --load-mode synced
+check calibrate-bad-impl 2 calibrate input/trace-small.csv --impl attn=other
+for fault in absent truncated version column-missing component-missing negative number twice no-rows \
+	only-warmup; do
+	check "trace-$fault" 3 calibrate "input/trace-$fault.csv"
+done
+check trace-compare 3 --pp 8 --microbatches 20 --trace input/trace-version.csv
+for fault in absent truncated version misspelt negative missing; do
+	check "costs-$fault" 3 --pp 8 --microbatches 20 --costs "input/costs-$fault.ini"
+done
+
 # Output -----------------------------------------------------------------------------------------
 check output-nowhere 5 --pp 8 --microbatches 20 -o no/such/folder/x.json
 check output-folder 5 --pp 8 --microbatches 20 -o input

@@ -112,6 +112,10 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 	expect 'Chrome trace on a full disk' 5 'No space left'
 }
 
+# GLib's own words about a line that is no key: they differ from version to version.
+"$PIPESIM" --pp 8 --microbatches 20 --costs "$sources/tests/input/costs-junk.ini" >out 2>err
+expect 'costs file with junk' 3 'costs-junk.ini:10:1: not a costs file'
+
 # Files that end too early -------------------------------------------------------------------------
 cut_short() # FILE COMMAND...: at many places: never a crash, always a message where it is refused
 {
@@ -133,8 +137,10 @@ cut_short() # FILE COMMAND...: at many places: never a crash, always a message w
 }
 cut_short "$sources/schedules/dualpipe-pp8-mb20.csv" "$PIPESIM" validate
 cut_short "$sources/schedules/zb-h1-pp8-mb20.csv" "$PIPESIM" --schedule
-for trace in "$sources"/tests/input/trace-*.csv "$sources"/traces/*.csv; do
+for trace in "$sources"/tests/input/trace-small.csv "$sources"/traces/*.csv; do
 	[ -f "$trace" ] || continue
 	cut_short "$trace" "$PIPESIM" calibrate
 done
+"$PIPESIM" calibrate "$sources/tests/input/trace-small.csv" -o costs.ini >out 2>err
+cut_short costs.ini "$PIPESIM" --pp 4 --microbatches 8 --costs
 finish
