@@ -41,7 +41,12 @@ for name in $names; do
 	fi
 done
 
-# Shipped traces stay small.
+# Documents and traces are shipped; traces stay small.
+for file in README.md HACKING.md docs/*.md docs/*.[0-9] schedules/*.csv traces/*; do
+	[ -f "$file" ] || continue
+	# shellcheck disable=SC2086 # several files
+	if grep -qF "$file" $parts; then pass; else fail "$file is in no Makefile"; fi
+done
 for trace in traces/*; do
 	[ -f "$trace" ] || continue
 	if [ "$(wc -c <"$trace")" -le 2097152 ]; then pass; else fail "$trace exceeds 2 MiB"; fi
