@@ -45,7 +45,7 @@ gboolean pipesim_write_file(const char *path, const char *data, gsize length, GE
  * @gnuplot: program to call
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where no
- *   run has a result, PIPESIM_ERROR_LIMIT for more ranks or ops than a picture shows,
+ *   run has a result or no op takes time, PIPESIM_ERROR_LIMIT for more ranks or ops than a picture shows,
  *   PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat stay),
  *   PIPESIM_ERROR_WRITE.
  */

@@ -59,6 +59,9 @@ static gboolean check_size(const PipesimLayout *layout, GError **error)
 	if (layout->n_panels == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"nothing to draw: no schedule has a result");
+	if (layout->n_boxes == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"nothing to draw: no op takes any time");
 	if (layout->lanes > MAX_LANES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"a picture of %u ranks: at most %u are drawn; ask for fewer schedules",

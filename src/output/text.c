@@ -101,16 +101,19 @@ static void append_bytes(GString *out, const PipesimComparison *comparison)
 static void append_titles(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimCosts *costs = comparison->costs;
+	g_autoptr(GString) times = g_string_new(NULL);
 
 	g_string_append_printf(
 		out, "PP %u, %u micro-batches\n", comparison->ranks, comparison->microbatches);
-	append_time(out, "Times, ms: ", "F", costs->time[PIPESIM_F]);
-	append_time(out, ", ", "I", costs->time[PIPESIM_I]);
-	append_time(out, ", ", "W", costs->time[PIPESIM_W]);
-	append_time(out, ", ", "B", costs->time[PIPESIM_B]);
-	append_time(out, ", ", "FB", costs->time[PIPESIM_FB]);
-	append_time(out, "; ", "P2P", costs->p2p);
-	g_string_append(out, " (one rank's share of the model, one micro-batch)\n");
+	append_time(times, "Times, ms: ", "F", costs->time[PIPESIM_F]);
+	append_time(times, ", ", "I", costs->time[PIPESIM_I]);
+	append_time(times, ", ", "W", costs->time[PIPESIM_W]);
+	append_time(times, ", ", "B", costs->time[PIPESIM_B]);
+	append_time(times, ", ", "FB", costs->time[PIPESIM_FB]);
+	append_time(times, "; ", "P2P", costs->p2p);
+	g_string_append(times, " (one rank's share of the model, one micro-batch)");
+	pipesim_wrap(out, times->str, 2, 0, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
 		TABLE_WIDTH);

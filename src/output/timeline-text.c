@@ -35,9 +35,11 @@ typedef struct {
 	const PipesimLayout *layout;
 	const PipesimStyle *style;
 	const Glyphs *glyphs;
-	guint columns;    /* that the time axis takes */
-	guint margin;     /* columns of a rank's number */
-	gboolean exact;   /* every start and end lies between two columns */
+	guint columns; /* that the time axis takes */
+	guint margin;  /* columns of a rank's number */
+	gint64 step;   /* of which every start and end is a multiple, ns; 0: columns are rounded
+			*/
+	guint stretch; /* columns that such a step takes */
 	gboolean density; /* boxes are narrower than a column */
 	GString *out;
 } Drawing;
@@ -89,9 +91,12 @@ static void choose_columns(Drawing *drawing)
 	gint64 step = common_step(layout);
 	gint64 needed = step > 0 ? layout->end / step : 1;
 
-	drawing->exact = needed <= room;
-	drawing->columns =
-		drawing->exact ? (guint)(needed * MIN(MAX_STRETCH, room / needed)) : room;
+	drawing->columns = room;
+	if (needed <= room) {
+		drawing->step = step;
+		drawing->stretch = (guint)MIN(MAX_STRETCH, room / needed);
+		drawing->columns = (guint)needed * drawing->stretch;
+	}
 	drawing->density = (double)layout->n_boxes > (double)layout->lanes * drawing->columns;
 }
 
@@ -277,15 +282,20 @@ static void print_axis(const Drawing *drawing)
 	g_string_append_printf(drawing->out, "\n%s %s\n", numbers->str, layout->unit->name);
 }
 
-static void append_column_time(const Drawing *drawing, GString *out)
+static void append_scale(const Drawing *drawing, GString *out)
 {
-	double ns = (double)drawing->layout->end / drawing->columns;
+	const PipesimLayout *layout = drawing->layout;
 
-	g_string_append(out, "one column: ");
-	if (!drawing->exact)
-		g_string_append(out, "about ");
-	pipesim_figure_short(out, ns / (double)drawing->layout->unit->ns, 3);
-	g_string_append_printf(out, " %s", drawing->layout->unit->name);
+	if (drawing->step == 0) {
+		g_string_append(out, "one column: about ");
+		pipesim_layout_time(out, layout->end / drawing->columns, layout->unit);
+		return;
+	}
+	if (drawing->stretch == 1)
+		g_string_append(out, "one column: ");
+	else
+		g_string_append_printf(out, "%u columns: ", drawing->stretch);
+	pipesim_layout_time(out, drawing->step, layout->unit);
 }
 
 static void append_letters(const PipesimLayout *layout, GString *out)
@@ -305,18 +315,24 @@ static void append_letters(const PipesimLayout *layout, GString *out)
 		g_string_append_printf(out, "; small letters: %s 1", layout->shade_name);
 }
 
+static void print_words(const Drawing *drawing, const char *words, guint indent)
+{
+	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
+
+	pipesim_wrap(drawing->out, words, indent, 0, width);
+	g_string_append_c(drawing->out, '\n');
+}
+
 static void print_legend(const Drawing *drawing)
 {
 	g_autoptr(GString) legend = g_string_new(NULL);
-	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
 
-	append_column_time(drawing, legend);
+	append_scale(drawing, legend);
 	if (drawing->density)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
 	else
 		append_letters(drawing->layout, legend);
-	pipesim_wrap(drawing->out, legend->str, 0, 0, width);
-	g_string_append_c(drawing->out, '\n');
+	print_words(drawing, legend->str, 0);
 }
 
 void pipesim_timeline_text(
@@ -337,7 +353,7 @@ void pipesim_timeline_text(
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimRun *run = layout->panels[p].run;
 
-		g_string_append_printf(out, "%s\n", layout->panels[p].title);
+		print_words(&drawing, layout->panels[p].title, 2);
 		for (guint rank = 0; rank < run->shape.ranks; rank++)
 			print_lane(&drawing, run, rank);
 	}

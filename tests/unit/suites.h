@@ -8,4 +8,6 @@ Suite *program_suite(void);
 Suite *schedule_suite(void);
 Suite *engine_suite(void);
 Suite *analysis_suite(void);
+Suite *output_suite(void);
+Suite *files_suite(void);
 Suite *published_suite(void);

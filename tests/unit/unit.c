@@ -11,6 +11,8 @@ int main(void)
 	srunner_add_suite(runner, schedule_suite());
 	srunner_add_suite(runner, engine_suite());
 	srunner_add_suite(runner, analysis_suite());
+	srunner_add_suite(runner, output_suite());
+	srunner_add_suite(runner, files_suite());
 	srunner_add_suite(runner, published_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
