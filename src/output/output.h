@@ -6,7 +6,7 @@
 typedef struct {
 	gboolean colour;
 	gboolean unicode; /* else ASCII only */
-	guint width;      /* columns; 0 = as wide as needed */
+	guint width;      /* columns; 0 = a page of 100, more where an exact timeline needs it */
 } PipesimStyle;
 
 typedef struct {

@@ -111,7 +111,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_time(times, ", ", "B", costs->time[PIPESIM_B]);
 	append_time(times, ", ", "FB", costs->time[PIPESIM_FB]);
 	append_time(times, "; ", "P2P", costs->p2p);
-	g_string_append(times, " (one rank's share of the model, one micro-batch)");
+	g_string_append(times, " (a rank's share, a micro-batch)");
 	pipesim_wrap(out, times->str, 2, 0, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");

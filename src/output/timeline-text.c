@@ -6,8 +6,9 @@
 #include "output/table.h"
 #include "output/timeline-layout.h"
 
-/* Where the style sets no width. */
-#define MAX_COLUMNS 1000
+/* Where the style sets no width: that of a page, and what may go beyond it to be exact. */
+#define PAGE_COLUMNS 100
+#define MAX_COLUMNS  200
 /* Columns of a box beyond these say nothing more. */
 #define MAX_STRETCH 4
 /* Between the numbers of the axis. */
@@ -83,18 +84,24 @@ static gint64 common_step(const PipesimLayout *layout)
 	return step;
 }
 
+static guint room_in(const Drawing *drawing, guint width)
+{
+	return MAX(width, drawing->margin + 12) - drawing->margin - 2;
+}
+
 static void choose_columns(Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
-	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
-	guint room = MAX(width, drawing->margin + 12) - drawing->margin - 2;
+	guint width = drawing->style->width;
+	guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
+	guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
 	gint64 step = common_step(layout);
 	gint64 needed = step > 0 ? layout->end / step : 1;
 
 	drawing->columns = room;
-	if (needed <= room) {
+	if (needed <= most) {
 		drawing->step = step;
-		drawing->stretch = (guint)MIN(MAX_STRETCH, room / needed);
+		drawing->stretch = (guint)CLAMP(room / needed, 1, MAX_STRETCH);
 		drawing->columns = (guint)needed * drawing->stretch;
 	}
 	drawing->density = (double)layout->n_boxes > (double)layout->lanes * drawing->columns;
@@ -317,7 +324,7 @@ static void append_letters(const PipesimLayout *layout, GString *out)
 
 static void print_words(const Drawing *drawing, const char *words, guint indent)
 {
-	guint width = drawing->style->width > 0 ? drawing->style->width : MAX_COLUMNS;
+	guint width = drawing->style->width > 0 ? drawing->style->width : PAGE_COLUMNS;
 
 	pipesim_wrap(drawing->out, words, indent, 0, width);
 	g_string_append_c(drawing->out, '\n');
