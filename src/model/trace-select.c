@@ -14,6 +14,9 @@ typedef struct {
 	/* The value that must be taken, or what stands before its slash; NULL = any. */
 	const char *(*wished)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
 	gboolean per_phase; /* phases may have different values */
+	/* A phase that lacks the value of the others keeps what it has: an attention block's weight
+	 * gradients contain no attention kernel, and so no choice of one. */
+	gboolean may_differ;
 } Property;
 
 static char *load_mode_value(const PipesimTraceGroup *group)
@@ -103,11 +106,12 @@ static const char *impl_wished(const PipesimTraceGroup *group, const PipesimTrac
 }
 
 static const Property properties[] = {
-	{NULL, load_mode_value, load_mode_penalty, load_mode_wished, FALSE},
-	{"SM budgets", split_value, split_penalty, NULL, FALSE},
-	{"numbers of tokens", tokens_value, tokens_penalty, NULL, FALSE},
-	{"implementations", impl_value, median_penalty, impl_wished, FALSE},
-	{"settings", variant_value, median_penalty, NULL, TRUE},
+	{NULL, load_mode_value, load_mode_penalty, load_mode_wished, FALSE, FALSE},
+	{"SM budgets", split_value, split_penalty, NULL, FALSE, FALSE},
+	{"numbers of tokens", tokens_value, tokens_penalty, NULL, FALSE, FALSE},
+	{"implementations", impl_value, median_penalty, impl_wished, FALSE, TRUE},
+	{"implementations", impl_value, median_penalty, NULL, TRUE, FALSE},
+	{"settings", variant_value, median_penalty, NULL, TRUE, FALSE},
 };
 
 /* One value of a property, over the groups that have it. */
@@ -205,13 +209,16 @@ static char *list_texts(const GArray *list)
 	return g_string_free(text, FALSE);
 }
 
+/* Drops other values; where phases may differ, only of phases that have @best. */
 static void keep_value(
-	GPtrArray *groups, const Property *property, guint phase, const char *text)
+	GPtrArray *groups, const Property *property, guint phase, const Candidate *best)
 {
 	for (guint i = groups->len; i-- > 0;) {
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		g_autofree char *value = property->value(group);
-		if (concerns(group, phase) && !g_str_equal(value, text))
+		const gboolean spared =
+			property->may_differ && (best->phases & 1u << group->phase) == 0;
+		if (concerns(group, phase) && !spared && !g_str_equal(value, best->text))
 			g_ptr_array_remove_index(groups, i);
 	}
 }
@@ -237,7 +244,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 				first->component, property->per_phase ? " " : "",
 				property->per_phase ? pipesim_phase_name(phase) : "",
 				property->name, all, best->text));
-	keep_value(groups, property, phase, best->text);
+	keep_value(groups, property, phase, best);
 	return TRUE;
 }
 
