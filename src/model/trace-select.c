@@ -223,6 +223,17 @@ static void keep_value(
 	}
 }
 
+/* Whether @best was taken instead of another value for the same phase. */
+static gboolean had_choice(const GArray *list, const Candidate *best)
+{
+	for (guint i = 0; i < list->len; i++) {
+		const Candidate *other = &g_array_index(list, Candidate, i);
+		if (other != best && (other->phases & best->phases) != 0)
+			return TRUE;
+	}
+	return FALSE;
+}
+
 static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
 {
@@ -238,7 +249,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s was not measured as '%s'; there is %s", first->component, wished,
 			all);
-	if (property->name != NULL && wished == NULL && list->len > 1)
+	if (property->name != NULL && wished == NULL && had_choice(list, best))
 		g_ptr_array_add(notices,
 			g_strdup_printf("%s%s%s: several %s were measured (%s); '%s' is used",
 				first->component, property->per_phase ? " " : "",
