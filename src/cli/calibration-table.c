@@ -98,8 +98,11 @@ static void append_times(const PipesimCosts *costs, GString *out)
 	static const char *const names[] = {"F", "I", "W", "B", "FB"};
 	PipesimNumber text;
 
-	g_string_append_printf(
-		out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
+	if (costs->layers > 0)
+		g_string_append_printf(
+			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
+	else
+		g_string_append(out, "a rank's share, ms:");
 	for (guint i = 0; i < G_N_ELEMENTS(order); i++)
 		g_string_append_printf(out, " %s=%s%s", names[i],
 			pipesim_print_ms_fixed(text, costs->time[order[i]], 3),

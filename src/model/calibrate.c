@@ -99,9 +99,10 @@ PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
 {
 	PipesimComponent *component = g_new0(PipesimComponent, 1);
 
-	component->component = group->chunk[0] != '\0' && !g_str_equal(group->chunk, "0")
-				       ? g_strdup_printf("%s %s", group->component, group->chunk)
-				       : g_strdup(group->component);
+	component->component =
+		group->chunk[0] != '\0' && !g_str_equal(group->chunk, "0")
+			? g_strdup_printf("%s %s", group->component, group->chunk)
+			: g_strdup(group->component);
 	component->phase = g_strdup(pipesim_phase_name(group->phase));
 	component->impl = g_strjoin(
 		group->variant[0] != '\0' ? " " : "", group->impl, group->variant, NULL);
@@ -190,32 +191,44 @@ static gboolean add_up(PipesimCalibrating *c, GError **error)
 	return TRUE;
 }
 
+/* The first device that a trace names, or NULL. */
+static const char *find_device(const PipesimCalibrating *c)
+{
+	const char *device = NULL;
+
+	for (guint t = 0; t < c->n_traces && device == NULL; t++)
+		device = pipesim_trace_get(c->traces[t], "device_name");
+	return device;
+}
+
 static char *describe_source(const PipesimCalibrating *c)
 {
-	const char *device = pipesim_trace_get(c->traces[0], "device_name");
+	const char *device = find_device(c);
 	GString *source = g_string_new(device != NULL ? device : "unknown device");
 
 	for (guint t = 0; t < c->n_traces; t++)
 		g_string_append_printf(
 			source, "%s%s", t == 0 ? ", " : " + ", c->traces[t]->path);
-	g_string_append_printf(
-		source, ", %" G_GINT64_FORMAT " layer%s", c->layers, c->layers == 1 ? "" : "s");
+	if (c->costs->layers > 0)
+		g_string_append_printf(source, ", %u layer%s", c->costs->layers,
+			c->costs->layers == 1 ? "" : "s");
 	return g_string_free(source, FALSE);
 }
 
 static void note_traces(PipesimCalibrating *c)
 {
+	const char *first = find_device(c);
+
 	for (guint t = 0; t < c->n_traces; t++) {
 		const PipesimTrace *trace = c->traces[t];
 		const char *incomplete = pipesim_trace_get(trace, "incomplete");
 		const char *device = pipesim_trace_get(trace, "device_name");
-		const char *first = pipesim_trace_get(c->traces[0], "device_name");
 		if (incomplete != NULL && !g_str_equal(incomplete, "0"))
 			pipesim_calibrate_note(
 				c, "%s: the capture was interrupted", trace->path);
-		if (g_strcmp0(device, first) != 0)
-			pipesim_calibrate_note(c, "%s is of another device, %s", trace->path,
-				device != NULL ? device : "not named");
+		if (device != NULL && !g_str_equal(device, first))
+			pipesim_calibrate_note(
+				c, "%s is of another device, %s", trace->path, device);
 		for (guint i = 0; i < trace->notices->len; i++)
 			pipesim_calibrate_note(
 				c, "%s", (char *)g_ptr_array_index(trace->notices, i));
@@ -233,6 +246,13 @@ static void init_layers(PipesimCalibrating *c, const PipesimCalibrateOptions *op
 		c->wish.tokens = pipesim_trace_get_count(c->traces[0], "tokens");
 }
 
+/* Whole chunks that nobody counted the layers of have an unknown number. */
+static gboolean layers_told(const PipesimCalibrating *c)
+{
+	return c->layers > 1 || c->chosen->len == 0 ||
+	       !((const PipesimTraceGroup *)g_ptr_array_index(c->chosen, 0))->whole_chunk;
+}
+
 static gboolean run(PipesimCalibrating *c, GError **error)
 {
 	if (!pipesim_calibrate_components(c, error) || !add_up(c, error) ||
@@ -242,7 +262,7 @@ static gboolean run(PipesimCalibrating *c, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
-	c->costs->layers = (guint)c->layers;
+	c->costs->layers = layers_told(c) ? (guint)c->layers : 0;
 	c->costs->source = describe_source(c);
 	return TRUE;
 }

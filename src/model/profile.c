@@ -35,6 +35,17 @@ typedef struct {
 	GError **error;
 } Reader;
 
+PipesimProfile *pipesim_profile_new(void)
+{
+	PipesimProfile *profile = g_new0(PipesimProfile, 1);
+
+	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimActivity));
+	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimLaunch));
+	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
+	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
+	return profile;
+}
+
 void pipesim_profile_free(PipesimProfile *profile)
 {
 	if (profile == NULL)
@@ -388,16 +399,12 @@ static gboolean read_document(Reader *reader)
 PipesimProfile *pipesim_profile_read(PipesimInput *input, PipesimTrace *trace, GError **error)
 {
 	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
-	g_autoptr(PipesimProfile) profile = g_new0(PipesimProfile, 1);
+	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
 	g_autoptr(GString) name = g_string_new(NULL);
 	g_autoptr(GError) cause = NULL;
 	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
 
-	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimActivity));
-	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimLaunch));
-	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
-	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
 	const gboolean good = read_document(&reader);
 	profile->truncated = pipesim_json_truncated(json);
 	if (good && cause == NULL)

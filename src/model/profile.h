@@ -32,6 +32,9 @@ typedef struct {
 	gboolean truncated;               /* the file ended inside the document */
 } PipesimProfile;
 
+/** pipesim_profile_new: empty, for pipesim_profile_free(). */
+PipesimProfile *pipesim_profile_new(void);
+
 /**
  * pipesim_profile_read: @input as a stream; it becomes the function's. Names and metadata
  * (device_name, sm_count, rank, ranks) go into @trace, whose strings the result points to.

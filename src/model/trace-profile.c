@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "model/trace-profile.h"
+#include "model/trace-spans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +51,9 @@ static gboolean moves_data(const char *kernel)
 	return FALSE;
 }
 
-/* The row of @range, whose activities are @placed. */
-static void measure_range(PipesimTraceRow *row, const PipesimProfile *profile,
-	const PipesimMarkedRange *range, const Placed *placed, guint n)
+/* Times of @row, whose activities are @placed. */
+static void measure_range(
+	PipesimTraceRow *row, const PipesimProfile *profile, const Placed *placed, guint n)
 {
 	Union busy = {0, G_MININT64}, move = busy, wait = busy;
 	gint64 start = G_MAXINT64;
@@ -67,11 +68,6 @@ static void measure_range(PipesimTraceRow *row, const PipesimProfile *profile,
 		else if (moves_data(activity->name))
 			cover(&move, activity);
 	}
-	row->component = range->meaning.component;
-	row->chunk = range->meaning.chunk;
-	row->phase = range->meaning.phase;
-	row->role = range->meaning.role;
-	row->rep = range->meaning.rep;
 	row->duration = n > 0 ? busy.end - start : 0;
 	row->busy = busy.covered;
 	if (row->role == PIPESIM_ROLE_COMM) {
@@ -80,125 +76,22 @@ static void measure_range(PipesimTraceRow *row, const PipesimProfile *profile,
 	}
 }
 
-/* Ranges of the same meaning are numbered where their name has no number. */
-static void number_row(PipesimTraceRow *row, GHashTable *counts)
-{
-	g_autofree char *key =
-		g_strdup_printf("%s %u %s", row->component, row->phase, row->chunk);
-	const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, key));
-
-	if (row->rep == PIPESIM_UNKNOWN)
-		row->rep = count;
-	g_hash_table_insert(counts, g_steal_pointer(&key), GUINT_TO_POINTER(count + 1));
-}
-
-/* When each counted range ran on the GPU, beside its row. */
-typedef struct {
-	gint64 start, end;
-	guint row;
-} Ran;
-
 static void add_row(PipesimTrace *trace, const PipesimProfile *profile,
-	const PipesimMarkedRange *range, const Placed *placed, guint n, GHashTable *counts,
-	GArray *ran)
+	const PipesimMarkedRange *range, const Placed *placed, guint n, GArray *starts)
 {
 	PipesimTraceRow row;
-	Ran when = {.row = trace->rows->len};
+	const gint64 start =
+		n == 0 ? PIPESIM_NEVER
+		       : g_array_index(profile->activities, PipesimActivity, placed[0].activity)
+				 .start;
 
-	pipesim_trace_row_init(&row);
-	row.run_id = pipesim_trace_intern(trace, "profile", -1);
-	row.rank = pipesim_trace_get_count(trace, "rank");
-	row.whole_chunk = g_str_equal(range->meaning.component, "chunk");
-	measure_range(&row, profile, range, placed, n);
-	number_row(&row, counts);
+	pipesim_trace_span_init(&row, &range->meaning);
+	measure_range(&row, profile, placed, n);
 	g_array_append_val(trace->rows, row);
-	if (n == 0)
-		return;
-	when.start =
-		g_array_index(profile->activities, PipesimActivity, placed[0].activity).start;
-	when.end = when.start + row.duration;
-	g_array_append_val(ran, when);
+	g_array_append_val(starts, start);
 }
 
-static gint compare_ran(gconstpointer a, gconstpointer b)
-{
-	const Ran *x = a, *y = b;
-
-	return x->start != y->start ? (x->start < y->start ? -1 : 1)
-				    : (x->row > y->row) - (x->row < y->row);
-}
-
-static gboolean is_component(const PipesimTraceRow *row)
-{
-	return !g_str_equal(row->component, "chunk") && row->phase < PIPESIM_FB;
-}
-
-/* Whether some forward of a component runs at the same time as some backward. */
-static gboolean shows_pair(const PipesimTrace *trace, const GArray *ran)
-{
-	gint64 end[2] = {G_MININT64, G_MININT64}; /* of forwards, of backwards */
-
-	for (guint i = 0; i < ran->len; i++) {
-		const Ran *when = &g_array_index(ran, Ran, i);
-		const PipesimTraceRow *row =
-			&g_array_index(trace->rows, PipesimTraceRow, when->row);
-		if (!is_component(row))
-			continue;
-		const guint backward = row->phase != PIPESIM_F;
-		if (when->start < end[!backward])
-			return TRUE;
-		end[backward] = MAX(end[backward], when->end);
-	}
-	return FALSE;
-}
-
-/* One row from the first start to the last end of what overlaps. */
-static void add_pair(PipesimTrace *trace, const GArray *ran)
-{
-	gint64 start = G_MAXINT64, end = G_MININT64;
-	PipesimTraceRow pair;
-
-	pipesim_trace_row_init(&pair);
-	for (guint i = 0; i < ran->len; i++) {
-		const Ran *when = &g_array_index(ran, Ran, i);
-		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, when->row);
-		if (!is_component(row))
-			continue;
-		row->pair_id = pipesim_trace_intern(trace, "profile", -1);
-		start = MIN(start, when->start);
-		end = MAX(end, when->end);
-	}
-	pair.run_id = pair.pair_id = pipesim_trace_intern(trace, "profile", -1);
-	pair.component = pipesim_trace_intern(trace, "chunk", -1);
-	pair.rank = pipesim_trace_get_count(trace, "rank");
-	pair.phase = PIPESIM_FB;
-	pair.role = PIPESIM_ROLE_PAIR;
-	pair.rep = 0;
-	pair.duration = pair.busy = end - start;
-	pair.whole_chunk = TRUE;
-	g_array_append_val(trace->rows, pair);
-}
-
-/* A chunk has as many layers as its most frequent component and phase. */
-static void count_layers(PipesimTrace *trace, GHashTable *counts)
-{
-	GHashTableIter iter;
-	gpointer key, value;
-	guint layers = 1;
-
-	g_hash_table_iter_init(&iter, counts);
-	while (g_hash_table_iter_next(&iter, &key, &value))
-		layers = MAX(layers, GPOINTER_TO_UINT(value));
-	g_autofree char *text = g_strdup_printf("%u", layers);
-	pipesim_trace_set(trace, "layers_per_chunk", text);
-	pipesim_trace_note(trace,
-		"%s: taken for one overlapped pair of chunks of %u layers, as each component "
-		"occurs so often",
-		trace->path, layers);
-}
-
-/* How much is in known ranges, and how much of that is no cost. */
-static void note_coverage(PipesimTrace *trace, const PipesimProfile *profile,
+void pipesim_trace_note_coverage(PipesimTrace *trace, const PipesimProfile *profile,
 	const PipesimAttribution *attribution)
 {
 	double time[3] = {0}; /* counted, known, unknown */
@@ -251,9 +144,7 @@ gboolean pipesim_trace_add_spans(PipesimTrace *trace, const PipesimProfile *prof
 	const PipesimAttribution *attribution, GError **error)
 {
 	g_autofree Placed *placed = g_new(Placed, attribution->n);
-	g_autoptr(GHashTable) found =
-		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	const guint n = place_all(attribution, placed);
 	guint at = 0;
 
@@ -264,19 +155,15 @@ gboolean pipesim_trace_add_spans(PipesimTrace *trace, const PipesimProfile *prof
 		while (at < n && placed[at].owner == i)
 			at++;
 		if (counts(range, at - first))
-			add_row(trace, profile, range, placed + first, at - first, found, ran);
+			add_row(trace, profile, range, placed + first, at - first, starts);
 	}
-	note_coverage(trace, profile, attribution);
-	if (ran->len == 0)
+	pipesim_trace_note_coverage(trace, profile, attribution);
+	if (trace->rows->len == 0)
 		return pipesim_fail_at(error, trace->path, 1, 1,
 			"none of %u GPU activities lies in a range with a known name such as "
 			"'attn(F)' or 'PP:0F0'; name yours with --map",
 			attribution->n);
-	g_array_sort(ran, compare_ran);
-	if (shows_pair(trace, ran)) {
-		add_pair(trace, ran);
-		count_layers(trace, found);
-	}
+	pipesim_trace_finish_spans(trace, (const gint64 *)(gpointer)starts->data);
 	return TRUE;
 }
 

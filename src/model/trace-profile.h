@@ -19,8 +19,14 @@
 PipesimTrace *pipesim_trace_read_profile(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error);
 
-/* What remains for readers of other profilers: spans to rows. */
-/** pipesim_trace_add_spans: the ranges of @attribution, made of @profile, as rows of @trace.
- * FALSE with PIPESIM_ERROR_PARSE where none counts. */
+/* For readers of other profilers: */
+
+/** pipesim_trace_add_spans: the ranges of @attribution, made of @profile, as rows of @trace,
+ * with notices as above. Returns FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning. */
 gboolean pipesim_trace_add_spans(PipesimTrace *trace, const PipesimProfile *profile,
 	const PipesimAttribution *attribution, GError **error);
+
+/** pipesim_trace_note_coverage: the notices alone: how much GPU time is in ranges with a
+ * meaning, and how much of that is no cost. */
+void pipesim_trace_note_coverage(PipesimTrace *trace, const PipesimProfile *profile,
+	const PipesimAttribution *attribution);

@@ -1,32 +1,43 @@
 #include "config.h"
 
 #include "model/trace-csv.h"
+#include "model/trace-nccl.h"
+#include "model/trace-nsys.h"
 #include "model/trace-profile.h"
 #include "model/trace-read.h"
+#include "model/trace-summary.h"
 
 /* The first byte that is not blank, past a byte order mark; 0 in an empty file. */
-static char first_byte(const char *head, gsize length)
+static char first_byte(const char *head)
 {
-	gsize i = length >= 3 && head[0] == '\xef' ? 3 : 0;
-
-	while (i < length && g_ascii_isspace(head[i]))
-		i++;
-	return i < length ? head[i] : '\0';
+	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
+		head += 3;
+	while (g_ascii_isspace(*head))
+		head++;
+	return *head;
 }
 
-#define HEAD ((gsize)4096)
+/* Enough for what profilers print above their tables. */
+#define HEAD ((gsize)32768)
 
 PipesimTrace *pipesim_trace_read(
 	const char *path, const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
-	const char *head;
+	const char *data;
 	gsize length;
 
-	if (input == NULL || !pipesim_input_peek(input, HEAD, &head, &length, error))
+	if (input == NULL || !pipesim_input_peek(input, HEAD, &data, &length, error))
 		return NULL;
-	const char first = first_byte(head, length);
+	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
+	const char first = first_byte(head);
 	if (first == '{' || first == '[')
 		return pipesim_trace_read_profile(g_steal_pointer(&input), rules, error);
+	if (pipesim_trace_is_nsys(head))
+		return pipesim_trace_read_nsys(g_steal_pointer(&input), rules, error);
+	if (pipesim_trace_is_nccl(head))
+		return pipesim_trace_read_nccl(g_steal_pointer(&input), error);
+	if (pipesim_trace_is_summary(head))
+		return pipesim_trace_read_summary(g_steal_pointer(&input), error);
 	return pipesim_trace_read_csv(g_steal_pointer(&input), error);
 }

@@ -9,7 +9,7 @@ typedef struct {
 	const char *name; /* for notices; NULL = choose silently */
 	/* Its value as text: equal texts are equal values. */
 	char *(*value)(const PipesimTraceGroup *group);
-	/* How unwelcome this value is: the smallest sum over the groups that have it wins. */
+	/* How unwelcome this value is: the smallest sum over phases wins. */
 	double (*penalty)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
 	/* The value that must be taken, or what stands before its slash; NULL = any. */
 	const char *(*wished)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
@@ -117,9 +117,18 @@ static const Property properties[] = {
 /* One value of a property, over the groups that have it. */
 typedef struct {
 	char *text;
-	guint phases; /* bit set */
-	double penalty;
+	guint phases;                     /* bit set */
+	double penalty[PIPESIM_N_PHASES]; /* the least of each phase */
 } Candidate;
+
+static double total_penalty(const Candidate *candidate)
+{
+	double sum = 0;
+
+	for (guint i = 0; i < PIPESIM_N_PHASES; i++)
+		sum += candidate->phases & 1u << i ? candidate->penalty[i] : 0;
+	return sum;
+}
 
 static void candidate_clear(gpointer data)
 {
@@ -139,7 +148,7 @@ static Candidate *add_candidate(GArray *list, const char *text)
 	for (guint i = 0; i < list->len; i++)
 		if (g_str_equal(g_array_index(list, Candidate, i).text, text))
 			return &g_array_index(list, Candidate, i);
-	g_array_append_val(list, ((Candidate){g_strdup(text), 0, 0}));
+	g_array_append_val(list, ((Candidate){.text = g_strdup(text)}));
 	return &g_array_index(list, Candidate, list->len - 1);
 }
 
@@ -155,8 +164,10 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 			continue;
 		g_autofree char *text = property->value(group);
 		Candidate *found = add_candidate(list, text);
+		const double penalty = property->penalty(group, wish);
+		double *least = &found->penalty[group->phase];
+		*least = found->phases & 1u << group->phase ? MIN(*least, penalty) : penalty;
 		found->phases |= 1u << group->phase;
-		found->penalty += property->penalty(group, wish);
 	}
 	return list;
 }
@@ -169,8 +180,9 @@ static gboolean better(const Candidate *a, const Candidate *b)
 
 	if (a_phases != b_phases)
 		return a_phases > b_phases;
-	if (a->penalty < b->penalty || a->penalty > b->penalty)
-		return a->penalty < b->penalty;
+	const double x = total_penalty(a), y = total_penalty(b);
+	if (x < y || x > y)
+		return x < y;
 	return g_strcmp0(a->text, b->text) < 0;
 }
 
