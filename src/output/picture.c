@@ -95,6 +95,17 @@ static gboolean fail_gnuplot(
 		paths->picture, paths->script, stripped[0] != '\0' ? stripped : "no message");
 }
 
+static gboolean fail_to_run(const PipesimPicturePaths *paths, const char *gnuplot,
+	const GError *cause, GError **error)
+{
+	gboolean missing = g_error_matches(cause, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT);
+
+	return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
+		"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a .txt "
+		"timeline",
+		paths->picture, gnuplot, missing ? "not found" : cause->message, paths->script);
+}
+
 /* gnuplot runs in the folder of the picture, since the script names its files without one. */
 static gboolean run_gnuplot(const PipesimPicturePaths *paths, const char *gnuplot,
 	const char *draft, GError **error)
@@ -102,24 +113,18 @@ static gboolean run_gnuplot(const PipesimPicturePaths *paths, const char *gnuplo
 	g_autofree char *script = g_path_get_basename(paths->script);
 	g_autofree char *local = g_strconcat("./", script, NULL);
 	g_autofree char *name = g_path_get_basename(draft);
-	g_autofree char *words = NULL;
 	g_autoptr(GString) setting = g_string_new("picture = ");
+	const char *argv[] = {gnuplot, "-d", "-e", NULL, local, NULL};
+	g_autofree char *words = NULL;
 	g_autoptr(GError) cause = NULL;
 	int status = 0;
 
 	pipesim_gnuplot_quote(setting, name);
-	{
-		const char *argv[] = {gnuplot, "-d", "-e", setting->str, local, NULL};
-
-		if (!g_spawn_sync(paths->folder, (char **)argv, NULL,
-			    G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL,
-			    &words, &status, &cause))
-			return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
-				"%s: cannot run %s: %s; install gnuplot, then run it on %s, or "
-				"ask "
-				"for a .txt timeline",
-				paths->picture, gnuplot, cause->message, paths->script);
-	}
+	argv[3] = setting->str;
+	if (!g_spawn_sync(paths->folder, (char **)argv, NULL,
+		    G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
+		    &status, &cause))
+		return fail_to_run(paths, gnuplot, cause, error);
 	if (!g_spawn_check_wait_status(status, &cause))
 		return fail_gnuplot(paths, words[0] != '\0' ? words : cause->message, error);
 	return TRUE;
