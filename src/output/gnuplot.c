@@ -56,7 +56,7 @@ static guint picture_width(const PipesimLayout *layout)
 
 		most = MAX(most, share * run->program->n_ops / run->shape.ranks);
 	}
-	return (guint)CLAMP(most * 26 + LEFT_PIXELS + RIGHT_PIXELS, 1100, 1800);
+	return (guint)CLAMP(most * 30 + LEFT_PIXELS + RIGHT_PIXELS, 1100, 2000);
 }
 
 double pipesim_gnuplot_top(const PipesimLayout *layout, guint panel)
@@ -331,8 +331,8 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 		":($5 - 0.46):($5 + 0.46)'\n"
 		"box = '@place with boxxyerror lw edge fs solid'\n"
 		"fits(time, text) = letters > 0 && \\\n"
-		"	time * unit / end * (width - left - right) > letters * 0.6 * "
-		"strlen(text) + 2\n"
+		"	time * unit / end * (width - left - right) > letters * 0.56 * "
+		"strlen(text) + 1\n"
 		"number = \"using (($3 + $4) / 2 * unit):5:"
 		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)

@@ -6,7 +6,7 @@
 typedef struct {
 	gboolean colour;
 	gboolean unicode; /* else ASCII only */
-	guint width;      /* columns; 0 = a page of 100, more where an exact timeline needs it */
+	guint width; /* columns; 0 = a page of 100, more where an exact timeline needs it */
 } PipesimStyle;
 
 typedef struct {
@@ -39,15 +39,15 @@ const char *pipesim_output_names(void);
 gboolean pipesim_write_file(const char *path, const char *data, gsize length, GError **error);
 
 /**
- * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis, in
- * the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are written
- * beside it and stay); txt, or "-" for standard output, as text.
+ * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis,
+ * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
+ * written beside it and stay); txt, or "-" for standard output, as text.
  * @gnuplot: program to call
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where no
- *   run has a result or no op takes time, PIPESIM_ERROR_LIMIT for more ranks or ops than a picture shows,
- *   PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat stay),
- *   PIPESIM_ERROR_WRITE.
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where
+ * no run has a result or no op takes time, PIPESIM_ERROR_LIMIT for more ranks or ops than a
+ * picture shows, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat
+ * stay), PIPESIM_ERROR_WRITE.
  */
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const char *gnuplot, GError **error);
