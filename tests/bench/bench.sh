@@ -22,7 +22,7 @@ wall() # RUNS ARGUMENT...: median and least wall time of a cold process, ms
 		END { printf "  %8.1f ms  (least %.1f, %d runs)  %s\n", t[int((NR + 1) / 2)], t[1], NR, what }'
 }
 
-echo 'Wall time of a cold process, median:'
+echo 'Wall time of a cold process, median (aims: the first below 50 ms, all schedules at PP 64 below 1 s):'
 wall 41 --pp 8 --microbatches 20
 wall 21 --pp 8 --microbatches 20 --format json
 wall 11 --pp 64 --microbatches 1024

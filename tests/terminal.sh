@@ -1,0 +1,46 @@
+#!/bin/sh
+# Colour only on a terminal, and never with NO_COLOR or TERM=dumb; the words are the same either way.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+command -v script >/dev/null || skip 'colour on a terminal: script(1) is not installed'
+escape=$(printf '\033')
+arguments='--pp 4 --microbatches 8 --schedule dualpipe,1f1b --timeline -'
+command="$PIPESIM $arguments"
+
+on_terminal() # VARIABLE=VALUE...
+{
+	env "$@" script -qec "$command" /dev/null </dev/null | tr -d '\r' >"$scratch/seen"
+}
+
+# Without colours a box is drawn out in characters, which colours do by themselves.
+words()
+{
+	sed "s/$escape\[[0-9;]*m//g; s/─/ /g; s/ *$//"
+}
+
+coloured() # WHAT WANTED
+{
+	if grep -q "$escape" "$scratch/seen"; then got=yes; else got=no; fi
+	if [ $got = "$2" ]; then pass; else fail "$1: colour $got, wanted $2"; fi
+	words <"$scratch/seen" >"$scratch/words"
+	if cmp -s "$scratch/words" "$scratch/wanted"; then
+		pass
+	else
+		fail "$1: other words than in a file"
+		diff -u "$scratch/wanted" "$scratch/words" | head -n 20
+	fi
+}
+
+# shellcheck disable=SC2086 # several words
+"$PIPESIM" $arguments >"$scratch/seen"
+words <"$scratch/seen" >"$scratch/wanted"
+coloured 'in a file' no
+on_terminal TERM=xterm
+coloured 'on a terminal' yes
+on_terminal TERM=xterm NO_COLOR=1
+coloured 'with NO_COLOR' no
+on_terminal TERM=xterm NO_COLOR=
+coloured 'with an empty NO_COLOR' yes
+on_terminal TERM=dumb
+coloured 'with TERM=dumb' no
+finish
