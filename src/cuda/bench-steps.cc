@@ -103,6 +103,46 @@ void Bench::step_main()
 			measure(main_items, {"main", mode, options.reps, kWarmup});
 }
 
+/* The MLP with the rows that `topk` experts per token make. */
+void Bench::measure_rows(int topk)
+{
+	std::vector<RankRoute> other_route = make_route(route_shape(topk));
+	std::unique_ptr<Comm> other = make_comm(other_route);
+	std::vector<std::unique_ptr<Layer>> other_layers;
+	std::vector<std::vector<Work>> mlp;
+	for (size_t r = 0; r < devices.size(); r++) {
+		other_layers.push_back(make_layer((int)r, other_route));
+		other_layers[r]->prepare(0);
+		std::vector<Work> all;
+		for (int set : {0, 1})
+			for (const Work &w : other_layers[r]->works(set))
+				if (w.component == "mlp" && (w.phase == "F") == (set == 0))
+					all.push_back(
+						w.phase == "W"
+							? w
+							: with_permutation(w,
+								  other->permute_args((int)r)));
+		mlp.push_back(all);
+	}
+	std::vector<Item *> items;
+	for (size_t i = 0; i < mlp[0].size(); i++)
+		items.push_back(
+			component(whole, "", false, nullptr, [&](int r) { return mlp[r][i]; }));
+	measure(items, {"rows" + std::to_string(other_route[0].rows), LoadMode::sustained,
+			       options.reps / 2, kWarmup});
+	drop(items);
+}
+
+/* More and fewer rows than usual, as a router's imbalance makes them. */
+void Bench::step_rows()
+{
+	if (!comm)
+		return;
+	for (int topk : {model.top_k - 1, model.top_k + 1})
+		if (!Capture::interrupted)
+			measure_rows(topk);
+}
+
 /* Compute alone with the SMs that the pair leaves it. */
 void Bench::step_reduced()
 {
@@ -227,6 +267,8 @@ double Bench::expected_ns(const std::string &step) const
 		return 3.0 * (options.reps + kWarmup) * round_ns + 2e9;
 	if (step == "reduced")
 		return side * (round_ns - pair_ns);
+	if (step == "rows")
+		return 2.0 * side * 0.4 * (round_ns - pair_ns) + 3e9;
 	if (step == "modes")
 		return 3.0 * side * pair_ns;
 	if (step == "sweep")

@@ -59,8 +59,13 @@ Bench::Bench(const Options &options, const Model &model, const std::vector<int> 
 		link_gbps = peer_copy_gbps(devices[0], devices[1], kPeerCopyBytes);
 	}
 	progress.step("layers");
-	make_comm();
-	make_layers();
+	if (model.moe()) {
+		route = make_route(route_shape(model.top_k));
+		comm = make_comm(route);
+	}
+	for (size_t r = 0; r < devices.size(); r++)
+		layers.push_back(make_layer((int)r, route));
+	prepare(0);
 	p2p = std::make_unique<P2p>(devices, 2ll * options.tokens * model.hidden, options.seed);
 	capture = std::make_unique<Capture>(devices, comm.get(), nvml, options.seed);
 	capture->progress = [this](double ns) { progress.advance(ns * 1e-9); };
@@ -80,15 +85,13 @@ Bench::~Bench()
 	capture.reset();
 }
 
-void Bench::make_comm()
+RouteShape Bench::route_shape(int topk) const
 {
-	if (!model.moe())
-		return;
 	RouteShape shape;
 	shape.ranks = (int)devices.size();
 	shape.tokens = options.tokens;
 	shape.experts_local = options.experts ? options.experts : model.experts_per_gpu;
-	shape.topk = model.top_k;
+	shape.topk = topk;
 	shape.groups = model.groups;
 	shape.fanout = model.top_groups;
 	shape.seed = options.seed;
@@ -102,32 +105,33 @@ void Bench::make_comm()
 		throw UsageError("--experts " + std::to_string(shape.experts_local) +
 				 ": a token takes " + std::to_string(shape.topk) +
 				 " experts out of " + std::to_string(shape.fanout) + " groups");
-	route = make_route(shape);
+	return shape;
+}
+
+std::unique_ptr<Comm> Bench::make_comm(const std::vector<RankRoute> &route) const
+{
 	CommShape rows;
 	rows.tokens = options.tokens;
-	rows.fanout = shape.fanout;
-	rows.experts_local = shape.experts_local;
+	rows.fanout = model.top_groups;
+	rows.experts_local = options.experts ? options.experts : model.experts_per_gpu;
 	rows.hidden = model.hidden;
 	rows.value_bytes = use_fp8 ? model.hidden : 2 * model.hidden;
 	rows.scale_bytes = use_fp8 ? scale_bytes_of(model.hidden) : 0;
 	rows.seed = options.seed;
-	comm = std::make_unique<Comm>(devices, route, rows);
+	return std::make_unique<Comm>(devices, route, rows);
 }
 
-void Bench::make_layers()
+std::unique_ptr<Layer> Bench::make_layer(int rank, const std::vector<RankRoute> &route) const
 {
-	for (size_t r = 0; r < devices.size(); r++) {
-		LayerOptions o;
-		o.tokens = options.tokens;
-		o.seed = options.seed + r;
-		o.fp8 = use_fp8;
-		if (model.moe())
-			o.rows_per_expert.assign(
-				route[r].expert_rows.begin(), route[r].expert_rows.end());
-		CUDA_CHECK(cudaSetDevice(devices[r]));
-		layers.push_back(std::make_unique<Layer>(model, o));
-	}
-	prepare(0);
+	LayerOptions o;
+	o.tokens = options.tokens;
+	o.seed = options.seed + rank;
+	o.fp8 = use_fp8;
+	if (model.moe())
+		o.rows_per_expert.assign(
+			route[rank].expert_rows.begin(), route[rank].expert_rows.end());
+	CUDA_CHECK(cudaSetDevice(devices[rank]));
+	return std::make_unique<Layer>(model, o);
 }
 
 /* Algorithms are chosen by measurement, once per budget and device. */
@@ -144,9 +148,8 @@ void Bench::prepare(int sms)
 
 /* The MLP as a rank runs it: received rows go to the experts first, and back into one row per
  * received row in the end. */
-Work Bench::with_permutation(const Work &mlp, int rank)
+Work Bench::with_permutation(const Work &mlp, const PermuteArgs &args) const
 {
-	PermuteArgs args = comm->permute_args(rank);
 	Work w = mlp;
 	double message = args.value_bytes + args.scale_bytes;
 	w.bytes += message * (args.copies + args.rows) +
@@ -189,10 +192,13 @@ LayerWorks Bench::layer_works(int rank, int comm_sms)
 	w.attn_w = find(backward, "attn", "W");
 	w.mlp_i = find(backward, "mlp", "I");
 	w.mlp_w = find(backward, "mlp", "W");
+	/* What a component is made of, in all phases alike. */
+	for (Work *one : {&w.attn_i, &w.attn_w})
+		one->impl = w.attn_f.impl;
 	if (!comm)
 		return w;
-	w.mlp_f = with_permutation(w.mlp_f, rank);
-	w.mlp_i = with_permutation(w.mlp_i, rank);
+	w.mlp_f = with_permutation(w.mlp_f, comm->permute_args(rank));
+	w.mlp_i = with_permutation(w.mlp_i, comm->permute_args(rank));
 	const CommSettings &out = how[0], &back = how[1];
 	w.dispatch_f = exchange(CommKind::dispatch, rank, "dispatch", "F", out, comm_sms);
 	w.combine_f = exchange(CommKind::combine, rank, "combine", "F", back, comm_sms);
@@ -276,6 +282,7 @@ void Bench::measure(const std::vector<Item *> &items, const Series &series)
 	if (items.empty())
 		return;
 	progress.step(series.name + " " + load_mode_name(series.mode));
+	capture->estimate(items);
 	capture->measure(items, series);
 }
 

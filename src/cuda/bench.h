@@ -86,10 +86,11 @@ class Bench
 
       private:
 	struct Step;
-	void make_layers();
-	void make_comm();
+	RouteShape route_shape(int topk) const;
+	std::unique_ptr<Comm> make_comm(const std::vector<RankRoute> &route) const;
+	std::unique_ptr<Layer> make_layer(int rank, const std::vector<RankRoute> &route) const;
 	void make_works();
-	Work with_permutation(const Work &mlp, int rank);
+	Work with_permutation(const Work &mlp, const PermuteArgs &args) const;
 	Work exchange(CommKind kind, int rank, const char *component, const char *phase,
 		const CommSettings &settings, int sms);
 	LayerWorks layer_works(int rank, int comm_sms);
@@ -109,6 +110,8 @@ class Bench
 	void tune_chunk(CommKind kind, const Partitions &on);
 	void step_curves();
 	void step_main();
+	void step_rows();
+	void measure_rows(int topk);
 	void step_reduced();
 	void step_modes();
 	void step_sweep();

@@ -377,7 +377,8 @@ void Capture::mark_first_outliers(size_t first_row)
 	for (const auto &[key, index] : groups) {
 		std::vector<double> durations, deviations;
 		for (size_t i : index)
-			durations.push_back((double)trace[i].dur_ns);
+			durations.push_back((double)(trace[i].move_ns >= 0 ? trace[i].move_ns
+									   : trace[i].dur_ns));
 		double middle = median(durations);
 		for (double d : durations)
 			deviations.push_back(std::fabs(d - middle));
@@ -408,7 +409,8 @@ double Capture::median_ns(Item *item, const Series &series)
 	std::vector<double> durations;
 	for (size_t i = first_row; i < trace.size(); i++)
 		if (trace[i].status == "ok" && trace[i].rank == 0)
-			durations.push_back((double)trace[i].dur_ns);
+			durations.push_back((double)(trace[i].move_ns >= 0 ? trace[i].move_ns
+									   : trace[i].dur_ns));
 	return median(durations);
 }
 

@@ -148,14 +148,13 @@ __device__ inline void dispatch_send_bulk(const ExchangeArgs &a, const Warp &w)
 		ring.commit();
 		flags.row_done(a, w);
 		sent += (double)__popc(__ballot_sync(~0u, copy != kNoCopy)) * a.row_bytes;
+		pace(a, w, sent);
 		if (t + ring.stages < end) {
 			ring.free();
 			ring.load(w, source + (size_t)(t + ring.stages) * a.row_bytes);
 		}
-		if ((t + 1 - begin) % a.chunk_tokens == 0) {
-			pace(a, w, sent);
+		if ((t + 1 - begin) % a.chunk_tokens == 0)
 			flags.chunk_done(a, w);
-		}
 	}
 	if ((end - begin) % a.chunk_tokens)
 		flags.chunks++;
@@ -235,15 +234,14 @@ __device__ inline void combine_send_bulk(const ExchangeArgs &a, const Warp &w)
 			if (w.lane == 0)
 				ring.store(row, staging + (size_t)place * a.row_bytes);
 			ring.commit();
+			sent += a.row_bytes;
+			pace(a, w, sent);
 			flags.row_done(a, w);
 			ring.free();
 			load_next(a, w, ring, ahead, source);
 		}
-		sent += (double)(now.slot_end - now.slot) * a.row_bytes;
-		if (now.advance(a, w)) {
-			pace(a, w, sent);
+		if (now.advance(a, w))
 			flags.chunk_done(a, w);
-		}
 	}
 	flags.flush(a, w);
 }

@@ -36,26 +36,24 @@ __global__ void fill_bf16_kernel(__nv_bfloat162 *data, size_t words, uint64_t se
 	}
 }
 
-/* One CTA a row, for the two expected sums below. */
-__device__ inline unsigned int row_words(const char *row, int row_bytes)
+/* One CTA a row: this thread's part of its checksum in row `slot` of the staging buffer. */
+__device__ inline unsigned int row_sum(const char *row, int row_bytes, unsigned int slot)
 {
-	unsigned int sum = 0;
-	for (int i = threadIdx.x; i < row_bytes / 4; i += blockDim.x)
-		sum += ((const unsigned int *)row)[i];
+	unsigned int sum = 0, pieces = row_bytes / 16;
+	for (unsigned int i = threadIdx.x; i < pieces; i += blockDim.x)
+		sum += piece_sum(((const int4 *)row)[i], slot * pieces + i);
 	return sum;
 }
 
 __global__ void expected_dispatch_kernel(
 	const __grid_constant__ ExchangeArgs a, int parity, unsigned int *expected)
 {
-	int token = blockIdx.x;
-	unsigned int words =
-		row_words(a.source[parity] + (size_t)token * a.row_bytes, a.row_bytes);
+	const char *row = a.source[parity] + (size_t)blockIdx.x * a.row_bytes;
 	for (int f = 0; f < a.fanout; f++) {
-		uint32_t copy = a.send[(size_t)token * a.fanout + f];
+		uint32_t copy = a.send[(size_t)blockIdx.x * a.fanout + f];
 		if (copy != kNoCopy)
-			atomicAdd(
-				expected + (copy >> 24), words * place_weight(copy & 0xffffff));
+			atomicAdd(expected + (copy >> 24),
+				row_sum(row, a.row_bytes, copy & 0xffffff));
 	}
 }
 
@@ -64,11 +62,10 @@ __global__ void expected_combine_kernel(
 {
 	int owner = blockIdx.y, token = blockIdx.x;
 	const int32_t *begin = a.recv_begin + (size_t)owner * (a.tokens + 1);
-	for (int slot = begin[token]; slot < begin[token + 1]; slot++) {
-		unsigned int words =
-			row_words(a.source[parity] + (size_t)slot * a.row_bytes, a.row_bytes);
-		atomicAdd(expected + owner, words * place_weight(a.home[slot]));
-	}
+	for (int slot = begin[token]; slot < begin[token + 1]; slot++)
+		atomicAdd(
+			expected + owner, row_sum(a.source[parity] + (size_t)slot * a.row_bytes,
+						  a.row_bytes, a.home[slot]));
 }
 
 } // namespace

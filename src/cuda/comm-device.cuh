@@ -7,16 +7,6 @@
 namespace bench
 {
 
-template <LdMode LD> __device__ inline int4 load_received(const int4 *p)
-{
-	if constexpr (LD == LdMode::nc256)
-		return load_nc256(p);
-	else if constexpr (LD == LdMode::volatile_)
-		return load_volatile(p);
-	else
-		return load_relaxed(p);
-}
-
 /* The part of a rank's tokens that a channel owns. */
 struct Range {
 	int begin, end;
@@ -114,22 +104,14 @@ __device__ inline void leave(const ExchangeArgs &a, const Warp &w, unsigned int 
 	publish(a);
 }
 
-/* Tells every rank that this channel's rows of `chunks` chunks are there. */
+/* Tells every rank that this channel's rows of `chunks` chunks are there. The release is
+ * cumulative: it covers what the warp's other lanes wrote before the __syncwarp. */
 __device__ inline void post(const ExchangeArgs &a, const Warp &w, int chunks)
 {
 	__syncwarp();
 	if (w.lane < a.ranks) {
-		__threadfence_system();
 		store_release(a.peer_flags[w.lane] + w.channel, progress(w.epoch, chunks));
 	}
-}
-
-__device__ inline void await(const ExchangeArgs &a, const Warp &w, int source, int chunks)
-{
-	if (w.lane == 0)
-		wait_for(a, a.flags + (size_t)source * kMaxChannels + w.channel,
-			progress(w.epoch, chunks));
-	__syncwarp();
 }
 
 /* Holds a sending warp back until `sent` bytes are due at its share of the rate limit. */

@@ -34,7 +34,8 @@ const char kUsage[] =
 	"  --pace-gbps G        send at most G * 1e9 bytes a second: a slower network\n"
 	"  --seed N             of data, routing and order (1)\n"
 	"  --only LIST          of the main series attn,dispatch,mlp,combine,p2p,chunk and of\n"
-	"                       the steps curves,reduced,modes,sweep,sizes,parts\n"
+	"                       the steps curves,rows,reduced,modes,sweep,sizes,\n"
+	"                       parts\n"
 	"  --sweep-sms [LIST]   sweep the communication SMs (0,8,16,20,24,32,48; 0 = copy\n"
 	"                       engines)\n"
 	"  --check              compare every kernel with a reference instead of timing it\n"
@@ -91,7 +92,7 @@ const option kLong[] = {
 };
 
 const char *const kNames[] = {"attn", "dispatch", "mlp", "combine", "p2p", "chunk", "curves",
-	"reduced", "modes", "sweep", "sizes", "parts"};
+	"rows", "reduced", "modes", "sweep", "sizes", "parts"};
 
 [[noreturn]] void bad(
 	const std::string &option, const std::string &value, const std::string &rule)

@@ -25,8 +25,9 @@ void Progress::plan(double total_s)
 
 void Progress::step(const std::string &name)
 {
+	bool news = name != current;
 	current = name;
-	show(true);
+	show(news);
 }
 
 void Progress::advance(double done_s)

@@ -1,6 +1,7 @@
 #include "report.h"
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace bench
 {
@@ -21,7 +22,7 @@ class Medians
 			if (g.ns.empty())
 				g.row = r;
 			if (r.status == "ok")
-				g.ns.push_back((double)r.dur_ns);
+				g.ns.push_back((double)(r.move_ns >= 0 ? r.move_ns : r.dur_ns));
 			g.failed += r.status == "checksum_fail";
 		}
 		for (auto &[key, g] : groups)
@@ -158,26 +159,64 @@ void print_pair(FILE *out, const Bench &bench, const Medians &medians)
 	}
 }
 
-/* Every variant of an exchange or a message, by what was varied. */
-void print_curves(FILE *out, const Medians &medians)
+using Variants = std::vector<const Medians::Group *>;
+
+/* Every variant of an exchange or a message, in the order of what was varied. */
+Variants variants(const Medians &medians)
 {
-	bool title = false;
-	for (const auto &[key, g] : medians.all()) {
-		size_t slash = g.row.run_id.find('/');
-		if (slash == std::string::npos || g.row.pair_id >= 0 || g.ns.empty())
+	Variants all;
+	for (const auto &[key, g] : medians.all())
+		if (g.row.run_id.find('/') != std::string::npos && g.row.pair_id < 0 &&
+			!g.ns.empty())
+			all.push_back(&g);
+	auto place = [](const Medians::Group *g) {
+		const TraceRow &r = g->row;
+		return std::make_tuple(r.run_id.substr(0, r.run_id.find('/')), r.component,
+			r.sm_req, r.chunk_tokens, r.payload_bytes, r.ld_mode);
+	};
+	std::sort(
+		all.begin(), all.end(), [&](auto *a, auto *b) { return place(a) < place(b); });
+	return all;
+}
+
+void print_curves(FILE *out, const Variants &all)
+{
+	if (all.empty())
+		return;
+	fprintf(out, "\n%-32s %-9s %5s %5s %10s %10s %7s\n", "variant", "component", "SMs",
+		"chunk", "us", "GB/s", "failed");
+	for (const Medians::Group *g : all)
+		fprintf(out, "%-32s %-9s %5d %5d %10.1f %10.1f %7d\n", g->row.run_id.c_str(),
+			g->row.component.c_str(), g->row.sm_req, g->row.chunk_tokens,
+			g->ms(0.5) * 1e3, g->row.payload_bytes / g->ms(0.5) * 1e-6, g->failed);
+	fprintf(out, "GB/s count the payload: all that a rank sends, to itself included\n");
+}
+
+/* How near the SM budget comes to the best of any, and that to the ceiling. */
+void print_budget(FILE *out, const Bench &bench, const Variants &all)
+{
+	for (const Work &w : bench.main_works()) {
+		const Medians::Group *best = nullptr, *budget = nullptr;
+		if (w.phase != "F" || (w.component != "dispatch" && w.component != "combine"))
 			continue;
-		if (!title)
-			fprintf(out, "\n%-32s %-9s %5s %5s %10s %10s %7s\n", "variant",
-				"component", "SMs", "chunk", "us", "GB/s", "failed");
-		title = true;
-		double ms = g.ms(0.5);
-		fprintf(out, "%-32s %-9s %5d %5d %10.1f %10.1f %7d\n", g.row.run_id.c_str(),
-			g.row.component.c_str(), g.row.sm_req, g.row.chunk_tokens, ms * 1e3,
-			g.row.payload_bytes / ms * 1e-6, g.failed);
-	}
-	if (title)
+		for (const Medians::Group *g : all) {
+			if (g->row.component != w.component || g->row.run_id.rfind("sms-", 0))
+				continue;
+			if (!best || g->ms(0.5) < best->ms(0.5))
+				best = g;
+			if (g->row.sm_req == bench.split().comm)
+				budget = g;
+		}
+		if (!best || !budget)
+			continue;
+		Rate r = rate(w, best->ms(0.5), bench);
 		fprintf(out,
-			"GB/s count the payload: all that a rank sends, to itself included\n");
+			"%s: %d SMs reach %.0f %% of the best rate, which %d SMs reach: "
+			"%.0f %s, %.0f %% of the ceiling\n",
+			w.component.c_str(), budget->row.sm_req,
+			100 * best->ms(0.5) / budget->ms(0.5), best->row.sm_req, r.achieved,
+			r.unit, 100 * r.achieved / r.ceiling);
+	}
 }
 
 void print_parts(FILE *out, const Bench &bench)
@@ -209,7 +248,9 @@ void print_report(FILE *out, const Bench &bench)
 	print_components(out, bench, medians);
 	if (medians.find("main-back_to_back", "chunk", "FB"))
 		print_pair(out, bench, medians);
-	print_curves(out, medians);
+	Variants all = variants(medians);
+	print_curves(out, all);
+	print_budget(out, bench, all);
 	print_parts(out, bench);
 	for (const Work &w : bench.main_works())
 		for (const std::string &note : w.notes)
