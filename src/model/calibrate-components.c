@@ -135,8 +135,11 @@ static gboolean choose_component(
 	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
 		return FALSE;
 	g_ptr_array_sort(groups, compare_phases);
-	for (guint i = 0; i < groups->len; i++)
-		g_ptr_array_add(c->chosen, g_ptr_array_index(groups, i));
+	for (guint i = 0; i < groups->len; i++) {
+		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+		group->figures = pipesim_calibrate_at_split(c, group);
+		g_ptr_array_add(c->chosen, group);
+	}
 	return TRUE;
 }
 

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/decimal.h"
 #include "model/calibrate-parts.h"
 
 #include <math.h>
@@ -11,12 +12,26 @@ static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
 	return g_str_equal(group->component, "p2p") && group->figures.median > 0;
 }
 
+/* "hidden" alone, or in "model,deepseek-v3 hidden=7168 ...". */
+static gint64 hidden_of(const PipesimTrace *trace)
+{
+	const char *model = pipesim_trace_get(trace, "model");
+	const char *found = model != NULL ? strstr(model, "hidden=") : NULL;
+	gint64 hidden = pipesim_trace_get_count(trace, "hidden");
+	gsize used;
+
+	if (hidden < 0 && found != NULL)
+		pipesim_decimal_scan(
+			found + 7, strspn(found + 7, "0123456789"), 0, &hidden, &used);
+	return hidden;
+}
+
 /* Bytes between neighbours for one micro-batch: told, or tokens * hidden in BF16. */
 static gint64 message_bytes(const PipesimCalibrating *c)
 {
 	for (guint t = 0; t < c->n_traces; t++) {
 		const gint64 told = pipesim_trace_get_count(c->traces[t], "pp_message_bytes");
-		const gint64 hidden = pipesim_trace_get_count(c->traces[t], "hidden");
+		const gint64 hidden = hidden_of(c->traces[t]);
 		const gint64 tokens = pipesim_trace_get_count(c->traces[t], "tokens");
 		if (told > 0)
 			return told;

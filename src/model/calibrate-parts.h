@@ -31,6 +31,15 @@ gint64 pipesim_calibrate_time(
  */
 gboolean pipesim_calibrate_components(PipesimCalibrating *c, GError **error);
 
+/** pipesim_calibrate_at_split: figures of @near, the measurement nearest to the wished SM
+ * split: its own, or interpolated with the nearest on the other side; a notice says which. */
+PipesimDistribution pipesim_calibrate_at_split(
+	PipesimCalibrating *c, const PipesimTraceGroup *near);
+
+/** pipesim_calibrate_split_load_mode: where a split is wished and no load mode, the most loaded
+ * one in which the pair was measured there, so that FB and the rest are of one load. */
+void pipesim_calibrate_split_load_mode(PipesimCalibrating *c);
+
 /** pipesim_calibrate_pair: FB and the interference of its halves, where measured. */
 gboolean pipesim_calibrate_pair(PipesimCalibrating *c, GError **error);
 

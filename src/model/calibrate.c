@@ -255,6 +255,7 @@ static gboolean layers_told(const PipesimCalibrating *c)
 
 static gboolean run(PipesimCalibrating *c, GError **error)
 {
+	pipesim_calibrate_split_load_mode(c);
 	if (!pipesim_calibrate_components(c, error) || !add_up(c, error) ||
 		!pipesim_calibrate_pair(c, error) || !pipesim_calibrate_link(c, error))
 		return FALSE;

@@ -207,7 +207,7 @@ static void read_number(Reader *reader, const PipesimCsvRecord *record,
 		*out = value;
 }
 
-/* "132", "112+20" (compute and communication), "" = the whole chip. */
+/* "132", "112+20" (compute and communication), "" = not told. */
 static void read_sms(Reader *reader, const PipesimCsvRecord *record, const PipesimCsvCell *cell,
 	const Column *column, PipesimTraceRow *row)
 {
@@ -215,7 +215,10 @@ static void read_sms(Reader *reader, const PipesimCsvRecord *record, const Pipes
 	gsize used = 0, used_second = 0;
 	const char *why = NULL;
 
-	if (cell->length == 0)
+	/* A grid is told how many SMs to take, whichever it then runs on: what was asked for
+	 * names the split. */
+	if (cell->length == 0 ||
+		(row->compute_sms > 0 && g_str_equal(column->name, "sm_actual")))
 		return;
 	why = pipesim_decimal_scan(cell->text, cell->length, 0, &first, &used);
 	if (why == NULL && cell->text[used] == '+') {

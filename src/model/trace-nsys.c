@@ -10,7 +10,7 @@
 
 /* Columns of the table that is being read, by position; -1 = missing. */
 typedef struct {
-	gint start, duration, name, stream;
+	gint start, duration, name, stream, device;
 	guint start_decimals, duration_decimals;
 	guint n;         /* of the header; 0 = between tables */
 	gboolean ranges; /* nvtx_gpu_proj_trace, else cuda_gpu_trace */
@@ -45,7 +45,7 @@ static gboolean is_time_column(const PipesimCsvCell *cell, const char *name, gui
 
 static gboolean find_columns(Table *table, const PipesimCsvRecord *record)
 {
-	*table = (Table){-1, -1, -1, -1, 0, 0, record->n_cells, FALSE};
+	*table = (Table){-1, -1, -1, -1, -1, 0, 0, record->n_cells, FALSE};
 	for (guint i = 0; i < record->n_cells; i++) {
 		const PipesimCsvCell *cell = &record->cells[i];
 		if (is_time_column(cell, "Projected Start", &table->start_decimals)) {
@@ -61,6 +61,8 @@ static gboolean find_columns(Table *table, const PipesimCsvRecord *record)
 			table->name = (gint)i;
 		} else if (g_str_equal(cell->text, "Strm")) {
 			table->stream = (gint)i;
+		} else if (g_str_equal(cell->text, "Device")) {
+			table->device = (gint)i;
 		}
 	}
 	return table->start >= 0 && table->duration >= 0 && table->name >= 0;
@@ -86,6 +88,17 @@ static void add_range(
 	g_array_append_val(reader->profile->gpu_ranges, range);
 }
 
+/* "NVIDIA H200 (0)" */
+static void set_device(PipesimTrace *trace, const char *text)
+{
+	const char *number = strrchr(text, '(');
+	g_autofree char *name =
+		number != NULL ? g_strndup(text, (gsize)(number - text)) : g_strdup(text);
+
+	if (pipesim_trace_get(trace, "device_name") == NULL)
+		pipesim_trace_set(trace, "device_name", g_strstrip(name));
+}
+
 static void add_activity(
 	Reader *reader, const PipesimCsvRecord *record, gint64 start, gint64 duration)
 {
@@ -96,6 +109,8 @@ static void add_activity(
 	if (table->stream >= 0)
 		pipesim_decimal_parse(record->cells[table->stream].text,
 			record->cells[table->stream].length, 0, &stream);
+	if (table->device >= 0)
+		set_device(reader->trace, record->cells[table->device].text);
 	const PipesimActivity activity = {
 		.start = start,
 		.end = start + duration,

@@ -14,8 +14,8 @@ typedef struct {
 	/* The value that must be taken, or what stands before its slash; NULL = any. */
 	const char *(*wished)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
 	gboolean per_phase; /* phases may have different values */
-	/* A phase that lacks the value of the others keeps what it has: an attention block's weight
-	 * gradients contain no attention kernel, and so no choice of one. */
+	/* A phase that lacks the value of the others keeps what it has: an attention block's
+	 * weight gradients contain no attention kernel, and so no choice of one. */
 	gboolean may_differ;
 } Property;
 
@@ -64,9 +64,14 @@ gint64 pipesim_trace_split_distance(
 	return group->role == PIPESIM_ROLE_COMM ? ABS(comm) : ABS(compute);
 }
 
+static gboolean wishes_split(const PipesimTraceWish *wish)
+{
+	return wish->compute_sms > 0 || wish->comm_sms > 0;
+}
+
 static double split_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
-	if (wish->compute_sms > 0 || wish->comm_sms > 0)
+	if (wishes_split(wish))
 		return (double)pipesim_trace_split_distance(group, wish);
 	/* A pair without a wish: the split that is fastest. */
 	if (group->role == PIPESIM_ROLE_PAIR)
@@ -261,7 +266,8 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s was not measured as '%s'; there is %s", first->component, wished,
 			all);
-	if (property->name != NULL && wished == NULL && had_choice(list, best))
+	if (property->name != NULL && wished == NULL && had_choice(list, best) &&
+		!(property->value == split_value && wishes_split(wish)))
 		g_ptr_array_add(notices,
 			g_strdup_printf("%s%s%s: several %s were measured (%s); '%s' is used",
 				first->component, property->per_phase ? " " : "",
