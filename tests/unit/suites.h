@@ -11,3 +11,4 @@ Suite *analysis_suite(void);
 Suite *output_suite(void);
 Suite *files_suite(void);
 Suite *published_suite(void);
+Suite *random_suite(void);

@@ -14,6 +14,7 @@ int main(void)
 	srunner_add_suite(runner, output_suite());
 	srunner_add_suite(runner, files_suite());
 	srunner_add_suite(runner, published_suite());
+	srunner_add_suite(runner, random_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
