@@ -3,6 +3,7 @@
 #include <check.h>
 
 Suite *base_suite(void);
+Suite *reading_suite(void);
 Suite *model_suite(void);
 Suite *program_suite(void);
 Suite *schedule_suite(void);

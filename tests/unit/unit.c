@@ -6,6 +6,7 @@ int main(void)
 	SRunner *runner = srunner_create(base_suite());
 	int failed;
 
+	srunner_add_suite(runner, reading_suite());
 	srunner_add_suite(runner, model_suite());
 	srunner_add_suite(runner, program_suite());
 	srunner_add_suite(runner, schedule_suite());
