@@ -68,6 +68,7 @@ class CudnnAttention : public Attention
 	void build_forward();
 	void build_backward();
 	void build(fe::graph::Graph &graph, const char *what);
+	void choose(fe::graph::Graph &graph, Pointers &pointers);
 	void execute(fe::graph::Graph &graph, Pointers &pointers, const GemmLane &lane,
 		const char *what);
 
@@ -84,11 +85,10 @@ CudnnAttention::CudnnAttention(const AttentionTask &given) : task(given)
 	try {
 		build_forward();
 		build_backward();
-		int64_t bytes = 0, most = 0;
-		require(ahead.get_workspace_size(bytes), "workspace");
-		most = bytes;
-		require(back.get_workspace_size(bytes), "workspace");
-		workspace = Buffer<uint8_t>(std::max(most, bytes));
+		workspace = Buffer<uint8_t>(std::max(ahead.get_autotune_workspace_size(),
+			back.get_autotune_workspace_size()));
+		choose(ahead, ahead_pointers);
+		choose(back, back_pointers);
 	} catch (...) {
 		cudnnDestroy(handle);
 		throw;
@@ -131,7 +131,15 @@ void CudnnAttention::build(fe::graph::Graph &graph, const char *what)
 	require(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}),
 		what);
 	require(graph.check_support(), what);
-	require(graph.build_plans(), what);
+	require(graph.build_plans(fe::BuildPlanPolicy_t::ALL), what);
+}
+
+/* Times every plan on the buffers as they are and keeps the fastest: the heuristic does not
+ * know. */
+void CudnnAttention::choose(fe::graph::Graph &graph, Pointers &pointers)
+{
+	require(graph.autotune(handle, pointers, workspace.get()), "autotune");
+	CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 static void set_types(fe::graph::Graph &graph)

@@ -36,7 +36,8 @@ struct Heads {
  * of the row's sum. */
 __global__ void softmax_kernel(const float *scores, __nv_bfloat16 *p, float *lse, Heads heads)
 {
-	__shared__ float scratch[2 * block / 32];
+	__shared__ float scratch[block / 32];
+	__shared__ float sums[block / 32];
 	const int64_t token = blockIdx.x;
 	const int64_t row = (blockIdx.y * heads.tokens + token) * heads.tokens;
 	float largest = -INFINITY;
@@ -46,7 +47,7 @@ __global__ void softmax_kernel(const float *scores, __nv_bfloat16 *p, float *lse
 	float sum = 0;
 	for (int64_t i = threadIdx.x; i <= token; i += block)
 		sum += __expf(scores[row + i] * heads.scale - largest);
-	sum = warps_sum(sum, scratch + block / 32, 0, block / 32);
+	sum = warps_sum(sum, sums, 0, block / 32);
 	const float inverse = 1.0f / sum;
 	for (int64_t i = threadIdx.x; i < heads.tokens; i += block)
 		p[row + i] = __float2bfloat16(

@@ -16,8 +16,8 @@ struct Case {
 	Case() : model(read_model("deepseek-v3")), tokens(130)
 	{
 		model.heads = model.kv_heads = 6;
-		model.q_lora = 512;
-		model.kv_lora = 256;
+		model.q_lora = 1024;
+		model.kv_lora = 512;
 		rope = Buffer<float2>(tokens * model.qk_rope / 2);
 		rope_table(rope, tokens, model.qk_rope, mla_rope_base, nullptr);
 	}
@@ -69,7 +69,7 @@ void check_latents(Checker &checker, const Case &given, bool fp8)
 	const auto dq = checker.draw(tokens * q_width), dkv = checker.draw(tokens * kv_width);
 	const auto dkey = checker.draw(tokens * key);
 	const OwnedMatrix ddown(tokens, padded, fp8, all);
-	Buffer<float> partial(int64_t(norm_blocks) * (q_width + kv_width));
+	Buffer<float> partial(int64_t(latent_blocks) * (q_width + kv_width));
 	Buffer<float> q_gamma_grad(q_width), kv_gamma_grad(kv_width);
 	poison_matrix(ddown.view());
 	poison(partial);

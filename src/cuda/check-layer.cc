@@ -27,8 +27,8 @@ Model small_model(bool moe)
 	model.shared_inter = 256;
 	if (!moe)
 		return model;
-	model.q_lora = 256;
-	model.kv_lora = 256;
+	model.q_lora = 512;
+	model.kv_lora = 512;
 	model.experts = 64;
 	model.groups = 4;
 	model.top_groups = 2;

@@ -24,29 +24,39 @@ __device__ TransposedRun find_run(const Segments &segments, int64_t row, int col
 	return {begin * cols - begin, pitch};
 }
 
+/* Tiles are taken in bands of eight rows of tiles, column by column, so that blocks that run
+ * together write whole kilobytes of a transposed row. */
+__device__ int2 find_tile(const Matrix &from)
+{
+	const int wide = from.cols / tile, high = int(from.rows / tile);
+	const int band = blockIdx.x / (8 * wide), inside = blockIdx.x - band * 8 * wide;
+	const int depth = min(8, high - 8 * band);
+	return {inside / depth, 8 * band + inside % depth};
+}
+
 /* A block takes 128 x 128. A thread holds 4 columns of 16 rows, so that the column maxima need
  * one exchange between the eight warps and the transposed tile leaves shared memory in 16-byte
  * rows. Chunks are swizzled by column group to keep both sides free of bank conflicts. */
-__global__ void __launch_bounds__(256) transpose_kernel(Matrix from, Transposed to)
+__global__ void __launch_bounds__(256, 3) transpose_kernel(Matrix from, Transposed to)
 {
 	__shared__ __align__(16) uint8_t turned[tile * tile];
 	__shared__ float amax[8][tile];
+	__shared__ __align__(16) float row_scale[8][16]; /* of the rows of each warp */
 	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	const int64_t row0 = int64_t(blockIdx.y) * tile;
-	const int col0 = blockIdx.x * tile;
+	const int2 place = find_tile(from);
+	const int64_t row0 = int64_t(place.y) * tile;
+	const int col0 = place.x * tile;
 	const ScaleRow scales = scale_row(from, row0);
-	const float *scale = scales.first + blockIdx.x * scales.stride + warp * 16;
+	if (lane < 16)
+		row_scale[warp][lane] =
+			e4m3_unit * scales.first[place.x * scales.stride + warp * 16 + lane];
 	const uint8_t *data = static_cast<const uint8_t *>(from.data) +
 			      (row0 + warp * 16) * from.cols + col0 + 4 * lane;
 	uint32_t raw[16];
-	float row_scale[16];
 #pragma unroll
 	for (int i = 0; i < 16; i++)
 		raw[i] = *reinterpret_cast<const uint32_t *>(data + int64_t(i) * from.cols);
-#pragma unroll
-	for (int i = 0; i < 4; i++)
-		reinterpret_cast<float4 *>(row_scale)[i] =
-			reinterpret_cast<const float4 *>(scale)[i];
+	__syncwarp();
 	float largest[4] = {smallest_amax, smallest_amax, smallest_amax, smallest_amax};
 #pragma unroll
 	for (int i = 0; i < 16; i++) {
@@ -54,7 +64,7 @@ __global__ void __launch_bounds__(256) transpose_kernel(Matrix from, Transposed 
 		from_e4m3x4(raw[i], value);
 #pragma unroll
 		for (int j = 0; j < 4; j++)
-			largest[j] = fmaxf(largest[j], fabsf(value[j] * row_scale[i]));
+			largest[j] = fmaxf(largest[j], fabsf(value[j] * row_scale[warp][i]));
 	}
 	*reinterpret_cast<float4 *>(&amax[warp][4 * lane]) = {
 		largest[0], largest[1], largest[2], largest[3]};
@@ -64,7 +74,7 @@ __global__ void __launch_bounds__(256) transpose_kernel(Matrix from, Transposed 
 			largest[j] = fmaxf(largest[j], amax[other][4 * lane + j]);
 	float inverse[4];
 	for (int j = 0; j < 4; j++)
-		inverse[j] = e4m3_max / largest[j];
+		inverse[j] = __fdividef(e4m3_max, largest[j]);
 	uint32_t out[4][4];
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
@@ -74,7 +84,7 @@ __global__ void __launch_bounds__(256) transpose_kernel(Matrix from, Transposed 
 			from_e4m3x4(raw[4 * i + r], value[r]);
 #pragma unroll
 		for (int j = 0; j < 4; j++) {
-			const float *s = row_scale + 4 * i;
+			const float *s = row_scale[warp] + 4 * i;
 			out[j][i] = to_e4m3x4(value[0][j] * s[0] * inverse[j],
 				value[1][j] * s[1] * inverse[j],
 				value[2][j] * s[2] * inverse[j],
@@ -87,7 +97,7 @@ __global__ void __launch_bounds__(256) transpose_kernel(Matrix from, Transposed 
 		chunks[(4 * lane + j) * 8 + (warp ^ (lane & 7))] = {
 			out[j][0], out[j][1], out[j][2], out[j][3]};
 	if (warp == 0)
-		*reinterpret_cast<float4 *>(to.scale + int64_t(blockIdx.y) * from.cols + col0 +
+		*reinterpret_cast<float4 *>(to.scale + int64_t(place.y) * from.cols + col0 +
 					    4 * lane) = {largest[0] / e4m3_max,
 			largest[1] / e4m3_max, largest[2] / e4m3_max, largest[3] / e4m3_max};
 	__syncthreads();
@@ -161,8 +171,8 @@ void transpose_requantise(const Matrix &from, const Transposed &to, cudaStream_t
 {
 	if (from.rows == 0)
 		return;
-	const dim3 grid(from.cols / tile, unsigned(from.rows / tile));
-	transpose_kernel<<<grid, 256, 0, stream>>>(from, to);
+	const unsigned tiles = unsigned(from.elements() / (tile * tile));
+	transpose_kernel<<<tiles, 256, 0, stream>>>(from, to);
 	LAUNCH_CHECK();
 }
 

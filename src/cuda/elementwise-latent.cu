@@ -16,14 +16,14 @@ constexpr int max_warps = 16;
 
 int latent_threads(const Latent &call)
 {
-	const int threads = (call.padded / 8 + 31) / 32 * 32;
-	if (call.q_lora % 256 != 0 || call.kv_lora % 256 != 0 || threads > 32 * max_warps)
+	const int threads = (call.padded / 16 + 31) / 32 * 32;
+	if (call.q_lora % 512 != 0 || call.kv_lora % 512 != 0 || threads > 32 * max_warps)
 		throw Unsupported("latents of " + std::to_string(call.q_lora) + " and " +
 				  std::to_string(call.kv_lora) + " values");
 	return threads;
 }
 
-/* The eight columns of one thread, and the warps that share its latent. */
+/* The sixteen columns of one thread, and the warps that share its latent. */
 struct Place {
 	int col;         /* in the row of `down` */
 	int begin;       /* first column of the latent it belongs to */
@@ -33,13 +33,35 @@ struct Place {
 
 __device__ Place find_place(const Latent &call)
 {
-	const int q_warps = call.q_lora / 256, warps = q_warps + call.kv_lora / 256;
-	const int col = threadIdx.x * 8;
+	const int q_warps = call.q_lora / 512, warps = q_warps + call.kv_lora / 512;
+	const int col = first_col(threadIdx.x);
 	if (col < call.q_lora)
 		return {col, 0, call.q_lora, 0, q_warps};
 	if (col < call.q_lora + call.kv_lora)
 		return {col, call.q_lora, call.kv_lora, q_warps, warps};
 	return {col, call.q_lora + call.kv_lora, 0, 0, 0};
+}
+
+/* The rotary key is narrower than a thread's sixteen columns are apart: half by half. */
+__device__ void load_key(const bf16 *from, int col, int width, float value[16])
+{
+#pragma unroll
+	for (int half = 0; half < 2; half++)
+		if (col + half * half_group < width)
+			load8(from + col + half * half_group, value + 8 * half);
+}
+
+__device__ void rotate_key(
+	const Latent &call, int64_t row, int col, float value[16], bf16 *key_rope)
+{
+#pragma unroll
+	for (int half = 0; half < 2; half++) {
+		const int at = col + half * half_group;
+		if (at >= call.qk_rope)
+			break;
+		rotate8(value + 8 * half, call.rope + (row * call.qk_rope + at) / 2, false);
+		store8(key_rope + row * call.qk_rope + at, value + 8 * half);
+	}
 }
 
 template <bool FP8>
@@ -48,84 +70,81 @@ __global__ void latent_forward_kernel(Latent call, Matrix q, Matrix kv, bf16 *ke
 	__shared__ float scratch[max_warps];
 	const int64_t row = blockIdx.x;
 	const Place place = find_place(call);
-	float x[8] = {};
+	const int col = place.col - place.begin;
+	const bool query = place.begin == 0;
+	float x[16] = {}, gamma[16] = {};
 	if (place.col < call.padded)
-		load8(call.down + row * call.padded + place.col, x);
+		unpack16(load_raw16(call.down + row * call.padded + place.col), x);
+	if (place.width > 0)
+		unpack16(load_raw16((query ? call.q_gamma : call.kv_gamma) + col), gamma);
 	float squares = 0;
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 16; i++)
 		squares += x[i] * x[i];
 	const float total = warps_sum(squares, scratch, place.first, place.last);
-	const int col = place.col - place.begin;
 	if (place.width == 0) {
-		if (col < call.qk_rope) {
-			rotate8(x, call.rope + (row * call.qk_rope + col) / 2, false);
-			store8(key_rope + row * call.qk_rope + col, x);
-		}
+		rotate_key(call, row, col, x, key_rope);
 		return;
 	}
-	const bool query = place.begin == 0;
 	const float inverse = rsqrtf(total / place.width + norm_epsilon);
-	float gamma[8];
-	load8((query ? call.q_gamma : call.kv_gamma) + col, gamma);
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 16; i++)
 		x[i] *= inverse * gamma[i];
 	const Matrix &out = query ? q : kv;
-	write8<FP8>(out, scales_of<FP8>(out, row), row, col, x);
+	write16<FP8>(out, scales_of<FP8>(out, row), row, col, x);
 }
 
 template <bool FP8>
 __device__ void latent_backward_row(const Latent &call, const LatentBackward &back,
-	const Place &place, int64_t row, float *scratch, float gamma_grad[8])
+	const Place &place, int64_t row, float2 *scratch, float gamma_grad[16])
 {
 	const int col = place.col - place.begin;
-	float x[8] = {}, dy[8] = {}, gamma[8] = {};
+	float x[16] = {}, dy[16] = {}, gamma[16] = {};
 	if (place.width > 0) {
 		const bool query = place.begin == 0;
-		load8(call.down + row * call.padded + place.col, x);
-		load8((query ? back.dq : back.dkv) + row * place.width + col, dy);
-		load8((query ? call.q_gamma : call.kv_gamma) + col, gamma);
-	} else if (col < call.qk_rope) {
-		load8(back.dkey_rope + row * call.qk_rope + col, dy);
+		unpack16(load_raw16(call.down + row * call.padded + place.col), x);
+		unpack16(
+			load_raw16((query ? back.dq : back.dkv) + row * place.width + col), dy);
+		unpack16(load_raw16((query ? call.q_gamma : call.kv_gamma) + col), gamma);
+	} else {
+		load_key(back.dkey_rope + row * call.qk_rope, col, call.qk_rope, dy);
 	}
-	float squares = 0, product = 0;
+	float2 sums = {};
 #pragma unroll
-	for (int i = 0; i < 8; i++) {
-		squares += x[i] * x[i];
-		product += x[i] * dy[i] * gamma[i];
+	for (int i = 0; i < 16; i++) {
+		sums.x += x[i] * x[i];
+		sums.y += x[i] * dy[i] * gamma[i];
 	}
-	const float total = warps_sum(squares, scratch, place.first, place.last);
-	const float dot = warps_sum(product, scratch + max_warps, place.first, place.last);
+	sums = warps_sum(sums, scratch, place.first, place.last);
 	if (place.width > 0) {
-		const float inverse = rsqrtf(total / place.width + norm_epsilon);
-		const float mean = dot * inverse / place.width;
+		const float inverse = rsqrtf(sums.x / place.width + norm_epsilon);
+		const float mean = sums.y * inverse / place.width;
 #pragma unroll
-		for (int i = 0; i < 8; i++) {
+		for (int i = 0; i < 16; i++) {
 			const float normal = x[i] * inverse;
 			gamma_grad[i] += dy[i] * normal;
 			dy[i] = inverse * (dy[i] * gamma[i] - normal * mean);
 		}
 	}
 	if (place.col < call.padded)
-		write8<FP8>(back.ddown, scales_of<FP8>(back.ddown, row), row, place.col, dy);
-	__syncthreads(); /* the next row writes the scratch again */
+		write16<FP8>(back.ddown, scales_of<FP8>(back.ddown, row), row, place.col, dy);
 }
 
 template <bool FP8> __global__ void latent_backward_kernel(Latent call, LatentBackward back)
 {
-	__shared__ float scratch[2 * max_warps];
+	__shared__ float2 scratch[2][max_warps];
 	const Place place = find_place(call);
-	float gamma_grad[8] = {};
-	for (int64_t row = blockIdx.x; row < call.tokens; row += gridDim.x)
-		latent_backward_row<FP8>(call, back, place, row, scratch, gamma_grad);
+	float gamma_grad[16] = {};
+	int turn = 0;
+	for (int64_t row = blockIdx.x; row < call.tokens; row += gridDim.x, turn ^= 1)
+		latent_backward_row<FP8>(call, back, place, row, scratch[turn], gamma_grad);
 	if (place.width == 0)
 		return;
-	float *to = back.partial + int64_t(norm_blocks) * place.begin +
+	float *to = back.partial + int64_t(latent_blocks) * place.begin +
 		    int64_t(blockIdx.x) * place.width + place.col - place.begin;
 #pragma unroll
-	for (int i = 0; i < 8; i++)
-		to[i] = gamma_grad[i];
+	for (int i = 0; i < 16; i++)
+		to[i + i / 8 * (half_group - 8)] = gamma_grad[i];
 }
 
 } // namespace
@@ -144,10 +163,10 @@ void latent_backward(const Latent &call, const LatentBackward &back, cudaStream_
 {
 	const auto kernel =
 		back.ddown.fp8() ? latent_backward_kernel<true> : latent_backward_kernel<false>;
-	kernel<<<norm_blocks, latent_threads(call), 0, stream>>>(call, back);
+	kernel<<<latent_blocks, latent_threads(call), 0, stream>>>(call, back);
 	LAUNCH_CHECK();
-	sum_partials(back.partial, norm_blocks, call.q_lora, back.q_gamma_grad, stream);
-	sum_partials(back.partial + int64_t(norm_blocks) * call.q_lora, norm_blocks,
+	sum_partials(back.partial, latent_blocks, call.q_lora, back.q_gamma_grad, stream);
+	sum_partials(back.partial + int64_t(latent_blocks) * call.q_lora, latent_blocks,
 		call.kv_lora, back.kv_gamma_grad, stream);
 }
 

@@ -1,159 +1,205 @@
 /* RMSNorm forward and backward: a block a row, the row in registers, one pass over memory. */
 #include "elementwise.h"
 #include "vector.cuh"
+#include <cuda_pipeline.h>
 
 namespace bench
 {
 namespace
 {
 
-/* Vectors of eight a thread: 224 threads for a width of 7168. */
-constexpr int vectors = 4;
 constexpr int max_threads = 512;
+constexpr int max_warps = max_threads / 32;
 
+/* Sixteen values a thread. */
 int norm_threads(int cols)
 {
-	const int threads = (cols / 8 + vectors - 1) / vectors;
-	if (cols % 128 != 0 || threads > max_threads)
+	if (cols % 128 != 0 || cols > 16 * max_threads)
 		throw Unsupported("a normalised width of " + std::to_string(cols));
-	return (threads + 31) / 32 * 32;
+	return (cols / 16 + 31) / 32 * 32;
 }
 
-template <bool FP8>
+/* INPUTS of a, b and c are given. */
+template <bool FP8, int INPUTS>
 __global__ void __launch_bounds__(max_threads) norm_forward_kernel(NormForward call)
 {
-	__shared__ float scratch[max_threads / 32];
+	__shared__ float scratch[max_warps];
 	const int64_t row = blockIdx.x;
-	const int cols = call.y.cols;
-	const int64_t base = row * cols;
-	float x[vectors][8];
+	const int cols = call.y.cols, col = first_col(threadIdx.x);
+	const int64_t at = row * cols + col;
+	const bool inside = col < cols;
+	float x[16] = {};
+	Raw16 gamma = {};
+	if (inside) {
+		Raw16 b, c;
+		const Raw16 a = load_raw16(call.a + at);
+		if constexpr (INPUTS > 1)
+			b = load_raw16(call.b + at);
+		if constexpr (INPUTS > 2)
+			c = load_raw16(call.c + at);
+		gamma = load_raw16(call.gamma + col);
+		unpack16(a, x);
+		if constexpr (INPUTS > 1)
+			add16(b, x);
+		if constexpr (INPUTS > 2)
+			add16(c, x);
+		if (call.sum)
+			store16(call.sum + at, x);
+	}
 	float squares = 0;
 #pragma unroll
-	for (int v = 0; v < vectors; v++) {
-		const int col = 8 * (v * blockDim.x + threadIdx.x);
-		if (col >= cols)
-			continue;
-		load8(call.a + base + col, x[v]);
-		if (call.b)
-			add8(call.b + base + col, x[v]);
-		if (call.c)
-			add8(call.c + base + col, x[v]);
-		if (call.sum)
-			store8(call.sum + base + col, x[v]);
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			squares += x[v][i] * x[v][i];
-	}
+	for (int i = 0; i < 16; i++)
+		squares += x[i] * x[i];
 	const float total = warps_sum(squares, scratch, 0, blockDim.x / 32);
+	if (!inside)
+		return;
 	const float inverse = rsqrtf(total / cols + norm_epsilon);
-	const ScaleRow scales = scales_of<FP8>(call.y, row);
+	float y[16];
+	unpack16(gamma, y);
 #pragma unroll
-	for (int v = 0; v < vectors; v++) {
-		const int col = 8 * (v * blockDim.x + threadIdx.x);
-		if (col >= cols)
-			continue;
-		float gamma[8];
-		load8(call.gamma + col, gamma);
-#pragma unroll
-		for (int i = 0; i < 8; i++)
-			gamma[i] *= x[v][i] * inverse;
-		write8<FP8>(call.y, scales, row, col, gamma);
-		if (call.copy)
-			store8(call.copy + base + col, gamma);
-	}
+	for (int i = 0; i < 16; i++)
+		y[i] *= x[i] * inverse;
+	write16<FP8>(call.y, scales_of<FP8>(call.y, row), row, col, y);
+	if (call.copy)
+		store16(call.copy + at, y);
 }
 
-template <bool FP8>
-__device__ void norm_backward_row(
-	const NormBackward &call, int64_t row, float *scratch, float gamma_grad[vectors][8])
+template <bool FP8> static auto forward_kernel(const NormForward &call)
 {
-	const int64_t base = row * call.cols;
-	uint4 x[vectors];
-	float dy[vectors][8];
-	float squares = 0, product = 0;
-#pragma unroll
-	for (int v = 0; v < vectors; v++) {
-		const int col = 8 * (v * blockDim.x + threadIdx.x);
-		if (col >= call.cols)
-			continue;
-		x[v] = load_raw(call.x + base + col);
-		load8(call.dy[0] + base + col, dy[v]);
-		if (call.dy[1])
-			add8(call.dy[1] + base + col, dy[v]);
-		if (call.dy[2])
-			add8(call.dy[2] + base + col, dy[v]);
-		float gamma[8], value[8];
-		load8(call.gamma + col, gamma);
-		unpack8(x[v], value);
-#pragma unroll
-		for (int i = 0; i < 8; i++) {
-			squares += value[i] * value[i];
-			product += value[i] * dy[v][i] * gamma[i];
-		}
+	return call.c   ? norm_forward_kernel<FP8, 3>
+	       : call.b ? norm_forward_kernel<FP8, 2>
+			: norm_forward_kernel<FP8, 1>;
+}
+
+/* Inputs of the backward, in the order in which they lie in a stage. */
+enum Stream {
+	X,
+	RESIDUAL,
+	DY,
+	STREAMS = DY + 3
+};
+
+/* Rows on their way to shared memory. A thread copies what it will read itself, so that it
+ * waits for its own copies and for nobody else. */
+struct Stage {
+	uint4 *mine; /* of this thread: one every blockDim.x, two a stream */
+
+	__device__ uint4 *slot(int stream, int half) const
+	{
+		return mine + (2 * stream + half) * blockDim.x;
 	}
-	const int warps = blockDim.x / 32;
-	const float inverse =
-		rsqrtf(warps_sum(squares, scratch, 0, warps) / call.cols + norm_epsilon);
-	const float mean = warps_sum(product, scratch + warps, 0, warps) * inverse / call.cols;
-	const ScaleRow scales = scales_of<FP8>(call.copy, row);
-#pragma unroll
-	for (int v = 0; v < vectors; v++) {
-		const int col = 8 * (v * blockDim.x + threadIdx.x);
-		if (col >= call.cols)
-			continue;
-		float gamma[8], value[8], dx[8] = {};
-		load8(call.gamma + col, gamma);
-		unpack8(x[v], value);
-		if (call.residual)
-			load8(call.residual + base + col, dx);
-#pragma unroll
-		for (int i = 0; i < 8; i++) {
-			const float normal = value[i] * inverse;
-			gamma_grad[v][i] += dy[v][i] * normal;
-			dx[i] += inverse * (dy[v][i] * gamma[i] - normal * mean);
-		}
-		store8(call.dx + base + col, dx);
-		if constexpr (FP8)
-			write8<true>(call.copy, scales, row, col, dx);
+	__device__ void copy(int stream, const bf16 *from) const
+	{
+		if (!from)
+			return;
+		__pipeline_memcpy_async(slot(stream, 0), from, 16);
+		__pipeline_memcpy_async(slot(stream, 1), from + half_group, 16);
 	}
-	__syncthreads(); /* the next row writes the scratch again */
+	__device__ Raw16 read(int stream) const
+	{
+		return {{*slot(stream, 0), *slot(stream, 1)}};
+	}
+};
+
+/* Sends a row on its way; beyond the last one there is nothing to send, but it counts. */
+__device__ void send_row(const NormBackward &call, int64_t row, int col, const Stage &stage)
+{
+	if (row < call.rows && col < call.cols) {
+		const int64_t at = row * call.cols + col;
+		stage.copy(X, call.x + at);
+		stage.copy(RESIDUAL, call.residual ? call.residual + at : nullptr);
+		for (int i = 0; i < 3; i++)
+			stage.copy(DY + i, call.dy[i] ? call.dy[i] + at : nullptr);
+	}
+	__pipeline_commit();
 }
 
 template <bool FP8>
+__device__ void norm_backward_row(const NormBackward &call, const Stage &stage,
+	const Raw16 &raw_gamma, int64_t row, float2 *scratch, float gamma_grad[16])
+{
+	const int col = first_col(threadIdx.x);
+	const bool inside = col < call.cols;
+	float x[16] = {}, dy[16] = {}, gamma[16];
+	unpack16(raw_gamma, gamma);
+	if (inside) {
+		unpack16(stage.read(X), x);
+		unpack16(stage.read(DY), dy);
+		for (int i = 1; i < 3; i++)
+			if (call.dy[i])
+				add16(stage.read(DY + i), dy);
+	}
+	float2 sums = {};
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		sums.x += x[i] * x[i];
+		sums.y += x[i] * dy[i] * gamma[i];
+	}
+	sums = warps_sum(sums, scratch, 0, blockDim.x / 32);
+	if (!inside)
+		return;
+	const float inverse = rsqrtf(sums.x / call.cols + norm_epsilon);
+	const float mean = sums.y * inverse / call.cols;
+	float dx[16] = {};
+	if (call.residual)
+		unpack16(stage.read(RESIDUAL), dx);
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		const float normal = x[i] * inverse;
+		gamma_grad[i] += dy[i] * normal;
+		dx[i] += inverse * (dy[i] * gamma[i] - normal * mean);
+	}
+	store16(call.dx + row * call.cols + col, dx);
+	if constexpr (FP8)
+		write16<true>(call.copy, scale_row(call.copy, row), row, col, dx);
+}
+
+/* STAGES - 1 rows are on their way while one is worked on: a block an SM then fills the memory.
+ */
+template <bool FP8, int STAGES>
 __global__ void __launch_bounds__(max_threads) norm_backward_kernel(NormBackward call)
 {
-	__shared__ float scratch[2 * max_threads / 32];
-	float gamma_grad[vectors][8] = {};
-	for (int64_t row = blockIdx.x; row < call.rows; row += gridDim.x)
-		norm_backward_row<FP8>(call, row, scratch, gamma_grad);
-#pragma unroll
-	for (int v = 0; v < vectors; v++) {
-		const int col = 8 * (v * blockDim.x + threadIdx.x);
-		if (col >= call.cols)
-			continue;
-		float4 *to = reinterpret_cast<float4 *>(
-			call.partial + int64_t(blockIdx.x) * call.cols + col);
-		to[0] = {
-			gamma_grad[v][0], gamma_grad[v][1], gamma_grad[v][2], gamma_grad[v][3]};
-		to[1] = {
-			gamma_grad[v][4], gamma_grad[v][5], gamma_grad[v][6], gamma_grad[v][7]};
+	/* Rows alternate between two, so that one barrier a row is enough. */
+	__shared__ float2 scratch[2][max_warps];
+	extern __shared__ uint4 staged[];
+	const int col = first_col(threadIdx.x);
+	const auto stage = [&](int i) {
+		return Stage{staged + i % STAGES * 2 * STREAMS * blockDim.x + threadIdx.x};
+	};
+	float gamma_grad[16] = {};
+	const Raw16 gamma = col < call.cols ? load_raw16(call.gamma + col) : Raw16();
+	for (int i = 0; i < STAGES - 1; i++)
+		send_row(call, blockIdx.x + i * int64_t(gridDim.x), col, stage(i));
+	int turn = 0;
+	for (int64_t row = blockIdx.x; row < call.rows; row += gridDim.x, turn++) {
+		send_row(call, row + (STAGES - 1) * int64_t(gridDim.x), col,
+			stage(turn + STAGES - 1));
+		__pipeline_wait_prior(STAGES - 1);
+		norm_backward_row<FP8>(
+			call, stage(turn), gamma, row, scratch[turn % 2], gamma_grad);
 	}
+	if (col >= call.cols)
+		return;
+	float *to = call.partial + int64_t(blockIdx.x) * call.cols + col;
+#pragma unroll
+	for (int i = 0; i < 16; i++)
+		to[i + i / 8 * (half_group - 8)] = gamma_grad[i];
 }
 
-/* One block for 32 columns, eight slices of the rows. */
+/* One block for 32 columns, a warp for every 32nd row. */
 __global__ void sum_partials_kernel(const float *partial, int rows, int cols, float *out)
 {
-	__shared__ float slices[8][32];
+	__shared__ float slices[32][32];
 	const int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
 	const int col = blockIdx.x * 32 + lane;
 	float sum = 0;
 #pragma unroll 8
-	for (int row = slice; row < rows; row += 8)
+	for (int row = slice; row < rows; row += 32)
 		sum += partial[int64_t(row) * cols + col];
 	slices[slice][lane] = sum;
 	__syncthreads();
 	if (slice == 0) {
-		for (int other = 1; other < 8; other++)
+		for (int other = 1; other < 32; other++)
 			sum += slices[other][lane];
 		out[col] += sum;
 	}
@@ -164,23 +210,43 @@ __global__ void sum_partials_kernel(const float *partial, int rows, int cols, fl
 void norm_forward(const NormForward &call, cudaStream_t stream)
 {
 	const auto kernel =
-		call.y.fp8() ? norm_forward_kernel<true> : norm_forward_kernel<false>;
+		call.y.fp8() ? forward_kernel<true>(call) : forward_kernel<false>(call);
 	kernel<<<unsigned(call.y.rows), norm_threads(call.y.cols), 0, stream>>>(call);
 	LAUNCH_CHECK();
 }
 
 void sum_partials(const float *partial, int rows, int cols, float *out, cudaStream_t stream)
 {
-	sum_partials_kernel<<<cols / 32, 256, 0, stream>>>(partial, rows, cols, out);
+	sum_partials_kernel<<<cols / 32, 1024, 0, stream>>>(partial, rows, cols, out);
+	LAUNCH_CHECK();
+}
+
+/* More shared memory than 48 KB has to be asked for. */
+template <bool FP8, int STAGES>
+static void launch_backward(const NormBackward &call, int threads, cudaStream_t stream)
+{
+	const auto kernel = norm_backward_kernel<FP8, STAGES>;
+	const int bytes = STAGES * 2 * STREAMS * threads * int(sizeof(uint4));
+	CUDA_CHECK(cudaFuncSetAttribute(
+		kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+	kernel<<<norm_blocks, threads, bytes, stream>>>(call);
 	LAUNCH_CHECK();
 }
 
 void norm_backward(const NormBackward &call, cudaStream_t stream)
 {
-	const auto kernel =
-		call.copy.fp8() ? norm_backward_kernel<true> : norm_backward_kernel<false>;
-	kernel<<<norm_blocks, norm_threads(call.cols), 0, stream>>>(call);
-	LAUNCH_CHECK();
+	const int threads = norm_threads(call.cols);
+	int device, limit;
+	CUDA_CHECK(cudaGetDevice(&device));
+	CUDA_CHECK(cudaDeviceGetAttribute(
+		&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+	const bool three = 3 * 2 * STREAMS * threads * int(sizeof(uint4)) + 1024 <= limit;
+	if (call.copy.fp8())
+		three ? launch_backward<true, 3>(call, threads, stream)
+		      : launch_backward<true, 2>(call, threads, stream);
+	else
+		three ? launch_backward<false, 3>(call, threads, stream)
+		      : launch_backward<false, 2>(call, threads, stream);
 	sum_partials(call.partial, norm_blocks, call.cols, call.gamma_grad, stream);
 }
 

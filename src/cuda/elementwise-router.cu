@@ -21,11 +21,6 @@ struct Route {
 	float *weight;
 };
 
-__device__ float sigmoid(float x)
-{
-	return 1.0f / (1.0f + __expf(-x));
-}
-
 /* Two best of a lane merged with those of the lanes of its group. */
 __device__ float group_score(const float biased[most_a_lane], int a_lane, int lanes)
 {

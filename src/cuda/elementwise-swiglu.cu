@@ -1,4 +1,5 @@
-/* SwiGLU with the routing weight and the casts on either side of it in one pass. */
+/* SwiGLU with the routing weight and the casts on either side of it in one pass: a block a row.
+ */
 #include "elementwise.h"
 #include "vector.cuh"
 
@@ -7,44 +8,59 @@ namespace bench
 namespace
 {
 
-constexpr int block = 256;
+constexpr int block = 128;
 
-/* FP8 of eight values for our own kernels alone: scales by rows. */
-__device__ void write_cache(const Matrix &cache, int64_t row, int col, const float value[8])
+/* FP8 of sixteen values for our own kernels alone: scales by rows. */
+__device__ void write_cache(const Matrix &cache, int64_t row, int col, const float value[16])
 {
-	uint2 raw;
-	const float scale = quantise8(value, raw);
-	uint8_t *data = static_cast<uint8_t *>(cache.data);
-	*reinterpret_cast<uint2 *>(data + row * cache.cols + col) = raw;
+	uint2 raw[2];
+	const float scale = quantise16(value, raw);
+	store_e4m3(static_cast<uint8_t *>(cache.data) + row * cache.cols + col, raw);
 	if (col % 128 == 0)
 		cache.row_scale[row * (cache.cols / 128) + col / 128] = scale;
 }
 
-template <bool FP8>
-__device__ void read_cache(const Matrix &cache, int64_t row, int col, float value[8])
-{
-	const int64_t at = row * cache.cols + col;
-	if constexpr (FP8) {
-		const uint2 raw = *reinterpret_cast<const uint2 *>(
-			static_cast<uint8_t *>(cache.data) + at);
-		const float scale = cache.row_scale[row * (cache.cols / 128) + col / 128];
-		from_e4m3x4(raw.x, value);
-		from_e4m3x4(raw.y, value + 4);
-		for (int i = 0; i < 8; i++)
-			value[i] *= scale;
-	} else {
-		load8(static_cast<const bf16 *>(cache.data) + at, value);
-	}
-}
+/* Sixteen values of the cache as they are in memory: FP8 with a scale, or BF16. */
+template <bool FP8> struct Cached;
 
-__device__ float sigmoid(float x)
-{
-	return 1.0f / (1.0f + __expf(-x));
-}
+template <> struct Cached<true> {
+	uint2 half[2];
+	float scale;
+	__device__ Cached(const Matrix &cache, int64_t row, int col)
+	{
+		const uint8_t *from =
+			static_cast<uint8_t *>(cache.data) + row * cache.cols + col;
+		half[0] = *reinterpret_cast<const uint2 *>(from);
+		half[1] = *reinterpret_cast<const uint2 *>(from + half_group);
+		scale = cache.row_scale[row * (cache.cols / 128) + col / 128];
+	}
+	__device__ void unpack(float value[16]) const
+	{
+		from_e4m3x4(half[0].x, value);
+		from_e4m3x4(half[0].y, value + 4);
+		from_e4m3x4(half[1].x, value + 8);
+		from_e4m3x4(half[1].y, value + 12);
+#pragma unroll
+		for (int i = 0; i < 16; i++)
+			value[i] *= scale * e4m3_unit;
+	}
+};
+
+template <> struct Cached<false> {
+	Raw16 raw;
+	__device__ Cached(const Matrix &cache, int64_t row, int col)
+	    : raw(load_raw16(static_cast<const bf16 *>(cache.data) + row * cache.cols + col))
+	{
+	}
+	__device__ void unpack(float value[16]) const
+	{
+		unpack16(raw, value);
+	}
+};
 
 /* blockIdx.x is the row: rows are many, and may exceed what y and z can count. */
 template <bool FP8>
-__global__ void swiglu_forward_kernel(
+__global__ void __launch_bounds__(block) swiglu_forward_kernel(
 	const bf16 *gate_up, const float *weight, Matrix act, Matrix cache)
 {
 	const int64_t row = blockIdx.x;
@@ -52,23 +68,26 @@ __global__ void swiglu_forward_kernel(
 	const bf16 *gates = gate_up + row * 2 * inter;
 	const float w = weight ? weight[row] : 1.0f;
 	const ScaleRow scales = scales_of<FP8>(act, row);
-#pragma unroll 2
-	for (int col = 8 * threadIdx.x; col < inter; col += 8 * block) {
-		float gate[8], up[8], value[8];
-		load8(gates + col, gate);
-		load8(gates + inter + col, up);
+	for (int v = threadIdx.x; v < inter / 16; v += block) {
+		const int col = first_col(v);
+		const Raw16 raw_gate = load_raw16(gates + col);
+		const Raw16 raw_up = load_raw16(gates + inter + col);
+		float gate[16], up[16];
+		unpack16(raw_gate, gate);
+		unpack16(raw_up, up);
 		if (FP8 && cache.row_scale) {
 			write_cache(cache, row, col, gate);
 			write_cache(cache, row, inter + col, up);
 		}
 #pragma unroll
-		for (int i = 0; i < 8; i++)
-			value[i] = w * gate[i] * sigmoid(gate[i]) * up[i];
-		write8<FP8>(act, scales, row, col, value);
+		for (int i = 0; i < 16; i++)
+			up[i] *= w * gate[i] * sigmoid(gate[i]);
+		write16<FP8>(act, scales, row, col, up);
 	}
 }
 
-template <bool FP8> __global__ void swiglu_backward_kernel(SwigluBackward call)
+template <bool FP8>
+__global__ void __launch_bounds__(block, 7) swiglu_backward_kernel(SwigluBackward call)
 {
 	__shared__ float scratch[block / 32];
 	const int64_t row = blockIdx.x;
@@ -77,25 +96,29 @@ template <bool FP8> __global__ void swiglu_backward_kernel(SwigluBackward call)
 	const ScaleRow grads = scales_of<FP8>(call.dgate_up, row);
 	const ScaleRow acts = scales_of<FP8>(call.act, row);
 	float weight_grad = 0;
-#pragma unroll 2
-	for (int col = 8 * threadIdx.x; col < inter; col += 8 * block) {
-		float gate[8], up[8], dact[8], value[8];
-		load8(call.dact + row * inter + col, dact);
-		read_cache<FP8>(call.cache, row, col, gate);
-		read_cache<FP8>(call.cache, row, inter + col, up);
+	for (int v = threadIdx.x; v < inter / 16; v += block) {
+		const int col = first_col(v);
+		const Raw16 raw = load_raw16(call.dact + row * inter + col);
+		const Cached<FP8> raw_gate(call.cache, row, col);
+		const Cached<FP8> raw_up(call.cache, row, inter + col);
+		float gate[16], up[16], dact[16], value[16];
+		unpack16(raw, dact);
+		raw_gate.unpack(gate);
+		raw_up.unpack(up);
 #pragma unroll
-		for (int i = 0; i < 8; i++) {
+		for (int i = 0; i < 16; i++) {
 			const float s = sigmoid(gate[i]);
 			const float silu = gate[i] * s;
-			const float slope = s * (1.0f + gate[i] * (1.0f - s));
-			value[i] = w * silu * up[i];
-			weight_grad += dact[i] * silu * up[i];
-			gate[i] = w * dact[i] * up[i] * slope;
-			up[i] = w * dact[i] * silu;
+			const float slope = s + silu * (1.0f - s);
+			const float product = silu * up[i], grad = w * dact[i];
+			value[i] = w * product;
+			weight_grad += dact[i] * product;
+			gate[i] = grad * up[i] * slope;
+			up[i] = grad * silu;
 		}
-		write8<FP8>(call.act, acts, row, col, value);
-		write8<FP8>(call.dgate_up, grads, row, col, gate);
-		write8<FP8>(call.dgate_up, grads, row, inter + col, up);
+		write16<FP8>(call.act, acts, row, col, value);
+		write16<FP8>(call.dgate_up, grads, row, col, gate);
+		write16<FP8>(call.dgate_up, grads, row, inter + col, up);
 	}
 	if (!call.weight)
 		return;

@@ -11,14 +11,16 @@ namespace bench
 
 using bf16 = __nv_bfloat16;
 
-/* Gradients of a normalisation's weight are first summed by this many blocks apiece. */
-constexpr int norm_blocks = 264;
+/* Gradients of a normalisation's weight are first summed by this many blocks apiece: one for
+ * each SM of an H200 where a row fills an SM, six where it is short. */
+constexpr int norm_blocks = 132;
+constexpr int latent_blocks = 6 * norm_blocks;
 
 /* y = gamma x / sqrt(mean(x^2) + 1e-6) by rows, x = a + b + c. */
 struct NormForward {
 	const bf16 *a;
-	const bf16 *b = nullptr; /* may be null, as c */
-	const bf16 *c = nullptr;
+	const bf16 *b = nullptr; /* may be null, and c with it */
+	const bf16 *c = nullptr; /* may be null */
 	const bf16 *gamma;
 	bf16 *sum = nullptr; /* x, where more than `a` went into it; may be null */
 	Matrix y;
@@ -53,7 +55,7 @@ struct Latent {
 	const bf16 *q_gamma, *kv_gamma;
 	const float2 *rope;
 	int64_t tokens;
-	int q_lora, kv_lora, qk_rope, padded; /* latents are multiples of 256 */
+	int q_lora, kv_lora, qk_rope, padded; /* latents are multiples of 512 */
 };
 /* Normalises both latents and rotates the shared key: key_rope[tokens][qk_rope]. */
 void latent_forward(const Latent &call, const Matrix &q, const Matrix &kv, bf16 *key_rope,
@@ -62,7 +64,7 @@ void latent_forward(const Latent &call, const Matrix &q, const Matrix &kv, bf16 
 struct LatentBackward {
 	const bf16 *dq, *dkv, *dkey_rope;
 	Matrix ddown;
-	float *partial;                      /* [norm_blocks][q_lora + kv_lora] */
+	float *partial;                      /* [latent_blocks][q_lora + kv_lora] */
 	float *q_gamma_grad, *kv_gamma_grad; /* added to */
 };
 void latent_backward(const Latent &call, const LatentBackward &back, cudaStream_t stream);

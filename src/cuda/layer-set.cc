@@ -1,5 +1,6 @@
 /* Weights, activations and lanes of a layer: what is allocated, and what is in it at first. */
 #include "layer-impl.h"
+#include <algorithm>
 #include <numeric>
 
 namespace bench
@@ -126,8 +127,8 @@ void Set::allocate_attention()
 	d_o = Buffer<bf16>(tokens * o_width);
 	lse = Buffer<float>(tokens * model.heads);
 	rope = Buffer<float2>(tokens * model.qk_rope / 2);
-	partial = Buffer<float>(
-		int64_t(norm_blocks) * std::max(hidden_width, model.q_lora + model.kv_lora));
+	partial = Buffer<float>(std::max(int64_t(norm_blocks) * hidden_width,
+		int64_t(latent_blocks) * (model.q_lora + model.kv_lora)));
 	normed = OwnedMatrix(tokens, hidden_width, fp8, all);
 	o_cast = OwnedMatrix(tokens, fp8 ? o_width : 0, fp8, all);
 	dh2_cast = OwnedMatrix(tokens, fp8 ? hidden_width : 0, fp8, all);

@@ -142,8 +142,8 @@ void validate(const Model &model, const std::string &name)
 		if (!holds)
 			throw std::runtime_error(name + ": " + rule);
 	};
-	demand(model.hidden % 128 == 0 && model.hidden <= 16384,
-		"hidden must be a multiple of 128, at most 16384");
+	demand(model.hidden % 128 == 0 && model.hidden <= 8192,
+		"hidden must be a multiple of 128, at most 8192");
 	demand(model.heads % model.kv_heads == 0, "kv_heads must divide heads");
 	demand(model.qk_rope % 8 == 0 && model.qk_nope % 8 == 0 && model.v_head % 8 == 0,
 		"head widths must be multiples of 8");
@@ -153,9 +153,9 @@ void validate(const Model &model, const std::string &name)
 	demand(model.shared_inter % 128 == 0 && model.inter % 128 == 0,
 		"inter must be a multiple of 128");
 	if (model.mla) {
-		demand(model.q_lora % 256 == 0 && model.kv_lora % 256 == 0 &&
-				model.q_lora + model.kv_lora <= 3840,
-			"latents must be multiples of 256, at most 3840 together");
+		demand(model.q_lora % 512 == 0 && model.kv_lora % 512 == 0 &&
+				model.q_lora + model.kv_lora <= 7680,
+			"latents must be multiples of 512, at most 7680 together");
 		demand(model.qk_rope <= 128 && 256 % model.qk_rope == 0 &&
 				(model.qk_nope + model.v_head) % 128 == 0 &&
 				model.qk_nope % 128 == 0,

@@ -7,7 +7,8 @@ namespace bench
 struct Peaks {
 	double copy_gbps =
 		0; /* device-to-device copy of 2 GiB, counted read and written, 1e9 bytes/s */
-	double bf16_tflops = 0; /* cuBLASLt, 8192 x 8192 x 8192, best of its algorithms */
+	double bf16_tflops =
+		0; /* cuBLASLt, 8192 x 8192 by 8192 or 16384, whichever is faster */
 	double fp8_tflops =
 		0; /* the same block-scaled, FP32 promotion; 0 where there is no FP8 */
 };

@@ -1,5 +1,6 @@
-/* Eight values a thread: 16 bytes of BF16, 8 bytes of E4M3, a scale group of 128 in 16 lanes.
- */
+/* Sixteen values a thread: columns [c, c + 8) and [c + 64, c + 72) of a scale group of 128,
+ * which eight neighbouring lanes share. So every access of a warp is contiguous, 16 bytes of
+ * BF16 or 8 of E4M3 a lane, and the group's maximum takes three exchanges. */
 #pragma once
 #include "matrix.h"
 #include <cuda_bf16.h>
@@ -49,13 +50,43 @@ __device__ inline void store8(__nv_bfloat16 *to, const float value[8])
 	*reinterpret_cast<uint4 *>(to) = pack8(value);
 }
 
-__device__ inline void add8(const __nv_bfloat16 *from, float value[8])
+/* Distance of the two halves, and first column of the v-th thread along a row. */
+constexpr int half_group = 64;
+
+__device__ inline int first_col(int v)
 {
-	float more[8];
-	load8(from, more);
+	return v / 8 * 128 + v % 8 * 8;
+}
+
+/* Both halves, not yet unpacked: loads are issued before anything waits for one. */
+struct Raw16 {
+	uint4 half[2];
+};
+
+__device__ inline Raw16 load_raw16(const __nv_bfloat16 *from)
+{
+	return {{load_raw(from), load_raw(from + half_group)}};
+}
+
+__device__ inline void unpack16(const Raw16 &raw, float value[16])
+{
+	unpack8(raw.half[0], value);
+	unpack8(raw.half[1], value + 8);
+}
+
+__device__ inline void add16(const Raw16 &raw, float value[16])
+{
+	float more[16];
+	unpack16(raw, more);
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 16; i++)
 		value[i] += more[i];
+}
+
+__device__ inline void store16(__nv_bfloat16 *to, const float value[16])
+{
+	store8(to, value);
+	store8(to + half_group, value + 8);
 }
 
 __device__ inline uint32_t to_e4m3x4(float a, float b, float c, float d)
@@ -65,42 +96,58 @@ __device__ inline uint32_t to_e4m3x4(float a, float b, float c, float d)
 	return low | high << 16;
 }
 
+/* What from_e4m3x4() leaves to the scale that its caller multiplies by anyway. */
+constexpr float e4m3_unit = 256.0f;
+
+/* Four E4M3 values divided by e4m3_unit. The exponent and mantissa are shifted into those of
+ * FP16: the conversion instruction runs at an eighth of the rate of these. NaN is not kept: it
+ * reads as 480. */
 __device__ inline void from_e4m3x4(uint32_t raw, float value[4])
 {
 #pragma unroll
 	for (int i = 0; i < 2; i++) {
-		const __half2_raw half = __nv_cvt_fp8x2_to_halfraw2(
-			__nv_fp8x2_storage_t(raw >> (16 * i)), __NV_E4M3);
-		const float2 both = __half22float2(__half2(half));
+		const uint32_t high = __byte_perm(raw, 0, i ? 0x3424 : 0x1404);
+		const uint32_t bits = (high & 0x80008000u) | (high >> 1 & 0x3f803f80u);
+		const float2 both = __half22float2(*reinterpret_cast<const __half2 *>(&bits));
 		value[2 * i] = both.x;
 		value[2 * i + 1] = both.y;
 	}
 }
 
-/* Largest of the 16 lanes that hold one scale group; all 16 must call. */
+/* Largest of the eight lanes that hold one scale group; all eight must call. */
 __device__ inline float group_max(float value)
 {
-	const unsigned mask = 0xffffu << (threadIdx.x & 16);
+	const unsigned mask = 0xffu << (threadIdx.x & 24);
 #pragma unroll
-	for (int distance = 8; distance > 0; distance /= 2)
+	for (int distance = 4; distance > 0; distance /= 2)
 		value = fmaxf(value, __shfl_xor_sync(mask, value, distance));
 	return value;
 }
 
-/* E4M3 of the eight values under the scale of their group, which is returned. */
-__device__ inline float quantise8(const float value[8], uint2 &raw)
+/* E4M3 of sixteen values under the scale of their group, which is returned. */
+__device__ inline float quantise16(const float value[16], uint2 raw[2])
 {
 	float amax = smallest_amax;
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 16; i++)
 		amax = fmaxf(amax, fabsf(value[i]));
 	amax = group_max(amax);
-	const float inverse = e4m3_max / amax;
-	raw.x = to_e4m3x4(
-		value[0] * inverse, value[1] * inverse, value[2] * inverse, value[3] * inverse);
-	raw.y = to_e4m3x4(
-		value[4] * inverse, value[5] * inverse, value[6] * inverse, value[7] * inverse);
+	const float inverse = __fdividef(e4m3_max, amax);
+#pragma unroll
+	for (int half = 0; half < 2; half++) {
+		const float *v = value + 8 * half;
+		raw[half].x = to_e4m3x4(
+			v[0] * inverse, v[1] * inverse, v[2] * inverse, v[3] * inverse);
+		raw[half].y = to_e4m3x4(
+			v[4] * inverse, v[5] * inverse, v[6] * inverse, v[7] * inverse);
+	}
 	return amax * (1.0f / e4m3_max);
+}
+
+__device__ inline void store_e4m3(uint8_t *to, const uint2 raw[2])
+{
+	*reinterpret_cast<uint2 *>(to) = raw[0];
+	*reinterpret_cast<uint2 *>(to + half_group) = raw[1];
 }
 
 /* Where the scales of one row are: of columns 128 i at first[i * stride]. */
@@ -120,24 +167,24 @@ __device__ inline ScaleRow scale_row(const Matrix &matrix, int64_t row)
 		segments.begin[run + 1] - begin};
 }
 
-/* Eight values at (row, col) of a matrix; the 16 lanes of a group write together. `scales` is
+/* Sixteen values at (row, col) of a matrix; the lanes of a group write together. `scales` is
  * that of the row. */
 template <bool FP8>
-__device__ inline void write8(const Matrix &matrix, const ScaleRow &scales, int64_t row,
-	int col, const float value[8])
+__device__ inline void write16(const Matrix &matrix, const ScaleRow &scales, int64_t row,
+	int col, const float value[16])
 {
 	const int64_t at = row * matrix.cols + col;
 	if constexpr (FP8) {
-		uint2 raw;
-		const float scale = quantise8(value, raw);
-		*reinterpret_cast<uint2 *>(static_cast<uint8_t *>(matrix.data) + at) = raw;
+		uint2 raw[2];
+		const float scale = quantise16(value, raw);
+		store_e4m3(static_cast<uint8_t *>(matrix.data) + at, raw);
 		if (col % 128 == 0) {
 			scales.first[col / 128 * scales.stride] = scale;
 			if (matrix.row_scale)
 				matrix.row_scale[row * (matrix.cols / 128) + col / 128] = scale;
 		}
 	} else {
-		store8(static_cast<__nv_bfloat16 *>(matrix.data) + at, value);
+		store16(static_cast<__nv_bfloat16 *>(matrix.data) + at, value);
 	}
 }
 
@@ -156,18 +203,49 @@ __device__ inline float warp_sum(float value)
 	return value;
 }
 
-/* Sum over warps first .. last - 1 of the block; every thread of the block calls, with a
- * scratch of one float a warp that no other reduction of the same step uses. */
+/* Sum over warps first .. last - 1 of the block, at most 32; every thread of the block calls,
+ * with a scratch of one value a warp that no neighbouring reduction uses. */
 __device__ inline float warps_sum(float value, float *scratch, int first, int last)
 {
 	value = warp_sum(value);
-	if (threadIdx.x % 32 == 0)
+	const int lane = threadIdx.x % 32;
+	if (lane == 0)
 		scratch[threadIdx.x / 32] = value;
 	__syncthreads();
-	float sum = 0;
-	for (int warp = first; warp < last; warp++)
-		sum += scratch[warp];
-	return sum;
+	return warp_sum(lane < last - first ? scratch[first + lane] : 0);
+}
+
+/* The same of two values with one barrier. */
+__device__ inline float2 warps_sum(float2 value, float2 *scratch, int first, int last)
+{
+	value = {warp_sum(value.x), warp_sum(value.y)};
+	const int lane = threadIdx.x % 32;
+	if (lane == 0)
+		scratch[threadIdx.x / 32] = value;
+	__syncthreads();
+	value = lane < last - first ? scratch[first + lane] : float2();
+	return {warp_sum(value.x), warp_sum(value.y)};
+}
+
+/* n / divisor for 0 <= n < 65536: a division by a number that is not known when compiling takes
+ * some twenty instructions. */
+struct Divisor {
+	int divisor = 1;
+	uint32_t inverse = 0;
+	Divisor() = default;
+	explicit Divisor(int value)
+	    : divisor(value), inverse(uint32_t(((uint64_t(1) << 32) + value - 1) / value))
+	{
+	}
+	__device__ int quotient(int n) const
+	{
+		return divisor == 1 ? n : int(__umulhi(uint32_t(n), inverse));
+	}
+};
+
+__device__ inline float sigmoid(float x)
+{
+	return __fdividef(1.0f, 1.0f + __expf(-x));
 }
 
 /* Rotation of the interleaved pairs in eight values: pairs are (cos, sin) of the angles. With
