@@ -1,0 +1,61 @@
+/* A file of measurements of any kind, told by its content: no crash, and what calibrates gives
+ * costs that are written and read again to the same bytes. */
+#define _GNU_SOURCE
+#include "model/calibrate.h"
+#include "model/costs-file.h"
+#include "model/trace-read.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The readers take paths; a file in memory has one. */
+static PipesimTrace *read_trace(const uint8_t *data, size_t size, GError **error)
+{
+	const int fd = memfd_create("trace", MFD_CLOEXEC);
+	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+	PipesimTrace *trace;
+
+	g_assert(fd >= 0);
+	g_assert(write(fd, data, size) == (gssize)size);
+	lseek(fd, 0, SEEK_SET);
+	trace = pipesim_trace_read(path, NULL, error);
+	close(fd);
+	return trace;
+}
+
+static void write_and_read(const PipesimCosts *costs)
+{
+	g_autoptr(GString) first = g_string_new(NULL), second = g_string_new(NULL);
+	g_autoptr(PipesimCosts) copy = NULL;
+	g_autoptr(GError) error = NULL;
+
+	pipesim_costs_write(costs, first);
+	copy = pipesim_costs_parse(first->str, first->len, "x", &error);
+	g_assert_no_error(error);
+	pipesim_costs_write(copy, second);
+	g_assert_cmpstr(first->str, ==, second->str);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimTrace *trace = read_trace(data, size, &error);
+	PipesimCalibrateOptions options;
+	PipesimCalibration *calibration;
+
+	g_assert((trace == NULL) == (error != NULL));
+	if (trace == NULL)
+		return 0;
+	pipesim_calibrate_options_init(&options);
+	calibration = pipesim_calibrate(&trace, 1, &options, &error);
+	g_assert((calibration == NULL) == (error != NULL));
+	if (calibration != NULL) {
+		write_and_read(calibration->costs);
+		pipesim_calibration_free(calibration);
+	}
+	pipesim_trace_free(trace);
+	return 0;
+}
