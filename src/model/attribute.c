@@ -100,9 +100,12 @@ static guint attribute_by_launch(
 	const PipesimProfile *profile, const GArray *ranges, guint32 *owner)
 {
 	const guint n = profile->activities->len;
-	g_autofree Query *queries = g_new(Query, n);
+	g_autofree Query *queries = NULL;
 	guint m = 0;
 
+	if (n == 0 || profile->launches->len == 0)
+		return 0;
+	queries = g_new(Query, n);
 	qsort(profile->launches->data, profile->launches->len, sizeof(PipesimLaunch),
 		compare_launches);
 	for (guint i = 0; i < n; i++) {
@@ -121,8 +124,11 @@ static guint attribute_by_stream(
 	const PipesimProfile *profile, const GArray *ranges, guint32 *owner)
 {
 	const guint n = profile->activities->len;
-	g_autofree Query *queries = g_new(Query, n);
+	g_autofree Query *queries = NULL;
 
+	if (n == 0)
+		return 0;
+	queries = g_new(Query, n);
 	for (guint i = 0; i < n; i++) {
 		const PipesimActivity *activity =
 			&g_array_index(profile->activities, PipesimActivity, i);
@@ -186,7 +192,8 @@ PipesimAttribution *pipesim_attribute(
 	g_array_sort(profile->activities, compare_activities);
 	out->n = profile->activities->len;
 	out->owner = g_new(guint32, out->n);
-	memset(out->owner, 0xff, out->n * sizeof *out->owner);
+	if (out->n > 0)
+		memset(out->owner, 0xff, out->n * sizeof *out->owner);
 	out->ranges = mark_ranges(profile->host_ranges, rules, trace);
 	if (attribute_by_launch(profile, out->ranges, out->owner) == 0) {
 		g_array_unref(out->ranges);

@@ -143,7 +143,7 @@ static gboolean counts(const PipesimMarkedRange *range, guint activities)
 gboolean pipesim_trace_add_spans(PipesimTrace *trace, const PipesimProfile *profile,
 	const PipesimAttribution *attribution, GError **error)
 {
-	g_autofree Placed *placed = g_new(Placed, attribution->n);
+	g_autofree Placed *placed = g_new(Placed, attribution->n + (gsize)1); /* not NULL */
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	const guint n = place_all(attribution, placed);
 	guint at = 0;

@@ -63,7 +63,8 @@ static guint list_components(const PipesimTrace *trace, const gint64 *starts, Ra
 		if (!row->whole_chunk && row->phase < PIPESIM_FB && starts[i] != PIPESIM_NEVER)
 			ran[n++] = (Ran){starts[i], i};
 	}
-	qsort(ran, n, sizeof *ran, compare_ran);
+	if (n > 0)
+		qsort(ran, n, sizeof *ran, compare_ran);
 	return n;
 }
 
