@@ -365,7 +365,8 @@ static void read_row(Reader *reader, const PipesimCsvRecord *record)
 		if (column != NULL)
 			read_cell(reader, record, &record->cells[i], column, &row);
 	}
-	finish_row(reader, record, &row);
+	if (reader->faults->total == faults)
+		finish_row(reader, record, &row);
 	check_duplicate(reader, record);
 	if (!record->ended)
 		fault(reader, record, NULL,
