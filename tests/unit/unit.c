@@ -16,6 +16,10 @@ int main(void)
 	srunner_add_suite(runner, files_suite());
 	srunner_add_suite(runner, published_suite());
 	srunner_add_suite(runner, random_suite());
+	srunner_add_suite(runner, csv_suite());
+	srunner_add_suite(runner, trace_suite());
+	srunner_add_suite(runner, calibrate_suite());
+	srunner_add_suite(runner, profile_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
