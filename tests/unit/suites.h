@@ -13,7 +13,6 @@ Suite *output_suite(void);
 Suite *files_suite(void);
 Suite *published_suite(void);
 Suite *random_suite(void);
-Suite *csv_suite(void);
 Suite *trace_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);
