@@ -278,6 +278,30 @@ START_TEST(formula_keeps_its_word)
 }
 END_TEST
 
+/* Published peaks are what the fullest rank holds, once there are micro-batches enough to fill
+ * the pipeline; never more. */
+START_TEST(activations_keep_their_word)
+{
+	const GridCase *point = accepted_case(_i);
+
+	for (guint t = 0; t < G_N_ELEMENTS(timings); t++) {
+		const gint64 *time = timings[t];
+		g_autoptr(PipesimCosts) costs =
+			grid_costs(time[0], time[1], time[2], time[3], 0);
+		g_autoptr(PipesimRun) run = grid_run(point, costs);
+		const PipesimReport *report = run->report;
+		const PipesimFraction published = report->activation_formula;
+		const gint64 held = (gint64)report->max_peak * report->unit.num * published.den;
+		const gint64 most = published.num * report->unit.den;
+
+		ck_assert(report->has_activation_formula);
+		ck_assert_int_le(held, most);
+		if (point->microbatches >= 2 * point->ranks)
+			ck_assert_int_eq(held, most);
+	}
+}
+END_TEST
+
 /* Comparisons
  * ----------------------------------------------------------------------------------- */
 
@@ -315,6 +339,7 @@ Suite *analysis_suite(void)
 	tcase_add_loop_test(grid, critical_path_has_no_slack, 0, count);
 	tcase_add_loop_test(grid, lower_bound_holds, 0, count);
 	tcase_add_loop_test(grid, formula_keeps_its_word, 0, count);
+	tcase_add_loop_test(grid, activations_keep_their_word, 0, count);
 	tcase_add_test(edge, limit_is_inclusive);
 	tcase_add_test(edge, throughput_against_1f1b);
 	suite_add_tcase(suite, grid);
