@@ -156,7 +156,7 @@ void Bench::step_reduced()
 	drop(items);
 }
 
-/* The pair under the other ways of sharing SMs, and with volatile SM limits absent. */
+/* The pair under each way of sharing SMs. */
 void Bench::step_modes()
 {
 	for (SmMode mode : {SmMode::none, SmMode::grid, SmMode::green}) {
@@ -317,6 +317,7 @@ bool Bench::run()
 	const Step steps[] = {
 		{"main", &Bench::step_main, true},
 		{"curves", &Bench::step_curves, options.all && options.wants("curves")},
+		{"rows", &Bench::step_rows, options.all && options.wants("rows")},
 		{"reduced", &Bench::step_reduced, options.all && options.wants("reduced")},
 		{"modes", &Bench::step_modes, options.all && options.wants("modes")},
 		{"sweep", &Bench::step_sweep,

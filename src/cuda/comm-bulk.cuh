@@ -12,8 +12,9 @@ namespace bench
 constexpr int kRingBytes = 28672; /* two BF16 rows of 7168 values */
 constexpr int kMaxStages = 4;
 constexpr int kBulkSharedBytes = kSendWarps * (kRingBytes + kMaxStages * 8);
-/* Rows that are stored after the end of a chunk before its flag is posted. */
-constexpr int kFlagLag = 2;
+/* Stores after the end of a chunk before its flag is posted: a token's copies count as one in
+ * dispatch, each row in combine. */
+constexpr int kDispatchLag = 2, kCombineLag = 4;
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
@@ -93,15 +94,18 @@ struct Ring {
 	}
 };
 
-/* Posts the flags of chunks, each when its stores have arrived. */
-struct Flags {
+/* Posts the flags of chunks, each when LAG more stores have been made: waiting for a chunk's
+ * own to arrive takes a round trip of the link, in which others should be under way. The
+ * release in post() is needed although they have arrived by then: with plain stores of the
+ * flags, a few launches in a hundred failed the checksum between two H200s. */
+template <int LAG> struct Flags {
 	int chunks = 0, due = 0, since = 0;
 
 	__device__ void row_done(const ExchangeArgs &a, const Warp &w)
 	{
-		if (!due || ++since < kFlagLag)
+		if (!due || ++since < LAG)
 			return;
-		asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kFlagLag) : "memory");
+		asm volatile("cp.async.bulk.wait_group %0;" ::"n"(LAG) : "memory");
 		post(a, w, due);
 		due = 0;
 	}
@@ -127,7 +131,7 @@ __device__ inline void dispatch_send_bulk(const ExchangeArgs &a, const Warp &w)
 {
 	const char *source = a.source[w.epoch & 1];
 	Ring ring(a, w);
-	Flags flags;
+	Flags<kDispatchLag> flags;
 	double sent = 0;
 	int begin = w.tokens.begin, end = w.tokens.end;
 	auto copy_of = [&](int t) {
@@ -218,7 +222,7 @@ __device__ inline void combine_send_bulk(const ExchangeArgs &a, const Warp &w)
 {
 	const char *source = a.source[w.epoch & 1];
 	Ring ring(a, w);
-	Flags flags;
+	Flags<kCombineLag> flags;
 	Segment ahead(a, w), now(a, w);
 	double sent = 0;
 	for (int i = 0; i < ring.stages; i++)

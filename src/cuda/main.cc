@@ -26,8 +26,12 @@ enum Exit {
 
 void on_interrupt(int)
 {
+	/* The third one ends it at once; a terminal and a shell may send two of a kind. */
+	static volatile sig_atomic_t count = 0;
 	Capture::interrupted = 1;
-	signal(SIGINT, SIG_DFL); /* a second Ctrl-C ends it at once */
+	count = count + 1;
+	if (count == 2)
+		signal(SIGINT, SIG_DFL);
 }
 
 /* Before the first CUDA call. Eager loading: a module loaded behind a closed gate would wait
