@@ -116,6 +116,23 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 "$PIPESIM" --pp 8 --microbatches 20 --costs "$sources/tests/input/costs-junk.ini" >out 2>err
 expect 'costs file with junk' 3 'costs-junk.ini:10:1: not a costs file'
 
+# Memory -------------------------------------------------------------------------------------------
+# Sanitizers reserve more address space than any limit leaves.
+limit=20000
+while [ -z "${PIPESIM_SANITIZED-}" ] && [ $limit -le 320000 ]; do
+	for schedule in gpipe zb-h1 dualpipe; do
+		(ulimit -v $limit && exec "$PIPESIM" --pp 100 --microbatches 2000 -s $schedule) >out 2>err
+		status=$?
+		if [ $status -eq 0 ]; then
+			pass
+		else
+			(exit $status)
+			expect "$schedule in $limit KiB" 2 'memory'
+		fi
+	done
+	limit=$((limit + 60000))
+done
+
 # Files that end too early -------------------------------------------------------------------------
 cut_short() # FILE COMMAND...: at many places: never a crash, always a message where it is refused
 {
