@@ -24,89 +24,125 @@ __device__ TransposedRun find_run(const Segments &segments, int64_t row, int col
 	return {begin * cols - begin, pitch};
 }
 
+/* The transpose works on 128 rows by 64 columns: four such blocks on an SM hide each other's
+ * barriers. Threads hold 4 columns of 8 rows, a warp the whole width of two such groups of
+ * rows. */
+constexpr int wide = 64;
+constexpr int transpose_threads = 256, transpose_warps = transpose_threads / 32;
+constexpr int thread_rows = 8;
+
+struct TilePlace {
+	int64_t row0;
+	int col0;
+	int lane;  /* of 16: columns 4 lane .. */
+	int group; /* of 16: rows 8 group .. */
+};
+
 /* Tiles are taken in bands of eight rows of tiles, column by column, so that blocks that run
  * together write whole kilobytes of a transposed row. */
-__device__ int2 find_tile(const Matrix &from)
+__device__ TilePlace find_tile(const Matrix &from)
 {
-	const int wide = from.cols / tile, high = int(from.rows / tile);
-	const int band = blockIdx.x / (8 * wide), inside = blockIdx.x - band * 8 * wide;
+	const int across = from.cols / wide, high = int(from.rows / tile);
+	const int band = blockIdx.x / (8 * across), inside = blockIdx.x - band * 8 * across;
 	const int depth = min(8, high - 8 * band);
-	return {inside / depth, 8 * band + inside % depth};
+	const int col = inside / depth;
+	return {int64_t(8 * band + inside - col * depth) * tile, col * wide,
+		int(threadIdx.x % 16), int(threadIdx.x / 16)};
 }
 
-/* A block takes 128 x 128. A thread holds 4 columns of 16 rows, so that the column maxima need
- * one exchange between the eight warps and the transposed tile leaves shared memory in 16-byte
- * rows. Chunks are swizzled by column group to keep both sides free of bank conflicts. */
-__global__ void __launch_bounds__(256, 3) transpose_kernel(Matrix from, Transposed to)
+/* A thread's values with their scales applied. */
+__device__ void load_tile(
+	const Matrix &from, const TilePlace &place, float value[thread_rows][4])
 {
-	__shared__ __align__(16) uint8_t turned[tile * tile];
-	__shared__ float amax[8][tile];
-	__shared__ __align__(16) float row_scale[8][16]; /* of the rows of each warp */
-	const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-	const int2 place = find_tile(from);
-	const int64_t row0 = int64_t(place.y) * tile;
-	const int col0 = place.x * tile;
-	const ScaleRow scales = scale_row(from, row0);
-	if (lane < 16)
-		row_scale[warp][lane] =
-			e4m3_unit * scales.first[place.x * scales.stride + warp * 16 + lane];
-	const uint8_t *data = static_cast<const uint8_t *>(from.data) +
-			      (row0 + warp * 16) * from.cols + col0 + 4 * lane;
-	uint32_t raw[16];
+	const int64_t row = place.row0 + place.group * thread_rows;
+	const ScaleRow scales = scale_row(from, place.row0);
+	const float4 *scale = reinterpret_cast<const float4 *>(
+		scales.first + place.col0 / 128 * scales.stride + place.group * thread_rows);
+	const uint8_t *data = static_cast<const uint8_t *>(from.data) + row * from.cols +
+			      place.col0 + 4 * place.lane;
+	uint32_t raw[thread_rows];
 #pragma unroll
-	for (int i = 0; i < 16; i++)
-		raw[i] = *reinterpret_cast<const uint32_t *>(data + int64_t(i) * from.cols);
-	__syncwarp();
-	float largest[4] = {smallest_amax, smallest_amax, smallest_amax, smallest_amax};
+	for (int i = 0; i < thread_rows; i++)
+		raw[i] = *reinterpret_cast<const uint32_t *>(data + i * from.cols);
 #pragma unroll
-	for (int i = 0; i < 16; i++) {
-		float value[4];
-		from_e4m3x4(raw[i], value);
+	for (int i = 0; i < thread_rows; i += 4) {
+		const float4 four = scale[i / 4];
+		const float each[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-		for (int j = 0; j < 4; j++)
-			largest[j] = fmaxf(largest[j], fabsf(value[j] * row_scale[warp][i]));
-	}
-	*reinterpret_cast<float4 *>(&amax[warp][4 * lane]) = {
-		largest[0], largest[1], largest[2], largest[3]};
-	__syncthreads();
-	for (int other = 0; other < 8; other++)
-		for (int j = 0; j < 4; j++)
-			largest[j] = fmaxf(largest[j], amax[other][4 * lane + j]);
-	float inverse[4];
-	for (int j = 0; j < 4; j++)
-		inverse[j] = __fdividef(e4m3_max, largest[j]);
-	uint32_t out[4][4];
+		for (int r = 0; r < 4; r++) {
+			from_e4m3x4(raw[i + r], value[i + r]);
 #pragma unroll
-	for (int i = 0; i < 4; i++) {
-		float value[4][4];
-#pragma unroll
-		for (int r = 0; r < 4; r++)
-			from_e4m3x4(raw[4 * i + r], value[r]);
-#pragma unroll
-		for (int j = 0; j < 4; j++) {
-			const float *s = row_scale[warp] + 4 * i;
-			out[j][i] = to_e4m3x4(value[0][j] * s[0] * inverse[j],
-				value[1][j] * s[1] * inverse[j],
-				value[2][j] * s[2] * inverse[j],
-				value[3][j] * s[3] * inverse[j]);
+			for (int j = 0; j < 4; j++)
+				value[i + r][j] *= each[r];
 		}
 	}
-	uint4 *chunks = reinterpret_cast<uint4 *>(turned);
+}
+
+/* Takes the maxima of a thread's columns; the first threads combine them, put the new scales
+ * down and leave what values are multiplied by in `inverse`. */
+__device__ void scale_columns(
+	const float value[thread_rows][4], float (*amax)[wide], float *inverse, float *scale)
+{
+	float largest[4] = {smallest_amax, smallest_amax, smallest_amax, smallest_amax};
 #pragma unroll
-	for (int j = 0; j < 4; j++)
-		chunks[(4 * lane + j) * 8 + (warp ^ (lane & 7))] = {
-			out[j][0], out[j][1], out[j][2], out[j][3]};
-	if (warp == 0)
-		*reinterpret_cast<float4 *>(to.scale + int64_t(place.y) * from.cols + col0 +
-					    4 * lane) = {largest[0] / e4m3_max,
-			largest[1] / e4m3_max, largest[2] / e4m3_max, largest[3] / e4m3_max};
+	for (int j = 0; j < 4; j++) {
+#pragma unroll
+		for (int i = 0; i < thread_rows; i++)
+			largest[j] = fmaxf(largest[j], fabsf(value[i][j]));
+		largest[j] = fmaxf(largest[j], __shfl_xor_sync(0xffffffffu, largest[j], 16));
+	}
+	const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+	if (lane < 16)
+		reinterpret_cast<float4 *>(amax[warp])[lane] = {
+			largest[0], largest[1], largest[2], largest[3]};
 	__syncthreads();
-	const TransposedRun run = find_run(from.segments, row0, from.cols);
+	if (threadIdx.x < wide) {
+		float column = amax[0][threadIdx.x];
+#pragma unroll
+		for (int other = 1; other < transpose_warps; other++)
+			column = fmaxf(column, amax[other][threadIdx.x]);
+		scale[threadIdx.x] = column * (1 / e4m3_max);
+		inverse[threadIdx.x] = __fdividef(e4m3_max, column);
+	}
+	__syncthreads();
+}
+
+/* Columns leave shared memory in rows of 16 bytes; units of eight rows are swizzled by the
+ * column's group of four, to keep both sides free of bank conflicts. */
+__global__ void __launch_bounds__(transpose_threads, 4)
+	transpose_kernel(Matrix from, Transposed to)
+{
+	__shared__ __align__(16) uint2 turned[wide][tile / 8];
+	__shared__ __align__(16) float amax[transpose_warps][wide];
+	__shared__ __align__(16) float inverse[wide];
+	const TilePlace place = find_tile(from);
+	float value[thread_rows][4];
+	load_tile(from, place, value);
+	scale_columns(
+		value, amax, inverse, to.scale + place.row0 / tile * from.cols + place.col0);
+	const float4 four = reinterpret_cast<const float4 *>(inverse)[place.lane];
+	const float each[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+	for (int j = 0; j < 4; j++) {
+		float v[thread_rows];
+#pragma unroll
+		for (int i = 0; i < thread_rows; i++)
+			v[i] = value[i][j] * each[j];
+		turned[4 * place.lane + j][place.group ^ place.lane] = {
+			to_e4m3x4(v[0], v[1], v[2], v[3]), to_e4m3x4(v[4], v[5], v[6], v[7])};
+	}
+	__syncthreads();
+	const TransposedRun run = find_run(from.segments, place.row0, from.cols);
 	const int chunk = threadIdx.x % 8;
-	for (int col = threadIdx.x / 8; col < tile; col += 32)
-		*reinterpret_cast<uint4 *>(
-			to.data + run.first + (col0 + col) * run.pitch + row0 + chunk * 16) =
-			chunks[col * 8 + (chunk ^ (col / 4 & 7))];
+	uint8_t *out = to.data + run.first + place.col0 * run.pitch + place.row0 + chunk * 16;
+#pragma unroll
+	for (int pass = 0; pass < 2; pass++) {
+		const int col = threadIdx.x / 8 + pass * 32, swizzle = col / 4;
+		uint4 rows = reinterpret_cast<const uint4 *>(turned[col])[chunk ^ swizzle / 2];
+		if (swizzle & 1)
+			rows = {rows.z, rows.w, rows.x, rows.y};
+		*reinterpret_cast<uint4 *>(out + col * run.pitch) = rows;
+	}
 }
 
 /* [rows][groups] -> runs of [groups][rows]: 32 rows a block. */
@@ -171,8 +207,8 @@ void transpose_requantise(const Matrix &from, const Transposed &to, cudaStream_t
 {
 	if (from.rows == 0)
 		return;
-	const unsigned tiles = unsigned(from.elements() / (tile * tile));
-	transpose_kernel<<<tiles, 256, 0, stream>>>(from, to);
+	const unsigned tiles = unsigned(from.elements() / (tile * wide));
+	transpose_kernel<<<tiles, transpose_threads, 0, stream>>>(from, to);
 	LAUNCH_CHECK();
 }
 

@@ -155,7 +155,7 @@ __device__ bool find_angles(const RopeColumns &rope, const Divisor &head, int64_
 	const int at = col - head.quotient(col) * rope.head - (rope.head - rope.width);
 	if (at < 0)
 		return false;
-	angles = rope.table + (row * rope.width + at) / 2;
+	angles = rope.table + uint32_t(row * rope.width + at) / 2;
 	return true;
 }
 

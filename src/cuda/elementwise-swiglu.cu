@@ -42,7 +42,7 @@ template <> struct Cached<true> {
 		from_e4m3x4(half[1].y, value + 12);
 #pragma unroll
 		for (int i = 0; i < 16; i++)
-			value[i] *= scale * e4m3_unit;
+			value[i] *= scale;
 	}
 };
 
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(block) swiglu_forward_kernel(
 }
 
 template <bool FP8>
-__global__ void __launch_bounds__(block, 7) swiglu_backward_kernel(SwigluBackward call)
+__global__ void __launch_bounds__(block) swiglu_backward_kernel(SwigluBackward call)
 {
 	__shared__ float scratch[block / 32];
 	const int64_t row = blockIdx.x;

@@ -12,9 +12,9 @@ namespace bench
 using bf16 = __nv_bfloat16;
 
 /* Gradients of a normalisation's weight are first summed by this many blocks apiece: one for
- * each SM of an H200 where a row fills an SM, six where it is short. */
+ * each SM of an H200 where a row fills an SM, four where it is short. */
 constexpr int norm_blocks = 132;
-constexpr int latent_blocks = 6 * norm_blocks;
+constexpr int latent_blocks = 4 * norm_blocks;
 
 /* y = gamma x / sqrt(mean(x^2) + 1e-6) by rows, x = a + b + c. */
 struct NormForward {

@@ -96,19 +96,13 @@ __device__ inline uint32_t to_e4m3x4(float a, float b, float c, float d)
 	return low | high << 16;
 }
 
-/* What from_e4m3x4() leaves to the scale that its caller multiplies by anyway. */
-constexpr float e4m3_unit = 256.0f;
-
-/* Four E4M3 values divided by e4m3_unit. The exponent and mantissa are shifted into those of
- * FP16: the conversion instruction runs at an eighth of the rate of these. NaN is not kept: it
- * reads as 480. */
 __device__ inline void from_e4m3x4(uint32_t raw, float value[4])
 {
 #pragma unroll
 	for (int i = 0; i < 2; i++) {
-		const uint32_t high = __byte_perm(raw, 0, i ? 0x3424 : 0x1404);
-		const uint32_t bits = (high & 0x80008000u) | (high >> 1 & 0x3f803f80u);
-		const float2 both = __half22float2(*reinterpret_cast<const __half2 *>(&bits));
+		const __half2_raw half = __nv_cvt_fp8x2_to_halfraw2(
+			__nv_fp8x2_storage_t(raw >> (16 * i)), __NV_E4M3);
+		const float2 both = __half22float2(__half2(half));
 		value[2 * i] = both.x;
 		value[2 * i + 1] = both.y;
 	}
