@@ -18,7 +18,7 @@ static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 
 	for (; condition != NULL && condition->rule != NULL; condition++) {
-		if (condition->holds(&subject->program->shape, subject->times->chunk))
+		if (condition->holds(&subject->program->shape, subject->costs->time))
 			continue;
 		if (condition->consequence != NULL)
 			add(report, "%s does not hold: %s", condition->rule,
@@ -39,6 +39,8 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"waiting "
 			"for each other); by that definition the simulation gives %s ms",
 			pipesim_print_ms(number, report->max_span_idle));
+	if (subject->schedule->bubble.is_span && report->max_span_idle == report->formula)
+		return; /* nothing else to explain */
 	add_broken_conditions(subject, report);
 	if (p2p > 0 && report->ranks > 1)
 		add(report,
@@ -64,17 +66,17 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 {
 	const PipesimSchedule *schedule = subject->schedule;
 	const PipesimShape *shape = &subject->program->shape;
-	const gint64 *t = subject->times->chunk;
+	const gint64 *share = subject->costs->time;
 
 	report->reasons = g_ptr_array_new_with_free_func(g_free);
 	if (schedule != NULL && schedule->bubble.text != NULL) {
 		report->has_formula = TRUE;
-		report->formula = schedule->bubble.value(shape, t);
+		report->formula = schedule->bubble.value(shape, subject->times->chunk);
 		report->difference = report->max_idle - report->formula;
 		if (report->difference != 0)
 			explain_difference(subject, report);
 		if (schedule->bubble.uneven != NULL && idle_is_uneven(report) &&
-			t[PIPESIM_FB] < t[PIPESIM_F] + t[PIPESIM_B])
+			share[PIPESIM_FB] < share[PIPESIM_F] + share[PIPESIM_B])
 			add(report, "%s", schedule->bubble.uneven);
 	}
 	if (schedule != NULL && schedule->activations.text != NULL) {

@@ -10,6 +10,8 @@ static void finish(PipesimRun *run, const PipesimCosts *costs, gint64 memory_lim
 	if (run->timeline != NULL)
 		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
 			costs, run->times, memory_limit, &run->error);
+	if (run->error != NULL)
+		g_prefix_error(&run->error, "%s: ", run->name);
 }
 
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,

@@ -45,10 +45,16 @@ gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t)
 	return t[PIPESIM_W] <= t[PIPESIM_I];
 }
 
-gboolean pipesim_holds_f_eq_i(const PipesimShape *shape, PipesimChunkTimes t)
+gboolean pipesim_holds_f_le_i(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)shape;
-	return t[PIPESIM_F] == t[PIPESIM_I];
+	return t[PIPESIM_F] <= t[PIPESIM_I];
+}
+
+gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_I] <= t[PIPESIM_F];
 }
 
 gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t)
@@ -61,4 +67,10 @@ gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)shape;
 	return t[PIPESIM_FB] >= t[PIPESIM_B];
+}
+
+gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B];
 }

@@ -13,6 +13,8 @@ gboolean pipesim_check_microbatches(
 /* Conditions that several formulae share. */
 gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_f_eq_i(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_f_le_i(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t);

@@ -167,9 +167,9 @@ static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
 
 static const PipesimCondition conditions[] = {
 	{"F = B", holds_f_eq_b,
-		"forwards of one direction then meet longer backwards of the other, and each "
-		"unit "
-		"keeps a gap in its middle; with B = 2F the idle time is (PP-2)(M/PP+1)F"},
+		"where a forward of one direction meets a longer or shorter backward of the "
+		"other, each unit keeps a gap in its middle; with B = 2F and M a multiple of "
+		"PP the idle time is (PP-2)(M/PP+1)F"},
 	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
 	{0},
 };
@@ -209,10 +209,9 @@ const PipesimSchedule pipesim_schedule_chimera = {
 			.letters = letters,
 			.value = bubble,
 			.conditions = conditions,
-			.exact = "Exact when F = B. With B = 2F the gaps in the middle of the "
-				 "units stay and "
-				 "the idle time is (PP-2)(M/PP+1)F; forward doubling removes "
-				 "them.",
+			.exact = "Exact when F = B and M is a multiple of PP. With B = 2F the "
+				 "gaps in the middle of the units stay and the idle time is "
+				 "(PP-2)(M/PP+1)F; forward doubling removes them.",
 		},
 	.activations =
 		{

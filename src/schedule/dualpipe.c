@@ -158,33 +158,39 @@ static PipesimFraction activations_v(const PipesimShape *shape)
 	return (PipesimFraction){2 * (gint64)shape->ranks + 1, 2};
 }
 
+static const char f_longer[] = "F > I adds to the idle time";
+static const char w_longer[] =
+	"W no longer fits where a forward went, which adds to the idle time";
+static const char pair_shorter[] =
+	"the formula takes a pair to last at least as long as its backward alone";
+static const char pair_longer[] =
+	"the outer ranks, which run fewer pairs, then idle longest; the formula means "
+	"the inner ones";
+static const char b_alone[] = "the schedule mixes B with I and W";
+
 static const PipesimCondition conditions[] = {
-	{"F = I", pipesim_holds_f_eq_i,
-		"with I > F >= W idle time is lower than the formula by min((PP/2-1)(I-F), F); "
-		"with "
-		"F > I it is higher"},
-	{"W <= F", pipesim_holds_w_le_f,
-		"the formula is then too low: W no longer fits where a forward went"},
-	{"F&B >= B", pipesim_holds_pair_ge_b,
-		"a pair cannot be shorter than its backward alone"},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W"},
+	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP/2-1)(I-F), F) off the idle time"},
+	{"F = I", pipesim_holds_f_le_i, f_longer},
+	{"W <= F", pipesim_holds_w_le_f, w_longer},
+	{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
+	{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
+	{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
 	{0},
 };
 
 static const PipesimCondition conditions_v[] = {
-	{"F = I", pipesim_holds_f_eq_i,
-		"with I > F >= W idle time is lower than the formula; with F > I it is higher"},
-	{"W <= F", pipesim_holds_w_le_f,
-		"the formula is then too low: W no longer fits where a forward went"},
-	{"F&B >= B", pipesim_holds_pair_ge_b,
-		"a pair cannot be shorter than its backward alone"},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W"},
+	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP-1)(I-F), F) off the idle time"},
+	{"F = I", pipesim_holds_f_le_i, f_longer},
+	{"W <= F", pipesim_holds_w_le_f, w_longer},
+	{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
+	{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
+	{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
 	{0},
 };
 
 static const char uneven[] =
 	"F&B < F+B and ranks run different numbers of pairs, so they idle for "
-	"different times; the formula is the largest, on the inner ranks";
+	"different times; the formula means the largest, on the inner ranks";
 
 static const char letters[] =
 	"F&B is one overlapped pair: the forward of one micro-batch and the full "
@@ -208,13 +214,12 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 			.value = bubble,
 			.conditions = conditions,
 			.uneven = uneven,
-			.exact = "Exact when F = I, W <= F and F&B >= B. With F&B = F+B every "
-				 "rank idles just "
-				 "that long. With F&B < F+B the ranks run different numbers of "
-				 "pairs, so they "
-				 "idle for different times, and the formula is the largest: "
-				 "that of the four "
-				 "ranks around the middle.",
+			.exact =
+				"Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B "
+				"every rank idles just that long. With F&B < F+B the ranks run "
+				"different numbers of pairs, so they idle for different times, "
+				"and the formula is the largest: that of the four ranks "
+				"around the middle.",
 		},
 	.activations =
 		{
@@ -268,11 +273,12 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 			.value = bubble_v,
 			.conditions = conditions_v,
 			.uneven = uneven,
-			.exact = "Exact when F = I, W <= F and F&B >= B, in times of one "
-				 "chunk: half of a rank's "
-				 "share. DeepSeek's table gives (PP/2-1) because it compares "
-				 "at equal numbers of "
-				 "stages, and so puts DualPipeV on PP/2 ranks.",
+			.exact =
+				"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one "
+				"chunk: half of a rank's "
+				"share. DeepSeek's table gives (PP/2-1) because it compares "
+				"at equal numbers of "
+				"stages, and so puts DualPipeV on PP/2 ranks.",
 		},
 	.activations =
 		{

@@ -10,8 +10,11 @@ typedef const gint64 *PipesimChunkTimes;
 /* Something that must hold for a formula to be exact. */
 typedef struct {
 	const char *rule; /* as it is printed: "W <= F" */
+	/* Compares times only, so those of a rank's whole share, which are not rounded, serve
+	 * as well as those of a chunk. */
 	gboolean (*holds)(const PipesimShape *shape, PipesimChunkTimes t);
-	const char *consequence; /* what happens where it does not; may be NULL */
+	/* What happens where it does not, whatever other conditions are broken; may be NULL. */
+	const char *consequence;
 } PipesimCondition;
 
 /* A published formula for the bubble of the worst rank. */

@@ -79,7 +79,7 @@ static const struct {
 } sizes[] = {{"dualpipe", 4, 8}, {"dualpipe", 6, 14}, {"dualpipe", 8, 20}, {"dualpipe", 16, 64},
 	{"dualpipev", 4, 10}, {"dualpipev", 5, 13}};
 
-/* Exact on the largest idle where F = I, W <= F and F&B >= B: 90 of 90. */
+/* Exact on the largest idle where F = I, W <= F and B <= F&B <= F+B: 90 of 90. */
 START_TEST(dualpipe_exact)
 {
 	static const gint64 weights[] = {0, 250, 500, 800, 1000};
@@ -110,6 +110,57 @@ START_TEST(dualpipe_longer_input)
 
 	ck_assert_int_eq(run->report->formula - run->report->max_idle, less);
 	ck_assert_uint_gt(run->report->reasons->len, 0);
+}
+END_TEST
+
+static gboolean has_reason(const PipesimReport *report, const char *text)
+{
+	for (guint i = 0; i < report->reasons->len; i++)
+		if (strstr(report->reasons->pdata[i], text) != NULL)
+			return TRUE;
+	return FALSE;
+}
+
+/* F&B > F+B, as measured pairs may be: the ranks with fewest pairs, at the ends, idle longest;
+ * the formula is the idle time of those in the middle. */
+START_TEST(dualpipe_longer_pair)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 4000, 0);
+	g_autoptr(PipesimRun) run = named_run("dualpipe", 8, 20, costs);
+	const PipesimReport *report = run->report;
+
+	ck_assert_int_eq(report->formula, 9000);
+	ck_assert_int_eq(report->idle[3], 9000);
+	ck_assert_int_eq(report->idle[0], 11000);
+	ck_assert_int_eq(report->max_idle, 11000);
+	ck_assert_uint_eq(report->reasons->len, 1);
+	ck_assert(has_reason(report, "F&B <= F+B does not hold"));
+}
+END_TEST
+
+/* Which side of F = I is broken decides what is said. */
+START_TEST(dualpipe_says_what_happens)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1300, 1000, 800, 3100, 0);
+	g_autoptr(PipesimRun) run = named_run("dualpipe", 8, 20, costs);
+
+	ck_assert_int_gt(run->report->difference, 0);
+	ck_assert_uint_eq(run->report->reasons->len, 1);
+	ck_assert(has_reason(run->report, "F > I adds"));
+}
+END_TEST
+
+/* W > I alone leaves the span of ZB-H2 where the formula has it: then only the two definitions
+ * differ. */
+START_TEST(zb_h2_within_its_span)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(3000, 1000, 2000, -1, 0);
+	g_autoptr(PipesimRun) run = named_run("zb-h2", 8, 20, costs);
+
+	ck_assert_int_eq(run->report->max_span_idle, run->report->formula);
+	ck_assert_int_ne(run->report->difference, 0);
+	ck_assert_uint_eq(run->report->reasons->len, 1);
+	ck_assert(has_reason(run->report, "the formula is the span bubble"));
 }
 END_TEST
 
@@ -275,6 +326,9 @@ Suite *published_suite(void)
 	tcase_add_loop_test(tables, timing_c, 0, G_N_ELEMENTS(table_c));
 	tcase_add_loop_test(dualpipe, dualpipe_exact, 0, 15 * G_N_ELEMENTS(sizes));
 	tcase_add_loop_test(dualpipe, dualpipe_longer_input, 0, 3 * 4);
+	tcase_add_test(dualpipe, dualpipe_longer_pair);
+	tcase_add_test(dualpipe, dualpipe_says_what_happens);
+	tcase_add_test(dualpipe, zb_h2_within_its_span);
 	tcase_add_test(dualpipe, dualpipe_pairs_differ_by_rank);
 	tcase_add_loop_test(
 		dualpipe, dualpipe_equal_on_every_rank, 0, G_N_ELEMENTS(equal_ranks));
