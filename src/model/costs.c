@@ -205,6 +205,22 @@ static PipesimFraction stage_scale(const PipesimCosts *costs, guint stage, guint
 	return costs->scale[(guint64)stage * costs->n_scale / stages];
 }
 
+/* Times of one chunk. What is derived from others is derived again after they were rounded:
+ * formulae that are exact would else be off by some ns. */
+static void divide_times(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	const gint64 *share = costs->time;
+	gint64 *chunk = times->chunk;
+
+	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		chunk[kind] = pipesim_time_scale(share[kind], shape->ranks, shape->stages);
+	if (share[PIPESIM_B] == share[PIPESIM_I] + share[PIPESIM_W])
+		chunk[PIPESIM_B] = chunk[PIPESIM_I] + chunk[PIPESIM_W];
+	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
+		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
@@ -212,9 +228,7 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 	times->stages = shape->stages;
 	times->p2p = costs->p2p;
 	times->equal_stages = TRUE;
-	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		times->chunk[kind] =
-			pipesim_time_scale(costs->time[kind], shape->ranks, shape->stages);
+	divide_times(times, costs, shape);
 	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		times->stage[kind] = g_new(gint64, shape->stages);
 		for (guint stage = 0; stage < shape->stages; stage++) {

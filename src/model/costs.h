@@ -91,7 +91,8 @@ typedef struct {
 } PipesimTimes;
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
- * of the part of the model that its stage lies in. */
+ * of the part of the model that its stage lies in, rounded to ns; B = I + W and FB = F + B
+ * stay true of chunks where they are true of the whole share. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 

@@ -138,6 +138,18 @@ START_TEST(dualpipe_longer_pair)
 }
 END_TEST
 
+/* Half a nanosecond is not a reason: a chunk of DualPipeV is half of a share of odd length. */
+START_TEST(dualpipe_odd_nanoseconds)
+{
+	static const gint64 pairs[] = {-1, 3003, 2400};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_new(1001, 1001, 1001, pairs[_i], 0, NULL);
+	g_autoptr(PipesimRun) run = named_run("dualpipev", 8, 20, costs);
+
+	ck_assert_int_eq(run->report->difference, 0);
+	ck_assert_uint_eq(run->report->reasons->len, pairs[_i] == 2400);
+}
+END_TEST
+
 /* Which side of F = I is broken decides what is said. */
 START_TEST(dualpipe_says_what_happens)
 {
@@ -327,6 +339,7 @@ Suite *published_suite(void)
 	tcase_add_loop_test(dualpipe, dualpipe_exact, 0, 15 * G_N_ELEMENTS(sizes));
 	tcase_add_loop_test(dualpipe, dualpipe_longer_input, 0, 3 * 4);
 	tcase_add_test(dualpipe, dualpipe_longer_pair);
+	tcase_add_loop_test(dualpipe, dualpipe_odd_nanoseconds, 0, 3);
 	tcase_add_test(dualpipe, dualpipe_says_what_happens);
 	tcase_add_test(dualpipe, zb_h2_within_its_span);
 	tcase_add_test(dualpipe, dualpipe_pairs_differ_by_rank);
