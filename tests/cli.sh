@@ -177,6 +177,7 @@ check compare-plain-costs 0 --pp 8 --microbatches 20 --costs input/costs-plain.i
 check calibrate-none 2 calibrate
 check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0
 check calibrate-bad-mode 2 calibrate input/trace-small.csv --load-mode synced
+check calibrate-bad-picture 2 calibrate input/trace-small.csv --picture spread.txt
 check calibrate-bad-impl 2 calibrate input/trace-small.csv --impl attn=other
 for fault in absent truncated version column-missing component-missing negative number twice no-rows \
 	only-warmup; do

@@ -99,6 +99,12 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 			fi
 		done
 	fi
+	if command -v gnuplot >/dev/null; then
+		"$PIPESIM" calibrate "$sources/tests/input/trace-small.csv" \
+			--picture spread.svg >out 2>err
+		expect 'picture of a calibration' 0 ''
+		if grep -q '</svg>' spread.svg; then pass; else fail 'no picture of a calibration'; fi
+	fi
 	"$PIPESIM" $shape -s dualpipe --timeline picture.txt >out 2>err
 	expect 'picture as text' 0 ''
 	"$PIPESIM" $shape -s dualpipe --chrome-trace trace.json >out 2>err

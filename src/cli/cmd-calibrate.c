@@ -4,11 +4,12 @@
 #include "cli/calibration-table.h"
 #include "cli/options.h"
 #include "model/costs-file.h"
+#include "output/distributions.h"
 
 #include <string.h>
 
 typedef struct {
-	char *output, *layers, *load_mode, *sm_split, *map;
+	char *output, *layers, *load_mode, *sm_split, *map, *picture;
 	char **impl;
 	gboolean report;
 } Options;
@@ -20,6 +21,7 @@ static void options_clear(Options *options)
 	g_free(options->load_mode);
 	g_free(options->sm_split);
 	g_free(options->map);
+	g_free(options->picture);
 	g_strfreev(options->impl);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
@@ -53,6 +55,9 @@ static GOptionContext *make_context(Options *options)
 			"DeepSeek's "
 			"and PyTorch's; format in docs/formats.md",
 			"RULES"},
+		{"picture", 0, 0, G_OPTION_ARG_FILENAME, &options->picture,
+			"draw the spread of each component: .svg, .png, .pdf (gnuplot)",
+			"FILE"},
 		{"report", 0, 0, G_OPTION_ARG_NONE, &options->report,
 			"all figures: percentiles, autocorrelation, waiting, interference, "
 			"fits",
@@ -129,6 +134,9 @@ static gboolean print_result(
 	pipesim_calibration_notices(calibration);
 	pipesim_costs_write(calibration->costs, costs);
 	if (options->output != NULL && !pipesim_print(options->output, costs, error))
+		return FALSE;
+	if (options->picture != NULL && !pipesim_distributions_write(calibration->costs,
+						options->picture, "gnuplot", error))
 		return FALSE;
 	if (g_strcmp0(options->output, "-") == 0)
 		return TRUE;

@@ -100,6 +100,13 @@ static void append_name(GString *out, const char *variable, const char *path)
 	g_string_append_c(out, '\n');
 }
 
+void pipesim_gnuplot_files(const PipesimPicturePaths *paths, GString *out)
+{
+	g_string_append(out, "if (!exists('picture')) ");
+	append_name(out, "picture", paths->picture);
+	append_name(out, "data", paths->data);
+}
+
 static void append_header(GString *out, const PipesimLayout *layout,
 	const PipesimComparison *comparison, const PipesimPicturePaths *paths)
 {
@@ -117,14 +124,12 @@ static void append_header(GString *out, const PipesimLayout *layout,
 			     "For another format\n"
 			     "# change the terminal (svg, pngcairo; pdfcairo counts in inches) "
 			     "and the picture's\n"
-			     "# name.\n\n"
-			     "if (!exists('picture')) ");
-	append_name(out, "picture", paths->picture);
-	append_name(out, "data", paths->data);
+			     "# name.\n\n");
+	pipesim_gnuplot_files(paths, out);
 }
 
 /* Sizes are pixels throughout; each terminal counts in its own unit. */
-static void append_terminal(GString *out, const char *terminal)
+void pipesim_gnuplot_terminal(const char *terminal, GString *out)
 {
 	const char *size = "width,height", *point = "1";
 
@@ -370,7 +375,7 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison
 	append_header(out, layout, comparison, paths);
 	append_sizes(out, layout, comparison->costs->source != NULL);
 	append_settings(out, layout);
-	append_terminal(out, paths->terminal);
+	pipesim_gnuplot_terminal(paths->terminal, out);
 	append_axes(out, layout);
 	append_ranks(out, layout);
 	append_panels(out, layout);

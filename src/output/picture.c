@@ -33,10 +33,13 @@ static const char *find_terminal(const char *extension)
 	return NULL;
 }
 
-static void paths_init(PipesimPicturePaths *paths, const char *path, const char *extension)
+gboolean pipesim_picture_paths_init(PipesimPicturePaths *paths, const char *path)
 {
+	const char *extension = extension_of(path);
 	int stem = (int)(strlen(path) - strlen(extension));
 
+	if (find_terminal(extension) == NULL)
+		return FALSE;
 	*paths = (PipesimPicturePaths){
 		.picture = g_strdup(path),
 		.folder = g_path_get_dirname(path),
@@ -44,9 +47,10 @@ static void paths_init(PipesimPicturePaths *paths, const char *path, const char 
 		.data = g_strdup_printf("%.*sdat", stem, path),
 		.terminal = find_terminal(extension),
 	};
+	return TRUE;
 }
 
-static void paths_clear(PipesimPicturePaths *paths)
+void pipesim_picture_paths_clear(PipesimPicturePaths *paths)
 {
 	g_free(paths->picture);
 	g_free(paths->folder);
@@ -72,18 +76,6 @@ static gboolean check_size(const PipesimLayout *layout, GError **error)
 			"fewer schedules or micro-batches",
 			layout->n_boxes, MAX_BOXES);
 	return TRUE;
-}
-
-static gboolean write_parts(const PipesimLayout *layout, const PipesimComparison *comparison,
-	const PipesimPicturePaths *paths, GError **error)
-{
-	g_autoptr(GString) script = g_string_new(NULL);
-	g_autoptr(GString) data = g_string_new(NULL);
-
-	pipesim_gnuplot_script(layout, comparison, paths, script);
-	pipesim_gnuplot_data(layout, data);
-	return pipesim_write_file(paths->data, data->str, data->len, error) &&
-	       pipesim_write_file(paths->script, script->str, script->len, error);
 }
 
 static gboolean fail_gnuplot(
@@ -161,6 +153,25 @@ static gboolean render(const PipesimPicturePaths *paths, const char *gnuplot, GE
 	return done;
 }
 
+gboolean pipesim_picture_render(const PipesimPicturePaths *paths, const GString *script,
+	const GString *data, const char *gnuplot, GError **error)
+{
+	return pipesim_write_file(paths->data, data->str, data->len, error) &&
+	       pipesim_write_file(paths->script, script->str, script->len, error) &&
+	       render(paths, gnuplot, error);
+}
+
+static gboolean draw(const PipesimLayout *layout, const PipesimComparison *comparison,
+	const PipesimPicturePaths *paths, const char *gnuplot, GError **error)
+{
+	g_autoptr(GString) script = g_string_new(NULL);
+	g_autoptr(GString) data = g_string_new(NULL);
+
+	pipesim_gnuplot_script(layout, comparison, paths, script);
+	pipesim_gnuplot_data(layout, data);
+	return pipesim_picture_render(paths, script, data, gnuplot, error);
+}
+
 static gboolean write_text(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, GError **error)
 {
@@ -180,17 +191,14 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 
 	if (g_ascii_strcasecmp(extension, "txt") == 0 || strcmp(path, "-") == 0)
 		return write_text(comparison, path, style, error);
-	if (find_terminal(extension) == NULL)
+	if (!pipesim_picture_paths_init(&paths, path))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no picture has the extension of '%s'; a timeline is .svg, .png, .pdf "
 			"or "
 			".txt",
 			path);
 	layout = pipesim_layout_new(comparison);
-	if (!check_size(layout, error))
-		return FALSE;
-	paths_init(&paths, path, extension);
-	done = write_parts(layout, comparison, &paths, error) && render(&paths, gnuplot, error);
-	paths_clear(&paths);
+	done = check_size(layout, error) && draw(layout, comparison, &paths, gnuplot, error);
+	pipesim_picture_paths_clear(&paths);
 	return done;
 }

@@ -1,0 +1,122 @@
+#include "config.h"
+
+#include "output/distributions.h"
+#include "output/picture.h"
+
+/* Quarters and twentieths among the quantiles. */
+enum {
+	P5 = 1,
+	P25 = 5,
+	P75 = 15,
+	P95 = 19
+};
+
+static gboolean is_spread(const PipesimComponent *component)
+{
+	return component->samples > 1 && component->median > 0;
+}
+
+/* @ns against the median, per cent. */
+static void append_share(GString *out, const PipesimComponent *component, gint64 ns)
+{
+	PipesimNumber text;
+
+	g_string_append_printf(out, " %s",
+		pipesim_print_double(text,
+			100 * (double)(ns - component->median) / (double)component->median));
+}
+
+static guint append_data(const GPtrArray *components, GString *out)
+{
+	guint place = 0;
+
+	g_string_append(
+		out, "# place 5% 25% 75% 95% minimum maximum, per cent of the median\n");
+	for (guint i = 0; i < components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(components, i);
+		if (!is_spread(component))
+			continue;
+		g_string_append_printf(out, "%u", ++place);
+		append_share(out, component, component->quantile[P5]);
+		append_share(out, component, component->quantile[P25]);
+		append_share(out, component, component->quantile[P75]);
+		append_share(out, component, component->quantile[P95]);
+		append_share(out, component, component->min);
+		append_share(out, component, component->max);
+		g_string_append_c(out, '\n');
+	}
+	return place;
+}
+
+static void append_tics(const GPtrArray *components, GString *out)
+{
+	guint place = 0;
+
+	g_string_append(out, "set ytics (");
+	for (guint i = 0; i < components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(components, i);
+		PipesimNumber median;
+		if (!is_spread(component))
+			continue;
+		g_autofree char *label = g_strdup_printf("%s %s  %s ms", component->component,
+			component->phase, pipesim_print_ms_fixed(median, component->median, 3));
+		g_string_append(out, place > 0 ? ", \\\n\t" : " \\\n\t");
+		pipesim_gnuplot_quote(out, label);
+		g_string_append_printf(out, " %u", ++place);
+	}
+	g_string_append(out, ")\n");
+}
+
+static void append_script(
+	const PipesimCosts *costs, const PipesimPicturePaths *paths, guint n, GString *out)
+{
+	g_string_append(out,
+		"# Spread of measured times. To draw it again, in this folder, run gnuplot "
+		"on this file.\n");
+	pipesim_gnuplot_files(paths, out);
+	g_string_append_printf(out, "\nwidth = 900.0\nheight = %u.0\n", 130 + 26 * n);
+	pipesim_gnuplot_terminal(paths->terminal, out);
+	g_string_append(out, "\nset title ");
+	pipesim_gnuplot_quote(out, costs->source != NULL ? costs->source : "");
+	g_string_append_printf(out,
+		"\nset xlabel 'against the median, %% (box: quarters; line: 5 to 95 %%; dots: "
+		"extremes)'\n"
+		"set yrange [%u.5:0.5]\n"
+		"set grid xtics\n"
+		"set style fill solid 0.4\n"
+		"unset key\n",
+		n);
+	append_tics(costs->components, out);
+	g_string_append(out,
+		"plot data using 2:1:2:5 with xerrorbars pointsize 0 linecolor rgb '#404040', "
+		"\\\n"
+		"\tdata using (0):1:3:4:($1-0.3):($1+0.3) with boxxyerror linecolor rgb "
+		"'#4477aa', \\\n"
+		"\tdata using (0):($1-0.3):(0):(0.6) with vectors nohead linewidth 2 linecolor "
+		"rgb '#aa3377', \\\n"
+		"\tdata using 6:1 with points pointtype 7 pointsize 0.3 linecolor rgb "
+		"'#404040', \\\n"
+		"\tdata using 7:1 with points pointtype 7 pointsize 0.3 linecolor rgb "
+		"'#404040'\n");
+}
+
+gboolean pipesim_distributions_write(
+	const PipesimCosts *costs, const char *path, const char *gnuplot, GError **error)
+{
+	g_autoptr(GString) script = g_string_new(NULL);
+	g_autoptr(GString) data = g_string_new(NULL);
+	const guint n = append_data(costs->components, data);
+	PipesimPicturePaths paths;
+	gboolean done;
+
+	if (n == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"nothing to draw: no component was measured more than once");
+	if (!pipesim_picture_paths_init(&paths, path))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no picture has the extension of '%s'; .svg, .png or .pdf", path);
+	append_script(costs, &paths, n, script);
+	done = pipesim_picture_render(&paths, script, data, gnuplot, error);
+	pipesim_picture_paths_clear(&paths);
+	return done;
+}
