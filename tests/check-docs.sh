@@ -32,6 +32,19 @@ for command in $commands; do
 		fi
 	done
 done
+
+# Every key of the JSON and every column of the CSV is in docs/output.md.
+page=$TOP_SRCDIR/docs/output.md
+{
+	"$PIPESIM" --pp 4 --microbatches 8 --format json --activation-bytes 1MB --memory-limit 1GB |
+		grep -o '"[A-Za-z0-9_]*":' | tr -d '":'
+	"$PIPESIM" --pp 4 --microbatches 8 --format csv | head -n 1 | tr , '\n'
+} | sort -u >"$scratch/keys"
+[ -s "$scratch/keys" ] || fail 'JSON has no keys'
+while read -r key; do
+	if grep -qF "\`$key\`" "$page"; then pass; else fail "$key is not in docs/output.md"; fi
+done <"$scratch/keys"
+
 for status in 0 1 2 3 4 5; do
 	if grep -q "^\.It $status\$" "$manual"; then pass; else fail "exit status $status is not in the manual"; fi
 done
