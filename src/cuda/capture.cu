@@ -19,11 +19,13 @@ constexpr int kEventPairs = 1000;
 /* A first repetition this many (scaled) median deviations above the median is an outlier. */
 constexpr double kOutlier = 6;
 
-__global__ void gate_kernel(const volatile unsigned int *gate, unsigned int ticket)
+__global__ void gate_kernel(volatile unsigned int *gate, unsigned int ticket)
 {
 	unsigned long long begin = now_ns();
-	while (*gate < ticket && now_ns() - begin < kGateTimeoutNs)
+	while (gate[0] < ticket && now_ns() - begin < kGateTimeoutNs)
 		__nanosleep(100);
+	if (gate[0] < ticket)
+		gate[1] = ticket;
 }
 
 cudaEvent_t make_event()
@@ -119,9 +121,9 @@ Capture::Capture(const std::vector<int> &devices, Comm *comm, const Nvml &nvml, 
 {
 	void *flag;
 	CUDA_CHECK(cudaHostAlloc(
-		&flag, sizeof(unsigned int), cudaHostAllocPortable | cudaHostAllocMapped));
+		&flag, 2 * sizeof(unsigned int), cudaHostAllocPortable | cudaHostAllocMapped));
 	gate = (volatile unsigned int *)flag;
-	*gate = 0;
+	gate[0] = gate[1] = 0;
 	for (int device : devices) {
 		Rank r;
 		char pci[32];
@@ -210,7 +212,7 @@ void Capture::close_gate()
 
 void Capture::open_gate()
 {
-	*gate = gates;
+	gate[0] = gates;
 }
 
 void Capture::flush_l2(Rank &rank)
@@ -257,6 +259,8 @@ void Capture::collect(Item *item, int set, const Series &series, int rep, int or
 			row.t_start_ns = elapsed_ns(ranks[r].gate_open, span.start);
 			row.dur_ns = elapsed_ns(span.start, span.end);
 			row.status = rep < series.warmup ? "warmup" : "ok";
+			if (gate[1] == gates)
+				row.status = "outlier"; /* began before all was queued */
 			int64_t wait = 0;
 			for (const CommLaunch &l : span.launches) {
 				wait += (int64_t)l.record->wait_ns;

@@ -144,9 +144,9 @@ class Capture
 	std::mt19937_64 random;
 	std::vector<Item *> items;
 	std::vector<TraceRow> trace;
-	volatile unsigned int *gate; /* host memory, mapped */
+	volatile unsigned int
+		*gate; /* host memory, mapped: ticket that is open, last that gave up */
 	unsigned int gates = 0;
-	bool gate_failed = false;
 	int64_t pairs = 0;
 	int64_t resolution = 0, overhead = 0;
 };
