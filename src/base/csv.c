@@ -117,19 +117,45 @@ static gboolean check_bytes(PipesimCsv *csv, const char *line, gsize length, GEr
 	return TRUE;
 }
 
+/* Feeds @length bytes from csv->position on. FALSE where libcsv stops: csv->position is there.
+ */
+static gboolean feed(PipesimCsv *csv, gsize length)
+{
+	const gsize done = length == 0 ? 0
+				       : csv_parse(&csv->parser, csv->begin + csv->position,
+						 length, add_cell, NULL, csv);
+
+	csv->position += done;
+	return done == length;
+}
+
+/* Up to each comma, then the comma alone, so that add_cell knows where a cell ended. */
+static gboolean feed_line(PipesimCsv *csv, gsize length)
+{
+	csv->position = csv->cell_begin = 0;
+	for (;;) {
+		const char *at = csv->begin + csv->position;
+		const char *comma = memchr(at, ',', length - csv->position);
+		if (!feed(csv, comma != NULL ? (gsize)(comma - at) : length - csv->position))
+			return FALSE;
+		if (comma == NULL)
+			return TRUE;
+		if (csv_parse(&csv->parser, comma, 1, add_cell, NULL, csv) != 1)
+			return FALSE;
+		csv->position++;
+	}
+}
+
 static gboolean parse_line(PipesimCsv *csv, const char *line, gsize length, GError **error)
 {
 	g_array_set_size(csv->cells, 0);
 	g_string_truncate(csv->arena, 0);
 	csv->begin = line;
-	csv->cell_begin = 0;
-	/* Byte by byte, so that add_cell knows where the cell ended. */
-	for (csv->position = 0; csv->position < length; csv->position++)
-		if (csv_parse(&csv->parser, line + csv->position, 1, add_cell, NULL, csv) != 1)
-			return fail_line(csv, csv->position,
-				"a quote where none may stand; quote the whole cell and double "
-				"the quotes in it",
-				error);
+	if (!feed_line(csv, length))
+		return fail_line(csv, csv->position,
+			"a quote where none may stand; quote the whole cell and double "
+			"the quotes in it",
+			error);
 	if (csv_fini(&csv->parser, add_cell, NULL, csv) != 0)
 		return fail_line(csv, csv->cell_begin,
 			"the quote of this cell is not closed on its line", error);
