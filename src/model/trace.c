@@ -139,8 +139,10 @@ void pipesim_trace_note(PipesimTrace *trace, const char *format, ...)
 	va_end(args);
 }
 
+/* How the chip was shared, and how communication was slowed. */
 typedef struct {
 	gint64 compute, comm;
+	const char *pace; /* "pace_gbps=40", or NULL */
 } Split;
 
 static Split *find_split(GHashTable *splits, const PipesimTraceRow *row)
@@ -171,6 +173,10 @@ void pipesim_trace_join_pairs(PipesimTrace *trace)
 			split->compute = rows[i].compute_sms;
 		if (rows[i].role == PIPESIM_ROLE_COMM && rows[i].comm_sms > 0)
 			split->comm = rows[i].comm_sms;
+		const char *pace = strstr(rows[i].variant, "pace_gbps=");
+		if (pace != NULL && split->pace == NULL)
+			split->pace =
+				pipesim_trace_intern(trace, pace, (gssize)strcspn(pace, " "));
 	}
 	for (guint i = 0; i < n; i++) {
 		if (rows[i].pair_id[0] == '\0')
@@ -180,5 +186,7 @@ void pipesim_trace_join_pairs(PipesimTrace *trace)
 			rows[i].compute_sms = split->compute;
 		if (split->comm > 0)
 			rows[i].comm_sms = split->comm;
+		if (split->pace != NULL && rows[i].variant[0] == '\0')
+			rows[i].variant = split->pace;
 	}
 }

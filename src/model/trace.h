@@ -81,8 +81,8 @@ const char *pipesim_trace_get(const PipesimTrace *trace, const char *key);
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key);
 
 /** pipesim_trace_join_pairs: every row of one execution of an overlapped pair (equal run_id,
- * rank and pair_id) learns the SM budgets of both halves. Call it once, when all rows are
- * there. */
+ * rank and pair_id) learns the SM budgets of both halves and the pace of its communication.
+ * Call it once, when all rows are there. */
 void pipesim_trace_join_pairs(PipesimTrace *trace);
 
 /** pipesim_trace_note: adds to the notices. */

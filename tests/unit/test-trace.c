@@ -135,6 +135,24 @@ START_TEST(halves_of_a_pair_share_its_split)
 }
 END_TEST
 
+START_TEST(pairs_have_the_pace_of_their_communication)
+{
+	g_autoptr(PipesimTrace) trace =
+		trace_of(TRACE_TOP "run_id,rep,component,phase,pair_id,role,chunk_tokens,"
+				   "pace_gbps,dur_ns\n"
+				   "r,0,chunk,FB,3,pair,,,9\n"
+				   "r/inside,0,dispatch,F,3,comm,4,40,8\n"
+				   "r,1,chunk,FB,4,pair,,,9\n"
+				   "r/inside,1,dispatch,F,4,comm,4,0,8\n");
+
+	ck_assert_str_eq(
+		g_array_index(trace->rows, PipesimTraceRow, 0).variant, "pace_gbps=40");
+	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 1).variant,
+		"chunk_tokens=4 pace_gbps=40");
+	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 2).variant, "");
+}
+END_TEST
+
 START_TEST(reference_trace_is_read)
 {
 	g_autofree char *path = shared_file("deepseek-dualpipe-train.csv");
@@ -205,6 +223,7 @@ Suite *trace_suite(void)
 	tcase_add_test(trace, twenty_faults_are_told);
 	tcase_add_test(trace, conditions_tell_rows_apart);
 	tcase_add_test(trace, halves_of_a_pair_share_its_split);
+	tcase_add_test(trace, pairs_have_the_pace_of_their_communication);
 	tcase_add_test(trace, reference_trace_is_read);
 	tcase_add_test(statistics, figures_of_a_sample);
 	tcase_add_test(statistics, lines_are_fitted);
