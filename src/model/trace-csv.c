@@ -280,8 +280,10 @@ static void read_name(Reader *reader, const PipesimCsvRecord *record,
 static void read_cell(Reader *reader, const PipesimCsvRecord *record,
 	const PipesimCsvCell *cell, const Column *column, PipesimTraceRow *row)
 {
-	if (column->key)
-		g_string_append_printf(reader->key, "%s\n", cell->text);
+	if (column->key) {
+		g_string_append_len(reader->key, cell->text, (gssize)cell->length);
+		g_string_append_c(reader->key, '\n');
+	}
 	switch (column->kind) {
 	case KIND_TEXT:
 		if (cell->length > 0)

@@ -2,6 +2,8 @@
 
 #include "model/trace-group.h"
 
+#include <string.h>
+
 static void group_free(gpointer data)
 {
 	PipesimTraceGroup *group = data;
@@ -79,34 +81,104 @@ static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row)
 	g_array_append_val(group->rows, row->rows);
 }
 
+/* The same within one trace, whose equal texts are one pointer. */
+typedef struct {
+	const char *texts[7];
+	gint64 numbers[4];
+	guint8 phase, role, in_pair, whole_chunk;
+} Key;
+
+static void key_init(Key *key, const PipesimTraceRow *row)
+{
+	memset(key, 0, sizeof *key); /* padding is compared too */
+	key->texts[0] = row->component;
+	key->texts[1] = row->impl;
+	key->texts[2] = row->ld_mode;
+	key->texts[3] = row->variant;
+	key->texts[4] = row->load_mode;
+	key->texts[5] = row->sm_mode;
+	key->texts[6] = chunk_of(row);
+	key->numbers[0] = row->compute_sms;
+	key->numbers[1] = row->comm_sms;
+	key->numbers[2] = row->tokens;
+	key->numbers[3] = is_p2p(row) ? row->payload_bytes : PIPESIM_UNKNOWN;
+	key->phase = row->phase;
+	key->role = row->role;
+	key->in_pair = row->pair_id[0] != '\0';
+	key->whole_chunk = row->whole_chunk != FALSE;
+}
+
+static guint key_hash(gconstpointer data)
+{
+	const guint8 *bytes = data;
+	guint hash = 2166136261u;
+
+	for (gsize i = 0; i < sizeof(Key); i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	return hash;
+}
+
+static gboolean key_equal(gconstpointer a, gconstpointer b)
+{
+	return memcmp(a, b, sizeof(Key)) == 0;
+}
+
 typedef struct {
 	GPtrArray *groups;
-	GHashTable *found; /* key -> group */
-	GString *key;
+	GHashTable *found; /* text of the key -> group, over all traces */
+	GHashTable *here;  /* Key -> group, of one trace */
+	GString *text;
 	guint *dropped;
 } Grouping;
 
-static void place_row(Grouping *grouping, const PipesimTraceRow *row)
+static PipesimTraceGroup *find_anywhere(Grouping *grouping, const PipesimTraceRow *row)
 {
 	PipesimTraceGroup *group;
 
+	print_key(row, grouping->text);
+	group = g_hash_table_lookup(grouping->found, grouping->text->str);
+	if (group == NULL) {
+		group = group_new(row);
+		g_ptr_array_add(grouping->groups, group);
+		g_hash_table_insert(grouping->found, g_strdup(grouping->text->str), group);
+	}
+	return group;
+}
+
+static PipesimTraceGroup *find_group(Grouping *grouping, const PipesimTraceRow *row)
+{
+	PipesimTraceGroup *group;
+	Key key;
+
+	key_init(&key, row);
+	group = g_hash_table_lookup(grouping->here, &key);
+	if (group == NULL) {
+		group = find_anywhere(grouping, row);
+		g_hash_table_insert(grouping->here, g_memdup2(&key, sizeof key), group);
+	}
+	return group;
+}
+
+static void place_row(Grouping *grouping, const PipesimTraceRow *row)
+{
 	if (row->part[0] != '\0' || row->phase == PIPESIM_PHASE_RECOMPUTE) {
 		grouping->dropped[PIPESIM_STATUS_OK]++;
 		return;
 	}
-	print_key(row, grouping->key);
-	group = g_hash_table_lookup(grouping->found, grouping->key->str);
-	if (group == NULL) {
-		group = group_new(row);
-		g_ptr_array_add(grouping->groups, group);
-		g_hash_table_insert(grouping->found, g_strdup(grouping->key->str), group);
-	}
+	PipesimTraceGroup *group = find_group(grouping, row);
 	if (row->status == PIPESIM_STATUS_OK) {
 		add_row(group, row);
 	} else {
 		group->dropped++;
 		grouping->dropped[row->status]++;
 	}
+}
+
+static void place_trace(Grouping *grouping, const PipesimTrace *trace)
+{
+	g_hash_table_remove_all(grouping->here);
+	for (guint i = 0; i < trace->rows->len; i++)
+		place_row(grouping, &g_array_index(trace->rows, PipesimTraceRow, i));
 }
 
 /* A file that tells only mean and sd: every quantile is the mean, for want of a better one. */
@@ -138,15 +210,14 @@ GPtrArray *pipesim_trace_groups(
 	GPtrArray *groups = g_ptr_array_new_with_free_func(group_free);
 	g_autoptr(GHashTable) found =
 		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	g_autoptr(GString) key = g_string_new(NULL);
-	Grouping grouping = {groups, found, key, dropped};
+	g_autoptr(GHashTable) here = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
+	g_autoptr(GString) text = g_string_new(NULL);
+	Grouping grouping = {groups, found, here, text, dropped};
 
 	for (guint status = 0; status < PIPESIM_N_STATUS; status++)
 		dropped[status] = 0;
 	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->rows->len; i++)
-			place_row(
-				&grouping, &g_array_index(traces[t]->rows, PipesimTraceRow, i));
+		place_trace(&grouping, traces[t]);
 	for (guint i = 0; i < groups->len; i++) {
 		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		group->measured = group->service->len > 0;
