@@ -26,8 +26,9 @@ __device__ TransposedRun find_run(const Segments &segments, int64_t row, int col
 
 /* The transpose works on 128 rows by 64 columns: four such blocks on an SM hide each other's
  * barriers. Threads hold 4 columns of 8 rows, a warp the whole width of two such groups of
- * rows. */
-constexpr int wide = 64;
+ * rows. A block takes four such tiles side by side, the next on its way while one is worked on.
+ */
+constexpr int wide = 64, tiles_a_block = 4;
 constexpr int transpose_threads = 256, transpose_warps = transpose_threads / 32;
 constexpr int thread_rows = 8;
 
@@ -38,39 +39,45 @@ struct TilePlace {
 	int group; /* of 16: rows 8 group .. */
 };
 
-/* Tiles are taken in bands of eight rows of tiles, column by column, so that blocks that run
+/* Blocks are taken in bands of eight rows of tiles, column by column, so that blocks that run
  * together write whole kilobytes of a transposed row. */
 __device__ TilePlace find_tile(const Matrix &from)
 {
-	const int across = from.cols / wide, high = int(from.rows / tile);
+	const int step = wide * tiles_a_block;
+	const int across = (from.cols + step - 1) / step, high = int(from.rows / tile);
 	const int band = blockIdx.x / (8 * across), inside = blockIdx.x - band * 8 * across;
 	const int depth = min(8, high - 8 * band);
 	const int col = inside / depth;
-	return {int64_t(8 * band + inside - col * depth) * tile, col * wide,
+	return {int64_t(8 * band + inside - col * depth) * tile, col * step,
 		int(threadIdx.x % 16), int(threadIdx.x / 16)};
 }
 
-/* A thread's values with their scales applied. */
-__device__ void load_tile(
-	const Matrix &from, const TilePlace &place, float value[thread_rows][4])
-{
-	const int64_t row = place.row0 + place.group * thread_rows;
-	const ScaleRow scales = scale_row(from, place.row0);
-	const float4 *scale = reinterpret_cast<const float4 *>(
-		scales.first + place.col0 / 128 * scales.stride + place.group * thread_rows);
-	const uint8_t *data = static_cast<const uint8_t *>(from.data) + row * from.cols +
-			      place.col0 + 4 * place.lane;
+/* A thread's values as they are in memory, and the scales of their rows. */
+struct RawTile {
 	uint32_t raw[thread_rows];
+	float4 scale[thread_rows / 4];
+};
+
+__device__ RawTile load_tile(const uint8_t *data, int cols, const float *scale)
+{
+	RawTile loaded;
 #pragma unroll
 	for (int i = 0; i < thread_rows; i++)
-		raw[i] = *reinterpret_cast<const uint32_t *>(data + i * from.cols);
+		loaded.raw[i] = *reinterpret_cast<const uint32_t *>(data + i * cols);
+	loaded.scale[0] = reinterpret_cast<const float4 *>(scale)[0];
+	loaded.scale[1] = reinterpret_cast<const float4 *>(scale)[1];
+	return loaded;
+}
+
+__device__ void unpack_tile(const RawTile &loaded, float value[thread_rows][4])
+{
 #pragma unroll
 	for (int i = 0; i < thread_rows; i += 4) {
-		const float4 four = scale[i / 4];
+		const float4 four = loaded.scale[i / 4];
 		const float each[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
 		for (int r = 0; r < 4; r++) {
-			from_e4m3x4(raw[i + r], value[i + r]);
+			from_e4m3x4(loaded.raw[i + r], value[i + r]);
 #pragma unroll
 			for (int j = 0; j < 4; j++)
 				value[i + r][j] *= each[r];
@@ -107,19 +114,15 @@ __device__ void scale_columns(
 	__syncthreads();
 }
 
+struct TurnedTile {
+	uint2 units[wide][tile / 8];
+};
+
 /* Columns leave shared memory in rows of 16 bytes; units of eight rows are swizzled by the
  * column's group of four, to keep both sides free of bank conflicts. */
-__global__ void __launch_bounds__(transpose_threads, 4)
-	transpose_kernel(Matrix from, Transposed to)
+__device__ void put_tile(const float value[thread_rows][4], const float *inverse,
+	const TilePlace &place, TurnedTile &turned)
 {
-	__shared__ __align__(16) uint2 turned[wide][tile / 8];
-	__shared__ __align__(16) float amax[transpose_warps][wide];
-	__shared__ __align__(16) float inverse[wide];
-	const TilePlace place = find_tile(from);
-	float value[thread_rows][4];
-	load_tile(from, place, value);
-	scale_columns(
-		value, amax, inverse, to.scale + place.row0 / tile * from.cols + place.col0);
 	const float4 four = reinterpret_cast<const float4 *>(inverse)[place.lane];
 	const float each[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
@@ -128,20 +131,55 @@ __global__ void __launch_bounds__(transpose_threads, 4)
 #pragma unroll
 		for (int i = 0; i < thread_rows; i++)
 			v[i] = value[i][j] * each[j];
-		turned[4 * place.lane + j][place.group ^ place.lane] = {
+		turned.units[4 * place.lane + j][place.group ^ place.lane] = {
 			to_e4m3x4(v[0], v[1], v[2], v[3]), to_e4m3x4(v[4], v[5], v[6], v[7])};
 	}
-	__syncthreads();
-	const TransposedRun run = find_run(from.segments, place.row0, from.cols);
+}
+
+__device__ void store_tile(const TurnedTile &turned, uint8_t *out, int64_t pitch)
+{
 	const int chunk = threadIdx.x % 8;
-	uint8_t *out = to.data + run.first + place.col0 * run.pitch + place.row0 + chunk * 16;
 #pragma unroll
 	for (int pass = 0; pass < 2; pass++) {
 		const int col = threadIdx.x / 8 + pass * 32, swizzle = col / 4;
-		uint4 rows = reinterpret_cast<const uint4 *>(turned[col])[chunk ^ swizzle / 2];
+		uint4 rows =
+			reinterpret_cast<const uint4 *>(turned.units[col])[chunk ^ swizzle / 2];
 		if (swizzle & 1)
 			rows = {rows.z, rows.w, rows.x, rows.y};
-		*reinterpret_cast<uint4 *>(out + col * run.pitch) = rows;
+		*reinterpret_cast<uint4 *>(out + col * pitch + chunk * 16) = rows;
+	}
+}
+
+__global__ void __launch_bounds__(transpose_threads, 4)
+	transpose_kernel(Matrix from, Transposed to)
+{
+	__shared__ __align__(16) TurnedTile turned;
+	__shared__ __align__(16) float amax[transpose_warps][wide];
+	__shared__ __align__(16) float inverse[wide];
+	const TilePlace place = find_tile(from);
+	const int64_t row = place.row0 + place.group * thread_rows;
+	const uint8_t *data = static_cast<const uint8_t *>(from.data) + row * from.cols +
+			      place.col0 + 4 * place.lane;
+	const ScaleRow scales = scale_row(from, row);
+	const float *scale = scales.first + place.col0 / 128 * scales.stride;
+	const TransposedRun run = find_run(from.segments, place.row0, from.cols);
+	uint8_t *out = to.data + run.first + place.col0 * run.pitch + place.row0;
+	float *out_scale = to.scale + place.row0 / tile * from.cols + place.col0;
+	const int count = min(tiles_a_block, (from.cols - place.col0) / wide);
+	RawTile next = load_tile(data, from.cols, scale);
+	for (int i = 0; i < count; i++) {
+		float value[thread_rows][4];
+		unpack_tile(next, value);
+		data += wide;
+		if (i % 2)
+			scale += scales.stride;
+		if (i + 1 < count)
+			next = load_tile(data, from.cols, scale);
+		scale_columns(value, amax, inverse, out_scale + i * wide);
+		put_tile(value, inverse, place, turned);
+		__syncthreads();
+		store_tile(turned, out, run.pitch);
+		out += wide * run.pitch;
 	}
 }
 
@@ -207,8 +245,9 @@ void transpose_requantise(const Matrix &from, const Transposed &to, cudaStream_t
 {
 	if (from.rows == 0)
 		return;
-	const unsigned tiles = unsigned(from.elements() / (tile * wide));
-	transpose_kernel<<<tiles, transpose_threads, 0, stream>>>(from, to);
+	const int step = wide * tiles_a_block;
+	const unsigned blocks = unsigned(from.rows / tile * ((from.cols + step - 1) / step));
+	transpose_kernel<<<blocks, transpose_threads, 0, stream>>>(from, to);
 	LAUNCH_CHECK();
 }
 

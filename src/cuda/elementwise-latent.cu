@@ -34,7 +34,7 @@ struct Place {
 __device__ Place find_place(const Latent &call)
 {
 	const int q_warps = call.q_lora / 512, warps = q_warps + call.kv_lora / 512;
-	const int col = first_col(threadIdx.x);
+	const int col = first_col<far_half>(threadIdx.x);
 	if (col < call.q_lora)
 		return {col, 0, call.q_lora, 0, q_warps};
 	if (col < call.q_lora + call.kv_lora)
@@ -47,8 +47,8 @@ __device__ void load_key(const bf16 *from, int col, int width, float value[16])
 {
 #pragma unroll
 	for (int half = 0; half < 2; half++)
-		if (col + half * half_group < width)
-			load8(from + col + half * half_group, value + 8 * half);
+		if (col + half * far_half < width)
+			load8(from + col + half * far_half, value + 8 * half);
 }
 
 __device__ void rotate_key(
@@ -56,7 +56,7 @@ __device__ void rotate_key(
 {
 #pragma unroll
 	for (int half = 0; half < 2; half++) {
-		const int at = col + half * half_group;
+		const int at = col + half * far_half;
 		if (at >= call.qk_rope)
 			break;
 		rotate8(value + 8 * half, call.rope + (row * call.qk_rope + at) / 2, false);
@@ -74,9 +74,10 @@ __global__ void latent_forward_kernel(Latent call, Matrix q, Matrix kv, bf16 *ke
 	const bool query = place.begin == 0;
 	float x[16] = {}, gamma[16] = {};
 	if (place.col < call.padded)
-		unpack16(load_raw16(call.down + row * call.padded + place.col), x);
+		unpack16(load_raw16<far_half>(call.down + row * call.padded + place.col), x);
 	if (place.width > 0)
-		unpack16(load_raw16((query ? call.q_gamma : call.kv_gamma) + col), gamma);
+		unpack16(load_raw16<far_half>((query ? call.q_gamma : call.kv_gamma) + col),
+			gamma);
 	float squares = 0;
 #pragma unroll
 	for (int i = 0; i < 16; i++)
@@ -91,7 +92,7 @@ __global__ void latent_forward_kernel(Latent call, Matrix q, Matrix kv, bf16 *ke
 	for (int i = 0; i < 16; i++)
 		x[i] *= inverse * gamma[i];
 	const Matrix &out = query ? q : kv;
-	write16<FP8>(out, scales_of<FP8>(out, row), row, col, x);
+	write16<FP8, far_half>(out, scales_of<FP8>(out, row), row, col, x);
 }
 
 template <bool FP8>
@@ -102,10 +103,12 @@ __device__ void latent_backward_row(const Latent &call, const LatentBackward &ba
 	float x[16] = {}, dy[16] = {}, gamma[16] = {};
 	if (place.width > 0) {
 		const bool query = place.begin == 0;
-		unpack16(load_raw16(call.down + row * call.padded + place.col), x);
-		unpack16(
-			load_raw16((query ? back.dq : back.dkv) + row * place.width + col), dy);
-		unpack16(load_raw16((query ? call.q_gamma : call.kv_gamma) + col), gamma);
+		unpack16(load_raw16<far_half>(call.down + row * call.padded + place.col), x);
+		unpack16(load_raw16<far_half>(
+				 (query ? back.dq : back.dkv) + row * place.width + col),
+			dy);
+		unpack16(load_raw16<far_half>((query ? call.q_gamma : call.kv_gamma) + col),
+			gamma);
 	} else {
 		load_key(back.dkey_rope + row * call.qk_rope, col, call.qk_rope, dy);
 	}
@@ -127,7 +130,8 @@ __device__ void latent_backward_row(const Latent &call, const LatentBackward &ba
 		}
 	}
 	if (place.col < call.padded)
-		write16<FP8>(back.ddown, scales_of<FP8>(back.ddown, row), row, place.col, dy);
+		write16<FP8, far_half>(
+			back.ddown, scales_of<FP8>(back.ddown, row), row, place.col, dy);
 }
 
 template <bool FP8> __global__ void latent_backward_kernel(Latent call, LatentBackward back)
@@ -144,7 +148,7 @@ template <bool FP8> __global__ void latent_backward_kernel(Latent call, LatentBa
 		    int64_t(blockIdx.x) * place.width + place.col - place.begin;
 #pragma unroll
 	for (int i = 0; i < 16; i++)
-		to[i + i / 8 * (half_group - 8)] = gamma_grad[i];
+		to[i + i / 8 * (far_half - 8)] = gamma_grad[i];
 }
 
 } // namespace

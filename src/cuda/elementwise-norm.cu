@@ -25,26 +25,26 @@ __global__ void __maxnreg__(48) norm_forward_kernel(NormForward call)
 {
 	__shared__ float scratch[max_warps];
 	const int64_t row = blockIdx.x;
-	const int cols = call.y.cols, col = first_col(threadIdx.x);
+	const int cols = call.y.cols, col = first_col<far_half>(threadIdx.x);
 	const int64_t at = row * cols + col;
 	const bool inside = col < cols;
 	float x[16] = {};
 	Raw16 gamma = {};
 	if (inside) {
 		Raw16 b, c;
-		const Raw16 a = load_raw16(call.a + at);
+		const Raw16 a = load_raw16<far_half>(call.a + at);
 		if constexpr (INPUTS > 1)
-			b = load_raw16(call.b + at);
+			b = load_raw16<far_half>(call.b + at);
 		if constexpr (INPUTS > 2)
-			c = load_raw16(call.c + at);
-		gamma = load_raw16(call.gamma + col);
+			c = load_raw16<far_half>(call.c + at);
+		gamma = load_raw16<far_half>(call.gamma + col);
 		unpack16(a, x);
 		if constexpr (INPUTS > 1)
 			add16(b, x);
 		if constexpr (INPUTS > 2)
 			add16(c, x);
 		if (call.sum)
-			store16(call.sum + at, x);
+			store16<far_half>(call.sum + at, x);
 	}
 	float squares = 0;
 #pragma unroll
@@ -59,9 +59,9 @@ __global__ void __maxnreg__(48) norm_forward_kernel(NormForward call)
 #pragma unroll
 	for (int i = 0; i < 16; i++)
 		y[i] *= x[i] * inverse;
-	write16<FP8>(call.y, scales_of<FP8>(call.y, row), row, col, y);
+	write16<FP8, far_half>(call.y, scales_of<FP8>(call.y, row), row, col, y);
 	if (call.copy)
-		store16(call.copy + at, y);
+		store16<far_half>(call.copy + at, y);
 }
 
 template <bool FP8> static auto forward_kernel(const NormForward &call)
@@ -93,7 +93,7 @@ struct Stage {
 		if (!from)
 			return;
 		__pipeline_memcpy_async(slot(stream, 0), from, 16);
-		__pipeline_memcpy_async(slot(stream, 1), from + half_group, 16);
+		__pipeline_memcpy_async(slot(stream, 1), from + far_half, 16);
 	}
 	__device__ Raw16 read(int stream) const
 	{
@@ -118,7 +118,7 @@ template <bool FP8>
 __device__ void norm_backward_row(const NormBackward &call, const Stage &stage,
 	const Raw16 &raw_gamma, int64_t row, float2 *scratch, float gamma_grad[16])
 {
-	const int col = first_col(threadIdx.x);
+	const int col = first_col<far_half>(threadIdx.x);
 	const bool inside = col < call.cols;
 	float x[16] = {}, dy[16] = {}, gamma[16];
 	unpack16(raw_gamma, gamma);
@@ -149,9 +149,9 @@ __device__ void norm_backward_row(const NormBackward &call, const Stage &stage,
 		gamma_grad[i] += dy[i] * normal;
 		dx[i] += inverse * (dy[i] * gamma[i] - normal * mean);
 	}
-	store16(call.dx + row * call.cols + col, dx);
+	store16<far_half>(call.dx + row * call.cols + col, dx);
 	if constexpr (FP8)
-		write16<true>(call.copy, scale_row(call.copy, row), row, col, dx);
+		write16<true, far_half>(call.copy, scale_row(call.copy, row), row, col, dx);
 }
 
 /* STAGES - 1 rows are on their way while one is worked on: a block an SM then fills the memory.
@@ -162,12 +162,12 @@ __global__ void __launch_bounds__(max_threads) norm_backward_kernel(NormBackward
 	/* Rows alternate between two, so that one barrier a row is enough. */
 	__shared__ float2 scratch[2][max_warps];
 	extern __shared__ uint4 staged[];
-	const int col = first_col(threadIdx.x);
+	const int col = first_col<far_half>(threadIdx.x);
 	const auto stage = [&](int i) {
 		return Stage{staged + i % STAGES * 2 * STREAMS * blockDim.x + threadIdx.x};
 	};
 	float gamma_grad[16] = {};
-	const Raw16 gamma = col < call.cols ? load_raw16(call.gamma + col) : Raw16();
+	const Raw16 gamma = col < call.cols ? load_raw16<far_half>(call.gamma + col) : Raw16();
 	for (int i = 0; i < STAGES - 1; i++)
 		send_row(call, blockIdx.x + i * int64_t(gridDim.x), col, stage(i));
 	int turn = 0;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(max_threads) norm_backward_kernel(NormBackward
 	float *to = call.partial + int64_t(blockIdx.x) * call.cols + col;
 #pragma unroll
 	for (int i = 0; i < 16; i++)
-		to[i + i / 8 * (half_group - 8)] = gamma_grad[i];
+		to[i + i / 8 * (far_half - 8)] = gamma_grad[i];
 }
 
 /* One block for 32 columns, a warp for every 32nd row. */

@@ -103,24 +103,24 @@ __global__ void __launch_bounds__(block) key_value_grad_kernel(KeyValueGrad call
 		Raw16 raw[batch];
 #pragma unroll
 		for (int i = 0; i < batch; i++) {
-			const int col = first_col(v0 + i * block);
+			const int col = first_col<far_half>(v0 + i * block);
 			if (col >= call.dkv.cols)
 				break;
 			const int in_token = call.kv_width.quotient(col);
 			const int64_t head = token * call.heads + in_token;
 			const int at = col - in_token * call.kv_width.divisor;
-			raw[i] = load_raw16(
+			raw[i] = load_raw16<far_half>(
 				at < call.nope ? call.dk + head * k_width + at
 					       : call.dv + head * call.v_head + at - call.nope);
 		}
 #pragma unroll
 		for (int i = 0; i < batch; i++) {
-			const int col = first_col(v0 + i * block);
+			const int col = first_col<far_half>(v0 + i * block);
 			if (col >= call.dkv.cols)
 				break;
 			float value[16];
 			unpack16(raw[i], value);
-			write16<FP8>(call.dkv, scales, token, col, value);
+			write16<FP8, far_half>(call.dkv, scales, token, col, value);
 		}
 	}
 	const int vectors = call.rotated / 8, slots = block / vectors;
@@ -190,13 +190,13 @@ __global__ void __launch_bounds__(block)
 	Raw16 raw[cast_batch];
 #pragma unroll
 	for (int i = 0; i < cast_batch; i++) {
-		const int col = first_col(v0 + i * block);
+		const int col = first_col<far_half>(v0 + i * block);
 		if (col < out.cols)
-			raw[i] = load_raw16(x + row * out.cols + col);
+			raw[i] = load_raw16<far_half>(x + row * out.cols + col);
 	}
 #pragma unroll
 	for (int i = 0; i < cast_batch; i++) {
-		const int col = first_col(v0 + i * block);
+		const int col = first_col<far_half>(v0 + i * block);
 		if (col >= out.cols)
 			break;
 		float value[16];
@@ -204,10 +204,10 @@ __global__ void __launch_bounds__(block)
 #pragma unroll
 		for (int half = 0; half < 2; half++) {
 			const float2 *angles;
-			if (find_angles(rope, head, row, col + half * half_group, angles))
+			if (find_angles(rope, head, row, col + half * far_half, angles))
 				rotate8(value + 8 * half, angles, true);
 		}
-		write16<FP8>(out, scales, row, col, value);
+		write16<FP8, far_half>(out, scales, row, col, value);
 	}
 }
 

@@ -15,7 +15,7 @@ __device__ void write_cache(const Matrix &cache, int64_t row, int col, const flo
 {
 	uint2 raw[2];
 	const float scale = quantise16(value, raw);
-	store_e4m3(static_cast<uint8_t *>(cache.data) + row * cache.cols + col, raw);
+	store_e4m3<near_half>(static_cast<uint8_t *>(cache.data) + row * cache.cols + col, raw);
 	if (col % 128 == 0)
 		cache.row_scale[row * (cache.cols / 128) + col / 128] = scale;
 }
@@ -24,32 +24,29 @@ __device__ void write_cache(const Matrix &cache, int64_t row, int col, const flo
 template <bool FP8> struct Cached;
 
 template <> struct Cached<true> {
-	uint2 half[2];
-	float scale;
+	uint4 raw;
+	float scale; /* left to the caller by unpack() */
 	__device__ Cached(const Matrix &cache, int64_t row, int col)
+	    : raw(*reinterpret_cast<const uint4 *>(
+		      static_cast<uint8_t *>(cache.data) + row * cache.cols + col)),
+	      scale(cache.row_scale[row * (cache.cols / 128) + col / 128])
 	{
-		const uint8_t *from =
-			static_cast<uint8_t *>(cache.data) + row * cache.cols + col;
-		half[0] = *reinterpret_cast<const uint2 *>(from);
-		half[1] = *reinterpret_cast<const uint2 *>(from + half_group);
-		scale = cache.row_scale[row * (cache.cols / 128) + col / 128];
 	}
 	__device__ void unpack(float value[16]) const
 	{
-		from_e4m3x4(half[0].x, value);
-		from_e4m3x4(half[0].y, value + 4);
-		from_e4m3x4(half[1].x, value + 8);
-		from_e4m3x4(half[1].y, value + 12);
-#pragma unroll
-		for (int i = 0; i < 16; i++)
-			value[i] *= scale;
+		from_e4m3x4(raw.x, value);
+		from_e4m3x4(raw.y, value + 4);
+		from_e4m3x4(raw.z, value + 8);
+		from_e4m3x4(raw.w, value + 12);
 	}
 };
 
 template <> struct Cached<false> {
 	Raw16 raw;
+	static constexpr float scale = 1.0f;
 	__device__ Cached(const Matrix &cache, int64_t row, int col)
-	    : raw(load_raw16(static_cast<const bf16 *>(cache.data) + row * cache.cols + col))
+	    : raw(load_raw16<near_half>(
+		      static_cast<const bf16 *>(cache.data) + row * cache.cols + col))
 	{
 	}
 	__device__ void unpack(float value[16]) const
@@ -69,9 +66,9 @@ __global__ void __launch_bounds__(block) swiglu_forward_kernel(
 	const float w = weight ? weight[row] : 1.0f;
 	const ScaleRow scales = scales_of<FP8>(act, row);
 	for (int v = threadIdx.x; v < inter / 16; v += block) {
-		const int col = first_col(v);
-		const Raw16 raw_gate = load_raw16(gates + col);
-		const Raw16 raw_up = load_raw16(gates + inter + col);
+		const int col = first_col<near_half>(v);
+		const Raw16 raw_gate = load_raw16<near_half>(gates + col);
+		const Raw16 raw_up = load_raw16<near_half>(gates + inter + col);
 		float gate[16], up[16];
 		unpack16(raw_gate, gate);
 		unpack16(raw_up, up);
@@ -81,13 +78,13 @@ __global__ void __launch_bounds__(block) swiglu_forward_kernel(
 		}
 #pragma unroll
 		for (int i = 0; i < 16; i++)
-			up[i] *= w * gate[i] * sigmoid(gate[i]);
-		write16<FP8>(act, scales, row, col, up);
+			up[i] *= gate[i] * sigmoid(gate[i]);
+		write16<FP8, near_half>(act, scales, row, col, up, w);
 	}
 }
 
 template <bool FP8>
-__global__ void __launch_bounds__(block) swiglu_backward_kernel(SwigluBackward call)
+__global__ void __launch_bounds__(block, 6) swiglu_backward_kernel(SwigluBackward call)
 {
 	__shared__ float scratch[block / 32];
 	const int64_t row = blockIdx.x;
@@ -97,28 +94,32 @@ __global__ void __launch_bounds__(block) swiglu_backward_kernel(SwigluBackward c
 	const ScaleRow acts = scales_of<FP8>(call.act, row);
 	float weight_grad = 0;
 	for (int v = threadIdx.x; v < inter / 16; v += block) {
-		const int col = first_col(v);
-		const Raw16 raw = load_raw16(call.dact + row * inter + col);
+		const int col = first_col<near_half>(v);
+		const Raw16 raw = load_raw16<near_half>(call.dact + row * inter + col);
 		const Cached<FP8> raw_gate(call.cache, row, col);
 		const Cached<FP8> raw_up(call.cache, row, inter + col);
 		float gate[16], up[16], dact[16], value[16];
 		unpack16(raw, dact);
 		raw_gate.unpack(gate);
 		raw_up.unpack(up);
+		/* What is the same for the whole group goes into the scales of the results. */
+		const float factor = w * raw_up.scale;
+		float products = 0;
 #pragma unroll
 		for (int i = 0; i < 16; i++) {
-			const float s = sigmoid(gate[i]);
-			const float silu = gate[i] * s;
+			const float g = gate[i] * raw_gate.scale;
+			const float s = sigmoid(g);
+			const float silu = g * s;
 			const float slope = s + silu * (1.0f - s);
-			const float product = silu * up[i], grad = w * dact[i];
-			value[i] = w * product;
-			weight_grad += dact[i] * product;
-			gate[i] = grad * up[i] * slope;
-			up[i] = grad * silu;
+			value[i] = silu * up[i];
+			products += dact[i] * value[i];
+			gate[i] = dact[i] * up[i] * slope;
+			up[i] = dact[i] * silu;
 		}
-		write16<FP8>(call.act, acts, row, col, value);
-		write16<FP8>(call.dgate_up, grads, row, col, gate);
-		write16<FP8>(call.dgate_up, grads, row, inter + col, up);
+		weight_grad += products * raw_up.scale;
+		write16<FP8, near_half>(call.act, acts, row, col, value, factor);
+		write16<FP8, near_half>(call.dgate_up, grads, row, col, gate, factor);
+		write16<FP8, near_half>(call.dgate_up, grads, row, inter + col, up, w);
 	}
 	if (!call.weight)
 		return;

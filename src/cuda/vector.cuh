@@ -1,6 +1,8 @@
-/* Sixteen values a thread: columns [c, c + 8) and [c + 64, c + 72) of a scale group of 128,
- * which eight neighbouring lanes share. So every access of a warp is contiguous, 16 bytes of
- * BF16 or 8 of E4M3 a lane, and the group's maximum takes three exchanges. */
+/* Sixteen values a thread, in two halves of eight; eight neighbouring lanes share a scale group
+ * of 128, whose maximum so takes three exchanges. The halves are HALF columns apart: 64 where
+ * BF16 is stored, so that every access of a warp is contiguous; 8 where only FP8 is stored, so
+ * that it leaves in 16 bytes a lane (loads of BF16 then find their second half in the L1
+ * cache). */
 #pragma once
 #include "matrix.h"
 #include <cuda_bf16.h>
@@ -50,12 +52,12 @@ __device__ inline void store8(__nv_bfloat16 *to, const float value[8])
 	*reinterpret_cast<uint4 *>(to) = pack8(value);
 }
 
-/* Distance of the two halves, and first column of the v-th thread along a row. */
-constexpr int half_group = 64;
+constexpr int far_half = 64, near_half = 8;
 
-__device__ inline int first_col(int v)
+/* First column of the v-th thread along a row. */
+template <int HALF> __device__ inline int first_col(int v)
 {
-	return v / 8 * 128 + v % 8 * 8;
+	return HALF == near_half ? 16 * v : v / 8 * 128 + v % 8 * 8;
 }
 
 /* Both halves, not yet unpacked: loads are issued before anything waits for one. */
@@ -63,9 +65,9 @@ struct Raw16 {
 	uint4 half[2];
 };
 
-__device__ inline Raw16 load_raw16(const __nv_bfloat16 *from)
+template <int HALF> __device__ inline Raw16 load_raw16(const __nv_bfloat16 *from)
 {
-	return {{load_raw(from), load_raw(from + half_group)}};
+	return {{load_raw(from), load_raw(from + HALF)}};
 }
 
 __device__ inline void unpack16(const Raw16 &raw, float value[16])
@@ -83,10 +85,10 @@ __device__ inline void add16(const Raw16 &raw, float value[16])
 		value[i] += more[i];
 }
 
-__device__ inline void store16(__nv_bfloat16 *to, const float value[16])
+template <int HALF> __device__ inline void store16(__nv_bfloat16 *to, const float value[16])
 {
 	store8(to, value);
-	store8(to + half_group, value + 8);
+	store8(to + HALF, value + 8);
 }
 
 __device__ inline uint32_t to_e4m3x4(float a, float b, float c, float d)
@@ -138,10 +140,14 @@ __device__ inline float quantise16(const float value[16], uint2 raw[2])
 	return amax * (1.0f / e4m3_max);
 }
 
-__device__ inline void store_e4m3(uint8_t *to, const uint2 raw[2])
+template <int HALF> __device__ inline void store_e4m3(uint8_t *to, const uint2 raw[2])
 {
-	*reinterpret_cast<uint2 *>(to) = raw[0];
-	*reinterpret_cast<uint2 *>(to + half_group) = raw[1];
+	if constexpr (HALF == near_half) {
+		*reinterpret_cast<uint4 *>(to) = {raw[0].x, raw[0].y, raw[1].x, raw[1].y};
+	} else {
+		*reinterpret_cast<uint2 *>(to) = raw[0];
+		*reinterpret_cast<uint2 *>(to + HALF) = raw[1];
+	}
 }
 
 /* Where the scales of one row are: of columns 128 i at first[i * stride]. */
@@ -161,24 +167,28 @@ __device__ inline ScaleRow scale_row(const Matrix &matrix, int64_t row)
 		segments.begin[run + 1] - begin};
 }
 
-/* Sixteen values at (row, col) of a matrix; the lanes of a group write together. `scales` is
- * that of the row. */
-template <bool FP8>
+/* Sixteen values, times a factor that is the same for the group, at (row, col) of a matrix; the
+ * lanes of a group write together. `scales` is that of the row. */
+template <bool FP8, int HALF>
 __device__ inline void write16(const Matrix &matrix, const ScaleRow &scales, int64_t row,
-	int col, const float value[16])
+	int col, const float value[16], float factor = 1.0f)
 {
 	const int64_t at = row * matrix.cols + col;
 	if constexpr (FP8) {
 		uint2 raw[2];
-		const float scale = quantise16(value, raw);
-		store_e4m3(static_cast<uint8_t *>(matrix.data) + at, raw);
+		const float scale = quantise16(value, raw) * factor;
+		store_e4m3<HALF>(static_cast<uint8_t *>(matrix.data) + at, raw);
 		if (col % 128 == 0) {
 			scales.first[col / 128 * scales.stride] = scale;
 			if (matrix.row_scale)
 				matrix.row_scale[row * (matrix.cols / 128) + col / 128] = scale;
 		}
 	} else {
-		store16(static_cast<__nv_bfloat16 *>(matrix.data) + at, value);
+		float scaled[16];
+#pragma unroll
+		for (int i = 0; i < 16; i++)
+			scaled[i] = value[i] * factor;
+		store16<HALF>(static_cast<__nv_bfloat16 *>(matrix.data) + at, scaled);
 	}
 }
 
@@ -239,7 +249,10 @@ struct Divisor {
 
 __device__ inline float sigmoid(float x)
 {
-	return __fdividef(1.0f, 1.0f + __expf(-x));
+	/* The instruction itself: a division by it would multiply by one as well. */
+	float inverse;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + __expf(-x)));
+	return inverse;
 }
 
 /* Rotation of the interleaved pairs in eight values: pairs are (cos, sin) of the angles. With
