@@ -2,11 +2,18 @@
 
 #include "model/calibrate-parts.h"
 
+#include <string.h>
+
 static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
 {
 	(void)data;
 	return g_str_equal(group->component, "chunk") && group->phase == PIPESIM_FB &&
 	       !group->in_pair;
+}
+
+static gboolean same_pace(const char *a, const char *b)
+{
+	return g_strcmp0(strstr(a, "pace_gbps="), strstr(b, "pace_gbps=")) == 0;
 }
 
 /* What ran inside the same sort of pair as @data. */
@@ -17,16 +24,20 @@ static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
 	return group->in_pair && g_str_equal(group->load_mode, pair->load_mode) &&
 	       g_str_equal(group->sm_mode, pair->sm_mode) &&
 	       group->compute_sms == pair->compute_sms && group->comm_sms == pair->comm_sms &&
-	       group->tokens == pair->tokens;
+	       group->tokens == pair->tokens && same_pace(group->variant, pair->variant);
 }
 
+/* The same work, done the same way. */
 static PipesimComponent *find_recorded(
 	const PipesimCalibrating *c, const PipesimTraceGroup *group)
 {
+	g_autofree char *label = pipesim_trace_group_label(group);
+
 	for (guint i = 0; i < c->costs->components->len; i++) {
 		PipesimComponent *component = g_ptr_array_index(c->costs->components, i);
 		if (g_str_equal(component->component, group->component) &&
-			g_str_equal(component->phase, pipesim_phase_name(group->phase)))
+			g_str_equal(component->phase, pipesim_phase_name(group->phase)) &&
+			g_str_equal(component->impl, label))
 			return component;
 	}
 	return NULL;

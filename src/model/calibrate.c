@@ -104,8 +104,7 @@ PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
 			? g_strdup_printf("%s %s", group->component, group->chunk)
 			: g_strdup(group->component);
 	component->phase = g_strdup(pipesim_phase_name(group->phase));
-	component->impl = g_strjoin(
-		group->variant[0] != '\0' ? " " : "", group->impl, group->variant, NULL);
+	component->impl = pipesim_trace_group_label(group);
 	component->samples = figures->samples;
 	component->dropped = group->dropped;
 	component->median = figures->median;

@@ -230,3 +230,10 @@ GPtrArray *pipesim_trace_groups(
 		add_summaries(groups, traces[t]);
 	return groups;
 }
+
+char *pipesim_trace_group_label(const PipesimTraceGroup *group)
+{
+	const gboolean both = group->impl[0] != '\0' && group->variant[0] != '\0';
+
+	return g_strconcat(group->impl, both ? " " : "", group->variant, NULL);
+}

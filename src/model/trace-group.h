@@ -36,3 +36,7 @@ typedef struct {
  */
 GPtrArray *pipesim_trace_groups(
 	PipesimTrace *const *traces, guint n, guint dropped[PIPESIM_N_STATUS]);
+
+/** pipesim_trace_group_label: implementation and tuning, "own/nc256 chunk_tokens=16"; for
+ * g_free(). */
+char *pipesim_trace_group_label(const PipesimTraceGroup *group);

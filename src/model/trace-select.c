@@ -96,7 +96,7 @@ static char *impl_value(const PipesimTraceGroup *group)
 
 static char *variant_value(const PipesimTraceGroup *group)
 {
-	return g_strdup(group->variant);
+	return g_strdup(group->variant[0] != '\0' ? group->variant : "default");
 }
 
 static double median_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
