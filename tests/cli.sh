@@ -106,6 +106,8 @@ done
 check bad-no-shape 2
 check bad-no-microbatches 2 --pp 8
 check bad-option 2 --pp 8 --microbatches 20 --colour
+check bad-command 2 exprot --pp 8
+check bad-command-unknown 2 simulate
 check bad-operand 2 --pp 8 --microbatches 20 extra
 check bad-zero-ranks 2 --pp 0 --microbatches 20
 check bad-zero-microbatches 2 --pp 8 --microbatches 0
@@ -131,6 +133,8 @@ check bad-scale 2 --pp 8 --microbatches 20 --stage-scale 8=1.3
 check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
 check bad-format 2 --pp 8 --microbatches 20 --format yaml
 check bad-timeline 2 --pp 8 --microbatches 20 --timeline x.gif
+check bad-same-file 2 --pp 8 --microbatches 20 --timeline x.txt --output ./x.txt
+check bad-output-costs 2 --pp 8 --microbatches 20 --costs input/costs-plain.ini -o got/../input/costs-plain.ini
 check bad-timeline-mixed 2 --pp 8 --microbatches 20 --timeline - --format json
 check bad-limit-alone 2 --pp 8 --microbatches 20 --memory-limit 80GB
 check bad-bytes 2 --pp 8 --microbatches 20 --activation-bytes 1XB
@@ -175,6 +179,7 @@ check compare-trace 0 --pp 8 --microbatches 20 --trace input/trace-small.csv
 check compare-made-costs 0 --pp 8 --microbatches 20 --costs made.ini
 check compare-plain-costs 0 --pp 8 --microbatches 20 --costs input/costs-plain.ini -s dualpipe,1f1b
 check calibrate-none 2 calibrate
+check calibrate-bad-output 2 calibrate input/trace-small.csv -o input/trace-small.csv
 check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0
 check calibrate-bad-mode 2 calibrate input/trace-small.csv --load-mode synced
 check calibrate-bad-picture 2 calibrate input/trace-small.csv --picture spread.txt

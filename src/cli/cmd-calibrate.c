@@ -163,6 +163,23 @@ static PipesimCalibration *calibrate(
 	return calibration;
 }
 
+/* What is written must not take the place of what it is made from. */
+static gboolean check_paths(const Options *options, char **traces, GError **error)
+{
+	const PipesimNamedPath named[] = {{"--output", options->output},
+		{"--picture", options->picture}, {"--map", options->map}};
+	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(PipesimNamedPath));
+
+	g_array_append_vals(paths, named, G_N_ELEMENTS(named));
+	for (; *traces != NULL; traces++) {
+		const PipesimNamedPath trace = {"a trace", *traces};
+
+		g_array_append_val(paths, trace);
+	}
+	return pipesim_options_distinct(
+		(const PipesimNamedPath *)(gconstpointer)paths->data, 2, paths->len, error);
+}
+
 static PipesimExit run(int argc, char **argv, GError **error)
 {
 	g_auto(Options) options = {0};
@@ -175,6 +192,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 			"no trace given; for example pipesim calibrate traces/h200.csv");
 		return PIPESIM_EXIT_USAGE;
 	}
+	if (!check_paths(&options, argv + 1, error))
+		return PIPESIM_EXIT_USAGE;
 	calibration = calibrate(&options, (const char *const *)argv + 1, error);
 	if (calibration == NULL || !print_result(calibration, &options, error))
 		return PIPESIM_EXIT_USAGE;

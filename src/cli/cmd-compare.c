@@ -129,6 +129,30 @@ static gboolean choose(const char *names, GPtrArray *choices, GError **error)
 	return TRUE;
 }
 
+/* What is written must not be what is read, nor written twice. */
+static gboolean check_paths(const Options *options, const GPtrArray *choices, GError **error)
+{
+	const PipesimNamedPath outputs[] = {{"--output", options->output},
+		{"--timeline", options->timeline}, {"--chrome-trace", options->chrome_trace}};
+	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(PipesimNamedPath));
+	PipesimNamedPath input = {"--costs", options->costs.costs_file};
+
+	g_array_append_vals(paths, outputs, G_N_ELEMENTS(outputs));
+	g_array_append_val(paths, input);
+	input.option = "--trace";
+	for (char **trace = options->costs.traces; trace != NULL && *trace != NULL; trace++) {
+		input.path = *trace;
+		g_array_append_val(paths, input);
+	}
+	input.option = "--schedule";
+	for (guint i = 0; i < choices->len; i++) {
+		input.path = ((const Choice *)g_ptr_array_index(choices, i))->path;
+		g_array_append_val(paths, input);
+	}
+	return pipesim_options_distinct((const PipesimNamedPath *)(gconstpointer)paths->data,
+		G_N_ELEMENTS(outputs), paths->len, error);
+}
+
 /* What was not given is taken from the first schedule file. */
 static void shape_from_files(Options *options, const GPtrArray *choices)
 {
@@ -274,7 +298,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
-		!choose(options.schedules, choices, error))
+		!choose(options.schedules, choices, error) ||
+		!check_paths(&options, choices, error))
 		return PIPESIM_EXIT_USAGE;
 	shape_from_files(&options, choices);
 	if (!pipesim_shape_options_require(&options.shape, error))

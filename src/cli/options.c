@@ -3,6 +3,7 @@
 #include "cli/calibration-table.h"
 #include "cli/options.h"
 #include "model/costs-file.h"
+#include <glib/gstdio.h>
 #include <langinfo.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -210,6 +211,9 @@ gboolean pipesim_options_parse(GOptionContext *context, int *argc, char ***argv,
 	gboolean ok = g_option_context_parse(context, argc, argv, error);
 
 	g_option_context_free(context);
+	/* "Unknown option": all other messages begin in lower case. */
+	if (!ok)
+		*(*error)->message = g_ascii_tolower(*(*error)->message);
 	return ok;
 }
 
@@ -218,6 +222,36 @@ gboolean pipesim_options_no_operands(int argc, char **argv, GError **error)
 	if (argc <= 1)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'", argv[1]);
+}
+
+/* Devices and pipes take what several options write. */
+static gboolean same_file(const char *a, const char *b)
+{
+	g_autofree char *full_a = g_canonicalize_filename(a, NULL);
+	g_autofree char *full_b = g_canonicalize_filename(b, NULL);
+	GStatBuf stat_a, stat_b;
+
+	if (g_stat(a, &stat_a) != 0 || g_stat(b, &stat_b) != 0)
+		return strcmp(full_a, full_b) == 0;
+	return S_ISREG(stat_a.st_mode) && stat_a.st_dev == stat_b.st_dev &&
+	       stat_a.st_ino == stat_b.st_ino;
+}
+
+static gboolean is_file(const char *path)
+{
+	return path != NULL && strcmp(path, "-") != 0;
+}
+
+gboolean pipesim_options_distinct(
+	const PipesimNamedPath *paths, guint n_outputs, guint n_paths, GError **error)
+{
+	for (guint i = 0; i < n_outputs; i++)
+		for (guint j = i + 1; j < n_paths && is_file(paths[i].path); j++)
+			if (is_file(paths[j].path) && same_file(paths[i].path, paths[j].path))
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s and %s are the same file '%s'; give each its own",
+					paths[i].option, paths[j].option, paths[i].path);
+	return TRUE;
 }
 
 /* 0 where nothing limits it: a file or a pipe. */

@@ -57,6 +57,18 @@ gboolean pipesim_options_parse(
 /** pipesim_options_no_operands: FALSE with PIPESIM_ERROR_USAGE where @argv has any. */
 gboolean pipesim_options_no_operands(int argc, char **argv, GError **error);
 
+/* A file that a command line names, and the option that names it, as messages call it. */
+typedef struct {
+	const char *option;
+	const char *path; /* NULL and "-" are no file */
+} PipesimNamedPath;
+
+/** pipesim_options_distinct: FALSE with PIPESIM_ERROR_USAGE where one of the first @n_outputs
+ * of
+ * @n_paths is the file of another: writing it would lose what is in that. */
+gboolean pipesim_options_distinct(
+	const PipesimNamedPath *paths, guint n_outputs, guint n_paths, GError **error);
+
 /** pipesim_terminal_style: what standard output can show, from isatty, NO_COLOR, TERM, COLUMNS
  * and the locale. */
 PipesimStyle pipesim_terminal_style(void);
