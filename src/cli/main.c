@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/distance.h"
 #include "cli/options.h"
 #include <locale.h>
 #include <signal.h>
@@ -21,6 +22,20 @@ static const PipesimCommand *find_command(const char *name)
 		if (strcmp(commands[i]->name, name) == 0)
 			return commands[i];
 	return NULL;
+}
+
+/* The first operand is a command; the default one takes none. */
+static void fail_unknown(const char *name, GError **error)
+{
+	for (guint i = 0; commands[i] != NULL && strlen(name) < 64; i++)
+		if (pipesim_distance(commands[i]->name, name) <= 2) {
+			pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"unknown command '%s'; did you mean '%s'?", name,
+				commands[i]->name);
+			return;
+		}
+	pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"unknown command '%.64s'; options begin with --", name);
 }
 
 PipesimExit pipesim_exit_status(const GError *error)
@@ -55,7 +70,7 @@ static void print_error(const GError *error)
 
 	g_printerr("%s%s\n", located ? "" : "pipesim: ", error->message);
 	if (pipesim_exit_status(error) == PIPESIM_EXIT_USAGE)
-		g_printerr("Try 'pipesim --help'.\n");
+		g_printerr("Try '%s --help'.\n", g_get_prgname());
 }
 
 static PipesimExit print_version(GError **error)
@@ -80,11 +95,12 @@ int main(int argc, char **argv)
 {
 	const PipesimCommand *command = argc > 1 ? find_command(argv[1]) : NULL;
 	g_autoptr(GError) error = NULL;
-	PipesimExit status;
+	PipesimExit status = PIPESIM_EXIT_USAGE;
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
 	atexit(check_output);
+	g_set_prgname("pipesim");
 	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
 		status = print_version(&error);
 	} else if (command != NULL) {
@@ -92,8 +108,9 @@ int main(int argc, char **argv)
 
 		g_set_prgname(name); /* what --help calls it */
 		status = command->run(argc - 1, argv + 1, &error);
+	} else if (argc > 1 && argv[1][0] != '-') {
+		fail_unknown(argv[1], &error);
 	} else {
-		g_set_prgname("pipesim");
 		status = commands[0]->run(argc, argv, &error);
 	}
 	if (error != NULL) {

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/distance.h"
 #include "schedule/schedule.h"
 #include <string.h>
 
@@ -20,36 +21,13 @@ const char *pipesim_schedule_name(const PipesimSchedule *schedule)
 	return schedule->name;
 }
 
-/* Edit distance, letters in any case; names are short, so the square table is small. */
-static guint distance(const char *a, const char *b)
-{
-	const gsize n = strlen(b);
-	g_autofree guint *row = g_new(guint, n + 1);
-
-	for (gsize j = 0; j <= n; j++)
-		row[j] = (guint)j;
-	for (gsize i = 1; *a != '\0'; a++, i++) {
-		guint diagonal = row[0];
-
-		row[0] = (guint)i;
-		for (gsize j = 1; j <= n; j++) {
-			const guint change =
-				diagonal + (g_ascii_tolower(*a) != g_ascii_tolower(b[j - 1]));
-
-			diagonal = row[j];
-			row[j] = MIN(change, MIN(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[n];
-}
-
 /* Smallest distance of @name to the name or an alias of @schedule. */
 static guint schedule_distance(const PipesimSchedule *schedule, const char *name)
 {
-	guint best = distance(schedule->name, name);
+	guint best = pipesim_distance(schedule->name, name);
 
 	for (guint i = 0; schedule->aliases != NULL && schedule->aliases[i] != NULL; i++)
-		best = MIN(best, distance(schedule->aliases[i], name));
+		best = MIN(best, pipesim_distance(schedule->aliases[i], name));
 	return best;
 }
 

@@ -1,0 +1,7 @@
+/* How far a misspelt name is from one that exists. */
+#pragma once
+#include <glib.h>
+
+/** pipesim_distance: the letters to insert, remove or change in @a to make it @b; upper and
+ * lower case are the same. Takes the product of their lengths in time. */
+guint pipesim_distance(const char *a, const char *b);
