@@ -1,8 +1,7 @@
 /* Sixteen values a thread, in two halves of eight; eight neighbouring lanes share a scale group
- * of 128, whose maximum so takes three exchanges. The halves are HALF columns apart: 64 where
- * BF16 is stored, so that every access of a warp is contiguous; 8 where only FP8 is stored, so
- * that it leaves in 16 bytes a lane (loads of BF16 then find their second half in the L1
- * cache). */
+ * of 128, whose maximum so takes three exchanges. The halves are HALF columns apart: 64, so
+ * that every access of a warp is contiguous, or 8, so that FP8 leaves in 16 bytes a lane, which
+ * pays where it is most of what is moved. */
 #pragma once
 #include "matrix.h"
 #include <cuda_bf16.h>
@@ -260,12 +259,17 @@ __device__ inline float sigmoid(float x)
 __device__ inline void rotate8(float value[8], const float2 *pairs, bool inverse)
 {
 #pragma unroll
-	for (int i = 0; i < 4; i++) {
-		const float c = pairs[i].x;
-		const float s = inverse ? -pairs[i].y : pairs[i].y;
-		const float x = value[2 * i], y = value[2 * i + 1];
-		value[2 * i] = x * c - y * s;
-		value[2 * i + 1] = x * s + y * c;
+	for (int i = 0; i < 2; i++) {
+		const float4 two = reinterpret_cast<const float4 *>(pairs)[i];
+		const float c[2] = {two.x, two.z};
+		const float s[2] = {inverse ? -two.y : two.y, inverse ? -two.w : two.w};
+#pragma unroll
+		for (int j = 0; j < 2; j++) {
+			float *pair = value + 4 * i + 2 * j;
+			const float x = pair[0], y = pair[1];
+			pair[0] = x * c[j] - y * s[j];
+			pair[1] = x * s[j] + y * c[j];
+		}
 	}
 }
 
