@@ -83,11 +83,9 @@ static void fit_rows(PipesimComponent *component, const PipesimTraceGroup *group
 	component->rows = median_known(group->rows);
 	if (group->role != PIPESIM_ROLE_COMPUTE || component->rows <= 0)
 		return;
-	for (guint i = 0; i < group->rows->len; i++)
-		if (g_array_index(group->rows, gint64, i) < 0)
-			return;
-	if (!pipesim_fit_line(&fit, (const gint64 *)(gpointer)group->rows->data,
-		    (const gint64 *)(gpointer)group->service->data, group->rows->len, FALSE))
+	if (!pipesim_fit_line(&fit, (const gint64 *)(gpointer)group->fit_rows->data,
+		    (const gint64 *)(gpointer)group->fit_service->data, group->fit_rows->len,
+		    FALSE))
 		return;
 	component->fit_base = fit.base;
 	component->fit_per_row = fit.slope;

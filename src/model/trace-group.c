@@ -14,6 +14,8 @@ static void group_free(gpointer data)
 	g_array_unref(group->move);
 	g_array_unref(group->wait);
 	g_array_unref(group->rows);
+	g_array_unref(group->fit_rows);
+	g_array_unref(group->fit_service);
 	g_free(group);
 }
 
@@ -52,6 +54,8 @@ static PipesimTraceGroup *group_new(const PipesimTraceRow *row)
 	group->move = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->wait = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->rows = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->fit_rows = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->fit_service = g_array_new(FALSE, FALSE, sizeof(gint64));
 	return group;
 }
 
@@ -79,6 +83,62 @@ static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row)
 	g_array_append_val(group->move, row->move);
 	g_array_append_val(group->wait, row->wait);
 	g_array_append_val(group->rows, row->rows);
+	if (row->rows < 0)
+		return;
+	g_array_append_val(group->fit_rows, row->rows);
+	g_array_append_val(group->fit_service, service);
+}
+
+/* The most frequent number of rows; PIPESIM_UNKNOWN where they do not differ or differ by
+ * chance. */
+static gint64 nominal_rows(const PipesimTraceGroup *group)
+{
+	g_autoptr(GHashTable) counts =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	GHashTableIter iter;
+	gpointer key, value;
+	gint64 nominal = PIPESIM_UNKNOWN;
+	guint most = 0, least = G_MAXUINT;
+
+	for (guint i = 0; i < group->rows->len; i++) {
+		const gint64 *rows = &g_array_index(group->rows, gint64, i);
+		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, rows));
+		g_hash_table_insert(
+			counts, g_memdup2(rows, sizeof *rows), GUINT_TO_POINTER(count + 1));
+	}
+	g_hash_table_iter_init(&iter, counts);
+	while (g_hash_table_iter_next(&iter, &key, &value)) {
+		const guint count = GPOINTER_TO_UINT(value);
+		const gint64 rows = *(const gint64 *)key;
+		/* The larger of two that are as frequent, whatever the order of the table. */
+		if (count > most || (count == most && rows > nominal))
+			nominal = rows;
+		most = MAX(most, count);
+		least = MIN(least, count);
+	}
+	return g_hash_table_size(counts) > 1 && least >= PIPESIM_ROWS_REPEATED
+		       ? nominal
+		       : PIPESIM_UNKNOWN;
+}
+
+static void keep_nominal(PipesimTraceGroup *group)
+{
+	GArray *const all[] = {
+		group->service, group->busy, group->move, group->wait, group->rows};
+	const gint64 nominal = nominal_rows(group);
+	guint kept = 0;
+
+	if (nominal == PIPESIM_UNKNOWN)
+		return;
+	for (guint i = 0; i < group->rows->len; i++) {
+		if (g_array_index(group->rows, gint64, i) != nominal)
+			continue;
+		for (guint a = 0; a < G_N_ELEMENTS(all); a++)
+			g_array_index(all[a], gint64, kept) = g_array_index(all[a], gint64, i);
+		kept++;
+	}
+	for (guint a = 0; a < G_N_ELEMENTS(all); a++)
+		g_array_set_size(all[a], kept);
 }
 
 /* The same within one trace, whose equal texts are one pointer. */
@@ -220,6 +280,7 @@ GPtrArray *pipesim_trace_groups(
 		place_trace(&grouping, traces[t]);
 	for (guint i = 0; i < groups->len; i++) {
 		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+		keep_nominal(group);
 		group->measured = group->service->len > 0;
 		if (group->measured)
 			pipesim_distribution_init(&group->figures,

@@ -3,6 +3,9 @@
 #include "model/statistics.h"
 #include "model/trace.h"
 
+/* Fewer repetitions of the same number of rows are chance. */
+#define PIPESIM_ROWS_REPEATED 5
+
 /* Rows of status ok, of whole components, that differ in repetition, rank and layer only. */
 typedef struct {
 	const char *component, *chunk, *load_mode,
@@ -18,10 +21,13 @@ typedef struct {
 	gboolean measured;    /* at least one row was kept */
 	guint dropped;        /* rows like these of another status */
 	/* In order of capture, of gint64, all equally long; PIPESIM_UNKNOWN where a row lacks
-	 * it. */
+	 * it. Where experts were measured at several numbers of rows on purpose (each at least
+	 * PIPESIM_ROWS_REPEATED times), only repetitions of the most frequent number. */
 	GArray *service; /* busy time without waiting for peers, >= 0; of a pair the whole time
 			  */
 	GArray *busy, *move, *wait, *rows;
+	/* Every repetition whose rows are known: what a line through the rows is fitted to. */
+	GArray *fit_rows, *fit_service;
 	PipesimDistribution figures; /* of service; valid where measured; samples 0 = only mean
 					and sd are */
 } PipesimTraceGroup;

@@ -211,6 +211,28 @@ START_TEST(waiting_is_no_cost)
 }
 END_TEST
 
+START_TEST(other_rows_serve_the_line_alone)
+{
+	g_autoptr(GString) text =
+		g_string_new(TRACE_TOP "run_id,rep,component,phase,rows,dur_ns\n"
+				       "r,0,attn,F,,100\nr,0,attn,I,,100\nr,0,attn,W,,100\n"
+				       "r,0,mlp,I,,100\nr,0,mlp,W,,100\n");
+
+	for (guint rep = 0; rep < 10; rep++)
+		g_string_append_printf(text, "r,%u,mlp,F,1000,2000\n", rep);
+	for (guint rep = 0; rep < 5; rep++)
+		g_string_append_printf(
+			text, "s,%u,mlp,F,1500,2500\nt,%u,mlp,F,500,1500\n", rep, rep);
+	g_autoptr(PipesimCalibration) calibration = trace_calibrate(text->str, NULL, NULL);
+	const PipesimComponent *mlp = find(calibration, "mlp", "F");
+	ck_assert_uint_eq(mlp->samples, 10);
+	ck_assert_int_eq(mlp->max, 2000);
+	ck_assert_int_eq(mlp->rows, 1000);
+	ck_assert_double_eq_tol(mlp->fit_base, 1000, 1e-6);
+	ck_assert_double_eq_tol(mlp->fit_per_row, 1, 1e-9);
+}
+END_TEST
+
 START_TEST(links_are_fitted)
 {
 	g_autofree char *layer = trace_layer("");
@@ -359,6 +381,7 @@ Suite *calibrate_suite(void)
 		calibrate, splits_are_found_or_interpolated, 0, G_N_ELEMENTS(splits));
 	tcase_add_test(calibrate, interference_is_told);
 	tcase_add_test(calibrate, waiting_is_no_cost);
+	tcase_add_test(calibrate, other_rows_serve_the_line_alone);
 	tcase_add_test(calibrate, links_are_fitted);
 	tcase_add_test(calibrate, reference_trace_adds_up);
 	tcase_add_test(file, costs_survive_the_file);
