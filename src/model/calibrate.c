@@ -218,9 +218,9 @@ static void note_traces(PipesimCalibrating *c)
 
 	for (guint t = 0; t < c->n_traces; t++) {
 		const PipesimTrace *trace = c->traces[t];
-		const char *incomplete = pipesim_trace_get(trace, "incomplete");
+		const char *complete = pipesim_trace_get(trace, "complete");
 		const char *device = pipesim_trace_get(trace, "device_name");
-		if (incomplete != NULL && !g_str_equal(incomplete, "0"))
+		if (g_strcmp0(complete, "0") == 0)
 			pipesim_calibrate_note(
 				c, "%s: the capture was interrupted", trace->path);
 		if (device != NULL && !g_str_equal(device, first))

@@ -186,34 +186,52 @@ static gboolean parse_scale(const char *text, PipesimFraction *out)
 	       out->num / out->den <= 1000000000;
 }
 
+/* How many equal parts the model is cut into; 0 after a fault. */
+static guint read_parts(Reader *reader)
+{
+	g_autofree char *text =
+		g_key_file_get_value(reader->file, PIPESIM_SCALE_GROUP, "parts", NULL);
+	guint64 parts = 0;
+
+	if (text == NULL)
+		fault(reader, PIPESIM_SCALE_GROUP, NULL,
+			"key 'parts' is missing: how many equal parts the lengths are of");
+	else if (!pipesim_parse_count(g_strstrip(text), "", 1, MAX_PARTS, &parts, NULL))
+		fault(reader, PIPESIM_SCALE_GROUP, "parts",
+			"'%s' is not a number of parts from 1 to %u", text, MAX_PARTS);
+	return (guint)parts;
+}
+
+static void read_part(Reader *reader, const char *key)
+{
+	PipesimCosts *costs = reader->costs;
+	g_autofree char *text =
+		g_key_file_get_value(reader->file, PIPESIM_SCALE_GROUP, key, NULL);
+	guint64 part;
+
+	if (!pipesim_parse_count(key, "", 0, costs->n_scale - 1, &part, NULL))
+		fault(reader, PIPESIM_SCALE_GROUP, key, "no such part; they are 0 to %u",
+			costs->n_scale - 1);
+	else if (!parse_scale(g_strstrip(text), &costs->scale[part]))
+		fault(reader, PIPESIM_SCALE_GROUP, key,
+			"'%s' is not a length such as 1.3 or 13/10", text);
+}
+
 /* Parts that are not named are of average length. */
 static void read_scale(Reader *reader)
 {
-	gsize n = 0;
-	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, PIPESIM_SCALE_GROUP, &n, NULL);
-	guint parts = 0;
+	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, PIPESIM_SCALE_GROUP, NULL, NULL);
+	const guint parts = read_parts(reader);
 
-	for (gsize i = 0; i < n; i++) {
-		guint64 part;
-		if (pipesim_parse_count(keys[i], "", 0, MAX_PARTS - 1, &part, NULL))
-			parts = MAX(parts, (guint)part + 1);
-		else
-			fault(reader, PIPESIM_SCALE_GROUP, keys[i],
-				"parts of the model are numbered from 0");
-	}
+	if (parts == 0)
+		return;
 	reader->costs->scale = g_new(PipesimFraction, parts);
 	reader->costs->n_scale = parts;
 	for (guint i = 0; i < parts; i++)
 		reader->costs->scale[i] = (PipesimFraction){1, 1};
-	for (gsize i = 0; i < n; i++) {
-		g_autofree char *text =
-			g_key_file_get_value(reader->file, PIPESIM_SCALE_GROUP, keys[i], NULL);
-		guint64 part;
-		if (pipesim_parse_count(keys[i], "", 0, MAX_PARTS - 1, &part, NULL) &&
-			!parse_scale(g_strstrip(text), &reader->costs->scale[part]))
-			fault(reader, PIPESIM_SCALE_GROUP, keys[i],
-				"'%s' is not a length such as 1.3 or 13/10", text);
-	}
+	for (char **key = keys; *key != NULL; key++)
+		if (!g_str_equal(*key, "parts"))
+			read_part(reader, *key);
 }
 
 static void check_version(Reader *reader)

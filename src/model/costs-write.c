@@ -65,6 +65,7 @@ static void set_components(GKeyFile *file, const GPtrArray *components)
 
 static void set_scale(GKeyFile *file, const PipesimCosts *costs)
 {
+	set_int(file, PIPESIM_SCALE_GROUP, "parts", costs->n_scale);
 	for (guint i = 0; i < costs->n_scale; i++) {
 		g_autofree char *part = g_strdup_printf("%u", i);
 		g_autofree char *value =

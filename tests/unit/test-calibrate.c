@@ -238,7 +238,7 @@ START_TEST(links_are_fitted)
 	g_autofree char *layer = trace_layer("");
 	g_autoptr(PipesimTrace) compute = trace_of(layer);
 	g_autoptr(PipesimTrace) link =
-		trace_of(TRACE_TOP "#tokens,1000\n#model,x hidden=2000 heads=4\n"
+		trace_of(TRACE_TOP "#complete,0\n#tokens,1000\n#model,x hidden=2000 heads=4\n"
 				   "run_id,rep,component,phase,role,payload_bytes,dur_ns\n"
 				   "r,0,p2p,F,comm,1000,11000\nr,0,p2p,F,comm,1000000,1010000\n"
 				   "r,0,p2p,F,comm,2000000,2010000\n");
@@ -251,6 +251,7 @@ START_TEST(links_are_fitted)
 	ck_assert_int_eq(calibration->costs->link_latency, 10000);
 	ck_assert_int_eq(calibration->costs->link_bandwidth, 1000000000);
 	ck_assert_int_eq(calibration->costs->p2p, 4010000);
+	ck_assert(trace_has_notice(calibration->notices, "the capture was interrupted"));
 	ck_assert_str_eq(calibration->costs->source, "Test GPU, x.csv + x.csv, 1 layer");
 }
 END_TEST
@@ -329,10 +330,14 @@ static const struct {
 	{VERSION "[times]\nF=1\nI=1\nW=1\nQ=1\n", "x.ini:7:3: [times] Q: no such key"},
 	{VERSION "[times]\nF=1\nI=1\nW=1\n[time]\n", "x.ini:7:1: [time]: no such group"},
 	{VERSION "[times]\nF=1\nI=1\nW=1\nwhat\n", "x.ini:7:1: not a costs file"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\n0=-1\n",
-		"x.ini:8:3: [stage-scale] 0: '-1' is not a length"},
-	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\n99999999=1\n",
-		"[stage-scale] 99999999: parts of the model are numbered from 0"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=2\n0=-1\n",
+		"x.ini:9:3: [stage-scale] 0: '-1' is not a length"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=4\n4=1\n",
+		"[stage-scale] 4: no such part; they are 0 to 3"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\n0=1\n",
+		"x.ini:7:1: [stage-scale]: key 'parts' is missing"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-scale]\nparts=0\n",
+		"x.ini:8:7: [stage-scale] parts: '0' is not a number of parts"},
 	{VERSION "[times]\nF=1\nI=1\nW=1\n[component 1]\ncomponent=attn\n",
 		"[component 1]: key 'phase' is missing"},
 	{"F=1\n", "x.ini:1:1: not a costs file"},
@@ -352,13 +357,14 @@ END_TEST
 
 START_TEST(what_is_missing_follows)
 {
-	static const char text[] = VERSION "[times]\nF=3\nI=2\nW=1\n[stage-scale]\n2=5/4\n";
+	static const char text[] =
+		VERSION "[times]\nF=3\nI=2\nW=1\n[stage-scale]\nparts=8\n2=5/4\n";
 	g_autoptr(PipesimCosts) costs = pipesim_costs_parse(text, strlen(text), "x.ini", NULL);
 
 	ck_assert_int_eq(costs->time[PIPESIM_B], 3);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 6);
 	ck_assert(!costs->has_pair);
-	ck_assert_uint_eq(costs->n_scale, 3);
+	ck_assert_uint_eq(costs->n_scale, 8);
 	ck_assert_int_eq(costs->scale[2].num, 5);
 	ck_assert_int_eq(costs->scale[0].den, 1);
 }
