@@ -23,22 +23,9 @@ static void append_spread(GString *out, const PipesimComponent *component)
 		g_string_append_printf(out, "  %6s", "-");
 }
 
-static int impl_width(const GPtrArray *components)
+static void append_component(const PipesimComponent *component, gboolean full, GString *out)
 {
-	gsize width = strlen("implementation");
-
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
-		width = MAX(width, strlen(component->impl));
-	}
-	return (int)width;
-}
-
-static void append_component(
-	const PipesimComponent *component, int width, gboolean full, GString *out)
-{
-	g_string_append_printf(out, "%-13s  %-5s  %-*s", component->component, component->phase,
-		width, component->impl);
+	g_string_append_printf(out, "%-14s  %-5s", component->component, component->phase);
 	append_ms(out, component->median);
 	append_spread(out, component);
 	g_string_append_printf(out, "  %7u  %7u", component->samples, component->dropped);
@@ -59,6 +46,9 @@ static void append_component(
 		else
 			g_string_append_printf(out, "  %7s", "-");
 	}
+	/* Last, as it is of any length. */
+	if (component->impl[0] != '\0')
+		g_string_append_printf(out, "  %s", component->impl);
 	g_string_append_c(out, '\n');
 }
 
@@ -114,19 +104,18 @@ void pipesim_calibration_table(
 	const PipesimCalibration *calibration, gboolean full, GString *out)
 {
 	const PipesimCosts *costs = calibration->costs;
-	const int width = impl_width(costs->components);
 
 	g_string_append_printf(out, "%s\n\n", costs->source);
-	g_string_append_printf(out, "%-13s  %-5s  %-*s  %8s  %6s  %7s  %7s", "component",
-		"phase", width, "implementation", "ms", "spread", "samples", "dropped");
+	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
+		"ms", "spread", "samples", "dropped");
 	if (full)
 		g_string_append_printf(out,
 			"  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %8s  %5s  %7s", "mean",
 			"sd", "p5", "p95", "p99", "min", "max", "busy", "move", "wait", "lag-1",
 			"in pair");
-	g_string_append_c(out, '\n');
+	g_string_append(out, "  implementation\n");
 	for (guint i = 0; i < costs->components->len; i++)
-		append_component(g_ptr_array_index(costs->components, i), width, full, out);
+		append_component(g_ptr_array_index(costs->components, i), full, out);
 	g_string_append_c(out, '\n');
 	if (full)
 		append_fits(costs->components, out);
