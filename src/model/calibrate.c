@@ -250,6 +250,20 @@ static gboolean layers_told(const PipesimCalibrating *c)
 	       !((const PipesimTraceGroup *)g_ptr_array_index(c->chosen, 0))->whole_chunk;
 }
 
+static void note_slow_pair(PipesimCalibrating *c)
+{
+	const gint64 *time = c->costs->time;
+	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
+	PipesimNumber pair, serial;
+
+	if (c->costs->has_pair && time[PIPESIM_FB] > both)
+		pipesim_calibrate_note(c,
+			"the overlapped pair takes longer than F and B one after the other: %s "
+			"against %s ms",
+			pipesim_print_ms_fixed(pair, time[PIPESIM_FB], 3),
+			pipesim_print_ms_fixed(serial, both, 3));
+}
+
 static gboolean run(PipesimCalibrating *c, GError **error)
 {
 	pipesim_calibrate_split_load_mode(c);
@@ -260,6 +274,7 @@ static gboolean run(PipesimCalibrating *c, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
+	note_slow_pair(c);
 	c->costs->layers = layers_told(c) ? (guint)c->layers : 0;
 	c->costs->source = describe_source(c);
 	return TRUE;

@@ -53,6 +53,7 @@ START_TEST(layers_multiply)
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 4 * 2000);
 	ck_assert(calibration->costs->has_pair);
 	ck_assert_uint_eq(calibration->costs->layers, 4);
+	ck_assert(!trace_has_notice(calibration->notices, "takes longer than F and B"));
 }
 END_TEST
 
@@ -180,6 +181,7 @@ START_TEST(interference_is_told)
 {
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(SPLITS, NULL, NULL);
 
+	ck_assert(trace_has_notice(calibration->notices, "takes longer than F and B"));
 	ck_assert_double_eq_tol(find(calibration, "mlp", "F")->in_pair, 1.5, 1e-12);
 	ck_assert_double_eq_tol(find(calibration, "chunk-compute", "FB")->in_pair, 1.5, 1e-12);
 	ck_assert_int_eq(find(calibration, "mlp", "F")->median, 100);
