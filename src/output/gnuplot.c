@@ -89,8 +89,9 @@ static void append_name(GString *out, const char *variable, const char *path)
 	g_autofree char *name = g_path_get_basename(path);
 
 	g_string_append_printf(out, "%s = ", variable);
-	/* gnuplot takes a name that begins with | or < for a command. */
-	if (strchr("|<-", name[0]) != NULL) {
+	/* gnuplot takes a name that begins with | or < for a command, with $ for a datablock.
+	 */
+	if (strchr("|<-$", name[0]) != NULL) {
 		g_autofree char *safe = g_strconcat("./", name, NULL);
 
 		pipesim_gnuplot_quote(out, safe);

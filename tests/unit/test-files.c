@@ -200,7 +200,7 @@ END_TEST
 START_TEST(gnuplot_draws)
 {
 	static const char *const names[] = {"a.svg", "b.png", "c.pdf", "it's | <odd>.svg",
-		"|pipe.svg", "-e.svg", "`touch d`.png"};
+		"|pipe.svg", "-e.svg", "`touch d`.png", "$block.svg"};
 	g_autofree char *gnuplot = g_find_program_in_path("gnuplot");
 	g_autofree char *path = in_folder(names[_i]);
 	g_autofree char *once = NULL, *twice = NULL;
@@ -239,7 +239,7 @@ Suite *files_suite(void)
 	tcase_add_checked_fixture(pictures, make_folder, remove_folder);
 	tcase_add_test(pictures, picture_formats);
 	tcase_add_loop_test(pictures, gnuplot_fails, 0, 3);
-	tcase_add_loop_test(pictures, gnuplot_draws, 0, 7);
+	tcase_add_loop_test(pictures, gnuplot_draws, 0, 8);
 	tcase_set_timeout(pictures, 60);
 	suite_add_tcase(suite, files);
 	suite_add_tcase(suite, pictures);
