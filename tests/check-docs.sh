@@ -14,11 +14,14 @@ for command in $commands; do
 		fail "command $command is not in the manual"
 	fi
 	if grep -qw "$command" "$completion"; then pass; else fail "command $command is not completed"; fi
-	"$PIPESIM" "$command" --help-all >"$scratch/help" || fail "$command --help-all fails"
+	"$PIPESIM" "$command" --help >"$scratch/help" || fail "$command --help fails"
+	# It is read on terminals of any width and locale.
+	if LC_ALL=C.UTF-8 "$PIPESIM" "$command" --help | LC_ALL=C grep -q '[^ -~]\|.\{101\}'; then
+		fail "$command --help is wider than 100 columns or not ASCII"
+	else
+		pass
+	fi
 	for option in $(sed -n 's/^  \(-[a-zA-Z], \)\{0,1\}--\([a-z-]*\).*/\2/p' "$scratch/help"); do
-		case $option in
-		help-*) continue ;;
-		esac
 		# mdoc writes --name as "Fl -name", and a hyphen that may not break as \-
 		if sed 's/\\-/-/g' "$manual" | grep -q "Fl -$option\>"; then
 			pass

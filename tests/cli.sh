@@ -97,9 +97,8 @@ check export-chimera 0 export --schedule chimera-direct --pp 4 --microbatches 6
 check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe-pp8-mb20.csv
 check version 0 --version
 check help 0 --help
-check help-all 0 --help-all
 for command in list explain export validate calibrate; do
-	check "help-$command" 0 $command --help-all
+	check "help-$command" 0 $command --help
 done
 
 # Refused on the command line ---------------------------------------------------------------------

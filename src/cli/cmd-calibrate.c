@@ -30,30 +30,21 @@ static GOptionContext *make_context(Options *options)
 {
 	const GOptionEntry entries[] = {
 		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-			"costs file to write, for --costs; '-' = standard output instead of "
-			"the table",
+			"costs file to write, for --costs; '-' = standard output, no table",
 			"FILE.ini"},
 		{"layers", 0, 0, G_OPTION_ARG_STRING, &options->layers,
 			"layers of a rank's share (default: as the trace says)", "N"},
 		{"load-mode", 0, 0, G_OPTION_ARG_STRING, &options->load_mode,
-			"which repetitions: sustained, back_to_back, synced (default: the "
-			"first of "
-			"these that was captured)",
+			"sustained, back_to_back or synced (default: the first captured)",
 			"MODE"},
 		{"impl", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options->impl,
-			"implementation of a component, where several were captured (default: "
-			"the "
-			"fastest); may be repeated",
+			"implementation, where there are several (default: the fastest)",
 			"COMPONENT=IMPL"},
 		{"sm-split", 0, 0, G_OPTION_ARG_STRING, &options->sm_split,
-			"SMs of compute and communication in the overlapped pair, 112+20 "
-			"(default: "
-			"the fastest that was captured)",
+			"SMs of computation + communication in the pair (default: the fastest)",
 			"A+B"},
 		{"map", 0, 0, G_OPTION_ARG_FILENAME, &options->map,
-			"what names of ranges and kernels in profiler files mean, beside "
-			"DeepSeek's "
-			"and PyTorch's; format in docs/formats.md",
+			"what names in profiler files mean; format in docs/formats.md",
 			"RULES"},
 		{"picture", 0, 0, G_OPTION_ARG_FILENAME, &options->picture,
 			"draw the spread of each component: .svg, .png, .pdf (gnuplot)",

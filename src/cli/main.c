@@ -4,10 +4,7 @@
 #include "cli/options.h"
 #include <locale.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const PipesimCommand *const commands[] = {
 #define COMMAND(id) &pipesim_command_##id,
@@ -80,17 +77,6 @@ static PipesimExit print_version(GError **error)
 	return pipesim_print(NULL, text, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
 }
 
-static gboolean returned; /* from main, with a status that counts what could not be written */
-
-/* GOption prints --help and exits by itself, whether or not that could be written. */
-static void check_output(void)
-{
-	if (returned || (fflush(stdout) == 0 && !ferror(stdout)))
-		return;
-	g_printerr("pipesim: cannot write standard output\n");
-	_exit(PIPESIM_EXIT_WRITE);
-}
-
 int main(int argc, char **argv)
 {
 	const PipesimCommand *command = argc > 1 ? find_command(argv[1]) : NULL;
@@ -99,7 +85,6 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
-	atexit(check_output);
 	g_set_prgname("pipesim");
 	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
 		status = print_version(&error);
@@ -117,6 +102,5 @@ int main(int argc, char **argv)
 		print_error(error);
 		status = pipesim_exit_status(error);
 	}
-	returned = TRUE;
 	return (int)status;
 }

@@ -5,6 +5,7 @@
 #include "model/costs-file.h"
 #include <glib/gstdio.h>
 #include <langinfo.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,8 +26,7 @@ void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 {
 	const GOptionEntry entries[] = {
 		{"times", 0, 0, G_OPTION_ARG_STRING, &options->times,
-			"times in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (B=I+W, FB=F+B unless given)",
-			"LIST"},
+			"in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (default B=I+W, FB=F+B)", "LIST"},
 		{"trace", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options->traces,
 			"times from a measured trace (may be repeated)", "FILE"},
 		{"layers", 0, 0, G_OPTION_ARG_STRING, &options->layers,
@@ -36,8 +36,7 @@ void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 		{"stage-scale", 0, 0, G_OPTION_ARG_STRING, &options->stage_scale,
 			"length of stages against the average: 0=1.3,7=1.25", "LIST"},
 		{"activation-bytes", 0, 0, G_OPTION_ARG_STRING, &options->activation_bytes,
-			"activations of a micro-batch: held to I + held to W (one: to W)",
-			"N[+N]"},
+			"activations of a micro-batch: held to I + to W (one: to W)", "N[+N]"},
 		{"parameter-bytes", 0, 0, G_OPTION_ARG_STRING, &options->parameter_bytes,
 			"parameters, gradients, optimizer state of one copy", "N"},
 		{"memory-limit", 0, 0, G_OPTION_ARG_STRING, &options->memory_limit,
@@ -206,13 +205,34 @@ void pipesim_cost_options_clear(PipesimCostOptions *options)
 	g_strfreev(options->traces);
 }
 
+/* GOption itself prints an ellipsis, which is no ASCII, and does not notice a full disk. */
+static gboolean print_help(GOptionContext *context, GError **error)
+{
+	g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
+	g_autoptr(GString) text = g_string_new(help);
+
+	g_string_replace(text, "[OPTION\u2026]", "[OPTION...]", 1);
+	g_string_replace(text, "Application Options:", "Options:", 1);
+	return pipesim_print(NULL, text, error);
+}
+
 gboolean pipesim_options_parse(GOptionContext *context, int *argc, char ***argv, GError **error)
 {
-	gboolean ok = g_option_context_parse(context, argc, argv, error);
+	gboolean help = FALSE, ok;
+	const GOptionEntry entries[] = {
+		{"help", 'h', 0, G_OPTION_ARG_NONE, &help, "show this help", NULL},
+		{0},
+	};
 
+	g_option_context_set_help_enabled(context, FALSE);
+	g_option_context_add_main_entries(context, entries, NULL);
+	ok = g_option_context_parse(context, argc, argv, error) &&
+	     (!help || print_help(context, error));
+	if (ok && help)
+		exit(PIPESIM_EXIT_DONE);
 	g_option_context_free(context);
 	/* "Unknown option": all other messages begin in lower case. */
-	if (!ok)
+	if (!ok && (*error)->domain == G_OPTION_ERROR)
 		*(*error)->message = g_ascii_tolower(*(*error)->message);
 	return ok;
 }

@@ -47,9 +47,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimShapeOptions, pipesim_shape_options_clea
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCostOptions, pipesim_cost_options_clear)
 
 /**
- * pipesim_options_parse: parses @argv with @context, which it frees.
+ * pipesim_options_parse: parses @argv with @context, which it frees. At --help prints what
+ * @context says and exits.
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE for an unknown option.
+ * Returns: FALSE with G_OPTION_ERROR for an unknown option, PIPESIM_ERROR_WRITE where the help
+ * cannot be written.
  */
 gboolean pipesim_options_parse(
 	GOptionContext *context, int *argc, char ***argv, GError **error);

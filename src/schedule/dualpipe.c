@@ -229,7 +229,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 				 "at W.",
 		},
 	.notes =
-		"Where the formula comes from. Look at a middle rank, PP/2-1 hops from either "
+		"Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
 		"end, and "
 		"count what it waits for, hop by hop. Before its first op: one F a hop, until "
 		"the "
