@@ -95,6 +95,7 @@ done
 check export-dualpipe 0 export --schedule dualpipe --pp 4 --microbatches 8
 check export-chimera 0 export --schedule chimera-direct --pp 4 --microbatches 6
 check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe-pp8-mb20.csv
+check validate-one-rank 0 validate input/one-rank.csv
 check version 0 --version
 check help 0 --help
 for command in list explain export validate calibrate; do
@@ -179,6 +180,7 @@ check compare-made-costs 0 --pp 8 --microbatches 20 --costs made.ini
 check compare-plain-costs 0 --pp 8 --microbatches 20 --costs input/costs-plain.ini -s dualpipe,1f1b
 check calibrate-none 2 calibrate
 check calibrate-bad-output 2 calibrate input/trace-small.csv -o input/trace-small.csv
+check calibrate-costs-file 3 calibrate input/costs-plain.ini
 check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0
 check calibrate-bad-mode 2 calibrate input/trace-small.csv --load-mode synced
 check calibrate-bad-picture 2 calibrate input/trace-small.csv --picture spread.txt

@@ -45,6 +45,19 @@ gboolean pipesim_fail_at(
 	return FALSE;
 }
 
+gboolean pipesim_fail_limit(GError **error, const char *path, const char *format, ...)
+{
+	va_list args;
+
+	if (error == NULL)
+		return FALSE;
+	va_start(args, format);
+	*error = g_error_new_valist(PIPESIM_ERROR, PIPESIM_ERROR_LIMIT, format, args);
+	va_end(args);
+	pipesim_error_locate(*error, path, 1, 1);
+	return FALSE;
+}
+
 void pipesim_error_locate(GError *error, const char *path, guint line, guint column)
 {
 	PipesimErrorPrivate *priv = pipesim_error_get_private(error);

@@ -19,6 +19,11 @@ gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format,
 gboolean pipesim_fail_at(GError **error, const char *path, guint line, guint column,
 	const char *format, ...) G_GNUC_PRINTF(5, 6);
 
+/** pipesim_fail_limit: the same with PIPESIM_ERROR_LIMIT, about the file @path as a whole; the
+ * message begins "path:1:1: ". */
+gboolean pipesim_fail_limit(GError **error, const char *path, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
 /** pipesim_error_locate: gives an error that has none a place: its message then begins
  * "path:line:column: " too, and its code stays. */
 void pipesim_error_locate(GError *error, const char *path, guint line, guint column);

@@ -157,9 +157,8 @@ static gboolean make_room(PipesimInput *input, gsize want, GError **error)
 	const gsize capacity = MAX(need + BLOCK, 2 * input->capacity);
 	char *grown = g_try_realloc(input->buffer, capacity);
 	if (grown == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%s: no memory for a line of %" G_GSIZE_FORMAT " bytes", input->name,
-			need);
+		return pipesim_fail_limit(error, input->name,
+			"no memory for a line of %" G_GSIZE_FORMAT " bytes", need);
 	input->buffer = grown;
 	input->capacity = capacity;
 	return TRUE;
@@ -169,10 +168,10 @@ gboolean pipesim_input_peek(
 	PipesimInput *input, gsize want, const char **data, gsize *length, GError **error)
 {
 	if (want > PIPESIM_MAX_PEEK && !at_end(input))
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%s: a line is longer than %" G_GSIZE_FORMAT
+		return pipesim_fail_limit(error, input->name,
+			"a line is longer than %" G_GSIZE_FORMAT
 			" bytes, the most that is read",
-			input->name, PIPESIM_MAX_PEEK);
+			PIPESIM_MAX_PEEK);
 	while (input->length < want && !at_end(input)) {
 		if (input->begin + input->length == input->capacity || input->begin > 0) {
 			if (!make_room(input, want, error))

@@ -50,9 +50,11 @@ PipesimExit pipesim_exit_status(const GError *error)
 		return PIPESIM_EXIT_EXTERNAL;
 	case PIPESIM_ERROR_WRITE:
 		return PIPESIM_EXIT_WRITE;
+	case PIPESIM_ERROR_LIMIT: /* of what a file holds, or of what was asked for */
+		return pipesim_error_location(error)->path != NULL ? PIPESIM_EXIT_INPUT
+								   : PIPESIM_EXIT_USAGE;
 	case PIPESIM_ERROR_USAGE:
 	case PIPESIM_ERROR_CONSTRAINT:
-	case PIPESIM_ERROR_LIMIT:
 		return PIPESIM_EXIT_USAGE;
 	}
 	g_return_val_if_reached(PIPESIM_EXIT_USAGE);

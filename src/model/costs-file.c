@@ -351,9 +351,8 @@ PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 	if (input == NULL || !pipesim_input_peek(input, MAX_FILE + 1, &text, &length, error))
 		return NULL;
 	if (length > MAX_FILE) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%s: larger than %" G_GSIZE_FORMAT " bytes: not a costs file",
-			pipesim_input_name(input), MAX_FILE);
+		pipesim_fail_limit(error, pipesim_input_name(input),
+			"larger than %" G_GSIZE_FORMAT " bytes: not a costs file", MAX_FILE);
 		return NULL;
 	}
 	return pipesim_costs_parse(text, length, pipesim_input_name(input), error);

@@ -196,9 +196,8 @@ static gboolean read_member(Reader *reader)
 static gboolean append(Reader *reader, GArray *array, gconstpointer value)
 {
 	if (array->len >= MAX_KEPT)
-		return pipesim_fail(reader->error, PIPESIM_ERROR_LIMIT,
-			"%s: more than %u GPU activities; profile fewer steps",
-			reader->trace->path, MAX_KEPT);
+		return pipesim_fail_limit(reader->error, reader->trace->path,
+			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
 	g_array_append_vals(array, value, 1);
 	return TRUE;
 }

@@ -416,9 +416,8 @@ static gboolean read_all(Reader *reader, GError **error)
 		if (!had_columns && reader->columns != NULL && reader->faults->total > 0)
 			return TRUE;
 		if (reader->trace->rows->len > PIPESIM_MAX_TRACE_ROWS)
-			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"%s: more than %u rows; split the trace", reader->trace->path,
-				PIPESIM_MAX_TRACE_ROWS);
+			return pipesim_fail_limit(error, reader->trace->path,
+				"more than %u rows; split the trace", PIPESIM_MAX_TRACE_ROWS);
 	}
 }
 
