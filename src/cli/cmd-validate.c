@@ -10,18 +10,23 @@ static gboolean is_answer(const GError *error)
 	       g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
 }
 
+static void append_count(GString *out, guint n, const char *what, const char *plural)
+{
+	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
+}
+
 static PipesimExit validate(const char *path, GString *out, GError **error)
 {
 	g_autoptr(GError) fault = NULL;
 	g_autoptr(PipesimProgram) program = pipesim_schedule_read_csv(path, &fault);
 
 	if (program != NULL) {
-		g_string_append_printf(out,
-			"%s: %u ranks, %u stages, %u micro-batches, %u ops: complete, acyclic, "
-			"no "
-			"deadlock\n",
-			path, program->shape.ranks, program->shape.stages,
-			program->shape.microbatches, program->n_ops);
+		g_string_append_printf(out, "%s: ", path);
+		append_count(out, program->shape.ranks, "rank", "s");
+		append_count(out, program->shape.stages, "stage", "s");
+		append_count(out, program->shape.microbatches, "micro-batch", "es");
+		g_string_append_printf(
+			out, "%u ops: complete, acyclic, no deadlock\n", program->n_ops);
 		return PIPESIM_EXIT_DONE;
 	}
 	if (is_answer(fault)) {

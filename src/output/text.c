@@ -103,8 +103,8 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
 
-	g_string_append_printf(
-		out, "PP %u, %u micro-batches\n", comparison->ranks, comparison->microbatches);
+	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->ranks,
+		comparison->microbatches, comparison->microbatches == 1 ? "" : "es");
 	append_time(times, "Times, ms: ", "F", costs->time[PIPESIM_F]);
 	append_time(times, ", ", "I", costs->time[PIPESIM_I]);
 	append_time(times, ", ", "W", costs->time[PIPESIM_W]);
