@@ -36,6 +36,8 @@ for command in $commands; do
 	done
 done
 
+"$TOP_SRCDIR/bootstrap" --help | grep -q 'go to configure' || fail 'bootstrap --help explains nothing'
+
 # Every key of the JSON and every column of the CSV is in docs/output.md.
 page=$TOP_SRCDIR/docs/output.md
 {
