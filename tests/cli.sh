@@ -179,6 +179,7 @@ check compare-trace 0 --pp 8 --microbatches 20 --trace input/trace-small.csv
 check compare-made-costs 0 --pp 8 --microbatches 20 --costs made.ini
 check compare-plain-costs 0 --pp 8 --microbatches 20 --costs input/costs-plain.ini -s dualpipe,1f1b
 check calibrate-none 2 calibrate
+check calibrate-same-trace 2 calibrate input/trace-small.csv input/../input/trace-small.csv
 check calibrate-bad-output 2 calibrate input/trace-small.csv -o input/trace-small.csv
 check calibrate-costs-file 3 calibrate input/costs-plain.ini
 check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0

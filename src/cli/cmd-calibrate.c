@@ -154,11 +154,13 @@ static PipesimCalibration *calibrate(
 	return calibration;
 }
 
-/* What is written must not take the place of what it is made from. */
+/* What is written must not take the place of what it is made from; a trace that is read twice
+ * would count twice. */
 static gboolean check_paths(const Options *options, char **traces, GError **error)
 {
-	const PipesimNamedPath named[] = {{"--output", options->output},
-		{"--picture", options->picture}, {"--map", options->map}};
+	const PipesimNamedPath named[] = {
+		{"--output", options->output}, {"--picture", options->picture}};
+	const PipesimNamedPath map = {"--map", options->map};
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(PipesimNamedPath));
 
 	g_array_append_vals(paths, named, G_N_ELEMENTS(named));
@@ -167,8 +169,9 @@ static gboolean check_paths(const Options *options, char **traces, GError **erro
 
 		g_array_append_val(paths, trace);
 	}
-	return pipesim_options_distinct(
-		(const PipesimNamedPath *)(gconstpointer)paths->data, 2, paths->len, error);
+	g_array_append_val(paths, map);
+	return pipesim_options_distinct((const PipesimNamedPath *)(gconstpointer)paths->data,
+		paths->len - 1, paths->len, error);
 }
 
 static PipesimExit run(int argc, char **argv, GError **error)

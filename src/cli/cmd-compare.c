@@ -135,22 +135,24 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 	const PipesimNamedPath outputs[] = {{"--output", options->output},
 		{"--timeline", options->timeline}, {"--chrome-trace", options->chrome_trace}};
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(PipesimNamedPath));
-	PipesimNamedPath input = {"--costs", options->costs.costs_file};
+	PipesimNamedPath input = {"--trace", NULL};
+	guint n_once;
 
 	g_array_append_vals(paths, outputs, G_N_ELEMENTS(outputs));
-	g_array_append_val(paths, input);
-	input.option = "--trace";
 	for (char **trace = options->costs.traces; trace != NULL && *trace != NULL; trace++) {
 		input.path = *trace;
 		g_array_append_val(paths, input);
 	}
+	n_once = paths->len; /* a trace that is read twice would count twice */
+	input = (PipesimNamedPath){"--costs", options->costs.costs_file};
+	g_array_append_val(paths, input);
 	input.option = "--schedule";
 	for (guint i = 0; i < choices->len; i++) {
 		input.path = ((const Choice *)g_ptr_array_index(choices, i))->path;
 		g_array_append_val(paths, input);
 	}
 	return pipesim_options_distinct((const PipesimNamedPath *)(gconstpointer)paths->data,
-		G_N_ELEMENTS(outputs), paths->len, error);
+		n_once, paths->len, error);
 }
 
 /* What was not given is taken from the first schedule file. */

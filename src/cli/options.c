@@ -263,13 +263,13 @@ static gboolean is_file(const char *path)
 }
 
 gboolean pipesim_options_distinct(
-	const PipesimNamedPath *paths, guint n_outputs, guint n_paths, GError **error)
+	const PipesimNamedPath *paths, guint n_once, guint n_paths, GError **error)
 {
-	for (guint i = 0; i < n_outputs; i++)
+	for (guint i = 0; i < n_once; i++)
 		for (guint j = i + 1; j < n_paths && is_file(paths[i].path); j++)
 			if (is_file(paths[j].path) && same_file(paths[i].path, paths[j].path))
 				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					"%s and %s are the same file '%s'; give each its own",
+					"%s and %s are the same file '%s'; name each file once",
 					paths[i].option, paths[j].option, paths[i].path);
 	return TRUE;
 }

@@ -65,11 +65,10 @@ typedef struct {
 	const char *path; /* NULL and "-" are no file */
 } PipesimNamedPath;
 
-/** pipesim_options_distinct: FALSE with PIPESIM_ERROR_USAGE where one of the first @n_outputs
- * of
- * @n_paths is the file of another: writing it would lose what is in that. */
+/** pipesim_options_distinct: FALSE with PIPESIM_ERROR_USAGE where one of the first @n_once of
+ * @n_paths, which must stand there once (outputs above all), is the file of another. */
 gboolean pipesim_options_distinct(
-	const PipesimNamedPath *paths, guint n_outputs, guint n_paths, GError **error);
+	const PipesimNamedPath *paths, guint n_once, guint n_paths, GError **error);
 
 /** pipesim_terminal_style: what standard output can show, from isatty, NO_COLOR, TERM, COLUMNS
  * and the locale. */
