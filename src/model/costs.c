@@ -143,6 +143,7 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	gint64 value[N_NAMES];
 	gboolean given[N_NAMES] = {FALSE};
+	gboolean derive_backward, derive_pair;
 
 	if (items[0] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -152,12 +153,15 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_time(*item, value, given, error))
 			return FALSE;
-	if (!given[PIPESIM_B])
+	derive_backward = !given[PIPESIM_B] && (given[PIPESIM_I] || given[PIPESIM_W]);
+	if (derive_backward)
 		value[PIPESIM_B] = value[PIPESIM_I] + value[PIPESIM_W];
-	if (!given[PIPESIM_FB])
+	derive_pair =
+		!given[PIPESIM_FB] && (given[PIPESIM_F] || given[PIPESIM_B] || derive_backward);
+	if (derive_pair)
 		value[PIPESIM_FB] = value[PIPESIM_F] + value[PIPESIM_B];
 	memcpy(costs->time, value, sizeof costs->time);
-	costs->has_pair = given[PIPESIM_FB];
+	costs->has_pair = given[PIPESIM_FB] || (costs->has_pair && !derive_pair);
 	costs->p2p = value[P2P];
 	return TRUE;
 }

@@ -65,7 +65,8 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 
 /**
  * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
- * named keeps what @costs has, but B and FB follow I + W and F + B unless named.
+ * named keeps what @costs has, but B and FB follow I + W and F + B where a part of them is
+ * named and they are not.
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
  */

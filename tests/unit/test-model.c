@@ -64,8 +64,14 @@ START_TEST(times_follow)
 	ck_assert_int_eq(costs->time[PIPESIM_F], 1500000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
 	ck_assert_int_eq(costs->p2p, 100000);
+	/* A pair that was measured stays so where only what it is not made of changes. */
+	ck_assert(pipesim_costs_parse_times(costs, "P2P=0.2", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
+	ck_assert(costs->has_pair);
 	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2050000);
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 3550000);
+	ck_assert(!costs->has_pair);
 }
 END_TEST
 
