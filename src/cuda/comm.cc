@@ -182,9 +182,9 @@ Work Comm::describe(
 			   : row * (sent + 2 * received + shape.tokens);
 	w.tokens = shape.tokens;
 	w.rows = r.rows;
-	w.payload_bytes = (int64_t)(sent * row);
+	w.payload_bytes = (int64_t)sent * shape.message_bytes(kind);
 	int local = rows_between(route, shape.tokens, kind, rank, rank);
-	w.wire_bytes = (int64_t)((sent - local) * row);
+	w.wire_bytes = ((int64_t)sent - local) * shape.message_bytes(kind);
 	return w;
 }
 

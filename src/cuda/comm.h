@@ -34,12 +34,20 @@ struct CommShape {
 	{
 		return kind == CommKind::dispatch ? value_bytes + scale_bytes : 2 * hidden;
 	}
+	/* Of those, what the row has to say. */
+	int message_bytes(CommKind kind) const
+	{
+		bool scaled = kind == CommKind::dispatch && scale_bytes > 0;
+		return scaled ? value_bytes + hidden / 128 * 4 : row_bytes(kind);
+	}
 };
 
-/* Bytes of a row's scales in a message: one float per 128 values, in whole 16-byte pieces. */
+/* Bytes of a row's scales in a message: one float per 128 values, in whole lines of 128 bytes.
+ * The next row then begins with a line: stores that straddle lines cost a link 12 % of its
+ * rate. */
 constexpr int scale_bytes_of(int hidden)
 {
-	return (hidden / 128 * 4 + 15) / 16 * 16;
+	return (hidden / 128 * 4 + 127) / 128 * 128;
 }
 
 struct CommSettings {
