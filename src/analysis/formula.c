@@ -36,16 +36,16 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 	if (subject->schedule->bubble.is_span)
 		add(report,
 			"the formula is the span bubble (ranks begin the next step without "
-			"waiting "
-			"for each other); by that definition the simulation gives %s ms",
+			"waiting for each other); by that definition the simulation gives %s "
+			"ms",
 			pipesim_print_ms(number, report->max_span_idle));
 	if (subject->schedule->bubble.is_span && report->max_span_idle == report->formula)
 		return; /* nothing else to explain */
 	add_broken_conditions(subject, report);
 	if (p2p > 0 && report->ranks > 1)
 		add(report,
-			"P2P: the formula counts no time between ranks, the simulation %s ms a "
-			"hop",
+			"P2P: the formula counts no time between ranks, the simulation %s ms "
+			"a hop",
 			pipesim_print_ms(number, p2p));
 	if (!subject->times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");

@@ -58,13 +58,12 @@ static GOptionContext *make_context(Options *options)
 	GOptionContext *context = g_option_context_new("TRACE... - costs from measured traces");
 
 	g_option_context_set_summary(context, "Reads measured repetitions and prints, for each "
-					      "component and phase of one layer, "
-					      "the\nmedian, the spread (sd / mean) and the "
-					      "repetitions kept and dropped; then the times "
+					      "component and phase of one layer, the\nmedian, "
+					      "the spread (sd / mean) and the repetitions kept "
+					      "and dropped; then the times "
 					      "of a\nrank's whole share.");
 	g_option_context_set_description(context,
-		"Examples:\n"
-		"  pipesim calibrate traces/h200.csv -o h200.ini --layers 4\n"
+		"Examples:\n  pipesim calibrate traces/h200.csv -o h200.ini --layers 4\n"
 		"  pipesim --pp 8 --microbatches 20 --costs h200.ini\n");
 	g_option_context_add_main_entries(context, entries, NULL);
 	return context;

@@ -57,24 +57,18 @@ static GOptionContext *make_context(Options *options)
 
 	g_option_context_set_summary(context,
 		"Simulates pipeline-parallel training schedules over PP ranks and prints their "
-		"makespan,\n"
-		"bubble and activation memory beside the published formulae.\n"
-		"\n"
-		"Commands:\n"
-		"  compare    compare schedules (the default)\n"
-		"  list       schedules, aliases, constraints\n"
-		"  explain    formulae of one schedule, their letters, when they are exact\n"
-		"  export     op order of one schedule as a PyTorch schedule CSV\n"
-		"  validate   is a schedule CSV complete, and does it run without deadlock?\n"
-		"  calibrate  costs from measured traces\n"
+		"makespan,\nbubble and activation memory beside the published formulae.\n\n"
+		"Commands:\n  compare    compare schedules (the default)\n  list       "
+		"schedules, aliases, constraints\n  explain    formulae of one schedule, their "
+		"letters, when they are exact\n  export     op order of one schedule as a "
+		"PyTorch schedule CSV\n  validate   is a schedule CSV complete, and does it "
+		"run without deadlock?\n  calibrate  costs from measured traces\n"
 		"'pipesim COMMAND --help' shows the options of a command.");
 	g_option_context_set_description(context,
-		"Examples:\n"
-		"  pipesim --pp 8 --microbatches 20\n"
-		"  pipesim --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4 --timeline "
-		"dualpipe.svg \\\n"
-		"          --schedule dualpipe\n"
-		"\n"
+		"Examples:\n  pipesim --pp 8 --microbatches 20\n  pipesim --pp 8 "
+		"--microbatches 20 --times F=1,I=1,W=1,FB=2.4 --timeline dualpipe.svg \\\n     "
+		"     "
+		"--schedule dualpipe\n\n"
 		"Exit status: 0 done, 1 no schedule fits the memory limit, 2 usage, 3 bad "
 		"input file,\n"
 		"4 gnuplot missing or failed, 5 cannot write.\n");
@@ -217,8 +211,8 @@ static gboolean write_timeline(const Options *options, const PipesimComparison *
 	}
 	if (strcmp(format->name, "text") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--timeline - would mix with --format %s on standard output; give it a "
-			"file",
+			"--timeline - would mix with --format %s on standard output; give it "
+			"a file",
 			format->name);
 	style.colour &= options->output == NULL;
 	g_string_append_c(text, '\n');

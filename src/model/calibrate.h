@@ -28,13 +28,15 @@ void pipesim_calibration_free(PipesimCalibration *calibration);
  *
  * Only rows of status ok count. The time of a component and phase is the median over
  * repetitions, ranks and layers of its busy time without waiting for peers, measured alone;
- * which rows where there are several sorts: pipesim_trace_select(). Then, times @layers, F, I,
- * W  = sums over attn, dispatch, mlp, combine and whatever else has been measured; where whole
- *              chunks were measured (component "chunk"), the sum over the chunks of the rank
- * instead; B        = its own measurement where there is one, else I + W; FB       = the
- * measured pair (chunk, FB), else F + B; P2P      = the pipeline message, where p2p was
- * measured, else 0. Where a pair was measured at other SM splits than wished, the two nearest
- * points are interpolated, or the nearest is taken; a notice says which.
+ * which rows where there are several sorts: pipesim_trace_select(). Then, times @layers:
+ *
+ * - F, I, W: sums over attn, dispatch, mlp, combine and whatever else has been measured; where
+ *   whole chunks were measured (component "chunk"), over the chunks of the rank instead.
+ * - B: its own measurement where there is one, else I + W.
+ * - FB: the measured pair (chunk, FB), else F + B. Where a pair was measured at other SM splits
+ *   than wished, the two nearest points are interpolated, or the nearest is taken; a notice
+ *   says which.
+ * - P2P: the pipeline message, where p2p was measured, else 0; not times @layers.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE where a component that a layer needs
  * was not measured (attn and mlp F, I, W; dispatch and combine F, I where the model has

@@ -151,9 +151,8 @@ static gboolean generate_rank(
 	if (rank_is_complete(&out))
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the generator does not give rank %u every micro-batch exactly once (%u ranks, "
-		"%u "
-		"micro-batches); this is a fault of pipesim, please report it",
+		"the generator does not give rank %u every micro-batch exactly once (%u "
+		"ranks, %u micro-batches); this is a fault of pipesim, please report it",
 		rank, shape->ranks, shape->microbatches);
 }
 

@@ -33,6 +33,11 @@ gboolean pipesim_check_microbatches(
 		shape->microbatches, shape->ranks, rule, first);
 }
 
+gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
+}
+
 gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)shape;

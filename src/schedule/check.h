@@ -10,6 +10,10 @@ gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error);
 gboolean pipesim_check_microbatches(
 	const PipesimShape *shape, guint min, guint step, const char *rule, GError **error);
 
+/** pipesim_bubble_fill_and_drain: (PP-1)(F+B), what filling and draining a plain pipeline
+ * costs. */
+gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t);
+
 /* Conditions that several formulae share. */
 gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t);

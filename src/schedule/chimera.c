@@ -181,13 +181,13 @@ static const PipesimCondition conditions_doubling[] = {
 };
 
 static const char letters[] =
-	"F is the forward and B the full backward (I + W) of one stage for one "
-	"micro-batch. The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
+	"F is the forward and B the full backward (I + W) of one stage for one micro-batch. "
+	"The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
 
 static const char notes[] =
-	"Each rank holds two stages, so parameters are kept twice. The all-reduce of gradients "
-	"between the two copies of a stage is outside these formulae and outside the "
-	"simulation.";
+	"Each rank holds two stages, so parameters are kept twice. The all-reduce of "
+	"gradients between the two copies of a stage is outside these formulae and outside "
+	"the simulation.";
 
 static const char *const aliases[] = {"chimera-direct", NULL};
 
@@ -197,8 +197,7 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
 	.constraints = "PP even, M even",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' and "
-		     "pipe-fisher's "
-		     "training loops run it",
+		     "pipe-fisher's training loops run it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check,
@@ -230,8 +229,7 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 		   "= 2F",
 	.constraints = "PP even, M a multiple of 2 PP",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' "
-		     "forward-doubling "
-		     "training loop runs it",
+		     "forward-doubling training loop runs it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check_doubling,

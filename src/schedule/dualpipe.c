@@ -164,8 +164,8 @@ static const char w_longer[] =
 static const char pair_shorter[] =
 	"the formula takes a pair to last at least as long as its backward alone";
 static const char pair_longer[] =
-	"the outer ranks, which run fewer pairs, then idle longest; the formula means "
-	"the inner ones";
+	"the outer ranks, which run fewer pairs, then idle longest; the formula means the "
+	"inner ones";
 static const char b_alone[] = "the schedule mixes B with I and W";
 
 static const PipesimCondition conditions[] = {
@@ -189,13 +189,12 @@ static const PipesimCondition conditions_v[] = {
 };
 
 static const char uneven[] =
-	"F&B < F+B and ranks run different numbers of pairs, so they idle for "
-	"different times; the formula means the largest, on the inner ranks";
+	"F&B < F+B and ranks run different numbers of pairs, so they idle for different "
+	"times; the formula means the largest, on the inner ranks";
 
 static const char letters[] =
-	"F&B is one overlapped pair: the forward of one micro-batch and the full "
-	"backward of another. B is the full backward, I + W. Each of one chunk "
-	"for one micro-batch.";
+	"F&B is one overlapped pair: the forward of one micro-batch and the full backward of "
+	"another. B is the full backward, I + W. Each of one chunk for one micro-batch.";
 
 const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
@@ -214,12 +213,11 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 			.value = bubble,
 			.conditions = conditions,
 			.uneven = uneven,
-			.exact =
-				"Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B "
-				"every rank idles just that long. With F&B < F+B the ranks run "
-				"different numbers of pairs, so they idle for different times, "
-				"and the formula is the largest: that of the four ranks "
-				"around the middle.",
+			.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B "
+				 "every rank idles just that long. With F&B < F+B the ranks "
+				 "run different numbers of pairs, so they idle for different "
+				 "times, and the formula is the largest: that of the four "
+				 "ranks around the middle.",
 		},
 	.activations =
 		{
@@ -228,30 +226,21 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 			.exact = "Exact on every rank, whether activations are freed at I or "
 				 "at W.",
 		},
-	.notes =
-		"Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
-		"end, and "
-		"count what it waits for, hop by hop. Before its first op: one F a hop, until "
-		"the "
-		"first forward has come in from the end. When the forwards run out: the outer "
-		"ranks "
-		"still run pairs where the middle ranks run backwards alone, so each hop costs "
-		"F&B - B. After its last op: the last backward for input still walks outwards, "
-		"one "
-		"I a hop, while every rank further out has one W less to do behind it: I - W. "
-		"Together F + (F&B - B) + (I - W) a hop, which with F = I and B = I + W is "
-		"F&B + B - 3W; times PP/2-1 hops it is the formula. It also shows where it "
-		"stops "
-		"being exact: the first term is F, not I, and the last needs W <= I.\n\n"
-		"Memory. Parameters are kept twice (2x), because each rank holds a stage of "
-		"either "
-		"direction; activations are PP+1. An article that circulates gives the "
-		"activations as "
-		"\"2 x PP + 1\": it runs the two columns of DeepSeek's table into each other. "
-		"The +1 is "
-		"the overlapped pair, which holds the micro-batch that it starts and the one "
-		"that it "
-		"ends at the same time.",
+	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
+		 "end, and count what it waits for, hop by hop. Before its first op: one F a "
+		 "hop, until the first forward has come in from the end. When the forwards run "
+		 "out: the outer ranks still run pairs where the middle ranks run backwards "
+		 "alone, so each hop costs F&B - B. After its last op: the last backward for "
+		 "input still walks outwards, one I a hop, while every rank further out has "
+		 "one W less to do behind it: I - W. Together F + (F&B - B) + (I - W) a hop, "
+		 "which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
+		 "formula. It also shows where it stops being exact: the first term is F, not "
+		 "I, and the last needs W <= I.\n\n"
+		 "Memory. Parameters are kept twice (2x), because each rank holds a stage of "
+		 "either direction; activations are PP+1. An article that circulates gives the "
+		 "activations as \"2 x PP + 1\": it runs the two columns of DeepSeek's table "
+		 "into each other. The +1 is the overlapped pair, which holds the micro-batch "
+		 "that it starts and the one that it ends at the same time.",
 };
 
 const PipesimSchedule pipesim_schedule_dualpipev = {
@@ -260,8 +249,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
 	.constraints = "M >= 2 PP",
 	.reference = "Sea AI Lab's cut-in-half of DualPipe; order as "
-		     "github.com/deepseek-ai/DualPipe "
-		     "runs it",
+		     "github.com/deepseek-ai/DualPipe runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.check = check_v,
@@ -273,22 +261,19 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 			.value = bubble_v,
 			.conditions = conditions_v,
 			.uneven = uneven,
-			.exact =
-				"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one "
-				"chunk: half of a rank's "
-				"share. DeepSeek's table gives (PP/2-1) because it compares "
-				"at equal numbers of "
-				"stages, and so puts DualPipeV on PP/2 ranks.",
+			.exact = "Exact when F = I, W <= F and B <= F&B <= F+B, in times of "
+				 "one chunk: half of a rank's share. DeepSeek's table gives "
+				 "(PP/2-1) because it compares at equal numbers of stages, and "
+				 "so puts DualPipeV on PP/2 ranks.",
 		},
 	.activations =
 		{
 			.text = "PP+1/2",
 			.value = activations_v,
 			.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
-				 "DeepSeek's PP+1 is "
-				 "the same at equal numbers of stages.",
+				 "DeepSeek's PP+1 is the same at equal numbers of stages.",
 		},
 	.notes = "Parameters are kept once: a rank holds two different stages of half the "
-		 "size. The 2x in "
-		 "DeepSeek's table is against a plain pipeline on twice as many ranks.",
+		 "size. The 2x in DeepSeek's table is against a plain pipeline on twice as "
+		 "many ranks.",
 };

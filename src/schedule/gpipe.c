@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "schedule/schedule.h"
+#include "schedule/check.h"
 
 static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
@@ -11,11 +11,6 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	pipesim_phase(out, "backwards");
 	for (guint i = 0; i < shape->microbatches; i++)
 		pipesim_backward(out, 0);
-}
-
-static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
 static PipesimFraction activations(const PipesimShape *shape)
@@ -39,14 +34,12 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 		{
 			.text = "(PP-1)(F+B)",
 			.letters = "F is the forward and B the full backward (I + W) of one "
-				   "stage for one "
-				   "micro-batch.",
-			.value = bubble,
+				   "stage for one micro-batch.",
+			.value = pipesim_bubble_fill_and_drain,
 			.exact = "Exact on every rank when all stages take the same time: the "
-				 "first "
-				 "micro-batch needs PP-1 forwards to reach the last rank, and "
-				 "the last "
-				 "backward needs PP-1 backwards to come back.",
+				 "first micro-batch needs PP-1 forwards to reach the last "
+				 "rank, and the last backward needs PP-1 backwards to come "
+				 "back.",
 		},
 	.activations =
 		{
@@ -56,6 +49,5 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 				 "forward.",
 		},
 	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= "
-		 "PP; "
-		 "the order itself needs no such rule, so pipesim takes any M.",
+		 "PP; the order itself needs no such rule, so pipesim takes any M.",
 };

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "schedule/schedule.h"
+#include "schedule/check.h"
 
 static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
@@ -17,11 +17,6 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	pipesim_phase(out, "cool-down");
 	for (guint i = 0; i < warmup; i++)
 		pipesim_backward(out, 0);
-}
-
-static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
 static PipesimFraction activations(const PipesimShape *shape)
@@ -45,9 +40,8 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 		{
 			.text = "(PP-1)(F+B)",
 			.letters = "F is the forward and B the full backward (I + W) of one "
-				   "stage for one "
-				   "micro-batch.",
-			.value = bubble,
+				   "stage for one micro-batch.",
+			.value = pipesim_bubble_fill_and_drain,
 			.exact = "Exact on every rank when all stages take the same time.",
 		},
 	.activations =
@@ -58,9 +52,7 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 				 "holds 1.",
 		},
 	.notes = "PyTorch asks for M >= PP and Megatron-LM shortens the warm-up to min(M, "
-		 "PP-1-r); "
-		 "pipesim does the latter. PyTorch 2.8's visualiser prints micro-batches 1 to "
-		 "M on "
-		 "the last rank instead of 0 to M-1; the order here is the one its runtime "
-		 "executes.",
+		 "PP-1-r); pipesim does the latter. PyTorch 2.8's visualiser prints "
+		 "micro-batches 1 to M on the last rank instead of 0 to M-1; the order here "
+		 "is the one its runtime executes.",
 };

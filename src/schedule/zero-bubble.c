@@ -64,8 +64,8 @@ static PipesimFraction activations_h2(const PipesimShape *shape)
 }
 
 static const char too_low[] =
-	"the formula is then too low: a weight gradient longer than the gap "
-	"it should fill delays its rank";
+	"the formula is then too low: a weight gradient longer than the gap it should fill "
+	"delays its rank";
 
 static const PipesimCondition conditions_h1[] = {
 	{"W <= F", pipesim_holds_w_le_f, too_low},
@@ -99,10 +99,9 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		{
 			.text = "(PP-1)(F+B-2W)",
 			.letters = "B is the full backward, I + W, as in DualPipe's table. The "
-				   "zero-bubble "
-				   "paper writes B for the backward for input alone, and so "
-				   "(PP-1)(F+B-W): the "
-				   "same number, not a misprint in either.",
+				   "zero-bubble paper writes B for the backward for input "
+				   "alone, and so (PP-1)(F+B-W): the same number, not a "
+				   "misprint in either.",
 			.value = bubble_h1,
 			.conditions = conditions_h1,
 			.exact = "Exact, by makespan and by span, when W <= F and W <= I.",
@@ -112,8 +111,8 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 			.text = "PP",
 			.value = activations_h1,
 			.exact = "Exact on every rank when activations are held until their "
-				 "weight gradient; "
-				 "freed at the backward for input, rank r holds PP - r.",
+				 "weight gradient; freed at the backward for input, rank r "
+				 "holds PP - r.",
 		},
 };
 
@@ -140,12 +139,10 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 			.is_span = TRUE,
 			.conditions = conditions_h2,
 			.exact = "A span bubble: last end less first start less busy time of a "
-				 "rank, which is "
-				 "what counts when ranks begin the next step without waiting "
-				 "for each other. "
-				 "By makespan no order of this shape is below (PP-1)F, so a "
-				 "step that ends with "
-				 "a barrier sees that.",
+				 "rank, which is what counts when ranks begin the next step "
+				 "without waiting for each other. By makespan no order of "
+				 "this shape is below (PP-1)F, so a step that ends with a "
+				 "barrier sees that.",
 		},
 	.activations =
 		{
