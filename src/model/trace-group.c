@@ -14,6 +14,7 @@ static void group_free(gpointer data)
 	g_array_unref(group->move);
 	g_array_unref(group->wait);
 	g_array_unref(group->rows);
+	g_array_unref(group->origin);
 	g_array_unref(group->fit_rows);
 	g_array_unref(group->fit_service);
 	g_free(group);
@@ -54,6 +55,7 @@ static PipesimTraceGroup *group_new(const PipesimTraceRow *row)
 	group->move = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->wait = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->rows = g_array_new(FALSE, FALSE, sizeof(gint64));
+	group->origin = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->fit_rows = g_array_new(FALSE, FALSE, sizeof(gint64));
 	group->fit_service = g_array_new(FALSE, FALSE, sizeof(gint64));
 	return group;
@@ -71,8 +73,11 @@ static void print_key(const PipesimTraceRow *row, GString *key)
 		is_p2p(row) ? row->payload_bytes : PIPESIM_UNKNOWN);
 }
 
-static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row)
+static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row, guint trace)
 {
+	/* Ranks of different traces are different; a rank fits into 31 bits or is as good as
+	 * another. */
+	const gint64 origin = ((gint64)trace << 32) | (row->rank & G_MAXINT32);
 	/* A pair holds its rank from start to end, gaps and all. */
 	const gint64 service = row->role == PIPESIM_ROLE_PAIR
 				       ? row->duration
@@ -83,55 +88,98 @@ static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row)
 	g_array_append_val(group->move, row->move);
 	g_array_append_val(group->wait, row->wait);
 	g_array_append_val(group->rows, row->rows);
+	g_array_append_val(group->origin, origin);
 	if (row->rows < 0)
 		return;
 	g_array_append_val(group->fit_rows, row->rows);
 	g_array_append_val(group->fit_service, service);
 }
 
-/* The most frequent number of rows; PIPESIM_UNKNOWN where they do not differ or differ by
- * chance. */
-static gint64 nominal_rows(const PipesimTraceGroup *group)
-{
-	g_autoptr(GHashTable) counts =
-		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	GHashTableIter iter;
-	gpointer key, value;
-	gint64 nominal = PIPESIM_UNKNOWN;
-	guint most = 0, least = G_MAXUINT;
+/* How often one rank of one trace met one number of rows. */
+typedef struct {
+	gint64 origin, rows;
+	guint count;
+} Repeated;
 
-	for (guint i = 0; i < group->rows->len; i++) {
-		const gint64 *rows = &g_array_index(group->rows, gint64, i);
-		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, rows));
-		g_hash_table_insert(
-			counts, g_memdup2(rows, sizeof *rows), GUINT_TO_POINTER(count + 1));
-	}
-	g_hash_table_iter_init(&iter, counts);
-	while (g_hash_table_iter_next(&iter, &key, &value)) {
-		const guint count = GPOINTER_TO_UINT(value);
-		const gint64 rows = *(const gint64 *)key;
-		/* The larger of two that are as frequent, whatever the order of the table. */
-		if (count > most || (count == most && rows > nominal))
-			nominal = rows;
-		most = MAX(most, count);
-		least = MIN(least, count);
-	}
-	return g_hash_table_size(counts) > 1 && least >= PIPESIM_ROWS_REPEATED
-		       ? nominal
-		       : PIPESIM_UNKNOWN;
+/* Which number of rows one rank of one trace met most often. */
+typedef struct {
+	gint64 origin, rows;
+	guint numbers, most, least;
+} Nominal;
+
+static guint repeated_hash(gconstpointer data)
+{
+	const Repeated *repeated = data;
+
+	return g_int64_hash(&repeated->origin) * 31 + g_int64_hash(&repeated->rows);
 }
 
+static gboolean repeated_equal(gconstpointer a, gconstpointer b)
+{
+	const Repeated *one = a, *other = b;
+
+	return one->origin == other->origin && one->rows == other->rows;
+}
+
+static GHashTable *count_rows(const PipesimTraceGroup *group)
+{
+	GHashTable *counts = g_hash_table_new_full(repeated_hash, repeated_equal, NULL, g_free);
+
+	for (guint i = 0; i < group->rows->len; i++) {
+		const Repeated key = {g_array_index(group->origin, gint64, i),
+			g_array_index(group->rows, gint64, i), 0};
+		Repeated *found = g_hash_table_lookup(counts, &key);
+
+		if (found == NULL) {
+			found = g_memdup2(&key, sizeof key);
+			g_hash_table_add(counts, found);
+		}
+		found->count++;
+	}
+	return counts;
+}
+
+static void weigh(GHashTable *nominals, const Repeated *repeated)
+{
+	Nominal *nominal = g_hash_table_lookup(nominals, &repeated->origin);
+
+	if (nominal == NULL) {
+		nominal = g_new0(Nominal, 1);
+		nominal->origin = repeated->origin;
+		nominal->least = G_MAXUINT;
+		g_hash_table_insert(nominals, &nominal->origin, nominal);
+	}
+	nominal->numbers++;
+	nominal->least = MIN(nominal->least, repeated->count);
+	/* The larger of two that are as frequent, whatever the order of the table. */
+	if (repeated->count > nominal->most ||
+		(repeated->count == nominal->most && repeated->rows > nominal->rows))
+		nominal->rows = repeated->rows;
+	nominal->most = MAX(nominal->most, repeated->count);
+}
+
+/* Of each rank of each trace, whose shares of a batch differ: its own most frequent number of
+ * rows; all of them where they do not differ or differ by chance. */
 static void keep_nominal(PipesimTraceGroup *group)
 {
 	GArray *const all[] = {
 		group->service, group->busy, group->move, group->wait, group->rows};
-	const gint64 nominal = nominal_rows(group);
+	g_autoptr(GHashTable) counts = count_rows(group);
+	g_autoptr(GHashTable) nominals =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	GHashTableIter iter;
+	gpointer key;
 	guint kept = 0;
 
-	if (nominal == PIPESIM_UNKNOWN)
-		return;
+	g_hash_table_iter_init(&iter, counts);
+	while (g_hash_table_iter_next(&iter, &key, NULL))
+		weigh(nominals, key);
 	for (guint i = 0; i < group->rows->len; i++) {
-		if (g_array_index(group->rows, gint64, i) != nominal)
+		const Nominal *nominal =
+			g_hash_table_lookup(nominals, &g_array_index(group->origin, gint64, i));
+
+		if (nominal->numbers > 1 && nominal->least >= PIPESIM_ROWS_REPEATED &&
+			g_array_index(group->rows, gint64, i) != nominal->rows)
 			continue;
 		for (guint a = 0; a < G_N_ELEMENTS(all); a++)
 			g_array_index(all[a], gint64, kept) = g_array_index(all[a], gint64, i);
@@ -189,6 +237,7 @@ typedef struct {
 	GHashTable *here;  /* Key -> group, of one trace */
 	GString *text;
 	guint *dropped;
+	guint trace; /* number of the one that is read */
 } Grouping;
 
 static PipesimTraceGroup *find_anywhere(Grouping *grouping, const PipesimTraceRow *row)
@@ -227,7 +276,7 @@ static void place_row(Grouping *grouping, const PipesimTraceRow *row)
 	}
 	PipesimTraceGroup *group = find_group(grouping, row);
 	if (row->status == PIPESIM_STATUS_OK) {
-		add_row(group, row);
+		add_row(group, row, grouping->trace);
 	} else {
 		group->dropped++;
 		grouping->dropped[row->status]++;
@@ -272,12 +321,14 @@ GPtrArray *pipesim_trace_groups(
 		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	g_autoptr(GHashTable) here = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
-	Grouping grouping = {groups, found, here, text, dropped};
+	Grouping grouping = {groups, found, here, text, dropped, 0};
 
 	for (guint status = 0; status < PIPESIM_N_STATUS; status++)
 		dropped[status] = 0;
-	for (guint t = 0; t < n; t++)
+	for (guint t = 0; t < n; t++) {
+		grouping.trace = t;
 		place_trace(&grouping, traces[t]);
+	}
 	for (guint i = 0; i < groups->len; i++) {
 		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		keep_nominal(group);

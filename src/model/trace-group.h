@@ -22,10 +22,12 @@ typedef struct {
 	guint dropped;        /* rows like these of another status */
 	/* In order of capture, of gint64, all equally long; PIPESIM_UNKNOWN where a row lacks
 	 * it. Where experts were measured at several numbers of rows on purpose (each at least
-	 * PIPESIM_ROWS_REPEATED times), only repetitions of the most frequent number. */
+	 * PIPESIM_ROWS_REPEATED times), only repetitions of the number that is most frequent
+	 * on their rank. */
 	GArray *service; /* busy time without waiting for peers, >= 0; of a pair the whole time
 			  */
 	GArray *busy, *move, *wait, *rows;
+	GArray *origin; /* trace and rank of every repetition, also of those left out */
 	/* Every repetition whose rows are known: what a line through the rows is fitted to. */
 	GArray *fit_rows, *fit_service;
 	PipesimDistribution figures; /* of service; valid where measured; samples 0 = only mean

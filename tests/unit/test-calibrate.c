@@ -235,6 +235,29 @@ START_TEST(other_rows_serve_the_line_alone)
 }
 END_TEST
 
+START_TEST(ranks_have_rows_of_their_own)
+{
+	g_autoptr(GString) text = g_string_new(
+		TRACE_TOP "run_id,rep,rank,component,phase,rows,dur_ns\n"
+			  "r,0,0,attn,F,,100\nr,0,0,attn,I,,100\n"
+			  "r,0,0,attn,W,,100\nr,0,0,mlp,I,,100\nr,0,0,mlp,W,,100\n");
+
+	/* Both ranks run the micro-batch; the second is sent more of it. */
+	for (guint rep = 0; rep < 10; rep++)
+		g_string_append_printf(
+			text, "r,%u,0,mlp,F,900,1900\nr,%u,1,mlp,F,1100,2100\n", rep, rep);
+	for (guint rep = 0; rep < 5; rep++)
+		g_string_append_printf(
+			text, "s,%u,0,mlp,F,400,1400\ns,%u,1,mlp,F,600,1600\n", rep, rep);
+	g_autoptr(PipesimCalibration) calibration = trace_calibrate(text->str, NULL, NULL);
+	const PipesimComponent *mlp = find(calibration, "mlp", "F");
+	ck_assert_uint_eq(mlp->samples, 20);
+	ck_assert_int_eq(mlp->min, 1900);
+	ck_assert_int_eq(mlp->max, 2100);
+	ck_assert_double_eq_tol(mlp->fit_per_row, 1, 1e-9);
+}
+END_TEST
+
 START_TEST(links_are_fitted)
 {
 	g_autofree char *layer = trace_layer("");
@@ -390,6 +413,7 @@ Suite *calibrate_suite(void)
 	tcase_add_test(calibrate, interference_is_told);
 	tcase_add_test(calibrate, waiting_is_no_cost);
 	tcase_add_test(calibrate, other_rows_serve_the_line_alone);
+	tcase_add_test(calibrate, ranks_have_rows_of_their_own);
 	tcase_add_test(calibrate, links_are_fitted);
 	tcase_add_test(calibrate, reference_trace_adds_up);
 	tcase_add_test(file, costs_survive_the_file);
