@@ -75,13 +75,15 @@ static gint64 busy_mean(const PipesimTraceGroup *group, const PipesimDistributio
 	return busy.mean;
 }
 
-/* What experts take grows with the rows they get: a line through every repetition. */
+/* What experts take grows with the rows they get: a line through every repetition. What else a
+ * chunk does would hide it, and so would the differences between GPUs. */
 static void fit_rows(PipesimComponent *component, const PipesimTraceGroup *group)
 {
 	PipesimFit fit;
 
 	component->rows = median_known(group->rows);
-	if (group->role != PIPESIM_ROLE_COMPUTE || component->rows <= 0)
+	if (group->role != PIPESIM_ROLE_COMPUTE || component->rows <= 0 ||
+		g_str_equal(group->component, "chunk"))
 		return;
 	if (!pipesim_fit_line(&fit, (const gint64 *)(gpointer)group->fit_rows->data,
 		    (const gint64 *)(gpointer)group->fit_service->data, group->fit_rows->len,

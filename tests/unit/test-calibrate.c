@@ -258,6 +258,19 @@ START_TEST(ranks_have_rows_of_their_own)
 }
 END_TEST
 
+START_TEST(whole_chunks_have_no_line)
+{
+	g_autoptr(PipesimCalibration) calibration =
+		trace_calibrate(TRACE_TOP "run_id,rep,rank,component,phase,rows,dur_ns\n"
+					  "r,0,0,chunk,F,10,300\nr,0,1,chunk,F,20,200\n"
+					  "r,1,0,chunk,F,10,300\nr,1,1,chunk,F,20,200\n"
+					  "r,0,0,chunk,I,,100\nr,0,0,chunk,W,,100\n",
+			NULL, NULL);
+
+	ck_assert_double_eq(find(calibration, "chunk", "F")->fit_per_row, 0);
+}
+END_TEST
+
 START_TEST(links_are_fitted)
 {
 	g_autofree char *layer = trace_layer("");
@@ -414,6 +427,7 @@ Suite *calibrate_suite(void)
 	tcase_add_test(calibrate, waiting_is_no_cost);
 	tcase_add_test(calibrate, other_rows_serve_the_line_alone);
 	tcase_add_test(calibrate, ranks_have_rows_of_their_own);
+	tcase_add_test(calibrate, whole_chunks_have_no_line);
 	tcase_add_test(calibrate, links_are_fitted);
 	tcase_add_test(calibrate, reference_trace_adds_up);
 	tcase_add_test(file, costs_survive_the_file);
