@@ -5,6 +5,7 @@
 #include "cuda-check.h"
 #include "provenance.h"
 #include "report.h"
+#include "trace-writer.h"
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -164,6 +165,8 @@ int run(int argc, char **argv)
 	} catch (const std::exception &e) {
 		return complain(e, kBadModel);
 	}
+	if (options.action == Action::capture && !options.output.empty())
+		demand_writable(options.output);
 	std::vector<int> devices = choose_devices(options);
 	signal(SIGINT, on_interrupt);
 	if (options.action == Action::check)

@@ -27,6 +27,10 @@ class Ini
 		throw std::runtime_error(name + ":" + std::to_string(line) + ": " + message);
 	}
 	std::string text(const std::string &key);
+	int line(const std::string &key) const
+	{
+		return entries.at(key).line;
+	}
 	int number(const std::string &key);
 	int number_or(const std::string &key, int otherwise)
 	{
@@ -92,7 +96,7 @@ int Ini::number(const std::string &key)
 {
 	const std::string value = text(key);
 	if (value.empty() || value.size() > 7 ||
-		value.find_first_not_of("0123456789") != std::string::npos || value == "0")
+		value.find_first_not_of("0123456789") != std::string::npos || value[0] == '0')
 		fail(entries[key].line,
 			"'" + key + "' is '" + value + "', not a number from 1 to 9999999");
 	return std::atoi(value.c_str());
@@ -116,7 +120,8 @@ void read_attention(Ini &ini, Model &model)
 		model.qk_rope = ini.number("model.head_dim");
 		model.v_head = model.qk_rope;
 	} else {
-		throw std::runtime_error("model.attention is '" + attention + "': mla or gqa");
+		ini.fail(ini.line("model.attention"),
+			"'model.attention' is '" + attention + "', not mla or gqa");
 	}
 }
 
@@ -144,14 +149,18 @@ void validate(const Model &model, const std::string &name)
 	};
 	demand(model.hidden % 128 == 0 && model.hidden <= 8192,
 		"hidden must be a multiple of 128, at most 8192");
+	demand(model.heads <= 1024, "at most 1024 heads");
 	demand(model.heads % model.kv_heads == 0, "kv_heads must divide heads");
+	demand(model.qk_rope <= 1024 && model.qk_nope <= 1024 && model.v_head <= 1024,
+		"head widths must be at most 1024");
 	demand(model.qk_rope % 8 == 0 && model.qk_nope % 8 == 0 && model.v_head % 8 == 0,
 		"head widths must be multiples of 8");
 	demand(model.heads * model.qk_head() % 128 == 0 &&
 			model.heads * model.v_head % 128 == 0,
 		"heads times head width must be a multiple of 128");
-	demand(model.shared_inter % 128 == 0 && model.inter % 128 == 0,
-		"inter must be a multiple of 128");
+	demand(model.shared_inter % 128 == 0 && model.inter % 128 == 0 &&
+			model.shared_inter <= 1 << 17 && model.inter <= 1 << 17,
+		"inter must be a multiple of 128, at most 131072");
 	if (model.mla) {
 		demand(model.q_lora % 512 == 0 && model.kv_lora % 512 == 0 &&
 				model.q_lora + model.kv_lora <= 7680,

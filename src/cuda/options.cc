@@ -1,7 +1,6 @@
 #include "options.h"
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <getopt.h>
 
@@ -36,7 +35,7 @@ const char kUsage[] =
 	"  --only LIST          of the main series attn,dispatch,mlp,combine,p2p,chunk and of\n"
 	"                       the steps curves,rows,reduced,modes,sweep,sizes,\n"
 	"                       parts\n"
-	"  --sweep-sms [LIST]   sweep the communication SMs (0,8,16,20,24,32,48; 0 = copy\n"
+	"  --sweep-sms[=LIST]   sweep the communication SMs (0,8,16,20,24,32,48; 0 = copy\n"
 	"                       engines)\n"
 	"  --check              compare every kernel with a reference instead of timing it\n"
 	"  --report             single kernels in the report too\n"
@@ -100,25 +99,32 @@ const char *const kNames[] = {"attn", "dispatch", "mlp", "combine", "p2p", "chun
 	throw UsageError("--" + option + " " + value + ": " + rule);
 }
 
+/* strtoll and strtod take blanks, signs and hexadecimal too: nobody means them here. */
+bool plain(const std::string &text)
+{
+	return text.find_first_not_of("0123456789.e-") == std::string::npos;
+}
+
 long long whole_number(
 	const std::string &option, const std::string &text, long long least, long long most)
 {
 	errno = 0;
 	char *end;
 	long long value = strtoll(text.c_str(), &end, 10);
-	if (text.empty() || *end || errno || value < least || value > most)
+	if (text.empty() || !plain(text) || *end || errno || value < least || value > most)
 		bad(option, text,
 			"not a whole number from " + std::to_string(least) + " to " +
 				std::to_string(most));
 	return value;
 }
 
+/* Below, a repetition would take minutes. */
 double rate(const std::string &option, const std::string &text)
 {
 	char *end;
 	double value = strtod(text.c_str(), &end);
-	if (text.empty() || *end || !std::isfinite(value) || value <= 0)
-		bad(option, text, "not a rate above 0");
+	if (text.empty() || !plain(text) || *end || !(value >= 0.01 && value <= 1e6))
+		bad(option, text, "not a rate from 0.01 to 1000000");
 	return value;
 }
 

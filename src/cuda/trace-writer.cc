@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
+#include <sys/stat.h>
 
 namespace bench
 {
@@ -135,6 +136,17 @@ void write_row(FILE *f, const TraceRow &r)
 }
 
 } // namespace
+
+void demand_writable(const std::string &path)
+{
+	struct stat status;
+
+	if (path == "-")
+		return;
+	if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+		throw std::runtime_error(path + ": " + strerror(EISDIR));
+	Output made(path); /* and removed again */
+}
 
 void write_trace(
 	const std::string &path, const Metadata &metadata, const std::vector<TraceRow> &rows)

@@ -36,6 +36,8 @@ struct TraceRow {
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
+/* Throws what write_trace would, before minutes are spent on what it could not keep. */
+void demand_writable(const std::string &path);
 /* Writes to a temporary file that is then renamed; throws std::runtime_error with the system's
  * reason. "-" is standard output. */
 void write_trace(
