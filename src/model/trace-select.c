@@ -71,10 +71,14 @@ static gboolean wishes_split(const PipesimTraceWish *wish)
 
 static double split_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
+	const gboolean pair = group->role == PIPESIM_ROLE_PAIR;
+
+	/* Of several ways of sharing at the same distance the fastest: a fraction of an SM. */
 	if (wishes_split(wish))
-		return (double)pipesim_trace_split_distance(group, wish);
+		return (double)pipesim_trace_split_distance(group, wish) +
+		       (pair ? (double)group->figures.median * 1e-15 : 0);
 	/* A pair without a wish: the split that is fastest. */
-	if (group->role == PIPESIM_ROLE_PAIR)
+	if (pair)
 		return (double)group->figures.median;
 	return whole_chip(group) ? 0 : 1e6 - (double)(group->compute_sms + group->comm_sms);
 }
@@ -251,6 +255,18 @@ static gboolean had_choice(const GArray *list, const Candidate *best)
 	return FALSE;
 }
 
+/* Whether another value lies as near to the wished split. */
+static gboolean was_as_near(const GArray *list, const Candidate *best)
+{
+	for (guint i = 0; i < list->len; i++) {
+		const Candidate *other = &g_array_index(list, Candidate, i);
+		if (other != best && other->phases == best->phases &&
+			total_penalty(other) - total_penalty(best) < 0.5)
+			return TRUE;
+	}
+	return FALSE;
+}
+
 static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
 {
@@ -273,6 +289,12 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 				first->component, property->per_phase ? " " : "",
 				property->per_phase ? pipesim_phase_name(phase) : "",
 				property->name, all, best->text));
+	if (property->value == split_value && wishes_split(wish) &&
+		first->role == PIPESIM_ROLE_PAIR && was_as_near(list, best))
+		g_ptr_array_add(notices,
+			g_strdup_printf("%s: '%s' is used, the fastest of several ways of "
+					"sharing SMs that are as near to the split asked for",
+				first->component, best->text));
 	keep_value(groups, property, phase, best);
 	return TRUE;
 }

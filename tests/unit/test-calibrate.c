@@ -177,6 +177,23 @@ START_TEST(splits_are_found_or_interpolated)
 }
 END_TEST
 
+START_TEST(sharing_is_the_fastest_at_a_split)
+{
+	PipesimCalibrateOptions options;
+
+	pipesim_calibrate_options_init(&options);
+	options.wish.compute_sms = 124;
+	options.wish.comm_sms = 8;
+	/* 'green' comes before 'grid' in the alphabet. */
+	g_autoptr(PipesimCalibration) calibration =
+		trace_calibrate(SPLITS "d,0,chunk,FB,pair,3,green,124,sustained,3000\n"
+				       "d/comm,0,chunk,FB,comm,3,green,8,sustained,2900\n",
+			&options, NULL);
+	ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 1000);
+	ck_assert(trace_has_notice(calibration->notices, "'grid 124+8' is used, the fastest"));
+}
+END_TEST
+
 START_TEST(interference_is_told)
 {
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(SPLITS, NULL, NULL);
@@ -423,6 +440,7 @@ Suite *calibrate_suite(void)
 	tcase_add_test(calibrate, implementations_are_never_mixed);
 	tcase_add_loop_test(
 		calibrate, splits_are_found_or_interpolated, 0, G_N_ELEMENTS(splits));
+	tcase_add_test(calibrate, sharing_is_the_fastest_at_a_split);
 	tcase_add_test(calibrate, interference_is_told);
 	tcase_add_test(calibrate, waiting_is_no_cost);
 	tcase_add_test(calibrate, other_rows_serve_the_line_alone);
