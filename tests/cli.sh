@@ -186,6 +186,7 @@ check calibrate-bad-layers 2 calibrate input/trace-small.csv --layers 0
 check calibrate-bad-mode 2 calibrate input/trace-small.csv --load-mode synced
 check calibrate-bad-picture 2 calibrate input/trace-small.csv --picture spread.txt
 check calibrate-bad-impl 2 calibrate input/trace-small.csv --impl attn=other
+check calibrate-impl-of-nothing 2 calibrate input/trace-small.csv --impl atn=cudnn
 for fault in absent truncated version column-missing component-missing negative number twice no-rows \
 	only-warmup; do
 	check "trace-$fault" 3 calibrate "input/trace-$fault.csv"

@@ -266,8 +266,34 @@ static void note_slow_pair(PipesimCalibrating *c)
 			pipesim_print_ms_fixed(serial, both, 3));
 }
 
+/* A wish that meets nothing is a slip of the pen: --impl atn=cudnn. */
+static gboolean demand_wished(const PipesimCalibrating *c, GError **error)
+{
+	GHashTableIter iter;
+	gpointer component, impl;
+
+	if (c->wish.impl == NULL)
+		return TRUE;
+	g_hash_table_iter_init(&iter, c->wish.impl);
+	while (g_hash_table_iter_next(&iter, &component, &impl)) {
+		gboolean found = FALSE;
+
+		for (guint i = 0; i < c->groups->len && !found; i++) {
+			const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+			found = g_str_equal(group->component, component);
+		}
+		if (!found)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"'%s' is wanted as '%s', but no such component was measured",
+				(const char *)component, (const char *)impl);
+	}
+	return TRUE;
+}
+
 static gboolean run(PipesimCalibrating *c, GError **error)
 {
+	if (!demand_wished(c, error))
+		return FALSE;
 	pipesim_calibrate_split_load_mode(c);
 	if (!pipesim_calibrate_components(c, error) || !add_up(c, error) ||
 		!pipesim_calibrate_pair(c, error) || !pipesim_calibrate_link(c, error))
