@@ -70,18 +70,49 @@ static void record_half(PipesimCalibrating *c, const PipesimTraceGroup *half)
 		component->in_pair = (double)half->figures.median / (double)alone;
 }
 
+/* Whether the pair, "a+b+c", names @half at its beginning or end. */
+static gboolean is_named(const PipesimTraceGroup *half, const PipesimTraceGroup *pair)
+{
+	g_autofree char *first = g_strconcat(half->impl, "+", NULL);
+	g_autofree char *last = g_strconcat("+", half->impl, NULL);
+
+	return g_str_has_prefix(pair->impl, first) || g_str_has_suffix(pair->impl, last);
+}
+
+/* Where captures with several implementations are taken together, the half of this pair. */
+static const PipesimTraceGroup *find_half(
+	const GPtrArray *inside, guint8 role, const PipesimTraceGroup *pair)
+{
+	const PipesimTraceGroup *found = NULL;
+
+	for (guint i = 0; i < inside->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+		if (group->role != role || !g_str_equal(group->component, "chunk"))
+			continue;
+		if (is_named(group, pair))
+			return group;
+		if (found == NULL)
+			found = group;
+	}
+	return found;
+}
+
 /* Slowdown of what ran inside the pair: same component and phase alone = 1. */
 static void record_interference(PipesimCalibrating *c, const PipesimTraceGroup *pair)
 {
 	g_autoptr(GPtrArray) inside = pipesim_calibrate_list(c, is_inside, pair);
+	const guint8 roles[] = {PIPESIM_ROLE_COMPUTE, PIPESIM_ROLE_COMM};
 
+	for (guint r = 0; r < G_N_ELEMENTS(roles); r++) {
+		const PipesimTraceGroup *half = find_half(inside, roles[r], pair);
+		if (half != NULL)
+			record_half(c, half);
+	}
 	for (guint i = 0; i < inside->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
 		PipesimComponent *alone = find_recorded(c, group);
-		if (g_str_equal(group->component, "chunk"))
-			record_half(c, group);
-		else if (alone != NULL && alone->median > 0 &&
-			 !g_ptr_array_find(c->chosen, group, NULL))
+		if (!g_str_equal(group->component, "chunk") && alone != NULL &&
+			alone->median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
 			alone->in_pair = (double)group->figures.median / (double)alone->median;
 	}
 }

@@ -205,6 +205,28 @@ START_TEST(interference_is_told)
 }
 END_TEST
 
+START_TEST(halves_are_of_the_pair)
+{
+	g_autoptr(PipesimCalibration) calibration = trace_calibrate(TRACE_TOP
+		"run_id,rep,component,phase,role,pair_id,impl,dur_ns\n"
+		"a,0,attn,F,compute,,c,100\na,0,attn,I,compute,,c,100\n"
+		"a,0,attn,W,compute,,c,100\na,0,mlp,F,compute,,c,100\n"
+		"a,0,mlp,I,compute,,c,100\na,0,mlp,W,compute,,c,100\n"
+		"b,0,chunk,FB,pair,1,c+far,1000\nb/comm,0,chunk,FB,comm,1,far,900\n"
+		"d,0,chunk,FB,pair,2,c+near,800\nd/comm,0,chunk,FB,comm,2,near,700\n",
+		NULL, NULL);
+	guint halves = 0;
+
+	for (guint i = 0; i < calibration->costs->components->len; i++) {
+		const PipesimComponent *component =
+			g_ptr_array_index(calibration->costs->components, i);
+		halves += g_str_equal(component->component, "chunk-comm");
+	}
+	ck_assert_uint_eq(halves, 1);
+	ck_assert_int_eq(find(calibration, "chunk-comm", "FB")->median, 700);
+}
+END_TEST
+
 START_TEST(waiting_is_no_cost)
 {
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(TRACE_TOP
@@ -442,6 +464,7 @@ Suite *calibrate_suite(void)
 		calibrate, splits_are_found_or_interpolated, 0, G_N_ELEMENTS(splits));
 	tcase_add_test(calibrate, sharing_is_the_fastest_at_a_split);
 	tcase_add_test(calibrate, interference_is_told);
+	tcase_add_test(calibrate, halves_are_of_the_pair);
 	tcase_add_test(calibrate, waiting_is_no_cost);
 	tcase_add_test(calibrate, other_rows_serve_the_line_alone);
 	tcase_add_test(calibrate, ranks_have_rows_of_their_own);
