@@ -1,6 +1,6 @@
-/* Every CUDA and library call of the microbenchmark goes through one of these: a failure says
- * what failed, where, and why, and throws; main prints it and the rest of the capture goes on.
- */
+/* Every CUDA and library call of the microbenchmark goes through one of these, but for those of
+ * destructors: a failure says what failed, where, and why, and throws; main prints it and
+ * writes what was captured until then. */
 #pragma once
 #include <cublasLt.h>
 #include <cuda.h>

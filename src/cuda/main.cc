@@ -115,6 +115,12 @@ void save(const Bench &bench, const Options &options, const Metadata &metadata)
 		write_provenance(provenance_path(options.output), metadata);
 }
 
+int complain(const std::exception &e, int status)
+{
+	fprintf(stderr, "pipesim-microbench: %s\n", e.what());
+	return status;
+}
+
 /* What has been captured is written even if something failed or the user has had enough. */
 int capture(const Options &options, const Model &model, const std::vector<int> &devices,
 	const std::string &command)
@@ -128,20 +134,15 @@ int capture(const Options &options, const Model &model, const std::vector<int> &
 	try {
 		if (!bench.run())
 			status = kInterrupted;
-	} catch (const CudaError &e) {
-		fprintf(stderr, "pipesim-microbench: %s\n", e.what());
-		status = kFailed;
+	} catch (const Unsupported &) {
+		throw; /* steps note theirs: this is about the main series, before it began */
+	} catch (const std::exception &e) {
+		status = complain(e, kFailed);
 	}
 	Metadata metadata =
 		provenance(bench, options, model, devices, nvml, command, status == kDone);
 	save(bench, options, metadata);
 	print_report(options.output == "-" ? stderr : stdout, bench);
-	return status;
-}
-
-int complain(const std::exception &e, int status)
-{
-	fprintf(stderr, "pipesim-microbench: %s\n", e.what());
 	return status;
 }
 
