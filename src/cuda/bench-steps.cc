@@ -133,14 +133,21 @@ void Bench::measure_rows(int topk)
 	drop(items);
 }
 
-/* More and fewer rows than usual, as a router's imbalance makes them. */
+/* More and fewer rows than usual, as a router's imbalance makes them. With few experts there is
+ * no room for one more per token: then without it. */
 void Bench::step_rows()
 {
 	if (!comm)
 		return;
-	for (int topk : {model.top_k - 1, model.top_k + 1})
-		if (!Capture::interrupted)
+	for (int topk : {model.top_k - 1, model.top_k + 1}) {
+		if (Capture::interrupted)
+			return;
+		try {
 			measure_rows(topk);
+		} catch (const UsageError &e) {
+			remarks.push_back(std::string("rows: ") + e.what());
+		}
+	}
 }
 
 /* Compute alone with the SMs that the pair leaves it. */
