@@ -7,7 +7,8 @@
 cd "$TOP_SRCDIR" || exit 99
 
 for part in src tests; do
-	find $part -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' | sort >"$scratch/files"
+	find $part -path '*/build' -prune -o \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o \
+		-name '*.cc' \) -print | sort >"$scratch/files"
 	while read -r file; do
 		lines=$(wc -l <"$file")
 		if [ "$lines" -le 500 ]; then pass; else fail "$file has $lines lines, more than 500"; fi

@@ -11,7 +11,7 @@ need() # PROGRAM: whether it is installed
 	return 1
 }
 
-code=$(find src tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc')
+code=$(find src tests -path src/cuda/build -prune -o \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) -print)
 if need clang-format; then
 	# shellcheck disable=SC2086 # one word a file
 	if [ "${1-}" = --format ]; then
