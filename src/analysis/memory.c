@@ -79,22 +79,11 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 		report->max_memory = MAX(report->max_memory, report->memory[rank]);
 }
 
-static gint64 greatest_common_divisor(gint64 a, gint64 b)
-{
-	while (b != 0) {
-		const gint64 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimShape *shape = &subject->program->shape;
 	const PipesimCosts *costs = subject->costs;
-	const gint64 divisor = greatest_common_divisor(shape->ranks, shape->stages);
+	const gint64 divisor = pipesim_gcd(shape->ranks, shape->stages);
 
 	report->unit = (PipesimFraction){shape->ranks / divisor, shape->stages / divisor};
 	report->peak = g_new0(guint, report->ranks);

@@ -301,3 +301,14 @@ gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den)
 
 	return value > G_MAXINT64 ? G_MAXINT64 : (gint64)value;
 }
+
+gint64 pipesim_gcd(gint64 a, gint64 b)
+{
+	while (b != 0) {
+		const gint64 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}

@@ -66,6 +66,9 @@ const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, gui
  * B". */
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);
 
+/** pipesim_gcd: greatest common divisor of @a and @b, >= 0; of one with 0, the other. */
+gint64 pipesim_gcd(gint64 a, gint64 b);
+
 /** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0,
  * @den > 0. Saturates at G_MAXINT64. */
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den);

@@ -54,17 +54,6 @@ static guint digits(guint n)
 	return count;
 }
 
-static gint64 gcd(gint64 a, gint64 b)
-{
-	while (b != 0) {
-		gint64 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* The longest time of which every start and end of @layout is a multiple. */
 static gint64 common_step(const PipesimLayout *layout)
 {
@@ -78,7 +67,8 @@ static gint64 common_step(const PipesimLayout *layout)
 			guint n = pipesim_layout_boxes(run, op, boxes);
 
 			for (guint i = 0; i < n; i++)
-				step = gcd(boxes[i].end, gcd(boxes[i].start, step));
+				step = pipesim_gcd(
+					boxes[i].end, pipesim_gcd(boxes[i].start, step));
 		}
 	}
 	return step;
