@@ -216,3 +216,15 @@ void pipesim_json_null(PipesimJson *json)
 	begin_value(json);
 	g_string_append(json->out, "null");
 }
+
+void pipesim_json_member_int(PipesimJson *json, const char *key, gint64 value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_int(json, value);
+}
+
+void pipesim_json_member_string(PipesimJson *json, const char *key, const char *text)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_string(json, text);
+}

@@ -31,4 +31,7 @@ void pipesim_json_us(PipesimJson *json, gint64 ns);
 void pipesim_json_double(PipesimJson *json, double value);
 void pipesim_json_bool(PipesimJson *json, gboolean value);
 void pipesim_json_null(PipesimJson *json);
+/** pipesim_json_member_int, pipesim_json_member_string: a key and its value. */
+void pipesim_json_member_int(PipesimJson *json, const char *key, gint64 value);
+void pipesim_json_member_string(PipesimJson *json, const char *key, const char *text);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJson, pipesim_json_free)

@@ -17,32 +17,16 @@ static void open_event(const Trace *trace, const char *phase, const char *name, 
 	PipesimJson *json = trace->json;
 
 	pipesim_json_open_line(json);
-	pipesim_json_key(json, "ph");
-	pipesim_json_string(json, phase);
-	pipesim_json_key(json, "name");
-	pipesim_json_string(json, name);
-	pipesim_json_key(json, "pid");
-	pipesim_json_int(json, (gint64)(trace->first_pid + rank));
-	pipesim_json_key(json, "tid");
-	pipesim_json_int(json, 0);
+	pipesim_json_member_string(json, "ph", phase);
+	pipesim_json_member_string(json, "name", name);
+	pipesim_json_member_int(json, "pid", (gint64)(trace->first_pid + rank));
+	pipesim_json_member_int(json, "tid", 0);
 }
 
 static void key_us(PipesimJson *json, const char *key, gint64 ns)
 {
 	pipesim_json_key(json, key);
 	pipesim_json_us(json, ns);
-}
-
-static void key_int(PipesimJson *json, const char *key, gint64 value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_int(json, value);
-}
-
-static void key_string(PipesimJson *json, const char *key, const char *value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_string(json, value);
 }
 
 static void open_args(PipesimJson *json)
@@ -65,15 +49,15 @@ static void name_rank(const Trace *trace, guint rank)
 
 	open_event(trace, "M", "process_name", rank);
 	open_args(trace->json);
-	key_string(trace->json, "name", name);
+	pipesim_json_member_string(trace->json, "name", name);
 	close_event(trace->json);
 	open_event(trace, "M", "process_sort_index", rank);
 	open_args(trace->json);
-	key_int(trace->json, "sort_index", (gint64)(trace->first_pid + rank));
+	pipesim_json_member_int(trace->json, "sort_index", (gint64)(trace->first_pid + rank));
 	close_event(trace->json);
 	open_event(trace, "M", "thread_name", rank);
 	open_args(trace->json);
-	key_string(trace->json, "name", "compute");
+	pipesim_json_member_string(trace->json, "name", "compute");
 	close_event(trace->json);
 }
 
@@ -86,18 +70,18 @@ static void write_op(const Trace *trace, guint32 index, GString *name)
 	g_string_truncate(name, 0);
 	pipesim_op_print(op, name);
 	open_event(trace, "X", name->str, op->rank);
-	key_string(trace->json, "cat", pipesim_kind_letter(op->kind));
+	pipesim_json_member_string(trace->json, "cat", pipesim_kind_letter(op->kind));
 	key_us(trace->json, "ts", timeline->start[index]);
 	key_us(trace->json, "dur", timeline->end[index] - timeline->start[index]);
 	open_args(trace->json);
-	key_int(trace->json, "stage", op->stage);
-	key_int(trace->json, "microbatch", op->microbatch);
+	pipesim_json_member_int(trace->json, "stage", op->stage);
+	pipesim_json_member_int(trace->json, "microbatch", op->microbatch);
 	if (op->kind == PIPESIM_FB) {
-		key_int(trace->json, "backward_stage", op->b_stage);
-		key_int(trace->json, "backward_microbatch", op->b_microbatch);
+		pipesim_json_member_int(trace->json, "backward_stage", op->b_stage);
+		pipesim_json_member_int(trace->json, "backward_microbatch", op->b_microbatch);
 	}
 	if (phase[0] != '\0')
-		key_string(trace->json, "phase", phase);
+		pipesim_json_member_string(trace->json, "phase", phase);
 	close_event(trace->json);
 }
 
@@ -132,11 +116,11 @@ static void write_flow_end(
 	Trace *trace, const char *phase, guint rank, gint64 ns, gboolean enclosing)
 {
 	open_event(trace, phase, "message", rank);
-	key_string(trace->json, "cat", "p2p");
-	key_int(trace->json, "id", (gint64)trace->next_flow);
+	pipesim_json_member_string(trace->json, "cat", "p2p");
+	pipesim_json_member_int(trace->json, "id", (gint64)trace->next_flow);
 	key_us(trace->json, "ts", ns);
 	if (enclosing)
-		key_string(trace->json, "bp", "e");
+		pipesim_json_member_string(trace->json, "bp", "e");
 	pipesim_json_close(trace->json);
 }
 
@@ -198,11 +182,11 @@ void pipesim_chrome_trace(const PipesimComparison *comparison, GString *out)
 	Trace trace = {.json = json, .several = count_results(comparison) > 1};
 
 	pipesim_json_open_object(json);
-	key_string(json, "displayTimeUnit", "ns");
+	pipesim_json_member_string(json, "displayTimeUnit", "ns");
 	pipesim_json_key(json, "otherData");
 	pipesim_json_open_line(json);
-	key_string(json, "version", PACKAGE_VERSION);
-	key_string(json, "command", comparison->command);
+	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
+	pipesim_json_member_string(json, "command", comparison->command);
 	pipesim_json_close(json);
 	pipesim_json_key(json, "traceEvents");
 	pipesim_json_open_array(json);

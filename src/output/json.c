@@ -9,22 +9,10 @@ static void key_ms(PipesimJson *json, const char *key, gint64 ns)
 	pipesim_json_ms(json, ns);
 }
 
-static void key_int(PipesimJson *json, const char *key, gint64 value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_int(json, value);
-}
-
 static void key_double(PipesimJson *json, const char *key, double value)
 {
 	pipesim_json_key(json, key);
 	pipesim_json_double(json, value);
-}
-
-static void key_string(PipesimJson *json, const char *key, const char *value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_string(json, value);
 }
 
 static void key_bool(PipesimJson *json, const char *key, gboolean value)
@@ -71,7 +59,8 @@ static void write_bubble(PipesimJson *json, const PipesimRun *run)
 		pipesim_json_ms(json, report->formula);
 	else
 		pipesim_json_null(json);
-	key_string(json, "formula", run->schedule != NULL ? run->schedule->bubble.text : NULL);
+	pipesim_json_member_string(
+		json, "formula", run->schedule != NULL ? run->schedule->bubble.text : NULL);
 	pipesim_json_key(json, "difference_ms");
 	if (report->has_formula)
 		pipesim_json_ms(json, report->difference);
@@ -106,7 +95,7 @@ static void write_memory(PipesimJson *json, const PipesimReport *report, gint64 
 	key_ints(json, "peak_per_rank", report->memory, report->ranks);
 	key_ints(json, "until_input_per_rank", report->memory_until_input, report->ranks);
 	key_ints(json, "until_weight_per_rank", report->memory_until_weight, report->ranks);
-	key_int(json, "parameters", report->parameters);
+	pipesim_json_member_int(json, "parameters", report->parameters);
 	pipesim_json_key(json, "limit");
 	if (limit > 0)
 		pipesim_json_int(json, limit);
@@ -145,20 +134,20 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	const PipesimRun *run, gboolean best)
 {
-	key_int(json, "microbatches", run->shape.microbatches);
-	key_int(json, "stages", run->shape.stages);
+	pipesim_json_member_int(json, "microbatches", run->shape.microbatches);
+	pipesim_json_member_int(json, "stages", run->shape.stages);
 	key_ms(json, "makespan_ms", run->report->makespan);
 	write_bubble(json, run);
 	write_activations(json, run->report);
-	key_int(json, "parameter_copies", run->shape.copies);
+	pipesim_json_member_int(json, "parameter_copies", run->shape.copies);
 	write_memory(json, run->report, comparison->memory_limit);
 	key_double(json, "throughput_vs_1f1b", pipesim_throughput(comparison, run));
 	key_bool(json, "best", best);
 	write_reasons(json, run->report);
-	key_string(json, "extension", pipesim_figure_extension(run));
+	pipesim_json_member_string(json, "extension", pipesim_figure_extension(run));
 	write_peak_ops(json, run);
 	key_ms(json, "lower_bound_ms", run->report->lower_bound);
-	key_int(json, "critical_path_ops", run->report->n_critical);
+	pipesim_json_member_int(json, "critical_path_ops", run->report->n_critical);
 }
 
 static void write_times(PipesimJson *json, const PipesimCosts *costs)
@@ -183,22 +172,22 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_open_object(json);
 	pipesim_json_key(json, "pipesim");
 	pipesim_json_open_line(json);
-	key_string(json, "version", PACKAGE_VERSION);
-	key_int(json, "schema", 1);
+	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
+	pipesim_json_member_int(json, "schema", 1);
 	pipesim_json_close(json);
-	key_int(json, "pp", comparison->ranks);
-	key_int(json, "microbatches", comparison->microbatches);
+	pipesim_json_member_int(json, "pp", comparison->ranks);
+	pipesim_json_member_int(json, "microbatches", comparison->microbatches);
 	write_times(json, comparison->costs);
-	key_string(json, "source", comparison->costs->source);
+	pipesim_json_member_string(json, "source", comparison->costs->source);
 	pipesim_json_key(json, "schedules");
 	pipesim_json_open_array(json);
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		pipesim_json_open_object(json);
-		key_string(json, "name", run->name);
+		pipesim_json_member_string(json, "name", run->name);
 		if (run->error != NULL)
-			key_string(json, "error", run->error->message);
+			pipesim_json_member_string(json, "error", run->error->message);
 		else
 			write_result(json, comparison, run, (int)i == best);
 		pipesim_json_close(json);
