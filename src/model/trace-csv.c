@@ -4,6 +4,7 @@
 #include "base/decimal.h"
 #include "base/number.h"
 #include "model/trace-csv.h"
+#include "model/trace-lines.h"
 
 #include <string.h>
 
@@ -87,22 +88,6 @@ typedef struct {
 	GString *key, *variant;
 } Reader;
 
-static void fault(Reader *reader, const PipesimCsvRecord *record, const PipesimCsvCell *cell,
-	const char *format, ...) G_GNUC_PRINTF(4, 5);
-static void fault(Reader *reader, const PipesimCsvRecord *record, const PipesimCsvCell *cell,
-	const char *format, ...)
-{
-	g_autofree char *message = NULL;
-	GError *error = NULL;
-	va_list args;
-
-	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
-	va_end(args);
-	pipesim_csv_fail(reader->csv, record, cell, &error, "%s", message);
-	pipesim_faults_take(reader->faults, error);
-}
-
 /* "#key,value"; commas in the value that are not quoted belong to it. */
 static void read_metadata(Reader *reader, const PipesimCsvRecord *record)
 {
@@ -117,12 +102,14 @@ static void read_metadata(Reader *reader, const PipesimCsvRecord *record)
 	for (guint i = 1; i < record->n_cells; i++)
 		g_string_append_printf(value, "%s%s", i > 1 ? "," : "", record->cells[i].text);
 	if (g_str_equal(key, "version") && !g_str_equal(value->str, "1"))
-		fault(reader, record, record->n_cells > 1 ? &record->cells[1] : NULL,
+		pipesim_trace_fault(reader->csv, reader->faults, record,
+			record->n_cells > 1 ? &record->cells[1] : NULL,
 			"trace version '%s', but only version 1 is read; capture again or "
 			"convert the file",
 			value->str);
 	if (g_str_equal(key, "format") && !g_str_equal(value->str, "pipesim-trace"))
-		fault(reader, record, record->n_cells > 1 ? &record->cells[1] : NULL,
+		pipesim_trace_fault(reader->csv, reader->faults, record,
+			record->n_cells > 1 ? &record->cells[1] : NULL,
 			"format '%s', but 'pipesim-trace' is expected", value->str);
 	pipesim_trace_set(reader->trace, key, value->str);
 }
@@ -149,13 +136,14 @@ static void require(Reader *reader, const PipesimCsvRecord *record, gsize offset
 	const char *name)
 {
 	if (!has_column(reader, offset, kind))
-		fault(reader, record, NULL, "column '%s' is missing; a trace needs it", name);
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
+			"column '%s' is missing; a trace needs it", name);
 }
 
 static void require_columns(Reader *reader, const PipesimCsvRecord *record)
 {
 	if (pipesim_trace_get(reader->trace, "version") == NULL)
-		fault(reader, record, NULL,
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
 			"no '#version,1' line above the header; version 1 is what is read");
 	require(reader, record, FIELD(run_id), KIND_TEXT, "run_id");
 	require(reader, record, FIELD(rep), KIND_COUNT, "rep");
@@ -172,8 +160,9 @@ static void read_header(Reader *reader, const PipesimCsvRecord *record)
 	for (guint i = 0; i < record->n_cells; i++) {
 		const Column *column = find_column(record->cells[i].text);
 		if (column != NULL && g_ptr_array_find(reader->columns, column, NULL))
-			fault(reader, record, &record->cells[i],
-				"column '%s' stands twice; remove one", column->name);
+			pipesim_trace_fault(reader->csv, reader->faults, record,
+				&record->cells[i], "column '%s' stands twice; remove one",
+				column->name);
 		if (column == NULL)
 			g_string_append_printf(unknown, "%s%s", unknown->len > 0 ? ", " : "",
 				record->cells[i].text);
@@ -201,8 +190,9 @@ static void read_number(Reader *reader, const PipesimCsvRecord *record,
 	if (why == NULL && column->kind == KIND_SCALED && value > PIPESIM_MAX_TIME_NS)
 		why = "out of range";
 	if (why != NULL)
-		fault(reader, record, cell, "%s '%s' is %s; a whole number from 0 is expected",
-			column->name, cell->text, why);
+		pipesim_trace_fault(reader->csv, reader->faults, record, cell,
+			"%s '%s' is %s; a whole number from 0 is expected", column->name,
+			cell->text, why);
 	else
 		*out = value;
 }
@@ -228,7 +218,7 @@ static void read_sms(Reader *reader, const PipesimCsvRecord *record, const Pipes
 		used += used_second;
 	}
 	if (why != NULL || used != cell->length || first < 0 || second < 0) {
-		fault(reader, record, cell,
+		pipesim_trace_fault(reader->csv, reader->faults, record, cell,
 			"%s '%s' is not a number of SMs such as 132 or 112+20", column->name,
 			cell->text);
 		return;
@@ -256,7 +246,7 @@ static void read_name(Reader *reader, const PipesimCsvRecord *record,
 		found = pipesim_phase_find(cell->text);
 		row->phase = (guint8)found;
 		if (found < 0)
-			fault(reader, record, cell,
+			pipesim_trace_fault(reader->csv, reader->faults, record, cell,
 				"phase '%s', but F, I, W, B, FB or RECOMP is expected",
 				cell->text);
 		return;
@@ -271,8 +261,8 @@ static void read_name(Reader *reader, const PipesimCsvRecord *record,
 		row->status = (guint8)found;
 	}
 	if (found < 0)
-		fault(reader, record, cell, "%s '%s', but %s is expected", column->name,
-			cell->text,
+		pipesim_trace_fault(reader->csv, reader->faults, record, cell,
+			"%s '%s', but %s is expected", column->name, cell->text,
 			column->kind == KIND_ROLE ? "compute, comm or pair"
 						  : "ok, warmup, outlier or checksum_fail");
 }
@@ -319,7 +309,7 @@ static void check_duplicate(Reader *reader, const PipesimCsvRecord *record)
 	const gpointer first = g_hash_table_lookup(reader->seen, reader->key->str);
 
 	if (first != NULL)
-		fault(reader, record, NULL,
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
 			"the same run_id, rep, component, phase and rank as line %u, measured "
 			"the "
 			"same way; remove one",
@@ -333,9 +323,11 @@ static void check_duplicate(Reader *reader, const PipesimCsvRecord *record)
 static void finish_row(Reader *reader, const PipesimCsvRecord *record, PipesimTraceRow *row)
 {
 	if (row->component[0] == '\0')
-		fault(reader, record, NULL, "the component has no name");
+		pipesim_trace_fault(
+			reader->csv, reader->faults, record, NULL, "the component has no name");
 	if (row->duration == PIPESIM_UNKNOWN && row->status == PIPESIM_STATUS_OK)
-		fault(reader, record, NULL, "a row of status ok without a duration");
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
+			"a row of status ok without a duration");
 	if (row->busy == PIPESIM_UNKNOWN)
 		row->busy = row->duration;
 	if (row->role == PIPESIM_ROLE_COMM && row->comm_sms == 0) {
@@ -353,9 +345,9 @@ static void read_row(Reader *reader, const PipesimCsvRecord *record)
 	PipesimTraceRow row;
 
 	if (record->n_cells != reader->columns->len) {
-		fault(reader, record, NULL, "%u cells, but the header has %u columns%s",
-			record->n_cells, reader->columns->len,
-			record->ended ? "" : "; the file is truncated");
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
+			"%u cells, but the header has %u columns%s", record->n_cells,
+			reader->columns->len, record->ended ? "" : "; the file is truncated");
 		return;
 	}
 	pipesim_trace_row_init(&row);
@@ -371,7 +363,7 @@ static void read_row(Reader *reader, const PipesimCsvRecord *record)
 		finish_row(reader, record, &row);
 	check_duplicate(reader, record);
 	if (!record->ended)
-		fault(reader, record, NULL,
+		pipesim_trace_fault(reader->csv, reader->faults, record, NULL,
 			"the last line does not end with a newline: the file is truncated; add "
 			"one if "
 			"the line is whole, else delete the line");

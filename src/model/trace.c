@@ -14,13 +14,6 @@ static const char *const phase_names[PIPESIM_N_PHASES] = {
 	[PIPESIM_PHASE_RECOMPUTE] = "RECOMP",
 };
 
-static const char *const status_names[PIPESIM_N_STATUS] = {
-	[PIPESIM_STATUS_OK] = "ok",
-	[PIPESIM_STATUS_WARMUP] = "warmup",
-	[PIPESIM_STATUS_OUTLIER] = "outlier",
-	[PIPESIM_STATUS_CHECKSUM_FAIL] = "checksum_fail",
-};
-
 gint pipesim_phase_find(const char *name)
 {
 	for (gint i = 0; i < PIPESIM_N_PHASES; i++)
@@ -32,11 +25,6 @@ gint pipesim_phase_find(const char *name)
 const char *pipesim_phase_name(guint phase)
 {
 	return phase_names[phase];
-}
-
-const char *pipesim_status_name(guint status)
-{
-	return status_names[status];
 }
 
 PipesimTrace *pipesim_trace_new(const char *path)

@@ -92,7 +92,5 @@ void pipesim_trace_note(PipesimTrace *trace, const char *format, ...) G_GNUC_PRI
 gint pipesim_phase_find(const char *name);
 /** pipesim_phase_name: "F", "I", "W", "B", "FB", "RECOMP". */
 const char *pipesim_phase_name(guint phase);
-/** pipesim_status_name: "ok", "warmup", "outlier", "checksum_fail". */
-const char *pipesim_status_name(guint status);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTrace, pipesim_trace_free)
