@@ -11,7 +11,7 @@ typedef struct {
 
 static void before_op(Held *held, const PipesimOp *op)
 {
-	if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB) {
+	if (pipesim_op_has_forward(op)) {
 		held->until_input++;
 		held->until_weight++;
 	}
@@ -19,7 +19,7 @@ static void before_op(Held *held, const PipesimOp *op)
 
 static void after_op(Held *held, const PipesimOp *op)
 {
-	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
+	if (pipesim_op_has_backward(op))
 		held->until_input--;
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
 		held->until_weight--;

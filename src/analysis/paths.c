@@ -8,14 +8,17 @@ static guint32 cause_of(const PipesimSubject *subject, guint32 op)
 {
 	const PipesimProgram *program = subject->program;
 	const PipesimTimeline *timeline = subject->timeline;
-	const guint32 rank = program->ops[op].rank;
+	const guint rank = pipesim_program_rank(program, op);
+	guint32 inputs[2];
+	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
-	for (guint32 e = program->input_begin[op]; e < program->input_begin[op + 1]; e++) {
-		const guint32 input = program->inputs[e];
-		const gint64 hop = program->ops[input].rank == rank ? 0 : subject->times->p2p;
+	for (guint i = 0; i < n; i++) {
+		const gint64 hop = pipesim_program_rank(program, inputs[i]) == rank
+					   ? 0
+					   : subject->times->p2p;
 
-		if (timeline->end[input] + hop == timeline->start[op])
-			return input;
+		if (timeline->end[inputs[i]] + hop == timeline->start[op])
+			return inputs[i];
 	}
 	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
 		return op - 1;
@@ -51,10 +54,9 @@ static void find_critical_path(const PipesimSubject *subject, PipesimReport *rep
 /* Data dependencies alone, without the order on ranks. */
 typedef struct {
 	const PipesimSubject *subject;
-	guint32 *succ_begin, *succ;
-	guint32 *order; /* every op after its inputs */
-	gint64 *head;   /* earliest start with infinitely many ranks */
-	gint64 *tail;   /* least time from the op's end to the end of the step */
+	guint32 *sequence; /* every op after its inputs */
+	gint64 *head;      /* earliest start with infinitely many ranks */
+	gint64 *tail;      /* least time from the op's end to the end of the step */
 } Graph;
 
 static gint64 duration(const Graph *graph, guint32 op)
@@ -62,52 +64,62 @@ static gint64 duration(const Graph *graph, guint32 op)
 	return graph->subject->timeline->end[op] - graph->subject->timeline->start[op];
 }
 
-static gint64 hop(const Graph *graph, guint32 from, guint32 to)
+/* What @op of @rank needs: of other stages, and of its own what B and W follow on. */
+static guint inputs_of(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 inputs[3])
 {
-	const PipesimOp *ops = graph->subject->program->ops;
+	guint n = pipesim_program_inputs(program, rank, op, inputs);
 
-	return ops[from].rank == ops[to].rank ? 0 : graph->subject->times->p2p;
+	if (op->kind == PIPESIM_W)
+		inputs[n++] = program->backward[pipesim_op_forward_slot(program, rank, op)];
+	else if (pipesim_op_has_backward(op))
+		inputs[n++] = program->forward[pipesim_op_backward_slot(program, rank, op)];
+	return n;
 }
 
-/* Sorts by dependency and finds heads on the way. */
+static gint64 hop(const Graph *graph, guint32 from, guint rank)
+{
+	return pipesim_program_rank(graph->subject->program, from) == rank
+		       ? 0
+		       : graph->subject->times->p2p;
+}
+
 static void find_heads(Graph *graph)
 {
 	const PipesimProgram *program = graph->subject->program;
-	guint8 *waiting = (guint8 *)graph->tail; /* not needed before find_tails() */
-	guint n = 0;
+	guint32 inputs[3];
 
-	for (guint32 op = 0; op < program->n_ops; op++) {
-		waiting[op] = (guint8)(program->input_begin[op + 1] - program->input_begin[op]);
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		const guint32 op = graph->sequence[i];
+		const guint rank = pipesim_program_rank(program, op);
+		const guint n = inputs_of(program, rank, &program->ops[op], inputs);
+
 		graph->head[op] = 0;
-		if (waiting[op] == 0)
-			graph->order[n++] = op;
-	}
-	for (guint i = 0; i < n; i++) {
-		const guint32 op = graph->order[i];
-		const gint64 end = graph->head[op] + duration(graph, op);
+		for (guint k = 0; k < n; k++) {
+			const gint64 ready = graph->head[inputs[k]] +
+					     duration(graph, inputs[k]) +
+					     hop(graph, inputs[k], rank);
 
-		for (guint32 e = graph->succ_begin[op]; e < graph->succ_begin[op + 1]; e++) {
-			const guint32 to = graph->succ[e];
-
-			graph->head[to] = MAX(graph->head[to], end + hop(graph, op, to));
-			if (--waiting[to] == 0)
-				graph->order[n++] = to;
+			graph->head[op] = MAX(graph->head[op], ready);
 		}
 	}
 }
 
 static void find_tails(Graph *graph)
 {
-	for (guint i = graph->subject->program->n_ops; i-- > 0;) {
-		const guint32 op = graph->order[i];
+	const PipesimProgram *program = graph->subject->program;
+	guint32 inputs[3];
 
-		graph->tail[op] = 0;
-		for (guint32 e = graph->succ_begin[op]; e < graph->succ_begin[op + 1]; e++) {
-			const guint32 to = graph->succ[e];
-			const gint64 after =
-				hop(graph, op, to) + duration(graph, to) + graph->tail[to];
+	for (guint32 i = program->n_ops; i-- > 0;) {
+		const guint32 op = graph->sequence[i];
+		const guint rank = pipesim_program_rank(program, op);
+		const guint n = inputs_of(program, rank, &program->ops[op], inputs);
 
-			graph->tail[op] = MAX(graph->tail[op], after);
+		for (guint k = 0; k < n; k++) {
+			const gint64 after = hop(graph, inputs[k], rank) + duration(graph, op) +
+					     graph->tail[op];
+
+			graph->tail[inputs[k]] = MAX(graph->tail[inputs[k]], after);
 		}
 	}
 }
@@ -135,31 +147,36 @@ static gint64 bound(const Graph *graph, const PipesimReport *report)
 	return best;
 }
 
+static gboolean find_bound(Graph *graph, PipesimReport *report, GError **error)
+{
+	if (graph->sequence == NULL || graph->head == NULL || graph->tail == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			graph->subject->program->n_ops);
+	if (pipesim_program_sequence(graph->subject->program, graph->sequence, error) ==
+		G_MAXUINT32)
+		return FALSE;
+	find_heads(graph);
+	find_tails(graph);
+	report->lower_bound = bound(graph, report);
+	return TRUE;
+}
+
 gboolean pipesim_report_paths(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
 	const gsize n = MAX(subject->program->n_ops, 1u);
-	Graph graph = {.subject = subject};
+	Graph graph = {
+		.subject = subject,
+		.sequence = g_try_new(guint32, n),
+		.head = g_try_new(gint64, n),
+		.tail = g_try_new0(gint64, n),
+	};
+	const gboolean ok = find_bound(&graph, report, error);
 
-	if (!pipesim_program_successors(
-		    subject->program, &graph.succ_begin, &graph.succ, error))
-		return FALSE;
-	graph.order = g_try_new(guint32, n);
-	graph.head = g_try_new(gint64, n);
-	graph.tail = g_try_new(gint64, n);
-	if (graph.order != NULL && graph.head != NULL && graph.tail != NULL) {
+	if (ok)
 		find_critical_path(subject, report);
-		find_heads(&graph);
-		find_tails(&graph);
-		report->lower_bound = bound(&graph, report);
-	} else {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			subject->program->n_ops);
-	}
-	g_free(graph.succ_begin);
-	g_free(graph.succ);
-	g_free(graph.order);
+	g_free(graph.sequence);
 	g_free(graph.head);
 	g_free(graph.tail);
-	return report->critical != NULL;
+	return ok;
 }

@@ -3,49 +3,51 @@
 #include "analysis/run.h"
 #include <math.h>
 
-static void finish(PipesimRun *run, const PipesimCosts *costs, gint64 memory_limit)
+static void finish(PipesimRun *run, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
-	run->times = pipesim_times_new(costs, &run->shape);
 	run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
 	if (run->timeline != NULL)
 		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
-			costs, run->times, memory_limit, &run->error);
+			costs, run->times, scenario->memory_limit, &run->error);
 	if (run->error != NULL)
 		g_prefix_error(&run->error, "%s: ", run->name);
 }
 
-PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,
-	guint microbatches, const PipesimCosts *costs, gint64 memory_limit)
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
 
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
-	if (!pipesim_schedule_shape(schedule, ranks, microbatches, &run->shape, &run->error)) {
+	if (!pipesim_schedule_shape(schedule, scenario, &run->shape, &run->error)) {
 		run->shape.ranks = 0;
 		return run;
 	}
-	run->program = pipesim_schedule_program(schedule, &run->shape, &run->error);
+	run->times = pipesim_times_new(costs, &run->shape);
+	run->program = pipesim_schedule_program(schedule, &run->shape, run->times, &run->error);
 	if (run->program != NULL)
-		finish(run, costs, memory_limit);
+		finish(run, scenario, costs);
 	return run;
 }
 
 PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimCosts *costs, gint64 memory_limit)
+	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
 
 	run->name = g_strdup(name);
 	run->program = program;
 	run->shape = program->shape;
-	finish(run, costs, memory_limit);
+	run->times = pipesim_times_new(costs, &run->shape);
+	finish(run, scenario, costs);
 	return run;
 }
 
 PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,
 	const PipesimCosts *costs, GError **error)
 {
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 	PipesimRun *run;
 
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
@@ -56,7 +58,7 @@ PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint
 			microbatches);
 		return NULL;
 	}
-	run = pipesim_run_schedule(schedule, ranks, microbatches, costs, 0);
+	run = pipesim_run_schedule(schedule, &scenario, costs);
 	if (run->error == NULL)
 		return run;
 	g_propagate_error(error, g_steal_pointer(&run->error));
@@ -97,14 +99,12 @@ double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
 }
 
 PipesimComparison *pipesim_comparison_new(
-	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit)
+	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	PipesimComparison *comparison = g_new0(PipesimComparison, 1);
 
-	comparison->ranks = ranks;
-	comparison->microbatches = microbatches;
+	comparison->scenario = *scenario;
 	comparison->costs = costs;
-	comparison->memory_limit = memory_limit;
 	comparison->runs = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
 	comparison->baseline = -1;
 	return comparison;
@@ -132,8 +132,7 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 			return;
 		}
 	}
-	run = pipesim_run_schedule(
-		schedule, comparison->ranks, comparison->microbatches, comparison->costs, 0);
+	run = pipesim_run_schedule(schedule, &comparison->scenario, comparison->costs);
 	if (run->report != NULL)
 		comparison->baseline = run->report->makespan;
 	pipesim_run_free(run);
@@ -163,7 +162,7 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run)
 {
-	const double base = (double)comparison->baseline / comparison->microbatches;
+	const double base = (double)comparison->baseline / comparison->scenario.microbatches;
 
 	if (run->report == NULL || comparison->baseline <= 0 || run->report->makespan <= 0)
 		return NAN;

@@ -16,26 +16,25 @@ struct _PipesimRun {
 };
 
 /** pipesim_run_schedule: never NULL; a refusal is in its error. */
-PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule, guint ranks,
-	guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs);
 
 /** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be
- * shown. */
+ * shown. Ranks and micro-batches are the file's, whatever @scenario says. */
 PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimCosts *costs, gint64 memory_limit);
+	const PipesimScenario *scenario, const PipesimCosts *costs);
 
 /* What the outputs print. */
 typedef struct {
-	guint ranks, microbatches;
+	PipesimScenario scenario;
 	const PipesimCosts *costs; /* the caller's */
-	gint64 memory_limit;       /* 0 = none */
 	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
 	gint64 baseline; /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
 	char *command;   /* the command line that made it, for headers of files */
 } PipesimComparison;
 
 PipesimComparison *pipesim_comparison_new(
-	guint ranks, guint microbatches, const PipesimCosts *costs, gint64 memory_limit);
+	const PipesimScenario *scenario, const PipesimCosts *costs);
 void pipesim_comparison_free(PipesimComparison *comparison);
 
 /** pipesim_comparison_best: index of the run with most micro-batches a second that fits the

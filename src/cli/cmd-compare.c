@@ -150,34 +150,33 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 }
 
 /* What was not given is taken from the first schedule file. */
-static void shape_from_files(Options *options, const GPtrArray *choices)
+static void shape_from_files(PipesimScenario *scenario, const GPtrArray *choices)
 {
 	for (guint i = 0; i < choices->len; i++) {
 		const Choice *choice = g_ptr_array_index(choices, i);
 
 		if (choice->program == NULL)
 			continue;
-		if (options->shape.ranks == 0)
-			options->shape.ranks = choice->program->shape.ranks;
-		if (options->shape.count == 0)
-			options->shape.count = choice->program->shape.microbatches;
+		if (scenario->ranks == 0)
+			scenario->ranks = choice->program->shape.ranks;
+		if (scenario->microbatches == 0)
+			scenario->microbatches = choice->program->shape.microbatches;
 		return;
 	}
 }
 
 static PipesimRun *run_choice(Choice *choice, const PipesimComparison *comparison)
 {
-	const guint ranks = comparison->ranks, count = comparison->microbatches;
+	const PipesimScenario *scenario = &comparison->scenario;
 	const PipesimShape *shape;
 	PipesimRun *run;
 
 	if (choice->schedule != NULL)
-		return pipesim_run_schedule(choice->schedule, ranks, count, comparison->costs,
-			comparison->memory_limit);
+		return pipesim_run_schedule(choice->schedule, scenario, comparison->costs);
 	shape = &choice->program->shape;
-	if (shape->ranks == ranks && shape->microbatches == count)
+	if (shape->ranks == scenario->ranks && shape->microbatches == scenario->microbatches)
 		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
-			comparison->costs, comparison->memory_limit);
+			scenario, comparison->costs);
 	run = g_new0(PipesimRun, 1);
 	run->name = g_strdup(choice->path);
 	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
@@ -264,14 +263,13 @@ static PipesimExit compare(
 {
 	g_autoptr(PipesimCosts) costs = NULL;
 	g_autoptr(PipesimComparison) comparison = NULL;
-	gint64 memory_limit;
+	PipesimScenario scenario = options->shape.scenario;
 
 	costs = pipesim_cost_options_read(
-		&options->costs, options->shape.ranks, &memory_limit, error);
+		&options->costs, scenario.ranks, &scenario.memory_limit, error);
 	if (costs == NULL)
 		return PIPESIM_EXIT_USAGE;
-	comparison = pipesim_comparison_new(
-		options->shape.ranks, options->shape.count, costs, memory_limit);
+	comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command);
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(comparison->runs,
@@ -281,8 +279,9 @@ static PipesimExit compare(
 	pipesim_comparison_finish(comparison);
 	if (!write_all(options, comparison, error))
 		return PIPESIM_EXIT_WRITE;
-	return memory_limit > 0 && pipesim_comparison_best(comparison) < 0 ? PIPESIM_EXIT_NO
-									   : PIPESIM_EXIT_DONE;
+	return scenario.memory_limit > 0 && pipesim_comparison_best(comparison) < 0
+		       ? PIPESIM_EXIT_NO
+		       : PIPESIM_EXIT_DONE;
 }
 
 static PipesimExit run(int argc, char **argv, GError **error)
@@ -297,7 +296,7 @@ static PipesimExit run(int argc, char **argv, GError **error)
 		!choose(options.schedules, choices, error) ||
 		!check_paths(&options, choices, error))
 		return PIPESIM_EXIT_USAGE;
-	shape_from_files(&options, choices);
+	shape_from_files(&options.shape.scenario, choices);
 	if (!pipesim_shape_options_require(&options.shape, error))
 		return PIPESIM_EXIT_USAGE;
 	return compare(&options, choices, command, error);

@@ -7,14 +7,17 @@ static PipesimExit export_order(const char *name, const PipesimShapeOptions *sha
 	const char *output, GError **error)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find(name, error);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimShape shape;
 
-	if (schedule == NULL || !pipesim_schedule_shape(schedule, shape_options->ranks,
-					shape_options->count, &shape, error))
+	if (schedule == NULL ||
+		!pipesim_schedule_shape(schedule, &shape_options->scenario, &shape, error))
 		return PIPESIM_EXIT_USAGE;
-	program = pipesim_schedule_program(schedule, &shape, error);
+	times = pipesim_times_new(costs, &shape);
+	program = pipesim_schedule_program(schedule, &shape, times, error);
 	if (program == NULL)
 		return PIPESIM_EXIT_USAGE;
 	pipesim_schedule_write_csv(program, out);

@@ -16,6 +16,14 @@ void pipesim_shape_entries(GOptionContext *context, PipesimShapeOptions *options
 		{"pp", 'p', 0, G_OPTION_ARG_STRING, &options->pp, "pipeline ranks", "N"},
 		{"microbatches", 'm', 0, G_OPTION_ARG_STRING, &options->microbatches,
 			"micro-batches of a step, both directions together", "N"},
+		{"chunks", 0, 0, G_OPTION_ARG_STRING, &options->chunks,
+			"stages a rank, of interleaved schedules and waves", "V"},
+		{"group", 0, 0, G_OPTION_ARG_STRING, &options->group,
+			"micro-batches of a group, of interleaved schedules", "G"},
+		{"pipelines", 0, 0, G_OPTION_ARG_STRING, &options->pipelines,
+			"pipelines of chimera, both directions together", "N"},
+		{"max-activations", 0, 0, G_OPTION_ARG_STRING, &options->max_activations,
+			"activations a rank may hold, for zb-auto (default: PP)", "N"},
 		{0},
 	};
 
@@ -60,18 +68,35 @@ static gboolean read_count(
 
 gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error)
 {
-	return read_count(options->pp, "--pp", PIPESIM_MAX_RANKS, &options->ranks, error) &&
-	       read_count(options->microbatches, "--microbatches", PIPESIM_MAX_MICROBATCHES,
-		       &options->count, error);
+	PipesimScenario *scenario = &options->scenario;
+	PipesimFraction *most = &scenario->max_activations;
+
+	if (!read_count(options->pp, "--pp", PIPESIM_MAX_RANKS, &scenario->ranks, error) ||
+		!read_count(options->microbatches, "--microbatches", PIPESIM_MAX_MICROBATCHES,
+			&scenario->microbatches, error) ||
+		!read_count(options->chunks, "--chunks", PIPESIM_MAX_CHUNKS, &scenario->chunks,
+			error) ||
+		!read_count(options->group, "--group", PIPESIM_MAX_MICROBATCHES,
+			&scenario->group, error) ||
+		!read_count(options->pipelines, "--pipelines", PIPESIM_MAX_CHUNKS,
+			&scenario->pipelines, error))
+		return FALSE;
+	if (options->max_activations == NULL)
+		return TRUE;
+	if (!pipesim_parse_fraction(options->max_activations, "--max-activations", most, error))
+		return FALSE;
+	return most->num > 0 || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"--max-activations: 0 lets no micro-batch in; give "
+					"whole-stage activations, for example 8");
 }
 
 gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GError **error)
 {
-	if (options->ranks != 0 && options->count != 0)
+	if (options->scenario.ranks != 0 && options->scenario.microbatches != 0)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"%s is missing; for example --pp 8 --microbatches 20",
-		options->ranks == 0 ? "--pp" : "--microbatches");
+		options->scenario.ranks == 0 ? "--pp" : "--microbatches");
 }
 
 static gboolean read_bytes(const char *text, const char *what, gint64 *out, GError **error)
@@ -191,6 +216,10 @@ void pipesim_shape_options_clear(PipesimShapeOptions *options)
 {
 	g_free(options->pp);
 	g_free(options->microbatches);
+	g_free(options->chunks);
+	g_free(options->group);
+	g_free(options->pipelines);
+	g_free(options->max_activations);
 }
 
 void pipesim_cost_options_clear(PipesimCostOptions *options)

@@ -5,10 +5,11 @@
 #include "cli/command.h"
 #include "output/output.h"
 
-/* Ranks and micro-batches. 0 = not given. */
+/* Ranks, micro-batches and what some schedules let one choose. */
 typedef struct {
-	char *pp, *microbatches; /* as written, for GOption to fill */
-	guint ranks, count;      /* as read */
+	char *pp, *microbatches, *chunks, *group, *pipelines,
+		*max_activations; /* as written, for GOption to fill */
+	PipesimScenario scenario; /* as read; 0 = not given */
 } PipesimShapeOptions;
 
 /* Where durations and bytes come from. */
@@ -23,11 +24,12 @@ typedef struct {
 void pipesim_shape_entries(GOptionContext *context, PipesimShapeOptions *options);
 void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options);
 
-/** pipesim_shape_options_read: pp and microbatches into ranks and count, 0 where not given.
- * FALSE with PIPESIM_ERROR_USAGE. */
+/** pipesim_shape_options_read: what was written into the scenario. FALSE with
+ * PIPESIM_ERROR_USAGE. */
 gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error);
 
-/** pipesim_shape_options_require: FALSE with PIPESIM_ERROR_USAGE where either was not given. */
+/** pipesim_shape_options_require: FALSE with PIPESIM_ERROR_USAGE where ranks or micro-batches
+ * were not given. */
 gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GError **error);
 
 /**

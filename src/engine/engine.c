@@ -17,7 +17,6 @@ typedef struct {
 	const PipesimProgram *program;
 	const PipesimTimes *times;
 	PipesimTimeline *timeline;
-	guint32 *succ_begin, *succ;
 	guint8 *waiting; /* inputs that have not arrived, by op */
 	guint32 *next;   /* by rank: its next op, or the one it is running */
 	guint8 *busy;    /* by rank */
@@ -81,25 +80,18 @@ static Event pop(Engine *engine)
 	return first;
 }
 
-static gint64 duration(const PipesimTimes *times, const PipesimOp *op)
-{
-	const gint64 ns = op->kind == PIPESIM_FB
-				  ? pipesim_times_pair(times, op->stage, op->b_stage)
-				  : times->stage[op->kind][op->stage];
-
-	return MIN(ns, MAX_END);
-}
-
 /* Starts the next op of @rank if the rank is free and everything the op needs is there. */
 static void try_start(Engine *engine, guint32 rank)
 {
+	const PipesimProgram *program = engine->program;
 	const guint32 op = engine->next[rank];
 	gint64 end;
 
-	if (engine->busy[rank] || op == engine->program->rank_begin[rank + 1] ||
+	if (engine->busy[rank] || op == program->rank_begin[rank + 1] ||
 		engine->waiting[op] > 0)
 		return;
-	end = engine->now + duration(engine->times, &engine->program->ops[op]);
+	end = pipesim_op_duration(program, engine->times, rank, &program->ops[op]);
+	end = engine->now + MIN(end, MAX_END);
 	engine->timeline->start[op] = engine->now;
 	engine->timeline->end[op] = end;
 	engine->busy[rank] = TRUE;
@@ -109,13 +101,16 @@ static void try_start(Engine *engine, guint32 rank)
 static void complete(Engine *engine, guint32 rank, guint32 op)
 {
 	const PipesimProgram *program = engine->program;
+	guint32 outputs[2];
+	guint n;
 
 	engine->n_done++;
 	engine->next[rank]++;
 	engine->busy[rank] = FALSE;
-	for (guint32 e = engine->succ_begin[op]; e < engine->succ_begin[op + 1]; e++) {
-		const guint32 to = engine->succ[e];
-		const guint32 to_rank = program->ops[to].rank;
+	n = pipesim_program_outputs(program, rank, &program->ops[op], outputs);
+	for (guint i = 0; i < n; i++) {
+		const guint32 to = outputs[i];
+		const guint to_rank = pipesim_program_rank(program, to);
 
 		if (to_rank == rank)
 			engine->waiting[to]--;
@@ -151,6 +146,17 @@ static void run_events(Engine *engine)
 	engine->timeline->makespan = engine->now;
 }
 
+static void count_inputs(Engine *engine, guint rank)
+{
+	const PipesimProgram *program = engine->program;
+	guint32 inputs[2];
+
+	engine->next[rank] = program->rank_begin[rank];
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++)
+		engine->waiting[i] =
+			(guint8)pipesim_program_inputs(program, rank, &program->ops[i], inputs);
+}
+
 static gboolean allocate(Engine *engine, GError **error)
 {
 	const PipesimProgram *program = engine->program;
@@ -170,12 +176,9 @@ static gboolean allocate(Engine *engine, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops do not fit in memory; take fewer ranks or micro-batches",
 			program->n_ops);
-	for (guint i = 0; i < program->n_ops; i++)
-		engine->waiting[i] =
-			(guint8)(program->input_begin[i + 1] - program->input_begin[i]);
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		engine->next[rank] = program->rank_begin[rank];
-	return pipesim_program_successors(program, &engine->succ_begin, &engine->succ, error);
+		count_inputs(engine, rank);
+	return TRUE;
 }
 
 static gboolean finish(const Engine *engine, GError **error)
@@ -208,8 +211,6 @@ PipesimTimeline *pipesim_engine_run(
 	g_free(engine.next);
 	g_free(engine.busy);
 	g_free(engine.heap);
-	g_free(engine.succ_begin);
-	g_free(engine.succ);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }
 

@@ -2,30 +2,41 @@
 
 #include "model/shape.h"
 
-gboolean pipesim_shape_init(PipesimShape *shape, guint ranks, guint chunks, guint microbatches,
+gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,
 	PipesimPlacement placement, GError **error)
 {
 	const gboolean bidirectional = placement == PIPESIM_BIDIRECTIONAL;
-	guint64 stages;
+	const guint ranks = scenario->ranks;
+	const guint64 stages = bidirectional ? ranks : (guint64)ranks * chunks;
 
-	g_return_val_if_fail(ranks > 0 && chunks > 0 && microbatches > 0, FALSE);
-	stages = bidirectional ? ranks : (guint64)ranks * chunks;
-	/* At most F, I and W for each micro-batch of each stage. */
-	if (stages > PIPESIM_MAX_OPS || stages * microbatches > PIPESIM_MAX_OPS / 3)
+	g_return_val_if_fail(ranks > 0 && chunks > 0 && scenario->microbatches > 0, FALSE);
+	if (chunks > PIPESIM_MAX_CHUNKS || stages > PIPESIM_MAX_STAGES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%" G_GUINT64_FORMAT
-			" stages of %u micro-batches are too many: at most %u "
-			"stages times micro-batches are simulated; take fewer of either",
-			stages, microbatches, PIPESIM_MAX_OPS / 3);
+			"%u chunks on each of %u ranks are too many: at most %u chunks a rank "
+			"and %u stages are simulated; take fewer of either",
+			chunks, ranks, PIPESIM_MAX_CHUNKS, PIPESIM_MAX_STAGES);
 	*shape = (PipesimShape){
 		.ranks = ranks,
 		.chunks = chunks,
-		.microbatches = microbatches,
+		.microbatches = scenario->microbatches,
 		.stages = (guint)stages,
-		.copies = bidirectional ? 2 : 1,
+		.copies = bidirectional ? chunks : 1,
+		.group = scenario->group,
+		.max_activations = scenario->max_activations,
 		.placement = placement,
 	};
+	if (shape->max_activations.num == 0)
+		shape->max_activations = (PipesimFraction){ranks, 1};
 	return TRUE;
+}
+
+/* Pipeline 2i starts at rank i * PP / f of f pairs, pipeline 2i + 1 ends there. */
+static guint bidirectional_stage(const PipesimShape *shape, guint rank, guint chunk)
+{
+	const guint shift = (guint)((guint64)(chunk / 2) * shape->ranks / (shape->chunks / 2));
+	const guint down = (rank + shape->ranks - shift) % shape->ranks;
+
+	return chunk % 2 == 0 ? down : shape->ranks - 1 - down;
 }
 
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
@@ -34,9 +45,10 @@ guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
 	case PIPESIM_LOOPED:
 		return chunk * shape->ranks + rank;
 	case PIPESIM_V:
-		return chunk == 0 ? rank : 2 * shape->ranks - 1 - rank;
+	case PIPESIM_WAVE:
+		return chunk * shape->ranks + (chunk % 2 == 0 ? rank : shape->ranks - 1 - rank);
 	case PIPESIM_BIDIRECTIONAL:
-		return chunk == 0 ? rank : shape->ranks - 1 - rank;
+		return bidirectional_stage(shape, rank, chunk);
 	case PIPESIM_FROM_FILE:
 		break;
 	}

@@ -1,34 +1,55 @@
 /* The size of the job: ranks, chunks, micro-batches, and which stage lives where. */
 #pragma once
 #include "base/error.h"
+#include "model/scenario.h"
 
 /* How S stages lie on PP ranks. */
 typedef enum {
-	PIPESIM_LOOPED,        /* chunk c of rank r is stage c * PP + r; one chunk: stage r */
-	PIPESIM_V,             /* two chunks: stage r and stage 2 * PP - 1 - r */
-	PIPESIM_BIDIRECTIONAL, /* two copies of PP stages: stage r and stage PP - 1 - r */
-	PIPESIM_FROM_FILE,     /* as the ops of a schedule file say */
+	PIPESIM_LOOPED, /* chunk c of rank r is stage c * PP + r; one chunk: stage r */
+	PIPESIM_V,      /* two chunks: stage r and stage 2 * PP - 1 - r */
+	/* As many copies of PP stages as chunks: pipeline 2i goes down the ranks from rank
+	 * i * PP / (chunks / 2) on, pipeline 2i + 1 goes up from the rank before it. */
+	PIPESIM_BIDIRECTIONAL,
+	PIPESIM_WAVE,      /* chunks in waves: even chunks go down, odd ones come back up */
+	PIPESIM_FROM_FILE, /* as the ops of a schedule file say */
 } PipesimPlacement;
 
 /* Validated where it is made: later stages need not check. */
 typedef struct {
 	guint ranks;        /* PP, >= 1 */
 	guint chunks;       /* chunks per rank, >= 1; copies of a stage count */
-	guint microbatches; /* M of the whole step, >= 1; both directions together */
-	guint stages;       /* S: ranks * chunks, or ranks where there are two copies */
-	guint copies;       /* copies of the parameters: 1, or 2 where bidirectional */
+	guint microbatches; /* M of the whole step, >= 1; all pipelines together */
+	guint stages;       /* S: ranks * chunks, or ranks where there are copies */
+	guint copies;       /* copies of the parameters: 1, or chunks where bidirectional */
+	guint group;        /* micro-batches of a group, as asked for; 0 = the schedule's own */
+	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;
 
-/** pipesim_shape_init: fills @shape. @chunks must be 2 for V and bidirectional. Returns FALSE
- * with PIPESIM_ERROR_LIMIT where ranks * chunks * microbatches is more ops than are simulated.
+/* Most chunks of a rank. */
+#define PIPESIM_MAX_CHUNKS 254
+
+/**
+ * pipesim_shape_init: fills @shape with what @scenario asks for.
+ * @chunks: per rank: 2 for V, even for bidirectional
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where ranks * chunks is more than are simulated.
  */
-gboolean pipesim_shape_init(PipesimShape *shape, guint ranks, guint chunks, guint microbatches,
+gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,
 	PipesimPlacement placement, GError **error);
 
 /** pipesim_shape_stage: the stage that chunk (or direction) @chunk of @rank is; not for
  * PIPESIM_FROM_FILE. */
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk);
 
-/* Most ops of one schedule: the plain engine keeps about 70 bytes for each. */
-#define PIPESIM_MAX_OPS (1u << 25)
+/** pipesim_shape_per_chunk: micro-batches that one chunk of a rank sees: M, or its pipeline's
+ * share of them where bidirectional. */
+static inline guint pipesim_shape_per_chunk(const PipesimShape *shape)
+{
+	return shape->microbatches / shape->copies;
+}
+
+/* Most ops of one program that is kept op by op: about 40 bytes each. */
+#define PIPESIM_MAX_OPS (1u << 26)
+/* Most stages of a shape. */
+#define PIPESIM_MAX_STAGES (1u << 24)

@@ -61,23 +61,25 @@ static void name_rank(const Trace *trace, guint rank)
 	close_event(trace->json);
 }
 
-static void write_op(const Trace *trace, guint32 index, GString *name)
+static void write_op(const Trace *trace, guint rank, guint32 index, GString *name)
 {
-	const PipesimOp *op = &trace->run->program->ops[index];
+	const PipesimProgram *program = trace->run->program;
+	const PipesimOp *op = &program->ops[index];
 	const PipesimTimeline *timeline = trace->run->timeline;
-	const char *phase = g_ptr_array_index(trace->run->program->phases, op->phase);
+	const char *phase = g_ptr_array_index(program->phases, op->phase);
 
 	g_string_truncate(name, 0);
-	pipesim_op_print(op, name);
-	open_event(trace, "X", name->str, op->rank);
+	pipesim_op_print(program, rank, op, name);
+	open_event(trace, "X", name->str, rank);
 	pipesim_json_member_string(trace->json, "cat", pipesim_kind_letter(op->kind));
 	key_us(trace->json, "ts", timeline->start[index]);
 	key_us(trace->json, "dur", timeline->end[index] - timeline->start[index]);
 	open_args(trace->json);
-	pipesim_json_member_int(trace->json, "stage", op->stage);
+	pipesim_json_member_int(trace->json, "stage", pipesim_op_stage(program, rank, op));
 	pipesim_json_member_int(trace->json, "microbatch", op->microbatch);
 	if (op->kind == PIPESIM_FB) {
-		pipesim_json_member_int(trace->json, "backward_stage", op->b_stage);
+		pipesim_json_member_int(
+			trace->json, "backward_stage", pipesim_op_b_stage(program, rank, op));
 		pipesim_json_member_int(trace->json, "backward_microbatch", op->b_microbatch);
 	}
 	if (phase[0] != '\0')
@@ -130,20 +132,19 @@ static gint64 last_moment(const PipesimTimeline *timeline, guint32 op)
 	return MAX(timeline->start[op], timeline->end[op] - 1);
 }
 
-static void write_messages(Trace *trace, guint32 index)
+static void write_messages(Trace *trace, guint rank, guint32 index)
 {
 	const PipesimProgram *program = trace->run->program;
 	const PipesimTimeline *timeline = trace->run->timeline;
-	guint rank = program->ops[index].rank;
+	guint32 inputs[2];
+	const guint n = pipesim_program_inputs(program, rank, &program->ops[index], inputs);
 
-	for (guint32 i = program->input_begin[index]; i < program->input_begin[index + 1];
-		i++) {
-		guint32 input = program->inputs[i];
+	for (guint i = 0; i < n; i++) {
+		const guint from = pipesim_program_rank(program, inputs[i]);
 
-		if (program->ops[input].rank == rank)
+		if (from == rank)
 			continue;
-		write_flow_end(trace, "s", program->ops[input].rank,
-			last_moment(timeline, input), FALSE);
+		write_flow_end(trace, "s", from, last_moment(timeline, inputs[i]), FALSE);
 		write_flow_end(trace, "f", rank, timeline->start[index], TRUE);
 		trace->next_flow++;
 	}
@@ -158,11 +159,13 @@ static void write_run(Trace *trace)
 		name_rank(trace, rank);
 		for (guint32 i = run->program->rank_begin[rank];
 			i < run->program->rank_begin[rank + 1]; i++)
-			write_op(trace, i, name);
+			write_op(trace, rank, i, name);
 		write_counters(trace, rank);
 	}
-	for (guint32 i = 0; i < run->program->n_ops; i++)
-		write_messages(trace, i);
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		for (guint32 i = run->program->rank_begin[rank];
+			i < run->program->rank_begin[rank + 1]; i++)
+			write_messages(trace, rank, i);
 	trace->first_pid += run->shape.ranks;
 }
 

@@ -125,7 +125,7 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 
 		g_string_truncate(op, 0);
 		if (peak != PIPESIM_NO_OP)
-			pipesim_op_print(&run->program->ops[peak], op);
+			pipesim_op_print(run->program, i, &run->program->ops[peak], op);
 		pipesim_json_string(json, peak != PIPESIM_NO_OP ? op->str : NULL);
 	}
 	pipesim_json_close(json);
@@ -140,7 +140,7 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	write_bubble(json, run);
 	write_activations(json, run->report);
 	pipesim_json_member_int(json, "parameter_copies", run->shape.copies);
-	write_memory(json, run->report, comparison->memory_limit);
+	write_memory(json, run->report, comparison->scenario.memory_limit);
 	key_double(json, "throughput_vs_1f1b", pipesim_throughput(comparison, run));
 	key_bool(json, "best", best);
 	write_reasons(json, run->report);
@@ -175,8 +175,8 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
 	pipesim_json_member_int(json, "schema", 1);
 	pipesim_json_close(json);
-	pipesim_json_member_int(json, "pp", comparison->ranks);
-	pipesim_json_member_int(json, "microbatches", comparison->microbatches);
+	pipesim_json_member_int(json, "pp", comparison->scenario.ranks);
+	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
 	write_times(json, comparison->costs);
 	pipesim_json_member_string(json, "source", comparison->costs->source);
 	pipesim_json_key(json, "schedules");

@@ -92,9 +92,9 @@ static void append_bytes(GString *out, const PipesimComparison *comparison)
 		pipesim_print_bytes(until_input, costs->bytes_until_input),
 		pipesim_print_bytes(until_weight, costs->bytes_until_weight),
 		pipesim_print_bytes(parameters, costs->parameter_bytes));
-	if (comparison->memory_limit > 0)
+	if (comparison->scenario.memory_limit > 0)
 		g_string_append_printf(out, "; limit %s",
-			pipesim_print_bytes(limit, comparison->memory_limit));
+			pipesim_print_bytes(limit, comparison->scenario.memory_limit));
 	g_string_append_c(out, '\n');
 }
 
@@ -103,8 +103,9 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
 
-	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->ranks,
-		comparison->microbatches, comparison->microbatches == 1 ? "" : "es");
+	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
+		comparison->scenario.microbatches,
+		comparison->scenario.microbatches == 1 ? "" : "es");
 	append_time(times, "Times, ms: ", "F", costs->time[PIPESIM_F]);
 	append_time(times, ", ", "I", costs->time[PIPESIM_I]);
 	append_time(times, ", ", "W", costs->time[PIPESIM_W]);
@@ -347,7 +348,7 @@ static void append_meaning(GString *out, const char *column, const char *meaning
 
 static void append_legend(GString *out, const PipesimComparison *comparison, int best)
 {
-	gboolean limited = comparison->memory_limit > 0;
+	gboolean limited = comparison->scenario.memory_limit > 0;
 
 	g_string_append_c(out, '\n');
 	if (best >= 0)

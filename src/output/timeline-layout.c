@@ -17,24 +17,13 @@ static const PipesimTimeUnit *choose_unit(gint64 end)
 	return &units[i];
 }
 
-/* Chunk of the backward half of a pair; the op says only that of its forward half. */
-static guint backward_chunk(const PipesimShape *shape, const PipesimOp *op)
+static guint split_pair(
+	const PipesimRun *run, guint rank, const PipesimOp *op, PipesimBox boxes[2])
 {
-	if (op->b_stage == op->stage && shape->placement != PIPESIM_BIDIRECTIONAL)
-		return op->direction;
-	/* Of a file we know no placement: what is not the forward's chunk is the other one. */
-	if (shape->placement == PIPESIM_FROM_FILE || shape->placement == PIPESIM_BIDIRECTIONAL)
-		return !op->direction;
-	for (guint chunk = 0; chunk < shape->chunks; chunk++)
-		if (pipesim_shape_stage(shape, op->rank, chunk) == op->b_stage)
-			return chunk;
-	return op->direction;
-}
-
-static guint split_pair(const PipesimRun *run, const PipesimOp *op, PipesimBox boxes[2])
-{
-	gint64 forward = run->times->stage[PIPESIM_F][op->stage];
-	gint64 backward = run->times->stage[PIPESIM_B][op->b_stage];
+	const guint stage = pipesim_op_stage(run->program, rank, op);
+	const guint b_stage = pipesim_op_b_stage(run->program, rank, op);
+	gint64 forward = run->times->stage[PIPESIM_F][stage];
+	gint64 backward = run->times->stage[PIPESIM_B][b_stage];
 	gint64 length = boxes[0].end - boxes[0].start;
 	gint64 half = forward + backward > 0
 			      ? pipesim_time_scale(length, forward, forward + backward)
@@ -45,7 +34,7 @@ static guint split_pair(const PipesimRun *run, const PipesimOp *op, PipesimBox b
 	boxes[0].end = boxes[1].start = boxes[0].start + half;
 	boxes[1].kind = PIPESIM_B;
 	boxes[1].microbatch = op->b_microbatch;
-	boxes[1].shade = backward_chunk(&run->shape, op) & 1;
+	boxes[1].shade = op->b_chunk & 1;
 	boxes[0].paired = boxes[1].paired = TRUE;
 	if (half > 0 && half < length)
 		return 2;
@@ -57,18 +46,19 @@ static guint split_pair(const PipesimRun *run, const PipesimOp *op, PipesimBox b
 guint pipesim_layout_boxes(const PipesimRun *run, guint32 index, PipesimBox boxes[2])
 {
 	const PipesimOp *op = &run->program->ops[index];
+	const guint rank = pipesim_program_rank(run->program, index);
 
 	boxes[0] = (PipesimBox){
 		.start = run->timeline->start[index],
 		.end = run->timeline->end[index],
-		.rank = op->rank,
+		.rank = rank,
 		.microbatch = op->microbatch,
 		.kind = op->kind,
-		.shade = op->direction & 1,
+		.shade = op->chunk & 1,
 	};
 	if (boxes[0].start == boxes[0].end)
 		return 0;
-	return op->kind == PIPESIM_FB ? split_pair(run, op, boxes) : 1;
+	return op->kind == PIPESIM_FB ? split_pair(run, rank, op, boxes) : 1;
 }
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)

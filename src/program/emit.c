@@ -3,175 +3,227 @@
 #include "program/emit.h"
 #include <string.h>
 
-/* No schedule has more chunks or directions on a rank than this. */
-#define MAX_CHUNKS 256
-
 struct _PipesimEmitter {
-	PipesimProgram *program;
-	guint rank;
-	guint16 phase;
-	guint per_chunk; /* micro-batches that each chunk of this rank sees */
-	guint forward[MAX_CHUNKS], backward[MAX_CHUNKS]; /* next micro-batch, from 0 */
-	/* Inputs done whose weights are still to do, oldest first: ops [weight_next...] of kind
-	 * I. */
-	guint32 weight_next;
-	guint n_inputs, n_weights;
-	gboolean overrun; /* the schedule asked for a micro-batch that does not exist */
+	PipesimOrder *order;
+	guint32 verbs_size, loops_size; /* room in the order's arrays */
+	guint n_ranks;                  /* that have begun */
+	guint8 phase;
+	gboolean in_loop;
+	gboolean too_long; /* more verbs than fit: the rest is dropped */
 };
 
-static guint first_microbatch(const PipesimEmitter *out, guint chunk)
-{
-	const PipesimShape *shape = &out->program->shape;
+/* Most verbs of an order: 400 MB. Loops are not unrolled, so that only orders found by search
+ * come near. */
+#define MAX_VERBS (1u << 25)
 
-	return shape->placement == PIPESIM_BIDIRECTIONAL && chunk == 1 ? out->per_chunk : 0;
+static PipesimLoop *last_loop(PipesimEmitter *out)
+{
+	return &out->order->loops[out->order->n_loops - 1];
 }
 
-static PipesimOp *append(PipesimEmitter *out, PipesimKind kind, guint chunk)
+/* Room for one more element of @size bytes in @array. */
+static gboolean grow(PipesimEmitter *out, gpointer *array, guint32 n, guint32 *room, gsize size)
 {
-	PipesimProgram *program = out->program;
-	PipesimOp *op = &program->ops[program->n_ops++];
+	gpointer grown;
 
-	*op = (PipesimOp){
-		.rank = out->rank,
-		.stage = pipesim_shape_stage(&program->shape, out->rank, chunk),
-		.phase = out->phase,
-		.kind = (guint8)kind,
-		.direction = (guint8)chunk,
-	};
-	return op;
-}
-
-/* Takes the next number of a counter; remembers where the schedule goes too far. */
-static gboolean take(PipesimEmitter *out, guint *counter, guint *number)
-{
-	if (*counter >= out->per_chunk) {
-		out->overrun = TRUE;
+	if (n < *room)
+		return TRUE;
+	grown = n < MAX_VERBS ? g_try_realloc_n(*array, 2 * (gsize)n + 64, size) : NULL;
+	if (grown == NULL) {
+		out->too_long = TRUE;
 		return FALSE;
 	}
-	*number = (*counter)++;
+	*array = grown;
+	*room = 2 * n + 64;
 	return TRUE;
+}
+
+static gboolean begin_loop(PipesimEmitter *out, guint count)
+{
+	PipesimOrder *order = out->order;
+
+	if (!grow(out, (gpointer *)&order->loops, order->n_loops, &out->loops_size,
+		    sizeof *order->loops))
+		return FALSE;
+	order->loops[order->n_loops++] = (PipesimLoop){order->n_verbs, 0, count};
+	return TRUE;
+}
+
+static gboolean rank_has_loop(const PipesimEmitter *out)
+{
+	return out->order->n_loops > out->order->rank_begin[out->n_ranks - 1];
+}
+
+/* Verbs outside of loops gather in one that runs once. */
+static gboolean open_loop(PipesimEmitter *out)
+{
+	return out->in_loop || (rank_has_loop(out) && last_loop(out)->count == 1) ||
+	       begin_loop(out, 1);
+}
+
+static void append(PipesimEmitter *out, PipesimOp verb)
+{
+	PipesimOrder *order = out->order;
+
+	if (!open_loop(out) || !grow(out, (gpointer *)&order->verbs, order->n_verbs,
+				       &out->verbs_size, sizeof *order->verbs))
+		return;
+	verb.phase = out->phase;
+	last_loop(out)->n++;
+	order->verbs[order->n_verbs++] = verb;
+	/* Those of a loop are counted when it ends. */
+	if (!out->in_loop)
+		order->n_ops++;
+}
+
+gboolean pipesim_repeat_begin(PipesimEmitter *out, guint n)
+{
+	g_return_val_if_fail(!out->in_loop, FALSE);
+	out->in_loop = n > 0 && begin_loop(out, n);
+	return out->in_loop;
+}
+
+gboolean pipesim_repeat_end(PipesimEmitter *out)
+{
+	PipesimLoop *loop = last_loop(out);
+
+	out->in_loop = FALSE;
+	out->order->n_ops += (guint64)loop->n * loop->count;
+	if (loop->n == 0)
+		out->order->n_loops--;
+	return FALSE;
 }
 
 void pipesim_phase(PipesimEmitter *out, const char *name)
 {
-	GPtrArray *phases = out->program->phases;
+	GPtrArray *phases = out->order->phases;
 	guint index;
 
 	for (index = 0; index < phases->len; index++)
 		if (strcmp(g_ptr_array_index(phases, index), name) == 0)
 			break;
-	if (index == phases->len)
+	if (index == phases->len && index < G_MAXUINT8)
 		g_ptr_array_add(phases, g_strdup(name));
-	out->phase = (guint16)index;
+	out->phase = (guint8)MIN(index, G_MAXUINT8 - 1);
+}
+
+static void append_counted(PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 number)
+{
+	append(out,
+		(PipesimOp){
+			.microbatch = number, .kind = (guint8)kind, .chunk = (guint8)chunk});
 }
 
 void pipesim_forward(PipesimEmitter *out, guint chunk)
 {
-	guint number;
-
-	if (take(out, &out->forward[chunk], &number))
-		append(out, PIPESIM_F, chunk)->microbatch =
-			first_microbatch(out, chunk) + number;
+	append_counted(out, PIPESIM_F, chunk, PIPESIM_NEXT);
 }
 
 void pipesim_backward(PipesimEmitter *out, guint chunk)
 {
-	guint number;
+	append_counted(out, PIPESIM_B, chunk, PIPESIM_NEXT);
+}
 
-	if (take(out, &out->backward[chunk], &number))
-		append(out, PIPESIM_B, chunk)->microbatch =
-			first_microbatch(out, chunk) + number;
+void pipesim_backward_last(PipesimEmitter *out, guint chunk)
+{
+	append_counted(out, PIPESIM_B, chunk, PIPESIM_LAST);
 }
 
 void pipesim_backward_input(PipesimEmitter *out, guint chunk)
 {
-	guint number;
-
-	if (!take(out, &out->backward[chunk], &number))
-		return;
-	append(out, PIPESIM_I, chunk)->microbatch = first_microbatch(out, chunk) + number;
-	out->n_inputs++;
+	append_counted(out, PIPESIM_I, chunk, PIPESIM_NEXT);
 }
 
 void pipesim_weight(PipesimEmitter *out)
 {
-	PipesimProgram *program = out->program;
-	const PipesimOp *input;
-	PipesimOp *op;
+	append_counted(out, PIPESIM_W, PIPESIM_OLDEST, PIPESIM_NEXT);
+}
 
-	if (out->n_weights == out->n_inputs) {
-		out->overrun = TRUE;
-		return;
-	}
-	while (program->ops[out->weight_next].kind != PIPESIM_I)
-		out->weight_next++;
-	input = &program->ops[out->weight_next++];
-	op = append(out, PIPESIM_W, input->direction);
-	op->microbatch = input->microbatch;
-	out->n_weights++;
+void pipesim_weight_of(PipesimEmitter *out, guint chunk)
+{
+	append_counted(out, PIPESIM_W, chunk, PIPESIM_NEXT);
 }
 
 void pipesim_overlap(PipesimEmitter *out, guint f_chunk, guint b_chunk)
 {
-	guint forward, backward;
-	PipesimOp *op;
-
-	if (!take(out, &out->forward[f_chunk], &forward) ||
-		!take(out, &out->backward[b_chunk], &backward))
-		return;
-	op = append(out, PIPESIM_FB, f_chunk);
-	op->microbatch = first_microbatch(out, f_chunk) + forward;
-	op->b_stage = pipesim_shape_stage(&out->program->shape, out->rank, b_chunk);
-	op->b_microbatch = first_microbatch(out, b_chunk) + backward;
+	append(out, (PipesimOp){
+			    .microbatch = PIPESIM_NEXT,
+			    .b_microbatch = PIPESIM_NEXT,
+			    .kind = PIPESIM_FB,
+			    .chunk = (guint8)f_chunk,
+			    .b_chunk = (guint8)b_chunk,
+		    });
 }
 
-static gboolean rank_is_complete(const PipesimEmitter *out)
+void pipesim_emit(PipesimEmitter *out, const PipesimOp *op)
 {
-	for (guint chunk = 0; chunk < out->program->shape.chunks; chunk++)
-		if (out->forward[chunk] != out->per_chunk ||
-			out->backward[chunk] != out->per_chunk)
-			return FALSE;
-	return !out->overrun && out->n_weights == out->n_inputs;
+	out->order->is_closed = FALSE;
+	append(out, *op);
 }
 
-static gboolean generate_rank(
-	PipesimProgram *program, guint rank, PipesimGenerate generate, GError **error)
+static void end_rank(PipesimEmitter *out)
 {
-	const PipesimShape *shape = &program->shape;
-	PipesimEmitter out = {
-		.program = program,
-		.rank = rank,
-		.per_chunk = shape->placement == PIPESIM_BIDIRECTIONAL ? shape->microbatches / 2
-								       : shape->microbatches,
-		.weight_next = program->n_ops,
-	};
-
-	generate(shape, rank, &out);
-	program->rank_begin[rank + 1] = program->n_ops;
-	if (rank_is_complete(&out))
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the generator does not give rank %u every micro-batch exactly once (%u "
-		"ranks, %u micro-batches); this is a fault of pipesim, please report it",
-		rank, shape->ranks, shape->microbatches);
+	if (out->n_ranks > 0)
+		out->order->rank_begin[out->n_ranks] = out->order->n_loops;
 }
 
-PipesimProgram *pipesim_program_generate(
+void pipesim_emit_rank(PipesimEmitter *out, guint rank)
+{
+	g_return_if_fail(rank == out->n_ranks && rank < out->order->shape.ranks);
+	end_rank(out);
+	out->n_ranks++;
+	out->phase = 0;
+}
+
+static PipesimOrder *new_order(const PipesimShape *shape, GError **error)
+{
+	g_autoptr(PipesimOrder) order = g_new0(PipesimOrder, 1);
+
+	order->shape = *shape;
+	order->is_closed = TRUE;
+	order->phases = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(order->phases, g_strdup(""));
+	order->rank_begin = g_try_new0(guint32, (gsize)shape->ranks + 1);
+	if (order->rank_begin != NULL)
+		return g_steal_pointer(&order);
+	pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory", shape->ranks);
+	return NULL;
+}
+
+static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)
+{
+	end_rank(out);
+	if (ok && out->too_long)
+		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the order does not fit in memory (at most %u verbs); take fewer ranks "
+			"or micro-batches",
+			MAX_VERBS);
+	if (ok)
+		return out->order;
+	pipesim_order_free(out->order);
+	return NULL;
+}
+
+PipesimOrder *pipesim_order_generate(
 	const PipesimShape *shape, PipesimGenerate generate, GError **error)
 {
-	g_autoptr(PipesimProgram) program = NULL;
-	/* F, I and W of every chunk; a bidirectional one sees half of the micro-batches. */
-	const guint max_ops = 3 * shape->stages * shape->microbatches;
+	PipesimEmitter out = {.order = new_order(shape, error)};
 
-	g_return_val_if_fail(shape->chunks <= MAX_CHUNKS, NULL);
-	program = pipesim_program_new(shape, max_ops, error);
-	if (program == NULL)
+	if (out.order == NULL)
 		return NULL;
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		if (!generate_rank(program, rank, generate, error))
-			return NULL;
-	program->ops = g_realloc_n(program->ops, MAX(program->n_ops, 1u), sizeof *program->ops);
-	if (!pipesim_program_link(program, NULL, NULL, error))
+	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
+		pipesim_emit_rank(&out, rank);
+		generate(shape, rank, &out);
+	}
+	return finish(&out, TRUE, error);
+}
+
+PipesimOrder *pipesim_order_plan(
+	const PipesimShape *shape, PipesimPlan plan, const PipesimTimes *times, GError **error)
+{
+	PipesimEmitter out = {.order = new_order(shape, error)};
+
+	if (out.order == NULL)
 		return NULL;
-	return g_steal_pointer(&program);
+	return finish(&out, plan(shape, times, &out, error), error);
 }

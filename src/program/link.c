@@ -1,29 +1,16 @@
-/* Completeness of a program, and its edges. */
+/* Completeness of a program, and which op runs what. */
 #include "config.h"
 
 #include "program/program.h"
 
-/* The op that does each part of a (stage, micro-batch); B stands for both backward and weight.
- */
-typedef enum {
-	FORWARD,
-	BACKWARD,
-	WEIGHT,
-	N_PARTS,
-} Part;
-
 typedef struct {
 	PipesimProgram *program;
-	guint32 *op[N_PARTS]; /* [stage * M + micro-batch] */
+	/* By stage * M + micro-batch; forward and backward become the program's own. */
+	guint32 *forward, *backward, *weight;
 	PipesimLocate locate;
 	gpointer data;
 	PipesimFaults *faults;
 } Linker;
-
-static gsize slot(const Linker *linker, guint stage, guint microbatch)
-{
-	return (gsize)stage * linker->program->shape.microbatches + microbatch;
-}
 
 static void fault(Linker *linker, guint32 op, const char *format, ...) G_GNUC_PRINTF(3, 4);
 static void fault(Linker *linker, guint32 op, const char *format, ...)
@@ -41,143 +28,140 @@ static void fault(Linker *linker, guint32 op, const char *format, ...)
 	pipesim_faults_take(linker->faults, error);
 }
 
-static void record(Linker *linker, guint32 index, Part part, guint stage, guint microbatch)
+static void record(Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
 {
-	static const char *const letter[N_PARTS] = {"F", "I or B", "W or B"};
-	guint32 *entry = &linker->op[part][slot(linker, stage, microbatch)];
+	const PipesimProgram *program = linker->program;
 
-	if (*entry == PIPESIM_NO_OP)
-		*entry = index;
+	if (table[at] == PIPESIM_NO_OP)
+		table[at] = index;
 	else
 		fault(linker, index,
 			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
-			stage, letter[part], microbatch, linker->program->ops[*entry].rank,
-			linker->program->ops[index].rank);
+			(guint)(at / program->shape.microbatches), letter,
+			(guint)(at % program->shape.microbatches),
+			pipesim_program_rank(program, table[at]),
+			pipesim_program_rank(program, index));
 }
 
-static void record_op(Linker *linker, guint32 index)
+static void record_rank(Linker *linker, guint rank)
 {
-	const PipesimOp *op = &linker->program->ops[index];
-	const gboolean pair = op->kind == PIPESIM_FB;
-	const guint stage = pair ? op->b_stage : op->stage;
-	const guint microbatch = pair ? op->b_microbatch : op->microbatch;
+	const PipesimProgram *program = linker->program;
 
-	if (op->kind == PIPESIM_F || pair)
-		record(linker, index, FORWARD, op->stage, op->microbatch);
-	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || pair)
-		record(linker, index, BACKWARD, stage, microbatch);
-	if (op->kind == PIPESIM_W)
-		record(linker, index, WEIGHT, stage, microbatch);
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const PipesimOp *op = &program->ops[i];
+
+		if (pipesim_op_has_forward(op))
+			record(linker, i, linker->forward, "F",
+				pipesim_op_forward_slot(program, rank, op));
+		if (pipesim_op_has_backward(op))
+			record(linker, i, linker->backward, "I or B",
+				pipesim_op_backward_slot(program, rank, op));
+		if (op->kind == PIPESIM_W)
+			record(linker, i, linker->weight, "W or B",
+				pipesim_op_forward_slot(program, rank, op));
+	}
 }
 
-static void check_pairing(
-	Linker *linker, guint stage, guint microbatch, const guint32 op[N_PARTS])
+static void check_pairing(Linker *linker, gsize at)
 {
-	const gboolean split = op[BACKWARD] != PIPESIM_NO_OP &&
-			       linker->program->ops[op[BACKWARD]].kind == PIPESIM_I;
+	const guint m = linker->program->shape.microbatches;
+	const guint stage = (guint)(at / m), microbatch = (guint)(at % m);
+	const guint32 forward = linker->forward[at], backward = linker->backward[at],
+		      weight = linker->weight[at];
+	const gboolean split =
+		backward != PIPESIM_NO_OP && linker->program->ops[backward].kind == PIPESIM_I;
 
-	if (op[FORWARD] == PIPESIM_NO_OP)
-		fault(linker, op[BACKWARD] != PIPESIM_NO_OP ? op[BACKWARD] : op[WEIGHT],
+	if (forward == PIPESIM_NO_OP)
+		fault(linker, backward != PIPESIM_NO_OP ? backward : weight,
 			"no %uF%u: stage %u never runs the forward of micro-batch %u", stage,
 			microbatch, stage, microbatch);
-	if (op[BACKWARD] == PIPESIM_NO_OP)
-		fault(linker, op[FORWARD],
+	if (backward == PIPESIM_NO_OP)
+		fault(linker, forward,
 			"no %uB%u or %uI%u: stage %u never runs the backward of micro-batch %u",
 			stage, microbatch, stage, microbatch, stage, microbatch);
-	if (split && op[WEIGHT] == PIPESIM_NO_OP)
-		fault(linker, op[BACKWARD],
-			"no %uW%u: %uI%u needs a backward for weights after it", stage,
-			microbatch, stage, microbatch);
-	if (!split && op[BACKWARD] != PIPESIM_NO_OP && op[WEIGHT] != PIPESIM_NO_OP)
-		fault(linker, op[WEIGHT],
+	if (split && weight == PIPESIM_NO_OP)
+		fault(linker, backward, "no %uW%u: %uI%u needs a backward for weights after it",
+			stage, microbatch, stage, microbatch);
+	if (!split && backward != PIPESIM_NO_OP && weight != PIPESIM_NO_OP)
+		fault(linker, weight,
 			"%uW%u beside %uB%u: B is the full backward; write I and W, or B alone",
 			stage, microbatch, stage, microbatch);
 }
 
-/* What is on one rank must stand there in an order that can run. */
-static void check_place(Linker *linker, guint32 before, guint32 after)
+static void explain_place(Linker *linker, guint32 before, guint32 after)
 {
-	const PipesimOp *ops = linker->program->ops;
-	g_autoptr(GString) text = NULL;
+	const PipesimProgram *program = linker->program;
+	const guint before_rank = pipesim_program_rank(program, before);
+	const guint after_rank = pipesim_program_rank(program, after);
+	g_autoptr(GString) text = g_string_new(NULL);
 
-	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP ||
-		(ops[before].rank == ops[after].rank && before < after))
-		return;
-	text = g_string_new(NULL);
-	pipesim_op_print(&ops[after], text);
-	if (ops[before].rank != ops[after].rank) {
+	pipesim_op_print(program, after_rank, &program->ops[after], text);
+	if (before_rank != after_rank) {
 		g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ",
-			ops[after].rank, ops[before].rank);
-		pipesim_op_print(&ops[before], text);
+			after_rank, before_rank);
+		pipesim_op_print(program, before_rank, &program->ops[before], text);
 	} else {
 		g_string_append(text, before == after
 					      ? " overlaps itself: its halves are of one "
 						"micro-batch; pair different ones"
 					      : " stands before ");
 		if (before != after) {
-			pipesim_op_print(&ops[before], text);
+			pipesim_op_print(program, before_rank, &program->ops[before], text);
 			g_string_append(text, ", which it needs; put it after");
 		}
 	}
 	fault(linker, after, "%s", text->str);
 }
 
+/* What is on one rank must stand there in an order that can run. @begin and @end are that
+ * rank's ops, or those of the rank of the op before. */
+static void check_place(Linker *linker, guint32 before, guint32 after, guint32 end)
+{
+	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP)
+		return;
+	if (after <= before || after >= end)
+		explain_place(linker, before, after);
+}
+
+/* Where the rank of @op ends: forwards of one stage stand on one rank nearly always. */
+static guint32 end_of_rank(const PipesimProgram *program, guint32 op, guint *rank)
+{
+	if (op == PIPESIM_NO_OP)
+		return 0;
+	if (op < program->rank_begin[*rank] || op >= program->rank_begin[*rank + 1])
+		*rank = pipesim_program_rank(program, op);
+	return program->rank_begin[*rank + 1];
+}
+
 static void check_all(Linker *linker)
 {
-	const PipesimShape *shape = &linker->program->shape;
+	const PipesimProgram *program = linker->program;
+	const gsize n = (gsize)program->shape.stages * program->shape.microbatches;
+	guint rank = 0;
 
-	for (guint stage = 0; stage < shape->stages; stage++) {
-		for (guint microbatch = 0; microbatch < shape->microbatches; microbatch++) {
-			const gsize i = slot(linker, stage, microbatch);
-			const guint32 op[N_PARTS] = {linker->op[FORWARD][i],
-				linker->op[BACKWARD][i], linker->op[WEIGHT][i]};
+	for (gsize at = 0; at < n; at++) {
+		const guint32 forward = linker->forward[at], backward = linker->backward[at],
+			      weight = linker->weight[at];
+		guint32 end;
 
-			check_pairing(linker, stage, microbatch, op);
-			check_place(linker, op[FORWARD], op[BACKWARD]);
-			check_place(linker, op[BACKWARD], op[WEIGHT]);
-		}
+		/* What nearly every slot is: nothing to say. */
+		if (forward == PIPESIM_NO_OP || backward == PIPESIM_NO_OP ||
+			(program->ops[backward].kind == PIPESIM_I) != (weight != PIPESIM_NO_OP))
+			check_pairing(linker, at);
+		end = end_of_rank(
+			program, forward != PIPESIM_NO_OP ? forward : backward, &rank);
+		check_place(linker, forward, backward, end);
+		check_place(linker, backward, weight, end);
 	}
 }
 
-/* Inputs of the forward half, then of the backward half. Returns how many. */
-static guint inputs_of(const Linker *linker, const PipesimOp *op, guint32 inputs[3])
+static guint32 *new_table(gsize n)
 {
-	const gboolean pair = op->kind == PIPESIM_FB;
-	const guint stage = pair ? op->b_stage : op->stage;
-	const guint microbatch = pair ? op->b_microbatch : op->microbatch;
-	guint n = 0;
+	guint32 *table = g_try_new(guint32, n);
 
-	if ((op->kind == PIPESIM_F || pair) && op->stage > 0)
-		inputs[n++] = linker->op[FORWARD][slot(linker, op->stage - 1, op->microbatch)];
-	if (op->kind == PIPESIM_W)
-		inputs[n++] = linker->op[BACKWARD][slot(linker, stage, microbatch)];
-	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || pair) {
-		inputs[n++] = linker->op[FORWARD][slot(linker, stage, microbatch)];
-		if (stage + 1 < linker->program->shape.stages)
-			inputs[n++] = linker->op[BACKWARD][slot(linker, stage + 1, microbatch)];
-	}
-	return n;
-}
-
-static gboolean derive_edges(Linker *linker, GError **error)
-{
-	PipesimProgram *program = linker->program;
-	guint32 n = 0;
-
-	program->input_begin = g_try_new(guint32, (gsize)program->n_ops + 1);
-	program->inputs = g_try_new(guint32, (gsize)program->n_ops * 3 + 1);
-	if (program->input_begin == NULL || program->inputs == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"edges of %u ops do not fit in memory; take fewer ranks or "
-			"micro-batches",
-			program->n_ops);
-	for (guint i = 0; i < program->n_ops; i++) {
-		program->input_begin[i] = n;
-		n += inputs_of(linker, &program->ops[i], &program->inputs[n]);
-	}
-	program->input_begin[program->n_ops] = n;
-	program->inputs = g_realloc_n(program->inputs, MAX(n, 1u), sizeof *program->inputs);
-	return TRUE;
+	for (gsize i = 0; table != NULL && i < n; i++)
+		table[i] = PIPESIM_NO_OP;
+	return table;
 }
 
 static gboolean fill_tables(Linker *linker, GError **error)
@@ -185,17 +169,15 @@ static gboolean fill_tables(Linker *linker, GError **error)
 	const PipesimShape *shape = &linker->program->shape;
 	const gsize n = (gsize)shape->stages * shape->microbatches;
 
-	for (int part = 0; part < N_PARTS; part++) {
-		linker->op[part] = g_try_new(guint32, n);
-		if (linker->op[part] == NULL)
-			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"%u stages of %u micro-batches do not fit in memory",
-				shape->stages, shape->microbatches);
-		for (gsize i = 0; i < n; i++)
-			linker->op[part][i] = PIPESIM_NO_OP;
-	}
-	for (guint i = 0; i < linker->program->n_ops; i++)
-		record_op(linker, i);
+	linker->forward = new_table(n);
+	linker->backward = new_table(n);
+	linker->weight = new_table(n);
+	if (linker->forward == NULL || linker->backward == NULL || linker->weight == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages of %u micro-batches do not fit in memory", shape->stages,
+			shape->microbatches);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		record_rank(linker, rank);
 	return TRUE;
 }
 
@@ -208,9 +190,10 @@ gboolean pipesim_program_link(
 
 	if (ok) {
 		check_all(&linker);
-		ok = pipesim_faults_done(faults, error) && derive_edges(&linker, error);
+		ok = pipesim_faults_done(faults, error);
 	}
-	for (int part = 0; part < N_PARTS; part++)
-		g_free(linker.op[part]);
+	g_free(linker.weight);
+	program->forward = linker.forward;
+	program->backward = linker.backward;
 	return ok;
 }

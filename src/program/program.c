@@ -2,22 +2,40 @@
 
 #include "program/program.h"
 
-PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint max_ops, GError **error)
+static void place_stages(PipesimProgram *program)
+{
+	const PipesimShape *shape = &program->shape;
+
+	if (shape->placement == PIPESIM_FROM_FILE)
+		return;
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		for (guint chunk = 0; chunk < shape->chunks; chunk++)
+			program->stage_of[(gsize)rank * shape->chunks + chunk] =
+				pipesim_shape_stage(shape, rank, chunk);
+}
+
+PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error)
 {
 	PipesimProgram *program = g_new0(PipesimProgram, 1);
 
 	program->shape = *shape;
-	program->ops = g_try_new(PipesimOp, MAX(max_ops, 1u));
-	program->rank_begin = g_try_new0(guint32, (gsize)shape->ranks + 1);
 	program->phases = g_ptr_array_new_with_free_func(g_free);
 	g_ptr_array_add(program->phases, g_strdup(""));
-	if (program->ops == NULL || program->rank_begin == NULL) {
+	if (max_ops <= PIPESIM_MAX_OPS) {
+		program->ops = g_try_new(PipesimOp, MAX(max_ops, 1u));
+		program->rank_begin = g_try_new0(guint32, (gsize)shape->ranks + 1);
+		program->stage_of = g_try_new(guint32, (gsize)shape->ranks * shape->chunks);
+	}
+	if (program->ops == NULL || program->rank_begin == NULL || program->stage_of == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops of %u ranks do not fit in memory; take fewer of either",
-			max_ops, shape->ranks);
+			"%" G_GUINT64_FORMAT
+			" ops of %u ranks are too many to keep one by one (at most %u, as "
+			"memory allows); take fewer ranks or micro-batches",
+			max_ops, shape->ranks, PIPESIM_MAX_OPS);
 		pipesim_program_free(program);
 		return NULL;
 	}
+	place_stages(program);
 	return program;
 }
 
@@ -27,8 +45,9 @@ void pipesim_program_free(PipesimProgram *program)
 		return;
 	g_free(program->ops);
 	g_free(program->rank_begin);
-	g_free(program->input_begin);
-	g_free(program->inputs);
+	g_free(program->stage_of);
+	g_free(program->forward);
+	g_free(program->backward);
 	g_ptr_array_unref(program->phases);
 	g_free(program);
 }
@@ -58,45 +77,33 @@ static void print_cell(GString *out, guint stage, char letter, guint microbatch)
 	g_string_append_len(out, p, text + sizeof text - p);
 }
 
-void pipesim_op_print(const PipesimOp *op, GString *out)
+void pipesim_op_print(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out)
 {
+	const guint stage = pipesim_op_stage(program, rank, op);
+
 	if (op->kind != PIPESIM_FB) {
-		print_cell(out, op->stage, pipesim_kind_letter(op->kind)[0], op->microbatch);
+		print_cell(out, stage, pipesim_kind_letter(op->kind)[0], op->microbatch);
 		return;
 	}
 	g_string_append_c(out, '(');
-	print_cell(out, op->stage, 'F', op->microbatch);
+	print_cell(out, stage, 'F', op->microbatch);
 	g_string_append_c(out, ';');
-	print_cell(out, op->b_stage, 'B', op->b_microbatch);
+	print_cell(out, pipesim_op_b_stage(program, rank, op), 'B', op->b_microbatch);
 	g_string_append(out, ")OVERLAP_F_B");
 }
 
-gboolean pipesim_program_successors(
-	const PipesimProgram *program, guint32 **begin, guint32 **successors, GError **error)
+guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 {
-	const guint32 n_edges = program->input_begin[program->n_ops];
-	guint32 *first = g_try_new0(guint32, (gsize)program->n_ops + 2);
-	guint32 *list = g_try_new(guint32, MAX(n_edges, 1u));
+	guint low = 0, high = program->shape.ranks; /* the rank is in [low, high) */
 
-	if (first == NULL || list == NULL) {
-		g_free(first);
-		g_free(list);
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u dependencies do not fit in memory; take fewer ranks or "
-			"micro-batches",
-			n_edges);
+	while (high - low > 1) {
+		const guint middle = low + (high - low) / 2;
+
+		if (program->rank_begin[middle] <= index)
+			low = middle;
+		else
+			high = middle;
 	}
-	/* Counting sort by producer, one place ahead so that filling leaves the offsets right.
-	 */
-	for (guint32 e = 0; e < n_edges; e++)
-		first[program->inputs[e] + 2]++;
-	for (guint i = 2; i <= program->n_ops; i++)
-		first[i] += first[i - 1];
-	for (guint op = 0; op < program->n_ops; op++)
-		for (guint32 e = program->input_begin[op]; e < program->input_begin[op + 1];
-			e++)
-			list[first[program->inputs[e] + 1]++] = op;
-	*begin = first;
-	*successors = list;
-	return TRUE;
+	return low;
 }

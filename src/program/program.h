@@ -1,46 +1,155 @@
 /* Which op every rank runs in which order, and which op waits for which. */
 #pragma once
+#include "model/costs.h"
 #include "model/shape.h"
 
 #define PIPESIM_NO_OP G_MAXUINT32
 
-/* One unit of work on one rank. Ops are addressed by index, never by pointer. */
+/* One unit of work on one rank. Ops are addressed by index, never by pointer; rank and stage
+ * follow from where an op stands. */
 typedef struct {
-	guint32 rank;
-	guint32 stage, microbatch;     /* of the forward half where kind is FB */
-	guint32 b_stage, b_microbatch; /* of the backward half where kind is FB, else 0 */
-	guint16 phase;                 /* index into PipesimProgram.phases */
-	guint8 kind;                   /* PipesimKind */
-	guint8 direction; /* chunk or direction on its rank; of the forward half of a pair */
+	guint32 microbatch;   /* of the forward half where kind is FB */
+	guint32 b_microbatch; /* of the backward half where kind is FB, else 0 */
+	guint8 kind;          /* PipesimKind */
+	guint8 chunk;         /* chunk or pipeline on its rank; of the forward half of a pair */
+	guint8 b_chunk;       /* of the backward half where kind is FB, else 0 */
+	guint8 phase;         /* index into PipesimProgram.phases */
 } PipesimOp;
-G_STATIC_ASSERT(sizeof(PipesimOp) == 24);
+G_STATIC_ASSERT(sizeof(PipesimOp) == 12);
 
 /* Complete: each (stage, micro-batch) has exactly one F and either one B or one I and one W,
- * all on one rank. Acyclic: the engine reaches the end. Rank r runs ops[rank_begin[r]] to
+ * all on one rank, in an order that its rank can run. Rank r runs ops[rank_begin[r]] to
  * ops[rank_begin[r + 1] - 1] in that order. */
 typedef struct {
 	PipesimShape shape;
 	guint n_ops;
 	PipesimOp *ops;
 	guint32 *rank_begin; /* ranks + 1 */
-	/* Data dependencies: op i waits for inputs[input_begin[i]] to inputs[input_begin[i + 1]
-	 * - 1]. That a rank runs one op after the other is not among them. */
-	guint32 *input_begin; /* n_ops + 1 */
-	guint32 *inputs;
+	guint32 *stage_of;   /* [rank * chunks + chunk]; PIPESIM_NO_OP where a rank has fewer */
+	/* The op that runs the forward, and the backward (I, B or a pair's), of [stage * M +
+	 * micro-batch]. From these follow the data dependencies. */
+	guint32 *forward, *backward;
 	GPtrArray *phases; /* of char *, owned; index 0 is "" */
 } PipesimProgram;
 
-/** pipesim_program_new: room for @max_ops; shape copied; no edges yet. NULL with
- * PIPESIM_ERROR_LIMIT where memory does not suffice. */
-PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint max_ops, GError **error);
+/** pipesim_program_new: room for @max_ops; shape copied; stages placed as its placement says
+ * (not PIPESIM_FROM_FILE: the caller does it); not linked yet. NULL with PIPESIM_ERROR_LIMIT
+ * where memory does not suffice or @max_ops is above PIPESIM_MAX_OPS. */
+PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error);
 void pipesim_program_free(PipesimProgram *program);
+
+/** pipesim_program_rank: the rank that runs op @index; in the logarithm of the ranks. */
+guint pipesim_program_rank(const PipesimProgram *program, guint32 index);
+
+/** pipesim_op_stage, pipesim_op_b_stage: the stage of @op, or of its forward half, and of its
+ * backward half. */
+static inline guint pipesim_op_stage(
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
+{
+	return program->stage_of[(gsize)rank * program->shape.chunks + op->chunk];
+}
+
+static inline guint pipesim_op_b_stage(
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
+{
+	return program->stage_of[(gsize)rank * program->shape.chunks + op->b_chunk];
+}
+
+static inline gboolean pipesim_op_has_forward(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_F || op->kind == PIPESIM_FB;
+}
+
+/* Whether a gradient for the stage before comes out of @op. */
+static inline gboolean pipesim_op_has_backward(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB;
+}
+
+/** pipesim_op_backward_of: the stage and micro-batch whose backward @op is, where it has one.
+ */
+static inline gsize pipesim_op_backward_slot(
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
+{
+	const gboolean pair = op->kind == PIPESIM_FB;
+	const gsize stage = pair ? pipesim_op_b_stage(program, rank, op)
+				 : pipesim_op_stage(program, rank, op);
+
+	return stage * program->shape.microbatches + (pair ? op->b_microbatch : op->microbatch);
+}
+
+static inline gsize pipesim_op_forward_slot(
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
+{
+	return (gsize)pipesim_op_stage(program, rank, op) * program->shape.microbatches +
+	       op->microbatch;
+}
+
+/**
+ * pipesim_program_inputs: the ops of other stages whose results @op of @rank needs: of the
+ * forward half the stage before, of the backward half the stage after. What it needs of its own
+ * stage (B needs F, W needs I) stands before it on its rank.
+ *
+ * Returns: how many: 0 to 2.
+ */
+static inline guint pipesim_program_inputs(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 inputs[2])
+{
+	const gsize m = program->shape.microbatches;
+	guint n = 0;
+	gsize slot;
+
+	if (pipesim_op_has_forward(op)) {
+		slot = pipesim_op_forward_slot(program, rank, op);
+		if (slot >= m)
+			inputs[n++] = program->forward[slot - m];
+	}
+	if (pipesim_op_has_backward(op)) {
+		slot = pipesim_op_backward_slot(program, rank, op);
+		if (slot + m < (gsize)program->shape.stages * m)
+			inputs[n++] = program->backward[slot + m];
+	}
+	return n;
+}
+
+/** pipesim_program_outputs: the same turned round: the ops of other stages that need @op. */
+static inline guint pipesim_program_outputs(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 outputs[2])
+{
+	const gsize m = program->shape.microbatches;
+	guint n = 0;
+	gsize slot;
+
+	if (pipesim_op_has_forward(op)) {
+		slot = pipesim_op_forward_slot(program, rank, op);
+		if (slot + m < (gsize)program->shape.stages * m)
+			outputs[n++] = program->forward[slot + m];
+	}
+	if (pipesim_op_has_backward(op)) {
+		slot = pipesim_op_backward_slot(program, rank, op);
+		if (slot >= m)
+			outputs[n++] = program->backward[slot - m];
+	}
+	return n;
+}
+
+/** pipesim_op_duration: what @op of @rank takes, ns. */
+static inline gint64 pipesim_op_duration(const PipesimProgram *program,
+	const PipesimTimes *times, guint rank, const PipesimOp *op)
+{
+	const guint stage = pipesim_op_stage(program, rank, op);
+
+	return op->kind == PIPESIM_FB
+		       ? pipesim_times_pair(times, stage, pipesim_op_b_stage(program, rank, op))
+		       : times->stage[op->kind][stage];
+}
 
 /* Puts the place of @op in its file into @error (pipesim_error_locate); @op may be
  * PIPESIM_NO_OP: the file as a whole. */
 typedef void (*PipesimLocate)(gpointer data, guint32 op, GError *error);
 
 /**
- * pipesim_program_link: checks completeness and derives the edges from the ops. Stages and
+ * pipesim_program_link: checks completeness and finds forward and backward ops. Chunks and
  * micro-batches of all ops must be within the shape.
  * @locate: (nullable): for programs read from a file
  *
@@ -59,13 +168,20 @@ gboolean pipesim_program_link(
 gboolean pipesim_program_check_order(
 	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error);
 
-/** pipesim_program_successors: the edges turned round, in the same form; both arrays are the
- * caller's. Returns FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. */
-gboolean pipesim_program_successors(
-	const PipesimProgram *program, guint32 **begin, guint32 **successors, GError **error);
+/**
+ * pipesim_program_sequence: the ops of the linked @program in an order in which they could run
+ * one after the other: each after its inputs and after what stands before it on its rank.
+ * @sequence: (nullable): room for n_ops indices
+ *
+ * Returns: how many ops come to run: n_ops but for an order with a cycle. G_MAXUINT32 with
+ * PIPESIM_ERROR_LIMIT where memory does not suffice.
+ */
+guint32 pipesim_program_sequence(
+	const PipesimProgram *program, guint32 *sequence, GError **error);
 
 /** pipesim_op_print: appends "0F7" or "(0F7;7B13)OVERLAP_F_B". */
-void pipesim_op_print(const PipesimOp *op, GString *out);
+void pipesim_op_print(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out);
 
 /** pipesim_kind_letter: "F", "I", "W", "B", "FB". */
 const char *pipesim_kind_letter(PipesimKind kind);

@@ -81,7 +81,7 @@ static gboolean literal(Parser *parser, const char *text, const char *what)
 	return TRUE;
 }
 
-static gboolean pair(Parser *parser, PipesimOp *op)
+static gboolean pair(Parser *parser, PipesimCell *op)
 {
 	guint8 forward, backward;
 	const char *start = parser->at;
@@ -100,12 +100,23 @@ static gboolean pair(Parser *parser, PipesimOp *op)
 }
 
 gboolean pipesim_cell_parse(const PipesimCsv *csv, const PipesimCsvRecord *record,
-	const PipesimCsvCell *cell, PipesimOp *op, GError **error)
+	const PipesimCsvCell *cell, PipesimCell *out, GError **error)
 {
 	Parser parser = {csv, record, cell, cell->text, error};
 
-	if (*cell->text == '(' ? !pair(&parser, op)
-			       : !action(&parser, &op->kind, &op->stage, &op->microbatch))
+	*out = (PipesimCell){0};
+	if (*cell->text == '(' ? !pair(&parser, out)
+			       : !action(&parser, &out->kind, &out->stage, &out->microbatch))
 		return FALSE;
 	return *parser.at == '\0' || fail_here(&parser, "trailing characters");
+}
+
+void pipesim_cell_print(const PipesimCell *cell, GString *out)
+{
+	if (cell->kind == PIPESIM_FB)
+		g_string_append_printf(out, "(%uF%u;%uB%u)OVERLAP_F_B", cell->stage,
+			cell->microbatch, cell->b_stage, cell->b_microbatch);
+	else
+		g_string_append_printf(out, "%u%s%u", cell->stage,
+			pipesim_kind_letter(cell->kind), cell->microbatch);
 }

@@ -68,8 +68,12 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	const guint remainder = shape->microbatches % shape->ranks;
 	guint pending = 0;
 
-	for (guint unit = 0; unit < units; unit++)
-		pending = emit_unit(&seat, seat.half, pending, out);
+	if (units > 0) {
+		pending = emit_unit(&seat, seat.half, 0, out);
+		/* Every further one leaves over what it found. */
+		pipesim_repeat (out, units - 1)
+			emit_unit(&seat, seat.half, pending, out);
+	}
 	if (remainder > 0)
 		pending = emit_unit(&seat, remainder / 2, pending, out);
 	emit_pending(&seat, pending, out);
@@ -81,32 +85,37 @@ static void forward_twice(PipesimEmitter *out, guint direction)
 	pipesim_forward(out, direction);
 }
 
+static void emit_doubled_unit(const Seat *seat, gboolean first, PipesimEmitter *out)
+{
+	const guint rest = seat->half - seat->ahead;
+
+	pipesim_phase(out, first ? "first unit" : "next unit");
+	for (guint i = 0; i < seat->ahead; i++) {
+		if (!first)
+			pipesim_backward(out, seat->own);
+		forward_twice(out, seat->own);
+	}
+	for (guint i = 0; i < rest; i++) {
+		forward_twice(out, seat->other);
+		forward_twice(out, seat->own);
+	}
+	for (guint i = 0; i < seat->ahead; i++) {
+		forward_twice(out, seat->other);
+		pipesim_backward(out, seat->other);
+	}
+	for (guint i = 0; i < rest + seat->half; i++) {
+		pipesim_backward(out, seat->own);
+		pipesim_backward(out, seat->other);
+	}
+}
+
 static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
 	const Seat seat = seat_of(shape, rank);
-	const guint rest = seat.half - seat.ahead;
-	const guint units = shape->microbatches / (2 * shape->ranks);
 
-	for (guint unit = 0; unit < units; unit++) {
-		pipesim_phase(out, unit > 0 ? "next unit" : "first unit");
-		for (guint i = 0; i < seat.ahead; i++) {
-			if (unit > 0)
-				pipesim_backward(out, seat.own);
-			forward_twice(out, seat.own);
-		}
-		for (guint i = 0; i < rest; i++) {
-			forward_twice(out, seat.other);
-			forward_twice(out, seat.own);
-		}
-		for (guint i = 0; i < seat.ahead; i++) {
-			forward_twice(out, seat.other);
-			pipesim_backward(out, seat.other);
-		}
-		for (guint i = 0; i < rest + seat.half; i++) {
-			pipesim_backward(out, seat.own);
-			pipesim_backward(out, seat.other);
-		}
-	}
+	emit_doubled_unit(&seat, TRUE, out);
+	pipesim_repeat (out, shape->microbatches / (2 * shape->ranks) - 1)
+		emit_doubled_unit(&seat, FALSE, out);
 	emit_pending(&seat, seat.ahead, out);
 }
 

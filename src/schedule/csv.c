@@ -2,13 +2,13 @@
 
 #include "schedule/cell.h"
 #include "schedule/csv.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Ops as they stand in the file, and where. */
 typedef struct {
 	PipesimCsv *csv;
-	GArray *ops;        /* PipesimOp */
-	GArray *columns;    /* guint, of each op */
+	GArray *cells;      /* PipesimCell, of each op */
 	GArray *rank_begin; /* guint32, one more than lines */
 	PipesimFaults *faults;
 } File;
@@ -20,7 +20,7 @@ static gboolean read_line(File *file, const PipesimCsvRecord *record)
 
 	for (guint i = 0; i < record->n_cells; i++) {
 		const PipesimCsvCell *cell = &record->cells[i];
-		PipesimOp op = {.rank = rank};
+		PipesimCell op;
 		GError *error = NULL;
 
 		if (cell->length == 0)
@@ -29,12 +29,13 @@ static gboolean read_line(File *file, const PipesimCsvRecord *record)
 			pipesim_faults_take(file->faults, error);
 			continue;
 		}
-		g_array_append_val(file->ops, op);
-		g_array_append_val(file->columns, cell->column);
+		op.line = rank + 1;
+		op.column = cell->column;
+		g_array_append_val(file->cells, op);
 	}
-	end = file->ops->len;
+	end = file->cells->len;
 	g_array_append_val(file->rank_begin, end);
-	return file->ops->len <= PIPESIM_MAX_OPS && rank < PIPESIM_MAX_RANKS;
+	return file->cells->len <= PIPESIM_MAX_OPS && rank < PIPESIM_MAX_RANKS;
 }
 
 static gboolean read_lines(File *file, GError **error)
@@ -70,8 +71,8 @@ static void locate(gpointer data, guint32 op, GError *error)
 	guint column = 1;
 
 	if (op != PIPESIM_NO_OP) {
-		line = g_array_index(file->ops, PipesimOp, op).rank + 1;
-		column = g_array_index(file->columns, guint, op);
+		line = g_array_index(file->cells, PipesimCell, op).line;
+		column = g_array_index(file->cells, PipesimCell, op).column;
 	}
 	pipesim_error_locate(error, pipesim_csv_path(file->csv), line, column);
 }
@@ -104,7 +105,7 @@ static guint expected_stages(const Values *stages, guint ranks)
 
 static void check_range(File *file, guint32 index, guint stages, guint microbatches)
 {
-	const PipesimOp *op = &g_array_index(file->ops, PipesimOp, index);
+	const PipesimCell *op = &g_array_index(file->cells, PipesimCell, index);
 	const gboolean pair = op->kind == PIPESIM_FB;
 	const guint stage = pair ? MAX(op->stage, op->b_stage) : op->stage;
 	const guint microbatch = pair ? MAX(op->microbatch, op->b_microbatch) : op->microbatch;
@@ -114,7 +115,7 @@ static void check_range(File *file, guint32 index, guint stages, guint microbatc
 	if (stage < stages && microbatch < microbatches)
 		return;
 	text = g_string_new(NULL);
-	pipesim_op_print(op, text);
+	pipesim_cell_print(op, text);
 	if (stage >= stages)
 		pipesim_fail(&error, PIPESIM_ERROR_PARSE,
 			"stage %u in '%s', but %u ranks have stages 0 to %u", stage, text->str,
@@ -133,8 +134,8 @@ static gboolean find_shape(File *file, PipesimShape *shape, GError **error)
 	Values microbatches = {g_hash_table_new(NULL, NULL), 0};
 	const guint ranks = file->rank_begin->len - 1;
 
-	for (guint i = 0; i < file->ops->len; i++) {
-		const PipesimOp *op = &g_array_index(file->ops, PipesimOp, i);
+	for (guint i = 0; i < file->cells->len; i++) {
+		const PipesimCell *op = &g_array_index(file->cells, PipesimCell, i);
 
 		see(&stages, op->stage);
 		see(&microbatches, op->microbatch);
@@ -149,11 +150,12 @@ static gboolean find_shape(File *file, PipesimShape *shape, GError **error)
 		.microbatches = g_hash_table_size(microbatches.seen),
 		.stages = expected_stages(&stages, ranks),
 		.copies = 1,
+		.max_activations = {ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
 	};
 	g_hash_table_unref(stages.seen);
 	g_hash_table_unref(microbatches.seen);
-	for (guint i = 0; i < file->ops->len; i++)
+	for (guint i = 0; i < file->cells->len; i++)
 		check_range(file, i, shape->stages, shape->microbatches);
 	if (!pipesim_faults_done(file->faults, error))
 		return FALSE;
@@ -164,68 +166,153 @@ static gboolean find_shape(File *file, PipesimShape *shape, GError **error)
 	return TRUE;
 }
 
-static gint compare_pairs(gconstpointer a, gconstpointer b)
-{
-	const guint64 x = *(const guint64 *)a, y = *(const guint64 *)b;
+/* A stage on a rank, and the first micro-batch whose forward it runs there. */
+typedef struct {
+	guint32 rank, stage;
+	guint32 first; /* PIPESIM_NO_OP: no forward */
+} Place;
 
-	return (x > y) - (x < y);
+/* Chunks of a rank count by stage; where a stage lives on several ranks, by micro-batch, which
+ * tells the pipelines apart. */
+static gint compare_stages(gconstpointer a, gconstpointer b)
+{
+	const Place *x = a, *y = b;
+
+	return (x->stage > y->stage) - (x->stage < y->stage);
 }
 
-/* Which chunk of its rank an op belongs to (stages of a rank in ascending order), how many
- * chunks the fullest rank has, and how many ranks the most common stage lives on. */
-static void find_chunks(PipesimProgram *program)
+static gint compare_firsts(gconstpointer a, gconstpointer b)
 {
-	const PipesimShape *shape = &program->shape;
+	const Place *x = a, *y = b;
+
+	return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+				    : compare_stages(a, b);
+}
+
+/* The places of one rank from @begin on; @slot is zero for every stage before and after. */
+static void add_place(GArray *places, guint begin, guint32 *slot, Place place)
+{
+	Place *known;
+
+	if (slot[place.stage] == 0) {
+		g_array_append_val(places, place);
+		slot[place.stage] = places->len - begin;
+		return;
+	}
+	known = &g_array_index(places, Place, begin + slot[place.stage] - 1);
+	known->first = MIN(known->first, place.first);
+}
+
+static void find_places_of_rank(File *file, guint rank, guint32 *slot, GArray *places)
+{
+	const guint begin = places->len;
+	const guint32 *rank_begin = (const guint32 *)(gconstpointer)file->rank_begin->data;
+
+	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
+		PipesimCell *cell = &g_array_index(file->cells, PipesimCell, i);
+		const gboolean forward = cell->kind == PIPESIM_F || cell->kind == PIPESIM_FB;
+
+		add_place(places, begin, slot,
+			(Place){rank, cell->stage, forward ? cell->microbatch : PIPESIM_NO_OP});
+		if (cell->kind == PIPESIM_FB)
+			add_place(places, begin, slot,
+				(Place){rank, cell->b_stage, PIPESIM_NO_OP});
+	}
+	for (guint i = begin; i < places->len; i++)
+		slot[g_array_index(places, Place, i).stage] = 0;
+}
+
+/* How many chunks the fullest rank has, and how many ranks the most common stage lives on. */
+static void count_chunks(const GArray *places, PipesimShape *shape)
+{
 	g_autofree guint *homes = g_new0(guint, shape->stages);
-	GArray *places = g_array_new(FALSE, FALSE, sizeof(guint64)); /* rank << 32 | stage */
+	guint chunks = 0;
+
+	for (guint i = 0; i < places->len; i++) {
+		const Place *place = &g_array_index(places, Place, i);
+
+		chunks = i > 0 && place[-1].rank == place->rank ? chunks + 1 : 1;
+		shape->chunks = MAX(shape->chunks, chunks);
+		if (place->first != PIPESIM_NO_OP)
+			homes[place->stage]++;
+		shape->copies = MAX(shape->copies, homes[place->stage]);
+	}
+}
+
+static guint8 chunk_of(const PipesimProgram *program, guint rank, guint32 stage)
+{
+	const guint chunks = program->shape.chunks;
+	const guint32 *stage_of = &program->stage_of[(gsize)rank * chunks];
 	guint chunk = 0;
 
-	for (guint i = 0; i < program->n_ops; i++) {
-		const guint64 place =
-			(guint64)program->ops[i].rank << 32 | program->ops[i].stage;
-
-		if (program->ops[i].kind == PIPESIM_F || program->ops[i].kind == PIPESIM_FB)
-			g_array_append_val(places, place);
-	}
-	g_array_sort(places, compare_pairs);
-	for (guint i = 0; i < places->len; i++) {
-		const guint64 *place = &g_array_index(places, guint64, i);
-
-		if (i > 0 && place[0] == place[-1])
-			continue;
-		chunk = i > 0 && place[0] >> 32 == place[-1] >> 32 ? chunk + 1 : 0;
-		program->shape.chunks = MAX(program->shape.chunks, chunk + 1);
-		homes[(guint32)place[0]]++;
-		program->shape.copies = MAX(program->shape.copies, homes[(guint32)place[0]]);
-	}
-	g_array_free(places, TRUE);
+	while (stage_of[chunk] != stage)
+		chunk++;
+	return (guint8)chunk;
 }
 
-/* The direction of a micro-batch is that in which it walks over the ranks. */
-static void find_directions(PipesimProgram *program)
+static void place_rank(
+	File *file, guint rank, const Place *places, guint n, PipesimProgram *program)
 {
-	const PipesimShape *shape = &program->shape;
-	g_autofree guint *first = g_new0(guint, shape->microbatches);
-	g_autofree guint *last = g_new0(guint, shape->microbatches);
+	const guint chunks = program->shape.chunks;
+	guint32 *stage_of = &program->stage_of[(gsize)rank * chunks];
+	const guint32 *rank_begin = (const guint32 *)(gconstpointer)file->rank_begin->data;
 
-	for (guint i = 0; i < program->n_ops; i++) {
-		const PipesimOp *op = &program->ops[i];
+	for (guint chunk = 0; chunk < chunks; chunk++)
+		stage_of[chunk] = chunk < n ? places[chunk].stage : PIPESIM_NO_OP;
+	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
+		const PipesimCell *cell = &g_array_index(file->cells, PipesimCell, i);
 
-		if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
-			continue;
-		if (op->stage == 0)
-			first[op->microbatch] = op->rank;
-		if (op->stage == shape->stages - 1)
-			last[op->microbatch] = op->rank;
+		program->ops[i] = (PipesimOp){
+			.microbatch = cell->microbatch,
+			.b_microbatch = cell->b_microbatch,
+			.kind = cell->kind,
+			.chunk = chunk_of(program, rank, cell->stage),
+			.b_chunk = cell->kind == PIPESIM_FB
+					   ? chunk_of(program, rank, cell->b_stage)
+					   : 0,
+		};
 	}
-	for (guint i = 0; i < program->n_ops; i++) {
-		PipesimOp *op = &program->ops[i];
+}
 
-		if (shape->copies > 1)
-			op->direction = first[op->microbatch] > last[op->microbatch];
-		else
-			op->direction = (guint8)MIN(op->stage / shape->ranks, 255u);
+static PipesimProgram *fill_program(
+	File *file, const PipesimShape *shape, GArray *places, GError **error)
+{
+	PipesimProgram *program = pipesim_program_new(shape, file->cells->len, error);
+	guint begin = 0;
+
+	if (program == NULL)
+		return NULL;
+	program->n_ops = file->cells->len;
+	memcpy(program->rank_begin, file->rank_begin->data,
+		file->rank_begin->len * sizeof(guint32));
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		Place *first = &g_array_index(places, Place, begin);
+		guint n = 0;
+
+		while (begin + n < places->len && first[n].rank == rank)
+			n++;
+		qsort(first, n, sizeof *first,
+			shape->copies > 1 ? compare_firsts : compare_stages);
+		place_rank(file, rank, first, n, program);
+		begin += n;
 	}
+	return program;
+}
+
+static PipesimProgram *place_ops(File *file, PipesimShape *shape, GError **error)
+{
+	g_autofree guint32 *slot = g_new0(guint32, shape->stages);
+	g_autoptr(GArray) places = g_array_new(FALSE, FALSE, sizeof(Place));
+
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		find_places_of_rank(file, rank, slot, places);
+	count_chunks(places, shape);
+	if (shape->chunks > PIPESIM_MAX_CHUNKS) {
+		pipesim_fail_at(error, pipesim_csv_path(file->csv), 1, 1,
+			"%u stages on one rank; at most %u", shape->chunks, PIPESIM_MAX_CHUNKS);
+		return NULL;
+	}
+	return fill_program(file, shape, places, error);
 }
 
 static PipesimProgram *make_program(File *file, GError **error)
@@ -235,25 +322,17 @@ static PipesimProgram *make_program(File *file, GError **error)
 
 	if (!read_lines(file, error))
 		return NULL;
-	if (file->ops->len == 0) {
+	if (file->cells->len == 0) {
 		pipesim_fail_at(error, pipesim_csv_path(file->csv), 1, 1,
 			"no op in the file; a line a rank, cells such as 0F0");
 		return NULL;
 	}
 	if (!find_shape(file, &shape, error))
 		return NULL;
-	program = pipesim_program_new(&shape, file->ops->len, error);
-	if (program == NULL)
-		return NULL;
-	program->n_ops = file->ops->len;
-	memcpy(program->ops, file->ops->data, file->ops->len * sizeof(PipesimOp));
-	memcpy(program->rank_begin, file->rank_begin->data,
-		file->rank_begin->len * sizeof(guint32));
-	if (!pipesim_program_link(program, locate, file, error) ||
+	program = place_ops(file, &shape, error);
+	if (program == NULL || !pipesim_program_link(program, locate, file, error) ||
 		!pipesim_program_check_order(program, locate, file, error))
 		return NULL;
-	find_chunks(program);
-	find_directions(program);
 	return g_steal_pointer(&program);
 }
 
@@ -261,15 +340,13 @@ static PipesimProgram *read_csv(PipesimCsv *csv, GError **error)
 {
 	File file = {
 		.csv = csv,
-		.ops = g_array_new(FALSE, FALSE, sizeof(PipesimOp)),
-		.columns = g_array_new(FALSE, FALSE, sizeof(guint)),
+		.cells = g_array_new(FALSE, FALSE, sizeof(PipesimCell)),
 		.rank_begin = g_array_new(FALSE, FALSE, sizeof(guint32)),
 		.faults = pipesim_faults_new(),
 	};
 	PipesimProgram *program = make_program(&file, error);
 
-	g_array_free(file.ops, TRUE);
-	g_array_free(file.columns, TRUE);
+	g_array_free(file.cells, TRUE);
 	g_array_free(file.rank_begin, TRUE);
 	pipesim_faults_free(file.faults);
 	return program;
@@ -298,7 +375,7 @@ void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)
 			i++) {
 			if (i > program->rank_begin[rank])
 				g_string_append_c(out, ',');
-			pipesim_op_print(&program->ops[i], out);
+			pipesim_op_print(program, rank, &program->ops[i], out);
 		}
 		g_string_append_c(out, '\n');
 	}

@@ -16,7 +16,7 @@ typedef struct {
 static void step_zero_bubble(guint other, guint n, PipesimEmitter *out)
 {
 	pipesim_phase(out, "3: I1 W1 F1");
-	for (guint i = 0; i < n; i++) {
+	pipesim_repeat (out, n) {
 		pipesim_backward_input(out, other);
 		pipesim_weight(out);
 		pipesim_forward(out, other);
@@ -25,27 +25,20 @@ static void step_zero_bubble(guint other, guint n, PipesimEmitter *out)
 
 static void step_main(const Seat *seat, PipesimEmitter *out)
 {
-	const guint n = seat->per_chunk - 2 * seat->depth + seat->from_end + 1;
+	guint n = seat->per_chunk - 2 * seat->depth + seat->from_end + 1;
 
 	pipesim_phase(out, "4: F0&B1 F1&B0");
-	for (guint i = 0; i < n; i++) {
+	if (seat->inner == 0) {
 		/* At the middle the two halves of the first pair depend on each other. */
-		if (i == 0 && seat->inner == 0) {
-			pipesim_forward(out, seat->own);
-			pipesim_backward(out, seat->other);
-		} else {
-			pipesim_overlap(out, seat->own, seat->other);
-		}
+		pipesim_forward(out, seat->own);
+		pipesim_backward(out, seat->other);
+		pipesim_overlap(out, seat->other, seat->own);
+		n--;
+	}
+	pipesim_repeat (out, n) {
+		pipesim_overlap(out, seat->own, seat->other);
 		pipesim_overlap(out, seat->other, seat->own);
 	}
-}
-
-static void backward_or_input(PipesimEmitter *out, guint chunk, gboolean split)
-{
-	if (split)
-		pipesim_backward_input(out, chunk);
-	else
-		pipesim_backward(out, chunk);
 }
 
 /* B1 B0, whose second half leaves the weights for later; odd ranks begin that one op earlier.
@@ -56,37 +49,46 @@ static void step_backwards(const Seat *seat, PipesimEmitter *out)
 	const gboolean odd = seat->from_end % 2 == 1;
 
 	pipesim_phase(out, "6: B1 B0");
-	for (guint i = 0; i < n; i++) {
-		backward_or_input(out, seat->other, i > n / 2 || (i == n / 2 && odd));
-		backward_or_input(out, seat->own, i >= n / 2);
+	pipesim_repeat (out, n / 2) {
+		pipesim_backward(out, seat->other);
+		pipesim_backward(out, seat->own);
+	}
+	if (odd)
+		pipesim_backward_input(out, seat->other);
+	else
+		pipesim_backward(out, seat->other);
+	pipesim_backward_input(out, seat->own);
+	pipesim_repeat (out, n - n / 2 - 1) {
+		pipesim_backward_input(out, seat->other);
+		pipesim_backward_input(out, seat->own);
 	}
 }
 
 static void emit(const Seat *seat, PipesimEmitter *out)
 {
 	pipesim_phase(out, "1: F0");
-	for (guint i = 0; i < 2 * seat->inner; i++)
+	pipesim_repeat (out, 2 * seat->inner)
 		pipesim_forward(out, seat->own);
 	pipesim_phase(out, "2: F0 F1");
-	for (guint i = 0; i <= seat->from_end; i++) {
+	pipesim_repeat (out, seat->from_end + 1) {
 		pipesim_forward(out, seat->own);
 		pipesim_forward(out, seat->other);
 	}
 	step_zero_bubble(seat->other, seat->inner, out);
 	step_main(seat, out);
 	pipesim_phase(out, "5: B1 F1&B0");
-	for (guint i = 0; i < seat->inner; i++) {
+	pipesim_repeat (out, seat->inner) {
 		pipesim_backward(out, seat->other);
 		pipesim_overlap(out, seat->other, seat->own);
 	}
 	step_backwards(seat, out);
 	pipesim_phase(out, "7: W I0");
-	for (guint i = 0; i < seat->inner; i++) {
+	pipesim_repeat (out, seat->inner) {
 		pipesim_weight(out);
 		pipesim_backward_input(out, seat->own);
 	}
 	pipesim_phase(out, "8: W");
-	for (guint i = 0; i <= seat->from_end; i++)
+	pipesim_repeat (out, seat->from_end + 1)
 		pipesim_weight(out);
 }
 
@@ -204,6 +206,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 		     "github.com/deepseek-ai/DualPipe runs it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
+	.comm = PIPESIM_COMM_GROUPED,
 	.check = check,
 	.generate = generate,
 	.bubble =
@@ -252,6 +255,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 		     "github.com/deepseek-ai/DualPipe runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
+	.comm = PIPESIM_COMM_GROUPED,
 	.check = check_v,
 	.generate = generate_v,
 	.bubble =

@@ -6,10 +6,10 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
 	(void)rank;
 	pipesim_phase(out, "forwards");
-	for (guint i = 0; i < shape->microbatches; i++)
+	pipesim_repeat (out, shape->microbatches)
 		pipesim_forward(out, 0);
 	pipesim_phase(out, "backwards");
-	for (guint i = 0; i < shape->microbatches; i++)
+	pipesim_repeat (out, shape->microbatches)
 		pipesim_backward(out, 0);
 }
 
@@ -29,6 +29,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 		     "runs it",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
+	.comm = PIPESIM_COMM_SINGLE,
 	.generate = generate,
 	.bubble =
 		{

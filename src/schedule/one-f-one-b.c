@@ -7,15 +7,15 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	const guint warmup = MIN(shape->microbatches, shape->ranks - 1 - rank);
 
 	pipesim_phase(out, "warm-up");
-	for (guint i = 0; i < warmup; i++)
+	pipesim_repeat (out, warmup)
 		pipesim_forward(out, 0);
 	pipesim_phase(out, "steady");
-	for (guint i = warmup; i < shape->microbatches; i++) {
+	pipesim_repeat (out, shape->microbatches - warmup) {
 		pipesim_forward(out, 0);
 		pipesim_backward(out, 0);
 	}
 	pipesim_phase(out, "cool-down");
-	for (guint i = 0; i < warmup; i++)
+	pipesim_repeat (out, warmup)
 		pipesim_backward(out, 0);
 }
 
@@ -35,6 +35,7 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 		     "Schedule1F1B runs it",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
+	.comm = PIPESIM_COMM_SINGLE,
 	.generate = generate,
 	.bubble =
 		{

@@ -55,23 +55,47 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 	return NULL;
 }
 
-gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks,
-	guint microbatches, PipesimShape *shape, GError **error)
+/* How many chunks a rank has: what was asked for where the schedule lets one choose. */
+static guint chunks_of(const PipesimSchedule *schedule, const PipesimScenario *scenario)
 {
-	if (pipesim_shape_init(
-		    shape, ranks, schedule->chunks, microbatches, schedule->placement, error) &&
+	if ((schedule->takes & PIPESIM_TAKES_CHUNKS) && scenario->chunks > 0)
+		return scenario->chunks;
+	if ((schedule->takes & PIPESIM_TAKES_PIPELINES) && scenario->pipelines > 0)
+		return scenario->pipelines;
+	return schedule->chunks;
+}
+
+gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
+{
+	if (pipesim_shape_init(shape, scenario, chunks_of(schedule, scenario),
+		    schedule->placement, error) &&
 		(schedule->check == NULL || schedule->check(shape, error)))
 		return TRUE;
 	g_prefix_error(error, "%s: ", schedule->name);
 	return FALSE;
 }
 
-PipesimProgram *pipesim_schedule_program(
-	const PipesimSchedule *schedule, const PipesimShape *shape, GError **error)
+PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error)
 {
-	PipesimProgram *program = pipesim_program_generate(shape, schedule->generate, error);
+	PipesimOrder *order =
+		schedule->plan != NULL
+			? pipesim_order_plan(shape, schedule->plan, times, error)
+			: pipesim_order_generate(shape, schedule->generate, error);
 
-	if (program == NULL)
+	if (order == NULL)
+		g_prefix_error(error, "%s: ", schedule->name);
+	return order;
+}
+
+PipesimProgram *pipesim_schedule_program(const PipesimSchedule *schedule,
+	const PipesimShape *shape, const PipesimTimes *times, GError **error)
+{
+	g_autoptr(PipesimOrder) order = pipesim_schedule_order(schedule, shape, times, error);
+	PipesimProgram *program = order != NULL ? pipesim_order_expand(order, error) : NULL;
+
+	if (order != NULL && program == NULL)
 		g_prefix_error(error, "%s: ", schedule->name);
 	return program;
 }

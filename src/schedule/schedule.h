@@ -38,6 +38,14 @@ typedef struct {
 	const char *exact;
 } PipesimActivationFormula;
 
+/* What of a scenario a schedule heeds; others leave it alone. */
+typedef enum {
+	PIPESIM_TAKES_CHUNKS = 1 << 0,    /* --chunks */
+	PIPESIM_TAKES_GROUP = 1 << 1,     /* --group */
+	PIPESIM_TAKES_PIPELINES = 1 << 2, /* --pipelines: chunks of a bidirectional one */
+	PIPESIM_TAKES_LIMIT = 1 << 3,     /* --max-activations */
+} PipesimTakes;
+
 struct _PipesimSchedule {
 	const char *name; /* canonical, [a-z0-9-], unique over all names and aliases */
 	const char *const *aliases; /* NULL-terminated, or NULL */
@@ -45,13 +53,18 @@ struct _PipesimSchedule {
 	const char
 		*constraints;  /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
 	const char *reference; /* paper or code it comes from */
-	guint chunks;          /* per rank; directions count */
+	guint chunks;          /* per rank where none are asked for; directions count */
 	PipesimPlacement placement;
+	guint takes;      /* PipesimTakes, of what a scenario may ask for */
+	PipesimComm comm; /* how the runtime that it comes from sends and receives; ASYNC where
+			     there is none */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
 	 * that satisfies it; NULL = every shape. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
-	/* Order of one rank. Deterministic; must not fail once check() passed. */
+	/* Order of one rank, with loops; or of all ranks at once, from the times of ops. One of
+	 * the two. Deterministic; must not fail once check() passed, but for memory. */
 	PipesimGenerate generate;
+	PipesimPlan plan;
 	PipesimBubbleFormula bubble;          /* text NULL where none is published */
 	PipesimActivationFormula activations; /* text NULL where none is published */
 	/* How this run goes beyond what the authors describe, or NULL; printed as a note. */
@@ -65,14 +78,23 @@ struct _PipesimSchedule {
 #undef SCHEDULE
 
 /**
- * pipesim_schedule_shape: the shape that @schedule has over @ranks and @microbatches.
+ * pipesim_schedule_shape: the shape that @schedule has in @scenario.
  *
  * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT (message begins "NAME: ") or
  * PIPESIM_ERROR_LIMIT.
  */
-gboolean pipesim_schedule_shape(const PipesimSchedule *schedule, guint ranks,
-	guint microbatches, PipesimShape *shape, GError **error);
+gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, PipesimShape *shape, GError **error);
 
-/** pipesim_schedule_program: generates the order. Errors as pipesim_program_generate(). */
-PipesimProgram *pipesim_schedule_program(
-	const PipesimSchedule *schedule, const PipesimShape *shape, GError **error);
+/**
+ * pipesim_schedule_order: the order at @shape.
+ * @times: of @shape; what schedules with a plan go by, others do not look
+ *
+ * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: ").
+ */
+PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error);
+
+/** pipesim_schedule_program: the same op by op. Errors also as pipesim_order_expand(). */
+PipesimProgram *pipesim_schedule_program(const PipesimSchedule *schedule,
+	const PipesimShape *shape, const PipesimTimes *times, GError **error);

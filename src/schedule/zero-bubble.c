@@ -8,23 +8,28 @@
  */
 static void emit(const PipesimShape *shape, guint rank, guint depth, PipesimEmitter *out)
 {
-	const guint m = shape->microbatches;
 	const guint warmup = depth * (shape->ranks - 1 - rank);
 	const guint delay = depth * rank;
 
 	pipesim_phase(out, "warm-up");
-	for (guint i = 0; i < warmup; i++)
+	pipesim_repeat (out, warmup)
 		pipesim_forward(out, 0);
 	pipesim_phase(out, "steady");
-	for (guint i = 0; i < m; i++) {
-		if (i + warmup < m)
-			pipesim_forward(out, 0);
+	pipesim_repeat (out, delay) {
+		pipesim_forward(out, 0);
 		pipesim_backward_input(out, 0);
-		if (i >= delay)
-			pipesim_weight(out);
+	}
+	pipesim_repeat (out, shape->microbatches - warmup - delay) {
+		pipesim_forward(out, 0);
+		pipesim_backward_input(out, 0);
+		pipesim_weight(out);
 	}
 	pipesim_phase(out, "cool-down");
-	for (guint i = 0; i < delay; i++)
+	pipesim_repeat (out, warmup) {
+		pipesim_backward_input(out, 0);
+		pipesim_weight(out);
+	}
+	pipesim_repeat (out, delay)
 		pipesim_weight(out);
 }
 
@@ -93,6 +98,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		"hand schedule with warm-up factor 1",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
+	.comm = PIPESIM_COMM_QUEUE,
 	.check = check,
 	.generate = generate_h1,
 	.bubble =
@@ -128,6 +134,7 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 		"hand schedule with warm-up factor 2",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
+	.comm = PIPESIM_COMM_QUEUE,
 	.check = check,
 	.generate = generate_h2,
 	.bubble =

@@ -30,13 +30,14 @@ static void measure(const PipesimSchedule *schedule, guint ranks, guint microbat
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimTimes) times = NULL;
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 	PipesimShape shape;
 	gint64 us;
 
-	if (!pipesim_schedule_shape(schedule, ranks, microbatches, &shape, NULL))
+	if (!pipesim_schedule_shape(schedule, &scenario, &shape, NULL))
 		return;
-	program = pipesim_schedule_program(schedule, &shape, NULL);
 	times = pipesim_times_new(costs, &shape);
+	program = pipesim_schedule_program(schedule, &shape, times, NULL);
 	us = median_us(program, times);
 	printf("  %-18s %8u ops  %8.2f ms  %6.1f M ops/s\n", schedule->name, program->n_ops,
 		(double)us / 1000, (double)program->n_ops / (double)us);

@@ -19,10 +19,10 @@ static CaseList accepted, refused;
 
 static void sort_out(const PipesimSchedule *schedule, guint ranks, guint microbatches)
 {
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 	PipesimShape shape;
-	CaseList *list = pipesim_schedule_shape(schedule, ranks, microbatches, &shape, NULL)
-				 ? &accepted
-				 : &refused;
+	CaseList *list = pipesim_schedule_shape(schedule, &scenario, &shape, NULL) ? &accepted
+										   : &refused;
 
 	g_assert_cmpint(list->count, <, MAX_CASES);
 	list->cases[list->count++] = (GridCase){schedule, ranks, microbatches};
@@ -48,15 +48,46 @@ const GridCase *grid_refused(int *count)
 	return cases(&refused, count);
 }
 
+PipesimProgram *make_program(
+	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
+		return NULL;
+	times = pipesim_times_new(costs, &shape);
+	return pipesim_schedule_program(schedule, &shape, times, error);
+}
+
+PipesimShape make_shape(
+	guint ranks, guint chunks, guint microbatches, PipesimPlacement placement)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	PipesimShape shape;
+
+	ck_assert(pipesim_shape_init(&shape, &scenario, chunks, placement, NULL));
+	return shape;
+}
+
+PipesimRun *make_run(
+	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
+
+	ck_assert_msg(schedule != NULL, "no schedule %s", name);
+	return pipesim_run_schedule(schedule, &scenario, costs);
+}
+
 PipesimProgram *grid_program(const GridCase *point)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimProgram *program = NULL;
-	PipesimShape shape;
+	PipesimProgram *program =
+		make_program(point->schedule, point->ranks, point->microbatches, &error);
 
-	if (pipesim_schedule_shape(
-		    point->schedule, point->ranks, point->microbatches, &shape, &error))
-		program = pipesim_schedule_program(point->schedule, &shape, &error);
 	ck_assert_msg(program != NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
 		point->microbatches, error != NULL ? error->message : "no error");
 	return program;
@@ -96,8 +127,8 @@ PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 
 PipesimRun *grid_run(const GridCase *point, const PipesimCosts *costs)
 {
-	PipesimRun *run = pipesim_run_schedule(
-		point->schedule, point->ranks, point->microbatches, costs, 0);
+	PipesimRun *run =
+		make_run(point->schedule->name, point->ranks, point->microbatches, costs);
 
 	ck_assert_msg(run->error == NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
 		point->microbatches, run->error != NULL ? run->error->message : "");

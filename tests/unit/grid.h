@@ -12,6 +12,19 @@ typedef struct {
 const GridCase *grid_accepted(int *count);
 const GridCase *grid_refused(int *count);
 
+/** make_program: what @schedule gives at its default chunks and equal times, errors passed on.
+ */
+PipesimProgram *make_program(
+	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error);
+
+/** make_shape: fails the test where it is refused. */
+PipesimShape make_shape(
+	guint ranks, guint chunks, guint microbatches, PipesimPlacement placement);
+
+/** make_run: the schedule of that name simulated; a refusal is in the run's error. */
+PipesimRun *make_run(
+	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs);
+
 /** grid_program: the program of @point; fails the test where there is none. */
 PipesimProgram *grid_program(const GridCase *point);
 

@@ -153,13 +153,16 @@ START_TEST(limit_is_inclusive)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
+	PipesimScenario scenario = {.ranks = 4, .microbatches = 8};
 	g_autoptr(PipesimRun) free_run = NULL, exact = NULL, tight = NULL;
 
 	costs->bytes_until_weight = 1000;
-	free_run = pipesim_run_schedule(schedule, 4, 8, costs, 0);
+	free_run = pipesim_run_schedule(schedule, &scenario, costs);
 	ck_assert_int_eq(free_run->report->max_memory, 4000);
-	exact = pipesim_run_schedule(schedule, 4, 8, costs, 4000);
-	tight = pipesim_run_schedule(schedule, 4, 8, costs, 3999);
+	scenario.memory_limit = 4000;
+	exact = pipesim_run_schedule(schedule, &scenario, costs);
+	scenario.memory_limit = 3999;
+	tight = pipesim_run_schedule(schedule, &scenario, costs);
 	ck_assert(exact->report->fits);
 	ck_assert(!tight->report->fits);
 }
@@ -170,8 +173,12 @@ END_TEST
 
 static gboolean waits_for(const PipesimProgram *program, guint32 op, guint32 input)
 {
-	for (guint e = program->input_begin[op]; e < program->input_begin[op + 1]; e++)
-		if (program->inputs[e] == input)
+	guint32 inputs[2];
+	const guint n = pipesim_program_inputs(
+		program, pipesim_program_rank(program, op), &program->ops[op], inputs);
+
+	for (guint i = 0; i < n; i++)
+		if (inputs[i] == input)
 			return TRUE;
 	return FALSE;
 }
@@ -188,8 +195,8 @@ START_TEST(critical_path_has_no_slack)
 	ck_assert_int_eq(timeline->start[report->critical[0]], 0);
 	for (guint k = 1; k < report->n_critical; k++) {
 		const guint32 from = report->critical[k - 1], to = report->critical[k];
-		const gboolean same =
-			run->program->ops[from].rank == run->program->ops[to].rank;
+		const gboolean same = pipesim_program_rank(run->program, from) ==
+				      pipesim_program_rank(run->program, to);
 		const gint64 gap = timeline->start[to] - timeline->end[from];
 
 		ck_assert(same || waits_for(run->program, to, from));
@@ -308,7 +315,8 @@ END_TEST
 START_TEST(throughput_against_1f1b)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(8, 20, costs, 0);
+	const PipesimScenario scenario = {.ranks = 8, .microbatches = 20};
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 
 	ck_assert_int_eq(pipesim_comparison_best(comparison), -1);
 	g_ptr_array_add(comparison->runs, named_run("zb-h1", 8, 20, costs));

@@ -126,8 +126,7 @@ START_TEST(time_overflows_clearly)
 {
 	g_autoptr(PipesimCosts) costs =
 		grid_costs(PIPESIM_MAX_TIME_NS / 4, PIPESIM_MAX_TIME_NS / 4, 0, -1, 0);
-	g_autoptr(PipesimRun) run =
-		pipesim_run_schedule(pipesim_schedule_find("gpipe", NULL), 4, 64, costs, 0);
+	g_autoptr(PipesimRun) run = make_run("gpipe", 4, 64, costs);
 
 	ck_assert(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
 }

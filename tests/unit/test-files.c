@@ -158,12 +158,14 @@ static const PipesimStyle style = {FALSE, TRUE, 100};
 static gboolean draw(const char *name, const char *gnuplot, GError **error)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(2, 4, costs, 0);
+	const PipesimScenario scenario = {.ranks = 2, .microbatches = 4};
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 	g_autofree char *path = in_folder(name);
 
 	comparison->command = g_strdup("pipesim\nsystem('false')");
-	g_ptr_array_add(comparison->runs,
-		pipesim_run_schedule(pipesim_schedule_find("dualpipe", NULL), 2, 4, costs, 0));
+	g_ptr_array_add(
+		comparison->runs, pipesim_run_schedule(pipesim_schedule_find("dualpipe", NULL),
+					  &scenario, costs));
 	pipesim_comparison_finish(comparison);
 	return pipesim_picture_write(comparison, path, &style, gnuplot, error);
 }

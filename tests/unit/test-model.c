@@ -6,33 +6,41 @@
 
 START_TEST(stages_are_placed)
 {
-	PipesimShape shape;
+	PipesimShape shape = make_shape(4, 3, 8, PIPESIM_LOOPED);
 
-	ck_assert(pipesim_shape_init(&shape, 4, 3, 8, PIPESIM_LOOPED, NULL));
 	ck_assert_uint_eq(shape.stages, 12);
 	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 2), 9);
-	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
+	shape = make_shape(4, 2, 8, PIPESIM_V);
 	ck_assert_uint_eq(shape.stages, 8);
 	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 0), 1);
 	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 1), 6);
-	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_BIDIRECTIONAL, NULL));
+	shape = make_shape(4, 2, 8, PIPESIM_BIDIRECTIONAL);
 	ck_assert_uint_eq(shape.stages, 4);
 	ck_assert_uint_eq(shape.copies, 2);
 	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 0), 1);
 	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 1), 2);
+	shape = make_shape(4, 4, 8, PIPESIM_WAVE);
+	ck_assert_uint_eq(shape.stages, 16);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 2), 9);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 3), 14);
+	shape = make_shape(4, 4, 8, PIPESIM_BIDIRECTIONAL);
+	ck_assert_uint_eq(shape.copies, 4);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 2, 2), 0);
+	ck_assert_uint_eq(pipesim_shape_stage(&shape, 1, 3), 0);
 }
 END_TEST
 
-static const guint too_large[][3] = {{100000, 1, 1000000000}, {1u << 20, 1, 1u << 30},
-	{1u << 20, 1024, 1u << 30}, {G_MAXUINT, 2, G_MAXUINT}, {65536, 1, 65536}};
+static const guint too_large[][2] = {
+	{1u << 20, 254}, {G_MAXUINT, 2}, {G_MAXUINT, 1}, {8, 255}, {8, G_MAXUINT}};
 
 START_TEST(shape_too_large)
 {
 	g_autoptr(GError) error = NULL;
+	const PipesimScenario scenario = {.ranks = too_large[_i][0], .microbatches = 1};
 	PipesimShape shape;
 
-	ck_assert(!pipesim_shape_init(&shape, too_large[_i][0], too_large[_i][1],
-		too_large[_i][2], PIPESIM_LOOPED, &error));
+	ck_assert(!pipesim_shape_init(
+		&shape, &scenario, too_large[_i][1], PIPESIM_LOOPED, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
 }
 END_TEST
@@ -138,9 +146,8 @@ START_TEST(chunks_share_the_work)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1300, 800, 2900, 50);
 	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
+	const PipesimShape shape = make_shape(4, 2, 8, PIPESIM_V);
 
-	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
 	times = pipesim_times_new(costs, &shape);
 	ck_assert_uint_eq(times->stages, 8);
 	ck_assert_int_eq(times->stage[PIPESIM_F][7], 500);
@@ -156,9 +163,8 @@ START_TEST(both_directions_do_whole_stages)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1300, 800, 2900, 50);
 	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
+	const PipesimShape shape = make_shape(4, 2, 8, PIPESIM_BIDIRECTIONAL);
 
-	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_BIDIRECTIONAL, NULL));
 	times = pipesim_times_new(costs, &shape);
 	ck_assert_uint_eq(times->stages, 4);
 	ck_assert_int_eq(times->stage[PIPESIM_F][3], 1000);
@@ -170,10 +176,9 @@ START_TEST(parts_differ_in_length)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 3000, 0);
 	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
+	const PipesimShape shape = make_shape(4, 2, 8, PIPESIM_V);
 
 	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.5", 4, NULL));
-	ck_assert(pipesim_shape_init(&shape, 4, 2, 8, PIPESIM_V, NULL));
 	times = pipesim_times_new(costs, &shape);
 	ck_assert(!times->equal_stages);
 	ck_assert_int_eq(times->stage[PIPESIM_F][0], 650);

@@ -12,15 +12,16 @@ static const PipesimStyle ascii = {FALSE, FALSE, 100};
 static PipesimComparison *compare(const char *names, guint ranks, guint microbatches,
 	const PipesimCosts *costs, const char *shown)
 {
-	PipesimComparison *comparison = pipesim_comparison_new(ranks, microbatches, costs, 0);
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	PipesimComparison *comparison = pipesim_comparison_new(&scenario, costs);
 	g_auto(GStrv) list = g_strsplit(names, ",", -1);
 
 	for (char **name = list; *name != NULL; name++) {
 		const PipesimSchedule *schedule = pipesim_schedule_find(*name, NULL);
 
 		ck_assert_ptr_nonnull(schedule);
-		g_ptr_array_add(comparison->runs,
-			pipesim_run_schedule(schedule, ranks, microbatches, costs, 0));
+		g_ptr_array_add(
+			comparison->runs, pipesim_run_schedule(schedule, &scenario, costs));
 	}
 	if (shown != NULL) {
 		PipesimRun *run = g_ptr_array_index(comparison->runs, 0);

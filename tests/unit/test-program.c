@@ -33,10 +33,10 @@ static guint place(const Tally *tally, guint stage, guint microbatch)
 	return stage * tally->program->shape.microbatches + microbatch;
 }
 
-static void count_backward(Tally *tally, const PipesimOp *op, guint at)
+static void count_backward(Tally *tally, guint rank, const PipesimOp *op, guint at)
 {
 	ck_assert_msg(tally->forward[at] == 1, "a backward before its forward");
-	ck_assert_uint_eq(tally->rank[at], op->rank);
+	ck_assert_uint_eq(tally->rank[at], rank);
 	if (op->kind == PIPESIM_W) {
 		ck_assert_msg(tally->input[at] == 1, "W before I");
 		tally->weight[at]++;
@@ -47,21 +47,23 @@ static void count_backward(Tally *tally, const PipesimOp *op, guint at)
 		tally->weight[at]++;
 }
 
-static void count_op(Tally *tally, const PipesimOp *op)
+static void count_op(Tally *tally, guint rank, const PipesimOp *op)
 {
-	const PipesimShape *shape = &tally->program->shape;
-	const guint at = place(tally, op->stage, op->microbatch);
+	const PipesimProgram *program = tally->program;
+	const guint stage = pipesim_op_stage(program, rank, op);
+	const guint at = place(tally, stage, op->microbatch);
 
-	ck_assert(op->stage == pipesim_shape_stage(shape, op->rank, 0) ||
-		  op->stage == pipesim_shape_stage(shape, op->rank, shape->chunks - 1));
+	ck_assert_uint_lt(op->chunk, program->shape.chunks);
+	ck_assert_uint_eq(stage, pipesim_shape_stage(&program->shape, rank, op->chunk));
 	if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB) {
 		tally->forward[at]++;
-		tally->rank[at] = op->rank;
+		tally->rank[at] = rank;
 	}
 	if (op->kind == PIPESIM_FB)
-		count_backward(tally, op, place(tally, op->b_stage, op->b_microbatch));
+		count_backward(tally, rank, op,
+			place(tally, pipesim_op_b_stage(program, rank, op), op->b_microbatch));
 	else if (op->kind != PIPESIM_F)
-		count_backward(tally, op, at);
+		count_backward(tally, rank, op, at);
 }
 
 static void assert_complete(const PipesimProgram *program)
@@ -74,8 +76,8 @@ static void assert_complete(const PipesimProgram *program)
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
-			ck_assert_uint_eq(program->ops[i].rank, rank);
-			count_op(&tally, &program->ops[i]);
+			ck_assert_uint_eq(pipesim_program_rank(program, i), rank);
+			count_op(&tally, rank, &program->ops[i]);
 		}
 	for (guint i = 0; i < size; i++)
 		ck_assert_msg(
@@ -117,9 +119,9 @@ START_TEST(direction_owns_its_half)
 		return;
 	for (guint i = 0; i < program->n_ops; i++) {
 		const PipesimOp *op = &program->ops[i];
-		const guint direction = op->microbatch < shape->microbatches / 2 ? 0 : 1;
 
-		ck_assert_uint_eq(op->stage, pipesim_shape_stage(shape, op->rank, direction));
+		ck_assert_uint_eq(
+			op->chunk, op->microbatch / (shape->microbatches / shape->copies));
 	}
 }
 END_TEST
@@ -127,33 +129,98 @@ END_TEST
 /* Edges ---------------------------------------------------------------------------------------
  */
 
-static guint count_in(const guint32 *list, guint32 begin, guint32 end, guint32 value)
+static gboolean contains(const guint32 *list, guint n, guint32 value)
 {
-	guint found = 0;
-
-	for (guint i = begin; i < end; i++)
-		found += list[i] == value;
-	return found;
+	for (guint i = 0; i < n; i++)
+		if (list[i] == value)
+			return TRUE;
+	return FALSE;
 }
 
-START_TEST(successors_are_inputs_turned)
+START_TEST(outputs_are_inputs_turned)
 {
 	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
-	const guint32 *input_begin = program->input_begin;
-	g_autofree guint32 *begin = NULL;
-	g_autofree guint32 *successors = NULL;
+	guint32 inputs[2], outputs[2];
+	guint n_inputs = 0, n_outputs = 0;
 
-	ck_assert(pipesim_program_successors(program, &begin, &successors, NULL));
-	ck_assert_uint_eq(begin[program->n_ops], input_begin[program->n_ops]);
-	for (guint from = 0; from < program->n_ops; from++)
-		for (guint k = begin[from]; k < begin[from + 1]; k++) {
-			const guint32 to = successors[k];
+	for (guint from = 0; from < program->n_ops; from++) {
+		const guint rank = pipesim_program_rank(program, from);
+		const guint n =
+			pipesim_program_outputs(program, rank, &program->ops[from], outputs);
 
-			ck_assert_uint_eq(
-				count_in(successors, begin[from], begin[from + 1], to),
-				count_in(program->inputs, input_begin[to], input_begin[to + 1],
-					from));
+		n_outputs += n;
+		n_inputs += pipesim_program_inputs(program, rank, &program->ops[from], inputs);
+		for (guint k = 0; k < n; k++) {
+			const guint to_rank = pipesim_program_rank(program, outputs[k]);
+			const guint back = pipesim_program_inputs(
+				program, to_rank, &program->ops[outputs[k]], inputs);
+
+			ck_assert(contains(inputs, back, from));
 		}
+	}
+	ck_assert_uint_eq(n_inputs, n_outputs);
+}
+END_TEST
+
+START_TEST(sequence_runs_inputs_first)
+{
+	g_autoptr(PipesimProgram) program = grid_program(accepted_case(_i));
+	g_autofree guint32 *sequence = g_new(guint32, program->n_ops);
+	g_autofree guint32 *at = g_new(guint32, program->n_ops);
+	guint32 inputs[2];
+
+	ck_assert_uint_eq(pipesim_program_sequence(program, sequence, NULL), program->n_ops);
+	for (guint i = 0; i < program->n_ops; i++)
+		at[sequence[i]] = i;
+	for (guint op = 0; op < program->n_ops; op++) {
+		const guint rank = pipesim_program_rank(program, op);
+		const guint n =
+			pipesim_program_inputs(program, rank, &program->ops[op], inputs);
+
+		for (guint k = 0; k < n; k++)
+			ck_assert_uint_lt(at[inputs[k]], at[op]);
+		if (op > program->rank_begin[rank])
+			ck_assert_uint_lt(at[op - 1], at[op]);
+	}
+}
+END_TEST
+
+/* Loops ---------------------------------------------------------------------------------- */
+
+/* Counts down, by chunk, and W of one chunk before older ones of the other. */
+static void mixed(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+{
+	(void)rank;
+	pipesim_repeat (out, shape->microbatches) {
+		pipesim_forward(out, 0);
+		pipesim_forward(out, 1);
+	}
+	pipesim_backward_input(out, 1);
+	pipesim_repeat (out, shape->microbatches - 1)
+		pipesim_backward(out, 1);
+	pipesim_repeat (out, 0)
+		pipesim_forward(out, 0);
+	pipesim_repeat (out, shape->microbatches)
+		pipesim_backward_last(out, 0);
+	pipesim_weight_of(out, 1);
+}
+
+START_TEST(loops_expand)
+{
+	const PipesimShape shape = make_shape(1, 2, 3, PIPESIM_LOOPED);
+	g_autoptr(PipesimOrder) order = pipesim_order_generate(&shape, mixed, NULL);
+	g_autoptr(PipesimProgram) program = pipesim_order_expand(order, NULL);
+	g_autoptr(GString) out = g_string_new(NULL);
+
+	ck_assert_ptr_nonnull(program);
+	ck_assert_uint_eq(order->n_ops, 13);
+	ck_assert_uint_eq(program->n_ops, 13);
+	ck_assert(order->is_closed);
+	for (guint i = 0; i < program->n_ops; i++) {
+		pipesim_op_print(program, 0, &program->ops[i], out);
+		g_string_append_c(out, ' ');
+	}
+	ck_assert_str_eq(out->str, "0F0 1F0 0F1 1F1 0F2 1F2 1I0 1B1 1B2 0B2 0B1 0B0 1W0 ");
 }
 END_TEST
 
@@ -202,11 +269,13 @@ static const PipesimGenerate faulty[] = {
 
 START_TEST(faulty_generator)
 {
+	const PipesimShape shape = make_shape(2, 1, 4, PIPESIM_LOOPED);
+	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(GError) error = NULL;
-	PipesimShape shape;
 
-	ck_assert(pipesim_shape_init(&shape, 2, 1, 4, PIPESIM_LOOPED, NULL));
-	ck_assert_ptr_null(pipesim_program_generate(&shape, faulty[_i], &error));
+	order = pipesim_order_generate(&shape, faulty[_i], NULL);
+	ck_assert_ptr_nonnull(order);
+	ck_assert_ptr_null(pipesim_order_expand(order, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
 }
 END_TEST
@@ -230,10 +299,11 @@ START_TEST(deadlock_shows_its_cycle)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(GError) error = NULL, engine_error = NULL;
-	PipesimShape shape;
+	g_autoptr(PipesimOrder) order = NULL;
+	const PipesimShape shape = make_shape(2, 2, 4, PIPESIM_BIDIRECTIONAL);
 
-	ck_assert(pipesim_shape_init(&shape, 2, 2, 4, PIPESIM_BIDIRECTIONAL, NULL));
-	program = pipesim_program_generate(&shape, crossed, &error);
+	order = pipesim_order_generate(&shape, crossed, NULL);
+	program = pipesim_order_expand(order, &error);
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
 	ck_assert(!pipesim_program_check_order(program, NULL, NULL, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
@@ -250,14 +320,16 @@ END_TEST
 START_TEST(ops_print_as_cells)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
-	const PipesimOp forward = {.stage = 0, .microbatch = 7, .kind = PIPESIM_F};
+	const PipesimShape shape = make_shape(8, 2, 20, PIPESIM_BIDIRECTIONAL);
+	g_autoptr(PipesimProgram) program = pipesim_program_new(&shape, 0, NULL);
+	const PipesimOp forward = {.microbatch = 7, .kind = PIPESIM_F};
 	const PipesimOp pair = {
-		.microbatch = 7, .b_stage = 7, .b_microbatch = 13, .kind = PIPESIM_FB};
+		.microbatch = 7, .b_chunk = 1, .b_microbatch = 13, .kind = PIPESIM_FB};
 
-	pipesim_op_print(&forward, out);
+	pipesim_op_print(program, 0, &forward, out);
 	ck_assert_str_eq(out->str, "0F7");
 	g_string_truncate(out, 0);
-	pipesim_op_print(&pair, out);
+	pipesim_op_print(program, 0, &pair, out);
 	ck_assert_str_eq(out->str, "(0F7;7B13)OVERLAP_F_B");
 	ck_assert_str_eq(pipesim_kind_letter(PIPESIM_FB), "FB");
 }
@@ -272,7 +344,9 @@ Suite *program_suite(void)
 	tcase_add_loop_test(grid, every_op_once, 0, (int)n_cases());
 	tcase_add_loop_test(grid, order_reaches_the_end, 0, (int)n_cases());
 	tcase_add_loop_test(grid, direction_owns_its_half, 0, (int)n_cases());
-	tcase_add_loop_test(grid, successors_are_inputs_turned, 0, (int)n_cases());
+	tcase_add_loop_test(grid, outputs_are_inputs_turned, 0, (int)n_cases());
+	tcase_add_loop_test(grid, sequence_runs_inputs_first, 0, (int)n_cases());
+	tcase_add_test(emit, loops_expand);
 	tcase_add_loop_test(emit, faulty_generator, 0, G_N_ELEMENTS(faulty));
 	tcase_add_test(emit, deadlock_shows_its_cycle);
 	tcase_add_test(emit, ops_print_as_cells);

@@ -1,0 +1,27 @@
+/* What is to be simulated, besides the schedule and the costs. */
+#pragma once
+#include "base/number.h"
+
+/* How sends and receives wait for each other. */
+typedef enum {
+	PIPESIM_COMM_ASYNC,  /* not at all: data dependencies and latency alone */
+	PIPESIM_COMM_QUEUE,  /* one queue a rank for sends and receives, in order */
+	PIPESIM_COMM_SINGLE, /* the same queue, each receive just before the op that needs it */
+	PIPESIM_COMM_GROUPED, /* before each op one group of sends and receives, waited for
+				 whole */
+	PIPESIM_COMM_NATIVE,  /* as the runtime that the schedule comes from does it */
+	PIPESIM_N_COMM,
+} PipesimComm;
+
+/* Plain values: copied by assignment. What is 0 was not asked for. */
+typedef struct {
+	guint ranks, microbatches;
+	guint chunks; /* per rank, for schedules that let one choose; 0 = their own default */
+	guint group;  /* micro-batches of a group of interleaved schedules; 0 = their default */
+	guint pipelines; /* of Chimera, both directions together; 0 = 2 */
+	/* Whole-stage activations that a rank may hold, for schedules that are found by a
+	 * search; num 0 = PP, as 1F1B. */
+	PipesimFraction max_activations;
+	PipesimComm comm;
+	gint64 memory_limit; /* bytes a rank; 0 = none */
+} PipesimScenario;
