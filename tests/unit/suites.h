@@ -16,3 +16,4 @@ Suite *random_suite(void);
 Suite *trace_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);
+Suite *lower_suite(void);
