@@ -67,6 +67,7 @@ static void explain(const PipesimSchedule *schedule, GString *out)
 	const gboolean twice = schedule->placement == PIPESIM_BIDIRECTIONAL;
 
 	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
+	append_section(out, "Idea", schedule->idea);
 	append_section(out, "Shapes", schedule->constraints);
 	append_section(out, "Source", schedule->reference);
 	g_string_append_printf(out, "\nBubble (%s)\n  %s\n",

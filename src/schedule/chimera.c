@@ -205,6 +205,11 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.aliases = aliases,
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
 	.constraints = "PP even, M even",
+	.idea = "Two pipelines run through the same ranks in opposite directions, each with "
+		"half of the micro-batches, so that one fills the gaps of the other. Units of "
+		"PP micro-batches follow each other directly, and what remains idle is about "
+		"half of 1F1B's bubble where F = B. Every rank holds a stage of both "
+		"directions, so parameters are kept twice.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' and "
 		     "pipe-fisher's training loops run it",
 	.chunks = 2,
@@ -237,6 +242,11 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.summary = "Chimera with forward doubling: units of 2 PP, no gaps in their middle at B "
 		   "= 2F",
 	.constraints = "PP even, M a multiple of 2 PP",
+	.idea = "Two pipelines run in opposite directions as in Chimera, but each forward slot "
+		"takes two micro-batches, so that it lasts as long as the full backward that "
+		"it meets. That closes the gaps which units of plain Chimera keep in their "
+		"middle at B = 2F. The price is about twice the activations of plain Chimera, "
+		"beside its second copy of the parameters.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' "
 		     "forward-doubling training loop runs it",
 	.chunks = 2,

@@ -202,6 +202,13 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
 	.summary = "micro-batches from both ends, forwards overlapped with backwards",
 	.constraints = "PP even, M even, M >= 2 PP",
+	.idea = "Micro-batches enter the pipeline from both ends, and in the steady phase each "
+		"rank runs the forward of one direction overlapped with the backward of the "
+		"other. The communication of each half hides behind the computation of the "
+		"other half, which pays where an overlapped pair takes less time than its "
+		"parts. Weight gradients are put off at the start and the end as in ZB-H1; "
+		"every rank holds two stages, and so the parameters twice, and PP+1 "
+		"activations.",
 	.reference = "DeepSeek-V3 technical report, arXiv:2412.19437; order as "
 		     "github.com/deepseek-ai/DualPipe runs it",
 	.chunks = 2,
@@ -251,6 +258,12 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.aliases = (const char *const[]){"ScheduleDualPipeV", NULL},
 	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
 	.constraints = "M >= 2 PP",
+	.idea = "DualPipe cut in half: the model is folded into a V, so that rank r holds "
+		"stages r and 2 PP - 1 - r and both of its ends meet on rank 0. Forwards on "
+		"the way down are overlapped with backwards on the way up, as in DualPipe, "
+		"with one copy of the parameters. The ranks are half as many as those of the "
+		"DualPipe of equal stages, and the bubble is counted in chunks of half a "
+		"rank's work.",
 	.reference = "Sea AI Lab's cut-in-half of DualPipe; order as "
 		     "github.com/deepseek-ai/DualPipe runs it",
 	.chunks = 2,

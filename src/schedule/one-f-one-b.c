@@ -31,6 +31,11 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.aliases = aliases,
 	.summary = "one forward, one backward in turn after a warm-up",
 	.constraints = "every PP and M",
+	.idea = "After a short warm-up every rank runs one forward and one backward in turn, "
+		"so that a micro-batch is freed before the next one comes in. The bubble stays "
+		"that of GPipe, since filling and draining take as long as before. A rank "
+		"holds at most as many micro-batches as there are ranks from it to the end, PP "
+		"at most instead of M.",
 	.reference = "Narayanan et al., PipeDream-Flush, arXiv:2006.09503; order as PyTorch's "
 		     "Schedule1F1B runs it",
 	.chunks = 1,

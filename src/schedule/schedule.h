@@ -51,7 +51,8 @@ struct _PipesimSchedule {
 	const char *const *aliases; /* NULL-terminated, or NULL */
 	const char *summary;        /* one line for `pipesim list`, no final stop */
 	const char
-		*constraints;  /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
+		*constraints; /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
+	const char *idea; /* three sentences: what it does, what that gains, what it costs */
 	const char *reference; /* paper or code it comes from */
 	guint chunks;          /* per rank where none are asked for; directions count */
 	PipesimPlacement placement;

@@ -93,6 +93,11 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.aliases = aliases_h1,
 	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
 	.constraints = "M >= 2 PP",
+	.idea = "The backward is split into I, which the rank before waits for, and W, which "
+		"nobody waits for. Each rank hands I back at once and puts W off to where 1F1B "
+		"would idle, so that about two thirds of the bubble disappear where F = I = W. "
+		"Rank r puts off r of its W, which brings every rank to the PP activations "
+		"that 1F1B holds on its first.",
 	.reference =
 		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
 		"hand schedule with warm-up factor 1",
@@ -129,6 +134,12 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.aliases = aliases_h2,
 	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
 	.constraints = "M >= 2 PP",
+	.idea = "ZB-H1 with twice the warm-up: the ranks run so many forwards ahead that no "
+		"gap is left once backwards begin. The idle time at the start of a rank is "
+		"matched by work that it still has at the end, so ranks may begin the next "
+		"step early and the bubble by span is 0 where F = I = W. It costs twice the "
+		"activations, 2 PP - 1, and a barrier between steps brings (PP-1)F of idle "
+		"time back.",
 	.reference =
 		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
 		"hand schedule with warm-up factor 2",

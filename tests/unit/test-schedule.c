@@ -34,6 +34,15 @@ START_TEST(found_by_every_name)
 }
 END_TEST
 
+static guint count_sentences(const char *text)
+{
+	guint n = 0;
+
+	for (const char *p = text; *p != '\0'; p++)
+		n += *p == '.' && (p[1] == ' ' || p[1] == '\0');
+	return n;
+}
+
 START_TEST(described_in_full)
 {
 	const PipesimSchedule *schedule = schedule_at(_i);
@@ -43,6 +52,8 @@ START_TEST(described_in_full)
 	ck_assert(!g_str_has_suffix(schedule->summary, "."));
 	ck_assert_ptr_nonnull(schedule->constraints);
 	ck_assert_ptr_nonnull(schedule->reference);
+	ck_assert_ptr_nonnull(schedule->idea);
+	ck_assert_uint_eq(count_sentences(schedule->idea), 3);
 	ck_assert_uint_ge(schedule->chunks, 1);
 	if (schedule->bubble.text != NULL) {
 		ck_assert_ptr_nonnull(schedule->bubble.letters);
