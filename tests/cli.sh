@@ -59,6 +59,8 @@ check compare-decimal 0 --pp 010 --microbatches 020 --schedule 1f1b
 check compare-one-rank 0 --pp 1 --microbatches 1
 check compare-refused-rows 0 --pp 7 --microbatches 9
 check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
+check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
+check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
 check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0
 check compare-16-64 0 --pp 16 --microbatches 64
@@ -129,6 +131,12 @@ check bad-time-twice 2 --pp 8 --microbatches 20 --times F=1,F=2
 check bad-time-name 2 --pp 8 --microbatches 20 --times G=1
 check bad-time-unit 2 --pp 8 --microbatches 20 --times F=1h
 check bad-times-empty 2 --pp 8 --microbatches 20 --times ''
+check bad-stages-both 2 --pp 4 --microbatches 8 --stage-times input/stages.csv --stage-scale 0=2
+check bad-stages-times 2 --pp 4 --microbatches 8 --stage-times input/stages.csv --times F=3
+check bad-stages-header 3 --pp 4 --microbatches 8 --stage-times input/stages-header.csv
+check bad-stages-gap 3 --pp 4 --microbatches 8 --stage-times input/stages-gap.csv
+check bad-stages-number 3 --pp 4 --microbatches 8 --stage-times input/stages-number.csv
+check bad-stages-empty 3 --pp 4 --microbatches 8 --stage-times input/empty.csv
 check bad-scale 2 --pp 8 --microbatches 20 --stage-scale 8=1.3
 check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
 check bad-format 2 --pp 8 --microbatches 20 --format yaml

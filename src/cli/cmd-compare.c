@@ -140,6 +140,8 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 	n_once = paths->len; /* a trace that is read twice would count twice */
 	input = (PipesimNamedPath){"--costs", options->costs.costs_file};
 	g_array_append_val(paths, input);
+	input = (PipesimNamedPath){"--stage-times", options->costs.stage_times};
+	g_array_append_val(paths, input);
 	input.option = "--schedule";
 	for (guint i = 0; i < choices->len; i++) {
 		input.path = ((const Choice *)g_ptr_array_index(choices, i))->path;

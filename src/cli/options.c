@@ -3,6 +3,7 @@
 #include "cli/calibration-table.h"
 #include "cli/options.h"
 #include "model/costs-file.h"
+#include "model/stage-times.h"
 #include <glib/gstdio.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -43,6 +44,8 @@ void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 			"times and bytes from 'pipesim calibrate'", "FILE.ini"},
 		{"stage-scale", 0, 0, G_OPTION_ARG_STRING, &options->stage_scale,
 			"length of stages against the average: 0=1.3,7=1.25", "LIST"},
+		{"stage-times", 0, 0, G_OPTION_ARG_FILENAME, &options->stage_times,
+			"times of each stage: a CSV with columns stage,F,I,W", "FILE"},
 		{"activation-bytes", 0, 0, G_OPTION_ARG_STRING, &options->activation_bytes,
 			"activations of a micro-batch: held to I + to W (one: to W)", "N[+N]"},
 		{"parameter-bytes", 0, 0, G_OPTION_ARG_STRING, &options->parameter_bytes,
@@ -179,11 +182,47 @@ static PipesimCosts *read_base(const PipesimCostOptions *options, GError **error
 	return pipesim_costs_default();
 }
 
+static gboolean read_stage_times(
+	const PipesimCostOptions *options, PipesimCosts *costs, guint ranks, GError **error)
+{
+	if (options->stage_times == NULL)
+		return TRUE;
+	if (options->stage_scale != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-times and --stage-scale both say how long a stage is; give "
+			"one of them");
+	return pipesim_costs_read_stages(costs, options->stage_times, ranks, error);
+}
+
+/* --times may add FB and P2P to stages that differ, not change what their file says. */
+static gboolean read_times(
+	const PipesimCostOptions *options, PipesimCosts *costs, GError **error)
+{
+	gint64 before[PIPESIM_FB];
+
+	memcpy(before, costs->time, sizeof before);
+	if (options->times == NULL)
+		return TRUE;
+	if (!pipesim_costs_parse_times(costs, options->times, error))
+		return FALSE;
+	if (options->stage_times == NULL || memcmp(before, costs->time, sizeof before) == 0)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"--times and --stage-times both give F, I, W or B; give --times only FB and "
+		"P2P");
+}
+
 /* Says in one line where times come from that no file gave, or that were changed after. */
 static void name_source(const PipesimCostOptions *options, PipesimCosts *costs)
 {
 	g_autofree char *file = g_steal_pointer(&costs->source);
 
+	if (options->stage_times != NULL) {
+		g_autofree char *base = g_steal_pointer(&file);
+
+		file = base != NULL ? g_strdup_printf("%s; then %s", base, options->stage_times)
+				    : g_strdup(options->stage_times);
+	}
 	if (file != NULL && options->times != NULL)
 		costs->source = g_strdup_printf("%s; then --times %s", file, options->times);
 	else if (file != NULL)
@@ -199,9 +238,8 @@ PipesimCosts *pipesim_cost_options_read(
 {
 	g_autoptr(PipesimCosts) costs = read_base(options, error);
 
-	if (costs == NULL)
-		return NULL;
-	if (options->times != NULL && !pipesim_costs_parse_times(costs, options->times, error))
+	if (costs == NULL || !read_stage_times(options, costs, ranks, error) ||
+		!read_times(options, costs, error))
 		return NULL;
 	if (options->stage_scale != NULL &&
 		!pipesim_costs_parse_scale(costs, options->stage_scale, ranks, error))
@@ -226,6 +264,7 @@ void pipesim_cost_options_clear(PipesimCostOptions *options)
 {
 	g_free(options->times);
 	g_free(options->stage_scale);
+	g_free(options->stage_times);
 	g_free(options->costs_file);
 	g_free(options->layers);
 	g_free(options->activation_bytes);

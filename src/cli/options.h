@@ -14,8 +14,8 @@ typedef struct {
 
 /* Where durations and bytes come from. */
 typedef struct {
-	char *times, *stage_scale, *costs_file, *layers, *activation_bytes, *parameter_bytes,
-		*memory_limit;
+	char *times, *stage_scale, *stage_times, *costs_file, *layers, *activation_bytes,
+		*parameter_bytes, *memory_limit;
 	char **traces;
 } PipesimCostOptions;
 

@@ -3,6 +3,9 @@
 #include "model/costs.h"
 #include <string.h>
 
+/* Sums of products of times and counts. */
+__extension__ typedef __int128 Wide;
+
 #define MS G_GINT64_CONSTANT(1000000)
 
 /* Where the values of one parse come together before any of them is kept. */
@@ -77,6 +80,9 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->source = g_strdup(costs->source);
 	if (costs->scale != NULL)
 		copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
+	if (costs->part != NULL)
+		copy->part = g_memdup2(
+			costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
 	if (costs->components != NULL) {
 		copy->components = g_ptr_array_copy(costs->components, copy_component, NULL);
 		g_ptr_array_set_free_func(
@@ -85,11 +91,25 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	return copy;
 }
 
+PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor)
+{
+	PipesimCosts *share = pipesim_costs_copy(costs);
+	gint64 *const sizes[] = {
+		&share->bytes_until_input, &share->bytes_until_weight, &share->parameter_bytes};
+
+	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		share->time[kind] = pipesim_time_scale(share->time[kind], factor, 1);
+	for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++)
+		*sizes[i] = pipesim_time_scale(*sizes[i], factor, 1);
+	return share;
+}
+
 void pipesim_costs_free(PipesimCosts *costs)
 {
 	if (costs == NULL)
 		return;
 	g_free(costs->scale);
+	g_free(costs->part);
 	g_free(costs->source);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	g_free(costs);
@@ -225,6 +245,62 @@ static void divide_times(
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 }
 
+/* What lies in the @stage-th of @stages equal parts of the model, over parts of any number. */
+static gint64 part_time(const PipesimCosts *costs, int kind, guint stage, guint stages)
+{
+	const guint64 begin = (guint64)stage * costs->n_parts; /* in @stages-ths of a part */
+	const guint64 end = begin + costs->n_parts;
+	Wide total = 0;
+
+	for (guint64 i = begin / stages; i * stages < end; i++) {
+		const guint64 overlap = MIN(end, (i + 1) * stages) - MAX(begin, i * stages);
+
+		total += (Wide)costs->part[i * PIPESIM_FB + (guint)kind] * overlap;
+	}
+	total = (total + stages / 2) / stages;
+	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
+}
+
+static gboolean is_sum(const PipesimCosts *costs)
+{
+	for (guint i = 0; i < costs->n_parts; i++) {
+		const gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
+
+		if (part[PIPESIM_B] != part[PIPESIM_I] + part[PIPESIM_W])
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static void fill_from_parts(PipesimTimes *times, const PipesimCosts *costs)
+{
+	const gboolean sum = is_sum(costs);
+
+	for (guint stage = 0; stage < times->stages; stage++) {
+		for (int kind = 0; kind < PIPESIM_FB; kind++) {
+			times->stage[kind][stage] =
+				part_time(costs, kind, stage, times->stages);
+			if (kind == PIPESIM_B && sum)
+				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
+							    times->stage[PIPESIM_W][stage];
+			times->equal_stages &=
+				times->stage[kind][stage] == times->stage[kind][0];
+		}
+	}
+}
+
+static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
+{
+	for (guint stage = 0; stage < times->stages; stage++) {
+		const PipesimFraction scale = stage_scale(costs, stage, times->stages);
+
+		for (int kind = 0; kind < PIPESIM_FB; kind++)
+			times->stage[kind][stage] =
+				pipesim_time_scale(times->chunk[kind], scale.num, scale.den);
+		times->equal_stages &= scale.num == scale.den;
+	}
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
@@ -233,16 +309,12 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 	times->p2p = costs->p2p;
 	times->equal_stages = TRUE;
 	divide_times(times, costs, shape);
-	for (int kind = 0; kind < PIPESIM_FB; kind++) {
+	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
-		for (guint stage = 0; stage < shape->stages; stage++) {
-			PipesimFraction scale = stage_scale(costs, stage, shape->stages);
-
-			times->stage[kind][stage] =
-				pipesim_time_scale(times->chunk[kind], scale.num, scale.den);
-			times->equal_stages &= scale.num == scale.den;
-		}
-	}
+	if (costs->part != NULL)
+		fill_from_parts(times, costs);
+	else
+		fill_from_scale(times, costs);
 	return times;
 }
 

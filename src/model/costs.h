@@ -47,6 +47,12 @@ struct _PipesimCosts {
 	PipesimFraction *scale;
 	guint n_scale;
 
+	/* Times of part i of n_parts equal parts of the model, one micro-batch, ns: F, I, W, B
+	 * at part[i * PIPESIM_FB + kind]. NULL = all alike. Then time[] holds their averages.
+	 */
+	gint64 *part;
+	guint n_parts;
+
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
 	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
 	gint64 link_latency, link_bandwidth;
@@ -77,6 +83,10 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, guint ranks, GError **error);
 
+/** pipesim_costs_share: costs of a rank that holds @factor times as much of the model: times,
+ * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
+PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
+
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
 void pipesim_component_free(PipesimComponent *component);
 
@@ -93,7 +103,8 @@ typedef struct {
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
  * of the part of the model that its stage lies in, rounded to ns; B = I + W and FB = F + B
- * stay true of chunks where they are true of the whole share. */
+ * stay true of chunks where they are true of the whole share. Where parts have times of their
+ * own a stage takes what lies in its S-th of the model. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 

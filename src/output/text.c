@@ -79,6 +79,32 @@ static void append_scale(GString *out, const PipesimCosts *costs)
 		g_string_append_c(out, '\n');
 }
 
+/* Shortest and longest of the parts that have times of their own. */
+static void append_parts(GString *out, const PipesimCosts *costs)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
+	PipesimNumber shortest, longest;
+
+	if (costs->part == NULL)
+		return;
+	g_string_append_printf(out, "Stages differ, ms over %u parts:", costs->n_parts);
+	for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+		gint64 least = G_MAXINT64, most = 0;
+
+		for (guint k = 0; k < costs->n_parts; k++) {
+			const gint64 ns = costs->part[(gsize)k * PIPESIM_FB + kinds[i]];
+
+			least = MIN(least, ns);
+			most = MAX(most, ns);
+		}
+		g_string_append_printf(out, "%s %s %s", i > 0 ? "," : "",
+			pipesim_kind_letter(kinds[i]), pipesim_print_ms(shortest, least));
+		if (most > least)
+			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
+	}
+	g_string_append_c(out, '\n');
+}
+
 static void append_bytes(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimCosts *costs = comparison->costs;
@@ -120,6 +146,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 		TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 	append_scale(out, costs);
+	append_parts(out, costs);
 	append_bytes(out, comparison);
 	g_string_append_c(out, '\n');
 }

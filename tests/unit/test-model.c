@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "model/stage-times.h"
 #include "suites.h"
 
 /* Shapes --------------------------------------------------------------------------------------
@@ -172,6 +173,33 @@ START_TEST(both_directions_do_whole_stages)
 }
 END_TEST
 
+/* Three parts over four stages: a stage takes 3/4 of a part, across its borders. */
+START_TEST(stages_have_times_of_their_own)
+{
+	static const char text[] = "stage,F,I,W\n0,1us,0,4us\n1,2us,1us,1us\n2,3us,2us,1us\n";
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 1500, 0);
+	const PipesimShape shape = make_shape(2, 2, 8, PIPESIM_LOOPED);
+	g_autoptr(PipesimTimes) times = NULL;
+	static const gint64 forward[] = {750, 1250, 1750, 2250};
+
+	ck_assert(pipesim_costs_parse_stages(costs, text, sizeof text - 1, "x", 2, NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_F], 3000);
+	ck_assert_int_eq(costs->time[PIPESIM_I], 1500);
+	ck_assert_int_eq(costs->time[PIPESIM_W], 3000);
+	/* Half of F + B, as before. */
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 3750);
+	times = pipesim_times_new(costs, &shape);
+	ck_assert(!times->equal_stages);
+	for (guint stage = 0; stage < 4; stage++) {
+		ck_assert_int_eq(times->stage[PIPESIM_F][stage], forward[stage]);
+		ck_assert_int_eq(times->stage[PIPESIM_B][stage],
+			times->stage[PIPESIM_I][stage] + times->stage[PIPESIM_W][stage]);
+	}
+	ck_assert_int_eq(times->stage[PIPESIM_W][0], 3000);
+	ck_assert_int_eq(times->stage[PIPESIM_W][1], 1500);
+}
+END_TEST
+
 START_TEST(parts_differ_in_length)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1000, 1000, 3000, 0);
@@ -206,6 +234,7 @@ Suite *model_suite(void)
 	tcase_add_test(costs, chunks_share_the_work);
 	tcase_add_test(costs, both_directions_do_whole_stages);
 	tcase_add_test(costs, parts_differ_in_length);
+	tcase_add_test(costs, stages_have_times_of_their_own);
 	suite_add_tcase(suite, shape);
 	suite_add_tcase(suite, costs);
 	return suite;

@@ -1,0 +1,25 @@
+/* Stages that differ, as a file: embedding, head and loss make them longer, a first stage
+ * without input gradient shorter. A line a part of the model, in order:
+ *
+ *   stage,F,I,W
+ *   0,2.70,0,6.1
+ *   1,2.72,3.1,3.2
+ *
+ * A column B may follow (else B = I + W). Times as in --times: bare numbers are ms. */
+#pragma once
+#include "model/costs.h"
+
+/**
+ * pipesim_costs_read_stages: takes the lines of @path as equal parts of the model, and their
+ * averages as the times of one of @ranks shares of it. FB stays in the proportion to F + B that
+ * @costs has.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...", up to 20 faults),
+ * PIPESIM_ERROR_LIMIT or G_FILE_ERROR; @costs is then unchanged.
+ */
+gboolean pipesim_costs_read_stages(
+	PipesimCosts *costs, const char *path, guint ranks, GError **error);
+
+/** pipesim_costs_parse_stages: the same for @length bytes in memory; @path for messages. */
+gboolean pipesim_costs_parse_stages(PipesimCosts *costs, const char *text, gsize length,
+	const char *path, guint ranks, GError **error);
