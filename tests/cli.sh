@@ -62,6 +62,7 @@ check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
+check compare-slow-rank 0 --pp 8 --microbatches 20 --slow-rank 3=1.1,5=1.05
 check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0
 check compare-16-64 0 --pp 16 --microbatches 64
 check compare-memory 0 --pp 8 --microbatches 20 --activation-bytes 1GB+3GB --parameter-bytes 20GB
@@ -139,6 +140,9 @@ check bad-stages-number 3 --pp 4 --microbatches 8 --stage-times input/stages-num
 check bad-stages-empty 3 --pp 4 --microbatches 8 --stage-times input/empty.csv
 check bad-scale 2 --pp 8 --microbatches 20 --stage-scale 8=1.3
 check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
+check bad-slow-rank 2 --pp 8 --microbatches 20 --slow-rank 8=1.1
+check bad-slow-rank-twice 2 --pp 8 --microbatches 20 --slow-rank 0=1.1,0=1.2
+check bad-slow-rank-empty 2 --pp 8 --microbatches 20 --slow-rank ''
 check bad-format 2 --pp 8 --microbatches 20 --format yaml
 check bad-timeline 2 --pp 8 --microbatches 20 --timeline x.gif
 check bad-same-file 2 --pp 8 --microbatches 20 --timeline x.txt --output ./x.txt

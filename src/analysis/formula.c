@@ -49,6 +49,8 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			pipesim_print_ms(number, p2p));
 	if (!subject->times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");
+	if (subject->times->slow != NULL)
+		add(report, "slow ranks: the formula takes all ranks for equally fast");
 	if (report->reasons->len == 0)
 		add(report, "no stated condition of the formula is broken: this order at these "
 			    "times is outside what the formula describes");

@@ -46,6 +46,8 @@ void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 			"length of stages against the average: 0=1.3,7=1.25", "LIST"},
 		{"stage-times", 0, 0, G_OPTION_ARG_FILENAME, &options->stage_times,
 			"times of each stage: a CSV with columns stage,F,I,W", "FILE"},
+		{"slow-rank", 0, 0, G_OPTION_ARG_STRING, &options->slow_rank,
+			"what ops of a rank take against the others: 3=1.1", "LIST"},
 		{"activation-bytes", 0, 0, G_OPTION_ARG_STRING, &options->activation_bytes,
 			"activations of a micro-batch: held to I + to W (one: to W)", "N[+N]"},
 		{"parameter-bytes", 0, 0, G_OPTION_ARG_STRING, &options->parameter_bytes,
@@ -244,6 +246,9 @@ PipesimCosts *pipesim_cost_options_read(
 	if (options->stage_scale != NULL &&
 		!pipesim_costs_parse_scale(costs, options->stage_scale, ranks, error))
 		return NULL;
+	if (options->slow_rank != NULL &&
+		!pipesim_costs_parse_slow(costs, options->slow_rank, ranks, error))
+		return NULL;
 	if (!read_memory(options, costs, memory_limit, error))
 		return NULL;
 	name_source(options, costs);
@@ -265,6 +270,7 @@ void pipesim_cost_options_clear(PipesimCostOptions *options)
 	g_free(options->times);
 	g_free(options->stage_scale);
 	g_free(options->stage_times);
+	g_free(options->slow_rank);
 	g_free(options->costs_file);
 	g_free(options->layers);
 	g_free(options->activation_bytes);

@@ -14,8 +14,8 @@ typedef struct {
 
 /* Where durations and bytes come from. */
 typedef struct {
-	char *times, *stage_scale, *stage_times, *costs_file, *layers, *activation_bytes,
-		*parameter_bytes, *memory_limit;
+	char *times, *stage_scale, *stage_times, *slow_rank, *costs_file, *layers,
+		*activation_bytes, *parameter_bytes, *memory_limit;
 	char **traces;
 } PipesimCostOptions;
 
@@ -35,7 +35,7 @@ gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GErro
 /**
  * pipesim_cost_options_read: the costs that the options describe: of a costs file or of traces,
  * else F = I = W = 1 ms; --times over them; lengths of stages; bytes.
- * @ranks: for --stage-scale
+ * @ranks: for --stage-scale and --slow-rank
  * @memory_limit: bytes a rank, 0 = none
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE or what reading a file gives.

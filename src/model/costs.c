@@ -83,6 +83,8 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	if (costs->part != NULL)
 		copy->part = g_memdup2(
 			costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
+	if (costs->slow != NULL)
+		copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
 	if (costs->components != NULL) {
 		copy->components = g_ptr_array_copy(costs->components, copy_component, NULL);
 		g_ptr_array_set_free_func(
@@ -110,6 +112,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 		return;
 	g_free(costs->scale);
 	g_free(costs->part);
+	g_free(costs->slow);
 	g_free(costs->source);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	g_free(costs);
@@ -186,39 +189,73 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 	return TRUE;
 }
 
-static gboolean parse_one_scale(
-	const char *item, guint ranks, PipesimFraction *scale, GError **error)
+/* What a list of factors is of, as messages call it. */
+typedef struct {
+	const char *option, *what, *example;
+} Factors;
+
+static gboolean parse_one_factor(const char *item, const Factors *factors, guint n,
+	PipesimFraction *factor, GError **error)
 {
 	g_autofree char *name = NULL, *text = NULL;
-	guint64 part;
+	guint64 index;
 
-	if (!split_setting(item, "--stage-scale", &name, &text, error) ||
-		!pipesim_parse_count(name, "--stage-scale", 0, ranks - 1, &part, error))
+	if (!split_setting(item, factors->option, &name, &text, error) ||
+		!pipesim_parse_count(name, factors->option, 0, n - 1, &index, error))
 		return FALSE;
-	if (scale[part].den != 0)
+	if (factor[index].den != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--stage-scale: part %" G_GUINT64_FORMAT " is given twice", part);
-	return pipesim_parse_fraction(text, "--stage-scale", &scale[part], error);
+			"%s: %s %" G_GUINT64_FORMAT " is given twice", factors->option,
+			factors->what, index);
+	return pipesim_parse_fraction(text, factors->option, &factor[index], error);
+}
+
+/* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given; NULL with @error. */
+static PipesimFraction *parse_factors(
+	const char *text, const Factors *factors, guint n, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(text, ",", -1);
+	g_autofree PipesimFraction *factor = g_new0(PipesimFraction, n); /* 0/0: not given */
+
+	if (items[0] == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s is empty; write for example %s",
+			factors->option, factors->example);
+		return NULL;
+	}
+	for (char **item = items; *item != NULL; item++)
+		if (!parse_one_factor(*item, factors, n, factor, error))
+			return NULL;
+	for (guint i = 0; i < n; i++)
+		if (factor[i].den == 0)
+			factor[i] = (PipesimFraction){1, 1};
+	return g_steal_pointer(&factor);
 }
 
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, guint ranks, GError **error)
 {
-	g_auto(GStrv) items = g_strsplit(text, ",", -1);
-	g_autofree PipesimFraction *scale = g_new0(PipesimFraction, ranks); /* 0/0: not given */
+	static const Factors factors = {"--stage-scale", "part", "0=1.3,7=1.25"};
+	PipesimFraction *scale = parse_factors(text, &factors, ranks, error);
 
-	if (items[0] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--stage-scale is empty; write for example 0=1.3,7=1.25");
-	for (char **item = items; *item != NULL; item++)
-		if (!parse_one_scale(*item, ranks, scale, error))
-			return FALSE;
-	for (guint i = 0; i < ranks; i++)
-		if (scale[i].den == 0)
-			scale[i] = (PipesimFraction){1, 1};
+	if (scale == NULL)
+		return FALSE;
 	g_free(costs->scale);
-	costs->scale = g_steal_pointer(&scale);
+	costs->scale = scale;
 	costs->n_scale = ranks;
+	return TRUE;
+}
+
+gboolean pipesim_costs_parse_slow(
+	PipesimCosts *costs, const char *text, guint ranks, GError **error)
+{
+	static const Factors factors = {"--slow-rank", "rank", "3=1.1"};
+	PipesimFraction *slow = parse_factors(text, &factors, ranks, error);
+
+	if (slow == NULL)
+		return FALSE;
+	g_free(costs->slow);
+	costs->slow = slow;
+	costs->n_slow = ranks;
 	return TRUE;
 }
 
@@ -301,6 +338,22 @@ static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 	}
 }
 
+/* Ranks that @costs says nothing of are as fast as the times say. */
+static void slow_ranks(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	gboolean differ = FALSE;
+
+	for (guint rank = 0; rank < MIN(costs->n_slow, shape->ranks); rank++)
+		differ |= costs->slow[rank].num != costs->slow[rank].den;
+	if (!differ)
+		return;
+	times->slow = g_new(PipesimFraction, shape->ranks);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		times->slow[rank] =
+			rank < costs->n_slow ? costs->slow[rank] : (PipesimFraction){1, 1};
+}
+
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
@@ -309,6 +362,7 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 	times->p2p = costs->p2p;
 	times->equal_stages = TRUE;
 	divide_times(times, costs, shape);
+	slow_ranks(times, costs, shape);
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
 	if (costs->part != NULL)
@@ -324,6 +378,7 @@ void pipesim_times_free(PipesimTimes *times)
 		return;
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		g_free(times->stage[kind]);
+	g_free(times->slow);
 	g_free(times);
 }
 

@@ -46,6 +46,10 @@ struct _PipesimCosts {
 	 */
 	PipesimFraction *scale;
 	guint n_scale;
+	/* What every op of rank i takes, against the times above; NULL = all 1. Of this run,
+	 * not of the model: not in a costs file. */
+	PipesimFraction *slow;
+	guint n_slow;
 
 	/* Times of part i of n_parts equal parts of the model, one micro-batch, ns: F, I, W, B
 	 * at part[i * PIPESIM_FB + kind]. NULL = all alike. Then time[] holds their averages.
@@ -87,6 +91,11 @@ gboolean pipesim_costs_parse_scale(
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
 
+/** pipesim_costs_parse_slow: "3=1.1,5=1.05": what ops of ranks 0 to @ranks - 1 take, against
+ * the others. Errors as above. */
+gboolean pipesim_costs_parse_slow(
+	PipesimCosts *costs, const char *text, guint ranks, GError **error);
+
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
 void pipesim_component_free(PipesimComponent *component);
 
@@ -98,13 +107,15 @@ typedef struct {
 	gint64 chunk[PIPESIM_N_KINDS]; /* the same at average length: what formulae are
 					  evaluated at */
 	gboolean equal_stages;         /* no part is longer or shorter than another */
+	PipesimFraction *slow;         /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
 } PipesimTimes;
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
  * of the part of the model that its stage lies in, rounded to ns; B = I + W and FB = F + B
  * stay true of chunks where they are true of the whole share. Where parts have times of their
- * own a stage takes what lies in its S-th of the model. */
+ * own a stage takes what lies in its S-th of the model. What a rank takes longer comes
+ * last: pipesim_op_duration() of program/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 

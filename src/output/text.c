@@ -64,18 +64,20 @@ static void append_time(GString *out, const char *before, const char *name, gint
 	g_string_append_printf(out, "%s%s %s", before, name, pipesim_print_ms(number, ns));
 }
 
-static void append_scale(GString *out, const PipesimCosts *costs)
+/* "TITLE: stage 0 x 1.3, ...", of the factors that are not 1. */
+static void append_factors(GString *out, const char *title, const char *what,
+	const PipesimFraction *factor, guint n)
 {
-	const char *before = "Stage lengths against the average: ";
+	const char *before = title;
 
-	for (guint i = 0; costs->scale != NULL && i < costs->n_scale; i++) {
-		if (costs->scale[i].num == costs->scale[i].den)
+	for (guint i = 0; factor != NULL && i < n; i++) {
+		if (factor[i].num == factor[i].den)
 			continue;
-		g_string_append_printf(out, "%sstage %u x ", before, i);
-		pipesim_figure_short(out, pipesim_figure_fraction(costs->scale[i]), 9);
+		g_string_append_printf(out, "%s%s %u x ", before, what, i);
+		pipesim_figure_short(out, pipesim_figure_fraction(factor[i]), 9);
 		before = ", ";
 	}
-	if (before[0] == ',')
+	if (before != title)
 		g_string_append_c(out, '\n');
 }
 
@@ -145,8 +147,10 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
 		TABLE_WIDTH);
 	g_string_append_c(out, '\n');
-	append_scale(out, costs);
+	append_factors(out, "Stage lengths against the average: ", "stage", costs->scale,
+		costs->n_scale);
 	append_parts(out, costs);
+	append_factors(out, "Ranks that take longer: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
 	g_string_append_c(out, '\n');
 }

@@ -102,6 +102,17 @@ PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p)
 	return costs;
 }
 
+/* "0=1.234,1=0.9,...": factors below @below. */
+static char *random_factors(GRand *random, guint n, gint32 below)
+{
+	GString *factors = g_string_new(NULL);
+
+	for (guint i = 0; i < n; i++)
+		g_string_append_printf(factors, "%s%u=%d.%03d", i > 0 ? "," : "", i,
+			g_rand_int_range(random, 0, below), g_rand_int_range(random, 0, 1000));
+	return g_string_free(factors, FALSE);
+}
+
 PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 {
 	GRand *random = g_rand_new_with_seed(seed);
@@ -113,13 +124,14 @@ PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 	PipesimCosts *costs = grid_costs(f, i, w, f + i + w - saved, p2p);
 
 	if (uneven) {
-		g_autoptr(GString) scale = g_string_new(NULL);
+		g_autofree char *scale = random_factors(random, ranks, 3);
 
-		for (guint rank = 0; rank < ranks; rank++)
-			g_string_append_printf(scale, "%s%u=%d.%03d", rank > 0 ? "," : "", rank,
-				g_rand_int_range(random, 0, 3),
-				g_rand_int_range(random, 0, 1000));
-		ck_assert(pipesim_costs_parse_scale(costs, scale->str, ranks, NULL));
+		ck_assert(pipesim_costs_parse_scale(costs, scale, ranks, NULL));
+	}
+	if (uneven && seed % 4 == 3) {
+		g_autofree char *slow = random_factors(random, ranks, 2);
+
+		ck_assert(pipesim_costs_parse_slow(costs, slow, ranks, NULL));
 	}
 	g_rand_free(random);
 	return costs;

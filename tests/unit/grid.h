@@ -31,7 +31,8 @@ PipesimProgram *grid_program(const GridCase *point);
 /** grid_costs: costs in ns; fails the test where they are refused. */
 PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p);
 
-/** grid_random_costs: reproducible from @seed; lengths of stages differ where @uneven. */
+/** grid_random_costs: reproducible from @seed; lengths of stages differ where @uneven,
+ * and at every second such @seed the speed of ranks. */
 PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven);
 
 /** grid_run: @point simulated and analysed; fails the test where that fails. */

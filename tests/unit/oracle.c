@@ -91,7 +91,7 @@ static void index_cells(Graph *graph)
 	}
 }
 
-static gint64 duration(const Graph *graph, const Cell *cell)
+static gint64 usual_duration(const Graph *graph, const Cell *cell)
 {
 	switch (cell->kind) {
 	case 'F':
@@ -105,6 +105,18 @@ static gint64 duration(const Graph *graph, const Cell *cell)
 	default:
 		return pipesim_times_pair(graph->times, cell->stage, cell->b_stage);
 	}
+}
+
+/* Rounded half up, as no ns is halved twice. */
+static gint64 duration(const Graph *graph, const Cell *cell)
+{
+	const gint64 usual = usual_duration(graph, cell);
+	const PipesimFraction *slow = graph->times->slow;
+
+	if (slow == NULL)
+		return usual;
+	return (2 * usual * slow[cell->rank].num + slow[cell->rank].den) /
+	       (2 * slow[cell->rank].den);
 }
 
 static gint64 finish(Graph *graph, int index);

@@ -217,6 +217,33 @@ START_TEST(parts_differ_in_length)
 }
 END_TEST
 
+START_TEST(slow_ranks)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1001, 1300, 800, 2900, 50);
+	g_autoptr(PipesimCosts) copy = NULL;
+	g_autoptr(PipesimTimes) times = NULL, larger = NULL;
+	const PipesimShape shape = make_shape(4, 1, 8, PIPESIM_LOOPED);
+	const PipesimShape more = make_shape(6, 1, 8, PIPESIM_LOOPED);
+	g_autoptr(PipesimProgram) program =
+		make_program(pipesim_schedule_find("gpipe", NULL), 6, 8, NULL);
+
+	ck_assert(pipesim_costs_parse_slow(costs, "1=1.5,3=1", 4, NULL));
+	copy = pipesim_costs_copy(costs);
+	times = pipesim_times_new(copy, &shape);
+	larger = pipesim_times_new(copy, &more);
+	ck_assert_ptr_ne(copy->slow, costs->slow);
+	ck_assert_int_eq(times->stage[PIPESIM_F][1], 1001); /* ranks come last */
+	for (guint rank = 0; rank < 6; rank++)
+		ck_assert_int_eq(pipesim_op_duration(program, larger, rank,
+					 &program->ops[program->rank_begin[rank]]),
+			rank == 1 ? 1502 : 1001);
+	pipesim_times_free(times);
+	ck_assert(pipesim_costs_parse_slow(copy, "3=1.0", 4, NULL));
+	times = pipesim_times_new(copy, &shape);
+	ck_assert_ptr_null(times->slow);
+}
+END_TEST
+
 Suite *model_suite(void)
 {
 	Suite *suite = suite_create("model");
@@ -235,6 +262,7 @@ Suite *model_suite(void)
 	tcase_add_test(costs, both_directions_do_whole_stages);
 	tcase_add_test(costs, parts_differ_in_length);
 	tcase_add_test(costs, stages_have_times_of_their_own);
+	tcase_add_test(costs, slow_ranks);
 	suite_add_tcase(suite, shape);
 	suite_add_tcase(suite, costs);
 	return suite;
