@@ -7,6 +7,7 @@ Suite *reading_suite(void);
 Suite *model_suite(void);
 Suite *program_suite(void);
 Suite *schedule_suite(void);
+Suite *search_suite(void);
 Suite *engine_suite(void);
 Suite *analysis_suite(void);
 Suite *output_suite(void);

@@ -10,6 +10,7 @@ int main(void)
 	srunner_add_suite(runner, model_suite());
 	srunner_add_suite(runner, program_suite());
 	srunner_add_suite(runner, schedule_suite());
+	srunner_add_suite(runner, search_suite());
 	srunner_add_suite(runner, engine_suite());
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, output_suite());

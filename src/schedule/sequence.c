@@ -1,0 +1,64 @@
+#include "config.h"
+
+#include "schedule/sequence.h"
+
+/* Longest body of a loop that is looked for: enough for two chunks of F, I and W, twice. */
+#define LONGEST 12
+
+static void emit_verb(PipesimEmitter *out, const PipesimVerb *verb)
+{
+	if (verb->kind == PIPESIM_F)
+		pipesim_forward(out, verb->chunk);
+	else if (verb->kind == PIPESIM_I)
+		pipesim_backward_input(out, verb->chunk);
+	else
+		pipesim_weight_of(out, verb->chunk);
+}
+
+/* How often the first @period of @n codes stand there one after the other. */
+static gsize repetitions(const guint8 *codes, gsize n, gsize period)
+{
+	gsize same = 0;
+
+	while (same + period < n && codes[same] == codes[same + period])
+		same++;
+	return same / period + 1;
+}
+
+static void emit_part(
+	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs)
+{
+	for (gsize at = 0; at < n;) {
+		gsize body = 1, times = 1;
+
+		for (gsize period = 1; period <= LONGEST && period < n - at; period++) {
+			gsize found = repetitions(codes + at, n - at, period);
+
+			if (found > 1 && found * period > body * times) {
+				body = period;
+				times = found;
+			}
+		}
+		pipesim_repeat (out, (guint)times)
+			for (gsize i = 0; i < body; i++)
+				emit_verb(out, &verbs[codes[at + i]]);
+		at += body * times;
+	}
+}
+
+void pipesim_emit_sequence(
+	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs)
+{
+	gsize first_input = 0, last_forward = n;
+
+	while (first_input < n && verbs[codes[first_input]].kind != PIPESIM_I)
+		first_input++;
+	while (last_forward > first_input && verbs[codes[last_forward - 1]].kind != PIPESIM_F)
+		last_forward--;
+	pipesim_phase(out, "warm-up");
+	emit_part(out, codes, first_input, verbs);
+	pipesim_phase(out, "steady");
+	emit_part(out, codes + first_input, last_forward - first_input, verbs);
+	pipesim_phase(out, "cool-down");
+	emit_part(out, codes + last_forward, n - last_forward, verbs);
+}

@@ -1,0 +1,214 @@
+/* V-Half and V-Min: building blocks that hold activations for a short time, and the orders that
+ * v-slots.h makes of them. */
+#include "config.h"
+
+#include "schedule/check.h"
+#include "schedule/sequence.h"
+#include "schedule/v-slots.h"
+
+static const PipesimVerb verbs[] = {
+	[PIPESIM_SLOT_F0] = {PIPESIM_F, 0},
+	[PIPESIM_SLOT_F1] = {PIPESIM_F, 1},
+	[PIPESIM_SLOT_I1] = {PIPESIM_I, 1},
+	[PIPESIM_SLOT_I0] = {PIPESIM_I, 0},
+	[PIPESIM_SLOT_W1] = {PIPESIM_W, 1},
+	[PIPESIM_SLOT_W0] = {PIPESIM_W, 0},
+};
+
+/* The authors put the way back off by 3 slots at even PP: ops would share slots. */
+static void lay_half(guint ranks, guint rank, PipesimSlotPattern *out)
+{
+	const guint gap = ranks % 2 == 0 ? 3 : 0;
+
+	*out = (PipesimSlotPattern){{2 * rank, 3 * ranks - 2 - rank,
+		3 * ranks + gap + 2 * rank - 1, 6 * ranks + gap - rank - 2}};
+}
+
+/* The same by 2 slots where 3 divides PP. */
+static void lay_min(guint ranks, guint rank, PipesimSlotPattern *out)
+{
+	const guint gap = ranks % 3 == 0 ? 2 : 0;
+
+	*out = (PipesimSlotPattern){{rank, 2 * ranks - 1 - rank, 2 * ranks + gap + rank,
+		4 * ranks + gap - 1 - rank}};
+}
+
+static gboolean plan(const PipesimShape *shape,
+	void (*lay)(guint ranks, guint rank, PipesimSlotPattern *out), PipesimEmitter *out,
+	GError **error)
+{
+	const gsize per_rank = 6 * (gsize)shape->microbatches;
+	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, shape->ranks);
+	g_autofree guint8 *order = NULL;
+
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		lay(shape->ranks, rank, &pattern[rank]);
+	order = pipesim_slots_order(pattern, shape->ranks, shape->microbatches, error);
+	for (guint rank = 0; order != NULL && rank < shape->ranks; rank++) {
+		pipesim_emit_rank(out, rank);
+		pipesim_emit_sequence(out, order + rank * per_rank, per_rank, verbs);
+	}
+	return order != NULL;
+}
+
+static gboolean plan_half(const PipesimShape *shape, const PipesimTimes *times,
+	PipesimEmitter *out, GError **error)
+{
+	(void)times;
+	return plan(shape, lay_half, out, error);
+}
+
+static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times,
+	PipesimEmitter *out, GError **error)
+{
+	(void)times;
+	return plan(shape, lay_min, out, error);
+}
+
+static gint64 bubble_half(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	const gint64 p = shape->ranks;
+
+	return MAX(3 * p - (p % 2 == 0 ? 7 : 4), p - 1) * t[PIPESIM_F];
+}
+
+static gint64 bubble_min(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	const gint64 p = shape->ranks;
+
+	return MAX(4 * p - (p % 3 == 0 ? 7 : 5), p - 1) * t[PIPESIM_F];
+}
+
+static PipesimFraction activations_half(const PipesimShape *shape)
+{
+	return (PipesimFraction){shape->ranks / 2 + 1, 1};
+}
+
+static PipesimFraction activations_min(const PipesimShape *shape)
+{
+	return (PipesimFraction){(shape->ranks + 1) / 3 + 1, 1};
+}
+
+static gboolean times_are_equal(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W];
+}
+
+static gboolean microbatches_fill(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches >= 2 * (guint64)shape->ranks;
+}
+
+static const PipesimCondition conditions[] = {
+	{"F = I = W", times_are_equal,
+		"slots are of equal length, and the order does not follow the times"},
+	{"M >= 2 PP", microbatches_fill, "the beginning and the end meet"},
+	{0},
+};
+
+static const char reference[] =
+	"Qi et al., Pipeline Parallelism with Controllable Memory, arXiv:2405.15362; the "
+	"zero-bubble authors' zbv_greedy.py";
+
+static const char *const aliases_half[] = {"vhalf", "zb-v-half", "zbvhalf", "zbv-half", NULL};
+
+const PipesimSchedule pipesim_schedule_v_half = {
+	.name = "v-half",
+	.aliases = aliases_half,
+	.summary = "a V whose chunks are held half as long as in 1F1B, for a longer bubble",
+	.constraints = "every PP and M",
+	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
+		"that the "
+		"chunk that is held long and the one that is held briefly share a rank. A "
+		"block "
+		"of six ops per micro-batch says when each of them runs, and repeating it "
+		"every "
+		"six slots fills the time without a gap: how long the block is, and not how "
+		"many ranks there are, decides how many activations are held. V-Half's block "
+		"holds about half of 1F1B's and the ranks idle about half as long; the price "
+		"is an order that fits equal times only.",
+	.reference = reference,
+	.chunks = 2,
+	.placement = PIPESIM_V,
+	.comm = PIPESIM_COMM_QUEUE,
+	.plan = plan_half,
+	.bubble =
+		{
+			.text = "(3PP-7)F/2, (3PP-4)F/2 where PP is odd",
+			.letters =
+				"F is the forward of a rank's whole share, equal to I and W. "
+				"At PP = 2 it is F/2, at PP = 1 nothing.",
+			.value = bubble_half,
+			.conditions = conditions,
+			.exact = "Exact when F = I = W, P2P = 0 and M >= 2 PP: counted on the "
+				 "orders themselves. The authors give a rate instead, half of "
+				 "1F1B's (PP-1)/(M+PP-1): at PP 8 and M 20 a bubble of 8.94 F, "
+				 "where the order has 8.5 F.",
+		},
+	.activations =
+		{
+			.text = "PP/2 + 1, rounded down",
+			.value = activations_half,
+			.exact =
+				"Exact on the fullest rank when M >= 2 PP, never more; counted "
+				"on the orders. The authors give the leading term, PP/2.",
+		},
+	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
+		 "down at 2r, F of the way back at 3PP-2-r, I of the way back at 3PP+k+2r-1, I "
+		 "of the way down at 6PP+k-r-2, k = 3 where PP is even and else 0; W in "
+		 "whatever slot is free.\n\n"
+		 "The order is the same whatever the times are, as in the authors' runtime, "
+		 "which plans with F = I = W. Where they differ much it loses more than 1F1B "
+		 "would: "
+		 "compare before using it.",
+};
+
+static const char *const aliases_min[] = {"vmin", "zb-v-min", "zbvmin", "zbv-min", NULL};
+
+const PipesimSchedule pipesim_schedule_v_min = {
+	.name = "v-min",
+	.aliases = aliases_min,
+	.summary = "the shortest block of a V: a third of 1F1B's activations",
+	.constraints = "every PP and M",
+	.idea = "Every micro-batch goes through all stages and back without waiting, a slot a "
+		"stage, "
+		"which is the shortest time that an activation can be held. Repeating this "
+		"every six slots on ranks that hold a stage of the way down and its mirror of "
+		"the way back takes a third of 1F1B's activations and leaves two thirds of its "
+		"bubble. There is no slack in it: where F, I and W differ, or messages take "
+		"time, every rank waits in every round.",
+	.reference = reference,
+	.chunks = 2,
+	.placement = PIPESIM_V,
+	.comm = PIPESIM_COMM_QUEUE,
+	.plan = plan_min,
+	.bubble =
+		{
+			.text = "(4PP-5)F/2, (4PP-7)F/2 where 3 divides PP",
+			.letters =
+				"F is the forward of a rank's whole share, equal to I and W. "
+				"At PP = 1 it is nothing.",
+			.value = bubble_min,
+			.conditions = conditions,
+			.exact = "Exact when F = I = W, P2P = 0 and M >= 2 PP: counted on the "
+				 "orders themselves. The authors give a rate instead, two "
+				 "thirds of 1F1B's (PP-1)/(M+PP-1) and a term in PP: at PP 8 "
+				 "and M 20 a bubble of 12.54 F, where the order has 13.5 F.",
+		},
+	.activations =
+		{
+			.text = "(PP+1)/3 + 1, the quotient rounded down",
+			.value = activations_min,
+			.exact =
+				"Exact on the fullest rank when M >= 2 PP, never more; counted "
+				"on the orders. The authors give the leading term, PP/3.",
+		},
+	.notes =
+		"Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
+		"down at r, F of the way back at 2PP-1-r, I of the way back at 2PP+k+r, I of "
+		"the way down at 4PP+k-1-r, k = 2 where 3 divides PP and else 0; W in whatever "
+		"slot is free.\n\n"
+		"At PP 8, M 20, F 1, I 1.3, W 0.8 the bubble is 30.5, more than 1F1B's 21.7.",
+};
