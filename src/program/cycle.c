@@ -1,209 +1,163 @@
-/* Whether an order can run to its end, and what stops it where it cannot. */
+/* Going once round a deadlock, and looking for the exchange of neighbours that undoes it. */
 #include "config.h"
 
-#include "program/program.h"
+#include "program/cycle.h"
 #include <string.h>
 
 /* Longer cycles are shown by their beginning. */
 #define MAX_SHOWN 24
 
-/* An op and its rank. */
-typedef struct {
-	guint32 op, rank;
-} Place;
+/* Entries that the search for a swap looks at in all: about a second. */
+#define MAX_LOOKED_AT 30000000u
 
-typedef struct {
-	const PipesimProgram *program;
-	guint8 *done;      /* by op */
-	guint32 *next;     /* by rank: the first op that has not run */
-	guint32 *sequence; /* of what ran; may be NULL */
-	guint32 n_done;
-} Order;
-
-static gboolean can_run(const Order *order, guint rank)
+static gboolean same(PipesimStuck a, PipesimStuck b)
 {
-	const guint32 op = order->next[rank];
-	guint32 inputs[2];
-	guint n;
-
-	if (op == order->program->rank_begin[rank + 1])
-		return FALSE;
-	n = pipesim_program_inputs(order->program, rank, &order->program->ops[op], inputs);
-	for (guint i = 0; i < n; i++)
-		if (!order->done[inputs[i]])
-			return FALSE;
-	return TRUE;
+	return a.rank == b.rank && a.index == b.index;
 }
 
-/* Ranks that may be able to go on. */
-typedef struct {
-	guint32 *rank;
-	guint8 *holds; /* by rank */
-	guint n;
-} Stack;
-
-static void push(Stack *stack, guint rank)
+static gboolean before(PipesimStuck a, PipesimStuck b)
 {
-	if (stack->holds[rank])
-		return;
-	stack->holds[rank] = TRUE;
-	stack->rank[stack->n++] = rank;
+	return a.rank < b.rank || (a.rank == b.rank && a.index < b.index);
 }
 
-static void run_rank(Order *order, guint rank, Stack *stack)
+GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from)
 {
-	const PipesimProgram *program = order->program;
-	guint32 outputs[2];
+	GArray *cycle = g_array_new(FALSE, FALSE, sizeof(PipesimStuck));
+	PipesimStuck slow = from, fast = from, first;
+	gboolean behind;
 
-	while (can_run(order, rank)) {
-		const guint32 op = order->next[rank]++;
-		const guint n =
-			pipesim_program_outputs(program, rank, &program->ops[op], outputs);
-
-		order->done[op] = TRUE;
-		if (order->sequence != NULL)
-			order->sequence[order->n_done] = op;
-		order->n_done++;
-		for (guint i = 0; i < n; i++) {
-			const guint to = pipesim_program_rank(program, outputs[i]);
-
-			if (to != rank && order->next[to] == outputs[i])
-				push(stack, to);
-		}
-	}
+	/* Whatever is stuck has a blocker that is stuck too: following them must come round. */
+	do {
+		slow = waiting->blocker(waiting->graph, slow, &behind);
+		fast = waiting->blocker(waiting->graph, fast, &behind);
+		fast = waiting->blocker(waiting->graph, fast, &behind);
+	} while (!same(slow, fast));
+	/* Told from its first entry on the lowest rank, wherever it was entered. */
+	first = slow;
+	for (slow = waiting->blocker(waiting->graph, fast, &behind); !same(slow, fast);
+		slow = waiting->blocker(waiting->graph, slow, &behind))
+		if (before(slow, first))
+			first = slow;
+	slow = first;
+	do {
+		g_array_append_val(cycle, slow);
+		slow = waiting->blocker(waiting->graph, slow, &behind);
+	} while (!same(slow, first));
+	return cycle;
 }
 
-/* Runs every rank as far as it comes, then those that this let go on. */
-static void run_what_can(Order *order, Stack *stack)
+static void append_place(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
 {
-	for (guint rank = order->program->shape.ranks; rank-- > 0;)
-		push(stack, rank);
-	while (stack->n > 0) {
-		const guint rank = stack->rank[--stack->n];
+	GError *error = NULL;
+	const PipesimErrorPrivate *place;
 
-		stack->holds[rank] = FALSE;
-		run_rank(order, rank, stack);
-	}
+	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "-");
+	waiting->locate(waiting->data, waiting->place(waiting->graph, at), error);
+	place = pipesim_error_location(error);
+	g_string_append_printf(out, "%s:%u:%u: ", place->path, place->line, place->column);
+	g_error_free(error);
 }
 
-static void clear(Order *order)
+static void append_step(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
 {
-	g_free(order->done);
-	g_free(order->next);
-}
-
-static gboolean run_order(Order *order, GError **error)
-{
-	const PipesimProgram *program = order->program;
-	const guint ranks = program->shape.ranks;
-	Stack stack = {g_try_new(guint32, ranks), g_try_new0(guint8, ranks), 0};
-	gboolean ok;
-
-	order->done = g_try_new0(guint8, MAX(program->n_ops, 1u));
-	order->next = g_try_new(guint32, ranks);
-	ok = stack.rank != NULL && stack.holds != NULL && order->done != NULL &&
-	     order->next != NULL;
-	if (ok) {
-		memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
-		run_what_can(order, &stack);
-	} else {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-		clear(order);
-	}
-	g_free(stack.rank);
-	g_free(stack.holds);
-	return ok;
-}
-
-guint32 pipesim_program_sequence(
-	const PipesimProgram *program, guint32 *sequence, GError **error)
-{
-	Order order = {.program = program, .sequence = sequence};
-
-	if (!run_order(&order, error))
-		return G_MAXUINT32;
-	clear(&order);
-	return order.n_done;
-}
-
-/* Some op that @at waits for and that never runs. Inputs first: they say more than the order.
- */
-static Place blocker(const Order *order, Place at)
-{
-	const PipesimProgram *program = order->program;
-	guint32 inputs[2];
-	guint n = pipesim_program_inputs(program, at.rank, &program->ops[at.op], inputs);
-
-	for (guint i = 0; i < n; i++)
-		if (!order->done[inputs[i]])
-			return (Place){inputs[i], pipesim_program_rank(program, inputs[i])};
-	return (Place){at.op - 1, at.rank};
-}
-
-static void print_op(const PipesimProgram *program, Place at, GString *out)
-{
-	pipesim_op_print(program, at.rank, &program->ops[at.op], out);
+	waiting->print(waiting->graph, at, out);
 	g_string_append_printf(out, " on rank %u", at.rank);
 }
 
-static void print_cycle(const Order *order, Place start, GString *out)
+static void append_wait(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
 {
-	const PipesimProgram *program = order->program;
-	Place at = start;
-	guint shown = 0;
+	gboolean behind;
+	const PipesimStuck next = waiting->blocker(waiting->graph, at, &behind);
 
-	print_op(program, at, out);
-	do {
-		const Place next = blocker(order, at);
-		const gboolean in_order = next.rank == at.rank && next.op == at.op - 1;
-
-		if (shown++ == MAX_SHOWN) {
-			g_string_append(out, ", and so on round the cycle");
-			return;
-		}
-		g_string_append(out, in_order ? " stands behind " : " waits for ");
-		print_op(program, next, out);
-		at = next;
-		if (at.op != start.op)
-			g_string_append(out, ", which");
-	} while (at.op != start.op);
+	g_string_append(out, behind ? " stands behind " : " waits for ");
+	if (behind)
+		waiting->print(waiting->graph, next, out);
+	else
+		append_step(waiting, next, out);
 }
 
-static gboolean fail_with_cycle(
-	const Order *order, PipesimLocate locate, gpointer data, GError **error)
+/* "A waits for B, which stands behind C, which waits for A" */
+static void append_sentence(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
 {
-	g_autoptr(GString) text = g_string_new("deadlock: ");
-	g_autoptr(GError) deadlock = NULL;
-	Place slow = {0, 0};
-	Place fast;
+	append_step(waiting, g_array_index(cycle, PipesimStuck, 0), out);
+	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
+		if (i > 0)
+			g_string_append(out, ", which");
+		append_wait(waiting, g_array_index(cycle, PipesimStuck, i), out);
+	}
+	if (cycle->len > MAX_SHOWN)
+		g_string_append(out, ", and so on round the cycle");
+}
 
-	while (order->next[slow.rank] == order->program->rank_begin[slow.rank + 1])
-		slow.rank++;
-	slow.op = order->next[slow.rank];
-	/* Every blocked op has a blocked predecessor: following them must come round. */
-	fast = slow;
-	do {
-		slow = blocker(order, slow);
-		fast = blocker(order, blocker(order, fast));
-	} while (slow.op != fast.op);
-	print_cycle(order, slow, text);
+/* The first place stands before the whole message. */
+static void append_lines(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
+{
+	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
+		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+
+		if (i > 0) {
+			g_string_append_c(out, '\n');
+			append_place(waiting, at, out);
+		}
+		append_step(waiting, at, out);
+		append_wait(waiting, at, out);
+	}
+	if (cycle->len > MAX_SHOWN)
+		g_string_append_printf(out, ", and so on, %u steps in all", cycle->len);
+}
+
+gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
+	const char *what, const char *repair, GError **error)
+{
+	g_autoptr(GString) text = g_string_new(what);
+	g_autoptr(GError) deadlock = NULL;
+	const PipesimStuck first = g_array_index(cycle, PipesimStuck, 0);
+
+	g_string_append(text, ": ");
+	if (waiting->locate != NULL)
+		append_lines(waiting, cycle, text);
+	else
+		append_sentence(waiting, cycle, text);
+	if (repair != NULL)
+		g_string_append_printf(text, "; %s", repair);
 	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
-	if (locate != NULL)
-		locate(data, slow.op, deadlock);
+	if (waiting->locate != NULL)
+		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
 	g_propagate_error(error, g_steal_pointer(&deadlock));
 	return FALSE;
 }
 
-gboolean pipesim_program_check_order(
-	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
+static char *describe_swap(const PipesimSwaps *swaps, guint rank, guint32 index)
 {
-	Order order = {.program = program};
-	gboolean ok;
+	GString *text = g_string_new("exchanging ");
 
-	if (!run_order(&order, error))
-		return FALSE;
-	ok = order.n_done == program->n_ops || fail_with_cycle(&order, locate, data, error);
-	clear(&order);
-	return ok;
+	swaps->print(swaps->graph, rank, index, text);
+	g_string_append(text, " and ");
+	swaps->print(swaps->graph, rank, index + 1, text);
+	g_string_append_printf(text, " on rank %u repairs it", rank);
+	return g_string_free(text, FALSE);
+}
+
+char *pipesim_find_swap(const PipesimSwaps *swaps, const GArray *cycle)
+{
+	guint64 looked_at = 0;
+
+	for (guint i = 0; i < cycle->len; i++) {
+		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+		guint32 begin, end;
+		const guint32 entry = swaps->entry(swaps->graph, at, &begin, &end);
+
+		for (guint before = 1; before <= 1; before--) {
+			const guint32 index = entry - before;
+
+			if ((before == 1 && entry == begin) || index + 1 >= end)
+				continue;
+			looked_at += swaps->size;
+			if (looked_at > MAX_LOOKED_AT)
+				return NULL;
+			if (swaps->runs(swaps->graph, at.rank, index))
+				return describe_swap(swaps, at.rank, index);
+		}
+	}
+	return NULL;
 }

@@ -34,3 +34,9 @@ PipesimLowering *pipesim_lowering_new(
 
 /** pipesim_lowering_set_waits: fills in what ops wait for; @end_of as above. */
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of);
+
+/** pipesim_action_slot: stage * M + micro-batch of the half of its op that the message @action
+ * of
+ * @rank is of. */
+gsize pipesim_action_slot(
+	const PipesimLowering *lowering, guint rank, const PipesimAction *action);

@@ -291,8 +291,8 @@ PipesimLowering *pipesim_lower(const PipesimProgram *program, PipesimComm comm, 
 	return g_steal_pointer(&lowering);
 }
 
-/* Stage and micro-batch of the half of @action's op that its message is of. */
-static gsize slot_of(const PipesimLowering *lowering, guint rank, const PipesimAction *action)
+gsize pipesim_action_slot(
+	const PipesimLowering *lowering, guint rank, const PipesimAction *action)
 {
 	const PipesimOp *op = &lowering->program->ops[action->op];
 
@@ -314,7 +314,7 @@ void pipesim_action_print(
 			lowering->program, rank, &lowering->program->ops[action->op], out);
 		return;
 	}
-	slot = slot_of(lowering, rank, action);
+	slot = pipesim_action_slot(lowering, rank, action);
 	g_string_append_printf(out, "%" G_GSIZE_FORMAT "%s%" G_GSIZE_FORMAT, slot / m,
 		names[action->kind], slot % m);
 }

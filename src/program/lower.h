@@ -1,7 +1,7 @@
 /* What a runtime really issues: for every rank one list of ops, sends and receives, in the
  * order in which the rank issues them under the rules of one way of communicating.
  *
- * The rules that such a list is run by:
+ * The rules that such a list is run by (pipesim_lowering_check() does so without times):
  *
  * - Ops of a rank run one after the other, in the order of its list.
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
@@ -102,6 +102,17 @@ typedef struct {
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,
 	gpointer data, GError **error);
+
+/**
+ * pipesim_lowering_check: whether @lowering runs to its end, whatever its times.
+ * @locate: (nullable): told an op, or an index of @written where the lowering is from a file
+ *
+ * Returns: FALSE with PIPESIM_ERROR_DEADLOCK: the message goes once round the cycle, action by
+ * action, and names a swap of two neighbours on one rank that repairs it, where there is one.
+ * With @locate every action stands on a line of its own behind its place.
+ */
+gboolean pipesim_lowering_check(
+	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error);
 
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(

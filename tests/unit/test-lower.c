@@ -119,6 +119,112 @@ START_TEST(grouped_eight_steps)
 }
 END_TEST
 
+/* The message of the deadlock that @csv runs into under @comm; NULL: it runs to its end. */
+static char *deadlock(const char *csv, PipesimComm comm)
+{
+	g_autoptr(PipesimProgram) program = parse(csv);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(GError) error = NULL;
+
+	if (pipesim_lowering_check(lowering, NULL, NULL, &error))
+		return NULL;
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
+	return g_strdup(error->message);
+}
+
+/* Two pipelines over two ranks: both ranks send their first output before they receive. */
+START_TEST(both_send_first)
+{
+	static const char csv[] = "0F0,1F1,1B1,0B0\n0F1,1F0,0B1,1B0\n";
+	g_autofree char *single = deadlock(csv, PIPESIM_COMM_SINGLE);
+
+	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_ASYNC));
+	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_QUEUE));
+	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_GROUPED));
+	ck_assert_str_eq(single,
+		"deadlock under single: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1, which "
+		"stands behind 0SEND_F1, which waits for 1RECV_F1 on rank 0, which stands "
+		"behind 0SEND_F0; exchanging 0F0 and 1F1 on rank 0 repairs it");
+}
+END_TEST
+
+/* The same with its messages written out, the receive in front on one rank: that order runs,
+ * and no other does but by exchanging a send and a receive back. */
+START_TEST(written_messages)
+{
+	static const char csv[] = "0F0,1F1,1B1,0B0\n0F1,1F0,0B1,1B0\n";
+	g_autoptr(PipesimProgram) program = parse(csv);
+	PipesimWritten written[] = {
+		{.op = 0},
+		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
+		{.stage = 1, .microbatch = 1, .kind = PIPESIM_ACTION_RECV_F},
+		{.op = 1},
+		{.op = 2},
+		{.stage = 1, .microbatch = 1, .kind = PIPESIM_ACTION_SEND_B},
+		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_B},
+		{.op = 3},
+		{.op = 4},
+		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
+		{.stage = 0, .microbatch = 1, .kind = PIPESIM_ACTION_SEND_F},
+		{.op = 5},
+		{.stage = 0, .microbatch = 1, .kind = PIPESIM_ACTION_RECV_B},
+		{.op = 6},
+		{.op = 7},
+		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_B},
+	};
+	const guint32 rank_begin[] = {0, 8, 16};
+	g_autoptr(PipesimLowering) right =
+		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
+	g_autoptr(PipesimLowering) wrong = NULL;
+	g_autoptr(GError) error = NULL;
+	const PipesimWritten moved = written[9];
+
+	ck_assert_ptr_nonnull(right);
+	ck_assert(pipesim_lowering_check(right, NULL, NULL, NULL));
+	written[9] = written[10];
+	written[10] = moved;
+	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
+	ck_assert(!pipesim_lowering_check(wrong, NULL, NULL, &error));
+	ck_assert_str_eq(error->message,
+		"deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1, which "
+		"stands behind 0SEND_F1, which waits for 1RECV_F1 on rank 0, which stands "
+		"behind 0SEND_F0; exchanging 0SEND_F0 and 1RECV_F1 on rank 0 repairs it");
+}
+END_TEST
+
+START_TEST(written_messages_are_complete)
+{
+	g_autoptr(PipesimProgram) program = parse("0F0,0B0\n1F0,1B0\n");
+	const PipesimWritten written[] = {
+		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
+		{.op = 0},
+		{.op = 1},
+		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
+		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
+		{.op = 2},
+		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
+		{.op = 3},
+		{.stage = 7, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_B},
+		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_B},
+	};
+	const guint32 rank_begin[] = {0, 3, 10};
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_ptr_null(
+		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
+	ck_assert_str_eq(error->message,
+		"'0SEND_F0' stands before 0F0, whose result it sends; put it behind\n"
+		"'1RECV_F0' stands twice; each message goes once\n"
+		"'1SEND_F0': stage 1 is the last, there is nothing to send\n"
+		"'7SEND_B0', but the file has stages 0 to 1 and micro-batches 0 to 0\n"
+		"'0RECV_B0' on rank 1, but rank 0 runs that stage\n"
+		"no send behind 1B0 on rank 1, although 0B0 on rank 0 needs its result\n"
+		"no receive before 0B0 on rank 0, although it needs the result of 1B0 on rank "
+		"1");
+}
+END_TEST
+
 Suite *lower_suite(void)
 {
 	Suite *suite = suite_create("lower");
@@ -130,6 +236,9 @@ Suite *lower_suite(void)
 	tcase_add_test(tcase, async_beside_its_ops);
 	tcase_add_test(tcase, grouped_before_every_op);
 	tcase_add_test(tcase, grouped_eight_steps);
+	tcase_add_test(tcase, both_send_first);
+	tcase_add_test(tcase, written_messages);
+	tcase_add_test(tcase, written_messages_are_complete);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
