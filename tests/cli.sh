@@ -61,6 +61,11 @@ check compare-refused-rows 0 --pp 7 --microbatches 9
 check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
+check compare-at-stages 0 --pp 8 --microbatches 20 --compare-at stages --parameter-bytes 1GB --activation-bytes 1MB
+check compare-at-stages-json 0 --pp 8 --microbatches 20 --compare-at stages -s dualpipev --format json
+check compare-at-stages-file 0 --compare-at stages -s schedules/dualpipev-pp8-mb20.csv
+check compare-at-stages-odd 0 --pp 7 --microbatches 20 --compare-at stages -s 1f1b,dualpipev
+check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
 check compare-slow-rank 0 --pp 8 --microbatches 20 --slow-rank 3=1.1,5=1.05
 check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0

@@ -1,14 +1,18 @@
 #include "config.h"
 
+#include "analysis/footing.h"
 #include "analysis/run.h"
 #include <math.h>
 
-static void finish(PipesimRun *run, const PipesimScenario *scenario, const PipesimCosts *costs)
+static void finish(PipesimRun *run, const PipesimFooting *footing)
 {
 	run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
 	if (run->timeline != NULL)
 		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
-			costs, run->times, scenario->memory_limit, &run->error);
+			footing->costs, run->times, footing->scenario.memory_limit,
+			&run->error);
+	if (run->report != NULL)
+		pipesim_footing_units(footing, run->report);
 	if (run->error != NULL)
 		g_prefix_error(&run->error, "%s: ", run->name);
 }
@@ -17,30 +21,50 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
+	PipesimFooting footing;
 
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
-	if (!pipesim_schedule_shape(schedule, scenario, &run->shape, &run->error)) {
+	if (!pipesim_footing_init(&footing, schedule->name,
+		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario, costs,
+		    &run->error) ||
+		!pipesim_schedule_shape(
+			schedule, &footing.scenario, &run->shape, &run->error)) {
 		run->shape.ranks = 0;
+		pipesim_footing_clear(&footing);
 		return run;
 	}
-	run->times = pipesim_times_new(costs, &run->shape);
+	run->times = pipesim_times_new(footing.costs, &run->shape);
 	run->program = pipesim_schedule_program(schedule, &run->shape, run->times, &run->error);
 	if (run->program != NULL)
-		finish(run, scenario, costs);
+		finish(run, &footing);
+	pipesim_footing_clear(&footing);
 	return run;
+}
+
+/* Of a file: 1 where it does not divide. */
+static guint stages_per_rank(const PipesimShape *shape)
+{
+	return shape->copies == 1 && shape->stages % shape->ranks == 0
+		       ? shape->stages / shape->ranks
+		       : 1;
 }
 
 PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
 	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
+	PipesimFooting footing;
 
 	run->name = g_strdup(name);
 	run->program = program;
 	run->shape = program->shape;
-	run->times = pipesim_times_new(costs, &run->shape);
-	finish(run, scenario, costs);
+	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
+		    &run->error)) {
+		run->times = pipesim_times_new(footing.costs, &run->shape);
+		finish(run, &footing);
+	}
+	pipesim_footing_clear(&footing);
 	return run;
 }
 
@@ -151,7 +175,8 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 			continue;
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
-		rate = (double)run->shape.microbatches / (double)MAX(run->report->makespan, 1);
+		rate = (double)run->shape.microbatches / (double)MAX(run->report->makespan, 1) /
+		       run->shape.ranks;
 		if (rate > best_rate) {
 			best_rate = rate;
 			best = (int)i;
@@ -166,5 +191,6 @@ double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun 
 
 	if (run->report == NULL || comparison->baseline <= 0 || run->report->makespan <= 0)
 		return NAN;
-	return base * run->shape.microbatches / (double)run->report->makespan;
+	return base * run->shape.microbatches / (double)run->report->makespan *
+	       comparison->scenario.ranks / run->shape.ranks;
 }

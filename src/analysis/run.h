@@ -37,15 +37,15 @@ PipesimComparison *pipesim_comparison_new(
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 void pipesim_comparison_free(PipesimComparison *comparison);
 
-/** pipesim_comparison_best: index of the run with most micro-batches a second that fits the
- * memory limit; the first of equals; -1 where none has a result that fits. */
+/** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
+ * fits the memory limit; the first of equals; -1 where none has a result that fits. */
 int pipesim_comparison_best(const PipesimComparison *comparison);
 
 /** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B,
  * simulated where it is not among them. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
 
-/** pipesim_throughput: of @run against 1F1B: (its micro-batches / its makespan) over 1F1B's;
- * NAN where there is no baseline. */
+/** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan
+ * / its ranks) over 1F1B's; NAN where there is no baseline. */
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimComparison, pipesim_comparison_free)

@@ -47,6 +47,8 @@ static GOptionContext *make_context(Options *options)
 			"text, json or csv (default: as -o's extension, else text)", "FORMAT"},
 		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
 			"write the result to FILE, not to standard output", "FILE"},
+		{"compare-at", 0, 0, G_OPTION_ARG_STRING, &options->shape.compare_at,
+			"what is alike for all: ranks (default) or stages", "WHAT"},
 		{"timeline", 't', 0, G_OPTION_ARG_FILENAME, &options->timeline,
 			"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", "FILE"},
 		{"chrome-trace", 0, 0, G_OPTION_ARG_FILENAME, &options->chrome_trace,
@@ -151,6 +153,18 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 		n_once, paths->len, error);
 }
 
+static gboolean read_compare_at(PipesimShapeOptions *options, GError **error)
+{
+	const char *what = options->compare_at;
+
+	if (what == NULL || strcmp(what, "ranks") == 0)
+		return TRUE;
+	options->scenario.compare_at = PIPESIM_AT_STAGES;
+	return strcmp(what, "stages") == 0 ||
+	       pipesim_fail(
+		       error, PIPESIM_ERROR_USAGE, "--compare-at: '%s'; ranks or stages", what);
+}
+
 /* What was not given is taken from the first schedule file. */
 static void shape_from_files(PipesimScenario *scenario, const GPtrArray *choices)
 {
@@ -160,30 +174,42 @@ static void shape_from_files(PipesimScenario *scenario, const GPtrArray *choices
 		if (choice->program == NULL)
 			continue;
 		if (scenario->ranks == 0)
-			scenario->ranks = choice->program->shape.ranks;
+			scenario->ranks = scenario->compare_at == PIPESIM_AT_STAGES
+						  ? choice->program->shape.stages
+						  : choice->program->shape.ranks;
 		if (scenario->microbatches == 0)
 			scenario->microbatches = choice->program->shape.microbatches;
 		return;
 	}
 }
 
+static gboolean fits(const PipesimShape *shape, const PipesimScenario *scenario)
+{
+	const guint ranks =
+		scenario->compare_at == PIPESIM_AT_STAGES ? shape->stages : shape->ranks;
+
+	return ranks == scenario->ranks && shape->microbatches == scenario->microbatches;
+}
+
 static PipesimRun *run_choice(Choice *choice, const PipesimComparison *comparison)
 {
 	const PipesimScenario *scenario = &comparison->scenario;
+	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	const PipesimShape *shape;
 	PipesimRun *run;
 
 	if (choice->schedule != NULL)
 		return pipesim_run_schedule(choice->schedule, scenario, comparison->costs);
 	shape = &choice->program->shape;
-	if (shape->ranks == scenario->ranks && shape->microbatches == scenario->microbatches)
+	if (fits(shape, scenario))
 		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
 			scenario, comparison->costs);
 	run = g_new0(PipesimRun, 1);
 	run->name = g_strdup(choice->path);
 	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
-		"%s: the file is for %u ranks and %u micro-batches; compare it at those",
-		choice->path, shape->ranks, shape->microbatches);
+		"%s: the file is for %u %s and %u micro-batches; compare it at those",
+		choice->path, at_stages ? shape->stages : shape->ranks,
+		at_stages ? "stages" : "ranks", shape->microbatches);
 	return run;
 }
 
@@ -295,6 +321,7 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
+		!read_compare_at(&options.shape, error) ||
 		!choose(options.schedules, choices, error) ||
 		!check_paths(&options, choices, error))
 		return PIPESIM_EXIT_USAGE;

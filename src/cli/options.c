@@ -257,6 +257,7 @@ PipesimCosts *pipesim_cost_options_read(
 
 void pipesim_shape_options_clear(PipesimShapeOptions *options)
 {
+	g_free(options->compare_at);
 	g_free(options->pp);
 	g_free(options->microbatches);
 	g_free(options->chunks);

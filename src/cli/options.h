@@ -7,7 +7,7 @@
 
 /* Ranks, micro-batches and what some schedules let one choose. */
 typedef struct {
-	char *pp, *microbatches, *chunks, *group, *pipelines,
+	char *compare_at, *pp, *microbatches, *chunks, *group, *pipelines,
 		*max_activations; /* as written, for GOption to fill */
 	PipesimScenario scenario; /* as read; 0 = not given */
 } PipesimShapeOptions;

@@ -13,6 +13,12 @@ typedef enum {
 	PIPESIM_N_COMM,
 } PipesimComm;
 
+/* What is alike where schedules are compared that have different numbers of stages a rank. */
+typedef enum {
+	PIPESIM_AT_RANKS,  /* all have PP ranks, and cut the model into PP times v stages */
+	PIPESIM_AT_STAGES, /* all cut the model into PP stages, and have PP / v ranks */
+} PipesimCompareAt;
+
 /* Plain values: copied by assignment. What is 0 was not asked for. */
 typedef struct {
 	guint ranks, microbatches;
@@ -23,5 +29,6 @@ typedef struct {
 	 * search; num 0 = PP, as 1F1B. */
 	PipesimFraction max_activations;
 	PipesimComm comm;
+	PipesimCompareAt compare_at;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 } PipesimScenario;

@@ -148,6 +148,7 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	write_peak_ops(json, run);
 	key_ms(json, "lower_bound_ms", run->report->lower_bound);
 	pipesim_json_member_int(json, "critical_path_ops", run->report->n_critical);
+	pipesim_json_member_int(json, "ranks", run->shape.ranks);
 }
 
 static void write_times(PipesimJson *json, const PipesimCosts *costs)
@@ -179,6 +180,8 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
 	write_times(json, comparison->costs);
 	pipesim_json_member_string(json, "source", comparison->costs->source);
+	pipesim_json_member_string(json, "compare_at",
+		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stages" : "ranks");
 	pipesim_json_key(json, "schedules");
 	pipesim_json_open_array(json);
 	for (guint i = 0; i < comparison->runs->len; i++) {

@@ -12,6 +12,7 @@
 
 enum {
 	NAME,
+	ON_RANKS,
 	MAKESPAN,
 	SPEED,
 	IDLE,
@@ -126,6 +127,30 @@ static void append_bytes(GString *out, const PipesimComparison *comparison)
 	g_string_append_c(out, '\n');
 }
 
+/* Only where a schedule has several stages a rank does it make a difference. */
+static void append_footing(GString *out, const PipesimComparison *comparison)
+{
+	gboolean several = FALSE;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(comparison, i);
+
+		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
+	}
+	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
+		g_string_append_printf(out,
+			"Compared at equal stages: %u of the same length in every schedule; "
+			"with v "
+			"a rank on %u/v ranks\n",
+			comparison->scenario.ranks, comparison->scenario.ranks);
+	else if (several)
+		g_string_append_printf(out,
+			"Compared at equal ranks: %u in every schedule; with v stages a rank "
+			"each "
+			"takes 1/v of its time\n",
+			comparison->scenario.ranks);
+}
+
 static void append_titles(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimCosts *costs = comparison->costs;
@@ -134,13 +159,16 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
 		comparison->scenario.microbatches,
 		comparison->scenario.microbatches == 1 ? "" : "es");
+	append_footing(out, comparison);
 	append_time(times, "Times, ms: ", "F", costs->time[PIPESIM_F]);
 	append_time(times, ", ", "I", costs->time[PIPESIM_I]);
 	append_time(times, ", ", "W", costs->time[PIPESIM_W]);
 	append_time(times, ", ", "B", costs->time[PIPESIM_B]);
 	append_time(times, ", ", "FB", costs->time[PIPESIM_FB]);
 	append_time(times, "; ", "P2P", costs->p2p);
-	g_string_append(times, " (a rank's share, a micro-batch)");
+	g_string_append_printf(times, " (%s, a micro-batch)",
+		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "a stage"
+								     : "a rank's share");
 	pipesim_wrap(out, times->str, 2, 0, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");
@@ -187,6 +215,7 @@ static void measure_report(const PipesimReport *report, Layout *layout, gint64 *
 
 static const PipesimColumn columns[N_COLUMNS] = {
 	[NAME] = {NULL, "  schedule", TRUE},
+	[ON_RANKS] = {NULL, "ranks", FALSE},
 	[MAKESPAN] = {"makespan", "ms", FALSE},
 	[SPEED] = {"vs", "1F1B", FALSE},
 	[IDLE] = {"bubble", "max ms", FALSE},
@@ -244,6 +273,8 @@ static void add_result(PipesimTable *table, const Layout *layout,
 		[COPIES] = g_strdup_printf("%u", run->shape.copies),
 	};
 
+	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
+		cells[ON_RANKS] = g_strdup_printf("%u", report->ranks);
 	if (!isnan(speed))
 		cells[SPEED] = print_double(speed, 2);
 	if (span)
@@ -379,14 +410,16 @@ static void append_meaning(GString *out, const char *column, const char *meaning
 
 static void append_legend(GString *out, const PipesimComparison *comparison, int best)
 {
+	gboolean at_stages = comparison->scenario.compare_at == PIPESIM_AT_STAGES;
 	gboolean limited = comparison->scenario.memory_limit > 0;
 
 	g_string_append_c(out, '\n');
 	if (best >= 0)
 		append_meaning(out, "*",
-			limited ? "shortest makespan that fits the memory limit"
-				: "shortest makespan");
-	append_meaning(out, "vs 1F1B", "throughput");
+			at_stages ? "highest throughput of a rank"
+			: limited ? "shortest makespan that fits the memory limit"
+				  : "shortest makespan");
+	append_meaning(out, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
 	append_meaning(out, "bubble",
 		"makespan less busy time of the rank that idles longest; span: only between "
 		"its "

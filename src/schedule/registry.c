@@ -65,6 +65,12 @@ static guint chunks_of(const PipesimSchedule *schedule, const PipesimScenario *s
 	return schedule->chunks;
 }
 
+guint pipesim_schedule_stages_per_rank(
+	const PipesimSchedule *schedule, const PipesimScenario *scenario)
+{
+	return schedule->placement == PIPESIM_BIDIRECTIONAL ? 1 : chunks_of(schedule, scenario);
+}
+
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
 {

@@ -87,6 +87,10 @@ struct _PipesimSchedule {
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error);
 
+/** pipesim_schedule_stages_per_rank: different stages that a rank has in @scenario. */
+guint pipesim_schedule_stages_per_rank(
+	const PipesimSchedule *schedule, const PipesimScenario *scenario);
+
 /**
  * pipesim_schedule_order: the order at @shape.
  * @times: of @shape; what schedules with a plan go by, others do not look

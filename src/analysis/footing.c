@@ -1,0 +1,40 @@
+#include "config.h"
+
+#include "analysis/footing.h"
+
+gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v,
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+{
+	*footing = (PipesimFooting){.scenario = *scenario, .costs = costs, .factor = 1};
+	if (scenario->compare_at == PIPESIM_AT_RANKS || v == 1)
+		return TRUE;
+	if (scenario->ranks % v != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: %u stages on ranks of %u each: at equal stages PP must be a "
+			"multiple of %u; nearest: %u",
+			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
+	footing->factor = v;
+	footing->scenario.ranks /= v;
+	footing->own = pipesim_costs_share(costs, v);
+	footing->costs = footing->own;
+	return TRUE;
+}
+
+void pipesim_footing_clear(PipesimFooting *footing)
+{
+	pipesim_costs_free(footing->own);
+}
+
+static void multiply(PipesimFraction *value, guint factor)
+{
+	const gint64 common = MAX(pipesim_gcd(value->num * factor, value->den), 1);
+
+	*value = (PipesimFraction){value->num * factor / common, value->den / common};
+}
+
+void pipesim_footing_units(const PipesimFooting *footing, PipesimReport *report)
+{
+	multiply(&report->unit, footing->factor);
+	if (report->has_activation_formula)
+		multiply(&report->activation_formula, footing->factor);
+}
