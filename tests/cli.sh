@@ -171,7 +171,7 @@ check file-absent 3 validate input/no-such-file.csv
 check file-folder 3 validate input
 check file-empty 3 validate input/empty.csv
 check file-action 3 validate input/unknown-action.csv
-check file-communication 3 validate input/communication.csv
+check file-communication 1 validate input/communication.csv
 check file-stage-range 3 validate input/stage-range.csv
 check file-junk 3 validate input/trailing-junk.csv
 check file-nul 3 validate input/nul.csv

@@ -10,6 +10,8 @@ typedef struct {
 	const PipesimProgram *program;
 	guint8 *taken;       /* by op */
 	guint32 *at;         /* by rank: its next op */
+	GArray *shardings;   /* of all ranks, rank by rank */
+	guint32 *sharding;   /* by rank: its next one; those behind its last op do not matter */
 	guint64 *now, *then; /* a bit a rank: may act in this round, in the next */
 	gsize words;
 } Rounds;
@@ -60,8 +62,22 @@ static void act(Rounds *rounds, guint rank)
 		pipesim_lower_receive(rounds->lowerer, &messages[i], FALSE);
 	}
 	wake(rounds, rank, op);
-	if (rounds->at[rank] < rounds->program->rank_begin[rank + 1])
-		set(rounds->then, rank);
+	set(rounds->then, rank);
+}
+
+/* Whether a sharding stands before the next op of @rank: then it takes this round. */
+static gboolean shard(Rounds *rounds, guint rank)
+{
+	PipesimSharding *next =
+		&g_array_index(rounds->shardings, PipesimSharding, rounds->sharding[rank]);
+
+	if (rounds->sharding[rank] == rounds->shardings->len || next->rank != rank ||
+		next->before != rounds->at[rank])
+		return FALSE;
+	next->before = rounds->lowerer->next[rank];
+	rounds->sharding[rank]++;
+	set(rounds->then, rank);
+	return TRUE;
 }
 
 /* One round; FALSE where nobody may act any more. */
@@ -77,13 +93,28 @@ static gboolean play(Rounds *rounds)
 
 			rounds->now[word] &= ~(G_GUINT64_CONSTANT(1) << bit);
 			any = TRUE;
-			if (is_ready(rounds, rank))
+			if (!shard(rounds, rank) &&
+				rounds->at[rank] < rounds->program->rank_begin[rank + 1] &&
+				is_ready(rounds, rank))
 				act(rounds, rank);
 		}
 	}
 	rounds->now = rounds->then;
 	rounds->then = swap;
 	return any;
+}
+
+/* Where each rank begins, in its ops and its shardings. */
+static gboolean begin(Rounds *rounds, GError **error)
+{
+	for (guint rank = 0; rank < rounds->program->shape.ranks; rank++) {
+		rounds->at[rank] = rounds->program->rank_begin[rank];
+		rounds->sharding[rank] = rounds->shardings->len;
+		if (!pipesim_sharding_add(rounds->program, rank, rounds->shardings, error))
+			return FALSE;
+		set(rounds->now, rank);
+	}
+	return TRUE;
 }
 
 gboolean pipesim_lower_queue(PipesimLowerer *lowerer, GError **error)
@@ -93,18 +124,19 @@ gboolean pipesim_lower_queue(PipesimLowerer *lowerer, GError **error)
 	const gsize words = (ranks + BITS - 1) / BITS;
 	g_autofree guint8 *taken = g_try_new0(guint8, MAX(program->n_ops, 1u));
 	g_autofree guint32 *at = g_try_new(guint32, ranks);
+	g_autofree guint32 *sharding = g_try_new(guint32, ranks);
 	g_autofree guint64 *bits = g_try_new0(guint64, 2 * words);
-	Rounds rounds = {lowerer, program, taken, at, bits, bits + words, words};
+	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
+	Rounds rounds = {
+		lowerer, program, taken, at, shardings, sharding, bits, bits + words, words};
 
-	if (taken == NULL || at == NULL || bits == NULL)
+	if (taken == NULL || at == NULL || sharding == NULL || bits == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
-	for (guint rank = 0; rank < ranks; rank++) {
-		at[rank] = program->rank_begin[rank];
-		if (at[rank] < program->rank_begin[rank + 1])
-			set(rounds.now, rank);
-	}
+	if (!begin(&rounds, error))
+		return FALSE;
 	while (play(&rounds))
 		;
+	lowerer->lowering->shardings = g_steal_pointer(&shardings);
 	return TRUE;
 }

@@ -90,6 +90,8 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 	if (lowering == NULL)
 		return;
 	g_free(lowering->actions);
+	if (lowering->shardings != NULL)
+		g_array_unref(lowering->shardings);
 	g_free(lowering->rank_begin);
 	g_free(lowering);
 }
@@ -319,7 +321,29 @@ void pipesim_action_print(
 		names[action->kind], slot % m);
 }
 
-static void print_rank(const PipesimLowering *lowering, guint rank, GString *out)
+/* What is put between cells, or the actions of a group. */
+static void print_separator(GString *out, gboolean joined)
+{
+	if (out->len > 0 && out->str[out->len - 1] != '\n')
+		g_string_append_c(out, joined ? ';' : ',');
+}
+
+static void print_shardings(
+	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, GString *out)
+{
+	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
+		const PipesimSharding *sharding =
+			&g_array_index(lowering->shardings, PipesimSharding, *next);
+
+		if (sharding->rank != rank || sharding->before > before)
+			return;
+		print_separator(out, FALSE);
+		g_string_append_printf(
+			out, "%u%s", sharding->stage, pipesim_sharding_name(sharding->kind));
+	}
+}
+
+static void print_rank(const PipesimLowering *lowering, guint rank, guint *next, GString *out)
 {
 	const guint32 begin = lowering->rank_begin[rank], end = lowering->rank_begin[rank + 1];
 
@@ -327,19 +351,23 @@ static void print_rank(const PipesimLowering *lowering, guint rank, GString *out
 		const gboolean joined = lowering->actions[i].joined;
 		const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
 
-		if (i > begin)
-			g_string_append_c(out, joined ? ';' : ',');
+		if (!joined)
+			print_shardings(lowering, rank, i, next, out);
+		print_separator(out, joined);
 		if (more && !joined)
 			g_string_append_c(out, '(');
 		pipesim_action_print(lowering, rank, &lowering->actions[i], out);
 		if (joined && !more)
 			g_string_append(out, ")GROUP");
 	}
+	print_shardings(lowering, rank, end, next, out);
 	g_string_append_c(out, '\n');
 }
 
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out)
 {
+	guint next = 0;
+
 	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
-		print_rank(lowering, rank, out);
+		print_rank(lowering, rank, &next, out);
 }

@@ -16,6 +16,7 @@
 #pragma once
 #include "model/scenario.h"
 #include "program/program.h"
+#include "program/sharding.h"
 
 typedef enum {
 	PIPESIM_ACTION_OP,
@@ -55,6 +56,9 @@ typedef struct {
 	guint32 n_actions;
 	PipesimAction *actions;
 	guint32 *rank_begin; /* ranks + 1 */
+	/* PipesimSharding, rank by rank, each before an action: as the file says, or of
+	 * PIPESIM_COMM_QUEUE; NULL: none. */
+	GArray *shardings;
 } PipesimLowering;
 
 /**
@@ -66,7 +70,7 @@ typedef struct {
  * - PIPESIM_COMM_QUEUE: PyTorch's multi-stage schedules (_add_send_recv, 2.11). In rounds,
  * every rank in order takes its next op if what it needs has been taken; behind the op go its
  * sends, and at that moment each receive goes to the end of its rank's list, wherever that
- * stands.
+ * stands. Shardings (program/sharding.h) take a round each, as they do there.
  * - PIPESIM_COMM_SINGLE: PyTorch's GPipe and 1F1B. Sends right behind their op, receives right
  *   before the op that needs them; where a forward follows a backward or the other way round,
  *   the sends of the one and the receives of the other are one group.
@@ -119,7 +123,8 @@ void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);
 
 /** pipesim_lowering_print: appends all of @lowering in the form of a schedule file, a line a
- * rank; a group of several messages as "(0SEND_F1;0RECV_B0)GROUP". */
+ * rank; a group of several messages as "(0SEND_F1;0RECV_B0)GROUP". Shardings stand where they
+ * are. */
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
 
 /** pipesim_comm_name: "async", "queue", "single", "grouped", "native". */
