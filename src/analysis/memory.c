@@ -2,27 +2,25 @@
  * holds; times do not matter. */
 #include "config.h"
 
+#include "analysis/held.h"
 #include "analysis/parts.h"
 
-/* What one rank holds while it walks through its ops. */
-typedef struct {
-	guint until_input, until_weight; /* chunks */
-} Held;
-
-static void before_op(Held *held, const PipesimOp *op)
+gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
 {
-	if (pipesim_op_has_forward(op)) {
-		held->until_input++;
-		held->until_weight++;
-	}
+	if (!pipesim_op_has_forward(op))
+		return FALSE;
+	held->until_input++;
+	held->until_weight++;
+	return TRUE;
 }
 
-static void after_op(Held *held, const PipesimOp *op)
+gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
 {
 	if (pipesim_op_has_backward(op))
 		held->until_input--;
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
 		held->until_weight--;
+	return op->kind != PIPESIM_F;
 }
 
 /* @count chunks of @bytes a whole share; saturates. */
@@ -38,14 +36,25 @@ static gint64 add_saturated(gint64 a, gint64 b)
 	return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
 }
 
-static void weigh(
-	const PipesimSubject *subject, guint rank, const Held *held, PipesimReport *report)
+gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
+	const PipesimCosts *costs, gint64 *until_input, gint64 *until_weight)
 {
-	const PipesimCosts *costs = subject->costs;
 	const gint64 input = chunk_bytes(report, held->until_input, costs->bytes_until_input);
 	const gint64 weight =
 		chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
-	const gint64 total = add_saturated(add_saturated(input, weight), report->parameters);
+
+	if (until_input != NULL)
+		*until_input = input;
+	if (until_weight != NULL)
+		*until_weight = weight;
+	return add_saturated(add_saturated(input, weight), report->parameters);
+}
+
+static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *held,
+	PipesimReport *report)
+{
+	gint64 input, weight;
+	const gint64 total = pipesim_held_bytes(held, report, subject->costs, &input, &weight);
 
 	if (total <= report->memory[rank])
 		return;
@@ -57,13 +66,13 @@ static void weigh(
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
 	const PipesimProgram *program = subject->program;
-	Held held = {0};
+	PipesimHeld held = {0};
 
 	report->peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory != NULL)
 		weigh(subject, rank, &held, report);
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-		before_op(&held, &program->ops[i]);
+		pipesim_held_before(&held, &program->ops[i]);
 		if (held.until_weight > report->peak[rank]) {
 			report->peak[rank] = held.until_weight;
 			report->peak_op[rank] = i;
@@ -72,7 +81,7 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 			MAX(report->peak_until_input[rank], held.until_input);
 		if (report->memory != NULL)
 			weigh(subject, rank, &held, report);
-		after_op(&held, &program->ops[i]);
+		pipesim_held_after(&held, &program->ops[i]);
 	}
 	report->max_peak = MAX(report->max_peak, report->peak[rank]);
 	if (report->memory != NULL)

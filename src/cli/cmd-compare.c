@@ -260,13 +260,9 @@ static gboolean write_all(
 	format->write(comparison, &style, text);
 	if (!write_timeline(options, comparison, format, text, error))
 		return FALSE;
-	if (options->chrome_trace != NULL) {
-		g_autoptr(GString) trace = g_string_new(NULL);
-
-		pipesim_chrome_trace(comparison, trace);
-		if (!pipesim_print(options->chrome_trace, trace, error))
-			return FALSE;
-	}
+	if (options->chrome_trace != NULL &&
+		!pipesim_chrome_trace_write(comparison, options->chrome_trace, error))
+		return FALSE;
 	return pipesim_print(options->output, text, error);
 }
 

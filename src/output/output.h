@@ -1,6 +1,7 @@
 /* A format: one file and one line in list.h. */
 #pragma once
 #include "analysis/run.h"
+#include "output/sink.h"
 
 /* How a terminal wants it. Formats for machines ignore it. */
 typedef struct {
@@ -30,15 +31,6 @@ const PipesimOutput *pipesim_output_for_path(const char *path);
 const char *pipesim_output_names(void);
 
 /**
- * pipesim_write_file: writes @length bytes to a temporary file beside @path and renames it over
- * @path, so that a full disk loses nothing that was there. "-" is standard output; a device or
- * pipe is written in place.
- *
- * Returns: FALSE with PIPESIM_ERROR_WRITE.
- */
-gboolean pipesim_write_file(const char *path, const char *data, gsize length, GError **error);
-
-/**
  * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis,
  * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
  * written beside it and stay); txt, or "-" for standard output, as text.
@@ -56,5 +48,10 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 void pipesim_timeline_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
 
-/** pipesim_chrome_trace: Chrome trace events of every run with a result, appended to @out. */
-void pipesim_chrome_trace(const PipesimComparison *comparison, GString *out);
+/** pipesim_chrome_trace: Chrome trace events of every run with a result, appended to @sink.
+ * FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. */
+gboolean pipesim_chrome_trace(
+	const PipesimComparison *comparison, PipesimSink *sink, GError **error);
+/** pipesim_chrome_trace_write: the same to the file @path; also PIPESIM_ERROR_WRITE. */
+gboolean pipesim_chrome_trace_write(
+	const PipesimComparison *comparison, const char *path, GError **error);

@@ -11,6 +11,7 @@ Suite *search_suite(void);
 Suite *engine_suite(void);
 Suite *analysis_suite(void);
 Suite *output_suite(void);
+Suite *chrome_suite(void);
 Suite *files_suite(void);
 Suite *published_suite(void);
 Suite *random_suite(void);

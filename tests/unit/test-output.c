@@ -326,30 +326,6 @@ START_TEST(timeline_is_ascii_all_through)
 }
 END_TEST
 
-/* Chrome trace ----------------------------------------------------------------------------- */
-
-START_TEST(chrome_is_complete)
-{
-	g_autoptr(PipesimCosts) costs = grid_costs(1500, 1000, 1000, 3000, 1);
-	g_autoptr(PipesimComparison) comparison = compare("dualpipe,1f1b", 4, 8, costs, NULL);
-	g_autoptr(GString) out = g_string_new(NULL);
-	const PipesimRun *first = g_ptr_array_index(comparison->runs, 0);
-	const PipesimRun *second = g_ptr_array_index(comparison->runs, 1);
-
-	pipesim_chrome_trace(comparison, out);
-	ck_assert_uint_eq(count(out->str, "{\"ph\": \"X\""),
-		first->program->n_ops + second->program->n_ops);
-	ck_assert_uint_gt(count(out->str, "{\"ph\": \"s\""), 0);
-	ck_assert_uint_eq(count(out->str, "{\"ph\": \"s\""), count(out->str, "{\"ph\": \"f\""));
-	ck_assert_uint_eq(count(out->str, "\"process_name\""), 8);
-	assert_contains(out->str, "{\"name\": \"1f1b, rank 3\"}");
-	assert_contains(out->str, "\"pid\": 7,");
-	assert_contains(out->str, "\"dur\": 1.5,");
-	assert_contains(out->str, "{\"held\": 5}");
-	ck_assert_ptr_null(strstr(out->str, "{\"held\": 6}"));
-}
-END_TEST
-
 Suite *output_suite(void)
 {
 	Suite *suite = suite_create("output");
@@ -370,7 +346,6 @@ Suite *output_suite(void)
 	tcase_add_test(timeline, timeline_is_exact);
 	tcase_add_test(timeline, timeline_in_ascii);
 	tcase_add_test(timeline, timeline_of_many_boxes);
-	tcase_add_test(timeline, chrome_is_complete);
 	suite_add_tcase(suite, formats);
 	suite_add_tcase(suite, timeline);
 	return suite;
