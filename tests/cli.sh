@@ -61,6 +61,15 @@ check compare-refused-rows 0 --pp 7 --microbatches 9
 check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
+check diff-zb 1 diff 1f1b zb-h1 --pp 4 --microbatches 8
+check diff-directions 1 diff 1f1b dualpipe --pp 4 --microbatches 8 --times FB=2.4
+check diff-deadlock 1 diff 1f1b gpipe --pp 4 --microbatches 8
+check diff-same 0 diff dualpipe schedules/dualpipe-pp4-mb8.csv
+check diff-json 1 diff gpipe 1f1b --pp 2 --microbatches 3 --format json
+check diff-shapes 2 diff schedules/dualpipe-pp4-mb8.csv schedules/dualpipe-pp8-mb20.csv
+check diff-one 2 diff 1f1b --pp 2 --microbatches 3
+check diff-format 2 diff 1f1b gpipe --pp 2 --microbatches 3 --format csv
+check diff-unknown 2 diff 1f1b gpip --pp 2 --microbatches 3
 check compare-at-stages 0 --pp 8 --microbatches 20 --compare-at stages --parameter-bytes 1GB --activation-bytes 1MB
 check compare-at-stages-json 0 --pp 8 --microbatches 20 --compare-at stages -s dualpipev --format json
 check compare-at-stages-file 0 --compare-at stages -s schedules/dualpipev-pp8-mb20.csv
@@ -106,7 +115,7 @@ check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe
 check validate-one-rank 0 validate input/one-rank.csv
 check version 0 --version
 check help 0 --help
-for command in list explain export validate calibrate; do
+for command in list explain export validate diff calibrate; do
 	check "help-$command" 0 $command --help
 done
 

@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "cli/choice.h"
 #include "cli/options.h"
-#include "schedule/csv.h"
 #include <string.h>
 
 typedef struct {
@@ -9,22 +9,6 @@ typedef struct {
 	PipesimCostOptions costs;
 	char *schedules, *format, *output, *timeline, *chrome_trace;
 } Options;
-
-/* One entry of --schedule: a built-in schedule, or a program from a file. */
-typedef struct {
-	const PipesimSchedule *schedule;
-	char *path;
-	PipesimProgram *program; /* of a file, until its run takes it */
-} Choice;
-
-static void free_choice(gpointer data)
-{
-	Choice *choice = data;
-
-	g_free(choice->path);
-	pipesim_program_free(choice->program);
-	g_free(choice);
-}
 
 static void clear_options(Options *options)
 {
@@ -37,6 +21,25 @@ static void clear_options(Options *options)
 	g_free(options->chrome_trace);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
+
+static void summarize(GOptionContext *context)
+{
+	static const PipesimCommand *const commands[] = {
+#define COMMAND(id) &pipesim_command_##id,
+#include "cli/list.h"
+#undef COMMAND
+	};
+	g_autoptr(GString) text = g_string_new(
+		"Simulates pipeline-parallel training schedules over PP ranks and prints their "
+		"makespan,\nbubble and activation memory beside the published formulae.\n\n"
+		"Commands:\n");
+
+	for (gsize i = 0; i < G_N_ELEMENTS(commands); i++)
+		g_string_append_printf(
+			text, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
+	g_string_append(text, "'pipesim COMMAND --help' shows the options of a command.");
+	g_option_context_set_summary(context, text->str);
+}
 
 static GOptionContext *make_context(Options *options)
 {
@@ -57,15 +60,7 @@ static GOptionContext *make_context(Options *options)
 	};
 	GOptionContext *context = g_option_context_new("- compare pipeline schedules");
 
-	g_option_context_set_summary(context,
-		"Simulates pipeline-parallel training schedules over PP ranks and prints their "
-		"makespan,\nbubble and activation memory beside the published formulae.\n\n"
-		"Commands:\n  compare    compare schedules (the default)\n  list       "
-		"schedules, aliases, constraints\n  explain    formulae of one schedule, their "
-		"letters, when they are exact\n  export     op order of one schedule as a "
-		"PyTorch schedule CSV\n  validate   is a schedule CSV complete, and does it "
-		"run without deadlock?\n  calibrate  costs from measured traces\n"
-		"'pipesim COMMAND --help' shows the options of a command.");
+	summarize(context);
 	g_option_context_set_description(context,
 		"Examples:\n  pipesim --pp 8 --microbatches 20\n  pipesim --pp 8 "
 		"--microbatches 20 --times F=1,I=1,W=1,FB=2.4 --timeline dualpipe.svg \\\n     "
@@ -78,51 +73,6 @@ static GOptionContext *make_context(Options *options)
 	g_option_context_add_main_entries(context, entries, NULL);
 	pipesim_costs_entries(context, &options->costs);
 	return context;
-}
-
-static gboolean is_file(const char *name)
-{
-	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
-	       strcmp(name, "-") == 0;
-}
-
-static gboolean choose_one(const char *name, GPtrArray *choices, GError **error)
-{
-	Choice *choice = g_new0(Choice, 1);
-
-	g_ptr_array_add(choices, choice);
-	if (is_file(name)) {
-		choice->path = g_strdup(name);
-		choice->program = pipesim_schedule_read_csv(name, error);
-		return choice->program != NULL;
-	}
-	choice->schedule = pipesim_schedule_find(name, error);
-	return choice->schedule != NULL;
-}
-
-static gboolean choose(const char *names, GPtrArray *choices, GError **error)
-{
-	g_auto(GStrv) items = g_strsplit(names != NULL ? names : "all", ",", -1);
-
-	if (items[0] == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--schedule is empty; give names, files or all");
-	for (char **item = items; *item != NULL; item++) {
-		const PipesimSchedule *const *all = pipesim_schedule_list();
-
-		if (strcmp(*item, "all") != 0) {
-			if (!choose_one(g_strstrip(*item), choices, error))
-				return FALSE;
-			continue;
-		}
-		for (; *all != NULL; all++) {
-			Choice *choice = g_new0(Choice, 1);
-
-			choice->schedule = *all;
-			g_ptr_array_add(choices, choice);
-		}
-	}
-	return TRUE;
 }
 
 /* What is written must not be what is read, nor written twice. */
@@ -146,7 +96,7 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 	g_array_append_val(paths, input);
 	input.option = "--schedule";
 	for (guint i = 0; i < choices->len; i++) {
-		input.path = ((const Choice *)g_ptr_array_index(choices, i))->path;
+		input.path = ((const PipesimChoice *)g_ptr_array_index(choices, i))->path;
 		g_array_append_val(paths, input);
 	}
 	return pipesim_options_distinct((const PipesimNamedPath *)(gconstpointer)paths->data,
@@ -163,54 +113,6 @@ static gboolean read_compare_at(PipesimShapeOptions *options, GError **error)
 	return strcmp(what, "stages") == 0 ||
 	       pipesim_fail(
 		       error, PIPESIM_ERROR_USAGE, "--compare-at: '%s'; ranks or stages", what);
-}
-
-/* What was not given is taken from the first schedule file. */
-static void shape_from_files(PipesimScenario *scenario, const GPtrArray *choices)
-{
-	for (guint i = 0; i < choices->len; i++) {
-		const Choice *choice = g_ptr_array_index(choices, i);
-
-		if (choice->program == NULL)
-			continue;
-		if (scenario->ranks == 0)
-			scenario->ranks = scenario->compare_at == PIPESIM_AT_STAGES
-						  ? choice->program->shape.stages
-						  : choice->program->shape.ranks;
-		if (scenario->microbatches == 0)
-			scenario->microbatches = choice->program->shape.microbatches;
-		return;
-	}
-}
-
-static gboolean fits(const PipesimShape *shape, const PipesimScenario *scenario)
-{
-	const guint ranks =
-		scenario->compare_at == PIPESIM_AT_STAGES ? shape->stages : shape->ranks;
-
-	return ranks == scenario->ranks && shape->microbatches == scenario->microbatches;
-}
-
-static PipesimRun *run_choice(Choice *choice, const PipesimComparison *comparison)
-{
-	const PipesimScenario *scenario = &comparison->scenario;
-	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
-	const PipesimShape *shape;
-	PipesimRun *run;
-
-	if (choice->schedule != NULL)
-		return pipesim_run_schedule(choice->schedule, scenario, comparison->costs);
-	shape = &choice->program->shape;
-	if (fits(shape, scenario))
-		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
-			scenario, comparison->costs);
-	run = g_new0(PipesimRun, 1);
-	run->name = g_strdup(choice->path);
-	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
-		"%s: the file is for %u %s and %u micro-batches; compare it at those",
-		choice->path, at_stages ? shape->stages : shape->ranks,
-		at_stages ? "stages" : "ranks", shape->microbatches);
-	return run;
 }
 
 static const PipesimOutput *find_format(const Options *options, GError **error)
@@ -297,7 +199,7 @@ static PipesimExit compare(
 	comparison->command = g_strdup(command);
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(comparison->runs,
-			run_choice(g_ptr_array_index(choices, i), comparison));
+			pipesim_choice_run(g_ptr_array_index(choices, i), &scenario, costs));
 	if (!any_result(comparison, error))
 		return PIPESIM_EXIT_USAGE;
 	pipesim_comparison_finish(comparison);
@@ -311,17 +213,18 @@ static PipesimExit compare(
 static PipesimExit run(int argc, char **argv, GError **error)
 {
 	g_autofree char *command = g_strjoinv(" ", argv);
-	g_autoptr(GPtrArray) choices = g_ptr_array_new_with_free_func(free_choice);
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_auto(Options) options = {0};
 
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
 		!read_compare_at(&options.shape, error) ||
-		!choose(options.schedules, choices, error) ||
+		!pipesim_choices_add_list(choices,
+			options.schedules != NULL ? options.schedules : "all", error) ||
 		!check_paths(&options, choices, error))
 		return PIPESIM_EXIT_USAGE;
-	shape_from_files(&options.shape.scenario, choices);
+	pipesim_choices_shape(choices, &options.shape.scenario);
 	if (!pipesim_shape_options_require(&options.shape, error))
 		return PIPESIM_EXIT_USAGE;
 	return compare(&options, choices, command, error);

@@ -10,6 +10,7 @@ Suite *schedule_suite(void);
 Suite *search_suite(void);
 Suite *engine_suite(void);
 Suite *analysis_suite(void);
+Suite *difference_suite(void);
 Suite *output_suite(void);
 Suite *chrome_suite(void);
 Suite *files_suite(void);

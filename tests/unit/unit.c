@@ -13,6 +13,7 @@ int main(void)
 	srunner_add_suite(runner, search_suite());
 	srunner_add_suite(runner, engine_suite());
 	srunner_add_suite(runner, analysis_suite());
+	srunner_add_suite(runner, difference_suite());
 	srunner_add_suite(runner, output_suite());
 	srunner_add_suite(runner, chrome_suite());
 	srunner_add_suite(runner, files_suite());

@@ -1,0 +1,155 @@
+#include "config.h"
+
+#include "analysis/difference.h"
+#include <string.h>
+
+/* Trying each rank alone simulates once a rank: above this many ops in all it is left out. */
+#define MAX_TRIED_OPS (1u << 24)
+
+typedef struct {
+	const PipesimRun *a, *b;
+	PipesimDifference *difference;
+} Pair;
+
+static gboolean same_op(const Pair *pair, guint rank, const PipesimOp *a, const PipesimOp *b)
+{
+	const PipesimProgram *first = pair->a->program, *second = pair->b->program;
+
+	if (a->kind != b->kind || a->microbatch != b->microbatch ||
+		pipesim_op_stage(first, rank, a) != pipesim_op_stage(second, rank, b))
+		return FALSE;
+	return a->kind != PIPESIM_FB || (a->b_microbatch == b->b_microbatch &&
+						pipesim_op_b_stage(first, rank, a) ==
+							pipesim_op_b_stage(second, rank, b));
+}
+
+static void compare_rank(const Pair *pair, guint rank)
+{
+	PipesimRankDifference *out = &pair->difference->rank[rank];
+	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	guint32 i = a->rank_begin[rank], k = b->rank_begin[rank];
+
+	while (i < a->rank_begin[rank + 1] && k < b->rank_begin[rank + 1] &&
+		same_op(pair, rank, &a->ops[i], &b->ops[k])) {
+		i++;
+		k++;
+	}
+	out->n_same = i - a->rank_begin[rank];
+	out->a = i < a->rank_begin[rank + 1] ? i : PIPESIM_NO_OP;
+	out->b = k < b->rank_begin[rank + 1] ? k : PIPESIM_NO_OP;
+	out->same = out->a == PIPESIM_NO_OP && out->b == PIPESIM_NO_OP;
+	out->idle_change = pair->b->report->idle[rank] - pair->a->report->idle[rank];
+	pair->difference->same &= out->same;
+}
+
+static gboolean same_stages(const Pair *pair, guint rank)
+{
+	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	const guint chunks = a->shape.chunks;
+
+	return a->shape.stages == b->shape.stages && chunks == b->shape.chunks &&
+	       memcmp(&a->stage_of[(gsize)rank * chunks], &b->stage_of[(gsize)rank * chunks],
+		       chunks * sizeof *a->stage_of) == 0;
+}
+
+/* Ops of @from's @rank to the end of @to. */
+static void append_rank(PipesimProgram *to, const PipesimProgram *from, guint rank)
+{
+	const guint32 n = from->rank_begin[rank + 1] - from->rank_begin[rank];
+
+	memcpy(&to->ops[to->n_ops], &from->ops[from->rank_begin[rank]], n * sizeof *to->ops);
+	to->n_ops += n;
+	to->rank_begin[rank + 1] = to->n_ops;
+}
+
+/* A with the order of one rank taken from B. */
+static PipesimProgram *splice(const Pair *pair, guint rank, GError **error)
+{
+	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	g_autoptr(PipesimProgram) mixed =
+		pipesim_program_new(&a->shape, (guint64)a->n_ops + b->n_ops, error);
+
+	if (mixed == NULL)
+		return NULL;
+	memcpy(mixed->stage_of, a->stage_of,
+		(gsize)a->shape.ranks * a->shape.chunks * sizeof *a->stage_of);
+	for (guint i = 0; i < a->shape.ranks; i++)
+		append_rank(mixed, i == rank ? b : a, i);
+	if (!pipesim_program_link(mixed, NULL, NULL, error))
+		return NULL;
+	return g_steal_pointer(&mixed);
+}
+
+static void try_rank_alone(const Pair *pair, guint rank)
+{
+	PipesimRankDifference *out = &pair->difference->rank[rank];
+	g_autoptr(PipesimProgram) mixed = NULL;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+
+	if (out->same || !same_stages(pair, rank))
+		return;
+	mixed = splice(pair, rank, NULL);
+	if (mixed != NULL)
+		timeline = pipesim_engine_run(mixed, pair->a->times, NULL);
+	if (timeline == NULL)
+		return; /* a deadlock: the other ranks must change with it */
+	out->has_alone = TRUE;
+	out->alone = timeline->makespan - pair->a->report->makespan;
+}
+
+/* When the op that differs would have begun; where A is at its end, when B's begins. */
+static gint64 time_of(const Pair *pair, guint rank)
+{
+	const PipesimRankDifference *at = &pair->difference->rank[rank];
+
+	if (at->same)
+		return G_MAXINT64;
+	return at->a != PIPESIM_NO_OP ? pair->a->timeline->start[at->a]
+				      : pair->b->timeline->start[at->b];
+}
+
+static void find_first(const Pair *pair)
+{
+	PipesimDifference *difference = pair->difference;
+
+	for (guint rank = 1; rank < difference->ranks; rank++)
+		if (time_of(pair, rank) < time_of(pair, difference->first))
+			difference->first = rank;
+}
+
+PipesimDifference *pipesim_difference_new(
+	const PipesimRun *a, const PipesimRun *b, GError **error)
+{
+	PipesimDifference *difference;
+	Pair pair = {a, b, NULL};
+
+	if (a->shape.ranks != b->shape.ranks ||
+		a->shape.microbatches != b->shape.microbatches) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s has %u ranks and %u micro-batches, %s %u and %u; compare orders of "
+			"one shape",
+			a->name, a->shape.ranks, a->shape.microbatches, b->name, b->shape.ranks,
+			b->shape.microbatches);
+		return NULL;
+	}
+	difference = pair.difference = g_new0(PipesimDifference, 1);
+	difference->ranks = a->shape.ranks;
+	difference->same = TRUE;
+	difference->change = b->report->makespan - a->report->makespan;
+	difference->rank = g_new0(PipesimRankDifference, difference->ranks);
+	for (guint rank = 0; rank < difference->ranks; rank++)
+		compare_rank(&pair, rank);
+	if ((guint64)a->program->n_ops * difference->ranks <= MAX_TRIED_OPS)
+		for (guint rank = 0; rank < difference->ranks; rank++)
+			try_rank_alone(&pair, rank);
+	find_first(&pair);
+	return difference;
+}
+
+void pipesim_difference_free(PipesimDifference *difference)
+{
+	if (difference == NULL)
+		return;
+	g_free(difference->rank);
+	g_free(difference);
+}

@@ -1,0 +1,107 @@
+#include "config.h"
+
+#include "cli/choice.h"
+#include "schedule/csv.h"
+#include <string.h>
+
+static void free_choice(gpointer data)
+{
+	PipesimChoice *choice = data;
+
+	g_free(choice->path);
+	pipesim_program_free(choice->program);
+	g_free(choice);
+}
+
+GPtrArray *pipesim_choices_new(void)
+{
+	return g_ptr_array_new_with_free_func(free_choice);
+}
+
+static gboolean is_file(const char *name)
+{
+	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
+	       strcmp(name, "-") == 0;
+}
+
+gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error)
+{
+	PipesimChoice *choice = g_new0(PipesimChoice, 1);
+
+	g_ptr_array_add(choices, choice);
+	if (is_file(name)) {
+		choice->path = g_strdup(name);
+		choice->program = pipesim_schedule_read_csv(name, error);
+		return choice->program != NULL;
+	}
+	choice->schedule = pipesim_schedule_find(name, error);
+	return choice->schedule != NULL;
+}
+
+static void add_all(GPtrArray *choices)
+{
+	const PipesimSchedule *const *all = pipesim_schedule_list();
+
+	for (; *all != NULL; all++) {
+		PipesimChoice *choice = g_new0(PipesimChoice, 1);
+
+		choice->schedule = *all;
+		g_ptr_array_add(choices, choice);
+	}
+}
+
+gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error)
+{
+	g_auto(GStrv) items = g_strsplit(names, ",", -1);
+
+	if (items[0] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--schedule is empty; give names, files or all");
+	for (char **item = items; *item != NULL; item++) {
+		if (strcmp(*item, "all") == 0)
+			add_all(choices);
+		else if (!pipesim_choices_add(choices, g_strstrip(*item), error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
+{
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+
+		if (choice->program == NULL)
+			continue;
+		if (scenario->ranks == 0)
+			scenario->ranks = scenario->compare_at == PIPESIM_AT_STAGES
+						  ? choice->program->shape.stages
+						  : choice->program->shape.ranks;
+		if (scenario->microbatches == 0)
+			scenario->microbatches = choice->program->shape.microbatches;
+		return;
+	}
+}
+
+PipesimRun *pipesim_choice_run(
+	PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
+	const PipesimShape *shape;
+	PipesimRun *run;
+	guint width;
+
+	if (choice->schedule != NULL)
+		return pipesim_run_schedule(choice->schedule, scenario, costs);
+	shape = &choice->program->shape;
+	width = at_stages ? shape->stages : shape->ranks;
+	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
+		return pipesim_run_program(
+			choice->path, g_steal_pointer(&choice->program), scenario, costs);
+	run = g_new0(PipesimRun, 1);
+	run->name = g_strdup(choice->path);
+	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,
+		"%s: the file is for %u %s and %u micro-batches; compare it at those",
+		choice->path, width, at_stages ? "stages" : "ranks", shape->microbatches);
+	return run;
+}

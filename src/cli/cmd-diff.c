@@ -1,0 +1,319 @@
+#include "config.h"
+
+#include "analysis/difference.h"
+#include "base/json.h"
+#include "cli/choice.h"
+#include "cli/options.h"
+#include "output/table.h"
+#include <string.h>
+
+#define WIDTH 100
+
+enum {
+	RANK,
+	PLACE,
+	IN_A,
+	IN_B,
+	IDLE,
+	ALONE,
+	N_COLUMNS
+};
+
+static const PipesimColumn columns[N_COLUMNS] = {
+	[RANK] = {NULL, "  rank", TRUE},
+	[PLACE] = {"first difference", "op", FALSE},
+	[IN_A] = {"first difference", "in A, at ms", TRUE},
+	[IN_B] = {"first difference", "in B, at ms", TRUE},
+	[IDLE] = {"bubble", "change", FALSE},
+	[ALONE] = {"makespan", "alone", FALSE},
+};
+
+typedef struct {
+	const PipesimRun *a, *b;
+	const PipesimDifference *difference;
+} Pair;
+
+static char *print_change(gint64 ns)
+{
+	PipesimNumber number;
+
+	return g_strconcat(ns > 0 ? "+" : "", pipesim_print_ms(number, ns), NULL);
+}
+
+/* "0I4 at 9", or that the rank is done. */
+static char *print_place(const PipesimRun *run, guint rank, guint32 op)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	PipesimNumber number;
+
+	if (op == PIPESIM_NO_OP)
+		return g_strdup("nothing more");
+	pipesim_op_print(run->program, rank, &run->program->ops[op], text);
+	g_string_append_printf(
+		text, " at %s", pipesim_print_ms(number, run->timeline->start[op]));
+	return g_strdup(text->str);
+}
+
+static void add_rank(const Pair *pair, PipesimTable *table, guint rank)
+{
+	const PipesimRankDifference *at = &pair->difference->rank[rank];
+	char *cells[N_COLUMNS] = {[RANK] = g_strdup_printf("%s %u",
+					  rank == pair->difference->first ? "*" : " ", rank)};
+
+	if (at->same) {
+		cells[IN_A] = g_strdup("the same");
+	} else {
+		cells[PLACE] = g_strdup_printf("%u", at->n_same);
+		cells[IN_A] = print_place(pair->a, rank, at->a);
+		cells[IN_B] = print_place(pair->b, rank, at->b);
+	}
+	cells[IDLE] = print_change(at->idle_change);
+	if (at->has_alone)
+		cells[ALONE] = print_change(at->alone);
+	else if (!at->same)
+		cells[ALONE] = g_strdup("-");
+	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+}
+
+static void append_run(GString *out, char letter, const PipesimRun *run)
+{
+	PipesimNumber makespan, idle;
+
+	g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n", letter, run->name,
+		pipesim_print_ms(makespan, run->report->makespan),
+		pipesim_print_ms(idle, run->report->max_idle));
+}
+
+static void append_cost(const Pair *pair, GString *out)
+{
+	const gint64 change = pair->difference->change;
+	PipesimFraction percent = {0, 10};
+	PipesimNumber number, percent_text;
+
+	if (change == 0) {
+		g_string_append(out, "B takes as long as A.\n");
+		return;
+	}
+	percent.num = pipesim_time_scale(ABS(change), 1000, MAX(pair->a->report->makespan, 1));
+	g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n",
+		pipesim_print_ms(number, ABS(change)),
+		pipesim_print_fraction(percent_text, percent, 1),
+		change > 0 ? "longer" : "less");
+}
+
+static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+
+	append_run(out, 'A', pair->a);
+	append_run(out, 'B', pair->b);
+	if (pair->difference->same) {
+		g_string_append(out, "\nThe same ops in the same order on every rank.\n");
+		return;
+	}
+	append_cost(pair, out);
+	g_string_append_c(out, '\n');
+	for (guint rank = 0; rank < pair->difference->ranks; rank++)
+		add_rank(pair, table, rank);
+	pipesim_table_print(table, WIDTH, style, out);
+	g_string_append(out, "\n*      differs first, by time\n"
+			     "op     ops of the rank that are the same before\n"
+			     "change of the rank's bubble from A to B, ms\n"
+			     "alone  what the makespan of A changes by, ms, where this rank "
+			     "alone runs as in B; "
+			     "-: cannot run\n       so (it has other stages, or the ranks "
+			     "would deadlock)\n");
+}
+
+/* JSON ----------------------------------------------------------------------------------- */
+
+static void write_json_run(PipesimJson *json, const char *key, const PipesimRun *run)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_open_line(json);
+	pipesim_json_member_string(json, "name", run->name);
+	pipesim_json_key(json, "makespan_ms");
+	pipesim_json_ms(json, run->report->makespan);
+	pipesim_json_key(json, "bubble_max_ms");
+	pipesim_json_ms(json, run->report->max_idle);
+	pipesim_json_close(json);
+}
+
+static void write_json_op(
+	PipesimJson *json, const char *letter, const PipesimRun *run, guint rank, guint32 op)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autofree char *start = g_strconcat(letter, "_start_ms", NULL);
+
+	if (op == PIPESIM_NO_OP) {
+		pipesim_json_member_string(json, letter, NULL);
+		pipesim_json_key(json, start);
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_op_print(run->program, rank, &run->program->ops[op], text);
+	pipesim_json_member_string(json, letter, text->str);
+	pipesim_json_key(json, start);
+	pipesim_json_ms(json, run->timeline->start[op]);
+}
+
+static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
+{
+	const PipesimRankDifference *at = &pair->difference->rank[rank];
+
+	pipesim_json_open_line(json);
+	pipesim_json_member_int(json, "rank", rank);
+	pipesim_json_key(json, "same");
+	pipesim_json_bool(json, at->same);
+	pipesim_json_member_int(json, "ops_before", at->n_same);
+	write_json_op(json, "a", pair->a, rank, at->a);
+	write_json_op(json, "b", pair->b, rank, at->b);
+	pipesim_json_key(json, "bubble_change_ms");
+	pipesim_json_ms(json, at->idle_change);
+	pipesim_json_key(json, "makespan_alone_ms");
+	if (at->has_alone)
+		pipesim_json_ms(json, at->alone);
+	else
+		pipesim_json_null(json);
+	pipesim_json_close(json);
+}
+
+static void write_json(const Pair *pair, GString *out)
+{
+	const PipesimDifference *difference = pair->difference;
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	pipesim_json_open_object(json);
+	write_json_run(json, "a", pair->a);
+	write_json_run(json, "b", pair->b);
+	pipesim_json_key(json, "same");
+	pipesim_json_bool(json, difference->same);
+	pipesim_json_key(json, "change_ms");
+	pipesim_json_ms(json, difference->change);
+	pipesim_json_key(json, "first_rank");
+	if (difference->same)
+		pipesim_json_null(json);
+	else
+		pipesim_json_int(json, difference->first);
+	pipesim_json_key(json, "ranks");
+	pipesim_json_open_array(json);
+	for (guint rank = 0; rank < difference->ranks; rank++)
+		write_json_rank(json, pair, rank);
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+/* Command -------------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimShapeOptions shape;
+	PipesimCostOptions costs;
+	char *format, *output;
+} Options;
+
+static void clear_options(Options *options)
+{
+	pipesim_shape_options_clear(&options->shape);
+	pipesim_cost_options_clear(&options->costs);
+	g_free(options->format);
+	g_free(options->output);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
+
+static GOptionContext *make_context(Options *options)
+{
+	const GOptionEntry entries[] = {
+		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
+			"text (default) or json", "FORMAT"},
+		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
+			"write to FILE instead of standard output", "FILE"},
+		{0},
+	};
+	GOptionContext *context =
+		g_option_context_new("A B - where two schedules first differ, and its cost");
+
+	g_option_context_set_summary(context,
+		"A and B are names of schedules or files of op orders. Ranks and micro-batches "
+		"that are not\ngiven are those of the first file.");
+	g_option_context_set_description(context,
+		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input "
+		"file.\n");
+	pipesim_shape_entries(context, &options->shape);
+	pipesim_costs_entries(context, &options->costs);
+	g_option_context_add_main_entries(context, entries, NULL);
+	return context;
+}
+
+static PipesimExit print_difference(const Options *options, const Pair *pair, GError **error)
+{
+	PipesimStyle style = pipesim_terminal_style();
+	g_autoptr(GString) out = g_string_new(NULL);
+
+	style.colour &= options->output == NULL;
+	if (g_strcmp0(options->format, "json") == 0)
+		write_json(pair, out);
+	else
+		write_text(pair, &style, out);
+	if (!pipesim_print(options->output, out, error))
+		return PIPESIM_EXIT_WRITE;
+	return pair->difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
+}
+
+static PipesimExit diff(const Options *options, const GPtrArray *choices, GError **error)
+{
+	PipesimScenario scenario = options->shape.scenario;
+	g_autoptr(PipesimCosts) costs = pipesim_cost_options_read(
+		&options->costs, scenario.ranks, &scenario.memory_limit, error);
+	g_autoptr(PipesimRun) a = NULL, b = NULL;
+	g_autoptr(PipesimDifference) difference = NULL;
+
+	if (costs == NULL)
+		return PIPESIM_EXIT_USAGE;
+	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &scenario, costs);
+	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &scenario, costs);
+	if (a->error != NULL || b->error != NULL) {
+		g_propagate_error(error, g_error_copy(a->error != NULL ? a->error : b->error));
+		return PIPESIM_EXIT_USAGE;
+	}
+	difference = pipesim_difference_new(a, b, error);
+	if (difference == NULL)
+		return PIPESIM_EXIT_USAGE;
+	return print_difference(options, &(Pair){a, b, difference}, error);
+}
+
+static gboolean check_format(const char *format, GError **error)
+{
+	if (format == NULL || strcmp(format, "text") == 0 || strcmp(format, "json") == 0)
+		return TRUE;
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json", format);
+}
+
+static PipesimExit run(int argc, char **argv, GError **error)
+{
+	g_auto(Options) options = {0};
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+
+	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
+		!check_format(options.format, error) ||
+		!pipesim_shape_options_read(&options.shape, error))
+		return PIPESIM_EXIT_USAGE;
+	if (argc != 3) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"diff takes two schedules, names or files; %d given", argc - 1);
+		return PIPESIM_EXIT_USAGE;
+	}
+	for (int i = 1; i < argc; i++)
+		if (!pipesim_choices_add(choices, argv[i], error))
+			return PIPESIM_EXIT_USAGE;
+	pipesim_choices_shape(choices, &options.shape.scenario);
+	if (!pipesim_shape_options_require(&options.shape, error))
+		return PIPESIM_EXIT_USAGE;
+	return diff(&options, choices, error);
+}
+
+const PipesimCommand pipesim_command_diff = {
+	.name = "diff",
+	.summary = "where two schedules first differ, and what it costs",
+	.run = run,
+};
