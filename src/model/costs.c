@@ -360,6 +360,8 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 
 	times->stages = shape->stages;
 	times->p2p = costs->p2p;
+	times->bytes_until_input = costs->bytes_until_input;
+	times->bytes_until_weight = costs->bytes_until_weight;
 	times->equal_stages = TRUE;
 	divide_times(times, costs, shape);
 	slow_ranks(times, costs, shape);

@@ -109,6 +109,7 @@ typedef struct {
 	gboolean equal_stages;         /* no part is longer or shorter than another */
 	PipesimFraction *slow;         /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
+	gint64 bytes_until_input, bytes_until_weight; /* of PipesimCosts, for searches */
 } PipesimTimes;
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length

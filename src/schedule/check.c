@@ -79,3 +79,15 @@ gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkT
 	(void)shape;
 	return t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B];
 }
+
+gboolean pipesim_holds_times_equal(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W];
+}
+
+gboolean pipesim_holds_m_ge_2pp(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches >= 2 * (guint64)shape->ranks;
+}

@@ -22,3 +22,5 @@ gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_times_equal(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_m_ge_2pp(const PipesimShape *shape, PipesimChunkTimes t);

@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
 	const char *text;
 	PipesimFraction (*value)(const PipesimShape *shape);
+	gboolean is_most; /* no rank holds more, but none need hold as much */
 	const char *exact;
 } PipesimActivationFormula;
 

@@ -89,22 +89,10 @@ static PipesimFraction activations_min(const PipesimShape *shape)
 	return (PipesimFraction){(shape->ranks + 1) / 3 + 1, 1};
 }
 
-static gboolean times_are_equal(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	return t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W];
-}
-
-static gboolean microbatches_fill(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches >= 2 * (guint64)shape->ranks;
-}
-
 static const PipesimCondition conditions[] = {
-	{"F = I = W", times_are_equal,
+	{"F = I = W", pipesim_holds_times_equal,
 		"slots are of equal length, and the order does not follow the times"},
-	{"M >= 2 PP", microbatches_fill, "the beginning and the end meet"},
+	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the beginning and the end meet"},
 	{0},
 };
 

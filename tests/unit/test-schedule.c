@@ -169,13 +169,12 @@ END_TEST
 START_TEST(file_runs_as_its_schedule)
 {
 	const GridCase *point = accepted_case(_i);
-	g_autoptr(PipesimProgram) program = grid_program(point);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
 	g_autoptr(PipesimRun) built_in = grid_run(point, costs);
 	g_autoptr(PipesimRun) from_file = NULL;
 	g_autoptr(GString) csv = g_string_new(NULL);
 
-	pipesim_schedule_write_csv(program, csv);
+	pipesim_schedule_write_csv(built_in->program, csv);
 	from_file = pipesim_run_program("x.csv",
 		pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL),
 		&(PipesimScenario){0}, costs);

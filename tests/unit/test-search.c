@@ -41,12 +41,8 @@ static PipesimCosts *costs_of(const char *path, guint chunks)
 	return grid_costs(n, n / 10 * i, n / 10 * w, n + n / 10 * (i + w), p2p);
 }
 
-static const char *const slot_prefixes[] = {"vhalf_", "vmin_", NULL};
-
-START_TEST(slots_equal_reference)
+static void assert_equals_file(const char *name, const char *path)
 {
-	g_autoptr(GPtrArray) files = reference_files(slot_prefixes);
-	const char *path = files->pdata[_i];
 	g_autofree char *reference = NULL;
 	g_autoptr(GString) ours = g_string_new(NULL);
 	g_autoptr(PipesimCosts) costs = costs_of(path, 2);
@@ -54,11 +50,31 @@ START_TEST(slots_equal_reference)
 	PipesimScenario scenario = {0};
 
 	read_name(path, &scenario);
-	run = named_run(strstr(path, "/vhalf_") != NULL ? "v-half" : "v-min", scenario.ranks,
-		scenario.microbatches, costs);
+	costs->bytes_until_input = costs->bytes_until_weight = 1;
+	run = named_run(name, scenario.ranks, scenario.microbatches, costs);
 	ck_assert(g_file_get_contents(path, &reference, NULL, NULL));
 	pipesim_schedule_write_csv(run->program, ours);
 	ck_assert_msg(g_str_equal(ours->str, reference), "%s differs", path);
+}
+
+static const char *const slot_prefixes[] = {"vhalf_", "vmin_", NULL};
+
+START_TEST(slots_equal_reference)
+{
+	g_autoptr(GPtrArray) files = reference_files(slot_prefixes);
+	const char *path = files->pdata[_i];
+
+	assert_equals_file(strstr(path, "/vhalf_") != NULL ? "v-half" : "v-min", path);
+}
+END_TEST
+
+static const char *const v_prefixes[] = {"zbv_", NULL};
+
+START_TEST(v_equals_reference)
+{
+	g_autoptr(GPtrArray) files = reference_files(v_prefixes);
+
+	assert_equals_file("zb-v-auto", files->pdata[_i]);
 }
 END_TEST
 
@@ -101,6 +117,91 @@ START_TEST(slots_ignore_times)
 }
 END_TEST
 
+/* Limits and determinism ----------------------------------------------------------------------
+ */
+
+/* What rank @rank of @run holds at most, by the bytes that I and W free. */
+static gint64 most_bytes(const PipesimRun *run, guint rank, const PipesimCosts *costs)
+{
+	const PipesimProgram *program = run->program;
+	gint64 held = 0, most = 0;
+
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		if (program->ops[i].kind == PIPESIM_F)
+			held += costs->bytes_until_input + costs->bytes_until_weight;
+		else
+			held -= program->ops[i].kind == PIPESIM_I ? costs->bytes_until_input
+								  : costs->bytes_until_weight;
+		most = MAX(most, held);
+	}
+	return most;
+}
+
+/* Half activations are freed by I in every second case, a third in every third. */
+static void divide_bytes(PipesimCosts *costs, guint seed)
+{
+	costs->bytes_until_input = seed % 3 == 1 ? 1000 : seed % 3 == 2 ? 700 : 0;
+	costs->bytes_until_weight = seed % 3 == 2 ? 1400 : 1000;
+}
+
+static PipesimRun *limited_run(
+	const char *name, const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	PipesimRun *run =
+		pipesim_run_schedule(pipesim_schedule_find(name, NULL), scenario, costs);
+
+	ck_assert_msg(run->error == NULL, "%s", run->error != NULL ? run->error->message : "");
+	return run;
+}
+
+/* No rank holds more than was asked for, and the same is found twice. */
+static void assert_limit_kept(const char *name, const PipesimScenario *scenario, guint seed)
+{
+	g_autoptr(PipesimCosts) costs = grid_random_costs(seed, scenario->ranks, seed % 4 == 3);
+	g_autoptr(PipesimRun) run = NULL, again = NULL;
+	const PipesimFraction *most = &scenario->max_activations;
+	gint64 unit;
+
+	divide_bytes(costs, seed);
+	unit = costs->bytes_until_input + costs->bytes_until_weight;
+	run = limited_run(name, scenario, costs);
+	again = limited_run(name, scenario, costs);
+	for (guint rank = 0; rank < scenario->ranks; rank++)
+		ck_assert_msg(most_bytes(run, rank, costs) * most->den <=
+				      most->num * unit * (gint64)run->shape.chunks,
+			"%s %u/%u limit %d/%d seed %u", name, scenario->ranks,
+			scenario->microbatches, (int)most->num, (int)most->den, seed);
+	ck_assert_mem_eq(run->program->ops, again->program->ops,
+		run->program->n_ops * sizeof(PipesimOp));
+}
+
+START_TEST(v_keeps_limit)
+{
+	const guint ranks = 1 + (guint)_i;
+
+	for (guint seed = 0; seed < 36; seed++) {
+		const PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = 1 + seed * ranks / 9,
+			.max_activations = {ranks * (4 + seed % 3), 4}};
+
+		assert_limit_kept("zb-v-auto", &scenario, seed);
+	}
+}
+END_TEST
+
+START_TEST(v_refuses_less_than_pp)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .max_activations = {7, 2}};
+	g_autoptr(PipesimRun) run = pipesim_run_schedule(
+		pipesim_schedule_find("zb-v-auto", NULL), &scenario, costs);
+
+	ck_assert(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	ck_assert_ptr_nonnull(strstr(run->error->message, "--max-activations 4"));
+}
+END_TEST
+
 static void add_references(
 	TCase *tcase, const TTest *test, const char *const *prefixes, gboolean *found)
 {
@@ -117,14 +218,19 @@ Suite *search_suite(void)
 	Suite *suite = suite_create("search");
 	TCase *references = tcase_create("references");
 	TCase *slots = tcase_create("slots");
+	TCase *limits = tcase_create("limits");
 	gboolean found = FALSE;
 
 	add_references(references, slots_equal_reference, slot_prefixes, &found);
+	add_references(references, v_equals_reference, v_prefixes, &found);
 	if (!found)
 		puts("SKIP: orders of other searches: not beside this checkout");
 	tcase_add_loop_test(slots, slots_at_every_shape, 0, 17);
 	tcase_add_test(slots, slots_ignore_times);
+	tcase_add_loop_test(limits, v_keeps_limit, 0, 9);
+	tcase_add_test(limits, v_refuses_less_than_pp);
 	suite_add_tcase(suite, references);
 	suite_add_tcase(suite, slots);
+	suite_add_tcase(suite, limits);
 	return suite;
 }

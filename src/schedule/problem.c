@@ -1,0 +1,110 @@
+#include "config.h"
+
+#include "schedule/problem.h"
+
+/* One activation of a chunk in units of memory, at most: bytes are scaled to it, so that sums
+ * over any shape fit. */
+#define MOST_UNITS (1u << 20)
+/* Ends of ops stay below. */
+#define MOST_TIME (G_GINT64_CONSTANT(1) << 61)
+
+static void divide_memory(PipesimProblem *problem, const PipesimTimes *times)
+{
+	const guint64 input = (guint64)times->bytes_until_input;
+	const guint64 all = input + (guint64)times->bytes_until_weight;
+	const guint64 divisor =
+		(guint64)pipesim_gcd(times->bytes_until_input, times->bytes_until_weight);
+
+	problem->held = 1;
+	problem->freed = 0;
+	if (all == 0)
+		return;
+	if (all / divisor <= MOST_UNITS) {
+		problem->held = (gint64)(all / divisor);
+		problem->freed = (gint64)(input / divisor);
+		return;
+	}
+	/* Rounded down: rather too much is held than too little. */
+	problem->held = MOST_UNITS;
+	problem->freed = (gint64)((__extension__(unsigned __int128) input) * MOST_UNITS / all);
+}
+
+static void set_limit(PipesimProblem *problem, const PipesimFraction *most)
+{
+	__extension__ typedef __int128 Wide;
+	const Wide chunk_units = (Wide)problem->held * problem->chunks;
+	const Wide limit = chunk_units * most->num / most->den;
+
+	problem->limit = (gint64)MIN(limit, MOST_TIME);
+}
+
+/* TRUE where the times of all ops one after the other, messages between them, can be added. */
+static gboolean fill_times(
+	PipesimProblem *problem, const PipesimShape *shape, const PipesimTimes *times)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	__extension__ __int128 total = 0;
+	gint64 *time = problem->time;
+
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		for (guint chunk = 0; chunk < shape->chunks; chunk++)
+			for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++) {
+				const guint stage = pipesim_shape_stage(shape, rank, chunk);
+				const gint64 ns = times->stage[kinds[kind]][stage];
+
+				*time = times->slow == NULL
+						? ns
+						: pipesim_time_scale(ns, times->slow[rank].num,
+							  times->slow[rank].den);
+				total += *time++;
+				total += times->p2p;
+			}
+	return total * shape->microbatches < MOST_TIME;
+}
+
+gboolean pipesim_problem_init(PipesimProblem *problem, const PipesimShape *shape,
+	const PipesimTimes *times, GError **error)
+{
+	const guint64 ops =
+		PIPESIM_PROBLEM_KINDS * (guint64)shape->stages * shape->microbatches;
+
+	*problem = (PipesimProblem){
+		.ranks = shape->ranks,
+		.chunks = shape->chunks,
+		.microbatches = shape->microbatches,
+		.p2p = times->p2p,
+	};
+	if (shape->microbatches > PIPESIM_MAX_OPS || ops > PIPESIM_MAX_OPS)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u micro-batches through %u stages are more than the %u ops that a "
+			"search "
+			"takes; take fewer of either",
+			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
+	divide_memory(problem, times);
+	set_limit(problem, &shape->max_activations);
+	problem->time =
+		g_new(gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks * shape->chunks);
+	if (fill_times(problem, shape, times))
+		return TRUE;
+	pipesim_problem_clear(problem);
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"%u micro-batches of these times are longer than the 73 years that a search "
+		"adds up "
+		"to; take shorter times or fewer micro-batches",
+		shape->microbatches);
+}
+
+void pipesim_problem_clear(PipesimProblem *problem)
+{
+	g_clear_pointer(&problem->time, g_free);
+}
+
+guint pipesim_problem_in_flight(const PipesimProblem *problem)
+{
+	const gint64 most = MIN(problem->limit / problem->held + 1, problem->microbatches);
+	guint slots = 1;
+
+	while (slots < most)
+		slots *= 2;
+	return slots;
+}

@@ -1,0 +1,402 @@
+/* Ranks take turns: in every round each runs one backward for input and one forward, of
+ * whichever chunk can go on, and weight gradients run where they fit into the time until the
+ * next input arrives. Where one does not quite fit, a rank may rather idle as long as another
+ * already did.
+ *
+ * Four runs differ in whether such a weight gradient runs all the same, before backwards and
+ * before forwards; each is repeated with the idle times that its ranks ended with, for as long
+ * as that helps. */
+#include "config.h"
+
+#include "schedule/zb-v-search.h"
+#include <string.h>
+
+/* The steps of a micro-batch on a rank, in order: the first four codes. */
+enum {
+	F0,
+	F1,
+	I1,
+	I0,
+	STEPS,
+	W1 = STEPS,
+	W0,
+	CODES
+};
+
+typedef struct {
+	gint64 clock, idle, held;
+	gint64 time[CODES];
+	gint64 *arrival[STEPS]; /* rings: when the result of a step is with its next rank */
+	guint done[STEPS];
+	guint weights;  /* W that ran, of queue */
+	guint8 *queue;  /* codes of W in the order of their I */
+	guint8 *out;    /* codes of the order */
+	gint64 allowed; /* idle time of the run before */
+} Rank;
+
+typedef struct {
+	const PipesimProblem *problem;
+	Rank *ranks;
+	guint p, m;
+	guint mask; /* slots of a ring - 1 */
+	gint64 most_idle, most_allowed;
+	gboolean is_guided; /* a run before left its idle times */
+	gboolean failed;    /* an op had no input or no room */
+	gint64 *arrivals;
+	guint8 *queues, *out, *best;
+} Search;
+
+static guint waiting_weights(const Rank *rank)
+{
+	return rank->done[I1] + rank->done[I0] - rank->weights;
+}
+
+/* The rank whose result of the same step @step of rank @j needs; NULL where it needs none. */
+static const Rank *source(const Search *s, guint j, guint step)
+{
+	if (step == F0 || step == I1)
+		return j > 0 ? &s->ranks[j - 1] : NULL;
+	return j + 1 < s->p ? &s->ranks[j + 1] : NULL;
+}
+
+static gboolean is_ready(const Search *s, guint j, guint step)
+{
+	const Rank *rank = &s->ranks[j];
+	const Rank *from = source(s, j, step);
+	const guint k = rank->done[step];
+
+	return k < s->m && (step == F0 || rank->done[step - 1] > k) &&
+	       (from == NULL || from->done[step] > k);
+}
+
+/* When the input of the next @step of rank @j is there; 0 where it needs none. */
+static gint64 arrival(const Search *s, guint j, guint step)
+{
+	const Rank *from = source(s, j, step);
+
+	return from == NULL ? 0 : from->arrival[step][s->ranks[j].done[step] & s->mask];
+}
+
+static gboolean has_room(const Search *s, const Rank *rank)
+{
+	return rank->held + s->problem->held <= s->problem->limit;
+}
+
+static void append(Rank *rank, guint code)
+{
+	rank->clock += rank->time[code];
+	*rank->out++ = (guint8)code;
+}
+
+static void run_weight(Search *s, Rank *rank)
+{
+	append(rank, rank->queue[rank->weights++]);
+	rank->held -= s->problem->held - s->problem->freed;
+}
+
+static void wait_until(Search *s, Rank *rank, gint64 time)
+{
+	if (time <= rank->clock)
+		return;
+	if (rank->done[F0] > 0)
+		rank->idle += time - rank->clock;
+	s->most_idle = MAX(s->most_idle, rank->idle);
+	rank->clock = time;
+}
+
+static void run_step(Search *s, guint j, guint step)
+{
+	Rank *rank = &s->ranks[j];
+
+	if (!is_ready(s, j, step) || (step <= F1 && !has_room(s, rank))) {
+		s->failed = TRUE;
+		return;
+	}
+	wait_until(s, rank, arrival(s, j, step));
+	if (step <= F1) {
+		rank->held += s->problem->held;
+	} else {
+		rank->held -= s->problem->freed;
+		rank->queue[rank->done[I1] + rank->done[I0]] = step == I1 ? W1 : W0;
+	}
+	append(rank, step);
+	rank->arrival[step][rank->done[step]++ & s->mask] = rank->clock + s->problem->p2p;
+}
+
+/* Weight gradients in the gap before @step: those that fit, and one more where @fill and the
+ * gap left is longer than what the rank may idle. */
+static void fill_gap(Search *s, guint j, guint step, gboolean fill)
+{
+	Rank *rank = &s->ranks[j];
+	gint64 may_idle = s->most_idle;
+	gint64 until;
+
+	if (source(s, j, step) == NULL || !is_ready(s, j, step))
+		return;
+	until = arrival(s, j, step);
+	while (waiting_weights(rank) > 0 &&
+		rank->clock + rank->time[rank->queue[rank->weights]] <= until)
+		run_weight(s, rank);
+	if (s->is_guided)
+		may_idle = MAX(may_idle, s->most_allowed - rank->allowed);
+	if (fill && waiting_weights(rank) > 0 && until - rank->clock > may_idle - rank->idle)
+		run_weight(s, rank);
+}
+
+/* Forwards of the way down for as long as the way back has not returned to rank @j. */
+static void run_ahead(Search *s, guint j)
+{
+	Rank *rank = &s->ranks[j];
+	const gint64 room = s->problem->held * (2 + 2 * (gint64)j);
+
+	while (!s->failed && rank->held + room <= s->problem->limit &&
+		rank->clock + rank->time[F0] <= arrival(s, j, F1) && rank->done[F0] < s->m)
+		for (guint k = 0; k <= j; k++)
+			run_step(s, k, F0);
+}
+
+/* Both chunks in turn until rank @j has run as many forwards as the rank before it, and one
+ * more of the way back. */
+static void catch_up(Search *s, guint j, guint *step)
+{
+	const Rank *rank = &s->ranks[j], *before = rank - 1;
+
+	while (!s->failed &&
+		(rank->done[F0] + rank->done[F1] < before->done[F0] + before->done[F1] ||
+			(rank->done[F1] <= before->done[F1] && before->done[F1] < s->m))) {
+		for (guint k = s->p; k-- > j;)
+			if (s->ranks[k].done[*step] < s->m)
+				run_step(s, k, *step);
+		*step = *step == F0 ? F1 : F0;
+	}
+}
+
+static void warm_up(Search *s)
+{
+	guint step = F0;
+
+	for (guint j = 0; j < s->p; j++)
+		run_step(s, j, F0);
+	for (guint j = s->p; j-- > 0;) {
+		if (j + 1 < s->p)
+			run_ahead(s, j);
+		run_step(s, j, F1);
+	}
+	for (guint j = 1; j < s->p; j++)
+		catch_up(s, j, &step);
+}
+
+static guint next_backward(const Search *s, guint j)
+{
+	const Rank *rank = &s->ranks[j];
+
+	if (rank->done[I0] >= rank->done[I1])
+		return I1;
+	if (rank->done[I1] == s->m)
+		return I0;
+	return is_ready(s, j, I0) ? I0 : I1;
+}
+
+/* STEPS where the rank has none to run. */
+static guint next_forward(const Search *s, guint j)
+{
+	const Rank *rank = &s->ranks[j];
+
+	if (rank->done[F1] == s->m)
+		return STEPS;
+	if (rank->done[F1] == rank->done[F0])
+		return F0;
+	if (is_ready(s, j, F1))
+		return F1;
+	return is_ready(s, j, F0) ? F0 : STEPS;
+}
+
+static void run_backwards(Search *s, guint8 *turn, gboolean fill)
+{
+	for (guint j = 0; j < s->p; j++)
+		turn[j] = (guint8)next_backward(s, j);
+	for (guint j = s->p; j-- > 0;)
+		if (turn[j] == I0) {
+			fill_gap(s, j, I0, TRUE);
+			run_step(s, j, I0);
+		}
+	for (guint j = 0; j < s->p; j++)
+		if (turn[j] == I1) {
+			fill_gap(s, j, I1, fill);
+			run_step(s, j, I1);
+		}
+}
+
+static void run_forwards(Search *s, gboolean fill)
+{
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+		const guint step = next_forward(s, j);
+
+		if (step == STEPS)
+			continue;
+		while (!has_room(s, rank) && waiting_weights(rank) > 0)
+			run_weight(s, rank);
+		fill_gap(s, j, step, fill);
+		run_step(s, j, step);
+	}
+}
+
+static void reset(Search *s)
+{
+	s->most_idle = 0;
+	s->failed = FALSE;
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+
+		rank->clock = rank->idle = rank->held = 0;
+		rank->weights = 0;
+		memset(rank->done, 0, sizeof rank->done);
+		rank->out = s->out + (gsize)CODES * s->m * j;
+	}
+}
+
+/* Returns the longest idle time of a rank; G_MAXINT64 where the run did not reach its end. */
+static gint64 run(Search *s, guint8 *turn, gboolean fill_backward, gboolean fill_forward)
+{
+	reset(s);
+	warm_up(s);
+	for (guint round = 0; round < 2 * s->m && !s->failed; round++) {
+		run_backwards(s, turn, fill_backward);
+		run_forwards(s, fill_forward);
+	}
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+
+		s->failed |= rank->done[I0] < s->m;
+		while (waiting_weights(rank) > 0)
+			run_weight(s, rank);
+	}
+	return s->failed ? G_MAXINT64 : s->most_idle;
+}
+
+/* Repeats a run with the idle times of the one before. Returns the best, or @best. */
+static gint64 repeat(Search *s, guint8 *turn, guint variant, gint64 best)
+{
+	gint64 last = G_MAXINT64;
+
+	for (s->is_guided = FALSE;; s->is_guided = TRUE) {
+		const gint64 idle = run(s, turn, !(variant & 2), !(variant & 1));
+
+		if (idle >= last)
+			return best;
+		if (idle < best) {
+			guint8 *order = s->best;
+
+			s->best = s->out;
+			s->out = order;
+			best = idle;
+		}
+		last = s->most_allowed = idle;
+		for (guint j = 0; j < s->p; j++)
+			s->ranks[j].allowed = s->ranks[j].idle;
+	}
+}
+
+static void release(Search *s)
+{
+	g_free(s->ranks);
+	g_free(s->arrivals);
+	g_free(s->queues);
+	g_free(s->out);
+	g_free(s->best);
+}
+
+static gboolean reserve(Search *s, const PipesimProblem *problem)
+{
+	const guint slots = pipesim_problem_in_flight(problem);
+	const gsize per_rank = problem->microbatches;
+
+	s->problem = problem;
+	s->p = problem->ranks;
+	s->m = problem->microbatches;
+	s->mask = slots - 1;
+	s->ranks = g_try_new0(Rank, s->p);
+	s->arrivals = g_try_new(gint64, (gsize)STEPS * slots * s->p);
+	s->queues = g_try_malloc(2 * per_rank * s->p);
+	s->out = g_try_malloc(CODES * per_rank * s->p);
+	s->best = g_try_malloc(CODES * per_rank * s->p);
+	return s->ranks != NULL && s->arrivals != NULL && s->queues != NULL && s->out != NULL &&
+	       s->best != NULL;
+}
+
+static gint64 average(const PipesimProblem *problem, PipesimProblemKind kind)
+{
+	const guint stages = problem->ranks * problem->chunks;
+	gint64 sum = 0;
+
+	for (guint i = 0; i < stages; i++)
+		sum += problem->time[(gsize)i * PIPESIM_PROBLEM_KINDS + kind];
+	return sum / stages;
+}
+
+static void place_ranks(Search *s, gboolean is_even)
+{
+	static const struct {
+		guint chunk;
+		PipesimProblemKind kind;
+	} codes[CODES] = {{0, PIPESIM_PROBLEM_F}, {1, PIPESIM_PROBLEM_F},
+		{1, PIPESIM_PROBLEM_I}, {0, PIPESIM_PROBLEM_I}, {1, PIPESIM_PROBLEM_W},
+		{0, PIPESIM_PROBLEM_W}};
+	gint64 even[PIPESIM_PROBLEM_KINDS];
+
+	for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++)
+		even[kind] = average(s->problem, kind);
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+
+		for (guint code = 0; code < CODES; code++)
+			rank->time[code] =
+				is_even ? even[codes[code].kind]
+					: pipesim_problem_time(s->problem, j, codes[code].chunk,
+						  codes[code].kind);
+		for (guint step = 0; step < STEPS; step++)
+			rank->arrival[step] =
+				s->arrivals + ((gsize)j * STEPS + step) * (s->mask + 1);
+		rank->queue = s->queues + (gsize)2 * s->m * j;
+	}
+}
+
+/* The rounds are made for stages of equal length: where others leave a round without an input,
+ * the order is that of their averages. */
+static guint8 *search(Search *s, GError **error)
+{
+	g_autofree guint8 *turn = g_malloc(s->p);
+	gint64 best = G_MAXINT64;
+
+	for (guint attempt = 0; attempt < 2 && best == G_MAXINT64; attempt++) {
+		place_ranks(s, attempt == 1);
+		for (guint variant = 0; variant < 4 && best > 0; variant++)
+			best = repeat(s, turn, variant, best);
+	}
+	if (best < G_MAXINT64)
+		return g_steal_pointer(&s->best);
+	pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+		"the search finds no order of %u micro-batches over %u ranks; this is a fault "
+		"of "
+		"pipesim, please report it",
+		s->m, s->p);
+	return NULL;
+}
+
+guint8 *pipesim_zb_v_order(const PipesimProblem *problem, GError **error)
+{
+	guint8 *order = NULL;
+	Search s = {0};
+
+	if (reserve(&s, problem))
+		order = search(&s, error);
+	else
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"a search over %u ranks and %u micro-batches does not fit in memory; "
+			"take "
+			"fewer of either",
+			problem->ranks, problem->microbatches);
+	release(&s);
+	return order;
+}
