@@ -220,5 +220,10 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 		return;
 	g_free(timeline->start);
 	g_free(timeline->end);
+	g_free(timeline->transfers);
+	g_free(timeline->arrivals);
+	g_free(timeline->send_begin);
+	g_free(timeline->receive_begin);
+	g_free(timeline->cause);
 	g_free(timeline);
 }

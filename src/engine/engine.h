@@ -1,7 +1,23 @@
-/* The discrete-event simulator. */
+/* The discrete-event simulator, where messages never wait for each other. */
 #pragma once
 #include "model/costs.h"
 #include "program/program.h"
+
+/* In PipesimTimeline.cause and PipesimTransfer.cause: what is left is a transfer, not an op. */
+#define PIPESIM_BY_TRANSFER (G_GUINT64_CONSTANT(1) << 32)
+#define PIPESIM_NO_CAUSE    G_MAXUINT64
+
+/* A message on its way between two ranks, ns from the start of the step. It moves from @start
+ * to
+ * @end; before that the end that was issued first waited for the other. */
+typedef struct {
+	guint32 from, to; /* ops: whose result it is, and which needs it */
+	guint32 from_rank, to_rank;
+	guint32 backward;      /* 1 of a gradient, 0 of an activation */
+	gint64 sent, received; /* when its two ends were issued */
+	gint64 start, end;     /* start: the later of the two; of PIPESIM_COMM_ASYNC sent */
+	guint64 cause;         /* what let it start: see PipesimTimeline */
+} PipesimTransfer;
 
 /* When each op ran, by op index, ns from the start of the step. end - start is the op's
  * duration, no two ops of a rank overlap, and an op starts when its rank is free and every
@@ -11,6 +27,20 @@ typedef struct {
 	gint64 *start, *end;
 	gint64 makespan; /* last end; the first start is 0 */
 	guint64 events;  /* completions and arrivals that left the queue */
+
+	/* What follows is there after pipesim_comm_run() alone, else NULL and 0. */
+
+	/* Every message, by sending rank and there in the order of the sends: what rank r sends
+	 * is transfers[send_begin[r]] to transfers[send_begin[r + 1] - 1]. What it receives, in
+	 * the order in which the receives were issued, are the transfers of index
+	 * arrivals[receive_begin[r]] to arrivals[receive_begin[r + 1] - 1]. */
+	guint32 n_transfers;
+	PipesimTransfer *transfers;
+	guint32 *arrivals;
+	guint32 *send_begin, *receive_begin; /* ranks + 1 */
+	/* By op: what ended at the moment it started and let it start: an op by index, or
+	 * PIPESIM_BY_TRANSFER | the index of a transfer; PIPESIM_NO_CAUSE: it started at 0. */
+	guint64 *cause;
 } PipesimTimeline;
 
 /**

@@ -7,8 +7,8 @@
 /* Longer cycles are shown by their beginning. */
 #define MAX_SHOWN 24
 
-/* Entries that the search for a swap looks at in all: about a second. */
-#define MAX_LOOKED_AT 30000000u
+/* Entries that the search for a swap looks at in all: a fraction of a second. */
+#define MAX_LOOKED_AT 10000000u
 
 static gboolean same(PipesimStuck a, PipesimStuck b)
 {

@@ -118,6 +118,14 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 gboolean pipesim_lowering_check(
 	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error);
 
+/** pipesim_comm_splits_pairs: whether runtimes of @comm run an overlapped pair as its forward
+ * and then its backward, with the sends of both behind it: PyTorch does, unless told how to
+ * overlap them. */
+static inline gboolean pipesim_comm_splits_pairs(PipesimComm comm)
+{
+	return comm == PIPESIM_COMM_QUEUE || comm == PIPESIM_COMM_SINGLE;
+}
+
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);

@@ -186,6 +186,15 @@ gboolean pipesim_program_check_order(
 guint32 pipesim_program_sequence(
 	const PipesimProgram *program, guint32 *sequence, GError **error);
 
+/**
+ * pipesim_program_split_pairs: @program with every overlapped pair as its forward and then its
+ * full backward: how a runtime without overlap runs it. An op of @program that stands behind n
+ * pairs has an index n higher.
+ *
+ * Returns: (transfer full): linked; NULL with PIPESIM_ERROR_LIMIT.
+ */
+PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error);
+
 /** pipesim_op_print: appends "0F7" or "(0F7;7B13)OVERLAP_F_B". */
 void pipesim_op_print(
 	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out);

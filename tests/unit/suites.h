@@ -20,3 +20,4 @@ Suite *trace_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *lower_suite(void);
+Suite *comm_suite(void);

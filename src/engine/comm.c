@@ -1,0 +1,390 @@
+/* Ops and messages that end, in one order of time; what ends lets a rank issue and run more. */
+#include "config.h"
+
+#include "engine/comm.h"
+#include "engine/events.h"
+
+/* Times stay below this, so that one more op or message cannot overflow. */
+#define MAX_END (G_GINT64_CONSTANT(1) << 62)
+
+/* Key of an event: the rank that it belongs to, and what ended, as causes are written. */
+#define RANK_SHIFT 33
+#define CAUSE_MASK ((G_GUINT64_CONSTANT(1) << RANK_SHIFT) - 1)
+
+/* Where a rank stands in its list. */
+typedef struct {
+	guint32 op_at;   /* action: its next op, or the one that runs */
+	guint32 step;    /* op of the timeline that this is; of a pair the half that is next */
+	guint32 post_at; /* action: the first message that has not been issued */
+	guint32 done_to; /* action: every message before is done; not kept where async */
+	guint32 open;    /* messages of the issued group that are not done */
+	guint8 second;   /* the backward half of a split pair is next */
+	guint8 busy;
+} Seat;
+
+typedef struct {
+	const PipesimLowering *lowering;
+	const PipesimTimes *times;
+	const PipesimLink *link;
+	PipesimTimeline *timeline;
+	gboolean async, split;
+	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
+	guint32 *transfer_of; /* by action */
+	guint8 *ends;         /* by transfer: how many are issued; 3 = it has ended */
+	Seat *seats;
+	PipesimEvents events;
+	gint64 now;
+	guint64 cause; /* what has just ended */
+	guint32 n_done;
+	gboolean overflow, no_memory;
+} Engine;
+
+static guint32 rank_end(const Engine *engine, guint rank)
+{
+	return engine->lowering->rank_begin[rank + 1];
+}
+
+/* The first op, or the first message, of @rank from @at on; its end where there is none. */
+static guint32 next_of(const Engine *engine, guint rank, guint32 at, gboolean op)
+{
+	const PipesimAction *actions = engine->lowering->actions;
+
+	while (at < rank_end(engine, rank) && (actions[at].kind == PIPESIM_ACTION_OP) != op)
+		at++;
+	return at;
+}
+
+static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
+{
+	const guint64 key = (guint64)rank << RANK_SHIFT | what;
+
+	if (duration >= MAX_END - engine->now)
+		engine->overflow = TRUE;
+	else if (!pipesim_events_push(&engine->events, engine->now + duration, key))
+		engine->no_memory = TRUE;
+}
+
+static gint64 link_duration(const Engine *engine, const PipesimTransfer *transfer)
+{
+	const PipesimMessage message = {transfer->from, transfer->to, transfer->from_rank,
+		transfer->to_rank, transfer->backward};
+
+	return engine->link == NULL
+		       ? engine->times->p2p
+		       : engine->link->duration(engine->link->data, &message, engine->now);
+}
+
+static void start_transfer(Engine *engine, guint32 index)
+{
+	PipesimTransfer *transfer = &engine->timeline->transfers[index];
+
+	transfer->start = engine->now;
+	transfer->cause = engine->cause;
+	push(engine, link_duration(engine, transfer), transfer->to_rank,
+		PIPESIM_BY_TRANSFER | index);
+}
+
+static void issue_message(Engine *engine, guint32 action)
+{
+	const guint kind = engine->lowering->actions[action].kind;
+	const gboolean send = kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
+	const guint32 index = engine->transfer_of[action];
+	PipesimTransfer *transfer = &engine->timeline->transfers[index];
+
+	*(send ? &transfer->sent : &transfer->received) = engine->now;
+	engine->ends[index]++;
+	if (engine->async ? send : engine->ends[index] == 2)
+		start_transfer(engine, index);
+}
+
+/* Issues the next group of @rank if its turn has come. */
+static gboolean try_issue(Engine *engine, guint rank)
+{
+	const PipesimAction *actions = engine->lowering->actions;
+	Seat *seat = &engine->seats[rank];
+	const guint32 end = rank_end(engine, rank);
+
+	seat->post_at = next_of(engine, rank, seat->post_at, FALSE);
+	if (seat->post_at >= seat->op_at || (seat->open > 0 && !engine->async))
+		return FALSE;
+	do {
+		seat->open++;
+		issue_message(engine, seat->post_at++);
+	} while (seat->post_at < end && actions[seat->post_at].joined);
+	return TRUE;
+}
+
+static gboolean is_done(const Engine *engine, const Seat *seat, guint32 message)
+{
+	if (message == PIPESIM_NO_OP)
+		return TRUE;
+	return engine->async ? engine->ends[engine->transfer_of[message]] >= 3
+			     : message < seat->done_to;
+}
+
+static gint64 duration(const Engine *engine, guint rank, const PipesimOp *op)
+{
+	const PipesimOp forward = {.kind = PIPESIM_F, .chunk = op->chunk};
+	const PipesimOp backward = {.kind = PIPESIM_B, .chunk = op->b_chunk};
+	const PipesimOp *half = engine->seats[rank].second ? &backward : &forward;
+
+	return pipesim_op_duration(engine->lowering->program, engine->times, rank,
+		engine->split && op->kind == PIPESIM_FB ? half : op);
+}
+
+/* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
+static gboolean try_run(Engine *engine, guint rank)
+{
+	const PipesimProgram *program = engine->lowering->program;
+	Seat *seat = &engine->seats[rank];
+	const PipesimAction *action = &engine->lowering->actions[seat->op_at];
+	gboolean halves;
+
+	if (seat->busy || seat->op_at >= rank_end(engine, rank))
+		return FALSE;
+	halves = engine->split && program->ops[action->op].kind == PIPESIM_FB;
+	if ((!seat->second && !is_done(engine, seat, action->wait)) ||
+		((seat->second || !halves) && !is_done(engine, seat, action->b_wait)))
+		return FALSE;
+	seat->busy = TRUE;
+	engine->timeline->start[seat->step] = engine->now;
+	engine->timeline->cause[seat->step] = engine->cause;
+	push(engine, duration(engine, rank, &program->ops[action->op]), rank, seat->step);
+	return TRUE;
+}
+
+static void advance(Engine *engine, guint rank)
+{
+	while (try_issue(engine, rank) || try_run(engine, rank))
+		;
+}
+
+static void end_op(Engine *engine, guint rank)
+{
+	Seat *seat = &engine->seats[rank];
+	const PipesimOp *op =
+		&engine->lowering->program->ops[engine->lowering->actions[seat->op_at].op];
+
+	engine->timeline->end[seat->step] = engine->now;
+	engine->timeline->makespan = engine->now;
+	engine->n_done++;
+	seat->step++;
+	seat->busy = FALSE;
+	seat->second = engine->split && op->kind == PIPESIM_FB && !seat->second;
+	if (!seat->second)
+		seat->op_at = next_of(engine, rank, seat->op_at + 1, TRUE);
+	advance(engine, rank);
+}
+
+static void end_side(Engine *engine, guint rank)
+{
+	Seat *seat = &engine->seats[rank];
+
+	if (--seat->open == 0)
+		seat->done_to = seat->post_at;
+	advance(engine, rank);
+}
+
+static void end_transfer(Engine *engine, guint32 index)
+{
+	PipesimTransfer *transfer = &engine->timeline->transfers[index];
+
+	transfer->end = engine->now;
+	engine->ends[index] = 3;
+	if (engine->async) {
+		advance(engine, transfer->to_rank);
+		return;
+	}
+	end_side(engine, transfer->to_rank);
+	end_side(engine, transfer->from_rank);
+}
+
+static void run_events(Engine *engine)
+{
+	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
+		advance(engine, rank);
+	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
+		const PipesimEvent event = pipesim_events_pop(&engine->events);
+
+		engine->now = event.time;
+		engine->cause = event.key & CAUSE_MASK;
+		engine->timeline->events++;
+		if (engine->cause & PIPESIM_BY_TRANSFER)
+			end_transfer(engine, (guint32)engine->cause);
+		else
+			end_op(engine, (guint)(event.key >> RANK_SHIFT));
+	}
+}
+
+/* The op of the timeline that a message of @action leaves from or goes to. */
+static guint32 step_of(const Engine *engine, const PipesimAction *action)
+{
+	const gboolean second = action->kind >= PIPESIM_ACTION_SEND_B &&
+				engine->lowering->program->ops[action->op].kind == PIPESIM_FB;
+
+	return engine->step_of == NULL ? action->op
+				       : engine->step_of[action->op] + (guint32)second;
+}
+
+static void number_steps(Engine *engine)
+{
+	const PipesimProgram *program = engine->lowering->program;
+	guint32 n = 0;
+
+	for (guint32 op = 0; op < program->n_ops; op++) {
+		engine->step_of[op] = n;
+		n += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
+	}
+}
+
+static void add_transfer(Engine *engine, guint rank, guint32 index)
+{
+	const PipesimAction *send = &engine->lowering->actions[index];
+	PipesimTimeline *timeline = engine->timeline;
+
+	engine->transfer_of[index] = timeline->n_transfers;
+	engine->transfer_of[send->peer] = timeline->n_transfers;
+	timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
+		.from = step_of(engine, send),
+		.to = step_of(engine, &engine->lowering->actions[send->peer]),
+		.from_rank = rank,
+		.to_rank = send->peer_rank,
+		.backward = send->kind == PIPESIM_ACTION_SEND_B,
+	};
+}
+
+static void add_transfers(Engine *engine)
+{
+	const PipesimLowering *lowering = engine->lowering;
+	PipesimTimeline *timeline = engine->timeline;
+	const guint ranks = lowering->program->shape.ranks;
+	guint32 n = 0;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++)
+			if (lowering->actions[i].kind == PIPESIM_ACTION_SEND_F ||
+				lowering->actions[i].kind == PIPESIM_ACTION_SEND_B)
+				add_transfer(engine, rank, i);
+		timeline->send_begin[rank + 1] = timeline->n_transfers;
+	}
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++)
+			if (lowering->actions[i].kind == PIPESIM_ACTION_RECV_F ||
+				lowering->actions[i].kind == PIPESIM_ACTION_RECV_B)
+				timeline->arrivals[n++] = engine->transfer_of[i];
+		timeline->receive_begin[rank + 1] = n;
+	}
+}
+
+static void seat_ranks(Engine *engine)
+{
+	const guint32 *rank_begin = engine->lowering->rank_begin;
+	const guint32 *op_begin = engine->lowering->program->rank_begin;
+
+	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++) {
+		const guint32 begin = rank_begin[rank];
+		guint32 step = op_begin[rank];
+
+		if (engine->step_of != NULL)
+			step = step < engine->lowering->program->n_ops ? engine->step_of[step]
+								       : 0;
+		engine->seats[rank] = (Seat){.op_at = next_of(engine, rank, begin, TRUE),
+			.step = step,
+			.post_at = begin,
+			.done_to = begin};
+	}
+}
+
+static guint32 count_steps(const Engine *engine)
+{
+	const PipesimProgram *program = engine->lowering->program;
+	guint32 n = program->n_ops;
+
+	for (guint32 op = 0; engine->split && op < program->n_ops; op++)
+		n += program->ops[op].kind == PIPESIM_FB;
+	return n;
+}
+
+static gboolean allocate(Engine *engine, GError **error)
+{
+	const PipesimLowering *lowering = engine->lowering;
+	PipesimTimeline *timeline = engine->timeline;
+	const gsize ranks = lowering->program->shape.ranks;
+	const gsize n = MAX(timeline->n_ops, 1u);
+	const gsize n_transfers = (lowering->n_actions - lowering->program->n_ops) / 2 + 1;
+
+	timeline->start = g_try_new(gint64, n);
+	timeline->end = g_try_new(gint64, n);
+	timeline->cause = g_try_new(guint64, n);
+	timeline->transfers = g_try_new(PipesimTransfer, n_transfers);
+	timeline->arrivals = g_try_new(guint32, n_transfers);
+	timeline->send_begin = g_try_new0(guint32, ranks + 1);
+	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
+	engine->transfer_of = g_try_new(guint32, MAX(lowering->n_actions, 1u));
+	engine->ends = g_try_new0(guint8, n_transfers);
+	engine->seats = g_try_new(Seat, ranks);
+	if (engine->split)
+		engine->step_of = g_try_new(guint32, MAX(lowering->program->n_ops, 1u));
+	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
+		timeline->transfers == NULL || timeline->arrivals == NULL ||
+		timeline->send_begin == NULL || timeline->receive_begin == NULL ||
+		engine->transfer_of == NULL || engine->ends == NULL || engine->seats == NULL ||
+		(engine->split && engine->step_of == NULL) ||
+		!pipesim_events_init(&engine->events, 4 * ranks + 16))
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops and their messages do not fit in memory; take fewer ranks or "
+			"micro-batches",
+			lowering->program->n_ops);
+	return TRUE;
+}
+
+static gboolean finish(const Engine *engine, GError **error)
+{
+	if (engine->overflow)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times or fewer "
+			"micro-batches");
+	if (engine->no_memory)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->events.size);
+	if (engine->n_done == engine->timeline->n_ops)
+		return TRUE;
+	/* There must be a cycle: say which. */
+	return pipesim_lowering_check(engine->lowering, NULL, NULL, error) &&
+	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
+}
+
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
+	const PipesimLink *link, GError **error)
+{
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	Engine engine = {
+		.lowering = lowering,
+		.times = times,
+		.link = link,
+		.timeline = timeline,
+		.async = lowering->comm == PIPESIM_COMM_ASYNC,
+		.split = pipesim_comm_splits_pairs(lowering->comm),
+		.cause = PIPESIM_NO_CAUSE,
+	};
+	gboolean ok;
+
+	timeline->n_ops = count_steps(&engine);
+	ok = allocate(&engine, error);
+	if (ok) {
+		if (engine.split)
+			number_steps(&engine);
+		add_transfers(&engine);
+		seat_ranks(&engine);
+		run_events(&engine);
+		ok = finish(&engine, error);
+	}
+	g_free(engine.step_of);
+	g_free(engine.transfer_of);
+	g_free(engine.ends);
+	g_free(engine.seats);
+	pipesim_events_clear(&engine.events);
+	return ok ? g_steal_pointer(&timeline) : NULL;
+}

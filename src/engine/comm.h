@@ -1,0 +1,28 @@
+/* The simulator for runtimes whose sends and receives wait for each other. */
+#pragma once
+#include "engine/engine.h"
+#include "program/lower.h"
+
+/* How long a message moves once both of its ends are there, ns, >= 0. The one place where a
+ * model of links comes in: called once a message, at the moment it starts, in order of time. */
+typedef struct {
+	gint64 (*duration)(gpointer data, const PipesimMessage *message, gint64 start);
+	gpointer data;
+} PipesimLink;
+
+/**
+ * pipesim_comm_run: runs @lowering by the rules of program/lower.h.
+ * @times: of its program's shape
+ * @link: (nullable): NULL = every message takes times->p2p
+ *
+ * Where pipesim_comm_splits_pairs(), an overlapped pair runs as F and then B, each as long as
+ * alone, F waiting for the forward's receive and B for the backward's; the sends of both follow
+ * behind B. Ops of the result are then those of pipesim_program_split_pairs(), else those of
+ * the program.
+ *
+ * Returns: (transfer full): a timeline with transfers and causes; NULL with
+ *   PIPESIM_ERROR_DEADLOCK, as pipesim_lowering_check() tells it, or PIPESIM_ERROR_LIMIT where
+ * time would pass 2^62 ns or memory does not suffice.
+ */
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
+	const PipesimLink *link, GError **error);

@@ -1,0 +1,17 @@
+/* What blocking runtimes take, by another way: the text of a lowering alone, its rules written
+ * down as inequalities, raised until all of them hold. */
+#pragma once
+#include "model/costs.h"
+#include "model/scenario.h"
+
+typedef struct {
+	guint n_ops; /* the halves of a pair that is run one after the other count as two */
+	gint64 *start, *end;
+	gint64 makespan;
+	gboolean stuck; /* the inequalities have no solution: a deadlock */
+} CommOracle;
+
+/** comm_oracle_new: @text as pipesim_lowering_print() writes it. */
+CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTimes *times);
+void comm_oracle_free(CommOracle *oracle);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(CommOracle, comm_oracle_free)

@@ -1,0 +1,364 @@
+/* Runtimes that wait for each other's messages: by hand, against an independent solution, and
+ * what must hold between the ways of communicating. */
+#include "comm-oracle.h"
+#include "engine/comm.h"
+#include "grid.h"
+#include "schedule/csv.h"
+#include "suites.h"
+#include <string.h>
+
+static const PipesimComm comms[] = {
+	PIPESIM_COMM_ASYNC, PIPESIM_COMM_QUEUE, PIPESIM_COMM_SINGLE, PIPESIM_COMM_GROUPED};
+
+static const GridCase *accepted_case(int i)
+{
+	int count;
+
+	return &grid_accepted(&count)[i];
+}
+
+/* NULL where @program deadlocks under @comm. */
+static PipesimTimeline *run(
+	const PipesimProgram *program, PipesimComm comm, const PipesimTimes *times)
+{
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(GError) error = NULL, deadlock = NULL;
+	PipesimTimeline *timeline;
+
+	ck_assert_ptr_nonnull(lowering);
+	timeline = pipesim_comm_run(lowering, times, NULL, &error);
+	if (timeline != NULL)
+		return timeline;
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
+	ck_assert(!pipesim_lowering_check(lowering, NULL, NULL, &deadlock));
+	ck_assert_str_eq(error->message, deadlock->message);
+	return NULL;
+}
+
+/* By hand: 1F1B of 2 ranks and 3 micro-batches, F = 2, B = 3, P2P = 1. --- */
+
+static void assert_starts(PipesimComm comm, const gint64 starts[12])
+{
+	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
+	g_autoptr(PipesimProgram) program =
+		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimTimeline) timeline = run(program, comm, times);
+
+	ck_assert_ptr_nonnull(timeline);
+	for (int i = 0; i < 12; i++)
+		ck_assert_int_eq(timeline->start[i], starts[i]);
+	ck_assert_int_eq(timeline->makespan, 24);
+}
+
+START_TEST(async_by_hand)
+{
+	assert_starts(PIPESIM_COMM_ASYNC, (gint64[]){0, 2, 9, 12, 14, 21, 3, 5, 8, 10, 15, 17});
+}
+END_TEST
+
+/* 1SEND_B1 stands behind 1RECV_F2, whose sender is at it from 14 on: the message is done at 15,
+ * then 1B1's gradient, ready at 13, moves until 16. */
+START_TEST(queue_by_hand)
+{
+	assert_starts(PIPESIM_COMM_QUEUE, (gint64[]){0, 2, 9, 12, 16, 21, 3, 5, 8, 10, 15, 17});
+}
+END_TEST
+
+/* 1RECV_F1 is issued with 1SEND_B0 at 8, so that 1F1 starts at 9 although 0F1 was done at 4. */
+START_TEST(single_by_hand)
+{
+	assert_starts(
+		PIPESIM_COMM_SINGLE, (gint64[]){0, 2, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+}
+END_TEST
+
+/* As single; and 0F1 waits until 0F0 has been sent. */
+START_TEST(grouped_by_hand)
+{
+	assert_starts(
+		PIPESIM_COMM_GROUPED, (gint64[]){0, 3, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+}
+END_TEST
+
+/* The other solution. --- */
+
+static void assert_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed)
+{
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autoptr(PipesimCosts) costs =
+		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimTimeline) timeline = run(program, comm, times);
+	g_autoptr(CommOracle) oracle = NULL;
+
+	pipesim_lowering_print(lowering, text);
+	oracle = comm_oracle_new(text->str, comm, times);
+	/* A cycle of messages alone that take no time has a solution of inequalities. */
+	if (times->p2p > 0)
+		ck_assert_int_eq(oracle->stuck, timeline == NULL);
+	if (timeline == NULL)
+		return;
+	ck_assert_uint_eq(oracle->n_ops, timeline->n_ops);
+	for (guint i = 0; i < timeline->n_ops; i++) {
+		ck_assert_int_eq(timeline->start[i], oracle->start[i]);
+		ck_assert_int_eq(timeline->end[i], oracle->end[i]);
+	}
+	ck_assert_int_eq(timeline->makespan, oracle->makespan);
+}
+
+START_TEST(equals_oracle)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = NULL;
+
+	if (point->ranks * point->microbatches > 32)
+		return;
+	program = grid_program(point);
+	for (guint i = 0; i < G_N_ELEMENTS(comms); i++)
+		assert_oracle(program, comms[i], (guint32)_i * 4 + i);
+}
+END_TEST
+
+START_TEST(async_equals_plain_engine)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs =
+		grid_random_costs((guint32)_i, point->ranks, _i % 2 == 1);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
+	g_autoptr(PipesimTimeline) timeline = run(program, PIPESIM_COMM_ASYNC, times);
+
+	ck_assert_int_eq(timeline->makespan, plain->makespan);
+	ck_assert_mem_eq(timeline->start, plain->start, program->n_ops * sizeof(gint64));
+	ck_assert_mem_eq(timeline->end, plain->end, program->n_ops * sizeof(gint64));
+}
+END_TEST
+
+/* What always holds. --- */
+
+/* A pair in two halves is what queue and single run: against that nothing is shorter than
+ * async. */
+START_TEST(waiting_never_shortens)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimProgram) split = pipesim_program_split_pairs(program, NULL);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimTimeline) whole = run(program, PIPESIM_COMM_ASYNC, times);
+	g_autoptr(PipesimTimeline) halves = run(split, PIPESIM_COMM_ASYNC, times);
+	guint earlier = 0;
+
+	for (guint i = 1; i < G_N_ELEMENTS(comms); i++) {
+		g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
+		const PipesimTimeline *async =
+			pipesim_comm_splits_pairs(comms[i]) ? halves : whole;
+
+		if (timeline == NULL)
+			continue;
+		ck_assert_uint_eq(timeline->n_ops, async->n_ops);
+		for (guint op = 0; op < timeline->n_ops; op++)
+			earlier += timeline->start[op] < async->start[op];
+	}
+	ck_assert_uint_eq(earlier, 0);
+}
+END_TEST
+
+START_TEST(latency_never_shortens)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+
+	for (guint i = 0; i < G_N_ELEMENTS(comms); i++) {
+		gint64 before = 0;
+
+		for (gint64 p2p = 0; p2p <= 6000; p2p += 1500) {
+			g_autoptr(PipesimCosts) costs =
+				grid_costs(4000, 5200, 3200, 11600, p2p);
+			g_autoptr(PipesimTimes) times =
+				pipesim_times_new(costs, &program->shape);
+			g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
+
+			if (timeline == NULL)
+				break;
+			ck_assert_int_ge(timeline->makespan, before);
+			before = timeline->makespan;
+		}
+	}
+}
+END_TEST
+
+/* A runtime must not hang on the schedules that it was written for. */
+START_TEST(native_runs)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimLowering) queue = pipesim_lower(program, PIPESIM_COMM_QUEUE, NULL);
+	g_autoptr(PipesimLowering) native = pipesim_lower(program, point->schedule->comm, NULL);
+
+	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
+}
+END_TEST
+
+/* A check a message would take longer than the run: what is wrong is counted. */
+static guint wrong_transfers(const PipesimTimeline *timeline, gboolean async, gint64 p2p)
+{
+	guint wrong = 0;
+
+	for (guint32 i = 0; i < timeline->n_transfers; i++) {
+		const PipesimTransfer *transfer = &timeline->transfers[i];
+		const gint64 start =
+			async ? transfer->sent : MAX(transfer->sent, transfer->received);
+
+		wrong += transfer->sent < timeline->end[transfer->from] ||
+			 transfer->start != start || transfer->end != start + p2p ||
+			 transfer->end > timeline->start[transfer->to];
+	}
+	return wrong;
+}
+
+static gint64 end_of_cause(const PipesimTimeline *timeline, guint64 cause)
+{
+	if (cause == PIPESIM_NO_CAUSE)
+		return 0;
+	return cause & PIPESIM_BY_TRANSFER ? timeline->transfers[(guint32)cause].end
+					   : timeline->end[cause];
+}
+
+static guint wrong_lanes(const PipesimTimeline *timeline, guint ranks)
+{
+	guint wrong = 0;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1];
+			i++)
+			wrong += timeline->transfers[i].from_rank != rank;
+		for (guint32 i = timeline->receive_begin[rank];
+			i < timeline->receive_begin[rank + 1]; i++)
+			wrong += timeline->transfers[timeline->arrivals[i]].to_rank != rank;
+	}
+	wrong += timeline->send_begin[ranks] != timeline->n_transfers;
+	wrong += timeline->receive_begin[ranks] != timeline->n_transfers;
+	return wrong;
+}
+
+static guint wrong_causes(const PipesimTimeline *timeline)
+{
+	guint wrong = 0;
+
+	for (guint op = 0; op < timeline->n_ops; op++)
+		wrong += timeline->start[op] != end_of_cause(timeline, timeline->cause[op]);
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		wrong += timeline->transfers[i].start !=
+			 end_of_cause(timeline, timeline->transfers[i].cause);
+	return wrong;
+}
+
+START_TEST(transfers_and_causes)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+
+	for (guint i = 0; i < G_N_ELEMENTS(comms); i++) {
+		g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
+
+		if (timeline == NULL)
+			continue;
+		ck_assert_uint_eq(
+			wrong_transfers(timeline, comms[i] == PIPESIM_COMM_ASYNC, times->p2p),
+			0);
+		ck_assert_uint_eq(wrong_lanes(timeline, point->ranks), 0);
+		ck_assert_uint_eq(wrong_causes(timeline), 0);
+	}
+}
+END_TEST
+
+/* DeepSeek's groups cost nothing but the moves themselves. */
+START_TEST(groups_are_free_without_latency)
+{
+	static const guint shapes[][2] = {
+		{2, 4}, {2, 10}, {4, 8}, {4, 14}, {6, 14}, {8, 16}, {8, 20}, {8, 40}, {16, 64}};
+	static const char *const names[] = {"dualpipe", "dualpipev"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
+		const GridCase point = {
+			pipesim_schedule_find(names[_i % 2], NULL), shapes[i][0], shapes[i][1]};
+		g_autoptr(PipesimProgram) program = grid_program(&point);
+		g_autoptr(PipesimCosts) costs =
+			grid_costs(1000, 1000, 1000, _i < 2 ? 3000 : 2400, 0);
+		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+		g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
+		g_autoptr(PipesimTimeline) timeline = run(program, PIPESIM_COMM_GROUPED, times);
+
+		ck_assert_int_eq(timeline->makespan, plain->makespan);
+	}
+}
+END_TEST
+
+/* Messages upwards take 3, downwards 1, and each is asked for once, in order of time. */
+typedef struct {
+	guint n;
+	gint64 last;
+} Asked;
+
+static gint64 uneven_link(gpointer data, const PipesimMessage *message, gint64 start)
+{
+	Asked *asked = data;
+
+	ck_assert_int_ge(start, asked->last);
+	asked->last = start;
+	asked->n++;
+	return message->from_rank < message->to_rank ? 3 : 1;
+}
+
+START_TEST(link_decides_durations)
+{
+	const GridCase point = {pipesim_schedule_find("1f1b", NULL), 4, 8};
+	g_autoptr(PipesimProgram) program = grid_program(&point);
+	g_autoptr(PipesimCosts) costs = grid_costs(20, 20, 20, 60, 100);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, PIPESIM_COMM_SINGLE, NULL);
+	Asked asked = {0};
+	const PipesimLink link = {uneven_link, &asked};
+	g_autoptr(PipesimTimeline) timeline = pipesim_comm_run(lowering, times, &link, NULL);
+
+	ck_assert_ptr_nonnull(timeline);
+	ck_assert_uint_eq(asked.n, 2 * 3 * 8);
+	ck_assert_uint_eq(timeline->n_transfers, 2 * 3 * 8);
+	for (guint i = 0; i < timeline->n_transfers; i++)
+		ck_assert_int_eq(timeline->transfers[i].end - timeline->transfers[i].start,
+			timeline->transfers[i].backward == 1 ? 1 : 3);
+}
+END_TEST
+
+Suite *comm_suite(void)
+{
+	Suite *suite = suite_create("comm");
+	TCase *tcase = tcase_create("by hand"), *grid = tcase_create("grid");
+	int count;
+
+	grid_accepted(&count);
+	tcase_add_test(tcase, async_by_hand);
+	tcase_add_test(tcase, queue_by_hand);
+	tcase_add_test(tcase, single_by_hand);
+	tcase_add_test(tcase, grouped_by_hand);
+	tcase_add_test(tcase, link_decides_durations);
+	tcase_add_loop_test(tcase, groups_are_free_without_latency, 0, 4);
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(grid, 60);
+	tcase_add_loop_test(grid, equals_oracle, 0, count);
+	tcase_add_loop_test(grid, async_equals_plain_engine, 0, count);
+	tcase_add_loop_test(grid, waiting_never_shortens, 0, count);
+	tcase_add_loop_test(grid, latency_never_shortens, 0, count);
+	tcase_add_loop_test(grid, native_runs, 0, count);
+	tcase_add_loop_test(grid, transfers_and_causes, 0, count);
+	suite_add_tcase(suite, grid);
+	return suite;
+}
