@@ -195,7 +195,7 @@ static gint64 last_moment(const PipesimTimeline *timeline, guint32 op)
 }
 
 static void write_transfer(
-	const Trace *trace, const PipesimTransfer *transfer, guint rank, PipesimWay way)
+	const Trace *trace, const PipesimTracked *transfer, guint rank, PipesimWay way)
 {
 	const PipesimMessage *message = &transfer->message;
 	const PipesimOp *to = &trace->run->program->ops[message->to];

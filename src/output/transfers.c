@@ -15,7 +15,7 @@ static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, 
 	for (guint i = 0; i < n; i++) {
 		const gint64 start = run->timeline->end[messages[i].from];
 
-		transfers->transfers[transfers->n++] = (PipesimTransfer){
+		transfers->transfers[transfers->n++] = (PipesimTracked){
 			.message = messages[i],
 			.start = start,
 			.end = start + run->times->p2p,
@@ -23,9 +23,30 @@ static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, 
 	}
 }
 
+/* As the runtime moved them, where one was simulated that waits for them. */
+static void add_moved(
+	PipesimTransfers *transfers, const PipesimRun *run, guint rank, PipesimWay way)
+{
+	const PipesimTimeline *timeline = run->timeline;
+	const guint32 *begin =
+		way == PIPESIM_SENT ? timeline->send_begin : timeline->receive_begin;
+
+	for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		const PipesimTransfer *moved =
+			&timeline->transfers[way == PIPESIM_SENT ? i : timeline->arrivals[i]];
+
+		transfers->transfers[transfers->n++] = (PipesimTracked){
+			.message = {moved->from, moved->to, moved->from_rank, moved->to_rank,
+				moved->backward},
+			.start = moved->start,
+			.end = moved->end,
+		};
+	}
+}
+
 static int compare_starts(const void *a, const void *b)
 {
-	const PipesimTransfer *x = a, *y = b;
+	const PipesimTracked *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
@@ -36,8 +57,8 @@ static int compare_starts(const void *a, const void *b)
 
 static int compare_ends(const void *a, const void *b)
 {
-	const PipesimTransfer *x = *(const PipesimTransfer *const *)a;
-	const PipesimTransfer *y = *(const PipesimTransfer *const *)b;
+	const PipesimTracked *x = *(const PipesimTracked *const *)a;
+	const PipesimTracked *y = *(const PipesimTracked *const *)b;
 
 	if (x->end != y->end)
 		return x->end < y->end ? -1 : 1;
@@ -48,16 +69,16 @@ static int compare_ends(const void *a, const void *b)
  * ended before it starts has its track already, as it started before. */
 static gboolean assign_tracks(PipesimTransfers *transfers)
 {
-	g_autofree PipesimTransfer **by_end = g_try_new(PipesimTransfer *, transfers->n + 1);
-	PipesimTransfer **free_track = by_end;
+	g_autofree PipesimTracked **by_end = g_try_new(PipesimTracked *, transfers->n + 1);
+	PipesimTracked **free_track = by_end;
 
 	if (by_end == NULL)
 		return FALSE;
 	for (gsize i = 0; i < transfers->n; i++)
 		by_end[i] = &transfers->transfers[i];
-	qsort(by_end, transfers->n, sizeof(PipesimTransfer *), compare_ends);
+	qsort(by_end, transfers->n, sizeof(PipesimTracked *), compare_ends);
 	for (gsize i = 0; i < transfers->n; i++) {
-		PipesimTransfer *transfer = &transfers->transfers[i];
+		PipesimTracked *transfer = &transfers->transfers[i];
 
 		if ((*free_track)->end <= transfer->start)
 			transfer->track = (*free_track++)->track;
@@ -74,12 +95,15 @@ gboolean pipesim_transfers(const PipesimRun *run, guint rank, PipesimWay way,
 	gboolean enough;
 
 	*transfers = (PipesimTransfers){0};
-	transfers->transfers = g_try_new(PipesimTransfer, 2 * (gsize)(begin[1] - begin[0]) + 1);
+	transfers->transfers = g_try_new(PipesimTracked, 2 * (gsize)(begin[1] - begin[0]) + 1);
 	enough = transfers->transfers != NULL;
-	for (guint32 op = begin[0]; enough && op < begin[1]; op++)
+	if (enough && run->timeline->transfers != NULL)
+		add_moved(transfers, run, rank, way);
+	for (guint32 op = begin[0]; enough && run->timeline->transfers == NULL && op < begin[1];
+		op++)
 		add(transfers, run, rank, op, way);
 	if (enough)
-		qsort(transfers->transfers, transfers->n, sizeof(PipesimTransfer),
+		qsort(transfers->transfers, transfers->n, sizeof(PipesimTracked),
 			compare_starts);
 	if (enough && (run->times->p2p == 0 || assign_tracks(transfers)))
 		return TRUE;

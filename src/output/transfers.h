@@ -3,15 +3,16 @@
 #include "analysis/run.h"
 #include "program/lower.h"
 
+/* A message of the timeline, or where that has none, what data dependencies say. */
 typedef struct {
 	PipesimMessage message;
 	gint64 start, end; /* on the link, ns */
 	guint track;       /* no two of a track overlap */
-} PipesimTransfer;
+} PipesimTracked;
 
 /* Of one rank and one way, by start. */
 typedef struct {
-	PipesimTransfer *transfers;
+	PipesimTracked *transfers;
 	gsize n;
 	guint tracks; /* as many as messages are on their way at once; 0 where they take no time
 		       */
