@@ -110,6 +110,14 @@ for name in gpipe 1f1b chimera chimera-doubling zb-h1 zb-h2 dualpipe dualpipev; 
 	check "explain-$name" 0 explain $name
 done
 check export-dualpipe 0 export --schedule dualpipe --pp 4 --microbatches 8
+check export-comms-single 0 export --schedule 1f1b --pp 2 --microbatches 3 --with-comms
+check export-comms-grouped 0 export --schedule dualpipe --pp 2 --microbatches 4 --with-comms
+check export-comms-queue 0 export --schedule zb-h1 --pp 2 --microbatches 4 --with-comms --comm queue
+check export-comms-pytorch 0 export --schedule dualpipev --pp 2 --microbatches 4 --with-comms \
+	--for pytorch
+check export-file 0 export --schedule input/messages.csv
+check export-file-comms 0 export --schedule input/messages.csv --with-comms
+check export-file-queue 0 export --schedule input/messages.csv --with-comms --comm queue
 check export-chimera 0 export --schedule chimera-direct --pp 4 --microbatches 6
 check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe-pp8-mb20.csv
 check validate-one-rank 0 validate input/one-rank.csv
@@ -168,6 +176,15 @@ check bad-explain 2 explain 2f2b
 check bad-explain-none 2 explain
 check bad-export 2 export --pp 8 --microbatches 20
 check bad-export-shape 2 export --schedule chimera --pp 8 --microbatches 21
+check bad-export-pytorch 2 export --schedule dualpipe --pp 4 --microbatches 8 --for pytorch
+check bad-export-groups 2 export --schedule input/messages.csv --with-comms --for pytorch
+check bad-export-for 2 export --schedule 1f1b --pp 2 --microbatches 4 --for torch
+check bad-export-comm-alone 2 export --schedule 1f1b --pp 2 --microbatches 4 --comm queue
+check bad-export-comm 2 export --schedule 1f1b --pp 2 --microbatches 4 --with-comms --comm fast
+check bad-export-comm-pytorch 2 export --schedule 1f1b --pp 2 --microbatches 4 --with-comms \
+	--comm single --for pytorch
+check bad-export-file-shape 2 export --schedule input/messages.csv --pp 4
+check bad-export-file 3 export --schedule input/broken/send-missing.csv
 check bad-validate-none 2 validate
 
 # Schedule files ---------------------------------------------------------------------------------
@@ -193,6 +210,14 @@ check file-backward-first 1 validate input/backward-first.csv
 check file-other-rank 1 validate input/other-rank.csv
 check file-deadlock 1 validate input/deadlock.csv
 check file-deadlock-compare 3 compare --schedule input/deadlock.csv
+for file in input/broken/*.csv; do
+	name=${file##*/}
+	case $name in
+	form-*) status=3 ;; # cannot be read
+	*) status=1 ;;      # can be read, and the answer is no
+	esac
+	check "broken-${name%.csv}" $status validate "$file"
+done
 check file-mixed-answers 1 validate schedules/1f1b-pp8-mb20.csv input/missing-op.csv
 
 # Traces and costs files -------------------------------------------------------------------------

@@ -8,7 +8,9 @@ for corpus in "$TOP_SRCDIR"/tests/fuzz/corpus/*; do
 		fail "$corpus: no $target"
 		continue
 	fi
-	for file in "$corpus"/*; do
+	set -- "$corpus"/*
+	[ "${corpus##*/}" != schedule-csv ] || set -- "$@" "$TOP_SRCDIR"/tests/input/broken/*
+	for file; do
 		if "$target" "$file" >"$scratch/said" 2>&1; then
 			pass
 		else

@@ -240,8 +240,8 @@ PipesimLowering *pipesim_csv_lower(PipesimCsvSchedule *file, const PipesimProgra
 	g_autofree PipesimPlace *own_places = g_try_new(PipesimPlace, n);
 	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
 	Merged merged = {written, rank_begin, own_places, shardings, 0};
-	PipesimScheduleFile locator = {
-		.path = (char *)(gpointer)pipesim_csv_path(file->csv), .places = own_places};
+	PipesimScheduleFile locator = {.path = (char *)(gpointer)pipesim_csv_path(file->csv),
+		.action_places = own_places};
 	PipesimLowering *lowering;
 
 	if (written == NULL || rank_begin == NULL || own_places == NULL) {
@@ -251,9 +251,8 @@ PipesimLowering *pipesim_csv_lower(PipesimCsvSchedule *file, const PipesimProgra
 	}
 	if (!merge(&merged, file, program, error))
 		return NULL;
-	locator.n_places = merged.n;
-	lowering = pipesim_lowering_link(
-		program, written, rank_begin, pipesim_schedule_file_locate, &locator, error);
+	lowering = pipesim_lowering_link(program, written, rank_begin,
+		pipesim_schedule_file_locate_action, &locator, error);
 	if (lowering == NULL)
 		return NULL;
 	if (shardings->len > 0)

@@ -127,13 +127,14 @@ static PipesimProgram *make_program(PipesimCsvSchedule *file, GError **error)
 static gboolean copy_places(
 	const PipesimCsvSchedule *file, PipesimScheduleFile *result, GError **error)
 {
-	result->n_places = file->ops->len;
-	result->places = g_try_new(PipesimPlace, result->n_places);
-	if (result->places == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			result->n_places);
-	for (guint32 i = 0; i < result->n_places; i++)
-		result->places[i] = (PipesimPlace){
+	const guint32 n = file->ops->len;
+
+	result->op_places = g_try_new(PipesimPlace, n);
+	if (result->op_places == NULL)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n);
+	for (guint32 i = 0; i < n; i++)
+		result->op_places[i] = (PipesimPlace){
 			pipesim_csv_op(file, i)->line, pipesim_csv_op(file, i)->column};
 	return TRUE;
 }
@@ -142,13 +143,12 @@ static gboolean fill(PipesimCsvSchedule *file, PipesimScheduleFile *result, GErr
 {
 	result->path = g_strdup(pipesim_csv_path(file->csv));
 	result->program = make_program(file, error);
-	if (result->program == NULL)
+	if (result->program == NULL || !copy_places(file, result, error))
 		return FALSE;
 	if (file->others->len == 0)
-		return copy_places(file, result, error);
-	result->lowering = pipesim_csv_lower(file, result->program, &result->places, error);
-	if (result->lowering != NULL)
-		result->n_places = result->lowering->n_actions;
+		return TRUE;
+	result->lowering =
+		pipesim_csv_lower(file, result->program, &result->action_places, error);
 	return result->lowering != NULL;
 }
 
@@ -185,7 +185,8 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 	g_free(file->path);
 	pipesim_lowering_free(file->lowering);
 	pipesim_program_free(file->program);
-	g_free(file->places);
+	g_free(file->op_places);
+	g_free(file->action_places);
 	g_free(file);
 }
 
@@ -205,13 +206,21 @@ PipesimScheduleFile *pipesim_schedule_file_parse(
 	return read_csv(csv, error);
 }
 
-void pipesim_schedule_file_locate(gpointer data, guint32 index, GError *error)
+void pipesim_schedule_file_locate_op(gpointer data, guint32 op, GError *error)
 {
 	const PipesimScheduleFile *file = data;
-	PipesimPlace place = {1, 1};
+	const PipesimPlace place =
+		op != PIPESIM_NO_OP ? file->op_places[op] : (PipesimPlace){1, 1};
 
-	if (index < file->n_places)
-		place = file->places[index];
+	pipesim_error_locate(error, file->path, place.line, place.column);
+}
+
+void pipesim_schedule_file_locate_action(gpointer data, guint32 action, GError *error)
+{
+	const PipesimScheduleFile *file = data;
+	const PipesimPlace place =
+		action != PIPESIM_NO_OP ? file->action_places[action] : (PipesimPlace){1, 1};
+
 	pipesim_error_locate(error, file->path, place.line, place.column);
 }
 

@@ -23,10 +23,9 @@ typedef struct {
 typedef struct {
 	char *path; /* as messages call it */
 	PipesimProgram *program;
-	PipesimLowering *lowering; /* NULL: the file holds ops alone */
-	/* Of every action of the lowering, or of every op where there is none. */
-	PipesimPlace *places;
-	guint32 n_places;
+	PipesimLowering *lowering;   /* NULL: the file holds ops alone */
+	PipesimPlace *op_places;     /* by op of the program */
+	PipesimPlace *action_places; /* by action of the lowering; NULL with it */
 } PipesimScheduleFile;
 
 /**
@@ -47,9 +46,10 @@ PipesimScheduleFile *pipesim_schedule_file_parse(
 void pipesim_schedule_file_free(PipesimScheduleFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScheduleFile, pipesim_schedule_file_free)
 
-/** pipesim_schedule_file_locate: a PipesimLocate whose data is a PipesimScheduleFile, for
- * actions of its lowering, or ops of its program where it has none. */
-void pipesim_schedule_file_locate(gpointer file, guint32 index, GError *error);
+/** pipesim_schedule_file_locate_op, pipesim_schedule_file_locate_action: PipesimLocates whose
+ * data is a PipesimScheduleFile, for ops of its program and for actions of its lowering. */
+void pipesim_schedule_file_locate_op(gpointer file, guint32 op, GError *error);
+void pipesim_schedule_file_locate_action(gpointer file, guint32 action, GError *error);
 
 /** pipesim_schedule_read_csv, pipesim_schedule_parse_csv: the program of such a file alone. */
 PipesimProgram *pipesim_schedule_read_csv(const char *path, GError **error);

@@ -6,24 +6,40 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static GString *write(const PipesimScheduleFile *file)
+{
+	GString *out = g_string_new(NULL);
+
+	if (file->lowering != NULL)
+		pipesim_lowering_print(file->lowering, out);
+	else
+		pipesim_schedule_write_csv(file->program, out);
+	return out;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv((const char *)data, size, "x", &error);
-	g_autoptr(PipesimProgram) copy = NULL;
-	g_autoptr(GString) first = g_string_new(NULL), second = g_string_new(NULL);
+	g_autoptr(GError) deadlock = NULL;
+	g_autoptr(PipesimScheduleFile) file =
+		pipesim_schedule_file_parse((const char *)data, size, "x", &error);
+	g_autoptr(PipesimScheduleFile) copy = NULL;
+	g_autoptr(GString) first = NULL;
+	g_autoptr(GString) second = NULL;
 
-	g_assert((program == NULL) == (error != NULL));
-	if (program == NULL) {
+	g_assert((file == NULL) == (error != NULL));
+	if (file == NULL) {
 		g_assert(error->domain == PIPESIM_ERROR && error->message[0] != '\0');
 		return 0;
 	}
-	pipesim_schedule_write_csv(program, first);
-	copy = pipesim_schedule_parse_csv(first->str, first->len, "x", &error);
+	first = write(file);
+	copy = pipesim_schedule_file_parse(first->str, first->len, "x", &error);
 	g_assert_no_error(error);
-	pipesim_schedule_write_csv(copy, second);
+	second = write(copy);
 	g_assert_cmpstr(first->str, ==, second->str);
-	pipesim_program_check_order(program, NULL, NULL, &error);
+	pipesim_program_check_order(file->program, NULL, NULL, &error);
+	if (file->lowering != NULL)
+		pipesim_lowering_check(
+			file->lowering, pipesim_schedule_file_locate_action, file, &deadlock);
 	return 0;
 }

@@ -21,3 +21,4 @@ Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
+Suite *messages_suite(void);

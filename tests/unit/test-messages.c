@@ -1,0 +1,130 @@
+/* Schedule files that list their messages, and what PyTorch adds to those that do not. */
+#include "grid.h"
+#include "program/lower.h"
+#include "schedule/csv.h"
+#include "suites.h"
+#include <string.h>
+
+static PipesimScheduleFile *parse(const char *csv)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimScheduleFile *file =
+		pipesim_schedule_file_parse(csv, strlen(csv), "x.csv", &error);
+
+	ck_assert_msg(file != NULL, "%s", error != NULL ? error->message : "no error");
+	return file;
+}
+
+static char *print(const PipesimLowering *lowering)
+{
+	GString *text = g_string_new(NULL);
+
+	pipesim_lowering_print(lowering, text);
+	return g_string_free(text, FALSE);
+}
+
+/* Every way of communicating, of every schedule: written, read and written again. */
+START_TEST(messages_round_trip)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimProgram) program = grid_program(point);
+
+	for (guint comm = 0; comm < PIPESIM_COMM_NATIVE; comm++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+		g_autofree char *first = print(lowering);
+		g_autoptr(PipesimScheduleFile) file = parse(first);
+
+		if (file->lowering != NULL) {
+			g_autofree char *second = print(file->lowering);
+
+			ck_assert_str_eq(first, second);
+		} else {
+			ck_assert_uint_eq(lowering->n_actions, program->n_ops);
+		}
+	}
+}
+END_TEST
+
+static void assert_queue(const char *csv, const char *expected)
+{
+	g_autoptr(PipesimScheduleFile) file = parse(csv);
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(file->program, PIPESIM_COMM_QUEUE, NULL);
+	g_autofree char *text = print(lowering);
+
+	ck_assert_str_eq(text, expected);
+}
+
+/* What PyTorch 2.11.0 dumps of five stages on one rank, a pair among them. */
+START_TEST(three_stages_ahead)
+{
+	assert_queue("0F0,1F0,2F0,3F0,4F0,4B0,3B0,(0F1;2B0)OVERLAP_F_B,1F1,2F1,3F1,4F1,1B0,0B0,"
+		     "4B1,3B1,2B1,1B1,0B1\n",
+		"0UNSHARD,1UNSHARD,2UNSHARD,0F0,0RESHARD,3UNSHARD,1F0,1RESHARD,4UNSHARD,2F0,"
+		"0UNSHARD,3F0,4F0,4B0,4RESHARD,3B0,3RESHARD,1UNSHARD,(0F1;2B0)OVERLAP_F_B,"
+		"0RESHARD,3UNSHARD,1F1,1RESHARD,4UNSHARD,2F1,2RESHARD,1UNSHARD,3F1,3RESHARD,"
+		"0UNSHARD,4F1,1B0,1RESHARD,3UNSHARD,0B0,0RESHARD,2UNSHARD,4B1,4REDUCE_GRAD,"
+		"4RESHARD,1UNSHARD,3B1,3REDUCE_GRAD,3RESHARD,0UNSHARD,2B1,2REDUCE_GRAD,"
+		"2RESHARD,1B1,1REDUCE_GRAD,1RESHARD,0B1,0REDUCE_GRAD,0RESHARD\n");
+}
+END_TEST
+
+/* The same of DualPipeV at 2 ranks and 4 micro-batches: shardings take rounds of their own,
+ * without which 0RECV_B0 would stand before 3F2's pair. */
+START_TEST(shardings_take_rounds)
+{
+	static const char order[] =
+		"0F0,0F1,0F2,3F0,3I0,3W0,3F1,(0F3;3B1)OVERLAP_F_B,(3F2;0B0)OVERLAP_F_B,3B2,"
+		"(3F3;0B1)OVERLAP_F_B,3B3,0I2,0W2,0I3,0W3\n"
+		"1F0,2F0,1F1,2F1,1F2,2B0,(2F2;1B0)OVERLAP_F_B,(1F3;2B1)OVERLAP_F_B,"
+		"(2F3;1B1)OVERLAP_F_B,2B2,1B2,2I3,1I3,2W3,1W3\n";
+
+	assert_queue(order,
+		"0UNSHARD,3UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,3RECV_F0,0F2,0SEND_F2,3F0,"
+		"3RECV_F1,3I0,3SEND_B0,3W0,3F1,3RECV_F2,0RECV_B0,(0F3;3B1)OVERLAP_F_B,0SEND_F3,"
+		"3SEND_B1,(3F2;0B0)OVERLAP_F_B,3RECV_F3,0RECV_B1,3B2,3SEND_B2,"
+		"(3F3;0B1)OVERLAP_F_B,0RECV_B2,3B3,3SEND_B3,3REDUCE_GRAD,0RECV_B3,3RESHARD,0I2,"
+		"0W2,0I3,0W3,0REDUCE_GRAD,0RESHARD\n"
+		"1UNSHARD,2UNSHARD,1RECV_F0,1F0,1RECV_F1,2F0,2SEND_F0,1RECV_F2,1F1,2F1,"
+		"2SEND_F1,2RECV_B0,1F2,2B0,(2F2;1B0)OVERLAP_F_B,2SEND_F2,1SEND_B0,1RECV_F3,"
+		"2RECV_B1,(1F3;2B1)OVERLAP_F_B,(2F3;1B1)OVERLAP_F_B,2SEND_F3,1SEND_B1,2RECV_B2,"
+		"2B2,1B2,1SEND_B2,2RECV_B3,2I3,1I3,1SEND_B3,2W3,2REDUCE_GRAD,2RESHARD,1W3,"
+		"1REDUCE_GRAD,1RESHARD\n");
+}
+END_TEST
+
+START_TEST(places_of_actions)
+{
+	g_autoptr(PipesimScheduleFile) file =
+		parse("0UNSHARD,0F0,(0SEND_F0;0RECV_B0)GROUP,0B0,0RESHARD\n"
+		      "1RECV_F0,1UNSHARD,1F0,1B0,1RESHARD,1SEND_B0\n");
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_uint_eq(file->lowering->n_actions, 8);
+	ck_assert_uint_eq(file->lowering->shardings->len, 4);
+	ck_assert_uint_eq(file->op_places[1].column, 39);
+	ck_assert_uint_eq(file->action_places[1].column, 15);
+	ck_assert_uint_eq(file->action_places[2].column, 24);
+	ck_assert_uint_eq(file->action_places[7].line, 2);
+	ck_assert(file->lowering->actions[2].joined);
+	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "here");
+	pipesim_schedule_file_locate_action(file, 4, error);
+	ck_assert_str_eq(error->message, "x.csv:2:1: here");
+}
+END_TEST
+
+Suite *messages_suite(void)
+{
+	Suite *suite = suite_create("messages");
+	TCase *tcase = tcase_create("files");
+	int count;
+
+	grid_accepted(&count);
+	tcase_add_loop_test(tcase, messages_round_trip, 0, count);
+	tcase_add_test(tcase, three_stages_ahead);
+	tcase_add_test(tcase, shardings_take_rounds);
+	tcase_add_test(tcase, places_of_actions);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
