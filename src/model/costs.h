@@ -110,6 +110,9 @@ typedef struct {
 	PipesimFraction *slow;         /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of PipesimCosts, for searches */
+	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
+	 * = none of it. The caller's. */
+	const gint64 *drawn;
 } PipesimTimes;
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length

@@ -22,3 +22,4 @@ Suite *profile_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
 Suite *messages_suite(void);
+Suite *lanes_suite(void);

@@ -1,0 +1,213 @@
+#include "config.h"
+
+#include "engine/draw.h"
+#include "engine/lanes-kernel.h"
+
+#define PARTS PIPESIM_SPREAD_PARTS
+/* Of a random number: the place within its part. */
+#define PLACE_BITS 12
+#define PART_SHIFT (PIPESIM_STAY_BITS + PLACE_BITS)
+/* What an entry of a table and the width of its part may be. */
+#define MAX_BASE  G_MAXUINT32
+#define MAX_SLOPE ((1u << 20) - 1)
+
+static void fill_table(
+	PipesimDrawTable *table, gint64 ns, const PipesimSpread *spread, gint64 *longest)
+{
+	gint64 knot[PARTS + 1], widest = 0;
+
+	for (guint i = 0; i <= PARTS; i++)
+		knot[i] = pipesim_time_scale(
+			ns, spread->knot[i], G_GINT64_CONSTANT(1) << PIPESIM_SPREAD_BITS);
+	for (guint i = 0; i < PARTS; i++)
+		widest = MAX(widest, knot[i + 1] - knot[i]);
+	while (knot[PARTS] >> table->shift > MAX_BASE || widest >> table->shift >= MAX_SLOPE)
+		table->shift++;
+	for (guint i = 0; i < PARTS; i++) {
+		table->base[i] = (guint32)(knot[i] >> table->shift);
+		table->slope[i] = (guint32)(knot[i + 1] >> table->shift) - table->base[i];
+	}
+	table->stay = spread->stay;
+	table->mirror = spread->mirrors ? ~0u << PIPESIM_STAY_BITS : 0;
+	*longest = MAX(*longest, knot[PARTS]);
+}
+
+/* Every table of ops, and no more tables of draws than differ. */
+static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
+	const PipesimJitter *jitter, guint32 *table_of, gint64 *longest)
+{
+	const PipesimProgram *program = draw->program;
+	g_autoptr(GHashTable) known =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	guint n = 0;
+
+	for (guint i = 0; i < draw->lanes->n_tables; i++) {
+		const PipesimOp *op = &program->ops[draw->lanes->example[i]];
+		const gint64 ns =
+			pipesim_op_duration(program, times, draw->lanes->example_rank[i], op);
+		gint64 key = ns * PIPESIM_N_KINDS + op->kind;
+		gpointer found;
+
+		if (g_hash_table_lookup_extended(known, &key, NULL, &found)) {
+			table_of[i] = GPOINTER_TO_UINT(found);
+			continue;
+		}
+		table_of[i] = n;
+		g_hash_table_insert(known, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(n));
+		fill_table(&draw->tables[n++], ns, &jitter->kind[op->kind], longest);
+	}
+}
+
+/* The last op that used a chain. */
+typedef struct {
+	guint32 next; /* micro-batch that may follow it */
+	guint32 stay, mirror;
+} Chain;
+
+static void choose_modes(PipesimDraw *draw, const guint32 *table_of, Chain *chains)
+{
+	PipesimLanes *lanes = draw->lanes;
+
+	for (guint i = 0; i < lanes->n_ops; i++) {
+		PipesimLaneOp *op = &lanes->ops[i];
+		const PipesimDrawTable *table = &draw->tables[table_of[op->table]];
+		Chain *chain = &chains[op->chain];
+
+		op->table = table_of[op->table] & 0x3fffffff;
+		if (table->stay == 0)
+			op->mode = PIPESIM_LANE_FRESH;
+		else if (op->microbatch > 0 && chain->next == op->microbatch &&
+			 chain->stay == table->stay && chain->mirror == table->mirror)
+			op->mode = PIPESIM_LANE_FOLLOW;
+		else
+			op->mode = PIPESIM_LANE_SEEK;
+		*chain = (Chain){op->microbatch + 1, table->stay, table->mirror};
+	}
+}
+
+static gboolean fail_memory(const PipesimProgram *program, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"distributions of %u ops do not fit in memory; take fewer ranks",
+		program->n_ops);
+}
+
+static gboolean fill(PipesimDraw *draw, const PipesimTimes *times, const PipesimJitter *jitter,
+	GError **error)
+{
+	const guint n_tables = MAX(draw->lanes->n_tables, 1u);
+	g_autofree guint32 *table_of = g_try_new(guint32, n_tables);
+	g_autofree Chain *chains = g_try_new0(Chain, draw->lanes->n_chains);
+	gint64 longest = 0;
+
+	draw->tables = g_try_new0(PipesimDrawTable, n_tables);
+	if (table_of == NULL || chains == NULL || draw->tables == NULL)
+		return fail_memory(draw->program, error);
+	fill_tables(draw, times, jitter, table_of, &longest);
+	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times->p2p))
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"samples of ops as long as %" G_GINT64_FORMAT
+			" ns may add up to more than 146 years; give shorter times or fewer "
+			"micro-batches",
+			longest);
+	choose_modes(draw, table_of, chains);
+	return TRUE;
+}
+
+PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
+	const PipesimJitter *jitter, GError **error)
+{
+	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
+
+	draw->program = program;
+	draw->p2p = times->p2p;
+	draw->lanes = pipesim_lanes_new(program, error);
+	if (draw->lanes == NULL || !fill(draw, times, jitter, error))
+		return NULL;
+	return g_steal_pointer(&draw);
+}
+
+void pipesim_draw_free(PipesimDraw *draw)
+{
+	if (draw == NULL)
+		return;
+	pipesim_lanes_free(draw->lanes);
+	g_free(draw->tables);
+	g_free(draw);
+}
+
+/* The number of the last micro-batch, up to that of @op, that was drawn anew. */
+static guint32 number_of(
+	PipesimSampleKey key, const PipesimLaneOp *op, const PipesimDrawTable *table)
+{
+	guint32 place = op->place, mirror = 0;
+
+	for (guint32 left = op->microbatch;; left--, place -= PIPESIM_PLACE_STEP) {
+		const guint32 x = pipesim_random(key, place);
+
+		if (left == 0 || (x & ((1u << PIPESIM_STAY_BITS) - 1)) >= table->stay)
+			return x ^ mirror;
+		mirror ^= table->mirror;
+	}
+}
+
+static gint64 duration(const PipesimDrawTable *table, guint32 x)
+{
+	const guint32 part = x >> PART_SHIFT;
+	const guint32 place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
+	const guint32 above =
+		(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
+
+	return (gint64)(table->base[part] + above) << table->shift;
+}
+
+void pipesim_draw_durations(
+	const PipesimDraw *draw, guint64 seed, guint64 sample, gint64 *durations)
+{
+	const PipesimSampleKey key = pipesim_sample_key(seed, sample);
+	const PipesimLanes *lanes = draw->lanes;
+
+	for (guint i = 0; i < lanes->n_ops; i++) {
+		const PipesimLaneOp *op = &lanes->ops[i];
+		const PipesimDrawTable *table = &draw->tables[op->table];
+
+		durations[lanes->order[i]] = duration(table, number_of(key, op, table));
+	}
+}
+
+/* Side by side ----------------------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimDraw *draw;
+	guint64 seed, first;
+} Samples;
+
+static void fill_keys(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
+{
+	const Samples *samples = data;
+
+	(void)n; /* runs beyond the last are run and left out */
+	block->tables = samples->draw->tables;
+	for (guint lane = 0; lane < PIPESIM_LANES; lane++) {
+		const PipesimSampleKey key =
+			pipesim_sample_key(samples->seed, samples->first + first + lane);
+
+		block->key_a[lane] = key.a;
+		block->key_b[lane] = key.b;
+		*pipesim_lane_at(&block->p2p, lane) = samples->draw->p2p;
+	}
+}
+
+gboolean pipesim_draw_run(const PipesimDraw *draw, guint64 seed, guint64 first, gsize n,
+	guint threads, PipesimLaneResult *results, GError **error)
+{
+	const Samples samples = {draw, seed, first};
+	const PipesimLaneWork work = {.lanes = draw->lanes,
+		.n = n,
+		.fill = fill_keys,
+		.data = &samples,
+		.draws = TRUE,
+		.results = results};
+
+	return pipesim_lane_work_run(&work, threads, error);
+}

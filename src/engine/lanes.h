@@ -1,0 +1,68 @@
+/* Many runs of one program side by side: an order that is fixed is a longest path, and a vector
+ * register holds the same op of several runs. The same nanoseconds as pipesim_engine_run(). */
+#pragma once
+#include "engine/engine.h"
+
+/* Runs that go side by side. */
+#define PIPESIM_LANES 16
+
+/* What one run came to, ns. */
+typedef struct {
+	gint64 makespan;
+	gint64 max_idle; /* makespan less busy of the rank where that is largest */
+	gint64 idle;     /* the same of all ranks together */
+} PipesimLaneResult;
+
+/* How an op finds the random number of the micro-batch before, where that may stay. */
+typedef enum {
+	PIPESIM_LANE_FRESH,  /* it cannot */
+	PIPESIM_LANE_FOLLOW, /* that of the op before of the same chunk and kind */
+	PIPESIM_LANE_SEEK,   /* drawn again, as far back as it takes */
+} PipesimLaneMode;
+
+/* One op; "where" counts in vectors of PIPESIM_LANES. */
+typedef struct {
+	guint32 rank;
+	guint32 inputs[2]; /* where what it waits for arrives; 0 = nothing */
+	guint32 output;    /* where its end is sent to; 1 = nowhere */
+	guint32 place;     /* of its random number */
+	guint32 microbatch;
+	guint32 chain; /* where the random number of its chunk and kind is kept */
+	guint32 table : 30, mode : 2; /* of its duration; PipesimLaneMode */
+} PipesimLaneOp;
+
+/* Ops in an order in which they can run, and as few places for messages as are under way at a
+ * time. */
+typedef struct {
+	const PipesimProgram *program; /* the caller's */
+	PipesimLaneOp *ops;
+	guint32 *order;   /* op of the program, by place in ops */
+	guint32 *example; /* by table, as long as nothing is drawn: an op of the program ... */
+	guint32 *example_rank; /* ... and its rank */
+	guint n_ops, n_tables, n_slots, n_chains;
+	const struct _PipesimLaneKernels *kernels; /* code for this processor */
+} PipesimLanes;
+
+/**
+ * pipesim_lanes_new: @program in wavefronts: what can run at the same time stands together. Ops
+ * of one rank, chunk and kind share a table.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT.
+ */
+PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error);
+void pipesim_lanes_free(PipesimLanes *lanes);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
+
+/** pipesim_lanes_evaluate: @n runs, each with the costs @costs[i], in @results; on @threads
+ * threads, 0 = one a core, whose number changes nothing. FALSE with PIPESIM_ERROR_LIMIT as
+ * pipesim_engine_run(). */
+gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
+	gsize n, guint threads, PipesimLaneResult *results, GError **error);
+
+/** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near
+ * the end of gint64. */
+gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p);
+
+/** pipesim_lane_result_of: the same figures of a timeline. */
+void pipesim_lane_result_of(PipesimLaneResult *result, const PipesimProgram *program,
+	const PipesimTimeline *timeline);
