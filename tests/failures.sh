@@ -89,6 +89,13 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 	"$PIPESIM" $shape -s dualpipe --timeline no/such/folder/picture.svg >out 2>err
 	expect 'picture nowhere' 5 'no/such/folder'
 	if command -v gnuplot >/dev/null; then
+		"$PIPESIM" --pp 8 --microbatches 4000 -s zb-h1 --timeline many.svg >out 2>err
+		expect 'picture of many ops' 0 ''
+		if grep -q '<image' many.svg && [ "$(wc -c <many.svg)" -lt 1000000 ]; then
+			pass
+		else
+			fail 'a picture of many ops is no raster, or large'
+		fi
 		for extension in svg png pdf; do
 			"$PIPESIM" $shape -s dualpipe,1f1b --timeline "it's a \"picture\".$extension" >out 2>err
 			expect "picture as $extension" 0 ''

@@ -5,6 +5,13 @@
 #include "output/figures.h"
 #include "output/picture.h"
 
+/* More boxes take a picture of tens of megabytes and a minute to draw. */
+#define MAX_BOXES 50000
+/* Beyond these a box is drawn over the raster. */
+#define LEAST_PIXELS 4
+/* A raster of up to so many pixels has two to one of the picture either way. */
+#define FINE_PIXELS 1500000
+
 /* Pixels. The title of a panel stands above its lanes. */
 #define TITLE_PIXELS  34
 #define TOP_PIXELS    4
@@ -36,13 +43,20 @@ static const Look looks[PIPESIM_FB] = {
 	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
 };
 
+const char *pipesim_gnuplot_colour(guint kind, guint shade)
+{
+	return looks[kind].colours[shade];
+}
+
 static guint lane_pixels(const PipesimLayout *layout)
 {
-	guint ranks = 0;
+	guint lanes = 0;
 
+	if (layout->lanes > 1000)
+		return 1;
 	for (guint i = 0; i < layout->n_panels; i++)
-		ranks = MAX(ranks, layout->panels[i].run->shape.ranks);
-	return ranks <= 16 ? 22 : ranks <= 64 ? 14 : ranks <= 256 ? 6 : 3;
+		lanes = MAX(lanes, layout->panels[i].lanes);
+	return lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
 }
 
 /* Room for a number in an average box of the panel that has most boxes a lane. */
@@ -57,6 +71,35 @@ static guint picture_width(const PipesimLayout *layout)
 		most = MAX(most, share * run->program->n_ops / run->shape.ranks);
 	}
 	return (guint)CLAMP(most * 30 + LEFT_PIXELS + RIGHT_PIXELS, 1100, 2000);
+}
+
+static guint plot_width(const PipesimLayout *layout)
+{
+	return picture_width(layout) - LEFT_PIXELS - RIGHT_PIXELS;
+}
+
+double pipesim_gnuplot_height(const PipesimLayout *layout)
+{
+	return layout->lanes + layout->n_panels * (double)TITLE_PIXELS / lane_pixels(layout);
+}
+
+void pipesim_gnuplot_detail(const PipesimLayout *layout, PipesimDetail *detail)
+{
+	const guint width = plot_width(layout);
+	const guint height =
+		layout->lanes * lane_pixels(layout) + layout->n_panels * TITLE_PIXELS;
+	const guint fine = (guint64)width * height <= FINE_PIXELS ? 2 : 1;
+	guint k = 0;
+
+	*detail = (PipesimDetail){0};
+	if (layout->n_boxes <= MAX_BOXES && layout->share == 1)
+		return;
+	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
+				 (gint64)1 << k < layout->end / width * LEAST_PIXELS))
+		k++;
+	detail->least = (gint64)1 << k;
+	detail->width = width * fine;
+	detail->height = height * fine;
 }
 
 double pipesim_gnuplot_top(const PipesimLayout *layout, guint panel)
@@ -84,6 +127,14 @@ static void append_comment(GString *out, const char *text)
 	g_string_append_c(out, '\n');
 }
 
+static void append_caption(GString *out, const char *text, guint below)
+{
+	g_string_append(out, "set label ");
+	pipesim_gnuplot_quote(out, text);
+	g_string_append_printf(out,
+		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
+}
+
 static void append_name(GString *out, const char *variable, const char *path)
 {
 	g_autofree char *name = g_path_get_basename(path);
@@ -109,7 +160,8 @@ void pipesim_gnuplot_files(const PipesimPicturePaths *paths, GString *out)
 }
 
 static void append_header(GString *out, const PipesimLayout *layout,
-	const PipesimComparison *comparison, const PipesimPicturePaths *paths)
+	const PipesimDetail *detail, const PipesimComparison *comparison,
+	const PipesimPicturePaths *paths)
 {
 	g_autofree char *script = g_path_get_basename(paths->script);
 
@@ -127,6 +179,12 @@ static void append_header(GString *out, const PipesimLayout *layout,
 			     "and the picture's\n"
 			     "# name.\n\n");
 	pipesim_gnuplot_files(paths, out);
+	if (detail->width == 0)
+		return;
+	g_string_append_printf(out,
+		"\n# All boxes, %u x %u pixels; those in the .dat file are drawn over it.\n",
+		detail->width, detail->height);
+	append_name(out, "raster", paths->raster);
 }
 
 /* Sizes are pixels throughout; each terminal counts in its own unit. */
@@ -149,10 +207,16 @@ void pipesim_gnuplot_terminal(const char *terminal, GString *out)
 		point, terminal, size, FONT_PIXELS);
 }
 
-static void append_sizes(GString *out, const PipesimLayout *layout, gboolean source)
+/* Lines of words below the legend. */
+static guint caption_lines(const PipesimDetail *detail, const PipesimComparison *comparison)
+{
+	return 1 + (comparison->costs->source != NULL) + (detail->width > 0);
+}
+
+static void append_sizes(GString *out, const PipesimLayout *layout, guint lines)
 {
 	guint lane = lane_pixels(layout);
-	guint bottom = BOTTOM_PIXELS + (source ? SOURCE_PIXELS : 0);
+	guint bottom = BOTTOM_PIXELS + (lines - 1) * SOURCE_PIXELS;
 	guint width = picture_width(layout);
 	guint height =
 		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
@@ -188,15 +252,13 @@ static void append_settings(GString *out, const PipesimLayout *layout)
 
 static void append_axes(GString *out, const PipesimLayout *layout)
 {
-	const double title = (double)TITLE_PIXELS / lane_pixels(layout);
-
 	g_string_append(out, "set lmargin at screen x(left)\n"
 			     "set rmargin at screen 1 - x(right)\n"
 			     "set tmargin at screen 1 - y(top)\n"
 			     "set bmargin at screen y(bottom)\n"
 			     "set xrange [0:end]\n"
 			     "set yrange [");
-	pipesim_figure_short(out, layout->lanes + layout->n_panels * title, 3);
+	pipesim_figure_short(out, pipesim_gnuplot_height(layout), 3);
 	g_string_append_printf(out,
 		":0]\n"
 		"set border 1\n"
@@ -213,17 +275,19 @@ static void append_ranks(GString *out, const PipesimLayout *layout)
 	const char *before = "set ytics (";
 
 	for (guint p = 0; p < layout->n_panels; p++)
-		for (guint rank = 0; rank < layout->panels[p].run->shape.ranks; rank += step) {
-			g_string_append_printf(out, "%s'rank %u' ", before, rank);
+		for (guint lane = 0; lane < layout->panels[p].lanes; lane += step) {
+			g_string_append_printf(
+				out, "%s'rank %u' ", before, lane * layout->share);
 			pipesim_figure_short(
-				out, pipesim_gnuplot_top(layout, p) + rank + 0.5, 3);
+				out, pipesim_gnuplot_top(layout, p) + lane + 0.5, 3);
 			before = ", ";
 		}
 	g_string_append(out, ")\n");
 }
 
 /* The title of each panel, and a frame around the time that its schedule takes. */
-static void append_panels(GString *out, const PipesimLayout *layout)
+static void append_panels(
+	GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
 {
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
@@ -233,43 +297,45 @@ static void append_panels(GString *out, const PipesimLayout *layout)
 		pipesim_gnuplot_quote(out, panel->title);
 		g_string_append(out, " at 0,");
 		pipesim_figure_short(out, top - 11.0 / lane_pixels(layout), 3);
-		g_string_append_printf(
-			out, " font sprintf('Arial Bold,%%g', %u * point)", FONT_PIXELS);
+		g_string_append_printf(out, "%s font sprintf('Arial Bold,%%g', %u * point)",
+			detail->width > 0 ? " front" : "", FONT_PIXELS);
 		g_string_append(out, "\nset object rectangle from 0,");
 		pipesim_figure_short(out, top, 3);
 		g_string_append(out, " to unit * ");
 		pipesim_figure_short(out, (double)panel->run->timeline->makespan / 1e6, 6);
 		g_string_append_c(out, ',');
-		pipesim_figure_short(out, top + panel->run->shape.ranks, 3);
-		g_string_append(out, " behind fs empty border rgb '#909090' lw 0.5\n");
+		pipesim_figure_short(out, top + panel->lanes, 3);
+		g_string_append_printf(out, " %s fs empty border rgb '#909090' lw 0.5\n",
+			detail->width > 0 ? "front" : "behind");
 	}
 }
 
-static void append_caption(GString *out, const char *text, guint below)
-{
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, text);
-	g_string_append_printf(out,
-		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
-}
-
-static void append_source(GString *out, const PipesimComparison *comparison)
+static void append_source(GString *out, const PipesimLayout *layout,
+	const PipesimDetail *detail, const PipesimComparison *comparison)
 {
 	static const PipesimKind order[] = {
 		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) text = g_string_new("Times, ms:");
 	PipesimNumber number;
+	guint below = 90;
 
 	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
 		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
 			pipesim_print_ms(number, costs->time[order[i]]));
 	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
-	append_caption(out, text->str, 90);
+	append_caption(out, text->str, below);
 	if (costs->source != NULL) {
 		g_string_printf(text, "Times from: %s", costs->source);
-		append_caption(out, text->str, 90 + SOURCE_PIXELS);
+		append_caption(out, text->str, below += SOURCE_PIXELS);
 	}
+	if (detail->width == 0)
+		return;
+	g_string_assign(text, "Boxes too short to be drawn: in each column of pixels the "
+			      "height of a colour is its share of the time, white is idle");
+	if (layout->share > 1)
+		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
+	append_caption(out, text->str, below + SOURCE_PIXELS);
 }
 
 /* A swatch of the legend, @x pixels from the left. */
@@ -327,7 +393,20 @@ static void append_legend(GString *out, const PipesimLayout *layout)
 	}
 }
 
-static void append_plots(GString *out, const PipesimLayout *layout)
+/* Pixels lie between the ends of both axes, the first line of them at the top. */
+static void append_raster(
+	GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
+{
+	g_string_append_printf(out, "dx = end / %u.0; dy = ", detail->width);
+	pipesim_figure_short(out, pipesim_gnuplot_height(layout) / detail->height, 9);
+	g_string_append_printf(out,
+		"\npixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
+		"dy=%%.12g ' \\\n"
+		"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, dx / 2, dy / 2)\n",
+		detail->width, detail->height);
+}
+
+static void append_plots(GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
 {
 	const char *before = "plot ";
 
@@ -341,25 +420,30 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 		"strlen(text) + 1\n"
 		"number = \"using (($3 + $4) / 2 * unit):5:"
 		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
+	if (detail->width > 0) {
+		append_raster(out, layout, detail);
+		g_string_append(out, "plot raster @pixels");
+		before = ", \\\n	";
+	}
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint shade = 0; shade < 2; shade++) {
 			const char *letter = pipesim_kind_letter(kind);
 
-			if (!layout->shown[kind][shade])
+			if (!detail->drawn[kind][shade])
 				continue;
 			g_string_append_printf(out,
 				"%sdata index '%s%u' @box border rgb '%s' fc rgb %s%u", before,
 				letter, shade, looks[kind].edge, letter, shade);
 			before = ", \\\n	";
 		}
-	if (layout->pairs)
+	if (detail->pairs)
 		g_string_append_printf(out,
 			"%sdata index 'pairs' @place with boxxyerror fs empty "
 			"fc rgb 'black' lw 3 * edge",
 			before);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint shade = 0; shade < 2; shade++)
-			if (layout->shown[kind][shade])
+			if (detail->drawn[kind][shade])
 				g_string_append_printf(out,
 					"%sdata index '%s%u' @number \\\n"
 					"	font sprintf('Arial%s,%%g', letters * point) "
@@ -370,17 +454,17 @@ static void append_plots(GString *out, const PipesimLayout *layout)
 	g_string_append(out, "\n");
 }
 
-void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison *comparison,
-	const PipesimPicturePaths *paths, GString *out)
+void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimDetail *detail,
+	const PipesimComparison *comparison, const PipesimPicturePaths *paths, GString *out)
 {
-	append_header(out, layout, comparison, paths);
-	append_sizes(out, layout, comparison->costs->source != NULL);
+	append_header(out, layout, detail, comparison, paths);
+	append_sizes(out, layout, caption_lines(detail, comparison));
 	append_settings(out, layout);
 	pipesim_gnuplot_terminal(paths->terminal, out);
 	append_axes(out, layout);
 	append_ranks(out, layout);
-	append_panels(out, layout);
+	append_panels(out, layout, detail);
 	append_legend(out, layout);
-	append_source(out, comparison);
-	append_plots(out, layout);
+	append_source(out, layout, detail, comparison);
+	append_plots(out, layout, detail);
 }

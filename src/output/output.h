@@ -33,13 +33,14 @@ const char *pipesim_output_names(void);
 /**
  * pipesim_picture_write: the timeline of every run that has a result, stacked on one time axis,
  * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
- * written beside it and stay); txt, or "-" for standard output, as text.
+ * written beside it and stay; so is an .rgb where there are more ops than can be told apart);
+ * txt, or "-" for standard output, as text.
  * @gnuplot: program to call
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where
- * no run has a result or no op takes time, PIPESIM_ERROR_LIMIT for more ranks or ops than a
- * picture shows, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat
- * stay), PIPESIM_ERROR_WRITE.
+ * no run has a result or no op takes time, PIPESIM_ERROR_LIMIT where memory does not suffice,
+ * PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat stay),
+ * PIPESIM_ERROR_WRITE.
  */
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const char *gnuplot, GError **error);

@@ -8,10 +8,6 @@
 
 #include "output/picture.h"
 
-/* What a reader can make out, and what cairo draws. */
-#define MAX_LANES 1000
-#define MAX_BOXES 1000000
-
 static const struct {
 	const char *extension, *terminal;
 } terminals[] = {{"svg", "svg"}, {"png", "pngcairo"}, {"pdf", "pdfcairo"}};
@@ -45,6 +41,7 @@ gboolean pipesim_picture_paths_init(PipesimPicturePaths *paths, const char *path
 		.folder = g_path_get_dirname(path),
 		.script = g_strdup_printf("%.*sgp", stem, path),
 		.data = g_strdup_printf("%.*sdat", stem, path),
+		.raster = g_strdup_printf("%.*srgb", stem, path),
 		.terminal = find_terminal(extension),
 	};
 	return TRUE;
@@ -56,9 +53,10 @@ void pipesim_picture_paths_clear(PipesimPicturePaths *paths)
 	g_free(paths->folder);
 	g_free(paths->script);
 	g_free(paths->data);
+	g_free(paths->raster);
 }
 
-static gboolean check_size(const PipesimLayout *layout, GError **error)
+static gboolean check_content(const PipesimLayout *layout, GError **error)
 {
 	if (layout->n_panels == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -66,15 +64,6 @@ static gboolean check_size(const PipesimLayout *layout, GError **error)
 	if (layout->n_boxes == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"nothing to draw: no op takes any time");
-	if (layout->lanes > MAX_LANES)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"a picture of %u ranks: at most %u are drawn; ask for fewer schedules",
-			layout->lanes, MAX_LANES);
-	if (layout->n_boxes > MAX_BOXES)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"a picture of %" G_GUINT64_FORMAT " ops: at most %u are drawn; ask for "
-			"fewer schedules or micro-batches",
-			layout->n_boxes, MAX_BOXES);
 	return TRUE;
 }
 
@@ -161,15 +150,30 @@ gboolean pipesim_picture_render(const PipesimPicturePaths *paths, const GString 
 	       render(paths, gnuplot, error);
 }
 
+static gboolean write_raster(const PipesimLayout *layout, const PipesimDetail *detail,
+	const PipesimPicturePaths *paths, GError **error)
+{
+	g_autofree guint8 *pixels = NULL;
+
+	if (detail->width == 0)
+		return TRUE;
+	pixels = pipesim_raster_paint(layout, detail, error);
+	return pixels != NULL && pipesim_write_file(paths->raster, (const char *)pixels,
+					 3 * (gsize)detail->width * detail->height, error);
+}
+
 static gboolean draw(const PipesimLayout *layout, const PipesimComparison *comparison,
 	const PipesimPicturePaths *paths, const char *gnuplot, GError **error)
 {
 	g_autoptr(GString) script = g_string_new(NULL);
 	g_autoptr(GString) data = g_string_new(NULL);
+	PipesimDetail detail;
 
-	pipesim_gnuplot_script(layout, comparison, paths, script);
-	pipesim_gnuplot_data(layout, data);
-	return pipesim_picture_render(paths, script, data, gnuplot, error);
+	pipesim_gnuplot_detail(layout, &detail);
+	pipesim_gnuplot_data(layout, &detail, data);
+	pipesim_gnuplot_script(layout, &detail, comparison, paths, script);
+	return write_raster(layout, &detail, paths, error) &&
+	       pipesim_picture_render(paths, script, data, gnuplot, error);
 }
 
 static gboolean write_text(const PipesimComparison *comparison, const char *path,
@@ -197,8 +201,8 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 			"or "
 			".txt",
 			path);
-	layout = pipesim_layout_new(comparison);
-	done = check_size(layout, error) && draw(layout, comparison, &paths, gnuplot, error);
+	layout = pipesim_layout_new(comparison, PIPESIM_GNUPLOT_LANES);
+	done = check_content(layout, error) && draw(layout, comparison, &paths, gnuplot, error);
 	pipesim_picture_paths_clear(&paths);
 	return done;
 }

@@ -9,14 +9,48 @@ typedef struct {
 	char *folder;         /* of all three */
 	char *script;         /* NAME.gp, with its folder */
 	char *data;           /* NAME.dat, with its folder */
+	char *raster;         /* NAME.rgb, with its folder; not every picture has one */
 	const char *terminal; /* of gnuplot */
 } PipesimPicturePaths;
 
+/* What is drawn of a timeline. Where there are more boxes than can be told apart, all of them
+ * are painted into a raster behind, and those that are long enough are drawn over it. */
+typedef struct {
+	guint width, height; /* of the raster, pixels; 0: every box is drawn, and no raster */
+	gint64 least;        /* ns: boxes that are shorter stand in the raster alone */
+	gboolean drawn[PIPESIM_FB][2]; /* [kind][shade] has a box in the .dat file */
+	gboolean pairs;                /* so have outlines of pairs */
+} PipesimDetail;
+
+/** pipesim_gnuplot_lanes: most lanes that a picture has. */
+#define PIPESIM_GNUPLOT_LANES 3000
+
+/** pipesim_gnuplot_detail: how much of @layout is drawn; pipesim_gnuplot_data() finds out what
+ * is drawn. */
+void pipesim_gnuplot_detail(const PipesimLayout *layout, PipesimDetail *detail);
+
+/** pipesim_gnuplot_data: appends the boxes, in blocks named as the script names them, and notes
+ * in @detail which there are. */
+void pipesim_gnuplot_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out);
+
 /** pipesim_gnuplot_script: appends the script that draws @layout. */
-void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimComparison *comparison,
-	const PipesimPicturePaths *paths, GString *out);
-/** pipesim_gnuplot_data: appends the boxes, in blocks named as the script names them. */
-void pipesim_gnuplot_data(const PipesimLayout *layout, GString *out);
+void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimDetail *detail,
+	const PipesimComparison *comparison, const PipesimPicturePaths *paths, GString *out);
+
+/** pipesim_raster_paint: a raster of @detail's size over all of the drawing: red, green and
+ * blue of each pixel, lines from the top. In each column of pixels of a lane the height of a
+ * colour is its share of the time, idle time is white and on top.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
+ */
+guint8 *pipesim_raster_paint(
+	const PipesimLayout *layout, const PipesimDetail *detail, GError **error);
+
+/** pipesim_gnuplot_colour: of boxes of @kind and @shade, "#RRGGBB". */
+const char *pipesim_gnuplot_colour(guint kind, guint shade);
+
+/** pipesim_gnuplot_height: of the whole drawing, in lanes: titles stand between panels. */
+double pipesim_gnuplot_height(const PipesimLayout *layout);
 
 /** pipesim_gnuplot_top: where the first lane of @panel begins, in lanes from the top of the
  * drawing.

@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <string.h>
+
 #include "output/figures.h"
 #include "output/timeline-layout.h"
 
@@ -43,10 +45,10 @@ static guint split_pair(
 	return 1;
 }
 
-guint pipesim_layout_boxes(const PipesimRun *run, guint32 index, PipesimBox boxes[2])
+guint pipesim_layout_boxes(
+	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
 {
 	const PipesimOp *op = &run->program->ops[index];
-	const guint rank = pipesim_program_rank(run->program, index);
 
 	boxes[0] = (PipesimBox){
 		.start = run->timeline->start[index],
@@ -89,19 +91,26 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	return g_string_free(title, FALSE);
 }
 
+static void note_box(PipesimLayout *layout, const PipesimBox *box)
+{
+	layout->shown[box->kind][box->shade] = TRUE;
+	layout->pairs |= box->paired;
+	layout->n_long[g_bit_storage((gulong)(box->end - box->start)) - 1]++;
+}
+
 static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
 {
+	const guint32 *begin = run->program->rank_begin;
 	PipesimBox boxes[2];
 
-	for (guint32 op = 0; op < run->program->n_ops; op++) {
-		guint n = pipesim_layout_boxes(run, op, boxes);
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
-		layout->n_boxes += n;
-		for (guint i = 0; i < n; i++) {
-			layout->shown[boxes[i].kind][boxes[i].shade] = TRUE;
-			layout->pairs |= boxes[i].paired;
+			layout->n_boxes += n;
+			for (guint i = 0; i < n; i++)
+				note_box(layout, &boxes[i]);
 		}
-	}
 }
 
 /* Directions and chunks share the two shades; beside each other they need a word for both. */
@@ -118,27 +127,117 @@ static void note_shades(PipesimLayout *layout, const PipesimShape *shape)
 	layout->shade_name = name;
 }
 
-PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison)
+static guint lanes_of(const PipesimRun *run, guint share)
+{
+	return run->shape.ranks / share + (run->shape.ranks % share > 0);
+}
+
+/* The fewest ranks a lane with which all panels fit into @max_lanes. */
+static guint choose_share(const PipesimComparison *comparison, guint max_lanes)
+{
+	guint share = 0, lanes, panels;
+
+	do {
+		share++;
+		lanes = panels = 0;
+		for (guint i = 0; i < comparison->runs->len; i++) {
+			const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+			if (run->error != NULL)
+				continue;
+			panels++;
+			lanes += lanes_of(run, share);
+		}
+	} while (lanes > MAX(max_lanes, panels));
+	return share;
+}
+
+PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max_lanes)
 {
 	PipesimLayout *layout = g_new0(PipesimLayout, 1);
 
 	layout->panels = g_new0(PipesimPanel, comparison->runs->len);
+	layout->share = choose_share(comparison, max_lanes);
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		if (run->error != NULL)
 			continue;
-		layout->panels[layout->n_panels++] =
-			(PipesimPanel){.run = run, .first_lane = layout->lanes};
-		layout->lanes += run->shape.ranks;
+		layout->panels[layout->n_panels++] = (PipesimPanel){
+			.run = run,
+			.first_lane = layout->lanes,
+			.lanes = lanes_of(run, layout->share),
+		};
+		layout->lanes += lanes_of(run, layout->share);
 		layout->end = MAX(layout->end, run->timeline->makespan);
 		note_boxes(layout, run);
 		note_shades(layout, &run->shape);
 	}
+	for (guint k = G_N_ELEMENTS(layout->n_long) - 1; k > 0; k--)
+		layout->n_long[k - 1] += layout->n_long[k];
 	layout->unit = choose_unit(layout->end);
 	for (guint i = 0; i < layout->n_panels; i++)
 		layout->panels[i].title = make_title(layout->panels[i].run, layout->unit);
 	return layout;
+}
+
+guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *panel, guint lane)
+{
+	return MIN(layout->share, panel->run->shape.ranks - lane * layout->share);
+}
+
+void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, guint n)
+{
+	columns->n = n;
+	columns->begin = g_new(gint64, (gsize)n + 1);
+	for (guint i = 0; i <= n; i++)
+		columns->begin[i] = pipesim_time_scale(layout->end, i, n);
+}
+
+void pipesim_columns_clear(PipesimColumns *columns)
+{
+	g_clear_pointer(&columns->begin, g_free);
+}
+
+/* @column is the one that the last box of the rank ended in: boxes come in order of time. */
+static guint share_box(const PipesimColumns *columns, const PipesimBox *box, guint column,
+	PipesimColumnShare *shares)
+{
+	const gint64 *begin = columns->begin;
+
+	while (begin[column + 1] <= box->start)
+		column++;
+	for (gint64 from = box->start;; column++) {
+		gint64 *busy = &shares[column].busy[box->kind][box->shade];
+
+		if (box->end <= begin[column + 1]) {
+			*busy += box->end - from;
+			return column;
+		}
+		*busy += begin[column + 1] - from;
+		from = begin[column + 1];
+	}
+}
+
+void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *panel, guint lane,
+	const PipesimColumns *columns, PipesimColumnShare *shares)
+{
+	const guint first = lane * layout->share;
+	const guint ranks = pipesim_layout_ranks(layout, panel, lane);
+	PipesimBox boxes[2];
+
+	memset(shares, 0, columns->n * sizeof(*shares));
+	for (guint rank = first; rank < first + ranks; rank++) {
+		const guint32 *begin = &panel->run->program->rank_begin[rank];
+		guint column = 0;
+
+		for (guint32 op = begin[0]; op < begin[1]; op++) {
+			const guint n = pipesim_layout_boxes(panel->run, rank, op, boxes);
+
+			for (guint i = 0; i < n; i++)
+				column = share_box(columns, &boxes[i], column, shares);
+		}
+	}
 }
 
 void pipesim_layout_free(PipesimLayout *layout)

@@ -1,5 +1,6 @@
 /* What a timeline shows, laid out once for every way to draw it: a panel for each run that has
- * a result, in it a lane for each rank, on the lane a box for each op, all on one time axis. */
+ * a result, in it a lane for each rank, on the lane a box for each op, all on one time axis.
+ * Where there are more ranks than lanes, neighbouring ranks share one. */
 #pragma once
 #include "output/output.h"
 
@@ -16,6 +17,7 @@ typedef struct {
 	const PipesimRun *run;
 	char *title;      /* the numbers that matter, one line */
 	guint first_lane; /* of its rank 0, counted over all panels from the top */
+	guint lanes;
 } PipesimPanel;
 
 /* What the axis and the titles count in. */
@@ -28,21 +30,46 @@ typedef struct {
 	PipesimPanel *panels;
 	guint n_panels;
 	guint lanes; /* of all panels */
+	guint share; /* ranks of one lane; the last lane of a panel may have fewer */
 	gint64 end;  /* latest makespan, ns */
 	const PipesimTimeUnit *unit;
 	guint64 n_boxes;
+	guint64 n_long[64];            /* [k]: boxes of at least 2^k ns */
 	gboolean shown[PIPESIM_FB][2]; /* [kind][shade] has a box */
 	gboolean pairs;                /* some boxes are halves of a pair */
 	const char *shade_name;        /* what shades tell apart: "direction"; NULL: nothing */
 } PipesimLayout;
 
-/** pipesim_layout_new: borrows the runs of @comparison. */
-PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison);
+/** pipesim_layout_new: borrows the runs of @comparison. At most @max_lanes, but one a panel. */
+PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max_lanes);
 void pipesim_layout_free(PipesimLayout *layout);
 
-/** pipesim_layout_boxes: the boxes of op @op of @run, in order of time. Returns how many: 0 for
- * an op that takes no time. */
-guint pipesim_layout_boxes(const PipesimRun *run, guint32 op, PipesimBox boxes[2]);
+/** pipesim_layout_boxes: the boxes of op @op of @rank of @run, in order of time. Returns how
+ * many: 0 for an op that takes no time. */
+guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, PipesimBox boxes[2]);
+
+/* Columns of equal length that the time axis is cut into. */
+typedef struct {
+	guint n;
+	gint64 *begin; /* n + 1 times, ns: where each begins, and the end */
+} PipesimColumns;
+
+/** pipesim_columns_init: @n columns of @layout; n >= 1. For pipesim_columns_clear(). */
+void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, guint n);
+void pipesim_columns_clear(PipesimColumns *columns);
+
+/* What the ranks of one lane do in one column, ns of all of them together. */
+typedef struct {
+	gint64 busy[PIPESIM_FB][2]; /* [kind][shade] */
+} PipesimColumnShare;
+
+/** pipesim_layout_shares: how long lane @lane of @panel (from 0) does what in each column.
+ * @shares: (out): columns->n of them */
+void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *panel, guint lane,
+	const PipesimColumns *columns, PipesimColumnShare *shares);
+
+/** pipesim_layout_ranks: how many ranks lane @lane of @panel is. */
+guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *panel, guint lane);
 
 /** pipesim_layout_time: appends @ns in @unit with its name, at most 3 decimals: "66 ms". */
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit);

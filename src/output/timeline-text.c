@@ -9,6 +9,8 @@
 /* Where the style sets no width: that of a page, and what may go beyond it to be exact. */
 #define PAGE_COLUMNS 100
 #define MAX_COLUMNS  200
+/* Of ranks; more share lines. */
+#define MAX_LINES 1000
 /* Columns of a box beyond these say nothing more. */
 #define MAX_STRETCH 4
 /* Between the numbers of the axis. */
@@ -42,6 +44,7 @@ typedef struct {
 			*/
 	guint stretch; /* columns that such a step takes */
 	gboolean density; /* boxes are narrower than a column */
+	PipesimColumns edges;
 	GString *out;
 } Drawing;
 
@@ -54,23 +57,29 @@ static guint digits(guint n)
 	return count;
 }
 
-/* The longest time of which every start and end of @layout is a multiple. */
-static gint64 common_step(const PipesimLayout *layout)
+static gint64 common_step_of(const PipesimRun *run, guint rank, gint64 step, gint64 least)
 {
-	gint64 step = 0;
+	const guint32 *begin = &run->program->rank_begin[rank];
 	PipesimBox boxes[2];
 
-	for (guint p = 0; p < layout->n_panels; p++) {
-		const PipesimRun *run = layout->panels[p].run;
+	for (guint32 op = begin[0]; op < begin[1] && (step == 0 || step >= least); op++) {
+		guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
-		for (guint32 op = 0; op < run->program->n_ops && step != 1; op++) {
-			guint n = pipesim_layout_boxes(run, op, boxes);
-
-			for (guint i = 0; i < n; i++)
-				step = pipesim_gcd(
-					boxes[i].end, pipesim_gcd(boxes[i].start, step));
-		}
+		for (guint i = 0; i < n; i++)
+			step = pipesim_gcd(boxes[i].end, pipesim_gcd(boxes[i].start, step));
 	}
+	return step;
+}
+
+/* The longest time of which every start and end of @layout is a multiple; some time below
+ * @least where that is below it. */
+static gint64 common_step(const PipesimLayout *layout, gint64 least)
+{
+	gint64 step = 0;
+
+	for (guint p = 0; p < layout->n_panels; p++)
+		for (guint rank = 0; rank < layout->panels[p].run->shape.ranks; rank++)
+			step = common_step_of(layout->panels[p].run, rank, step, least);
 	return step;
 }
 
@@ -85,16 +94,17 @@ static void choose_columns(Drawing *drawing)
 	guint width = drawing->style->width;
 	guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
 	guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
-	gint64 step = common_step(layout);
+	gint64 step = common_step(layout, layout->end / most);
 	gint64 needed = step > 0 ? layout->end / step : 1;
 
 	drawing->columns = room;
-	if (needed <= most) {
+	if (needed <= most && layout->share == 1) {
 		drawing->step = step;
 		drawing->stretch = (guint)CLAMP(room / needed, 1, MAX_STRETCH);
 		drawing->columns = (guint)needed * drawing->stretch;
 	}
-	drawing->density = (double)layout->n_boxes > (double)layout->lanes * drawing->columns;
+	drawing->density = layout->share > 1 ||
+			   (double)layout->n_boxes > (double)layout->lanes * drawing->columns;
 }
 
 static guint column_of(const Drawing *drawing, gint64 ns)
@@ -166,46 +176,39 @@ static void print_cells(const Drawing *drawing, const Cell *cells)
 		append_colour(drawing, &idle);
 }
 
-/* Adds to each column the ns that @box is busy in it. */
-static void add_density(const Drawing *drawing, const PipesimBox *box, gint64 *busy)
+/* How full a column is, of @time that its ranks have in it: 0 to 8. */
+static guint level_of(const PipesimColumnShare *share, gint64 time)
 {
-	gint64 end = drawing->layout->end;
-	guint column = column_of(drawing, box->start);
+	gint64 busy = 0;
+	guint level;
 
-	/* Rounding may have gone one too far to the right. */
-	column -= column > 0;
-	for (; column < drawing->columns; column++) {
-		gint64 from = pipesim_time_scale(end, column, drawing->columns);
-		gint64 to = pipesim_time_scale(end, column + 1, drawing->columns);
-
-		if (from >= box->end)
-			break;
-		busy[column] += MAX(0, MIN(to, box->end) - MAX(from, box->start));
-	}
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		busy += share->busy[kind][0] + share->busy[kind][1];
+	level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
+	/* Neither the least work nor the least idle time goes unseen. */
+	return busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);
 }
 
-static void print_density(const Drawing *drawing, const gint64 *busy)
+static void print_density(const Drawing *drawing, const PipesimPanel *panel, guint lane)
 {
-	guint used = drawing->columns;
+	const gint64 *begin = drawing->edges.begin;
+	const guint ranks = pipesim_layout_ranks(drawing->layout, panel, lane);
+	g_autofree PipesimColumnShare *shares = g_new(PipesimColumnShare, drawing->columns);
+	g_autofree guint *levels = g_new(guint, drawing->columns);
+	guint used = 0;
 
-	while (used > 0 && busy[used - 1] == 0)
-		used--;
-	for (guint i = 0; i < used; i++) {
-		gint64 from = pipesim_time_scale(drawing->layout->end, i, drawing->columns);
-		gint64 to = pipesim_time_scale(drawing->layout->end, i + 1, drawing->columns);
-		gint64 level = pipesim_time_scale(8, busy[i], MAX(1, to - from));
-
-		/* Neither the least work nor the least idle time goes unseen. */
-		if (busy[i] > 0 && busy[i] < to - from)
-			level = CLAMP(level, 1, 7);
-		g_string_append(drawing->out, drawing->glyphs->density[MIN(8, level)]);
+	pipesim_layout_shares(drawing->layout, panel, lane, &drawing->edges, shares);
+	for (guint i = 0; i < drawing->columns; i++) {
+		levels[i] = level_of(&shares[i], (begin[i + 1] - begin[i]) * ranks);
+		used = levels[i] > 0 ? i + 1 : used;
 	}
+	for (guint i = 0; i < used; i++)
+		g_string_append(drawing->out, drawing->glyphs->density[levels[i]]);
 }
 
-static void print_lane(const Drawing *drawing, const PipesimRun *run, guint rank)
+static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint rank)
 {
 	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
-	g_autofree gint64 *busy = g_new0(gint64, drawing->columns);
 	guint numbers = digits(run->shape.microbatches - 1);
 	const guint32 *begin = &run->program->rank_begin[rank];
 	PipesimBox boxes[2];
@@ -213,20 +216,22 @@ static void print_lane(const Drawing *drawing, const PipesimRun *run, guint rank
 	for (guint i = 0; i < drawing->columns; i++)
 		cells[i].glyph = ' ';
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		guint n = pipesim_layout_boxes(run, op, boxes);
+		guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
 		for (guint i = 0; i < n; i++)
-			if (drawing->density)
-				add_density(drawing, &boxes[i], busy);
-			else
-				fill_box(drawing, &boxes[i], numbers, cells);
+			fill_box(drawing, &boxes[i], numbers, cells);
 	}
-	g_string_append_printf(
-		drawing->out, "%*u %s", (int)drawing->margin, rank, drawing->glyphs->edge);
+	print_cells(drawing, cells);
+}
+
+static void print_lane(const Drawing *drawing, const PipesimPanel *panel, guint lane)
+{
+	g_string_append_printf(drawing->out, "%*u %s", (int)drawing->margin,
+		lane * drawing->layout->share, drawing->glyphs->edge);
 	if (drawing->density)
-		print_density(drawing, busy);
+		print_density(drawing, panel, lane);
 	else
-		print_cells(drawing, cells);
+		print_boxes(drawing, panel->run, lane);
 	g_string_append_c(drawing->out, '\n');
 }
 
@@ -325,7 +330,12 @@ static void print_legend(const Drawing *drawing)
 	g_autoptr(GString) legend = g_string_new(NULL);
 
 	append_scale(drawing, legend);
-	if (drawing->density)
+	if (drawing->layout->share > 1)
+		g_string_append_printf(legend,
+			"; a line is %u ranks from the one named; height: share of the column "
+			"that they are busy",
+			drawing->layout->share);
+	else if (drawing->density)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
 	else
 		append_letters(drawing->layout, legend);
@@ -335,7 +345,7 @@ static void print_legend(const Drawing *drawing)
 void pipesim_timeline_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison);
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, MAX_LINES);
 	Drawing drawing = {.layout = layout,
 		.style = style,
 		.glyphs = style->unicode ? &unicode : &ascii,
@@ -347,13 +357,13 @@ void pipesim_timeline_text(
 	if (layout->n_panels == 0)
 		return;
 	choose_columns(&drawing);
+	pipesim_columns_init(&drawing.edges, layout, drawing.columns);
 	for (guint p = 0; p < layout->n_panels; p++) {
-		const PipesimRun *run = layout->panels[p].run;
-
 		print_words(&drawing, layout->panels[p].title, 2);
-		for (guint rank = 0; rank < run->shape.ranks; rank++)
-			print_lane(&drawing, run, rank);
+		for (guint lane = 0; lane < layout->panels[p].lanes; lane++)
+			print_lane(&drawing, &layout->panels[p], lane);
 	}
+	pipesim_columns_clear(&drawing.edges);
 	print_axis(&drawing);
 	print_legend(&drawing);
 }

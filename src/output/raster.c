@@ -1,0 +1,125 @@
+/* Timelines of more boxes than anyone could tell apart, pixel by pixel: nothing that is too
+ * small to be seen is drawn, and nothing that can be seen is lost. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/picture.h"
+
+/* Parts of a pixel that colours are mixed in. */
+#define PARTS 256
+/* Colours of a column from below: the kinds in both shades, and idle time above them. */
+#define N_COLOURS (2 * PIPESIM_FB + 1)
+
+typedef struct {
+	guint8 rgb[N_COLOURS][3];
+	PipesimColumns columns;
+	PipesimColumnShare *shares;
+	guint8 *pixels; /* of the whole raster */
+} Canvas;
+
+static void read_colours(Canvas *canvas)
+{
+	for (guint i = 0; i < N_COLOURS; i++) {
+		const char *name =
+			i + 1 == N_COLOURS ? "#FFFFFF" : pipesim_gnuplot_colour(i / 2, i % 2);
+		const gulong value = strtoul(name + 1, NULL, 16);
+
+		for (guint c = 0; c < 3; c++)
+			canvas->rgb[i][c] = (guint8)(value >> (16 - 8 * c));
+	}
+}
+
+/* Where each colour of a column ends, from below, in parts of a pixel of @height of them. */
+static void stack(
+	const PipesimColumnShare *share, gint64 time, guint height, guint ends[N_COLOURS])
+{
+	const guint all = height * PARTS;
+	gint64 sum = 0;
+
+	for (guint i = 0; i + 1 < N_COLOURS; i++) {
+		sum += share->busy[i / 2][i % 2];
+		ends[i] = (guint)MIN(all, pipesim_time_scale(all, sum, MAX(1, time)));
+	}
+	ends[N_COLOURS - 1] = all;
+}
+
+/* The mean colour of the parts [@from, @from + PARTS) of a stack. */
+static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, guint8 *pixel)
+{
+	guint sum[3] = {PARTS / 2, PARTS / 2, PARTS / 2}, at = from;
+
+	for (guint i = 0; i < N_COLOURS && at < from + PARTS; i++) {
+		const guint end = MIN(ends[i], from + PARTS);
+
+		if (end <= at)
+			continue;
+		for (guint c = 0; c < 3; c++)
+			sum[c] += (end - at) * canvas->rgb[i][c];
+		at = end;
+	}
+	for (guint c = 0; c < 3; c++)
+		pixel[c] = (guint8)(sum[c] / PARTS);
+}
+
+static void paint_lane(
+	const PipesimDetail *detail, Canvas *canvas, guint top, guint height, guint ranks)
+{
+	guint ends[N_COLOURS];
+
+	for (guint x = 0; x < detail->width; x++) {
+		const gint64 *begin = &canvas->columns.begin[x];
+
+		stack(&canvas->shares[x], (begin[1] - begin[0]) * ranks, height, ends);
+		for (guint y = 0; y < height; y++) {
+			const gsize line = top + height - 1 - y;
+
+			mix(canvas, ends, y * PARTS,
+				&canvas->pixels[3 * (line * detail->width + x)]);
+		}
+	}
+}
+
+/* Lanes of some height are apart, as boxes are. */
+static void paint_panel(
+	const PipesimLayout *layout, const PipesimDetail *detail, guint p, Canvas *canvas)
+{
+	const PipesimPanel *panel = &layout->panels[p];
+	const double unit = (double)detail->height / pipesim_gnuplot_height(layout);
+	const guint gap = unit >= 6 ? 1 : 0;
+
+	for (guint lane = 0; lane < panel->lanes; lane++) {
+		const double from = pipesim_gnuplot_top(layout, p) + lane;
+		const guint top = (guint)(from * unit + 0.5) + gap;
+		const guint end = MIN(detail->height, (guint)((from + 1) * unit + 0.5));
+
+		pipesim_layout_shares(layout, panel, lane, &canvas->columns, canvas->shares);
+		if (top < end)
+			paint_lane(detail, canvas, top, end - top,
+				pipesim_layout_ranks(layout, panel, lane));
+	}
+}
+
+guint8 *pipesim_raster_paint(
+	const PipesimLayout *layout, const PipesimDetail *detail, GError **error)
+{
+	const gsize size = 3 * (gsize)detail->width * detail->height;
+	Canvas canvas = {.pixels = g_try_malloc(size)};
+
+	if (canvas.pixels == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"no memory for a picture of %u x %u pixels; ask for fewer schedules",
+			detail->width, detail->height);
+		return NULL;
+	}
+	memset(canvas.pixels, 255, size);
+	read_colours(&canvas);
+	pipesim_columns_init(&canvas.columns, layout, detail->width);
+	canvas.shares = g_new(PipesimColumnShare, detail->width);
+	for (guint p = 0; p < layout->n_panels; p++)
+		paint_panel(layout, detail, p, &canvas);
+	g_free(canvas.shares);
+	pipesim_columns_clear(&canvas.columns);
+	return canvas.pixels;
+}
