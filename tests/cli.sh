@@ -106,7 +106,8 @@ LC_ALL=C.UTF-8
 
 # Commands ---------------------------------------------------------------------------------------
 check list 0 list
-for name in gpipe 1f1b chimera chimera-doubling zb-h1 zb-h2 dualpipe dualpipev; do
+for name in gpipe 1f1b interleaved-1f1b looped-bfs chimera chimera-doubling zb-h1 zb-h2 interleaved-zb \
+	dualpipe dualpipev; do
 	check "explain-$name" 0 explain $name
 done
 check export-dualpipe 0 export --schedule dualpipe --pp 4 --microbatches 8

@@ -204,6 +204,15 @@ static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)
 	return NULL;
 }
 
+/* Ranks are much alike: where the first ones are so long that all together are far beyond what
+ * fits, the others are not waited for. */
+static gboolean is_hopeless(const PipesimEmitter *out)
+{
+	const guint64 so_far = (guint64)out->order->n_verbs / out->n_ranks;
+
+	return so_far * out->order->shape.ranks > 16 * (guint64)MAX_VERBS;
+}
+
 PipesimOrder *pipesim_order_generate(
 	const PipesimShape *shape, PipesimGenerate generate, GError **error)
 {
@@ -214,6 +223,7 @@ PipesimOrder *pipesim_order_generate(
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
 		pipesim_emit_rank(&out, rank);
 		generate(shape, rank, &out);
+		out.too_long |= is_hopeless(&out);
 	}
 	return finish(&out, TRUE, error);
 }

@@ -8,6 +8,9 @@ static const guint shapes[][2] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {2, 2}, {2, 3}
 	{8, 18}, {8, 20}, {8, 22}, {8, 24}, {8, 32}, {10, 20}, {10, 22}, {12, 24}, {12, 30},
 	{13, 40}, {16, 32}, {16, 40}, {16, 64}};
 
+/* Those at which what else a schedule lets one choose is varied. */
+static const guint varied[][2] = {{1, 3}, {3, 7}, {4, 3}, {4, 9}, {4, 24}, {8, 20}};
+
 #define MAX_CASES (G_N_ELEMENTS(shapes) * 64)
 
 typedef struct {
@@ -17,23 +20,73 @@ typedef struct {
 
 static CaseList accepted, refused;
 
-static void sort_out(const PipesimSchedule *schedule, guint ranks, guint microbatches)
+PipesimScenario grid_scenario(const GridCase *point)
 {
-	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	return (PipesimScenario){
+		.ranks = point->ranks,
+		.microbatches = point->microbatches,
+		.chunks = point->chunks,
+		.group = point->group,
+		.pipelines = point->pipelines,
+	};
+}
+
+static void sort_out(GridCase point)
+{
+	const PipesimScenario scenario = grid_scenario(&point);
 	PipesimShape shape;
-	CaseList *list = pipesim_schedule_shape(schedule, &scenario, &shape, NULL) ? &accepted
-										   : &refused;
+	CaseList *list = pipesim_schedule_shape(point.schedule, &scenario, &shape, NULL)
+				 ? &accepted
+				 : &refused;
 
 	g_assert_cmpint(list->count, <, MAX_CASES);
-	list->cases[list->count++] = (GridCase){schedule, ranks, microbatches};
+	list->cases[list->count++] = point;
+}
+
+/* Other chunks, groups and pipelines than the schedule's own, where it lets one choose. */
+static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatches)
+{
+	const GridCase plain = {schedule, ranks, microbatches, 0, 0, 0};
+
+	if (schedule->takes & PIPESIM_TAKES_CHUNKS)
+		for (guint chunks = 1; chunks <= 4; chunks++) {
+			GridCase point = plain;
+
+			point.chunks = chunks;
+			point.group = schedule->takes & PIPESIM_TAKES_GROUP && chunks >= 3
+					      ? chunks * ranks / 3
+					      : 0;
+			sort_out(point);
+		}
+	if (schedule->takes & PIPESIM_TAKES_GROUP)
+		for (guint group = 1; group <= ranks + 2; group += 1 + ranks / 2) {
+			GridCase point = plain;
+
+			point.group = group;
+			sort_out(point);
+		}
+	if (schedule->takes & PIPESIM_TAKES_PIPELINES)
+		for (guint pipelines = 4; pipelines <= 6; pipelines++) {
+			GridCase point = plain;
+
+			point.pipelines = pipelines;
+			sort_out(point);
+		}
+}
+
+static void sort_schedule(const PipesimSchedule *schedule)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
+		sort_out((GridCase){schedule, shapes[i][0], shapes[i][1], 0, 0, 0});
+	for (guint i = 0; i < G_N_ELEMENTS(varied); i++)
+		vary(schedule, varied[i][0], varied[i][1]);
 }
 
 static const GridCase *cases(CaseList *list, int *count)
 {
 	if (accepted.count == 0)
 		for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
-			for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
-				sort_out(*s, shapes[i][0], shapes[i][1]);
+			sort_schedule(*s);
 	*count = list->count;
 	return list->cases;
 }
@@ -48,18 +101,25 @@ const GridCase *grid_refused(int *count)
 	return cases(&refused, count);
 }
 
-PipesimProgram *make_program(
-	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error)
+static PipesimProgram *scenario_program(
+	const PipesimSchedule *schedule, const PipesimScenario *scenario, GError **error)
 {
-	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimTimes) times = NULL;
 	PipesimShape shape;
 
-	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
+	if (!pipesim_schedule_shape(schedule, scenario, &shape, error))
 		return NULL;
 	times = pipesim_times_new(costs, &shape);
 	return pipesim_schedule_program(schedule, &shape, times, error);
+}
+
+PipesimProgram *make_program(
+	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+
+	return scenario_program(schedule, &scenario, error);
 }
 
 PipesimShape make_shape(
@@ -82,14 +142,21 @@ PipesimRun *make_run(
 	return pipesim_run_schedule(schedule, &scenario, costs);
 }
 
+static char *describe(const GridCase *point)
+{
+	return g_strdup_printf("%s %u/%u, chunks %u, group %u, pipelines %u",
+		point->schedule->name, point->ranks, point->microbatches, point->chunks,
+		point->group, point->pipelines);
+}
+
 PipesimProgram *grid_program(const GridCase *point)
 {
+	const PipesimScenario scenario = grid_scenario(point);
+	g_autofree char *text = describe(point);
 	g_autoptr(GError) error = NULL;
-	PipesimProgram *program =
-		make_program(point->schedule, point->ranks, point->microbatches, &error);
+	PipesimProgram *program = scenario_program(point->schedule, &scenario, &error);
 
-	ck_assert_msg(program != NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
-		point->microbatches, error != NULL ? error->message : "no error");
+	ck_assert_msg(program != NULL, "%s: %s", text, error != NULL ? error->message : "");
 	return program;
 }
 
@@ -139,11 +206,12 @@ PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 
 PipesimRun *grid_run(const GridCase *point, const PipesimCosts *costs)
 {
-	PipesimRun *run =
-		make_run(point->schedule->name, point->ranks, point->microbatches, costs);
+	const PipesimScenario scenario = grid_scenario(point);
+	g_autofree char *text = describe(point);
+	PipesimRun *run = pipesim_run_schedule(point->schedule, &scenario, costs);
 
-	ck_assert_msg(run->error == NULL, "%s %u/%u: %s", point->schedule->name, point->ranks,
-		point->microbatches, run->error != NULL ? run->error->message : "");
+	ck_assert_msg(run->error == NULL, "%s: %s", text,
+		run->error != NULL ? run->error->message : "");
 	return run;
 }
 
@@ -160,7 +228,8 @@ PipesimTimeline *grid_timeline(const PipesimProgram *program, const PipesimCosts
 PipesimRun *named_run(
 	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
 {
-	const GridCase point = {pipesim_schedule_find(name, NULL), ranks, microbatches};
+	const GridCase point = {
+		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0};
 
 	ck_assert_msg(point.schedule != NULL, "no schedule %s", name);
 	return grid_run(&point, costs);

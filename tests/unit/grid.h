@@ -5,10 +5,15 @@
 typedef struct {
 	const PipesimSchedule *schedule;
 	guint ranks, microbatches;
+	guint chunks, group, pipelines; /* 0: the schedule's own */
 } GridCase;
 
+/** grid_scenario: what @point asks for. */
+PipesimScenario grid_scenario(const GridCase *point);
+
 /** grid_accepted, grid_refused: every (schedule, shape) of the grid that its schedule takes or
- * refuses; *count of them. Static. */
+ * refuses, and at some shapes with other chunks, groups and pipelines; *count of them. Static.
+ */
 const GridCase *grid_accepted(int *count);
 const GridCase *grid_refused(int *count);
 

@@ -129,8 +129,8 @@ START_TEST(bytes_recounted)
 	g_autoptr(PipesimRun) run = NULL;
 	guint copies, parts;
 
-	costs->bytes_until_input = 1000;
-	costs->bytes_until_weight = 5000;
+	costs->bytes_until_input = 12000; /* parts into 2, 3 and 4 chunks */
+	costs->bytes_until_weight = 60000;
 	costs->parameter_bytes = 70000;
 	run = grid_run(point, costs);
 	copies = run->shape.copies;
@@ -138,7 +138,7 @@ START_TEST(bytes_recounted)
 	ck_assert_ptr_nonnull(run->report->memory);
 	ck_assert_int_eq(run->report->parameters, 70000 * copies);
 	for (guint rank = 0; rank < point->ranks; rank++) {
-		const gint64 want = bytes_at_peak(run, rank, 1000 / parts, 5000 / parts);
+		const gint64 want = bytes_at_peak(run, rank, 12000 / parts, 60000 / parts);
 
 		ck_assert_int_eq(run->report->memory[rank], want + 70000 * copies);
 		ck_assert_int_eq(run->report->memory_until_input[rank] +

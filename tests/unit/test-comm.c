@@ -288,8 +288,8 @@ START_TEST(groups_are_free_without_latency)
 	static const char *const names[] = {"dualpipe", "dualpipev"};
 
 	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
-		const GridCase point = {
-			pipesim_schedule_find(names[_i % 2], NULL), shapes[i][0], shapes[i][1]};
+		const GridCase point = {pipesim_schedule_find(names[_i % 2], NULL),
+			shapes[i][0], shapes[i][1], 0, 0, 0};
 		g_autoptr(PipesimProgram) program = grid_program(&point);
 		g_autoptr(PipesimCosts) costs =
 			grid_costs(1000, 1000, 1000, _i < 2 ? 3000 : 2400, 0);
@@ -320,7 +320,7 @@ static gint64 uneven_link(gpointer data, const PipesimMessage *message, gint64 s
 
 START_TEST(link_decides_durations)
 {
-	const GridCase point = {pipesim_schedule_find("1f1b", NULL), 4, 8};
+	const GridCase point = {pipesim_schedule_find("1f1b", NULL), 4, 8, 0, 0, 0};
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 	g_autoptr(PipesimCosts) costs = grid_costs(20, 20, 20, 60, 100);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);

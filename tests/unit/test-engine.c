@@ -46,8 +46,8 @@ START_TEST(doubling_costs_doubles_times)
 {
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimProgram) program = grid_program(point);
-	g_autoptr(PipesimCosts) once = grid_costs(4000, 5200, 3200, 11600, 444);
-	g_autoptr(PipesimCosts) twice = grid_costs(8000, 10400, 6400, 23200, 888);
+	g_autoptr(PipesimCosts) once = grid_costs(12000, 15600, 9600, 34800, 444);
+	g_autoptr(PipesimCosts) twice = grid_costs(24000, 31200, 19200, 69600, 888);
 	g_autoptr(PipesimTimeline) first = grid_timeline(program, once);
 	g_autoptr(PipesimTimeline) second = grid_timeline(program, twice);
 

@@ -15,6 +15,9 @@ typedef struct {
 static const Row table_a[] = {
 	{"gpipe", 20, 21000, -1, 21000, 20},
 	{"1f1b", 20, 21000, -1, 21000, 8},
+	{"interleaved-1f1b", 20, 10500, -1, 10500, 12.5},
+	{"looped-bfs", 20, 10500, -1, 10500, 20},
+	{"interleaved-zb", 20, 3500, -1, 3500, 9},
 	{"zb-h1", 20, 7000, -1, 7000, 8},
 	{"zb-h2", 20, 7000, 0, 0, 15},
 	{"chimera-doubling", 16, 9000, -1, 9000, 16},
@@ -27,6 +30,9 @@ static const Row table_a[] = {
 static const Row table_c[] = {
 	{"gpipe", 20, 21700, -1, 21700, 20},
 	{"1f1b", 20, 21700, -1, 21700, 8},
+	{"interleaved-1f1b", 20, 10850, -1, 10850, 12.5},
+	{"looped-bfs", 20, 10850, -1, 10850, 20},
+	{"interleaved-zb", 20, 5250, -1, 5250, 9},
 	{"zb-h1", 20, 10500, -1, 10500, 8},
 	{"zb-h2", 20, 7000, 4900, 4900, 15},
 	{"chimera-doubling", 16, 9300, -1, 9300, 16},
@@ -215,7 +221,7 @@ END_TEST
 START_TEST(dualpipe_pairs)
 {
 	static const guint pairs[] = {9, 10, 11, 11, 11, 11, 10, 9};
-	const GridCase point = {pipesim_schedule_find("dualpipe", NULL), 8, 20};
+	const GridCase point = {pipesim_schedule_find("dualpipe", NULL), 8, 20, 0, 0, 0};
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 
 	for (guint rank = 0; rank < 8; rank++) {

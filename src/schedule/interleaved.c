@@ -1,0 +1,353 @@
+/* Interleaved 1F1B and interleaved zero-bubble: V chunks a rank, looped, micro-batches in
+ * groups. A rank runs the forwards of a group chunk by chunk, those of the next group after it,
+ * and the backwards in the same way from the last chunk to the first. */
+#include "config.h"
+
+#include "schedule/check.h"
+
+/* One group of @first, where that is not 0, then whole groups, then one of @rest. */
+typedef struct {
+	guint chunks;
+	guint first, group, rest;            /* micro-batches */
+	guint64 first_ops, whole_ops, n_ops; /* forwards of a rank: in the first, in the first
+						and whole ones, in all */
+	guint most_ahead; /* forwards that a rank may be ahead of the last one */
+} Groups;
+
+/* PyTorch's: as many groups as there are PP in M. */
+static guint asked_group(const PipesimShape *shape)
+{
+	const guint m = shape->microbatches;
+
+	return shape->group > 0 ? MIN(shape->group, m) : m / MAX(1u, m / shape->ranks);
+}
+
+/* A last group shorter than PP would block: the first one takes its micro-batches too. */
+static Groups groups_of(const PipesimShape *shape)
+{
+	const guint m = shape->microbatches;
+	const guint group = asked_group(shape);
+	const guint left = m % group;
+	const guint first = left > 0 && left < shape->ranks ? group + left : 0;
+	const guint rest = first > 0 ? 0 : left;
+
+	return (Groups){
+		.chunks = shape->chunks,
+		.first = first,
+		.group = group,
+		.rest = rest,
+		.first_ops = (guint64)first * shape->chunks,
+		.whole_ops = (guint64)(m - rest) * shape->chunks,
+		.n_ops = (guint64)m * shape->chunks,
+		/* A rank that waits for a forward to come round has as many backwards to run
+		 * meanwhile as it is ahead: two groups in a row must cover that. */
+		.most_ahead = first == m || group == m ? G_MAXUINT : 2 * group - 1,
+	};
+}
+
+/* What a rank does around its @i-th backward, from 0. */
+typedef struct {
+	const Groups *groups;
+	guint64 warmup; /* forwards before it */
+	guint64 delay;  /* backwards until the first W */
+	gboolean split; /* I and W in place of B */
+	PipesimEmitter *out;
+} Rank;
+
+static guint chunk_at(const Groups *groups, guint64 k)
+{
+	if (k < groups->first_ops)
+		return (guint)(k / groups->first);
+	if (k < groups->whole_ops)
+		return (guint)((k - groups->first_ops) / groups->group % groups->chunks);
+	return (guint)((k - groups->whole_ops) / groups->rest);
+}
+
+/* Ops from the @k-th on whose chunk is the same. */
+static guint run_at(const Groups *groups, guint64 k)
+{
+	if (k < groups->first_ops)
+		return groups->first - (guint)(k % groups->first);
+	if (k < groups->whole_ops)
+		return groups->group - (guint)((k - groups->first_ops) % groups->group);
+	return groups->rest - (guint)((k - groups->whole_ops) % groups->rest);
+}
+
+static void emit_one(const Rank *rank, guint64 i)
+{
+	const Groups *groups = rank->groups;
+	const guint back = groups->chunks - 1 - chunk_at(groups, i);
+
+	if (rank->warmup + i < groups->n_ops)
+		pipesim_forward(rank->out, chunk_at(groups, rank->warmup + i));
+	if (!rank->split) {
+		pipesim_backward(rank->out, back);
+		return;
+	}
+	pipesim_backward_input(rank->out, back);
+	if (i >= rank->delay)
+		pipesim_weight(rank->out);
+}
+
+/* How often emit_one() does the same from @i on. */
+static guint same_from(const Rank *rank, guint64 i)
+{
+	const Groups *groups = rank->groups;
+	guint n = run_at(groups, i);
+
+	if (rank->warmup + i < groups->n_ops)
+		n = MIN(n, run_at(groups, rank->warmup + i));
+	if (rank->split && i < rank->delay)
+		n = (guint)MIN((guint64)n, rank->delay - i);
+	return n;
+}
+
+static void emit_runs(const Rank *rank, guint64 i, guint64 end)
+{
+	guint n;
+
+	for (; i < end; i += n) {
+		n = (guint)MIN((guint64)same_from(rank, i), end - i);
+		pipesim_repeat (rank->out, n)
+			emit_one(rank, i);
+	}
+}
+
+/* Whole groups follow each other as one loop, unless they are so few and large that it is
+ * shorter to write each out in runs of one chunk. */
+static void emit_steady(const Rank *rank)
+{
+	const Groups *groups = rank->groups;
+	const guint64 period = (guint64)groups->group * groups->chunks;
+	const guint64 end = groups->n_ops - rank->warmup;
+	const guint64 whole =
+		groups->whole_ops > rank->warmup ? groups->whole_ops - rank->warmup : 0;
+	const guint64 begin = MIN(MAX(rank->delay, groups->first_ops), end);
+	const guint64 periods = whole > begin ? (whole - begin) / period : 0;
+	guint64 i = begin;
+
+	pipesim_phase(rank->out, "steady");
+	emit_runs(rank, 0, begin);
+	if (periods > groups->group / 2) {
+		pipesim_repeat (rank->out, (guint)periods)
+			for (guint64 k = 0; k < period; k++)
+				emit_one(rank, i + k);
+		i += periods * period;
+	}
+	emit_runs(rank, i, end);
+	pipesim_phase(rank->out, "cool-down");
+	emit_runs(rank, end, groups->n_ops);
+}
+
+static void emit_warmup(const Rank *rank)
+{
+	guint n;
+
+	pipesim_phase(rank->out, "warm-up");
+	for (guint64 k = 0; k < rank->warmup; k += n) {
+		n = (guint)MIN((guint64)run_at(rank->groups, k), rank->warmup - k);
+		pipesim_repeat (rank->out, n)
+			pipesim_forward(rank->out, chunk_at(rank->groups, k));
+	}
+}
+
+/* @ahead: forwards that a rank runs ahead of the last one */
+static guint64 warmup_of(const Groups *groups, guint ahead)
+{
+	const guint64 warmup =
+		(guint64)(groups->chunks - 1) * MAX(groups->first, groups->group);
+
+	return MIN(warmup + MIN(ahead, groups->most_ahead), groups->n_ops);
+}
+
+static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
+{
+	const Groups groups = groups_of(shape);
+	const Rank rank = {
+		.groups = &groups,
+		.warmup = warmup_of(&groups, 2 * (shape->ranks - 1 - index)),
+		.out = out,
+	};
+
+	emit_warmup(&rank);
+	emit_steady(&rank);
+}
+
+static void generate_zb(const PipesimShape *shape, guint index, PipesimEmitter *out)
+{
+	const Groups groups = groups_of(shape);
+	const Rank rank = {
+		.groups = &groups,
+		.warmup = warmup_of(&groups, shape->ranks - 1 - index),
+		.delay = MIN((guint64)index, groups.n_ops),
+		.split = TRUE,
+		.out = out,
+	};
+
+	emit_warmup(&rank);
+	emit_steady(&rank);
+	pipesim_repeat (out, (guint)rank.delay)
+		pipesim_weight(out);
+}
+
+static const char *extension(const PipesimShape *shape)
+{
+	const guint m = shape->microbatches;
+	const Groups groups = groups_of(shape);
+
+	if (shape->group > m)
+		return "a group is longer than the step: pipesim's extension takes M for it";
+	if (groups.group < MIN(m, shape->ranks))
+		return "a group is shorter than PP, which the authors' order does not take: in "
+		       "pipesim's extension ranks run less far ahead, so that none blocks";
+	if (groups.first > 0)
+		return "M does not part into such groups: in pipesim's extension the first one "
+		       "takes what is left over";
+	return NULL;
+}
+
+static PipesimFraction activations_of(const PipesimShape *shape, guint64 n)
+{
+	return (PipesimFraction){(gint64)MIN(n, groups_of(shape).n_ops), shape->chunks};
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	const Groups groups = groups_of(shape);
+
+	return activations_of(shape, warmup_of(&groups, 2 * (shape->ranks - 1)) + 1);
+}
+
+static PipesimFraction activations_zb(const PipesimShape *shape)
+{
+	const Groups groups = groups_of(shape);
+
+	return activations_of(shape, warmup_of(&groups, 0) + shape->ranks);
+}
+
+static gint64 bubble_zb(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]);
+}
+
+static gboolean holds_long_groups(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return asked_group(shape) >= shape->ranks;
+}
+
+static const char short_group[] =
+	"a micro-batch then comes round to its next chunk after the rank has run out of others";
+
+static const PipesimCondition conditions[] = {
+	{"groups of at least PP micro-batches", holds_long_groups, short_group},
+	{0},
+};
+
+static const char too_low[] = "the formula is then too low: a weight gradient longer than the "
+			      "gap it should fill delays its rank";
+
+static const PipesimCondition conditions_zb[] = {
+	{"groups of at least PP micro-batches", holds_long_groups, short_group},
+	{"W <= F", pipesim_holds_w_le_f, too_low},
+	{"W <= I", pipesim_holds_w_le_i, too_low},
+	{"B = I + W", pipesim_holds_b_is_i_plus_w,
+		"the schedule runs I and W, the formula counts B"},
+	{0},
+};
+
+static const char *const aliases[] = {"ScheduleInterleaved1F1B", "interleaved1f1b",
+	"interleaved", "vpp", "virtual-pipeline", "megatron-interleaved", NULL};
+
+const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
+	.name = "interleaved-1f1b",
+	.aliases = aliases,
+	.summary =
+		"1F1B over several smaller chunks a rank, for a bubble divided by their number",
+	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
+	.idea = "A rank holds V chunks, every PP-th stage of the model, and a micro-batch "
+		"passes it V times: in groups, all of a group through one chunk before the "
+		"next. The pipeline fills and drains in steps of 1/V of a rank's share, which "
+		"divides the bubble of 1F1B by V. It costs V times the messages and more "
+		"activations, because a rank runs (V-1) groups of forwards ahead.",
+	.reference = "Narayanan et al., Megatron-LM, arXiv:2104.04473; order as Megatron-LM "
+		     "and PyTorch's ScheduleInterleaved1F1B run it",
+	.chunks = 2,
+	.placement = PIPESIM_LOOPED,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
+	.comm = PIPESIM_COMM_QUEUE,
+	.generate = generate,
+	.bubble =
+		{
+			.text = "(PP-1)(F+B)/V",
+			.letters = "F is the forward and B the full backward (I + W) of a "
+				   "rank's whole share for one micro-batch; V chunks a rank "
+				   "(--chunks), so that a chunk takes F/V and B/V.",
+			.value = pipesim_bubble_fill_and_drain,
+			.conditions = conditions,
+			.exact = "Exact on every rank when groups have at least PP "
+				 "micro-batches.",
+		},
+	.activations =
+		{
+			.text = "min(M, ((V-1)G+2PP-1)/V)",
+			.value = activations,
+			.exact = "Exact on rank 0, which runs furthest ahead; G is the largest "
+				 "group. Each rank further on holds 2/V less, the last one "
+				 "((V-1)G+1)/V.",
+		},
+	.extension = extension,
+	.notes = "Groups. Megatron-LM takes G = PP where nothing else is asked for and refuses "
+		 "a last group shorter than PP; PyTorch parts M into max(1, M/PP) groups "
+		 "(rounded down) of equal size and refuses what does not part. The default "
+		 "here is PyTorch's; --group with the number of ranks is Megatron's. At 8/20 "
+		 "PyTorch's is 10, which holds 12.5 activations at V = 2; the often quoted "
+		 "PP(1+(PP-1)/(PP V)), there 11.5, is for G = PP. A larger group does not "
+		 "shorten the bubble and holds more.\n\n"
+		 "Where a last group would be shorter than PP the first one takes its "
+		 "micro-batches, which keeps the bubble at what the formula gives.",
+};
+
+static const char *const aliases_zb[] = {
+	"ScheduleInterleavedZeroBubble", "InterleavedZeroBubble", NULL};
+
+const PipesimSchedule pipesim_schedule_interleaved_zb = {
+	.name = "interleaved-zb",
+	.aliases = aliases_zb,
+	.summary = "interleaved 1F1B with the weight gradients put off into the bubble",
+	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
+	.idea = "Interleaved 1F1B with each backward split into I, which the rank before waits "
+		"for, and W, which nobody waits for. Rank r stays r weight gradients behind "
+		"and runs them where it would idle at the end, so that about two thirds of the "
+		"bubble disappear where F = I = W. Ranks run one forward a hop ahead instead "
+		"of two, which makes up for the activations that wait for their W.",
+	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; order as "
+		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
+	.chunks = 2,
+	.placement = PIPESIM_LOOPED,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
+	.comm = PIPESIM_COMM_QUEUE,
+	.generate = generate_zb,
+	.bubble =
+		{
+			.text = "(PP-1)(F+B-2W)/V",
+			.letters =
+				"F, W and B (the full backward, I + W) are of a rank's whole "
+				"share for one micro-batch; V chunks a rank (--chunks).",
+			.value = bubble_zb,
+			.conditions = conditions_zb,
+			.exact = "Exact when W <= F, W <= I and groups have at least PP "
+				 "micro-batches.",
+		},
+	.activations =
+		{
+			.text = "min(M, ((V-1)G+PP)/V)",
+			.value = activations_zb,
+			.exact = "Exact on every rank when activations are held until their "
+				 "weight gradient; G is the largest group.",
+		},
+	.extension = extension,
+	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "
+		 "interleaved-1f1b. The grid that PyTorch prints of this schedule leaves out "
+		 "the dependencies of backwards, its runtime does not.",
+};

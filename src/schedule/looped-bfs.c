@@ -1,0 +1,75 @@
+#include "config.h"
+
+#include "schedule/check.h"
+
+static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+{
+	(void)rank;
+	pipesim_phase(out, "forwards");
+	for (guint chunk = 0; chunk < shape->chunks; chunk++)
+		pipesim_repeat (out, shape->microbatches)
+			pipesim_forward(out, chunk);
+	pipesim_phase(out, "backwards");
+	for (guint chunk = shape->chunks; chunk-- > 0;)
+		pipesim_repeat (out, shape->microbatches)
+			pipesim_backward_last(out, chunk);
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return (PipesimFraction){shape->microbatches, 1};
+}
+
+static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->chunks == 1 || shape->microbatches >= shape->ranks;
+}
+
+static const PipesimCondition conditions[] = {
+	{"M >= PP", holds_m_ge_pp,
+		"a micro-batch then comes round to its next chunk after the rank has run out "
+		"of others"},
+	{0},
+};
+
+static const char *const aliases[] = {
+	"ScheduleLoopedBFS", "LoopedBFS", "bfs", "breadth-first", NULL};
+
+const PipesimSchedule pipesim_schedule_looped_bfs = {
+	.name = "looped-bfs",
+	.aliases = aliases,
+	.summary = "GPipe over several smaller chunks a rank: the chunks one after the other",
+	.constraints = "every PP and M; --chunks V (2)",
+	.idea = "All micro-batches go through the first chunk of a rank, then all through its "
+		"second, and the backwards come in the opposite order. The bubble is that of "
+		"interleaved 1F1B, and sharded data parallelism gathers the parameters of each "
+		"chunk and reduces its gradients just once a pass. Every rank holds the "
+		"activations of all M micro-batches, as in GPipe.",
+	.reference = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv:2211.05953; "
+		     "order as PyTorch's ScheduleLoopedBFS runs it",
+	.chunks = 2,
+	.placement = PIPESIM_LOOPED,
+	.takes = PIPESIM_TAKES_CHUNKS,
+	.comm = PIPESIM_COMM_QUEUE,
+	.generate = generate,
+	.bubble =
+		{
+			.text = "(PP-1)(F+B)/V",
+			.letters =
+				"F is the forward and B the full backward (I + W) of a rank's "
+				"whole share for one micro-batch; V chunks a rank (--chunks).",
+			.value = pipesim_bubble_fill_and_drain,
+			.conditions = conditions,
+			.exact = "Exact on every rank when M >= PP.",
+		},
+	.activations =
+		{
+			.text = "M",
+			.value = activations,
+			.exact = "Exact on every rank: nothing is freed before the last "
+				 "forward.",
+		},
+	.notes = "PyTorch runs the backwards of a chunk from the last micro-batch to the "
+		 "first; so does pipesim.",
+};
