@@ -115,7 +115,8 @@ END_TEST
 
 static PipesimProgram *make_named(const char *name, guint ranks, guint microbatches)
 {
-	const GridCase point = {pipesim_schedule_find(name, NULL), ranks, microbatches};
+	const GridCase point = {
+		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0};
 
 	return grid_program(&point);
 }
