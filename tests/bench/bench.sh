@@ -29,3 +29,5 @@ wall 11 --pp 64 --microbatches 1024
 wall 11 --pp 64 --microbatches 1024 --schedule dualpipe
 echo 'The engine alone, PP 64, 1024 micro-batches, median of 15:'
 "$TOP_BUILDDIR/tests/bench/engine-rate"
+echo 'Orders found by a search, median of 9 (aim: zb-auto at PP 64, 1024 micro-batches below 20 ms):'
+"$TOP_BUILDDIR/tests/bench/search-rate"

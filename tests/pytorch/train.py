@@ -351,25 +351,19 @@ def write_trace(path, run, messages, ops):
 
 
 def write_stage_times(path, ops):
-    """Median of each stage and kind, ms, for --stage-times. A backward that a stage never ran
-    whole, or never in halves, is filled in from the other; halves are then guesses."""
+    """Median of each stage and kind, ms."""
     taken = {}
     for gathered in ops:
         for stage, kind, _, took in (span for spans in gathered for span in spans):
             taken.setdefault((stage, kind), []).append(took)
-    median = {key: statistics.median(times) for key, times in taken.items()}
+    kinds = [kind for kind in "FIWB" if any(k == kind for _, k in taken)]
     with open(path, "w", encoding="ascii", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["stage", *"FIWB"])
+        writer.writerow(["stage", *kinds])
         for stage in range(1 + max(s for s, _ in taken)):
-            whole = median.get((stage, "B"))
-            halves = [median.get((stage, kind)) for kind in "IW"]
-            if None in halves:
-                halves = [whole / 2, whole / 2]
-            if whole is None:
-                whole = sum(halves)
-            times = (median[stage, "F"], *halves, whole)
-            writer.writerow([stage, *(f"{time / 1e6:.6f}" for time in times)])
+            times = (taken.get((stage, kind)) for kind in kinds)
+            cells = (f"{statistics.median(t) / 1e6:.6f}" if t else "" for t in times)
+            writer.writerow([stage, *cells])
 
 
 def measure_one(run, repetitions, clock):

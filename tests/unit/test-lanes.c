@@ -116,7 +116,10 @@ END_TEST
 static PipesimProgram *make_named(const char *name, guint ranks, guint microbatches)
 {
 	const GridCase point = {
-		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0};
+		.schedule = pipesim_schedule_find(name, NULL),
+		.ranks = ranks,
+		.microbatches = microbatches,
+	};
 
 	return grid_program(&point);
 }

@@ -1,8 +1,26 @@
 /* Schedules that are found by a search, against what the peers' searches find. */
 #include "grid.h"
 #include "schedule/csv.h"
+#include "schedule/zb-search.h"
 #include "suites.h"
 #include <stdio.h>
+
+/* What rank @rank of @run holds at most, by the bytes that I and W free. */
+static gint64 most_bytes(const PipesimRun *run, guint rank, const PipesimCosts *costs)
+{
+	const PipesimProgram *program = run->program;
+	gint64 held = 0, most = 0;
+
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		if (program->ops[i].kind == PIPESIM_F)
+			held += costs->bytes_until_input + costs->bytes_until_weight;
+		else
+			held -= program->ops[i].kind == PIPESIM_I ? costs->bytes_until_input
+								  : costs->bytes_until_weight;
+		most = MAX(most, held);
+	}
+	return most;
+}
 
 /* The peers' own orders -----------------------------------------------------------------------
  */
@@ -78,6 +96,45 @@ START_TEST(v_equals_reference)
 }
 END_TEST
 
+/* Their names also tell the limit, as a multiple of PP, and how memory is freed. */
+static const char *const zb_prefixes[] = {"zbauto_", NULL};
+
+static void read_limit(const char *path, PipesimScenario *scenario, PipesimCosts *costs)
+{
+	const char *times = strstr(path, "_x") + 2;
+
+	scenario->max_activations = (PipesimFraction){scenario->ranks, 1};
+	if (g_str_has_prefix(times, "1.5"))
+		scenario->max_activations = (PipesimFraction){3 * scenario->ranks, 2};
+	else if (times[0] == '2')
+		scenario->max_activations = (PipesimFraction){2 * scenario->ranks, 1};
+	costs->bytes_until_weight = 1;
+	costs->bytes_until_input = strstr(path, "_m2-1-1_") != NULL;
+}
+
+START_TEST(zb_is_never_worse)
+{
+	g_autoptr(GPtrArray) files = reference_files(zb_prefixes);
+	const char *path = files->pdata[_i];
+	g_autoptr(PipesimCosts) costs = costs_of(path, 1);
+	g_autoptr(PipesimRun) ours = NULL, theirs = NULL;
+	PipesimProgram *reference = pipesim_schedule_read_csv(path, NULL);
+	PipesimScenario scenario = {0};
+
+	read_name(path, &scenario);
+	read_limit(path, &scenario, costs);
+	ck_assert_ptr_nonnull(reference);
+	theirs = pipesim_run_program(path, reference, &scenario, costs);
+	ours = pipesim_run_schedule(pipesim_schedule_find("zb-auto", NULL), &scenario, costs);
+	ck_assert_int_le(ours->report->makespan, theirs->report->makespan);
+	ck_assert_int_le(ours->report->max_span_idle, theirs->report->max_span_idle);
+	for (guint rank = 0; rank < scenario.ranks; rank++)
+		ck_assert_int_le(most_bytes(ours, rank, costs) * scenario.max_activations.den,
+			scenario.max_activations.num *
+				(costs->bytes_until_input + costs->bytes_until_weight));
+}
+END_TEST
+
 /* V-Half and V-Min ----------------------------------------------------------------------------
  */
 
@@ -119,23 +176,6 @@ END_TEST
 
 /* Limits and determinism ----------------------------------------------------------------------
  */
-
-/* What rank @rank of @run holds at most, by the bytes that I and W free. */
-static gint64 most_bytes(const PipesimRun *run, guint rank, const PipesimCosts *costs)
-{
-	const PipesimProgram *program = run->program;
-	gint64 held = 0, most = 0;
-
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-		if (program->ops[i].kind == PIPESIM_F)
-			held += costs->bytes_until_input + costs->bytes_until_weight;
-		else
-			held -= program->ops[i].kind == PIPESIM_I ? costs->bytes_until_input
-								  : costs->bytes_until_weight;
-		most = MAX(most, held);
-	}
-	return most;
-}
 
 /* Half activations are freed by I in every second case, a third in every third. */
 static void divide_bytes(PipesimCosts *costs, guint seed)
@@ -189,6 +229,72 @@ START_TEST(v_keeps_limit)
 }
 END_TEST
 
+START_TEST(zb_keeps_limit)
+{
+	const guint ranks = 1 + (guint)_i;
+
+	for (guint seed = 0; seed < 36; seed++) {
+		const PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = 1 + seed * ranks / 9,
+			.max_activations = {4 + ranks * (seed % 9), 4}};
+
+		assert_limit_kept("zb-auto", &scenario, seed);
+	}
+}
+END_TEST
+
+/* What the search says of its order is what the engine finds, and no bound is broken. */
+START_TEST(zb_result_is_simulated)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_find("zb-auto", NULL);
+	const guint ranks = 1 + (guint)_i;
+
+	for (guint seed = 0; seed < 36; seed++) {
+		g_autoptr(PipesimCosts) costs = grid_random_costs(seed, ranks, seed % 2 == 1);
+		const PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = 1 + seed * ranks / 9,
+			.max_activations = {4 + ranks * (seed % 9), 4}};
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
+		g_auto(PipesimProblem) problem = {0};
+		g_auto(PipesimZbResult) result = {0};
+		gint64 span = 0;
+
+		ck_assert(pipesim_problem_init(&problem, &run->shape, run->times, NULL));
+		ck_assert(pipesim_zb_search(&problem, &result, NULL));
+		for (guint rank = 0; rank < ranks; rank++)
+			span = MAX(
+				span, run->report->span_idle[rank] + run->report->busy[rank]);
+		ck_assert_int_eq(result.makespan, run->report->makespan);
+		ck_assert_int_eq(result.span, span);
+		ck_assert_int_ge(result.span, result.span_bound);
+		ck_assert_int_ge(result.makespan, result.makespan_bound);
+	}
+}
+END_TEST
+
+/* At 1F1B's memory nothing is better where W is the shortest: the bubble is the bound. */
+START_TEST(zb_reaches_bound)
+{
+	const guint ranks = 2 + (guint)_i;
+
+	for (guint32 seed = 0; seed < 40; seed++) {
+		GRand *random = g_rand_new_with_seed(seed);
+		const gint64 w = g_rand_int_range(random, 0, 1000000);
+		const gint64 f = g_rand_int_range(random, (gint32)w, 1500000);
+		const gint64 i = g_rand_int_range(random, (gint32)w, 2000000);
+		const guint m = ranks * (2 + seed % 3) + seed % 5;
+		g_autoptr(PipesimCosts) costs = grid_costs(f, i, w, f + i + w, 0);
+		g_autoptr(PipesimRun) run = named_run("zb-auto", ranks, m, costs);
+
+		g_rand_free(random);
+		ck_assert_msg(run->report->max_span_idle == (ranks - 1) * (f + i - w),
+			"%u/%u F=%d I=%d W=%d: %d", ranks, m, (int)f, (int)i, (int)w,
+			(int)run->report->max_span_idle);
+		ck_assert_int_eq(run->report->max_span_idle, run->report->formula);
+	}
+}
+END_TEST
+
 START_TEST(v_refuses_less_than_pp)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
@@ -222,12 +328,16 @@ Suite *search_suite(void)
 	gboolean found = FALSE;
 
 	add_references(references, slots_equal_reference, slot_prefixes, &found);
+	add_references(references, zb_is_never_worse, zb_prefixes, &found);
 	add_references(references, v_equals_reference, v_prefixes, &found);
 	if (!found)
 		puts("SKIP: orders of other searches: not beside this checkout");
 	tcase_add_loop_test(slots, slots_at_every_shape, 0, 17);
 	tcase_add_test(slots, slots_ignore_times);
 	tcase_add_loop_test(limits, v_keeps_limit, 0, 9);
+	tcase_add_loop_test(limits, zb_keeps_limit, 0, 9);
+	tcase_add_loop_test(limits, zb_result_is_simulated, 0, 9);
+	tcase_add_loop_test(limits, zb_reaches_bound, 0, 11);
 	tcase_add_test(limits, v_refuses_less_than_pp);
 	suite_add_tcase(suite, references);
 	suite_add_tcase(suite, slots);

@@ -1,0 +1,151 @@
+/* The zero-bubble automatic search as a schedule. */
+#include "config.h"
+
+#include "schedule/check.h"
+#include "schedule/sequence.h"
+#include "schedule/zb-search.h"
+
+static const PipesimVerb verbs[] = {
+	[PIPESIM_PROBLEM_F] = {PIPESIM_F, 0},
+	[PIPESIM_PROBLEM_I] = {PIPESIM_I, 0},
+	[PIPESIM_PROBLEM_W] = {PIPESIM_W, 0},
+};
+
+static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
+	GError **error)
+{
+	const gsize per_rank = PIPESIM_PROBLEM_KINDS * (gsize)shape->microbatches;
+	g_auto(PipesimProblem) problem = {0};
+	g_auto(PipesimZbResult) result = {0};
+
+	if (!pipesim_problem_init(&problem, shape, times, error) ||
+		!pipesim_zb_search(&problem, &result, error))
+		return FALSE;
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		pipesim_emit_rank(out, rank);
+		pipesim_emit_sequence(out, result.order + rank * per_rank, per_rank, verbs);
+	}
+	return TRUE;
+}
+
+static gboolean check(const PipesimShape *shape, GError **error)
+{
+	if (shape->max_activations.num >= shape->max_activations.den)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"a rank has to hold one activation at least; nearest: --max-activations 1");
+}
+
+/* The two gaps of the first rank, before its first I and after its last F; where all F come
+ * before the first I, what is left of the way to the last rank and back. */
+static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	const gint64 held = shape->max_activations.num / shape->max_activations.den;
+	const gint64 others = MIN(held, shape->microbatches) - 1;
+	const gint64 trip = (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I]);
+	const gint64 first = trip - others * t[PIPESIM_F];
+	const gint64 last = trip - others * (t[PIPESIM_I] + t[PIPESIM_W]);
+
+	if (held >= shape->microbatches)
+		return MAX(trip - others * t[PIPESIM_W], 0);
+	return MAX(first, 0) + MAX(last, 0);
+}
+
+static gboolean limit_is_pp(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->max_activations.num == shape->max_activations.den * shape->ranks;
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return shape->max_activations;
+}
+
+static const PipesimCondition conditions[] = {
+	{"N = PP", limit_is_pp,
+		"with more room a few forwards rarely fit a gap exactly, with less every "
+		"micro-batch waits"},
+	{"W <= F", pipesim_holds_w_le_f, "what fills a gap sticks out of it"},
+	{"W <= I", pipesim_holds_w_le_i, "what fills a gap sticks out of it"},
+	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the two gaps meet"},
+	{0},
+};
+
+static const char *const aliases[] = {"zbauto", "zb-greedy", NULL};
+
+const PipesimSchedule pipesim_schedule_zb_auto = {
+	.name = "zb-auto",
+	.aliases = aliases,
+	.summary = "zero bubble, searched from the times within a limit of activations",
+	.constraints = "every PP and M; a limit of at least 1 activation",
+	.idea = "As in ZB-H1 the backward is split into I, which the rank before waits for, "
+		"and "
+		"W, which can fill any gap; but the order is searched from the times of every "
+		"stage and of messages, within the activations that a rank may hold. Where "
+		"times differ this finds what a fixed pattern misses, and more memory buys a "
+		"shorter bubble step by step between ZB-H1 and ZB-H2. The order is good for "
+		"these times only and is searched anew for others.",
+	.reference =
+		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
+		"heuristic (zb.py) and more",
+	.chunks = 1,
+	.placement = PIPESIM_LOOPED,
+	.takes = PIPESIM_TAKES_LIMIT,
+	.comm = PIPESIM_COMM_QUEUE,
+	.check = check,
+	.plan = plan,
+	.bubble =
+		{
+			.text = "max(0, (PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - "
+				"(N-1)(I+W))",
+			.letters = "N is --max-activations, PP by default, at most M. I is the "
+				   "backward for input, which the zero-bubble paper calls B.",
+			.value = bubble,
+			.is_span = TRUE,
+			.conditions = conditions,
+			.exact =
+				"What the first rank cannot but idle between its first start "
+				"and "
+				"last end when M > N: before its first I it can run N "
+				"forwards, "
+				"after its last F only I and W of what it holds. No order that "
+				"holds N activations until their W is below. The search "
+				"reaches "
+				"it when N = PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where "
+				"it "
+				"is (PP-1)(F+I-W).",
+		},
+	.activations =
+		{
+			.text = "N",
+			.value = activations,
+			.is_most = TRUE,
+			.exact =
+				"N is --max-activations, PP by default: no rank holds more. "
+				"Where "
+				"costs tell bytes, the share that the backward for input frees "
+				"counts until then, so that more micro-batches may be in "
+				"flight "
+				"than N.",
+		},
+	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
+		 "first I; "
+		 "F, I and W in turn; I and W of what is left after the last F.\n\n"
+		 "The search first tries the eight ways of the authors' heuristic: rounds of "
+		 "one F "
+		 "and one I a rank, W where it fits before an arrival, three decisions taken "
+		 "one "
+		 "way or the other. It then tries orders that run whatever can run first, and "
+		 "rounds that idle up to a target halved between the best so far and a bound "
+		 "that no order is below; one is taken if it is better in span or makespan and "
+		 "worse in neither, so the result is never worse than the authors'. It ends "
+		 "when "
+		 "both bounds are reached or after a fixed number of ops, so that the same "
+		 "costs "
+		 "give the same order on every machine.\n\n"
+		 "The bound is the largest, over ranks, of the two gaps above, with the rank's "
+		 "own "
+		 "stages and messages, and of the memory that all micro-batches take for the "
+		 "time of their own, divided by the limit.",
+};

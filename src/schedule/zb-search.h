@@ -1,0 +1,32 @@
+/* Zero-bubble search: the order of F, I and W on every rank of a plain pipeline that idles
+ * least within a limit of memory, with a bound that no order is below. */
+#pragma once
+#include "schedule/problem.h"
+
+typedef struct {
+	/* 3 * microbatches PipesimProblemKind for each rank in turn; of each kind micro-batches
+	 * ascend. */
+	guint8 *order;
+	gint64 span;     /* longest time between a rank's first start and its last end, ns */
+	gint64 makespan; /* ns */
+	/* What no order within the limit is below: found from the first round trip, the last
+	 * one, and the memory that every micro-batch takes for the time of its own. Where span
+	 * and makespan are these, the order is the best there is. */
+	gint64 span_bound, makespan_bound;
+} PipesimZbResult;
+
+/**
+ * pipesim_zb_search: tries the rules of the zero-bubble authors' search, then others, and keeps
+ * an order of theirs unless another is better in span or makespan and worse in neither. Stops
+ * when the bounds are reached, or after an effort that depends on the number of ops alone: the
+ * same input gives the same order everywhere.
+ * @problem: one chunk a rank, rank r holding stage r
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. Ends with
+ * pipesim_zb_result_clear().
+ */
+gboolean pipesim_zb_search(
+	const PipesimProblem *problem, PipesimZbResult *result, GError **error);
+void pipesim_zb_result_clear(PipesimZbResult *result);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimZbResult, pipesim_zb_result_clear)
