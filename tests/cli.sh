@@ -98,7 +98,7 @@ check json-memory 0 --pp 4 --microbatches 8 -s 1f1b,zb-h1 -f json --activation-b
 check csv-8-20 0 --pp 8 --microbatches 20 --format csv
 
 # Timelines --------------------------------------------------------------------------------------
-check timeline-dualpipe 0 --pp 8 --microbatches 20 -s dualpipe --timeline -
+check timeline-8-20 0 --pp 8 --microbatches 20 -s dualpipe --timeline -
 check timeline-stacked 0 --pp 4 --microbatches 4 -s 1f1b,gpipe,chimera --timeline -
 LC_ALL=C
 check timeline-ascii 0 --pp 4 --microbatches 8 -s dualpipe,zb-h1 --timeline -
@@ -109,6 +109,9 @@ check list 0 list
 for name in gpipe 1f1b interleaved-1f1b looped-bfs chimera chimera-doubling zb-h1 zb-h2 interleaved-zb \
 	dualpipe dualpipev; do
 	check "explain-$name" 0 explain $name
+for schedule in $("$PIPESIM" list --names); do
+	check "explain-$schedule" 0 explain "$schedule"
+	check "timeline-$schedule" 0 --pp 4 --microbatches 8 -s "$schedule" --timeline -
 done
 check export-dualpipe 0 export --schedule dualpipe --pp 4 --microbatches 8
 check export-comms-single 0 export --schedule 1f1b --pp 2 --microbatches 3 --with-comms
@@ -175,6 +178,8 @@ check bad-limit-alone 2 --pp 8 --microbatches 20 --memory-limit 80GB
 check bad-bytes 2 --pp 8 --microbatches 20 --activation-bytes 1XB
 check bad-explain 2 explain 2f2b
 check bad-explain-none 2 explain
+check bad-explain-shape 2 explain dualpipe --pp 3
+check explain-large 0 explain dualpipe --pp 16 --microbatches 256
 check bad-export 2 export --pp 8 --microbatches 20
 check bad-export-shape 2 export --schedule chimera --pp 8 --microbatches 21
 check bad-export-pytorch 2 export --schedule dualpipe --pp 4 --microbatches 8 --for pytorch
