@@ -59,6 +59,14 @@ check compare-decimal 0 --pp 010 --microbatches 020 --schedule 1f1b
 check compare-one-rank 0 --pp 1 --microbatches 1
 check compare-refused-rows 0 --pp 7 --microbatches 9
 check compare-p2p 0 --pp 8 --microbatches 16 --times P2P=0.1
+for mode in queue single grouped native; do
+	check "compare-comm-$mode" 0 --pp 4 --microbatches 8 --times P2P=0.05,FB=2.8 --comm "$mode" \
+		-s gpipe,1f1b,chimera,zb-h1,zb-h2,dualpipe,dualpipev
+done
+check compare-comm-json 0 --pp 4 --microbatches 8 --times P2P=0.05 --comm native -s 1f1b,chimera --format json
+check compare-comm-csv 0 --pp 4 --microbatches 8 --times P2P=0.05 --comm single --format csv -s 1f1b,zb-h2,dualpipe
+check compare-comm-file 0 -s schedules/dualpipev-pp8-mb20.csv --times P2P=0.05,FB=2.8 --comm native
+check bad-comm 2 --pp 4 --microbatches 8 --comm sync
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
 check diff-zb 1 diff 1f1b zb-h1 --pp 4 --microbatches 8

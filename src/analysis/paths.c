@@ -3,6 +3,16 @@
 
 #include "analysis/parts.h"
 
+/* The same where the engine tells: back over the messages in between. */
+static guint32 told_cause_of(const PipesimTimeline *timeline, guint32 op)
+{
+	guint64 cause = timeline->cause[op];
+
+	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
+		cause = timeline->transfers[(guint32)cause].cause;
+	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
+}
+
 /* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
 static guint32 cause_of(const PipesimSubject *subject, guint32 op)
 {
@@ -12,6 +22,8 @@ static guint32 cause_of(const PipesimSubject *subject, guint32 op)
 	guint32 inputs[2];
 	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
+	if (timeline->cause != NULL)
+		return told_cause_of(timeline, op);
 	for (guint i = 0; i < n; i++) {
 		const gint64 hop = pipesim_program_rank(program, inputs[i]) == rank
 					   ? 0

@@ -36,5 +36,6 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory_until_weight);
 	g_clear_pointer(&report->reasons, g_ptr_array_unref);
 	g_free(report->critical);
+	pipesim_comm_report_free(report->comm);
 	g_free(report);
 }

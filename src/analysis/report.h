@@ -6,6 +6,23 @@
 
 /* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed.
  */
+/* What waiting for messages costs where a runtime's rules are simulated (--comm). The idle time
+ * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
+ * @moves, plus @rules. */
+typedef struct {
+	PipesimComm comm; /* never async, nor native */
+	gint64 rules; /* makespan less that of the same ops where no message waits for another,
+			 ns */
+	gint64 moves; /* that makespan less the one at P2P = 0 too: what hops take, ns */
+	/* By rank, ns: of the time it stands still between its ops, the part after all that the
+	 * next op needs has been computed: @moving while it could not have been there, as the
+	 * message takes that long; @waiting after that. What has been computed late, because
+	 * other ranks wait, is in neither. */
+	gint64 *waiting, *moving;
+	gint64 max_waiting;
+	guint32 n_messages;
+} PipesimCommReport;
+
 typedef struct {
 	guint ranks;
 	gint64 makespan;
@@ -48,6 +65,8 @@ typedef struct {
 	guint n_critical;
 	guint32 *critical;
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
+
+	PipesimCommReport *comm; /* NULL: messages do not wait for each other */
 } PipesimReport;
 
 /**
@@ -63,3 +82,15 @@ PipesimReport *pipesim_report_new(const PipesimProgram *program,
 	GError **error);
 void pipesim_report_free(PipesimReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)
+
+/**
+ * pipesim_comm_report_new: of a @timeline of pipesim_comm_run() under @comm, whose ops are
+ * those of @program.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
+ */
+PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
+	const PipesimTimeline *timeline, const PipesimTimes *times, PipesimComm comm,
+	GError **error);
+void pipesim_comm_report_free(PipesimCommReport *report);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCommReport, pipesim_comm_report_free)

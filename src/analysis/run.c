@@ -4,13 +4,54 @@
 #include "analysis/run.h"
 #include <math.h>
 
-static void finish(PipesimRun *run, const PipesimFooting *footing)
+/* Where a runtime runs pairs in halves, the ops of the run are these. */
+static gboolean split_pairs(PipesimRun *run)
 {
-	run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
+	PipesimProgram *split = pipesim_program_split_pairs(run->program, &run->error);
+
+	if (split == NULL)
+		return FALSE;
+	run->split = split->n_ops > run->program->n_ops;
+	pipesim_program_free(run->program);
+	run->program = split;
+	return TRUE;
+}
+
+/* @given: messages of a file, or NULL. */
+static void simulate(PipesimRun *run, const PipesimLowering *given)
+{
+	g_autoptr(PipesimLowering) derived = NULL;
+
+	if (run->comm == PIPESIM_COMM_ASYNC) {
+		run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
+		return;
+	}
+	if (given == NULL)
+		given = derived = pipesim_lower(run->program, run->comm, &run->error);
+	if (given != NULL)
+		run->timeline = pipesim_comm_run(given, run->times, NULL, &run->error);
+	if (run->timeline != NULL && pipesim_comm_splits_pairs(given->comm) &&
+		!split_pairs(run))
+		g_clear_pointer(&run->timeline, pipesim_timeline_free);
+}
+
+static void report_comm(PipesimRun *run)
+{
+	run->report->comm = pipesim_comm_report_new(
+		run->program, run->timeline, run->times, run->comm, &run->error);
+	if (run->report->comm == NULL)
+		g_clear_pointer(&run->report, pipesim_report_free);
+}
+
+static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimFooting *footing)
+{
+	simulate(run, given);
 	if (run->timeline != NULL)
 		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
 			footing->costs, run->times, footing->scenario.memory_limit,
 			&run->error);
+	if (run->report != NULL && run->comm != PIPESIM_COMM_ASYNC)
+		report_comm(run);
 	if (run->report != NULL)
 		pipesim_footing_units(footing, run->report);
 	if (run->error != NULL)
@@ -25,6 +66,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
+	run->comm = scenario->comm == PIPESIM_COMM_NATIVE ? schedule->comm : scenario->comm;
 	if (!pipesim_footing_init(&footing, schedule->name,
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario, costs,
 		    &run->error) ||
@@ -37,7 +79,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	run->times = pipesim_times_new(footing.costs, &run->shape);
 	run->program = pipesim_schedule_program(schedule, &run->shape, run->times, &run->error);
 	if (run->program != NULL)
-		finish(run, &footing);
+		finish(run, NULL, &footing);
 	pipesim_footing_clear(&footing);
 	return run;
 }
@@ -51,18 +93,22 @@ static guint stages_per_rank(const PipesimShape *shape)
 }
 
 PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimScenario *scenario, const PipesimCosts *costs)
+	const PipesimLowering *lowering, const PipesimScenario *scenario,
+	const PipesimCosts *costs)
 {
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	PipesimFooting footing;
 
 	run->name = g_strdup(name);
 	run->program = program;
+	run->comm = scenario->comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : scenario->comm;
+	if (lowering != NULL && run->comm != PIPESIM_COMM_ASYNC)
+		run->comm = lowering->comm;
 	run->shape = program->shape;
 	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
-		finish(run, &footing);
+		finish(run, lowering, &footing);
 	}
 	pipesim_footing_clear(&footing);
 	return run;

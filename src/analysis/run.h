@@ -1,6 +1,7 @@
 /* One schedule from shape to report, and several beside each other. */
 #pragma once
 #include "analysis/report.h"
+#include "engine/comm.h"
 
 /* Everything about one schedule of a comparison. Where error is set, what follows it is NULL.
  */
@@ -9,8 +10,10 @@ struct _PipesimRun {
 	const PipesimSchedule *schedule; /* NULL for a schedule file */
 	PipesimShape shape;              /* ranks 0 where the schedule refused */
 	GError *error;                   /* why there is no result, or NULL */
+	PipesimComm comm;                /* how messages waited: never PIPESIM_COMM_NATIVE */
+	gboolean split;                  /* overlapped pairs ran in halves */
 	PipesimTimes *times;
-	PipesimProgram *program;
+	PipesimProgram *program; /* with pairs in halves where the runtime runs them so */
 	PipesimTimeline *timeline;
 	PipesimReport *report;
 };
@@ -20,9 +23,12 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 
 /** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be
- * shown. Ranks and micro-batches are the file's, whatever @scenario says. */
+ * shown. Ranks and micro-batches are the file's, whatever @scenario says.
+ * @lowering: (nullable): the messages as the file lists them: run so under every --comm but
+ * async. Native is PIPESIM_COMM_QUEUE. */
 PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimScenario *scenario, const PipesimCosts *costs);
+	const PipesimLowering *lowering, const PipesimScenario *scenario,
+	const PipesimCosts *costs);
 
 /* What the outputs print. */
 typedef struct {

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "cli/choice.h"
-#include "schedule/csv.h"
 #include <string.h>
 
 static void free_choice(gpointer data)
@@ -9,6 +8,9 @@ static void free_choice(gpointer data)
 	PipesimChoice *choice = data;
 
 	g_free(choice->path);
+	if (choice->file != NULL)
+		choice->file->program = NULL;
+	pipesim_schedule_file_free(choice->file);
 	pipesim_program_free(choice->program);
 	g_free(choice);
 }
@@ -31,8 +33,11 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	g_ptr_array_add(choices, choice);
 	if (is_file(name)) {
 		choice->path = g_strdup(name);
-		choice->program = pipesim_schedule_read_csv(name, error);
-		return choice->program != NULL;
+		choice->file = pipesim_schedule_file_read(name, error);
+		if (choice->file == NULL)
+			return FALSE;
+		choice->program = choice->file->program;
+		return TRUE;
 	}
 	choice->schedule = pipesim_schedule_find(name, error);
 	return choice->schedule != NULL;
@@ -96,8 +101,8 @@ PipesimRun *pipesim_choice_run(
 	shape = &choice->program->shape;
 	width = at_stages ? shape->stages : shape->ranks;
 	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
-		return pipesim_run_program(
-			choice->path, g_steal_pointer(&choice->program), scenario, costs);
+		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
+			choice->file->lowering, scenario, costs);
 	run = g_new0(PipesimRun, 1);
 	run->name = g_strdup(choice->path);
 	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,

@@ -1,11 +1,13 @@
 /* What a command line names to be run: a built-in schedule, or a file of op orders. */
 #pragma once
 #include "analysis/run.h"
+#include "schedule/csv.h"
 
 typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */
 	char *path;                      /* NULL for a built-in schedule */
-	PipesimProgram *program;         /* of a file, until its run takes it */
+	PipesimScheduleFile *file;       /* NULL for a built-in schedule */
+	PipesimProgram *program;         /* of the file, until its run takes it */
 } PipesimChoice;
 
 /** pipesim_choices_new: for the functions below; owned elements. */

@@ -7,7 +7,7 @@
 typedef struct {
 	PipesimShapeOptions shape;
 	PipesimCostOptions costs;
-	char *schedules, *format, *output, *timeline, *chrome_trace;
+	char *schedules, *format, *output, *timeline, *chrome_trace, *comm;
 } Options;
 
 static void clear_options(Options *options)
@@ -19,6 +19,7 @@ static void clear_options(Options *options)
 	g_free(options->output);
 	g_free(options->timeline);
 	g_free(options->chrome_trace);
+	g_free(options->comm);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
 
@@ -50,6 +51,8 @@ static GOptionContext *make_context(Options *options)
 			"text, json or csv (default: as -o's extension, else text)", "FORMAT"},
 		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
 			"write the result to FILE, not to standard output", "FILE"},
+		{"comm", 0, 0, G_OPTION_ARG_STRING, &options->comm,
+			"how messages wait: async, queue, single, grouped, native", "MODE"},
 		{"compare-at", 0, 0, G_OPTION_ARG_STRING, &options->shape.compare_at,
 			"what is alike for all: ranks (default) or stages", "WHAT"},
 		{"timeline", 't', 0, G_OPTION_ARG_FILENAME, &options->timeline,
@@ -113,6 +116,12 @@ static gboolean read_compare_at(PipesimShapeOptions *options, GError **error)
 	return strcmp(what, "stages") == 0 ||
 	       pipesim_fail(
 		       error, PIPESIM_ERROR_USAGE, "--compare-at: '%s'; ranks or stages", what);
+}
+
+static gboolean read_comm(Options *options, GError **error)
+{
+	return options->comm == NULL ||
+	       pipesim_comm_find(options->comm, &options->shape.scenario.comm, error);
 }
 
 static const PipesimOutput *find_format(const Options *options, GError **error)
@@ -219,7 +228,7 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
-		!read_compare_at(&options.shape, error) ||
+		!read_compare_at(&options.shape, error) || !read_comm(&options, error) ||
 		!pipesim_choices_add_list(choices,
 			options.schedules != NULL ? options.schedules : "all", error) ||
 		!check_paths(&options, choices, error))

@@ -168,14 +168,8 @@ static gboolean read_mode(Export *options, GError **error)
 	if (!options->with_comms)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--comm says which sends and receives are written; add --with-comms");
-	for (options->mode = 0; options->mode < PIPESIM_N_COMM; options->mode++)
-		if (strcmp(options->comm, pipesim_comm_name(options->mode)) == 0)
-			break;
-	if (options->mode == PIPESIM_N_COMM)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--comm: '%s' is no way to communicate; async, queue, single, grouped "
-			"or native",
-			options->comm);
+	if (!pipesim_comm_find(options->comm, &options->mode, error))
+		return FALSE;
 	if (options->for_pytorch && options->mode != PIPESIM_COMM_QUEUE &&
 		options->mode != PIPESIM_COMM_NATIVE)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -9,7 +9,14 @@ static const char header[] =
 	"schedule,pp,microbatches,stages,makespan_ms,bubble_max_ms,bubble_ratio,"
 	"bubble_span_max_ms,bubble_formula_ms,bubble_difference_ms,activations_peak,"
 	"activations_formula,parameter_copies,throughput_vs_1f1b,memory_peak_bytes,"
-	"memory_fits,best,error\n";
+	"memory_fits,best,error";
+
+/* Where messages wait for each other. */
+static const char comm_header[] =
+	",comm,comm_rules_ms,comm_moves_ms,comm_waiting_max_ms,comm_messages";
+
+/* Fields of that of a schedule whose messages do not. */
+#define FIELDS_OF_COMM 5
 
 /* Fields between "schedule" and "error" of a schedule that refused. */
 #define FIELDS_OF_RESULT 16
@@ -102,12 +109,32 @@ static void add_result(
 	add_bool(out, best);
 }
 
+static void add_comm(GString *out, const PipesimRun *run)
+{
+	const PipesimCommReport *comm = run->error == NULL ? run->report->comm : NULL;
+
+	if (comm == NULL) {
+		for (guint field = 0; field < FIELDS_OF_COMM; field++)
+			g_string_append_c(out, ',');
+		return;
+	}
+	g_string_append_c(out, ',');
+	g_string_append(out, pipesim_comm_name(comm->comm));
+	add_ms(out, comm->rules);
+	add_ms(out, comm->moves);
+	add_ms(out, comm->max_waiting);
+	add_int(out, comm->n_messages);
+}
+
 static void write_csv(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
 	int best = pipesim_comparison_best(comparison);
+	const gboolean comm = comparison->scenario.comm != PIPESIM_COMM_ASYNC;
 
 	g_string_append(out, header);
+	g_string_append(out, comm ? comm_header : "");
+	g_string_append_c(out, '\n');
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
@@ -121,6 +148,8 @@ static void write_csv(const PipesimComparison *comparison,
 			add_result(out, comparison, run, (int)i == best);
 			g_string_append_c(out, ',');
 		}
+		if (comm)
+			add_comm(out, run);
 		g_string_append_c(out, '\n');
 	}
 }

@@ -30,6 +30,15 @@ static void key_ints(PipesimJson *json, const char *key, const gint64 *values, g
 	pipesim_json_close(json);
 }
 
+static void key_times(PipesimJson *json, const char *key, const gint64 *ns, guint n)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < n; i++)
+		pipesim_json_ms(json, ns[i]);
+	pipesim_json_close(json);
+}
+
 static void key_activations(
 	PipesimJson *json, const char *key, const PipesimReport *report, const guint *chunks)
 {
@@ -46,11 +55,7 @@ static void write_bubble(PipesimJson *json, const PipesimRun *run)
 
 	pipesim_json_key(json, "bubble");
 	pipesim_json_open_object(json);
-	pipesim_json_key(json, "per_rank_ms");
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < report->ranks; i++)
-		pipesim_json_ms(json, report->idle[i]);
-	pipesim_json_close(json);
+	key_times(json, "per_rank_ms", report->idle, report->ranks);
 	key_ms(json, "max_ms", report->max_idle);
 	key_double(json, "ratio", pipesim_figure_fraction(report->ratio));
 	key_ms(json, "span_max_ms", report->max_span_idle);
@@ -131,6 +136,26 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 	pipesim_json_close(json);
 }
 
+static void write_comm(PipesimJson *json, const PipesimRun *run)
+{
+	const PipesimCommReport *comm = run->report->comm;
+
+	pipesim_json_key(json, "comm");
+	if (comm == NULL) {
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_json_open_object(json);
+	pipesim_json_member_string(json, "mode", pipesim_comm_name(comm->comm));
+	key_ms(json, "rules_ms", comm->rules);
+	key_ms(json, "moves_ms", comm->moves);
+	key_times(json, "waiting_per_rank_ms", comm->waiting, run->report->ranks);
+	key_times(json, "moving_per_rank_ms", comm->moving, run->report->ranks);
+	pipesim_json_member_int(json, "messages", comm->n_messages);
+	key_bool(json, "split_pairs", run->split);
+	pipesim_json_close(json);
+}
+
 static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	const PipesimRun *run, gboolean best)
 {
@@ -149,6 +174,8 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	key_ms(json, "lower_bound_ms", run->report->lower_bound);
 	pipesim_json_member_int(json, "critical_path_ops", run->report->n_critical);
 	pipesim_json_member_int(json, "ranks", run->shape.ranks);
+	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
+		write_comm(json, run);
 }
 
 static void write_times(PipesimJson *json, const PipesimCosts *costs)
@@ -196,6 +223,9 @@ static void write_json(const PipesimComparison *comparison,
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
+	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
+		pipesim_json_member_string(
+			json, "comm", pipesim_comm_name(comparison->scenario.comm));
 	pipesim_json_close(json);
 }
 

@@ -83,6 +83,23 @@ static void append_reasons(const Notes *notes, guint index)
 	}
 }
 
+/* Whose pairs ran in halves. */
+static void append_split(const Notes *notes)
+{
+	g_autoptr(GString) names = g_string_new(NULL);
+
+	for (guint i = 0; i < notes->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(notes, i);
+
+		if (run->split && run->error == NULL)
+			g_string_append_printf(
+				names, "%s%s", names->len > 0 ? ", " : "", run->name);
+	}
+	if (names->len > 0)
+		append_note(notes, names->str,
+			"the runtime runs an overlapped pair as F and then B, whatever FB is");
+}
+
 void pipesim_notes(const PipesimComparison *comparison, guint width, GString *out)
 {
 	const Notes notes = {comparison, width, out};
@@ -96,4 +113,5 @@ void pipesim_notes(const PipesimComparison *comparison, guint width, GString *ou
 		if (pipesim_figure_extension(run) != NULL)
 			append_note(&notes, run->name, pipesim_figure_extension(run));
 	}
+	append_split(&notes);
 }

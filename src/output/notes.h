@@ -7,3 +7,7 @@
  * holds for several schedules is said once.
  */
 void pipesim_notes(const PipesimComparison *comparison, guint width, GString *out);
+
+/** pipesim_comm_title: appends a line that says how messages wait; nothing where they do not.
+ */
+void pipesim_comm_title(const PipesimComparison *comparison, guint width, GString *out);

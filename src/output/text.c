@@ -15,6 +15,7 @@ enum {
 	ON_RANKS,
 	MAKESPAN,
 	SPEED,
+	WAITING,
 	IDLE,
 	SPAN,
 	RATIO,
@@ -180,6 +181,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_parts(out, costs);
 	append_factors(out, "Ranks that take longer: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
+	pipesim_comm_title(comparison, TABLE_WIDTH, out);
 	g_string_append_c(out, '\n');
 }
 
@@ -218,6 +220,7 @@ static const PipesimColumn columns[N_COLUMNS] = {
 	[ON_RANKS] = {NULL, "ranks", FALSE},
 	[MAKESPAN] = {"makespan", "ms", FALSE},
 	[SPEED] = {"vs", "1F1B", FALSE},
+	[WAITING] = {"waits", "ms", FALSE},
 	[IDLE] = {"bubble", "max ms", FALSE},
 	[SPAN] = {"bubble", "span", FALSE},
 	[RATIO] = {"bubble", "%", FALSE},
@@ -283,6 +286,8 @@ static void add_result(PipesimTable *table, const Layout *layout,
 		cells[FORMULA] = print_ms(report->formula, layout->decimals);
 		cells[DIFFERENCE] = print_ms(report->difference, layout->decimals);
 	}
+	if (report->comm != NULL)
+		cells[WAITING] = print_ms(report->comm->rules, layout->decimals);
 	if (report->has_activation_formula)
 		cells[PUBLISHED] =
 			print_double(pipesim_figure_fraction(report->activation_formula),
@@ -420,6 +425,9 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
 	append_meaning(out, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
+	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
+		append_meaning(out, "waits",
+			"what the makespan is longer than where no message waits for another");
 	append_meaning(out, "bubble",
 		"makespan less busy time of the rank that idles longest; span: only between "
 		"its "

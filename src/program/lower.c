@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "program/lower-parts.h"
+#include <string.h>
 
 const char *pipesim_comm_name(PipesimComm comm)
 {
@@ -8,6 +9,17 @@ const char *pipesim_comm_name(PipesimComm comm)
 		"async", "queue", "single", "grouped", "native"};
 
 	return names[comm];
+}
+
+gboolean pipesim_comm_find(const char *name, PipesimComm *comm, GError **error)
+{
+	for (*comm = PIPESIM_COMM_ASYNC; *comm < PIPESIM_N_COMM; ++*comm)
+		if (strcmp(name, pipesim_comm_name(*comm)) == 0)
+			return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"--comm: '%s' is no way to communicate; async, queue, single, grouped or "
+		"native",
+		name);
 }
 
 /* Adds a message, unless both ends are on one rank. */

@@ -27,7 +27,7 @@ static PipesimRun *run_text(const char *text, const PipesimCosts *costs)
 		pipesim_schedule_parse_csv(text, strlen(text), "x.csv", &error);
 
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
-	return pipesim_run_program("x.csv", program, &(PipesimScenario){0}, costs);
+	return pipesim_run_program("x.csv", program, NULL, &(PipesimScenario){0}, costs);
 }
 
 START_TEST(same_order_has_no_difference)

@@ -176,7 +176,7 @@ START_TEST(file_runs_as_its_schedule)
 
 	pipesim_schedule_write_csv(built_in->program, csv);
 	from_file = pipesim_run_program("x.csv",
-		pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL),
+		pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL), NULL,
 		&(PipesimScenario){0}, costs);
 	ck_assert_ptr_null(from_file->error);
 	ck_assert_int_eq(from_file->timeline->makespan, built_in->timeline->makespan);

@@ -124,7 +124,7 @@ START_TEST(zb_is_never_worse)
 	read_name(path, &scenario);
 	read_limit(path, &scenario, costs);
 	ck_assert_ptr_nonnull(reference);
-	theirs = pipesim_run_program(path, reference, &scenario, costs);
+	theirs = pipesim_run_program(path, reference, NULL, &scenario, costs);
 	ours = pipesim_run_schedule(pipesim_schedule_find("zb-auto", NULL), &scenario, costs);
 	ck_assert_int_le(ours->report->makespan, theirs->report->makespan);
 	ck_assert_int_le(ours->report->max_span_idle, theirs->report->max_span_idle);
