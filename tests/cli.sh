@@ -108,6 +108,7 @@ check csv-8-20 0 --pp 8 --microbatches 20 --format csv
 # Timelines --------------------------------------------------------------------------------------
 check timeline-8-20 0 --pp 8 --microbatches 20 -s dualpipe --timeline -
 check timeline-stacked 0 --pp 4 --microbatches 4 -s 1f1b,gpipe,chimera --timeline -
+check timeline-comm 0 --pp 4 --microbatches 8 -s dualpipe,1f1b,zb-h1 --times P2P=0.5 --comm native --timeline -
 LC_ALL=C
 check timeline-ascii 0 --pp 4 --microbatches 8 -s dualpipe,zb-h1 --timeline -
 LC_ALL=C.UTF-8

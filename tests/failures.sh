@@ -96,6 +96,13 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 		else
 			fail 'a picture of many ops is no raster, or large'
 		fi
+		"$PIPESIM" $shape -s 1f1b --times P2P=0.1 --comm native --timeline lanes.svg >out 2>err
+		expect 'picture of messages' 0 ''
+		if grep -q 'receives (pale: waits)' lanes.svg && grep -q "data index 'waiting-sends'" lanes.gp; then
+			pass
+		else
+			fail 'messages have no strips'
+		fi
 		for extension in svg png pdf; do
 			"$PIPESIM" $shape -s dualpipe,1f1b --timeline "it's a \"picture\".$extension" >out 2>err
 			expect "picture as $extension" 0 ''

@@ -7,7 +7,7 @@
 #define N_BLOCKS (2 * PIPESIM_FB + 1)
 #define PAIRS    (2 * PIPESIM_FB)
 
-static void append_box(GString *out, const PipesimBox *box, double lane)
+void pipesim_gnuplot_box(GString *out, const PipesimBox *box, double lane)
 {
 	PipesimNumber start, end;
 
@@ -21,11 +21,12 @@ static void add_boxes(GString **blocks, PipesimBox *boxes, guint n, double lane,
 {
 	for (guint i = 0; i < n; i++)
 		if (boxes[i].end - boxes[i].start >= least)
-			append_box(blocks[2 * boxes[i].kind + boxes[i].shade], &boxes[i], lane);
+			pipesim_gnuplot_box(
+				blocks[2 * boxes[i].kind + boxes[i].shade], &boxes[i], lane);
 	if (n == 0 || !boxes[0].paired || boxes[n - 1].end - boxes[0].start < least)
 		return;
 	boxes[0].end = boxes[n - 1].end;
-	append_box(blocks[PAIRS], &boxes[0], lane);
+	pipesim_gnuplot_box(blocks[PAIRS], &boxes[0], lane);
 }
 
 static void add_panel(
@@ -76,4 +77,6 @@ void pipesim_gnuplot_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 			detail->pairs = blocks[i]->len > 0;
 		g_string_free(blocks[i], TRUE);
 	}
+	if (detail->messages)
+		pipesim_gnuplot_messages_data(layout, detail, out);
 }

@@ -4,6 +4,7 @@
 
 #include "output/figures.h"
 #include "output/picture.h"
+#include "program/lower.h"
 
 /* More boxes take a picture of tens of megabytes and a minute to draw. */
 #define MAX_BOXES 50000
@@ -50,13 +51,15 @@ const char *pipesim_gnuplot_colour(guint kind, guint shade)
 
 static guint lane_pixels(const PipesimLayout *layout)
 {
-	guint lanes = 0;
+	guint lanes = 0, pixels;
 
 	if (layout->lanes > 1000)
 		return 1;
 	for (guint i = 0; i < layout->n_panels; i++)
 		lanes = MAX(lanes, layout->panels[i].lanes);
-	return lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
+	pixels = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
+	/* Strips of messages take a third. */
+	return layout->n_messages > 0 && lanes <= 256 ? pixels * 3 / 2 : pixels;
 }
 
 /* Room for a number in an average box of the panel that has most boxes a lane. */
@@ -92,8 +95,10 @@ void pipesim_gnuplot_detail(const PipesimLayout *layout, PipesimDetail *detail)
 	guint k = 0;
 
 	*detail = (PipesimDetail){0};
-	if (layout->n_boxes <= MAX_BOXES && layout->share == 1)
+	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1) {
+		detail->messages = layout->n_messages > 0 && lane_pixels(layout) > 3;
 		return;
+	}
 	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
 				 (gint64)1 << k < layout->end / width * LEAST_PIXELS))
 		k++;
@@ -213,9 +218,11 @@ static guint caption_lines(const PipesimDetail *detail, const PipesimComparison 
 	return 1 + (comparison->costs->source != NULL) + (detail->width > 0);
 }
 
-static void append_sizes(GString *out, const PipesimLayout *layout, guint lines)
+static void append_sizes(
+	GString *out, const PipesimLayout *layout, const PipesimDetail *detail, guint lines)
 {
 	guint lane = lane_pixels(layout);
+	guint body = detail->messages ? lane * 2 / 3 : lane;
 	guint bottom = BOTTOM_PIXELS + (lines - 1) * SOURCE_PIXELS;
 	guint width = picture_width(layout);
 	guint height =
@@ -230,10 +237,13 @@ static void append_sizes(GString *out, const PipesimLayout *layout, guint lines)
 		"left = %u; right = %u; top = %u; bottom = %u  # margins\n"
 		"letters = %u  # height of the numbers; a box too small for its own has none\n"
 		"edge = %s  # width of the line around a box\n"
+		"head = 0.46; foot = %s  # of boxes above and below the middle of a lane, "
+		"lanes\n"
 		"x(pixels) = pixels / width\n"
 		"y(pixels) = pixels / height\n",
 		width, height, LEFT_PIXELS, RIGHT_PIXELS, TOP_PIXELS, bottom,
-		lane >= 14 ? MIN(LETTER_PIXELS, lane - 4) : 0, box < 5 ? "0" : "0.5");
+		body >= 14 ? MIN(LETTER_PIXELS, body - 4) : 0, box < 5 ? "0" : "0.5",
+		detail->messages ? "0.14" : "0.46");
 }
 
 static void append_settings(GString *out, const PipesimLayout *layout)
@@ -248,6 +258,10 @@ static void append_settings(GString *out, const PipesimLayout *layout)
 		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
 			pipesim_kind_letter(kind), looks[kind].colours[0],
 			pipesim_kind_letter(kind), looks[kind].colours[1]);
+	if (layout->n_messages > 0)
+		g_string_append(out, "# Messages: dark while they move, pale while they wait.\n"
+				     "S0 = '#B0400A'; S1 = '#F4C9B0'\n"
+				     "R0 = '#8A2F74'; R1 = '#E6C8DF'\n");
 }
 
 static void append_axes(GString *out, const PipesimLayout *layout)
@@ -324,6 +338,9 @@ static void append_source(GString *out, const PipesimLayout *layout,
 		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
 			pipesim_print_ms(number, costs->time[order[i]]));
 	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
+	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
+		g_string_append_printf(
+			text, "; --comm %s", pipesim_comm_name(comparison->scenario.comm));
 	append_caption(out, text->str, below);
 	if (costs->source != NULL) {
 		g_string_printf(text, "Times from: %s", costs->source);
@@ -335,6 +352,8 @@ static void append_source(GString *out, const PipesimLayout *layout,
 			      "height of a colour is its share of the time, white is idle");
 	if (layout->share > 1)
 		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
+	if (layout->n_messages > 0)
+		g_string_append(text, "; messages are left out");
 	append_caption(out, text->str, below + SOURCE_PIXELS);
 }
 
@@ -374,7 +393,8 @@ static double append_kind(GString *out, const PipesimLayout *layout, guint kind,
 	return append_words(out, x + 6, looks[kind].title);
 }
 
-static void append_legend(GString *out, const PipesimLayout *layout)
+static void append_legend(
+	GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
 {
 	double x = LEFT_PIXELS;
 
@@ -389,8 +409,14 @@ static void append_legend(GString *out, const PipesimLayout *layout)
 		g_autofree char *words =
 			g_strdup_printf("light, italic: %s 1", layout->shade_name);
 
-		append_words(out, x, words);
+		x = append_words(out, x, words);
 	}
+	if (!detail->messages)
+		return;
+	append_swatch(out, x, "fs solid noborder fc rgb S0");
+	x = append_words(out, x + SWATCH_PIXELS + 6, "sends");
+	append_swatch(out, x, "fs solid noborder fc rgb R0");
+	append_words(out, x + SWATCH_PIXELS + 6, "receives (pale: waits)");
 }
 
 /* Pixels lie between the ends of both axes, the first line of them at the top. */
@@ -413,12 +439,12 @@ static void append_plots(GString *out, const PipesimLayout *layout, const Pipesi
 	g_string_append(out,
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
 		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
-		":($5 - 0.46):($5 + 0.46)'\n"
+		":($5 - head):($5 + foot)'\n"
 		"box = '@place with boxxyerror lw edge fs solid'\n"
 		"fits(time, text) = letters > 0 && \\\n"
 		"	time * unit / end * (width - left - right) > letters * 0.56 * "
 		"strlen(text) + 1\n"
-		"number = \"using (($3 + $4) / 2 * unit):5:"
+		"number = \"using (($3 + $4) / 2 * unit):($5 + (foot - head) / 2):"
 		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
 	if (detail->width > 0) {
 		append_raster(out, layout, detail);
@@ -451,6 +477,8 @@ static void append_plots(GString *out, const PipesimLayout *layout, const Pipesi
 					"rgb '%s'",
 					before, pipesim_kind_letter(kind), shade,
 					shade ? " Italic" : "", looks[kind].text[shade]);
+	if (detail->messages)
+		pipesim_gnuplot_messages_plots(detail, out);
 	g_string_append(out, "\n");
 }
 
@@ -458,13 +486,13 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimDetail *de
 	const PipesimComparison *comparison, const PipesimPicturePaths *paths, GString *out)
 {
 	append_header(out, layout, detail, comparison, paths);
-	append_sizes(out, layout, caption_lines(detail, comparison));
+	append_sizes(out, layout, detail, caption_lines(detail, comparison));
 	append_settings(out, layout);
 	pipesim_gnuplot_terminal(paths->terminal, out);
 	append_axes(out, layout);
 	append_ranks(out, layout);
 	append_panels(out, layout, detail);
-	append_legend(out, layout);
+	append_legend(out, layout, detail);
 	append_source(out, layout, detail, comparison);
 	append_plots(out, layout, detail);
 }

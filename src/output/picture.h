@@ -17,9 +17,11 @@ typedef struct {
  * are painted into a raster behind, and those that are long enough are drawn over it. */
 typedef struct {
 	guint width, height; /* of the raster, pixels; 0: every box is drawn, and no raster */
+	gboolean messages;   /* strips of messages are drawn below the boxes */
 	gint64 least;        /* ns: boxes that are shorter stand in the raster alone */
 	gboolean drawn[PIPESIM_FB][2]; /* [kind][shade] has a box in the .dat file */
 	gboolean pairs;                /* so have outlines of pairs */
+	gboolean strips[4]; /* messages that wait to be sent, to be received; that move */
 } PipesimDetail;
 
 /** pipesim_gnuplot_lanes: most lanes that a picture has. */
@@ -36,6 +38,15 @@ void pipesim_gnuplot_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 /** pipesim_gnuplot_script: appends the script that draws @layout. */
 void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimDetail *detail,
 	const PipesimComparison *comparison, const PipesimPicturePaths *paths, GString *out);
+
+/** pipesim_gnuplot_box: appends the line of @box on @lane. */
+void pipesim_gnuplot_box(GString *out, const PipesimBox *box, double lane);
+
+/** pipesim_gnuplot_messages_data, pipesim_gnuplot_messages_plots: the same two for messages
+ * that wait for each other: strips below the boxes of each rank. */
+void pipesim_gnuplot_messages_data(
+	const PipesimLayout *layout, PipesimDetail *detail, GString *out);
+void pipesim_gnuplot_messages_plots(const PipesimDetail *detail, GString *out);
 
 /** pipesim_raster_paint: a raster of @detail's size over all of the drawing: red, green and
  * blue of each pixel, lines from the top. In each column of pixels of a lane the height of a

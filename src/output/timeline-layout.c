@@ -170,6 +170,7 @@ PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max
 		};
 		layout->lanes += lanes_of(run, layout->share);
 		layout->end = MAX(layout->end, run->timeline->makespan);
+		layout->n_messages += run->timeline->n_transfers;
 		note_boxes(layout, run);
 		note_shades(layout, &run->shape);
 	}

@@ -224,6 +224,52 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 	print_cells(drawing, cells);
 }
 
+/* Messages ------------------------------------------------------------------------------- */
+
+#define WAITS    1
+#define SENDS    2
+#define RECEIVES 4
+
+/* The shortest message takes a column. */
+static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, guint8 *marks)
+{
+	const guint from = MIN(column_of(drawing, start), drawing->columns - 1);
+	const guint to = MAX(column_of(drawing, end), from + 1);
+
+	for (guint i = from; start < end && i < to; i++)
+		marks[i] |= what;
+}
+
+/* What a rank sends and receives, and where an end that it issued waits for the other. */
+static void print_messages(const Drawing *drawing, const PipesimRun *run, guint rank)
+{
+	static const char glyphs[] = " .>><<xx";
+	const PipesimTimeline *timeline = run->timeline;
+	g_autofree guint8 *marks = g_new0(guint8, drawing->columns);
+	guint used = drawing->columns;
+
+	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++) {
+		const PipesimTransfer *t = &timeline->transfers[i];
+
+		mark(drawing, t->sent, t->start, WAITS, marks);
+		mark(drawing, t->start, t->end, SENDS, marks);
+	}
+	for (guint32 i = timeline->receive_begin[rank]; i < timeline->receive_begin[rank + 1];
+		i++) {
+		const PipesimTransfer *t = &timeline->transfers[timeline->arrivals[i]];
+
+		mark(drawing, t->received, t->start, WAITS, marks);
+		mark(drawing, t->start, t->end, RECEIVES, marks);
+	}
+	while (used > 0 && marks[used - 1] == 0)
+		used--;
+	g_string_append_printf(
+		drawing->out, "%*s %s", (int)drawing->margin, "", drawing->glyphs->edge);
+	for (guint i = 0; i < used; i++)
+		g_string_append_c(drawing->out, glyphs[marks[i]]);
+	g_string_append_c(drawing->out, '\n');
+}
+
 static void print_lane(const Drawing *drawing, const PipesimPanel *panel, guint lane)
 {
 	g_string_append_printf(drawing->out, "%*u %s", (int)drawing->margin,
@@ -233,6 +279,8 @@ static void print_lane(const Drawing *drawing, const PipesimPanel *panel, guint 
 	else
 		print_boxes(drawing, panel->run, lane);
 	g_string_append_c(drawing->out, '\n');
+	if (!drawing->density && panel->run->timeline->n_transfers > 0)
+		print_messages(drawing, panel->run, lane);
 }
 
 /* Axis ----------------------------------------------------------------------------------- */
@@ -339,6 +387,10 @@ static void print_legend(const Drawing *drawing)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
 	else
 		append_letters(drawing->layout, legend);
+	if (!drawing->density && drawing->layout->n_messages > 0)
+		g_string_append(legend,
+			"; below each rank its messages: > sends, < receives, x both, . one "
+			"end waits for the other");
 	print_words(drawing, legend->str, 0);
 }
 

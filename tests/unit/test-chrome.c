@@ -330,7 +330,10 @@ START_TEST(opens_without_a_warning)
 {
 	const GridCase *point = &grid_accepted(&(int){0})[_i * STRIDE];
 	const PipesimScenario scenario = {
-		.ranks = point->ranks, .microbatches = point->microbatches};
+		.ranks = point->ranks,
+		.microbatches = point->microbatches,
+		.comm = (PipesimComm)(_i % PIPESIM_N_COMM),
+	};
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 	PipesimRun *run = pipesim_run_schedule(point->schedule, &scenario, costs);
@@ -338,7 +341,11 @@ START_TEST(opens_without_a_warning)
 	guint ops = 0;
 
 	g_ptr_array_add(comparison->runs, run);
-	ck_assert_ptr_null(run->error);
+	/* Not every order runs under every way to wait. */
+	if (g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) &&
+		scenario.comm != PIPESIM_COMM_ASYNC)
+		return;
+	ck_assert_msg(run->error == NULL, "%s", run->error->message);
 	events = trace_of(comparison);
 	slices = select_events(events, "X", compare_tracks);
 	flows = select_events(events, "stf", compare_flows);
