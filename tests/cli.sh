@@ -115,9 +115,6 @@ LC_ALL=C.UTF-8
 
 # Commands ---------------------------------------------------------------------------------------
 check list 0 list
-for name in gpipe 1f1b interleaved-1f1b looped-bfs chimera chimera-doubling zb-h1 zb-h2 interleaved-zb \
-	dualpipe dualpipev; do
-	check "explain-$name" 0 explain $name
 for schedule in $("$PIPESIM" list --names); do
 	check "explain-$schedule" 0 explain "$schedule"
 	check "timeline-$schedule" 0 --pp 4 --microbatches 8 -s "$schedule" --timeline -

@@ -1,36 +1,91 @@
-/* Chimera: two pipelines in opposite directions over the same ranks. */
+/* Chimera: pipelines in opposite directions over the same ranks. */
 #include "config.h"
 
 #include "schedule/check.h"
+#include <stdlib.h>
 
-/* How a rank sees the two pipelines: "own" is the direction that enters at its end. */
+/* How a rank sees the pipelines. Of N of them each rank has one stage of the first PP / N, one
+ * of the next, and so on; "own" is the pipeline whose stage is of the first. */
 typedef struct {
-	guint own, other; /* directions */
-	guint half;       /* PP / 2 */
-	guint ahead;      /* forwards of its own direction before the other one arrives */
+	guint own, other; /* pipelines; other where there are two */
+	guint block;      /* PP / N: micro-batches of a pipeline in one unit */
+	guint ahead;      /* forwards of its own pipeline before another one arrives */
+	guint rank;
+	const PipesimShape *shape;
 } Seat;
 
 static Seat seat_of(const PipesimShape *shape, guint rank)
 {
-	const guint half = shape->ranks / 2;
-	const gboolean down = rank < half;
+	const guint block = shape->ranks / shape->chunks;
+	guint own = 0;
 
+	while (pipesim_shape_stage(shape, rank, own) >= block)
+		own++;
 	return (Seat){
-		.own = down ? 0 : 1,
-		.other = down ? 1 : 0,
-		.half = half,
-		.ahead = down ? half - rank : rank - half + 1,
+		.own = own,
+		.other = 1 - MIN(own, 1),
+		.block = block,
+		.ahead = block - pipesim_shape_stage(shape, rank, own),
+		.rank = rank,
+		.shape = shape,
 	};
 }
 
-/* One basic unit with @per_direction micro-batches each way, PP / 2 in a full one. The
- * backwards that the unit before has left over (@pending) go between its first forwards.
- * Returns how many it leaves over itself. */
-static guint emit_unit(
-	const Seat *seat, guint per_direction, guint pending, PipesimEmitter *out)
+/* An op of a unit, and at which step it runs where forward and backward take one each. */
+typedef struct {
+	guint at;
+	guint chunk;
+	gboolean backward;
+} Step;
+
+static gint compare_steps(gconstpointer a, gconstpointer b)
 {
-	const guint ahead = MIN(seat->ahead, per_direction);
-	const guint rest = per_direction - ahead;
+	const Step *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Forwards enter one a step until they meet those of another pipeline, then one every second.
+ */
+static guint forward_at(const Seat *seat, guint stage, guint microbatch)
+{
+	if (stage < seat->block && microbatch < seat->block - stage)
+		return stage + microbatch;
+	return stage + 2 * microbatch;
+}
+
+/* A unit of @n micro-batches a pipeline. The backwards are its forwards seen from the end. No
+ * two of a rank fall together. */
+static Step *unit_steps(const Seat *seat, guint n)
+{
+	const PipesimShape *shape = seat->shape;
+	const guint end = 2 * shape->ranks + 2 * n - 3;
+	Step *steps = g_new(Step, 2 * (gsize)shape->chunks * n);
+	guint filled = 0;
+
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint stage = pipesim_shape_stage(shape, seat->rank, chunk);
+
+		for (guint i = 0; i < n; i++) {
+			const guint at = forward_at(seat, stage, i);
+
+			steps[filled++] = (Step){at, chunk, FALSE};
+			steps[filled++] = (Step){end - at, chunk, TRUE};
+		}
+	}
+	qsort(steps, filled, sizeof *steps, compare_steps);
+	return steps;
+}
+
+/* One basic unit with @n micro-batches a pipeline, PP / N in a full one. It begins with
+ * forwards and ends with backwards of the rank's own pipeline, @ahead of each: the backwards
+ * that the unit before has left over (@pending) go between the forwards. Returns how many it
+ * leaves over itself.
+ */
+static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter *out)
+{
+	const guint ahead = MIN(seat->ahead, n);
+	g_autofree Step *steps = unit_steps(seat, n);
 
 	pipesim_phase(out, pending > 0 ? "next unit" : "first unit");
 	for (guint i = 0; i < MAX(ahead, pending); i++) {
@@ -39,18 +94,11 @@ static guint emit_unit(
 		if (i < ahead)
 			pipesim_forward(out, seat->own);
 	}
-	for (guint i = 0; i < rest; i++) {
-		pipesim_forward(out, seat->other);
-		pipesim_forward(out, seat->own);
-	}
-	for (guint i = 0; i < ahead; i++) {
-		pipesim_forward(out, seat->other);
-		pipesim_backward(out, seat->other);
-	}
-	for (guint i = 0; i < rest; i++) {
-		pipesim_backward(out, seat->own);
-		pipesim_backward(out, seat->other);
-	}
+	for (guint i = ahead; i < 2 * seat->shape->chunks * n - ahead; i++)
+		if (steps[i].backward)
+			pipesim_backward(out, steps[i].chunk);
+		else
+			pipesim_forward(out, steps[i].chunk);
 	return ahead;
 }
 
@@ -69,13 +117,13 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	guint pending = 0;
 
 	if (units > 0) {
-		pending = emit_unit(&seat, seat.half, 0, out);
+		pending = emit_unit(&seat, seat.block, 0, out);
 		/* Every further one leaves over what it found. */
 		pipesim_repeat (out, units - 1)
-			emit_unit(&seat, seat.half, pending, out);
+			emit_unit(&seat, seat.block, pending, out);
 	}
 	if (remainder > 0)
-		pending = emit_unit(&seat, remainder / 2, pending, out);
+		pending = emit_unit(&seat, remainder / shape->chunks, pending, out);
 	emit_pending(&seat, pending, out);
 }
 
@@ -87,7 +135,7 @@ static void forward_twice(PipesimEmitter *out, guint direction)
 
 static void emit_doubled_unit(const Seat *seat, gboolean first, PipesimEmitter *out)
 {
-	const guint rest = seat->half - seat->ahead;
+	const guint rest = seat->block - seat->ahead;
 
 	pipesim_phase(out, first ? "first unit" : "next unit");
 	for (guint i = 0; i < seat->ahead; i++) {
@@ -103,7 +151,7 @@ static void emit_doubled_unit(const Seat *seat, gboolean first, PipesimEmitter *
 		forward_twice(out, seat->other);
 		pipesim_backward(out, seat->other);
 	}
-	for (guint i = 0; i < rest + seat->half; i++) {
+	for (guint i = 0; i < rest + seat->block; i++) {
 		pipesim_backward(out, seat->own);
 		pipesim_backward(out, seat->other);
 	}
@@ -121,9 +169,21 @@ static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmit
 
 static gboolean check(const PipesimShape *shape, GError **error)
 {
-	return pipesim_check_even_ranks(shape, error) &&
-	       pipesim_check_microbatches(
-		       shape, 2, 2, "M even (half goes in each direction)", error);
+	const guint n = shape->chunks;
+
+	if (n == 2)
+		return pipesim_check_even_ranks(shape, error) &&
+		       pipesim_check_microbatches(
+			       shape, 2, 2, "M even (half goes in each direction)", error);
+	if (n == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"1 pipeline cannot run in each direction; nearest: 2");
+	if (n % 2 == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u pipelines do not pair up from both ends; nearest: %u or %u", n,
+			n - 1, n + 1);
+	return pipesim_check_ranks_part(shape, n, error) &&
+	       pipesim_check_microbatches(shape, n, n, "M a multiple of the pipelines", error);
 }
 
 static gboolean check_doubling(const PipesimShape *shape, GError **error)
@@ -143,7 +203,7 @@ static const char *extension(const PipesimShape *shape)
 
 static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
 {
-	return (gint64)(shape->ranks / 2 - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
+	return (gint64)(shape->ranks / shape->chunks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
 static PipesimFraction activations(const PipesimShape *shape)
@@ -177,8 +237,8 @@ static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
 static const PipesimCondition conditions[] = {
 	{"F = B", holds_f_eq_b,
 		"where a forward of one direction meets a longer or shorter backward of the "
-		"other, each unit keeps a gap in its middle; with B = 2F and M a multiple of "
-		"PP the idle time is (PP-2)(M/PP+1)F"},
+		"other, each unit keeps a gap in its middle; with two pipelines, B = 2F and M "
+		"a multiple of PP the idle time is (PP-2)(M/PP+1)F"},
 	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
 	{0},
 };
@@ -189,14 +249,18 @@ static const PipesimCondition conditions_doubling[] = {
 	{0},
 };
 
+static const char letters_n[] =
+	"F is the forward and B the full backward (I + W) of one stage for one micro-batch; N "
+	"pipelines, both directions together (--pipelines; 2). The paper gives it as a rate at "
+	"F = B, with two pipelines (PP-2)/(2M+PP-2).";
+
 static const char letters[] =
 	"F is the forward and B the full backward (I + W) of one stage for one micro-batch. "
 	"The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
 
-static const char notes[] =
-	"Each rank holds two stages, so parameters are kept twice. The all-reduce of "
-	"gradients between the two copies of a stage is outside these formulae and outside "
-	"the simulation.";
+static const char notes[] = "Each rank holds two stages, so parameters are kept twice. The "
+			    "all-reduce of gradients between the two copies of a stage is "
+			    "outside these formulae and outside the simulation.";
 
 static const char *const aliases[] = {"chimera-direct", NULL};
 
@@ -204,7 +268,7 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.name = "chimera",
 	.aliases = aliases,
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
-	.constraints = "PP even, M even",
+	.constraints = "PP and M even; with --pipelines N (2) multiples of N",
 	.idea = "Two pipelines run through the same ranks in opposite directions, each with "
 		"half of the micro-batches, so that one fills the gaps of the other. Units of "
 		"PP micro-batches follow each other directly, and what remains idle is about "
@@ -214,27 +278,37 @@ const PipesimSchedule pipesim_schedule_chimera = {
 		     "pipe-fisher's training loops run it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
+	.takes = PIPESIM_TAKES_PIPELINES,
 	.check = check,
 	.generate = generate,
 	.bubble =
 		{
-			.text = "(PP/2-1)(F+B)",
-			.letters = letters,
+			.text = "(PP/N-1)(F+B)",
+			.letters = letters_n,
 			.value = bubble,
 			.conditions = conditions,
-			.exact = "Exact when F = B and M is a multiple of PP. With B = 2F the "
-				 "gaps in the middle of the units stay and the idle time is "
-				 "(PP-2)(M/PP+1)F; forward doubling removes them.",
+			.exact = "Exact when F = B and M is a multiple of PP. With two "
+				 "pipelines and B = 2F the gaps in the middle of the units "
+				 "stay and the idle time is (PP-2)(M/PP+1)F; forward doubling "
+				 "removes them.",
 		},
 	.activations =
 		{
 			.text = "min(M, PP)",
 			.value = activations,
-			.exact = "The largest rank; the ranks range from PP/2+1 at the ends to "
-				 "PP in the middle.",
+			.exact = "The largest rank; with N pipelines and full units the ranks "
+				 "range from PP-PP/N+1 to PP.",
 		},
 	.extension = extension,
-	.notes = notes,
+	.notes = "With N pipelines (--pipelines, even, a divisor of PP) each pair starts "
+		 "PP/(N/2) ranks further on, each pipeline has M/N of the micro-batches, and "
+		 "each rank holds N stages, so parameters are kept N times: more pipelines "
+		 "shorten the bubble and cost memory. The all-reduce of gradients between the "
+		 "copies of a stage is outside these formulae and outside the simulation.\n\n"
+		 "The order of a unit follows from steps: where F and B take one step each, "
+		 "micro-batch k of a pipeline reaches stage s at step s + 2k, or s + k where "
+		 "no other pipeline has come in its way yet, and the backwards are the same "
+		 "seen from the end.",
 };
 
 const PipesimSchedule pipesim_schedule_chimera_doubling = {

@@ -127,7 +127,7 @@ START_TEST(refusal_says_what_works)
 	ck_assert(!pipesim_schedule_shape(point->schedule, &scenario, &shape, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
 	ck_assert_msg(g_str_has_prefix(error->message, prefix), "%s", error->message);
-	ck_assert_msg(advice_leads_on(point, 2), "%s", error->message);
+	ck_assert_msg(advice_leads_on(point, 3), "%s", error->message);
 }
 END_TEST
 
@@ -302,7 +302,9 @@ static const struct {
 	{"loopedbfs_", "looped-bfs", FALSE},
 	{"interleavedzb_", "interleaved-zb", FALSE},
 	{"chimera-direct_", "chimera", FALSE},
+	{"chimera-np4_", "chimera", FALSE},
 	{"chimera-doubling_", "chimera-doubling", FALSE},
+	{"zbv-torch_", "zb-v", FALSE},
 	{"zbh1_", "zb-h1", FALSE},
 	{"zbh2_", "zb-h2", FALSE},
 	{"dualpipe_", "dualpipe", FALSE},
@@ -395,6 +397,26 @@ START_TEST(chimera_takes_any_even_count)
 }
 END_TEST
 
+/* At F = B the bubble of N pipelines is (PP/N-1)(F+B), and ranks hold PP-PP/N+1 to PP. */
+START_TEST(chimera_with_more_pipelines)
+{
+	static const guint shapes[][2] = {
+		{4, 2}, {4, 4}, {8, 4}, {8, 8}, {12, 4}, {12, 6}, {16, 4}, {16, 8}, {24, 6}};
+	const guint ranks = shapes[_i % 9][0], pipelines = shapes[_i % 9][1];
+	const GridCase point = {pipesim_schedule_find("chimera", NULL), ranks,
+		ranks * (1 + (guint)_i / 9), 0, 0, pipelines};
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 500, 500, -1, 0);
+	g_autoptr(PipesimRun) run = grid_run(&point, costs);
+
+	ck_assert_int_eq(run->report->max_idle, (ranks / pipelines - 1) * 2000);
+	ck_assert_uint_eq(run->shape.copies, pipelines);
+	for (guint rank = 0; rank < ranks; rank++) {
+		ck_assert_uint_ge(run->report->peak[rank], ranks - ranks / pipelines + 1);
+		ck_assert_uint_le(run->report->peak[rank], ranks);
+	}
+}
+END_TEST
+
 START_TEST(chimera_marks_its_extension)
 {
 	const PipesimSchedule *chimera = pipesim_schedule_find("chimera", NULL);
@@ -455,6 +477,7 @@ Suite *schedule_suite(void)
 	tcase_add_loop_test(shapes, refusal_says_what_works, 0, refused);
 	tcase_add_loop_test(shapes, huge_shapes, 0, n);
 	tcase_add_loop_test(shapes, chimera_takes_any_even_count, 1, 17);
+	tcase_add_loop_test(shapes, chimera_with_more_pipelines, 0, 27);
 	tcase_add_test(shapes, chimera_marks_its_extension);
 	suite_add_tcase(suite, names);
 	suite_add_tcase(suite, shapes);

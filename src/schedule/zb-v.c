@@ -1,0 +1,161 @@
+/* ZB-V by hand: the order for F = I = W that the zero-bubble authors drew and PyTorch runs. */
+#include "config.h"
+
+#include "schedule/check.h"
+
+/* The order is made for at least 2 PP - 1 micro-batches; of those that do not exist nothing is
+ * run. */
+typedef struct {
+	guint microbatches;
+	guint count[PIPESIM_N_KINDS][2]; /* by kind and chunk: how many ran */
+	PipesimEmitter *out;
+} Rank;
+
+typedef struct {
+	PipesimKind kind;
+	guint chunk;
+} Verb;
+
+static void emit_verb(Rank *rank, const Verb *verb, guint n)
+{
+	rank->count[verb->kind][verb->chunk] += n;
+	if (verb->kind == PIPESIM_F)
+		pipesim_forward(rank->out, verb->chunk);
+	else if (verb->kind == PIPESIM_I)
+		pipesim_backward_input(rank->out, verb->chunk);
+	else
+		pipesim_weight_of(rank->out, verb->chunk);
+}
+
+static guint left(const Rank *rank, const Verb *verb)
+{
+	return rank->microbatches - rank->count[verb->kind][verb->chunk];
+}
+
+/* @n times @verbs, each of a different kind or chunk; those whose micro-batches are used up are
+ * left out. */
+static void emit_rounds(Rank *rank, guint n, const Verb *verbs, guint n_verbs)
+{
+	while (n > 0) {
+		guint rounds = n;
+
+		/* As long as none runs out, all rounds are alike. */
+		for (guint i = 0; i < n_verbs; i++)
+			if (left(rank, &verbs[i]) > 0)
+				rounds = MIN(rounds, left(rank, &verbs[i]));
+		pipesim_repeat (rank->out, rounds)
+			for (guint i = 0; i < n_verbs; i++)
+				if (left(rank, &verbs[i]) > 0)
+					emit_verb(rank, &verbs[i], rounds);
+		n -= rounds;
+	}
+}
+
+#define ROUNDS(rank, n, ...)                                        \
+	do {                                                        \
+		const Verb verbs_[] = {__VA_ARGS__};                \
+		emit_rounds(rank, n, verbs_, G_N_ELEMENTS(verbs_)); \
+	} while (0)
+
+static const Verb f0 = {PIPESIM_F, 0}, f1 = {PIPESIM_F, 1}, i0 = {PIPESIM_I, 0},
+		  i1 = {PIPESIM_I, 1}, w0 = {PIPESIM_W, 0}, w1 = {PIPESIM_W, 1};
+
+static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
+{
+	const guint ranks = shape->ranks;
+	const guint to_turn = ranks - index; /* ranks from here to the turn of the V */
+	const guint n = MAX(shape->microbatches, 2 * ranks - 1);
+	Rank rank = {.microbatches = shape->microbatches, .out = out};
+
+	pipesim_phase(out, "1: F0");
+	ROUNDS(&rank, 2 * to_turn - 1, f0);
+	pipesim_phase(out, "2: F1 F0");
+	ROUNDS(&rank, index, f1, f0);
+	pipesim_phase(out, "3: F1 I1 W1");
+	ROUNDS(&rank, to_turn, f1, i1, w1);
+	pipesim_phase(out, "4: F0 I0 W0 F1 I1 W1");
+	ROUNDS(&rank, n - ranks - to_turn + 1, f0, i0, w0, f1, i1, w1);
+	ROUNDS(&rank, to_turn - 1, i0, w0, f1, i1, w1);
+	pipesim_phase(out, "5: I0 I1");
+	ROUNDS(&rank, index, i0, i1);
+	pipesim_phase(out, "6: I0 W0");
+	ROUNDS(&rank, to_turn, i0, w0);
+	pipesim_phase(out, "7: W1, W0");
+	ROUNDS(&rank, index, w1);
+	ROUNDS(&rank, index, w0);
+}
+
+static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	(void)t;
+	return 0;
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
+}
+
+static gboolean holds_all_equal(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	return pipesim_holds_f_le_i(shape, t) && pipesim_holds_i_le_f(shape, t) &&
+	       t[PIPESIM_W] == t[PIPESIM_F];
+}
+
+static gboolean holds_enough(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches >= 2 * shape->ranks - 1;
+}
+
+static const PipesimCondition conditions[] = {
+	{"F = I = W", holds_all_equal,
+		"the order is drawn for ops of equal length and does not follow the times"},
+	{"M >= 2PP-1", holds_enough, "there are too few micro-batches to fill the gaps"},
+	{0},
+};
+
+static const char *const aliases[] = {"ScheduleZBVZeroBubble", "ZBVZeroBubble", "zbv", NULL};
+
+const PipesimSchedule pipesim_schedule_zb_v = {
+	.name = "zb-v",
+	.aliases = aliases,
+	.summary =
+		"a V of two chunks a rank with split backwards: no bubble by span at F = I = W",
+	.constraints = "every PP and M",
+	.idea = "Each rank holds a chunk of the way there and the chunk of the way back that "
+		"mirrors it, so that the first rank also runs the last stage and the loss. "
+		"Backwards are split, and W fills what would be gaps, so that every rank works "
+		"without a pause from its first op to its last where F = I = W. The chunks "
+		"even out along the V: each rank holds the PP activations that 1F1B holds on "
+		"its first.",
+	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
+		     "hand-made order as PyTorch's ScheduleZBVZeroBubble runs it",
+	.chunks = 2,
+	.placement = PIPESIM_V,
+	.comm = PIPESIM_COMM_QUEUE,
+	.generate = generate,
+	.bubble =
+		{
+			.text = "0",
+			.letters =
+				"By span: last end less first start less busy time of a rank. "
+				"By makespan a rank idles for (PP-1)F/2, F of a rank's whole "
+				"share: the first forward has PP-1 hops of half a share to go.",
+			.value = bubble,
+			.is_span = TRUE,
+			.conditions = conditions,
+			.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, "
+				 "which is fixed, leaves gaps.",
+		},
+	.activations =
+		{
+			.text = "min(M, PP)",
+			.value = activations,
+			.exact = "2 PP chunks of half a rank's share, on every rank when M >= "
+				 "2PP-1.",
+		},
+	.notes = "Fewer than 2PP-1 micro-batches run the order of 2PP-1 without those that do "
+		 "not exist, as PyTorch does.",
+};
