@@ -9,6 +9,7 @@ Suite *program_suite(void);
 Suite *schedule_suite(void);
 Suite *search_suite(void);
 Suite *engine_suite(void);
+Suite *fast_suite(void);
 Suite *analysis_suite(void);
 Suite *difference_suite(void);
 Suite *output_suite(void);

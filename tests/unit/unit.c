@@ -12,6 +12,7 @@ int main(void)
 	srunner_add_suite(runner, schedule_suite());
 	srunner_add_suite(runner, search_suite());
 	srunner_add_suite(runner, engine_suite());
+	srunner_add_suite(runner, fast_suite());
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, difference_suite());
 	srunner_add_suite(runner, output_suite());

@@ -1,0 +1,225 @@
+#include "config.h"
+
+#include "engine/durations.h"
+#include "engine/fast.h"
+#include "program/wave.h"
+
+/* In timeline->end: less than any time plus any latency. */
+#define NOT_RUN G_MININT64
+
+/* What one kind of op of one chunk needs. */
+typedef struct {
+	const guint32 *inputs; /* by micro-batch & mask: the op that gives it */
+	gint64 duration;
+	guint32 mask;
+} Lane;
+
+/* Where a rank stands. */
+typedef struct {
+	guint32 next, begin, end;
+	guint32 rank;
+	gint64 time; /* when it is free */
+	const Lane *lanes;
+} Seat;
+
+typedef struct {
+	const PipesimProgram *program;
+	PipesimDurations durations;
+	PipesimTimeline *timeline;
+	Lane *lanes; /* [(rank * chunks + chunk) * LANES + kind] */
+	Seat *seats; /* [rank] */
+	gint64 p2p;
+	guint32 nothing; /* n_ops: an op that has always run, for what waits for nothing */
+} Fast;
+
+/* By kind; those of FB are of its forward, B's of its backward. */
+#define LANES 8
+
+/* Moves @time to when what @input gives is there; FALSE where it has not run. */
+static inline gboolean wait_for(
+	const gint64 *ends, const Seat *seat, gint64 p2p, guint32 input, gint64 *time)
+{
+	const gint64 end = ends[input];
+	const gboolean own = input - seat->begin < seat->end - seat->begin;
+	const gint64 ready = end + (own ? 0 : p2p);
+
+	*time = MAX(*time, ready);
+	return end != NOT_RUN;
+}
+
+/* Runs a rank as far as its inputs let it. Returns what it then waits for. */
+static guint32 run_rank(const Fast *fast, Seat *seat)
+{
+	const PipesimOp *ops = fast->program->ops;
+	gint64 *start = fast->timeline->start, *end = fast->timeline->end;
+	const gint64 p2p = fast->p2p;
+	gint64 free_at = seat->time;
+	guint32 i = seat->next, input = PIPESIM_NO_OP;
+
+	for (; i < seat->end; i++) {
+		const PipesimOp *op = &ops[i];
+		const Lane *lane = &seat->lanes[op->chunk * LANES + op->kind];
+		gint64 duration = lane->duration, time = free_at;
+
+		input = lane->inputs[op->microbatch & lane->mask];
+		if (!wait_for(end, seat, p2p, input, &time))
+			break;
+		if (op->kind == PIPESIM_FB) {
+			lane = &seat->lanes[op->b_chunk * LANES + PIPESIM_B];
+			input = lane->inputs[op->b_microbatch & lane->mask];
+			if (!wait_for(end, seat, p2p, input, &time))
+				break;
+			duration = pipesim_durations_get(&fast->durations, seat->rank, op);
+		}
+		start[i] = time;
+		free_at = time + duration;
+		end[i] = free_at;
+	}
+	input = i < seat->end ? input : PIPESIM_NO_OP;
+	seat->time = free_at;
+	seat->next = i;
+	return input;
+}
+
+/* All ranks in turn, from the last to the first, while that pays. Returns how many ops are
+ * left. */
+static guint32 sweep(Fast *fast)
+{
+	const guint ranks = fast->program->shape.ranks;
+	guint32 left = fast->program->n_ops, n_ran;
+
+	do {
+		n_ran = 0;
+		for (guint rank = ranks; rank-- > 0;) {
+			Seat *seat = &fast->seats[rank];
+			const guint32 before = seat->next;
+
+			if (before == seat->end)
+				continue;
+			run_rank(fast, seat);
+			n_ran += seat->next - before;
+		}
+		left -= n_ran;
+	} while (left > 0 && n_ran > ranks / 4);
+	return left;
+}
+
+/* One rank after the other, none before what it waits for has run. */
+static guint32 run_queue(Fast *fast, PipesimWave *wave, guint32 left)
+{
+	guint rank;
+
+	while (pipesim_wave_take(wave, &rank)) {
+		guint32 missing;
+
+		left += fast->seats[rank].next;
+		missing = run_rank(fast, &fast->seats[rank]);
+		left -= fast->seats[rank].next;
+		pipesim_wave_put(wave, rank, fast->seats[rank].next, missing);
+	}
+	return left;
+}
+
+static PipesimTimeline *new_timeline(const Fast *fast, GError **error)
+{
+	PipesimTimeline *timeline = g_new0(PipesimTimeline, 1);
+	const gsize n = fast->program->n_ops;
+
+	timeline->n_ops = fast->program->n_ops;
+	timeline->start = g_try_new(gint64, n + 1);
+	timeline->end = g_try_new(gint64, n + 1);
+	if (timeline->start != NULL && timeline->end != NULL) {
+		for (gsize i = 0; i < n; i++)
+			timeline->end[i] = NOT_RUN;
+		timeline->end[fast->nothing] = -fast->p2p;
+		return timeline;
+	}
+	pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		"%" G_GSIZE_FORMAT
+		" ops do not fit in memory; take fewer ranks or micro-batches",
+		n);
+	pipesim_timeline_free(timeline);
+	return NULL;
+}
+
+static Lane make_lane(const Fast *fast, gsize at, guint kind)
+{
+	const PipesimProgram *program = fast->program;
+	const gsize m = program->shape.microbatches, stage = program->stage_of[at];
+	const gint64 duration =
+		kind < PIPESIM_FB ? fast->durations.single[at * PIPESIM_FB + kind] : 0;
+
+	if (stage == PIPESIM_NO_OP)
+		return (Lane){&fast->nothing, 0, 0};
+	if ((kind == PIPESIM_F || kind == PIPESIM_FB) && stage > 0)
+		return (Lane){&program->forward[(stage - 1) * m], duration, G_MAXUINT32};
+	if ((kind == PIPESIM_I || kind == PIPESIM_B) && stage + 1 < program->shape.stages)
+		return (Lane){&program->backward[(stage + 1) * m], duration, G_MAXUINT32};
+	return (Lane){&fast->nothing, duration, 0};
+}
+
+static gboolean allocate(Fast *fast, GError **error)
+{
+	const PipesimProgram *program = fast->program;
+	const gsize ranks = program->shape.ranks, chunks = fast->durations.chunks;
+
+	fast->seats = g_try_new(Seat, ranks);
+	fast->lanes = g_try_new0(Lane, ranks * chunks * LANES);
+	if (fast->seats == NULL || fast->lanes == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
+			program->shape.ranks);
+	for (guint rank = 0; rank < ranks; rank++)
+		fast->seats[rank] = (Seat){program->rank_begin[rank], program->rank_begin[rank],
+			program->rank_begin[rank + 1], rank, 0,
+			&fast->lanes[rank * chunks * LANES]};
+	for (gsize at = 0; at < ranks * chunks; at++)
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+			fast->lanes[at * LANES + kind] = make_lane(fast, at, kind);
+	return TRUE;
+}
+
+static gboolean run_all(Fast *fast, GError **error)
+{
+	guint32 left = sweep(fast);
+
+	if (left > 0) {
+		PipesimWave wave;
+
+		if (pipesim_wave_init(&wave, fast->program, error))
+			left = run_queue(fast, &wave, left);
+		else
+			return FALSE;
+		pipesim_wave_clear(&wave);
+	}
+	for (guint rank = 0; rank < fast->program->shape.ranks; rank++)
+		fast->timeline->makespan =
+			MAX(fast->timeline->makespan, fast->seats[rank].time);
+	/* The order must have a cycle: say which. */
+	return left == 0 || pipesim_program_check_order(fast->program, NULL, NULL, error);
+}
+
+static PipesimTimeline *run(Fast *fast, GError **error)
+{
+	g_autoptr(PipesimTimeline) timeline = new_timeline(fast, error);
+
+	if (timeline == NULL || !allocate(fast, error))
+		return NULL;
+	fast->timeline = timeline;
+	return run_all(fast, error) ? g_steal_pointer(&timeline) : NULL;
+}
+
+PipesimTimeline *pipesim_fast_run(
+	const PipesimProgram *program, const PipesimTimes *times, GError **error)
+{
+	Fast fast = {.program = program, .p2p = times->p2p, .nothing = program->n_ops};
+	PipesimTimeline *timeline = NULL;
+
+	if (pipesim_durations_init(&fast.durations, program, times, error))
+		timeline = pipesim_durations_fit(&fast.durations, program->n_ops)
+				   ? run(&fast, error)
+				   : pipesim_engine_run(program, times, error);
+	g_free(fast.seats);
+	g_free(fast.lanes);
+	pipesim_durations_clear(&fast.durations);
+	return timeline;
+}

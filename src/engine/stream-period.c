@@ -1,0 +1,476 @@
+/* A recorded superstep becomes a list of steps on one array of times. */
+#include "config.h"
+
+#include "engine/period-parts.h"
+#include <string.h>
+
+#define NOBODY G_MAXUINT32
+/* Above, the array of times leaves the caches and unrolling no longer pays. */
+#define MAX_STEPS (1u << 22)
+
+typedef struct {
+	const PipesimStreaming *s;
+	const PipesimTape *tape;
+	PipesimPeriod *period;
+	guint32 *consumed, *produced; /* by channel: at the beginning of the superstep */
+	guint32 *count;               /* by channel: messages of a superstep */
+	gsize *first_message;         /* by channel: index of its messages in maker and taker */
+	guint32 *maker;               /* by message of a superstep: the tape op that makes it */
+	guint32 *place;               /* by op of the pass in tape order: its step */
+	guint32 *level;               /* by op of the pass in tape order */
+	guint32 *rank_level;
+} Compiler;
+
+static const PipesimStreamVerb *verb_of(const Compiler *c, gsize op)
+{
+	return &c->s->verbs[c->tape->ops[op].verb];
+}
+
+/* Counters at the beginning are those of the first op that uses a channel. */
+static void count_messages(Compiler *c)
+{
+	const guint n = 2 * c->s->n_places;
+	gsize total = 0;
+
+	for (guint i = 0; i < n; i++) {
+		c->consumed[i] = c->s->channels[i].consumed;
+		c->produced[i] = c->s->channels[i].produced;
+	}
+	for (gsize op = c->tape->n; op-- > 0;)
+		for (guint half = 0; half < 2; half++) {
+			const PipesimStreamVerb *verb = verb_of(c, op);
+
+			if (verb->in[half] != PIPESIM_NO_CHANNEL)
+				c->consumed[verb->in[half]] = c->tape->ops[op].consumed[half];
+			if (verb->out[half] != PIPESIM_NO_CHANNEL)
+				c->produced[verb->out[half]] = c->tape->ops[op].produced[half];
+		}
+	for (guint i = 0; i < n; i++) {
+		c->count[i] = c->s->channels[i].produced - c->produced[i];
+		c->first_message[i] = total;
+		total += c->count[i];
+	}
+	for (gsize op = 0; op < c->tape->n; op++)
+		for (guint half = 0; half < 2; half++) {
+			const guint32 out = verb_of(c, op)->out[half];
+
+			if (out != PIPESIM_NO_CHANNEL)
+				c->maker[c->first_message[out] +
+					 (c->tape->ops[op].produced[half] - c->produced[out])] =
+					(guint32)op;
+		}
+}
+
+/* Who makes what @op takes: an op of the tape, @back supersteps ago. */
+static guint32 maker_of(const Compiler *c, gsize op, guint half, guint32 *back)
+{
+	const guint32 in = verb_of(c, op)->in[half];
+	const guint32 waiting = c->produced[in] - c->consumed[in];
+	const guint32 index = c->tape->ops[op].consumed[half] - c->consumed[in];
+	const guint32 count = c->count[in];
+
+	*back = index >= waiting ? 0 : (waiting - index + count - 1) / count;
+	return c->maker[c->first_message[in] + (index + *back * count - waiting)];
+}
+
+/* A message must not be made again before it was taken: so many copies of it are needed. */
+static guint find_unroll(const Compiler *c)
+{
+	guint unroll = 1;
+
+	for (gsize op = 0; op < c->tape->n; op++)
+		for (guint half = 0; half < 2; half++) {
+			guint32 back, maker;
+
+			if (verb_of(c, op)->in[half] == PIPESIM_NO_CHANNEL)
+				continue;
+			maker = maker_of(c, op, half, &back);
+			unroll = MAX(unroll, back + (maker < op));
+		}
+	return unroll;
+}
+
+/* The op of the pass that makes what op @at takes; *@earlier: in the pass before. */
+static gsize source_of(const Compiler *c, gsize at, guint half, gboolean *earlier)
+{
+	const gsize n = c->tape->n, unroll = c->period->unroll;
+	const gsize turn = at / n;
+	guint32 back;
+	const gsize maker = maker_of(c, at % n, half, &back);
+
+	*earlier = back > turn;
+	return (turn + (*earlier ? unroll : 0) - back) * n + maker;
+}
+
+/* Every op stands above what it waits for and above whoever takes what it overwrites. */
+static void find_levels(Compiler *c)
+{
+	const gsize n = c->tape->n * c->period->unroll;
+
+	for (gsize at = 0; at < n; at++) {
+		const guint32 rank = c->tape->ops[at % c->tape->n].rank;
+		guint32 level = MAX(c->level[at], c->rank_level[rank]);
+
+		for (guint half = 0; half < 2; half++) {
+			gboolean earlier;
+			gsize source;
+
+			if (verb_of(c, at % c->tape->n)->in[half] == PIPESIM_NO_CHANNEL)
+				continue;
+			source = source_of(c, at, half, &earlier);
+			if (!earlier)
+				level = MAX(level, c->level[source] + 1);
+		}
+		c->level[at] = level;
+		c->rank_level[rank] = level + 1;
+		for (guint half = 0; half < 2; half++) {
+			gboolean earlier;
+			gsize source;
+
+			if (verb_of(c, at % c->tape->n)->in[half] == PIPESIM_NO_CHANNEL)
+				continue;
+			source = source_of(c, at, half, &earlier);
+			if (earlier)
+				c->level[source] = MAX(c->level[source], level + 1);
+		}
+	}
+}
+
+static PipesimStepType type_of(const PipesimStreamVerb *verb)
+{
+	if (verb->kind == PIPESIM_W)
+		return PIPESIM_STEP_ALONE;
+	return verb->kind == PIPESIM_FB ? PIPESIM_STEP_TWO : PIPESIM_STEP_ONE;
+}
+
+typedef struct {
+	guint32 level, kind, rank, at;
+} Key;
+
+static int by_level(gconstpointer a, gconstpointer b)
+{
+	const Key *x = a, *y = b;
+
+	if (x->level != y->level)
+		return x->level < y->level ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static gboolean sort_steps(Compiler *c)
+{
+	const gsize n = c->period->n_steps;
+	g_autofree Key *keys = g_try_new(Key, n);
+
+	if (keys == NULL)
+		return FALSE;
+	for (gsize at = 0; at < n; at++) {
+		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
+		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
+
+		keys[at] = (Key){
+			c->level[at], verb->kind + 8u * verb->chunk, op->rank, (guint32)at};
+	}
+	qsort(keys, n, sizeof *keys, by_level);
+	for (gsize i = 0; i < n; i++)
+		c->place[keys[i].at] = (guint32)i;
+	return TRUE;
+}
+
+static void fill_steps(Compiler *c)
+{
+	PipesimPeriod *period = c->period;
+
+	for (gsize at = 0; at < period->n_steps; at++) {
+		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
+		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
+		PipesimStep *step = &period->steps[c->place[at]];
+
+		*step = (PipesimStep){
+			.duration = op->duration,
+			.hop = {verb->hop[0], verb->hop[1]},
+			.rank = op->rank,
+			.level = c->level[at],
+			.serial = (guint32)period->ran[op->rank]++,
+			.type = type_of(verb),
+		};
+		period->durations[c->place[at]] = op->duration;
+		for (guint half = 0; half < 2; half++)
+			if (verb->place[half] != PIPESIM_NO_CHANNEL)
+				period->done[verb->place[half]]++;
+		/* A single step has its one message at index 0. */
+		if (step->type == PIPESIM_STEP_ONE &&
+			pipesim_op_has_backward(&c->s->order->verbs[op->verb]))
+			step->hop[0] = verb->hop[1];
+	}
+}
+
+/* Ranks in the order of their first step. */
+static void number_ranks(PipesimPeriod *period)
+{
+	guint32 n = 0;
+
+	for (guint rank = 0; rank < period->ranks; rank++)
+		period->time_of[rank] = NOBODY;
+	for (gsize i = 0; i < period->n_steps; i++)
+		if (period->time_of[period->steps[i].rank] == NOBODY)
+			period->time_of[period->steps[i].rank] = n++;
+	for (guint rank = 0; rank < period->ranks; rank++)
+		if (period->time_of[rank] == NOBODY)
+			period->time_of[rank] = n++;
+	for (gsize i = 0; i < period->n_steps; i++)
+		period->steps[i].time = period->time_of[period->steps[i].rank];
+}
+
+/* Whether step @i goes on where the one before it stands, messages aside. */
+static gboolean continues(const PipesimPeriod *period, gsize i)
+{
+	const PipesimStep *a = &period->steps[i - 1], *b = &period->steps[i];
+
+	return a->level == b->level && a->type == b->type && a->time + 1 == b->time;
+}
+
+/* Slots of neighbours stand side by side; before and behind each row is one that nothing
+ * writes.
+ */
+static void number_outputs(PipesimPeriod *period)
+{
+	guint32 n = period->ranks;
+
+	for (gsize i = 0, end; i < period->n_steps; i = end) {
+		for (end = i + 1; end < period->n_steps && continues(period, end);)
+			end++;
+		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
+			n++;
+			for (gsize k = i; k < end; k++)
+				period->steps[k].out[half] = n++;
+			n++;
+		}
+	}
+	period->n_state = n;
+}
+
+/* Which half of a verb is the @half-th message of its step. */
+static guint verb_half(const PipesimStreamVerb *verb, const PipesimStep *step, guint half)
+{
+	return step->type == PIPESIM_STEP_ONE && verb->place[0] == PIPESIM_NO_CHANNEL ? 1
+										      : half;
+}
+
+static void carry(Compiler *c, gsize at, guint v_half, guint32 slot)
+{
+	PipesimPeriod *period = c->period;
+	const gsize turn = at / c->tape->n;
+	const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
+	const guint32 in = c->s->verbs[op->verb].in[v_half];
+	const guint32 waiting = c->produced[in] - c->consumed[in];
+	const guint32 index = op->consumed[v_half] - c->consumed[in];
+
+	period->carried[period->n_carried++] =
+		(PipesimCarried){in, waiting - index - (guint32)turn * c->count[in], slot};
+}
+
+static void link_inputs(Compiler *c)
+{
+	PipesimPeriod *period = c->period;
+
+	for (gsize at = 0; at < period->n_steps; at++) {
+		PipesimStep *step = &period->steps[c->place[at]];
+		const PipesimStreamVerb *verb = verb_of(c, at % c->tape->n);
+
+		for (guint half = 0; half < (guint)step->type; half++) {
+			const guint v_half = verb_half(verb, step, half);
+			const PipesimStep *source;
+			gboolean earlier;
+			gsize maker;
+
+			step->in[half] = NOBODY;
+			if (verb->in[v_half] == PIPESIM_NO_CHANNEL)
+				continue;
+			maker = source_of(c, at, v_half, &earlier);
+			source = &period->steps[c->place[maker]];
+			step->in[half] =
+				source->out[source->type == PIPESIM_STEP_TWO ? v_half : 0];
+			if (earlier)
+				carry(c, at, v_half, step->in[half]);
+		}
+	}
+}
+
+/* What waits for nothing reads a slot that is never written: the one beside its neighbour's
+ * where that fits. */
+static void fill_gaps(PipesimPeriod *period)
+{
+	const guint32 never = period->ranks; /* the first slot */
+
+	for (gsize i = 0; i < period->n_steps; i++)
+		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
+			PipesimStep *step = &period->steps[i];
+			guint32 guess = never;
+
+			if (step->in[half] != NOBODY)
+				continue;
+			if (i + 1 < period->n_steps && continues(period, i + 1) &&
+				step[1].in[half] != NOBODY)
+				guess = step[1].in[half] - 1;
+			else if (i > 0 && continues(period, i))
+				guess = step[-1].in[half] + 1;
+			step->in[half] =
+				guess < period->n_state && period->owner[guess] == guess
+					? guess
+					: never;
+		}
+}
+
+static void find_owners(PipesimPeriod *period)
+{
+	for (gsize i = 0; i < period->n_state; i++)
+		period->owner[i] = (guint32)i;
+	for (gsize i = 0; i < period->n_steps; i++)
+		for (guint half = 0; half < (guint)period->steps[i].type; half++)
+			period->owner[period->steps[i].out[half]] = period->steps[i].time;
+}
+
+static gboolean stretches_on(const PipesimPeriod *period, gsize i)
+{
+	const PipesimStep *a = &period->steps[i - 1], *b = &period->steps[i];
+
+	if (!continues(period, i))
+		return FALSE;
+	for (guint half = 0; half < (guint)b->type; half++)
+		if (a->in[half] + 1 != b->in[half] || a->hop[half] != b->hop[half])
+			return FALSE;
+	return TRUE;
+}
+
+static void find_stretches(PipesimPeriod *period)
+{
+	for (gsize i = 0; i < period->n_steps; i++) {
+		if (i > 0 && stretches_on(period, i))
+			period->stretches[period->n_stretches - 1].n++;
+		else
+			period->stretches[period->n_stretches++] =
+				(PipesimStretch){(guint32)i, 1};
+	}
+}
+
+static gboolean allocate_period(PipesimPeriod *period, guint n_channels)
+{
+	const gsize n = period->n_steps;
+
+	period->steps = g_try_new(PipesimStep, n);
+	period->durations = g_try_new(gint64, n);
+	period->stretches = g_try_new(PipesimStretch, n);
+	period->carried = g_try_new(PipesimCarried, 2 * n);
+	period->time_of = g_try_new(guint32, period->ranks);
+	period->ran = g_try_new0(guint64, period->ranks);
+	period->rounds = g_try_new(guint32, period->ranks);
+	period->messages = g_try_new(guint32, n_channels);
+	period->done = g_try_new0(guint32, n_channels);
+	return period->steps != NULL && period->durations != NULL &&
+	       period->stretches != NULL && period->carried != NULL &&
+	       period->time_of != NULL && period->ran != NULL && period->rounds != NULL &&
+	       period->messages != NULL && period->done != NULL;
+}
+
+static gboolean allocate_state(PipesimPeriod *period)
+{
+	period->state = g_try_new(gint64, period->n_state);
+	period->owner = g_try_new(guint32, period->n_state);
+	if (period->state == NULL || period->owner == NULL)
+		return FALSE;
+	for (gsize i = 0; i < period->n_state; i++)
+		period->state[i] = PIPESIM_NEVER;
+	return TRUE;
+}
+
+static gboolean compile(Compiler *c)
+{
+	PipesimPeriod *period = c->period;
+	const guint n_channels = 2 * c->s->n_places;
+
+	count_messages(c);
+	period->unroll = find_unroll(c);
+	if (c->tape->n * period->unroll > MAX_STEPS)
+		return FALSE;
+	period->n_steps = c->tape->n * period->unroll;
+	c->level = g_try_new0(guint32, period->n_steps);
+	c->place = g_try_new(guint32, period->n_steps);
+	if (c->level == NULL || c->place == NULL || !allocate_period(period, n_channels))
+		return FALSE;
+	find_levels(c);
+	if (!sort_steps(c))
+		return FALSE;
+	fill_steps(c);
+	number_ranks(period);
+	number_outputs(period);
+	if (!allocate_state(period))
+		return FALSE;
+	link_inputs(c);
+	find_owners(period);
+	fill_gaps(period);
+	find_stretches(period);
+	for (guint rank = 0; rank < period->ranks; rank++)
+		period->rounds[rank] = c->s->ranks[rank].step * period->unroll;
+	for (guint i = 0; i < n_channels; i++)
+		period->messages[i] = c->count[i] * period->unroll;
+	return TRUE;
+}
+
+PipesimPeriod *pipesim_period_new(const PipesimStreaming *s, const PipesimTape *tape)
+{
+	const gsize n = 2 * (gsize)s->n_places;
+	Compiler c = {
+		.s = s,
+		.tape = tape,
+		.period = g_new0(PipesimPeriod, 1),
+		.consumed = g_try_new(guint32, n),
+		.produced = g_try_new(guint32, n),
+		.count = g_try_new(guint32, n),
+		.first_message = g_try_new(gsize, n),
+		.maker = g_try_new(guint32, 2 * tape->n + 1),
+		.rank_level = g_try_new0(guint32, s->order->shape.ranks),
+	};
+	gboolean ok;
+
+	c.period->ranks = s->order->shape.ranks;
+	ok = tape->n > 0 && !tape->too_long && c.consumed != NULL && c.produced != NULL &&
+	     c.count != NULL && c.first_message != NULL && c.maker != NULL &&
+	     c.rank_level != NULL && compile(&c);
+	g_free(c.consumed);
+	g_free(c.produced);
+	g_free(c.count);
+	g_free(c.first_message);
+	g_free(c.maker);
+	g_free(c.rank_level);
+	g_free(c.level);
+	g_free(c.place);
+	if (ok)
+		return c.period;
+	pipesim_period_free(c.period);
+	return NULL;
+}
+
+void pipesim_period_free(PipesimPeriod *period)
+{
+	if (period == NULL)
+		return;
+	g_free(period->steps);
+	g_free(period->durations);
+	g_free(period->stretches);
+	g_free(period->carried);
+	g_free(period->time_of);
+	g_free(period->ran);
+	g_free(period->rounds);
+	g_free(period->messages);
+	g_free(period->done);
+	g_free(period->state);
+	g_free(period->owner);
+	g_free(period);
+}
+
+guint pipesim_period_unroll(const PipesimPeriod *period)
+{
+	return period->unroll;
+}

@@ -1,0 +1,355 @@
+/* Ranks that run verb by verb and pass each other times through channels. */
+#include "config.h"
+
+#include "engine/stream-parts.h"
+#include <string.h>
+
+#define FIRST_ROOM 64 /* messages of a channel; doubled where ranks wait for more */
+
+static void set_half(PipesimStreaming *s, PipesimStreamVerb *verb, guint half, guint place,
+	const guint32 *next, const guint32 *before)
+{
+	const guint32 in = half == 0 ? before[place] : next[place];
+	const guint32 out = half == 0 ? next[place] : before[place];
+	const guint chunks = s->order->shape.chunks;
+
+	verb->place[half] = half * s->n_places + place;
+	verb->in[half] = in == PIPESIM_NO_CHANNEL ? in : half * s->n_places + in;
+	if (out == PIPESIM_NO_CHANNEL)
+		return;
+	verb->out[half] = half * s->n_places + place;
+	verb->hop[half] = out / chunks == place / chunks ? 0 : s->p2p;
+}
+
+static void resolve_verb(PipesimStreaming *s, guint rank, const PipesimOp *op,
+	PipesimStreamVerb *verb, const guint32 *next, const guint32 *before)
+{
+	const guint first = rank * s->order->shape.chunks;
+	PipesimOp known = *op;
+
+	*verb = (PipesimStreamVerb){
+		.in = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+		.out = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+		.place = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+		.kind = op->kind,
+		.chunk = op->chunk,
+		.b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk,
+	};
+	if (op->kind == PIPESIM_W && op->chunk == PIPESIM_OLDEST)
+		known.chunk = 0;
+	verb->duration = pipesim_durations_get(&s->durations, rank, &known);
+	if (pipesim_op_has_forward(op))
+		set_half(s, verb, 0, first + verb->chunk, next, before);
+	if (pipesim_op_has_backward(op))
+		set_half(s, verb, 1, first + verb->b_chunk, next, before);
+}
+
+/* The places of the stage after and before each place, in its pipeline where there are several.
+ */
+static gboolean find_neighbours(
+	const PipesimStreaming *s, guint32 *next, guint32 *before, GError **error)
+{
+	const PipesimShape *shape = &s->order->shape;
+	const gsize n = (gsize)shape->stages * shape->copies;
+	g_autofree guint32 *where = g_try_new(guint32, n);
+
+	if (where == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages do not fit in memory", shape->stages);
+	for (guint at = 0; at < s->n_places; at++) {
+		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
+
+		where[copy * shape->stages + s->places->stage_of[at]] = at;
+	}
+	for (gsize i = 0; i < n; i++) {
+		const gsize stage = i % shape->stages;
+
+		next[where[i]] = stage + 1 < shape->stages ? where[i + 1] : PIPESIM_NO_CHANNEL;
+		before[where[i]] = stage > 0 ? where[i - 1] : PIPESIM_NO_CHANNEL;
+	}
+	return TRUE;
+}
+
+static gboolean weights_differ(const PipesimStreaming *s, guint rank)
+{
+	const guint chunks = s->order->shape.chunks;
+	const gint64 *single = &s->durations.single[(gsize)rank * chunks * PIPESIM_FB];
+
+	for (guint chunk = 1; chunk < chunks; chunk++)
+		if (single[chunk * PIPESIM_FB + PIPESIM_W] != single[PIPESIM_W])
+			return TRUE;
+	return FALSE;
+}
+
+static gboolean resolve_rank(
+	PipesimStreaming *s, guint rank, const guint32 *next, const guint32 *before)
+{
+	const PipesimOrder *order = s->order;
+	PipesimStreamRank *r = &s->ranks[rank];
+	gboolean oldest = FALSE;
+
+	*r = (PipesimStreamRank){.loop = order->rank_begin[rank], .limit = G_MAXUINT64};
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+		const PipesimLoop *loop = &order->loops[l];
+
+		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+			resolve_verb(s, rank, &order->verbs[v], &s->verbs[v], next, before);
+			oldest |= order->verbs[v].kind == PIPESIM_W &&
+				  order->verbs[v].chunk == PIPESIM_OLDEST;
+		}
+	}
+	if (!oldest || !weights_differ(s, rank))
+		return TRUE;
+	r->pending.mask = FIRST_ROOM - 1;
+	r->pending.ring = g_try_malloc(FIRST_ROOM);
+	return r->pending.ring != NULL;
+}
+
+static gboolean make_channels(PipesimStreaming *s)
+{
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		s->channels[i].mask = FIRST_ROOM - 1;
+		s->channels[i].ring = g_try_new(gint64, FIRST_ROOM);
+		if (s->channels[i].ring == NULL)
+			return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
+	const PipesimProgram *places, const PipesimTimes *times, GError **error)
+{
+	const gsize n = (gsize)order->shape.ranks * order->shape.chunks;
+	g_autofree guint32 *next = g_try_new(guint32, n), *before = g_try_new(guint32, n);
+	gboolean ok;
+
+	*s = (PipesimStreaming){.order = order,
+		.places = places,
+		.p2p = times->p2p,
+		.n_places = (guint)n,
+		.full = PIPESIM_NO_CHANNEL};
+	if (!pipesim_durations_init(&s->durations, places, times, error))
+		return FALSE;
+	s->verbs = g_try_new(PipesimStreamVerb, MAX(order->n_verbs, 1u));
+	s->channels = g_try_new0(PipesimChannel, 2 * n);
+	s->done = g_try_new0(guint32, 2 * n);
+	s->ranks = g_try_new0(PipesimStreamRank, order->shape.ranks);
+	ok = next != NULL && before != NULL && s->verbs != NULL && s->channels != NULL &&
+	     s->done != NULL && s->ranks != NULL && make_channels(s);
+	if (ok && !find_neighbours(s, next, before, error))
+		return FALSE;
+	for (guint rank = 0; ok && rank < order->shape.ranks; rank++)
+		ok = resolve_rank(s, rank, next, before);
+	return ok || pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
+			     order->shape.ranks);
+}
+
+void pipesim_streaming_clear(PipesimStreaming *s)
+{
+	for (guint i = 0; s->channels != NULL && i < 2 * s->n_places; i++)
+		g_free(s->channels[i].ring);
+	for (guint rank = 0; s->ranks != NULL && rank < s->order->shape.ranks; rank++)
+		g_free(s->ranks[rank].pending.ring);
+	g_free(s->verbs);
+	g_free(s->channels);
+	g_free(s->done);
+	g_free(s->ranks);
+	pipesim_durations_clear(&s->durations);
+}
+
+static void push_pending(PipesimStreaming *s, PipesimPending *pending, guint8 chunk)
+{
+	if (pending->tail - pending->head > pending->mask) {
+		const guint32 room = pending->mask + 1;
+		guint8 *ring = room < 1u << 30 ? g_try_malloc(2 * (gsize)room) : NULL;
+
+		if (ring == NULL) {
+			s->no_memory = TRUE;
+			return;
+		}
+		for (guint32 i = pending->head; i != pending->tail; i++)
+			ring[i & (2 * room - 1)] = pending->ring[i & pending->mask];
+		g_free(pending->ring);
+		pending->ring = ring;
+		pending->mask = 2 * room - 1;
+	}
+	pending->ring[pending->tail++ & pending->mask] = chunk;
+}
+
+static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
+{
+	for (guint half = 0; half < 2; half++) {
+		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
+			const PipesimChannel *in = &s->channels[verb->in[half]];
+
+			if (in->produced == in->consumed)
+				return FALSE;
+		}
+		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
+			const PipesimChannel *out = &s->channels[verb->out[half]];
+
+			if (out->produced - out->consumed > out->mask) {
+				s->full = verb->out[half];
+				return FALSE;
+			}
+		}
+	}
+	return TRUE;
+}
+
+static gint64 weight_duration(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
+{
+	PipesimPending *pending = &s->ranks[rank].pending;
+	const gsize first = (gsize)rank * s->order->shape.chunks;
+	guint8 chunk;
+
+	if (pending->ring == NULL || verb->chunk != PIPESIM_OLDEST)
+		return verb->duration;
+	chunk = pending->ring[pending->head++ & pending->mask];
+	return s->durations.single[(first + chunk) * PIPESIM_FB + PIPESIM_W];
+}
+
+static void record(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb, gint64 took)
+{
+	PipesimTape *tape = s->tape;
+	PipesimTapeOp *op;
+
+	if (tape->n == tape->size) {
+		PipesimTapeOp *ops = g_try_renew(PipesimTapeOp, tape->ops, 2 * tape->size + 64);
+
+		if (ops == NULL) {
+			tape->too_long = TRUE;
+			return;
+		}
+		tape->ops = ops;
+		tape->size = 2 * tape->size + 64;
+	}
+	op = &tape->ops[tape->n++];
+	*op = (PipesimTapeOp){
+		.rank = rank, .verb = (guint32)(verb - s->verbs), .duration = took};
+	for (guint half = 0; half < 2; half++) {
+		if (verb->in[half] != PIPESIM_NO_CHANNEL)
+			op->consumed[half] = s->channels[verb->in[half]].consumed;
+		if (verb->out[half] != PIPESIM_NO_CHANNEL)
+			op->produced[half] = s->channels[verb->out[half]].produced;
+	}
+}
+
+static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
+{
+	PipesimStreamRank *r = &s->ranks[rank];
+	const gint64 took =
+		verb->kind == PIPESIM_W ? weight_duration(s, rank, verb) : verb->duration;
+	gint64 time = r->time;
+
+	if (s->tape != NULL)
+		record(s, rank, verb, took);
+	for (guint half = 0; half < 2; half++) {
+		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
+			PipesimChannel *in = &s->channels[verb->in[half]];
+			const gint64 ready = in->ring[in->consumed++ & in->mask];
+
+			time = MAX(time, ready);
+		}
+		if (verb->place[half] != PIPESIM_NO_CHANNEL)
+			s->done[verb->place[half]]++;
+	}
+	if (verb->place[1] != PIPESIM_NO_CHANNEL &&
+		s->done[verb->place[1]] > s->done[verb->place[1] - s->n_places])
+		s->faulty = TRUE;
+	if (r->n_ran == 0)
+		r->first_start = time;
+	if (s->timeline != NULL) {
+		s->timeline->start[s->timeline_begin[rank] + r->n_ran] = time;
+		s->timeline->end[s->timeline_begin[rank] + r->n_ran] = time + took;
+	}
+	r->n_ran++;
+	r->time = time + took;
+	for (guint half = 0; half < 2; half++)
+		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
+			PipesimChannel *out = &s->channels[verb->out[half]];
+
+			out->ring[out->produced++ & out->mask] = r->time + verb->hop[half];
+		}
+	if (verb->kind == PIPESIM_I && r->pending.ring != NULL)
+		push_pending(s, &r->pending, verb->chunk);
+}
+
+static void advance(const PipesimLoop *loop, PipesimStreamRank *r)
+{
+	if (++r->verb < loop->n)
+		return;
+	r->verb = 0;
+	if (++r->round < loop->count)
+		return;
+	r->round = 0;
+	r->loop++;
+}
+
+static gboolean run_rank(PipesimStreaming *s, guint rank)
+{
+	const PipesimOrder *order = s->order;
+	const guint32 end = order->rank_begin[rank + 1];
+	PipesimStreamRank *r = &s->ranks[rank];
+	gboolean ran = FALSE;
+
+	while (r->loop < end && r->n_ran < r->limit) {
+		const PipesimLoop *loop = &order->loops[r->loop];
+		const PipesimStreamVerb *verb = &s->verbs[loop->first + r->verb];
+
+		if (!can_run(s, verb))
+			break;
+		run_verb(s, rank, verb);
+		advance(loop, r);
+		ran = TRUE;
+	}
+	return ran;
+}
+
+static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
+{
+	const guint32 room = channel->mask + 1;
+	gint64 *ring = room < 1u << 30 ? g_try_new(gint64, 2 * (gsize)room) : NULL;
+
+	if (ring == NULL) {
+		s->no_memory = TRUE;
+		return FALSE;
+	}
+	for (guint32 i = channel->consumed; i != channel->produced; i++)
+		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
+	g_free(channel->ring);
+	channel->ring = ring;
+	channel->mask = 2 * room - 1;
+	return TRUE;
+}
+
+/* Down the ranks and up again, for forwards and backwards go either way. */
+static gboolean sweep(PipesimStreaming *s)
+{
+	const guint ranks = s->order->shape.ranks;
+	gboolean ran = FALSE;
+
+	s->full = PIPESIM_NO_CHANNEL;
+	for (guint rank = ranks; rank-- > 0;)
+		ran |= run_rank(s, rank);
+	for (guint rank = 1; ran && rank < ranks; rank++)
+		run_rank(s, rank);
+	return ran;
+}
+
+void pipesim_streaming_settle(PipesimStreaming *s)
+{
+	do
+		while (!s->no_memory && !s->faulty && sweep(s))
+			;
+	while (!s->no_memory && s->full != PIPESIM_NO_CHANNEL && !s->faulty &&
+		grow(s, &s->channels[s->full]));
+}
+
+gboolean pipesim_streaming_ended(const PipesimStreaming *s)
+{
+	for (guint rank = 0; rank < s->order->shape.ranks; rank++)
+		if (s->ranks[rank].loop < s->order->rank_begin[rank + 1])
+			return FALSE;
+	return TRUE;
+}
