@@ -27,7 +27,6 @@ wall 41 --pp 8 --microbatches 20
 wall 21 --pp 8 --microbatches 20 --format json
 wall 11 --pp 64 --microbatches 1024
 wall 11 --pp 64 --microbatches 1024 --schedule dualpipe
-echo 'The engine alone, PP 64, 1024 micro-batches, median of 15:'
-"$TOP_BUILDDIR/tests/bench/engine-rate"
+"$TOP_BUILDDIR/tests/bench/bench"
 echo 'Orders found by a search, median of 9 (aim: zb-auto at PP 64, 1024 micro-batches below 20 ms):'
 "$TOP_BUILDDIR/tests/bench/search-rate"

@@ -1,0 +1,87 @@
+/* The driver: `bench [TOPIC...]`. */
+#include "bench.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MIN_RUNS 5
+#define MAX_RUNS 101
+#define BUDGET   G_GINT64_CONSTANT(500000000) /* ns */
+
+static char **topics;
+
+static gint64 now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * G_GINT64_CONSTANT(1000000000) + time.tv_nsec;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+gint64 bench_median(BenchWork work, gpointer data)
+{
+	gint64 took[MAX_RUNS], total = 0;
+	guint n = 0;
+
+	work(data);
+	while (n < MIN_RUNS || (n < MAX_RUNS && total < BUDGET)) {
+		const gint64 begin = now();
+
+		work(data);
+		took[n] = MAX(now() - begin, 1);
+		total += took[n++];
+	}
+	qsort(took, n, sizeof took[0], by_time);
+	return took[n / 2];
+}
+
+void bench_title(const char *title)
+{
+	printf("\n%s\n  %-34s %12s %12s %9s %12s %8s\n", title, "", "time", "M units/s",
+		"B/unit", "simple", "ratio");
+}
+
+static void print_time(char *out, gsize size, gint64 ns)
+{
+	if (ns < 10000)
+		g_snprintf(out, size, "%.2f us", (double)ns / 1e3);
+	else
+		g_snprintf(out, size, "%.3f ms", (double)ns / 1e6);
+}
+
+void bench_row(const BenchRow *row)
+{
+	char time[32], simple[32] = "-", bytes[32] = "-", ratio[32] = "-";
+
+	print_time(time, sizeof time, row->ns);
+	if (row->bytes > 0)
+		g_snprintf(bytes, sizeof bytes, "%.1f", row->bytes);
+	if (row->simple_ns > 0) {
+		print_time(simple, sizeof simple, row->simple_ns);
+		g_snprintf(
+			ratio, sizeof ratio, "%.1f", (double)row->simple_ns / (double)row->ns);
+	}
+	printf("  %-34s %12s %12.1f %9s %12s %8s  %s\n", row->what, time,
+		row->n / (double)row->ns * 1e3, bytes, simple, ratio, row->unit);
+	fflush(stdout);
+}
+
+gboolean bench_selected(const char *topic)
+{
+	return topics[0] == NULL || g_strv_contains((const char *const *)topics, topic);
+}
+
+int main(int argc G_GNUC_UNUSED, char **argv)
+{
+	topics = argv + 1;
+	if (bench_selected("static"))
+		bench_static();
+	return 0;
+}
