@@ -85,6 +85,15 @@ check compare-at-stages-odd 0 --pp 7 --microbatches 20 --compare-at stages -s 1f
 check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
 check compare-slow-rank 0 --pp 8 --microbatches 20 --slow-rank 3=1.1,5=1.05
+check samples 0 --pp 8 --microbatches 20 --samples 1000 --jitter 0.05
+check samples-few 0 --pp 4 --microbatches 8 --samples 20 --jitter 0.1 --seed 18446744073709551615 \
+	--slow-rank 2=1.1 -s dualpipe,1f1b
+check samples-measured 0 --pp 8 --microbatches 20 --samples 500 -s 1f1b,zb-h1,dualpipe \
+	--trace input/trace-small.csv --layers 4
+check samples-native 0 --pp 8 --microbatches 20 --samples 300 --jitter 0.05 --comm native --times P2P=0.1 \
+	-s 1f1b,zb-h1,dualpipe,dualpipev
+check samples-memory 0 --pp 8 --microbatches 20 --activation-bytes 4GB --parameter-bytes 20GB \
+	--memory-limit 60GB --samples 100 --jitter 0.02
 check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0
 check compare-16-64 0 --pp 16 --microbatches 64
 check compare-memory 0 --pp 8 --microbatches 20 --activation-bytes 1GB+3GB --parameter-bytes 20GB
@@ -104,6 +113,9 @@ check json-dualpipe-b 0 --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4 -s d
 check json-memory 0 --pp 4 --microbatches 8 -s 1f1b,zb-h1 -f json --activation-bytes 1MB+3MB \
 	--parameter-bytes 2GB --memory-limit 3GB
 check csv-8-20 0 --pp 8 --microbatches 20 --format csv
+
+check samples-json 0 --pp 4 --microbatches 8 -s 1f1b,zb-h1 --samples 200 --jitter 0.03 -f json
+check samples-csv 0 --pp 4 --microbatches 8 -s 1f1b,chimera-doubling,dualpipe --samples 200 --jitter 0.03 -f csv
 
 # Timelines --------------------------------------------------------------------------------------
 check timeline-8-20 0 --pp 8 --microbatches 20 -s dualpipe --timeline -
@@ -175,6 +187,12 @@ check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
 check bad-slow-rank 2 --pp 8 --microbatches 20 --slow-rank 8=1.1
 check bad-slow-rank-twice 2 --pp 8 --microbatches 20 --slow-rank 0=1.1,0=1.2
 check bad-slow-rank-empty 2 --pp 8 --microbatches 20 --slow-rank ''
+check bad-samples 2 --pp 8 --microbatches 20 --samples 0 --jitter 0.1
+check bad-samples-many 2 --pp 8 --microbatches 20 --samples 10000001 --jitter 0.1
+check bad-samples-nothing 2 --pp 8 --microbatches 20 --samples 10
+check bad-seed-alone 2 --pp 8 --microbatches 20 --seed 10
+check bad-jitter-alone 2 --pp 8 --microbatches 20 --jitter 0.1
+check bad-jitter 2 --pp 8 --microbatches 20 --samples 10 --jitter 0.31
 check bad-format 2 --pp 8 --microbatches 20 --format yaml
 check bad-timeline 2 --pp 8 --microbatches 20 --timeline x.gif
 check bad-same-file 2 --pp 8 --microbatches 20 --timeline x.txt --output ./x.txt

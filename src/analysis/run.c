@@ -4,7 +4,23 @@
 #include "analysis/run.h"
 #include <math.h>
 
-/* Where a runtime runs pairs in halves, the ops of the run are these. */
+/* What a run is simulated by, and again each sample of it. */
+typedef struct {
+	const PipesimProgram *program;   /* with its pairs whole */
+	const PipesimLowering *lowering; /* NULL: messages do not wait for each other */
+} Simulator;
+
+static PipesimTimeline *simulate(gconstpointer data, const PipesimTimes *times, GError **error)
+{
+	const Simulator *simulator = data;
+
+	return simulator->lowering == NULL
+		       ? pipesim_engine_run(simulator->program, times, error)
+		       : pipesim_comm_run(simulator->lowering, times, NULL, error);
+}
+
+/* Where a runtime runs pairs in halves, the ops of the run are these; the program as it was is
+ * then the caller's. */
 static gboolean split_pairs(PipesimRun *run)
 {
 	PipesimProgram *split = pipesim_program_split_pairs(run->program, &run->error);
@@ -12,26 +28,15 @@ static gboolean split_pairs(PipesimRun *run)
 	if (split == NULL)
 		return FALSE;
 	run->split = split->n_ops > run->program->n_ops;
-	pipesim_program_free(run->program);
 	run->program = split;
 	return TRUE;
 }
 
-/* @given: messages of a file, or NULL. */
-static void simulate(PipesimRun *run, const PipesimLowering *given)
+static void run_usual(PipesimRun *run, const Simulator *simulator)
 {
-	g_autoptr(PipesimLowering) derived = NULL;
-
-	if (run->comm == PIPESIM_COMM_ASYNC) {
-		run->timeline = pipesim_engine_run(run->program, run->times, &run->error);
-		return;
-	}
-	if (given == NULL)
-		given = derived = pipesim_lower(run->program, run->comm, &run->error);
-	if (given != NULL)
-		run->timeline = pipesim_comm_run(given, run->times, NULL, &run->error);
-	if (run->timeline != NULL && pipesim_comm_splits_pairs(given->comm) &&
-		!split_pairs(run))
+	run->timeline = simulate(simulator, run->times, &run->error);
+	if (run->timeline != NULL && simulator->lowering != NULL &&
+		pipesim_comm_splits_pairs(simulator->lowering->comm) && !split_pairs(run))
 		g_clear_pointer(&run->timeline, pipesim_timeline_free);
 }
 
@@ -43,19 +48,47 @@ static void report_comm(PipesimRun *run)
 		g_clear_pointer(&run->report, pipesim_report_free);
 }
 
-static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimFooting *footing)
+static void draw_samples(
+	PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
 {
-	simulate(run, given);
-	if (run->timeline != NULL)
-		run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
-			footing->costs, run->times, footing->scenario.memory_limit,
-			&run->error);
+	run->samples = pipesim_samples_new(run->program, run->times, footing->costs,
+		&footing->scenario, simulator->lowering != NULL ? simulate : NULL, simulator,
+		&run->error);
+	if (run->samples == NULL)
+		g_clear_pointer(&run->report, pipesim_report_free);
+}
+
+static void report(PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
+{
+	run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
+		footing->costs, run->times, footing->scenario.memory_limit, &run->error);
 	if (run->report != NULL && run->comm != PIPESIM_COMM_ASYNC)
 		report_comm(run);
 	if (run->report != NULL)
 		pipesim_footing_units(footing, run->report);
+	if (run->report != NULL && footing->scenario.samples > 0)
+		draw_samples(run, simulator, footing);
+}
+
+/* @given: messages of a file, or NULL. */
+static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimFooting *footing)
+{
+	PipesimProgram *whole = run->program;
+	g_autoptr(PipesimLowering) derived = NULL;
+	Simulator simulator = {.program = whole};
+
+	if (run->comm != PIPESIM_COMM_ASYNC && given == NULL)
+		given = derived = pipesim_lower(whole, run->comm, &run->error);
+	if (run->comm != PIPESIM_COMM_ASYNC)
+		simulator.lowering = given;
+	if (run->error == NULL)
+		run_usual(run, &simulator);
+	if (run->timeline != NULL)
+		report(run, &simulator, footing);
 	if (run->error != NULL)
 		g_prefix_error(&run->error, "%s: ", run->name);
+	if (run->program != whole)
+		pipesim_program_free(whole);
 }
 
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
@@ -146,6 +179,7 @@ void pipesim_run_free(PipesimRun *run)
 	pipesim_program_free(run->program);
 	pipesim_timeline_free(run->timeline);
 	pipesim_report_free(run->report);
+	pipesim_samples_free(run->samples);
 	g_free(run);
 }
 
@@ -189,23 +223,59 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	g_free(comparison);
 }
 
-void pipesim_comparison_finish(PipesimComparison *comparison)
+static gint64 find_baseline(const PipesimComparison *comparison)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
+	PipesimScenario scenario = comparison->scenario;
 	PipesimRun *run;
+	gint64 baseline;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *candidate = g_ptr_array_index(comparison->runs, i);
 
-		if (candidate->schedule == schedule && candidate->report != NULL) {
-			comparison->baseline = candidate->report->makespan;
-			return;
-		}
+		if (candidate->schedule == schedule && candidate->report != NULL)
+			return candidate->report->makespan;
 	}
-	run = pipesim_run_schedule(schedule, &comparison->scenario, comparison->costs);
-	if (run->report != NULL)
-		comparison->baseline = run->report->makespan;
+	scenario.samples = 0;
+	run = pipesim_run_schedule(schedule, &scenario, comparison->costs);
+	baseline = run->report != NULL ? run->report->makespan : -1;
 	pipesim_run_free(run);
+	return baseline;
+}
+
+/* Whether @run does more micro-batches a second and rank in @sample than @best. */
+static gboolean is_faster(const PipesimRun *run, const PipesimRun *best, guint sample)
+{
+	__extension__ typedef unsigned __int128 Wide;
+	const gint64 took = run->samples->results[sample].makespan;
+	const gint64 best_took = best->samples->results[sample].makespan;
+
+	return (Wide)run->shape.microbatches * (Wide)best_took * best->shape.ranks >
+	       (Wide)best->shape.microbatches * (Wide)took * run->shape.ranks;
+}
+
+/* The first of equals. */
+static void count_wins(const PipesimComparison *comparison)
+{
+	for (guint sample = 0; sample < comparison->scenario.samples; sample++) {
+		PipesimRun *best = NULL;
+
+		for (guint i = 0; i < comparison->runs->len; i++) {
+			PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+			if (run->samples != NULL && run->report->fits &&
+				(best == NULL || is_faster(run, best, sample)))
+				best = run;
+		}
+		if (best != NULL)
+			best->samples->wins++;
+	}
+}
+
+void pipesim_comparison_finish(PipesimComparison *comparison)
+{
+	comparison->baseline = find_baseline(comparison);
+	count_wins(comparison);
 }
 
 int pipesim_comparison_best(const PipesimComparison *comparison)

@@ -1,6 +1,7 @@
 /* One schedule from shape to report, and several beside each other. */
 #pragma once
 #include "analysis/report.h"
+#include "analysis/samples.h"
 #include "engine/comm.h"
 
 /* Everything about one schedule of a comparison. Where error is set, what follows it is NULL.
@@ -16,6 +17,7 @@ struct _PipesimRun {
 	PipesimProgram *program; /* with pairs in halves where the runtime runs them so */
 	PipesimTimeline *timeline;
 	PipesimReport *report;
+	PipesimSamples *samples; /* NULL where none were asked for */
 };
 
 /** pipesim_run_schedule: never NULL; a refusal is in its error. */
@@ -48,7 +50,7 @@ void pipesim_comparison_free(PipesimComparison *comparison);
 int pipesim_comparison_best(const PipesimComparison *comparison);
 
 /** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B,
- * simulated where it is not among them. */
+ * simulated where it is not among them; and which run wins how many samples. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
 
 /** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan

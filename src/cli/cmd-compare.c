@@ -2,11 +2,13 @@
 
 #include "cli/choice.h"
 #include "cli/options.h"
+#include "cli/sample-options.h"
 #include <string.h>
 
 typedef struct {
 	PipesimShapeOptions shape;
 	PipesimCostOptions costs;
+	PipesimSampleOptions samples;
 	char *schedules, *format, *output, *timeline, *chrome_trace, *comm;
 } Options;
 
@@ -14,6 +16,7 @@ static void clear_options(Options *options)
 {
 	pipesim_shape_options_clear(&options->shape);
 	pipesim_cost_options_clear(&options->costs);
+	pipesim_sample_options_clear(&options->samples);
 	g_free(options->schedules);
 	g_free(options->format);
 	g_free(options->output);
@@ -75,6 +78,7 @@ static GOptionContext *make_context(Options *options)
 	pipesim_shape_entries(context, &options->shape);
 	g_option_context_add_main_entries(context, entries, NULL);
 	pipesim_costs_entries(context, &options->costs);
+	pipesim_sample_entries(context, &options->samples);
 	return context;
 }
 
@@ -202,7 +206,7 @@ static PipesimExit compare(
 
 	costs = pipesim_cost_options_read(
 		&options->costs, scenario.ranks, &scenario.memory_limit, error);
-	if (costs == NULL)
+	if (costs == NULL || !pipesim_sample_options_check(&scenario, costs, error))
 		return PIPESIM_EXIT_USAGE;
 	comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command);
@@ -228,6 +232,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_options_no_operands(argc, argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
+		!pipesim_sample_options_read(
+			&options.samples, &options.shape.scenario, error) ||
 		!read_compare_at(&options.shape, error) || !read_comm(&options, error) ||
 		!pipesim_choices_add_list(choices,
 			options.schedules != NULL ? options.schedules : "all", error) ||

@@ -128,6 +128,8 @@ static gint64 duration(const Engine *engine, guint rank, const PipesimOp *op)
 	const PipesimOp backward = {.kind = PIPESIM_B, .chunk = op->b_chunk};
 	const PipesimOp *half = engine->seats[rank].second ? &backward : &forward;
 
+	if (engine->times->drawn != NULL)
+		return engine->times->drawn[engine->seats[rank].step];
 	return pipesim_op_duration(engine->lowering->program, engine->times, rank,
 		engine->split && op->kind == PIPESIM_FB ? half : op);
 }

@@ -12,7 +12,7 @@ typedef struct {
 
 /**
  * pipesim_comm_run: runs @lowering by the rules of program/lower.h.
- * @times: of its program's shape
+ * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @link: (nullable): NULL = every message takes times->p2p
  *
  * Where pipesim_comm_splits_pairs(), an overlapped pair runs as F and then B, each as long as

@@ -329,25 +329,31 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 	spread->mirrors = stay < 0;
 }
 
+gboolean pipesim_jitter_check(const PipesimCosts *costs, GError **error)
+{
+	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++)
+		if (is_work(g_ptr_array_index(costs->components, i)))
+			return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"no distribution of times to draw from; take times from --trace or --costs, or "
+		"say how far they vary, for example --jitter 0.03");
+}
+
 PipesimJitter *pipesim_jitter_measured(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
-	g_autofree PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
-	gboolean any = FALSE;
+	PipesimJitter *jitter;
 
-	for (guint kind = 0; costs->components != NULL && kind < PIPESIM_N_KINDS; kind++) {
+	if (!pipesim_jitter_check(costs, error))
+		return NULL;
+	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		Sum sum;
 
 		sum_init(&sum, costs, shape, kind);
 		if (sum.n > 0)
 			fit_sum(&jitter->kind[kind], &sum);
-		any |= sum.n > 0;
 		g_free(sum.parts);
 	}
-	if (any)
-		return g_steal_pointer(&jitter);
-	pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"no distribution of times to draw from; take times from --trace or --costs, or "
-		"say how far they vary, for example --jitter 0.03");
-	return NULL;
+	return jitter;
 }

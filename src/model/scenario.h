@@ -19,6 +19,9 @@ typedef enum {
 	PIPESIM_AT_STAGES, /* all cut the model into PP stages, and have PP / v ranks */
 } PipesimCompareAt;
 
+/* Most samples. */
+#define PIPESIM_MAX_SAMPLES 10000000
+
 /* Plain values: copied by assignment. What is 0 was not asked for. */
 typedef struct {
 	guint ranks, microbatches;
@@ -31,4 +34,9 @@ typedef struct {
 	PipesimComm comm;
 	PipesimCompareAt compare_at;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
+	guint samples;       /* steps to draw at random */
+	guint64 seed;        /* of these */
+	/* Relative standard deviation of normal durations; den 0 = as the costs were measured.
+	 */
+	PipesimFraction jitter;
 } PipesimScenario;

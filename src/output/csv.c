@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/figures.h"
+#include "output/samples.h"
 
 static const char header[] =
 	"schedule,pp,microbatches,stages,makespan_ms,bubble_max_ms,bubble_ratio,"
@@ -134,6 +135,7 @@ static void write_csv(const PipesimComparison *comparison,
 
 	g_string_append(out, header);
 	g_string_append(out, comm ? comm_header : "");
+	pipesim_samples_csv_titles(comparison, out);
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
@@ -150,6 +152,7 @@ static void write_csv(const PipesimComparison *comparison,
 		}
 		if (comm)
 			add_comm(out, run);
+		pipesim_samples_csv_run(comparison, run, out);
 		g_string_append_c(out, '\n');
 	}
 }

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/samples.h"
 
 static void key_ms(PipesimJson *json, const char *key, gint64 ns)
 {
@@ -176,6 +177,7 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	pipesim_json_member_int(json, "ranks", run->shape.ranks);
 	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
 		write_comm(json, run);
+	pipesim_samples_json_run(comparison, run, json);
 }
 
 static void write_times(PipesimJson *json, const PipesimCosts *costs)
@@ -226,6 +228,7 @@ static void write_json(const PipesimComparison *comparison,
 	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
 		pipesim_json_member_string(
 			json, "comm", pipesim_comm_name(comparison->scenario.comm));
+	pipesim_samples_json(comparison, json);
 	pipesim_json_close(json);
 }
 

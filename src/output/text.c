@@ -5,6 +5,7 @@
 
 #include "output/figures.h"
 #include "output/notes.h"
+#include "output/samples.h"
 #include "output/table.h"
 
 /* What a page of a design document takes. */
@@ -453,6 +454,7 @@ static void write_text(
 	if (comparison->runs->len == 1 && get_run(comparison, 0)->error == NULL)
 		append_ranks(out, &layout, get_run(comparison, 0)->report, style);
 	append_legend(out, comparison, best);
+	pipesim_samples_text(comparison, style, out);
 	pipesim_notes(comparison, TABLE_WIDTH, out);
 }
 

@@ -24,3 +24,4 @@ Suite *lower_suite(void);
 Suite *comm_suite(void);
 Suite *messages_suite(void);
 Suite *lanes_suite(void);
+Suite *samples_suite(void);

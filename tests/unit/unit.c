@@ -27,6 +27,7 @@ int main(void)
 	srunner_add_suite(runner, comm_suite());
 	srunner_add_suite(runner, messages_suite());
 	srunner_add_suite(runner, lanes_suite());
+	srunner_add_suite(runner, samples_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -1,0 +1,316 @@
+#include "config.h"
+
+#include "output/figures.h"
+#include "output/samples.h"
+#include "output/table.h"
+#include <math.h>
+
+#define TABLE_WIDTH 100
+
+static gboolean has_samples(const PipesimComparison *comparison)
+{
+	return comparison->scenario.samples > 0;
+}
+
+/* The three figures of a sample. Times in ns are printed as ms. */
+typedef struct {
+	const char *name, *unit; /* unit: end of a key */
+	gsize offset;            /* of its quantiles in PipesimSamples */
+	gboolean is_time;
+} Figure;
+
+static const Figure figures[] = {
+	{"makespan", "_ms", G_STRUCT_OFFSET(PipesimSamples, makespan), TRUE},
+	{"bubble_max", "_ms", G_STRUCT_OFFSET(PipesimSamples, max_idle), TRUE},
+	{"bubble_ratio", "", G_STRUCT_OFFSET(PipesimSamples, ratio), FALSE},
+};
+
+static const PipesimQuantile *quantiles_of(const PipesimSamples *samples, const Figure *figure)
+{
+	return &G_STRUCT_MEMBER(const PipesimQuantile, samples, figure->offset);
+}
+
+/* JSON and CSV ----------------------------------------------------------------------------- */
+
+static void json_value(PipesimJson *json, const char *key, const Figure *figure, double value)
+{
+	pipesim_json_key(json, key);
+	if (figure->is_time)
+		pipesim_json_ms(json, (gint64)value);
+	else
+		pipesim_json_double(json, value);
+}
+
+static void json_figure(PipesimJson *json, const PipesimSamples *samples, const Figure *figure)
+{
+	const PipesimQuantile *quantile = quantiles_of(samples, figure);
+	g_autofree char *key = g_strconcat(figure->name, figure->unit, NULL);
+
+	pipesim_json_key(json, key);
+	pipesim_json_open_object(json);
+	for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
+		pipesim_json_key(json, pipesim_quantile_name(q));
+		pipesim_json_open_line(json);
+		json_value(json, "value", figure, quantile[q].value);
+		json_value(json, "low", figure, quantile[q].low);
+		json_value(json, "high", figure, quantile[q].high);
+		pipesim_json_key(json, "bounded");
+		pipesim_json_bool(json, quantile[q].is_bounded);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+void pipesim_samples_json_run(
+	const PipesimComparison *comparison, const PipesimRun *run, PipesimJson *json)
+{
+	if (!has_samples(comparison))
+		return;
+	pipesim_json_key(json, "samples");
+	pipesim_json_open_object(json);
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		json_figure(json, run->samples, &figures[i]);
+	pipesim_json_member_int(json, "wins", run->samples->wins);
+	pipesim_json_close(json);
+}
+
+void pipesim_samples_json(const PipesimComparison *comparison, PipesimJson *json)
+{
+	const PipesimScenario *scenario = &comparison->scenario;
+	g_autofree char *seed = g_strdup_printf("%" G_GUINT64_FORMAT, scenario->seed);
+
+	if (!has_samples(comparison))
+		return;
+	pipesim_json_key(json, "samples");
+	pipesim_json_open_line(json);
+	pipesim_json_member_int(json, "n", scenario->samples);
+	pipesim_json_member_string(json, "seed", seed);
+	pipesim_json_key(json, "jitter");
+	if (scenario->jitter.den > 0)
+		pipesim_json_double(json, pipesim_figure_fraction(scenario->jitter));
+	else
+		pipesim_json_null(json);
+	pipesim_json_key(json, "confidence");
+	pipesim_json_double(json, 0.95);
+	pipesim_json_close(json);
+}
+
+static void csv_value(GString *out, const Figure *figure, double value)
+{
+	PipesimNumber number;
+
+	g_string_append_c(out, ',');
+	g_string_append(out, figure->is_time ? pipesim_print_ms(number, (gint64)value)
+					     : pipesim_print_double(number, value));
+}
+
+void pipesim_samples_csv_titles(const PipesimComparison *comparison, GString *out)
+{
+	if (!has_samples(comparison))
+		return;
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
+			const char *name = figures[i].name, *unit = figures[i].unit;
+			const char *quantile = pipesim_quantile_name(q);
+
+			g_string_append_printf(out, ",%s_%s%s", name, quantile, unit);
+			g_string_append_printf(out, ",%s_%s_low%s", name, quantile, unit);
+			g_string_append_printf(out, ",%s_%s_high%s", name, quantile, unit);
+		}
+	g_string_append(out, ",win_share");
+}
+
+void pipesim_samples_csv_run(
+	const PipesimComparison *comparison, const PipesimRun *run, GString *out)
+{
+	const PipesimSamples *samples = run->samples;
+	PipesimNumber number;
+
+	if (!has_samples(comparison))
+		return;
+	if (samples == NULL) {
+		for (guint i = 0; i < 3 * G_N_ELEMENTS(figures) * PIPESIM_N_QUANTILES + 1; i++)
+			g_string_append_c(out, ',');
+		return;
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
+			const PipesimQuantile *quantile =
+				&quantiles_of(samples, &figures[i])[q];
+
+			csv_value(out, &figures[i], quantile->value);
+			csv_value(out, &figures[i], quantile->low);
+			csv_value(out, &figures[i], quantile->high);
+		}
+	g_string_append_c(out, ',');
+	g_string_append(out, pipesim_print_double(number, (double)samples->wins / samples->n));
+}
+
+/* Text ------------------------------------------------------------------------------------- */
+
+enum {
+	NAME,
+	P5,
+	MEDIAN,
+	MEDIAN_RANGE,
+	P95,
+	P99,
+	P99_RANGE,
+	BUBBLE_P5,
+	BUBBLE,
+	BUBBLE_P95,
+	WINS,
+	N_COLUMNS
+};
+
+static const PipesimColumn columns[N_COLUMNS] = {
+	[NAME] = {NULL, "  schedule", TRUE},
+	[P5] = {"step, ms", "p5", FALSE},
+	[MEDIAN] = {"step, ms", "median", FALSE},
+	[MEDIAN_RANGE] = {"step, ms", "95 % sure", TRUE},
+	[P95] = {"step, ms", "p95", FALSE},
+	[P99] = {"step, ms", "p99", FALSE},
+	[P99_RANGE] = {"step, ms", "95 % sure", TRUE},
+	[BUBBLE_P5] = {"bubble, %", "p5", FALSE},
+	[BUBBLE] = {"bubble, %", "median", FALSE},
+	[BUBBLE_P95] = {"bubble, %", "p95", FALSE},
+	[WINS] = {"wins", "%", FALSE},
+};
+
+static char *print_ms(double ns, guint decimals)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_print_ms_fixed(number, (gint64)ns, decimals));
+}
+
+static char *print_percent(double part)
+{
+	GString *text = g_string_new(NULL);
+
+	pipesim_figure_fixed(text, 100 * part, 1);
+	return g_string_free(text, FALSE);
+}
+
+static char *print_range(const PipesimQuantile *quantile, guint decimals)
+{
+	PipesimNumber low, high;
+
+	return g_strdup_printf("%s-%s%s",
+		pipesim_print_ms_fixed(low, (gint64)quantile->low, decimals),
+		pipesim_print_ms_fixed(high, (gint64)quantile->high, decimals),
+		quantile->is_bounded ? "" : "?");
+}
+
+static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, gboolean first)
+{
+	const PipesimSamples *samples = run->samples;
+	const PipesimQuantile *makespan = samples->makespan, *ratio = samples->ratio;
+	char *cells[N_COLUMNS] = {
+		[NAME] = g_strconcat(first ? "* " : "  ", run->name, NULL),
+		[P5] = print_ms(makespan[PIPESIM_P5].value, decimals),
+		[MEDIAN] = print_ms(makespan[PIPESIM_MEDIAN].value, decimals),
+		[MEDIAN_RANGE] = print_range(&makespan[PIPESIM_MEDIAN], decimals),
+		[P95] = print_ms(makespan[PIPESIM_P95].value, decimals),
+		[P99] = print_ms(makespan[PIPESIM_P99].value, decimals),
+		[P99_RANGE] = print_range(&makespan[PIPESIM_P99], decimals),
+		[BUBBLE] = print_percent(ratio[PIPESIM_MEDIAN].value),
+		[BUBBLE_P5] = print_percent(ratio[PIPESIM_P5].value),
+		[BUBBLE_P95] = print_percent(ratio[PIPESIM_P95].value),
+		[WINS] = print_percent((double)samples->wins / samples->n),
+	};
+
+	pipesim_table_add(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+}
+
+/* What two steps differ by should show, and the table keep to a page. */
+static guint choose_decimals(const PipesimComparison *comparison)
+{
+	double longest = 0;
+	guint decimals = 3;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->samples != NULL)
+			longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
+	}
+	for (double limit = 1e7; decimals > 1 && longest >= limit; limit *= 10)
+		decimals--;
+	return decimals;
+}
+
+static void append_title(const PipesimScenario *scenario, GString *out)
+{
+	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": times of ops ",
+		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
+	if (scenario->jitter.den > 0) {
+		g_string_append(out, "are normal, sd ");
+		pipesim_figure_short(out, 100 * pipesim_figure_fraction(scenario->jitter), 7);
+		g_string_append(out, " %\n");
+	} else {
+		g_string_append(out, "are drawn from what was measured\n");
+	}
+}
+
+static void append_meanings(gboolean guessed, gboolean several, GString *out)
+{
+	g_autoptr(GString) text =
+		g_string_new("95 % sure: where the figure of all steps lies, by "
+			     "the order of the samples");
+
+	g_string_append(text, guessed ? "; ?: too few samples for both bounds" : "");
+	pipesim_wrap(out, text->str, 2, 0, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+	if (several)
+		g_string_append(out,
+			"wins: in how many samples none is faster, all drawing the "
+			"same; *: most often\n");
+	g_string_append_c(out, '\n');
+}
+
+/* Index of the run that wins most, the first of equals; -1 where there is one alone. */
+static int most_wins(const PipesimComparison *comparison, gboolean *guessed)
+{
+	int best = -1;
+	guint wins = 0, n = 0;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->samples == NULL)
+			continue;
+		n++;
+		*guessed |= !run->samples->makespan[PIPESIM_P99].is_bounded ||
+			    !run->samples->makespan[PIPESIM_MEDIAN].is_bounded;
+		if (run->samples->wins > wins) {
+			wins = run->samples->wins;
+			best = (int)i;
+		}
+	}
+	return n > 1 ? best : -1;
+}
+
+void pipesim_samples_text(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	const guint decimals = choose_decimals(comparison);
+	gboolean guessed = FALSE;
+	int best;
+
+	if (!has_samples(comparison))
+		return;
+	best = most_wins(comparison, &guessed);
+	append_title(&comparison->scenario, out);
+	g_string_append_c(out, '\n');
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->samples != NULL)
+			add_row(table, run, decimals, (int)i == best);
+	}
+	pipesim_table_print(table, TABLE_WIDTH, style, out);
+	g_string_append_c(out, '\n');
+	append_meanings(guessed, best >= 0, out);
+}

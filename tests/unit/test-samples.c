@@ -1,0 +1,141 @@
+/* Figures of steps drawn at random. */
+#include "engine/draw.h"
+#include "grid.h"
+#include "suites.h"
+
+static PipesimSamples *make_samples(const PipesimProgram *program, const PipesimTimes *times,
+	guint n, PipesimSimulate simulate, gconstpointer data)
+{
+	const PipesimScenario scenario = {.samples = n, .seed = 9, .jitter = {1, 20}};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(GError) error = NULL;
+	PipesimSamples *samples =
+		pipesim_samples_new(program, times, costs, &scenario, simulate, data, &error);
+
+	ck_assert_msg(samples != NULL, "%s", error != NULL ? error->message : "no error");
+	return samples;
+}
+
+static PipesimTimeline *simulate(
+	gconstpointer program, const PipesimTimes *times, GError **error)
+{
+	return pipesim_engine_run(program, times, error);
+}
+
+START_TEST(one_by_one_is_the_same)
+{
+	const GridCase point = {.schedule = pipesim_schedule_find("dualpipe", NULL),
+		.ranks = 4,
+		.microbatches = 8};
+	g_autoptr(PipesimProgram) program = grid_program(&point);
+	g_autoptr(PipesimCosts) costs = grid_random_costs(3, 4, TRUE);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimSamples) beside = make_samples(program, times, 50, NULL, NULL);
+	g_autoptr(PipesimSamples) after = make_samples(program, times, 50, simulate, program);
+
+	ck_assert_mem_eq(beside->results, after->results, 50 * sizeof *beside->results);
+}
+END_TEST
+
+static guint count_upto(const PipesimSamples *samples, double value)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < samples->n; i++)
+		n += (double)samples->results[i].makespan <= value;
+	return n;
+}
+
+START_TEST(quantiles_are_order_statistics)
+{
+	const GridCase point = {
+		.schedule = pipesim_schedule_find("1f1b", NULL), .ranks = 4, .microbatches = 8};
+	g_autoptr(PipesimProgram) program = grid_program(&point);
+	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 1000000, 1000000, -1, 0);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimSamples) samples = make_samples(program, times, 400, NULL, NULL);
+	const PipesimQuantile *step = samples->makespan;
+
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_P5].value), 20);
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_MEDIAN].value), 200);
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_P99].value), 396);
+	/* 200 -+ 1.96 sqrt(400 / 4) = 180.4 and 219.6 */
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_MEDIAN].low), 180);
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_MEDIAN].high), 221);
+	ck_assert(step[PIPESIM_MEDIAN].is_bounded);
+	/* 396 + 1.96 sqrt(400 * 0.01 * 0.99) = 399.9: there is no sample 401 */
+	ck_assert(!step[PIPESIM_P99].is_bounded);
+	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_P99].high), 400);
+}
+END_TEST
+
+static void assert_no_jitter(const PipesimRun *run)
+{
+	ck_assert_ptr_nonnull(run->samples);
+	for (guint i = 0; i < run->samples->n; i++) {
+		ck_assert_int_eq(run->samples->results[i].makespan, run->report->makespan);
+		ck_assert_int_eq(run->samples->results[i].max_idle, run->report->max_idle);
+	}
+}
+
+/* Under every way of communicating, with slow ranks, pairs whole and in halves. */
+START_TEST(no_jitter_is_no_jitter)
+{
+	static const char *const names[] = {"1f1b", "zb-h1", "dualpipe", "dualpipev"};
+	PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .samples = 20, .seed = 1, .jitter = {0, 1}};
+	g_autoptr(PipesimCosts) costs = grid_random_costs(7, 4, TRUE);
+	guint n = 0;
+
+	scenario.comm = (PipesimComm)_i;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+		PipesimRun *run = pipesim_run_schedule(
+			pipesim_schedule_find(names[i], NULL), &scenario, costs);
+
+		if (run->error == NULL) { /* some deadlock */
+			assert_no_jitter(run);
+			n++;
+		}
+		pipesim_run_free(run);
+	}
+	ck_assert_uint_ge(n, 2);
+}
+END_TEST
+
+START_TEST(somebody_wins_every_sample)
+{
+	static const char *const names[] = {"1f1b", "gpipe", "zb-h1", "zb-h2", "dualpipe"};
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .samples = 300, .seed = 1, .jitter = {1, 5}};
+	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 1000000, 1000000, -1, 0);
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	guint wins = 0, best = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		g_ptr_array_add(comparison->runs,
+			pipesim_run_schedule(
+				pipesim_schedule_find(names[i], NULL), &scenario, costs));
+	pipesim_comparison_finish(comparison);
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		wins += run->samples->wins;
+		best = MAX(best, run->samples->wins);
+	}
+	ck_assert_uint_eq(wins, 300);
+	ck_assert_uint_lt(best, 300);
+}
+END_TEST
+
+Suite *samples_suite(void)
+{
+	Suite *suite = suite_create("samples");
+	TCase *samples = tcase_create("samples");
+
+	tcase_add_test(samples, one_by_one_is_the_same);
+	tcase_add_test(samples, quantiles_are_order_statistics);
+	tcase_add_loop_test(samples, no_jitter_is_no_jitter, 0, PIPESIM_N_COMM);
+	tcase_add_test(samples, somebody_wins_every_sample);
+	suite_add_tcase(suite, samples);
+	return suite;
+}
