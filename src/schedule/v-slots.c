@@ -27,6 +27,7 @@ typedef struct {
 	guint8 *cells;  /* [rank * width + slot] */
 	guint32 *slots; /* [rank * 6M + kind * M + k]: where the k-th op of a kind stands; 2M of
 			   W */
+	guint32 *after; /* [rank * width + slot]: itself while free, else a later slot */
 	guint32 *back;  /* [rank * 2M + k]: slot of the k-th I of a rank, of whichever chunk */
 	guint32 *count; /* [rank * KINDS + kind]: ops passed so far */
 	gint32 *held;   /* [rank * width + slot]: activations after a slot, in chunks */
@@ -115,6 +116,7 @@ static gint32 measure(const Table *t, guint rank)
 		step(t, cells[s], &held, &pending);
 		t->held[at] = held;
 		t->pending[at] = pending;
+		t->after[at] = s;
 		peak = MAX(peak, held);
 	}
 	return peak;
@@ -138,26 +140,50 @@ static guint earliest(const Table *t, guint rank, guint kind, guint32 k)
 	return after;
 }
 
-/* Whether the op in slot @from may run in free slot @to without raising the peak; writes the
- * new memory where it may. Behind @from nothing changes once the state is what it was. */
-static gboolean try_move(const Table *t, guint rank, guint from, guint to)
+/* The first free slot at or after @slot; slots that were passed are only ever filled, so that a
+ * full one can point past those found full before. */
+static guint next_free(const Table *t, guint rank, guint slot)
 {
-	guint8 *cells = cells_of(t, rank);
+	guint32 *after = t->after + (gsize)rank * t->width;
+	guint found = slot;
+
+	while (after[found] != found)
+		found = after[found];
+	while (after[slot] != found) {
+		const guint next = after[slot];
+
+		after[slot] = found;
+		slot = next;
+	}
+	return found;
+}
+
+/* Where W have slots of their own, one more or one less is held between two slots. */
+static void shift_held(const Table *t, guint rank, guint kind, guint from, guint to)
+{
+	gint32 *held = t->held + (gsize)rank * t->width;
+	const gint32 more = is_forward(kind) ? 1 : kind == W ? -1 : 0;
+
+	for (guint s = to; more != 0 && s < from; s++)
+		held[s] += more;
+}
+
+/* Where W run in whatever slot is free: whether the peak stays when the op of slot @from, which
+ * is free now, stands in slot @to; writes the new memory where it does. Behind @from nothing
+ * changes once the state is what it was. */
+static gboolean keeps_peak(const Table *t, guint rank, guint from, guint to)
+{
+	const guint8 *cells = cells_of(t, rank);
 	gint32 *held = t->held + (gsize)rank * t->width;
 	gint32 *pending = t->pending + (gsize)rank * t->width;
 	gint32 h = to > 0 ? held[to - 1] : 0, p = to > 0 ? pending[to - 1] : 0;
 	const gint32 h0 = h, p0 = p;
 	guint end = to;
 
-	cells[to] = cells[from];
-	cells[from] = FREE;
 	for (; end < t->width; end++) {
 		step(t, cells[end], &h, &p);
-		if (h > t->peak) {
-			cells[from] = cells[to];
-			cells[to] = FREE;
+		if (h > t->peak)
 			return FALSE;
-		}
 		if (end >= from && h == held[end] && p == pending[end])
 			break;
 	}
@@ -169,6 +195,36 @@ static gboolean try_move(const Table *t, guint rank, guint from, guint to)
 		pending[s] = p;
 	}
 	return TRUE;
+}
+
+/* Whether the op in slot @from may run in free slot @to; moves it there if so. */
+static gboolean try_move(const Table *t, guint rank, guint from, guint to)
+{
+	guint8 *cells = cells_of(t, rank);
+	const guint kind = cells[from];
+
+	cells[to] = (guint8)kind;
+	cells[from] = FREE;
+	if (t->has_w) {
+		shift_held(t, rank, kind, from, to);
+	} else if (!keeps_peak(t, rank, from, to)) {
+		cells[from] = (guint8)kind;
+		cells[to] = FREE;
+		return FALSE;
+	}
+	t->after[(gsize)rank * t->width + to] = to + 1;
+	return TRUE;
+}
+
+/* A forward holds one more from its slot to where it stood: not across a slot at the peak. */
+static guint first_with_room(const Table *t, guint rank, guint from, guint earliest_slot)
+{
+	const gint32 *held = t->held + (gsize)rank * t->width;
+	guint slot = from;
+
+	while (slot > earliest_slot && held[slot - 1] < t->peak)
+		slot--;
+	return slot;
 }
 
 static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
@@ -183,10 +239,12 @@ static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
 /* Takes the op in @slot to the earliest slot it may have. */
 static guint advance(const Table *t, guint rank, guint slot, guint kind, guint32 k)
 {
-	const guint8 *cells = cells_of(t, rank);
+	guint to = earliest(t, rank, kind, k);
 
-	for (guint to = earliest(t, rank, kind, k); to < slot; to++)
-		if (cells[to] == FREE && try_move(t, rank, slot, to))
+	if (is_forward(kind))
+		to = first_with_room(t, rank, slot, to);
+	for (to = next_free(t, rank, to); to < slot; to = next_free(t, rank, to + 1))
+		if (try_move(t, rank, slot, to))
 			return to;
 	return slot;
 }
@@ -216,6 +274,7 @@ static void move_ops(Table *t)
 
 			if (kind == FREE)
 				continue;
+			t->after[(gsize)rank * t->width + s] = s + 1;
 			k = count[kind]++;
 			if (kind == I0 && rank == 0 && part == BEGINNING)
 				part = STEADY;
@@ -225,6 +284,8 @@ static void move_ops(Table *t)
 			} else if (part == END || t->has_w) {
 				to = advance(t, rank, s, kind, k);
 				slots_of(t, rank, kind)[k] = to;
+				if (to < s)
+					t->after[(gsize)rank * t->width + s] = s;
 			}
 			if (is_backward(kind))
 				note_backward(t, rank, count[I1] + count[I0] - 1, to);
@@ -292,6 +353,7 @@ static void release(Table *t)
 {
 	g_free(t->cells);
 	g_free(t->slots);
+	g_free(t->after);
 	g_free(t->back);
 	g_free(t->count);
 	g_free(t->held);
@@ -315,12 +377,13 @@ static gboolean reserve(Table *t, const PipesimSlotPattern *pattern, guint ranks
 	cells = (gsize)ranks * t->width;
 	t->cells = g_try_malloc(cells);
 	t->slots = g_try_new(guint32, 6 * (gsize)ranks * m);
+	t->after = g_try_new(guint32, cells + 1);
 	t->back = g_try_new(guint32, 2 * (gsize)ranks * m);
 	t->count = g_try_new(guint32, (gsize)ranks * KINDS);
 	t->held = g_try_new(gint32, cells);
 	t->pending = g_try_new(gint32, cells);
-	return t->cells != NULL && t->slots != NULL && t->back != NULL && t->count != NULL &&
-	       t->held != NULL && t->pending != NULL;
+	return t->cells != NULL && t->slots != NULL && t->after != NULL && t->back != NULL &&
+	       t->count != NULL && t->held != NULL && t->pending != NULL;
 }
 
 guint8 *pipesim_slots_order(
