@@ -21,6 +21,11 @@ const char *pipesim_figure_extension(const PipesimRun *run)
 	return run->schedule->extension(&run->shape);
 }
 
+const char *pipesim_figure_search(const PipesimRun *run)
+{
+	return run->program != NULL ? run->program->note : NULL;
+}
+
 void pipesim_figure_fixed(GString *out, double value, guint decimals)
 {
 	char format[] = "%.0f";

@@ -9,6 +9,9 @@ double pipesim_figure_fraction(PipesimFraction value);
 /** pipesim_figure_extension: how @run goes beyond what its authors describe; NULL where it does
  * not. Belongs to the schedule. */
 const char *pipesim_figure_extension(const PipesimRun *run);
+/** pipesim_figure_search: what a search says of the order of @run that it found; NULL where
+ * none did. Belongs to the run. */
+const char *pipesim_figure_search(const PipesimRun *run);
 /** pipesim_figure_fixed: appends @value with @decimals, whatever the locale. */
 void pipesim_figure_fixed(GString *out, double value, guint decimals);
 /** pipesim_figure_short: appends @value with at most @decimals and without zeros at the end. */

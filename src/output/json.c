@@ -171,6 +171,7 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	key_bool(json, "best", best);
 	write_reasons(json, run->report);
 	pipesim_json_member_string(json, "extension", pipesim_figure_extension(run));
+	pipesim_json_member_string(json, "search", pipesim_figure_search(run));
 	write_peak_ops(json, run);
 	key_ms(json, "lower_bound_ms", run->report->lower_bound);
 	pipesim_json_member_int(json, "critical_path_ops", run->report->n_critical);

@@ -112,6 +112,8 @@ void pipesim_notes(const PipesimComparison *comparison, guint width, GString *ou
 		append_reasons(&notes, i);
 		if (pipesim_figure_extension(run) != NULL)
 			append_note(&notes, run->name, pipesim_figure_extension(run));
+		if (pipesim_figure_search(run) != NULL)
+			append_note(&notes, run->name, pipesim_figure_search(run));
 	}
 	append_split(&notes);
 }

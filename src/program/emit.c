@@ -107,6 +107,12 @@ void pipesim_phase(PipesimEmitter *out, const char *name)
 	out->phase = (guint8)MIN(index, G_MAXUINT8 - 1);
 }
 
+void pipesim_note(PipesimEmitter *out, const char *text)
+{
+	g_free(out->order->note);
+	out->order->note = g_strdup(text);
+}
+
 static void append_counted(PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 number)
 {
 	append(out,

@@ -9,6 +9,10 @@ typedef struct _PipesimEmitter PipesimEmitter;
 /** pipesim_phase: names what follows ("warm-up"), for messages and pictures. */
 void pipesim_phase(PipesimEmitter *out, const char *name);
 
+/** pipesim_note: what is to be said of the order as a whole, for the notes below a table; one
+ * sentence, no final stop. The last one counts. */
+void pipesim_note(PipesimEmitter *out, const char *text);
+
 /** pipesim_repeat: `pipesim_repeat(out, n) { verbs }` is these verbs n times over, kept as a
  * loop: its body runs once, or not at all where @n is 0. Loops do not nest. */
 #define pipesim_repeat(out, n)                                                   \

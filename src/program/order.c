@@ -10,6 +10,7 @@ void pipesim_order_free(PipesimOrder *order)
 	g_free(order->loops);
 	g_free(order->rank_begin);
 	g_clear_pointer(&order->phases, g_ptr_array_unref);
+	g_free(order->note);
 	g_free(order);
 }
 
@@ -198,6 +199,7 @@ PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 
 	if (program == NULL)
 		return NULL;
+	program->note = g_strdup(order->note);
 	for (guint i = 1; i < order->phases->len; i++)
 		g_ptr_array_add(program->phases, g_strdup(g_ptr_array_index(order->phases, i)));
 	for (guint rank = 0; rank < order->shape.ranks; rank++)

@@ -27,6 +27,7 @@ typedef struct {
 	guint64 n_ops;       /* of all ranks, loops unrolled */
 	gboolean is_closed;
 	GPtrArray *phases; /* of char *, owned; index 0 is "" */
+	char *note;        /* what a search says of the order it found, or NULL */
 } PipesimOrder;
 
 void pipesim_order_free(PipesimOrder *order);

@@ -49,6 +49,7 @@ void pipesim_program_free(PipesimProgram *program)
 	g_free(program->forward);
 	g_free(program->backward);
 	g_ptr_array_unref(program->phases);
+	g_free(program->note);
 	g_free(program);
 }
 

@@ -30,6 +30,7 @@ typedef struct {
 	 * micro-batch]. From these follow the data dependencies. */
 	guint32 *forward, *backward;
 	GPtrArray *phases; /* of char *, owned; index 0 is "" */
+	char *note;        /* of PipesimOrder */
 } PipesimProgram;
 
 /** pipesim_program_new: room for @max_ops; shape copied; stages placed as its placement says

@@ -11,6 +11,34 @@ static const PipesimVerb verbs[] = {
 	[PIPESIM_PROBLEM_W] = {PIPESIM_W, 0},
 };
 
+/* How good the order is. */
+static void note(const PipesimShape *shape, const PipesimZbResult *result, PipesimEmitter *out)
+{
+	const PipesimFraction *most = &shape->max_activations;
+	PipesimNumber makespan, span, makespan_bound, span_bound, activations;
+	g_autofree char *text = NULL;
+
+	g_ascii_formatd(activations, sizeof activations, "%.12g",
+		(double)most->num / (double)most->den);
+	if (result->span == result->span_bound && result->makespan == result->makespan_bound)
+		text = g_strdup_printf(
+			"proven best: at these times no order that holds at most "
+			"%s activations is shorter, by makespan or by span",
+			activations);
+	else
+		text = g_strdup_printf("at these times and with messages that do not wait no "
+				       "order that holds at "
+				       "most %s activations is below a makespan of %s ms (here "
+				       "%s) and a span from first start to last end "
+				       "of "
+				       "%s ms (here %s)",
+			activations, pipesim_print_ms(makespan_bound, result->makespan_bound),
+			pipesim_print_ms(makespan, result->makespan),
+			pipesim_print_ms(span_bound, result->span_bound),
+			pipesim_print_ms(span, result->span));
+	pipesim_note(out, text);
+}
+
 static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
 	GError **error)
 {
@@ -25,6 +53,7 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		pipesim_emit_rank(out, rank);
 		pipesim_emit_sequence(out, result.order + rank * per_rank, per_rank, verbs);
 	}
+	note(shape, &result, out);
 	return TRUE;
 }
 
@@ -97,10 +126,13 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.plan = plan,
 	.bubble =
 		{
-			.text = "max(0, (PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - "
-				"(N-1)(I+W))",
-			.letters = "N is --max-activations, PP by default, at most M. I is the "
-				   "backward for input, which the zero-bubble paper calls B.",
+			.text = "(PP-1)(F+I-W) where N = PP",
+			.letters =
+				"N is --max-activations, PP by default. I is the backward for "
+				"input, which the zero-bubble paper calls B. For other N < M "
+				"it "
+				"is max(0, (PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - "
+				"(N-1)(I+W)), and for N >= M max(0, (PP-1)(F+I) - (M-1)W).",
 			.value = bubble,
 			.is_span = TRUE,
 			.conditions = conditions,

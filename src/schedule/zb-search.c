@@ -44,22 +44,26 @@ static gint64 first_idle(const PipesimZbState *state, const PipesimZbLane *lane,
 }
 
 /* Idle time after the last F, until its I: nothing can run but I and W of what is held beside
- * it. Each micro-batch with both takes all of an activation, one with W alone what is left of
- * it; the most work that fits is one or the other as far as it goes, and then W. */
+ * it: of each of the others both, while a whole activation is held, or W alone, while what is
+ * left of it is. */
 static gint64 last_idle(const PipesimZbState *state, const PipesimZbLane *lane, gint64 trip)
 {
 	const gint64 room = state->problem->limit - state->problem->held;
 	const gint64 others = (gint64)state->m - 1;
 	const gint64 both = MIN(room / state->problem->held, others);
-	const gint64 left = room - both * state->problem->held;
-	const gint64 w = lane->time[PIPESIM_ZB_W];
-	gint64 alone = others, rest = others - both;
+	gint64 most = 0;
 
-	if (state->weight_held > 0) {
-		alone = MIN(room / state->weight_held, others);
-		rest = MIN(left / state->weight_held, others - both);
+	for (gint64 n = 0; n <= both; n++) {
+		const gint64 left = room - n * state->problem->held;
+		const gint64 alone = state->weight_held == 0
+					     ? others - n
+					     : MIN(left / state->weight_held, others - n);
+		const gint64 work =
+			n * lane->time[PIPESIM_ZB_I] + (n + alone) * lane->time[PIPESIM_ZB_W];
+
+		most = MAX(most, work);
 	}
-	return MAX(trip - MAX(both * (lane->time[PIPESIM_ZB_I] + w) + rest * w, alone * w), 0);
+	return MAX(trip - most, 0);
 }
 
 /* A lane cannot hold more than the limit for its whole time: every micro-batch takes an
