@@ -12,11 +12,13 @@ A file NAME.comms.csv holds sends and receives too. GPUs and NCCL where there ar
 """
 
 import argparse
+import configparser
 import csv
+import datetime
 import os
 import statistics
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import orders
 
@@ -366,12 +368,38 @@ def write_stage_times(path, ops):
             writer.writerow([stage, *cells])
 
 
+@dataclass
+class Measured:
+    name: str
+    steps: list  # ns of each step, of the slowest rank
+    ops: list  # of each step what every rank's recorder took
+    memory: list  # bytes by rank: most that a step held beyond what was there before it
+
+
+def held(device):
+    """(bytes now, most bytes since the last call)"""
+    if device.type != "cuda":
+        return 0, 0
+    most = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated(), most
+
+
+def gather(value):
+    gathered = [None] * dist.get_world_size()
+    dist.all_gather_object(gathered, value)
+    return gathered
+
+
 def measure_one(run, repetitions, clock):
-    """Durations of steps, of the slowest rank, and the ops of each, gathered from all ranks."""
     recorder = Recorder(run.stages, clock)
-    steps, ops = [], []
+    measured = Measured(run.name, [], [], [])
+    most = 0
     for repetition in range(-3, repetitions):
+        for stage in run.stages:
+            stage.submod.zero_grad()
         settle(run.device)
+        before, _ = held(run.device)
         begin = clock.now()
         run.step()
         end = clock.now()
@@ -379,11 +407,60 @@ def measure_one(run, repetitions, clock):
         took, spans = clock.between(begin, end), recorder.take()
         if repetition < 0:
             continue  # allocations, handles and clocks settle
-        steps.append(int(largest(took, run.device)))
-        gathered = [None] * run.ranks
-        dist.all_gather_object(gathered, spans)
-        ops.append(gathered)
-    return steps, ops
+        most = max(most, held(run.device)[1] - before)
+        measured.steps.append(int(largest(took, run.device)))
+        measured.ops.append(gather(spans))
+    measured.memory = gather(most)
+    return measured
+
+
+def versions(device):
+    if device.type != "cuda":
+        return {"device_name": "CPU", "torch": torch.__version__}
+    properties = torch.cuda.get_device_properties(device)
+    return {
+        "device_name": properties.name,
+        "gpus": dist.get_world_size(),
+        "sm_count": properties.multi_processor_count,
+        "torch": torch.__version__,
+        "torch_git": torch.version.git_version,
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+    }
+
+
+def write_provenance(path, size, device, messages, results):
+    config = configparser.ConfigParser()
+    config["capture"] = {
+        "format": "pipesim-trace",
+        "version": 1,
+        "tool": "tests/pytorch/train.py",
+        "date_utc": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
+        "command": " ".join(["train.py", *(os.path.basename(a) for a in sys.argv[1:])]),
+        **versions(device),
+    }
+    config["model"] = {key: str(value) for key, value in asdict(size).items()}
+    config["message_ns"] = {"median": int(statistics.median(messages))}
+    for result in results:
+        config[f"run {result.name}"] = {
+            "step_ns": ";".join(map(str, result.steps)),
+            "peak_bytes": ";".join(map(str, result.memory)),
+        }
+    config["units"] = {
+        "dur_ns": "between two events on the stream of a rank's ops, around each op",
+        "step_ns": "the same around a step, of the slowest rank; all begin behind a barrier",
+        "peak_bytes": "by rank: most that a step held beyond parameters and receive buffers",
+    }
+    with open(path, "w", encoding="ascii") as file:
+        config.write(file, space_around_delimiters=False)
+
+
+def write_all(folder, run, messages, measured):
+    os.makedirs(folder, exist_ok=True)
+    write_trace(os.path.join(folder, f"{run.name}.csv"), run, messages, measured.ops)
+    path = os.path.join(folder, f"{run.name}.stage-times.csv")
+    write_stage_times(path, measured.ops)
 
 
 def measure(files, size, device, repetitions, count, folder):
@@ -391,22 +468,29 @@ def measure(files, size, device, repetitions, count, folder):
     messages = measure_messages(size, device, clock)
     median = statistics.median(messages) / 1e6
     say(f"a message of {message_bytes(size)} bytes: {median:.3f} ms")
-    say(f"{'schedule':34}step, ms: median      min      max   busiest rank")
+    say(f"{'schedule':28}step, ms: median      min      max   busiest rank   peak GiB by rank")
+    results = []
     for what in files:
         run = Run(what, size, device, count)
-        steps, ops = measure_one(run, repetitions, clock)
+        measured = measure_one(run, repetitions, clock)
         busy = statistics.median(
-            max(sum(span[3] for span in spans) for spans in gathered) for gathered in ops
+            max(sum(span[3] for span in spans) for spans in gathered)
+            for gathered in measured.ops
         )
+        steps = measured.steps
         say(
-            f"{run.name:34}{statistics.median(steps) / 1e6:16.3f} {min(steps) / 1e6:8.3f} "
-            f"{max(steps) / 1e6:8.3f} {busy / 1e6:14.3f}"
+            f"{run.name:28}{statistics.median(steps) / 1e6:16.3f} {min(steps) / 1e6:8.3f} "
+            f"{max(steps) / 1e6:8.3f} {busy / 1e6:14.3f}   "
+            + " ".join(f"{most / 2**30:.2f}" for most in measured.memory)
         )
         if dist.get_rank() == 0 and folder:
-            os.makedirs(folder, exist_ok=True)
-            write_trace(os.path.join(folder, f"{run.name}.csv"), run, messages, ops)
-            write_stage_times(os.path.join(folder, f"{run.name}.stage-times.csv"), ops)
+            write_all(folder, run, messages, measured)
+        measured.ops = None
+        results.append(measured)
         del run
+    if dist.get_rank() == 0 and folder:
+        path = os.path.join(folder, "capture.ini")
+        write_provenance(path, size, device, messages, results)
 
 
 def say(text):
