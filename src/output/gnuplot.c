@@ -4,7 +4,6 @@
 
 #include "output/figures.h"
 #include "output/picture.h"
-#include "program/lower.h"
 
 /* More boxes take a picture of tens of megabytes and a minute to draw. */
 #define MAX_BOXES 50000
@@ -18,35 +17,22 @@
 #define TOP_PIXELS    4
 #define BOTTOM_PIXELS 104
 #define SOURCE_PIXELS 17
-#define LEFT_PIXELS   64
+#define LEFT_PIXELS   64 /* where ranks have three digits */
 #define RIGHT_PIXELS  24
 #define LETTER_PIXELS 11
-#define SWATCH_PIXELS 18
-/* Of titles, axis and legend, and an average letter of that height. */
-#define FONT_PIXELS  13
-#define GLYPH_PIXELS 6.3
+/* Of titles, axis and legend. */
+#define FONT_PIXELS 13
 
-typedef struct {
-	const char *colours[2], *text[2]; /* by shade: of the box and of the number in it */
-	const char *edge;                 /* of the line around it */
-	const char *title;
-} Look;
-
-/* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
- * vision, moved so that the eight lie far apart in lightness: L* 83 94, 67 78, 16 32,
- * 46 61. A grey print then keeps them apart. */
-static const Look looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "#303030", "forward"},
-	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "#303030",
-		"backward for input"},
-	[PIPESIM_W] = {{"#15225A", "#3F4690"}, {"white", "white"}, "#A6ACDC",
-		"backward for weights"},
-	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
-};
-
-const char *pipesim_gnuplot_colour(guint kind, guint shade)
+/* Room for the longest name of a rank. */
+guint pipesim_gnuplot_left(const PipesimLayout *layout)
 {
-	return looks[kind].colours[shade];
+	guint ranks = 0, digits = 3;
+
+	for (guint i = 0; i < layout->n_panels; i++)
+		ranks = MAX(ranks, layout->panels[i].run->shape.ranks);
+	for (; ranks > 1000; ranks /= 10)
+		digits++;
+	return LEFT_PIXELS + (digits - 3) * 8;
 }
 
 static guint lane_pixels(const PipesimLayout *layout)
@@ -73,12 +59,13 @@ static guint picture_width(const PipesimLayout *layout)
 
 		most = MAX(most, share * run->program->n_ops / run->shape.ranks);
 	}
-	return (guint)CLAMP(most * 30 + LEFT_PIXELS + RIGHT_PIXELS, 1100, 2000);
+	return (guint)CLAMP(
+		most * 30 + pipesim_gnuplot_left(layout) + RIGHT_PIXELS, 1100, 2000);
 }
 
 static guint plot_width(const PipesimLayout *layout)
 {
-	return picture_width(layout) - LEFT_PIXELS - RIGHT_PIXELS;
+	return picture_width(layout) - pipesim_gnuplot_left(layout) - RIGHT_PIXELS;
 }
 
 double pipesim_gnuplot_height(const PipesimLayout *layout)
@@ -130,14 +117,6 @@ static void append_comment(GString *out, const char *text)
 	for (const char *p = text; *p != '\0'; p++)
 		g_string_append_c(out, g_ascii_iscntrl(*p) ? '?' : *p);
 	g_string_append_c(out, '\n');
-}
-
-static void append_caption(GString *out, const char *text, guint below)
-{
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, text);
-	g_string_append_printf(out,
-		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
 }
 
 static void append_name(GString *out, const char *variable, const char *path)
@@ -212,12 +191,6 @@ void pipesim_gnuplot_terminal(const char *terminal, GString *out)
 		point, terminal, size, FONT_PIXELS);
 }
 
-/* Lines of words below the legend. */
-static guint caption_lines(const PipesimDetail *detail, const PipesimComparison *comparison)
-{
-	return 1 + (comparison->costs->source != NULL) + (detail->width > 0);
-}
-
 static void append_sizes(
 	GString *out, const PipesimLayout *layout, const PipesimDetail *detail, guint lines)
 {
@@ -227,8 +200,8 @@ static void append_sizes(
 	guint width = picture_width(layout);
 	guint height =
 		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
-	double box = (width - LEFT_PIXELS - RIGHT_PIXELS) * (double)layout->lanes /
-		     (double)MAX(1, layout->n_boxes);
+	double box =
+		plot_width(layout) * (double)layout->lanes / (double)MAX(1, layout->n_boxes);
 
 	g_string_append_printf(out,
 		"\n# Sizes, pixels.\n"
@@ -241,7 +214,7 @@ static void append_sizes(
 		"lanes\n"
 		"x(pixels) = pixels / width\n"
 		"y(pixels) = pixels / height\n",
-		width, height, LEFT_PIXELS, RIGHT_PIXELS, TOP_PIXELS, bottom,
+		width, height, pipesim_gnuplot_left(layout), RIGHT_PIXELS, TOP_PIXELS, bottom,
 		body >= 14 ? MIN(LETTER_PIXELS, body - 4) : 0, box < 5 ? "0" : "0.5",
 		detail->messages ? "0.14" : "0.46");
 }
@@ -256,8 +229,8 @@ static void append_settings(GString *out, const PipesimLayout *layout)
 	g_string_append(out, "\n\n# Colours by kind and shade.\n");
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
-			pipesim_kind_letter(kind), looks[kind].colours[0],
-			pipesim_kind_letter(kind), looks[kind].colours[1]);
+			pipesim_kind_letter(kind), pipesim_looks[kind].colours[0],
+			pipesim_kind_letter(kind), pipesim_looks[kind].colours[1]);
 	if (layout->n_messages > 0)
 		g_string_append(out, "# Messages: dark while they move, pale while they wait.\n"
 				     "S0 = '#B0400A'; S1 = '#F4C9B0'\n"
@@ -324,101 +297,6 @@ static void append_panels(
 	}
 }
 
-static void append_source(GString *out, const PipesimLayout *layout,
-	const PipesimDetail *detail, const PipesimComparison *comparison)
-{
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
-	const PipesimCosts *costs = comparison->costs;
-	g_autoptr(GString) text = g_string_new("Times, ms:");
-	PipesimNumber number;
-	guint below = 90;
-
-	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
-			pipesim_print_ms(number, costs->time[order[i]]));
-	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
-	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
-		g_string_append_printf(
-			text, "; --comm %s", pipesim_comm_name(comparison->scenario.comm));
-	append_caption(out, text->str, below);
-	if (costs->source != NULL) {
-		g_string_printf(text, "Times from: %s", costs->source);
-		append_caption(out, text->str, below += SOURCE_PIXELS);
-	}
-	if (detail->width == 0)
-		return;
-	g_string_assign(text, "Boxes too short to be drawn: in each column of pixels the "
-			      "height of a colour is its share of the time, white is idle");
-	if (layout->share > 1)
-		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
-	if (layout->n_messages > 0)
-		g_string_append(text, "; messages are left out");
-	append_caption(out, text->str, below + SOURCE_PIXELS);
-}
-
-/* A swatch of the legend, @x pixels from the left. */
-static void append_swatch(GString *out, double x, const char *fill)
-{
-	g_string_append(out, "set object rectangle from screen x(");
-	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(bottom - 72) to screen x(");
-	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
-	g_string_append_printf(out, "),screen y(bottom - 59) %s\n", fill);
-}
-
-/* Returns where the next entry begins. */
-static double append_words(GString *out, double x, const char *words)
-{
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, words);
-	g_string_append(out, " at screen x(");
-	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(bottom - 66)\n");
-	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
-}
-
-static double append_kind(GString *out, const PipesimLayout *layout, guint kind, double x)
-{
-	for (guint shade = 0; shade < 2; shade++) {
-		g_autofree char *fill =
-			g_strdup_printf("fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
-				looks[kind].edge, pipesim_kind_letter(kind), shade);
-
-		if (!layout->shown[kind][shade])
-			continue;
-		append_swatch(out, x, fill);
-		x += SWATCH_PIXELS;
-	}
-	return append_words(out, x + 6, looks[kind].title);
-}
-
-static void append_legend(
-	GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
-{
-	double x = LEFT_PIXELS;
-
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		if (layout->shown[kind][0] || layout->shown[kind][1])
-			x = append_kind(out, layout, kind, x);
-	if (layout->pairs) {
-		append_swatch(out, x, "fs empty border rgb 'black' lw 1.5");
-		x = append_words(out, x + SWATCH_PIXELS + 6, "overlapped pair");
-	}
-	if (layout->shade_name != NULL) {
-		g_autofree char *words =
-			g_strdup_printf("light, italic: %s 1", layout->shade_name);
-
-		x = append_words(out, x, words);
-	}
-	if (!detail->messages)
-		return;
-	append_swatch(out, x, "fs solid noborder fc rgb S0");
-	x = append_words(out, x + SWATCH_PIXELS + 6, "sends");
-	append_swatch(out, x, "fs solid noborder fc rgb R0");
-	append_words(out, x + SWATCH_PIXELS + 6, "receives (pale: waits)");
-}
-
 /* Pixels lie between the ends of both axes, the first line of them at the top. */
 static void append_raster(
 	GString *out, const PipesimLayout *layout, const PipesimDetail *detail)
@@ -459,7 +337,7 @@ static void append_plots(GString *out, const PipesimLayout *layout, const Pipesi
 				continue;
 			g_string_append_printf(out,
 				"%sdata index '%s%u' @box border rgb '%s' fc rgb %s%u", before,
-				letter, shade, looks[kind].edge, letter, shade);
+				letter, shade, pipesim_looks[kind].edge, letter, shade);
 			before = ", \\\n	";
 		}
 	if (detail->pairs)
@@ -476,7 +354,8 @@ static void append_plots(GString *out, const PipesimLayout *layout, const Pipesi
 					"tc "
 					"rgb '%s'",
 					before, pipesim_kind_letter(kind), shade,
-					shade ? " Italic" : "", looks[kind].text[shade]);
+					shade ? " Italic" : "",
+					pipesim_looks[kind].text[shade]);
 	if (detail->messages)
 		pipesim_gnuplot_messages_plots(detail, out);
 	g_string_append(out, "\n");
@@ -486,13 +365,12 @@ void pipesim_gnuplot_script(const PipesimLayout *layout, const PipesimDetail *de
 	const PipesimComparison *comparison, const PipesimPicturePaths *paths, GString *out)
 {
 	append_header(out, layout, detail, comparison, paths);
-	append_sizes(out, layout, detail, caption_lines(detail, comparison));
+	append_sizes(out, layout, detail, pipesim_gnuplot_captions(detail, comparison));
 	append_settings(out, layout);
 	pipesim_gnuplot_terminal(paths->terminal, out);
 	append_axes(out, layout);
 	append_ranks(out, layout);
 	append_panels(out, layout, detail);
-	append_legend(out, layout, detail);
-	append_source(out, layout, detail, comparison);
+	pipesim_gnuplot_legend(layout, detail, comparison, out);
 	append_plots(out, layout, detail);
 }

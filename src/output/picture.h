@@ -57,8 +57,23 @@ void pipesim_gnuplot_messages_plots(const PipesimDetail *detail, GString *out);
 guint8 *pipesim_raster_paint(
 	const PipesimLayout *layout, const PipesimDetail *detail, GError **error);
 
-/** pipesim_gnuplot_colour: of boxes of @kind and @shade, "#RRGGBB". */
-const char *pipesim_gnuplot_colour(guint kind, guint shade);
+/* How a kind of op looks, by shade. */
+typedef struct {
+	const char *colours[2], *text[2]; /* "#RRGGBB": of the box and of the number in it */
+	const char *edge;                 /* of the line around it */
+	const char *title;
+} PipesimLook;
+extern const PipesimLook pipesim_looks[PIPESIM_FB];
+
+/** pipesim_gnuplot_legend: appends what the colours mean and what the times are. */
+void pipesim_gnuplot_legend(const PipesimLayout *layout, const PipesimDetail *detail,
+	const PipesimComparison *comparison, GString *out);
+/** pipesim_gnuplot_captions: the lines of words below the legend's colours. */
+guint pipesim_gnuplot_captions(
+	const PipesimDetail *detail, const PipesimComparison *comparison);
+
+/** pipesim_gnuplot_left: left margin, pixels. */
+guint pipesim_gnuplot_left(const PipesimLayout *layout);
 
 /** pipesim_gnuplot_height: of the whole drawing, in lanes: titles stand between panels. */
 double pipesim_gnuplot_height(const PipesimLayout *layout);

@@ -23,7 +23,7 @@ static void read_colours(Canvas *canvas)
 {
 	for (guint i = 0; i < N_COLOURS; i++) {
 		const char *name =
-			i + 1 == N_COLOURS ? "#FFFFFF" : pipesim_gnuplot_colour(i / 2, i % 2);
+			i + 1 == N_COLOURS ? "#FFFFFF" : pipesim_looks[i / 2].colours[i % 2];
 		const gulong value = strtoul(name + 1, NULL, 16);
 
 		for (guint c = 0; c < 3; c++)
