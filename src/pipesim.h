@@ -101,6 +101,42 @@ PIPESIM_API gint64 pipesim_run_bubble(const PipesimRun *run, guint rank);
  * gradient is done, in units of one whole-stage activation. */
 PIPESIM_API double pipesim_run_peak_activations(const PipesimRun *run, guint rank);
 
+/* One schedule at many costs --------------------------------------------------------------- */
+
+typedef struct _PipesimWhatif PipesimWhatif;
+
+/* What one run came to, ns. */
+typedef struct {
+	gint64 makespan; /* from the first start to the last end */
+	gint64 max_idle; /* makespan less busy time of the rank where that is largest */
+	gint64 idle;     /* the same of all ranks together */
+} PipesimOutcome;
+
+/**
+ * pipesim_whatif_new: prepares @schedule over @ranks and @microbatches to be run at many costs.
+ * @costs: what a schedule that searches for its order goes by; that order then stays
+ *
+ * Returns: (transfer full): for pipesim_whatif_free(). Errors as pipesim_simulate().
+ */
+PIPESIM_API PipesimWhatif *pipesim_whatif_new(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, const PipesimCosts *costs, GError **error);
+PIPESIM_API void pipesim_whatif_free(PipesimWhatif *whatif);
+
+/**
+ * pipesim_whatif_run: @n runs, each at its own costs, the same nanoseconds as of
+ * pipesim_simulate() with that order. May be called by several threads at once.
+ * @costs: (array length=n): may repeat
+ * @threads: 1 = the calling one alone, 0 = one a core; changes nothing but the time it takes
+ * @outcomes: (out caller-allocates) (array length=n)
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where one of them takes too long, or memory does not
+ * suffice; @outcomes are then undefined.
+ */
+PIPESIM_API gboolean pipesim_whatif_run(const PipesimWhatif *whatif,
+	const PipesimCosts *const *costs, gsize n, guint threads, PipesimOutcome *outcomes,
+	GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimWhatif, pipesim_whatif_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCosts, pipesim_costs_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRun, pipesim_run_free)
 

@@ -14,7 +14,10 @@ int main(void)
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(1000, 1000, 1000, -1, 0, &error);
 	const PipesimSchedule *dualpipe = pipesim_schedule_find("dualpipe", &error);
+	const PipesimCosts *const many[] = {costs, costs};
 	g_autoptr(PipesimRun) run = NULL;
+	g_autoptr(PipesimWhatif) whatif = NULL;
+	PipesimOutcome outcomes[2];
 
 	if (costs == NULL || dualpipe == NULL)
 		return fail("nothing to simulate", error);
@@ -27,8 +30,14 @@ int main(void)
 	if (pipesim_simulate(dualpipe, 7, 20, costs, &error) != NULL ||
 		!g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT))
 		return fail("7 ranks were not refused", error);
+	whatif = pipesim_whatif_new(dualpipe, 8, 20, costs, &error);
+	if (whatif == NULL || !pipesim_whatif_run(whatif, many, 2, 1, outcomes, &error))
+		return fail("nothing at many costs", error);
+	if (outcomes[1].makespan != 66000 || outcomes[1].max_idle != 6000 ||
+		outcomes[1].idle != 8 * 6000)
+		return fail("dualpipe 8/20 is not 66, 6, 48 at many costs", NULL);
 	if (pipesim_schedule_list()[0] == NULL)
 		return fail("no schedules", NULL);
-	puts("100%: Checks: 5, Failures: 0, Errors: 0");
+	puts("100%: Checks: 7, Failures: 0, Errors: 0");
 	return 0;
 }

@@ -109,7 +109,7 @@ PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const Pipesim
 	if (draw == NULL)
 		return NULL;
 	samples->n = scenario->samples;
-	samples->results = g_try_new(PipesimLaneResult, samples->n);
+	samples->results = g_try_new(PipesimOutcome, samples->n);
 	if (samples->results == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u samples do not fit in memory; take fewer", samples->n);

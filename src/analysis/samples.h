@@ -27,7 +27,7 @@ typedef struct {
 /* Times in ns, the ratio as in PipesimReport. */
 typedef struct {
 	guint n;
-	PipesimLaneResult *results; /* by sample */
+	PipesimOutcome *results; /* by sample */
 	PipesimQuantile makespan[PIPESIM_N_QUANTILES];
 	PipesimQuantile max_idle[PIPESIM_N_QUANTILES];
 	PipesimQuantile ratio[PIPESIM_N_QUANTILES];

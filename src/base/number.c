@@ -297,8 +297,11 @@ const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den)
 {
 	__extension__ typedef __int128 Wide;
-	Wide value = ((Wide)ns * num + den / 2) / den;
+	Wide value;
 
+	if (num == den)
+		return ns;
+	value = ((Wide)ns * num + den / 2) / den;
 	return value > G_MAXINT64 ? G_MAXINT64 : (gint64)value;
 }
 

@@ -199,7 +199,7 @@ static void fill_keys(gconstpointer data, PipesimLaneBlock *block, gsize first, 
 }
 
 gboolean pipesim_draw_run(const PipesimDraw *draw, guint64 seed, guint64 first, gsize n,
-	guint threads, PipesimLaneResult *results, GError **error)
+	guint threads, PipesimOutcome *results, GError **error)
 {
 	const Samples samples = {draw, seed, first};
 	const PipesimLaneWork work = {.lanes = draw->lanes,

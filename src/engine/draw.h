@@ -48,4 +48,4 @@ void pipesim_draw_durations(
  * threads, 0 = one a core, whose number changes nothing. FALSE with PIPESIM_ERROR_LIMIT where
  * memory does not suffice. */
 gboolean pipesim_draw_run(const PipesimDraw *draw, guint64 seed, guint64 first, gsize n,
-	guint threads, PipesimLaneResult *results, GError **error);
+	guint threads, PipesimOutcome *results, GError **error);

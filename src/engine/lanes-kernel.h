@@ -52,7 +52,7 @@ typedef struct {
 	void (*fill)(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n);
 	gconstpointer data;
 	gboolean draws;
-	PipesimLaneResult *results;
+	PipesimOutcome *results;
 } PipesimLaneWork;
 
 /** pipesim_lane_work_run: on @threads threads, 0 = one a core. FALSE with PIPESIM_ERROR_LIMIT.

@@ -50,7 +50,7 @@ static void run_block(const PipesimLaneWork *work, PipesimLaneBlock *block, gsiz
 	for (guint i = 0; i < n; i++) {
 		const gint64 makespan = *pipesim_lane_at(&block->makespan, i);
 
-		work->results[first + i] = (PipesimLaneResult){
+		work->results[first + i] = (PipesimOutcome){
 			.makespan = makespan,
 			.max_idle = makespan - *pipesim_lane_at(&block->least_busy, i),
 			.idle = makespan * ranks - *pipesim_lane_at(&block->all_busy, i),
@@ -152,10 +152,10 @@ static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first,
 	}
 }
 
-void pipesim_lane_result_of(PipesimLaneResult *result, const PipesimProgram *program,
-	const PipesimTimeline *timeline)
+void pipesim_lane_result_of(
+	PipesimOutcome *result, const PipesimProgram *program, const PipesimTimeline *timeline)
 {
-	*result = (PipesimLaneResult){.makespan = timeline->makespan};
+	*result = (PipesimOutcome){.makespan = timeline->makespan};
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		gint64 idle = timeline->makespan;
 
@@ -169,8 +169,7 @@ void pipesim_lane_result_of(PipesimLaneResult *result, const PipesimProgram *pro
 }
 
 /* Sums that might not fit are left to the engine that notices where they do not. */
-static gboolean run_alone(
-	const Given *given, gsize i, PipesimLaneResult *result, GError **error)
+static gboolean run_alone(const Given *given, gsize i, PipesimOutcome *result, GError **error)
 {
 	const PipesimProgram *program = given->lanes->program;
 	g_autoptr(PipesimTimes) times = pipesim_times_new(given->costs[i], &program->shape);
@@ -183,7 +182,7 @@ static gboolean run_alone(
 }
 
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
-	gsize n, guint threads, PipesimLaneResult *results, GError **error)
+	gsize n, guint threads, PipesimOutcome *results, GError **error)
 {
 	g_autofree guint8 *too_long = g_try_malloc(MAX(n, 1));
 	const Given given = {lanes, costs, too_long};

@@ -2,16 +2,10 @@
  * register holds the same op of several runs. The same nanoseconds as pipesim_engine_run(). */
 #pragma once
 #include "engine/engine.h"
+#include "pipesim.h"
 
 /* Runs that go side by side. */
 #define PIPESIM_LANES 16
-
-/* What one run came to, ns. */
-typedef struct {
-	gint64 makespan;
-	gint64 max_idle; /* makespan less busy of the rank where that is largest */
-	gint64 idle;     /* the same of all ranks together */
-} PipesimLaneResult;
 
 /* How an op finds the random number of the micro-batch before, where that may stay. */
 typedef enum {
@@ -57,12 +51,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
  * threads, 0 = one a core, whose number changes nothing. FALSE with PIPESIM_ERROR_LIMIT as
  * pipesim_engine_run(). */
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
-	gsize n, guint threads, PipesimLaneResult *results, GError **error);
+	gsize n, guint threads, PipesimOutcome *results, GError **error);
 
 /** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near
  * the end of gint64. */
 gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p);
 
 /** pipesim_lane_result_of: the same figures of a timeline. */
-void pipesim_lane_result_of(PipesimLaneResult *result, const PipesimProgram *program,
-	const PipesimTimeline *timeline);
+void pipesim_lane_result_of(
+	PipesimOutcome *result, const PipesimProgram *program, const PipesimTimeline *timeline);

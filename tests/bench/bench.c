@@ -83,5 +83,7 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 	topics = argv + 1;
 	if (bench_selected("static"))
 		bench_static();
+	if (bench_selected("lanes"))
+		bench_lanes();
 	return 0;
 }

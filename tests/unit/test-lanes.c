@@ -36,11 +36,11 @@ static PipesimDraw *make_draw(
 	return draw;
 }
 
-static void assert_result(const PipesimLaneResult *result, const PipesimProgram *program,
-	const PipesimTimes *times)
+static void assert_result(
+	const PipesimOutcome *result, const PipesimProgram *program, const PipesimTimes *times)
 {
 	g_autoptr(PipesimTimeline) timeline = pipesim_engine_run(program, times, NULL);
-	PipesimLaneResult expected;
+	PipesimOutcome expected;
 
 	ck_assert_ptr_nonnull(timeline);
 	pipesim_lane_result_of(&expected, program, timeline);
@@ -54,7 +54,7 @@ static void assert_result(const PipesimLaneResult *result, const PipesimProgram 
 static void assert_samples(PipesimDraw *draw, PipesimTimes *times, guint64 seed)
 {
 	g_autofree gint64 *durations = g_new(gint64, draw->program->n_ops);
-	PipesimLaneResult first[SAMPLES], results[SAMPLES];
+	PipesimOutcome first[SAMPLES], results[SAMPLES];
 	const PipesimLaneKernels *const *kernels = pipesim_lane_kernels_list();
 
 	ck_assert(pipesim_draw_run(draw, seed, 0, SAMPLES, 1, first, NULL));
@@ -97,7 +97,7 @@ START_TEST(costs_equal_the_engine)
 	g_autoptr(PipesimLanes) lanes = pipesim_lanes_new(program, NULL);
 	g_autoptr(GPtrArray) costs =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_costs_free);
-	PipesimLaneResult results[21];
+	PipesimOutcome results[21];
 
 	for (guint i = 0; i < G_N_ELEMENTS(results); i++)
 		g_ptr_array_add(costs,
@@ -109,6 +109,31 @@ START_TEST(costs_equal_the_engine)
 			pipesim_times_new(g_ptr_array_index(costs, i), &program->shape);
 
 		assert_result(&results[i], program, times);
+	}
+}
+END_TEST
+
+START_TEST(what_if_equals_a_run)
+{
+	static const char *const names[] = {
+		"gpipe", "zb-h2", "dualpipe", "dualpipev", "zb-auto"};
+	const PipesimSchedule *schedule = pipesim_schedule_find(names[_i], NULL);
+	g_autoptr(GPtrArray) costs =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_costs_free);
+	PipesimOutcome outcomes[40];
+
+	for (guint i = 0; i < G_N_ELEMENTS(outcomes); i++)
+		g_ptr_array_add(costs, grid_random_costs(i, 6, i % 2 == 1));
+	for (guint i = 0; i < G_N_ELEMENTS(outcomes); i += 8) {
+		g_autoptr(PipesimWhatif) whatif =
+			pipesim_whatif_new(schedule, 6, 12, costs->pdata[i], NULL);
+		g_autoptr(PipesimRun) run =
+			pipesim_simulate(schedule, 6, 12, costs->pdata[i], NULL);
+
+		ck_assert(pipesim_whatif_run(whatif, (const PipesimCosts *const *)costs->pdata,
+			costs->len, 1 + i % 3, outcomes, NULL));
+		ck_assert_int_eq(outcomes[i].makespan, pipesim_run_makespan(run));
+		ck_assert_int_eq(outcomes[i].max_idle, run->report->max_idle);
 	}
 }
 END_TEST
@@ -131,7 +156,7 @@ START_TEST(threads_change_nothing)
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autofree PipesimJitter *jitter = make_jitter(7);
 	g_autoptr(PipesimDraw) draw = make_draw(program, times, jitter);
-	PipesimLaneResult alone[500], several[500];
+	PipesimOutcome alone[500], several[500];
 
 	ck_assert(pipesim_draw_run(draw, 3, 0, 500, 1, alone, NULL));
 	for (guint threads = 0; threads <= 3; threads++) {
@@ -156,7 +181,7 @@ START_TEST(numbers_stay_as_they_are)
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autofree PipesimJitter *jitter = pipesim_jitter_normal((PipesimFraction){3, 100});
 	g_autoptr(PipesimDraw) draw = make_draw(program, times, jitter);
-	PipesimLaneResult results[2];
+	PipesimOutcome results[2];
 
 	ck_assert_uint_eq(pipesim_random(key, 5 * PIPESIM_PLACE_STEP), 463869093);
 	ck_assert(pipesim_draw_run(draw, 1, 0, 2, 1, results, NULL));
@@ -306,7 +331,7 @@ START_TEST(too_long_to_draw)
 	g_autofree PipesimJitter *jitter = make_jitter(1);
 	g_autoptr(PipesimLanes) lanes = pipesim_lanes_new(program, NULL);
 	const PipesimCosts *const list[] = {costs};
-	PipesimLaneResult result;
+	PipesimOutcome result;
 	g_autoptr(GError) error = NULL;
 
 	ck_assert_ptr_null(pipesim_draw_new(program, times, jitter, &error));
@@ -331,6 +356,7 @@ Suite *lanes_suite(void)
 	grid_accepted(&count);
 	tcase_add_loop_test(grid, samples_equal_the_engine, 0, count);
 	tcase_add_loop_test(grid, costs_equal_the_engine, 0, count);
+	tcase_add_loop_test(draws, what_if_equals_a_run, 0, 5);
 	tcase_add_test(draws, threads_change_nothing);
 	tcase_add_test(draws, numbers_stay_as_they_are);
 	tcase_add_loop_test(draws, draws_have_the_spread, 0, 4);
