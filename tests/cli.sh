@@ -141,7 +141,11 @@ check export-file 0 export --schedule input/messages.csv
 check export-file-comms 0 export --schedule input/messages.csv --with-comms
 check export-file-queue 0 export --schedule input/messages.csv --with-comms --comm queue
 check export-chimera 0 export --schedule chimera-direct --pp 4 --microbatches 6
-check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/dualpipe-pp8-mb20.csv
+check validate-shipped 0 validate schedules/1f1b-pp8-mb20.csv schedules/zb-h1-pp8-mb20.csv
+check validate-native 0 validate --comm native schedules/dualpipe-pp8-mb20.csv schedules/dualpipev-pp8-mb20.csv
+check validate-grouped 0 validate --comm grouped schedules/dualpipe-pp8-mb20.csv
+check validate-messages 0 validate input/messages.csv
+check bad-validate-comm 2 validate --comm blocking schedules/1f1b-pp8-mb20.csv
 check validate-one-rank 0 validate input/one-rank.csv
 check version 0 --version
 check help 0 --help
@@ -247,6 +251,15 @@ for file in input/broken/*.csv; do
 	*) status=1 ;;      # can be read, and the answer is no
 	esac
 	check "broken-${name%.csv}" $status validate "$file"
+done
+# What hangs under some rule: each begins with the rule; "repaired" runs under all.
+for file in input/deadlock/*.csv; do
+	name=${file##*/}
+	case $name in
+	repaired-*) status=0 ;;
+	*) status=1 ;;
+	esac
+	check "deadlock-${name%.csv}" $status validate "$file"
 done
 check file-mixed-answers 1 validate schedules/1f1b-pp8-mb20.csv input/missing-op.csv
 

@@ -3,6 +3,13 @@
 #include "cli/options.h"
 #include "schedule/csv.h"
 
+/* What is printed when all files have been looked at. */
+typedef struct {
+	const char *comm; /* as written; NULL = every way of communicating */
+	PipesimComm mode;
+	GString *out;
+} Validation;
+
 /* What a file says about a schedule is an answer; what cannot be read is an error. */
 static gboolean is_answer(const GError *error)
 {
@@ -15,20 +22,86 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
 }
 
-static PipesimExit validate(const char *path, GString *out, GError **error)
+/* Whether @lowering runs to its end; where not, says so on standard error. */
+static gboolean runs(PipesimScheduleFile *file, const PipesimLowering *lowering, GError **error)
 {
 	g_autoptr(GError) fault = NULL;
-	g_autoptr(PipesimProgram) program = pipesim_schedule_read_csv(path, &fault);
 
-	if (program != NULL) {
-		g_string_append_printf(out, "%s: ", path);
-		append_count(out, program->shape.ranks, "rank", "s");
-		append_count(out, program->shape.stages, "stage", "s");
-		append_count(out, program->shape.microbatches, "micro-batch", "es");
-		g_string_append_printf(
-			out, "%u ops: complete, acyclic, no deadlock\n", program->n_ops);
-		return PIPESIM_EXIT_DONE;
+	if (pipesim_lowering_check(lowering,
+		    lowering->from_file ? pipesim_schedule_file_locate_action
+					: pipesim_schedule_file_locate_op,
+		    file, &fault))
+		return TRUE;
+	if (is_answer(fault))
+		g_printerr("%s\n", fault->message);
+	else
+		g_propagate_error(error, g_steal_pointer(&fault));
+	return FALSE;
+}
+
+/* Sorts one way of communicating into the names of those that run and those that hang. */
+static gboolean try_comm(PipesimScheduleFile *file, const PipesimLowering *lowering,
+	GString *good, GString *bad, GError **error)
+{
+	const char *name = lowering->from_file ? "the messages of the file"
+					       : pipesim_comm_name(lowering->comm);
+	GString *names = runs(file, lowering, error) ? good : bad;
+
+	if (*error != NULL)
+		return FALSE;
+	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
+	return TRUE;
+}
+
+/* A file that lists its messages is run as it lists them. */
+static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GString *good,
+	GString *bad, GError **error)
+{
+	for (guint i = PIPESIM_COMM_ASYNC; i < PIPESIM_COMM_NATIVE; i++) {
+		const gboolean wanted = validation->comm == NULL || i == validation->mode;
+		g_autoptr(PipesimLowering) lowering = NULL;
+
+		if (!wanted || (file->lowering != NULL && i != PIPESIM_COMM_ASYNC))
+			continue;
+		lowering = pipesim_lower(file->program, i, error);
+		if (lowering == NULL || !try_comm(file, lowering, good, bad, error))
+			return FALSE;
 	}
+	if (file->lowering != NULL &&
+		(validation->comm == NULL || validation->mode != PIPESIM_COMM_ASYNC))
+		return try_comm(file, file->lowering, good, bad, error);
+	return TRUE;
+}
+
+static PipesimExit report(
+	Validation *validation, PipesimScheduleFile *file, const char *path, GError **error)
+{
+	const PipesimShape *shape = &file->program->shape;
+	g_autoptr(GString) good = g_string_new(NULL), bad = g_string_new(NULL);
+	GString *out = validation->out;
+
+	if (!try_all(validation, file, good, bad, error))
+		return PIPESIM_EXIT_INPUT;
+	g_string_append_printf(out, "%s: ", path);
+	append_count(out, shape->ranks, "rank", "s");
+	append_count(out, shape->stages, "stage", "s");
+	append_count(out, shape->microbatches, "micro-batch", "es");
+	g_string_append_printf(out, "%u ops: complete, acyclic", file->program->n_ops);
+	if (good->len > 0)
+		g_string_append_printf(out, ", no deadlock under %s", good->str);
+	if (bad->len > 0)
+		g_string_append_printf(out, "; deadlock under %s", bad->str);
+	g_string_append_c(out, '\n');
+	return bad->len > 0 ? PIPESIM_EXIT_NO : PIPESIM_EXIT_DONE;
+}
+
+static PipesimExit validate(Validation *validation, const char *path, GError **error)
+{
+	g_autoptr(GError) fault = NULL;
+	g_autoptr(PipesimScheduleFile) file = pipesim_schedule_file_read(path, &fault);
+
+	if (file != NULL)
+		return report(validation, file, path, error);
 	if (is_answer(fault)) {
 		g_printerr("%s\n", fault->message);
 		return PIPESIM_EXIT_NO;
@@ -37,25 +110,48 @@ static PipesimExit validate(const char *path, GString *out, GError **error)
 	return PIPESIM_EXIT_INPUT;
 }
 
-static PipesimExit run(int argc, char **argv, GError **error)
+static GOptionContext *make_context(char **comm)
 {
+	const GOptionEntry entries[] = {
+		{"comm", 0, 0, G_OPTION_ARG_STRING, comm,
+			"one way of waiting for messages alone (default: all of them)", "MODE"},
+		{0},
+	};
 	GOptionContext *context = g_option_context_new(
 		"FILE.csv... - check schedule files: complete, acyclic, no deadlock");
-	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimExit worst = PIPESIM_EXIT_DONE;
 
+	g_option_context_add_main_entries(context, entries, NULL);
 	g_option_context_set_description(context,
+		"Each file is run by the rules of async, queue (PyTorch's multi-stage "
+		"schedules), single\n(PyTorch's GPipe and 1F1B) and grouped (DeepSeek's "
+		"DualPipe). native is queue. A file that\nlists its own messages is run as it "
+		"lists them, by the rules of queue.\n\n"
 		"Exit status: 0 every file can run, 1 one has ops missing, twice or in an "
 		"order that\n"
-		"deadlocks (each fault with its place), 3 one cannot be read.\n");
-	if (!pipesim_options_parse(context, &argc, &argv, error))
+		"deadlocks under one of them (each fault with its place), 3 one cannot be "
+		"read.\n");
+	return context;
+}
+
+static PipesimExit run(int argc, char **argv, GError **error)
+{
+	g_autofree char *comm = NULL;
+	g_autoptr(GString) out = g_string_new(NULL);
+	Validation validation = {.out = out};
+	PipesimExit worst = PIPESIM_EXIT_DONE;
+
+	if (!pipesim_options_parse(make_context(&comm), &argc, &argv, error) ||
+		(comm != NULL && !pipesim_comm_find(comm, &validation.mode, error)))
 		return PIPESIM_EXIT_USAGE;
 	if (argc < 2) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
 		return PIPESIM_EXIT_USAGE;
 	}
+	validation.comm = comm;
+	if (validation.mode == PIPESIM_COMM_NATIVE)
+		validation.mode = PIPESIM_COMM_QUEUE;
 	for (int i = 1; i < argc && *error == NULL; i++) {
-		const PipesimExit exit = validate(argv[i], out, error);
+		const PipesimExit exit = validate(&validation, argv[i], error);
 
 		worst = MAX(worst, exit);
 	}

@@ -46,15 +46,15 @@ GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from)
 	return cycle;
 }
 
-static void append_place(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
+static void append_place(const PipesimWaiting *waiting, guint32 index, GString *out)
 {
 	GError *error = NULL;
 	const PipesimErrorPrivate *place;
 
 	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "-");
-	waiting->locate(waiting->data, waiting->place(waiting->graph, at), error);
+	waiting->locate(waiting->data, index, error);
 	place = pipesim_error_location(error);
-	g_string_append_printf(out, "%s:%u:%u: ", place->path, place->line, place->column);
+	g_string_append_printf(out, "\n%s:%u:%u: ", place->path, place->line, place->column);
 	g_error_free(error);
 }
 
@@ -95,10 +95,8 @@ static void append_lines(const PipesimWaiting *waiting, const GArray *cycle, GSt
 	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
 		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
 
-		if (i > 0) {
-			g_string_append_c(out, '\n');
-			append_place(waiting, at, out);
-		}
+		if (i > 0)
+			append_place(waiting, waiting->place(waiting->graph, at), out);
 		append_step(waiting, at, out);
 		append_wait(waiting, at, out);
 	}
@@ -106,39 +104,8 @@ static void append_lines(const PipesimWaiting *waiting, const GArray *cycle, GSt
 		g_string_append_printf(out, ", and so on, %u steps in all", cycle->len);
 }
 
-gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
-	const char *what, const char *repair, GError **error)
-{
-	g_autoptr(GString) text = g_string_new(what);
-	g_autoptr(GError) deadlock = NULL;
-	const PipesimStuck first = g_array_index(cycle, PipesimStuck, 0);
-
-	g_string_append(text, ": ");
-	if (waiting->locate != NULL)
-		append_lines(waiting, cycle, text);
-	else
-		append_sentence(waiting, cycle, text);
-	if (repair != NULL)
-		g_string_append_printf(text, "; %s", repair);
-	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
-	if (waiting->locate != NULL)
-		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
-	g_propagate_error(error, g_steal_pointer(&deadlock));
-	return FALSE;
-}
-
-static char *describe_swap(const PipesimSwaps *swaps, guint rank, guint32 index)
-{
-	GString *text = g_string_new("exchanging ");
-
-	swaps->print(swaps->graph, rank, index, text);
-	g_string_append(text, " and ");
-	swaps->print(swaps->graph, rank, index + 1, text);
-	g_string_append_printf(text, " on rank %u repairs it", rank);
-	return g_string_free(text, FALSE);
-}
-
-char *pipesim_find_swap(const PipesimSwaps *swaps, const GArray *cycle)
+/* The entry that is to be exchanged with the next one, and its rank. */
+static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, PipesimStuck *swap)
 {
 	guint64 looked_at = 0;
 
@@ -154,10 +121,47 @@ char *pipesim_find_swap(const PipesimSwaps *swaps, const GArray *cycle)
 				continue;
 			looked_at += swaps->size;
 			if (looked_at > MAX_LOOKED_AT)
-				return NULL;
+				return FALSE;
+			*swap = (PipesimStuck){at.rank, index};
 			if (swaps->runs(swaps->graph, at.rank, index))
-				return describe_swap(swaps, at.rank, index);
+				return TRUE;
 		}
 	}
-	return NULL;
+	return FALSE;
+}
+
+static void append_swap(const PipesimWaiting *waiting, const PipesimSwaps *swaps,
+	PipesimStuck swap, GString *out)
+{
+	if (waiting->locate != NULL)
+		append_place(waiting, swap.index, out);
+	else
+		g_string_append(out, "; ");
+	g_string_append(out, "exchanging ");
+	swaps->print(swaps->graph, swap.rank, swap.index, out);
+	g_string_append(out, " and ");
+	swaps->print(swaps->graph, swap.rank, swap.index + 1, out);
+	g_string_append_printf(out, " on rank %u repairs it", swap.rank);
+}
+
+gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
+	const char *what, const PipesimSwaps *swaps, GError **error)
+{
+	g_autoptr(GString) text = g_string_new(what);
+	g_autoptr(GError) deadlock = NULL;
+	const PipesimStuck first = g_array_index(cycle, PipesimStuck, 0);
+	PipesimStuck swap;
+
+	g_string_append(text, ": ");
+	if (waiting->locate != NULL)
+		append_lines(waiting, cycle, text);
+	else
+		append_sentence(waiting, cycle, text);
+	if (find_swap(swaps, cycle, &swap))
+		append_swap(waiting, swaps, swap, text);
+	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
+	if (waiting->locate != NULL)
+		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
+	g_propagate_error(error, g_steal_pointer(&deadlock));
+	return FALSE;
 }

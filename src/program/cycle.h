@@ -15,7 +15,8 @@ typedef struct {
 	/* What @at waits for; *behind: it only stands behind that on its rank. */
 	PipesimStuck (*blocker)(gconstpointer graph, PipesimStuck at, gboolean *behind);
 	void (*print)(gconstpointer graph, PipesimStuck at, GString *out);
-	guint32 (*place)(gconstpointer graph, PipesimStuck at); /* for @locate */
+	guint32 (*place)(gconstpointer graph, PipesimStuck at); /* for @locate; of an entry of
+								   PipesimSwaps its index */
 	PipesimLocate locate;                                   /* (nullable) */
 	gpointer data;
 } PipesimWaiting;
@@ -23,11 +24,6 @@ typedef struct {
 /** pipesim_find_cycle: a cycle that one comes to from @from; (transfer full): of PipesimStuck,
  * each waits for the next and the last for the first. */
 GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from);
-
-/** pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: " and @cycle; @repair (nullable)
- * ends the message. Without places in one line, with places each step on its own. */
-gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
-	const char *what, const char *repair, GError **error);
 
 /* Entries of one rank that are exchanged with the ones behind them. */
 typedef struct {
@@ -41,10 +37,14 @@ typedef struct {
 	guint64 size; /* entries: what one try costs */
 } PipesimSwaps;
 
-/** pipesim_find_swap: the first swap of neighbours, one of them in @cycle, with which
- * everything runs: "exchanging 1F0 and 1B0 on rank 1 repairs it"; (transfer full): NULL where
- * there is none, or where trying them all would take seconds. */
-char *pipesim_find_swap(const PipesimSwaps *swaps, const GArray *cycle);
+/**
+ * pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: ", @cycle, and the first swap of
+ * neighbours, one of them in the cycle, with which everything runs: "exchanging 1F0 and 1B0 on
+ * rank 1 repairs it"; nothing where there is none, or where trying them would take seconds.
+ * Without places in one line, with places each step on its own.
+ */
+gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
+	const char *what, const PipesimSwaps *swaps, GError **error);
 
 /** pipesim_program_runs, pipesim_lowering_runs: whether it reaches its end, no more; FALSE too
  * where memory does not suffice. */

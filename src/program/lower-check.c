@@ -375,12 +375,11 @@ static gboolean fail(const Check *check, PipesimLocate locate, gpointer data, GE
 	const PipesimSwaps of_entries = {
 		check, runs_exchanged_entries, action_entry, print_entry, lowering->n_actions};
 	g_autoptr(GArray) cycle = pipesim_find_cycle(&waiting, find_stuck(check));
-	g_autofree char *repair =
-		pipesim_find_swap(lowering->from_file ? &of_entries : &of_ops, cycle);
 	g_autofree char *what =
 		g_strdup_printf("deadlock under %s", pipesim_comm_name(lowering->comm));
 
-	return pipesim_fail_cycle(&waiting, cycle, what, repair, error);
+	return pipesim_fail_cycle(
+		&waiting, cycle, what, lowering->from_file ? &of_entries : &of_ops, error);
 }
 
 gboolean pipesim_lowering_check(

@@ -182,15 +182,13 @@ static gboolean fail(const Order *order, PipesimLocate locate, gpointer data, GE
 	const PipesimSwaps swaps = {
 		order, runs_exchanged, entry_of, print_entry, program->n_ops};
 	g_autoptr(GArray) cycle = NULL;
-	g_autofree char *repair = NULL;
 	PipesimStuck stuck = {0, 0};
 
 	while (order->next[stuck.rank] == program->rank_begin[stuck.rank + 1])
 		stuck.rank++;
 	stuck.index = order->next[stuck.rank];
 	cycle = pipesim_find_cycle(&waiting, stuck);
-	repair = pipesim_find_swap(&swaps, cycle);
-	return pipesim_fail_cycle(&waiting, cycle, "deadlock", repair, error);
+	return pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
 }
 
 gboolean pipesim_program_check_order(
