@@ -133,10 +133,7 @@ static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, Pipesi
 static void append_swap(const PipesimWaiting *waiting, const PipesimSwaps *swaps,
 	PipesimStuck swap, GString *out)
 {
-	if (waiting->locate != NULL)
-		append_place(waiting, swap.index, out);
-	else
-		g_string_append(out, "; ");
+	append_place(waiting, swap.index, out);
 	g_string_append(out, "exchanging ");
 	swaps->print(swaps->graph, swap.rank, swap.index, out);
 	g_string_append(out, " and ");
@@ -157,7 +154,7 @@ gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
 		append_lines(waiting, cycle, text);
 	else
 		append_sentence(waiting, cycle, text);
-	if (find_swap(swaps, cycle, &swap))
+	if (waiting->locate != NULL && find_swap(swaps, cycle, &swap))
 		append_swap(waiting, swaps, swap, text);
 	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
 	if (waiting->locate != NULL)

@@ -112,8 +112,8 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
  * @locate: (nullable): told an op, or an index of @written where the lowering is from a file
  *
  * Returns: FALSE with PIPESIM_ERROR_DEADLOCK: the message goes once round the cycle, action by
- * action, and names a swap of two neighbours on one rank that repairs it, where there is one.
- * With @locate every action stands on a line of its own behind its place.
+ * action. With @locate every action stands on a line of its own behind its place, and so does
+ * the swap of two neighbours on one rank that repairs it, where there is one.
  */
 gboolean pipesim_lowering_check(
 	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error);

@@ -172,9 +172,10 @@ gboolean pipesim_program_link(
  * pipesim_program_check_order: whether some execution of the linked @program reaches the end.
  * @locate: (nullable): for programs read from a file; told the ops of the cycle
  *
- * Returns: FALSE with PIPESIM_ERROR_DEADLOCK; the message goes once round a cycle, op by op,
- * and names a swap of two neighbours on one rank that repairs it, where there is one. With
- * @locate every op stands on a line of its own behind its place.
+ * Returns: FALSE with PIPESIM_ERROR_DEADLOCK; the message goes once round a cycle, op by op.
+ * With
+ * @locate every op stands on a line of its own behind its place, and so does the swap of two
+ * neighbours on one rank that repairs it, where there is one.
  */
 gboolean pipesim_program_check_order(
 	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error);

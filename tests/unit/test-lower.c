@@ -119,6 +119,12 @@ START_TEST(grouped_eight_steps)
 }
 END_TEST
 
+/* As if each entry stood in a column of its own. */
+static void locate(gpointer data G_GNUC_UNUSED, guint32 index, GError *error)
+{
+	pipesim_error_locate(error, "x", 1, index + 1);
+}
+
 /* The message of the deadlock that @csv runs into under @comm; NULL: it runs to its end. */
 static char *deadlock(const char *csv, PipesimComm comm)
 {
@@ -126,7 +132,7 @@ static char *deadlock(const char *csv, PipesimComm comm)
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
 	g_autoptr(GError) error = NULL;
 
-	if (pipesim_lowering_check(lowering, NULL, NULL, &error))
+	if (pipesim_lowering_check(lowering, locate, NULL, &error))
 		return NULL;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
 	return g_strdup(error->message);
@@ -141,10 +147,12 @@ START_TEST(both_send_first)
 	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_ASYNC));
 	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_QUEUE));
 	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_GROUPED));
-	ck_assert_str_eq(single,
-		"deadlock under single: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1, which "
-		"stands behind 0SEND_F1, which waits for 1RECV_F1 on rank 0, which stands "
-		"behind 0SEND_F0; exchanging 0F0 and 1F1 on rank 0 repairs it");
+	ck_assert_str_eq(single, "x:1:1: deadlock under single: 0SEND_F0 on rank 0 waits for "
+				 "1RECV_F0 on rank 1\n"
+				 "x:1:6: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
+				 "x:1:5: 0SEND_F1 on rank 1 waits for 1RECV_F1 on rank 0\n"
+				 "x:1:2: 1RECV_F1 on rank 0 stands behind 0SEND_F0\n"
+				 "x:1:1: exchanging 0F0 and 1F1 on rank 0 repairs it");
 }
 END_TEST
 
@@ -184,11 +192,13 @@ START_TEST(written_messages)
 	written[9] = written[10];
 	written[10] = moved;
 	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
-	ck_assert(!pipesim_lowering_check(wrong, NULL, NULL, &error));
+	ck_assert(!pipesim_lowering_check(wrong, locate, NULL, &error));
 	ck_assert_str_eq(error->message,
-		"deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1, which "
-		"stands behind 0SEND_F1, which waits for 1RECV_F1 on rank 0, which stands "
-		"behind 0SEND_F0; exchanging 0SEND_F0 and 1RECV_F1 on rank 0 repairs it");
+		"x:1:2: deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1\n"
+		"x:1:11: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
+		"x:1:10: 0SEND_F1 on rank 1 waits for 1RECV_F1 on rank 0\n"
+		"x:1:3: 1RECV_F1 on rank 0 stands behind 0SEND_F0\n"
+		"x:1:2: exchanging 0SEND_F0 and 1RECV_F1 on rank 0 repairs it");
 }
 END_TEST
 
