@@ -29,8 +29,6 @@ wall 21 --pp 8 --microbatches 20 --format json
 wall 11 --pp 64 --microbatches 1024
 wall 11 --pp 64 --microbatches 1024 --schedule dualpipe
 "$TOP_BUILDDIR/tests/bench/bench"
-echo 'Orders found by a search, median of 9 (aim: zb-auto at PP 64, 1024 micro-batches below 20 ms):'
-"$TOP_BUILDDIR/tests/bench/search-rate"
 echo 'Pictures of 10 million ops, whole process, median of 5 (at least: 5 s and 20 MB; aim: 2 s):'
 many='--pp 64 --microbatches 78125 --schedule 1f1b'
 # shellcheck disable=SC2086
