@@ -1,5 +1,6 @@
 #!/bin/sh
-# make gallery: docs/gallery.md and the pictures in docs/gallery, drawn by the program as it is built.
+# make gallery: docs/gallery.md, the pictures in docs/gallery and that of the README, drawn by the program
+# as it is built.
 # Runs in the folder of the sources, so that pictures name the trace as a user would.
 set -eu
 : "${PIPESIM:=./pipesim}" "${TOP_SRCDIR:=.}"
@@ -78,6 +79,8 @@ input, then all three, and at the end the weight gradients that were put off.
 TEXT
 	draw ten-million --pp 1024 --microbatches 3300 --schedule zb-h1
 } >"$page"
+draw timeline --pp 8 --microbatches 20 --trace traces/h200.csv.gz --schedule 1f1b,zb-h1,zb-v,dualpipe >"$scratch/readme"
+mv "$scratch/gallery/timeline.svg" docs/timeline.svg
 mkdir -p docs/gallery
 rm -f docs/gallery/*.svg
 cp "$scratch"/gallery/*.svg docs/gallery

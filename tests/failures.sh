@@ -160,6 +160,15 @@ while [ $limits = yes ] && [ $limit -le 320000 ]; do
 	limit=$((limit + 60000))
 done
 
+# A trace is larger than the limit: it never stands in memory as a whole.
+if [ $limits = yes ]; then
+	# shellcheck disable=SC3045
+	(ulimit -v 90000 && exec "$PIPESIM" --pp 32 --microbatches 3200 -s gpipe --chrome-trace large.json) >out 2>err
+	expect 'trace larger than memory' 0 ''
+	if [ "$(wc -c <large.json)" -gt 95000000 ]; then pass; else fail 'large trace is not large'; fi
+	rm -f large.json
+fi
+
 # Files that end too early -------------------------------------------------------------------------
 cut_short() # FILE COMMAND...: at many places: never a crash, always a message where it is refused
 {
