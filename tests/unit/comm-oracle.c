@@ -24,7 +24,8 @@ typedef struct {
 	int n_lists;
 	PipesimComm comm;
 	const PipesimTimes *times;
-	gboolean changed;
+	gint64 most; /* all ops and messages one after the other */
+	gboolean changed, stuck;
 } Sheet;
 
 static gboolean is_message(const Item *item)
@@ -165,6 +166,7 @@ static void raise_to(Sheet *sheet, gint64 *time, gint64 least)
 	if (*time < least) {
 		*time = least;
 		sheet->changed = TRUE;
+		sheet->stuck |= least > sheet->most;
 	}
 }
 
@@ -233,23 +235,32 @@ static CommOracle *collect(const Sheet *sheet)
 	return oracle;
 }
 
+static void prepare(Sheet *sheet, char *const *lines)
+{
+	sheet->lists = g_new0(List, sheet->n_lists);
+	for (int rank = 0; rank < sheet->n_lists; rank++)
+		parse_line(&sheet->lists[rank], sheet, lines[rank]);
+	for (int rank = 0; rank < sheet->n_lists; rank++) {
+		const List *list = &sheet->lists[rank];
+
+		for (int i = 0; i < list->n; i++) {
+			Item *item = &list->items[i];
+
+			if (is_message(item))
+				item->peer = find_peer(sheet, item);
+			sheet->most += is_message(item) ? sheet->times->p2p
+							: duration(sheet, list, item);
+		}
+	}
+}
+
 CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTimes *times)
 {
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 	Sheet sheet = {.comm = comm, .times = times, .n_lists = (int)g_strv_length(lines) - 1};
 	CommOracle *oracle;
-	int rounds = 0, n = 0;
 
-	sheet.lists = g_new0(List, sheet.n_lists);
-	for (int rank = 0; rank < sheet.n_lists; rank++) {
-		parse_line(&sheet.lists[rank], &sheet, lines[rank]);
-		n += sheet.lists[rank].n;
-	}
-	for (int rank = 0; rank < sheet.n_lists; rank++)
-		for (int i = 0; i < sheet.lists[rank].n; i++)
-			if (is_message(&sheet.lists[rank].items[i]))
-				sheet.lists[rank].items[i].peer =
-					find_peer(&sheet, &sheet.lists[rank].items[i]);
+	prepare(&sheet, lines);
 	do {
 		sheet.changed = FALSE;
 		for (int rank = 0; rank < sheet.n_lists; rank++)
@@ -257,9 +268,9 @@ CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTim
 				(is_message(&sheet.lists[rank].items[i])
 						? raise_message
 						: raise_op)(&sheet, &sheet.lists[rank], i);
-	} while (sheet.changed && ++rounds <= 2 * n);
+	} while (sheet.changed && !sheet.stuck);
 	oracle = collect(&sheet);
-	oracle->stuck = sheet.changed;
+	oracle->stuck = sheet.stuck;
 	free_sheet(&sheet);
 	return oracle;
 }

@@ -1,5 +1,6 @@
 /* Runtimes that wait for each other's messages: by hand, against an independent solution, and
  * what must hold between the ways of communicating. */
+#include "analysis/run.h"
 #include "comm-oracle.h"
 #include "engine/comm.h"
 #include "grid.h"
@@ -342,6 +343,105 @@ START_TEST(link_decides_durations)
 }
 END_TEST
 
+/* The report. --- */
+
+/* The run of queue_by_hand. Rank 0 stands still from 4 to 9, the last ns for the hop of a
+ * gradient computed at 8; from 14 to 16, although 1B1 was done at 13 and a hop takes 1; from 19
+ * to 21, the last ns for the hop. Rank 1 from 0 to 3 and from 13 to 15, the last ns of each for
+ * a hop. At P2P = 0 the step takes 20. */
+START_TEST(report_by_hand)
+{
+	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
+	const PipesimScenario scenario = {.comm = PIPESIM_COMM_NATIVE};
+	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
+	g_autoptr(PipesimRun) run = pipesim_run_program("test.csv",
+		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL), NULL, &scenario,
+		costs);
+	const PipesimCommReport *comm;
+
+	ck_assert_ptr_null(run->error);
+	comm = run->report->comm;
+	ck_assert_int_eq(comm->comm, PIPESIM_COMM_QUEUE);
+	ck_assert_int_eq(comm->rules, 0);
+	ck_assert_int_eq(comm->moves, 4);
+	ck_assert_int_eq(comm->waiting[0], 2);
+	ck_assert_int_eq(comm->moving[0], 2);
+	ck_assert_int_eq(comm->waiting[1], 0);
+	ck_assert_int_eq(comm->moving[1], 2);
+	ck_assert_int_eq(comm->max_waiting, 2);
+	ck_assert_uint_eq(comm->n_messages, 6);
+}
+END_TEST
+
+/* DualPipeV in a queue: its pairs are run in halves, and waits do not count what they would
+ * have saved. */
+START_TEST(report_of_split_pairs)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_find("dualpipev", NULL);
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .comm = PIPESIM_COMM_QUEUE};
+	gint64 makespan = 0;
+
+	for (gint64 fb = 400; fb <= 600; fb += 100) {
+		g_autoptr(PipesimCosts) costs = grid_costs(200, 200, 200, fb, 10);
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
+
+		ck_assert_ptr_null(run->error);
+		ck_assert(run->split);
+		ck_assert_uint_eq(run->timeline->n_ops, run->program->n_ops);
+		ck_assert(makespan == 0 || makespan == run->report->makespan);
+		makespan = run->report->makespan;
+		ck_assert_int_gt(run->report->comm->rules, 0);
+		ck_assert_int_gt(run->report->comm->moves, 0);
+	}
+}
+END_TEST
+
+static void assert_report(const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+	const PipesimTimeline *timeline = run->timeline;
+
+	ck_assert_int_ge(report->comm->rules, 0);
+	ck_assert_int_ge(report->comm->moves, 0);
+	ck_assert_int_le(report->lower_bound, report->makespan);
+	for (guint rank = 0; rank < report->ranks; rank++) {
+		ck_assert_int_ge(report->comm->waiting[rank], 0);
+		ck_assert_int_ge(report->comm->moving[rank], 0);
+		ck_assert_int_le(report->comm->waiting[rank] + report->comm->moving[rank],
+			report->idle[rank]);
+	}
+	ck_assert_uint_gt(report->n_critical, 0);
+	ck_assert_int_eq(
+		timeline->end[report->critical[report->n_critical - 1]], report->makespan);
+	for (guint i = 1; i < report->n_critical; i++)
+		ck_assert_int_le(timeline->end[report->critical[i - 1]],
+			timeline->start[report->critical[i]]);
+}
+
+START_TEST(reports_add_up)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
+	PipesimScenario scenario = {.ranks = point->ranks, .microbatches = point->microbatches};
+
+	if (point->ranks * point->microbatches > 60)
+		return;
+	for (scenario.comm = PIPESIM_COMM_QUEUE; scenario.comm < PIPESIM_N_COMM;
+		scenario.comm++) {
+		g_autoptr(PipesimRun) run =
+			pipesim_run_schedule(point->schedule, &scenario, costs);
+
+		if (run->error != NULL)
+			ck_assert(g_error_matches(
+				run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
+		else if (run->comm != PIPESIM_COMM_ASYNC)
+			assert_report(run);
+		ck_assert(scenario.comm != PIPESIM_COMM_NATIVE || run->error == NULL);
+	}
+}
+END_TEST
+
 Suite *comm_suite(void)
 {
 	Suite *suite = suite_create("comm");
@@ -355,6 +455,8 @@ Suite *comm_suite(void)
 	tcase_add_test(tcase, grouped_by_hand);
 	tcase_add_test(tcase, link_decides_durations);
 	tcase_add_loop_test(tcase, groups_are_free_without_latency, 0, 4);
+	tcase_add_test(tcase, report_by_hand);
+	tcase_add_test(tcase, report_of_split_pairs);
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(grid, 60);
 	tcase_add_loop_test(grid, equals_oracle, 0, count);
@@ -363,6 +465,7 @@ Suite *comm_suite(void)
 	tcase_add_loop_test(grid, latency_never_shortens, 0, count);
 	tcase_add_loop_test(grid, native_runs, 0, count);
 	tcase_add_loop_test(grid, transfers_and_causes, 0, count);
+	tcase_add_loop_test(grid, reports_add_up, 0, count);
 	suite_add_tcase(suite, grid);
 	return suite;
 }
