@@ -98,12 +98,18 @@ static gboolean fill(PipesimDraw *draw, const PipesimTimes *times, const Pipesim
 	const guint n_tables = MAX(draw->lanes->n_tables, 1u);
 	g_autofree guint32 *table_of = g_try_new(guint32, n_tables);
 	g_autofree Chain *chains = g_try_new0(Chain, draw->lanes->n_chains);
-	gint64 longest = 0;
+	gint64 longest = 0, slowest = 1 << PIPESIM_SPEED_BITS;
 
 	draw->tables = g_try_new0(PipesimDrawTable, n_tables);
 	if (table_of == NULL || chains == NULL || draw->tables == NULL)
 		return fail_memory(draw->program, error);
 	fill_tables(draw, times, jitter, table_of, &longest);
+	for (guint i = 0; i < jitter->n_speeds; i++) {
+		draw->speed[i] = jitter->speed[i];
+		slowest = MAX(slowest, jitter->speed[i]);
+	}
+	draw->n_speeds = jitter->n_speeds;
+	longest = pipesim_time_scale(longest, slowest, 1 << PIPESIM_SPEED_BITS);
 	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times->p2p))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"samples of ops as long as %" G_GINT64_FORMAT
@@ -151,14 +157,28 @@ static guint32 number_of(
 	}
 }
 
-static gint64 duration(const PipesimDrawTable *table, guint32 x)
+/* Ranks have places that no op has. */
+static guint32 speed_of(const PipesimDraw *draw, PipesimSampleKey key, guint rank)
+{
+	const guint32 x = pipesim_random(key, (0u - 1u - rank) * PIPESIM_PLACE_STEP);
+
+	return draw->speed[(guint64)x * draw->n_speeds >> 32];
+}
+
+static gint64 duration(
+	const PipesimDraw *draw, const PipesimDrawTable *table, guint32 speed, guint32 x)
 {
 	const guint32 part = x >> PART_SHIFT;
 	const guint32 place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
 	const guint32 above =
 		(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
 
-	return (gint64)(table->base[part] + above) << table->shift;
+	guint64 units = table->base[part] + above;
+
+	if (draw->n_speeds > 0)
+		units = (units * speed + (1u << (PIPESIM_SPEED_BITS - 1))) >>
+			PIPESIM_SPEED_BITS;
+	return (gint64)(units << table->shift);
 }
 
 void pipesim_draw_durations(
@@ -171,7 +191,10 @@ void pipesim_draw_durations(
 		const PipesimLaneOp *op = &lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[op->table];
 
-		durations[lanes->order[i]] = duration(table, number_of(key, op, table));
+		const guint32 speed = draw->n_speeds > 0 ? speed_of(draw, key, op->rank) : 0;
+
+		durations[lanes->order[i]] =
+			duration(draw, table, speed, number_of(key, op, table));
 	}
 }
 
@@ -185,9 +208,11 @@ typedef struct {
 static void fill_keys(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
 {
 	const Samples *samples = data;
+	const guint ranks = samples->draw->program->shape.ranks;
 
 	(void)n; /* runs beyond the last are run and left out */
 	block->tables = samples->draw->tables;
+	block->has_speeds = samples->draw->n_speeds > 0;
 	for (guint lane = 0; lane < PIPESIM_LANES; lane++) {
 		const PipesimSampleKey key =
 			pipesim_sample_key(samples->seed, samples->first + first + lane);
@@ -195,6 +220,8 @@ static void fill_keys(gconstpointer data, PipesimLaneBlock *block, gsize first, 
 		block->key_a[lane] = key.a;
 		block->key_b[lane] = key.b;
 		*pipesim_lane_at(&block->p2p, lane) = samples->draw->p2p;
+		for (guint rank = 0; block->has_speeds && rank < ranks; rank++)
+			block->speed[rank][lane] = speed_of(samples->draw, key, rank);
 	}
 }
 

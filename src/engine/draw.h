@@ -20,6 +20,9 @@ typedef struct {
 	PipesimLanes *lanes;
 	PipesimDrawTable *tables;
 	gint64 p2p;
+	guint n_speeds; /* as of the jitter: duration in units of the shift times this, rounded
+			 */
+	guint32 speed[PIPESIM_MAX_SPEEDS];
 } PipesimDraw;
 
 /**

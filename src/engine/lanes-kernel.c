@@ -12,6 +12,7 @@ typedef gint32 Signed __attribute__((vector_size(64)));
 #define PLACE_BITS 12
 #define PLACE_MASK ((1u << PLACE_BITS) - 1)
 #define PLACE_HALF (1u << (PLACE_BITS - 1))
+#define SPEED_HALF (1u << (PIPESIM_SPEED_BITS - 1))
 #define PART_SHIFT (PIPESIM_STAY_BITS + PLACE_BITS)
 /* Which half of a long holds the run with the even number. */
 #define FIRST (G_BYTE_ORDER == G_LITTLE_ENDIAN ? 0 : 1)

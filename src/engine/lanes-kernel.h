@@ -20,6 +20,8 @@ typedef struct {
 	PipesimLaneWords *chain;        /* random numbers that may stay */
 	PipesimLanePair *duration;      /* by table, where nothing is drawn */
 	const PipesimDrawTable *tables; /* else */
+	PipesimLaneWords *speed;        /* by rank, of the draw; where has_speeds */
+	gboolean has_speeds;
 	PipesimLanePair p2p;
 	PipesimLaneWords key_a, key_b;
 	PipesimLanePair makespan, least_busy, all_busy; /* what comes out */

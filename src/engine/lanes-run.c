@@ -23,8 +23,9 @@ static gboolean block_init(PipesimLaneBlock *block, const PipesimLaneWork *work)
 	const gsize ranks = lanes->program->shape.ranks;
 	const gsize tables = work->draws ? 0 : lanes->n_tables;
 	const gsize chains = work->draws ? lanes->n_chains : 0;
+	const gsize speeds = work->draws ? ranks : 0;
 	const gsize bytes = (2 * ranks + lanes->n_slots + tables) * sizeof(PipesimLanePair) +
-			    chains * sizeof(PipesimLaneWords) + LINE;
+			    (chains + speeds) * sizeof(PipesimLaneWords) + LINE;
 
 	memset(block, 0, sizeof *block);
 	block->memory = g_try_malloc0(bytes);
@@ -35,6 +36,7 @@ static gboolean block_init(PipesimLaneBlock *block, const PipesimLaneWork *work)
 	block->slot = block->busy + ranks;
 	block->duration = block->slot + lanes->n_slots;
 	block->chain = (PipesimLaneWords *)(block->duration + tables);
+	block->speed = block->chain + chains;
 	return TRUE;
 }
 

@@ -40,6 +40,9 @@ PipesimDistribution pipesim_calibrate_at_split(
  * one in which the pair was measured there, so that FB and the rest are of one load. */
 void pipesim_calibrate_split_load_mode(PipesimCalibrating *c);
 
+/** pipesim_calibrate_ranks: how ranks differ, where every one measured all of c->chosen. */
+void pipesim_calibrate_ranks(PipesimCalibrating *c);
+
 /** pipesim_calibrate_pair: FB and the interference of its halves, where measured. */
 gboolean pipesim_calibrate_pair(PipesimCalibrating *c, GError **error);
 

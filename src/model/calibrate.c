@@ -302,6 +302,7 @@ static gboolean run(PipesimCalibrating *c, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
+	pipesim_calibrate_ranks(c);
 	note_slow_pair(c);
 	c->costs->layers = layers_told(c) ? (guint)c->layers : 0;
 	c->costs->source = describe_source(c);

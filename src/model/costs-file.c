@@ -10,6 +10,8 @@
 
 #define MAX_FILE  ((gsize)4 << 20)
 #define MAX_PARTS PIPESIM_MAX_RANKS
+/* A measured rank takes at most so much of the mean. */
+#define MAX_RELATIVE_PPM 100000000
 
 typedef struct {
 	const char *path, *text;
@@ -234,6 +236,43 @@ static void read_scale(Reader *reader)
 			read_part(reader, *key);
 }
 
+static gboolean parse_ranks(PipesimCosts *costs, char **items)
+{
+	const guint n = g_strv_length(items);
+
+	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS)
+		return FALSE;
+	costs->measured_ranks = g_new(gint64, n);
+	costs->n_measured_ranks = n;
+	for (guint i = 0; i < n; i++) {
+		guint64 value;
+
+		if (!pipesim_parse_count(
+			    g_strstrip(items[i]), "", 1, MAX_RELATIVE_PPM, &value, NULL))
+			return FALSE;
+		costs->measured_ranks[i] = (gint64)value;
+	}
+	return TRUE;
+}
+
+static void read_ranks(Reader *reader)
+{
+	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, PIPESIM_RANKS_GROUP, NULL, NULL);
+	g_autofree char *text =
+		g_key_file_get_value(reader->file, PIPESIM_RANKS_GROUP, "relative_ppm", NULL);
+	g_auto(GStrv) items = text != NULL ? g_strsplit(text, ";", -1) : NULL;
+
+	for (char **key = keys; *key != NULL; key++)
+		if (!g_str_equal(*key, "relative_ppm"))
+			fault(reader, PIPESIM_RANKS_GROUP, *key,
+				"no such key; remove or correct it");
+	if (items == NULL || !parse_ranks(reader->costs, items))
+		fault(reader, PIPESIM_RANKS_GROUP, items != NULL ? "relative_ppm" : NULL,
+			"'relative_ppm' is not 2 to %d numbers from 1 to %d, such as "
+			"995000;1005000",
+			PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
+}
+
 static void check_version(Reader *reader)
 {
 	g_autofree char *text =
@@ -272,6 +311,10 @@ static void read_group(Reader *reader, const char *group)
 		return;
 	if (g_str_equal(group, PIPESIM_SCALE_GROUP)) {
 		read_scale(reader);
+		return;
+	}
+	if (g_str_equal(group, PIPESIM_RANKS_GROUP)) {
+		read_ranks(reader);
 		return;
 	}
 	if (!known_group(group)) {

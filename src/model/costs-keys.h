@@ -22,6 +22,7 @@ typedef struct {
 #define PIPESIM_COMPONENT_PREFIX "component "
 #define PIPESIM_COSTS_GROUP      "pipesim-costs"
 #define PIPESIM_SCALE_GROUP      "stage-scale"
+#define PIPESIM_RANKS_GROUP      "measured-ranks"
 
 /** pipesim_costs_keys, pipesim_component_keys: ended by one without a name. */
 extern const PipesimKey pipesim_costs_keys[];

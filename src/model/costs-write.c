@@ -76,6 +76,16 @@ static void set_scale(GKeyFile *file, const PipesimCosts *costs)
 	}
 }
 
+static void set_ranks(GKeyFile *file, const PipesimCosts *costs)
+{
+	g_autoptr(GString) list = g_string_new(NULL);
+
+	for (guint i = 0; i < costs->n_measured_ranks; i++)
+		g_string_append_printf(list, "%s%" G_GINT64_FORMAT, i > 0 ? ";" : "",
+			costs->measured_ranks[i]);
+	g_key_file_set_value(file, PIPESIM_RANKS_GROUP, "relative_ppm", list->str);
+}
+
 void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 {
 	g_autoptr(GKeyFile) file = g_key_file_new();
@@ -88,6 +98,8 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 			set_key(file, key->group, key, costs);
 	if (costs->scale != NULL)
 		set_scale(file, costs);
+	if (costs->measured_ranks != NULL)
+		set_ranks(file, costs);
 	if (costs->components != NULL)
 		set_components(file, costs->components);
 	text = g_key_file_to_data(file, NULL, NULL);

@@ -83,6 +83,9 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	if (costs->part != NULL)
 		copy->part = g_memdup2(
 			costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
+	if (costs->measured_ranks != NULL)
+		copy->measured_ranks = g_memdup2(costs->measured_ranks,
+			costs->n_measured_ranks * sizeof *costs->measured_ranks);
 	if (costs->slow != NULL)
 		copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
 	if (costs->components != NULL) {
@@ -113,6 +116,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->scale);
 	g_free(costs->part);
 	g_free(costs->slow);
+	g_free(costs->measured_ranks);
 	g_free(costs->source);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	g_free(costs);

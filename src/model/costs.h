@@ -27,6 +27,7 @@ typedef struct {
 } PipesimComponent;
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
+#define PIPESIM_MAX_MEASURED_RANKS 4096
 struct _PipesimCosts {
 	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I +
 	 * W and FB = F + B unless given. */
@@ -60,6 +61,11 @@ struct _PipesimCosts {
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
 	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
 	gint64 link_latency, link_bandwidth;
+
+	/* What each rank that was measured took for the same work against their mean, in
+	 * millionths; NULL = not told apart. */
+	gint64 *measured_ranks;
+	guint n_measured_ranks;
 
 	guint layers; /* layers of a rank's share, that component times were multiplied by; 0 =
 			 unknown */

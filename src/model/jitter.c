@@ -172,13 +172,31 @@ static guint count_layers(const PipesimCosts *costs, const PipesimShape *shape,
 	return (guint)CLAMP(pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
 }
 
-static void fill_part(Part *part, const PipesimComponent *component, guint shift)
+/* What is left of the variance of all ranks together within each of them. */
+static gint64 sd_within(const PipesimCosts *costs, gint64 mean, gint64 sd)
+{
+	const Wide million = 1000000;
+	Wide between = 0;
+
+	for (guint i = 0; i < costs->n_measured_ranks; i++) {
+		const Wide d = costs->measured_ranks[i] - million;
+
+		between += d * d;
+	}
+	if (costs->n_measured_ranks > 0)
+		between = between / costs->n_measured_ranks * mean / million * mean / million;
+	return between < (Wide)sd * sd ? square_root((UnsignedWide)((Wide)sd * sd - between))
+				       : 0;
+}
+
+static void fill_part(
+	Part *part, const PipesimCosts *costs, const PipesimComponent *component, guint shift)
 {
 	const guint last = PIPESIM_QUANTILES;
 
 	part->median = component->median >> shift;
 	part->mean = component->mean >> shift;
-	part->sd = component->sd >> shift;
+	part->sd = sd_within(costs, part->mean, component->sd >> shift);
 	part->stay = (gint64)(CLAMP(component->lag1, -1.0, 1.0) * (double)STAY_ONE);
 	for (guint i = 0; i < last; i++)
 		part->at[i] = component->quantile[i] >> shift;
@@ -212,7 +230,7 @@ static void sum_init(
 		if (!counts(costs, component, kind))
 			continue;
 		sum->parts[sum->n].layers = count_layers(costs, shape, component, kind);
-		fill_part(&sum->parts[sum->n++], component, sum->shift);
+		fill_part(&sum->parts[sum->n++], costs, component, sum->shift);
 	}
 }
 
@@ -329,6 +347,16 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 	spread->mirrors = stay < 0;
 }
 
+/* Of more ranks than are told apart, evenly chosen ones. */
+static void fill_speeds(PipesimJitter *jitter, const PipesimCosts *costs)
+{
+	jitter->n_speeds = MIN(costs->n_measured_ranks, PIPESIM_MAX_SPEEDS);
+	for (guint i = 0; i < jitter->n_speeds; i++)
+		jitter->speed[i] = (guint32)pipesim_time_scale(
+			costs->measured_ranks[i * costs->n_measured_ranks / jitter->n_speeds],
+			1 << PIPESIM_SPEED_BITS, 1000000);
+}
+
 gboolean pipesim_jitter_check(const PipesimCosts *costs, GError **error)
 {
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++)
@@ -347,6 +375,7 @@ PipesimJitter *pipesim_jitter_measured(
 	if (!pipesim_jitter_check(costs, error))
 		return NULL;
 	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
+	fill_speeds(jitter, costs);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		Sum sum;
 

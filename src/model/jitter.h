@@ -22,8 +22,16 @@ typedef struct {
 	gboolean mirrors;
 } PipesimSpread;
 
+/* Most ranks that are told apart, and the unit of what they take: 2^-20 of the mean. */
+#define PIPESIM_MAX_SPEEDS 64
+#define PIPESIM_SPEED_BITS 20
+
 typedef struct {
 	PipesimSpread kind[PIPESIM_N_KINDS];
+	/* Each rank takes one of these times as long, drawn anew in each sample; 0 = all are
+	 * alike. */
+	guint n_speeds;
+	guint32 speed[PIPESIM_MAX_SPEEDS];
 } PipesimJitter;
 
 /** pipesim_jitter_normal: every op by itself, normal about its costs with the relative standard
@@ -46,6 +54,8 @@ gboolean pipesim_jitter_check(const PipesimCosts *costs, GError **error);
  * factor of the sum against the medians that the times were made of, so that other lengths and
  * slow ranks scale it. A B or FB that was not measured spreads as the I and W or F and B that
  * it is made of, an I or W that was not measured as the B.
+ * Where ranks were told apart, what they differ by is taken off the variance of every component
+ * alike.
  *
  * Returns: (transfer full): for g_free(). NULL with PIPESIM_ERROR_USAGE where nothing was
  * measured.

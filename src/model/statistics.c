@@ -95,6 +95,47 @@ PipesimDistribution pipesim_distribution_between(
 	return out;
 }
 
+/* What one origin has come to. */
+typedef struct {
+	double mean, last;
+	guint n;
+	gboolean seen;
+} Origin;
+
+static GHashTable *origin_means(const gint64 *values, const gint64 *origin, guint n)
+{
+	GHashTable *origins = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+
+	for (guint i = 0; i < n; i++) {
+		Origin *of = g_hash_table_lookup(origins, &origin[i]);
+
+		if (of == NULL) {
+			of = g_new0(Origin, 1);
+			g_hash_table_insert(origins, (gpointer)&origin[i], of);
+		}
+		of->n++;
+		of->mean += ((double)values[i] - of->mean) / of->n;
+	}
+	return origins;
+}
+
+double pipesim_lag1_within(const gint64 *values, const gint64 *origin, guint n)
+{
+	g_autoptr(GHashTable) origins = origin_means(values, origin, n);
+	double product = 0, square = 0;
+
+	for (guint i = 0; i < n; i++) {
+		Origin *of = g_hash_table_lookup(origins, &origin[i]);
+		const double d = (double)values[i] - of->mean;
+
+		square += d * d;
+		product += of->seen ? d * of->last : 0;
+		of->last = d;
+		of->seen = TRUE;
+	}
+	return square > 0 ? product / square : 0;
+}
+
 static double weight_of(gint64 y, gboolean relative)
 {
 	return relative ? 1 / ((double)y * (double)y) : 1;

@@ -19,6 +19,11 @@ typedef struct {
  * interpolate between neighbours (the median of two is their mean); sd has n - 1. */
 void pipesim_distribution_init(PipesimDistribution *out, const gint64 *values, guint n);
 
+/** pipesim_lag1_within: autocorrelation of neighbours of the same @origin, each against the
+ * mean of its origin: what is left of that of all where several ranks were measured in turn. 0
+ * where nothing varies. */
+double pipesim_lag1_within(const gint64 *values, const gint64 *origin, guint n);
+
 /** pipesim_distribution_between: the figures a part @part (0 to 1) of the way from @a to @b. */
 PipesimDistribution pipesim_distribution_between(
 	const PipesimDistribution *a, const PipesimDistribution *b, double part);

@@ -162,8 +162,8 @@ static void weigh(GHashTable *nominals, const Repeated *repeated)
  * rows; all of them where they do not differ or differ by chance. */
 static void keep_nominal(PipesimTraceGroup *group)
 {
-	GArray *const all[] = {
-		group->service, group->busy, group->move, group->wait, group->rows};
+	GArray *const all[] = {group->service, group->busy, group->move, group->wait,
+		group->rows, group->origin};
 	g_autoptr(GHashTable) counts = count_rows(group);
 	g_autoptr(GHashTable) nominals =
 		g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
@@ -313,6 +313,17 @@ static void add_summaries(GPtrArray *groups, const PipesimTrace *trace)
 						trace->summaries, PipesimTraceSummary, i)));
 }
 
+static void measure(PipesimTraceGroup *group)
+{
+	const gint64 *service = (const gint64 *)(gpointer)group->service->data;
+	const guint n = group->service->len;
+
+	pipesim_distribution_init(&group->figures, service, n);
+	group->figures.lag1 = n > 2 ? pipesim_lag1_within(service,
+					      (const gint64 *)(gpointer)group->origin->data, n)
+				    : 0;
+}
+
 GPtrArray *pipesim_trace_groups(
 	PipesimTrace *const *traces, guint n, guint dropped[PIPESIM_N_STATUS])
 {
@@ -334,9 +345,7 @@ GPtrArray *pipesim_trace_groups(
 		keep_nominal(group);
 		group->measured = group->service->len > 0;
 		if (group->measured)
-			pipesim_distribution_init(&group->figures,
-				(const gint64 *)(gpointer)group->service->data,
-				group->service->len);
+			measure(group);
 	}
 	for (guint t = 0; t < n; t++)
 		add_summaries(groups, traces[t]);

@@ -27,11 +27,11 @@ typedef struct {
 	GArray *service; /* busy time without waiting for peers, >= 0; of a pair the whole time
 			  */
 	GArray *busy, *move, *wait, *rows;
-	GArray *origin; /* trace and rank of every repetition, also of those left out */
+	GArray *origin; /* trace and rank of each */
 	/* Every repetition whose rows are known: what a line through the rows is fitted to. */
 	GArray *fit_rows, *fit_service;
-	PipesimDistribution figures; /* of service; valid where measured; samples 0 = only mean
-					and sd are */
+	PipesimDistribution figures; /* of service, lag1 within each rank; valid where measured;
+					samples 0 = only mean and sd are */
 } PipesimTraceGroup;
 
 /**

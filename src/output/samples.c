@@ -240,8 +240,10 @@ static guint choose_decimals(const PipesimComparison *comparison)
 	return decimals;
 }
 
-static void append_title(const PipesimScenario *scenario, GString *out)
+static void append_title(const PipesimComparison *comparison, GString *out)
 {
+	const PipesimScenario *scenario = &comparison->scenario;
+
 	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": times of ops ",
 		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
 	if (scenario->jitter.den > 0) {
@@ -249,7 +251,11 @@ static void append_title(const PipesimScenario *scenario, GString *out)
 		pipesim_figure_short(out, 100 * pipesim_figure_fraction(scenario->jitter), 7);
 		g_string_append(out, " %\n");
 	} else {
-		g_string_append(out, "are drawn from what was measured\n");
+		g_string_append(out, "are drawn from what was measured");
+		if (comparison->costs->n_measured_ranks > 0)
+			g_string_append_printf(out, ", each rank's from one of %u ranks",
+				comparison->costs->n_measured_ranks);
+		g_string_append_c(out, '\n');
 	}
 }
 
@@ -302,7 +308,7 @@ void pipesim_samples_text(
 	if (!has_samples(comparison))
 		return;
 	best = most_wins(comparison, &guessed);
-	append_title(&comparison->scenario, out);
+	append_title(comparison, out);
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);

@@ -23,6 +23,10 @@ static PipesimJitter *make_jitter(guint32 seed)
 		jitter->kind[kind].stay = (kind * 9001 + seed * 7001) % 32768 * (seed % 3 > 0);
 		jitter->kind[kind].mirrors = (kind + seed) % 2;
 	}
+	jitter->n_speeds = seed % 4;
+	for (guint i = 0; i < jitter->n_speeds; i++)
+		jitter->speed[i] =
+			(1 << PIPESIM_SPEED_BITS) + (seed * 40503 + i * 77777) % 200000;
 	return jitter;
 }
 

@@ -1,6 +1,9 @@
 #include "grid.h"
+#include "model/costs-file.h"
 #include "model/stage-times.h"
 #include "suites.h"
+#include "trace-text.h"
+#include <string.h>
 
 /* Shapes --------------------------------------------------------------------------------------
  */
@@ -244,6 +247,76 @@ START_TEST(slow_ranks)
 }
 END_TEST
 
+START_TEST(neighbours_are_of_one_rank)
+{
+	/* 1 2 1 2 and 9 8 9 8 in turn, whose neighbours of all ranks are far apart */
+	static const gint64 values[] = {1, 9, 2, 8, 1, 9, 2, 8},
+			    ranks[] = {0, 1, 0, 1, 0, 1, 0, 1};
+	static const gint64 same[] = {5, 5, 5}, one[] = {0, 0, 0};
+
+	ck_assert_double_eq(pipesim_lag1_within(values, ranks, 8), -0.75);
+	ck_assert_double_eq(pipesim_lag1_within(same, one, 3), 0);
+}
+END_TEST
+
+/* Three repetitions on each of three ranks, the second of which takes 1.2 times as long. */
+static PipesimCosts *measure_ranks(gboolean all)
+{
+	g_autoptr(GString) text = g_string_new(
+		TRACE_TOP "run_id,rep,rank,component,phase,role,impl,dur_ns,status\n");
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	for (guint i = 0; i < 9; i++) {
+		const guint rank = i % 3, ns = rank == 1 ? 1200 : 1000;
+
+		g_string_append_printf(
+			text, "r,%u,%u,chunk,F,compute,own,%u,ok\n", i / 3, rank, ns);
+		if (all || rank > 0)
+			g_string_append_printf(text, "r,%u,%u,chunk,B,compute,own,%u,ok\n",
+				i / 3, rank, 2 * ns);
+	}
+	calibration = trace_calibrate(text->str, NULL, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	return g_steal_pointer(&calibration->costs);
+}
+
+START_TEST(ranks_are_told_apart)
+{
+	g_autoptr(PipesimCosts) costs = measure_ranks(TRUE), some = measure_ranks(FALSE);
+	g_autoptr(PipesimCosts) again = NULL, copy = NULL;
+	g_autoptr(GString) file = g_string_new(NULL);
+
+	ck_assert_uint_eq(costs->n_measured_ranks, 3);
+	ck_assert_int_eq(costs->measured_ranks[0], 937500); /* 3000 of 3200 */
+	ck_assert_int_eq(costs->measured_ranks[1], 1125000);
+	ck_assert_ptr_null(some->measured_ranks); /* rank 0 has no B */
+	pipesim_costs_write(costs, file);
+	again = pipesim_costs_parse(file->str, file->len, "x.ini", NULL);
+	ck_assert_ptr_nonnull(again);
+	copy = pipesim_costs_copy(again);
+	ck_assert_uint_eq(copy->n_measured_ranks, 3);
+	ck_assert_mem_eq(
+		copy->measured_ranks, costs->measured_ranks, 3 * sizeof *costs->measured_ranks);
+}
+END_TEST
+
+static const char *const bad_ranks[] = {"relative_ppm=1000000", "relative_ppm=1;0",
+	"relative_ppm=1;x", "relative_ppm=1;2\nother=3", "other=3"};
+
+START_TEST(bad_measured_ranks)
+{
+	g_autofree char *text =
+		g_strdup_printf("[pipesim-costs]\nversion=1\n[times]\nF=3\nI=2\n"
+				"W=1\n[measured-ranks]\n%s\n",
+			bad_ranks[_i]);
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_ptr_null(pipesim_costs_parse(text, strlen(text), "x.ini", &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE));
+	ck_assert_ptr_nonnull(strstr(error->message, "[measured-ranks]"));
+}
+END_TEST
+
 Suite *model_suite(void)
 {
 	Suite *suite = suite_create("model");
@@ -263,6 +336,9 @@ Suite *model_suite(void)
 	tcase_add_test(costs, parts_differ_in_length);
 	tcase_add_test(costs, stages_have_times_of_their_own);
 	tcase_add_test(costs, slow_ranks);
+	tcase_add_test(costs, neighbours_are_of_one_rank);
+	tcase_add_test(costs, ranks_are_told_apart);
+	tcase_add_loop_test(costs, bad_measured_ranks, 0, G_N_ELEMENTS(bad_ranks));
 	suite_add_tcase(suite, shape);
 	suite_add_tcase(suite, costs);
 	return suite;
