@@ -69,6 +69,20 @@ check compare-comm-file 0 -s schedules/dualpipev-pp8-mb20.csv --times P2P=0.05,F
 check bad-comm 2 --pp 4 --microbatches 8 --comm sync
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
+check sweep-table 0 sweep --pp 4:16:*2 --microbatches 16,32 --times FB=2.4/3 -s 1f1b,zb-h1,dualpipe
+check sweep-csv 0 sweep --pp 8 --microbatches 20,21 --slow-rank 3=1:1.2:0.1 -s dualpipe,1f1b --activation-bytes 1MB --memory-limit 8/10MB -f csv
+check sweep-jsonl 0 sweep --pp 8 --microbatches 20,21 -s dualpipe,schedules/dualpipe-pp8-mb20.csv -f jsonl
+check sweep-stages 0 sweep --pp 8,7 --microbatches 16 --compare-at stages -s 1f1b,dualpipev -f csv
+check sweep-shard 0 sweep --pp 2:9 --microbatches 16 -s 1f1b --shard 1/3 -f csv
+check sweep-no-shape 2 sweep --pp 8
+check sweep-bad-range 2 sweep --pp 8:4 --microbatches 20
+check sweep-bad-step 2 sweep --pp 8 --microbatches 20 --times F=1:2:0
+check sweep-bad-time 2 sweep --pp 8 --microbatches 20 --times X=1:2
+check sweep-bad-shard 2 sweep --pp 8 --microbatches 20 --shard 3/3
+check sweep-bad-metric 2 sweep --pp 8 --microbatches 20 --metric speed
+check sweep-bad-resume 2 sweep --pp 8 --microbatches 20 --resume
+check sweep-bad-heat 2 sweep --pp 4,8 --microbatches 20 --heat-map x.svg
+check sweep-bad-lines 2 sweep --pp 4,8 --microbatches 20 --lines x.gif
 check diff-zb 1 diff 1f1b zb-h1 --pp 4 --microbatches 8
 check diff-directions 1 diff 1f1b dualpipe --pp 4 --microbatches 8 --times FB=2.4
 check diff-deadlock 1 diff 1f1b gpipe --pp 4 --microbatches 8
@@ -149,7 +163,7 @@ check bad-validate-comm 2 validate --comm blocking schedules/1f1b-pp8-mb20.csv
 check validate-one-rank 0 validate input/one-rank.csv
 check version 0 --version
 check help 0 --help
-for command in list explain export validate diff calibrate; do
+for command in list explain export validate diff sweep calibrate; do
 	check "help-$command" 0 $command --help
 done
 

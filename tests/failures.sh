@@ -33,6 +33,10 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 		done
 		"$PIPESIM" $shape -o /dev/full 2>err
 		expect 'full device' 5 '/dev/full.*No space left'
+		"$PIPESIM" sweep $shape --format csv -o /dev/full 2>err
+		expect 'sweep to a full device' 5 '/dev/full.*No space left'
+		"$PIPESIM" sweep $shape --format jsonl >/dev/full 2>err
+		expect 'sweep to a full standard output' 5 'standard output.*No space left'
 		"$PIPESIM" $shape --timeline - >/dev/full 2>err
 		expect 'full disk, timeline' 5 'No space left'
 		for command in list 'explain dualpipe' 'validate -' --version --help; do

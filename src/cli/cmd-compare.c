@@ -9,7 +9,7 @@ typedef struct {
 	PipesimShapeOptions shape;
 	PipesimCostOptions costs;
 	PipesimSampleOptions samples;
-	char *schedules, *format, *output, *timeline, *chrome_trace, *comm;
+	char *schedules, *format, *output, *timeline, *chrome_trace;
 } Options;
 
 static void clear_options(Options *options)
@@ -22,7 +22,6 @@ static void clear_options(Options *options)
 	g_free(options->output);
 	g_free(options->timeline);
 	g_free(options->chrome_trace);
-	g_free(options->comm);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
 
@@ -54,7 +53,7 @@ static GOptionContext *make_context(Options *options)
 			"text, json or csv (default: as -o's extension, else text)", "FORMAT"},
 		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
 			"write the result to FILE, not to standard output", "FILE"},
-		{"comm", 0, 0, G_OPTION_ARG_STRING, &options->comm,
+		{"comm", 0, 0, G_OPTION_ARG_STRING, &options->shape.comm,
 			"how messages wait: async, queue, single, grouped, native", "MODE"},
 		{"compare-at", 0, 0, G_OPTION_ARG_STRING, &options->shape.compare_at,
 			"what is alike for all: ranks (default) or stages", "WHAT"},
@@ -108,24 +107,6 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 	}
 	return pipesim_options_distinct((const PipesimNamedPath *)(gconstpointer)paths->data,
 		n_once, paths->len, error);
-}
-
-static gboolean read_compare_at(PipesimShapeOptions *options, GError **error)
-{
-	const char *what = options->compare_at;
-
-	if (what == NULL || strcmp(what, "ranks") == 0)
-		return TRUE;
-	options->scenario.compare_at = PIPESIM_AT_STAGES;
-	return strcmp(what, "stages") == 0 ||
-	       pipesim_fail(
-		       error, PIPESIM_ERROR_USAGE, "--compare-at: '%s'; ranks or stages", what);
-}
-
-static gboolean read_comm(Options *options, GError **error)
-{
-	return options->comm == NULL ||
-	       pipesim_comm_find(options->comm, &options->shape.scenario.comm, error);
 }
 
 static const PipesimOutput *find_format(const Options *options, GError **error)
@@ -234,7 +215,6 @@ static PipesimExit run(int argc, char **argv, GError **error)
 		!pipesim_shape_options_read(&options.shape, error) ||
 		!pipesim_sample_options_read(
 			&options.samples, &options.shape.scenario, error) ||
-		!read_compare_at(&options.shape, error) || !read_comm(&options, error) ||
 		!pipesim_choices_add_list(choices,
 			options.schedules != NULL ? options.schedules : "all", error) ||
 		!check_paths(&options, choices, error))

@@ -71,6 +71,16 @@ static gboolean read_count(
 	return TRUE;
 }
 
+static gboolean read_compare_at(const char *what, PipesimScenario *scenario, GError **error)
+{
+	if (what == NULL || strcmp(what, "ranks") == 0)
+		return TRUE;
+	scenario->compare_at = PIPESIM_AT_STAGES;
+	return strcmp(what, "stages") == 0 ||
+	       pipesim_fail(
+		       error, PIPESIM_ERROR_USAGE, "--compare-at: '%s'; ranks or stages", what);
+}
+
 gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error)
 {
 	PipesimScenario *scenario = &options->scenario;
@@ -84,7 +94,10 @@ gboolean pipesim_shape_options_read(PipesimShapeOptions *options, GError **error
 		!read_count(options->group, "--group", PIPESIM_MAX_MICROBATCHES,
 			&scenario->group, error) ||
 		!read_count(options->pipelines, "--pipelines", PIPESIM_MAX_CHUNKS,
-			&scenario->pipelines, error))
+			&scenario->pipelines, error) ||
+		!read_compare_at(options->compare_at, scenario, error) ||
+		(options->comm != NULL &&
+			!pipesim_comm_find(options->comm, &scenario->comm, error)))
 		return FALSE;
 	if (options->max_activations == NULL)
 		return TRUE;
@@ -164,7 +177,7 @@ static PipesimCosts *calibrate(const PipesimCostOptions *options, GError **error
 	return g_steal_pointer(&calibration->costs);
 }
 
-static PipesimCosts *read_base(const PipesimCostOptions *options, GError **error)
+PipesimCosts *pipesim_cost_options_base(const PipesimCostOptions *options, GError **error)
 {
 	if (options->costs_file != NULL && options->traces != NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -238,9 +251,19 @@ static void name_source(const PipesimCostOptions *options, PipesimCosts *costs)
 PipesimCosts *pipesim_cost_options_read(
 	const PipesimCostOptions *options, guint ranks, gint64 *memory_limit, GError **error)
 {
-	g_autoptr(PipesimCosts) costs = read_base(options, error);
+	g_autoptr(PipesimCosts) base = pipesim_cost_options_base(options, error);
 
-	if (costs == NULL || !read_stage_times(options, costs, ranks, error) ||
+	return base != NULL
+		       ? pipesim_cost_options_apply(options, base, ranks, memory_limit, error)
+		       : NULL;
+}
+
+PipesimCosts *pipesim_cost_options_apply(const PipesimCostOptions *options,
+	const PipesimCosts *base, guint ranks, gint64 *memory_limit, GError **error)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_copy(base);
+
+	if (!read_stage_times(options, costs, ranks, error) ||
 		!read_times(options, costs, error))
 		return NULL;
 	if (options->stage_scale != NULL &&
@@ -258,6 +281,7 @@ PipesimCosts *pipesim_cost_options_read(
 void pipesim_shape_options_clear(PipesimShapeOptions *options)
 {
 	g_free(options->compare_at);
+	g_free(options->comm);
 	g_free(options->pp);
 	g_free(options->microbatches);
 	g_free(options->chunks);

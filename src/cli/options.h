@@ -7,7 +7,7 @@
 
 /* Ranks, micro-batches and what some schedules let one choose. */
 typedef struct {
-	char *compare_at, *pp, *microbatches, *chunks, *group, *pipelines,
+	char *compare_at, *comm, *pp, *microbatches, *chunks, *group, *pipelines,
 		*max_activations; /* as written, for GOption to fill */
 	PipesimScenario scenario; /* as read; 0 = not given */
 } PipesimShapeOptions;
@@ -42,6 +42,12 @@ gboolean pipesim_shape_options_require(const PipesimShapeOptions *options, GErro
  */
 PipesimCosts *pipesim_cost_options_read(
 	const PipesimCostOptions *options, guint ranks, gint64 *memory_limit, GError **error);
+
+/** pipesim_cost_options_base, pipesim_cost_options_apply: the two halves of that: what files
+ * say, and a copy of it with what the other options say. The first takes long. */
+PipesimCosts *pipesim_cost_options_base(const PipesimCostOptions *options, GError **error);
+PipesimCosts *pipesim_cost_options_apply(const PipesimCostOptions *options,
+	const PipesimCosts *base, guint ranks, gint64 *memory_limit, GError **error);
 
 void pipesim_shape_options_clear(PipesimShapeOptions *options);
 void pipesim_cost_options_clear(PipesimCostOptions *options);

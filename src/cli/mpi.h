@@ -1,0 +1,27 @@
+/* Several processes of one sweep, where pipesim was configured --with-mpi and mpirun started
+ * them; else there is one, number 0. Only the main thread calls these. */
+#pragma once
+#include "base/error.h"
+
+typedef struct {
+	guint rank, size; /* of all processes */
+	guint local_size; /* of those on this machine */
+} PipesimProcesses;
+
+/** pipesim_mpi_start: joins the others. */
+PipesimProcesses pipesim_mpi_start(void);
+
+/** pipesim_mpi_agree: the @value of process 0, in all of them. */
+guint64 pipesim_mpi_agree(guint64 value);
+
+/** pipesim_mpi_send: @bytes to process 0; waits until it has them. */
+void pipesim_mpi_send(const GByteArray *bytes);
+
+/** pipesim_mpi_receive: what process @from sent next, in order. For g_byte_array_unref(). */
+GByteArray *pipesim_mpi_receive(guint from);
+
+/** pipesim_mpi_finish: leaves the others once all are done. */
+void pipesim_mpi_finish(void);
+
+/** pipesim_mpi_abort: ends all processes with @status; returns where there is only one. */
+void pipesim_mpi_abort(int status);

@@ -1,0 +1,223 @@
+#include "config.h"
+
+#include "cli/sweep-file.h"
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct _PipesimSweepFile {
+	char *path, *partial; /* NULL: written in place: standard output, a device or pipe */
+	FILE *stream;
+	const PipesimSweepTitles *titles;
+	PipesimRowFormat format;
+	guint64 first, end;
+	guint width;
+	GString *text;
+};
+
+static gboolean fail_write(const PipesimSweepFile *file, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
+		file->partial != NULL ? file->partial
+		: file->path != NULL  ? file->path
+				      : "standard output",
+		g_strerror(errno));
+}
+
+static gboolean write_text(PipesimSweepFile *file, GError **error)
+{
+	const gsize length = file->text->len;
+	const gboolean ok = fwrite(file->text->str, 1, length, file->stream) == length &&
+			    fflush(file->stream) == 0;
+
+	g_string_truncate(file->text, 0);
+	return ok || fail_write(file, error);
+}
+
+static gboolean write_header(PipesimSweepFile *file, GError **error)
+{
+	/* Parts of an array job are put together with cat: only the first has a header. */
+	if (file->first == 0)
+		pipesim_rows_header(file->titles, file->format, file->text);
+	return file->text->len == 0 || write_text(file, error);
+}
+
+/* Resuming ------------------------------------------------------------------------------- */
+
+static gboolean fail_other(
+	const PipesimSweepFile *file, const char *path, guint64 line, GError **error)
+{
+	return pipesim_fail_at(error, path, (guint)MIN(line, G_MAXUINT), 1,
+		"not a line of this sweep, which would begin '%.80s'; give --resume the "
+		"options "
+		"that the file was written with, or remove it",
+		file->text->str);
+}
+
+/* Whether @line is what row @row begins with; row -1 is the header. */
+static gboolean is_ours(PipesimSweepFile *file, const char *line, gint64 row)
+{
+	gboolean same;
+
+	g_string_truncate(file->text, 0);
+	if (row < 0) {
+		pipesim_rows_header(file->titles, file->format, file->text);
+		same = strcmp(line, file->text->str) == 0;
+	} else {
+		pipesim_rows_key(file->titles, file->format,
+			file->first + (guint64)row / file->width,
+			(guint)((guint64)row % file->width), file->text);
+		same = strncmp(line, file->text->str, file->text->len) == 0 &&
+		       strchr(",}", line[file->text->len]) != NULL;
+	}
+	if (same)
+		g_string_truncate(file->text, 0);
+	return same;
+}
+
+/* Reads whole lines; *@keep is how many bytes hold whole points, *@points how many those are.
+ */
+static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *path, long *keep,
+	guint64 *points, GError **error)
+{
+	g_autofree char *line = NULL; /* getline's, freed by the same allocator */
+	size_t room = 0;
+	gint64 row = file->first == 0 && file->format == PIPESIM_ROWS_CSV ? -1 : 0;
+	ssize_t length;
+
+	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
+		if (line[length - 1] != '\n')
+			break; /* cut off in the middle */
+		if (row >= (gint64)((file->end - file->first) * file->width) ||
+			!is_ours(file, line, row))
+			return fail_other(file, path, number, error);
+		row++;
+		if (row >= 0 && (guint64)row % file->width == 0) {
+			*keep = ftell(stream);
+			*points = (guint64)row / file->width;
+		}
+	}
+	return TRUE;
+}
+
+/* Cuts @path back to whole points and opens it behind them. */
+static gboolean reopen(PipesimSweepFile *file, const char *path, long keep, GError **error)
+{
+	if (truncate(path, keep) != 0)
+		return fail_write(file, error);
+	file->stream = fopen(path, "a");
+	return file->stream != NULL || fail_write(file, error);
+}
+
+static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, GError **error)
+{
+	FILE *stream = fopen(path, "r");
+	guint64 points = 0;
+	long keep = 0;
+	gboolean ok;
+
+	if (stream == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot read %s: %s", path,
+			g_strerror(errno));
+	ok = read_lines(file, stream, path, &keep, &points, error);
+	fclose(stream);
+	if (!ok)
+		return FALSE;
+	*next = file->first + points;
+	if (path == file->path) /* whole already, or of another make */
+		return *next == file->end ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "%s has %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+			       " points and is no partial file; rename it to %s to go on",
+			       path, points, file->end - file->first, file->partial);
+	return reopen(file, path, keep, error) && (keep > 0 || write_header(file, error));
+}
+
+/* Opening -------------------------------------------------------------------------------- */
+
+static gboolean begin(PipesimSweepFile *file, GError **error)
+{
+	if (file->partial != NULL)
+		file->stream = fopen(file->partial, "wx");
+	else
+		file->stream = file->path != NULL ? fopen(file->path, "w") : stdout;
+	if (file->stream != NULL)
+		return write_header(file, error);
+	if (errno == EEXIST)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is there from a sweep that did not end; --resume goes on with it, "
+			"or "
+			"remove it",
+			file->partial);
+	return fail_write(file, error);
+}
+
+static gboolean open_file(
+	PipesimSweepFile *file, gboolean resuming, guint64 *next, GError **error)
+{
+	*next = file->first;
+	if (!resuming || file->partial == NULL)
+		return begin(file, error);
+	if (g_file_test(file->partial, G_FILE_TEST_EXISTS))
+		return resume(file, file->partial, next, error);
+	if (g_file_test(file->path, G_FILE_TEST_EXISTS))
+		return resume(file, file->path, next, error);
+	return begin(file, error);
+}
+
+PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
+	PipesimRowFormat format, guint64 first, guint64 end, gboolean resuming, guint64 *next,
+	GError **error)
+{
+	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
+
+	file->titles = titles;
+	file->format = format;
+	file->first = first;
+	file->end = end;
+	file->text = g_string_new(NULL);
+	file->width = g_strv_length((char **)titles->names);
+	if (path != NULL && strcmp(path, "-") != 0) {
+		file->path = g_strdup(path);
+		if (!g_file_test(path, G_FILE_TEST_EXISTS) ||
+			g_file_test(path, G_FILE_TEST_IS_REGULAR))
+			file->partial = g_strconcat(path, ".partial", NULL);
+	}
+	if (open_file(file, resuming, next, error))
+		return file;
+	pipesim_sweep_file_free(file);
+	return NULL;
+}
+
+gboolean pipesim_sweep_file_write(
+	PipesimSweepFile *file, const PipesimSweepBlock *block, GError **error)
+{
+	pipesim_rows_append(file->titles, file->format, block, file->text);
+	return write_text(file, error);
+}
+
+gboolean pipesim_sweep_file_close(PipesimSweepFile *file, GError **error)
+{
+	gboolean ok = TRUE;
+
+	if (file->partial == NULL || file->stream == NULL)
+		return TRUE;
+	ok = fsync(fileno(file->stream)) == 0;
+	ok = fclose(file->stream) == 0 && ok;
+	file->stream = NULL;
+	return (ok && g_rename(file->partial, file->path) == 0) || fail_write(file, error);
+}
+
+void pipesim_sweep_file_free(PipesimSweepFile *file)
+{
+	if (file == NULL)
+		return;
+	if (file->stream != NULL && file->stream != stdout)
+		fclose(file->stream);
+	g_string_free(file->text, TRUE);
+	g_free(file->partial);
+	g_free(file->path);
+	g_free(file);
+}

@@ -1,0 +1,52 @@
+/* The points of a sweep: every combination of what the options leave open.
+ *
+ * Anywhere in the value of an option a number may be
+ *
+ *   4:64:*2        from 4 to 64, each twice the one before
+ *   1:2:0.25       from 1 to 2 in steps of 0.25; 4:7 in steps of 1
+ *   1/1.5/4:8      these, in this order
+ *
+ * and where the value is one number, a comma does what the slash does. A unit stands behind all
+ * of it
+ * ("1:2:0.5ms", "80/141GB"). No sign of this means anything to a shell but the star, which few
+ * files match. Numbers are decimal and exact. */
+#pragma once
+#include "base/number.h"
+
+/* One number that is swept. */
+typedef struct {
+	char *name;        /* of its column: "pp", "times_F", "slow_rank_3" */
+	GPtrArray *values; /* of char *, in order, at least one; "1.5", without its unit */
+} PipesimAxis;
+
+typedef struct _PipesimGrid PipesimGrid;
+
+PipesimGrid *pipesim_grid_new(void);
+void pipesim_grid_free(PipesimGrid *grid);
+
+/**
+ * pipesim_grid_add: adds option @option ("--times") with @text, in the order in which points
+ * vary: what is added first varies slowest.
+ * @plain: the value is one number, so that a comma separates values too; it is an axis even
+ *   where it has one value only
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE; also where all combinations are more than 2^40.
+ */
+gboolean pipesim_grid_add(PipesimGrid *grid, const char *option, const char *text,
+	gboolean plain, GError **error);
+
+/** pipesim_grid_axes, pipesim_grid_axis: what is swept, in order; owned by @grid. */
+guint pipesim_grid_axes(const PipesimGrid *grid);
+const PipesimAxis *pipesim_grid_axis(const PipesimGrid *grid, guint axis);
+
+/** pipesim_grid_points: how many combinations; 1 where nothing is swept. */
+guint64 pipesim_grid_points(const PipesimGrid *grid);
+
+/** pipesim_grid_index: which value of @axis point @point has. */
+guint pipesim_grid_index(const PipesimGrid *grid, guint64 point, guint axis);
+
+/** pipesim_grid_text: the value of @option at @point, for the parser of that option; NULL where
+ * it was not added. For g_free(). */
+char *pipesim_grid_text(const PipesimGrid *grid, const char *option, guint64 point);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGrid, pipesim_grid_free)

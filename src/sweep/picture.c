@@ -1,0 +1,382 @@
+#include "config.h"
+
+#include "output/picture.h"
+#include "sweep/picture.h"
+#include <string.h>
+
+#define MAX_PANELS   24
+#define PANEL_WIDTH  420
+#define PANEL_HEIGHT 320
+
+static const struct {
+	const char *name, *title;
+} metrics[PIPESIM_N_METRICS] = {
+	[PIPESIM_METRIC_BUBBLE] = {"bubble", "bubble, % of all ranks' time"},
+	[PIPESIM_METRIC_MAKESPAN] = {"makespan", "makespan, ms"},
+	[PIPESIM_METRIC_MICROBATCH] = {"microbatch", "makespan over micro-batches, ms"},
+	[PIPESIM_METRIC_ACTIVATIONS] = {"activations", "peak activations, whole stages"},
+};
+
+gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error)
+{
+	*metric = PIPESIM_METRIC_BUBBLE;
+	for (int i = 0; name != NULL && i < PIPESIM_N_METRICS; i++)
+		if (strcmp(metrics[i].name, name) == 0) {
+			*metric = (PipesimMetric)i;
+			return TRUE;
+		}
+	return name == NULL || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				       "unknown metric '%s'; bubble, makespan, microbatch or "
+				       "activations",
+				       name);
+}
+
+static double value_of(const PipesimSweepResult *result, PipesimMetric metric)
+{
+	switch (metric) {
+	case PIPESIM_METRIC_BUBBLE:
+		return 100 * result->ratio;
+	case PIPESIM_METRIC_MAKESPAN:
+		return (double)result->makespan / 1e6;
+	case PIPESIM_METRIC_MICROBATCH:
+		return (double)result->makespan / (1e6 * result->microbatches);
+	case PIPESIM_METRIC_ACTIVATIONS:
+		return result->activations;
+	case PIPESIM_N_METRICS:
+		break;
+	}
+	g_return_val_if_reached(0);
+}
+
+/* What both kinds of picture are drawn from. */
+typedef struct {
+	const PipesimSweepTitles *titles;
+	const GPtrArray *blocks;
+	PipesimMetric metric;
+	guint across, up; /* axes; up = across where there is one only */
+	guint n_schedules;
+	guint64 n_panels;
+	PipesimPicturePaths paths;
+} Drawing;
+
+static guint n_values(const Drawing *drawing, guint axis)
+{
+	return pipesim_grid_axis(drawing->titles->grid, axis)->values->len;
+}
+
+static const char *axis_text(const Drawing *drawing, guint axis, guint index)
+{
+	return g_ptr_array_index(pipesim_grid_axis(drawing->titles->grid, axis)->values, index);
+}
+
+static const PipesimSweepResult *result_at(
+	const Drawing *drawing, guint64 point, guint schedule)
+{
+	const PipesimSweepBlock *first = g_ptr_array_index(drawing->blocks, 0);
+	guint low = 0, high = drawing->blocks->len;
+
+	if (point < first->first)
+		return NULL;
+	while (high - low > 1) {
+		const guint middle = low + (high - low) / 2;
+		const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, middle);
+
+		if (block->first <= point)
+			low = middle;
+		else
+			high = middle;
+	}
+	first = g_ptr_array_index(drawing->blocks, low);
+	if (point >= first->first + first->n_points)
+		return NULL;
+	return &first->results[(gsize)(point - first->first) * first->width + schedule];
+}
+
+/* One scale for all panels, so that they can be compared. */
+static void append_scale(const Drawing *drawing, const char *set, GString *out)
+{
+	PipesimNumber from, to;
+	double least = G_MAXDOUBLE, most = -G_MAXDOUBLE;
+
+	for (guint i = 0; i < drawing->blocks->len; i++) {
+		const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, i);
+
+		for (gsize k = 0; k < (gsize)block->n_points * block->width; k++) {
+			double value;
+
+			if (!block->results[k].solved)
+				continue;
+			value = value_of(&block->results[k], drawing->metric);
+			least = MIN(least, value);
+			most = MAX(most, value);
+		}
+	}
+	if (least >= most) /* gnuplot wants a range that is one */
+		return;
+	g_string_append_printf(out, "set %s [%s:%s]\n", set, pipesim_print_double(from, least),
+		pipesim_print_double(to, most));
+}
+
+static void append_value(const Drawing *drawing, guint64 point, guint schedule, GString *out)
+{
+	const PipesimSweepResult *result = result_at(drawing, point, schedule);
+	PipesimNumber number;
+
+	if (result == NULL || !result->solved)
+		g_string_append(out, "NaN");
+	else
+		g_string_append(
+			out, pipesim_print_double(number, value_of(result, drawing->metric)));
+}
+
+/* Script --------------------------------------------------------------------------------- */
+
+static void append_title(const Drawing *drawing, guint axis, const char *set, GString *out)
+{
+	g_string_append_printf(out, "set %s ", set);
+	pipesim_gnuplot_quote(out, pipesim_grid_axis(drawing->titles->grid, axis)->name);
+	g_string_append_c(out, '\n');
+}
+
+/* Names @axis by its values: at most 12 of them. */
+static void append_tics(const Drawing *drawing, guint axis, const char *set, GString *out)
+{
+	const guint n = n_values(drawing, axis), step = (n + 11) / 12;
+
+	g_string_append_printf(out, "set %s (", set);
+	for (guint i = 0; i < n; i += step) {
+		if (i > 0)
+			g_string_append(out, ", ");
+		pipesim_gnuplot_quote(out, axis_text(drawing, axis, i));
+		g_string_append_printf(out, " %u", i);
+	}
+	g_string_append(out, ")\n");
+}
+
+static void begin_script(const Drawing *drawing, GString *out)
+{
+	const guint columns = (guint)MIN(drawing->n_panels, 3);
+	const guint rows = (guint)((drawing->n_panels + columns - 1) / columns);
+
+	g_string_append(
+		out, "# gnuplot script; the rows of the sweep are in the .dat beside it\n");
+	pipesim_gnuplot_files(&drawing->paths, out);
+	g_string_append_printf(out, "width = %u\nheight = %u\n", columns * PANEL_WIDTH + 60,
+		rows * PANEL_HEIGHT + 60);
+	pipesim_gnuplot_terminal(drawing->paths.terminal, out);
+	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out\n");
+	g_string_append_printf(out, "set multiplot layout %u,%u title ", rows, columns);
+	pipesim_gnuplot_quote(out, metrics[drawing->metric].title);
+	g_string_append_c(out, '\n');
+}
+
+static gboolean render(Drawing *drawing, GString *script, const GString *data,
+	const char *gnuplot, GError **error)
+{
+	gboolean ok;
+
+	g_string_append(script, "unset multiplot\n");
+	ok = pipesim_picture_render(&drawing->paths, script, data, gnuplot, error);
+	pipesim_picture_paths_clear(&drawing->paths);
+	return ok;
+}
+
+static gboolean check_path(const char *path, GError **error)
+{
+	PipesimPicturePaths paths;
+
+	if (!pipesim_picture_paths_init(&paths, path))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no picture has the extension of '%s'; .svg, .png or .pdf", path);
+	pipesim_picture_paths_clear(&paths);
+	return TRUE;
+}
+
+static guint count_schedules(const PipesimSweepTitles *titles)
+{
+	return g_strv_length((char **)titles->names);
+}
+
+/* Heat map ------------------------------------------------------------------------------- */
+
+/* The axes with more than one value. */
+static guint find_swept(const PipesimSweepTitles *titles, guint swept[2])
+{
+	guint n = 0;
+
+	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
+		if (pipesim_grid_axis(titles->grid, axis)->values->len > 1) {
+			if (n < 2)
+				swept[n] = axis;
+			n++;
+		}
+	return n;
+}
+
+gboolean pipesim_sweep_heat_map_check(
+	const PipesimSweepTitles *titles, const char *path, GError **error)
+{
+	guint swept[2];
+	const guint n = find_swept(titles, swept);
+
+	if (n != 2)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"a heat map is over two swept numbers, here are %u", n);
+	if (count_schedules(titles) > MAX_PANELS)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"a heat map of %u schedules: at most %d", count_schedules(titles),
+			MAX_PANELS);
+	return check_path(path, error);
+}
+
+/* A block a schedule: a line a value of the axis upwards. Other axes have one value, so that
+ * points count up in the same order. */
+static void append_matrix(const Drawing *drawing, guint schedule, GString *out)
+{
+	const guint width = n_values(drawing, drawing->across);
+
+	for (guint row = 0; row < n_values(drawing, drawing->up); row++) {
+		for (guint column = 0; column < width; column++) {
+			if (column > 0)
+				g_string_append_c(out, ' ');
+			append_value(drawing, (guint64)row * width + column, schedule, out);
+		}
+		g_string_append_c(out, '\n');
+	}
+	g_string_append(out, "\n\n");
+}
+
+gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
+{
+	g_autoptr(GString) script = g_string_new(NULL);
+	g_autoptr(GString) data = g_string_new(NULL);
+	Drawing drawing = {.titles = titles, .blocks = blocks, .metric = metric};
+	guint swept[2];
+
+	find_swept(titles, swept);
+	drawing.up = swept[0];
+	drawing.across = swept[1];
+	drawing.n_panels = drawing.n_schedules = count_schedules(titles);
+	pipesim_picture_paths_init(&drawing.paths, path);
+	begin_script(&drawing, script);
+	append_title(&drawing, drawing.across, "xlabel", script);
+	append_title(&drawing, drawing.up, "ylabel", script);
+	append_tics(&drawing, drawing.across, "xtics", script);
+	append_tics(&drawing, drawing.up, "ytics", script);
+	g_string_append_printf(script,
+		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', "
+		"4 '#fde725')\nset xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\n",
+		n_values(&drawing, drawing.across) - 1, n_values(&drawing, drawing.up) - 1);
+	append_scale(&drawing, "cbrange", script);
+	for (guint i = 0; i < drawing.n_schedules; i++) {
+		append_matrix(&drawing, i, data);
+		g_string_append(script, "set title ");
+		pipesim_gnuplot_quote(script, titles->names[i]);
+		g_string_append_printf(
+			script, "\nplot data index %u matrix with image notitle\n", i);
+	}
+	return render(&drawing, script, data, gnuplot, error);
+}
+
+/* Lines ---------------------------------------------------------------------------------- */
+
+/* The last axis with more than one value; those behind it have one, so that points still count
+ * up along it. */
+static guint last_swept(const PipesimSweepTitles *titles)
+{
+	guint last = pipesim_grid_axes(titles->grid) - 1;
+
+	while (last > 0 && pipesim_grid_axis(titles->grid, last)->values->len == 1)
+		last--;
+	return last;
+}
+
+static guint64 count_panels(const PipesimSweepTitles *titles)
+{
+	return pipesim_grid_points(titles->grid) /
+	       pipesim_grid_axis(titles->grid, last_swept(titles))->values->len;
+}
+
+gboolean pipesim_sweep_lines_check(
+	const PipesimSweepTitles *titles, const char *path, GError **error)
+{
+	if (pipesim_grid_points(titles->grid) == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"lines are over a swept number, here is none");
+	if (count_panels(titles) > MAX_PANELS)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%" G_GUINT64_FORMAT
+			" panels, one a combination of all swept numbers but "
+			"the last: at most %d",
+			count_panels(titles), MAX_PANELS);
+	return check_path(path, error);
+}
+
+/* A block a panel: a line a value, a column a schedule. */
+static void append_panel_data(const Drawing *drawing, guint64 panel, GString *out)
+{
+	const guint n = n_values(drawing, drawing->across);
+
+	for (guint i = 0; i < n; i++) {
+		g_string_append(out, axis_text(drawing, drawing->across, i));
+		for (guint schedule = 0; schedule < drawing->n_schedules; schedule++) {
+			g_string_append_c(out, ' ');
+			append_value(drawing, panel * n + i, schedule, out);
+		}
+		g_string_append_c(out, '\n');
+	}
+	g_string_append(out, "\n\n");
+}
+
+static void append_panel_title(const Drawing *drawing, guint64 panel, GString *out)
+{
+	g_autoptr(GString) title = g_string_new(NULL);
+	const guint64 point = panel * n_values(drawing, drawing->across);
+
+	for (guint axis = 0; axis < drawing->across; axis++)
+		g_string_append_printf(title, "%s%s %s", axis > 0 ? ", " : "",
+			pipesim_grid_axis(drawing->titles->grid, axis)->name,
+			axis_text(drawing, axis,
+				pipesim_grid_index(drawing->titles->grid, point, axis)));
+	g_string_append(out, "set title ");
+	pipesim_gnuplot_quote(out, title->str);
+	g_string_append_c(out, '\n');
+}
+
+static void append_plot(const Drawing *drawing, guint64 panel, GString *out)
+{
+	g_string_append(out, "plot");
+	for (guint i = 0; i < drawing->n_schedules; i++) {
+		g_string_append_printf(out,
+			"%s data index %" G_GUINT64_FORMAT
+			" using 1:%u with linespoints lw 1.5 ps 0.6 title ",
+			i > 0 ? ", \\\n    " : "", panel, i + 2);
+		pipesim_gnuplot_quote(out, drawing->titles->names[i]);
+	}
+	g_string_append_c(out, '\n');
+}
+
+gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
+{
+	g_autoptr(GString) script = g_string_new(NULL);
+	g_autoptr(GString) data = g_string_new(NULL);
+	Drawing drawing = {.titles = titles, .blocks = blocks, .metric = metric};
+
+	drawing.across = last_swept(titles);
+	drawing.n_schedules = count_schedules(titles);
+	drawing.n_panels = count_panels(titles);
+	pipesim_picture_paths_init(&drawing.paths, path);
+	begin_script(&drawing, script);
+	append_title(&drawing, drawing.across, "xlabel", script);
+	g_string_append(script, "set key below noenhanced\nset grid ytics\nset offsets graph "
+				"0, graph 0, graph 0.03, graph 0.03\n");
+	append_scale(&drawing, "yrange", script);
+	for (guint64 panel = 0; panel < drawing.n_panels; panel++) {
+		append_panel_data(&drawing, panel, data);
+		append_panel_title(&drawing, panel, script);
+		append_plot(&drawing, panel, script);
+	}
+	return render(&drawing, script, data, gnuplot, error);
+}

@@ -1,0 +1,166 @@
+#include "config.h"
+
+#include "sweep/pool.h"
+
+/* Blocks that threads may be ahead of the one who takes them, for each thread: a slow point
+ * must not stop the others, nor results pile up. */
+#define AHEAD 16
+
+struct _PipesimPool {
+	const PipesimSweepWork *work;
+	GThread **threads;
+	GMutex lock;
+	GCond changed;
+	PipesimSweepBlock **done; /* ring of @window slots, by number within the part */
+	guint window;
+	guint64 next_begun, next_taken, n_own; /* numbers of blocks within the part */
+	gboolean closing;
+};
+
+PipesimSweepBlock *pipesim_sweep_block_new(guint64 first, guint n_points, guint width)
+{
+	PipesimSweepBlock *block = g_new(PipesimSweepBlock, 1);
+
+	*block = (PipesimSweepBlock){
+		first, n_points, width, g_new0(PipesimSweepResult, (gsize)n_points * width)};
+	return block;
+}
+
+void pipesim_sweep_block_free(PipesimSweepBlock *block)
+{
+	if (block == NULL)
+		return;
+	for (gsize i = 0; i < (gsize)block->n_points * block->width; i++)
+		g_free(block->results[i].error);
+	g_free(block->results);
+	g_free(block);
+}
+
+guint64 pipesim_sweep_blocks(const PipesimSweepWork *work)
+{
+	return (work->end - work->first + work->block - 1) / work->block;
+}
+
+static gboolean stopped(const PipesimPool *pool)
+{
+	return pool->work->stop != NULL && g_atomic_int_get(pool->work->stop) != 0;
+}
+
+/* Solves one block; a stop cuts it short. */
+static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own)
+{
+	const PipesimSweepWork *work = pool->work;
+	const guint64 number = work->part + own * work->parts;
+	const guint64 first = work->first + number * work->block;
+	const guint n = (guint)MIN(work->block, work->end - first);
+	PipesimSweepBlock *block = pipesim_sweep_block_new(first, n, work->width);
+
+	for (guint i = 0; i < n; i++) {
+		if (stopped(pool)) {
+			block->n_points = i;
+			break;
+		}
+		work->solve(work->data, first + i, &block->results[(gsize)i * work->width]);
+	}
+	return block;
+}
+
+static gboolean may_begin(const PipesimPool *pool)
+{
+	return pool->next_begun - pool->next_taken < pool->window;
+}
+
+static gpointer run_thread(gpointer data)
+{
+	PipesimPool *pool = data;
+
+	g_mutex_lock(&pool->lock);
+	for (;;) {
+		PipesimSweepBlock *block;
+		guint64 own;
+
+		while (!pool->closing && pool->next_begun < pool->n_own && !may_begin(pool))
+			g_cond_wait(&pool->changed, &pool->lock);
+		if (pool->closing || pool->next_begun == pool->n_own || stopped(pool))
+			break;
+		own = pool->next_begun++;
+		g_mutex_unlock(&pool->lock);
+		block = solve(pool, own);
+		g_mutex_lock(&pool->lock);
+		pool->done[own % pool->window] = block;
+		g_cond_broadcast(&pool->changed);
+	}
+	g_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+static guint64 count_own(const PipesimSweepWork *work)
+{
+	const guint64 blocks = pipesim_sweep_blocks(work);
+
+	return blocks > work->part ? (blocks - work->part + work->parts - 1) / work->parts : 0;
+}
+
+PipesimPool *pipesim_pool_new(const PipesimSweepWork *work)
+{
+	PipesimPool *pool = g_new0(PipesimPool, 1);
+
+	pool->work = work;
+	pool->n_own = count_own(work);
+	pool->window = AHEAD * work->threads;
+	pool->done = g_new0(PipesimSweepBlock *, pool->window);
+	g_mutex_init(&pool->lock);
+	g_cond_init(&pool->changed);
+	pool->threads = g_new(GThread *, work->threads);
+	for (guint i = 0; i < work->threads; i++)
+		pool->threads[i] = g_thread_new("sweep", run_thread, pool);
+	return pool;
+}
+
+/* Nobody will bring the next block any more: it was never begun. */
+static gboolean is_over(const PipesimPool *pool)
+{
+	return pool->next_taken == pool->n_own ||
+	       (pool->next_taken == pool->next_begun && stopped(pool));
+}
+
+PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
+{
+	PipesimSweepBlock *block;
+	guint slot;
+
+	g_mutex_lock(&pool->lock);
+	slot = (guint)(pool->next_taken % pool->window);
+	while (pool->done[slot] == NULL && !is_over(pool)) {
+		/* A stop is a signal, which wakes nobody here. */
+		const gint64 soon = g_get_monotonic_time() + G_TIME_SPAN_MILLISECOND * 100;
+
+		g_cond_wait_until(&pool->changed, &pool->lock, soon);
+	}
+	block = g_steal_pointer(&pool->done[slot]);
+	if (block != NULL) {
+		pool->next_taken++;
+		g_cond_broadcast(&pool->changed);
+	}
+	g_mutex_unlock(&pool->lock);
+	return block;
+}
+
+void pipesim_pool_free(PipesimPool *pool)
+{
+	if (pool == NULL)
+		return;
+	g_mutex_lock(&pool->lock);
+	pool->closing = TRUE;
+	g_cond_broadcast(&pool->changed);
+	g_mutex_unlock(&pool->lock);
+	for (guint i = 0; i < pool->work->threads; i++)
+		g_thread_join(pool->threads[i]);
+	for (guint i = 0; i < pool->window; i++)
+		pipesim_sweep_block_free(pool->done[i]);
+	g_free(pool->done);
+	g_free(pool->threads);
+	g_mutex_clear(&pool->lock);
+	g_cond_clear(&pool->changed);
+	g_free(pool);
+}

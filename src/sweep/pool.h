@@ -1,0 +1,59 @@
+/* Points of a sweep solved on several threads and handed out in order. */
+#pragma once
+#include "base/error.h"
+
+/* What is known of one schedule at one point. Plain but for @error, so that it can travel. */
+typedef struct {
+	gboolean solved; /* else @error says why not */
+	guint ranks, microbatches, stages, copies;
+	gint64 makespan, max_idle, max_span_idle; /* ns */
+	double ratio;                             /* bubble of all ranks' time */
+	double activations;                       /* peak, whole-stage units */
+	gint64 memory;                            /* bytes, largest rank; -1 = unknown */
+	gboolean fits;
+	char *error; /* owned by the one who holds the result; NULL where solved */
+} PipesimSweepResult;
+
+/* The results of points @first to @first + n_points - 1, @width of each point. */
+typedef struct {
+	guint64 first;
+	guint n_points, width;
+	PipesimSweepResult *results;
+} PipesimSweepBlock;
+
+PipesimSweepBlock *pipesim_sweep_block_new(guint64 first, guint n_points, guint width);
+void pipesim_sweep_block_free(PipesimSweepBlock *block);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSweepBlock, pipesim_sweep_block_free)
+
+/* What is to be done. */
+typedef struct {
+	guint64 first, end; /* points [first, end) */
+	guint width;        /* results of a point */
+	guint block;        /* points of a block, >= 1 */
+	guint part, parts;  /* only blocks number part, part + parts ...; 0, 1 = all */
+	guint threads;      /* >= 1 */
+	/* Fills @width results; called on any thread, several at once. */
+	void (*solve)(gpointer data, guint64 point, PipesimSweepResult *results);
+	gpointer data;
+	const gint *stop; /* atomic: not 0 = hand out what is done, begin nothing more */
+} PipesimSweepWork;
+
+/** pipesim_sweep_blocks: blocks of the whole of @work, of all parts. */
+guint64 pipesim_sweep_blocks(const PipesimSweepWork *work);
+
+typedef struct _PipesimPool PipesimPool;
+
+/** pipesim_pool_new: starts the threads; *@work must outlive it. */
+PipesimPool *pipesim_pool_new(const PipesimSweepWork *work);
+
+/**
+ * pipesim_pool_next: waits for the next block of this part.
+ *
+ * Returns: (transfer full): NULL after the last, or where it was stopped: a block that was cut
+ * short holds the points that were done.
+ */
+PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool);
+
+/** pipesim_pool_free: waits for the threads, which begin nothing more. */
+void pipesim_pool_free(PipesimPool *pool);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPool, pipesim_pool_free)

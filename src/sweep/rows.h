@@ -1,0 +1,35 @@
+/* Results of a sweep as text: one line a schedule and point, in a fixed order. */
+#pragma once
+#include "output/output.h"
+#include "sweep/grid.h"
+#include "sweep/pool.h"
+
+typedef enum {
+	PIPESIM_ROWS_TEXT,  /* a table for people; only of a whole sweep */
+	PIPESIM_ROWS_CSV,   /* a header and a line a row */
+	PIPESIM_ROWS_JSONL, /* one JSON object a line */
+} PipesimRowFormat;
+
+/* What the rows are of. The caller's. */
+typedef struct {
+	const PipesimGrid *grid;
+	const char *const *names; /* of the schedules, in order, NULL-terminated */
+} PipesimSweepTitles;
+
+/** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
+void pipesim_rows_header(
+	const PipesimSweepTitles *titles, PipesimRowFormat format, GString *out);
+
+/** pipesim_rows_append: the lines of @block. */
+void pipesim_rows_append(const PipesimSweepTitles *titles, PipesimRowFormat format,
+	const PipesimSweepBlock *block, GString *out);
+
+/** pipesim_rows_key: what the line of schedule @schedule at @point begins with, whatever its
+ * results: how a file that is resumed is known to be of this sweep. */
+void pipesim_rows_key(const PipesimSweepTitles *titles, PipesimRowFormat format, guint64 point,
+	guint schedule, GString *out);
+
+/** pipesim_rows_table: a line a point: of one schedule its figures, of several the best and the
+ * next. @blocks: of PipesimSweepBlock, in order. */
+void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	const PipesimStyle *style, GString *out);

@@ -1,0 +1,91 @@
+#!/bin/sh
+# A sweep gives the same bytes whatever the threads, shards, stops and processes.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+cd "$scratch" || exit 99
+
+sweep() # OPTION...
+{
+	"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+		-s 1f1b,zb-h1,dualpipe "$@"
+}
+
+same() # WHAT FILE FILE
+{
+	if cmp -s "$2" "$3"; then pass; else fail "$1: $2 and $3 differ"; fi
+}
+
+sweep -j 1 -o one.csv || fail 'a sweep on one thread fails'
+[ -e one.csv.partial ] && fail 'one.csv.partial is left over'
+[ "$(wc -l <one.csv)" -eq $((3 * 7 * 5 * 2 * 3 + 1)) ] || fail "$(wc -l <one.csv) lines in one.csv"
+for threads in 2 3 7; do
+	sweep -j $threads -o more.csv
+	same "$threads threads" one.csv more.csv
+done
+sweep -f csv >stdout.csv
+same 'standard output' one.csv stdout.csv
+
+# A row is what the same command without a sweep prints.
+row=$(grep '^8,20,1.5,0.1,dualpipe,' one.csv | cut -d, -f8)
+alone=$("$PIPESIM" --pp 8 --microbatches 20 --times F=1.5,P2P=0.1 -s dualpipe -f csv | sed -n 2p | cut -d, -f5)
+if [ -n "$row" ] && [ "$row" = "$alone" ]; then pass; else fail "makespan $row, alone $alone"; fi
+
+for i in 0 1 2 3; do sweep --shard $i/4 -o shard$i.csv; done
+cat shard0.csv shard1.csv shard2.csv shard3.csv >shards.csv
+same 'four shards' one.csv shards.csv
+
+# Whatever a stop left is completed, also where the last line was cut in its middle.
+for bytes in 0 10 200 1000 7777 20000; do
+	head -c $bytes one.csv >resumed.csv.partial
+	sweep --resume -o resumed.csv || fail "--resume after $bytes bytes fails"
+	same "resumed after $bytes bytes" one.csv resumed.csv
+	rm -f resumed.csv
+done
+sweep -f jsonl -o one.jsonl
+head -c 5000 one.jsonl >resumed.jsonl.partial
+sweep --resume -o resumed.jsonl
+same 'resumed JSON lines' one.jsonl resumed.jsonl
+
+head -n 20 one.csv >other.csv.partial
+"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:8 -s 1f1b --resume -o other.csv 2>said
+[ $? -eq 3 ] || fail "another sweep's file is resumed: $(cat said)"
+grep -q '^other.csv.partial:1:1: not a line of this sweep' said || fail "another sweep's file: $(cat said)"
+head -n 20 one.csv | cmp -s - other.csv.partial || fail "another sweep's file was changed"
+sweep -o other.csv 2>said
+[ $? -eq 2 ] && grep -q -- '--resume goes on' said || fail "a partial file is overwritten: $(cat said)"
+sweep --resume -o one.csv || fail 'a whole file cannot be resumed'
+
+# A stop keeps whole rows; what follows completes them.
+"$PIPESIM" sweep --pp 32 --microbatches 128:2000:8 --times F=1:4:0.05 -s 1f1b -o long.csv 2>said &
+pid=$!
+tries=0
+while [ "$(cat long.csv.partial 2>/dev/null | wc -l)" -lt 20 ] && [ $tries -lt 100 ]; do
+	sleep 0.1
+	tries=$((tries + 1))
+done
+kill -INT $pid
+wait $pid
+status=$?
+[ $status -eq 130 ] || fail "a stopped sweep exits with $status: $(cat said)"
+grep -q 'stopped after .* --resume' said || fail "a stopped sweep says: $(cat said)"
+lines=$(wc -l <long.csv.partial)
+[ "$(tail -c 1 long.csv.partial | wc -l)" -eq 1 ] || fail 'the last row of a stopped sweep is cut'
+if [ "$lines" -ge 20 ] && [ ! -e long.csv ]; then pass; else fail "$lines lines after a stop"; fi
+
+# mpirun: only where pipesim was built with MPI and there is one.
+if [ "${HAVE_MPI-no}" = no ] || ! command -v mpirun >/dev/null; then
+	echo 'SKIP: no MPI (configure --with-mpi)'
+else
+	for processes in 2 3; do
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n $processes \
+			"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+			-s 1f1b,zb-h1,dualpipe -o mpi.csv 2>said || fail "mpirun -n $processes: $(cat said)"
+		same "$processes processes" one.csv mpi.csv
+		rm -f mpi.csv
+	done
+fi
+finish
