@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "program/expand.h"
 #include "program/order.h"
 
 void pipesim_order_free(PipesimOrder *order)
@@ -202,6 +203,8 @@ PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 	program->note = g_strdup(order->note);
 	for (guint i = 1; i < order->phases->len; i++)
 		g_ptr_array_add(program->phases, g_strdup(g_ptr_array_index(order->phases, i)));
+	if (order->is_closed && pipesim_expand_counted(order, program))
+		return g_steal_pointer(&program);
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
 		if (!expand_rank(order, rank, program, error))
 			return NULL;

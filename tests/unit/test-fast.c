@@ -67,19 +67,22 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	assert_timelines(simple, kept, what);
 }
 
+#define PARTS 16 /* of the grid: a test each */
+
 START_TEST(engines_agree_on_grid)
 {
 	int count;
-	const GridCase *point = &grid_accepted(&count)[_i];
-	const PipesimScenario scenario = {
-		.ranks = point->ranks, .microbatches = point->microbatches};
+	const GridCase *grid = grid_accepted(&count);
 
-	for (guint32 seed = 0; seed < 6; seed++) {
-		g_autoptr(PipesimCosts) costs =
-			grid_random_costs((guint32)_i * 16 + seed, point->ranks, seed % 2 == 1);
+	for (int i = _i; i < count; i += PARTS)
+		for (guint32 seed = 0; seed < 3; seed++) {
+			const PipesimScenario scenario = {
+				.ranks = grid[i].ranks, .microbatches = grid[i].microbatches};
+			g_autoptr(PipesimCosts) costs = grid_random_costs(
+				(guint32)i * 16 + seed, grid[i].ranks, seed % 2 == 1);
 
-		assert_engines(point->schedule, &scenario, costs);
-	}
+			assert_engines(grid[i].schedule, &scenario, costs);
+		}
 }
 END_TEST
 
@@ -87,12 +90,12 @@ END_TEST
 START_TEST(engines_agree_on_long_steps)
 {
 	static const guint shapes[][2] = {
-		{1, 200}, {2, 300}, {4, 256}, {5, 300}, {8, 512}, {8, 320}, {16, 640}};
+		{1, 200}, {2, 300}, {4, 256}, {5, 300}, {8, 320}, {16, 512}};
 	const PipesimScenario scenario = {
 		.ranks = shapes[_i][0], .microbatches = shapes[_i][1]};
 
 	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++)
-		for (guint32 seed = 0; seed < 8; seed++) {
+		for (guint32 seed = 0; seed < 3; seed++) {
 			g_autoptr(PipesimCosts) costs = grid_random_costs(
 				(guint32)_i * 64 + seed, scenario.ranks, seed % 2 == 1);
 
@@ -105,11 +108,8 @@ Suite *fast_suite(void)
 {
 	Suite *suite = suite_create("fast");
 	TCase *tcase = tcase_create("equal");
-	int count;
-
-	grid_accepted(&count);
-	tcase_add_loop_test(tcase, engines_agree_on_grid, 0, count);
-	tcase_add_loop_test(tcase, engines_agree_on_long_steps, 0, 7);
+	tcase_add_loop_test(tcase, engines_agree_on_grid, 0, PARTS);
+	tcase_add_loop_test(tcase, engines_agree_on_long_steps, 0, 6);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return suite;
