@@ -2,17 +2,30 @@
 
 #include "analysis/parts.h"
 
-static void measure_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
+static void measure_ops(const PipesimSubject *subject, guint rank, gint64 *busy, gint64 *span)
 {
 	const guint32 begin = subject->program->rank_begin[rank];
 	const guint32 end = subject->program->rank_begin[rank + 1];
 	const gint64 *start = subject->timeline->start;
-	gint64 busy = 0, span = 0;
 
+	*busy = *span = 0;
 	for (guint32 op = begin; op < end; op++)
-		busy += subject->timeline->end[op] - start[op];
+		*busy += subject->timeline->end[op] - start[op];
 	if (end > begin)
-		span = subject->timeline->end[end - 1] - start[begin];
+		*span = subject->timeline->end[end - 1] - start[begin];
+}
+
+static void measure_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
+{
+	const PipesimStream *stream = subject->stream;
+	gint64 busy, span;
+
+	if (subject->program != NULL) {
+		measure_ops(subject, rank, &busy, &span);
+	} else {
+		busy = stream->busy[rank];
+		span = stream->last_end[rank] - stream->first_start[rank];
+	}
 	report->busy[rank] = busy;
 	report->idle[rank] = report->makespan - busy;
 	report->span_idle[rank] = span - busy;

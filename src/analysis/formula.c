@@ -18,7 +18,7 @@ static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 
 	for (; condition != NULL && condition->rule != NULL; condition++) {
-		if (condition->holds(&subject->program->shape, subject->costs->time))
+		if (condition->holds(pipesim_subject_shape(subject), subject->costs->time))
 			continue;
 		if (condition->consequence != NULL)
 			add(report, "%s does not hold: %s", condition->rule,
@@ -69,7 +69,7 @@ static gboolean idle_is_uneven(const PipesimReport *report)
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimSchedule *schedule = subject->schedule;
-	const PipesimShape *shape = &subject->program->shape;
+	const PipesimShape *shape = pipesim_subject_shape(subject);
 	const gint64 *share = subject->costs->time;
 
 	report->reasons = g_ptr_array_new_with_free_func(g_free);

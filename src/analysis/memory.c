@@ -63,26 +63,82 @@ static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *
 	report->memory_until_weight[rank] = weight;
 }
 
+/* @op of @rank, the @index-th of the program. */
+static void walk_op(const PipesimSubject *subject, guint rank, const PipesimOp *op,
+	guint64 index, PipesimHeld *held, PipesimReport *report)
+{
+	pipesim_held_before(held, op);
+	if (held->until_weight > report->peak[rank]) {
+		report->peak[rank] = held->until_weight;
+		if (report->peak_op != NULL)
+			report->peak_op[rank] = (guint32)index;
+	}
+	report->peak_until_input[rank] = MAX(report->peak_until_input[rank], held->until_input);
+	if (report->memory != NULL)
+		weigh(subject, rank, held, report);
+	pipesim_held_after(held, op);
+}
+
+static void walk_round(const PipesimSubject *subject, guint rank, const PipesimLoop *loop,
+	guint64 index, PipesimHeld *held, PipesimReport *report)
+{
+	for (guint32 v = 0; v < loop->n; v++)
+		walk_op(subject, rank, &subject->order->verbs[loop->first + v], index + v, held,
+			report);
+}
+
+/* Every round of a loop adds the same. Where it adds to nothing, no round is above the first;
+ * where it takes from nothing, none is above the last. */
+static void walk_loop(const PipesimSubject *subject, guint rank, const PipesimLoop *loop,
+	guint64 index, PipesimHeld *held, PipesimReport *report)
+{
+	const PipesimHeld before = *held;
+	gint64 input, weight;
+	guint32 round = 1, skipped;
+
+	walk_round(subject, rank, loop, index, held, report);
+	input = (gint64)held->until_input - before.until_input;
+	weight = (gint64)held->until_weight - before.until_weight;
+	if ((input > 0 && weight < 0) || (input < 0 && weight > 0))
+		skipped = 0;
+	else
+		skipped = input > 0 || weight > 0 ? loop->count - MIN(loop->count, 2u)
+						  : loop->count - 1;
+	held->until_input += (guint)(skipped * input);
+	held->until_weight += (guint)(skipped * weight);
+	for (round += skipped; round < loop->count; round++)
+		walk_round(subject, rank, loop, index + (guint64)round * loop->n, held, report);
+}
+
+static void walk_order(
+	const PipesimSubject *subject, guint rank, PipesimHeld *held, PipesimReport *report)
+{
+	const PipesimOrder *order = subject->order;
+	guint64 index = subject->program != NULL ? subject->program->rank_begin[rank] : 0;
+
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+		const PipesimLoop *loop = &order->loops[l];
+
+		walk_loop(subject, rank, loop, index, held, report);
+		index += (guint64)loop->n * loop->count;
+	}
+}
+
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
 	const PipesimProgram *program = subject->program;
 	PipesimHeld held = {0};
 
-	report->peak_op[rank] = PIPESIM_NO_OP;
+	if (report->peak_op != NULL)
+		report->peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory != NULL)
 		weigh(subject, rank, &held, report);
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-		pipesim_held_before(&held, &program->ops[i]);
-		if (held.until_weight > report->peak[rank]) {
-			report->peak[rank] = held.until_weight;
-			report->peak_op[rank] = i;
-		}
-		report->peak_until_input[rank] =
-			MAX(report->peak_until_input[rank], held.until_input);
-		if (report->memory != NULL)
-			weigh(subject, rank, &held, report);
-		pipesim_held_after(&held, &program->ops[i]);
-	}
+	if (subject->order != NULL)
+		walk_order(subject, rank, &held, report);
+	else
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			walk_op(subject, rank, &program->ops[i], i, &held, report);
 	report->max_peak = MAX(report->max_peak, report->peak[rank]);
 	if (report->memory != NULL)
 		report->max_memory = MAX(report->max_memory, report->memory[rank]);
@@ -90,14 +146,15 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 {
-	const PipesimShape *shape = &subject->program->shape;
+	const PipesimShape *shape = pipesim_subject_shape(subject);
 	const PipesimCosts *costs = subject->costs;
 	const gint64 divisor = pipesim_gcd(shape->ranks, shape->stages);
 
 	report->unit = (PipesimFraction){shape->ranks / divisor, shape->stages / divisor};
 	report->peak = g_new0(guint, report->ranks);
 	report->peak_until_input = g_new0(guint, report->ranks);
-	report->peak_op = g_new(guint32, report->ranks);
+	if (subject->program != NULL)
+		report->peak_op = g_new(guint32, report->ranks);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
 		costs->parameter_bytes > 0) {
 		report->memory = g_new0(gint64, report->ranks);

@@ -13,21 +13,33 @@ static guint32 told_cause_of(const PipesimTimeline *timeline, guint32 op)
 	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
 }
 
+/* The rank of @op, which mostly is @near or a neighbour. */
+static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
+{
+	const guint32 *begin = program->rank_begin;
+
+	if (op >= begin[near] && op < begin[near + 1])
+		return near;
+	if (near > 0 && op >= begin[near - 1] && op < begin[near])
+		return near - 1;
+	if (near + 1 < program->shape.ranks && op >= begin[near + 1] && op < begin[near + 2])
+		return near + 1;
+	return pipesim_program_rank(program, op);
+}
+
 /* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
-static guint32 cause_of(const PipesimSubject *subject, guint32 op)
+static guint32 cause_of(const PipesimSubject *subject, guint rank, guint32 op)
 {
 	const PipesimProgram *program = subject->program;
 	const PipesimTimeline *timeline = subject->timeline;
-	const guint rank = pipesim_program_rank(program, op);
 	guint32 inputs[2];
 	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
 	if (timeline->cause != NULL)
 		return told_cause_of(timeline, op);
 	for (guint i = 0; i < n; i++) {
-		const gint64 hop = pipesim_program_rank(program, inputs[i]) == rank
-					   ? 0
-					   : subject->times->p2p;
+		const gint64 hop =
+			rank_of(program, inputs[i], rank) == rank ? 0 : subject->times->p2p;
 
 		if (timeline->end[inputs[i]] + hop == timeline->start[op])
 			return inputs[i];
@@ -53,14 +65,22 @@ static guint32 last_op(const PipesimSubject *subject)
 
 static void find_critical_path(const PipesimSubject *subject, PipesimReport *report)
 {
-	guint n = 0;
+	GArray *path = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint rank = 0;
 
-	for (guint32 op = last_op(subject); op != PIPESIM_NO_OP; op = cause_of(subject, op))
-		n++;
-	report->n_critical = n;
-	report->critical = g_new(guint32, MAX(n, 1u));
-	for (guint32 op = last_op(subject); op != PIPESIM_NO_OP; op = cause_of(subject, op))
-		report->critical[--n] = op;
+	for (guint32 op = last_op(subject); op != PIPESIM_NO_OP;) {
+		g_array_append_val(path, op);
+		rank = rank_of(subject->program, op, rank);
+		op = cause_of(subject, rank, op);
+	}
+	report->n_critical = path->len;
+	report->critical = (guint32 *)(void *)g_array_free(path, FALSE);
+	for (guint i = 0; i < report->n_critical / 2; i++) {
+		const guint32 op = report->critical[i];
+
+		report->critical[i] = report->critical[report->n_critical - 1 - i];
+		report->critical[report->n_critical - 1 - i] = op;
+	}
 }
 
 /* Data dependencies alone, without the order on ranks. */
@@ -91,7 +111,7 @@ static guint inputs_of(
 
 static gint64 hop(const Graph *graph, guint32 from, guint rank)
 {
-	return pipesim_program_rank(graph->subject->program, from) == rank
+	return rank_of(graph->subject->program, from, rank) == rank
 		       ? 0
 		       : graph->subject->times->p2p;
 }
@@ -100,12 +120,13 @@ static void find_heads(Graph *graph)
 {
 	const PipesimProgram *program = graph->subject->program;
 	guint32 inputs[3];
+	guint rank = 0, n;
 
 	for (guint32 i = 0; i < program->n_ops; i++) {
 		const guint32 op = graph->sequence[i];
-		const guint rank = pipesim_program_rank(program, op);
-		const guint n = inputs_of(program, rank, &program->ops[op], inputs);
 
+		rank = rank_of(program, op, rank);
+		n = inputs_of(program, rank, &program->ops[op], inputs);
 		graph->head[op] = 0;
 		for (guint k = 0; k < n; k++) {
 			const gint64 ready = graph->head[inputs[k]] +
@@ -121,12 +142,13 @@ static void find_tails(Graph *graph)
 {
 	const PipesimProgram *program = graph->subject->program;
 	guint32 inputs[3];
+	guint rank = 0, n;
 
 	for (guint32 i = program->n_ops; i-- > 0;) {
 		const guint32 op = graph->sequence[i];
-		const guint rank = pipesim_program_rank(program, op);
-		const guint n = inputs_of(program, rank, &program->ops[op], inputs);
 
+		rank = rank_of(program, op, rank);
+		n = inputs_of(program, rank, &program->ops[op], inputs);
 		for (guint k = 0; k < n; k++) {
 			const gint64 after = hop(graph, inputs[k], rank) + duration(graph, op) +
 					     graph->tail[op];
@@ -170,10 +192,11 @@ static gboolean find_bound(Graph *graph, PipesimReport *report, GError **error)
 	find_heads(graph);
 	find_tails(graph);
 	report->lower_bound = bound(graph, report);
+	report->has_bound = TRUE;
 	return TRUE;
 }
 
-gboolean pipesim_report_paths(
+static gboolean search_bound(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
 	const gsize n = MAX(subject->program->n_ops, 1u);
@@ -185,10 +208,17 @@ gboolean pipesim_report_paths(
 	};
 	const gboolean ok = find_bound(&graph, report, error);
 
-	if (ok)
-		find_critical_path(subject, report);
 	g_free(graph.sequence);
 	g_free(graph.head);
 	g_free(graph.tail);
 	return ok;
+}
+
+gboolean pipesim_report_paths(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
+{
+	if (!report->has_bound && !search_bound(subject, report, error))
+		return FALSE;
+	find_critical_path(subject, report);
+	return TRUE;
 }

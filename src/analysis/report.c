@@ -2,23 +2,35 @@
 
 #include "analysis/parts.h"
 
+PipesimReport *pipesim_report_of(const PipesimSubject *subject, GError **error)
+{
+	g_autoptr(PipesimReport) report = g_new0(PipesimReport, 1);
+
+	report->ranks = pipesim_subject_shape(subject)->ranks;
+	report->makespan = subject->program != NULL ? subject->timeline->makespan
+						    : subject->stream->makespan;
+	pipesim_report_bubble(subject, report);
+	pipesim_report_formulae(subject, report);
+	pipesim_report_memory(subject, report);
+	pipesim_report_bound(subject, report);
+	if (subject->program != NULL && !pipesim_report_paths(subject, report, error))
+		return NULL;
+	return g_steal_pointer(&report);
+}
+
 PipesimReport *pipesim_report_new(const PipesimProgram *program,
 	const PipesimTimeline *timeline, const PipesimSchedule *schedule,
 	const PipesimCosts *costs, const PipesimTimes *times, gint64 memory_limit,
 	GError **error)
 {
-	const PipesimSubject subject = {
-		program, timeline, schedule, costs, times, memory_limit};
-	g_autoptr(PipesimReport) report = g_new0(PipesimReport, 1);
+	const PipesimSubject subject = {.program = program,
+		.timeline = timeline,
+		.schedule = schedule,
+		.costs = costs,
+		.times = times,
+		.memory_limit = memory_limit};
 
-	report->ranks = program->shape.ranks;
-	report->makespan = timeline->makespan;
-	pipesim_report_bubble(&subject, report);
-	pipesim_report_formulae(&subject, report);
-	pipesim_report_memory(&subject, report);
-	if (!pipesim_report_paths(&subject, report, error))
-		return NULL;
-	return g_steal_pointer(&report);
+	return pipesim_report_of(&subject, error);
 }
 
 void pipesim_report_free(PipesimReport *report)

@@ -2,6 +2,7 @@
  * them and why they differ, memory, the critical path, a lower bound. */
 #pragma once
 #include "engine/engine.h"
+#include "engine/stream.h"
 #include "schedule/schedule.h"
 
 /* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed.
@@ -39,8 +40,8 @@ typedef struct {
 	 * units. A pair holds both of its micro-batches from its start to its end. */
 	guint *peak;             /* freed when the weight gradient is done (W or B ends) */
 	guint *peak_until_input; /* freed when the backward for input is done (I or B ends) */
-	guint32 *
-		peak_op; /* op that starts when peak is first reached; PIPESIM_NO_OP: no work */
+	guint32 *peak_op; /* op that starts when peak is first reached; PIPESIM_NO_OP: no work.
+			     NULL where no single op is known */
 	PipesimFraction unit; /* one chunk in whole-stage units: PP / S */
 	guint max_peak;
 
@@ -61,13 +62,39 @@ typedef struct {
 	PipesimFraction activation_formula;
 
 	/* One chain of ops without slack, from a start at 0 to the makespan, in order of time.
-	 */
+	 * NULL where no single op is known. */
 	guint n_critical;
 	guint32 *critical;
+	gboolean has_bound;
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
 
 	PipesimCommReport *comm; /* NULL: messages do not wait for each other */
 } PipesimReport;
+
+/* What a report is made of: @program with its @timeline, or @order with its @stream. */
+typedef struct {
+	const PipesimProgram *program;
+	const PipesimTimeline *timeline;
+	const PipesimOrder *order; /* beside a program: what it was expanded from, or NULL */
+	const PipesimStream *stream;
+	const PipesimSchedule *schedule; /* NULL for a schedule file */
+	const PipesimCosts *costs;
+	const PipesimTimes *times;
+	gint64 memory_limit; /* bytes a rank; 0 = none */
+} PipesimSubject;
+
+static inline const PipesimShape *pipesim_subject_shape(const PipesimSubject *subject)
+{
+	return subject->program != NULL ? &subject->program->shape : &subject->order->shape;
+}
+
+/**
+ * pipesim_report_of: of an order and its stream alone, what needs single ops is left out; every
+ * other figure is the same.
+ *
+ * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT.
+ */
+PipesimReport *pipesim_report_of(const PipesimSubject *subject, GError **error);
 
 /**
  * pipesim_report_new:

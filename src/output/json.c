@@ -125,6 +125,10 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 	g_autoptr(GString) op = g_string_new(NULL);
 
 	pipesim_json_key(json, "peak_op_per_rank");
+	if (run->report->peak_op == NULL) {
+		pipesim_json_null(json);
+		return;
+	}
 	pipesim_json_open_array(json);
 	for (guint i = 0; i < run->report->ranks; i++) {
 		guint32 peak = run->report->peak_op[i];
@@ -173,8 +177,16 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	pipesim_json_member_string(json, "extension", pipesim_figure_extension(run));
 	pipesim_json_member_string(json, "search", pipesim_figure_search(run));
 	write_peak_ops(json, run);
-	key_ms(json, "lower_bound_ms", run->report->lower_bound);
-	pipesim_json_member_int(json, "critical_path_ops", run->report->n_critical);
+	pipesim_json_key(json, "lower_bound_ms");
+	if (run->report->has_bound)
+		pipesim_json_ms(json, run->report->lower_bound);
+	else
+		pipesim_json_null(json);
+	pipesim_json_key(json, "critical_path_ops");
+	if (run->report->critical != NULL)
+		pipesim_json_int(json, run->report->n_critical);
+	else
+		pipesim_json_null(json);
 	pipesim_json_member_int(json, "ranks", run->shape.ranks);
 	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
 		write_comm(json, run);
