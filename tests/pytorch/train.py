@@ -256,11 +256,13 @@ class Clock:
 
 
 class Recorder:
-    """Times the ops of a rank's stages by wrapping the functions that the runtime calls."""
+    """Times the ops of a rank's stages by wrapping the functions that the runtime calls. The loss
+    belongs to the forward of the last stage."""
 
-    def __init__(self, stages, clock):
+    def __init__(self, run, clock):
         self.clock, self.spans = clock, []
-        for stage in stages:
+        self._wrap_loss(run.schedule)
+        for stage in run.stages:
             for method, kind in (
                 ("forward_one_chunk", lambda _: "F"),
                 ("backward_one_chunk", lambda o: "B" if o.get("full_backward", True) else "I"),
@@ -279,6 +281,17 @@ class Recorder:
             return result
 
         setattr(stage, method, outer)
+
+    def _wrap_loss(self, schedule):
+        inner = schedule._maybe_compute_loss
+
+        def outer(stage, *arguments):
+            result = inner(stage, *arguments)
+            if stage.is_last:
+                self.spans[-1] = (*self.spans[-1][:-1], self.clock.now())
+            return result
+
+        schedule._maybe_compute_loss = outer
 
     def take(self):
         """[(stage, kind, micro-batch, ns)] since the last call."""
@@ -353,19 +366,25 @@ def write_trace(path, run, messages, ops):
 
 
 def write_stage_times(path, ops):
-    """Median of each stage and kind, ms."""
+    """Median of each stage and kind, ms, for --stage-times. A backward that a stage never ran
+    whole, or never in halves, is filled in from the other; halves are then guesses."""
     taken = {}
     for gathered in ops:
         for stage, kind, _, took in (span for spans in gathered for span in spans):
             taken.setdefault((stage, kind), []).append(took)
-    kinds = [kind for kind in "FIWB" if any(k == kind for _, k in taken)]
+    median = {key: statistics.median(times) for key, times in taken.items()}
     with open(path, "w", encoding="ascii", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["stage", *kinds])
+        writer.writerow(["stage", *"FIWB"])
         for stage in range(1 + max(s for s, _ in taken)):
-            times = (taken.get((stage, kind)) for kind in kinds)
-            cells = (f"{statistics.median(t) / 1e6:.6f}" if t else "" for t in times)
-            writer.writerow([stage, *cells])
+            whole = median.get((stage, "B"))
+            halves = [median.get((stage, kind)) for kind in "IW"]
+            if None in halves:
+                halves = [whole / 2, whole / 2]
+            if whole is None:
+                whole = sum(halves)
+            times = (median[stage, "F"], *halves, whole)
+            writer.writerow([stage, *(f"{time / 1e6:.6f}" for time in times)])
 
 
 @dataclass
@@ -392,7 +411,7 @@ def gather(value):
 
 
 def measure_one(run, repetitions, clock):
-    recorder = Recorder(run.stages, clock)
+    recorder = Recorder(run, clock)
     measured = Measured(run.name, [], [], [])
     most = 0
     for repetition in range(-3, repetitions):
