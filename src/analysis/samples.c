@@ -68,27 +68,104 @@ static gboolean summarize(PipesimSamples *samples, guint ranks, GError **error)
 	return TRUE;
 }
 
-static gboolean run_one_by_one(PipesimSamples *samples, const PipesimDraw *draw,
+/* Samples that threads take one after another. */
+typedef struct {
+	PipesimSamples *samples;
+	const PipesimDraw *draw;
+	const PipesimTimes *times;
+	guint64 seed;
+	PipesimSimulate simulate;
+	gconstpointer data;
+	guint next; /* atomic */
+	GMutex lock;
+	guint failed; /* the first sample that failed, and why */
+	GError *error;
+} Work;
+
+/* @error becomes the work's where no earlier sample failed. */
+static void keep_error(Work *work, guint sample, GError *error)
+{
+	g_mutex_lock(&work->lock);
+	if (work->error == NULL || sample < work->failed) {
+		g_clear_error(&work->error);
+		work->error = g_steal_pointer(&error);
+		work->failed = sample;
+	}
+	g_mutex_unlock(&work->lock);
+	g_clear_error(&error);
+}
+
+static void run_sample(Work *work, guint sample, gint64 *durations)
+{
+	PipesimTimes drawn = *work->times;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+	GError *error = NULL;
+
+	drawn.drawn = durations;
+	pipesim_draw_durations(work->draw, work->seed, sample, durations);
+	timeline = work->simulate(work->data, &drawn, &error);
+	if (timeline == NULL)
+		keep_error(work, sample, error);
+	else
+		pipesim_lane_result_of(
+			&work->samples->results[sample], work->draw->program, timeline);
+}
+
+static gpointer run_samples(gpointer data)
+{
+	Work *work = data;
+	const guint n_ops = work->draw->program->n_ops;
+	g_autofree gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
+	GError *error = NULL;
+
+	if (durations == NULL) {
+		pipesim_fail(&error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
+		keep_error(work, 0, error);
+		return NULL;
+	}
+	for (;;) {
+		const guint sample = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
+
+		if (sample >= work->samples->n)
+			return NULL;
+		run_sample(work, sample, durations);
+	}
+}
+
+/* One sample a thread at a time; a thread that cannot be had leaves them to the others. */
+static gboolean run_one_by_one(Work *work, GError **error)
+{
+	const guint n = MIN(g_get_num_processors(), work->samples->n);
+	g_autofree GThread **helpers = g_new0(GThread *, n);
+
+	g_mutex_init(&work->lock);
+	for (guint i = 1; i < n; i++)
+		helpers[i] = g_thread_try_new("pipesim-samples", run_samples, work, NULL);
+	run_samples(work);
+	for (guint i = 1; i < n; i++)
+		if (helpers[i] != NULL)
+			g_thread_join(helpers[i]);
+	g_mutex_clear(&work->lock);
+	if (work->error == NULL)
+		return TRUE;
+	g_propagate_error(error, g_steal_pointer(&work->error));
+	return FALSE;
+}
+
+static gboolean run_all(PipesimSamples *samples, const PipesimDraw *draw,
 	const PipesimTimes *times, guint64 seed, PipesimSimulate simulate, gconstpointer data,
 	GError **error)
 {
-	g_autofree gint64 *durations = g_try_new(gint64, MAX(draw->program->n_ops, 1u));
-	PipesimTimes drawn = *times;
+	Work work = {.samples = samples,
+		.draw = draw,
+		.times = times,
+		.seed = seed,
+		.simulate = simulate,
+		.data = data};
 
-	if (durations == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			draw->program->n_ops);
-	drawn.drawn = durations;
-	for (guint i = 0; i < samples->n; i++) {
-		g_autoptr(PipesimTimeline) timeline = NULL;
-
-		pipesim_draw_durations(draw, seed, i, durations);
-		timeline = simulate(data, &drawn, error);
-		if (timeline == NULL)
-			return FALSE;
-		pipesim_lane_result_of(&samples->results[i], draw->program, timeline);
-	}
-	return TRUE;
+	if (simulate != NULL)
+		return run_one_by_one(&work, error);
+	return pipesim_draw_run(draw, seed, 0, samples->n, 0, samples->results, error);
 }
 
 PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const PipesimTimes *times,
@@ -101,7 +178,6 @@ PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const Pipesim
 			? pipesim_jitter_normal(scenario->jitter)
 			: pipesim_jitter_measured(costs, &program->shape, error);
 	g_autoptr(PipesimDraw) draw = NULL;
-	gboolean ok;
 
 	if (jitter == NULL)
 		return NULL;
@@ -115,12 +191,10 @@ PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const Pipesim
 			"%u samples do not fit in memory; take fewer", samples->n);
 		return NULL;
 	}
-	ok = simulate == NULL ? pipesim_draw_run(draw, scenario->seed, 0, samples->n, 0,
-					samples->results, error)
-			      : run_one_by_one(samples, draw, times, scenario->seed, simulate,
-					data, error);
-	return ok && summarize(samples, program->shape.ranks, error) ? g_steal_pointer(&samples)
-								     : NULL;
+	if (!run_all(samples, draw, times, scenario->seed, simulate, data, error) ||
+		!summarize(samples, program->shape.ranks, error))
+		return NULL;
+	return g_steal_pointer(&samples);
 }
 
 void pipesim_samples_free(PipesimSamples *samples)

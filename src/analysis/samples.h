@@ -42,7 +42,8 @@ typedef PipesimTimeline *(*PipesimSimulate)(
  * pipesim_samples_new: scenario->samples steps of @program, drawn from the normal distribution
  * of scenario->jitter, or else from what @costs has measured.
  * @program: whose ops the engine runs
- * @simulate: (nullable): run one after another by this; NULL = side by side, on all cores
+ * @simulate: (nullable): runs every sample, several threads at once; NULL = side by side, by
+ * pipesim_draw_run()
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE where @costs has no distributions, or
  *   PIPESIM_ERROR_LIMIT.
