@@ -8,24 +8,28 @@
  */
 static void emit(const PipesimShape *shape, guint rank, guint depth, PipesimEmitter *out)
 {
-	const guint warmup = depth * (shape->ranks - 1 - rank);
-	const guint delay = depth * rank;
+	const guint m = shape->microbatches;
+	const guint warmup = MIN(depth * (shape->ranks - 1 - rank), m);
+	const guint delay = MIN(depth * rank, m);
+	const guint both = m - warmup; /* backwards with a forward before them */
 
 	pipesim_phase(out, "warm-up");
 	pipesim_repeat (out, warmup)
 		pipesim_forward(out, 0);
 	pipesim_phase(out, "steady");
-	pipesim_repeat (out, delay) {
+	pipesim_repeat (out, MIN(both, delay)) {
 		pipesim_forward(out, 0);
 		pipesim_backward_input(out, 0);
 	}
-	pipesim_repeat (out, shape->microbatches - warmup - delay) {
+	pipesim_repeat (out, both - MIN(both, delay)) {
 		pipesim_forward(out, 0);
 		pipesim_backward_input(out, 0);
 		pipesim_weight(out);
 	}
 	pipesim_phase(out, "cool-down");
-	pipesim_repeat (out, warmup) {
+	pipesim_repeat (out, delay - MIN(both, delay))
+		pipesim_backward_input(out, 0);
+	pipesim_repeat (out, m - MAX(both, delay)) {
 		pipesim_backward_input(out, 0);
 		pipesim_weight(out);
 	}
@@ -43,9 +47,12 @@ static void generate_h2(const PipesimShape *shape, guint rank, PipesimEmitter *o
 	emit(shape, rank, 2, out);
 }
 
-static gboolean check(const PipesimShape *shape, GError **error)
+static const char *extension(const PipesimShape *shape)
 {
-	return pipesim_check_microbatches(shape, 2 * shape->ranks, 1, "M >= 2 PP", error);
+	return shape->microbatches >= 2 * shape->ranks
+		       ? NULL
+		       : "M < 2 PP, which the authors do not take: pipesim's extension ends "
+			 "each phase when the micro-batches do";
 }
 
 static gint64 bubble_h1(const PipesimShape *shape, PipesimChunkTimes t)
@@ -60,19 +67,33 @@ static gint64 bubble_h2(const PipesimShape *shape, PipesimChunkTimes t)
 
 static PipesimFraction activations_h1(const PipesimShape *shape)
 {
-	return (PipesimFraction){shape->ranks, 1};
+	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
 }
 
 static PipesimFraction activations_h2(const PipesimShape *shape)
 {
-	return (PipesimFraction){2 * (gint64)shape->ranks - 1, 1};
+	return (PipesimFraction){MIN(2 * (gint64)shape->ranks - 1, shape->microbatches), 1};
 }
 
-static const char too_low[] =
-	"the formula is then too low: a weight gradient longer than the gap it should fill "
-	"delays its rank";
+static const char too_low[] = "the formula is then too low: a weight gradient longer than the "
+			      "gap it should fill delays its rank";
+
+static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches >= shape->ranks;
+}
+
+static gboolean holds_m_ge_2pp_less_1(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches >= 2 * shape->ranks - 1;
+}
+
+static const char too_few[] = "there are too few micro-batches to fill the gaps";
 
 static const PipesimCondition conditions_h1[] = {
+	{"M >= PP", holds_m_ge_pp, too_few},
 	{"W <= F", pipesim_holds_w_le_f, too_low},
 	{"W <= I", pipesim_holds_w_le_i, too_low},
 	{"B = I + W", pipesim_holds_b_is_i_plus_w,
@@ -81,6 +102,7 @@ static const PipesimCondition conditions_h1[] = {
 };
 
 static const PipesimCondition conditions_h2[] = {
+	{"M >= 2PP-1", holds_m_ge_2pp_less_1, too_few},
 	{"W <= F", pipesim_holds_w_le_f, too_low},
 	{"W <= I", pipesim_holds_w_le_i, too_low},
 	{0},
@@ -92,19 +114,17 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.name = "zb-h1",
 	.aliases = aliases_h1,
 	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
-	.constraints = "M >= 2 PP",
+	.constraints = "every PP and M",
 	.idea = "The backward is split into I, which the rank before waits for, and W, which "
 		"nobody waits for. Each rank hands I back at once and puts W off to where 1F1B "
 		"would idle, so that about two thirds of the bubble disappear where F = I = W. "
 		"Rank r puts off r of its W, which brings every rank to the PP activations "
 		"that 1F1B holds on its first.",
-	.reference =
-		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
-		"hand schedule with warm-up factor 1",
+	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
+		     "authors' hand schedule with warm-up factor 1",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_QUEUE,
-	.check = check,
 	.generate = generate_h1,
 	.bubble =
 		{
@@ -115,11 +135,13 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 				   "misprint in either.",
 			.value = bubble_h1,
 			.conditions = conditions_h1,
-			.exact = "Exact, by makespan and by span, when W <= F and W <= I.",
+			.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= "
+				 "PP.",
 		},
+	.extension = extension,
 	.activations =
 		{
-			.text = "PP",
+			.text = "min(M, PP)",
 			.value = activations_h1,
 			.exact = "Exact on every rank when activations are held until their "
 				 "weight gradient; freed at the backward for input, rank r "
@@ -133,20 +155,18 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.name = "zb-h2",
 	.aliases = aliases_h2,
 	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
-	.constraints = "M >= 2 PP",
+	.constraints = "every PP and M",
 	.idea = "ZB-H1 with twice the warm-up: the ranks run so many forwards ahead that no "
 		"gap is left once backwards begin. The idle time at the start of a rank is "
 		"matched by work that it still has at the end, so ranks may begin the next "
 		"step early and the bubble by span is 0 where F = I = W. It costs twice the "
 		"activations, 2 PP - 1, and a barrier between steps brings (PP-1)F of idle "
 		"time back.",
-	.reference =
-		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
-		"hand schedule with warm-up factor 2",
+	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
+		     "authors' hand schedule with warm-up factor 2",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_QUEUE,
-	.check = check,
 	.generate = generate_h2,
 	.bubble =
 		{
@@ -158,13 +178,14 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 			.conditions = conditions_h2,
 			.exact = "A span bubble: last end less first start less busy time of a "
 				 "rank, which is what counts when ranks begin the next step "
-				 "without waiting for each other. By makespan no order of "
-				 "this shape is below (PP-1)F, so a step that ends with a "
-				 "barrier sees that.",
+				 "without waiting for each other. By makespan no order of this "
+				 "shape is below (PP-1)F, so a step that ends with a barrier "
+				 "sees that.",
 		},
+	.extension = extension,
 	.activations =
 		{
-			.text = "2PP-1",
+			.text = "min(M, 2PP-1)",
 			.value = activations_h2,
 			.exact = "The largest rank, held until the weight gradient.",
 		},

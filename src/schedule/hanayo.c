@@ -1,0 +1,185 @@
+/* Hanayo: stages in waves over the ranks. No order of the authors' was at hand: this is the
+ * wave of their paper, step by step where forward and backward take one step each. */
+#include "config.h"
+
+#include "schedule/check.h"
+#include <stdlib.h>
+
+typedef struct {
+	guint64 at;
+	guint chunk;
+	gboolean backward;
+} Step;
+
+/* Chunks of a rank come in pairs, down and back up. In units of PP micro-batches, one enters
+ * every second step; then forwards on the way down and on the way up, and the backwards behind
+ * them, meet a rank at steps of different parity, or of different waves. The next unit enters
+ * two steps a stage later, just when the last backwards of this one leave every second step
+ * free. */
+typedef struct {
+	const PipesimShape *shape;
+	guint rank;
+	PipesimEmitter *out;
+	Step *steps; /* room for those of two units */
+} Rank;
+
+static guint64 unit_length(const PipesimShape *shape)
+{
+	return 2 * (guint64)shape->stages;
+}
+
+static gint compare_steps(gconstpointer a, gconstpointer b)
+{
+	const Step *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* Those steps of a unit of @n micro-batches that are at @from or later and before the end of
+ * the unit that began at @from; counted from there. */
+static guint add_steps(const Rank *rank, guint n, guint64 from, guint filled)
+{
+	const PipesimShape *shape = rank->shape;
+
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint64 stage = pipesim_shape_stage(shape, rank->rank, chunk);
+
+		for (guint i = 0; i < n; i++) {
+			const guint64 forward = stage + 2 * (guint64)i;
+			const guint64 backward =
+				unit_length(shape) - 1 - stage + 2 * (guint64)i;
+
+			if (forward >= from && forward - from < unit_length(shape))
+				rank->steps[filled++] = (Step){forward - from, chunk, FALSE};
+			if (backward >= from && backward - from < unit_length(shape))
+				rank->steps[filled++] = (Step){backward - from, chunk, TRUE};
+		}
+	}
+	return filled;
+}
+
+/* From where a unit of @n enters to where the next one would, with what is left of a full unit
+ * before it, or of none (@before 0). */
+static void emit_unit(const Rank *rank, guint n, guint before)
+{
+	guint filled = add_steps(rank, n, 0, 0);
+
+	filled = add_steps(rank, before, unit_length(rank->shape), filled);
+	qsort(rank->steps, filled, sizeof *rank->steps, compare_steps);
+	for (guint i = 0; i < filled; i++)
+		if (rank->steps[i].backward)
+			pipesim_backward(rank->out, rank->steps[i].chunk);
+		else
+			pipesim_forward(rank->out, rank->steps[i].chunk);
+}
+
+static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
+{
+	const guint full = shape->ranks;
+	const guint units = shape->microbatches / full, rest = shape->microbatches % full;
+	const guint first = units > 0 ? full : rest;
+	g_autofree Step *steps = g_new(Step, 4 * (gsize)shape->chunks * first);
+	const Rank rank = {shape, index, out, steps};
+
+	pipesim_phase(out, "first unit");
+	emit_unit(&rank, first, 0);
+	pipesim_phase(out, "next unit");
+	if (units > 1)
+		pipesim_repeat (out, units - 1)
+			emit_unit(&rank, full, full);
+	if (units > 0 && rest > 0)
+		emit_unit(&rank, rest, full);
+	pipesim_phase(out, "cool-down");
+	emit_unit(&rank, 0, rest > 0 ? rest : full);
+}
+
+static gboolean check(const PipesimShape *shape, GError **error)
+{
+	if (shape->chunks % 2 == 0)
+		return TRUE;
+	if (shape->chunks == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"1 chunk a rank is no wave, down and back up; nearest: 2");
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u chunks a rank are not whole waves, down and back up; nearest: %u or %u",
+		shape->chunks, shape->chunks - 1, shape->chunks + 1);
+}
+
+static const char *extension(const PipesimShape *shape)
+{
+	return shape->microbatches % shape->ranks == 0
+		       ? NULL
+		       : "M is no multiple of PP: the last unit is not full, which is "
+			 "pipesim's extension";
+}
+
+static PipesimFraction activations(const PipesimShape *shape)
+{
+	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
+}
+
+static gboolean holds_f_eq_b(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)shape;
+	return t[PIPESIM_F] == t[PIPESIM_B];
+}
+
+static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches % shape->ranks == 0;
+}
+
+static const PipesimCondition conditions[] = {
+	{"F = B", holds_f_eq_b,
+		"where a forward of a unit meets a longer or shorter backward a gap stays"},
+	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
+	{0},
+};
+
+static const char *const aliases[] = {"wave", NULL};
+
+const PipesimSchedule pipesim_schedule_hanayo = {
+	.name = "hanayo",
+	.aliases = aliases,
+	.summary = "stages in waves, down the ranks and back up; parameters once",
+	.constraints = "every PP and M; --chunks V (2) even: V/2 waves",
+	.idea = "The stages go down the ranks and back up in waves, two chunks of a rank each, "
+		"so that a micro-batch meets itself on its way as Chimera's two pipelines "
+		"meet, but with the parameters kept once. Micro-batches enter every second "
+		"step, and those on their way down and up, forwards and backwards, take the "
+		"steps that the others leave free. More waves divide the bubble by their "
+		"number and cost as many more messages.",
+	.reference = "Liu et al., Hanayo, arXiv:2308.15762; the order is pipesim's reading of "
+		     "the paper, not compared with the authors' code",
+	.chunks = 2,
+	.placement = PIPESIM_WAVE,
+	.takes = PIPESIM_TAKES_CHUNKS,
+	.check = check,
+	.generate = generate,
+	.bubble =
+		{
+			.text = "(PP-1)(F+B)/V",
+			.letters = "F is the forward and B the full backward (I + W) of a "
+				   "rank's whole share for one micro-batch; V chunks a rank, "
+				   "two a wave (--chunks). The formula follows from the order "
+				   "here; it is not quoted from the authors.",
+			.value = pipesim_bubble_fill_and_drain,
+			.conditions = conditions,
+			.exact = "Exact when F = B and M is a multiple of PP. With B = 2F each "
+				 "unit of PP micro-batches keeps a gap, as in Chimera.",
+		},
+	.activations =
+		{
+			.text = "min(M, PP)",
+			.value = activations,
+			.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
+				 "follows from the order here as well.",
+		},
+	.extension = extension,
+	.notes = "With two chunks the stages lie as in the other V schedules; further waves go "
+		 "on from rank 0. The order of a unit of PP micro-batches follows from steps: "
+		 "forward of micro-batch k at stage s at step s + 2k, backward at step 2S - 1 "
+		 "- s + 2k of S stages; units follow each other every 2S steps, which leaves "
+		 "no rank idle between them where F = B.",
+};
