@@ -62,6 +62,8 @@ static void step_down(const Attempt *a)
 	for (guint j = 1; j < a->state->p; j++) {
 		PipesimZbLane *lane = &a->state->lanes[j];
 
+		/* Nor can it run forwards that the one before it runs later. */
+		lane->wanted = MIN(lane->wanted, lane[-1].wanted);
 		if (lane->wanted == 0 || lane->wanted < lane[-1].wanted ||
 			lane->done[PIPESIM_ZB_F] + lane->wanted >= a->state->m)
 			continue;
