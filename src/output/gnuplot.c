@@ -5,8 +5,8 @@
 #include "output/figures.h"
 #include "output/picture.h"
 
-/* More boxes take a picture of tens of megabytes and a minute to draw. */
-#define MAX_BOXES 50000
+/* A box takes 600 bytes of an SVG, 800 with its number. */
+#define MAX_BOXES 25000
 /* Beyond these a box is drawn over the raster. */
 #define LEAST_PIXELS 4
 /* A raster of up to so many pixels has two to one of the picture either way. */

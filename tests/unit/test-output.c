@@ -392,8 +392,8 @@ END_TEST
 START_TEST(boxes_up_to_a_limit)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimComparison) few = compare("gpipe", 5, 5000, costs, NULL);
-	g_autoptr(PipesimComparison) many = compare("gpipe", 5, 5001, costs, NULL);
+	g_autoptr(PipesimComparison) few = compare("gpipe", 5, 2500, costs, NULL);
+	g_autoptr(PipesimComparison) many = compare("gpipe", 5, 2501, costs, NULL);
 	g_autoptr(PipesimLayout) few_layout = pipesim_layout_new(few, 3000);
 	g_autoptr(PipesimLayout) many_layout = pipesim_layout_new(many, 3000);
 	g_autoptr(GString) data = g_string_new(NULL);
@@ -402,7 +402,7 @@ START_TEST(boxes_up_to_a_limit)
 	pipesim_gnuplot_detail(few_layout, &detail);
 	ck_assert_uint_eq(detail.width, 0);
 	pipesim_gnuplot_data(few_layout, &detail, data);
-	ck_assert_uint_eq(count(data->str, "\n"), 50000 + 1 + 2 * 3);
+	ck_assert_uint_eq(count(data->str, "\n"), 25000 + 1 + 2 * 3);
 	ck_assert(detail.drawn[PIPESIM_F][0] && detail.drawn[PIPESIM_B][0]);
 	pipesim_gnuplot_detail(many_layout, &detail);
 	ck_assert_uint_gt(detail.width, 0);
