@@ -8,13 +8,23 @@
 #define COST  4
 #define NEVER G_MAXINT64
 
-static gint64 forward_start(const PipesimZbState *state, guint j)
+/* Whether lane @j has as many F without their I as @way lets it have. */
+static gboolean is_far_ahead(const PipesimZbState *state, const PipesimZbEager *way, guint j)
+{
+	const PipesimZbLane *lane = &state->lanes[j];
+	const guint64 ahead = lane->done[PIPESIM_ZB_F] - lane->done[PIPESIM_ZB_I];
+
+	return way->quarters_ahead > 0 &&
+	       ahead > (guint64)(state->p - 1 - j) * way->quarters_ahead / 4;
+}
+
+static gint64 forward_start(const PipesimZbState *state, const PipesimZbEager *way, guint j)
 {
 	const PipesimZbLane *lane = &state->lanes[j];
 	const guint k = lane->done[PIPESIM_ZB_F];
 
 	if (k == state->m || (j > 0 && lane[-1].done[PIPESIM_ZB_F] == k) ||
-		pipesim_zb_missing(state, lane) > 0)
+		is_far_ahead(state, way, j) || pipesim_zb_missing(state, lane) > 0)
 		return NEVER;
 	return MAX(pipesim_zb_forward_ready(state, j), lane->clock);
 }
@@ -43,7 +53,7 @@ static gboolean runs_weight(const PipesimZbLane *lane, const PipesimZbEager *way
 static void choose(PipesimZbState *state, const PipesimZbEager *way, guint j)
 {
 	PipesimZbLane *lane = &state->lanes[j];
-	const gint64 forward = forward_start(state, j);
+	const gint64 forward = forward_start(state, way, j);
 	const gint64 input = input_start(state, j);
 	const gboolean is_input = input < forward || (input == forward && way->prefers_input);
 	const gint64 start = is_input ? input : forward;

@@ -57,8 +57,11 @@ typedef struct {
 /* One way to run whatever can run first. */
 typedef struct {
 	gboolean prefers_input; /* of an F and an I that could start at once */
-	gboolean waits;         /* idles before an arrival rather than beginning a W, within
-				   what the lane is allowed */
+	/* F without their I, at most: one, and so many quarters of one for each lane behind; 4
+	 * is what 1F1B has, 0 what memory holds. */
+	guint quarters_ahead;
+	gboolean waits; /* idles before an arrival rather than beginning a W, within
+			   what the lane is allowed */
 } PipesimZbEager;
 
 /** pipesim_zb_rounds, pipesim_zb_eager: an attempt. FALSE where a lane idles for more than it

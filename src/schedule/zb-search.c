@@ -6,6 +6,8 @@
 /* What the rounds cost beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000
 #define EFFORT_PER_OP 2
+/* Shares of the idle time to spare that targeted rounds try in the warm-up. */
+#define SHARES 5
 
 typedef struct {
 	PipesimZbState state;
@@ -182,28 +184,25 @@ static void try_published(Search *s)
 	}
 }
 
-static gboolean try_eager(Search *s, gint64 span, gint64 makespan)
+/* Whatever can run first, with lanes that run ahead more or less far. */
+static void try_eager(Search *s)
 {
-	gboolean better = FALSE;
+	static const guint ahead[] = {0, 4, 3, 2, 6, 8};
 
-	for (guint i = 0; i < 4 && !tires(s); i++) {
-		const PipesimZbEager way = {
-			.prefers_input = (i & 1) == 0, .waits = (i & 2) == 0};
+	for (guint i = 0; i < 4 * G_N_ELEMENTS(ahead) && !tires(s); i++) {
+		const PipesimZbEager way = {.quarters_ahead = ahead[i / 4],
+			.prefers_input = (i & 1) == 0,
+			.waits = (i & 2) == 0};
 
-		allow(&s->state, span, makespan);
-		if (pipesim_zb_eager(&s->state, &way) && keep(s, TRUE))
-			better = TRUE;
+		allow(&s->state, s->best->span, s->best->makespan);
+		if (pipesim_zb_eager(&s->state, &way))
+			keep(s, TRUE);
 	}
-	return better;
 }
 
 /* Rounds that idle up to what @span and @makespan allow; in the warm-up a share of that. */
 static gboolean try_targeted(Search *s, gint64 span, gint64 makespan)
 {
-	enum {
-		SHARES = 5
-	};
-
 	allow(&s->state, span, makespan);
 	for (guint i = 0; i < 4 * (SHARES + 1) && !tires(s); i++) {
 		const guint share = i % (SHARES + 1);
@@ -239,7 +238,7 @@ static void search(Search *s)
 
 	try_published(s);
 	s->effort = s->state.placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
-	try_eager(s, s->best->span, s->best->makespan);
+	try_eager(s);
 	tighten(s, &s->best->span, s->best->span_bound);
 	tighten(s, &s->best->makespan, s->best->makespan_bound);
 }
