@@ -221,6 +221,7 @@ check bad-bytes 2 --pp 8 --microbatches 20 --activation-bytes 1XB
 check bad-explain 2 explain 2f2b
 check bad-explain-none 2 explain
 check bad-explain-shape 2 explain dualpipe --pp 3
+check bad-explain-large 2 explain gpipe --pp 100000
 check explain-large 0 explain dualpipe --pp 16 --microbatches 256
 check bad-export 2 export --pp 8 --microbatches 20
 check bad-export-shape 2 export --schedule chimera --pp 8 --microbatches 21

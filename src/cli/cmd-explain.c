@@ -158,14 +158,21 @@ static gboolean append_order(const PipesimSchedule *schedule, const PipesimShape
 	return TRUE;
 }
 
-static void append_timeline(const PipesimSchedule *schedule, const PipesimScenario *scenario,
-	const PipesimCosts *costs, const PipesimStyle *style, GString *out)
+static gboolean append_timeline(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs, const PipesimStyle *style,
+	GString *out, GError **error)
 {
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(scenario, costs);
+	PipesimRun *run = pipesim_run_schedule(schedule, scenario, costs);
 
-	g_ptr_array_add(comparison->runs, pipesim_run_schedule(schedule, scenario, costs));
+	g_ptr_array_add(comparison->runs, run);
+	if (run->error != NULL) {
+		g_propagate_error(error, g_error_copy(run->error));
+		return FALSE;
+	}
 	g_string_append(out, "\nTimeline\n");
 	pipesim_timeline_text(comparison, style, out);
+	return TRUE;
 }
 
 static gboolean explain(const PipesimSchedule *schedule, PipesimScenario *scenario,
@@ -180,9 +187,9 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimScenario *scenar
 	append_names(schedule, out);
 	append_section(out, "Shapes", schedule->constraints);
 	append_options(schedule, out);
-	if (!append_order(schedule, &shape, costs, out, error))
+	if (!append_order(schedule, &shape, costs, out, error) ||
+		!append_timeline(schedule, scenario, costs, style, out, error))
 		return FALSE;
-	append_timeline(schedule, scenario, costs, style, out);
 	append_formulae(schedule, out);
 	append_notes(schedule->notes, out);
 	return TRUE;

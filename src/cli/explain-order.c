@@ -44,8 +44,8 @@ void pipesim_explain_placement(const PipesimShape *shape, GString *out)
 			shape->copies, shape->stages,
 			shape->copies == 2 ? "direction" : "pipeline");
 	else
-		g_string_append_printf(out, "%u stages of 1/%u of the model, one copy\n",
-			shape->stages, shape->stages);
+		g_string_append_printf(out, "%u stage%s of 1/%u of the model, one copy\n",
+			shape->stages, shape->stages == 1 ? "" : "s", shape->stages);
 	append_row(out, shape, "rank", -1);
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 		g_autofree char *title = shape->chunks == 1
