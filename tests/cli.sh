@@ -98,6 +98,13 @@ check compare-at-stages-file 0 --compare-at stages -s schedules/dualpipev-pp8-mb
 check compare-at-stages-odd 0 --pp 7 --microbatches 20 --compare-at stages -s 1f1b,dualpipev
 check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
+check compare-links 0 --pp 8 --microbatches 20 --schedule 1f1b,zb-h1,dualpipe,dualpipev --message-bytes 32MiB --link-latency 5us --link-bandwidth 50GB/s
+check compare-links-samples 0 --pp 4 --microbatches 8 --schedule 1f1b,dualpipev --message-bytes 8MB --topology input/topology-nics.ini --jitter 0.03 --samples 50 --comm queue
+check compare-links-latency 0 --pp 4 --microbatches 8 --schedule 1f1b --link-latency 5us
+check compare-links-json 0 --pp 4 --microbatches 8 --schedule 1f1b --message-bytes 40MB --topology input/topology-nics.ini --format json
+check compare-links-slow 0 --pp 8 --microbatches 20 --schedule dualpipe,1f1b --message-bytes 32MiB --link-bandwidth 100Gbit/s --interference 1.08
+check compare-topology 0 --pp 8 --microbatches 20 --schedule 1f1b,zb-h1,dualpipe,dualpipev --message-bytes 32MiB --topology input/topology.ini
+check compare-topology-nics 0 --pp 8 --microbatches 20 --schedule dualpipev --message-bytes 8MB --topology input/topology-nics.ini
 check compare-slow-rank 0 --pp 8 --microbatches 20 --slow-rank 3=1.1,5=1.05
 check samples 0 --pp 8 --microbatches 20 --samples 1000 --jitter 0.05
 check samples-few 0 --pp 4 --microbatches 8 --samples 20 --jitter 0.1 --seed 18446744073709551615 \
@@ -202,6 +209,21 @@ check bad-stages-number 3 --pp 4 --microbatches 8 --stage-times input/stages-num
 check bad-stages-empty 3 --pp 4 --microbatches 8 --stage-times input/empty.csv
 check bad-scale 2 --pp 8 --microbatches 20 --stage-scale 8=1.3
 check bad-scale-twice 2 --pp 8 --microbatches 20 --stage-scale 0=1.3,0=1.4
+check bad-topology 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology-faults.ini
+check bad-topology-nic-of 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology-nic-of.ini
+check bad-topology-no-nodes 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology-no-nodes.ini
+check bad-topology-no-inter 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology-no-inter.ini
+check bad-topology-no-version 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology-no-version.ini
+check bad-topology-empty 3 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/empty.csv
+check bad-topology-both 2 --pp 8 --microbatches 20 --message-bytes 1MB --topology input/topology.ini --link-latency 1us
+check bad-topology-message 2 --pp 8 --microbatches 20 --topology input/topology.ini
+check bad-links-p2p 2 --pp 8 --microbatches 20 --link-latency 1us --times P2P=1
+check bad-links-none 2 --pp 8 --microbatches 20 --message-bytes 1MB
+check bad-links-bandwidth 2 --pp 8 --microbatches 20 --message-bytes 1MB --link-bandwidth 50GB/min
+check bad-links-zero 2 --pp 8 --microbatches 20 --message-bytes 1MB --link-bandwidth 7bit/s
+check bad-links-long 2 --pp 8 --microbatches 20 --message-bytes 1000000TB --link-bandwidth 1
+check bad-interference 2 --pp 8 --microbatches 20 --link-latency 1us --interference 0.9
+check bad-interference-measured 2 --pp 8 --microbatches 20 --link-latency 1us --interference measured
 check bad-slow-rank 2 --pp 8 --microbatches 20 --slow-rank 8=1.1
 check bad-slow-rank-twice 2 --pp 8 --microbatches 20 --slow-rank 0=1.1,0=1.2
 check bad-slow-rank-empty 2 --pp 8 --microbatches 20 --slow-rank ''

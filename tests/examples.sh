@@ -75,7 +75,7 @@ for document in README.md docs/pipesim.1; do
 	[ -f "$sources/$document" ] || continue
 	folder=$scratch/$(basename "$document")
 	mkdir -p "$folder/run"
-	for shipped in schedules traces; do
+	for shipped in docs schedules traces; do
 		ln -s "$sources/$shipped" "$folder/run/$shipped"
 	done
 	extract "$sources/$document" "$folder"

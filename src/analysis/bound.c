@@ -181,7 +181,8 @@ gboolean pipesim_report_bound(const PipesimSubject *subject, PipesimReport *repo
 	g_autoptr(PipesimProgram) places = NULL;
 	Chains chains = {.order = order, .p2p = subject->times->p2p};
 
-	if (order == NULL || !order->is_closed)
+	/* Over a network hops differ. */
+	if (order == NULL || !order->is_closed || subject->costs->network != NULL)
 		return FALSE;
 	chains.place = place =
 		g_try_new0(Place, (gsize)order->shape.ranks * order->shape.chunks);

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "analysis/report.h"
+#include "engine/dynamic.h"
 
 /* By op: when the last of its inputs from other ranks had been computed, and when it could have
  * been there if no message had waited for another. */
@@ -40,22 +41,26 @@ static void measure_rank(const PipesimProgram *program, const PipesimTimeline *t
 }
 
 /* The makespan of the same ops where only data dependencies are waited for. */
-static gboolean run_free(const PipesimProgram *program, const PipesimTimes *times, gint64 p2p,
-	gint64 *makespan, GError **error)
+static gboolean run_free(const PipesimProgram *program, const PipesimTimes *times,
+	const PipesimNetwork *network, gint64 p2p, gint64 *makespan, GError **error)
 {
 	PipesimTimes free_times = *times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
 
 	free_times.p2p = p2p;
-	timeline = pipesim_engine_run(program, &free_times, error);
+	if (network != NULL)
+		timeline =
+			pipesim_dynamic_run(program, times, network, PIPESIM_NO_QUEUES, error);
+	else
+		timeline = pipesim_engine_run(program, &free_times, error);
 	if (timeline != NULL)
 		*makespan = timeline->makespan;
 	return timeline != NULL;
 }
 
 PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimTimes *times, PipesimComm comm,
-	GError **error)
+	const PipesimTimeline *timeline, const PipesimTimes *times,
+	const PipesimNetwork *network, PipesimComm comm, GError **error)
 {
 	const guint ranks = program->shape.ranks;
 	g_autoptr(PipesimCommReport) report = g_new0(PipesimCommReport, 1);
@@ -69,8 +74,8 @@ PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
 			program->n_ops);
 		return NULL;
 	}
-	if (!run_free(program, times, times->p2p, &free_makespan, error) ||
-		!run_free(program, times, 0, &still_makespan, error))
+	if (!run_free(program, times, network, times->p2p, &free_makespan, error) ||
+		!run_free(program, times, NULL, 0, &still_makespan, error))
 		return NULL;
 	report->comm = comm;
 	report->rules = timeline->makespan - free_makespan;

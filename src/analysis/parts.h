@@ -10,6 +10,9 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 /* The lower bound from the order alone. FALSE where pairs couple its micro-batches, or there is
  * no closed order. Needs the bubble. */
 gboolean pipesim_report_bound(const PipesimSubject *subject, PipesimReport *report);
+/* What links do, where the step ran over a network. */
+void pipesim_report_links(const PipesimSubject *subject, PipesimReport *report);
+void pipesim_link_report_free(PipesimLinkReport *links);
 /* The critical path, and the lower bound where it is not known yet. FALSE with
  * PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_report_paths(

@@ -27,6 +27,21 @@ static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
 	return pipesim_program_rank(program, op);
 }
 
+/* When input @i of @op of @rank is there, with the waiting for links. */
+static gint64 arrival(
+	const PipesimSubject *subject, const guint32 inputs[2], guint i, guint32 op, guint rank)
+{
+	const PipesimTimeline *timeline = subject->timeline;
+	const guint from = rank_of(subject->program, inputs[i], rank);
+
+	if (from == rank)
+		return timeline->end[inputs[i]];
+	if (timeline->traffic == NULL)
+		return timeline->end[inputs[i]] + subject->times->p2p;
+	return timeline->moving[i][op] +
+	       pipesim_network_hop(subject->costs->network, from, rank);
+}
+
 /* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
 static guint32 cause_of(const PipesimSubject *subject, guint rank, guint32 op)
 {
@@ -38,10 +53,7 @@ static guint32 cause_of(const PipesimSubject *subject, guint rank, guint32 op)
 	if (timeline->cause != NULL)
 		return told_cause_of(timeline, op);
 	for (guint i = 0; i < n; i++) {
-		const gint64 hop =
-			rank_of(program, inputs[i], rank) == rank ? 0 : subject->times->p2p;
-
-		if (timeline->end[inputs[i]] + hop == timeline->start[op])
+		if (arrival(subject, inputs, i, op, rank) == timeline->start[op])
 			return inputs[i];
 	}
 	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
@@ -93,7 +105,13 @@ typedef struct {
 
 static gint64 duration(const Graph *graph, guint32 op)
 {
-	return graph->subject->timeline->end[op] - graph->subject->timeline->start[op];
+	const PipesimSubject *subject = graph->subject;
+
+	/* Messages may have slowed it. */
+	if (subject->timeline->traffic != NULL)
+		return pipesim_op_duration(subject->program, subject->times,
+			pipesim_program_rank(subject->program, op), &subject->program->ops[op]);
+	return subject->timeline->end[op] - subject->timeline->start[op];
 }
 
 /* What @op of @rank needs: of other stages, and of its own what B and W follow on. */
@@ -111,9 +129,14 @@ static guint inputs_of(
 
 static gint64 hop(const Graph *graph, guint32 from, guint rank)
 {
-	return rank_of(graph->subject->program, from, rank) == rank
-		       ? 0
-		       : graph->subject->times->p2p;
+	const PipesimSubject *subject = graph->subject;
+	const guint from_rank = rank_of(subject->program, from, rank);
+
+	if (from_rank == rank)
+		return 0;
+	return subject->timeline->traffic != NULL
+		       ? pipesim_network_hop(subject->costs->network, from_rank, rank)
+		       : subject->times->p2p;
 }
 
 static void find_heads(Graph *graph)
@@ -166,17 +189,18 @@ static gint64 bound(const Graph *graph, const PipesimReport *report)
 	gint64 best = 0;
 
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		gint64 head = G_MAXINT64, tail = G_MAXINT64;
+		gint64 head = G_MAXINT64, tail = G_MAXINT64, busy = 0;
 
 		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 			continue;
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++) {
+			busy += duration(graph, i);
 			head = MIN(head, graph->head[i]);
 			tail = MIN(tail, graph->tail[i]);
 			best = MAX(best, graph->head[i] + duration(graph, i) + graph->tail[i]);
 		}
-		best = MAX(best, head + report->busy[rank] + tail);
+		best = MAX(best, head + busy + tail);
 	}
 	return best;
 }

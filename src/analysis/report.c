@@ -12,6 +12,7 @@ PipesimReport *pipesim_report_of(const PipesimSubject *subject, GError **error)
 	pipesim_report_bubble(subject, report);
 	pipesim_report_formulae(subject, report);
 	pipesim_report_memory(subject, report);
+	pipesim_report_links(subject, report);
 	pipesim_report_bound(subject, report);
 	if (subject->program != NULL && !pipesim_report_paths(subject, report, error))
 		return NULL;
@@ -49,5 +50,6 @@ void pipesim_report_free(PipesimReport *report)
 	g_clear_pointer(&report->reasons, g_ptr_array_unref);
 	g_free(report->critical);
 	pipesim_comm_report_free(report->comm);
+	pipesim_link_report_free(report->links);
 	g_free(report);
 }

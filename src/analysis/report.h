@@ -5,6 +5,22 @@
 #include "engine/stream.h"
 #include "schedule/schedule.h"
 
+/* What links do to a step (engine/traffic.h has the model). Times in ns. */
+typedef struct {
+	PipesimLinkUse *link; /* every link that a message took, by id */
+	guint n;
+	guint busiest; /* that was held longest; the first of equals */
+	guint64 messages;
+	gint64 waited;  /* by messages, from ready to moving, all together */
+	gint64 longest; /* of these waits */
+	/* What waiting costs the step: its makespan (without slowdown) less that over links
+	 * which hold any number of messages at once; >= 0. This is in the bubble of every
+	 * rank. */
+	gint64 queueing;
+	/* What the slowdown of ops beside messages costs: makespan less that without. */
+	gint64 slowing;
+} PipesimLinkReport;
+
 /* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed.
  */
 /* What waiting for messages costs where a runtime's rules are simulated (--comm). The idle time
@@ -68,7 +84,8 @@ typedef struct {
 	gboolean has_bound;
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
 
-	PipesimCommReport *comm; /* NULL: messages do not wait for each other */
+	PipesimCommReport *comm;  /* NULL: messages do not wait for each other */
+	PipesimLinkReport *links; /* NULL where P2P alone is charged */
 } PipesimReport;
 
 /* What a report is made of: @program with its @timeline, or @order with its @stream. */
@@ -113,11 +130,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)
 /**
  * pipesim_comm_report_new: of a @timeline of pipesim_comm_run() under @comm, whose ops are
  * those of @program.
+ * @network: (nullable): that it ran over
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
  */
 PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimTimes *times, PipesimComm comm,
-	GError **error);
+	const PipesimTimeline *timeline, const PipesimTimes *times,
+	const PipesimNetwork *network, PipesimComm comm, GError **error);
 void pipesim_comm_report_free(PipesimCommReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCommReport, pipesim_comm_report_free)

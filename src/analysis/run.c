@@ -1,22 +1,32 @@
 #include "config.h"
 
 #include "analysis/footing.h"
+#include "analysis/losses.h"
 #include "analysis/run.h"
+#include "engine/dynamic.h"
 #include <math.h>
 
 /* What a run is simulated by, and again each sample of it. */
 typedef struct {
 	const PipesimProgram *program;   /* with its pairs whole */
 	const PipesimLowering *lowering; /* NULL: messages do not wait for each other */
+	const PipesimNetwork *network;   /* NULL: P2P alone */
+	guint flags;                     /* PipesimTrafficFlags */
 } Simulator;
 
 static PipesimTimeline *simulate(gconstpointer data, const PipesimTimes *times, GError **error)
 {
 	const Simulator *simulator = data;
 
-	return simulator->lowering == NULL
-		       ? pipesim_engine_run(simulator->program, times, error)
-		       : pipesim_comm_run(simulator->lowering, times, NULL, error);
+	if (simulator->lowering != NULL && simulator->network != NULL)
+		return pipesim_comm_run_links(simulator->lowering, times, simulator->network,
+			simulator->flags, error);
+	if (simulator->lowering != NULL)
+		return pipesim_comm_run(simulator->lowering, times, NULL, error);
+	if (simulator->network != NULL)
+		return pipesim_dynamic_run(
+			simulator->program, times, simulator->network, simulator->flags, error);
+	return pipesim_engine_run(simulator->program, times, error);
 }
 
 /* Where a runtime runs pairs in halves, the ops of the run are these; the program as it was is
@@ -34,16 +44,24 @@ static gboolean split_pairs(PipesimRun *run)
 
 static void run_usual(PipesimRun *run, const Simulator *simulator)
 {
-	run->timeline = simulate(simulator, run->times, &run->error);
-	if (run->timeline != NULL && simulator->lowering != NULL &&
-		pipesim_comm_splits_pairs(simulator->lowering->comm) && !split_pairs(run))
+	Simulator keeping = *simulator;
+
+	keeping.flags |= PIPESIM_KEEP_MOVES;
+	run->timeline = simulate(&keeping, run->times, &run->error);
+	if (run->timeline == NULL)
+		return;
+	if ((run->network != NULL &&
+		    !pipesim_run_losses(run, simulator->lowering, &run->error)) ||
+		(simulator->lowering != NULL &&
+			pipesim_comm_splits_pairs(simulator->lowering->comm) &&
+			!split_pairs(run)))
 		g_clear_pointer(&run->timeline, pipesim_timeline_free);
 }
 
 static void report_comm(PipesimRun *run)
 {
 	run->report->comm = pipesim_comm_report_new(
-		run->program, run->timeline, run->times, run->comm, &run->error);
+		run->program, run->timeline, run->times, run->network, run->comm, &run->error);
 	if (run->report->comm == NULL)
 		g_clear_pointer(&run->report, pipesim_report_free);
 }
@@ -52,8 +70,9 @@ static void draw_samples(
 	PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
 {
 	run->samples = pipesim_samples_new(run->program, run->times, footing->costs,
-		&footing->scenario, simulator->lowering != NULL ? simulate : NULL, simulator,
-		&run->error);
+		&footing->scenario,
+		simulator->lowering != NULL || simulator->network != NULL ? simulate : NULL,
+		simulator, &run->error);
 	if (run->samples == NULL)
 		g_clear_pointer(&run->report, pipesim_report_free);
 }
@@ -76,6 +95,9 @@ static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimF
 	PipesimProgram *whole = run->program;
 	g_autoptr(PipesimLowering) derived = NULL;
 	Simulator simulator = {.program = whole};
+
+	run->network = pipesim_network_copy(footing->costs->network);
+	simulator.network = run->network;
 
 	if (run->comm != PIPESIM_COMM_ASYNC && given == NULL)
 		given = derived = pipesim_lower(whole, run->comm, &run->error);
@@ -178,6 +200,7 @@ void pipesim_run_free(PipesimRun *run)
 	pipesim_times_free(run->times);
 	pipesim_program_free(run->program);
 	pipesim_timeline_free(run->timeline);
+	pipesim_network_free(run->network);
 	pipesim_report_free(run->report);
 	pipesim_samples_free(run->samples);
 	g_free(run);

@@ -14,6 +14,7 @@ struct _PipesimRun {
 	PipesimComm comm;                /* how messages waited: never PIPESIM_COMM_NATIVE */
 	gboolean split;                  /* overlapped pairs ran in halves */
 	PipesimTimes *times;
+	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
 	PipesimProgram *program; /* with pairs in halves where the runtime runs them so */
 	PipesimTimeline *timeline;
 	PipesimReport *report;

@@ -100,6 +100,8 @@ static gboolean check_paths(const Options *options, const GPtrArray *choices, GE
 	g_array_append_val(paths, input);
 	input = (PipesimNamedPath){"--stage-times", options->costs.stage_times};
 	g_array_append_val(paths, input);
+	input = (PipesimNamedPath){"--topology", options->costs.network.topology};
+	g_array_append_val(paths, input);
 	input.option = "--schedule";
 	for (guint i = 0; i < choices->len; i++) {
 		input.path = ((const PipesimChoice *)g_ptr_array_index(choices, i))->path;

@@ -58,6 +58,7 @@ void pipesim_costs_entries(GOptionContext *context, PipesimCostOptions *options)
 	};
 
 	g_option_context_add_main_entries(context, entries, NULL);
+	pipesim_network_entries(context, &options->network);
 }
 
 static gboolean read_count(
@@ -272,7 +273,9 @@ PipesimCosts *pipesim_cost_options_apply(const PipesimCostOptions *options,
 	if (options->slow_rank != NULL &&
 		!pipesim_costs_parse_slow(costs, options->slow_rank, ranks, error))
 		return NULL;
-	if (!read_memory(options, costs, memory_limit, error))
+	if (!pipesim_network_options_read(
+		    &options->network, ranks, options->times, costs, error) ||
+		!read_memory(options, costs, memory_limit, error))
 		return NULL;
 	name_source(options, costs);
 	return g_steal_pointer(&costs);
@@ -301,6 +304,7 @@ void pipesim_cost_options_clear(PipesimCostOptions *options)
 	g_free(options->activation_bytes);
 	g_free(options->parameter_bytes);
 	g_free(options->memory_limit);
+	pipesim_network_options_clear(&options->network);
 	g_strfreev(options->traces);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "analysis/run.h"
 #include "cli/command.h"
+#include "cli/network-options.h"
 #include "output/output.h"
 
 /* Ranks, micro-batches and what some schedules let one choose. */
@@ -17,6 +18,7 @@ typedef struct {
 	char *times, *stage_scale, *stage_times, *slow_rank, *costs_file, *layers,
 		*activation_bytes, *parameter_bytes, *memory_limit;
 	char **traces;
+	PipesimNetworkOptions network;
 } PipesimCostOptions;
 
 /** pipesim_shape_entries, pipesim_costs_entries: adds the options to @context; they fill

@@ -3,6 +3,7 @@
 
 #include "engine/comm.h"
 #include "engine/events.h"
+#include "engine/slowdown.h"
 
 /* Times stay below this, so that one more op or message cannot overflow. */
 #define MAX_END (G_GINT64_CONSTANT(1) << 62)
@@ -26,6 +27,8 @@ typedef struct {
 	const PipesimLowering *lowering;
 	const PipesimTimes *times;
 	const PipesimLink *link;
+	PipesimTraffic *traffic; /* NULL: no links */
+	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
 	PipesimTimeline *timeline;
 	gboolean async, split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
@@ -64,6 +67,23 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 		engine->no_memory = TRUE;
 }
 
+/* How long until the message is there that is ready now. */
+static gint64 send_over_links(Engine *engine, PipesimTransfer *transfer)
+{
+	const guint32 way =
+		pipesim_traffic_way(engine->traffic, transfer->from_rank, transfer->to_rank);
+	const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
+	const gint64 start = pipesim_traffic_send(engine->traffic, way, engine->now);
+	const gint64 there = start + path->hold + path->latency;
+
+	transfer->start = start;
+	if (engine->pace != NULL &&
+		!(pipesim_pace_add(&engine->pace[transfer->from_rank], start, there) &&
+			pipesim_pace_add(&engine->pace[transfer->to_rank], start, there)))
+		engine->no_memory = TRUE;
+	return there - engine->now;
+}
+
 static gint64 link_duration(const Engine *engine, const PipesimTransfer *transfer)
 {
 	const PipesimMessage message = {transfer->from, transfer->to, transfer->from_rank,
@@ -80,8 +100,10 @@ static void start_transfer(Engine *engine, guint32 index)
 
 	transfer->start = engine->now;
 	transfer->cause = engine->cause;
-	push(engine, link_duration(engine, transfer), transfer->to_rank,
-		PIPESIM_BY_TRANSFER | index);
+	push(engine,
+		engine->traffic != NULL ? send_over_links(engine, transfer)
+					: link_duration(engine, transfer),
+		transfer->to_rank, PIPESIM_BY_TRANSFER | index);
 }
 
 static void issue_message(Engine *engine, guint32 action)
@@ -122,16 +144,37 @@ static gboolean is_done(const Engine *engine, const Seat *seat, guint32 message)
 			     : message < seat->done_to;
 }
 
-static gint64 duration(const Engine *engine, guint rank, const PipesimOp *op)
+/* From now on, as far as it is known. */
+static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
 	const PipesimOp forward = {.kind = PIPESIM_F, .chunk = op->chunk};
 	const PipesimOp backward = {.kind = PIPESIM_B, .chunk = op->b_chunk};
-	const PipesimOp *half = engine->seats[rank].second ? &backward : &forward;
+	gint64 alone;
 
-	if (engine->times->drawn != NULL)
-		return engine->times->drawn[engine->seats[rank].step];
-	return pipesim_op_duration(engine->lowering->program, engine->times, rank,
-		engine->split && op->kind == PIPESIM_FB ? half : op);
+	if (engine->split && op->kind == PIPESIM_FB)
+		op = engine->seats[rank].second ? &backward : &forward;
+	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->seats[rank].step]
+					     : pipesim_op_duration(engine->lowering->program,
+						       engine->times, rank, op);
+	if (engine->pace == NULL || alone >= MAX_END - engine->now)
+		return alone;
+	return pipesim_pace_start(&engine->pace[rank], engine->now, alone,
+		       engine->traffic->network->slowdown[op->kind]) -
+	       engine->now;
+}
+
+/* Whether the op of @rank that would end now has been slowed since: it then ends later. */
+static gboolean goes_on(Engine *engine, guint rank)
+{
+	gint64 end;
+
+	if (engine->pace == NULL)
+		return FALSE;
+	end = pipesim_pace_reach(&engine->pace[rank], engine->now);
+	if (end == engine->now)
+		return FALSE;
+	push(engine, end - engine->now, rank, engine->seats[rank].step);
+	return TRUE;
 }
 
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
@@ -213,7 +256,7 @@ static void run_events(Engine *engine)
 		engine->timeline->events++;
 		if (engine->cause & PIPESIM_BY_TRANSFER)
 			end_transfer(engine, (guint32)engine->cause);
-		else
+		else if (!goes_on(engine, (guint)(event.key >> RANK_SHIFT)))
 			end_op(engine, (guint)(event.key >> RANK_SHIFT));
 	}
 }
@@ -358,35 +401,62 @@ static gboolean finish(const Engine *engine, GError **error)
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
+static void clear(Engine *engine)
+{
+	for (guint i = 0; engine->pace != NULL && i < engine->lowering->program->shape.ranks;
+		i++)
+		g_free(engine->pace[i].span);
+	g_free(engine->pace);
+	g_free(engine->step_of);
+	g_free(engine->transfer_of);
+	g_free(engine->ends);
+	g_free(engine->seats);
+	pipesim_events_clear(&engine->events);
+}
+
+/* Takes @timeline. */
+static PipesimTimeline *run(Engine *engine, PipesimTimeline *timeline, GError **error)
+{
+	gboolean ok;
+
+	engine->timeline = timeline;
+	engine->async = engine->lowering->comm == PIPESIM_COMM_ASYNC;
+	engine->split = pipesim_comm_splits_pairs(engine->lowering->comm);
+	engine->cause = PIPESIM_NO_CAUSE;
+	timeline->n_ops = count_steps(engine);
+	ok = allocate(engine, error);
+	if (ok) {
+		if (engine->split)
+			number_steps(engine);
+		add_transfers(engine);
+		seat_ranks(engine);
+		run_events(engine);
+		ok = finish(engine, error);
+	}
+	clear(engine);
+	if (!ok)
+		g_clear_pointer(&timeline, pipesim_timeline_free);
+	return timeline;
+}
+
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
 	const PipesimLink *link, GError **error)
 {
-	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
-	Engine engine = {
-		.lowering = lowering,
-		.times = times,
-		.link = link,
-		.timeline = timeline,
-		.async = lowering->comm == PIPESIM_COMM_ASYNC,
-		.split = pipesim_comm_splits_pairs(lowering->comm),
-		.cause = PIPESIM_NO_CAUSE,
-	};
-	gboolean ok;
+	Engine engine = {.lowering = lowering, .times = times, .link = link};
 
-	timeline->n_ops = count_steps(&engine);
-	ok = allocate(&engine, error);
-	if (ok) {
-		if (engine.split)
-			number_steps(&engine);
-		add_transfers(&engine);
-		seat_ranks(&engine);
-		run_events(&engine);
-		ok = finish(&engine, error);
-	}
-	g_free(engine.step_of);
-	g_free(engine.transfer_of);
-	g_free(engine.ends);
-	g_free(engine.seats);
-	pipesim_events_clear(&engine.events);
-	return ok ? g_steal_pointer(&timeline) : NULL;
+	return run(&engine, g_new0(PipesimTimeline, 1), error);
+}
+
+PipesimTimeline *pipesim_comm_run_links(const PipesimLowering *lowering,
+	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error)
+{
+	Engine engine = {.lowering = lowering,
+		.times = times,
+		.traffic = pipesim_traffic_new(network, flags)};
+	PipesimTimeline *timeline = g_new0(PipesimTimeline, 1);
+
+	timeline->traffic = engine.traffic;
+	if (!(flags & PIPESIM_NO_SLOWDOWN) && pipesim_network_slows(network))
+		engine.pace = g_new0(PipesimPace, lowering->program->shape.ranks);
+	return run(&engine, timeline, error);
 }

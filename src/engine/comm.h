@@ -26,3 +26,16 @@ typedef struct {
  */
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
 	const PipesimLink *link, GError **error);
+
+/**
+ * pipesim_comm_run_links: the same where messages take the links of @network, as
+ * engine/traffic.h says; a message is ready when both of its ends have been issued (async: when
+ * it is sent). Its transfer starts when it begins to move. Ops are slowed as in
+ * engine/dynamic.h.
+ * @flags: of PipesimTrafficFlags; PIPESIM_KEEP_MOVES is not needed
+ *
+ * Returns: (transfer full): a timeline with transfers, causes and traffic, for which @network
+ *   must outlive it.
+ */
+PipesimTimeline *pipesim_comm_run_links(const PipesimLowering *lowering,
+	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error);

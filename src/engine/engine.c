@@ -225,5 +225,8 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 	g_free(timeline->send_begin);
 	g_free(timeline->receive_begin);
 	g_free(timeline->cause);
+	g_free(timeline->moving[0]);
+	g_free(timeline->moving[1]);
+	pipesim_traffic_free(timeline->traffic);
 	g_free(timeline);
 }

@@ -1,5 +1,6 @@
 /* The discrete-event simulator, where messages never wait for each other. */
 #pragma once
+#include "engine/traffic.h"
 #include "model/costs.h"
 #include "program/program.h"
 
@@ -15,7 +16,8 @@ typedef struct {
 	guint32 from_rank, to_rank;
 	guint32 backward;      /* 1 of a gradient, 0 of an activation */
 	gint64 sent, received; /* when its two ends were issued */
-	gint64 start, end;     /* start: the later of the two; of PIPESIM_COMM_ASYNC sent */
+	gint64 start, end;     /* start: the later of the two; of PIPESIM_COMM_ASYNC sent;
+				  over links when it begins to move after that */
 	guint64 cause;         /* what let it start: see PipesimTimeline */
 } PipesimTransfer;
 
@@ -41,6 +43,12 @@ typedef struct {
 	/* By op: what ended at the moment it started and let it start: an op by index, or
 	 * PIPESIM_BY_TRANSFER | the index of a transfer; PIPESIM_NO_CAUSE: it started at 0. */
 	guint64 *cause;
+	/* Of runs over a network alone, else NULL. end - start is then the duration with what
+	 * messages slowed. */
+	PipesimTraffic *traffic; /* owned */
+	/* When the message of input i of an op (pipesim_program_inputs()) began to move, ns;
+	 * -1 where none did. [1] is NULL where no op has two inputs. */
+	gint64 *moving[2];
 } PipesimTimeline;
 
 /**

@@ -78,6 +78,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 
 	*copy = *costs;
 	copy->source = g_strdup(costs->source);
+	copy->network = pipesim_network_copy(costs->network);
 	if (costs->scale != NULL)
 		copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
 	if (costs->part != NULL)
@@ -118,6 +119,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->slow);
 	g_free(costs->measured_ranks);
 	g_free(costs->source);
+	pipesim_network_free(costs->network);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	g_free(costs);
 }

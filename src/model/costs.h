@@ -1,6 +1,7 @@
 /* What an op takes: durations, latency, bytes. Made from options, a costs file or traces. */
 #pragma once
 #include "base/number.h"
+#include "model/network.h"
 #include "model/shape.h"
 #include "model/statistics.h"
 
@@ -61,6 +62,9 @@ struct _PipesimCosts {
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
 	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
 	gint64 link_latency, link_bandwidth;
+	/* The links that messages take instead of p2p, which then is the slowest hop between
+	 * neighbouring ranks; NULL = P2P alone. Of this run, not of the model. */
+	PipesimNetwork *network;
 
 	/* What each rank that was measured took for the same work against their mean, in
 	 * millionths; NULL = not told apart. */

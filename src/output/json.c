@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/links.h"
 #include "output/samples.h"
 
 static void key_ms(PipesimJson *json, const char *key, gint64 ns)
@@ -187,6 +188,8 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 		pipesim_json_int(json, run->report->n_critical);
 	else
 		pipesim_json_null(json);
+	pipesim_json_key(json, "links");
+	pipesim_links_json(json, run);
 	pipesim_json_member_int(json, "ranks", run->shape.ranks);
 	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
 		write_comm(json, run);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/figures.h"
+#include "output/links.h"
 #include "output/notes.h"
 #include "output/samples.h"
 #include "output/table.h"
@@ -183,6 +184,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_factors(out, "Ranks that take longer: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
 	pipesim_comm_title(comparison, TABLE_WIDTH, out);
+	pipesim_links_title(costs, TABLE_WIDTH, out);
 	g_string_append_c(out, '\n');
 }
 
@@ -439,6 +441,11 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 		"published");
 	if (limited)
 		append_meaning(out, "memory", "of the fullest rank; !: more than the limit");
+	if (comparison->costs->network != NULL)
+		append_meaning(out, "links",
+			"wait: from when a message is ready until it moves; lost: makespan "
+			"less that "
+			"of links that keep nothing waiting, and that slow nothing");
 	g_string_append_c(out, '\n');
 }
 
@@ -453,6 +460,7 @@ static void write_text(
 	append_table(out, comparison, &layout, best, style);
 	if (comparison->runs->len == 1 && get_run(comparison, 0)->error == NULL)
 		append_ranks(out, &layout, get_run(comparison, 0)->report, style);
+	pipesim_links_text(comparison, TABLE_WIDTH, style, out);
 	append_legend(out, comparison, best);
 	pipesim_samples_text(comparison, style, out);
 	pipesim_notes(comparison, TABLE_WIDTH, out);

@@ -26,3 +26,6 @@ Suite *comm_suite(void);
 Suite *messages_suite(void);
 Suite *lanes_suite(void);
 Suite *samples_suite(void);
+Suite *links_suite(void);
+Suite *topology_suite(void);
+Suite *comm_links_suite(void);

@@ -29,6 +29,9 @@ int main(void)
 	srunner_add_suite(runner, messages_suite());
 	srunner_add_suite(runner, lanes_suite());
 	srunner_add_suite(runner, samples_suite());
+	srunner_add_suite(runner, links_suite());
+	srunner_add_suite(runner, topology_suite());
+	srunner_add_suite(runner, comm_links_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

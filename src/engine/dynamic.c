@@ -1,0 +1,361 @@
+/* A queue of one event a rank; messages are placed on their links when they are ready. */
+#include "config.h"
+
+#include "engine/dynamic.h"
+#include "engine/slowdown.h"
+#include "engine/tournament.h"
+
+#include <string.h>
+
+#define SAME_RANK G_MAXUINT32
+#define OF_INPUT  (1u << 31)
+
+/* Where a result goes. */
+typedef struct {
+	guint32 op;  /* that needs it, or PIPESIM_NO_OP */
+	guint32 way; /* SAME_RANK, or the way there; with OF_INPUT it is its second input */
+} Output;
+
+/* While an op waits, timeline->start holds when its inputs are there as far as it is known, and
+ * timeline->end its duration. */
+typedef struct {
+	const PipesimProgram *program;
+	PipesimTimeline *timeline;
+	PipesimTraffic *traffic;
+	PipesimTournament queue;
+	Output *first, *second; /* by op; second NULL where no op has two */
+	guint8 *waiting;        /* inputs that are not known yet, by op */
+	guint32 *next;          /* by rank: its next op, or the one it is running */
+	PipesimPace *pace;      /* by rank; NULL where nothing is slowed */
+	gint64 now;
+	gboolean overflow, no_memory;
+} Engine;
+
+/* The destination seen last of a chunk and direction: most messages go where the one before
+ * went. */
+typedef struct {
+	guint32 begin, end; /* ops of that rank */
+	guint32 way;
+} Seen;
+
+/* One rank on its way into the engine. */
+typedef struct {
+	Engine *engine;
+	const PipesimTimes *times;
+	guint rank;
+	Seen *seen;     /* [chunk * 2 + is_gradient] */
+	guint32 chunks; /* of the last pair */
+	gint64 pair;    /* and its duration; -1: none yet */
+} Loader;
+
+/* Running ------------------------------------------------------------------------------- */
+
+static void start_op(Engine *engine, guint32 rank, guint32 op)
+{
+	PipesimTimeline *timeline = engine->timeline;
+	const gint64 start = MAX(engine->now, timeline->start[op]);
+	const gint64 duration = timeline->end[op];
+	gint64 end = start + duration;
+
+	if (G_UNLIKELY(start >= PIPESIM_MAX_END || end >= PIPESIM_MAX_END)) {
+		engine->overflow = TRUE;
+		return;
+	}
+	if (engine->pace != NULL)
+		end = pipesim_pace_start(&engine->pace[rank], start, duration,
+			engine->traffic->network->slowdown[engine->program->ops[op].kind]);
+	timeline->start[op] = start;
+	timeline->end[op] = end;
+	pipesim_tournament_set(&engine->queue, rank, end);
+}
+
+/* Returns when the message is there. */
+static gint64 send(Engine *engine, guint32 rank, const Output *output, guint32 to_rank)
+{
+	const guint32 index = output->way & ~OF_INPUT;
+	const PipesimPath *way = pipesim_traffic_get(engine->traffic, index);
+	const gint64 start = pipesim_traffic_send(engine->traffic, index, engine->now);
+	const gint64 there = start + way->hold + way->latency;
+
+	if (engine->timeline->moving[0] != NULL)
+		engine->timeline->moving[output->way / OF_INPUT][output->op] = start;
+	if (engine->pace != NULL &&
+		!(pipesim_pace_add(&engine->pace[rank], start, there) &&
+			pipesim_pace_add(&engine->pace[to_rank], start, there)))
+		engine->no_memory = TRUE;
+	return there;
+}
+
+/* The rank of @op, whose next op it may be. */
+static guint32 rank_of(const Engine *engine, guint32 rank, const Output *output)
+{
+	return output->way == SAME_RANK
+		       ? rank
+		       : pipesim_traffic_get(engine->traffic, output->way & ~OF_INPUT)->to;
+}
+
+static inline void deliver(Engine *engine, guint32 rank, const Output *output)
+{
+	gint64 *ready = &engine->timeline->start[output->op];
+	const guint32 to_rank = rank_of(engine, rank, output);
+	gint64 there = engine->now;
+
+	if (output->way != SAME_RANK)
+		there = send(engine, rank, output, to_rank);
+	*ready = MAX(*ready, there);
+	if (--engine->waiting[output->op] == 0 && engine->next[to_rank] == output->op)
+		start_op(engine, to_rank, output->op);
+}
+
+static inline void complete(Engine *engine, guint32 rank)
+{
+	const guint32 op = engine->next[rank];
+	const Output *first = &engine->first[op];
+
+	if (first->op != PIPESIM_NO_OP)
+		deliver(engine, rank, first);
+	if (engine->second != NULL && engine->second[op].op != PIPESIM_NO_OP)
+		deliver(engine, rank, &engine->second[op]);
+	engine->timeline->events++;
+	engine->next[rank] = op + 1;
+	/* Also the rank's place in the queue, which start_op() then takes again. */
+	if (op + 1 < engine->program->rank_begin[rank + 1] && engine->waiting[op + 1] == 0)
+		start_op(engine, rank, op + 1);
+	else
+		pipesim_tournament_set(&engine->queue, rank, PIPESIM_NEVER);
+}
+
+static void run_events(Engine *engine)
+{
+	const PipesimProgram *program = engine->program;
+	PipesimMatch first;
+
+	for (guint32 rank = 0; rank < program->shape.ranks; rank++)
+		if (engine->next[rank] < program->rank_begin[rank + 1] &&
+			engine->waiting[engine->next[rank]] == 0)
+			start_op(engine, rank, engine->next[rank]);
+	for (;;) {
+		first = pipesim_tournament_first(&engine->queue);
+		if (first.time == PIPESIM_NEVER || engine->overflow || engine->no_memory)
+			return;
+		engine->now = first.time;
+		if (engine->pace != NULL) {
+			const gint64 end =
+				pipesim_pace_reach(&engine->pace[first.rank], first.time);
+
+			engine->timeline->end[engine->next[first.rank]] = end;
+			if (end > first.time) {
+				engine->overflow |= end >= PIPESIM_MAX_END;
+				pipesim_tournament_set(&engine->queue, first.rank, end);
+				continue;
+			}
+		}
+		complete(engine, first.rank);
+	}
+}
+
+/* Before -------------------------------------------------------------------------------- */
+
+static guint32 find_way(const Loader *loader, Seen *seen, guint32 op)
+{
+	const PipesimProgram *program = loader->engine->program;
+	guint to;
+
+	if (op - seen->begin < seen->end - seen->begin)
+		return seen->way;
+	to = pipesim_program_rank(program, op);
+	seen->begin = program->rank_begin[to];
+	seen->end = program->rank_begin[to + 1];
+	seen->way = to == loader->rank
+			    ? SAME_RANK
+			    : pipesim_traffic_way(loader->engine->traffic, loader->rank, to);
+	return seen->way;
+}
+
+static Output load_activation(const Loader *loader, guint chunk, guint32 to)
+{
+	return (Output){to, find_way(loader, &loader->seen[2 * chunk], to)};
+}
+
+/* A gradient is the second input of a pair that takes an activation too. */
+static Output load_gradient(const Loader *loader, guint chunk, guint32 to)
+{
+	const PipesimProgram *program = loader->engine->program;
+	Output output = {to, find_way(loader, &loader->seen[2 * chunk + 1], to)};
+	const PipesimOp *op = &program->ops[to];
+
+	if (op->kind == PIPESIM_FB && output.way != SAME_RANK &&
+		pipesim_op_stage(program, rank_of(loader->engine, loader->rank, &output), op) >
+			0)
+		output.way |= OF_INPUT;
+	return output;
+}
+
+/* Pairs take a division: those of a rank are mostly of the same two stages. */
+static gint64 load_duration(Loader *loader, const PipesimOp *op, guint32 index)
+{
+	const PipesimProgram *program = loader->engine->program;
+	const guint32 chunks = (guint32)op->chunk << 8 | op->b_chunk;
+
+	if (loader->times->drawn != NULL)
+		return loader->times->drawn[index];
+	if (op->kind != PIPESIM_FB)
+		return pipesim_op_duration(program, loader->times, loader->rank, op);
+	if (loader->pair < 0 || loader->chunks != chunks) {
+		loader->pair = pipesim_op_duration(program, loader->times, loader->rank, op);
+		loader->chunks = chunks;
+	}
+	return loader->pair;
+}
+
+static void load_op(Loader *loader, guint32 index)
+{
+	Engine *engine = loader->engine;
+	const PipesimProgram *program = engine->program;
+	const PipesimOp *op = &program->ops[index];
+	const gsize m = program->shape.microbatches, all = program->shape.stages * m;
+	Output output[2] = {{PIPESIM_NO_OP, 0}, {PIPESIM_NO_OP, 0}};
+	guint n = 0, waiting = 0;
+	gsize slot;
+
+	if (pipesim_op_has_forward(op)) {
+		slot = pipesim_op_forward_slot(program, loader->rank, op);
+		waiting += slot >= m;
+		if (slot + m < all)
+			output[n++] =
+				load_activation(loader, op->chunk, program->forward[slot + m]);
+	}
+	if (pipesim_op_has_backward(op)) {
+		slot = pipesim_op_backward_slot(program, loader->rank, op);
+		waiting += slot + m < all;
+		if (slot >= m)
+			output[n++] = load_gradient(loader,
+				op->kind == PIPESIM_FB ? op->b_chunk : op->chunk,
+				program->backward[slot - m]);
+	}
+	engine->first[index] = output[0];
+	if (engine->second != NULL)
+		engine->second[index] = output[1];
+	engine->waiting[index] = (guint8)waiting;
+	engine->timeline->start[index] = 0;
+	engine->timeline->end[index] = load_duration(loader, op, index);
+}
+
+static gboolean load(Engine *engine, const PipesimTimes *times)
+{
+	const PipesimProgram *program = engine->program;
+	const gsize n_seen = 2 * (gsize)program->shape.chunks;
+	g_autofree Seen *seen = g_try_new(Seen, n_seen);
+	Loader loader = {.engine = engine, .times = times, .seen = seen};
+
+	if (seen == NULL)
+		return FALSE;
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		loader.rank = rank;
+		loader.pair = -1;
+		memset(seen, 0, n_seen * sizeof *seen);
+		engine->next[rank] = program->rank_begin[rank];
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			load_op(&loader, i);
+	}
+	return TRUE;
+}
+
+static gboolean has_pairs(const PipesimProgram *program)
+{
+	for (guint32 i = 0; i < program->n_ops; i++)
+		if (program->ops[i].kind == PIPESIM_FB)
+			return TRUE;
+	return FALSE;
+}
+
+/* -1 everywhere: no message yet. */
+static gint64 *new_moves(gsize n)
+{
+	gint64 *moves = g_try_new(gint64, n);
+
+	if (moves != NULL)
+		memset(moves, 0xff, n * sizeof *moves);
+	return moves;
+}
+
+static gboolean allocate(Engine *engine, guint flags)
+{
+	const PipesimProgram *program = engine->program;
+	const gboolean pairs = has_pairs(program);
+	PipesimTimeline *timeline = engine->timeline;
+	const gsize n = MAX(program->n_ops, 1u), ranks = program->shape.ranks;
+	const gboolean keep_moves = flags & PIPESIM_KEEP_MOVES;
+	const gboolean slows = !(flags & PIPESIM_NO_SLOWDOWN) &&
+			       pipesim_network_slows(engine->traffic->network);
+
+	timeline->n_ops = program->n_ops;
+	timeline->start = g_try_new(gint64, n);
+	timeline->end = g_try_new(gint64, n);
+	engine->waiting = g_try_new(guint8, n);
+	engine->first = g_try_new(Output, n);
+	engine->second = pairs ? g_try_new(Output, n) : NULL;
+	engine->next = g_try_new(guint32, ranks);
+	engine->pace = slows ? g_try_new0(PipesimPace, ranks) : NULL;
+	timeline->moving[0] = keep_moves ? new_moves(n) : NULL;
+	timeline->moving[1] = keep_moves && pairs ? new_moves(n) : NULL;
+	return pipesim_tournament_init(&engine->queue, program->shape.ranks) &&
+	       timeline->start != NULL && timeline->end != NULL && engine->waiting != NULL &&
+	       engine->first != NULL && (engine->second != NULL || !pairs) &&
+	       engine->next != NULL && (engine->pace != NULL || !slows) &&
+	       (timeline->moving[0] != NULL || !keep_moves) &&
+	       (timeline->moving[1] != NULL || !keep_moves || !pairs);
+}
+
+/* After --------------------------------------------------------------------------------- */
+
+static void clear(Engine *engine)
+{
+	for (guint i = 0; engine->pace != NULL && i < engine->program->shape.ranks; i++)
+		g_free(engine->pace[i].span);
+	g_free(engine->pace);
+	pipesim_tournament_clear(&engine->queue);
+	g_free(engine->waiting);
+	g_free(engine->first);
+	g_free(engine->second);
+	g_free(engine->next);
+}
+
+static gboolean finish(const Engine *engine, GError **error)
+{
+	const PipesimProgram *program = engine->program;
+
+	if (engine->no_memory)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops and their messages do not fit in memory; take fewer ranks or "
+			"micro-batches",
+			program->n_ops);
+	if (engine->overflow)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times, smaller "
+			"messages or fewer micro-batches");
+	engine->timeline->makespan = engine->now;
+	if (engine->timeline->events == program->n_ops)
+		return TRUE;
+	/* The order must have a cycle: say which. */
+	return pipesim_program_check_order(program, NULL, NULL, error);
+}
+
+PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const PipesimTimes *times,
+	const PipesimNetwork *network, guint flags, GError **error)
+{
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	Engine engine = {.program = program, .timeline = timeline};
+	gboolean ok;
+
+	timeline->traffic = engine.traffic = pipesim_traffic_new(network, flags);
+	engine.no_memory = !allocate(&engine, flags) || !load(&engine, times);
+	if (!engine.no_memory)
+		run_events(&engine);
+	ok = finish(&engine, error);
+	/* What left the queue is half of what happened. */
+	timeline->events += engine.traffic->messages;
+	clear(&engine);
+	return ok ? g_steal_pointer(&timeline) : NULL;
+}

@@ -1,0 +1,73 @@
+#include "config.h"
+
+#include "engine/traffic.h"
+
+PipesimTraffic *pipesim_traffic_new(const PipesimNetwork *network, guint flags)
+{
+	PipesimTraffic *traffic = g_new0(PipesimTraffic, 1);
+
+	traffic->network = network;
+	traffic->unlimited = (flags & PIPESIM_NO_QUEUES) != 0;
+	traffic->links = g_array_new(FALSE, TRUE, sizeof(PipesimLinkUse));
+	traffic->ways = g_array_new(FALSE, TRUE, sizeof(PipesimPath));
+	traffic->way_of = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	traffic->link_of = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	return traffic;
+}
+
+void pipesim_traffic_free(PipesimTraffic *traffic)
+{
+	if (traffic == NULL)
+		return;
+	g_array_unref(traffic->links);
+	g_array_unref(traffic->ways);
+	g_hash_table_unref(traffic->way_of);
+	g_hash_table_unref(traffic->link_of);
+	g_free(traffic);
+}
+
+/* The index that @table has for @key, or @next, which it then has. */
+static guint32 find_or_add(GHashTable *table, guint64 key, guint32 next)
+{
+	gpointer found;
+
+	if (g_hash_table_lookup_extended(table, &key, NULL, &found))
+		return GPOINTER_TO_UINT(found);
+	g_hash_table_insert(table, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(next));
+	return next;
+}
+
+static guint32 find_link(PipesimTraffic *traffic, PipesimLinkId id)
+{
+	const guint32 index = find_or_add(traffic->link_of, id, traffic->links->len);
+	const PipesimLinkUse link = {.id = id};
+
+	if (index == traffic->links->len)
+		g_array_append_val(traffic->links, link);
+	return index;
+}
+
+guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
+{
+	const guint64 key = (guint64)from << 32 | to;
+	const guint32 index = find_or_add(traffic->way_of, key, traffic->ways->len);
+	PipesimRoute route;
+	PipesimPath way;
+
+	if (index < traffic->ways->len)
+		return index;
+	route = pipesim_network_route(traffic->network, from, to);
+	way = (PipesimPath){.from = from,
+		.to = to,
+		.n_links = route.n_links,
+		.hold = route.hold,
+		.latency = route.latency};
+	if (traffic->unlimited) {
+		way.latency += way.hold;
+		way.hold = 0;
+	}
+	for (guint i = 0; i < route.n_links; i++)
+		way.link[i] = find_link(traffic, route.link[i]);
+	g_array_append_val(traffic->ways, way);
+	return index;
+}

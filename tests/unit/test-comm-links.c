@@ -1,0 +1,156 @@
+#include "engine/comm.h"
+#include "engine/dynamic.h"
+#include "grid.h"
+#include "suites.h"
+
+/* Every fifth case of the grid: all of it takes seconds. */
+#define STRIDE 5
+
+static const GridCase *accepted_case(int i)
+{
+	int count;
+
+	return &grid_accepted(&count)[i * STRIDE];
+}
+
+static void assert_same(const PipesimTimeline *a, const PipesimTimeline *b)
+{
+	ck_assert_uint_eq(a->n_ops, b->n_ops);
+	ck_assert_int_eq(a->makespan, b->makespan);
+	ck_assert_mem_eq(a->start, b->start, a->n_ops * sizeof(gint64));
+	ck_assert_mem_eq(a->end, b->end, a->n_ops * sizeof(gint64));
+}
+
+/* Half duplex NICs that several ranks share, messages longer than some ops. */
+static PipesimNetwork *busy_network(guint ranks)
+{
+	PipesimNetwork *network = pipesim_network_new();
+
+	network->message_bytes = 3000;
+	network->ranks_per_node = MAX(ranks / 2, 1);
+	network->share = PIPESIM_LINK_RANK;
+	network->nics = 1;
+	network->intra = (PipesimLinkSpeed){700, 3000000000, FALSE};
+	network->inter = (PipesimLinkSpeed){1900, 1000000000, TRUE};
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		network->slowdown[kind] = (PipesimFraction){27, 25};
+	return network;
+}
+
+/* Two engines, one model: where sends and receives wait for nobody. */
+START_TEST(async_equals_dynamic)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs = grid_costs(4000, 5200, 3200, 11600, 0);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimNetwork) network = busy_network(point->ranks);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, PIPESIM_COMM_ASYNC, NULL);
+	g_autoptr(PipesimTimeline) one =
+		pipesim_comm_run_links(lowering, times, network, 0, NULL);
+	g_autoptr(PipesimTimeline) other =
+		pipesim_dynamic_run(program, times, network, 0, NULL);
+
+	ck_assert(one != NULL && other != NULL);
+	assert_same(one, other);
+	ck_assert_int_eq(one->traffic->waited, other->traffic->waited);
+	ck_assert_uint_eq(one->traffic->messages, other->traffic->messages);
+}
+END_TEST
+
+/* Links that keep nothing waiting give what P2P gives, under the rules of any runtime. */
+START_TEST(unlimited_links_equal_p2p)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs = grid_costs(4000, 5200, 3200, 11600, 700);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+
+	network->intra.latency = costs->p2p;
+	for (PipesimComm comm = PIPESIM_COMM_QUEUE; comm < PIPESIM_COMM_NATIVE; comm++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+		g_autoptr(PipesimTimeline) plain =
+			pipesim_comm_run(lowering, times, NULL, NULL);
+		g_autoptr(PipesimTimeline) linked =
+			pipesim_comm_run_links(lowering, times, network, 0, NULL);
+
+		ck_assert((plain == NULL) == (linked == NULL));
+		if (plain != NULL)
+			assert_same(plain, linked);
+	}
+}
+END_TEST
+
+/* Messages wait for links on top of each other: nothing is there before its hop, links never
+ * have two, and without their queues the step is no longer. */
+START_TEST(queues_lengthen_every_mode)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimCosts) costs = grid_costs(4000, 5200, 3200, 11600, 0);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimNetwork) network = busy_network(point->ranks);
+
+	for (PipesimComm comm = PIPESIM_COMM_QUEUE; comm < PIPESIM_COMM_NATIVE; comm++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+		g_autoptr(PipesimTimeline) queued = pipesim_comm_run_links(
+			lowering, times, network, PIPESIM_NO_SLOWDOWN, NULL);
+		g_autoptr(PipesimTimeline) open = pipesim_comm_run_links(lowering, times,
+			network, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, NULL);
+
+		if (queued == NULL)
+			continue;
+		ck_assert_int_ge(queued->makespan, open->makespan);
+		for (guint i = 0; i < queued->n_transfers; i++) {
+			const PipesimTransfer *transfer = &queued->transfers[i];
+
+			ck_assert_int_ge(
+				transfer->start, MAX(transfer->sent, transfer->received));
+			ck_assert_int_eq(transfer->end - transfer->start,
+				pipesim_network_hop(
+					network, transfer->from_rank, transfer->to_rank));
+		}
+		for (guint i = 0; i < queued->traffic->links->len; i++)
+			ck_assert_int_le(
+				g_array_index(queued->traffic->links, PipesimLinkUse, i).busy,
+				queued->makespan);
+	}
+}
+END_TEST
+
+/* An op that a message slows under --comm queue, by hand. */
+START_TEST(queue_slows_ops)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(10, 10, 10, -1, 0);
+	const PipesimScenario scenario = {
+		.ranks = 2, .microbatches = 2, .comm = PIPESIM_COMM_QUEUE};
+	g_autoptr(PipesimRun) run = NULL;
+
+	costs->network = pipesim_network_new();
+	costs->network->message_bytes = 15;
+	costs->network->intra.bandwidth = 1000000000;
+	costs->network->slowdown[PIPESIM_F] = (PipesimFraction){2, 1};
+	run = pipesim_run_schedule(pipesim_schedule_find("gpipe", NULL), &scenario, costs);
+	ck_assert(run->error == NULL);
+	/* the second F has done 7.5 of 10 when the message of the first is gone at 25 */
+	ck_assert_int_eq(run->timeline->end[1], 28);
+	ck_assert_int_ge(run->report->links->queueing, 0);
+}
+END_TEST
+
+Suite *comm_links_suite(void)
+{
+	Suite *suite = suite_create("comm-links");
+	TCase *grid = tcase_create("grid"), *hand = tcase_create("hand");
+	int count;
+
+	grid_accepted(&count);
+	tcase_add_loop_test(grid, async_equals_dynamic, 0, count / STRIDE);
+	tcase_add_loop_test(grid, unlimited_links_equal_p2p, 0, count / STRIDE);
+	tcase_add_loop_test(grid, queues_lengthen_every_mode, 0, count / STRIDE);
+	tcase_add_test(hand, queue_slows_ops);
+	suite_add_tcase(suite, grid);
+	suite_add_tcase(suite, hand);
+	return suite;
+}
