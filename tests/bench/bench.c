@@ -85,6 +85,8 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 		bench_static();
 	if (bench_selected("lanes"))
 		bench_lanes();
+	if (bench_selected("links"))
+		bench_links();
 	if (bench_selected("search"))
 		bench_search();
 	return 0;

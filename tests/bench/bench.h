@@ -30,4 +30,5 @@ gboolean bench_selected(const char *topic);
 /* Topics, in the order of the table. */
 void bench_static(void);
 void bench_lanes(void);
+void bench_links(void);
 void bench_search(void);
