@@ -77,6 +77,7 @@ void pipesim_gnuplot_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 			detail->pairs = blocks[i]->len > 0;
 		g_string_free(blocks[i], TRUE);
 	}
-	if (detail->messages)
+	/* A raster has them already. */
+	if (detail->messages && detail->width == 0)
 		pipesim_gnuplot_messages_data(layout, detail, out);
 }

@@ -25,6 +25,11 @@ const PipesimLook pipesim_looks[PIPESIM_FB] = {
 	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
 };
 
+const char *const pipesim_message_looks[2][2] = {
+	{"#B0400A", "#F4C9B0"},
+	{"#8A2F74", "#E6C8DF"},
+};
+
 static void append_caption(GString *out, const char *text, guint below)
 {
 	g_string_append(out, "set label ");
@@ -70,8 +75,8 @@ static void append_source(GString *out, const PipesimLayout *layout,
 			  "runs in it, white is idle");
 	if (layout->share > 1)
 		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
-	if (layout->n_messages > 0)
-		g_string_append(text, "; messages are left out");
+	if (layout->n_messages > 0 && !detail->messages)
+		g_string_append(text, "; messages are too thin to be seen");
 	append_caption(out, text->str, below + LINE_PIXELS);
 }
 

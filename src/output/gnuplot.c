@@ -82,10 +82,10 @@ void pipesim_gnuplot_detail(const PipesimLayout *layout, PipesimDetail *detail)
 	guint k = 0;
 
 	*detail = (PipesimDetail){0};
-	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1) {
-		detail->messages = layout->n_messages > 0 && lane_pixels(layout) > 3;
+	detail->messages =
+		layout->n_messages > 0 && lane_pixels(layout) > 3 && layout->share == 1;
+	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1)
 		return;
-	}
 	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
 				 (gint64)1 << k < layout->end / width * LEAST_PIXELS))
 		k++;
@@ -232,9 +232,12 @@ static void append_settings(GString *out, const PipesimLayout *layout)
 			pipesim_kind_letter(kind), pipesim_looks[kind].colours[0],
 			pipesim_kind_letter(kind), pipesim_looks[kind].colours[1]);
 	if (layout->n_messages > 0)
-		g_string_append(out, "# Messages: dark while they move, pale while they wait.\n"
-				     "S0 = '#B0400A'; S1 = '#F4C9B0'\n"
-				     "R0 = '#8A2F74'; R1 = '#E6C8DF'\n");
+		g_string_append_printf(out,
+			"# Messages: dark while they move, pale while they wait.\n"
+			"S0 = '%s'; S1 = '%s'\n"
+			"R0 = '%s'; R1 = '%s'\n",
+			pipesim_message_looks[0][0], pipesim_message_looks[0][1],
+			pipesim_message_looks[1][0], pipesim_message_looks[1][1]);
 }
 
 static void append_axes(GString *out, const PipesimLayout *layout)

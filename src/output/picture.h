@@ -64,6 +64,13 @@ typedef struct {
 	const char *title;
 } PipesimLook;
 extern const PipesimLook pipesim_looks[PIPESIM_FB];
+/* Of messages sent and received: while they move, while one end waits. */
+extern const char *const pipesim_message_looks[2][2];
+
+/** pipesim_raster_messages: paints the strips of @rank, whose messages wait for each other.
+ * @lane: (out): its first pixel; columns->n by @height pixels */
+void pipesim_raster_messages(const PipesimRun *run, guint rank, const PipesimColumns *columns,
+	guint8 *lane, guint height);
 
 /** pipesim_gnuplot_legend: appends what the colours mean and what the times are. */
 void pipesim_gnuplot_legend(const PipesimLayout *layout, const PipesimDetail *detail,

@@ -81,7 +81,7 @@ static void paint_lane(
 	}
 }
 
-/* Lanes of some height are apart, as boxes are. */
+/* Boxes take the upper part of a lane with strips. Lanes of some height are apart. */
 static void paint_panel(
 	const PipesimLayout *layout, const PipesimDetail *detail, guint p, Canvas *canvas)
 {
@@ -90,14 +90,19 @@ static void paint_panel(
 	const guint gap = unit >= 6 ? 1 : 0;
 
 	for (guint lane = 0; lane < panel->lanes; lane++) {
-		const double from = pipesim_gnuplot_top(layout, p) + lane;
-		const guint top = (guint)(from * unit + 0.5) + gap;
-		const guint end = MIN(detail->height, (guint)((from + 1) * unit + 0.5));
+		const double from = (pipesim_gnuplot_top(layout, p) + lane) * unit;
+		const guint top = (guint)(from + 0.5) + gap;
+		const guint end = MIN(detail->height, (guint)(from + unit + 0.5));
+		const guint foot = detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
 
 		pipesim_layout_shares(layout, panel, lane, &canvas->columns, canvas->shares);
-		if (top < end)
-			paint_lane(detail, canvas, top, end - top,
+		if (top < foot)
+			paint_lane(detail, canvas, top, foot - top,
 				pipesim_layout_ranks(layout, panel, lane));
+		if (detail->messages && panel->run->timeline->n_transfers > 0)
+			pipesim_raster_messages(panel->run, lane, &canvas->columns,
+				canvas->pixels + 3 * (gsize)detail->width * (top - gap),
+				end - (top - gap));
 	}
 }
 

@@ -15,6 +15,7 @@ Suite *sweep_suite(void);
 Suite *difference_suite(void);
 Suite *output_suite(void);
 Suite *chrome_suite(void);
+Suite *raster_suite(void);
 Suite *files_suite(void);
 Suite *published_suite(void);
 Suite *random_suite(void);

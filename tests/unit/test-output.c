@@ -1,7 +1,6 @@
 #include "base/json.h"
 #include "grid.h"
 #include "output/output.h"
-#include "output/picture.h"
 #include "output/timeline-layout.h"
 #include "suites.h"
 #include <string.h>
@@ -328,113 +327,6 @@ START_TEST(timeline_is_ascii_all_through)
 }
 END_TEST
 
-/* Level of detail -------------------------------------------------------------------------- */
-
-/* However many columns and however many ranks a lane, no nanosecond is lost or counted twice.
- */
-START_TEST(shares_add_up)
-{
-	const GridCase *point = &grid_accepted(&(int){0})[_i * 7];
-	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
-	g_autoptr(PipesimComparison) comparison =
-		compare(point->schedule->name, point->ranks, point->microbatches, costs, NULL);
-	g_autoptr(PipesimLayout) layout =
-		pipesim_layout_new(comparison, 1 + (guint)_i % point->ranks);
-	const PipesimPanel *panel = &layout->panels[0];
-	PipesimColumnShare shares[97];
-	PipesimColumns columns;
-	guint rank = 0;
-
-	pipesim_columns_init(&columns, layout, 1 + (guint)_i % G_N_ELEMENTS(shares));
-	for (guint lane = 0; lane < panel->lanes; lane++) {
-		gint64 busy = 0, expected = 0;
-
-		pipesim_layout_shares(layout, panel, lane, &columns, shares);
-		for (guint i = 0; i < columns.n; i++)
-			for (guint k = 0; k < 2 * PIPESIM_FB; k++)
-				busy += shares[i].busy[k / 2][k % 2];
-		for (guint i = pipesim_layout_ranks(layout, panel, lane); i > 0; i--)
-			expected += panel->run->report->busy[rank++];
-		ck_assert_int_eq(busy, expected);
-	}
-	ck_assert_uint_eq(rank, point->ranks);
-	pipesim_columns_clear(&columns);
-}
-END_TEST
-
-/* The area of each colour in a raster is its share of the time. */
-START_TEST(raster_keeps_shares)
-{
-	g_autoptr(PipesimCosts) costs = grid_costs(1000, 700, 900, 2300, 0);
-	g_autoptr(PipesimComparison) comparison = compare("zb-h1", 8, 2500, costs, NULL);
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, 3000);
-	const PipesimRun *run = layout->panels[0].run;
-	g_autofree guint8 *pixels = NULL;
-	PipesimDetail detail;
-	double red = 0, expected = 0, lane;
-
-	pipesim_gnuplot_detail(layout, &detail);
-	ck_assert_uint_eq(detail.width, 2 * 1912);
-	ck_assert_int_ge(detail.least, 4 * layout->end / detail.width);
-	pixels = pipesim_raster_paint(layout, &detail, NULL);
-	for (gsize i = 0; i < (gsize)detail.width * detail.height; i++)
-		red += 255 - pixels[3 * i];
-	lane = detail.height / pipesim_gnuplot_height(layout);
-	/* F is #FFC44F, I #52ACE8, W #15225A; a gap of one pixel between lanes. */
-	for (guint rank = 0; rank < 8; rank++)
-		expected += 2500 * (700.0 * (255 - 0x52) + 900.0 * (255 - 0x15)) /
-			    (double)run->timeline->makespan * detail.width * (lane - 1);
-	ck_assert_double_eq_tol(red / expected, 1, 0.01);
-}
-END_TEST
-
-/* As many boxes as are drawn stand in the data, and one more changes the picture. */
-START_TEST(boxes_up_to_a_limit)
-{
-	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimComparison) few = compare("gpipe", 5, 2500, costs, NULL);
-	g_autoptr(PipesimComparison) many = compare("gpipe", 5, 2501, costs, NULL);
-	g_autoptr(PipesimLayout) few_layout = pipesim_layout_new(few, 3000);
-	g_autoptr(PipesimLayout) many_layout = pipesim_layout_new(many, 3000);
-	g_autoptr(GString) data = g_string_new(NULL);
-	PipesimDetail detail;
-
-	pipesim_gnuplot_detail(few_layout, &detail);
-	ck_assert_uint_eq(detail.width, 0);
-	pipesim_gnuplot_data(few_layout, &detail, data);
-	ck_assert_uint_eq(count(data->str, "\n"), 25000 + 1 + 2 * 3);
-	ck_assert(detail.drawn[PIPESIM_F][0] && detail.drawn[PIPESIM_B][0]);
-	pipesim_gnuplot_detail(many_layout, &detail);
-	ck_assert_uint_gt(detail.width, 0);
-	g_string_truncate(data, 0);
-	pipesim_gnuplot_data(many_layout, &detail, data);
-	ck_assert_uint_eq(count(data->str, "\n"), 1);
-	ck_assert(!detail.drawn[PIPESIM_F][0]);
-}
-END_TEST
-
-/* Boxes are counted by length; those of ranks that share a lane are not drawn. */
-START_TEST(boxes_by_length)
-{
-	g_autoptr(PipesimCosts) costs = grid_costs(1, 1000000, 1, 1000001, 0);
-	g_autoptr(PipesimComparison) comparison = compare("zb-h1", 6, 400, costs, NULL);
-	g_autoptr(PipesimComparison) many = compare("zb-h1", 2, 20000, costs, NULL);
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, 3);
-	g_autoptr(GString) data = g_string_new(NULL);
-	PipesimDetail detail;
-
-	pipesim_gnuplot_detail(layout, &detail);
-	ck_assert_uint_gt(detail.width, 0);
-	pipesim_gnuplot_data(layout, &detail, data);
-	ck_assert_uint_eq(count(data->str, "\n"), 1);
-	pipesim_layout_free(layout);
-	layout = pipesim_layout_new(many, 3000);
-	ck_assert_uint_eq(layout->n_long[0], 3 * 2 * 20000);
-	ck_assert_uint_eq(layout->n_long[19], 2 * 20000);
-	ck_assert_uint_eq(layout->n_long[20], 0);
-}
-END_TEST
-
 Suite *output_suite(void)
 {
 	Suite *suite = suite_create("output");
@@ -455,10 +347,6 @@ Suite *output_suite(void)
 	tcase_add_test(timeline, timeline_is_exact);
 	tcase_add_test(timeline, timeline_in_ascii);
 	tcase_add_test(timeline, timeline_of_many_boxes);
-	tcase_add_loop_test(timeline, shares_add_up, 0, (n + 6) / 7);
-	tcase_add_test(timeline, raster_keeps_shares);
-	tcase_add_test(timeline, boxes_up_to_a_limit);
-	tcase_add_test(timeline, boxes_by_length);
 	suite_add_tcase(suite, formats);
 	suite_add_tcase(suite, timeline);
 	return suite;

@@ -18,6 +18,7 @@ int main(void)
 	srunner_add_suite(runner, difference_suite());
 	srunner_add_suite(runner, output_suite());
 	srunner_add_suite(runner, chrome_suite());
+	srunner_add_suite(runner, raster_suite());
 	srunner_add_suite(runner, files_suite());
 	srunner_add_suite(runner, published_suite());
 	srunner_add_suite(runner, random_suite());
