@@ -5,9 +5,6 @@
 #include <immintrin.h>
 #endif
 
-typedef guint64 Longs __attribute__((vector_size(64)));
-typedef gint32 Signed __attribute__((vector_size(64)));
-
 #define STAY_MASK  ((1u << PIPESIM_STAY_BITS) - 1)
 #define PLACE_BITS 12
 #define PLACE_MASK ((1u << PLACE_BITS) - 1)
@@ -19,27 +16,26 @@ typedef gint32 Signed __attribute__((vector_size(64)));
 
 #define MAKE(name) name##_baseline
 #define TARGET
-#define AVX512 0
-#define AVX2   0
+#define BYTES 16
 #include "engine/lanes-kernel.inc"
 static const PipesimLaneKernels baseline = {"baseline", given_baseline, drawn_baseline};
 
 #if defined(__x86_64__)
 #undef MAKE
 #undef TARGET
-#undef AVX2
+#undef BYTES
 #define MAKE(name) name##_avx2
 #define TARGET     __attribute__((target("avx2")))
-#define AVX2       1
+#define BYTES      32
 #include "engine/lanes-kernel.inc"
 static const PipesimLaneKernels avx2 = {"avx2", given_avx2, drawn_avx2};
 
 #undef MAKE
 #undef TARGET
-#undef AVX512
+#undef BYTES
 #define MAKE(name) name##_avx512
 #define TARGET     __attribute__((target("avx512f")))
-#define AVX512     1
+#define BYTES      64
 #include "engine/lanes-kernel.inc"
 static const PipesimLaneKernels avx512 = {"avx512", given_avx512, drawn_avx512};
 #endif
