@@ -183,6 +183,57 @@ static void join_message(Linker *linker, const PipesimMessage *message)
 			to->str, message->to_rank, from->str, message->from_rank);
 }
 
+/* Whether messages @first and @second, in this order on one rank, are of one group. */
+static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second)
+{
+	for (guint32 i = first + 1; i <= second; i++)
+		if (!linker->lowering->actions[i].joined)
+			return FALSE;
+	return TRUE;
+}
+
+/* Two receives of one rank from another, one after the other. Where their sends stand the other
+ * way round a queue deadlocks; a group would give each the tensor of the other. */
+static void check_turn(Linker *linker, guint32 first, guint32 second)
+{
+	const PipesimAction *actions = linker->lowering->actions;
+	const guint32 first_send = actions[first].peer, second_send = actions[second].peer;
+	g_autofree char *receive = NULL, *before = NULL;
+
+	if (first_send < second_send || (!in_one_group(linker, first, second) &&
+						!in_one_group(linker, second_send, first_send)))
+		return;
+	receive = name(&linker->written[second]);
+	before = name(&linker->written[first]);
+	fault(linker, second,
+		"'%s' stands behind '%s', but rank %u sends them the other way round, and "
+		"messages between two ranks are matched by their order",
+		receive, before, actions[second].peer_rank);
+}
+
+static void check_turns(Linker *linker, guint32 *last_from)
+{
+	const PipesimLowering *lowering = linker->lowering;
+	const guint ranks = linker->program->shape.ranks;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint from = 0; from < ranks; from++)
+			last_from[from] = PIPESIM_NO_OP;
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			const PipesimAction *action = &lowering->actions[i];
+			guint32 *last;
+
+			if (action->kind == PIPESIM_ACTION_OP || is_send(action->kind))
+				continue;
+			last = &last_from[action->peer_rank];
+			if (*last != PIPESIM_NO_OP)
+				check_turn(linker, *last, i);
+			*last = i;
+		}
+	}
+}
+
 static void link_all(Linker *linker)
 {
 	const PipesimProgram *program = linker->program;
@@ -211,6 +262,7 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	g_autofree guint32 *ends = g_try_new(guint32, 2 * n_ends + 1);
 	g_autofree guint32 *place_of = g_try_new(guint32, MAX(program->n_ops, 1u));
+	g_autofree guint32 *last_from = g_try_new(guint32, ranks);
 	Linker linker = {.program = program,
 		.written = written,
 		.sends = ends,
@@ -220,7 +272,7 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 		.data = data,
 		.faults = faults};
 
-	if (ends == NULL || place_of == NULL) {
+	if (ends == NULL || place_of == NULL || last_from == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
 		return NULL;
@@ -234,6 +286,8 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 		ends[i] = PIPESIM_NO_OP;
 	linker.lowering = lowering;
 	link_all(&linker);
+	if (faults->total == 0)
+		check_turns(&linker, last_from);
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
 	pipesim_lowering_set_waits(lowering, linker.receives);

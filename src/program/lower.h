@@ -100,8 +100,9 @@ typedef struct {
  * @locate: (nullable): told an index of @written, not an op
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, stand twice, connect no two ranks, leave before the op that they come from
- * or arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
+ * that are missing, stand twice, connect no two ranks, leave before the op that they come from,
+ * arrive behind the op that needs them, or cross another of the same two ranks in a group, where
+ * each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
  */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,

@@ -197,6 +197,29 @@ START_TEST(latency_never_shortens)
 }
 END_TEST
 
+/* Runtimes match the messages of two ranks by their order, not by name. */
+static guint crossing_messages(const PipesimLowering *lowering)
+{
+	const guint ranks = lowering->program->shape.ranks;
+	guint crossing = 0;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		g_autofree guint32 *behind = g_new0(guint32, ranks);
+
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			const PipesimAction *action = &lowering->actions[i];
+
+			if (action->kind != PIPESIM_ACTION_RECV_F &&
+				action->kind != PIPESIM_ACTION_RECV_B)
+				continue;
+			crossing += action->peer < behind[action->peer_rank];
+			behind[action->peer_rank] = action->peer;
+		}
+	}
+	return crossing;
+}
+
 /* A runtime must not hang on the schedules that it was written for. */
 START_TEST(native_runs)
 {
@@ -207,6 +230,8 @@ START_TEST(native_runs)
 
 	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
 	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
+	ck_assert_uint_eq(crossing_messages(queue), 0);
+	ck_assert_uint_eq(crossing_messages(native), 0);
 }
 END_TEST
 
