@@ -2,6 +2,7 @@
  * in src/Makefile.am.inc. */
 SCHEDULE(gpipe)
 SCHEDULE(one_f_one_b)
+SCHEDULE(v_one_f_one_b)
 SCHEDULE(interleaved_1f1b)
 SCHEDULE(looped_bfs)
 SCHEDULE(chimera)

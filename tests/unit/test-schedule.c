@@ -296,6 +296,7 @@ static const struct {
 	{"gpipe_", "gpipe", FALSE},
 	{"1f1b_", "1f1b", FALSE},
 	{"1f1b-zbrepo_", "1f1b", FALSE},
+	{"1f1bv_", "1f1b-v", FALSE},
 	{"interleaved1f1b_", "interleaved-1f1b", FALSE},
 	{"megatron-interleaved_", "interleaved-1f1b", FALSE},
 	{"vpp2-zbrepo_", "interleaved-1f1b", TRUE},
