@@ -3,6 +3,7 @@
 #pragma once
 #include "model/costs.h"
 #include "model/scenario.h"
+#include "program/program.h"
 
 typedef struct {
 	guint n_ops; /* the halves of a pair that is run one after the other count as two */
@@ -15,3 +16,8 @@ typedef struct {
 CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTimes *times);
 void comm_oracle_free(CommOracle *oracle);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CommOracle, comm_oracle_free)
+
+/** assert_comm_oracle: fails the test where the engine runs @program under @comm, at costs
+ * drawn by
+ * @seed, to other times, or one of both deadlocks and the other does not. */
+void assert_comm_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed);

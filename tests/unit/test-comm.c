@@ -85,7 +85,7 @@ END_TEST
 
 /* The other solution. --- */
 
-static void assert_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed)
+void assert_comm_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed)
 {
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
@@ -119,7 +119,7 @@ START_TEST(equals_oracle)
 		return;
 	program = grid_program(point);
 	for (guint i = 0; i < G_N_ELEMENTS(comms); i++)
-		assert_oracle(program, comms[i], (guint32)_i * 4 + i);
+		assert_comm_oracle(program, comms[i], (guint32)_i * 4 + i);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* Orders that no generator would make: any placement of stages, any order of work, pairs of
- * whatever stands side by side, deadlocks among them. The engine must agree with the oracle on
- * all of them. */
+ * whatever stands side by side, deadlocks among them. The engines must agree with the oracles
+ * on all of them. */
+#include "comm-oracle.h"
 #include "grid.h"
 #include "oracle.h"
 #include "schedule/csv.h"
@@ -176,6 +177,9 @@ static gboolean assert_agreement(const char *csv, const PipesimShape *shape, gui
 		ck_assert_int_eq(timeline->start[i], oracle->start[i]);
 		ck_assert_int_eq(timeline->end[i], oracle->end[i]);
 	}
+	for (PipesimComm comm = PIPESIM_COMM_ASYNC; comm < PIPESIM_COMM_NATIVE && seed % 3 == 0;
+		comm++)
+		assert_comm_oracle(program, comm, seed);
 	return FALSE;
 }
 
