@@ -241,6 +241,13 @@ check bad-timeline-mixed 2 --pp 8 --microbatches 20 --timeline - --format json
 check bad-limit-alone 2 --pp 8 --microbatches 20 --memory-limit 80GB
 check bad-bytes 2 --pp 8 --microbatches 20 --activation-bytes 1XB
 check bad-explain 2 explain 2f2b
+check search-more 0 --pp 8 --microbatches 20 --times F=1,I=1.3,W=0.8,P2P=0.05 -s zb-auto,zb-v-auto \
+	--max-activations 12
+check search-less 0 --pp 8 --microbatches 20 --times F=1,I=1.3,W=0.8,P2P=0.05 -s zb-auto,zb-v-auto \
+	--max-activations 5.5
+check search-json 0 --pp 4 --microbatches 8 -s zb-auto --max-activations 6 -f json
+check bad-search-none 2 --pp 4 --microbatches 8 -s zb-auto --max-activations 0.5
+check bad-search-huge 2 --pp 4096 --microbatches 65536 -s zb-auto
 check bad-explain-none 2 explain
 check bad-explain-shape 2 explain dualpipe --pp 3
 check bad-explain-large 2 explain gpipe --pp 100000
