@@ -100,6 +100,8 @@ check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
 check compare-links 0 --pp 8 --microbatches 20 --schedule 1f1b,zb-h1,dualpipe,dualpipev --message-bytes 32MiB --link-latency 5us --link-bandwidth 50GB/s
 check compare-links-samples 0 --pp 4 --microbatches 8 --schedule 1f1b,dualpipev --message-bytes 8MB --topology input/topology-nics.ini --jitter 0.03 --samples 50 --comm queue
+check timeline-links 0 --pp 4 --microbatches 8 --schedule dualpipe --message-bytes 32MiB --link-bandwidth 40GB/s --timeline -
+check sweep-links 0 sweep --pp 8 --microbatches 20 --schedule 1f1b,dualpipe --message-bytes 8/32MiB --link-bandwidth 10:50:20GB/s --link-latency 5us
 check compare-links-latency 0 --pp 4 --microbatches 8 --schedule 1f1b --link-latency 5us
 check compare-links-json 0 --pp 4 --microbatches 8 --schedule 1f1b --message-bytes 40MB --topology input/topology-nics.ini --format json
 check compare-links-slow 0 --pp 8 --microbatches 20 --schedule dualpipe,1f1b --message-bytes 32MiB --link-bandwidth 100Gbit/s --interference 1.08

@@ -47,7 +47,9 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"P2P: the formula counts no time between ranks, the simulation %s ms "
 			"a hop",
 			pipesim_print_ms(number, p2p));
-	if (subject->timeline->transfers != NULL)
+	if (subject->timeline->transfers != NULL &&
+		(subject->timeline->traffic == NULL || subject->timeline->cause != NULL ||
+			subject->timeline->traffic->waited > 0))
 		add(report, "in the formula no message waits for another, in this run they do");
 	if (!subject->times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");

@@ -35,6 +35,10 @@ static const Sweepable sweepables[] = {
 	COSTS("--activation-bytes", activation_bytes, FALSE),
 	COSTS("--parameter-bytes", parameter_bytes, FALSE),
 	COSTS("--memory-limit", memory_limit, FALSE),
+	COSTS("--message-bytes", network.message_bytes, FALSE),
+	COSTS("--link-latency", network.link_latency, FALSE),
+	COSTS("--link-bandwidth", network.link_bandwidth, FALSE),
+	COSTS("--interference", network.interference, FALSE),
 };
 
 struct _PipesimSweepPoints {

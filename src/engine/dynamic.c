@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "engine/dynamic.h"
+#include "engine/moves.h"
 #include "engine/slowdown.h"
 #include "engine/tournament.h"
 
@@ -353,6 +354,9 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	engine.no_memory = !allocate(&engine, flags) || !load(&engine, times);
 	if (!engine.no_memory)
 		run_events(&engine);
+	if ((flags & PIPESIM_KEEP_MOVES) && !engine.no_memory && !engine.overflow &&
+		timeline->events == program->n_ops)
+		engine.no_memory = !pipesim_timeline_add_transfers(timeline, program, network);
 	ok = finish(&engine, error);
 	/* What left the queue is half of what happened. */
 	timeline->events += engine.traffic->messages;

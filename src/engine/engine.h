@@ -30,7 +30,7 @@ typedef struct {
 	gint64 makespan; /* last end; the first start is 0 */
 	guint64 events;  /* completions and arrivals that left the queue */
 
-	/* What follows is there after pipesim_comm_run() alone, else NULL and 0. */
+	/* What follows is there where messages wait for each other, else NULL and 0. */
 
 	/* Every message, by sending rank and there in the order of the sends: what rank r sends
 	 * is transfers[send_begin[r]] to transfers[send_begin[r + 1] - 1]. What it receives, in
@@ -41,7 +41,8 @@ typedef struct {
 	guint32 *arrivals;
 	guint32 *send_begin, *receive_begin; /* ranks + 1 */
 	/* By op: what ended at the moment it started and let it start: an op by index, or
-	 * PIPESIM_BY_TRANSFER | the index of a transfer; PIPESIM_NO_CAUSE: it started at 0. */
+	 * PIPESIM_BY_TRANSFER | the index of a transfer; PIPESIM_NO_CAUSE: it started at 0.
+	 * After pipesim_comm_run() alone. */
 	guint64 *cause;
 	/* Of runs over a network alone, else NULL. end - start is then the duration with what
 	 * messages slowed. */

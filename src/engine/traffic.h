@@ -10,7 +10,7 @@
 #include "model/network.h"
 
 typedef enum {
-	PIPESIM_KEEP_MOVES = 1 << 0,  /* fill timeline->moving */
+	PIPESIM_KEEP_MOVES = 1 << 0,  /* fill timeline->moving and the transfers */
 	PIPESIM_NO_QUEUES = 1 << 1,   /* messages hold no link: none waits */
 	PIPESIM_NO_SLOWDOWN = 1 << 2, /* messages slow nothing */
 } PipesimTrafficFlags;

@@ -4,24 +4,6 @@
 
 #include "output/transfers.h"
 
-/* From when it moves until it is there. */
-static PipesimTracked place(const PipesimRun *run, const PipesimMessage *message)
-{
-	const PipesimTimeline *timeline = run->timeline;
-	const PipesimOp *to = &run->program->ops[message->to];
-	gint64 start = timeline->end[message->from], hop = run->times->p2p;
-
-	if (run->network != NULL) {
-		const gboolean second =
-			message->backward && to->kind == PIPESIM_FB &&
-			pipesim_op_stage(run->program, message->to_rank, to) > 0;
-
-		start = timeline->moving[second][message->to];
-		hop = pipesim_network_hop(run->network, message->from_rank, message->to_rank);
-	}
-	return (PipesimTracked){.message = *message, .start = start, .end = start + hop};
-}
-
 static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, guint32 op,
 	PipesimWay way)
 {
@@ -31,7 +13,13 @@ static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, 
 				: pipesim_messages_in(run->program, rank, op, messages);
 
 	for (guint i = 0; i < n; i++) {
-		transfers->transfers[transfers->n++] = place(run, &messages[i]);
+		const gint64 start = run->timeline->end[messages[i].from];
+
+		transfers->transfers[transfers->n++] = (PipesimTracked){
+			.message = messages[i],
+			.start = start,
+			.end = start + run->times->p2p,
+		};
 	}
 }
 

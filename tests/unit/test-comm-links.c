@@ -21,6 +21,24 @@ static void assert_same(const PipesimTimeline *a, const PipesimTimeline *b)
 	ck_assert_mem_eq(a->end, b->end, a->n_ops * sizeof(gint64));
 }
 
+/* Both list what a rank sends in the order of its ops. */
+static void assert_same_transfers(const PipesimTimeline *a, const PipesimTimeline *b)
+{
+	ck_assert_uint_eq(a->n_transfers, b->n_transfers);
+	for (guint i = 0; i < a->n_transfers; i++) {
+		const PipesimTransfer *x = &a->transfers[i], *y = &b->transfers[i];
+		const guint32 at = b->arrivals[i];
+
+		ck_assert(x->from == y->from && x->to == y->to && x->backward == y->backward);
+		ck_assert(x->from_rank == y->from_rank && x->to_rank == y->to_rank);
+		ck_assert_int_eq(x->sent, y->sent);
+		ck_assert_int_eq(x->start, y->start);
+		ck_assert_int_eq(x->end, y->end);
+		ck_assert_uint_ge(i, b->receive_begin[b->transfers[at].to_rank]);
+		ck_assert_uint_lt(i, b->receive_begin[b->transfers[at].to_rank + 1]);
+	}
+}
+
 /* Half duplex NICs that several ranks share, messages longer than some ops. */
 static PipesimNetwork *busy_network(guint ranks)
 {
@@ -49,12 +67,13 @@ START_TEST(async_equals_dynamic)
 	g_autoptr(PipesimTimeline) one =
 		pipesim_comm_run_links(lowering, times, network, 0, NULL);
 	g_autoptr(PipesimTimeline) other =
-		pipesim_dynamic_run(program, times, network, 0, NULL);
+		pipesim_dynamic_run(program, times, network, PIPESIM_KEEP_MOVES, NULL);
 
 	ck_assert(one != NULL && other != NULL);
 	assert_same(one, other);
 	ck_assert_int_eq(one->traffic->waited, other->traffic->waited);
 	ck_assert_uint_eq(one->traffic->messages, other->traffic->messages);
+	assert_same_transfers(one, other);
 }
 END_TEST
 

@@ -1,0 +1,83 @@
+#include "config.h"
+
+#include "engine/moves.h"
+#include "program/lower.h"
+
+static gboolean is_second_input(const PipesimProgram *program, const PipesimMessage *message)
+{
+	const PipesimOp *to = &program->ops[message->to];
+
+	return message->backward && to->kind == PIPESIM_FB &&
+	       pipesim_op_stage(program, message->to_rank, to) > 0;
+}
+
+static void add(PipesimTimeline *timeline, const PipesimProgram *program,
+	const PipesimNetwork *network, const PipesimMessage *message)
+{
+	const gint64 start = timeline->moving[is_second_input(program, message)][message->to];
+
+	timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
+		.from = message->from,
+		.to = message->to,
+		.from_rank = message->from_rank,
+		.to_rank = message->to_rank,
+		.backward = message->backward,
+		.sent = timeline->end[message->from],
+		.received = start,
+		.start = start,
+		.end = start +
+		       pipesim_network_hop(network, message->from_rank, message->to_rank),
+		.cause = message->from,
+	};
+}
+
+static void add_all(
+	PipesimTimeline *timeline, const PipesimProgram *program, const PipesimNetwork *network)
+{
+	PipesimMessage messages[2];
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
+			const guint n = pipesim_messages_out(program, rank, op, messages);
+
+			for (guint i = 0; i < n; i++)
+				add(timeline, program, network, &messages[i]);
+		}
+		timeline->send_begin[rank + 1] = timeline->n_transfers;
+	}
+}
+
+/* Those of each receiver in the order of their senders, then of sending. */
+static void sort_arrivals(PipesimTimeline *timeline, guint ranks)
+{
+	guint32 *begin = timeline->receive_begin;
+
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		begin[timeline->transfers[i].to_rank + 1]++;
+	for (guint rank = 0; rank < ranks; rank++)
+		begin[rank + 1] += begin[rank];
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		timeline->arrivals[begin[timeline->transfers[i].to_rank]++] = i;
+	for (guint rank = ranks; rank > 0; rank--)
+		begin[rank] = begin[rank - 1];
+	begin[0] = 0;
+}
+
+gboolean pipesim_timeline_add_transfers(
+	PipesimTimeline *timeline, const PipesimProgram *program, const PipesimNetwork *network)
+{
+	const gsize n = (gsize)timeline->traffic->messages + 1;
+	const gsize ranks = program->shape.ranks;
+
+	timeline->transfers = g_try_new(PipesimTransfer, n);
+	timeline->arrivals = g_try_new(guint32, n);
+	timeline->send_begin = g_try_new0(guint32, ranks + 1);
+	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
+	if (timeline->transfers == NULL || timeline->arrivals == NULL ||
+		timeline->send_begin == NULL || timeline->receive_begin == NULL)
+		return FALSE;
+	add_all(timeline, program, network);
+	sort_arrivals(timeline, program->shape.ranks);
+	return TRUE;
+}
