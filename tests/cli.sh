@@ -115,6 +115,8 @@ check samples-measured 0 --pp 8 --microbatches 20 --samples 500 -s 1f1b,zb-h1,du
 	--trace input/trace-small.csv --layers 4
 check samples-native 0 --pp 8 --microbatches 20 --samples 300 --jitter 0.05 --comm native --times P2P=0.1 \
 	-s 1f1b,zb-h1,dualpipe,dualpipev
+check samples-links 0 --pp 8 --microbatches 20 --samples 300 --jitter 0.05 --comm native --slow-rank 3=1.05 \
+	--message-bytes 30MB --link-latency 10us --link-bandwidth 100GB/s -s 1f1b,zb-h1,dualpipe
 check samples-memory 0 --pp 8 --microbatches 20 --activation-bytes 4GB --parameter-bytes 20GB \
 	--memory-limit 60GB --samples 100 --jitter 0.02
 check compare-zero-times 0 --pp 4 --microbatches 8 --times F=0,I=0,W=0

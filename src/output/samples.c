@@ -227,7 +227,6 @@ static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, 
 static guint choose_decimals(const PipesimComparison *comparison)
 {
 	double longest = 0;
-	guint decimals = 3;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
@@ -235,9 +234,7 @@ static guint choose_decimals(const PipesimComparison *comparison)
 		if (run->samples != NULL)
 			longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
 	}
-	for (double limit = 1e7; decimals > 1 && longest >= limit; limit *= 10)
-		decimals--;
-	return decimals;
+	return longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
 }
 
 static void append_title(const PipesimComparison *comparison, GString *out)

@@ -78,7 +78,8 @@ static void assert_no_jitter(const PipesimRun *run)
 	}
 }
 
-/* Under every way of communicating, with slow ranks, pairs whole and in halves. */
+/* Under every way of communicating, with slow ranks, pairs whole and in halves, without links
+ * and over a bus that all messages share. */
 START_TEST(no_jitter_is_no_jitter)
 {
 	static const char *const names[] = {"1f1b", "zb-h1", "dualpipe", "dualpipev"};
@@ -87,7 +88,14 @@ START_TEST(no_jitter_is_no_jitter)
 	g_autoptr(PipesimCosts) costs = grid_random_costs(7, 4, TRUE);
 	guint n = 0;
 
-	scenario.comm = (PipesimComm)_i;
+	scenario.comm = (PipesimComm)(_i / 2);
+	if (_i % 2 == 1) {
+		costs->network = pipesim_network_new();
+		costs->network->intra = (PipesimLinkSpeed){5000, 1000000000, TRUE};
+		costs->network->share = PIPESIM_LINK_NODE;
+		costs->network->message_bytes = 100000;
+		costs->network->slowdown[PIPESIM_F] = (PipesimFraction){11, 10};
+	}
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
 		PipesimRun *run = pipesim_run_schedule(
 			pipesim_schedule_find(names[i], NULL), &scenario, costs);
@@ -99,6 +107,28 @@ START_TEST(no_jitter_is_no_jitter)
 		pipesim_run_free(run);
 	}
 	ck_assert_uint_ge(n, 2);
+}
+END_TEST
+
+/* Where no link is shared and takes P2P, samples are those without links, drawn side by side.
+ */
+START_TEST(links_of_their_own_change_nothing)
+{
+	static const char *const names[] = {"1f1b", "zb-h1", "dualpipe", "dualpipev"};
+	const PipesimScenario scenario = {
+		.ranks = 4, .microbatches = 8, .samples = 30, .seed = 4, .jitter = {1, 10}};
+	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 1100000, 900000, 2700000, 70000);
+	const PipesimSchedule *schedule = pipesim_schedule_find(names[_i], NULL);
+	PipesimRun *plain = pipesim_run_schedule(schedule, &scenario, costs), *links;
+
+	costs->network = pipesim_network_new();
+	costs->network->intra.latency = 70000;
+	links = pipesim_run_schedule(schedule, &scenario, costs);
+	ck_assert_ptr_nonnull(links->network);
+	ck_assert_mem_eq(plain->samples->results, links->samples->results,
+		30 * sizeof *plain->samples->results);
+	pipesim_run_free(plain);
+	pipesim_run_free(links);
 }
 END_TEST
 
@@ -134,7 +164,8 @@ Suite *samples_suite(void)
 
 	tcase_add_test(samples, one_by_one_is_the_same);
 	tcase_add_test(samples, quantiles_are_order_statistics);
-	tcase_add_loop_test(samples, no_jitter_is_no_jitter, 0, PIPESIM_N_COMM);
+	tcase_add_loop_test(samples, no_jitter_is_no_jitter, 0, 2 * PIPESIM_N_COMM);
+	tcase_add_loop_test(samples, links_of_their_own_change_nothing, 0, 4);
 	tcase_add_test(samples, somebody_wins_every_sample);
 	suite_add_tcase(suite, samples);
 	return suite;
