@@ -132,6 +132,10 @@ input=schedules/1f1b-pp8-mb20.csv
 check compare-standard-input 0 --schedule -
 input=
 
+# What PyTorch took for these: docs/pytorch.md.
+check compare-pytorch-run 0 --pp 4 --microbatches 16 --schedule zb-v,looped-bfs --comm queue \
+	--times P2P=0.204624 --stage-times traces/pytorch-h200x4/zb-v.stage-times.csv
+
 # For machines -----------------------------------------------------------------------------------
 check json-8-20 0 --pp 8 --microbatches 20 --format json
 check json-dualpipe-b 0 --pp 8 --microbatches 20 --times F=1,I=1,W=1,FB=2.4 -s dualpipe -f json

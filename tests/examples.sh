@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each example of README.md and the manual, a block that begins with "$ pipesim" or "$ ./pipesim", is
+# Each example of README.md, the manual and docs/pytorch.md, a block that begins with "$ pipesim" or "$ ./pipesim", is
 # run, and what it prints is compared with what stands below it. A line "..." there stands for any
 # lines; an example without output is only run.
 # shellcheck source=tests/lib.sh
@@ -71,7 +71,7 @@ ln -s "$PIPESIM" "$scratch/bin/pipesim"
 PATH=$scratch/bin:$PATH
 LC_ALL=C.UTF-8
 export PATH LC_ALL
-for document in README.md docs/pipesim.1; do
+for document in README.md docs/pipesim.1 docs/pytorch.md; do
 	[ -f "$sources/$document" ] || continue
 	folder=$scratch/$(basename "$document")
 	mkdir -p "$folder/run"

@@ -140,7 +140,7 @@ class Run:
     def __init__(self, what, size, device, count):
         self.device, self.size = device, size
         self.ranks, self.rank = dist.get_world_size(), dist.get_rank()
-        self.name = os.path.basename(what).removesuffix(".csv")
+        self.name = f"class-{what.lower()}"
         if what.endswith(".csv"):
             self._from_file(what)
         else:
@@ -154,6 +154,7 @@ class Run:
         ]
 
     def _from_file(self, path):
+        self.name = os.path.basename(path).removesuffix(".csv")
         rows = orders.read(path)
         rank_of = orders.placement(rows)
         if len(rows) != self.ranks or self.size.layers < len(rank_of):
@@ -390,6 +391,7 @@ def write_stage_times(path, ops):
 @dataclass
 class Measured:
     name: str
+    count: int
     steps: list  # ns of each step, of the slowest rank
     ops: list  # of each step what every rank's recorder took
     memory: list  # bytes by rank: most that a step held beyond what was there before it
@@ -412,7 +414,7 @@ def gather(value):
 
 def measure_one(run, repetitions, clock):
     recorder = Recorder(run, clock)
-    measured = Measured(run.name, [], [], [])
+    measured = Measured(run.name, run.count, [], [], [])
     most = 0
     for repetition in range(-3, repetitions):
         for stage in run.stages:
@@ -463,6 +465,7 @@ def write_provenance(path, size, device, messages, results):
     config["message_ns"] = {"median": int(statistics.median(messages))}
     for result in results:
         config[f"run {result.name}"] = {
+            "microbatches": result.count,
             "step_ns": ";".join(map(str, result.steps)),
             "peak_bytes": ";".join(map(str, result.memory)),
         }
