@@ -101,8 +101,8 @@ typedef struct {
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
  * that are missing, stand twice, connect no two ranks, leave before the op that they come from,
- * arrive behind the op that needs them, or cross another of the same two ranks in a group, where
- * each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
+ * arrive behind the op that needs them, or cross another of the same two ranks in a group,
+ * where each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
  */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,

@@ -17,6 +17,21 @@ static GString *write(const PipesimScheduleFile *file)
 	return out;
 }
 
+/* The rules of every runtime: each lowers the order, and either it runs or there is a cycle. */
+static void lower(PipesimScheduleFile *file)
+{
+	for (PipesimComm comm = PIPESIM_COMM_ASYNC; comm < PIPESIM_COMM_NATIVE; comm++) {
+		g_autoptr(GError) error = NULL;
+		g_autoptr(PipesimLowering) lowering =
+			pipesim_lower(file->program, comm, &error);
+
+		g_assert_no_error(error);
+		if (!pipesim_lowering_check(
+			    lowering, pipesim_schedule_file_locate_op, file, &error))
+			g_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
@@ -41,5 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (file->lowering != NULL)
 		pipesim_lowering_check(
 			file->lowering, pipesim_schedule_file_locate_action, file, &deadlock);
+	else
+		lower(file);
 	return 0;
 }
