@@ -41,6 +41,8 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			pipesim_print_ms(number, report->max_span_idle));
 	if (subject->schedule->bubble.is_span && report->max_span_idle == report->formula)
 		return; /* nothing else to explain */
+	if (subject->schedule->bubble.approximate != NULL)
+		add(report, "%s", subject->schedule->bubble.approximate);
 	add_broken_conditions(subject, report);
 	if (p2p > 0 && report->ranks > 1)
 		add(report,

@@ -28,13 +28,16 @@ typedef struct {
 	const PipesimCondition *conditions; /* ends with rule NULL; may be NULL */
 	const char *uneven; /* why ranks may idle for different times, and which the formula
 			       means; or NULL */
-	const char *exact;  /* when it is exact, one paragraph */
+	const char *approximate; /* why it is not meant to be exact, in a sentence's words; or
+				    NULL */
+	const char *exact;       /* when it is exact, one paragraph */
 } PipesimBubbleFormula;
 
 /* A published formula for peak activations, in whole-stage units, largest rank. */
 typedef struct {
 	const char *text;
 	PipesimFraction (*value)(const PipesimShape *shape);
+	gboolean is_approximate; /* a leading term: a rank may hold more */
 	gboolean is_most; /* no rank holds more, but none need hold as much */
 	const char *exact;
 } PipesimActivationFormula;

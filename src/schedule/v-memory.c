@@ -65,29 +65,39 @@ static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times,
 	return plan(shape, lay_min, out, error);
 }
 
+/* The authors give the bubble's share of the makespan, @num / @den of 1F1B's (PP-1)/(M+PP-1);
+ * of the work that is num (PP-1) / (den M + (den-num)(PP-1)). */
+static gint64 bubble_of_share(
+	const PipesimShape *shape, PipesimChunkTimes t, gint64 num, gint64 den)
+{
+	const gint64 hops = (gint64)shape->ranks - 1, m = shape->microbatches;
+	const gint64 work = 2 * (t[PIPESIM_F] + t[PIPESIM_I] + t[PIPESIM_W]);
+
+	return pipesim_time_scale(work, num * hops * m, den * m + (den - num) * hops);
+}
+
 static gint64 bubble_half(const PipesimShape *shape, PipesimChunkTimes t)
 {
-	const gint64 p = shape->ranks;
-
-	return MAX(3 * p - (p % 2 == 0 ? 7 : 4), p - 1) * t[PIPESIM_F];
+	return bubble_of_share(shape, t, 1, 2);
 }
 
 static gint64 bubble_min(const PipesimShape *shape, PipesimChunkTimes t)
 {
-	const gint64 p = shape->ranks;
-
-	return MAX(4 * p - (p % 3 == 0 ? 7 : 5), p - 1) * t[PIPESIM_F];
+	return bubble_of_share(shape, t, 2, 3);
 }
 
 static PipesimFraction activations_half(const PipesimShape *shape)
 {
-	return (PipesimFraction){shape->ranks / 2 + 1, 1};
+	return (PipesimFraction){shape->ranks, 2};
 }
 
 static PipesimFraction activations_min(const PipesimShape *shape)
 {
-	return (PipesimFraction){(shape->ranks + 1) / 3 + 1, 1};
+	return (PipesimFraction){shape->ranks, 3};
 }
+
+static const char approximate[] =
+	"the formula is a share of 1F1B's bubble, which the authors give as an approximation";
 
 static const PipesimCondition conditions[] = {
 	{"F = I = W", pipesim_holds_times_equal,
@@ -124,24 +134,26 @@ const PipesimSchedule pipesim_schedule_v_half = {
 	.plan = plan_half,
 	.bubble =
 		{
-			.text = "(3PP-7)F/2, (3PP-4)F/2 where PP is odd",
-			.letters =
-				"F is the forward of a rank's whole share, equal to I and W. "
-				"At PP = 2 it is F/2, at PP = 1 nothing.",
+			.text = "M(PP-1)(F+I+W)/(2M+PP-1)",
+			.letters = "F, I and W of a rank's whole share. The authors give the "
+				   "bubble as a share of the makespan, half of 1F1B's "
+				   "(PP-1)/(M+PP-1); this is the same in time.",
 			.value = bubble_half,
 			.conditions = conditions,
-			.exact = "Exact when F = I = W, P2P = 0 and M >= 2 PP: counted on the "
-				 "orders themselves. The authors give a rate instead, half of "
-				 "1F1B's (PP-1)/(M+PP-1): at PP 8 and M 20 a bubble of 8.94 F, "
-				 "where the order has 8.5 F.",
+			.approximate = approximate,
+			.exact = "Nowhere: an approximation. Counted on the orders, with F = I "
+				 "= W, P2P = 0 and M >= 2 PP, the bubble is (3PP-7)F/2, where "
+				 "PP is odd (3PP-4)F/2, and F/2 at PP = 2: at PP 8 and M 20 "
+				 "8.5 F where the formula has 8.94 F.",
 		},
 	.activations =
 		{
-			.text = "PP/2 + 1, rounded down",
+			.text = "PP/2",
 			.value = activations_half,
-			.exact =
-				"Exact on the fullest rank when M >= 2 PP, never more; counted "
-				"on the orders. The authors give the leading term, PP/2.",
+			.is_approximate = TRUE,
+			.exact = "The leading term. Counted on the orders, the fullest rank "
+				 "holds PP/2 + 1, rounded down, when M >= 2 PP, and never "
+				 "more.",
 		},
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
 		 "down at 2r, F of the way back at 3PP-2-r, I of the way back at 3PP+k+2r-1, I "
@@ -174,24 +186,28 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.plan = plan_min,
 	.bubble =
 		{
-			.text = "(4PP-5)F/2, (4PP-7)F/2 where 3 divides PP",
+			.text = "2M(PP-1)(F+I+W)/(3M+PP-1)",
 			.letters =
-				"F is the forward of a rank's whole share, equal to I and W. "
-				"At PP = 1 it is nothing.",
+				"F, I and W of a rank's whole share. The authors give the "
+				"bubble as a share of the makespan, two thirds of 1F1B's "
+				"(PP-1)/(M+PP-1) and a term in PP that they do not spell out; "
+				"this is the same in time, without that term.",
 			.value = bubble_min,
 			.conditions = conditions,
-			.exact = "Exact when F = I = W, P2P = 0 and M >= 2 PP: counted on the "
-				 "orders themselves. The authors give a rate instead, two "
-				 "thirds of 1F1B's (PP-1)/(M+PP-1) and a term in PP: at PP 8 "
-				 "and M 20 a bubble of 12.54 F, where the order has 13.5 F.",
+			.approximate = approximate,
+			.exact = "Nowhere: an approximation. Counted on the orders, with F = I "
+				 "= W, P2P = 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where "
+				 "3 divides PP (4PP-7)F/2: at PP 8 and M 20 13.5 F where the "
+				 "formula has 12.54 F.",
 		},
 	.activations =
 		{
-			.text = "(PP+1)/3 + 1, the quotient rounded down",
+			.text = "PP/3",
 			.value = activations_min,
-			.exact =
-				"Exact on the fullest rank when M >= 2 PP, never more; counted "
-				"on the orders. The authors give the leading term, PP/3.",
+			.is_approximate = TRUE,
+			.exact = "The leading term. Counted on the orders, the fullest rank "
+				 "holds (PP+1)/3, rounded down, and 1, when M >= 2 PP, and "
+				 "never more.",
 		},
 	.notes =
 		"Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
