@@ -39,3 +39,11 @@ for extension in txt svg png pdf; do
 	wall 5 $many --timeline "$folder/many.$extension"
 	printf '  %8d kB of .%s\n' "$(($(wc -c <"$folder/many.$extension") / 1000))" $extension
 done
+echo 'Sweeps, whole process, rows a second (one row: a schedule at 8 ranks and 20 micro-batches):'
+for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
+	begin=$(date +%s%N)
+	rows=$("$PIPESIM" sweep --pp 8 --microbatches 20 --times F=1:3:0.0001 -s 1f1b,dualpipe -f csv \
+		-j "$threads" | wc -l)
+	end=$(date +%s%N)
+	printf '  %8d rows/s  %s threads\n' $((rows * 1000000000 / (end - begin))) "$threads"
+done
