@@ -78,7 +78,19 @@ hidden || /^title>Gnuplot/ || /^desc/ { next }
 	print "<" $0
 	next
 }
-/^polygon/ { fill = colour(attribute("fill")); next }
+# A box is a polygon and the path around it; one without a border is the polygon alone.
+/^(g |polygon|text>)/ && fill != "" {
+	add_shape("fill='" fill "'", "M" points "z")
+	fill = ""
+}
+/^polygon/ {
+	fill = colour(attribute("fill"))
+	points = attribute("points")
+	sub(/ +$/, "", points)
+	gsub(/ +/, "L", points)
+	gsub(/,/, " ", points)
+	next
+}
 /^path/ {
 	path = shorten(attribute(" d"))
 	if (path != "")

@@ -12,6 +12,9 @@
 #define GLYPH_PIXELS 6.3
 /* Between lines of words. */
 #define LINE_PIXELS 17
+/* From the axis down: the colours, and the first line of words. */
+#define LEGEND_PIXELS  66
+#define CAPTION_PIXELS 90
 
 /* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
  * vision, moved so that the eight lie far apart in lightness: L* 83 94, 67 78, 16 32,
@@ -40,7 +43,7 @@ static void append_caption(GString *out, const char *text, guint below)
 
 guint pipesim_gnuplot_captions(const PipesimDetail *detail, const PipesimComparison *comparison)
 {
-	return 1 + (comparison->costs->source != NULL) + (detail->width > 0);
+	return 1 + (comparison->costs->source != NULL) + (detail->width > 0) + detail->messages;
 }
 
 static void append_source(GString *out, const PipesimLayout *layout,
@@ -51,7 +54,7 @@ static void append_source(GString *out, const PipesimLayout *layout,
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) text = g_string_new("Times, ms:");
 	PipesimNumber number;
-	guint below = 90;
+	guint below = CAPTION_PIXELS + (detail->messages ? LINE_PIXELS : 0);
 
 	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
 		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
@@ -80,24 +83,27 @@ static void append_source(GString *out, const PipesimLayout *layout,
 	append_caption(out, text->str, below + LINE_PIXELS);
 }
 
-/* A swatch of the legend, @x pixels from the left. */
-static void append_swatch(GString *out, double x, const char *fill)
+/* A swatch of the legend, @x pixels from the left, @line lines below its first. */
+static void append_swatch(GString *out, double x, guint line, const char *fill)
 {
+	const guint below = LEGEND_PIXELS + line * LINE_PIXELS;
+
 	g_string_append(out, "set object rectangle from screen x(");
 	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(bottom - 72) to screen x(");
+	g_string_append_printf(out, "),screen y(bottom - %u) to screen x(", below + 6);
 	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
-	g_string_append_printf(out, "),screen y(bottom - 59) %s\n", fill);
+	g_string_append_printf(out, "),screen y(bottom - %u) %s\n", below - 7, fill);
 }
 
 /* Returns where the next entry begins. */
-static double append_words(GString *out, double x, const char *words)
+static double append_words(GString *out, double x, guint line, const char *words)
 {
 	g_string_append(out, "set label ");
 	pipesim_gnuplot_quote(out, words);
 	g_string_append(out, " at screen x(");
 	pipesim_figure_short(out, x, 1);
-	g_string_append(out, "),screen y(bottom - 66)\n");
+	g_string_append_printf(
+		out, "),screen y(bottom - %u)\n", LEGEND_PIXELS + line * LINE_PIXELS);
 	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
 }
 
@@ -110,10 +116,10 @@ static double append_kind(GString *out, const PipesimLayout *layout, guint kind,
 
 		if (!layout->shown[kind][shade])
 			continue;
-		append_swatch(out, x, fill);
+		append_swatch(out, x, 0, fill);
 		x += SWATCH_PIXELS;
 	}
-	return append_words(out, x + 6, pipesim_looks[kind].title);
+	return append_words(out, x + 6, 0, pipesim_looks[kind].title);
 }
 
 static void append_legend(
@@ -125,21 +131,23 @@ static void append_legend(
 		if (layout->shown[kind][0] || layout->shown[kind][1])
 			x = append_kind(out, layout, kind, x);
 	if (layout->pairs) {
-		append_swatch(out, x, "fs empty border rgb 'black' lw 1.5");
-		x = append_words(out, x + SWATCH_PIXELS + 6, "overlapped pair");
+		append_swatch(out, x, 0, "fs empty border rgb 'black' lw 1.5");
+		x = append_words(out, x + SWATCH_PIXELS + 6, 0, "overlapped pair");
 	}
 	if (layout->shade_name != NULL) {
 		g_autofree char *words =
 			g_strdup_printf("light, italic: %s 1", layout->shade_name);
 
-		x = append_words(out, x, words);
+		append_words(out, x, 0, words);
 	}
 	if (!detail->messages)
 		return;
-	append_swatch(out, x, "fs solid noborder fc rgb S0");
-	x = append_words(out, x + SWATCH_PIXELS + 6, "sends");
-	append_swatch(out, x, "fs solid noborder fc rgb R0");
-	append_words(out, x + SWATCH_PIXELS + 6, "receives (pale: waits)");
+	x = pipesim_gnuplot_left(layout);
+	append_swatch(out, x, 1, "fs solid noborder fc rgb S0");
+	x = append_words(out, x + SWATCH_PIXELS + 6, 1, "sends");
+	append_swatch(out, x, 1, "fs solid noborder fc rgb R0");
+	append_words(out, x + SWATCH_PIXELS + 6, 1,
+		"receives; pale: one end waits for the other, dark: the message moves");
 }
 
 void pipesim_gnuplot_legend(const PipesimLayout *layout, const PipesimDetail *detail,
