@@ -1,6 +1,7 @@
 /* A queue of one event a rank; messages are placed on their links when they are ready. */
 #include "config.h"
 
+#include "base/large.h"
 #include "engine/dynamic.h"
 #include "engine/moves.h"
 #include "engine/slowdown.h"
@@ -17,17 +18,29 @@ typedef struct {
 	guint32 way; /* SAME_RANK, or the way there; with OF_INPUT it is its second input */
 } Output;
 
-/* While an op waits, timeline->start holds when its inputs are there as far as it is known, and
- * timeline->end its duration. */
+/* An op until it has run. What is looked at together stands together. */
+typedef struct {
+	gint64 ready; /* when its inputs are there, as far as it is known */
+	gint64 duration;
+	Output output;
+	guint32 waiting; /* inputs that are not known yet */
+	guint32 unused;
+} Work;
+G_STATIC_ASSERT(sizeof(Work) == 32);
+
+/* Between the ranks' works: where every rank has the same number of ops, a power of two, all of
+ * them would otherwise want the same lines of the cache. */
+#define GAP 6
+
 typedef struct {
 	const PipesimProgram *program;
 	PipesimTimeline *timeline;
 	PipesimTraffic *traffic;
 	PipesimTournament queue;
-	Output *first, *second; /* by op; second NULL where no op has two */
-	guint8 *waiting;        /* inputs that are not known yet, by op */
-	guint32 *next;          /* by rank: its next op, or the one it is running */
-	PipesimPace *pace;      /* by rank; NULL where nothing is slowed */
+	Work *work;        /* by op + GAP * rank */
+	Output *second;    /* by op; NULL where no op has two */
+	guint32 *next;     /* by rank: its next op, or the one it is running */
+	PipesimPace *pace; /* by rank; NULL where nothing is slowed */
 	gint64 now;
 	gboolean overflow, no_memory;
 } Engine;
@@ -49,14 +62,25 @@ typedef struct {
 	gint64 pair;    /* and its duration; -1: none yet */
 } Loader;
 
+static inline Work *work_of(const Engine *engine, guint32 rank, guint32 op)
+{
+	return &engine->work[(gsize)op + (gsize)GAP * rank];
+}
+
 /* Running ------------------------------------------------------------------------------- */
 
 static void start_op(Engine *engine, guint32 rank, guint32 op)
 {
 	PipesimTimeline *timeline = engine->timeline;
-	const gint64 start = MAX(engine->now, timeline->start[op]);
-	const gint64 duration = timeline->end[op];
+	const Work *work = work_of(engine, rank, op);
+	const gint64 start = MAX(engine->now, work->ready);
+	const gint64 duration = work->duration;
 	gint64 end = start + duration;
+
+	/* Of as many streams as there are ranks the processor does not guess what comes. */
+	__builtin_prefetch(work + 4, 1);
+	__builtin_prefetch(&timeline->start[op] + 8, 1);
+	__builtin_prefetch(&timeline->end[op] + 8, 1);
 
 	if (G_UNLIKELY(start >= PIPESIM_MAX_END || end >= PIPESIM_MAX_END)) {
 		engine->overflow = TRUE;
@@ -97,30 +121,36 @@ static guint32 rank_of(const Engine *engine, guint32 rank, const Output *output)
 
 static inline void deliver(Engine *engine, guint32 rank, const Output *output)
 {
-	gint64 *ready = &engine->timeline->start[output->op];
 	const guint32 to_rank = rank_of(engine, rank, output);
+	Work *work = work_of(engine, to_rank, output->op);
 	gint64 there = engine->now;
 
 	if (output->way != SAME_RANK)
 		there = send(engine, rank, output, to_rank);
-	*ready = MAX(*ready, there);
-	if (--engine->waiting[output->op] == 0 && engine->next[to_rank] == output->op)
+	work->ready = MAX(work->ready, there);
+	if (--work->waiting == 0 && engine->next[to_rank] == output->op)
 		start_op(engine, to_rank, output->op);
+}
+
+static gboolean can_start(const Engine *engine, guint32 rank, guint32 op)
+{
+	return op < engine->program->rank_begin[rank + 1] &&
+	       work_of(engine, rank, op)->waiting == 0;
 }
 
 static inline void complete(Engine *engine, guint32 rank)
 {
 	const guint32 op = engine->next[rank];
-	const Output *first = &engine->first[op];
+	const Output *output = &work_of(engine, rank, op)->output;
 
-	if (first->op != PIPESIM_NO_OP)
-		deliver(engine, rank, first);
+	if (output->op != PIPESIM_NO_OP)
+		deliver(engine, rank, output);
 	if (engine->second != NULL && engine->second[op].op != PIPESIM_NO_OP)
 		deliver(engine, rank, &engine->second[op]);
 	engine->timeline->events++;
 	engine->next[rank] = op + 1;
 	/* Also the rank's place in the queue, which start_op() then takes again. */
-	if (op + 1 < engine->program->rank_begin[rank + 1] && engine->waiting[op + 1] == 0)
+	if (can_start(engine, rank, op + 1))
 		start_op(engine, rank, op + 1);
 	else
 		pipesim_tournament_set(&engine->queue, rank, PIPESIM_NEVER);
@@ -132,8 +162,7 @@ static void run_events(Engine *engine)
 	PipesimMatch first;
 
 	for (guint32 rank = 0; rank < program->shape.ranks; rank++)
-		if (engine->next[rank] < program->rank_begin[rank + 1] &&
-			engine->waiting[engine->next[rank]] == 0)
+		if (can_start(engine, rank, engine->next[rank]))
 			start_op(engine, rank, engine->next[rank]);
 	for (;;) {
 		first = pipesim_tournament_first(&engine->queue);
@@ -234,12 +263,12 @@ static void load_op(Loader *loader, guint32 index)
 				op->kind == PIPESIM_FB ? op->b_chunk : op->chunk,
 				program->backward[slot - m]);
 	}
-	engine->first[index] = output[0];
+	*work_of(engine, loader->rank, index) =
+		(Work){.duration = load_duration(loader, op, index),
+			.output = output[0],
+			.waiting = waiting};
 	if (engine->second != NULL)
 		engine->second[index] = output[1];
-	engine->waiting[index] = (guint8)waiting;
-	engine->timeline->start[index] = 0;
-	engine->timeline->end[index] = load_duration(loader, op, index);
 }
 
 static gboolean load(Engine *engine, const PipesimTimes *times)
@@ -292,19 +321,18 @@ static gboolean allocate(Engine *engine, guint flags)
 			       pipesim_network_slows(engine->traffic->network);
 
 	timeline->n_ops = program->n_ops;
-	timeline->start = g_try_new(gint64, n);
-	timeline->end = g_try_new(gint64, n);
-	engine->waiting = g_try_new(guint8, n);
-	engine->first = g_try_new(Output, n);
+	timeline->start = pipesim_try_large(n, sizeof(gint64));
+	timeline->end = pipesim_try_large(n, sizeof(gint64));
+	engine->work = pipesim_try_large(n + GAP * ranks, sizeof(Work));
 	engine->second = pairs ? g_try_new(Output, n) : NULL;
 	engine->next = g_try_new(guint32, ranks);
 	engine->pace = slows ? g_try_new0(PipesimPace, ranks) : NULL;
 	timeline->moving[0] = keep_moves ? new_moves(n) : NULL;
 	timeline->moving[1] = keep_moves && pairs ? new_moves(n) : NULL;
 	return pipesim_tournament_init(&engine->queue, program->shape.ranks) &&
-	       timeline->start != NULL && timeline->end != NULL && engine->waiting != NULL &&
-	       engine->first != NULL && (engine->second != NULL || !pairs) &&
-	       engine->next != NULL && (engine->pace != NULL || !slows) &&
+	       timeline->start != NULL && timeline->end != NULL && engine->work != NULL &&
+	       (engine->second != NULL || !pairs) && engine->next != NULL &&
+	       (engine->pace != NULL || !slows) &&
 	       (timeline->moving[0] != NULL || !keep_moves) &&
 	       (timeline->moving[1] != NULL || !keep_moves || !pairs);
 }
@@ -317,8 +345,7 @@ static void clear(Engine *engine)
 		g_free(engine->pace[i].span);
 	g_free(engine->pace);
 	pipesim_tournament_clear(&engine->queue);
-	g_free(engine->waiting);
-	g_free(engine->first);
+	g_free(engine->work);
 	g_free(engine->second);
 	g_free(engine->next);
 }

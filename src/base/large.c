@@ -1,0 +1,26 @@
+#include "config.h"
+
+#include "base/large.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PAGE ((gsize)2 << 20)
+
+gpointer pipesim_try_large(gsize n, gsize size)
+{
+	void *data = NULL;
+	gsize bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes))
+		return NULL;
+	if (bytes < 2 * PAGE)
+		return g_try_malloc(MAX(bytes, 1));
+	/* GLib's memory is malloc()'s: g_free() takes it. */
+	if (posix_memalign(&data, PAGE, bytes) != 0)
+		return NULL;
+#ifdef MADV_HUGEPAGE
+	(void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: small pages do too */
+#endif
+	return data;
+}

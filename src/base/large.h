@@ -1,0 +1,9 @@
+/* Memory for arrays that are walked in many places at once. */
+#pragma once
+#include <glib.h>
+
+/** pipesim_try_large: room for @n elements of @size bytes, not cleared, in large pages where
+ * the system has them and the array is worth some: it is then reached without a walk through
+ * page tables for each of a thousand places. For g_free(); NULL where memory does not suffice.
+ */
+gpointer pipesim_try_large(gsize n, gsize size);
