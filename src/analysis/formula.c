@@ -28,6 +28,13 @@ static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *
 	}
 }
 
+static gboolean messages_waited(const PipesimTimeline *timeline)
+{
+	return timeline != NULL && timeline->transfers != NULL &&
+	       (timeline->traffic == NULL || timeline->cause != NULL ||
+		       timeline->traffic->waited > 0);
+}
+
 static void explain_difference(const PipesimSubject *subject, PipesimReport *report)
 {
 	const gint64 p2p = subject->times->p2p;
@@ -49,9 +56,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"P2P: the formula counts no time between ranks, the simulation %s ms "
 			"a hop",
 			pipesim_print_ms(number, p2p));
-	if (subject->timeline->transfers != NULL &&
-		(subject->timeline->traffic == NULL || subject->timeline->cause != NULL ||
-			subject->timeline->traffic->waited > 0))
+	if (messages_waited(subject->timeline))
 		add(report, "in the formula no message waits for another, in this run they do");
 	if (!subject->times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");

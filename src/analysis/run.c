@@ -4,11 +4,13 @@
 #include "analysis/losses.h"
 #include "analysis/run.h"
 #include "engine/dynamic.h"
+#include "engine/fast.h"
 #include <math.h>
 
 /* What a run is simulated by, and again each sample of it. */
 typedef struct {
 	const PipesimProgram *program;   /* with its pairs whole */
+	const PipesimOrder *order;       /* that it was expanded from, if it can be streamed */
 	const PipesimLowering *lowering; /* NULL: messages do not wait for each other */
 	const PipesimNetwork *network;   /* NULL: P2P alone */
 	guint flags;                     /* PipesimTrafficFlags */
@@ -26,7 +28,10 @@ static PipesimTimeline *simulate(gconstpointer data, const PipesimTimes *times, 
 	if (simulator->network != NULL)
 		return pipesim_dynamic_run(
 			simulator->program, times, simulator->network, simulator->flags, error);
-	return pipesim_engine_run(simulator->program, times, error);
+	if (simulator->order != NULL)
+		return pipesim_stream_timeline(
+			simulator->order, simulator->program, times, error);
+	return pipesim_fast_run(simulator->program, times, error);
 }
 
 /* Where a runtime runs pairs in halves, the ops of the run are these; the program as it was is
@@ -77,10 +82,22 @@ static void draw_samples(
 		g_clear_pointer(&run->report, pipesim_report_free);
 }
 
+static PipesimSubject subject_of(const PipesimRun *run, const PipesimFooting *footing)
+{
+	return (PipesimSubject){.schedule = run->schedule,
+		.costs = footing->costs,
+		.times = run->times,
+		.memory_limit = footing->scenario.memory_limit};
+}
+
 static void report(PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
 {
-	run->report = pipesim_report_new(run->program, run->timeline, run->schedule,
-		footing->costs, run->times, footing->scenario.memory_limit, &run->error);
+	PipesimSubject subject = subject_of(run, footing);
+
+	subject.program = run->program;
+	subject.timeline = run->timeline;
+	subject.order = simulator->order;
+	run->report = pipesim_report_of(&subject, &run->error);
 	if (run->report != NULL && run->comm != PIPESIM_COMM_ASYNC)
 		report_comm(run);
 	if (run->report != NULL)
@@ -89,8 +106,9 @@ static void report(PipesimRun *run, const Simulator *simulator, const PipesimFoo
 		draw_samples(run, simulator, footing);
 }
 
-/* @given: messages of a file, or NULL. */
-static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimFooting *footing)
+/* @order: of the program, where it can be streamed; @given: messages of a file. Or NULL. */
+static void finish(PipesimRun *run, const PipesimOrder *order, const PipesimLowering *given,
+	const PipesimFooting *footing)
 {
 	PipesimProgram *whole = run->program;
 	g_autoptr(PipesimLowering) derived = NULL;
@@ -103,6 +121,8 @@ static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimF
 		given = derived = pipesim_lower(whole, run->comm, &run->error);
 	if (run->comm != PIPESIM_COMM_ASYNC)
 		simulator.lowering = given;
+	else if (run->network == NULL)
+		simulator.order = order;
 	if (run->error == NULL)
 		run_usual(run, &simulator);
 	if (run->timeline != NULL)
@@ -113,9 +133,55 @@ static void finish(PipesimRun *run, const PipesimLowering *given, const PipesimF
 		pipesim_program_free(whole);
 }
 
+/* Whether the figures of ranks are all that is asked for, or all that fits. */
+static gboolean is_enough(
+	const PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
+{
+	const PipesimScenario *scenario = &footing->scenario;
+
+	if (run->comm != PIPESIM_COMM_ASYNC || footing->costs->network != NULL ||
+		scenario->samples > 0)
+		return FALSE;
+	return scenario->keep == PIPESIM_KEEP_NOTHING ||
+	       (scenario->keep == PIPESIM_KEEP_FITTING && order->n_ops > PIPESIM_MAX_OPS);
+}
+
+static void summarise(PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
+{
+	PipesimSubject subject = subject_of(run, footing);
+	g_autoptr(PipesimStream) stream =
+		pipesim_stream_run(order, run->times, PIPESIM_STREAM_LEAP, &run->error);
+
+	subject.order = order;
+	subject.stream = stream;
+	if (stream != NULL)
+		run->report = pipesim_report_of(&subject, &run->error);
+	if (run->report != NULL)
+		pipesim_footing_units(footing, run->report);
+	if (run->error != NULL)
+		g_prefix_error(&run->error, "%s: ", run->name);
+}
+
+static void run_order(PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
+{
+	const gboolean streams = pipesim_stream_takes(order);
+
+	run->note = g_strdup(order->note);
+	if (streams && is_enough(run, order, footing)) {
+		summarise(run, order, footing);
+		return;
+	}
+	run->program = pipesim_order_expand(order, &run->error);
+	if (run->program != NULL)
+		finish(run, streams ? order : NULL, NULL, footing);
+	else
+		g_prefix_error(&run->error, "%s: ", run->name);
+}
+
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs)
 {
+	g_autoptr(PipesimOrder) order = NULL;
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	PipesimFooting footing;
 
@@ -132,9 +198,9 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 		return run;
 	}
 	run->times = pipesim_times_new(footing.costs, &run->shape);
-	run->program = pipesim_schedule_program(schedule, &run->shape, run->times, &run->error);
-	if (run->program != NULL)
-		finish(run, NULL, &footing);
+	order = pipesim_schedule_order(schedule, &run->shape, run->times, &run->error);
+	if (order != NULL)
+		run_order(run, order, &footing);
 	pipesim_footing_clear(&footing);
 	return run;
 }
@@ -163,7 +229,7 @@ PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
 	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
-		finish(run, lowering, &footing);
+		finish(run, NULL, lowering, &footing);
 	}
 	pipesim_footing_clear(&footing);
 	return run;
@@ -172,7 +238,8 @@ PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
 PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,
 	const PipesimCosts *costs, GError **error)
 {
-	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	const PipesimScenario scenario = {
+		.ranks = ranks, .microbatches = microbatches, .keep = PIPESIM_KEEP_NOTHING};
 	PipesimRun *run;
 
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
@@ -196,6 +263,7 @@ void pipesim_run_free(PipesimRun *run)
 	if (run == NULL)
 		return;
 	g_free(run->name);
+	g_free(run->note);
 	g_clear_error(&run->error);
 	pipesim_times_free(run->times);
 	pipesim_program_free(run->program);
@@ -260,6 +328,7 @@ static gint64 find_baseline(const PipesimComparison *comparison)
 			return candidate->report->makespan;
 	}
 	scenario.samples = 0;
+	scenario.keep = PIPESIM_KEEP_NOTHING;
 	run = pipesim_run_schedule(schedule, &scenario, comparison->costs);
 	baseline = run->report != NULL ? run->report->makespan : -1;
 	pipesim_run_free(run);

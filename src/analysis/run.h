@@ -15,7 +15,10 @@ struct _PipesimRun {
 	gboolean split;                  /* overlapped pairs ran in halves */
 	PipesimTimes *times;
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
-	PipesimProgram *program; /* with pairs in halves where the runtime runs them so */
+	char *note;              /* what a search says of the order it found, or NULL */
+	/* With pairs in halves where the runtime runs them so. Both NULL where no single op was
+	 * kept (PipesimKeep). */
+	PipesimProgram *program;
 	PipesimTimeline *timeline;
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */

@@ -180,6 +180,18 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
+/* Pictures and traces are of single ops; the figures of ranks need none. JSON tells what it can
+ * of them. */
+static PipesimKeep find_keep(const Options *options)
+{
+	const PipesimOutput *format = find_format(options, NULL);
+
+	if (options->timeline != NULL || options->chrome_trace != NULL)
+		return PIPESIM_KEEP_OPS;
+	return format != NULL && strcmp(format->name, "json") == 0 ? PIPESIM_KEEP_FITTING
+								   : PIPESIM_KEEP_NOTHING;
+}
+
 static PipesimExit compare(
 	const Options *options, const GPtrArray *choices, const char *command, GError **error)
 {
@@ -191,6 +203,7 @@ static PipesimExit compare(
 		&options->costs, scenario.ranks, &scenario.memory_limit, error);
 	if (costs == NULL || !pipesim_sample_options_check(&scenario, costs, error))
 		return PIPESIM_EXIT_USAGE;
+	scenario.keep = find_keep(options);
 	comparison = pipesim_comparison_new(&scenario, costs);
 	comparison->command = g_strdup(command);
 	for (guint i = 0; i < choices->len; i++)

@@ -119,6 +119,7 @@ void pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *s
 typedef struct {
 	PipesimStreaming s;
 	gboolean leap;
+	gboolean too_long; /* more is left to run op by op than anybody waits for */
 	PipesimSteady steady;
 } PipesimStreamRunner;
 

@@ -9,6 +9,9 @@
 /* Supersteps after which no more is waited for a structure that repeats. */
 #define MAX_TRIES 64
 
+/* Most ops, about, that are run one by one where nothing repeats: some seconds. */
+#define MAX_SINGLE PIPESIM_MAX_OPS
+
 typedef struct {
 	PipesimStreamRunner *run;
 	PipesimStreaming *s; /* of run */
@@ -314,6 +317,9 @@ static void run_phase(Phases *phases, guint32 phase)
 			break;
 		}
 	}
+	/* What is left of its loops runs op by op. */
+	if (supersteps_left(phases) > MAX_SINGLE / phases->s->order->shape.ranks)
+		phases->run->too_long = TRUE;
 	end_phase(phases);
 }
 
@@ -325,7 +331,7 @@ void pipesim_stream_phases(PipesimStreamRunner *runner)
 	/* Without them everything runs op by op. */
 	phases.structure = g_try_new0(guint32, 5 * ranks + 2 * (gsize)phases.s->n_places);
 	if (phases.structure != NULL && choose_long_loops(&phases))
-		for (guint32 phase = 0; phase < phases.n_phases; phase++)
+		for (guint32 phase = 0; phase < phases.n_phases && !runner->too_long; phase++)
 			run_phase(&phases, phase);
 	g_free(phases.structure);
 	g_free(phases.long_loops);

@@ -3,36 +3,25 @@
 #include "engine/stream-parts.h"
 #include <string.h>
 
-/* What an order says of a chunk: forwards, backwards, and which way it counts them. */
+/* What an order says of a chunk. */
 typedef struct {
 	guint64 forward, backward;
-	gboolean up, down;
 } Tally;
 
 static void count_verb(const PipesimOp *op, guint64 times, Tally *tallies, gint64 *weights)
 {
 	if (pipesim_op_has_forward(op))
 		tallies[op->chunk].forward += times;
-	if (pipesim_op_has_backward(op)) {
-		const gboolean pair = op->kind == PIPESIM_FB;
-		Tally *tally = &tallies[pair ? op->b_chunk : op->chunk];
-
-		tally->backward += times;
-		if ((pair ? op->b_microbatch : op->microbatch) == PIPESIM_LAST)
-			tally->down = TRUE;
-		else
-			tally->up = TRUE;
-	}
+	if (pipesim_op_has_backward(op))
+		tallies[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk].backward += times;
 	if (op->kind == PIPESIM_I)
 		*weights += (gint64)times;
 	if (op->kind == PIPESIM_W)
 		*weights -= (gint64)times;
 }
 
-/* Numbers come out where every chunk has each micro-batch once; messages keep their order where
- * all count the same way. */
-static gboolean check_rank(
-	const PipesimOrder *order, guint rank, Tally *tallies, gboolean *down, gboolean *up)
+/* Numbers come out where every chunk has each micro-batch once. */
+static gboolean check_rank(const PipesimOrder *order, guint rank, Tally *tallies)
 {
 	const guint per_chunk = pipesim_shape_per_chunk(&order->shape);
 	gint64 weights = 0;
@@ -46,29 +35,44 @@ static gboolean check_rank(
 				&order->verbs[loop->first + v], loop->count, tallies, &weights);
 	}
 	for (guint chunk = 0; chunk < order->shape.chunks; chunk++) {
-		*down |= tallies[chunk].down;
-		*up |= tallies[chunk].up;
 		if (tallies[chunk].forward != per_chunk || tallies[chunk].backward != per_chunk)
 			return FALSE;
 	}
 	return weights == 0;
 }
 
+gboolean pipesim_stream_takes(const PipesimOrder *order)
+{
+	gboolean up = FALSE, down = FALSE;
+
+	for (guint32 v = 0; v < order->n_verbs; v++) {
+		const PipesimOp *op = &order->verbs[v];
+		const gboolean pair = op->kind == PIPESIM_FB;
+
+		if (pair || pipesim_op_has_backward(op)) {
+			const guint32 number = pair ? op->b_microbatch : op->microbatch;
+
+			up |= number == PIPESIM_NEXT;
+			down |= number == PIPESIM_LAST;
+		}
+	}
+	return order->is_closed && !(up && down);
+}
+
 static gboolean check_order(const PipesimOrder *order, GError **error)
 {
 	g_autofree Tally *tallies = g_new(Tally, order->shape.chunks);
-	gboolean down = FALSE, up = FALSE;
 
-	for (guint rank = 0; order->is_closed && rank < order->shape.ranks; rank++)
-		if (!check_rank(order, rank, tallies, &down, &up))
+	if (!pipesim_stream_takes(order))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"an order that names its micro-batches one by one cannot be streamed");
+	for (guint rank = 0; rank < order->shape.ranks; rank++)
+		if (!check_rank(order, rank, tallies))
 			return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 				"the generator does not give rank %u every micro-batch exactly "
 				"once (%u ranks, %u micro-batches); this is a fault of "
 				"pipesim, please report it",
 				rank, order->shape.ranks, order->shape.microbatches);
-	if (!order->is_closed || (down && up))
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"an order that names its micro-batches one by one cannot be streamed");
 	return TRUE;
 }
 
@@ -78,6 +82,11 @@ static gboolean run_all(PipesimStreamRunner *runner, GError **error)
 	const PipesimShape *shape = &s->order->shape;
 
 	pipesim_stream_phases(runner);
+	if (runner->too_long)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u micro-batches on %u ranks are too many for an order that waits for "
+			"all of them before it goes on; take fewer",
+			shape->microbatches, shape->ranks);
 	pipesim_streaming_settle(s);
 	if (s->no_memory)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,

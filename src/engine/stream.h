@@ -27,6 +27,10 @@ typedef enum {
 	PIPESIM_STREAM_LEAP, /* what repeats exactly is simulated once and multiplied */
 } PipesimStreamMode;
 
+/** pipesim_stream_takes: whether @order can be streamed: it counts its micro-batches, backwards
+ * all one way. */
+gboolean pipesim_stream_takes(const PipesimOrder *order);
+
 /**
  * pipesim_stream_run: the same times as pipesim_engine_run() of the expanded @order has.
  *

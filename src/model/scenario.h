@@ -19,6 +19,14 @@ typedef enum {
 	PIPESIM_AT_STAGES, /* all cut the model into PP stages, and have PP / v ranks */
 } PipesimCompareAt;
 
+/* What is to be known of single ops. */
+typedef enum {
+	PIPESIM_KEEP_OPS,     /* everything; an error where there are too many to keep */
+	PIPESIM_KEEP_FITTING, /* everything where it fits, else as below */
+	PIPESIM_KEEP_NOTHING, /* nothing: no program, timeline or critical path is kept where
+				   the figures of ranks can be had without */
+} PipesimKeep;
+
 /* Most samples. */
 #define PIPESIM_MAX_SAMPLES 10000000
 
@@ -34,8 +42,9 @@ typedef struct {
 	PipesimComm comm;
 	PipesimCompareAt compare_at;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
-	guint samples;       /* steps to draw at random */
-	guint64 seed;        /* of these */
+	PipesimKeep keep;
+	guint samples; /* steps to draw at random */
+	guint64 seed;  /* of these */
 	/* Relative standard deviation of normal durations; den 0 = as the costs were measured.
 	 */
 	PipesimFraction jitter;

@@ -23,7 +23,7 @@ const char *pipesim_figure_extension(const PipesimRun *run)
 
 const char *pipesim_figure_search(const PipesimRun *run)
 {
-	return run->program != NULL ? run->program->note : NULL;
+	return run->note;
 }
 
 void pipesim_figure_fixed(GString *out, double value, guint decimals)
