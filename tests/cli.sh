@@ -194,8 +194,8 @@ check bad-zero-microbatches 2 --pp 8 --microbatches 0
 check bad-negative 2 --pp -8 --microbatches 20
 check bad-hex 2 --pp 0x8 --microbatches 20
 check bad-overflow 2 --pp 8 --microbatches 99999999999999999999
-check bad-huge 2 --pp 100000 --microbatches 1000000000 --schedule gpipe
-check huge-rows 2 --pp 100000 --microbatches 1000000000
+check bad-huge 2 --pp 100000 --microbatches 1000000000 --schedule 1f1b
+check huge-rows 0 --pp 100000 --microbatches 1000000000
 check bad-schedule 2 --pp 8 --microbatches 20 --schedule dualpip
 check bad-schedule-empty 2 --pp 8 --microbatches 20 --schedule ''
 check bad-shape 2 --pp 7 --microbatches 20 --schedule dualpipe

@@ -4,6 +4,9 @@
 #include "engine/period-parts.h"
 #include <string.h>
 
+/* Most steps of a search: some seconds. */
+#define MAX_STEPS ((guint64)1 << 31)
+
 /* Passes for ever, as far as a step can last. */
 #define FOR_EVER G_MAXUINT64
 
@@ -140,11 +143,15 @@ static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 	leaper->span = 1;
 }
 
-static void search(Leaper *leaper, guint64 end, PipesimSteady *steady)
+static gboolean search(Leaper *leaper, guint64 end, PipesimSteady *steady)
 {
+	guint64 left = MAX_STEPS / leaper->period->n_steps;
+
 	keep(leaper);
 	leaper->span = 1;
 	while (leaper->at < end) {
+		if (left-- == 0)
+			return FALSE;
 		pipesim_period_run(leaper->period, 1);
 		leaper->at++;
 		if (looks_alike(leaper))
@@ -154,11 +161,13 @@ static void search(Leaper *leaper, guint64 end, PipesimSteady *steady)
 			leaper->span *= 2;
 		}
 	}
+	return TRUE;
 }
 
-void pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady)
+gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady)
 {
 	const gsize n = period->n_state;
+	gboolean ok = TRUE;
 	Leaper leaper = {
 		.period = period,
 		.kept = g_try_new(gint64, n),
@@ -170,11 +179,12 @@ void pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *s
 		/* After one pass every slot holds what a pass writes. */
 		pipesim_period_run(period, 1);
 		leaper.at = 1;
-		search(&leaper, passes, steady);
+		ok = search(&leaper, passes, steady);
 	} else {
 		pipesim_period_run(period, passes);
 	}
 	g_free(leaper.kept);
 	g_free(leaper.rate);
 	g_free(leaper.grown);
+	return ok;
 }

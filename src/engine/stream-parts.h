@@ -112,8 +112,9 @@ void pipesim_period_run(PipesimPeriod *period, guint64 passes);
  * memory does not suffice: nothing ran then. */
 gboolean pipesim_period_keep(PipesimPeriod *period, const PipesimStreaming *s, guint64 passes);
 
-/** pipesim_period_jump: @passes passes, with a leap over those that repeat. */
-void pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady);
+/** pipesim_period_jump: @passes passes, with a leap over those that repeat. FALSE where nothing
+ * repeats within some seconds: the state is then of no use. */
+gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady);
 
 /* One run. */
 typedef struct {

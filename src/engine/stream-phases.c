@@ -9,8 +9,10 @@
 /* Supersteps after which no more is waited for a structure that repeats. */
 #define MAX_TRIES 64
 
-/* Most ops, about, that are run one by one where nothing repeats: some seconds. */
+/* Most ops, about, that are run one by one where nothing repeats. */
 #define MAX_SINGLE PIPESIM_MAX_OPS
+/* Most ops before, between and after long loops: about a second. */
+#define MAX_OUTSIDE (1u << 28)
 
 typedef struct {
 	PipesimStreamRunner *run;
@@ -86,6 +88,16 @@ static gboolean choose_long_loops(Phases *phases)
 			phases->long_loops[(gsize)phase * ranks + rank] = found[phase];
 	}
 	return phases->long_loops != NULL;
+}
+
+static guint64 ops_outside(const Phases *phases)
+{
+	const PipesimOrder *order = phases->s->order;
+	guint64 n = order->n_ops;
+
+	for (gsize i = 0; i < (gsize)phases->n_phases * order->shape.ranks; i++)
+		n -= ops_of(&order->loops[phases->long_loops[i]]);
+	return n;
 }
 
 /* Every rank goes on by as many micro-batches. */
@@ -244,7 +256,7 @@ static void run_passes(Phases *phases, PipesimPeriod *period, guint64 before, gu
 		if (!pipesim_period_keep(period, s, passes))
 			return;
 	} else if (phases->run->leap) {
-		pipesim_period_jump(period, passes, &found);
+		phases->run->too_long = !pipesim_period_jump(period, passes, &found);
 	} else {
 		pipesim_period_run(period, passes);
 	}
@@ -330,9 +342,11 @@ void pipesim_stream_phases(PipesimStreamRunner *runner)
 
 	/* Without them everything runs op by op. */
 	phases.structure = g_try_new0(guint32, 5 * ranks + 2 * (gsize)phases.s->n_places);
-	if (phases.structure != NULL && choose_long_loops(&phases))
+	if (phases.structure != NULL && choose_long_loops(&phases)) {
+		runner->too_long = ops_outside(&phases) > MAX_OUTSIDE;
 		for (guint32 phase = 0; phase < phases.n_phases && !runner->too_long; phase++)
 			run_phase(&phases, phase);
+	}
 	g_free(phases.structure);
 	g_free(phases.long_loops);
 }

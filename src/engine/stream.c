@@ -84,8 +84,9 @@ static gboolean run_all(PipesimStreamRunner *runner, GError **error)
 	pipesim_stream_phases(runner);
 	if (runner->too_long)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u micro-batches on %u ranks are too many for an order that waits for "
-			"all of them before it goes on; take fewer",
+			"%u micro-batches on %u ranks are too many to simulate one by one, and "
+			"this order does not repeat soon enough to leap over them; take fewer "
+			"of either",
 			shape->microbatches, shape->ranks);
 	pipesim_streaming_settle(s);
 	if (s->no_memory)
