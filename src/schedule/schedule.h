@@ -38,7 +38,7 @@ typedef struct {
 	const char *text;
 	PipesimFraction (*value)(const PipesimShape *shape);
 	gboolean is_approximate; /* a leading term: a rank may hold more */
-	gboolean is_most; /* no rank holds more, but none need hold as much */
+	gboolean is_most;        /* no rank holds more, but none need hold as much */
 	const char *exact;
 } PipesimActivationFormula;
 
