@@ -33,7 +33,7 @@ while read -r file; do
 	fi
 	[ "$(grep -c "$file" schedules/Makefile.am.inc)" = 1 ] ||
 		fail "$file does not stand once in schedules/Makefile.am.inc"
-	if "$PIPESIM" validate --comm native "$file" >"$scratch/said" 2>&1; then
+	if "$PIPESIM" validate "$file" >"$scratch/said" 2>&1; then
 		pass
 	else
 		fail "$file: $(cat "$scratch/said")"

@@ -7,6 +7,7 @@
 typedef struct {
 	const char *comm; /* as written; NULL = every way of communicating */
 	PipesimComm mode;
+	PipesimExit worst; /* of the files so far */
 	GString *out;
 } Validation;
 
@@ -22,8 +23,18 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
 }
 
-/* Whether @lowering runs to its end; where not, says so on standard error. */
-static gboolean runs(PipesimScheduleFile *file, const PipesimLowering *lowering, GError **error)
+/* Whether a hang decides: under rules that were asked for, or that a file is run by where it
+ * says nothing else. PyTorch runs files by queue; orders of several stages a rank are not made
+ * for the other rules, and most hang under them. */
+static gboolean decides(const Validation *validation, const PipesimLowering *lowering)
+{
+	return validation->comm != NULL || lowering->from_file ||
+	       lowering->comm == PIPESIM_COMM_ASYNC || lowering->comm == PIPESIM_COMM_QUEUE;
+}
+
+/* Whether @lowering runs to its end; where not, and that decides, says so on standard error. */
+static gboolean runs(const Validation *validation, PipesimScheduleFile *file,
+	const PipesimLowering *lowering, GError **error)
 {
 	g_autoptr(GError) fault = NULL;
 
@@ -32,23 +43,25 @@ static gboolean runs(PipesimScheduleFile *file, const PipesimLowering *lowering,
 					: pipesim_schedule_file_locate_op,
 		    file, &fault))
 		return TRUE;
-	if (is_answer(fault))
-		g_printerr("%s\n", fault->message);
-	else
+	if (!is_answer(fault))
 		g_propagate_error(error, g_steal_pointer(&fault));
+	else if (decides(validation, lowering))
+		g_printerr("%s\n", fault->message);
 	return FALSE;
 }
 
 /* Sorts one way of communicating into the names of those that run and those that hang. */
-static gboolean try_comm(PipesimScheduleFile *file, const PipesimLowering *lowering,
-	GString *good, GString *bad, GError **error)
+static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
+	const PipesimLowering *lowering, GString *good, GString *bad, GError **error)
 {
 	const char *name = lowering->from_file ? "the messages of the file"
 					       : pipesim_comm_name(lowering->comm);
-	GString *names = runs(file, lowering, error) ? good : bad;
+	GString *names = runs(validation, file, lowering, error) ? good : bad;
 
 	if (*error != NULL)
 		return FALSE;
+	if (names == bad && decides(validation, lowering))
+		validation->worst = PIPESIM_EXIT_NO;
 	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
 	return TRUE;
 }
@@ -64,16 +77,16 @@ static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GStri
 		if (!wanted || (file->lowering != NULL && i != PIPESIM_COMM_ASYNC))
 			continue;
 		lowering = pipesim_lower(file->program, i, error);
-		if (lowering == NULL || !try_comm(file, lowering, good, bad, error))
+		if (lowering == NULL || !try_comm(validation, file, lowering, good, bad, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL &&
 		(validation->comm == NULL || validation->mode != PIPESIM_COMM_ASYNC))
-		return try_comm(file, file->lowering, good, bad, error);
+		return try_comm(validation, file, file->lowering, good, bad, error);
 	return TRUE;
 }
 
-static PipesimExit report(
+static gboolean report(
 	Validation *validation, PipesimScheduleFile *file, const char *path, GError **error)
 {
 	const PipesimShape *shape = &file->program->shape;
@@ -81,7 +94,7 @@ static PipesimExit report(
 	GString *out = validation->out;
 
 	if (!try_all(validation, file, good, bad, error))
-		return PIPESIM_EXIT_INPUT;
+		return FALSE;
 	g_string_append_printf(out, "%s: ", path);
 	append_count(out, shape->ranks, "rank", "s");
 	append_count(out, shape->stages, "stage", "s");
@@ -92,22 +105,24 @@ static PipesimExit report(
 	if (bad->len > 0)
 		g_string_append_printf(out, "; deadlock under %s", bad->str);
 	g_string_append_c(out, '\n');
-	return bad->len > 0 ? PIPESIM_EXIT_NO : PIPESIM_EXIT_DONE;
+	return TRUE;
 }
 
-static PipesimExit validate(Validation *validation, const char *path, GError **error)
+/* FALSE where the file cannot be read. */
+static gboolean validate(Validation *validation, const char *path, GError **error)
 {
 	g_autoptr(GError) fault = NULL;
 	g_autoptr(PipesimScheduleFile) file = pipesim_schedule_file_read(path, &fault);
 
 	if (file != NULL)
 		return report(validation, file, path, error);
-	if (is_answer(fault)) {
-		g_printerr("%s\n", fault->message);
-		return PIPESIM_EXIT_NO;
+	if (!is_answer(fault)) {
+		g_propagate_error(error, g_steal_pointer(&fault));
+		return FALSE;
 	}
-	g_propagate_error(error, g_steal_pointer(&fault));
-	return PIPESIM_EXIT_INPUT;
+	g_printerr("%s\n", fault->message);
+	validation->worst = PIPESIM_EXIT_NO;
+	return TRUE;
 }
 
 static GOptionContext *make_context(char **comm)
@@ -128,8 +143,8 @@ static GOptionContext *make_context(char **comm)
 		"lists them, by the rules of queue.\n\n"
 		"Exit status: 0 every file can run, 1 one has ops missing, twice or in an "
 		"order that\n"
-		"deadlocks under one of them (each fault with its place), 3 one cannot be "
-		"read.\n");
+		"deadlocks under async or queue, or under the rules that --comm names (each "
+		"fault with its\nplace), 3 one cannot be read.\n");
 	return context;
 }
 
@@ -138,7 +153,6 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	g_autofree char *comm = NULL;
 	g_autoptr(GString) out = g_string_new(NULL);
 	Validation validation = {.out = out};
-	PipesimExit worst = PIPESIM_EXIT_DONE;
 
 	if (!pipesim_options_parse(make_context(&comm), &argc, &argv, error) ||
 		(comm != NULL && !pipesim_comm_find(comm, &validation.mode, error)))
@@ -150,14 +164,11 @@ static PipesimExit run(int argc, char **argv, GError **error)
 	validation.comm = comm;
 	if (validation.mode == PIPESIM_COMM_NATIVE)
 		validation.mode = PIPESIM_COMM_QUEUE;
-	for (int i = 1; i < argc && *error == NULL; i++) {
-		const PipesimExit exit = validate(&validation, argv[i], error);
-
-		worst = MAX(worst, exit);
-	}
+	for (int i = 1; i < argc && validate(&validation, argv[i], error); i++)
+		;
 	if (!pipesim_print(NULL, out, *error == NULL ? error : NULL))
 		return PIPESIM_EXIT_WRITE;
-	return worst;
+	return *error == NULL ? validation.worst : PIPESIM_EXIT_INPUT;
 }
 
 const PipesimCommand pipesim_command_validate = {
