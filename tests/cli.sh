@@ -69,6 +69,16 @@ check compare-comm-file 0 -s schedules/dualpipev-pp8-mb20.csv --times P2P=0.05,F
 check bad-comm 2 --pp 4 --microbatches 8 --comm sync
 check compare-stage-times 0 --pp 4 --microbatches 8 --stage-times input/stages.csv --times FB=3,P2P=0.1
 check compare-stage-times-one 0 --pp 4 --microbatches 8 -s dualpipev --stage-times input/stages.csv
+check steady-all 0 steady all --pp 8
+check steady-times 0 steady dualpipe 1F1B --pp 8 --times F=1,I=1.3,W=0.8,FB=2.4,P2P=0.1
+check steady-json 0 steady zb-h1,dualpipe --pp 4 --stage-scale 1=1.3 --format json
+check steady-one-rank 0 steady 1f1b --pp 1
+check steady-given 0 steady 1f1b --pp 8 --microbatches 512
+check steady-refused 2 steady dualpipe --pp 7
+check steady-no-name 2 steady --pp 8
+check steady-no-pp 2 steady 1f1b
+check steady-file 2 steady schedules/1f1b-pp8-mb20.csv --pp 8
+check steady-links 2 steady 1f1b --pp 8 --message-bytes 1MB --link-bandwidth 1GB/s
 check sweep-table 0 sweep --pp 4:16:*2 --microbatches 16,32 --times FB=2.4/3 -s 1f1b,zb-h1,dualpipe
 check sweep-csv 0 sweep --pp 8 --microbatches 20,21 --slow-rank 3=1:1.2:0.1 -s dualpipe,1f1b --activation-bytes 1MB --memory-limit 8/10MB -f csv
 check sweep-jsonl 0 sweep --pp 8 --microbatches 20,21 -s dualpipe,schedules/dualpipe-pp8-mb20.csv -f jsonl
@@ -178,7 +188,7 @@ check bad-validate-comm 2 validate --comm blocking schedules/1f1b-pp8-mb20.csv
 check validate-one-rank 0 validate input/one-rank.csv
 check version 0 --version
 check help 0 --help
-for command in list explain export validate diff sweep calibrate; do
+for command in list explain export validate diff steady sweep calibrate; do
 	check "help-$command" 0 $command --help
 done
 

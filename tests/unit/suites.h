@@ -11,6 +11,7 @@ Suite *search_suite(void);
 Suite *engine_suite(void);
 Suite *fast_suite(void);
 Suite *analysis_suite(void);
+Suite *steady_suite(void);
 Suite *sweep_suite(void);
 Suite *difference_suite(void);
 Suite *output_suite(void);

@@ -14,6 +14,7 @@ int main(void)
 	srunner_add_suite(runner, engine_suite());
 	srunner_add_suite(runner, fast_suite());
 	srunner_add_suite(runner, analysis_suite());
+	srunner_add_suite(runner, steady_suite());
 	srunner_add_suite(runner, sweep_suite());
 	srunner_add_suite(runner, difference_suite());
 	srunner_add_suite(runner, output_suite());

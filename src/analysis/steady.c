@@ -1,0 +1,150 @@
+#include "config.h"
+
+#include "analysis/steady.h"
+#include "engine/stream.h"
+
+/* Sums and products of times. */
+__extension__ typedef __int128 Wide;
+
+/* Where micro-batches are not given: most transients end within the first number of them;
+ * unequal times on many ranks were seen to take tens of thousands. */
+static const guint tried[] = {1u << 13, 1u << 18};
+
+/* One step and one that is longer by whole periods: what they differ by is the long run. */
+typedef struct {
+	const PipesimSchedule *schedule;
+	PipesimScenario scenario;
+	const PipesimCosts *costs;
+} Question;
+
+static PipesimStream *run(const Question *question, guint microbatches, GError **error)
+{
+	PipesimScenario scenario = question->scenario;
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	PipesimStream *stream;
+	PipesimShape shape;
+
+	scenario.microbatches = microbatches;
+	if (!pipesim_schedule_shape(question->schedule, &scenario, &shape, error))
+		return NULL;
+	times = pipesim_times_new(question->costs, &shape);
+	order = pipesim_schedule_order(question->schedule, &shape, times, error);
+	if (order == NULL)
+		return NULL;
+	stream = pipesim_stream_run(order, times, PIPESIM_STREAM_LEAP, error);
+	if (stream == NULL)
+		g_prefix_error(error, "%s: ", question->schedule->name);
+	return stream;
+}
+
+/* A multiple of everything that rules divide micro-batches by. */
+static guint choose_microbatches(const Question *question, guint least)
+{
+	const PipesimScenario *scenario = &question->scenario;
+	const guint64 chunks = MAX(scenario->chunks, MAX(scenario->pipelines, 1u));
+	const guint64 unit = 2 * (guint64)scenario->ranks * chunks * MAX(scenario->group, 1u);
+
+	return (guint)MIN((least / unit + 2) * unit, PIPESIM_MAX_MICROBATCHES / 2);
+}
+
+static PipesimFraction reduce(gint64 num, gint64 den)
+{
+	const gint64 common = MAX(pipesim_gcd(num, den), 1);
+
+	return (PipesimFraction){num / common, den / common};
+}
+
+static void fill(PipesimSteadyState *state, const PipesimStream *shorter,
+	const PipesimStream *longer, guint microbatches)
+{
+	const gint64 grown = MAX(longer->makespan - shorter->makespan, 1);
+	Wide idle = 0;
+
+	state->ranks = shorter->ranks;
+	state->transient = shorter->steady.transient;
+	state->period = shorter->steady.period;
+	state->time = shorter->steady.time;
+	state->microbatches = microbatches;
+	state->microbatch = reduce(state->time, (gint64)state->period);
+	state->fixed = (double)shorter->makespan -
+		       (double)microbatches * (double)state->time / (double)state->period;
+	state->idle = g_new(PipesimFraction, state->ranks);
+	for (guint rank = 0; rank < state->ranks; rank++) {
+		const gint64 busy = longer->busy[rank] - shorter->busy[rank];
+
+		state->idle[rank] = reduce(MAX(grown - busy, 0), grown);
+		idle += grown - busy;
+	}
+	state->ratio = reduce((gint64)(idle / state->ranks), grown);
+}
+
+/* The step twice as long must have grown by whole periods, else nothing was proven. */
+static gboolean grew_steadily(
+	const PipesimStream *shorter, const PipesimStream *longer, guint microbatches)
+{
+	const Wide grown = longer->makespan - shorter->makespan;
+
+	return shorter->steady.found && longer->steady.found &&
+	       grown * (gint64)shorter->steady.period ==
+		       (Wide)shorter->steady.time * microbatches;
+}
+
+/* *@state stays NULL where nothing repeats within @m micro-batches. FALSE with @error. */
+static gboolean find_state(
+	const Question *question, guint m, PipesimSteadyState **state, GError **error)
+{
+	g_autoptr(PipesimStream) shorter = run(question, m, error);
+	g_autoptr(PipesimStream) longer = NULL;
+
+	if (shorter == NULL)
+		return FALSE;
+	longer = run(question, 2 * m, error);
+	if (longer == NULL)
+		return FALSE;
+	if (grew_steadily(shorter, longer, m)) {
+		*state = g_new0(PipesimSteadyState, 1);
+		fill(*state, shorter, longer, m);
+	}
+	return TRUE;
+}
+
+PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+{
+	const Question question = {schedule, *scenario, costs};
+	PipesimSteadyState *state = NULL;
+	guint m = scenario->microbatches;
+
+	if (m > PIPESIM_MAX_MICROBATCHES / 2) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: %u micro-batches cannot be doubled, which shows the slope; at "
+			"most %u",
+			schedule->name, m, PIPESIM_MAX_MICROBATCHES / 2);
+		return NULL;
+	}
+	for (gsize i = 0; i < G_N_ELEMENTS(tried) && state == NULL; i++) {
+		if (scenario->microbatches == 0)
+			m = choose_microbatches(&question, tried[i]);
+		else if (i > 0)
+			break;
+		if (!find_state(&question, m, &state, error))
+			return NULL;
+	}
+	if (state == NULL)
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: nothing repeats within %u micro-batches over %u ranks: its phases "
+			"run "
+			"through all of them one after the other, or its beginning takes "
+			"longer",
+			schedule->name, m, scenario->ranks);
+	return state;
+}
+
+void pipesim_steady_state_free(PipesimSteadyState *state)
+{
+	if (state == NULL)
+		return;
+	g_free(state->idle);
+	g_free(state);
+}

@@ -1,0 +1,34 @@
+/* What a schedule takes in the long run: the slope of its makespan over micro-batches, exact.
+ */
+#pragma once
+#include "analysis/run.h"
+
+typedef struct {
+	guint ranks;
+	/* Beyond the transient a step that is @period micro-batches longer takes @time longer:
+	 * the cycle mean of the schedule's max-plus matrix is time / period. */
+	guint64 transient;          /* micro-batches, at most */
+	guint64 period;             /* micro-batches */
+	gint64 time;                /* ns of one period */
+	PipesimFraction microbatch; /* time / period, ns, in lowest terms */
+	/* Makespan of M micro-batches less M * time / period, of the M that was simulated:
+	 * filling and draining the pipeline; ns. */
+	double fixed;
+	guint64 microbatches; /* that M */
+	/* Share of its time that each rank is idle in the long run, and that all ranks are. */
+	PipesimFraction *idle; /* by rank */
+	PipesimFraction ratio;
+} PipesimSteadyState;
+
+/**
+ * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P.
+ * @scenario: microbatches 0 = a number that the schedule takes and that is long enough
+ *
+ * Returns: (transfer full): for pipesim_steady_state_free(). NULL with PIPESIM_ERROR_CONSTRAINT
+ * where the schedule refuses the shape, names its micro-batches one by one, or nothing repeats
+ * within them; PIPESIM_ERROR_LIMIT. Messages begin "NAME: ".
+ */
+PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);
+void pipesim_steady_state_free(PipesimSteadyState *state);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSteadyState, pipesim_steady_state_free)
