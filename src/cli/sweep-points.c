@@ -127,6 +127,8 @@ static PipesimCosts *read_point(PipesimSweepPoints *points, Point *point, GError
 	if (!pipesim_shape_options_require(&point->shape, error))
 		return NULL;
 	base = find_base(points, point, error);
+	/* No row shows a single op. */
+	scenario->keep = PIPESIM_KEEP_NOTHING;
 	return base != NULL ? pipesim_cost_options_apply(&point->costs, base, scenario->ranks,
 				      &scenario->memory_limit, error)
 			    : NULL;
