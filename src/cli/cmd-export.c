@@ -107,7 +107,7 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 static gboolean has_groups(const PipesimLowering *lowering)
 {
 	for (guint32 i = 0; i < lowering->n_actions; i++)
-		if (lowering->actions[i].joined)
+		if (lowering->actions[i].waited)
 			return TRUE;
 	return FALSE;
 }

@@ -299,7 +299,8 @@ static PipesimWritten as_written(const PipesimLowering *lowering, guint rank, gu
 		.stage = (guint32)(slot / m),
 		.microbatch = (guint32)(slot % m),
 		.kind = action->kind,
-		.joined = action->joined};
+		.joined = action->joined,
+		.waited = action->waited};
 }
 
 /* The entries with @first and the next one exchanged; NULL where memory does not suffice. Two

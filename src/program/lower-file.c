@@ -103,7 +103,10 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	PipesimMessage message;
 	guint32 *end;
 
-	*action = (PipesimAction){.op = 0, .kind = written->kind, .joined = written->joined};
+	*action = (PipesimAction){.op = 0,
+		.kind = written->kind,
+		.joined = written->joined,
+		.waited = written->waited};
 	if (!find_message(linker, rank, index, &message))
 		return;
 	action->op = send ? message.from : message.to;

@@ -163,6 +163,7 @@ static void add_end(
 		.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
 				 (message->backward ? 2 : 0)),
 		.joined = (guint8)joined,
+		.waited = lowerer->lowering->comm == PIPESIM_COMM_GROUPED,
 	};
 	if (*end != PIPESIM_NO_OP)
 		actions[*end].peer = index;
@@ -241,6 +242,15 @@ static void wait_for_own(PipesimAction *action, const PipesimOp *op, const guint
 	action->b_wait = op->kind == PIPESIM_FB ? backward : PIPESIM_NO_OP;
 }
 
+/* @action waits for the message @last at least; what stands before it is then done too. */
+static void wait_for_group(PipesimAction *action, guint32 last)
+{
+	if (action->wait == PIPESIM_NO_OP || action->wait < last)
+		action->wait = last;
+	if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
+		action->b_wait = PIPESIM_NO_OP;
+}
+
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of)
 {
 	const PipesimProgram *program = lowering->program;
@@ -252,12 +262,13 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of
 			i++) {
 			PipesimAction *action = &lowering->actions[i];
 
-			if (action->kind != PIPESIM_ACTION_OP)
-				last = i;
-			else if (lowering->comm == PIPESIM_COMM_GROUPED)
-				action->wait = last;
-			else
-				wait_for_own(action, &program->ops[action->op], end_of);
+			if (action->kind != PIPESIM_ACTION_OP) {
+				last = action->waited ? i : last;
+				continue;
+			}
+			wait_for_own(action, &program->ops[action->op], end_of);
+			if (last != PIPESIM_NO_OP)
+				wait_for_group(action, last);
 		}
 	}
 }
@@ -362,14 +373,15 @@ static void print_rank(const PipesimLowering *lowering, guint rank, guint *next,
 	for (guint32 i = begin; i < end; i++) {
 		const gboolean joined = lowering->actions[i].joined;
 		const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
+		const gboolean brackets = joined || more || lowering->actions[i].waited;
 
 		if (!joined)
 			print_shardings(lowering, rank, i, next, out);
 		print_separator(out, joined);
-		if (more && !joined)
+		if (brackets && !joined)
 			g_string_append_c(out, '(');
 		pipesim_action_print(lowering, rank, &lowering->actions[i], out);
-		if (joined && !more)
+		if (brackets && !more)
 			g_string_append(out, ")GROUP");
 	}
 	print_shardings(lowering, rank, end, next, out);

@@ -10,7 +10,7 @@
  * - A message moves when both of its ends have been issued (rendezvous). A group is done when
  * all of its messages are.
  * - An op waits for the groups that `wait` and `b_wait` name, and through the queue for every
- *   group before them.
+ *   group before them: those of the messages that it needs, and those with `waited` set.
  * - PIPESIM_COMM_ASYNC alone differs: a message moves as soon as its send is issued, and no
  * group waits for the one before it. */
 #pragma once
@@ -43,6 +43,7 @@ typedef struct {
 	};
 	guint8 kind;   /* PipesimActionKind */
 	guint8 joined; /* a message that is issued in one group with the action before it */
+	guint8 waited; /* a message whose group every op behind it waits for */
 } PipesimAction;
 G_STATIC_ASSERT(sizeof(PipesimAction) == 16);
 
@@ -90,13 +91,15 @@ typedef struct {
 	guint32 op;
 	guint32 stage, microbatch; /* of the rank where it stands: 1RECV_F0 has stage 1 */
 	guint8 kind, joined;
+	guint8 waited; /* it stands in the brackets of a group, with others or alone */
 } PipesimWritten;
 
 /**
  * pipesim_lowering_link: the lowering that a file carries itself, run by the rules of
  * PIPESIM_COMM_QUEUE, as PyTorch's runtime does.
  * @program: linked, with the ops of the file; each stands once among @written, in its order
- * @rank_begin: of @written; ranks + 1 entries; copied, as is @written
+ * @rank_begin: of @written; ranks + 1 entries; copied, as is @written. Ops wait for the groups
+ *   in brackets before them, whether they need them or not
  * @locate: (nullable): told an index of @written, not an op
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
@@ -132,8 +135,8 @@ void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);
 
 /** pipesim_lowering_print: appends all of @lowering in the form of a schedule file, a line a
- * rank; a group of several messages as "(0SEND_F1;0RECV_B0)GROUP". Shardings stand where they
- * are. */
+ * rank; a group of several messages, or one that ops wait for, as "(0SEND_F1;0RECV_B0)GROUP".
+ * Shardings stand where they are. */
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
 
 /** pipesim_comm_name: "async", "queue", "single", "grouped", "native". */

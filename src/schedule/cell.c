@@ -128,6 +128,7 @@ static gboolean group(Parser *parser, GArray *out, guint begin)
 			return fail_here(parser, "a group of other than sends and receives");
 		}
 		cell->joined = i > begin;
+		cell->waited = TRUE;
 	}
 	return TRUE;
 }

@@ -8,6 +8,7 @@ typedef struct {
 	guint8 action; /* PipesimActionKind; a sharding is PIPESIM_N_ACTIONS + its kind */
 	guint8 kind;   /* PipesimKind, of an op */
 	guint8 joined; /* a message in one group with the action before it */
+	guint8 waited; /* a message in brackets, with others or alone */
 	guint32 stage, microbatch;     /* of the forward half of a pair; a sharding has no
 					  micro-batch */
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair, else 0 */

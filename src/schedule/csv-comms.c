@@ -135,6 +135,7 @@ static void add_written(Merged *merged, const PipesimCell *cell, guint32 op)
 		.microbatch = cell->microbatch,
 		.kind = cell->action,
 		.joined = cell->joined,
+		.waited = cell->waited,
 	};
 	merged->places[merged->n++] = (PipesimPlace){cell->line, cell->column};
 }

@@ -23,6 +23,18 @@ static char *print(const PipesimLowering *lowering)
 	return g_string_free(text, FALSE);
 }
 
+/* What ops wait for is the same when the list of @lowering has become a file. */
+static void assert_same_waits(const PipesimLowering *lowering, const PipesimLowering *file)
+{
+	ck_assert_uint_eq(file->n_actions, lowering->n_actions);
+	for (guint32 i = 0; i < file->n_actions; i++) {
+		if (file->actions[i].kind != PIPESIM_ACTION_OP)
+			continue;
+		ck_assert_uint_eq(file->actions[i].wait, lowering->actions[i].wait);
+		ck_assert_uint_eq(file->actions[i].b_wait, lowering->actions[i].b_wait);
+	}
+}
+
 /* Every way of communicating, of every schedule: written, read and written again. */
 START_TEST(messages_round_trip)
 {
@@ -39,6 +51,8 @@ START_TEST(messages_round_trip)
 			g_autofree char *second = print(file->lowering);
 
 			ck_assert_str_eq(first, second);
+			if (comm == PIPESIM_COMM_QUEUE || comm == PIPESIM_COMM_GROUPED)
+				assert_same_waits(lowering, file->lowering);
 		} else {
 			ck_assert_uint_eq(lowering->n_actions, program->n_ops);
 		}
