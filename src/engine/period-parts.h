@@ -51,3 +51,16 @@ struct _PipesimPeriod {
 	guint32 *messages; /* by channel: messages of a pass */
 	guint32 *done;     /* by PipesimStreaming.done: what a pass adds */
 };
+
+/* One pass over @state; @ends: (nullable): by step, where their ends are written too. */
+typedef void (*PipesimPeriodPass)(const PipesimPeriod *period, gint64 *state, gint64 *ends);
+
+/* The code for one kind of processor. */
+typedef struct {
+	const char *name;
+	PipesimPeriodPass run;
+} PipesimPeriodKernel;
+
+/** pipesim_period_kernels: all that this processor runs, the fastest first; after the last one
+ * a name that is NULL. */
+const PipesimPeriodKernel *pipesim_period_kernels(void);

@@ -83,9 +83,6 @@ INLINE void run_steps(const PipesimPeriod *period, gint64 *state, gint64 *ends)
 	}
 }
 
-/* A pass; and the same with the ends of its steps kept. */
-typedef void (*RunSteps)(const PipesimPeriod *period, gint64 *state, gint64 *ends);
-
 INLINE void run_either(const PipesimPeriod *period, gint64 *state, gint64 *ends)
 {
 	if (ends == NULL)
@@ -113,22 +110,31 @@ __attribute__((target("avx512f,avx512vl,avx512dq"))) VECTORISED static void run_
 }
 #endif
 
-static RunSteps choose(void)
+const PipesimPeriodKernel *pipesim_period_kernels(void)
 {
+	static PipesimPeriodKernel list[4];
+	static gsize once;
+
+	if (g_once_init_enter(&once)) {
+		guint n = 0;
+
 #ifdef __x86_64__
-	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-		__builtin_cpu_supports("avx512dq"))
-		return run_avx512;
-	if (__builtin_cpu_supports("avx2"))
-		return run_avx2;
+		__builtin_cpu_init();
+		if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+			__builtin_cpu_supports("avx512dq"))
+			list[n++] = (PipesimPeriodKernel){"avx512", run_avx512};
+		if (__builtin_cpu_supports("avx2"))
+			list[n++] = (PipesimPeriodKernel){"avx2", run_avx2};
 #endif
-	return run_plain;
+		list[n] = (PipesimPeriodKernel){"baseline", run_plain};
+		g_once_init_leave(&once, 1);
+	}
+	return list;
 }
 
 void pipesim_period_run(PipesimPeriod *period, guint64 passes)
 {
-	const RunSteps run = choose();
+	const PipesimPeriodPass run = pipesim_period_kernels()->run;
 
 	for (; passes > 0; passes--)
 		run(period, period->state, NULL);
@@ -169,7 +175,7 @@ static void sort_by_rank(const PipesimPeriod *period, guint32 *first, guint32 *s
 
 gboolean pipesim_period_keep(PipesimPeriod *period, const PipesimStreaming *s, guint64 passes)
 {
-	const RunSteps run = choose();
+	const PipesimPeriodPass run = pipesim_period_kernels()->run;
 	g_autofree gint64 *ends = new_batch(period);
 	g_autofree guint32 *steps = g_try_new(guint32, period->n_steps);
 	g_autofree guint32 *first = g_try_new(guint32, (gsize)period->ranks + 1);

@@ -13,6 +13,8 @@ int main(void)
 	srunner_add_suite(runner, search_suite());
 	srunner_add_suite(runner, engine_suite());
 	srunner_add_suite(runner, fast_suite());
+	srunner_add_suite(runner, equal_suite());
+	srunner_add_suite(runner, huge_suite());
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, steady_suite());
 	srunner_add_suite(runner, sweep_suite());

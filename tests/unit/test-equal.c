@@ -1,0 +1,404 @@
+/* What must not depend on how a step is simulated: reports with and without single ops, steps
+ * with a leap and without, vector code of every width. */
+#include "engine/period-parts.h"
+#include "grid.h"
+#include "model/stage-times.h"
+#include "suites.h"
+#include <string.h>
+
+/* Costs of many sorts -------------------------------------------------------------------- */
+
+/* A part of the model a rank, each with times of its own. */
+static void give_parts(PipesimCosts *costs, guint ranks, GRand *random)
+{
+	g_autoptr(GString) text = g_string_new("stage,F,I,W\n");
+	g_autoptr(GError) error = NULL;
+
+	for (guint part = 0; part < ranks; part++)
+		g_string_append_printf(text, "%u,%dns,%dns,%dns\n", part,
+			g_rand_int_range(random, 0, 3000000),
+			g_rand_int_range(random, part > 0, 3000000),
+			g_rand_int_range(random, 0, 2000000));
+	ck_assert_msg(
+		pipesim_costs_parse_stages(costs, text->str, text->len, "parts", ranks, &error),
+		"%s", error != NULL ? error->message : "");
+}
+
+#define SORTS 7
+
+static PipesimCosts *sort_of_costs(guint sort, guint32 seed, guint ranks)
+{
+	GRand *random = g_rand_new_with_seed(seed);
+	const gint64 some = g_rand_int_range(random, 1, 1000003);
+	PipesimCosts *costs;
+
+	switch (sort) {
+	case 0:
+		costs = grid_random_costs(seed, ranks, FALSE);
+		break;
+	case 1: /* lengths of stages and, at every fourth seed, speeds of ranks */
+		costs = grid_random_costs(seed | 1, ranks, TRUE);
+		break;
+	case 2: /* pairs that take longer than their parts */
+		costs = grid_costs(some, 2 * some, some / 2, 4 * some + 17, some / 3);
+		break;
+	case 3: /* nothing but messages */
+		costs = grid_costs(0, 0, 0, 0, some);
+		break;
+	case 4: /* nothing at all, or forwards alone */
+		costs = grid_costs(seed % 2 * some, 0, 0, -1, 0);
+		break;
+	case 5: /* messages longer than ops, pairs without time */
+		costs = grid_costs(some, some / 3, some, 0, 5 * some);
+		break;
+	default:
+		costs = grid_costs(some, some, some, -1, seed % 2 * (some / 7));
+		give_parts(costs, ranks, random);
+	}
+	costs->bytes_until_input = g_rand_int_range(random, 0, 3) * 1000003;
+	costs->bytes_until_weight = g_rand_int_range(random, 0, 3) * 700001;
+	costs->parameter_bytes = g_rand_int_range(random, 0, 2) * 12345678;
+	g_rand_free(random);
+	return costs;
+}
+
+/* Reports -------------------------------------------------------------------------------- */
+
+static void assert_array(
+	const void *a, const void *b, gsize size, const char *field, const char *what)
+{
+	ck_assert_msg((a == NULL) == (b == NULL) && (a == NULL || memcmp(a, b, size) == 0),
+		"%s: %s differs", what, field);
+}
+
+static void assert_reasons(const GPtrArray *a, const GPtrArray *b, const char *what)
+{
+	ck_assert_msg((a == NULL) == (b == NULL), "%s: reasons for one only", what);
+	if (a == NULL)
+		return;
+	ck_assert_msg(a->len == b->len, "%s: %u reasons and %u", what, a->len, b->len);
+	for (guint i = 0; i < a->len; i++)
+		ck_assert_str_eq(g_ptr_array_index(a, i), g_ptr_array_index(b, i));
+}
+
+#define ASSERT_FIELD(field)                                                     \
+	ck_assert_msg(a->field == b->field, "%s: " #field " %ld and %ld", what, \
+		(long)a->field, (long)b->field)
+#define ASSERT_FRACTION(field)           \
+	do {                             \
+		ASSERT_FIELD(field.num); \
+		ASSERT_FIELD(field.den); \
+	} while (0)
+#define ASSERT_RANKS(field) \
+	assert_array(a->field, b->field, a->ranks * sizeof *a->field, #field, what)
+
+static void assert_bubbles(const PipesimReport *a, const PipesimReport *b, const char *what)
+{
+	ASSERT_FIELD(ranks);
+	ASSERT_FIELD(makespan);
+	ASSERT_RANKS(busy);
+	ASSERT_RANKS(idle);
+	ASSERT_RANKS(span_idle);
+	ASSERT_FIELD(max_idle);
+	ASSERT_FIELD(max_span_idle);
+	ASSERT_FRACTION(ratio);
+}
+
+static void assert_holdings(const PipesimReport *a, const PipesimReport *b, const char *what)
+{
+	ASSERT_RANKS(peak);
+	ASSERT_RANKS(peak_until_input);
+	ASSERT_FRACTION(unit);
+	ASSERT_FIELD(max_peak);
+	ASSERT_RANKS(memory);
+	ASSERT_RANKS(memory_until_input);
+	ASSERT_RANKS(memory_until_weight);
+	ASSERT_FIELD(parameters);
+	ASSERT_FIELD(max_memory);
+	ASSERT_FIELD(fits);
+}
+
+static void assert_formulae(const PipesimReport *a, const PipesimReport *b, const char *what)
+{
+	ASSERT_FIELD(has_formula);
+	ASSERT_FIELD(formula);
+	ASSERT_FIELD(difference);
+	ASSERT_FIELD(has_activation_formula);
+	ASSERT_FRACTION(activation_formula);
+	assert_reasons(a->reasons, b->reasons, what);
+}
+
+/* @a with single ops, @b without. */
+static void assert_reports(const PipesimReport *a, const PipesimReport *b, const char *what)
+{
+	assert_bubbles(a, b, what);
+	assert_holdings(a, b, what);
+	assert_formulae(a, b, what);
+	ck_assert_msg(a->has_bound, "%s: no lower bound", what);
+	if (b->has_bound)
+		ASSERT_FIELD(lower_bound);
+	ck_assert_msg(a->critical != NULL || a->makespan == 0, "%s: no critical path", what);
+}
+
+static void assert_keeping(const PipesimSchedule *schedule, const PipesimScenario *asked,
+	const PipesimCosts *costs, guint sort)
+{
+	PipesimScenario scenario = *asked;
+	g_autofree char *what = g_strdup_printf("%s %u/%u, chunks %u, pipelines %u, costs %u",
+		schedule->name, scenario.ranks, scenario.microbatches, scenario.chunks,
+		scenario.pipelines, sort);
+	g_autoptr(PipesimRun) all = NULL, fitting = NULL, none = NULL;
+
+	scenario.memory_limit = 9000009;
+	scenario.keep = PIPESIM_KEEP_OPS;
+	all = pipesim_run_schedule(schedule, &scenario, costs);
+	scenario.keep = PIPESIM_KEEP_FITTING;
+	fitting = pipesim_run_schedule(schedule, &scenario, costs);
+	scenario.keep = PIPESIM_KEEP_NOTHING;
+	none = pipesim_run_schedule(schedule, &scenario, costs);
+	ck_assert_msg((all->error == NULL) == (none->error == NULL), "%s: %s", what,
+		all->error != NULL ? all->error->message : none->error->message);
+	if (all->error != NULL) {
+		ck_assert_str_eq(all->error->message, none->error->message);
+		return;
+	}
+	ck_assert_ptr_nonnull(all->program);
+	ck_assert_ptr_nonnull(fitting->program);
+	assert_reports(all->report, none->report, what);
+	assert_reports(all->report, fitting->report, what);
+}
+
+#define PARTS 16 /* of the grid: a test each */
+
+START_TEST(reports_need_no_ops)
+{
+	int count;
+	const GridCase *grid = grid_accepted(&count);
+
+	for (int i = _i; i < count; i += PARTS)
+		for (guint sort = (guint)i % 2; sort < SORTS; sort += 2) {
+			const PipesimScenario scenario = grid_scenario(&grid[i]);
+			g_autoptr(PipesimCosts) costs =
+				sort_of_costs(sort, (guint32)i * SORTS + sort, grid[i].ranks);
+
+			assert_keeping(grid[i].schedule, &scenario, costs, sort);
+		}
+}
+END_TEST
+
+/* Without the lower bound being there nothing above would compare it. */
+START_TEST(bounds_need_no_ops)
+{
+	static const char *const with[] = {
+		"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-v"};
+	g_autoptr(PipesimCosts) costs = grid_random_costs(5, 4, TRUE);
+
+	for (guint i = 0; i < G_N_ELEMENTS(with); i++) {
+		const PipesimScenario scenario = {
+			.ranks = 4, .microbatches = 12, .keep = PIPESIM_KEEP_NOTHING};
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(
+			pipesim_schedule_find(with[i], NULL), &scenario, costs);
+
+		ck_assert_ptr_null(run->program);
+		ck_assert_msg(run->report->has_bound, "%s", with[i]);
+	}
+}
+END_TEST
+
+/* Leaps ---------------------------------------------------------------------------------- */
+
+static PipesimStream *stream(
+	const PipesimOrder *order, const PipesimTimes *times, PipesimStreamMode mode)
+{
+	g_autoptr(GError) error = NULL;
+	PipesimStream *result = pipesim_stream_run(order, times, mode, &error);
+
+	ck_assert_msg(result != NULL, "%s", error != NULL ? error->message : "");
+	return result;
+}
+
+static void assert_streams(const PipesimStream *a, const PipesimStream *b, const char *what)
+{
+	ASSERT_FIELD(ranks);
+	ASSERT_FIELD(n_ops);
+	ASSERT_FIELD(makespan);
+	ASSERT_RANKS(busy);
+	ASSERT_RANKS(first_start);
+	ASSERT_RANKS(last_end);
+}
+
+/* Whether at most a tenth of the step was simulated op by op. @seed 0: equal times. */
+static gboolean leaps(const PipesimSchedule *schedule, guint ranks, guint m, guint32 seed)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = m};
+	g_autofree char *what =
+		g_strdup_printf("%s %u/%u, seed %u", schedule->name, ranks, m, seed);
+	g_autoptr(PipesimCosts) costs = seed == 0
+						? pipesim_costs_default()
+						: grid_random_costs(seed, ranks, seed % 2 == 1);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimStream) all = NULL, leap = NULL;
+	PipesimShape shape;
+
+	if (!pipesim_schedule_shape(schedule, &scenario, &shape, NULL))
+		return FALSE;
+	times = pipesim_times_new(costs, &shape);
+	if (schedule->generate == NULL)
+		return FALSE;
+	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	if (!pipesim_stream_takes(order))
+		return FALSE;
+	all = stream(order, times, PIPESIM_STREAM_ALL);
+	leap = stream(order, times, PIPESIM_STREAM_LEAP);
+	assert_streams(all, leap, what);
+	ck_assert_uint_eq(all->steady.leapt, 0);
+	if (leap->steady.found && leap->steady.transient < m / 10)
+		ck_assert_msg(leap->steady.leapt > 0, "%s: a period and no leap", what);
+	return leap->steady.leapt > 0 && leap->steady.found && leap->steady.transient < m / 10;
+}
+
+START_TEST(leaps_are_taken)
+{
+	static const char *const names[] = {"1f1b", "zb-h1", "dualpipe"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		for (guint32 seed = 0; seed < 4; seed++)
+			ck_assert_msg(
+				leaps(pipesim_schedule_find(names[i], NULL), 8, 300000, seed),
+				"%s, seed %u: no leap", names[i], seed);
+}
+END_TEST
+
+START_TEST(leaps_change_nothing)
+{
+	guint n = 0;
+
+	for (const PipesimSchedule *const *s = pipesim_schedule_list(); *s != NULL; s++) {
+		n += leaps(*s, 4, 100000, (guint32)_i);
+		leaps(*s, 5, 20003, (guint32)_i + 100);
+		leaps(*s, 3, 30000, (guint32)_i + 200);
+	}
+	ck_assert_uint_ge(n, 8);
+}
+END_TEST
+
+/* A billion: the formula of the paper, (PP - 1) (F + B) beside M (F + B). */
+START_TEST(a_billion_microbatches)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000, 1300, 700, -1, 0);
+	g_autoptr(PipesimRun) run = pipesim_simulate(
+		pipesim_schedule_find("1f1b", NULL), 8, 1000000000, costs, NULL);
+
+	ck_assert_ptr_nonnull(run);
+	ck_assert_int_eq(
+		pipesim_run_makespan(run), G_GINT64_CONSTANT(1000000007) * (1000 + 1300 + 700));
+	ck_assert_int_eq(pipesim_run_bubble(run, 3), 7 * (1000 + 1300 + 700));
+}
+END_TEST
+
+/* Vector code ---------------------------------------------------------------------------- */
+
+enum {
+	STEPS = 2000,
+	LONGEST = 37, /* neighbours: whole vectors and what is left of them */
+};
+
+/* Random stretches of neighbours that write what no other of them reads. */
+static void make_period(PipesimPeriod *period, GRand *random)
+{
+	gsize n = 0, state = 0;
+
+	while (n + LONGEST < STEPS) {
+		const guint count = (guint)g_rand_int_range(random, 1, LONGEST + 1);
+		const PipesimStepType type =
+			(PipesimStepType)g_rand_int_range(random, 0, PIPESIM_STEP_TWO + 1);
+		const gint64 hop[2] = {
+			g_rand_int_range(random, 0, 999), g_rand_int_range(random, 0, 999)};
+
+		period->stretches[period->n_stretches++] = (PipesimStretch){(guint32)n, count};
+		for (guint i = 0; i < count; i++, n++) {
+			const guint32 at = (guint32)state + i;
+
+			period->durations[n] = g_rand_int_range(random, 0, 1000000);
+			period->steps[n] = (PipesimStep){
+				.duration = period->durations[n],
+				.hop = {hop[0], hop[1]},
+				.time = at,
+				.in = {at + count, at + 2 * count},
+				.out = {at + 3 * count, at + 4 * count},
+				.type = type,
+			};
+		}
+		/* the next stretch reads some of what this one wrote */
+		state += count + (guint)g_rand_int_range(random, 0, 2) * count;
+	}
+	period->n_steps = n;
+	period->n_state = state + 6 * LONGEST;
+}
+
+/* One step as its words say. */
+static void run_step(const PipesimStep *step, gint64 *state, gint64 *end)
+{
+	gint64 time = state[step->time];
+
+	for (guint half = 0; half < (guint)step->type; half++)
+		time = MAX(time, state[step->in[half]]);
+	time += step->duration;
+	state[step->time] = *end = time;
+	for (guint half = 0; half < (guint)step->type; half++)
+		state[step->out[half]] = time + step->hop[half];
+}
+
+START_TEST(vectors_change_nothing)
+{
+	static PipesimStep steps[STEPS];
+	static PipesimStretch stretches[STEPS];
+	static gint64 durations[STEPS], ends[STEPS], expected[STEPS];
+	static gint64 state[5 * STEPS], other[5 * STEPS], first[5 * STEPS];
+	PipesimPeriod period = {.steps = steps, .stretches = stretches, .durations = durations};
+	GRand *random = g_rand_new_with_seed((guint32)_i);
+	guint n_kernels = 0;
+
+	make_period(&period, random);
+	ck_assert_uint_le(period.n_state, G_N_ELEMENTS(state));
+	for (gsize i = 0; i < period.n_state; i++)
+		first[i] = g_rand_int_range(random, 0, 8) == 0
+				   ? PIPESIM_NEVER
+				   : ((gint64)g_rand_int(random) << 28) + g_rand_int(random);
+	g_rand_free(random);
+	memcpy(state, first, sizeof state);
+	for (gsize i = 0; i < period.n_steps; i++)
+		run_step(&steps[i], state, &expected[i]);
+	for (const PipesimPeriodKernel *k = pipesim_period_kernels(); k->name != NULL; k++) {
+		memcpy(other, first, sizeof other);
+		k->run(&period, other, NULL);
+		ck_assert_msg(memcmp(other, state, sizeof other) == 0, "%s differs", k->name);
+		memcpy(other, first, sizeof other);
+		memset(ends, 0, sizeof ends);
+		k->run(&period, other, ends);
+		ck_assert_msg(
+			memcmp(other, state, sizeof other) == 0 &&
+				memcmp(ends, expected, period.n_steps * sizeof *ends) == 0,
+			"%s differs where ends are kept", k->name);
+		n_kernels++;
+	}
+	ck_assert_uint_ge(n_kernels, 1);
+}
+END_TEST
+
+Suite *equal_suite(void)
+{
+	Suite *suite = suite_create("equal");
+	TCase *tcase = tcase_create("equal");
+
+	tcase_add_loop_test(tcase, reports_need_no_ops, 0, PARTS);
+	tcase_add_test(tcase, bounds_need_no_ops);
+	tcase_add_test(tcase, leaps_are_taken);
+	tcase_add_loop_test(tcase, leaps_change_nothing, 0, 3);
+	tcase_add_test(tcase, a_billion_microbatches);
+	tcase_add_loop_test(tcase, vectors_change_nothing, 0, 20);
+	tcase_set_timeout(tcase, 60);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
