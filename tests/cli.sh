@@ -105,6 +105,7 @@ check diff-unknown 2 diff 1f1b gpip --pp 2 --microbatches 3
 check compare-at-stages 0 --pp 8 --microbatches 20 --compare-at stages --parameter-bytes 1GB --activation-bytes 1MB
 check compare-at-stages-json 0 --pp 8 --microbatches 20 --compare-at stages -s dualpipev --format json
 check compare-at-stages-file 0 --compare-at stages -s schedules/dualpipev-pp8-mb20.csv
+check compare-at-stages-slow 0 --pp 4 --microbatches 8 --compare-at stages -s 1f1b,zb-v --slow-rank 3=1.5
 check compare-at-stages-odd 0 --pp 7 --microbatches 20 --compare-at stages -s 1f1b,dualpipev
 check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25

@@ -2,6 +2,19 @@
 
 #include "analysis/footing.h"
 
+/* With fewer ranks than were asked for a slow one must not be lost in silence. */
+static gboolean check_slow(
+	const PipesimCosts *costs, const char *name, guint ranks, GError **error)
+{
+	for (guint rank = ranks; costs->slow != NULL && rank < costs->n_slow; rank++)
+		if (costs->slow[rank].num != costs->slow[rank].den)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"%s: rank %u is slow, but at equal stages there are ranks 0 to "
+				"%u; name one of these, or compare at equal ranks",
+				name, rank, ranks - 1);
+	return TRUE;
+}
+
 gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
 {
@@ -13,6 +26,8 @@ gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v
 			"%s: %u stages on ranks of %u each: at equal stages PP must be a "
 			"multiple of %u; nearest: %u",
 			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
+	if (!check_slow(costs, name, scenario->ranks / v, error))
+		return FALSE;
 	footing->factor = v;
 	footing->scenario.ranks /= v;
 	footing->own = pipesim_costs_share(costs, v);

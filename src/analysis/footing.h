@@ -18,8 +18,8 @@ typedef struct {
  * @name: of the schedule, for messages
  * @v: its stages a rank; copies of a stage do not count
  *
- * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where PP is no multiple of @v. Ends with
- * pipesim_footing_clear() in any case.
+ * Returns: FALSE with PIPESIM_ERROR_CONSTRAINT where PP is no multiple of @v, or a slow
+ * rank of @costs is none of the PP / v. Ends with pipesim_footing_clear() in any case.
  */
 gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);

@@ -181,7 +181,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_factors(out, "Stage lengths against the average: ", "stage", costs->scale,
 		costs->n_scale);
 	append_parts(out, costs);
-	append_factors(out, "Ranks that take longer: ", "rank", costs->slow, costs->n_slow);
+	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
 	pipesim_comm_title(comparison, TABLE_WIDTH, out);
 	pipesim_links_title(costs, TABLE_WIDTH, out);
