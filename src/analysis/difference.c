@@ -123,6 +123,15 @@ PipesimDifference *pipesim_difference_new(
 	PipesimDifference *difference;
 	Pair pair = {a, b, NULL};
 
+	if (pipesim_shape_parts(&a->shape) != pipesim_shape_parts(&b->shape)) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s runs a micro-batch in %u part%s, %s in %u; compare orders of one "
+			"shape",
+			a->name, pipesim_shape_parts(&a->shape),
+			pipesim_shape_parts(&a->shape) == 1 ? "" : "s", b->name,
+			pipesim_shape_parts(&b->shape));
+		return NULL;
+	}
 	if (a->shape.ranks != b->shape.ranks ||
 		a->shape.microbatches != b->shape.microbatches) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -35,6 +35,19 @@ gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v
 	return TRUE;
 }
 
+void pipesim_footing_parts(PipesimFooting *footing, guint parts)
+{
+	PipesimNetwork *network;
+
+	if (parts == 1 || footing->costs->network == NULL)
+		return;
+	if (footing->own == NULL)
+		footing->costs = footing->own = pipesim_costs_copy(footing->costs);
+	network = footing->own->network;
+	network->message_bytes = (network->message_bytes + parts - 1) / parts;
+	footing->own->p2p = pipesim_network_slowest_hop(network, footing->scenario.ranks);
+}
+
 void pipesim_footing_clear(PipesimFooting *footing)
 {
 	pipesim_costs_free(footing->own);

@@ -25,5 +25,9 @@ gboolean pipesim_footing_init(PipesimFooting *footing, const char *name, guint v
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);
 void pipesim_footing_clear(PipesimFooting *footing);
 
+/** pipesim_footing_parts: where a micro-batch runs in @parts and there are links, makes
+ * messages of so many times fewer bytes, and P2P that of the slowest hop. */
+void pipesim_footing_parts(PipesimFooting *footing, guint parts);
+
 /** pipesim_footing_units: puts activations of @report into stages of the comparison. */
 void pipesim_footing_units(const PipesimFooting *footing, PipesimReport *report);

@@ -148,9 +148,10 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimShape *shape = pipesim_subject_shape(subject);
 	const PipesimCosts *costs = subject->costs;
-	const gint64 divisor = pipesim_gcd(shape->ranks, shape->stages);
+	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
+	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
 
-	report->unit = (PipesimFraction){shape->ranks / divisor, shape->stages / divisor};
+	report->unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
 	report->peak = g_new0(guint, report->ranks);
 	report->peak_until_input = g_new0(guint, report->ranks);
 	if (subject->program != NULL)

@@ -58,7 +58,7 @@ typedef struct {
 	guint *peak_until_input; /* freed when the backward for input is done (I or B ends) */
 	guint32 *peak_op; /* op that starts when peak is first reached; PIPESIM_NO_OP: no work.
 			     NULL where no single op is known */
-	PipesimFraction unit; /* one chunk in whole-stage units: PP / S */
+	PipesimFraction unit; /* one chunk in whole-stage units: PP / S, of a part less */
 	guint max_peak;
 
 	/* Memory, bytes; NULL where costs carry none. */

@@ -197,6 +197,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 		pipesim_footing_clear(&footing);
 		return run;
 	}
+	pipesim_footing_parts(&footing, pipesim_shape_parts(&run->shape));
 	run->times = pipesim_times_new(footing.costs, &run->shape);
 	order = pipesim_schedule_order(schedule, &run->shape, run->times, &run->error);
 	if (order != NULL)
@@ -342,8 +343,8 @@ static gboolean is_faster(const PipesimRun *run, const PipesimRun *best, guint s
 	const gint64 took = run->samples->results[sample].makespan;
 	const gint64 best_took = best->samples->results[sample].makespan;
 
-	return (Wide)run->shape.microbatches * (Wide)best_took * best->shape.ranks >
-	       (Wide)best->shape.microbatches * (Wide)took * run->shape.ranks;
+	return (Wide)pipesim_shape_whole(&run->shape) * (Wide)best_took * best->shape.ranks >
+	       (Wide)pipesim_shape_whole(&best->shape) * (Wide)took * run->shape.ranks;
 }
 
 /* The first of equals. */
@@ -383,8 +384,8 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 			continue;
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
-		rate = (double)run->shape.microbatches / (double)MAX(run->report->makespan, 1) /
-		       run->shape.ranks;
+		rate = (double)pipesim_shape_whole(&run->shape) /
+		       (double)MAX(run->report->makespan, 1) / run->shape.ranks;
 		if (rate > best_rate) {
 			best_rate = rate;
 			best = (int)i;
@@ -399,6 +400,6 @@ double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun 
 
 	if (run->report == NULL || comparison->baseline <= 0 || run->report->makespan <= 0)
 		return NAN;
-	return base * run->shape.microbatches / (double)run->report->makespan *
+	return base * pipesim_shape_whole(&run->shape) / (double)run->report->makespan *
 	       comparison->scenario.ranks / run->shape.ranks;
 }

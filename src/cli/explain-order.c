@@ -214,9 +214,13 @@ static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 void pipesim_explain_phases(const PipesimOrder *order, GString *out)
 {
 	const PipesimShape *shape = &order->shape;
+	const guint whole = pipesim_shape_whole(shape), parts = pipesim_shape_parts(shape);
 
-	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s\n", shape->ranks,
-		shape->microbatches, shape->microbatches == 1 ? "" : "es");
+	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape->ranks,
+		whole, whole == 1 ? "" : "es");
+	if (parts > 1)
+		g_string_append_printf(out, " in %u parts each", parts);
+	g_string_append_c(out, '\n');
 	append_rank(order, 0, out);
 	if (shape->ranks > 2)
 		append_rank(order, shape->ranks / 2, out);

@@ -145,7 +145,7 @@ static void take_result(PipesimRun *run, PipesimSweepResult *result)
 	*result = (PipesimSweepResult){
 		.solved = TRUE,
 		.ranks = run->shape.ranks,
-		.microbatches = run->shape.microbatches,
+		.microbatches = pipesim_shape_whole(&run->shape),
 		.stages = run->shape.stages,
 		.copies = run->shape.copies,
 		.makespan = report->makespan,

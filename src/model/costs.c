@@ -281,16 +281,20 @@ static void divide_times(
 	gint64 *chunk = times->chunk;
 
 	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		chunk[kind] = pipesim_time_scale(share[kind], shape->ranks, shape->stages);
+		chunk[kind] = pipesim_time_scale(share[kind], shape->ranks,
+			(gint64)shape->stages * pipesim_shape_parts(shape));
 	if (share[PIPESIM_B] == share[PIPESIM_I] + share[PIPESIM_W])
 		chunk[PIPESIM_B] = chunk[PIPESIM_I] + chunk[PIPESIM_W];
 	if (share[PIPESIM_FB] == share[PIPESIM_F] + share[PIPESIM_B])
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 }
 
-/* What lies in the @stage-th of @stages equal parts of the model, over parts of any number. */
-static gint64 part_time(const PipesimCosts *costs, int kind, guint stage, guint stages)
+/* What lies in the @stage-th of the equal stages of the model, over parts of any number, for
+ * one part of a micro-batch. */
+static gint64 part_time(
+	const PipesimCosts *costs, int kind, guint stage, const PipesimShape *shape)
 {
+	const guint64 stages = shape->stages, divisor = stages * pipesim_shape_parts(shape);
 	const guint64 begin = (guint64)stage * costs->n_parts; /* in @stages-ths of a part */
 	const guint64 end = begin + costs->n_parts;
 	Wide total = 0;
@@ -300,7 +304,7 @@ static gint64 part_time(const PipesimCosts *costs, int kind, guint stage, guint 
 
 		total += (Wide)costs->part[i * PIPESIM_FB + (guint)kind] * overlap;
 	}
-	total = (total + stages / 2) / stages;
+	total = (total + divisor / 2) / divisor;
 	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
 }
 
@@ -315,14 +319,14 @@ static gboolean is_sum(const PipesimCosts *costs)
 	return TRUE;
 }
 
-static void fill_from_parts(PipesimTimes *times, const PipesimCosts *costs)
+static void fill_from_parts(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
 	const gboolean sum = is_sum(costs);
 
 	for (guint stage = 0; stage < times->stages; stage++) {
 		for (int kind = 0; kind < PIPESIM_FB; kind++) {
-			times->stage[kind][stage] =
-				part_time(costs, kind, stage, times->stages);
+			times->stage[kind][stage] = part_time(costs, kind, stage, shape);
 			if (kind == PIPESIM_B && sum)
 				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
 							    times->stage[PIPESIM_W][stage];
@@ -363,18 +367,19 @@ static void slow_ranks(
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
+	const guint parts = pipesim_shape_parts(shape);
 
 	times->stages = shape->stages;
 	times->p2p = costs->p2p;
-	times->bytes_until_input = costs->bytes_until_input;
-	times->bytes_until_weight = costs->bytes_until_weight;
+	times->bytes_until_input = pipesim_time_scale(costs->bytes_until_input, 1, parts);
+	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;
 	divide_times(times, costs, shape);
 	slow_ranks(times, costs, shape);
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
 	if (costs->part != NULL)
-		fill_from_parts(times, costs);
+		fill_from_parts(times, costs, shape);
 	else
 		fill_from_scale(times, costs);
 	return times;

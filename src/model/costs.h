@@ -119,7 +119,7 @@ typedef struct {
 	gboolean equal_stages;         /* no part is longer or shorter than another */
 	PipesimFraction *slow;         /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
-	gint64 bytes_until_input, bytes_until_weight; /* of PipesimCosts, for searches */
+	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_engine_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
@@ -127,10 +127,11 @@ typedef struct {
 } PipesimTimes;
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
- * of the part of the model that its stage lies in, rounded to ns; B = I + W and FB = F + B
- * stay true of chunks where they are true of the whole share. Where parts have times of their
- * own a stage takes what lies in its S-th of the model. What a rank takes longer comes
- * last: pipesim_op_duration() of program/program.h. */
+ * of the part of the model that its stage lies in, rounded to ns; where micro-batches run in
+ * parts, divided by their number, but for P2P. B = I + W and FB = F + B stay true of chunks
+ * where they are true of the whole share. Where parts have times of their own a stage takes
+ * what lies in its S-th of the model. What a rank takes longer comes last:
+ * pipesim_op_duration() of program/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 

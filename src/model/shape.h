@@ -16,12 +16,15 @@ typedef enum {
 
 /* Validated where it is made: later stages need not check. */
 typedef struct {
-	guint ranks;        /* PP, >= 1 */
-	guint chunks;       /* chunks per rank, >= 1; copies of a stage count */
-	guint microbatches; /* M of the whole step, >= 1; all pipelines together */
-	guint stages;       /* S: ranks * chunks, or ranks where there are copies */
-	guint copies;       /* copies of the parameters: 1, or chunks where bidirectional */
-	guint group;        /* micro-batches of a group, as asked for; 0 = the schedule's own */
+	guint ranks;  /* PP, >= 1 */
+	guint chunks; /* chunks per rank, >= 1; copies of a stage count */
+	/* Of the whole step, >= 1; all pipelines together. Where a micro-batch runs in parts
+	 * each part counts as one: every op is of a part. */
+	guint microbatches;
+	guint stages; /* S: ranks * chunks, or ranks where there are copies */
+	guint copies; /* copies of the parameters: 1, or chunks where bidirectional */
+	guint parts;  /* that a micro-batch runs in, each with its F and B; 0 = 1 */
+	guint group;  /* micro-batches of a group, as asked for; 0 = the schedule's own */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;
@@ -47,6 +50,19 @@ guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk);
 static inline guint pipesim_shape_per_chunk(const PipesimShape *shape)
 {
 	return shape->microbatches / shape->copies;
+}
+
+/** pipesim_shape_parts: parts that a micro-batch runs in, >= 1: what an op takes, sends and
+ * holds is that of a micro-batch divided by them. */
+static inline guint pipesim_shape_parts(const PipesimShape *shape)
+{
+	return MAX(shape->parts, 1u);
+}
+
+/** pipesim_shape_whole: M as it was asked for: micro-batches that are not divided. */
+static inline guint pipesim_shape_whole(const PipesimShape *shape)
+{
+	return shape->microbatches / pipesim_shape_parts(shape);
 }
 
 /* Most ops of one program that is kept op by op: about 40 bytes each. */

@@ -93,7 +93,7 @@ static void add_result(
 	const PipesimReport *report = run->report;
 
 	add_int(out, run->shape.ranks);
-	add_int(out, run->shape.microbatches);
+	add_int(out, pipesim_shape_whole(&run->shape));
 	add_int(out, run->shape.stages);
 	add_ms(out, report->makespan);
 	add_ms(out, report->max_idle);

@@ -165,7 +165,7 @@ static void write_comm(PipesimJson *json, const PipesimRun *run)
 static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	const PipesimRun *run, gboolean best)
 {
-	pipesim_json_member_int(json, "microbatches", run->shape.microbatches);
+	pipesim_json_member_int(json, "microbatches", pipesim_shape_whole(&run->shape));
 	pipesim_json_member_int(json, "stages", run->shape.stages);
 	key_ms(json, "makespan_ms", run->report->makespan);
 	write_bubble(json, run);

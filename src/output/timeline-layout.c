@@ -72,12 +72,16 @@ void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
 static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 {
 	const PipesimReport *report = run->report;
+	const guint whole = pipesim_shape_whole(&run->shape);
+	const guint parts = pipesim_shape_parts(&run->shape);
 	GString *title = g_string_new(run->name);
 	double peak = pipesim_figure_activations(report, report->max_peak);
 
-	g_string_append_printf(title, ": PP %u, %u %s, makespan ", run->shape.ranks,
-		run->shape.microbatches,
-		run->shape.microbatches == 1 ? "micro-batch" : "micro-batches");
+	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
+		whole == 1 ? "micro-batch" : "micro-batches");
+	if (parts > 1)
+		g_string_append_printf(title, " in %u parts each", parts);
+	g_string_append(title, ", makespan ");
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
 	pipesim_layout_time(title, report->max_idle, unit);

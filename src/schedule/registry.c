@@ -74,12 +74,15 @@ guint pipesim_schedule_stages_per_rank(
 gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, PipesimShape *shape, GError **error)
 {
-	if (pipesim_shape_init(shape, scenario, chunks_of(schedule, scenario),
-		    schedule->placement, error) &&
-		(schedule->check == NULL || schedule->check(shape, error)))
-		return TRUE;
-	g_prefix_error(error, "%s: ", schedule->name);
-	return FALSE;
+	if (!pipesim_shape_init(shape, scenario, chunks_of(schedule, scenario),
+		    schedule->placement, error) ||
+		(schedule->check != NULL && !schedule->check(shape, error))) {
+		g_prefix_error(error, "%s: ", schedule->name);
+		return FALSE;
+	}
+	shape->parts = MAX(schedule->parts, 1u);
+	shape->microbatches *= shape->parts;
+	return TRUE;
 }
 
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,

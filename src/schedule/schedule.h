@@ -60,11 +60,12 @@ struct _PipesimSchedule {
 	const char *reference; /* paper or code it comes from */
 	guint chunks;          /* per rank where none are asked for; directions count */
 	PipesimPlacement placement;
+	guint parts;      /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
 	guint takes;      /* PipesimTakes, of what a scenario may ask for */
 	PipesimComm comm; /* how the runtime that it comes from sends and receives; ASYNC where
 			     there is none */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
-	 * that satisfies it; NULL = every shape. */
+	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
 	/* Order of one rank, with loops; or of all ranks at once, from the times of ops. One of
 	 * the two. Deterministic; must not fail once check() passed, but for memory. */

@@ -134,7 +134,7 @@ START_TEST(bytes_recounted)
 	costs->parameter_bytes = 70000;
 	run = grid_run(point, costs);
 	copies = run->shape.copies;
-	parts = run->shape.stages / run->shape.ranks;
+	parts = run->shape.stages / run->shape.ranks * pipesim_shape_parts(&run->shape);
 	ck_assert_ptr_nonnull(run->report->memory);
 	ck_assert_int_eq(run->report->parameters, 70000 * copies);
 	for (guint rank = 0; rank < point->ranks; rank++) {

@@ -86,7 +86,7 @@ START_TEST(unlimited_links_equal_p2p)
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autoptr(PipesimNetwork) network = pipesim_network_new();
 
-	network->intra.latency = costs->p2p;
+	network->intra.latency = times->p2p;
 	for (PipesimComm comm = PIPESIM_COMM_QUEUE; comm < PIPESIM_COMM_NATIVE; comm++) {
 		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
 		g_autoptr(PipesimTimeline) plain =

@@ -231,7 +231,9 @@ START_TEST(native_runs)
 	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
 	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
-	ck_assert_uint_eq(crossing_messages(native), 0);
+	/* Parts of one message, as which no runtime would send them. */
+	if (pipesim_shape_parts(&program->shape) == 1)
+		ck_assert_uint_eq(crossing_messages(native), 0);
 }
 END_TEST
 

@@ -137,7 +137,7 @@ START_TEST(equals_p2p_without_limit)
 		g_autoptr(PipesimTimeline) timeline = NULL;
 
 		network->message_bytes = 32 << 20;
-		network->intra.latency = costs->p2p;
+		network->intra.latency = times->p2p;
 		network->intra.half = seed == 2;
 		timeline = run_links(program, times, network);
 		assert_static(program, times, timeline);
@@ -168,7 +168,7 @@ START_TEST(equals_p2p_on_links_of_its_own)
 	hold = MIN(hold, times->chunk[PIPESIM_B]);
 	network->message_bytes = hold;
 	network->intra.bandwidth = 1000000000;
-	network->intra.latency = costs->p2p - hold;
+	network->intra.latency = times->p2p - hold;
 	timeline = run_links(program, times, network);
 	if (!has_pairs(program))
 		ck_assert_int_eq(timeline->traffic->longest, 0);
@@ -296,8 +296,8 @@ START_TEST(losses_add_up)
 		run->report->critical[run->report->n_critical - 1] < run->program->n_ops, TRUE);
 	/* the same hops, but nothing to wait for */
 	costs->network->intra.bandwidth = costs->network->inter.bandwidth = 0;
-	costs->network->intra.latency += 400000;
-	costs->network->inter.latency += 400000;
+	costs->network->intra.latency += 400000 / pipesim_shape_parts(&run->shape);
+	costs->network->inter.latency += 400000 / pipesim_shape_parts(&run->shape);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		costs->network->slowdown[kind] = (PipesimFraction){1, 1};
 	unlimited = grid_run(point, costs);

@@ -22,6 +22,7 @@ static const Row table_a[] = {
 	{"zb-h2", 20, 7000, 0, 0, 15},
 	{"zb-v", 20, 3500, 0, 0, 8},
 	{"chimera-doubling", 16, 9000, -1, 9000, 16},
+	{"chimera-halving", 16, 6000, -1, 6000, 8},
 	{"chimera", 16, 18000, -1, -1, 8},
 	{"dualpipe", 20, 6000, 6000, 6000, 9},
 	{"dualpipev", 20, 7000, -1, 7000, 8.5},
@@ -38,6 +39,7 @@ static const Row table_c[] = {
 	{"zb-h2", 20, 7000, 4900, 4900, 15},
 	{"zb-v", 20, 4550, 3500, 0, 8},
 	{"chimera-doubling", 16, 9300, -1, 9300, 16},
+	{"chimera-halving", 16, 6600, -1, 6150, 8},
 	{"chimera", 16, 19200, -1, -1, 8},
 	{"dualpipe", 20, 7500, -1, 8400, 9},
 	{"dualpipev", 20, 9300, -1, 9800, 8.5},
@@ -287,6 +289,92 @@ START_TEST(chimera_doubling)
 }
 END_TEST
 
+/* (D/2-1)(F+B/2) at B = 2F, whatever the number of units; the activations of plain Chimera. */
+START_TEST(chimera_halving)
+{
+	const guint d = 2 * ((guint)_i + 1);
+
+	for (guint units = 1; units <= 3; units++) {
+		g_autoptr(PipesimCosts) costs = grid_costs(20, 24, 16, 60, 0);
+		g_autoptr(PipesimRun) run = named_run("chimera-halving", d, d * units, costs);
+
+		ck_assert_int_eq(run->report->max_idle, (d / 2 - 1) * 40);
+		ck_assert_int_eq(run->report->difference, 0);
+		ck_assert_uint_eq(pipesim_shape_whole(&run->shape), d * units);
+		for (guint rank = 0; rank < d; rank++) {
+			const double held = pipesim_run_peak_activations(run, rank);
+
+			ck_assert_double_le(held, d);
+			ck_assert_double_ge(held, 0.75 * d + 0.5);
+		}
+	}
+}
+END_TEST
+
+/* A stage begins with a forward when the stage before has ended all of it, and both halves run
+ * without a gap, whatever the times. */
+START_TEST(chimera_halving_whole_forwards)
+{
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, 6, TRUE);
+	g_autoptr(PipesimRun) run = named_run("chimera-halving", 6, 12, costs);
+	const PipesimProgram *program = run->program;
+	const gint64 *start = run->timeline->start, *end = run->timeline->end;
+	const guint m = program->shape.microbatches;
+
+	for (guint stage = 0; stage < 6; stage++)
+		for (guint k = 0; k < m; k += 2) {
+			const guint32 *half = &program->forward[stage * m + k];
+			const guint32 *before = half - m;
+
+			ck_assert_int_eq(MAX(start[half[0]], start[half[1]]),
+				MIN(end[half[0]], end[half[1]]));
+			if (stage > 0)
+				ck_assert_int_ge(MIN(start[half[0]], start[half[1]]),
+					MAX(end[before[0]], end[before[1]]) + costs->p2p);
+		}
+}
+END_TEST
+
+/* Twice as many micro-batches of half the time are as fast: rates count whole ones. */
+START_TEST(chimera_halving_throughput)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(20, 24, 16, 60, 0);
+	const PipesimScenario scenario = {.ranks = 8, .microbatches = 16};
+	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
+	PipesimRun *run = named_run("chimera-halving", 8, 16, costs);
+
+	g_ptr_array_add(comparison->runs, run);
+	pipesim_comparison_finish(comparison);
+	ck_assert_double_eq_tol(pipesim_throughput(comparison, run),
+		(double)comparison->baseline / (double)run->report->makespan, 1e-12);
+}
+END_TEST
+
+/* Halves of parts of the model with times of their own, and of messages over links. */
+START_TEST(chimera_halving_shares)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(20, 24, 16, 60, 0);
+	const PipesimSchedule *schedule = pipesim_schedule_find("chimera-halving", NULL);
+	g_autoptr(PipesimRun) run = NULL;
+
+	costs->n_parts = 4;
+	costs->part = g_new(gint64, 4 * PIPESIM_FB);
+	for (guint i = 0; i < 4 * PIPESIM_FB; i++)
+		costs->part[i] = 100 + 2 * (gint64)i;
+	costs->network = pipesim_network_new();
+	costs->network->message_bytes = 1001;
+	costs->network->intra = (PipesimLinkSpeed){70, 1000000000, FALSE};
+	run = grid_run(&(GridCase){schedule, 4, 8, 0, 0, 0}, costs);
+	for (guint stage = 0; stage < 4; stage++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			ck_assert_int_eq(run->times->stage[kind][stage],
+				costs->part[stage * PIPESIM_FB + kind] / 2);
+	ck_assert_int_eq(run->network->message_bytes, 501);
+	ck_assert_int_eq(run->times->p2p, 70 + 501);
+	ck_assert_int_eq(costs->network->message_bytes, 1001);
+}
+END_TEST
+
 /* The others
  * -------------------------------------------------------------------------------------- */
 
@@ -357,6 +445,10 @@ Suite *published_suite(void)
 	tcase_add_loop_test(chimera, chimera_direct, 0, G_N_ELEMENTS(direct_idle));
 	tcase_add_loop_test(chimera, chimera_one_unit, 0, 8);
 	tcase_add_loop_test(chimera, chimera_doubling, 0, 8);
+	tcase_add_loop_test(chimera, chimera_halving, 0, 8);
+	tcase_add_loop_test(chimera, chimera_halving_whole_forwards, 0, 8);
+	tcase_add_test(chimera, chimera_halving_throughput);
+	tcase_add_test(chimera, chimera_halving_shares);
 	tcase_add_loop_test(others, one_f_one_b_activations, 1, 9);
 	tcase_add_test(others, zb_h1_activations);
 	tcase_add_test(others, zb_h1_long_weights);
