@@ -207,6 +207,8 @@ check bad-hex 2 --pp 0x8 --microbatches 20
 check bad-overflow 2 --pp 8 --microbatches 99999999999999999999
 check bad-huge 2 --pp 100000 --microbatches 1000000000 --schedule 1f1b
 check huge-rows 0 --pp 100000 --microbatches 1000000000
+check json-no-ops 0 --pp 4 --microbatches 1000000000 -s 1f1b,dualpipe --format json
+check bad-too-long 2 --pp 8 --microbatches 1000000000 -s 1f1b --times F=1e9
 check bad-schedule 2 --pp 8 --microbatches 20 --schedule dualpip
 check bad-schedule-empty 2 --pp 8 --microbatches 20 --schedule ''
 check bad-shape 2 --pp 7 --microbatches 20 --schedule dualpipe
