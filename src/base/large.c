@@ -2,6 +2,9 @@
 
 #include "base/large.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -23,4 +26,13 @@ gpointer pipesim_try_large(gsize n, gsize size)
 	(void)madvise(data, bytes, MADV_HUGEPAGE); /* a wish: small pages do too */
 #endif
 	return data;
+}
+
+void pipesim_keep_memory(void)
+{
+#ifdef __GLIBC__
+	/* Arrays of up to the largest size allowed come from the heap, and its end stays. */
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/distance.h"
+#include "base/large.h"
 #include "cli/options.h"
 #include <locale.h>
 #include <signal.h>
@@ -88,6 +89,7 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
 	g_set_prgname("pipesim");
+	pipesim_keep_memory();
 	if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
 		status = print_version(&error);
 	} else if (command != NULL) {

@@ -2,6 +2,7 @@
  * clock on the wall: what a quiet machine would take, for rows of one thread, on one that
  * others use. */
 #include "bench.h"
+#include "base/large.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -83,6 +84,7 @@ gboolean bench_selected(const char *topic)
 
 int main(int argc G_GNUC_UNUSED, char **argv)
 {
+	pipesim_keep_memory(); /* as the program does */
 	topics = argv + 1;
 	if (topics[0] != NULL && strcmp(topics[0], "--cpu") == 0) {
 		clock_id = CLOCK_PROCESS_CPUTIME_ID;
