@@ -48,17 +48,30 @@ static guint choose_microbatches(const Question *question, guint least)
 	return (guint)MIN((least / unit + 2) * unit, PIPESIM_MAX_MICROBATCHES / 2);
 }
 
-static PipesimFraction reduce(gint64 num, gint64 den)
+/* Exact where lowest terms fit in 64 bits; 0 of nothing is 0. */
+static PipesimFraction reduce(Wide num, Wide den)
 {
-	const gint64 common = MAX(pipesim_gcd(num, den), 1);
+	Wide common = den, rest = num;
 
-	return (PipesimFraction){num / common, den / common};
+	if (den == 0)
+		return (PipesimFraction){0, 1};
+	while (rest != 0) {
+		const Wide next = common % rest;
+
+		common = rest;
+		rest = next;
+	}
+	num /= common;
+	den /= common;
+	for (; den > G_MAXINT64; den /= 2)
+		num /= 2;
+	return (PipesimFraction){(gint64)num, (gint64)den};
 }
 
 static void fill(PipesimSteadyState *state, const PipesimStream *shorter,
 	const PipesimStream *longer, guint microbatches)
 {
-	const gint64 grown = MAX(longer->makespan - shorter->makespan, 1);
+	const gint64 grown = longer->makespan - shorter->makespan;
 	Wide idle = 0;
 
 	state->ranks = shorter->ranks;
@@ -76,7 +89,7 @@ static void fill(PipesimSteadyState *state, const PipesimStream *shorter,
 		state->idle[rank] = reduce(MAX(grown - busy, 0), grown);
 		idle += grown - busy;
 	}
-	state->ratio = reduce((gint64)(idle / state->ranks), grown);
+	state->ratio = reduce(idle, (Wide)grown * state->ranks);
 }
 
 /* The step twice as long must have grown by whole periods, else nothing was proven. */

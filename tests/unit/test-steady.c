@@ -77,6 +77,40 @@ START_TEST(slowest_stage_decides)
 }
 END_TEST
 
+/* By hand: three ranks work for 33 of 35 ns, one always; over odd numbers of micro-batches too.
+ */
+START_TEST(bubble_of_all_is_exact)
+{
+	const PipesimScenario scenario = {.ranks = 4, .microbatches = 1001};
+	g_autoptr(PipesimCosts) costs = grid_costs(11, 11, 11, -1, 0);
+	g_autoptr(PipesimSteadyState) state = NULL;
+
+	ck_assert(pipesim_costs_parse_scale(costs, "2=1.05", 4, NULL));
+	state = pipesim_steady_state_new(
+		pipesim_schedule_find("1f1b", NULL), &scenario, costs, NULL);
+	ck_assert_ptr_nonnull(state);
+	ck_assert_int_eq(state->idle[2].num, 0);
+	ck_assert_int_eq(state->idle[0].num, 2);
+	ck_assert_int_eq(state->idle[0].den, 35);
+	ck_assert_int_eq(state->ratio.num, 3);
+	ck_assert_int_eq(state->ratio.den, 70);
+}
+END_TEST
+
+START_TEST(nothing_to_wait_for)
+{
+	const PipesimScenario scenario = {.ranks = 4};
+	g_autoptr(PipesimCosts) costs = grid_costs(0, 0, 0, -1, 0);
+	g_autoptr(PipesimSteadyState) state = pipesim_steady_state_new(
+		pipesim_schedule_find("1f1b", NULL), &scenario, costs, NULL);
+
+	ck_assert_ptr_nonnull(state);
+	ck_assert_int_eq(state->time, 0);
+	ck_assert_int_eq(state->ratio.num, 0);
+	ck_assert_int_eq(state->idle[1].num, 0);
+}
+END_TEST
+
 START_TEST(phases_after_each_other_have_no_steady_state)
 {
 	const PipesimScenario scenario = {.ranks = 4, .microbatches = 400};
@@ -99,6 +133,8 @@ Suite *steady_suite(void)
 		n++;
 	tcase_add_loop_test(tcase, slope_is_what_steps_differ_by, 0, n);
 	tcase_add_test(tcase, slowest_stage_decides);
+	tcase_add_test(tcase, bubble_of_all_is_exact);
+	tcase_add_test(tcase, nothing_to_wait_for);
 	tcase_add_test(tcase, phases_after_each_other_have_no_steady_state);
 	suite_add_tcase(suite, tcase);
 	return suite;
