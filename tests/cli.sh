@@ -212,7 +212,7 @@ check bad-too-long 2 --pp 8 --microbatches 1000000000 -s 1f1b --times F=1e9
 check bad-schedule 2 --pp 8 --microbatches 20 --schedule dualpip
 check bad-schedule-empty 2 --pp 8 --microbatches 20 --schedule ''
 check bad-shape 2 --pp 7 --microbatches 20 --schedule dualpipe
-check bad-shape-microbatches 2 --pp 8 --microbatches 10 --schedule dualpipe
+check bad-shape-microbatches 2 --pp 8 --microbatches 21 --schedule dualpipe
 check bad-time-nan 2 --pp 8 --microbatches 20 --times F=nan
 check bad-time-inf 2 --pp 8 --microbatches 20 --times F=inf
 check bad-time-negative 2 --pp 8 --microbatches 20 --times F=-1

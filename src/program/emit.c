@@ -243,3 +243,58 @@ PipesimOrder *pipesim_order_plan(
 		return NULL;
 	return finish(&out, plan(shape, times, &out, error), error);
 }
+
+/* The number that micro-batch @number of @chunk of the padded order has in the trimmed one;
+ * FALSE where there is none. */
+static gboolean renumber(
+	const PipesimOrder *padded, const PipesimShape *shape, guint chunk, guint32 *number)
+{
+	const guint wide = pipesim_shape_per_chunk(&padded->shape);
+	const guint narrow = pipesim_shape_per_chunk(shape);
+	const guint index = shape->copies > 1 ? *number - chunk * wide : *number;
+
+	*number = shape->copies > 1 ? chunk * narrow + index : index;
+	return index < narrow;
+}
+
+static void emit_trimmed(PipesimEmitter *out, const PipesimOrder *padded, PipesimOp op)
+{
+	const PipesimShape *shape = &out->order->shape;
+	const gboolean first = renumber(padded, shape, op.chunk, &op.microbatch);
+	const gboolean second =
+		op.kind == PIPESIM_FB && renumber(padded, shape, op.b_chunk, &op.b_microbatch);
+
+	if (op.kind == PIPESIM_FB && first != second) {
+		/* Half a pair is that op alone. */
+		op = first ? (PipesimOp){.microbatch = op.microbatch,
+				     .kind = PIPESIM_F,
+				     .chunk = op.chunk}
+			   : (PipesimOp){.microbatch = op.b_microbatch,
+				     .kind = PIPESIM_B,
+				     .chunk = op.b_chunk};
+	}
+	if (first || second)
+		pipesim_emit(out, &op);
+}
+
+PipesimOrder *pipesim_order_trim(
+	const PipesimOrder *padded, const PipesimShape *shape, GError **error)
+{
+	PipesimEmitter out = {.order = new_order(shape, error)};
+
+	if (out.order == NULL)
+		return NULL;
+	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
+		PipesimCursor cursor;
+		PipesimOp op;
+
+		pipesim_emit_rank(&out, rank);
+		pipesim_cursor_init(&cursor, padded, rank);
+		while (pipesim_cursor_next(&cursor, &op)) {
+			pipesim_phase(&out, g_ptr_array_index(padded->phases, op.phase));
+			emit_trimmed(&out, padded, op);
+		}
+		pipesim_cursor_clear(&cursor);
+	}
+	return finish(&out, TRUE, error);
+}

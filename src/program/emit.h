@@ -64,3 +64,13 @@ PipesimOrder *pipesim_order_generate(
 /** pipesim_order_plan: runs @plan. Errors as above, and those of @plan. */
 PipesimOrder *pipesim_order_plan(
 	const PipesimShape *shape, PipesimPlan plan, const PipesimTimes *times, GError **error);
+
+/**
+ * pipesim_order_trim: @padded, an order of more micro-batches of each chunk, without those that
+ * @shape does not have: what is left stands in the same order, so that nothing can hang that
+ * did not; of a pair one half may be left. Its micro-batches are named one by one.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
+ */
+PipesimOrder *pipesim_order_trim(
+	const PipesimOrder *padded, const PipesimShape *shape, GError **error);

@@ -189,8 +189,31 @@ static gboolean check(const PipesimShape *shape, GError **error)
 static gboolean check_doubling(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
-	       pipesim_check_microbatches(shape, 2 * shape->ranks, 2 * shape->ranks,
-		       "M a multiple of 2 PP", error);
+	       pipesim_check_microbatches(
+		       shape, 2, 2, "M even (half goes in each direction)", error);
+}
+
+/* Whole units. */
+static guint padded_doubling(const PipesimShape *shape)
+{
+	const guint unit = 2 * shape->ranks;
+
+	return (shape->microbatches + unit - 1) / unit * unit;
+}
+
+static const char *extension_doubling(const PipesimShape *shape)
+{
+	if (shape->microbatches % (2 * shape->ranks) == 0)
+		return NULL;
+	return "M is no multiple of 2 PP: the last unit runs without the micro-batches that do "
+	       "not "
+	       "exist, which is pipesim's extension";
+}
+
+static gboolean holds_full_doubled_units(const PipesimShape *shape, PipesimChunkTimes t)
+{
+	(void)t;
+	return shape->microbatches % (2 * shape->ranks) == 0;
 }
 
 static const char *extension(const PipesimShape *shape)
@@ -246,6 +269,7 @@ static const PipesimCondition conditions[] = {
 static const PipesimCondition conditions_doubling[] = {
 	{"B = 2F", holds_b_twice_f,
 		"two forwards of a unit are meant to last as long as one backward"},
+	{"M a multiple of 2 PP", holds_full_doubled_units, "the last unit is not full"},
 	{0},
 };
 
@@ -315,7 +339,7 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.name = "chimera-doubling",
 	.summary = "Chimera with forward doubling: units of 2 PP, no gaps in their middle at B "
 		   "= 2F",
-	.constraints = "PP even, M a multiple of 2 PP",
+	.constraints = "PP even, M even",
 	.idea = "Two pipelines run in opposite directions as in Chimera, but each forward slot "
 		"takes two micro-batches, so that it lasts as long as the full backward that "
 		"it meets. That closes the gaps which units of plain Chimera keep in their "
@@ -326,6 +350,8 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check_doubling,
+	.padded = padded_doubling,
+	.extension = extension_doubling,
 	.generate = generate_doubling,
 	.bubble =
 		{
@@ -339,7 +365,9 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 		{
 			.text = "2PP",
 			.value = activations_doubling,
-			.exact = "The largest rank; the ranks range from 3PP/2+1 to 2PP.",
+			.exact = "The largest rank, with M a multiple of 2PP; the ranks range "
+				 "from "
+				 "3PP/2+1 to 2PP.",
 		},
 	.notes = notes,
 };

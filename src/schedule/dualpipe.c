@@ -127,12 +127,22 @@ static gboolean check(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
 	       pipesim_check_microbatches(
-		       shape, 2 * shape->ranks, 2, "M even and M >= 2 PP", error);
+		       shape, 2, 2, "M even (half goes in each direction)", error);
 }
 
-static gboolean check_v(const PipesimShape *shape, GError **error)
+/* What the eight steps are made for. */
+static guint padded(const PipesimShape *shape)
 {
-	return pipesim_check_microbatches(shape, 2 * shape->ranks, 1, "M >= 2 PP", error);
+	return MAX(shape->microbatches, 2 * shape->ranks);
+}
+
+static const char *extension(const PipesimShape *shape)
+{
+	if (shape->microbatches >= 2 * shape->ranks)
+		return NULL;
+	return "M < 2 PP, which the authors refuse: the order of 2 PP micro-batches without "
+	       "those "
+	       "that do not exist, pipesim's extension";
 }
 
 static gint64 bubble_of(guint depth, PipesimChunkTimes t)
@@ -168,9 +178,11 @@ static const char pair_shorter[] =
 static const char pair_longer[] =
 	"the outer ranks, which run fewer pairs, then idle longest; the formula means the "
 	"inner ones";
+static const char few[] = "the pipeline is never full";
 static const char b_alone[] = "the schedule mixes B with I and W";
 
 static const PipesimCondition conditions[] = {
+	{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
 	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP/2-1)(I-F), F) off the idle time"},
 	{"F = I", pipesim_holds_f_le_i, f_longer},
 	{"W <= F", pipesim_holds_w_le_f, w_longer},
@@ -181,6 +193,7 @@ static const PipesimCondition conditions[] = {
 };
 
 static const PipesimCondition conditions_v[] = {
+	{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
 	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP-1)(I-F), F) off the idle time"},
 	{"F = I", pipesim_holds_f_le_i, f_longer},
 	{"W <= F", pipesim_holds_w_le_f, w_longer},
@@ -201,7 +214,7 @@ static const char letters[] =
 const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
 	.summary = "micro-batches from both ends, forwards overlapped with backwards",
-	.constraints = "PP even, M even, M >= 2 PP",
+	.constraints = "PP even, M even",
 	.idea = "Micro-batches enter the pipeline from both ends, and in the steady phase each "
 		"rank runs the forward of one direction overlapped with the backward of the "
 		"other. The communication of each half hides behind the computation of the "
@@ -215,6 +228,8 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.comm = PIPESIM_COMM_GROUPED,
 	.check = check,
+	.padded = padded,
+	.extension = extension,
 	.generate = generate,
 	.bubble =
 		{
@@ -257,7 +272,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.name = "dualpipev",
 	.aliases = (const char *const[]){"ScheduleDualPipeV", NULL},
 	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
-	.constraints = "M >= 2 PP",
+	.constraints = "every PP and M",
 	.idea = "DualPipe cut in half: the model is folded into a V, so that rank r holds "
 		"stages r and 2 PP - 1 - r and both of its ends meet on rank 0. Forwards on "
 		"the way down are overlapped with backwards on the way up, as in DualPipe, "
@@ -269,7 +284,8 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.comm = PIPESIM_COMM_GROUPED,
-	.check = check_v,
+	.padded = padded,
+	.extension = extension,
 	.generate = generate_v,
 	.bubble =
 		{

@@ -85,14 +85,31 @@ gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	return TRUE;
 }
 
+/* Of an order that is made for more micro-batches, those that exist. */
+static PipesimOrder *generate_padded(const PipesimSchedule *schedule, const PipesimShape *shape,
+	guint padded, GError **error)
+{
+	PipesimShape wide = *shape;
+	g_autoptr(PipesimOrder) order = NULL;
+
+	wide.microbatches = padded;
+	order = pipesim_order_generate(&wide, schedule->generate, error);
+	return order != NULL ? pipesim_order_trim(order, shape, error) : NULL;
+}
+
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error)
 {
-	PipesimOrder *order =
-		schedule->plan != NULL
-			? pipesim_order_plan(shape, schedule->plan, times, error)
-			: pipesim_order_generate(shape, schedule->generate, error);
+	const guint padded =
+		schedule->padded != NULL ? schedule->padded(shape) : shape->microbatches;
+	PipesimOrder *order;
 
+	if (schedule->plan != NULL)
+		order = pipesim_order_plan(shape, schedule->plan, times, error);
+	else if (padded > shape->microbatches)
+		order = generate_padded(schedule, shape, padded, error);
+	else
+		order = pipesim_order_generate(shape, schedule->generate, error);
 	if (order == NULL)
 		g_prefix_error(error, "%s: ", schedule->name);
 	return order;

@@ -73,6 +73,9 @@ struct _PipesimSchedule {
 	PipesimPlan plan;
 	PipesimBubbleFormula bubble;          /* text NULL where none is published */
 	PipesimActivationFormula activations; /* text NULL where none is published */
+	/* The micro-batches that an order is made for where that is more than the shape has:
+	 * those that do not exist are left out. NULL = made for those of the shape. */
+	guint (*padded)(const PipesimShape *shape);
 	/* How this run goes beyond what the authors describe, or NULL; printed as a note. */
 	const char *(*extension)(const PipesimShape *shape);
 	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be

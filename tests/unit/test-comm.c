@@ -220,6 +220,12 @@ static guint crossing_messages(const PipesimLowering *lowering)
 	return crossing;
 }
 
+/* A shape that the authors' runtime refuses may hang by its rules. */
+static gboolean is_extended(const GridCase *point, const PipesimShape *shape)
+{
+	return point->schedule->extension != NULL && point->schedule->extension(shape) != NULL;
+}
+
 /* A runtime must not hang on the schedules that it was written for. */
 START_TEST(native_runs)
 {
@@ -229,8 +235,10 @@ START_TEST(native_runs)
 	g_autoptr(PipesimLowering) native = pipesim_lower(program, point->schedule->comm, NULL);
 
 	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
-	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
+	if (is_extended(point, &program->shape))
+		return;
+	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
 	/* Parts of one message, as which no runtime would send them. */
 	if (pipesim_shape_parts(&program->shape) == 1)
 		ck_assert_uint_eq(crossing_messages(native), 0);
@@ -464,7 +472,8 @@ START_TEST(reports_add_up)
 				run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
 		else if (run->comm != PIPESIM_COMM_ASYNC)
 			assert_report(run);
-		ck_assert(scenario.comm != PIPESIM_COMM_NATIVE || run->error == NULL);
+		ck_assert(scenario.comm != PIPESIM_COMM_NATIVE || run->error == NULL ||
+			  is_extended(point, &run->shape));
 	}
 }
 END_TEST
