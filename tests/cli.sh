@@ -107,6 +107,12 @@ check compare-at-stages-json 0 --pp 8 --microbatches 20 --compare-at stages -s d
 check compare-at-stages-file 0 --compare-at stages -s schedules/dualpipev-pp8-mb20.csv
 check compare-at-stages-slow 0 --pp 4 --microbatches 8 --compare-at stages -s 1f1b,zb-v --slow-rank 3=1.5
 check compare-at-stages-odd 0 --pp 7 --microbatches 20 --compare-at stages -s 1f1b,dualpipev
+check bad-unheeded-chunks 2 --pp 8 --microbatches 20 -s 1f1b,dualpipe --chunks 4
+check bad-unheeded-limit 2 sweep --pp 8 --microbatches 20 -s 1f1b --max-activations 4,8
+check bad-unheeded-export 2 export -s 1f1b --pp 4 --microbatches 8 --pipelines 4
+check bad-unheeded-explain 2 explain 1f1b --chunks 4
+check bad-unheeded-group 2 diff 1f1b zb-v --pp 8 --microbatches 20 --group 4
+check comm-deadlock-alone 2 --pp 4 --microbatches 6 -s zb-v --comm single
 check bad-compare-at 2 --pp 8 --microbatches 20 --compare-at chunks
 check compare-stage-scale 0 --pp 8 --microbatches 20 --stage-scale 0=1.3,7=1.25
 check compare-links 0 --pp 8 --microbatches 20 --schedule 1f1b,zb-h1,dualpipe,dualpipev --message-bytes 32MiB --link-latency 5us --link-bandwidth 50GB/s

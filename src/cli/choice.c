@@ -71,6 +71,42 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 	return TRUE;
 }
 
+gboolean pipesim_takes_heed(guint takes, const PipesimScenario *scenario, GError **error)
+{
+	const struct {
+		gboolean asked;
+		guint takes;
+		const char *option, *who;
+	} options[] = {
+		{scenario->chunks > 0, PIPESIM_TAKES_CHUNKS, "--chunks",
+			"interleaved schedules, looped-bfs and hanayo"},
+		{scenario->group > 0, PIPESIM_TAKES_GROUP, "--group", "interleaved schedules"},
+		{scenario->pipelines > 0, PIPESIM_TAKES_PIPELINES, "--pipelines", "chimera"},
+		{scenario->max_activations.num > 0, PIPESIM_TAKES_LIMIT, "--max-activations",
+			"zb-auto and zb-v-auto"},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
+		if (options[i].asked && !(takes & options[i].takes))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s changes nothing here; it is for %s", options[i].option,
+				options[i].who);
+	return TRUE;
+}
+
+gboolean pipesim_choices_heed(
+	const GPtrArray *choices, const PipesimScenario *scenario, GError **error)
+{
+	guint takes = 0;
+
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+
+		takes |= choice->schedule != NULL ? choice->schedule->takes : 0;
+	}
+	return pipesim_takes_heed(takes, scenario, error);
+}
+
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 {
 	for (guint i = 0; i < choices->len; i++) {

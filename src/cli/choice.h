@@ -22,6 +22,14 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
  * schedule. */
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error);
 
+/** pipesim_choices_heed: FALSE with PIPESIM_ERROR_USAGE where @scenario asks for chunks, a
+ * group, pipelines or a limit of activations, and none of @choices heeds it. */
+gboolean pipesim_choices_heed(
+	const GPtrArray *choices, const PipesimScenario *scenario, GError **error);
+
+/** pipesim_takes_heed: the same for schedules of which some heeds @takes (PipesimTakes). */
+gboolean pipesim_takes_heed(guint takes, const PipesimScenario *scenario, GError **error);
+
 /** pipesim_choices_shape: what @scenario leaves open of ranks and micro-batches is taken from
  * the first file of @choices. */
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario);

@@ -232,7 +232,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 			&options.samples, &options.shape.scenario, error) ||
 		!pipesim_choices_add_list(choices,
 			options.schedules != NULL ? options.schedules : "all", error) ||
-		!check_paths(&options, choices, error))
+		!check_paths(&options, choices, error) ||
+		!pipesim_choices_heed(choices, &options.shape.scenario, error))
 		return PIPESIM_EXIT_USAGE;
 	pipesim_choices_shape(choices, &options.shape.scenario);
 	if (!pipesim_shape_options_require(&options.shape, error))

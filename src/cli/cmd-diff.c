@@ -307,7 +307,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 		if (!pipesim_choices_add(choices, argv[i], error))
 			return PIPESIM_EXIT_USAGE;
 	pipesim_choices_shape(choices, &options.shape.scenario);
-	if (!pipesim_shape_options_require(&options.shape, error))
+	if (!pipesim_choices_heed(choices, &options.shape.scenario, error) ||
+		!pipesim_shape_options_require(&options.shape, error))
 		return PIPESIM_EXIT_USAGE;
 	return diff(&options, choices, error);
 }

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "cli/choice.h"
 #include "cli/explain-order.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -180,7 +181,8 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimScenario *scenar
 {
 	PipesimShape shape;
 
-	if (!choose_shape(schedule, scenario, &shape, error))
+	if (!pipesim_takes_heed(schedule->takes, scenario, error) ||
+		!choose_shape(schedule, scenario, &shape, error))
 		return FALSE;
 	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
 	append_section(out, "Idea", schedule->idea);

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "cli/choice.h"
 #include "cli/options.h"
 #include "program/lower.h"
 #include "schedule/csv.h"
@@ -76,7 +77,8 @@ static gboolean generate_order(const Export *options, Order *order, GError **err
 		return FALSE;
 	costs = pipesim_cost_options_read(
 		&options->costs, scenario->ranks, &memory_limit, error);
-	if (costs == NULL || !pipesim_schedule_shape(schedule, scenario, &shape, error))
+	if (costs == NULL || !pipesim_takes_heed(schedule->takes, scenario, error) ||
+		!pipesim_schedule_shape(schedule, scenario, &shape, error))
 		return FALSE;
 	times = pipesim_times_new(costs, &shape);
 	order->program = pipesim_schedule_program(schedule, &shape, times, error);

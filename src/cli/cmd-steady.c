@@ -307,7 +307,8 @@ static PipesimExit run(int argc, char **argv, GError **error)
 
 	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
 		!pipesim_shape_options_read(&options.shape, error) ||
-		!read_names(argc, argv, choices, error) || !check(&options, error))
+		!read_names(argc, argv, choices, error) || !check(&options, error) ||
+		!pipesim_choices_heed(choices, &options.shape.scenario, error))
 		return PIPESIM_EXIT_USAGE;
 	return steady(&options, choices, error);
 }

@@ -45,13 +45,13 @@ PipesimExit pipesim_exit_status(const GError *error)
 	switch ((PipesimErrorCode)error->code) {
 	case PIPESIM_ERROR_PARSE:
 	case PIPESIM_ERROR_INCOMPLETE:
-	case PIPESIM_ERROR_DEADLOCK:
 		return PIPESIM_EXIT_INPUT;
 	case PIPESIM_ERROR_EXTERNAL:
 		return PIPESIM_EXIT_EXTERNAL;
 	case PIPESIM_ERROR_WRITE:
 		return PIPESIM_EXIT_WRITE;
-	case PIPESIM_ERROR_LIMIT: /* of what a file holds, or of what was asked for */
+	case PIPESIM_ERROR_DEADLOCK: /* of what a file holds, or of what was asked for */
+	case PIPESIM_ERROR_LIMIT:
 		return pipesim_error_location(error)->path != NULL ? PIPESIM_EXIT_INPUT
 								   : PIPESIM_EXIT_USAGE;
 	case PIPESIM_ERROR_USAGE:

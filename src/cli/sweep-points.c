@@ -198,7 +198,8 @@ static gboolean check_first(PipesimSweepPoints *points, GError **error)
 	point_init(points, 0, &point);
 	costs = read_point(points, &point, error);
 	point_clear(&point);
-	return costs != NULL;
+	return costs != NULL &&
+	       pipesim_choices_heed(points->choices, &point.shape.scenario, error);
 }
 
 PipesimSweepPoints *pipesim_sweep_points_new(const PipesimShapeOptions *shape,
