@@ -120,6 +120,7 @@ gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimStead
 typedef struct {
 	PipesimStreaming s;
 	gboolean leap;
+	gboolean kept;     /* some supersteps were compiled for the timeline */
 	gboolean too_long; /* more is left to run op by op than anybody waits for */
 	PipesimSteady steady;
 } PipesimStreamRunner;

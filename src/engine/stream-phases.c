@@ -255,6 +255,7 @@ static void run_passes(Phases *phases, PipesimPeriod *period, guint64 before, gu
 	if (s->timeline != NULL) {
 		if (!pipesim_period_keep(period, s, passes))
 			return;
+		phases->run->kept = TRUE;
 	} else if (phases->run->leap) {
 		phases->run->too_long = !pipesim_period_jump(period, passes, &found);
 	} else {
@@ -321,6 +322,10 @@ static void record_and_run(Phases *phases)
 static void run_phase(Phases *phases, guint32 phase)
 {
 	begin_phase(phases, phase);
+	if (phases->s->timeline != NULL && supersteps_left(phases) < 2 * MIN_PASSES) {
+		end_phase(phases);
+		return;
+	}
 	pipesim_streaming_settle(phases->s);
 	for (guint try = 0; try < MAX_TRIES && supersteps_left(phases) > MIN_PASSES; try++) {
 		superstep(phases);

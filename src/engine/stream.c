@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "engine/fast.h"
 #include "engine/stream-parts.h"
 #include <string.h>
 
@@ -88,6 +89,8 @@ static gboolean run_all(PipesimStreamRunner *runner, GError **error)
 			"this order does not repeat soon enough to leap over them; take fewer "
 			"of either",
 			shape->microbatches, shape->ranks);
+	if (s->timeline != NULL && !runner->kept)
+		return TRUE;
 	pipesim_streaming_settle(s);
 	if (s->no_memory)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -260,5 +263,10 @@ PipesimTimeline *pipesim_stream_timeline(const PipesimOrder *order,
 	for (guint rank = 0; ok && rank < order->shape.ranks; rank++)
 		timeline->makespan = MAX(timeline->makespan, runner.s.ranks[rank].time);
 	clear(&runner);
+	/* Op by op, what any program is run by is faster. */
+	if (ok && !runner.kept) {
+		g_clear_pointer(&timeline, pipesim_timeline_free);
+		return pipesim_fast_run(program, times, error);
+	}
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }
