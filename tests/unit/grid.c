@@ -234,3 +234,8 @@ PipesimRun *named_run(
 	ck_assert_msg(point.schedule != NULL, "no schedule %s", name);
 	return grid_run(&point, costs);
 }
+
+gboolean grid_is_extended(const GridCase *point, const PipesimShape *shape)
+{
+	return point->schedule->extension != NULL && point->schedule->extension(shape) != NULL;
+}

@@ -30,6 +30,10 @@ PipesimShape make_shape(
 PipesimRun *make_run(
 	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs);
 
+/** grid_is_extended: whether the authors' own runtime would refuse @shape, and may hang on it.
+ */
+gboolean grid_is_extended(const GridCase *point, const PipesimShape *shape);
+
 /** grid_program: the program of @point; fails the test where there is none. */
 PipesimProgram *grid_program(const GridCase *point);
 

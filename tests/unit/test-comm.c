@@ -220,12 +220,6 @@ static guint crossing_messages(const PipesimLowering *lowering)
 	return crossing;
 }
 
-/* A shape that the authors' runtime refuses may hang by its rules. */
-static gboolean is_extended(const GridCase *point, const PipesimShape *shape)
-{
-	return point->schedule->extension != NULL && point->schedule->extension(shape) != NULL;
-}
-
 /* A runtime must not hang on the schedules that it was written for. */
 START_TEST(native_runs)
 {
@@ -236,7 +230,7 @@ START_TEST(native_runs)
 
 	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
-	if (is_extended(point, &program->shape))
+	if (grid_is_extended(point, &program->shape))
 		return;
 	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
 	/* Parts of one message, as which no runtime would send them. */
@@ -473,7 +467,7 @@ START_TEST(reports_add_up)
 		else if (run->comm != PIPESIM_COMM_ASYNC)
 			assert_report(run);
 		ck_assert(scenario.comm != PIPESIM_COMM_NATIVE || run->error == NULL ||
-			  is_extended(point, &run->shape));
+			  grid_is_extended(point, &run->shape));
 	}
 }
 END_TEST
