@@ -190,7 +190,7 @@ static GArray *select_events(
 		if (strchr(letters, event->ph) != NULL)
 			g_array_append_vals(chosen, event, 1);
 	}
-	qsort(chosen->data, chosen->len, sizeof(Event), order);
+	g_array_sort(chosen, order);
 	return chosen;
 }
 
