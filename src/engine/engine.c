@@ -2,16 +2,10 @@
 #include "config.h"
 
 #include "engine/engine.h"
+#include "engine/events.h"
 
 /* Times stay below this, so that one more op or hop cannot overflow. */
 #define MAX_END (G_GINT64_CONSTANT(1) << 62)
-
-/* What orders events after time: rank, then op index; an arrival comes before the completion of
- * the op it allows to run in no time. */
-typedef struct {
-	gint64 time;
-	guint64 key; /* rank << 33 | op << 1 | is_completion */
-} Event;
 
 typedef struct {
 	const PipesimProgram *program;
@@ -20,64 +14,25 @@ typedef struct {
 	guint8 *waiting; /* inputs that have not arrived, by op */
 	guint32 *next;   /* by rank: its next op, or the one it is running */
 	guint8 *busy;    /* by rank */
-	Event *heap;
-	gsize n_heap, heap_size;
+	PipesimEvents events;
 	guint n_done;
 	gint64 now;
 	gboolean overflow, no_memory;
 } Engine;
 
-static gboolean earlier(const Event *a, const Event *b)
+/* What orders events after time: rank, then op index; an arrival comes before the completion of
+ * the op it allows to run in no time. */
+static guint64 key_of(guint32 rank, guint32 op, gboolean completion)
 {
-	return a->time < b->time || (a->time == b->time && a->key < b->key);
+	return (guint64)rank << 33 | (guint64)op << 1 | (guint)completion;
 }
 
 static void push(Engine *engine, gint64 time, guint32 rank, guint32 op, gboolean completion)
 {
-	const Event event = {time, (guint64)rank << 33 | (guint64)op << 1 | (guint)completion};
-	gsize i = engine->n_heap;
-
-	if (time >= MAX_END) {
+	if (time >= MAX_END)
 		engine->overflow = TRUE;
-		return;
-	}
-	if (engine->n_heap == engine->heap_size) {
-		Event *heap = g_try_renew(Event, engine->heap, engine->heap_size * 2);
-
-		if (heap == NULL) {
-			engine->no_memory = TRUE;
-			return;
-		}
-		engine->heap = heap;
-		engine->heap_size *= 2;
-	}
-	engine->n_heap++;
-	for (; i > 0 && earlier(&event, &engine->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		engine->heap[i] = engine->heap[(i - 1) / 2];
-	engine->heap[i] = event;
-}
-
-static Event pop(Engine *engine)
-{
-	Event *heap = engine->heap;
-	const Event first = heap[0];
-	const Event last = heap[--engine->n_heap];
-	gsize i = 0;
-
-	for (;;) {
-		gsize child = 2 * i + 1;
-
-		if (child >= engine->n_heap)
-			break;
-		if (child + 1 < engine->n_heap && earlier(&heap[child + 1], &heap[child]))
-			child++;
-		if (!earlier(&heap[child], &last))
-			break;
-		heap[i] = heap[child];
-		i = child;
-	}
-	heap[i] = last;
-	return first;
+	else if (!pipesim_events_push(&engine->events, time, key_of(rank, op, completion)))
+		engine->no_memory = TRUE;
 }
 
 /* Starts the next op of @rank if the rank is free and everything the op needs is there. */
@@ -131,8 +86,8 @@ static void run_events(Engine *engine)
 {
 	for (guint32 rank = 0; rank < engine->program->shape.ranks; rank++)
 		try_start(engine, rank);
-	while (engine->n_heap > 0 && !engine->overflow && !engine->no_memory) {
-		const Event event = pop(engine);
+	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
+		const PipesimEvent event = pipesim_events_pop(&engine->events);
 		const guint32 rank = (guint32)(event.key >> 33);
 		const guint32 op = (guint32)(event.key >> 1);
 
@@ -168,11 +123,9 @@ static gboolean allocate(Engine *engine, GError **error)
 	engine->waiting = g_try_new(guint8, n);
 	engine->next = g_try_new(guint32, program->shape.ranks);
 	engine->busy = g_try_new0(guint8, program->shape.ranks);
-	engine->heap_size = 2 * (gsize)program->shape.ranks + 16;
-	engine->heap = g_try_new(Event, engine->heap_size);
 	if (engine->timeline->start == NULL || engine->timeline->end == NULL ||
 		engine->waiting == NULL || engine->next == NULL || engine->busy == NULL ||
-		engine->heap == NULL)
+		!pipesim_events_init(&engine->events, 2 * (gsize)program->shape.ranks + 16))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops do not fit in memory; take fewer ranks or micro-batches",
 			program->n_ops);
@@ -189,7 +142,7 @@ static gboolean finish(const Engine *engine, GError **error)
 			"micro-batches");
 	if (engine->no_memory)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->heap_size);
+			"%" G_GSIZE_FORMAT " events do not fit in memory", engine->events.n);
 	if (engine->n_done == engine->program->n_ops)
 		return TRUE;
 	/* The order must have a cycle: say which. */
@@ -210,7 +163,7 @@ PipesimTimeline *pipesim_engine_run(
 	g_free(engine.waiting);
 	g_free(engine.next);
 	g_free(engine.busy);
-	g_free(engine.heap);
+	pipesim_events_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }
 
