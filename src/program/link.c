@@ -1,32 +1,14 @@
 /* Completeness of a program, and which op runs what. */
 #include "config.h"
 
-#include "program/program.h"
+#include "program/fault.h"
 
 typedef struct {
 	PipesimProgram *program;
 	/* By stage * M + micro-batch; forward and backward become the program's own. */
 	guint32 *forward, *backward, *weight;
-	PipesimLocate locate;
-	gpointer data;
-	PipesimFaults *faults;
+	PipesimFaultPlaces places;
 } Linker;
-
-static void fault(Linker *linker, guint32 op, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static void fault(Linker *linker, guint32 op, const char *format, ...)
-{
-	GError *error = NULL;
-	g_autofree char *message = NULL;
-	va_list args;
-
-	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
-	va_end(args);
-	pipesim_fail(&error, PIPESIM_ERROR_INCOMPLETE, "%s", message);
-	if (linker->locate != NULL)
-		linker->locate(linker->data, op, error);
-	pipesim_faults_take(linker->faults, error);
-}
 
 static void record(Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
 {
@@ -35,7 +17,7 @@ static void record(Linker *linker, guint32 index, guint32 *table, const char *le
 	if (table[at] == PIPESIM_NO_OP)
 		table[at] = index;
 	else
-		fault(linker, index,
+		pipesim_fault(&linker->places, index,
 			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
 			(guint)(at / program->shape.microbatches), letter,
 			(guint)(at % program->shape.microbatches),
@@ -72,18 +54,19 @@ static void check_pairing(Linker *linker, gsize at)
 		backward != PIPESIM_NO_OP && linker->program->ops[backward].kind == PIPESIM_I;
 
 	if (forward == PIPESIM_NO_OP)
-		fault(linker, backward != PIPESIM_NO_OP ? backward : weight,
+		pipesim_fault(&linker->places, backward != PIPESIM_NO_OP ? backward : weight,
 			"no %uF%u: stage %u never runs the forward of micro-batch %u", stage,
 			microbatch, stage, microbatch);
 	if (backward == PIPESIM_NO_OP)
-		fault(linker, forward,
+		pipesim_fault(&linker->places, forward,
 			"no %uB%u or %uI%u: stage %u never runs the backward of micro-batch %u",
 			stage, microbatch, stage, microbatch, stage, microbatch);
 	if (split && weight == PIPESIM_NO_OP)
-		fault(linker, backward, "no %uW%u: %uI%u needs a backward for weights after it",
-			stage, microbatch, stage, microbatch);
+		pipesim_fault(&linker->places, backward,
+			"no %uW%u: %uI%u needs a backward for weights after it", stage,
+			microbatch, stage, microbatch);
 	if (!split && backward != PIPESIM_NO_OP && weight != PIPESIM_NO_OP)
-		fault(linker, weight,
+		pipesim_fault(&linker->places, weight,
 			"%uW%u beside %uB%u: B is the full backward; write I and W, or B alone",
 			stage, microbatch, stage, microbatch);
 }
@@ -110,7 +93,7 @@ static void explain_place(Linker *linker, guint32 before, guint32 after)
 			g_string_append(text, ", which it needs; put it after");
 		}
 	}
-	fault(linker, after, "%s", text->str);
+	pipesim_fault(&linker->places, after, "%s", text->str);
 }
 
 /* What is on one rank must stand there in an order that can run. @begin and @end are that
@@ -185,7 +168,7 @@ gboolean pipesim_program_link(
 	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
 {
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	Linker linker = {.program = program, .locate = locate, .data = data, .faults = faults};
+	Linker linker = {.program = program, .places = {faults, locate, data}};
 	gboolean ok = fill_tables(&linker, error);
 
 	if (ok) {

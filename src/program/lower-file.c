@@ -1,6 +1,7 @@
 /* The lowering that a schedule file carries itself. */
 #include "config.h"
 
+#include "program/fault.h"
 #include "program/lower-parts.h"
 #include <string.h>
 
@@ -11,26 +12,8 @@ typedef struct {
 	/* By 2 * the op that needs a message, + 1 where it is a gradient: its two ends. */
 	guint32 *sends, *receives;
 	guint32 *place_of; /* by op: its action */
-	PipesimLocate locate;
-	gpointer data;
-	PipesimFaults *faults;
+	PipesimFaultPlaces places;
 } Linker;
-
-static void fault(Linker *linker, guint32 index, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static void fault(Linker *linker, guint32 index, const char *format, ...)
-{
-	GError *error = NULL;
-	g_autofree char *message = NULL;
-	va_list args;
-
-	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
-	va_end(args);
-	pipesim_fail(&error, PIPESIM_ERROR_INCOMPLETE, "%s", message);
-	if (linker->locate != NULL)
-		linker->locate(linker->data, index, error);
-	pipesim_faults_take(linker->faults, error);
-}
 
 static guint is_backward(guint kind)
 {
@@ -65,14 +48,15 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 	guint32 own, other;
 
 	if (written->stage >= shape->stages || written->microbatch >= shape->microbatches) {
-		fault(linker, index,
+		pipesim_fault(&linker->places, index,
 			"'%s', but the file has stages 0 to %u and micro-batches "
 			"0 to %u",
 			text, shape->stages - 1, shape->microbatches - 1);
 		return FALSE;
 	}
 	if (before ? written->stage == 0 : written->stage + 1 == shape->stages) {
-		fault(linker, index, "'%s': stage %u is the %s, there is nothing to %s", text,
+		pipesim_fault(&linker->places, index,
+			"'%s': stage %u is the %s, there is nothing to %s", text,
 			written->stage, before ? "first" : "last",
 			is_send(written->kind) ? "send" : "receive");
 		return FALSE;
@@ -80,7 +64,8 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 	own = ops[slot];
 	other = ops[before ? slot - shape->microbatches : slot + shape->microbatches];
 	if (pipesim_program_rank(linker->program, own) != rank) {
-		fault(linker, index, "'%s' on rank %u, but rank %u runs that stage", text, rank,
+		pipesim_fault(&linker->places, index,
+			"'%s' on rank %u, but rank %u runs that stage", text, rank,
 			pipesim_program_rank(linker->program, own));
 		return FALSE;
 	}
@@ -90,8 +75,8 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 		*message = (PipesimMessage){
 			other, own, message->to_rank, message->from_rank, backward};
 	if (message->from_rank == message->to_rank)
-		fault(linker, index, "'%s', but both stages are on rank %u; nothing moves",
-			text, rank);
+		pipesim_fault(&linker->places, index,
+			"'%s', but both stages are on rank %u; nothing moves", text, rank);
 	return message->from_rank != message->to_rank;
 }
 
@@ -116,7 +101,8 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	if (*end != PIPESIM_NO_OP) {
 		g_autofree char *text = name(written);
 
-		fault(linker, index, "'%s' stands twice; each message goes once", text);
+		pipesim_fault(&linker->places, index,
+			"'%s' stands twice; each message goes once", text);
 		return;
 	}
 	*end = index;
@@ -126,7 +112,7 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 		g_autoptr(GString) op = g_string_new(NULL);
 
 		pipesim_op_print(linker->program, rank, &linker->program->ops[action->op], op);
-		fault(linker, index,
+		pipesim_fault(&linker->places, index,
 			send ? "'%s' stands before %s, whose result it sends; put it behind"
 			     : "'%s' stands behind %s, which needs it; put it before",
 			text, op->str);
@@ -175,11 +161,11 @@ static void join_message(Linker *linker, const PipesimMessage *message)
 	pipesim_op_print(
 		linker->program, message->to_rank, &linker->program->ops[message->to], to);
 	if (send == PIPESIM_NO_OP)
-		fault(linker, linker->place_of[message->from],
+		pipesim_fault(&linker->places, linker->place_of[message->from],
 			"no send behind %s on rank %u, although %s on rank %u needs its result",
 			from->str, message->from_rank, to->str, message->to_rank);
 	if (receive == PIPESIM_NO_OP)
-		fault(linker, linker->place_of[message->to],
+		pipesim_fault(&linker->places, linker->place_of[message->to],
 			"no receive before %s on rank %u, although it needs the result of %s "
 			"on "
 			"rank %u",
@@ -208,7 +194,7 @@ static void check_turn(Linker *linker, guint32 first, guint32 second)
 		return;
 	receive = name(&linker->written[second]);
 	before = name(&linker->written[first]);
-	fault(linker, second,
+	pipesim_fault(&linker->places, second,
 		"'%s' stands behind '%s', but rank %u sends them the other way round, and "
 		"messages between two ranks are matched by their order",
 		receive, before, actions[second].peer_rank);
@@ -271,9 +257,7 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 		.sends = ends,
 		.receives = ends + n_ends,
 		.place_of = place_of,
-		.locate = locate,
-		.data = data,
-		.faults = faults};
+		.places = {faults, locate, data}};
 
 	if (ends == NULL || place_of == NULL || last_from == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
