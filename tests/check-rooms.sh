@@ -3,7 +3,7 @@
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR/src" || exit 99
-rooms='base model program schedule engine analysis output sweep cli'
+rooms='base model measure order schedule runtime engine analysis output sweep cli'
 allowed=
 for room in $rooms; do
 	allowed="$allowed $room"
@@ -36,7 +36,7 @@ for file in cuda/*; do
 	if [ -n "$bad" ]; then fail "src/$file includes$bad"; else pass; fi
 done
 # Only cli prints, exits or reads the environment.
-for room in base model program schedule engine analysis output sweep; do
+for room in base model measure order schedule runtime engine analysis output sweep; do
 	[ -d "$room" ] || continue
 	if grep -nE '\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \
 		"$room"/*.c; then

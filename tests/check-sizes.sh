@@ -1,7 +1,6 @@
 #!/bin/sh
-# The budget of HACKING.md: files of at most 500 lines, functions of at most 100, half of them of at
-# most 12 and nine of ten of at most 45. A function is what stands between a "{" and a "}" that
-# begin their lines.
+# The ceiling of HACKING.md: files of at most 800 lines, functions of at most 100. A function is what
+# stands between a "{" and a "}" that begin their lines.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR" || exit 99
@@ -11,7 +10,7 @@ for part in src tests; do
 		-name '*.cc' \) -print | sort >"$scratch/files"
 	while read -r file; do
 		lines=$(wc -l <"$file")
-		if [ "$lines" -le 500 ]; then pass; else fail "$file has $lines lines, more than 500"; fi
+		if [ "$lines" -le 800 ]; then pass; else fail "$file has $lines lines, more than 800"; fi
 		awk -v file="$file" '
 			/^\{/ { begin = NR; next }
 			/^\};/ { begin = 0 } # a class
@@ -22,12 +21,6 @@ for part in src tests; do
 	grep -v '^FAIL: ' "$scratch/sized" | sort -n >"$scratch/functions"
 	long=$(awk '$1 > 100 { printf " %s (%d)", $2, $1 }' "$scratch/functions")
 	if [ -z "$long" ]; then pass; else fail "functions of more than 100 lines:$long"; fi
-	median=$(awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }' "$scratch/functions")
-	most=$(awk '{ n[NR] = $1 } END { print n[int(NR * 0.9) + (NR * 0.9 > int(NR * 0.9))] }' \
-		"$scratch/functions")
-	if [ "$median" -le 12 ]; then pass; else fail "median function of $part has $median lines, more than 12"; fi
-	if [ "$most" -le 45 ]; then pass; else fail "90th percentile of $part has $most lines, more than 45"; fi
-	echo "$part: $(wc -l <"$scratch/functions") functions, median $median, 90th percentile $most," \
-		"longest $(tail -n 1 "$scratch/functions")"
+	echo "$part: $(wc -l <"$scratch/functions") functions, longest $(tail -n 1 "$scratch/functions")"
 done
 finish

@@ -1,6 +1,6 @@
 /* What a calibration measured, as text. */
 #pragma once
-#include "model/calibrate.h"
+#include "measure/calibrate.h"
 
 /** pipesim_calibration_table: a line a component and phase of one layer, then the times of a
  * rank's share, all in ms, appended to @out. @full: percentiles, autocorrelation, moving and

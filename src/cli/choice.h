@@ -1,7 +1,7 @@
 /* What a command line names to be run: a built-in schedule, or a file of op orders. */
 #pragma once
 #include "analysis/run.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 
 typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */

@@ -4,7 +4,7 @@
 #include "cli/explain-order.h"
 #include "output/figures.h"
 #include "output/table.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 #include <string.h>
 
 #define WIDTH 80

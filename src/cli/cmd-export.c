@@ -2,8 +2,8 @@
 
 #include "cli/choice.h"
 #include "cli/options.h"
-#include "program/lower.h"
-#include "schedule/csv.h"
+#include "runtime/lower.h"
+#include "runtime/csv.h"
 #include <string.h>
 
 typedef struct {

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "cli/options.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 
 /* What is printed when all files have been looked at. */
 typedef struct {

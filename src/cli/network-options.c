@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "cli/network-options.h"
-#include "model/interference.h"
+#include "measure/interference.h"
 #include "model/network-file.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The simulator for runtimes whose sends and receives wait for each other. */
 #pragma once
 #include "engine/engine.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 
 /* How long a message moves once both of its ends are there, ns, >= 0. The one place where a
  * model of links comes in: called once a message, at the moment it starts, in order of time. */
@@ -11,7 +11,7 @@ typedef struct {
 } PipesimLink;
 
 /**
- * pipesim_comm_run: runs @lowering by the rules of program/lower.h.
+ * pipesim_comm_run: runs @lowering by the rules of runtime/lower.h.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @link: (nullable): NULL = every message takes times->p2p
  *

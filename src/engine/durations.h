@@ -1,7 +1,7 @@
 /* What every op of a shape takes, looked up by rank and chunk: pipesim_op_duration(), asked
  * once for each. */
 #pragma once
-#include "program/program.h"
+#include "order/program.h"
 
 typedef struct {
 	const PipesimProgram *program;

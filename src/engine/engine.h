@@ -2,7 +2,7 @@
 #pragma once
 #include "engine/traffic.h"
 #include "model/costs.h"
-#include "program/program.h"
+#include "order/program.h"
 
 /* In PipesimTimeline.cause and PipesimTransfer.cause: what is left is a transfer, not an op. */
 #define PIPESIM_BY_TRANSFER (G_GUINT64_CONSTANT(1) << 32)

@@ -2,7 +2,7 @@
 
 #include "engine/durations.h"
 #include "engine/fast.h"
-#include "program/wave.h"
+#include "order/wave.h"
 
 /* In timeline->end: less than any time plus any latency. */
 #define NOT_RUN G_MININT64

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "engine/moves.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 
 static gboolean is_second_input(const PipesimProgram *program, const PipesimMessage *message)
 {

@@ -2,7 +2,7 @@
 #pragma once
 #include "engine/durations.h"
 #include "engine/stream.h"
-#include "program/order.h"
+#include "order/order.h"
 
 #define PIPESIM_NO_CHANNEL G_MAXUINT32
 

@@ -2,7 +2,7 @@
  * other times, no op is kept. */
 #pragma once
 #include "engine/engine.h"
-#include "program/order.h"
+#include "order/order.h"
 
 /* What repeats in the longest loops of an order. */
 typedef struct {

@@ -131,7 +131,7 @@ typedef struct {
  * parts, divided by their number, but for P2P. B = I + W and FB = F + B stay true of chunks
  * where they are true of the whole share. Where parts have times of their own a stage takes
  * what lies in its S-th of the model. What a rank takes longer comes last:
- * pipesim_op_duration() of program/program.h. */
+ * pipesim_op_duration() of order/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 void pipesim_times_free(PipesimTimes *times);
 

@@ -5,7 +5,7 @@
 
 #include "output/figures.h"
 #include "output/picture.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 
 #define SWATCH_PIXELS 18
 /* An average letter of the legend's height. */

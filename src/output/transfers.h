@@ -1,7 +1,7 @@
 /* When messages are on their way, for what draws them. */
 #pragma once
 #include "analysis/run.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 
 /* A message of the timeline, or where that has none, what data dependencies say. */
 typedef struct {

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/number.h"
 #include "model/costs.h"
-#include "program/emit.h"
+#include "order/emit.h"
 
 /* Durations of one chunk that formulae are written in, ns (PipesimTimes.chunk). */
 typedef const gint64 *PipesimChunkTimes;

@@ -1,6 +1,6 @@
 /* Orders that a search has found, op by op, as verbs. */
 #pragma once
-#include "program/emit.h"
+#include "order/emit.h"
 
 /* What one code of a sequence stands for: F, I or W of the next micro-batch of a chunk. */
 typedef struct {

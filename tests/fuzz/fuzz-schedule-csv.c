@@ -1,6 +1,6 @@
 /* Whatever the bytes: no crash, and what is taken is written and read again to the same bytes.
  */
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* A file of measurements of any kind, told by its content: no crash, and what calibrates gives
  * costs that are written and read again to the same bytes. */
 #define _GNU_SOURCE
-#include "model/calibrate.h"
+#include "measure/calibrate.h"
 #include "model/costs-file.h"
-#include "model/trace-read.h"
+#include "measure/trace-read.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>

@@ -3,7 +3,7 @@
 #pragma once
 #include "model/costs.h"
 #include "model/scenario.h"
-#include "program/program.h"
+#include "order/program.h"
 
 typedef struct {
 	guint n_ops; /* the halves of a pair that is run one after the other count as two */

@@ -2,7 +2,7 @@
  * looked at in every nanosecond. Only for steps of some hundred. */
 #pragma once
 #include "model/network.h"
-#include "program/program.h"
+#include "order/program.h"
 
 typedef struct {
 	guint32 from, to; /* ops */

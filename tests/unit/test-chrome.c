@@ -2,7 +2,7 @@
 #include "grid.h"
 #include "output/figures.h"
 #include "output/output.h"
-#include "program/lower.h"
+#include "runtime/lower.h"
 #include "suites.h"
 #include <stdlib.h>
 #include <string.h>

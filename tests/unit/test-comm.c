@@ -4,7 +4,7 @@
 #include "comm-oracle.h"
 #include "engine/comm.h"
 #include "grid.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Where two orders part, and what it costs. */
 #include "analysis/difference.h"
 #include "grid.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "suites.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "grid.h"
 #include "oracle.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "suites.h"
 
 static const GridCase *accepted_case(int i)

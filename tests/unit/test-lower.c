@@ -1,6 +1,6 @@
 /* What is sent and received when, by hand. */
-#include "program/lower.h"
-#include "schedule/csv.h"
+#include "runtime/lower.h"
+#include "runtime/csv.h"
 #include "suites.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Schedule files that list their messages, and what PyTorch adds to those that do not. */
 #include "grid.h"
-#include "program/lower.h"
-#include "schedule/csv.h"
+#include "runtime/lower.h"
+#include "runtime/csv.h"
 #include "suites.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include "model/trace-nccl.h"
-#include "model/trace-nsys.h"
-#include "model/trace-profile.h"
-#include "model/trace-read.h"
-#include "model/trace-summary.h"
+#include "measure/trace-nccl.h"
+#include "measure/trace-nsys.h"
+#include "measure/trace-profile.h"
+#include "measure/trace-read.h"
+#include "measure/trace-summary.h"
 #include "trace-text.h"
 
 #include <glib/gstdio.h>

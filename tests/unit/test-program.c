@@ -1,5 +1,5 @@
 #include "grid.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "suites.h"
 
 static guint n_cases(void)

@@ -4,7 +4,7 @@
 #include "comm-oracle.h"
 #include "grid.h"
 #include "oracle.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "suites.h"
 
 #define MAX_RANKS        6

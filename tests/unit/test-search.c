@@ -1,6 +1,6 @@
 /* Schedules that are found by a search, against what the peers' searches find. */
 #include "grid.h"
-#include "schedule/csv.h"
+#include "runtime/csv.h"
 #include "schedule/zb-search.h"
 #include "suites.h"
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "grid.h"
-#include "model/interference.h"
+#include "measure/interference.h"
 #include "model/network-file.h"
 #include "suites.h"
 

@@ -1,4 +1,4 @@
-#include "model/trace-read.h"
+#include "measure/trace-read.h"
 #include "trace-text.h"
 
 #include <string.h>

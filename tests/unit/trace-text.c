@@ -1,6 +1,6 @@
 #include "trace-text.h"
 
-#include "model/trace-csv.h"
+#include "measure/trace-csv.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Made-up traces for tests: text in, objects out. */
 #pragma once
-#include "model/calibrate.h"
+#include "measure/calibrate.h"
 #include "suites.h"
 
 #define TRACE_TOP     "#format,pipesim-trace\n#version,1\n#device_name,Test GPU\n"

@@ -1,0 +1,413 @@
+#include "config.h"
+
+#include "base/decimal.h"
+#include "measure/profile.h"
+
+#include <string.h>
+
+/* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
+#define MAX_KEPT (1u << 24)
+
+typedef enum {
+	CATEGORY_OTHER,
+	CATEGORY_ACTIVITY,
+	CATEGORY_LAUNCH,
+	CATEGORY_HOST_RANGE,
+	CATEGORY_GPU_RANGE,
+} Category;
+
+/* The event being read. */
+typedef struct {
+	char phase;
+	Category category;
+	GString *name;
+	guint32 thread;
+	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
+	guint64 correlation;
+} Event;
+
+typedef struct {
+	PipesimJsonReader *json;
+	PipesimProfile *profile;
+	PipesimTrace *trace;
+	Event event;
+	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
+	GError **error;
+} Reader;
+
+PipesimProfile *pipesim_profile_new(void)
+{
+	PipesimProfile *profile = g_new0(PipesimProfile, 1);
+
+	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimActivity));
+	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimLaunch));
+	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
+	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
+	return profile;
+}
+
+void pipesim_profile_free(PipesimProfile *profile)
+{
+	if (profile == NULL)
+		return;
+	g_array_unref(profile->activities);
+	g_array_unref(profile->launches);
+	g_array_unref(profile->host_ranges);
+	g_array_unref(profile->gpu_ranges);
+	g_free(profile);
+}
+
+/* The last number or string of digits, times 10^@decimals. */
+static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
+{
+	gsize length;
+	const char *text = pipesim_json_raw(reader->json, &length);
+	const char *why = pipesim_decimal_parse(text, length, decimals, out);
+
+	if (why == NULL)
+		return TRUE;
+	g_autofree char *message =
+		g_strdup_printf("'%.*s' is %s", (int)MIN(length, 40), text, why);
+	return pipesim_json_fail(reader->json, reader->error, message);
+}
+
+static Category find_category(const PipesimJsonReader *json)
+{
+	static const struct {
+		const char *name;
+		Category category;
+	} known[] = {
+		{"kernel", CATEGORY_ACTIVITY},
+		{"gpu_memcpy", CATEGORY_ACTIVITY},
+		{"gpu_memset", CATEGORY_ACTIVITY},
+		{"cuda_runtime", CATEGORY_LAUNCH},
+		{"cuda_driver", CATEGORY_LAUNCH},
+		{"user_annotation", CATEGORY_HOST_RANGE},
+		{"gpu_user_annotation", CATEGORY_GPU_RANGE},
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(known); i++)
+		if (pipesim_json_is(json, known[i].name))
+			return known[i].category;
+	return CATEGORY_OTHER;
+}
+
+static gboolean is_scalar(PipesimJsonToken token)
+{
+	return token == PIPESIM_JSON_NUMBER || token == PIPESIM_JSON_STRING;
+}
+
+/* The next value of an object, skipped unless it is a number or string; FALSE where it is not.
+ */
+static gboolean next_scalar(Reader *reader, gboolean *good)
+{
+	const PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+
+	*good = TRUE;
+	if (is_scalar(token))
+		return TRUE;
+	*good = pipesim_json_skip(reader->json, token, reader->error);
+	return FALSE;
+}
+
+static gboolean read_argument(Reader *reader)
+{
+	const gboolean correlation = pipesim_json_is(reader->json, "correlation");
+	const gboolean stream = pipesim_json_is(reader->json, "stream");
+	gboolean good;
+	gint64 value;
+
+	if (!next_scalar(reader, &good) || (!correlation && !stream))
+		return good;
+	if (!read_number(reader, 0, &value))
+		return FALSE;
+	if (correlation)
+		reader->event.correlation = (guint64)MAX(0, value);
+	else
+		reader->event.stream = value;
+	return TRUE;
+}
+
+static gboolean read_arguments(Reader *reader)
+{
+	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+
+	if (token != PIPESIM_JSON_OPEN_OBJECT)
+		return pipesim_json_skip(reader->json, token, reader->error);
+	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
+		if (!read_argument(reader))
+			return FALSE;
+	return token != PIPESIM_JSON_ERROR;
+}
+
+static guint32 hash_text(const char *text, gsize length)
+{
+	guint32 hash = 2166136261u;
+
+	for (gsize i = 0; i < length; i++)
+		hash = (hash ^ (guint8)text[i]) * 16777619u;
+	return hash;
+}
+
+static gboolean read_member(Reader *reader)
+{
+	static const char *const names[] = {"ph", "cat", "name", "ts", "dur", "tid"};
+	enum {
+		PH,
+		CAT,
+		NAME,
+		TS,
+		DUR,
+		TID
+	} which = 0;
+	gboolean good;
+	gsize length;
+
+	if (pipesim_json_is(reader->json, "args"))
+		return read_arguments(reader);
+	while (which <= TID && !pipesim_json_is(reader->json, names[which]))
+		which++;
+	if (!next_scalar(reader, &good) || which > TID)
+		return good;
+	const char *text = pipesim_json_raw(reader->json, &length);
+	switch (which) {
+	case PH:
+		reader->event.phase = length == 1 ? text[0] : '\0';
+		break;
+	case CAT:
+		reader->event.category = find_category(reader->json);
+		break;
+	case NAME:
+		g_string_assign(reader->event.name, pipesim_json_text(reader->json));
+		break;
+	case TS:
+		return read_number(reader, 3, &reader->event.start);
+	case DUR:
+		return read_number(reader, 3, &reader->event.duration);
+	case TID:
+		reader->event.thread = hash_text(text, length);
+		if (reader->event.stream == PIPESIM_UNKNOWN && g_ascii_isdigit(text[0]))
+			return read_number(reader, 0, &reader->event.stream);
+		break;
+	}
+	return TRUE;
+}
+
+static gboolean append(Reader *reader, GArray *array, gconstpointer value)
+{
+	if (array->len >= MAX_KEPT)
+		return pipesim_fail_limit(reader->error, reader->trace->path,
+			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
+	g_array_append_vals(array, value, 1);
+	return TRUE;
+}
+
+static gboolean end_range(Reader *reader)
+{
+	const Event *event = &reader->event;
+	GArray *ranges = reader->profile->host_ranges;
+
+	for (guint i = reader->open->len; i-- > 0;) {
+		const guint32 index = g_array_index(reader->open, guint32, i);
+		PipesimRange *range = &g_array_index(ranges, PipesimRange, index);
+		if (range->thread != event->thread)
+			continue;
+		range->end = MAX(range->start, event->start);
+		g_array_remove_index(reader->open, i);
+		break;
+	}
+	return TRUE;
+}
+
+static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
+{
+	const Event *event = &reader->event;
+	const PipesimRange range = {
+		.start = event->start,
+		.end = event->start + MAX(0, event->duration),
+		.name = pipesim_trace_intern(
+			reader->trace, event->name->str, (gssize)event->name->len),
+		.stream = stream,
+		.thread = event->thread,
+	};
+
+	if (event->phase == 'B')
+		g_array_append_val(reader->open, ranges->len);
+	return append(reader, ranges, &range);
+}
+
+static gboolean add_activity(Reader *reader)
+{
+	const Event *event = &reader->event;
+	const PipesimActivity activity = {
+		.start = event->start,
+		.end = event->start + event->duration,
+		.correlation = event->correlation,
+		.stream = (guint32)event->stream,
+		.name = pipesim_trace_intern(
+			reader->trace, event->name->str, (gssize)event->name->len),
+	};
+
+	return append(reader, reader->profile->activities, &activity);
+}
+
+/* A time that is wrong would otherwise be found in a sum much later. */
+static gboolean check_times(Reader *reader)
+{
+	const Event *event = &reader->event;
+
+	if (event->start == PIPESIM_UNKNOWN)
+		return pipesim_json_fail(
+			reader->json, reader->error, "an event without a time (ts)");
+	if (ABS(event->start) > G_MAXINT64 / 4 || event->duration > G_MAXINT64 / 4)
+		return pipesim_json_fail(reader->json, reader->error, "a time out of range");
+	if (event->phase == 'X' && event->duration < 0)
+		return pipesim_json_fail(reader->json, reader->error,
+			"an event without a duration, or a negative one");
+	return TRUE;
+}
+
+static gboolean keep_event(Reader *reader)
+{
+	const Event *event = &reader->event;
+	PipesimLaunch launch = {event->correlation, event->start};
+
+	reader->profile->events++;
+	if (event->phase == 'E' && reader->open->len > 0)
+		return check_times(reader) && end_range(reader);
+	if (event->category == CATEGORY_OTHER || (event->phase != 'X' && event->phase != 'B'))
+		return TRUE;
+	if (!check_times(reader))
+		return FALSE;
+	switch (event->category) {
+	case CATEGORY_ACTIVITY:
+		return event->phase != 'X' || add_activity(reader);
+	case CATEGORY_LAUNCH:
+		return event->correlation == 0 ||
+		       append(reader, reader->profile->launches, &launch);
+	case CATEGORY_HOST_RANGE:
+		return add_range(reader, reader->profile->host_ranges, PIPESIM_ANY_STREAM);
+	case CATEGORY_GPU_RANGE:
+		return event->phase != 'X' ||
+		       add_range(reader, reader->profile->gpu_ranges, (guint32)event->stream);
+	case CATEGORY_OTHER:
+		break;
+	}
+	return TRUE;
+}
+
+static gboolean read_event(Reader *reader)
+{
+	PipesimJsonToken token;
+	GString *name = reader->event.name;
+
+	g_string_truncate(name, 0);
+	reader->event = (Event){.name = name,
+		.start = PIPESIM_UNKNOWN,
+		.duration = PIPESIM_UNKNOWN,
+		.stream = PIPESIM_UNKNOWN};
+	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
+		if (!read_member(reader))
+			return FALSE;
+	if (token == PIPESIM_JSON_CLOSE_OBJECT)
+		return keep_event(reader);
+	return token != PIPESIM_JSON_ERROR;
+}
+
+static gboolean read_events(Reader *reader)
+{
+	PipesimJsonToken token;
+
+	while ((token = pipesim_json_next(reader->json, reader->error)) !=
+		PIPESIM_JSON_CLOSE_ARRAY) {
+		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
+			return token == PIPESIM_JSON_END;
+		if (token == PIPESIM_JSON_OPEN_OBJECT
+				? !read_event(reader)
+				: !pipesim_json_skip(reader->json, token, reader->error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Scalars of an object as metadata, under other names; of an array the first object. */
+static gboolean read_metadata(Reader *reader, const char *const *from, const char *const *to)
+{
+	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+	guint depth = token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY;
+	const char *key = NULL;
+
+	while (depth > 0) {
+		token = pipesim_json_next(reader->json, reader->error);
+		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
+			return token == PIPESIM_JSON_END;
+		if (token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY)
+			depth++;
+		if (token == PIPESIM_JSON_CLOSE_OBJECT || token == PIPESIM_JSON_CLOSE_ARRAY)
+			depth--;
+		if (is_scalar(token) && key != NULL &&
+			pipesim_trace_get(reader->trace, key) == NULL)
+			pipesim_trace_set(reader->trace, key, pipesim_json_text(reader->json));
+		key = NULL;
+		for (guint i = 0; token == PIPESIM_JSON_KEY && from[i] != NULL; i++)
+			if (pipesim_json_is(reader->json, from[i]))
+				key = to[i];
+	}
+	return TRUE;
+}
+
+static gboolean read_top_member(Reader *reader)
+{
+	static const char *const device_from[] = {"name", "numSms", NULL};
+	static const char *const device_to[] = {"device_name", "sm_count"};
+	static const char *const group_from[] = {"rank", "world_size", NULL};
+	static const char *const group_to[] = {"rank", "ranks"};
+	PipesimJsonToken token;
+
+	if (pipesim_json_is(reader->json, "deviceProperties"))
+		return read_metadata(reader, device_from, device_to);
+	if (pipesim_json_is(reader->json, "distributedInfo"))
+		return read_metadata(reader, group_from, group_to);
+	const gboolean events = pipesim_json_is(reader->json, "traceEvents");
+	const gboolean base = pipesim_json_is(reader->json, "baseTimeNanoseconds");
+	token = pipesim_json_next(reader->json, reader->error);
+	if (events && token == PIPESIM_JSON_OPEN_ARRAY)
+		return read_events(reader);
+	if (base && is_scalar(token))
+		pipesim_trace_set(
+			reader->trace, "base_time_ns", pipesim_json_text(reader->json));
+	return pipesim_json_skip(reader->json, token, reader->error);
+}
+
+static gboolean read_document(Reader *reader)
+{
+	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+
+	if (token == PIPESIM_JSON_OPEN_ARRAY)
+		return read_events(reader);
+	if (token != PIPESIM_JSON_OPEN_OBJECT)
+		return token != PIPESIM_JSON_ERROR &&
+		       pipesim_json_fail(reader->json, reader->error,
+			       "neither an object nor an array of events");
+	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
+		if (!read_top_member(reader))
+			return FALSE;
+	return token != PIPESIM_JSON_ERROR;
+}
+
+PipesimProfile *pipesim_profile_read(PipesimInput *input, PipesimTrace *trace, GError **error)
+{
+	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
+	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
+	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
+	g_autoptr(GString) name = g_string_new(NULL);
+	g_autoptr(GError) cause = NULL;
+	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
+
+	const gboolean good = read_document(&reader);
+	profile->truncated = pipesim_json_truncated(json);
+	if (good && cause == NULL)
+		return g_steal_pointer(&profile);
+	g_propagate_error(error, g_steal_pointer(&cause));
+	return NULL;
+}

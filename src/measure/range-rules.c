@@ -1,0 +1,288 @@
+#include "config.h"
+
+#include "base/decimal.h"
+#include "base/input.h"
+#include "measure/range-rules.h"
+
+#include <string.h>
+
+typedef struct {
+	gboolean kernel;
+	GRegex *regex;
+	char *component, *chunk;
+	gint phase; /* -1 = counts nothing */
+} Rule;
+
+struct _PipesimRangeRules {
+	GPtrArray *rules; /* of Rule */
+};
+
+static void rule_free(gpointer data)
+{
+	Rule *rule = data;
+
+	g_clear_pointer(&rule->regex, g_regex_unref);
+	g_free(rule->component);
+	g_free(rule->chunk);
+	g_free(rule);
+}
+
+void pipesim_range_rules_free(PipesimRangeRules *rules)
+{
+	if (rules == NULL)
+		return;
+	g_ptr_array_unref(rules->rules);
+	g_free(rules);
+}
+
+static guint8 role_of(const char *component)
+{
+	return g_str_equal(component, "dispatch") || g_str_equal(component, "combine") ||
+			       g_str_equal(component, "p2p")
+		       ? PIPESIM_ROLE_COMM
+		       : PIPESIM_ROLE_COMPUTE;
+}
+
+/* @words are KIND REGEX COMPONENT PHASE [CHUNK]. */
+static Rule *parse_rule(char **words, const char *path, guint line, GError **error)
+{
+	const guint n = g_strv_length(words);
+	g_autoptr(GError) cause = NULL;
+
+	if (n < 4 || n > 5 ||
+		(!g_str_equal(words[0], "range") && !g_str_equal(words[0], "kernel"))) {
+		pipesim_fail_at(error, path, line, 1,
+			"a rule is 'range' or 'kernel', REGEX, COMPONENT, PHASE and perhaps "
+			"CHUNK");
+		return NULL;
+	}
+	const gint phase = pipesim_phase_find(words[3]);
+	if (phase < 0 && !g_str_equal(words[3], "-")) {
+		pipesim_fail_at(error, path, line, 1,
+			"phase '%s', but F, I, W, B, FB or - is expected", words[3]);
+		return NULL;
+	}
+	g_autoptr(GRegex) regex = g_regex_new(words[1], G_REGEX_OPTIMIZE, 0, &cause);
+	if (regex == NULL) {
+		pipesim_fail_at(error, path, line, 1, "'%s' is no regular expression: %s",
+			words[1], cause->message);
+		return NULL;
+	}
+	Rule *rule = g_new0(Rule, 1);
+	rule->kernel = g_str_equal(words[0], "kernel");
+	rule->regex = g_steal_pointer(&regex);
+	rule->component = g_strdup(words[2]);
+	rule->chunk = g_strdup(n == 5 ? words[4] : "");
+	rule->phase = phase;
+	return rule;
+}
+
+static char **split_words(const char *text)
+{
+	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+	g_auto(GStrv) parts = g_strsplit_set(text, " \t", -1);
+
+	for (char **part = parts; *part != NULL && (*part)[0] != '#'; part++)
+		if ((*part)[0] != '\0')
+			g_strv_builder_add(builder, *part);
+	return g_strv_builder_end(builder);
+}
+
+/* Rules are lines, not cells: the input is read as such. */
+static void parse_rules(
+	PipesimRangeRules *rules, const char *text, const char *path, PipesimFaults *faults)
+{
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+	for (guint i = 0; lines[i] != NULL; i++) {
+		g_auto(GStrv) words = split_words(g_strchomp(lines[i]));
+		GError *error = NULL;
+		if (words[0] == NULL)
+			continue;
+		Rule *rule = parse_rule(words, path, i + 1, &error);
+		if (rule != NULL)
+			g_ptr_array_add(rules->rules, rule);
+		else
+			pipesim_faults_take(faults, error);
+	}
+}
+
+#define MAX_RULES ((gsize)1 << 20)
+
+PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
+{
+	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	g_autoptr(PipesimRangeRules) rules = g_new0(PipesimRangeRules, 1);
+	const char *data;
+	gsize length;
+
+	rules->rules = g_ptr_array_new_with_free_func(rule_free);
+	if (input == NULL || !pipesim_input_peek(input, MAX_RULES, &data, &length, error))
+		return NULL;
+	if (length >= MAX_RULES || !g_utf8_validate(data, (gssize)length, NULL)) {
+		pipesim_fail_at(
+			error, path, 1, 1, "not a file of rules: too large, or no UTF-8");
+		return NULL;
+	}
+	g_autofree char *text = g_strndup(data, length);
+	parse_rules(rules, text, path, faults);
+	return pipesim_faults_done(faults, error) ? g_steal_pointer(&rules) : NULL;
+}
+
+static const char *expand(PipesimTrace *trace, const GMatchInfo *match, const char *text)
+{
+	g_autofree char *expanded = g_match_info_expand_references(match, text, NULL);
+
+	return pipesim_trace_intern(trace, expanded != NULL ? expanded : text, -1);
+}
+
+static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, const char *name,
+	PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	for (guint i = 0; rules != NULL && i < rules->rules->len; i++) {
+		const Rule *rule = g_ptr_array_index(rules->rules, i);
+		g_autoptr(GMatchInfo) match = NULL;
+
+		if (rule->kernel != kernel || !g_regex_match(rule->regex, name, 0, &match))
+			continue;
+		out->counted = rule->phase >= 0;
+		out->phase = (guint8)MAX(0, rule->phase);
+		out->component = expand(trace, match, rule->component);
+		out->chunk = expand(trace, match, rule->chunk);
+		out->role = role_of(out->component);
+		out->rep = PIPESIM_UNKNOWN;
+		return TRUE;
+	}
+	return FALSE;
+}
+
+/* "attn(F)": papers write B for the backward for input where W stands beside it. */
+static gboolean recognise_component(
+	const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	const gsize length = strlen(name);
+
+	if (length < 4 || name[length - 1] != ')' || name[length - 3] != '(')
+		return FALSE;
+	for (gsize i = 0; i < length - 3; i++)
+		if (!g_ascii_isalnum(name[i]) && strchr("_-+.", name[i]) == NULL)
+			return FALSE;
+	switch (name[length - 2]) {
+	case 'F':
+		out->phase = PIPESIM_F;
+		break;
+	case 'B':
+	case 'I':
+		out->phase = PIPESIM_I;
+		break;
+	case 'W':
+		out->phase = PIPESIM_W;
+		break;
+	default:
+		return FALSE;
+	}
+	out->component = pipesim_trace_intern(trace, name, (gssize)length - 3);
+	out->role = role_of(out->component);
+	return TRUE;
+}
+
+/* Decimal digits from *at on. */
+static gboolean take_number(const char **at, gint64 *value)
+{
+	gsize used = 0;
+
+	if (!g_ascii_isdigit(**at) ||
+		pipesim_decimal_scan(*at, strspn(*at, "0123456789"), 0, value, &used) != NULL)
+		return FALSE;
+	*at += used;
+	return TRUE;
+}
+
+/* "0F3": stage, letter, micro-batch. *at moves behind it. */
+static gboolean take_op(const char **at, PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	static const char letters[] = "FIWB";
+	const char *begin = *at, *p = *at;
+	gint64 stage;
+
+	if (!take_number(&p, &stage) || *p == '\0' || strchr(letters, *p) == NULL)
+		return FALSE;
+	g_autofree char *chunk = g_strdup_printf("stage %.*s", (int)(p - begin), begin);
+	out->chunk = pipesim_trace_intern(trace, chunk, -1);
+	out->phase = (guint8)pipesim_phase_find((char[]){*p, '\0'});
+	p++;
+	if (!take_number(&p, &out->rep))
+		return FALSE;
+	*at = p;
+	return TRUE;
+}
+
+/* "(0F7;7B3)OVERLAP_F_B" */
+static gboolean take_pair(const char *text, PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	PipesimRangeMeaning backward;
+
+	if (*text++ != '(' || !take_op(&text, trace, out) || *text++ != ';' ||
+		!take_op(&text, trace, &backward) || !g_str_equal(text, ")OVERLAP_F_B"))
+		return FALSE;
+	out->phase = PIPESIM_FB;
+	out->role = PIPESIM_ROLE_PAIR;
+	return TRUE;
+}
+
+static gboolean recognise_pipeline(
+	const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	gint64 stage;
+
+	if (!g_str_has_prefix(name, "PP:"))
+		return FALSE;
+	name += 3;
+	out->component = pipesim_trace_intern(trace, "chunk", -1);
+	if (take_pair(name, trace, out))
+		return TRUE;
+	const char *rest = name;
+	if (take_op(&rest, trace, out) && *rest == '\0')
+		return TRUE;
+	/* "0SEND_F1", "0REDUCE_GRAD" ... */
+	out->counted = FALSE;
+	return take_number(&name, &stage) && g_ascii_isupper(*name);
+}
+
+static gboolean recognise_plain(const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	const gboolean forward = g_str_has_prefix(name, "Forward ");
+
+	if (!forward && !g_str_has_prefix(name, "Backward "))
+		return FALSE;
+	name += strlen(forward ? "Forward " : "Backward ");
+	out->component = pipesim_trace_intern(trace, "chunk", -1);
+	out->phase = forward ? PIPESIM_F : PIPESIM_B;
+	return take_number(&name, &out->rep) && *name == '\0';
+}
+
+gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *name,
+	PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	const PipesimRangeMeaning blank = {
+		.counted = TRUE, .component = "", .chunk = "", .rep = PIPESIM_UNKNOWN};
+	const char *colon = strchr(name, ':');
+
+	*out = blank;
+	if (apply_rules(rules, FALSE, name, trace, out) || recognise_pipeline(name, trace, out))
+		return TRUE;
+	*out = blank;
+	if (recognise_component(name, trace, out) || recognise_plain(name, trace, out))
+		return TRUE;
+	/* "0.5:attn(F)" */
+	return colon != NULL && colon[1] != '\0' && colon[1] != ':' &&
+	       !g_str_has_prefix(name, "PP:") &&
+	       pipesim_range_recognise(NULL, colon + 1, trace, out);
+}
+
+gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
+	PipesimTrace *trace, PipesimRangeMeaning *out)
+{
+	return apply_rules(rules, TRUE, name, trace, out);
+}

@@ -1,0 +1,164 @@
+/* Going once round a deadlock, and looking for the exchange of neighbours that undoes it. */
+#include "config.h"
+
+#include "order/cycle.h"
+#include <string.h>
+
+/* Longer cycles are shown by their beginning. */
+#define MAX_SHOWN 24
+
+/* Entries that the search for a swap looks at in all: a fraction of a second. */
+#define MAX_LOOKED_AT 10000000u
+
+static gboolean same(PipesimStuck a, PipesimStuck b)
+{
+	return a.rank == b.rank && a.index == b.index;
+}
+
+static gboolean before(PipesimStuck a, PipesimStuck b)
+{
+	return a.rank < b.rank || (a.rank == b.rank && a.index < b.index);
+}
+
+GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from)
+{
+	GArray *cycle = g_array_new(FALSE, FALSE, sizeof(PipesimStuck));
+	PipesimStuck slow = from, fast = from, first;
+	gboolean behind;
+
+	/* Whatever is stuck has a blocker that is stuck too: following them must come round. */
+	do {
+		slow = waiting->blocker(waiting->graph, slow, &behind);
+		fast = waiting->blocker(waiting->graph, fast, &behind);
+		fast = waiting->blocker(waiting->graph, fast, &behind);
+	} while (!same(slow, fast));
+	/* Told from its first entry on the lowest rank, wherever it was entered. */
+	first = slow;
+	for (slow = waiting->blocker(waiting->graph, fast, &behind); !same(slow, fast);
+		slow = waiting->blocker(waiting->graph, slow, &behind))
+		if (before(slow, first))
+			first = slow;
+	slow = first;
+	do {
+		g_array_append_val(cycle, slow);
+		slow = waiting->blocker(waiting->graph, slow, &behind);
+	} while (!same(slow, first));
+	return cycle;
+}
+
+static void append_place(const PipesimWaiting *waiting, guint32 index, GString *out)
+{
+	GError *error = NULL;
+	const PipesimErrorPrivate *place;
+
+	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "-");
+	waiting->locate(waiting->data, index, error);
+	place = pipesim_error_location(error);
+	g_string_append_printf(out, "\n%s:%u:%u: ", place->path, place->line, place->column);
+	g_error_free(error);
+}
+
+static void append_step(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
+{
+	waiting->print(waiting->graph, at, out);
+	g_string_append_printf(out, " on rank %u", at.rank);
+}
+
+static void append_wait(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
+{
+	gboolean behind;
+	const PipesimStuck next = waiting->blocker(waiting->graph, at, &behind);
+
+	g_string_append(out, behind ? " stands behind " : " waits for ");
+	if (behind)
+		waiting->print(waiting->graph, next, out);
+	else
+		append_step(waiting, next, out);
+}
+
+/* "A waits for B, which stands behind C, which waits for A" */
+static void append_sentence(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
+{
+	append_step(waiting, g_array_index(cycle, PipesimStuck, 0), out);
+	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
+		if (i > 0)
+			g_string_append(out, ", which");
+		append_wait(waiting, g_array_index(cycle, PipesimStuck, i), out);
+	}
+	if (cycle->len > MAX_SHOWN)
+		g_string_append(out, ", and so on round the cycle");
+}
+
+/* The first place stands before the whole message. */
+static void append_lines(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
+{
+	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
+		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+
+		if (i > 0)
+			append_place(waiting, waiting->place(waiting->graph, at), out);
+		append_step(waiting, at, out);
+		append_wait(waiting, at, out);
+	}
+	if (cycle->len > MAX_SHOWN)
+		g_string_append_printf(out, ", and so on, %u steps in all", cycle->len);
+}
+
+/* The entry that is to be exchanged with the next one, and its rank. */
+static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, PipesimStuck *swap)
+{
+	guint64 looked_at = 0;
+
+	for (guint i = 0; i < cycle->len; i++) {
+		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+		guint32 begin, end;
+		const guint32 entry = swaps->entry(swaps->graph, at, &begin, &end);
+
+		for (guint before = 1; before <= 1; before--) {
+			const guint32 index = entry - before;
+
+			if ((before == 1 && entry == begin) || index + 1 >= end)
+				continue;
+			looked_at += swaps->size;
+			if (looked_at > MAX_LOOKED_AT)
+				return FALSE;
+			*swap = (PipesimStuck){at.rank, index};
+			if (swaps->runs(swaps->graph, at.rank, index))
+				return TRUE;
+		}
+	}
+	return FALSE;
+}
+
+static void append_swap(const PipesimWaiting *waiting, const PipesimSwaps *swaps,
+	PipesimStuck swap, GString *out)
+{
+	append_place(waiting, swap.index, out);
+	g_string_append(out, "exchanging ");
+	swaps->print(swaps->graph, swap.rank, swap.index, out);
+	g_string_append(out, " and ");
+	swaps->print(swaps->graph, swap.rank, swap.index + 1, out);
+	g_string_append_printf(out, " on rank %u repairs it", swap.rank);
+}
+
+gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
+	const char *what, const PipesimSwaps *swaps, GError **error)
+{
+	g_autoptr(GString) text = g_string_new(what);
+	g_autoptr(GError) deadlock = NULL;
+	const PipesimStuck first = g_array_index(cycle, PipesimStuck, 0);
+	PipesimStuck swap;
+
+	g_string_append(text, ": ");
+	if (waiting->locate != NULL)
+		append_lines(waiting, cycle, text);
+	else
+		append_sentence(waiting, cycle, text);
+	if (waiting->locate != NULL && find_swap(swaps, cycle, &swap))
+		append_swap(waiting, swaps, swap, text);
+	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
+	if (waiting->locate != NULL)
+		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
+	g_propagate_error(error, g_steal_pointer(&deadlock));
+	return FALSE;
+}

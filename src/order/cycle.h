@@ -1,0 +1,56 @@
+/* Going once round a deadlock. Private to the room. */
+#pragma once
+#include "order/program.h"
+
+/* What cannot run: an op or an action of a rank, by index. */
+typedef struct {
+	guint rank;
+	guint32 index;
+} PipesimStuck;
+
+/* Something in which things wait for each other. Whatever is stuck has a blocker that is stuck
+ * too. */
+typedef struct {
+	gconstpointer graph;
+	/* What @at waits for; *behind: it only stands behind that on its rank. */
+	PipesimStuck (*blocker)(gconstpointer graph, PipesimStuck at, gboolean *behind);
+	void (*print)(gconstpointer graph, PipesimStuck at, GString *out);
+	guint32 (*place)(gconstpointer graph, PipesimStuck at); /* for @locate; of an entry of
+								   PipesimSwaps its index */
+	PipesimLocate locate;                                   /* (nullable) */
+	gpointer data;
+} PipesimWaiting;
+
+/** pipesim_find_cycle: a cycle that one comes to from @from; (transfer full): of PipesimStuck,
+ * each waits for the next and the last for the first. */
+GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from);
+
+/* Entries of one rank that are exchanged with the ones behind them. */
+typedef struct {
+	gconstpointer graph;
+	/* Whether everything runs where entry @index of @rank and the next one are exchanged.
+	 */
+	gboolean (*runs)(gconstpointer graph, guint rank, guint32 index);
+	/* The entry of @at, and the first and the end of its rank's entries. */
+	guint32 (*entry)(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end);
+	void (*print)(gconstpointer graph, guint rank, guint32 index, GString *out);
+	guint64 size; /* entries: what one try costs */
+} PipesimSwaps;
+
+/**
+ * pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: " and @cycle. Without places in one
+ * line; with places each step on its own, and behind them the first swap of neighbours, one of
+ * them in the cycle, with which everything runs: "exchanging 1F0 and 1B0 on rank 1 repairs it";
+ * nothing where there is none, or where trying them would take seconds.
+ */
+gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
+	const char *what, const PipesimSwaps *swaps, GError **error);
+
+/** pipesim_program_runs: whether it reaches its end, no more; FALSE too where memory does not
+ * suffice. */
+gboolean pipesim_program_runs(const PipesimProgram *program);
+
+/** pipesim_program_exchanged: a linked copy of @program in which op @index and the next one of
+ * its rank have changed places; NULL where that breaks the order within a stage or memory does
+ * not suffice. */
+PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index);

@@ -1,0 +1,228 @@
+/* Whether an order can run to its end where messages never wait for each other. */
+#include "config.h"
+
+#include "order/cycle.h"
+#include <string.h>
+
+typedef struct {
+	const PipesimProgram *program;
+	guint8 *done;      /* by op */
+	guint32 *next;     /* by rank: the first op that has not run */
+	guint32 *sequence; /* of what ran; may be NULL */
+	guint32 n_done;
+} Order;
+
+static gboolean can_run(const Order *order, guint rank)
+{
+	const guint32 op = order->next[rank];
+	guint32 inputs[2];
+	guint n;
+
+	if (op == order->program->rank_begin[rank + 1])
+		return FALSE;
+	n = pipesim_program_inputs(order->program, rank, &order->program->ops[op], inputs);
+	for (guint i = 0; i < n; i++)
+		if (!order->done[inputs[i]])
+			return FALSE;
+	return TRUE;
+}
+
+/* Ranks that may be able to go on. */
+typedef struct {
+	guint32 *rank;
+	guint8 *holds; /* by rank */
+	guint n;
+} Stack;
+
+static void push(Stack *stack, guint rank)
+{
+	if (stack->holds[rank])
+		return;
+	stack->holds[rank] = TRUE;
+	stack->rank[stack->n++] = rank;
+}
+
+static void run_rank(Order *order, guint rank, Stack *stack)
+{
+	const PipesimProgram *program = order->program;
+	guint32 outputs[2];
+
+	while (can_run(order, rank)) {
+		const guint32 op = order->next[rank]++;
+		const guint n =
+			pipesim_program_outputs(program, rank, &program->ops[op], outputs);
+
+		order->done[op] = TRUE;
+		if (order->sequence != NULL)
+			order->sequence[order->n_done] = op;
+		order->n_done++;
+		for (guint i = 0; i < n; i++) {
+			const guint to = pipesim_program_rank(program, outputs[i]);
+
+			if (to != rank && order->next[to] == outputs[i])
+				push(stack, to);
+		}
+	}
+}
+
+/* Runs every rank as far as it comes, then those that this let go on. */
+static void run_what_can(Order *order, Stack *stack)
+{
+	for (guint rank = order->program->shape.ranks; rank-- > 0;)
+		push(stack, rank);
+	while (stack->n > 0) {
+		const guint rank = stack->rank[--stack->n];
+
+		stack->holds[rank] = FALSE;
+		run_rank(order, rank, stack);
+	}
+}
+
+static void clear(Order *order)
+{
+	g_free(order->done);
+	g_free(order->next);
+}
+
+static gboolean run_order(Order *order, GError **error)
+{
+	const PipesimProgram *program = order->program;
+	const guint ranks = program->shape.ranks;
+	Stack stack = {g_try_new(guint32, ranks), g_try_new0(guint8, ranks), 0};
+	gboolean ok;
+
+	order->done = g_try_new0(guint8, MAX(program->n_ops, 1u));
+	order->next = g_try_new(guint32, ranks);
+	ok = stack.rank != NULL && stack.holds != NULL && order->done != NULL &&
+	     order->next != NULL;
+	if (ok) {
+		memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
+		run_what_can(order, &stack);
+	} else {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
+		clear(order);
+	}
+	g_free(stack.rank);
+	g_free(stack.holds);
+	return ok;
+}
+
+guint32 pipesim_program_sequence(
+	const PipesimProgram *program, guint32 *sequence, GError **error)
+{
+	Order order = {.program = program, .sequence = sequence};
+
+	if (!run_order(&order, error))
+		return G_MAXUINT32;
+	clear(&order);
+	return order.n_done;
+}
+
+/* Inputs first: they say more than the order. */
+static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean *behind)
+{
+	const Order *order = graph;
+	const PipesimProgram *program = order->program;
+	guint32 inputs[2];
+	const guint n =
+		pipesim_program_inputs(program, at.rank, &program->ops[at.index], inputs);
+
+	*behind = FALSE;
+	for (guint i = 0; i < n; i++)
+		if (!order->done[inputs[i]])
+			return (PipesimStuck){
+				pipesim_program_rank(program, inputs[i]), inputs[i]};
+	*behind = TRUE;
+	return (PipesimStuck){at.rank, at.index - 1};
+}
+
+static void print_op(const PipesimProgram *program, guint rank, guint32 index, GString *out)
+{
+	pipesim_op_print(program, rank, &program->ops[index], out);
+}
+
+static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
+{
+	print_op(((const Order *)graph)->program, at.rank, at.index, out);
+}
+
+static guint32 place_of(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
+{
+	return at.index;
+}
+
+static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
+{
+	const Order *order = graph;
+	g_autoptr(PipesimProgram) program = pipesim_program_exchanged(order->program, index);
+
+	return program != NULL && pipesim_program_runs(program);
+}
+
+static guint32 entry_of(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end)
+{
+	const Order *order = graph;
+
+	*begin = order->program->rank_begin[at.rank];
+	*end = order->program->rank_begin[at.rank + 1];
+	return at.index;
+}
+
+static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
+{
+	print_op(((const Order *)graph)->program, rank, index, out);
+}
+
+static gboolean fail(const Order *order, PipesimLocate locate, gpointer data, GError **error)
+{
+	const PipesimProgram *program = order->program;
+	const PipesimWaiting waiting = {
+		order, find_blocker, print_stuck, place_of, locate, data};
+	const PipesimSwaps swaps = {
+		order, runs_exchanged, entry_of, print_entry, program->n_ops};
+	g_autoptr(GArray) cycle = NULL;
+	PipesimStuck stuck = {0, 0};
+
+	while (order->next[stuck.rank] == program->rank_begin[stuck.rank + 1])
+		stuck.rank++;
+	stuck.index = order->next[stuck.rank];
+	cycle = pipesim_find_cycle(&waiting, stuck);
+	return pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
+}
+
+gboolean pipesim_program_check_order(
+	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
+{
+	Order order = {.program = program};
+	gboolean ok;
+
+	if (!run_order(&order, error))
+		return FALSE;
+	ok = order.n_done == program->n_ops || fail(&order, locate, data, error);
+	clear(&order);
+	return ok;
+}
+
+gboolean pipesim_program_runs(const PipesimProgram *program)
+{
+	return pipesim_program_sequence(program, NULL, NULL) == program->n_ops;
+}
+
+PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index)
+{
+	const PipesimShape *shape = &program->shape;
+	g_autoptr(PipesimProgram) copy = pipesim_program_new(shape, program->n_ops, NULL);
+
+	if (copy == NULL)
+		return NULL;
+	copy->n_ops = program->n_ops;
+	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
+	memcpy(copy->rank_begin, program->rank_begin,
+		((gsize)shape->ranks + 1) * sizeof *copy->rank_begin);
+	memcpy(copy->stage_of, program->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
+	copy->ops[index] = program->ops[index + 1];
+	copy->ops[index + 1] = program->ops[index];
+	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
+}

@@ -1,0 +1,214 @@
+#include "config.h"
+
+#include "order/expand.h"
+#include "order/order.h"
+
+void pipesim_order_free(PipesimOrder *order)
+{
+	if (order == NULL)
+		return;
+	g_free(order->verbs);
+	g_free(order->loops);
+	g_free(order->rank_begin);
+	g_clear_pointer(&order->phases, g_ptr_array_unref);
+	g_free(order->note);
+	g_free(order);
+}
+
+void pipesim_cursor_init(PipesimCursor *cursor, const PipesimOrder *order, guint rank)
+{
+	const guint chunks = order->shape.chunks;
+	const PipesimPosition begin = {order->rank_begin[rank], 0, 0};
+
+	*cursor = (PipesimCursor){
+		.order = order,
+		.rank = rank,
+		.at = begin,
+		.per_chunk = pipesim_shape_per_chunk(&order->shape),
+		.forward = g_new0(guint32, 4 * (gsize)chunks),
+		.oldest = begin,
+		.oldest_of = g_new(PipesimPosition, chunks),
+	};
+	cursor->backward = cursor->forward + chunks;
+	cursor->passed = cursor->backward + chunks;
+	cursor->passed_of = cursor->passed + chunks;
+	for (guint chunk = 0; chunk < chunks; chunk++)
+		cursor->oldest_of[chunk] = begin;
+}
+
+void pipesim_cursor_clear(PipesimCursor *cursor)
+{
+	g_free(cursor->forward);
+	g_free(cursor->oldest_of);
+}
+
+static const PipesimOp *verb_at(const PipesimOrder *order, const PipesimPosition *at)
+{
+	return &order->verbs[order->loops[at->loop].first + at->verb];
+}
+
+static void advance(const PipesimOrder *order, PipesimPosition *at)
+{
+	const PipesimLoop *loop = &order->loops[at->loop];
+
+	if (++at->verb < loop->n)
+		return;
+	at->verb = 0;
+	if (++at->round < loop->count)
+		return;
+	at->round = 0;
+	at->loop++;
+}
+
+/* The number that the @count-th micro-batch of @chunk has, counting up or down. */
+static guint32 number(PipesimCursor *cursor, guint32 verb_number, guint chunk, guint32 count)
+{
+	const PipesimShape *shape = &cursor->order->shape;
+	const guint32 first = shape->copies > 1 ? chunk * cursor->per_chunk : 0;
+
+	if (count >= cursor->per_chunk) {
+		cursor->overrun = TRUE;
+		return 0;
+	}
+	return verb_number == PIPESIM_LAST ? first + cursor->per_chunk - 1 - count
+					   : first + count;
+}
+
+static guint backward_chunk(const PipesimOp *verb)
+{
+	return verb->kind == PIPESIM_FB ? verb->b_chunk : verb->chunk;
+}
+
+/* The first I at or after @at; counts the backwards that it passes, of @only or of all chunks
+ * (PIPESIM_OLDEST). The I that is found counts as passed, its number is in @verb. */
+static void find_input(PipesimCursor *cursor, PipesimPosition *at, guint only, PipesimOp *op)
+{
+	const PipesimOrder *order = cursor->order;
+
+	/* An I stands before its W on the rank: the walk ends before the rank does. */
+	for (;; advance(order, at)) {
+		const PipesimOp *verb = verb_at(order, at);
+		const guint chunk = backward_chunk(verb);
+		guint32 *passed;
+
+		if (!pipesim_op_has_backward(verb) || (only != PIPESIM_OLDEST && chunk != only))
+			continue;
+		passed = only == PIPESIM_OLDEST ? &cursor->passed[chunk]
+						: &cursor->passed_of[chunk];
+		op->chunk = (guint8)chunk;
+		op->microbatch = number(cursor, verb->microbatch, chunk, (*passed)++);
+		if (verb->kind == PIPESIM_I)
+			break;
+	}
+	advance(order, at);
+}
+
+static void resolve_weight(PipesimCursor *cursor, PipesimOp *op)
+{
+	const guint only = op->chunk;
+
+	if (cursor->n_weights++ >= cursor->n_inputs)
+		cursor->overrun = TRUE;
+	else if (only == PIPESIM_OLDEST)
+		find_input(cursor, &cursor->oldest, only, op);
+	else if (cursor->passed_of[only] >= cursor->backward[only])
+		cursor->overrun = TRUE;
+	else
+		find_input(cursor, &cursor->oldest_of[only], only, op);
+}
+
+static gboolean counts(guint32 microbatch)
+{
+	return microbatch >= PIPESIM_LAST;
+}
+
+static void resolve(PipesimCursor *cursor, PipesimOp *op)
+{
+	if (!counts(op->microbatch))
+		return;
+	switch ((PipesimKind)op->kind) {
+	case PIPESIM_FB:
+		op->b_microbatch = number(
+			cursor, op->b_microbatch, op->b_chunk, cursor->backward[op->b_chunk]++);
+		G_GNUC_FALLTHROUGH;
+	case PIPESIM_F:
+		op->microbatch =
+			number(cursor, op->microbatch, op->chunk, cursor->forward[op->chunk]++);
+		break;
+	case PIPESIM_I:
+	case PIPESIM_B:
+		cursor->n_inputs += op->kind == PIPESIM_I;
+		op->microbatch = number(
+			cursor, op->microbatch, op->chunk, cursor->backward[op->chunk]++);
+		break;
+	case PIPESIM_W:
+		resolve_weight(cursor, op);
+		break;
+	case PIPESIM_N_KINDS:
+		g_assert_not_reached();
+	}
+}
+
+gboolean pipesim_cursor_next(PipesimCursor *cursor, PipesimOp *op)
+{
+	const PipesimOrder *order = cursor->order;
+
+	if (cursor->at.loop == order->rank_begin[cursor->rank + 1])
+		return FALSE;
+	*op = *verb_at(order, &cursor->at);
+	advance(order, &cursor->at);
+	resolve(cursor, op);
+	return !cursor->overrun;
+}
+
+gboolean pipesim_cursor_complete(const PipesimCursor *cursor)
+{
+	if (cursor->overrun || cursor->n_weights != cursor->n_inputs)
+		return FALSE;
+	for (guint chunk = 0; chunk < cursor->order->shape.chunks; chunk++)
+		if (cursor->forward[chunk] != cursor->per_chunk ||
+			cursor->backward[chunk] != cursor->per_chunk)
+			return FALSE;
+	return TRUE;
+}
+
+static gboolean expand_rank(
+	const PipesimOrder *order, guint rank, PipesimProgram *program, GError **error)
+{
+	PipesimCursor cursor;
+	PipesimOp op;
+	gboolean ok;
+
+	pipesim_cursor_init(&cursor, order, rank);
+	while (pipesim_cursor_next(&cursor, &op))
+		program->ops[program->n_ops++] = op;
+	ok = order->is_closed ? pipesim_cursor_complete(&cursor) : !cursor.overrun;
+	pipesim_cursor_clear(&cursor);
+	program->rank_begin[rank + 1] = program->n_ops;
+	if (ok)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+		"the generator does not give rank %u every micro-batch exactly once (%u "
+		"ranks, %u micro-batches); this is a fault of pipesim, please report it",
+		rank, order->shape.ranks, order->shape.microbatches);
+}
+
+PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
+{
+	g_autoptr(PipesimProgram) program =
+		pipesim_program_new(&order->shape, order->n_ops, error);
+
+	if (program == NULL)
+		return NULL;
+	program->note = g_strdup(order->note);
+	for (guint i = 1; i < order->phases->len; i++)
+		g_ptr_array_add(program->phases, g_strdup(g_ptr_array_index(order->phases, i)));
+	if (order->is_closed && pipesim_expand_counted(order, program))
+		return g_steal_pointer(&program);
+	for (guint rank = 0; rank < order->shape.ranks; rank++)
+		if (!expand_rank(order, rank, program, error))
+			return NULL;
+	if (!pipesim_program_link(program, NULL, NULL, error))
+		return NULL;
+	return g_steal_pointer(&program);
+}

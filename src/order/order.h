@@ -1,0 +1,76 @@
+/* The order of every rank with its loops kept as loops: what a schedule says in a few lines,
+ * whatever the number of micro-batches. */
+#pragma once
+#include "order/program.h"
+
+/* In PipesimOp.microbatch and b_microbatch of a verb: not a number of its own but */
+#define PIPESIM_NEXT G_MAXUINT32       /* the lowest of its chunk that this kind has not had */
+#define PIPESIM_LAST (G_MAXUINT32 - 1) /* the highest of its chunk: those that count down */
+/* In PipesimOp.chunk of a W: the chunk of the oldest I of the rank that has no W yet. */
+#define PIPESIM_OLDEST 255
+
+/* One loop of a rank: verbs[first] to verbs[first + n - 1], @count times over. */
+typedef struct {
+	guint32 first, n;
+	guint32 count; /* >= 1 */
+} PipesimLoop;
+
+/* A verb is a PipesimOp whose micro-batch may be PIPESIM_NEXT or PIPESIM_LAST. Forward and
+ * backward (I, B, second half of a pair) of a chunk count separately. Where @is_closed, every
+ * micro-batch is one of these two: each chunk is then complete if its counts come out. */
+typedef struct {
+	PipesimShape shape;
+	PipesimOp *verbs;
+	PipesimLoop *loops;
+	guint32 n_verbs, n_loops;
+	guint32 *rank_begin; /* ranks + 1: loops of rank r */
+	guint64 n_ops;       /* of all ranks, loops unrolled */
+	gboolean is_closed;
+	GPtrArray *phases; /* of char *, owned; index 0 is "" */
+	char *note;        /* what a search says of the order it found, or NULL */
+} PipesimOrder;
+
+void pipesim_order_free(PipesimOrder *order);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_free)
+
+/**
+ * pipesim_order_expand: every op of @order, one by one, linked.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE where the order asks for a
+ *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT.
+ */
+PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
+
+/* Where a walk through the loops of a rank stands. */
+typedef struct {
+	guint32 loop, verb, round; /* loop of the order, verb within it, how often it ran */
+} PipesimPosition;
+
+/* One rank of an order, op after op, in memory that does not grow with micro-batches. */
+typedef struct {
+	const PipesimOrder *order;
+	guint rank;
+	PipesimPosition at;
+	guint per_chunk;             /* micro-batches of a chunk */
+	gboolean overrun;            /* a verb asked for a micro-batch that does not exist */
+	guint32 *forward, *backward; /* by chunk: how many ran */
+	/* W follows I: where the search for the next I without W stands, and how many backwards
+	 * of each chunk it passed. Over the whole rank, and by chunk. */
+	PipesimPosition oldest;
+	guint32 *passed;
+	PipesimPosition *oldest_of;
+	guint32 *passed_of;
+	guint32 n_inputs, n_weights; /* I and W that ran */
+} PipesimCursor;
+
+/** pipesim_cursor_init: at the first op of @rank. Ends with pipesim_cursor_clear(). */
+void pipesim_cursor_init(PipesimCursor *cursor, const PipesimOrder *order, guint rank);
+void pipesim_cursor_clear(PipesimCursor *cursor);
+
+/** pipesim_cursor_next: the next op, all its numbers resolved; FALSE at the end, or where
+ * @cursor->overrun. */
+gboolean pipesim_cursor_next(PipesimCursor *cursor, PipesimOp *op);
+
+/** pipesim_cursor_complete: whether every chunk saw every micro-batch once; after the end, of
+ * ranks whose micro-batches count. */
+gboolean pipesim_cursor_complete(const PipesimCursor *cursor);

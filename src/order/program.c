@@ -1,0 +1,110 @@
+#include "config.h"
+
+#include "order/program.h"
+
+static void place_stages(PipesimProgram *program)
+{
+	const PipesimShape *shape = &program->shape;
+
+	if (shape->placement == PIPESIM_FROM_FILE)
+		return;
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		for (guint chunk = 0; chunk < shape->chunks; chunk++)
+			program->stage_of[(gsize)rank * shape->chunks + chunk] =
+				pipesim_shape_stage(shape, rank, chunk);
+}
+
+PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error)
+{
+	PipesimProgram *program = g_new0(PipesimProgram, 1);
+
+	program->shape = *shape;
+	program->phases = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(program->phases, g_strdup(""));
+	if (max_ops <= PIPESIM_MAX_OPS) {
+		program->ops = g_try_new(PipesimOp, MAX(max_ops, 1u));
+		program->rank_begin = g_try_new0(guint32, (gsize)shape->ranks + 1);
+		program->stage_of = g_try_new(guint32, (gsize)shape->ranks * shape->chunks);
+	}
+	if (program->ops == NULL || program->rank_begin == NULL || program->stage_of == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GUINT64_FORMAT
+			" ops of %u ranks are too many to keep one by one (at most %u, as "
+			"memory allows); take fewer ranks or micro-batches",
+			max_ops, shape->ranks, PIPESIM_MAX_OPS);
+		pipesim_program_free(program);
+		return NULL;
+	}
+	place_stages(program);
+	return program;
+}
+
+void pipesim_program_free(PipesimProgram *program)
+{
+	if (program == NULL)
+		return;
+	g_free(program->ops);
+	g_free(program->rank_begin);
+	g_free(program->stage_of);
+	g_free(program->forward);
+	g_free(program->backward);
+	g_ptr_array_unref(program->phases);
+	g_free(program->note);
+	g_free(program);
+}
+
+const char *pipesim_kind_letter(PipesimKind kind)
+{
+	static const char *const letters[PIPESIM_N_KINDS] = {"F", "I", "W", "B", "FB"};
+
+	return letters[kind];
+}
+
+/* Whole orders of millions of ops are printed: no format parsing here. */
+static void print_cell(GString *out, guint stage, char letter, guint microbatch)
+{
+	char text[24];
+	char *p = text + sizeof text;
+	guint value = microbatch;
+
+	do
+		*--p = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	*--p = letter;
+	value = stage;
+	do
+		*--p = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	g_string_append_len(out, p, text + sizeof text - p);
+}
+
+void pipesim_op_print(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out)
+{
+	const guint stage = pipesim_op_stage(program, rank, op);
+
+	if (op->kind != PIPESIM_FB) {
+		print_cell(out, stage, pipesim_kind_letter(op->kind)[0], op->microbatch);
+		return;
+	}
+	g_string_append_c(out, '(');
+	print_cell(out, stage, 'F', op->microbatch);
+	g_string_append_c(out, ';');
+	print_cell(out, pipesim_op_b_stage(program, rank, op), 'B', op->b_microbatch);
+	g_string_append(out, ")OVERLAP_F_B");
+}
+
+guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
+{
+	guint low = 0, high = program->shape.ranks; /* the rank is in [low, high) */
+
+	while (high - low > 1) {
+		const guint middle = low + (high - low) / 2;
+
+		if (program->rank_begin[middle] <= index)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}

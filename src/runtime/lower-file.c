@@ -1,0 +1,282 @@
+/* The lowering that a schedule file carries itself. */
+#include "config.h"
+
+#include "order/fault.h"
+#include "runtime/lower-parts.h"
+#include <string.h>
+
+typedef struct {
+	PipesimLowering *lowering;
+	const PipesimProgram *program;
+	const PipesimWritten *written;
+	/* By 2 * the op that needs a message, + 1 where it is a gradient: its two ends. */
+	guint32 *sends, *receives;
+	guint32 *place_of; /* by op: its action */
+	PipesimFaultPlaces places;
+} Linker;
+
+static guint is_backward(guint kind)
+{
+	return kind >= PIPESIM_ACTION_SEND_B;
+}
+
+static gboolean is_send(guint kind)
+{
+	return kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
+}
+
+static char *name(const PipesimWritten *written)
+{
+	static const char *const names[PIPESIM_N_ACTIONS] = {
+		"", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
+
+	return g_strdup_printf(
+		"%u%s%u", written->stage, names[written->kind], written->microbatch);
+}
+
+/* The message that @written is one end of; FALSE with a fault where there is none. */
+static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimMessage *message)
+{
+	const PipesimWritten *written = &linker->written[index];
+	const PipesimShape *shape = &linker->program->shape;
+	const guint backward = is_backward(written->kind);
+	/* Whether the other end belongs to the stage before this one, or to the one after. */
+	const gboolean before = (backward == 1) == is_send(written->kind);
+	const guint32 *ops = backward ? linker->program->backward : linker->program->forward;
+	g_autofree char *text = name(written);
+	gsize slot = (gsize)written->stage * shape->microbatches + written->microbatch;
+	guint32 own, other;
+
+	if (written->stage >= shape->stages || written->microbatch >= shape->microbatches) {
+		pipesim_fault(&linker->places, index,
+			"'%s', but the file has stages 0 to %u and micro-batches "
+			"0 to %u",
+			text, shape->stages - 1, shape->microbatches - 1);
+		return FALSE;
+	}
+	if (before ? written->stage == 0 : written->stage + 1 == shape->stages) {
+		pipesim_fault(&linker->places, index,
+			"'%s': stage %u is the %s, there is nothing to %s", text,
+			written->stage, before ? "first" : "last",
+			is_send(written->kind) ? "send" : "receive");
+		return FALSE;
+	}
+	own = ops[slot];
+	other = ops[before ? slot - shape->microbatches : slot + shape->microbatches];
+	if (pipesim_program_rank(linker->program, own) != rank) {
+		pipesim_fault(&linker->places, index,
+			"'%s' on rank %u, but rank %u runs that stage", text, rank,
+			pipesim_program_rank(linker->program, own));
+		return FALSE;
+	}
+	*message = (PipesimMessage){
+		own, other, rank, pipesim_program_rank(linker->program, other), backward};
+	if (!is_send(written->kind))
+		*message = (PipesimMessage){
+			other, own, message->to_rank, message->from_rank, backward};
+	if (message->from_rank == message->to_rank)
+		pipesim_fault(&linker->places, index,
+			"'%s', but both stages are on rank %u; nothing moves", text, rank);
+	return message->from_rank != message->to_rank;
+}
+
+static void link_message(Linker *linker, guint rank, guint32 index)
+{
+	const PipesimWritten *written = &linker->written[index];
+	const gboolean send = is_send(written->kind);
+	PipesimAction *action = &linker->lowering->actions[index];
+	PipesimMessage message;
+	guint32 *end;
+
+	*action = (PipesimAction){.op = 0,
+		.kind = written->kind,
+		.joined = written->joined,
+		.waited = written->waited};
+	if (!find_message(linker, rank, index, &message))
+		return;
+	action->op = send ? message.from : message.to;
+	action->peer_rank = send ? message.to_rank : message.from_rank;
+	end = &(send ? linker->sends
+		     : linker->receives)[2 * (gsize)message.to + message.backward];
+	if (*end != PIPESIM_NO_OP) {
+		g_autofree char *text = name(written);
+
+		pipesim_fault(&linker->places, index,
+			"'%s' stands twice; each message goes once", text);
+		return;
+	}
+	*end = index;
+	if (send ? index < linker->place_of[message.from]
+		 : index > linker->place_of[message.to]) {
+		g_autofree char *text = name(written);
+		g_autoptr(GString) op = g_string_new(NULL);
+
+		pipesim_op_print(linker->program, rank, &linker->program->ops[action->op], op);
+		pipesim_fault(&linker->places, index,
+			send ? "'%s' stands before %s, whose result it sends; put it behind"
+			     : "'%s' stands behind %s, which needs it; put it before",
+			text, op->str);
+	}
+}
+
+static void link_rank(Linker *linker, guint rank)
+{
+	PipesimLowering *lowering = linker->lowering;
+	const guint32 begin = lowering->rank_begin[rank], end = lowering->rank_begin[rank + 1];
+
+	for (guint32 i = begin; i < end; i++) {
+		const PipesimWritten *written = &linker->written[i];
+
+		if (written->kind != PIPESIM_ACTION_OP)
+			continue;
+		linker->place_of[written->op] = i;
+		lowering->actions[i] = (PipesimAction){.op = written->op,
+			.wait = PIPESIM_NO_OP,
+			.b_wait = PIPESIM_NO_OP,
+			.kind = PIPESIM_ACTION_OP};
+	}
+	for (guint32 i = begin; i < end; i++)
+		if (linker->written[i].kind != PIPESIM_ACTION_OP)
+			link_message(linker, rank, i);
+}
+
+/* Both ends of every message must be there. */
+static void join_message(Linker *linker, const PipesimMessage *message)
+{
+	const gsize key = 2 * (gsize)message->to + message->backward;
+	const guint32 send = linker->sends[key], receive = linker->receives[key];
+	PipesimAction *actions = linker->lowering->actions;
+	g_autoptr(GString) from = NULL;
+	g_autoptr(GString) to = NULL;
+
+	if (send != PIPESIM_NO_OP && receive != PIPESIM_NO_OP) {
+		actions[send].peer = receive;
+		actions[receive].peer = send;
+		return;
+	}
+	from = g_string_new(NULL);
+	to = g_string_new(NULL);
+	pipesim_op_print(linker->program, message->from_rank,
+		&linker->program->ops[message->from], from);
+	pipesim_op_print(
+		linker->program, message->to_rank, &linker->program->ops[message->to], to);
+	if (send == PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, linker->place_of[message->from],
+			"no send behind %s on rank %u, although %s on rank %u needs its result",
+			from->str, message->from_rank, to->str, message->to_rank);
+	if (receive == PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, linker->place_of[message->to],
+			"no receive before %s on rank %u, although it needs the result of %s "
+			"on "
+			"rank %u",
+			to->str, message->to_rank, from->str, message->from_rank);
+}
+
+/* Whether messages @first and @second, in this order on one rank, are of one group. */
+static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second)
+{
+	for (guint32 i = first + 1; i <= second; i++)
+		if (!linker->lowering->actions[i].joined)
+			return FALSE;
+	return TRUE;
+}
+
+/* Two receives of one rank from another, one after the other. Where their sends stand the other
+ * way round a queue deadlocks; a group would give each the tensor of the other. */
+static void check_turn(Linker *linker, guint32 first, guint32 second)
+{
+	const PipesimAction *actions = linker->lowering->actions;
+	const guint32 first_send = actions[first].peer, second_send = actions[second].peer;
+	g_autofree char *receive = NULL, *before = NULL;
+
+	if (first_send < second_send || (!in_one_group(linker, first, second) &&
+						!in_one_group(linker, second_send, first_send)))
+		return;
+	receive = name(&linker->written[second]);
+	before = name(&linker->written[first]);
+	pipesim_fault(&linker->places, second,
+		"'%s' stands behind '%s', but rank %u sends them the other way round, and "
+		"messages between two ranks are matched by their order",
+		receive, before, actions[second].peer_rank);
+}
+
+static void check_turns(Linker *linker, guint32 *last_from)
+{
+	const PipesimLowering *lowering = linker->lowering;
+	const guint ranks = linker->program->shape.ranks;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint from = 0; from < ranks; from++)
+			last_from[from] = PIPESIM_NO_OP;
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			const PipesimAction *action = &lowering->actions[i];
+			guint32 *last;
+
+			if (action->kind == PIPESIM_ACTION_OP || is_send(action->kind))
+				continue;
+			last = &last_from[action->peer_rank];
+			if (*last != PIPESIM_NO_OP)
+				check_turn(linker, *last, i);
+			*last = i;
+		}
+	}
+}
+
+static void link_all(Linker *linker)
+{
+	const PipesimProgram *program = linker->program;
+	PipesimMessage messages[2];
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		link_rank(linker, rank);
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
+			const guint n = pipesim_messages_in(program, rank, op, messages);
+
+			for (guint i = 0; i < n; i++)
+				join_message(linker, &messages[i]);
+		}
+	}
+}
+
+PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
+	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,
+	gpointer data, GError **error)
+{
+	const guint ranks = program->shape.ranks;
+	const gsize n_ends = 2 * (gsize)program->n_ops;
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	g_autofree guint32 *ends = g_try_new(guint32, 2 * n_ends + 1);
+	g_autofree guint32 *place_of = g_try_new(guint32, MAX(program->n_ops, 1u));
+	g_autofree guint32 *last_from = g_try_new(guint32, ranks);
+	Linker linker = {.program = program,
+		.written = written,
+		.sends = ends,
+		.receives = ends + n_ends,
+		.place_of = place_of,
+		.places = {faults, locate, data}};
+
+	if (ends == NULL || place_of == NULL || last_from == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
+		return NULL;
+	}
+	lowering = pipesim_lowering_new(program, PIPESIM_COMM_QUEUE, rank_begin[ranks], error);
+	if (lowering == NULL)
+		return NULL;
+	lowering->from_file = TRUE;
+	memcpy(lowering->rank_begin, rank_begin, (ranks + 1) * sizeof *rank_begin);
+	for (gsize i = 0; i < 2 * n_ends; i++)
+		ends[i] = PIPESIM_NO_OP;
+	linker.lowering = lowering;
+	link_all(&linker);
+	if (faults->total == 0)
+		check_turns(&linker, last_from);
+	if (!pipesim_faults_done(faults, error))
+		return NULL;
+	pipesim_lowering_set_waits(lowering, linker.receives);
+	return g_steal_pointer(&lowering);
+}

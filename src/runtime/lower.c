@@ -1,0 +1,397 @@
+#include "config.h"
+
+#include "runtime/lower-parts.h"
+#include <string.h>
+
+const char *pipesim_comm_name(PipesimComm comm)
+{
+	static const char *const names[PIPESIM_N_COMM] = {
+		"async", "queue", "single", "grouped", "native"};
+
+	return names[comm];
+}
+
+gboolean pipesim_comm_find(const char *name, PipesimComm *comm, GError **error)
+{
+	for (*comm = PIPESIM_COMM_ASYNC; *comm < PIPESIM_N_COMM; ++*comm)
+		if (strcmp(name, pipesim_comm_name(*comm)) == 0)
+			return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"--comm: '%s' is no way to communicate; async, queue, single, grouped or "
+		"native",
+		name);
+}
+
+/* Adds a message, unless both ends are on one rank. */
+static guint add_message(const PipesimProgram *program, guint32 from, guint32 to,
+	guint backward, PipesimMessage *message)
+{
+	*message = (PipesimMessage){from, to, pipesim_program_rank(program, from),
+		pipesim_program_rank(program, to), backward};
+	return message->from_rank != message->to_rank;
+}
+
+guint pipesim_messages_out(
+	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
+{
+	const PipesimOp *from = &program->ops[op];
+	const gsize m = program->shape.microbatches;
+	guint n = 0;
+	gsize slot;
+
+	if (pipesim_op_has_forward(from)) {
+		slot = pipesim_op_forward_slot(program, rank, from) + m;
+		if (slot < program->shape.stages * m)
+			n += add_message(program, op, program->forward[slot], 0, &messages[n]);
+	}
+	if (pipesim_op_has_backward(from)) {
+		slot = pipesim_op_backward_slot(program, rank, from);
+		if (slot >= m)
+			n += add_message(
+				program, op, program->backward[slot - m], 1, &messages[n]);
+	}
+	return n;
+}
+
+guint pipesim_messages_in(
+	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
+{
+	const PipesimOp *to = &program->ops[op];
+	const gsize m = program->shape.microbatches;
+	guint n = 0;
+	gsize slot;
+
+	if (pipesim_op_has_forward(to)) {
+		slot = pipesim_op_forward_slot(program, rank, to);
+		if (slot >= m)
+			n += add_message(
+				program, program->forward[slot - m], op, 0, &messages[n]);
+	}
+	if (pipesim_op_has_backward(to)) {
+		slot = pipesim_op_backward_slot(program, rank, to) + m;
+		if (slot < program->shape.stages * m)
+			n += add_message(program, program->backward[slot], op, 1, &messages[n]);
+	}
+	return n;
+}
+
+PipesimLowering *pipesim_lowering_new(
+	const PipesimProgram *program, PipesimComm comm, guint64 n_actions, GError **error)
+{
+	PipesimLowering *lowering = g_new0(PipesimLowering, 1);
+
+	lowering->comm = comm;
+	lowering->program = program;
+	lowering->rank_begin = g_try_new0(guint32, (gsize)program->shape.ranks + 1);
+	if (n_actions < PIPESIM_NO_OP)
+		lowering->actions = g_try_new(PipesimAction, MAX((gsize)n_actions, 1u));
+	if (lowering->actions == NULL || lowering->rank_begin == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GUINT64_FORMAT " ops, sends and receives do not fit in memory; "
+			"take fewer ranks or micro-batches",
+			n_actions);
+		pipesim_lowering_free(lowering);
+		return NULL;
+	}
+	lowering->n_actions = (guint32)n_actions;
+	return lowering;
+}
+
+void pipesim_lowering_free(PipesimLowering *lowering)
+{
+	if (lowering == NULL)
+		return;
+	g_free(lowering->actions);
+	if (lowering->shardings != NULL)
+		g_array_unref(lowering->shardings);
+	g_free(lowering->rank_begin);
+	g_free(lowering);
+}
+
+/* Ops of @rank and both directions of what it exchanges with others. */
+static guint64 count_actions(const PipesimProgram *program, guint rank)
+{
+	PipesimMessage messages[2];
+	guint64 n = 0;
+
+	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++)
+		n += 1u + pipesim_messages_in(program, rank, op, messages) +
+		     pipesim_messages_out(program, rank, op, messages);
+	return n;
+}
+
+static PipesimLowering *make_lists(
+	const PipesimProgram *program, PipesimComm comm, GError **error)
+{
+	PipesimLowering *lowering;
+	guint64 n = 0;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		n += count_actions(program, rank);
+	lowering = pipesim_lowering_new(program, comm, n, error);
+	if (lowering == NULL)
+		return NULL;
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		lowering->rank_begin[rank + 1] =
+			lowering->rank_begin[rank] + (guint32)count_actions(program, rank);
+	return lowering;
+}
+
+void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
+{
+	lowerer->lowering->actions[lowerer->next[rank]++] = (PipesimAction){
+		.op = op,
+		.wait = PIPESIM_NO_OP,
+		.b_wait = PIPESIM_NO_OP,
+		.kind = PIPESIM_ACTION_OP,
+	};
+}
+
+/* The second end of a message learns of the first, and the first of it. */
+static void add_end(
+	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
+{
+	const guint rank = send ? message->from_rank : message->to_rank;
+	const guint32 index = lowerer->next[rank]++;
+	guint32 *end = &lowerer->end_of[2 * (gsize)message->to + message->backward];
+	PipesimAction *actions = lowerer->lowering->actions;
+
+	actions[index] = (PipesimAction){
+		.op = send ? message->from : message->to,
+		.peer = *end,
+		.peer_rank = send ? message->to_rank : message->from_rank,
+		.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
+				 (message->backward ? 2 : 0)),
+		.joined = (guint8)joined,
+		.waited = lowerer->lowering->comm == PIPESIM_COMM_GROUPED,
+	};
+	if (*end != PIPESIM_NO_OP)
+		actions[*end].peer = index;
+	if (*end == PIPESIM_NO_OP || !send)
+		*end = index;
+}
+
+void pipesim_lower_send(PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined)
+{
+	add_end(lowerer, message, TRUE, joined);
+}
+
+void pipesim_lower_receive(
+	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined)
+{
+	add_end(lowerer, message, FALSE, joined);
+}
+
+static void add_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
+{
+	PipesimMessage messages[2];
+	const guint n = pipesim_messages_in(lowerer->program, rank, op, messages);
+
+	for (guint i = 0; i < n; i++)
+		pipesim_lower_receive(lowerer, &messages[i], joined || i > 0);
+}
+
+static guint add_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
+{
+	PipesimMessage messages[2];
+	const guint n = pipesim_messages_out(lowerer->program, rank, op, messages);
+
+	for (guint i = 0; i < n; i++)
+		pipesim_lower_send(lowerer, &messages[i], joined && i > 0);
+	return n;
+}
+
+static void lower_async(PipesimLowerer *lowerer, guint rank)
+{
+	const PipesimProgram *program = lowerer->program;
+
+	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
+		add_receives(lowerer, rank, op, FALSE);
+		pipesim_lower_op(lowerer, rank, op);
+		add_sends(lowerer, rank, op, FALSE);
+	}
+}
+
+/* Forward after forward and backward after backward send and receive one by one; where the
+ * direction turns, neighbours do so towards each other and must do both at once. */
+static gboolean turns(const PipesimOp *before, const PipesimOp *op)
+{
+	return (pipesim_op_has_forward(before) && pipesim_op_has_backward(op)) ||
+	       (pipesim_op_has_backward(before) && pipesim_op_has_forward(op));
+}
+
+static void lower_single(PipesimLowerer *lowerer, guint rank)
+{
+	const PipesimProgram *program = lowerer->program;
+	guint n_sends = 0;
+
+	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
+		add_receives(lowerer, rank, op,
+			n_sends > 0 && turns(&program->ops[op - 1], &program->ops[op]));
+		pipesim_lower_op(lowerer, rank, op);
+		n_sends = add_sends(lowerer, rank, op, TRUE);
+	}
+}
+
+static void wait_for_own(PipesimAction *action, const PipesimOp *op, const guint32 *end_of)
+{
+	const guint32 forward = end_of[2 * (gsize)action->op];
+	const guint32 backward = end_of[2 * (gsize)action->op + 1];
+
+	action->wait = op->kind == PIPESIM_FB || forward != PIPESIM_NO_OP ? forward : backward;
+	action->b_wait = op->kind == PIPESIM_FB ? backward : PIPESIM_NO_OP;
+}
+
+/* @action waits for the message @last at least; what stands before it is then done too. */
+static void wait_for_group(PipesimAction *action, guint32 last)
+{
+	if (action->wait == PIPESIM_NO_OP || action->wait < last)
+		action->wait = last;
+	if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
+		action->b_wait = PIPESIM_NO_OP;
+}
+
+void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of)
+{
+	const PipesimProgram *program = lowering->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		guint32 last = PIPESIM_NO_OP;
+
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			PipesimAction *action = &lowering->actions[i];
+
+			if (action->kind != PIPESIM_ACTION_OP) {
+				last = action->waited ? i : last;
+				continue;
+			}
+			wait_for_own(action, &program->ops[action->op], end_of);
+			if (last != PIPESIM_NO_OP)
+				wait_for_group(action, last);
+		}
+	}
+}
+
+static gboolean fill(PipesimLowerer *lowerer, GError **error)
+{
+	const PipesimComm comm = lowerer->lowering->comm;
+
+	if (comm == PIPESIM_COMM_QUEUE)
+		return pipesim_lower_queue(lowerer, error);
+	if (comm == PIPESIM_COMM_GROUPED) {
+		pipesim_lower_grouped(lowerer);
+		return TRUE;
+	}
+	for (guint rank = 0; rank < lowerer->program->shape.ranks; rank++)
+		(comm == PIPESIM_COMM_SINGLE ? lower_single : lower_async)(lowerer, rank);
+	return TRUE;
+}
+
+PipesimLowering *pipesim_lower(const PipesimProgram *program, PipesimComm comm, GError **error)
+{
+	const gsize n_ends = 2 * (gsize)program->n_ops;
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autofree guint32 *next = g_try_new(guint32, program->shape.ranks);
+	g_autofree guint32 *end_of = g_try_new(guint32, MAX(n_ends, 1u));
+	PipesimLowerer lowerer = {.program = program, .next = next, .end_of = end_of};
+
+	g_return_val_if_fail(comm < PIPESIM_COMM_NATIVE, NULL);
+	if (next == NULL || end_of == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
+		return NULL;
+	}
+	lowering = make_lists(program, comm, error);
+	if (lowering == NULL)
+		return NULL;
+	lowerer.lowering = lowering;
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		next[rank] = lowering->rank_begin[rank];
+	for (gsize i = 0; i < n_ends; i++)
+		end_of[i] = PIPESIM_NO_OP;
+	if (!fill(&lowerer, error))
+		return NULL;
+	pipesim_lowering_set_waits(lowering, end_of);
+	return g_steal_pointer(&lowering);
+}
+
+gsize pipesim_action_slot(
+	const PipesimLowering *lowering, guint rank, const PipesimAction *action)
+{
+	const PipesimOp *op = &lowering->program->ops[action->op];
+
+	return action->kind >= PIPESIM_ACTION_SEND_B
+		       ? pipesim_op_backward_slot(lowering->program, rank, op)
+		       : pipesim_op_forward_slot(lowering->program, rank, op);
+}
+
+void pipesim_action_print(
+	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out)
+{
+	static const char *const names[PIPESIM_N_ACTIONS] = {
+		"", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
+	const gsize m = lowering->program->shape.microbatches;
+	gsize slot;
+
+	if (action->kind == PIPESIM_ACTION_OP) {
+		pipesim_op_print(
+			lowering->program, rank, &lowering->program->ops[action->op], out);
+		return;
+	}
+	slot = pipesim_action_slot(lowering, rank, action);
+	g_string_append_printf(out, "%" G_GSIZE_FORMAT "%s%" G_GSIZE_FORMAT, slot / m,
+		names[action->kind], slot % m);
+}
+
+/* What is put between cells, or the actions of a group. */
+static void print_separator(GString *out, gboolean joined)
+{
+	if (out->len > 0 && out->str[out->len - 1] != '\n')
+		g_string_append_c(out, joined ? ';' : ',');
+}
+
+static void print_shardings(
+	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, GString *out)
+{
+	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
+		const PipesimSharding *sharding =
+			&g_array_index(lowering->shardings, PipesimSharding, *next);
+
+		if (sharding->rank != rank || sharding->before > before)
+			return;
+		print_separator(out, FALSE);
+		g_string_append_printf(
+			out, "%u%s", sharding->stage, pipesim_sharding_name(sharding->kind));
+	}
+}
+
+static void print_rank(const PipesimLowering *lowering, guint rank, guint *next, GString *out)
+{
+	const guint32 begin = lowering->rank_begin[rank], end = lowering->rank_begin[rank + 1];
+
+	for (guint32 i = begin; i < end; i++) {
+		const gboolean joined = lowering->actions[i].joined;
+		const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
+		const gboolean brackets = joined || more || lowering->actions[i].waited;
+
+		if (!joined)
+			print_shardings(lowering, rank, i, next, out);
+		print_separator(out, joined);
+		if (brackets && !joined)
+			g_string_append_c(out, '(');
+		pipesim_action_print(lowering, rank, &lowering->actions[i], out);
+		if (brackets && !more)
+			g_string_append(out, ")GROUP");
+	}
+	print_shardings(lowering, rank, end, next, out);
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_lowering_print(const PipesimLowering *lowering, GString *out)
+{
+	guint next = 0;
+
+	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
+		print_rank(lowering, rank, &next, out);
+}
