@@ -9,6 +9,10 @@ typedef struct {
 
 /* No single time or size may exceed this: 36 years in ns. */
 #define PIPESIM_MAX_TIME_NS G_GINT64_CONSTANT(1152921504606846976) /* 2^60 */
+/* No op or message may end at or after this, so that one more of either cannot overflow. */
+#define PIPESIM_MAX_END (G_GINT64_CONSTANT(1) << 62)
+/* Later than any end; one more does not overflow. */
+#define PIPESIM_NEVER (G_MAXINT64 - 1)
 
 /**
  * pipesim_parse_count: a decimal whole number from @min to @max. "010" is ten. Signs, blanks, a

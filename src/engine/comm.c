@@ -6,7 +6,6 @@
 #include "engine/slowdown.h"
 
 /* Times stay below this, so that one more op or message cannot overflow. */
-#define MAX_END (G_GINT64_CONSTANT(1) << 62)
 
 /* Key of an event: the rank that it belongs to, and what ended, as causes are written. */
 #define RANK_SHIFT 33
@@ -61,7 +60,7 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 {
 	const guint64 key = (guint64)rank << RANK_SHIFT | what;
 
-	if (duration >= MAX_END - engine->now)
+	if (duration >= PIPESIM_MAX_END - engine->now)
 		engine->overflow = TRUE;
 	else if (!pipesim_events_push(&engine->events, engine->now + duration, key))
 		engine->no_memory = TRUE;
@@ -156,7 +155,7 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->seats[rank].step]
 					     : pipesim_op_duration(engine->lowering->program,
 						       engine->times, rank, op);
-	if (engine->pace == NULL || alone >= MAX_END - engine->now)
+	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
 	return pipesim_pace_start(&engine->pace[rank], engine->now, alone,
 		       engine->traffic->network->slowdown[op->kind]) -

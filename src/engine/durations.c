@@ -73,5 +73,5 @@ gboolean pipesim_durations_fit(const PipesimDurations *durations, guint64 n_ops)
 	__extension__ const __int128 most =
 		(__int128)n_ops * ((__int128)durations->longest + durations->times->p2p);
 
-	return most < (__extension__(__int128) 1 << 62);
+	return most < PIPESIM_MAX_END;
 }

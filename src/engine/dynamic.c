@@ -5,7 +5,7 @@
 #include "engine/dynamic.h"
 #include "engine/moves.h"
 #include "engine/slowdown.h"
-#include "engine/tournament.h"
+#include "base/tournament.h"
 
 #include <string.h>
 

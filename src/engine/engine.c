@@ -5,7 +5,6 @@
 #include "engine/events.h"
 
 /* Times stay below this, so that one more op or hop cannot overflow. */
-#define MAX_END (G_GINT64_CONSTANT(1) << 62)
 
 typedef struct {
 	const PipesimProgram *program;
@@ -29,7 +28,7 @@ static guint64 key_of(guint32 rank, guint32 op, gboolean completion)
 
 static void push(Engine *engine, gint64 time, guint32 rank, guint32 op, gboolean completion)
 {
-	if (time >= MAX_END)
+	if (time >= PIPESIM_MAX_END)
 		engine->overflow = TRUE;
 	else if (!pipesim_events_push(&engine->events, time, key_of(rank, op, completion)))
 		engine->no_memory = TRUE;
@@ -46,7 +45,7 @@ static void try_start(Engine *engine, guint32 rank)
 		engine->waiting[op] > 0)
 		return;
 	end = pipesim_op_duration(program, engine->times, rank, &program->ops[op]);
-	end = engine->now + MIN(end, MAX_END);
+	end = engine->now + MIN(end, PIPESIM_MAX_END);
 	engine->timeline->start[op] = engine->now;
 	engine->timeline->end[op] = end;
 	engine->busy[rank] = TRUE;

@@ -7,14 +7,13 @@
 
 #define LINE 64
 /* What the largest possible sum of times stays below. */
-#define MAX_SUM (G_GINT64_CONSTANT(1) << 62)
 
 gboolean pipesim_lanes_sum_fits(const PipesimLanes *lanes, gint64 longest, gint64 p2p)
 {
 	const guint64 steps = (guint64)lanes->n_ops * lanes->program->shape.ranks;
 
-	return longest < MAX_SUM / 2 && p2p < MAX_SUM / 2 &&
-	       (guint64)(longest + p2p) < (guint64)MAX_SUM / MAX(steps, 1);
+	return longest < PIPESIM_MAX_END / 2 && p2p < PIPESIM_MAX_END / 2 &&
+	       (guint64)(longest + p2p) < (guint64)PIPESIM_MAX_END / MAX(steps, 1);
 }
 
 static gboolean block_init(PipesimLaneBlock *block, const PipesimLaneWork *work)

@@ -3,7 +3,7 @@
 #include "engine/stream-parts.h"
 
 /* Where nothing is waited for: before any time, and far from overflow. */
-#define PIPESIM_NEVER (-(G_GINT64_CONSTANT(1) << 62))
+#define PIPESIM_LONG_AGO (-PIPESIM_MAX_END)
 
 typedef enum {
 	PIPESIM_STEP_ALONE, /* waits for nobody, tells nobody: W */

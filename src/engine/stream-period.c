@@ -381,7 +381,7 @@ static gboolean allocate_state(PipesimPeriod *period)
 	if (period->state == NULL || period->owner == NULL)
 		return FALSE;
 	for (gsize i = 0; i < period->n_state; i++)
-		period->state[i] = PIPESIM_NEVER;
+		period->state[i] = PIPESIM_LONG_AGO;
 	return TRUE;
 }
 

@@ -132,7 +132,7 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 	path = run_order(order, units, PIPESIM_STREAM_LEAP, FALSE, error);
 	if (path == NULL)
 		return FALSE;
-	if (path->makespan < (G_GINT64_CONSTANT(1) << 62) / most)
+	if (path->makespan < PIPESIM_MAX_END / most)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 		"the step may take longer than 146 years; give shorter times or fewer "

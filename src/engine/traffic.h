@@ -61,9 +61,6 @@ static inline const PipesimPath *pipesim_traffic_get(const PipesimTraffic *traff
 	return &((const PipesimPath *)(gconstpointer)traffic->ways->data)[way];
 }
 
-/* Times are kept below this, so that one more op or hop cannot overflow. */
-#define PIPESIM_MAX_END (G_GINT64_CONSTANT(1) << 62)
-
 static inline gint64 pipesim_add_capped(gint64 a, gint64 b)
 {
 	gint64 sum;

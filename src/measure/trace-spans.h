@@ -1,17 +1,15 @@
 /* What the spans of a profile show together. */
 #pragma once
+#include "base/number.h"
 #include "measure/range-rules.h"
 #include "measure/trace.h"
-
-/* The start of a span that launched nothing. */
-#define PIPESIM_NEVER G_MAXINT64
 
 /** pipesim_trace_span_init: a row of @meaning, without times. */
 void pipesim_trace_span_init(PipesimTraceRow *row, const PipesimRangeMeaning *meaning);
 
 /**
  * pipesim_trace_finish_spans: completes the rows of @trace, all of them spans of one profile.
- * @starts: ns or PIPESIM_NEVER, by row
+ * @starts: ns, by row; PIPESIM_NEVER: the span launched nothing
  *
  * Rows whose name had no number are numbered. Where forward and backward of components overlap
  * in time, the file shows an overlapped pair: its rows become parts of one, a row "chunk FB"

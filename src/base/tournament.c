@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/tournament.h"
+#include "base/tournament.h"
 
 gboolean pipesim_tournament_init(PipesimTournament *tournament, guint32 ranks)
 {

@@ -2,10 +2,7 @@
  * time, so no more events than ranks are ever ahead; a change plays log2(ranks) matches whose
  * places are known beforehand, without a branch that depends on times. */
 #pragma once
-#include <glib.h>
-
-/* Later than any time. */
-#define PIPESIM_NEVER (G_MAXINT64 - 1)
+#include "base/number.h"
 
 typedef struct {
 	gint64 time;

@@ -1,0 +1,89 @@
+#include "config.h"
+
+#include "base/arena.h"
+#include <stdint.h>
+
+#define ALIGNMENT 64
+/* Small arrays share a block of this size, large ones have their own. */
+#define BLOCK ((gsize)1 << 16)
+
+typedef struct _Block {
+	struct _Block *next;
+} Block;
+
+struct _PipesimArena {
+	Block *blocks;
+	char *at, *end; /* what is left of the block that is shared */
+	gboolean failed;
+};
+
+PipesimArena *pipesim_arena_new(void)
+{
+	return g_new0(PipesimArena, 1);
+}
+
+void pipesim_arena_free(PipesimArena *arena)
+{
+	if (arena == NULL)
+		return;
+	while (arena->blocks != NULL) {
+		Block *next = arena->blocks->next;
+
+		g_free(arena->blocks);
+		arena->blocks = next;
+	}
+	g_free(arena);
+}
+
+/* The first aligned byte of a new block with room for @length bytes from there; 0 all. */
+static char *add_block(PipesimArena *arena, gsize length)
+{
+	Block *block = g_try_malloc0(sizeof(Block) + ALIGNMENT + length);
+	uintptr_t first;
+
+	if (block == NULL)
+		return NULL;
+	block->next = arena->blocks;
+	arena->blocks = block;
+	first = ((uintptr_t)(block + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return (char *)block + (first - (uintptr_t)block);
+}
+
+gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size)
+{
+	gsize length;
+	char *taken;
+
+	if (arena->failed || __builtin_mul_overflow(n, size, &length) ||
+		length > G_MAXSIZE / 2) {
+		arena->failed = TRUE;
+		return NULL;
+	}
+	length = (MAX(length, 1u) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	if (length > BLOCK / 4) {
+		taken = add_block(arena, length);
+	} else {
+		if (length > (gsize)(arena->end - arena->at)) {
+			arena->at = add_block(arena, BLOCK);
+			arena->end = arena->at != NULL ? arena->at + BLOCK : NULL;
+		}
+		taken = arena->at;
+		if (taken != NULL)
+			arena->at += length;
+	}
+	arena->failed = taken == NULL;
+	return taken;
+}
+
+gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)
+{
+	g_autofree char *text = NULL;
+	va_list args;
+
+	if (!arena->failed)
+		return TRUE;
+	va_start(args, what);
+	text = g_strdup_vprintf(what, args);
+	va_end(args);
+	return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%s do not fit in memory", text);
+}
