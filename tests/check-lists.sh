@@ -6,7 +6,9 @@
 cd "$TOP_SRCDIR" || exit 99
 parts='Makefile.am src/Makefile.am.inc tests/Makefile.am.inc schedules/Makefile.am.inc docs/Makefile.am.inc'
 
-for file in src/*.[ch] src/*/*.[ch] tests/*.c tests/unit/*.[ch] tests/fuzz/*.c tests/bench/*.c; do
+for file in src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/unit/*.[ch] \
+	tests/fuzz/*.c tests/bench/*.c; do
+	[ -f "$file" ] || continue
 	case $file in
 	src/cuda/*) continue ;;
 	esac

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A room may include itself and the rooms to the left of it; src/cuda includes nothing of them.
+# A room, with its folders, may include itself and the rooms to the left of it; src/cuda includes
+# nothing of them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR/src" || exit 99
@@ -8,7 +9,8 @@ allowed=
 for room in $rooms; do
 	allowed="$allowed $room"
 	[ -d "$room" ] || continue
-	for file in "$room"/*.[ch]; do
+	for file in "$room"/*.[ch] "$room"/*/*.[ch]; do
+		[ -f "$file" ] || continue
 		bad=
 		for included in $(sed -n 's/^ *# *include "\([a-z]*\)\/.*/\1/p' "$file"); do
 			case " $allowed " in
@@ -38,8 +40,9 @@ done
 # Only cli prints, exits or reads the environment.
 for room in base model measure order schedule runtime engine analysis output sweep; do
 	[ -d "$room" ] || continue
-	if grep -nE '\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \
-		"$room"/*.c; then
+	if find "$room" -name '*.c' -exec grep -HnE \
+		'\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \
+		{} + | grep .; then
 		fail "src/$room prints, exits or reads the environment"
 	else
 		pass

@@ -1,10 +1,10 @@
 /* V-Half and V-Min: building blocks that hold activations for a short time, and the orders that
- * v-slots.h makes of them. */
+ * search/slots.h makes of them. */
 #include "config.h"
 
 #include "schedule/check.h"
-#include "schedule/sequence.h"
-#include "schedule/v-slots.h"
+#include "schedule/search/sequence.h"
+#include "schedule/search/slots.h"
 
 static const PipesimVerb verbs[] = {
 	[PIPESIM_SLOT_F0] = {PIPESIM_F, 0},

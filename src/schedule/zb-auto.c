@@ -2,8 +2,8 @@
 #include "config.h"
 
 #include "schedule/check.h"
-#include "schedule/sequence.h"
-#include "schedule/zb-search.h"
+#include "schedule/search/sequence.h"
+#include "schedule/search/zb-search.h"
 
 static const PipesimVerb verbs[] = {
 	[PIPESIM_PROBLEM_F] = {PIPESIM_F, 0},

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "schedule/check.h"
-#include "schedule/sequence.h"
+#include "schedule/search/sequence.h"
 #include "schedule/zb-v-search.h"
 
 static const PipesimVerb verbs[] = {

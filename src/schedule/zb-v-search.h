@@ -1,6 +1,6 @@
 /* The automatic ZB-V: a V whose order is found by a search from the times of ops. */
 #pragma once
-#include "schedule/problem.h"
+#include "schedule/search/problem.h"
 
 /* What one code of an order stands for; 1 is the chunk on the way back. */
 typedef enum {

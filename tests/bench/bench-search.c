@@ -1,7 +1,7 @@
 /* Searches: time from costs to order, and how near the order is to what none can be below. */
 #include "bench.h"
 #include "schedule/schedule.h"
-#include "schedule/zb-search.h"
+#include "schedule/search/zb-search.h"
 
 typedef struct {
 	const PipesimSchedule *schedule;

@@ -1,7 +1,7 @@
 /* Schedules that are found by a search, against what the peers' searches find. */
 #include "grid.h"
 #include "runtime/csv.h"
-#include "schedule/zb-search.h"
+#include "schedule/search/zb-search.h"
 #include "suites.h"
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Zero-bubble search: the order of F, I and W on every rank of a plain pipeline that idles
  * least within a limit of memory, with a bound that no order is below. */
 #pragma once
-#include "schedule/problem.h"
+#include "schedule/search/problem.h"
 
 typedef struct {
 	/* 3 * microbatches PipesimProblemKind for each rank in turn; of each kind micro-batches

@@ -2,7 +2,7 @@
  * short, forwards come in bursts that rounds do not make. */
 #include "config.h"
 
-#include "schedule/zb-lanes.h"
+#include "schedule/search/zb-lanes.h"
 
 /* What an op costs here against one of a round. */
 #define COST  4

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "schedule/zb-lanes.h"
-#include "schedule/zb-search.h"
+#include "schedule/search/zb-lanes.h"
+#include "schedule/search/zb-search.h"
 
 /* What the rounds cost beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000

@@ -3,7 +3,7 @@
  * the first: an input is always known when its op is placed. */
 #include "config.h"
 
-#include "schedule/zb-lanes.h"
+#include "schedule/search/zb-lanes.h"
 
 typedef struct {
 	PipesimZbState *state;

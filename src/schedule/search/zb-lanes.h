@@ -1,6 +1,6 @@
 /* What the parts of the zero-bubble search share: the state of an attempt, one lane a rank. */
 #pragma once
-#include "schedule/problem.h"
+#include "schedule/search/problem.h"
 
 #define PIPESIM_ZB_F PIPESIM_PROBLEM_F
 #define PIPESIM_ZB_I PIPESIM_PROBLEM_I

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "schedule/problem.h"
+#include "schedule/search/problem.h"
 
 /* One activation of a chunk in units of memory, at most: bytes are scaled to it, so that sums
  * over any shape fit. */

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "schedule/sequence.h"
+#include "schedule/search/sequence.h"
 
 /* Longest body of a loop that is looked for: enough for two chunks of F, I and W, twice. */
 #define LONGEST 12

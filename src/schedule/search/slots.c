@@ -8,7 +8,7 @@
 #include "config.h"
 
 #include "model/shape.h"
-#include "schedule/v-slots.h"
+#include "schedule/search/slots.h"
 #include <string.h>
 
 enum {
