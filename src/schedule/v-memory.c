@@ -44,10 +44,8 @@ static gboolean plan(const PipesimShape *shape,
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		lay(shape->ranks, rank, &pattern[rank]);
 	order = pipesim_slots_order(pattern, shape->ranks, shape->microbatches, error);
-	for (guint rank = 0; order != NULL && rank < shape->ranks; rank++) {
-		pipesim_emit_rank(out, rank);
-		pipesim_emit_sequence(out, order + rank * per_rank, per_rank, verbs);
-	}
+	if (order != NULL)
+		pipesim_emit_sequences(out, order, shape->ranks, per_rank, verbs);
 	return order != NULL;
 }
 

@@ -43,16 +43,14 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 	GError **error)
 {
 	const gsize per_rank = PIPESIM_PROBLEM_KINDS * (gsize)shape->microbatches;
-	g_auto(PipesimProblem) problem = {0};
-	g_auto(PipesimZbResult) result = {0};
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimProblem problem;
+	PipesimZbResult result;
 
-	if (!pipesim_problem_init(&problem, shape, times, error) ||
-		!pipesim_zb_search(&problem, &result, error))
+	if (!pipesim_problem_init(&problem, arena, shape, times, error) ||
+		!pipesim_zb_search(arena, &problem, &result, error))
 		return FALSE;
-	for (guint rank = 0; rank < shape->ranks; rank++) {
-		pipesim_emit_rank(out, rank);
-		pipesim_emit_sequence(out, result.order + rank * per_rank, per_rank, verbs);
-	}
+	pipesim_emit_sequences(out, result.order, shape->ranks, per_rank, verbs);
 	note(shape, &result, out);
 	return TRUE;
 }

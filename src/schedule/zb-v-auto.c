@@ -1,35 +1,420 @@
-/* ZB-V as its authors' search makes it, from the times of the run. */
+/* ZB-V as its authors' search makes it, from the times of the run.
+ *
+ * Ranks take turns: in every round each runs one backward for input and one forward, of
+ * whichever chunk can go on, and weight gradients run where they fit into the time until the
+ * next input arrives. Where one does not quite fit, a rank may rather idle as long as another
+ * already did.
+ *
+ * Four runs differ in whether such a weight gradient runs all the same, before backwards and
+ * before forwards; each is repeated with the idle times that its ranks ended with, for as long
+ * as that helps. */
 #include "config.h"
 
 #include "schedule/check.h"
+#include "schedule/search/problem.h"
 #include "schedule/search/sequence.h"
-#include "schedule/zb-v-search.h"
+#include <string.h>
 
-static const PipesimVerb verbs[] = {
-	[PIPESIM_ZB_V_F0] = {PIPESIM_F, 0},
-	[PIPESIM_ZB_V_F1] = {PIPESIM_F, 1},
-	[PIPESIM_ZB_V_I1] = {PIPESIM_I, 1},
-	[PIPESIM_ZB_V_I0] = {PIPESIM_I, 0},
-	[PIPESIM_ZB_V_W1] = {PIPESIM_W, 1},
-	[PIPESIM_ZB_V_W0] = {PIPESIM_W, 0},
+/* The steps of a micro-batch on a rank, in order, then its weight gradients; 1 is the chunk on
+ * the way back. An order is made of these. */
+enum {
+	F0,
+	F1,
+	I1,
+	I0,
+	STEPS,
+	W1 = STEPS,
+	W0,
+	CODES
 };
+
+static const PipesimVerb verbs[CODES] = {
+	[F0] = {PIPESIM_F, 0},
+	[F1] = {PIPESIM_F, 1},
+	[I1] = {PIPESIM_I, 1},
+	[I0] = {PIPESIM_I, 0},
+	[W1] = {PIPESIM_W, 1},
+	[W0] = {PIPESIM_W, 0},
+};
+
+typedef struct {
+	gint64 clock, idle, held;
+	gint64 time[CODES];
+	gint64 *arrival[STEPS]; /* rings: when the result of a step is with its next rank */
+	guint done[STEPS];
+	guint weights;  /* W that ran, of queue */
+	guint8 *queue;  /* codes of W in the order of their I */
+	guint8 *out;    /* codes of the order */
+	gint64 allowed; /* idle time of the run before */
+} Rank;
+
+typedef struct {
+	const PipesimProblem *problem;
+	Rank *ranks;
+	guint p, m;
+	guint mask; /* slots of a ring - 1 */
+	gint64 most_idle, most_allowed;
+	gboolean is_guided; /* a run before left its idle times */
+	gboolean failed;    /* an op had no input or no room */
+	guint8 *turn;       /* [rank]: what a round of backwards runs */
+	guint8 *out, *best;
+} Search;
+
+static guint waiting_weights(const Rank *rank)
+{
+	return rank->done[I1] + rank->done[I0] - rank->weights;
+}
+
+/* The rank whose result of the same step @step of rank @j needs; NULL where it needs none. */
+static const Rank *source(const Search *s, guint j, guint step)
+{
+	if (step == F0 || step == I1)
+		return j > 0 ? &s->ranks[j - 1] : NULL;
+	return j + 1 < s->p ? &s->ranks[j + 1] : NULL;
+}
+
+static gboolean is_ready(const Search *s, guint j, guint step)
+{
+	const Rank *rank = &s->ranks[j];
+	const Rank *from = source(s, j, step);
+	const guint k = rank->done[step];
+
+	return k < s->m && (step == F0 || rank->done[step - 1] > k) &&
+	       (from == NULL || from->done[step] > k);
+}
+
+/* When the input of the next @step of rank @j is there; 0 where it needs none. */
+static gint64 arrival(const Search *s, guint j, guint step)
+{
+	const Rank *from = source(s, j, step);
+
+	return from == NULL ? 0 : from->arrival[step][s->ranks[j].done[step] & s->mask];
+}
+
+static gboolean has_room(const Search *s, const Rank *rank)
+{
+	return rank->held + s->problem->held <= s->problem->limit;
+}
+
+static void append(Rank *rank, guint code)
+{
+	rank->clock += rank->time[code];
+	*rank->out++ = (guint8)code;
+}
+
+static void run_weight(Search *s, Rank *rank)
+{
+	append(rank, rank->queue[rank->weights++]);
+	rank->held -= s->problem->held - s->problem->freed;
+}
+
+static void wait_until(Search *s, Rank *rank, gint64 time)
+{
+	if (time <= rank->clock)
+		return;
+	if (rank->done[F0] > 0)
+		rank->idle += time - rank->clock;
+	s->most_idle = MAX(s->most_idle, rank->idle);
+	rank->clock = time;
+}
+
+static void run_step(Search *s, guint j, guint step)
+{
+	Rank *rank = &s->ranks[j];
+
+	if (!is_ready(s, j, step) || (step <= F1 && !has_room(s, rank))) {
+		s->failed = TRUE;
+		return;
+	}
+	wait_until(s, rank, arrival(s, j, step));
+	if (step <= F1) {
+		rank->held += s->problem->held;
+	} else {
+		rank->held -= s->problem->freed;
+		rank->queue[rank->done[I1] + rank->done[I0]] = step == I1 ? W1 : W0;
+	}
+	append(rank, step);
+	rank->arrival[step][rank->done[step]++ & s->mask] = rank->clock + s->problem->p2p;
+}
+
+/* Weight gradients in the gap before @step: those that fit, and one more where @fill and the
+ * gap left is longer than what the rank may idle. */
+static void fill_gap(Search *s, guint j, guint step, gboolean fill)
+{
+	Rank *rank = &s->ranks[j];
+	gint64 may_idle = s->most_idle;
+	gint64 until;
+
+	if (source(s, j, step) == NULL || !is_ready(s, j, step))
+		return;
+	until = arrival(s, j, step);
+	while (waiting_weights(rank) > 0 &&
+		rank->clock + rank->time[rank->queue[rank->weights]] <= until)
+		run_weight(s, rank);
+	if (s->is_guided)
+		may_idle = MAX(may_idle, s->most_allowed - rank->allowed);
+	if (fill && waiting_weights(rank) > 0 && until - rank->clock > may_idle - rank->idle)
+		run_weight(s, rank);
+}
+
+/* Forwards of the way down for as long as the way back has not returned to rank @j. */
+static void run_ahead(Search *s, guint j)
+{
+	Rank *rank = &s->ranks[j];
+	const gint64 room = s->problem->held * (2 + 2 * (gint64)j);
+
+	while (!s->failed && rank->held + room <= s->problem->limit &&
+		rank->clock + rank->time[F0] <= arrival(s, j, F1) && rank->done[F0] < s->m)
+		for (guint k = 0; k <= j; k++)
+			run_step(s, k, F0);
+}
+
+/* Both chunks in turn until rank @j has run as many forwards as the rank before it, and one
+ * more of the way back. */
+static void catch_up(Search *s, guint j, guint *step)
+{
+	const Rank *rank = &s->ranks[j], *before = rank - 1;
+
+	while (!s->failed &&
+		(rank->done[F0] + rank->done[F1] < before->done[F0] + before->done[F1] ||
+			(rank->done[F1] <= before->done[F1] && before->done[F1] < s->m))) {
+		for (guint k = s->p; k-- > j;)
+			if (s->ranks[k].done[*step] < s->m)
+				run_step(s, k, *step);
+		*step = *step == F0 ? F1 : F0;
+	}
+}
+
+static void warm_up(Search *s)
+{
+	guint step = F0;
+
+	for (guint j = 0; j < s->p; j++)
+		run_step(s, j, F0);
+	for (guint j = s->p; j-- > 0;) {
+		if (j + 1 < s->p)
+			run_ahead(s, j);
+		run_step(s, j, F1);
+	}
+	for (guint j = 1; j < s->p; j++)
+		catch_up(s, j, &step);
+}
+
+static guint next_backward(const Search *s, guint j)
+{
+	const Rank *rank = &s->ranks[j];
+
+	if (rank->done[I0] >= rank->done[I1])
+		return I1;
+	if (rank->done[I1] == s->m)
+		return I0;
+	return is_ready(s, j, I0) ? I0 : I1;
+}
+
+/* STEPS where the rank has none to run. */
+static guint next_forward(const Search *s, guint j)
+{
+	const Rank *rank = &s->ranks[j];
+
+	if (rank->done[F1] == s->m)
+		return STEPS;
+	if (rank->done[F1] == rank->done[F0])
+		return F0;
+	if (is_ready(s, j, F1))
+		return F1;
+	return is_ready(s, j, F0) ? F0 : STEPS;
+}
+
+static void run_backwards(Search *s, gboolean fill)
+{
+	for (guint j = 0; j < s->p; j++)
+		s->turn[j] = (guint8)next_backward(s, j);
+	for (guint j = s->p; j-- > 0;)
+		if (s->turn[j] == I0) {
+			fill_gap(s, j, I0, TRUE);
+			run_step(s, j, I0);
+		}
+	for (guint j = 0; j < s->p; j++)
+		if (s->turn[j] == I1) {
+			fill_gap(s, j, I1, fill);
+			run_step(s, j, I1);
+		}
+}
+
+static void run_forwards(Search *s, gboolean fill)
+{
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+		const guint step = next_forward(s, j);
+
+		if (step == STEPS)
+			continue;
+		while (!has_room(s, rank) && waiting_weights(rank) > 0)
+			run_weight(s, rank);
+		fill_gap(s, j, step, fill);
+		run_step(s, j, step);
+	}
+}
+
+static void reset(Search *s)
+{
+	s->most_idle = 0;
+	s->failed = FALSE;
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+
+		rank->clock = rank->idle = rank->held = 0;
+		rank->weights = 0;
+		memset(rank->done, 0, sizeof rank->done);
+		rank->out = s->out + (gsize)CODES * s->m * j;
+	}
+}
+
+/* Returns the longest idle time of a rank; G_MAXINT64 where the run did not reach its end. */
+static gint64 run(Search *s, gboolean fill_backward, gboolean fill_forward)
+{
+	reset(s);
+	warm_up(s);
+	for (guint round = 0; round < 2 * s->m && !s->failed; round++) {
+		run_backwards(s, fill_backward);
+		run_forwards(s, fill_forward);
+	}
+	for (guint j = 0; j < s->p; j++) {
+		Rank *rank = &s->ranks[j];
+
+		s->failed |= rank->done[I0] < s->m;
+		while (waiting_weights(rank) > 0)
+			run_weight(s, rank);
+	}
+	return s->failed ? G_MAXINT64 : s->most_idle;
+}
+
+/* Repeats a run with the idle times of the one before. Returns the best, or @best. */
+static gint64 repeat(Search *s, guint variant, gint64 best)
+{
+	gint64 last = G_MAXINT64;
+
+	for (s->is_guided = FALSE;; s->is_guided = TRUE) {
+		const gint64 idle = run(s, !(variant & 2), !(variant & 1));
+
+		if (idle >= last)
+			return best;
+		if (idle < best) {
+			guint8 *order = s->best;
+
+			s->best = s->out;
+			s->out = order;
+			best = idle;
+		}
+		last = s->most_allowed = idle;
+		for (guint j = 0; j < s->p; j++)
+			s->ranks[j].allowed = s->ranks[j].idle;
+	}
+}
+
+static gint64 average(const PipesimProblem *problem, PipesimProblemKind kind)
+{
+	const guint stages = problem->ranks * problem->chunks;
+	gint64 sum = 0;
+
+	for (guint i = 0; i < stages; i++)
+		sum += problem->time[(gsize)i * PIPESIM_PROBLEM_KINDS + kind];
+	return sum / stages;
+}
+
+/* What ops take on each rank; with @is_even the average of all. */
+static void set_times(Search *s, gboolean is_even)
+{
+	static const PipesimProblemKind kinds[CODES] = {
+		[F0] = PIPESIM_PROBLEM_F,
+		[F1] = PIPESIM_PROBLEM_F,
+		[I1] = PIPESIM_PROBLEM_I,
+		[I0] = PIPESIM_PROBLEM_I,
+		[W1] = PIPESIM_PROBLEM_W,
+		[W0] = PIPESIM_PROBLEM_W,
+	};
+
+	for (guint code = 0; code < CODES; code++) {
+		const gint64 even = average(s->problem, kinds[code]);
+
+		for (guint j = 0; j < s->p; j++)
+			s->ranks[j].time[code] =
+				is_even ? even
+					: pipesim_problem_time(s->problem, j, verbs[code].chunk,
+						  kinds[code]);
+	}
+}
+
+/* The rounds are made for stages of equal length: where others leave a round without an input,
+ * the order is that of their averages. Returns its codes, rank by rank. */
+static const guint8 *search(Search *s, GError **error)
+{
+	gint64 best = G_MAXINT64;
+
+	for (guint attempt = 0; attempt < 2 && best == G_MAXINT64; attempt++) {
+		set_times(s, attempt == 1);
+		for (guint variant = 0; variant < 4 && best > 0; variant++)
+			best = repeat(s, variant, best);
+	}
+	if (best < G_MAXINT64)
+		return s->best;
+	pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+		"the search finds no order of %u micro-batches over %u ranks; this is a fault "
+		"of "
+		"pipesim, please report it",
+		s->m, s->p);
+	return NULL;
+}
+
+static gboolean reserve(
+	Search *s, PipesimArena *arena, const PipesimProblem *problem, GError **error)
+{
+	const guint slots = pipesim_problem_in_flight(problem);
+	const gsize ranks = problem->ranks, m = problem->microbatches;
+	gint64 *arrivals = pipesim_arena_array(arena, gint64, STEPS * slots * ranks);
+	guint8 *queues = pipesim_arena_array(arena, guint8, 2 * m * ranks);
+
+	*s = (Search){
+		.problem = problem,
+		.p = problem->ranks,
+		.m = problem->microbatches,
+		.mask = slots - 1,
+		.ranks = pipesim_arena_array(arena, Rank, ranks),
+		.turn = pipesim_arena_array(arena, guint8, ranks),
+		.out = pipesim_arena_array(arena, guint8, CODES * m * ranks),
+		.best = pipesim_arena_array(arena, guint8, CODES * m * ranks),
+	};
+	if (!pipesim_arena_check(arena, error,
+		    "the orders that a search tries, of %u micro-batches over %u ranks,", s->m,
+		    s->p))
+		return FALSE;
+	for (gsize j = 0; j < ranks; j++) {
+		for (guint step = 0; step < STEPS; step++)
+			s->ranks[j].arrival[step] = arrivals + (j * STEPS + step) * slots;
+		s->ranks[j].queue = queues + 2 * m * j;
+	}
+	return TRUE;
+}
 
 static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
 	GError **error)
 {
-	const gsize per_rank = 6 * (gsize)shape->microbatches;
-	g_auto(PipesimProblem) problem = {0};
-	g_autofree guint8 *order = NULL;
+	const gsize per_rank = CODES * (gsize)shape->microbatches;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	const guint8 *order = NULL;
+	PipesimProblem problem;
+	Search s;
 
-	if (!pipesim_problem_init(&problem, shape, times, error))
-		return FALSE;
-	order = pipesim_zb_v_order(&problem, error);
-	for (guint rank = 0; order != NULL && rank < shape->ranks; rank++) {
-		pipesim_emit_rank(out, rank);
-		pipesim_emit_sequence(out, order + rank * per_rank, per_rank, verbs);
-	}
+	if (pipesim_problem_init(&problem, arena, shape, times, error) &&
+		reserve(&s, arena, &problem, error))
+		order = search(&s, error);
+	if (order != NULL)
+		pipesim_emit_sequences(out, order, shape->ranks, per_rank, verbs);
 	return order != NULL;
 }
+
+/* The schedule --------------------------------------------------------------------------------
+ */
 
 static gboolean check(const PipesimShape *shape, GError **error)
 {

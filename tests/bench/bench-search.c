@@ -7,6 +7,7 @@ typedef struct {
 	const PipesimSchedule *schedule;
 	PipesimShape shape;
 	PipesimTimes *times;
+	PipesimArena *arena; /* of the problem */
 	PipesimProblem problem;
 	PipesimZbResult result; /* of the last run */
 } Case;
@@ -29,27 +30,26 @@ static Case begin(const char *name, guint ranks, guint microbatches, guint quart
 		.microbatches = microbatches,
 		.max_activations = {(gint64)ranks * quarters, 4}};
 	g_autoptr(PipesimCosts) costs = authors_costs();
-	Case at = {.schedule = pipesim_schedule_find(name, NULL)};
+	Case at = {.schedule = pipesim_schedule_find(name, NULL), .arena = pipesim_arena_new()};
 
 	g_assert(pipesim_schedule_shape(at.schedule, &scenario, &at.shape, NULL));
 	at.times = pipesim_times_new(costs, &at.shape);
-	g_assert(pipesim_problem_init(&at.problem, &at.shape, at.times, NULL));
+	g_assert(pipesim_problem_init(&at.problem, at.arena, &at.shape, at.times, NULL));
 	return at;
 }
 
 static void end(Case *at)
 {
-	pipesim_zb_result_clear(&at->result);
-	pipesim_problem_clear(&at->problem);
+	pipesim_arena_free(at->arena);
 	pipesim_times_free(at->times);
 }
 
 static void run_search(gpointer data)
 {
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Case *at = data;
 
-	pipesim_zb_result_clear(&at->result);
-	g_assert(pipesim_zb_search(&at->problem, &at->result, NULL));
+	g_assert(pipesim_zb_search(arena, &at->problem, &at->result, NULL));
 }
 
 static void run_order(gpointer data)

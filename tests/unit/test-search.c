@@ -274,12 +274,13 @@ START_TEST(zb_result_is_simulated)
 			.microbatches = 1 + seed * ranks / 9,
 			.max_activations = {4 + ranks * (seed % 9), 4}};
 		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
-		g_auto(PipesimProblem) problem = {0};
-		g_auto(PipesimZbResult) result = {0};
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		PipesimProblem problem;
+		PipesimZbResult result;
 		gint64 span = 0;
 
-		ck_assert(pipesim_problem_init(&problem, &run->shape, run->times, NULL));
-		ck_assert(pipesim_zb_search(&problem, &result, NULL));
+		ck_assert(pipesim_problem_init(&problem, arena, &run->shape, run->times, NULL));
+		ck_assert(pipesim_zb_search(arena, &problem, &result, NULL));
 		for (guint rank = 0; rank < ranks; rank++)
 			span = MAX(
 				span, run->report->span_idle[rank] + run->report->busy[rank]);

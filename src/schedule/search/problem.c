@@ -62,8 +62,8 @@ static gboolean fill_times(
 	return total * shape->microbatches < MOST_TIME;
 }
 
-gboolean pipesim_problem_init(PipesimProblem *problem, const PipesimShape *shape,
-	const PipesimTimes *times, GError **error)
+gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
+	const PipesimShape *shape, const PipesimTimes *times, GError **error)
 {
 	const guint64 ops =
 		PIPESIM_PROBLEM_KINDS * (guint64)shape->stages * shape->microbatches;
@@ -77,26 +77,19 @@ gboolean pipesim_problem_init(PipesimProblem *problem, const PipesimShape *shape
 	if (shape->microbatches > PIPESIM_MAX_OPS || ops > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches through %u stages are more than the %u ops that a "
-			"search "
-			"takes; take fewer of either",
+			"search takes; take fewer of either",
 			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
 	divide_memory(problem, times);
 	set_limit(problem, &shape->max_activations);
-	problem->time =
-		g_new(gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks * shape->chunks);
-	if (fill_times(problem, shape, times))
-		return TRUE;
-	pipesim_problem_clear(problem);
-	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"%u micro-batches of these times are longer than the 73 years that a search "
-		"adds up "
-		"to; take shorter times or fewer micro-batches",
-		shape->microbatches);
-}
-
-void pipesim_problem_clear(PipesimProblem *problem)
-{
-	g_clear_pointer(&problem->time, g_free);
+	problem->time = pipesim_arena_array(
+		arena, gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks * shape->chunks);
+	if (!pipesim_arena_check(arena, error, "the times of %u stages", shape->stages))
+		return FALSE;
+	return fill_times(problem, shape, times) ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+		       "%u micro-batches of these times are longer than the 73 years that a "
+		       "search adds up to; take shorter times or fewer micro-batches",
+		       shape->microbatches);
 }
 
 guint pipesim_problem_in_flight(const PipesimProblem *problem)

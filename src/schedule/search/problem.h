@@ -1,5 +1,6 @@
 /* What a search for an order goes by: the time that each op takes and what a rank may hold. */
 #pragma once
+#include "base/arena.h"
 #include "model/costs.h"
 #include "model/shape.h"
 
@@ -23,15 +24,14 @@ typedef struct {
 } PipesimProblem;
 
 /**
- * pipesim_problem_init: fills @problem. Ends with pipesim_problem_clear().
+ * pipesim_problem_init: fills @problem, whose times live in @arena.
  * @shape: its max_activations hold one activation of a chunk at least
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add
  * up.
  */
-gboolean pipesim_problem_init(PipesimProblem *problem, const PipesimShape *shape,
-	const PipesimTimes *times, GError **error);
-void pipesim_problem_clear(PipesimProblem *problem);
+gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
+	const PipesimShape *shape, const PipesimTimes *times, GError **error);
 
 /** pipesim_problem_time: ns of an op of @kind. */
 static inline gint64 pipesim_problem_time(
@@ -44,5 +44,3 @@ static inline gint64 pipesim_problem_time(
 /** pipesim_problem_in_flight: most micro-batches of a chunk that a rank can hold, rounded up to
  * a power of two: what lies between two ranks at a time fits into so many slots. */
 guint pipesim_problem_in_flight(const PipesimProblem *problem);
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimProblem, pipesim_problem_clear)

@@ -46,7 +46,7 @@ static void emit_part(
 	}
 }
 
-void pipesim_emit_sequence(
+static void emit_rank(
 	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs)
 {
 	gsize first_input = 0, last_forward = n;
@@ -61,4 +61,13 @@ void pipesim_emit_sequence(
 	emit_part(out, codes + first_input, last_forward - first_input, verbs);
 	pipesim_phase(out, "cool-down");
 	emit_part(out, codes + last_forward, n - last_forward, verbs);
+}
+
+void pipesim_emit_sequences(PipesimEmitter *out, const guint8 *codes, guint ranks, gsize n,
+	const PipesimVerb *verbs)
+{
+	for (guint rank = 0; rank < ranks; rank++) {
+		pipesim_emit_rank(out, rank);
+		emit_rank(out, codes + rank * n, n, verbs);
+	}
 }

@@ -9,9 +9,9 @@ typedef struct {
 } PipesimVerb;
 
 /**
- * pipesim_emit_sequence: writes the order of one rank: @verbs[@codes[0]] to
- * @verbs[@codes[@n - 1]]. What repeats becomes a loop. Phases: warm-up until the first I,
- * steady until the last F, cool-down.
+ * pipesim_emit_sequences: writes the orders of all ranks: that of rank r is @verbs[@codes[r * @n]]
+ * to @verbs[@codes[(r + 1) * @n - 1]]. What repeats becomes a loop. Phases: warm-up until the
+ * first I, steady until the last F, cool-down.
  */
-void pipesim_emit_sequence(
-	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs);
+void pipesim_emit_sequences(PipesimEmitter *out, const guint8 *codes, guint ranks, gsize n,
+	const PipesimVerb *verbs);

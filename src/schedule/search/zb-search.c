@@ -1,35 +1,461 @@
+/* The search tries many orders, quickly, and keeps the best. An attempt is list scheduling: ops
+ * are placed one after the other, each on its rank's lane, at the earliest time that the lane and
+ * the op's input allow; what differs from attempt to attempt is which op is placed next.
+ *
+ *	lane 0  FFFF...IWFIWFIWIWIWIW    PP 4, 6 micro-batches, all ops 1 long: a W runs in what
+ *	lane 1   FFF..IFIWFIWFIWIWIWW    would be a gap before an arrival; lanes idle (.) for the
+ *	lane 2    FF.IFIFIWFIWFIWIWWW    trip of the first micro-batch to the last rank and back,
+ *	lane 3     FIFIFIFIWFIWFIWWWW    during which memory lets them run no more F
+ *
+ * Rounds place one F and one I a lane in turn, as the zero-bubble authors do; runs of whatever
+ * can start first place ops in the order of time. Bounds below which no order can be say when to
+ * stop, and targets halved between them and the best so far what lanes may still idle (a binary
+ * search on the answer). */
 #include "config.h"
 
-#include "schedule/search/zb-lanes.h"
+#include "base/tournament.h"
 #include "schedule/search/zb-search.h"
 
 /* What the rounds cost beyond the authors' own attempts: so many ops, or so many per op. */
 #define LEAST_EFFORT  200000
 #define EFFORT_PER_OP 2
+/* What an op costs that is placed in the order of time, against one of a round. */
+#define EFFORT_IN_TIME 4
 /* Shares of the idle time to spare that targeted rounds try in the warm-up. */
 #define SHARES 5
 
+enum {
+	F = PIPESIM_PROBLEM_F,
+	I = PIPESIM_PROBLEM_I,
+	W = PIPESIM_PROBLEM_W,
+	KINDS = PIPESIM_PROBLEM_KINDS,
+};
+
+/* A rank. */
 typedef struct {
-	PipesimZbState state;
+	gint64 time[KINDS];
+	gint64 busy;    /* all its ops, one after the other */
+	gint64 start;   /* of its first F: after one F and one message of each lane before */
+	gint64 allowed; /* idle time after which an attempt is given up */
+	/* Of the attempt under way: */
+	gint64 clock, idle, held;
+	guint done[KINDS];
+	guint wanted;          /* of rounds: forwards to run in this phase */
+	guint next;            /* in the order of time: the kind that could run first, */
+	gint64 next_start;     /* and when */
+	gint64 *forward_there; /* ring: when the results of F are with the next lane */
+	gint64 *input_there;   /* ring: when the results of I are with the lane before */
+	guint8 *out;           /* kinds so far */
+} Lane;
+
+typedef struct {
+	const PipesimProblem *problem;
+	guint p, m;
+	guint mask;         /* slots of a ring - 1 */
+	gint64 weight_held; /* what W frees */
+	Lane *lanes;
+	guint8 *attempt;  /* order of the attempt under way, as of PipesimZbResult */
+	gint64 most_idle; /* of rounds: of the lanes so far */
 	PipesimZbResult *best;
-	guint64 effort; /* placed ops after which no attempt begins */
+	guint64 placed;          /* ops of all attempts, by what they cost: the effort so far */
+	guint64 effort;          /* placed ops after which no attempt begins */
+	PipesimTournament queue; /* in the order of time: when a lane can start its next op */
 } Search;
 
-void pipesim_zb_result_clear(PipesimZbResult *result)
-{
-	g_clear_pointer(&result->order, g_free);
-}
+/* Ops -----------------------------------------------------------------------------------------
+ */
 
-void pipesim_zb_reset(PipesimZbState *state)
+static void reset(Search *s)
 {
-	for (guint j = 0; j < state->p; j++) {
-		PipesimZbLane *lane = &state->lanes[j];
+	for (guint j = 0; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
 
 		lane->clock = lane->idle = lane->held = 0;
-		for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++)
+		for (guint kind = 0; kind < KINDS; kind++)
 			lane->done[kind] = 0;
-		lane->out = state->attempt + (gsize)PIPESIM_PROBLEM_KINDS * state->m * j;
+		lane->out = s->attempt + (gsize)KINDS * s->m * j;
 	}
+}
+
+/* An op of @kind that may not start before @ready. */
+static void run(Lane *lane, guint kind, gint64 ready)
+{
+	if (ready > lane->clock) {
+		if (lane->done[F] > 0)
+			lane->idle += ready - lane->clock;
+		lane->clock = ready;
+	}
+	lane->clock += lane->time[kind];
+	lane->done[kind]++;
+	*lane->out++ = (guint8)kind;
+}
+
+static void run_forward(Search *s, Lane *lane, gint64 ready)
+{
+	const guint k = lane->done[F];
+
+	run(lane, F, ready);
+	lane->held += s->problem->held;
+	lane->forward_there[k & s->mask] = lane->clock + s->problem->p2p;
+}
+
+static void run_input(Search *s, Lane *lane, gint64 ready)
+{
+	const guint k = lane->done[I];
+
+	run(lane, I, ready);
+	lane->held -= s->problem->freed;
+	lane->input_there[k & s->mask] = lane->clock + s->problem->p2p;
+}
+
+static void run_weight(Search *s, Lane *lane)
+{
+	run(lane, W, 0);
+	lane->held -= s->weight_held;
+}
+
+/* W that could run. */
+static guint waiting(const Lane *lane)
+{
+	return lane->done[I] - lane->done[W];
+}
+
+/* What is missing for one more F; <= 0: nothing. */
+static gint64 missing_room(const Search *s, const Lane *lane)
+{
+	return lane->held + s->problem->held - s->problem->limit;
+}
+
+/* When the input of the next F is there; the lane before must have run it. */
+static gint64 forward_ready(const Search *s, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+
+	return j == 0 ? 0 : lane[-1].forward_there[lane->done[F] & s->mask];
+}
+
+/* When the input of the next I is there; the lane after must have run it. */
+static gint64 input_ready(const Search *s, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+
+	return j + 1 == s->p ? 0 : lane[1].input_there[lane->done[I] & s->mask];
+}
+
+/* Rounds --------------------------------------------------------------------------------------
+ *
+ * After a warm-up every lane runs at most one F and exactly one I a round. All F of a round come
+ * first, from the first lane to the last, then all I, from the last to the first: an input is
+ * always known when its op is placed. */
+
+/* One way to fill rounds of one F and one I a lane. */
+typedef struct {
+	/* In the warm-up, which ends with the first I: TRUE: rather one F too many than to idle
+	 * for more than @spare before it. */
+	gboolean overruns;
+	gint64 spare;
+	/* A lane whose next I is about to come leaves out its F in favour of it. */
+	gboolean awaits_input;
+	/* A W that does not fit before an arrival runs although the lane has idle time to
+	 * spare; without idle time to spare it runs anyway. */
+	gboolean fills;
+	/* Idle time to spare: FALSE: as long as another lane already idles more. TRUE: up to
+	 * @allowed of the lane. */
+	gboolean is_targeted;
+} Rounds;
+
+/* How long @lane may idle from here. */
+static gint64 to_spare(const Search *s, const Rounds *way, const Lane *lane)
+{
+	return (way->is_targeted ? lane->allowed : s->most_idle) - lane->idle;
+}
+
+/* W before an arrival at @until: those that fit, and perhaps one that does not. */
+static void fill_gap(Search *s, const Rounds *way, Lane *lane, gint64 until)
+{
+	while (waiting(lane) > 0 && lane->clock + lane->time[W] <= until)
+		run_weight(s, lane);
+	if (waiting(lane) > 0 && lane->clock < until &&
+		(way->fills || until - lane->clock > to_spare(s, way, lane)))
+		run_weight(s, lane);
+}
+
+static gboolean within_allowed(Search *s, const Lane *lane)
+{
+	s->most_idle = MAX(s->most_idle, lane->idle);
+	return lane->idle <= lane->allowed;
+}
+
+/* Forwards of @lane, beyond the first, before its first I is there at @ready. Returns when that
+ * I can start. */
+static gint64 plan_warm_up(const Search *s, const Rounds *way, Lane *lane, gint64 ready)
+{
+	const PipesimProblem *problem = s->problem;
+	gint64 end = lane->clock, held = lane->held;
+
+	lane->wanted = 0;
+	while (end < ready && held + problem->held <= problem->limit &&
+		lane->done[F] + lane->wanted < s->m) {
+		const gint64 gap = ready - end;
+
+		if (gap < lane->time[F] && (!way->overruns || gap <= way->spare))
+			break;
+		held += problem->held;
+		end += lane->time[F];
+		lane->wanted++;
+	}
+	return MAX(end, ready);
+}
+
+/* A lane that runs as many forwards ahead as the one before it would wait for the last of them.
+ */
+static void step_down(const Search *s)
+{
+	for (guint j = 1; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
+
+		/* Nor can it run forwards that the one before it runs later. */
+		lane->wanted = MIN(lane->wanted, lane[-1].wanted);
+		if (lane->wanted == 0 || lane->wanted < lane[-1].wanted ||
+			lane->done[F] + lane->wanted >= s->m)
+			continue;
+		lane->wanted = lane[-1].wanted > 0 ? lane[-1].wanted - 1 : 0;
+	}
+}
+
+static void warm_up(Search *s, const Rounds *way)
+{
+	gint64 ready = 0;
+
+	for (guint j = 0; j < s->p; j++)
+		run_forward(s, &s->lanes[j], forward_ready(s, j));
+	for (guint j = s->p; j-- > 0;) {
+		Lane *lane = &s->lanes[j];
+		const gint64 begin =
+			j + 1 == s->p ? lane->clock : plan_warm_up(s, way, lane, ready);
+
+		ready = begin + lane->time[I] + s->problem->p2p;
+	}
+	s->lanes[s->p - 1].wanted = 0;
+	step_down(s);
+	for (guint j = 0; j < s->p; j++)
+		for (Lane *lane = &s->lanes[j]; lane->wanted > 0; lane->wanted--)
+			run_forward(s, lane, forward_ready(s, j));
+}
+
+/* Whether @lane had better wait for its next I than run an F before it, the lane after it being
+ * well supplied. */
+static gboolean should_wait(const Search *s, const Rounds *way, const Lane *lane)
+{
+	const Lane *next = lane + 1;
+	const gint64 there = next->clock + next->time[F] + next->time[I] + s->problem->p2p;
+	const gint64 missing = missing_room(s, lane);
+	gint64 weights = 0;
+
+	if (lane->done[F] < next->done[F] + 2)
+		return FALSE;
+	if (lane->clock >= there)
+		return TRUE;
+	if (missing > 0)
+		weights = (missing + s->weight_held - 1) / s->weight_held;
+	return lane->clock + lane->time[F] + weights * lane->time[W] > there &&
+	       there - lane->clock <= to_spare(s, way, lane);
+}
+
+static gboolean wants_forward(const Search *s, const Rounds *way, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+
+	if (lane->done[F] == s->m)
+		return FALSE;
+	if (missing_room(s, lane) > waiting(lane) * s->weight_held)
+		return FALSE;
+	return !way->awaits_input || j + 1 == s->p || !should_wait(s, way, lane);
+}
+
+/* A lane that the next one takes nothing from this round runs no F either, unless its own I of
+ * this round needs one. */
+static void choose_forwards(const Search *s, const Rounds *way, guint round)
+{
+	gboolean wanted = TRUE;
+
+	for (guint j = s->p; j-- > 0;) {
+		Lane *lane = &s->lanes[j];
+
+		wanted = (wanted && wants_forward(s, way, j)) || lane->done[F] == round;
+		lane->wanted = wanted;
+	}
+}
+
+static gboolean run_forwards(Search *s, const Rounds *way)
+{
+	for (guint j = 0; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
+		gint64 ready;
+
+		if (!lane->wanted || (j > 0 && lane[-1].done[F] == lane->done[F]))
+			continue;
+		while (missing_room(s, lane) > 0)
+			run_weight(s, lane);
+		ready = forward_ready(s, j);
+		fill_gap(s, way, lane, ready);
+		run_forward(s, lane, ready);
+		if (!within_allowed(s, lane))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean run_inputs(Search *s, const Rounds *way)
+{
+	for (guint j = s->p; j-- > 0;) {
+		Lane *lane = &s->lanes[j];
+		const gint64 ready = input_ready(s, j);
+
+		fill_gap(s, way, lane, ready);
+		/* Nobody waits for the first lane's I, and it has no F left to make room for.
+		 */
+		while (j == 0 && lane->done[F] == s->m && waiting(lane) > 0)
+			run_weight(s, lane);
+		run_input(s, lane, ready);
+		if (!within_allowed(s, lane))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean try_rounds(Search *s, const Rounds *way)
+{
+	gboolean ok = TRUE;
+	guint round;
+
+	reset(s);
+	s->most_idle = 0;
+	warm_up(s, way);
+	for (round = 0; round < s->m && ok; round++) {
+		if (round > 0) {
+			choose_forwards(s, way, round);
+			ok = run_forwards(s, way);
+		}
+		ok = ok && run_inputs(s, way);
+	}
+	s->placed += KINDS * (guint64)s->p * round;
+	for (guint j = 0; j < s->p && ok; j++)
+		while (waiting(&s->lanes[j]) > 0)
+			run_weight(s, &s->lanes[j]);
+	return ok;
+}
+
+/* In the order of time ------------------------------------------------------------------------
+ *
+ * Whichever lane can start an op first does. Where memory is short, forwards come in bursts that
+ * rounds do not make. */
+
+typedef struct {
+	gboolean prefers_input; /* of an F and an I that could start at once */
+	/* F without their I, at most: one, and so many quarters of one for each lane behind; 4
+	 * is what 1F1B has, 0 what memory holds. */
+	guint quarters_ahead;
+	gboolean waits; /* idles before an arrival rather than beginning a W, within
+			   what the lane is allowed */
+} InTime;
+
+/* Whether lane @j has as many F without their I as @way lets it have. */
+static gboolean is_far_ahead(const Search *s, const InTime *way, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+	const guint64 ahead = lane->done[F] - lane->done[I];
+
+	return way->quarters_ahead > 0 &&
+	       ahead > (guint64)(s->p - 1 - j) * way->quarters_ahead / 4;
+}
+
+static gint64 forward_start(const Search *s, const InTime *way, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+	const guint k = lane->done[F];
+
+	if (k == s->m || (j > 0 && lane[-1].done[F] == k) || is_far_ahead(s, way, j) ||
+		missing_room(s, lane) > 0)
+		return PIPESIM_NEVER;
+	return MAX(forward_ready(s, j), lane->clock);
+}
+
+static gint64 input_start(const Search *s, guint j)
+{
+	const Lane *lane = &s->lanes[j];
+	const guint k = lane->done[I];
+
+	if (lane->done[F] == k || (j + 1 < s->p && lane[1].done[I] == k))
+		return PIPESIM_NEVER;
+	return MAX(input_ready(s, j), lane->clock);
+}
+
+/* Whether a W of @lane runs before an op that can start at @start. */
+static gboolean runs_weight(const Lane *lane, const InTime *way, gint64 start)
+{
+	if (waiting(lane) == 0 || start <= lane->clock)
+		return FALSE;
+	return !way->waits || start - lane->clock >= lane->time[W] ||
+	       start - lane->clock > lane->allowed - lane->idle;
+}
+
+/* What lane @j can run first, of what is known. */
+static void choose(Search *s, const InTime *way, guint j)
+{
+	Lane *lane = &s->lanes[j];
+	const gint64 forward = forward_start(s, way, j);
+	const gint64 input = input_start(s, j);
+	const gboolean is_input = input < forward || (input == forward && way->prefers_input);
+	const gint64 start = is_input ? input : forward;
+
+	lane->next = is_input ? I : F;
+	lane->next_start = start;
+	if (runs_weight(lane, way, start)) {
+		lane->next = W;
+		lane->next_start = lane->clock;
+	}
+	pipesim_tournament_set(&s->queue, j, lane->next_start);
+}
+
+/* Runs what lane @j has chosen; its neighbours may have new inputs then. */
+static void run_next(Search *s, const InTime *way, guint j)
+{
+	Lane *lane = &s->lanes[j];
+
+	if (lane->next == W) {
+		run_weight(s, lane);
+	} else if (lane->next == F) {
+		run_forward(s, lane, lane->next_start);
+		if (j + 1 < s->p)
+			choose(s, way, j + 1);
+	} else {
+		run_input(s, lane, lane->next_start);
+		if (j > 0)
+			choose(s, way, j - 1);
+	}
+	choose(s, way, j);
+}
+
+static gboolean try_in_time(Search *s, const InTime *way)
+{
+	const guint64 ops = KINDS * (guint64)s->p * s->m;
+	gboolean ok = TRUE;
+	guint64 n;
+
+	reset(s);
+	for (guint j = 0; j < s->p; j++)
+		choose(s, way, j);
+	for (n = 0; n < ops && ok; n++) {
+		const PipesimMatch first = pipesim_tournament_first(&s->queue);
+
+		/* The oldest micro-batch in flight can always go on. */
+		g_assert(first.time != PIPESIM_NEVER);
+		run_next(s, way, first.rank);
+		ok = s->lanes[first.rank].idle <= s->lanes[first.rank].allowed;
+	}
+	s->placed += EFFORT_IN_TIME * n;
+	return ok;
 }
 
 /* Bounds --------------------------------------------------------------------------------------
@@ -38,30 +464,29 @@ void pipesim_zb_reset(PipesimZbState *state)
  * all later lanes and back. */
 
 /* Idle time before the first I: nothing but F can run, as many as are held. */
-static gint64 first_idle(const PipesimZbState *state, const PipesimZbLane *lane, gint64 trip)
+static gint64 first_idle(const Search *s, const Lane *lane, gint64 trip)
 {
-	const gint64 most = MIN(state->problem->limit / state->problem->held, state->m);
+	const gint64 most = MIN(s->problem->limit / s->problem->held, s->m);
 
-	return MAX(trip - (most - 1) * lane->time[PIPESIM_ZB_F], 0);
+	return MAX(trip - (most - 1) * lane->time[F], 0);
 }
 
 /* Idle time after the last F, until its I: nothing can run but I and W of what is held beside
  * it: of each of the others both, while a whole activation is held, or W alone, while what is
  * left of it is. */
-static gint64 last_idle(const PipesimZbState *state, const PipesimZbLane *lane, gint64 trip)
+static gint64 last_idle(const Search *s, const Lane *lane, gint64 trip)
 {
-	const gint64 room = state->problem->limit - state->problem->held;
-	const gint64 others = (gint64)state->m - 1;
-	const gint64 both = MIN(room / state->problem->held, others);
+	const gint64 room = s->problem->limit - s->problem->held;
+	const gint64 others = (gint64)s->m - 1;
+	const gint64 both = MIN(room / s->problem->held, others);
 	gint64 most = 0;
 
 	for (gint64 n = 0; n <= both; n++) {
-		const gint64 left = room - n * state->problem->held;
-		const gint64 alone = state->weight_held == 0
+		const gint64 left = room - n * s->problem->held;
+		const gint64 alone = s->weight_held == 0
 					     ? others - n
-					     : MIN(left / state->weight_held, others - n);
-		const gint64 work =
-			n * lane->time[PIPESIM_ZB_I] + (n + alone) * lane->time[PIPESIM_ZB_W];
+					     : MIN(left / s->weight_held, others - n);
+		const gint64 work = n * lane->time[I] + (n + alone) * lane->time[W];
 
 		most = MAX(most, work);
 	}
@@ -70,55 +495,54 @@ static gint64 last_idle(const PipesimZbState *state, const PipesimZbLane *lane, 
 
 /* A lane cannot hold more than the limit for its whole time: every micro-batch takes an
  * activation from its F to its I and what is left of it during its W. */
-static gint64 memory_span(const PipesimZbState *state, const PipesimZbLane *lane, gint64 trip)
+static gint64 memory_span(const Search *s, const Lane *lane, gint64 trip)
 {
 	__extension__ typedef __int128 Wide;
-	const Wide held = state->problem->held;
-	const Wide each = held * (lane->time[PIPESIM_ZB_F] + trip + lane->time[PIPESIM_ZB_I]) +
-			  (Wide)state->weight_held * lane->time[PIPESIM_ZB_W];
-	const Wide span = (each * state->m + state->problem->limit - 1) / state->problem->limit;
+	const Wide held = s->problem->held;
+	const Wide each = held * (lane->time[F] + trip + lane->time[I]) +
+			  (Wide)s->weight_held * lane->time[W];
+	const Wide span = (each * s->m + s->problem->limit - 1) / s->problem->limit;
 
 	return (gint64)MIN(span, G_MAXINT64 / 4);
 }
 
-static gint64 span_bound(const PipesimZbState *state, const PipesimZbLane *lane, gint64 trip)
+static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 {
-	const gint64 first = first_idle(state, lane, trip);
-	const gint64 by_memory = memory_span(state, lane, trip);
+	const gint64 first = first_idle(s, lane, trip);
+	const gint64 by_memory = memory_span(s, lane, trip);
 	gint64 idle = first;
 
 	/* Where not all F come before the first I, the two gaps are apart. */
-	if (state->problem->limit / state->problem->held < state->m)
-		idle += last_idle(state, lane, trip);
+	if (s->problem->limit / s->problem->held < s->m)
+		idle += last_idle(s, lane, trip);
 	return MAX(lane->busy + idle, by_memory);
 }
 
 /* What a micro-batch loses on a lane and on the way to it and back. */
-static gint64 hop(const PipesimZbState *state, const PipesimZbLane *lane)
+static gint64 hop(const Search *s, const Lane *lane)
 {
-	return lane->time[PIPESIM_ZB_F] + lane->time[PIPESIM_ZB_I] + 2 * state->problem->p2p;
+	return lane->time[F] + lane->time[I] + 2 * s->problem->p2p;
 }
 
 /* Besides, the last W of a lane comes after all F and I of any later one, which begin and end a
  * hop of every lane between the two later and earlier: @furthest - @way of it. */
-static void find_bounds(const PipesimZbState *state, PipesimZbResult *result)
+static void find_bounds(const Search *s, PipesimZbResult *result)
 {
 	gint64 trip = 0, way = 0, furthest = 0;
 
 	result->span_bound = result->makespan_bound = 0;
-	for (guint j = 0; j < state->p; j++)
-		way += hop(state, &state->lanes[j]);
-	for (guint j = state->p; j-- > 0;) {
-		const PipesimZbLane *lane = &state->lanes[j];
-		gint64 span = span_bound(state, lane, trip);
+	for (guint j = 0; j < s->p; j++)
+		way += hop(s, &s->lanes[j]);
+	for (guint j = s->p; j-- > 0;) {
+		const Lane *lane = &s->lanes[j];
+		gint64 span = span_bound(s, lane, trip);
 
-		way -= hop(state, lane);
-		furthest = MAX(furthest,
-			way + state->m * (lane->time[PIPESIM_ZB_F] + lane->time[PIPESIM_ZB_I]));
-		span = MAX(span, furthest - way + lane->time[PIPESIM_ZB_W]);
+		way -= hop(s, lane);
+		furthest = MAX(furthest, way + s->m * (lane->time[F] + lane->time[I]));
+		span = MAX(span, furthest - way + lane->time[W]);
 		result->span_bound = MAX(result->span_bound, span);
 		result->makespan_bound = MAX(result->makespan_bound, lane->start + span);
-		trip += hop(state, lane);
+		trip += hop(s, lane);
 	}
 }
 
@@ -126,10 +550,10 @@ static void find_bounds(const PipesimZbState *state, PipesimZbResult *result)
  */
 
 /* An attempt that is longer than @span or @makespan is given up. */
-static void allow(PipesimZbState *state, gint64 span, gint64 makespan)
+static void allow(Search *s, gint64 span, gint64 makespan)
 {
-	for (guint j = 0; j < state->p; j++) {
-		PipesimZbLane *lane = &state->lanes[j];
+	for (guint j = 0; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
 
 		lane->allowed = MIN(span, makespan - lane->start) - lane->busy;
 	}
@@ -141,10 +565,10 @@ static gboolean keep(Search *s, gboolean in_both)
 {
 	PipesimZbResult *best = s->best;
 	gint64 span = 0, makespan = 0;
-	guint8 *order = s->state.attempt;
+	guint8 *order = s->attempt;
 
-	for (guint j = 0; j < s->state.p; j++) {
-		const PipesimZbLane *lane = &s->state.lanes[j];
+	for (guint j = 0; j < s->p; j++) {
+		const Lane *lane = &s->lanes[j];
 
 		span = MAX(span, lane->busy + lane->idle);
 		makespan = MAX(makespan, lane->clock);
@@ -152,7 +576,7 @@ static gboolean keep(Search *s, gboolean in_both)
 	if (span > best->span || (span == best->span && makespan >= best->makespan) ||
 		(in_both && makespan > best->makespan))
 		return FALSE;
-	s->state.attempt = best->order;
+	s->attempt = best->order;
 	best->order = order;
 	best->span = span;
 	best->makespan = makespan;
@@ -167,35 +591,35 @@ static gboolean is_done(const Search *s)
 
 static gboolean tires(const Search *s)
 {
-	return s->state.placed >= s->effort || is_done(s);
+	return s->placed >= s->effort || is_done(s);
 }
 
 /* The authors' own eight ways, the best by span. */
 static void try_published(Search *s)
 {
 	for (guint i = 0; i < 8 && !is_done(s); i++) {
-		const PipesimZbRounds way = {.overruns = (i & 4) != 0,
+		const Rounds way = {.overruns = (i & 4) != 0,
 			.awaits_input = (i & 2) == 0,
 			.fills = (i & 1) == 0};
 
-		allow(&s->state, s->best->span, G_MAXINT64 / 2);
-		if (pipesim_zb_rounds(&s->state, &way))
+		allow(s, s->best->span, G_MAXINT64 / 2);
+		if (try_rounds(s, &way))
 			keep(s, FALSE);
 	}
 }
 
 /* Whatever can run first, with lanes that run ahead more or less far. */
-static void try_eager(Search *s)
+static void try_by_time(Search *s)
 {
 	static const guint ahead[] = {0, 4, 3, 2, 6, 8};
 
 	for (guint i = 0; i < 4 * G_N_ELEMENTS(ahead) && !tires(s); i++) {
-		const PipesimZbEager way = {.quarters_ahead = ahead[i / 4],
+		const InTime way = {.quarters_ahead = ahead[i / 4],
 			.prefers_input = (i & 1) == 0,
 			.waits = (i & 2) == 0};
 
-		allow(&s->state, s->best->span, s->best->makespan);
-		if (pipesim_zb_eager(&s->state, &way))
+		allow(s, s->best->span, s->best->makespan);
+		if (try_in_time(s, &way))
 			keep(s, TRUE);
 	}
 }
@@ -203,16 +627,16 @@ static void try_eager(Search *s)
 /* Rounds that idle up to what @span and @makespan allow; in the warm-up a share of that. */
 static gboolean try_targeted(Search *s, gint64 span, gint64 makespan)
 {
-	allow(&s->state, span, makespan);
+	allow(s, span, makespan);
 	for (guint i = 0; i < 4 * (SHARES + 1) && !tires(s); i++) {
 		const guint share = i % (SHARES + 1);
-		const PipesimZbRounds way = {.overruns = share < SHARES,
-			.spare = s->state.lanes[0].allowed / SHARES * share,
+		const Rounds way = {.overruns = share < SHARES,
+			.spare = s->lanes[0].allowed / SHARES * share,
 			.awaits_input = (i / (SHARES + 1) & 2) == 0,
 			.fills = (i / (SHARES + 1) & 1) == 0,
 			.is_targeted = TRUE};
 
-		if (pipesim_zb_rounds(&s->state, &way) && keep(s, TRUE))
+		if (try_rounds(s, &way) && keep(s, TRUE))
 			return TRUE;
 	}
 	return FALSE;
@@ -234,88 +658,65 @@ static void tighten(Search *s, const gint64 *value, gint64 bound)
 
 static void search(Search *s)
 {
-	const guint64 ops = PIPESIM_PROBLEM_KINDS * (guint64)s->state.p * s->state.m;
+	const guint64 ops = KINDS * (guint64)s->p * s->m;
 
 	try_published(s);
-	s->effort = s->state.placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
-	try_eager(s);
+	s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
+	try_by_time(s);
 	tighten(s, &s->best->span, s->best->span_bound);
 	tighten(s, &s->best->makespan, s->best->makespan_bound);
 }
 
-/* Memory --------------------------------------------------------------------------------------
- */
-
-static void release(PipesimZbState *state)
-{
-	g_free(state->lanes);
-	g_free(state->rings);
-	g_free(state->attempt);
-	g_free(state->winners);
-	g_free(state->keys);
-}
-
-static gboolean reserve(Search *s, const PipesimProblem *problem)
-{
-	const guint slots = pipesim_problem_in_flight(problem);
-	const gsize ops = PIPESIM_PROBLEM_KINDS * (gsize)problem->microbatches * problem->ranks;
-	PipesimZbState *state = &s->state;
-
-	state->problem = problem;
-	state->p = problem->ranks;
-	state->m = problem->microbatches;
-	state->mask = slots - 1;
-	state->weight_held = problem->held - problem->freed;
-	for (state->leaves = 1; state->leaves < state->p;)
-		state->leaves *= 2;
-	state->lanes = g_try_new0(PipesimZbLane, state->p);
-	state->rings = g_try_new(gint64, 2 * (gsize)slots * state->p);
-	state->attempt = g_try_malloc(ops);
-	state->winners = g_try_new(guint, 2 * (gsize)state->leaves);
-	state->keys = g_try_new(gint64, state->leaves);
-	s->best->order = g_try_malloc(ops);
-	return state->lanes != NULL && state->rings != NULL && state->attempt != NULL &&
-	       state->winners != NULL && state->keys != NULL && s->best->order != NULL;
-}
-
-static void lay_lanes(PipesimZbState *state)
+static void lay_lanes(Search *s, gint64 *rings)
 {
 	gint64 start = 0;
 
-	for (guint j = 0; j < state->p; j++) {
-		PipesimZbLane *lane = &state->lanes[j];
+	for (guint j = 0; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
 
-		for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++) {
-			lane->time[kind] = pipesim_problem_time(state->problem, j, 0, kind);
-			lane->busy += lane->time[kind] * state->m;
+		for (guint kind = 0; kind < KINDS; kind++) {
+			lane->time[kind] = pipesim_problem_time(s->problem, j, 0, kind);
+			lane->busy += lane->time[kind] * s->m;
 		}
 		lane->start = start;
-		start += lane->time[PIPESIM_ZB_F] + state->problem->p2p;
-		lane->forward_there = state->rings + 2 * (gsize)(state->mask + 1) * j;
-		lane->input_there = lane->forward_there + state->mask + 1;
+		start += lane->time[F] + s->problem->p2p;
+		lane->forward_there = rings + 2 * (gsize)(s->mask + 1) * j;
+		lane->input_there = lane->forward_there + s->mask + 1;
 	}
 }
 
-gboolean pipesim_zb_search(
-	const PipesimProblem *problem, PipesimZbResult *result, GError **error)
+gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
+	PipesimZbResult *result, GError **error)
 {
-	Search s = {.best = result};
-	gboolean ok;
+	const gsize ops = KINDS * (gsize)problem->microbatches * problem->ranks;
+	const guint slots = pipesim_problem_in_flight(problem);
+	gint64 *rings = pipesim_arena_array(arena, gint64, 2 * (gsize)slots * problem->ranks);
+	Search s = {
+		.problem = problem,
+		.p = problem->ranks,
+		.m = problem->microbatches,
+		.mask = slots - 1,
+		.weight_held = problem->held - problem->freed,
+		.lanes = pipesim_arena_array(arena, Lane, problem->ranks),
+		.attempt = pipesim_arena_array(arena, guint8, ops),
+		.best = result,
+	};
 
-	*result = (PipesimZbResult){.span = G_MAXINT64 / 2, .makespan = G_MAXINT64 / 2};
-	ok = reserve(&s, problem);
-	if (ok) {
-		lay_lanes(&s.state);
-		find_bounds(&s.state, result);
-		search(&s);
-	} else {
-		pipesim_zb_result_clear(result);
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"a search over %u ranks and %u micro-batches does not fit in memory; "
-			"take "
-			"fewer of either",
-			problem->ranks, problem->microbatches);
-	}
-	release(&s.state);
-	return ok;
+	*result = (PipesimZbResult){
+		.order = pipesim_arena_array(arena, guint8, ops),
+		.span = G_MAXINT64 / 2,
+		.makespan = G_MAXINT64 / 2,
+	};
+	if (!pipesim_arena_check(arena, error,
+		    "the orders that a search tries, of %u micro-batches over %u ranks,", s.m,
+		    s.p))
+		return FALSE;
+	if (!pipesim_tournament_init(&s.queue, s.p))
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"a queue of %u ranks does not fit in memory", s.p);
+	lay_lanes(&s, rings);
+	find_bounds(&s, result);
+	search(&s);
+	pipesim_tournament_clear(&s.queue);
+	return TRUE;
 }

@@ -1,6 +1,7 @@
 /* Zero-bubble search: the order of F, I and W on every rank of a plain pipeline that idles
  * least within a limit of memory, with a bound that no order is below. */
 #pragma once
+#include "base/arena.h"
 #include "schedule/search/problem.h"
 
 typedef struct {
@@ -22,11 +23,7 @@ typedef struct {
  * same input gives the same order everywhere.
  * @problem: one chunk a rank, rank r holding stage r
  *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. Ends with
- * pipesim_zb_result_clear().
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. The order lives in @arena.
  */
-gboolean pipesim_zb_search(
-	const PipesimProblem *problem, PipesimZbResult *result, GError **error);
-void pipesim_zb_result_clear(PipesimZbResult *result);
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimZbResult, pipesim_zb_result_clear)
+gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
+	PipesimZbResult *result, GError **error);
