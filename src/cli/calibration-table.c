@@ -122,21 +122,3 @@ void pipesim_calibration_table(
 	append_link(costs, out);
 	append_times(costs, out);
 }
-
-void pipesim_calibration_notices(const PipesimCalibration *calibration)
-{
-	static const char *const what[PIPESIM_N_STATUS] = {
-		"parts of a component that was measured as a whole", "warm-ups", "outliers",
-		"failed checksums"};
-	g_autoptr(GString) dropped = g_string_new(NULL);
-
-	for (guint i = 0; i < calibration->notices->len; i++)
-		g_printerr("pipesim: %s\n", (char *)g_ptr_array_index(calibration->notices, i));
-	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
-		if (calibration->dropped[i] > 0)
-			g_string_append_printf(dropped, "%s%u %s", dropped->len > 0 ? ", " : "",
-				calibration->dropped[i], what[i]);
-	if (dropped->len > 0)
-		g_printerr("pipesim: not counted, of %u rows: %s\n", calibration->rows,
-			dropped->str);
-}

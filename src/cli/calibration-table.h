@@ -7,6 +7,3 @@
  * waiting, interference and the line through the rows too. */
 void pipesim_calibration_table(
 	const PipesimCalibration *calibration, gboolean full, GString *out);
-
-/** pipesim_calibration_notices: every notice and what was dropped, to standard error. */
-void pipesim_calibration_notices(const PipesimCalibration *calibration);

@@ -20,10 +20,10 @@ GPtrArray *pipesim_choices_new(void)
 	return g_ptr_array_new_with_free_func(free_choice);
 }
 
-static gboolean is_file(const char *name)
+const char *pipesim_choice_name(const PipesimChoice *choice)
 {
-	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
-	       strcmp(name, "-") == 0;
+	return choice->schedule != NULL ? pipesim_schedule_name(choice->schedule)
+					: choice->path;
 }
 
 gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error)
@@ -31,7 +31,7 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	PipesimChoice *choice = g_new0(PipesimChoice, 1);
 
 	g_ptr_array_add(choices, choice);
-	if (is_file(name)) {
+	if (pipesim_setup_names_file(name)) {
 		choice->path = g_strdup(name);
 		choice->file = pipesim_schedule_file_read(name, error);
 		if (choice->file == NULL)
@@ -55,6 +55,14 @@ static void add_all(GPtrArray *choices)
 	}
 }
 
+gboolean pipesim_choices_add_schedules(
+	GPtrArray *choices, const PipesimSetup *setup, GError **error)
+{
+	const char *names = setup->text[PIPESIM_SET_SCHEDULE];
+
+	return pipesim_choices_add_list(choices, names != NULL ? names : "all", error);
+}
+
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(names, ",", -1);
@@ -69,42 +77,6 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 			return FALSE;
 	}
 	return TRUE;
-}
-
-gboolean pipesim_takes_heed(guint takes, const PipesimScenario *scenario, GError **error)
-{
-	const struct {
-		gboolean asked;
-		guint takes;
-		const char *option, *who;
-	} options[] = {
-		{scenario->chunks > 0, PIPESIM_TAKES_CHUNKS, "--chunks",
-			"interleaved schedules, looped-bfs and hanayo"},
-		{scenario->group > 0, PIPESIM_TAKES_GROUP, "--group", "interleaved schedules"},
-		{scenario->pipelines > 0, PIPESIM_TAKES_PIPELINES, "--pipelines", "chimera"},
-		{scenario->max_activations.num > 0, PIPESIM_TAKES_LIMIT, "--max-activations",
-			"zb-auto and zb-v-auto"},
-	};
-
-	for (gsize i = 0; i < G_N_ELEMENTS(options); i++)
-		if (options[i].asked && !(takes & options[i].takes))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s changes nothing here; it is for %s", options[i].option,
-				options[i].who);
-	return TRUE;
-}
-
-gboolean pipesim_choices_heed(
-	const GPtrArray *choices, const PipesimScenario *scenario, GError **error)
-{
-	guint takes = 0;
-
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
-		takes |= choice->schedule != NULL ? choice->schedule->takes : 0;
-	}
-	return pipesim_takes_heed(takes, scenario, error);
 }
 
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
@@ -122,6 +94,19 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 			scenario->microbatches = choice->program->shape.microbatches;
 		return;
 	}
+}
+
+gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error)
+{
+	guint takes = 0;
+
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+
+		takes |= choice->schedule != NULL ? choice->schedule->takes : 0;
+	}
+	pipesim_choices_shape(choices, &setup->scenario);
+	return pipesim_setup_heed(setup, takes, error);
 }
 
 PipesimRun *pipesim_choice_run(

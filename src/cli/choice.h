@@ -2,6 +2,7 @@
 #pragma once
 #include "analysis/run.h"
 #include "runtime/csv.h"
+#include "setup/setup.h"
 
 typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */
@@ -9,6 +10,9 @@ typedef struct {
 	PipesimScheduleFile *file;       /* NULL for a built-in schedule */
 	PipesimProgram *program;         /* of the file, until its run takes it */
 } PipesimChoice;
+
+/** pipesim_choice_name: how outputs call it: its schedule's name, or its path. */
+const char *pipesim_choice_name(const PipesimChoice *choice);
 
 /** pipesim_choices_new: for the functions below; owned elements. */
 GPtrArray *pipesim_choices_new(void);
@@ -22,17 +26,17 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
  * schedule. */
 gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError **error);
 
-/** pipesim_choices_heed: FALSE with PIPESIM_ERROR_USAGE where @scenario asks for chunks, a
- * group, pipelines or a limit of activations, and none of @choices heeds it. */
-gboolean pipesim_choices_heed(
-	const GPtrArray *choices, const PipesimScenario *scenario, GError **error);
-
-/** pipesim_takes_heed: the same for schedules of which some heeds @takes (PipesimTakes). */
-gboolean pipesim_takes_heed(guint takes, const PipesimScenario *scenario, GError **error);
+/** pipesim_choices_add_schedules: the same for what --schedule of @setup names, or all. */
+gboolean pipesim_choices_add_schedules(
+	GPtrArray *choices, const PipesimSetup *setup, GError **error);
 
 /** pipesim_choices_shape: what @scenario leaves open of ranks and micro-batches is taken from
  * the first file of @choices. */
 void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario);
+
+/** pipesim_choices_prepare: pipesim_choices_shape() of the scenario of @setup; FALSE with
+ * PIPESIM_ERROR_USAGE where it has a setting that none of @choices heeds. */
+gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error);
 
 /** pipesim_choice_run: never NULL; a refusal is in its error. A file is run once. */
 PipesimRun *pipesim_choice_run(

@@ -3,7 +3,7 @@
 #include "analysis/difference.h"
 #include "base/json.h"
 #include "cli/choice.h"
-#include "cli/options.h"
+#include "cli/command.h"
 #include "output/table.h"
 #include <string.h>
 
@@ -205,72 +205,46 @@ static void write_json(const Pair *pair, GString *out)
 
 /* Command -------------------------------------------------------------------------------- */
 
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-	char *format, *output;
-} Options;
-
-static void clear_options(Options *options)
+static PipesimExit print_difference(const PipesimSetup *setup, const Pair *pair, GError **error)
 {
-	pipesim_shape_options_clear(&options->shape);
-	pipesim_cost_options_clear(&options->costs);
-	g_free(options->format);
-	g_free(options->output);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
-
-static GOptionContext *make_context(Options *options)
-{
-	const GOptionEntry entries[] = {
-		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
-			"text (default) or json", "FORMAT"},
-		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-			"write to FILE instead of standard output", "FILE"},
-		{0},
-	};
-	GOptionContext *context =
-		g_option_context_new("A B - where two schedules first differ, and its cost");
-
-	g_option_context_set_summary(context,
-		"A and B are names of schedules or files of op orders. Ranks and micro-batches "
-		"that are not\ngiven are those of the first file.");
-	g_option_context_set_description(context,
-		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input "
-		"file.\n");
-	pipesim_shape_entries(context, &options->shape);
-	pipesim_costs_entries(context, &options->costs);
-	g_option_context_add_main_entries(context, entries, NULL);
-	return context;
-}
-
-static PipesimExit print_difference(const Options *options, const Pair *pair, GError **error)
-{
-	PipesimStyle style = pipesim_terminal_style();
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) out = g_string_new(NULL);
+	gboolean json;
 
-	style.colour &= options->output == NULL;
-	if (g_strcmp0(options->format, "json") == 0)
+	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
+		return PIPESIM_EXIT_USAGE;
+	if (json)
 		write_json(pair, out);
 	else
 		write_text(pair, &style, out);
-	if (!pipesim_print(options->output, out, error))
+	if (!pipesim_print(path, out, error))
 		return PIPESIM_EXIT_WRITE;
 	return pair->difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
 }
 
-static PipesimExit diff(const Options *options, const GPtrArray *choices, GError **error)
+static gboolean read_choices(GPtrArray *choices, PipesimSetup *setup, GError **error)
 {
-	PipesimScenario scenario = options->shape.scenario;
-	g_autoptr(PipesimCosts) costs = pipesim_cost_options_read(
-		&options->costs, scenario.ranks, &scenario.memory_limit, error);
+	if (setup->n_operands != 2)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"diff takes two schedules, names or files; %u given",
+			setup->n_operands);
+	return pipesim_choices_add(choices, setup->operands[0], error) &&
+	       pipesim_choices_add(choices, setup->operands[1], error) &&
+	       pipesim_choices_prepare(choices, setup, error) &&
+	       pipesim_setup_require(setup, error) && pipesim_setup_costs(setup, NULL, error);
+}
+
+static PipesimExit run(PipesimSetup *setup, GError **error)
+{
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimRun) a = NULL, b = NULL;
 	g_autoptr(PipesimDifference) difference = NULL;
 
-	if (costs == NULL)
+	if (!read_choices(choices, setup, error))
 		return PIPESIM_EXIT_USAGE;
-	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &scenario, costs);
-	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &scenario, costs);
+	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
+	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
 	if (a->error != NULL || b->error != NULL) {
 		g_propagate_error(error, g_error_copy(a->error != NULL ? a->error : b->error));
 		return PIPESIM_EXIT_USAGE;
@@ -278,43 +252,21 @@ static PipesimExit diff(const Options *options, const GPtrArray *choices, GError
 	difference = pipesim_difference_new(a, b, error);
 	if (difference == NULL)
 		return PIPESIM_EXIT_USAGE;
-	return print_difference(options, &(Pair){a, b, difference}, error);
-}
-
-static gboolean check_format(const char *format, GError **error)
-{
-	if (format == NULL || strcmp(format, "text") == 0 || strcmp(format, "json") == 0)
-		return TRUE;
-	return pipesim_fail(
-		error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json", format);
-}
-
-static PipesimExit run(int argc, char **argv, GError **error)
-{
-	g_auto(Options) options = {0};
-	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-
-	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
-		!check_format(options.format, error) ||
-		!pipesim_shape_options_read(&options.shape, error))
-		return PIPESIM_EXIT_USAGE;
-	if (argc != 3) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"diff takes two schedules, names or files; %d given", argc - 1);
-		return PIPESIM_EXIT_USAGE;
-	}
-	for (int i = 1; i < argc; i++)
-		if (!pipesim_choices_add(choices, argv[i], error))
-			return PIPESIM_EXIT_USAGE;
-	pipesim_choices_shape(choices, &options.shape.scenario);
-	if (!pipesim_choices_heed(choices, &options.shape.scenario, error) ||
-		!pipesim_shape_options_require(&options.shape, error))
-		return PIPESIM_EXIT_USAGE;
-	return diff(&options, choices, error);
+	return print_difference(setup, &(Pair){a, b, difference}, error);
 }
 
 const PipesimCommand pipesim_command_diff = {
 	.name = "diff",
 	.summary = "where two schedules first differ, and what it costs",
+	.usage = "A B - where two schedules first differ, and its cost",
+	.about =
+		"A and B are names of schedules or files of op orders. Ranks and micro-batches "
+		"that are not\ngiven are those of the first file.",
+	.examples =
+		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
+	.operand = "an operand",
+	.operands = PIPESIM_PATH_SCHEDULES,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT},
 	.run = run,
 };

@@ -1,26 +1,18 @@
 #include "config.h"
 
 #include "cli/choice.h"
-#include "cli/explain-order.h"
+#include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "runtime/lower.h"
 #include <string.h>
 
 #define WIDTH 80
-
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-} Options;
-
-static void clear_options(Options *options)
-{
-	pipesim_shape_options_clear(&options->shape);
-	pipesim_cost_options_clear(&options->costs);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
+/* Longest sequence that is looked for when an order written op by op is put in loops. */
+#define MAX_PERIOD 24
+/* Ranks of a placement that are shown from the first on and up to the last. */
+#define FIRST_RANKS 8
+#define LAST_RANKS  2
 
 static void append_wrapped(GString *out, const char *text, guint indent)
 {
@@ -53,19 +45,236 @@ static void append_options(const PipesimSchedule *schedule, GString *out)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 
-	if (schedule->takes & PIPESIM_TAKES_CHUNKS)
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (!(schedule->takes & setting->heed))
+			continue;
 		g_string_append_printf(
-			text, "--chunks V, stages a rank (default %u). ", schedule->chunks);
-	if (schedule->takes & PIPESIM_TAKES_GROUP)
-		g_string_append(text, "--group G, micro-batches of a group. ");
-	if (schedule->takes & PIPESIM_TAKES_PIPELINES)
-		g_string_append(text, "--pipelines N, both directions together (default 2). ");
-	if (schedule->takes & PIPESIM_TAKES_LIMIT)
-		g_string_append(text,
-			"--max-activations N, whole-stage activations that a rank may hold "
-			"(default PP). ");
+			text, "%s %s, %s", setting->name, setting->argument, setting->brief);
+		if (id == PIPESIM_SET_CHUNKS)
+			g_string_append_printf(text, " (default %u)", schedule->chunks);
+		g_string_append(text, ". ");
+	}
 	if (text->len > 0)
 		append_section(out, "Options", text->str);
+}
+
+/* Placement ------------------------------------------------------------------------------ */
+
+static gboolean is_shown(const PipesimShape *shape, guint rank)
+{
+	return shape->ranks <= FIRST_RANKS + LAST_RANKS + 1 || rank < FIRST_RANKS ||
+	       rank + LAST_RANKS >= shape->ranks;
+}
+
+static void append_row(GString *out, const PipesimShape *shape, const char *title, int chunk)
+{
+	const int width = shape->stages > 1000 ? 7 : 4;
+
+	g_string_append_printf(out, "  %-12s", title);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		if (rank == FIRST_RANKS && !is_shown(shape, rank))
+			g_string_append_printf(out, "%*s", width, "...");
+		if (is_shown(shape, rank))
+			g_string_append_printf(out, "%*u", width,
+				chunk < 0 ? rank
+					  : pipesim_shape_stage(shape, rank, (guint)chunk));
+	}
+	g_string_append_c(out, '\n');
+}
+
+static void append_placement(const PipesimShape *shape, GString *out)
+{
+	g_string_append_printf(
+		out, "\nPlacement: the stages of each rank, at PP %u\n  ", shape->ranks);
+	if (shape->copies > 1)
+		g_string_append_printf(out, "%u copies of %u stages, one for each %s\n",
+			shape->copies, shape->stages,
+			shape->copies == 2 ? "direction" : "pipeline");
+	else
+		g_string_append_printf(out, "%u stage%s of 1/%u of the model, one copy\n",
+			shape->stages, shape->stages == 1 ? "" : "s", shape->stages);
+	append_row(out, shape, "rank", -1);
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		g_autofree char *title = shape->chunks == 1
+						 ? g_strdup("stage")
+						 : g_strdup_printf("%s %u",
+							   shape->copies > 2    ? "pipeline"
+							   : shape->copies == 2 ? "direction"
+										: "chunk",
+							   chunk);
+
+		append_row(out, shape, title, (int)chunk);
+	}
+}
+
+/* Phases --------------------------------------------------------------------------------- */
+
+/* An op without its micro-batch: "F", "W1", "F0&B1". */
+static char *name_verb(const PipesimOp *verb, guint chunks)
+{
+	const char *letter = pipesim_kind_letter(verb->kind);
+
+	if (chunks == 1 || verb->chunk == PIPESIM_OLDEST)
+		return g_strdup(verb->kind == PIPESIM_FB ? "F&B" : letter);
+	if (verb->kind == PIPESIM_FB)
+		return g_strdup_printf("F%u&B%u", verb->chunk, verb->b_chunk);
+	return g_strdup_printf("%s%u", letter, verb->chunk);
+}
+
+static gboolean same_verb(const PipesimOp *a, const PipesimOp *b)
+{
+	return a->kind == b->kind && a->chunk == b->chunk && a->b_chunk == b->b_chunk;
+}
+
+/* How often the first @period of @n verbs follow each other. */
+static guint count_rounds(const PipesimOp *verbs, guint n, guint period)
+{
+	guint same = period;
+
+	while (same < n && same_verb(&verbs[same], &verbs[same - period]))
+		same++;
+	return same / period;
+}
+
+/* The period whose rounds take up most of the verbs; the shortest of equals. */
+static guint choose_period(const PipesimOp *verbs, guint n, guint *rounds)
+{
+	guint best = 1;
+
+	*rounds = count_rounds(verbs, n, 1);
+	for (guint period = 2; period <= MIN(MAX_PERIOD, n / 2); period++) {
+		const guint count = count_rounds(verbs, n, period);
+
+		if (count > 1 && count * period > *rounds * best) {
+			best = period;
+			*rounds = count;
+		}
+	}
+	return best;
+}
+
+static void append_verbs(const PipesimOp *verbs, guint n, guint chunks, GString *out)
+{
+	for (guint i = 0; i < n; i++) {
+		g_autofree char *name = name_verb(&verbs[i], chunks);
+
+		g_string_append_printf(out, "%s%s", i > 0 ? " " : "", name);
+	}
+}
+
+/* What a phase runs, as far as it is known. */
+typedef struct {
+	GString *text;
+	gboolean single; /* it ends with a verb outside of any loop */
+	guint chunks;
+} Line;
+
+static void append_rounds(Line *line, const PipesimOp *verbs, guint n, guint rounds)
+{
+	const gboolean single = rounds == 1;
+
+	if (line->text->len > 0)
+		g_string_append(line->text, single && line->single ? " " : ", ");
+	if (!single)
+		g_string_append_printf(line->text, "%u x %s", rounds, n > 1 ? "(" : "");
+	append_verbs(verbs, n, line->chunks, line->text);
+	if (!single && n > 1)
+		g_string_append_c(line->text, ')');
+	line->single = single;
+}
+
+/* Verbs that stand one by one: what repeats among them is shown as a loop. */
+static void append_sequence(Line *line, const PipesimOp *verbs, guint n)
+{
+	while (n > 0) {
+		guint rounds;
+		const guint period = choose_period(verbs, n, &rounds);
+		const guint taken = rounds > 1 ? period * rounds : 1;
+
+		append_rounds(line, verbs, rounds > 1 ? period : 1, rounds);
+		verbs += taken;
+		n -= taken;
+	}
+}
+
+typedef struct {
+	const PipesimOrder *order;
+	guint8 phase;
+	gboolean begun;
+	Line line; /* of the phase, not printed yet */
+	GString *out;
+} Phases;
+
+static void end_phase(Phases *phases)
+{
+	const char *name = g_ptr_array_index(phases->order->phases, phases->phase);
+	glong width;
+
+	if (!phases->begun)
+		return;
+	g_string_append_printf(phases->out, "    %-14s ", name[0] != '\0' ? name : "all");
+	width = 4 + MAX(14, g_utf8_strlen(name, -1)) + 1;
+	pipesim_wrap(phases->out, phases->line.text->str, 19, (guint)width, WIDTH);
+	g_string_append_c(phases->out, '\n');
+	g_string_truncate(phases->line.text, 0);
+	phases->begun = FALSE;
+}
+
+static void begin_phase(Phases *phases, guint8 phase)
+{
+	if (phases->begun && phases->phase != phase)
+		end_phase(phases);
+	phases->begun = TRUE;
+	phases->phase = phase;
+}
+
+static void add_loop(Phases *phases, const PipesimLoop *loop)
+{
+	const PipesimOp *verbs = &phases->order->verbs[loop->first];
+
+	if (loop->count > 1) {
+		begin_phase(phases, verbs[0].phase);
+		append_rounds(&phases->line, verbs, loop->n, loop->count);
+		return;
+	}
+	for (guint from = 0, to; from < loop->n; from = to) {
+		for (to = from + 1; to < loop->n && verbs[to].phase == verbs[from].phase;)
+			to++;
+		begin_phase(phases, verbs[from].phase);
+		append_sequence(&phases->line, verbs + from, to - from);
+	}
+}
+
+static void append_rank(const PipesimOrder *order, guint rank, GString *out)
+{
+	g_autoptr(GString) line = g_string_new(NULL);
+	Phases phases = {
+		.order = order, .line = {line, FALSE, order->shape.chunks}, .out = out};
+
+	g_string_append_printf(out, "  rank %u\n", rank);
+	for (guint32 i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++)
+		if (order->loops[i].n > 0)
+			add_loop(&phases, &order->loops[i]);
+	end_phase(&phases);
+}
+
+static void append_phases(const PipesimOrder *order, GString *out)
+{
+	const PipesimShape *shape = &order->shape;
+	const guint whole = pipesim_shape_whole(shape), parts = pipesim_shape_parts(shape);
+
+	g_string_append_printf(out, "\nPhases, at PP %u and %u micro-batch%s", shape->ranks,
+		whole, whole == 1 ? "" : "es");
+	if (parts > 1)
+		g_string_append_printf(out, " in %u parts each", parts);
+	g_string_append_c(out, '\n');
+	append_rank(order, 0, out);
+	if (shape->ranks > 2)
+		append_rank(order, shape->ranks / 2, out);
+	if (shape->ranks > 1)
+		append_rank(order, shape->ranks - 1, out);
 }
 
 /* Formulae ------------------------------------------------------------------------------- */
@@ -154,8 +363,8 @@ static gboolean append_order(const PipesimSchedule *schedule, const PipesimShape
 
 	if (order == NULL)
 		return FALSE;
-	pipesim_explain_placement(shape, out);
-	pipesim_explain_phases(order, out);
+	append_placement(shape, out);
+	append_phases(order, out);
 	return TRUE;
 }
 
@@ -176,60 +385,45 @@ static gboolean append_timeline(const PipesimSchedule *schedule,
 	return TRUE;
 }
 
-static gboolean explain(const PipesimSchedule *schedule, PipesimScenario *scenario,
-	const PipesimCosts *costs, const PipesimStyle *style, GString *out, GError **error)
+static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
+	const PipesimStyle *style, GString *out, GError **error)
 {
 	PipesimShape shape;
 
-	if (!pipesim_takes_heed(schedule->takes, scenario, error) ||
-		!choose_shape(schedule, scenario, &shape, error))
+	if (!pipesim_setup_heed(setup, schedule->takes, error) ||
+		!choose_shape(schedule, &setup->scenario, &shape, error))
 		return FALSE;
 	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
 	append_section(out, "Idea", schedule->idea);
 	append_names(schedule, out);
 	append_section(out, "Shapes", schedule->constraints);
 	append_options(schedule, out);
-	if (!append_order(schedule, &shape, costs, out, error) ||
-		!append_timeline(schedule, scenario, costs, style, out, error))
+	if (!append_order(schedule, &shape, setup->costs, out, error) ||
+		!append_timeline(schedule, &setup->scenario, setup->costs, style, out, error))
 		return FALSE;
 	append_formulae(schedule, out);
 	append_notes(schedule->notes, out);
 	return TRUE;
 }
 
-static PipesimExit run(int argc, char **argv, GError **error)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	GOptionContext *context = g_option_context_new("NAME - explain one schedule");
 	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(PipesimCosts) costs = NULL;
-	g_auto(Options) options = {0};
-	PipesimScenario *scenario = &options.shape.scenario;
-	PipesimStyle style = pipesim_terminal_style();
+	PipesimStyle style = pipesim_terminal_style(NULL);
 	const PipesimSchedule *schedule;
 
-	g_option_context_set_summary(context,
-		"Says what a schedule does, gains and costs, where its stages live, what its "
-		"ranks run in\nwhich phase, and what its published formulae mean. Phases and "
-		"timeline are of PP 4 and\n8 micro-batches unless others are given.");
-	pipesim_shape_entries(context, &options.shape);
-	pipesim_costs_entries(context, &options.costs);
-	if (!pipesim_options_parse(context, &argc, &argv, error))
-		return PIPESIM_EXIT_USAGE;
-	if (argc != 2) {
+	if (setup->n_operands != 1) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"explain takes one schedule; see pipesim list for their names");
 		return PIPESIM_EXIT_USAGE;
 	}
-	schedule = pipesim_schedule_find(argv[1], error);
-	if (schedule == NULL || !pipesim_shape_options_read(&options.shape, error))
-		return PIPESIM_EXIT_USAGE;
-	if (scenario->ranks == 0)
-		scenario->ranks = 4;
-	costs = pipesim_cost_options_read(
-		&options.costs, scenario->ranks, &scenario->memory_limit, error);
+	if (setup->scenario.ranks == 0)
+		setup->scenario.ranks = 4;
 	if (style.width == 0)
 		style.width = WIDTH;
-	if (costs == NULL || !explain(schedule, scenario, costs, &style, out, error))
+	schedule = pipesim_schedule_find(setup->operands[0], error);
+	if (schedule == NULL || !pipesim_setup_costs(setup, NULL, error) ||
+		!explain(schedule, setup, &style, out, error))
 		return PIPESIM_EXIT_USAGE;
 	return pipesim_print(NULL, out, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
 }
@@ -237,5 +431,11 @@ static PipesimExit run(int argc, char **argv, GError **error)
 const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
 	.summary = "idea, placement, phases and formulae of one schedule",
+	.usage = "NAME - explain one schedule",
+	.about = "Says what a schedule does, gains and costs, where its stages live, what its "
+		 "ranks run in\nwhich phase, and what its published formulae mean. Phases and "
+		 "timeline are of PP 4 and\n8 micro-batches unless others are given.",
+	.operand = "an operand",
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK},
 	.run = run,
 };

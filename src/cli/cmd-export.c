@@ -1,19 +1,10 @@
 #include "config.h"
 
-#include "cli/choice.h"
-#include "cli/options.h"
-#include "runtime/lower.h"
+#include "cli/command.h"
 #include "runtime/csv.h"
+#include "runtime/lower.h"
+#include "schedule/schedule.h"
 #include <string.h>
-
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-	char *name, *output, *reader, *comm; /* as written */
-	gboolean with_comms;
-	gboolean for_pytorch; /* --for */
-	PipesimComm mode;     /* --comm; NATIVE where it was not given */
-} Export;
 
 /* An order and where it comes from: a generator or a file. */
 typedef struct {
@@ -21,18 +12,6 @@ typedef struct {
 	PipesimScheduleFile *file;
 	PipesimComm native; /* what its own runtime does */
 } Order;
-
-static void clear_export(Export *options)
-{
-	pipesim_shape_options_clear(&options->shape);
-	pipesim_cost_options_clear(&options->costs);
-	g_free(options->name);
-	g_free(options->output);
-	g_free(options->reader);
-	g_free(options->comm);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Export, clear_export)
 
 static void clear_order(Order *order)
 {
@@ -43,20 +22,16 @@ static void clear_order(Order *order)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Order, clear_order)
 
-static gboolean is_file(const char *name)
+static gboolean read_order(const PipesimSetup *setup, Order *order, GError **error)
 {
-	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
-	       strcmp(name, "-") == 0;
-}
+	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
 
-static gboolean read_order(const Export *options, Order *order, GError **error)
-{
-	if (options->shape.scenario.ranks != 0 || options->shape.scenario.microbatches != 0)
+	if (setup->scenario.ranks != 0 || setup->scenario.microbatches != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is a file and has its own ranks and micro-batches; leave out --pp "
 			"and --microbatches",
-			options->name);
-	order->file = pipesim_schedule_file_read(options->name, error);
+			name);
+	order->file = pipesim_schedule_file_read(name, error);
 	if (order->file == NULL)
 		return FALSE;
 	order->program = order->file->program;
@@ -64,23 +39,19 @@ static gboolean read_order(const Export *options, Order *order, GError **error)
 	return TRUE;
 }
 
-static gboolean generate_order(const Export *options, Order *order, GError **error)
+static gboolean generate_order(PipesimSetup *setup, Order *order, GError **error)
 {
-	const PipesimSchedule *schedule = pipesim_schedule_find(options->name, error);
-	const PipesimScenario *scenario = &options->shape.scenario;
-	g_autoptr(PipesimCosts) costs = NULL;
+	const PipesimSchedule *schedule =
+		pipesim_schedule_find(setup->text[PIPESIM_SET_SCHEDULE], error);
 	g_autoptr(PipesimTimes) times = NULL;
-	gint64 memory_limit;
 	PipesimShape shape;
 
-	if (schedule == NULL || !pipesim_shape_options_require(&options->shape, error))
+	if (schedule == NULL || !pipesim_setup_require(setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error) ||
+		!pipesim_setup_heed(setup, schedule->takes, error) ||
+		!pipesim_schedule_shape(schedule, &setup->scenario, &shape, error))
 		return FALSE;
-	costs = pipesim_cost_options_read(
-		&options->costs, scenario->ranks, &memory_limit, error);
-	if (costs == NULL || !pipesim_takes_heed(schedule->takes, scenario, error) ||
-		!pipesim_schedule_shape(schedule, scenario, &shape, error))
-		return FALSE;
-	times = pipesim_times_new(costs, &shape);
+	times = pipesim_times_new(setup->costs, &shape);
 	order->program = pipesim_schedule_program(schedule, &shape, times, error);
 	order->native = schedule->comm;
 	return order->program != NULL;
@@ -114,119 +85,99 @@ static gboolean has_groups(const PipesimLowering *lowering)
 	return FALSE;
 }
 
-static gboolean append_lowering(
-	const Export *options, Order *order, GString *out, GError **error)
+/* Order and messages as they are to be written: as the file has them, by the rules of --comm, or by
+ * those of whoever reads it. */
+static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch, Order *order,
+	GString *out, GError **error)
 {
-	const PipesimComm own = options->for_pytorch ? PIPESIM_COMM_QUEUE : order->native;
 	const PipesimLowering *given = order->file != NULL ? order->file->lowering : NULL;
+	PipesimComm comm = for_pytorch ? PIPESIM_COMM_QUEUE : order->native;
 	g_autoptr(PipesimLowering) lowering = NULL;
 
-	if (given != NULL && options->comm == NULL) {
-		if (options->for_pytorch && has_groups(given))
+	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
+		if (for_pytorch && has_groups(given))
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot read the groups of messages in %s; --comm "
-				"queue "
-				"orders them anew",
-				options->name);
-		if (options->for_pytorch &&
+				"queue orders them anew",
+				setup->text[PIPESIM_SET_SCHEDULE]);
+		if (for_pytorch &&
 			!pipesim_lowering_check(
 				given, pipesim_schedule_file_locate_action, order->file, error))
 			return FALSE;
 		pipesim_lowering_print(given, out);
 		return TRUE;
 	}
-	lowering = pipesim_lower(order->program,
-		options->mode == PIPESIM_COMM_NATIVE ? own : options->mode, error);
+	if (setup->text[PIPESIM_SET_COMM] != NULL &&
+		setup->scenario.comm != PIPESIM_COMM_NATIVE)
+		comm = setup->scenario.comm;
+	lowering = pipesim_lower(order->program, comm, error);
 	if (lowering == NULL)
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
 	return TRUE;
 }
 
-static PipesimExit export_order(const Export *options, GError **error)
+static PipesimExit export_order(PipesimSetup *setup, gboolean for_pytorch, GError **error)
 {
 	g_auto(Order) order = {0};
 	g_autoptr(GString) out = g_string_new(NULL);
-	const gboolean file = is_file(options->name);
+	const gboolean file = pipesim_setup_names_file(setup->text[PIPESIM_SET_SCHEDULE]);
 
-	if (!(file ? read_order(options, &order, error)
-		   : generate_order(options, &order, error)))
+	if (!(file ? read_order(setup, &order, error) : generate_order(setup, &order, error)))
 		return file ? PIPESIM_EXIT_INPUT : PIPESIM_EXIT_USAGE;
-	if (options->for_pytorch && !check_pytorch(order.program, error))
+	if (for_pytorch && !check_pytorch(order.program, error))
 		return PIPESIM_EXIT_USAGE;
-	if (!options->with_comms)
+	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
 		pipesim_schedule_write_csv(order.program, out);
-	else if (!append_lowering(options, &order, out, error))
+	else if (!append_lowering(setup, for_pytorch, &order, out, error))
 		return PIPESIM_EXIT_USAGE;
-	return pipesim_print(options->output, out, error) ? PIPESIM_EXIT_DONE
-							  : PIPESIM_EXIT_WRITE;
+	return pipesim_print(setup->text[PIPESIM_SET_OUTPUT], out, error) ? PIPESIM_EXIT_DONE
+									  : PIPESIM_EXIT_WRITE;
 }
 
-static gboolean read_mode(Export *options, GError **error)
+static gboolean check_comm(const PipesimSetup *setup, gboolean for_pytorch, GError **error)
 {
-	options->mode = PIPESIM_COMM_NATIVE;
-	if (options->comm == NULL)
+	const char *comm = setup->text[PIPESIM_SET_COMM];
+
+	if (comm == NULL)
 		return TRUE;
-	if (!options->with_comms)
+	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--comm says which sends and receives are written; add --with-comms");
-	if (!pipesim_comm_find(options->comm, &options->mode, error))
-		return FALSE;
-	if (options->for_pytorch && options->mode != PIPESIM_COMM_QUEUE &&
-		options->mode != PIPESIM_COMM_NATIVE)
+	if (for_pytorch && setup->scenario.comm != PIPESIM_COMM_QUEUE &&
+		setup->scenario.comm != PIPESIM_COMM_NATIVE)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--comm %s: PyTorch runs the messages of every file as one queue a "
 			"rank; leave --comm out or give queue",
-			options->comm);
+			comm);
 	return TRUE;
 }
 
-static gboolean read_options(Export *options, GError **error)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	if (!pipesim_shape_options_read(&options->shape, error))
-		return FALSE;
-	if (options->name == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	const char *reader = setup->text[PIPESIM_SET_FOR];
+	const gboolean for_pytorch = g_strcmp0(reader, "pytorch") == 0;
+
+	if (setup->text[PIPESIM_SET_SCHEDULE] == NULL)
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--schedule is missing; see pipesim list for names");
-	options->for_pytorch = g_strcmp0(options->reader, "pytorch") == 0;
-	if (options->reader != NULL && !options->for_pytorch &&
-		strcmp(options->reader, "pipesim") != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--for: '%s' is not known; pytorch or pipesim", options->reader);
-	return read_mode(options, error);
-}
-
-static PipesimExit run(int argc, char **argv, GError **error)
-{
-	g_auto(Export) options = {0};
-	const GOptionEntry entries[] = {
-		{"schedule", 's', 0, G_OPTION_ARG_STRING, &options.name,
-			"schedule to write, or a file", "NAME"},
-		{"with-comms", 0, 0, G_OPTION_ARG_NONE, &options.with_comms,
-			"write sends and receives too", NULL},
-		{"comm", 0, 0, G_OPTION_ARG_STRING, &options.comm,
-			"which: async, queue, single, grouped, native (default)", "MODE"},
-		{"for", 0, 0, G_OPTION_ARG_STRING, &options.reader,
-			"who reads it: pytorch (refuses what it cannot run) or pipesim", "WHO"},
-		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options.output,
-			"write to FILE instead of standard output", "FILE"},
-		{0},
-	};
-	GOptionContext *context =
-		g_option_context_new("- write an op order as a PyTorch schedule CSV");
-
-	pipesim_shape_entries(context, &options.shape);
-	g_option_context_add_main_entries(context, entries, NULL);
-	pipesim_costs_entries(context, &options.costs);
-	if (!pipesim_options_parse(context, &argc, &argv, error) ||
-		!pipesim_options_no_operands(argc, argv, error) ||
-		!read_options(&options, error))
-		return PIPESIM_EXIT_USAGE;
-	return export_order(&options, error);
+	else if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--for: '%s' is not known; pytorch or pipesim", reader);
+	else if (check_comm(setup, for_pytorch, error))
+		return export_order(setup, for_pytorch, error);
+	return PIPESIM_EXIT_USAGE;
 }
 
 const PipesimCommand pipesim_command_export = {
 	.name = "export",
 	.summary = "op order of one schedule as a PyTorch schedule CSV",
+	.usage = "- write an op order as a PyTorch schedule CSV",
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
+		PIPESIM_SET_COMM, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT, PIPESIM_ALL_COSTS,
+		PIPESIM_ALL_NETWORK},
+	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule to write, or a file"},
+		{PIPESIM_SET_COMM, NULL,
+			"which: async, queue, single, grouped, native (default)"}},
 	.run = run,
 };

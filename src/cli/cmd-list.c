@@ -1,6 +1,7 @@
 #include "config.h"
 
-#include "cli/options.h"
+#include "cli/command.h"
+#include "schedule/schedule.h"
 
 static void append_schedule(const PipesimSchedule *schedule, GString *out)
 {
@@ -13,22 +14,12 @@ static void append_schedule(const PipesimSchedule *schedule, GString *out)
 	}
 }
 
-static PipesimExit run(int argc, char **argv, GError **error)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	gboolean names = FALSE;
-	const GOptionEntry entries[] = {
-		{"names", 0, 0, G_OPTION_ARG_NONE, &names, "names alone, one a line", NULL},
-		{0},
-	};
-	GOptionContext *context = g_option_context_new("- list the schedules");
 	g_autoptr(GString) out = g_string_new(NULL);
 
-	g_option_context_add_main_entries(context, entries, NULL);
-	if (!pipesim_options_parse(context, &argc, &argv, error) ||
-		!pipesim_options_no_operands(argc, argv, error))
-		return PIPESIM_EXIT_USAGE;
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
-		if (names)
+		if (setup->flag[PIPESIM_SET_NAMES])
 			g_string_append_printf(out, "%s\n", (*all)->name);
 		else
 			append_schedule(*all, out);
@@ -39,5 +30,7 @@ static PipesimExit run(int argc, char **argv, GError **error)
 const PipesimCommand pipesim_command_list = {
 	.name = "list",
 	.summary = "schedules, aliases, constraints",
+	.usage = "- list the schedules",
+	.takes = {PIPESIM_SET_NAMES},
 	.run = run,
 };

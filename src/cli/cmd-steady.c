@@ -3,7 +3,7 @@
 #include "analysis/steady.h"
 #include "base/json.h"
 #include "cli/choice.h"
-#include "cli/options.h"
+#include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include <string.h>
@@ -33,12 +33,6 @@ static const PipesimColumn columns[N_COLUMNS] = {
 	[FIXED] = {"fill and", "drain, ms", FALSE},
 };
 
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-	char *format, *output;
-} Options;
-
 /* One schedule: its state, or why it has none. */
 typedef struct {
 	const char *name;
@@ -54,15 +48,6 @@ static void free_row(gpointer data)
 	g_clear_error(&row->error);
 	g_free(row);
 }
-
-static void clear_options(Options *options)
-{
-	pipesim_shape_options_clear(&options->shape);
-	pipesim_cost_options_clear(&options->costs);
-	g_free(options->format);
-	g_free(options->output);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
 
 static double worst_idle(const PipesimSteadyState *state)
 {
@@ -181,32 +166,6 @@ static void write_json(const GPtrArray *rows, guint ranks, GString *out)
 
 /* Command -------------------------------------------------------------------------------- */
 
-static GOptionContext *make_context(Options *options)
-{
-	const GOptionEntry entries[] = {
-		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
-			"text (default) or json", "FORMAT"},
-		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-			"write to FILE instead of standard output", "FILE"},
-		{0},
-	};
-	GOptionContext *context = g_option_context_new(
-		"SCHEDULE... - what a micro-batch takes in the long run, exactly");
-
-	g_option_context_set_summary(context, "Names of built-in schedules, or all. With "
-					      "unchanging times the steady phase of "
-					      "a schedule\nrepeats to the nanosecond: its "
-					      "period over its micro-batches is what "
-					      "each further one costs.");
-	g_option_context_set_description(context,
-		"Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad input "
-		"file.\n");
-	pipesim_shape_entries(context, &options->shape);
-	pipesim_costs_entries(context, &options->costs);
-	g_option_context_add_main_entries(context, entries, NULL);
-	return context;
-}
-
 static GPtrArray *solve(
 	const GPtrArray *choices, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
@@ -238,36 +197,13 @@ static gboolean any_state(const GPtrArray *rows, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
-static PipesimExit steady(const Options *options, const GPtrArray *choices, GError **error)
+static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError **error)
 {
-	PipesimScenario scenario = options->shape.scenario;
-	PipesimStyle style = pipesim_terminal_style();
-	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(GPtrArray) rows = NULL;
-	g_autoptr(PipesimCosts) costs = pipesim_cost_options_read(
-		&options->costs, scenario.ranks, &scenario.memory_limit, error);
-
-	if (costs == NULL)
-		return PIPESIM_EXIT_USAGE;
-	rows = solve(choices, &scenario, costs);
-	if (!any_state(rows, error))
-		return PIPESIM_EXIT_USAGE;
-	style.colour &= options->output == NULL;
-	if (g_strcmp0(options->format, "json") == 0)
-		write_json(rows, scenario.ranks, out);
-	else
-		write_text(rows, scenario.ranks, &style, out);
-	return pipesim_print(options->output, out, error) ? PIPESIM_EXIT_DONE
-							  : PIPESIM_EXIT_WRITE;
-}
-
-static gboolean read_names(int argc, char **argv, GPtrArray *choices, GError **error)
-{
-	if (argc < 2)
+	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"steady takes names of schedules, or all; see pipesim list");
-	for (int i = 1; i < argc; i++)
-		if (!pipesim_choices_add_list(choices, argv[i], error))
+	for (guint i = 0; i < setup->n_operands; i++)
+		if (!pipesim_choices_add_list(choices, setup->operands[i], error))
 			return FALSE;
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
@@ -275,46 +211,59 @@ static gboolean read_names(int argc, char **argv, GPtrArray *choices, GError **e
 		if (choice->schedule == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: a file has as many micro-batches as it has: no steady "
-				"phase "
-				"without end",
+				"phase without end",
 				choice->path);
 	}
 	return TRUE;
 }
 
-static gboolean check(const Options *options, GError **error)
+static gboolean check(const PipesimSetup *setup, GError **error)
 {
-	if (options->shape.scenario.ranks == 0)
+	if (setup->scenario.ranks == 0)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");
-	if (options->costs.network.topology != NULL ||
-		options->costs.network.message_bytes != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"steady counts P2P alone, not links on which messages wait; give "
-			"--times "
-			"P2P=...");
-	if (options->format == NULL || strcmp(options->format, "text") == 0 ||
-		strcmp(options->format, "json") == 0)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json",
-		options->format);
+	return (setup->text[PIPESIM_SET_TOPOLOGY] == NULL &&
+		       setup->text[PIPESIM_SET_MESSAGE_BYTES] == NULL) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "steady counts P2P alone, not links on which messages wait; give "
+		       "--times P2P=...");
 }
 
-static PipesimExit run(int argc, char **argv, GError **error)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	g_auto(Options) options = {0};
-	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
+	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
+	g_autoptr(GString) out = g_string_new(NULL);
+	gboolean json;
 
-	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
-		!pipesim_shape_options_read(&options.shape, error) ||
-		!read_names(argc, argv, choices, error) || !check(&options, error) ||
-		!pipesim_choices_heed(choices, &options.shape.scenario, error))
+	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error) ||
+		!read_names(setup, choices, error) || !check(setup, error) ||
+		!pipesim_choices_prepare(choices, setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error))
 		return PIPESIM_EXIT_USAGE;
-	return steady(&options, choices, error);
+	rows = solve(choices, &setup->scenario, setup->costs);
+	if (!any_state(rows, error))
+		return PIPESIM_EXIT_USAGE;
+	if (json)
+		write_json(rows, setup->scenario.ranks, out);
+	else
+		write_text(rows, setup->scenario.ranks, &style, out);
+	return pipesim_print(path, out, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
 }
 
 const PipesimCommand pipesim_command_steady = {
 	.name = "steady",
 	.summary = "what a micro-batch takes in the long run, exactly",
+	.usage = "SCHEDULE... - what a micro-batch takes in the long run, exactly",
+	.about = "Names of built-in schedules, or all. With unchanging times the steady phase "
+		 "of "
+		 "a schedule\nrepeats to the nanosecond: its period over its micro-batches is "
+		 "what each further one costs.",
+	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
+		    "input file.\n",
+	.operand = "an operand",
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT},
 	.run = run,
 };

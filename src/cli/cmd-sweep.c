@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/sweep-file.h"
 #include "cli/sweep-points.h"
@@ -13,16 +14,10 @@
 /* Points of a table or picture: their results are kept. */
 #define MAX_KEPT 200000
 
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-	char *schedules, *format, *output, *shard, *threads, *heat_map, *lines, *metric;
-	gboolean resume;
-} Options;
-
 /* A sweep under way. */
 typedef struct {
-	const Options *options;
+	const PipesimSetup *setup;
+	const char *output, *heat_map, *lines; /* paths, or NULL */
 	PipesimProcesses processes;
 	PipesimRowFormat format;
 	PipesimMetric metric;
@@ -44,96 +39,32 @@ static void ask_to_stop(int number)
 	signal(number, SIG_DFL); /* the second one ends the program */
 }
 
-static void clear_options(Options *options)
-{
-	pipesim_shape_options_clear(&options->shape);
-	pipesim_cost_options_clear(&options->costs);
-	g_free(options->schedules);
-	g_free(options->format);
-	g_free(options->output);
-	g_free(options->shard);
-	g_free(options->threads);
-	g_free(options->heat_map);
-	g_free(options->lines);
-	g_free(options->metric);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, clear_options)
-
 /* Options -------------------------------------------------------------------------------- */
 
-static GOptionContext *make_context(Options *options)
+static gboolean read_format(Sweep *sweep, GError **error)
 {
-	const GOptionEntry entries[] = {
-		{"schedule", 's', 0, G_OPTION_ARG_STRING, &options->schedules,
-			"schedules, or files of op orders (default: all)", "NAME|FILE.csv,..."},
-		{"compare-at", 0, 0, G_OPTION_ARG_STRING, &options->shape.compare_at,
-			"what is alike for all: ranks (default) or stages", "WHAT"},
-		{"comm", 0, 0, G_OPTION_ARG_STRING, &options->shape.comm,
-			"how messages wait: async, queue, single, grouped, native", "MODE"},
-		{"format", 'f', 0, G_OPTION_ARG_STRING, &options->format,
-			"text, csv or jsonl (default: as -o's extension, else text)", "FORMAT"},
-		{"output", 'o', 0, G_OPTION_ARG_FILENAME, &options->output,
-			"write rows to FILE (FILE.partial until all are there)", "FILE"},
-		{"resume", 0, 0, G_OPTION_ARG_NONE, &options->resume,
-			"go on behind the rows that the file has", NULL},
-		{"shard", 0, 0, G_OPTION_ARG_STRING, &options->shard,
-			"only part I of N, from 0/N to N-1/N", "I/N"},
-		{"threads", 'j', 0, G_OPTION_ARG_STRING, &options->threads,
-			"threads (default: one a core)", "N"},
-		{"heat-map", 0, 0, G_OPTION_ARG_FILENAME, &options->heat_map,
-			"draw a heat map over two swept numbers (.svg, .png, .pdf)", "FILE"},
-		{"lines", 0, 0, G_OPTION_ARG_FILENAME, &options->lines,
-			"draw lines over the last swept number (.svg, .png, .pdf)", "FILE"},
-		{"metric", 0, 0, G_OPTION_ARG_STRING, &options->metric,
-			"bubble (default), makespan, microbatch or activations", "NAME"},
-		{0},
-	};
-	GOptionContext *context = g_option_context_new("- simulate every combination");
+	const char *name = sweep->setup->text[PIPESIM_SET_FORMAT];
 
-	g_option_context_set_summary(context,
-		"Numbers may be ranges, 4:64:*2 or 1:2:0.25, and lists, 1/2/5; where a value "
-		"is "
-		"one number\n32,64,128 will do. Every combination is simulated for every "
-		"schedule.");
-	g_option_context_set_description(context,
-		"Examples:\n"
-		"  pipesim sweep --pp 4:64:*2 --microbatches 32,64,128 -s 1f1b,zb-h1 -o "
-		"all.csv\n"
-		"  pipesim sweep --pp 8 --microbatches 8:64:8 --times FB=2:3:0.1 --heat-map "
-		"fb.svg\n\n"
-		"Ctrl-C keeps the rows that are done; --resume goes on with them.\n"
-		"Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 cannot "
-		"write, 130 stopped.\n");
-	pipesim_shape_entries(context, &options->shape);
-	pipesim_costs_entries(context, &options->costs);
-	g_option_context_add_main_entries(context, entries, NULL);
-	return context;
-}
-
-static gboolean read_format(const Options *options, PipesimRowFormat *format, GError **error)
-{
-	const char *name = options->format;
-
-	if (name == NULL && options->output != NULL)
-		name = g_str_has_suffix(options->output, ".csv")     ? "csv"
-		       : g_str_has_suffix(options->output, ".jsonl") ? "jsonl"
-								     : NULL;
+	if (name == NULL && sweep->output != NULL)
+		name = g_str_has_suffix(sweep->output, ".csv")     ? "csv"
+		       : g_str_has_suffix(sweep->output, ".jsonl") ? "jsonl"
+								   : NULL;
 	if (name == NULL || strcmp(name, "text") == 0)
-		*format = PIPESIM_ROWS_TEXT;
+		sweep->format = PIPESIM_ROWS_TEXT;
 	else if (strcmp(name, "csv") == 0)
-		*format = PIPESIM_ROWS_CSV;
+		sweep->format = PIPESIM_ROWS_CSV;
 	else if (strcmp(name, "jsonl") == 0)
-		*format = PIPESIM_ROWS_JSONL;
+		sweep->format = PIPESIM_ROWS_JSONL;
 	else
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"unknown format '%s'; text, csv or jsonl", name);
-	if (!options->resume)
+	if (!sweep->setup->flag[PIPESIM_SET_RESUME])
 		return TRUE;
-	if (*format == PIPESIM_ROWS_TEXT || options->output == NULL)
+	if (sweep->format == PIPESIM_ROWS_TEXT || sweep->output == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume needs the file it goes on with: -o FILE.csv or -o "
 			"FILE.jsonl");
-	if (options->heat_map != NULL || options->lines != NULL)
+	if (sweep->heat_map != NULL || sweep->lines != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume has only the rest of the results; draw with the file's rows");
 	return TRUE;
@@ -158,12 +89,12 @@ static gboolean read_shard(const char *text, PipesimSweepWork *work, GError **er
 	return TRUE;
 }
 
-static gboolean read_threads(const Options *options, Sweep *sweep, GError **error)
+static gboolean read_threads(Sweep *sweep, GError **error)
 {
+	const char *text = sweep->setup->text[PIPESIM_SET_THREADS];
 	guint64 threads = MAX(1u, g_get_num_processors() / sweep->processes.local_size);
 
-	if (options->threads != NULL &&
-		!pipesim_parse_count(options->threads, "--threads", 1, 4096, &threads, error))
+	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
 		return FALSE;
 	sweep->work.threads = (guint)threads;
 	return TRUE;
@@ -304,24 +235,20 @@ static gboolean run_pool(Sweep *sweep, GError **error)
 
 static gboolean print_table(const Sweep *sweep, GError **error)
 {
-	PipesimStyle style = pipesim_terminal_style();
+	const PipesimStyle style = pipesim_terminal_style(sweep->output);
 	g_autoptr(GString) out = g_string_new(NULL);
 
-	style.colour &= sweep->options->output == NULL;
 	pipesim_rows_table(&sweep->titles, sweep->kept, &style, out);
-	return pipesim_print(sweep->options->output, out, error);
+	return pipesim_print(sweep->output, out, error);
 }
 
 static gboolean draw(const Sweep *sweep, GError **error)
 {
-	const Options *options = sweep->options;
-
-	return (options->heat_map == NULL ||
+	return (sweep->heat_map == NULL ||
 		       pipesim_sweep_heat_map(&sweep->titles, sweep->kept, sweep->metric,
-			       options->heat_map, "gnuplot", error)) &&
-	       (options->lines == NULL ||
-		       pipesim_sweep_lines(&sweep->titles, sweep->kept, sweep->metric,
-			       options->lines, "gnuplot", error));
+			       sweep->heat_map, "gnuplot", error)) &&
+	       (sweep->lines == NULL || pipesim_sweep_lines(&sweep->titles, sweep->kept,
+						sweep->metric, sweep->lines, "gnuplot", error));
 }
 
 static PipesimExit finish(Sweep *sweep, GError **error)
@@ -334,7 +261,7 @@ static PipesimExit finish(Sweep *sweep, GError **error)
 		g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 			   " points%s\n",
 			sweep->done, all,
-			sweep->file != NULL && sweep->options->output != NULL
+			sweep->file != NULL && sweep->output != NULL
 				? "; --resume goes on with them"
 				: "");
 		return PIPESIM_EXIT_STOPPED;
@@ -347,10 +274,9 @@ static PipesimExit finish(Sweep *sweep, GError **error)
 /* What must be kept to be drawn or laid out as a table. */
 static gboolean keep_results(Sweep *sweep, GError **error)
 {
-	const Options *options = sweep->options;
 	const gboolean text = sweep->format == PIPESIM_ROWS_TEXT;
 
-	if (!text && options->heat_map == NULL && options->lines == NULL)
+	if (!text && sweep->heat_map == NULL && sweep->lines == NULL)
 		return TRUE;
 	if (sweep->work.end - sweep->work.first > MAX_KEPT)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -358,10 +284,10 @@ static gboolean keep_results(Sweep *sweep, GError **error)
 			" points: at most %d; write rows with --format csv or jsonl",
 			sweep->work.end - sweep->work.first, MAX_KEPT);
 	sweep->kept = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_sweep_block_free);
-	return (options->heat_map == NULL || pipesim_sweep_heat_map_check(&sweep->titles,
-						     options->heat_map, error)) &&
-	       (options->lines == NULL ||
-		       pipesim_sweep_lines_check(&sweep->titles, options->lines, error));
+	return (sweep->heat_map == NULL ||
+		       pipesim_sweep_heat_map_check(&sweep->titles, sweep->heat_map, error)) &&
+	       (sweep->lines == NULL ||
+		       pipesim_sweep_lines_check(&sweep->titles, sweep->lines, error));
 }
 
 /* Blocks long enough that handing them over costs nothing, short enough that all threads have
@@ -380,9 +306,9 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	if (!keep_results(sweep, error))
 		return FALSE;
 	if (sweep->format != PIPESIM_ROWS_TEXT && is_main(sweep)) {
-		sweep->file = pipesim_sweep_file_open(sweep->options->output, &sweep->titles,
+		sweep->file = pipesim_sweep_file_open(sweep->output, &sweep->titles,
 			sweep->format, sweep->work.first, sweep->work.end,
-			sweep->options->resume, &next, error);
+			sweep->setup->flag[PIPESIM_SET_RESUME], &next, error);
 		if (sweep->file == NULL)
 			return FALSE;
 	}
@@ -416,55 +342,79 @@ static void abort_all(const Sweep *sweep, const GError *error)
 	pipesim_mpi_abort((int)pipesim_exit_status(error));
 }
 
-static PipesimExit prepare(const Options *options, GPtrArray *choices, GError **error)
+/* What the options of the sweep itself say, and running it. */
+static PipesimExit start(Sweep *sweep, GError **error)
 {
-	g_autoptr(PipesimSweepPoints) points =
-		pipesim_sweep_points_new(&options->shape, &options->costs, choices, error);
-	g_autofree const char **names = g_new0(const char *, choices->len + 1);
-	Sweep sweep = {.options = options, .points = points};
 	PipesimExit status = PIPESIM_EXIT_USAGE;
 
-	if (points == NULL)
-		return status;
-	for (guint i = 0; i < choices->len; i++) {
-		const PipesimChoice *choice = g_ptr_array_index(choices, i);
-
-		names[i] = choice->schedule != NULL ? pipesim_schedule_name(choice->schedule)
-						    : choice->path;
-	}
-	sweep.titles = (PipesimSweepTitles){pipesim_sweep_points_grid(points), names};
-	sweep.work.width = choices->len;
-	sweep.work.end = pipesim_grid_points(sweep.titles.grid);
-	sweep.processes = pipesim_mpi_start();
-	if (read_format(options, &sweep.format, error) &&
-		pipesim_metric_find(options->metric, &sweep.metric, error) &&
-		read_shard(options->shard, &sweep.work, error) &&
-		read_threads(options, &sweep, error))
-		status = sweep_all(&sweep, error);
+	sweep->processes = pipesim_mpi_start();
+	if (read_format(sweep, error) &&
+		pipesim_metric_find(
+			sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
+		read_shard(sweep->setup->text[PIPESIM_SET_SHARD], &sweep->work, error) &&
+		read_threads(sweep, error))
+		status = sweep_all(sweep, error);
 	if (*error == NULL)
 		pipesim_mpi_finish();
-	else if (sweep.processes.size > 1)
-		abort_all(&sweep, *error);
-	pipesim_sweep_file_free(sweep.file);
-	g_clear_pointer(&sweep.kept, g_ptr_array_unref);
+	else if (sweep->processes.size > 1)
+		abort_all(sweep, *error);
+	pipesim_sweep_file_free(sweep->file);
+	g_clear_pointer(&sweep->kept, g_ptr_array_unref);
 	return status;
 }
 
-static PipesimExit run(int argc, char **argv, GError **error)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	g_auto(Options) options = {0};
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	g_autoptr(PipesimSweepPoints) points = NULL;
+	g_autofree const char **names = NULL;
+	Sweep sweep = {
+		.setup = setup,
+		.output = setup->text[PIPESIM_SET_OUTPUT],
+		.heat_map = setup->text[PIPESIM_SET_HEAT_MAP],
+		.lines = setup->text[PIPESIM_SET_LINES],
+	};
 
-	if (!pipesim_options_parse(make_context(&options), &argc, &argv, error) ||
-		!pipesim_options_no_operands(argc, argv, error) ||
-		!pipesim_choices_add_list(
-			choices, options.schedules != NULL ? options.schedules : "all", error))
+	if (!pipesim_choices_add_schedules(choices, setup, error))
 		return PIPESIM_EXIT_USAGE;
-	return prepare(&options, choices, error);
+	points = pipesim_sweep_points_new(setup, choices, error);
+	if (points == NULL)
+		return PIPESIM_EXIT_USAGE;
+	names = g_new0(const char *, choices->len + 1);
+	for (guint i = 0; i < choices->len; i++)
+		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
+	sweep.points = points;
+	sweep.titles = (PipesimSweepTitles){pipesim_sweep_points_grid(points), names};
+	sweep.work.width = choices->len;
+	sweep.work.end = pipesim_grid_points(sweep.titles.grid);
+	return start(&sweep, error);
 }
 
 const PipesimCommand pipesim_command_sweep = {
 	.name = "sweep",
 	.summary = "simulate every combination of ranges of options, on all cores",
+	.usage = "- simulate every combination",
+	.about = "Numbers may be ranges, 4:64:*2 or 1:2:0.25, and lists, 1/2/5; where a value "
+		 "is one number\n32,64,128 will do. Every combination is simulated for every "
+		 "schedule.",
+	.examples =
+		"Examples:\n"
+		"  pipesim sweep --pp 4:64:*2 --microbatches 32,64,128 -s 1f1b,zb-h1 -o "
+		"all.csv\n"
+		"  pipesim sweep --pp 8 --microbatches 8:64:8 --times FB=2:3:0.1 --heat-map "
+		"fb.svg\n\n"
+		"Ctrl-C keeps the rows that are done; --resume goes on with them.\n"
+		"Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 cannot "
+		"write, 130 stopped.\n",
+	.ranges = TRUE,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
+		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_SET_COMM,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
+		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES,
+		PIPESIM_SET_METRIC},
+	.wording = {{PIPESIM_SET_FORMAT, NULL,
+			    "text, csv or jsonl (default: as -o's extension, else text)"},
+		{PIPESIM_SET_OUTPUT, NULL,
+			"write rows to FILE (FILE.partial until all are there)"}},
 	.run = run,
 };

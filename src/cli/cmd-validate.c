@@ -1,12 +1,12 @@
 #include "config.h"
 
-#include "cli/options.h"
+#include "cli/command.h"
 #include "runtime/csv.h"
 
 /* What is printed when all files have been looked at. */
 typedef struct {
-	const char *comm; /* as written; NULL = every way of communicating */
-	PipesimComm mode;
+	gboolean all;      /* every way of communicating */
+	PipesimComm mode;  /* else this one */
 	PipesimExit worst; /* of the files so far */
 	GString *out;
 } Validation;
@@ -28,7 +28,7 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
  * for the other rules, and most hang under them. */
 static gboolean decides(const Validation *validation, const PipesimLowering *lowering)
 {
-	return validation->comm != NULL || lowering->from_file ||
+	return !validation->all || lowering->from_file ||
 	       lowering->comm == PIPESIM_COMM_ASYNC || lowering->comm == PIPESIM_COMM_QUEUE;
 }
 
@@ -71,7 +71,7 @@ static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GStri
 	GString *bad, GError **error)
 {
 	for (guint i = PIPESIM_COMM_ASYNC; i < PIPESIM_COMM_NATIVE; i++) {
-		const gboolean wanted = validation->comm == NULL || i == validation->mode;
+		const gboolean wanted = validation->all || i == validation->mode;
 		g_autoptr(PipesimLowering) lowering = NULL;
 
 		if (!wanted || (file->lowering != NULL && i != PIPESIM_COMM_ASYNC))
@@ -81,7 +81,7 @@ static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GStri
 			return FALSE;
 	}
 	if (file->lowering != NULL &&
-		(validation->comm == NULL || validation->mode != PIPESIM_COMM_ASYNC))
+		(validation->all || validation->mode != PIPESIM_COMM_ASYNC))
 		return try_comm(validation, file, file->lowering, good, bad, error);
 	return TRUE;
 }
@@ -125,47 +125,23 @@ static gboolean validate(Validation *validation, const char *path, GError **erro
 	return TRUE;
 }
 
-static GOptionContext *make_context(char **comm)
+static PipesimExit run(PipesimSetup *setup, GError **error)
 {
-	const GOptionEntry entries[] = {
-		{"comm", 0, 0, G_OPTION_ARG_STRING, comm,
-			"one way of waiting for messages alone (default: all of them)", "MODE"},
-		{0},
-	};
-	GOptionContext *context = g_option_context_new(
-		"FILE.csv... - check schedule files: complete, acyclic, no deadlock");
-
-	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_set_description(context,
-		"Each file is run by the rules of async, queue (PyTorch's multi-stage "
-		"schedules), single\n(PyTorch's GPipe and 1F1B) and grouped (DeepSeek's "
-		"DualPipe). native is queue. A file that\nlists its own messages is run as it "
-		"lists them, by the rules of queue.\n\n"
-		"Exit status: 0 every file can run, 1 one has ops missing, twice or in an "
-		"order that\n"
-		"deadlocks under async or queue, or under the rules that --comm names (each "
-		"fault with its\nplace), 3 one cannot be read.\n");
-	return context;
-}
-
-static PipesimExit run(int argc, char **argv, GError **error)
-{
-	g_autofree char *comm = NULL;
+	const PipesimComm comm = setup->scenario.comm;
 	g_autoptr(GString) out = g_string_new(NULL);
-	Validation validation = {.out = out};
+	Validation validation = {
+		.all = setup->text[PIPESIM_SET_COMM] == NULL,
+		.mode = comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : comm,
+		.out = out,
+	};
 
-	if (!pipesim_options_parse(make_context(&comm), &argc, &argv, error) ||
-		(comm != NULL && !pipesim_comm_find(comm, &validation.mode, error)))
-		return PIPESIM_EXIT_USAGE;
-	if (argc < 2) {
+	if (setup->n_operands == 0) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
 		return PIPESIM_EXIT_USAGE;
 	}
-	validation.comm = comm;
-	if (validation.mode == PIPESIM_COMM_NATIVE)
-		validation.mode = PIPESIM_COMM_QUEUE;
-	for (int i = 1; i < argc && validate(&validation, argv[i], error); i++)
-		;
+	for (guint i = 0; i < setup->n_operands; i++)
+		if (!validate(&validation, setup->operands[i], error))
+			break;
 	if (!pipesim_print(NULL, out, *error == NULL ? error : NULL))
 		return PIPESIM_EXIT_WRITE;
 	return *error == NULL ? validation.worst : PIPESIM_EXIT_INPUT;
@@ -174,5 +150,20 @@ static PipesimExit run(int argc, char **argv, GError **error)
 const PipesimCommand pipesim_command_validate = {
 	.name = "validate",
 	.summary = "is a schedule CSV complete, and does it run without deadlock?",
+	.usage = "FILE.csv... - check schedule files: complete, acyclic, no deadlock",
+	.examples =
+		"Each file is run by the rules of async, queue (PyTorch's multi-stage "
+		"schedules), single\n(PyTorch's GPipe and 1F1B) and grouped (DeepSeek's "
+		"DualPipe). native is queue. A file that\nlists its own messages is run as it "
+		"lists them, by the rules of queue.\n\n"
+		"Exit status: 0 every file can run, 1 one has ops missing, twice or in an "
+		"order that\n"
+		"deadlocks under async or queue, or under the rules that --comm names (each "
+		"fault with its\nplace), 3 one cannot be read.\n",
+	.operand = "an operand",
+	.operands = PIPESIM_PATH_READ,
+	.takes = {PIPESIM_SET_COMM},
+	.wording = {{PIPESIM_SET_COMM, NULL,
+		"one way of waiting for messages alone (default: all of them)"}},
 	.run = run,
 };

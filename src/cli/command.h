@@ -1,29 +1,43 @@
 /* A command of the program: one file and one line in list.h. */
 #pragma once
-#include "base/error.h"
+#include "cli/exit.h"
+#include "cli/terminal.h"
+#include "setup/setup.h"
 
-/* Exit statuses that scripts rely on. */
-typedef enum {
-	PIPESIM_EXIT_DONE = 0,
-	PIPESIM_EXIT_NO = 1,        /* the answer is no */
-	PIPESIM_EXIT_USAGE = 2,     /* unknown option or schedule, impossible shape */
-	PIPESIM_EXIT_INPUT = 3,     /* a bad input file */
-	PIPESIM_EXIT_EXTERNAL = 4,  /* an external program is missing or failed */
-	PIPESIM_EXIT_WRITE = 5,     /* cannot write */
-	PIPESIM_EXIT_STOPPED = 130, /* stopped by a signal; what was done is kept */
-} PipesimExit;
+/* What the help says of a setting in place of the table's words. */
+typedef struct {
+	PipesimSettingId setting;
+	const char *argument, *help; /* NULL: as the table */
+} PipesimWording;
 
 typedef struct {
 	const char *name;
-	const char *summary; /* one line for --help, no final stop */
-	/* argv[0] is the command's name. Returns PIPESIM_EXIT_DONE or PIPESIM_EXIT_NO;
-	 * otherwise sets @error, from which main derives the status. */
-	PipesimExit (*run)(int argc, char **argv, GError **error);
+	const char *summary;  /* one line for the list of commands, no final stop */
+	const char *usage;    /* operands and what is done: "NAME - explain one schedule" */
+	const char *about;    /* what the help says before the options, or NULL */
+	const char *examples; /* and behind them, or NULL */
+	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
+	PipesimSettingPath operands; /* what is done with the files that they name */
+	gboolean ranges;             /* what can be swept is read by the command itself */
+	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end. */
+	guint8 takes[20];
+	PipesimWording wording[4];
+	/* The scenario of @setup has been read, costs have not. Returns PIPESIM_EXIT_DONE or
+	 * PIPESIM_EXIT_NO; otherwise sets @error, from which main derives the status. */
+	PipesimExit (*run)(PipesimSetup *setup, GError **error);
 } PipesimCommand;
 
 #define COMMAND(id) extern const PipesimCommand pipesim_command_##id;
 #include "cli/list.h"
 #undef COMMAND
 
-/** pipesim_exit_status: what @error means to a script. */
-PipesimExit pipesim_exit_status(const GError *error);
+/** pipesim_commands: all of them, NULL-terminated; the first is the default. */
+extern const PipesimCommand *const pipesim_commands[];
+
+/** pipesim_command_takes: whether options of @command set @setting. */
+gboolean pipesim_command_takes(const PipesimCommand *command, PipesimSettingId setting);
+
+/** pipesim_command_run: reads @argv, of which the first is not looked at, and runs @command; at
+ * --help prints what that is. As PipesimCommand.run; G_OPTION_ERROR for an unknown option. */
+PipesimExit pipesim_command_run(
+	const PipesimCommand *command, int argc, char **argv, GError **error);

@@ -3,47 +3,8 @@
 #include "cli/sweep-points.h"
 #include "output/figures.h"
 
-/* An option whose numbers can be swept: where its text stands. */
-typedef struct {
-	const char *name;
-	gsize offset;
-	gboolean of_costs; /* in PipesimCostOptions, else in PipesimShapeOptions */
-	gboolean plain;    /* its value is one number */
-} Sweepable;
-
-#define SHAPE(name, field, plain)                                        \
-	{                                                                \
-		name, offsetof(PipesimShapeOptions, field), FALSE, plain \
-	}
-#define COSTS(name, field, plain)                                      \
-	{                                                              \
-		name, offsetof(PipesimCostOptions, field), TRUE, plain \
-	}
-
-/* In the order in which points vary, the slowest first. */
-static const Sweepable sweepables[] = {
-	SHAPE("--pp", pp, TRUE),
-	SHAPE("--microbatches", microbatches, TRUE),
-	SHAPE("--chunks", chunks, TRUE),
-	SHAPE("--group", group, TRUE),
-	SHAPE("--pipelines", pipelines, TRUE),
-	SHAPE("--max-activations", max_activations, TRUE),
-	COSTS("--layers", layers, TRUE),
-	COSTS("--times", times, FALSE),
-	COSTS("--stage-scale", stage_scale, FALSE),
-	COSTS("--slow-rank", slow_rank, FALSE),
-	COSTS("--activation-bytes", activation_bytes, FALSE),
-	COSTS("--parameter-bytes", parameter_bytes, FALSE),
-	COSTS("--memory-limit", memory_limit, FALSE),
-	COSTS("--message-bytes", network.message_bytes, FALSE),
-	COSTS("--link-latency", network.link_latency, FALSE),
-	COSTS("--link-bandwidth", network.link_bandwidth, FALSE),
-	COSTS("--interference", network.interference, FALSE),
-};
-
 struct _PipesimSweepPoints {
-	const PipesimShapeOptions *shape;
-	const PipesimCostOptions *costs;
+	const PipesimSetup *setup;
 	const GPtrArray *choices;
 	PipesimGrid *grid;
 	/* Costs before options change them, by the text of --layers: files are read once. */
@@ -51,87 +12,69 @@ struct _PipesimSweepPoints {
 	GMutex lock;
 };
 
-/* The options of one point. */
-typedef struct {
-	PipesimShapeOptions shape;
-	PipesimCostOptions costs;
-	char *texts[G_N_ELEMENTS(sweepables)]; /* owned; what of the two is swept */
-} Point;
-
-static char **field(
-	const Sweepable *sweepable, PipesimShapeOptions *shape, PipesimCostOptions *costs)
-{
-	char *base = sweepable->of_costs ? (char *)costs : (char *)shape;
-
-	return (char **)(gpointer)(base + sweepable->offset);
-}
-
 static gboolean fill_grid(PipesimSweepPoints *points, GError **error)
 {
-	PipesimShapeOptions shape = *points->shape;
-	PipesimCostOptions costs = *points->costs;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		const char *text = points->setup->text[id];
 
-	for (gsize i = 0; i < G_N_ELEMENTS(sweepables); i++) {
-		const char *text = *field(&sweepables[i], &shape, &costs);
-
-		if (text != NULL && !pipesim_grid_add(points->grid, sweepables[i].name, text,
-					    sweepables[i].plain, error))
+		if (setting->sweep != PIPESIM_NOT_SWEPT && text != NULL &&
+			!pipesim_grid_add(points->grid, setting->name, text,
+				setting->sweep == PIPESIM_SWEPT_WHOLE, error))
 			return FALSE;
 	}
 	return TRUE;
 }
 
-static void point_init(const PipesimSweepPoints *points, guint64 number, Point *point)
+/* The setup of one point: its own texts of what is swept, the others borrowed. */
+static void point_init(const PipesimSweepPoints *points, guint64 number, PipesimSetup *point)
 {
-	point->shape = *points->shape;
-	point->costs = *points->costs;
-	for (gsize i = 0; i < G_N_ELEMENTS(sweepables); i++) {
-		point->texts[i] = pipesim_grid_text(points->grid, sweepables[i].name, number);
-		*field(&sweepables[i], &point->shape, &point->costs) = point->texts[i];
-	}
+	*point = *points->setup;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
+			point->text[id] = pipesim_grid_text(
+				points->grid, pipesim_settings[id].name, number);
 }
 
-static void point_clear(Point *point)
+static void point_clear(PipesimSetup *point)
 {
-	for (gsize i = 0; i < G_N_ELEMENTS(sweepables); i++)
-		g_free(point->texts[i]);
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
+			g_free(point->text[id]);
+	pipesim_costs_free(point->costs);
 }
 
 static const PipesimCosts *find_base(
-	PipesimSweepPoints *points, const Point *point, GError **error)
+	PipesimSweepPoints *points, const PipesimSetup *point, GError **error)
 {
-	const char *key = point->costs.layers != NULL ? point->costs.layers : "";
-	const PipesimCosts *base;
+	const char *layers = point->text[PIPESIM_SET_LAYERS];
+	const char *key = layers != NULL ? layers : "";
+	PipesimCosts *base;
 
 	g_mutex_lock(&points->lock);
 	base = g_hash_table_lookup(points->bases, key);
 	if (base == NULL) {
-		PipesimCosts *read = pipesim_cost_options_base(&point->costs, error);
-
-		if (read != NULL)
-			g_hash_table_insert(points->bases, g_strdup(key), read);
-		base = read;
+		base = pipesim_setup_base(point, error);
+		if (base != NULL)
+			g_hash_table_insert(points->bases, g_strdup(key), base);
 	}
 	g_mutex_unlock(&points->lock);
 	return base;
 }
 
-static PipesimCosts *read_point(PipesimSweepPoints *points, Point *point, GError **error)
+static gboolean read_point(PipesimSweepPoints *points, PipesimSetup *point, GError **error)
 {
-	PipesimScenario *scenario = &point->shape.scenario;
 	const PipesimCosts *base;
 
-	if (!pipesim_shape_options_read(&point->shape, error))
-		return NULL;
-	pipesim_choices_shape(points->choices, scenario);
-	if (!pipesim_shape_options_require(&point->shape, error))
-		return NULL;
+	if (!pipesim_setup_read(point, error))
+		return FALSE;
+	pipesim_choices_shape(points->choices, &point->scenario);
+	if (!pipesim_setup_require(point, error))
+		return FALSE;
 	base = find_base(points, point, error);
 	/* No row shows a single op. */
-	scenario->keep = PIPESIM_KEEP_NOTHING;
-	return base != NULL ? pipesim_cost_options_apply(&point->costs, base, scenario->ranks,
-				      &scenario->memory_limit, error)
-			    : NULL;
+	point->scenario.keep = PIPESIM_KEEP_NOTHING;
+	return base != NULL && pipesim_setup_costs(point, base, error);
 }
 
 static void take_result(PipesimRun *run, PipesimSweepResult *result)
@@ -174,16 +117,15 @@ static void solve_choice(const PipesimChoice *choice, const PipesimScenario *sce
 void pipesim_sweep_points_solve(gpointer data, guint64 number, PipesimSweepResult *results)
 {
 	PipesimSweepPoints *points = data;
-	g_autoptr(PipesimCosts) costs = NULL;
 	g_autoptr(GError) error = NULL;
-	Point point;
+	PipesimSetup point;
 
 	point_init(points, number, &point);
-	costs = read_point(points, &point, &error);
+	read_point(points, &point, &error);
 	for (guint i = 0; i < points->choices->len; i++) {
-		if (costs != NULL)
-			solve_choice(g_ptr_array_index(points->choices, i),
-				&point.shape.scenario, costs, &results[i]);
+		if (error == NULL)
+			solve_choice(g_ptr_array_index(points->choices, i), &point.scenario,
+				point.costs, &results[i]);
 		else
 			results[i] = (PipesimSweepResult){.error = g_strdup(error->message)};
 	}
@@ -192,23 +134,22 @@ void pipesim_sweep_points_solve(gpointer data, guint64 number, PipesimSweepResul
 
 static gboolean check_first(PipesimSweepPoints *points, GError **error)
 {
-	g_autoptr(PipesimCosts) costs = NULL;
-	Point point;
+	PipesimSetup point;
+	gboolean ok;
 
 	point_init(points, 0, &point);
-	costs = read_point(points, &point, error);
+	ok = read_point(points, &point, error) &&
+	     pipesim_choices_prepare(points->choices, &point, error);
 	point_clear(&point);
-	return costs != NULL &&
-	       pipesim_choices_heed(points->choices, &point.shape.scenario, error);
+	return ok;
 }
 
-PipesimSweepPoints *pipesim_sweep_points_new(const PipesimShapeOptions *shape,
-	const PipesimCostOptions *costs, const GPtrArray *choices, GError **error)
+PipesimSweepPoints *pipesim_sweep_points_new(
+	const PipesimSetup *setup, const GPtrArray *choices, GError **error)
 {
 	PipesimSweepPoints *points = g_new0(PipesimSweepPoints, 1);
 
-	points->shape = shape;
-	points->costs = costs;
+	points->setup = setup;
 	points->choices = choices;
 	points->grid = pipesim_grid_new();
 	points->bases = g_hash_table_new_full(

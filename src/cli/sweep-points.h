@@ -1,7 +1,6 @@
 /* What the points of a sweep ask for, and their results. */
 #pragma once
 #include "cli/choice.h"
-#include "cli/options.h"
 #include "sweep/grid.h"
 #include "sweep/pool.h"
 
@@ -9,14 +8,14 @@
 typedef struct _PipesimSweepPoints PipesimSweepPoints;
 
 /**
- * pipesim_sweep_points_new: options @shape and @costs as they were given; each may hold swept
- * numbers. Borrows all arguments.
+ * pipesim_sweep_points_new: @setup as it was given, not read: its texts may hold swept numbers.
+ * Borrows all arguments.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE, also where the first point does not
  * make sense, or what reading files gives.
  */
-PipesimSweepPoints *pipesim_sweep_points_new(const PipesimShapeOptions *shape,
-	const PipesimCostOptions *costs, const GPtrArray *choices, GError **error);
+PipesimSweepPoints *pipesim_sweep_points_new(
+	const PipesimSetup *setup, const GPtrArray *choices, GError **error);
 void pipesim_sweep_points_free(PipesimSweepPoints *points);
 
 const PipesimGrid *pipesim_sweep_points_grid(const PipesimSweepPoints *points);

@@ -14,6 +14,7 @@ Suite *fast_suite(void);
 Suite *huge_suite(void);
 Suite *analysis_suite(void);
 Suite *steady_suite(void);
+Suite *setup_suite(void);
 Suite *sweep_suite(void);
 Suite *difference_suite(void);
 Suite *output_suite(void);

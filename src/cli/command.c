@@ -1,0 +1,155 @@
+#include "config.h"
+
+#include "cli/command.h"
+
+const PipesimCommand *const pipesim_commands[] = {
+#define COMMAND(id) &pipesim_command_##id,
+#include "cli/list.h"
+#undef COMMAND
+	NULL,
+};
+
+static gboolean is_taken(guint taken, PipesimSettingId setting)
+{
+	return taken == setting ||
+	       (taken > PIPESIM_NO_GROUP && taken == pipesim_settings[setting].group);
+}
+
+gboolean pipesim_command_takes(const PipesimCommand *command, PipesimSettingId setting)
+{
+	for (guint i = 0; command->takes[i] != 0; i++)
+		if (is_taken(command->takes[i], setting))
+			return TRUE;
+	return FALSE;
+}
+
+/* Options -------------------------------------------------------------------------------- */
+
+/* The entry of one setting; what is parsed lands in @setup. */
+static GOptionEntry make_entry(
+	const PipesimCommand *command, PipesimSettingId id, PipesimSetup *setup)
+{
+	const PipesimSetting *setting = &pipesim_settings[id];
+	const gboolean path =
+		setting->path != PIPESIM_PATH_NONE && setting->path != PIPESIM_PATH_SCHEDULES;
+	GOptionEntry entry = {
+		.long_name = setting->name + 2,
+		.short_name = setting->letter,
+		.description = setting->help,
+		.arg_description = setting->argument,
+	};
+
+	if (setting->argument == NULL) {
+		entry.arg = G_OPTION_ARG_NONE;
+		entry.arg_data = &setup->flag[id];
+	} else if (setting->repeated) {
+		entry.arg = path ? G_OPTION_ARG_FILENAME_ARRAY : G_OPTION_ARG_STRING_ARRAY;
+		entry.arg_data = &setup->list[id];
+	} else {
+		entry.arg = path ? G_OPTION_ARG_FILENAME : G_OPTION_ARG_STRING;
+		entry.arg_data = &setup->text[id];
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(command->wording); i++) {
+		const PipesimWording *wording = &command->wording[i];
+
+		if (wording->setting == id && wording->help != NULL)
+			entry.description = wording->help;
+		if (wording->setting == id && wording->argument != NULL)
+			entry.arg_description = wording->argument;
+	}
+	return entry;
+}
+
+static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, gboolean *help)
+{
+	const GOptionEntry show_help = {
+		"help", 'h', 0, G_OPTION_ARG_NONE, help, "show this help", NULL};
+	GArray *entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
+
+	for (guint i = 0; command->takes[i] != 0; i++)
+		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+			if (is_taken(command->takes[i], id)) {
+				const GOptionEntry entry = make_entry(command, id, setup);
+
+				g_array_append_val(entries, entry);
+			}
+	g_array_append_val(entries, show_help);
+	return entries;
+}
+
+/* Help ----------------------------------------------------------------------------------- */
+
+/* The default command's help is the program's: it lists the commands. */
+static void describe(GOptionContext *context, const PipesimCommand *command)
+{
+	g_autoptr(GString) about = g_string_new(command->about);
+
+	if (command == pipesim_commands[0]) {
+		g_string_append(about, "\n\nCommands:\n");
+		for (guint i = 0; pipesim_commands[i] != NULL; i++)
+			g_string_append_printf(about, "  %-9s  %s\n", pipesim_commands[i]->name,
+				pipesim_commands[i]->summary);
+		g_string_append(
+			about, "'pipesim COMMAND --help' shows the options of a command.");
+	}
+	if (about->len > 0)
+		g_option_context_set_summary(context, about->str);
+	g_option_context_set_description(context, command->examples);
+}
+
+/* GOption itself prints an ellipsis, which is no ASCII, and does not notice a full disk. */
+static gboolean print_help(GOptionContext *context, GError **error)
+{
+	g_autofree char *help = g_option_context_get_help(context, TRUE, NULL);
+	g_autoptr(GString) text = g_string_new(help);
+
+	g_string_replace(text, "[OPTION\u2026]", "[OPTION...]", 1);
+	g_string_replace(text, "Application Options:", "Options:", 1);
+	return pipesim_print(NULL, text, error);
+}
+
+/* Running -------------------------------------------------------------------------------- */
+
+/* Options into @setup, operands behind argv[0]. */
+static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
+	PipesimSetup *setup, gboolean *help, GError **error)
+{
+	GOptionContext *context = g_option_context_new(command->usage);
+	g_autoptr(GArray) entries = make_entries(command, setup, help);
+	gboolean ok;
+
+	g_option_context_set_help_enabled(context, FALSE);
+	g_option_context_add_main_entries(
+		context, (const GOptionEntry *)(gconstpointer)entries->data, NULL);
+	describe(context, command);
+	ok = g_option_context_parse(context, argc, argv, error) &&
+	     (!*help || print_help(context, error));
+	g_option_context_free(context);
+	/* "Unknown option": all other messages begin in lower case. */
+	if (!ok && (*error)->domain == G_OPTION_ERROR)
+		*(*error)->message = g_ascii_tolower(*(*error)->message);
+	return ok;
+}
+
+PipesimExit pipesim_command_run(
+	const PipesimCommand *command, int argc, char **argv, GError **error)
+{
+	g_auto(PipesimSetup) setup = {
+		.command_line = g_strjoinv(" ", argv), .notice = pipesim_print_notice};
+	gboolean help = FALSE;
+
+	if (!parse(command, &argc, &argv, &setup, &help, error))
+		return PIPESIM_EXIT_USAGE;
+	if (help)
+		return PIPESIM_EXIT_DONE;
+	setup.operands = argv + 1;
+	setup.n_operands = argc > 1 ? (guint)argc - 1 : 0;
+	if (command->operand == NULL && argc > 1) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'", argv[1]);
+		return PIPESIM_EXIT_USAGE;
+	}
+	if (!pipesim_setup_check_paths(&setup, command->operand, command->operands, error) ||
+		(!command->ranges && !pipesim_setup_read(&setup, error)))
+		return PIPESIM_EXIT_USAGE;
+	return command->run(&setup, error);
+}

@@ -1,0 +1,52 @@
+#include "config.h"
+
+#include "cli/terminal.h"
+#include <langinfo.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* 0 where nothing limits it: a file or a pipe. */
+static guint terminal_width(void)
+{
+	const char *columns = g_getenv("COLUMNS");
+	struct winsize size;
+	guint64 width;
+
+	if (columns != NULL && pipesim_parse_count(columns, "COLUMNS", 40, 10000, &width, NULL))
+		return (guint)width;
+	if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		return size.ws_col;
+	return 0;
+}
+
+PipesimStyle pipesim_terminal_style(const char *path)
+{
+	const char *no_color = g_getenv("NO_COLOR");
+	const gboolean terminal = path == NULL && isatty(STDOUT_FILENO) == 1;
+
+	return (PipesimStyle){
+		.colour = terminal && (no_color == NULL || *no_color == '\0') &&
+			  g_strcmp0(g_getenv("TERM"), "dumb") != 0,
+		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+		.width = terminal_width(),
+	};
+}
+
+gboolean pipesim_print(const char *path, const GString *text, GError **error)
+{
+	return pipesim_write_file(path != NULL ? path : "-", text->str, text->len, error);
+}
+
+gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error)
+{
+	*json = g_strcmp0(format, "json") == 0;
+	return *json || format == NULL || strcmp(format, "text") == 0 ||
+	       pipesim_fail(
+		       error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json", format);
+}
+
+void pipesim_print_notice(const char *line)
+{
+	g_printerr("pipesim: %s\n", line);
+}

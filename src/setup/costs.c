@@ -1,0 +1,244 @@
+#include "config.h"
+
+#include "measure/calibrate.h"
+#include "model/costs-file.h"
+#include "model/jitter.h"
+#include "model/network-file.h"
+#include "model/stage-times.h"
+#include "setup/setup.h"
+#include <string.h>
+
+/* What files say ------------------------------------------------------------------------- */
+
+void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration)
+{
+	static const char *const what[PIPESIM_N_STATUS] = {
+		"parts of a component that was measured as a whole", "warm-ups", "outliers",
+		"failed checksums"};
+	g_autoptr(GString) dropped = g_string_new(NULL);
+
+	if (setup->notice == NULL)
+		return;
+	for (guint i = 0; i < calibration->notices->len; i++)
+		setup->notice(g_ptr_array_index(calibration->notices, i));
+	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
+		if (calibration->dropped[i] > 0)
+			g_string_append_printf(dropped, "%s%u %s", dropped->len > 0 ? ", " : "",
+				calibration->dropped[i], what[i]);
+	if (dropped->len > 0) {
+		g_autofree char *line = g_strdup_printf(
+			"not counted, of %u rows: %s", calibration->rows, dropped->str);
+
+		setup->notice(line);
+	}
+}
+
+static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
+{
+	PipesimCalibrateOptions options;
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	pipesim_calibrate_options_init(&options);
+	options.layers = setup->layers;
+	calibration = pipesim_costs_from_traces(
+		(const char *const *)setup->list[PIPESIM_SET_TRACE], NULL, &options, error);
+	if (calibration == NULL)
+		return NULL;
+	pipesim_setup_tell(setup, calibration);
+	return g_steal_pointer(&calibration->costs);
+}
+
+PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
+{
+	const char *file = setup->text[PIPESIM_SET_COSTS];
+	const gboolean traces = setup->list[PIPESIM_SET_TRACE] != NULL;
+
+	if (file != NULL && traces) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--costs and --trace both say what an op takes; give one of them");
+		return NULL;
+	}
+	if (setup->text[PIPESIM_SET_LAYERS] != NULL && !traces) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--layers is for --trace; a costs file has its layers from 'pipesim "
+			"calibrate'");
+		return NULL;
+	}
+	if (file != NULL)
+		return pipesim_costs_read(file, error);
+	return traces ? calibrate(setup, error) : pipesim_costs_default();
+}
+
+/* What other settings say ---------------------------------------------------------------- */
+
+static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_STAGE_TIMES];
+
+	if (path != NULL && setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-times and --stage-scale both say how long a stage is; give "
+			"one of them");
+	return path == NULL ||
+	       pipesim_costs_read_stages(costs, path, setup->scenario.ranks, error);
+}
+
+/* Over the times of stages that differ --times may add FB and P2P, not change what their file
+ * says. */
+static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	gint64 before[PIPESIM_FB];
+
+	memcpy(before, costs->time, sizeof before);
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setup->text[id] != NULL && setting->costs != NULL &&
+			!setting->costs(costs, setup->text[id], setting->name,
+				setup->scenario.ranks, error))
+			return FALSE;
+	}
+	if (setup->text[PIPESIM_SET_STAGE_TIMES] == NULL ||
+		memcmp(before, costs->time, sizeof before) == 0)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"--times and --stage-times both give F, I, W or B; give --times only FB and "
+		"P2P");
+}
+
+/* Links ---------------------------------------------------------------------------------- */
+
+static gboolean any_network(const PipesimSetup *setup)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (setup->text[id] != NULL &&
+			pipesim_settings[id].group == PIPESIM_ALL_NETWORK)
+			return TRUE;
+	return FALSE;
+}
+
+static gboolean check_together(const PipesimSetup *setup, GError **error)
+{
+	const char *times = setup->text[PIPESIM_SET_TIMES];
+	const gboolean latency = setup->text[PIPESIM_SET_LINK_LATENCY] != NULL;
+
+	if (times != NULL && strstr(times, "P2P") != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--times P2P and the links' options both say what a hop takes; give "
+			"one of them");
+	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL &&
+		(latency || setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--topology has latency and bandwidth of its links; leave out %s",
+			latency ? "--link-latency" : "--link-bandwidth");
+	return TRUE;
+}
+
+/* Of its file, or with links as the costs have them. */
+static PipesimNetwork *new_network(
+	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
+{
+	PipesimNetwork *network;
+
+	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL)
+		return pipesim_network_read(setup->text[PIPESIM_SET_TOPOLOGY], error);
+	network = pipesim_network_new();
+	network->intra.latency = costs->link_latency;
+	network->intra.bandwidth = costs->link_bandwidth;
+	return network;
+}
+
+/* Whether links and messages say enough of each other. */
+static gboolean check_links(
+	const PipesimSetup *setup, const PipesimNetwork *network, GError **error)
+{
+	const gboolean message = setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL;
+	const gboolean links = setup->text[PIPESIM_SET_TOPOLOGY] != NULL ||
+			       setup->text[PIPESIM_SET_LINK_LATENCY] != NULL ||
+			       setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL;
+
+	if (!links && network->intra.latency == 0 && network->intra.bandwidth == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s needs links; give --link-bandwidth and --link-latency, --topology, "
+			"or a costs file that has them",
+			message ? "--message-bytes" : "--interference");
+	if (!message && (network->intra.bandwidth > 0 || network->inter.bandwidth > 0))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"a link with a bandwidth needs to know how large a message is; give "
+			"--message-bytes, for example 32MiB");
+	return pipesim_network_check(network, error);
+}
+
+static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	g_autoptr(PipesimNetwork) network = NULL;
+
+	if (!any_network(setup))
+		return TRUE;
+	if (!check_together(setup, error))
+		return FALSE;
+	network = new_network(setup, costs, error);
+	for (guint id = 1; id < PIPESIM_N_SETTINGS && network != NULL; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setup->text[id] != NULL && setting->network != NULL &&
+			!setting->network(
+				network, costs, setup->text[id], setting->name, error))
+			return FALSE;
+	}
+	if (network == NULL || !check_links(setup, network, error))
+		return FALSE;
+	costs->p2p = pipesim_network_slowest_hop(network, setup->scenario.ranks);
+	pipesim_network_free(costs->network);
+	costs->network = g_steal_pointer(&network);
+	return TRUE;
+}
+
+/* All of it ------------------------------------------------------------------------------ */
+
+/* Whether the costs say what the scenario asks for. */
+static gboolean check_costs(
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+{
+	if (scenario->memory_limit > 0 && costs->bytes_until_input == 0 &&
+		costs->bytes_until_weight == 0 && costs->parameter_bytes == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-limit needs bytes to compare with; give --activation-bytes, "
+			"--parameter-bytes or a costs file that has them");
+	return scenario->samples == 0 || scenario->jitter.den > 0 ||
+	       pipesim_jitter_check(costs, error);
+}
+
+/* Says in one line where times come from that no file gave, or that were changed after. */
+static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
+{
+	const char *stages = setup->text[PIPESIM_SET_STAGE_TIMES];
+	const char *times = setup->text[PIPESIM_SET_TIMES];
+	g_autoptr(GString) source = g_string_new(costs->source);
+
+	if (stages != NULL)
+		g_string_append_printf(
+			source, "%s%s", source->len > 0 ? "; then " : "", stages);
+	if (times != NULL)
+		g_string_append_printf(
+			source, "%s--times %s", source->len > 0 ? "; then " : "", times);
+	if (costs->source == NULL && source->len == 0)
+		g_string_append(source, "unit times (no --times, --trace or --costs)");
+	g_free(costs->source);
+	costs->source = g_strdup(source->str);
+}
+
+gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)
+{
+	g_autoptr(PipesimCosts) costs =
+		base != NULL ? pipesim_costs_copy(base) : pipesim_setup_base(setup, error);
+
+	if (costs == NULL || !read_stage_times(setup, costs, error) ||
+		!read_costs(setup, costs, error) || !read_network(setup, costs, error) ||
+		!check_costs(&setup->scenario, costs, error))
+		return FALSE;
+	name_source(setup, costs);
+	pipesim_costs_free(setup->costs);
+	setup->costs = g_steal_pointer(&costs);
+	return TRUE;
+}

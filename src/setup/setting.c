@@ -1,0 +1,164 @@
+#include "config.h"
+
+#include "measure/interference.h"
+#include "model/jitter.h"
+#include "model/network-file.h"
+#include "runtime/lower.h"
+#include "schedule/schedule.h"
+#include "setup/setup.h"
+#include <string.h>
+
+/* Into the scenario ---------------------------------------------------------------------- */
+
+static gboolean read_max_activations(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	if (!pipesim_parse_fraction(text, what, &scenario->max_activations, error))
+		return FALSE;
+	return scenario->max_activations.num > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: 0 lets no micro-batch in; give whole-stage activations, for "
+		       "example 8",
+		       what);
+}
+
+static gboolean read_comm(PipesimScenario *scenario, const char *text,
+	const char *what G_GNUC_UNUSED, GError **error)
+{
+	return pipesim_comm_find(text, &scenario->comm, error);
+}
+
+static gboolean read_compare_at(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	if (strcmp(text, "stages") == 0)
+		scenario->compare_at = PIPESIM_AT_STAGES;
+	else if (strcmp(text, "ranks") != 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "%s: '%s'; ranks or stages", what, text);
+	return TRUE;
+}
+
+static gboolean read_memory_limit(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	if (!pipesim_parse_bytes(text, what, &scenario->memory_limit, error))
+		return FALSE;
+	return scenario->memory_limit > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: 0 fits nothing; give bytes", what);
+}
+
+static gboolean read_seed(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	return pipesim_parse_count(text, what, 0, G_MAXUINT64, &scenario->seed, error);
+}
+
+static gboolean read_jitter(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	PipesimFraction *jitter = &scenario->jitter;
+
+	if (!pipesim_parse_fraction(text, what, jitter, error))
+		return FALSE;
+	return (double)jitter->num <= PIPESIM_MAX_JITTER * (double)jitter->den ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%s'; a relative standard deviation from 0 to %g", what, text,
+		       PIPESIM_MAX_JITTER);
+}
+
+/* Into the costs ------------------------------------------------------------------------- */
+
+static gboolean read_times(PipesimCosts *costs, const char *text,
+	const char *what G_GNUC_UNUSED, guint ranks G_GNUC_UNUSED, GError **error)
+{
+	return pipesim_costs_parse_times(costs, text, error);
+}
+
+static gboolean read_stage_scale(PipesimCosts *costs, const char *text,
+	const char *what G_GNUC_UNUSED, guint ranks, GError **error)
+{
+	return pipesim_costs_parse_scale(costs, text, ranks, error);
+}
+
+static gboolean read_slow_rank(PipesimCosts *costs, const char *text,
+	const char *what G_GNUC_UNUSED, guint ranks, GError **error)
+{
+	return pipesim_costs_parse_slow(costs, text, ranks, error);
+}
+
+static gboolean read_activation_bytes(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	g_auto(GStrv) parts = g_strsplit(text, "+", 2);
+
+	if (parts[0] == NULL || parts[1] == NULL) {
+		costs->bytes_until_input = 0;
+		return pipesim_parse_bytes(text, what, &costs->bytes_until_weight, error);
+	}
+	return pipesim_parse_bytes(parts[0], what, &costs->bytes_until_input, error) &&
+	       pipesim_parse_bytes(parts[1], what, &costs->bytes_until_weight, error);
+}
+
+static gboolean read_parameter_bytes(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	return pipesim_parse_bytes(text, what, &costs->parameter_bytes, error);
+}
+
+/* Into the network ----------------------------------------------------------------------- */
+
+static gboolean read_message_bytes(PipesimNetwork *network,
+	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
+	GError **error)
+{
+	return pipesim_parse_bytes(text, what, &network->message_bytes, error);
+}
+
+static gboolean read_link_latency(PipesimNetwork *network,
+	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
+	GError **error)
+{
+	return pipesim_parse_time(text, what, &network->intra.latency, error);
+}
+
+static gboolean read_link_bandwidth(PipesimNetwork *network,
+	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
+	GError **error)
+{
+	return pipesim_parse_bandwidth(text, what, &network->intra.bandwidth, error);
+}
+
+static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *costs,
+	const char *text, const char *what, GError **error)
+{
+	PipesimFraction factor;
+
+	if (strcmp(text, "measured") == 0)
+		return pipesim_costs_interference(costs, network->slowdown, error);
+	if (!pipesim_parse_fraction(text, what, &factor, error))
+		return FALSE;
+	if (factor.num < factor.den || factor.num / factor.den >= 1000)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is out of range; what an op takes beside a message against "
+			"alone, from 1 to 1000, or 'measured'",
+			what, text);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		network->slowdown[kind] = factor;
+	return TRUE;
+}
+
+/* The table ------------------------------------------------------------------------------ */
+
+#define COUNT(field, limit) .count = offsetof(PipesimSetup, field), .most = (limit)
+#define SETTING(id, called, short_form, value, line, member, ...) \
+	[PIPESIM_SET_##id] = {.name = called,                     \
+		.letter = short_form,                             \
+		.argument = value,                                \
+		.help = line,                                     \
+		.group = member,                                  \
+		__VA_ARGS__},
+
+const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS] = {
+#include "setup/list.h"
+};

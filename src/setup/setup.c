@@ -1,0 +1,166 @@
+#include "config.h"
+
+#include "setup/setup.h"
+#include <glib/gstdio.h>
+#include <string.h>
+
+void pipesim_setup_clear(PipesimSetup *setup)
+{
+	for (guint id = 0; id < PIPESIM_N_SETTINGS; id++) {
+		g_free(setup->text[id]);
+		g_strfreev(setup->list[id]);
+	}
+	g_free(setup->command_line);
+	pipesim_costs_free(setup->costs);
+}
+
+/* Reading -------------------------------------------------------------------------------- */
+
+static gboolean read_text(
+	PipesimSetup *setup, const PipesimSetting *setting, const char *text, GError **error)
+{
+	guint64 count;
+
+	if (setting->scenario != NULL)
+		return setting->scenario(&setup->scenario, text, setting->name, error);
+	if (setting->count == 0)
+		return TRUE;
+	if (!pipesim_parse_count(text, setting->name, 1, setting->most, &count, error))
+		return FALSE;
+	*(guint *)(gpointer)((char *)setup + setting->count) = (guint)count;
+	return TRUE;
+}
+
+gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
+{
+	setup->scenario = (PipesimScenario){.seed = 1};
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (setup->text[id] != NULL &&
+			!read_text(setup, &pipesim_settings[id], setup->text[id], error))
+			return FALSE;
+	if (setup->scenario.samples == 0 && (setup->text[PIPESIM_SET_JITTER] != NULL ||
+						    setup->text[PIPESIM_SET_SEED] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is for steps drawn at random; add --samples, for example --samples "
+			"1000",
+			setup->text[PIPESIM_SET_JITTER] != NULL ? "--jitter" : "--seed");
+	return TRUE;
+}
+
+gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error)
+{
+	if (setup->scenario.ranks != 0 && setup->scenario.microbatches != 0)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"%s is missing; for example --pp 8 --microbatches 20",
+		setup->scenario.ranks == 0 ? "--pp" : "--microbatches");
+}
+
+gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setup->text[id] != NULL && setting->heed != 0 && !(takes & setting->heed))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s changes nothing here; it is for %s", setting->name,
+				setting->heeded_by);
+	}
+	return TRUE;
+}
+
+/* Paths ---------------------------------------------------------------------------------- */
+
+/* A file that a command line names, and how messages call what names it. */
+typedef struct {
+	const char *what;
+	char *path;
+	gboolean once; /* nothing else may name it */
+} NamedPath;
+
+static void clear_named(gpointer data)
+{
+	g_free(((NamedPath *)data)->path);
+}
+
+gboolean pipesim_setup_names_file(const char *name)
+{
+	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
+	       strcmp(name, "-") == 0;
+}
+
+static void add_path(GArray *paths, const char *what, const char *path, PipesimSettingPath kind)
+{
+	const NamedPath named = {what, g_strdup(path), kind < PIPESIM_PATH_READ};
+
+	if (strcmp(path, "-") != 0)
+		g_array_append_val(paths, named);
+}
+
+static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
+{
+	g_auto(GStrv) names = NULL;
+
+	if (kind != PIPESIM_PATH_SCHEDULES) {
+		add_path(paths, what, text, kind);
+		return;
+	}
+	names = g_strsplit(text, ",", -1);
+	for (char **name = names; *name != NULL; name++)
+		if (pipesim_setup_names_file(g_strstrip(*name)))
+			add_path(paths, what, *name, kind);
+}
+
+/* Devices and pipes take what several options write. */
+static gboolean same_file(const char *a, const char *b)
+{
+	g_autofree char *full_a = g_canonicalize_filename(a, NULL);
+	g_autofree char *full_b = g_canonicalize_filename(b, NULL);
+	GStatBuf stat_a, stat_b;
+
+	if (g_stat(a, &stat_a) != 0 || g_stat(b, &stat_b) != 0)
+		return strcmp(full_a, full_b) == 0;
+	return S_ISREG(stat_a.st_mode) && stat_a.st_dev == stat_b.st_dev &&
+	       stat_a.st_ino == stat_b.st_ino;
+}
+
+static gboolean check_distinct(const GArray *paths, GError **error)
+{
+	for (guint i = 0; i < paths->len; i++) {
+		const NamedPath *a = &g_array_index(paths, NamedPath, i);
+
+		for (guint j = i + 1; j < paths->len && a->once; j++) {
+			const NamedPath *b = &g_array_index(paths, NamedPath, j);
+
+			if (same_file(a->path, b->path))
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s and %s are the same file '%s'; name each file once",
+					a->what, b->what, a->path);
+		}
+	}
+	return TRUE;
+}
+
+gboolean pipesim_setup_check_paths(
+	const PipesimSetup *setup, const char *operand, PipesimSettingPath path, GError **error)
+{
+	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(NamedPath));
+
+	g_array_set_clear_func(paths, clear_named);
+	for (guint kind = PIPESIM_PATH_WRITTEN; kind <= PIPESIM_PATH_SCHEDULES; kind++) {
+		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+			const PipesimSetting *setting = &pipesim_settings[id];
+
+			if (setting->path != kind)
+				continue;
+			if (setup->text[id] != NULL)
+				add_text(paths, setting->name, setup->text[id], kind);
+			for (char **item = setup->list[id]; item != NULL && *item != NULL;
+				item++)
+				add_text(paths, setting->name, *item, kind);
+		}
+		for (guint i = 0; i < setup->n_operands && path == kind; i++)
+			add_text(paths, operand, setup->operands[i], kind);
+	}
+	return check_distinct(paths, error);
+}

@@ -1,0 +1,65 @@
+/* What a command line asks for: texts as they were written, then what they say. */
+#pragma once
+#include "measure/calibrate.h"
+#include "setup/setting.h"
+
+/* Zeros are an empty setup. Of what was not given the text is NULL. */
+typedef struct {
+	/* As written, by PipesimSettingId; owned. */
+	char *text[PIPESIM_N_SETTINGS];
+	char **list[PIPESIM_N_SETTINGS]; /* of settings that may be repeated */
+	gboolean flag[PIPESIM_N_SETTINGS];
+	char **operands; /* NULL-terminated; not owned */
+	guint n_operands;
+	char *command_line; /* owned */
+
+	/* As read: pipesim_setup_read(). */
+	PipesimScenario scenario; /* 0 = not given */
+	guint layers;             /* 0 = not given */
+
+	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
+	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
+} PipesimSetup;
+
+void pipesim_setup_clear(PipesimSetup *setup);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimSetup, pipesim_setup_clear)
+
+/** pipesim_setup_read: what was written into the scenario and the counts. FALSE with
+ * PIPESIM_ERROR_USAGE. */
+gboolean pipesim_setup_read(PipesimSetup *setup, GError **error);
+
+/** pipesim_setup_require: FALSE with PIPESIM_ERROR_USAGE where neither options nor files say how
+ * many ranks or micro-batches there are. */
+gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
+
+/** pipesim_setup_heed: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
+ * schedules heed, and none of them is in @takes (PipesimTakes). */
+gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error);
+
+/** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written is
+ * also read or written a second time, or one is read twice that would count twice.
+ * @operand, @path: how messages call an operand, and what is done with it */
+gboolean pipesim_setup_check_paths(const PipesimSetup *setup, const char *operand,
+	PipesimSettingPath path, GError **error);
+
+/** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
+ * or ending in .csv, or "-", standard input. */
+gboolean pipesim_setup_names_file(const char *name);
+
+/** pipesim_setup_base: what a costs file or traces say, else F = I = W = 1 ms. Takes long where
+ * there are many traces.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE or what reading a file gives. */
+PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
+
+/** pipesim_setup_costs: makes @setup->costs: @base, with the lengths of stages, bytes and
+ * network that were given over it. Where there is a network P2P is its slowest hop between
+ * neighbours; latency and bandwidth that were not given are those of the costs.
+ * @base: (nullable): NULL = what pipesim_setup_base() gives
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_LIMIT, or what reading a file gives. */
+gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error);
+
+/** pipesim_setup_tell: notices of @calibration and what it dropped, a line each, to
+ * @setup->notice. */
+void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration);
