@@ -3,6 +3,7 @@
 #include "base/distance.h"
 #include "base/large.h"
 #include "cli/command.h"
+#include "cli/completion.h"
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -46,6 +47,8 @@ static GString *describe(const char *option)
 {
 	if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0)
 		return g_string_new(PACKAGE_STRING "\n");
+	if (strcmp(option, "--completion") == 0) /* for completions/pipesim; in no help */
+		return pipesim_completion();
 	return NULL;
 }
 
