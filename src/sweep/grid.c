@@ -1,20 +1,22 @@
 #include "config.h"
 
 #include "sweep/grid.h"
-#include "sweep/range.h"
 #include <string.h>
 
 #define MAX_POINTS (G_GUINT64_CONSTANT(1) << 40)
+#define MAX_VALUES 1000000
 
-/* A stretch of an option's value: as it stands, or a swept number. */
-typedef struct {
-	char *literal; /* NULL: the value of @axis */
-	guint axis;
-} Piece;
+/* A number times 10^9: exact for 9 decimals, and wide enough for bytes. */
+__extension__ typedef __int128 Nano;
+#define DECIMALS 9
+#define ONE      ((Nano)1000000000)
+#define MOST     ((Nano)G_MAXINT64 * ONE)
 
+/* The value of an option: texts with a swept number between each two of them. */
 typedef struct {
 	char *name;
-	GArray *pieces;
+	GPtrArray *texts; /* of char *: one more than it has axes */
+	guint first;      /* of its axes */
 } Option;
 
 struct _PipesimGrid {
@@ -22,17 +24,12 @@ struct _PipesimGrid {
 	guint64 points;
 };
 
-static void free_piece(gpointer data)
-{
-	g_free(((Piece *)data)->literal);
-}
-
 static void free_option(gpointer data)
 {
 	Option *option = data;
 
 	g_free(option->name);
-	g_array_unref(option->pieces);
+	g_ptr_array_unref(option->texts);
 	g_free(option);
 }
 
@@ -64,24 +61,115 @@ void pipesim_grid_free(PipesimGrid *grid)
 	g_free(grid);
 }
 
-/* Parsing -------------------------------------------------------------------------------- */
+/* Ranges --------------------------------------------------------------------------------- */
 
+static gboolean parse_number(const char *text, Nano *out)
+{
+	guint decimals = 0;
+	gboolean point = FALSE, any = FALSE;
+
+	*out = 0;
+	for (const char *c = text; *c != '\0'; c++) {
+		if (*c == '.' && !point) {
+			point = TRUE;
+			continue;
+		}
+		if (!g_ascii_isdigit(*c) || *out > MOST || (point && ++decimals > DECIMALS))
+			return FALSE;
+		*out = *out * 10 + (*c - '0');
+		any = TRUE;
+	}
+	for (; decimals < DECIMALS; decimals++)
+		*out *= 10;
+	return any && *out <= MOST;
+}
+
+/* Without zeros behind the point. */
+static char *print_number(Nano value)
+{
+	gint64 whole = (gint64)(value / ONE), rest = (gint64)(value % ONE);
+	int decimals = DECIMALS;
+
+	for (; rest != 0 && rest % 10 == 0; rest /= 10)
+		decimals--;
+	if (rest == 0)
+		return g_strdup_printf("%" G_GINT64_FORMAT, whole);
+	return g_strdup_printf(
+		"%" G_GINT64_FORMAT ".%0*" G_GINT64_FORMAT, whole, decimals, rest);
+}
+
+/* From one number to the next, by adding or multiplying. */
 typedef struct {
-	PipesimGrid *grid;
-	Option *option;
-	GString *literal; /* what stands before the next swept number */
-	GError **error;
-} Parser;
+	Nano by;
+	gboolean multiply;
+} Step;
+
+/* A number that does not grow never comes to the end. */
+static gboolean parse_step(const char *text, Step *step)
+{
+	step->multiply = *text == '*';
+	if (*text == '*' || *text == '+')
+		text++;
+	return parse_number(text, &step->by) && step->by > (step->multiply ? ONE : 0);
+}
+
+static Nano next(Nano value, const Step *step)
+{
+	if (!step->multiply)
+		return value + step->by;
+	return MAX(value + 1,
+		(value / ONE) * step->by + ((value % ONE) * step->by + ONE / 2) / ONE);
+}
+
+static gboolean expand(Nano from, Nano to, const Step *step, const char *what,
+	GPtrArray *values, GError **error)
+{
+	for (Nano value = from; value <= to; value = next(value, step)) {
+		if (values->len == MAX_VALUES)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: more than %d values; take larger steps", what, MAX_VALUES);
+		g_ptr_array_add(values, print_number(value));
+	}
+	return TRUE;
+}
+
+gboolean pipesim_range_expand(
+	const char *text, const char *what, GPtrArray *values, GError **error)
+{
+	g_auto(GStrv) parts = g_strsplit(text, ":", 3);
+	const guint n = g_strv_length(parts);
+	Step step = {ONE, FALSE};
+	Nano from, to;
+
+	if (n == 0 || !parse_number(parts[0], &from) || (n > 1 && !parse_number(parts[1], &to)))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is no number or range; write 8, 4:64:*2 or 1:2:0.25", what,
+			text);
+	if (n == 1)
+		to = from;
+	if (n == 3 && !parse_step(parts[2], &step))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is no step; more than 0, or '*' and more than 1", what,
+			parts[2]);
+	if (to < from)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: range '%s' ends before it begins", what, text);
+	if (step.multiply && from == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: range '%s' multiplies 0; begin above it", what, text);
+	return expand(from, to, &step, what, values, error);
+}
+
+/* Options -------------------------------------------------------------------------------- */
 
 /* "--slow-rank" with "3=" before the number: slow_rank_3; the last name before the number. */
-static char *name_axis(const Parser *parser)
+static char *name_axis(const Option *option, const char *before)
 {
-	GString *name = g_string_new(parser->option->name + strlen("--"));
-	const char *text = parser->literal->str;
-	const char *begin, *equals = strrchr(text, '=');
+	GString *name = g_string_new(option->name + strlen("--"));
+	const char *begin, *equals = strrchr(before, '=');
 
 	if (equals != NULL) {
-		for (begin = equals; begin > text && strchr(",;", begin[-1]) == NULL;)
+		for (begin = equals; begin > before && strchr(",;", begin[-1]) == NULL;)
 			begin--;
 		g_string_append_c(name, '_');
 		g_string_append_len(name, begin, equals - begin);
@@ -90,38 +178,26 @@ static char *name_axis(const Parser *parser)
 	return g_string_free(name, FALSE);
 }
 
-static void end_literal(Parser *parser)
+/* What stands @before the swept numbers, from the end of those before them, and the @items. */
+static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
+	const char *items, gsize length, GError **error)
 {
-	Piece piece = {NULL, 0};
-
-	if (parser->literal->len == 0)
-		return;
-	piece.literal = g_strdup(parser->literal->str);
-	g_array_append_val(parser->option->pieces, piece);
-	g_string_truncate(parser->literal, 0);
-}
-
-static gboolean add_axis(Parser *parser, const char *items, gsize length)
-{
-	PipesimGrid *grid = parser->grid;
 	PipesimAxis *axis = g_new0(PipesimAxis, 1);
+	char *text = g_strndup(before, (gsize)(items - before));
 	/* An empty text splits into nothing: let it be an empty number, which is refused. */
-	g_autofree char *text = length > 0 ? g_strndup(items, length) : g_strdup(" ");
-	g_auto(GStrv) parts = g_strsplit_set(text, ",/", -1);
-	const Piece piece = {NULL, grid->axes->len};
+	g_autofree char *list = length > 0 ? g_strndup(items, length) : g_strdup(" ");
+	g_auto(GStrv) parts = g_strsplit_set(list, ",/", -1);
 
-	axis->name = name_axis(parser);
-	axis->values = g_ptr_array_new_with_free_func(g_free);
+	g_ptr_array_add(option->texts, text);
 	g_ptr_array_add(grid->axes, axis);
+	axis->name = name_axis(option, text);
+	axis->values = g_ptr_array_new_with_free_func(g_free);
 	for (char **part = parts; *part != NULL; part++)
-		if (!pipesim_range_expand(g_strstrip(*part), parser->option->name, axis->values,
-			    parser->error))
+		if (!pipesim_range_expand(g_strstrip(*part), option->name, axis->values, error))
 			return FALSE;
-	end_literal(parser);
-	g_array_append_val(parser->option->pieces, piece);
 	grid->points *= axis->values->len;
 	return grid->points <= MAX_POINTS ||
-	       pipesim_fail(parser->error, PIPESIM_ERROR_USAGE,
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "more than %" G_GUINT64_FORMAT " points; sweep fewer numbers",
 		       MAX_POINTS);
 }
@@ -149,37 +225,33 @@ static gboolean number_may_begin(const char *text, const char *at)
 	return at == text || strchr("=,+", at[-1]) != NULL;
 }
 
-static gboolean parse_text(Parser *parser, const char *text)
+gboolean pipesim_grid_add(
+	PipesimGrid *grid, const char *name, const char *text, gboolean plain, GError **error)
 {
-	const char *at = text;
+	Option *option = g_new0(Option, 1);
+	const char *before = text; /* begins behind the last swept number */
 
-	while (*at != '\0') {
+	option->name = g_strdup(name);
+	option->texts = g_ptr_array_new_with_free_func(g_free);
+	option->first = grid->axes->len;
+	g_ptr_array_add(grid->options, option);
+	if (plain) {
+		if (!add_axis(grid, option, text, text, strlen(text), error))
+			return FALSE;
+		before = text + strlen(text);
+	}
+	for (const char *at = before; *at != '\0';) {
 		const gsize length = number_may_begin(text, at) ? swept_length(at) : 0;
 
-		if (length > 0 && !add_axis(parser, at, length))
-			return FALSE;
-		if (length == 0)
-			g_string_append_c(parser->literal, *at);
+		if (length > 0) {
+			if (!add_axis(grid, option, before, at, length, error))
+				return FALSE;
+			before = at + length;
+		}
 		at += MAX(length, 1);
 	}
-	end_literal(parser);
+	g_ptr_array_add(option->texts, g_strdup(before));
 	return TRUE;
-}
-
-gboolean pipesim_grid_add(
-	PipesimGrid *grid, const char *option, const char *text, gboolean plain, GError **error)
-{
-	Parser parser = {.grid = grid, .option = g_new0(Option, 1), .error = error};
-	gboolean ok;
-
-	parser.option->name = g_strdup(option);
-	parser.option->pieces = g_array_new(FALSE, FALSE, sizeof(Piece));
-	g_array_set_clear_func(parser.option->pieces, free_piece);
-	g_ptr_array_add(grid->options, parser.option);
-	parser.literal = g_string_new(NULL);
-	ok = plain ? add_axis(&parser, text, strlen(text)) : parse_text(&parser, text);
-	g_string_free(parser.literal, TRUE);
-	return ok;
 }
 
 /* Points --------------------------------------------------------------------------------- */
@@ -206,28 +278,31 @@ guint pipesim_grid_index(const PipesimGrid *grid, guint64 point, guint axis)
 	return (guint)(point % pipesim_grid_axis(grid, axis)->values->len);
 }
 
-char *pipesim_grid_text(const PipesimGrid *grid, const char *option, guint64 point)
+static const Option *find_option(const PipesimGrid *grid, const char *name)
 {
 	for (guint i = 0; i < grid->options->len; i++) {
-		const Option *candidate = g_ptr_array_index(grid->options, i);
-		GString *text;
+		const Option *option = g_ptr_array_index(grid->options, i);
 
-		if (strcmp(candidate->name, option) != 0)
-			continue;
-		text = g_string_new(NULL);
-		for (guint k = 0; k < candidate->pieces->len; k++) {
-			const Piece *piece = &g_array_index(candidate->pieces, Piece, k);
-			const PipesimAxis *axis = piece->literal == NULL
-							  ? pipesim_grid_axis(grid, piece->axis)
-							  : NULL;
-
-			g_string_append(text, axis == NULL
-						      ? piece->literal
-						      : g_ptr_array_index(axis->values,
-								pipesim_grid_index(grid, point,
-									piece->axis)));
-		}
-		return g_string_free(text, FALSE);
+		if (strcmp(option->name, name) == 0)
+			return option;
 	}
 	return NULL;
+}
+
+char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point)
+{
+	const Option *option = find_option(grid, name);
+	GString *text;
+
+	if (option == NULL)
+		return NULL;
+	text = g_string_new(option->texts->pdata[0]);
+	for (guint i = 1; i < option->texts->len; i++) {
+		const guint axis = option->first + i - 1;
+		const GPtrArray *values = pipesim_grid_axis(grid, axis)->values;
+
+		g_string_append(text, values->pdata[pipesim_grid_index(grid, point, axis)]);
+		g_string_append(text, option->texts->pdata[i]);
+	}
+	return g_string_free(text, FALSE);
 }

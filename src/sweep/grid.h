@@ -7,8 +7,7 @@
  *   1/1.5/4:8      these, in this order
  *
  * and where the value is one number, a comma does what the slash does. A unit stands behind all
- * of it
- * ("1:2:0.5ms", "80/141GB"). No sign of this means anything to a shell but the star, which few
+ * of it ("1:2:0.5ms", "80/141GB"). No sign of this means anything to a shell but the star, which few
  * files match. Numbers are decimal and exact. */
 #pragma once
 #include "base/number.h"
@@ -18,6 +17,16 @@ typedef struct {
 	char *name;        /* of its column: "pp", "times_F", "slow_rank_3" */
 	GPtrArray *values; /* of char *, in order, at least one; "1.5", without its unit */
 } PipesimAxis;
+
+/**
+ * pipesim_range_expand: appends the numbers that @text stands for to @values, as text: "3",
+ * "4:64:*2", "1:2:0.25". At most 9 decimals; at most 1,000,000 numbers.
+ * @what: how messages call it
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_range_expand(
+	const char *text, const char *what, GPtrArray *values, GError **error);
 
 typedef struct _PipesimGrid PipesimGrid;
 

@@ -2,7 +2,6 @@
 #include "suites.h"
 #include "sweep/grid.h"
 #include "sweep/pool.h"
-#include "sweep/range.h"
 #include "sweep/rows.h"
 #include "sweep/wire.h"
 #include <string.h>
