@@ -11,15 +11,15 @@ const char *pipesim_comm_name(PipesimComm comm)
 	return names[comm];
 }
 
-gboolean pipesim_comm_find(const char *name, PipesimComm *comm, GError **error)
+gboolean pipesim_comm_find(
+	const char *name, const char *what, PipesimComm *comm, GError **error)
 {
 	for (*comm = PIPESIM_COMM_ASYNC; *comm < PIPESIM_N_COMM; ++*comm)
 		if (strcmp(name, pipesim_comm_name(*comm)) == 0)
 			return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"--comm: '%s' is no way to communicate; async, queue, single, grouped or "
-		"native",
-		name);
+		"%s: '%s' is no way to communicate; async, queue, single, grouped or native",
+		what, name);
 }
 
 /* Adds a message, unless both ends are on one rank. */

@@ -142,9 +142,10 @@ void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
 /** pipesim_comm_name: "async", "queue", "single", "grouped", "native". */
 const char *pipesim_comm_name(PipesimComm comm);
 
-/** pipesim_comm_find: the way called @name. FALSE with PIPESIM_ERROR_USAGE (message begins
- * "--comm: "). */
-gboolean pipesim_comm_find(const char *name, PipesimComm *comm, GError **error);
+/** pipesim_comm_find: the way called @name. FALSE with PIPESIM_ERROR_USAGE.
+ * @what: how messages call @name, as for pipesim_parse_count() */
+gboolean pipesim_comm_find(
+	const char *name, const char *what, PipesimComm *comm, GError **error);
 
 /* A dependency that crosses ranks: what op @from of @from_rank sends to op @to of @to_rank. */
 typedef struct {

@@ -22,10 +22,10 @@ static gboolean read_max_activations(
 		       what);
 }
 
-static gboolean read_comm(PipesimScenario *scenario, const char *text,
-	const char *what G_GNUC_UNUSED, GError **error)
+static gboolean read_comm(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {
-	return pipesim_comm_find(text, &scenario->comm, error);
+	return pipesim_comm_find(text, what, &scenario->comm, error);
 }
 
 static gboolean read_compare_at(
