@@ -34,10 +34,11 @@ typedef struct {
 /** pipesim_commands: all of them, NULL-terminated; the first is the default. */
 extern const PipesimCommand *const pipesim_commands[];
 
-/** pipesim_command_takes: whether options of @command set @setting. */
-gboolean pipesim_command_takes(const PipesimCommand *command, PipesimSettingId setting);
-
 /** pipesim_command_run: reads @argv, of which the first is not looked at, and runs @command; at
  * --help prints what that is. As PipesimCommand.run; G_OPTION_ERROR for an unknown option. */
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error);
+
+/** pipesim_completion: what follows from the tables of completions/pipesim: functions of bash that
+ * say which commands and options there are, and what values an option takes. */
+GString *pipesim_completion(void);

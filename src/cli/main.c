@@ -3,7 +3,6 @@
 #include "base/distance.h"
 #include "base/large.h"
 #include "cli/command.h"
-#include "cli/completion.h"
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
