@@ -248,8 +248,8 @@ static gboolean find_bound(Graph *graph, PipesimReport *report, GError **error)
 	if (!order_by_start(graph) && !order_by_ranks(graph, error))
 		return FALSE;
 	find_heads_and_tails(graph);
-	report->lower_bound = bound(graph);
-	report->has_bound = TRUE;
+	report->path.lower_bound = bound(graph);
+	report->path.has_bound = TRUE;
 	return TRUE;
 }
 

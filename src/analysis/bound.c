@@ -194,8 +194,8 @@ gboolean pipesim_report_bound(const PipesimSubject *subject, PipesimReport *repo
 	find_neighbours(&chains, subject->times);
 	walk(&chains);
 	for (guint rank = 0; rank < report->ranks; rank++)
-		report->lower_bound =
-			MAX(report->lower_bound, bound_rank(&chains, rank, report->busy[rank]));
-	report->has_bound = TRUE;
+		report->path.lower_bound = MAX(report->path.lower_bound,
+			bound_rank(&chains, rank, report->bubble.busy[rank]));
+	report->path.has_bound = TRUE;
 	return TRUE;
 }

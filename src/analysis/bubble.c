@@ -26,9 +26,9 @@ static void measure_rank(const PipesimSubject *subject, guint rank, PipesimRepor
 		busy = stream->busy[rank];
 		span = stream->last_end[rank] - stream->first_start[rank];
 	}
-	report->busy[rank] = busy;
-	report->idle[rank] = report->makespan - busy;
-	report->span_idle[rank] = span - busy;
+	report->bubble.busy[rank] = busy;
+	report->bubble.idle[rank] = report->makespan - busy;
+	report->bubble.span_idle[rank] = span - busy;
 }
 
 void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
@@ -36,19 +36,21 @@ void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
 	__extension__ __int128 total = 0;
 	gint64 den;
 
-	report->busy = g_new(gint64, report->ranks);
-	report->idle = g_new(gint64, report->ranks);
-	report->span_idle = g_new(gint64, report->ranks);
+	report->bubble.busy = g_new(gint64, report->ranks);
+	report->bubble.idle = g_new(gint64, report->ranks);
+	report->bubble.span_idle = g_new(gint64, report->ranks);
 	for (guint rank = 0; rank < report->ranks; rank++) {
 		measure_rank(subject, rank, report);
-		report->max_idle = MAX(report->max_idle, report->idle[rank]);
-		report->max_span_idle = MAX(report->max_span_idle, report->span_idle[rank]);
-		total += report->idle[rank];
+		report->bubble.max_idle =
+			MAX(report->bubble.max_idle, report->bubble.idle[rank]);
+		report->bubble.max_span_idle =
+			MAX(report->bubble.max_span_idle, report->bubble.span_idle[rank]);
+		total += report->bubble.idle[rank];
 	}
 	/* Exact, but for steps of years over thousands of ranks. */
 	if (!__builtin_mul_overflow(report->makespan, (gint64)report->ranks, &den))
-		report->ratio = (PipesimFraction){(gint64)total, MAX(den, 1)};
+		report->bubble.ratio = (PipesimFraction){(gint64)total, MAX(den, 1)};
 	else
-		report->ratio =
+		report->bubble.ratio =
 			(PipesimFraction){(gint64)(total / report->ranks), report->makespan};
 }

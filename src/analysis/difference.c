@@ -38,7 +38,8 @@ static void compare_rank(const Pair *pair, guint rank)
 	out->a = i < a->rank_begin[rank + 1] ? i : PIPESIM_NO_OP;
 	out->b = k < b->rank_begin[rank + 1] ? k : PIPESIM_NO_OP;
 	out->same = out->a == PIPESIM_NO_OP && out->b == PIPESIM_NO_OP;
-	out->idle_change = pair->b->report->idle[rank] - pair->a->report->idle[rank];
+	out->idle_change =
+		pair->b->report->bubble.idle[rank] - pair->a->report->bubble.idle[rank];
 	pair->difference->same &= out->same;
 }
 

@@ -62,7 +62,7 @@ static void multiply(PipesimFraction *value, guint factor)
 
 void pipesim_footing_units(const PipesimFooting *footing, PipesimReport *report)
 {
-	multiply(&report->unit, footing->factor);
-	if (report->has_activation_formula)
-		multiply(&report->activation_formula, footing->factor);
+	multiply(&report->held.unit, footing->factor);
+	if (report->published.has_activations)
+		multiply(&report->published.activations, footing->factor);
 }

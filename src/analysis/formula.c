@@ -9,7 +9,7 @@ static void add(PipesimReport *report, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	g_ptr_array_add(report->reasons, g_strdup_vprintf(format, args));
+	g_ptr_array_add(report->published.reasons, g_strdup_vprintf(format, args));
 	va_end(args);
 }
 
@@ -45,8 +45,9 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"the formula is the span bubble (ranks begin the next step without "
 			"waiting for each other); by that definition the simulation gives %s "
 			"ms",
-			pipesim_print_ms(number, report->max_span_idle));
-	if (subject->schedule->bubble.is_span && report->max_span_idle == report->formula)
+			pipesim_print_ms(number, report->bubble.max_span_idle));
+	if (subject->schedule->bubble.is_span &&
+		report->bubble.max_span_idle == report->published.bubble)
 		return; /* nothing else to explain */
 	if (subject->schedule->bubble.approximate != NULL)
 		add(report, "%s", subject->schedule->bubble.approximate);
@@ -62,7 +63,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 		add(report, "stages of different length: the formula takes them for equal");
 	if (subject->times->slow != NULL)
 		add(report, "slow ranks: the formula takes all ranks for equally fast");
-	if (report->reasons->len == 0)
+	if (report->published.reasons->len == 0)
 		add(report, "no stated condition of the formula is broken: this order at these "
 			    "times is outside what the formula describes");
 }
@@ -70,7 +71,7 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 static gboolean idle_is_uneven(const PipesimReport *report)
 {
 	for (guint rank = 1; rank < report->ranks; rank++)
-		if (report->idle[rank] != report->idle[0])
+		if (report->bubble.idle[rank] != report->bubble.idle[0])
 			return TRUE;
 	return FALSE;
 }
@@ -81,19 +82,20 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 	const PipesimShape *shape = pipesim_subject_shape(subject);
 	const gint64 *share = subject->costs->time;
 
-	report->reasons = g_ptr_array_new_with_free_func(g_free);
+	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
 	if (schedule != NULL && schedule->bubble.text != NULL) {
-		report->has_formula = TRUE;
-		report->formula = schedule->bubble.value(shape, subject->times->chunk);
-		report->difference = report->max_idle - report->formula;
-		if (report->difference != 0)
+		report->published.has_bubble = TRUE;
+		report->published.bubble = schedule->bubble.value(shape, subject->times->chunk);
+		report->published.difference =
+			report->bubble.max_idle - report->published.bubble;
+		if (report->published.difference != 0)
 			explain_difference(subject, report);
 		if (schedule->bubble.uneven != NULL && idle_is_uneven(report) &&
 			share[PIPESIM_FB] < share[PIPESIM_F] + share[PIPESIM_B])
 			add(report, "%s", schedule->bubble.uneven);
 	}
 	if (schedule != NULL && schedule->activations.text != NULL) {
-		report->has_activation_formula = TRUE;
-		report->activation_formula = schedule->activations.value(shape);
+		report->published.has_activations = TRUE;
+		report->published.activations = schedule->activations.value(shape);
 	}
 }

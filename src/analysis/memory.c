@@ -26,7 +26,8 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
 /* @count chunks of @bytes a whole share; saturates. */
 static gint64 chunk_bytes(const PipesimReport *report, guint count, gint64 bytes)
 {
-	return pipesim_time_scale(bytes, (gint64)count * report->unit.num, report->unit.den);
+	return pipesim_time_scale(
+		bytes, (gint64)count * report->held.unit.num, report->held.unit.den);
 }
 
 static gint64 add_saturated(gint64 a, gint64 b)
@@ -47,7 +48,7 @@ gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 		*until_input = input;
 	if (until_weight != NULL)
 		*until_weight = weight;
-	return add_saturated(add_saturated(input, weight), report->parameters);
+	return add_saturated(add_saturated(input, weight), report->memory.parameters);
 }
 
 static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *held,
@@ -56,11 +57,11 @@ static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *
 	gint64 input, weight;
 	const gint64 total = pipesim_held_bytes(held, report, subject->costs, &input, &weight);
 
-	if (total <= report->memory[rank])
+	if (total <= report->memory.peak[rank])
 		return;
-	report->memory[rank] = total;
-	report->memory_until_input[rank] = input;
-	report->memory_until_weight[rank] = weight;
+	report->memory.peak[rank] = total;
+	report->memory.until_input[rank] = input;
+	report->memory.until_weight[rank] = weight;
 }
 
 /* @op of @rank, the @index-th of the program. */
@@ -68,13 +69,14 @@ static void walk_op(const PipesimSubject *subject, guint rank, const PipesimOp *
 	guint64 index, PipesimHeld *held, PipesimReport *report)
 {
 	pipesim_held_before(held, op);
-	if (held->until_weight > report->peak[rank]) {
-		report->peak[rank] = held->until_weight;
-		if (report->peak_op != NULL)
-			report->peak_op[rank] = (guint32)index;
+	if (held->until_weight > report->held.peak[rank]) {
+		report->held.peak[rank] = held->until_weight;
+		if (report->held.peak_op != NULL)
+			report->held.peak_op[rank] = (guint32)index;
 	}
-	report->peak_until_input[rank] = MAX(report->peak_until_input[rank], held->until_input);
-	if (report->memory != NULL)
+	report->held.peak_until_input[rank] =
+		MAX(report->held.peak_until_input[rank], held->until_input);
+	if (report->memory.peak != NULL)
 		weigh(subject, rank, held, report);
 	pipesim_held_after(held, op);
 }
@@ -129,9 +131,9 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	const PipesimProgram *program = subject->program;
 	PipesimHeld held = {0};
 
-	if (report->peak_op != NULL)
-		report->peak_op[rank] = PIPESIM_NO_OP;
-	if (report->memory != NULL)
+	if (report->held.peak_op != NULL)
+		report->held.peak_op[rank] = PIPESIM_NO_OP;
+	if (report->memory.peak != NULL)
 		weigh(subject, rank, &held, report);
 	if (subject->order != NULL)
 		walk_order(subject, rank, &held, report);
@@ -139,9 +141,9 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
 			i++)
 			walk_op(subject, rank, &program->ops[i], i, &held, report);
-	report->max_peak = MAX(report->max_peak, report->peak[rank]);
-	if (report->memory != NULL)
-		report->max_memory = MAX(report->max_memory, report->memory[rank]);
+	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
+	if (report->memory.peak != NULL)
+		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
 }
 
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
@@ -151,21 +153,21 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
 
-	report->unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
-	report->peak = g_new0(guint, report->ranks);
-	report->peak_until_input = g_new0(guint, report->ranks);
+	report->held.unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
+	report->held.peak = g_new0(guint, report->ranks);
+	report->held.peak_until_input = g_new0(guint, report->ranks);
 	if (subject->program != NULL)
-		report->peak_op = g_new(guint32, report->ranks);
+		report->held.peak_op = g_new(guint32, report->ranks);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
 		costs->parameter_bytes > 0) {
-		report->memory = g_new0(gint64, report->ranks);
-		report->memory_until_input = g_new0(gint64, report->ranks);
-		report->memory_until_weight = g_new0(gint64, report->ranks);
-		report->parameters =
+		report->memory.peak = g_new0(gint64, report->ranks);
+		report->memory.until_input = g_new0(gint64, report->ranks);
+		report->memory.until_weight = g_new0(gint64, report->ranks);
+		report->memory.parameters =
 			pipesim_time_scale(costs->parameter_bytes, shape->copies, 1);
 	}
 	for (guint rank = 0; rank < report->ranks; rank++)
 		walk_rank(subject, rank, report);
-	report->fits =
-		subject->memory_limit == 0 || report->max_memory <= subject->memory_limit;
+	report->memory.fits =
+		subject->memory_limit == 0 || report->memory.max <= subject->memory_limit;
 }

@@ -85,20 +85,20 @@ static void find_critical_path(const PipesimSubject *subject, PipesimReport *rep
 		rank = rank_of(subject->program, op, rank);
 		op = cause_of(subject, rank, op);
 	}
-	report->n_critical = path->len;
-	report->critical = (guint32 *)(void *)g_array_free(path, FALSE);
-	for (guint i = 0; i < report->n_critical / 2; i++) {
-		const guint32 op = report->critical[i];
+	report->path.n_ops = path->len;
+	report->path.ops = (guint32 *)(void *)g_array_free(path, FALSE);
+	for (guint i = 0; i < report->path.n_ops / 2; i++) {
+		const guint32 op = report->path.ops[i];
 
-		report->critical[i] = report->critical[report->n_critical - 1 - i];
-		report->critical[report->n_critical - 1 - i] = op;
+		report->path.ops[i] = report->path.ops[report->path.n_ops - 1 - i];
+		report->path.ops[report->path.n_ops - 1 - i] = op;
 	}
 }
 
 gboolean pipesim_report_paths(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
-	if (!report->has_bound && !pipesim_report_search_bound(subject, report, error))
+	if (!report->path.has_bound && !pipesim_report_search_bound(subject, report, error))
 		return FALSE;
 	find_critical_path(subject, report);
 	return TRUE;

@@ -38,17 +38,17 @@ void pipesim_report_free(PipesimReport *report)
 {
 	if (report == NULL)
 		return;
-	g_free(report->busy);
-	g_free(report->idle);
-	g_free(report->span_idle);
-	g_free(report->peak);
-	g_free(report->peak_until_input);
-	g_free(report->peak_op);
-	g_free(report->memory);
-	g_free(report->memory_until_input);
-	g_free(report->memory_until_weight);
-	g_clear_pointer(&report->reasons, g_ptr_array_unref);
-	g_free(report->critical);
+	g_free(report->bubble.busy);
+	g_free(report->bubble.idle);
+	g_free(report->bubble.span_idle);
+	g_free(report->held.peak);
+	g_free(report->held.peak_until_input);
+	g_free(report->held.peak_op);
+	g_free(report->memory.peak);
+	g_free(report->memory.until_input);
+	g_free(report->memory.until_weight);
+	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);
+	g_free(report->path.ops);
 	pipesim_comm_report_free(report->comm);
 	pipesim_link_report_free(report->links);
 	g_free(report);

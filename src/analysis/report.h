@@ -21,8 +21,6 @@ typedef struct {
 	gint64 slowing;
 } PipesimLinkReport;
 
-/* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed.
- */
 /* What waiting for messages costs where a runtime's rules are simulated (--comm). The idle time
  * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
  * @moves, plus @rules. */
@@ -40,50 +38,68 @@ typedef struct {
 	guint32 n_messages;
 } PipesimCommReport;
 
+/* Idle time, ns. */
 typedef struct {
-	guint ranks;
-	gint64 makespan;
-
-	/* Bubble, ns. */
 	gint64 *busy;
-	gint64 *idle;      /* makespan - busy */
-	gint64 *span_idle; /* last end - first start - busy */
+	gint64 *idle;      /* makespan minus busy */
+	gint64 *span_idle; /* last end minus first start minus busy */
 	gint64 max_idle, max_span_idle;
-	PipesimFraction
-		ratio; /* idle of all ranks / (ranks * makespan); 0/1 where makespan is 0 */
+	/* Idle of all ranks / (ranks * makespan); 0/1 where the makespan is 0. */
+	PipesimFraction ratio;
+} PipesimBubble;
 
-	/* Most activations held at once: in chunks; divide by chunks_per_share for whole-stage
-	 * units. A pair holds both of its micro-batches from its start to its end. */
+/* Most activations held at once, in chunks; times @unit in whole-stage units. A pair holds both
+ * of its micro-batches from its start to its end. */
+typedef struct {
 	guint *peak;             /* freed when the weight gradient is done (W or B ends) */
 	guint *peak_until_input; /* freed when the backward for input is done (I or B ends) */
-	guint32 *peak_op; /* op that starts when peak is first reached; PIPESIM_NO_OP: no work.
-			     NULL where no single op is known */
+	/* Op that starts when peak is first reached; PIPESIM_NO_OP: no work. NULL where no
+	 * single op is known. */
+	guint32 *peak_op;
 	PipesimFraction unit; /* one chunk in whole-stage units: PP / S, of a part less */
 	guint max_peak;
+} PipesimActivations;
 
-	/* Memory, bytes; NULL where costs carry none. */
-	gint64 *memory; /* peak of both kinds of activations together, plus parameters */
-	gint64 *memory_until_input, *memory_until_weight; /* the two kinds at that moment */
+/* Bytes. */
+typedef struct {
+	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
+			 carry no bytes */
+	gint64 *until_input, *until_weight; /* the two kinds at that moment; NULL with it */
 	gint64 parameters; /* parameter_bytes * copies; the same on every rank */
-	gint64 max_memory;
-	gboolean fits; /* max_memory <= limit; TRUE without a limit */
+	gint64 max;
+	gboolean fits; /* max <= limit; TRUE without a limit */
+} PipesimMemory;
 
-	/* Published formulae. */
-	gboolean has_formula;
-	gint64 formula;     /* ns */
-	gint64 difference;  /* max_idle - formula, ns */
+/* What has been published about the schedule, at these times. */
+typedef struct {
+	gboolean has_bubble;
+	gint64 bubble;      /* ns */
+	gint64 difference;  /* max_idle minus that, ns */
 	GPtrArray *reasons; /* of char *: why difference is not 0, or idle not the same on every
 			       rank */
-	gboolean has_activation_formula;
-	PipesimFraction activation_formula;
+	gboolean has_activations;
+	PipesimFraction activations; /* whole-stage units */
+} PipesimPublished;
 
+/* Why the step takes as long as it does. */
+typedef struct {
 	/* One chain of ops without slack, from a start at 0 to the makespan, in order of time.
 	 * NULL where no single op is known. */
-	guint n_critical;
-	guint32 *critical;
+	guint32 *ops;
+	guint n_ops;
 	gboolean has_bound;
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
+} PipesimCriticalPath;
 
+/* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed. */
+typedef struct {
+	guint ranks;
+	gint64 makespan; /* ns */
+	PipesimBubble bubble;
+	PipesimActivations held;
+	PipesimMemory memory;
+	PipesimPublished published;
+	PipesimCriticalPath path;
 	PipesimCommReport *comm;  /* NULL: messages do not wait for each other */
 	PipesimLinkReport *links; /* NULL where P2P alone is charged */
 } PipesimReport;

@@ -283,7 +283,7 @@ gint64 pipesim_run_makespan(const PipesimRun *run)
 gint64 pipesim_run_bubble(const PipesimRun *run, guint rank)
 {
 	g_return_val_if_fail(rank < run->report->ranks, -1);
-	return run->report->idle[rank];
+	return run->report->bubble.idle[rank];
 }
 
 double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
@@ -291,7 +291,8 @@ double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
 	const PipesimReport *report = run->report;
 
 	g_return_val_if_fail(rank < report->ranks, -1);
-	return (double)report->peak[rank] * (double)report->unit.num / (double)report->unit.den;
+	return (double)report->held.peak[rank] * (double)report->held.unit.num /
+	       (double)report->held.unit.den;
 }
 
 PipesimComparison *pipesim_comparison_new(
@@ -356,7 +357,7 @@ static void count_wins(const PipesimComparison *comparison)
 		for (guint i = 0; i < comparison->runs->len; i++) {
 			PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
-			if (run->samples != NULL && run->report->fits &&
+			if (run->samples != NULL && run->report->memory.fits &&
 				(best == NULL || is_faster(run, best, sample)))
 				best = run;
 		}
@@ -380,7 +381,7 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 		double rate;
 
-		if (run->report == NULL || !run->report->fits)
+		if (run->report == NULL || !run->report->memory.fits)
 			continue;
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */

@@ -81,7 +81,7 @@ static void append_run(GString *out, char letter, const PipesimRun *run)
 
 	g_string_append_printf(out, "%c  %s: makespan %s ms, bubble %s ms\n", letter, run->name,
 		pipesim_print_ms(makespan, run->report->makespan),
-		pipesim_print_ms(idle, run->report->max_idle));
+		pipesim_print_ms(idle, run->report->bubble.max_idle));
 }
 
 static void append_cost(const Pair *pair, GString *out)
@@ -135,7 +135,7 @@ static void write_json_run(PipesimJson *json, const char *key, const PipesimRun 
 	pipesim_json_key(json, "makespan_ms");
 	pipesim_json_ms(json, run->report->makespan);
 	pipesim_json_key(json, "bubble_max_ms");
-	pipesim_json_ms(json, run->report->max_idle);
+	pipesim_json_ms(json, run->report->bubble.max_idle);
 	pipesim_json_close(json);
 }
 

@@ -92,12 +92,12 @@ static void take_result(PipesimRun *run, PipesimSweepResult *result)
 		.stages = run->shape.stages,
 		.copies = run->shape.copies,
 		.makespan = report->makespan,
-		.max_idle = report->max_idle,
-		.max_span_idle = report->max_span_idle,
-		.ratio = pipesim_figure_fraction(report->ratio),
-		.activations = pipesim_figure_activations(report, report->max_peak),
-		.memory = report->memory != NULL ? report->max_memory : -1,
-		.fits = report->fits,
+		.max_idle = report->bubble.max_idle,
+		.max_span_idle = report->bubble.max_span_idle,
+		.ratio = pipesim_figure_fraction(report->bubble.ratio),
+		.activations = pipesim_figure_activations(report, report->held.max_peak),
+		.memory = report->memory.peak != NULL ? report->memory.max : -1,
+		.fits = report->memory.fits,
 	};
 }
 

@@ -148,7 +148,7 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	pipesim_json_double(
 		trace->json, pipesim_figure_activations(report, held->until_weight));
 	close_event(trace->json);
-	if (report->memory == NULL)
+	if (report->memory.peak == NULL)
 		return;
 	open_counter(trace, "memory", rank, ns);
 	pipesim_json_member_int(trace->json, "bytes",

@@ -69,22 +69,22 @@ static void add_bool(GString *out, gboolean value)
 
 static void add_formula(GString *out, const PipesimReport *report)
 {
-	if (!report->has_formula) {
+	if (!report->published.has_bubble) {
 		g_string_append(out, ",,");
 		return;
 	}
-	add_ms(out, report->formula);
-	add_ms(out, report->difference);
+	add_ms(out, report->published.bubble);
+	add_ms(out, report->published.difference);
 }
 
 static void add_memory(GString *out, const PipesimReport *report)
 {
-	if (report->memory == NULL) {
+	if (report->memory.peak == NULL) {
 		g_string_append(out, ",,");
 		return;
 	}
-	add_int(out, report->max_memory);
-	add_bool(out, report->fits);
+	add_int(out, report->memory.max);
+	add_bool(out, report->memory.fits);
 }
 
 static void add_result(
@@ -96,13 +96,13 @@ static void add_result(
 	add_int(out, pipesim_shape_whole(&run->shape));
 	add_int(out, run->shape.stages);
 	add_ms(out, report->makespan);
-	add_ms(out, report->max_idle);
-	add_double(out, pipesim_figure_fraction(report->ratio));
-	add_ms(out, report->max_span_idle);
+	add_ms(out, report->bubble.max_idle);
+	add_double(out, pipesim_figure_fraction(report->bubble.ratio));
+	add_ms(out, report->bubble.max_span_idle);
 	add_formula(out, report);
-	add_double(out, pipesim_figure_activations(report, report->max_peak));
-	add_double(out, report->has_activation_formula
-				? pipesim_figure_fraction(report->activation_formula)
+	add_double(out, pipesim_figure_activations(report, report->held.max_peak));
+	add_double(out, report->published.has_activations
+				? pipesim_figure_fraction(report->published.activations)
 				: (double)NAN);
 	add_int(out, run->shape.copies);
 	add_double(out, pipesim_throughput(comparison, run));

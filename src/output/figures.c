@@ -11,7 +11,7 @@ double pipesim_figure_fraction(PipesimFraction value)
 
 double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 {
-	return chunks * pipesim_figure_fraction(report->unit);
+	return chunks * pipesim_figure_fraction(report->held.unit);
 }
 
 const char *pipesim_figure_extension(const PipesimRun *run)

@@ -57,20 +57,20 @@ static void write_bubble(PipesimJson *json, const PipesimRun *run)
 
 	pipesim_json_key(json, "bubble");
 	pipesim_json_open_object(json);
-	key_times(json, "per_rank_ms", report->idle, report->ranks);
-	key_ms(json, "max_ms", report->max_idle);
-	key_double(json, "ratio", pipesim_figure_fraction(report->ratio));
-	key_ms(json, "span_max_ms", report->max_span_idle);
+	key_times(json, "per_rank_ms", report->bubble.idle, report->ranks);
+	key_ms(json, "max_ms", report->bubble.max_idle);
+	key_double(json, "ratio", pipesim_figure_fraction(report->bubble.ratio));
+	key_ms(json, "span_max_ms", report->bubble.max_span_idle);
 	pipesim_json_key(json, "formula_ms");
-	if (report->has_formula)
-		pipesim_json_ms(json, report->formula);
+	if (report->published.has_bubble)
+		pipesim_json_ms(json, report->published.bubble);
 	else
 		pipesim_json_null(json);
 	pipesim_json_member_string(
 		json, "formula", run->schedule != NULL ? run->schedule->bubble.text : NULL);
 	pipesim_json_key(json, "difference_ms");
-	if (report->has_formula)
-		pipesim_json_ms(json, report->difference);
+	if (report->published.has_bubble)
+		pipesim_json_ms(json, report->published.difference);
 	else
 		pipesim_json_null(json);
 	pipesim_json_close(json);
@@ -80,12 +80,14 @@ static void write_activations(PipesimJson *json, const PipesimReport *report)
 {
 	pipesim_json_key(json, "activations");
 	pipesim_json_open_object(json);
-	key_activations(json, "peak_per_rank", report, report->peak);
-	key_activations(json, "peak_until_input_per_rank", report, report->peak_until_input);
-	key_double(json, "peak", pipesim_figure_activations(report, report->max_peak));
+	key_activations(json, "peak_per_rank", report, report->held.peak);
+	key_activations(
+		json, "peak_until_input_per_rank", report, report->held.peak_until_input);
+	key_double(json, "peak", pipesim_figure_activations(report, report->held.max_peak));
 	pipesim_json_key(json, "formula");
-	if (report->has_activation_formula)
-		pipesim_json_double(json, pipesim_figure_fraction(report->activation_formula));
+	if (report->published.has_activations)
+		pipesim_json_double(
+			json, pipesim_figure_fraction(report->published.activations));
 	else
 		pipesim_json_null(json);
 	pipesim_json_close(json);
@@ -94,21 +96,21 @@ static void write_activations(PipesimJson *json, const PipesimReport *report)
 static void write_memory(PipesimJson *json, const PipesimReport *report, gint64 limit)
 {
 	pipesim_json_key(json, "memory_bytes");
-	if (report->memory == NULL) {
+	if (report->memory.peak == NULL) {
 		pipesim_json_null(json);
 		return;
 	}
 	pipesim_json_open_object(json);
-	key_ints(json, "peak_per_rank", report->memory, report->ranks);
-	key_ints(json, "until_input_per_rank", report->memory_until_input, report->ranks);
-	key_ints(json, "until_weight_per_rank", report->memory_until_weight, report->ranks);
-	pipesim_json_member_int(json, "parameters", report->parameters);
+	key_ints(json, "peak_per_rank", report->memory.peak, report->ranks);
+	key_ints(json, "until_input_per_rank", report->memory.until_input, report->ranks);
+	key_ints(json, "until_weight_per_rank", report->memory.until_weight, report->ranks);
+	pipesim_json_member_int(json, "parameters", report->memory.parameters);
 	pipesim_json_key(json, "limit");
 	if (limit > 0)
 		pipesim_json_int(json, limit);
 	else
 		pipesim_json_null(json);
-	key_bool(json, "fits", report->fits);
+	key_bool(json, "fits", report->memory.fits);
 	pipesim_json_close(json);
 }
 
@@ -116,8 +118,8 @@ static void write_reasons(PipesimJson *json, const PipesimReport *report)
 {
 	pipesim_json_key(json, "reasons");
 	pipesim_json_open_array(json);
-	for (guint i = 0; i < report->reasons->len; i++)
-		pipesim_json_string(json, g_ptr_array_index(report->reasons, i));
+	for (guint i = 0; i < report->published.reasons->len; i++)
+		pipesim_json_string(json, g_ptr_array_index(report->published.reasons, i));
 	pipesim_json_close(json);
 }
 
@@ -126,13 +128,13 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 	g_autoptr(GString) op = g_string_new(NULL);
 
 	pipesim_json_key(json, "peak_op_per_rank");
-	if (run->report->peak_op == NULL) {
+	if (run->report->held.peak_op == NULL) {
 		pipesim_json_null(json);
 		return;
 	}
 	pipesim_json_open_array(json);
 	for (guint i = 0; i < run->report->ranks; i++) {
-		guint32 peak = run->report->peak_op[i];
+		guint32 peak = run->report->held.peak_op[i];
 
 		g_string_truncate(op, 0);
 		if (peak != PIPESIM_NO_OP)
@@ -179,13 +181,13 @@ static void write_result(PipesimJson *json, const PipesimComparison *comparison,
 	pipesim_json_member_string(json, "search", pipesim_figure_search(run));
 	write_peak_ops(json, run);
 	pipesim_json_key(json, "lower_bound_ms");
-	if (run->report->has_bound)
-		pipesim_json_ms(json, run->report->lower_bound);
+	if (run->report->path.has_bound)
+		pipesim_json_ms(json, run->report->path.lower_bound);
 	else
 		pipesim_json_null(json);
 	pipesim_json_key(json, "critical_path_ops");
-	if (run->report->critical != NULL)
-		pipesim_json_int(json, run->report->n_critical);
+	if (run->report->path.ops != NULL)
+		pipesim_json_int(json, run->report->path.n_ops);
 	else
 		pipesim_json_null(json);
 	pipesim_json_key(json, "links");

@@ -30,8 +30,8 @@ static void append_note(const Notes *notes, const char *names, const char *text)
 
 static gboolean has_reason(const PipesimRun *run, const char *reason)
 {
-	for (guint i = 0; run->error == NULL && i < run->report->reasons->len; i++)
-		if (strcmp(g_ptr_array_index(run->report->reasons, i), reason) == 0)
+	for (guint i = 0; run->error == NULL && i < run->report->published.reasons->len; i++)
+		if (strcmp(g_ptr_array_index(run->report->published.reasons, i), reason) == 0)
 			return TRUE;
 	return FALSE;
 }
@@ -48,7 +48,7 @@ static char *name_schedules(const Notes *notes, guint first, const char *reason)
 		if (has_reason(run, reason)) {
 			g_string_append_printf(names, ", %s", run->name);
 			with++;
-		} else if (run->error == NULL && run->report->has_formula) {
+		} else if (run->error == NULL && run->report->published.has_bubble) {
 			without++;
 		}
 	}
@@ -70,7 +70,7 @@ static gboolean said_before(const Notes *notes, guint run, const char *reason)
 
 static void append_reasons(const Notes *notes, guint index)
 {
-	const GPtrArray *reasons = get_run(notes, index)->report->reasons;
+	const GPtrArray *reasons = get_run(notes, index)->report->published.reasons;
 
 	for (guint i = 0; i < reasons->len; i++) {
 		const char *reason = g_ptr_array_index(reasons, i);

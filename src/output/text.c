@@ -202,20 +202,21 @@ static guint decimals_of(gint64 ns)
 
 static void measure_report(const PipesimReport *report, Layout *layout, gint64 *memory)
 {
-	const gint64 times[] = {
-		report->makespan, report->max_idle, report->max_span_idle, report->formula};
+	const gint64 times[] = {report->makespan, report->bubble.max_idle,
+		report->bubble.max_span_idle, report->published.bubble};
 
 	for (gsize i = 0; i < G_N_ELEMENTS(times); i++)
 		layout->decimals = MAX(layout->decimals, decimals_of(times[i]));
 	for (guint i = 0; i < report->ranks; i++) {
-		gint64 held = report->peak[i] * report->unit.num * 1000 / report->unit.den;
+		gint64 held = report->held.peak[i] * report->held.unit.num * 1000 /
+			      report->held.unit.den;
 
 		layout->activations =
 			MAX(layout->activations, MIN(2, decimals_of(held * 1000)));
 	}
-	if (report->memory != NULL)
-		*memory = MAX(*memory, report->max_memory);
-	layout->too_much |= !report->fits;
+	if (report->memory.peak != NULL)
+		*memory = MAX(*memory, report->memory.max);
+	layout->too_much |= !report->memory.fits;
 }
 
 static const PipesimColumn columns[N_COLUMNS] = {
@@ -256,9 +257,13 @@ static void layout_init(Layout *layout, const PipesimComparison *comparison)
 static char *print_memory(const PipesimReport *report, const Layout *layout)
 {
 	g_autofree char *number = print_double(
-		(double)report->max_memory / (double)layout->bytes, layout->bytes > 1 ? 1 : 0);
+		(double)report->memory.max / (double)layout->bytes, layout->bytes > 1 ? 1 : 0);
 
-	return g_strconcat(number, !report->fits ? "!" : layout->too_much ? " " : "", NULL);
+	return g_strconcat(number,
+		!report->memory.fits ? "!"
+		: layout->too_much   ? " "
+				     : "",
+		NULL);
 }
 
 /* Table ---------------------------------------------------------------------------------- */
@@ -272,9 +277,9 @@ static void add_result(PipesimTable *table, const Layout *layout,
 	char *cells[N_COLUMNS] = {
 		[NAME] = g_strconcat(best ? "* " : "  ", run->name, NULL),
 		[MAKESPAN] = print_ms(report->makespan, layout->decimals),
-		[IDLE] = print_ms(report->max_idle, layout->decimals),
-		[RATIO] = print_double(100 * pipesim_figure_fraction(report->ratio), 1),
-		[HELD] = print_double(pipesim_figure_activations(report, report->max_peak),
+		[IDLE] = print_ms(report->bubble.max_idle, layout->decimals),
+		[RATIO] = print_double(100 * pipesim_figure_fraction(report->bubble.ratio), 1),
+		[HELD] = print_double(pipesim_figure_activations(report, report->held.max_peak),
 			layout->activations),
 		[COPIES] = g_strdup_printf("%u", run->shape.copies),
 	};
@@ -284,18 +289,18 @@ static void add_result(PipesimTable *table, const Layout *layout,
 	if (!isnan(speed))
 		cells[SPEED] = print_double(speed, 2);
 	if (span)
-		cells[SPAN] = print_ms(report->max_span_idle, layout->decimals);
-	if (report->has_formula) {
-		cells[FORMULA] = print_ms(report->formula, layout->decimals);
-		cells[DIFFERENCE] = print_ms(report->difference, layout->decimals);
+		cells[SPAN] = print_ms(report->bubble.max_span_idle, layout->decimals);
+	if (report->published.has_bubble) {
+		cells[FORMULA] = print_ms(report->published.bubble, layout->decimals);
+		cells[DIFFERENCE] = print_ms(report->published.difference, layout->decimals);
 	}
 	if (report->comm != NULL)
 		cells[WAITING] = print_ms(report->comm->rules, layout->decimals);
-	if (report->has_activation_formula)
+	if (report->published.has_activations)
 		cells[PUBLISHED] =
-			print_double(pipesim_figure_fraction(report->activation_formula),
+			print_double(pipesim_figure_fraction(report->published.activations),
 				layout->activations);
-	if (report->memory != NULL)
+	if (report->memory.peak != NULL)
 		cells[MEMORY] = print_memory(report, layout);
 	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
@@ -355,11 +360,12 @@ enum {
 
 static gboolean same_rank(const PipesimReport *report, guint a, guint b)
 {
-	return report->idle[a] == report->idle[b] &&
-	       report->span_idle[a] == report->span_idle[b] &&
-	       report->peak[a] == report->peak[b] &&
-	       report->peak_until_input[a] == report->peak_until_input[b] &&
-	       (report->memory == NULL || report->memory[a] == report->memory[b]);
+	return report->bubble.idle[a] == report->bubble.idle[b] &&
+	       report->bubble.span_idle[a] == report->bubble.span_idle[b] &&
+	       report->held.peak[a] == report->held.peak[b] &&
+	       report->held.peak_until_input[a] == report->held.peak_until_input[b] &&
+	       (report->memory.peak == NULL ||
+		       report->memory.peak[a] == report->memory.peak[b]);
 }
 
 static void add_ranks(PipesimTable *table, const Layout *layout, const PipesimReport *report,
@@ -368,19 +374,19 @@ static void add_ranks(PipesimTable *table, const Layout *layout, const PipesimRe
 	char *cells[N_RANK_COLUMNS] = {
 		[RANKS] = first == last ? g_strdup_printf("  %u", first)
 					: g_strdup_printf("  %u to %u", first, last),
-		[RANK_IDLE] = print_ms(report->idle[first], layout->decimals),
-		[RANK_SPAN] = print_ms(report->span_idle[first], layout->decimals),
-		[RANK_HELD] =
-			print_double(pipesim_figure_activations(report, report->peak[first]),
-				layout->activations),
-		[RANK_UNTIL_INPUT] = print_double(
-			pipesim_figure_activations(report, report->peak_until_input[first]),
+		[RANK_IDLE] = print_ms(report->bubble.idle[first], layout->decimals),
+		[RANK_SPAN] = print_ms(report->bubble.span_idle[first], layout->decimals),
+		[RANK_HELD] = print_double(
+			pipesim_figure_activations(report, report->held.peak[first]),
+			layout->activations),
+		[RANK_UNTIL_INPUT] = print_double(pipesim_figure_activations(report,
+							  report->held.peak_until_input[first]),
 			layout->activations),
 	};
 
-	if (report->memory != NULL)
-		cells[RANK_MEMORY] =
-			print_double((double)report->memory[first] / (double)layout->bytes, 1);
+	if (report->memory.peak != NULL)
+		cells[RANK_MEMORY] = print_double(
+			(double)report->memory.peak[first] / (double)layout->bytes, 1);
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 

@@ -75,7 +75,7 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	const guint whole = pipesim_shape_whole(&run->shape);
 	const guint parts = pipesim_shape_parts(&run->shape);
 	GString *title = g_string_new(run->name);
-	double peak = pipesim_figure_activations(report, report->max_peak);
+	double peak = pipesim_figure_activations(report, report->held.max_peak);
 
 	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
 		whole == 1 ? "micro-batch" : "micro-batches");
@@ -84,9 +84,9 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	g_string_append(title, ", makespan ");
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
-	pipesim_layout_time(title, report->max_idle, unit);
+	pipesim_layout_time(title, report->bubble.max_idle, unit);
 	g_string_append(title, " (");
-	pipesim_figure_fixed(title, 100 * pipesim_figure_fraction(report->ratio), 1);
+	pipesim_figure_fixed(title, 100 * pipesim_figure_fraction(report->bubble.ratio), 1);
 	g_string_append(title, " % of all ranks), ");
 	pipesim_figure_short(title, peak, 2);
 	g_string_append(title, peak == 1 ? " activation" : " activations");

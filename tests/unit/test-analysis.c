@@ -29,16 +29,16 @@ START_TEST(bubbles_add_up)
 		for (guint i = begin; i < end; i++)
 			busy += timeline->end[i] - timeline->start[i];
 		span = timeline->end[end - 1] - timeline->start[begin] - busy;
-		ck_assert_int_eq(report->busy[rank], busy);
-		ck_assert_int_eq(report->idle[rank], timeline->makespan - busy);
-		ck_assert_int_eq(report->span_idle[rank], span);
-		ck_assert_int_eq(pipesim_run_bubble(run, rank), report->idle[rank]);
-		max_idle = MAX(max_idle, report->idle[rank]);
+		ck_assert_int_eq(report->bubble.busy[rank], busy);
+		ck_assert_int_eq(report->bubble.idle[rank], timeline->makespan - busy);
+		ck_assert_int_eq(report->bubble.span_idle[rank], span);
+		ck_assert_int_eq(pipesim_run_bubble(run, rank), report->bubble.idle[rank]);
+		max_idle = MAX(max_idle, report->bubble.idle[rank]);
 		max_span = MAX(max_span, span);
 	}
-	ck_assert_int_eq(report->max_idle, max_idle);
-	ck_assert_int_eq(report->max_span_idle, max_span);
-	ck_assert_int_le(report->max_span_idle, report->max_idle);
+	ck_assert_int_eq(report->bubble.max_idle, max_idle);
+	ck_assert_int_eq(report->bubble.max_span_idle, max_span);
+	ck_assert_int_le(report->bubble.max_span_idle, report->bubble.max_idle);
 }
 END_TEST
 
@@ -50,9 +50,10 @@ START_TEST(ratio_is_idle_over_all)
 	__int128 idle = 0;
 
 	for (guint rank = 0; rank < point->ranks; rank++)
-		idle += run->report->idle[rank];
-	ck_assert(idle * run->report->ratio.den ==
-		  (__int128)run->report->ratio.num * run->report->makespan * point->ranks);
+		idle += run->report->bubble.idle[rank];
+	ck_assert(
+		idle * run->report->bubble.ratio.den ==
+		(__int128)run->report->bubble.ratio.num * run->report->makespan * point->ranks);
 }
 END_TEST
 
@@ -85,15 +86,15 @@ START_TEST(peaks_recounted)
 			i++) {
 			hold(&to_weight, &program->ops[i], FALSE);
 			hold(&to_input, &program->ops[i], TRUE);
-			if (run->report->peak_op[rank] == i)
-				ck_assert_int_eq(to_weight.peak, run->report->peak[rank]);
+			if (run->report->held.peak_op[rank] == i)
+				ck_assert_int_eq(to_weight.peak, run->report->held.peak[rank]);
 		}
 		ck_assert_int_eq(to_weight.count, 0);
-		ck_assert_int_eq(run->report->peak[rank], to_weight.peak);
-		ck_assert_int_eq(run->report->peak_until_input[rank], to_input.peak);
+		ck_assert_int_eq(run->report->held.peak[rank], to_weight.peak);
+		ck_assert_int_eq(run->report->held.peak_until_input[rank], to_input.peak);
 		ck_assert_double_eq_tol(pipesim_run_peak_activations(run, rank),
-			(double)to_weight.peak * (double)run->report->unit.num /
-				(double)run->report->unit.den,
+			(double)to_weight.peak * (double)run->report->held.unit.num /
+				(double)run->report->held.unit.den,
 			1e-12);
 	}
 }
@@ -135,17 +136,17 @@ START_TEST(bytes_recounted)
 	run = grid_run(point, costs);
 	copies = run->shape.copies;
 	parts = run->shape.stages / run->shape.ranks * pipesim_shape_parts(&run->shape);
-	ck_assert_ptr_nonnull(run->report->memory);
-	ck_assert_int_eq(run->report->parameters, 70000 * copies);
+	ck_assert_ptr_nonnull(run->report->memory.peak);
+	ck_assert_int_eq(run->report->memory.parameters, 70000 * copies);
 	for (guint rank = 0; rank < point->ranks; rank++) {
 		const gint64 want = bytes_at_peak(run, rank, 12000 / parts, 60000 / parts);
 
-		ck_assert_int_eq(run->report->memory[rank], want + 70000 * copies);
-		ck_assert_int_eq(run->report->memory_until_input[rank] +
-					 run->report->memory_until_weight[rank],
+		ck_assert_int_eq(run->report->memory.peak[rank], want + 70000 * copies);
+		ck_assert_int_eq(run->report->memory.until_input[rank] +
+					 run->report->memory.until_weight[rank],
 			want);
 	}
-	ck_assert(run->report->fits);
+	ck_assert(run->report->memory.fits);
 }
 END_TEST
 
@@ -158,13 +159,13 @@ START_TEST(limit_is_inclusive)
 
 	costs->bytes_until_weight = 1000;
 	free_run = pipesim_run_schedule(schedule, &scenario, costs);
-	ck_assert_int_eq(free_run->report->max_memory, 4000);
+	ck_assert_int_eq(free_run->report->memory.max, 4000);
 	scenario.memory_limit = 4000;
 	exact = pipesim_run_schedule(schedule, &scenario, costs);
 	scenario.memory_limit = 3999;
 	tight = pipesim_run_schedule(schedule, &scenario, costs);
-	ck_assert(exact->report->fits);
-	ck_assert(!tight->report->fits);
+	ck_assert(exact->report->memory.fits);
+	ck_assert(!tight->report->memory.fits);
 }
 END_TEST
 
@@ -191,10 +192,10 @@ START_TEST(critical_path_has_no_slack)
 	const PipesimReport *report = run->report;
 	const PipesimTimeline *timeline = run->timeline;
 
-	ck_assert_uint_gt(report->n_critical, 0);
-	ck_assert_int_eq(timeline->start[report->critical[0]], 0);
-	for (guint k = 1; k < report->n_critical; k++) {
-		const guint32 from = report->critical[k - 1], to = report->critical[k];
+	ck_assert_uint_gt(report->path.n_ops, 0);
+	ck_assert_int_eq(timeline->start[report->path.ops[0]], 0);
+	for (guint k = 1; k < report->path.n_ops; k++) {
+		const guint32 from = report->path.ops[k - 1], to = report->path.ops[k];
 		const gboolean same = pipesim_program_rank(run->program, from) ==
 				      pipesim_program_rank(run->program, to);
 		const gint64 gap = timeline->start[to] - timeline->end[from];
@@ -203,7 +204,7 @@ START_TEST(critical_path_has_no_slack)
 		ck_assert_int_eq(gap, same ? 0 : run->times->p2p);
 	}
 	ck_assert_int_eq(
-		timeline->end[report->critical[report->n_critical - 1]], report->makespan);
+		timeline->end[report->path.ops[report->path.n_ops - 1]], report->makespan);
 }
 END_TEST
 
@@ -216,9 +217,10 @@ START_TEST(lower_bound_holds)
 			grid_random_costs((guint32)_i * 8 + seed, point->ranks, seed % 2 == 1);
 		g_autoptr(PipesimRun) run = grid_run(point, costs);
 
-		ck_assert_int_le(run->report->lower_bound, run->report->makespan);
+		ck_assert_int_le(run->report->path.lower_bound, run->report->makespan);
 		for (guint rank = 0; rank < point->ranks; rank++)
-			ck_assert_int_le(run->report->busy[rank], run->report->lower_bound);
+			ck_assert_int_le(
+				run->report->bubble.busy[rank], run->report->path.lower_bound);
 	}
 }
 END_TEST
@@ -247,25 +249,27 @@ static const gint64 timings[][4] = {{1000, 1000, 1000, 3000}, {1000, 1000, 1000,
 static void assert_formula(const PipesimRun *run, const char *times)
 {
 	const PipesimReport *report = run->report;
-	const gint64 bubble =
-		run->schedule->bubble.is_span ? report->max_span_idle : report->max_idle;
+	const gint64 bubble = run->schedule->bubble.is_span ? report->bubble.max_span_idle
+							    : report->bubble.max_idle;
 
 	if (conditions_hold(run))
-		ck_assert_msg(bubble == report->formula,
+		ck_assert_msg(bubble == report->published.bubble,
 			"%s %u/%u %s: idle %d, span %d, formula %d", run->name,
-			run->shape.ranks, run->shape.microbatches, times, (int)report->max_idle,
-			(int)report->max_span_idle, (int)report->formula);
-	ck_assert_int_eq(report->difference, report->max_idle - report->formula);
-	if (report->difference != 0)
-		ck_assert_uint_gt(report->reasons->len, 0);
+			run->shape.ranks, run->shape.microbatches, times,
+			(int)report->bubble.max_idle, (int)report->bubble.max_span_idle,
+			(int)report->published.bubble);
+	ck_assert_int_eq(report->published.difference,
+		report->bubble.max_idle - report->published.bubble);
+	if (report->published.difference != 0)
+		ck_assert_uint_gt(report->published.reasons->len, 0);
 	else if (run->schedule->bubble.uneven == NULL)
-		ck_assert_uint_eq(report->reasons->len, 0);
-	for (guint i = 0; i < report->reasons->len; i++)
-		ck_assert_msg(
-			strstr(report->reasons->pdata[i], "no stated condition") == NULL ||
-				run->shape.microbatches < 2 * run->shape.ranks,
+		ck_assert_uint_eq(report->published.reasons->len, 0);
+	for (guint i = 0; i < report->published.reasons->len; i++)
+		ck_assert_msg(strstr(report->published.reasons->pdata[i],
+				      "no stated condition") == NULL ||
+				      run->shape.microbatches < 2 * run->shape.ranks,
 			"%s %u/%u %s: %s", run->name, run->shape.ranks, run->shape.microbatches,
-			times, (char *)report->reasons->pdata[i]);
+			times, (char *)report->published.reasons->pdata[i]);
 }
 
 /* Where a schedule says that its formula is exact, it is; elsewhere there is a reason. */
@@ -281,7 +285,7 @@ START_TEST(formula_keeps_its_word)
 			(int)time[1], (int)time[2], (int)time[3]);
 		g_autoptr(PipesimRun) run = grid_run(point, costs);
 
-		if (run->report->has_formula)
+		if (run->report->published.has_bubble)
 			assert_formula(run, times);
 	}
 }
@@ -299,11 +303,12 @@ START_TEST(activations_keep_their_word)
 			grid_costs(time[0], time[1], time[2], time[3], 0);
 		g_autoptr(PipesimRun) run = grid_run(point, costs);
 		const PipesimReport *report = run->report;
-		const PipesimFraction published = report->activation_formula;
-		const gint64 held = (gint64)report->max_peak * report->unit.num * published.den;
-		const gint64 most = published.num * report->unit.den;
+		const PipesimFraction published = report->published.activations;
+		const gint64 held =
+			(gint64)report->held.max_peak * report->held.unit.num * published.den;
+		const gint64 most = published.num * report->held.unit.den;
 
-		ck_assert(report->has_activation_formula);
+		ck_assert(report->published.has_activations);
 		if (point->schedule->activations.is_approximate)
 			continue;
 		ck_assert_int_le(held, most);

@@ -359,7 +359,7 @@ START_TEST(opens_without_a_warning)
 		slices->len - ops, run->times->p2p > 0 ? 2 * count_messages(run->program) : 0);
 	for (guint rank = 0; rank < point->ranks; rank++)
 		ck_assert_double_eq(counter_peak(events, "activations", rank + 1),
-			pipesim_figure_activations(run->report, run->report->peak[rank]));
+			pipesim_figure_activations(run->report, run->report->held.peak[rank]));
 }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(runs_stay_apart)
 	ck_assert_str_eq(label_of(events, "thread_name", 8, 3), "receive");
 	for (guint rank = 0; rank < 4; rank++)
 		ck_assert_double_eq(counter_peak(events, "memory", 5 + rank),
-			(double)second->report->memory[rank]);
+			(double)second->report->memory.peak[rank]);
 	ck_assert_double_eq(counter_peak(events, "memory", 9), -1);
 }
 END_TEST

@@ -431,19 +431,19 @@ static void assert_report(const PipesimRun *run)
 
 	ck_assert_int_ge(report->comm->rules, 0);
 	ck_assert_int_ge(report->comm->moves, 0);
-	ck_assert_int_le(report->lower_bound, report->makespan);
+	ck_assert_int_le(report->path.lower_bound, report->makespan);
 	for (guint rank = 0; rank < report->ranks; rank++) {
 		ck_assert_int_ge(report->comm->waiting[rank], 0);
 		ck_assert_int_ge(report->comm->moving[rank], 0);
 		ck_assert_int_le(report->comm->waiting[rank] + report->comm->moving[rank],
-			report->idle[rank]);
+			report->bubble.idle[rank]);
 	}
-	ck_assert_uint_gt(report->n_critical, 0);
+	ck_assert_uint_gt(report->path.n_ops, 0);
 	ck_assert_int_eq(
-		timeline->end[report->critical[report->n_critical - 1]], report->makespan);
-	for (guint i = 1; i < report->n_critical; i++)
-		ck_assert_int_le(timeline->end[report->critical[i - 1]],
-			timeline->start[report->critical[i]]);
+		timeline->end[report->path.ops[report->path.n_ops - 1]], report->makespan);
+	for (guint i = 1; i < report->path.n_ops; i++)
+		ck_assert_int_le(timeline->end[report->path.ops[i - 1]],
+			timeline->start[report->path.ops[i]]);
 }
 
 START_TEST(reports_add_up)

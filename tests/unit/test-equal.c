@@ -96,46 +96,46 @@ static void assert_bubbles(const PipesimReport *a, const PipesimReport *b, const
 {
 	ASSERT_FIELD(ranks);
 	ASSERT_FIELD(makespan);
-	ASSERT_RANKS(busy);
-	ASSERT_RANKS(idle);
-	ASSERT_RANKS(span_idle);
-	ASSERT_FIELD(max_idle);
-	ASSERT_FIELD(max_span_idle);
-	ASSERT_FRACTION(ratio);
+	ASSERT_RANKS(bubble.busy);
+	ASSERT_RANKS(bubble.idle);
+	ASSERT_RANKS(bubble.span_idle);
+	ASSERT_FIELD(bubble.max_idle);
+	ASSERT_FIELD(bubble.max_span_idle);
+	ASSERT_FRACTION(bubble.ratio);
 }
 
 static void assert_holdings(const PipesimReport *a, const PipesimReport *b, const char *what)
 {
-	ASSERT_RANKS(peak);
-	ASSERT_RANKS(peak_until_input);
-	ASSERT_FRACTION(unit);
-	ASSERT_FIELD(max_peak);
-	ASSERT_RANKS(memory);
-	ASSERT_RANKS(memory_until_input);
-	ASSERT_RANKS(memory_until_weight);
-	ASSERT_FIELD(parameters);
-	ASSERT_FIELD(max_memory);
-	ASSERT_FIELD(fits);
+	ASSERT_RANKS(held.peak);
+	ASSERT_RANKS(held.peak_until_input);
+	ASSERT_FRACTION(held.unit);
+	ASSERT_FIELD(held.max_peak);
+	ASSERT_RANKS(memory.peak);
+	ASSERT_RANKS(memory.until_input);
+	ASSERT_RANKS(memory.until_weight);
+	ASSERT_FIELD(memory.parameters);
+	ASSERT_FIELD(memory.max);
+	ASSERT_FIELD(memory.fits);
 }
 
 static void assert_formulae(const PipesimReport *a, const PipesimReport *b, const char *what)
 {
-	ASSERT_FIELD(has_formula);
-	ASSERT_FIELD(formula);
-	ASSERT_FIELD(difference);
-	ASSERT_FIELD(has_activation_formula);
-	ASSERT_FRACTION(activation_formula);
-	assert_reasons(a->reasons, b->reasons, what);
+	ASSERT_FIELD(published.has_bubble);
+	ASSERT_FIELD(published.bubble);
+	ASSERT_FIELD(published.difference);
+	ASSERT_FIELD(published.has_activations);
+	ASSERT_FRACTION(published.activations);
+	assert_reasons(a->published.reasons, b->published.reasons, what);
 }
 
 /* What does not depend on how stages are cut. */
 static void assert_counted(const PipesimReport *a, const PipesimReport *b, const char *what)
 {
 	assert_bubbles(a, b, what);
-	ASSERT_RANKS(peak);
-	ASSERT_RANKS(peak_until_input);
-	if (b->has_bound)
-		ASSERT_FIELD(lower_bound);
+	ASSERT_RANKS(held.peak);
+	ASSERT_RANKS(held.peak_until_input);
+	if (b->path.has_bound)
+		ASSERT_FIELD(path.lower_bound);
 }
 
 /* @a with single ops, @b without. */
@@ -144,10 +144,10 @@ static void assert_reports(const PipesimReport *a, const PipesimReport *b, const
 	assert_bubbles(a, b, what);
 	assert_holdings(a, b, what);
 	assert_formulae(a, b, what);
-	ck_assert_msg(a->has_bound, "%s: no lower bound", what);
-	if (b->has_bound)
-		ASSERT_FIELD(lower_bound);
-	ck_assert_msg(a->critical != NULL || a->makespan == 0, "%s: no critical path", what);
+	ck_assert_msg(a->path.has_bound, "%s: no lower bound", what);
+	if (b->path.has_bound)
+		ASSERT_FIELD(path.lower_bound);
+	ck_assert_msg(a->path.ops != NULL || a->makespan == 0, "%s: no critical path", what);
 }
 
 static void assert_keeping(const PipesimSchedule *schedule, const PipesimScenario *asked,
@@ -215,7 +215,7 @@ START_TEST(bounds_need_no_ops)
 			pipesim_schedule_find(with[i], NULL), &scenario, costs);
 
 		ck_assert_ptr_null(run->program);
-		ck_assert_msg(run->report->has_bound, "%s", with[i]);
+		ck_assert_msg(run->report->path.has_bound, "%s", with[i]);
 	}
 }
 END_TEST

@@ -137,7 +137,7 @@ START_TEST(what_if_equals_a_run)
 		ck_assert(pipesim_whatif_run(whatif, (const PipesimCosts *const *)costs->pdata,
 			costs->len, 1 + i % 3, outcomes, NULL));
 		ck_assert_int_eq(outcomes[i].makespan, pipesim_run_makespan(run));
-		ck_assert_int_eq(outcomes[i].max_idle, run->report->max_idle);
+		ck_assert_int_eq(outcomes[i].max_idle, run->report->bubble.max_idle);
 	}
 }
 END_TEST

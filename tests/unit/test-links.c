@@ -291,9 +291,9 @@ START_TEST(losses_add_up)
 	costs->network->intra.bandwidth = costs->network->inter.bandwidth = 1000000000;
 	run = grid_run(point, costs);
 	ck_assert_int_ge(run->report->links->queueing, 0);
-	ck_assert_int_le(run->report->lower_bound, run->report->makespan);
+	ck_assert_int_le(run->report->path.lower_bound, run->report->makespan);
 	ck_assert_uint_eq(
-		run->report->critical[run->report->n_critical - 1] < run->program->n_ops, TRUE);
+		run->report->path.ops[run->report->path.n_ops - 1] < run->program->n_ops, TRUE);
 	/* the same hops, but nothing to wait for */
 	costs->network->intra.bandwidth = costs->network->inter.bandwidth = 0;
 	costs->network->intra.latency += 400000 / pipesim_shape_parts(&run->shape);

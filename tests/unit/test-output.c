@@ -200,7 +200,7 @@ START_TEST(boxes_do_not_overlap)
 				last = boxes[i].end;
 			}
 		}
-		ck_assert_int_eq(busy, run->report->busy[rank]);
+		ck_assert_int_eq(busy, run->report->bubble.busy[rank]);
 	}
 }
 END_TEST

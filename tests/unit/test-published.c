@@ -51,12 +51,12 @@ static void assert_row(const Row *row, const PipesimCosts *costs)
 	const PipesimReport *report = run->report;
 	double peak = 0;
 
-	ck_assert_int_eq(report->max_idle, row->idle * US);
+	ck_assert_int_eq(report->bubble.max_idle, row->idle * US);
 	if (row->span >= 0)
-		ck_assert_int_eq(report->max_span_idle, row->span * US);
+		ck_assert_int_eq(report->bubble.max_span_idle, row->span * US);
 	if (row->formula >= 0) {
-		ck_assert(report->has_formula);
-		ck_assert_int_eq(report->formula, row->formula * US);
+		ck_assert(report->published.has_bubble);
+		ck_assert_int_eq(report->published.bubble, row->formula * US);
 	}
 	for (guint rank = 0; rank < 8; rank++)
 		peak = MAX(peak, pipesim_run_peak_activations(run, rank));
@@ -100,8 +100,8 @@ START_TEST(dualpipe_exact)
 	g_autoptr(PipesimRun) run = named_run(
 		sizes[_i / 15].name, sizes[_i / 15].ranks, sizes[_i / 15].microbatches, costs);
 
-	ck_assert_int_eq(run->report->difference, 0);
-	ck_assert_int_eq(run->report->max_idle, run->report->formula);
+	ck_assert_int_eq(run->report->published.difference, 0);
+	ck_assert_int_eq(run->report->bubble.max_idle, run->report->published.bubble);
 }
 END_TEST
 
@@ -118,15 +118,15 @@ START_TEST(dualpipe_longer_input)
 		named_run("dualpipe", ranks, sizes[_i / 3].microbatches, costs);
 	const gint64 less = MIN((ranks / 2 - 1) * (input - 1000), 1000);
 
-	ck_assert_int_eq(run->report->formula - run->report->max_idle, less);
-	ck_assert_uint_gt(run->report->reasons->len, 0);
+	ck_assert_int_eq(run->report->published.bubble - run->report->bubble.max_idle, less);
+	ck_assert_uint_gt(run->report->published.reasons->len, 0);
 }
 END_TEST
 
 static gboolean has_reason(const PipesimReport *report, const char *text)
 {
-	for (guint i = 0; i < report->reasons->len; i++)
-		if (strstr(report->reasons->pdata[i], text) != NULL)
+	for (guint i = 0; i < report->published.reasons->len; i++)
+		if (strstr(report->published.reasons->pdata[i], text) != NULL)
 			return TRUE;
 	return FALSE;
 }
@@ -139,11 +139,11 @@ START_TEST(dualpipe_longer_pair)
 	g_autoptr(PipesimRun) run = named_run("dualpipe", 8, 20, costs);
 	const PipesimReport *report = run->report;
 
-	ck_assert_int_eq(report->formula, 9000);
-	ck_assert_int_eq(report->idle[3], 9000);
-	ck_assert_int_eq(report->idle[0], 11000);
-	ck_assert_int_eq(report->max_idle, 11000);
-	ck_assert_uint_eq(report->reasons->len, 1);
+	ck_assert_int_eq(report->published.bubble, 9000);
+	ck_assert_int_eq(report->bubble.idle[3], 9000);
+	ck_assert_int_eq(report->bubble.idle[0], 11000);
+	ck_assert_int_eq(report->bubble.max_idle, 11000);
+	ck_assert_uint_eq(report->published.reasons->len, 1);
 	ck_assert(has_reason(report, "F&B <= F+B does not hold"));
 }
 END_TEST
@@ -155,8 +155,8 @@ START_TEST(dualpipe_odd_nanoseconds)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(1001, 1001, 1001, pairs[_i], 0, NULL);
 	g_autoptr(PipesimRun) run = named_run("dualpipev", 8, 20, costs);
 
-	ck_assert_int_eq(run->report->difference, 0);
-	ck_assert_uint_eq(run->report->reasons->len, pairs[_i] == 2400);
+	ck_assert_int_eq(run->report->published.difference, 0);
+	ck_assert_uint_eq(run->report->published.reasons->len, pairs[_i] == 2400);
 }
 END_TEST
 
@@ -166,8 +166,8 @@ START_TEST(dualpipe_says_what_happens)
 	g_autoptr(PipesimCosts) costs = grid_costs(1300, 1000, 800, 3100, 0);
 	g_autoptr(PipesimRun) run = named_run("dualpipe", 8, 20, costs);
 
-	ck_assert_int_gt(run->report->difference, 0);
-	ck_assert_uint_eq(run->report->reasons->len, 1);
+	ck_assert_int_gt(run->report->published.difference, 0);
+	ck_assert_uint_eq(run->report->published.reasons->len, 1);
 	ck_assert(has_reason(run->report, "F > I adds"));
 }
 END_TEST
@@ -179,9 +179,9 @@ START_TEST(zb_h2_within_its_span)
 	g_autoptr(PipesimCosts) costs = grid_costs(3000, 1000, 2000, -1, 0);
 	g_autoptr(PipesimRun) run = named_run("zb-h2", 8, 20, costs);
 
-	ck_assert_int_eq(run->report->max_span_idle, run->report->formula);
-	ck_assert_int_ne(run->report->difference, 0);
-	ck_assert_uint_eq(run->report->reasons->len, 1);
+	ck_assert_int_eq(run->report->bubble.max_span_idle, run->report->published.bubble);
+	ck_assert_int_ne(run->report->published.difference, 0);
+	ck_assert_uint_eq(run->report->published.reasons->len, 1);
 	ck_assert(has_reason(run->report, "the formula is the span bubble"));
 }
 END_TEST
@@ -194,9 +194,9 @@ START_TEST(dualpipe_pairs_differ_by_rank)
 	g_autoptr(PipesimRun) run = named_run("dualpipe", 8, 20, costs);
 
 	for (guint rank = 0; rank < 8; rank++)
-		ck_assert_int_eq(run->report->idle[rank], idle[rank] * US);
+		ck_assert_int_eq(run->report->bubble.idle[rank], idle[rank] * US);
 	ck_assert_int_eq(run->report->makespan, 57600 * US);
-	ck_assert_int_eq(run->report->formula, 4200 * US);
+	ck_assert_int_eq(run->report->published.bubble, 4200 * US);
 }
 END_TEST
 
@@ -213,10 +213,10 @@ START_TEST(dualpipe_equal_on_every_rank)
 
 	ck_assert_int_eq(run->report->makespan, equal_ranks[_i].makespan);
 	for (guint rank = 0; rank < equal_ranks[_i].ranks; rank++) {
-		ck_assert_int_eq(run->report->idle[rank], equal_ranks[_i].idle);
-		ck_assert_uint_eq(run->report->peak[rank], equal_ranks[_i].ranks + 1);
+		ck_assert_int_eq(run->report->bubble.idle[rank], equal_ranks[_i].idle);
+		ck_assert_uint_eq(run->report->held.peak[rank], equal_ranks[_i].ranks + 1);
 		ck_assert_uint_eq(
-			run->report->peak_until_input[rank], equal_ranks[_i].ranks + 1);
+			run->report->held.peak_until_input[rank], equal_ranks[_i].ranks + 1);
 	}
 }
 END_TEST
@@ -249,13 +249,13 @@ START_TEST(chimera_direct)
 	g_autoptr(PipesimCosts) costs = grid_costs(1, 1, 1, 3, 0);
 	g_autoptr(PipesimRun) run = named_run("chimera", 8, 8 * ((guint)_i + 1), costs);
 
-	ck_assert_int_eq(run->report->max_idle, direct_idle[_i]);
+	ck_assert_int_eq(run->report->bubble.max_idle, direct_idle[_i]);
 	for (guint rank = 0; rank < 8; rank++) {
-		ck_assert_uint_ge(run->report->peak[rank], 5);
-		ck_assert_uint_le(run->report->peak[rank], 8);
+		ck_assert_uint_ge(run->report->held.peak[rank], 5);
+		ck_assert_uint_le(run->report->held.peak[rank], 8);
 	}
-	ck_assert_uint_eq(run->report->peak[0], 5);
-	ck_assert_uint_eq(run->report->peak[7], 5);
+	ck_assert_uint_eq(run->report->held.peak[0], 5);
+	ck_assert_uint_eq(run->report->held.peak[7], 5);
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(chimera_one_unit)
 	g_autoptr(PipesimCosts) costs = grid_costs(1, 1, 1, 3, 0);
 	g_autoptr(PipesimRun) run = named_run("chimera", d, d, costs);
 
-	ck_assert_int_eq(run->report->max_idle * (3 * d + 2 * (d - 2)),
+	ck_assert_int_eq(run->report->bubble.max_idle * (3 * d + 2 * (d - 2)),
 		2 * (d - 2) * run->report->makespan);
 }
 END_TEST
@@ -281,10 +281,10 @@ START_TEST(chimera_doubling)
 		g_autoptr(PipesimRun) run =
 			named_run("chimera-doubling", d, 2 * d * units, costs);
 
-		ck_assert_int_eq(run->report->max_idle, (d / 2 - 1) * 30);
-		ck_assert_uint_le(run->report->max_peak, 2 * d);
+		ck_assert_int_eq(run->report->bubble.max_idle, (d / 2 - 1) * 30);
+		ck_assert_uint_le(run->report->held.max_peak, 2 * d);
 		if (d > 2)
-			ck_assert_uint_gt(run->report->max_peak, d);
+			ck_assert_uint_gt(run->report->held.max_peak, d);
 	}
 }
 END_TEST
@@ -298,8 +298,8 @@ START_TEST(chimera_halving)
 		g_autoptr(PipesimCosts) costs = grid_costs(20, 24, 16, 60, 0);
 		g_autoptr(PipesimRun) run = named_run("chimera-halving", d, d * units, costs);
 
-		ck_assert_int_eq(run->report->max_idle, (d / 2 - 1) * 40);
-		ck_assert_int_eq(run->report->difference, 0);
+		ck_assert_int_eq(run->report->bubble.max_idle, (d / 2 - 1) * 40);
+		ck_assert_int_eq(run->report->published.difference, 0);
 		ck_assert_uint_eq(pipesim_shape_whole(&run->shape), d * units);
 		for (guint rank = 0; rank < d; rank++) {
 			const double held = pipesim_run_peak_activations(run, rank);
@@ -388,8 +388,8 @@ START_TEST(one_f_one_b_activations)
 		g_autoptr(PipesimRun) all = named_run("gpipe", ranks, m, costs);
 
 		for (guint rank = 0; rank < ranks; rank++) {
-			ck_assert_uint_eq(run->report->peak[rank], MIN(m, ranks - rank));
-			ck_assert_uint_eq(all->report->peak[rank], m);
+			ck_assert_uint_eq(run->report->held.peak[rank], MIN(m, ranks - rank));
+			ck_assert_uint_eq(all->report->held.peak[rank], m);
 		}
 		ck_assert_int_eq(run->report->makespan, all->report->makespan);
 	}
@@ -403,8 +403,8 @@ START_TEST(zb_h1_activations)
 	g_autoptr(PipesimRun) run = named_run("zb-h1", 8, 20, costs);
 
 	for (guint rank = 0; rank < 8; rank++) {
-		ck_assert_uint_eq(run->report->peak[rank], 8);
-		ck_assert_uint_eq(run->report->peak_until_input[rank], 8 - rank);
+		ck_assert_uint_eq(run->report->held.peak[rank], 8);
+		ck_assert_uint_eq(run->report->held.peak_until_input[rank], 8 - rank);
 	}
 }
 END_TEST
@@ -415,10 +415,10 @@ START_TEST(zb_h1_long_weights)
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 800, 1300, -1, 0);
 	g_autoptr(PipesimRun) run = named_run("zb-h1", 8, 20, costs);
 
-	ck_assert_int_eq(run->report->formula, 3500);
-	ck_assert_int_eq(run->report->max_idle, 7000);
-	ck_assert_int_eq(run->report->max_span_idle, 5600);
-	ck_assert_uint_gt(run->report->reasons->len, 0);
+	ck_assert_int_eq(run->report->published.bubble, 3500);
+	ck_assert_int_eq(run->report->bubble.max_idle, 7000);
+	ck_assert_int_eq(run->report->bubble.max_span_idle, 5600);
+	ck_assert_uint_gt(run->report->published.reasons->len, 0);
 }
 END_TEST
 

@@ -50,7 +50,7 @@ START_TEST(shares_add_up)
 			for (guint k = 0; k < 2 * PIPESIM_FB; k++)
 				busy += shares[i].busy[k / 2][k % 2];
 		for (guint i = pipesim_layout_ranks(layout, panel, lane); i > 0; i--)
-			expected += panel->run->report->busy[rank++];
+			expected += panel->run->report->bubble.busy[rank++];
 		ck_assert_int_eq(busy, expected);
 	}
 	ck_assert_uint_eq(rank, point->ranks);

@@ -74,7 +74,8 @@ static void assert_no_jitter(const PipesimRun *run)
 	ck_assert_ptr_nonnull(run->samples);
 	for (guint i = 0; i < run->samples->n; i++) {
 		ck_assert_int_eq(run->samples->results[i].makespan, run->report->makespan);
-		ck_assert_int_eq(run->samples->results[i].max_idle, run->report->max_idle);
+		ck_assert_int_eq(
+			run->samples->results[i].max_idle, run->report->bubble.max_idle);
 	}
 }
 

@@ -187,11 +187,13 @@ START_TEST(file_runs_as_its_schedule)
 	ck_assert_ptr_null(from_file->error);
 	ck_assert_int_eq(from_file->timeline->makespan, built_in->timeline->makespan);
 	for (guint rank = 0; rank < point->ranks; rank++) {
-		ck_assert_int_eq(from_file->report->idle[rank], built_in->report->idle[rank]);
-		ck_assert_uint_eq(from_file->report->peak[rank], built_in->report->peak[rank]);
+		ck_assert_int_eq(from_file->report->bubble.idle[rank],
+			built_in->report->bubble.idle[rank]);
+		ck_assert_uint_eq(
+			from_file->report->held.peak[rank], built_in->report->held.peak[rank]);
 	}
-	ck_assert_int_eq(from_file->report->unit.num * built_in->report->unit.den,
-		from_file->report->unit.den * built_in->report->unit.num * parts);
+	ck_assert_int_eq(from_file->report->held.unit.num * built_in->report->held.unit.den,
+		from_file->report->held.unit.den * built_in->report->held.unit.num * parts);
 }
 END_TEST
 
@@ -399,7 +401,7 @@ START_TEST(chimera_takes_any_even_count)
 
 		ck_assert_msg(run->error == NULL, "%u/%u: %s", ranks, m,
 			run->error != NULL ? run->error->message : "");
-		ck_assert_uint_le(run->report->max_peak, ranks);
+		ck_assert_uint_le(run->report->held.max_peak, ranks);
 	}
 }
 END_TEST
@@ -415,11 +417,11 @@ START_TEST(chimera_with_more_pipelines)
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 500, 500, -1, 0);
 	g_autoptr(PipesimRun) run = grid_run(&point, costs);
 
-	ck_assert_int_eq(run->report->max_idle, (ranks / pipelines - 1) * 2000);
+	ck_assert_int_eq(run->report->bubble.max_idle, (ranks / pipelines - 1) * 2000);
 	ck_assert_uint_eq(run->shape.copies, pipelines);
 	for (guint rank = 0; rank < ranks; rank++) {
-		ck_assert_uint_ge(run->report->peak[rank], ranks - ranks / pipelines + 1);
-		ck_assert_uint_le(run->report->peak[rank], ranks);
+		ck_assert_uint_ge(run->report->held.peak[rank], ranks - ranks / pipelines + 1);
+		ck_assert_uint_le(run->report->held.peak[rank], ranks);
 	}
 }
 END_TEST

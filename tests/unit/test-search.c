@@ -129,8 +129,9 @@ START_TEST(zb_is_never_worse)
 	theirs = pipesim_run_program(path, reference, NULL, &scenario, costs);
 	ours = pipesim_run_schedule(pipesim_schedule_find("zb-auto", NULL), &scenario, costs);
 	ck_assert_int_le(ours->report->makespan, theirs->report->makespan);
-	ck_assert_int_le(ours->report->max_span_idle, theirs->report->max_span_idle);
-	if (ours->report->max_span_idle == theirs->report->max_span_idle) {
+	ck_assert_int_le(
+		ours->report->bubble.max_span_idle, theirs->report->bubble.max_span_idle);
+	if (ours->report->bubble.max_span_idle == theirs->report->bubble.max_span_idle) {
 		pipesim_schedule_write_csv(ours->program, a);
 		pipesim_schedule_write_csv(theirs->program, b);
 		ck_assert_msg(g_str_equal(a->str, b->str), "%s differs", path);
@@ -170,10 +171,10 @@ START_TEST(slots_at_every_shape)
 			g_autoptr(PipesimRun) run = named_run(names[n], ranks, m, costs);
 			const PipesimReport *report = run->report;
 
-			ck_assert_int_le((gint64)report->max_peak * report->unit.num,
-				counted_activations(names[n], ranks) * report->unit.den);
+			ck_assert_int_le((gint64)report->held.max_peak * report->held.unit.num,
+				counted_activations(names[n], ranks) * report->held.unit.den);
 			if (m >= 2 * ranks)
-				ck_assert_msg(report->max_idle ==
+				ck_assert_msg(report->bubble.max_idle ==
 						      1000 * counted_bubble(names[n], ranks),
 					"%s %u/%u", names[n], ranks, m);
 		}
@@ -282,8 +283,8 @@ START_TEST(zb_result_is_simulated)
 		ck_assert(pipesim_problem_init(&problem, arena, &run->shape, run->times, NULL));
 		ck_assert(pipesim_zb_search(arena, &problem, &result, NULL));
 		for (guint rank = 0; rank < ranks; rank++)
-			span = MAX(
-				span, run->report->span_idle[rank] + run->report->busy[rank]);
+			span = MAX(span, run->report->bubble.span_idle[rank] +
+						 run->report->bubble.busy[rank]);
 		ck_assert_int_eq(result.makespan, run->report->makespan);
 		ck_assert_int_eq(result.span, span);
 		ck_assert_int_ge(result.span, result.span_bound);
@@ -307,10 +308,11 @@ START_TEST(zb_reaches_bound)
 		g_autoptr(PipesimRun) run = named_run("zb-auto", ranks, m, costs);
 
 		g_rand_free(random);
-		ck_assert_msg(run->report->max_span_idle == (ranks - 1) * (f + i - w),
+		ck_assert_msg(run->report->bubble.max_span_idle == (ranks - 1) * (f + i - w),
 			"%u/%u F=%d I=%d W=%d: %d", ranks, m, (int)f, (int)i, (int)w,
-			(int)run->report->max_span_idle);
-		ck_assert_int_eq(run->report->max_span_idle, run->report->formula);
+			(int)run->report->bubble.max_span_idle);
+		ck_assert_int_eq(
+			run->report->bubble.max_span_idle, run->report->published.bubble);
 	}
 }
 END_TEST
