@@ -216,19 +216,15 @@ static PipesimCalibration *calibrate(const PipesimSetup *setup, GError **error)
 	return calibration;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(PipesimCalibration) calibration = NULL;
 
-	if (setup->n_operands == 0) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (setup->n_operands == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim calibrate traces/h200.csv");
-		return PIPESIM_EXIT_USAGE;
-	}
 	calibration = calibrate(setup, error);
-	if (calibration == NULL || !print_result(calibration, setup, error))
-		return PIPESIM_EXIT_USAGE;
-	return PIPESIM_EXIT_DONE;
+	return calibration != NULL && print_result(calibration, setup, error);
 }
 
 const PipesimCommand pipesim_command_calibrate = {

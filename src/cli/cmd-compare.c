@@ -85,7 +85,7 @@ static PipesimKeep find_keep(const PipesimSetup *setup)
 								   : PIPESIM_KEEP_NOTHING;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
@@ -95,7 +95,7 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	scenario->keep = find_keep(setup);
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
@@ -104,13 +104,11 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 			comparison->runs, pipesim_choice_run(g_ptr_array_index(choices, i),
 						  scenario, setup->costs));
 	if (!any_result(comparison, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	pipesim_comparison_finish(comparison);
-	if (!write_all(setup, comparison, error))
-		return PIPESIM_EXIT_WRITE;
-	return scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0
-		       ? PIPESIM_EXIT_NO
-		       : PIPESIM_EXIT_DONE;
+	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)
+		*answer = PIPESIM_EXIT_NO;
+	return write_all(setup, comparison, error);
 }
 
 const PipesimCommand pipesim_command_compare = {

@@ -205,24 +205,6 @@ static void write_json(const Pair *pair, GString *out)
 
 /* Command -------------------------------------------------------------------------------- */
 
-static PipesimExit print_difference(const PipesimSetup *setup, const Pair *pair, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const PipesimStyle style = pipesim_terminal_style(path);
-	g_autoptr(GString) out = g_string_new(NULL);
-	gboolean json;
-
-	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
-		return PIPESIM_EXIT_USAGE;
-	if (json)
-		write_json(pair, out);
-	else
-		write_text(pair, &style, out);
-	if (!pipesim_print(path, out, error))
-		return PIPESIM_EXIT_WRITE;
-	return pair->difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
-}
-
 static gboolean read_choices(GPtrArray *choices, PipesimSetup *setup, GError **error)
 {
 	if (setup->n_operands != 2)
@@ -235,24 +217,34 @@ static gboolean read_choices(GPtrArray *choices, PipesimSetup *setup, GError **e
 	       pipesim_setup_require(setup, error) && pipesim_setup_costs(setup, NULL, error);
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimRun) a = NULL, b = NULL;
 	g_autoptr(PipesimDifference) difference = NULL;
+	gboolean json;
 
-	if (!read_choices(choices, setup, error))
-		return PIPESIM_EXIT_USAGE;
+	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error) ||
+		!read_choices(choices, setup, error))
+		return FALSE;
 	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
 	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
 	if (a->error != NULL || b->error != NULL) {
 		g_propagate_error(error, g_error_copy(a->error != NULL ? a->error : b->error));
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	}
 	difference = pipesim_difference_new(a, b, error);
 	if (difference == NULL)
-		return PIPESIM_EXIT_USAGE;
-	return print_difference(setup, &(Pair){a, b, difference}, error);
+		return FALSE;
+	if (json)
+		write_json(&(Pair){a, b, difference}, out);
+	else
+		write_text(&(Pair){a, b, difference}, &style, out);
+	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
+	return pipesim_print(path, out, error);
 }
 
 const PipesimCommand pipesim_command_diff = {

@@ -406,26 +406,22 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	return TRUE;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimStyle style = pipesim_terminal_style(NULL);
 	const PipesimSchedule *schedule;
 
-	if (setup->n_operands != 1) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (setup->n_operands != 1)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"explain takes one schedule; see pipesim list for their names");
-		return PIPESIM_EXIT_USAGE;
-	}
 	if (setup->scenario.ranks == 0)
 		setup->scenario.ranks = 4;
 	if (style.width == 0)
 		style.width = WIDTH;
 	schedule = pipesim_schedule_find(setup->operands[0], error);
-	if (schedule == NULL || !pipesim_setup_costs(setup, NULL, error) ||
-		!explain(schedule, setup, &style, out, error))
-		return PIPESIM_EXIT_USAGE;
-	return pipesim_print(NULL, out, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
+	return schedule != NULL && pipesim_setup_costs(setup, NULL, error) &&
+	       explain(schedule, setup, &style, out, error) && pipesim_print(NULL, out, error);
 }
 
 const PipesimCommand pipesim_command_explain = {

@@ -1,60 +1,31 @@
 #include "config.h"
 
+#include "cli/choice.h"
 #include "cli/command.h"
-#include "runtime/csv.h"
 #include "runtime/lower.h"
-#include "schedule/schedule.h"
 #include <string.h>
 
-/* An order and where it comes from: a generator or a file. */
-typedef struct {
-	PipesimProgram *program;
-	PipesimScheduleFile *file;
-	PipesimComm native; /* what its own runtime does */
-} Order;
-
-static void clear_order(Order *order)
+/* The order of @choice: a file's own, or one that is generated and then belongs to it. */
+static gboolean find_order(PipesimSetup *setup, PipesimChoice *choice, GError **error)
 {
-	if (order->file == NULL)
-		pipesim_program_free(order->program);
-	pipesim_schedule_file_free(order->file);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Order, clear_order)
-
-static gboolean read_order(const PipesimSetup *setup, Order *order, GError **error)
-{
-	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
-
-	if (setup->scenario.ranks != 0 || setup->scenario.microbatches != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is a file and has its own ranks and micro-batches; leave out --pp "
-			"and --microbatches",
-			name);
-	order->file = pipesim_schedule_file_read(name, error);
-	if (order->file == NULL)
-		return FALSE;
-	order->program = order->file->program;
-	order->native = PIPESIM_COMM_QUEUE;
-	return TRUE;
-}
-
-static gboolean generate_order(PipesimSetup *setup, Order *order, GError **error)
-{
-	const PipesimSchedule *schedule =
-		pipesim_schedule_find(setup->text[PIPESIM_SET_SCHEDULE], error);
+	const PipesimSchedule *schedule = choice->schedule;
 	g_autoptr(PipesimTimes) times = NULL;
 	PipesimShape shape;
 
-	if (schedule == NULL || !pipesim_setup_require(setup, error) ||
-		!pipesim_setup_costs(setup, NULL, error) ||
+	if (schedule == NULL)
+		return (setup->scenario.ranks == 0 && setup->scenario.microbatches == 0) ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "%s is a file and has its own ranks and micro-batches; leave "
+			       "out "
+			       "--pp and --microbatches",
+			       choice->path);
+	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
 		!pipesim_setup_heed(setup, schedule->takes, error) ||
 		!pipesim_schedule_shape(schedule, &setup->scenario, &shape, error))
 		return FALSE;
 	times = pipesim_times_new(setup->costs, &shape);
-	order->program = pipesim_schedule_program(schedule, &shape, times, error);
-	order->native = schedule->comm;
-	return order->program != NULL;
+	choice->program = pipesim_schedule_program(schedule, &shape, times, error);
+	return choice->program != NULL;
 }
 
 /* What _PipelineScheduleRuntime does not take. */
@@ -87,11 +58,11 @@ static gboolean has_groups(const PipesimLowering *lowering)
 
 /* Order and messages as they are to be written: as the file has them, by the rules of --comm, or by
  * those of whoever reads it. */
-static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch, Order *order,
-	GString *out, GError **error)
+static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
+	const PipesimChoice *choice, GString *out, GError **error)
 {
-	const PipesimLowering *given = order->file != NULL ? order->file->lowering : NULL;
-	PipesimComm comm = for_pytorch ? PIPESIM_COMM_QUEUE : order->native;
+	const PipesimLowering *given = choice->file != NULL ? choice->file->lowering : NULL;
+	PipesimComm comm = PIPESIM_COMM_QUEUE; /* of files, and of PyTorch */
 	g_autoptr(PipesimLowering) lowering = NULL;
 
 	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
@@ -99,10 +70,10 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot read the groups of messages in %s; --comm "
 				"queue orders them anew",
-				setup->text[PIPESIM_SET_SCHEDULE]);
+				choice->path);
 		if (for_pytorch &&
-			!pipesim_lowering_check(
-				given, pipesim_schedule_file_locate_action, order->file, error))
+			!pipesim_lowering_check(given, pipesim_schedule_file_locate_action,
+				choice->file, error))
 			return FALSE;
 		pipesim_lowering_print(given, out);
 		return TRUE;
@@ -110,29 +81,13 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	if (setup->text[PIPESIM_SET_COMM] != NULL &&
 		setup->scenario.comm != PIPESIM_COMM_NATIVE)
 		comm = setup->scenario.comm;
-	lowering = pipesim_lower(order->program, comm, error);
+	else if (choice->schedule != NULL && !for_pytorch)
+		comm = choice->schedule->comm;
+	lowering = pipesim_lower(choice->program, comm, error);
 	if (lowering == NULL)
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
 	return TRUE;
-}
-
-static PipesimExit export_order(PipesimSetup *setup, gboolean for_pytorch, GError **error)
-{
-	g_auto(Order) order = {0};
-	g_autoptr(GString) out = g_string_new(NULL);
-	const gboolean file = pipesim_setup_names_file(setup->text[PIPESIM_SET_SCHEDULE]);
-
-	if (!(file ? read_order(setup, &order, error) : generate_order(setup, &order, error)))
-		return file ? PIPESIM_EXIT_INPUT : PIPESIM_EXIT_USAGE;
-	if (for_pytorch && !check_pytorch(order.program, error))
-		return PIPESIM_EXIT_USAGE;
-	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
-		pipesim_schedule_write_csv(order.program, out);
-	else if (!append_lowering(setup, for_pytorch, &order, out, error))
-		return PIPESIM_EXIT_USAGE;
-	return pipesim_print(setup->text[PIPESIM_SET_OUTPUT], out, error) ? PIPESIM_EXIT_DONE
-									  : PIPESIM_EXIT_WRITE;
 }
 
 static gboolean check_comm(const PipesimSetup *setup, gboolean for_pytorch, GError **error)
@@ -153,20 +108,33 @@ static gboolean check_comm(const PipesimSetup *setup, gboolean for_pytorch, GErr
 	return TRUE;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
+	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
 	const char *reader = setup->text[PIPESIM_SET_FOR];
 	const gboolean for_pytorch = g_strcmp0(reader, "pytorch") == 0;
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	g_autoptr(GString) out = g_string_new(NULL);
+	PipesimChoice *choice;
 
-	if (setup->text[PIPESIM_SET_SCHEDULE] == NULL)
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (name == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--schedule is missing; see pipesim list for names");
-	else if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--for: '%s' is not known; pytorch or pipesim", reader);
-	else if (check_comm(setup, for_pytorch, error))
-		return export_order(setup, for_pytorch, error);
-	return PIPESIM_EXIT_USAGE;
+	if (!check_comm(setup, for_pytorch, error) ||
+		!pipesim_choices_add(choices, name, error))
+		return FALSE;
+	choice = g_ptr_array_index(choices, 0);
+	if (!find_order(setup, choice, error) ||
+		(for_pytorch && !check_pytorch(choice->program, error)))
+		return FALSE;
+	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
+		pipesim_schedule_write_csv(choice->program, out);
+	else if (!append_lowering(setup, for_pytorch, choice, out, error))
+		return FALSE;
+	return pipesim_print(setup->text[PIPESIM_SET_OUTPUT], out, error);
 }
 
 const PipesimCommand pipesim_command_export = {

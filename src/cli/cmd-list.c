@@ -14,7 +14,7 @@ static void append_schedule(const PipesimSchedule *schedule, GString *out)
 	}
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 
@@ -24,7 +24,7 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 		else
 			append_schedule(*all, out);
 	}
-	return pipesim_print(NULL, out, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
+	return pipesim_print(NULL, out, error);
 }
 
 const PipesimCommand pipesim_command_list = {

@@ -229,7 +229,7 @@ static gboolean check(const PipesimSetup *setup, GError **error)
 		       "--times P2P=...");
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimStyle style = pipesim_terminal_style(path);
@@ -241,15 +241,15 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 		!read_names(setup, choices, error) || !check(setup, error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	rows = solve(choices, &setup->scenario, setup->costs);
 	if (!any_state(rows, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	if (json)
 		write_json(rows, setup->scenario.ranks, out);
 	else
 		write_text(rows, setup->scenario.ranks, &style, out);
-	return pipesim_print(path, out, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_WRITE;
+	return pipesim_print(path, out, error);
 }
 
 const PipesimCommand pipesim_command_steady = {

@@ -251,12 +251,12 @@ static gboolean draw(const Sweep *sweep, GError **error)
 						sweep->metric, sweep->lines, "gnuplot", error));
 }
 
-static PipesimExit finish(Sweep *sweep, GError **error)
+static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	const guint64 all = sweep->work.end - sweep->work.first;
 
 	if (sweep->file == NULL && sweep->kept->len > 0 && !print_table(sweep, error))
-		return PIPESIM_EXIT_WRITE;
+		return FALSE;
 	if (sweep->done < all) {
 		g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 			   " points%s\n",
@@ -264,11 +264,11 @@ static PipesimExit finish(Sweep *sweep, GError **error)
 			sweep->file != NULL && sweep->output != NULL
 				? "; --resume goes on with them"
 				: "");
-		return PIPESIM_EXIT_STOPPED;
+		*answer = PIPESIM_EXIT_STOPPED;
+		return TRUE;
 	}
-	if (sweep->file != NULL && !pipesim_sweep_file_close(sweep->file, error))
-		return PIPESIM_EXIT_WRITE;
-	return draw(sweep, error) ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_EXTERNAL;
+	return (sweep->file == NULL || pipesim_sweep_file_close(sweep->file, error)) &&
+	       draw(sweep, error);
 }
 
 /* What must be kept to be drawn or laid out as a table. */
@@ -318,10 +318,10 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	return TRUE;
 }
 
-static PipesimExit sweep_all(Sweep *sweep, GError **error)
+static gboolean sweep_all(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	if (!open_results(sweep, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	sweep->work.solve = pipesim_sweep_points_solve;
 	sweep->work.data = sweep->points;
 	sweep->work.stop = &stop_asked;
@@ -329,9 +329,7 @@ static PipesimExit sweep_all(Sweep *sweep, GError **error)
 	sweep->work.parts = sweep->processes.size;
 	signal(SIGINT, ask_to_stop);
 	signal(SIGTERM, ask_to_stop);
-	if (!run_pool(sweep, error))
-		return PIPESIM_EXIT_WRITE;
-	return is_main(sweep) ? finish(sweep, error) : PIPESIM_EXIT_DONE;
+	return run_pool(sweep, error) && (!is_main(sweep) || finish(sweep, answer, error));
 }
 
 /* The others wait for one that has failed: it ends them, so that nobody is left to print. */
@@ -343,27 +341,26 @@ static void abort_all(const Sweep *sweep, const GError *error)
 }
 
 /* What the options of the sweep itself say, and running it. */
-static PipesimExit start(Sweep *sweep, GError **error)
+static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
-	PipesimExit status = PIPESIM_EXIT_USAGE;
+	gboolean ok;
 
 	sweep->processes = pipesim_mpi_start();
-	if (read_format(sweep, error) &&
-		pipesim_metric_find(
-			sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
-		read_shard(sweep->setup->text[PIPESIM_SET_SHARD], &sweep->work, error) &&
-		read_threads(sweep, error))
-		status = sweep_all(sweep, error);
-	if (*error == NULL)
+	ok = read_format(sweep, error) &&
+	     pipesim_metric_find(
+		     sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
+	     read_shard(sweep->setup->text[PIPESIM_SET_SHARD], &sweep->work, error) &&
+	     read_threads(sweep, error) && sweep_all(sweep, answer, error);
+	if (ok)
 		pipesim_mpi_finish();
 	else if (sweep->processes.size > 1)
 		abort_all(sweep, *error);
 	pipesim_sweep_file_free(sweep->file);
 	g_clear_pointer(&sweep->kept, g_ptr_array_unref);
-	return status;
+	return ok;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimSweepPoints) points = NULL;
@@ -376,10 +373,10 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 	};
 
 	if (!pipesim_choices_add_schedules(choices, setup, error))
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	points = pipesim_sweep_points_new(setup, choices, error);
 	if (points == NULL)
-		return PIPESIM_EXIT_USAGE;
+		return FALSE;
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)
 		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
@@ -387,7 +384,7 @@ static PipesimExit run(PipesimSetup *setup, GError **error)
 	sweep.titles = (PipesimSweepTitles){pipesim_sweep_points_grid(points), names};
 	sweep.work.width = choices->len;
 	sweep.work.end = pipesim_grid_points(sweep.titles.grid);
-	return start(&sweep, error);
+	return start(&sweep, answer, error);
 }
 
 const PipesimCommand pipesim_command_sweep = {

@@ -5,9 +5,9 @@
 
 /* What is printed when all files have been looked at. */
 typedef struct {
-	gboolean all;      /* every way of communicating */
-	PipesimComm mode;  /* else this one */
-	PipesimExit worst; /* of the files so far */
+	gboolean all;       /* every way of communicating */
+	PipesimComm mode;   /* else this one */
+	PipesimExit *worst; /* of the files so far */
 	GString *out;
 } Validation;
 
@@ -61,7 +61,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	if (*error != NULL)
 		return FALSE;
 	if (names == bad && decides(validation, lowering))
-		validation->worst = PIPESIM_EXIT_NO;
+		*validation->worst = PIPESIM_EXIT_NO;
 	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
 	return TRUE;
 }
@@ -121,30 +121,28 @@ static gboolean validate(Validation *validation, const char *path, GError **erro
 		return FALSE;
 	}
 	g_printerr("%s\n", fault->message);
-	validation->worst = PIPESIM_EXIT_NO;
+	*validation->worst = PIPESIM_EXIT_NO;
 	return TRUE;
 }
 
-static PipesimExit run(PipesimSetup *setup, GError **error)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const PipesimComm comm = setup->scenario.comm;
 	g_autoptr(GString) out = g_string_new(NULL);
 	Validation validation = {
 		.all = setup->text[PIPESIM_SET_COMM] == NULL,
 		.mode = comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : comm,
+		.worst = answer,
 		.out = out,
 	};
 
-	if (setup->n_operands == 0) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
-		return PIPESIM_EXIT_USAGE;
-	}
+	if (setup->n_operands == 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "validate takes schedule files");
 	for (guint i = 0; i < setup->n_operands; i++)
 		if (!validate(&validation, setup->operands[i], error))
 			break;
-	if (!pipesim_print(NULL, out, *error == NULL ? error : NULL))
-		return PIPESIM_EXIT_WRITE;
-	return *error == NULL ? validation.worst : PIPESIM_EXIT_INPUT;
+	return pipesim_print(NULL, out, *error == NULL ? error : NULL) && *error == NULL;
 }
 
 const PipesimCommand pipesim_command_validate = {

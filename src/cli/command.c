@@ -131,27 +131,33 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	return ok;
 }
 
+/* What holds for all commands, then the command itself. */
+static gboolean run(
+	const PipesimCommand *command, PipesimSetup *setup, PipesimExit *answer, GError **error)
+{
+	if (command->operand == NULL && setup->n_operands > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
+			setup->operands[0]);
+	return pipesim_setup_check_paths(setup, command->operand, command->operands, error) &&
+	       (command->ranges || pipesim_setup_read(setup, error)) &&
+	       command->run(setup, answer, error);
+}
+
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
 	g_auto(PipesimSetup) setup = {
 		.command_line = g_strjoinv(" ", argv), .notice = pipesim_print_notice};
-	gboolean help = FALSE;
+	PipesimExit answer = PIPESIM_EXIT_DONE;
+	gboolean help = FALSE, ok;
 
-	if (!parse(command, &argc, &argv, &setup, &help, error))
-		return PIPESIM_EXIT_USAGE;
-	if (help)
-		return PIPESIM_EXIT_DONE;
-	setup.operands = argv + 1;
-	setup.n_operands = argc > 1 ? (guint)argc - 1 : 0;
-	if (command->operand == NULL && argc > 1) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'", argv[1]);
-		return PIPESIM_EXIT_USAGE;
+	ok = parse(command, &argc, &argv, &setup, &help, error);
+	if (ok && !help) {
+		setup.operands = argv + 1;
+		setup.n_operands = argc > 1 ? (guint)argc - 1 : 0;
+		ok = run(command, &setup, &answer, error);
 	}
-	if (!pipesim_setup_check_paths(&setup, command->operand, command->operands, error) ||
-		(!command->ranges && !pipesim_setup_read(&setup, error)))
-		return PIPESIM_EXIT_USAGE;
-	return command->run(&setup, error);
+	return ok ? answer : pipesim_exit_status(*error);
 }
 
 /* Completion ----------------------------------------------------------------------------- */

@@ -22,9 +22,9 @@ typedef struct {
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end. */
 	guint8 takes[20];
 	PipesimWording wording[4];
-	/* The scenario of @setup has been read, costs have not. Returns PIPESIM_EXIT_DONE or
-	 * PIPESIM_EXIT_NO; otherwise sets @error, from which main derives the status. */
-	PipesimExit (*run)(PipesimSetup *setup, GError **error);
+	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
+	 * unless it says otherwise. FALSE with an error, from which the status follows. */
+	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);
 } PipesimCommand;
 
 #define COMMAND(id) extern const PipesimCommand pipesim_command_##id;
@@ -35,7 +35,7 @@ typedef struct {
 extern const PipesimCommand *const pipesim_commands[];
 
 /** pipesim_command_run: reads @argv, of which the first is not looked at, and runs @command; at
- * --help prints what that is. As PipesimCommand.run; G_OPTION_ERROR for an unknown option. */
+ * --help prints what that is. Returns the status that @error, where it sets that, stands for. */
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error);
 

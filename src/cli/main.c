@@ -56,15 +56,15 @@ int main(int argc, char **argv)
 	const PipesimCommand *command = argc > 1 ? find_command(argv[1]) : NULL;
 	g_autoptr(GString) description = argc == 2 ? describe(argv[1]) : NULL;
 	g_autoptr(GError) error = NULL;
-	PipesimExit status = PIPESIM_EXIT_USAGE;
+	PipesimExit status;
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
 	g_set_prgname("pipesim");
 	pipesim_keep_memory();
 	if (description != NULL) {
-		if (pipesim_print(NULL, description, &error))
-			status = PIPESIM_EXIT_DONE;
+		status = pipesim_print(NULL, description, &error) ? PIPESIM_EXIT_DONE
+								  : PIPESIM_EXIT_WRITE;
 	} else if (command != NULL) {
 		g_autofree char *name = g_strconcat("pipesim ", command->name, NULL);
 
@@ -72,12 +72,11 @@ int main(int argc, char **argv)
 		status = pipesim_command_run(command, argc - 1, argv + 1, &error);
 	} else if (argc > 1 && argv[1][0] != '-') {
 		fail_unknown(argv[1], &error);
+		status = PIPESIM_EXIT_USAGE;
 	} else {
 		status = pipesim_command_run(pipesim_commands[0], argc, argv, &error);
 	}
-	if (error != NULL) {
+	if (error != NULL)
 		print_error(error);
-		status = pipesim_exit_status(error);
-	}
 	return (int)status;
 }
