@@ -14,8 +14,11 @@
 #define FIRST_RANKS 8
 #define LAST_RANKS  2
 
+/* Nothing where @text is NULL. */
 static void append_wrapped(GString *out, const char *text, guint indent)
 {
+	if (text == NULL)
+		return;
 	g_string_append_printf(out, "%*s", (int)indent, "");
 	pipesim_wrap(out, text, indent, indent, WIDTH);
 	g_string_append_c(out, '\n');
@@ -112,15 +115,16 @@ static void append_placement(const PipesimShape *shape, GString *out)
 /* Phases --------------------------------------------------------------------------------- */
 
 /* An op without its micro-batch: "F", "W1", "F0&B1". */
-static char *name_verb(const PipesimOp *verb, guint chunks)
+static void append_verb(const PipesimOp *verb, guint chunks, GString *out)
 {
 	const char *letter = pipesim_kind_letter(verb->kind);
 
 	if (chunks == 1 || verb->chunk == PIPESIM_OLDEST)
-		return g_strdup(verb->kind == PIPESIM_FB ? "F&B" : letter);
-	if (verb->kind == PIPESIM_FB)
-		return g_strdup_printf("F%u&B%u", verb->chunk, verb->b_chunk);
-	return g_strdup_printf("%s%u", letter, verb->chunk);
+		g_string_append(out, verb->kind == PIPESIM_FB ? "F&B" : letter);
+	else if (verb->kind == PIPESIM_FB)
+		g_string_append_printf(out, "F%u&B%u", verb->chunk, verb->b_chunk);
+	else
+		g_string_append_printf(out, "%s%u", letter, verb->chunk);
 }
 
 static gboolean same_verb(const PipesimOp *a, const PipesimOp *b)
@@ -155,57 +159,47 @@ static guint choose_period(const PipesimOp *verbs, guint n, guint *rounds)
 	return best;
 }
 
-static void append_verbs(const PipesimOp *verbs, guint n, guint chunks, GString *out)
-{
-	for (guint i = 0; i < n; i++) {
-		g_autofree char *name = name_verb(&verbs[i], chunks);
-
-		g_string_append_printf(out, "%s%s", i > 0 ? " " : "", name);
-	}
-}
-
-/* What a phase runs, as far as it is known. */
+/* What a rank runs, phase by phase. */
 typedef struct {
-	GString *text;
+	const PipesimOrder *order;
+	GString *out;
+	guint8 phase;
+	gboolean begun;
+	GString *line;   /* of the phase, not printed yet */
 	gboolean single; /* it ends with a verb outside of any loop */
-	guint chunks;
-} Line;
+} Phases;
 
-static void append_rounds(Line *line, const PipesimOp *verbs, guint n, guint rounds)
+static void append_rounds(Phases *phases, const PipesimOp *verbs, guint n, guint rounds)
 {
 	const gboolean single = rounds == 1;
+	GString *line = phases->line;
 
-	if (line->text->len > 0)
-		g_string_append(line->text, single && line->single ? " " : ", ");
+	if (line->len > 0)
+		g_string_append(line, single && phases->single ? " " : ", ");
 	if (!single)
-		g_string_append_printf(line->text, "%u x %s", rounds, n > 1 ? "(" : "");
-	append_verbs(verbs, n, line->chunks, line->text);
+		g_string_append_printf(line, "%u x %s", rounds, n > 1 ? "(" : "");
+	for (guint i = 0; i < n; i++) {
+		g_string_append(line, i > 0 ? " " : "");
+		append_verb(&verbs[i], phases->order->shape.chunks, line);
+	}
 	if (!single && n > 1)
-		g_string_append_c(line->text, ')');
-	line->single = single;
+		g_string_append_c(line, ')');
+	phases->single = single;
 }
 
 /* Verbs that stand one by one: what repeats among them is shown as a loop. */
-static void append_sequence(Line *line, const PipesimOp *verbs, guint n)
+static void append_sequence(Phases *phases, const PipesimOp *verbs, guint n)
 {
 	while (n > 0) {
 		guint rounds;
 		const guint period = choose_period(verbs, n, &rounds);
 		const guint taken = rounds > 1 ? period * rounds : 1;
 
-		append_rounds(line, verbs, rounds > 1 ? period : 1, rounds);
+		append_rounds(phases, verbs, rounds > 1 ? period : 1, rounds);
 		verbs += taken;
 		n -= taken;
 	}
 }
-
-typedef struct {
-	const PipesimOrder *order;
-	guint8 phase;
-	gboolean begun;
-	Line line; /* of the phase, not printed yet */
-	GString *out;
-} Phases;
 
 static void end_phase(Phases *phases)
 {
@@ -216,9 +210,9 @@ static void end_phase(Phases *phases)
 		return;
 	g_string_append_printf(phases->out, "    %-14s ", name[0] != '\0' ? name : "all");
 	width = 4 + MAX(14, g_utf8_strlen(name, -1)) + 1;
-	pipesim_wrap(phases->out, phases->line.text->str, 19, (guint)width, WIDTH);
+	pipesim_wrap(phases->out, phases->line->str, 19, (guint)width, WIDTH);
 	g_string_append_c(phases->out, '\n');
-	g_string_truncate(phases->line.text, 0);
+	g_string_truncate(phases->line, 0);
 	phases->begun = FALSE;
 }
 
@@ -236,22 +230,21 @@ static void add_loop(Phases *phases, const PipesimLoop *loop)
 
 	if (loop->count > 1) {
 		begin_phase(phases, verbs[0].phase);
-		append_rounds(&phases->line, verbs, loop->n, loop->count);
+		append_rounds(phases, verbs, loop->n, loop->count);
 		return;
 	}
 	for (guint from = 0, to; from < loop->n; from = to) {
 		for (to = from + 1; to < loop->n && verbs[to].phase == verbs[from].phase;)
 			to++;
 		begin_phase(phases, verbs[from].phase);
-		append_sequence(&phases->line, verbs + from, to - from);
+		append_sequence(phases, verbs + from, to - from);
 	}
 }
 
 static void append_rank(const PipesimOrder *order, guint rank, GString *out)
 {
 	g_autoptr(GString) line = g_string_new(NULL);
-	Phases phases = {
-		.order = order, .line = {line, FALSE, order->shape.chunks}, .out = out};
+	Phases phases = {.order = order, .out = out, .line = line};
 
 	g_string_append_printf(out, "  rank %u\n", rank);
 	for (guint32 i = order->rank_begin[rank]; i < order->rank_begin[rank + 1]; i++)
@@ -299,10 +292,8 @@ static void append_bubble(const PipesimBubbleFormula *bubble, GString *out)
 		bubble->is_span ? "span: last end - first start - busy, largest over ranks"
 				: "makespan - busy, largest over ranks",
 		bubble->text != NULL ? bubble->text : "no formula is published");
-	if (bubble->letters != NULL)
-		append_wrapped(out, bubble->letters, 2);
-	if (bubble->exact != NULL)
-		append_wrapped(out, bubble->exact, 2);
+	append_wrapped(out, bubble->letters, 2);
+	append_wrapped(out, bubble->exact, 2);
 	append_conditions(bubble->conditions, out);
 	append_section(out, "Ranks that idle for different times", bubble->uneven);
 }
@@ -315,8 +306,7 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 		"\nPeak activations (stages of one micro-batch, largest rank)\n  %s\n",
 		schedule->activations.text != NULL ? schedule->activations.text
 						   : "no formula is published");
-	if (schedule->activations.exact != NULL)
-		append_wrapped(out, schedule->activations.exact, 2);
+	append_wrapped(out, schedule->activations.exact, 2);
 	append_section(out, "Parameters",
 		schedule->placement == PIPESIM_BIDIRECTIONAL
 			? "2x: a rank holds a stage of each direction"
