@@ -39,7 +39,21 @@ else
 	diff -u "$scratch/shipped" "$scratch/expected"
 	fail "completions/pipesim is not what the program says; run 'make completion'"
 fi
-if bash -n "$completion"; then pass; else fail 'bash does not take completions/pipesim'; fi
+completes() # EXPECTED WORD...: what bash offers for the last word
+{
+	expected=$1
+	shift
+	# shellcheck disable=SC2016
+	got=$(bash -c '. "$0"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _pipesim 2>/dev/null
+		echo "${COMPREPLY[*]}"' "$completion" "$@")
+	if [ "$got" = "$expected" ]; then pass; else fail "bash completes $* to '$got', not '$expected'"; fi
+}
+completes 'calibrate' pipesim ca
+completes '--help --heat-map' pipesim sweep --he
+completes '--samples' pipesim --pp 8 --sam
+completes 'stages' pipesim --compare-at = st
+completes 'queue' pipesim export --comm q
+completes '' pipesim -p ''
 
 "$TOP_SRCDIR/bootstrap" --help | grep -q 'go to configure' || fail 'bootstrap --help explains nothing'
 

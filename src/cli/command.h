@@ -39,6 +39,7 @@ extern const PipesimCommand *const pipesim_commands[];
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error);
 
-/** pipesim_completion: what follows from the tables of completions/pipesim: functions of bash that
- * say which commands and options there are, and what values an option takes. */
+/** pipesim_completion: the part of completions/pipesim that follows from the tables: by command its
+ * options, by option the words that its value may be, "@ini" for files of an extension, "@*" for
+ * any, "@schedules". */
 GString *pipesim_completion(void);
