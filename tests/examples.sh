@@ -1,7 +1,15 @@
 #!/bin/sh
-# Each example of README.md, the manual and docs/pytorch.md, a block that begins with "$ pipesim" or "$ ./pipesim", is
-# run, and what it prints is compared with what stands below it. A line "..." there stands for any
-# lines; an example without output is only run.
+# Runs the examples of the documents and of tests/cli, and compares what they print with what stands
+# below them. An example is a line "$ pipesim ..." or "$ ./pipesim ..." in a block of a document; below
+# it stands what it prints, up to the next one, where
+#   [exit N]        at the end says the exit status, if it is not 0
+#   [output: FILE]  says that standard output is what FILE has
+#   ...             stands for any lines
+# In tests/cli lines of standard error follow those of standard output, each behind "! ", and all is
+# compared; elsewhere both are as on a terminal, and an example without output is only run.
+# The examples of a document run one after the other in one folder, beside docs, schedules, traces and
+# input, which is tests/input. `make golden` rewrites what is printed otherwise, but in the manual and where a
+# "..." stands.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 case $PIPESIM in
@@ -9,96 +17,69 @@ case $PIPESIM in
 *) PIPESIM=$PWD/$PIPESIM ;;
 esac
 sources=$(cd "$TOP_SRCDIR" && pwd)
-
-# Writes each example of a document as N.command and N.expected.
-extract() # DOCUMENT FOLDER
-{
-	awk -v folder="$2" '
-		function close_one() { if (n && open) { close(command); close(expected) } open = 0 }
-		/^```/ || /^\.Bd/ { inside = !/^```/ || !inside; close_one(); continued = 0; next }
-		/^\.Ed/ { inside = 0; close_one(); next }
-		!inside { next }
-		{ gsub(/\\-/, "-"); gsub(/\\e/, "\\"); gsub(/\\&/, "") }
-		continued {
-			continued = /\\$/
-			print >command
-			next
-		}
-		/^\$ (\.\/)?pipesim/ {
-			close_one()
-			n++
-			open = 1
-			command = sprintf("%s/%03d.command", folder, n)
-			expected = sprintf("%s/%03d.expected", folder, n)
-			printf "" >expected
-			sub(/^\$ (\.\/)?/, "")
-			continued = /\\$/
-			print >command
-			next
-		}
-		/^\$ / { close_one(); next }
-		open { print >expected }
-	' "$1"
+[ -x "$PIPESIM" ] || {
+	echo "examples: $PIPESIM is not there"
+	exit 99
 }
-
-# Whether file $2 is what $1 says, where a line "..." in $1 matches any number of lines.
-matches()
-{
-	awk '
-		NR == FNR { want[++wants] = $0; next }
-		{ got[++gots] = $0 }
-		function match_from(i, j) {
-			while (i <= wants) {
-				if (want[i] == "...") {
-					for (; j <= gots + 1; j++)
-						if (match_from(i + 1, j))
-							return 1
-					return 0
-				}
-				if (j > gots || want[i] != got[j])
-					return 0
-				i++
-				j++
-			}
-			return j == gots + 1
-		}
-		END { exit !match_from(1, 1) }
-	' "$1" "$2"
-}
-
 mkdir "$scratch/bin"
 ln -s "$PIPESIM" "$scratch/bin/pipesim"
 PATH=$scratch/bin:$PATH
 LC_ALL=C.UTF-8
 export PATH LC_ALL
-for document in README.md docs/pipesim.1 docs/pytorch.md; do
-	[ -f "$sources/$document" ] || continue
-	folder=$scratch/$(basename "$document")
+unset NO_COLOR COLUMNS LINES TERM LANGUAGE
+
+examples() # MODE STRICT DOCUMENT
+{
+	awk -v mode="$1" -v strict="$2" -v folder="$scratch/$3" -v name="$3" -v sources="$sources" \
+		-v gnuplot="$(command -v gnuplot)" -v update="${PIPESIM_UPDATE_GOLDEN-}" -f "$sources/tests/examples.awk" \
+		"$sources/$3"
+}
+
+run_document() # STRICT DOCUMENT
+{
+	folder=$scratch/$2
 	mkdir -p "$folder/run"
-	for shipped in docs schedules traces; do
-		ln -s "$sources/$shipped" "$folder/run/$shipped"
+	for shipped in docs schedules traces tests/input; do
+		ln -s "$sources/$shipped" "$folder/run/${shipped##*/}"
 	done
-	extract "$sources/$document" "$folder"
-	for command in "$folder"/*.command; do
-		[ -f "$command" ] || fail "$document has no example" && [ -f "$command" ] || break
-		number=$(basename "$command" .command)
-		if grep -q 'timeline[ =][^ ]*\.\(svg\|png\|pdf\)' "$command" &&
-			! command -v gnuplot >/dev/null; then
-			echo "SKIP: no gnuplot for: $(cat "$command")"
-			continue
-		fi
-		(cd "$folder/run" && sh "$command") >"$folder/$number.got" 2>&1 </dev/null
-		status=$?
-		if [ $status -gt 1 ]; then
-			fail "$document: exit status $status: $(cat "$command")"
-			cat "$folder/$number.got"
-		elif [ -s "$folder/$number.expected" ] &&
-			! matches "$folder/$number.expected" "$folder/$number.got"; then
-			fail "$document: prints something else: $(cat "$command")"
-			diff -u "$folder/$number.expected" "$folder/$number.got"
-		else
-			pass
-		fi
+	examples extract "$1" "$2" >"$folder/script"
+	(cd "$folder/run" && sh "$folder/script") </dev/null
+	examples compare "$1" "$2" >"$folder/said"
+	if [ "${PIPESIM_UPDATE_GOLDEN-}" = 1 ] && ! cmp -s "$folder/updated" "$sources/$2"; then
+		cat "$folder/updated" >"$sources/$2"
+	fi
+}
+
+documents='README.md docs/pipesim.1 docs/output.md docs/pytorch.md docs/schedules.md'
+cases=$(cd "$sources" && ls tests/cli/*.md)
+
+# The page of schedules explains each.
+if [ "${PIPESIM_UPDATE_GOLDEN-}" = 1 ]; then
+	for schedule in $(pipesim list --names); do
+		grep -qx "\$ pipesim explain $schedule" "$sources/docs/schedules.md" && continue
+		printf '\n### %s\n\n[Picture](gallery.md#%s)\n\n```\n$ pipesim explain %s\n```\n' \
+			"$schedule" "$schedule" "$schedule" >>"$sources/docs/schedules.md"
 	done
+fi
+for document in $documents; do run_document 0 "$document" & done
+for document in $cases; do run_document 1 "$document" & done
+wait
+for document in $documents $cases; do
+	grep -v '^passed ' "$scratch/$document/said"
+	passed=$(sed -n 's/^passed //p' "$scratch/$document/said")
+	failed=$(grep -c '^FAIL: ' "$scratch/$document/said")
+	[ "${passed:-0}" -gt 0 ] || fail "$document has no example that passes"
+	checks=$((checks + ${passed:-0} + failed)) failures=$((failures + failed))
+done
+
+# What nothing names is a leftover.
+for file in "$sources"/tests/golden/*; do
+	file=tests/golden/${file##*/}
+	grep -qxF "[output: $file]" "$sources"/tests/cli/*.md || fail "$file belongs to no example"
+done
+for file in "$sources"/tests/input/*.* "$sources"/tests/input/*/*; do
+	file=${file#"$sources/tests/input/"}
+	grep -qF "$file" "$sources"/tests/cli/*.md "$sources"/tests/*.sh "$sources"/tests/unit/*.c ||
+		fail "tests/input/$file belongs to no test"
 done
 finish

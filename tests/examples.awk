@@ -1,0 +1,197 @@
+# Reads a document for tests/examples.sh, which says what an example looks like.
+#   mode=extract  writes the examples as one shell script, whose outputs land in FOLDER/N.out and N.err
+#   mode=compare  compares these with what the document says; with update=1 writes the document anew,
+#                 as FOLDER/updated
+# strict=1: standard error is marked "! ", no output means that there is none, and 0 is the only exit status
+# that need not be said. Else outputs are as on a terminal, an example without any is only run, and 1 may
+# go unsaid too, the answer "no".
+
+{ lines[NR] = $0 }
+
+END {
+	parse()
+	if (mode == "extract") extract()
+	else compare()
+}
+
+# Example i: its command, and the lines first[i] to last[i] of the document below it.
+function parse(    i, line, inside, continued, open)
+{
+	for (i = 1; i <= NR; i++) {
+		line = unescaped(lines[i])
+		if (line ~ /^```/ || line ~ /^\.Bd/ || line ~ /^\.Ed/) {
+			inside = line ~ /^\.Bd/ || (line ~ /^```/ && !inside)
+			open = continued = 0
+		} else if (continued) {
+			command[n] = command[n] "\n" line
+			continued = line ~ /\\$/
+			first[n] = i + 1
+			last[n] = i
+		} else if (inside && line ~ /^\$ ([A-Z_]+=[^ ]* )*(\.\/)?pipesim/) {
+			n++
+			sub(/^\$ (\.\/)?/, "", line)
+			command[n] = line
+			continued = line ~ /\\$/
+			at[n] = i
+			first[n] = i + 1
+			last[n] = i
+			open = 1
+		} else if (inside && line ~ /^\$ /)
+			open = 0 # another program
+		else if (inside && open)
+			last[n] = i
+	}
+}
+
+# As mdoc writes what would mean something to it.
+function unescaped(line)
+{
+	if (FILENAME ~ /\.[0-9]$/) {
+		gsub(/\\-/, "-", line)
+		gsub(/\\e/, "\\", line)
+		gsub(/\\&/, "", line)
+	}
+	return line
+}
+
+function extract(    i)
+{
+	for (i = 1; i <= n; i++) {
+		if (gnuplot == "" && command[i] ~ /timeline[ =][^ ]*\.(svg|png|pdf)/)
+			continue
+		# The last line, which shows too where the output ends without one.
+		printf "{ %s\necho \"[exit $?]\"; } >%s/%d.out 2>%s\n", command[i], folder, i,
+			(strict ? folder "/" i ".err" : "&1")
+	}
+}
+
+# Into got[]: what example i printed, or 0 where it did not run. Into out[]: standard output, if the
+# example says that this stands in a file.
+function collect(i,    line, name, status)
+{
+	n_got = n_out = 0
+	name = folder "/" i ".out"
+	reference = ""
+	if (first[i] <= last[i] && lines[first[i]] ~ /^\[output: .*\]$/) {
+		reference = lines[first[i]]
+		sub(/^\[output: /, "", reference)
+		sub(/\]$/, "", reference)
+		got[++n_got] = lines[first[i]]
+	}
+	while ((getline line < name) > 0) {
+		if (line ~ /^\[exit [0-9]+\]$/)
+			status = line
+		else if (reference != "")
+			out[++n_out] = line
+		else
+			got[++n_got] = line
+	}
+	close(name)
+	if (status == "" && n_got + n_out == 0)
+		return 0
+	name = folder "/" i ".err"
+	while (strict && (getline line < name) > 0)
+		got[++n_got] = "! " line
+	if (strict)
+		close(name)
+	if (status == "")
+		got[++n_got] = "[exit in the middle of a line]"
+	else if (status != "[exit 0]" && (strict || status != "[exit 1]" || lines[last[i]] == status))
+		got[++n_got] = status
+	return 1
+}
+
+# Whether got[] from j is what lines[] from i to end say; a line "..." stands for any lines.
+function matches(i, end, j)
+{
+	for (; i <= end; i++) {
+		if (lines[i] == "...") {
+			for (; j <= n_got + 1; j++)
+				if (matches(i + 1, end, j))
+					return 1
+			return 0
+		}
+		if (j > n_got || unescaped(lines[i]) != got[j])
+			return 0
+		j++
+	}
+	return j == n_got + 1
+}
+
+function is_only_run(i)
+{
+	return !strict && first[i] > last[i] && (n_got == 0 || got[n_got] !~ /^\[exit/)
+}
+
+function equals_reference(    i, line, differs)
+{
+	if (reference == "")
+		return 1
+	while ((getline line < (sources "/" reference)) > 0)
+		if (line != out[++i])
+			differs = 1
+	close(sources "/" reference)
+	return !differs && i == n_out
+}
+
+function show_difference(i,    wanted, printed, j)
+{
+	wanted = folder "/wanted"
+	printed = folder "/printed"
+	printf "" >wanted
+	printf "" >printed
+	for (j = first[i]; j <= last[i]; j++)
+		print unescaped(lines[j]) >wanted
+	for (j = 1; j <= n_got; j++)
+		print got[j] >printed
+	close(wanted)
+	close(printed)
+	system("diff -u " wanted " " printed)
+	if (reference == "")
+		return
+	printf "" >printed
+	for (j = 1; j <= n_out; j++)
+		print out[j] >printed
+	close(printed)
+	system("diff -u " sources "/" reference " " printed)
+	if (update)
+		system("cp " printed " " sources "/" reference)
+}
+
+function can_update(i,    j)
+{
+	for (j = first[i]; j <= last[i]; j++)
+		if (lines[j] == "...")
+			return 0
+	return update && FILENAME !~ /\.[0-9]$/
+}
+
+function compare(    i, j, ran, done, passed, new)
+{
+	new = folder "/updated"
+	for (i = 1; i <= n; i++) {
+		ran = collect(i)
+		if (!ran)
+			print "SKIP: no gnuplot for: " command[i]
+		else if (is_only_run(i) || (matches(first[i], last[i], 1) && equals_reference()))
+			passed++
+		else {
+			show_difference(i)
+			if (can_update(i)) {
+				while (done + 1 < first[i])
+					print lines[++done] >new
+				for (j = 1; j <= n_got; j++)
+					print got[j] >new
+				done = last[i]
+				print "updated: " name ":" at[i] ": " command[i]
+			} else
+				print "FAIL: " name ":" at[i] ": prints something else: " command[i]
+		}
+	}
+	if (update) {
+		while (done < NR)
+			print lines[++done] >new
+		close(new)
+	}
+	print "passed " passed + 0
+}
