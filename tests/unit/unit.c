@@ -1,3 +1,4 @@
+#include "references.h"
 #include "suites.h"
 #include <stdlib.h>
 
@@ -40,5 +41,6 @@ int main(void)
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
+	references_clear();
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,0 +1,113 @@
+#include "references.h"
+#include <gio/gio.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+static char *folder; /* of what was unpacked */
+
+static GString *unpack(const char *path)
+{
+	g_autoptr(GFile) file = g_file_new_for_path(path);
+	g_autoptr(GFileInputStream) packed = g_file_read(file, NULL, NULL);
+	g_autoptr(GZlibDecompressor) gzip =
+		g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP);
+	g_autoptr(GInputStream) stream = NULL;
+	GString *text = g_string_new(NULL);
+	char bytes[4096];
+	gssize n;
+
+	if (packed == NULL)
+		return text;
+	stream = g_converter_input_stream_new(G_INPUT_STREAM(packed), G_CONVERTER(gzip));
+	while ((n = g_input_stream_read(stream, bytes, sizeof bytes, NULL, NULL)) > 0)
+		g_string_append_len(text, bytes, n);
+	if (n < 0)
+		g_error("%s cannot be unpacked", path);
+	return text;
+}
+
+/* "=== NAME", then what stands in that file, and so on. */
+static void write_files(const char *text)
+{
+	g_auto(GStrv) parts = g_strsplit(text, "=== ", 0);
+
+	for (guint i = 1; parts[0] != NULL && parts[i] != NULL; i++) {
+		char *end = strchr(parts[i], '\n');
+		g_autofree char *path = NULL;
+
+		*end = '\0';
+		path = g_build_filename(folder, parts[i], NULL);
+		if (!g_file_set_contents(path, end + 1, -1, NULL))
+			g_error("%s cannot be written", path);
+	}
+}
+
+static void copy_shared(void)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *orders =
+		g_build_filename(shared != NULL ? shared : "", "orders", NULL);
+	g_autoptr(GDir) dir = g_dir_open(orders, 0, NULL);
+	const char *name;
+
+	while (dir != NULL && (name = g_dir_read_name(dir)) != NULL) {
+		g_autofree char *from = g_build_filename(orders, name, NULL);
+		g_autofree char *to = g_build_filename(folder, name, NULL);
+		g_autofree char *text = NULL;
+
+		if (g_str_has_suffix(name, ".csv") &&
+			g_file_get_contents(from, &text, NULL, NULL) &&
+			!g_file_set_contents(to, text, -1, NULL))
+			g_error("%s cannot be written", to);
+	}
+}
+
+static void prepare(void)
+{
+	const char *sources = g_getenv("TOP_SRCDIR");
+	g_autofree char *path = g_build_filename(
+		sources != NULL ? sources : ".", "tests", "references", "orders.gz", NULL);
+	GString *text = unpack(path);
+
+	folder = g_dir_make_tmp(NULL, NULL);
+	if (folder == NULL)
+		g_error("no folder for orders of other implementations");
+	write_files(text->str);
+	copy_shared();
+	g_string_free(text, TRUE);
+}
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+GPtrArray *references_find(const char *const *prefixes)
+{
+	GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
+	g_autoptr(GDir) dir = NULL;
+	const char *name;
+
+	if (folder == NULL)
+		prepare();
+	dir = g_dir_open(folder, 0, NULL);
+	while (dir != NULL && (name = g_dir_read_name(dir)) != NULL)
+		for (guint i = 0; prefixes[i] != NULL; i++)
+			if (g_str_has_prefix(name, prefixes[i]))
+				g_ptr_array_add(files, g_build_filename(folder, name, NULL));
+	g_ptr_array_sort(files, by_name);
+	return files;
+}
+
+void references_clear(void)
+{
+	g_autoptr(GPtrArray) files = NULL;
+
+	if (folder == NULL)
+		return;
+	files = references_find((const char *const[]){"", NULL});
+	for (guint i = 0; i < files->len; i++)
+		g_unlink(files->pdata[i]);
+	g_rmdir(folder);
+	g_clear_pointer(&folder, g_free);
+}
