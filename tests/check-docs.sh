@@ -84,6 +84,29 @@ for schedule in $("$PIPESIM" list --names); do
 	fi
 done
 
+# Files that documents for those who work on it name between backticks are there: from the top, from src, beside the
+# document, or a name without a folder in any. Names in capitals stand for any.
+for document in HACKING.md CHANGELOG.md schedules/README.md src/*/README.md tests/references/README.md; do
+	[ -f "$TOP_SRCDIR/$document" ] || continue
+	grep -o '`[^` ]*`' "$TOP_SRCDIR/$document" | tr -d '`' | sort -u |
+		grep -E '^[a-z.][A-Za-z0-9_.*/-]*(/[A-Za-z0-9_.*-]*|\.(c|h|sh|md|awk|inc|gz|ini|csv))$' |
+		grep -vE '[A-Z]{2,}|^\.\./' >"$scratch/named"
+	while read -r name; do
+		if (
+			cd "$TOP_SRCDIR" || exit
+			# shellcheck disable=SC2086 # may be a pattern
+			for file in $name src/$name "${document%/*}"/$name src/*/$name src/*/*/$name tests/*/$name; do
+				[ ! -e "$file" ] || exit 0
+			done
+			exit 1
+		); then
+			pass
+		else
+			fail "$document names $name, which is not there"
+		fi
+	done <"$scratch/named"
+done
+
 for status in 0 1 2 3 4 5; do
 	if grep -q "^\.It $status\$" "$manual"; then pass; else fail "exit status $status is not in the manual"; fi
 done

@@ -44,7 +44,7 @@ for name in $names; do
 done
 
 # Documents and traces are shipped; traces stay small.
-for file in README.md HACKING.md docs/*.md docs/*.[0-9] schedules/*.csv traces/*; do
+for file in *.md src/[!c]*/README.md src/cli/README.md docs/*.md docs/*.[0-9] schedules/*.csv traces/*; do
 	[ -f "$file" ] || continue
 	# shellcheck disable=SC2086 # several files
 	if grep -qF "$file" $parts; then pass; else fail "$file is in no Makefile"; fi

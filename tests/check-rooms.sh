@@ -9,6 +9,7 @@ allowed=
 for room in $rooms; do
 	allowed="$allowed $room"
 	[ -d "$room" ] || continue
+	if [ -f "$room/README.md" ]; then pass; else fail "src/$room has no README.md"; fi
 	for file in "$room"/*.[ch] "$room"/*/*.[ch]; do
 		[ -f "$file" ] || continue
 		bad=
