@@ -6,6 +6,7 @@ case $PIPESIM in
 /*) ;;
 *) PIPESIM=$PWD/$PIPESIM ;;
 esac
+sources=$(cd "$TOP_SRCDIR" && pwd)
 cd "$scratch" || exit 99
 
 sweep() # OPTION...
@@ -75,6 +76,28 @@ grep -q 'stopped after .* --resume' said || fail "a stopped sweep says: $(cat sa
 lines=$(wc -l <long.csv.partial)
 [ "$(tail -c 1 long.csv.partial | wc -l)" -eq 1 ] || fail 'the last row of a stopped sweep is cut'
 if [ "$lines" -ge 20 ] && [ ! -e long.csv ]; then pass; else fail "$lines lines after a stop"; fi
+
+# A schedule of a file serves every point and stays whole, also where a runtime runs its pairs in halves:
+# the bytes are those of the schedule by name. What reads freed memory may ask for all there is.
+limited() # ARGUMENT...
+{
+	# shellcheck disable=SC3045 # what has no ulimit -v goes without
+	(
+		[ -n "${PIPESIM_SANITIZED-}" ] || ulimit -v 1000000 2>/dev/null
+		exec "$PIPESIM" sweep --times FB=2.4/3 -f csv "$@"
+	)
+}
+file=$sources/schedules/dualpipe-pp8-mb20.csv
+for comm in async queue grouped; do
+	limited --comm $comm --pp 8 --microbatches 20 -s dualpipe | cut -d , -f 3- | sed 's/dualpipe/FILE/' >name.csv
+	for threads in 1 2; do
+		limited --comm $comm -s "$file" -j $threads >file.said 2>said
+		status=$?
+		[ $status -eq 0 ] || fail "sweep of a file, --comm $comm, $threads threads: exit status $status: $(cat said)"
+		sed "s|$file|FILE|" file.said >file.csv
+		same "sweep of a file, --comm $comm, $threads threads" name.csv file.csv
+	done
+done
 
 # mpirun: only where pipesim was built with MPI and there is one.
 if [ "${HAVE_MPI-no}" = no ] || ! command -v mpirun >/dev/null; then

@@ -34,8 +34,7 @@ static PipesimTimeline *simulate(gconstpointer data, const PipesimTimes *times, 
 	return pipesim_fast_run(simulator->program, times, error);
 }
 
-/* Where a runtime runs pairs in halves, the ops of the run are these; the program as it was is
- * then the caller's. */
+/* Where a runtime runs pairs in halves, the ops of the run are these. */
 static gboolean split_pairs(PipesimRun *run)
 {
 	PipesimProgram *split = pipesim_program_split_pairs(run->program, &run->error);
@@ -130,7 +129,7 @@ static void finish(PipesimRun *run, const PipesimOrder *order, const PipesimLowe
 	if (run->error != NULL)
 		g_prefix_error(&run->error, "%s: ", run->name);
 	if (run->program != whole)
-		pipesim_program_free(whole);
+		run->whole = whole;
 }
 
 /* Whether the figures of ranks are all that is asked for, or all that fits. */
@@ -268,6 +267,7 @@ void pipesim_run_free(PipesimRun *run)
 	g_clear_error(&run->error);
 	pipesim_times_free(run->times);
 	pipesim_program_free(run->program);
+	pipesim_program_free(run->whole);
 	pipesim_timeline_free(run->timeline);
 	pipesim_network_free(run->network);
 	pipesim_report_free(run->report);

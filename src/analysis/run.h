@@ -19,6 +19,8 @@ struct _PipesimRun {
 	/* With pairs in halves where the runtime runs them so. Both NULL where no single op was
 	 * kept (PipesimKeep). */
 	PipesimProgram *program;
+	PipesimProgram
+		*whole; /* where pairs ran in halves: what it ran with them whole, else NULL */
 	PipesimTimeline *timeline;
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */

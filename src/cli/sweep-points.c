@@ -109,7 +109,9 @@ static void solve_choice(const PipesimChoice *choice, const PipesimScenario *sce
 	PipesimRun *run = pipesim_choice_run(&borrowed, scenario, costs);
 
 	take_result(run, result);
-	if (choice->program != NULL)
+	if (run->whole != NULL && choice->program != NULL)
+		run->whole = NULL;
+	else if (choice->program != NULL)
 		run->program = NULL;
 	pipesim_run_free(run);
 }
