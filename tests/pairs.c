@@ -1,0 +1,505 @@
+/* Every two options of every command together: no pair of them may crash, hang, take all memory, fail
+ * without a word or give other bytes when run again.
+ *
+ * The options are those that --help shows; their values stand in a table here, and an option that the
+ * table lacks is a failure. A run has up to MOST options, so that few runs show many pairs. Where it is
+ * refused as a whole, its pairs run alone, and what is refused as a pair is kept out of later runs: each
+ * pair has then been run in company that lets it through, or by itself. PIPESIM_PAIRS=full takes
+ * every value, else the first ones of each option. */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST    7  /* options of a run */
+#define SECONDS 20 /* of a run */
+#define AGAIN   8  /* every so many runs one is repeated */
+#define MEMORY  (2 * G_GUINT64_CONSTANT(1) << 30)
+
+/* Values of an option: arguments, with what the option is nothing without. The likeliest to go
+ * along with others stand first. */
+typedef struct {
+	const char *name;
+	const char *values[6];
+} Option;
+
+static const Option options[] = {
+	{"pp", {"--pp=8", "--pp=3"}},
+	{"microbatches", {"--microbatches=20", "--microbatches=9"}},
+	{"chunks", {"--chunks=2", "--chunks=3"}},
+	{"group", {"--group=4", "--group=2"}},
+	{"pipelines", {"--pipelines=2", "--pipelines=4"}},
+	{"max-activations", {"--max-activations=12", "--max-activations=3.5"}},
+	{"schedule", {"--schedule=dualpipe", "--schedule=schedules/dualpipe-pp4-mb8.csv",
+			     "--schedule=input/messages.csv",
+			     "--schedule=zb-auto,interleaved-1f1b,chimera",
+			     "--schedule=input/deadlock.csv"}},
+	{"format", {"--format=json", "--format=csv", "--format=jsonl", "--format=text"}},
+	{"output", {"--output=out.csv", "--output=out.json", "--output=no/such.csv"}},
+	{"comm", {"--comm=queue", "--comm=grouped", "--comm=single", "--comm=native",
+			 "--comm=async"}},
+	{"compare-at", {"--compare-at=stages", "--compare-at=ranks"}},
+	{"timeline", {"--timeline=-", "--timeline=t.svg", "--timeline=t.txt"}},
+	{"chrome-trace", {"--chrome-trace=c.json"}},
+	{"times", {"--times=F=1,I=1.3,W=0.8,FB=2.4,P2P=0.1", "--times=F=0,I=0,W=0,P2P=0.5",
+			  "--times=B=2.5"}},
+	{"trace", {"--trace=input/trace-small.csv"}},
+	{"layers", {"--trace=input/trace-small.csv --layers=4", "--layers=2"}},
+	{"costs", {"--costs=input/costs-plain.ini"}},
+	{"stage-scale", {"--stage-scale=0=1.3,2=0.5"}},
+	{"stage-times", {"--stage-times=input/stages.csv"}},
+	{"slow-rank", {"--slow-rank=1=1.1"}},
+	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},
+	{"parameter-bytes", {"--parameter-bytes=20GB"}},
+	{"memory-limit",
+		{"--activation-bytes=1MB --memory-limit=20MB",
+			"--activation-bytes=1MB --memory-limit=1", "--memory-limit=1GB"}},
+	{"message-bytes", {"--message-bytes=1MB --link-bandwidth=1GB/s", "--message-bytes=40MB",
+				  "--message-bytes=0 --link-latency=1us"}},
+	{"link-latency",
+		{"--link-latency=5us",
+			"--message-bytes=1MB --link-bandwidth=1GB/s --link-latency=1ms"}},
+	{"link-bandwidth",
+		{"--message-bytes=32MiB --link-bandwidth=400Gbit/s", "--link-bandwidth=1GB/s"}},
+	{"topology", {"--message-bytes=8MB --topology=input/topology-nics.ini",
+			     "--message-bytes=8MB --topology=input/topology.ini",
+			     "--topology=input/topology.ini"}},
+	{"interference", {"--message-bytes=32MiB --link-bandwidth=40GB/s --interference=1.08",
+				 "--message-bytes=32MiB --link-bandwidth=40GB/s "
+				 "--interference=measured"}},
+	{"samples", {"--samples=5 --jitter=0.05", "--samples=3"}},
+	{"seed", {"--samples=4 --jitter=0.03 --seed=7"}},
+	{"jitter", {"--samples=6 --jitter=0.1", "--jitter=0.1"}},
+	/* of export */
+	{"with-comms", {"--with-comms"}},
+	{"for", {"--for=pytorch", "--for=pipesim"}},
+	/* of list */
+	{"names", {"--names"}},
+	/* of sweep */
+	{"resume", {"--output=out.csv --resume", "--resume"}},
+	{"shard", {"--shard=1/2", "--shard=2/2"}},
+	{"threads", {"--threads=1", "--threads=3"}},
+	{"heat-map", {"--pp=4,8 --microbatches=8,16 --heat-map=h.svg", "--heat-map=h.svg"}},
+	{"lines", {"--pp=4,8 --lines=l.svg", "--lines=l.svg"}},
+	{"metric", {"--pp=4,8 --lines=m.svg --metric=makespan", "--metric=bubble"}},
+	/* of calibrate */
+	{"load-mode", {"--load-mode=sustained", "--load-mode=synced"}},
+	{"impl", {"--impl=attn=flash", "--impl=mlp=cublas"}},
+	{"sm-split", {"--sm-split=8+124"}},
+	{"map", {"--map=input/costs-plain.ini"}},
+	{"picture", {"--picture=p.svg"}},
+	{"report", {"--report"}},
+};
+
+/* What every run of a command has, and what may follow its options: one of these always does. */
+typedef struct {
+	const char *name;
+	const char *base;
+	guint values; /* of each option, but for PIPESIM_PAIRS=full: few where another command has the same options */
+	const char *operands[6];
+} Command;
+
+static const Command commands[] = {
+	{"sweep", "--microbatches=8 --pp=4", 2, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
+	{"compare", "--pp=4 --microbatches=8", 2, {""}},
+	{"diff", "--pp=4 --microbatches=8", 1,
+		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
+	{"steady", "--pp=4", 1, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
+	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 1, {""}},
+	{"explain", "", 1, {"dualpipe", "zb-auto", "interleaved-1f1b"}},
+	{"calibrate", "", 2, {"input/trace-small.csv"}},
+	{"validate", "", 5,
+		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
+			"input/no-such-file.csv"}},
+	{"list", "", 1, {""}},
+};
+
+static GMutex lock; /* of what is printed and counted */
+static guint checks, failures;
+static const char *program, *sources;
+static char *scratch;
+static gboolean full;
+
+/* Of a run ------------------------------------------------------------------------------- */
+
+typedef struct {
+	int status; /* of wait */
+	char *out, *err;
+	GString *files; /* names and bytes of what it left, by name */
+	gboolean left;  /* whether that is anything */
+} Result;
+
+static void result_clear(Result *result)
+{
+	g_clear_pointer(&result->out, g_free);
+	g_clear_pointer(&result->err, g_free);
+	if (result->files != NULL)
+		g_string_free(result->files, TRUE);
+	result->files = NULL;
+}
+
+static void limit_child(gpointer data)
+{
+	const struct rlimit memory = {MEMORY, MEMORY};
+
+	(void)data;
+	/* Sanitizers reserve more address space than any limit leaves. */
+	if (g_getenv("PIPESIM_SANITIZED") == NULL)
+		setrlimit(RLIMIT_AS, &memory);
+	alarm(SECONDS);
+}
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Takes away what the run left in @folder, whose links to inputs stay. */
+static void collect(const char *folder, Result *result)
+{
+	GDir *dir = g_dir_open(folder, 0, NULL);
+	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+
+	for (const char *name = g_dir_read_name(dir); name != NULL;
+		name = g_dir_read_name(dir)) {
+		char *path = g_build_filename(folder, name, NULL);
+
+		if (g_file_test(path, G_FILE_TEST_IS_SYMLINK))
+			g_free(path);
+		else
+			g_ptr_array_add(names, path);
+	}
+	g_dir_close(dir);
+	g_ptr_array_sort(names, by_name);
+	result->files = g_string_new(NULL);
+	result->left = names->len > 0;
+	for (guint i = 0; i < names->len; i++) {
+		const char *path = g_ptr_array_index(names, i);
+		g_autofree char *text = NULL;
+		gsize size = 0;
+
+		if (g_file_get_contents(path, &text, &size, NULL)) {
+			g_string_append_printf(result->files, "%s\n", path);
+			g_string_append_len(result->files, text, (gssize)size);
+		}
+		g_unlink(path);
+	}
+}
+
+static void run(char **argv, const char *folder, Result *result)
+{
+	/* no gnuplot there: what it would draw is left behind, and compared */
+	const char *environment[] = {"PATH=/nonexistent", "LC_ALL=C.UTF-8",
+		"G_DEBUG=fatal-criticals",
+		"ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1", NULL};
+	g_autoptr(GError) error = NULL;
+
+	if (!g_spawn_sync(folder, argv, (char **)environment, G_SPAWN_DEFAULT, limit_child,
+		    NULL, &result->out, &result->err, &result->status, &error))
+		g_error("%s", error->message);
+	collect(folder, result);
+}
+
+/* Of a set of options -------------------------------------------------------------------- */
+
+typedef struct {
+	guint option; /* equal for values of one option; 0: an operand */
+	const char *words;
+} Item;
+
+typedef struct {
+	const Command *command;
+	char *folder;
+	GArray *items;
+	guint values;              /* of an option that are tried */
+	guint8 *covered, *refused; /* by pair; refused by itself on the diagonal */
+	guint n_runs, n_taken;
+} Work;
+
+static guint8 *pair_of(guint8 *of, const Work *work, guint a, guint b)
+{
+	return &of[MIN(a, b) * work->items->len + MAX(a, b)];
+}
+
+static void add_words(GPtrArray *argv, const char *words)
+{
+	g_auto(GStrv) split = g_strsplit(words, " ", 0);
+
+	for (guint i = 0; split[i] != NULL; i++)
+		g_ptr_array_add(argv, g_strdup(split[i]));
+}
+
+/* The operand, if none is in @row, is the first. */
+static char **command_line(const Work *work, const guint *row, guint n)
+{
+	GPtrArray *argv = g_ptr_array_new();
+	gboolean operand = FALSE;
+
+	g_ptr_array_add(argv, g_strdup(program));
+	g_ptr_array_add(argv, g_strdup(work->command->name));
+	add_words(argv, work->command->base);
+	for (guint i = 0; i < n; i++) {
+		const Item *item = &g_array_index(work->items, Item, row[i]);
+
+		operand |= item->option == 0;
+		add_words(argv, item->words);
+	}
+	if (!operand)
+		add_words(argv, work->command->operands[0]);
+	g_ptr_array_add(argv, NULL);
+	return (char **)g_ptr_array_free(argv, FALSE);
+}
+
+static char *fault_of(const Work *work, const char *line, const Result *result)
+{
+	const char *name = work->command->name;
+	int status;
+
+	if (!WIFEXITED(result->status))
+		return g_strdup_printf("signal %d", WTERMSIG(result->status));
+	status = WEXITSTATUS(result->status);
+	if (strstr(result->err, "Sanitizer") != NULL ||
+		strstr(result->err, "runtime error") != NULL)
+		return g_strdup("a sanitizer's report");
+	if (status > 5)
+		return g_strdup_printf("exit status %d", status);
+	if (status == 1 && strcmp(name, "diff") != 0 && strcmp(name, "validate") != 0 &&
+		strstr(line, "--memory-limit") == NULL)
+		return g_strdup("exit status 1, without a memory limit");
+	if (status == 4 && strstr(line, ".svg") == NULL)
+		return g_strdup("exit status 4, without a picture");
+	if (status == 5 && strstr(line, "no/such") == NULL)
+		return g_strdup("exit status 5, though everything can be written");
+	if (status > 1 && result->err[0] == '\0')
+		return g_strdup_printf("exit status %d without a word", status);
+	if ((status == 2 || status == 3) && (result->out[0] != '\0' || result->left))
+		return g_strdup_printf("exit status %d, and yet something was written", status);
+	if (status == 0 && result->out[0] == '\0' && !result->left)
+		return g_strdup("nothing was written");
+	return NULL;
+}
+
+/* Whether the program took @row; what is wrong with its answer is a failure. */
+static gboolean check_row(Work *work, const guint *row, guint n)
+{
+	g_auto(GStrv) argv = command_line(work, row, n);
+	g_autofree char *line = g_strjoinv(" ", argv + 1);
+	g_autofree char *fault = NULL;
+	Result result = {0}, again = {0};
+	gboolean taken;
+
+	run(argv, work->folder, &result);
+	fault = fault_of(work, line, &result);
+	taken = WIFEXITED(result.status) && WEXITSTATUS(result.status) != 2 &&
+		WEXITSTATUS(result.status) != 3;
+	work->n_runs++;
+	if (fault == NULL && taken && work->n_taken++ % AGAIN == 0) {
+		run(argv, work->folder, &again);
+		if (result.status != again.status || strcmp(result.out, again.out) != 0 ||
+			strcmp(result.err, again.err) != 0 ||
+			!g_string_equal(result.files, again.files))
+			fault = g_strdup("run again it gives other bytes");
+	}
+	g_mutex_lock(&lock);
+	checks++;
+	if (fault != NULL) {
+		failures++;
+		printf("FAIL: pipesim %s: %s: %.300s\n", line, fault, result.err);
+	}
+	g_mutex_unlock(&lock);
+	result_clear(&result);
+	result_clear(&again);
+	return taken;
+}
+
+/* Every pair of a command ---------------------------------------------------------------- */
+
+static gboolean goes_along(const Work *work, const guint *row, guint n, guint item)
+{
+	const Item *items = (const Item *)(gpointer)work->items->data;
+
+	for (guint i = 0; i < n; i++)
+		if (items[row[i]].option == items[item].option ||
+			*pair_of(work->refused, work, row[i], item))
+			return FALSE;
+	return !*pair_of(work->refused, work, item, item);
+}
+
+static guint gain_of(const Work *work, const guint *row, guint n, guint item)
+{
+	guint gain = 0;
+
+	for (guint i = 0; i < n; i++)
+		gain += !*pair_of(work->covered, work, row[i], item);
+	return gain;
+}
+
+/* Adds to @row, greedily, what shows most pairs that were not seen. */
+static guint extend(const Work *work, guint *row, guint n)
+{
+	while (n < MOST) {
+		guint best = 0, best_gain = 0;
+
+		for (guint item = 0; item < work->items->len; item++) {
+			const guint gain = gain_of(work, row, n, item);
+
+			if (gain > best_gain && goes_along(work, row, n, item)) {
+				best = item;
+				best_gain = gain;
+			}
+		}
+		if (best_gain == 0)
+			break;
+		row[n++] = best;
+	}
+	return n;
+}
+
+static void show_pair(Work *work, guint a, guint b)
+{
+	guint row[MOST] = {a, b};
+	guint n = 2;
+
+	if (goes_along(work, row, 1, b) && goes_along(work, row + 1, 1, a))
+		n = extend(work, row, n);
+	if (check_row(work, row, n) || n == 2) {
+		for (guint i = 0; i < n; i++)
+			for (guint j = i + 1; j < n; j++)
+				*pair_of(work->covered, work, row[i], row[j]) = TRUE;
+		return;
+	}
+	for (guint i = 0; i < n; i++)
+		for (guint j = i + 1; j < n; j++) {
+			const guint pair[] = {row[i], row[j]};
+			guint8 *covered = pair_of(work->covered, work, row[i], row[j]);
+
+			if (!*covered)
+				*pair_of(work->refused, work, row[i], row[j]) =
+					!check_row(work, pair, 2);
+			*covered = TRUE;
+		}
+}
+
+static void show_pairs(Work *work)
+{
+	const guint n = work->items->len;
+
+	work->covered = g_malloc0((gsize)n * n);
+	work->refused = g_malloc0((gsize)n * n);
+	for (guint i = 0; i < n; i++)
+		*pair_of(work->refused, work, i, i) = !check_row(work, &i, 1);
+	for (guint i = 0; i < n; i++)
+		for (guint j = i + 1; j < n; j++)
+			if (g_array_index(work->items, Item, i).option !=
+					g_array_index(work->items, Item, j).option &&
+				!*pair_of(work->covered, work, i, j))
+				show_pair(work, i, j);
+	g_free(work->covered);
+	g_free(work->refused);
+}
+
+/* What a command has ---------------------------------------------------------------------- */
+
+static void add_values(Work *work, guint option, const char *const values[])
+{
+	for (guint i = 0; i < G_N_ELEMENTS(options[0].values) && values[i] != NULL; i++) {
+		const Item item = {option, values[i]};
+
+		if (option == 0 || i < work->values)
+			g_array_append_val(work->items, item);
+	}
+}
+
+/* The options of --help, "  -p, --pp=N  pipeline ranks", and their values. */
+static void find_options(Work *work)
+{
+	const char *argv[] = {program, work->command->name, "--help", NULL};
+	g_auto(GStrv) lines = NULL;
+	Result help = {0};
+
+	run((char **)argv, work->folder, &help);
+	lines = g_strsplit(help.out, "\n", 0);
+	for (guint i = 0; lines[i] != NULL; i++) {
+		const char *dashes = strstr(lines[i], "--");
+		g_autofree char *name = NULL;
+		guint found = 0;
+
+		if (!g_str_has_prefix(lines[i], "  -") || dashes == NULL ||
+			dashes > lines[i] + 6)
+			continue;
+		name = g_strndup(dashes + 2, strcspn(dashes + 2, "= "));
+		if (strcmp(name, "help") == 0 || strcmp(name, "version") == 0)
+			continue;
+		while (found < G_N_ELEMENTS(options) && strcmp(options[found].name, name) != 0)
+			found++;
+		if (found < G_N_ELEMENTS(options)) {
+			add_values(work, found + 1, options[found].values);
+			continue;
+		}
+		g_mutex_lock(&lock);
+		checks++;
+		failures++;
+		printf("FAIL: --%s of %s has no values in tests/pairs.c\n", name, argv[1]);
+		g_mutex_unlock(&lock);
+	}
+	result_clear(&help);
+}
+
+static void check_command(gpointer data, gpointer unused)
+{
+	static const char *const inputs[][2] = {
+		{"tests/input", "input"}, {"schedules", "schedules"}, {"traces", "traces"}};
+	Work work = {.command = data, .items = g_array_new(FALSE, FALSE, sizeof(Item))};
+
+	(void)unused;
+	work.folder = g_build_filename(scratch, work.command->name, NULL);
+	g_mkdir(work.folder, 0777);
+	for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {
+		g_autofree char *target = g_build_filename(sources, inputs[i][0], NULL);
+		g_autofree char *link = g_build_filename(work.folder, inputs[i][1], NULL);
+
+		if (symlink(target, link) != 0)
+			g_error("cannot link %s", link);
+	}
+	work.values = full ? G_MAXUINT : work.command->values;
+	add_values(&work, 0, work.command->operands);
+	find_options(&work);
+	show_pairs(&work);
+	printf("%s: %u values, %u runs, %u of them taken\n", work.command->name,
+		work.items->len, work.n_runs, work.n_taken);
+	for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {
+		g_autofree char *link = g_build_filename(work.folder, inputs[i][1], NULL);
+
+		g_unlink(link);
+	}
+	g_rmdir(work.folder);
+	g_free(work.folder);
+	g_array_unref(work.items);
+}
+
+int main(void)
+{
+	const char *mode = g_getenv("PIPESIM_PAIRS");
+	GThreadPool *pool = g_thread_pool_new(
+		check_command, NULL, (int)g_get_num_processors(), FALSE, NULL);
+
+	program = g_getenv("PIPESIM");
+	sources = g_getenv("TOP_SRCDIR");
+	full = mode != NULL && strcmp(mode, "full") == 0;
+	scratch = g_dir_make_tmp(NULL, NULL);
+	if (program == NULL || sources == NULL || scratch == NULL) {
+		printf("pairs: PIPESIM and TOP_SRCDIR say what to run\n");
+		return 99;
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
+		g_thread_pool_push(pool, (gpointer)&commands[i], NULL);
+	g_thread_pool_free(pool, FALSE, TRUE);
+	g_rmdir(scratch);
+	g_free(scratch);
+	printf("%u%%: Checks: %u, Failures: %u, Errors: 0\n",
+		100 * (checks - failures) / MAX(checks, 1), checks, failures);
+	return failures > 0;
+}
