@@ -67,7 +67,7 @@ static inline gboolean pipesim_op_has_backward(const PipesimOp *op)
 	return op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB;
 }
 
-/** pipesim_op_backward_of: the stage and micro-batch whose backward @op is, where it has one.
+/** pipesim_op_backward_slot: the stage and micro-batch whose backward @op is, where it has one.
  */
 static inline gsize pipesim_op_backward_slot(
 	const PipesimProgram *program, guint rank, const PipesimOp *op)

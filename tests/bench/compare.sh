@@ -19,7 +19,7 @@ fi
 awk '
 	BEGIN { factor["ns"] = 1e-6; factor["us"] = 1e-3; factor["ms"] = 1; factor["s"] = 1e3 }
 	FNR == 1 { file++ }
-	/^[^ ]/ { title = $0; sub(/ *\(.*/, "", title); next }
+	/^[^ ]/ { title = $0; sub(/:? *(\(.*)?$/, "", title); next }
 	!match($0, /[0-9.]+ (ns|us|ms|s|kB|[A-Za-z]+\/s) /) { next }
 	{
 		split(substr($0, RSTART, RLENGTH), value, " ")
