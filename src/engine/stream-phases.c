@@ -1,6 +1,7 @@
 /* The long loops of an order, in which supersteps repeat. */
 #include "config.h"
 
+#include "base/hash.h"
 #include "engine/stream-parts.h"
 #include <string.h>
 
@@ -183,10 +184,10 @@ static gboolean note(Phases *phases, gsize *at, guint32 value)
 
 static gboolean note_pending(Phases *phases, gsize *at, const PipesimPending *pending)
 {
-	guint32 hash = 2166136261u;
+	guint32 hash = PIPESIM_HASH_START;
 
 	for (guint32 i = pending->head; pending->ring != NULL && i != pending->tail; i++)
-		hash = (hash ^ pending->ring[i & pending->mask]) * 16777619u;
+		hash = pipesim_hash_add(hash, pending->ring[i & pending->mask]);
 	return (gboolean)(note(phases, at, pending->tail - pending->head) &
 			  note(phases, at, hash));
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/decimal.h"
+#include "base/hash.h"
 #include "measure/profile.h"
 
 #include <string.h>
@@ -140,15 +141,6 @@ static gboolean read_arguments(Reader *reader)
 	return token != PIPESIM_JSON_ERROR;
 }
 
-static guint32 hash_text(const char *text, gsize length)
-{
-	guint32 hash = 2166136261u;
-
-	for (gsize i = 0; i < length; i++)
-		hash = (hash ^ (guint8)text[i]) * 16777619u;
-	return hash;
-}
-
 static gboolean read_member(Reader *reader)
 {
 	static const char *const names[] = {"ph", "cat", "name", "ts", "dur", "tid"};
@@ -185,7 +177,7 @@ static gboolean read_member(Reader *reader)
 	case DUR:
 		return read_number(reader, 3, &reader->event.duration);
 	case TID:
-		reader->event.thread = hash_text(text, length);
+		reader->event.thread = pipesim_hash_bytes(text, length);
 		if (reader->event.stream == PIPESIM_UNKNOWN && g_ascii_isdigit(text[0]))
 			return read_number(reader, 0, &reader->event.stream);
 		break;

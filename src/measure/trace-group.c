@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/hash.h"
 #include "measure/trace-group.h"
 
 #include <string.h>
@@ -218,12 +219,7 @@ static void key_init(Key *key, const PipesimTraceRow *row)
 
 static guint key_hash(gconstpointer data)
 {
-	const guint8 *bytes = data;
-	guint hash = 2166136261u;
-
-	for (gsize i = 0; i < sizeof(Key); i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash;
+	return pipesim_hash_bytes(data, sizeof(Key));
 }
 
 static gboolean key_equal(gconstpointer a, gconstpointer b)

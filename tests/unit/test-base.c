@@ -1,3 +1,4 @@
+#include "base/hash.h"
 #include "base/json.h"
 #include "suites.h"
 #include <math.h>
@@ -312,6 +313,15 @@ START_TEST(json_keeps_order)
 }
 END_TEST
 
+/* Values of the authors' own list of test vectors. */
+START_TEST(hash_is_fnv)
+{
+	ck_assert_uint_eq(pipesim_hash_bytes("", 0), 0x811c9dc5);
+	ck_assert_uint_eq(pipesim_hash_bytes("a", 1), 0xe40c292c);
+	ck_assert_uint_eq(pipesim_hash_bytes("foobar", 6), 0xbf9cf968);
+}
+END_TEST
+
 static TCase *numbers(void)
 {
 	TCase *tcase = tcase_create("numbers");
@@ -330,6 +340,7 @@ static TCase *numbers(void)
 	tcase_add_test(tcase, fractions_are_rounded);
 	tcase_add_test(tcase, bytes_are_readable);
 	tcase_add_test(tcase, scaling_is_exact);
+	tcase_add_test(tcase, hash_is_fnv);
 	return tcase;
 }
 
