@@ -81,8 +81,8 @@ static gint64 stream(const PipesimCosts *costs)
 	return 0;
 }
 
-gboolean pipesim_costs_interference(
-	const PipesimCosts *costs, PipesimFraction slowdown[PIPESIM_N_KINDS], GError **error)
+gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
+	PipesimFraction slowdown[PIPESIM_N_KINDS], GError **error)
 {
 	gboolean measured = FALSE;
 
@@ -98,8 +98,9 @@ gboolean pipesim_costs_interference(
 		slowdown[kind] = (PipesimFraction){factor / pipesim_gcd(factor, THOUSAND),
 			THOUSAND / pipesim_gcd(factor, THOUSAND)};
 	}
-	return measured || pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				   "--interference measured: the costs have no component that "
-				   "was measured inside a pair; give a factor, for example "
-				   "1.08");
+	return measured ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s measured: the costs have no component that was measured inside "
+		       "a pair; give a factor, for example 1.08",
+		       what);
 }

@@ -9,8 +9,9 @@
  * itself (dispatch, combine) counts as not slowed, and nothing as made faster. Where no
  * component was measured inside a pair the compute stream as a whole is taken for every kind.
  * 1 for FB: a measured pair has its slowdown in it.
+ * @what: how messages call what asks for it, "--interference"
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where nothing was measured inside a pair.
  */
-gboolean pipesim_costs_interference(
-	const PipesimCosts *costs, PipesimFraction slowdown[PIPESIM_N_KINDS], GError **error);
+gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
+	PipesimFraction slowdown[PIPESIM_N_KINDS], GError **error);

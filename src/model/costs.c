@@ -134,40 +134,41 @@ static int find_name(const char *name)
 
 /* Splits "NAME=VALUE"; both parts are the caller's. */
 static gboolean split_setting(
-	const char *item, const char *option, char **name, char **value, GError **error)
+	const char *item, const char *what, char **name, char **value, GError **error)
 {
 	const char *equals = strchr(item, '=');
 
 	if (equals == NULL || equals == item || equals[1] == '\0')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is not NAME=VALUE; separate settings with commas", option,
+			"%s: '%s' is not NAME=VALUE; separate settings with commas", what,
 			item);
 	*name = g_strstrip(g_strndup(item, (gsize)(equals - item)));
 	*value = g_strstrip(g_strdup(equals + 1));
 	return TRUE;
 }
 
-static gboolean parse_one_time(
-	const char *item, gint64 value[N_NAMES], gboolean given[N_NAMES], GError **error)
+static gboolean parse_one_time(const char *item, const char *what, gint64 value[N_NAMES],
+	gboolean given[N_NAMES], GError **error)
 {
-	g_autofree char *name = NULL, *text = NULL, *what = NULL;
+	g_autofree char *name = NULL, *text = NULL, *which = NULL;
 	int index;
 
-	if (!split_setting(item, "--times", &name, &text, error))
+	if (!split_setting(item, what, &name, &text, error))
 		return FALSE;
 	index = find_name(name);
 	if (index < 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--times: unknown time '%s'; F, I, W, B, FB or P2P", name);
+			"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
 	if (given[index])
 		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "--times: %s is given twice", name);
-	what = g_strdup_printf("--times %s", name);
+			error, PIPESIM_ERROR_USAGE, "%s: %s is given twice", what, name);
+	which = g_strdup_printf("%s %s", what, name);
 	given[index] = TRUE;
-	return pipesim_parse_time(text, what, &value[index], error);
+	return pipesim_parse_time(text, which, &value[index], error);
 }
 
-gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError **error)
+gboolean pipesim_costs_parse_times(
+	PipesimCosts *costs, const char *text, const char *what, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	gint64 value[N_NAMES];
@@ -176,11 +177,11 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 
 	if (items[0] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--times is empty; write for example F=1,I=1,W=1");
+			"%s is empty; write for example F=1,I=1,W=1", what);
 	memcpy(value, costs->time, sizeof costs->time);
 	value[P2P] = costs->p2p;
 	for (char **item = items; *item != NULL; item++)
-		if (!parse_one_time(*item, value, given, error))
+		if (!parse_one_time(*item, what, value, given, error))
 			return FALSE;
 	derive_backward = !given[PIPESIM_B] && (given[PIPESIM_I] || given[PIPESIM_W]);
 	if (derive_backward)
@@ -195,9 +196,9 @@ gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError
 	return TRUE;
 }
 
-/* What a list of factors is of, as messages call it. */
+/* What a list of factors is of: how messages call the list, an element and an example. */
 typedef struct {
-	const char *option, *what, *example;
+	const char *what, *element, *example;
 } Factors;
 
 static gboolean parse_one_factor(const char *item, const Factors *factors, guint n,
@@ -206,14 +207,14 @@ static gboolean parse_one_factor(const char *item, const Factors *factors, guint
 	g_autofree char *name = NULL, *text = NULL;
 	guint64 index;
 
-	if (!split_setting(item, factors->option, &name, &text, error) ||
-		!pipesim_parse_count(name, factors->option, 0, n - 1, &index, error))
+	if (!split_setting(item, factors->what, &name, &text, error) ||
+		!pipesim_parse_count(name, factors->what, 0, n - 1, &index, error))
 		return FALSE;
 	if (factor[index].den != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: %s %" G_GUINT64_FORMAT " is given twice", factors->option,
-			factors->what, index);
-	return pipesim_parse_fraction(text, factors->option, &factor[index], error);
+			"%s: %s %" G_GUINT64_FORMAT " is given twice", factors->what,
+			factors->element, index);
+	return pipesim_parse_fraction(text, factors->what, &factor[index], error);
 }
 
 /* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given; NULL with @error. */
@@ -225,7 +226,7 @@ static PipesimFraction *parse_factors(
 
 	if (items[0] == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s is empty; write for example %s",
-			factors->option, factors->example);
+			factors->what, factors->example);
 		return NULL;
 	}
 	for (char **item = items; *item != NULL; item++)
@@ -238,9 +239,9 @@ static PipesimFraction *parse_factors(
 }
 
 gboolean pipesim_costs_parse_scale(
-	PipesimCosts *costs, const char *text, guint ranks, GError **error)
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
-	static const Factors factors = {"--stage-scale", "part", "0=1.3,7=1.25"};
+	const Factors factors = {what, "part", "0=1.3,7=1.25"};
 	PipesimFraction *scale = parse_factors(text, &factors, ranks, error);
 
 	if (scale == NULL)
@@ -252,9 +253,9 @@ gboolean pipesim_costs_parse_scale(
 }
 
 gboolean pipesim_costs_parse_slow(
-	PipesimCosts *costs, const char *text, guint ranks, GError **error)
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
-	static const Factors factors = {"--slow-rank", "rank", "3=1.1"};
+	const Factors factors = {what, "rank", "3=1.1"};
 	PipesimFraction *slow = parse_factors(text, &factors, ranks, error);
 
 	if (slow == NULL)

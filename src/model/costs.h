@@ -87,15 +87,17 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
  * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
  * named keeps what @costs has, but B and FB follow I + W and F + B where a part of them is
  * named and they are not.
+ * @what: how messages call @text, as for pipesim_parse_count()
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
  */
-gboolean pipesim_costs_parse_times(PipesimCosts *costs, const char *text, GError **error);
+gboolean pipesim_costs_parse_times(
+	PipesimCosts *costs, const char *text, const char *what, GError **error);
 
 /** pipesim_costs_parse_scale: "0=1.3,7=1.25": lengths of parts 0 to @ranks - 1. Errors as
  * above. */
 gboolean pipesim_costs_parse_scale(
-	PipesimCosts *costs, const char *text, guint ranks, GError **error);
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
 /** pipesim_costs_share: costs of a rank that holds @factor times as much of the model: times,
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
@@ -104,7 +106,7 @@ PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
 /** pipesim_costs_parse_slow: "3=1.1,5=1.05": what ops of ranks 0 to @ranks - 1 take, against
  * the others. Errors as above. */
 gboolean pipesim_costs_parse_slow(
-	PipesimCosts *costs, const char *text, guint ranks, GError **error);
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
 void pipesim_component_free(PipesimComponent *component);

@@ -357,14 +357,12 @@ static void fill_speeds(PipesimJitter *jitter, const PipesimCosts *costs)
 			1 << PIPESIM_SPEED_BITS, 1000000);
 }
 
-gboolean pipesim_jitter_check(const PipesimCosts *costs, GError **error)
+gboolean pipesim_jitter_can_draw(const PipesimCosts *costs)
 {
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++)
 		if (is_work(g_ptr_array_index(costs->components, i)))
 			return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"no distribution of times to draw from; take times from --trace or --costs, or "
-		"say how far they vary, for example --jitter 0.03");
+	return FALSE;
 }
 
 PipesimJitter *pipesim_jitter_measured(
@@ -372,8 +370,11 @@ PipesimJitter *pipesim_jitter_measured(
 {
 	PipesimJitter *jitter;
 
-	if (!pipesim_jitter_check(costs, error))
+	if (!pipesim_jitter_can_draw(costs)) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no distribution of times to draw from: nothing was measured");
 		return NULL;
+	}
 	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
 	fill_speeds(jitter, costs);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {

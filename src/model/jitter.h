@@ -40,9 +40,8 @@ typedef struct {
 PipesimJitter *pipesim_jitter_normal(PipesimFraction sd);
 #define PIPESIM_MAX_JITTER 0.3
 
-/** pipesim_jitter_check: FALSE with PIPESIM_ERROR_USAGE where @costs has nothing to draw from.
- */
-gboolean pipesim_jitter_check(const PipesimCosts *costs, GError **error);
+/** pipesim_jitter_can_draw: whether @costs has something measured to draw from. */
+gboolean pipesim_jitter_can_draw(const PipesimCosts *costs);
 
 /**
  * pipesim_jitter_measured: the distributions of @costs for the chunks of @shape.

@@ -206,7 +206,10 @@ static gboolean check_costs(
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
 			"--parameter-bytes or a costs file that has them");
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
-	       pipesim_jitter_check(costs, error);
+	       pipesim_jitter_can_draw(costs) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "no distribution of times to draw from; take times from --trace or "
+		       "--costs, or say how far they vary, for example --jitter 0.03");
 }
 
 /* Says in one line where times come from that no file gave, or that were changed after. */

@@ -65,13 +65,13 @@ SETTING(COSTS, "--costs", 0, "FILE.ini", "times and bytes from 'pipesim calibrat
 	PIPESIM_ALL_COSTS, .path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
 	"length of stages against the average: 0=1.3,7=1.25", PIPESIM_ALL_COSTS,
-	.costs = read_stage_scale, .sweep = PIPESIM_SWEPT_WITHIN)
+	.costs = pipesim_costs_parse_scale, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
 	"times of each stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST",
 	"what ops of a rank take against the others: 3=1.1", PIPESIM_ALL_COSTS,
-	.costs = read_slow_rank, .sweep = PIPESIM_SWEPT_WITHIN)
+	.costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
 	"activations of a micro-batch: held to I + to W (one: to W)", PIPESIM_ALL_COSTS,
 	.costs = read_activation_bytes, .sweep = PIPESIM_SWEPT_WITHIN)

@@ -69,22 +69,10 @@ static gboolean read_jitter(
 
 /* Into the costs ------------------------------------------------------------------------- */
 
-static gboolean read_times(PipesimCosts *costs, const char *text,
-	const char *what G_GNUC_UNUSED, guint ranks G_GNUC_UNUSED, GError **error)
+static gboolean read_times(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
 {
-	return pipesim_costs_parse_times(costs, text, error);
-}
-
-static gboolean read_stage_scale(PipesimCosts *costs, const char *text,
-	const char *what G_GNUC_UNUSED, guint ranks, GError **error)
-{
-	return pipesim_costs_parse_scale(costs, text, ranks, error);
-}
-
-static gboolean read_slow_rank(PipesimCosts *costs, const char *text,
-	const char *what G_GNUC_UNUSED, guint ranks, GError **error)
-{
-	return pipesim_costs_parse_slow(costs, text, ranks, error);
+	return pipesim_costs_parse_times(costs, text, what, error);
 }
 
 static gboolean read_activation_bytes(PipesimCosts *costs, const char *text, const char *what,
@@ -135,7 +123,7 @@ static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *c
 	PipesimFraction factor;
 
 	if (strcmp(text, "measured") == 0)
-		return pipesim_costs_interference(costs, network->slowdown, error);
+		return pipesim_costs_interference(costs, what, network->slowdown, error);
 	if (!pipesim_parse_fraction(text, what, &factor, error))
 		return FALSE;
 	if (factor.num < factor.den || factor.num / factor.den >= 1000)

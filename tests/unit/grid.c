@@ -193,12 +193,12 @@ PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 	if (uneven) {
 		g_autofree char *scale = random_factors(random, ranks, 3);
 
-		ck_assert(pipesim_costs_parse_scale(costs, scale, ranks, NULL));
+		ck_assert(pipesim_costs_parse_scale(costs, scale, "x", ranks, NULL));
 	}
 	if (uneven && seed % 4 == 3) {
 		g_autofree char *slow = random_factors(random, ranks, 2);
 
-		ck_assert(pipesim_costs_parse_slow(costs, slow, ranks, NULL));
+		ck_assert(pipesim_costs_parse_slow(costs, slow, "x", ranks, NULL));
 	}
 	g_rand_free(random);
 	return costs;

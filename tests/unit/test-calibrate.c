@@ -376,7 +376,7 @@ START_TEST(costs_survive_the_file)
 	costs->bytes_until_input = 3;
 	costs->bytes_until_weight = G_MAXINT64;
 	costs->link_latency = 77;
-	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.25", 4, NULL));
+	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.25", "x", 4, NULL));
 	pipesim_costs_write(costs, first);
 	g_autoptr(PipesimCosts) copy =
 		pipesim_costs_parse(first->str, first->len, "x.ini", NULL);

@@ -253,7 +253,7 @@ static PipesimCosts *costs_to_leap(guint ranks, guint32 seed)
 		return grid_random_costs(seed, ranks, seed % 2 == 1);
 	costs = pipesim_costs_default();
 	if (seed > 0)
-		ck_assert(pipesim_costs_parse_slow(costs, slow, ranks, NULL));
+		ck_assert(pipesim_costs_parse_slow(costs, slow, "x", ranks, NULL));
 	return costs;
 }
 

@@ -161,7 +161,7 @@ START_TEST(huge_times_never_wrap)
 
 			if (round == 3)
 				ck_assert(pipesim_costs_parse_slow(
-					costs, "0=1.5", grid[i].ranks, NULL));
+					costs, "0=1.5", "x", grid[i].ranks, NULL));
 			assert_never_wraps(&grid[i], costs);
 		}
 		g_rand_free(random);

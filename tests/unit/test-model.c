@@ -69,18 +69,18 @@ START_TEST(times_follow)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
-	ck_assert(pipesim_costs_parse_times(costs, "F=1.5,I=1.3ms,W=800us", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "F=1.5,I=1.3ms,W=800us", "x", NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2100000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 3600000);
-	ck_assert(pipesim_costs_parse_times(costs, "FB=2.4,P2P=0.1", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.4,P2P=0.1", "x", NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_F], 1500000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
 	ck_assert_int_eq(costs->p2p, 100000);
 	/* A pair that was measured stays so where only what it is not made of changes. */
-	ck_assert(pipesim_costs_parse_times(costs, "P2P=0.2", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "P2P=0.2", "x", NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 2400000);
 	ck_assert(costs->has_pair);
-	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "B=2.05", "x", NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2050000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 3550000);
 	ck_assert(!costs->has_pair);
@@ -95,9 +95,10 @@ START_TEST(times_refused)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_msg(!pipesim_costs_parse_times(costs, bad_times[_i], &error),
+	ck_assert_msg(!pipesim_costs_parse_times(costs, bad_times[_i], "x", &error),
 		"'%s' was taken", bad_times[_i]);
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert(g_str_has_prefix(error->message, "x"));
 	ck_assert_int_eq(costs->time[PIPESIM_F], 1000000);
 }
 END_TEST
@@ -110,9 +111,10 @@ START_TEST(scale_refused)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_msg(!pipesim_costs_parse_scale(costs, bad_scales[_i], 8, &error),
+	ck_assert_msg(!pipesim_costs_parse_scale(costs, bad_scales[_i], "x", 8, &error),
 		"'%s' was taken", bad_scales[_i]);
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert(g_str_has_prefix(error->message, "x"));
 }
 END_TEST
 
@@ -209,7 +211,7 @@ START_TEST(parts_differ_in_length)
 	g_autoptr(PipesimTimes) times = NULL;
 	const PipesimShape shape = make_shape(4, 2, 8, PIPESIM_V);
 
-	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.5", 4, NULL));
+	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.5", "x", 4, NULL));
 	times = pipesim_times_new(costs, &shape);
 	ck_assert(!times->equal_stages);
 	ck_assert_int_eq(times->stage[PIPESIM_F][0], 650);
@@ -230,7 +232,7 @@ START_TEST(slow_ranks)
 	g_autoptr(PipesimProgram) program =
 		make_program(pipesim_schedule_find("gpipe", NULL), 6, 8, NULL);
 
-	ck_assert(pipesim_costs_parse_slow(costs, "1=1.5,3=1", 4, NULL));
+	ck_assert(pipesim_costs_parse_slow(costs, "1=1.5,3=1", "x", 4, NULL));
 	copy = pipesim_costs_copy(costs);
 	times = pipesim_times_new(copy, &shape);
 	larger = pipesim_times_new(copy, &more);
@@ -241,7 +243,7 @@ START_TEST(slow_ranks)
 					 &program->ops[program->rank_begin[rank]]),
 			rank == 1 ? 1502 : 1001);
 	pipesim_times_free(times);
-	ck_assert(pipesim_costs_parse_slow(copy, "3=1.0", 4, NULL));
+	ck_assert(pipesim_costs_parse_slow(copy, "3=1.0", "x", 4, NULL));
 	times = pipesim_times_new(copy, &shape);
 	ck_assert_ptr_null(times->slow);
 }

@@ -66,7 +66,7 @@ START_TEST(slowest_stage_decides)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimSteadyState) state = NULL;
 
-	ck_assert(pipesim_costs_parse_scale(costs, "2=1.5", 4, NULL));
+	ck_assert(pipesim_costs_parse_scale(costs, "2=1.5", "x", 4, NULL));
 	state = pipesim_steady_state_new(
 		pipesim_schedule_find("1f1b", NULL), &scenario, costs, NULL);
 	ck_assert_ptr_nonnull(state);
@@ -85,7 +85,7 @@ START_TEST(bubble_of_all_is_exact)
 	g_autoptr(PipesimCosts) costs = grid_costs(11, 11, 11, -1, 0);
 	g_autoptr(PipesimSteadyState) state = NULL;
 
-	ck_assert(pipesim_costs_parse_scale(costs, "2=1.05", 4, NULL));
+	ck_assert(pipesim_costs_parse_scale(costs, "2=1.05", "x", 4, NULL));
 	state = pipesim_steady_state_new(
 		pipesim_schedule_find("1f1b", NULL), &scenario, costs, NULL);
 	ck_assert_ptr_nonnull(state);

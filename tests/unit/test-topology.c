@@ -47,7 +47,7 @@ START_TEST(interference_as_measured)
 		{"mlp", "F", 100, 1.3}, {"attn", "W", 100, 0.9},
 		{"chunk-compute", "FB", 900, 1.25}};
 
-	ck_assert(!pipesim_costs_interference(costs, slowdown, NULL));
+	ck_assert(!pipesim_costs_interference(costs, "x", slowdown, NULL));
 	costs->components =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
 	for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
@@ -59,7 +59,7 @@ START_TEST(interference_as_measured)
 		component->in_pair = parts[i].in_pair;
 		g_ptr_array_add(costs->components, component);
 	}
-	ck_assert(pipesim_costs_interference(costs, slowdown, NULL));
+	ck_assert(pipesim_costs_interference(costs, "x", slowdown, NULL));
 	/* (330 + 100 + 130) / 500 */
 	ck_assert_int_eq(slowdown[PIPESIM_F].num * 25, slowdown[PIPESIM_F].den * 28);
 	ck_assert_int_eq(slowdown[PIPESIM_W].num, slowdown[PIPESIM_W].den);
