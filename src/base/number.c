@@ -196,6 +196,30 @@ gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, 
 		units, PIPESIM_MAX_TIME_NS, bytes, error);
 }
 
+gboolean pipesim_parse_bandwidth(
+	const char *text, const char *what, gint64 *bytes_per_second, GError **error)
+{
+	g_autofree char *amount = g_strdup(text);
+	gboolean bits;
+
+	if (g_str_has_suffix(amount, "/s"))
+		amount[strlen(amount) - 2] = '\0';
+	bits = g_str_has_suffix(amount, "bit");
+	if (bits)
+		strcpy(amount + strlen(amount) - 3, "B");
+	if (!pipesim_parse_bytes(amount, what, bytes_per_second, NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s' is not a bandwidth; write bytes a second, 50GB/s or "
+			"400Gbit/s",
+			what, text);
+	if (bits)
+		*bytes_per_second /= 8;
+	return *bytes_per_second > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%s' moves nothing; leave it out for a link without limit", what,
+		       text);
+}
+
 gboolean pipesim_parse_fraction(
 	const char *text, const char *what, PipesimFraction *out, GError **error)
 {

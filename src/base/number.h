@@ -41,6 +41,15 @@ gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GErr
 gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error);
 
 /**
+ * pipesim_parse_bandwidth: bytes per second, above 0: "300GB/s", "56GiB" (a second),
+ * "400Gbit/s" (kbit, Mbit, Gbit, Tbit).
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE.
+ */
+gboolean pipesim_parse_bandwidth(
+	const char *text, const char *what, gint64 *bytes_per_second, GError **error);
+
+/**
  * pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals
  * and at most 1e9.
  *

@@ -144,30 +144,6 @@ static gboolean read_nic_of(Reader *reader, const char *value, GError **error)
 	return TRUE;
 }
 
-gboolean pipesim_parse_bandwidth(
-	const char *text, const char *what, gint64 *bytes_per_second, GError **error)
-{
-	g_autofree char *amount = g_strdup(text);
-	gboolean bits;
-
-	if (g_str_has_suffix(amount, "/s"))
-		amount[strlen(amount) - 2] = '\0';
-	bits = g_str_has_suffix(amount, "bit");
-	if (bits)
-		strcpy(amount + strlen(amount) - 3, "B");
-	if (!pipesim_parse_bytes(amount, what, bytes_per_second, NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is not a bandwidth; write bytes a second, 50GB/s or "
-			"400Gbit/s",
-			what, text);
-	if (bits)
-		*bytes_per_second /= 8;
-	return *bytes_per_second > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: '%s' moves nothing; leave it out for a link without limit", what,
-		       text);
-}
-
 static const Group groups[N_GROUPS] = {
 	[TOPOLOGY] = {"pipesim-topology",
 		{{"version", read_version}, {"ranks_per_node", read_ranks_per_node}}},

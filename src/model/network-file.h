@@ -15,8 +15,3 @@ PipesimNetwork *pipesim_network_parse(
 /** pipesim_network_read: the same of the file @path, "-" for standard input. Also G_FILE_ERROR,
  * and PIPESIM_ERROR_LIMIT for a file above 1 MiB. */
 PipesimNetwork *pipesim_network_read(const char *path, GError **error);
-
-/** pipesim_parse_bandwidth: "300GB/s", "56GiB" (a second), "400Gbit/s" (kbit, Mbit, Gbit, Tbit)
- * in bytes per second, above 0. FALSE with PIPESIM_ERROR_USAGE. */
-gboolean pipesim_parse_bandwidth(
-	const char *text, const char *what, gint64 *bytes_per_second, GError **error);

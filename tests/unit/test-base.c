@@ -117,6 +117,25 @@ START_TEST(bytes_refused)
 }
 END_TEST
 
+START_TEST(bandwidth_in_bytes_or_bits)
+{
+	static const char *const bad[] = {"", "/s", "0GB/s", "7bit", "1GB/h", "-1"};
+	gint64 bandwidth;
+
+	ck_assert(pipesim_parse_bandwidth("400Gbit/s", "x", &bandwidth, NULL));
+	ck_assert_int_eq(bandwidth, G_GINT64_CONSTANT(50000000000));
+	ck_assert(pipesim_parse_bandwidth("56GiB", "x", &bandwidth, NULL));
+	ck_assert_int_eq(bandwidth, G_GINT64_CONSTANT(56) << 30);
+	for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+		g_autoptr(GError) error = NULL;
+
+		ck_assert_msg(!pipesim_parse_bandwidth(bad[i], "x", &bandwidth, &error), "%s",
+			bad[i]);
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	}
+}
+END_TEST
+
 START_TEST(fraction_is_exact)
 {
 	PipesimFraction value;
@@ -333,6 +352,7 @@ static TCase *numbers(void)
 	tcase_add_loop_test(tcase, time_refused, 0, G_N_ELEMENTS(bad_times));
 	tcase_add_loop_test(tcase, bytes_are_exact, 0, G_N_ELEMENTS(good_bytes));
 	tcase_add_loop_test(tcase, bytes_refused, 0, G_N_ELEMENTS(bad_bytes));
+	tcase_add_test(tcase, bandwidth_in_bytes_or_bits);
 	tcase_add_test(tcase, fraction_is_exact);
 	tcase_add_loop_test(tcase, ms_shortest, 0, G_N_ELEMENTS(printed));
 	tcase_add_loop_test(tcase, ms_fixed, 0, G_N_ELEMENTS(fixed));
