@@ -1,9 +1,8 @@
 #include "config.h"
 
 #include "base/decimal.h"
-#include "base/input.h"
+#include "base/ini.h"
 #include "model/costs-file.h"
-#include "model/costs-keys.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,87 +12,253 @@
 /* A measured rank takes at most so much of the mean. */
 #define MAX_RELATIVE_PPM 100000000
 
+#define VERSION_GROUP    "pipesim-costs"
+#define SCALE_GROUP      "stage-scale"
+#define COMPONENT_PREFIX "component "
+
+/* Keys ---------------------------------------------------------------------------------- */
+
+typedef enum {
+	KEY_INT64, /* from least to most */
+	KEY_GUINT,
+	KEY_DOUBLE,
+	KEY_TEXT,
+	KEY_QUANTILES, /* rising times */
+	KEY_SCALE, /* the number of parts; what else stands in the group is the length of one */
+	KEY_RANKS, /* what each measured rank takes */
+} KeyKind;
+
+/* One key and where its value lives, in PipesimCosts or PipesimComponent. */
 typedef struct {
-	const char *path, *text;
-	GKeyFile *file;
-	PipesimFaults *faults;
-	PipesimCosts *costs;
-} Reader;
+	const char *group; /* NULL = a component's group */
+	const char *name;
+	KeyKind kind;
+	gsize offset;
+	enum {
+		OPTIONAL,
+		IN_GROUP, /* where its group is there */
+		ALWAYS,
+	} required;
+	gint64 least, most;
+} Key;
 
-/* Where the value of @key in @group stands (@key NULL: the group's own line), which GKeyFile
- * does not tell: it accepts "key = value" with blanks. */
-static void locate(
-	const Reader *reader, const char *group, const char *key, guint *line, guint *column)
+#define TIME(kind)   G_STRUCT_OFFSET(PipesimCosts, time) + (kind) * sizeof(gint64)
+#define COSTS(f)     G_STRUCT_OFFSET(PipesimCosts, f)
+#define COMPONENT(f) G_STRUCT_OFFSET(PipesimComponent, f)
+#define MAX_TIME     PIPESIM_MAX_TIME_NS
+
+/* What is read and written, in the order in which it is written. */
+static const Key costs_keys[] = {
+	{"times", "F", KEY_INT64, TIME(PIPESIM_F), ALWAYS, 0, MAX_TIME},
+	{"times", "I", KEY_INT64, TIME(PIPESIM_I), ALWAYS, 0, MAX_TIME},
+	{"times", "W", KEY_INT64, TIME(PIPESIM_W), ALWAYS, 0, MAX_TIME},
+	{"times", "B", KEY_INT64, TIME(PIPESIM_B), OPTIONAL, 0, 2 * MAX_TIME},
+	{"times", "FB", KEY_INT64, TIME(PIPESIM_FB), OPTIONAL, 0, 3 * MAX_TIME},
+	{"times", "P2P", KEY_INT64, COSTS(p2p), OPTIONAL, 0, MAX_TIME},
+	{"bytes", "activation_until_input", KEY_INT64, COSTS(bytes_until_input), OPTIONAL, 0,
+		G_MAXINT64},
+	{"bytes", "activation_until_weight", KEY_INT64, COSTS(bytes_until_weight), OPTIONAL, 0,
+		G_MAXINT64},
+	{"bytes", "parameters", KEY_INT64, COSTS(parameter_bytes), OPTIONAL, 0, G_MAXINT64},
+	{"link", "latency_ns", KEY_INT64, COSTS(link_latency), OPTIONAL, 0, MAX_TIME},
+	{"link", "bytes_per_second", KEY_INT64, COSTS(link_bandwidth), OPTIONAL, 0, G_MAXINT64},
+	{"source", "text", KEY_TEXT, COSTS(source), OPTIONAL, 0, 0},
+	{"source", "layers", KEY_GUINT, COSTS(layers), OPTIONAL, 0, G_MAXINT32},
+	{SCALE_GROUP, "parts", KEY_SCALE, 0, IN_GROUP, 1, MAX_PARTS},
+	{"measured-ranks", "relative_ppm", KEY_RANKS, 0, IN_GROUP, 1, MAX_RELATIVE_PPM},
+};
+
+static const Key component_keys[] = {
+	{NULL, "component", KEY_TEXT, COMPONENT(component), ALWAYS, 0, 0},
+	{NULL, "phase", KEY_TEXT, COMPONENT(phase), ALWAYS, 0, 0},
+	{NULL, "impl", KEY_TEXT, COMPONENT(impl), OPTIONAL, 0, 0},
+	{NULL, "samples", KEY_GUINT, COMPONENT(samples), OPTIONAL, 0, G_MAXINT32},
+	{NULL, "dropped", KEY_GUINT, COMPONENT(dropped), OPTIONAL, 0, G_MAXINT32},
+	{NULL, "median_ns", KEY_INT64, COMPONENT(median), ALWAYS, 0, MAX_TIME},
+	{NULL, "mean_ns", KEY_INT64, COMPONENT(mean), ALWAYS, 0, MAX_TIME},
+	{NULL, "sd_ns", KEY_INT64, COMPONENT(sd), ALWAYS, 0, MAX_TIME},
+	{NULL, "min_ns", KEY_INT64, COMPONENT(min), ALWAYS, 0, MAX_TIME},
+	{NULL, "max_ns", KEY_INT64, COMPONENT(max), ALWAYS, 0, MAX_TIME},
+	{NULL, "p99_ns", KEY_INT64, COMPONENT(p99), ALWAYS, 0, MAX_TIME},
+	{NULL, "lag1", KEY_DOUBLE, COMPONENT(lag1), OPTIONAL, 0, 0},
+	{NULL, "busy_mean_ns", KEY_INT64, COMPONENT(busy_mean), ALWAYS, 0, MAX_TIME},
+	{NULL, "move_ns", KEY_INT64, COMPONENT(move), ALWAYS, -1, MAX_TIME},
+	{NULL, "wait_ns", KEY_INT64, COMPONENT(wait), ALWAYS, -1, MAX_TIME},
+	{NULL, "in_pair", KEY_DOUBLE, COMPONENT(in_pair), OPTIONAL, 0, 0},
+	{NULL, "rows", KEY_INT64, COMPONENT(rows), ALWAYS, -1, G_MAXINT64},
+	{NULL, "fit_base_ns", KEY_DOUBLE, COMPONENT(fit_base), OPTIONAL, 0, 0},
+	{NULL, "fit_per_row_ns", KEY_DOUBLE, COMPONENT(fit_per_row), OPTIONAL, 0, 0},
+	{NULL, "fit_residual_ns", KEY_DOUBLE, COMPONENT(fit_residual), OPTIONAL, 0, 0},
+	{NULL, "quantiles_ns", KEY_QUANTILES, COMPONENT(quantile), ALWAYS, 0, MAX_TIME},
+};
+
+static gboolean is_component(const char *group)
 {
-	g_auto(GStrv) lines = g_strsplit(reader->text, "\n", -1);
-	g_autofree char *header = g_strdup_printf("[%s]", group);
-	gboolean inside = FALSE;
+	return g_str_has_prefix(group, COMPONENT_PREFIX);
+}
 
-	*line = *column = 1;
-	for (guint i = 0; lines[i] != NULL; i++) {
-		const char *equals = strchr(lines[i], '=');
-		if (lines[i][0] == '[') {
-			inside = g_str_has_prefix(lines[i], header);
-			if (inside)
-				*line = i + 1;
-			continue;
-		}
-		if (!inside || key == NULL || equals == NULL)
-			continue;
-		g_autofree char *name =
-			g_strstrip(g_strndup(lines[i], (gsize)(equals - lines[i])));
-		if (g_str_equal(name, key)) {
-			equals += 1 + strspn(equals + 1, " \t");
-			*line = i + 1;
-			*column = (guint)(equals - lines[i]) + 1;
-		}
+/* Writing ------------------------------------------------------------------------------- */
+
+static void write_list(GString *out, const char *name, const gint64 *values, guint n)
+{
+	g_string_append_printf(out, "%s=", name);
+	for (guint i = 0; i < n; i++)
+		g_string_append_printf(out, "%s%" G_GINT64_FORMAT, i > 0 ? ";" : "", values[i]);
+	g_string_append_c(out, '\n');
+}
+
+static void write_scale(GString *out, const PipesimCosts *costs)
+{
+	g_string_append_printf(out, "parts=%u\n", costs->n_scale);
+	for (guint i = 0; i < costs->n_scale; i++)
+		g_string_append_printf(out, "%u=%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "\n", i,
+			costs->scale[i].num, costs->scale[i].den);
+}
+
+/* Whether there is something to write: without a pair FB follows F and B, when they are edited
+ * too. */
+static gboolean is_known(const Key *key, const PipesimCosts *costs)
+{
+	if (key->kind == KEY_SCALE)
+		return costs->scale != NULL;
+	if (key->kind == KEY_RANKS)
+		return costs->measured_ranks != NULL;
+	return costs->has_pair || !g_str_equal(key->name, "FB");
+}
+
+/* @from: what holds the value, a PipesimCosts or PipesimComponent */
+static void write_key(GString *out, const Key *key, gconstpointer from)
+{
+	const PipesimCosts *costs = from;
+	PipesimNumber number;
+	const char *text;
+
+	switch (key->kind) {
+	case KEY_INT64:
+		g_string_append_printf(out, "%s=%" G_GINT64_FORMAT "\n", key->name,
+			G_STRUCT_MEMBER(const gint64, from, key->offset));
+		break;
+	case KEY_GUINT:
+		g_string_append_printf(out, "%s=%u\n", key->name,
+			G_STRUCT_MEMBER(const guint, from, key->offset));
+		break;
+	case KEY_DOUBLE:
+		pipesim_print_double(number, G_STRUCT_MEMBER(const double, from, key->offset));
+		g_string_append_printf(out, "%s=%s\n", key->name, number);
+		break;
+	case KEY_TEXT:
+		text = G_STRUCT_MEMBER(char *const, from, key->offset);
+		if (text != NULL)
+			pipesim_ini_write_text(out, key->name, text);
+		break;
+	case KEY_QUANTILES:
+		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
+			PIPESIM_QUANTILES);
+		break;
+	case KEY_SCALE:
+		write_scale(out, costs);
+		break;
+	case KEY_RANKS:
+		write_list(out, key->name, costs->measured_ranks, costs->n_measured_ranks);
+		break;
 	}
 }
 
+void pipesim_costs_write(const PipesimCosts *costs, GString *out)
+{
+	const char *group = "";
+
+	g_string_append(out, "[" VERSION_GROUP "]\nversion=1\n");
+	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++) {
+		const Key *key = &costs_keys[i];
+
+		if (!is_known(key, costs))
+			continue;
+		if (!g_str_equal(key->group, group))
+			g_string_append_printf(out, "\n[%s]\n", key->group);
+		group = key->group;
+		write_key(out, key, costs);
+	}
+	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
+		g_string_append_printf(out, "\n[" COMPONENT_PREFIX "%u]\n", i + 1);
+		for (gsize k = 0; k < G_N_ELEMENTS(component_keys); k++)
+			write_key(out, &component_keys[k],
+				g_ptr_array_index(costs->components, i));
+	}
+}
+
+/* Reading ------------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimIni *ini;
+	PipesimCosts *costs;
+} Reader;
+
+/* At the value of @key in @group, else at the line that begins @group. */
 static void fault(Reader *reader, const char *group, const char *key, const char *format, ...)
 	G_GNUC_PRINTF(4, 5);
 static void fault(Reader *reader, const char *group, const char *key, const char *format, ...)
 {
+	const PipesimIniLine *at =
+		key != NULL ? pipesim_ini_find(reader->ini, group, key) : NULL;
 	g_autofree char *message = NULL;
-	GError *error = NULL;
-	guint line, column;
 	va_list args;
 
+	if (at == NULL)
+		at = pipesim_ini_find(reader->ini, group, NULL);
 	va_start(args, format);
 	message = g_strdup_vprintf(format, args);
 	va_end(args);
-	locate(reader, group, key, &line, &column);
-	pipesim_fail_at(&error, reader->path, line, column, "[%s]%s%s: %s", group,
+	pipesim_ini_fault(reader->ini, at != NULL ? at->line : 1,
+		at != NULL && at->key != NULL ? at->value_column : 1, "[%s]%s%s: %s", group,
 		key != NULL ? " " : "", key != NULL ? key : "", message);
-	pipesim_faults_take(reader->faults, error);
+}
+
+/* NULL, or why @text is no whole number that @key may be. */
+static const char *parse_whole(const char *text, const Key *key, gint64 *out)
+{
+	const char *why = pipesim_decimal_parse(text, strlen(text), 0, out);
+
+	if (why == NULL && strpbrk(text, ".eE") != NULL)
+		return "not a whole number";
+	if (why == NULL && (*out < key->least || *out > key->most))
+		return "out of range";
+	return why;
+}
+
+/* Whole numbers separated by ;. NULL where one is none. */
+static gint64 *parse_list(const char *text, const Key *key, guint *n)
+{
+	g_auto(GStrv) items = g_strsplit(text, ";", -1);
+	g_autofree gint64 *values = NULL;
+
+	*n = g_strv_length(items);
+	values = g_new(gint64, *n + 1);
+	for (guint i = 0; i < *n; i++)
+		if (parse_whole(g_strstrip(items[i]), key, &values[i]) != NULL)
+			return NULL;
+	return g_steal_pointer(&values);
 }
 
 static void read_int(
-	Reader *reader, const char *group, const PipesimKey *key, const char *text, gpointer to)
+	Reader *reader, const char *group, const Key *key, const char *text, gpointer to)
 {
-	const gint64 min = key->minus_one ? -1 : 0;
 	gint64 value = 0;
-	const char *why = pipesim_decimal_parse(text, strlen(text), 0, &value);
+	const char *why = parse_whole(text, key, &value);
 
-	if (why == NULL && strpbrk(text, ".eE") != NULL)
-		why = "not a whole number";
-	if (why == NULL && (value < min || value > key->max))
-		why = "out of range";
-	if (why != NULL) {
+	if (why != NULL)
 		fault(reader, group, key->name,
 			"'%s' is %s; a whole number from %" G_GINT64_FORMAT
 			" to %" G_GINT64_FORMAT,
-			text, why, min, key->max);
-		return;
-	}
-	if (key->kind == PIPESIM_KEY_GUINT)
+			text, why, key->least, key->most);
+	else if (key->kind == KEY_GUINT)
 		G_STRUCT_MEMBER(guint, to, key->offset) = (guint)value;
 	else
 		G_STRUCT_MEMBER(gint64, to, key->offset) = value;
 }
 
 static void read_double(
-	Reader *reader, const char *group, const PipesimKey *key, const char *text, gpointer to)
+	Reader *reader, const char *group, const Key *key, const char *text, gpointer to)
 {
 	char *end = NULL;
 	const double value = g_ascii_strtod(text, &end);
@@ -104,79 +269,58 @@ static void read_double(
 		G_STRUCT_MEMBER(double, to, key->offset) = value;
 }
 
-static void read_text(Reader *reader, const char *group, const PipesimKey *key, gpointer to)
+static void read_text(Reader *reader, const char *group, const Key *key,
+	const PipesimIniLine *line, gpointer to)
 {
-	g_autoptr(GError) cause = NULL;
-	char *text = g_key_file_get_string(reader->file, group, key->name, &cause);
+	char *text = pipesim_ini_text(line);
 
 	if (text == NULL) {
-		fault(reader, group, key->name, "%s", cause->message);
+		fault(reader, group, key->name,
+			"'%s' has a backslash before none of s, t, n, r and \\", line->value);
 		return;
 	}
 	g_free(G_STRUCT_MEMBER(char *, to, key->offset));
 	G_STRUCT_MEMBER(char *, to, key->offset) = text;
 }
 
-static void read_key(Reader *reader, const char *group, const PipesimKey *key, gpointer to)
+static void read_quantiles(
+	Reader *reader, const char *group, const Key *key, const char *text, gint64 *quantile)
 {
-	g_autofree char *text = g_key_file_get_value(reader->file, group, key->name, NULL);
+	guint n;
+	g_autofree gint64 *values = parse_list(text, key, &n);
+	gboolean rising = values != NULL && n == PIPESIM_QUANTILES;
 
-	if (text != NULL)
-		g_strstrip(text);
-	if (text == NULL && key->required)
-		fault(reader, group, NULL, "key '%s' is missing", key->name);
-	if (text == NULL)
-		return;
-	switch (key->kind) {
-	case PIPESIM_KEY_INT64:
-	case PIPESIM_KEY_GUINT:
-		read_int(reader, group, key, text, to);
-		break;
-	case PIPESIM_KEY_DOUBLE:
-		read_double(reader, group, key, text, to);
-		break;
-	case PIPESIM_KEY_TEXT:
-		read_text(reader, group, key, to);
-		break;
-	}
-}
-
-static void read_quantiles(Reader *reader, const char *group, gint64 *quantile)
-{
-	g_autofree char *text = g_key_file_get_value(reader->file, group, "quantiles_ns", NULL);
-	g_auto(GStrv) parts = g_strsplit(text != NULL ? text : "", ";", -1);
-	guint n = 0;
-
-	for (; parts[n] != NULL && n < PIPESIM_QUANTILES; n++) {
-		g_strstrip(parts[n]);
-		if (pipesim_decimal_parse(parts[n], strlen(parts[n]), 0, &quantile[n]) !=
-				NULL ||
-			quantile[n] < 0 || quantile[n] > PIPESIM_MAX_TIME_NS ||
-			(n > 0 && quantile[n] < quantile[n - 1]))
-			break;
-	}
-	if (n != PIPESIM_QUANTILES || parts[n] != NULL)
-		fault(reader, group, "quantiles_ns",
+	for (guint i = 1; rising && i < n; i++)
+		rising = values[i - 1] <= values[i];
+	if (rising)
+		memcpy(quantile, values, n * sizeof *quantile);
+	else
+		fault(reader, group, key->name,
 			"%d ascending whole numbers, separated by ; are expected",
 			PIPESIM_QUANTILES);
 }
 
-static void read_component(Reader *reader, const char *group)
+/* How many equal parts the model is cut into. Parts that are not named are of average length.
+ */
+static void read_scale(Reader *reader, const Key *key, const char *text)
 {
-	PipesimComponent *component = g_new0(PipesimComponent, 1);
+	PipesimCosts *costs = reader->costs;
+	guint64 parts;
 
-	component->impl = g_strdup("");
-	for (const PipesimKey *key = pipesim_component_keys; key->name != NULL; key++)
-		read_key(reader, group, key, component);
-	read_quantiles(reader, group, component->quantile);
-	if (reader->costs->components == NULL)
-		reader->costs->components =
-			g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
-	g_ptr_array_add(reader->costs->components, component);
+	if (!pipesim_parse_count(
+		    text, "", (guint64)key->least, (guint64)key->most, &parts, NULL)) {
+		fault(reader, SCALE_GROUP, key->name,
+			"'%s' is not a number of parts from 1 to %u", text, MAX_PARTS);
+		return;
+	}
+	costs->scale = g_new(PipesimFraction, parts);
+	costs->n_scale = (guint)parts;
+	for (guint i = 0; i < costs->n_scale; i++)
+		costs->scale[i] = (PipesimFraction){1, 1};
 }
 
 /* "1.3" or "13/10". */
-static gboolean parse_scale(const char *text, PipesimFraction *out)
+static gboolean parse_length(const char *text, PipesimFraction *out)
 {
 	const char *slash = strchr(text, '/');
 
@@ -188,215 +332,198 @@ static gboolean parse_scale(const char *text, PipesimFraction *out)
 	       out->num / out->den <= 1000000000;
 }
 
-/* How many equal parts the model is cut into; 0 after a fault. */
-static guint read_parts(Reader *reader)
-{
-	g_autofree char *text =
-		g_key_file_get_value(reader->file, PIPESIM_SCALE_GROUP, "parts", NULL);
-	guint64 parts = 0;
-
-	if (text == NULL)
-		fault(reader, PIPESIM_SCALE_GROUP, NULL,
-			"key 'parts' is missing: how many equal parts the lengths are of");
-	else if (!pipesim_parse_count(g_strstrip(text), "", 1, MAX_PARTS, &parts, NULL))
-		fault(reader, PIPESIM_SCALE_GROUP, "parts",
-			"'%s' is not a number of parts from 1 to %u", text, MAX_PARTS);
-	return (guint)parts;
-}
-
-static void read_part(Reader *reader, const char *key)
+static void read_length(Reader *reader, const PipesimIniLine *line)
 {
 	PipesimCosts *costs = reader->costs;
-	g_autofree char *text =
-		g_key_file_get_value(reader->file, PIPESIM_SCALE_GROUP, key, NULL);
 	guint64 part;
 
-	if (!pipesim_parse_count(key, "", 0, costs->n_scale - 1, &part, NULL))
-		fault(reader, PIPESIM_SCALE_GROUP, key, "no such part; they are 0 to %u",
-			costs->n_scale - 1);
-	else if (!parse_scale(g_strstrip(text), &costs->scale[part]))
-		fault(reader, PIPESIM_SCALE_GROUP, key,
-			"'%s' is not a length such as 1.3 or 13/10", text);
-}
-
-/* Parts that are not named are of average length. */
-static void read_scale(Reader *reader)
-{
-	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, PIPESIM_SCALE_GROUP, NULL, NULL);
-	const guint parts = read_parts(reader);
-
-	if (parts == 0)
+	if (costs->n_scale == 0)
 		return;
-	reader->costs->scale = g_new(PipesimFraction, parts);
-	reader->costs->n_scale = parts;
-	for (guint i = 0; i < parts; i++)
-		reader->costs->scale[i] = (PipesimFraction){1, 1};
-	for (char **key = keys; *key != NULL; key++)
-		if (!g_str_equal(*key, "parts"))
-			read_part(reader, *key);
+	if (!pipesim_parse_count(line->key, "", 0, costs->n_scale - 1, &part, NULL))
+		fault(reader, SCALE_GROUP, line->key, "no such part; they are 0 to %u",
+			costs->n_scale - 1);
+	else if (!parse_length(line->value, &costs->scale[part]))
+		fault(reader, SCALE_GROUP, line->key,
+			"'%s' is not a length such as 1.3 or 13/10", line->value);
 }
 
-static gboolean parse_ranks(PipesimCosts *costs, char **items)
+static void read_ranks(Reader *reader, const Key *key, const char *text)
 {
-	const guint n = g_strv_length(items);
+	PipesimCosts *costs = reader->costs;
 
-	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS)
-		return FALSE;
-	costs->measured_ranks = g_new(gint64, n);
-	costs->n_measured_ranks = n;
-	for (guint i = 0; i < n; i++) {
-		guint64 value;
+	costs->measured_ranks = parse_list(text, key, &costs->n_measured_ranks);
+	if (costs->measured_ranks == NULL || costs->n_measured_ranks < 2 ||
+		costs->n_measured_ranks > PIPESIM_MAX_MEASURED_RANKS)
+		fault(reader, key->group, key->name,
+			"'%s' is not 2 to %d numbers from 1 to %d, such as 995000;1005000",
+			key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
+}
 
-		if (!pipesim_parse_count(
-			    g_strstrip(items[i]), "", 1, MAX_RELATIVE_PPM, &value, NULL))
-			return FALSE;
-		costs->measured_ranks[i] = (gint64)value;
+/* @to: what holds the value, a PipesimCosts or PipesimComponent */
+static void read_key(Reader *reader, const char *group, const Key *key, gpointer to)
+{
+	const PipesimIniLine *line = pipesim_ini_find(reader->ini, group, key->name);
+
+	if (line == NULL) {
+		if (key->required == ALWAYS ||
+			(key->required == IN_GROUP &&
+				pipesim_ini_find(reader->ini, group, NULL) != NULL))
+			fault(reader, group, NULL, "key '%s' is missing", key->name);
+		return;
 	}
-	return TRUE;
+	switch (key->kind) {
+	case KEY_INT64:
+	case KEY_GUINT:
+		read_int(reader, group, key, line->value, to);
+		break;
+	case KEY_DOUBLE:
+		read_double(reader, group, key, line->value, to);
+		break;
+	case KEY_TEXT:
+		read_text(reader, group, key, line, to);
+		break;
+	case KEY_QUANTILES:
+		read_quantiles(
+			reader, group, key, line->value, G_STRUCT_MEMBER_P(to, key->offset));
+		break;
+	case KEY_SCALE:
+		read_scale(reader, key, line->value);
+		break;
+	case KEY_RANKS:
+		read_ranks(reader, key, line->value);
+		break;
+	}
 }
 
-static void read_ranks(Reader *reader)
+static void read_component(Reader *reader, const char *group)
 {
-	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, PIPESIM_RANKS_GROUP, NULL, NULL);
-	g_autofree char *text =
-		g_key_file_get_value(reader->file, PIPESIM_RANKS_GROUP, "relative_ppm", NULL);
-	g_auto(GStrv) items = text != NULL ? g_strsplit(text, ";", -1) : NULL;
+	PipesimComponent *component = g_new0(PipesimComponent, 1);
+	PipesimCosts *costs = reader->costs;
 
-	for (char **key = keys; *key != NULL; key++)
-		if (!g_str_equal(*key, "relative_ppm"))
-			fault(reader, PIPESIM_RANKS_GROUP, *key,
-				"no such key; remove or correct it");
-	if (items == NULL || !parse_ranks(reader->costs, items))
-		fault(reader, PIPESIM_RANKS_GROUP, items != NULL ? "relative_ppm" : NULL,
-			"'relative_ppm' is not 2 to %d numbers from 1 to %d, such as "
-			"995000;1005000",
-			PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
+	component->impl = g_strdup("");
+	for (gsize i = 0; i < G_N_ELEMENTS(component_keys); i++)
+		read_key(reader, group, &component_keys[i], component);
+	if (costs->components == NULL)
+		costs->components =
+			g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
+	g_ptr_array_add(costs->components, component);
+}
+
+/* Whether @key, or where it is NULL @group, is of the format. The lengths of stages are read
+ * with their number, and the group of the version may grow. */
+static gboolean is_of_format(const char *group, const char *key)
+{
+	if (g_str_equal(group, VERSION_GROUP) ||
+		(g_str_equal(group, SCALE_GROUP) && key != NULL))
+		return TRUE;
+	if (is_component(group)) {
+		for (gsize i = 0; i < G_N_ELEMENTS(component_keys); i++)
+			if (key == NULL || g_str_equal(component_keys[i].name, key))
+				return TRUE;
+		return FALSE;
+	}
+	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
+		if (g_str_equal(costs_keys[i].group, group) &&
+			(key == NULL || g_str_equal(costs_keys[i].name, key)))
+			return TRUE;
+	return FALSE;
 }
 
 static void check_version(Reader *reader)
 {
-	g_autofree char *text =
-		g_key_file_get_value(reader->file, PIPESIM_COSTS_GROUP, "version", NULL);
+	const PipesimIniLine *line = pipesim_ini_find(reader->ini, VERSION_GROUP, "version");
 
-	if (text == NULL)
-		fault(reader, PIPESIM_COSTS_GROUP, NULL,
+	if (line == NULL)
+		fault(reader, VERSION_GROUP, NULL,
 			"'version=1' is missing; is this a costs file of 'pipesim calibrate'?");
-	else if (!g_str_equal(g_strstrip(text), "1"))
-		fault(reader, PIPESIM_COSTS_GROUP, "version",
-			"version '%s', but only version 1 is read", text);
+	else if (!g_str_equal(line->value, "1"))
+		fault(reader, VERSION_GROUP, "version",
+			"version '%s', but only version 1 is read", line->value);
 }
 
-static gboolean known_group(const char *group)
+/* Groups with the same name are one, and of keys with the same name the last counts. */
+static void read_lines(Reader *reader)
 {
-	for (const PipesimKey *key = pipesim_costs_keys; key->name != NULL; key++)
-		if (g_str_equal(key->group, group))
-			return TRUE;
-	return g_str_has_prefix(group, PIPESIM_COMPONENT_PREFIX);
-}
+	const PipesimIni *ini = reader->ini;
 
-static void check_keys(Reader *reader, const char *group)
-{
-	g_auto(GStrv) keys = g_key_file_get_keys(reader->file, group, NULL, NULL);
-	const gboolean component = g_str_has_prefix(group, PIPESIM_COMPONENT_PREFIX);
+	for (guint i = 0; i < ini->n_lines; i++) {
+		const PipesimIniLine *line = &ini->lines[i];
 
-	for (char **key = keys; *key != NULL; key++)
-		if (pipesim_key_find(group, *key) == NULL &&
-			!(component && g_str_equal(*key, "quantiles_ns")))
-			fault(reader, group, *key, "no such key; remove or correct it");
-}
-
-static void read_group(Reader *reader, const char *group)
-{
-	if (g_str_equal(group, PIPESIM_COSTS_GROUP))
-		return;
-	if (g_str_equal(group, PIPESIM_SCALE_GROUP)) {
-		read_scale(reader);
-		return;
+		if (pipesim_ini_find(ini, line->group, line->key) != line)
+			continue;
+		if (!is_of_format(line->group, NULL)) {
+			if (line->key == NULL)
+				fault(reader, line->group, NULL,
+					"no such group; remove or correct it");
+		} else if (line->key == NULL && is_component(line->group)) {
+			read_component(reader, line->group);
+		} else if (line->key != NULL && !is_of_format(line->group, line->key)) {
+			fault(reader, line->group, line->key,
+				"no such key; remove or correct it");
+		}
 	}
-	if (g_str_equal(group, PIPESIM_RANKS_GROUP)) {
-		read_ranks(reader);
-		return;
-	}
-	if (!known_group(group)) {
-		fault(reader, group, NULL, "no such group; remove or correct it");
-		return;
-	}
-	check_keys(reader, group);
-	if (g_str_has_prefix(group, PIPESIM_COMPONENT_PREFIX))
-		read_component(reader, group);
 }
 
-static void read_groups(Reader *reader)
+static void read_costs(Reader *reader)
 {
-	g_auto(GStrv) groups = g_key_file_get_groups(reader->file, NULL);
-	gint64 *time = reader->costs->time;
+	const PipesimIni *ini = reader->ini;
+	PipesimCosts *costs = reader->costs;
+	gint64 *time = costs->time;
 
 	check_version(reader);
-	for (char **group = groups; *group != NULL; group++)
-		read_group(reader, *group);
-	for (const PipesimKey *key = pipesim_costs_keys; key->name != NULL; key++)
-		read_key(reader, key->group, key, reader->costs);
-	if (!g_key_file_has_key(reader->file, "times", "B", NULL))
+	read_lines(reader);
+	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
+		read_key(reader, costs_keys[i].group, &costs_keys[i], costs);
+	for (guint i = 0; i < ini->n_lines; i++)
+		if (ini->lines[i].key != NULL &&
+			g_str_equal(ini->lines[i].group, SCALE_GROUP) &&
+			!g_str_equal(ini->lines[i].key, "parts"))
+			read_length(reader, &ini->lines[i]);
+	if (pipesim_ini_find(ini, "times", "B") == NULL)
 		time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
-	reader->costs->has_pair = g_key_file_has_key(reader->file, "times", "FB", NULL);
-	if (!reader->costs->has_pair)
+	costs->has_pair = pipesim_ini_find(ini, "times", "FB") != NULL;
+	if (!costs->has_pair)
 		time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 }
 
-/* The first line that is neither blank, comment, group nor key: what GKeyFile stumbled over. */
-static gboolean fail_syntax(const Reader *reader, const GError *cause, GError **error)
+/* What is no INI file with groups is no costs file either: one fault says it all. */
+static gboolean check_syntax(const PipesimIni *ini, GError **error)
 {
-	g_auto(GStrv) lines = g_strsplit(reader->text, "\n", -1);
-	guint line = 0;
+	for (guint i = 0; i < ini->n_lines; i++) {
+		const PipesimIniLine *line = &ini->lines[i];
 
-	for (; lines[line] != NULL; line++) {
-		const char *text = g_strstrip(lines[line]);
-		const gsize length = strlen(text);
-		if (length > 0 && text[0] != '#' && strchr(text, '=') == NULL &&
-			!(text[0] == '[' && text[length - 1] == ']'))
-			break;
+		if (line->junk != NULL)
+			return pipesim_fail_at(error, ini->path, line->line, 1,
+				"not a costs file: '%.80s' is neither [group] nor key=value",
+				line->junk);
+		if (line->group == NULL)
+			return pipesim_fail_at(error, ini->path, line->line, 1,
+				"not a costs file: '%.80s' stands before any [group]",
+				line->key);
 	}
-	if (lines[line] == NULL)
-		line = 0;
-	return pipesim_fail_at(error, reader->path, line + 1, 1,
-		"not a costs file: %s; lines are [group] or key=value", cause->message);
+	return TRUE;
+}
+
+/* Takes over @ini, which may be NULL with an error. */
+static PipesimCosts *read_file(PipesimIni *ini, GError **error)
+{
+	g_autoptr(PipesimIni) owned = ini;
+	g_autoptr(PipesimCosts) costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
+	Reader reader = {ini, costs};
+
+	if (ini == NULL || !check_syntax(ini, error))
+		return NULL;
+	read_costs(&reader);
+	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&costs) : NULL;
 }
 
 PipesimCosts *pipesim_costs_parse(
 	const char *text, gsize length, const char *path, GError **error)
 {
-	g_autofree char *copy = g_strndup(text, length);
-	g_autoptr(GKeyFile) file = g_key_file_new();
-	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	g_autoptr(PipesimCosts) costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
-	g_autoptr(GError) cause = NULL;
-	Reader reader = {
-		.path = path, .text = copy, .file = file, .faults = faults, .costs = costs};
-
-	if (strlen(copy) != length) {
-		pipesim_fail_at(error, path, 1, 1, "a NUL byte; the file must be text");
-		return NULL;
-	}
-	if (!g_key_file_load_from_data(file, copy, length, G_KEY_FILE_NONE, &cause)) {
-		fail_syntax(&reader, cause, error);
-		return NULL;
-	}
-	read_groups(&reader);
-	return pipesim_faults_done(faults, error) ? g_steal_pointer(&costs) : NULL;
+	return read_file(pipesim_ini_parse(text, length, path, error), error);
 }
 
 PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 {
-	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
-	const char *text;
-	gsize length;
-
-	if (input == NULL || !pipesim_input_peek(input, MAX_FILE + 1, &text, &length, error))
-		return NULL;
-	if (length > MAX_FILE) {
-		pipesim_fail_limit(error, pipesim_input_name(input),
-			"larger than %" G_GSIZE_FORMAT " bytes: not a costs file", MAX_FILE);
-		return NULL;
-	}
-	return pipesim_costs_parse(text, length, pipesim_input_name(input), error);
+	return read_file(pipesim_ini_read(path, MAX_FILE, "a costs file", error), error);
 }

@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "base/ini.h"
 #include "base/json.h"
 #include "suites.h"
 #include <math.h>
@@ -341,6 +342,80 @@ START_TEST(hash_is_fnv)
 }
 END_TEST
 
+/* INI ------------------------------------------------------------------------------------------
+ */
+
+static void check_line(const PipesimIniLine *line, const char *group, const char *key,
+	const char *value, guint number, guint column, guint first)
+{
+	ck_assert_pstr_eq(line->group, group);
+	ck_assert_pstr_eq(line->key, key);
+	ck_assert_pstr_eq(line->value, value);
+	ck_assert_uint_eq(line->line, number);
+	ck_assert_uint_eq(key != NULL ? line->value_column : line->column, column);
+	ck_assert_uint_eq(line->first_line, first);
+}
+
+START_TEST(ini_has_positions)
+{
+	static const char text[] = "early=1\n# [not]\n; x=1\n\n  [one] \r\n key =\t two = 2 \n"
+				   "what\n[two\n[two]\nkey=\n[one]\nkey=3";
+	g_autoptr(PipesimIni) ini = pipesim_ini_parse(text, sizeof text - 1, "x", NULL);
+	g_autoptr(GError) error = NULL;
+
+	ck_assert_uint_eq(ini->n_lines, 9);
+	check_line(&ini->lines[0], NULL, "early", "1", 1, 7, 1);
+	check_line(&ini->lines[1], "one", NULL, NULL, 5, 3, 5);
+	check_line(&ini->lines[2], "one", "key", "two = 2", 6, 9, 6);
+	ck_assert_str_eq(ini->lines[3].junk, "what");
+	ck_assert_str_eq(ini->lines[4].junk, "[two");
+	check_line(&ini->lines[5], "two", NULL, NULL, 9, 1, 9);
+	check_line(&ini->lines[6], "two", "key", "", 10, 5, 10);
+	check_line(&ini->lines[7], "one", NULL, NULL, 11, 1, 5);
+	check_line(&ini->lines[8], "one", "key", "3", 12, 5, 6);
+	ck_assert_ptr_eq(pipesim_ini_find(ini, "one", "key"), &ini->lines[8]);
+	ck_assert_ptr_null(pipesim_ini_find(ini, "three", NULL));
+	pipesim_ini_fault(ini, 6, 9, "no %s", "2");
+	ck_assert(!pipesim_faults_done(ini->faults, &error));
+	ck_assert_str_eq(error->message, "x:6:9: no 2");
+}
+END_TEST
+
+START_TEST(ini_text_survives)
+{
+	static const char value[] = "\t a b\\s\r\n= ";
+	g_autoptr(GString) out = g_string_new("[g]\n");
+	g_autoptr(PipesimIni) ini = NULL, bad = NULL;
+	g_autofree char *text = NULL;
+
+	pipesim_ini_write_text(out, "k", value);
+	ini = pipesim_ini_parse(out->str, out->len, "x", NULL);
+	ck_assert_uint_eq(ini->n_lines, 2);
+	text = pipesim_ini_text(&ini->lines[1]);
+	ck_assert_str_eq(text, value);
+	bad = pipesim_ini_parse("a=\\q\nb=\\", 8, "x", NULL);
+	ck_assert_ptr_null(pipesim_ini_text(&bad->lines[0]));
+	ck_assert_ptr_null(pipesim_ini_text(&bad->lines[1]));
+}
+END_TEST
+
+START_TEST(ini_is_text)
+{
+	ck_assert_ptr_null(pipesim_ini_parse("a=\0b", 4, "x", NULL));
+	ck_assert_ptr_null(pipesim_ini_parse("a=\xff", 3, "x", NULL));
+}
+END_TEST
+
+static TCase *inis(void)
+{
+	TCase *tcase = tcase_create("ini");
+
+	tcase_add_test(tcase, ini_has_positions);
+	tcase_add_test(tcase, ini_text_survives);
+	tcase_add_test(tcase, ini_is_text);
+	return tcase;
+}
+
 static TCase *numbers(void)
 {
 	TCase *tcase = tcase_create("numbers");
@@ -375,6 +450,7 @@ Suite *base_suite(void)
 	tcase_add_test(json, json_is_escaped);
 	tcase_add_test(json, json_keeps_order);
 	suite_add_tcase(suite, numbers());
+	suite_add_tcase(suite, inis());
 	suite_add_tcase(suite, errors);
 	suite_add_tcase(suite, json);
 	return suite;

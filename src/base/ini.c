@@ -1,0 +1,178 @@
+#include "config.h"
+
+#include "base/hash.h"
+#include "base/ini.h"
+
+#include <string.h>
+
+static const char escapes[] = "s t\tn\nr\r\\\\"; /* a letter and what it stands for */
+
+/* What a line is found by. */
+static char *name_line(const char *group, const char *key)
+{
+	return key != NULL ? g_strconcat(group, "\n", key, NULL) : g_strdup(group);
+}
+
+/* Adds what stands in @text, whose blanks at its ends are gone. */
+static void add_line(GArray *lines, char *text, PipesimIniLine line)
+{
+	const gsize length = strlen(text);
+	char *equals = strchr(text, '=');
+
+	if (length == 0 || *text == '#' || *text == ';')
+		return;
+	if (*text == '[' && text[length - 1] == ']') {
+		text[length - 1] = '\0';
+		line.group = text + 1;
+	} else if (*text == '[' || equals == NULL) {
+		line.junk = text;
+	} else {
+		*equals = '\0';
+		line.key = g_strchomp(text);
+		line.value = equals + 1 + strspn(equals + 1, " \t");
+		line.value_column = line.column + (guint)(line.value - text);
+	}
+	g_array_append_val(lines, line);
+}
+
+static void split_lines(PipesimIni *ini)
+{
+	GArray *lines = g_array_new(FALSE, FALSE, sizeof(PipesimIniLine));
+	PipesimIniLine line = {0};
+
+	for (char *text = ini->text, *next; text != NULL; text = next) {
+		const gsize indent = strspn(text, " \t");
+
+		next = strchr(text, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		line.line++;
+		line.column = (guint)indent + 1;
+		add_line(lines, g_strchomp(text + indent), line);
+		if (lines->len > 0)
+			line.group = g_array_index(lines, PipesimIniLine, lines->len - 1).group;
+	}
+	ini->n_lines = lines->len;
+	ini->lines = (PipesimIniLine *)(gpointer)g_array_free(lines, FALSE);
+}
+
+static void note_line(PipesimIni *ini, PipesimIniLine *line)
+{
+	const PipesimIniLine *before;
+
+	line->first_line = line->line;
+	if (line->group == NULL || line->junk != NULL)
+		return;
+	before = pipesim_ini_find(ini, line->group, line->key);
+	if (before != NULL)
+		line->first_line = before->first_line;
+	g_hash_table_insert(ini->last, name_line(line->group, line->key), line);
+}
+
+PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, GError **error)
+{
+	PipesimIni *ini;
+
+	if (!g_utf8_validate(text, (gssize)length, NULL)) { /* nor with a NUL */
+		pipesim_fail_at(error, path, 1, 1, "not text in UTF-8");
+		return NULL;
+	}
+	ini = g_new0(PipesimIni, 1);
+	ini->path = g_strdup(path);
+	ini->text = g_strndup(text, length);
+	ini->faults = pipesim_faults_new();
+	ini->last = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	split_lines(ini);
+	for (guint i = 0; i < ini->n_lines; i++)
+		note_line(ini, &ini->lines[i]);
+	return ini;
+}
+
+PipesimIni *pipesim_ini_read(const char *path, gsize most, const char *what, GError **error)
+{
+	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
+	const char *text;
+	gsize length;
+
+	if (input == NULL || !pipesim_input_peek(input, most + 1, &text, &length, error))
+		return NULL;
+	if (length > most) {
+		pipesim_fail_limit(error, pipesim_input_name(input),
+			"larger than %" G_GSIZE_FORMAT " bytes: not %s", most, what);
+		return NULL;
+	}
+	return pipesim_ini_parse(text, length, pipesim_input_name(input), error);
+}
+
+void pipesim_ini_free(PipesimIni *ini)
+{
+	if (ini == NULL)
+		return;
+	g_free(ini->path);
+	g_free(ini->text);
+	g_free(ini->lines);
+	g_hash_table_unref(ini->last);
+	pipesim_faults_free(ini->faults);
+	g_free(ini);
+}
+
+const PipesimIniLine *pipesim_ini_find(
+	const PipesimIni *ini, const char *group, const char *key)
+{
+	g_autofree char *name = name_line(group, key);
+
+	return g_hash_table_lookup(ini->last, name);
+}
+
+char *pipesim_ini_text(const PipesimIniLine *line)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (const char *p = line->value; *p != '\0'; p++) {
+		const char *escape = escapes;
+
+		if (*p != '\\') {
+			g_string_append_c(text, *p);
+			continue;
+		}
+		p++;
+		while (*escape != '\0' && *escape != *p)
+			escape += 2;
+		if (*escape == '\0')
+			return NULL;
+		g_string_append_c(text, escape[1]);
+	}
+	return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* A blank at either end would be dropped. */
+void pipesim_ini_write_text(GString *out, const char *key, const char *value)
+{
+	g_string_append_printf(out, "%s=", key);
+	for (const char *p = value; *p != '\0'; p++) {
+		const gboolean is_blank = *p == ' ' || *p == '\t';
+		const gboolean is_end = p == value || p[1] == '\0';
+		const char *escape = escapes;
+
+		while (*escape != '\0' && escape[1] != *p)
+			escape += 2;
+		if (*escape == '\0' || (is_blank && !is_end))
+			g_string_append_c(out, *p);
+		else
+			g_string_append_printf(out, "\\%c", *escape);
+	}
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_ini_fault(PipesimIni *ini, guint line, guint column, const char *format, ...)
+{
+	g_autofree char *message = NULL;
+	GError *error = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = g_strdup_vprintf(format, args);
+	va_end(args);
+	pipesim_fail_at(&error, ini->path, line, column, "%s", message);
+	pipesim_faults_take(ini->faults, error);
+}
