@@ -21,9 +21,9 @@ static void append_ms(GString *out, gint64 ns)
 /* sd as a share of the mean. */
 static void append_spread(GString *out, const PipesimComponent *component)
 {
-	if (component->mean > 0)
+	if (component->figures.mean > 0)
 		g_string_append_printf(out, "  %5.1f%%",
-			100 * (double)component->sd / (double)component->mean);
+			100 * (double)component->figures.sd / (double)component->figures.mean);
 	else
 		g_string_append_printf(out, "  %6s", "-");
 }
@@ -33,13 +33,13 @@ static const struct {
 	const char *title;
 	gsize offset; /* of PipesimComponent */
 } figures[] = {
-	{"mean", offsetof(PipesimComponent, mean)},
-	{"sd", offsetof(PipesimComponent, sd)},
-	{"p5", offsetof(PipesimComponent, quantile[1])},
-	{"p95", offsetof(PipesimComponent, quantile[PIPESIM_QUANTILES - 2])},
-	{"p99", offsetof(PipesimComponent, p99)},
-	{"min", offsetof(PipesimComponent, min)},
-	{"max", offsetof(PipesimComponent, max)},
+	{"mean", offsetof(PipesimComponent, figures.mean)},
+	{"sd", offsetof(PipesimComponent, figures.sd)},
+	{"p5", offsetof(PipesimComponent, figures.quantile[1])},
+	{"p95", offsetof(PipesimComponent, figures.quantile[PIPESIM_QUANTILES - 2])},
+	{"p99", offsetof(PipesimComponent, figures.p99)},
+	{"min", offsetof(PipesimComponent, figures.min)},
+	{"max", offsetof(PipesimComponent, figures.max)},
 	{"busy", offsetof(PipesimComponent, busy_mean)},
 	{"move", offsetof(PipesimComponent, move)},
 	{"wait", offsetof(PipesimComponent, wait)},
@@ -59,13 +59,14 @@ static void append_header(gboolean full, GString *out)
 static void append_component(const PipesimComponent *component, gboolean full, GString *out)
 {
 	g_string_append_printf(out, "%-14s  %-5s", component->component, component->phase);
-	append_ms(out, component->median);
+	append_ms(out, component->figures.median);
 	append_spread(out, component);
-	g_string_append_printf(out, "  %7u  %7u", component->samples, component->dropped);
+	g_string_append_printf(
+		out, "  %7u  %7u", component->figures.samples, component->dropped);
 	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
 		append_ms(out, G_STRUCT_MEMBER(gint64, component, figures[i].offset));
 	if (full)
-		g_string_append_printf(out, "  %5.2f", component->lag1);
+		g_string_append_printf(out, "  %5.2f", component->figures.lag1);
 	if (full && component->in_pair > 0)
 		g_string_append_printf(out, "  %7.3f", component->in_pair);
 	else if (full)
@@ -78,7 +79,7 @@ static void append_component(const PipesimComponent *component, gboolean full, G
 
 static gboolean has_fit(const PipesimComponent *component)
 {
-	return fabs(component->fit_base) > 0 || fabs(component->fit_per_row) > 0;
+	return fabs(component->fit.base) > 0 || fabs(component->fit.slope) > 0;
 }
 
 static void append_fits(const GPtrArray *components, GString *out)
@@ -90,8 +91,8 @@ static void append_fits(const GPtrArray *components, GString *out)
 				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
 				"%" G_GINT64_FORMAT " rows)\n",
 				component->component, component->phase,
-				component->fit_base / 1e6, component->fit_per_row,
-				component->fit_residual / 1e6, component->rows);
+				component->fit.base / 1e6, component->fit.slope,
+				component->fit.residual / 1e6, component->rows);
 	}
 }
 

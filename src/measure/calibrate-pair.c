@@ -112,8 +112,9 @@ static void record_interference(PipesimCalibrating *c, const PipesimTraceGroup *
 		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
 		PipesimComponent *alone = find_recorded(c, group);
 		if (!g_str_equal(group->component, "chunk") && alone != NULL &&
-			alone->median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
-			alone->in_pair = (double)group->figures.median / (double)alone->median;
+			alone->figures.median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
+			alone->in_pair =
+				(double)group->figures.median / (double)alone->figures.median;
 	}
 }
 

@@ -89,9 +89,7 @@ static void fit_rows(PipesimComponent *component, const PipesimTraceGroup *group
 		    (const gint64 *)(gpointer)group->fit_service->data, group->fit_rows->len,
 		    FALSE))
 		return;
-	component->fit_base = fit.base;
-	component->fit_per_row = fit.slope;
-	component->fit_residual = fit.residual;
+	component->fit = fit;
 }
 
 PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
@@ -105,17 +103,8 @@ PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
 			: g_strdup(group->component);
 	component->phase = g_strdup(pipesim_phase_name(group->phase));
 	component->impl = pipesim_trace_group_label(group);
-	component->samples = figures->samples;
 	component->dropped = group->dropped;
-	component->median = figures->median;
-	component->mean = figures->mean;
-	component->sd = figures->sd;
-	component->min = figures->min;
-	component->max = figures->max;
-	for (guint i = 0; i < PIPESIM_QUANTILES; i++)
-		component->quantile[i] = figures->quantile[i];
-	component->p99 = figures->p99;
-	component->lag1 = figures->lag1;
+	component->figures = *figures;
 	component->busy_mean = busy_mean(group, figures);
 	component->move = median_known(group->move);
 	component->wait = median_known(group->wait);

@@ -39,8 +39,8 @@ static void add(Sums *sums, const PipesimComponent *component)
 {
 	const gint64 factor = thousandths(component);
 
-	sums->alone += component->median;
-	sums->beside += (Work)component->median * factor;
+	sums->alone += component->figures.median;
+	sums->beside += (Work)component->figures.median * factor;
 	sums->measured |= component->in_pair > 0;
 }
 

@@ -5,26 +5,20 @@
 #include "model/shape.h"
 #include "model/statistics.h"
 
-/* Distribution of one measured component and phase of one layer, over the repetitions kept.
- * Times in ns. Of communication the time that the simulator charges, without waiting for peers,
- * which is an outcome of the schedule. */
+/* One measured component and phase of one layer, over the repetitions kept. Times in ns. Of
+ * communication the time that the simulator charges, without waiting for peers, which is an
+ * outcome of the schedule. */
 typedef struct {
-	char *component; /* attn, dispatch, mlp, combine, chunk ... */
-	char *phase;     /* F, I, W, B, FB */
-	char *impl;      /* implementation that was measured; "" = not told */
-	guint samples;   /* 0 = only mean and sd are known */
-	guint dropped;   /* repetitions of it that were not of status ok */
-	gint64 median, mean, sd, min, max;
-	gint64 quantile[PIPESIM_QUANTILES]; /* every 5 %, from min to max: to draw samples from
-					     */
-	gint64 p99;
-	double lag1;       /* autocorrelation of neighbours in order of capture */
-	gint64 busy_mean;  /* with the waiting */
-	gint64 move, wait; /* medians; -1 = not told apart */
-	double in_pair;    /* time inside the overlapped pair / time alone; 0 = not measured */
-	gint64 rows;       /* median rows of the experts; -1 = none */
-	double fit_base, fit_per_row; /* time = base + per_row * rows, ns; both 0 = no fit */
-	double fit_residual;          /* sd of what that line leaves, ns */
+	char *component;             /* attn, dispatch, mlp, combine, chunk ... */
+	char *phase;                 /* F, I, W, B, FB */
+	char *impl;                  /* implementation that was measured; "" = not told */
+	guint dropped;               /* repetitions of it that were not of status ok */
+	PipesimDistribution figures; /* samples 0 = only mean and sd are known */
+	gint64 busy_mean;            /* with the waiting */
+	gint64 move, wait;           /* medians; -1 = not told apart */
+	double in_pair; /* time inside the overlapped pair / time alone; 0 = not measured */
+	gint64 rows;    /* median rows of the experts; -1 = none */
+	PipesimFit fit; /* of the time over the rows; base and slope both 0 = no fit */
 } PipesimComponent;
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */

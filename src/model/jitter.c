@@ -114,7 +114,8 @@ typedef struct {
 
 static gint64 largest(const PipesimComponent *component)
 {
-	return MAX(MAX(component->max, component->mean), MAX(component->median, component->sd));
+	return MAX(MAX(component->figures.max, component->figures.mean),
+		MAX(component->figures.median, component->figures.sd));
 }
 
 /* Pairs, their halves and messages are no components of a rank's work. */
@@ -166,9 +167,9 @@ static guint count_layers(const PipesimCosts *costs, const PipesimShape *shape,
 	gint64 share = MAX(costs->layers, 1u);
 
 	if (g_str_has_prefix(component->component, "chunk"))
-		share = component->median > 0
-				? pipesim_time_scale(costs->time[kind], 1, component->median)
-				: 1;
+		share = component->figures.median > 0 ? pipesim_time_scale(costs->time[kind], 1,
+								component->figures.median)
+						      : 1;
 	return (guint)CLAMP(pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
 }
 
@@ -194,15 +195,16 @@ static void fill_part(
 {
 	const guint last = PIPESIM_QUANTILES;
 
-	part->median = component->median >> shift;
-	part->mean = component->mean >> shift;
-	part->sd = sd_within(costs, part->mean, component->sd >> shift);
-	part->stay = (gint64)(CLAMP(component->lag1, -1.0, 1.0) * (double)STAY_ONE);
+	part->median = component->figures.median >> shift;
+	part->mean = component->figures.mean >> shift;
+	part->sd = sd_within(costs, part->mean, component->figures.sd >> shift);
+	part->stay = (gint64)(CLAMP(component->figures.lag1, -1.0, 1.0) * (double)STAY_ONE);
 	for (guint i = 0; i < last; i++)
-		part->at[i] = component->quantile[i] >> shift;
+		part->at[i] = component->figures.quantile[i] >> shift;
 	part->at[last] = part->at[last - 1];
-	part->at[last - 1] = CLAMP(component->p99 >> shift, part->at[last - 2], part->at[last]);
-	if (component->samples > 0)
+	part->at[last - 1] =
+		CLAMP(component->figures.p99 >> shift, part->at[last - 2], part->at[last]);
+	if (component->figures.samples > 0)
 		return;
 	for (guint i = 0; i <= last; i++) {
 		const guint knot = MIN(i * PARTS / (PIPESIM_QUANTILES - 1), PARTS);

@@ -13,7 +13,7 @@ enum {
 
 static gboolean is_spread(const PipesimComponent *component)
 {
-	return component->samples > 1 && component->median > 0;
+	return component->figures.samples > 1 && component->figures.median > 0;
 }
 
 /* @ns against the median, per cent. */
@@ -22,8 +22,8 @@ static void append_share(GString *out, const PipesimComponent *component, gint64
 	PipesimNumber text;
 
 	g_string_append_printf(out, " %s",
-		pipesim_print_double(text,
-			100 * (double)(ns - component->median) / (double)component->median));
+		pipesim_print_double(text, 100 * (double)(ns - component->figures.median) /
+						   (double)component->figures.median));
 }
 
 static guint append_data(const GPtrArray *components, GString *out)
@@ -37,12 +37,12 @@ static guint append_data(const GPtrArray *components, GString *out)
 		if (!is_spread(component))
 			continue;
 		g_string_append_printf(out, "%u", ++place);
-		append_share(out, component, component->quantile[P5]);
-		append_share(out, component, component->quantile[P25]);
-		append_share(out, component, component->quantile[P75]);
-		append_share(out, component, component->quantile[P95]);
-		append_share(out, component, component->min);
-		append_share(out, component, component->max);
+		append_share(out, component, component->figures.quantile[P5]);
+		append_share(out, component, component->figures.quantile[P25]);
+		append_share(out, component, component->figures.quantile[P75]);
+		append_share(out, component, component->figures.quantile[P95]);
+		append_share(out, component, component->figures.min);
+		append_share(out, component, component->figures.max);
 		g_string_append_c(out, '\n');
 	}
 	return place;
@@ -58,8 +58,9 @@ static void append_tics(const GPtrArray *components, GString *out)
 		PipesimNumber median;
 		if (!is_spread(component))
 			continue;
-		g_autofree char *label = g_strdup_printf("%s %s  %s ms", component->component,
-			component->phase, pipesim_print_ms_fixed(median, component->median, 3));
+		g_autofree char *label =
+			g_strdup_printf("%s %s  %s ms", component->component, component->phase,
+				pipesim_print_ms_fixed(median, component->figures.median, 3));
 		g_string_append(out, place > 0 ? ", \\\n\t" : " \\\n\t");
 		pipesim_gnuplot_quote(out, label);
 		g_string_append_printf(out, " %u", ++place);

@@ -35,7 +35,7 @@ START_TEST(medians_add_up)
 	ck_assert_uint_eq(calibration->dropped[PIPESIM_STATUS_WARMUP], 1);
 	ck_assert_uint_eq(calibration->dropped[PIPESIM_STATUS_CHECKSUM_FAIL], 1);
 	ck_assert_uint_eq(find(calibration, "attn", "F")->dropped, 3);
-	ck_assert_uint_eq(find(calibration, "attn", "F")->samples, 3);
+	ck_assert_uint_eq(find(calibration, "attn", "F")->figures.samples, 3);
 	ck_assert_str_eq(calibration->costs->source, "Test GPU, x.csv, 1 layer");
 	ck_assert(trace_has_notice(calibration->notices, "FB = F + B"));
 }
@@ -100,7 +100,7 @@ START_TEST(loaded_rows_are_preferred)
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimCalibration) loaded = trace_calibrate(text, NULL, NULL);
 
-	ck_assert_int_eq(find(loaded, "mlp", "F")->median, 401);
+	ck_assert_int_eq(find(loaded, "mlp", "F")->figures.median, 401);
 	pipesim_calibrate_options_init(&options);
 	options.wish.load_mode = "idle";
 	ck_assert_ptr_null(trace_calibrate(text, &options, &error));
@@ -201,7 +201,7 @@ START_TEST(interference_is_told)
 	ck_assert(trace_has_notice(calibration->notices, "takes longer than F and B"));
 	ck_assert_double_eq_tol(find(calibration, "mlp", "F")->in_pair, 1.5, 1e-12);
 	ck_assert_double_eq_tol(find(calibration, "chunk-compute", "FB")->in_pair, 1.5, 1e-12);
-	ck_assert_int_eq(find(calibration, "mlp", "F")->median, 100);
+	ck_assert_int_eq(find(calibration, "mlp", "F")->figures.median, 100);
 }
 END_TEST
 
@@ -223,7 +223,7 @@ START_TEST(halves_are_of_the_pair)
 		halves += g_str_equal(component->component, "chunk-comm");
 	}
 	ck_assert_uint_eq(halves, 1);
-	ck_assert_int_eq(find(calibration, "chunk-comm", "FB")->median, 700);
+	ck_assert_int_eq(find(calibration, "chunk-comm", "FB")->figures.median, 700);
 }
 END_TEST
 
@@ -242,13 +242,13 @@ START_TEST(waiting_is_no_cost)
 	const PipesimComponent *mlp = find(calibration, "mlp", "F");
 
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_F], 100 + 30 + 140 + 30);
-	ck_assert_int_eq(dispatch->median, 30);
+	ck_assert_int_eq(dispatch->figures.median, 30);
 	ck_assert_int_eq(dispatch->busy_mean, 90);
 	ck_assert_int_eq(dispatch->move, 30);
 	ck_assert_int_eq(dispatch->wait, 60);
 	ck_assert_int_eq(mlp->rows, 20);
-	ck_assert_double_eq_tol(mlp->fit_base, 100, 1e-6);
-	ck_assert_double_eq_tol(mlp->fit_per_row, 2, 1e-9);
+	ck_assert_double_eq_tol(mlp->fit.base, 100, 1e-6);
+	ck_assert_double_eq_tol(mlp->fit.slope, 2, 1e-9);
 }
 END_TEST
 
@@ -266,11 +266,11 @@ START_TEST(other_rows_serve_the_line_alone)
 			text, "s,%u,mlp,F,1500,2500\nt,%u,mlp,F,500,1500\n", rep, rep);
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(text->str, NULL, NULL);
 	const PipesimComponent *mlp = find(calibration, "mlp", "F");
-	ck_assert_uint_eq(mlp->samples, 10);
-	ck_assert_int_eq(mlp->max, 2000);
+	ck_assert_uint_eq(mlp->figures.samples, 10);
+	ck_assert_int_eq(mlp->figures.max, 2000);
 	ck_assert_int_eq(mlp->rows, 1000);
-	ck_assert_double_eq_tol(mlp->fit_base, 1000, 1e-6);
-	ck_assert_double_eq_tol(mlp->fit_per_row, 1, 1e-9);
+	ck_assert_double_eq_tol(mlp->fit.base, 1000, 1e-6);
+	ck_assert_double_eq_tol(mlp->fit.slope, 1, 1e-9);
 }
 END_TEST
 
@@ -290,10 +290,10 @@ START_TEST(ranks_have_rows_of_their_own)
 			text, "s,%u,0,mlp,F,400,1400\ns,%u,1,mlp,F,600,1600\n", rep, rep);
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(text->str, NULL, NULL);
 	const PipesimComponent *mlp = find(calibration, "mlp", "F");
-	ck_assert_uint_eq(mlp->samples, 20);
-	ck_assert_int_eq(mlp->min, 1900);
-	ck_assert_int_eq(mlp->max, 2100);
-	ck_assert_double_eq_tol(mlp->fit_per_row, 1, 1e-9);
+	ck_assert_uint_eq(mlp->figures.samples, 20);
+	ck_assert_int_eq(mlp->figures.min, 1900);
+	ck_assert_int_eq(mlp->figures.max, 2100);
+	ck_assert_double_eq_tol(mlp->fit.slope, 1, 1e-9);
 }
 END_TEST
 
@@ -306,7 +306,7 @@ START_TEST(whole_chunks_have_no_line)
 					  "r,0,0,chunk,I,,100\nr,0,0,chunk,W,,100\n",
 			NULL, NULL);
 
-	ck_assert_double_eq(find(calibration, "chunk", "F")->fit_per_row, 0);
+	ck_assert_double_eq(find(calibration, "chunk", "F")->fit.slope, 0);
 }
 END_TEST
 
@@ -358,13 +358,13 @@ static void compare_components(const PipesimComponent *a, const PipesimComponent
 	ck_assert_str_eq(a->component, b->component);
 	ck_assert_str_eq(a->phase, b->phase);
 	ck_assert_str_eq(a->impl, b->impl);
-	ck_assert_uint_eq(a->samples, b->samples);
-	ck_assert_int_eq(a->sd, b->sd);
+	ck_assert_uint_eq(a->figures.samples, b->figures.samples);
+	ck_assert_int_eq(a->figures.sd, b->figures.sd);
 	ck_assert_int_eq(a->wait, b->wait);
-	ck_assert_mem_eq(a->quantile, b->quantile, sizeof a->quantile);
-	ck_assert_mem_eq(&a->lag1, &b->lag1, sizeof a->lag1);
+	ck_assert_mem_eq(a->figures.quantile, b->figures.quantile, sizeof a->figures.quantile);
+	ck_assert_mem_eq(&a->figures.lag1, &b->figures.lag1, sizeof a->figures.lag1);
 	ck_assert_mem_eq(&a->in_pair, &b->in_pair, sizeof a->in_pair);
-	ck_assert_mem_eq(&a->fit_residual, &b->fit_residual, sizeof a->fit_residual);
+	ck_assert_mem_eq(&a->fit.residual, &b->fit.residual, sizeof a->fit.residual);
 }
 
 START_TEST(costs_survive_the_file)

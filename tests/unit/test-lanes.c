@@ -258,17 +258,17 @@ static PipesimComponent *make_component(
 	component->component = g_strdup(name);
 	component->phase = g_strdup(phase);
 	component->impl = g_strdup("");
-	component->samples = 1000;
-	component->mean = mean;
-	component->median = mean * 98 / 100;
-	component->sd = mean / 20;
+	component->figures.samples = 1000;
+	component->figures.mean = mean;
+	component->figures.median = mean * 98 / 100;
+	component->figures.sd = mean / 20;
 	for (guint i = 0; i < PIPESIM_QUANTILES; i++)
-		component->quantile[i] =
+		component->figures.quantile[i] =
 			mean * 94 / 100 + mean * (gint64)(i * i * (i == 20 ? 2 : 1)) / 4000;
-	component->min = component->quantile[0];
-	component->max = component->quantile[20];
-	component->p99 = (component->quantile[19] + component->max) / 2;
-	component->lag1 = lag1;
+	component->figures.min = component->figures.quantile[0];
+	component->figures.max = component->figures.quantile[20];
+	component->figures.p99 = (component->figures.quantile[19] + component->figures.max) / 2;
+	component->figures.lag1 = lag1;
 	return component;
 }
 

@@ -55,7 +55,7 @@ START_TEST(interference_as_measured)
 
 		component->component = g_strdup(parts[i].component);
 		component->phase = g_strdup(parts[i].phase);
-		component->median = parts[i].median;
+		component->figures.median = parts[i].median;
 		component->in_pair = parts[i].in_pair;
 		g_ptr_array_add(costs->components, component);
 	}
