@@ -2,19 +2,26 @@
 
 #include "base/decimal.h"
 
-static const char out_of_range[] = "out of range";
-static const char not_a_number[] = "not a number";
+/* Below 10^18 one more digit fits. */
+#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(1000000000000000000)
+/* Exponents beyond are as good as this one. */
+#define MAX_EXPONENT 10000
 
-static gboolean push_digit(gint64 *value, guint digit)
+static void read_digits(
+	const char *text, gsize length, gsize *at, PipesimDecimal *out, gint point)
 {
-	if (*value > (G_MAXINT64 - digit) / 10)
-		return FALSE;
-	*value = *value * 10 + digit;
-	return TRUE;
+	for (; *at < length && g_ascii_isdigit(text[*at]); ++*at) {
+		if (out->digits < MAX_SIGNIFICANT) {
+			out->digits = out->digits * 10 + (guint64)(text[*at] - '0');
+			out->decimals += point;
+		} else {
+			out->decimals += point - 1;
+		}
+	}
 }
 
 /* The exponent behind the digits; 0 where none stands there. *at moves over it. */
-static gint scan_exponent(const char *text, gsize length, gsize *at)
+static gint read_exponent(const char *text, gsize length, gsize *at)
 {
 	gsize i = *at;
 	gboolean negative = FALSE;
@@ -28,65 +35,64 @@ static gint scan_exponent(const char *text, gsize length, gsize *at)
 	if (i >= length || !g_ascii_isdigit(text[i]))
 		return 0;
 	for (; i < length && g_ascii_isdigit(text[i]); i++)
-		value = MIN(value * 10 + (text[i] - '0'), 10000);
+		value = MIN(value * 10 + (text[i] - '0'), MAX_EXPONENT);
 	*at = i;
 	return negative ? -value : value;
 }
 
-/* The digits from @begin to @end times 10^@shift, where the point stands for nothing. */
-static const char *scale_digits(
-	const char *text, gsize begin, gsize end, gint digits, gint shift, gint64 *out)
+gsize pipesim_decimal_read(const char *text, gsize length, PipesimDecimal *out)
 {
-	gint64 value = 0;
-	gint keep = digits + shift; /* leading digits that lie before the new point */
-	gboolean round_up = FALSE;
+	gsize at = 0, begin, n_digits;
 
-	for (gsize i = begin; i < end && keep >= 0; i++) {
-		if (text[i] == '.')
-			continue;
-		if (keep-- == 0)
-			round_up = text[i] >= '5';
-		else if (!push_digit(&value, (guint)(text[i] - '0')))
-			return out_of_range;
+	*out = (PipesimDecimal){0};
+	if (length > 0 && (text[0] == '-' || text[0] == '+'))
+		out->negative = text[at++] == '-';
+	begin = at;
+	read_digits(text, length, &at, out, 0);
+	n_digits = at - begin;
+	if (at < length && text[at] == '.') {
+		begin = ++at;
+		read_digits(text, length, &at, out, 1);
+		n_digits += at - begin;
 	}
-	for (; keep > 0 && value > 0; keep--)
-		if (!push_digit(&value, 0))
-			return out_of_range;
-	if (round_up && value == G_MAXINT64)
-		return out_of_range;
-	*out = value + round_up;
-	return NULL;
+	if (n_digits == 0)
+		return 0;
+	out->decimals -= read_exponent(text, length, &at);
+	return at;
+}
+
+gboolean pipesim_decimal_scale(const PipesimDecimal *in, gint64 unit, gint64 max, gint64 *out)
+{
+	__extension__ typedef unsigned __int128 Wide;
+	Wide value = (Wide)in->digits * (Wide)unit;
+	gint shift = in->decimals;
+
+	for (; shift < 0 && value > 0 && value <= (Wide)max; shift++)
+		value *= 10;
+	for (; shift > 1 && value > 0; shift--)
+		value /= 10;
+	if (shift > 0)
+		value = (value + 5) / 10;
+	if (value > (Wide)max)
+		return FALSE;
+	*out = (gint64)value;
+	return TRUE;
 }
 
 const char *pipesim_decimal_scan(
 	const char *text, gsize length, guint decimals, gint64 *out, gsize *used)
 {
-	gsize at = 0;
-	gint digits = 0, behind = 0;
-	gboolean point = FALSE, negative = FALSE;
+	PipesimDecimal decimal;
 
-	if (length > 0 && (text[0] == '-' || text[0] == '+'))
-		negative = text[at++] == '-';
-	const gsize begin = at;
-	for (; at < length && digits < 10000; at++) {
-		if (text[at] == '.' && !point) {
-			point = TRUE;
-			continue;
-		}
-		if (!g_ascii_isdigit(text[at]))
-			break;
-		digits++;
-		behind += point;
-	}
-	const gsize end = at;
-	if (digits == 0)
-		return not_a_number;
-	const gint shift = scan_exponent(text, length, &at) - behind + (gint)decimals;
-	const char *why = scale_digits(text, begin, end, digits, shift, out);
-	if (why == NULL && negative)
+	*used = pipesim_decimal_read(text, length, &decimal);
+	if (*used == 0)
+		return "not a number";
+	decimal.decimals -= (gint)decimals;
+	if (!pipesim_decimal_scale(&decimal, 1, G_MAXINT64, out))
+		return "out of range";
+	if (decimal.negative)
 		*out = -*out;
-	*used = at;
-	return why;
+	return NULL;
 }
 
 const char *pipesim_decimal_parse(const char *text, gsize length, guint decimals, gint64 *out)
@@ -94,5 +100,5 @@ const char *pipesim_decimal_parse(const char *text, gsize length, guint decimals
 	gsize used = 0;
 	const char *why = pipesim_decimal_scan(text, length, decimals, out, &used);
 
-	return why == NULL && used != length ? not_a_number : why;
+	return why == NULL && used != length ? "not a number" : why;
 }

@@ -1,97 +1,9 @@
 #include "config.h"
 
+#include "base/decimal.h"
 #include "base/number.h"
 #include <math.h>
 #include <string.h>
-
-/* A decimal as it was written: digits * 10^-decimals. */
-typedef struct {
-	guint64 digits;
-	int decimals;
-	const char *end; /* first character after it */
-} Decimal;
-
-/* Below 10^18 one more digit fits. */
-#define MAX_SIGNIFICANT G_GUINT64_CONSTANT(1000000000000000000)
-
-static gboolean scan_digits(const char **text, Decimal *out, gboolean fraction)
-{
-	const char *p = *text;
-
-	for (; g_ascii_isdigit(*p); p++) {
-		if (out->digits < MAX_SIGNIFICANT) {
-			out->digits = out->digits * 10 + (guint64)(*p - '0');
-			out->decimals += fraction ? 1 : 0;
-		} else if (!fraction) {
-			out->decimals--;
-		}
-		if (out->decimals < -400 || p - *text > 400)
-			return FALSE;
-	}
-	return p != *text && (*text = p) != NULL;
-}
-
-static gboolean scan_exponent(const char **text, Decimal *out)
-{
-	const char *p = *text;
-	int sign = 1, exponent = 0;
-
-	/* "1e3", but not the "e" of a unit: a digit must follow. */
-	if (*p != 'e' && *p != 'E')
-		return TRUE;
-	p++;
-	if (*p == '+' || *p == '-')
-		sign = *p++ == '-' ? -1 : 1;
-	if (!g_ascii_isdigit(*p))
-		return FALSE;
-	for (; g_ascii_isdigit(*p) && exponent < 1000; p++)
-		exponent = exponent * 10 + (*p - '0');
-	out->decimals -= sign * exponent;
-	*text = p;
-	return exponent < 1000;
-}
-
-/* Digits, a point with digits, an exponent: at least one digit before or after the point. */
-static gboolean scan_decimal(const char *text, Decimal *out)
-{
-	const char *p = text;
-	gboolean whole, part = FALSE;
-
-	*out = (Decimal){0};
-	whole = scan_digits(&p, out, FALSE);
-	if (*p == '.') {
-		p++;
-		part = scan_digits(&p, out, TRUE);
-		if (!part)
-			return FALSE;
-	}
-	if ((!whole && !part) || !scan_exponent(&p, out))
-		return FALSE;
-	out->end = p;
-	return TRUE;
-}
-
-/* digits * 10^-decimals * unit, rounded half up; FALSE where it exceeds @max. */
-static gboolean scale_decimal(const Decimal *in, gint64 unit, gint64 max, gint64 *out)
-{
-	__extension__ typedef unsigned __int128 Wide;
-	Wide value = (Wide)in->digits * (Wide)unit;
-	int shift = in->decimals;
-
-	for (; shift < 0; shift++) {
-		if (value > (Wide)max)
-			return FALSE;
-		value *= 10;
-	}
-	for (; shift > 1 && value > 0; shift--)
-		value /= 10;
-	if (shift > 0)
-		value = (value + 5) / 10;
-	if (value > (Wide)max)
-		return FALSE;
-	*out = (gint64)value;
-	return TRUE;
-}
 
 gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
 	guint64 *out, GError **error)
@@ -139,20 +51,22 @@ static const Unit *find_unit(const Unit *units, const char *name)
 static gboolean parse_with_unit(const char *text, const char *what, const char *kind,
 	const char *remedy, const Unit *units, gint64 max, gint64 *out, GError **error)
 {
+	PipesimDecimal decimal;
+	const char *end = text + pipesim_decimal_read(text, strlen(text), &decimal);
 	const Unit *unit;
-	Decimal decimal;
 
 	if (*text == '-')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: '%s' is negative; %s is 0 or more", what, text, kind);
-	if (!scan_decimal(text, &decimal))
+	/* Neither "+1" nor "1." nor "1e". */
+	if (end == text || *text == '+' || end[-1] == '.' || *end == 'e' || *end == 'E')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is not %s; %s", what,
 			text, kind, remedy);
-	unit = find_unit(units, decimal.end);
+	unit = find_unit(units, end);
 	if (unit == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' has unknown unit '%s'; %s", what, text, decimal.end, remedy);
-	if (!scale_decimal(&decimal, unit->size, max, out))
+			"%s: '%s' has unknown unit '%s'; %s", what, text, end, remedy);
+	if (!pipesim_decimal_scale(&decimal, unit->size, max, out))
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "%s: '%s' is too large", what, text);
 	return TRUE;
