@@ -19,7 +19,6 @@ typedef struct {
 	PipesimCsv *csv;
 	guint n_columns; /* of the header; 0 = not read yet */
 	GArray *times;   /* gint64: F, I, W, B of each line */
-	PipesimFaults *faults;
 } File;
 
 static gboolean read_header(File *file, const PipesimCsvRecord *record, GError **error)
@@ -84,26 +83,20 @@ static gboolean read_record(File *file, const PipesimCsvRecord *record, GError *
 				    : read_line(file, record, error);
 }
 
-/* After a fault in the header or in the numbers of stages the rest would only repeat it. */
+/* The first fault ends it: after one in the header or in the numbers of stages the rest would
+ * only repeat it. */
 static gboolean read_file(File *file, GError **error)
 {
-	for (;;) {
-		GError *fault = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next(file->csv, &fault);
+	const PipesimCsvRecord *record;
+	GError *fault = NULL;
 
-		if (fault == NULL && record == NULL)
-			break;
-		if (fault == NULL && read_record(file, record, &fault))
-			continue;
-		if (!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
-			g_propagate_error(error, fault);
+	while ((record = pipesim_csv_next(file->csv, &fault)) != NULL)
+		if (!read_record(file, record, error))
 			return FALSE;
-		}
-		pipesim_faults_take(file->faults, fault);
-		break;
-	}
-	if (!pipesim_faults_done(file->faults, error))
+	if (fault != NULL) {
+		g_propagate_error(error, fault);
 		return FALSE;
+	}
 	if (file->times->len == 0)
 		return pipesim_fail_at(error, pipesim_csv_path(file->csv), 1, 1,
 			"no stage; a header stage,F,I,W and a line a stage");
@@ -149,16 +142,10 @@ static gboolean set_parts(PipesimCosts *costs, File *file, guint ranks, GError *
 
 static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, GError **error)
 {
-	File file = {
-		.csv = csv,
-		.times = g_array_new(FALSE, FALSE, sizeof(gint64)),
-		.faults = pipesim_faults_new(),
-	};
-	const gboolean ok = read_file(&file, error) && set_parts(costs, &file, ranks, error);
+	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
+	File file = {.csv = csv, .times = times};
 
-	g_array_free(file.times, TRUE);
-	pipesim_faults_free(file.faults);
-	return ok;
+	return read_file(&file, error) && set_parts(costs, &file, ranks, error);
 }
 
 gboolean pipesim_costs_read_stages(

@@ -14,7 +14,7 @@
  * averages as the times of one of @ranks shares of it. FB stays in the proportion to F + B that
  * @costs has.
  *
- * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...", up to 20 faults),
+ * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ..."),
  * PIPESIM_ERROR_LIMIT or G_FILE_ERROR; @costs is then unchanged.
  */
 gboolean pipesim_costs_read_stages(
