@@ -59,41 +59,20 @@ void pipesim_component_free(PipesimComponent *component)
 	g_free(component);
 }
 
-static gpointer copy_component(gconstpointer from, gpointer data)
-{
-	const PipesimComponent *component = from;
-	PipesimComponent *copy = g_new(PipesimComponent, 1);
-
-	(void)data;
-	*copy = *component;
-	copy->component = g_strdup(component->component);
-	copy->phase = g_strdup(component->phase);
-	copy->impl = g_strdup(component->impl);
-	return copy;
-}
-
 PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 {
-	PipesimCosts *copy = g_new(PipesimCosts, 1);
+	PipesimCosts *copy = g_memdup2(costs, sizeof *costs);
 
-	*copy = *costs;
 	copy->source = g_strdup(costs->source);
 	copy->network = pipesim_network_copy(costs->network);
-	if (costs->scale != NULL)
-		copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
-	if (costs->part != NULL)
-		copy->part = g_memdup2(
-			costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
-	if (costs->measured_ranks != NULL)
-		copy->measured_ranks = g_memdup2(costs->measured_ranks,
-			costs->n_measured_ranks * sizeof *costs->measured_ranks);
-	if (costs->slow != NULL)
-		copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
-	if (costs->components != NULL) {
-		copy->components = g_ptr_array_copy(costs->components, copy_component, NULL);
-		g_ptr_array_set_free_func(
-			copy->components, (GDestroyNotify)pipesim_component_free);
-	}
+	copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
+	copy->part = g_memdup2(
+		costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
+	copy->measured_ranks = g_memdup2(
+		costs->measured_ranks, costs->n_measured_ranks * sizeof *costs->measured_ranks);
+	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
+	if (costs->components != NULL)
+		g_ptr_array_ref(costs->components);
 	return copy;
 }
 

@@ -69,7 +69,8 @@ struct _PipesimCosts {
 			 unknown */
 	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
 			 layer"), or NULL */
-	GPtrArray *components; /* of PipesimComponent; NULL where nothing was measured */
+	GPtrArray *components; /* of PipesimComponent, shared by copies: read only once made;
+				  NULL where nothing was measured */
 };
 
 /** pipesim_costs_default: F = I = W = 1 ms, B = 2, FB = 3, P2P = 0: what the papers' figures

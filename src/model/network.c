@@ -35,9 +35,8 @@ PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network)
 	if (network == NULL)
 		return NULL;
 	copy = g_memdup2(network, sizeof *network);
-	if (network->nic_of != NULL)
-		copy->nic_of = g_memdup2(
-			network->nic_of, network->ranks_per_node * sizeof *network->nic_of);
+	copy->nic_of =
+		g_memdup2(network->nic_of, network->ranks_per_node * sizeof *network->nic_of);
 	return copy;
 }
 
