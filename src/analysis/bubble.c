@@ -2,37 +2,9 @@
 
 #include "analysis/parts.h"
 
-static void measure_ops(const PipesimSubject *subject, guint rank, gint64 *busy, gint64 *span)
-{
-	const guint32 begin = subject->program->rank_begin[rank];
-	const guint32 end = subject->program->rank_begin[rank + 1];
-	const gint64 *start = subject->timeline->start;
-
-	*busy = *span = 0;
-	for (guint32 op = begin; op < end; op++)
-		*busy += subject->timeline->end[op] - start[op];
-	if (end > begin)
-		*span = subject->timeline->end[end - 1] - start[begin];
-}
-
-static void measure_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
-{
-	const PipesimStream *stream = subject->stream;
-	gint64 busy, span;
-
-	if (subject->program != NULL) {
-		measure_ops(subject, rank, &busy, &span);
-	} else {
-		busy = stream->busy[rank];
-		span = stream->last_end[rank] - stream->first_start[rank];
-	}
-	report->bubble.busy[rank] = busy;
-	report->bubble.idle[rank] = report->makespan - busy;
-	report->bubble.span_idle[rank] = span - busy;
-}
-
 void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
 {
+	const PipesimStep *step = subject->step;
 	__extension__ __int128 total = 0;
 	gint64 den;
 
@@ -40,7 +12,11 @@ void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
 	report->bubble.idle = g_new(gint64, report->ranks);
 	report->bubble.span_idle = g_new(gint64, report->ranks);
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		measure_rank(subject, rank, report);
+		const gint64 span = step->last_end[rank] - step->first_start[rank];
+
+		report->bubble.busy[rank] = step->busy[rank];
+		report->bubble.idle[rank] = report->makespan - step->busy[rank];
+		report->bubble.span_idle[rank] = span - step->busy[rank];
 		report->bubble.max_idle =
 			MAX(report->bubble.max_idle, report->bubble.idle[rank]);
 		report->bubble.max_span_idle =

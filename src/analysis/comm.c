@@ -1,8 +1,7 @@
 /* What waiting for messages costs a step, and where ranks wait. */
 #include "config.h"
 
-#include "analysis/report.h"
-#include "engine/dynamic.h"
+#include "analysis/parts.h"
 
 /* By op: when the last of its inputs from other ranks had been computed, and when it could have
  * been there if no message had waited for another. */
@@ -40,62 +39,58 @@ static void measure_rank(const PipesimProgram *program, const PipesimTimeline *t
 	}
 }
 
-/* The makespan of the same ops where only data dependencies are waited for. */
-static gboolean run_free(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimNetwork *network, gint64 p2p, gint64 *makespan, GError **error)
+/* The makespan of the same ops where only data dependencies are waited for; -1 with @error. */
+static gint64 free_makespan(
+	const PipesimStep *step, const PipesimNetwork *network, gint64 p2p, GError **error)
 {
-	PipesimTimes free_times = *times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(step->program);
+	PipesimTimes times = *step->job.times;
+	const PipesimJob job = {.order = order,
+		.times = &times,
+		.network = network,
+		.traffic = PIPESIM_NO_QUEUES};
+	g_autoptr(PipesimStep) free_step = NULL;
 
-	free_times.p2p = p2p;
-	if (network != NULL)
-		timeline =
-			pipesim_dynamic_run(program, times, network, PIPESIM_NO_QUEUES, error);
-	else
-		timeline = pipesim_engine_run(program, &free_times, error);
-	if (timeline != NULL)
-		*makespan = timeline->makespan;
-	return timeline != NULL;
+	times.p2p = p2p;
+	free_step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, error);
+	return free_step != NULL ? free_step->makespan : -1;
 }
 
-PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimTimes *times,
-	const PipesimNetwork *network, PipesimComm comm, GError **error)
+gboolean pipesim_report_comm(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
-	const guint ranks = program->shape.ranks;
-	g_autoptr(PipesimCommReport) report = g_new0(PipesimCommReport, 1);
-	g_autofree gint64 *computed = g_try_new0(gint64, MAX(program->n_ops, 1u));
-	g_autofree gint64 *there = g_try_new0(gint64, MAX(program->n_ops, 1u));
-	const Inputs inputs = {computed, there};
-	gint64 free_makespan, still_makespan;
+	const PipesimStep *step = subject->step;
+	const PipesimJob *job = &step->job;
+	const gsize n_ops = step->program != NULL ? MAX(step->program->n_ops, 1u) : 0;
+	PipesimCommReport *comm;
+	g_autofree gint64 *computed = NULL, *there = NULL;
+	gint64 moved, still;
 
-	if (computed == NULL || there == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-		return NULL;
+	if (job->comm == PIPESIM_COMM_ASYNC)
+		return TRUE;
+	computed = g_try_new0(gint64, n_ops);
+	there = g_try_new0(gint64, n_ops);
+	if (computed == NULL || there == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			step->program->n_ops);
+	moved = free_makespan(step, job->network, job->times->p2p, error);
+	if (moved < 0)
+		return FALSE;
+	still = free_makespan(step, NULL, 0, error);
+	if (still < 0)
+		return FALSE;
+	comm = report->comm = g_new0(PipesimCommReport, 1);
+	comm->comm = job->comm;
+	comm->rules = step->makespan - moved;
+	comm->moves = moved - still;
+	comm->n_messages = step->timeline->n_transfers;
+	comm->waiting = g_new0(gint64, report->ranks);
+	comm->moving = g_new0(gint64, report->ranks);
+	find_inputs(step->timeline, &(Inputs){computed, there});
+	for (guint rank = 0; rank < report->ranks; rank++) {
+		measure_rank(
+			step->program, step->timeline, &(Inputs){computed, there}, rank, comm);
+		comm->max_waiting = MAX(comm->max_waiting, comm->waiting[rank]);
 	}
-	if (!run_free(program, times, network, times->p2p, &free_makespan, error) ||
-		!run_free(program, times, NULL, 0, &still_makespan, error))
-		return NULL;
-	report->comm = comm;
-	report->rules = timeline->makespan - free_makespan;
-	report->moves = free_makespan - still_makespan;
-	report->n_messages = timeline->n_transfers;
-	report->waiting = g_new0(gint64, ranks);
-	report->moving = g_new0(gint64, ranks);
-	find_inputs(timeline, &inputs);
-	for (guint rank = 0; rank < ranks; rank++) {
-		measure_rank(program, timeline, &inputs, rank, report);
-		report->max_waiting = MAX(report->max_waiting, report->waiting[rank]);
-	}
-	return g_steal_pointer(&report);
-}
-
-void pipesim_comm_report_free(PipesimCommReport *report)
-{
-	if (report == NULL)
-		return;
-	g_free(report->waiting);
-	g_free(report->moving);
-	g_free(report);
+	return TRUE;
 }

@@ -13,7 +13,7 @@ typedef struct {
 
 static gboolean same_op(const Pair *pair, guint rank, const PipesimOp *a, const PipesimOp *b)
 {
-	const PipesimProgram *first = pair->a->program, *second = pair->b->program;
+	const PipesimProgram *first = pair->a->step->program, *second = pair->b->step->program;
 
 	if (a->kind != b->kind || a->microbatch != b->microbatch ||
 		pipesim_op_stage(first, rank, a) != pipesim_op_stage(second, rank, b))
@@ -26,7 +26,7 @@ static gboolean same_op(const Pair *pair, guint rank, const PipesimOp *a, const 
 static void compare_rank(const Pair *pair, guint rank)
 {
 	PipesimRankDifference *out = &pair->difference->rank[rank];
-	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
 	guint32 i = a->rank_begin[rank], k = b->rank_begin[rank];
 
 	while (i < a->rank_begin[rank + 1] && k < b->rank_begin[rank + 1] &&
@@ -45,7 +45,7 @@ static void compare_rank(const Pair *pair, guint rank)
 
 static gboolean same_stages(const Pair *pair, guint rank)
 {
-	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
 	const guint chunks = a->shape.chunks;
 
 	return a->shape.stages == b->shape.stages && chunks == b->shape.chunks &&
@@ -66,7 +66,7 @@ static void append_rank(PipesimProgram *to, const PipesimProgram *from, guint ra
 /* A with the order of one rank taken from B. */
 static PipesimProgram *splice(const Pair *pair, guint rank, GError **error)
 {
-	const PipesimProgram *a = pair->a->program, *b = pair->b->program;
+	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
 	g_autoptr(PipesimProgram) mixed =
 		pipesim_program_new(&a->shape, (guint64)a->n_ops + b->n_ops, error);
 
@@ -85,17 +85,21 @@ static void try_rank_alone(const Pair *pair, guint rank)
 {
 	PipesimRankDifference *out = &pair->difference->rank[rank];
 	g_autoptr(PipesimProgram) mixed = NULL;
-	g_autoptr(PipesimTimeline) timeline = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimStep) step = NULL;
 
 	if (out->same || !same_stages(pair, rank))
 		return;
 	mixed = splice(pair, rank, NULL);
-	if (mixed != NULL)
-		timeline = pipesim_engine_run(mixed, pair->a->times, NULL);
-	if (timeline == NULL)
+	if (mixed == NULL)
+		return;
+	order = pipesim_order_of_program(mixed);
+	step = pipesim_step_run(&(PipesimJob){.order = order, .times = pair->a->times},
+		PIPESIM_WANT_FIGURES, NULL);
+	if (step == NULL)
 		return; /* a deadlock: the other ranks must change with it */
 	out->has_alone = TRUE;
-	out->alone = timeline->makespan - pair->a->report->makespan;
+	out->alone = step->makespan - pair->a->report->makespan;
 }
 
 /* When the op that differs would have begun; where A is at its end, when B's begins. */
@@ -105,8 +109,8 @@ static gint64 time_of(const Pair *pair, guint rank)
 
 	if (at->same)
 		return G_MAXINT64;
-	return at->a != PIPESIM_NO_OP ? pair->a->timeline->start[at->a]
-				      : pair->b->timeline->start[at->b];
+	return at->a != PIPESIM_NO_OP ? pair->a->step->timeline->start[at->a]
+				      : pair->b->step->timeline->start[at->b];
 }
 
 static void find_first(const Pair *pair)
@@ -149,7 +153,7 @@ PipesimDifference *pipesim_difference_new(
 	difference->rank = g_new0(PipesimRankDifference, difference->ranks);
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		compare_rank(&pair, rank);
-	if ((guint64)a->program->n_ops * difference->ranks <= MAX_TRIED_OPS)
+	if ((guint64)a->step->program->n_ops * difference->ranks <= MAX_TRIED_OPS)
 		for (guint rank = 0; rank < difference->ranks; rank++)
 			try_rank_alone(&pair, rank);
 	find_first(&pair);

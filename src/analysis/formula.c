@@ -18,7 +18,7 @@ static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 
 	for (; condition != NULL && condition->rule != NULL; condition++) {
-		if (condition->holds(pipesim_subject_shape(subject), subject->costs->time))
+		if (condition->holds(&subject->step->job.order->shape, subject->costs->time))
 			continue;
 		if (condition->consequence != NULL)
 			add(report, "%s does not hold: %s", condition->rule,
@@ -37,7 +37,7 @@ static gboolean messages_waited(const PipesimTimeline *timeline)
 
 static void explain_difference(const PipesimSubject *subject, PipesimReport *report)
 {
-	const gint64 p2p = subject->times->p2p;
+	const gint64 p2p = subject->step->job.times->p2p;
 	PipesimNumber number;
 
 	if (subject->schedule->bubble.is_span)
@@ -57,11 +57,11 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			"P2P: the formula counts no time between ranks, the simulation %s ms "
 			"a hop",
 			pipesim_print_ms(number, p2p));
-	if (messages_waited(subject->timeline))
+	if (messages_waited(subject->step->timeline))
 		add(report, "in the formula no message waits for another, in this run they do");
-	if (!subject->times->equal_stages)
+	if (!subject->step->job.times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");
-	if (subject->times->slow != NULL)
+	if (subject->step->job.times->slow != NULL)
 		add(report, "slow ranks: the formula takes all ranks for equally fast");
 	if (report->published.reasons->len == 0)
 		add(report, "no stated condition of the formula is broken: this order at these "
@@ -79,13 +79,14 @@ static gboolean idle_is_uneven(const PipesimReport *report)
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimSchedule *schedule = subject->schedule;
-	const PipesimShape *shape = pipesim_subject_shape(subject);
+	const PipesimShape *shape = &subject->step->job.order->shape;
 	const gint64 *share = subject->costs->time;
 
 	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
 	if (schedule != NULL && schedule->bubble.text != NULL) {
 		report->published.has_bubble = TRUE;
-		report->published.bubble = schedule->bubble.value(shape, subject->times->chunk);
+		report->published.bubble =
+			schedule->bubble.value(shape, subject->step->job.times->chunk);
 		report->published.difference =
 			report->bubble.max_idle - report->published.bubble;
 		if (report->published.difference != 0)

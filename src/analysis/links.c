@@ -1,10 +1,7 @@
 /* What the links do to a step. */
 #include "config.h"
 
-#include "analysis/losses.h"
 #include "analysis/parts.h"
-#include "engine/comm.h"
-#include "engine/dynamic.h"
 
 static int by_id(gconstpointer a, gconstpointer b)
 {
@@ -14,41 +11,37 @@ static int by_id(gconstpointer a, gconstpointer b)
 }
 
 /* The makespan of the same step with @flags; -1 with @error. */
-static gint64 makespan_with(
-	const PipesimRun *run, const PipesimLowering *lowering, guint flags, GError **error)
+static gint64 makespan_with(const PipesimStep *step, guint flags, GError **error)
 {
 	g_autoptr(PipesimTimeline) timeline =
-		lowering != NULL ? pipesim_comm_run_links(
-					   lowering, run->times, run->network, flags, error)
-				 : pipesim_dynamic_run(run->program, run->times, run->network,
-					   flags, error);
+		pipesim_step_again(step, step->job.times, flags, error);
 
 	return timeline != NULL ? timeline->makespan : -1;
 }
 
-gboolean pipesim_run_losses(PipesimRun *run, const PipesimLowering *lowering, GError **error)
+static gboolean find_losses(const PipesimStep *step, PipesimLinkReport *links, GError **error)
 {
-	const guint none = PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES;
-	gint64 as_fast = run->timeline->makespan, unlimited;
+	gint64 as_fast = step->makespan, unlimited;
 
-	if (pipesim_network_slows(run->network))
-		as_fast = makespan_with(run, lowering, PIPESIM_NO_SLOWDOWN, error);
+	if (pipesim_network_slows(step->job.network))
+		as_fast = makespan_with(step, PIPESIM_NO_SLOWDOWN, error);
 	if (as_fast < 0)
 		return FALSE;
-	unlimited = makespan_with(run, lowering, none, error);
-	run->timeline->traffic->queueing = as_fast - unlimited;
-	run->timeline->traffic->slowing = run->timeline->makespan - as_fast;
+	unlimited = makespan_with(step, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, error);
+	links->queueing = as_fast - unlimited;
+	links->slowing = step->makespan - as_fast;
 	return unlimited >= 0;
 }
 
-void pipesim_report_links(const PipesimSubject *subject, PipesimReport *report)
+gboolean pipesim_report_links(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
-	const PipesimTraffic *traffic =
-		subject->program != NULL ? subject->timeline->traffic : NULL;
+	const PipesimTimeline *timeline = subject->step->timeline;
+	const PipesimTraffic *traffic = timeline != NULL ? timeline->traffic : NULL;
 	PipesimLinkReport *links;
 
 	if (traffic == NULL)
-		return;
+		return TRUE;
 	links = report->links = g_new0(PipesimLinkReport, 1);
 	links->n = traffic->links->len;
 	links->link = g_memdup2(traffic->links->data, links->n * sizeof *links->link);
@@ -60,14 +53,5 @@ void pipesim_report_links(const PipesimSubject *subject, PipesimReport *report)
 	for (guint i = 1; i < links->n; i++)
 		if (links->link[i].busy > links->link[links->busiest].busy)
 			links->busiest = i;
-	links->queueing = traffic->queueing;
-	links->slowing = traffic->slowing;
-}
-
-void pipesim_link_report_free(PipesimLinkReport *links)
-{
-	if (links == NULL)
-		return;
-	g_free(links->link);
-	g_free(links);
+	return find_losses(subject->step, links, error);
 }

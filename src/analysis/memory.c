@@ -85,8 +85,8 @@ static void walk_round(const PipesimSubject *subject, guint rank, const PipesimL
 	guint64 index, PipesimHeld *held, PipesimReport *report)
 {
 	for (guint32 v = 0; v < loop->n; v++)
-		walk_op(subject, rank, &subject->order->verbs[loop->first + v], index + v, held,
-			report);
+		walk_op(subject, rank, &subject->step->job.order->verbs[loop->first + v],
+			index + v, held, report);
 }
 
 /* Every round of a loop adds the same. Where it adds to nothing, no round is above the first;
@@ -115,8 +115,9 @@ static void walk_loop(const PipesimSubject *subject, guint rank, const PipesimLo
 static void walk_order(
 	const PipesimSubject *subject, guint rank, PipesimHeld *held, PipesimReport *report)
 {
-	const PipesimOrder *order = subject->order;
-	guint64 index = subject->program != NULL ? subject->program->rank_begin[rank] : 0;
+	const PipesimOrder *order = subject->step->job.order;
+	const PipesimProgram *program = subject->step->program;
+	guint64 index = program != NULL ? program->rank_begin[rank] : 0;
 
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
@@ -126,16 +127,22 @@ static void walk_order(
 	}
 }
 
+/* Whether the loops of the order are what ran: pairs have not been taken apart. */
+static gboolean has_loops(const PipesimStep *step)
+{
+	return step->job.order->program == NULL && step->program == step->whole;
+}
+
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
-	const PipesimProgram *program = subject->program;
+	const PipesimProgram *program = subject->step->program;
 	PipesimHeld held = {0};
 
 	if (report->held.peak_op != NULL)
 		report->held.peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory.peak != NULL)
 		weigh(subject, rank, &held, report);
-	if (subject->order != NULL)
+	if (has_loops(subject->step))
 		walk_order(subject, rank, &held, report);
 	else
 		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
@@ -148,7 +155,7 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 {
-	const PipesimShape *shape = pipesim_subject_shape(subject);
+	const PipesimShape *shape = &subject->step->job.order->shape;
 	const PipesimCosts *costs = subject->costs;
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
@@ -156,7 +163,7 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 	report->held.unit = (PipesimFraction){shape->ranks / divisor, pieces / divisor};
 	report->held.peak = g_new0(guint, report->ranks);
 	report->held.peak_until_input = g_new0(guint, report->ranks);
-	if (subject->program != NULL)
+	if (subject->step->program != NULL)
 		report->held.peak_op = g_new(guint32, report->ranks);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
 		costs->parameter_bytes > 0) {

@@ -1,5 +1,5 @@
 /* The parts of a report, one file each. Private to the room; each fills its fields of @report,
- * whose arrays it allocates. */
+ * whose arrays it allocates. Those that can fail do so with PIPESIM_ERROR_LIMIT. */
 #pragma once
 #include "analysis/report.h"
 
@@ -7,17 +7,12 @@ void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report)
 /* Needs the bubble. */
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report);
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report);
-/* The lower bound from the order alone. FALSE where pairs couple its micro-batches, or there is
- * no closed order. Needs the bubble. */
-gboolean pipesim_report_bound(const PipesimSubject *subject, PipesimReport *report);
-/* The same from the data dependencies of all ops: for any program. FALSE with
- * PIPESIM_ERROR_LIMIT. */
-gboolean pipesim_report_search_bound(
+/* The critical path, where there are ops, and the lower bound. Needs the bubble. */
+gboolean pipesim_report_critical(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* What links do, where the step ran over a network. */
-void pipesim_report_links(const PipesimSubject *subject, PipesimReport *report);
-void pipesim_link_report_free(PipesimLinkReport *links);
-/* The critical path, and the lower bound where it is not known yet. FALSE with
- * PIPESIM_ERROR_LIMIT. */
-gboolean pipesim_report_paths(
+gboolean pipesim_report_links(
+	const PipesimSubject *subject, PipesimReport *report, GError **error);
+/* What waiting for messages costs, where a runtime's rules ran. */
+gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);

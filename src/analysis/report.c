@@ -2,36 +2,33 @@
 
 #include "analysis/parts.h"
 
-PipesimReport *pipesim_report_of(const PipesimSubject *subject, GError **error)
+PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 {
 	g_autoptr(PipesimReport) report = g_new0(PipesimReport, 1);
 
-	report->ranks = pipesim_subject_shape(subject)->ranks;
-	report->makespan = subject->program != NULL ? subject->timeline->makespan
-						    : subject->stream->makespan;
+	report->ranks = subject->step->job.order->shape.ranks;
+	report->makespan = subject->step->makespan;
 	pipesim_report_bubble(subject, report);
 	pipesim_report_formulae(subject, report);
 	pipesim_report_memory(subject, report);
-	pipesim_report_links(subject, report);
-	pipesim_report_bound(subject, report);
-	if (subject->program != NULL && !pipesim_report_paths(subject, report, error))
+	if (!pipesim_report_links(subject, report, error) ||
+		!pipesim_report_comm(subject, report, error) ||
+		(subject->critical && !pipesim_report_critical(subject, report, error)))
 		return NULL;
 	return g_steal_pointer(&report);
 }
 
-PipesimReport *pipesim_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimSchedule *schedule,
-	const PipesimCosts *costs, const PipesimTimes *times, gint64 memory_limit,
-	GError **error)
+static void free_comm(PipesimCommReport *comm)
 {
-	const PipesimSubject subject = {.program = program,
-		.timeline = timeline,
-		.schedule = schedule,
-		.costs = costs,
-		.times = times,
-		.memory_limit = memory_limit};
+	g_free(comm->waiting);
+	g_free(comm->moving);
+	g_free(comm);
+}
 
-	return pipesim_report_of(&subject, error);
+static void free_links(PipesimLinkReport *links)
+{
+	g_free(links->link);
+	g_free(links);
 }
 
 void pipesim_report_free(PipesimReport *report)
@@ -49,7 +46,7 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory.until_weight);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);
 	g_free(report->path.ops);
-	pipesim_comm_report_free(report->comm);
-	pipesim_link_report_free(report->links);
+	g_clear_pointer(&report->comm, free_comm);
+	g_clear_pointer(&report->links, free_links);
 	g_free(report);
 }

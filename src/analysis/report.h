@@ -1,8 +1,7 @@
 /* What a timeline means: bubble by both definitions, activations, the published formulae beside
  * them and why they differ, memory, the critical path, a lower bound. */
 #pragma once
-#include "engine/engine.h"
-#include "engine/stream.h"
+#include "engine/step.h"
 #include "schedule/schedule.h"
 
 /* What links do to a step (engine/traffic.h has the model). Times in ns. */
@@ -104,54 +103,22 @@ typedef struct {
 	PipesimLinkReport *links; /* NULL where P2P alone is charged */
 } PipesimReport;
 
-/* What a report is made of: @program with its @timeline, or @order with its @stream. */
+/* What a report is of. */
 typedef struct {
-	const PipesimProgram *program;
-	const PipesimTimeline *timeline;
-	const PipesimOrder *order; /* beside a program: what it was expanded from, or NULL */
-	const PipesimStream *stream;
-	const PipesimSchedule *schedule; /* NULL for a schedule file */
+	const PipesimStep *step;
+	const PipesimSchedule
+		*schedule; /* whose formulae stand beside it; NULL: a schedule file */
 	const PipesimCosts *costs;
-	const PipesimTimes *times;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
+	gboolean critical;   /* the critical path and the lower bound are asked for */
 } PipesimSubject;
 
-static inline const PipesimShape *pipesim_subject_shape(const PipesimSubject *subject)
-{
-	return subject->program != NULL ? &subject->program->shape : &subject->order->shape;
-}
-
 /**
- * pipesim_report_of: of an order and its stream alone, what needs single ops is left out; every
- * other figure is the same.
+ * pipesim_report_new: of a step without ops, what needs single ops is left out; every other
+ * figure is the same.
  *
  * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT.
  */
-PipesimReport *pipesim_report_of(const PipesimSubject *subject, GError **error);
-
-/**
- * pipesim_report_new:
- * @schedule: for its formulae; NULL for a schedule file
- * @memory_limit: bytes a rank; 0 = none
- *
- * Returns: (transfer full): for pipesim_report_free(); NULL with PIPESIM_ERROR_LIMIT.
- */
-PipesimReport *pipesim_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimSchedule *schedule,
-	const PipesimCosts *costs, const PipesimTimes *times, gint64 memory_limit,
-	GError **error);
+PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error);
 void pipesim_report_free(PipesimReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)
-
-/**
- * pipesim_comm_report_new: of a @timeline of pipesim_comm_run() under @comm, whose ops are
- * those of @program.
- * @network: (nullable): that it ran over
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
- */
-PipesimCommReport *pipesim_comm_report_new(const PipesimProgram *program,
-	const PipesimTimeline *timeline, const PipesimTimes *times,
-	const PipesimNetwork *network, PipesimComm comm, GError **error);
-void pipesim_comm_report_free(PipesimCommReport *report);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCommReport, pipesim_comm_report_free)

@@ -1,180 +1,57 @@
 #include "config.h"
 
 #include "analysis/footing.h"
-#include "analysis/losses.h"
 #include "analysis/run.h"
-#include "engine/dynamic.h"
-#include "engine/fast.h"
 #include <math.h>
 
-/* What a run is simulated by, and again each sample of it. */
-typedef struct {
-	const PipesimProgram *program;   /* with its pairs whole */
-	const PipesimOrder *order;       /* that it was expanded from, if it can be streamed */
-	const PipesimLowering *lowering; /* NULL: messages do not wait for each other */
-	const PipesimNetwork *network;   /* NULL: P2P alone */
-	guint flags;                     /* PipesimTrafficFlags */
-} Simulator;
-
-static PipesimTimeline *simulate(gconstpointer data, const PipesimTimes *times, GError **error)
+/* What is to be known of single ops: no more than was asked for, but what waits for messages or
+ * is drawn at random goes op by op. */
+static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
 {
-	const Simulator *simulator = data;
+	const gboolean streams = job->comm == PIPESIM_COMM_ASYNC && job->network == NULL &&
+				 scenario->samples == 0;
+	const gboolean enough =
+		scenario->keep == PIPESIM_KEEP_NOTHING ||
+		(scenario->keep == PIPESIM_KEEP_FITTING && job->order->n_ops > PIPESIM_MAX_OPS);
 
-	if (simulator->lowering != NULL && simulator->network != NULL)
-		return pipesim_comm_run_links(simulator->lowering, times, simulator->network,
-			simulator->flags, error);
-	if (simulator->lowering != NULL)
-		return pipesim_comm_run(simulator->lowering, times, NULL, error);
-	if (simulator->network != NULL)
-		return pipesim_dynamic_run(
-			simulator->program, times, simulator->network, simulator->flags, error);
-	if (simulator->order != NULL)
-		return pipesim_stream_timeline(
-			simulator->order, simulator->program, times, error);
-	return pipesim_fast_run(simulator->program, times, error);
+	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
 }
 
-/* Where a runtime runs pairs in halves, the ops of the run are these. */
-static gboolean split_pairs(PipesimRun *run)
+static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 {
-	PipesimProgram *split = pipesim_program_split_pairs(run->program, &run->error);
+	const PipesimSubject subject = {.step = run->step,
+		.schedule = run->schedule,
+		.costs = footing->costs,
+		.memory_limit = footing->scenario.memory_limit,
+		.critical = footing->scenario.critical};
 
-	if (split == NULL)
+	run->report = pipesim_report_new(&subject, &run->error);
+	if (run->report == NULL)
 		return FALSE;
-	run->split = split->n_ops > run->program->n_ops;
-	run->program = split;
-	return TRUE;
-}
-
-static void run_usual(PipesimRun *run, const Simulator *simulator)
-{
-	Simulator keeping = *simulator;
-
-	keeping.flags |= PIPESIM_KEEP_MOVES;
-	run->timeline = simulate(&keeping, run->times, &run->error);
-	if (run->timeline == NULL)
-		return;
-	if ((run->network != NULL &&
-		    !pipesim_run_losses(run, simulator->lowering, &run->error)) ||
-		(simulator->lowering != NULL &&
-			pipesim_comm_splits_pairs(simulator->lowering->comm) &&
-			!split_pairs(run)))
-		g_clear_pointer(&run->timeline, pipesim_timeline_free);
-}
-
-static void report_comm(PipesimRun *run)
-{
-	run->report->comm = pipesim_comm_report_new(
-		run->program, run->timeline, run->times, run->network, run->comm, &run->error);
-	if (run->report->comm == NULL)
-		g_clear_pointer(&run->report, pipesim_report_free);
-}
-
-static void draw_samples(
-	PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
-{
-	run->samples = pipesim_samples_new(run->program, run->times, footing->costs,
-		&footing->scenario,
-		simulator->lowering != NULL || simulator->network != NULL ? simulate : NULL,
-		simulator, &run->error);
+	pipesim_footing_units(footing, run->report);
+	if (footing->scenario.samples == 0)
+		return TRUE;
+	run->samples =
+		pipesim_samples_new(run->step, footing->costs, &footing->scenario, &run->error);
 	if (run->samples == NULL)
 		g_clear_pointer(&run->report, pipesim_report_free);
+	return run->samples != NULL;
 }
 
-static PipesimSubject subject_of(const PipesimRun *run, const PipesimFooting *footing)
+/* @messages: of a file, or NULL. */
+static void run_order(PipesimRun *run, const PipesimOrder *order,
+	const PipesimLowering *messages, const PipesimFooting *footing)
 {
-	return (PipesimSubject){.schedule = run->schedule,
-		.costs = footing->costs,
-		.times = run->times,
-		.memory_limit = footing->scenario.memory_limit};
-}
+	PipesimJob job = {.order = order, .times = run->times, .comm = run->comm};
 
-static void report(PipesimRun *run, const Simulator *simulator, const PipesimFooting *footing)
-{
-	PipesimSubject subject = subject_of(run, footing);
-
-	subject.program = run->program;
-	subject.timeline = run->timeline;
-	subject.order = simulator->order;
-	run->report = pipesim_report_of(&subject, &run->error);
-	if (run->report != NULL && run->comm != PIPESIM_COMM_ASYNC)
-		report_comm(run);
-	if (run->report != NULL)
-		pipesim_footing_units(footing, run->report);
-	if (run->report != NULL && footing->scenario.samples > 0)
-		draw_samples(run, simulator, footing);
-}
-
-/* @order: of the program, where it can be streamed; @given: messages of a file. Or NULL. */
-static void finish(PipesimRun *run, const PipesimOrder *order, const PipesimLowering *given,
-	const PipesimFooting *footing)
-{
-	PipesimProgram *whole = run->program;
-	g_autoptr(PipesimLowering) derived = NULL;
-	Simulator simulator = {.program = whole};
-
-	run->network = pipesim_network_copy(footing->costs->network);
-	simulator.network = run->network;
-
-	if (run->comm != PIPESIM_COMM_ASYNC && given == NULL)
-		given = derived = pipesim_lower(whole, run->comm, &run->error);
-	if (run->comm != PIPESIM_COMM_ASYNC)
-		simulator.lowering = given;
-	else if (run->network == NULL)
-		simulator.order = order;
-	if (run->error == NULL)
-		run_usual(run, &simulator);
-	if (run->timeline != NULL)
-		report(run, &simulator, footing);
-	if (run->error != NULL)
+	run->order = pipesim_order_ref(order);
+	job.network = run->network = pipesim_network_copy(footing->costs->network);
+	job.messages = messages;
+	run->step = pipesim_step_run(&job, want_of(&job, &footing->scenario), &run->error);
+	if (run->step == NULL || !report(run, footing)) {
+		g_clear_pointer(&run->step, pipesim_step_free);
 		g_prefix_error(&run->error, "%s: ", run->name);
-	if (run->program != whole)
-		run->whole = whole;
-}
-
-/* Whether the figures of ranks are all that is asked for, or all that fits. */
-static gboolean is_enough(
-	const PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
-{
-	const PipesimScenario *scenario = &footing->scenario;
-
-	if (run->comm != PIPESIM_COMM_ASYNC || footing->costs->network != NULL ||
-		scenario->samples > 0)
-		return FALSE;
-	return scenario->keep == PIPESIM_KEEP_NOTHING ||
-	       (scenario->keep == PIPESIM_KEEP_FITTING && order->n_ops > PIPESIM_MAX_OPS);
-}
-
-static void summarise(PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
-{
-	PipesimSubject subject = subject_of(run, footing);
-	g_autoptr(PipesimStream) stream =
-		pipesim_stream_run(order, run->times, PIPESIM_STREAM_LEAP, &run->error);
-
-	subject.order = order;
-	subject.stream = stream;
-	if (stream != NULL)
-		run->report = pipesim_report_of(&subject, &run->error);
-	if (run->report != NULL)
-		pipesim_footing_units(footing, run->report);
-	if (run->error != NULL)
-		g_prefix_error(&run->error, "%s: ", run->name);
-}
-
-static void run_order(PipesimRun *run, const PipesimOrder *order, const PipesimFooting *footing)
-{
-	const gboolean streams = pipesim_stream_takes(order);
-
-	run->note = g_strdup(order->note);
-	if (streams && is_enough(run, order, footing)) {
-		summarise(run, order, footing);
-		return;
 	}
-	run->program = pipesim_order_expand(order, &run->error);
-	if (run->program != NULL)
-		finish(run, streams ? order : NULL, NULL, footing);
-	else
-		g_prefix_error(&run->error, "%s: ", run->name);
 }
 
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
@@ -200,7 +77,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	run->times = pipesim_times_new(footing.costs, &run->shape);
 	order = pipesim_schedule_order(schedule, &run->shape, run->times, &run->error);
 	if (order != NULL)
-		run_order(run, order, &footing);
+		run_order(run, order, NULL, &footing);
 	pipesim_footing_clear(&footing);
 	return run;
 }
@@ -213,23 +90,23 @@ static guint stages_per_rank(const PipesimShape *shape)
 		       : 1;
 }
 
-PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimLowering *lowering, const PipesimScenario *scenario,
+PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
+	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	PipesimFooting footing;
 
 	run->name = g_strdup(name);
-	run->program = program;
 	run->comm = scenario->comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : scenario->comm;
-	if (lowering != NULL && run->comm != PIPESIM_COMM_ASYNC)
-		run->comm = lowering->comm;
+	if (messages != NULL && run->comm != PIPESIM_COMM_ASYNC)
+		run->comm = messages->comm;
 	run->shape = program->shape;
 	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
-		finish(run, NULL, lowering, &footing);
+		run_order(run, order, messages, &footing);
 	}
 	pipesim_footing_clear(&footing);
 	return run;
@@ -263,12 +140,10 @@ void pipesim_run_free(PipesimRun *run)
 	if (run == NULL)
 		return;
 	g_free(run->name);
-	g_free(run->note);
 	g_clear_error(&run->error);
+	pipesim_step_free(run->step);
+	pipesim_order_unref(run->order);
 	pipesim_times_free(run->times);
-	pipesim_program_free(run->program);
-	pipesim_program_free(run->whole);
-	pipesim_timeline_free(run->timeline);
 	pipesim_network_free(run->network);
 	pipesim_report_free(run->report);
 	pipesim_samples_free(run->samples);

@@ -2,9 +2,8 @@
 #pragma once
 #include "analysis/report.h"
 #include "analysis/samples.h"
-#include "engine/comm.h"
 
-/* Everything about one schedule of a comparison. Where error is set, what follows it is NULL.
+/* Everything about one schedule of a comparison. Where error is set, what follows comm is NULL.
  */
 struct _PipesimRun {
 	char *name;                      /* canonical name, or the path of a schedule file */
@@ -12,30 +11,31 @@ struct _PipesimRun {
 	PipesimShape shape;              /* ranks 0 where the schedule refused */
 	GError *error;                   /* why there is no result, or NULL */
 	PipesimComm comm;                /* how messages waited: never PIPESIM_COMM_NATIVE */
-	gboolean split;                  /* overlapped pairs ran in halves */
+	PipesimOrder *order;
 	PipesimTimes *times;
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
-	char *note;              /* what a search says of the order it found, or NULL */
-	/* With pairs in halves where the runtime runs them so. Both NULL where no single op was
-	 * kept (PipesimKeep). */
-	PipesimProgram *program;
-	PipesimProgram
-		*whole; /* where pairs ran in halves: what it ran with them whole, else NULL */
-	PipesimTimeline *timeline;
+	PipesimStep *step;       /* has ops where the scenario or the report needs them */
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */
 };
+
+/** pipesim_run_split: whether overlapped pairs of @run ran in halves. */
+static inline gboolean pipesim_run_split(const PipesimRun *run)
+{
+	return run->step != NULL && run->step->program != NULL &&
+	       run->step->program->n_ops > run->step->whole->n_ops;
+}
 
 /** pipesim_run_schedule: never NULL; a refusal is in its error. */
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 
-/** pipesim_run_program: @program from a file, which the run then owns; @name as it is to be
- * shown. Ranks and micro-batches are the file's, whatever @scenario says.
- * @lowering: (nullable): the messages as the file lists them: run so under every --comm but
- * async. Native is PIPESIM_COMM_QUEUE. */
-PipesimRun *pipesim_run_program(const char *name, PipesimProgram *program,
-	const PipesimLowering *lowering, const PipesimScenario *scenario,
+/** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and micro-batches
+ * are the file's, whatever @scenario says.
+ * @messages: (nullable): as the file lists them: run so under all rules but
+ * PIPESIM_COMM_ASYNC; they must outlive the run. Native is PIPESIM_COMM_QUEUE. */
+PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
+	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
 /* What the outputs print. */

@@ -72,10 +72,8 @@ static gboolean summarize(PipesimSamples *samples, guint ranks, GError **error)
 typedef struct {
 	PipesimSamples *samples;
 	const PipesimDraw *draw;
-	const PipesimTimes *times;
+	const PipesimStep *step;
 	guint64 seed;
-	PipesimSimulate simulate;
-	gconstpointer data;
 	guint next; /* atomic */
 	GMutex lock;
 	guint failed; /* the first sample that failed, and why */
@@ -97,13 +95,13 @@ static void keep_error(Work *work, guint sample, GError *error)
 
 static void run_sample(Work *work, guint sample, gint64 *durations)
 {
-	PipesimTimes drawn = *work->times;
+	PipesimTimes drawn = *work->step->job.times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
 	GError *error = NULL;
 
 	drawn.drawn = durations;
 	pipesim_draw_durations(work->draw, work->seed, sample, durations);
-	timeline = work->simulate(work->data, &drawn, &error);
+	timeline = pipesim_step_again(work->step, &drawn, 0, &error);
 	if (timeline == NULL)
 		keep_error(work, sample, error);
 	else
@@ -152,36 +150,30 @@ static gboolean run_one_by_one(Work *work, GError **error)
 	return FALSE;
 }
 
-static gboolean run_all(PipesimSamples *samples, const PipesimDraw *draw,
-	const PipesimTimes *times, guint64 seed, PipesimSimulate simulate, gconstpointer data,
-	GError **error)
+/* Side by side where the step is a longest path, else one after the other. */
+static gboolean run_all(const PipesimStep *step, const PipesimDraw *draw, guint64 seed,
+	PipesimSamples *samples, GError **error)
 {
-	Work work = {.samples = samples,
-		.draw = draw,
-		.times = times,
-		.seed = seed,
-		.simulate = simulate,
-		.data = data};
+	Work work = {.samples = samples, .draw = draw, .step = step, .seed = seed};
 
-	if (simulate != NULL)
+	if (step->job.comm != PIPESIM_COMM_ASYNC || step->job.network != NULL)
 		return run_one_by_one(&work, error);
 	return pipesim_draw_run(draw, seed, 0, samples->n, 0, samples->results, error);
 }
 
-PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimCosts *costs, const PipesimScenario *scenario, PipesimSimulate simulate,
-	gconstpointer data, GError **error)
+PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts *costs,
+	const PipesimScenario *scenario, GError **error)
 {
 	g_autoptr(PipesimSamples) samples = g_new0(PipesimSamples, 1);
 	g_autofree PipesimJitter *jitter =
 		scenario->jitter.den > 0
 			? pipesim_jitter_normal(scenario->jitter)
-			: pipesim_jitter_measured(costs, &program->shape, error);
+			: pipesim_jitter_measured(costs, &step->program->shape, error);
 	g_autoptr(PipesimDraw) draw = NULL;
 
 	if (jitter == NULL)
 		return NULL;
-	draw = pipesim_draw_new(program, times, jitter, error);
+	draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
 	if (draw == NULL)
 		return NULL;
 	samples->n = scenario->samples;
@@ -191,8 +183,8 @@ PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const Pipesim
 			"%u samples do not fit in memory; take fewer", samples->n);
 		return NULL;
 	}
-	if (!run_all(samples, draw, times, scenario->seed, simulate, data, error) ||
-		!summarize(samples, program->shape.ranks, error))
+	if (!run_all(step, draw, scenario->seed, samples, error) ||
+		!summarize(samples, step->program->shape.ranks, error))
 		return NULL;
 	return g_steal_pointer(&samples);
 }

@@ -1,6 +1,7 @@
 /* Many steps with durations drawn at random, and what they come to. */
 #pragma once
 #include "engine/lanes.h"
+#include "engine/step.h"
 #include "model/scenario.h"
 
 enum {
@@ -34,22 +35,14 @@ typedef struct {
 	guint wins; /* samples in which no other schedule of the comparison is faster */
 } PipesimSamples;
 
-/* Runs @times, some of which are drawn, through the engine that the step was run by. */
-typedef PipesimTimeline *(*PipesimSimulate)(
-	gconstpointer data, const PipesimTimes *times, GError **error);
-
 /**
- * pipesim_samples_new: scenario->samples steps of @program, drawn from the normal distribution
- * of scenario->jitter, or else from what @costs has measured.
- * @program: whose ops the engine runs
- * @simulate: (nullable): runs every sample, several threads at once; NULL = side by side, by
- * pipesim_draw_run()
+ * pipesim_samples_new: scenario->samples times @step, which has ops, drawn from the normal
+ * distribution of scenario->jitter, or else from what @costs has measured.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE where @costs has no distributions, or
  *   PIPESIM_ERROR_LIMIT.
  */
-PipesimSamples *pipesim_samples_new(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimCosts *costs, const PipesimScenario *scenario, PipesimSimulate simulate,
-	gconstpointer data, GError **error);
+PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts *costs,
+	const PipesimScenario *scenario, GError **error);
 void pipesim_samples_free(PipesimSamples *samples);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSamples, pipesim_samples_free)

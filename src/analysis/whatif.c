@@ -66,7 +66,7 @@ void pipesim_whatif_free(PipesimWhatif *whatif)
 {
 	if (whatif == NULL)
 		return;
-	pipesim_program_free(whatif->program);
+	pipesim_program_unref(whatif->program);
 	pipesim_lanes_free(whatif->lanes);
 	g_free(whatif);
 }

@@ -8,10 +8,7 @@ static void free_choice(gpointer data)
 	PipesimChoice *choice = data;
 
 	g_free(choice->path);
-	if (choice->file != NULL)
-		choice->file->program = NULL;
 	pipesim_schedule_file_free(choice->file);
-	pipesim_program_free(choice->program);
 	g_free(choice);
 }
 
@@ -34,10 +31,7 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	if (pipesim_setup_names_file(name)) {
 		choice->path = g_strdup(name);
 		choice->file = pipesim_schedule_file_read(name, error);
-		if (choice->file == NULL)
-			return FALSE;
-		choice->program = choice->file->program;
-		return TRUE;
+		return choice->file != NULL;
 	}
 	choice->schedule = pipesim_schedule_find(name, error);
 	return choice->schedule != NULL;
@@ -84,14 +78,14 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario)
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 
-		if (choice->program == NULL)
+		if (choice->file == NULL)
 			continue;
 		if (scenario->ranks == 0)
 			scenario->ranks = scenario->compare_at == PIPESIM_AT_STAGES
-						  ? choice->program->shape.stages
-						  : choice->program->shape.ranks;
+						  ? choice->file->program->shape.stages
+						  : choice->file->program->shape.ranks;
 		if (scenario->microbatches == 0)
-			scenario->microbatches = choice->program->shape.microbatches;
+			scenario->microbatches = choice->file->program->shape.microbatches;
 		return;
 	}
 }
@@ -110,7 +104,7 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 }
 
 PipesimRun *pipesim_choice_run(
-	PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
+	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
 	const gboolean at_stages = scenario->compare_at == PIPESIM_AT_STAGES;
 	const PipesimShape *shape;
@@ -119,10 +113,10 @@ PipesimRun *pipesim_choice_run(
 
 	if (choice->schedule != NULL)
 		return pipesim_run_schedule(choice->schedule, scenario, costs);
-	shape = &choice->program->shape;
+	shape = &choice->file->program->shape;
 	width = at_stages ? shape->stages : shape->ranks;
 	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
-		return pipesim_run_program(choice->path, g_steal_pointer(&choice->program),
+		return pipesim_run_program(choice->path, choice->file->program,
 			choice->file->lowering, scenario, costs);
 	run = g_new0(PipesimRun, 1);
 	run->name = g_strdup(choice->path);

@@ -8,7 +8,6 @@ typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */
 	char *path;                      /* NULL for a built-in schedule */
 	PipesimScheduleFile *file;       /* NULL for a built-in schedule */
-	PipesimProgram *program;         /* of the file, until its run takes it */
 } PipesimChoice;
 
 /** pipesim_choice_name: how outputs call it: its schedule's name, or its path. */
@@ -38,6 +37,7 @@ void pipesim_choices_shape(const GPtrArray *choices, PipesimScenario *scenario);
  * PIPESIM_ERROR_USAGE where it has a setting that none of @choices heeds. */
 gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, GError **error);
 
-/** pipesim_choice_run: never NULL; a refusal is in its error. A file is run once. */
-PipesimRun *pipesim_choice_run(
-	PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs);
+/** pipesim_choice_run: never NULL; a refusal is in its error. From any thread; @choice must
+ * outlive the run. */
+PipesimRun *pipesim_choice_run(const PipesimChoice *choice, const PipesimScenario *scenario,
+	const PipesimCosts *costs);

@@ -73,16 +73,18 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 }
 
 /* Pictures and traces are of single ops; the figures of ranks need none. JSON tells what it can
- * of them. */
-static PipesimKeep find_keep(const PipesimSetup *setup)
+ * of them, and why a step takes as long as it does. */
+static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
 {
 	const PipesimOutput *format = find_format(setup, NULL);
 
+	scenario->critical = format != NULL && strcmp(format->name, "json") == 0;
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
-		return PIPESIM_KEEP_OPS;
-	return format != NULL && strcmp(format->name, "json") == 0 ? PIPESIM_KEEP_FITTING
-								   : PIPESIM_KEEP_NOTHING;
+		scenario->keep = PIPESIM_KEEP_OPS;
+	else
+		scenario->keep =
+			scenario->critical ? PIPESIM_KEEP_FITTING : PIPESIM_KEEP_NOTHING;
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
@@ -96,7 +98,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	scenario->keep = find_keep(setup);
+	find_keep(setup, scenario);
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
 	for (guint i = 0; i < choices->len; i++)

@@ -48,9 +48,9 @@ static char *print_place(const PipesimRun *run, guint rank, guint32 op)
 
 	if (op == PIPESIM_NO_OP)
 		return g_strdup("nothing more");
-	pipesim_op_print(run->program, rank, &run->program->ops[op], text);
+	pipesim_op_print(run->step->program, rank, &run->step->program->ops[op], text);
 	g_string_append_printf(
-		text, " at %s", pipesim_print_ms(number, run->timeline->start[op]));
+		text, " at %s", pipesim_print_ms(number, run->step->timeline->start[op]));
 	return g_strdup(text->str);
 }
 
@@ -151,10 +151,10 @@ static void write_json_op(
 		pipesim_json_null(json);
 		return;
 	}
-	pipesim_op_print(run->program, rank, &run->program->ops[op], text);
+	pipesim_op_print(run->step->program, rank, &run->step->program->ops[op], text);
 	pipesim_json_member_string(json, letter, text->str);
 	pipesim_json_key(json, start);
-	pipesim_json_ms(json, run->timeline->start[op]);
+	pipesim_json_ms(json, run->step->timeline->start[op]);
 }
 
 static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)

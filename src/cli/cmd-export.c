@@ -5,27 +5,29 @@
 #include "runtime/lower.h"
 #include <string.h>
 
-/* The order of @choice: a file's own, or one that is generated and then belongs to it. */
-static gboolean find_order(PipesimSetup *setup, PipesimChoice *choice, GError **error)
+/* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */
+static PipesimProgram *find_program(
+	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
 	const PipesimSchedule *schedule = choice->schedule;
 	g_autoptr(PipesimTimes) times = NULL;
 	PipesimShape shape;
 
-	if (schedule == NULL)
-		return (setup->scenario.ranks == 0 && setup->scenario.microbatches == 0) ||
-		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			       "%s is a file and has its own ranks and micro-batches; leave "
-			       "out "
-			       "--pp and --microbatches",
-			       choice->path);
+	if (schedule == NULL && setup->scenario.ranks == 0 && setup->scenario.microbatches == 0)
+		return pipesim_program_ref(choice->file->program);
+	if (schedule == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is a file and has its own ranks and micro-batches; leave out --pp "
+			"and --microbatches",
+			choice->path);
+		return NULL;
+	}
 	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
 		!pipesim_setup_heed(setup, schedule->takes, error) ||
 		!pipesim_schedule_shape(schedule, &setup->scenario, &shape, error))
-		return FALSE;
+		return NULL;
 	times = pipesim_times_new(setup->costs, &shape);
-	choice->program = pipesim_schedule_program(schedule, &shape, times, error);
-	return choice->program != NULL;
+	return pipesim_schedule_program(schedule, &shape, times, error);
 }
 
 /* What _PipelineScheduleRuntime does not take. */
@@ -59,7 +61,8 @@ static gboolean has_groups(const PipesimLowering *lowering)
 /* Order and messages as they are to be written: as the file has them, by the rules of --comm, or by
  * those of whoever reads it. */
 static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
-	const PipesimChoice *choice, GString *out, GError **error)
+	const PipesimChoice *choice, const PipesimProgram *program, GString *out,
+	GError **error)
 {
 	const PipesimLowering *given = choice->file != NULL ? choice->file->lowering : NULL;
 	PipesimComm comm = PIPESIM_COMM_QUEUE; /* of files, and of PyTorch */
@@ -83,7 +86,7 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 		comm = setup->scenario.comm;
 	else if (choice->schedule != NULL && !for_pytorch)
 		comm = choice->schedule->comm;
-	lowering = pipesim_lower(choice->program, comm, error);
+	lowering = pipesim_lower(program, comm, error);
 	if (lowering == NULL)
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
@@ -115,7 +118,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const gboolean for_pytorch = g_strcmp0(reader, "pytorch") == 0;
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(GString) out = g_string_new(NULL);
-	PipesimChoice *choice;
+	g_autoptr(PipesimProgram) program = NULL;
+	const PipesimChoice *choice;
 
 	if (name == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -127,12 +131,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		!pipesim_choices_add(choices, name, error))
 		return FALSE;
 	choice = g_ptr_array_index(choices, 0);
-	if (!find_order(setup, choice, error) ||
-		(for_pytorch && !check_pytorch(choice->program, error)))
+	program = find_program(setup, choice, error);
+	if (program == NULL || (for_pytorch && !check_pytorch(program, error)))
 		return FALSE;
 	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
-		pipesim_schedule_write_csv(choice->program, out);
-	else if (!append_lowering(setup, for_pytorch, choice, out, error))
+		pipesim_schedule_write_csv(program, out);
+	else if (!append_lowering(setup, for_pytorch, choice, program, out, error))
 		return FALSE;
 	return pipesim_print(setup->text[PIPESIM_SET_OUTPUT], out, error);
 }

@@ -104,16 +104,9 @@ static void take_result(PipesimRun *run, PipesimSweepResult *result)
 static void solve_choice(const PipesimChoice *choice, const PipesimScenario *scenario,
 	const PipesimCosts *costs, PipesimSweepResult *result)
 {
-	/* A file's program serves every point: the run borrows it. */
-	PipesimChoice borrowed = *choice;
-	PipesimRun *run = pipesim_choice_run(&borrowed, scenario, costs);
+	g_autoptr(PipesimRun) run = pipesim_choice_run(choice, scenario, costs);
 
 	take_result(run, result);
-	if (run->whole != NULL && choice->program != NULL)
-		run->whole = NULL;
-	else if (choice->program != NULL)
-		run->program = NULL;
-	pipesim_run_free(run);
 }
 
 void pipesim_sweep_points_solve(gpointer data, guint64 number, PipesimSweepResult *results)

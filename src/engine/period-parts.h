@@ -20,7 +20,7 @@ typedef struct {
 	guint32 rank, level;
 	guint32 serial; /* ops of its rank that ran before it in the pass */
 	PipesimStepType type;
-} PipesimStep;
+} PipesimPeriodStep;
 
 /* @n steps of one type whose indices all go up by one. */
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
 struct _PipesimPeriod {
 	guint ranks, unroll;
 	gsize n_steps, n_stretches, n_carried;
-	PipesimStep *steps;
+	PipesimPeriodStep *steps;
 	PipesimStretch *stretches;
 	PipesimCarried *carried;
 	gsize n_state;  /* ranks, then slots */

@@ -51,7 +51,7 @@ static inline void larger(Leaper *leaper, gint64 *time, gint64 *rate, guint32 ot
 	*rate = wins ? its : *rate;
 }
 
-static void step_with_rates(Leaper *leaper, const PipesimStep *step)
+static void step_with_rates(Leaper *leaper, const PipesimPeriodStep *step)
 {
 	gint64 *state = leaper->period->state;
 	gint64 time = state[step->time], rate = leaper->grown[step->time];

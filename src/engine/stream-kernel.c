@@ -38,7 +38,7 @@ INLINE void run_one(gint64 *restrict time, const gint64 *restrict took,
 	}
 }
 
-INLINE void run_two(const PipesimStep *step, const gint64 *restrict took, gint64 *state,
+INLINE void run_two(const PipesimPeriodStep *step, const gint64 *restrict took, gint64 *state,
 	gint64 *restrict ends, guint n)
 {
 	const gint64 *restrict forward = state + step->in[0];
@@ -63,7 +63,7 @@ INLINE void run_steps(const PipesimPeriod *period, gint64 *state, gint64 *ends)
 {
 	for (gsize i = 0; i < period->n_stretches; i++) {
 		const PipesimStretch stretch = period->stretches[i];
-		const PipesimStep *step = &period->steps[stretch.first];
+		const PipesimPeriodStep *step = &period->steps[stretch.first];
 		const gint64 *took = &period->durations[stretch.first];
 		gint64 *to = ends != NULL ? ends + stretch.first : NULL;
 		gint64 *time = state + step->time;

@@ -185,9 +185,9 @@ static void fill_steps(Compiler *c)
 	for (gsize at = 0; at < period->n_steps; at++) {
 		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
 		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
-		PipesimStep *step = &period->steps[c->place[at]];
+		PipesimPeriodStep *step = &period->steps[c->place[at]];
 
-		*step = (PipesimStep){
+		*step = (PipesimPeriodStep){
 			.duration = op->duration,
 			.hop = {verb->hop[0], verb->hop[1]},
 			.rank = op->rank,
@@ -226,7 +226,7 @@ static void number_ranks(PipesimPeriod *period)
 /* Whether step @i goes on where the one before it stands, messages aside. */
 static gboolean continues(const PipesimPeriod *period, gsize i)
 {
-	const PipesimStep *a = &period->steps[i - 1], *b = &period->steps[i];
+	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
 
 	return a->level == b->level && a->type == b->type && a->time + 1 == b->time;
 }
@@ -252,7 +252,7 @@ static void number_outputs(PipesimPeriod *period)
 }
 
 /* Which half of a verb is the @half-th message of its step. */
-static guint verb_half(const PipesimStreamVerb *verb, const PipesimStep *step, guint half)
+static guint verb_half(const PipesimStreamVerb *verb, const PipesimPeriodStep *step, guint half)
 {
 	return step->type == PIPESIM_STEP_ONE && verb->place[0] == PIPESIM_NO_CHANNEL ? 1
 										      : half;
@@ -276,12 +276,12 @@ static void link_inputs(Compiler *c)
 	PipesimPeriod *period = c->period;
 
 	for (gsize at = 0; at < period->n_steps; at++) {
-		PipesimStep *step = &period->steps[c->place[at]];
+		PipesimPeriodStep *step = &period->steps[c->place[at]];
 		const PipesimStreamVerb *verb = verb_of(c, at % c->tape->n);
 
 		for (guint half = 0; half < (guint)step->type; half++) {
 			const guint v_half = verb_half(verb, step, half);
-			const PipesimStep *source;
+			const PipesimPeriodStep *source;
 			gboolean earlier;
 			gsize maker;
 
@@ -306,7 +306,7 @@ static void fill_gaps(PipesimPeriod *period)
 
 	for (gsize i = 0; i < period->n_steps; i++)
 		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
-			PipesimStep *step = &period->steps[i];
+			PipesimPeriodStep *step = &period->steps[i];
 			guint32 guess = never;
 
 			if (step->in[half] != NOBODY)
@@ -334,7 +334,7 @@ static void find_owners(PipesimPeriod *period)
 
 static gboolean stretches_on(const PipesimPeriod *period, gsize i)
 {
-	const PipesimStep *a = &period->steps[i - 1], *b = &period->steps[i];
+	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
 
 	if (!continues(period, i))
 		return FALSE;
@@ -359,7 +359,7 @@ static gboolean allocate_period(PipesimPeriod *period, guint n_channels)
 {
 	const gsize n = period->n_steps;
 
-	period->steps = g_try_new(PipesimStep, n);
+	period->steps = g_try_new(PipesimPeriodStep, n);
 	period->durations = g_try_new(gint64, n);
 	period->stretches = g_try_new(PipesimStretch, n);
 	period->carried = g_try_new(PipesimCarried, 2 * n);

@@ -17,7 +17,7 @@ static void run_levels(Levels *levels, gint64 until, guint64 *ahead)
 	gint64 *state = levels->state;
 
 	for (gsize i = 0; i < period->n_steps; i++) {
-		const PipesimStep *step = &period->steps[i];
+		const PipesimPeriodStep *step = &period->steps[i];
 		gint64 level = state[step->time];
 
 		for (guint half = 0; half < (guint)step->type; half++)

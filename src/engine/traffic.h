@@ -41,8 +41,6 @@ typedef struct {
 	/* Of all messages. */
 	guint64 messages;
 	gint64 waited, longest;
-	/* What waiting and slowdown cost the step, ns, for whoever compares runs; else 0. */
-	gint64 queueing, slowing;
 } PipesimTraffic;
 
 /** pipesim_traffic_new: no link held, no way known; @network stays the caller's.

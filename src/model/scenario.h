@@ -43,8 +43,9 @@ typedef struct {
 	PipesimCompareAt compare_at;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 	PipesimKeep keep;
-	guint samples; /* steps to draw at random */
-	guint64 seed;  /* of these */
+	gboolean critical; /* the critical path and a lower bound are asked for */
+	guint samples;     /* steps to draw at random */
+	guint64 seed;      /* of these */
 	/* Relative standard deviation of normal durations; den 0 = as the costs were measured.
 	 */
 	PipesimFraction jitter;

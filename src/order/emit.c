@@ -183,7 +183,7 @@ void pipesim_emit_rank(PipesimEmitter *out, guint rank)
 
 static PipesimOrder *new_order(const PipesimShape *shape, GError **error)
 {
-	g_autoptr(PipesimOrder) order = g_new0(PipesimOrder, 1);
+	g_autoptr(PipesimOrder) order = g_atomic_rc_box_new0(PipesimOrder);
 
 	order->shape = *shape;
 	order->is_closed = TRUE;
@@ -206,7 +206,7 @@ static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)
 			MAX_VERBS);
 	if (ok)
 		return out->order;
-	pipesim_order_free(out->order);
+	pipesim_order_unref(out->order);
 	return NULL;
 }
 

@@ -3,16 +3,37 @@
 #include "order/expand.h"
 #include "order/order.h"
 
-void pipesim_order_free(PipesimOrder *order)
+static void clear(gpointer data)
 {
-	if (order == NULL)
-		return;
+	PipesimOrder *order = data;
+
 	g_free(order->verbs);
 	g_free(order->loops);
 	g_free(order->rank_begin);
 	g_clear_pointer(&order->phases, g_ptr_array_unref);
 	g_free(order->note);
-	g_free(order);
+	pipesim_program_unref(order->program);
+}
+
+PipesimOrder *pipesim_order_ref(const PipesimOrder *order)
+{
+	return order != NULL ? g_atomic_rc_box_acquire((gpointer)order) : NULL;
+}
+
+void pipesim_order_unref(PipesimOrder *order)
+{
+	if (order != NULL)
+		g_atomic_rc_box_release_full(order, clear);
+}
+
+PipesimOrder *pipesim_order_of_program(const PipesimProgram *program)
+{
+	PipesimOrder *order = g_atomic_rc_box_new0(PipesimOrder);
+
+	order->shape = program->shape;
+	order->n_ops = program->n_ops;
+	order->program = pipesim_program_ref(program);
+	return order;
 }
 
 void pipesim_cursor_init(PipesimCursor *cursor, const PipesimOrder *order, guint rank)
@@ -195,14 +216,15 @@ static gboolean expand_rank(
 
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 {
-	g_autoptr(PipesimProgram) program =
-		pipesim_program_new(&order->shape, order->n_ops, error);
+	g_autoptr(PipesimProgram) program = NULL;
 
+	if (order->program != NULL)
+		return pipesim_program_ref(order->program);
+	program = pipesim_program_new(&order->shape, order->n_ops, error);
 	if (program == NULL)
 		return NULL;
-	program->note = g_strdup(order->note);
-	for (guint i = 1; i < order->phases->len; i++)
-		g_ptr_array_add(program->phases, g_strdup(g_ptr_array_index(order->phases, i)));
+	g_ptr_array_unref(program->phases);
+	program->phases = g_ptr_array_ref(order->phases);
 	if (order->is_closed && pipesim_expand_counted(order, program))
 		return g_steal_pointer(&program);
 	for (guint rank = 0; rank < order->shape.ranks; rank++)

@@ -1,5 +1,6 @@
 /* The order of every rank with its loops kept as loops: what a schedule says in a few lines,
- * whatever the number of micro-batches. */
+ * whatever the number of micro-batches. Nobody changes an order once it is made: it is shared by
+ * reference. */
 #pragma once
 #include "order/program.h"
 
@@ -26,15 +27,23 @@ typedef struct {
 	guint32 *rank_begin; /* ranks + 1: loops of rank r */
 	guint64 n_ops;       /* of all ranks, loops unrolled */
 	gboolean is_closed;
-	GPtrArray *phases; /* of char *, owned; index 0 is "" */
+	GPtrArray *phases; /* of char *; index 0 is "" */
 	char *note;        /* what a search says of the order it found, or NULL */
+	/* Of an order that was given op by op, as files give it: these ops; there are then no
+	 * loops. Else NULL. */
+	PipesimProgram *program;
 } PipesimOrder;
 
-void pipesim_order_free(PipesimOrder *order);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_free)
+/** pipesim_order_ref, pipesim_order_unref: as pipesim_program_ref() and its like. */
+PipesimOrder *pipesim_order_ref(const PipesimOrder *order);
+void pipesim_order_unref(PipesimOrder *order);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimOrder, pipesim_order_unref)
+
+/** pipesim_order_of_program: the order that runs the linked @program, which it shares. */
+PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
 
 /**
- * pipesim_order_expand: every op of @order, one by one, linked.
+ * pipesim_order_expand: every op of @order, one by one, linked; shared where it was given so.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE where the order asks for a
  *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT.

@@ -16,7 +16,7 @@ static void place_stages(PipesimProgram *program)
 
 PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error)
 {
-	PipesimProgram *program = g_new0(PipesimProgram, 1);
+	PipesimProgram *program = g_atomic_rc_box_new0(PipesimProgram);
 
 	program->shape = *shape;
 	program->phases = g_ptr_array_new_with_free_func(g_free);
@@ -32,25 +32,34 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 			" ops of %u ranks are too many to keep one by one (at most %u, as "
 			"memory allows); take fewer ranks or micro-batches",
 			max_ops, shape->ranks, PIPESIM_MAX_OPS);
-		pipesim_program_free(program);
+		pipesim_program_unref(program);
 		return NULL;
 	}
 	place_stages(program);
 	return program;
 }
 
-void pipesim_program_free(PipesimProgram *program)
+static void clear(gpointer data)
 {
-	if (program == NULL)
-		return;
+	PipesimProgram *program = data;
+
 	g_free(program->ops);
 	g_free(program->rank_begin);
 	g_free(program->stage_of);
 	g_free(program->forward);
 	g_free(program->backward);
 	g_ptr_array_unref(program->phases);
-	g_free(program->note);
-	g_free(program);
+}
+
+PipesimProgram *pipesim_program_ref(const PipesimProgram *program)
+{
+	return program != NULL ? g_atomic_rc_box_acquire((gpointer)program) : NULL;
+}
+
+void pipesim_program_unref(PipesimProgram *program)
+{
+	if (program != NULL)
+		g_atomic_rc_box_release_full(program, clear);
 }
 
 const char *pipesim_kind_letter(PipesimKind kind)

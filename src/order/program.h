@@ -19,7 +19,9 @@ G_STATIC_ASSERT(sizeof(PipesimOp) == 12);
 
 /* Complete: each (stage, micro-batch) has exactly one F and either one B or one I and one W,
  * all on one rank, in an order that its rank can run. Rank r runs ops[rank_begin[r]] to
- * ops[rank_begin[r + 1] - 1] in that order. */
+ * ops[rank_begin[r + 1] - 1] in that order.
+ *
+ * Once it is linked nobody changes it: it is shared by reference. */
 typedef struct {
 	PipesimShape shape;
 	guint n_ops;
@@ -29,15 +31,19 @@ typedef struct {
 	/* The op that runs the forward, and the backward (I, B or a pair's), of [stage * M +
 	 * micro-batch]. From these follow the data dependencies. */
 	guint32 *forward, *backward;
-	GPtrArray *phases; /* of char *, owned; index 0 is "" */
-	char *note;        /* of PipesimOrder */
+	GPtrArray *
+		phases; /* of char *, shared with the order that it comes from; index 0 is "" */
 } PipesimProgram;
 
 /** pipesim_program_new: room for @max_ops; shape copied; stages placed as its placement says
  * (not PIPESIM_FROM_FILE: the caller does it); not linked yet. NULL with PIPESIM_ERROR_LIMIT
  * where memory does not suffice or @max_ops is above PIPESIM_MAX_OPS. */
 PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error);
-void pipesim_program_free(PipesimProgram *program);
+
+/** pipesim_program_ref, pipesim_program_unref: one more holder, one fewer; the last one frees
+ * it. From any thread; NULL is nothing. */
+PipesimProgram *pipesim_program_ref(const PipesimProgram *program);
+void pipesim_program_unref(PipesimProgram *program);
 
 /** pipesim_program_rank: the rank that runs op @index; in the logarithm of the ranks. */
 guint pipesim_program_rank(const PipesimProgram *program, guint32 index);
@@ -67,7 +73,7 @@ static inline gboolean pipesim_op_has_backward(const PipesimOp *op)
 	return op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB;
 }
 
-/** pipesim_op_backward_slot: the stage and micro-batch whose backward @op is, where it has one.
+/** pipesim_op_backward_slot, pipesim_op_forward_slot: the stage and micro-batch whose backward @op is, where it has one.
  */
 static inline gsize pipesim_op_backward_slot(
 	const PipesimProgram *program, guint rank, const PipesimOp *op)
@@ -207,4 +213,4 @@ void pipesim_op_print(
 /** pipesim_kind_letter: "F", "I", "W", "B", "FB". */
 const char *pipesim_kind_letter(PipesimKind kind);
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProgram, pipesim_program_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProgram, pipesim_program_unref)

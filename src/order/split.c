@@ -39,9 +39,8 @@ PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GErro
 		return NULL;
 	for (gsize i = 0; i < (gsize)shape->ranks * shape->chunks; i++)
 		split->stage_of[i] = program->stage_of[i];
-	split->note = g_strdup(program->note);
-	for (guint i = 1; i < program->phases->len; i++)
-		g_ptr_array_add(split->phases, g_strdup(g_ptr_array_index(program->phases, i)));
+	g_ptr_array_unref(split->phases);
+	split->phases = g_ptr_array_ref(program->phases);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
 			op++)

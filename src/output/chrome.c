@@ -106,9 +106,9 @@ static void name_tracks(const Trace *trace, guint rank, PipesimWay way, guint tr
 
 static void write_op(const Trace *trace, guint rank, guint32 index)
 {
-	const PipesimProgram *program = trace->run->program;
+	const PipesimProgram *program = trace->run->step->program;
 	const PipesimOp *op = &program->ops[index];
-	const PipesimTimeline *timeline = trace->run->timeline;
+	const PipesimTimeline *timeline = trace->run->step->timeline;
 	const char *phase = g_ptr_array_index(program->phases, op->phase);
 
 	g_string_truncate(trace->name, 0);
@@ -158,8 +158,8 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 
 static void write_counters(const Trace *trace, guint rank)
 {
-	const PipesimProgram *program = trace->run->program;
-	const PipesimTimeline *timeline = trace->run->timeline;
+	const PipesimProgram *program = trace->run->step->program;
+	const PipesimTimeline *timeline = trace->run->step->timeline;
 	PipesimHeld held = {0};
 
 	write_held(trace, rank, 0, &held);
@@ -198,7 +198,7 @@ static void write_transfer(
 	const Trace *trace, const PipesimTracked *transfer, guint rank, PipesimWay way)
 {
 	const PipesimMessage *message = &transfer->message;
-	const PipesimOp *to = &trace->run->program->ops[message->to];
+	const PipesimOp *to = &trace->run->step->program->ops[message->to];
 	const gboolean paired = to->kind == PIPESIM_FB && message->backward;
 	const char *what = message->backward ? "gradient" : "activation";
 	const guint thread = thread_of(way, transfer->track);
@@ -222,7 +222,7 @@ static void write_transfer(
 
 static gboolean write_messages(const Trace *trace, guint rank, PipesimWay way, GError **error)
 {
-	const PipesimTimeline *timeline = trace->run->timeline;
+	const PipesimTimeline *timeline = trace->run->step->timeline;
 	g_auto(PipesimTransfers) transfers = {0};
 
 	if (!pipesim_transfers(trace->run, rank, way, &transfers, error))
@@ -251,8 +251,8 @@ static gboolean write_run(Trace *trace, GError **error)
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
 		name_process(trace, rank);
 		name_thread(trace, rank, COMPUTE_THREAD, "compute", 0);
-		for (guint32 i = run->program->rank_begin[rank];
-			i < run->program->rank_begin[rank + 1]; i++)
+		for (guint32 i = run->step->program->rank_begin[rank];
+			i < run->step->program->rank_begin[rank + 1]; i++)
 			write_op(trace, rank, i);
 		write_counters(trace, rank);
 		if (!write_messages(trace, rank, PIPESIM_SENT, error))
@@ -262,7 +262,7 @@ static gboolean write_run(Trace *trace, GError **error)
 		if (!write_messages(trace, rank, PIPESIM_RECEIVED, error))
 			return FALSE;
 	trace->first_pid += run->shape.ranks;
-	trace->first_flow += 2 * (guint64)run->program->n_ops;
+	trace->first_flow += 2 * (guint64)run->step->program->n_ops;
 	return TRUE;
 }
 

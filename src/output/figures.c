@@ -23,7 +23,7 @@ const char *pipesim_figure_extension(const PipesimRun *run)
 
 const char *pipesim_figure_search(const PipesimRun *run)
 {
-	return run->note;
+	return run->order != NULL ? run->order->note : NULL;
 }
 
 void pipesim_figure_fixed(GString *out, double value, guint decimals)

@@ -33,7 +33,7 @@ static void add_panel(
 	GString **blocks, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
 {
 	const PipesimRun *run = layout->panels[p].run;
-	const guint32 *begin = run->program->rank_begin;
+	const guint32 *begin = run->step->program->rank_begin;
 	const double top = pipesim_gnuplot_top(layout, p) + 0.5;
 	PipesimBox boxes[2];
 

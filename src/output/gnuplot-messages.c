@@ -38,11 +38,11 @@ static void append_line(GString *out, guint rank, const PipesimOp *to, guint bac
 
 static void add_panel(GString **blocks, const PipesimRun *run, double top)
 {
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *t = &timeline->transfers[i];
-		const PipesimOp *to = &run->program->ops[t->to];
+		const PipesimOp *to = &run->step->program->ops[t->to];
 		const double from_lane = top + t->from_rank, to_lane = top + t->to_rank;
 
 		append_line(

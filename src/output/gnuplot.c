@@ -55,9 +55,10 @@ static guint picture_width(const PipesimLayout *layout)
 
 	for (guint i = 0; i < layout->n_panels; i++) {
 		const PipesimRun *run = layout->panels[i].run;
-		double share = (double)layout->end / (double)MAX(1, run->timeline->makespan);
+		double share =
+			(double)layout->end / (double)MAX(1, run->step->timeline->makespan);
 
-		most = MAX(most, share * run->program->n_ops / run->shape.ranks);
+		most = MAX(most, share * run->step->program->n_ops / run->shape.ranks);
 	}
 	return (guint)CLAMP(
 		most * 30 + pipesim_gnuplot_left(layout) + RIGHT_PIXELS, 1100, 2000);
@@ -292,7 +293,8 @@ static void append_panels(
 		g_string_append(out, "\nset object rectangle from 0,");
 		pipesim_figure_short(out, top, 3);
 		g_string_append(out, " to unit * ");
-		pipesim_figure_short(out, (double)panel->run->timeline->makespan / 1e6, 6);
+		pipesim_figure_short(
+			out, (double)panel->run->step->timeline->makespan / 1e6, 6);
 		g_string_append_c(out, ',');
 		pipesim_figure_short(out, top + panel->lanes, 3);
 		g_string_append_printf(out, " %s fs empty border rgb '#909090' lw 0.5\n",

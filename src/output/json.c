@@ -138,7 +138,8 @@ static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
 
 		g_string_truncate(op, 0);
 		if (peak != PIPESIM_NO_OP)
-			pipesim_op_print(run->program, i, &run->program->ops[peak], op);
+			pipesim_op_print(
+				run->step->program, i, &run->step->program->ops[peak], op);
 		pipesim_json_string(json, peak != PIPESIM_NO_OP ? op->str : NULL);
 	}
 	pipesim_json_close(json);
@@ -160,7 +161,7 @@ static void write_comm(PipesimJson *json, const PipesimRun *run)
 	key_times(json, "waiting_per_rank_ms", comm->waiting, run->report->ranks);
 	key_times(json, "moving_per_rank_ms", comm->moving, run->report->ranks);
 	pipesim_json_member_int(json, "messages", comm->n_messages);
-	key_bool(json, "split_pairs", run->split);
+	key_bool(json, "split_pairs", pipesim_run_split(run));
 	pipesim_json_close(json);
 }
 

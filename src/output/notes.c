@@ -91,7 +91,7 @@ static void append_split(const Notes *notes)
 	for (guint i = 0; i < notes->comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(notes, i);
 
-		if (run->split && run->error == NULL)
+		if (pipesim_run_split(run) && run->error == NULL)
 			g_string_append_printf(
 				names, "%s%s", names->len > 0 ? ", " : "", run->name);
 	}

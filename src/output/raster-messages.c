@@ -75,7 +75,7 @@ void pipesim_raster_messages(const PipesimRun *run, guint rank, const PipesimCol
 	guint8 *lane, guint height)
 {
 	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
 	g_autofree gint64 *buffer = g_new(gint64, N_STATES * (gsize)columns->n);
 	gint64 *times[N_STATES] = {buffer, buffer + columns->n};

@@ -99,7 +99,7 @@ static void paint_panel(
 		if (top < foot)
 			paint_lane(detail, canvas, top, foot - top,
 				pipesim_layout_ranks(layout, panel, lane));
-		if (detail->messages && panel->run->timeline->n_transfers > 0)
+		if (detail->messages && panel->run->step->timeline->n_transfers > 0)
 			pipesim_raster_messages(panel->run, lane, &canvas->columns,
 				canvas->pixels + 3 * (gsize)detail->width * (top - gap),
 				end - (top - gap));

@@ -22,8 +22,8 @@ static const PipesimTimeUnit *choose_unit(gint64 end)
 static guint split_pair(
 	const PipesimRun *run, guint rank, const PipesimOp *op, PipesimBox boxes[2])
 {
-	const guint stage = pipesim_op_stage(run->program, rank, op);
-	const guint b_stage = pipesim_op_b_stage(run->program, rank, op);
+	const guint stage = pipesim_op_stage(run->step->program, rank, op);
+	const guint b_stage = pipesim_op_b_stage(run->step->program, rank, op);
 	gint64 forward = run->times->stage[PIPESIM_F][stage];
 	gint64 backward = run->times->stage[PIPESIM_B][b_stage];
 	gint64 length = boxes[0].end - boxes[0].start;
@@ -48,11 +48,11 @@ static guint split_pair(
 guint pipesim_layout_boxes(
 	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
 {
-	const PipesimOp *op = &run->program->ops[index];
+	const PipesimOp *op = &run->step->program->ops[index];
 
 	boxes[0] = (PipesimBox){
-		.start = run->timeline->start[index],
-		.end = run->timeline->end[index],
+		.start = run->step->timeline->start[index],
+		.end = run->step->timeline->end[index],
 		.rank = rank,
 		.microbatch = op->microbatch,
 		.kind = op->kind,
@@ -104,7 +104,7 @@ static void note_box(PipesimLayout *layout, const PipesimBox *box)
 
 static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
 {
-	const guint32 *begin = run->program->rank_begin;
+	const guint32 *begin = run->step->program->rank_begin;
 	PipesimBox boxes[2];
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++)
@@ -173,8 +173,8 @@ PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max
 			.lanes = lanes_of(run, layout->share),
 		};
 		layout->lanes += lanes_of(run, layout->share);
-		layout->end = MAX(layout->end, run->timeline->makespan);
-		layout->n_messages += run->timeline->n_transfers;
+		layout->end = MAX(layout->end, run->step->timeline->makespan);
+		layout->n_messages += run->step->timeline->n_transfers;
 		note_boxes(layout, run);
 		note_shades(layout, &run->shape);
 	}
@@ -233,7 +233,7 @@ void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *pane
 
 	memset(shares, 0, columns->n * sizeof(*shares));
 	for (guint rank = first; rank < first + ranks; rank++) {
-		const guint32 *begin = &panel->run->program->rank_begin[rank];
+		const guint32 *begin = &panel->run->step->program->rank_begin[rank];
 		guint column = 0;
 
 		for (guint32 op = begin[0]; op < begin[1]; op++) {

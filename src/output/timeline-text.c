@@ -59,7 +59,7 @@ static guint digits(guint n)
 
 static gint64 common_step_of(const PipesimRun *run, guint rank, gint64 step, gint64 least)
 {
-	const guint32 *begin = &run->program->rank_begin[rank];
+	const guint32 *begin = &run->step->program->rank_begin[rank];
 	PipesimBox boxes[2];
 
 	for (guint32 op = begin[0]; op < begin[1] && (step == 0 || step >= least); op++) {
@@ -210,7 +210,7 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 {
 	g_autofree Cell *cells = g_new0(Cell, drawing->columns);
 	guint numbers = digits(run->shape.microbatches - 1);
-	const guint32 *begin = &run->program->rank_begin[rank];
+	const guint32 *begin = &run->step->program->rank_begin[rank];
 	PipesimBox boxes[2];
 
 	for (guint i = 0; i < drawing->columns; i++)
@@ -244,7 +244,7 @@ static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, 
 static void print_messages(const Drawing *drawing, const PipesimRun *run, guint rank)
 {
 	static const char glyphs[] = " .>><<xx";
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 	g_autofree guint8 *marks = g_new0(guint8, drawing->columns);
 	guint used = drawing->columns;
 
@@ -279,7 +279,7 @@ static void print_lane(const Drawing *drawing, const PipesimPanel *panel, guint 
 	else
 		print_boxes(drawing, panel->run, lane);
 	g_string_append_c(drawing->out, '\n');
-	if (!drawing->density && panel->run->timeline->n_transfers > 0)
+	if (!drawing->density && panel->run->step->timeline->n_transfers > 0)
 		print_messages(drawing, panel->run, lane);
 }
 

@@ -9,11 +9,11 @@ static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, 
 {
 	PipesimMessage messages[2];
 	const guint n = way == PIPESIM_SENT
-				? pipesim_messages_out(run->program, rank, op, messages)
-				: pipesim_messages_in(run->program, rank, op, messages);
+				? pipesim_messages_out(run->step->program, rank, op, messages)
+				: pipesim_messages_in(run->step->program, rank, op, messages);
 
 	for (guint i = 0; i < n; i++) {
-		const gint64 start = run->timeline->end[messages[i].from];
+		const gint64 start = run->step->timeline->end[messages[i].from];
 
 		transfers->transfers[transfers->n++] = (PipesimTracked){
 			.message = messages[i],
@@ -27,7 +27,7 @@ static void add(PipesimTransfers *transfers, const PipesimRun *run, guint rank, 
 static void add_moved(
 	PipesimTransfers *transfers, const PipesimRun *run, guint rank, PipesimWay way)
 {
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begin =
 		way == PIPESIM_SENT ? timeline->send_begin : timeline->receive_begin;
 
@@ -91,16 +91,16 @@ static gboolean assign_tracks(PipesimTransfers *transfers)
 gboolean pipesim_transfers(const PipesimRun *run, guint rank, PipesimWay way,
 	PipesimTransfers *transfers, GError **error)
 {
-	const guint32 *begin = &run->program->rank_begin[rank];
+	const guint32 *begin = &run->step->program->rank_begin[rank];
 	gboolean enough;
 
 	*transfers = (PipesimTransfers){0};
 	transfers->transfers = g_try_new(PipesimTracked, 2 * (gsize)(begin[1] - begin[0]) + 1);
 	enough = transfers->transfers != NULL;
-	if (enough && run->timeline->transfers != NULL)
+	if (enough && run->step->timeline->transfers != NULL)
 		add_moved(transfers, run, rank, way);
-	for (guint32 op = begin[0]; enough && run->timeline->transfers == NULL && op < begin[1];
-		op++)
+	for (guint32 op = begin[0];
+		enough && run->step->timeline->transfers == NULL && op < begin[1]; op++)
 		add(transfers, run, rank, op, way);
 	if (enough)
 		qsort(transfers->transfers, transfers->n, sizeof(PipesimTracked),

@@ -184,7 +184,7 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 		return;
 	g_free(file->path);
 	pipesim_lowering_free(file->lowering);
-	pipesim_program_free(file->program);
+	pipesim_program_unref(file->program);
 	g_free(file->op_places);
 	g_free(file->action_places);
 	g_free(file);

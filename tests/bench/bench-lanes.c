@@ -85,7 +85,7 @@ static void lanes_clear(Lanes *lanes)
 	pipesim_times_free(lanes->times);
 	pipesim_draw_free(lanes->draw);
 	pipesim_whatif_free(lanes->whatif);
-	pipesim_program_free(lanes->program);
+	pipesim_program_unref(lanes->program);
 	g_free(lanes->outcomes);
 	g_free(lanes->durations);
 }

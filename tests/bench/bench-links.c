@@ -162,14 +162,14 @@ static void run_plain(gpointer data)
 {
 	Links *links = data;
 
-	links->makespan = run_heap(links->program, links->times, links->network);
+	links->makespan = run_heap(links->step->program, links->times, links->network);
 }
 
 static void run_links(gpointer data)
 {
 	Links *links = data;
-	g_autoptr(PipesimTimeline) timeline =
-		pipesim_dynamic_run(links->program, links->times, links->network, 0, NULL);
+	g_autoptr(PipesimTimeline) timeline = pipesim_dynamic_run(
+		links->step->program, links->times, links->network, 0, NULL);
 
 	links->makespan = timeline->makespan;
 	links->events = timeline->events;
@@ -240,7 +240,7 @@ static void measure(const char *name, guint ranks, guint microbatches)
 	print(slowed, &links, fast, 0);
 	pipesim_network_free(links.network);
 	pipesim_times_free(links.times);
-	pipesim_program_free(links.program);
+	pipesim_program_unref(links.program);
 }
 
 void bench_links(void)

@@ -56,7 +56,7 @@ static void run_order(gpointer data)
 {
 	Case *at = data;
 
-	pipesim_order_free(pipesim_schedule_order(at->schedule, &at->shape, at->times, NULL));
+	pipesim_order_unref(pipesim_schedule_order(at->schedule, &at->shape, at->times, NULL));
 }
 
 static double ops(const Case *at)

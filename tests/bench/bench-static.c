@@ -34,8 +34,8 @@ static gboolean case_init(Case *at, const PipesimSchedule *schedule, guint ranks
 
 static void case_clear(Case *at)
 {
-	pipesim_program_free(at->program);
-	pipesim_order_free(at->order);
+	pipesim_program_unref(at->program);
+	pipesim_order_unref(at->order);
 	pipesim_times_free(at->times);
 	pipesim_costs_free(at->costs);
 }

@@ -135,7 +135,8 @@ PipesimShape make_shape(
 PipesimRun *make_run(
 	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
 {
-	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	const PipesimScenario scenario = {
+		.ranks = ranks, .microbatches = microbatches, .critical = TRUE};
 	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
 
 	ck_assert_msg(schedule != NULL, "no schedule %s", name);
@@ -206,10 +207,12 @@ PipesimCosts *grid_random_costs(guint32 seed, guint ranks, gboolean uneven)
 
 PipesimRun *grid_run(const GridCase *point, const PipesimCosts *costs)
 {
-	const PipesimScenario scenario = grid_scenario(point);
+	PipesimScenario scenario = grid_scenario(point);
 	g_autofree char *text = describe(point);
-	PipesimRun *run = pipesim_run_schedule(point->schedule, &scenario, costs);
+	PipesimRun *run;
 
+	scenario.critical = TRUE;
+	run = pipesim_run_schedule(point->schedule, &scenario, costs);
 	ck_assert_msg(run->error == NULL, "%s: %s", text,
 		run->error != NULL ? run->error->message : "");
 	return run;

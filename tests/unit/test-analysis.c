@@ -18,12 +18,12 @@ START_TEST(bubbles_add_up)
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
 	g_autoptr(PipesimRun) run = grid_run(point, costs);
 	const PipesimReport *report = run->report;
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 	gint64 max_idle = 0, max_span = 0;
 
 	for (guint rank = 0; rank < point->ranks; rank++) {
-		const guint begin = run->program->rank_begin[rank];
-		const guint end = run->program->rank_begin[rank + 1];
+		const guint begin = run->step->program->rank_begin[rank];
+		const guint end = run->step->program->rank_begin[rank + 1];
 		gint64 busy = 0, span;
 
 		for (guint i = begin; i < end; i++)
@@ -77,7 +77,7 @@ START_TEST(peaks_recounted)
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
 	g_autoptr(PipesimRun) run = grid_run(point, costs);
-	const PipesimProgram *program = run->program;
+	const PipesimProgram *program = run->step->program;
 
 	for (guint rank = 0; rank < point->ranks; rank++) {
 		Held to_weight = {0}, to_input = {0};
@@ -105,7 +105,7 @@ END_TEST
 
 static gint64 bytes_at_peak(const PipesimRun *run, guint rank, gint64 input, gint64 weight)
 {
-	const PipesimProgram *program = run->program;
+	const PipesimProgram *program = run->step->program;
 	gint64 inputs = 0, weights = 0, peak = 0;
 
 	for (guint i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
@@ -190,17 +190,17 @@ START_TEST(critical_path_has_no_slack)
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
 	g_autoptr(PipesimRun) run = grid_run(point, costs);
 	const PipesimReport *report = run->report;
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 
 	ck_assert_uint_gt(report->path.n_ops, 0);
 	ck_assert_int_eq(timeline->start[report->path.ops[0]], 0);
 	for (guint k = 1; k < report->path.n_ops; k++) {
 		const guint32 from = report->path.ops[k - 1], to = report->path.ops[k];
-		const gboolean same = pipesim_program_rank(run->program, from) ==
-				      pipesim_program_rank(run->program, to);
+		const gboolean same = pipesim_program_rank(run->step->program, from) ==
+				      pipesim_program_rank(run->step->program, to);
 		const gint64 gap = timeline->start[to] - timeline->end[from];
 
-		ck_assert(same || waits_for(run->program, to, from));
+		ck_assert(same || waits_for(run->step->program, to, from));
 		ck_assert_int_eq(gap, same ? 0 : run->times->p2p);
 	}
 	ck_assert_int_eq(

@@ -351,12 +351,12 @@ START_TEST(opens_without_a_warning)
 	flows = select_events(events, "stf", compare_flows);
 	check_slices(slices);
 	check_names(events, slices);
-	ck_assert_uint_eq(check_flows(flows, slices), count_messages(run->program));
+	ck_assert_uint_eq(check_flows(flows, slices), count_messages(run->step->program));
 	for (guint i = 0; i < slices->len; i++)
 		ops += g_array_index(slices, Event, i).tid == 1;
-	ck_assert_uint_eq(ops, run->program->n_ops);
-	ck_assert_uint_eq(
-		slices->len - ops, run->times->p2p > 0 ? 2 * count_messages(run->program) : 0);
+	ck_assert_uint_eq(ops, run->step->program->n_ops);
+	ck_assert_uint_eq(slices->len - ops,
+		run->times->p2p > 0 ? 2 * count_messages(run->step->program) : 0);
 	for (guint rank = 0; rank < point->ranks; rank++)
 		ck_assert_double_eq(counter_peak(events, "activations", rank + 1),
 			pipesim_figure_activations(run->report, run->report->held.peak[rank]));

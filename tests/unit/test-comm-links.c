@@ -153,7 +153,7 @@ START_TEST(queue_slows_ops)
 	run = pipesim_run_schedule(pipesim_schedule_find("gpipe", NULL), &scenario, costs);
 	ck_assert(run->error == NULL);
 	/* the second F has done 7.5 of 10 when the message of the first is gone at 25 */
-	ck_assert_int_eq(run->timeline->end[1], 28);
+	ck_assert_int_eq(run->step->timeline->end[1], 28);
 	ck_assert_int_ge(run->report->links->queueing, 0);
 }
 END_TEST

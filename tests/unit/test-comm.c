@@ -381,9 +381,10 @@ START_TEST(report_by_hand)
 	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
 	const PipesimScenario scenario = {.comm = PIPESIM_COMM_NATIVE};
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
-	g_autoptr(PipesimRun) run = pipesim_run_program("test.csv",
-		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL), NULL, &scenario,
-		costs);
+	g_autoptr(PipesimProgram) program =
+		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
+	g_autoptr(PipesimRun) run =
+		pipesim_run_program("test.csv", program, NULL, &scenario, costs);
 	const PipesimCommReport *comm;
 
 	ck_assert_ptr_null(run->error);
@@ -414,8 +415,8 @@ START_TEST(report_of_split_pairs)
 		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
 
 		ck_assert_ptr_null(run->error);
-		ck_assert(run->split);
-		ck_assert_uint_eq(run->timeline->n_ops, run->program->n_ops);
+		ck_assert(pipesim_run_split(run));
+		ck_assert_uint_eq(run->step->timeline->n_ops, run->step->program->n_ops);
 		ck_assert(makespan == 0 || makespan == run->report->makespan);
 		makespan = run->report->makespan;
 		ck_assert_int_gt(run->report->comm->rules, 0);
@@ -427,7 +428,7 @@ END_TEST
 static void assert_report(const PipesimRun *run)
 {
 	const PipesimReport *report = run->report;
-	const PipesimTimeline *timeline = run->timeline;
+	const PipesimTimeline *timeline = run->step->timeline;
 
 	ck_assert_int_ge(report->comm->rules, 0);
 	ck_assert_int_ge(report->comm->moves, 0);
@@ -450,7 +451,8 @@ START_TEST(reports_add_up)
 {
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
-	PipesimScenario scenario = {.ranks = point->ranks, .microbatches = point->microbatches};
+	PipesimScenario scenario = {
+		.ranks = point->ranks, .microbatches = point->microbatches, .critical = TRUE};
 
 	if (point->ranks * point->microbatches > 60)
 		return;

@@ -23,7 +23,7 @@ static int n_cases(void)
 static PipesimRun *run_text(const char *text, const PipesimCosts *costs)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimProgram *program =
+	g_autoptr(PipesimProgram) program =
 		pipesim_schedule_parse_csv(text, strlen(text), "x.csv", &error);
 
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
@@ -41,7 +41,8 @@ START_TEST(same_order_has_no_difference)
 	ck_assert_int_eq(difference->change, 0);
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		ck_assert_uint_eq(difference->rank[rank].n_same,
-			a->program->rank_begin[rank + 1] - a->program->rank_begin[rank]);
+			a->step->program->rank_begin[rank + 1] -
+				a->step->program->rank_begin[rank]);
 }
 END_TEST
 

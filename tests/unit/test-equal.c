@@ -158,9 +158,10 @@ static void assert_keeping(const PipesimSchedule *schedule, const PipesimScenari
 		schedule->name, scenario.ranks, scenario.microbatches, scenario.chunks,
 		scenario.pipelines, sort);
 	g_autoptr(PipesimRun) all = NULL, fitting = NULL, none = NULL;
-	g_autoptr(PipesimReport) plain = NULL;
+	g_autoptr(PipesimRun) plain = NULL;
 
 	scenario.memory_limit = 9000009;
+	scenario.critical = TRUE;
 	scenario.keep = PIPESIM_KEEP_OPS;
 	all = pipesim_run_schedule(schedule, &scenario, costs);
 	scenario.keep = PIPESIM_KEEP_FITTING;
@@ -173,14 +174,13 @@ static void assert_keeping(const PipesimSchedule *schedule, const PipesimScenari
 		ck_assert_str_eq(all->error->message, none->error->message);
 		return;
 	}
-	ck_assert_ptr_nonnull(all->program);
-	ck_assert_ptr_nonnull(fitting->program);
+	ck_assert_ptr_nonnull(all->step->program);
+	ck_assert_ptr_nonnull(fitting->step->program);
 	assert_reports(all->report, none->report, what);
 	assert_reports(all->report, fitting->report, what);
 	/* from the ops alone, as of a file */
-	plain = pipesim_report_new(all->program, all->timeline, schedule, costs, all->times,
-		scenario.memory_limit, NULL);
-	assert_counted(plain, none->report, what);
+	plain = pipesim_run_program(what, all->step->program, NULL, &scenario, costs);
+	assert_counted(plain->report, none->report, what);
 }
 
 #define PARTS 16 /* of the grid: a test each */
@@ -209,12 +209,14 @@ START_TEST(bounds_need_no_ops)
 	g_autoptr(PipesimCosts) costs = grid_random_costs(5, 4, TRUE);
 
 	for (guint i = 0; i < G_N_ELEMENTS(with); i++) {
-		const PipesimScenario scenario = {
-			.ranks = 4, .microbatches = 12, .keep = PIPESIM_KEEP_NOTHING};
+		const PipesimScenario scenario = {.ranks = 4,
+			.microbatches = 12,
+			.keep = PIPESIM_KEEP_NOTHING,
+			.critical = TRUE};
 		g_autoptr(PipesimRun) run = pipesim_run_schedule(
 			pipesim_schedule_find(with[i], NULL), &scenario, costs);
 
-		ck_assert_ptr_null(run->program);
+		ck_assert_ptr_null(run->step->program);
 		ck_assert_msg(run->report->path.has_bound, "%s", with[i]);
 	}
 }
@@ -349,7 +351,7 @@ static void make_period(PipesimPeriod *period, GRand *random)
 			const guint32 at = (guint32)state + i;
 
 			period->durations[n] = g_rand_int_range(random, 0, 1000000);
-			period->steps[n] = (PipesimStep){
+			period->steps[n] = (PipesimPeriodStep){
 				.duration = period->durations[n],
 				.hop = {hop[0], hop[1]},
 				.time = at,
@@ -366,7 +368,7 @@ static void make_period(PipesimPeriod *period, GRand *random)
 }
 
 /* One step as its words say. */
-static void run_step(const PipesimStep *step, gint64 *state, gint64 *end)
+static void run_step(const PipesimPeriodStep *step, gint64 *state, gint64 *end)
 {
 	gint64 time = state[step->time];
 
@@ -380,7 +382,7 @@ static void run_step(const PipesimStep *step, gint64 *state, gint64 *end)
 
 START_TEST(vectors_change_nothing)
 {
-	static PipesimStep steps[STEPS];
+	static PipesimPeriodStep steps[STEPS];
 	static PipesimStretch stretches[STEPS];
 	static gint64 durations[STEPS], ends[STEPS], expected[STEPS];
 	static gint64 state[5 * STEPS], other[5 * STEPS], first[5 * STEPS];

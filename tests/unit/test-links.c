@@ -293,7 +293,8 @@ START_TEST(losses_add_up)
 	ck_assert_int_ge(run->report->links->queueing, 0);
 	ck_assert_int_le(run->report->path.lower_bound, run->report->makespan);
 	ck_assert_uint_eq(
-		run->report->path.ops[run->report->path.n_ops - 1] < run->program->n_ops, TRUE);
+		run->report->path.ops[run->report->path.n_ops - 1] < run->step->program->n_ops,
+		TRUE);
 	/* the same hops, but nothing to wait for */
 	costs->network->intra.bandwidth = costs->network->inter.bandwidth = 0;
 	costs->network->intra.latency += 400000 / pipesim_shape_parts(&run->shape);
@@ -386,9 +387,9 @@ START_TEST(messages_slow_ops)
 
 	/* rank 0: the second F has done 7.5 of 10 when the message is gone at 25: it ends in
 	 * the middle of 27, at 28 */
-	ck_assert_int_eq(run->timeline->end[1], 28);
+	ck_assert_int_eq(run->step->timeline->end[1], 28);
 	/* rank 1: the first F runs from 25, beside a message from 28 to 43 */
-	ck_assert_int_eq(run->timeline->end[4], 42);
+	ck_assert_int_eq(run->step->timeline->end[4], 42);
 	ck_assert_int_eq(run->report->makespan, 136);
 	ck_assert_int_eq(run->report->links->slowing, 136 - 125);
 }

@@ -187,8 +187,8 @@ START_TEST(boxes_do_not_overlap)
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
 		gint64 busy = 0, last = 0;
 
-		for (guint32 op = run->program->rank_begin[rank];
-			op < run->program->rank_begin[rank + 1]; op++) {
+		for (guint32 op = run->step->program->rank_begin[rank];
+			op < run->step->program->rank_begin[rank + 1]; op++) {
 			guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
 			for (guint i = 0; i < n; i++) {
@@ -213,9 +213,9 @@ START_TEST(shades_are_directions)
 	PipesimBox boxes[2];
 	guint pairs = 0;
 
-	for (guint32 op = 0; op < run->program->n_ops; op++) {
+	for (guint32 op = 0; op < run->step->program->n_ops; op++) {
 		guint n = pipesim_layout_boxes(
-			run, pipesim_program_rank(run->program, op), op, boxes);
+			run, pipesim_program_rank(run->step->program, op), op, boxes);
 
 		for (guint i = 0; i < n; i++)
 			ck_assert_uint_eq(boxes[i].shade, boxes[i].microbatch >= 10);

@@ -317,8 +317,8 @@ START_TEST(chimera_halving_whole_forwards)
 {
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, 6, TRUE);
 	g_autoptr(PipesimRun) run = named_run("chimera-halving", 6, 12, costs);
-	const PipesimProgram *program = run->program;
-	const gint64 *start = run->timeline->start, *end = run->timeline->end;
+	const PipesimProgram *program = run->step->program;
+	const gint64 *start = run->step->timeline->start, *end = run->step->timeline->end;
 	const guint m = program->shape.microbatches;
 
 	for (guint stage = 0; stage < 6; stage++)

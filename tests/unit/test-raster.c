@@ -79,7 +79,7 @@ START_TEST(raster_keeps_shares)
 	/* F is #FFC44F, I #52ACE8, W #15225A; a gap of one pixel between lanes. */
 	for (guint rank = 0; rank < 8; rank++)
 		expected += 2500 * (700.0 * (255 - 0x52) + 900.0 * (255 - 0x15)) /
-			    (double)run->timeline->makespan * detail.width * (lane - 1);
+			    (double)run->step->timeline->makespan * detail.width * (lane - 1);
 	ck_assert_double_eq_tol(red / expected, 1, 0.01);
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(raster_keeps_messages)
 	g_ptr_array_add(comparison->runs,
 		pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs));
 	layout = pipesim_layout_new(comparison, 3000);
-	timeline = layout->panels[0].run->timeline;
+	timeline = layout->panels[0].run->step->timeline;
 	ck_assert_uint_eq(layout->n_messages, 2 * 8000);
 	pipesim_gnuplot_detail(layout, &detail);
 	ck_assert(detail.messages && detail.width > 0);

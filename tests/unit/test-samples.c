@@ -3,25 +3,26 @@
 #include "grid.h"
 #include "suites.h"
 
-static PipesimSamples *make_samples(const PipesimProgram *program, const PipesimTimes *times,
-	guint n, PipesimSimulate simulate, gconstpointer data)
+static PipesimSamples *make_samples(const GridCase *point, const PipesimTimes *times,
+	const PipesimNetwork *network, guint n)
 {
 	const PipesimScenario scenario = {.samples = n, .seed = 9, .jitter = {1, 20}};
+	g_autoptr(PipesimProgram) program = grid_program(point);
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(GError) error = NULL;
-	PipesimSamples *samples =
-		pipesim_samples_new(program, times, costs, &scenario, simulate, data, &error);
+	g_autoptr(PipesimStep) step = pipesim_step_run(
+		&(PipesimJob){.order = order, .times = times, .network = network},
+		PIPESIM_WANT_OPS, &error);
+	PipesimSamples *samples = NULL;
 
+	if (step != NULL)
+		samples = pipesim_samples_new(step, costs, &scenario, &error);
 	ck_assert_msg(samples != NULL, "%s", error != NULL ? error->message : "no error");
 	return samples;
 }
 
-static PipesimTimeline *simulate(
-	gconstpointer program, const PipesimTimes *times, GError **error)
-{
-	return pipesim_engine_run(program, times, error);
-}
-
+/* Over links that hold any number of messages in no time each sample is simulated by itself. */
 START_TEST(one_by_one_is_the_same)
 {
 	const GridCase point = {.schedule = pipesim_schedule_find("dualpipe", NULL),
@@ -30,9 +31,12 @@ START_TEST(one_by_one_is_the_same)
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 	g_autoptr(PipesimCosts) costs = grid_random_costs(3, 4, TRUE);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimSamples) beside = make_samples(program, times, 50, NULL, NULL);
-	g_autoptr(PipesimSamples) after = make_samples(program, times, 50, simulate, program);
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+	g_autoptr(PipesimSamples) beside = NULL, after = NULL;
 
+	times->p2p = 0;
+	beside = make_samples(&point, times, NULL, 50);
+	after = make_samples(&point, times, network, 50);
 	ck_assert_mem_eq(beside->results, after->results, 50 * sizeof *beside->results);
 }
 END_TEST
@@ -53,7 +57,7 @@ START_TEST(quantiles_are_order_statistics)
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 1000000, 1000000, -1, 0);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimSamples) samples = make_samples(program, times, 400, NULL, NULL);
+	g_autoptr(PipesimSamples) samples = make_samples(&point, times, NULL, 400);
 	const PipesimQuantile *step = samples->makespan;
 
 	ck_assert_uint_eq(count_upto(samples, step[PIPESIM_P5].value), 20);

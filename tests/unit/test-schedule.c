@@ -173,6 +173,7 @@ START_TEST(file_runs_as_its_schedule)
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
 	g_autoptr(PipesimRun) built_in = grid_run(point, costs);
 	g_autoptr(PipesimRun) from_file = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(GString) csv = g_string_new(NULL);
 	const guint parts = pipesim_shape_parts(&built_in->shape);
 
@@ -181,12 +182,12 @@ START_TEST(file_runs_as_its_schedule)
 		costs->time[kind] =
 			parts == 1 ? costs->time[kind] : built_in->times->chunk[kind];
 	costs->p2p = built_in->times->p2p;
-	pipesim_schedule_write_csv(built_in->program, csv);
-	from_file = pipesim_run_program("x.csv",
-		pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL), NULL,
-		&(PipesimScenario){0}, costs);
+	pipesim_schedule_write_csv(built_in->step->program, csv);
+	program = pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL);
+	from_file = pipesim_run_program("x.csv", program, NULL, &(PipesimScenario){0}, costs);
 	ck_assert_ptr_null(from_file->error);
-	ck_assert_int_eq(from_file->timeline->makespan, built_in->timeline->makespan);
+	ck_assert_int_eq(
+		from_file->step->timeline->makespan, built_in->step->timeline->makespan);
 	for (guint rank = 0; rank < point->ranks; rank++) {
 		ck_assert_int_eq(from_file->report->bubble.idle[rank],
 			built_in->report->bubble.idle[rank]);

@@ -9,7 +9,7 @@
 /* What rank @rank of @run holds at most, by the bytes that I and W free. */
 static gint64 most_bytes(const PipesimRun *run, guint rank, const PipesimCosts *costs)
 {
-	const PipesimProgram *program = run->program;
+	const PipesimProgram *program = run->step->program;
 	gint64 held = 0, most = 0;
 
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
@@ -56,7 +56,7 @@ static void assert_equals_file(const char *name, const char *path)
 	costs->bytes_until_input = costs->bytes_until_weight = 1;
 	run = named_run(name, scenario.ranks, scenario.microbatches, costs);
 	ck_assert(g_file_get_contents(path, &reference, NULL, NULL));
-	pipesim_schedule_write_csv(run->program, ours);
+	pipesim_schedule_write_csv(run->step->program, ours);
 	ck_assert_msg(g_str_equal(ours->str, reference), "%s differs", path);
 }
 
@@ -105,7 +105,7 @@ START_TEST(zb_is_never_worse)
 	g_autoptr(PipesimCosts) costs = costs_of(path, 1);
 	g_autoptr(PipesimRun) ours = NULL, theirs = NULL;
 	g_autoptr(GString) a = g_string_new(NULL), b = g_string_new(NULL);
-	PipesimProgram *reference = pipesim_schedule_read_csv(path, NULL);
+	g_autoptr(PipesimProgram) reference = pipesim_schedule_read_csv(path, NULL);
 	PipesimScenario scenario = {0};
 
 	read_name(path, &scenario);
@@ -117,8 +117,8 @@ START_TEST(zb_is_never_worse)
 	ck_assert_int_le(
 		ours->report->bubble.max_span_idle, theirs->report->bubble.max_span_idle);
 	if (ours->report->bubble.max_span_idle == theirs->report->bubble.max_span_idle) {
-		pipesim_schedule_write_csv(ours->program, a);
-		pipesim_schedule_write_csv(theirs->program, b);
+		pipesim_schedule_write_csv(ours->step->program, a);
+		pipesim_schedule_write_csv(theirs->step->program, b);
 		ck_assert_msg(g_str_equal(a->str, b->str), "%s differs", path);
 	}
 	for (guint rank = 0; rank < scenario.ranks; rank++)
@@ -174,8 +174,8 @@ START_TEST(slots_ignore_times)
 	g_autoptr(PipesimRun) a = named_run("v-half", 6, 15, equal);
 	g_autoptr(PipesimRun) b = named_run("v-half", 6, 15, other);
 
-	ck_assert_mem_eq(
-		a->program->ops, b->program->ops, a->program->n_ops * sizeof(PipesimOp));
+	ck_assert_mem_eq(a->step->program->ops, b->step->program->ops,
+		a->step->program->n_ops * sizeof(PipesimOp));
 }
 END_TEST
 
@@ -216,8 +216,8 @@ static void assert_limit_kept(const char *name, const PipesimScenario *scenario,
 				      most->num * unit * (gint64)run->shape.chunks,
 			"%s %u/%u limit %d/%d seed %u", name, scenario->ranks,
 			scenario->microbatches, (int)most->num, (int)most->den, seed);
-	ck_assert_mem_eq(run->program->ops, again->program->ops,
-		run->program->n_ops * sizeof(PipesimOp));
+	ck_assert_mem_eq(run->step->program->ops, again->step->program->ops,
+		run->step->program->n_ops * sizeof(PipesimOp));
 }
 
 START_TEST(v_keeps_limit)

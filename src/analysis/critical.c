@@ -1,0 +1,574 @@
+/* Why a step takes as long as it does: the critical path of its timeline, and a bound that no
+ * order of the same ops can beat, from their data dependencies alone: a rank cannot begin before
+ * its first input exists (its head), has all its work to do, and what follows its last op takes
+ * its time (its tail). */
+#include "config.h"
+
+#include "analysis/parts.h"
+#include "base/arena.h"
+
+/* The bound without single ops: where no pair couples micro-batches, each of them takes the same
+ * way through the stages, in the same times. -------------------------------------------------- */
+
+#define NOWHERE G_MAXUINT32
+
+/* A chunk of a rank: what it runs, and when that is possible at the earliest. */
+typedef struct {
+	guint rank;
+	guint32 next, before;  /* the places of the stages after and before it, or NOWHERE */
+	gboolean whole, split; /* full backwards; backwards in two halves */
+	gint64 took[PIPESIM_FB], head[PIPESIM_FB], tail[PIPESIM_FB];
+} Place;
+
+typedef struct {
+	const PipesimOrder *order;
+	const PipesimProgram *places; /* shape and stage_of */
+	Place *place;                 /* [rank * chunks + chunk] */
+	guint32 *where;               /* [copy * stages + stage]: index of place */
+	gint64 p2p;
+} Chains;
+
+static void note_verb(Place *places, const PipesimOp *op)
+{
+	if (op->kind == PIPESIM_B)
+		places[op->chunk].whole = TRUE;
+	if (op->kind == PIPESIM_I)
+		places[op->chunk].split = TRUE;
+}
+
+/* FALSE where micro-batches of one stage do not all go the same way. */
+static gboolean note_verbs(Chains *chains)
+{
+	const PipesimOrder *order = chains->order;
+	const guint chunks = order->shape.chunks;
+
+	for (guint rank = 0; rank < order->shape.ranks; rank++)
+		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
+			for (guint32 v = 0; v < order->loops[l].n; v++) {
+				const PipesimOp *op = &order->verbs[order->loops[l].first + v];
+
+				if (op->kind == PIPESIM_FB)
+					return FALSE;
+				note_verb(&chains->place[(gsize)rank * chunks], op);
+			}
+	for (gsize at = 0; at < (gsize)order->shape.ranks * chunks; at++)
+		if (chains->place[at].whole && chains->place[at].split)
+			return FALSE;
+	return TRUE;
+}
+
+static void find_neighbours(Chains *chains, const PipesimTimes *times)
+{
+	const PipesimShape *shape = &chains->order->shape;
+	const gsize n = (gsize)shape->copies * shape->stages;
+
+	for (guint32 at = 0; at < shape->ranks * shape->chunks; at++) {
+		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
+		Place *place = &chains->place[at];
+		PipesimOp op = {.chunk = (guint8)(at % shape->chunks)};
+
+		place->rank = at / shape->chunks;
+		for (op.kind = 0; op.kind < PIPESIM_FB; op.kind++)
+			place->took[op.kind] =
+				pipesim_op_duration(chains->places, times, place->rank, &op);
+		chains->where[copy * shape->stages + chains->places->stage_of[at]] = at;
+	}
+	for (gsize i = 0; i < n; i++) {
+		Place *place = &chains->place[chains->where[i]];
+		const gsize stage = i % shape->stages;
+
+		place->before = stage > 0 ? chains->where[i - 1] : NOWHERE;
+		place->next = stage + 1 < shape->stages ? chains->where[i + 1] : NOWHERE;
+	}
+}
+
+static gint64 chain_hop(const Chains *chains, const Place *a, const Place *b)
+{
+	return a->rank == b->rank ? 0 : chains->p2p;
+}
+
+static PipesimKind backward_of(const Place *place)
+{
+	return place->split ? PIPESIM_I : PIPESIM_B;
+}
+
+static void find_head(const Chains *chains, Place *place, gboolean forward)
+{
+	const PipesimKind backward = backward_of(place);
+
+	if (forward && place->before != NOWHERE) {
+		const Place *from = &chains->place[place->before];
+
+		place->head[PIPESIM_F] = from->head[PIPESIM_F] + from->took[PIPESIM_F] +
+					 chain_hop(chains, from, place);
+	}
+	if (forward)
+		return;
+	place->head[backward] = place->head[PIPESIM_F] + place->took[PIPESIM_F];
+	if (place->next != NOWHERE) {
+		const Place *from = &chains->place[place->next];
+		const PipesimKind kind = backward_of(from);
+		const gint64 ready =
+			from->head[kind] + from->took[kind] + chain_hop(chains, from, place);
+
+		place->head[backward] = MAX(place->head[backward], ready);
+	}
+	place->head[PIPESIM_W] = place->head[backward] + place->took[backward];
+}
+
+static void find_tail(const Chains *chains, Place *place, gboolean forward)
+{
+	const PipesimKind backward = backward_of(place);
+
+	if (!forward) {
+		place->tail[backward] = place->split ? place->took[PIPESIM_W] : 0;
+		if (place->before != NOWHERE) {
+			const Place *to = &chains->place[place->before];
+			const PipesimKind kind = backward_of(to);
+			const gint64 after =
+				chain_hop(chains, place, to) + to->took[kind] + to->tail[kind];
+
+			place->tail[backward] = MAX(place->tail[backward], after);
+		}
+		return;
+	}
+	place->tail[PIPESIM_F] = place->took[backward] + place->tail[backward];
+	if (place->next != NOWHERE) {
+		const Place *to = &chains->place[place->next];
+		const gint64 after = chain_hop(chains, place, to) + to->took[PIPESIM_F] +
+				     to->tail[PIPESIM_F];
+
+		place->tail[PIPESIM_F] = MAX(place->tail[PIPESIM_F], after);
+	}
+}
+
+/* Forwards go from the first stage to the last, backwards come back. */
+static void walk(Chains *chains)
+{
+	const PipesimShape *shape = &chains->order->shape;
+	const gsize n = (gsize)shape->copies * shape->stages;
+
+	for (gsize i = 0; i < n; i++)
+		find_head(chains, &chains->place[chains->where[i]], TRUE);
+	for (gsize i = n; i-- > 0;)
+		find_head(chains, &chains->place[chains->where[i]], FALSE);
+	for (gsize i = 0; i < n; i++)
+		find_tail(chains, &chains->place[chains->where[i]], FALSE);
+	for (gsize i = n; i-- > 0;)
+		find_tail(chains, &chains->place[chains->where[i]], TRUE);
+}
+
+/* As bound_all() below, over the kinds of ops of a rank. */
+static gint64 bound_rank(const Chains *chains, guint rank, gint64 busy)
+{
+	const guint chunks = chains->order->shape.chunks;
+	gint64 head = G_MAXINT64, tail = G_MAXINT64, best = 0;
+
+	for (guint chunk = 0; chunk < chunks; chunk++) {
+		const Place *place = &chains->place[(gsize)rank * chunks + chunk];
+
+		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+			if (kind != PIPESIM_F && (kind == PIPESIM_B) == place->split)
+				continue;
+			head = MIN(head, place->head[kind]);
+			tail = MIN(tail, place->tail[kind]);
+			best = MAX(best,
+				place->head[kind] + place->took[kind] + place->tail[kind]);
+		}
+	}
+	return MAX(best, head + busy + tail);
+}
+
+/* FALSE where that cannot be told so. */
+static gboolean bound_from_order(const PipesimStep *step, gint64 *bound)
+{
+	const PipesimOrder *order = step->job.order;
+	g_autofree Place *place = NULL;
+	g_autofree guint32 *where = NULL;
+	g_autoptr(PipesimProgram) places = NULL;
+	Chains chains = {.order = order, .p2p = step->job.times->p2p};
+
+	/* Over a network hops differ. */
+	if (!order->is_closed || step->program != step->whole || step->job.network != NULL)
+		return FALSE;
+	chains.place = place =
+		g_try_new0(Place, (gsize)order->shape.ranks * order->shape.chunks);
+	chains.where = where =
+		g_try_new(guint32, (gsize)order->shape.stages * order->shape.copies);
+	chains.places = places = pipesim_program_new(&order->shape, 0, NULL);
+	if (place == NULL || where == NULL || places == NULL || !note_verbs(&chains))
+		return FALSE;
+	find_neighbours(&chains, step->job.times);
+	walk(&chains);
+	for (guint rank = 0; rank < order->shape.ranks; rank++)
+		*bound = MAX(*bound, bound_rank(&chains, rank, step->busy[rank]));
+	return TRUE;
+}
+
+/* The bound from the data dependencies of all ops, for any program. --------------------------- */
+
+/* Most buckets that ops are sorted into, for each op. */
+#define BUCKETS_PER_OP 4
+/* Steps that stay in the caches from one loop over them to the next. */
+#define WINDOW 8192u
+
+/* What bounds a rank. */
+typedef struct {
+	gint64 head; /* before its first op can start */
+	gint64 tail; /* least time after the end of its last */
+	gint64 busy;
+	guint32 next; /* op that is no step yet */
+} Rank;
+
+/* An op. Steps stand in an order in which each follows its inputs, soon after them: what is
+ * looked at together stands together, where ops of a rank would lie in as many places as there
+ * are ranks. */
+typedef struct {
+	gint64 took;
+	guint32 rank;
+	guint32 inputs[3]; /* steps; the rest is itself: no branch depends on how many there are
+			    */
+} Step;
+
+typedef struct {
+	const PipesimStep *step;
+	const PipesimProgram *program;
+	guint32 *place; /* by op: its step */
+	Step *steps;
+	gint64 *ended; /* by step: earliest end with infinitely many ranks */
+	gint64 *tail;  /* by step: least time from its end to the end of the whole */
+	Rank *ranks;
+} Graph;
+
+static inline gint64 duration(const Graph *graph, guint rank, guint32 op)
+{
+	const PipesimTimeline *timeline = graph->step->timeline;
+
+	/* Messages may have slowed it. */
+	if (G_UNLIKELY(timeline->traffic != NULL))
+		return pipesim_op_duration(
+			graph->program, graph->step->job.times, rank, &graph->program->ops[op]);
+	return timeline->end[op] - timeline->start[op];
+}
+
+static inline gint64 hop(const Graph *graph, guint from, guint to)
+{
+	const PipesimStep *step = graph->step;
+
+	if (G_UNLIKELY(step->timeline->traffic != NULL))
+		return from == to ? 0 : pipesim_network_hop(step->job.network, from, to);
+	return step->job.times->p2p & -(gint64)(from != to); /* which no processor foresees */
+}
+
+/* The same: a branch for every other message is one too many. */
+static inline gint64 later(gint64 a, gint64 b)
+{
+	const gint64 by = b - a;
+
+	return a + (by & ~(by >> 63));
+}
+
+/* What an op needs: of other stages, and of its own what B and W follow on. */
+static inline guint inputs_of(
+	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 inputs[3])
+{
+	guint n = pipesim_program_inputs(program, rank, op, inputs);
+
+	if (op->kind == PIPESIM_W)
+		inputs[n++] = program->backward[pipesim_op_forward_slot(program, rank, op)];
+	else if (pipesim_op_has_backward(op))
+		inputs[n++] = program->forward[pipesim_op_backward_slot(program, rank, op)];
+	return n;
+}
+
+/* The steps of @rank before step @until. */
+static void fill_rank(Graph *graph, guint rank, guint32 until)
+{
+	const PipesimProgram *program = graph->program;
+	const guint32 end = program->rank_begin[rank + 1];
+	guint32 i = graph->ranks[rank].next;
+
+	for (; i < end && graph->place[i] < until; i++) {
+		const guint32 place = graph->place[i];
+		Step *step = &graph->steps[place];
+		guint32 inputs[3];
+		const guint n = inputs_of(program, rank, &program->ops[i], inputs);
+
+		step->took = duration(graph, rank, i);
+		step->rank = rank;
+		for (guint k = 0; k < 3; k++)
+			step->inputs[k] = k < n ? graph->place[inputs[k]] : place;
+	}
+	graph->ranks[rank].next = i;
+}
+
+static void find_heads(Graph *graph, guint32 from, guint32 until)
+{
+	for (guint32 i = from; i < until; i++) {
+		const Step *step = &graph->steps[i];
+		Rank *rank = &graph->ranks[step->rank];
+		gint64 head = 0;
+
+		graph->ended[i] = G_MININT64 / 2; /* what waits for itself waits for nothing */
+		for (guint k = 0; k < 3; k++) {
+			const guint32 input = step->inputs[k];
+			const gint64 ready = graph->ended[input] +
+					     hop(graph, graph->steps[input].rank, step->rank);
+
+			head = later(head, ready);
+		}
+		graph->ended[i] = head + step->took;
+		rank->head = MIN(rank->head, head);
+		rank->busy += step->took;
+	}
+}
+
+static void find_tails(Graph *graph)
+{
+	for (guint32 i = graph->program->n_ops; i-- > 0;) {
+		const Step *step = &graph->steps[i];
+		const gint64 tail = graph->tail[i], left = step->took + tail;
+		Rank *rank = &graph->ranks[step->rank];
+
+		for (guint k = 0; k < 3; k++) {
+			const guint32 input = step->inputs[k];
+			const gint64 after =
+				left + hop(graph, graph->steps[input].rank, step->rank);
+
+			graph->tail[input] = later(graph->tail[input], after);
+		}
+		rank->tail = MIN(rank->tail, tail);
+	}
+}
+
+static void find_heads_and_tails(Graph *graph)
+{
+	const PipesimProgram *program = graph->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		graph->ranks[rank] =
+			(Rank){G_MAXINT64, G_MAXINT64, 0, program->rank_begin[rank]};
+	for (guint32 from = 0; from < program->n_ops; from += WINDOW) {
+		const guint32 until = from + MIN(program->n_ops - from, WINDOW);
+
+		for (guint rank = 0; rank < program->shape.ranks; rank++)
+			fill_rank(graph, rank, until);
+		find_heads(graph, from, until);
+	}
+	find_tails(graph);
+}
+
+/* A rank cannot begin before its earliest input exists, must do all its work, and what follows
+ * its last op takes its time. */
+static gint64 bound_all(const Graph *graph)
+{
+	const guint32 *begin = graph->program->rank_begin;
+	gint64 best = 0;
+
+	for (guint32 i = 0; i < graph->program->n_ops; i++)
+		best = MAX(best, graph->ended[i]);
+	for (guint r = 0; r < graph->program->shape.ranks; r++) {
+		const Rank *rank = &graph->ranks[r];
+
+		if (begin[r] < begin[r + 1])
+			best = MAX(best, rank->head + rank->busy + rank->tail);
+	}
+	return best;
+}
+
+/* Ops of which none starts later than the next by more than its bucket of 2^@shift ns is wide:
+ * no longer than any op takes, so that none needs another one of its bucket. */
+static void sort_by_start(Graph *graph, guint shift, guint32 *counts, gsize n_buckets)
+{
+	const PipesimProgram *program = graph->program;
+	const gint64 *start = graph->step->timeline->start;
+	guint32 sum = 0;
+
+	for (guint32 i = 0; i < program->n_ops; i++)
+		counts[start[i] >> shift]++;
+	for (gsize i = 0; i < n_buckets; i++) {
+		const guint32 n = counts[i];
+
+		counts[i] = sum;
+		sum += n;
+	}
+	for (guint32 i = 0; i < program->n_ops; i++)
+		graph->place[i] = counts[start[i] >> shift]++;
+}
+
+static gint64 shortest(const PipesimTimeline *timeline)
+{
+	gint64 least = G_MAXINT64;
+
+	for (guint32 i = 0; i < timeline->n_ops; i++)
+		least = MIN(least, timeline->end[i] - timeline->start[i]);
+	return least;
+}
+
+/* FALSE where ops are too short for that, in a step as long as this one. */
+static gboolean order_by_start(Graph *graph)
+{
+	const PipesimTimeline *timeline = graph->step->timeline;
+	const gint64 least = shortest(timeline);
+	g_autofree guint32 *counts = NULL;
+	gint64 n_buckets;
+	guint shift = 0;
+
+	if (least <= 0)
+		return FALSE;
+	while (least >> (shift + 1) > 0)
+		shift++;
+	n_buckets = (timeline->makespan >> shift) + 1;
+	if (n_buckets / BUCKETS_PER_OP > timeline->n_ops)
+		return FALSE;
+	counts = g_try_new0(guint32, n_buckets);
+	if (counts != NULL)
+		sort_by_start(graph, shift, counts, (gsize)n_buckets);
+	return counts != NULL;
+}
+
+static gboolean order_by_ranks(Graph *graph, GError **error)
+{
+	const PipesimProgram *program = graph->program;
+	g_autofree guint32 *sequence = g_try_new(guint32, MAX(program->n_ops, 1u));
+
+	if (sequence == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
+	if (pipesim_program_sequence(program, sequence, error) == G_MAXUINT32)
+		return FALSE;
+	for (guint32 i = 0; i < program->n_ops; i++)
+		graph->place[sequence[i]] = i;
+	return TRUE;
+}
+
+static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **error)
+{
+	const gsize n = MAX(step->program->n_ops, 1u);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Graph graph = {
+		.step = step,
+		.program = step->program,
+		.place = pipesim_arena_array(arena, guint32, n),
+		.steps = pipesim_arena_array(arena, Step, n),
+		.ended = pipesim_arena_array(arena, gint64, n),
+		.tail = pipesim_arena_array(arena, gint64, n),
+		.ranks = pipesim_arena_array(arena, Rank, step->program->shape.ranks),
+	};
+
+	if (!pipesim_arena_check(arena, error, "%u ops", step->program->n_ops) ||
+		(!order_by_start(&graph) && !order_by_ranks(&graph, error)))
+		return FALSE;
+	find_heads_and_tails(&graph);
+	*bound = bound_all(&graph);
+	return TRUE;
+}
+
+/* The critical path. -------------------------------------------------------------------------- */
+
+/* The same where the engine tells: back over the messages in between. */
+static guint32 told_cause_of(const PipesimTimeline *timeline, guint32 op)
+{
+	guint64 cause = timeline->cause[op];
+
+	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
+		cause = timeline->transfers[(guint32)cause].cause;
+	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
+}
+
+/* The rank of @op, which mostly is @near or a neighbour. */
+static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
+{
+	const guint32 *begin = program->rank_begin;
+
+	if (op >= begin[near] && op < begin[near + 1])
+		return near;
+	if (near > 0 && op >= begin[near - 1] && op < begin[near])
+		return near - 1;
+	if (near + 1 < program->shape.ranks && op >= begin[near + 1] && op < begin[near + 2])
+		return near + 1;
+	return pipesim_program_rank(program, op);
+}
+
+/* When input @i of @op of @rank is there, with the waiting for links. */
+static gint64 arrival(
+	const PipesimStep *step, const guint32 inputs[2], guint i, guint32 op, guint rank)
+{
+	const PipesimTimeline *timeline = step->timeline;
+	const guint from = rank_of(step->program, inputs[i], rank);
+
+	if (from == rank)
+		return timeline->end[inputs[i]];
+	if (timeline->traffic == NULL)
+		return timeline->end[inputs[i]] + step->job.times->p2p;
+	return timeline->moving[i][op] + pipesim_network_hop(step->job.network, from, rank);
+}
+
+/* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
+static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
+{
+	const PipesimProgram *program = step->program;
+	const PipesimTimeline *timeline = step->timeline;
+	guint32 inputs[2];
+	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
+
+	if (timeline->cause != NULL)
+		return told_cause_of(timeline, op);
+	for (guint i = 0; i < n; i++) {
+		if (arrival(step, inputs, i, op, rank) == timeline->start[op])
+			return inputs[i];
+	}
+	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
+		return op - 1;
+	return PIPESIM_NO_OP;
+}
+
+static guint32 last_op(const PipesimStep *step)
+{
+	const PipesimProgram *program = step->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 end = program->rank_begin[rank + 1];
+
+		if (end > program->rank_begin[rank] &&
+			step->timeline->end[end - 1] == step->timeline->makespan)
+			return end - 1;
+	}
+	return PIPESIM_NO_OP;
+}
+
+static void find_critical_path(const PipesimStep *step, PipesimReport *report)
+{
+	GArray *path = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint rank = 0;
+
+	for (guint32 op = last_op(step); op != PIPESIM_NO_OP;) {
+		g_array_append_val(path, op);
+		rank = rank_of(step->program, op, rank);
+		op = cause_of(step, rank, op);
+	}
+	report->path.n_ops = path->len;
+	report->path.ops = (guint32 *)(void *)g_array_free(path, FALSE);
+	for (guint i = 0; i < report->path.n_ops / 2; i++) {
+		const guint32 op = report->path.ops[i];
+
+		report->path.ops[i] = report->path.ops[report->path.n_ops - 1 - i];
+		report->path.ops[report->path.n_ops - 1 - i] = op;
+	}
+}
+
+gboolean pipesim_report_critical(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
+{
+	const PipesimStep *step = subject->step;
+	PipesimCriticalPath *path = &report->path;
+
+	path->has_bound = bound_from_order(step, &path->lower_bound);
+	if (step->program == NULL)
+		return TRUE;
+	if (!path->has_bound && !bound_from_ops(step, &path->lower_bound, error))
+		return FALSE;
+	path->has_bound = TRUE;
+	find_critical_path(step, report);
+	return TRUE;
+}

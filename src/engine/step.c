@@ -1,0 +1,136 @@
+#include "config.h"
+
+#include "engine/comm.h"
+#include "engine/dynamic.h"
+#include "engine/fast.h"
+#include "engine/step.h"
+
+static const PipesimLowering *messages_of(const PipesimStep *step)
+{
+	return step->derived != NULL ? step->derived : step->job.messages;
+}
+
+static PipesimTimeline *run(
+	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
+{
+	const PipesimNetwork *network = step->job.network;
+	const PipesimLowering *messages = messages_of(step);
+
+	if (step->job.comm != PIPESIM_COMM_ASYNC && network != NULL)
+		return pipesim_comm_run_links(messages, times, network, flags, error);
+	if (step->job.comm != PIPESIM_COMM_ASYNC)
+		return pipesim_comm_run(messages, times, NULL, error);
+	if (network != NULL)
+		return pipesim_dynamic_run(step->whole, times, network, flags, error);
+	return pipesim_fast_run(step->whole, times, error);
+}
+
+PipesimTimeline *pipesim_step_again(
+	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
+{
+	return run(step, times, flags, error);
+}
+
+static void allocate_figures(PipesimStep *step)
+{
+	const guint ranks = step->job.order->shape.ranks;
+
+	step->busy = g_new0(gint64, ranks);
+	step->first_start = g_new0(gint64, ranks);
+	step->last_end = g_new0(gint64, ranks);
+}
+
+static void measure_ops(PipesimStep *step)
+{
+	const PipesimTimeline *timeline = step->timeline;
+	const guint32 *begin = step->program->rank_begin;
+
+	allocate_figures(step);
+	step->makespan = timeline->makespan;
+	for (guint rank = 0; rank < step->job.order->shape.ranks; rank++) {
+		gint64 busy = 0;
+
+		if (begin[rank] == begin[rank + 1])
+			continue;
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+			busy += timeline->end[op] - timeline->start[op];
+		step->busy[rank] = busy;
+		step->first_start[rank] = timeline->start[begin[rank]];
+		step->last_end[rank] = timeline->end[begin[rank + 1] - 1];
+	}
+}
+
+/* Without an op being kept. */
+static gboolean stream(PipesimStep *step, GError **error)
+{
+	PipesimStream *stream = pipesim_stream_run(
+		step->job.order, step->job.times, PIPESIM_STREAM_LEAP, error);
+
+	if (stream == NULL)
+		return FALSE;
+	step->makespan = stream->makespan;
+	step->busy = g_steal_pointer(&stream->busy);
+	step->first_start = g_steal_pointer(&stream->first_start);
+	step->last_end = g_steal_pointer(&stream->last_end);
+	pipesim_stream_free(stream);
+	return TRUE;
+}
+
+static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
+{
+	const PipesimJob *job = &step->job;
+	const guint flags =
+		job->traffic | (want == PIPESIM_WANT_MESSAGES ? PIPESIM_KEEP_MOVES : 0);
+
+	step->whole = pipesim_order_expand(job->order, error);
+	if (step->whole == NULL)
+		return FALSE;
+	if (job->comm != PIPESIM_COMM_ASYNC && job->messages == NULL) {
+		step->derived = pipesim_lower(step->whole, job->comm, error);
+		if (step->derived == NULL)
+			return FALSE;
+	}
+	step->timeline = run(step, job->times, flags, error);
+	if (step->timeline == NULL)
+		return FALSE;
+	step->program = job->comm != PIPESIM_COMM_ASYNC &&
+					pipesim_comm_splits_pairs(messages_of(step)->comm)
+				? pipesim_program_split_pairs(step->whole, error)
+				: pipesim_program_ref(step->whole);
+	if (step->program == NULL)
+		return FALSE;
+	measure_ops(step);
+	return TRUE;
+}
+
+static gboolean run_step(PipesimStep *step, PipesimWant want, GError **error)
+{
+	const PipesimJob *job = &step->job;
+
+	if (want == PIPESIM_WANT_FIGURES && job->comm == PIPESIM_COMM_ASYNC &&
+		job->network == NULL && pipesim_stream_takes(job->order))
+		return stream(step, error);
+	return simulate(step, want, error);
+}
+
+PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
+{
+	g_autoptr(PipesimStep) step = g_new0(PipesimStep, 1);
+
+	step->job = *job;
+	return run_step(step, want, error) ? g_steal_pointer(&step) : NULL;
+}
+
+void pipesim_step_free(PipesimStep *step)
+{
+	if (step == NULL)
+		return;
+	g_free(step->busy);
+	g_free(step->first_start);
+	g_free(step->last_end);
+	pipesim_timeline_free(step->timeline);
+	pipesim_lowering_free(step->derived);
+	pipesim_program_unref(step->program);
+	pipesim_program_unref(step->whole);
+	g_free(step);
+}

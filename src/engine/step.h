@@ -1,0 +1,63 @@
+/* The one door to the simulators: a job goes in, a step comes out. Which of them runs it (what
+ * repeats leapt over, longest paths, links, a runtime's rules) is decided behind the door. */
+#pragma once
+#include "engine/engine.h"
+#include "engine/stream.h"
+#include "order/order.h"
+#include "runtime/lower.h"
+
+/* All of it is the caller's, is not changed, and must outlive the step. */
+typedef struct {
+	const PipesimOrder *order;
+	const PipesimTimes *times;     /* of the order's shape */
+	const PipesimNetwork *network; /* that messages take; NULL: P2P alone */
+	PipesimComm comm; /* whose rules messages wait by; never PIPESIM_COMM_NATIVE */
+	/* Messages as a file lists them, for any rules but PIPESIM_COMM_ASYNC; NULL: they follow
+	 * from the rules. */
+	const PipesimLowering *messages;
+	guint traffic; /* PipesimTrafficFlags: what messages over the network leave out */
+} PipesimJob;
+
+/* At least this much. */
+typedef enum {
+	PIPESIM_WANT_FIGURES,  /* of ranks: memory need not grow with micro-batches */
+	PIPESIM_WANT_OPS,      /* and when each op ran */
+	PIPESIM_WANT_MESSAGES, /* and when each message moved, over a network too */
+} PipesimWant;
+
+/* Arrays have one element a rank; times in ns from the start of the step. */
+typedef struct {
+	PipesimJob job;
+	gint64 makespan;                /* the latest end; the first start is 0 */
+	gint64 *busy;                   /* all its ops together */
+	gint64 *first_start, *last_end; /* 0 and 0 where it runs nothing */
+	/* The ops that ran, and when: those of the order, with pairs in halves where the rules run
+	 * them so. Both NULL where they were not wanted and not needed. */
+	PipesimProgram *program;
+	PipesimTimeline *timeline;
+	/* For pipesim_step_again(): the ops with pairs whole, and the messages. */
+	PipesimProgram *whole;
+	PipesimLowering *derived;
+} PipesimStep;
+
+/**
+ * pipesim_step_run: simulates one step.
+ *
+ * Returns: (transfer full): for pipesim_step_free(). NULL with PIPESIM_ERROR_DEADLOCK, whose
+ *   message goes once round the cycle, PIPESIM_ERROR_INCOMPLETE for an order that leaves a
+ *   micro-batch out, or PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not
+ *   suffice.
+ */
+PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
+void pipesim_step_free(PipesimStep *step);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
+
+/**
+ * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times.
+ * @times: of the same shape; durations drawn are by index of step->program
+ * @flags: of PipesimTrafficFlags
+ *
+ * Returns: (transfer full): their timeline; errors as above.
+ */
+PipesimTimeline *pipesim_step_again(
+	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error);
