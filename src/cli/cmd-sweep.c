@@ -1,9 +1,10 @@
 #include "config.h"
 
+#include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/sweep-file.h"
-#include "cli/sweep-points.h"
+#include "output/figures.h"
 #include "sweep/picture.h"
 #include "sweep/wire.h"
 #include <signal.h>
@@ -21,7 +22,10 @@ typedef struct {
 	PipesimProcesses processes;
 	PipesimRowFormat format;
 	PipesimMetric metric;
-	PipesimSweepPoints *points;
+	const GPtrArray *choices;
+	PipesimGrid *grid;
+	/* Costs before options change them, by the text of --layers: files are read once. */
+	GHashTable *bases;
 	PipesimSweepTitles titles;
 	PipesimSweepWork work;
 	PipesimSweepFile *file; /* NULL for a table */
@@ -29,6 +33,9 @@ typedef struct {
 	guint64 done;           /* points, from work.first */
 	gint64 began, shown;    /* us */
 } Sweep;
+
+/* Of Sweep.bases: several threads solve points. */
+static GMutex bases_lock;
 
 /* The only thing that a signal may touch. */
 static gint stop_asked;
@@ -98,6 +105,135 @@ static gboolean read_threads(Sweep *sweep, GError **error)
 		return FALSE;
 	sweep->work.threads = (guint)threads;
 	return TRUE;
+}
+
+/* Points --------------------------------------------------------------------------------- */
+
+static gboolean fill_grid(Sweep *sweep, GError **error)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		const char *text = sweep->setup->text[id];
+
+		if (setting->sweep != PIPESIM_NOT_SWEPT && text != NULL &&
+			!pipesim_grid_add(sweep->grid, setting->name, text,
+				setting->sweep == PIPESIM_SWEPT_WHOLE, error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* The setup of one point: its own texts of what is swept, the others borrowed. */
+static void point_init(const Sweep *sweep, guint64 number, PipesimSetup *point)
+{
+	*point = *sweep->setup;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
+			point->text[id] = pipesim_grid_text(
+				sweep->grid, pipesim_settings[id].name, number);
+}
+
+static void point_clear(PipesimSetup *point)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
+			g_free(point->text[id]);
+	pipesim_costs_free(point->costs);
+}
+
+static const PipesimCosts *find_base(Sweep *sweep, const PipesimSetup *point, GError **error)
+{
+	const char *layers = point->text[PIPESIM_SET_LAYERS];
+	const char *key = layers != NULL ? layers : "";
+	PipesimCosts *base;
+
+	g_mutex_lock(&bases_lock);
+	base = g_hash_table_lookup(sweep->bases, key);
+	if (base == NULL) {
+		base = pipesim_setup_base(point, error);
+		if (base != NULL)
+			g_hash_table_insert(sweep->bases, g_strdup(key), base);
+	}
+	g_mutex_unlock(&bases_lock);
+	return base;
+}
+
+static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
+{
+	const PipesimCosts *base;
+
+	if (!pipesim_setup_read(point, error))
+		return FALSE;
+	pipesim_choices_shape(sweep->choices, &point->scenario);
+	if (!pipesim_setup_require(point, error))
+		return FALSE;
+	base = find_base(sweep, point, error);
+	/* No row shows a single op. */
+	point->scenario.keep = PIPESIM_KEEP_NOTHING;
+	return base != NULL && pipesim_setup_costs(point, base, error);
+}
+
+static void take_result(PipesimRun *run, PipesimSweepResult *result)
+{
+	const PipesimReport *report = run->report;
+
+	if (run->error != NULL) {
+		*result = (PipesimSweepResult){.error = g_strdup(run->error->message)};
+		return;
+	}
+	*result = (PipesimSweepResult){
+		.solved = TRUE,
+		.ranks = run->shape.ranks,
+		.microbatches = pipesim_shape_whole(&run->shape),
+		.stages = run->shape.stages,
+		.copies = run->shape.copies,
+		.makespan = report->makespan,
+		.max_idle = report->bubble.max_idle,
+		.max_span_idle = report->bubble.max_span_idle,
+		.ratio = pipesim_figure_fraction(report->bubble.ratio),
+		.activations = pipesim_figure_activations(report, report->held.max_peak),
+		.memory = report->memory.peak != NULL ? report->memory.max : -1,
+		.fits = report->memory.fits,
+	};
+}
+
+static void solve_choice(const PipesimChoice *choice, const PipesimScenario *scenario,
+	const PipesimCosts *costs, PipesimSweepResult *result)
+{
+	g_autoptr(PipesimRun) run = pipesim_choice_run(choice, scenario, costs);
+
+	take_result(run, result);
+}
+
+/* For PipesimSweepWork.solve. */
+static void solve(gpointer data, guint64 number, PipesimSweepResult *results)
+{
+	Sweep *sweep = data;
+	g_autoptr(GError) error = NULL;
+	PipesimSetup point;
+
+	point_init(sweep, number, &point);
+	read_point(sweep, &point, &error);
+	for (guint i = 0; i < sweep->choices->len; i++) {
+		if (error == NULL)
+			solve_choice(g_ptr_array_index(sweep->choices, i), &point.scenario,
+				point.costs, &results[i]);
+		else
+			results[i] = (PipesimSweepResult){.error = g_strdup(error->message)};
+	}
+	point_clear(&point);
+}
+
+static gboolean check_first(Sweep *sweep, GError **error)
+{
+	PipesimSetup point;
+	gboolean ok;
+
+	point_init(sweep, 0, &point);
+	ok = read_point(sweep, &point, error) &&
+	     pipesim_choices_prepare(sweep->choices, &point, error);
+	point_clear(&point);
+	return ok;
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -322,8 +458,8 @@ static gboolean sweep_all(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	if (!open_results(sweep, error))
 		return FALSE;
-	sweep->work.solve = pipesim_sweep_points_solve;
-	sweep->work.data = sweep->points;
+	sweep->work.solve = solve;
+	sweep->work.data = sweep;
 	sweep->work.stop = &stop_asked;
 	sweep->work.part = sweep->processes.rank;
 	sweep->work.parts = sweep->processes.size;
@@ -363,27 +499,29 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-	g_autoptr(PipesimSweepPoints) points = NULL;
+	g_autoptr(PipesimGrid) grid = pipesim_grid_new();
+	g_autoptr(GHashTable) bases = g_hash_table_new_full(
+		g_str_hash, g_str_equal, g_free, (GDestroyNotify)pipesim_costs_free);
 	g_autofree const char **names = NULL;
 	Sweep sweep = {
 		.setup = setup,
 		.output = setup->text[PIPESIM_SET_OUTPUT],
 		.heat_map = setup->text[PIPESIM_SET_HEAT_MAP],
 		.lines = setup->text[PIPESIM_SET_LINES],
+		.choices = choices,
+		.grid = grid,
+		.bases = bases,
 	};
 
-	if (!pipesim_choices_add_schedules(choices, setup, error))
-		return FALSE;
-	points = pipesim_sweep_points_new(setup, choices, error);
-	if (points == NULL)
+	if (!pipesim_choices_add_schedules(choices, setup, error) ||
+		!fill_grid(&sweep, error) || !check_first(&sweep, error))
 		return FALSE;
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)
 		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
-	sweep.points = points;
-	sweep.titles = (PipesimSweepTitles){pipesim_sweep_points_grid(points), names};
+	sweep.titles = (PipesimSweepTitles){grid, names};
 	sweep.work.width = choices->len;
-	sweep.work.end = pipesim_grid_points(sweep.titles.grid);
+	sweep.work.end = pipesim_grid_points(grid);
 	return start(&sweep, answer, error);
 }
 
