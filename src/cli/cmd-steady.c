@@ -166,35 +166,26 @@ static void write_json(const GPtrArray *rows, guint ranks, GString *out)
 
 /* Command -------------------------------------------------------------------------------- */
 
-static GPtrArray *solve(
-	const GPtrArray *choices, const PipesimScenario *scenario, const PipesimCosts *costs)
+/* Rows of PipesimSteadyState; NULL with why where no schedule has one. */
+static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GError **error)
 {
-	GPtrArray *rows = g_ptr_array_new_with_free_func(free_row);
+	g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(free_row);
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	gboolean any = FALSE;
 
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 		Row *row = g_new0(Row, 1);
 
-		row->name = pipesim_schedule_name(choice->schedule);
+		row->name = pipesim_choice_name(choice);
 		row->state = pipesim_steady_state_new(
-			choice->schedule, scenario, costs, &row->error);
+			choice->schedule, &setup->scenario, setup->costs, &row->error);
 		g_ptr_array_add(rows, row);
+		any |= row->state != NULL;
+		if (row->error != NULL)
+			pipesim_faults_take(faults, g_error_copy(row->error));
 	}
-	return rows;
-}
-
-static gboolean any_state(const GPtrArray *rows, GError **error)
-{
-	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-
-	for (guint i = 0; i < rows->len; i++) {
-		const Row *row = g_ptr_array_index(rows, i);
-
-		if (row->state != NULL)
-			return TRUE;
-		pipesim_faults_take(faults, g_error_copy(row->error));
-	}
-	return pipesim_faults_done(faults, error);
+	return any || pipesim_faults_done(faults, error) ? g_steal_pointer(&rows) : NULL;
 }
 
 static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError **error)
@@ -242,8 +233,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	rows = solve(choices, &setup->scenario, setup->costs);
-	if (!any_state(rows, error))
+	rows = solve(choices, setup, error);
+	if (rows == NULL)
 		return FALSE;
 	if (json)
 		write_json(rows, setup->scenario.ranks, out);
