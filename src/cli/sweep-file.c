@@ -9,6 +9,7 @@
 
 struct _PipesimSweepFile {
 	char *path, *partial; /* NULL: written in place: standard output, a device or pipe */
+	const char *name;     /* of what is written, as messages call it */
 	FILE *stream;
 	const PipesimSweepTitles *titles;
 	PipesimRowFormat format;
@@ -19,10 +20,7 @@ struct _PipesimSweepFile {
 
 static gboolean fail_write(const PipesimSweepFile *file, GError **error)
 {
-	return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
-		file->partial != NULL ? file->partial
-		: file->path != NULL  ? file->path
-				      : "standard output",
+	return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s", file->name,
 		g_strerror(errno));
 }
 
@@ -102,15 +100,7 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 	return TRUE;
 }
 
-/* Cuts @path back to whole points and opens it behind them. */
-static gboolean reopen(PipesimSweepFile *file, const char *path, long keep, GError **error)
-{
-	if (truncate(path, keep) != 0)
-		return fail_write(file, error);
-	file->stream = fopen(path, "a");
-	return file->stream != NULL || fail_write(file, error);
-}
-
+/* Goes on with @path, partial or whole: behind the points that it has, what follows is cut off. */
 static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, GError **error)
 {
 	FILE *stream = fopen(path, "r");
@@ -132,7 +122,11 @@ static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, 
 			       "%s has %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 			       " points and is no partial file; rename it to %s to go on",
 			       path, points, file->end - file->first, file->partial);
-	return reopen(file, path, keep, error) && (keep > 0 || write_header(file, error));
+	if (truncate(path, keep) == 0)
+		file->stream = fopen(path, "a");
+	if (file->stream == NULL)
+		return fail_write(file, error);
+	return keep > 0 || write_header(file, error);
 }
 
 /* Opening -------------------------------------------------------------------------------- */
@@ -148,23 +142,9 @@ static gboolean begin(PipesimSweepFile *file, GError **error)
 	if (errno == EEXIST)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is there from a sweep that did not end; --resume goes on with it, "
-			"or "
-			"remove it",
+			"or remove it",
 			file->partial);
 	return fail_write(file, error);
-}
-
-static gboolean open_file(
-	PipesimSweepFile *file, gboolean resuming, guint64 *next, GError **error)
-{
-	*next = file->first;
-	if (!resuming || file->partial == NULL)
-		return begin(file, error);
-	if (g_file_test(file->partial, G_FILE_TEST_EXISTS))
-		return resume(file, file->partial, next, error);
-	if (g_file_test(file->path, G_FILE_TEST_EXISTS))
-		return resume(file, file->path, next, error);
-	return begin(file, error);
 }
 
 PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
@@ -172,6 +152,7 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 	GError **error)
 {
 	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
+	gboolean ok;
 
 	file->titles = titles;
 	file->format = format;
@@ -185,7 +166,18 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 			g_file_test(path, G_FILE_TEST_IS_REGULAR))
 			file->partial = g_strconcat(path, ".partial", NULL);
 	}
-	if (open_file(file, resuming, next, error))
+	file->name = file->partial != NULL ? file->partial
+		     : file->path != NULL  ? file->path
+					   : "standard output";
+	*next = first;
+	resuming &= file->partial != NULL;
+	if (resuming && g_file_test(file->partial, G_FILE_TEST_EXISTS))
+		ok = resume(file, file->partial, next, error);
+	else if (resuming && g_file_test(file->path, G_FILE_TEST_EXISTS))
+		ok = resume(file, file->path, next, error);
+	else
+		ok = begin(file, error);
+	if (ok)
 		return file;
 	pipesim_sweep_file_free(file);
 	return NULL;
