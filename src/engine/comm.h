@@ -1,6 +1,6 @@
 /* The simulator for runtimes whose sends and receives wait for each other. */
 #pragma once
-#include "engine/engine.h"
+#include "engine/timeline.h"
 #include "runtime/lower.h"
 
 /* How long a message moves once both of its ends are there, ns, >= 0. The one place where a

@@ -3,7 +3,6 @@
 
 #include "base/large.h"
 #include "engine/dynamic.h"
-#include "engine/moves.h"
 #include "engine/slowdown.h"
 #include "base/tournament.h"
 

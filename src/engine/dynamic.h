@@ -1,9 +1,9 @@
 /* The simulator of links: messages wait for each other, and slow what runs beside them. */
 #pragma once
-#include "engine/engine.h"
+#include "engine/timeline.h"
 
 /**
- * pipesim_dynamic_run: as pipesim_engine_run(), but messages between ranks take the links of
+ * pipesim_dynamic_run: as pipesim_fast_run(), but messages between ranks take the links of
  * @network, as engine/traffic.h says, instead of P2P.
  *
  * An op of a kind with slowdown num / den, while some message moves out of its rank or into it

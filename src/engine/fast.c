@@ -24,12 +24,17 @@ typedef struct {
 
 typedef struct {
 	const PipesimProgram *program;
+	const PipesimTimes *times;
 	PipesimDurations durations;
 	PipesimTimeline *timeline;
 	Lane *lanes; /* [(rank * chunks + chunk) * LANES + kind] */
 	Seat *seats; /* [rank] */
 	gint64 p2p;
 	guint32 nothing; /* n_ops: an op that has always run, for what waits for nothing */
+	/* Durations are given by op, or so long that sums could pass PIPESIM_MAX_END: each step is
+	 * looked at. */
+	gboolean careful;
+	gboolean overflow;
 } Fast;
 
 /* By kind; those of FB are of its forward, B's of its backward. */
@@ -47,8 +52,19 @@ static inline gboolean wait_for(
 	return end != NOT_RUN;
 }
 
-/* Runs a rank as far as its inputs let it. Returns what it then waits for. */
-static guint32 run_rank(const Fast *fast, Seat *seat)
+/* What op @i of @seat takes; a value that is too large to be one ends as PIPESIM_MAX_END. */
+static gint64 careful_duration(const Fast *fast, const Seat *seat, guint32 i)
+{
+	const PipesimProgram *program = fast->program;
+	const gint64 duration =
+		pipesim_op_duration(program, fast->times, seat->rank, &program->ops[i]);
+
+	return MIN(duration, PIPESIM_MAX_END);
+}
+
+/* Runs a rank as far as its inputs let it. Returns what it then waits for. Made twice: what is
+ * not @careful pays for nothing. */
+static inline guint32 run_rank_as(Fast *fast, Seat *seat, const gboolean careful)
 {
 	const PipesimOp *ops = fast->program->ops;
 	gint64 *start = fast->timeline->start, *end = fast->timeline->end;
@@ -71,6 +87,13 @@ static guint32 run_rank(const Fast *fast, Seat *seat)
 				break;
 			duration = pipesim_durations_get(&fast->durations, seat->rank, op);
 		}
+		if (careful) {
+			duration = careful_duration(fast, seat, i);
+			if (time >= PIPESIM_MAX_END || time + duration >= PIPESIM_MAX_END) {
+				fast->overflow = TRUE;
+				break;
+			}
+		}
 		start[i] = time;
 		free_at = time + duration;
 		end[i] = free_at;
@@ -79,6 +102,11 @@ static guint32 run_rank(const Fast *fast, Seat *seat)
 	seat->time = free_at;
 	seat->next = i;
 	return input;
+}
+
+static guint32 run_rank(Fast *fast, Seat *seat)
+{
+	return fast->careful ? run_rank_as(fast, seat, TRUE) : run_rank_as(fast, seat, FALSE);
 }
 
 /* All ranks in turn, from the first to the last and back, while that pays: forwards go one way
@@ -103,7 +131,7 @@ static guint32 sweep(Fast *fast)
 		}
 		left -= n_ran;
 		back = !back;
-	} while (left > 0 && n_ran > ranks / 4);
+	} while (left > 0 && n_ran > ranks / 4 && !fast->overflow);
 	return left;
 }
 
@@ -112,7 +140,7 @@ static guint32 run_queue(Fast *fast, PipesimWave *wave, guint32 left)
 {
 	guint rank;
 
-	while (pipesim_wave_take(wave, &rank)) {
+	while (!fast->overflow && pipesim_wave_take(wave, &rank)) {
 		guint32 missing;
 
 		left += fast->seats[rank].next;
@@ -194,6 +222,10 @@ static gboolean run_all(Fast *fast, GError **error)
 			return FALSE;
 		pipesim_wave_clear(&wave);
 	}
+	if (fast->overflow)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the step takes longer than 146 years; give shorter times or fewer "
+			"micro-batches");
 	for (guint rank = 0; rank < fast->program->shape.ranks; rank++)
 		fast->timeline->makespan =
 			MAX(fast->timeline->makespan, fast->seats[rank].time);
@@ -214,13 +246,19 @@ static PipesimTimeline *run(Fast *fast, GError **error)
 PipesimTimeline *pipesim_fast_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
-	Fast fast = {.program = program, .p2p = times->p2p, .nothing = program->n_ops};
+	Fast fast = {.program = program,
+		.times = times,
+		.p2p = times->p2p,
+		.nothing = program->n_ops};
+	PipesimTimes by_stage = *times;
 	PipesimTimeline *timeline = NULL;
 
-	if (pipesim_durations_init(&fast.durations, program, times, error))
-		timeline = pipesim_durations_fit(&fast.durations, program->n_ops)
-				   ? run(&fast, error)
-				   : pipesim_engine_run(program, times, error);
+	by_stage.drawn = NULL;
+	if (pipesim_durations_init(&fast.durations, program, &by_stage, error)) {
+		fast.careful = times->drawn != NULL ||
+			       !pipesim_durations_fit(&fast.durations, program->n_ops);
+		timeline = run(&fast, error);
+	}
 	g_free(fast.seats);
 	g_free(fast.lanes);
 	pipesim_durations_clear(&fast.durations);

@@ -1,7 +1,8 @@
 /* Blocks of runs, on several threads, and the runs whose times are given. */
 #include "config.h"
 
-#include "engine/engine.h"
+#include "engine/fast.h"
+#include "engine/timeline.h"
 #include "engine/lanes-kernel.h"
 #include <string.h>
 
@@ -174,7 +175,7 @@ static gboolean run_alone(const Given *given, gsize i, PipesimOutcome *result, G
 {
 	const PipesimProgram *program = given->lanes->program;
 	g_autoptr(PipesimTimes) times = pipesim_times_new(given->costs[i], &program->shape);
-	g_autoptr(PipesimTimeline) timeline = pipesim_engine_run(program, times, error);
+	g_autoptr(PipesimTimeline) timeline = pipesim_fast_run(program, times, error);
 
 	if (timeline == NULL)
 		return FALSE;

@@ -1,7 +1,7 @@
 /* Many runs of one program side by side: an order that is fixed is a longest path, and a vector
- * register holds the same op of several runs. The same nanoseconds as pipesim_engine_run(). */
+ * register holds the same op of several runs. The same nanoseconds as pipesim_fast_run(). */
 #pragma once
-#include "engine/engine.h"
+#include "engine/timeline.h"
 #include "pipesim.h"
 
 /* Runs that go side by side. */
@@ -49,7 +49,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
 
 /** pipesim_lanes_evaluate: @n runs, each with the costs @costs[i], in @results; on @threads
  * threads, 0 = one a core, whose number changes nothing. FALSE with PIPESIM_ERROR_LIMIT as
- * pipesim_engine_run(). */
+ * pipesim_fast_run(). */
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
 	gsize n, guint threads, PipesimOutcome *results, GError **error);
 

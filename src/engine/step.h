@@ -1,8 +1,8 @@
 /* The one door to the simulators: a job goes in, a step comes out. Which of them runs it (what
  * repeats leapt over, longest paths, links, a runtime's rules) is decided behind the door. */
 #pragma once
-#include "engine/engine.h"
 #include "engine/stream.h"
+#include "engine/timeline.h"
 #include "order/order.h"
 #include "runtime/lower.h"
 

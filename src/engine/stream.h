@@ -1,7 +1,7 @@
 /* Orders with loops, simulated in memory that does not grow with micro-batches: ranks pass each
  * other times, no op is kept. */
 #pragma once
-#include "engine/engine.h"
+#include "engine/timeline.h"
 #include "order/order.h"
 
 /* What repeats in the longest loops of an order. */
@@ -32,7 +32,7 @@ typedef enum {
 gboolean pipesim_stream_takes(const PipesimOrder *order);
 
 /**
- * pipesim_stream_run: the same times as pipesim_engine_run() of the expanded @order has.
+ * pipesim_stream_run: the same times as pipesim_fast_run() of the expanded @order has.
  *
  * Memory: O(ranks * chunks + verbs of @order + messages on their way). PIPESIM_STREAM_LEAP is
  * exact too. A superstep adds the same number of rounds to the longest loop of every rank. It
@@ -53,7 +53,7 @@ void pipesim_stream_free(PipesimStream *stream);
 
 /**
  * pipesim_stream_timeline: start and end of every op of @program, which is @order expanded: the
- * same bytes as pipesim_engine_run() gives, but for events, which is 0.
+ * same bytes as pipesim_fast_run() gives, but for events, which is 0.
  *
  * Errors as above.
  */

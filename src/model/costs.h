@@ -118,7 +118,7 @@ typedef struct {
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
-	 * = none of it. The caller's. For pipesim_engine_run(), pipesim_comm_run() and
+	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
 	const gint64 *drawn;
 } PipesimTimes;

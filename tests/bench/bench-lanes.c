@@ -1,5 +1,6 @@
 /* Many runs side by side: samples of a step, and one schedule at many costs. */
 #include "bench.h"
+#include "reference-engine.h"
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
 
@@ -32,7 +33,7 @@ static void draw_one_by_one(gpointer data)
 	drawn.drawn = lanes->durations;
 	for (guint i = 0; i < lanes->n / PART; i++) {
 		pipesim_draw_durations(lanes->draw, 1, i, lanes->durations);
-		pipesim_timeline_free(pipesim_engine_run(lanes->program, &drawn, NULL));
+		pipesim_timeline_free(reference_run(lanes->program, &drawn, NULL));
 	}
 }
 
@@ -52,7 +53,7 @@ static void run_costs_one_by_one(gpointer data)
 		g_autoptr(PipesimTimes) times =
 			pipesim_times_new(lanes->costs[i], &lanes->program->shape);
 
-		pipesim_timeline_free(pipesim_engine_run(lanes->program, times, NULL));
+		pipesim_timeline_free(reference_run(lanes->program, times, NULL));
 	}
 }
 

@@ -162,14 +162,14 @@ static void run_plain(gpointer data)
 {
 	Links *links = data;
 
-	links->makespan = run_heap(links->step->program, links->times, links->network);
+	links->makespan = run_heap(links->program, links->times, links->network);
 }
 
 static void run_links(gpointer data)
 {
 	Links *links = data;
 	g_autoptr(PipesimTimeline) timeline = pipesim_dynamic_run(
-		links->step->program, links->times, links->network, 0, NULL);
+		links->program, links->times, links->network, 0, NULL);
 
 	links->makespan = timeline->makespan;
 	links->events = timeline->events;

@@ -1,5 +1,6 @@
 /* Static orders: the whole path, the timeline alone, beside the simple engine. */
 #include "bench.h"
+#include "reference-engine.h"
 #include "engine/fast.h"
 #include "engine/stream.h"
 
@@ -60,7 +61,7 @@ static void run_simple(gpointer data)
 {
 	const Case *at = data;
 
-	pipesim_timeline_free(pipesim_engine_run(at->program, at->times, NULL));
+	pipesim_timeline_free(reference_run(at->program, at->times, NULL));
 }
 
 static void run_fast(gpointer data)

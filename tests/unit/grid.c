@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "reference-engine.h"
 #include <check.h>
 
 static const guint shapes[][2] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {2, 2}, {2, 3}, {2, 4},
@@ -222,7 +223,7 @@ PipesimTimeline *grid_timeline(const PipesimProgram *program, const PipesimCosts
 {
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	PipesimTimeline *timeline = pipesim_engine_run(program, times, &error);
+	PipesimTimeline *timeline = reference_run(program, times, &error);
 
 	ck_assert_msg(timeline != NULL, "%s", error != NULL ? error->message : "no error");
 	return timeline;

@@ -3,6 +3,7 @@
 #include "engine/stream.h"
 #include "grid.h"
 #include "suites.h"
+#include "reference-engine.h"
 
 static void assert_timelines(
 	const PipesimTimeline *a, const PipesimTimeline *b, const char *what)
@@ -53,7 +54,7 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	times = pipesim_times_new(costs, &shape);
 	order = pipesim_schedule_order(schedule, &shape, times, NULL);
 	program = pipesim_order_expand(order, NULL);
-	simple = pipesim_engine_run(program, times, NULL);
+	simple = reference_run(program, times, NULL);
 	fast = pipesim_fast_run(program, times, NULL);
 	assert_timelines(simple, fast, what);
 	if (!order->is_closed)

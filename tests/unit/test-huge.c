@@ -5,6 +5,7 @@
 #include "engine/stream.h"
 #include "grid.h"
 #include "suites.h"
+#include "reference-engine.h"
 
 __extension__ typedef __int128 Wide;
 
@@ -129,7 +130,7 @@ static void assert_never_wraps(const GridCase *point, const PipesimCosts *costs)
 	got = call;                                                 \
 	assert_right_or_refused(expected, fits, got, error, #call); \
 	error = NULL
-	CHECK(timeline_makespan(pipesim_engine_run(program, times, &error)));
+	CHECK(timeline_makespan(reference_run(program, times, &error)));
 	CHECK(timeline_makespan(pipesim_fast_run(program, times, &error)));
 	CHECK(lanes_makespan(program, costs, &error));
 	network->intra.latency = costs->p2p;

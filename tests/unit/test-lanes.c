@@ -4,6 +4,7 @@
 #include "engine/lanes-kernel.h"
 #include "grid.h"
 #include "suites.h"
+#include "reference-engine.h"
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +44,7 @@ static PipesimDraw *make_draw(
 static void assert_result(
 	const PipesimOutcome *result, const PipesimProgram *program, const PipesimTimes *times)
 {
-	g_autoptr(PipesimTimeline) timeline = pipesim_engine_run(program, times, NULL);
+	g_autoptr(PipesimTimeline) timeline = reference_run(program, times, NULL);
 	PipesimOutcome expected;
 
 	ck_assert_ptr_nonnull(timeline);

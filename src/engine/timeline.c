@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/moves.h"
+#include "engine/timeline.h"
 #include "runtime/lower.h"
 
 static gboolean is_second_input(const PipesimProgram *program, const PipesimMessage *message)
@@ -80,4 +80,21 @@ gboolean pipesim_timeline_add_transfers(
 	add_all(timeline, program, network);
 	sort_arrivals(timeline, program->shape.ranks);
 	return TRUE;
+}
+
+void pipesim_timeline_free(PipesimTimeline *timeline)
+{
+	if (timeline == NULL)
+		return;
+	g_free(timeline->start);
+	g_free(timeline->end);
+	g_free(timeline->transfers);
+	g_free(timeline->arrivals);
+	g_free(timeline->send_begin);
+	g_free(timeline->receive_begin);
+	g_free(timeline->cause);
+	g_free(timeline->moving[0]);
+	g_free(timeline->moving[1]);
+	pipesim_traffic_free(timeline->traffic);
+	g_free(timeline);
 }

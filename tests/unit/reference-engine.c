@@ -1,10 +1,5 @@
-/* One queue of events, one total order. */
-#include "config.h"
-
-#include "engine/engine.h"
+#include "reference-engine.h"
 #include "engine/events.h"
-
-/* Times stay below this, so that one more op or hop cannot overflow. */
 
 typedef struct {
 	const PipesimProgram *program;
@@ -148,7 +143,7 @@ static gboolean finish(const Engine *engine, GError **error)
 	return pipesim_program_check_order(engine->program, NULL, NULL, error);
 }
 
-PipesimTimeline *pipesim_engine_run(
+PipesimTimeline *reference_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
@@ -164,21 +159,4 @@ PipesimTimeline *pipesim_engine_run(
 	g_free(engine.busy);
 	pipesim_events_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
-}
-
-void pipesim_timeline_free(PipesimTimeline *timeline)
-{
-	if (timeline == NULL)
-		return;
-	g_free(timeline->start);
-	g_free(timeline->end);
-	g_free(timeline->transfers);
-	g_free(timeline->arrivals);
-	g_free(timeline->send_begin);
-	g_free(timeline->receive_begin);
-	g_free(timeline->cause);
-	g_free(timeline->moving[0]);
-	g_free(timeline->moving[1]);
-	pipesim_traffic_free(timeline->traffic);
-	g_free(timeline);
 }

@@ -1,4 +1,4 @@
-/* The discrete-event simulator, where messages never wait for each other. */
+/* When everything ran: what every simulator gives. */
 #pragma once
 #include "engine/traffic.h"
 #include "model/costs.h"
@@ -52,14 +52,11 @@ typedef struct {
 	gint64 *moving[2];
 } PipesimTimeline;
 
-/**
- * pipesim_engine_run: op completions and message arrivals leave one queue in the order (time,
- * rank, op index); a rank starts its next op when its inputs are there.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_DEADLOCK (the message shows the cycle) or
- *   PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not suffice.
- */
-PipesimTimeline *pipesim_engine_run(
-	const PipesimProgram *program, const PipesimTimes *times, GError **error);
 void pipesim_timeline_free(PipesimTimeline *timeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimeline, pipesim_timeline_free)
+
+/** pipesim_timeline_add_transfers: for runs over @network, from timeline->moving: a message is
+ * sent when the op that it comes from ends, and its receive stands ready when it moves. FALSE
+ * without memory. */
+gboolean pipesim_timeline_add_transfers(PipesimTimeline *timeline,
+	const PipesimProgram *program, const PipesimNetwork *network);
