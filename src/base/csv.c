@@ -222,3 +222,25 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 	csv->record.cells = (const PipesimCsvCell *)(gpointer)csv->cells->data;
 	return &csv->record;
 }
+
+gboolean pipesim_csv_each(PipesimCsv *csv, PipesimFaults *faults,
+	gboolean (*each)(const PipesimCsvRecord *record, gpointer data, GError **error),
+	gpointer data, GError **error)
+{
+	for (;;) {
+		GError *cause = NULL;
+		const PipesimCsvRecord *record = pipesim_csv_next(csv, &cause);
+
+		if (record != NULL && each(record, data, &cause))
+			continue;
+		if (record == NULL &&
+			g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
+			pipesim_faults_take(faults, cause);
+			continue;
+		}
+		if (cause == NULL)
+			return TRUE;
+		g_propagate_error(error, cause);
+		return FALSE;
+	}
+}

@@ -371,46 +371,24 @@ static void read_row(Reader *reader, const PipesimCsvRecord *record)
 		g_array_append_val(reader->trace->rows, row);
 }
 
-static void read_record(Reader *reader, const PipesimCsvRecord *record)
+static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
 {
+	Reader *reader = data;
+
 	if (record->n_cells == 0 || (record->n_cells == 1 && record->cells[0].length == 0))
-		return;
-	if (record->cells[0].text[0] == '#' && !record->cells[0].quoted)
+		return TRUE;
+	if (record->cells[0].text[0] == '#' && !record->cells[0].quoted) {
 		read_metadata(reader, record);
-	else if (reader->columns == NULL)
+	} else if (reader->columns == NULL) {
 		read_header(reader, record);
-	else
-		read_row(reader, record);
-}
-
-/* Every line; what is wrong in one is a fault, unless nothing more can be read. */
-static gboolean read_all(Reader *reader, GError **error)
-{
-	const PipesimCsvRecord *record;
-	GError *cause = NULL;
-
-	for (;;) {
-		record = pipesim_csv_next(reader->csv, &cause);
-		if (record == NULL && cause == NULL)
-			return TRUE;
-		if (record == NULL &&
-			!g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
-			g_propagate_error(error, cause);
-			return FALSE;
-		}
-		if (record == NULL) {
-			pipesim_faults_take(reader->faults, g_steal_pointer(&cause));
-			continue;
-		}
-		const gboolean had_columns = reader->columns != NULL;
-		read_record(reader, record);
 		/* With a wrong header every line would be wrong. */
-		if (!had_columns && reader->columns != NULL && reader->faults->total > 0)
-			return TRUE;
-		if (reader->trace->rows->len > PIPESIM_MAX_TRACE_ROWS)
-			return pipesim_fail_limit(error, reader->trace->path,
-				"more than %u rows; split the trace", PIPESIM_MAX_TRACE_ROWS);
+		return reader->faults->total == 0;
+	} else {
+		read_row(reader, record);
 	}
+	return reader->trace->rows->len <= PIPESIM_MAX_TRACE_ROWS ||
+	       pipesim_fail_limit(error, reader->trace->path,
+		       "more than %u rows; split the trace", PIPESIM_MAX_TRACE_ROWS);
 }
 
 PipesimTrace *pipesim_trace_read_csv(PipesimInput *input, GError **error)
@@ -423,7 +401,8 @@ PipesimTrace *pipesim_trace_read_csv(PipesimInput *input, GError **error)
 	reader.seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	reader.key = g_string_new(NULL);
 	reader.variant = g_string_new(NULL);
-	gboolean good = read_all(&reader, error) && pipesim_faults_done(faults, error);
+	gboolean good = pipesim_csv_each(csv, faults, read_record, &reader, error) &&
+			pipesim_faults_done(faults, error);
 	if (good && trace->rows->len == 0)
 		good = pipesim_fail_at(error, trace->path, 1, 1,
 			"a trace without rows; the capture was cut short");

@@ -18,28 +18,6 @@ void pipesim_trace_fault(const PipesimCsv *csv, PipesimFaults *faults,
 	pipesim_faults_take(faults, error);
 }
 
-gboolean pipesim_trace_each_line(PipesimCsv *csv, PipesimFaults *faults,
-	gboolean (*line)(const PipesimCsvRecord *record, gpointer data), gpointer data,
-	GError **error)
-{
-	for (;;) {
-		GError *cause = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next(csv, &cause);
-
-		if (record == NULL && cause == NULL)
-			return TRUE;
-		if (record != NULL) {
-			if (!line(record, data))
-				return TRUE;
-		} else if (g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
-			pipesim_faults_take(faults, cause);
-		} else {
-			g_propagate_error(error, cause);
-			return FALSE;
-		}
-	}
-}
-
 gint64 pipesim_trace_time(const PipesimCsv *csv, PipesimFaults *faults,
 	const PipesimCsvRecord *record, const PipesimCsvCell *cell, guint decimals,
 	const char *what)

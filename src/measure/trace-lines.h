@@ -2,16 +2,6 @@
 #pragma once
 #include "base/csv.h"
 
-/**
- * pipesim_trace_each_line: calls @line with every record until it returns FALSE or the file
- * ends. What is wrong in one line is a fault, and reading goes on.
- *
- * Returns: FALSE with an error of pipesim_csv_next() after which nothing can be read.
- */
-gboolean pipesim_trace_each_line(PipesimCsv *csv, PipesimFaults *faults,
-	gboolean (*line)(const PipesimCsvRecord *record, gpointer data), gpointer data,
-	GError **error);
-
 /** pipesim_trace_fault: adds "path:line:column: ..." at @cell of @record, or at the line where
  * NULL. */
 void pipesim_trace_fault(const PipesimCsv *csv, PipesimFaults *faults,

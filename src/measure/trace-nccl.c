@@ -79,10 +79,11 @@ static void read_line(Reader *reader, const PipesimCsvRecord *record)
 	g_array_append_val(reader->trace->rows, row);
 }
 
-static gboolean read_record(const PipesimCsvRecord *record, gpointer data)
+static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
 {
 	Reader *reader = data;
 
+	(void)error;
 	if (record->n_cells == 0 || record->cells[0].length == 0)
 		return TRUE;
 	if (record->cells[0].text[0] == '#')
@@ -99,7 +100,7 @@ PipesimTrace *pipesim_trace_read_nccl(PipesimInput *input, GError **error)
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	Reader reader = {trace, csv, faults};
 
-	if (!pipesim_trace_each_line(csv, faults, read_record, &reader, error) ||
+	if (!pipesim_csv_each(csv, faults, read_record, &reader, error) ||
 		!pipesim_faults_done(faults, error))
 		return NULL;
 	if (trace->rows->len == 0) {

@@ -140,11 +140,12 @@ static void read_line(Reader *reader, const PipesimCsvRecord *record)
 }
 
 /* Lines of one cell are what nsys says about its work, and the gaps between tables. */
-static gboolean read_record(const PipesimCsvRecord *record, gpointer data)
+static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
 {
 	Reader *reader = data;
 	Table table;
 
+	(void)error;
 	if (record->n_cells <= 1) {
 		reader->table.n = 0;
 	} else if (find_columns(&table, record)) {
@@ -211,7 +212,7 @@ PipesimTrace *pipesim_trace_read_nsys(
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	Reader reader = {.trace = trace, .csv = csv, .faults = faults, .profile = profile};
 
-	if (!pipesim_trace_each_line(csv, faults, read_record, &reader, error) ||
+	if (!pipesim_csv_each(csv, faults, read_record, &reader, error) ||
 		!pipesim_faults_done(faults, error) || !make_rows(&reader, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);

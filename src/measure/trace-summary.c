@@ -142,10 +142,11 @@ static void read_line(Reader *reader, const PipesimCsvRecord *record)
 	g_array_append_val(reader->trace->summaries, summary);
 }
 
-static gboolean read_record(const PipesimCsvRecord *record, gpointer data)
+static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
 {
 	Reader *reader = data;
 
+	(void)error;
 	if (!is_content(record))
 		return TRUE;
 	if (reader->has_header) {
@@ -166,7 +167,7 @@ PipesimTrace *pipesim_trace_read_summary(PipesimInput *input, GError **error)
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	Reader reader = {.trace = trace, .csv = csv, .faults = faults};
 
-	if (!pipesim_trace_each_line(csv, faults, read_record, &reader, error) ||
+	if (!pipesim_csv_each(csv, faults, read_record, &reader, error) ||
 		!pipesim_faults_done(faults, error))
 		return NULL;
 	if (trace->summaries->len == 0) {
