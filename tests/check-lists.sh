@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every schedule and format of a list.h has its file, its line in the Makefile and its words in the
+# Every schedule, format and reader of a list.h has its file, its line in the Makefile and its words in the
 # manual; every source file is compiled.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -16,19 +16,22 @@ for file in src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/unit/*.[ch] \
 	if grep -qF "$file" $parts; then pass; else fail "$file is in no Makefile"; fi
 done
 
-for list in schedule output; do
-	entries=$(sed -n 's/^[A-Z]*(\([a-z0-9_]*\))$/\1/p' "src/$list/list.h")
-	[ -n "$entries" ] || fail "src/$list/list.h is empty"
+# The room of a list.h, and what its entries are.
+for list in schedule:schedule output:output measure:reader; do
+	room=${list%:*}
+	kind=${list#*:}
+	entries=$(sed -n 's/^[A-Z]*(\([a-z0-9_]*\))$/\1/p' "src/$room/list.h")
+	[ -n "$entries" ] || fail "src/$room/list.h is empty"
 	for id in $entries; do
-		if grep -lq "pipesim_${list}_$id = {" "src/$list"/*.c; then
+		if grep -lq "pipesim_${kind}_$id = {" "src/$room"/*.c; then
 			pass
 		else
-			fail "no file of src/$list defines $id"
+			fail "no file of src/$room defines $id"
 		fi
 	done
-	for id in $(sed -n "s/^const Pipesim[A-Za-z]* pipesim_${list}_\([a-z0-9_]*\) = {.*/\1/p" \
-		"src/$list"/*.c); do
-		if echo "$entries" | grep -qx "$id"; then pass; else fail "$id is not in src/$list/list.h"; fi
+	for id in $(sed -n "s/^const Pipesim[A-Za-z]* pipesim_${kind}_\([a-z0-9_]*\) = {.*/\1/p" \
+		"src/$room"/*.c); do
+		if echo "$entries" | grep -qx "$id"; then pass; else fail "$id is not in src/$room/list.h"; fi
 	done
 done
 

@@ -1,7 +1,22 @@
 #include "config.h"
 
-#include "measure/calibrate-parts.h"
-#include "measure/trace-read.h"
+#include "measure/calibrate.h"
+#include "measure/cluster.h"
+#include "measure/reader.h"
+
+#include <string.h>
+
+/* What the steps share. */
+typedef struct {
+	PipesimTrace *const *traces;
+	guint n_traces;
+	PipesimTraceWish wish; /* with the tokens of the traces */
+	gint64 layers, layers_per_chunk;
+	GPtrArray *groups; /* of PipesimTraceGroup, owned */
+	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
+	PipesimCosts *costs;
+	GPtrArray *notices;
+} Calibrating;
 
 void pipesim_calibrate_options_init(PipesimCalibrateOptions *options)
 {
@@ -17,109 +32,286 @@ void pipesim_calibration_free(PipesimCalibration *calibration)
 	g_free(calibration);
 }
 
-void pipesim_calibrate_note(PipesimCalibrating *c, const char *format, ...)
+/* @ns of @group as a share of a rank. */
+static gint64 time_of(const Calibrating *c, const PipesimTraceGroup *group, gint64 ns)
 {
-	va_list args;
-
-	va_start(args, format);
-	g_ptr_array_add(c->notices, g_strdup_vprintf(format, args));
-	va_end(args);
+	return pipesim_time_scale(
+		ns, c->layers, group->what.whole_chunk ? c->layers_per_chunk : 1);
 }
 
-GPtrArray *pipesim_calibrate_list(const PipesimCalibrating *c,
-	gboolean (*wanted)(const PipesimTraceGroup *group, gconstpointer data),
-	gconstpointer data)
-{
-	GPtrArray *list = g_ptr_array_new();
-
-	for (guint i = 0; i < c->groups->len; i++) {
-		PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (group->measured && wanted(group, data))
-			g_ptr_array_add(list, group);
-	}
-	return list;
-}
-
-gint64 pipesim_calibrate_time(
-	const PipesimCalibrating *c, const PipesimTraceGroup *group, gint64 ns)
-{
-	return pipesim_time_scale(ns, c->layers, group->whole_chunk ? c->layers_per_chunk : 1);
-}
-
-/* Median of what is known of it; PIPESIM_UNKNOWN where nothing is. */
-static gint64 median_known(const GArray *values)
-{
-	g_autofree gint64 *known = g_new(gint64, values->len);
-	guint n = 0;
-
-	for (guint i = 0; i < values->len; i++) {
-		const gint64 value = g_array_index(values, gint64, i);
-		if (value >= 0)
-			known[n++] = value;
-	}
-	if (n == 0)
-		return PIPESIM_UNKNOWN;
-	PipesimDistribution figures;
-	pipesim_distribution_init(&figures, known, n);
-	return figures.median;
-}
-
-static gint64 busy_mean(const PipesimTraceGroup *group, const PipesimDistribution *figures)
-{
-	PipesimDistribution busy;
-
-	if (group->busy->len == 0 || group->role == PIPESIM_ROLE_PAIR)
-		return figures->mean;
-	pipesim_distribution_init(
-		&busy, (const gint64 *)(gpointer)group->busy->data, group->busy->len);
-	return busy.mean;
-}
+/* Figures of one field of the repetitions of @group, where it is known. */
+#define figures_of(group, field, figures)                                               \
+	pipesim_trace_group_figures((group), G_STRUCT_OFFSET(PipesimRepetition, field), \
+		PIPESIM_UNKNOWN, (figures))
 
 /* What experts take grows with the rows they get: a line through every repetition. What else a
  * chunk does would hide it, and so would the differences between GPUs. */
 static void fit_rows(PipesimComponent *component, const PipesimTraceGroup *group)
 {
+	const guint n = group->repetitions->len;
+	g_autofree gint64 *rows = g_new(gint64, n + (gsize)1); /* not NULL */
+	g_autofree gint64 *service = g_new(gint64, n + (gsize)1);
 	PipesimFit fit;
+	guint known = 0;
 
-	component->rows = median_known(group->rows);
-	if (group->role != PIPESIM_ROLE_COMPUTE || component->rows <= 0 ||
-		g_str_equal(group->component, "chunk"))
+	if (group->what.role != PIPESIM_ROLE_COMPUTE || component->rows <= 0 ||
+		g_str_equal(group->what.component, "chunk"))
 		return;
-	if (!pipesim_fit_line(&fit, (const gint64 *)(gpointer)group->fit_rows->data,
-		    (const gint64 *)(gpointer)group->fit_service->data, group->fit_rows->len,
-		    FALSE))
+	for (guint i = 0; i < n; i++) {
+		const PipesimRepetition *repetition =
+			&g_array_index(group->repetitions, PipesimRepetition, i);
+		if (repetition->rows < 0)
+			continue;
+		rows[known] = repetition->rows;
+		service[known++] = repetition->service;
+	}
+	if (!pipesim_fit_line(&fit, rows, service, known, FALSE))
 		return;
 	component->fit = fit;
 }
 
-PipesimComponent *pipesim_calibrate_record(PipesimCalibrating *c,
-	const PipesimTraceGroup *group, const PipesimDistribution *figures)
+/* Adds @group with @figures to the components of the costs; the new entry, owned by them. */
+static PipesimComponent *record(
+	Calibrating *c, const PipesimTraceGroup *group, const PipesimDistribution *figures)
 {
 	PipesimComponent *component = g_new0(PipesimComponent, 1);
+	PipesimDistribution own;
 
 	component->component =
-		group->chunk[0] != '\0' && !g_str_equal(group->chunk, "0")
-			? g_strdup_printf("%s %s", group->component, group->chunk)
-			: g_strdup(group->component);
-	component->phase = g_strdup(pipesim_phase_name(group->phase));
+		group->what.chunk[0] != '\0' && !g_str_equal(group->what.chunk, "0")
+			? g_strdup_printf("%s %s", group->what.component, group->what.chunk)
+			: g_strdup(group->what.component);
+	component->phase = g_strdup(pipesim_phase_name(group->what.phase));
 	component->impl = pipesim_trace_group_label(group);
 	component->dropped = group->dropped;
 	component->figures = *figures;
-	component->busy_mean = busy_mean(group, figures);
-	component->move = median_known(group->move);
-	component->wait = median_known(group->wait);
+	component->busy_mean =
+		group->what.role != PIPESIM_ROLE_PAIR && figures_of(group, busy, &own)
+			? own.mean
+			: figures->mean;
+	component->move = figures_of(group, move, &own) ? own.median : PIPESIM_UNKNOWN;
+	component->wait = figures_of(group, wait, &own) ? own.median : PIPESIM_UNKNOWN;
+	component->rows = figures_of(group, rows, &own) ? own.median : PIPESIM_UNKNOWN;
 	fit_rows(component, group);
 	g_ptr_array_add(c->costs->components, component);
 	return component;
 }
 
-static gboolean was_chosen(
-	const PipesimCalibrating *c, const PipesimTraceGroup *like, guint8 phase)
+/* Components -------------------------------------------------------------------------------- */
+
+/* What a layer cannot do without, in the order of its forward. */
+typedef struct {
+	const char *name, *phases;
+	gboolean experts; /* only where the model has experts */
+} Needed;
+
+static const Needed needed[] = {
+	{"attn", "FIW", FALSE},
+	{"dispatch", "FI", TRUE},
+	{"mlp", "FIW", FALSE},
+	{"combine", "FI", TRUE},
+};
+
+static gboolean is_alone(const PipesimTraceGroup *group, gconstpointer component)
+{
+	return g_str_equal(group->what.component, component) &&
+	       group->what.phase != PIPESIM_FB && !group->what.in_pair;
+}
+
+static gboolean is_inside_pair(const PipesimTraceGroup *group, gconstpointer component)
+{
+	return g_str_equal(group->what.component, component) &&
+	       group->what.phase != PIPESIM_FB && group->what.in_pair;
+}
+
+/* Letters of the phases chosen for @component: "FIW". */
+static char *phases_of(const Calibrating *c, const char *component)
+{
+	GString *phases = g_string_new(NULL);
+
+	for (guint i = 0; i < c->chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+		if (g_str_equal(group->what.component, component))
+			g_string_append(phases, pipesim_phase_name(group->what.phase));
+	}
+	return g_string_free(phases, FALSE);
+}
+
+static gboolean has_experts(const Calibrating *c)
+{
+	for (guint t = 0; t < c->n_traces; t++)
+		if (pipesim_trace_get_count(c->traces[t], "experts_local") > 0)
+			return TRUE;
+	for (guint i = 0; i < c->groups->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+		if (g_str_equal(group->what.component, "dispatch") ||
+			g_str_equal(group->what.component, "combine"))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+static gboolean fail_missing(
+	const Calibrating *c, const char *missing, const char *rule, GError **error)
+{
+	return pipesim_fail_at(error, c->traces[0]->path, 1, 1,
+		"not measured: %s; %s; capture it, or add a trace that has it", missing, rule);
+}
+
+/* Full layers: every phase of every needed component, or B for both backward phases. */
+static gboolean check_layer(const Calibrating *c, GError **error)
+{
+	const gboolean experts = has_experts(c);
+	g_autoptr(GString) missing = g_string_new(NULL);
+
+	for (guint i = 0; i < G_N_ELEMENTS(needed); i++) {
+		g_autofree char *have = phases_of(c, needed[i].name);
+		if (needed[i].experts && !experts)
+			continue;
+		for (const char *phase = needed[i].phases; *phase != '\0'; phase++)
+			if (strchr(have, *phase) == NULL &&
+				(*phase == 'F' || strchr(have, 'B') == NULL))
+				g_string_append_printf(missing, "%s%s %c",
+					missing->len > 0 ? ", " : "", needed[i].name, *phase);
+	}
+	if (missing->len > 0)
+		return fail_missing(c, missing->str,
+			experts ? "a layer with experts needs attn and mlp F, I, W and "
+				  "dispatch and combine F, I"
+				: "a dense layer needs attn and mlp F, I, W",
+			error);
+	return TRUE;
+}
+
+/* Anything else: some forward and some backward. */
+static gboolean check_any(const Calibrating *c, GError **error)
+{
+	gboolean forward = FALSE, backward = FALSE;
+
+	for (guint i = 0; i < c->chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+		forward |= group->what.phase == PIPESIM_F;
+		backward |= group->what.phase == PIPESIM_I || group->what.phase == PIPESIM_B;
+	}
+	if (!forward)
+		return fail_missing(
+			c, "any forward (F)", "a rank needs F, and I and W or B", error);
+	return backward || fail_missing(c, "any backward (I or B)",
+				   "a rank needs F, and I and W or B", error);
+}
+
+static gint compare_phases(gconstpointer a, gconstpointer b)
+{
+	const PipesimTraceGroup *x = *(PipesimTraceGroup *const *)a;
+	const PipesimTraceGroup *y = *(PipesimTraceGroup *const *)b;
+
+	return x->what.phase != y->what.phase ? (gint)x->what.phase - (gint)y->what.phase
+					      : strcmp(x->what.chunk, y->what.chunk);
+}
+
+/* @inside collects the names of what was measured only beside the other half of a pair. */
+static gboolean choose_component(
+	Calibrating *c, const char *component, GString *inside, GError **error)
+{
+	g_autoptr(GPtrArray) groups = pipesim_trace_groups_list(c->groups, is_alone, component);
+
+	if (groups->len == 0) {
+		g_clear_pointer(&groups, g_ptr_array_unref);
+		groups = pipesim_trace_groups_list(c->groups, is_inside_pair, component);
+		if (groups->len > 0)
+			g_string_append_printf(
+				inside, "%s%s", inside->len > 0 ? ", " : "", component);
+	}
+	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
+		return FALSE;
+	g_ptr_array_sort(groups, compare_phases);
+	for (guint i = 0; i < groups->len; i++) {
+		PipesimTraceGroup *group = g_ptr_array_index(groups, i);
+		group->figures =
+			pipesim_trace_figures_at_split(group, c->groups, &c->wish, c->notices);
+		g_ptr_array_add(c->chosen, group);
+	}
+	return TRUE;
+}
+
+static gboolean was_measured(const Calibrating *c, const char *component)
+{
+	for (guint i = 0; i < c->groups->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+		if (group->measured && g_str_equal(group->what.component, component))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* Distinct names: those of a layer, then others as they appear; not those that have steps of
+ * their own. */
+static GPtrArray *list_names(const Calibrating *c)
+{
+	GPtrArray *names = g_ptr_array_new();
+
+	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (was_measured(c, needed[i].name))
+			g_ptr_array_add(names, (gpointer)needed[i].name);
+	for (guint i = 0; i < c->groups->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+		if (g_str_equal(group->what.component, "chunk") ||
+			g_str_equal(group->what.component, "p2p"))
+			continue;
+		if (!g_ptr_array_find_with_equal_func(
+			    names, group->what.component, g_str_equal, NULL))
+			g_ptr_array_add(names, (gpointer)group->what.component);
+	}
+	return names;
+}
+
+static gboolean is_needed(const char *name)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (g_str_equal(name, needed[i].name))
+			return TRUE;
+	return FALSE;
+}
+
+/* Fills c->chosen: whole chunks, or else components, of a layer or of something else. */
+static gboolean choose_components(Calibrating *c, GError **error)
+{
+	g_autoptr(GPtrArray) names = list_names(c);
+	g_autoptr(GString) inside = g_string_new(NULL);
+	guint n_needed = 0;
+
+	if (!choose_component(c, "chunk", inside, error))
+		return FALSE;
+	const gboolean whole = c->chosen->len > 0;
+	for (guint i = 0; i < names->len && !whole; i++) {
+		if (!choose_component(c, names->pdata[i], inside, error))
+			return FALSE;
+		n_needed += is_needed(names->pdata[i]);
+	}
+	if (inside->len > 0)
+		pipesim_notice(c->notices,
+			"measured only inside an overlapped pair: %s; F, I and W include the "
+			"interference",
+			inside->str);
+	if (whole && names->len > 0)
+		pipesim_notice(
+			c->notices, "whole chunks were measured: F, I, W and B are theirs");
+	if (n_needed == 0)
+		return check_any(c, error);
+	for (guint i = 0; i < names->len; i++)
+		if (!is_needed(names->pdata[i]))
+			pipesim_notice(
+				c->notices, "%s is counted too", (char *)names->pdata[i]);
+	return check_layer(c, error);
+}
+
+static gboolean was_chosen(const Calibrating *c, const PipesimTraceGroup *like, guint8 phase)
 {
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		if (g_str_equal(group->component, like->component) &&
-			g_str_equal(group->chunk, like->chunk) && group->phase == phase)
+		if (g_str_equal(group->what.component, like->what.component) &&
+			g_str_equal(group->what.chunk, like->what.chunk) &&
+			group->what.phase == phase)
 			return TRUE;
 	}
 	return FALSE;
@@ -127,18 +319,19 @@ static gboolean was_chosen(
 
 /* A full backward counts as such, and as I and W where those were not measured. */
 static void add_backward(
-	PipesimCalibrating *c, const PipesimTraceGroup *group, gint64 time, gint64 *sum)
+	Calibrating *c, const PipesimTraceGroup *group, gint64 time, gint64 *sum)
 {
 	sum[PIPESIM_B] += time;
 	if (was_chosen(c, group, PIPESIM_I))
 		return;
 	sum[PIPESIM_I] += time / 2;
 	sum[PIPESIM_W] += time - time / 2;
-	pipesim_calibrate_note(c,
+	pipesim_notice(c->notices,
 		"%s%s%s: only its full backward was measured, halved into I and W: schedules "
 		"that "
 		"split the backward are guesses",
-		group->component, group->chunk[0] != '\0' ? " " : "", group->chunk);
+		group->what.component, group->what.chunk[0] != '\0' ? " " : "",
+		group->what.chunk);
 }
 
 static gboolean check_sum(const gint64 *sum, GError **error)
@@ -153,21 +346,21 @@ static gboolean check_sum(const gint64 *sum, GError **error)
 
 /* F, I, W and B from what was chosen. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
-static gboolean add_up(PipesimCalibrating *c, GError **error)
+static gboolean add_up(Calibrating *c, GError **error)
 {
 	gint64 sum[PIPESIM_N_KINDS] = {0};
 
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		const gint64 time = MIN(pipesim_calibrate_time(c, group, group->figures.median),
-			PIPESIM_MAX_TIME_NS + 1);
+		const gint64 time =
+			MIN(time_of(c, group, group->figures.median), PIPESIM_MAX_TIME_NS + 1);
 
-		pipesim_calibrate_record(c, group, &group->figures);
-		if (group->phase == PIPESIM_B)
+		record(c, group, &group->figures);
+		if (group->what.phase == PIPESIM_B)
 			add_backward(c, group, time, sum);
 		else
-			sum[group->phase] += time;
-		if ((group->phase == PIPESIM_I || group->phase == PIPESIM_W) &&
+			sum[group->what.phase] += time;
+		if ((group->what.phase == PIPESIM_I || group->what.phase == PIPESIM_W) &&
 			!was_chosen(c, group, PIPESIM_B))
 			sum[PIPESIM_B] += time;
 		if (!check_sum(sum, error))
@@ -179,8 +372,185 @@ static gboolean add_up(PipesimCalibrating *c, GError **error)
 	return TRUE;
 }
 
+/* The overlapped pair ------------------------------------------------------------------------- */
+
+static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
+{
+	(void)data;
+	return g_str_equal(group->what.component, "chunk") && group->what.phase == PIPESIM_FB &&
+	       !group->what.in_pair;
+}
+
+static gboolean same_pace(const char *a, const char *b)
+{
+	return g_strcmp0(strstr(a, "pace_gbps="), strstr(b, "pace_gbps=")) == 0;
+}
+
+/* What ran inside the same sort of pair as @data. */
+static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
+{
+	const PipesimTraceGroup *pair = data;
+
+	return group->what.in_pair &&
+	       g_str_equal(group->what.load_mode, pair->what.load_mode) &&
+	       g_str_equal(group->what.sm_mode, pair->what.sm_mode) &&
+	       group->what.compute_sms == pair->what.compute_sms &&
+	       group->what.comm_sms == pair->what.comm_sms &&
+	       group->what.tokens == pair->what.tokens &&
+	       same_pace(group->what.variant, pair->what.variant);
+}
+
+/* The same work, done the same way. */
+static PipesimComponent *find_recorded(const Calibrating *c, const PipesimTraceGroup *group)
+{
+	g_autofree char *label = pipesim_trace_group_label(group);
+
+	for (guint i = 0; i < c->costs->components->len; i++) {
+		PipesimComponent *component = g_ptr_array_index(c->costs->components, i);
+		if (g_str_equal(component->component, group->what.component) &&
+			g_str_equal(component->phase, pipesim_phase_name(group->what.phase)) &&
+			g_str_equal(component->impl, label))
+			return component;
+	}
+	return NULL;
+}
+
+/* Sum of the isolated medians of a stream's components, per layer. */
+static gint64 time_alone(const Calibrating *c, guint8 role)
+{
+	gint64 sum = 0;
+
+	for (guint i = 0; i < c->chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+		if (group->what.role == role && !group->what.in_pair)
+			sum += group->figures.median;
+	}
+	return sum;
+}
+
+/* A stream of the pair from its first start to its last end. */
+static void record_half(Calibrating *c, const PipesimTraceGroup *half)
+{
+	const gint64 alone = time_alone(c, half->what.role);
+	PipesimComponent *component = record(c, half, &half->figures);
+
+	g_free(component->component);
+	component->component =
+		g_strdup(half->what.role == PIPESIM_ROLE_COMM ? "chunk-comm" : "chunk-compute");
+	/* The communication stream mostly waits for compute: its span tells no slowdown. */
+	if (alone > 0 && half->what.role == PIPESIM_ROLE_COMPUTE)
+		component->in_pair = (double)half->figures.median / (double)alone;
+}
+
+/* Whether the pair, "a+b+c", names @half at its beginning or end. */
+static gboolean is_named(const PipesimTraceGroup *half, const PipesimTraceGroup *pair)
+{
+	g_autofree char *first = g_strconcat(half->what.impl, "+", NULL);
+	g_autofree char *last = g_strconcat("+", half->what.impl, NULL);
+
+	return g_str_has_prefix(pair->what.impl, first) ||
+	       g_str_has_suffix(pair->what.impl, last);
+}
+
+/* Where captures with several implementations are taken together, the half of this pair. */
+static const PipesimTraceGroup *find_half(
+	const GPtrArray *inside, guint8 role, const PipesimTraceGroup *pair)
+{
+	const PipesimTraceGroup *found = NULL;
+
+	for (guint i = 0; i < inside->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+		if (group->what.role != role || !g_str_equal(group->what.component, "chunk"))
+			continue;
+		if (is_named(group, pair))
+			return group;
+		if (found == NULL)
+			found = group;
+	}
+	return found;
+}
+
+/* Slowdown of what ran inside the pair: same component and phase alone = 1. */
+static void record_interference(Calibrating *c, const PipesimTraceGroup *pair)
+{
+	g_autoptr(GPtrArray) inside = pipesim_trace_groups_list(c->groups, is_inside, pair);
+	const guint8 roles[] = {PIPESIM_ROLE_COMPUTE, PIPESIM_ROLE_COMM};
+
+	for (guint r = 0; r < G_N_ELEMENTS(roles); r++) {
+		const PipesimTraceGroup *half = find_half(inside, roles[r], pair);
+		if (half != NULL)
+			record_half(c, half);
+	}
+	for (guint i = 0; i < inside->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+		PipesimComponent *alone = find_recorded(c, group);
+		if (!g_str_equal(group->what.component, "chunk") && alone != NULL &&
+			alone->figures.median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
+			alone->in_pair =
+				(double)group->figures.median / (double)alone->figures.median;
+	}
+}
+
+/* FB and the interference of its halves, where measured. */
+static gboolean add_pair(Calibrating *c, GError **error)
+{
+	g_autoptr(GPtrArray) groups = pipesim_trace_groups_list(c->groups, is_pair, NULL);
+
+	if (groups->len == 0) {
+		pipesim_notice(
+			c->notices, "no overlapped pair (chunk FB) was measured: FB = F + B");
+		return TRUE;
+	}
+	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
+		return FALSE;
+	const PipesimTraceGroup *pair = g_ptr_array_index(groups, 0);
+	const PipesimDistribution figures =
+		pipesim_trace_figures_at_split(pair, c->groups, &c->wish, c->notices);
+	record(c, pair, &figures);
+	c->costs->time[PIPESIM_FB] = time_of(c, pair, figures.median);
+	c->costs->has_pair = TRUE;
+	record_interference(c, pair);
+	return TRUE;
+}
+
+/* Messages ------------------------------------------------------------------------------------ */
+
+static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
+{
+	(void)data;
+	return g_str_equal(group->what.component, "p2p") && group->figures.median > 0;
+}
+
+/* P2P, latency and bandwidth, where measured. */
+static gboolean add_link(Calibrating *c, GError **error)
+{
+	g_autoptr(GPtrArray) messages = pipesim_trace_groups_list(c->groups, is_message, NULL);
+	const gint64 bytes = pipesim_cluster_message_bytes(c->traces, c->n_traces);
+	PipesimTraceWish wish = c->wish;
+
+	if (messages->len == 0) {
+		pipesim_notice(
+			c->notices, "no message between ranks (p2p) was measured: P2P = 0");
+		return TRUE;
+	}
+	/* Message sizes are what differs here: tokens and SM split say nothing. */
+	wish.tokens = PIPESIM_UNKNOWN;
+	wish.compute_sms = wish.comm_sms = 0;
+	if (!pipesim_trace_select(messages, &wish, c->notices, error))
+		return FALSE;
+	for (guint i = 0; i < messages->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(messages, i);
+		if (messages->len == 1 || group->what.payload_bytes == bytes)
+			record(c, group, &group->figures);
+	}
+	pipesim_cluster_link(c->costs, messages, bytes, c->notices);
+	return TRUE;
+}
+
+/* The whole ----------------------------------------------------------------------------------- */
+
 /* The first device that a trace names, or NULL. */
-static const char *find_device(const PipesimCalibrating *c)
+static const char *find_device(const Calibrating *c)
 {
 	const char *device = NULL;
 
@@ -189,7 +559,7 @@ static const char *find_device(const PipesimCalibrating *c)
 	return device;
 }
 
-static char *describe_source(const PipesimCalibrating *c)
+static char *describe_source(const Calibrating *c)
 {
 	const char *device = find_device(c);
 	GString *source = g_string_new(device != NULL ? device : "unknown device");
@@ -203,7 +573,7 @@ static char *describe_source(const PipesimCalibrating *c)
 	return g_string_free(source, FALSE);
 }
 
-static void note_traces(PipesimCalibrating *c)
+static void note_traces(Calibrating *c)
 {
 	const char *first = find_device(c);
 
@@ -212,18 +582,18 @@ static void note_traces(PipesimCalibrating *c)
 		const char *complete = pipesim_trace_get(trace, "complete");
 		const char *device = pipesim_trace_get(trace, "device_name");
 		if (g_strcmp0(complete, "0") == 0)
-			pipesim_calibrate_note(
-				c, "%s: the capture was interrupted", trace->path);
+			pipesim_notice(
+				c->notices, "%s: the capture was interrupted", trace->path);
 		if (device != NULL && !g_str_equal(device, first))
-			pipesim_calibrate_note(
-				c, "%s is of another device, %s", trace->path, device);
+			pipesim_notice(
+				c->notices, "%s is of another device, %s", trace->path, device);
 		for (guint i = 0; i < trace->notices->len; i++)
-			pipesim_calibrate_note(
-				c, "%s", (char *)g_ptr_array_index(trace->notices, i));
+			pipesim_notice(
+				c->notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
 	}
 }
 
-static void init_layers(PipesimCalibrating *c, const PipesimCalibrateOptions *options)
+static void init_layers(Calibrating *c, const PipesimCalibrateOptions *options)
 {
 	const gint64 told = pipesim_trace_get_count(c->traces[0], "layers_per_chunk");
 
@@ -235,20 +605,20 @@ static void init_layers(PipesimCalibrating *c, const PipesimCalibrateOptions *op
 }
 
 /* Whole chunks that nobody counted the layers of have an unknown number. */
-static gboolean layers_told(const PipesimCalibrating *c)
+static gboolean layers_told(const Calibrating *c)
 {
 	return c->layers > 1 || c->chosen->len == 0 ||
-	       !((const PipesimTraceGroup *)g_ptr_array_index(c->chosen, 0))->whole_chunk;
+	       !((const PipesimTraceGroup *)g_ptr_array_index(c->chosen, 0))->what.whole_chunk;
 }
 
-static void note_slow_pair(PipesimCalibrating *c)
+static void note_slow_pair(Calibrating *c)
 {
 	const gint64 *time = c->costs->time;
 	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
 	PipesimNumber pair, serial;
 
 	if (c->costs->has_pair && time[PIPESIM_FB] > both)
-		pipesim_calibrate_note(c,
+		pipesim_notice(c->notices,
 			"the overlapped pair takes longer than F and B one after the other: %s "
 			"against %s ms",
 			pipesim_print_ms_fixed(pair, time[PIPESIM_FB], 3),
@@ -256,7 +626,7 @@ static void note_slow_pair(PipesimCalibrating *c)
 }
 
 /* A wish that meets nothing is a slip of the pen: --impl atn=cudnn. */
-static gboolean demand_wished(const PipesimCalibrating *c, GError **error)
+static gboolean demand_wished(const Calibrating *c, GError **error)
 {
 	GHashTableIter iter;
 	gpointer component, impl;
@@ -269,7 +639,7 @@ static gboolean demand_wished(const PipesimCalibrating *c, GError **error)
 
 		for (guint i = 0; i < c->groups->len && !found; i++) {
 			const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-			found = g_str_equal(group->component, component);
+			found = g_str_equal(group->what.component, component);
 		}
 		if (!found)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -279,19 +649,19 @@ static gboolean demand_wished(const PipesimCalibrating *c, GError **error)
 	return TRUE;
 }
 
-static gboolean run(PipesimCalibrating *c, GError **error)
+static gboolean run(Calibrating *c, GError **error)
 {
 	if (!demand_wished(c, error))
 		return FALSE;
-	pipesim_calibrate_split_load_mode(c);
-	if (!pipesim_calibrate_components(c, error) || !add_up(c, error) ||
-		!pipesim_calibrate_pair(c, error) || !pipesim_calibrate_link(c, error))
+	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);
+	if (!choose_components(c, error) || !add_up(c, error) || !add_pair(c, error) ||
+		!add_link(c, error))
 		return FALSE;
 	if (c->costs->time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
-	pipesim_calibrate_ranks(c);
+	pipesim_cluster_ranks(c->costs, c->chosen);
 	note_slow_pair(c);
 	c->costs->layers = layers_told(c) ? (guint)c->layers : 0;
 	c->costs->source = describe_source(c);
@@ -304,7 +674,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	g_autoptr(PipesimCalibration) result = g_new0(PipesimCalibration, 1);
 	g_autoptr(GPtrArray) groups = NULL;
 	g_autoptr(GPtrArray) chosen = g_ptr_array_new();
-	PipesimCalibrating c = {.traces = traces, .n_traces = n, .chosen = chosen};
+	Calibrating c = {.traces = traces, .n_traces = n, .chosen = chosen};
 
 	result->costs = c.costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	result->notices = c.notices = g_ptr_array_new_with_free_func(g_free);

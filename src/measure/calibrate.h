@@ -1,8 +1,8 @@
 /* From measured repetitions to costs. */
 #pragma once
-#include "model/costs.h"
 #include "measure/range-rules.h"
-#include "measure/trace-select.h"
+#include "measure/select.h"
+#include "model/costs.h"
 
 typedef struct {
 	guint layers; /* of a rank's share of the model; 0 = layers_per_chunk of the first

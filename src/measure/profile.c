@@ -1,40 +1,31 @@
 #include "config.h"
 
-#include "base/decimal.h"
-#include "base/hash.h"
+#include "base/number.h"
 #include "measure/profile.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
-#define MAX_KEPT (1u << 24)
+#define NO_RANGE G_MAXUINT32
 
-typedef enum {
-	CATEGORY_OTHER,
-	CATEGORY_ACTIVITY,
-	CATEGORY_LAUNCH,
-	CATEGORY_HOST_RANGE,
-	CATEGORY_GPU_RANGE,
-} Category;
-
-/* The event being read. */
+/* A range with a known meaning. */
 typedef struct {
-	char phase;
-	Category category;
-	GString *name;
-	guint32 thread;
-	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
-	guint64 correlation;
-} Event;
+	PipesimRange range;
+	PipesimRangeMeaning meaning;
+} MarkedRange;
 
+/* Which range each activity belongs to. */
 typedef struct {
-	PipesimJsonReader *json;
-	PipesimProfile *profile;
-	PipesimTrace *trace;
-	Event event;
-	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
-	GError **error;
-} Reader;
+	GArray *ranges; /* of MarkedRange, by start */
+	guint32 *owner; /* by activity: index into ranges, or NO_RANGE */
+	guint n;        /* activities */
+} Attribution;
+
+/* Which range was open at a moment, on a stream or on the host. */
+typedef struct {
+	gint64 time;
+	guint32 stream, activity;
+} Query;
 
 PipesimProfile *pipesim_profile_new(void)
 {
@@ -58,348 +49,455 @@ void pipesim_profile_free(PipesimProfile *profile)
 	g_free(profile);
 }
 
-/* The last number or string of digits, times 10^@decimals. */
-static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
+static gint compare_activities(gconstpointer a, gconstpointer b)
 {
-	gsize length;
-	const char *text = pipesim_json_raw(reader->json, &length);
-	const char *why = pipesim_decimal_parse(text, length, decimals, out);
+	const PipesimActivity *x = a, *y = b;
 
-	if (why == NULL)
-		return TRUE;
-	g_autofree char *message =
-		g_strdup_printf("'%.*s' is %s", (int)MIN(length, 40), text, why);
-	return pipesim_json_fail(reader->json, reader->error, message);
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end);
 }
 
-static Category find_category(const PipesimJsonReader *json)
+static gint compare_launches(gconstpointer a, gconstpointer b)
 {
-	static const struct {
-		const char *name;
-		Category category;
-	} known[] = {
-		{"kernel", CATEGORY_ACTIVITY},
-		{"gpu_memcpy", CATEGORY_ACTIVITY},
-		{"gpu_memset", CATEGORY_ACTIVITY},
-		{"cuda_runtime", CATEGORY_LAUNCH},
-		{"cuda_driver", CATEGORY_LAUNCH},
-		{"user_annotation", CATEGORY_HOST_RANGE},
-		{"gpu_user_annotation", CATEGORY_GPU_RANGE},
-	};
+	const PipesimLaunch *x = a, *y = b;
 
-	for (guint i = 0; i < G_N_ELEMENTS(known); i++)
-		if (pipesim_json_is(json, known[i].name))
-			return known[i].category;
-	return CATEGORY_OTHER;
+	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-static gboolean is_scalar(PipesimJsonToken token)
+void pipesim_profile_sort(PipesimProfile *profile)
 {
-	return token == PIPESIM_JSON_NUMBER || token == PIPESIM_JSON_STRING;
+	g_array_sort(profile->activities, compare_activities);
+	g_array_sort(profile->launches, compare_launches);
 }
 
-/* The next value of an object, skipped unless it is a number or string; FALSE where it is not.
- */
-static gboolean next_scalar(Reader *reader, gboolean *good)
+static const PipesimActivity *activity_at(const PipesimProfile *profile, guint i)
 {
-	const PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+	return &g_array_index(profile->activities, PipesimActivity, i);
+}
 
-	*good = TRUE;
-	if (is_scalar(token))
-		return TRUE;
-	*good = pipesim_json_skip(reader->json, token, reader->error);
+static const MarkedRange *range_at(const GArray *ranges, guint i)
+{
+	return &g_array_index(ranges, MarkedRange, i);
+}
+
+/* Attribution -------------------------------------------------------------------------------- */
+
+static gint compare_ranges(gconstpointer a, gconstpointer b)
+{
+	const PipesimRange *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	/* The inner of two that start together comes later. */
+	return (x->end < y->end) - (x->end > y->end);
+}
+
+static int compare_queries(const void *a, const void *b)
+{
+	const Query *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->activity > y->activity) - (x->activity < y->activity);
+}
+
+static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRangeRules *rules,
+	GStringChunk *strings)
+{
+	g_array_set_size(out->ranges, 0);
+	for (guint i = 0; i < ranges->len; i++) {
+		MarkedRange one = {.range = g_array_index(ranges, PipesimRange, i)};
+		if (pipesim_range_recognise(rules, one.range.name, strings, &one.meaning))
+			g_array_append_val(out->ranges, one);
+	}
+	/* A marked range begins with its range. */
+	g_array_sort(out->ranges, compare_ranges);
+}
+
+/* The innermost of the open ranges at @query; those that are over are dropped from @open. */
+static guint32 find_open(const GArray *ranges, GArray *open, const Query *query)
+{
+	for (guint i = open->len; i-- > 0;) {
+		const guint32 index = g_array_index(open, guint32, i);
+		const PipesimRange *range = &range_at(ranges, index)->range;
+		if (range->end < query->time)
+			g_array_remove_index(open, i);
+		else if (range->stream == query->stream)
+			return index;
+	}
+	return NO_RANGE;
+}
+
+/* Answers @queries, sorted by time; returns how many were found. */
+static guint sweep(Attribution *out, const Query *queries, guint n)
+{
+	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint found = 0;
+	guint32 next = 0;
+
+	for (guint i = 0; i < n; i++) {
+		for (; next < out->ranges->len &&
+			range_at(out->ranges, next)->range.start <= queries[i].time;
+			next++)
+			g_array_append_val(open, next);
+		const guint32 owner = find_open(out->ranges, open, &queries[i]);
+		out->owner[queries[i].activity] = owner;
+		found += owner != NO_RANGE;
+	}
+	return found;
+}
+
+/* Asks for each activity where it ran, or, @by_launch, where it was launched; returns how many
+ * ranges were found. */
+static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_launch)
+{
+	g_autofree Query *queries = g_new(Query, out->n + (gsize)1); /* not NULL */
+	const GArray *launches = profile->launches;
+	guint n = 0;
+
+	for (guint i = 0; i < out->n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
+		const PipesimLaunch key = {activity->correlation, 0}, *launch;
+
+		if (!by_launch) {
+			queries[n++] = (Query){activity->start, activity->stream, i};
+			continue;
+		}
+		if (launches->len == 0)
+			break;
+		launch = bsearch(
+			&key, launches->data, launches->len, sizeof key, compare_launches);
+		if (launch != NULL)
+			queries[n++] = (Query){launch->start, PIPESIM_ANY_STREAM, i};
+	}
+	qsort(queries, n, sizeof *queries, compare_queries);
+	return sweep(out, queries, n);
+}
+
+static gboolean same_meaning(const PipesimRangeMeaning *a, const PipesimRangeMeaning *b)
+{
+	return a->counted == b->counted && a->phase == b->phase &&
+	       g_str_equal(a->component, b->component) && g_str_equal(a->chunk, b->chunk);
+}
+
+/* The last range of each stream grows while kernels of the same meaning follow. */
+static void ask_kernels(Attribution *out, const PipesimProfile *profile,
+	const PipesimRangeRules *rules, GStringChunk *strings)
+{
+	g_autoptr(GHashTable) last = g_hash_table_new(NULL, NULL); /* stream -> range + 1 */
+	MarkedRange one;
+
+	for (guint i = 0; i < out->n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
+		const gpointer stream = GUINT_TO_POINTER(activity->stream);
+		guint range = GPOINTER_TO_UINT(g_hash_table_lookup(last, stream));
+
+		if (out->owner[i] != NO_RANGE ||
+			!pipesim_kernel_recognise(
+				rules, activity->name, strings, &one.meaning)) {
+			g_hash_table_remove(last, stream);
+			continue;
+		}
+		if (range == 0 || !same_meaning(&range_at(out->ranges, range - 1)->meaning,
+					  &one.meaning)) {
+			one.range = (PipesimRange){activity->start, activity->end,
+				activity->name, activity->stream, 0};
+			g_array_append_val(out->ranges, one);
+			range = out->ranges->len;
+			g_hash_table_insert(last, stream, GUINT_TO_POINTER(range));
+		}
+		out->owner[i] = range - 1;
+	}
+}
+
+static void attribute(Attribution *out, const PipesimProfile *profile,
+	const PipesimRangeRules *rules, GStringChunk *strings)
+{
+	for (guint i = 0; i < out->n; i++)
+		out->owner[i] = NO_RANGE;
+	mark_ranges(out, profile->host_ranges, rules, strings);
+	if (ask(out, profile, TRUE) == 0) {
+		mark_ranges(out, profile->gpu_ranges, rules, strings);
+		ask(out, profile, FALSE);
+	}
+	if (rules != NULL)
+		ask_kernels(out, profile, rules, strings);
+}
+
+static void note_coverage(
+	PipesimTrace *trace, const PipesimProfile *profile, const Attribution *attribution)
+{
+	double time[3] = {0}; /* counted, known, unknown */
+	guint placed = 0;
+
+	for (guint i = 0; i < attribution->n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
+		const guint32 owner = attribution->owner[i];
+		guint which = 2;
+		if (owner != NO_RANGE)
+			which = !range_at(attribution->ranges, owner)->meaning.counted;
+		placed += which < 2;
+		time[which] += (double)(activity->end - activity->start);
+	}
+	const double all = MAX(1, time[0] + time[1] + time[2]);
+	pipesim_notice(trace->notices,
+		"%s: %u of %u GPU activities lie in known ranges; %.1f %% of the GPU time does "
+		"not",
+		trace->path, placed, attribution->n, 100 * time[2] / all);
+	if (time[1] > 0)
+		pipesim_notice(trace->notices,
+			"%s: %.1f %% of the GPU time is known but no cost: sends and receives, "
+			"which wait for their peers, or reductions",
+			trace->path, 100 * time[1] / all);
+}
+
+/* Rows --------------------------------------------------------------------------------------- */
+
+/* A union of intervals that come in order of their starts. */
+typedef struct {
+	gint64 covered, end;
+} Union;
+
+static void cover(Union *all, const PipesimActivity *activity)
+{
+	if (activity->end <= all->end)
+		return;
+	all->covered += activity->end - MAX(activity->start, all->end);
+	all->end = activity->end;
+}
+
+/* What the activities of a range did. */
+typedef struct {
+	guint activities;
+	gint64 start;
+	Union busy, move, wait;
+} Span;
+
+static gboolean waits_for_peers(const char *kernel)
+{
+	return strstr(kernel, "notify") != NULL || strstr(kernel, "barrier") != NULL;
+}
+
+static gboolean moves_data(const char *kernel)
+{
+	static const char *const names[] = {
+		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall"};
+
+	if (strstr(kernel, "layout") != NULL)
+		return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		if (strstr(kernel, names[i]) != NULL)
+			return TRUE;
 	return FALSE;
 }
 
-static gboolean read_argument(Reader *reader)
+/* By range. */
+static Span *measure_spans(const PipesimProfile *profile, const Attribution *attribution)
 {
-	const gboolean correlation = pipesim_json_is(reader->json, "correlation");
-	const gboolean stream = pipesim_json_is(reader->json, "stream");
-	gboolean good;
-	gint64 value;
+	const Union nothing = {0, G_MININT64};
+	Span *spans = g_new(Span, attribution->ranges->len + (gsize)1); /* not NULL */
 
-	if (!next_scalar(reader, &good) || (!correlation && !stream))
-		return good;
-	if (!read_number(reader, 0, &value))
-		return FALSE;
-	if (correlation)
-		reader->event.correlation = (guint64)MAX(0, value);
-	else
-		reader->event.stream = value;
-	return TRUE;
-}
+	for (guint i = 0; i < attribution->ranges->len; i++)
+		spans[i] = (Span){0, PIPESIM_NEVER, nothing, nothing, nothing};
+	for (guint i = 0; i < attribution->n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
 
-static gboolean read_arguments(Reader *reader)
-{
-	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
-
-	if (token != PIPESIM_JSON_OPEN_OBJECT)
-		return pipesim_json_skip(reader->json, token, reader->error);
-	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
-		if (!read_argument(reader))
-			return FALSE;
-	return token != PIPESIM_JSON_ERROR;
-}
-
-static gboolean read_member(Reader *reader)
-{
-	static const char *const names[] = {"ph", "cat", "name", "ts", "dur", "tid"};
-	enum {
-		PH,
-		CAT,
-		NAME,
-		TS,
-		DUR,
-		TID
-	} which = 0;
-	gboolean good;
-	gsize length;
-
-	if (pipesim_json_is(reader->json, "args"))
-		return read_arguments(reader);
-	while (which <= TID && !pipesim_json_is(reader->json, names[which]))
-		which++;
-	if (!next_scalar(reader, &good) || which > TID)
-		return good;
-	const char *text = pipesim_json_raw(reader->json, &length);
-	switch (which) {
-	case PH:
-		reader->event.phase = length == 1 ? text[0] : '\0';
-		break;
-	case CAT:
-		reader->event.category = find_category(reader->json);
-		break;
-	case NAME:
-		g_string_assign(reader->event.name, pipesim_json_text(reader->json));
-		break;
-	case TS:
-		return read_number(reader, 3, &reader->event.start);
-	case DUR:
-		return read_number(reader, 3, &reader->event.duration);
-	case TID:
-		reader->event.thread = pipesim_hash_bytes(text, length);
-		if (reader->event.stream == PIPESIM_UNKNOWN && g_ascii_isdigit(text[0]))
-			return read_number(reader, 0, &reader->event.stream);
-		break;
-	}
-	return TRUE;
-}
-
-static gboolean append(Reader *reader, GArray *array, gconstpointer value)
-{
-	if (array->len >= MAX_KEPT)
-		return pipesim_fail_limit(reader->error, reader->trace->path,
-			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
-	g_array_append_vals(array, value, 1);
-	return TRUE;
-}
-
-static gboolean end_range(Reader *reader)
-{
-	const Event *event = &reader->event;
-	GArray *ranges = reader->profile->host_ranges;
-
-	for (guint i = reader->open->len; i-- > 0;) {
-		const guint32 index = g_array_index(reader->open, guint32, i);
-		PipesimRange *range = &g_array_index(ranges, PipesimRange, index);
-		if (range->thread != event->thread)
+		if (attribution->owner[i] == NO_RANGE)
 			continue;
-		range->end = MAX(range->start, event->start);
-		g_array_remove_index(reader->open, i);
-		break;
+		Span *span = &spans[attribution->owner[i]];
+		if (span->activities++ == 0)
+			span->start = activity->start;
+		cover(&span->busy, activity);
+		if (waits_for_peers(activity->name))
+			cover(&span->wait, activity);
+		else if (moves_data(activity->name))
+			cover(&span->move, activity);
 	}
-	return TRUE;
+	return spans;
 }
 
-static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
+/* A row of @meaning, without times. */
+static void row_init(PipesimTraceRow *row, const PipesimRangeMeaning *meaning)
 {
-	const Event *event = &reader->event;
-	const PipesimRange range = {
-		.start = event->start,
-		.end = event->start + MAX(0, event->duration),
-		.name = pipesim_trace_intern(
-			reader->trace, event->name->str, (gssize)event->name->len),
-		.stream = stream,
-		.thread = event->thread,
+	pipesim_trace_row_init(row);
+	row->what.component = meaning->component;
+	row->what.chunk = meaning->chunk;
+	row->what.phase = meaning->phase;
+	row->what.role = meaning->role;
+	row->what.whole_chunk = g_str_equal(meaning->component, "chunk");
+	row->rep = meaning->rep;
+}
+
+/* Pipeline ops that launched nothing took no time (autograd's split leaves stage 0 no I); a
+ * component without activities was not profiled. @starts: of each row; PIPESIM_NEVER: it launched
+ * nothing. */
+static void add_rows(PipesimTrace *trace, const PipesimProfile *profile,
+	const Attribution *attribution, GArray *starts)
+{
+	g_autofree Span *spans = measure_spans(profile, attribution);
+
+	for (guint i = 0; i < attribution->ranges->len; i++) {
+		const MarkedRange *marked = range_at(attribution->ranges, i);
+		const PipesimRange *range = &marked->range;
+		const Span *span = &spans[i];
+		PipesimTraceRow row;
+
+		row_init(&row, &marked->meaning);
+		if (!marked->meaning.counted ||
+			(!profile->projected && span->activities == 0 && !row.what.whole_chunk))
+			continue;
+		if (profile->projected) {
+			row.duration = row.busy = range->end - range->start;
+		} else {
+			row.duration = span->activities > 0 ? span->busy.end - span->start : 0;
+			row.busy = span->busy.covered;
+			if (row.what.role == PIPESIM_ROLE_COMM) {
+				row.move = span->move.covered;
+				row.wait = span->wait.covered;
+			}
+		}
+		g_array_append_val(trace->rows, row);
+		g_array_append_vals(
+			starts, profile->projected ? &range->start : &span->start, 1);
+	}
+}
+
+/* Returns how often the most frequent component and phase occurs. */
+static guint number_rows(PipesimTrace *trace)
+{
+	g_autoptr(GHashTable) found =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	guint most = 1;
+
+	for (guint i = 0; i < trace->rows->len; i++) {
+		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		g_autofree char *key = g_strdup_printf(
+			"%s %u %s", row->what.component, row->what.phase, row->what.chunk);
+		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(found, key));
+
+		row->run_id = "profile";
+		row->rank = pipesim_trace_get_count(trace, "rank");
+		if (row->rep == PIPESIM_UNKNOWN)
+			row->rep = count;
+		g_hash_table_insert(found, g_steal_pointer(&key), GUINT_TO_POINTER(count + 1));
+		most = MAX(most, count + 1);
+	}
+	return most;
+}
+
+/* When a component ran on the GPU. */
+typedef struct {
+	gint64 start;
+	guint row;
+} Ran;
+
+static gint compare_ran(gconstpointer a, gconstpointer b)
+{
+	const Ran *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static GArray *list_components(const PipesimTrace *trace, const GArray *starts)
+{
+	GArray *ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+
+	for (guint i = 0; i < trace->rows->len; i++) {
+		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const Ran one = {g_array_index(starts, gint64, i), i};
+		if (!row->what.whole_chunk && row->what.phase < PIPESIM_FB &&
+			one.start != PIPESIM_NEVER)
+			g_array_append_val(ran, one);
+	}
+	g_array_sort(ran, compare_ran);
+	return ran;
+}
+
+/* Whether some forward runs at the same time as some backward. */
+static gboolean shows_pair(const PipesimTrace *trace, const GArray *ran)
+{
+	gint64 end[2] = {G_MININT64, G_MININT64}; /* of forwards, of backwards */
+
+	for (guint i = 0; i < ran->len; i++) {
+		const Ran *one = &g_array_index(ran, Ran, i);
+		const PipesimTraceRow *row =
+			&g_array_index(trace->rows, PipesimTraceRow, one->row);
+		const guint backward = row->what.phase != PIPESIM_F;
+		if (one->start < end[!backward])
+			return TRUE;
+		end[backward] = MAX(end[backward], one->start + row->duration);
+	}
+	return FALSE;
+}
+
+/* One row from the first start to the last end, of which all others are parts. */
+static void add_pair(PipesimTrace *trace, const GArray *ran)
+{
+	const PipesimRangeMeaning meaning = {
+		.component = "chunk",
+		.chunk = "",
+		.phase = PIPESIM_FB,
+		.role = PIPESIM_ROLE_PAIR,
+		.rep = 0,
 	};
+	gint64 end = G_MININT64;
+	PipesimTraceRow pair;
 
-	if (event->phase == 'B')
-		g_array_append_val(reader->open, ranges->len);
-	return append(reader, ranges, &range);
-}
-
-static gboolean add_activity(Reader *reader)
-{
-	const Event *event = &reader->event;
-	const PipesimActivity activity = {
-		.start = event->start,
-		.end = event->start + event->duration,
-		.correlation = event->correlation,
-		.stream = (guint32)event->stream,
-		.name = pipesim_trace_intern(
-			reader->trace, event->name->str, (gssize)event->name->len),
-	};
-
-	return append(reader, reader->profile->activities, &activity);
-}
-
-/* A time that is wrong would otherwise be found in a sum much later. */
-static gboolean check_times(Reader *reader)
-{
-	const Event *event = &reader->event;
-
-	if (event->start == PIPESIM_UNKNOWN)
-		return pipesim_json_fail(
-			reader->json, reader->error, "an event without a time (ts)");
-	if (ABS(event->start) > G_MAXINT64 / 4 || event->duration > G_MAXINT64 / 4)
-		return pipesim_json_fail(reader->json, reader->error, "a time out of range");
-	if (event->phase == 'X' && event->duration < 0)
-		return pipesim_json_fail(reader->json, reader->error,
-			"an event without a duration, or a negative one");
-	return TRUE;
-}
-
-static gboolean keep_event(Reader *reader)
-{
-	const Event *event = &reader->event;
-	PipesimLaunch launch = {event->correlation, event->start};
-
-	reader->profile->events++;
-	if (event->phase == 'E' && reader->open->len > 0)
-		return check_times(reader) && end_range(reader);
-	if (event->category == CATEGORY_OTHER || (event->phase != 'X' && event->phase != 'B'))
-		return TRUE;
-	if (!check_times(reader))
-		return FALSE;
-	switch (event->category) {
-	case CATEGORY_ACTIVITY:
-		return event->phase != 'X' || add_activity(reader);
-	case CATEGORY_LAUNCH:
-		return event->correlation == 0 ||
-		       append(reader, reader->profile->launches, &launch);
-	case CATEGORY_HOST_RANGE:
-		return add_range(reader, reader->profile->host_ranges, PIPESIM_ANY_STREAM);
-	case CATEGORY_GPU_RANGE:
-		return event->phase != 'X' ||
-		       add_range(reader, reader->profile->gpu_ranges, (guint32)event->stream);
-	case CATEGORY_OTHER:
-		break;
+	row_init(&pair, &meaning);
+	pair.run_id = "profile";
+	pair.rank = pipesim_trace_get_count(trace, "rank");
+	for (guint i = 0; i < ran->len; i++) {
+		const Ran *one = &g_array_index(ran, Ran, i);
+		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->row);
+		row->what.in_pair = TRUE;
+		end = MAX(end, one->start + row->duration);
 	}
+	pair.duration = pair.busy = end - g_array_index(ran, Ran, 0).start;
+	g_array_append_val(trace->rows, pair);
+}
+
+/* What the rows show together. */
+static void finish_rows(PipesimTrace *trace, const GArray *starts)
+{
+	g_autoptr(GArray) ran = list_components(trace, starts);
+	const guint layers = number_rows(trace);
+	g_autofree char *text = g_strdup_printf("%u", layers);
+
+	if (!shows_pair(trace, ran))
+		return;
+	add_pair(trace, ran);
+	pipesim_trace_set(trace, "layers_per_chunk", text);
+	pipesim_notice(trace->notices,
+		"%s: taken for one overlapped pair of chunks of %u layers, as each component "
+		"occurs so often",
+		trace->path, layers);
+}
+
+gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *profile,
+	const PipesimRangeRules *rules, GError **error)
+{
+	const guint n = profile->activities->len;
+	g_autofree guint32 *owner = g_new(guint32, n + (gsize)1); /* not NULL */
+	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
+	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
+	Attribution attribution = {ranges, owner, n};
+
+	attribute(&attribution, profile, rules, trace->strings);
+	add_rows(trace, profile, &attribution, starts);
+	if (n > 0 || !profile->projected)
+		note_coverage(trace, profile, &attribution);
+	if (trace->rows->len == 0 && profile->projected)
+		return pipesim_fail_at(error, trace->path, 1, 1,
+			"no NVTX range has a known name such as 'attn(F)' or 'PP:0F0'; name "
+			"yours with --map");
+	if (trace->rows->len == 0)
+		return pipesim_fail_at(error, trace->path, 1, 1,
+			"none of %u GPU activities lies in a range with a known name such as "
+			"'attn(F)' or 'PP:0F0'; name yours with --map",
+			n);
+	finish_rows(trace, starts);
 	return TRUE;
-}
-
-static gboolean read_event(Reader *reader)
-{
-	PipesimJsonToken token;
-	GString *name = reader->event.name;
-
-	g_string_truncate(name, 0);
-	reader->event = (Event){.name = name,
-		.start = PIPESIM_UNKNOWN,
-		.duration = PIPESIM_UNKNOWN,
-		.stream = PIPESIM_UNKNOWN};
-	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
-		if (!read_member(reader))
-			return FALSE;
-	if (token == PIPESIM_JSON_CLOSE_OBJECT)
-		return keep_event(reader);
-	return token != PIPESIM_JSON_ERROR;
-}
-
-static gboolean read_events(Reader *reader)
-{
-	PipesimJsonToken token;
-
-	while ((token = pipesim_json_next(reader->json, reader->error)) !=
-		PIPESIM_JSON_CLOSE_ARRAY) {
-		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
-			return token == PIPESIM_JSON_END;
-		if (token == PIPESIM_JSON_OPEN_OBJECT
-				? !read_event(reader)
-				: !pipesim_json_skip(reader->json, token, reader->error))
-			return FALSE;
-	}
-	return TRUE;
-}
-
-/* Scalars of an object as metadata, under other names; of an array the first object. */
-static gboolean read_metadata(Reader *reader, const char *const *from, const char *const *to)
-{
-	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
-	guint depth = token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY;
-	const char *key = NULL;
-
-	while (depth > 0) {
-		token = pipesim_json_next(reader->json, reader->error);
-		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
-			return token == PIPESIM_JSON_END;
-		if (token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY)
-			depth++;
-		if (token == PIPESIM_JSON_CLOSE_OBJECT || token == PIPESIM_JSON_CLOSE_ARRAY)
-			depth--;
-		if (is_scalar(token) && key != NULL &&
-			pipesim_trace_get(reader->trace, key) == NULL)
-			pipesim_trace_set(reader->trace, key, pipesim_json_text(reader->json));
-		key = NULL;
-		for (guint i = 0; token == PIPESIM_JSON_KEY && from[i] != NULL; i++)
-			if (pipesim_json_is(reader->json, from[i]))
-				key = to[i];
-	}
-	return TRUE;
-}
-
-static gboolean read_top_member(Reader *reader)
-{
-	static const char *const device_from[] = {"name", "numSms", NULL};
-	static const char *const device_to[] = {"device_name", "sm_count"};
-	static const char *const group_from[] = {"rank", "world_size", NULL};
-	static const char *const group_to[] = {"rank", "ranks"};
-	PipesimJsonToken token;
-
-	if (pipesim_json_is(reader->json, "deviceProperties"))
-		return read_metadata(reader, device_from, device_to);
-	if (pipesim_json_is(reader->json, "distributedInfo"))
-		return read_metadata(reader, group_from, group_to);
-	const gboolean events = pipesim_json_is(reader->json, "traceEvents");
-	const gboolean base = pipesim_json_is(reader->json, "baseTimeNanoseconds");
-	token = pipesim_json_next(reader->json, reader->error);
-	if (events && token == PIPESIM_JSON_OPEN_ARRAY)
-		return read_events(reader);
-	if (base && is_scalar(token))
-		pipesim_trace_set(
-			reader->trace, "base_time_ns", pipesim_json_text(reader->json));
-	return pipesim_json_skip(reader->json, token, reader->error);
-}
-
-static gboolean read_document(Reader *reader)
-{
-	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
-
-	if (token == PIPESIM_JSON_OPEN_ARRAY)
-		return read_events(reader);
-	if (token != PIPESIM_JSON_OPEN_OBJECT)
-		return token != PIPESIM_JSON_ERROR &&
-		       pipesim_json_fail(reader->json, reader->error,
-			       "neither an object nor an array of events");
-	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
-		if (!read_top_member(reader))
-			return FALSE;
-	return token != PIPESIM_JSON_ERROR;
-}
-
-PipesimProfile *pipesim_profile_read(PipesimInput *input, PipesimTrace *trace, GError **error)
-{
-	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
-	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
-	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
-	g_autoptr(GString) name = g_string_new(NULL);
-	g_autoptr(GError) cause = NULL;
-	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
-
-	const gboolean good = read_document(&reader);
-	profile->truncated = pipesim_json_truncated(json);
-	if (good && cause == NULL)
-		return g_steal_pointer(&profile);
-	g_propagate_error(error, g_steal_pointer(&cause));
-	return NULL;
 }

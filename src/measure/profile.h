@@ -1,9 +1,9 @@
-/* A PyTorch profiler (Kineto, Chrome trace) file reduced to what attribution needs. */
+/* What a profiler saw, reduced to what tells which named range each piece of GPU work belongs to. */
 #pragma once
-#include "base/json-read.h"
+#include "measure/range-rules.h"
 #include "measure/trace.h"
 
-/* Times in ns on the profiler's clock. */
+/* Times in ns on the profiler's clock; names live as long as the trace. */
 typedef struct {
 	gint64 start, end;
 	guint64 correlation; /* 0 = none */
@@ -28,21 +28,38 @@ typedef struct {
 	GArray *activities;               /* of PipesimActivity */
 	GArray *launches;                 /* of PipesimLaunch */
 	GArray *host_ranges, *gpu_ranges; /* of PipesimRange */
-	guint64 events;                   /* in the file, of every kind */
-	gboolean truncated;               /* the file ended inside the document */
+	/* The profiler worked out itself when each GPU range began and ended: its times count, and
+	 * activities only tell how much of them lies in no range. */
+	gboolean projected;
 } PipesimProfile;
 
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */
 PipesimProfile *pipesim_profile_new(void);
+void pipesim_profile_free(PipesimProfile *profile);
+
+/** pipesim_profile_sort: activities by time and launches by correlation, as
+ * pipesim_trace_add_profile() needs them; for a reader that has filled in everything. */
+void pipesim_profile_sort(PipesimProfile *profile);
 
 /**
- * pipesim_profile_read: @input as a stream; it becomes the function's. Names and metadata
- * (device_name, sm_count, rank, ranks) go into @trace, whose strings the result points to.
+ * pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their starts.
  *
- * Returns: (transfer full): for pipesim_profile_free(); NULL with PIPESIM_ERROR_PARSE
- *   ("path:line:column: ...") for what is no JSON or a time that is none, PIPESIM_ERROR_LIMIT
- * for more activities than are kept, or an error of pipesim_json_next().
+ * An activity belongs to the innermost known range (pipesim_range_recognise()) that was open, on
+ * whichever thread of the host, when it was launched (backward launches come from autograd's
+ * thread while the range is open on the main one). Where no activity of the file can be placed
+ * so, the ranges on the GPU's own streams decide; what is left goes by the user's rules for
+ * kernels, neighbours of one stream with the same meaning forming one range.
+ *
+ * A range with a meaning becomes a row: from its first activity to its last, busy = the union over
+ * streams. Communication is told apart into kernels that move data and those that wait for peers
+ * ("notify" in their name). Where forward and backward of components overlap in time, the file
+ * shows an overlapped pair: its rows are of one pair, a row "chunk FB" spans it, and
+ * layers_per_chunk is how often its components occur. A notice tells how much GPU time lies in no
+ * known range. @rules may be NULL.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning.
  */
-PipesimProfile *pipesim_profile_read(PipesimInput *input, PipesimTrace *trace, GError **error);
-void pipesim_profile_free(PipesimProfile *profile);
+gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *profile,
+	const PipesimRangeRules *rules, GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProfile, pipesim_profile_free)

@@ -77,17 +77,6 @@ static Rule *parse_rule(char **words, const char *path, guint line, GError **err
 	return rule;
 }
 
-static char **split_words(const char *text)
-{
-	g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-	g_auto(GStrv) parts = g_strsplit_set(text, " \t", -1);
-
-	for (char **part = parts; *part != NULL && (*part)[0] != '#'; part++)
-		if ((*part)[0] != '\0')
-			g_strv_builder_add(builder, *part);
-	return g_strv_builder_end(builder);
-}
-
 /* Rules are lines, not cells: the input is read as such. */
 static void parse_rules(
 	PipesimRangeRules *rules, const char *text, const char *path, PipesimFaults *faults)
@@ -95,7 +84,7 @@ static void parse_rules(
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
 	for (guint i = 0; lines[i] != NULL; i++) {
-		g_auto(GStrv) words = split_words(g_strchomp(lines[i]));
+		g_auto(GStrv) words = pipesim_split_words(g_strchomp(lines[i]));
 		GError *error = NULL;
 		if (words[0] == NULL)
 			continue;
@@ -130,15 +119,15 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&rules) : NULL;
 }
 
-static const char *expand(PipesimTrace *trace, const GMatchInfo *match, const char *text)
+static const char *expand(GStringChunk *strings, const GMatchInfo *match, const char *text)
 {
 	g_autofree char *expanded = g_match_info_expand_references(match, text, NULL);
 
-	return pipesim_trace_intern(trace, expanded != NULL ? expanded : text, -1);
+	return g_string_chunk_insert_const(strings, expanded != NULL ? expanded : text);
 }
 
 static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, const char *name,
-	PipesimTrace *trace, PipesimRangeMeaning *out)
+	GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	for (guint i = 0; rules != NULL && i < rules->rules->len; i++) {
 		const Rule *rule = g_ptr_array_index(rules->rules, i);
@@ -148,8 +137,8 @@ static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, con
 			continue;
 		out->counted = rule->phase >= 0;
 		out->phase = (guint8)MAX(0, rule->phase);
-		out->component = expand(trace, match, rule->component);
-		out->chunk = expand(trace, match, rule->chunk);
+		out->component = expand(strings, match, rule->component);
+		out->chunk = expand(strings, match, rule->chunk);
 		out->role = role_of(out->component);
 		out->rep = PIPESIM_UNKNOWN;
 		return TRUE;
@@ -159,7 +148,7 @@ static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, con
 
 /* "attn(F)": papers write B for the backward for input where W stands beside it. */
 static gboolean recognise_component(
-	const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	const gsize length = strlen(name);
 
@@ -182,7 +171,8 @@ static gboolean recognise_component(
 	default:
 		return FALSE;
 	}
-	out->component = pipesim_trace_intern(trace, name, (gssize)length - 3);
+	g_autofree char *component = g_strndup(name, length - 3);
+	out->component = g_string_chunk_insert_const(strings, component);
 	out->role = role_of(out->component);
 	return TRUE;
 }
@@ -200,7 +190,7 @@ static gboolean take_number(const char **at, gint64 *value)
 }
 
 /* "0F3": stage, letter, micro-batch. *at moves behind it. */
-static gboolean take_op(const char **at, PipesimTrace *trace, PipesimRangeMeaning *out)
+static gboolean take_op(const char **at, GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	static const char letters[] = "FIWB";
 	const char *begin = *at, *p = *at;
@@ -209,7 +199,7 @@ static gboolean take_op(const char **at, PipesimTrace *trace, PipesimRangeMeanin
 	if (!take_number(&p, &stage) || *p == '\0' || strchr(letters, *p) == NULL)
 		return FALSE;
 	g_autofree char *chunk = g_strdup_printf("stage %.*s", (int)(p - begin), begin);
-	out->chunk = pipesim_trace_intern(trace, chunk, -1);
+	out->chunk = g_string_chunk_insert_const(strings, chunk);
 	out->phase = (guint8)pipesim_phase_find((char[]){*p, '\0'});
 	p++;
 	if (!take_number(&p, &out->rep))
@@ -219,12 +209,12 @@ static gboolean take_op(const char **at, PipesimTrace *trace, PipesimRangeMeanin
 }
 
 /* "(0F7;7B3)OVERLAP_F_B" */
-static gboolean take_pair(const char *text, PipesimTrace *trace, PipesimRangeMeaning *out)
+static gboolean take_pair(const char *text, GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	PipesimRangeMeaning backward;
 
-	if (*text++ != '(' || !take_op(&text, trace, out) || *text++ != ';' ||
-		!take_op(&text, trace, &backward) || !g_str_equal(text, ")OVERLAP_F_B"))
+	if (*text++ != '(' || !take_op(&text, strings, out) || *text++ != ';' ||
+		!take_op(&text, strings, &backward) || !g_str_equal(text, ")OVERLAP_F_B"))
 		return FALSE;
 	out->phase = PIPESIM_FB;
 	out->role = PIPESIM_ROLE_PAIR;
@@ -232,57 +222,58 @@ static gboolean take_pair(const char *text, PipesimTrace *trace, PipesimRangeMea
 }
 
 static gboolean recognise_pipeline(
-	const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	gint64 stage;
 
 	if (!g_str_has_prefix(name, "PP:"))
 		return FALSE;
 	name += 3;
-	out->component = pipesim_trace_intern(trace, "chunk", -1);
-	if (take_pair(name, trace, out))
+	out->component = "chunk";
+	if (take_pair(name, strings, out))
 		return TRUE;
 	const char *rest = name;
-	if (take_op(&rest, trace, out) && *rest == '\0')
+	if (take_op(&rest, strings, out) && *rest == '\0')
 		return TRUE;
 	/* "0SEND_F1", "0REDUCE_GRAD" ... */
 	out->counted = FALSE;
 	return take_number(&name, &stage) && g_ascii_isupper(*name);
 }
 
-static gboolean recognise_plain(const char *name, PipesimTrace *trace, PipesimRangeMeaning *out)
+static gboolean recognise_plain(const char *name, PipesimRangeMeaning *out)
 {
 	const gboolean forward = g_str_has_prefix(name, "Forward ");
 
 	if (!forward && !g_str_has_prefix(name, "Backward "))
 		return FALSE;
 	name += strlen(forward ? "Forward " : "Backward ");
-	out->component = pipesim_trace_intern(trace, "chunk", -1);
+	out->component = "chunk";
 	out->phase = forward ? PIPESIM_F : PIPESIM_B;
 	return take_number(&name, &out->rep) && *name == '\0';
 }
 
 gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *name,
-	PipesimTrace *trace, PipesimRangeMeaning *out)
+	GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	const PipesimRangeMeaning blank = {
 		.counted = TRUE, .component = "", .chunk = "", .rep = PIPESIM_UNKNOWN};
 	const char *colon = strchr(name, ':');
 
 	*out = blank;
-	if (apply_rules(rules, FALSE, name, trace, out) || recognise_pipeline(name, trace, out))
+	if (apply_rules(rules, FALSE, name, strings, out) ||
+		recognise_pipeline(name, strings, out))
 		return TRUE;
 	*out = blank;
-	if (recognise_component(name, trace, out) || recognise_plain(name, trace, out))
+	if (recognise_component(name, strings, out) || recognise_plain(name, out))
 		return TRUE;
 	/* "0.5:attn(F)" */
 	return colon != NULL && colon[1] != '\0' && colon[1] != ':' &&
 	       !g_str_has_prefix(name, "PP:") &&
-	       pipesim_range_recognise(NULL, colon + 1, trace, out);
+	       pipesim_range_recognise(NULL, colon + 1, strings, out);
 }
 
 gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
-	PipesimTrace *trace, PipesimRangeMeaning *out)
+	GStringChunk *strings, PipesimRangeMeaning *out)
 {
-	return apply_rules(rules, TRUE, name, trace, out);
+	return apply_rules(rules, TRUE, name, strings, out);
 }

@@ -5,10 +5,10 @@
 
 /* What a name stands for. */
 typedef struct {
-	gboolean counted;      /* FALSE: known, but no cost: sends and receives (they wait),
-				  reductions */
-	const char *component; /* of the trace's strings, like chunk */
-	const char *chunk;     /* stage that a pipeline op worked on; "" */
+	gboolean
+		counted; /* FALSE: known, but no cost: sends and receives (they wait), reductions */
+	const char *component;
+	const char *chunk; /* stage that a pipeline op worked on; "" */
 	guint8 phase, role;
 	gint64 rep; /* micro-batch, or PIPESIM_UNKNOWN */
 } PipesimRangeMeaning;
@@ -17,8 +17,11 @@ typedef struct _PipesimRangeRules PipesimRangeRules;
 
 /**
  * pipesim_range_rules_read: the rules of the file at @path, one a line, tried in order before
- * the built-in names: range REGEX COMPONENT PHASE [CHUNK]     names of annotations and NVTX
- * ranges kernel REGEX COMPONENT PHASE [CHUNK]    names of kernels that lie in no known range
+ * the built-in names:
+ *
+ *   range REGEX COMPONENT PHASE [CHUNK]     names of annotations and NVTX ranges
+ *   kernel REGEX COMPONENT PHASE [CHUNK]    names of kernels that lie in no known range
+ *
  * REGEX is Perl's without blanks and matches anywhere; COMPONENT and CHUNK may hold \1 ... ;
  * PHASE is F, I, W, B, FB, or - for time that is known but counts nothing. # begins a comment.
  *
@@ -30,18 +33,24 @@ void pipesim_range_rules_free(PipesimRangeRules *rules);
 
 /**
  * pipesim_range_recognise: what @name means. Built in are
- *   DeepSeek's "attn(F)", "attn(B)" (backward for input), "attn(W)" of any component;
- *   PyTorch's "PP:0F3", "PP:7I3", "PP:7W3", "PP:7B3", "PP:(0F7;7B3)OVERLAP_F_B", and its sends,
- *   receives and reductions, which count nothing; "Forward 3", "Backward 3".
+ *
+ *   attn(F)                     DeepSeek's, of any component: forward,
+ *   attn(B), attn(I)            backward for input (papers write B where W stands beside it),
+ *   attn(W)                     weight gradient
+ *   PP:0F3                      PyTorch's: stage 0, forward (I, W, B alike), micro-batch 3
+ *   PP:(0F7;7B3)OVERLAP_F_B     an overlapped pair
+ *   PP:0SEND_F1 ...             sends, receives, reductions: known, but count nothing
+ *   Forward 3, Backward 3       one stage a process, micro-batch 3
+ *
  * An NVTX domain before a colon is skipped. @rules may be NULL.
  *
- * Returns: FALSE where nothing matches. Texts become @trace's.
+ * Returns: FALSE where nothing matches. Texts go to @strings or are literals.
  */
 gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *name,
-	PipesimTrace *trace, PipesimRangeMeaning *out);
+	GStringChunk *strings, PipesimRangeMeaning *out);
 
 /** pipesim_kernel_recognise: the same for the name of a kernel: rules of the user only. */
 gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
-	PipesimTrace *trace, PipesimRangeMeaning *out);
+	GStringChunk *strings, PipesimRangeMeaning *out);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRangeRules, pipesim_range_rules_free)

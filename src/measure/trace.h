@@ -1,7 +1,6 @@
 /* Measured repetitions, whatever file they come from. The schema is docs/formats.md. */
 #pragma once
 #include "base/error.h"
-#include "base/input.h"
 
 /* What a row measured: the kinds of op, or a recomputation inside a backward. */
 typedef enum {
@@ -25,23 +24,35 @@ typedef enum {
 
 #define PIPESIM_UNKNOWN G_GINT64_CONSTANT(-1)
 
-/* One repetition. Texts belong to the trace and are never NULL: "" where the column is missing
- * or the cell empty. Numbers are PIPESIM_UNKNOWN where they are missing. Times in ns. */
+/* What was measured, and how: repetitions of the same have all of this in common. Texts live as
+ * long as the trace and are never NULL: "" where the column is missing or the cell empty. Numbers
+ * are PIPESIM_UNKNOWN where they are missing. */
 typedef struct {
-	guint line; /* in its file, 0 = made from several lines */
-	guint8 phase, role, status;
-	gboolean whole_chunk; /* layer "all": spans every layer of the chunk, not one */
-	const char *run_id, *component, *impl, *ld_mode, *load_mode, *sm_mode, *part, *chunk,
-		*layer;
-	const char *pair_id; /* not empty: measured inside an overlapped pair */
-	const char *variant; /* what else tells implementations apart: ld_mode, chunk_tokens,
-				pace */
+	const char *component, *chunk;
+	const char *impl; /* "own", or with its load instruction "own/nc256" */
+	const char
+		*variant; /* what else tells implementations apart: "chunk_tokens=16 l2=cold" */
+	const char *load_mode, *sm_mode;
+	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
+	gint64 tokens, payload_bytes;
+	guint8 phase, role;
+	gboolean whole_chunk; /* spans every layer of the chunk, not one */
+	gboolean
+		in_pair; /* while the other half of an overlapped pair ran; not the pair itself */
+} PipesimMeasured;
+
+/* One repetition. Texts and numbers as above, times in ns. */
+typedef struct {
+	PipesimMeasured what;
+	const char *run_id;
+	const char *pair_id; /* not empty: of one execution of an overlapped pair */
 	gint64 rep, rank;
+	guint8 status;
+	gboolean part;     /* one kernel of a component that was measured as a whole */
 	gint64 duration;   /* from start to end; >= 0 */
 	gint64 busy;       /* union of its kernels; = duration where not told apart */
 	gint64 move, wait; /* communication: data moving, waiting for peers */
-	gint64 rows, tokens, payload_bytes;
-	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
+	gint64 rows;       /* of experts */
 } PipesimTraceRow;
 
 /* A distribution of which only figures are known (no repetitions). */
@@ -54,20 +65,16 @@ typedef struct {
 
 typedef struct {
 	char *path;
-	GPtrArray *metadata; /* key, value, key, value ...; owned by strings */
-	GArray *rows;        /* of PipesimTraceRow, in the order of the file */
-	GArray *summaries;   /* of PipesimTraceSummary */
-	GPtrArray *notices;  /* of char *, owned: what a reader of the figures should know */
-	GStringChunk *strings;
+	GPtrArray *metadata;   /* key, value, key, value ...; owned by strings */
+	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
+	GArray *summaries;     /* of PipesimTraceSummary */
+	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
+	GStringChunk *strings; /* that all of these point to */
 } PipesimTrace;
 
 /** pipesim_trace_new: empty, for pipesim_trace_free(). */
 PipesimTrace *pipesim_trace_new(const char *path);
 void pipesim_trace_free(PipesimTrace *trace);
-
-/** pipesim_trace_intern: @length bytes of @text (-1 = to its NUL) as a string of @trace; equal
- * texts give the same pointer. */
-const char *pipesim_trace_intern(PipesimTrace *trace, const char *text, gssize length);
 
 /** pipesim_trace_row_init: every text "" and every number unknown; ok, compute, forward. */
 void pipesim_trace_row_init(PipesimTraceRow *row);
@@ -80,13 +87,11 @@ const char *pipesim_trace_get(const PipesimTrace *trace, const char *key);
  */
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key);
 
-/** pipesim_trace_join_pairs: every row of one execution of an overlapped pair (equal run_id,
- * rank and pair_id) learns the SM budgets of both halves and the pace of its communication.
- * Call it once, when all rows are there. */
-void pipesim_trace_join_pairs(PipesimTrace *trace);
+/** pipesim_notice: adds to @notices, of char *. */
+void pipesim_notice(GPtrArray *notices, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/** pipesim_trace_note: adds to the notices. */
-void pipesim_trace_note(PipesimTrace *trace, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */
+char **pipesim_split_words(const char *line);
 
 /** pipesim_phase_find: the phase called @name ("F", "RECOMP"), or -1. */
 gint pipesim_phase_find(const char *name);

@@ -1,30 +1,12 @@
 /* A file of measurements of any kind, told by its content: no crash, and what calibrates gives
  * costs that are written and read again to the same bytes. */
-#define _GNU_SOURCE
 #include "measure/calibrate.h"
+#include "measure/reader.h"
 #include "model/costs-file.h"
-#include "measure/trace-read.h"
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* The readers take paths; a file in memory has one. */
-static PipesimTrace *read_trace(const uint8_t *data, size_t size, GError **error)
-{
-	const int fd = memfd_create("trace", MFD_CLOEXEC);
-	g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
-	PipesimTrace *trace;
-
-	g_assert(fd >= 0);
-	g_assert(write(fd, data, size) == (gssize)size);
-	lseek(fd, 0, SEEK_SET);
-	trace = pipesim_trace_read(path, NULL, error);
-	close(fd);
-	return trace;
-}
 
 static void write_and_read(const PipesimCosts *costs)
 {
@@ -42,7 +24,8 @@ static void write_and_read(const PipesimCosts *costs)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimTrace *trace = read_trace(data, size, &error);
+	PipesimTrace *trace = pipesim_trace_read_input(
+		pipesim_input_new_memory("x", data, size), NULL, &error);
 	PipesimCalibrateOptions options;
 	PipesimCalibration *calibration;
 

@@ -1,4 +1,4 @@
-#include "measure/trace-read.h"
+#include "measure/reader.h"
 #include "trace-text.h"
 
 #include <string.h>
@@ -15,18 +15,18 @@ START_TEST(rows_are_read)
 	const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, 0);
 
 	ck_assert_uint_eq(trace->rows->len, 1);
-	ck_assert_str_eq(row->component, "mlp");
-	ck_assert_int_eq(row->phase, PIPESIM_W);
+	ck_assert_str_eq(row->what.component, "mlp");
+	ck_assert_int_eq(row->what.phase, PIPESIM_W);
 	ck_assert_int_eq(row->rep, 7);
 	ck_assert_int_eq(row->duration, 100);
 	ck_assert_int_eq(row->busy, 100);
 	ck_assert_int_eq(row->wait, 5);
 	ck_assert_int_eq(row->move, PIPESIM_UNKNOWN);
 	ck_assert_int_eq(row->rank, 2);
-	ck_assert_int_eq(row->compute_sms, 112);
-	ck_assert_int_eq(row->comm_sms, 20);
+	ck_assert_int_eq(row->what.compute_sms, 112);
+	ck_assert_int_eq(row->what.comm_sms, 20);
 	ck_assert_uint_eq(row->status, PIPESIM_STATUS_OK);
-	ck_assert_str_eq(row->impl, "");
+	ck_assert_str_eq(row->what.impl, "");
 	ck_assert_str_eq(pipesim_trace_get(trace, "note"), "a,b,c");
 	ck_assert(trace_has_notice(trace->notices, "columns ignored: odd"));
 }
@@ -129,8 +129,8 @@ START_TEST(halves_of_a_pair_share_its_split)
 
 	for (guint i = 0; i < 3; i++) {
 		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
-		ck_assert_int_eq(row->compute_sms, 112);
-		ck_assert_int_eq(row->comm_sms, 20);
+		ck_assert_int_eq(row->what.compute_sms, 112);
+		ck_assert_int_eq(row->what.comm_sms, 20);
 	}
 }
 END_TEST
@@ -146,10 +146,65 @@ START_TEST(pairs_have_the_pace_of_their_communication)
 				   "r/inside,1,dispatch,F,4,comm,4,0,8\n");
 
 	ck_assert_str_eq(
-		g_array_index(trace->rows, PipesimTraceRow, 0).variant, "pace_gbps=40");
-	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 1).variant,
+		g_array_index(trace->rows, PipesimTraceRow, 0).what.variant, "pace_gbps=40");
+	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 1).what.variant,
 		"chunk_tokens=4 pace_gbps=40");
-	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 2).variant, "");
+	ck_assert_str_eq(g_array_index(trace->rows, PipesimTraceRow, 2).what.variant, "");
+}
+END_TEST
+
+/* The first bytes of each kind of file, and what then reads it. */
+static const struct {
+	const char *head, *reader;
+} heads[] = {
+	{"\xef\xbb\xbf \n{\"traceEvents\":", "pytorch"},
+	{"[{\"ph\":", "pytorch"},
+	{"Generating ...\n\nStart (ns),Duration (ns),CorrId,Name\n", "nsys"},
+	{"Name,Projected Start (us),Projected Duration (us)\n", "nsys"},
+	{"# nThread 1 nGpus 2\n", "nccl"},
+	{"# by hand\nphase,mean_us,component\n", "summary"},
+	{TRACE_TOP TRACE_COLUMNS, "csv"},
+	{"run_id,rep,component,phase,mean_s_of\n", "csv"},
+	{"", "csv"},
+};
+
+static const struct {
+	const char *name;
+	const PipesimReader *reader;
+} readers[] = {
+#define READER(id) {#id, &pipesim_reader_##id},
+#include "measure/list.h"
+#undef READER
+};
+
+START_TEST(content_chooses_the_reader)
+{
+	const PipesimReader *found =
+		pipesim_reader_find(heads[_i].head, strlen(heads[_i].head));
+	guint i = 0;
+
+	while (i < G_N_ELEMENTS(readers) && readers[i].reader != found)
+		i++;
+	ck_assert_uint_lt(i, G_N_ELEMENTS(readers));
+	ck_assert_msg(g_str_equal(readers[i].name, heads[_i].reader), "'%s' is read as a %s",
+		heads[_i].head, found->name);
+}
+END_TEST
+
+/* What is left out of one column stands in the other that fills the same field. */
+START_TEST(load_instructions_belong_to_the_implementation)
+{
+	g_autoptr(PipesimTrace) trace = trace_of(
+		TRACE_TOP "run_id,rep,component,phase,pair_id,context,impl,ld_mode,layer,"
+			  "dur_ns\n"
+			  "r,0,attn,F,3,,own,nc256,all,9\nr,1,attn,F,,,own,,0,9\n");
+	const PipesimTraceRow *rows = &g_array_index(trace->rows, PipesimTraceRow, 0);
+
+	ck_assert_str_eq(rows[0].what.impl, "own/nc256");
+	ck_assert(rows[0].what.whole_chunk && rows[0].what.in_pair);
+	ck_assert_str_eq(rows[0].pair_id, "3");
+	ck_assert_str_eq(rows[1].what.impl, "own");
+	ck_assert(!rows[1].what.whole_chunk && !rows[1].what.in_pair);
 }
 END_TEST
 
@@ -224,6 +279,8 @@ Suite *trace_suite(void)
 	tcase_add_test(trace, conditions_tell_rows_apart);
 	tcase_add_test(trace, halves_of_a_pair_share_its_split);
 	tcase_add_test(trace, pairs_have_the_pace_of_their_communication);
+	tcase_add_loop_test(trace, content_chooses_the_reader, 0, G_N_ELEMENTS(heads));
+	tcase_add_test(trace, load_instructions_belong_to_the_implementation);
 	tcase_add_test(trace, reference_trace_is_read);
 	tcase_add_test(statistics, figures_of_a_sample);
 	tcase_add_test(statistics, lines_are_fitted);

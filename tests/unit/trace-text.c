@@ -1,6 +1,6 @@
 #include "trace-text.h"
 
-#include "measure/trace-csv.h"
+#include "measure/reader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 PipesimTrace *trace_of(const char *text)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimTrace *trace = pipesim_trace_read_csv(
-		pipesim_input_new_memory("x.csv", text, strlen(text)), &error);
+	PipesimTrace *trace = pipesim_trace_read_input(
+		pipesim_input_new_memory("x.csv", text, strlen(text)), NULL, &error);
 
 	ck_assert_msg(trace != NULL, "%s", error != NULL ? error->message : "");
 	return trace;
@@ -18,8 +18,8 @@ PipesimTrace *trace_of(const char *text)
 char *trace_refused(const char *text)
 {
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_read_csv(
-		pipesim_input_new_memory("x.csv", text, strlen(text)), &error);
+	g_autoptr(PipesimTrace) trace = pipesim_trace_read_input(
+		pipesim_input_new_memory("x.csv", text, strlen(text)), NULL, &error);
 
 	ck_assert_ptr_null(trace);
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE));

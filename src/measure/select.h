@@ -1,7 +1,7 @@
 /* Chooses, among groups of the same component, the one measurement that costs are made of. */
 #pragma once
 #include "base/error.h"
-#include "measure/trace-group.h"
+#include "measure/group.h"
 
 /* What a caller wants; the rest follows the rules below. */
 typedef struct {
@@ -29,7 +29,15 @@ typedef struct {
 gboolean pipesim_trace_select(
 	GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices, GError **error);
 
-/** pipesim_trace_split_distance: how far the SM split of @group is from the wish, 0 = the same.
+/**
+ * pipesim_trace_figures_at_split: figures of @near, one of @groups and the measurement nearest to
+ * the wished SM split: its own, or interpolated with the nearest on the other side; a notice says
+ * which, once.
  */
-gint64 pipesim_trace_split_distance(
-	const PipesimTraceGroup *group, const PipesimTraceWish *wish);
+PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near,
+	const GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices);
+
+/** pipesim_trace_wish_load_mode: where @wish has a split and no load mode, the most loaded one in
+ * which the pair was measured there, so that FB and the rest are of one load. */
+void pipesim_trace_wish_load_mode(
+	PipesimTraceWish *wish, const GPtrArray *groups, GPtrArray *notices);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "measure/trace-select.h"
+#include "measure/select.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ typedef struct {
 
 static char *load_mode_value(const PipesimTraceGroup *group)
 {
-	return g_strdup(group->load_mode);
+	return g_strdup(group->what.load_mode);
 }
 
 static double load_mode_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
@@ -30,7 +30,7 @@ static double load_mode_penalty(const PipesimTraceGroup *group, const PipesimTra
 
 	(void)wish;
 	for (guint i = 0; i < G_N_ELEMENTS(order); i++)
-		if (g_str_equal(group->load_mode, order[i]))
+		if (g_str_equal(group->what.load_mode, order[i]))
 			return i;
 	return G_N_ELEMENTS(order);
 }
@@ -44,24 +44,23 @@ static const char *load_mode_wished(
 
 static char *split_value(const PipesimTraceGroup *group)
 {
-	return g_strdup_printf("%s %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT, group->sm_mode,
-		group->compute_sms, group->comm_sms);
+	return g_strdup_printf("%s %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT, group->what.sm_mode,
+		group->what.compute_sms, group->what.comm_sms);
 }
 
 static gboolean whole_chip(const PipesimTraceGroup *group)
 {
-	return group->sm_mode[0] == '\0' || g_str_equal(group->sm_mode, "none");
+	return group->what.sm_mode[0] == '\0' || g_str_equal(group->what.sm_mode, "none");
 }
 
-gint64 pipesim_trace_split_distance(
-	const PipesimTraceGroup *group, const PipesimTraceWish *wish)
+static gint64 split_distance(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
-	const gint64 compute = wish->compute_sms - group->compute_sms;
-	const gint64 comm = wish->comm_sms - group->comm_sms;
+	const gint64 compute = wish->compute_sms - group->what.compute_sms;
+	const gint64 comm = wish->comm_sms - group->what.comm_sms;
 
-	if (group->in_pair || group->role == PIPESIM_ROLE_PAIR)
+	if (group->what.in_pair || group->what.role == PIPESIM_ROLE_PAIR)
 		return ABS(compute) + ABS(comm);
-	return group->role == PIPESIM_ROLE_COMM ? ABS(comm) : ABS(compute);
+	return group->what.role == PIPESIM_ROLE_COMM ? ABS(comm) : ABS(compute);
 }
 
 static gboolean wishes_split(const PipesimTraceWish *wish)
@@ -71,36 +70,38 @@ static gboolean wishes_split(const PipesimTraceWish *wish)
 
 static double split_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
-	const gboolean pair = group->role == PIPESIM_ROLE_PAIR;
+	const gboolean pair = group->what.role == PIPESIM_ROLE_PAIR;
 
 	/* Of several ways of sharing at the same distance the fastest: a fraction of an SM. */
 	if (wishes_split(wish))
-		return (double)pipesim_trace_split_distance(group, wish) +
+		return (double)split_distance(group, wish) +
 		       (pair ? (double)group->figures.median * 1e-15 : 0);
 	/* A pair without a wish: the split that is fastest. */
 	if (pair)
 		return (double)group->figures.median;
-	return whole_chip(group) ? 0 : 1e6 - (double)(group->compute_sms + group->comm_sms);
+	return whole_chip(group)
+		       ? 0
+		       : 1e6 - (double)(group->what.compute_sms + group->what.comm_sms);
 }
 
 static char *tokens_value(const PipesimTraceGroup *group)
 {
-	return g_strdup_printf("%" G_GINT64_FORMAT, group->tokens);
+	return g_strdup_printf("%" G_GINT64_FORMAT, group->what.tokens);
 }
 
 static double tokens_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
-	return group->tokens == wish->tokens ? 0 : 1e18 - (double)group->tokens;
+	return group->what.tokens == wish->tokens ? 0 : 1e18 - (double)group->what.tokens;
 }
 
 static char *impl_value(const PipesimTraceGroup *group)
 {
-	return g_strdup(group->impl);
+	return g_strdup(group->what.impl);
 }
 
 static char *variant_value(const PipesimTraceGroup *group)
 {
-	return g_strdup(group->variant[0] != '\0' ? group->variant : "default");
+	return g_strdup(group->what.variant[0] != '\0' ? group->what.variant : "default");
 }
 
 static double median_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
@@ -111,7 +112,8 @@ static double median_penalty(const PipesimTraceGroup *group, const PipesimTraceW
 
 static const char *impl_wished(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
-	return wish->impl != NULL ? g_hash_table_lookup(wish->impl, group->component) : NULL;
+	return wish->impl != NULL ? g_hash_table_lookup(wish->impl, group->what.component)
+				  : NULL;
 }
 
 static const Property properties[] = {
@@ -149,7 +151,7 @@ static void candidate_clear(gpointer data)
 
 static gboolean concerns(const PipesimTraceGroup *group, guint phase)
 {
-	return phase == ALL_PHASES || group->phase == phase;
+	return phase == ALL_PHASES || group->what.phase == phase;
 }
 
 static Candidate *add_candidate(GArray *list, const char *text)
@@ -174,9 +176,10 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 		g_autofree char *text = property->value(group);
 		Candidate *found = add_candidate(list, text);
 		const double penalty = property->penalty(group, wish);
-		double *least = &found->penalty[group->phase];
-		*least = found->phases & 1u << group->phase ? MIN(*least, penalty) : penalty;
-		found->phases |= 1u << group->phase;
+		double *least = &found->penalty[group->what.phase];
+		*least = found->phases & 1u << group->what.phase ? MIN(*least, penalty)
+								 : penalty;
+		found->phases |= 1u << group->what.phase;
 	}
 	return list;
 }
@@ -238,7 +241,7 @@ static void keep_value(
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		g_autofree char *value = property->value(group);
 		const gboolean spared =
-			property->may_differ && (best->phases & 1u << group->phase) == 0;
+			property->may_differ && (best->phases & 1u << group->what.phase) == 0;
 		if (concerns(group, phase) && !spared && !g_str_equal(value, best->text))
 			g_ptr_array_remove_index(groups, i);
 	}
@@ -280,21 +283,20 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	const Candidate *best = find_best(list, wished);
 	if (best == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s was not measured as '%s'; there is %s", first->component, wished,
-			all);
+			"%s was not measured as '%s'; there is %s", first->what.component,
+			wished, all);
 	if (property->name != NULL && wished == NULL && had_choice(list, best) &&
 		!(property->value == split_value && wishes_split(wish)))
-		g_ptr_array_add(notices,
-			g_strdup_printf("%s%s%s: several %s were measured (%s); '%s' is used",
-				first->component, property->per_phase ? " " : "",
-				property->per_phase ? pipesim_phase_name(phase) : "",
-				property->name, all, best->text));
+		pipesim_notice(notices, "%s%s%s: several %s were measured (%s); '%s' is used",
+			first->what.component, property->per_phase ? " " : "",
+			property->per_phase ? pipesim_phase_name(phase) : "", property->name,
+			all, best->text);
 	if (property->value == split_value && wishes_split(wish) &&
-		first->role == PIPESIM_ROLE_PAIR && was_as_near(list, best))
-		g_ptr_array_add(notices,
-			g_strdup_printf("%s: '%s' is used, the fastest of several ways of "
-					"sharing SMs that are as near to the split asked for",
-				first->component, best->text));
+		first->what.role == PIPESIM_ROLE_PAIR && was_as_near(list, best))
+		pipesim_notice(notices,
+			"%s: '%s' is used, the fastest of several ways of sharing SMs that are "
+			"as near to the split asked for",
+			first->what.component, best->text);
 	keep_value(groups, property, phase, best);
 	return TRUE;
 }
@@ -313,4 +315,155 @@ gboolean pipesim_trace_select(
 		}
 	}
 	return TRUE;
+}
+
+/* Between splits ----------------------------------------------------------------------------- */
+
+/* The share that tells splits apart: of the stream that the group ran on. */
+static gint64 share(const PipesimTraceGroup *group)
+{
+	return group->what.role == PIPESIM_ROLE_COMPUTE ? group->what.compute_sms
+							: group->what.comm_sms;
+}
+
+static gint64 wished_share(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
+{
+	return group->what.role == PIPESIM_ROLE_COMPUTE ? wish->compute_sms : wish->comm_sms;
+}
+
+/* The other measurements that differ from @data in the split alone. */
+static gboolean is_same_but_split(const PipesimTraceGroup *group, gconstpointer data)
+{
+	const PipesimTraceGroup *like = data;
+
+	return g_str_equal(group->what.component, like->what.component) &&
+	       group->what.phase == like->what.phase && group->what.role == like->what.role &&
+	       group->what.in_pair == like->what.in_pair &&
+	       g_str_equal(group->what.impl, like->what.impl) &&
+	       g_str_equal(group->what.variant, like->what.variant) &&
+	       g_str_equal(group->what.load_mode, like->what.load_mode) &&
+	       g_str_equal(group->what.sm_mode, like->what.sm_mode) &&
+	       group->what.tokens == like->what.tokens;
+}
+
+/* The nearest point on the other side of the wish; NULL where there is none. */
+static const PipesimTraceGroup *find_opposite(
+	const GPtrArray *groups, const PipesimTraceGroup *near, const PipesimTraceWish *wish)
+{
+	g_autoptr(GPtrArray) points =
+		pipesim_trace_groups_list(groups, is_same_but_split, near);
+	const gint64 wished = wished_share(near, wish);
+	const PipesimTraceGroup *best = NULL;
+
+	for (guint i = 0; i < points->len; i++) {
+		const PipesimTraceGroup *point = g_ptr_array_index(points, i);
+		if ((share(point) < wished) == (share(near) < wished) || share(point) == wished)
+			continue;
+		if (best == NULL || ABS(share(point) - wished) < ABS(share(best) - wished))
+			best = point;
+	}
+	return share(near) == wished ? NULL : best;
+}
+
+static void note_once(GPtrArray *notices, char *text)
+{
+	g_autofree char *owned = text;
+
+	if (!g_ptr_array_find_with_equal_func(notices, owned, g_str_equal, NULL))
+		g_ptr_array_add(notices, g_steal_pointer(&owned));
+}
+
+static char *split_name(const PipesimTraceGroup *group)
+{
+	if (group->what.role == PIPESIM_ROLE_PAIR)
+		return g_strdup_printf("%" G_GINT64_FORMAT "+%" G_GINT64_FORMAT,
+			group->what.compute_sms, group->what.comm_sms);
+	return g_strdup_printf("%" G_GINT64_FORMAT, share(group));
+}
+
+static const char *name_of(const PipesimTraceGroup *group)
+{
+	if (group->what.role == PIPESIM_ROLE_PAIR)
+		return "the pair";
+	return group->what.role == PIPESIM_ROLE_COMM ? "communication alone" : "compute alone";
+}
+
+PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near,
+	const GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices)
+{
+	g_autofree char *here = split_name(near);
+
+	if (!wishes_split(wish) || split_distance(near, wish) == 0)
+		return near->figures;
+	const gint64 wished = wished_share(near, wish);
+	const PipesimTraceGroup *far = find_opposite(groups, near, wish);
+	if (far == NULL) {
+		note_once(notices,
+			g_strdup_printf("%s was not measured at the split asked for: the "
+					"nearest, %s SMs, is used",
+				name_of(near), here));
+		return near->figures;
+	}
+	g_autofree char *there = split_name(far);
+	note_once(notices,
+		g_strdup_printf(
+			"%s is interpolated between what was measured at %s and at %s SMs",
+			name_of(near), here, there));
+	return pipesim_distribution_between(&near->figures, &far->figures,
+		(double)(wished - share(near)) / (double)(share(far) - share(near)));
+}
+
+static gboolean is_pair_at_split(const PipesimTraceGroup *group, gconstpointer data)
+{
+	return group->what.role == PIPESIM_ROLE_PAIR && split_distance(group, data) == 0;
+}
+
+static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
+{
+	(void)data;
+	return group->what.role == PIPESIM_ROLE_PAIR;
+}
+
+/* How well the pairs of a load mode meet the wish: 0 = measured there or on both sides of it,
+ * else the distance of the nearest; G_MAXINT64 where there are none. */
+static gint64 misfit(
+	const PipesimTraceWish *wish, const GPtrArray *pairs, const char *load_mode)
+{
+	gboolean below = FALSE, above = FALSE;
+	gint64 nearest = G_MAXINT64;
+
+	for (guint i = 0; i < pairs->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(pairs, i);
+		if (!g_str_equal(group->what.load_mode, load_mode))
+			continue;
+		below |= group->what.comm_sms <= wish->comm_sms;
+		above |= group->what.comm_sms >= wish->comm_sms;
+		nearest = MIN(nearest, split_distance(group, wish));
+	}
+	return below && above ? 0 : nearest;
+}
+
+void pipesim_trace_wish_load_mode(
+	PipesimTraceWish *wish, const GPtrArray *groups, GPtrArray *notices)
+{
+	static const char *const order[] = {"sustained", "back_to_back", "synced"};
+	g_autoptr(GPtrArray) exact = pipesim_trace_groups_list(groups, is_pair_at_split, wish);
+	g_autoptr(GPtrArray) all = pipesim_trace_groups_list(groups, is_pair, NULL);
+	const GPtrArray *pairs = exact->len > 0 ? exact : all;
+	gint64 least = G_MAXINT64;
+
+	if (!wishes_split(wish) || wish->load_mode != NULL)
+		return;
+	for (guint i = 0; i < G_N_ELEMENTS(order); i++) {
+		const gint64 distance = misfit(wish, pairs, order[i]);
+		if (distance >= least)
+			continue;
+		least = distance;
+		wish->load_mode = order[i];
+	}
+	if (wish->load_mode != NULL && !g_str_equal(wish->load_mode, order[0]))
+		pipesim_notice(notices,
+			"the pair was captured at that split %s, not sustained: all times are "
+			"of that load",
+			wish->load_mode);
 }

@@ -1,0 +1,583 @@
+/* The project's own trace schema, version 1 (docs/formats.md), as pipesim-microbench writes it.
+ * Columns are found by name in any order; those that are not of the schema are ignored and named in
+ * a notice. Warm-ups, outliers and failed rows are kept, with their status. */
+#include "config.h"
+
+#include "base/decimal.h"
+#include "base/number.h"
+#include "measure/reader.h"
+#include "measure/table.h"
+
+#include <string.h>
+
+/* Most rows of one trace. */
+#define MAX_ROWS (1u << 23)
+
+typedef enum {
+	KIND_TEXT,
+	KIND_COUNT,
+	KIND_SCALED, /* a time of @decimals digits to ns */
+	KIND_PHASE,
+	KIND_ROLE,
+	KIND_STATUS,
+	KIND_SMS,
+	KIND_VARIANT,
+	KIND_LOAD,  /* load instruction: belongs to the name of the implementation */
+	KIND_LAYER, /* "all": the row spans every layer of its chunk */
+	KIND_PART,
+	KIND_UNUSED, /* of the schema, but nothing here needs it */
+} Kind;
+
+/* KEY columns tell rows apart: all of them equal is the same measurement twice. */
+typedef struct {
+	const char *name;
+	Kind kind;
+	gboolean key;
+	gsize offset;
+	guint decimals;
+} Column;
+
+#define FIELD(f) G_STRUCT_OFFSET(PipesimTraceRow, f)
+static const Column schema[] = {
+	{"run_id", KIND_TEXT, TRUE, FIELD(run_id), 0},
+	{"run", KIND_TEXT, TRUE, FIELD(run_id), 0},
+	{"rep", KIND_COUNT, TRUE, FIELD(rep), 0},
+	{"component", KIND_TEXT, TRUE, FIELD(what.component), 0},
+	{"phase", KIND_PHASE, TRUE, 0, 0},
+	{"rank", KIND_COUNT, TRUE, FIELD(rank), 0},
+	{"role", KIND_ROLE, TRUE, 0, 0},
+	{"status", KIND_STATUS, TRUE, 0, 0},
+	{"impl", KIND_TEXT, TRUE, FIELD(what.impl), 0},
+	{"load_mode", KIND_TEXT, TRUE, FIELD(what.load_mode), 0},
+	{"sm_mode", KIND_TEXT, TRUE, FIELD(what.sm_mode), 0},
+	{"sm_req", KIND_SMS, TRUE, 0, 0},
+	{"sm_budget", KIND_SMS, TRUE, 0, 0},
+	{"sm_actual", KIND_SMS, TRUE, 0, 0},
+	{"part", KIND_PART, TRUE, 0, 0},
+	{"chunk", KIND_TEXT, TRUE, FIELD(what.chunk), 0},
+	{"layer", KIND_LAYER, TRUE, 0, 0},
+	{"pair_id", KIND_TEXT, TRUE, FIELD(pair_id), 0},
+	{"context", KIND_TEXT, TRUE, FIELD(pair_id), 0},
+	{"ld_mode", KIND_LOAD, TRUE, 0, 0},
+	{"chunk_tokens", KIND_VARIANT, TRUE, 0, 0},
+	{"pace_gbps", KIND_VARIANT, TRUE, 0, 0},
+	{"l2", KIND_VARIANT, TRUE, 0, 0},
+	{"tokens", KIND_COUNT, TRUE, FIELD(what.tokens), 0},
+	{"rows", KIND_COUNT, TRUE, FIELD(rows), 0},
+	{"payload_bytes", KIND_COUNT, TRUE, FIELD(what.payload_bytes), 0},
+	{"dur_ns", KIND_SCALED, FALSE, FIELD(duration), 0},
+	{"duration_us", KIND_SCALED, FALSE, FIELD(duration), 3},
+	{"busy_ns", KIND_SCALED, FALSE, FIELD(busy), 0},
+	{"busy_us", KIND_SCALED, FALSE, FIELD(busy), 3},
+	{"move_ns", KIND_SCALED, FALSE, FIELD(move), 0},
+	{"comm_move_us", KIND_SCALED, FALSE, FIELD(move), 3},
+	{"wait_ns", KIND_SCALED, FALSE, FIELD(wait), 0},
+	{"comm_wait_us", KIND_SCALED, FALSE, FIELD(wait), 3},
+	{"order", KIND_UNUSED, FALSE, 0, 0},
+	{"device", KIND_UNUSED, TRUE, 0, 0},
+	{"stream", KIND_UNUSED, FALSE, 0, 0},
+	{"wire_bytes", KIND_UNUSED, FALSE, 0, 0},
+	{"flops", KIND_UNUSED, FALSE, 0, 0},
+	{"n_kernels", KIND_UNUSED, FALSE, 0, 0},
+	{"t_start_ns", KIND_UNUSED, FALSE, 0, 0},
+	{"t_start_us", KIND_UNUSED, FALSE, 0, 0},
+	{"clk_sm_mhz", KIND_UNUSED, FALSE, 0, 0},
+	{"power_w", KIND_UNUSED, FALSE, 0, 0},
+	{"temp_c", KIND_UNUSED, FALSE, 0, 0},
+};
+
+/* Texts of one column met lately, found by a few of their bytes: a column repeats few of them, in
+ * turn. */
+#define N_RECENT 32
+typedef struct {
+	const char *text[N_RECENT]; /* the trace's; NULL = none yet */
+} Recent;
+
+/* A column of the file. */
+typedef struct {
+	const Column *of; /* NULL = not of the schema */
+	Recent recent;
+} Position;
+
+typedef struct {
+	PipesimTable table;
+	GArray *positions; /* of Position; NULL before the header */
+	Recent impls, variants, runs;
+	GHashTable *seen; /* text of the key cells, in keys -> line */
+	GStringChunk *keys;
+	GString *key, *variant; /* of the row that is being read */
+	const char *load;       /* its load instruction */
+} Reader;
+
+/* @length bytes of @text as the trace's own. */
+static const char *keep(Reader *reader, Recent *recent, const char *text, gsize length)
+{
+	if (length == 0)
+		return "";
+	const guint hash = (guint)length + 3 * (guint8)text[0] + 7 * (guint8)text[length / 2] +
+			   5 * (guint8)text[length - 1];
+	const char **slot = &recent->text[hash % N_RECENT];
+	if (*slot == NULL || strncmp(*slot, text, length) != 0 || (*slot)[length] != '\0') {
+		g_autofree char *copy = g_strndup(text, length);
+		*slot = g_string_chunk_insert_const(reader->table.trace->strings, copy);
+	}
+	return *slot;
+}
+
+/* "#key,value"; commas in the value that are not quoted belong to it. */
+static void read_metadata(PipesimTable *table)
+{
+	const PipesimCsvRecord *record = table->record;
+	const PipesimCsvCell *first = record->n_cells > 1 ? &record->cells[1] : NULL;
+	const char *key = record->cells[0].text + 1;
+	g_autoptr(GString) value = g_string_new(NULL);
+
+	if (g_str_equal(key, "pipesim-trace v1")) {
+		pipesim_trace_set(table->trace, "format", "pipesim-trace");
+		pipesim_trace_set(table->trace, "version", "1");
+		return;
+	}
+	for (guint i = 1; i < record->n_cells; i++)
+		g_string_append_printf(value, "%s%s", i > 1 ? "," : "", record->cells[i].text);
+	if (g_str_equal(key, "version") && !g_str_equal(value->str, "1"))
+		pipesim_table_fault(table, first,
+			"trace version '%s', but only version 1 is read; capture again or "
+			"convert the file",
+			value->str);
+	if (g_str_equal(key, "format") && !g_str_equal(value->str, "pipesim-trace"))
+		pipesim_table_fault(table, first,
+			"format '%s', but 'pipesim-trace' is expected", value->str);
+	pipesim_trace_set(table->trace, key, value->str);
+}
+
+static const Column *find_column(const char *name)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(schema); i++)
+		if (g_str_equal(schema[i].name, name))
+			return &schema[i];
+	return NULL;
+}
+
+/* Whether a column of the file fills the same field as the one called @name. */
+static gboolean has_column(const Reader *reader, const char *name)
+{
+	const Column *wanted = find_column(name);
+
+	for (guint i = 0; i < reader->positions->len; i++) {
+		const Column *of = g_array_index(reader->positions, Position, i).of;
+		if (of != NULL && of->offset == wanted->offset && of->kind == wanted->kind)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+static void require_columns(Reader *reader)
+{
+	static const char *const required[] = {"run_id", "rep", "component", "phase", "dur_ns"};
+
+	if (pipesim_trace_get(reader->table.trace, "version") == NULL)
+		pipesim_table_fault(&reader->table, NULL,
+			"no '#version,1' line above the header; version 1 is what is read");
+	for (guint i = 0; i < G_N_ELEMENTS(required); i++)
+		if (!has_column(reader, required[i]))
+			pipesim_table_fault(&reader->table, NULL,
+				"column '%s' is missing; a trace needs it", required[i]);
+}
+
+static gboolean is_known(const GArray *positions, const Column *column)
+{
+	for (guint i = 0; i < positions->len; i++)
+		if (g_array_index(positions, Position, i).of == column)
+			return TRUE;
+	return FALSE;
+}
+
+static void read_header(Reader *reader)
+{
+	PipesimTable *table = &reader->table;
+	g_autoptr(GString) unknown = g_string_new(NULL);
+
+	reader->positions = g_array_new(FALSE, FALSE, sizeof(Position));
+	for (guint i = 0; i < table->record->n_cells; i++) {
+		const PipesimCsvCell *cell = &table->record->cells[i];
+		const Position position = {.of = find_column(cell->text)};
+
+		if (position.of == NULL)
+			g_string_append_printf(
+				unknown, "%s%s", unknown->len > 0 ? ", " : "", cell->text);
+		else if (is_known(reader->positions, position.of))
+			pipesim_table_fault(table, cell, "column '%s' stands twice; remove one",
+				position.of->name);
+		g_array_append_val(reader->positions, position);
+	}
+	if (unknown->len > 0)
+		pipesim_notice(table->trace->notices, "%s: columns ignored: %s",
+			table->trace->path, unknown->str);
+	require_columns(reader);
+}
+
+/* Digits alone, few enough for 64 bits: what nearly all cells hold. */
+static gboolean read_digits(const PipesimCsvCell *cell, gint64 *out)
+{
+	gint64 value = 0;
+
+	if (cell->length > 18)
+		return FALSE;
+	for (gsize i = 0; i < cell->length; i++) {
+		const guint digit = (guint)cell->text[i] - '0';
+		if (digit > 9)
+			return FALSE;
+		value = value * 10 + digit;
+	}
+	*out = value;
+	return TRUE;
+}
+
+static void read_number(
+	PipesimTable *table, const PipesimCsvCell *cell, const Column *column, gint64 *out)
+{
+	const char *why = NULL;
+	gint64 value;
+
+	if (cell->length == 0)
+		return;
+	if (column->decimals > 0 || !read_digits(cell, &value)) {
+		why = pipesim_decimal_parse(cell->text, cell->length, column->decimals, &value);
+		if (why == NULL && column->decimals == 0 && strpbrk(cell->text, ".eE") != NULL)
+			why = "not a whole number";
+		if (why == NULL && value < 0)
+			why = "negative";
+	}
+	if (why == NULL && column->kind == KIND_SCALED && value > PIPESIM_MAX_TIME_NS)
+		why = "out of range";
+	if (why != NULL)
+		pipesim_table_fault(table, cell,
+			"%s '%s' is %s; a whole number from 0 is expected", column->name,
+			cell->text, why);
+	else
+		*out = value;
+}
+
+/* "132", "112+20" (compute and communication), "" = not told. */
+static void read_sms(PipesimTable *table, const PipesimCsvCell *cell, const Column *column,
+	PipesimMeasured *what)
+{
+	gint64 first = 0, second = 0;
+	gsize used = 0, used_second = 0;
+	const char *why = NULL;
+
+	/* A grid is told how many SMs to take, whichever it then runs on: what was asked for
+	 * names the split. */
+	if (cell->length == 0 ||
+		(what->compute_sms > 0 && g_str_equal(column->name, "sm_actual")))
+		return;
+	why = pipesim_decimal_scan(cell->text, cell->length, 0, &first, &used);
+	if (why == NULL && cell->text[used] == '+') {
+		used++;
+		why = pipesim_decimal_scan(
+			cell->text + used, cell->length - used, 0, &second, &used_second);
+		used += used_second;
+	}
+	if (why != NULL || used != cell->length || first < 0 || second < 0) {
+		pipesim_table_fault(table, cell,
+			"%s '%s' is not a number of SMs such as 132 or 112+20", column->name,
+			cell->text);
+		return;
+	}
+	what->compute_sms = first;
+	what->comm_sms = second;
+}
+
+/* Which of @names, which end with a NULL, @cell holds; 0 where it is empty or after a fault. */
+static guint8 read_name(PipesimTable *table, const PipesimCsvCell *cell, const Column *column,
+	const char *const *names, const char *expected)
+{
+	guint8 i = 0;
+
+	while (cell->length > 0 && names[i] != NULL && !g_str_equal(names[i], cell->text))
+		i++;
+	if (names[i] != NULL)
+		return i;
+	pipesim_table_fault(
+		table, cell, "%s '%s', but %s is expected", column->name, cell->text, expected);
+	return 0;
+}
+
+static void read_cell(
+	Reader *reader, const PipesimCsvCell *cell, Position *position, PipesimTraceRow *row)
+{
+	static const char *const roles[] = {"compute", "comm", "pair", NULL};
+	static const char *const status[] = {"ok", "warmup", "outlier", "checksum_fail", NULL};
+	const Column *column = position->of;
+	PipesimTable *table = &reader->table;
+
+	switch (column->kind) {
+	case KIND_TEXT:
+		/* Of two columns for one field that which says something. */
+		if (cell->length == 0)
+			break;
+		G_STRUCT_MEMBER(const char *, row, column->offset) =
+			keep(reader, &position->recent, cell->text, cell->length);
+		break;
+	case KIND_COUNT:
+	case KIND_SCALED:
+		read_number(table, cell, column, &G_STRUCT_MEMBER(gint64, row, column->offset));
+		break;
+	case KIND_SMS:
+		read_sms(table, cell, column, &row->what);
+		break;
+	case KIND_VARIANT:
+		if (cell->length > 0 && !g_str_equal(cell->text, "0"))
+			g_string_append_printf(reader->variant, "%s%s=%s",
+				reader->variant->len > 0 ? " " : "", column->name, cell->text);
+		break;
+	case KIND_LOAD:
+		reader->load = cell->text;
+		break;
+	case KIND_LAYER:
+		row->what.whole_chunk = g_str_equal(cell->text, "all");
+		break;
+	case KIND_PART:
+		row->part = cell->length > 0;
+		break;
+	case KIND_PHASE:
+		row->what.phase = pipesim_table_phase(table, cell);
+		break;
+	case KIND_ROLE:
+		row->what.role = read_name(table, cell, column, roles, "compute, comm or pair");
+		break;
+	case KIND_STATUS:
+		row->status = read_name(
+			table, cell, column, status, "ok, warmup, outlier or checksum_fail");
+		break;
+	case KIND_UNUSED:
+		break;
+	}
+}
+
+/* The text of all key cells, each ended by a newline, which none holds. */
+static void print_key(Reader *reader)
+{
+	const PipesimCsvRecord *record = reader->table.record;
+	gsize size = 0;
+
+	for (guint i = 0; i < record->n_cells; i++)
+		size += record->cells[i].length + 1;
+	g_string_set_size(reader->key, size);
+	char *end = reader->key->str;
+	for (guint i = 0; i < record->n_cells; i++) {
+		const Column *column = g_array_index(reader->positions, Position, i).of;
+
+		if (column == NULL || !column->key)
+			continue;
+		memcpy(end, record->cells[i].text, record->cells[i].length);
+		end += record->cells[i].length;
+		*end++ = '\n';
+	}
+	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
+}
+
+static void check_duplicate(Reader *reader)
+{
+	const guint line = reader->table.record->line;
+	gpointer first;
+
+	print_key(reader);
+	first = g_hash_table_lookup(reader->seen, reader->key->str);
+	if (first != NULL)
+		pipesim_table_fault(&reader->table, NULL,
+			"the same run_id, rep, component, phase and rank as line %u, measured "
+			"the same way; remove one",
+			GPOINTER_TO_UINT(first));
+	else
+		g_hash_table_insert(reader->seen,
+			g_string_chunk_insert_len(
+				reader->keys, reader->key->str, (gssize)reader->key->len),
+			GUINT_TO_POINTER(line));
+}
+
+/* What only the whole row shows. */
+static void finish_row(Reader *reader, PipesimTraceRow *row)
+{
+	PipesimMeasured *what = &row->what;
+
+	if (what->component[0] == '\0')
+		pipesim_table_fault(&reader->table, NULL, "the component has no name");
+	if (row->duration == PIPESIM_UNKNOWN && row->status == PIPESIM_STATUS_OK)
+		pipesim_table_fault(
+			&reader->table, NULL, "a row of status ok without a duration");
+	if (row->busy == PIPESIM_UNKNOWN)
+		row->busy = row->duration;
+	if (what->role == PIPESIM_ROLE_COMM && what->comm_sms == 0) {
+		what->comm_sms = what->compute_sms;
+		what->compute_sms = 0;
+	}
+	what->in_pair = row->pair_id[0] != '\0' && what->role != PIPESIM_ROLE_PAIR;
+	what->variant =
+		keep(reader, &reader->variants, reader->variant->str, reader->variant->len);
+	if (reader->load[0] == '\0')
+		return;
+	g_string_printf(reader->variant, "%s/%s", what->impl, reader->load);
+	what->impl = keep(reader, &reader->impls, reader->variant->str, reader->variant->len);
+}
+
+static void read_row(Reader *reader)
+{
+	PipesimTable *table = &reader->table;
+	const PipesimCsvRecord *record = table->record;
+	const guint faults = table->faults->total;
+	PipesimTraceRow row;
+
+	if (record->n_cells != reader->positions->len) {
+		pipesim_table_fault(table, NULL, "%u cells, but the header has %u columns%s",
+			record->n_cells, reader->positions->len,
+			record->ended ? "" : "; the file is truncated");
+		return;
+	}
+	pipesim_trace_row_init(&row);
+	reader->load = "";
+	g_string_truncate(reader->variant, 0);
+	for (guint i = 0; i < record->n_cells; i++) {
+		Position *position = &g_array_index(reader->positions, Position, i);
+		if (position->of != NULL)
+			read_cell(reader, &record->cells[i], position, &row);
+	}
+	if (table->faults->total == faults)
+		finish_row(reader, &row);
+	check_duplicate(reader);
+	if (!record->ended)
+		pipesim_table_fault(table, NULL,
+			"the last line does not end with a newline: the file is truncated; add "
+			"one if the line is whole, else delete the line");
+	if (table->faults->total == faults)
+		g_array_append_val(table->trace->rows, row);
+}
+
+static gboolean read_line(PipesimTable *table, GError **error)
+{
+	Reader *reader = (Reader *)table;
+	const PipesimCsvRecord *record = table->record;
+
+	if (record->n_cells == 0 || (record->n_cells == 1 && record->cells[0].length == 0))
+		return TRUE;
+	if (record->cells[0].text[0] == '#' && !record->cells[0].quoted) {
+		read_metadata(table);
+	} else if (reader->positions == NULL) {
+		read_header(reader);
+		/* With a wrong header every line would be wrong. */
+		return table->faults->total == 0;
+	} else {
+		read_row(reader);
+	}
+	return table->trace->rows->len <= MAX_ROWS ||
+	       pipesim_fail_limit(error, table->trace->path,
+		       "more than %u rows; split the trace", MAX_ROWS);
+}
+
+/* One execution of an overlapped pair: how the chip was shared, and how communication was slowed. */
+typedef struct {
+	const char *run, *pair_id; /* the trace's: equal texts are one pointer */
+	gint64 rank;
+	gint64 compute, comm; /* SMs; 0 = not told */
+	const char *pace;     /* "pace_gbps=40", or NULL */
+} Pair;
+
+static guint pair_hash(gconstpointer data)
+{
+	const Pair *pair = data;
+
+	return (g_direct_hash(pair->run) * 31 + g_direct_hash(pair->pair_id)) * 31 +
+	       g_int64_hash(&pair->rank);
+}
+
+static gboolean pair_equal(gconstpointer a, gconstpointer b)
+{
+	const Pair *x = a, *y = b;
+
+	return x->run == y->run && x->pair_id == y->pair_id && x->rank == y->rank;
+}
+
+/* The one of @row, by run_id up to a slash, rank and pair_id. */
+static Pair *find_pair(Reader *reader, GHashTable *pairs, const PipesimTraceRow *row)
+{
+	const Pair key = {
+		.run = keep(reader, &reader->runs, row->run_id, strcspn(row->run_id, "/")),
+		.pair_id = row->pair_id,
+		.rank = row->rank,
+	};
+	Pair *pair = g_hash_table_lookup(pairs, &key);
+
+	if (pair == NULL) {
+		pair = g_memdup2(&key, sizeof key);
+		g_hash_table_add(pairs, pair);
+	}
+	return pair;
+}
+
+/* Every row of one execution of an overlapped pair learns the SM budgets of both halves and the
+ * pace of its communication. */
+static void join_pairs(Reader *reader, GArray *rows)
+{
+	g_autoptr(GHashTable) pairs =
+		g_hash_table_new_full(pair_hash, pair_equal, g_free, NULL);
+
+	for (guint i = 0; i < rows->len; i++) {
+		const PipesimTraceRow *row = &g_array_index(rows, PipesimTraceRow, i);
+		const PipesimMeasured *what = &row->what;
+		if (row->pair_id[0] == '\0')
+			continue;
+		const char *pace = strstr(what->variant, "pace_gbps=");
+		Pair *pair = find_pair(reader, pairs, row);
+		if (what->role == PIPESIM_ROLE_COMPUTE && what->compute_sms > 0)
+			pair->compute = what->compute_sms;
+		if (what->role == PIPESIM_ROLE_COMM && what->comm_sms > 0)
+			pair->comm = what->comm_sms;
+		if (pace != NULL && pair->pace == NULL)
+			pair->pace = keep(reader, &reader->variants, pace, strcspn(pace, " "));
+	}
+	for (guint i = 0; i < rows->len; i++) {
+		PipesimTraceRow *row = &g_array_index(rows, PipesimTraceRow, i);
+		if (row->pair_id[0] == '\0')
+			continue;
+		const Pair *pair = find_pair(reader, pairs, row);
+		if (pair->compute > 0)
+			row->what.compute_sms = pair->compute;
+		if (pair->comm > 0)
+			row->what.comm_sms = pair->comm;
+		if (pair->pace != NULL && row->what.variant[0] == '\0')
+			row->what.variant = pair->pace;
+	}
+}
+
+/* Whatever no other reader knows. */
+static gboolean is_anything(const char *head, gsize length)
+{
+	(void)head;
+	(void)length;
+	return TRUE;
+}
+
+static PipesimTrace *read_trace(
+	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
+{
+	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autoptr(GString) key = g_string_new(NULL), variant = g_string_new(NULL);
+	Reader reader = {.seen = seen, .key = key, .variant = variant};
+	PipesimTrace *trace;
+
+	(void)rules;
+	reader.keys = g_string_chunk_new(1 << 16);
+	trace = pipesim_table_read(&reader.table, input, read_line,
+		"a trace without rows; the capture was cut short", error);
+	if (trace != NULL)
+		join_pairs(&reader, trace->rows);
+	g_clear_pointer(&reader.positions, g_array_unref);
+	g_string_chunk_free(reader.keys);
+	return trace;
+}
+
+const PipesimReader pipesim_reader_csv = {
+	.name = "trace of pipesim-microbench",
+	.is = is_anything,
+	.read = read_trace,
+};

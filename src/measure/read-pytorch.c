@@ -1,0 +1,406 @@
+/* PyTorch profiler (Kineto) files: a Chrome trace, an object with traceEvents or a bare array, read
+ * as a stream. One that ends in the middle is read so far. */
+#include "config.h"
+
+#include "base/decimal.h"
+#include "base/json-read.h"
+#include "measure/profile.h"
+#include "measure/reader.h"
+
+#include <string.h>
+
+/* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
+#define MAX_KEPT (1u << 24)
+
+typedef enum {
+	CATEGORY_OTHER,
+	CATEGORY_ACTIVITY,
+	CATEGORY_LAUNCH,
+	CATEGORY_HOST_RANGE,
+	CATEGORY_GPU_RANGE,
+} Category;
+
+/* The event being read. */
+typedef struct {
+	char phase;
+	Category category;
+	GString *name;
+	guint32 thread;
+	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
+	gint64 correlation;             /* <= 0 = none */
+} Event;
+
+typedef struct {
+	PipesimJsonReader *json;
+	PipesimProfile *profile;
+	PipesimTrace *trace;
+	Event event;
+	GArray *open; /* guint32: host ranges begun (ph B) and not ended, by index */
+	GError **error;
+} Reader;
+
+/* The last number or string of digits, times 10^@decimals. */
+static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
+{
+	gsize length;
+	const char *text = pipesim_json_raw(reader->json, &length);
+	const char *why = pipesim_decimal_parse(text, length, decimals, out);
+
+	if (why == NULL)
+		return TRUE;
+	g_autofree char *message =
+		g_strdup_printf("'%.*s' is %s", (int)MIN(length, 40), text, why);
+	return pipesim_json_fail(reader->json, reader->error, message);
+}
+
+static Category find_category(const PipesimJsonReader *json)
+{
+	static const struct {
+		const char *name;
+		Category category;
+	} known[] = {
+		{"kernel", CATEGORY_ACTIVITY},
+		{"gpu_memcpy", CATEGORY_ACTIVITY},
+		{"gpu_memset", CATEGORY_ACTIVITY},
+		{"cuda_runtime", CATEGORY_LAUNCH},
+		{"cuda_driver", CATEGORY_LAUNCH},
+		{"user_annotation", CATEGORY_HOST_RANGE},
+		{"gpu_user_annotation", CATEGORY_GPU_RANGE},
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(known); i++)
+		if (pipesim_json_is(json, known[i].name))
+			return known[i].category;
+	return CATEGORY_OTHER;
+}
+
+static gboolean is_scalar(PipesimJsonToken token)
+{
+	return token == PIPESIM_JSON_NUMBER || token == PIPESIM_JSON_STRING;
+}
+
+/* What is kept of an event: its members, and those of its "args". */
+enum {
+	PHASE,
+	CATEGORY,
+	NAME,
+	START,
+	DURATION,
+	THREAD,
+	FIRST_ARGUMENT,
+	CORRELATION = FIRST_ARGUMENT,
+	STREAM,
+	N_MEMBERS,
+};
+static const char *const members[] = {
+	"ph", "cat", "name", "ts", "dur", "tid", "correlation", "stream"};
+
+/* From the last string or number. */
+static gboolean keep_member(Reader *reader, guint member)
+{
+	Event *event = &reader->event;
+	const char *value;
+	gsize length;
+
+	switch (member) {
+	case PHASE:
+		value = pipesim_json_raw(reader->json, &length);
+		event->phase = length == 1 ? value[0] : '\0';
+		return TRUE;
+	case CATEGORY:
+		event->category = find_category(reader->json);
+		return TRUE;
+	case NAME:
+		g_string_assign(event->name, pipesim_json_text(reader->json));
+		return TRUE;
+	case START:
+		return read_number(reader, 3, &event->start);
+	case DURATION:
+		return read_number(reader, 3, &event->duration);
+	case THREAD:
+		value = pipesim_json_text(reader->json);
+		event->thread = g_str_hash(value);
+		return event->stream != PIPESIM_UNKNOWN || !g_ascii_isdigit(value[0]) ||
+		       read_number(reader, 0, &event->stream);
+	case CORRELATION:
+		return read_number(reader, 0, &event->correlation);
+	default:
+		return read_number(reader, 0, &event->stream);
+	}
+}
+
+/* Members @first to @last of an object that has been opened. *token: what ended it, or an error.
+ */
+static gboolean read_members(Reader *reader, guint first, guint last, PipesimJsonToken *token)
+{
+	PipesimJsonToken inner;
+
+	while ((*token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY) {
+		const gboolean arguments =
+			first < FIRST_ARGUMENT && pipesim_json_is(reader->json, "args");
+		guint member = first;
+
+		while (member < last && !pipesim_json_is(reader->json, members[member]))
+			member++;
+		*token = pipesim_json_next(reader->json, reader->error);
+		if (arguments && *token == PIPESIM_JSON_OPEN_OBJECT) {
+			if (!read_members(reader, FIRST_ARGUMENT, N_MEMBERS, &inner))
+				return FALSE;
+		} else if (member < last && is_scalar(*token)) {
+			if (!keep_member(reader, member))
+				return FALSE;
+		} else if (!pipesim_json_skip(reader->json, *token, reader->error)) {
+			return FALSE;
+		}
+	}
+	return *token != PIPESIM_JSON_ERROR;
+}
+
+static gboolean append(Reader *reader, GArray *array, gconstpointer value)
+{
+	if (array->len >= MAX_KEPT)
+		return pipesim_fail_limit(reader->error, reader->trace->path,
+			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
+	g_array_append_vals(array, value, 1);
+	return TRUE;
+}
+
+static void end_range(Reader *reader)
+{
+	const Event *event = &reader->event;
+
+	for (guint i = reader->open->len; i-- > 0;) {
+		PipesimRange *range = &g_array_index(reader->profile->host_ranges, PipesimRange,
+			g_array_index(reader->open, guint32, i));
+		if (range->thread != event->thread)
+			continue;
+		range->end = MAX(range->start, event->start);
+		g_array_remove_index(reader->open, i);
+		return;
+	}
+}
+
+static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
+{
+	const Event *event = &reader->event;
+	const PipesimRange range = {
+		.start = event->start,
+		.end = event->start + MAX(0, event->duration),
+		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
+		.stream = stream,
+		.thread = event->thread,
+	};
+
+	if (event->phase == 'B')
+		g_array_append_val(reader->open, ranges->len);
+	return append(reader, ranges, &range);
+}
+
+static gboolean add_activity(Reader *reader)
+{
+	const Event *event = &reader->event;
+	const PipesimActivity activity = {
+		.start = event->start,
+		.end = event->start + event->duration,
+		.correlation = (guint64)MAX(0, event->correlation),
+		.stream = (guint32)event->stream,
+		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
+	};
+
+	return append(reader, reader->profile->activities, &activity);
+}
+
+/* A time that is wrong would otherwise be found in a sum much later. */
+static gboolean check_times(Reader *reader)
+{
+	const Event *event = &reader->event;
+
+	if (event->start == PIPESIM_UNKNOWN)
+		return pipesim_json_fail(
+			reader->json, reader->error, "an event without a time (ts)");
+	if (ABS(event->start) > G_MAXINT64 / 4 || event->duration > G_MAXINT64 / 4)
+		return pipesim_json_fail(reader->json, reader->error, "a time out of range");
+	if (event->phase == 'X' && event->duration < 0)
+		return pipesim_json_fail(reader->json, reader->error,
+			"an event without a duration, or a negative one");
+	return TRUE;
+}
+
+static gboolean keep_event(Reader *reader)
+{
+	const Event *event = &reader->event;
+	const PipesimLaunch launch = {(guint64)MAX(0, event->correlation), event->start};
+
+	if (event->phase == 'E' && reader->open->len > 0) {
+		if (!check_times(reader))
+			return FALSE;
+		end_range(reader);
+		return TRUE;
+	}
+	if (event->category == CATEGORY_OTHER || (event->phase != 'X' && event->phase != 'B'))
+		return TRUE;
+	if (!check_times(reader))
+		return FALSE;
+	switch (event->category) {
+	case CATEGORY_ACTIVITY:
+		return event->phase != 'X' || add_activity(reader);
+	case CATEGORY_LAUNCH:
+		return event->correlation <= 0 ||
+		       append(reader, reader->profile->launches, &launch);
+	case CATEGORY_HOST_RANGE:
+		return add_range(reader, reader->profile->host_ranges, PIPESIM_ANY_STREAM);
+	case CATEGORY_GPU_RANGE:
+		return event->phase != 'X' ||
+		       add_range(reader, reader->profile->gpu_ranges, (guint32)event->stream);
+	case CATEGORY_OTHER:
+		break;
+	}
+	return TRUE;
+}
+
+static gboolean read_event(Reader *reader)
+{
+	PipesimJsonToken token;
+	GString *name = reader->event.name;
+
+	g_string_truncate(name, 0);
+	reader->event = (Event){.name = name,
+		.start = PIPESIM_UNKNOWN,
+		.duration = PIPESIM_UNKNOWN,
+		.stream = PIPESIM_UNKNOWN};
+	if (!read_members(reader, PHASE, FIRST_ARGUMENT, &token))
+		return FALSE;
+	return token != PIPESIM_JSON_CLOSE_OBJECT || keep_event(reader);
+}
+
+static gboolean read_events(Reader *reader)
+{
+	PipesimJsonToken token;
+
+	while ((token = pipesim_json_next(reader->json, reader->error)) !=
+		PIPESIM_JSON_CLOSE_ARRAY) {
+		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
+			return token == PIPESIM_JSON_END;
+		if (token == PIPESIM_JSON_OPEN_OBJECT
+				? !read_event(reader)
+				: !pipesim_json_skip(reader->json, token, reader->error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Scalars of an object as metadata, under other names; of an array the first object. */
+static gboolean read_metadata(Reader *reader, const char *const *from, const char *const *to)
+{
+	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+	guint depth = token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY;
+	const char *key = NULL;
+
+	while (depth > 0) {
+		token = pipesim_json_next(reader->json, reader->error);
+		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
+			return token == PIPESIM_JSON_END;
+		if (token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY)
+			depth++;
+		if (token == PIPESIM_JSON_CLOSE_OBJECT || token == PIPESIM_JSON_CLOSE_ARRAY)
+			depth--;
+		if (is_scalar(token) && key != NULL &&
+			pipesim_trace_get(reader->trace, key) == NULL)
+			pipesim_trace_set(reader->trace, key, pipesim_json_text(reader->json));
+		key = NULL;
+		for (guint i = 0; token == PIPESIM_JSON_KEY && from[i] != NULL; i++)
+			if (pipesim_json_is(reader->json, from[i]))
+				key = to[i];
+	}
+	return TRUE;
+}
+
+static gboolean read_top_member(Reader *reader)
+{
+	static const char *const device_from[] = {"name", "numSms", NULL};
+	static const char *const device_to[] = {"device_name", "sm_count"};
+	static const char *const group_from[] = {"rank", "world_size", NULL};
+	static const char *const group_to[] = {"rank", "ranks"};
+	PipesimJsonToken token;
+
+	if (pipesim_json_is(reader->json, "deviceProperties"))
+		return read_metadata(reader, device_from, device_to);
+	if (pipesim_json_is(reader->json, "distributedInfo"))
+		return read_metadata(reader, group_from, group_to);
+	const gboolean events = pipesim_json_is(reader->json, "traceEvents");
+	const gboolean base = pipesim_json_is(reader->json, "baseTimeNanoseconds");
+	token = pipesim_json_next(reader->json, reader->error);
+	if (events && token == PIPESIM_JSON_OPEN_ARRAY)
+		return read_events(reader);
+	if (base && is_scalar(token))
+		pipesim_trace_set(
+			reader->trace, "base_time_ns", pipesim_json_text(reader->json));
+	return pipesim_json_skip(reader->json, token, reader->error);
+}
+
+static gboolean read_document(Reader *reader)
+{
+	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+
+	if (token == PIPESIM_JSON_OPEN_ARRAY)
+		return read_events(reader);
+	if (token != PIPESIM_JSON_OPEN_OBJECT)
+		return token != PIPESIM_JSON_ERROR &&
+		       pipesim_json_fail(reader->json, reader->error,
+			       "neither an object nor an array of events");
+	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
+		if (!read_top_member(reader))
+			return FALSE;
+	return token != PIPESIM_JSON_ERROR;
+}
+
+/* Names and metadata (device_name, sm_count, rank, ranks) go into @trace. */
+static PipesimProfile *read_profile(
+	PipesimJsonReader *json, PipesimTrace *trace, GError **error)
+{
+	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
+	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
+	g_autoptr(GString) name = g_string_new(NULL);
+	g_autoptr(GError) cause = NULL;
+	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
+
+	if (read_document(&reader) && cause == NULL)
+		return g_steal_pointer(&profile);
+	g_propagate_error(error, g_steal_pointer(&cause));
+	return NULL;
+}
+
+/* The first byte that is not blank, past a byte order mark, opens an object or an array. */
+static gboolean is_json(const char *head, gsize length)
+{
+	(void)length;
+	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
+		head += 3;
+	while (g_ascii_isspace(*head))
+		head++;
+	return *head == '{' || *head == '[';
+}
+
+static PipesimTrace *read_trace(
+	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
+{
+	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
+	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
+	g_autoptr(PipesimProfile) profile = read_profile(json, trace, error);
+
+	if (profile == NULL)
+		return NULL;
+	if (pipesim_json_truncated(json))
+		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
+			trace->path);
+	pipesim_profile_sort(profile);
+	if (!pipesim_trace_add_profile(trace, profile, rules, error))
+		return NULL;
+	return g_steal_pointer(&trace);
+}
+
+const PipesimReader pipesim_reader_pytorch = {
+	.name = "file of PyTorch's profiler",
+	.is = is_json,
+	.read = read_trace,
+};

@@ -1,0 +1,44 @@
+/* What readers of lines share. */
+#pragma once
+#include "base/csv.h"
+#include "measure/trace.h"
+
+/* The first member of what a reader keeps while it reads. */
+typedef struct {
+	PipesimTrace *trace;
+	PipesimFaults *faults;
+	const PipesimCsvRecord *record; /* the line that is being read */
+} PipesimTable;
+
+/**
+ * pipesim_table_read: makes a trace of @input by calling @line at each record; see
+ * pipesim_csv_each() for what it returns. @empty: what is wrong with a file of which nothing came
+ * into the trace; NULL = nothing.
+ *
+ * Returns: (transfer full): NULL with an error of @line or pipesim_csv_each(), or with the faults.
+ */
+PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input,
+	gboolean (*line)(PipesimTable *table, GError **error), const char *empty,
+	GError **error);
+
+/** pipesim_table_fault: adds "path:line:column: ..." at @cell of the record, or at the line where
+ * NULL. */
+void pipesim_table_fault(PipesimTable *table, const PipesimCsvCell *cell, const char *format,
+	...) G_GNUC_PRINTF(3, 4);
+
+/**
+ * pipesim_table_time: a cell that holds a time in a unit of 10^@decimals ns. Empty, negative or
+ * too large: a fault that calls it @what.
+ *
+ * Returns: ns, or 0 after a fault.
+ */
+gint64 pipesim_table_time(
+	PipesimTable *table, const PipesimCsvCell *cell, guint decimals, const char *what);
+
+/** pipesim_table_phase: the PipesimPhase that @cell names; 0 after a fault. */
+guint8 pipesim_table_phase(PipesimTable *table, const PipesimCsvCell *cell);
+
+/** pipesim_table_is_time: whether @cell heads a column of times: @name, then a unit between @open
+ * and @close: "Duration (ns)", "mean_us". @decimals: (out): for pipesim_table_time(). */
+gboolean pipesim_table_is_time(const PipesimCsvCell *cell, const char *name, const char *open,
+	const char *close, guint *decimals);
