@@ -124,17 +124,27 @@ static gboolean is_inside_pair(const PipesimTraceGroup *group, gconstpointer com
 	       group->what.phase != PIPESIM_FB && group->what.in_pair;
 }
 
-/* Letters of the phases chosen for @component: "FIW". */
+/* Letters of the phases chosen for @component, NULL = for any: "FIW". */
 static char *phases_of(const Calibrating *c, const char *component)
 {
 	GString *phases = g_string_new(NULL);
 
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		if (g_str_equal(group->what.component, component))
+		if (component == NULL || g_str_equal(group->what.component, component))
 			g_string_append(phases, pipesim_phase_name(group->what.phase));
 	}
 	return g_string_free(phases, FALSE);
+}
+
+static gboolean was_captured(const Calibrating *c, const char *component)
+{
+	for (guint i = 0; i < c->groups->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+		if (g_str_equal(group->what.component, component))
+			return TRUE;
+	}
+	return FALSE;
 }
 
 static gboolean has_experts(const Calibrating *c)
@@ -142,13 +152,7 @@ static gboolean has_experts(const Calibrating *c)
 	for (guint t = 0; t < c->n_traces; t++)
 		if (pipesim_trace_get_count(c->traces[t], "experts_local") > 0)
 			return TRUE;
-	for (guint i = 0; i < c->groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (g_str_equal(group->what.component, "dispatch") ||
-			g_str_equal(group->what.component, "combine"))
-			return TRUE;
-	}
-	return FALSE;
+	return was_captured(c, "dispatch") || was_captured(c, "combine");
 }
 
 static gboolean fail_missing(
@@ -186,18 +190,13 @@ static gboolean check_layer(const Calibrating *c, GError **error)
 /* Anything else: some forward and some backward. */
 static gboolean check_any(const Calibrating *c, GError **error)
 {
-	gboolean forward = FALSE, backward = FALSE;
+	static const char rule[] = "a rank needs F, and I and W or B";
+	g_autofree char *have = phases_of(c, NULL);
 
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		forward |= group->what.phase == PIPESIM_F;
-		backward |= group->what.phase == PIPESIM_I || group->what.phase == PIPESIM_B;
-	}
-	if (!forward)
-		return fail_missing(
-			c, "any forward (F)", "a rank needs F, and I and W or B", error);
-	return backward || fail_missing(c, "any backward (I or B)",
-				   "a rank needs F, and I and W or B", error);
+	if (strchr(have, 'F') == NULL)
+		return fail_missing(c, "any forward (F)", rule, error);
+	return strpbrk(have, "IB") != NULL ||
+	       fail_missing(c, "any backward (I or B)", rule, error);
 }
 
 static gint compare_phases(gconstpointer a, gconstpointer b)
@@ -634,18 +633,11 @@ static gboolean demand_wished(const Calibrating *c, GError **error)
 	if (c->wish.impl == NULL)
 		return TRUE;
 	g_hash_table_iter_init(&iter, c->wish.impl);
-	while (g_hash_table_iter_next(&iter, &component, &impl)) {
-		gboolean found = FALSE;
-
-		for (guint i = 0; i < c->groups->len && !found; i++) {
-			const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-			found = g_str_equal(group->what.component, component);
-		}
-		if (!found)
+	while (g_hash_table_iter_next(&iter, &component, &impl))
+		if (!was_captured(c, component))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"'%s' is wanted as '%s', but no such component was measured",
 				(const char *)component, (const char *)impl);
-	}
 	return TRUE;
 }
 

@@ -16,21 +16,13 @@ typedef struct {
 	gboolean measured;
 } Sums;
 
-static gboolean is_one_of(const char *text, const char *const *names)
-{
-	for (; *names != NULL; names++)
-		if (strcmp(text, *names) == 0)
-			return TRUE;
-	return FALSE;
-}
-
 /* 1000 = as long as alone. */
 static gint64 thousandths(const PipesimComponent *component)
 {
 	static const char *const moving[] = {"dispatch", "combine", NULL};
 	const double factor = component->in_pair;
 
-	if (!(factor > 1) || is_one_of(component->component, moving))
+	if (!(factor > 1) || g_strv_contains(moving, component->component))
 		return THOUSAND;
 	return (gint64)round(MIN(factor, 1000) * THOUSAND);
 }
@@ -62,7 +54,8 @@ static Sums sum_up(const PipesimCosts *costs, PipesimKind kind)
 	for (guint i = 0; i < costs->components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
 
-		if (is_part(component->phase, kind) && !is_one_of(component->component, wholes))
+		if (is_part(component->phase, kind) &&
+			!g_strv_contains(wholes, component->component))
 			add(&sums, component);
 	}
 	return sums;

@@ -21,11 +21,12 @@ typedef struct {
 	guint n;        /* activities */
 } Attribution;
 
-/* Which range was open at a moment, on a stream or on the host. */
+/* When something happened: an activity, on a stream or on the host, or a row of the trace. */
 typedef struct {
 	gint64 time;
-	guint32 stream, activity;
-} Query;
+	guint32 index;
+	guint32 stream; /* of an activity */
+} Moment;
 
 PipesimProfile *pipesim_profile_new(void)
 {
@@ -71,6 +72,15 @@ void pipesim_profile_sort(PipesimProfile *profile)
 	g_array_sort(profile->launches, compare_launches);
 }
 
+static gint compare_moments(gconstpointer a, gconstpointer b)
+{
+	const Moment *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
 static const PipesimActivity *activity_at(const PipesimProfile *profile, guint i)
 {
 	return &g_array_index(profile->activities, PipesimActivity, i);
@@ -83,7 +93,7 @@ static const MarkedRange *range_at(const GArray *ranges, guint i)
 
 /* Attribution -------------------------------------------------------------------------------- */
 
-static gint compare_ranges(gconstpointer a, gconstpointer b)
+static gint compare_momentsges(gconstpointer a, gconstpointer b)
 {
 	const PipesimRange *x = a, *y = b;
 
@@ -91,15 +101,6 @@ static gint compare_ranges(gconstpointer a, gconstpointer b)
 		return x->start < y->start ? -1 : 1;
 	/* The inner of two that start together comes later. */
 	return (x->end < y->end) - (x->end > y->end);
-}
-
-static int compare_queries(const void *a, const void *b)
-{
-	const Query *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->activity > y->activity) - (x->activity < y->activity);
 }
 
 static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRangeRules *rules,
@@ -112,11 +113,11 @@ static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRan
 			g_array_append_val(out->ranges, one);
 	}
 	/* A marked range begins with its range. */
-	g_array_sort(out->ranges, compare_ranges);
+	g_array_sort(out->ranges, compare_momentsges);
 }
 
 /* The innermost of the open ranges at @query; those that are over are dropped from @open. */
-static guint32 find_open(const GArray *ranges, GArray *open, const Query *query)
+static guint32 find_open(const GArray *ranges, GArray *open, const Moment *query)
 {
 	for (guint i = open->len; i-- > 0;) {
 		const guint32 index = g_array_index(open, guint32, i);
@@ -130,7 +131,7 @@ static guint32 find_open(const GArray *ranges, GArray *open, const Query *query)
 }
 
 /* Answers @queries, sorted by time; returns how many were found. */
-static guint sweep(Attribution *out, const Query *queries, guint n)
+static guint sweep(Attribution *out, const Moment *queries, guint n)
 {
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
 	guint found = 0;
@@ -142,7 +143,7 @@ static guint sweep(Attribution *out, const Query *queries, guint n)
 			next++)
 			g_array_append_val(open, next);
 		const guint32 owner = find_open(out->ranges, open, &queries[i]);
-		out->owner[queries[i].activity] = owner;
+		out->owner[queries[i].index] = owner;
 		found += owner != NO_RANGE;
 	}
 	return found;
@@ -152,7 +153,7 @@ static guint sweep(Attribution *out, const Query *queries, guint n)
  * ranges were found. */
 static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_launch)
 {
-	g_autofree Query *queries = g_new(Query, out->n + (gsize)1); /* not NULL */
+	g_autofree Moment *queries = g_new(Moment, out->n + (gsize)1); /* not NULL */
 	const GArray *launches = profile->launches;
 	guint n = 0;
 
@@ -161,7 +162,7 @@ static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_la
 		const PipesimLaunch key = {activity->correlation, 0}, *launch;
 
 		if (!by_launch) {
-			queries[n++] = (Query){activity->start, activity->stream, i};
+			queries[n++] = (Moment){activity->start, i, activity->stream};
 			continue;
 		}
 		if (launches->len == 0)
@@ -169,9 +170,9 @@ static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_la
 		launch = bsearch(
 			&key, launches->data, launches->len, sizeof key, compare_launches);
 		if (launch != NULL)
-			queries[n++] = (Query){launch->start, PIPESIM_ANY_STREAM, i};
+			queries[n++] = (Moment){launch->start, i, PIPESIM_ANY_STREAM};
 	}
-	qsort(queries, n, sizeof *queries, compare_queries);
+	qsort(queries, n, sizeof *queries, compare_moments);
 	return sweep(out, queries, n);
 }
 
@@ -386,33 +387,19 @@ static guint number_rows(PipesimTrace *trace)
 	return most;
 }
 
-/* When a component ran on the GPU. */
-typedef struct {
-	gint64 start;
-	guint row;
-} Ran;
-
-static gint compare_ran(gconstpointer a, gconstpointer b)
-{
-	const Ran *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
-}
-
+/* The rows of components, by when they ran on the GPU. */
 static GArray *list_components(const PipesimTrace *trace, const GArray *starts)
 {
-	GArray *ran = g_array_new(FALSE, FALSE, sizeof(Ran));
+	GArray *ran = g_array_new(FALSE, FALSE, sizeof(Moment));
 
 	for (guint i = 0; i < trace->rows->len; i++) {
 		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
-		const Ran one = {g_array_index(starts, gint64, i), i};
+		const Moment one = {g_array_index(starts, gint64, i), i, 0};
 		if (!row->what.whole_chunk && row->what.phase < PIPESIM_FB &&
-			one.start != PIPESIM_NEVER)
+			one.time != PIPESIM_NEVER)
 			g_array_append_val(ran, one);
 	}
-	g_array_sort(ran, compare_ran);
+	g_array_sort(ran, compare_moments);
 	return ran;
 }
 
@@ -422,13 +409,13 @@ static gboolean shows_pair(const PipesimTrace *trace, const GArray *ran)
 	gint64 end[2] = {G_MININT64, G_MININT64}; /* of forwards, of backwards */
 
 	for (guint i = 0; i < ran->len; i++) {
-		const Ran *one = &g_array_index(ran, Ran, i);
+		const Moment *one = &g_array_index(ran, Moment, i);
 		const PipesimTraceRow *row =
-			&g_array_index(trace->rows, PipesimTraceRow, one->row);
+			&g_array_index(trace->rows, PipesimTraceRow, one->index);
 		const guint backward = row->what.phase != PIPESIM_F;
-		if (one->start < end[!backward])
+		if (one->time < end[!backward])
 			return TRUE;
-		end[backward] = MAX(end[backward], one->start + row->duration);
+		end[backward] = MAX(end[backward], one->time + row->duration);
 	}
 	return FALSE;
 }
@@ -436,26 +423,24 @@ static gboolean shows_pair(const PipesimTrace *trace, const GArray *ran)
 /* One row from the first start to the last end, of which all others are parts. */
 static void add_pair(PipesimTrace *trace, const GArray *ran)
 {
-	const PipesimRangeMeaning meaning = {
-		.component = "chunk",
-		.chunk = "",
-		.phase = PIPESIM_FB,
-		.role = PIPESIM_ROLE_PAIR,
-		.rep = 0,
-	};
 	gint64 end = G_MININT64;
 	PipesimTraceRow pair;
 
-	row_init(&pair, &meaning);
+	pipesim_trace_row_init(&pair);
+	pair.what.component = "chunk";
+	pair.what.phase = PIPESIM_FB;
+	pair.what.role = PIPESIM_ROLE_PAIR;
+	pair.what.whole_chunk = TRUE;
 	pair.run_id = "profile";
 	pair.rank = pipesim_trace_get_count(trace, "rank");
+	pair.rep = 0;
 	for (guint i = 0; i < ran->len; i++) {
-		const Ran *one = &g_array_index(ran, Ran, i);
-		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->row);
+		const Moment *one = &g_array_index(ran, Moment, i);
+		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->index);
 		row->what.in_pair = TRUE;
-		end = MAX(end, one->start + row->duration);
+		end = MAX(end, one->time + row->duration);
 	}
-	pair.duration = pair.busy = end - g_array_index(ran, Ran, 0).start;
+	pair.duration = pair.busy = end - g_array_index(ran, Moment, 0).time;
 	g_array_append_val(trace->rows, pair);
 }
 

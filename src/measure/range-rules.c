@@ -150,6 +150,8 @@ static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, con
 static gboolean recognise_component(
 	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
 {
+	static const char letters[] = "FBIW";
+	static const guint8 phases[] = {PIPESIM_F, PIPESIM_I, PIPESIM_I, PIPESIM_W};
 	const gsize length = strlen(name);
 
 	if (length < 4 || name[length - 1] != ')' || name[length - 3] != '(')
@@ -157,20 +159,10 @@ static gboolean recognise_component(
 	for (gsize i = 0; i < length - 3; i++)
 		if (!g_ascii_isalnum(name[i]) && strchr("_-+.", name[i]) == NULL)
 			return FALSE;
-	switch (name[length - 2]) {
-	case 'F':
-		out->phase = PIPESIM_F;
-		break;
-	case 'B':
-	case 'I':
-		out->phase = PIPESIM_I;
-		break;
-	case 'W':
-		out->phase = PIPESIM_W;
-		break;
-	default:
+	const char *letter = strchr(letters, name[length - 2]);
+	if (letter == NULL)
 		return FALSE;
-	}
+	out->phase = phases[letter - letters];
 	g_autofree char *component = g_strndup(name, length - 3);
 	out->component = g_string_chunk_insert_const(strings, component);
 	out->role = role_of(out->component);

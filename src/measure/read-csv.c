@@ -303,6 +303,16 @@ static guint8 read_name(PipesimTable *table, const PipesimCsvCell *cell, const C
 	return 0;
 }
 
+/* "chunk_tokens=16 pace_gbps=40" */
+static void add_variant(GString *variant, const char *name, const char *value)
+{
+	if (variant->len > 0)
+		g_string_append_c(variant, ' ');
+	g_string_append(variant, name);
+	g_string_append_c(variant, '=');
+	g_string_append(variant, value);
+}
+
 static void read_cell(
 	Reader *reader, const PipesimCsvCell *cell, Position *position, PipesimTraceRow *row)
 {
@@ -328,8 +338,7 @@ static void read_cell(
 		break;
 	case KIND_VARIANT:
 		if (cell->length > 0 && !g_str_equal(cell->text, "0"))
-			g_string_append_printf(reader->variant, "%s%s=%s",
-				reader->variant->len > 0 ? " " : "", column->name, cell->text);
+			add_variant(reader->variant, column->name, cell->text);
 		break;
 	case KIND_LOAD:
 		reader->load = cell->text;
@@ -377,6 +386,24 @@ static void print_key(Reader *reader)
 	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
 }
 
+/* Eight bytes at a time: keys are long, and every row has one. */
+static guint hash_key(gconstpointer key)
+{
+	const guint64 multiplier = G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+	const char *text = key;
+	gsize left = strlen(text);
+	guint64 hash = left, word;
+
+	for (; left >= sizeof word; left -= sizeof word, text += sizeof word) {
+		memcpy(&word, text, sizeof word);
+		hash = (hash ^ word) * multiplier;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, text, left);
+	return (guint)((hash ^ word) * multiplier >> 32);
+}
+
 static void check_duplicate(Reader *reader)
 {
 	const guint line = reader->table.record->line;
@@ -417,7 +444,9 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 		keep(reader, &reader->variants, reader->variant->str, reader->variant->len);
 	if (reader->load[0] == '\0')
 		return;
-	g_string_printf(reader->variant, "%s/%s", what->impl, reader->load);
+	g_string_assign(reader->variant, what->impl);
+	g_string_append_c(reader->variant, '/');
+	g_string_append(reader->variant, reader->load);
 	what->impl = keep(reader, &reader->impls, reader->variant->str, reader->variant->len);
 }
 
@@ -560,7 +589,7 @@ static gboolean is_anything(const char *head, gsize length)
 static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
-	g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+	g_autoptr(GHashTable) seen = g_hash_table_new(hash_key, g_str_equal);
 	g_autoptr(GString) key = g_string_new(NULL), variant = g_string_new(NULL);
 	Reader reader = {.seen = seen, .key = key, .variant = variant};
 	PipesimTrace *trace;
