@@ -7,9 +7,8 @@
 #include <string.h>
 
 typedef struct {
-	gboolean kernel;
+	char **words; /* KIND REGEX COMPONENT PHASE [CHUNK] */
 	GRegex *regex;
-	char *component, *chunk;
 	gint phase; /* -1 = counts nothing */
 } Rule;
 
@@ -21,9 +20,8 @@ static void rule_free(gpointer data)
 {
 	Rule *rule = data;
 
-	g_clear_pointer(&rule->regex, g_regex_unref);
-	g_free(rule->component);
-	g_free(rule->chunk);
+	g_strfreev(rule->words);
+	g_regex_unref(rule->regex);
 	g_free(rule);
 }
 
@@ -43,7 +41,7 @@ static guint8 role_of(const char *component)
 		       : PIPESIM_ROLE_COMPUTE;
 }
 
-/* @words are KIND REGEX COMPONENT PHASE [CHUNK]. */
+/* @words become the rule's, unless there is an error. */
 static Rule *parse_rule(char **words, const char *path, guint line, GError **error)
 {
 	const guint n = g_strv_length(words);
@@ -62,18 +60,14 @@ static Rule *parse_rule(char **words, const char *path, guint line, GError **err
 			"phase '%s', but F, I, W, B, FB or - is expected", words[3]);
 		return NULL;
 	}
-	g_autoptr(GRegex) regex = g_regex_new(words[1], G_REGEX_OPTIMIZE, 0, &cause);
+	GRegex *regex = g_regex_new(words[1], G_REGEX_OPTIMIZE, 0, &cause);
 	if (regex == NULL) {
 		pipesim_fail_at(error, path, line, 1, "'%s' is no regular expression: %s",
 			words[1], cause->message);
 		return NULL;
 	}
-	Rule *rule = g_new0(Rule, 1);
-	rule->kernel = g_str_equal(words[0], "kernel");
-	rule->regex = g_steal_pointer(&regex);
-	rule->component = g_strdup(words[2]);
-	rule->chunk = g_strdup(n == 5 ? words[4] : "");
-	rule->phase = phase;
+	Rule *rule = g_new(Rule, 1);
+	*rule = (Rule){words, regex, phase};
 	return rule;
 }
 
@@ -89,10 +83,12 @@ static void parse_rules(
 		if (words[0] == NULL)
 			continue;
 		Rule *rule = parse_rule(words, path, i + 1, &error);
-		if (rule != NULL)
-			g_ptr_array_add(rules->rules, rule);
-		else
+		if (rule == NULL) {
 			pipesim_faults_take(faults, error);
+			continue;
+		}
+		g_ptr_array_add(rules->rules, rule);
+		g_steal_pointer(&words);
 	}
 }
 
@@ -126,19 +122,21 @@ static const char *expand(GStringChunk *strings, const GMatchInfo *match, const 
 	return g_string_chunk_insert_const(strings, expanded != NULL ? expanded : text);
 }
 
-static gboolean apply_rules(const PipesimRangeRules *rules, gboolean kernel, const char *name,
+static gboolean apply_rules(const PipesimRangeRules *rules, const char *kind, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	for (guint i = 0; rules != NULL && i < rules->rules->len; i++) {
 		const Rule *rule = g_ptr_array_index(rules->rules, i);
 		g_autoptr(GMatchInfo) match = NULL;
 
-		if (rule->kernel != kernel || !g_regex_match(rule->regex, name, 0, &match))
+		if (!g_str_equal(rule->words[0], kind) ||
+			!g_regex_match(rule->regex, name, 0, &match))
 			continue;
 		out->counted = rule->phase >= 0;
 		out->phase = (guint8)MAX(0, rule->phase);
-		out->component = expand(strings, match, rule->component);
-		out->chunk = expand(strings, match, rule->chunk);
+		out->component = expand(strings, match, rule->words[2]);
+		out->chunk =
+			rule->words[4] != NULL ? expand(strings, match, rule->words[4]) : "";
 		out->role = role_of(out->component);
 		out->rep = PIPESIM_UNKNOWN;
 		return TRUE;
@@ -252,7 +250,7 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 	const char *colon = strchr(name, ':');
 
 	*out = blank;
-	if (apply_rules(rules, FALSE, name, strings, out) ||
+	if (apply_rules(rules, "range", name, strings, out) ||
 		recognise_pipeline(name, strings, out))
 		return TRUE;
 	*out = blank;
@@ -267,5 +265,5 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out)
 {
-	return apply_rules(rules, TRUE, name, strings, out);
+	return apply_rules(rules, "kernel", name, strings, out);
 }

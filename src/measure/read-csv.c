@@ -591,13 +591,18 @@ static PipesimTrace *read_trace(
 {
 	g_autoptr(GHashTable) seen = g_hash_table_new(hash_key, g_str_equal);
 	g_autoptr(GString) key = g_string_new(NULL), variant = g_string_new(NULL);
-	Reader reader = {.seen = seen, .key = key, .variant = variant};
+	Reader reader = {
+		.table = {.line = read_line,
+			.empty = "a trace without rows; the capture was cut short"},
+		.seen = seen,
+		.key = key,
+		.variant = variant,
+	};
 	PipesimTrace *trace;
 
 	(void)rules;
 	reader.keys = g_string_chunk_new(1 << 16);
-	trace = pipesim_table_read(&reader.table, input, read_line,
-		"a trace without rows; the capture was cut short", error);
+	trace = pipesim_table_read(&reader.table, input, error);
 	if (trace != NULL)
 		join_pairs(&reader, trace->rows);
 	g_clear_pointer(&reader.positions, g_array_unref);

@@ -82,11 +82,10 @@ static gboolean read_line(PipesimTable *table, GError **error)
 static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
-	PipesimTable table;
+	PipesimTable table = {.line = read_line, .empty = "no line of an nccl-tests table"};
 
 	(void)rules;
-	return pipesim_table_read(
-		&table, input, read_line, "no line of an nccl-tests table", error);
+	return pipesim_table_read(&table, input, error);
 }
 
 const PipesimReader pipesim_reader_nccl = {

@@ -147,9 +147,8 @@ static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
-	Reader reader = {.profile = profile};
-	g_autoptr(PipesimTrace) trace =
-		pipesim_table_read(&reader.table, input, read_line, NULL, error);
+	Reader reader = {.table.line = read_line, .profile = profile};
+	g_autoptr(PipesimTrace) trace = pipesim_table_read(&reader.table, input, error);
 
 	if (trace == NULL)
 		return NULL;

@@ -143,9 +143,8 @@ static gboolean read_line(PipesimTable *table, GError **error)
 static PipesimTrace *read_trace(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
-	Reader reader = {0};
-	PipesimTrace *trace = pipesim_table_read(
-		&reader.table, input, read_line, "no line below the header", error);
+	Reader reader = {.table = {.line = read_line, .empty = "no line below the header"}};
+	PipesimTrace *trace = pipesim_table_read(&reader.table, input, error);
 
 	(void)rules;
 	if (trace != NULL)

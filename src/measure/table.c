@@ -4,36 +4,27 @@
 #include "base/number.h"
 #include "measure/table.h"
 
-/* A table with what reads its lines. */
-typedef struct {
-	PipesimTable *table;
-	gboolean (*line)(PipesimTable *table, GError **error);
-} Lines;
-
 static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
 {
-	const Lines *lines = data;
+	PipesimTable *table = data;
 
-	lines->table->record = record;
-	return lines->line(lines->table, error);
+	table->record = record;
+	return table->line(table, error);
 }
 
-PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input,
-	gboolean (*line)(PipesimTable *table, GError **error), const char *empty,
-	GError **error)
+PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error)
 {
 	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
 	g_autoptr(PipesimCsv) csv = pipesim_csv_new(input);
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	Lines lines = {table, line};
 
 	table->trace = trace;
 	table->faults = faults;
-	if (!pipesim_csv_each(csv, faults, read_record, &lines, error) ||
+	if (!pipesim_csv_each(csv, faults, read_record, table, error) ||
 		!pipesim_faults_done(faults, error))
 		return NULL;
-	if (empty != NULL && trace->rows->len == 0 && trace->summaries->len == 0) {
-		pipesim_fail_at(error, trace->path, 1, 1, "%s", empty);
+	if (table->empty != NULL && trace->rows->len == 0 && trace->summaries->len == 0) {
+		pipesim_fail_at(error, trace->path, 1, 1, "%s", table->empty);
 		return NULL;
 	}
 	return g_steal_pointer(&trace);

@@ -4,22 +4,26 @@
 #include "measure/trace.h"
 
 /* The first member of what a reader keeps while it reads. */
-typedef struct {
+typedef struct _PipesimTable PipesimTable;
+struct _PipesimTable {
+	/* Reads the record; for what it returns see pipesim_csv_each(). */
+	gboolean (*line)(PipesimTable *table, GError **error);
+	/* What is wrong with a file of which nothing came into the trace; NULL = nothing. */
+	const char *empty;
+	/* Set while a file is read: */
 	PipesimTrace *trace;
 	PipesimFaults *faults;
-	const PipesimCsvRecord *record; /* the line that is being read */
-} PipesimTable;
+	const PipesimCsvRecord *record;
+};
 
 /**
- * pipesim_table_read: makes a trace of @input by calling @line at each record; see
- * pipesim_csv_each() for what it returns. @empty: what is wrong with a file of which nothing came
- * into the trace; NULL = nothing.
+ * pipesim_table_read: makes a trace of @input by calling @table->line at each record. @input
+ * becomes the function's.
  *
- * Returns: (transfer full): NULL with an error of @line or pipesim_csv_each(), or with the faults.
+ * Returns: (transfer full): NULL with an error of the line or pipesim_csv_each(), or with the
+ *   faults.
  */
-PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input,
-	gboolean (*line)(PipesimTable *table, GError **error), const char *empty,
-	GError **error);
+PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error);
 
 /** pipesim_table_fault: adds "path:line:column: ..." at @cell of the record, or at the line where
  * NULL. */
