@@ -98,5 +98,7 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 		bench_links();
 	if (bench_selected("search"))
 		bench_search();
+	if (bench_selected("files"))
+		bench_files();
 	return 0;
 }

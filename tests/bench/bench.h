@@ -32,3 +32,4 @@ void bench_static(void);
 void bench_lanes(void);
 void bench_links(void);
 void bench_search(void);
+void bench_files(void);

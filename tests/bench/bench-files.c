@@ -1,0 +1,55 @@
+/* Files that are read: bytes a second, from memory. */
+#include "bench.h"
+#include "measure/reader.h"
+
+#define ROWS 40000
+
+/* A row a repetition, as pipesim-microbench writes them: each of four ranks in turn. */
+static GString *make_trace(void)
+{
+	static const char *const what[] = {"attn,F,,compute,cudnn,compute,132,132,none,,,",
+		"attn,I,,compute,cudnn,compute,132,132,none,,,",
+		"mlp,F,,compute,cublaslt-fp8-block,compute,132,132,none,,,",
+		"dispatch,F,,comm,own,comm,20,20,none,relaxed,1,0",
+		"combine,I,,comm,own,comm,20,20,none,relaxed,1,0"};
+	GString *text =
+		g_string_new("#format,pipesim-trace\n#version,1\n#device_name,Test GPU\n"
+			     "run_id,rep,order,rank,device,chunk,layer,component,phase,"
+			     "pair_id,role,impl,stream,sm_req,sm_actual,sm_mode,ld_mode,"
+			     "chunk_tokens,pace_gbps,tokens,rows,payload_bytes,wire_bytes,"
+			     "flops,t_start_ns,dur_ns,move_ns,wait_ns,clk_sm_mhz,power_w,"
+			     "temp_c,status,load_mode\n");
+
+	for (guint i = 0; i < ROWS; i++) {
+		const guint kind = i / 4 % G_N_ELEMENTS(what), rank = i % 4;
+
+		g_string_append_printf(text,
+			"main-sustained,%u,%u,%u,%u,0,0,%s,4096,%u,%u,,,2944,%u,%u,%u,1710,"
+			"320.8,53,ok,sustained\n",
+			i / 4, kind, rank, rank, what[kind], 32000 + i % 997,
+			120000000 + i % 89, 400000 + i % 4099, 390000 + i % 4099,
+			10000 - i % 97);
+	}
+	return text;
+}
+
+static void read_trace(gpointer data)
+{
+	const GString *text = data;
+	PipesimTrace *trace = pipesim_trace_read_input(
+		pipesim_input_new_memory("trace", text->str, text->len), NULL, NULL);
+
+	g_assert(trace != NULL && trace->rows->len == ROWS);
+	pipesim_trace_free(trace);
+}
+
+void bench_files(void)
+{
+	g_autoptr(GString) trace = make_trace();
+
+	bench_title("Files read from memory (M units: MB)");
+	bench_row(&(BenchRow){.what = "trace of 40,000 rows",
+		.ns = bench_median(read_trace, trace),
+		.n = (double)trace->len,
+		.unit = "bytes"});
+}
