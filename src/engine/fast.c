@@ -2,7 +2,7 @@
 
 #include "engine/durations.h"
 #include "engine/fast.h"
-#include "order/wave.h"
+#include <string.h>
 
 /* In timeline->end: less than any time plus any latency. */
 #define NOT_RUN G_MININT64
@@ -135,18 +135,100 @@ static guint32 sweep(Fast *fast)
 	return left;
 }
 
+#define NO_RANK G_MAXUINT32
+
+/* Which rank goes on next where ranks run as far as their inputs let them: one rank after the other
+ * in long stretches, and none is looked at again before what it waits for has run. */
+typedef struct {
+	const PipesimProgram *program;
+	guint32 *next;                 /* by rank: its first op that has not run */
+	guint32 *waits_for;            /* by rank: the op that it waits for */
+	guint32 *waiter, *next_waiter; /* by rank: list of the ranks that wait for its ops */
+	guint32 *queue;                /* ring of ranks that can go on */
+	guint head, n_queued;
+} Wave;
+
+static gboolean wave_init(Wave *wave, const PipesimProgram *program, GError **error)
+{
+	const gsize ranks = program->shape.ranks;
+
+	*wave = (Wave){.program = program, .next = g_try_new(guint32, 5 * ranks)};
+	if (wave->next == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
+			program->shape.ranks);
+	wave->waits_for = wave->next + ranks;
+	wave->waiter = wave->next + 2 * ranks;
+	wave->next_waiter = wave->next + 3 * ranks;
+	wave->queue = wave->next + 4 * ranks;
+	memcpy(wave->next, program->rank_begin, ranks * sizeof *wave->next);
+	for (guint rank = 0; rank < ranks; rank++) {
+		wave->waiter[rank] = NO_RANK;
+		wave->queue[rank] = rank;
+	}
+	wave->n_queued = program->shape.ranks;
+	return TRUE;
+}
+
+static gboolean wave_take(Wave *wave, guint *rank)
+{
+	if (wave->n_queued == 0)
+		return FALSE;
+	*rank = wave->queue[wave->head];
+	wave->head = wave->head + 1 == wave->program->shape.ranks ? 0 : wave->head + 1;
+	wave->n_queued--;
+	return TRUE;
+}
+
+static void append(Wave *wave, guint rank)
+{
+	const guint ranks = wave->program->shape.ranks;
+	const guint at = wave->head + wave->n_queued++;
+
+	wave->queue[at >= ranks ? at - ranks : at] = rank;
+}
+
+static void wait_in_line(Wave *wave, guint rank, guint32 op)
+{
+	const guint other = pipesim_program_rank(wave->program, op);
+
+	wave->waits_for[rank] = op;
+	wave->next_waiter[rank] = wave->waiter[other];
+	wave->waiter[other] = rank;
+}
+
+/* @rank ran up to before @next, which waits for op @waits_for; PIPESIM_NO_OP at its end. What waited
+ * for what it ran goes on. */
+static void wave_put(Wave *wave, guint rank, guint32 next, guint32 waits_for)
+{
+	guint32 *link = &wave->waiter[rank];
+
+	wave->next[rank] = next;
+	while (*link != NO_RANK) {
+		const guint32 waiter = *link;
+
+		if (wave->waits_for[waiter] < next) {
+			*link = wave->next_waiter[waiter];
+			append(wave, waiter);
+		} else {
+			link = &wave->next_waiter[waiter];
+		}
+	}
+	if (waits_for != PIPESIM_NO_OP)
+		wait_in_line(wave, rank, waits_for);
+}
+
 /* One rank after the other, none before what it waits for has run. */
-static guint32 run_queue(Fast *fast, PipesimWave *wave, guint32 left)
+static guint32 run_queue(Fast *fast, Wave *wave, guint32 left)
 {
 	guint rank;
 
-	while (!fast->overflow && pipesim_wave_take(wave, &rank)) {
+	while (!fast->overflow && wave_take(wave, &rank)) {
 		guint32 missing;
 
 		left += fast->seats[rank].next;
 		missing = run_rank(fast, &fast->seats[rank]);
 		left -= fast->seats[rank].next;
-		pipesim_wave_put(wave, rank, fast->seats[rank].next, missing);
+		wave_put(wave, rank, fast->seats[rank].next, missing);
 	}
 	return left;
 }
@@ -214,13 +296,13 @@ static gboolean run_all(Fast *fast, GError **error)
 	guint32 left = sweep(fast);
 
 	if (left > 0) {
-		PipesimWave wave;
+		Wave wave;
 
-		if (pipesim_wave_init(&wave, fast->program, error))
+		if (wave_init(&wave, fast->program, error))
 			left = run_queue(fast, &wave, left);
 		else
 			return FALSE;
-		pipesim_wave_clear(&wave);
+		g_free(wave.next);
 	}
 	if (fast->overflow)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,

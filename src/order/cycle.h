@@ -49,8 +49,3 @@ gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
 /** pipesim_program_runs: whether it reaches its end, no more; FALSE too where memory does not
  * suffice. */
 gboolean pipesim_program_runs(const PipesimProgram *program);
-
-/** pipesim_program_exchanged: a linked copy of @program in which op @index and the next one of
- * its rank have changed places; NULL where that breaks the order within a stage or memory does
- * not suffice. */
-PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index);

@@ -208,21 +208,3 @@ gboolean pipesim_program_runs(const PipesimProgram *program)
 {
 	return pipesim_program_sequence(program, NULL, NULL) == program->n_ops;
 }
-
-PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index)
-{
-	const PipesimShape *shape = &program->shape;
-	g_autoptr(PipesimProgram) copy = pipesim_program_new(shape, program->n_ops, NULL);
-
-	if (copy == NULL)
-		return NULL;
-	copy->n_ops = program->n_ops;
-	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
-	memcpy(copy->rank_begin, program->rank_begin,
-		((gsize)shape->ranks + 1) * sizeof *copy->rank_begin);
-	memcpy(copy->stage_of, program->stage_of,
-		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
-	copy->ops[index] = program->ops[index + 1];
-	copy->ops[index + 1] = program->ops[index];
-	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
-}

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "order/program.h"
+#include <string.h>
 
 static void place_stages(PipesimProgram *program)
 {
@@ -116,4 +117,71 @@ guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 			high = middle;
 	}
 	return low;
+}
+
+/* Changed copies. ------------------------------------------------------------------------------ */
+
+PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index)
+{
+	const PipesimShape *shape = &program->shape;
+	g_autoptr(PipesimProgram) copy = pipesim_program_new(shape, program->n_ops, NULL);
+
+	if (copy == NULL)
+		return NULL;
+	copy->n_ops = program->n_ops;
+	memcpy(copy->ops, program->ops, program->n_ops * sizeof *copy->ops);
+	memcpy(copy->rank_begin, program->rank_begin,
+		((gsize)shape->ranks + 1) * sizeof *copy->rank_begin);
+	memcpy(copy->stage_of, program->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *copy->stage_of);
+	copy->ops[index] = program->ops[index + 1];
+	copy->ops[index + 1] = program->ops[index];
+	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
+}
+
+static guint count_pairs(const PipesimProgram *program)
+{
+	guint n = 0;
+
+	for (guint32 op = 0; op < program->n_ops; op++)
+		n += program->ops[op].kind == PIPESIM_FB;
+	return n;
+}
+
+static void copy_op(const PipesimOp *op, PipesimProgram *split)
+{
+	PipesimOp *out = &split->ops[split->n_ops++];
+
+	*out = *op;
+	if (op->kind != PIPESIM_FB)
+		return;
+	*out = (PipesimOp){.microbatch = op->microbatch,
+		.kind = PIPESIM_F,
+		.chunk = op->chunk,
+		.phase = op->phase};
+	split->ops[split->n_ops++] = (PipesimOp){.microbatch = op->b_microbatch,
+		.kind = PIPESIM_B,
+		.chunk = op->b_chunk,
+		.phase = op->phase};
+}
+
+PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error)
+{
+	const PipesimShape *shape = &program->shape;
+	g_autoptr(PipesimProgram) split = pipesim_program_new(
+		shape, (guint64)program->n_ops + count_pairs(program), error);
+
+	if (split == NULL)
+		return NULL;
+	for (gsize i = 0; i < (gsize)shape->ranks * shape->chunks; i++)
+		split->stage_of[i] = program->stage_of[i];
+	g_ptr_array_unref(split->phases);
+	split->phases = g_ptr_array_ref(program->phases);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++)
+			copy_op(&program->ops[op], split);
+		split->rank_begin[rank + 1] = split->n_ops;
+	}
+	return pipesim_program_link(split, NULL, NULL, error) ? g_steal_pointer(&split) : NULL;
 }

@@ -206,6 +206,11 @@ guint32 pipesim_program_sequence(
  */
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error);
 
+/** pipesim_program_exchanged: a linked copy of @program in which op @index and the next one of
+ * its rank have changed places; NULL where that breaks the order within a stage or memory does
+ * not suffice. */
+PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index);
+
 /** pipesim_op_print: appends "0F7" or "(0F7;7B13)OVERLAP_F_B". */
 void pipesim_op_print(
 	const PipesimProgram *program, guint rank, const PipesimOp *op, GString *out);
