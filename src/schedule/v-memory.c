@@ -6,15 +6,6 @@
 #include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"
 
-static const PipesimVerb verbs[] = {
-	[PIPESIM_SLOT_F0] = {PIPESIM_F, 0},
-	[PIPESIM_SLOT_F1] = {PIPESIM_F, 1},
-	[PIPESIM_SLOT_I1] = {PIPESIM_I, 1},
-	[PIPESIM_SLOT_I0] = {PIPESIM_I, 0},
-	[PIPESIM_SLOT_W1] = {PIPESIM_W, 1},
-	[PIPESIM_SLOT_W0] = {PIPESIM_W, 0},
-};
-
 /* The authors put the way back off by 3 slots at even PP: ops would share slots. */
 static void lay_half(guint ranks, guint rank, PipesimSlotPattern *out)
 {
@@ -37,15 +28,16 @@ static gboolean plan(const PipesimShape *shape,
 	void (*lay)(guint ranks, guint rank, PipesimSlotPattern *out), PipesimEmitter *out,
 	GError **error)
 {
-	const gsize per_rank = 6 * (gsize)shape->microbatches;
+	const gsize per_rank = PIPESIM_V_CODES * (gsize)shape->microbatches;
 	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, shape->ranks);
-	g_autofree guint8 *order = NULL;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	const guint8 *order;
 
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		lay(shape->ranks, rank, &pattern[rank]);
-	order = pipesim_slots_order(pattern, shape->ranks, shape->microbatches, error);
+	order = pipesim_slots_split(arena, pattern, shape->ranks, shape->microbatches, error);
 	if (order != NULL)
-		pipesim_emit_sequences(out, order, shape->ranks, per_rank, verbs);
+		pipesim_emit_sequences(out, order, shape->ranks, per_rank, pipesim_v_verbs);
 	return order != NULL;
 }
 

@@ -15,26 +15,16 @@
 #include "schedule/search/sequence.h"
 #include <string.h>
 
-/* The steps of a micro-batch on a rank, in order, then its weight gradients; 1 is the chunk on
- * the way back. An order is made of these. */
+/* The steps of a micro-batch on a rank, in order, then its weight gradients. */
 enum {
-	F0,
-	F1,
-	I1,
-	I0,
-	STEPS,
-	W1 = STEPS,
-	W0,
-	CODES
-};
-
-static const PipesimVerb verbs[CODES] = {
-	[F0] = {PIPESIM_F, 0},
-	[F1] = {PIPESIM_F, 1},
-	[I1] = {PIPESIM_I, 1},
-	[I0] = {PIPESIM_I, 0},
-	[W1] = {PIPESIM_W, 1},
-	[W0] = {PIPESIM_W, 0},
+	F0 = PIPESIM_V_F0,
+	F1 = PIPESIM_V_F1,
+	I1 = PIPESIM_V_I1,
+	I0 = PIPESIM_V_I0,
+	W1 = PIPESIM_V_W1,
+	W0 = PIPESIM_V_W0,
+	STEPS = W1,
+	CODES = PIPESIM_V_CODES,
 };
 
 typedef struct {
@@ -325,23 +315,21 @@ static gint64 average(const PipesimProblem *problem, PipesimProblemKind kind)
 /* What ops take on each rank; with @is_even the average of all. */
 static void set_times(Search *s, gboolean is_even)
 {
-	static const PipesimProblemKind kinds[CODES] = {
-		[F0] = PIPESIM_PROBLEM_F,
-		[F1] = PIPESIM_PROBLEM_F,
-		[I1] = PIPESIM_PROBLEM_I,
-		[I0] = PIPESIM_PROBLEM_I,
-		[W1] = PIPESIM_PROBLEM_W,
-		[W0] = PIPESIM_PROBLEM_W,
+	static const PipesimProblemKind kinds[] = {
+		[PIPESIM_F] = PIPESIM_PROBLEM_F,
+		[PIPESIM_I] = PIPESIM_PROBLEM_I,
+		[PIPESIM_W] = PIPESIM_PROBLEM_W,
 	};
 
 	for (guint code = 0; code < CODES; code++) {
-		const gint64 even = average(s->problem, kinds[code]);
+		const PipesimVerb *verb = &pipesim_v_verbs[code];
+		const PipesimProblemKind kind = kinds[verb->kind];
+		const gint64 even = average(s->problem, kind);
 
 		for (guint j = 0; j < s->p; j++)
-			s->ranks[j].time[code] =
-				is_even ? even
-					: pipesim_problem_time(s->problem, j, verbs[code].chunk,
-						  kinds[code]);
+			s->ranks[j].time[code] = is_even ? even
+							 : pipesim_problem_time(s->problem, j,
+								   verb->chunk, kind);
 	}
 }
 
@@ -409,7 +397,7 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 		reserve(&s, arena, &problem, error))
 		order = search(&s, error);
 	if (order != NULL)
-		pipesim_emit_sequences(out, order, shape->ranks, per_rank, verbs);
+		pipesim_emit_sequences(out, order, shape->ranks, per_rank, pipesim_v_verbs);
 	return order != NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "schedule/check.h"
+#include "schedule/search/sequence.h"
 
 /* The order is made for at least 2 PP - 1 micro-batches; of those that do not exist nothing is
  * run. */
@@ -11,30 +12,20 @@ typedef struct {
 	PipesimEmitter *out;
 } Rank;
 
-typedef struct {
-	PipesimKind kind;
-	guint chunk;
-} Verb;
-
-static void emit_verb(Rank *rank, const Verb *verb, guint n)
+static void emit_verb(Rank *rank, const PipesimVerb *verb, guint n)
 {
 	rank->count[verb->kind][verb->chunk] += n;
-	if (verb->kind == PIPESIM_F)
-		pipesim_forward(rank->out, verb->chunk);
-	else if (verb->kind == PIPESIM_I)
-		pipesim_backward_input(rank->out, verb->chunk);
-	else
-		pipesim_weight_of(rank->out, verb->chunk);
+	pipesim_emit_verb(rank->out, verb);
 }
 
-static guint left(const Rank *rank, const Verb *verb)
+static guint left(const Rank *rank, const PipesimVerb *verb)
 {
 	return rank->microbatches - rank->count[verb->kind][verb->chunk];
 }
 
 /* @n times @verbs, each of a different kind or chunk; those whose micro-batches are used up are
  * left out. */
-static void emit_rounds(Rank *rank, guint n, const Verb *verbs, guint n_verbs)
+static void emit_rounds(Rank *rank, guint n, const PipesimVerb *verbs, guint n_verbs)
 {
 	while (n > 0) {
 		guint rounds = n;
@@ -53,12 +44,12 @@ static void emit_rounds(Rank *rank, guint n, const Verb *verbs, guint n_verbs)
 
 #define ROUNDS(rank, n, ...)                                        \
 	do {                                                        \
-		const Verb verbs_[] = {__VA_ARGS__};                \
+		const PipesimVerb verbs_[] = {__VA_ARGS__};         \
 		emit_rounds(rank, n, verbs_, G_N_ELEMENTS(verbs_)); \
 	} while (0)
 
-static const Verb f0 = {PIPESIM_F, 0}, f1 = {PIPESIM_F, 1}, i0 = {PIPESIM_I, 0},
-		  i1 = {PIPESIM_I, 1}, w0 = {PIPESIM_W, 0}, w1 = {PIPESIM_W, 1};
+static const PipesimVerb f0 = {PIPESIM_F, 0}, f1 = {PIPESIM_F, 1}, i0 = {PIPESIM_I, 0},
+			 i1 = {PIPESIM_I, 1}, w0 = {PIPESIM_W, 0}, w1 = {PIPESIM_W, 1};
 
 static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
 {

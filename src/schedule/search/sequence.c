@@ -5,10 +5,21 @@
 /* Longest body of a loop that is looked for: enough for two chunks of F, I and W, twice. */
 #define LONGEST 12
 
-static void emit_verb(PipesimEmitter *out, const PipesimVerb *verb)
+const PipesimVerb pipesim_v_verbs[PIPESIM_V_CODES] = {
+	[PIPESIM_V_F0] = {PIPESIM_F, 0},
+	[PIPESIM_V_F1] = {PIPESIM_F, 1},
+	[PIPESIM_V_I1] = {PIPESIM_I, 1},
+	[PIPESIM_V_I0] = {PIPESIM_I, 0},
+	[PIPESIM_V_W1] = {PIPESIM_W, 1},
+	[PIPESIM_V_W0] = {PIPESIM_W, 0},
+};
+
+void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb)
 {
 	if (verb->kind == PIPESIM_F)
 		pipesim_forward(out, verb->chunk);
+	else if (verb->kind == PIPESIM_B)
+		pipesim_backward(out, verb->chunk);
 	else if (verb->kind == PIPESIM_I)
 		pipesim_backward_input(out, verb->chunk);
 	else
@@ -41,7 +52,7 @@ static void emit_part(
 		}
 		pipesim_repeat (out, (guint)times)
 			for (gsize i = 0; i < body; i++)
-				emit_verb(out, &verbs[codes[at + i]]);
+				pipesim_emit_verb(out, &verbs[codes[at + i]]);
 		at += body * times;
 	}
 }

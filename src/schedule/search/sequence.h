@@ -2,11 +2,28 @@
 #pragma once
 #include "order/emit.h"
 
-/* What one code of a sequence stands for: F, I or W of the next micro-batch of a chunk. */
+/* What one code of a sequence stands for: F, B, I or W of the next micro-batch of a chunk. */
 typedef struct {
 	PipesimKind kind;
 	guint chunk;
 } PipesimVerb;
+
+/* The codes of a rank of a V with split backwards, in the order in which a micro-batch runs
+ * them; 1 is the chunk on the way back. */
+typedef enum {
+	PIPESIM_V_F0,
+	PIPESIM_V_F1,
+	PIPESIM_V_I1,
+	PIPESIM_V_I0,
+	PIPESIM_V_W1,
+	PIPESIM_V_W0,
+	PIPESIM_V_CODES,
+} PipesimVCode;
+
+extern const PipesimVerb pipesim_v_verbs[PIPESIM_V_CODES];
+
+/** pipesim_emit_verb: W is that of the oldest I of the verb's chunk that has none yet. */
+void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb);
 
 /**
  * pipesim_emit_sequences: writes the orders of all ranks: that of rank r is @verbs[@codes[r * @n]]

@@ -1,39 +1,52 @@
-/* The method: take the repeating pattern, put weight gradients into free slots, and move every
- * op of the beginning and the end to the earliest free slot that its inputs and the pattern's
- * own peak of memory allow; close the gaps; do it again with weight gradients left to whatever
- * slot is free.
+/* Software pipelining of the ops of one micro-batch on the ranks of a V, and compaction of what
+ * comes of it. The pattern of a micro-batch is a modulo schedule: every rank has a slot for each
+ * of its ops such that the same pattern, repeated every PIPESIM_SLOT_PERIOD slots, never needs a
+ * slot twice. Its length, not the number of ranks, says what is held. V-Min, PP 2, 3 micro-batches
+ * (small letters: the chunk on the way back):
+ *
+ *	pattern  rank 0  F..fiwFIwfiwFIwfiw.Iw        pulled    rank 0  FF.fiw.IwfiwFIwfiw.Iw
+ *	         rank 1  .Ff..iIFfwwiIFfwwiIww        together  rank 1  .Ff..iIFfwWiIFfwWiIwW
+ *	         begin^      ^steady     ^end
+ *
+ * The steady middle, from the first I of rank 0 to its last F, is dense. In the beginning and the
+ * end ops move, in the order of time, to the earliest free slot after their inputs, as far as no
+ * rank then holds more than the pattern's peak. With split backwards weight gradients run in
+ * whatever slot is free, so all is done twice: first with W in slots of their own, gaps closed
+ * after it, then with W put aside while the others move and laid into what is left.
  *
  * While ops move, a weight gradient is one of a rank's two chunks alike (W). Which chunk it is
  * of is settled at the end. */
 #include "config.h"
 
-#include "model/shape.h"
+#include "schedule/search/sequence.h"
 #include "schedule/search/slots.h"
 #include <string.h>
 
 enum {
-	F0,
-	F1,
-	I1,
-	I0,
-	W,
-	KINDS
+	F0 = PIPESIM_V_F0,
+	F1 = PIPESIM_V_F1,
+	I1 = PIPESIM_V_I1,
+	I0 = PIPESIM_V_I0,
+	W = PIPESIM_V_W1,
+	KINDS,
+	FREE = PIPESIM_V_CODES,
 };
-#define FREE PIPESIM_SLOT_FREE
 
 typedef struct {
 	guint ranks, m;
 	guint width;    /* slots of a rank */
+	gboolean whole; /* a W stands right behind its I: the halves of a full backward */
+	gboolean has_w; /* W have slots of their own, and are not in whatever slot is free */
 	guint8 *cells;  /* [rank * width + slot] */
 	guint32 *slots; /* [rank * 6M + kind * M + k]: where the k-th op of a kind stands; 2M of
-			   W */
+			    W */
 	guint32 *after; /* [rank * width + slot]: itself while free, else a later slot */
 	guint32 *back;  /* [rank * 2M + k]: slot of the k-th I of a rank, of whichever chunk */
 	guint32 *count; /* [rank * KINDS + kind]: ops passed so far */
+	guint32 *next;  /* [rank]: the slot after the last one filled */
 	gint32 *held;   /* [rank * width + slot]: activations after a slot, in chunks */
 	gint32 *pending; /* [rank * width + slot]: I without W after a slot; W in free slots */
 	gint32 peak;
-	gboolean has_w; /* W have slots of their own, and are not in whatever slot is free */
 } Table;
 
 static guint8 *cells_of(const Table *t, guint rank)
@@ -71,7 +84,7 @@ static void put_weights(const Table *t, guint rank, gboolean split)
 		} else if (cells[s] == FREE && waiting[0] + waiting[1] > 0) {
 			guint which = waiting[0] == 0;
 
-			cells[s] = split && which ? PIPESIM_SLOT_W0 : W;
+			cells[s] = split && which ? PIPESIM_V_W0 : W;
 			waiting[which]--;
 		}
 		if (left == 0 && waiting[0] + waiting[1] == 0)
@@ -125,14 +138,17 @@ static gint32 measure(const Table *t, guint rank)
 /* First slot that the inputs of the @k-th op of @kind allow. */
 static guint earliest(const Table *t, guint rank, guint kind, guint32 k)
 {
+	const guint32 backward = t->whole ? 2 : 1; /* slots until its result is there */
+	const guint32 length = is_backward(kind) ? backward : 1;
 	guint32 after = 0;
 
 	if ((kind == F0 || kind == I1) && rank > 0)
-		after = MAX(after, slots_of(t, rank - 1, kind)[k] + 1);
+		after = MAX(after, slots_of(t, rank - 1, kind)[k] + length);
 	if ((kind == F1 || kind == I0) && rank + 1 < t->ranks)
-		after = MAX(after, slots_of(t, rank + 1, kind)[k] + 1);
+		after = MAX(after, slots_of(t, rank + 1, kind)[k] + length);
 	if (kind > F0 && kind < W)
-		after = MAX(after, slots_of(t, rank, kind - 1)[k] + 1);
+		after = MAX(
+			after, slots_of(t, rank, kind - 1)[k] + (kind == I0 ? backward : 1));
 	if (kind == W)
 		after = MAX(after, t->back[(gsize)rank * 2 * t->m + k] + 1);
 	if (k > 0)
@@ -162,9 +178,11 @@ static guint next_free(const Table *t, guint rank, guint slot)
 static void shift_held(const Table *t, guint rank, guint kind, guint from, guint to)
 {
 	gint32 *held = t->held + (gsize)rank * t->width;
-	const gint32 more = is_forward(kind) ? 1 : kind == W ? -1 : 0;
+	const gint32 more = is_forward(kind) ? 1 : -1;
 
-	for (guint s = to; more != 0 && s < from; s++)
+	if (is_backward(kind))
+		return;
+	for (guint s = to; s < from; s++)
 		held[s] += more;
 }
 
@@ -236,28 +254,34 @@ static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
 	back[n] = slot;
 }
 
-/* Takes the op in @slot to the earliest slot it may have. */
+/* Takes the op in @slot to the earliest slot it may have; of a full backward both halves. */
 static guint advance(const Table *t, guint rank, guint slot, guint kind, guint32 k)
 {
+	const gboolean two = t->whole && is_backward(kind);
 	guint to = earliest(t, rank, kind, k);
 
 	if (is_forward(kind))
 		to = first_with_room(t, rank, slot, to);
 	for (to = next_free(t, rank, to); to < slot; to = next_free(t, rank, to + 1))
-		if (try_move(t, rank, slot, to))
+		if ((!two || next_free(t, rank, to + 1) == to + 1) &&
+			try_move(t, rank, slot, to)) {
+			if (two)
+				try_move(t, rank, slot + 1, to + 1);
 			return to;
+		}
 	return slot;
 }
 
 /* The steady state, from the first I of the last stage to be reached until the last F of the
- * first, stays as it is. With weight gradients left to free slots so does the beginning. */
+ * first, stays as it is. With weight gradients left to free slots so does the beginning. With full
+ * backwards all ops move. */
 static void move_ops(Table *t)
 {
 	enum {
 		BEGINNING,
 		STEADY,
 		END
-	} part = BEGINNING;
+	} part = t->whole ? END : BEGINNING;
 
 	memset(t->count, 0, (gsize)t->ranks * KINDS * sizeof(*t->count));
 	t->peak = 0;
@@ -275,6 +299,8 @@ static void move_ops(Table *t)
 			if (kind == FREE)
 				continue;
 			t->after[(gsize)rank * t->width + s] = s + 1;
+			if (t->whole && kind == W)
+				continue;
 			k = count[kind]++;
 			if (kind == I0 && rank == 0 && part == BEGINNING)
 				part = STEADY;
@@ -287,7 +313,7 @@ static void move_ops(Table *t)
 				if (to < s)
 					t->after[(gsize)rank * t->width + s] = s;
 			}
-			if (is_backward(kind))
+			if (is_backward(kind) && !t->whole)
 				note_backward(t, rank, count[I1] + count[I0] - 1, to);
 		}
 	}
@@ -296,9 +322,8 @@ static void move_ops(Table *t)
 /* Closes gaps: every op in the first slot that its inputs and the order of its rank allow. */
 static void squeeze(Table *t)
 {
-	g_autofree guint32 *next = g_new0(guint32, t->ranks);
-
 	memset(t->count, 0, (gsize)t->ranks * KINDS * sizeof(*t->count));
+	memset(t->next, 0, t->ranks * sizeof(*t->next));
 	for (guint s = 0; s < t->width; s++) {
 		for (guint rank = 0; rank < t->ranks; rank++) {
 			guint8 *cells = cells_of(t, rank);
@@ -308,7 +333,7 @@ static void squeeze(Table *t)
 			if (kind == FREE)
 				continue;
 			k = t->count[(gsize)rank * KINDS + kind]++;
-			to = next[rank];
+			to = t->next[rank];
 			if (kind != W) {
 				guint inputs = earliest(t, rank, kind, k);
 
@@ -317,7 +342,7 @@ static void squeeze(Table *t)
 			cells[s] = FREE;
 			cells[to] = kind;
 			slots_of(t, rank, kind)[k] = to;
-			next[rank] = to + 1;
+			t->next[rank] = to + 1;
 		}
 	}
 }
@@ -333,86 +358,88 @@ static void lay_pattern(Table *t, const PipesimSlotPattern *pattern)
 	memset(t->cells, FREE, (gsize)t->ranks * t->width);
 	for (guint rank = 0; rank < t->ranks; rank++)
 		for (guint kind = F0; kind < W; kind++)
-			for (guint k = 0; k < t->m; k++)
-				cells_of(t, rank)[pattern[rank].first[kind] +
-						  k * PIPESIM_SLOT_PERIOD] = kind;
+			for (guint k = 0; k < t->m; k++) {
+				guint8 *cell = cells_of(t, rank) + pattern[rank].first[kind] +
+					       k * PIPESIM_SLOT_PERIOD;
+
+				cell[0] = (guint8)kind;
+				if (t->whole && is_backward(kind))
+					cell[1] = W;
+			}
 }
 
-static guint8 *take_order(const Table *t)
+/* The codes of all ranks, one after the other; a full backward is its first half. */
+static const guint8 *take_order(const Table *t)
 {
-	guint8 *order = g_try_malloc_n(t->ranks, 6 * (gsize)t->m);
-	guint8 *next = order;
+	guint8 *order = t->cells;
 
-	for (gsize s = 0; order != NULL && s < (gsize)t->ranks * t->width; s++)
-		if (t->cells[s] != FREE)
-			*next++ = t->cells[s];
-	return order;
+	for (gsize s = 0; s < (gsize)t->ranks * t->width; s++)
+		if (t->cells[s] != FREE && !(t->whole && t->cells[s] == W))
+			*order++ = t->cells[s];
+	return t->cells;
 }
 
-static void release(Table *t)
-{
-	g_free(t->cells);
-	g_free(t->slots);
-	g_free(t->after);
-	g_free(t->back);
-	g_free(t->count);
-	g_free(t->held);
-	g_free(t->pending);
-}
-
-/* FALSE where memory does not suffice. */
-static gboolean reserve(Table *t, const PipesimSlotPattern *pattern, guint ranks, guint m)
+static gboolean table_init(Table *t, PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint m, GError **error)
 {
 	guint32 last = 0;
 	gsize cells;
 
+	if ((guint64)ranks * m * PIPESIM_V_CODES > PIPESIM_MAX_OPS)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"the slots of %u micro-batches over %u ranks do not fit in memory; "
+			"take "
+			"fewer of either",
+			m, ranks);
 	for (guint rank = 0; rank < ranks; rank++)
 		for (guint kind = F0; kind < W; kind++)
 			last = MAX(last, pattern[rank].first[kind]);
-	if ((guint64)ranks * m * 6 > PIPESIM_MAX_OPS)
-		return FALSE;
 	t->ranks = ranks;
 	t->m = m;
 	t->width = last + (PIPESIM_SLOT_PERIOD + 2) * m + 1;
 	cells = (gsize)ranks * t->width;
-	t->cells = g_try_malloc(cells);
-	t->slots = g_try_new(guint32, 6 * (gsize)ranks * m);
-	t->after = g_try_new(guint32, cells + 1);
-	t->back = g_try_new(guint32, 2 * (gsize)ranks * m);
-	t->count = g_try_new(guint32, (gsize)ranks * KINDS);
-	t->held = g_try_new(gint32, cells);
-	t->pending = g_try_new(gint32, cells);
-	return t->cells != NULL && t->slots != NULL && t->after != NULL && t->back != NULL &&
-	       t->count != NULL && t->held != NULL && t->pending != NULL;
+	t->cells = pipesim_arena_array(arena, guint8, cells);
+	t->slots = pipesim_arena_array(arena, guint32, PIPESIM_V_CODES * (gsize)ranks * m);
+	t->after = pipesim_arena_array(arena, guint32, cells + 1);
+	t->back = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks * m);
+	t->count = pipesim_arena_array(arena, guint32, (gsize)ranks * KINDS);
+	t->next = pipesim_arena_array(arena, guint32, ranks);
+	t->held = pipesim_arena_array(arena, gint32, cells);
+	t->pending = pipesim_arena_array(arena, gint32, cells);
+	return pipesim_arena_check(
+		arena, error, "the slots of %u micro-batches over %u ranks", m, ranks);
 }
 
-guint8 *pipesim_slots_order(
-	const PipesimSlotPattern *pattern, guint ranks, guint microbatches, GError **error)
+const guint8 *pipesim_slots_split(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, GError **error)
 {
-	Table t = {0};
-	guint8 *order = NULL;
+	Table t = {.whole = FALSE};
 
-	if (reserve(&t, pattern, ranks, microbatches)) {
-		lay_pattern(&t, pattern);
-		put_all_weights(&t, FALSE);
-		t.has_w = TRUE;
-		move_ops(&t);
-		squeeze(&t);
-		drop_weights(&t);
-		t.has_w = FALSE;
-		move_ops(&t);
-		put_all_weights(&t, FALSE);
-		squeeze(&t);
-		drop_weights(&t);
-		put_all_weights(&t, TRUE);
-		order = take_order(&t);
-	}
-	release(&t);
-	if (order == NULL)
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"the slots of %u micro-batches over %u ranks do not fit in memory; "
-			"take fewer "
-			"of either",
-			microbatches, ranks);
-	return order;
+	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
+		return NULL;
+	lay_pattern(&t, pattern);
+	put_all_weights(&t, FALSE);
+	t.has_w = TRUE;
+	move_ops(&t);
+	squeeze(&t);
+	drop_weights(&t);
+	t.has_w = FALSE;
+	move_ops(&t);
+	put_all_weights(&t, FALSE);
+	squeeze(&t);
+	drop_weights(&t);
+	put_all_weights(&t, TRUE);
+	return take_order(&t);
+}
+
+const guint8 *pipesim_slots_whole(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, GError **error)
+{
+	Table t = {.whole = TRUE, .has_w = TRUE};
+
+	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
+		return NULL;
+	lay_pattern(&t, pattern);
+	move_ops(&t);
+	return take_order(&t);
 }

@@ -1,21 +1,9 @@
-/* V-Half and V-Min: orders found by moving ops of a repeating pattern into free slots. */
+/* Orders on a V found by repeating the pattern of a micro-batch and pulling it together. */
 #pragma once
-#include "base/error.h"
+#include "base/arena.h"
 
-/* What stands in a slot; micro-batches follow from the order. 1 is the chunk on the way back.
- */
-typedef enum {
-	PIPESIM_SLOT_F0,
-	PIPESIM_SLOT_F1,
-	PIPESIM_SLOT_I1,
-	PIPESIM_SLOT_I0,
-	PIPESIM_SLOT_W1,
-	PIPESIM_SLOT_W0,
-	PIPESIM_SLOT_FREE,
-} PipesimSlot;
-
-/* Slots of micro-batch 0 on each rank: F0, F1, I1, I0. Each later micro-batch runs
- * PIPESIM_SLOT_PERIOD slots after the one before it. */
+/* Slots of micro-batch 0 on a rank: F of the way down, F of the way back, I of the way back, I of
+ * the way down. Each later micro-batch runs PIPESIM_SLOT_PERIOD slots after the one before it. */
 typedef struct {
 	guint32 first[4];
 } PipesimSlotPattern;
@@ -23,10 +11,15 @@ typedef struct {
 #define PIPESIM_SLOT_PERIOD 6
 
 /**
- * pipesim_slots_order: the order that the pattern of @ranks ranks becomes.
+ * pipesim_slots_split, pipesim_slots_whole: the order that @pattern, of @ranks ranks, becomes; with
+ * W in whatever slot is free, or with full backwards, which take the slot of their I and the one
+ * after it.
  *
- * Returns: (transfer full): 6 * @microbatches PipesimSlot for each rank in turn; NULL with
- * PIPESIM_ERROR_LIMIT where memory does not suffice.
+ * Returns: PipesimVCode of each rank in turn, 6 * @microbatches split, 4 * @microbatches whole, of
+ * which I stand for full backwards; in @arena. NULL with PIPESIM_ERROR_LIMIT where memory does
+ * not suffice.
  */
-guint8 *pipesim_slots_order(
-	const PipesimSlotPattern *pattern, guint ranks, guint microbatches, GError **error);
+const guint8 *pipesim_slots_split(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, GError **error);
+const guint8 *pipesim_slots_whole(PipesimArena *arena, const PipesimSlotPattern *pattern,
+	guint ranks, guint microbatches, GError **error);
