@@ -48,61 +48,67 @@ gboolean pipesim_check_microbatches(
 		shape->microbatches, shape->ranks, rule, first);
 }
 
+gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)
+{
+	return pipesim_check_even_ranks(shape, error) &&
+	       pipesim_check_microbatches(
+		       shape, 2, 2, "M even (half goes in each direction)", error);
+}
+
 gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
-gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t)
+gint64 pipesim_bubble_weights_moved(const PipesimShape *shape, PipesimChunkTimes t)
 {
-	(void)shape;
-	return t[PIPESIM_W] <= t[PIPESIM_F];
+	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]);
 }
 
-gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t)
+gint64 pipesim_bubble_none(
+	const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED)
 {
-	(void)shape;
-	return t[PIPESIM_W] <= t[PIPESIM_I];
+	return 0;
 }
 
-gboolean pipesim_holds_f_le_i(const PipesimShape *shape, PipesimChunkTimes t)
+PipesimFraction pipesim_activations_pp(const PipesimShape *shape)
 {
-	(void)shape;
-	return t[PIPESIM_F] <= t[PIPESIM_I];
+	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
 }
 
-gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t)
+PipesimFraction pipesim_activations_m(const PipesimShape *shape)
 {
-	(void)shape;
-	return t[PIPESIM_I] <= t[PIPESIM_F];
+	return (PipesimFraction){shape->microbatches, 1};
 }
 
-gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t)
+PipesimFraction pipesim_activations_limit(const PipesimShape *shape)
 {
-	(void)shape;
-	return t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W];
+	return shape->max_activations;
 }
 
-gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	return t[PIPESIM_FB] >= t[PIPESIM_B];
-}
+const char pipesim_w_too_long[] =
+	"the formula is then too low: a weight gradient longer than the gap it should fill "
+	"delays its rank";
 
-gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	return t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B];
-}
+/* A condition holds where its comparison does. */
+#define CONDITION(name, comparison)                                                         \
+	gboolean pipesim_holds_##name(                                                      \
+		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
+	{                                                                                   \
+		return (comparison);                                                        \
+	}
 
-gboolean pipesim_holds_times_equal(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	return t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W];
-}
-
-gboolean pipesim_holds_m_ge_2pp(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches >= 2 * (guint64)shape->ranks;
-}
+CONDITION(w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
+CONDITION(w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
+CONDITION(f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])
+CONDITION(i_le_f, t[PIPESIM_I] <= t[PIPESIM_F])
+CONDITION(f_is_b, t[PIPESIM_F] == t[PIPESIM_B])
+CONDITION(b_is_2f, t[PIPESIM_B] == 2 * t[PIPESIM_F])
+CONDITION(b_is_i_plus_w, t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W])
+CONDITION(pair_ge_b, t[PIPESIM_FB] >= t[PIPESIM_B])
+CONDITION(pair_le_f_plus_b, t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B])
+CONDITION(times_equal, t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W])
+CONDITION(m_ge_pp, shape->microbatches >= shape->ranks)
+CONDITION(m_ge_2pp, shape->microbatches >= 2 * (guint64)shape->ranks)
+CONDITION(m_fills_zb, shape->microbatches >= 2 * (guint64)shape->ranks - 1)
+CONDITION(m_parts_by_pp, shape->microbatches % shape->ranks == 0)

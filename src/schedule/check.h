@@ -14,17 +14,36 @@ gboolean pipesim_check_ranks_part(const PipesimShape *shape, guint pipelines, GE
 gboolean pipesim_check_microbatches(
 	const PipesimShape *shape, guint min, guint step, const char *rule, GError **error);
 
-/** pipesim_bubble_fill_and_drain: (PP-1)(F+B), what filling and draining a plain pipeline
- * costs. */
-gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t);
+/** pipesim_check_halves: PP and M even, of schedules with half of M in each direction. */
+gboolean pipesim_check_halves(const PipesimShape *shape, GError **error);
 
-/* Conditions that several formulae share. */
+/* Bubbles that several formulae give: (PP-1)(F+B), what filling and draining a plain pipeline
+ * costs; (PP-1)(F+B-2W), the same with weight gradients moved into it; none. */
+gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t);
+gint64 pipesim_bubble_weights_moved(const PipesimShape *shape, PipesimChunkTimes t);
+gint64 pipesim_bubble_none(const PipesimShape *shape, PipesimChunkTimes t);
+
+/* Activations that several formulae give: min(M, PP), M, --max-activations. */
+PipesimFraction pipesim_activations_pp(const PipesimShape *shape);
+PipesimFraction pipesim_activations_m(const PipesimShape *shape);
+PipesimFraction pipesim_activations_limit(const PipesimShape *shape);
+
+/* What happens where W is longer than F or I. */
+extern const char pipesim_w_too_long[];
+
+/* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps between
+ * F, I and W; m_parts_by_pp: M is a multiple of PP. */
 gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_f_le_i(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_f_is_b(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_b_is_2f(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_times_equal(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t);
 gboolean pipesim_holds_m_ge_2pp(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_m_fills_zb(const PipesimShape *shape, PipesimChunkTimes t);
+gboolean pipesim_holds_m_parts_by_pp(const PipesimShape *shape, PipesimChunkTimes t);

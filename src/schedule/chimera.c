@@ -1,8 +1,9 @@
-/* Chimera: pipelines in opposite directions over the same ranks. */
+/* Chimera: pipelines in opposite directions over the same ranks, and its two ways to close the gaps
+ * at B = 2F: forward doubling, of two micro-batches, and backward halving. */
 #include "config.h"
 
 #include "schedule/check.h"
-#include <stdlib.h>
+#include "schedule/search/sequence.h"
 
 /* How a rank sees the pipelines. Of N of them each rank has one stage of the first PP / N, one
  * of the next, and so on; "own" is the pipeline whose stage is of the first. */
@@ -31,20 +32,6 @@ static Seat seat_of(const PipesimShape *shape, guint rank)
 	};
 }
 
-/* An op of a unit, and at which step it runs where forward and backward take one each. */
-typedef struct {
-	guint at;
-	guint chunk;
-	gboolean backward;
-} Step;
-
-static gint compare_steps(gconstpointer a, gconstpointer b)
-{
-	const Step *x = a, *y = b;
-
-	return (x->at > y->at) - (x->at < y->at);
-}
-
 /* Forwards enter one a step until they meet those of another pipeline, then one every second.
  */
 static guint forward_at(const Seat *seat, guint stage, guint microbatch)
@@ -56,11 +43,11 @@ static guint forward_at(const Seat *seat, guint stage, guint microbatch)
 
 /* A unit of @n micro-batches a pipeline. The backwards are its forwards seen from the end. No
  * two of a rank fall together. */
-static Step *unit_steps(const Seat *seat, guint n)
+static PipesimStepVerb *unit_steps(const Seat *seat, guint n)
 {
 	const PipesimShape *shape = seat->shape;
 	const guint end = 2 * shape->ranks + 2 * n - 3;
-	Step *steps = g_new(Step, 2 * (gsize)shape->chunks * n);
+	PipesimStepVerb *steps = g_new(PipesimStepVerb, 2 * (gsize)shape->chunks * n);
 	guint filled = 0;
 
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
@@ -69,11 +56,11 @@ static Step *unit_steps(const Seat *seat, guint n)
 		for (guint i = 0; i < n; i++) {
 			const guint at = forward_at(seat, stage, i);
 
-			steps[filled++] = (Step){at, chunk, FALSE};
-			steps[filled++] = (Step){end - at, chunk, TRUE};
+			steps[filled++] = (PipesimStepVerb){at, {PIPESIM_F, chunk}};
+			steps[filled++] = (PipesimStepVerb){end - at, {PIPESIM_B, chunk}};
 		}
 	}
-	qsort(steps, filled, sizeof *steps, compare_steps);
+	pipesim_sort_steps(steps, filled);
 	return steps;
 }
 
@@ -85,7 +72,7 @@ static Step *unit_steps(const Seat *seat, guint n)
 static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter *out)
 {
 	const guint ahead = MIN(seat->ahead, n);
-	g_autofree Step *steps = unit_steps(seat, n);
+	g_autofree PipesimStepVerb *steps = unit_steps(seat, n);
 
 	pipesim_phase(out, pending > 0 ? "next unit" : "first unit");
 	for (guint i = 0; i < MAX(ahead, pending); i++) {
@@ -95,10 +82,7 @@ static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter 
 			pipesim_forward(out, seat->own);
 	}
 	for (guint i = ahead; i < 2 * seat->shape->chunks * n - ahead; i++)
-		if (steps[i].backward)
-			pipesim_backward(out, steps[i].chunk);
-		else
-			pipesim_forward(out, steps[i].chunk);
+		pipesim_emit_verb(out, &steps[i].verb);
 	return ahead;
 }
 
@@ -127,44 +111,116 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	emit_pending(&seat, pending, out);
 }
 
-static void forward_twice(PipesimEmitter *out, guint direction)
+/* Units of doubling and of halving, in which a forward takes two steps: of two micro-batches whose
+ * backwards take two each, or of two halves whose backwards take one each. The emitter numbers
+ * micro-batches, halves are counted here. */
+typedef struct {
+	const Seat *seat;
+	PipesimEmitter *out;
+	gboolean halves;
+	guint forward[2], backward[2]; /* by direction: halves that had theirs */
+} LongForwards;
+
+static void emit_half(LongForwards *unit, PipesimKind kind, guint direction, guint half)
 {
-	pipesim_forward(out, direction);
-	pipesim_forward(out, direction);
+	const guint per_direction = pipesim_shape_per_chunk(unit->seat->shape);
+
+	pipesim_emit(unit->out, &(PipesimOp){
+					.microbatch = direction * per_direction + half,
+					.kind = (guint8)kind,
+					.chunk = (guint8)direction,
+				});
 }
 
-static void emit_doubled_unit(const Seat *seat, gboolean first, PipesimEmitter *out)
+/* The forward of two halves is that of a whole micro-batch: no stage begins with it before the one
+ * before has ended. So every second stage runs its halves the other way round: first the half that
+ * comes last. */
+static void forward_two(LongForwards *unit, guint direction)
 {
+	const Seat *seat = unit->seat;
+	const guint swap = pipesim_shape_stage(seat->shape, seat->rank, direction) % 2;
+
+	if (unit->halves) {
+		emit_half(unit, PIPESIM_F, direction, unit->forward[direction] + swap);
+		emit_half(unit, PIPESIM_F, direction, unit->forward[direction] + 1 - swap);
+		unit->forward[direction] += 2;
+	} else {
+		pipesim_forward(unit->out, direction);
+		pipesim_forward(unit->out, direction);
+	}
+}
+
+static void backward_one(LongForwards *unit, guint direction)
+{
+	if (unit->halves)
+		emit_half(unit, PIPESIM_B, direction, unit->backward[direction]++);
+	else
+		pipesim_backward(unit->out, direction);
+}
+
+static void emit_long_unit(LongForwards *unit, gboolean first)
+{
+	const Seat *seat = unit->seat;
 	const guint rest = seat->block - seat->ahead;
 
-	pipesim_phase(out, first ? "first unit" : "next unit");
+	pipesim_phase(unit->out, first ? "first unit" : "next unit");
 	for (guint i = 0; i < seat->ahead; i++) {
 		if (!first)
-			pipesim_backward(out, seat->own);
-		forward_twice(out, seat->own);
+			backward_one(unit, seat->own);
+		forward_two(unit, seat->own);
 	}
 	for (guint i = 0; i < rest; i++) {
-		forward_twice(out, seat->other);
-		forward_twice(out, seat->own);
+		forward_two(unit, seat->other);
+		forward_two(unit, seat->own);
 	}
 	for (guint i = 0; i < seat->ahead; i++) {
-		forward_twice(out, seat->other);
-		pipesim_backward(out, seat->other);
+		forward_two(unit, seat->other);
+		backward_one(unit, seat->other);
 	}
 	for (guint i = 0; i < rest + seat->block; i++) {
-		pipesim_backward(out, seat->own);
-		pipesim_backward(out, seat->other);
+		backward_one(unit, seat->own);
+		backward_one(unit, seat->other);
 	}
 }
 
 static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 {
 	const Seat seat = seat_of(shape, rank);
+	LongForwards unit = {.seat = &seat, .out = out};
 
-	emit_doubled_unit(&seat, TRUE, out);
+	emit_long_unit(&unit, TRUE);
 	pipesim_repeat (out, shape->microbatches / (2 * shape->ranks) - 1)
-		emit_doubled_unit(&seat, FALSE, out);
+		emit_long_unit(&unit, FALSE);
 	emit_pending(&seat, seat.ahead, out);
+}
+
+static void emit_halves(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+{
+	const Seat seat = seat_of(shape, rank);
+	LongForwards unit = {.seat = &seat, .out = out, .halves = TRUE};
+
+	pipesim_emit_rank(out, rank);
+	for (guint i = 0; i < shape->microbatches / (2 * shape->ranks); i++)
+		emit_long_unit(&unit, i == 0);
+	pipesim_phase(out, "cool-down");
+	for (guint i = 0; i < seat.ahead; i++)
+		backward_one(&unit, seat.own);
+}
+
+/* Of all ranks at once, as it names its micro-batches one by one: too many are to be refused
+ * before. */
+static gboolean plan_halving(const PipesimShape *shape, const PipesimTimes *times,
+	PipesimEmitter *out, GError **error)
+{
+	(void)times;
+	if (2 * (guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u micro-batches over %u ranks are more ops than are kept one by one "
+			"(at most %u); take fewer of either",
+			pipesim_shape_whole(shape), shape->ranks, PIPESIM_MAX_OPS);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		emit_halves(shape, rank, out);
+	return TRUE;
 }
 
 static gboolean check(const PipesimShape *shape, GError **error)
@@ -172,9 +228,7 @@ static gboolean check(const PipesimShape *shape, GError **error)
 	const guint n = shape->chunks;
 
 	if (n == 2)
-		return pipesim_check_even_ranks(shape, error) &&
-		       pipesim_check_microbatches(
-			       shape, 2, 2, "M even (half goes in each direction)", error);
+		return pipesim_check_halves(shape, error);
 	if (n == 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"1 pipeline cannot run in each direction; nearest: 2");
@@ -186,11 +240,11 @@ static gboolean check(const PipesimShape *shape, GError **error)
 	       pipesim_check_microbatches(shape, n, n, "M a multiple of the pipelines", error);
 }
 
-static gboolean check_doubling(const PipesimShape *shape, GError **error)
+static gboolean check_halving(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
 	       pipesim_check_microbatches(
-		       shape, 2, 2, "M even (half goes in each direction)", error);
+		       shape, shape->ranks, shape->ranks, "M a multiple of PP", error);
 }
 
 /* Whole units. */
@@ -210,12 +264,6 @@ static const char *extension_doubling(const PipesimShape *shape)
 	       "exist, which is pipesim's extension";
 }
 
-static gboolean holds_full_doubled_units(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches % (2 * shape->ranks) == 0;
-}
-
 static const char *extension(const PipesimShape *shape)
 {
 	if (shape->microbatches % shape->ranks == 0)
@@ -229,45 +277,46 @@ static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
 	return (gint64)(shape->ranks / shape->chunks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
-}
-
 static PipesimFraction activations_doubling(const PipesimShape *shape)
 {
 	return (PipesimFraction){2 * (gint64)shape->ranks, 1};
 }
 
-static gboolean holds_f_eq_b(const PipesimShape *shape, PipesimChunkTimes t)
+static const char *extension_halving(const PipesimShape *shape)
 {
 	(void)shape;
-	return t[PIPESIM_F] == t[PIPESIM_B];
+	return "pipesim's reading of the paper, of which no code is public; half a backward "
+	       "is taken to last half as long as a whole one";
 }
 
-static gboolean holds_b_twice_f(const PipesimShape *shape, PipesimChunkTimes t)
+/* At the times of a half. */
+static gint64 bubble_halving(const PipesimShape *shape, PipesimChunkTimes t)
 {
-	(void)shape;
-	return t[PIPESIM_B] == 2 * t[PIPESIM_F];
+	return (gint64)(shape->ranks / 2 - 1) * (2 * t[PIPESIM_F] + t[PIPESIM_B]);
 }
 
-static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
+static PipesimFraction activations_halving(const PipesimShape *shape)
+{
+	return (PipesimFraction){shape->ranks, 1};
+}
+
+static gboolean holds_full_doubled_units(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)t;
-	return shape->microbatches % shape->ranks == 0;
+	return shape->microbatches % (2 * shape->ranks) == 0;
 }
 
 static const PipesimCondition conditions[] = {
-	{"F = B", holds_f_eq_b,
+	{"F = B", pipesim_holds_f_is_b,
 		"where a forward of one direction meets a longer or shorter backward of the "
 		"other, each unit keeps a gap in its middle; with two pipelines, B = 2F and M "
 		"a multiple of PP the idle time is (PP-2)(M/PP+1)F"},
-	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
+	{"M a multiple of PP", pipesim_holds_m_parts_by_pp, "the last unit is not full"},
 	{0},
 };
 
 static const PipesimCondition conditions_doubling[] = {
-	{"B = 2F", holds_b_twice_f,
+	{"B = 2F", pipesim_holds_b_is_2f,
 		"two forwards of a unit are meant to last as long as one backward"},
 	{"M a multiple of 2 PP", holds_full_doubled_units, "the last unit is not full"},
 	{0},
@@ -319,7 +368,7 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.activations =
 		{
 			.text = "min(M, PP)",
-			.value = activations,
+			.value = pipesim_activations_pp,
 			.exact = "The largest rank; with N pipelines and full units the ranks "
 				 "range from PP-PP/N+1 to PP.",
 		},
@@ -349,7 +398,7 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 		     "forward-doubling training loop runs it",
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
-	.check = check_doubling,
+	.check = pipesim_check_halves,
 	.padded = padded_doubling,
 	.extension = extension_doubling,
 	.generate = generate_doubling,
@@ -370,4 +419,64 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 				 "3PP/2+1 to 2PP.",
 		},
 	.notes = notes,
+};
+
+static const PipesimCondition conditions_halving[] = {
+	{"B = 2F", pipesim_holds_b_is_2f,
+		"the forward of a micro-batch is meant to last as long as half of a backward"},
+	{0},
+};
+
+static const char letters_halving[] =
+	"F is the forward and B the full backward (I + W) of one stage for one whole "
+	"micro-batch. It follows from the order, and is no figure of the paper.";
+
+const PipesimSchedule pipesim_schedule_chimera_halving = {
+	.name = "chimera-halving",
+	.summary = "Chimera with backward halving: no gaps in the middle of units at B = 2F, "
+		   "no more memory",
+	.constraints = "PP even, M a multiple of PP",
+	.idea = "Two pipelines run in opposite directions as in Chimera, but each "
+		"backward takes half of a micro-batch, so that it lasts as long as the "
+		"forward of a whole one that it meets. That closes the gaps which units "
+		"of plain Chimera keep in their middle at B = 2F, at the activations of "
+		"plain Chimera. The price is backwards of half the size, which keep a GPU "
+		"less busy: that is not simulated, the times of a half are half of those "
+		"given.",
+	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; no code of it is public",
+	.chunks = 2,
+	.parts = 2,
+	.placement = PIPESIM_BIDIRECTIONAL,
+	.check = check_halving,
+	.plan = plan_halving,
+	.bubble =
+		{
+			.text = "(PP/2-1)(F+B/2)",
+			.letters = letters_halving,
+			.value = bubble_halving,
+			.conditions = conditions_halving,
+			.exact = "Exact when B = 2F.",
+		},
+	.activations =
+		{
+			.text = "PP",
+			.value = activations_halving,
+			.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
+		},
+	.extension = extension_halving,
+	.notes = "A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each "
+		 "with its F and B: these are the numbers in phases, timelines and "
+		 "exported orders, which list 2M. M, and all that is counted by micro-batch, "
+		 "is of whole ones. Times and activations of a half are half of "
+		 "those given, and so are the bytes that it sends over links; P2P is that "
+		 "of a message, whatever its size.\n\n"
+		 "A forward is one op of a whole micro-batch: no rank begins with it "
+		 "before the one before has ended. Both of its halves run back to back, "
+		 "and every second stage runs them the other way round, so that it waits "
+		 "for the last one. Rules that match messages in order (--comm single, "
+		 "grouped) therefore refuse it; forward doubling hangs "
+		 "there too.\n\n"
+		 "Each rank holds two stages, so parameters are kept twice. The all-reduce "
+		 "of gradients between the two copies of a stage is outside these formulae "
+		 "and outside the simulation.",
 };

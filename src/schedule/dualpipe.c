@@ -123,13 +123,6 @@ static void generate_v(const PipesimShape *shape, guint rank, PipesimEmitter *ou
 	emit(&seat, out);
 }
 
-static gboolean check(const PipesimShape *shape, GError **error)
-{
-	return pipesim_check_even_ranks(shape, error) &&
-	       pipesim_check_microbatches(
-		       shape, 2, 2, "M even (half goes in each direction)", error);
-}
-
 /* What the eight steps are made for. */
 static guint padded(const PipesimShape *shape)
 {
@@ -227,7 +220,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.chunks = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.comm = PIPESIM_COMM_GROUPED,
-	.check = check,
+	.check = pipesim_check_halves,
 	.padded = padded,
 	.extension = extension,
 	.generate = generate,

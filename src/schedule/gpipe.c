@@ -13,11 +13,6 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 		pipesim_backward(out, 0);
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->microbatches, 1};
-}
-
 static const char *const aliases[] = {"ScheduleGPipe", NULL};
 
 const PipesimSchedule pipesim_schedule_gpipe = {
@@ -50,7 +45,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.activations =
 		{
 			.text = "M",
-			.value = activations,
+			.value = pipesim_activations_m,
 			.exact = "Exact on every rank: nothing is freed before the last "
 				 "forward.",
 		},

@@ -3,13 +3,7 @@
 #include "config.h"
 
 #include "schedule/check.h"
-#include <stdlib.h>
-
-typedef struct {
-	guint64 at;
-	guint chunk;
-	gboolean backward;
-} Step;
+#include "schedule/search/sequence.h"
 
 /* Chunks of a rank come in pairs, down and back up. In units of PP micro-batches, one enters
  * every second step; then forwards on the way down and on the way up, and the backwards behind
@@ -20,19 +14,12 @@ typedef struct {
 	const PipesimShape *shape;
 	guint rank;
 	PipesimEmitter *out;
-	Step *steps; /* room for those of two units */
+	PipesimStepVerb *steps; /* room for those of two units */
 } Rank;
 
 static guint64 unit_length(const PipesimShape *shape)
 {
 	return 2 * (guint64)shape->stages;
-}
-
-static gint compare_steps(gconstpointer a, gconstpointer b)
-{
-	const Step *x = a, *y = b;
-
-	return (x->at > y->at) - (x->at < y->at);
 }
 
 /* Those steps of a unit of @n micro-batches that are at @from or later and before the end of
@@ -50,9 +37,11 @@ static guint add_steps(const Rank *rank, guint n, guint64 from, guint filled)
 				unit_length(shape) - 1 - stage + 2 * (guint64)i;
 
 			if (forward >= from && forward - from < unit_length(shape))
-				rank->steps[filled++] = (Step){forward - from, chunk, FALSE};
+				rank->steps[filled++] =
+					(PipesimStepVerb){forward - from, {PIPESIM_F, chunk}};
 			if (backward >= from && backward - from < unit_length(shape))
-				rank->steps[filled++] = (Step){backward - from, chunk, TRUE};
+				rank->steps[filled++] =
+					(PipesimStepVerb){backward - from, {PIPESIM_B, chunk}};
 		}
 	}
 	return filled;
@@ -65,12 +54,9 @@ static void emit_unit(const Rank *rank, guint n, guint before)
 	guint filled = add_steps(rank, n, 0, 0);
 
 	filled = add_steps(rank, before, unit_length(rank->shape), filled);
-	qsort(rank->steps, filled, sizeof *rank->steps, compare_steps);
+	pipesim_sort_steps(rank->steps, filled);
 	for (guint i = 0; i < filled; i++)
-		if (rank->steps[i].backward)
-			pipesim_backward(rank->out, rank->steps[i].chunk);
-		else
-			pipesim_forward(rank->out, rank->steps[i].chunk);
+		pipesim_emit_verb(rank->out, &rank->steps[i].verb);
 }
 
 static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
@@ -78,7 +64,8 @@ static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out
 	const guint full = shape->ranks;
 	const guint units = shape->microbatches / full, rest = shape->microbatches % full;
 	const guint first = units > 0 ? full : rest;
-	g_autofree Step *steps = g_new(Step, 4 * (gsize)shape->chunks * first);
+	g_autofree PipesimStepVerb *steps =
+		g_new(PipesimStepVerb, 4 * (gsize)shape->chunks * first);
 	const Rank rank = {shape, index, out, steps};
 
 	pipesim_phase(out, "first unit");
@@ -113,27 +100,10 @@ static const char *extension(const PipesimShape *shape)
 			 "pipesim's extension";
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
-}
-
-static gboolean holds_f_eq_b(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	return t[PIPESIM_F] == t[PIPESIM_B];
-}
-
-static gboolean holds_full_units(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches % shape->ranks == 0;
-}
-
 static const PipesimCondition conditions[] = {
-	{"F = B", holds_f_eq_b,
+	{"F = B", pipesim_holds_f_is_b,
 		"where a forward of a unit meets a longer or shorter backward a gap stays"},
-	{"M a multiple of PP", holds_full_units, "the last unit is not full"},
+	{"M a multiple of PP", pipesim_holds_m_parts_by_pp, "the last unit is not full"},
 	{0},
 };
 
@@ -172,7 +142,7 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 	.activations =
 		{
 			.text = "min(M, PP)",
-			.value = activations,
+			.value = pipesim_activations_pp,
 			.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
 				 "follows from the order here as well.",
 		},

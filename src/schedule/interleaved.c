@@ -225,11 +225,6 @@ static PipesimFraction activations_zb(const PipesimShape *shape)
 	return activations_of(shape, warmup_of(&groups, 0) + shape->ranks);
 }
 
-static gint64 bubble_zb(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]);
-}
-
 static gboolean holds_long_groups(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)t;
@@ -244,13 +239,10 @@ static const PipesimCondition conditions[] = {
 	{0},
 };
 
-static const char too_low[] = "the formula is then too low: a weight gradient longer than the "
-			      "gap it should fill delays its rank";
-
 static const PipesimCondition conditions_zb[] = {
 	{"groups of at least PP micro-batches", holds_long_groups, short_group},
-	{"W <= F", pipesim_holds_w_le_f, too_low},
-	{"W <= I", pipesim_holds_w_le_i, too_low},
+	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
 	{"B = I + W", pipesim_holds_b_is_i_plus_w,
 		"the schedule runs I and W, the formula counts B"},
 	{0},
@@ -334,7 +326,7 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 			.letters =
 				"F, W and B (the full backward, I + W) are of a rank's whole "
 				"share for one micro-batch; V chunks a rank (--chunks).",
-			.value = bubble_zb,
+			.value = pipesim_bubble_weights_moved,
 			.conditions = conditions_zb,
 			.exact = "Exact when W <= F, W <= I and groups have at least PP "
 				 "micro-batches.",

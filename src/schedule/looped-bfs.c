@@ -15,11 +15,6 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 			pipesim_backward_last(out, chunk);
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->microbatches, 1};
-}
-
 static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	(void)t;
@@ -66,7 +61,7 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.activations =
 		{
 			.text = "M",
-			.value = activations,
+			.value = pipesim_activations_m,
 			.exact = "Exact on every rank: nothing is freed before the last "
 				 "forward.",
 		},

@@ -19,11 +19,6 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 		pipesim_backward(out, 0);
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
-}
-
 static const char *const aliases[] = {"Schedule1F1B", "pipedream-flush", NULL};
 
 const PipesimSchedule pipesim_schedule_one_f_one_b = {
@@ -53,7 +48,7 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.activations =
 		{
 			.text = "min(M, PP)",
-			.value = activations,
+			.value = pipesim_activations_pp,
 			.exact = "Exact on rank 0; rank r holds min(M, PP - r), so the last "
 				 "holds 1.",
 		},

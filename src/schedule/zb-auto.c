@@ -84,11 +84,6 @@ static gboolean limit_is_pp(const PipesimShape *shape, PipesimChunkTimes t)
 	return shape->max_activations.num == shape->max_activations.den * shape->ranks;
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return shape->max_activations;
-}
-
 static const PipesimCondition conditions[] = {
 	{"N = PP", limit_is_pp,
 		"with more room a few forwards rarely fit a gap exactly, with less every "
@@ -149,7 +144,7 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.activations =
 		{
 			.text = "N",
-			.value = activations,
+			.value = pipesim_activations_limit,
 			.is_most = TRUE,
 			.exact =
 				"N is --max-activations, PP by default: no rank holds more. "

@@ -416,13 +416,6 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		shape->ranks);
 }
 
-static gint64 no_bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	(void)t;
-	return 0;
-}
-
 static const PipesimCondition conditions[] = {
 	{"F = I = W", pipesim_holds_times_equal,
 		"gaps and what could fill them differ in length"},
@@ -430,11 +423,6 @@ static const PipesimCondition conditions[] = {
 		"the last forward comes before there is a W for every gap"},
 	{0},
 };
-
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return shape->max_activations;
-}
 
 static const char *const aliases[] = {"zbvauto", "zbv-auto", NULL};
 
@@ -463,7 +451,7 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		{
 			.text = "0",
 			.letters = "Nothing: the authors call it zero bubble where F = I = W.",
-			.value = no_bubble,
+			.value = pipesim_bubble_none,
 			.is_span = TRUE,
 			.conditions = conditions,
 			.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. "
@@ -474,7 +462,7 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.activations =
 		{
 			.text = "PP, or what --max-activations says",
-			.value = activations,
+			.value = pipesim_activations_limit,
 			.is_most = TRUE,
 			.exact =
 				"Never more; where M is small or forwards are long, less. "

@@ -76,34 +76,11 @@ static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out
 	ROUNDS(&rank, index, w0);
 }
 
-static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)shape;
-	(void)t;
-	return 0;
-}
-
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
-}
-
-static gboolean holds_all_equal(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return pipesim_holds_f_le_i(shape, t) && pipesim_holds_i_le_f(shape, t) &&
-	       t[PIPESIM_W] == t[PIPESIM_F];
-}
-
-static gboolean holds_enough(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches >= 2 * shape->ranks - 1;
-}
-
 static const PipesimCondition conditions[] = {
-	{"F = I = W", holds_all_equal,
+	{"F = I = W", pipesim_holds_times_equal,
 		"the order is drawn for ops of equal length and does not follow the times"},
-	{"M >= 2PP-1", holds_enough, "there are too few micro-batches to fill the gaps"},
+	{"M >= 2PP-1", pipesim_holds_m_fills_zb,
+		"there are too few micro-batches to fill the gaps"},
 	{0},
 };
 
@@ -134,7 +111,7 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 				"By span: last end less first start less busy time of a rank. "
 				"By makespan a rank idles for (PP-1)F/2, F of a rank's whole "
 				"share: the first forward has PP-1 hops of half a share to go.",
-			.value = bubble,
+			.value = pipesim_bubble_none,
 			.is_span = TRUE,
 			.conditions = conditions,
 			.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, "
@@ -143,7 +120,7 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 	.activations =
 		{
 			.text = "min(M, PP)",
-			.value = activations,
+			.value = pipesim_activations_pp,
 			.exact = "2 PP chunks of half a rank's share, on every rank when M >= "
 				 "2PP-1.",
 		},

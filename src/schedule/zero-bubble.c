@@ -55,19 +55,9 @@ static const char *extension(const PipesimShape *shape)
 			 "each phase when the micro-batches do";
 }
 
-static gint64 bubble_h1(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]);
-}
-
 static gint64 bubble_h2(const PipesimShape *shape, PipesimChunkTimes t)
 {
 	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I] - 2 * t[PIPESIM_W]);
-}
-
-static PipesimFraction activations_h1(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
 }
 
 static PipesimFraction activations_h2(const PipesimShape *shape)
@@ -75,36 +65,21 @@ static PipesimFraction activations_h2(const PipesimShape *shape)
 	return (PipesimFraction){MIN(2 * (gint64)shape->ranks - 1, shape->microbatches), 1};
 }
 
-static const char too_low[] = "the formula is then too low: a weight gradient longer than the "
-			      "gap it should fill delays its rank";
-
-static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches >= shape->ranks;
-}
-
-static gboolean holds_m_ge_2pp_less_1(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->microbatches >= 2 * shape->ranks - 1;
-}
-
 static const char too_few[] = "there are too few micro-batches to fill the gaps";
 
 static const PipesimCondition conditions_h1[] = {
-	{"M >= PP", holds_m_ge_pp, too_few},
-	{"W <= F", pipesim_holds_w_le_f, too_low},
-	{"W <= I", pipesim_holds_w_le_i, too_low},
+	{"M >= PP", pipesim_holds_m_ge_pp, too_few},
+	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
 	{"B = I + W", pipesim_holds_b_is_i_plus_w,
 		"the schedule runs I and W, the formula counts B"},
 	{0},
 };
 
 static const PipesimCondition conditions_h2[] = {
-	{"M >= 2PP-1", holds_m_ge_2pp_less_1, too_few},
-	{"W <= F", pipesim_holds_w_le_f, too_low},
-	{"W <= I", pipesim_holds_w_le_i, too_low},
+	{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
+	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
 	{0},
 };
 
@@ -133,7 +108,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 				   "zero-bubble paper writes B for the backward for input "
 				   "alone, and so (PP-1)(F+B-W): the same number, not a "
 				   "misprint in either.",
-			.value = bubble_h1,
+			.value = pipesim_bubble_weights_moved,
 			.conditions = conditions_h1,
 			.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= "
 				 "PP.",
@@ -142,7 +117,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.activations =
 		{
 			.text = "min(M, PP)",
-			.value = activations_h1,
+			.value = pipesim_activations_pp,
 			.exact = "Exact on every rank when activations are held until their "
 				 "weight gradient; freed at the backward for input, rank r "
 				 "holds PP - r.",

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "schedule/search/sequence.h"
+#include <stdlib.h>
 
 /* Longest body of a loop that is looked for: enough for two chunks of F, I and W, twice. */
 #define LONGEST 12
@@ -13,6 +14,18 @@ const PipesimVerb pipesim_v_verbs[PIPESIM_V_CODES] = {
 	[PIPESIM_V_W1] = {PIPESIM_W, 1},
 	[PIPESIM_V_W0] = {PIPESIM_W, 0},
 };
+
+static gint compare_steps(gconstpointer a, gconstpointer b)
+{
+	const PipesimStepVerb *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+void pipesim_sort_steps(PipesimStepVerb *steps, guint n)
+{
+	qsort(steps, n, sizeof *steps, compare_steps);
+}
 
 void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb)
 {

@@ -22,6 +22,15 @@ typedef enum {
 
 extern const PipesimVerb pipesim_v_verbs[PIPESIM_V_CODES];
 
+/* A verb at a step of an order that is laid out on paper, with no two of a rank at the same. */
+typedef struct {
+	guint64 at;
+	PipesimVerb verb;
+} PipesimStepVerb;
+
+/** pipesim_sort_steps: by their steps. */
+void pipesim_sort_steps(PipesimStepVerb *steps, guint n);
+
 /** pipesim_emit_verb: W is that of the oldest I of the verb's chunk that has none yet. */
 void pipesim_emit_verb(PipesimEmitter *out, const PipesimVerb *verb);
 
