@@ -86,9 +86,8 @@ PipesimFraction pipesim_activations_limit(const PipesimShape *shape)
 	return shape->max_activations;
 }
 
-const char pipesim_w_too_long[] =
-	"the formula is then too low: a weight gradient longer than the gap it should fill "
-	"delays its rank";
+const char pipesim_w_too_long[] = "the formula is then too low: a weight gradient longer than "
+				  "the gap it should fill delays its rank";
 
 /* A condition holds where its comparison does. */
 #define CONDITION(name, comparison)                                                         \

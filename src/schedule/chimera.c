@@ -260,8 +260,7 @@ static const char *extension_doubling(const PipesimShape *shape)
 	if (shape->microbatches % (2 * shape->ranks) == 0)
 		return NULL;
 	return "M is no multiple of 2 PP: the last unit runs without the micro-batches that do "
-	       "not "
-	       "exist, which is pipesim's extension";
+	       "not exist, which is pipesim's extension";
 }
 
 static const char *extension(const PipesimShape *shape)
@@ -285,8 +284,8 @@ static PipesimFraction activations_doubling(const PipesimShape *shape)
 static const char *extension_halving(const PipesimShape *shape)
 {
 	(void)shape;
-	return "pipesim's reading of the paper, of which no code is public; half a backward "
-	       "is taken to last half as long as a whole one";
+	return "pipesim's reading of the paper, of which no code is public; half a backward is "
+	       "taken to last half as long as a whole one";
 }
 
 /* At the times of a half. */
@@ -354,24 +353,17 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.takes = PIPESIM_TAKES_PIPELINES,
 	.check = check,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP/N-1)(F+B)",
-			.letters = letters_n,
-			.value = bubble,
-			.conditions = conditions,
-			.exact = "Exact when F = B and M is a multiple of PP. With two "
-				 "pipelines and B = 2F the gaps in the middle of the units "
-				 "stay and the idle time is (PP-2)(M/PP+1)F; forward doubling "
-				 "removes them.",
-		},
-	.activations =
-		{
-			.text = "min(M, PP)",
-			.value = pipesim_activations_pp,
-			.exact = "The largest rank; with N pipelines and full units the ranks "
-				 "range from PP-PP/N+1 to PP.",
-		},
+	.bubble.text = "(PP/N-1)(F+B)",
+	.bubble.letters = letters_n,
+	.bubble.value = bubble,
+	.bubble.conditions = conditions,
+	.bubble.exact = "Exact when F = B and M is a multiple of PP. With two pipelines and B "
+			"= 2F the gaps in the middle of the units stay and the idle time is "
+			"(PP-2)(M/PP+1)F; forward doubling removes them.",
+	.activations.text = "min(M, PP)",
+	.activations.value = pipesim_activations_pp,
+	.activations.exact = "The largest rank; with N pipelines and full units the ranks "
+			     "range from PP-PP/N+1 to PP.",
 	.extension = extension,
 	.notes = "With N pipelines (--pipelines, even, a divisor of PP) each pair starts "
 		 "PP/(N/2) ranks further on, each pipeline has M/N of the micro-batches, and "
@@ -402,22 +394,15 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.padded = padded_doubling,
 	.extension = extension_doubling,
 	.generate = generate_doubling,
-	.bubble =
-		{
-			.text = "(PP/2-1)(F+B)",
-			.letters = letters,
-			.value = bubble,
-			.conditions = conditions_doubling,
-			.exact = "Exact when B = 2F.",
-		},
-	.activations =
-		{
-			.text = "2PP",
-			.value = activations_doubling,
-			.exact = "The largest rank, with M a multiple of 2PP; the ranks range "
-				 "from "
-				 "3PP/2+1 to 2PP.",
-		},
+	.bubble.text = "(PP/2-1)(F+B)",
+	.bubble.letters = letters,
+	.bubble.value = bubble,
+	.bubble.conditions = conditions_doubling,
+	.bubble.exact = "Exact when B = 2F.",
+	.activations.text = "2PP",
+	.activations.value = activations_doubling,
+	.activations.exact = "The largest rank, with M a multiple of 2PP; the ranks range from "
+			     "3PP/2+1 to 2PP.",
 	.notes = notes,
 };
 
@@ -436,47 +421,39 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.summary = "Chimera with backward halving: no gaps in the middle of units at B = 2F, "
 		   "no more memory",
 	.constraints = "PP even, M a multiple of PP",
-	.idea = "Two pipelines run in opposite directions as in Chimera, but each "
-		"backward takes half of a micro-batch, so that it lasts as long as the "
-		"forward of a whole one that it meets. That closes the gaps which units "
-		"of plain Chimera keep in their middle at B = 2F, at the activations of "
-		"plain Chimera. The price is backwards of half the size, which keep a GPU "
-		"less busy: that is not simulated, the times of a half are half of those "
-		"given.",
+	.idea = "Two pipelines run in opposite directions as in Chimera, but each backward "
+		"takes half of a micro-batch, so that it lasts as long as the forward of a "
+		"whole one that it meets. That closes the gaps which units of plain Chimera "
+		"keep in their middle at B = 2F, at the activations of plain Chimera. The "
+		"price is backwards of half the size, which keep a GPU less busy: that is not "
+		"simulated, the times of a half are half of those given.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; no code of it is public",
 	.chunks = 2,
 	.parts = 2,
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = check_halving,
 	.plan = plan_halving,
-	.bubble =
-		{
-			.text = "(PP/2-1)(F+B/2)",
-			.letters = letters_halving,
-			.value = bubble_halving,
-			.conditions = conditions_halving,
-			.exact = "Exact when B = 2F.",
-		},
-	.activations =
-		{
-			.text = "PP",
-			.value = activations_halving,
-			.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
-		},
+	.bubble.text = "(PP/2-1)(F+B/2)",
+	.bubble.letters = letters_halving,
+	.bubble.value = bubble_halving,
+	.bubble.conditions = conditions_halving,
+	.bubble.exact = "Exact when B = 2F.",
+	.activations.text = "PP",
+	.activations.value = activations_halving,
+	.activations.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
 	.extension = extension_halving,
-	.notes = "A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each "
-		 "with its F and B: these are the numbers in phases, timelines and "
-		 "exported orders, which list 2M. M, and all that is counted by micro-batch, "
-		 "is of whole ones. Times and activations of a half are half of "
-		 "those given, and so are the bytes that it sends over links; P2P is that "
-		 "of a message, whatever its size.\n\n"
-		 "A forward is one op of a whole micro-batch: no rank begins with it "
-		 "before the one before has ended. Both of its halves run back to back, "
-		 "and every second stage runs them the other way round, so that it waits "
-		 "for the last one. Rules that match messages in order (--comm single, "
-		 "grouped) therefore refuse it; forward doubling hangs "
-		 "there too.\n\n"
-		 "Each rank holds two stages, so parameters are kept twice. The all-reduce "
-		 "of gradients between the two copies of a stage is outside these formulae "
-		 "and outside the simulation.",
+	.notes =
+		"A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
+		"its F and B: these are the numbers in phases, timelines and exported orders, "
+		"which list 2M. M, and all that is counted by micro-batch, is of whole ones. "
+		"Times and activations of a half are half of those given, and so are the bytes "
+		"that it sends over links; P2P is that of a message, whatever its size.\n\n"
+		"A forward is one op of a whole micro-batch: no rank begins with it before the "
+		"one before has ended. Both of its halves run back to back, and every second "
+		"stage runs them the other way round, so that it waits for the last one. Rules "
+		"that match messages in order (--comm single, grouped) therefore refuse it; "
+		"forward doubling hangs there too.\n\n"
+		"Each rank holds two stages, so parameters are kept twice. The all-reduce of "
+		"gradients between the two copies of a stage is outside these formulae and "
+		"outside the simulation.",
 };

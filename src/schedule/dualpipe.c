@@ -134,8 +134,7 @@ static const char *extension(const PipesimShape *shape)
 	if (shape->microbatches >= 2 * shape->ranks)
 		return NULL;
 	return "M < 2 PP, which the authors refuse: the order of 2 PP micro-batches without "
-	       "those "
-	       "that do not exist, pipesim's extension";
+	       "those that do not exist, pipesim's extension";
 }
 
 static gint64 bubble_of(guint depth, PipesimChunkTimes t)
@@ -168,9 +167,8 @@ static const char w_longer[] =
 	"W no longer fits where a forward went, which adds to the idle time";
 static const char pair_shorter[] =
 	"the formula takes a pair to last at least as long as its backward alone";
-static const char pair_longer[] =
-	"the outer ranks, which run fewer pairs, then idle longest; the formula means the "
-	"inner ones";
+static const char pair_longer[] = "the outer ranks, which run fewer pairs, then idle longest; "
+				  "the formula means the inner ones";
 static const char few[] = "the pipeline is never full";
 static const char b_alone[] = "the schedule mixes B with I and W";
 
@@ -197,8 +195,8 @@ static const PipesimCondition conditions_v[] = {
 };
 
 static const char uneven[] =
-	"F&B < F+B and ranks run different numbers of pairs, so they idle for different "
-	"times; the formula means the largest, on the inner ranks";
+	"F&B < F+B and ranks run different numbers of pairs, so they idle for different times; "
+	"the formula means the largest, on the inner ranks";
 
 static const char letters[] =
 	"F&B is one overlapped pair: the forward of one micro-batch and the full backward of "
@@ -224,26 +222,18 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.padded = padded,
 	.extension = extension,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP/2-1)(F&B+B-3W)",
-			.letters = letters,
-			.value = bubble,
-			.conditions = conditions,
-			.uneven = uneven,
-			.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B "
-				 "every rank idles just that long. With F&B < F+B the ranks "
-				 "run different numbers of pairs, so they idle for different "
-				 "times, and the formula is the largest: that of the four "
-				 "ranks around the middle.",
-		},
-	.activations =
-		{
-			.text = "PP+1",
-			.value = activations,
-			.exact = "Exact on every rank, whether activations are freed at I or "
-				 "at W.",
-		},
+	.bubble.text = "(PP/2-1)(F&B+B-3W)",
+	.bubble.letters = letters,
+	.bubble.value = bubble,
+	.bubble.conditions = conditions,
+	.bubble.uneven = uneven,
+	.bubble.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
+			"rank idles just that long. With F&B < F+B the ranks run different "
+			"numbers of pairs, so they idle for different times, and the formula "
+			"is the largest: that of the four ranks around the middle.",
+	.activations.text = "PP+1",
+	.activations.value = activations,
+	.activations.exact = "Exact on every rank, whether activations are freed at I or at W.",
 	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
 		 "end, and count what it waits for, hop by hop. Before its first op: one F a "
 		 "hop, until the first forward has come in from the end. When the forwards run "
@@ -280,25 +270,19 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.padded = padded,
 	.extension = extension,
 	.generate = generate_v,
-	.bubble =
-		{
-			.text = "(PP-1)(F&B+B-3W)",
-			.letters = letters,
-			.value = bubble_v,
-			.conditions = conditions_v,
-			.uneven = uneven,
-			.exact = "Exact when F = I, W <= F and B <= F&B <= F+B, in times of "
-				 "one chunk: half of a rank's share. DeepSeek's table gives "
-				 "(PP/2-1) because it compares at equal numbers of stages, and "
-				 "so puts DualPipeV on PP/2 ranks.",
-		},
-	.activations =
-		{
-			.text = "PP+1/2",
-			.value = activations_v,
-			.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
-				 "DeepSeek's PP+1 is the same at equal numbers of stages.",
-		},
+	.bubble.text = "(PP-1)(F&B+B-3W)",
+	.bubble.letters = letters,
+	.bubble.value = bubble_v,
+	.bubble.conditions = conditions_v,
+	.bubble.uneven = uneven,
+	.bubble.exact =
+		"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one chunk: half of "
+		"a rank's share. DeepSeek's table gives (PP/2-1) because it compares at equal "
+		"numbers of stages, and so puts DualPipeV on PP/2 ranks.",
+	.activations.text = "PP+1/2",
+	.activations.value = activations_v,
+	.activations.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
+			     "DeepSeek's PP+1 is the same at equal numbers of stages.",
 	.notes = "Parameters are kept once: a rank holds two different stages of half the "
 		 "size. The 2x in DeepSeek's table is against a plain pipeline on twice as "
 		 "many ranks.",

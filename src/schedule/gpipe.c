@@ -31,24 +31,16 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_SINGLE,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B)",
-			.letters = "F is the forward and B the full backward (I + W) of one "
-				   "stage for one micro-batch.",
-			.value = pipesim_bubble_fill_and_drain,
-			.exact = "Exact on every rank when all stages take the same time: the "
-				 "first micro-batch needs PP-1 forwards to reach the last "
-				 "rank, and the last backward needs PP-1 backwards to come "
-				 "back.",
-		},
-	.activations =
-		{
-			.text = "M",
-			.value = pipesim_activations_m,
-			.exact = "Exact on every rank: nothing is freed before the last "
-				 "forward.",
-		},
+	.bubble.text = "(PP-1)(F+B)",
+	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "
+			  "one micro-batch.",
+	.bubble.value = pipesim_bubble_fill_and_drain,
+	.bubble.exact = "Exact on every rank when all stages take the same time: the first "
+			"micro-batch needs PP-1 forwards to reach the last rank, and the last "
+			"backward needs PP-1 backwards to come back.",
+	.activations.text = "M",
+	.activations.value = pipesim_activations_m,
+	.activations.exact = "Exact on every rank: nothing is freed before the last forward.",
 	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= "
 		 "PP; the order itself needs no such rule, so pipesim takes any M.",
 };

@@ -127,25 +127,19 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 	.takes = PIPESIM_TAKES_CHUNKS,
 	.check = check,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B)/V",
-			.letters = "F is the forward and B the full backward (I + W) of a "
-				   "rank's whole share for one micro-batch; V chunks a rank, "
-				   "two a wave (--chunks). The formula follows from the order "
-				   "here; it is not quoted from the authors.",
-			.value = pipesim_bubble_fill_and_drain,
-			.conditions = conditions,
-			.exact = "Exact when F = B and M is a multiple of PP. With B = 2F each "
-				 "unit of PP micro-batches keeps a gap, as in Chimera.",
-		},
-	.activations =
-		{
-			.text = "min(M, PP)",
-			.value = pipesim_activations_pp,
-			.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
-				 "follows from the order here as well.",
-		},
+	.bubble.text = "(PP-1)(F+B)/V",
+	.bubble.letters =
+		"F is the forward and B the full backward (I + W) of a rank's whole share for "
+		"one micro-batch; V chunks a rank, two a wave (--chunks). The formula follows "
+		"from the order here; it is not quoted from the authors.",
+	.bubble.value = pipesim_bubble_fill_and_drain,
+	.bubble.conditions = conditions,
+	.bubble.exact = "Exact when F = B and M is a multiple of PP. With B = 2F each unit of "
+			"PP micro-batches keeps a gap, as in Chimera.",
+	.activations.text = "min(M, PP)",
+	.activations.value = pipesim_activations_pp,
+	.activations.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
+			     "follows from the order here as well.",
 	.extension = extension,
 	.notes = "With two chunks the stages lie as in the other V schedules; further waves go "
 		 "on from rank 0. The order of a unit of PP micro-batches follows from steps: "

@@ -269,25 +269,18 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B)/V",
-			.letters = "F is the forward and B the full backward (I + W) of a "
-				   "rank's whole share for one micro-batch; V chunks a rank "
-				   "(--chunks), so that a chunk takes F/V and B/V.",
-			.value = pipesim_bubble_fill_and_drain,
-			.conditions = conditions,
-			.exact = "Exact on every rank when groups have at least PP "
-				 "micro-batches.",
-		},
-	.activations =
-		{
-			.text = "min(M, ((V-1)G+2PP-1)/V)",
-			.value = activations,
-			.exact = "Exact on rank 0, which runs furthest ahead; G is the largest "
-				 "group. Each rank further on holds 2/V less, the last one "
-				 "((V-1)G+1)/V.",
-		},
+	.bubble.text = "(PP-1)(F+B)/V",
+	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
+			  "share for one micro-batch; V chunks a rank (--chunks), so that a "
+			  "chunk takes F/V and B/V.",
+	.bubble.value = pipesim_bubble_fill_and_drain,
+	.bubble.conditions = conditions,
+	.bubble.exact = "Exact on every rank when groups have at least PP micro-batches.",
+	.activations.text = "min(M, ((V-1)G+2PP-1)/V)",
+	.activations.value = activations,
+	.activations.exact =
+		"Exact on rank 0, which runs furthest ahead; G is the largest group. Each rank "
+		"further on holds 2/V less, the last one ((V-1)G+1)/V.",
 	.extension = extension,
 	.notes = "Groups. Megatron-LM takes G = PP where nothing else is asked for and refuses "
 		 "a last group shorter than PP; PyTorch parts M into max(1, M/PP) groups "
@@ -320,24 +313,16 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate_zb,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B-2W)/V",
-			.letters =
-				"F, W and B (the full backward, I + W) are of a rank's whole "
-				"share for one micro-batch; V chunks a rank (--chunks).",
-			.value = pipesim_bubble_weights_moved,
-			.conditions = conditions_zb,
-			.exact = "Exact when W <= F, W <= I and groups have at least PP "
-				 "micro-batches.",
-		},
-	.activations =
-		{
-			.text = "min(M, ((V-1)G+PP)/V)",
-			.value = activations_zb,
-			.exact = "Exact on every rank when activations are held until their "
-				 "weight gradient; G is the largest group.",
-		},
+	.bubble.text = "(PP-1)(F+B-2W)/V",
+	.bubble.letters = "F, W and B (the full backward, I + W) are of a rank's whole share "
+			  "for one micro-batch; V chunks a rank (--chunks).",
+	.bubble.value = pipesim_bubble_weights_moved,
+	.bubble.conditions = conditions_zb,
+	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
+	.activations.text = "min(M, ((V-1)G+PP)/V)",
+	.activations.value = activations_zb,
+	.activations.exact = "Exact on every rank when activations are held until their weight "
+			     "gradient; G is the largest group.",
 	.extension = extension,
 	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "
 		 "interleaved-1f1b. The grid that PyTorch prints of this schedule leaves out "

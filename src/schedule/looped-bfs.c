@@ -48,23 +48,15 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.takes = PIPESIM_TAKES_CHUNKS,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B)/V",
-			.letters =
-				"F is the forward and B the full backward (I + W) of a rank's "
-				"whole share for one micro-batch; V chunks a rank (--chunks).",
-			.value = pipesim_bubble_fill_and_drain,
-			.conditions = conditions,
-			.exact = "Exact on every rank when M >= PP.",
-		},
-	.activations =
-		{
-			.text = "M",
-			.value = pipesim_activations_m,
-			.exact = "Exact on every rank: nothing is freed before the last "
-				 "forward.",
-		},
+	.bubble.text = "(PP-1)(F+B)/V",
+	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
+			  "share for one micro-batch; V chunks a rank (--chunks).",
+	.bubble.value = pipesim_bubble_fill_and_drain,
+	.bubble.conditions = conditions,
+	.bubble.exact = "Exact on every rank when M >= PP.",
+	.activations.text = "M",
+	.activations.value = pipesim_activations_m,
+	.activations.exact = "Exact on every rank: nothing is freed before the last forward.",
 	.notes = "PyTorch runs the backwards of a chunk from the last micro-batch to the "
 		 "first; so does pipesim.",
 };

@@ -37,23 +37,17 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_SINGLE,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B)",
-			.letters = "F is the forward and B the full backward (I + W) of one "
-				   "stage for one micro-batch.",
-			.value = pipesim_bubble_fill_and_drain,
-			.exact = "Exact on every rank when all stages take the same time.",
-		},
-	.activations =
-		{
-			.text = "min(M, PP)",
-			.value = pipesim_activations_pp,
-			.exact = "Exact on rank 0; rank r holds min(M, PP - r), so the last "
-				 "holds 1.",
-		},
+	.bubble.text = "(PP-1)(F+B)",
+	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "
+			  "one micro-batch.",
+	.bubble.value = pipesim_bubble_fill_and_drain,
+	.bubble.exact = "Exact on every rank when all stages take the same time.",
+	.activations.text = "min(M, PP)",
+	.activations.value = pipesim_activations_pp,
+	.activations.exact =
+		"Exact on rank 0; rank r holds min(M, PP - r), so the last holds 1.",
 	.notes = "PyTorch asks for M >= PP and Megatron-LM shortens the warm-up to min(M, "
 		 "PP-1-r); pipesim does the latter. PyTorch 2.8's visualiser prints "
-		 "micro-batches 1 to M on the last rank instead of 0 to M-1; the order here "
-		 "is the one its runtime executes.",
+		 "micro-batches 1 to M on the last rank instead of 0 to M-1; the order here is "
+		 "the one its runtime executes.",
 };

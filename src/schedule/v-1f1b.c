@@ -118,14 +118,10 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.comm = PIPESIM_COMM_QUEUE,
 	.check = check,
 	.plan = plan,
-	.activations =
-		{
-			.text = "2PP/3 + 1, rounded down",
-			.value = activations,
-			.exact =
-				"Exact on the fullest rank when M >= 2 PP, never more; counted "
-				"on the orders. The authors give the leading term, 2PP/3.",
-		},
+	.activations.text = "2PP/3 + 1, rounded down",
+	.activations.value = activations,
+	.activations.exact = "Exact on the fullest rank when M >= 2 PP, never more; counted on "
+			     "the orders. The authors give the leading term, 2PP/3.",
 	.notes = "The order is found by a search in slots, which takes a slot for F and two "
 		 "for B and does not look at the times: the pattern of one micro-batch every "
 		 "six slots, whose beginning is pulled together as far as the pattern's own "

@@ -96,9 +96,8 @@ static const PipesimCondition conditions[] = {
 	{0},
 };
 
-static const char reference[] =
-	"Qi et al., Pipeline Parallelism with Controllable Memory, arXiv:2405.15362; the "
-	"zero-bubble authors' zbv_greedy.py";
+static const char reference[] = "Qi et al., Pipeline Parallelism with Controllable Memory, "
+				"arXiv:2405.15362; the zero-bubble authors' zbv_greedy.py";
 
 static const char *const aliases_half[] = {"vhalf", "zb-v-half", "zbvhalf", "zbv-half", NULL};
 
@@ -108,51 +107,40 @@ const PipesimSchedule pipesim_schedule_v_half = {
 	.summary = "a V whose chunks are held half as long as in 1F1B, for a longer bubble",
 	.constraints = "every PP and M",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
-		"that the "
-		"chunk that is held long and the one that is held briefly share a rank. A "
-		"block "
-		"of six ops per micro-batch says when each of them runs, and repeating it "
-		"every "
-		"six slots fills the time without a gap: how long the block is, and not how "
-		"many ranks there are, decides how many activations are held. V-Half's block "
-		"holds about half of 1F1B's and the ranks idle about half as long; the price "
-		"is an order that fits equal times only.",
+		"that the chunk that is held long and the one that is held briefly share a "
+		"rank. A block of six ops per micro-batch says when each of them runs, and "
+		"repeating it every six slots fills the time without a gap: how long the block "
+		"is, and not how many ranks there are, decides how many activations are held. "
+		"V-Half's block holds about half of 1F1B's and the ranks idle about half as "
+		"long; the price is an order that fits equal times only.",
 	.reference = reference,
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.comm = PIPESIM_COMM_QUEUE,
 	.plan = plan_half,
-	.bubble =
-		{
-			.text = "M(PP-1)(F+I+W)/(2M+PP-1)",
-			.letters = "F, I and W of a rank's whole share. The authors give the "
-				   "bubble as a share of the makespan, half of 1F1B's "
-				   "(PP-1)/(M+PP-1); this is the same in time.",
-			.value = bubble_half,
-			.conditions = conditions,
-			.approximate = approximate,
-			.exact = "Nowhere: an approximation. Counted on the orders, with F = I "
-				 "= W, P2P = 0 and M >= 2 PP, the bubble is (3PP-7)F/2, where "
-				 "PP is odd (3PP-4)F/2, and F/2 at PP = 2: at PP 8 and M 20 "
-				 "8.5 F where the formula has 8.94 F.",
-		},
-	.activations =
-		{
-			.text = "PP/2",
-			.value = activations_half,
-			.is_approximate = TRUE,
-			.exact = "The leading term. Counted on the orders, the fullest rank "
-				 "holds PP/2 + 1, rounded down, when M >= 2 PP, and never "
-				 "more.",
-		},
+	.bubble.text = "M(PP-1)(F+I+W)/(2M+PP-1)",
+	.bubble.letters =
+		"F, I and W of a rank's whole share. The authors give the bubble as a share of "
+		"the makespan, half of 1F1B's (PP-1)/(M+PP-1); this is the same in time.",
+	.bubble.value = bubble_half,
+	.bubble.conditions = conditions,
+	.bubble.approximate = approximate,
+	.bubble.exact =
+		"Nowhere: an approximation. Counted on the orders, with F = I = W, P2P = 0 and "
+		"M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, and F/2 at "
+		"PP = 2: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
+	.activations.text = "PP/2",
+	.activations.value = activations_half,
+	.activations.is_approximate = TRUE,
+	.activations.exact = "The leading term. Counted on the orders, the fullest rank holds "
+			     "PP/2 + 1, rounded down, when M >= 2 PP, and never more.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
 		 "down at 2r, F of the way back at 3PP-2-r, I of the way back at 3PP+k+2r-1, I "
 		 "of the way down at 6PP+k-r-2, k = 3 where PP is even and else 0; W in "
 		 "whatever slot is free.\n\n"
 		 "The order is the same whatever the times are, as in the authors' runtime, "
 		 "which plans with F = I = W. Where they differ much it loses more than 1F1B "
-		 "would: "
-		 "compare before using it.",
+		 "would: compare before using it.",
 };
 
 static const char *const aliases_min[] = {"vmin", "zb-v-min", "zbvmin", "zbv-min", NULL};
@@ -163,46 +151,35 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.summary = "the shortest block of a V: a third of 1F1B's activations",
 	.constraints = "every PP and M",
 	.idea = "Every micro-batch goes through all stages and back without waiting, a slot a "
-		"stage, "
-		"which is the shortest time that an activation can be held. Repeating this "
-		"every six slots on ranks that hold a stage of the way down and its mirror of "
-		"the way back takes a third of 1F1B's activations and leaves two thirds of its "
-		"bubble. There is no slack in it: where F, I and W differ, or messages take "
-		"time, every rank waits in every round.",
+		"stage, which is the shortest time that an activation can be held. Repeating "
+		"this every six slots on ranks that hold a stage of the way down and its "
+		"mirror of the way back takes a third of 1F1B's activations and leaves two "
+		"thirds of its bubble. There is no slack in it: where F, I and W differ, or "
+		"messages take time, every rank waits in every round.",
 	.reference = reference,
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.comm = PIPESIM_COMM_QUEUE,
 	.plan = plan_min,
-	.bubble =
-		{
-			.text = "2M(PP-1)(F+I+W)/(3M+PP-1)",
-			.letters =
-				"F, I and W of a rank's whole share. The authors give the "
-				"bubble as a share of the makespan, two thirds of 1F1B's "
-				"(PP-1)/(M+PP-1) and a term in PP that they do not spell out; "
-				"this is the same in time, without that term.",
-			.value = bubble_min,
-			.conditions = conditions,
-			.approximate = approximate,
-			.exact = "Nowhere: an approximation. Counted on the orders, with F = I "
-				 "= W, P2P = 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where "
-				 "3 divides PP (4PP-7)F/2: at PP 8 and M 20 13.5 F where the "
-				 "formula has 12.54 F.",
-		},
-	.activations =
-		{
-			.text = "PP/3",
-			.value = activations_min,
-			.is_approximate = TRUE,
-			.exact = "The leading term. Counted on the orders, the fullest rank "
-				 "holds (PP+1)/3, rounded down, and 1, when M >= 2 PP, and "
-				 "never more.",
-		},
-	.notes =
-		"Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
-		"down at r, F of the way back at 2PP-1-r, I of the way back at 2PP+k+r, I of "
-		"the way down at 4PP+k-1-r, k = 2 where 3 divides PP and else 0; W in whatever "
-		"slot is free.\n\n"
-		"At PP 8, M 20, F 1, I 1.3, W 0.8 the bubble is 30.5, more than 1F1B's 21.7.",
+	.bubble.text = "2M(PP-1)(F+I+W)/(3M+PP-1)",
+	.bubble.letters =
+		"F, I and W of a rank's whole share. The authors give the bubble as a share of "
+		"the makespan, two thirds of 1F1B's (PP-1)/(M+PP-1) and a term in PP that they "
+		"do not spell out; this is the same in time, without that term.",
+	.bubble.value = bubble_min,
+	.bubble.conditions = conditions,
+	.bubble.approximate = approximate,
+	.bubble.exact = "Nowhere: an approximation. Counted on the orders, with F = I = W, P2P "
+			"= 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "
+			"(4PP-7)F/2: at PP 8 and M 20 13.5 F where the formula has 12.54 F.",
+	.activations.text = "PP/3",
+	.activations.value = activations_min,
+	.activations.is_approximate = TRUE,
+	.activations.exact = "The leading term. Counted on the orders, the fullest rank holds "
+			     "(PP+1)/3, rounded down, and 1, when M >= 2 PP, and never more.",
+	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
+		 "down at r, F of the way back at 2PP-1-r, I of the way back at 2PP+k+r, I of "
+		 "the way down at 4PP+k-1-r, k = 2 where 3 divides PP and else 0; W in "
+		 "whatever slot is free.\n\n"
+		 "At PP 8, M 20, F 1, I 1.3, W 0.8 the bubble is 30.5, more than 1F1B's 21.7.",
 };

@@ -21,17 +21,14 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, Pipes
 	g_ascii_formatd(activations, sizeof activations, "%.12g",
 		(double)most->num / (double)most->den);
 	if (result->span == result->span_bound && result->makespan == result->makespan_bound)
-		text = g_strdup_printf(
-			"proven best: at these times no order that holds at most "
-			"%s activations is shorter, by makespan or by span",
+		text = g_strdup_printf("proven best: at these times no order that holds at "
+				       "most %s activations is shorter, by makespan or by span",
 			activations);
 	else
-		text = g_strdup_printf("at these times and with messages that do not wait no "
-				       "order that holds at "
-				       "most %s activations is below a makespan of %s ms (here "
-				       "%s) and a span from first start to last end "
-				       "of "
-				       "%s ms (here %s)",
+		text = g_strdup_printf(
+			"at these times and with messages that do not wait no order that holds "
+			"at most %s activations is below a makespan of %s ms (here %s) and a "
+			"span from first start to last end of %s ms (here %s)",
 			activations, pipesim_print_ms(makespan_bound, result->makespan_bound),
 			pipesim_print_ms(makespan, result->makespan),
 			pipesim_print_ms(span_bound, result->span_bound),
@@ -102,75 +99,50 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.summary = "zero bubble, searched from the times within a limit of activations",
 	.constraints = "every PP and M; a limit of at least 1 activation",
 	.idea = "As in ZB-H1 the backward is split into I, which the rank before waits for, "
-		"and "
-		"W, which can fill any gap; but the order is searched from the times of every "
-		"stage and of messages, within the activations that a rank may hold. Where "
-		"times differ this finds what a fixed pattern misses, and more memory buys a "
-		"shorter bubble step by step between ZB-H1 and ZB-H2. The order is good for "
-		"these times only and is searched anew for others.",
-	.reference =
-		"Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the authors' "
-		"heuristic (zb.py) and more",
+		"and W, which can fill any gap; but the order is searched from the times of "
+		"every stage and of messages, within the activations that a rank may hold. "
+		"Where times differ this finds what a fixed pattern misses, and more memory "
+		"buys a shorter bubble step by step between ZB-H1 and ZB-H2. The order is good "
+		"for these times only and is searched anew for others.",
+	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
+		     "authors' heuristic (zb.py) and more",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_LIMIT,
 	.comm = PIPESIM_COMM_QUEUE,
 	.check = check,
 	.plan = plan,
-	.bubble =
-		{
-			.text = "(PP-1)(F+I-W) where N = PP",
-			.letters =
-				"N is --max-activations, PP by default. I is the backward for "
-				"input, which the zero-bubble paper calls B. For other N < M "
-				"it "
-				"is max(0, (PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - "
-				"(N-1)(I+W)), and for N >= M max(0, (PP-1)(F+I) - (M-1)W).",
-			.value = bubble,
-			.is_span = TRUE,
-			.conditions = conditions,
-			.exact =
-				"What the first rank cannot but idle between its first start "
-				"and "
-				"last end when M > N: before its first I it can run N "
-				"forwards, "
-				"after its last F only I and W of what it holds. No order that "
-				"holds N activations until their W is below. The search "
-				"reaches "
-				"it when N = PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where "
-				"it "
-				"is (PP-1)(F+I-W).",
-		},
-	.activations =
-		{
-			.text = "N",
-			.value = pipesim_activations_limit,
-			.is_most = TRUE,
-			.exact =
-				"N is --max-activations, PP by default: no rank holds more. "
-				"Where "
-				"costs tell bytes, the share that the backward for input frees "
-				"counts until then, so that more micro-batches may be in "
-				"flight "
-				"than N.",
-		},
+	.bubble.text = "(PP-1)(F+I-W) where N = PP",
+	.bubble.letters = "N is --max-activations, PP by default. I is the backward for input, "
+			  "which the zero-bubble paper calls B. For other N < M it is max(0, "
+			  "(PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - (N-1)(I+W)), and for N "
+			  ">= M max(0, (PP-1)(F+I) - (M-1)W).",
+	.bubble.value = bubble,
+	.bubble.is_span = TRUE,
+	.bubble.conditions = conditions,
+	.bubble.exact = "What the first rank cannot but idle between its first start and last "
+			"end when M > N: before its first I it can run N forwards, after its "
+			"last F only I and W of what it holds. No order that holds N "
+			"activations until their W is below. The search reaches it when N = "
+			"PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where it is (PP-1)(F+I-W).",
+	.activations.text = "N",
+	.activations.value = pipesim_activations_limit,
+	.activations.is_most = TRUE,
+	.activations.exact =
+		"N is --max-activations, PP by default: no rank holds more. Where costs tell "
+		"bytes, the share that the backward for input frees counts until then, so that "
+		"more micro-batches may be in flight than N.",
 	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
-		 "first I; "
-		 "F, I and W in turn; I and W of what is left after the last F.\n\n"
+		 "first I; F, I and W in turn; I and W of what is left after the last F.\n\n"
 		 "The search first tries the eight ways of the authors' heuristic: rounds of "
-		 "one F "
-		 "and one I a rank, W where it fits before an arrival, three decisions taken "
-		 "one "
-		 "way or the other. It then tries orders that run whatever can run first, and "
-		 "rounds that idle up to a target halved between the best so far and a bound "
-		 "that no order is below; one is taken if it is better in span or makespan and "
-		 "worse in neither, so the result is never worse than the authors'. It ends "
-		 "when "
-		 "both bounds are reached or after a fixed number of ops, so that the same "
-		 "costs "
-		 "give the same order on every machine.\n\n"
+		 "one F and one I a rank, W where it fits before an arrival, three decisions "
+		 "taken one way or the other. It then tries orders that run whatever can run "
+		 "first, and rounds that idle up to a target halved between the best so far "
+		 "and a bound that no order is below; one is taken if it is better in span or "
+		 "makespan and worse in neither, so the result is never worse than the "
+		 "authors'. It ends when both bounds are reached or after a fixed number of "
+		 "ops, so that the same costs give the same order on every machine.\n\n"
 		 "The bound is the largest, over ranks, of the two gaps above, with the rank's "
-		 "own "
-		 "stages and messages, and of the memory that all micro-batches take for the "
-		 "time of their own, divided by the limit.",
+		 "own stages and messages, and of the memory that all micro-batches take for "
+		 "the time of their own, divided by the limit.",
 };

@@ -348,8 +348,7 @@ static const guint8 *search(Search *s, GError **error)
 		return s->best;
 	pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 		"the search finds no order of %u micro-batches over %u ranks; this is a fault "
-		"of "
-		"pipesim, please report it",
+		"of pipesim, please report it",
 		s->m, s->p);
 	return NULL;
 }
@@ -432,55 +431,40 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.summary = "ZB-V with its order searched from the times, at 1F1B's memory",
 	.constraints = "every PP and M; a limit of at least PP activations",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
-		"that "
-		"every rank can begin backwards as soon as the first micro-batch has turned "
-		"round on the last. In rounds of one backward for input and one forward a rank "
-		"fills the gaps before arrivals with weight gradients that fit, and idles no "
-		"longer than the rank that already idles most. It costs what 1F1B holds on its "
-		"first rank, PP activations, on every rank.",
+		"that every rank can begin backwards as soon as the first micro-batch has "
+		"turned round on the last. In rounds of one backward for input and one forward "
+		"a rank fills the gaps before arrivals with weight gradients that fit, and "
+		"idles no longer than the rank that already idles most. It costs what 1F1B "
+		"holds on its first rank, PP activations, on every rank.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
-		     "arXiv:2405.15362; the "
-		     "zero-bubble authors' zbv.py",
+		     "arXiv:2405.15362; the zero-bubble authors' zbv.py",
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.takes = PIPESIM_TAKES_LIMIT,
 	.comm = PIPESIM_COMM_QUEUE,
 	.check = check,
 	.plan = plan,
-	.bubble =
-		{
-			.text = "0",
-			.letters = "Nothing: the authors call it zero bubble where F = I = W.",
-			.value = pipesim_bubble_none,
-			.is_span = TRUE,
-			.conditions = conditions,
-			.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. "
-				 "By "
-				 "makespan (PP-1)F/2 is left: what the last rank waits for its "
-				 "first input, F being the forward of a rank's whole share.",
-		},
-	.activations =
-		{
-			.text = "PP, or what --max-activations says",
-			.value = pipesim_activations_limit,
-			.is_most = TRUE,
-			.exact =
-				"Never more; where M is small or forwards are long, less. "
-				"Where "
-				"costs tell bytes, the share that the backward for input frees "
-				"counts until then, so that more micro-batches may be in "
-				"flight.",
-		},
-	.notes =
-		"Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
-		"until "
-		"the first micro-batch has returned to each rank; rounds; the weight gradients "
-		"that are left.\n\n"
-		"The order follows from F, I, W and P2P of every stage and rank. It is the "
-		"best, "
-		"by the longest idle time between a rank's first start and last end, of four "
-		"ways to decide about weight gradients that do not quite fit; each is repeated "
-		"with the idle times that it ended with for as long as that helps. Stages of "
-		"unequal length may leave a round without an input; the order is then that of "
-		"their average times.",
+	.bubble.text = "0",
+	.bubble.letters = "Nothing: the authors call it zero bubble where F = I = W.",
+	.bubble.value = pipesim_bubble_none,
+	.bubble.is_span = TRUE,
+	.bubble.conditions = conditions,
+	.bubble.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. By "
+			"makespan (PP-1)F/2 is left: what the last rank waits for its first "
+			"input, F being the forward of a rank's whole share.",
+	.activations.text = "PP, or what --max-activations says",
+	.activations.value = pipesim_activations_limit,
+	.activations.is_most = TRUE,
+	.activations.exact = "Never more; where M is small or forwards are long, less. Where "
+			     "costs tell bytes, the share that the backward for input frees "
+			     "counts until then, so that more micro-batches may be in flight.",
+	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
+		 "until the first micro-batch has returned to each rank; rounds; the weight "
+		 "gradients that are left.\n\n"
+		 "The order follows from F, I, W and P2P of every stage and rank. It is the "
+		 "best, by the longest idle time between a rank's first start and last end, of "
+		 "four ways to decide about weight gradients that do not quite fit; each is "
+		 "repeated with the idle times that it ended with for as long as that helps. "
+		 "Stages of unequal length may leave a round without an input; the order is "
+		 "then that of their average times.",
 };

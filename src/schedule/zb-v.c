@@ -104,26 +104,19 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 	.placement = PIPESIM_V,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate,
-	.bubble =
-		{
-			.text = "0",
-			.letters =
-				"By span: last end less first start less busy time of a rank. "
-				"By makespan a rank idles for (PP-1)F/2, F of a rank's whole "
-				"share: the first forward has PP-1 hops of half a share to go.",
-			.value = pipesim_bubble_none,
-			.is_span = TRUE,
-			.conditions = conditions,
-			.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, "
-				 "which is fixed, leaves gaps.",
-		},
-	.activations =
-		{
-			.text = "min(M, PP)",
-			.value = pipesim_activations_pp,
-			.exact = "2 PP chunks of half a rank's share, on every rank when M >= "
-				 "2PP-1.",
-		},
+	.bubble.text = "0",
+	.bubble.letters = "By span: last end less first start less busy time of a rank. By "
+			  "makespan a rank idles for (PP-1)F/2, F of a rank's whole share: the "
+			  "first forward has PP-1 hops of half a share to go.",
+	.bubble.value = pipesim_bubble_none,
+	.bubble.is_span = TRUE,
+	.bubble.conditions = conditions,
+	.bubble.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, which is "
+			"fixed, leaves gaps.",
+	.activations.text = "min(M, PP)",
+	.activations.value = pipesim_activations_pp,
+	.activations.exact =
+		"2 PP chunks of half a rank's share, on every rank when M >= 2PP-1.",
 	.notes = "Fewer than 2PP-1 micro-batches run the order of 2PP-1 without those that do "
 		 "not exist, as PyTorch does.",
 };

@@ -101,27 +101,18 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate_h1,
-	.bubble =
-		{
-			.text = "(PP-1)(F+B-2W)",
-			.letters = "B is the full backward, I + W, as in DualPipe's table. The "
-				   "zero-bubble paper writes B for the backward for input "
-				   "alone, and so (PP-1)(F+B-W): the same number, not a "
-				   "misprint in either.",
-			.value = pipesim_bubble_weights_moved,
-			.conditions = conditions_h1,
-			.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= "
-				 "PP.",
-		},
+	.bubble.text = "(PP-1)(F+B-2W)",
+	.bubble.letters = "B is the full backward, I + W, as in DualPipe's table. The "
+			  "zero-bubble paper writes B for the backward for input alone, and so "
+			  "(PP-1)(F+B-W): the same number, not a misprint in either.",
+	.bubble.value = pipesim_bubble_weights_moved,
+	.bubble.conditions = conditions_h1,
+	.bubble.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= PP.",
 	.extension = extension,
-	.activations =
-		{
-			.text = "min(M, PP)",
-			.value = pipesim_activations_pp,
-			.exact = "Exact on every rank when activations are held until their "
-				 "weight gradient; freed at the backward for input, rank r "
-				 "holds PP - r.",
-		},
+	.activations.text = "min(M, PP)",
+	.activations.value = pipesim_activations_pp,
+	.activations.exact = "Exact on every rank when activations are held until their weight "
+			     "gradient; freed at the backward for input, rank r holds PP - r.",
 };
 
 static const char *const aliases_h2[] = {"zbh2", NULL};
@@ -143,25 +134,17 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.placement = PIPESIM_LOOPED,
 	.comm = PIPESIM_COMM_QUEUE,
 	.generate = generate_h2,
-	.bubble =
-		{
-			.text = "(PP-1)(F+I-2W)",
-			.letters = "I is the backward for input, which the zero-bubble paper "
-				   "calls B.",
-			.value = bubble_h2,
-			.is_span = TRUE,
-			.conditions = conditions_h2,
-			.exact = "A span bubble: last end less first start less busy time of a "
-				 "rank, which is what counts when ranks begin the next step "
-				 "without waiting for each other. By makespan no order of this "
-				 "shape is below (PP-1)F, so a step that ends with a barrier "
-				 "sees that.",
-		},
+	.bubble.text = "(PP-1)(F+I-2W)",
+	.bubble.letters = "I is the backward for input, which the zero-bubble paper calls B.",
+	.bubble.value = bubble_h2,
+	.bubble.is_span = TRUE,
+	.bubble.conditions = conditions_h2,
+	.bubble.exact = "A span bubble: last end less first start less busy time of a rank, "
+			"which is what counts when ranks begin the next step without waiting "
+			"for each other. By makespan no order of this shape is below (PP-1)F, "
+			"so a step that ends with a barrier sees that.",
 	.extension = extension,
-	.activations =
-		{
-			.text = "min(M, 2PP-1)",
-			.value = activations_h2,
-			.exact = "The largest rank, held until the weight gradient.",
-		},
+	.activations.text = "min(M, 2PP-1)",
+	.activations.value = activations_h2,
+	.activations.exact = "The largest rank, held until the weight gradient.",
 };

@@ -388,8 +388,7 @@ static gboolean table_init(Table *t, PipesimArena *arena, const PipesimSlotPatte
 	if ((guint64)ranks * m * PIPESIM_V_CODES > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"the slots of %u micro-batches over %u ranks do not fit in memory; "
-			"take "
-			"fewer of either",
+			"take fewer of either",
 			m, ranks);
 	for (guint rank = 0; rank < ranks; rank++)
 		for (guint kind = F0; kind < W; kind++)
