@@ -1,9 +1,13 @@
 /* ZB-V as its authors' search makes it, from the times of the run.
  *
- * Ranks take turns: in every round each runs one backward for input and one forward, of
- * whichever chunk can go on, and weight gradients run where they fit into the time until the
+ * List scheduling in rounds: in every round each rank runs one backward for input and one forward,
+ * of whichever chunk can go on, and weight gradients run where they fit into the time until the
  * next input arrives. Where one does not quite fit, a rank may rather idle as long as another
- * already did.
+ * already did. PP 3, 4 micro-batches, all ops 1 long (small letters: the chunk on the way back):
+ *
+ *	rank 0  FFFF.fifiwfiwIwfiIWIwIWWW     warm-up: forwards until micro-batch 0 is back;
+ *	rank 1   FFFfFfiwfiwIWfiIiIwIWwWW     then rounds; at the end the weight gradients
+ *	rank 2    FfFfFfiwFIWfiIiIiIwWwWwW    that are left
  *
  * Four runs differ in whether such a weight gradient runs all the same, before backwards and
  * before forwards; each is repeated with the idle times that its ranks ended with, for as long
