@@ -4,9 +4,9 @@
  * slot twice. Its length, not the number of ranks, says what is held. V-Min, PP 2, 3 micro-batches
  * (small letters: the chunk on the way back):
  *
- *	pattern  rank 0  F..fiwFIwfiwFIwfiw.Iw        pulled    rank 0  FF.fiw.IwfiwFIwfiw.Iw
- *	         rank 1  .Ff..iIFfwwiIFfwwiIww        together  rank 1  .Ff..iIFfwWiIFfwWiIwW
- *	         begin^      ^steady     ^end
+ *	pattern   rank 0  F..fiwFIwfiwFIwfiw.Iw    pulled    rank 0  FF.fiw.IWfiwFIWfiw.IW
+ *	          rank 1  .Ff..iIFfwwiIFfwwiIww    together  rank 1  .Ff..iIFfwWiIFfwWiIwW
+ *	                         ------ steady
  *
  * The steady middle, from the first I of rank 0 to its last F, is dense. In the beginning and the
  * end ops move, in the order of time, to the earliest free slot after their inputs, as far as no
