@@ -25,7 +25,7 @@ typedef struct {
 	PipesimLanePair p2p;
 	PipesimLaneWords key_a, key_b;
 	PipesimLanePair makespan, least_busy, all_busy; /* what comes out */
-	gpointer memory;
+	struct _PipesimArena *arena;                    /* of the arrays */
 } PipesimLaneBlock;
 
 typedef void (*PipesimLaneKernel)(const PipesimLanes *lanes, PipesimLaneBlock *block);

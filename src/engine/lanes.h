@@ -34,6 +34,7 @@ typedef struct {
 	guint32 *example; /* by table, as long as nothing is drawn: an op of the program ... */
 	guint32 *example_rank; /* ... and its rank */
 	guint n_ops, n_tables, n_slots, n_chains;
+	struct _PipesimArena *arena;               /* of the arrays */
 	const struct _PipesimLaneKernels *kernels; /* code for this processor */
 } PipesimLanes;
 

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "base/ini.h"
 #include "base/json.h"
+#include "base/parallel.h"
 #include "suites.h"
 #include <math.h>
 
@@ -416,6 +417,75 @@ static TCase *inis(void)
 	return tcase;
 }
 
+/* Threads --------------------------------------------------------------------------------- */
+
+#define ITEMS 1000
+
+typedef struct {
+	gint ran[ITEMS]; /* atomic, as all here */
+	gint begun, ended;
+	gboolean scarce; /* only the first thread gets what it needs */
+} Items;
+
+static gpointer begin_items(gpointer data, GError **error)
+{
+	Items *items = data;
+
+	if (g_atomic_int_add(&items->begun, 1) == 0 || !items->scarce)
+		return items;
+	g_atomic_int_add(&items->begun, -1);
+	pipesim_fail(error, PIPESIM_ERROR_LIMIT, "no more");
+	return NULL;
+}
+
+static void end_items(gpointer own)
+{
+	Items *items = own;
+
+	g_atomic_int_inc(&items->ended);
+}
+
+static gboolean run_item(gsize item, gpointer own, gpointer data, GError **error)
+{
+	Items *items = data;
+
+	ck_assert_ptr_eq(own, data);
+	g_atomic_int_inc(&items->ran[item]);
+	return item < 300 || item % 100 > 1 ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT, "item %u", (guint)item);
+}
+
+/* The first that fails is told, whatever the threads: none before it is left out. */
+START_TEST(first_failure_is_told)
+{
+	g_autoptr(GError) error = NULL;
+	Items items = {.scarce = _i % 2 == 1};
+	const PipesimParallel work = {
+		ITEMS, (guint)_i, run_item, begin_items, end_items, &items};
+
+	ck_assert(!pipesim_parallel(&work, &error));
+	ck_assert_str_eq(error->message, "item 300");
+	for (guint i = 0; i < ITEMS; i++)
+		ck_assert_msg(items.ran[i] == 1 || (i > 300 && items.ran[i] == 0), "%u: %d", i,
+			items.ran[i]);
+	ck_assert_int_eq(items.begun, items.ended);
+}
+END_TEST
+
+START_TEST(every_item_runs_once)
+{
+	Items items = {.scarce = _i % 2 == 1};
+	const PipesimParallel work = {300, (guint)_i, run_item, begin_items, end_items, &items};
+	const PipesimParallel nothing = {.threads = (guint)_i, .run = run_item};
+
+	ck_assert(pipesim_parallel(&work, NULL));
+	for (guint i = 0; i < ITEMS; i++)
+		ck_assert_int_eq(items.ran[i], i < 300);
+	ck_assert_int_eq(items.begun, items.ended);
+	ck_assert(pipesim_parallel(&nothing, NULL));
+}
+END_TEST
+
 static TCase *numbers(void)
 {
 	TCase *tcase = tcase_create("numbers");
@@ -444,7 +514,11 @@ Suite *base_suite(void)
 	Suite *suite = suite_create("base");
 	TCase *errors = tcase_create("errors");
 	TCase *json = tcase_create("json");
+	TCase *threads = tcase_create("threads");
 
+	tcase_add_loop_test(threads, first_failure_is_told, 0, 6);
+	tcase_add_loop_test(threads, every_item_runs_once, 0, 6);
+	suite_add_tcase(suite, threads);
 	tcase_add_test(errors, error_has_location);
 	tcase_add_test(errors, faults_are_collected);
 	tcase_add_test(json, json_is_escaped);
