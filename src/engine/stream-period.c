@@ -1,7 +1,34 @@
-/* A recorded superstep becomes a list of steps on one array of times. */
+/* A recorded superstep becomes straight-line code for the loops of all ranks at once: software
+ * pipelining.
+ *
+ * The tape has the ops of a superstep as they ran: in a topological order. A step of it is
+ *
+ *	state[rank] = max(state[rank], state[message in]) + duration
+ *	state[message out] = state[rank] + hop
+ *
+ * In max-plus algebra, where max adds and + multiplies, it is a sparse matrix, and a pass their
+ * product: it maps the state before it to the state after it. Every message has a slot of the
+ * state of its own. One that is taken in the superstep in which it is sent needs it within a pass
+ * alone; one that is taken later is carried over the border:
+ *
+ *	            one pass          |  the next
+ *	rank 0      F5 ---- B2        |  F6 ---- B3
+ *	             \                |          ^
+ *	              `---- F5 -------|--.      /         both are carried, one pass old
+ *	                     .-- B3 --|---\----'
+ *	                    /         |    v
+ *	rank 1      F4 ---- B3        |    F5 ---- B4
+ *
+ * A slot must not be written again before it was read. Where a message is carried for longer than
+ * a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by what
+ * software pipelining calls modulo variable expansion).
+ *
+ * The level of a step is its longest path, in steps, from the beginning of the pass. Steps of one
+ * level do not depend on each other: those of one kind on neighbouring ranks are given
+ * neighbouring indices, so that a stretch of them is one loop over vectors. */
 #include "config.h"
 
-#include "engine/period-parts.h"
+#include "engine/stream-period.h"
 #include <string.h>
 
 #define NOBODY G_MAXUINT32
@@ -12,6 +39,7 @@ typedef struct {
 	const PipesimStreaming *s;
 	const PipesimTape *tape;
 	PipesimPeriod *period;
+	PipesimArena *arena;          /* of all that follows */
 	guint32 *consumed, *produced; /* by channel: at the beginning of the superstep */
 	guint32 *count;               /* by channel: messages of a superstep */
 	gsize *first_message;         /* by channel: index of its messages in maker and taker */
@@ -136,7 +164,7 @@ static void find_levels(Compiler *c)
 	}
 }
 
-static PipesimStepType type_of(const PipesimStreamVerb *verb)
+static PipesimPeriodStepType type_of(const PipesimStreamVerb *verb)
 {
 	if (verb->kind == PIPESIM_W)
 		return PIPESIM_STEP_ALONE;
@@ -161,7 +189,7 @@ static int by_level(gconstpointer a, gconstpointer b)
 static gboolean sort_steps(Compiler *c)
 {
 	const gsize n = c->period->n_steps;
-	g_autofree Key *keys = g_try_new(Key, n);
+	Key *keys = pipesim_arena_array(c->arena, Key, n);
 
 	if (keys == NULL)
 		return FALSE;
@@ -192,10 +220,10 @@ static void fill_steps(Compiler *c)
 			.hop = {verb->hop[0], verb->hop[1]},
 			.rank = op->rank,
 			.level = c->level[at],
-			.serial = (guint32)period->ran[op->rank]++,
 			.type = type_of(verb),
 		};
 		period->durations[c->place[at]] = op->duration;
+		period->ran[op->rank]++;
 		for (guint half = 0; half < 2; half++)
 			if (verb->place[half] != PIPESIM_NO_CHANNEL)
 				period->done[verb->place[half]]++;
@@ -357,32 +385,28 @@ static void find_stretches(PipesimPeriod *period)
 
 static gboolean allocate_period(PipesimPeriod *period, guint n_channels)
 {
+	PipesimArena *arena = period->arena;
 	const gsize n = period->n_steps;
 
-	period->steps = g_try_new(PipesimPeriodStep, n);
-	period->durations = g_try_new(gint64, n);
-	period->stretches = g_try_new(PipesimStretch, n);
-	period->carried = g_try_new(PipesimCarried, 2 * n);
-	period->time_of = g_try_new(guint32, period->ranks);
-	period->ran = g_try_new0(guint64, period->ranks);
-	period->rounds = g_try_new(guint32, period->ranks);
-	period->messages = g_try_new(guint32, n_channels);
-	period->done = g_try_new0(guint32, n_channels);
-	return period->steps != NULL && period->durations != NULL &&
-	       period->stretches != NULL && period->carried != NULL &&
-	       period->time_of != NULL && period->ran != NULL && period->rounds != NULL &&
-	       period->messages != NULL && period->done != NULL;
+	period->steps = pipesim_arena_array(arena, PipesimPeriodStep, n);
+	period->durations = pipesim_arena_array(arena, gint64, n);
+	period->stretches = pipesim_arena_array(arena, PipesimStretch, n);
+	period->carried = pipesim_arena_array(arena, PipesimCarried, 2 * n);
+	period->time_of = pipesim_arena_array(arena, guint32, period->ranks);
+	period->ran = pipesim_arena_array(arena, guint64, period->ranks);
+	period->rounds = pipesim_arena_array(arena, guint32, period->ranks);
+	period->messages = pipesim_arena_array(arena, guint32, n_channels);
+	period->done = pipesim_arena_array(arena, guint32, n_channels);
+	return period->done != NULL;
 }
 
 static gboolean allocate_state(PipesimPeriod *period)
 {
-	period->state = g_try_new(gint64, period->n_state);
-	period->owner = g_try_new(guint32, period->n_state);
-	if (period->state == NULL || period->owner == NULL)
-		return FALSE;
-	for (gsize i = 0; i < period->n_state; i++)
+	period->state = pipesim_arena_array(period->arena, gint64, period->n_state);
+	period->owner = pipesim_arena_array(period->arena, guint32, period->n_state);
+	for (gsize i = 0; period->owner != NULL && i < period->n_state; i++)
 		period->state[i] = PIPESIM_LONG_AGO;
-	return TRUE;
+	return period->owner != NULL;
 }
 
 static gboolean compile(Compiler *c)
@@ -395,9 +419,9 @@ static gboolean compile(Compiler *c)
 	if (c->tape->n * period->unroll > MAX_STEPS)
 		return FALSE;
 	period->n_steps = c->tape->n * period->unroll;
-	c->level = g_try_new0(guint32, period->n_steps);
-	c->place = g_try_new(guint32, period->n_steps);
-	if (c->level == NULL || c->place == NULL || !allocate_period(period, n_channels))
+	c->level = pipesim_arena_array(c->arena, guint32, period->n_steps);
+	c->place = pipesim_arena_array(c->arena, guint32, period->n_steps);
+	if (c->place == NULL || !allocate_period(period, n_channels))
 		return FALSE;
 	find_levels(c);
 	if (!sort_steps(c))
@@ -421,34 +445,27 @@ static gboolean compile(Compiler *c)
 PipesimPeriod *pipesim_period_new(const PipesimStreaming *s, const PipesimTape *tape)
 {
 	const gsize n = 2 * (gsize)s->n_places;
+	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
+	PipesimPeriod *period = g_new0(PipesimPeriod, 1);
 	Compiler c = {
 		.s = s,
 		.tape = tape,
-		.period = g_new0(PipesimPeriod, 1),
-		.consumed = g_try_new(guint32, n),
-		.produced = g_try_new(guint32, n),
-		.count = g_try_new(guint32, n),
-		.first_message = g_try_new(gsize, n),
-		.maker = g_try_new(guint32, 2 * tape->n + 1),
-		.rank_level = g_try_new0(guint32, s->order->shape.ranks),
+		.period = period,
+		.arena = scratch,
+		.consumed = pipesim_arena_array(scratch, guint32, n),
+		.produced = pipesim_arena_array(scratch, guint32, n),
+		.count = pipesim_arena_array(scratch, guint32, n),
+		.first_message = pipesim_arena_array(scratch, gsize, n),
+		.maker = pipesim_arena_array(scratch, guint32, 2 * tape->n + 1),
+		.rank_level = pipesim_arena_array(scratch, guint32, s->order->shape.ranks),
 	};
-	gboolean ok;
 
-	c.period->ranks = s->order->shape.ranks;
-	ok = tape->n > 0 && !tape->too_long && c.consumed != NULL && c.produced != NULL &&
-	     c.count != NULL && c.first_message != NULL && c.maker != NULL &&
-	     c.rank_level != NULL && compile(&c);
-	g_free(c.consumed);
-	g_free(c.produced);
-	g_free(c.count);
-	g_free(c.first_message);
-	g_free(c.maker);
-	g_free(c.rank_level);
-	g_free(c.level);
-	g_free(c.place);
-	if (ok)
-		return c.period;
-	pipesim_period_free(c.period);
+	period->arena = pipesim_arena_new();
+	period->ranks = s->order->shape.ranks;
+	if (tape->n > 0 && !tape->too_long &&
+		pipesim_arena_check(scratch, NULL, "supersteps") && compile(&c))
+		return period;
+	pipesim_period_free(period);
 	return NULL;
 }
 
@@ -456,21 +473,47 @@ void pipesim_period_free(PipesimPeriod *period)
 {
 	if (period == NULL)
 		return;
-	g_free(period->steps);
-	g_free(period->durations);
-	g_free(period->stretches);
-	g_free(period->carried);
-	g_free(period->time_of);
-	g_free(period->ran);
-	g_free(period->rounds);
-	g_free(period->messages);
-	g_free(period->done);
-	g_free(period->state);
-	g_free(period->owner);
+	pipesim_arena_free(period->arena);
 	g_free(period);
 }
 
-guint pipesim_period_unroll(const PipesimPeriod *period)
+void pipesim_period_load(PipesimPeriod *period, const PipesimStreaming *s)
 {
-	return period->unroll;
+	for (guint rank = 0; rank < period->ranks; rank++)
+		period->state[period->time_of[rank]] = s->ranks[rank].time;
+	for (gsize i = 0; i < period->n_carried; i++) {
+		const PipesimCarried *carried = &period->carried[i];
+		const PipesimChannel *channel = &s->channels[carried->channel];
+
+		period->state[carried->slot] =
+			channel->ring[(channel->produced - carried->age) & channel->mask];
+	}
+}
+
+void pipesim_period_store(const PipesimPeriod *period, PipesimStreaming *s, guint64 passes)
+{
+	for (guint rank = 0; rank < period->ranks; rank++) {
+		PipesimStreamRank *r = &s->ranks[rank];
+
+		r->time = period->state[period->time_of[rank]];
+		r->n_ran += passes * period->ran[rank];
+		r->round += (guint32)passes * period->rounds[rank];
+		r->limit += passes * period->ran[rank];
+		if (r->round == s->order->loops[r->loop].count) {
+			r->round = 0;
+			r->loop++;
+		}
+	}
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		s->channels[i].produced += (guint32)passes * period->messages[i];
+		s->channels[i].consumed += (guint32)passes * period->messages[i];
+		s->done[i] += (guint32)passes * period->done[i];
+	}
+	for (gsize i = 0; i < period->n_carried; i++) {
+		const PipesimCarried *carried = &period->carried[i];
+		PipesimChannel *channel = &s->channels[carried->channel];
+
+		channel->ring[(channel->produced - carried->age) & channel->mask] =
+			period->state[carried->slot];
+	}
 }

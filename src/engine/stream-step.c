@@ -1,7 +1,19 @@
-/* Ranks that run verb by verb and pass each other times through channels. */
+/* Ranks that run verb by verb. The op that a verb stands for follows from how often it ran: the
+ * n-th forward of a place (a chunk of a rank, hence a stage) is micro-batch n, and so is the n-th
+ * backward. Nothing is looked up by micro-batch then: stages pass each other times through
+ * channels, rings in which the n-th message that is sent is the n-th that is taken.
+ *
+ *	stage 0            stage 1            stage 2
+ *	+-----+  forward   +-----+  forward   +-----+
+ *	|     | ---[t t]-> |     | ----[t]--> |     |     t: end + p2p, when it is there
+ *	|     | <--[t]---- |     | <--[t t]-- |     |
+ *	+-----+  backward  +-----+  backward  +-----+
+ *
+ * A start is the largest of when the rank is free and what it takes: the longest path up to it.
+ * Ranks run as far as their channels let them, in any order: a topological one of the ops. */
 #include "config.h"
 
-#include "engine/stream-parts.h"
+#include "engine/stream-step.h"
 #include <string.h>
 
 #define FIRST_ROOM 64 /* messages of a channel; doubled where ranks wait for more */
@@ -101,19 +113,25 @@ static gboolean resolve_rank(
 	if (!oldest || !weights_differ(s, rank))
 		return TRUE;
 	r->pending.mask = FIRST_ROOM - 1;
-	r->pending.ring = g_try_malloc(FIRST_ROOM);
+	r->pending.ring = pipesim_arena_array(s->arena, guint8, FIRST_ROOM);
 	return r->pending.ring != NULL;
 }
 
-static gboolean make_channels(PipesimStreaming *s)
+static gboolean allocate(PipesimStreaming *s)
 {
-	for (guint i = 0; i < 2 * s->n_places; i++) {
+	PipesimArena *arena = s->arena;
+
+	s->verbs = pipesim_arena_array(arena, PipesimStreamVerb, s->order->n_verbs);
+	s->done = pipesim_arena_array(arena, guint32, 2 * (gsize)s->n_places);
+	s->ranks = pipesim_arena_array(arena, PipesimStreamRank, s->order->shape.ranks);
+	s->channels = pipesim_arena_array(arena, PipesimChannel, 2 * (gsize)s->n_places);
+	for (guint i = 0; s->channels != NULL && i < 2 * s->n_places; i++) {
 		s->channels[i].mask = FIRST_ROOM - 1;
-		s->channels[i].ring = g_try_new(gint64, FIRST_ROOM);
+		s->channels[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
 		if (s->channels[i].ring == NULL)
 			return FALSE;
 	}
-	return TRUE;
+	return s->channels != NULL;
 }
 
 gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
@@ -127,15 +145,11 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 		.places = places,
 		.p2p = times->p2p,
 		.n_places = (guint)n,
-		.full = PIPESIM_NO_CHANNEL};
+		.full = PIPESIM_NO_CHANNEL,
+		.arena = pipesim_arena_new()};
 	if (!pipesim_durations_init(&s->durations, places, times, error))
 		return FALSE;
-	s->verbs = g_try_new(PipesimStreamVerb, MAX(order->n_verbs, 1u));
-	s->channels = g_try_new0(PipesimChannel, 2 * n);
-	s->done = g_try_new0(guint32, 2 * n);
-	s->ranks = g_try_new0(PipesimStreamRank, order->shape.ranks);
-	ok = next != NULL && before != NULL && s->verbs != NULL && s->channels != NULL &&
-	     s->done != NULL && s->ranks != NULL && make_channels(s);
+	ok = next != NULL && before != NULL && allocate(s);
 	if (ok && !find_neighbours(s, next, before, error))
 		return FALSE;
 	for (guint rank = 0; ok && rank < order->shape.ranks; rank++)
@@ -146,14 +160,7 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 
 void pipesim_streaming_clear(PipesimStreaming *s)
 {
-	for (guint i = 0; s->channels != NULL && i < 2 * s->n_places; i++)
-		g_free(s->channels[i].ring);
-	for (guint rank = 0; s->ranks != NULL && rank < s->order->shape.ranks; rank++)
-		g_free(s->ranks[rank].pending.ring);
-	g_free(s->verbs);
-	g_free(s->channels);
-	g_free(s->done);
-	g_free(s->ranks);
+	pipesim_arena_free(s->arena);
 	pipesim_durations_clear(&s->durations);
 }
 
@@ -161,7 +168,9 @@ static void push_pending(PipesimStreaming *s, PipesimPending *pending, guint8 ch
 {
 	if (pending->tail - pending->head > pending->mask) {
 		const guint32 room = pending->mask + 1;
-		guint8 *ring = room < 1u << 30 ? g_try_malloc(2 * (gsize)room) : NULL;
+		guint8 *ring = room < 1u << 30
+				       ? pipesim_arena_array(s->arena, guint8, 2 * (gsize)room)
+				       : NULL;
 
 		if (ring == NULL) {
 			s->no_memory = TRUE;
@@ -169,7 +178,6 @@ static void push_pending(PipesimStreaming *s, PipesimPending *pending, guint8 ch
 		}
 		for (guint32 i = pending->head; i != pending->tail; i++)
 			ring[i & (2 * room - 1)] = pending->ring[i & pending->mask];
-		g_free(pending->ring);
 		pending->ring = ring;
 		pending->mask = 2 * room - 1;
 	}
@@ -259,10 +267,6 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 		s->faulty = TRUE;
 	if (r->n_ran == 0)
 		r->first_start = time;
-	if (s->timeline != NULL) {
-		s->timeline->start[s->timeline_begin[rank] + r->n_ran] = time;
-		s->timeline->end[s->timeline_begin[rank] + r->n_ran] = time + took;
-	}
 	r->n_ran++;
 	r->time = time + took;
 	for (guint half = 0; half < 2; half++)
@@ -309,7 +313,8 @@ static gboolean run_rank(PipesimStreaming *s, guint rank)
 static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 {
 	const guint32 room = channel->mask + 1;
-	gint64 *ring = room < 1u << 30 ? g_try_new(gint64, 2 * (gsize)room) : NULL;
+	gint64 *ring =
+		room < 1u << 30 ? pipesim_arena_array(s->arena, gint64, 2 * (gsize)room) : NULL;
 
 	if (ring == NULL) {
 		s->no_memory = TRUE;
@@ -317,7 +322,6 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 	}
 	for (guint32 i = channel->consumed; i != channel->produced; i++)
 		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
-	g_free(channel->ring);
 	channel->ring = ring;
 	channel->mask = 2 * room - 1;
 	return TRUE;

@@ -1,8 +1,42 @@
+/* How an order is streamed. Ranks run verb by verb (stream-step.c) up to their long loops, which
+ * then go on together, superstep by superstep, each as many micro-batches further:
+ *
+ *	           settle    superstep  superstep  superstep ...       settle
+ *	rank 0   | F F F F | B F  B F | B F  B F | B F  B F |       | B B B B |
+ *	rank 1   | F F F   | B F  B F | B F  B F | B F  B F |  ...  | B B B   |
+ *	rank 2   | F F     | B F  B F | B F  B F | B F  B F |       | B B     |
+ *	                   `- where positions in the loops and messages on their way are as
+ *	                      they were a superstep ago, the next one is recorded
+ *
+ * What was recorded becomes a period (stream-period.c): the software pipeline of all ranks, of
+ * which it runs one pass after the other, or leaps over those that only add a constant
+ * (stream-pass.c). What is left of the loops and what stands behind them runs verb by verb. */
 #include "config.h"
 
-#include "engine/fast.h"
-#include "engine/stream-parts.h"
+#include "base/hash.h"
+#include "engine/stream-period.h"
 #include <string.h>
+
+/* Passes below which compiling a superstep does not pay. */
+#define MIN_PASSES 24
+/* Supersteps after which no more is waited for a structure that repeats. */
+#define MAX_TRIES 64
+
+/* Most ops, about, that are run one by one where nothing repeats. */
+#define MAX_SINGLE PIPESIM_MAX_OPS
+/* Most ops before, between and after long loops: about a second. */
+#define MAX_OUTSIDE (1u << 28)
+
+/* One run. */
+typedef struct {
+	PipesimStreaming s;
+	gboolean leap;
+	gboolean too_long; /* more is left to run op by op than anybody waits for */
+	PipesimSteady steady;
+	guint32 n_phases;
+	guint32 *long_loops; /* [phase * ranks + rank] */
+	guint32 *structure;  /* of the superstep before: positions and messages on their way */
+} Runner;
 
 /* What an order says of a chunk. */
 typedef struct {
@@ -77,20 +111,341 @@ static gboolean check_order(const PipesimOrder *order, GError **error)
 	return TRUE;
 }
 
-static gboolean run_all(PipesimStreamRunner *runner, GError **error)
+/* Long loops ------------------------------------------------------------------------------- */
+
+static guint64 ops_of(const PipesimLoop *loop)
 {
-	PipesimStreaming *s = &runner->s;
+	return (guint64)loop->n * loop->count;
+}
+
+/* The loops of @rank with at least an eighth of its ops; or the longest one. Returns how many.
+ */
+static guint32 find_long_loops(
+	const PipesimOrder *order, guint rank, gboolean one, guint32 *out)
+{
+	guint64 total = 0, most = 0;
+	guint32 n = 0;
+
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+		total += ops_of(&order->loops[l]);
+		most = MAX(most, ops_of(&order->loops[l]));
+	}
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+		const PipesimLoop *loop = &order->loops[l];
+		const gboolean is_long = one ? ops_of(loop) == most && n == 0
+					     : ops_of(loop) >= MAX(total / 8, 1u);
+
+		if (!is_long || loop->count < 2)
+			continue;
+		if (out != NULL)
+			out[n] = l;
+		n++;
+	}
+	return n;
+}
+
+static guint halves(const PipesimOrder *order, const PipesimLoop *loop)
+{
+	guint n = 0;
+
+	for (guint32 v = 0; v < loop->n; v++) {
+		const PipesimOp *op = &order->verbs[loop->first + v];
+
+		n += (guint)pipesim_op_has_forward(op) + (guint)pipesim_op_has_backward(op);
+	}
+	return MAX(n, 1u);
+}
+
+static gboolean choose_long_loops(Runner *run)
+{
+	const PipesimOrder *order = run->s.order;
+	const guint ranks = order->shape.ranks;
+	const guint32 n = find_long_loops(order, 0, FALSE, NULL);
+	gboolean one = n == 0;
+	guint32 found[8];
+
+	for (guint rank = 1; rank < ranks && !one; rank++)
+		one = find_long_loops(order, rank, FALSE, NULL) != n;
+	run->n_phases = one ? 1 : n;
+	run->long_loops =
+		pipesim_arena_array(run->s.arena, guint32, (gsize)ranks * run->n_phases);
+	for (guint rank = 0; rank < ranks && run->long_loops != NULL; rank++) {
+		if (find_long_loops(order, rank, one, found) != run->n_phases) {
+			run->n_phases = 0; /* a rank without any loop */
+			break;
+		}
+		for (guint32 phase = 0; phase < run->n_phases; phase++)
+			run->long_loops[(gsize)phase * ranks + rank] = found[phase];
+	}
+	return run->long_loops != NULL;
+}
+
+static guint64 ops_outside(const Runner *run)
+{
+	const PipesimOrder *order = run->s.order;
+	guint64 n = order->n_ops;
+
+	for (gsize i = 0; i < (gsize)run->n_phases * order->shape.ranks; i++)
+		n -= ops_of(&order->loops[run->long_loops[i]]);
+	return n;
+}
+
+/* Ops of @rank before @loop. */
+static guint64 ops_before(const PipesimOrder *order, guint rank, guint32 loop)
+{
+	guint64 n = 0;
+
+	for (guint32 l = order->rank_begin[rank]; l < loop; l++)
+		n += ops_of(&order->loops[l]);
+	return n;
+}
+
+/* Every rank goes on by as many micro-batches in a superstep. */
+static void begin_phase(Runner *run, guint32 phase)
+{
+	const PipesimOrder *order = run->s.order;
+	const guint ranks = order->shape.ranks;
+	const guint32 *loops = &run->long_loops[(gsize)phase * ranks];
+	gint64 common = 1;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		const gint64 n = halves(order, &order->loops[loops[rank]]);
+
+		common = common / pipesim_gcd(common, n) * n;
+		if (common > 1 << 16)
+			break;
+	}
+	for (guint rank = 0; rank < ranks; rank++) {
+		PipesimStreamRank *r = &run->s.ranks[rank];
+
+		r->long_loop = loops[rank];
+		r->limit = ops_before(order, rank, loops[rank]);
+		r->step =
+			(guint32)(common > 1 << 16
+					  ? 1
+					  : common / halves(order, &order->loops[loops[rank]]));
+	}
+}
+
+static void end_phase(Runner *run)
+{
+	for (guint rank = 0; rank < run->s.order->shape.ranks; rank++)
+		run->s.ranks[rank].limit = G_MAXUINT64;
+}
+
+/* Supersteps that all long loops have room for. */
+static guint64 supersteps_left(const Runner *run)
+{
+	const PipesimOrder *order = run->s.order;
+	guint64 left = G_MAXUINT64;
+
+	for (guint rank = 0; rank < order->shape.ranks; rank++) {
+		const PipesimStreamRank *r = &run->s.ranks[rank];
+		const PipesimLoop *loop = &order->loops[r->long_loop];
+		const guint64 end = ops_before(order, rank, r->long_loop) + ops_of(loop);
+
+		left = MIN(left, (end - MIN(end, r->limit)) / ((guint64)r->step * loop->n));
+	}
+	return left;
+}
+
+static void superstep(Runner *run)
+{
+	const PipesimOrder *order = run->s.order;
+
+	for (guint rank = 0; rank < order->shape.ranks; rank++) {
+		PipesimStreamRank *r = &run->s.ranks[rank];
+
+		r->limit += (guint64)r->step * order->loops[r->long_loop].n;
+	}
+	pipesim_streaming_settle(&run->s);
+}
+
+/* Structure -------------------------------------------------------------------------------- */
+
+static gboolean note(Runner *run, gsize *at, guint32 value)
+{
+	const gboolean same = run->structure[*at] == value;
+
+	run->structure[(*at)++] = value;
+	return same;
+}
+
+static gboolean note_pending(Runner *run, gsize *at, const PipesimPending *pending)
+{
+	guint32 hash = PIPESIM_HASH_START;
+
+	for (guint32 i = pending->head; pending->ring != NULL && i != pending->tail; i++)
+		hash = pipesim_hash_add(hash, pending->ring[i & pending->mask]);
+	return (gboolean)(note(run, at, pending->tail - pending->head) & note(run, at, hash));
+}
+
+/* Whether every rank stands in its long loop where it stood one superstep ago, with as many
+ * messages on their way. */
+static gboolean repeats(Runner *run)
+{
+	const PipesimStreaming *s = &run->s;
+	gboolean same = TRUE;
+	gsize at = 0;
+
+	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
+		const PipesimStreamRank *r = &s->ranks[rank];
+
+		same &= r->loop == r->long_loop;
+		same &= note(run, &at, r->loop);
+		same &= note(run, &at, r->verb);
+		same &= note(run, &at, (guint32)(r->limit - r->n_ran));
+		same &= note_pending(run, &at, &r->pending);
+	}
+	for (guint i = 0; i < 2 * s->n_places; i++)
+		same &= note(run, &at, s->channels[i].produced - s->channels[i].consumed);
+	return same;
+}
+
+/* Phases ----------------------------------------------------------------------------------- */
+
+static void describe_steady(Runner *run, const PipesimPeriod *period, guint64 before,
+	guint64 forwards, const PipesimSteady *found)
+{
+	const guint64 per_pass = forwards * period->unroll;
+
+	if (!found->found || run->steady.found) {
+		run->steady.leapt += found->leapt;
+		return;
+	}
+	run->steady = (PipesimSteady){
+		.found = TRUE,
+		.transient = before + found->transient * per_pass,
+		.period = found->period * per_pass,
+		.time = found->time,
+		.leapt = run->steady.leapt + found->leapt,
+	};
+}
+
+/* Micro-batches that the first stages have begun. */
+static guint64 begun(const Runner *run)
+{
+	const PipesimStreaming *s = &run->s;
+	guint64 n = 0;
+
+	for (guint i = 0; i < s->n_places; i++)
+		if (s->places->stage_of[i] == 0)
+			n += s->done[i];
+	return n;
+}
+
+static void run_passes(Runner *run, PipesimPeriod *period, guint64 before, guint64 per_step)
+{
+	PipesimStreaming *s = &run->s;
+	const guint64 passes = supersteps_left(run) / period->unroll;
+	PipesimSteady found = {0};
+
+	pipesim_period_load(period, s);
+	if (run->leap)
+		run->too_long = !pipesim_period_jump(period, passes, &found);
+	else
+		pipesim_period_run(period, passes);
+	pipesim_period_store(period, s, passes);
+	describe_steady(run, period, before, per_step, &found);
+}
+
+/* The next superstep as a period; NULL where it is not like the one before or does not pay. */
+static PipesimPeriod *record_period(Runner *run)
+{
+	PipesimTape tape = {0};
+	PipesimPeriod *period = NULL;
+
+	run->s.tape = &tape;
+	superstep(run);
+	run->s.tape = NULL;
+	if (repeats(run) && supersteps_left(run) >= MIN_PASSES)
+		period = pipesim_period_new(&run->s, &tape);
+	g_free(tape.ops);
+	return period;
+}
+
+/* Puts ranks as far ahead of each other as lets most of them run at once; then the same
+ * period is @period no more. */
+static PipesimPeriod *skew(Runner *run, PipesimPeriod *period)
+{
+	const guint ranks = run->s.order->shape.ranks;
+	g_autofree guint64 *ahead = g_try_new(guint64, ranks);
+	const guint64 room = supersteps_left(run) / 2;
+
+	if (ahead == NULL || !pipesim_period_skew(period, run->s.order->n_ops / 8, ahead))
+		return period;
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimStreamRank *r = &run->s.ranks[rank];
+		const PipesimLoop *loop = &run->s.order->loops[r->long_loop];
+
+		if (ahead[rank] / loop->n / r->step + 1 > room)
+			return period;
+	}
+	pipesim_period_free(period);
+	for (guint rank = 0; rank < ranks; rank++)
+		run->s.ranks[rank].limit += ahead[rank];
+	pipesim_streaming_settle(&run->s);
+	superstep(run);
+	repeats(run);
+	return record_period(run);
+}
+
+static void record_and_run(Runner *run)
+{
+	const guint64 before = begun(run);
+	PipesimPeriod *period = record_period(run);
+	const guint64 after = begun(run);
+
+	if (period != NULL && !run->leap)
+		period = skew(run, period);
+	if (period != NULL)
+		run_passes(run, period, after, after - before);
+	pipesim_period_free(period);
+}
+
+static void run_phase(Runner *run, guint32 phase)
+{
+	begin_phase(run, phase);
+	pipesim_streaming_settle(&run->s);
+	for (guint try = 0; try < MAX_TRIES && supersteps_left(run) > MIN_PASSES; try++) {
+		superstep(run);
+		if (repeats(run)) {
+			record_and_run(run);
+			break;
+		}
+	}
+	/* What is left of its loops runs op by op. */
+	if (supersteps_left(run) > MAX_SINGLE / run->s.order->shape.ranks)
+		run->too_long = TRUE;
+	end_phase(run);
+}
+
+static void run_phases(Runner *run)
+{
+	const gsize ranks = run->s.order->shape.ranks;
+
+	/* Without them everything runs op by op. */
+	run->structure = pipesim_arena_array(
+		run->s.arena, guint32, 5 * ranks + 2 * (gsize)run->s.n_places);
+	if (run->structure == NULL || !choose_long_loops(run))
+		return;
+	run->too_long = ops_outside(run) > MAX_OUTSIDE;
+	for (guint32 phase = 0; phase < run->n_phases && !run->too_long; phase++)
+		run_phase(run, phase);
+}
+
+static gboolean run_all(Runner *run, GError **error)
+{
+	PipesimStreaming *s = &run->s;
 	const PipesimShape *shape = &s->order->shape;
 
-	pipesim_stream_phases(runner);
-	if (runner->too_long)
+	run_phases(run);
+	if (run->too_long)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches on %u ranks are too many to simulate one by one, and "
 			"this order does not repeat soon enough to leap over them; take fewer "
 			"of either",
 			shape->microbatches, shape->ranks);
-	if (s->timeline != NULL && !runner->kept)
-		return TRUE;
 	pipesim_streaming_settle(s);
 	if (s->no_memory)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -166,9 +521,9 @@ static gint64 busy_of(const PipesimStreaming *s, guint rank)
 	return busy;
 }
 
-static PipesimStream *make_result(const PipesimStreamRunner *runner)
+static PipesimStream *make_result(const Runner *run)
 {
-	const PipesimStreaming *s = &runner->s;
+	const PipesimStreaming *s = &run->s;
 	const guint ranks = s->order->shape.ranks;
 	PipesimStream *stream = g_new0(PipesimStream, 1);
 
@@ -177,7 +532,7 @@ static PipesimStream *make_result(const PipesimStreamRunner *runner)
 	stream->busy = g_new(gint64, ranks);
 	stream->first_start = g_new(gint64, ranks);
 	stream->last_end = g_new(gint64, ranks);
-	stream->steady = runner->steady;
+	stream->steady = run->steady;
 	for (guint rank = 0; rank < ranks; rank++) {
 		stream->busy[rank] = busy_of(s, rank);
 		stream->first_start[rank] = s->ranks[rank].first_start;
@@ -187,33 +542,23 @@ static PipesimStream *make_result(const PipesimStreamRunner *runner)
 	return stream;
 }
 
-static gboolean prepare(PipesimStreamRunner *runner, const PipesimOrder *order,
-	const PipesimProgram *places, const PipesimTimes *times, gboolean check, GError **error)
-{
-	if (!check_order(order, error) ||
-		!pipesim_streaming_init(&runner->s, order, places, times, error) ||
-		(check && !check_overflow(order, times, &runner->s.durations, error)))
-		return FALSE;
-	return TRUE;
-}
-
-static void clear(PipesimStreamRunner *runner)
-{
-	pipesim_streaming_clear(&runner->s);
-}
-
 static PipesimStream *run_order(const PipesimOrder *order, const PipesimTimes *times,
 	PipesimStreamMode mode, gboolean check, GError **error)
 {
-	g_autoptr(PipesimProgram) places = pipesim_program_new(&order->shape, 0, error);
-	PipesimStreamRunner runner = {.leap = mode == PIPESIM_STREAM_LEAP};
+	g_autoptr(PipesimProgram) places = NULL;
+	Runner run = {.leap = mode == PIPESIM_STREAM_LEAP};
 	PipesimStream *stream = NULL;
 
+	if (!check_order(order, error))
+		return NULL;
+	places = pipesim_program_new(&order->shape, 0, error);
 	if (places == NULL)
 		return NULL;
-	if (prepare(&runner, order, places, times, check, error) && run_all(&runner, error))
-		stream = make_result(&runner);
-	clear(&runner);
+	if (pipesim_streaming_init(&run.s, order, places, times, error) &&
+		(!check || check_overflow(order, times, &run.s.durations, error)) &&
+		run_all(&run, error))
+		stream = make_result(&run);
+	pipesim_streaming_clear(&run.s);
 	return stream;
 }
 
@@ -231,42 +576,4 @@ void pipesim_stream_free(PipesimStream *stream)
 	g_free(stream->first_start);
 	g_free(stream->last_end);
 	g_free(stream);
-}
-
-static PipesimTimeline *new_timeline(guint n_ops, GError **error)
-{
-	PipesimTimeline *timeline = g_new0(PipesimTimeline, 1);
-
-	timeline->n_ops = n_ops;
-	timeline->start = g_try_new(gint64, MAX(n_ops, 1u));
-	timeline->end = g_try_new(gint64, MAX(n_ops, 1u));
-	if (timeline->start != NULL && timeline->end != NULL)
-		return timeline;
-	pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"%u ops do not fit in memory; take fewer ranks or micro-batches", n_ops);
-	pipesim_timeline_free(timeline);
-	return NULL;
-}
-
-PipesimTimeline *pipesim_stream_timeline(const PipesimOrder *order,
-	const PipesimProgram *program, const PipesimTimes *times, GError **error)
-{
-	g_autoptr(PipesimTimeline) timeline = new_timeline(program->n_ops, error);
-	PipesimStreamRunner runner = {0};
-	gboolean ok = timeline != NULL && prepare(&runner, order, program, times, TRUE, error);
-
-	if (ok) {
-		runner.s.timeline = timeline;
-		runner.s.timeline_begin = program->rank_begin;
-		ok = run_all(&runner, error);
-	}
-	for (guint rank = 0; ok && rank < order->shape.ranks; rank++)
-		timeline->makespan = MAX(timeline->makespan, runner.s.ranks[rank].time);
-	clear(&runner);
-	/* Op by op, what any program is run by is faster. */
-	if (ok && !runner.kept) {
-		g_clear_pointer(&timeline, pipesim_timeline_free);
-		return pipesim_fast_run(program, times, error);
-	}
-	return ok ? g_steal_pointer(&timeline) : NULL;
 }

@@ -51,13 +51,4 @@ PipesimStream *pipesim_stream_run(const PipesimOrder *order, const PipesimTimes 
 	PipesimStreamMode mode, GError **error);
 void pipesim_stream_free(PipesimStream *stream);
 
-/**
- * pipesim_stream_timeline: start and end of every op of @program, which is @order expanded: the
- * same bytes as pipesim_fast_run() gives, but for events, which is 0.
- *
- * Errors as above.
- */
-PipesimTimeline *pipesim_stream_timeline(const PipesimOrder *order,
-	const PipesimProgram *program, const PipesimTimes *times, GError **error);
-
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStream, pipesim_stream_free)

@@ -1,3 +1,19 @@
+/* How a spread is found. A distribution is 33 knots, between which values are equally likely:
+ *
+ *	probability   0    1/32   2/32         16/32         31/32    1
+ *	factor        k0    k1     k2   ...     k16    ...    k31    k32
+ *	              |-----|------|--           |           --|------|   each part: 1 in 32
+ *
+ * For the normal one the knots are known. For a chunk of measured components it is the sum
+ *
+ *	layer        0         1         2        a chain each: the next stays as it was with
+ *	attention  x0 ----> x0 stays -> x1        probability |lag-1|, else it is drawn anew
+ *	mlp        y0 ----> y1 -------> y2
+ *	           `------ sum of all ------'
+ *
+ * whose mean, variance and autocorrelation are known in closed form (chain_variance()), but whose
+ * form is not: it is that of many sums drawn once (draw_form()), then moved and stretched to the
+ * mean and variance that it must have (fit_form()). */
 #include "config.h"
 
 #include "model/jitter.h"

@@ -71,13 +71,6 @@ static void run_fast(gpointer data)
 	pipesim_timeline_free(pipesim_fast_run(at->program, at->times, NULL));
 }
 
-static void run_kept(gpointer data)
-{
-	const Case *at = data;
-
-	pipesim_timeline_free(pipesim_stream_timeline(at->order, at->program, at->times, NULL));
-}
-
 static void run_streaming(gpointer data)
 {
 	const Case *at = data;
@@ -127,7 +120,6 @@ void bench_static(void)
 	print_all("Generate, validate, timeline and report, PP 64, 1024 micro-batches (beside "
 		  "the simple engine's timeline alone)",
 		run_whole, 64, 1024);
-	print_all("Timeline of a closed form, PP 64, 1024 micro-batches", run_kept, 64, 1024);
 	print_all("Timeline of any program, PP 64, 1024 micro-batches", run_fast, 64, 1024);
 	print_all("Timeline of any program, PP 64, 16384 micro-batches", run_fast, 64, 16384);
 	print_all("Makespan and bubble, no timeline, every op, PP 64, 16384 micro-batches",

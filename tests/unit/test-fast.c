@@ -46,7 +46,7 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimProgram) program = NULL;
-	g_autoptr(PipesimTimeline) simple = NULL, fast = NULL, kept = NULL;
+	g_autoptr(PipesimTimeline) simple = NULL, fast = NULL;
 	g_autoptr(PipesimStream) all = NULL, leap = NULL;
 
 	if (!pipesim_schedule_shape(schedule, scenario, &shape, NULL))
@@ -64,8 +64,6 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	assert_stream(program, simple, all, what);
 	leap = pipesim_stream_run(order, times, PIPESIM_STREAM_LEAP, NULL);
 	assert_stream(program, simple, leap, what);
-	kept = pipesim_stream_timeline(order, program, times, NULL);
-	assert_timelines(simple, kept, what);
 }
 
 #define PARTS 16 /* of the grid: a test each */

@@ -137,7 +137,6 @@ static void assert_never_wraps(const GridCase *point, const PipesimCosts *costs)
 	CHECK(timeline_makespan(pipesim_dynamic_run(program, times, network, 0, &error)));
 	if (!pipesim_stream_takes(order))
 		return;
-	CHECK(timeline_makespan(pipesim_stream_timeline(order, program, times, &error)));
 	CHECK(stream_makespan(pipesim_stream_run(order, times, PIPESIM_STREAM_ALL, &error)));
 	CHECK(stream_makespan(pipesim_stream_run(order, times, PIPESIM_STREAM_LEAP, &error)));
 #undef CHECK

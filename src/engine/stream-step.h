@@ -1,5 +1,6 @@
-/* The parts of the streaming engine, one file each. Private to the room. */
+/* Ranks that run verb by verb and pass each other times. Private to the streaming engine. */
 #pragma once
+#include "base/arena.h"
 #include "engine/durations.h"
 #include "engine/stream.h"
 #include "order/order.h"
@@ -66,9 +67,8 @@ typedef struct {
 	guint32 full;    /* a channel that somebody found full, or NO_CHANNEL */
 	gboolean faulty; /* a backward came before its forward */
 	gboolean no_memory;
-	PipesimTape *tape;             /* (nullable): records */
-	PipesimTimeline *timeline;     /* (nullable): starts and ends are kept */
-	const guint32 *timeline_begin; /* by rank */
+	PipesimTape *tape;   /* (nullable): records */
+	PipesimArena *arena; /* of all arrays here */
 } PipesimStreaming;
 
 /** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT, PIPESIM_ERROR_INCOMPLETE, or
@@ -83,48 +83,3 @@ void pipesim_streaming_settle(PipesimStreaming *s);
 
 /** pipesim_streaming_ended: whether every rank is at its end. */
 gboolean pipesim_streaming_ended(const PipesimStreaming *s);
-
-/* A superstep as a list of steps without any branch: what it reads and writes is known. */
-typedef struct _PipesimPeriod PipesimPeriod;
-
-/** pipesim_period_new: what @tape did to @s, which stands right after it. NULL where that would
- * not pay or does not fit. */
-PipesimPeriod *pipesim_period_new(const PipesimStreaming *s, const PipesimTape *tape);
-void pipesim_period_free(PipesimPeriod *period);
-
-/** pipesim_period_unroll: supersteps of one pass. */
-guint pipesim_period_unroll(const PipesimPeriod *period);
-
-/** pipesim_period_skew: how many ops each rank should be ahead of where a pass begins, so that
- * as many ranks as possible run at once: ASAP with ops that all take one unit. @ahead: by rank.
- * FALSE where that takes more than @work steps. */
-gboolean pipesim_period_skew(const PipesimPeriod *period, guint64 work, guint64 *ahead);
-
-/** pipesim_period_load, pipesim_period_store: state of @s from and to rings and ranks; @passes
- * went by between the two. */
-void pipesim_period_load(PipesimPeriod *period, const PipesimStreaming *s);
-void pipesim_period_store(const PipesimPeriod *period, PipesimStreaming *s, guint64 passes);
-
-/** pipesim_period_run: @passes passes, one op after the other in vectors. */
-void pipesim_period_run(PipesimPeriod *period, guint64 passes);
-
-/** pipesim_period_keep: the same, starts and ends kept in the timeline of @s. FALSE where
- * memory does not suffice: nothing ran then. */
-gboolean pipesim_period_keep(PipesimPeriod *period, const PipesimStreaming *s, guint64 passes);
-
-/** pipesim_period_jump: @passes passes, with a leap over those that repeat. FALSE where nothing
- * repeats within some seconds: the state is then of no use. */
-gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady);
-
-/* One run. */
-typedef struct {
-	PipesimStreaming s;
-	gboolean leap;
-	gboolean kept;     /* some supersteps were compiled for the timeline */
-	gboolean too_long; /* more is left to run op by op than anybody waits for */
-	PipesimSteady steady;
-} PipesimStreamRunner;
-
-/** pipesim_stream_phases: runs what repeats in the long loops of all ranks; what is left is for
- * pipesim_streaming_settle(). */
-void pipesim_stream_phases(PipesimStreamRunner *runner);
