@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "analysis/samples.h"
+#include "base/parallel.h"
 #include "engine/draw.h"
 #include <math.h>
 #include <stdlib.h>
@@ -70,94 +71,51 @@ static gboolean summarize(PipesimSamples *samples, guint ranks, GError **error)
 
 /* Samples that threads take one after another. */
 typedef struct {
-	PipesimSamples *samples;
-	const PipesimDraw *draw;
 	const PipesimStep *step;
+	const PipesimDraw *draw;
 	guint64 seed;
-	guint next; /* atomic */
-	GMutex lock;
-	guint failed; /* the first sample that failed, and why */
-	GError *error;
+	PipesimOutcome *results;
 } Work;
 
-/* @error becomes the work's where no earlier sample failed. */
-static void keep_error(Work *work, guint sample, GError *error)
+static gpointer new_durations(gpointer data, GError **error)
 {
-	g_mutex_lock(&work->lock);
-	if (work->error == NULL || sample < work->failed) {
-		g_clear_error(&work->error);
-		work->error = g_steal_pointer(&error);
-		work->failed = sample;
-	}
-	g_mutex_unlock(&work->lock);
-	g_clear_error(&error);
+	const Work *work = data;
+	const guint n_ops = work->draw->program->n_ops;
+	gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
+
+	if (durations == NULL)
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
+	return durations;
 }
 
-static void run_sample(Work *work, guint sample, gint64 *durations)
+static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **error)
 {
+	const Work *work = data;
 	PipesimTimes drawn = *work->step->job.times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
-	GError *error = NULL;
 
-	drawn.drawn = durations;
-	pipesim_draw_durations(work->draw, work->seed, sample, durations);
-	timeline = pipesim_step_again(work->step, &drawn, 0, &error);
+	drawn.drawn = own;
+	pipesim_draw_durations(work->draw, work->seed, sample, own);
+	timeline = pipesim_step_again(work->step, &drawn, 0, error);
 	if (timeline == NULL)
-		keep_error(work, sample, error);
-	else
-		pipesim_lane_result_of(
-			&work->samples->results[sample], work->draw->program, timeline);
+		return FALSE;
+	pipesim_lane_result_of(&work->results[sample], work->draw->program, timeline);
+	return TRUE;
 }
 
-static gpointer run_samples(gpointer data)
-{
-	Work *work = data;
-	const guint n_ops = work->draw->program->n_ops;
-	g_autofree gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
-	GError *error = NULL;
-
-	if (durations == NULL) {
-		pipesim_fail(&error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
-		keep_error(work, 0, error);
-		return NULL;
-	}
-	for (;;) {
-		const guint sample = __atomic_fetch_add(&work->next, 1, __ATOMIC_RELAXED);
-
-		if (sample >= work->samples->n)
-			return NULL;
-		run_sample(work, sample, durations);
-	}
-}
-
-/* One sample a thread at a time; a thread that cannot be had leaves them to the others. */
-static gboolean run_one_by_one(Work *work, GError **error)
-{
-	const guint n = MIN(g_get_num_processors(), work->samples->n);
-	g_autofree GThread **helpers = g_new0(GThread *, n);
-
-	g_mutex_init(&work->lock);
-	for (guint i = 1; i < n; i++)
-		helpers[i] = g_thread_try_new("pipesim-samples", run_samples, work, NULL);
-	run_samples(work);
-	for (guint i = 1; i < n; i++)
-		if (helpers[i] != NULL)
-			g_thread_join(helpers[i]);
-	g_mutex_clear(&work->lock);
-	if (work->error == NULL)
-		return TRUE;
-	g_propagate_error(error, g_steal_pointer(&work->error));
-	return FALSE;
-}
-
-/* Side by side where the step is a longest path, else one after the other. */
+/* Side by side where the step is a longest path, else one a thread at a time. */
 static gboolean run_all(const PipesimStep *step, const PipesimDraw *draw, guint64 seed,
 	PipesimSamples *samples, GError **error)
 {
-	Work work = {.samples = samples, .draw = draw, .step = step, .seed = seed};
+	Work work = {step, draw, seed, samples->results};
+	const PipesimParallel parallel = {.n_items = samples->n,
+		.begin = new_durations,
+		.run = run_sample,
+		.end = g_free,
+		.data = &work};
 
 	if (step->job.comm != PIPESIM_COMM_ASYNC || step->job.network != NULL)
-		return run_one_by_one(&work, error);
+		return pipesim_parallel(&parallel, error);
 	return pipesim_draw_run(draw, seed, 0, samples->n, 0, samples->results, error);
 }
 
