@@ -504,10 +504,10 @@ static gboolean check_syntax(const PipesimIni *ini, GError **error)
 	return TRUE;
 }
 
-/* Takes over @ini, which may be NULL with an error. */
-static PipesimCosts *read_file(PipesimIni *ini, GError **error)
+/* Takes over @taken, which may be NULL with an error. */
+static PipesimCosts *read_file(PipesimIni *taken, GError **error)
 {
-	g_autoptr(PipesimIni) owned = ini;
+	g_autoptr(PipesimIni) ini = taken;
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	Reader reader = {ini, costs};
 

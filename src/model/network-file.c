@@ -247,10 +247,10 @@ static void check_whole(const Reader *reader)
 	check_nics(reader);
 }
 
-/* Takes over @ini, which may be NULL with an error. */
-static PipesimNetwork *read_network(PipesimIni *ini, GError **error)
+/* Takes over @taken, which may be NULL with an error. */
+static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
 {
-	g_autoptr(PipesimIni) owned = ini;
+	g_autoptr(PipesimIni) ini = taken;
 	g_autoptr(PipesimNetwork) network = pipesim_network_new();
 	Reader reader = {.ini = ini, .network = network};
 
