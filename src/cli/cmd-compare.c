@@ -28,7 +28,7 @@ static gboolean write_timeline(const PipesimSetup *setup, const PipesimCompariso
 		style.colour = FALSE;
 		return pipesim_picture_write(comparison, path, &style, "gnuplot", error);
 	}
-	if (strcmp(format->name, "text") != 0)
+	if (!format->for_people)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--timeline - would mix with --format %s on standard output; give it "
 			"a file",
@@ -72,19 +72,17 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
-/* Pictures and traces are of single ops; the figures of ranks need none. JSON tells what it can
- * of them, and why a step takes as long as it does. */
+/* Pictures and traces are of single ops; the figures of ranks need none. */
 static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
 {
 	const PipesimOutput *format = find_format(setup, NULL);
 
-	scenario->critical = format != NULL && strcmp(format->name, "json") == 0;
+	scenario->critical = format != NULL && format->critical;
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
 	else
-		scenario->keep =
-			scenario->critical ? PIPESIM_KEEP_FITTING : PIPESIM_KEEP_NOTHING;
+		scenario->keep = format != NULL ? format->keep : PIPESIM_KEEP_NOTHING;
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)

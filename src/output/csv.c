@@ -161,5 +161,6 @@ const PipesimOutput pipesim_output_csv = {
 	.name = "csv",
 	.extensions = "csv",
 	.summary = "one line a schedule, for spreadsheets",
+	.keep = PIPESIM_KEEP_NOTHING,
 	.write = write_csv,
 };

@@ -255,5 +255,7 @@ const PipesimOutput pipesim_output_json = {
 	.name = "json",
 	.extensions = "json",
 	.summary = "one JSON object with every figure, exact, for other programs",
+	.keep = PIPESIM_KEEP_FITTING,
+	.critical = TRUE,
 	.write = write_json,
 };

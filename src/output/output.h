@@ -14,6 +14,9 @@ typedef struct {
 	const char *name;       /* for --format */
 	const char *extensions; /* comma-separated, for -o; may be NULL */
 	const char *summary;    /* one line for --help, no final stop */
+	PipesimKeep keep;       /* what it tells of single ops */
+	gboolean critical;      /* it tells why a step takes as long as it does */
+	gboolean for_people;    /* a drawing in characters may stand behind it */
 	/* Appends the whole of @comparison. Deterministic: same input, same bytes. */
 	void (*write)(
 		const PipesimComparison *comparison, const PipesimStyle *style, GString *out);

@@ -476,5 +476,7 @@ const PipesimOutput pipesim_output_text = {
 	.name = "text",
 	.extensions = "txt",
 	.summary = "table for people, with notes on what differs and why",
+	.keep = PIPESIM_KEEP_NOTHING,
+	.for_people = TRUE,
 	.write = write_text,
 };
