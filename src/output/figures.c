@@ -1,8 +1,13 @@
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "output/figures.h"
+
+/* Expressions of the list -------------------------------------------------------------------- */
+
+#define UNKNOWN G_MININT64
 
 double pipesim_figure_fraction(PipesimFraction value)
 {
@@ -14,6 +19,11 @@ double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 	return chunks * pipesim_figure_fraction(report->held.unit);
 }
 
+const char *pipesim_figure_search(const PipesimRun *run)
+{
+	return run->order != NULL ? run->order->note : NULL;
+}
+
 const char *pipesim_figure_extension(const PipesimRun *run)
 {
 	if (run->schedule == NULL || run->schedule->extension == NULL)
@@ -21,10 +31,195 @@ const char *pipesim_figure_extension(const PipesimRun *run)
 	return run->schedule->extension(&run->shape);
 }
 
-const char *pipesim_figure_search(const PipesimRun *run)
+static gboolean is_best(const PipesimComparison *comparison, const PipesimRun *run)
 {
-	return run->order != NULL ? run->order->note : NULL;
+	const int best = pipesim_comparison_best(comparison);
+
+	return best >= 0 && g_ptr_array_index(comparison->runs, best) == run;
 }
+
+static double share_of(gint64 part, gint64 whole)
+{
+	return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+/* Of a message, ns. */
+static gint64 mean_wait(gint64 waited, guint64 messages)
+{
+	return messages > 0 ? waited / (gint64)messages : 0;
+}
+
+/* The list ----------------------------------------------------------------------------------- */
+
+#define VALUE_COUNT(value)         \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_TIME(value)          \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_BYTES(value)         \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_YES_OR_NO(value)     \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_OP(value)            \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_LINK(value)          \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_LINKS(value)         \
+	{                          \
+		.integer = (value) \
+	}
+#define VALUE_SHARE(value)        \
+	{                         \
+		.number = (value) \
+	}
+#define VALUE_FACTOR(value)       \
+	{                         \
+		.number = (value) \
+	}
+#define VALUE_ACTIVATIONS(value)  \
+	{                         \
+		.number = (value) \
+	}
+#define VALUE_TEXT(value)       \
+	{                       \
+		.text = (value) \
+	}
+#define VALUE_TEXTS(value)       \
+	{                        \
+		.texts = (value) \
+	}
+
+#define FIGURE(id, kind, value, ...)                                                    \
+	static PipesimValue get_##id(const PipesimComparison *comparison G_GNUC_UNUSED, \
+		const PipesimRun *run, guint index G_GNUC_UNUSED)                       \
+	{                                                                               \
+		const PipesimReport *report = run->report;                              \
+		const PipesimCommReport *comm G_GNUC_UNUSED =                           \
+			report != NULL ? report->comm : NULL;                           \
+		const PipesimLinkReport *links G_GNUC_UNUSED =                          \
+			report != NULL ? report->links : NULL;                          \
+                                                                                        \
+		return (PipesimValue)VALUE_##kind(value);                               \
+	}
+#define SWEPT FIGURE
+#include "output/figure-list.h"
+
+const PipesimFigure pipesim_figures[] = {
+#define FIGURE(id, kind, value, ...) \
+	{PIPESIM_FIGURE_##id, PIPESIM_##kind, get_##id, __VA_ARGS__},
+#define SWEPT FIGURE
+#include "output/figure-list.h"
+};
+const guint pipesim_n_figures = G_N_ELEMENTS(pipesim_figures);
+
+const PipesimFigure *pipesim_figure(PipesimFigureId id)
+{
+	for (guint i = 0; i < pipesim_n_figures; i++)
+		if (pipesim_figures[i].id == id)
+			return &pipesim_figures[i];
+	g_return_val_if_reached(NULL);
+}
+
+/* Values ------------------------------------------------------------------------------------- */
+
+PipesimValue pipesim_figure_value(const PipesimFigure *figure,
+	const PipesimComparison *comparison, const PipesimRun *run, guint index)
+{
+	if (run->error == NULL || figure->id == PIPESIM_FIGURE_ERROR)
+		return figure->get(comparison, run, index);
+	if (figure->kind >= PIPESIM_TEXT)
+		return (PipesimValue){.text = NULL};
+	return figure->kind >= PIPESIM_SHARE ? (PipesimValue){.number = NAN}
+					     : (PipesimValue){.integer = UNKNOWN};
+}
+
+void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT])
+{
+	for (guint i = 0; i < pipesim_n_figures; i++)
+		if (pipesim_figures[i].id < PIPESIM_N_SWEPT)
+			values[pipesim_figures[i].id] = pipesim_figures[i].get(NULL, run, 0);
+}
+
+gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value)
+{
+	if (kind >= PIPESIM_TEXT)
+		return value.text != NULL;
+	return kind >= PIPESIM_SHARE ? isfinite(value.number) : value.integer != UNKNOWN;
+}
+
+void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value)
+{
+	PipesimNumber number;
+
+	if (!pipesim_value_known(kind, value))
+		return;
+	if (kind == PIPESIM_TIME)
+		g_string_append(out, pipesim_print_ms(number, value.integer));
+	else if (kind == PIPESIM_YES_OR_NO)
+		g_string_append(out, value.integer ? "true" : "false");
+	else if (kind < PIPESIM_SHARE)
+		g_string_append_printf(out, "%" G_GINT64_FORMAT, value.integer);
+	else if (kind < PIPESIM_TEXT)
+		g_string_append(out, pipesim_print_double(number, value.number));
+	else
+		g_string_append(out, value.text);
+}
+
+/* Of @bytes each, with a decimal where they are more than one. */
+static char *print_bytes(gint64 value, gint64 bytes)
+{
+	PipesimNumber number;
+
+	if (bytes == 0)
+		return g_strdup(pipesim_print_bytes(number, value));
+	return pipesim_figure_print((double)value / (double)bytes, bytes > 1 ? 1 : 0);
+}
+
+char *pipesim_value_print(
+	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	if (!pipesim_value_known(kind, value))
+		return NULL;
+	switch (kind) {
+	case PIPESIM_TIME:
+		return pipesim_figure_print_ms(value.integer, numbers->decimals);
+	case PIPESIM_BYTES:
+		return print_bytes(value.integer, numbers->bytes);
+	case PIPESIM_SHARE:
+		return pipesim_figure_print(100 * value.number, 1);
+	case PIPESIM_FACTOR:
+		return pipesim_figure_print(value.number, 2);
+	case PIPESIM_ACTIVATIONS:
+		return pipesim_figure_print(value.number, numbers->activations);
+	case PIPESIM_LINK:
+		pipesim_link_print((PipesimLinkId)value.integer, text);
+		break;
+	case PIPESIM_COUNT:
+	case PIPESIM_YES_OR_NO:
+	case PIPESIM_OP:
+	case PIPESIM_LINKS:
+	case PIPESIM_TEXT:
+	case PIPESIM_TEXTS:
+		pipesim_value_plain(text, kind, value);
+		break;
+	}
+	return g_strdup(text->str);
+}
+
+/* Texts -------------------------------------------------------------------------------------- */
 
 void pipesim_figure_fixed(GString *out, double value, guint decimals)
 {
@@ -46,4 +241,34 @@ void pipesim_figure_short(GString *out, double value, guint decimals)
 		g_string_truncate(out, out->len - 1);
 	if (out->str[out->len - 1] == '.')
 		g_string_truncate(out, out->len - 1);
+}
+
+char *pipesim_figure_print(double value, guint decimals)
+{
+	GString *text = g_string_new(NULL);
+
+	pipesim_figure_fixed(text, value, decimals);
+	return g_string_free(text, FALSE);
+}
+
+char *pipesim_figure_print_ms(gint64 ns, guint decimals)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_print_ms_fixed(number, ns, decimals));
+}
+
+void pipesim_figure_quote(GString *out, const char *text)
+{
+	if (strpbrk(text, ",\"\r\n") == NULL) {
+		g_string_append(out, text);
+		return;
+	}
+	g_string_append_c(out, '"');
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			g_string_append_c(out, '"');
+		g_string_append_c(out, *text);
+	}
+	g_string_append_c(out, '"');
 }

@@ -1,6 +1,117 @@
-/* What several formats show of a run, made in one place so that they agree. */
+/* The figures of a run and how they are printed: one table (figure-list.h) that every format goes
+ * by, so that all of them agree. */
 #pragma once
 #include "output/output.h"
+
+/* What a figure counts, and with that how it is printed. */
+typedef enum {
+	PIPESIM_COUNT,
+	PIPESIM_TIME, /* ns, printed as ms */
+	PIPESIM_BYTES,
+	PIPESIM_YES_OR_NO,
+	PIPESIM_OP,    /* by its index, printed as its name; PIPESIM_NO_OP: none */
+	PIPESIM_LINK,  /* by its id, printed as its name */
+	PIPESIM_LINKS, /* how many; JSON has the figures of each */
+	PIPESIM_SHARE, /* of a whole; text has per cent */
+	PIPESIM_FACTOR,
+	PIPESIM_ACTIVATIONS, /* in whole stages of a micro-batch */
+	PIPESIM_TEXT,
+	PIPESIM_TEXTS,
+} PipesimFigureKind;
+
+/* Belongs to the run that it is of. Which member is set follows from the kind: G_MININT64, a
+ * double that is not finite, or NULL where there is nothing. */
+typedef union {
+	gint64 integer;         /* PIPESIM_COUNT to PIPESIM_LINKS */
+	double number;          /* PIPESIM_SHARE to PIPESIM_ACTIVATIONS */
+	const char *text;       /* PIPESIM_TEXT */
+	const GPtrArray *texts; /* PIPESIM_TEXTS: of char * */
+} PipesimValue;
+
+/* Those of sweeps come first, so that the values of a point are an array by figure. */
+typedef enum {
+#define SWEPT(id, ...) PIPESIM_FIGURE_##id,
+#define FIGURE(id, ...)
+#include "output/figure-list.h"
+	PIPESIM_N_SWEPT,
+	PIPESIM_LAST_SWEPT = PIPESIM_N_SWEPT - 1,
+#define SWEPT(id, ...)
+#define FIGURE(id, ...) PIPESIM_FIGURE_##id,
+#include "output/figure-list.h"
+} PipesimFigureId;
+
+/* How many values of a figure a run has. */
+typedef enum {
+	PIPESIM_PER_RUN,
+	PIPESIM_PER_RANK,
+	PIPESIM_PER_LINK, /* JSON: in the value of the figure of kind PIPESIM_LINKS */
+} PipesimFigurePer;
+
+/* The tables of the text, by what their rows are. */
+typedef enum {
+	PIPESIM_IN_NO_TABLE,
+	PIPESIM_OF_RUNS,
+	PIPESIM_OF_RANKS,
+	PIPESIM_OF_LINKS, /* of each run */
+	PIPESIM_OF_EACH_LINK,
+} PipesimTextTable;
+
+typedef struct {
+	PipesimFigureId id;
+	PipesimFigureKind kind;
+	PipesimValue (*get)(
+		const PipesimComparison *comparison, const PipesimRun *run, guint index);
+	PipesimFigurePer per;
+	gboolean of_comm; /* there only where the scenario has messages wait for each other */
+	/* JSON: its key, and that of the object it is in (NULL: that of the run itself). An object
+	 * whose first figure has no value is null as a whole. */
+	const char *object, *json;
+	const char *csv;   /* column */
+	const char *sweep; /* column, or key, of a sweep's rows */
+	struct {
+		PipesimTextTable table;
+		guint place;               /* of its column, from 1 */
+		const char *group, *title; /* as in PipesimColumn */
+	} text;
+} PipesimFigure;
+
+/** pipesim_figures: all @pipesim_n_figures of them, in the order of JSON and CSV. */
+extern const PipesimFigure pipesim_figures[];
+extern const guint pipesim_n_figures;
+
+/** pipesim_figure: the one of that id. */
+const PipesimFigure *pipesim_figure(PipesimFigureId id);
+
+/** pipesim_figure_value: of @run, which may have been refused: then there is none but the error.
+ * @comparison: (nullable): only for figures of sweeps
+ * @index: rank or link, where the figure is of each */
+PipesimValue pipesim_figure_value(const PipesimFigure *figure,
+	const PipesimComparison *comparison, const PipesimRun *run, guint index);
+
+/** pipesim_value_known: FALSE where there is nothing to print. */
+gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value);
+
+/** pipesim_value_plain: appends it as programs read it, exact: a number, true or false, a text;
+ * nothing where it is not known. Not of ops, links and texts. */
+void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value);
+
+/* How the numbers of a text table are printed. */
+typedef struct {
+	guint decimals;    /* of ms */
+	guint activations; /* decimals of these */
+	gint64 bytes;      /* that the unit of the column has; 0: each value has its own unit */
+} PipesimNumbers;
+
+/** pipesim_value_print: as people read it; NULL where it is not known. Not of ops and texts. For
+ * g_free(). */
+char *pipesim_value_print(
+	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers);
+
+/** pipesim_figures_of_point: the @values, by id, of a @run with a result. */
+void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT]);
+
+/** pipesim_figure_quote: appends @text as a field of a CSV, in quotes where it needs them. */
+void pipesim_figure_quote(GString *out, const char *text);
 
 /** pipesim_figure_activations: @chunks in whole-stage units of @report. */
 double pipesim_figure_activations(const PipesimReport *report, guint chunks);
@@ -14,5 +125,9 @@ const char *pipesim_figure_extension(const PipesimRun *run);
 const char *pipesim_figure_search(const PipesimRun *run);
 /** pipesim_figure_fixed: appends @value with @decimals, whatever the locale. */
 void pipesim_figure_fixed(GString *out, double value, guint decimals);
+/** pipesim_figure_print, pipesim_figure_print_ms: the same, and @ns as ms, as a text for g_free().
+ */
+char *pipesim_figure_print(double value, guint decimals);
+char *pipesim_figure_print_ms(gint64 ns, guint decimals);
 /** pipesim_figure_short: appends @value with at most @decimals and without zeros at the end. */
 void pipesim_figure_short(GString *out, double value, guint decimals);

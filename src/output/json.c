@@ -1,202 +1,180 @@
 #include "config.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "output/figures.h"
-#include "output/links.h"
 #include "output/samples.h"
+
+/* What the figures of one run are printed of. */
+typedef struct {
+	PipesimJson *json;
+	const PipesimComparison *comparison;
+	const PipesimRun *run;
+} Writer;
+
+static void write_texts(PipesimJson *json, const GPtrArray *texts)
+{
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < texts->len; i++)
+		pipesim_json_string(json, g_ptr_array_index(texts, i));
+	pipesim_json_close(json);
+}
+
+static void write_op(const Writer *writer, guint rank, gint64 op)
+{
+	const PipesimProgram *program = writer->run->step->program;
+	g_autoptr(GString) name = g_string_new(NULL);
+
+	if (op != PIPESIM_NO_OP)
+		pipesim_op_print(program, rank, &program->ops[op], name);
+	pipesim_json_string(writer->json, op != PIPESIM_NO_OP ? name->str : NULL);
+}
+
+static void write_link_name(PipesimJson *json, gint64 id)
+{
+	g_autoptr(GString) name = g_string_new(NULL);
+
+	pipesim_link_print((PipesimLinkId)id, name);
+	pipesim_json_string(json, name->str);
+}
+
+static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
+{
+	const PipesimValue value =
+		pipesim_figure_value(figure, writer->comparison, writer->run, index);
+	PipesimJson *json = writer->json;
+
+	if (!pipesim_value_known(figure->kind, value)) {
+		pipesim_json_null(json);
+		return;
+	}
+	switch (figure->kind) {
+	case PIPESIM_COUNT:
+	case PIPESIM_BYTES:
+	case PIPESIM_LINKS: /* of which write_links() has more to say */
+		pipesim_json_int(json, value.integer);
+		break;
+	case PIPESIM_TIME:
+		pipesim_json_ms(json, value.integer);
+		break;
+	case PIPESIM_YES_OR_NO:
+		pipesim_json_bool(json, (gboolean)value.integer);
+		break;
+	case PIPESIM_OP:
+		write_op(writer, index, value.integer);
+		break;
+	case PIPESIM_LINK:
+		write_link_name(json, value.integer);
+		break;
+	case PIPESIM_SHARE:
+	case PIPESIM_FACTOR:
+	case PIPESIM_ACTIVATIONS:
+		pipesim_json_double(json, value.number);
+		break;
+	case PIPESIM_TEXT:
+		pipesim_json_string(json, value.text);
+		break;
+	case PIPESIM_TEXTS:
+		write_texts(json, value.texts);
+		break;
+	}
+}
+
+/* An object a link, on a line of its own. */
+static void write_links(const Writer *writer)
+{
+	const guint n = writer->run->report->links->n;
+
+	pipesim_json_open_array(writer->json);
+	for (guint link = 0; link < n; link++) {
+		pipesim_json_open_line(writer->json);
+		for (guint i = 0; i < pipesim_n_figures; i++) {
+			if (pipesim_figures[i].per != PIPESIM_PER_LINK)
+				continue;
+			pipesim_json_key(writer->json, pipesim_figures[i].json);
+			write_value(writer, &pipesim_figures[i], link);
+		}
+		pipesim_json_close(writer->json);
+	}
+	pipesim_json_close(writer->json);
+}
+
+static gboolean is_known(const Writer *writer, const PipesimFigure *figure)
+{
+	return pipesim_value_known(
+		figure->kind, pipesim_figure_value(figure, writer->comparison, writer->run, 0));
+}
+
+static void write_member(const Writer *writer, const PipesimFigure *figure)
+{
+	pipesim_json_key(writer->json, figure->json);
+	if (figure->kind == PIPESIM_LINKS) {
+		write_links(writer);
+	} else if (figure->per == PIPESIM_PER_RANK && is_known(writer, figure)) {
+		pipesim_json_open_array(writer->json);
+		for (guint rank = 0; rank < writer->run->shape.ranks; rank++)
+			write_value(writer, figure, rank);
+		pipesim_json_close(writer->json);
+	} else {
+		write_value(writer, figure, 0);
+	}
+}
+
+static gboolean is_member(const Writer *writer, const PipesimFigure *figure)
+{
+	return figure->json != NULL && figure->per != PIPESIM_PER_LINK &&
+	       (!figure->of_comm || writer->comparison->scenario.comm != PIPESIM_COMM_ASYNC);
+}
+
+static void write_figures(const Writer *writer)
+{
+	const char *object = NULL; /* that is open, or null as a whole */
+	gboolean is_null = FALSE;
+
+	for (guint i = 0; i < pipesim_n_figures; i++) {
+		const PipesimFigure *figure = &pipesim_figures[i];
+
+		if (!is_member(writer, figure))
+			continue;
+		if (g_strcmp0(figure->object, object) != 0) {
+			if (object != NULL && !is_null)
+				pipesim_json_close(writer->json);
+			object = figure->object;
+			is_null = object != NULL && !is_known(writer, figure);
+			if (object != NULL)
+				pipesim_json_key(writer->json, object);
+			if (is_null)
+				pipesim_json_null(writer->json);
+			else if (object != NULL)
+				pipesim_json_open_object(writer->json);
+		}
+		if (!is_null)
+			write_member(writer, figure);
+	}
+	if (object != NULL && !is_null)
+		pipesim_json_close(writer->json);
+}
+
+static void write_run(const Writer *writer)
+{
+	const PipesimRun *run = writer->run;
+
+	pipesim_json_open_object(writer->json);
+	pipesim_json_member_string(writer->json, "name", run->name);
+	if (run->error != NULL)
+		pipesim_json_member_string(writer->json, "error", run->error->message);
+	else {
+		write_figures(writer);
+		pipesim_samples_json_run(writer->comparison, run, writer->json);
+	}
+	pipesim_json_close(writer->json);
+}
 
 static void key_ms(PipesimJson *json, const char *key, gint64 ns)
 {
 	pipesim_json_key(json, key);
 	pipesim_json_ms(json, ns);
-}
-
-static void key_double(PipesimJson *json, const char *key, double value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_double(json, value);
-}
-
-static void key_bool(PipesimJson *json, const char *key, gboolean value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_bool(json, value);
-}
-
-static void key_ints(PipesimJson *json, const char *key, const gint64 *values, guint n)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < n; i++)
-		pipesim_json_int(json, values[i]);
-	pipesim_json_close(json);
-}
-
-static void key_times(PipesimJson *json, const char *key, const gint64 *ns, guint n)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < n; i++)
-		pipesim_json_ms(json, ns[i]);
-	pipesim_json_close(json);
-}
-
-static void key_activations(
-	PipesimJson *json, const char *key, const PipesimReport *report, const guint *chunks)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < report->ranks; i++)
-		pipesim_json_double(json, pipesim_figure_activations(report, chunks[i]));
-	pipesim_json_close(json);
-}
-
-static void write_bubble(PipesimJson *json, const PipesimRun *run)
-{
-	const PipesimReport *report = run->report;
-
-	pipesim_json_key(json, "bubble");
-	pipesim_json_open_object(json);
-	key_times(json, "per_rank_ms", report->bubble.idle, report->ranks);
-	key_ms(json, "max_ms", report->bubble.max_idle);
-	key_double(json, "ratio", pipesim_figure_fraction(report->bubble.ratio));
-	key_ms(json, "span_max_ms", report->bubble.max_span_idle);
-	pipesim_json_key(json, "formula_ms");
-	if (report->published.has_bubble)
-		pipesim_json_ms(json, report->published.bubble);
-	else
-		pipesim_json_null(json);
-	pipesim_json_member_string(
-		json, "formula", run->schedule != NULL ? run->schedule->bubble.text : NULL);
-	pipesim_json_key(json, "difference_ms");
-	if (report->published.has_bubble)
-		pipesim_json_ms(json, report->published.difference);
-	else
-		pipesim_json_null(json);
-	pipesim_json_close(json);
-}
-
-static void write_activations(PipesimJson *json, const PipesimReport *report)
-{
-	pipesim_json_key(json, "activations");
-	pipesim_json_open_object(json);
-	key_activations(json, "peak_per_rank", report, report->held.peak);
-	key_activations(
-		json, "peak_until_input_per_rank", report, report->held.peak_until_input);
-	key_double(json, "peak", pipesim_figure_activations(report, report->held.max_peak));
-	pipesim_json_key(json, "formula");
-	if (report->published.has_activations)
-		pipesim_json_double(
-			json, pipesim_figure_fraction(report->published.activations));
-	else
-		pipesim_json_null(json);
-	pipesim_json_close(json);
-}
-
-static void write_memory(PipesimJson *json, const PipesimReport *report, gint64 limit)
-{
-	pipesim_json_key(json, "memory_bytes");
-	if (report->memory.peak == NULL) {
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_open_object(json);
-	key_ints(json, "peak_per_rank", report->memory.peak, report->ranks);
-	key_ints(json, "until_input_per_rank", report->memory.until_input, report->ranks);
-	key_ints(json, "until_weight_per_rank", report->memory.until_weight, report->ranks);
-	pipesim_json_member_int(json, "parameters", report->memory.parameters);
-	pipesim_json_key(json, "limit");
-	if (limit > 0)
-		pipesim_json_int(json, limit);
-	else
-		pipesim_json_null(json);
-	key_bool(json, "fits", report->memory.fits);
-	pipesim_json_close(json);
-}
-
-static void write_reasons(PipesimJson *json, const PipesimReport *report)
-{
-	pipesim_json_key(json, "reasons");
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < report->published.reasons->len; i++)
-		pipesim_json_string(json, g_ptr_array_index(report->published.reasons, i));
-	pipesim_json_close(json);
-}
-
-static void write_peak_ops(PipesimJson *json, const PipesimRun *run)
-{
-	g_autoptr(GString) op = g_string_new(NULL);
-
-	pipesim_json_key(json, "peak_op_per_rank");
-	if (run->report->held.peak_op == NULL) {
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < run->report->ranks; i++) {
-		guint32 peak = run->report->held.peak_op[i];
-
-		g_string_truncate(op, 0);
-		if (peak != PIPESIM_NO_OP)
-			pipesim_op_print(
-				run->step->program, i, &run->step->program->ops[peak], op);
-		pipesim_json_string(json, peak != PIPESIM_NO_OP ? op->str : NULL);
-	}
-	pipesim_json_close(json);
-}
-
-static void write_comm(PipesimJson *json, const PipesimRun *run)
-{
-	const PipesimCommReport *comm = run->report->comm;
-
-	pipesim_json_key(json, "comm");
-	if (comm == NULL) {
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_open_object(json);
-	pipesim_json_member_string(json, "mode", pipesim_comm_name(comm->comm));
-	key_ms(json, "rules_ms", comm->rules);
-	key_ms(json, "moves_ms", comm->moves);
-	key_times(json, "waiting_per_rank_ms", comm->waiting, run->report->ranks);
-	key_times(json, "moving_per_rank_ms", comm->moving, run->report->ranks);
-	pipesim_json_member_int(json, "messages", comm->n_messages);
-	key_bool(json, "split_pairs", pipesim_run_split(run));
-	pipesim_json_close(json);
-}
-
-static void write_result(PipesimJson *json, const PipesimComparison *comparison,
-	const PipesimRun *run, gboolean best)
-{
-	pipesim_json_member_int(json, "microbatches", pipesim_shape_whole(&run->shape));
-	pipesim_json_member_int(json, "stages", run->shape.stages);
-	key_ms(json, "makespan_ms", run->report->makespan);
-	write_bubble(json, run);
-	write_activations(json, run->report);
-	pipesim_json_member_int(json, "parameter_copies", run->shape.copies);
-	write_memory(json, run->report, comparison->scenario.memory_limit);
-	key_double(json, "throughput_vs_1f1b", pipesim_throughput(comparison, run));
-	key_bool(json, "best", best);
-	write_reasons(json, run->report);
-	pipesim_json_member_string(json, "extension", pipesim_figure_extension(run));
-	pipesim_json_member_string(json, "search", pipesim_figure_search(run));
-	write_peak_ops(json, run);
-	pipesim_json_key(json, "lower_bound_ms");
-	if (run->report->path.has_bound)
-		pipesim_json_ms(json, run->report->path.lower_bound);
-	else
-		pipesim_json_null(json);
-	pipesim_json_key(json, "critical_path_ops");
-	if (run->report->path.ops != NULL)
-		pipesim_json_int(json, run->report->path.n_ops);
-	else
-		pipesim_json_null(json);
-	pipesim_json_key(json, "links");
-	pipesim_links_json(json, run);
-	pipesim_json_member_int(json, "ranks", run->shape.ranks);
-	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
-		write_comm(json, run);
-	pipesim_samples_json_run(comparison, run, json);
 }
 
 static void write_times(PipesimJson *json, const PipesimCosts *costs)
@@ -216,7 +194,6 @@ static void write_json(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-	int best = pipesim_comparison_best(comparison);
 
 	pipesim_json_open_object(json);
 	pipesim_json_key(json, "pipesim");
@@ -232,17 +209,8 @@ static void write_json(const PipesimComparison *comparison,
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stages" : "ranks");
 	pipesim_json_key(json, "schedules");
 	pipesim_json_open_array(json);
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
-		pipesim_json_open_object(json);
-		pipesim_json_member_string(json, "name", run->name);
-		if (run->error != NULL)
-			pipesim_json_member_string(json, "error", run->error->message);
-		else
-			write_result(json, comparison, run, (int)i == best);
-		pipesim_json_close(json);
-	}
+	for (guint i = 0; i < comparison->runs->len; i++)
+		write_run(&(Writer){json, comparison, g_ptr_array_index(comparison->runs, i)});
 	pipesim_json_close(json);
 	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
 		pipesim_json_member_string(

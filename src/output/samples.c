@@ -5,8 +5,6 @@
 #include "output/table.h"
 #include <math.h>
 
-#define TABLE_WIDTH 100
-
 static gboolean has_samples(const PipesimComparison *comparison)
 {
 	return comparison->scenario.samples > 0;

@@ -2,6 +2,9 @@
 #pragma once
 #include "output/output.h"
 
+/* What a page of a design document takes, columns. */
+#define TABLE_WIDTH 100
+
 /* Neighbours with the same group share its title, centred over them. */
 typedef struct {
 	const char *group; /* upper line; may be NULL */

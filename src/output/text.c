@@ -1,62 +1,30 @@
+/* The table for people: titles, what the columns mean, and what a table cannot say. */
 #include "config.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "output/figures.h"
-#include "output/links.h"
-#include "output/notes.h"
 #include "output/samples.h"
 #include "output/table.h"
 
-/* What a page of a design document takes. */
-#define TABLE_WIDTH 100
+#define MAX_COLUMNS 16
+/* More links than this are not listed one by one. */
+#define MAX_LINKS 16
+/* Of more schedules the names would hide what is said of them. */
+#define MAX_NAMES 3
 
-enum {
-	NAME,
-	ON_RANKS,
-	MAKESPAN,
-	SPEED,
-	WAITING,
-	IDLE,
-	SPAN,
-	RATIO,
-	FORMULA,
-	DIFFERENCE,
-	HELD,
-	PUBLISHED,
-	COPIES,
-	MEMORY,
-	N_COLUMNS
-};
-
-/* How the numbers of one table are printed. */
 typedef struct {
-	guint decimals;    /* of ms */
-	guint activations; /* decimals of activations */
-	gint64 bytes;      /* one unit of the memory column */
-	gboolean too_much; /* some row does not fit */
-	PipesimColumn columns[N_COLUMNS];
-} Layout;
+	const PipesimComparison *comparison;
+	const PipesimStyle *style;
+	int best; /* run; -1: none */
+	PipesimNumbers numbers;
+	gboolean too_much; /* some run does not fit */
+	GString *out;
+} Text;
 
-static const PipesimRun *get_run(const PipesimComparison *comparison, guint i)
+static const PipesimRun *get_run(const Text *text, guint i)
 {
-	return g_ptr_array_index(comparison->runs, i);
-}
-
-static char *print_ms(gint64 ns, guint decimals)
-{
-	PipesimNumber number;
-
-	return g_strdup(pipesim_print_ms_fixed(number, ns, decimals));
-}
-
-static char *print_double(double value, guint decimals)
-{
-	GString *text = g_string_new(NULL);
-
-	pipesim_figure_fixed(text, value, decimals);
-	return g_string_free(text, FALSE);
+	return g_ptr_array_index(text->comparison->runs, i);
 }
 
 /* Titles --------------------------------------------------------------------------------- */
@@ -136,7 +104,7 @@ static void append_footing(GString *out, const PipesimComparison *comparison)
 	gboolean several = FALSE;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(comparison, i);
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
 	}
@@ -152,6 +120,118 @@ static void append_footing(GString *out, const PipesimComparison *comparison)
 			"each "
 			"takes 1/v of its time\n",
 			comparison->scenario.ranks);
+}
+
+/* "queue for zb-h1, zb-h2", of the schedules whose messages wait so. */
+static void append_users(GString *out, const PipesimComparison *comparison, PipesimComm comm)
+{
+	const char *before = " for ";
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error != NULL || run->comm != comm)
+			continue;
+		if (*before == ' ')
+			g_string_append_printf(
+				out, "%s%s", out->len > 0 ? "; " : "", pipesim_comm_name(comm));
+		g_string_append_printf(out, "%s%s", before, run->name);
+		before = ", ";
+	}
+}
+
+static void append_comm_title(GString *out, const PipesimComparison *comparison)
+{
+	static const char *const rules[PIPESIM_N_COMM] = {
+		[PIPESIM_COMM_QUEUE] = "sends and receives of a rank wait in one queue",
+		[PIPESIM_COMM_SINGLE] = "a rank receives just before the op that needs it",
+		[PIPESIM_COMM_GROUPED] = "before each op a rank waits for all it has posted",
+	};
+	const PipesimComm comm = comparison->scenario.comm;
+	g_autoptr(GString) users = g_string_new(NULL);
+	guint column = sizeof "Messages, : " - 1;
+
+	if (comm == PIPESIM_COMM_ASYNC)
+		return;
+	column += (guint)strlen(pipesim_comm_name(comm));
+	g_string_append_printf(out, "Messages, %s: ", pipesim_comm_name(comm));
+	for (guint i = 0; comm == PIPESIM_COMM_NATIVE && i < PIPESIM_COMM_NATIVE; i++)
+		append_users(users, comparison, i);
+	pipesim_wrap(out, comm == PIPESIM_COMM_NATIVE ? users->str : rules[comm], 10, column,
+		TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+}
+
+static void append_speed(GString *out, const PipesimLinkSpeed *speed)
+{
+	PipesimNumber number;
+
+	if (speed->bandwidth > 0)
+		g_string_append_printf(
+			out, "%s/s", pipesim_print_bytes(number, speed->bandwidth));
+	else
+		g_string_append(out, "any bandwidth");
+	g_string_append_printf(out, "%s and %s ms latency", speed->half ? " half duplex" : "",
+		pipesim_print_ms(number, speed->latency));
+}
+
+static void append_intra(GString *out, const PipesimNetwork *network)
+{
+	static const char *const shares[] = {
+		[PIPESIM_LINK_PAIR] = "each pair of ranks has ",
+		[PIPESIM_LINK_RANK] = "each rank has ",
+		[PIPESIM_LINK_NODE] = "each node has one bus of ",
+	};
+
+	if (network->ranks_per_node > 0)
+		g_string_append_printf(out, "within a node of %u ", network->ranks_per_node);
+	g_string_append(out, shares[network->share]);
+	append_speed(out, &network->intra);
+}
+
+static void append_inter(GString *out, const PipesimNetwork *network)
+{
+	if (network->ranks_per_node == 0)
+		return;
+	g_string_append(out, "; between nodes ");
+	if (network->nics > 1)
+		g_string_append_printf(out, "each of %u NICs has ", network->nics);
+	else if (network->nics == 1)
+		g_string_append(out, "the NIC of a node has ");
+	else
+		g_string_append(out, "each pair of ranks has ");
+	append_speed(out, &network->inter);
+}
+
+static void append_slowdown(GString *out, const PipesimNetwork *network)
+{
+	const char *before = "; beside a message ";
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const PipesimFraction slowdown = network->slowdown[kind];
+
+		if (slowdown.num == slowdown.den)
+			continue;
+		g_string_append_printf(out, "%s%s x ", before, pipesim_kind_letter(kind));
+		pipesim_figure_short(out, pipesim_figure_fraction(slowdown), 9);
+		before = ", ";
+	}
+}
+
+static void append_links_title(GString *out, const PipesimCosts *costs)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	PipesimNumber number;
+
+	if (costs->network == NULL)
+		return;
+	g_string_append_printf(text, "Links: a message is %s; ",
+		pipesim_print_bytes(number, costs->network->message_bytes));
+	append_intra(text, costs->network);
+	append_inter(text, costs->network);
+	append_slowdown(text, costs->network);
+	pipesim_wrap(out, text->str, 2, 0, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
 }
 
 static void append_titles(GString *out, const PipesimComparison *comparison)
@@ -183,8 +263,8 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_parts(out, costs);
 	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
-	pipesim_comm_title(comparison, TABLE_WIDTH, out);
-	pipesim_links_title(costs, TABLE_WIDTH, out);
+	append_comm_title(out, comparison);
+	append_links_title(out, costs);
 	g_string_append_c(out, '\n');
 }
 
@@ -200,109 +280,111 @@ static guint decimals_of(gint64 ns)
 	return decimals;
 }
 
-static void measure_report(const PipesimReport *report, Layout *layout, gint64 *memory)
+/* What messages cost is rounded to the decimals of the other times. */
+static void measure_run(Text *text, const PipesimRun *run)
 {
-	const gint64 times[] = {report->makespan, report->bubble.max_idle,
-		report->bubble.max_span_idle, report->published.bubble};
+	const PipesimReport *report = run->report;
+	PipesimNumbers *numbers = &text->numbers;
 
-	for (gsize i = 0; i < G_N_ELEMENTS(times); i++)
-		layout->decimals = MAX(layout->decimals, decimals_of(times[i]));
+	for (guint i = 0; i < pipesim_n_figures; i++) {
+		const PipesimFigure *figure = &pipesim_figures[i];
+		PipesimValue value;
+
+		if (figure->kind != PIPESIM_TIME || figure->csv == NULL || figure->of_comm)
+			continue;
+		value = pipesim_figure_value(figure, text->comparison, run, 0);
+		if (pipesim_value_known(figure->kind, value))
+			numbers->decimals = MAX(numbers->decimals, decimals_of(value.integer));
+	}
 	for (guint i = 0; i < report->ranks; i++) {
 		gint64 held = report->held.peak[i] * report->held.unit.num * 1000 /
 			      report->held.unit.den;
 
-		layout->activations =
-			MAX(layout->activations, MIN(2, decimals_of(held * 1000)));
+		numbers->activations =
+			MAX(numbers->activations, MIN(2, decimals_of(held * 1000)));
 	}
-	if (report->memory.peak != NULL)
-		*memory = MAX(*memory, report->memory.max);
-	layout->too_much |= !report->memory.fits;
 }
 
-static const PipesimColumn columns[N_COLUMNS] = {
-	[NAME] = {NULL, "  schedule", TRUE},
-	[ON_RANKS] = {NULL, "ranks", FALSE},
-	[MAKESPAN] = {"makespan", "ms", FALSE},
-	[SPEED] = {"vs", "1F1B", FALSE},
-	[WAITING] = {"waits", "ms", FALSE},
-	[IDLE] = {"bubble", "max ms", FALSE},
-	[SPAN] = {"bubble", "span", FALSE},
-	[RATIO] = {"bubble", "%", FALSE},
-	[FORMULA] = {"formula", "ms", FALSE},
-	[DIFFERENCE] = {"formula", "off by", FALSE},
-	[HELD] = {"activations", "peak", FALSE},
-	[PUBLISHED] = {"activations", "publ.", FALSE},
-	[COPIES] = {"param.", "copies", FALSE},
-	[MEMORY] = {"memory", "B", FALSE},
-};
-
-static void layout_init(Layout *layout, const PipesimComparison *comparison)
+static void measure(Text *text)
 {
 	gint64 memory = 0;
 
-	*layout = (Layout){.bytes = 1};
-	memcpy(layout->columns, columns, sizeof(columns));
-	for (guint i = 0; i < comparison->runs->len; i++)
-		if (get_run(comparison, i)->error == NULL)
-			measure_report(get_run(comparison, i)->report, layout, &memory);
-	if (memory >= 1000000000) {
-		layout->bytes = 1000000000;
-		layout->columns[MEMORY].title = "GB";
-	} else if (memory >= 1000000) {
-		layout->bytes = 1000000;
-		layout->columns[MEMORY].title = "MB";
+	for (guint i = 0; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+
+		if (run->error != NULL)
+			continue;
+		measure_run(text, run);
+		if (run->report->memory.peak != NULL)
+			memory = MAX(memory, run->report->memory.max);
+		text->too_much |= !run->report->memory.fits;
 	}
+	text->numbers.bytes = memory >= 1000000000 ? 1000000000
+			      : memory >= 1000000  ? 1000000
+						   : 1;
 }
 
-static char *print_memory(const PipesimReport *report, const Layout *layout)
-{
-	g_autofree char *number = print_double(
-		(double)report->memory.max / (double)layout->bytes, layout->bytes > 1 ? 1 : 0);
+/* Tables --------------------------------------------------------------------------------- */
 
-	return g_strconcat(number,
-		!report->memory.fits ? "!"
-		: layout->too_much   ? " "
-				     : "",
-		NULL);
+/* The figures of one of the tables: the first column says what a row is of. */
+typedef struct {
+	const PipesimFigure *figures[MAX_COLUMNS]; /* by column */
+	PipesimColumn columns[MAX_COLUMNS];
+	guint n_columns;
+	PipesimTable *table;
+} Figures;
+
+/* @first: the title of the first column */
+static void figures_begin(
+	Figures *figures, const Text *text, PipesimTextTable which, const char *first)
+{
+	const gint64 bytes = text->numbers.bytes;
+
+	*figures = (Figures){.columns = {{NULL, first, TRUE}}, .n_columns = 1};
+	for (guint i = 0; i < pipesim_n_figures; i++) {
+		const PipesimFigure *figure = &pipesim_figures[i];
+		PipesimColumn *column = &figures->columns[figure->text.place];
+
+		if (figure->text.table != which)
+			continue;
+		g_assert(figure->text.place < MAX_COLUMNS);
+		figures->figures[figure->text.place] = figure;
+		figures->n_columns = MAX(figures->n_columns, figure->text.place + 1);
+		column->group = figure->text.group;
+		column->title = figure->text.title;
+		column->left = figure->kind == PIPESIM_LINK;
+		if (figure->kind == PIPESIM_BYTES && bytes > 1)
+			column->title = bytes == 1000000 ? "MB" : "GB";
+	}
+	figures->table = pipesim_table_new(figures->columns, figures->n_columns);
 }
 
-/* Table ---------------------------------------------------------------------------------- */
-
-static void add_result(PipesimTable *table, const Layout *layout,
-	const PipesimComparison *comparison, const PipesimRun *run, gboolean best)
+/* @first: of the row, which takes it */
+static void figures_add(Figures *figures, const Text *text, PipesimRowLook look, char *first,
+	const PipesimRun *run, guint index)
 {
-	const PipesimReport *report = run->report;
-	double speed = pipesim_throughput(comparison, run);
-	gboolean span = run->schedule != NULL && run->schedule->bubble.is_span;
-	char *cells[N_COLUMNS] = {
-		[NAME] = g_strconcat(best ? "* " : "  ", run->name, NULL),
-		[MAKESPAN] = print_ms(report->makespan, layout->decimals),
-		[IDLE] = print_ms(report->bubble.max_idle, layout->decimals),
-		[RATIO] = print_double(100 * pipesim_figure_fraction(report->bubble.ratio), 1),
-		[HELD] = print_double(pipesim_figure_activations(report, report->held.max_peak),
-			layout->activations),
-		[COPIES] = g_strdup_printf("%u", run->shape.copies),
-	};
+	char *cells[MAX_COLUMNS] = {first};
 
-	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
-		cells[ON_RANKS] = g_strdup_printf("%u", report->ranks);
-	if (!isnan(speed))
-		cells[SPEED] = print_double(speed, 2);
-	if (span)
-		cells[SPAN] = print_ms(report->bubble.max_span_idle, layout->decimals);
-	if (report->published.has_bubble) {
-		cells[FORMULA] = print_ms(report->published.bubble, layout->decimals);
-		cells[DIFFERENCE] = print_ms(report->published.difference, layout->decimals);
+	for (guint i = 1; i < figures->n_columns; i++) {
+		const PipesimFigure *figure = figures->figures[i];
+		const PipesimValue value =
+			pipesim_figure_value(figure, text->comparison, run, index);
+
+		cells[i] = pipesim_value_print(figure->kind, value, &text->numbers);
+		if (figure->id == PIPESIM_FIGURE_MEMORY && cells[i] != NULL && text->too_much) {
+			g_autofree char *number = cells[i];
+
+			cells[i] =
+				g_strconcat(number, run->report->memory.fits ? " " : "!", NULL);
+		}
 	}
-	if (report->comm != NULL)
-		cells[WAITING] = print_ms(report->comm->rules, layout->decimals);
-	if (report->published.has_activations)
-		cells[PUBLISHED] =
-			print_double(pipesim_figure_fraction(report->published.activations),
-				layout->activations);
-	if (report->memory.peak != NULL)
-		cells[MEMORY] = print_memory(report, layout);
-	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
+	pipesim_table_add(figures->table, look, cells);
+}
+
+static void figures_end(Figures *figures, Text *text)
+{
+	pipesim_table_print(figures->table, TABLE_WIDTH, text->style, text->out);
+	pipesim_table_free(figures->table);
 }
 
 /* Messages of a schedule begin with its name, which the row shows already. */
@@ -317,100 +399,125 @@ static void add_refusal(PipesimTable *table, const PipesimRun *run)
 	pipesim_table_add_text(table, PIPESIM_ROW_FAINT, first, message);
 }
 
-static PipesimTable *make_table(
-	const PipesimComparison *comparison, const Layout *layout, int best)
+static void fill_runs(Figures *figures, const Text *text)
 {
-	PipesimTable *table = pipesim_table_new(layout->columns, N_COLUMNS);
-
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(comparison, i);
+	figures_begin(figures, text, PIPESIM_OF_RUNS, "  schedule");
+	for (guint i = 0; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+		const gboolean best = (int)i == text->best;
 
 		if (run->error != NULL)
-			add_refusal(table, run);
+			add_refusal(figures->table, run);
 		else
-			add_result(table, layout, comparison, run, (int)i == best);
+			figures_add(figures, text, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+				g_strconcat(best ? "* " : "  ", run->name, NULL), run, 0);
 	}
-	return table;
 }
 
-static void append_table(GString *out, const PipesimComparison *comparison, Layout *layout,
-	int best, const PipesimStyle *style)
+/* With as many decimals as fit on a page. */
+static void append_runs(Text *text)
 {
-	g_autoptr(PipesimTable) table = make_table(comparison, layout, best);
+	Figures figures;
 
-	while (layout->decimals > 0 && pipesim_table_width(table) > TABLE_WIDTH) {
-		layout->decimals--;
-		pipesim_table_free(table);
-		table = make_table(comparison, layout, best);
+	fill_runs(&figures, text);
+	while (text->numbers.decimals > 0 && pipesim_table_width(figures.table) > TABLE_WIDTH) {
+		text->numbers.decimals--;
+		pipesim_table_free(figures.table);
+		fill_runs(&figures, text);
 	}
-	pipesim_table_print(table, TABLE_WIDTH, style, out);
+	figures_end(&figures, text);
 }
 
-/* Ranks ---------------------------------------------------------------------------------- */
-
-enum {
-	RANKS,
-	RANK_IDLE,
-	RANK_SPAN,
-	RANK_HELD,
-	RANK_UNTIL_INPUT,
-	RANK_MEMORY,
-	N_RANK_COLUMNS
-};
-
-static gboolean same_rank(const PipesimReport *report, guint a, guint b)
+static gboolean same_rank(
+	const Figures *figures, const Text *text, const PipesimRun *run, guint a, guint b)
 {
-	return report->bubble.idle[a] == report->bubble.idle[b] &&
-	       report->bubble.span_idle[a] == report->bubble.span_idle[b] &&
-	       report->held.peak[a] == report->held.peak[b] &&
-	       report->held.peak_until_input[a] == report->held.peak_until_input[b] &&
-	       (report->memory.peak == NULL ||
-		       report->memory.peak[a] == report->memory.peak[b]);
-}
+	for (guint i = 1; i < figures->n_columns; i++) {
+		const PipesimFigure *figure = figures->figures[i];
 
-static void add_ranks(PipesimTable *table, const Layout *layout, const PipesimReport *report,
-	guint first, guint last)
-{
-	char *cells[N_RANK_COLUMNS] = {
-		[RANKS] = first == last ? g_strdup_printf("  %u", first)
-					: g_strdup_printf("  %u to %u", first, last),
-		[RANK_IDLE] = print_ms(report->bubble.idle[first], layout->decimals),
-		[RANK_SPAN] = print_ms(report->bubble.span_idle[first], layout->decimals),
-		[RANK_HELD] = print_double(
-			pipesim_figure_activations(report, report->held.peak[first]),
-			layout->activations),
-		[RANK_UNTIL_INPUT] = print_double(pipesim_figure_activations(report,
-							  report->held.peak_until_input[first]),
-			layout->activations),
-	};
-
-	if (report->memory.peak != NULL)
-		cells[RANK_MEMORY] = print_double(
-			(double)report->memory.peak[first] / (double)layout->bytes, 1);
-	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+		if (figure->get(text->comparison, run, a).integer !=
+			figure->get(text->comparison, run, b).integer)
+			return FALSE;
+	}
+	return TRUE;
 }
 
 /* Where there is one schedule only, what each of its ranks does. */
-static void append_ranks(GString *out, const Layout *layout, const PipesimReport *report,
-	const PipesimStyle *style)
+static void append_ranks(Text *text, const PipesimRun *run)
 {
-	const PipesimColumn rank_columns[N_RANK_COLUMNS] = {
-		[RANKS] = {NULL, "  rank", TRUE},
-		[RANK_IDLE] = {"bubble", "ms", FALSE},
-		[RANK_SPAN] = {"bubble", "span", FALSE},
-		[RANK_HELD] = {"activations held", "to W", FALSE},
-		[RANK_UNTIL_INPUT] = {"activations held", "to I", FALSE},
-		[RANK_MEMORY] = {"memory", layout->columns[MEMORY].title, FALSE},
-	};
-	g_autoptr(PipesimTable) table = pipesim_table_new(rank_columns, N_RANK_COLUMNS);
+	Figures figures;
 
-	for (guint first = 0, next; first < report->ranks; first = next) {
-		for (next = first + 1; next < report->ranks && same_rank(report, first, next);)
+	g_string_append_c(text->out, '\n');
+	figures_begin(&figures, text, PIPESIM_OF_RANKS, "  rank");
+	for (guint first = 0, next; first < run->shape.ranks; first = next) {
+		for (next = first + 1;
+			next < run->shape.ranks && same_rank(&figures, text, run, first, next);)
 			next++;
-		add_ranks(table, layout, report, first, next - 1);
+		figures_add(&figures, text, PIPESIM_ROW_PLAIN,
+			next == first + 1 ? g_strdup_printf("  %u", first)
+					  : g_strdup_printf("  %u to %u", first, next - 1),
+			run, first);
 	}
-	g_string_append_c(out, '\n');
-	pipesim_table_print(table, TABLE_WIDTH, style, out);
+	figures_end(&figures, text);
+}
+
+/* Links ---------------------------------------------------------------------------------- */
+
+static int by_busy(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const PipesimLinkUse *link = data;
+	const PipesimLinkUse *x = &link[*(const guint *)a], *y = &link[*(const guint *)b];
+
+	if (x->busy != y->busy)
+		return x->busy > y->busy ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* All of them in order, or the busiest of too many. */
+static void append_each_link(Text *text, const PipesimRun *run)
+{
+	const PipesimLinkReport *links = run->report->links;
+	g_autofree guint *order = g_new(guint, links->n + 1);
+	Figures figures;
+
+	if (links->n == 0)
+		return;
+	for (guint i = 0; i < links->n; i++)
+		order[i] = i;
+	if (links->n > MAX_LINKS)
+		g_qsort_with_data(order, (int)links->n, sizeof *order, by_busy, links->link);
+	g_string_append_c(text->out, '\n');
+	figures_begin(&figures, text, PIPESIM_OF_EACH_LINK, "  link");
+	for (guint i = 0; i < MIN(links->n, MAX_LINKS); i++) {
+		GString *name = g_string_new("  ");
+
+		pipesim_link_print(links->link[order[i]].id, name);
+		figures_add(&figures, text, PIPESIM_ROW_PLAIN, g_string_free(name, FALSE), run,
+			order[i]);
+	}
+	figures_end(&figures, text);
+	if (links->n > MAX_LINKS)
+		g_string_append_printf(
+			text->out, "  the busiest %u of %u links\n", MAX_LINKS, links->n);
+}
+
+/* Links differ by little: their times have all three decimals. */
+static void append_links(Text *text)
+{
+	Figures figures;
+
+	text->numbers.decimals = 3;
+	g_string_append_c(text->out, '\n');
+	figures_begin(&figures, text, PIPESIM_OF_LINKS, "  links of");
+	for (guint i = 0; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+
+		if (run->error == NULL && run->report->links != NULL)
+			figures_add(&figures, text, PIPESIM_ROW_PLAIN,
+				g_strconcat("  ", run->name, NULL), run, 0);
+	}
+	figures_end(&figures, text);
+	if (text->comparison->runs->len == 1 && get_run(text, 0)->error == NULL)
+		append_each_link(text, get_run(text, 0));
 }
 
 /* Legend --------------------------------------------------------------------------------- */
@@ -455,21 +562,124 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 	g_string_append_c(out, '\n');
 }
 
+/* Notes ---------------------------------------------------------------------------------- */
+
+static void append_note(const Text *text, const char *names, const char *words)
+{
+	g_autofree char *note = g_strconcat(names, ": ", words, NULL);
+
+	pipesim_wrap(text->out, note, 2, 0, TABLE_WIDTH);
+	g_string_append_c(text->out, '\n');
+}
+
+static gboolean has_reason(const PipesimRun *run, const char *reason)
+{
+	for (guint i = 0; run->error == NULL && i < run->report->published.reasons->len; i++)
+		if (strcmp(g_ptr_array_index(run->report->published.reasons, i), reason) == 0)
+			return TRUE;
+	return FALSE;
+}
+
+/* The schedules from @first on for which @reason holds. */
+static char *name_schedules(const Text *text, guint first, const char *reason)
+{
+	GString *names = g_string_new(get_run(text, first)->name);
+	guint with = 1, without = 0;
+
+	for (guint i = first + 1; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+
+		if (has_reason(run, reason)) {
+			g_string_append_printf(names, ", %s", run->name);
+			with++;
+		} else if (run->error == NULL && run->report->published.has_bubble) {
+			without++;
+		}
+	}
+	if (with > MAX_NAMES && without == 0 && first == 0)
+		g_string_assign(names, "all");
+	else if (with == 1)
+		g_string_append_printf(
+			names, ", %s", get_run(text, first)->schedule->bubble.text);
+	return g_string_free(names, FALSE);
+}
+
+static gboolean said_before(const Text *text, guint run, const char *reason)
+{
+	for (guint i = 0; i < run; i++)
+		if (has_reason(get_run(text, i), reason))
+			return TRUE;
+	return FALSE;
+}
+
+static void append_reasons(const Text *text, guint index)
+{
+	const GPtrArray *reasons = get_run(text, index)->report->published.reasons;
+
+	for (guint i = 0; i < reasons->len; i++) {
+		const char *reason = g_ptr_array_index(reasons, i);
+		g_autofree char *names = NULL;
+
+		if (said_before(text, index, reason))
+			continue;
+		names = name_schedules(text, index, reason);
+		append_note(text, names, reason);
+	}
+}
+
+/* Whose pairs ran in halves. */
+static void append_split(const Text *text)
+{
+	g_autoptr(GString) names = g_string_new(NULL);
+
+	for (guint i = 0; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+
+		if (pipesim_run_split(run) && run->error == NULL)
+			g_string_append_printf(
+				names, "%s%s", names->len > 0 ? ", " : "", run->name);
+	}
+	if (names->len > 0)
+		append_note(text, names->str,
+			"the runtime runs an overlapped pair as F and then B, whatever FB is");
+}
+
+static void append_notes(const Text *text)
+{
+	for (guint i = 0; i < text->comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(text, i);
+
+		if (run->error != NULL)
+			continue;
+		append_reasons(text, i);
+		if (pipesim_figure_extension(run) != NULL)
+			append_note(text, run->name, pipesim_figure_extension(run));
+		if (pipesim_figure_search(run) != NULL)
+			append_note(text, run->name, pipesim_figure_search(run));
+	}
+	append_split(text);
+}
+
 static void write_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	int best = pipesim_comparison_best(comparison);
-	Layout layout;
+	Text text = {
+		.comparison = comparison,
+		.style = style,
+		.best = pipesim_comparison_best(comparison),
+		.out = out,
+	};
 
-	layout_init(&layout, comparison);
+	measure(&text);
 	append_titles(out, comparison);
-	append_table(out, comparison, &layout, best, style);
-	if (comparison->runs->len == 1 && get_run(comparison, 0)->error == NULL)
-		append_ranks(out, &layout, get_run(comparison, 0)->report, style);
-	pipesim_links_text(comparison, TABLE_WIDTH, style, out);
-	append_legend(out, comparison, best);
+	append_runs(&text);
+	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)
+		append_ranks(&text, get_run(&text, 0));
+	if (comparison->costs->network != NULL)
+		append_links(&text);
+	append_legend(out, comparison, text.best);
 	pipesim_samples_text(comparison, style, out);
-	pipesim_notes(comparison, TABLE_WIDTH, out);
+	append_notes(&text);
 }
 
 const PipesimOutput pipesim_output_text = {

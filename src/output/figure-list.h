@@ -1,0 +1,164 @@
+/* Every figure of a run, once: the text tables, JSON, CSV and the rows of sweeps follow from this.
+ *
+ *   FIGURE(ID, KIND, value, where it stands ...)
+ *   SWEPT(ID, KIND, value, where it stands ...)   also of each point of a sweep; never a text
+ *
+ * The value is an expression over @run and its @report, @comm and @links (NULL where it has none),
+ * over @comparison (NULL in a sweep) and @index: the rank or link of a figure that is of each.
+ * UNKNOWN, or NAN or NULL by its kind, says that there is none. Their order is that of JSON, of the
+ * columns of CSV and of a sweep's rows; the columns of a text table are numbered. */
+
+SWEPT(RANKS, COUNT, run->shape.ranks, .csv = "pp", .sweep = "ranks")
+FIGURE(RANKS_AT_STAGES, COUNT,
+	comparison->scenario.compare_at == PIPESIM_AT_STAGES ? report->ranks : UNKNOWN,
+	.text = {PIPESIM_OF_RUNS, 1, NULL, "ranks"})
+SWEPT(MICROBATCHES, COUNT, pipesim_shape_whole(&run->shape), .json = "microbatches",
+	.csv = "microbatches")
+SWEPT(STAGES, COUNT, run->shape.stages, .json = "stages", .csv = "stages", .sweep = "stages")
+SWEPT(MAKESPAN, TIME, report->makespan, .json = "makespan_ms", .csv = "makespan_ms",
+	.sweep = "makespan_ms", .text = {PIPESIM_OF_RUNS, 2, "makespan", "ms"})
+
+FIGURE(IDLE_OF_RANK, TIME, report->bubble.idle[index], .per = PIPESIM_PER_RANK,
+	.object = "bubble", .json = "per_rank_ms",
+	.text = {PIPESIM_OF_RANKS, 1, "bubble", "ms"})
+SWEPT(IDLE, TIME, report->bubble.max_idle, .object = "bubble", .json = "max_ms",
+	.csv = "bubble_max_ms", .sweep = "bubble_max_ms",
+	.text = {PIPESIM_OF_RUNS, 5, "bubble", "max ms"})
+SWEPT(RATIO, SHARE, pipesim_figure_fraction(report->bubble.ratio), .object = "bubble",
+	.json = "ratio", .csv = "bubble_ratio", .sweep = "bubble_ratio",
+	.text = {PIPESIM_OF_RUNS, 7, "bubble", "%"})
+FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_RANK,
+	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span"})
+SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
+	.csv = "bubble_span_max_ms", .sweep = "bubble_span_max_ms")
+FIGURE(SPAN_OF_FORMULA, TIME,
+	run->schedule != NULL && run->schedule->bubble.is_span ? report->bubble.max_span_idle
+							       : UNKNOWN,
+	.text = {PIPESIM_OF_RUNS, 6, "bubble", "span"})
+FIGURE(FORMULA, TIME, report->published.has_bubble ? report->published.bubble : UNKNOWN,
+	.object = "bubble", .json = "formula_ms", .csv = "bubble_formula_ms",
+	.text = {PIPESIM_OF_RUNS, 8, "formula", "ms"})
+FIGURE(FORMULA_WORDS, TEXT, run->schedule != NULL ? run->schedule->bubble.text : NULL,
+	.object = "bubble", .json = "formula")
+FIGURE(DIFFERENCE, TIME, report->published.has_bubble ? report->published.difference : UNKNOWN,
+	.object = "bubble", .json = "difference_ms", .csv = "bubble_difference_ms",
+	.text = {PIPESIM_OF_RUNS, 9, "formula", "off by"})
+
+FIGURE(HELD_OF_RANK, ACTIVATIONS, pipesim_figure_activations(report, report->held.peak[index]),
+	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_per_rank",
+	.text = {PIPESIM_OF_RANKS, 3, "activations held", "to W"})
+FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
+	pipesim_figure_activations(report, report->held.peak_until_input[index]),
+	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_until_input_per_rank",
+	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I"})
+SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
+	.object = "activations", .json = "peak", .csv = "activations_peak",
+	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 10, "activations", "peak"})
+FIGURE(PUBLISHED, ACTIVATIONS,
+	report->published.has_activations
+		? pipesim_figure_fraction(report->published.activations)
+		: (double)NAN,
+	.object = "activations", .json = "formula", .csv = "activations_formula",
+	.text = {PIPESIM_OF_RUNS, 11, "activations", "publ."})
+
+SWEPT(COPIES, COUNT, run->shape.copies, .json = "parameter_copies", .csv = "parameter_copies",
+	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 12, "param.", "copies"})
+SWEPT(MICROBATCH, FACTOR, (double)report->makespan / (1e6 * pipesim_shape_whole(&run->shape)),
+	.sweep = "microbatch_ms")
+/* In JSON it stands behind the memory. */
+FIGURE(SPEED, FACTOR, pipesim_throughput(comparison, run), .csv = "throughput_vs_1f1b",
+	.text = {PIPESIM_OF_RUNS, 3, "vs", "1F1B"})
+
+FIGURE(MEMORY_OF_RANK, BYTES,
+	report->memory.peak != NULL ? report->memory.peak[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "peak_per_rank",
+	.text = {PIPESIM_OF_RANKS, 5, "memory", "B"})
+FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.until_input[index], .per = PIPESIM_PER_RANK,
+	.object = "memory_bytes", .json = "until_input_per_rank")
+FIGURE(MEMORY_UNTIL_WEIGHT, BYTES, report->memory.until_weight[index], .per = PIPESIM_PER_RANK,
+	.object = "memory_bytes", .json = "until_weight_per_rank")
+FIGURE(PARAMETERS, BYTES, report->memory.parameters, .object = "memory_bytes",
+	.json = "parameters")
+FIGURE(LIMIT, BYTES,
+	comparison->scenario.memory_limit > 0 ? comparison->scenario.memory_limit : UNKNOWN,
+	.object = "memory_bytes", .json = "limit")
+SWEPT(MEMORY, BYTES, report->memory.peak != NULL ? report->memory.max : UNKNOWN,
+	.csv = "memory_peak_bytes", .sweep = "memory_peak_bytes",
+	.text = {PIPESIM_OF_RUNS, 13, "memory", "B"})
+SWEPT(FITS, YES_OR_NO, report->memory.peak != NULL ? report->memory.fits : UNKNOWN,
+	.object = "memory_bytes", .json = "fits", .csv = "memory_fits", .sweep = "memory_fits")
+FIGURE(SPEED_BEHIND_MEMORY, FACTOR, pipesim_throughput(comparison, run),
+	.json = "throughput_vs_1f1b")
+
+FIGURE(BEST, YES_OR_NO, is_best(comparison, run), .json = "best", .csv = "best")
+FIGURE(ERROR, TEXT, run->error != NULL ? run->error->message : NULL, .csv = "error")
+FIGURE(REASONS, TEXTS, report->published.reasons, .json = "reasons")
+FIGURE(EXTENSION, TEXT, pipesim_figure_extension(run), .json = "extension")
+FIGURE(SEARCH, TEXT, pipesim_figure_search(run), .json = "search")
+FIGURE(PEAK_OP, OP, report->held.peak_op != NULL ? report->held.peak_op[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .json = "peak_op_per_rank")
+FIGURE(LOWER_BOUND, TIME, report->path.has_bound ? report->path.lower_bound : UNKNOWN,
+	.json = "lower_bound_ms")
+FIGURE(CRITICAL_PATH, COUNT, report->path.ops != NULL ? report->path.n_ops : UNKNOWN,
+	.json = "critical_path_ops")
+
+FIGURE(LINK_MESSAGES, COUNT, links != NULL ? (gint64)links->messages : UNKNOWN,
+	.object = "links", .json = "messages", .text = {PIPESIM_OF_LINKS, 1, NULL, "messages"})
+FIGURE(MESSAGE_BYTES, BYTES, run->network->message_bytes, .object = "links",
+	.json = "message_bytes")
+FIGURE(BUSIEST_LINK, LINK, links->n > 0 ? (gint64)links->link[links->busiest].id : UNKNOWN,
+	.text = {PIPESIM_OF_LINKS, 2, "busiest", "link"})
+FIGURE(BUSIEST_BUSY, SHARE,
+	links->n > 0 ? share_of(links->link[links->busiest].busy, report->makespan)
+		     : (double)NAN,
+	.text = {PIPESIM_OF_LINKS, 3, "busiest", "busy %"})
+FIGURE(WAIT_TOTAL, TIME, links->waited, .object = "links", .json = "wait_total_ms")
+FIGURE(WAIT_MEAN, TIME, mean_wait(links->waited, links->messages), .object = "links",
+	.json = "wait_mean_ms", .text = {PIPESIM_OF_LINKS, 4, "wait of a message", "mean ms"})
+FIGURE(WAIT_MAX, TIME, links->longest, .object = "links", .json = "wait_max_ms",
+	.text = {PIPESIM_OF_LINKS, 5, "wait of a message", "most ms"})
+FIGURE(LOST_WAITING, TIME, links->queueing, .object = "links", .json = "lost_waiting_ms",
+	.text = {PIPESIM_OF_LINKS, 6, "lost to, ms", "waiting"})
+FIGURE(LOST_SLOWDOWN, TIME, links->slowing, .object = "links", .json = "lost_slowdown_ms")
+FIGURE(LOST_WHERE_SLOWED, TIME, pipesim_network_slows(run->network) ? links->slowing : UNKNOWN,
+	.text = {PIPESIM_OF_LINKS, 7, "lost to, ms", "slowdown"})
+FIGURE(EACH_LINK, LINKS, links->n, .object = "links", .json = "per_link")
+
+/* Of each link. */
+FIGURE(LINK_NAME, LINK, (gint64)links->link[index].id, .per = PIPESIM_PER_LINK, .json = "link")
+FIGURE(LINK_TOOK, COUNT, (gint64)links->link[index].messages, .per = PIPESIM_PER_LINK,
+	.json = "messages", .text = {PIPESIM_OF_EACH_LINK, 1, NULL, "messages"})
+FIGURE(LINK_BUSY, TIME, links->link[index].busy, .per = PIPESIM_PER_LINK, .json = "busy_ms",
+	.text = {PIPESIM_OF_EACH_LINK, 3, "busy", "ms"})
+FIGURE(LINK_UTILISATION, SHARE, share_of(links->link[index].busy, report->makespan),
+	.per = PIPESIM_PER_LINK, .json = "utilisation",
+	.text = {PIPESIM_OF_EACH_LINK, 2, "busy", "%"})
+FIGURE(LINK_WAIT_MEAN, TIME, mean_wait(links->link[index].waited, links->link[index].messages),
+	.per = PIPESIM_PER_LINK, .json = "wait_mean_ms",
+	.text = {PIPESIM_OF_EACH_LINK, 4, "wait of a message", "mean ms"})
+FIGURE(LINK_WAIT_MAX, TIME, links->link[index].longest, .per = PIPESIM_PER_LINK,
+	.json = "wait_max_ms",
+	.text = {PIPESIM_OF_EACH_LINK, 5, "wait of a message", "most ms"})
+
+FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
+
+/* Only where messages wait for each other. */
+FIGURE(COMM, TEXT, comm != NULL ? pipesim_comm_name(comm->comm) : NULL, .of_comm = TRUE,
+	.object = "comm", .json = "mode", .csv = "comm")
+FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
+	.json = "rules_ms", .csv = "comm_rules_ms", .text = {PIPESIM_OF_RUNS, 4, "waits", "ms"})
+FIGURE(MOVES, TIME, comm != NULL ? comm->moves : UNKNOWN, .of_comm = TRUE, .object = "comm",
+	.json = "moves_ms", .csv = "comm_moves_ms")
+FIGURE(WAITING_OF_RANK, TIME, comm->waiting[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+	.object = "comm", .json = "waiting_per_rank_ms")
+FIGURE(WAITING, TIME, comm != NULL ? comm->max_waiting : UNKNOWN, .of_comm = TRUE,
+	.csv = "comm_waiting_max_ms")
+FIGURE(MOVING_OF_RANK, TIME, comm->moving[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+	.object = "comm", .json = "moving_per_rank_ms")
+FIGURE(COMM_MESSAGES, COUNT, comm != NULL ? comm->n_messages : UNKNOWN, .of_comm = TRUE,
+	.object = "comm", .json = "messages", .csv = "comm_messages")
+FIGURE(SPLIT, YES_OR_NO, pipesim_run_split(run), .of_comm = TRUE, .object = "comm",
+	.json = "split_pairs")
+
+#undef FIGURE
+#undef SWEPT
