@@ -173,36 +173,15 @@ static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 	return base != NULL && pipesim_setup_costs(point, base, error);
 }
 
-static void take_result(PipesimRun *run, PipesimSweepResult *result)
-{
-	const PipesimReport *report = run->report;
-
-	if (run->error != NULL) {
-		*result = (PipesimSweepResult){.error = g_strdup(run->error->message)};
-		return;
-	}
-	*result = (PipesimSweepResult){
-		.solved = TRUE,
-		.ranks = run->shape.ranks,
-		.microbatches = pipesim_shape_whole(&run->shape),
-		.stages = run->shape.stages,
-		.copies = run->shape.copies,
-		.makespan = report->makespan,
-		.max_idle = report->bubble.max_idle,
-		.max_span_idle = report->bubble.max_span_idle,
-		.ratio = pipesim_figure_fraction(report->bubble.ratio),
-		.activations = pipesim_figure_activations(report, report->held.max_peak),
-		.memory = report->memory.peak != NULL ? report->memory.max : -1,
-		.fits = report->memory.fits,
-	};
-}
-
 static void solve_choice(const PipesimChoice *choice, const PipesimScenario *scenario,
 	const PipesimCosts *costs, PipesimSweepResult *result)
 {
 	g_autoptr(PipesimRun) run = pipesim_choice_run(choice, scenario, costs);
 
-	take_result(run, result);
+	*result = (PipesimSweepResult){
+		.error = run->error != NULL ? g_strdup(run->error->message) : NULL};
+	if (run->error == NULL)
+		pipesim_figures_of_point(run, result->values);
 }
 
 /* For PipesimSweepWork.solve. */

@@ -10,19 +10,20 @@
 
 static const struct {
 	const char *name, *title;
-} metrics[PIPESIM_N_METRICS] = {
-	[PIPESIM_METRIC_BUBBLE] = {"bubble", "bubble, % of all ranks' time"},
-	[PIPESIM_METRIC_MAKESPAN] = {"makespan", "makespan, ms"},
-	[PIPESIM_METRIC_MICROBATCH] = {"microbatch", "makespan over micro-batches, ms"},
-	[PIPESIM_METRIC_ACTIVATIONS] = {"activations", "peak activations, whole stages"},
+	PipesimFigureId figure;
+} metrics[] = {
+	{"bubble", "bubble, % of all ranks' time", PIPESIM_FIGURE_RATIO},
+	{"makespan", "makespan, ms", PIPESIM_FIGURE_MAKESPAN},
+	{"microbatch", "makespan over micro-batches, ms", PIPESIM_FIGURE_MICROBATCH},
+	{"activations", "peak activations, whole stages", PIPESIM_FIGURE_HELD},
 };
 
 gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error)
 {
-	*metric = PIPESIM_METRIC_BUBBLE;
-	for (int i = 0; name != NULL && i < PIPESIM_N_METRICS; i++)
+	*metric = 0;
+	for (guint i = 0; name != NULL && i < G_N_ELEMENTS(metrics); i++)
 		if (strcmp(metrics[i].name, name) == 0) {
-			*metric = (PipesimMetric)i;
+			*metric = i;
 			return TRUE;
 		}
 	return name == NULL || pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -31,21 +32,15 @@ gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **e
 				       name);
 }
 
+/* Of a result that is one, in the unit of the title. */
 static double value_of(const PipesimSweepResult *result, PipesimMetric metric)
 {
-	switch (metric) {
-	case PIPESIM_METRIC_BUBBLE:
-		return 100 * result->ratio;
-	case PIPESIM_METRIC_MAKESPAN:
-		return (double)result->makespan / 1e6;
-	case PIPESIM_METRIC_MICROBATCH:
-		return (double)result->makespan / (1e6 * result->microbatches);
-	case PIPESIM_METRIC_ACTIVATIONS:
-		return result->activations;
-	case PIPESIM_N_METRICS:
-		break;
-	}
-	g_return_val_if_reached(0);
+	const PipesimFigure *figure = pipesim_figure(metrics[metric].figure);
+	const PipesimValue value = result->values[figure->id];
+
+	if (figure->kind == PIPESIM_TIME)
+		return (double)value.integer / 1e6;
+	return figure->kind == PIPESIM_SHARE ? 100 * value.number : value.number;
 }
 
 /* What both kinds of picture are drawn from. */
@@ -104,7 +99,7 @@ static void append_scale(const Drawing *drawing, const char *set, GString *out)
 		for (gsize k = 0; k < (gsize)block->n_points * block->width; k++) {
 			double value;
 
-			if (!block->results[k].solved)
+			if (block->results[k].error != NULL)
 				continue;
 			value = value_of(&block->results[k], drawing->metric);
 			least = MIN(least, value);
@@ -122,7 +117,7 @@ static void append_value(const Drawing *drawing, guint64 point, guint schedule, 
 	const PipesimSweepResult *result = result_at(drawing, point, schedule);
 	PipesimNumber number;
 
-	if (result == NULL || !result->solved)
+	if (result == NULL || result->error != NULL)
 		g_string_append(out, "NaN");
 	else
 		g_string_append(

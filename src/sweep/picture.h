@@ -2,14 +2,8 @@
 #pragma once
 #include "sweep/rows.h"
 
-/* What is drawn of a result. */
-typedef enum {
-	PIPESIM_METRIC_BUBBLE,      /* of all ranks' time, % */
-	PIPESIM_METRIC_MAKESPAN,    /* ms */
-	PIPESIM_METRIC_MICROBATCH,  /* makespan over micro-batches, ms */
-	PIPESIM_METRIC_ACTIVATIONS, /* peak, whole-stage units */
-	PIPESIM_N_METRICS,
-} PipesimMetric;
+/* What is drawn of a result: one of the metrics that pipesim_metric_find() knows. */
+typedef guint PipesimMetric;
 
 /** pipesim_metric_find: NULL is the bubble. FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error);

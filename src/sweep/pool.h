@@ -1,17 +1,12 @@
 /* Points of a sweep solved on several threads and handed out in order. */
 #pragma once
-#include "base/error.h"
+#include "output/figures.h"
 
 /* What is known of one schedule at one point. Plain but for @error, so that it can travel. */
 typedef struct {
-	gboolean solved; /* else @error says why not */
-	guint ranks, microbatches, stages, copies;
-	gint64 makespan, max_idle, max_span_idle; /* ns */
-	double ratio;                             /* bubble of all ranks' time */
-	double activations;                       /* peak, whole-stage units */
-	gint64 memory;                            /* bytes, largest rank; -1 = unknown */
-	gboolean fits;
-	char *error; /* owned by the one who holds the result; NULL where solved */
+	PipesimValue
+		values[PIPESIM_N_SWEPT]; /* by PipesimFigureId; unset where @error is set */
+	char *error; /* why there is no result, or NULL; owned by the one who holds the result */
 } PipesimSweepResult;
 
 /* The results of points @first to @first + n_points - 1, @width of each point. */

@@ -7,35 +7,36 @@
 
 #define WIDTH 120
 
-enum {
-	BEST,
-	MAKESPAN,
-	IDLE,
-	RATIO,
-	HELD,
-	MEMORY,
-	NEXT,
-	BEHIND,
-	N_FIGURES
+/* Figures of the best, between the columns of its name and of the next one. */
+static const struct {
+	PipesimFigureId id;
+	PipesimColumn column;
+} figures[] = {
+	{PIPESIM_FIGURE_MAKESPAN, {"makespan", "ms", FALSE}},
+	{PIPESIM_FIGURE_IDLE, {"bubble", "max ms", FALSE}},
+	{PIPESIM_FIGURE_RATIO, {"bubble", "%", FALSE}},
+	{PIPESIM_FIGURE_HELD, {"peak", "activations", FALSE}},
+	{PIPESIM_FIGURE_MEMORY, {"peak", "memory", FALSE}},
 };
 
-static const PipesimColumn figures[N_FIGURES] = {
-	[BEST] = {NULL, "best", TRUE},
-	[MAKESPAN] = {"makespan", "ms", FALSE},
-	[IDLE] = {"bubble", "max ms", FALSE},
-	[RATIO] = {"bubble", "%", FALSE},
-	[HELD] = {"peak", "activations", FALSE},
-	[MEMORY] = {"peak", "memory", FALSE},
-	[NEXT] = {"next", "schedule", TRUE},
-	[BEHIND] = {"next", "by %", FALSE},
+enum {
+	BEST,
+	FIGURES,
+	NEXT = FIGURES + G_N_ELEMENTS(figures),
+	BEHIND,
+	N_COLUMNS
 };
 
 /* Work done a second and rank: larger is better; -1 where there is nothing to compare. */
 static double rate(const PipesimSweepResult *result)
 {
-	if (!result->solved || !result->fits)
+	const PipesimValue *values = result->values;
+
+	if (result->error != NULL || values[PIPESIM_FIGURE_FITS].integer == FALSE)
 		return -1;
-	return result->microbatches / ((double)MAX(result->makespan, 1) * result->ranks);
+	return (double)values[PIPESIM_FIGURE_MICROBATCHES].integer /
+	       ((double)MAX(values[PIPESIM_FIGURE_MAKESPAN].integer, 1) *
+		       (double)values[PIPESIM_FIGURE_RANKS].integer);
 }
 
 /* The best of a point but for @without; the first of equals; -1 where none is. */
@@ -50,39 +51,21 @@ static int best_of(const PipesimSweepResult *results, guint width, int without)
 	return best;
 }
 
-static char *print_ms(gint64 ns)
-{
-	PipesimNumber number;
-
-	return g_strdup(pipesim_print_ms_fixed(number, ns, 3));
-}
-
-static char *print_figure(double value, guint decimals)
-{
-	GString *text = g_string_new(NULL);
-
-	pipesim_figure_fixed(text, value, decimals);
-	return g_string_free(text, FALSE);
-}
-
 static void fill_best(const PipesimSweepResult *best, const char *name, char **cells)
 {
-	PipesimNumber bytes;
+	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 
 	cells[BEST] = g_strdup(name);
-	cells[MAKESPAN] = print_ms(best->makespan);
-	cells[IDLE] = print_ms(best->max_idle);
-	cells[RATIO] = print_figure(100 * best->ratio, 1);
-	cells[HELD] = print_figure(best->activations, 2);
-	if (best->memory >= 0)
-		cells[MEMORY] = g_strdup(pipesim_print_bytes(bytes, best->memory));
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		cells[FIGURES + i] = pipesim_value_print(pipesim_figure(figures[i].id)->kind,
+			best->values[figures[i].id], &numbers);
 }
 
 static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
 	const PipesimSweepResult *results, guint width)
 {
 	const guint axes = pipesim_grid_axes(titles->grid);
-	g_autofree char **cells = g_new0(char *, axes + N_FIGURES);
+	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = best_of(results, width, -1);
 	const int next = best_of(results, width, best);
 
@@ -96,7 +79,7 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 		fill_best(&results[best], titles->names[best], &cells[axes]);
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
-		cells[axes + BEHIND] = print_figure(
+		cells[axes + BEHIND] = pipesim_figure_print(
 			100 * (rate(&results[best]) / rate(&results[next]) - 1), 1);
 	}
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
@@ -106,15 +89,18 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 	const PipesimStyle *style, GString *out)
 {
 	const guint axes = pipesim_grid_axes(titles->grid);
-	g_autofree PipesimColumn *columns = g_new(PipesimColumn, axes + N_FIGURES);
+	g_autofree PipesimColumn *columns = g_new(PipesimColumn, axes + N_COLUMNS);
 	g_autoptr(PipesimTable) table = NULL;
 
 	for (guint axis = 0; axis < axes; axis++)
 		columns[axis] = (PipesimColumn){
 			NULL, pipesim_grid_axis(titles->grid, axis)->name, FALSE};
-	for (guint i = 0; i < N_FIGURES; i++)
-		columns[axes + i] = figures[i];
-	table = pipesim_table_new(columns, axes + N_FIGURES);
+	columns[axes + BEST] = (PipesimColumn){NULL, "best", TRUE};
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		columns[axes + FIGURES + i] = figures[i].column;
+	columns[axes + NEXT] = (PipesimColumn){"next", "schedule", TRUE};
+	columns[axes + BEHIND] = (PipesimColumn){"next", "by %", FALSE};
+	table = pipesim_table_new(columns, axes + N_COLUMNS);
 	for (guint i = 0; i < blocks->len; i++) {
 		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
 

@@ -1,8 +1,9 @@
 #include "base/json.h"
 #include "grid.h"
-#include "output/output.h"
+#include "output/figures.h"
 #include "output/timeline-layout.h"
 #include "suites.h"
+#include <math.h>
 #include <string.h>
 
 static const PipesimStyle plain = {FALSE, TRUE, 100};
@@ -101,6 +102,56 @@ START_TEST(json_layout)
 		"  \"line\": {\"a\": {}, \"b\": [1, 2]},\n"
 		"  \"us\": [0, 0.001, 1, 1.01, 123456.789, 9223372036854775.807]\n"
 		"}\n");
+}
+END_TEST
+
+/* What the list of figures promises to those who go by it. */
+START_TEST(figures_are_listed)
+{
+	guint places[PIPESIM_OF_EACH_LINK + 1] = {0};
+	g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+
+	for (guint i = 0; i < pipesim_n_figures; i++) {
+		const PipesimFigure *figure = &pipesim_figures[i];
+
+		ck_assert_ptr_eq(pipesim_figure(figure->id), figure);
+		if (figure->sweep != NULL) {
+			ck_assert_uint_lt(figure->id, PIPESIM_N_SWEPT);
+			ck_assert_uint_lt(figure->kind, PIPESIM_TEXT);
+		}
+		if (figure->csv != NULL) {
+			ck_assert(g_hash_table_add(names, (gpointer)figure->csv));
+			ck_assert_uint_eq(figure->per, PIPESIM_PER_RUN);
+		}
+		if (figure->text.table == PIPESIM_IN_NO_TABLE)
+			continue;
+		ck_assert_uint_eq(places[figure->text.table] >> figure->text.place & 1, 0);
+		places[figure->text.table] |= 1u << figure->text.place;
+	}
+	/* No column is left out, and each has one figure. */
+	for (guint table = PIPESIM_OF_RUNS; table < G_N_ELEMENTS(places); table++)
+		ck_assert_uint_eq(places[table] & (places[table] + 2), 0);
+}
+END_TEST
+
+START_TEST(values_are_printed)
+{
+	static const PipesimNumbers numbers = {.decimals = 2, .activations = 1};
+	const PipesimValue time = {.integer = 1234567}, none = {.integer = G_MININT64};
+	const PipesimValue share = {.number = 0.125}, nothing = {.number = (double)NAN};
+	g_autofree char *ms = pipesim_value_print(PIPESIM_TIME, time, &numbers);
+	g_autofree char *percent = pipesim_value_print(PIPESIM_SHARE, share, &numbers);
+	g_autofree char *bytes = pipesim_value_print(PIPESIM_BYTES, time, &numbers);
+	g_autoptr(GString) exact = g_string_new(NULL);
+
+	ck_assert_str_eq(ms, "1.23");
+	ck_assert_str_eq(percent, "12.5");
+	ck_assert_str_eq(bytes, "1.23 MB");
+	ck_assert_ptr_null(pipesim_value_print(PIPESIM_COUNT, none, &numbers));
+	ck_assert(!pipesim_value_known(PIPESIM_FACTOR, nothing));
+	pipesim_value_plain(exact, PIPESIM_TIME, none);
+	pipesim_value_plain(exact, PIPESIM_TIME, time);
+	ck_assert_str_eq(exact->str, "1.234567");
 }
 END_TEST
 
@@ -336,6 +387,8 @@ Suite *output_suite(void)
 
 	tcase_add_test(formats, formats_are_found);
 	tcase_add_test(formats, json_layout);
+	tcase_add_test(formats, figures_are_listed);
+	tcase_add_test(formats, values_are_printed);
 	tcase_add_test(formats, json_numbers);
 	tcase_add_test(formats, csv_quotes);
 	tcase_add_loop_test(formats, text_fits_a_page, 1, 9);
