@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "output/distributions.h"
-#include "output/picture.h"
+#include "output/gnuplot.h"
 
 /* Quarters and twentieths among the quantiles. */
 enum {
@@ -26,7 +26,16 @@ static void append_share(GString *out, const PipesimComponent *component, gint64
 						   (double)component->figures.median));
 }
 
-static guint append_data(const GPtrArray *components, GString *out)
+static guint count_spread(const GPtrArray *components)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < components->len; i++)
+		n += is_spread(g_ptr_array_index(components, i));
+	return n;
+}
+
+static void append_data(const GPtrArray *components, GString *out)
 {
 	guint place = 0;
 
@@ -45,7 +54,6 @@ static guint append_data(const GPtrArray *components, GString *out)
 		append_share(out, component, component->figures.max);
 		g_string_append_c(out, '\n');
 	}
-	return place;
 }
 
 static void append_tics(const GPtrArray *components, GString *out)
@@ -68,15 +76,16 @@ static void append_tics(const GPtrArray *components, GString *out)
 	g_string_append(out, ")\n");
 }
 
-static void append_script(
-	const PipesimCosts *costs, const PipesimPicturePaths *paths, guint n, GString *out)
+static void append_script(const PipesimCosts *costs, guint n, PipesimGnuplot *picture)
 {
+	GString *out = picture->script;
+
 	g_string_append(out,
 		"# Spread of measured times. To draw it again, in this folder, run gnuplot "
 		"on this file.\n");
-	pipesim_gnuplot_files(paths, out);
+	pipesim_gnuplot_files(picture);
 	g_string_append_printf(out, "\nwidth = 900.0\nheight = %u.0\n", 130 + 26 * n);
-	pipesim_gnuplot_terminal(paths->terminal, out);
+	pipesim_gnuplot_terminal(picture);
 	g_string_append(out, "\nset title ");
 	pipesim_gnuplot_quote(out, costs->source != NULL ? costs->source : "");
 	g_string_append_printf(out,
@@ -104,20 +113,16 @@ static void append_script(
 gboolean pipesim_distributions_write(
 	const PipesimCosts *costs, const char *path, const char *gnuplot, GError **error)
 {
-	g_autoptr(GString) script = g_string_new(NULL);
-	g_autoptr(GString) data = g_string_new(NULL);
-	const guint n = append_data(costs->components, data);
-	PipesimPicturePaths paths;
-	gboolean done;
+	const guint n = count_spread(costs->components);
+	g_autoptr(PipesimGnuplot) picture = NULL;
 
 	if (n == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"nothing to draw: no component was measured more than once");
-	if (!pipesim_picture_paths_init(&paths, path))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no picture has the extension of '%s'; .svg, .png or .pdf", path);
-	append_script(costs, &paths, n, script);
-	done = pipesim_picture_render(&paths, script, data, gnuplot, error);
-	pipesim_picture_paths_clear(&paths);
-	return done;
+	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	if (picture == NULL)
+		return FALSE;
+	append_data(costs->components, picture->data);
+	append_script(costs, n, picture);
+	return pipesim_gnuplot_draw(picture, gnuplot, error);
 }

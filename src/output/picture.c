@@ -1,60 +1,633 @@
+/* Timelines as gnuplot draws them. */
 #include "config.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
-#include <glib/gstdio.h>
-
+#include "output/figures.h"
+#include "output/gnuplot.h"
 #include "output/picture.h"
+#include "output/sink.h"
 
-static const struct {
-	const char *extension, *terminal;
-} terminals[] = {{"svg", "svg"}, {"png", "pngcairo"}, {"pdf", "pdfcairo"}};
+/* Most lanes that a picture has. */
+#define MAX_LANES 3000
+/* A box takes 600 bytes of an SVG, 800 with its number. */
+#define MAX_BOXES 25000
+/* Beyond these a box is drawn over the raster. */
+#define LEAST_PIXELS 4
+/* A raster of up to so many pixels has two to one of the picture either way. */
+#define FINE_PIXELS 1500000
 
-static const char *extension_of(const char *path)
+/* Pixels. The title of a panel stands above its lanes. */
+#define TITLE_PIXELS  34
+#define TOP_PIXELS    4
+#define BOTTOM_PIXELS 104
+#define SOURCE_PIXELS 17
+#define LEFT_PIXELS   64 /* where ranks have three digits */
+#define RIGHT_PIXELS  24
+#define LETTER_PIXELS 11
+
+typedef struct {
+	const PipesimComparison *comparison;
+	const PipesimLayout *layout;
+	PipesimDetail detail;
+	PipesimGnuplot *gnuplot;
+	GString *out; /* its script */
+} Picture;
+
+/* Sizes -------------------------------------------------------------------------------------- */
+
+/* Room for the longest name of a rank. */
+static guint margin_for_names(const PipesimLayout *layout)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-	const char *dot = strrchr(name, '.');
+	guint ranks = 0, digits = 3;
 
-	return dot != NULL && dot != name ? dot + 1 : "";
+	for (guint i = 0; i < layout->n_panels; i++)
+		ranks = MAX(ranks, layout->panels[i].run->shape.ranks);
+	for (; ranks > 1000; ranks /= 10)
+		digits++;
+	return LEFT_PIXELS + (digits - 3) * 8;
 }
 
-static const char *find_terminal(const char *extension)
+static guint lane_pixels(const PipesimLayout *layout)
 {
-	for (gsize i = 0; i < G_N_ELEMENTS(terminals); i++)
-		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
-			return terminals[i].terminal;
-	return NULL;
+	guint lanes = 0, pixels;
+
+	if (layout->lanes > 1000)
+		return 1;
+	for (guint i = 0; i < layout->n_panels; i++)
+		lanes = MAX(lanes, layout->panels[i].lanes);
+	pixels = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
+	/* Strips of messages take a third. */
+	return layout->n_messages > 0 && lanes <= 256 ? pixels * 3 / 2 : pixels;
 }
 
-gboolean pipesim_picture_paths_init(PipesimPicturePaths *paths, const char *path)
+/* Room for a number in an average box of the panel that has most boxes a lane. */
+static guint time_axis(const PipesimLayout *layout, guint left)
 {
-	const char *extension = extension_of(path);
-	int stem = (int)(strlen(path) - strlen(extension));
+	double most = 0;
 
-	if (find_terminal(extension) == NULL)
-		return FALSE;
-	*paths = (PipesimPicturePaths){
-		.picture = g_strdup(path),
-		.folder = g_path_get_dirname(path),
-		.script = g_strdup_printf("%.*sgp", stem, path),
-		.data = g_strdup_printf("%.*sdat", stem, path),
-		.raster = g_strdup_printf("%.*srgb", stem, path),
-		.terminal = find_terminal(extension),
+	for (guint i = 0; i < layout->n_panels; i++) {
+		const PipesimRun *run = layout->panels[i].run;
+		double share =
+			(double)layout->end / (double)MAX(1, run->step->timeline->makespan);
+
+		most = MAX(most, share * run->step->program->n_ops / run->shape.ranks);
+	}
+	return (guint)CLAMP(most * 30 + left + RIGHT_PIXELS, 1100, 2000) - left - RIGHT_PIXELS;
+}
+
+void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout)
+{
+	const guint lane = lane_pixels(layout);
+	const guint left = margin_for_names(layout);
+	const guint across = time_axis(layout, left);
+	const guint height = layout->lanes * lane + layout->n_panels * TITLE_PIXELS;
+	const guint fine = (guint64)across * height <= FINE_PIXELS ? 2 : 1;
+	guint k = 0;
+
+	*detail = (PipesimDetail){
+		.lane = lane,
+		.left = left,
+		.across = across,
+		.title = (double)TITLE_PIXELS / lane,
+		.lanes = layout->lanes + layout->n_panels * (double)TITLE_PIXELS / lane,
+		.messages = layout->n_messages > 0 && lane > 3 && layout->share == 1,
 	};
-	return TRUE;
+	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1)
+		return;
+	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
+				 (gint64)1 << k < layout->end / across * LEAST_PIXELS))
+		k++;
+	detail->least = (gint64)1 << k;
+	detail->width = across * fine;
+	detail->height = height * fine;
 }
 
-void pipesim_picture_paths_clear(PipesimPicturePaths *paths)
+/* Data --------------------------------------------------------------------------------------- */
+
+/* Strips below the boxes of a rank: what it sends and what it receives, where messages wait for
+ * each other. Pale: from the moment an end is issued to that at which the message moves. Those
+ * that move come last: they are short. */
+static const struct {
+	const char *block;              /* name in the .dat file; none begins with another */
+	const char *colour, *from, *to; /* gnuplot variable; edges, from the lane */
+} strips[] = {
+	{"waiting-sends", "S1", "0.18", "0.31"},
+	{"waiting-receives", "R1", "0.33", "0.46"},
+	{"sends", "S0", "0.18", "0.31"},
+	{"receives", "R0", "0.33", "0.46"},
+};
+
+/* The blocks of the file: of each kind and shade, the outlines of pairs, and the strips. */
+enum {
+	PAIRS = 2 * PIPESIM_FB,
+	STRIPS,
+	N_BLOCKS = STRIPS + G_N_ELEMENTS(strips)
+};
+
+static void append_box(GString *out, const PipesimBox *box, double lane)
 {
-	g_free(paths->picture);
-	g_free(paths->folder);
-	g_free(paths->script);
-	g_free(paths->data);
-	g_free(paths->raster);
+	PipesimNumber start, end;
+
+	g_string_append_printf(out, "%u %u %s %s ", box->rank, box->microbatch,
+		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end));
+	pipesim_figure_short(out, lane, 3);
+	g_string_append_c(out, '\n');
 }
+
+static void add_boxes(GString **blocks, PipesimBox *boxes, guint n, double lane, gint64 least)
+{
+	for (guint i = 0; i < n; i++)
+		if (boxes[i].end - boxes[i].start >= least)
+			append_box(blocks[2 * boxes[i].kind + boxes[i].shade], &boxes[i], lane);
+	if (n == 0 || !boxes[0].paired || boxes[n - 1].end - boxes[0].start < least)
+		return;
+	boxes[0].end = boxes[n - 1].end;
+	append_box(blocks[PAIRS], &boxes[0], lane);
+}
+
+static void add_boxes_of(
+	GString **blocks, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
+{
+	const PipesimRun *run = layout->panels[p].run;
+	const guint32 *begin = run->step->program->rank_begin;
+	const double top = pipesim_detail_top(detail, layout, p) + 0.5;
+	PipesimBox boxes[2];
+
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			const guint n = pipesim_layout_boxes(run, rank, op, boxes);
+
+			add_boxes(blocks, boxes, n, top + rank, detail->least);
+		}
+}
+
+static void append_message(GString *out, guint rank, const PipesimOp *to, guint backward,
+	gint64 start, gint64 end, double lane)
+{
+	const PipesimBox box = {
+		.start = start,
+		.end = end,
+		.rank = rank,
+		.microbatch =
+			to->kind == PIPESIM_FB && backward ? to->b_microbatch : to->microbatch,
+	};
+
+	if (start < end)
+		append_box(out, &box, lane);
+}
+
+static void add_messages_of(GString **strip, const PipesimRun *run, double top)
+{
+	const PipesimTimeline *timeline = run->step->timeline;
+
+	for (guint32 i = 0; i < timeline->n_transfers; i++) {
+		const PipesimTransfer *t = &timeline->transfers[i];
+		const PipesimOp *to = &run->step->program->ops[t->to];
+		const double from_lane = top + t->from_rank, to_lane = top + t->to_rank;
+
+		append_message(
+			strip[0], t->from_rank, to, t->backward, t->sent, t->start, from_lane);
+		append_message(
+			strip[1], t->to_rank, to, t->backward, t->received, t->start, to_lane);
+		append_message(
+			strip[2], t->from_rank, to, t->backward, t->start, t->end, from_lane);
+		append_message(
+			strip[3], t->to_rank, to, t->backward, t->start, t->end, to_lane);
+	}
+}
+
+static void append_block(GString *out, guint block, const GString *lines)
+{
+	if (block < PAIRS)
+		g_string_append_printf(
+			out, "# %s%u\n", pipesim_kind_letter(block / 2), block % 2);
+	else
+		g_string_append_printf(
+			out, "# %s\n", block == PAIRS ? "pairs" : strips[block - STRIPS].block);
+	g_string_append_len(out, lines->str, (gssize)lines->len);
+	g_string_append(out, "\n\n");
+}
+
+void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out)
+{
+	GString *blocks[N_BLOCKS];
+
+	for (guint i = 0; i < N_BLOCKS; i++)
+		blocks[i] = g_string_new(NULL);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		/* Of ranks that share a lane no box stands for itself. */
+		if (layout->share == 1)
+			add_boxes_of(blocks, layout, p, detail);
+		/* A raster has them already. */
+		if (detail->messages && detail->width == 0)
+			add_messages_of(&blocks[STRIPS], layout->panels[p].run,
+				pipesim_detail_top(detail, layout, p) + 0.5);
+	}
+	g_string_append(
+		out, "# rank, micro-batch, start (ms), end (ms), lane (from the top)\n");
+	for (guint i = 0; i < N_BLOCKS; i++) {
+		const gboolean drawn = blocks[i]->len > 0;
+
+		if (drawn)
+			append_block(out, i, blocks[i]);
+		if (i < PAIRS)
+			detail->drawn[i / 2][i % 2] = drawn;
+		else if (i == PAIRS)
+			detail->pairs = drawn;
+		else
+			detail->strips[i - STRIPS] = drawn;
+		g_string_free(blocks[i], TRUE);
+	}
+}
+
+/* Legend ------------------------------------------------------------------------------------- */
+
+#define SWATCH_PIXELS 18
+/* An average letter of the legend's height. */
+#define GLYPH_PIXELS 6.3
+/* Between lines of words. */
+#define LINE_PIXELS 17
+/* From the axis down: the colours, and the first line of words. */
+#define LEGEND_PIXELS  66
+#define CAPTION_PIXELS 90
+
+static void append_caption(GString *out, const char *text, guint below)
+{
+	g_string_append(out, "set label ");
+	pipesim_gnuplot_quote(out, text);
+	g_string_append_printf(out,
+		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
+}
+
+/* Lines of words below the legend's colours. */
+static guint count_captions(const Picture *picture)
+{
+	return 1 + (picture->comparison->costs->source != NULL) + (picture->detail.width > 0) +
+	       picture->detail.messages;
+}
+
+static void append_source(const Picture *picture)
+{
+	static const PipesimKind order[] = {
+		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
+	const PipesimLayout *layout = picture->layout;
+	const PipesimDetail *detail = &picture->detail;
+	const PipesimScenario *scenario = &picture->comparison->scenario;
+	const PipesimCosts *costs = picture->comparison->costs;
+	g_autoptr(GString) text = g_string_new("Times, ms:");
+	PipesimNumber number;
+	guint below = CAPTION_PIXELS + (detail->messages ? LINE_PIXELS : 0);
+
+	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
+			pipesim_print_ms(number, costs->time[order[i]]));
+	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
+	if (scenario->comm != PIPESIM_COMM_ASYNC)
+		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(scenario->comm));
+	append_caption(picture->out, text->str, below);
+	if (costs->source != NULL) {
+		g_string_printf(text, "Times from: %s", costs->source);
+		append_caption(picture->out, text->str, below += LINE_PIXELS);
+	}
+	if (detail->width == 0)
+		return;
+	g_string_assign(text,
+		detail->height >= 6 * detail->lanes
+			? "Boxes too short to be drawn: in each column of pixels the height of "
+			  "a colour is its share of the time, white is idle"
+			: "Boxes too short to be drawn: each pixel has the mean colour of what "
+			  "runs in it, white is idle");
+	if (layout->share > 1)
+		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
+	if (layout->n_messages > 0 && !detail->messages)
+		g_string_append(text, "; messages are too thin to be seen");
+	append_caption(picture->out, text->str, below + LINE_PIXELS);
+}
+
+/* A swatch of the legend, @x pixels from the left, @line lines below its first. */
+static void append_swatch(GString *out, double x, guint line, const char *fill)
+{
+	const guint below = LEGEND_PIXELS + line * LINE_PIXELS;
+
+	g_string_append(out, "set object rectangle from screen x(");
+	pipesim_figure_short(out, x, 1);
+	g_string_append_printf(out, "),screen y(bottom - %u) to screen x(", below + 6);
+	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
+	g_string_append_printf(out, "),screen y(bottom - %u) %s\n", below - 7, fill);
+}
+
+/* Returns where the next entry begins. */
+static double append_words(GString *out, double x, guint line, const char *words)
+{
+	g_string_append(out, "set label ");
+	pipesim_gnuplot_quote(out, words);
+	g_string_append(out, " at screen x(");
+	pipesim_figure_short(out, x, 1);
+	g_string_append_printf(
+		out, "),screen y(bottom - %u)\n", LEGEND_PIXELS + line * LINE_PIXELS);
+	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
+}
+
+static double append_kind(const Picture *picture, guint kind, double x)
+{
+	for (guint shade = 0; shade < 2; shade++) {
+		g_autofree char *fill =
+			g_strdup_printf("fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
+				pipesim_looks[kind].edge, pipesim_kind_letter(kind), shade);
+
+		if (!picture->layout->shown[kind][shade])
+			continue;
+		append_swatch(picture->out, x, 0, fill);
+		x += SWATCH_PIXELS;
+	}
+	return append_words(picture->out, x + 6, 0, pipesim_looks[kind].title);
+}
+
+static void append_legend(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	GString *out = picture->out;
+	double x = picture->detail.left;
+
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		if (layout->shown[kind][0] || layout->shown[kind][1])
+			x = append_kind(picture, kind, x);
+	if (layout->pairs) {
+		append_swatch(out, x, 0, "fs empty border rgb 'black' lw 1.5");
+		x = append_words(out, x + SWATCH_PIXELS + 6, 0, "overlapped pair");
+	}
+	if (layout->shade_name != NULL) {
+		g_autofree char *words =
+			g_strdup_printf("light, italic: %s 1", layout->shade_name);
+
+		append_words(out, x, 0, words);
+	}
+	if (!picture->detail.messages)
+		return;
+	x = picture->detail.left;
+	append_swatch(out, x, 1, "fs solid noborder fc rgb S0");
+	x = append_words(out, x + SWATCH_PIXELS + 6, 1, "sends");
+	append_swatch(out, x, 1, "fs solid noborder fc rgb R0");
+	append_words(out, x + SWATCH_PIXELS + 6, 1,
+		"receives; pale: one end waits for the other, dark: the message moves");
+}
+
+/* Script ------------------------------------------------------------------------------------- */
+
+static void append_comment(GString *out, const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++)
+		g_string_append_c(out, g_ascii_iscntrl(*p) ? '?' : *p);
+	g_string_append_c(out, '\n');
+}
+
+static void append_header(const Picture *picture)
+{
+	const char *command = picture->comparison->command;
+	const char *path = picture->gnuplot->path;
+	g_autofree char *script = g_path_get_basename(picture->gnuplot->script_path);
+	g_autofree char *raster = pipesim_path_beside(path, "rgb");
+	GString *out = picture->out;
+
+	g_string_append(out, "# Pipeline timeline, made by: ");
+	append_comment(out, command != NULL ? command : "pipesim");
+	for (guint i = 0; i < picture->layout->n_panels; i++) {
+		g_string_append(out, "#   ");
+		append_comment(out, picture->layout->panels[i].title);
+	}
+	g_string_append(out, "# To draw it again, in this folder: gnuplot ");
+	append_comment(out, script);
+	g_string_append(out, "# The boxes are in the .dat file; what is below may be edited. "
+			     "For another format\n"
+			     "# change the terminal (svg, pngcairo; pdfcairo counts in inches) "
+			     "and the picture's\n"
+			     "# name.\n\n");
+	pipesim_gnuplot_files(picture->gnuplot);
+	if (picture->detail.width == 0)
+		return;
+	g_string_append_printf(out,
+		"\n# All boxes, %u x %u pixels; those in the .dat file are drawn over it.\n",
+		picture->detail.width, picture->detail.height);
+	pipesim_gnuplot_set_file(out, "raster", raster);
+}
+
+static void append_sizes(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	const PipesimDetail *detail = &picture->detail;
+	const guint lane = detail->lane;
+	const guint body = detail->messages ? lane * 2 / 3 : lane;
+	const guint bottom = BOTTOM_PIXELS + (count_captions(picture) - 1) * SOURCE_PIXELS;
+	const guint height =
+		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
+	const double box =
+		detail->across * (double)layout->lanes / (double)MAX(1, layout->n_boxes);
+
+	g_string_append_printf(picture->out,
+		"\n# Sizes, pixels.\n"
+		"width = %u.0\n"
+		"height = %u.0\n"
+		"left = %u; right = %u; top = %u; bottom = %u  # margins\n"
+		"letters = %u  # height of the numbers; a box too small for its own has none\n"
+		"edge = %s  # width of the line around a box\n"
+		"head = 0.46; foot = %s  # of boxes above and below the middle of a lane, "
+		"lanes\n"
+		"x(pixels) = pixels / width\n"
+		"y(pixels) = pixels / height\n",
+		detail->left + detail->across + RIGHT_PIXELS, height, detail->left,
+		RIGHT_PIXELS, TOP_PIXELS, bottom, body >= 14 ? MIN(LETTER_PIXELS, body - 4) : 0,
+		box < 5 ? "0" : "0.5", detail->messages ? "0.14" : "0.46");
+}
+
+static void append_settings(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	GString *out = picture->out;
+	g_string_append_printf(out,
+		"\n# Time: the .dat file has ms, the axis %s.\nunit = ", layout->unit->name);
+	pipesim_figure_short(out, 1e6 / (double)layout->unit->ns, 9);
+	g_string_append(out, "\nend = unit * ");
+	pipesim_figure_short(out, (double)layout->end / 1e6, 6);
+	g_string_append(out, "\n\n# Colours by kind and shade.\n");
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
+			pipesim_kind_letter(kind), pipesim_looks[kind].colours[0],
+			pipesim_kind_letter(kind), pipesim_looks[kind].colours[1]);
+	if (layout->n_messages > 0)
+		g_string_append_printf(out,
+			"# Messages: dark while they move, pale while they wait.\n"
+			"S0 = '%s'; S1 = '%s'\n"
+			"R0 = '%s'; R1 = '%s'\n",
+			pipesim_message_looks[0][0], pipesim_message_looks[0][1],
+			pipesim_message_looks[1][0], pipesim_message_looks[1][1]);
+}
+
+static void append_axes(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	GString *out = picture->out;
+	g_string_append(out, "set lmargin at screen x(left)\n"
+			     "set rmargin at screen 1 - x(right)\n"
+			     "set tmargin at screen 1 - y(top)\n"
+			     "set bmargin at screen y(bottom)\n"
+			     "set xrange [0:end]\n"
+			     "set yrange [");
+	pipesim_figure_short(out, picture->detail.lanes, 3);
+	g_string_append_printf(out,
+		":0]\n"
+		"set border 1\n"
+		"set xtics out nomirror scale 0.5 offset 0,0.4\n"
+		"set label 'time, %s' at screen 0.5,screen y(bottom - 40) center\n"
+		"set ytics scale 0\n"
+		"unset key\n",
+		layout->unit->name);
+}
+
+static void append_ranks(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	GString *out = picture->out;
+	guint step = (picture->detail.lane + 13) / picture->detail.lane;
+	const char *before = "set ytics (";
+
+	for (guint p = 0; p < layout->n_panels; p++)
+		for (guint lane = 0; lane < layout->panels[p].lanes; lane += step) {
+			g_string_append_printf(
+				out, "%s'rank %u' ", before, lane * layout->share);
+			pipesim_figure_short(out,
+				pipesim_detail_top(&picture->detail, layout, p) + lane + 0.5,
+				3);
+			before = ", ";
+		}
+	g_string_append(out, ")\n");
+}
+
+/* The title of each panel, and a frame around the time that its schedule takes. */
+static void append_panels(const Picture *picture)
+{
+	const PipesimDetail *detail = &picture->detail;
+	const PipesimLayout *layout = picture->layout;
+	GString *out = picture->out;
+
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimPanel *panel = &layout->panels[p];
+		double top = pipesim_detail_top(&picture->detail, layout, p);
+
+		g_string_append(out, "set label ");
+		pipesim_gnuplot_quote(out, panel->title);
+		g_string_append(out, " at 0,");
+		pipesim_figure_short(out, top - 11.0 / picture->detail.lane, 3);
+		g_string_append_printf(out, "%s font sprintf('Arial Bold,%%g', %u * point)",
+			detail->width > 0 ? " front" : "", PIPESIM_GNUPLOT_FONT);
+		g_string_append(out, "\nset object rectangle from 0,");
+		pipesim_figure_short(out, top, 3);
+		g_string_append(out, " to unit * ");
+		pipesim_figure_short(
+			out, (double)panel->run->step->timeline->makespan / 1e6, 6);
+		g_string_append_c(out, ',');
+		pipesim_figure_short(out, top + panel->lanes, 3);
+		g_string_append_printf(out, " %s fs empty border rgb '#909090' lw 0.5\n",
+			detail->width > 0 ? "front" : "behind");
+	}
+}
+
+/* Pixels lie between the ends of both axes, the first line of them at the top. */
+static void append_raster(const Picture *picture)
+{
+	const PipesimDetail *detail = &picture->detail;
+	GString *out = picture->out;
+
+	g_string_append_printf(out, "dx = end / %u.0; dy = ", detail->width);
+	pipesim_figure_short(out, picture->detail.lanes / detail->height, 9);
+	g_string_append_printf(out,
+		"\npixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
+		"dy=%%.12g ' \\\n"
+		"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, dx / 2, dy / 2)\n",
+		detail->width, detail->height);
+}
+
+static void append_strips(const Picture *picture)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(strips); i++)
+		if (picture->detail.strips[i])
+			g_string_append_printf(picture->out,
+				", \\\n	data index '%s' using (($3 + $4) / 2 * unit):5:"
+				"($3 * unit):($4 * unit):($5 + %s):($5 + %s) \\\n"
+				"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb "
+				"%s",
+				strips[i].block, strips[i].from, strips[i].to, strips[i].colour,
+				strips[i].colour);
+}
+
+static void append_plots(const Picture *picture)
+{
+	const PipesimDetail *detail = &picture->detail;
+	GString *out = picture->out;
+	const char *before = "plot ";
+
+	g_string_append(out,
+		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
+		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
+		":($5 - head):($5 + foot)'\n"
+		"box = '@place with boxxyerror lw edge fs solid'\n"
+		"fits(time, text) = letters > 0 && \\\n"
+		"	time * unit / end * (width - left - right) > letters * 0.56 * "
+		"strlen(text) + 1\n"
+		"number = \"using (($3 + $4) / 2 * unit):($5 + (foot - head) / 2):"
+		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
+	if (detail->width > 0) {
+		append_raster(picture);
+		g_string_append(out, "plot raster @pixels");
+		before = ", \\\n	";
+	}
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		for (guint shade = 0; shade < 2; shade++) {
+			const char *letter = pipesim_kind_letter(kind);
+
+			if (!detail->drawn[kind][shade])
+				continue;
+			g_string_append_printf(out,
+				"%sdata index '%s%u' @box border rgb '%s' fc rgb %s%u", before,
+				letter, shade, pipesim_looks[kind].edge, letter, shade);
+			before = ", \\\n	";
+		}
+	if (detail->pairs)
+		g_string_append_printf(out,
+			"%sdata index 'pairs' @place with boxxyerror fs empty "
+			"fc rgb 'black' lw 3 * edge",
+			before);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		for (guint shade = 0; shade < 2; shade++)
+			if (detail->drawn[kind][shade])
+				g_string_append_printf(out,
+					"%sdata index '%s%u' @number \\\n"
+					"	font sprintf('Arial%s,%%g', letters * point) "
+					"tc "
+					"rgb '%s'",
+					before, pipesim_kind_letter(kind), shade,
+					shade ? " Italic" : "",
+					pipesim_looks[kind].text[shade]);
+	if (detail->messages)
+		append_strips(picture);
+	g_string_append(out, "\n");
+}
+
+static void append_script(const Picture *picture)
+{
+	append_header(picture);
+	append_sizes(picture);
+	append_settings(picture);
+	pipesim_gnuplot_terminal(picture->gnuplot);
+	append_axes(picture);
+	append_ranks(picture);
+	append_panels(picture);
+	append_legend(picture);
+	append_source(picture);
+	append_plots(picture);
+}
+
+/* Writing ------------------------------------------------------------------------------------ */
 
 static gboolean check_content(const PipesimLayout *layout, GError **error)
 {
@@ -67,113 +640,17 @@ static gboolean check_content(const PipesimLayout *layout, GError **error)
 	return TRUE;
 }
 
-static gboolean fail_gnuplot(
-	const PipesimPicturePaths *paths, const char *words, GError **error)
+static gboolean write_raster(const Picture *picture, GError **error)
 {
-	g_autofree char *stripped = g_strstrip(g_strdup(words));
-
-	return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL, "%s: gnuplot failed on %s: %s",
-		paths->picture, paths->script, stripped[0] != '\0' ? stripped : "no message");
-}
-
-static gboolean fail_to_run(const PipesimPicturePaths *paths, const char *gnuplot,
-	const GError *cause, GError **error)
-{
-	gboolean missing = g_error_matches(cause, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT);
-
-	return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
-		"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a .txt "
-		"timeline",
-		paths->picture, gnuplot, missing ? "not found" : cause->message, paths->script);
-}
-
-/* gnuplot runs in the folder of the picture, since the script names its files without one. */
-static gboolean run_gnuplot(const PipesimPicturePaths *paths, const char *gnuplot,
-	const char *draft, GError **error)
-{
-	g_autofree char *script = g_path_get_basename(paths->script);
-	g_autofree char *local = g_strconcat("./", script, NULL);
-	g_autofree char *name = g_path_get_basename(draft);
-	g_autoptr(GString) setting = g_string_new("picture = ");
-	const char *argv[] = {gnuplot, "-d", "-e", NULL, local, NULL};
-	g_autofree char *words = NULL;
-	g_autoptr(GError) cause = NULL;
-	int status = 0;
-
-	pipesim_gnuplot_quote(setting, name);
-	argv[3] = setting->str;
-	if (!g_spawn_sync(paths->folder, (char **)argv, NULL,
-		    G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
-		    &status, &cause))
-		return fail_to_run(paths, gnuplot, cause, error);
-	if (!g_spawn_check_wait_status(status, &cause))
-		return fail_gnuplot(paths, words[0] != '\0' ? words : cause->message, error);
-	return TRUE;
-}
-
-/* Reads the draft back, so that a picture keeps what pipesim_write_file() promises of a file.
- */
-static gboolean keep_draft(const PipesimPicturePaths *paths, const char *draft, GError **error)
-{
-	g_autofree char *bytes = NULL;
-	g_autoptr(GError) cause = NULL;
-	gsize length = 0;
-
-	if (!g_file_get_contents(draft, &bytes, &length, &cause))
-		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
-			paths->picture, cause->message);
-	if (length == 0)
-		return fail_gnuplot(paths, "it drew nothing", error);
-	return pipesim_write_file(paths->picture, bytes, length, error);
-}
-
-static gboolean render(const PipesimPicturePaths *paths, const char *gnuplot, GError **error)
-{
-	g_autofree char *draft = g_build_filename(paths->folder, ".pipesim-XXXXXX", NULL);
-	int fd = g_mkstemp(draft);
-	gboolean done;
-
-	if (fd < 0)
-		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write in %s: %s",
-			paths->folder, g_strerror(errno));
-	close(fd);
-	done = run_gnuplot(paths, gnuplot, draft, error) && keep_draft(paths, draft, error);
-	g_unlink(draft);
-	return done;
-}
-
-gboolean pipesim_picture_render(const PipesimPicturePaths *paths, const GString *script,
-	const GString *data, const char *gnuplot, GError **error)
-{
-	return pipesim_write_file(paths->data, data->str, data->len, error) &&
-	       pipesim_write_file(paths->script, script->str, script->len, error) &&
-	       render(paths, gnuplot, error);
-}
-
-static gboolean write_raster(const PipesimLayout *layout, const PipesimDetail *detail,
-	const PipesimPicturePaths *paths, GError **error)
-{
+	const PipesimDetail *detail = &picture->detail;
+	g_autofree char *path = pipesim_path_beside(picture->gnuplot->path, "rgb");
 	g_autofree guint8 *pixels = NULL;
 
 	if (detail->width == 0)
 		return TRUE;
-	pixels = pipesim_raster_paint(layout, detail, error);
-	return pixels != NULL && pipesim_write_file(paths->raster, (const char *)pixels,
+	pixels = pipesim_raster_paint(picture->layout, detail, error);
+	return pixels != NULL && pipesim_write_file(path, (const char *)pixels,
 					 3 * (gsize)detail->width * detail->height, error);
-}
-
-static gboolean draw(const PipesimLayout *layout, const PipesimComparison *comparison,
-	const PipesimPicturePaths *paths, const char *gnuplot, GError **error)
-{
-	g_autoptr(GString) script = g_string_new(NULL);
-	g_autoptr(GString) data = g_string_new(NULL);
-	PipesimDetail detail;
-
-	pipesim_gnuplot_detail(layout, &detail);
-	pipesim_gnuplot_data(layout, &detail, data);
-	pipesim_gnuplot_script(layout, &detail, comparison, paths, script);
-	return write_raster(layout, &detail, paths, error) &&
-	       pipesim_picture_render(paths, script, data, gnuplot, error);
 }
 
 static gboolean write_text(const PipesimComparison *comparison, const char *path,
@@ -186,23 +663,24 @@ static gboolean write_text(const PipesimComparison *comparison, const char *path
 }
 
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
-	const PipesimStyle *style, const char *gnuplot, GError **error)
+	const PipesimStyle *style, const char *program, GError **error)
 {
-	const char *extension = extension_of(path);
+	g_autoptr(PipesimGnuplot) gnuplot = NULL;
 	g_autoptr(PipesimLayout) layout = NULL;
-	PipesimPicturePaths paths;
-	gboolean done;
+	Picture picture;
 
-	if (g_ascii_strcasecmp(extension, "txt") == 0 || strcmp(path, "-") == 0)
+	if (g_ascii_strcasecmp(pipesim_path_extension(path), "txt") == 0 ||
+		strcmp(path, "-") == 0)
 		return write_text(comparison, path, style, error);
-	if (!pipesim_picture_paths_init(&paths, path))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no picture has the extension of '%s'; a timeline is .svg, .png, .pdf "
-			"or "
-			".txt",
-			path);
-	layout = pipesim_layout_new(comparison, PIPESIM_GNUPLOT_LANES);
-	done = check_content(layout, error) && draw(layout, comparison, &paths, gnuplot, error);
-	pipesim_picture_paths_clear(&paths);
-	return done;
+	gnuplot = pipesim_gnuplot_new(path, "a timeline is .svg, .png, .pdf or .txt", error);
+	if (gnuplot == NULL)
+		return FALSE;
+	layout = pipesim_layout_new(comparison, MAX_LANES);
+	if (!check_content(layout, error))
+		return FALSE;
+	picture = (Picture){comparison, layout, {0}, gnuplot, gnuplot->script};
+	pipesim_detail_init(&picture.detail, layout);
+	pipesim_picture_data(layout, &picture.detail, gnuplot->data);
+	append_script(&picture);
+	return write_raster(&picture, error) && pipesim_gnuplot_draw(gnuplot, program, error);
 }

@@ -5,6 +5,18 @@
 #include "output/figures.h"
 #include "output/timeline-layout.h"
 
+/* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
+ * vision, moved so that the eight lie far apart in lightness: L* 83 94, 67 78, 16 32,
+ * 46 61. A grey print then keeps them apart. */
+const PipesimLook pipesim_looks[PIPESIM_FB] = {
+	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "#303030", "forward"},
+	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "#303030",
+		"backward for input"},
+	[PIPESIM_W] = {{"#15225A", "#3F4690"}, {"white", "white"}, "#A6ACDC",
+		"backward for weights"},
+	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
+};
+
 static const PipesimTimeUnit *choose_unit(gint64 end)
 {
 	static const PipesimTimeUnit units[] = {

@@ -13,6 +13,14 @@ typedef struct {
 	gboolean paired;
 } PipesimBox;
 
+/* How a kind of op looks, by shade. */
+typedef struct {
+	const char *colours[2], *text[2]; /* "#RRGGBB": of the box and of the number in it */
+	const char *edge;                 /* of the line around it */
+	const char *title;
+} PipesimLook;
+extern const PipesimLook pipesim_looks[PIPESIM_FB];
+
 typedef struct {
 	const PipesimRun *run;
 	char *title;      /* the numbers that matter, one line */

@@ -350,17 +350,10 @@ static void append_scale(const Drawing *drawing, GString *out)
 
 static void append_letters(const PipesimLayout *layout, GString *out)
 {
-	static const char *const meaning[PIPESIM_FB] = {
-		[PIPESIM_F] = "forward",
-		[PIPESIM_I] = "backward for input",
-		[PIPESIM_W] = "backward for weights",
-		[PIPESIM_B] = "full backward",
-	};
-
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		if (layout->shown[kind][0] || layout->shown[kind][1])
-			g_string_append_printf(
-				out, "; %s %s", pipesim_kind_letter(kind), meaning[kind]);
+			g_string_append_printf(out, "; %s %s", pipesim_kind_letter(kind),
+				pipesim_looks[kind].title);
 	if (layout->shade_name != NULL)
 		g_string_append_printf(out, "; small letters: %s 1", layout->shade_name);
 }

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "output/picture.h"
+#include "output/gnuplot.h"
 #include "sweep/picture.h"
 #include <string.h>
 
@@ -51,7 +51,7 @@ typedef struct {
 	guint across, up; /* axes; up = across where there is one only */
 	guint n_schedules;
 	guint64 n_panels;
-	PipesimPicturePaths paths;
+	PipesimGnuplot *picture;
 } Drawing;
 
 static guint n_values(const Drawing *drawing, guint axis)
@@ -148,43 +148,36 @@ static void append_tics(const Drawing *drawing, guint axis, const char *set, GSt
 	g_string_append(out, ")\n");
 }
 
-static void begin_script(const Drawing *drawing, GString *out)
+static void begin_script(const Drawing *drawing)
 {
+	GString *out = drawing->picture->script;
 	const guint columns = (guint)MIN(drawing->n_panels, 3);
 	const guint rows = (guint)((drawing->n_panels + columns - 1) / columns);
 
 	g_string_append(
 		out, "# gnuplot script; the rows of the sweep are in the .dat beside it\n");
-	pipesim_gnuplot_files(&drawing->paths, out);
+	pipesim_gnuplot_files(drawing->picture);
 	g_string_append_printf(out, "width = %u\nheight = %u\n", columns * PANEL_WIDTH + 60,
 		rows * PANEL_HEIGHT + 60);
-	pipesim_gnuplot_terminal(drawing->paths.terminal, out);
+	pipesim_gnuplot_terminal(drawing->picture);
 	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out\n");
 	g_string_append_printf(out, "set multiplot layout %u,%u title ", rows, columns);
 	pipesim_gnuplot_quote(out, metrics[drawing->metric].title);
 	g_string_append_c(out, '\n');
 }
 
-static gboolean render(Drawing *drawing, GString *script, const GString *data,
-	const char *gnuplot, GError **error)
+static gboolean end_script(const Drawing *drawing, const char *gnuplot, GError **error)
 {
-	gboolean ok;
-
-	g_string_append(script, "unset multiplot\n");
-	ok = pipesim_picture_render(&drawing->paths, script, data, gnuplot, error);
-	pipesim_picture_paths_clear(&drawing->paths);
-	return ok;
+	g_string_append(drawing->picture->script, "unset multiplot\n");
+	return pipesim_gnuplot_draw(drawing->picture, gnuplot, error);
 }
 
 static gboolean check_path(const char *path, GError **error)
 {
-	PipesimPicturePaths paths;
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 
-	if (!pipesim_picture_paths_init(&paths, path))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no picture has the extension of '%s'; .svg, .png or .pdf", path);
-	pipesim_picture_paths_clear(&paths);
-	return TRUE;
+	return picture != NULL;
 }
 
 static guint count_schedules(const PipesimSweepTitles *titles)
@@ -244,34 +237,36 @@ static void append_matrix(const Drawing *drawing, guint schedule, GString *out)
 gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
 {
-	g_autoptr(GString) script = g_string_new(NULL);
-	g_autoptr(GString) data = g_string_new(NULL);
-	Drawing drawing = {.titles = titles, .blocks = blocks, .metric = metric};
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	Drawing drawing = {
+		.titles = titles, .blocks = blocks, .metric = metric, .picture = picture};
 	guint swept[2];
 
+	if (picture == NULL)
+		return FALSE;
 	find_swept(titles, swept);
 	drawing.up = swept[0];
 	drawing.across = swept[1];
 	drawing.n_panels = drawing.n_schedules = count_schedules(titles);
-	pipesim_picture_paths_init(&drawing.paths, path);
-	begin_script(&drawing, script);
-	append_title(&drawing, drawing.across, "xlabel", script);
-	append_title(&drawing, drawing.up, "ylabel", script);
-	append_tics(&drawing, drawing.across, "xtics", script);
-	append_tics(&drawing, drawing.up, "ytics", script);
-	g_string_append_printf(script,
+	begin_script(&drawing);
+	append_title(&drawing, drawing.across, "xlabel", picture->script);
+	append_title(&drawing, drawing.up, "ylabel", picture->script);
+	append_tics(&drawing, drawing.across, "xtics", picture->script);
+	append_tics(&drawing, drawing.up, "ytics", picture->script);
+	g_string_append_printf(picture->script,
 		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', "
 		"4 '#fde725')\nset xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\n",
 		n_values(&drawing, drawing.across) - 1, n_values(&drawing, drawing.up) - 1);
-	append_scale(&drawing, "cbrange", script);
+	append_scale(&drawing, "cbrange", picture->script);
 	for (guint i = 0; i < drawing.n_schedules; i++) {
-		append_matrix(&drawing, i, data);
-		g_string_append(script, "set title ");
-		pipesim_gnuplot_quote(script, titles->names[i]);
+		append_matrix(&drawing, i, picture->data);
+		g_string_append(picture->script, "set title ");
+		pipesim_gnuplot_quote(picture->script, titles->names[i]);
 		g_string_append_printf(
-			script, "\nplot data index %u matrix with image notitle\n", i);
+			picture->script, "\nplot data index %u matrix with image notitle\n", i);
 	}
-	return render(&drawing, script, data, gnuplot, error);
+	return end_script(&drawing, gnuplot, error);
 }
 
 /* Lines ---------------------------------------------------------------------------------- */
@@ -355,23 +350,26 @@ static void append_plot(const Drawing *drawing, guint64 panel, GString *out)
 gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
 {
-	g_autoptr(GString) script = g_string_new(NULL);
-	g_autoptr(GString) data = g_string_new(NULL);
-	Drawing drawing = {.titles = titles, .blocks = blocks, .metric = metric};
+	g_autoptr(PipesimGnuplot) picture =
+		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	Drawing drawing = {
+		.titles = titles, .blocks = blocks, .metric = metric, .picture = picture};
 
+	if (picture == NULL)
+		return FALSE;
 	drawing.across = last_swept(titles);
 	drawing.n_schedules = count_schedules(titles);
 	drawing.n_panels = count_panels(titles);
-	pipesim_picture_paths_init(&drawing.paths, path);
-	begin_script(&drawing, script);
-	append_title(&drawing, drawing.across, "xlabel", script);
-	g_string_append(script, "set key below noenhanced\nset grid ytics\nset offsets graph "
-				"0, graph 0, graph 0.03, graph 0.03\n");
-	append_scale(&drawing, "yrange", script);
+	begin_script(&drawing);
+	append_title(&drawing, drawing.across, "xlabel", picture->script);
+	g_string_append(picture->script,
+		"set key below noenhanced\nset grid ytics\nset offsets graph "
+		"0, graph 0, graph 0.03, graph 0.03\n");
+	append_scale(&drawing, "yrange", picture->script);
 	for (guint64 panel = 0; panel < drawing.n_panels; panel++) {
-		append_panel_data(&drawing, panel, data);
-		append_panel_title(&drawing, panel, script);
-		append_plot(&drawing, panel, script);
+		append_panel_data(&drawing, panel, picture->data);
+		append_panel_title(&drawing, panel, picture->script);
+		append_plot(&drawing, panel, picture->script);
 	}
-	return render(&drawing, script, data, gnuplot, error);
+	return end_script(&drawing, gnuplot, error);
 }

@@ -69,13 +69,13 @@ START_TEST(raster_keeps_shares)
 	PipesimDetail detail;
 	double red = 0, expected = 0, lane;
 
-	pipesim_gnuplot_detail(layout, &detail);
+	pipesim_detail_init(&detail, layout);
 	ck_assert_uint_eq(detail.width, 2 * 1912);
 	ck_assert_int_ge(detail.least, 4 * layout->end / detail.width);
 	pixels = pipesim_raster_paint(layout, &detail, NULL);
 	for (gsize i = 0; i < (gsize)detail.width * detail.height; i++)
 		red += 255 - pixels[3 * i];
-	lane = detail.height / pipesim_gnuplot_height(layout);
+	lane = detail.height / detail.lanes;
 	/* F is #FFC44F, I #52ACE8, W #15225A; a gap of one pixel between lanes. */
 	for (guint rank = 0; rank < 8; rank++)
 		expected += 2500 * (700.0 * (255 - 0x52) + 900.0 * (255 - 0x15)) /
@@ -103,12 +103,12 @@ START_TEST(raster_keeps_messages)
 	layout = pipesim_layout_new(comparison, 3000);
 	timeline = layout->panels[0].run->step->timeline;
 	ck_assert_uint_eq(layout->n_messages, 2 * 8000);
-	pipesim_gnuplot_detail(layout, &detail);
+	pipesim_detail_init(&detail, layout);
 	ck_assert(detail.messages && detail.width > 0);
 	pixels = pipesim_raster_paint(layout, &detail, NULL);
 	/* The middle of what rank 0 sends: dark #B0400A, pale #F4C9B0. */
-	line = (gsize)((pipesim_gnuplot_top(layout, 0) + 0.745) * detail.height /
-		       pipesim_gnuplot_height(layout));
+	line = (gsize)((pipesim_detail_top(&detail, layout, 0) + 0.745) * detail.height /
+		       detail.lanes);
 	for (guint x = 0; x < detail.width; x++)
 		blue += 255 - pixels[3 * (line * detail.width + x) + 2];
 	for (guint32 i = timeline->send_begin[0]; i < timeline->send_begin[1]; i++) {
@@ -133,15 +133,15 @@ START_TEST(boxes_up_to_a_limit)
 	g_autoptr(GString) data = g_string_new(NULL);
 	PipesimDetail detail;
 
-	pipesim_gnuplot_detail(few_layout, &detail);
+	pipesim_detail_init(&detail, few_layout);
 	ck_assert_uint_eq(detail.width, 0);
-	pipesim_gnuplot_data(few_layout, &detail, data);
+	pipesim_picture_data(few_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 25000 + 1 + 2 * 3);
 	ck_assert(detail.drawn[PIPESIM_F][0] && detail.drawn[PIPESIM_B][0]);
-	pipesim_gnuplot_detail(many_layout, &detail);
+	pipesim_detail_init(&detail, many_layout);
 	ck_assert_uint_gt(detail.width, 0);
 	g_string_truncate(data, 0);
-	pipesim_gnuplot_data(many_layout, &detail, data);
+	pipesim_picture_data(many_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 1);
 	ck_assert(!detail.drawn[PIPESIM_F][0]);
 }
@@ -157,9 +157,9 @@ START_TEST(boxes_by_length)
 	g_autoptr(GString) data = g_string_new(NULL);
 	PipesimDetail detail;
 
-	pipesim_gnuplot_detail(layout, &detail);
+	pipesim_detail_init(&detail, layout);
 	ck_assert_uint_gt(detail.width, 0);
-	pipesim_gnuplot_data(layout, &detail, data);
+	pipesim_picture_data(layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 1);
 	pipesim_layout_free(layout);
 	layout = pipesim_layout_new(many, 3000);

@@ -1,0 +1,54 @@
+/* What gnuplot draws: a script and its data, which users keep, and the run that draws them. */
+#pragma once
+#include "base/error.h"
+
+typedef struct _PipesimTerminal PipesimTerminal;
+
+typedef struct {
+	char *path;                    /* asked for */
+	char *folder;                  /* of the picture and of what lies beside it */
+	char *script_path, *data_path; /* NAME.gp, NAME.dat */
+	const PipesimTerminal *terminal;
+	GString *script, *data; /* what is to be written there; append to both */
+} PipesimGnuplot;
+
+/** pipesim_gnuplot_new: a picture at @path, with an empty script and no data. NULL with
+ * PIPESIM_ERROR_USAGE, which names the extensions that are @known, where gnuplot draws none of
+ * that extension. */
+PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError **error);
+void pipesim_gnuplot_free(PipesimGnuplot *picture);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGnuplot, pipesim_gnuplot_free)
+
+/* The extensions of all pictures but timelines, which may be text. */
+#define PIPESIM_GNUPLOT_EXTENSIONS ".svg, .png or .pdf"
+
+/** pipesim_path_extension: what stands behind the last point of the name of @path; "" where it
+ * has none. */
+const char *pipesim_path_extension(const char *path);
+
+/** pipesim_path_beside: @path with another extension. For g_free(). */
+char *pipesim_path_beside(const char *path, const char *extension);
+
+/** pipesim_gnuplot_files: appends to the script the names of the picture, which a caller of it
+ * may set before, and of the data. */
+void pipesim_gnuplot_files(PipesimGnuplot *picture);
+
+/** pipesim_gnuplot_set_file: appends "@variable = 'the name of the file at @path'". */
+void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *path);
+
+/** pipesim_gnuplot_terminal: appends to the script terminal and output; it has set width and
+ * height, in pixels. */
+void pipesim_gnuplot_terminal(PipesimGnuplot *picture);
+/* Of titles, axis and legend, pixels. */
+#define PIPESIM_GNUPLOT_FONT 13
+
+/** pipesim_gnuplot_quote: appends @text as a gnuplot string; control characters become '?'. */
+void pipesim_gnuplot_quote(GString *out, const char *text);
+
+/** pipesim_gnuplot_draw: writes data and script, which stay, and lets @gnuplot draw them.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails, or
+ * PIPESIM_ERROR_WRITE; the picture that was there stays.
+ */
+gboolean pipesim_gnuplot_draw(
+	const PipesimGnuplot *picture, const char *gnuplot, GError **error);
