@@ -1,9 +1,12 @@
+/* Timelines as trace events for Perfetto and chrome://tracing. */
 #include "config.h"
+
+#include <stdlib.h>
 
 #include "analysis/held.h"
 #include "base/json.h"
 #include "output/figures.h"
-#include "output/transfers.h"
+#include "runtime/lower.h"
 
 /* Threads of a process. Perfetto keeps process 0 and thread 0 for the idle task of a kernel, so
  * both count from 1. Of messages that are on their way at the same time each has a track of its
@@ -21,9 +24,14 @@ typedef struct {
 	GString *name;
 } Trace;
 
-static guint thread_of(PipesimWay way, guint track)
+typedef enum {
+	SENT,
+	RECEIVED
+} Way;
+
+static guint thread_of(Way way, guint track)
 {
-	return COMPUTE_THREAD + 1 + 2 * track + (way == PIPESIM_RECEIVED);
+	return COMPUTE_THREAD + 1 + 2 * track + (way == RECEIVED);
 }
 
 static void open_event(
@@ -59,46 +67,44 @@ static void close_event(PipesimJson *json)
 
 /* Names ---------------------------------------------------------------------------------- */
 
+/* What a process or thread is called, and where it stands. */
+static void write_name(const Trace *trace, const char *what, guint rank, guint thread,
+	const char *label, gint64 position)
+{
+	g_string_printf(trace->name, "%s_name", what);
+	open_event(trace, "M", trace->name->str, rank, thread);
+	open_args(trace->json);
+	pipesim_json_member_string(trace->json, "name", label);
+	close_event(trace->json);
+	g_string_printf(trace->name, "%s_sort_index", what);
+	open_event(trace, "M", trace->name->str, rank, thread);
+	open_args(trace->json);
+	pipesim_json_member_int(trace->json, "sort_index", position);
+	close_event(trace->json);
+}
+
 static void name_process(const Trace *trace, guint rank)
 {
 	g_autofree char *name = trace->several
 					? g_strdup_printf("%s, rank %u", trace->run->name, rank)
 					: g_strdup_printf("rank %u", rank);
 
-	open_event(trace, "M", "process_name", rank, COMPUTE_THREAD);
-	open_args(trace->json);
-	pipesim_json_member_string(trace->json, "name", name);
-	close_event(trace->json);
-	open_event(trace, "M", "process_sort_index", rank, COMPUTE_THREAD);
-	open_args(trace->json);
-	pipesim_json_member_int(trace->json, "sort_index", (gint64)(trace->first_pid + rank));
-	close_event(trace->json);
-}
-
-static void name_thread(
-	const Trace *trace, guint rank, guint thread, const char *name, guint position)
-{
-	open_event(trace, "M", "thread_name", rank, thread);
-	open_args(trace->json);
-	pipesim_json_member_string(trace->json, "name", name);
-	close_event(trace->json);
-	open_event(trace, "M", "thread_sort_index", rank, thread);
-	open_args(trace->json);
-	pipesim_json_member_int(trace->json, "sort_index", position);
-	close_event(trace->json);
+	write_name(trace, "process", rank, COMPUTE_THREAD, name,
+		(gint64)(trace->first_pid + rank));
+	write_name(trace, "thread", rank, COMPUTE_THREAD, "compute", 0);
 }
 
 /* All sends stand above all receives. */
-static void name_tracks(const Trace *trace, guint rank, PipesimWay way, guint tracks)
+static void name_tracks(const Trace *trace, guint rank, Way way, guint tracks)
 {
-	const char *what = way == PIPESIM_SENT ? "send" : "receive";
+	const char *what = way == SENT ? "send" : "receive";
 
 	for (guint i = 0; i < tracks; i++) {
 		g_autofree char *name =
 			i == 0 ? g_strdup(what) : g_strdup_printf("%s %u", what, i + 1);
 
-		name_thread(trace, rank, thread_of(way, i), name,
-			(way == PIPESIM_SENT ? 1 : G_MAXINT32 / 2) + i);
+		write_name(trace, "thread", rank, thread_of(way, i), name,
+			(way == SENT ? 1 : G_MAXINT32 / 2) + i);
 	}
 }
 
@@ -171,6 +177,135 @@ static void write_counters(const Trace *trace, guint rank)
 	}
 }
 
+/* When messages are on their way ------------------------------------------------------------- */
+
+/* A message of the timeline, or where that has none, what data dependencies say. */
+typedef struct {
+	PipesimMessage message;
+	gint64 start, end; /* on the link, ns */
+	guint track;       /* no two of a track overlap */
+} Transfer;
+
+/* Of one rank and one way, by start. */
+typedef struct {
+	Transfer *list;
+	Transfer **by_end;
+	gsize n;
+	guint tracks; /* as many as are on their way at once; 0 where they take no time */
+} Transfers;
+
+static void clear_transfers(Transfers *transfers)
+{
+	g_free(transfers->list);
+	g_free(transfers->by_end);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Transfers, clear_transfers)
+
+static void add_needed(Transfers *transfers, const PipesimRun *run, guint rank, Way way)
+{
+	const guint32 *begin = &run->step->program->rank_begin[rank];
+	PipesimMessage messages[2];
+
+	for (guint32 op = begin[0]; op < begin[1]; op++) {
+		const guint n =
+			way == SENT
+				? pipesim_messages_out(run->step->program, rank, op, messages)
+				: pipesim_messages_in(run->step->program, rank, op, messages);
+
+		for (guint i = 0; i < n; i++) {
+			const gint64 start = run->step->timeline->end[messages[i].from];
+
+			transfers->list[transfers->n++] = (Transfer){
+				.message = messages[i],
+				.start = start,
+				.end = start + run->times->p2p,
+			};
+		}
+	}
+}
+
+/* As the runtime moved them, where one was simulated that waits for them. */
+static void add_moved(Transfers *transfers, const PipesimRun *run, guint rank, Way way)
+{
+	const PipesimTimeline *timeline = run->step->timeline;
+	const guint32 *begin = way == SENT ? timeline->send_begin : timeline->receive_begin;
+
+	for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		const PipesimTransfer *moved =
+			&timeline->transfers[way == SENT ? i : timeline->arrivals[i]];
+
+		transfers->list[transfers->n++] = (Transfer){
+			.message = {moved->from, moved->to, moved->from_rank, moved->to_rank,
+				moved->backward},
+			.start = moved->start,
+			.end = moved->end,
+		};
+	}
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const Transfer *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->message.from != y->message.from)
+		return x->message.from < y->message.from ? -1 : 1;
+	return (int)x->message.backward - (int)y->message.backward;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const Transfer *x = *(const Transfer *const *)a;
+	const Transfer *y = *(const Transfer *const *)b;
+
+	if (x->end != y->end)
+		return x->end < y->end ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Each takes the track that has been free the longest, or a new one where none is: whatever
+ * ended before it starts has its track already, as it started before. */
+static void assign_tracks(Transfers *transfers)
+{
+	Transfer **free_track = transfers->by_end;
+
+	for (gsize i = 0; i < transfers->n; i++)
+		transfers->by_end[i] = &transfers->list[i];
+	qsort(transfers->by_end, transfers->n, sizeof(Transfer *), compare_ends);
+	for (gsize i = 0; i < transfers->n; i++) {
+		Transfer *transfer = &transfers->list[i];
+
+		if ((*free_track)->end <= transfer->start)
+			transfer->track = (*free_track++)->track;
+		else
+			transfer->track = transfers->tracks++;
+	}
+}
+
+static gboolean find_transfers(
+	const PipesimRun *run, guint rank, Way way, Transfers *transfers, GError **error)
+{
+	const guint32 *begin = &run->step->program->rank_begin[rank];
+	const gsize most = 2 * (gsize)(begin[1] - begin[0]) + 1;
+
+	transfers->list = g_try_new(Transfer, most);
+	transfers->by_end = g_try_new(Transfer *, most);
+	if (transfers->list == NULL || transfers->by_end == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%s: no memory for the messages of rank %u; ask for fewer "
+			"micro-batches",
+			run->name, rank);
+	if (run->step->timeline->transfers != NULL)
+		add_moved(transfers, run, rank, way);
+	else
+		add_needed(transfers, run, rank, way);
+	qsort(transfers->list, transfers->n, sizeof(Transfer), compare_starts);
+	if (run->times->p2p > 0 || run->network != NULL)
+		assign_tracks(transfers);
+	return TRUE;
+}
+
 /* Messages ------------------------------------------------------------------------------- */
 
 /* One flow a message: from the op that makes it over both tracks to the op that needs it. */
@@ -194,8 +329,7 @@ static gint64 last_moment(const PipesimTimeline *timeline, guint32 op)
 	return MAX(timeline->start[op], timeline->end[op] - 1);
 }
 
-static void write_transfer(
-	const Trace *trace, const PipesimTracked *transfer, guint rank, PipesimWay way)
+static void write_transfer(const Trace *trace, const Transfer *transfer, guint rank, Way way)
 {
 	const PipesimMessage *message = &transfer->message;
 	const PipesimOp *to = &trace->run->step->program->ops[message->to];
@@ -205,7 +339,7 @@ static void write_transfer(
 
 	if (transfer->start == transfer->end)
 		return;
-	if (way == PIPESIM_SENT)
+	if (way == SENT)
 		g_string_printf(trace->name, "%s to rank %u", what, message->to_rank);
 	else
 		g_string_printf(trace->name, "%s from rank %u", what, message->from_rank);
@@ -220,22 +354,22 @@ static void write_transfer(
 	write_flow(trace, message, "t", rank, thread, transfer->start);
 }
 
-static gboolean write_messages(const Trace *trace, guint rank, PipesimWay way, GError **error)
+static gboolean write_messages(const Trace *trace, guint rank, Way way, GError **error)
 {
 	const PipesimTimeline *timeline = trace->run->step->timeline;
-	g_auto(PipesimTransfers) transfers = {0};
+	g_auto(Transfers) transfers = {0};
 
-	if (!pipesim_transfers(trace->run, rank, way, &transfers, error))
+	if (!find_transfers(trace->run, rank, way, &transfers, error))
 		return FALSE;
 	name_tracks(trace, rank, way, transfers.tracks);
 	for (gsize i = 0; i < transfers.n; i++) {
-		const PipesimMessage *message = &transfers.transfers[i].message;
+		const PipesimMessage *message = &transfers.list[i].message;
 
-		if (way == PIPESIM_SENT)
+		if (way == SENT)
 			write_flow(trace, message, "s", rank, COMPUTE_THREAD,
 				last_moment(timeline, message->from));
-		write_transfer(trace, &transfers.transfers[i], rank, way);
-		if (way == PIPESIM_RECEIVED)
+		write_transfer(trace, &transfers.list[i], rank, way);
+		if (way == RECEIVED)
 			write_flow(trace, message, "f", rank, COMPUTE_THREAD,
 				timeline->start[message->to]);
 	}
@@ -250,43 +384,19 @@ static gboolean write_run(Trace *trace, GError **error)
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
 		name_process(trace, rank);
-		name_thread(trace, rank, COMPUTE_THREAD, "compute", 0);
 		for (guint32 i = run->step->program->rank_begin[rank];
 			i < run->step->program->rank_begin[rank + 1]; i++)
 			write_op(trace, rank, i);
 		write_counters(trace, rank);
-		if (!write_messages(trace, rank, PIPESIM_SENT, error))
+		if (!write_messages(trace, rank, SENT, error))
 			return FALSE;
 	}
 	for (guint rank = 0; rank < run->shape.ranks; rank++)
-		if (!write_messages(trace, rank, PIPESIM_RECEIVED, error))
+		if (!write_messages(trace, rank, RECEIVED, error))
 			return FALSE;
 	trace->first_pid += run->shape.ranks;
 	trace->first_flow += 2 * (guint64)run->step->program->n_ops;
 	return TRUE;
-}
-
-static gboolean write_runs(Trace *trace, const PipesimComparison *comparison, GError **error)
-{
-	gboolean done = TRUE;
-
-	pipesim_json_open_object(trace->json);
-	pipesim_json_member_string(trace->json, "displayTimeUnit", "ns");
-	pipesim_json_key(trace->json, "otherData");
-	pipesim_json_open_line(trace->json);
-	pipesim_json_member_string(trace->json, "version", PACKAGE_VERSION);
-	pipesim_json_member_string(trace->json, "command", comparison->command);
-	pipesim_json_close(trace->json);
-	pipesim_json_key(trace->json, "traceEvents");
-	pipesim_json_open_array(trace->json);
-	for (guint i = 0; done && i < comparison->runs->len; i++) {
-		trace->run = g_ptr_array_index(comparison->runs, i);
-		if (trace->run->error == NULL)
-			done = write_run(trace, error);
-	}
-	pipesim_json_close(trace->json);
-	pipesim_json_close(trace->json);
-	return done;
 }
 
 static guint count_results(const PipesimComparison *comparison)
@@ -312,8 +422,25 @@ gboolean pipesim_chrome_trace(
 		.several = count_results(comparison) > 1,
 		.name = name,
 	};
+	gboolean done = TRUE;
 
-	return write_runs(&trace, comparison, error);
+	pipesim_json_open_object(json);
+	pipesim_json_member_string(json, "displayTimeUnit", "ns");
+	pipesim_json_key(json, "otherData");
+	pipesim_json_open_line(json);
+	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
+	pipesim_json_member_string(json, "command", comparison->command);
+	pipesim_json_close(json);
+	pipesim_json_key(json, "traceEvents");
+	pipesim_json_open_array(json);
+	for (guint i = 0; done && i < comparison->runs->len; i++) {
+		trace.run = g_ptr_array_index(comparison->runs, i);
+		if (trace.run->error == NULL)
+			done = write_run(&trace, error);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+	return done;
 }
 
 gboolean pipesim_chrome_trace_write(
