@@ -165,6 +165,12 @@ void pipesim_json_string(PipesimJson *json, const char *text)
 	g_string_append_c(json->out, '"');
 }
 
+void pipesim_json_plain(PipesimJson *json, const char *text)
+{
+	begin_value(json);
+	g_string_append(json->out, text);
+}
+
 void pipesim_json_int(PipesimJson *json, gint64 value)
 {
 	begin_value(json);
@@ -175,8 +181,7 @@ void pipesim_json_ms(PipesimJson *json, gint64 ns)
 {
 	PipesimNumber number;
 
-	begin_value(json);
-	g_string_append(json->out, pipesim_print_ms(number, ns));
+	pipesim_json_plain(json, pipesim_print_ms(number, ns));
 }
 
 void pipesim_json_us(PipesimJson *json, gint64 ns)
@@ -201,20 +206,17 @@ void pipesim_json_double(PipesimJson *json, double value)
 		pipesim_json_null(json);
 		return;
 	}
-	begin_value(json);
-	g_string_append(json->out, pipesim_print_double(number, value));
+	pipesim_json_plain(json, pipesim_print_double(number, value));
 }
 
 void pipesim_json_bool(PipesimJson *json, gboolean value)
 {
-	begin_value(json);
-	g_string_append(json->out, value ? "true" : "false");
+	pipesim_json_plain(json, value ? "true" : "false");
 }
 
 void pipesim_json_null(PipesimJson *json)
 {
-	begin_value(json);
-	g_string_append(json->out, "null");
+	pipesim_json_plain(json, "null");
 }
 
 void pipesim_json_member_int(PipesimJson *json, const char *key, gint64 value)

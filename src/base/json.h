@@ -29,6 +29,8 @@ void pipesim_json_ms(PipesimJson *json, gint64 ns);
 void pipesim_json_us(PipesimJson *json, gint64 ns);
 /** pipesim_json_double: null where @value is not finite. */
 void pipesim_json_double(PipesimJson *json, double value);
+/** pipesim_json_plain: @text as it is: a number, true or false. */
+void pipesim_json_plain(PipesimJson *json, const char *text);
 void pipesim_json_bool(PipesimJson *json, gboolean value);
 void pipesim_json_null(PipesimJson *json);
 /** pipesim_json_member_int, pipesim_json_member_string: a key and its value. */

@@ -62,10 +62,9 @@ static double worst_idle(const PipesimSteadyState *state)
 
 static char *print_fixed(double value, guint decimals)
 {
-	GString *text = g_string_new(NULL);
+	PipesimNumber number;
 
-	pipesim_figure_fixed(text, value, decimals);
-	return g_string_free(text, FALSE);
+	return g_strdup(pipesim_figure_fixed(number, value, decimals));
 }
 
 static char *print_exact(PipesimFraction value)

@@ -176,86 +176,58 @@ void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue valu
 		g_string_append(out, value.text);
 }
 
-/* Of @bytes each, with a decimal where they are more than one. */
-static char *print_bytes(gint64 value, gint64 bytes)
-{
-	PipesimNumber number;
-
-	if (bytes == 0)
-		return g_strdup(pipesim_print_bytes(number, value));
-	return pipesim_figure_print((double)value / (double)bytes, bytes > 1 ? 1 : 0);
-}
-
 char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
+	PipesimNumber number;
 
 	if (!pipesim_value_known(kind, value))
 		return NULL;
-	switch (kind) {
-	case PIPESIM_TIME:
-		return pipesim_figure_print_ms(value.integer, numbers->decimals);
-	case PIPESIM_BYTES:
-		return print_bytes(value.integer, numbers->bytes);
-	case PIPESIM_SHARE:
-		return pipesim_figure_print(100 * value.number, 1);
-	case PIPESIM_FACTOR:
-		return pipesim_figure_print(value.number, 2);
-	case PIPESIM_ACTIVATIONS:
-		return pipesim_figure_print(value.number, numbers->activations);
-	case PIPESIM_LINK:
+	if (kind == PIPESIM_TIME)
+		g_string_append(
+			text, pipesim_print_ms_fixed(number, value.integer, numbers->decimals));
+	else if (kind == PIPESIM_BYTES && numbers->bytes == 0)
+		g_string_append(text, pipesim_print_bytes(number, value.integer));
+	else if (kind == PIPESIM_BYTES)
+		g_string_append(text, pipesim_figure_fixed(number,
+					      (double)value.integer / (double)numbers->bytes,
+					      numbers->bytes > 1 ? 1 : 0));
+	else if (kind == PIPESIM_SHARE)
+		g_string_append(text, pipesim_figure_fixed(number, 100 * value.number, 1));
+	else if (kind == PIPESIM_FACTOR)
+		g_string_append(text, pipesim_figure_fixed(number, value.number, 2));
+	else if (kind == PIPESIM_ACTIVATIONS)
+		g_string_append(
+			text, pipesim_figure_fixed(number, value.number, numbers->activations));
+	else if (kind == PIPESIM_LINK)
 		pipesim_link_print((PipesimLinkId)value.integer, text);
-		break;
-	case PIPESIM_COUNT:
-	case PIPESIM_YES_OR_NO:
-	case PIPESIM_OP:
-	case PIPESIM_LINKS:
-	case PIPESIM_TEXT:
-	case PIPESIM_TEXTS:
+	else
 		pipesim_value_plain(text, kind, value);
-		break;
-	}
 	return g_strdup(text->str);
 }
 
 /* Texts -------------------------------------------------------------------------------------- */
 
-void pipesim_figure_fixed(GString *out, double value, guint decimals)
+const char *pipesim_figure_fixed(PipesimNumber out, double value, guint decimals)
 {
 	char format[] = "%.0f";
-	char text[G_ASCII_DTOSTR_BUF_SIZE * 10];
 
 	format[2] = (char)('0' + MIN(decimals, 9));
-	g_string_append(out, g_ascii_formatd(text, sizeof(text), format, value));
+	return g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH, format, value);
 }
 
-void pipesim_figure_short(GString *out, double value, guint decimals)
+const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals)
 {
-	gsize begin = out->len;
+	char *end;
 
 	pipesim_figure_fixed(out, value, decimals);
-	if (strchr(out->str + begin, '.') == NULL)
-		return;
-	while (out->str[out->len - 1] == '0')
-		g_string_truncate(out, out->len - 1);
-	if (out->str[out->len - 1] == '.')
-		g_string_truncate(out, out->len - 1);
-}
-
-char *pipesim_figure_print(double value, guint decimals)
-{
-	GString *text = g_string_new(NULL);
-
-	pipesim_figure_fixed(text, value, decimals);
-	return g_string_free(text, FALSE);
-}
-
-char *pipesim_figure_print_ms(gint64 ns, guint decimals)
-{
-	PipesimNumber number;
-
-	return g_strdup(pipesim_print_ms_fixed(number, ns, decimals));
+	if (strchr(out, '.') == NULL)
+		return out;
+	for (end = out + strlen(out); end[-1] == '0'; end--)
+		;
+	end[end[-1] == '.' ? -1 : 0] = '\0';
+	return out;
 }
 
 void pipesim_figure_quote(GString *out, const char *text)

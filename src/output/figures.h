@@ -123,11 +123,7 @@ const char *pipesim_figure_extension(const PipesimRun *run);
 /** pipesim_figure_search: what a search says of the order of @run that it found; NULL where
  * none did. Belongs to the run. */
 const char *pipesim_figure_search(const PipesimRun *run);
-/** pipesim_figure_fixed: appends @value with @decimals, whatever the locale. */
-void pipesim_figure_fixed(GString *out, double value, guint decimals);
-/** pipesim_figure_print, pipesim_figure_print_ms: the same, and @ns as ms, as a text for g_free().
- */
-char *pipesim_figure_print(double value, guint decimals);
-char *pipesim_figure_print_ms(gint64 ns, guint decimals);
-/** pipesim_figure_short: appends @value with at most @decimals and without zeros at the end. */
-void pipesim_figure_short(GString *out, double value, guint decimals);
+/** pipesim_figure_fixed: @value with @decimals, whatever the locale; returns @out. */
+const char *pipesim_figure_fixed(PipesimNumber out, double value, guint decimals);
+/** pipesim_figure_short: @value with at most @decimals and without zeros at the end. */
+const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals);

@@ -21,6 +21,7 @@ static void write_texts(PipesimJson *json, const GPtrArray *texts)
 	pipesim_json_close(json);
 }
 
+/* "0F3", of @rank. */
 static void write_op(const Writer *writer, guint rank, gint64 op)
 {
 	const PipesimProgram *program = writer->run->step->program;
@@ -31,53 +32,28 @@ static void write_op(const Writer *writer, guint rank, gint64 op)
 	pipesim_json_string(writer->json, op != PIPESIM_NO_OP ? name->str : NULL);
 }
 
-static void write_link_name(PipesimJson *json, gint64 id)
-{
-	g_autoptr(GString) name = g_string_new(NULL);
-
-	pipesim_link_print((PipesimLinkId)id, name);
-	pipesim_json_string(json, name->str);
-}
-
 static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
 {
+	static const PipesimNumbers exact = {0};
 	const PipesimValue value =
 		pipesim_figure_value(figure, writer->comparison, writer->run, index);
-	PipesimJson *json = writer->json;
+	g_autoptr(GString) plain = g_string_new(NULL);
+	g_autofree char *link = NULL;
 
 	if (!pipesim_value_known(figure->kind, value)) {
-		pipesim_json_null(json);
-		return;
-	}
-	switch (figure->kind) {
-	case PIPESIM_COUNT:
-	case PIPESIM_BYTES:
-	case PIPESIM_LINKS: /* of which write_links() has more to say */
-		pipesim_json_int(json, value.integer);
-		break;
-	case PIPESIM_TIME:
-		pipesim_json_ms(json, value.integer);
-		break;
-	case PIPESIM_YES_OR_NO:
-		pipesim_json_bool(json, (gboolean)value.integer);
-		break;
-	case PIPESIM_OP:
+		pipesim_json_null(writer->json);
+	} else if (figure->kind == PIPESIM_TEXT) {
+		pipesim_json_string(writer->json, value.text);
+	} else if (figure->kind == PIPESIM_TEXTS) {
+		write_texts(writer->json, value.texts);
+	} else if (figure->kind == PIPESIM_OP) {
 		write_op(writer, index, value.integer);
-		break;
-	case PIPESIM_LINK:
-		write_link_name(json, value.integer);
-		break;
-	case PIPESIM_SHARE:
-	case PIPESIM_FACTOR:
-	case PIPESIM_ACTIVATIONS:
-		pipesim_json_double(json, value.number);
-		break;
-	case PIPESIM_TEXT:
-		pipesim_json_string(json, value.text);
-		break;
-	case PIPESIM_TEXTS:
-		write_texts(json, value.texts);
-		break;
+	} else if (figure->kind == PIPESIM_LINK) {
+		link = pipesim_value_print(figure->kind, value, &exact);
+		pipesim_json_string(writer->json, link);
+	} else {
+		pipesim_value_plain(plain, figure->kind, value);
+		pipesim_json_plain(writer->json, plain->str);
 	}
 }
 

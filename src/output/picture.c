@@ -21,7 +21,7 @@
 #define TITLE_PIXELS  34
 #define TOP_PIXELS    4
 #define BOTTOM_PIXELS 104
-#define SOURCE_PIXELS 17
+#define LINE_PIXELS   17 /* between lines of words */
 #define LEFT_PIXELS   64 /* where ranks have three digits */
 #define RIGHT_PIXELS  24
 #define LETTER_PIXELS 11
@@ -30,6 +30,7 @@ typedef struct {
 	const PipesimComparison *comparison;
 	const PipesimLayout *layout;
 	PipesimDetail detail;
+	const GPtrArray *captions; /* lines of words below the colours */
 	PipesimGnuplot *gnuplot;
 	GString *out; /* its script */
 } Picture;
@@ -127,12 +128,11 @@ enum {
 
 static void append_box(GString *out, const PipesimBox *box, double lane)
 {
-	PipesimNumber start, end;
+	PipesimNumber start, end, middle;
 
-	g_string_append_printf(out, "%u %u %s %s ", box->rank, box->microbatch,
-		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end));
-	pipesim_figure_short(out, lane, 3);
-	g_string_append_c(out, '\n');
+	g_string_append_printf(out, "%u %u %s %s %s\n", box->rank, box->microbatch,
+		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end),
+		pipesim_figure_short(middle, lane, 3));
 }
 
 static void add_boxes(GString **blocks, PipesimBox *boxes, guint n, double lane, gint64 least)
@@ -246,53 +246,43 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 #define SWATCH_PIXELS 18
 /* An average letter of the legend's height. */
 #define GLYPH_PIXELS 6.3
-/* Between lines of words. */
-#define LINE_PIXELS 17
 /* From the axis down: the colours, and the first line of words. */
 #define LEGEND_PIXELS  66
 #define CAPTION_PIXELS 90
 
-static void append_caption(GString *out, const char *text, guint below)
-{
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, text);
-	g_string_append_printf(out,
-		" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n", below);
-}
-
-/* Lines of words below the legend's colours. */
-static guint count_captions(const Picture *picture)
-{
-	return 1 + (picture->comparison->costs->source != NULL) + (picture->detail.width > 0) +
-	       picture->detail.messages;
-}
-
-static void append_source(const Picture *picture)
+static char *make_times(const PipesimComparison *comparison)
 {
 	static const PipesimKind order[] = {
 		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
-	const PipesimLayout *layout = picture->layout;
-	const PipesimDetail *detail = &picture->detail;
-	const PipesimScenario *scenario = &picture->comparison->scenario;
-	const PipesimCosts *costs = picture->comparison->costs;
-	g_autoptr(GString) text = g_string_new("Times, ms:");
+	const PipesimComm comm = comparison->scenario.comm;
+	GString *text = g_string_new("Times, ms:");
 	PipesimNumber number;
-	guint below = CAPTION_PIXELS + (detail->messages ? LINE_PIXELS : 0);
 
 	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
 		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
-			pipesim_print_ms(number, costs->time[order[i]]));
-	g_string_append_printf(text, " P2P %s", pipesim_print_ms(number, costs->p2p));
-	if (scenario->comm != PIPESIM_COMM_ASYNC)
-		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(scenario->comm));
-	append_caption(picture->out, text->str, below);
-	if (costs->source != NULL) {
-		g_string_printf(text, "Times from: %s", costs->source);
-		append_caption(picture->out, text->str, below += LINE_PIXELS);
-	}
+			pipesim_print_ms(number, comparison->costs->time[order[i]]));
+	g_string_append_printf(
+		text, " P2P %s", pipesim_print_ms(number, comparison->costs->p2p));
+	if (comm != PIPESIM_COMM_ASYNC)
+		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(comm));
+	return g_string_free(text, FALSE);
+}
+
+/* Lines of words below the colours. For g_ptr_array_unref(). */
+static GPtrArray *make_captions(const Picture *picture)
+{
+	const PipesimLayout *layout = picture->layout;
+	const PipesimDetail *detail = &picture->detail;
+	const char *source = picture->comparison->costs->source;
+	GPtrArray *captions = g_ptr_array_new_with_free_func(g_free);
+	GString *text;
+
+	g_ptr_array_add(captions, make_times(picture->comparison));
+	if (source != NULL)
+		g_ptr_array_add(captions, g_strconcat("Times from: ", source, NULL));
 	if (detail->width == 0)
-		return;
-	g_string_assign(text,
+		return captions;
+	text = g_string_new(
 		detail->height >= 6 * detail->lanes
 			? "Boxes too short to be drawn: in each column of pixels the height of "
 			  "a colour is its share of the time, white is idle"
@@ -302,30 +292,45 @@ static void append_source(const Picture *picture)
 		g_string_append_printf(text, "; a lane is %u ranks", layout->share);
 	if (layout->n_messages > 0 && !detail->messages)
 		g_string_append(text, "; messages are too thin to be seen");
-	append_caption(picture->out, text->str, below + LINE_PIXELS);
+	g_ptr_array_add(captions, g_string_free(text, FALSE));
+	return captions;
+}
+
+static void append_captions(const Picture *picture)
+{
+	guint below = CAPTION_PIXELS + (picture->detail.messages ? LINE_PIXELS : 0);
+
+	for (guint i = 0; i < picture->captions->len; i++, below += LINE_PIXELS) {
+		g_string_append(picture->out, "set label ");
+		pipesim_gnuplot_quote(picture->out, g_ptr_array_index(picture->captions, i));
+		g_string_append_printf(picture->out,
+			" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n",
+			below);
+	}
 }
 
 /* A swatch of the legend, @x pixels from the left, @line lines below its first. */
 static void append_swatch(GString *out, double x, guint line, const char *fill)
 {
 	const guint below = LEGEND_PIXELS + line * LINE_PIXELS;
+	PipesimNumber left, right;
 
-	g_string_append(out, "set object rectangle from screen x(");
-	pipesim_figure_short(out, x, 1);
-	g_string_append_printf(out, "),screen y(bottom - %u) to screen x(", below + 6);
-	pipesim_figure_short(out, x + SWATCH_PIXELS, 1);
-	g_string_append_printf(out, "),screen y(bottom - %u) %s\n", below - 7, fill);
+	g_string_append_printf(out,
+		"set object rectangle from screen x(%s),screen y(bottom - %u) "
+		"to screen x(%s),screen y(bottom - %u) %s\n",
+		pipesim_figure_short(left, x, 1), below + 6,
+		pipesim_figure_short(right, x + SWATCH_PIXELS, 1), below - 7, fill);
 }
 
 /* Returns where the next entry begins. */
 static double append_words(GString *out, double x, guint line, const char *words)
 {
+	PipesimNumber left;
+
 	g_string_append(out, "set label ");
 	pipesim_gnuplot_quote(out, words);
-	g_string_append(out, " at screen x(");
-	pipesim_figure_short(out, x, 1);
-	g_string_append_printf(
-		out, "),screen y(bottom - %u)\n", LEGEND_PIXELS + line * LINE_PIXELS);
+	g_string_append_printf(out, " at screen x(%s),screen y(bottom - %u)\n",
+		pipesim_figure_short(left, x, 1), LEGEND_PIXELS + line * LINE_PIXELS);
 	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
 }
 
@@ -344,6 +349,14 @@ static double append_kind(const Picture *picture, guint kind, double x)
 	return append_words(picture->out, x + 6, 0, pipesim_looks[kind].title);
 }
 
+/* A swatch and its words; returns where the next entry begins. */
+static double append_entry(
+	GString *out, double x, guint line, const char *fill, const char *words)
+{
+	append_swatch(out, x, line, fill);
+	return append_words(out, x + SWATCH_PIXELS + 6, line, words);
+}
+
 static void append_legend(const Picture *picture)
 {
 	const PipesimLayout *layout = picture->layout;
@@ -353,10 +366,9 @@ static void append_legend(const Picture *picture)
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		if (layout->shown[kind][0] || layout->shown[kind][1])
 			x = append_kind(picture, kind, x);
-	if (layout->pairs) {
-		append_swatch(out, x, 0, "fs empty border rgb 'black' lw 1.5");
-		x = append_words(out, x + SWATCH_PIXELS + 6, 0, "overlapped pair");
-	}
+	if (layout->pairs)
+		x = append_entry(
+			out, x, 0, "fs empty border rgb 'black' lw 1.5", "overlapped pair");
 	if (layout->shade_name != NULL) {
 		g_autofree char *words =
 			g_strdup_printf("light, italic: %s 1", layout->shade_name);
@@ -365,11 +377,8 @@ static void append_legend(const Picture *picture)
 	}
 	if (!picture->detail.messages)
 		return;
-	x = picture->detail.left;
-	append_swatch(out, x, 1, "fs solid noborder fc rgb S0");
-	x = append_words(out, x + SWATCH_PIXELS + 6, 1, "sends");
-	append_swatch(out, x, 1, "fs solid noborder fc rgb R0");
-	append_words(out, x + SWATCH_PIXELS + 6, 1,
+	x = append_entry(out, picture->detail.left, 1, "fs solid noborder fc rgb S0", "sends");
+	append_entry(out, x, 1, "fs solid noborder fc rgb R0",
 		"receives; pale: one end waits for the other, dark: the message moves");
 }
 
@@ -418,7 +427,8 @@ static void append_sizes(const Picture *picture)
 	const PipesimDetail *detail = &picture->detail;
 	const guint lane = detail->lane;
 	const guint body = detail->messages ? lane * 2 / 3 : lane;
-	const guint bottom = BOTTOM_PIXELS + (count_captions(picture) - 1) * SOURCE_PIXELS;
+	const guint bottom =
+		BOTTOM_PIXELS + (picture->captions->len - 1 + detail->messages) * LINE_PIXELS;
 	const guint height =
 		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
 	const double box =
@@ -444,12 +454,16 @@ static void append_settings(const Picture *picture)
 {
 	const PipesimLayout *layout = picture->layout;
 	GString *out = picture->out;
+	PipesimNumber unit, end;
+
 	g_string_append_printf(out,
-		"\n# Time: the .dat file has ms, the axis %s.\nunit = ", layout->unit->name);
-	pipesim_figure_short(out, 1e6 / (double)layout->unit->ns, 9);
-	g_string_append(out, "\nend = unit * ");
-	pipesim_figure_short(out, (double)layout->end / 1e6, 6);
-	g_string_append(out, "\n\n# Colours by kind and shade.\n");
+		"\n# Time: the .dat file has ms, the axis %s.\n"
+		"unit = %s\n"
+		"end = unit * %s\n"
+		"\n# Colours by kind and shade.\n",
+		layout->unit->name,
+		pipesim_figure_short(unit, 1e6 / (double)layout->unit->ns, 9),
+		pipesim_figure_short(end, (double)layout->end / 1e6, 6));
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
 			pipesim_kind_letter(kind), pipesim_looks[kind].colours[0],
@@ -465,23 +479,22 @@ static void append_settings(const Picture *picture)
 
 static void append_axes(const Picture *picture)
 {
-	const PipesimLayout *layout = picture->layout;
-	GString *out = picture->out;
-	g_string_append(out, "set lmargin at screen x(left)\n"
-			     "set rmargin at screen 1 - x(right)\n"
-			     "set tmargin at screen 1 - y(top)\n"
-			     "set bmargin at screen y(bottom)\n"
-			     "set xrange [0:end]\n"
-			     "set yrange [");
-	pipesim_figure_short(out, picture->detail.lanes, 3);
-	g_string_append_printf(out,
-		":0]\n"
+	PipesimNumber lanes;
+
+	g_string_append_printf(picture->out,
+		"set lmargin at screen x(left)\n"
+		"set rmargin at screen 1 - x(right)\n"
+		"set tmargin at screen 1 - y(top)\n"
+		"set bmargin at screen y(bottom)\n"
+		"set xrange [0:end]\n"
+		"set yrange [%s:0]\n"
 		"set border 1\n"
 		"set xtics out nomirror scale 0.5 offset 0,0.4\n"
 		"set label 'time, %s' at screen 0.5,screen y(bottom - 40) center\n"
 		"set ytics scale 0\n"
 		"unset key\n",
-		layout->unit->name);
+		pipesim_figure_short(lanes, picture->detail.lanes, 3),
+		picture->layout->unit->name);
 }
 
 static void append_ranks(const Picture *picture)
@@ -490,14 +503,15 @@ static void append_ranks(const Picture *picture)
 	GString *out = picture->out;
 	guint step = (picture->detail.lane + 13) / picture->detail.lane;
 	const char *before = "set ytics (";
+	PipesimNumber number;
 
 	for (guint p = 0; p < layout->n_panels; p++)
 		for (guint lane = 0; lane < layout->panels[p].lanes; lane += step) {
-			g_string_append_printf(
-				out, "%s'rank %u' ", before, lane * layout->share);
-			pipesim_figure_short(out,
-				pipesim_detail_top(&picture->detail, layout, p) + lane + 0.5,
-				3);
+			const double middle =
+				pipesim_detail_top(&picture->detail, layout, p) + lane + 0.5;
+
+			g_string_append_printf(out, "%s'rank %u' %s", before,
+				lane * layout->share, pipesim_figure_short(number, middle, 3));
 			before = ", ";
 		}
 	g_string_append(out, ")\n");
@@ -512,22 +526,21 @@ static void append_panels(const Picture *picture)
 
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
-		double top = pipesim_detail_top(&picture->detail, layout, p);
+		const double top = pipesim_detail_top(detail, layout, p);
+		PipesimNumber title, first, last, end;
 
 		g_string_append(out, "set label ");
 		pipesim_gnuplot_quote(out, panel->title);
-		g_string_append(out, " at 0,");
-		pipesim_figure_short(out, top - 11.0 / picture->detail.lane, 3);
-		g_string_append_printf(out, "%s font sprintf('Arial Bold,%%g', %u * point)",
-			detail->width > 0 ? " front" : "", PIPESIM_GNUPLOT_FONT);
-		g_string_append(out, "\nset object rectangle from 0,");
-		pipesim_figure_short(out, top, 3);
-		g_string_append(out, " to unit * ");
-		pipesim_figure_short(
-			out, (double)panel->run->step->timeline->makespan / 1e6, 6);
-		g_string_append_c(out, ',');
-		pipesim_figure_short(out, top + panel->lanes, 3);
-		g_string_append_printf(out, " %s fs empty border rgb '#909090' lw 0.5\n",
+		g_string_append_printf(out,
+			" at 0,%s%s font sprintf('Arial Bold,%%g', %u * point)\n"
+			"set object rectangle from 0,%s to unit * %s,%s %s "
+			"fs empty border rgb '#909090' lw 0.5\n",
+			pipesim_figure_short(title, top - 11.0 / detail->lane, 3),
+			detail->width > 0 ? " front" : "", PIPESIM_GNUPLOT_FONT,
+			pipesim_figure_short(first, top, 3),
+			pipesim_figure_short(
+				end, (double)panel->run->step->timeline->makespan / 1e6, 6),
+			pipesim_figure_short(last, top + panel->lanes, 3),
 			detail->width > 0 ? "front" : "behind");
 	}
 }
@@ -536,14 +549,14 @@ static void append_panels(const Picture *picture)
 static void append_raster(const Picture *picture)
 {
 	const PipesimDetail *detail = &picture->detail;
-	GString *out = picture->out;
+	PipesimNumber dy;
 
-	g_string_append_printf(out, "dx = end / %u.0; dy = ", detail->width);
-	pipesim_figure_short(out, picture->detail.lanes / detail->height, 9);
-	g_string_append_printf(out,
-		"\npixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
+	g_string_append_printf(picture->out,
+		"dx = end / %u.0; dy = %s\n"
+		"pixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
 		"dy=%%.12g ' \\\n"
 		"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, dx / 2, dy / 2)\n",
+		detail->width, pipesim_figure_short(dy, detail->lanes / detail->height, 9),
 		detail->width, detail->height);
 }
 
@@ -623,7 +636,7 @@ static void append_script(const Picture *picture)
 	append_ranks(picture);
 	append_panels(picture);
 	append_legend(picture);
-	append_source(picture);
+	append_captions(picture);
 	append_plots(picture);
 }
 
@@ -667,6 +680,7 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 {
 	g_autoptr(PipesimGnuplot) gnuplot = NULL;
 	g_autoptr(PipesimLayout) layout = NULL;
+	g_autoptr(GPtrArray) captions = NULL;
 	Picture picture;
 
 	if (g_ascii_strcasecmp(pipesim_path_extension(path), "txt") == 0 ||
@@ -678,9 +692,10 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	layout = pipesim_layout_new(comparison, MAX_LANES);
 	if (!check_content(layout, error))
 		return FALSE;
-	picture = (Picture){comparison, layout, {0}, gnuplot, gnuplot->script};
+	picture = (Picture){comparison, layout, {0}, NULL, gnuplot, gnuplot->script};
 	pipesim_detail_init(&picture.detail, layout);
 	pipesim_picture_data(layout, &picture.detail, gnuplot->data);
+	picture.captions = captions = make_captions(&picture);
 	append_script(&picture);
 	return write_raster(&picture, error) && pipesim_gnuplot_draw(gnuplot, program, error);
 }

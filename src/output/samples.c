@@ -184,10 +184,9 @@ static char *print_ms(double ns, guint decimals)
 
 static char *print_percent(double part)
 {
-	GString *text = g_string_new(NULL);
+	PipesimNumber number;
 
-	pipesim_figure_fixed(text, 100 * part, 1);
-	return g_string_free(text, FALSE);
+	return g_strdup(pipesim_figure_fixed(number, 100 * part, 1));
 }
 
 static char *print_range(const PipesimQuantile *quantile, guint decimals)
@@ -238,13 +237,14 @@ static guint choose_decimals(const PipesimComparison *comparison)
 static void append_title(const PipesimComparison *comparison, GString *out)
 {
 	const PipesimScenario *scenario = &comparison->scenario;
+	PipesimNumber number;
 
 	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": times of ops ",
 		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
 	if (scenario->jitter.den > 0) {
-		g_string_append(out, "are normal, sd ");
-		pipesim_figure_short(out, 100 * pipesim_figure_fraction(scenario->jitter), 7);
-		g_string_append(out, " %\n");
+		g_string_append_printf(out, "are normal, sd %s %%\n",
+			pipesim_figure_short(
+				number, 100 * pipesim_figure_fraction(scenario->jitter), 7));
 	} else {
 		g_string_append(out, "are drawn from what was measured");
 		if (comparison->costs->n_measured_ranks > 0)

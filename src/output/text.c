@@ -41,12 +41,13 @@ static void append_factors(GString *out, const char *title, const char *what,
 	const PipesimFraction *factor, guint n)
 {
 	const char *before = title;
+	PipesimNumber number;
 
 	for (guint i = 0; factor != NULL && i < n; i++) {
 		if (factor[i].num == factor[i].den)
 			continue;
-		g_string_append_printf(out, "%s%s %u x ", before, what, i);
-		pipesim_figure_short(out, pipesim_figure_fraction(factor[i]), 9);
+		g_string_append_printf(out, "%s%s %u x %s", before, what, i,
+			pipesim_figure_short(number, pipesim_figure_fraction(factor[i]), 9));
 		before = ", ";
 	}
 	if (before != title)
@@ -206,14 +207,15 @@ static void append_inter(GString *out, const PipesimNetwork *network)
 static void append_slowdown(GString *out, const PipesimNetwork *network)
 {
 	const char *before = "; beside a message ";
+	PipesimNumber number;
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		const PipesimFraction slowdown = network->slowdown[kind];
 
 		if (slowdown.num == slowdown.den)
 			continue;
-		g_string_append_printf(out, "%s%s x ", before, pipesim_kind_letter(kind));
-		pipesim_figure_short(out, pipesim_figure_fraction(slowdown), 9);
+		g_string_append_printf(out, "%s%s x %s", before, pipesim_kind_letter(kind),
+			pipesim_figure_short(number, pipesim_figure_fraction(slowdown), 9));
 		before = ", ";
 	}
 }

@@ -77,8 +77,10 @@ guint pipesim_layout_boxes(
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
 {
-	pipesim_figure_short(out, (double)ns / (double)unit->ns, 3);
-	g_string_append_printf(out, " %s", unit->name);
+	PipesimNumber number;
+
+	g_string_append_printf(out, "%s %s",
+		pipesim_figure_short(number, (double)ns / (double)unit->ns, 3), unit->name);
 }
 
 static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
@@ -87,6 +89,7 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	const guint whole = pipesim_shape_whole(&run->shape);
 	const guint parts = pipesim_shape_parts(&run->shape);
 	GString *title = g_string_new(run->name);
+	PipesimNumber number;
 	double peak = pipesim_figure_activations(report, report->held.max_peak);
 
 	g_string_append_printf(title, ": PP %u, %u %s", run->shape.ranks, whole,
@@ -97,11 +100,11 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	pipesim_layout_time(title, report->makespan, unit);
 	g_string_append(title, ", bubble ");
 	pipesim_layout_time(title, report->bubble.max_idle, unit);
-	g_string_append(title, " (");
-	pipesim_figure_fixed(title, 100 * pipesim_figure_fraction(report->bubble.ratio), 1);
-	g_string_append(title, " % of all ranks), ");
-	pipesim_figure_short(title, peak, 2);
-	g_string_append(title, peak == 1 ? " activation" : " activations");
+	g_string_append_printf(title, " (%s %% of all ranks), ",
+		pipesim_figure_fixed(
+			number, 100 * pipesim_figure_fraction(report->bubble.ratio), 1));
+	g_string_append_printf(title, "%s activation%s", pipesim_figure_short(number, peak, 2),
+		peak == 1 ? "" : "s");
 	if (run->shape.copies > 1)
 		g_string_append_printf(title, ", %u parameter copies", run->shape.copies);
 	return g_string_free(title, FALSE);

@@ -312,6 +312,7 @@ static void print_axis(const Drawing *drawing)
 	const PipesimLayout *layout = drawing->layout;
 	gint64 step = tick_step(drawing), next = 0;
 	g_autoptr(GString) numbers = g_string_new(NULL);
+	PipesimNumber number;
 
 	append_blanks(drawing->out, drawing->margin + 1);
 	append_blanks(numbers, drawing->margin + 1);
@@ -320,8 +321,9 @@ static void print_axis(const Drawing *drawing)
 
 		if (tick && drawing->margin + 1 + i >= numbers->len) {
 			append_blanks(numbers, drawing->margin + 1 + i - (guint)numbers->len);
-			pipesim_figure_short(
-				numbers, (double)next / (double)layout->unit->ns, 3);
+			g_string_append(
+				numbers, pipesim_figure_short(number,
+						 (double)next / (double)layout->unit->ns, 3));
 		}
 		g_string_append(drawing->out, i == 0 ? drawing->glyphs->corner
 					      : tick ? drawing->glyphs->tick

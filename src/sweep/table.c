@@ -68,6 +68,7 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = best_of(results, width, -1);
 	const int next = best_of(results, width, best);
+	PipesimNumber number;
 
 	for (guint axis = 0; axis < axes; axis++)
 		cells[axis] = g_strdup(
@@ -79,8 +80,8 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 		fill_best(&results[best], titles->names[best], &cells[axes]);
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
-		cells[axes + BEHIND] = pipesim_figure_print(
-			100 * (rate(&results[best]) / rate(&results[next]) - 1), 1);
+		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
+			number, 100 * (rate(&results[best]) / rate(&results[next]) - 1), 1));
 	}
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
