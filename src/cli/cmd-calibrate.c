@@ -3,7 +3,7 @@
 #include "base/decimal.h"
 #include "cli/command.h"
 #include "model/costs-file.h"
-#include "output/distributions.h"
+#include "output/output.h"
 
 #include <math.h>
 #include <string.h>

@@ -44,7 +44,7 @@ static void write_csv(const PipesimComparison *comparison,
 
 const PipesimOutput pipesim_output_csv = {
 	.name = "csv",
-	.extensions = "csv",
+	.extension = "csv",
 	.summary = "one line a schedule, for spreadsheets",
 	.keep = PIPESIM_KEEP_NOTHING,
 	.write = write_csv,

@@ -1,7 +1,8 @@
+/* How measured times are spread. */
 #include "config.h"
 
-#include "output/distributions.h"
 #include "output/gnuplot.h"
+#include "output/output.h"
 
 /* Quarters and twentieths among the quantiles. */
 enum {

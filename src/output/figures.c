@@ -230,6 +230,20 @@ const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals
 	return out;
 }
 
+void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *before)
+{
+	static const PipesimKind order[] = {
+		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
+	PipesimNumber number;
+
+	g_string_append(out, "Times, ms:");
+	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+		g_string_append_printf(out, "%s %s %s", i > 0 ? "," : "",
+			pipesim_kind_letter(order[i]),
+			pipesim_print_ms(number, costs->time[order[i]]));
+	g_string_append_printf(out, "%sP2P %s", before, pipesim_print_ms(number, costs->p2p));
+}
+
 void pipesim_figure_quote(GString *out, const char *text)
 {
 	if (strpbrk(text, ",\"\r\n") == NULL) {

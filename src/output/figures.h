@@ -123,6 +123,9 @@ const char *pipesim_figure_extension(const PipesimRun *run);
 /** pipesim_figure_search: what a search says of the order of @run that it found; NULL where
  * none did. Belongs to the run. */
 const char *pipesim_figure_search(const PipesimRun *run);
+/** pipesim_figure_times: appends "Times, ms: F 1, I 1 ... P2P 0", of each kind of op and with
+ * @before in front of the last. */
+void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *before);
 /** pipesim_figure_fixed: @value with @decimals, whatever the locale; returns @out. */
 const char *pipesim_figure_fixed(PipesimNumber out, double value, guint decimals);
 /** pipesim_figure_short: @value with at most @decimals and without zeros at the end. */

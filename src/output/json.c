@@ -197,7 +197,7 @@ static void write_json(const PipesimComparison *comparison,
 
 const PipesimOutput pipesim_output_json = {
 	.name = "json",
-	.extensions = "json",
+	.extension = "json",
 	.summary = "one JSON object with every figure, exact, for other programs",
 	.keep = PIPESIM_KEEP_FITTING,
 	.critical = TRUE,

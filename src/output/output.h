@@ -11,12 +11,12 @@ typedef struct {
 } PipesimStyle;
 
 typedef struct {
-	const char *name;       /* for --format */
-	const char *extensions; /* comma-separated, for -o; may be NULL */
-	const char *summary;    /* one line for --help, no final stop */
-	PipesimKeep keep;       /* what it tells of single ops */
-	gboolean critical;      /* it tells why a step takes as long as it does */
-	gboolean for_people;    /* a drawing in characters may stand behind it */
+	const char *name;      /* for --format */
+	const char *extension; /* that names it for -o, without the point */
+	const char *summary;   /* one line for --help, no final stop */
+	PipesimKeep keep;      /* what it tells of single ops */
+	gboolean critical;     /* it tells why a step takes as long as it does */
+	gboolean for_people;   /* a drawing in characters may stand behind it */
 	/* Appends the whole of @comparison. Deterministic: same input, same bytes. */
 	void (*write)(
 		const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
@@ -59,3 +59,16 @@ gboolean pipesim_chrome_trace(
 /** pipesim_chrome_trace_write: the same to the file @path; also PIPESIM_ERROR_WRITE. */
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
+
+/**
+ * pipesim_distributions_write: a box for each component and phase of @costs that was measured
+ * more than once: quarters (the box), 5 % and 95 % (the line), median, minimum and maximum,
+ * against its median, so that long and short components compare. Through @gnuplot to @path:
+ * svg, png or pdf; its .gp and .dat stay beside it.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where
+ * nothing was measured twice, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails,
+ * PIPESIM_ERROR_WRITE.
+ */
+gboolean pipesim_distributions_write(
+	const PipesimCosts *costs, const char *path, const char *gnuplot, GError **error);

@@ -250,34 +250,20 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 #define LEGEND_PIXELS  66
 #define CAPTION_PIXELS 90
 
-static char *make_times(const PipesimComparison *comparison)
-{
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
-	const PipesimComm comm = comparison->scenario.comm;
-	GString *text = g_string_new("Times, ms:");
-	PipesimNumber number;
-
-	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(text, " %s %s,", pipesim_kind_letter(order[i]),
-			pipesim_print_ms(number, comparison->costs->time[order[i]]));
-	g_string_append_printf(
-		text, " P2P %s", pipesim_print_ms(number, comparison->costs->p2p));
-	if (comm != PIPESIM_COMM_ASYNC)
-		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(comm));
-	return g_string_free(text, FALSE);
-}
-
 /* Lines of words below the colours. For g_ptr_array_unref(). */
 static GPtrArray *make_captions(const Picture *picture)
 {
 	const PipesimLayout *layout = picture->layout;
 	const PipesimDetail *detail = &picture->detail;
 	const char *source = picture->comparison->costs->source;
+	const PipesimComm comm = picture->comparison->scenario.comm;
 	GPtrArray *captions = g_ptr_array_new_with_free_func(g_free);
-	GString *text;
+	GString *text = g_string_new(NULL);
 
-	g_ptr_array_add(captions, make_times(picture->comparison));
+	pipesim_figure_times(text, picture->comparison->costs, ", ");
+	if (comm != PIPESIM_COMM_ASYNC)
+		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(comm));
+	g_ptr_array_add(captions, g_string_free(text, FALSE));
 	if (source != NULL)
 		g_ptr_array_add(captions, g_strconcat("Times from: ", source, NULL));
 	if (detail->width == 0)

@@ -19,16 +19,13 @@ typedef struct {
 	guint8 *pixels; /* of the whole raster */
 } Canvas;
 
-static void read_colours(Canvas *canvas)
+/* @name: "#RRGGBB" */
+static void read_colour(const char *name, guint8 rgb[3])
 {
-	for (guint i = 0; i < N_COLOURS; i++) {
-		const char *name =
-			i + 1 == N_COLOURS ? "#FFFFFF" : pipesim_looks[i / 2].colours[i % 2];
-		const gulong value = strtoul(name + 1, NULL, 16);
+	const gulong value = strtoul(name + 1, NULL, 16);
 
-		for (guint c = 0; c < 3; c++)
-			canvas->rgb[i][c] = (guint8)(value >> (16 - 8 * c));
-	}
+	for (guint c = 0; c < 3; c++)
+		rgb[c] = (guint8)(value >> (16 - 8 * c));
 }
 
 /* Where each colour of a column ends, from below, in parts of a pixel of @height of them. */
@@ -131,15 +128,13 @@ static void paint_column(gint64 time, gint64 moves, gint64 waits, guint way, gui
 	const gint64 dark = MIN(moves, time);
 	const gint64 pale = MIN(waits, time - dark);
 
-	for (guint c = 0; time > 0 && c < 3; c++) {
-		const char *const *look = pipesim_message_looks[way];
-		const guint shift = 16 - 8 * c;
-		const guint8 a = (guint8)(strtoul(look[MOVES] + 1, NULL, 16) >> shift);
-		const guint8 b = (guint8)(strtoul(look[WAITS] + 1, NULL, 16) >> shift);
+	guint8 look[N_STATES][3];
 
-		pixel[c] = (guint8)(255 - pipesim_time_scale(255 - a, dark, time) -
-				    pipesim_time_scale(255 - b, pale, time));
-	}
+	read_colour(pipesim_message_looks[way][MOVES], look[MOVES]);
+	read_colour(pipesim_message_looks[way][WAITS], look[WAITS]);
+	for (guint c = 0; time > 0 && c < 3; c++)
+		pixel[c] = (guint8)(255 - pipesim_time_scale(255 - look[MOVES][c], dark, time) -
+				    pipesim_time_scale(255 - look[WAITS][c], pale, time));
 }
 
 static void paint_strip(const PipesimColumns *columns, gint64 *const times[N_STATES], guint way,
@@ -223,7 +218,9 @@ guint8 *pipesim_raster_paint(
 		return NULL;
 	}
 	memset(canvas.pixels, 255, size);
-	read_colours(&canvas);
+	for (guint i = 0; i + 1 < N_COLOURS; i++)
+		read_colour(pipesim_looks[i / 2].colours[i % 2], canvas.rgb[i]);
+	read_colour("#FFFFFF", canvas.rgb[N_COLOURS - 1]);
 	pipesim_columns_init(&canvas.columns, layout, detail->width);
 	canvas.shares = g_new(PipesimColumnShare, detail->width);
 	for (guint p = 0; p < layout->n_panels; p++)

@@ -31,26 +31,13 @@ const PipesimOutput *pipesim_output_find(const char *name, GError **error)
 	return NULL;
 }
 
-static gboolean has_extension(const PipesimOutput *output, const char *extension)
-{
-	g_auto(GStrv) known = NULL;
-	gboolean found = FALSE;
-
-	if (output->extensions == NULL)
-		return FALSE;
-	known = g_strsplit(output->extensions, ",", -1);
-	for (char **p = known; *p != NULL && !found; p++)
-		found = g_ascii_strcasecmp(*p, extension) == 0;
-	return found;
-}
-
 const PipesimOutput *pipesim_output_for_path(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *dot = strrchr(slash != NULL ? slash : path, '.');
 
 	for (gsize i = 0; dot != NULL && i < G_N_ELEMENTS(outputs); i++)
-		if (has_extension(outputs[i], dot + 1))
+		if (g_ascii_strcasecmp(outputs[i]->extension, dot + 1) == 0)
 			return outputs[i];
 	return NULL;
 }

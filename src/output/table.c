@@ -8,26 +8,16 @@
 
 typedef struct {
 	PipesimRowLook look;
-	char **cells; /* NULL for a row of text */
-	char *first, *text;
+	char **cells; /* as many as columns; of a row of text only the first */
+	char *text;   /* NULL for a row of cells */
 } Row;
 
 struct _PipesimTable {
 	const PipesimColumn *columns;
 	guint n_columns;
-	guint *widths;   /* 0: no cell, not shown */
-	GPtrArray *rows; /* of Row */
+	guint *widths; /* 0: no cell, not shown */
+	GArray *rows;  /* of Row */
 };
-
-static void free_row(gpointer data)
-{
-	Row *row = data;
-
-	g_free(row->cells);
-	g_free(row->first);
-	g_free(row->text);
-	g_free(row);
-}
 
 PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
 {
@@ -36,7 +26,7 @@ PipesimTable *pipesim_table_new(const PipesimColumn *columns, guint n_columns)
 	table->columns = columns;
 	table->n_columns = n_columns;
 	table->widths = g_new0(guint, n_columns);
-	table->rows = g_ptr_array_new_with_free_func(free_row);
+	table->rows = g_array_new(FALSE, FALSE, sizeof(Row));
 	return table;
 }
 
@@ -45,12 +35,14 @@ void pipesim_table_free(PipesimTable *table)
 	if (table == NULL)
 		return;
 	for (guint i = 0; i < table->rows->len; i++) {
-		Row *row = g_ptr_array_index(table->rows, i);
+		const Row *row = &g_array_index(table->rows, Row, i);
 
-		for (guint c = 0; row->cells != NULL && c < table->n_columns; c++)
+		for (guint c = 0; c < table->n_columns; c++)
 			g_free(row->cells[c]);
+		g_free(row->cells);
+		g_free(row->text);
 	}
-	g_ptr_array_unref(table->rows);
+	g_array_unref(table->rows);
 	g_free(table->widths);
 	g_free(table);
 }
@@ -64,36 +56,32 @@ guint pipesim_text_width(const char *text)
 	return width;
 }
 
-static void widen(PipesimTable *table, guint column, const char *cell)
+static void add_row(PipesimTable *table, const Row *row)
 {
-	guint title = pipesim_text_width(table->columns[column].title);
+	for (guint i = 0; i < table->n_columns; i++)
+		if (row->cells[i] != NULL) {
+			const guint title = pipesim_text_width(table->columns[i].title);
+			const guint cell = pipesim_text_width(row->cells[i]);
 
-	table->widths[column] =
-		MAX(table->widths[column], MAX(title, pipesim_text_width(cell)));
+			table->widths[i] = MAX(table->widths[i], MAX(title, cell));
+		}
+	g_array_append_vals(table->rows, row, 1);
 }
 
 void pipesim_table_add(PipesimTable *table, PipesimRowLook look, char **cells)
 {
-	Row *row = g_new0(Row, 1);
+	const Row row = {look, g_memdup2(cells, table->n_columns * sizeof(*cells)), NULL};
 
-	row->look = look;
-	row->cells = g_memdup2(cells, table->n_columns * sizeof(*cells));
-	for (guint i = 0; i < table->n_columns; i++)
-		if (cells[i] != NULL)
-			widen(table, i, cells[i]);
-	g_ptr_array_add(table->rows, row);
+	add_row(table, &row);
 }
 
 void pipesim_table_add_text(
 	PipesimTable *table, PipesimRowLook look, const char *first, const char *text)
 {
-	Row *row = g_new0(Row, 1);
+	const Row row = {look, g_new0(char *, table->n_columns), g_strdup(text)};
 
-	row->look = look;
-	row->first = g_strdup(first);
-	row->text = g_strdup(text);
-	widen(table, 0, first);
-	g_ptr_array_add(table->rows, row);
+	row.cells[0] = g_strdup(first);
+	add_row(table, &row);
 }
 
 static void pad(GString *out, guint n)
@@ -204,13 +192,14 @@ static void print_cells(const PipesimTable *table, char *const *cells, GString *
 
 static void print_row(const PipesimTable *table, const Row *row, guint width, GString *out)
 {
-	if (row->cells != NULL) {
+	const guint indent = table->widths[0] + GUTTER;
+
+	if (row->text == NULL) {
 		print_cells(table, row->cells, out);
 		return;
 	}
-	append_aligned(out, row->first, table->widths[0] + GUTTER, TRUE);
-	pipesim_wrap(
-		out, row->text, table->widths[0] + GUTTER, table->widths[0] + GUTTER, width);
+	append_aligned(out, row->cells[0], indent, TRUE);
+	pipesim_wrap(out, row->text, indent, indent, width);
 }
 
 static void begin_look(const PipesimStyle *style, const char *attributes, GString *out)
@@ -245,7 +234,7 @@ void pipesim_table_print(
 		g_string_append(out, style->unicode ? "\342\224\200" : "-");
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < table->rows->len; i++) {
-		const Row *row = g_ptr_array_index(table->rows, i);
+		const Row *row = &g_array_index(table->rows, Row, i);
 
 		begin_look(style, looks[row->look], out);
 		print_row(table, row, width, out);

@@ -29,13 +29,6 @@ static const PipesimRun *get_run(const Text *text, guint i)
 
 /* Titles --------------------------------------------------------------------------------- */
 
-static void append_time(GString *out, const char *before, const char *name, gint64 ns)
-{
-	PipesimNumber number;
-
-	g_string_append_printf(out, "%s%s %s", before, name, pipesim_print_ms(number, ns));
-}
-
 /* "TITLE: stage 0 x 1.3, ...", of the factors that are not 1. */
 static void append_factors(GString *out, const char *title, const char *what,
 	const PipesimFraction *factor, guint n)
@@ -245,12 +238,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 		comparison->scenario.microbatches,
 		comparison->scenario.microbatches == 1 ? "" : "es");
 	append_footing(out, comparison);
-	append_time(times, "Times, ms: ", "F", costs->time[PIPESIM_F]);
-	append_time(times, ", ", "I", costs->time[PIPESIM_I]);
-	append_time(times, ", ", "W", costs->time[PIPESIM_W]);
-	append_time(times, ", ", "B", costs->time[PIPESIM_B]);
-	append_time(times, ", ", "FB", costs->time[PIPESIM_FB]);
-	append_time(times, "; ", "P2P", costs->p2p);
+	pipesim_figure_times(times, costs, "; ");
 	g_string_append_printf(times, " (%s, a micro-batch)",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "a stage"
 								     : "a rank's share");
@@ -686,7 +674,7 @@ static void write_text(
 
 const PipesimOutput pipesim_output_text = {
 	.name = "text",
-	.extensions = "txt",
+	.extension = "txt",
 	.summary = "table for people, with notes on what differs and why",
 	.keep = PIPESIM_KEEP_NOTHING,
 	.for_people = TRUE,

@@ -3,7 +3,8 @@
 #include "sweep/wire.h"
 #include <string.h>
 
-/* In front of the results; their error texts follow, each with its NUL. */
+/* In front of the results. Behind them stands the error of each, "" where it has none, with its
+ * NUL. */
 typedef struct {
 	guint64 first;
 	guint32 n_points, width;
@@ -22,10 +23,12 @@ GByteArray *pipesim_wire_pack(const PipesimSweepBlock *block)
 	g_byte_array_append(bytes, (const guint8 *)&head, sizeof head);
 	g_byte_array_append(
 		bytes, (const guint8 *)block->results, (guint)(n * sizeof *block->results));
-	for (gsize i = 0; i < n; i++)
-		if (block->results[i].error != NULL)
-			g_byte_array_append(bytes, (const guint8 *)block->results[i].error,
-				(guint)strlen(block->results[i].error) + 1);
+	for (gsize i = 0; i < n; i++) {
+		const char *error = block->results[i].error;
+
+		g_byte_array_append(bytes, (const guint8 *)(error != NULL ? error : ""),
+			error != NULL ? (guint)strlen(error) + 1 : 1);
+	}
 	return bytes;
 }
 
@@ -34,19 +37,15 @@ static gboolean take_errors(PipesimSweepBlock *block, const guint8 *at, const gu
 {
 	const gsize n = (gsize)block->n_points * block->width;
 
-	for (gsize i = 0; i < n; i++) {
-		const guint8 *stop;
-
-		if (block->results[i].error == NULL)
-			continue;
+	for (gsize i = 0; i < n; i++)
 		block->results[i].error = NULL;
-		stop = at < end ? memchr(at, '\0', (gsize)(end - at)) : NULL;
-		if (stop == NULL) {
-			while (++i < n)
-				block->results[i].error = NULL;
+	for (gsize i = 0; i < n; i++) {
+		const guint8 *stop = memchr(at, '\0', (gsize)(end - at));
+
+		if (stop == NULL)
 			return FALSE;
-		}
-		block->results[i].error = g_strdup((const char *)at);
+		if (stop > at)
+			block->results[i].error = g_strdup((const char *)at);
 		at = stop + 1;
 	}
 	return at == end;
