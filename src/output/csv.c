@@ -5,8 +5,7 @@
 
 static gboolean is_column(const PipesimFigure *figure, const PipesimComparison *comparison)
 {
-	return figure->csv != NULL &&
-	       (!figure->of_comm || comparison->scenario.comm != PIPESIM_COMM_ASYNC);
+	return figure->csv != NULL && pipesim_figure_asked(figure, comparison);
 }
 
 static void add_field(GString *out, const PipesimFigure *figure,

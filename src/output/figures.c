@@ -144,6 +144,11 @@ PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 					     : (PipesimValue){.integer = UNKNOWN};
 }
 
+gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison)
+{
+	return !figure->of_comm || comparison->scenario.comm != PIPESIM_COMM_ASYNC;
+}
+
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT])
 {
 	for (guint i = 0; i < pipesim_n_figures; i++)

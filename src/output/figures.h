@@ -88,6 +88,10 @@ const PipesimFigure *pipesim_figure(PipesimFigureId id);
 PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 	const PipesimComparison *comparison, const PipesimRun *run, guint index);
 
+/** pipesim_figure_asked: FALSE for one of messages that wait for each other, where @comparison has
+ * none that do. */
+gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison);
+
 /** pipesim_value_known: FALSE where there is nothing to print. */
 gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value);
 

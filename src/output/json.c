@@ -100,7 +100,7 @@ static void write_member(const Writer *writer, const PipesimFigure *figure)
 static gboolean is_member(const Writer *writer, const PipesimFigure *figure)
 {
 	return figure->json != NULL && figure->per != PIPESIM_PER_LINK &&
-	       (!figure->of_comm || writer->comparison->scenario.comm != PIPESIM_COMM_ASYNC);
+	       pipesim_figure_asked(figure, writer->comparison);
 }
 
 static void write_figures(const Writer *writer)
