@@ -51,54 +51,18 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 
 /* The list ----------------------------------------------------------------------------------- */
 
-#define VALUE_COUNT(value)         \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_TIME(value)          \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_BYTES(value)         \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_YES_OR_NO(value)     \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_OP(value)            \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_LINK(value)          \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_LINKS(value)         \
-	{                          \
-		.integer = (value) \
-	}
-#define VALUE_SHARE(value)        \
-	{                         \
-		.number = (value) \
-	}
-#define VALUE_FACTOR(value)       \
-	{                         \
-		.number = (value) \
-	}
-#define VALUE_ACTIVATIONS(value)  \
-	{                         \
-		.number = (value) \
-	}
-#define VALUE_TEXT(value)       \
-	{                       \
-		.text = (value) \
-	}
-#define VALUE_TEXTS(value)       \
-	{                        \
-		.texts = (value) \
-	}
+#define VALUE_COUNT(value)       .integer = (value)
+#define VALUE_TIME(value)        .integer = (value)
+#define VALUE_BYTES(value)       .integer = (value)
+#define VALUE_YES_OR_NO(value)   .integer = (value)
+#define VALUE_OP(value)          .integer = (value)
+#define VALUE_LINK(value)        .integer = (value)
+#define VALUE_LINKS(value)       .integer = (value)
+#define VALUE_SHARE(value)       .number = (value)
+#define VALUE_FACTOR(value)      .number = (value)
+#define VALUE_ACTIVATIONS(value) .number = (value)
+#define VALUE_TEXT(value)        .text = (value)
+#define VALUE_TEXTS(value)       .texts = (value)
 
 #define FIGURE(id, kind, value, ...)                                                    \
 	static PipesimValue get_##id(const PipesimComparison *comparison G_GNUC_UNUSED, \
@@ -110,7 +74,7 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 		const PipesimLinkReport *links G_GNUC_UNUSED =                          \
 			report != NULL ? report->links : NULL;                          \
                                                                                         \
-		return (PipesimValue)VALUE_##kind(value);                               \
+		return (PipesimValue){VALUE_##kind(value)};                             \
 	}
 #define SWEPT FIGURE
 #include "output/figure-list.h"

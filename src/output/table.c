@@ -86,8 +86,7 @@ void pipesim_table_add_text(
 
 static void pad(GString *out, guint n)
 {
-	for (; n > 0; n--)
-		g_string_append_c(out, ' ');
+	g_string_append_printf(out, "%*s", (int)n, "");
 }
 
 /* Without the blanks that a right-aligned last column does not need either. */
@@ -202,17 +201,11 @@ static void print_row(const PipesimTable *table, const Row *row, guint width, GS
 	pipesim_wrap(out, row->text, indent, indent, width);
 }
 
-static void begin_look(const PipesimStyle *style, const char *attributes, GString *out)
+/* Terminal attributes, until "0"; NULL: none. */
+static void set_look(const PipesimStyle *style, const char *attributes, GString *out)
 {
 	if (style->colour && attributes != NULL)
 		g_string_append_printf(out, "\033[%sm", attributes);
-}
-
-static void end_look(const PipesimStyle *style, const char *attributes, GString *out)
-{
-	if (style->colour && attributes != NULL)
-		g_string_append(out, "\033[0m");
-	g_string_append_c(out, '\n');
 }
 
 void pipesim_table_print(
@@ -225,20 +218,22 @@ void pipesim_table_print(
 	};
 	guint rule = pipesim_table_width(table);
 
-	begin_look(style, "1", out);
+	set_look(style, "1", out);
 	print_groups(table, out);
 	g_string_append_c(out, '\n');
 	print_cells(table, NULL, out);
-	end_look(style, "1", out);
+	set_look(style, "0", out);
+	g_string_append_c(out, '\n');
 	for (; rule > 0; rule--)
 		g_string_append(out, style->unicode ? "\342\224\200" : "-");
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < table->rows->len; i++) {
 		const Row *row = &g_array_index(table->rows, Row, i);
 
-		begin_look(style, looks[row->look], out);
+		set_look(style, looks[row->look], out);
 		print_row(table, row, width, out);
-		end_look(style, looks[row->look], out);
+		set_look(style, looks[row->look] != NULL ? "0" : NULL, out);
+		g_string_append_c(out, '\n');
 	}
 }
 

@@ -301,12 +301,6 @@ static gint64 tick_step(const Drawing *drawing)
 	return step;
 }
 
-static void append_blanks(GString *out, guint n)
-{
-	for (; n > 0; n--)
-		g_string_append_c(out, ' ');
-}
-
 static void print_axis(const Drawing *drawing)
 {
 	const PipesimLayout *layout = drawing->layout;
@@ -314,16 +308,17 @@ static void print_axis(const Drawing *drawing)
 	g_autoptr(GString) numbers = g_string_new(NULL);
 	PipesimNumber number;
 
-	append_blanks(drawing->out, drawing->margin + 1);
-	append_blanks(numbers, drawing->margin + 1);
+	g_string_append_printf(drawing->out, "%*s", (int)drawing->margin + 1, "");
+	g_string_append_printf(numbers, "%*s", (int)drawing->margin + 1, "");
 	for (guint i = 0; i <= drawing->columns; i++) {
 		gboolean tick = next <= layout->end && column_of(drawing, next) == i;
 
 		if (tick && drawing->margin + 1 + i >= numbers->len) {
-			append_blanks(numbers, drawing->margin + 1 + i - (guint)numbers->len);
-			g_string_append(
-				numbers, pipesim_figure_short(number,
-						 (double)next / (double)layout->unit->ns, 3));
+			const guint blanks = drawing->margin + 1 + i - (guint)numbers->len;
+
+			g_string_append_printf(numbers, "%*s%s", (int)blanks, "",
+				pipesim_figure_short(
+					number, (double)next / (double)layout->unit->ns, 3));
 		}
 		g_string_append(drawing->out, i == 0 ? drawing->glyphs->corner
 					      : tick ? drawing->glyphs->tick
