@@ -4,15 +4,23 @@
 #include "order/cycle.h"
 #include <string.h>
 
+/* What is known of an op. */
+enum {
+	NOT_DONE,
+	WAITED_FOR, /* not done, and a rank has come to an op that needs it */
+	DONE,
+};
+
 typedef struct {
 	const PipesimProgram *program;
-	guint8 *done;      /* by op */
+	guint8 *state;     /* by op */
 	guint32 *next;     /* by rank: the first op that has not run */
 	guint32 *sequence; /* of what ran; may be NULL */
 	guint32 n_done;
 } Order;
 
-static gboolean can_run(const Order *order, guint rank)
+/* Whether the next op of @rank can run; if not, the op that it needs is marked. */
+static gboolean can_run(Order *order, guint rank)
 {
 	const guint32 op = order->next[rank];
 	guint32 inputs[2];
@@ -21,9 +29,12 @@ static gboolean can_run(const Order *order, guint rank)
 	if (op == order->program->rank_begin[rank + 1])
 		return FALSE;
 	n = pipesim_program_inputs(order->program, rank, &order->program->ops[op], inputs);
-	for (guint i = 0; i < n; i++)
-		if (!order->done[inputs[i]])
-			return FALSE;
+	for (guint i = 0; i < n; i++) {
+		if (order->state[inputs[i]] == DONE)
+			continue;
+		order->state[inputs[i]] = WAITED_FOR;
+		return FALSE;
+	}
 	return TRUE;
 }
 
@@ -49,13 +60,15 @@ static void run_rank(Order *order, guint rank, Stack *stack)
 
 	while (can_run(order, rank)) {
 		const guint32 op = order->next[rank]++;
-		const guint n =
-			pipesim_program_outputs(program, rank, &program->ops[op], outputs);
+		const gboolean waited_for = order->state[op] == WAITED_FOR;
+		guint n = 0;
 
-		order->done[op] = TRUE;
+		order->state[op] = DONE;
 		if (order->sequence != NULL)
 			order->sequence[order->n_done] = op;
 		order->n_done++;
+		if (waited_for)
+			n = pipesim_program_outputs(program, rank, &program->ops[op], outputs);
 		for (guint i = 0; i < n; i++) {
 			const guint to = pipesim_program_rank(program, outputs[i]);
 
@@ -80,7 +93,7 @@ static void run_what_can(Order *order, Stack *stack)
 
 static void clear(Order *order)
 {
-	g_free(order->done);
+	g_free(order->state);
 	g_free(order->next);
 }
 
@@ -91,9 +104,9 @@ static gboolean run_order(Order *order, GError **error)
 	Stack stack = {g_try_new(guint32, ranks), g_try_new0(guint8, ranks), 0};
 	gboolean ok;
 
-	order->done = g_try_new0(guint8, MAX(program->n_ops, 1u));
+	order->state = g_try_new0(guint8, MAX(program->n_ops, 1u));
 	order->next = g_try_new(guint32, ranks);
-	ok = stack.rank != NULL && stack.holds != NULL && order->done != NULL &&
+	ok = stack.rank != NULL && stack.holds != NULL && order->state != NULL &&
 	     order->next != NULL;
 	if (ok) {
 		memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
@@ -130,7 +143,7 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 
 	*behind = FALSE;
 	for (guint i = 0; i < n; i++)
-		if (!order->done[inputs[i]])
+		if (order->state[inputs[i]] != DONE)
 			return (PipesimStuck){
 				pipesim_program_rank(program, inputs[i]), inputs[i]};
 	*behind = TRUE;

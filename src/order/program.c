@@ -106,17 +106,12 @@ void pipesim_op_print(
 
 guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 {
-	guint low = 0, high = program->shape.ranks; /* the rank is in [low, high) */
+	const guint32 *first = program->rank_begin; /* of the ranks that it may be */
 
-	while (high - low > 1) {
-		const guint middle = low + (high - low) / 2;
-
-		if (program->rank_begin[middle] <= index)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	/* Without a branch that the processor would have to guess. */
+	for (guint n = program->shape.ranks; n > 1; n -= n / 2)
+		first += first[n / 2] <= index ? n / 2 : 0;
+	return (guint)(first - program->rank_begin);
 }
 
 /* Changed copies. ------------------------------------------------------------------------------ */
