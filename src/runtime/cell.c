@@ -3,181 +3,254 @@
 #include "runtime/cell.h"
 #include <string.h>
 
-typedef struct {
-	const PipesimCsv *csv;
-	const PipesimCsvRecord *record;
-	const PipesimCsvCell *cell;
-	const char *at;
-	GError **error;
-} Parser;
+/* No action is shorter than "0F0". */
+#define SHORTEST 3
 
-/* Longest first where one begins like another. */
 static const struct {
 	const char *name;
 	guint8 action, kind;
 } words[] = {
-	{"REDUCE_GRAD", PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD, 0},
-	{"RECV_F", PIPESIM_ACTION_RECV_F, 0},
-	{"RECV_B", PIPESIM_ACTION_RECV_B, 0},
-	{"RESHARD", PIPESIM_N_ACTIONS + PIPESIM_RESHARD, 0},
-	{"SEND_F", PIPESIM_ACTION_SEND_F, 0},
-	{"SEND_B", PIPESIM_ACTION_SEND_B, 0},
-	{"UNSHARD", PIPESIM_N_ACTIONS + PIPESIM_UNSHARD, 0},
 	{"F", PIPESIM_ACTION_OP, PIPESIM_F},
+	{"B", PIPESIM_ACTION_OP, PIPESIM_B},
 	{"I", PIPESIM_ACTION_OP, PIPESIM_I},
 	{"W", PIPESIM_ACTION_OP, PIPESIM_W},
-	{"B", PIPESIM_ACTION_OP, PIPESIM_B},
+	{"SEND_F", PIPESIM_ACTION_SEND_F, 0},
+	{"SEND_B", PIPESIM_ACTION_SEND_B, 0},
+	{"RECV_F", PIPESIM_ACTION_RECV_F, 0},
+	{"RECV_B", PIPESIM_ACTION_RECV_B, 0},
+	{"UNSHARD", PIPESIM_N_ACTIONS + PIPESIM_UNSHARD, 0},
+	{"RESHARD", PIPESIM_N_ACTIONS + PIPESIM_RESHARD, 0},
+	{"REDUCE_GRAD", PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD, 0},
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
 static const char expected_data[] = "write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, "
 				    "0RESHARD or 0REDUCE_GRAD";
 
-static gboolean fail_here(const Parser *parser, const char *what)
-{
-	const gboolean data = strchr(parser->cell->text, '_') != NULL ||
-			      strstr(parser->cell->text, "SHARD") != NULL;
-	const gboolean pair = strstr(parser->cell->text, ")OVERLAP") != NULL;
-	PipesimCsvCell place = *parser->cell;
+/* One cell of a line while it is read; what it says goes behind the other actions of @file. */
+typedef struct {
+	PipesimCells *file;
+	const PipesimCsvCell *cell;
+	const char *at;
+	GError *error;
+} Parser;
 
-	place.column += (guint)(parser->at - parser->cell->text);
-	return pipesim_csv_fail(parser->csv, parser->record, &place, parser->error,
-		"%s in '%.60s'; %s", what, parser->cell->text,
-		data && !pair ? expected_data : expected);
+static gboolean fail_here(Parser *parser, const char *what)
+{
+	const char *text = parser->cell->text;
+	const gboolean data = strchr(text, '_') != NULL || strstr(text, "SHARD") != NULL;
+	const gboolean pair = strstr(text, ")OVERLAP") != NULL;
+
+	return pipesim_fail_at(&parser->error, parser->file->path,
+		pipesim_cells_ranks(parser->file) + 1,
+		parser->cell->column + (guint)(parser->at - text), "%s in '%.60s'; %s", what,
+		text, data && !pair ? expected_data : expected);
 }
 
 static gboolean number(Parser *parser, guint32 *out, const char *missing)
 {
-	const char *start = parser->at;
+	const char *start = parser->at, *at = start;
 	guint64 value = 0;
 
-	for (; g_ascii_isdigit(*parser->at) && value < PIPESIM_MAX_MICROBATCHES; parser->at++)
-		value = value * 10 + (guint64)(*parser->at - '0');
-	if (parser->at == start)
+	for (; (guint)(*at - '0') < 10 && value < PIPESIM_MAX_MICROBATCHES; at++)
+		value = value * 10 + (guint64)(*at - '0');
+	if (at == start)
 		return fail_here(parser, missing);
-	if (value >= PIPESIM_MAX_MICROBATCHES) {
-		parser->at = start;
+	if (value >= PIPESIM_MAX_MICROBATCHES)
 		return fail_here(parser, "number too large");
-	}
+	parser->at = at;
 	*out = (guint32)value;
 	return TRUE;
+}
+
+static gboolean skip(Parser *parser, const char *text)
+{
+	const char *at = parser->at;
+
+	while (*text != '\0' && *at == *text) {
+		at++;
+		text++;
+	}
+	if (*text == '\0')
+		parser->at = at;
+	return *text == '\0';
 }
 
 static gboolean word(Parser *parser, PipesimCell *out)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(words); i++) {
-		if (!g_str_has_prefix(parser->at, words[i].name))
+		if (!skip(parser, words[i].name))
 			continue;
 		out->action = words[i].action;
 		out->kind = words[i].kind;
-		parser->at += strlen(words[i].name);
 		return TRUE;
 	}
 	return fail_here(parser, "unknown action");
 }
 
-static gboolean action(Parser *parser, PipesimCell *out)
+static gboolean action(Parser *parser)
 {
+	PipesimCell *out = &parser->file->cells[parser->file->n];
+
 	*out = (PipesimCell){
-		.line = parser->record->line,
-		.column = parser->cell->column + (guint)(parser->at - parser->cell->text),
-	};
+		.column = parser->cell->column + (guint)(parser->at - parser->cell->text)};
 	if (!number(parser, &out->stage, "stage number missing") || !word(parser, out))
 		return FALSE;
+	parser->file->n++;
 	if (out->action < PIPESIM_N_ACTIONS)
 		return number(parser, &out->microbatch, "micro-batch number missing");
 	return !g_ascii_isdigit(*parser->at) ||
 	       fail_here(parser, "micro-batch of an action on a whole stage");
 }
 
-static gboolean literal(Parser *parser, const char *text, const char *what)
-{
-	if (!g_str_has_prefix(parser->at, text))
-		return fail_here(parser, what);
-	parser->at += strlen(text);
-	return TRUE;
-}
-
 /* Two actions become the halves of one op. */
-static gboolean overlap(Parser *parser, GArray *out, guint begin)
+static gboolean overlap(Parser *parser, PipesimCell *halves, guint n)
 {
-	PipesimCell *halves = &g_array_index(out, PipesimCell, begin);
-
-	if (out->len != begin + 2 || halves[0].action != PIPESIM_ACTION_OP ||
-		halves[0].kind != PIPESIM_F || halves[1].action != PIPESIM_ACTION_OP ||
-		halves[1].kind != PIPESIM_B) {
+	if (n != 2 || halves[0].action != PIPESIM_ACTION_OP || halves[0].kind != PIPESIM_F ||
+		halves[1].action != PIPESIM_ACTION_OP || halves[1].kind != PIPESIM_B) {
 		parser->at = parser->cell->text;
 		return fail_here(
 			parser, "a pair that is not a forward and then a full backward");
 	}
 	halves[0].kind = PIPESIM_FB;
 	halves[0].column = parser->cell->column;
-	halves[0].b_stage = halves[1].stage;
-	halves[0].b_microbatch = halves[1].microbatch;
-	g_array_set_size(out, begin + 1);
 	return TRUE;
 }
 
-static gboolean group(Parser *parser, GArray *out, guint begin)
+static gboolean group(Parser *parser, PipesimCell *messages, guint n)
 {
-	for (guint i = begin; i < out->len; i++) {
-		PipesimCell *cell = &g_array_index(out, PipesimCell, i);
+	for (guint i = 0; i < n; i++) {
+		PipesimCell *cell = &messages[i];
 
 		if (cell->action == PIPESIM_ACTION_OP || cell->action >= PIPESIM_N_ACTIONS) {
 			parser->at = parser->cell->text + (cell->column - parser->cell->column);
 			return fail_here(parser, "a group of other than sends and receives");
 		}
-		cell->joined = i > begin;
+		cell->joined = i > 0;
 		cell->waited = TRUE;
 	}
 	return TRUE;
 }
 
-static gboolean brackets(Parser *parser, GArray *out)
+static gboolean brackets(Parser *parser)
 {
-	const guint begin = out->len;
+	const guint32 begin = parser->file->n;
+	PipesimCell *first = &parser->file->cells[begin];
 
 	parser->at++;
 	for (;;) {
-		PipesimCell cell;
-
-		if (!action(parser, &cell))
+		if (!action(parser))
 			return FALSE;
-		g_array_append_val(out, cell);
 		if (*parser->at == ')')
 			break;
-		if (!literal(parser, ";", "';' or ')' missing behind an action"))
-			return FALSE;
+		if (!skip(parser, ";"))
+			return fail_here(parser, "';' or ')' missing behind an action");
 	}
-	if (g_str_has_prefix(parser->at, ")GROUP")) {
-		parser->at += strlen(")GROUP");
-		return group(parser, out, begin);
-	}
-	return literal(parser, ")OVERLAP_F_B", "')OVERLAP_F_B' missing after a pair") &&
-	       overlap(parser, out, begin);
+	if (skip(parser, ")GROUP"))
+		return group(parser, first, parser->file->n - begin);
+	if (!skip(parser, ")OVERLAP_F_B"))
+		return fail_here(parser, "')OVERLAP_F_B' missing after a pair");
+	return overlap(parser, first, parser->file->n - begin);
 }
 
-static gboolean single(Parser *parser, GArray *out)
+/* Adds the actions of @cell; none where it is wrong. */
+static void read_cell(PipesimCells *file, const PipesimCsvCell *cell)
 {
-	PipesimCell cell;
+	Parser parser = {.file = file, .cell = cell, .at = cell->text};
+	const guint32 begin = file->n;
+	const PipesimCell *first = &file->cells[begin];
 
-	if (!action(parser, &cell))
+	if ((*cell->text == '(' ? brackets(&parser) : action(&parser)) &&
+		(*parser.at == '\0' || fail_here(&parser, "trailing characters"))) {
+		if (first->action == PIPESIM_ACTION_OP)
+			file->n_ops++;
+		else if (first->action < PIPESIM_N_ACTIONS)
+			file->n_messages += file->n - begin;
+		else
+			file->n_shardings++;
+		return;
+	}
+	file->n = begin;
+	pipesim_faults_take(file->faults, parser.error);
+}
+
+/* Room for the actions of one more line. */
+static gboolean make_room(PipesimCells *file, const PipesimCsvRecord *record)
+{
+	const PipesimCsvCell *last = &record->cells[record->n_cells - 1];
+	const gsize most = (last->column + last->length) / SHORTEST + 1;
+	gsize room = file->n + most;
+	PipesimCell *cells;
+
+	if (room <= file->room)
+		return TRUE;
+	room = MAX(room, 2 * (gsize)file->room);
+	cells = room <= G_MAXUINT32 ? g_try_renew(PipesimCell, file->cells, room) : NULL;
+	if (cells == NULL)
 		return FALSE;
-	g_array_append_val(out, cell);
+	file->cells = cells;
+	file->room = (guint32)room;
 	return TRUE;
 }
 
-gboolean pipesim_cell_parse(const PipesimCsv *csv, const PipesimCsvRecord *record,
-	const PipesimCsvCell *cell, GArray *out, GError **error)
+static gboolean read_line(PipesimCells *file, const PipesimCsvRecord *record)
 {
-	Parser parser = {csv, record, cell, cell->text, error};
-	const guint begin = out->len;
+	const guint rank = pipesim_cells_ranks(file);
 
-	if ((*cell->text == '(' ? brackets(&parser, out) : single(&parser, out)) &&
-		(*parser.at == '\0' || fail_here(&parser, "trailing characters")))
-		return TRUE;
-	g_array_set_size(out, begin);
-	return FALSE;
+	if (record->n_cells > 0 && !make_room(file, record))
+		return FALSE;
+	for (guint i = 0; i < record->n_cells; i++) {
+		const PipesimPlace place = {record->line, record->cells[i].column};
+
+		if (record->cells[i].length > 0)
+			read_cell(file, &record->cells[i]);
+		else if (file->idle->len < PIPESIM_MAX_FAULTS)
+			g_array_append_val(file->idle, place);
+	}
+	g_array_append_val(file->rank_begin, file->n);
+	return file->n_ops <= PIPESIM_MAX_OPS &&
+	       file->n_messages + file->n_shardings <= 4 * PIPESIM_MAX_OPS &&
+	       rank < PIPESIM_MAX_RANKS;
+}
+
+gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
+{
+	const guint32 zero = 0;
+
+	file->rank_begin = g_array_new(FALSE, FALSE, sizeof(guint32));
+	file->idle = g_array_new(FALSE, FALSE, sizeof(PipesimPlace));
+	file->faults = pipesim_faults_new();
+	g_array_append_val(file->rank_begin, zero);
+	for (;;) {
+		GError *fault = NULL;
+		const PipesimCsvRecord *record = pipesim_csv_next(csv, &fault);
+
+		if (fault != NULL &&
+			!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
+			g_propagate_error(error, fault);
+			return FALSE;
+		}
+		if (fault != NULL) {
+			pipesim_faults_take(file->faults, fault);
+			g_array_append_val(file->rank_begin, file->n);
+		} else if (record == NULL) {
+			return pipesim_faults_done(file->faults, error);
+		} else if (!read_line(file, record)) {
+			return pipesim_csv_fail(csv, record, NULL, error,
+				"more than %u ops or %u ranks; split the file", PIPESIM_MAX_OPS,
+				PIPESIM_MAX_RANKS);
+		}
+	}
+}
+
+void pipesim_cells_clear(PipesimCells *file)
+{
+	g_free(file->cells);
+	if (file->rank_begin == NULL)
+		return;
+	g_array_unref(file->rank_begin);
+	g_array_unref(file->idle);
+	pipesim_faults_free(file->faults);
 }
 
 static const char *word_of(const PipesimCell *cell)
@@ -191,12 +264,27 @@ static const char *word_of(const PipesimCell *cell)
 
 void pipesim_cell_print(const PipesimCell *cell, GString *out)
 {
-	if (cell->kind == PIPESIM_FB) {
+	if (pipesim_cell_is_pair(cell)) {
 		g_string_append_printf(out, "(%uF%u;%uB%u)OVERLAP_F_B", cell->stage,
-			cell->microbatch, cell->b_stage, cell->b_microbatch);
+			cell->microbatch, cell[1].stage, cell[1].microbatch);
 		return;
 	}
 	g_string_append_printf(out, "%u%s", cell->stage, word_of(cell));
 	if (cell->action < PIPESIM_N_ACTIONS)
 		g_string_append_printf(out, "%u", cell->microbatch);
+}
+
+void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
+	PipesimErrorCode code, const char *format, ...)
+{
+	GError *error = NULL;
+	g_autofree char *message = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = g_strdup_vprintf(format, args);
+	va_end(args);
+	pipesim_fail(&error, code, "%s", message);
+	pipesim_error_locate(error, file->path, rank + 1, cell->column);
+	pipesim_faults_take(file->faults, error);
 }

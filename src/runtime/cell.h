@@ -1,30 +1,70 @@
-/* The grammar of one cell of a schedule file. Private to the room. */
+/* The lines of a schedule file as actions, before it is known what they add up to. Private to
+ * the room. */
 #pragma once
 #include "base/csv.h"
 #include "runtime/lower.h"
 
-/* What one action says, before it is known which chunk of its rank a stage is. */
+/* What one action says, before it is known which chunk of its rank a stage is. A pair takes two:
+ * its forward half, whose kind is PIPESIM_FB, and behind it its backward half. */
 typedef struct {
+	guint32 stage, microbatch; /* a sharding has no micro-batch */
+	guint32 column;            /* from 1; of a pair that of its bracket */
 	guint8 action; /* PipesimActionKind; a sharding is PIPESIM_N_ACTIONS + its kind */
 	guint8 kind;   /* PipesimKind, of an op */
 	guint8 joined; /* a message in one group with the action before it */
 	guint8 waited; /* a message in brackets, with others or alone */
-	guint32 stage, microbatch;     /* of the forward half of a pair; a sharding has no
-					  micro-batch */
-	guint32 b_stage, b_microbatch; /* of the backward half of a pair, else 0 */
-	guint32 line, column;          /* from 1 */
 } PipesimCell;
+G_STATIC_ASSERT(sizeof(PipesimCell) == 16);
+
+/* Where something stands, from 1. */
+typedef struct {
+	guint32 line, column;
+} PipesimPlace;
+
+/* All actions of a file. Line r + 1 is rank r: its actions are cells[rank_begin[r]] to
+ * cells[rank_begin[r + 1] - 1]. */
+typedef struct {
+	const char *path; /* as messages call it */
+	PipesimCell *cells;
+	guint32 n, room;
+	GArray *rank_begin; /* guint32 */
+	guint32 n_ops, n_messages, n_shardings;
+	GArray *idle; /* PipesimPlace, of empty cells; the first few */
+	PipesimFaults *faults;
+} PipesimCells;
+
+static inline guint pipesim_cells_ranks(const PipesimCells *file)
+{
+	return file->rank_begin->len - 1;
+}
+
+static inline const guint32 *pipesim_cells_begin(const PipesimCells *file)
+{
+	return (const guint32 *)(gconstpointer)file->rank_begin->data;
+}
+
+/** pipesim_cell_is_pair: whether the cell behind @cell is its backward half. */
+static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
+{
+	return cell->action == PIPESIM_ACTION_OP && cell->kind == PIPESIM_FB;
+}
 
 /**
- * pipesim_cell_parse: "0F7", "7I13", "7W13", "3B2", "(0F7;7B13)OVERLAP_F_B", "0SEND_F7",
- * "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", and of pipesim's
- * own messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
- * @out: PipesimCell, to which one is added, or several of a group
+ * pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2", "(0F7;7B13)OVERLAP_F_B",
+ * "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", and of
+ * pipesim's own messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
+ * @file: whose path is set; to be cleared whatever comes back
  *
- * Returns: FALSE with PIPESIM_ERROR_PARSE at the exact column; nothing is then added.
+ * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an error
+ * of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT.
  */
-gboolean pipesim_cell_parse(const PipesimCsv *csv, const PipesimCsvRecord *record,
-	const PipesimCsvCell *cell, GArray *out, GError **error);
+gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error);
+void pipesim_cells_clear(PipesimCells *file);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)
 
 /** pipesim_cell_print: appends the action as it would be written, outside a group. */
 void pipesim_cell_print(const PipesimCell *cell, GString *out);
+
+/** pipesim_cells_fault: a fault at @cell of @rank, for @code. */
+void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
+	PipesimErrorCode code, const char *format, ...) G_GNUC_PRINTF(5, 6);

@@ -14,18 +14,15 @@
 #pragma once
 #include "runtime/lower.h"
 
-/* Where something stands, from 1. */
-typedef struct {
-	guint32 line, column;
-} PipesimPlace;
-
 /* What a schedule file says. */
 typedef struct {
 	char *path; /* as messages call it */
 	PipesimProgram *program;
-	PipesimLowering *lowering;   /* NULL: the file holds ops alone */
-	PipesimPlace *op_places;     /* by op of the program */
-	PipesimPlace *action_places; /* by action of the lowering; NULL with it */
+	PipesimLowering *lowering; /* NULL: the file holds ops alone */
+	/* Where each op of the program, and each action of the lowering, stands: rank r on line
+	 * r + 1. */
+	guint32 *op_columns, *action_columns;
+	guint32 *action_begin; /* by rank: its first action; ranks + 1 */
 } PipesimScheduleFile;
 
 /**

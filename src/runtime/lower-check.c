@@ -77,12 +77,12 @@ static guint issue(Check *check, guint rank, guint height)
 	return height;
 }
 
-static gboolean may_issue(const Check *check, guint rank)
+static gboolean may_issue(Check *check, guint rank)
 {
-	const Seat *seat = &check->seats[rank];
-	const guint32 next = next_of(check, rank, seat->post_at, FALSE);
+	Seat *seat = &check->seats[rank];
 
-	return next < rank_end(check, rank) && seat->open == 0 && next < seat->op_at;
+	seat->post_at = next_of(check, rank, seat->post_at, FALSE);
+	return seat->open == 0 && seat->post_at < seat->op_at;
 }
 
 static gboolean is_done(const Check *check, guint rank, guint32 message)
@@ -105,7 +105,6 @@ static guint advance(Check *check, guint rank, guint height)
 
 	for (;;) {
 		if (may_issue(check, rank)) {
-			seat->post_at = next_of(check, rank, seat->post_at, FALSE);
 			height = issue(check, rank, height);
 		} else if (may_run(check, rank)) {
 			seat->op_at = next_of(check, rank, seat->op_at + 1, TRUE);

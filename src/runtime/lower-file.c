@@ -34,50 +34,69 @@ static char *name(const PipesimWritten *written)
 		"%u%s%u", written->stage, names[written->kind], written->microbatch);
 }
 
+/* A fault at @index: "'1SEND_F0'", then @format. */
+static void message_fault(Linker *linker, guint32 index, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+static void message_fault(Linker *linker, guint32 index, const char *format, ...)
+{
+	g_autofree char *text = name(&linker->written[index]);
+	g_autofree char *message = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = g_strdup_vprintf(format, args);
+	va_end(args);
+	pipesim_fault(&linker->places, index, "'%s'%s", text, message);
+}
+
+static gboolean is_on(const PipesimProgram *program, guint rank, guint32 op)
+{
+	return op >= program->rank_begin[rank] && op < program->rank_begin[rank + 1];
+}
+
 /* The message that @written is one end of; FALSE with a fault where there is none. */
 static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimMessage *message)
 {
 	const PipesimWritten *written = &linker->written[index];
-	const PipesimShape *shape = &linker->program->shape;
+	const PipesimProgram *program = linker->program;
+	const PipesimShape *shape = &program->shape;
 	const guint backward = is_backward(written->kind);
 	/* Whether the other end belongs to the stage before this one, or to the one after. */
 	const gboolean before = (backward == 1) == is_send(written->kind);
-	const guint32 *ops = backward ? linker->program->backward : linker->program->forward;
-	g_autofree char *text = name(written);
+	const guint32 *ops = backward ? program->backward : program->forward;
 	gsize slot = (gsize)written->stage * shape->microbatches + written->microbatch;
 	guint32 own, other;
+	guint other_rank;
 
 	if (written->stage >= shape->stages || written->microbatch >= shape->microbatches) {
-		pipesim_fault(&linker->places, index,
-			"'%s', but the file has stages 0 to %u and micro-batches "
-			"0 to %u",
-			text, shape->stages - 1, shape->microbatches - 1);
+		message_fault(linker, index,
+			", but the file has stages 0 to %u and micro-batches 0 to %u",
+			shape->stages - 1, shape->microbatches - 1);
 		return FALSE;
 	}
 	if (before ? written->stage == 0 : written->stage + 1 == shape->stages) {
-		pipesim_fault(&linker->places, index,
-			"'%s': stage %u is the %s, there is nothing to %s", text,
+		message_fault(linker, index, ": stage %u is the %s, there is nothing to %s",
 			written->stage, before ? "first" : "last",
 			is_send(written->kind) ? "send" : "receive");
 		return FALSE;
 	}
 	own = ops[slot];
 	other = ops[before ? slot - shape->microbatches : slot + shape->microbatches];
-	if (pipesim_program_rank(linker->program, own) != rank) {
-		pipesim_fault(&linker->places, index,
-			"'%s' on rank %u, but rank %u runs that stage", text, rank,
-			pipesim_program_rank(linker->program, own));
+	if (!is_on(program, rank, own)) {
+		message_fault(linker, index, " on rank %u, but rank %u runs that stage", rank,
+			pipesim_program_rank(program, own));
 		return FALSE;
 	}
-	*message = (PipesimMessage){
-		own, other, rank, pipesim_program_rank(linker->program, other), backward};
-	if (!is_send(written->kind))
-		*message = (PipesimMessage){
-			other, own, message->to_rank, message->from_rank, backward};
-	if (message->from_rank == message->to_rank)
-		pipesim_fault(&linker->places, index,
-			"'%s', but both stages are on rank %u; nothing moves", text, rank);
-	return message->from_rank != message->to_rank;
+	if (is_on(program, rank, other)) {
+		message_fault(
+			linker, index, ", but both stages are on rank %u; nothing moves", rank);
+		return FALSE;
+	}
+	other_rank = pipesim_program_rank(program, other);
+	*message = is_send(written->kind)
+			   ? (PipesimMessage){own, other, rank, other_rank, backward}
+			   : (PipesimMessage){other, own, other_rank, rank, backward};
+	return TRUE;
 }
 
 static void link_message(Linker *linker, guint rank, guint32 index)
@@ -99,23 +118,19 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	end = &(send ? linker->sends
 		     : linker->receives)[2 * (gsize)message.to + message.backward];
 	if (*end != PIPESIM_NO_OP) {
-		g_autofree char *text = name(written);
-
-		pipesim_fault(&linker->places, index,
-			"'%s' stands twice; each message goes once", text);
+		message_fault(linker, index, " stands twice; each message goes once");
 		return;
 	}
 	*end = index;
 	if (send ? index < linker->place_of[message.from]
 		 : index > linker->place_of[message.to]) {
-		g_autofree char *text = name(written);
 		g_autoptr(GString) op = g_string_new(NULL);
 
 		pipesim_op_print(linker->program, rank, &linker->program->ops[action->op], op);
-		pipesim_fault(&linker->places, index,
-			send ? "'%s' stands before %s, whose result it sends; put it behind"
-			     : "'%s' stands behind %s, which needs it; put it before",
-			text, op->str);
+		message_fault(linker, index,
+			send ? " stands before %s, whose result it sends; put it behind"
+			     : " stands behind %s, which needs it; put it before",
+			op->str);
 	}
 }
 
@@ -187,17 +202,16 @@ static void check_turn(Linker *linker, guint32 first, guint32 second)
 {
 	const PipesimAction *actions = linker->lowering->actions;
 	const guint32 first_send = actions[first].peer, second_send = actions[second].peer;
-	g_autofree char *receive = NULL, *before = NULL;
+	g_autofree char *before = NULL;
 
 	if (first_send < second_send || (!in_one_group(linker, first, second) &&
 						!in_one_group(linker, second_send, first_send)))
 		return;
-	receive = name(&linker->written[second]);
 	before = name(&linker->written[first]);
-	pipesim_fault(&linker->places, second,
-		"'%s' stands behind '%s', but rank %u sends them the other way round, and "
+	message_fault(linker, second,
+		" stands behind '%s', but rank %u sends them the other way round, and "
 		"messages between two ranks are matched by their order",
-		receive, before, actions[second].peer_rank);
+		before, actions[second].peer_rank);
 }
 
 static void check_turns(Linker *linker, guint32 *last_from)
@@ -205,9 +219,9 @@ static void check_turns(Linker *linker, guint32 *last_from)
 	const PipesimLowering *lowering = linker->lowering;
 	const guint ranks = linker->program->shape.ranks;
 
+	for (guint from = 0; from < ranks; from++)
+		last_from[from] = PIPESIM_NO_OP;
 	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint from = 0; from < ranks; from++)
-			last_from[from] = PIPESIM_NO_OP;
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
 			const PipesimAction *action = &lowering->actions[i];
@@ -216,7 +230,8 @@ static void check_turns(Linker *linker, guint32 *last_from)
 			if (action->kind == PIPESIM_ACTION_OP || is_send(action->kind))
 				continue;
 			last = &last_from[action->peer_rank];
-			if (*last != PIPESIM_NO_OP)
+			/* Else it is of the rank before. */
+			if (*last != PIPESIM_NO_OP && *last >= lowering->rank_begin[rank])
 				check_turn(linker, *last, i);
 			*last = i;
 		}

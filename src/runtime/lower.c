@@ -22,12 +22,26 @@ gboolean pipesim_comm_find(
 		what, name);
 }
 
-/* Adds a message, unless both ends are on one rank. */
-static guint add_message(const PipesimProgram *program, guint32 from, guint32 to,
+/* The rank of @op, a neighbour in the pipeline of what @rank runs. */
+static guint rank_of(const PipesimProgram *program, guint rank, guint32 op)
+{
+	const guint32 *begin = &program->rank_begin[rank];
+
+	return op >= begin[0] && op < begin[1] ? rank : pipesim_program_rank(program, op);
+}
+
+/* Adds what @rank sends or receives, unless both ends are on it. */
+static guint add_send(const PipesimProgram *program, guint rank, guint32 from, guint32 to,
 	guint backward, PipesimMessage *message)
 {
-	*message = (PipesimMessage){from, to, pipesim_program_rank(program, from),
-		pipesim_program_rank(program, to), backward};
+	*message = (PipesimMessage){from, to, rank, rank_of(program, rank, to), backward};
+	return message->from_rank != message->to_rank;
+}
+
+static guint add_receive(const PipesimProgram *program, guint rank, guint32 from, guint32 to,
+	guint backward, PipesimMessage *message)
+{
+	*message = (PipesimMessage){from, to, rank_of(program, rank, from), rank, backward};
 	return message->from_rank != message->to_rank;
 }
 
@@ -42,13 +56,14 @@ guint pipesim_messages_out(
 	if (pipesim_op_has_forward(from)) {
 		slot = pipesim_op_forward_slot(program, rank, from) + m;
 		if (slot < program->shape.stages * m)
-			n += add_message(program, op, program->forward[slot], 0, &messages[n]);
+			n += add_send(
+				program, rank, op, program->forward[slot], 0, &messages[n]);
 	}
 	if (pipesim_op_has_backward(from)) {
 		slot = pipesim_op_backward_slot(program, rank, from);
 		if (slot >= m)
-			n += add_message(
-				program, op, program->backward[slot - m], 1, &messages[n]);
+			n += add_send(program, rank, op, program->backward[slot - m], 1,
+				&messages[n]);
 	}
 	return n;
 }
@@ -64,13 +79,14 @@ guint pipesim_messages_in(
 	if (pipesim_op_has_forward(to)) {
 		slot = pipesim_op_forward_slot(program, rank, to);
 		if (slot >= m)
-			n += add_message(
-				program, program->forward[slot - m], op, 0, &messages[n]);
+			n += add_receive(
+				program, rank, program->forward[slot - m], op, 0, &messages[n]);
 	}
 	if (pipesim_op_has_backward(to)) {
 		slot = pipesim_op_backward_slot(program, rank, to) + m;
 		if (slot < program->shape.stages * m)
-			n += add_message(program, program->backward[slot], op, 1, &messages[n]);
+			n += add_receive(
+				program, rank, program->backward[slot], op, 1, &messages[n]);
 	}
 	return n;
 }
@@ -108,32 +124,33 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 	g_free(lowering);
 }
 
-/* Ops of @rank and both directions of what it exchanges with others. */
-static guint64 count_actions(const PipesimProgram *program, guint rank)
-{
-	PipesimMessage messages[2];
-	guint64 n = 0;
-
-	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++)
-		n += 1u + pipesim_messages_in(program, rank, op, messages) +
-		     pipesim_messages_out(program, rank, op, messages);
-	return n;
-}
-
+/* An empty list for each rank, as long as its ops and both directions of what it exchanges. */
 static PipesimLowering *make_lists(
 	const PipesimProgram *program, PipesimComm comm, GError **error)
 {
+	const guint ranks = program->shape.ranks;
+	g_autofree guint64 *count = g_new0(guint64, ranks);
 	PipesimLowering *lowering;
-	guint64 n = 0;
+	PipesimMessage messages[2];
+	guint64 n = program->n_ops;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		n += count_actions(program, rank);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const guint32 end = program->rank_begin[rank + 1];
+
+		count[rank] += end - program->rank_begin[rank];
+		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+			const guint n_in = pipesim_messages_in(program, rank, op, messages);
+
+			for (guint i = 0; i < n_in; i++)
+				count[messages[i].from_rank]++;
+			count[rank] += n_in;
+			n += 2 * n_in;
+		}
+	}
 	lowering = pipesim_lowering_new(program, comm, n, error);
-	if (lowering == NULL)
-		return NULL;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
+	for (guint rank = 0; lowering != NULL && rank < ranks; rank++)
 		lowering->rank_begin[rank + 1] =
-			lowering->rank_begin[rank] + (guint32)count_actions(program, rank);
+			lowering->rank_begin[rank] + (guint32)count[rank];
 	return lowering;
 }
 

@@ -1,7 +1,7 @@
 /* Schedule files that list their messages, and what PyTorch adds to those that do not. */
 #include "grid.h"
-#include "runtime/lower.h"
 #include "runtime/csv.h"
+#include "runtime/lower.h"
 #include "suites.h"
 #include <string.h>
 
@@ -117,14 +117,30 @@ START_TEST(places_of_actions)
 
 	ck_assert_uint_eq(file->lowering->n_actions, 8);
 	ck_assert_uint_eq(file->lowering->shardings->len, 4);
-	ck_assert_uint_eq(file->op_places[1].column, 39);
-	ck_assert_uint_eq(file->action_places[1].column, 15);
-	ck_assert_uint_eq(file->action_places[2].column, 24);
-	ck_assert_uint_eq(file->action_places[7].line, 2);
+	ck_assert_uint_eq(file->op_columns[1], 39);
+	ck_assert_uint_eq(file->action_columns[1], 15);
+	ck_assert_uint_eq(file->action_columns[2], 24);
+	ck_assert_uint_eq(file->action_begin[1], 4);
 	ck_assert(file->lowering->actions[2].joined);
 	pipesim_fail(&error, PIPESIM_ERROR_DEADLOCK, "here");
 	pipesim_schedule_file_locate_action(file, 4, error);
 	ck_assert_str_eq(error->message, "x.csv:2:1: here");
+}
+END_TEST
+
+/* Time that grew with the square of a line would not let this end. */
+START_TEST(line_of_megabytes)
+{
+	g_autoptr(GString) csv = g_string_new(NULL);
+	g_autoptr(PipesimScheduleFile) file = NULL;
+	g_autoptr(PipesimLowering) lowering = NULL;
+
+	for (guint i = 0; csv->len < 6000000; i++)
+		g_string_append_printf(csv, "%s0F%u,0B%u", i > 0 ? "," : "", i, i);
+	file = parse(csv->str);
+	ck_assert_uint_eq(file->program->shape.microbatches, file->program->n_ops / 2);
+	lowering = pipesim_lower(file->program, PIPESIM_COMM_SINGLE, NULL);
+	ck_assert(pipesim_lowering_check(lowering, NULL, NULL, NULL));
 }
 END_TEST
 
@@ -139,6 +155,7 @@ Suite *messages_suite(void)
 	tcase_add_test(tcase, three_stages_ahead);
 	tcase_add_test(tcase, shardings_take_rounds);
 	tcase_add_test(tcase, places_of_actions);
+	tcase_add_test(tcase, line_of_megabytes);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
