@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every schedule, format and reader of a list.h has its file, its line in the Makefile and its words in the
-# manual; every source file is compiled.
+# Every schedule, runtime, format and reader of a list.h has its file, its line in the Makefile and its
+# words in the manual; every source file is compiled.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR" || exit 99
@@ -17,7 +17,7 @@ for file in src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/unit/*.[ch] \
 done
 
 # The room of a list.h, and what its entries are.
-for list in schedule:schedule output:output measure:reader; do
+for list in schedule:schedule runtime:runtime output:output measure:reader; do
 	room=${list%:*}
 	kind=${list#*:}
 	entries=$(sed -n 's/^[A-Z]*(\([a-z0-9_]*\))$/\1/p' "src/$room/list.h")

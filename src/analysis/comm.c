@@ -66,7 +66,7 @@ gboolean pipesim_report_comm(
 	g_autofree gint64 *computed = NULL, *there = NULL;
 	gint64 moved, still;
 
-	if (job->comm == PIPESIM_COMM_ASYNC)
+	if (!pipesim_runtime_waits(job->runtime))
 		return TRUE;
 	computed = g_try_new0(gint64, n_ops);
 	there = g_try_new0(gint64, n_ops);
@@ -80,7 +80,7 @@ gboolean pipesim_report_comm(
 	if (still < 0)
 		return FALSE;
 	comm = report->comm = g_new0(PipesimCommReport, 1);
-	comm->comm = job->comm;
+	comm->runtime = job->runtime;
 	comm->rules = step->makespan - moved;
 	comm->moves = moved - still;
 	comm->n_messages = step->timeline->n_transfers;

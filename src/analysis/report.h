@@ -24,7 +24,7 @@ typedef struct {
  * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
  * @moves, plus @rules. */
 typedef struct {
-	PipesimComm comm; /* never async, nor native */
+	const PipesimRuntime *runtime; /* never async, nor native */
 	gint64 rules; /* makespan less that of the same ops where no message waits for another,
 			 ns */
 	gint64 moves; /* that makespan less the one at P2P = 0 too: what hops take, ns */

@@ -8,7 +8,7 @@
  * is drawn at random goes op by op. */
 static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
 {
-	const gboolean streams = job->comm == PIPESIM_COMM_ASYNC && job->network == NULL &&
+	const gboolean streams = !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
 				 scenario->samples == 0;
 	const gboolean enough =
 		scenario->keep == PIPESIM_KEEP_NOTHING ||
@@ -42,7 +42,7 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 static void run_order(PipesimRun *run, const PipesimOrder *order,
 	const PipesimLowering *messages, const PipesimFooting *footing)
 {
-	PipesimJob job = {.order = order, .times = run->times, .comm = run->comm};
+	PipesimJob job = {.order = order, .times = run->times, .runtime = run->runtime};
 
 	run->order = pipesim_order_ref(order);
 	job.network = run->network = pipesim_network_copy(footing->costs->network);
@@ -63,7 +63,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
-	run->comm = scenario->comm == PIPESIM_COMM_NATIVE ? schedule->comm : scenario->comm;
+	run->runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime);
 	if (!pipesim_footing_init(&footing, schedule->name,
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario, costs,
 		    &run->error) ||
@@ -99,9 +99,9 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	PipesimFooting footing;
 
 	run->name = g_strdup(name);
-	run->comm = scenario->comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : scenario->comm;
-	if (messages != NULL && run->comm != PIPESIM_COMM_ASYNC)
-		run->comm = messages->comm;
+	run->runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
+	if (messages != NULL && run->runtime->waits)
+		run->runtime = messages->runtime;
 	run->shape = program->shape;
 	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {

@@ -10,7 +10,7 @@ struct _PipesimRun {
 	const PipesimSchedule *schedule; /* NULL for a schedule file */
 	PipesimShape shape;              /* ranks 0 where the schedule refused */
 	GError *error;                   /* why there is no result, or NULL */
-	PipesimComm comm;                /* how messages waited: never PIPESIM_COMM_NATIVE */
+	const PipesimRuntime *runtime;   /* never NULL, nor native */
 	PipesimOrder *order;
 	PipesimTimes *times;
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
@@ -33,7 +33,7 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 /** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and micro-batches
  * are the file's, whatever @scenario says.
  * @messages: (nullable): as the file lists them: run so under all rules but
- * PIPESIM_COMM_ASYNC; they must outlive the run. Native is PIPESIM_COMM_QUEUE. */
+ * async; they must outlive the run. Native is PIPESIM_RUNTIME_OF_FILES. */
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs);

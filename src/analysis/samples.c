@@ -114,7 +114,7 @@ static gboolean run_all(const PipesimStep *step, const PipesimDraw *draw, guint6
 		.end = g_free,
 		.data = &work};
 
-	if (step->job.comm != PIPESIM_COMM_ASYNC || step->job.network != NULL)
+	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL)
 		return pipesim_parallel(&parallel, error);
 	return pipesim_draw_run(draw, seed, 0, samples->n, 0, samples->results, error);
 }

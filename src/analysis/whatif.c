@@ -2,6 +2,7 @@
 
 #include "analysis/whatif.h"
 #include "engine/lanes.h"
+#include "runtime/runtime.h"
 
 struct _PipesimWhatif {
 	PipesimProgram *program;
@@ -28,7 +29,8 @@ PipesimWhatif *pipesim_whatif_for(const PipesimSchedule *schedule,
 {
 	g_autoptr(PipesimWhatif) whatif = NULL;
 
-	if (scenario->comm != PIPESIM_COMM_ASYNC || scenario->compare_at != PIPESIM_AT_RANKS) {
+	if (pipesim_runtime_waits(scenario->runtime) ||
+		scenario->compare_at != PIPESIM_AT_RANKS) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"many costs at once are for messages that do not wait (async) and for "
 			"equal ranks");

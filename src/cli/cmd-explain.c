@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 #include <string.h>
 
 #define WIDTH 80
@@ -312,8 +312,8 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 			? "2x: a rank holds a stage of each direction"
 			: "1x: each stage lives on one rank");
 	g_string_append_printf(out, "\nSends and receives (--comm native)\n  %s\n",
-		schedule->comm == PIPESIM_COMM_ASYNC ? "no runtime is known; as async"
-						     : pipesim_comm_name(schedule->comm));
+		schedule->runtime != NULL ? schedule->runtime
+					  : "no runtime is known; as async");
 }
 
 static void append_notes(const char *notes, GString *out)

@@ -2,7 +2,7 @@
 
 #include "cli/choice.h"
 #include "cli/command.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 #include <string.h>
 
 /* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */
@@ -65,7 +65,8 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	GError **error)
 {
 	const PipesimLowering *given = choice->file != NULL ? choice->file->lowering : NULL;
-	PipesimComm comm = PIPESIM_COMM_QUEUE; /* of files, and of PyTorch */
+	const char *own = PIPESIM_RUNTIME_OF_FILES; /* and of PyTorch */
+	const PipesimRuntime *runtime = &pipesim_native_runtime;
 	g_autoptr(PipesimLowering) lowering = NULL;
 
 	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
@@ -81,12 +82,11 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 		pipesim_lowering_print(given, out);
 		return TRUE;
 	}
-	if (setup->text[PIPESIM_SET_COMM] != NULL &&
-		setup->scenario.comm != PIPESIM_COMM_NATIVE)
-		comm = setup->scenario.comm;
-	else if (choice->schedule != NULL && !for_pytorch)
-		comm = choice->schedule->comm;
-	lowering = pipesim_lower(program, comm, error);
+	if (setup->text[PIPESIM_SET_COMM] != NULL)
+		runtime = setup->scenario.runtime;
+	if (choice->schedule != NULL && !for_pytorch)
+		own = choice->schedule->runtime;
+	lowering = pipesim_lower(program, pipesim_runtime_resolve(runtime, own), error);
 	if (lowering == NULL)
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
@@ -102,8 +102,8 @@ static gboolean check_comm(const PipesimSetup *setup, gboolean for_pytorch, GErr
 	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--comm says which sends and receives are written; add --with-comms");
-	if (for_pytorch && setup->scenario.comm != PIPESIM_COMM_QUEUE &&
-		setup->scenario.comm != PIPESIM_COMM_NATIVE)
+	if (for_pytorch && pipesim_runtime_resolve(setup->scenario.runtime,
+				   PIPESIM_RUNTIME_OF_FILES) != &pipesim_runtime_queue)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--comm %s: PyTorch runs the messages of every file as one queue a "
 			"rank; leave --comm out or give queue",

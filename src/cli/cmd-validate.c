@@ -5,9 +5,9 @@
 
 /* What is printed when all files have been looked at. */
 typedef struct {
-	gboolean all;       /* every way of communicating */
-	PipesimComm mode;   /* else this one */
-	PipesimExit *worst; /* of the files so far */
+	gboolean all;                  /* under every runtime */
+	const PipesimRuntime *runtime; /* else under this one */
+	PipesimExit *worst;            /* of the files so far */
 	GString *out;
 } Validation;
 
@@ -28,8 +28,9 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
  * for the other rules, and most hang under them. */
 static gboolean decides(const Validation *validation, const PipesimLowering *lowering)
 {
-	return !validation->all || lowering->from_file ||
-	       lowering->comm == PIPESIM_COMM_ASYNC || lowering->comm == PIPESIM_COMM_QUEUE;
+	return !validation->all || lowering->from_file || !lowering->runtime->waits ||
+	       lowering->runtime == pipesim_runtime_resolve(
+					    &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
 }
 
 /* Whether @lowering runs to its end; where not, and that decides, says so on standard error. */
@@ -54,8 +55,8 @@ static gboolean runs(const Validation *validation, PipesimScheduleFile *file,
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	const PipesimLowering *lowering, GString *good, GString *bad, GError **error)
 {
-	const char *name = lowering->from_file ? "the messages of the file"
-					       : pipesim_comm_name(lowering->comm);
+	const char *name =
+		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
 	GString *names = runs(validation, file, lowering, error) ? good : bad;
 
 	if (*error != NULL)
@@ -70,18 +71,19 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GString *good,
 	GString *bad, GError **error)
 {
-	for (guint i = PIPESIM_COMM_ASYNC; i < PIPESIM_COMM_NATIVE; i++) {
-		const gboolean wanted = validation->all || i == validation->mode;
+	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+
+	for (guint i = 0; runtimes[i] != NULL; i++) {
+		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 		g_autoptr(PipesimLowering) lowering = NULL;
 
-		if (!wanted || (file->lowering != NULL && i != PIPESIM_COMM_ASYNC))
+		if (!wanted || (file->lowering != NULL && runtimes[i]->waits))
 			continue;
-		lowering = pipesim_lower(file->program, i, error);
+		lowering = pipesim_lower(file->program, runtimes[i], error);
 		if (lowering == NULL || !try_comm(validation, file, lowering, good, bad, error))
 			return FALSE;
 	}
-	if (file->lowering != NULL &&
-		(validation->all || validation->mode != PIPESIM_COMM_ASYNC))
+	if (file->lowering != NULL && (validation->all || validation->runtime->waits))
 		return try_comm(validation, file, file->lowering, good, bad, error);
 	return TRUE;
 }
@@ -127,11 +129,11 @@ static gboolean validate(Validation *validation, const char *path, GError **erro
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
-	const PipesimComm comm = setup->scenario.comm;
 	g_autoptr(GString) out = g_string_new(NULL);
 	Validation validation = {
 		.all = setup->text[PIPESIM_SET_COMM] == NULL,
-		.mode = comm == PIPESIM_COMM_NATIVE ? PIPESIM_COMM_QUEUE : comm,
+		.runtime = pipesim_runtime_resolve(
+			setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES),
 		.worst = answer,
 		.out = out,
 	};

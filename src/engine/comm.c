@@ -419,8 +419,8 @@ static PipesimTimeline *run(Engine *engine, PipesimTimeline *timeline, GError **
 	gboolean ok;
 
 	engine->timeline = timeline;
-	engine->async = engine->lowering->comm == PIPESIM_COMM_ASYNC;
-	engine->split = pipesim_comm_splits_pairs(engine->lowering->comm);
+	engine->async = !engine->lowering->runtime->waits;
+	engine->split = engine->lowering->runtime->splits_pairs;
 	engine->cause = PIPESIM_NO_CAUSE;
 	timeline->n_ops = count_steps(engine);
 	ok = allocate(engine, error);

@@ -1,7 +1,7 @@
 /* The simulator for runtimes whose sends and receives wait for each other. */
 #pragma once
 #include "engine/timeline.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 
 /* How long a message moves once both of its ends are there, ns, >= 0. The one place where a
  * model of links comes in: called once a message, at the moment it starts, in order of time. */
@@ -11,11 +11,11 @@ typedef struct {
 } PipesimLink;
 
 /**
- * pipesim_comm_run: runs @lowering by the rules of runtime/lower.h.
+ * pipesim_comm_run: runs @lowering by the rules of runtime/lowering.h.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @link: (nullable): NULL = every message takes times->p2p
  *
- * Where pipesim_comm_splits_pairs(), an overlapped pair runs as F and then B, each as long as
+ * Where its runtime splits pairs, an overlapped pair runs as F and then B, each as long as
  * alone, F waiting for the forward's receive and B for the backward's; the sends of both follow
  * behind B. Ops of the result are then those of pipesim_program_split_pairs(), else those of
  * the program.

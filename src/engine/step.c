@@ -16,9 +16,9 @@ static PipesimTimeline *run(
 	const PipesimNetwork *network = step->job.network;
 	const PipesimLowering *messages = messages_of(step);
 
-	if (step->job.comm != PIPESIM_COMM_ASYNC && network != NULL)
+	if (pipesim_runtime_waits(step->job.runtime) && network != NULL)
 		return pipesim_comm_run_links(messages, times, network, flags, error);
-	if (step->job.comm != PIPESIM_COMM_ASYNC)
+	if (pipesim_runtime_waits(step->job.runtime))
 		return pipesim_comm_run(messages, times, NULL, error);
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
@@ -85,18 +85,18 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
 		return FALSE;
-	if (job->comm != PIPESIM_COMM_ASYNC && job->messages == NULL) {
-		step->derived = pipesim_lower(step->whole, job->comm, error);
+	if (pipesim_runtime_waits(job->runtime) && job->messages == NULL) {
+		step->derived = pipesim_lower(step->whole, job->runtime, error);
 		if (step->derived == NULL)
 			return FALSE;
 	}
 	step->timeline = run(step, job->times, flags, error);
 	if (step->timeline == NULL)
 		return FALSE;
-	step->program = job->comm != PIPESIM_COMM_ASYNC &&
-					pipesim_comm_splits_pairs(messages_of(step)->comm)
-				? pipesim_program_split_pairs(step->whole, error)
-				: pipesim_program_ref(step->whole);
+	step->program =
+		pipesim_runtime_waits(job->runtime) && messages_of(step)->runtime->splits_pairs
+			? pipesim_program_split_pairs(step->whole, error)
+			: pipesim_program_ref(step->whole);
 	if (step->program == NULL)
 		return FALSE;
 	measure_ops(step);
@@ -107,7 +107,7 @@ static gboolean run_step(PipesimStep *step, PipesimWant want, GError **error)
 {
 	const PipesimJob *job = &step->job;
 
-	if (want == PIPESIM_WANT_FIGURES && job->comm == PIPESIM_COMM_ASYNC &&
+	if (want == PIPESIM_WANT_FIGURES && !pipesim_runtime_waits(job->runtime) &&
 		job->network == NULL && pipesim_stream_takes(job->order))
 		return stream(step, error);
 	return simulate(step, want, error);

@@ -4,15 +4,16 @@
 #include "engine/stream.h"
 #include "engine/timeline.h"
 #include "order/order.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 
 /* All of it is the caller's, is not changed, and must outlive the step. */
 typedef struct {
 	const PipesimOrder *order;
 	const PipesimTimes *times;     /* of the order's shape */
 	const PipesimNetwork *network; /* that messages take; NULL: P2P alone */
-	PipesimComm comm; /* whose rules messages wait by; never PIPESIM_COMM_NATIVE */
-	/* Messages as a file lists them, for any rules but PIPESIM_COMM_ASYNC; NULL: they follow
+	const PipesimRuntime
+		*runtime; /* whose rules messages wait by; NULL: async; never native */
+	/* Messages as a file lists them, for any runtime but async; NULL: they follow
 	 * from the rules. */
 	const PipesimLowering *messages;
 	guint traffic; /* PipesimTrafficFlags: what messages over the network leave out */

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "engine/timeline.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 
 static gboolean is_second_input(const PipesimProgram *program, const PipesimMessage *message)
 {

@@ -2,16 +2,8 @@
 #pragma once
 #include "base/number.h"
 
-/* How sends and receives wait for each other. */
-typedef enum {
-	PIPESIM_COMM_ASYNC,  /* not at all: data dependencies and latency alone */
-	PIPESIM_COMM_QUEUE,  /* one queue a rank for sends and receives, in order */
-	PIPESIM_COMM_SINGLE, /* the same queue, each receive just before the op that needs it */
-	PIPESIM_COMM_GROUPED, /* before each op one group of sends and receives, waited for
-				 whole */
-	PIPESIM_COMM_NATIVE,  /* as the runtime that the schedule comes from does it */
-	PIPESIM_N_COMM,
-} PipesimComm;
+/* How ranks issue sends and receives, and what waits for what: runtime/runtime.h. */
+typedef struct _PipesimRuntime PipesimRuntime;
 
 /* What is alike where schedules are compared that have different numbers of stages a rank. */
 typedef enum {
@@ -39,7 +31,7 @@ typedef struct {
 	/* Whole-stage activations that a rank may hold, for schedules that are found by a
 	 * search; num 0 = PP, as 1F1B. */
 	PipesimFraction max_activations;
-	PipesimComm comm;
+	const PipesimRuntime *runtime; /* NULL = async: messages never wait for each other */
 	PipesimCompareAt compare_at;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 	PipesimKeep keep;

@@ -6,7 +6,7 @@
 #include "analysis/held.h"
 #include "base/json.h"
 #include "output/figures.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 
 /* Threads of a process. Perfetto keeps process 0 and thread 0 for the idle task of a kernel, so
  * both count from 1. Of messages that are on their way at the same time each has a track of its

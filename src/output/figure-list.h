@@ -143,7 +143,7 @@ FIGURE(LINK_WAIT_MAX, TIME, links->link[index].longest, .per = PIPESIM_PER_LINK,
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
 /* Only where messages wait for each other. */
-FIGURE(COMM, TEXT, comm != NULL ? pipesim_comm_name(comm->comm) : NULL, .of_comm = TRUE,
+FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE,
 	.object = "comm", .json = "mode", .csv = "comm")
 FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "rules_ms", .csv = "comm_rules_ms", .text = {PIPESIM_OF_RUNS, 4, "waits", "ms"})

@@ -110,7 +110,7 @@ PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison)
 {
-	return !figure->of_comm || comparison->scenario.comm != PIPESIM_COMM_ASYNC;
+	return !figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime);
 }
 
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT])

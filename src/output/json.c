@@ -188,9 +188,8 @@ static void write_json(const PipesimComparison *comparison,
 	for (guint i = 0; i < comparison->runs->len; i++)
 		write_run(&(Writer){json, comparison, g_ptr_array_index(comparison->runs, i)});
 	pipesim_json_close(json);
-	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
-		pipesim_json_member_string(
-			json, "comm", pipesim_comm_name(comparison->scenario.comm));
+	if (pipesim_runtime_waits(comparison->scenario.runtime))
+		pipesim_json_member_string(json, "comm", comparison->scenario.runtime->name);
 	pipesim_samples_json(comparison, json);
 	pipesim_json_close(json);
 }

@@ -256,13 +256,13 @@ static GPtrArray *make_captions(const Picture *picture)
 	const PipesimLayout *layout = picture->layout;
 	const PipesimDetail *detail = &picture->detail;
 	const char *source = picture->comparison->costs->source;
-	const PipesimComm comm = picture->comparison->scenario.comm;
+	const PipesimRuntime *runtime = picture->comparison->scenario.runtime;
 	GPtrArray *captions = g_ptr_array_new_with_free_func(g_free);
 	GString *text = g_string_new(NULL);
 
 	pipesim_figure_times(text, picture->comparison->costs, ", ");
-	if (comm != PIPESIM_COMM_ASYNC)
-		g_string_append_printf(text, "; --comm %s", pipesim_comm_name(comm));
+	if (pipesim_runtime_waits(runtime))
+		g_string_append_printf(text, "; --comm %s", runtime->name);
 	g_ptr_array_add(captions, g_string_free(text, FALSE));
 	if (source != NULL)
 		g_ptr_array_add(captions, g_strconcat("Times from: ", source, NULL));

@@ -116,19 +116,20 @@ static void append_footing(GString *out, const PipesimComparison *comparison)
 			comparison->scenario.ranks);
 }
 
-/* "queue for zb-h1, zb-h2", of the schedules whose messages wait so. */
-static void append_users(GString *out, const PipesimComparison *comparison, PipesimComm comm)
+/* "queue for zb-h1, zb-h2", of the schedules that @runtime runs. */
+static void append_users(
+	GString *out, const PipesimComparison *comparison, const PipesimRuntime *runtime)
 {
 	const char *before = " for ";
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
-		if (run->error != NULL || run->comm != comm)
+		if (run->error != NULL || run->runtime != runtime)
 			continue;
 		if (*before == ' ')
 			g_string_append_printf(
-				out, "%s%s", out->len > 0 ? "; " : "", pipesim_comm_name(comm));
+				out, "%s%s", out->len > 0 ? "; " : "", runtime->name);
 		g_string_append_printf(out, "%s%s", before, run->name);
 		before = ", ";
 	}
@@ -136,23 +137,20 @@ static void append_users(GString *out, const PipesimComparison *comparison, Pipe
 
 static void append_comm_title(GString *out, const PipesimComparison *comparison)
 {
-	static const char *const rules[PIPESIM_N_COMM] = {
-		[PIPESIM_COMM_QUEUE] = "sends and receives of a rank wait in one queue",
-		[PIPESIM_COMM_SINGLE] = "a rank receives just before the op that needs it",
-		[PIPESIM_COMM_GROUPED] = "before each op a rank waits for all it has posted",
-	};
-	const PipesimComm comm = comparison->scenario.comm;
-	g_autoptr(GString) users = g_string_new(NULL);
+	const PipesimRuntime *runtime = comparison->scenario.runtime;
+	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+	g_autoptr(GString) rule = g_string_new(NULL);
 	guint column = sizeof "Messages, : " - 1;
 
-	if (comm == PIPESIM_COMM_ASYNC)
+	if (!pipesim_runtime_waits(runtime))
 		return;
-	column += (guint)strlen(pipesim_comm_name(comm));
-	g_string_append_printf(out, "Messages, %s: ", pipesim_comm_name(comm));
-	for (guint i = 0; comm == PIPESIM_COMM_NATIVE && i < PIPESIM_COMM_NATIVE; i++)
-		append_users(users, comparison, i);
-	pipesim_wrap(out, comm == PIPESIM_COMM_NATIVE ? users->str : rules[comm], 10, column,
-		TABLE_WIDTH);
+	column += (guint)strlen(runtime->name);
+	g_string_append_printf(out, "Messages, %s: ", runtime->name);
+	if (runtime->rule != NULL)
+		g_string_append(rule, runtime->rule);
+	for (guint i = 0; runtime == &pipesim_native_runtime && runtimes[i] != NULL; i++)
+		append_users(rule, comparison, runtimes[i]);
+	pipesim_wrap(out, rule->str, 10, column, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 }
 
@@ -531,7 +529,7 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
 	append_meaning(out, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
-	if (comparison->scenario.comm != PIPESIM_COMM_ASYNC)
+	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(out, "waits",
 			"what the makespan is longer than where no message waits for another");
 	append_meaning(out, "bubble",

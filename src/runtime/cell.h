@@ -2,7 +2,7 @@
  * the room. */
 #pragma once
 #include "base/csv.h"
-#include "runtime/lower.h"
+#include "runtime/lowering.h"
 
 /* What one action says, before it is known which chunk of its rank a stage is. A pair takes two:
  * its forward half, whose kind is PIPESIM_FB, and behind it its backward half. */

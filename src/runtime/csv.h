@@ -12,7 +12,7 @@
  * PyTorch reads more than it means: "2F0junk" as 2F0, "2F" as a forward of no micro-batch. Such
  * cells are refused here. */
 #pragma once
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 
 /* What a schedule file says. */
 typedef struct {

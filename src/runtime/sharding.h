@@ -1,6 +1,6 @@
 /* What PyTorch's pipeline runtime does besides ops and messages to the parameters and gradients
  * of a stage that several data-parallel ranks share (FSDP). It neither costs nor waits for
- * anything here, but its place decides which receive stands where (pipesim_lower). */
+ * anything here, but its place decides which receive stands where (runtime/queue.c). */
 #pragma once
 #include "order/program.h"
 

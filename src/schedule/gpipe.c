@@ -29,7 +29,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 		     "runs it",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
-	.comm = PIPESIM_COMM_SINGLE,
+	.runtime = "single",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

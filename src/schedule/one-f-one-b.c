@@ -35,7 +35,7 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 		     "Schedule1F1B runs it",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
-	.comm = PIPESIM_COMM_SINGLE,
+	.runtime = "single",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "

@@ -60,10 +60,10 @@ struct _PipesimSchedule {
 	const char *reference; /* paper or code it comes from */
 	guint chunks;          /* per rank where none are asked for; directions count */
 	PipesimPlacement placement;
-	guint parts;      /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
-	guint takes;      /* PipesimTakes, of what a scenario may ask for */
-	PipesimComm comm; /* how the runtime that it comes from sends and receives; ASYNC where
-			     there is none */
+	guint parts;         /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
+	guint takes;         /* PipesimTakes, of what a scenario may ask for */
+	const char *runtime; /* name of the one that it comes from (runtime/list.h); NULL where
+				none is known */
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
 	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);

@@ -109,7 +109,7 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_LIMIT,
-	.comm = PIPESIM_COMM_QUEUE,
+	.runtime = "queue",
 	.check = check,
 	.plan = plan,
 	.bubble.text = "(PP-1)(F+I-W) where N = PP",

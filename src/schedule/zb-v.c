@@ -102,7 +102,7 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 		     "hand-made order as PyTorch's ScheduleZBVZeroBubble runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
-	.comm = PIPESIM_COMM_QUEUE,
+	.runtime = "queue",
 	.generate = generate,
 	.bubble.text = "0",
 	.bubble.letters = "By span: last end less first start less busy time of a rank. By "

@@ -99,7 +99,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		     "authors' hand schedule with warm-up factor 1",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
-	.comm = PIPESIM_COMM_QUEUE,
+	.runtime = "queue",
 	.generate = generate_h1,
 	.bubble.text = "(PP-1)(F+B-2W)",
 	.bubble.letters = "B is the full backward, I + W, as in DualPipe's table. The "
@@ -132,7 +132,7 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 		     "authors' hand schedule with warm-up factor 2",
 	.chunks = 1,
 	.placement = PIPESIM_LOOPED,
-	.comm = PIPESIM_COMM_QUEUE,
+	.runtime = "queue",
 	.generate = generate_h2,
 	.bubble.text = "(PP-1)(F+I-2W)",
 	.bubble.letters = "I is the backward for input, which the zero-bubble paper calls B.",

@@ -3,7 +3,7 @@
 #include "measure/interference.h"
 #include "model/jitter.h"
 #include "model/network-file.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"
 #include <string.h>
@@ -22,10 +22,11 @@ static gboolean read_max_activations(
 		       what);
 }
 
-static gboolean read_comm(
+static gboolean read_runtime(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {
-	return pipesim_comm_find(text, what, &scenario->comm, error);
+	scenario->runtime = pipesim_runtime_find(text, what, error);
+	return scenario->runtime != NULL;
 }
 
 static gboolean read_compare_at(

@@ -20,10 +20,10 @@ static GString *write(const PipesimScheduleFile *file)
 /* The rules of every runtime: each lowers the order, and either it runs or there is a cycle. */
 static void lower(PipesimScheduleFile *file)
 {
-	for (PipesimComm comm = PIPESIM_COMM_ASYNC; comm < PIPESIM_COMM_NATIVE; comm++) {
+	for (guint i = 0; pipesim_runtime_list()[i] != NULL; i++) {
 		g_autoptr(GError) error = NULL;
 		g_autoptr(PipesimLowering) lowering =
-			pipesim_lower(file->program, comm, &error);
+			pipesim_lower(file->program, pipesim_runtime_list()[i], &error);
 
 		g_assert_no_error(error);
 		if (!pipesim_lowering_check(

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
 	List *lists;
 	int n_lists;
-	PipesimComm comm;
+	const PipesimRuntime *runtime;
 	const PipesimTimes *times;
 	gint64 most; /* all ops and messages one after the other */
 	gboolean changed, stuck;
@@ -63,7 +63,7 @@ static void add_pair(List *list, const Sheet *sheet, const char *text)
 	if (sscanf(text, "(%uF%u;%uB%u)OVERLAP_F_B", &pair.stage, &pair.microbatch,
 		    &pair.b_stage, &pair.b_microbatch) != 4)
 		g_error("not a pair: '%s'", text);
-	if (sheet->comm == PIPESIM_COMM_ASYNC || sheet->comm == PIPESIM_COMM_GROUPED) {
+	if (!sheet->runtime->splits_pairs) {
 		add(list, pair, -1);
 		return;
 	}
@@ -179,10 +179,10 @@ static void raise_op(Sheet *sheet, List *list, int at)
 
 		if (!is_message(before))
 			raise_to(sheet, &op->start, before->end);
-		else if (sheet->comm == PIPESIM_COMM_GROUPED || needs(op, before))
+		else if (sheet->runtime->waits_for_groups || needs(op, before))
 			raise_to(sheet, &op->start,
-				sheet->comm == PIPESIM_COMM_ASYNC ? before->end
-								  : list->done[before->group]);
+				sheet->runtime->waits ? list->done[before->group]
+						      : before->end);
 	}
 	raise_to(sheet, &op->end, op->start + duration(sheet, list, op));
 }
@@ -195,9 +195,9 @@ static void raise_message(Sheet *sheet, List *list, int at)
 	for (int i = 0; i < at; i++)
 		if (!is_message(&list->items[i]))
 			raise_to(sheet, issued, list->items[i].end);
-	if (message->group > 0 && sheet->comm != PIPESIM_COMM_ASYNC)
+	if (message->group > 0 && sheet->runtime->waits)
 		raise_to(sheet, issued, list->done[message->group - 1]);
-	if (sheet->comm != PIPESIM_COMM_ASYNC || message->kind == 's' || message->kind == 'S') {
+	if (sheet->runtime->waits || message->kind == 's' || message->kind == 'S') {
 		raise_to(sheet, &message->start, *issued);
 		raise_to(sheet, &message->peer->start, *issued);
 	}
@@ -254,10 +254,12 @@ static void prepare(Sheet *sheet, char *const *lines)
 	}
 }
 
-CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTimes *times)
+CommOracle *comm_oracle_new(
+	const char *text, const PipesimRuntime *runtime, const PipesimTimes *times)
 {
 	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-	Sheet sheet = {.comm = comm, .times = times, .n_lists = (int)g_strv_length(lines) - 1};
+	Sheet sheet = {
+		.runtime = runtime, .times = times, .n_lists = (int)g_strv_length(lines) - 1};
 	CommOracle *oracle;
 
 	prepare(&sheet, lines);

@@ -2,8 +2,8 @@
  * down as inequalities, raised until all of them hold. */
 #pragma once
 #include "model/costs.h"
-#include "model/scenario.h"
 #include "order/program.h"
+#include "runtime/runtime.h"
 
 typedef struct {
 	guint n_ops; /* the halves of a pair that is run one after the other count as two */
@@ -13,11 +13,13 @@ typedef struct {
 } CommOracle;
 
 /** comm_oracle_new: @text as pipesim_lowering_print() writes it. */
-CommOracle *comm_oracle_new(const char *text, PipesimComm comm, const PipesimTimes *times);
+CommOracle *comm_oracle_new(
+	const char *text, const PipesimRuntime *runtime, const PipesimTimes *times);
 void comm_oracle_free(CommOracle *oracle);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CommOracle, comm_oracle_free)
 
-/** assert_comm_oracle: fails the test where the engine runs @program under @comm, at costs
+/** assert_comm_oracle: fails the test where the engine runs @program under @runtime, at costs
  * drawn by
  * @seed, to other times, or one of both deadlocks and the other does not. */
-void assert_comm_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed);
+void assert_comm_oracle(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed);

@@ -2,7 +2,7 @@
 #include "grid.h"
 #include "output/figures.h"
 #include "output/output.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 #include "suites.h"
 #include <stdlib.h>
 #include <string.h>
@@ -328,11 +328,14 @@ static guint count_messages(const PipesimProgram *program)
 
 START_TEST(opens_without_a_warning)
 {
+	static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
+		&pipesim_runtime_queue, &pipesim_runtime_single, &pipesim_runtime_grouped,
+		&pipesim_native_runtime};
 	const GridCase *point = &grid_accepted(&(int){0})[_i * STRIDE];
 	const PipesimScenario scenario = {
 		.ranks = point->ranks,
 		.microbatches = point->microbatches,
-		.comm = (PipesimComm)(_i % PIPESIM_N_COMM),
+		.runtime = runtimes[_i % (int)G_N_ELEMENTS(runtimes)],
 	};
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, _i % 2);
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
@@ -343,7 +346,7 @@ START_TEST(opens_without_a_warning)
 	g_ptr_array_add(comparison->runs, run);
 	/* Not every order runs under every way to wait. */
 	if (g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) &&
-		scenario.comm != PIPESIM_COMM_ASYNC)
+		scenario.runtime->waits)
 		return;
 	ck_assert_msg(run->error == NULL, "%s", run->error->message);
 	events = trace_of(comparison);

@@ -21,23 +21,8 @@ static void assert_same(const PipesimTimeline *a, const PipesimTimeline *b)
 	ck_assert_mem_eq(a->end, b->end, a->n_ops * sizeof(gint64));
 }
 
-/* Both list what a rank sends in the order of its ops. */
-static void assert_same_transfers(const PipesimTimeline *a, const PipesimTimeline *b)
-{
-	ck_assert_uint_eq(a->n_transfers, b->n_transfers);
-	for (guint i = 0; i < a->n_transfers; i++) {
-		const PipesimTransfer *x = &a->transfers[i], *y = &b->transfers[i];
-		const guint32 at = b->arrivals[i];
-
-		ck_assert(x->from == y->from && x->to == y->to && x->backward == y->backward);
-		ck_assert(x->from_rank == y->from_rank && x->to_rank == y->to_rank);
-		ck_assert_int_eq(x->sent, y->sent);
-		ck_assert_int_eq(x->start, y->start);
-		ck_assert_int_eq(x->end, y->end);
-		ck_assert_uint_ge(i, b->receive_begin[b->transfers[at].to_rank]);
-		ck_assert_uint_lt(i, b->receive_begin[b->transfers[at].to_rank + 1]);
-	}
-}
+static const PipesimRuntime *const waiting[] = {
+	&pipesim_runtime_queue, &pipesim_runtime_single, &pipesim_runtime_grouped};
 
 /* Half duplex NICs that several ranks share, messages longer than some ops. */
 static PipesimNetwork *busy_network(guint ranks)
@@ -55,28 +40,6 @@ static PipesimNetwork *busy_network(guint ranks)
 	return network;
 }
 
-/* Two engines, one model: where sends and receives wait for nobody. */
-START_TEST(async_equals_dynamic)
-{
-	const GridCase *point = accepted_case(_i);
-	g_autoptr(PipesimProgram) program = grid_program(point);
-	g_autoptr(PipesimCosts) costs = grid_costs(4000, 5200, 3200, 11600, 0);
-	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimNetwork) network = busy_network(point->ranks);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, PIPESIM_COMM_ASYNC, NULL);
-	g_autoptr(PipesimTimeline) one =
-		pipesim_comm_run_links(lowering, times, network, 0, NULL);
-	g_autoptr(PipesimTimeline) other =
-		pipesim_dynamic_run(program, times, network, PIPESIM_KEEP_MOVES, NULL);
-
-	ck_assert(one != NULL && other != NULL);
-	assert_same(one, other);
-	ck_assert_int_eq(one->traffic->waited, other->traffic->waited);
-	ck_assert_uint_eq(one->traffic->messages, other->traffic->messages);
-	assert_same_transfers(one, other);
-}
-END_TEST
-
 /* Links that keep nothing waiting give what P2P gives, under the rules of any runtime. */
 START_TEST(unlimited_links_equal_p2p)
 {
@@ -87,8 +50,8 @@ START_TEST(unlimited_links_equal_p2p)
 	g_autoptr(PipesimNetwork) network = pipesim_network_new();
 
 	network->intra.latency = times->p2p;
-	for (PipesimComm comm = PIPESIM_COMM_QUEUE; comm < PIPESIM_COMM_NATIVE; comm++) {
-		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, waiting[i], NULL);
 		g_autoptr(PipesimTimeline) plain =
 			pipesim_comm_run(lowering, times, NULL, NULL);
 		g_autoptr(PipesimTimeline) linked =
@@ -111,8 +74,8 @@ START_TEST(queues_lengthen_every_mode)
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autoptr(PipesimNetwork) network = busy_network(point->ranks);
 
-	for (PipesimComm comm = PIPESIM_COMM_QUEUE; comm < PIPESIM_COMM_NATIVE; comm++) {
-		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, waiting[i], NULL);
 		g_autoptr(PipesimTimeline) queued = pipesim_comm_run_links(
 			lowering, times, network, PIPESIM_NO_SLOWDOWN, NULL);
 		g_autoptr(PipesimTimeline) open = pipesim_comm_run_links(lowering, times,
@@ -121,8 +84,8 @@ START_TEST(queues_lengthen_every_mode)
 		if (queued == NULL)
 			continue;
 		ck_assert_int_ge(queued->makespan, open->makespan);
-		for (guint i = 0; i < queued->n_transfers; i++) {
-			const PipesimTransfer *transfer = &queued->transfers[i];
+		for (guint k = 0; k < queued->n_transfers; k++) {
+			const PipesimTransfer *transfer = &queued->transfers[k];
 
 			ck_assert_int_ge(
 				transfer->start, MAX(transfer->sent, transfer->received));
@@ -130,9 +93,9 @@ START_TEST(queues_lengthen_every_mode)
 				pipesim_network_hop(
 					network, transfer->from_rank, transfer->to_rank));
 		}
-		for (guint i = 0; i < queued->traffic->links->len; i++)
+		for (guint k = 0; k < queued->traffic->links->len; k++)
 			ck_assert_int_le(
-				g_array_index(queued->traffic->links, PipesimLinkUse, i).busy,
+				g_array_index(queued->traffic->links, PipesimLinkUse, k).busy,
 				queued->makespan);
 	}
 }
@@ -143,7 +106,7 @@ START_TEST(queue_slows_ops)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(10, 10, 10, -1, 0);
 	const PipesimScenario scenario = {
-		.ranks = 2, .microbatches = 2, .comm = PIPESIM_COMM_QUEUE};
+		.ranks = 2, .microbatches = 2, .runtime = &pipesim_runtime_queue};
 	g_autoptr(PipesimRun) run = NULL;
 
 	costs->network = pipesim_network_new();
@@ -165,7 +128,6 @@ Suite *comm_links_suite(void)
 	int count;
 
 	grid_accepted(&count);
-	tcase_add_loop_test(grid, async_equals_dynamic, 0, count / STRIDE);
 	tcase_add_loop_test(grid, unlimited_links_equal_p2p, 0, count / STRIDE);
 	tcase_add_loop_test(grid, queues_lengthen_every_mode, 0, count / STRIDE);
 	tcase_add_test(hand, queue_slows_ops);

@@ -4,12 +4,13 @@
 #include "comm-oracle.h"
 #include "engine/comm.h"
 #include "grid.h"
+#include "reference-engine.h"
 #include "runtime/csv.h"
 #include "suites.h"
 #include <string.h>
 
-static const PipesimComm comms[] = {
-	PIPESIM_COMM_ASYNC, PIPESIM_COMM_QUEUE, PIPESIM_COMM_SINGLE, PIPESIM_COMM_GROUPED};
+static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async, &pipesim_runtime_queue,
+	&pipesim_runtime_single, &pipesim_runtime_grouped};
 
 static const GridCase *accepted_case(int i)
 {
@@ -18,15 +19,17 @@ static const GridCase *accepted_case(int i)
 	return &grid_accepted(&count)[i];
 }
 
-/* NULL where @program deadlocks under @comm. */
+/* NULL where @program deadlocks under @runtime. */
 static PipesimTimeline *run(
-	const PipesimProgram *program, PipesimComm comm, const PipesimTimes *times)
+	const PipesimProgram *program, const PipesimRuntime *runtime, const PipesimTimes *times)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
 	g_autoptr(GError) error = NULL, deadlock = NULL;
 	PipesimTimeline *timeline;
 
 	ck_assert_ptr_nonnull(lowering);
+	if (!runtime->waits)
+		return reference_run(program, times, NULL);
 	timeline = pipesim_comm_run(lowering, times, NULL, &error);
 	if (timeline != NULL)
 		return timeline;
@@ -38,14 +41,14 @@ static PipesimTimeline *run(
 
 /* By hand: 1F1B of 2 ranks and 3 micro-batches, F = 2, B = 3, P2P = 1. --- */
 
-static void assert_starts(PipesimComm comm, const gint64 starts[12])
+static void assert_starts(const PipesimRuntime *runtime, const gint64 starts[12])
 {
 	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
 	g_autoptr(PipesimProgram) program =
 		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) timeline = run(program, comm, times);
+	g_autoptr(PipesimTimeline) timeline = run(program, runtime, times);
 
 	ck_assert_ptr_nonnull(timeline);
 	for (int i = 0; i < 12; i++)
@@ -55,7 +58,8 @@ static void assert_starts(PipesimComm comm, const gint64 starts[12])
 
 START_TEST(async_by_hand)
 {
-	assert_starts(PIPESIM_COMM_ASYNC, (gint64[]){0, 2, 9, 12, 14, 21, 3, 5, 8, 10, 15, 17});
+	assert_starts(
+		&pipesim_runtime_async, (gint64[]){0, 2, 9, 12, 14, 21, 3, 5, 8, 10, 15, 17});
 }
 END_TEST
 
@@ -63,7 +67,8 @@ END_TEST
  * then 1B1's gradient, ready at 13, moves until 16. */
 START_TEST(queue_by_hand)
 {
-	assert_starts(PIPESIM_COMM_QUEUE, (gint64[]){0, 2, 9, 12, 16, 21, 3, 5, 8, 10, 15, 17});
+	assert_starts(
+		&pipesim_runtime_queue, (gint64[]){0, 2, 9, 12, 16, 21, 3, 5, 8, 10, 15, 17});
 }
 END_TEST
 
@@ -71,7 +76,7 @@ END_TEST
 START_TEST(single_by_hand)
 {
 	assert_starts(
-		PIPESIM_COMM_SINGLE, (gint64[]){0, 2, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+		&pipesim_runtime_single, (gint64[]){0, 2, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
 }
 END_TEST
 
@@ -79,24 +84,25 @@ END_TEST
 START_TEST(grouped_by_hand)
 {
 	assert_starts(
-		PIPESIM_COMM_GROUPED, (gint64[]){0, 3, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+		&pipesim_runtime_grouped, (gint64[]){0, 3, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
 }
 END_TEST
 
 /* The other solution. --- */
 
-void assert_comm_oracle(const PipesimProgram *program, PipesimComm comm, guint32 seed)
+void assert_comm_oracle(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autoptr(PipesimCosts) costs =
 		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) timeline = run(program, comm, times);
+	g_autoptr(PipesimTimeline) timeline = run(program, runtime, times);
 	g_autoptr(CommOracle) oracle = NULL;
 
 	pipesim_lowering_print(lowering, text);
-	oracle = comm_oracle_new(text->str, comm, times);
+	oracle = comm_oracle_new(text->str, runtime, times);
 	/* A cycle of messages alone that take no time has a solution of inequalities. */
 	if (times->p2p > 0)
 		ck_assert_int_eq(oracle->stuck, timeline == NULL);
@@ -118,24 +124,8 @@ START_TEST(equals_oracle)
 	if (point->ranks * point->microbatches > 32)
 		return;
 	program = grid_program(point);
-	for (guint i = 0; i < G_N_ELEMENTS(comms); i++)
-		assert_comm_oracle(program, comms[i], (guint32)_i * 4 + i);
-}
-END_TEST
-
-START_TEST(async_equals_plain_engine)
-{
-	const GridCase *point = accepted_case(_i);
-	g_autoptr(PipesimProgram) program = grid_program(point);
-	g_autoptr(PipesimCosts) costs =
-		grid_random_costs((guint32)_i, point->ranks, _i % 2 == 1);
-	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
-	g_autoptr(PipesimTimeline) timeline = run(program, PIPESIM_COMM_ASYNC, times);
-
-	ck_assert_int_eq(timeline->makespan, plain->makespan);
-	ck_assert_mem_eq(timeline->start, plain->start, program->n_ops * sizeof(gint64));
-	ck_assert_mem_eq(timeline->end, plain->end, program->n_ops * sizeof(gint64));
+	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++)
+		assert_comm_oracle(program, runtimes[i], (guint32)_i * 4 + i);
 }
 END_TEST
 
@@ -150,14 +140,13 @@ START_TEST(waiting_never_shortens)
 	g_autoptr(PipesimProgram) split = pipesim_program_split_pairs(program, NULL);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) whole = run(program, PIPESIM_COMM_ASYNC, times);
-	g_autoptr(PipesimTimeline) halves = run(split, PIPESIM_COMM_ASYNC, times);
+	g_autoptr(PipesimTimeline) whole = run(program, &pipesim_runtime_async, times);
+	g_autoptr(PipesimTimeline) halves = run(split, &pipesim_runtime_async, times);
 	guint earlier = 0;
 
-	for (guint i = 1; i < G_N_ELEMENTS(comms); i++) {
-		g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
-		const PipesimTimeline *async =
-			pipesim_comm_splits_pairs(comms[i]) ? halves : whole;
+	for (guint i = 1; i < G_N_ELEMENTS(runtimes); i++) {
+		g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
+		const PipesimTimeline *async = runtimes[i]->splits_pairs ? halves : whole;
 
 		if (timeline == NULL)
 			continue;
@@ -178,7 +167,7 @@ START_TEST(latency_never_shortens)
 		return;
 	program = grid_program(point);
 
-	for (guint i = 0; i < G_N_ELEMENTS(comms); i++) {
+	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++) {
 		gint64 before = 0;
 
 		for (gint64 p2p = 0; p2p <= 6000; p2p += 1500) {
@@ -186,7 +175,7 @@ START_TEST(latency_never_shortens)
 				grid_costs(4000, 5200, 3200, 11600, p2p);
 			g_autoptr(PipesimTimes) times =
 				pipesim_times_new(costs, &program->shape);
-			g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
+			g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
 
 			if (timeline == NULL)
 				break;
@@ -225,8 +214,10 @@ START_TEST(native_runs)
 {
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimProgram) program = grid_program(point);
-	g_autoptr(PipesimLowering) queue = pipesim_lower(program, PIPESIM_COMM_QUEUE, NULL);
-	g_autoptr(PipesimLowering) native = pipesim_lower(program, point->schedule->comm, NULL);
+	g_autoptr(PipesimLowering) queue = pipesim_lower(program, &pipesim_runtime_queue, NULL);
+	g_autoptr(PipesimLowering) native = pipesim_lower(program,
+		pipesim_runtime_resolve(&pipesim_native_runtime, point->schedule->runtime),
+		NULL);
 
 	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
@@ -238,14 +229,13 @@ START_TEST(native_runs)
 END_TEST
 
 /* A check a message would take longer than the run: what is wrong is counted. */
-static guint wrong_transfers(const PipesimTimeline *timeline, gboolean async, gint64 p2p)
+static guint wrong_transfers(const PipesimTimeline *timeline, gint64 p2p)
 {
 	guint wrong = 0;
 
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *transfer = &timeline->transfers[i];
-		const gint64 start =
-			async ? transfer->sent : MAX(transfer->sent, transfer->received);
+		const gint64 start = MAX(transfer->sent, transfer->received);
 
 		wrong += transfer->sent < timeline->end[transfer->from] ||
 			 transfer->start != start || transfer->end != start + p2p ||
@@ -298,14 +288,12 @@ START_TEST(transfers_and_causes)
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, TRUE);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 
-	for (guint i = 0; i < G_N_ELEMENTS(comms); i++) {
-		g_autoptr(PipesimTimeline) timeline = run(program, comms[i], times);
+	for (guint i = 1; i < G_N_ELEMENTS(runtimes); i++) {
+		g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
 
 		if (timeline == NULL)
 			continue;
-		ck_assert_uint_eq(
-			wrong_transfers(timeline, comms[i] == PIPESIM_COMM_ASYNC, times->p2p),
-			0);
+		ck_assert_uint_eq(wrong_transfers(timeline, times->p2p), 0);
 		ck_assert_uint_eq(wrong_lanes(timeline, point->ranks), 0);
 		ck_assert_uint_eq(wrong_causes(timeline), 0);
 	}
@@ -327,7 +315,8 @@ START_TEST(groups_are_free_without_latency)
 			grid_costs(1000, 1000, 1000, _i < 2 ? 3000 : 2400, 0);
 		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 		g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
-		g_autoptr(PipesimTimeline) timeline = run(program, PIPESIM_COMM_GROUPED, times);
+		g_autoptr(PipesimTimeline) timeline =
+			run(program, &pipesim_runtime_grouped, times);
 
 		ck_assert_int_eq(timeline->makespan, plain->makespan);
 	}
@@ -356,7 +345,8 @@ START_TEST(link_decides_durations)
 	g_autoptr(PipesimProgram) program = grid_program(&point);
 	g_autoptr(PipesimCosts) costs = grid_costs(20, 20, 20, 60, 100);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, PIPESIM_COMM_SINGLE, NULL);
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(program, &pipesim_runtime_single, NULL);
 	Asked asked = {0};
 	const PipesimLink link = {uneven_link, &asked};
 	g_autoptr(PipesimTimeline) timeline = pipesim_comm_run(lowering, times, &link, NULL);
@@ -379,7 +369,7 @@ END_TEST
 START_TEST(report_by_hand)
 {
 	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
-	const PipesimScenario scenario = {.comm = PIPESIM_COMM_NATIVE};
+	const PipesimScenario scenario = {.runtime = &pipesim_native_runtime};
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
 	g_autoptr(PipesimProgram) program =
 		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
@@ -389,7 +379,7 @@ START_TEST(report_by_hand)
 
 	ck_assert_ptr_null(run->error);
 	comm = run->report->comm;
-	ck_assert_int_eq(comm->comm, PIPESIM_COMM_QUEUE);
+	ck_assert_ptr_eq(comm->runtime, &pipesim_runtime_queue);
 	ck_assert_int_eq(comm->rules, 0);
 	ck_assert_int_eq(comm->moves, 4);
 	ck_assert_int_eq(comm->waiting[0], 2);
@@ -407,7 +397,7 @@ START_TEST(report_of_split_pairs)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("dualpipev", NULL);
 	const PipesimScenario scenario = {
-		.ranks = 4, .microbatches = 8, .comm = PIPESIM_COMM_QUEUE};
+		.ranks = 4, .microbatches = 8, .runtime = &pipesim_runtime_queue};
 	gint64 makespan = 0;
 
 	for (gint64 fb = 400; fb <= 600; fb += 100) {
@@ -456,17 +446,19 @@ START_TEST(reports_add_up)
 
 	if (point->ranks * point->microbatches > 60)
 		return;
-	for (scenario.comm = PIPESIM_COMM_QUEUE; scenario.comm < PIPESIM_N_COMM;
-		scenario.comm++) {
-		g_autoptr(PipesimRun) run =
-			pipesim_run_schedule(point->schedule, &scenario, costs);
+	for (guint i = 1; i <= G_N_ELEMENTS(runtimes); i++) {
+		g_autoptr(PipesimRun) run = NULL;
+
+		scenario.runtime =
+			i < G_N_ELEMENTS(runtimes) ? runtimes[i] : &pipesim_native_runtime;
+		run = pipesim_run_schedule(point->schedule, &scenario, costs);
 
 		if (run->error != NULL)
 			ck_assert(g_error_matches(
 				run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
-		else if (run->comm != PIPESIM_COMM_ASYNC)
+		else if (run->runtime->waits)
 			assert_report(run);
-		ck_assert(scenario.comm != PIPESIM_COMM_NATIVE || run->error == NULL ||
+		ck_assert(scenario.runtime != &pipesim_native_runtime || run->error == NULL ||
 			  grid_is_extended(point, &run->shape));
 	}
 }
@@ -490,7 +482,6 @@ Suite *comm_suite(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(grid, 60);
 	tcase_add_loop_test(grid, equals_oracle, 0, count);
-	tcase_add_loop_test(grid, async_equals_plain_engine, 0, count);
 	tcase_add_loop_test(grid, waiting_never_shortens, 0, count);
 	tcase_add_loop_test(grid, latency_never_shortens, 0, count);
 	tcase_add_loop_test(grid, native_runs, 0, count);

@@ -1,6 +1,6 @@
 /* What is sent and received when, by hand. */
-#include "runtime/lower.h"
 #include "runtime/csv.h"
+#include "runtime/runtime.h"
 #include "suites.h"
 #include <string.h>
 
@@ -14,10 +14,11 @@ static PipesimProgram *parse(const char *csv)
 	return program;
 }
 
-static void assert_lowering(const char *csv, PipesimComm comm, const char *expected)
+static void assert_lowering(
+	const char *csv, const PipesimRuntime *runtime, const char *expected)
 {
 	g_autoptr(PipesimProgram) program = parse(csv);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 
 	ck_assert_ptr_nonnull(lowering);
@@ -33,7 +34,7 @@ static const char small[] = "0F0,0F1,0B0,0F2,0B1,0B2\n"
  * In the second 0F1 comes first, so that its receive stands before 1B0. */
 START_TEST(queue_in_rounds)
 {
-	assert_lowering(small, PIPESIM_COMM_QUEUE,
+	assert_lowering(small, &pipesim_runtime_queue,
 		"0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,"
 		"0RECV_B2,0B2,0REDUCE_GRAD,0RESHARD\n"
 		"1UNSHARD,1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1RECV_F2,1B1,1SEND_B1,1F2,"
@@ -44,7 +45,7 @@ END_TEST
 /* Where the direction turns, send and receive are one group. */
 START_TEST(single_groups_at_turns)
 {
-	assert_lowering(small, PIPESIM_COMM_SINGLE,
+	assert_lowering(small, &pipesim_runtime_single,
 		"0F0,0SEND_F0,0F1,(0SEND_F1;0RECV_B0)GROUP,0B0,0F2,(0SEND_F2;0RECV_B1)GROUP,"
 		"0B1,0RECV_B2,0B2\n"
 		"1RECV_F0,1F0,1B0,(1SEND_B0;1RECV_F1)GROUP,1F1,1B1,(1SEND_B1;1RECV_F2)GROUP,"
@@ -56,7 +57,7 @@ END_TEST
 START_TEST(single_does_not_group_within_a_direction)
 {
 	assert_lowering("0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n2F0,2F1,2B0,2B1\n",
-		PIPESIM_COMM_SINGLE,
+		&pipesim_runtime_single,
 		"0F0,0SEND_F0,0F1,(0SEND_F1;0RECV_B0)GROUP,0B0,0RECV_B1,0B1\n"
 		"1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,(1SEND_F1;1RECV_B0)GROUP,1B0,1SEND_B0,"
 		"1RECV_B1,1B1,1SEND_B1\n"
@@ -66,7 +67,7 @@ END_TEST
 
 START_TEST(async_beside_its_ops)
 {
-	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", PIPESIM_COMM_ASYNC,
+	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", &pipesim_runtime_async,
 		"0F0,0SEND_F0,0RECV_B0,0I0,0W0\n1RECV_F0,1F0,1I0,1SEND_B0,1W0\n");
 }
 END_TEST
@@ -74,7 +75,7 @@ END_TEST
 /* A group, of one message too, also before W, where something is left to be sent. */
 START_TEST(grouped_before_every_op)
 {
-	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", PIPESIM_COMM_GROUPED,
+	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", &pipesim_runtime_grouped,
 		"0F0,(0SEND_F0;0RECV_B0)GROUP,0I0,0W0\n(1RECV_F0)GROUP,1F0,1I0,(1SEND_B0)GROUP,"
 		"1W0\n");
 }
@@ -97,7 +98,7 @@ START_TEST(grouped_eight_steps)
 		"(3F3;0B5)OVERLAP_F_B,3B3,0I6,0W6,0I7,0W7\n";
 	g_autoptr(PipesimProgram) program = parse(dualpipe);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(program, PIPESIM_COMM_GROUPED, NULL);
+		pipesim_lower(program, &pipesim_runtime_grouped, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_auto(GStrv) lines = NULL;
 
@@ -128,11 +129,11 @@ static void locate(gpointer data G_GNUC_UNUSED, guint32 index, GError *error)
 	pipesim_error_locate(error, "x", 1, index + 1);
 }
 
-/* The message of the deadlock that @csv runs into under @comm; NULL: it runs to its end. */
-static char *deadlock(const char *csv, PipesimComm comm)
+/* The message of the deadlock that @csv runs into under @runtime; NULL: it runs to its end. */
+static char *deadlock(const char *csv, const PipesimRuntime *runtime)
 {
 	g_autoptr(PipesimProgram) program = parse(csv);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
 	g_autoptr(GError) error = NULL;
 
 	if (pipesim_lowering_check(lowering, locate, NULL, &error))
@@ -145,11 +146,11 @@ static char *deadlock(const char *csv, PipesimComm comm)
 START_TEST(both_send_first)
 {
 	static const char csv[] = "0F0,1F1,1B1,0B0\n0F1,1F0,0B1,1B0\n";
-	g_autofree char *single = deadlock(csv, PIPESIM_COMM_SINGLE);
+	g_autofree char *single = deadlock(csv, &pipesim_runtime_single);
 
-	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_ASYNC));
-	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_QUEUE));
-	ck_assert_ptr_null(deadlock(csv, PIPESIM_COMM_GROUPED));
+	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_async));
+	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_queue));
+	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_grouped));
 	ck_assert_str_eq(single, "x:1:1: deadlock under single: 0SEND_F0 on rank 0 waits for "
 				 "1RECV_F0 on rank 1\n"
 				 "x:1:6: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"

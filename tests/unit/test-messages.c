@@ -1,7 +1,7 @@
 /* Schedule files that list their messages, and what PyTorch adds to those that do not. */
 #include "grid.h"
 #include "runtime/csv.h"
-#include "runtime/lower.h"
+#include "runtime/runtime.h"
 #include "suites.h"
 #include <string.h>
 
@@ -42,8 +42,9 @@ START_TEST(messages_round_trip)
 	const GridCase *point = &grid_accepted(&count)[_i];
 	g_autoptr(PipesimProgram) program = grid_program(point);
 
-	for (guint comm = 0; comm < PIPESIM_COMM_NATIVE; comm++) {
-		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, comm, NULL);
+	for (guint i = 0; pipesim_runtime_list()[i] != NULL; i++) {
+		const PipesimRuntime *runtime = pipesim_runtime_list()[i];
+		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
 		g_autofree char *first = print(lowering);
 		g_autoptr(PipesimScheduleFile) file = parse(first);
 
@@ -51,7 +52,8 @@ START_TEST(messages_round_trip)
 			g_autofree char *second = print(file->lowering);
 
 			ck_assert_str_eq(first, second);
-			if (comm == PIPESIM_COMM_QUEUE || comm == PIPESIM_COMM_GROUPED)
+			if (runtime == &pipesim_runtime_queue ||
+				runtime == &pipesim_runtime_grouped)
 				assert_same_waits(lowering, file->lowering);
 		} else {
 			ck_assert_uint_eq(lowering->n_actions, program->n_ops);
@@ -64,7 +66,7 @@ static void assert_queue(const char *csv, const char *expected)
 {
 	g_autoptr(PipesimScheduleFile) file = parse(csv);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(file->program, PIPESIM_COMM_QUEUE, NULL);
+		pipesim_lower(file->program, &pipesim_runtime_queue, NULL);
 	g_autofree char *text = print(lowering);
 
 	ck_assert_str_eq(text, expected);
@@ -139,7 +141,7 @@ START_TEST(line_of_megabytes)
 		g_string_append_printf(csv, "%s0F%u,0B%u", i > 0 ? "," : "", i, i);
 	file = parse(csv->str);
 	ck_assert_uint_eq(file->program->shape.microbatches, file->program->n_ops / 2);
-	lowering = pipesim_lower(file->program, PIPESIM_COMM_SINGLE, NULL);
+	lowering = pipesim_lower(file->program, &pipesim_runtime_single, NULL);
 	ck_assert(pipesim_lowering_check(lowering, NULL, NULL, NULL));
 }
 END_TEST

@@ -89,7 +89,7 @@ START_TEST(raster_keeps_messages)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 700, 900, 2300, 400);
 	const PipesimScenario scenario = {
-		.ranks = 2, .microbatches = 8000, .comm = PIPESIM_COMM_SINGLE};
+		.ranks = 2, .microbatches = 8000, .runtime = &pipesim_runtime_single};
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 	g_autoptr(PipesimLayout) layout = NULL;
 	g_autofree guint8 *pixels = NULL;

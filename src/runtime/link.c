@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "order/fault.h"
-#include "runtime/lower-parts.h"
+#include "runtime/runtime.h"
 #include <string.h>
 
 typedef struct {
@@ -279,7 +279,8 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 			program->n_ops);
 		return NULL;
 	}
-	lowering = pipesim_lowering_new(program, PIPESIM_COMM_QUEUE, rank_begin[ranks], error);
+	lowering =
+		pipesim_lowering_new(program, &pipesim_runtime_queue, rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;
 	lowering->from_file = TRUE;

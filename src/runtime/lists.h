@@ -1,12 +1,14 @@
-/* What the ways of lowering share. Private to the room. */
+/* What runtimes fill their lists with, and what derived and written lists share. Private to the
+ * room. */
 #pragma once
-#include "runtime/lower.h"
+#include "runtime/lowering.h"
 
 /* A lowering while it is made: lists of the right length that fill up. */
-typedef struct {
+typedef struct _PipesimLowerer {
 	PipesimLowering *lowering;
 	const PipesimProgram *program;
-	guint32 *next; /* by rank: where its next action goes */
+	gboolean waited; /* of every message (PipesimAction) */
+	guint32 *next;   /* by rank: where its next action goes */
 	/* By 2 * the op that needs a message, + 1 where it is a gradient: the one end that is
 	 * there, once both are the receive. */
 	guint32 *end_of;
@@ -22,21 +24,21 @@ void pipesim_lower_send(
 void pipesim_lower_receive(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined);
 
-/** pipesim_lower_queue, pipesim_lower_grouped: the lists of all ranks. FALSE with
- * PIPESIM_ERROR_LIMIT. */
-gboolean pipesim_lower_queue(PipesimLowerer *lowerer, GError **error);
-void pipesim_lower_grouped(PipesimLowerer *lowerer);
+/** pipesim_lower_receives: those of @op, of one group; of what stands there too if @joined. */
+void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
+
+/** pipesim_lower_sends: those of @op, one by one or of one group if @joined. Returns how many. */
+guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
 
 /** pipesim_lowering_new: an empty lowering of @n_actions, its rank_begin not filled in. NULL
  * with PIPESIM_ERROR_LIMIT. */
-PipesimLowering *pipesim_lowering_new(
-	const PipesimProgram *program, PipesimComm comm, guint64 n_actions, GError **error);
+PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
+	const PipesimRuntime *runtime, guint64 n_actions, GError **error);
 
 /** pipesim_lowering_set_waits: fills in what ops wait for; @end_of as above. */
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of);
 
 /** pipesim_action_slot: stage * M + micro-batch of the half of its op that the message @action
- * of
- * @rank is of. */
+ * of @rank is of. */
 gsize pipesim_action_slot(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action);

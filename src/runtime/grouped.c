@@ -1,8 +1,10 @@
-/* DeepSeek's lowering: messages gather until the next op, and go as one group that is waited
- * for as a whole. */
+/* DeepSeek's DualPipe and DualPipeV: before an op one group of all sends of ops before it and of its
+ * receives, waited for as a whole. In orders that follow the eight steps of DualPipe on every rank,
+ * receives of steps 2 and 3 are posted one op early and sends of step 2 held back as DeepSeek's code
+ * does; in any other order a receive is posted right before its op. */
 #include "config.h"
 
-#include "runtime/lower-parts.h"
+#include "runtime/runtime.h"
 
 /* Where the steps of DualPipe that treat messages in their own way begin on a rank: step 2 at
  * @pairs, step 3 at @splits, step 4 at @rest. */
@@ -188,7 +190,7 @@ static void issue_rank(PipesimLowerer *lowerer, guint rank, gboolean eight_steps
 	flush(&issuer);
 }
 
-void pipesim_lower_grouped(PipesimLowerer *lowerer)
+static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 {
 	const PipesimProgram *program = lowerer->program;
 	gboolean eight_steps = TRUE;
@@ -198,4 +200,13 @@ void pipesim_lower_grouped(PipesimLowerer *lowerer)
 		eight_steps = find_steps(program, rank, &steps);
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		issue_rank(lowerer, rank, eight_steps);
+	return TRUE;
 }
+
+const PipesimRuntime pipesim_runtime_grouped = {
+	.name = "grouped",
+	.rule = "before each op a rank waits for all it has posted",
+	.waits = TRUE,
+	.waits_for_groups = TRUE,
+	.lower = lower,
+};

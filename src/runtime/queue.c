@@ -1,7 +1,9 @@
-/* PyTorch's lowering: who gets to act in which round decides where receives stand. */
+/* PyTorch's multi-stage schedules (_add_send_recv, 2.11). In rounds, every rank in order takes its
+ * next op if what it needs has been taken; behind the op go its sends, and at that moment each
+ * receive goes to the end of its rank's list, wherever that stands. Shardings take a round each. */
 #include "config.h"
 
-#include "runtime/lower-parts.h"
+#include "runtime/runtime.h"
 
 #define BITS 64
 
@@ -117,7 +119,7 @@ static gboolean begin(Rounds *rounds, GError **error)
 	return TRUE;
 }
 
-gboolean pipesim_lower_queue(PipesimLowerer *lowerer, GError **error)
+static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks;
@@ -140,3 +142,11 @@ gboolean pipesim_lower_queue(PipesimLowerer *lowerer, GError **error)
 	lowerer->lowering->shardings = g_steal_pointer(&shardings);
 	return TRUE;
 }
+
+const PipesimRuntime pipesim_runtime_queue = {
+	.name = "queue",
+	.rule = "sends and receives of a rank wait in one queue",
+	.waits = TRUE,
+	.splits_pairs = TRUE,
+	.lower = lower,
+};

@@ -1,5 +1,5 @@
-/* What a runtime really issues: for every rank one list of ops, sends and receives, in the
- * order in which the rank issues them under the rules of one way of communicating.
+/* What a runtime issues: for every rank one list of ops, sends and receives, in the
+ * order in which the rank issues them under its rules.
  *
  * The rules that such a list is run by (pipesim_lowering_check() does so without times):
  *
@@ -8,11 +8,11 @@
  *   message is a group of its own. A rank issues a group when every op before it in the list is
  *   done and the group before it is done: one queue a rank, in order.
  * - A message moves when both of its ends have been issued (rendezvous). A group is done when
- * all of its messages are.
+ *   all of its messages are.
  * - An op waits for the groups that `wait` and `b_wait` name, and through the queue for every
  *   group before them: those of the messages that it needs, and those with `waited` set.
- * - PIPESIM_COMM_ASYNC alone differs: a message moves as soon as its send is issued, and no
- * group waits for the one before it. */
+ *
+ * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
 #include "model/scenario.h"
 #include "order/program.h"
@@ -51,38 +51,17 @@ G_STATIC_ASSERT(sizeof(PipesimAction) == 16);
  * op of the program stands there once; every dependency that crosses ranks has one send, behind
  * the op that it comes from, and one receive, before the op that needs it. */
 typedef struct {
-	PipesimComm comm;              /* whose rules; never PIPESIM_COMM_NATIVE */
+	const PipesimRuntime *runtime; /* whose rules; never native */
 	gboolean from_file;            /* messages as a file lists them, not derived */
 	const PipesimProgram *program; /* the caller's; must outlive the lowering */
 	guint32 n_actions;
 	PipesimAction *actions;
 	guint32 *rank_begin; /* ranks + 1 */
 	/* PipesimSharding, rank by rank, each before an action: as the file says, or of
-	 * PIPESIM_COMM_QUEUE; NULL: none. */
+	 * the runtime queue; NULL: none. */
 	GArray *shardings;
 } PipesimLowering;
 
-/**
- * pipesim_lower: derives the messages of @program, which must be linked and have passed
- * pipesim_program_check_order(). By @comm:
- *
- * - PIPESIM_COMM_ASYNC: each send right behind the op that it comes from, the receives of an op
- *   as one group right before it.
- * - PIPESIM_COMM_QUEUE: PyTorch's multi-stage schedules (_add_send_recv, 2.11). In rounds,
- * every rank in order takes its next op if what it needs has been taken; behind the op go its
- * sends, and at that moment each receive goes to the end of its rank's list, wherever that
- * stands. Shardings (runtime/sharding.h) take a round each, as they do there.
- * - PIPESIM_COMM_SINGLE: PyTorch's GPipe and 1F1B. Sends right behind their op, receives right
- *   before the op that needs them; where a forward follows a backward or the other way round,
- *   the sends of the one and the receives of the other are one group.
- * - PIPESIM_COMM_GROUPED: DeepSeek's DualPipe and DualPipeV. Before an op one group of all
- * sends of ops before it and of its receives. In orders that follow the eight steps of DualPipe
- * on every rank, receives of steps 2 and 3 are posted one op early and sends of step 2 held
- * back as DeepSeek's code does; in any other order a receive is posted right before its op.
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
- */
-PipesimLowering *pipesim_lower(const PipesimProgram *program, PipesimComm comm, GError **error);
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
@@ -96,7 +75,7 @@ typedef struct {
 
 /**
  * pipesim_lowering_link: the lowering that a file carries itself, run by the rules of
- * PIPESIM_COMM_QUEUE, as PyTorch's runtime does.
+ * the runtime queue, as PyTorch's does.
  * @program: linked, with the ops of the file; each stands once among @written, in its order
  * @rank_begin: of @written; ranks + 1 entries; copied, as is @written. Ops wait for the groups
  *   in brackets before them, whether they need them or not
@@ -122,14 +101,6 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 gboolean pipesim_lowering_check(
 	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error);
 
-/** pipesim_comm_splits_pairs: whether runtimes of @comm run an overlapped pair as its forward
- * and then its backward, with the sends of both behind it: PyTorch does, unless told how to
- * overlap them. */
-static inline gboolean pipesim_comm_splits_pairs(PipesimComm comm)
-{
-	return comm == PIPESIM_COMM_QUEUE || comm == PIPESIM_COMM_SINGLE;
-}
-
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);
@@ -138,14 +109,6 @@ void pipesim_action_print(
  * rank; a group of several messages, or one that ops wait for, as "(0SEND_F1;0RECV_B0)GROUP".
  * Shardings stand where they are. */
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
-
-/** pipesim_comm_name: "async", "queue", "single", "grouped", "native". */
-const char *pipesim_comm_name(PipesimComm comm);
-
-/** pipesim_comm_find: the way called @name. FALSE with PIPESIM_ERROR_USAGE.
- * @what: how messages call @name, as for pipesim_parse_count() */
-gboolean pipesim_comm_find(
-	const char *name, const char *what, PipesimComm *comm, GError **error);
 
 /* A dependency that crosses ranks: what op @from of @from_rank sends to op @to of @to_rank. */
 typedef struct {

@@ -1,26 +1,6 @@
 #include "config.h"
 
-#include "runtime/lower-parts.h"
-#include <string.h>
-
-const char *pipesim_comm_name(PipesimComm comm)
-{
-	static const char *const names[PIPESIM_N_COMM] = {
-		"async", "queue", "single", "grouped", "native"};
-
-	return names[comm];
-}
-
-gboolean pipesim_comm_find(
-	const char *name, const char *what, PipesimComm *comm, GError **error)
-{
-	for (*comm = PIPESIM_COMM_ASYNC; *comm < PIPESIM_N_COMM; ++*comm)
-		if (strcmp(name, pipesim_comm_name(*comm)) == 0)
-			return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"%s: '%s' is no way to communicate; async, queue, single, grouped or native",
-		what, name);
-}
+#include "runtime/lists.h"
 
 /* The rank of @op, a neighbour in the pipeline of what @rank runs. */
 static guint rank_of(const PipesimProgram *program, guint rank, guint32 op)
@@ -91,12 +71,12 @@ guint pipesim_messages_in(
 	return n;
 }
 
-PipesimLowering *pipesim_lowering_new(
-	const PipesimProgram *program, PipesimComm comm, guint64 n_actions, GError **error)
+PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
+	const PipesimRuntime *runtime, guint64 n_actions, GError **error)
 {
 	PipesimLowering *lowering = g_new0(PipesimLowering, 1);
 
-	lowering->comm = comm;
+	lowering->runtime = runtime;
 	lowering->program = program;
 	lowering->rank_begin = g_try_new0(guint32, (gsize)program->shape.ranks + 1);
 	if (n_actions < PIPESIM_NO_OP)
@@ -122,36 +102,6 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 		g_array_unref(lowering->shardings);
 	g_free(lowering->rank_begin);
 	g_free(lowering);
-}
-
-/* An empty list for each rank, as long as its ops and both directions of what it exchanges. */
-static PipesimLowering *make_lists(
-	const PipesimProgram *program, PipesimComm comm, GError **error)
-{
-	const guint ranks = program->shape.ranks;
-	g_autofree guint64 *count = g_new0(guint64, ranks);
-	PipesimLowering *lowering;
-	PipesimMessage messages[2];
-	guint64 n = program->n_ops;
-
-	for (guint rank = 0; rank < ranks; rank++) {
-		const guint32 end = program->rank_begin[rank + 1];
-
-		count[rank] += end - program->rank_begin[rank];
-		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
-			const guint n_in = pipesim_messages_in(program, rank, op, messages);
-
-			for (guint i = 0; i < n_in; i++)
-				count[messages[i].from_rank]++;
-			count[rank] += n_in;
-			n += 2 * n_in;
-		}
-	}
-	lowering = pipesim_lowering_new(program, comm, n, error);
-	for (guint rank = 0; lowering != NULL && rank < ranks; rank++)
-		lowering->rank_begin[rank + 1] =
-			lowering->rank_begin[rank] + (guint32)count[rank];
-	return lowering;
 }
 
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
@@ -180,7 +130,7 @@ static void add_end(
 		.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
 				 (message->backward ? 2 : 0)),
 		.joined = (guint8)joined,
-		.waited = lowerer->lowering->comm == PIPESIM_COMM_GROUPED,
+		.waited = (guint8)lowerer->waited,
 	};
 	if (*end != PIPESIM_NO_OP)
 		actions[*end].peer = index;
@@ -199,7 +149,7 @@ void pipesim_lower_receive(
 	add_end(lowerer, message, FALSE, joined);
 }
 
-static void add_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
+void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
 {
 	PipesimMessage messages[2];
 	const guint n = pipesim_messages_in(lowerer->program, rank, op, messages);
@@ -208,7 +158,7 @@ static void add_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboole
 		pipesim_lower_receive(lowerer, &messages[i], joined || i > 0);
 }
 
-static guint add_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
+guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
 {
 	PipesimMessage messages[2];
 	const guint n = pipesim_messages_out(lowerer->program, rank, op, messages);
@@ -216,38 +166,6 @@ static guint add_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean
 	for (guint i = 0; i < n; i++)
 		pipesim_lower_send(lowerer, &messages[i], joined && i > 0);
 	return n;
-}
-
-static void lower_async(PipesimLowerer *lowerer, guint rank)
-{
-	const PipesimProgram *program = lowerer->program;
-
-	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
-		add_receives(lowerer, rank, op, FALSE);
-		pipesim_lower_op(lowerer, rank, op);
-		add_sends(lowerer, rank, op, FALSE);
-	}
-}
-
-/* Forward after forward and backward after backward send and receive one by one; where the
- * direction turns, neighbours do so towards each other and must do both at once. */
-static gboolean turns(const PipesimOp *before, const PipesimOp *op)
-{
-	return (pipesim_op_has_forward(before) && pipesim_op_has_backward(op)) ||
-	       (pipesim_op_has_backward(before) && pipesim_op_has_forward(op));
-}
-
-static void lower_single(PipesimLowerer *lowerer, guint rank)
-{
-	const PipesimProgram *program = lowerer->program;
-	guint n_sends = 0;
-
-	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
-		add_receives(lowerer, rank, op,
-			n_sends > 0 && turns(&program->ops[op - 1], &program->ops[op]));
-		pipesim_lower_op(lowerer, rank, op);
-		n_sends = add_sends(lowerer, rank, op, TRUE);
-	}
 }
 
 static void wait_for_own(PipesimAction *action, const PipesimOp *op, const guint32 *end_of)
@@ -288,49 +206,6 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of
 				wait_for_group(action, last);
 		}
 	}
-}
-
-static gboolean fill(PipesimLowerer *lowerer, GError **error)
-{
-	const PipesimComm comm = lowerer->lowering->comm;
-
-	if (comm == PIPESIM_COMM_QUEUE)
-		return pipesim_lower_queue(lowerer, error);
-	if (comm == PIPESIM_COMM_GROUPED) {
-		pipesim_lower_grouped(lowerer);
-		return TRUE;
-	}
-	for (guint rank = 0; rank < lowerer->program->shape.ranks; rank++)
-		(comm == PIPESIM_COMM_SINGLE ? lower_single : lower_async)(lowerer, rank);
-	return TRUE;
-}
-
-PipesimLowering *pipesim_lower(const PipesimProgram *program, PipesimComm comm, GError **error)
-{
-	const gsize n_ends = 2 * (gsize)program->n_ops;
-	g_autoptr(PipesimLowering) lowering = NULL;
-	g_autofree guint32 *next = g_try_new(guint32, program->shape.ranks);
-	g_autofree guint32 *end_of = g_try_new(guint32, MAX(n_ends, 1u));
-	PipesimLowerer lowerer = {.program = program, .next = next, .end_of = end_of};
-
-	g_return_val_if_fail(comm < PIPESIM_COMM_NATIVE, NULL);
-	if (next == NULL || end_of == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-		return NULL;
-	}
-	lowering = make_lists(program, comm, error);
-	if (lowering == NULL)
-		return NULL;
-	lowerer.lowering = lowering;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		next[rank] = lowering->rank_begin[rank];
-	for (gsize i = 0; i < n_ends; i++)
-		end_of[i] = PIPESIM_NO_OP;
-	if (!fill(&lowerer, error))
-		return NULL;
-	pipesim_lowering_set_waits(lowering, end_of);
-	return g_steal_pointer(&lowering);
 }
 
 gsize pipesim_action_slot(

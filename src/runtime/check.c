@@ -1,8 +1,8 @@
-/* Whether a lowering can run to its end: by the rules of lower.h, without times. */
+/* Whether a lowering can run to its end: by the rules of lowering.h, without times. */
 #include "config.h"
 
 #include "order/cycle.h"
-#include "runtime/lower-parts.h"
+#include "runtime/runtime.h"
 #include <string.h>
 
 /* Where a rank stands in its list. */
@@ -264,7 +264,7 @@ static gboolean runs_exchanged_ops(gconstpointer graph, guint rank G_GNUC_UNUSED
 
 	if (program == NULL || !pipesim_program_runs(program))
 		return FALSE;
-	exchanged = pipesim_lower(program, lowering->comm, NULL);
+	exchanged = pipesim_lower(program, lowering->runtime, NULL);
 	return exchanged != NULL && lowering_runs(exchanged);
 }
 
@@ -375,8 +375,7 @@ static gboolean fail(const Check *check, PipesimLocate locate, gpointer data, GE
 	const PipesimSwaps of_entries = {
 		check, runs_exchanged_entries, action_entry, print_entry, lowering->n_actions};
 	g_autoptr(GArray) cycle = pipesim_find_cycle(&waiting, find_stuck(check));
-	g_autofree char *what =
-		g_strdup_printf("deadlock under %s", pipesim_comm_name(lowering->comm));
+	g_autofree char *what = g_strdup_printf("deadlock under %s", lowering->runtime->name);
 
 	return pipesim_fail_cycle(
 		&waiting, cycle, what, lowering->from_file ? &of_entries : &of_ops, error);
@@ -387,7 +386,7 @@ gboolean pipesim_lowering_check(
 {
 	g_auto(Check) check = {0};
 
-	if (lowering->comm == PIPESIM_COMM_ASYNC)
+	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
 	if (!init_check(&check, lowering, error))
 		return FALSE;

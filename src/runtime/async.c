@@ -1,0 +1,27 @@
+/* Messages that never wait for each other: each send right behind the op that it comes from, each
+ * receive right before the op that needs it. */
+#include "config.h"
+
+#include "runtime/runtime.h"
+
+static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
+{
+	const PipesimProgram *program = lowerer->program;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 end = program->rank_begin[rank + 1];
+
+		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+			pipesim_lower_receives(lowerer, rank, op, FALSE);
+			pipesim_lower_op(lowerer, rank, op);
+			pipesim_lower_sends(lowerer, rank, op, FALSE);
+		}
+	}
+	return TRUE;
+}
+
+const PipesimRuntime pipesim_runtime_async = {
+	.name = "async",
+	.rule = "a message moves as soon as its op is done",
+	.lower = lower,
+};

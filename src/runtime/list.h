@@ -1,0 +1,6 @@
+/* Every runtime, once, in the order in which help and validate name them. A new one: its file, its
+ * line here, its line in src/Makefile.am.inc. */
+RUNTIME(async)
+RUNTIME(queue)
+RUNTIME(single)
+RUNTIME(grouped)

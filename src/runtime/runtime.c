@@ -1,0 +1,106 @@
+#include "config.h"
+
+#include "runtime/runtime.h"
+#include <string.h>
+
+static const PipesimRuntime *const runtimes[] = {
+#define RUNTIME(id) &pipesim_runtime_##id,
+#include "runtime/list.h"
+#undef RUNTIME
+	NULL,
+};
+
+const PipesimRuntime pipesim_native_runtime = {
+	.name = "native",
+	.waits = TRUE,
+};
+
+const PipesimRuntime *const *pipesim_runtime_list(void)
+{
+	return runtimes;
+}
+
+const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, GError **error)
+{
+	g_autoptr(GString) names = g_string_new(NULL);
+
+	for (guint i = 0; runtimes[i] != NULL; i++) {
+		if (strcmp(name, runtimes[i]->name) == 0)
+			return runtimes[i];
+		g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", runtimes[i]->name);
+	}
+	if (strcmp(name, pipesim_native_runtime.name) == 0)
+		return &pipesim_native_runtime;
+	pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is no way to communicate; %s or %s",
+		what, name, names->str, pipesim_native_runtime.name);
+	return NULL;
+}
+
+const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own)
+{
+	if (asked == &pipesim_native_runtime)
+		asked = own != NULL ? pipesim_runtime_find(own, "", NULL) : NULL;
+	return asked != NULL ? asked : &pipesim_runtime_async;
+}
+
+/* An empty list for each rank, as long as its ops and both directions of what it exchanges. */
+static PipesimLowering *make_lists(
+	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error)
+{
+	const guint ranks = program->shape.ranks;
+	g_autofree guint64 *count = g_new0(guint64, ranks);
+	PipesimLowering *lowering;
+	PipesimMessage messages[2];
+	guint64 n = program->n_ops;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		const guint32 end = program->rank_begin[rank + 1];
+
+		count[rank] += end - program->rank_begin[rank];
+		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+			const guint n_in = pipesim_messages_in(program, rank, op, messages);
+
+			for (guint i = 0; i < n_in; i++)
+				count[messages[i].from_rank]++;
+			count[rank] += n_in;
+			n += 2 * n_in;
+		}
+	}
+	lowering = pipesim_lowering_new(program, runtime, n, error);
+	for (guint rank = 0; lowering != NULL && rank < ranks; rank++)
+		lowering->rank_begin[rank + 1] =
+			lowering->rank_begin[rank] + (guint32)count[rank];
+	return lowering;
+}
+
+PipesimLowering *pipesim_lower(
+	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error)
+{
+	const gsize n_ends = 2 * (gsize)program->n_ops;
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autofree guint32 *next = g_try_new(guint32, program->shape.ranks);
+	g_autofree guint32 *end_of = g_try_new(guint32, MAX(n_ends, 1u));
+	PipesimLowerer lowerer = {.program = program,
+		.waited = runtime->waits_for_groups,
+		.next = next,
+		.end_of = end_of};
+
+	g_return_val_if_fail(runtime->lower != NULL, NULL);
+	if (next == NULL || end_of == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			program->n_ops);
+		return NULL;
+	}
+	lowering = make_lists(program, runtime, error);
+	if (lowering == NULL)
+		return NULL;
+	lowerer.lowering = lowering;
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		next[rank] = lowering->rank_begin[rank];
+	for (gsize i = 0; i < n_ends; i++)
+		end_of[i] = PIPESIM_NO_OP;
+	if (!runtime->lower(&lowerer, error))
+		return NULL;
+	pipesim_lowering_set_waits(lowering, end_of);
+	return g_steal_pointer(&lowering);
+}

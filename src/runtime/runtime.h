@@ -1,0 +1,56 @@
+/* Runtimes: who issues sends and receives, in which order, and what waits for what. One file a
+ * runtime and its line in list.h; what users ask for with --comm, and what the schedules name. */
+#pragma once
+#include "runtime/lists.h"
+
+struct _PipesimRuntime {
+	const char *name; /* after --comm */
+	const char *rule; /* what a rank does, for titles: no capital, no final stop */
+	/* Messages wait for each other and their ranks by the rules of lowering.h. FALSE: a
+	 * message moves as soon as its op is done, and its lists are written, never run. */
+	gboolean waits;
+	/* An overlapped pair runs as its forward and then its backward, with the sends of both
+	 * behind it: PyTorch does so, unless told how to overlap them. */
+	gboolean splits_pairs;
+	/* Every op waits for all groups that stand before it, whether it needs them or not. */
+	gboolean waits_for_groups;
+	/* Fills the lists of all ranks. FALSE with PIPESIM_ERROR_LIMIT. */
+	gboolean (*lower)(PipesimLowerer *lowerer, GError **error);
+};
+
+#define RUNTIME(id) extern const PipesimRuntime pipesim_runtime_##id;
+#include "runtime/list.h"
+#undef RUNTIME
+
+/* Not in the list: as the runtime that the schedule comes from does it, which
+ * pipesim_runtime_resolve() finds. */
+extern const PipesimRuntime pipesim_native_runtime;
+
+/* What runs a file that does not say how: PyTorch's multi-stage schedules. */
+#define PIPESIM_RUNTIME_OF_FILES "queue"
+
+/** pipesim_runtime_list: NULL-terminated, in the order of list.h. */
+const PipesimRuntime *const *pipesim_runtime_list(void);
+
+/** pipesim_runtime_find: the one called @name, or native. NULL with PIPESIM_ERROR_USAGE, whose
+ * message begins with @what, where the name stands. */
+const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, GError **error);
+
+/** pipesim_runtime_resolve: @asked, NULL: async; where that is native the one called @own, NULL:
+ * async. Never NULL or native. */
+const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own);
+
+/** pipesim_runtime_waits: whether messages wait for each other under @runtime; NULL: async. */
+static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
+{
+	return runtime != NULL && runtime->waits;
+}
+
+/**
+ * pipesim_lower: derives the messages of @program, which must be linked and have passed
+ * pipesim_program_check_order(), as @runtime issues them; not native.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
+ */
+PipesimLowering *pipesim_lower(
+	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error);
