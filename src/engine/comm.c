@@ -4,57 +4,37 @@
 #include "engine/comm.h"
 #include "engine/events.h"
 #include "engine/slowdown.h"
-
-/* Times stay below this, so that one more op or message cannot overflow. */
+#include "runtime/rules.h"
 
 /* Key of an event: the rank that it belongs to, and what ended, as causes are written. */
 #define RANK_SHIFT 33
 #define CAUSE_MASK ((G_GUINT64_CONSTANT(1) << RANK_SHIFT) - 1)
 
-/* Where a rank stands in its list. */
+/* What a rank does. */
 typedef struct {
-	guint32 op_at;   /* action: its next op, or the one that runs */
-	guint32 step;    /* op of the timeline that this is; of a pair the half that is next */
-	guint32 post_at; /* action: the first message that has not been issued */
-	guint32 done_to; /* action: every message before is done; not kept where async */
-	guint32 open;    /* messages of the issued group that are not done */
-	guint8 second;   /* the backward half of a split pair is next */
+	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
+	guint8 second; /* that is the backward half of a split pair */
 	guint8 busy;
-} Seat;
+} Rank;
 
 typedef struct {
+	PipesimRules rules;
 	const PipesimLowering *lowering;
 	const PipesimTimes *times;
 	const PipesimLink *link;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
 	PipesimTimeline *timeline;
-	gboolean async, split;
+	gboolean split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
 	guint32 *transfer_of; /* by action */
-	guint8 *ends;         /* by transfer: how many are issued; 3 = it has ended */
-	Seat *seats;
+	Rank *ranks;
 	PipesimEvents events;
 	gint64 now;
 	guint64 cause; /* what has just ended */
 	guint32 n_done;
 	gboolean overflow, no_memory;
 } Engine;
-
-static guint32 rank_end(const Engine *engine, guint rank)
-{
-	return engine->lowering->rank_begin[rank + 1];
-}
-
-/* The first op, or the first message, of @rank from @at on; its end where there is none. */
-static guint32 next_of(const Engine *engine, guint rank, guint32 at, gboolean op)
-{
-	const PipesimAction *actions = engine->lowering->actions;
-
-	while (at < rank_end(engine, rank) && (actions[at].kind == PIPESIM_ACTION_OP) != op)
-		at++;
-	return at;
-}
 
 static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 {
@@ -105,42 +85,26 @@ static void start_transfer(Engine *engine, guint32 index)
 		transfer->to_rank, PIPESIM_BY_TRANSFER | index);
 }
 
-static void issue_message(Engine *engine, guint32 action)
-{
-	const guint kind = engine->lowering->actions[action].kind;
-	const gboolean send = kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
-	const guint32 index = engine->transfer_of[action];
-	PipesimTransfer *transfer = &engine->timeline->transfers[index];
-
-	*(send ? &transfer->sent : &transfer->received) = engine->now;
-	engine->ends[index]++;
-	if (engine->async ? send : engine->ends[index] == 2)
-		start_transfer(engine, index);
-}
-
 /* Issues the next group of @rank if its turn has come. */
 static gboolean try_issue(Engine *engine, guint rank)
 {
-	const PipesimAction *actions = engine->lowering->actions;
-	Seat *seat = &engine->seats[rank];
-	const guint32 end = rank_end(engine, rank);
+	guint32 begin, end;
 
-	seat->post_at = next_of(engine, rank, seat->post_at, FALSE);
-	if (seat->post_at >= seat->op_at || (seat->open > 0 && !engine->async))
+	if (!pipesim_rules_post(&engine->rules, rank, &begin, &end))
 		return FALSE;
-	do {
-		seat->open++;
-		issue_message(engine, seat->post_at++);
-	} while (seat->post_at < end && actions[seat->post_at].joined);
-	return TRUE;
-}
+	for (guint32 i = begin; i < end; i++) {
+		const guint kind = engine->lowering->actions[i].kind;
+		PipesimTransfer *transfer =
+			&engine->timeline->transfers[engine->transfer_of[i]];
 
-static gboolean is_done(const Engine *engine, const Seat *seat, guint32 message)
-{
-	if (message == PIPESIM_NO_OP)
-		return TRUE;
-	return engine->async ? engine->ends[engine->transfer_of[message]] >= 3
-			     : message < seat->done_to;
+		if (kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B)
+			transfer->sent = engine->now;
+		else
+			transfer->received = engine->now;
+		if (pipesim_rules_issue(&engine->rules, i))
+			start_transfer(engine, engine->transfer_of[i]);
+	}
+	return TRUE;
 }
 
 /* From now on, as far as it is known. */
@@ -151,8 +115,8 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	gint64 alone;
 
 	if (engine->split && op->kind == PIPESIM_FB)
-		op = engine->seats[rank].second ? &backward : &forward;
-	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->seats[rank].step]
+		op = engine->ranks[rank].second ? &backward : &forward;
+	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->ranks[rank].step]
 					     : pipesim_op_duration(engine->lowering->program,
 						       engine->times, rank, op);
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
@@ -172,28 +136,33 @@ static gboolean goes_on(Engine *engine, guint rank)
 	end = pipesim_pace_reach(&engine->pace[rank], engine->now);
 	if (end == engine->now)
 		return FALSE;
-	push(engine, end - engine->now, rank, engine->seats[rank].step);
+	push(engine, end - engine->now, rank, engine->ranks[rank].step);
 	return TRUE;
+}
+
+static gboolean is_split(const Engine *engine, guint32 op)
+{
+	return engine->split && engine->lowering->program->ops[op].kind == PIPESIM_FB;
 }
 
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
 static gboolean try_run(Engine *engine, guint rank)
 {
 	const PipesimProgram *program = engine->lowering->program;
-	Seat *seat = &engine->seats[rank];
-	const PipesimAction *action = &engine->lowering->actions[seat->op_at];
-	gboolean halves;
+	const guint32 at = engine->rules.seats[rank].op_at;
+	Rank *here = &engine->ranks[rank];
+	guint32 op;
 
-	if (seat->busy || seat->op_at >= rank_end(engine, rank))
+	if (here->busy || at >= engine->lowering->rank_begin[rank + 1])
 		return FALSE;
-	halves = engine->split && program->ops[action->op].kind == PIPESIM_FB;
-	if ((!seat->second && !is_done(engine, seat, action->wait)) ||
-		((seat->second || !halves) && !is_done(engine, seat, action->b_wait)))
+	op = engine->lowering->actions[at].op;
+	if (!pipesim_rules_may_run(
+		    &engine->rules, rank, !here->second, here->second || !is_split(engine, op)))
 		return FALSE;
-	seat->busy = TRUE;
-	engine->timeline->start[seat->step] = engine->now;
-	engine->timeline->cause[seat->step] = engine->cause;
-	push(engine, duration(engine, rank, &program->ops[action->op]), rank, seat->step);
+	here->busy = TRUE;
+	engine->timeline->start[here->step] = engine->now;
+	engine->timeline->cause[here->step] = engine->cause;
+	push(engine, duration(engine, rank, &program->ops[op]), rank, here->step);
 	return TRUE;
 }
 
@@ -205,27 +174,17 @@ static void advance(Engine *engine, guint rank)
 
 static void end_op(Engine *engine, guint rank)
 {
-	Seat *seat = &engine->seats[rank];
-	const PipesimOp *op =
-		&engine->lowering->program->ops[engine->lowering->actions[seat->op_at].op];
+	const guint32 at = engine->rules.seats[rank].op_at;
+	Rank *here = &engine->ranks[rank];
 
-	engine->timeline->end[seat->step] = engine->now;
+	engine->timeline->end[here->step] = engine->now;
 	engine->timeline->makespan = engine->now;
 	engine->n_done++;
-	seat->step++;
-	seat->busy = FALSE;
-	seat->second = engine->split && op->kind == PIPESIM_FB && !seat->second;
-	if (!seat->second)
-		seat->op_at = next_of(engine, rank, seat->op_at + 1, TRUE);
-	advance(engine, rank);
-}
-
-static void end_side(Engine *engine, guint rank)
-{
-	Seat *seat = &engine->seats[rank];
-
-	if (--seat->open == 0)
-		seat->done_to = seat->post_at;
+	here->step++;
+	here->busy = FALSE;
+	here->second = !here->second && is_split(engine, engine->lowering->actions[at].op);
+	if (!here->second)
+		pipesim_rules_ran(&engine->rules, rank);
 	advance(engine, rank);
 }
 
@@ -234,13 +193,10 @@ static void end_transfer(Engine *engine, guint32 index)
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
 
 	transfer->end = engine->now;
-	engine->ends[index] = 3;
-	if (engine->async) {
-		advance(engine, transfer->to_rank);
-		return;
-	}
-	end_side(engine, transfer->to_rank);
-	end_side(engine, transfer->from_rank);
+	pipesim_rules_arrive(&engine->rules, transfer->to_rank);
+	advance(engine, transfer->to_rank);
+	pipesim_rules_arrive(&engine->rules, transfer->from_rank);
+	advance(engine, transfer->from_rank);
 }
 
 static void run_events(Engine *engine)
@@ -322,22 +278,16 @@ static void add_transfers(Engine *engine)
 	}
 }
 
-static void seat_ranks(Engine *engine)
+static void number_first_steps(Engine *engine)
 {
-	const guint32 *rank_begin = engine->lowering->rank_begin;
-	const guint32 *op_begin = engine->lowering->program->rank_begin;
+	const PipesimProgram *program = engine->lowering->program;
 
-	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++) {
-		const guint32 begin = rank_begin[rank];
-		guint32 step = op_begin[rank];
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 op = program->rank_begin[rank];
 
-		if (engine->step_of != NULL)
-			step = step < engine->lowering->program->n_ops ? engine->step_of[step]
-								       : 0;
-		engine->seats[rank] = (Seat){.op_at = next_of(engine, rank, begin, TRUE),
-			.step = step,
-			.post_at = begin,
-			.done_to = begin};
+		engine->ranks[rank].step = engine->step_of != NULL && op < program->n_ops
+						   ? engine->step_of[op]
+						   : op;
 	}
 }
 
@@ -351,13 +301,14 @@ static guint32 count_steps(const Engine *engine)
 	return n;
 }
 
-static gboolean allocate(Engine *engine, GError **error)
+static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 {
 	const PipesimLowering *lowering = engine->lowering;
+	const PipesimProgram *program = lowering->program;
 	PipesimTimeline *timeline = engine->timeline;
-	const gsize ranks = lowering->program->shape.ranks;
+	const gsize ranks = program->shape.ranks;
 	const gsize n = MAX(timeline->n_ops, 1u);
-	const gsize n_transfers = (lowering->n_actions - lowering->program->n_ops) / 2 + 1;
+	const gsize n_transfers = (lowering->n_actions - program->n_ops) / 2 + 1;
 
 	timeline->start = g_try_new(gint64, n);
 	timeline->end = g_try_new(gint64, n);
@@ -366,21 +317,20 @@ static gboolean allocate(Engine *engine, GError **error)
 	timeline->arrivals = g_try_new(guint32, n_transfers);
 	timeline->send_begin = g_try_new0(guint32, ranks + 1);
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
-	engine->transfer_of = g_try_new(guint32, MAX(lowering->n_actions, 1u));
-	engine->ends = g_try_new0(guint8, n_transfers);
-	engine->seats = g_try_new(Seat, ranks);
+	engine->transfer_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	if (engine->split)
-		engine->step_of = g_try_new(guint32, MAX(lowering->program->n_ops, 1u));
+		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
+	pipesim_rules_begin(&engine->rules, lowering, arena);
 	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
 		timeline->transfers == NULL || timeline->arrivals == NULL ||
 		timeline->send_begin == NULL || timeline->receive_begin == NULL ||
-		engine->transfer_of == NULL || engine->ends == NULL || engine->seats == NULL ||
-		(engine->split && engine->step_of == NULL) ||
+		!pipesim_arena_check(arena, NULL, "-") ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops and their messages do not fit in memory; take fewer ranks or "
 			"micro-batches",
-			lowering->program->n_ops);
+			program->n_ops);
 	return TRUE;
 }
 
@@ -406,29 +356,25 @@ static void clear(Engine *engine)
 		i++)
 		g_free(engine->pace[i].span);
 	g_free(engine->pace);
-	g_free(engine->step_of);
-	g_free(engine->transfer_of);
-	g_free(engine->ends);
-	g_free(engine->seats);
 	pipesim_events_clear(&engine->events);
 }
 
 /* Takes @timeline. */
 static PipesimTimeline *run(Engine *engine, PipesimTimeline *timeline, GError **error)
 {
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	gboolean ok;
 
 	engine->timeline = timeline;
-	engine->async = !engine->lowering->runtime->waits;
 	engine->split = engine->lowering->runtime->splits_pairs;
 	engine->cause = PIPESIM_NO_CAUSE;
 	timeline->n_ops = count_steps(engine);
-	ok = allocate(engine, error);
+	ok = allocate(engine, arena, error);
 	if (ok) {
 		if (engine->split)
 			number_steps(engine);
 		add_transfers(engine);
-		seat_ranks(engine);
+		number_first_steps(engine);
 		run_events(engine);
 		ok = finish(engine, error);
 	}

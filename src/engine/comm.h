@@ -11,7 +11,8 @@ typedef struct {
 } PipesimLink;
 
 /**
- * pipesim_comm_run: runs @lowering by the rules of runtime/lowering.h.
+ * pipesim_comm_run: runs @lowering, of a runtime where messages wait, by the
+ * rules of runtime/lowering.h.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @link: (nullable): NULL = every message takes times->p2p
  *
@@ -29,8 +30,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const Pipesim
 
 /**
  * pipesim_comm_run_links: the same where messages take the links of @network, as
- * engine/traffic.h says; a message is ready when both of its ends have been issued (async: when
- * it is sent). Its transfer starts when it begins to move. Ops are slowed as in
+ * engine/traffic.h says; a message is ready when both of its ends have been issued. Its transfer starts when it begins to move. Ops are slowed as in
  * engine/dynamic.h.
  * @flags: of PipesimTrafficFlags; PIPESIM_KEEP_MOVES is not needed
  *

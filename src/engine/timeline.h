@@ -16,8 +16,8 @@ typedef struct {
 	guint32 from_rank, to_rank;
 	guint32 backward;      /* 1 of a gradient, 0 of an activation */
 	gint64 sent, received; /* when its two ends were issued */
-	gint64 start, end;     /* start: the later of the two; of async sent;
-				  over links when it begins to move after that */
+	gint64 start, end;     /* start: the later of the two; over links when it begins to
+				  move after that */
 	guint64 cause;         /* what let it start: see PipesimTimeline */
 } PipesimTransfer;
 

@@ -2,169 +2,86 @@
 #include "config.h"
 
 #include "order/cycle.h"
+#include "runtime/rules.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
-/* Where a rank stands in its list. */
 typedef struct {
-	guint32 op_at;   /* its next op */
-	guint32 post_at; /* the first message that it has not issued */
-	guint32 done_to; /* every message before is done */
-	guint32 open;    /* messages of the issued group that are not done */
-} Seat;
-
-typedef struct {
+	PipesimRules rules;
 	const PipesimLowering *lowering;
-	Seat *seats;
-	guint8 *issued; /* by action */
-	guint32 *stack;
-	guint8 *queued; /* by rank: on the stack */
+	guint32 *stack;  /* of ranks to look at */
+	guint8 *stacked; /* by rank: on the stack */
+	guint height;
 	guint32 n_done; /* ops */
 } Check;
 
-static guint32 rank_end(const Check *check, guint rank)
+static void push(Check *check, guint rank)
 {
-	return check->lowering->rank_begin[rank + 1];
+	if (check->stacked[rank])
+		return;
+	check->stacked[rank] = TRUE;
+	check->stack[check->height++] = rank;
 }
 
-/* The first op, or the first message, of @rank from @at on; its end where there is none. */
-static guint32 next_of(const Check *check, guint rank, guint32 at, gboolean op)
+/* What is issued at both ends has moved, what may run has run. */
+static void advance(Check *check, guint rank)
 {
 	const PipesimAction *actions = check->lowering->actions;
-
-	while (at < rank_end(check, rank) && (actions[at].kind == PIPESIM_ACTION_OP) != op)
-		at++;
-	return at;
-}
-
-static guint32 group_end(const Check *check, guint rank, guint32 at)
-{
-	while (++at < rank_end(check, rank) && check->lowering->actions[at].joined)
-		;
-	return at;
-}
-
-static void finish_message(Check *check, guint rank)
-{
-	Seat *seat = &check->seats[rank];
-
-	if (--seat->open == 0)
-		seat->done_to = seat->post_at;
-}
-
-/* Issues the next group of @rank. Returns the new height of the stack of ranks to look at. */
-static guint issue(Check *check, guint rank, guint height)
-{
-	const PipesimAction *actions = check->lowering->actions;
-	Seat *seat = &check->seats[rank];
-	const guint32 begin = seat->post_at, end = group_end(check, rank, begin);
-
-	seat->open = end - begin;
-	seat->post_at = end;
-	for (guint32 i = begin; i < end; i++) {
-		const guint peer = actions[i].peer_rank;
-
-		check->issued[i] = TRUE;
-		if (!check->issued[actions[i].peer])
-			continue;
-		finish_message(check, rank);
-		finish_message(check, peer);
-		if (!check->queued[peer]) {
-			check->queued[peer] = TRUE;
-			check->stack[height++] = peer;
-		}
-	}
-	return height;
-}
-
-static gboolean may_issue(Check *check, guint rank)
-{
-	Seat *seat = &check->seats[rank];
-
-	seat->post_at = next_of(check, rank, seat->post_at, FALSE);
-	return seat->open == 0 && seat->post_at < seat->op_at;
-}
-
-static gboolean is_done(const Check *check, guint rank, guint32 message)
-{
-	return message == PIPESIM_NO_OP || message < check->seats[rank].done_to;
-}
-
-static gboolean may_run(const Check *check, guint rank)
-{
-	const guint32 at = check->seats[rank].op_at;
-	const PipesimAction *op = &check->lowering->actions[at];
-
-	return at < rank_end(check, rank) && is_done(check, rank, op->wait) &&
-	       is_done(check, rank, op->b_wait);
-}
-
-static guint advance(Check *check, guint rank, guint height)
-{
-	Seat *seat = &check->seats[rank];
+	guint32 begin, end;
 
 	for (;;) {
-		if (may_issue(check, rank)) {
-			height = issue(check, rank, height);
-		} else if (may_run(check, rank)) {
-			seat->op_at = next_of(check, rank, seat->op_at + 1, TRUE);
+		if (pipesim_rules_post(&check->rules, rank, &begin, &end)) {
+			for (guint32 i = begin; i < end; i++) {
+				if (!pipesim_rules_issue(&check->rules, i))
+					continue;
+				pipesim_rules_arrive(&check->rules, rank);
+				pipesim_rules_arrive(&check->rules, actions[i].peer_rank);
+				push(check, actions[i].peer_rank);
+			}
+		} else if (pipesim_rules_may_run(&check->rules, rank, TRUE, TRUE)) {
+			pipesim_rules_ran(&check->rules, rank);
 			check->n_done++;
 		} else {
-			return height;
+			return;
 		}
 	}
 }
 
-static gboolean run_all(Check *check)
-{
-	const guint ranks = check->lowering->program->shape.ranks;
-	guint height = 0;
-
-	for (guint rank = ranks; rank-- > 0;) {
-		const guint32 begin = check->lowering->rank_begin[rank];
-
-		check->seats[rank] = (Seat){next_of(check, rank, begin, TRUE), begin, begin, 0};
-		check->stack[height++] = rank;
-		check->queued[rank] = TRUE;
-	}
-	while (height > 0) {
-		const guint rank = check->stack[--height];
-
-		check->queued[rank] = FALSE;
-		height = advance(check, rank, height);
-	}
-	return check->n_done == check->lowering->program->n_ops;
-}
-
-static void clear_check(Check *check)
-{
-	g_free(check->seats);
-	g_free(check->issued);
-	g_free(check->stack);
-	g_free(check->queued);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Check, clear_check)
-
-static gboolean init_check(Check *check, const PipesimLowering *lowering, GError **error)
+/* Plays @lowering as far as it comes. FALSE with PIPESIM_ERROR_LIMIT. */
+static gboolean play(
+	Check *check, const PipesimLowering *lowering, PipesimArena *arena, GError **error)
 {
 	const guint ranks = lowering->program->shape.ranks;
 
 	check->lowering = lowering;
-	check->seats = g_try_new(Seat, ranks);
-	check->issued = g_try_new0(guint8, MAX(lowering->n_actions, 1u));
-	check->stack = g_try_new(guint32, ranks);
-	check->queued = g_try_new0(guint8, ranks);
-	return (check->seats != NULL && check->issued != NULL && check->stack != NULL &&
-		       check->queued != NULL) ||
-	       pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		       "%u ops, sends and receives do not fit in memory", lowering->n_actions);
+	check->stack = pipesim_arena_array(arena, guint32, ranks);
+	check->stacked = pipesim_arena_array(arena, guint8, ranks);
+	pipesim_rules_begin(&check->rules, lowering, arena);
+	if (!pipesim_arena_check(
+		    arena, error, "%u ops, sends and receives", lowering->n_actions))
+		return FALSE;
+	for (guint rank = ranks; rank-- > 0;)
+		push(check, rank);
+	while (check->height > 0) {
+		const guint rank = check->stack[--check->height];
+
+		check->stacked[rank] = FALSE;
+		advance(check, rank);
+	}
+	return TRUE;
+}
+
+static gboolean is_finished(const Check *check)
+{
+	return check->n_done == check->lowering->program->n_ops;
 }
 
 static gboolean lowering_runs(const PipesimLowering *lowering)
 {
-	g_auto(Check) check = {0};
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Check check = {0};
 
-	return init_check(&check, lowering, NULL) && run_all(&check);
+	return play(&check, lowering, arena, NULL) && is_finished(&check);
 }
 
 /* The first message of the group that @at belongs to. */
@@ -175,17 +92,29 @@ static guint32 group_begin(const Check *check, guint32 at)
 	return at;
 }
 
+static guint32 group_end(const Check *check, guint rank, guint32 at)
+{
+	while (++at < check->lowering->rank_begin[rank + 1] &&
+		check->lowering->actions[at].joined)
+		;
+	return at;
+}
+
+static gboolean has_moved(const Check *check, guint32 message)
+{
+	return check->rules.issued[message] &&
+	       check->rules.issued[check->lowering->actions[message].peer];
+}
+
 /* A message of the group of @at that has not moved, itself if it has not. */
 static guint32 unmoved(const Check *check, guint rank, guint32 at)
 {
-	const PipesimAction *actions = check->lowering->actions;
-	const guint32 end = group_end(check, rank, group_begin(check, at));
+	const guint32 end = group_end(check, rank, at);
 	guint32 i = at;
 
-	if (check->issued[at] && check->issued[actions[at].peer])
-		for (i = group_begin(check, at); i < end; i++)
-			if (!check->issued[i] || !check->issued[actions[i].peer])
-				break;
+	if (has_moved(check, at))
+		for (i = group_begin(check, at); i < end && has_moved(check, i); i++)
+			;
 	return i;
 }
 
@@ -194,12 +123,12 @@ static guint32 unmoved(const Check *check, guint rank, guint32 at)
 static guint32 ahead(const Check *check, guint rank, guint32 at)
 {
 	const PipesimAction *actions = check->lowering->actions;
-	const Seat *seat = &check->seats[rank];
+	const PipesimSeat *seat = &check->rules.seats[rank];
 
 	while (at-- > check->lowering->rank_begin[rank]) {
 		const gboolean op = actions[at].kind == PIPESIM_ACTION_OP;
 
-		if (op ? at >= seat->op_at : !is_done(check, rank, at))
+		if (op ? at >= seat->op_at : !pipesim_rules_is_done(&check->rules, rank, at))
 			return op ? at : unmoved(check, rank, at);
 	}
 	g_assert_not_reached();
@@ -222,14 +151,14 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 
 	*behind = FALSE;
 	if (action->kind == PIPESIM_ACTION_OP) {
-		if (!is_done(check, at.rank, action->wait))
+		if (!pipesim_rules_is_done(&check->rules, at.rank, action->wait))
 			return (PipesimStuck){at.rank, unmoved(check, at.rank, action->wait)};
-		if (!is_done(check, at.rank, action->b_wait))
+		if (!pipesim_rules_is_done(&check->rules, at.rank, action->b_wait))
 			return (PipesimStuck){at.rank, unmoved(check, at.rank, action->b_wait)};
 		*behind = TRUE;
 		return (PipesimStuck){at.rank, op_ahead(check, at.index)};
 	}
-	if (check->issued[at.index])
+	if (check->rules.issued[at.index])
 		return (PipesimStuck){action->peer_rank, action->peer};
 	*behind = TRUE;
 	return (PipesimStuck){at.rank, ahead(check, at.rank, group_begin(check, at.index))};
@@ -360,8 +289,8 @@ static guint32 action_entry(gconstpointer graph, PipesimStuck at, guint32 *begin
 static PipesimStuck find_stuck(const Check *check)
 {
 	for (guint rank = 0; rank < check->lowering->program->shape.ranks; rank++)
-		if (check->seats[rank].op_at < rank_end(check, rank))
-			return (PipesimStuck){rank, check->seats[rank].op_at};
+		if (check->rules.seats[rank].op_at < check->lowering->rank_begin[rank + 1])
+			return (PipesimStuck){rank, check->rules.seats[rank].op_at};
 	g_assert_not_reached();
 }
 
@@ -384,11 +313,12 @@ static gboolean fail(const Check *check, PipesimLocate locate, gpointer data, GE
 gboolean pipesim_lowering_check(
 	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error)
 {
-	g_auto(Check) check = {0};
+	g_autoptr(PipesimArena) arena = NULL;
+	Check check = {0};
 
 	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
-	if (!init_check(&check, lowering, error))
-		return FALSE;
-	return run_all(&check) || fail(&check, locate, data, error);
+	arena = pipesim_arena_new();
+	return play(&check, lowering, arena, error) &&
+	       (is_finished(&check) || fail(&check, locate, data, error));
 }
