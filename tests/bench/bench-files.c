@@ -1,6 +1,8 @@
 /* Files that are read: bytes a second, from memory. */
 #include "bench.h"
 #include "measure/reader.h"
+#include "runtime/csv.h"
+#include "schedule/schedule.h"
 
 #define ROWS 40000
 
@@ -43,13 +45,57 @@ static void read_trace(gpointer data)
 	pipesim_trace_free(trace);
 }
 
+static void read_schedule(gpointer data)
+{
+	const GString *text = data;
+	g_autoptr(PipesimScheduleFile) file =
+		pipesim_schedule_file_parse(text->str, text->len, "bench.csv", NULL);
+
+	g_assert(file != NULL);
+}
+
+static void print_rate(const char *what, gint64 ns, gsize bytes)
+{
+	const BenchRow row = {.what = what, .ns = ns, .n = (double)bytes, .unit = "bytes"};
+
+	bench_row(&row);
+}
+
+static void schedule_row(const char *name, gboolean with_comms)
+{
+	const PipesimScenario scenario = {.ranks = 64, .microbatches = 1024};
+	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_autofree char *what = g_strdup_printf("%s%s", name, with_comms ? ", messages" : "");
+	PipesimShape shape;
+
+	g_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	program = pipesim_schedule_program(schedule, &shape, times, NULL);
+	if (with_comms) {
+		lowering = pipesim_lower(program, &pipesim_runtime_queue, NULL);
+		pipesim_lowering_print(lowering, text);
+	} else {
+		pipesim_schedule_write_csv(program, text);
+	}
+	print_rate(what, bench_median(read_schedule, text), text->len);
+}
+
 void bench_files(void)
 {
 	g_autoptr(GString) trace = make_trace();
 
-	bench_title("Files read from memory (M units: MB)");
-	bench_row(&(BenchRow){.what = "trace of 40,000 rows",
-		.ns = bench_median(read_trace, trace),
-		.n = (double)trace->len,
-		.unit = "bytes"});
+	bench_title("Files read from memory (M units: MB; aims: schedules 200, traces 100), PP "
+		    "64, 1024 "
+		    "micro-batches");
+	schedule_row("1f1b", FALSE);
+	schedule_row("zb-v", FALSE);
+	schedule_row("1f1b", TRUE);
+	schedule_row("zb-v", TRUE);
+	schedule_row("dualpipev", TRUE);
+	print_rate("trace of 40,000 rows", bench_median(read_trace, trace), trace->len);
 }
