@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static GString *write(const PipesimScheduleFile *file)
+static GString *print_file(const PipesimScheduleFile *file)
 {
 	GString *out = g_string_new(NULL);
 
@@ -47,10 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		g_assert(error->domain == PIPESIM_ERROR && error->message[0] != '\0');
 		return 0;
 	}
-	first = write(file);
+	first = print_file(file);
 	copy = pipesim_schedule_file_parse(first->str, first->len, "x", &error);
 	g_assert_no_error(error);
-	second = write(copy);
+	second = print_file(copy);
 	g_assert_cmpstr(first->str, ==, second->str);
 	pipesim_program_check_order(file->program, NULL, NULL, &error);
 	if (file->lowering != NULL)
