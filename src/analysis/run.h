@@ -43,8 +43,10 @@ typedef struct {
 	PipesimScenario scenario;
 	const PipesimCosts *costs; /* the caller's */
 	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
-	gint64 baseline; /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
-	char *command;   /* the command line that made it, for headers of files */
+	gboolean
+		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
+	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
+	char *command;    /* the command line that made it, for headers of files */
 } PipesimComparison;
 
 PipesimComparison *pipesim_comparison_new(

@@ -77,10 +77,13 @@ static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
 {
 	const PipesimOutput *format = find_format(setup, NULL);
 
-	scenario->critical = format != NULL && format->critical;
+	scenario->critical =
+		setup->flag[PIPESIM_SET_CRITICAL_PATH] || (format != NULL && format->critical);
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
+	else if (scenario->critical)
+		scenario->keep = PIPESIM_KEEP_FITTING;
 	else
 		scenario->keep = format != NULL ? format->keep : PIPESIM_KEEP_NOTHING;
 }
@@ -99,6 +102,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	find_keep(setup, scenario);
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
+	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(
 			comparison->runs, pipesim_choice_run(g_ptr_array_index(choices, i),
@@ -126,8 +130,8 @@ const PipesimCommand pipesim_command_compare = {
 		    "input file,\n4 gnuplot missing or failed, 5 cannot write.\n",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_SET_COMM, PIPESIM_SET_COMPARE_AT,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE, PIPESIM_ALL_COSTS,
-		PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
+		PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE,
+		PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)"},
 		{PIPESIM_SET_OUTPUT, NULL, "write the result to FILE, not to standard output"}},

@@ -119,9 +119,11 @@ static const struct {
 	{"receives", "R0", "0.33", "0.46"},
 };
 
-/* The blocks of the file: of each kind and shade, the outlines of pairs, and the strips. */
+/* The blocks of the file: of each kind and shade, the outlines of pairs and of the critical path,
+ * and the strips. */
 enum {
 	PAIRS = 2 * PIPESIM_FB,
+	CRITICAL,
 	STRIPS,
 	N_BLOCKS = STRIPS + G_N_ELEMENTS(strips)
 };
@@ -160,6 +162,27 @@ static void add_boxes_of(
 
 			add_boxes(blocks, boxes, n, top + rank, detail->least);
 		}
+}
+
+/* An op of the critical path, whole. */
+static void add_critical_of(
+	GString *lines, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
+{
+	const PipesimRun *run = layout->panels[p].run;
+	const PipesimCriticalPath *path = &run->report->path;
+	const double top = pipesim_detail_top(detail, layout, p) + 0.5;
+
+	for (guint i = 0; i < path->n_ops; i++) {
+		const guint32 op = path->ops[i];
+		const guint rank = pipesim_program_rank(run->step->program, op);
+		PipesimBox boxes[2];
+		const guint n = pipesim_layout_boxes(run, rank, op, boxes);
+
+		if (n == 0 || boxes[n - 1].end - boxes[0].start < detail->least)
+			continue;
+		boxes[0].end = boxes[n - 1].end;
+		append_box(lines, &boxes[0], top + rank);
+	}
 }
 
 static void append_message(GString *out, guint rank, const PipesimOp *to, guint backward,
@@ -203,8 +226,10 @@ static void append_block(GString *out, guint block, const GString *lines)
 		g_string_append_printf(
 			out, "# %s%u\n", pipesim_kind_letter(block / 2), block % 2);
 	else
-		g_string_append_printf(
-			out, "# %s\n", block == PAIRS ? "pairs" : strips[block - STRIPS].block);
+		g_string_append_printf(out, "# %s\n",
+			block == PAIRS      ? "pairs"
+			: block == CRITICAL ? "critical"
+					    : strips[block - STRIPS].block);
 	g_string_append_len(out, lines->str, (gssize)lines->len);
 	g_string_append(out, "\n\n");
 }
@@ -219,6 +244,8 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 		/* Of ranks that share a lane no box stands for itself. */
 		if (layout->share == 1)
 			add_boxes_of(blocks, layout, p, detail);
+		if (layout->share == 1 && layout->critical)
+			add_critical_of(blocks[CRITICAL], layout, p, detail);
 		/* A raster has them already. */
 		if (detail->messages && detail->width == 0)
 			add_messages_of(&blocks[STRIPS], layout->panels[p].run,
@@ -235,6 +262,8 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 			detail->drawn[i / 2][i % 2] = drawn;
 		else if (i == PAIRS)
 			detail->pairs = drawn;
+		else if (i == CRITICAL)
+			detail->critical = drawn;
 		else
 			detail->strips[i - STRIPS] = drawn;
 		g_string_free(blocks[i], TRUE);
@@ -355,6 +384,9 @@ static void append_legend(const Picture *picture)
 	if (layout->pairs)
 		x = append_entry(
 			out, x, 0, "fs empty border rgb 'black' lw 1.5", "overlapped pair");
+	if (layout->critical)
+		x = append_entry(
+			out, x, 0, "fs empty border rgb critical lw 2", "critical path");
 	if (layout->shade_name != NULL) {
 		g_autofree char *words =
 			g_strdup_printf("light, italic: %s 1", layout->shade_name);
@@ -454,6 +486,8 @@ static void append_settings(const Picture *picture)
 		g_string_append_printf(out, "%s0 = '%s'; %s1 = '%s'\n",
 			pipesim_kind_letter(kind), pipesim_looks[kind].colours[0],
 			pipesim_kind_letter(kind), pipesim_looks[kind].colours[1]);
+	if (layout->critical)
+		g_string_append_printf(out, "critical = '%s'\n", PIPESIM_CRITICAL_LOOK);
 	if (layout->n_messages > 0)
 		g_string_append_printf(out,
 			"# Messages: dark while they move, pale while they wait.\n"
@@ -595,6 +629,11 @@ static void append_plots(const Picture *picture)
 		g_string_append_printf(out,
 			"%sdata index 'pairs' @place with boxxyerror fs empty "
 			"fc rgb 'black' lw 3 * edge",
+			before);
+	if (detail->critical)
+		g_string_append_printf(out,
+			"%sdata index 'critical' @place with boxxyerror fs empty "
+			"fc rgb critical lw 2",
 			before);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint shade = 0; shade < 2; shade++)

@@ -18,6 +18,7 @@ typedef struct {
 	gint64 least;      /* ns: boxes that are shorter stand in the raster alone */
 	gboolean drawn[PIPESIM_FB][2]; /* [kind][shade] has a box in the .dat file */
 	gboolean pairs;                /* so have outlines of pairs */
+	gboolean critical;             /* and those of the critical path */
 	gboolean strips[4]; /* messages that wait to be sent, to be received; that move */
 } PipesimDetail;
 
@@ -38,6 +39,8 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 
 /* Of messages sent and received: while they move, while one end waits. */
 extern const char *const pipesim_message_looks[2][2];
+/* Of the outline of ops on the critical path. */
+#define PIPESIM_CRITICAL_LOOK "#D00000"
 
 /** pipesim_raster_paint: a raster of @detail's size over all of the drawing: red, green and
  * blue of each pixel, lines from the top. In each column of pixels of a lane the height of a

@@ -12,6 +12,8 @@
 #define MAX_LINKS 16
 /* Of more schedules the names would hide what is said of them. */
 #define MAX_NAMES 3
+/* Stretches of the critical path on one rank each that are listed: of more, the first. */
+#define MAX_STRETCHES 40
 
 typedef struct {
 	const PipesimComparison *comparison;
@@ -632,6 +634,72 @@ static void append_split(const Text *text)
 			"the runtime runs an overlapped pair as F and then B, whatever FB is");
 }
 
+/* "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)" */
+static void append_stretch(const PipesimRun *run, guint32 first, guint n, GString *out)
+{
+	const PipesimProgram *program = run->step->program;
+	const guint32 *ops = &run->report->path.ops[first];
+	const guint rank = pipesim_program_rank(program, ops[0]);
+
+	g_string_append_printf(out, "%srank %u: ", first > 0 ? "; " : "", rank);
+	pipesim_op_print(program, rank, &program->ops[ops[0]], out);
+	if (n == 1)
+		return;
+	g_string_append(out, n == 2 ? " " : " to ");
+	pipesim_op_print(program, rank, &program->ops[ops[n - 1]], out);
+	if (n > 2)
+		g_string_append_printf(out, " (%u ops)", n);
+}
+
+/* From op to op along the path, told rank by rank. */
+static void append_path(const PipesimRun *run, GString *out)
+{
+	const PipesimProgram *program = run->step->program;
+	const PipesimCriticalPath *path = &run->report->path;
+	guint stretches = 0, n;
+
+	g_string_append_printf(out, "critical path of %u ops: ", path->n_ops);
+	for (guint i = 0; i < path->n_ops; i += n) {
+		const guint rank = pipesim_program_rank(program, path->ops[i]);
+
+		if (stretches++ == MAX_STRETCHES) {
+			g_string_append_printf(out, "; and %u ops more", path->n_ops - i);
+			return;
+		}
+		for (n = 1; i + n < path->n_ops; n++)
+			if (pipesim_program_rank(program, path->ops[i + n]) != rank)
+				break;
+		append_stretch(run, i, n, out);
+	}
+}
+
+static void append_critical(const Text *text, const PipesimRun *run)
+{
+	const PipesimReport *report = run->report;
+	g_autoptr(GString) words = g_string_new(NULL);
+	PipesimNumber bound, more;
+
+	if (!text->comparison->critical || !report->path.has_bound)
+		return;
+	pipesim_print_ms(bound, report->path.lower_bound);
+	pipesim_print_ms(more, report->makespan - report->path.lower_bound);
+	if (report->makespan > report->path.lower_bound)
+		g_string_append_printf(words,
+			"no order of the same ops on the same ranks takes less than %s ms; "
+			"this one takes %s ms more",
+			bound, more);
+	else
+		g_string_append_printf(words,
+			"no order of the same ops on the same ranks takes less than its %s ms",
+			bound);
+	append_note(text, run->name, words->str);
+	if (report->path.ops == NULL || report->path.n_ops == 0)
+		return;
+	g_string_truncate(words, 0);
+	append_path(run, words);
+	append_note(text, run->name, words->str);
+}
+
 static void append_notes(const Text *text)
 {
 	for (guint i = 0; i < text->comparison->runs->len; i++) {
@@ -644,6 +712,7 @@ static void append_notes(const Text *text)
 			append_note(text, run->name, pipesim_figure_extension(run));
 		if (pipesim_figure_search(run) != NULL)
 			append_note(text, run->name, pipesim_figure_search(run));
+		append_critical(text, run);
 	}
 	append_split(text);
 }

@@ -177,6 +177,7 @@ PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max
 
 	layout->panels = g_new0(PipesimPanel, comparison->runs->len);
 	layout->share = choose_share(comparison, max_lanes);
+	layout->critical = comparison->critical;
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 

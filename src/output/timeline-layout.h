@@ -45,6 +45,7 @@ typedef struct {
 	guint64 n_long[64];            /* [k]: boxes of at least 2^k ns */
 	gboolean shown[PIPESIM_FB][2]; /* [kind][shade] has a box */
 	gboolean pairs;                /* some boxes are halves of a pair */
+	gboolean critical;             /* critical paths are outlined */
 	guint64 n_messages;            /* of runs whose messages wait for each other */
 	const char *shade_name;        /* what shades tell apart: "direction"; NULL: nothing */
 } PipesimLayout;

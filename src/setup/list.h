@@ -48,6 +48,8 @@ SETTING(OUTPUT, "--output", 'o', "FILE", "write to FILE instead of standard outp
 SETTING(TIMELINE, "--timeline", 't', "FILE",
 	"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_WRITTEN)
+SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
+	"show what the makespan hangs on, and a lower bound", PIPESIM_NO_GROUP)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
 	"write timelines for Perfetto or chrome://tracing", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_WRITTEN, .values = "json")
