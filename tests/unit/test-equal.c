@@ -394,7 +394,7 @@ START_TEST(vectors_change_nothing)
 	ck_assert_uint_le(period.n_state, G_N_ELEMENTS(state));
 	for (gsize i = 0; i < period.n_state; i++)
 		first[i] = g_rand_int_range(random, 0, 8) == 0
-				   ? PIPESIM_NEVER
+				   ? PIPESIM_LONG_AGO
 				   : ((gint64)g_rand_int(random) << 28) + g_rand_int(random);
 	g_rand_free(random);
 	memcpy(state, first, sizeof state);
