@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include "base/large.h"
+#include "base/tournament.h"
 #include "engine/dynamic.h"
 #include "engine/slowdown.h"
-#include "base/tournament.h"
 
 #include <string.h>
 

@@ -143,8 +143,8 @@ FIGURE(LINK_WAIT_MAX, TIME, links->link[index].longest, .per = PIPESIM_PER_LINK,
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
 /* Only where messages wait for each other. */
-FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE,
-	.object = "comm", .json = "mode", .csv = "comm")
+FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE, .object = "comm",
+	.json = "mode", .csv = "comm")
 FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "rules_ms", .csv = "comm_rules_ms", .text = {PIPESIM_OF_RUNS, 4, "waits", "ms"})
 FIGURE(MOVES, TIME, comm != NULL ? comm->moves : UNKNOWN, .of_comm = TRUE, .object = "comm",

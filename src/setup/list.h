@@ -35,7 +35,8 @@ SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
 	.path = PIPESIM_PATH_SCHEDULES)
 SETTING(WITH_COMMS, "--with-comms", 0, NULL, "write sends and receives too", PIPESIM_NO_GROUP)
 SETTING(COMM, "--comm", 0, "MODE", "how messages wait: async, queue, single, grouped, native",
-	PIPESIM_NO_GROUP, .scenario = read_runtime, .values = "async queue single grouped native")
+	PIPESIM_NO_GROUP, .scenario = read_runtime,
+	.values = "async queue single grouped native")
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 	"what is alike for all: ranks (default) or stages", PIPESIM_NO_GROUP,
 	.scenario = read_compare_at, .values = "ranks stages")

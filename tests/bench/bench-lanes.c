@@ -1,8 +1,8 @@
 /* Many runs side by side: samples of a step, and one schedule at many costs. */
 #include "bench.h"
-#include "reference-engine.h"
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
+#include "reference-engine.h"
 
 /* The simple engine does this part of the work, and its time counts so many times. */
 #define PART 64

@@ -1,8 +1,8 @@
 /* Static orders: the whole path, the timeline alone, beside the simple engine. */
 #include "bench.h"
-#include "reference-engine.h"
 #include "engine/fast.h"
 #include "engine/stream.h"
+#include "reference-engine.h"
 
 typedef struct {
 	const PipesimSchedule *schedule;

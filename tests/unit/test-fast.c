@@ -2,8 +2,8 @@
 #include "engine/fast.h"
 #include "engine/stream.h"
 #include "grid.h"
-#include "suites.h"
 #include "reference-engine.h"
+#include "suites.h"
 
 static void assert_timelines(
 	const PipesimTimeline *a, const PipesimTimeline *b, const char *what)

@@ -4,8 +4,8 @@
 #include "engine/lanes.h"
 #include "engine/stream.h"
 #include "grid.h"
-#include "suites.h"
 #include "reference-engine.h"
+#include "suites.h"
 
 __extension__ typedef __int128 Wide;
 

@@ -3,8 +3,8 @@
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
 #include "grid.h"
-#include "suites.h"
 #include "reference-engine.h"
+#include "suites.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "engine/dynamic.h"
 #include "grid.h"
 #include "link-oracle.h"
-#include "suites.h"
 #include "reference-engine.h"
+#include "suites.h"
 
 /* Every third case of the grid: all of it takes seconds. */
 #define STRIDE 3

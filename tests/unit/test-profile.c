@@ -362,7 +362,8 @@ START_TEST(means_are_read)
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_I], 1500);
 	ck_assert(trace_has_notice(calibration->notices, "halved into I and W"));
 	ck_assert_int_eq(
-		((PipesimComponent *)calibration->costs->components->pdata[0])->figures.sd, 250000);
+		((PipesimComponent *)calibration->costs->components->pdata[0])->figures.sd,
+		250000);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 #include "grid.h"
+#include "reference-engine.h"
 #include "runtime/csv.h"
 #include "suites.h"
-#include "reference-engine.h"
 
 static guint n_cases(void)
 {
