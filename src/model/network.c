@@ -1,6 +1,9 @@
 #include "config.h"
 
+#include "base/ini.h"
 #include "model/network.h"
+
+#include <string.h>
 
 #define NS_PER_SECOND G_GINT64_CONSTANT(1000000000)
 
@@ -187,4 +190,274 @@ void pipesim_link_print(PipesimLinkId link, GString *out)
 	}
 	if (way != BOTH_WAYS)
 		g_string_append(out, way == OUTWARD ? " out" : " in");
+}
+
+/* The topology file --------------------------------------------------------------------- */
+
+#define MAX_FILE ((gsize)1 << 20)
+
+#define TOPOLOGY "pipesim-topology"
+#define INTRA    "intra"
+#define INTER    "inter"
+#define GROUPS   "[" TOPOLOGY "], [" INTRA "] or [" INTER "]"
+
+/* One key and where its value lives in PipesimNetwork. */
+typedef struct {
+	const char *group, *name;
+	enum {
+		KEY_VERSION,
+		KEY_COUNT, /* from 1 to most */
+		KEY_TIME,
+		KEY_BANDWIDTH,
+		KEY_DUPLEX,
+		KEY_SHARE,
+		KEY_NIC_OF,
+	} kind;
+	gsize offset;
+	guint64 most;
+} Key;
+
+#define FIELD(f) G_STRUCT_OFFSET(PipesimNetwork, f)
+
+static const Key keys[] = {
+	{TOPOLOGY, "version", KEY_VERSION, 0, 0},
+	{TOPOLOGY, "ranks_per_node", KEY_COUNT, FIELD(ranks_per_node), PIPESIM_MAX_RANKS},
+	{INTRA, "latency", KEY_TIME, FIELD(intra.latency), 0},
+	{INTRA, "bandwidth", KEY_BANDWIDTH, FIELD(intra.bandwidth), 0},
+	{INTRA, "duplex", KEY_DUPLEX, FIELD(intra.half), 0},
+	{INTRA, "share", KEY_SHARE, 0, 0},
+	{INTER, "latency", KEY_TIME, FIELD(inter.latency), 0},
+	{INTER, "bandwidth", KEY_BANDWIDTH, FIELD(inter.bandwidth), 0},
+	{INTER, "duplex", KEY_DUPLEX, FIELD(inter.half), 0},
+	{INTER, "nics", KEY_COUNT, FIELD(nics), PIPESIM_MAX_NICS},
+	{INTER, "nic_of", KEY_NIC_OF, 0, PIPESIM_MAX_NICS - 1},
+};
+
+typedef struct {
+	PipesimIni *ini;
+	PipesimNetwork *network;
+	guint n_nic_of;
+} Reader;
+
+static gboolean has(const Reader *reader, const char *group, const char *key)
+{
+	return pipesim_ini_find(reader->ini, group, key) != NULL;
+}
+
+/* Values -------------------------------------------------------------------------------- */
+
+/* The number of the one of @choices, separated by ", ", that @value is. */
+static gboolean read_choice(
+	const char *value, const Key *key, const char *choices, guint *out, GError **error)
+{
+	g_auto(GStrv) names = g_strsplit(choices, ", ", -1);
+
+	for (guint i = 0; names[i] != NULL; i++)
+		if (strcmp(value, names[i]) == 0) {
+			*out = i;
+			return TRUE;
+		}
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s", key->name,
+		value, choices);
+}
+
+static gboolean read_count(
+	const char *value, const Key *key, guint64 least, guint *out, GError **error)
+{
+	guint64 count;
+
+	if (!pipesim_parse_count(value, key->name, least, key->most, &count, error))
+		return FALSE;
+	*out = (guint)count;
+	return TRUE;
+}
+
+static gboolean read_nic_of(Reader *reader, const Key *key, const char *value, GError **error)
+{
+	g_auto(GStrv) parts = g_strsplit(value, ",", -1);
+	const guint n = g_strv_length(parts);
+	guint *nic_of = g_new0(guint, n + 1);
+
+	g_free(reader->network->nic_of);
+	reader->network->nic_of = nic_of;
+	reader->n_nic_of = n;
+	for (guint i = 0; i < n; i++)
+		if (!read_count(g_strstrip(parts[i]), key, 0, &nic_of[i], error))
+			return FALSE;
+	return TRUE;
+}
+
+static gboolean read_value(Reader *reader, const Key *key, const char *value, GError **error)
+{
+	gpointer to = G_STRUCT_MEMBER_P(reader->network, key->offset);
+	guint choice;
+
+	switch (key->kind) {
+	case KEY_VERSION:
+		return strcmp(value, "1") == 0 ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "version: '%s', but only version 1 is read", value);
+	case KEY_COUNT:
+		return read_count(value, key, 1, to, error);
+	case KEY_TIME:
+		return pipesim_parse_time(value, key->name, to, error);
+	case KEY_BANDWIDTH:
+		return pipesim_parse_bandwidth(value, key->name, to, error);
+	case KEY_DUPLEX:
+		if (!read_choice(value, key, "full, half", &choice, error))
+			return FALSE;
+		*(gboolean *)to = choice == 1;
+		return TRUE;
+	case KEY_SHARE:
+		if (!read_choice(value, key, "pair, rank, node", &choice, error))
+			return FALSE;
+		reader->network->share = (PipesimLinkShare)choice;
+		return TRUE;
+	case KEY_NIC_OF:
+		return read_nic_of(reader, key, value, error);
+	}
+	g_return_val_if_reached(FALSE);
+}
+
+/* Lines --------------------------------------------------------------------------------- */
+
+/* The key @name of @group, or the first of @group where @name is NULL. */
+static const Key *find_key(const char *group, const char *name)
+{
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+		if (strcmp(keys[i].group, group) == 0 &&
+			(name == NULL || strcmp(keys[i].name, name) == 0))
+			return &keys[i];
+	return NULL;
+}
+
+static void read_setting(Reader *reader, const PipesimIniLine *line, const Key *key)
+{
+	g_autoptr(GError) error = NULL;
+
+	if (line->first_line != line->line)
+		pipesim_ini_fault(reader->ini, line->line, line->column, "'%s' is given twice",
+			line->key);
+	if (!read_value(reader, key, line->value, &error))
+		pipesim_ini_fault(
+			reader->ini, line->line, line->value_column, "%s", error->message);
+}
+
+static void check_group(Reader *reader, const PipesimIniLine *line)
+{
+	if (find_key(line->group, NULL) == NULL)
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"no such group as [%s]; " GROUPS, line->group);
+	else if (line->first_line != line->line)
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"[%s] stands twice; first in line %u", line->group, line->first_line);
+}
+
+/* Keys of an unknown group need no fault each, but where no topology began at all. */
+static void check_unknown(Reader *reader, const PipesimIniLine *line)
+{
+	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
+
+	if (line->group != NULL && find_key(line->group, NULL) != NULL)
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"[%s] has no key '%s'; remove or correct it", line->group, line->key);
+	else if (topology == NULL || topology->first_line > line->line)
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"'%s' stands before [" TOPOLOGY "]; is this a topology file?",
+			line->key);
+}
+
+static void read_line(Reader *reader, const PipesimIniLine *line)
+{
+	const Key *key = line->key != NULL && line->group != NULL
+				 ? find_key(line->group, line->key)
+				 : NULL;
+
+	if (line->junk != NULL && *line->junk == '[')
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"no such group as %s; " GROUPS, line->junk);
+	else if (line->junk != NULL)
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"'%s' is neither [group] nor key = value", line->junk);
+	else if (line->key == NULL)
+		check_group(reader, line);
+	else if (key != NULL)
+		read_setting(reader, line, key);
+	else
+		check_unknown(reader, line);
+}
+
+/* The whole ----------------------------------------------------------------------------- */
+
+static void check_nics(const Reader *reader)
+{
+	const PipesimNetwork *network = reader->network;
+	const PipesimIniLine *at = pipesim_ini_find(reader->ini, INTER, "nic_of");
+
+	if (network->nic_of == NULL)
+		return;
+	if (network->nics == 0) {
+		pipesim_ini_fault(reader->ini, at->line, at->value_column,
+			"nic_of needs nics, their number");
+		return;
+	}
+	if (reader->n_nic_of != network->ranks_per_node)
+		pipesim_ini_fault(reader->ini, at->line, at->value_column,
+			"nic_of has %u numbers, but %u ranks are on a node; give one for each",
+			reader->n_nic_of, network->ranks_per_node);
+	for (guint i = 0; i < reader->n_nic_of; i++)
+		if (network->nic_of[i] >= network->nics)
+			pipesim_ini_fault(reader->ini, at->line, at->value_column,
+				"no NIC %u: they are 0 to %u", network->nic_of[i],
+				network->nics - 1);
+}
+
+static void check_whole(const Reader *reader)
+{
+	const PipesimNetwork *network = reader->network;
+	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
+	const PipesimIniLine *intra = pipesim_ini_find(reader->ini, INTRA, NULL);
+	const PipesimIniLine *inter = pipesim_ini_find(reader->ini, INTER, NULL);
+	const guint first = topology != NULL ? topology->first_line : 1;
+
+	if (!has(reader, TOPOLOGY, "version"))
+		pipesim_ini_fault(reader->ini, first, 1,
+			"'version = 1' in [" TOPOLOGY "] is missing; is this a topology file?");
+	if (network->ranks_per_node > 0 && inter == NULL)
+		pipesim_ini_fault(
+			reader->ini, first, 1, "[inter] is missing: the links between nodes");
+	if (inter != NULL && !has(reader, TOPOLOGY, "ranks_per_node"))
+		pipesim_ini_fault(reader->ini, inter->first_line, 1,
+			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
+			"are on one node");
+	if (network->share == PIPESIM_LINK_NODE && has(reader, INTRA, "duplex"))
+		pipesim_ini_fault(reader->ini, intra->first_line, 1,
+			"share = node is one link both ways; leave out duplex");
+	check_nics(reader);
+}
+
+/* Takes over @taken, which may be NULL with an error. */
+static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
+{
+	g_autoptr(PipesimIni) ini = taken;
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+	Reader reader = {.ini = ini, .network = network};
+
+	if (ini == NULL)
+		return NULL;
+	for (guint i = 0; i < ini->n_lines; i++)
+		read_line(&reader, &ini->lines[i]);
+	check_whole(&reader);
+	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
+}
+
+PipesimNetwork *pipesim_network_parse(
+	const char *text, gsize length, const char *path, GError **error)
+{
+	return read_network(pipesim_ini_parse(text, length, path, error), error);
+}
+
+PipesimNetwork *pipesim_network_read(const char *path, GError **error)
+{
+	return read_network(pipesim_ini_read(path, MAX_FILE, "a topology file", error), error);
 }

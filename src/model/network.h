@@ -42,6 +42,21 @@ PipesimNetwork *pipesim_network_copy(const PipesimNetwork *network);
 void pipesim_network_free(PipesimNetwork *network);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimNetwork, pipesim_network_free)
 
+/**
+ * pipesim_network_parse: the network that @length bytes at @text describe, a topology file as
+ * docs/formats.md says.
+ * @path: for messages
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE, up to 20 faults at once, each with
+ *   its place.
+ */
+PipesimNetwork *pipesim_network_parse(
+	const char *text, gsize length, const char *path, GError **error);
+
+/** pipesim_network_read: the same of the file @path, "-" for standard input. Also G_FILE_ERROR,
+ * and PIPESIM_ERROR_LIMIT for a file above 1 MiB. */
+PipesimNetwork *pipesim_network_read(const char *path, GError **error);
+
 /* A link, as a number that orders links by sort, node or rank, and direction. */
 typedef guint64 PipesimLinkId;
 

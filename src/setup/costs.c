@@ -3,7 +3,7 @@
 #include "measure/calibrate.h"
 #include "model/costs-file.h"
 #include "model/jitter.h"
-#include "model/network-file.h"
+#include "model/network.h"
 #include "model/stage-times.h"
 #include "setup/setup.h"
 #include <string.h>

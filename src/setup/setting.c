@@ -2,7 +2,6 @@
 
 #include "measure/interference.h"
 #include "model/jitter.h"
-#include "model/network-file.h"
 #include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"

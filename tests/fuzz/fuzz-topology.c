@@ -1,5 +1,5 @@
 /* A topology file: no crash; what is taken can be routed between any two ranks. */
-#include "model/network-file.h"
+#include "model/network.h"
 #include <stddef.h>
 #include <stdint.h>
 

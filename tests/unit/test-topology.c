@@ -1,6 +1,6 @@
 #include "grid.h"
 #include "measure/interference.h"
-#include "model/network-file.h"
+#include "model/network.h"
 #include "suites.h"
 
 START_TEST(reads_topology)
