@@ -1,4 +1,6 @@
-/* What an op takes: durations, latency, bytes. Made from options, a costs file or traces. */
+/* What an op takes: durations, latency, bytes. Made from options, a costs file (costs-file.h),
+ * a file of stages (stage-times.h) or traces (measure/calibrate.h). Times are ns, sizes bytes,
+ * bandwidths bytes per second. */
 #pragma once
 #include "base/number.h"
 #include "model/network.h"
@@ -21,8 +23,10 @@ typedef struct {
 	PipesimFit fit; /* of the time over the rows; base and slope both 0 = no fit */
 } PipesimComponent;
 
-/* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
+/* Most ranks that are told apart in what was measured. */
 #define PIPESIM_MAX_MEASURED_RANKS 4096
+
+/* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
 struct _PipesimCosts {
 	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I +
 	 * W and FB = F + B unless given. */
@@ -48,8 +52,7 @@ struct _PipesimCosts {
 	guint n_slow;
 
 	/* Times of part i of n_parts equal parts of the model, one micro-batch, ns: F, I, W, B
-	 * at part[i * PIPESIM_FB + kind]. NULL = all alike. Then time[] holds their averages.
-	 */
+	 * at part[i * PIPESIM_FB + kind]; time[] then holds their averages. NULL = all alike. */
 	gint64 *part;
 	guint n_parts;
 

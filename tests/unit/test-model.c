@@ -299,6 +299,11 @@ START_TEST(ranks_are_told_apart)
 	ck_assert_uint_eq(copy->n_measured_ranks, 3);
 	ck_assert_mem_eq(
 		copy->measured_ranks, costs->measured_ranks, 3 * sizeof *costs->measured_ranks);
+	/* What was measured is shared and outlives the first that held it. */
+	g_clear_pointer(&again, pipesim_costs_free);
+	ck_assert_uint_eq(copy->components->len, costs->components->len);
+	ck_assert_str_eq(
+		((const PipesimComponent *)copy->components->pdata[0])->component, "chunk");
 }
 END_TEST
 
