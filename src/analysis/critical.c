@@ -28,14 +28,6 @@ typedef struct {
 	gint64 p2p;
 } Chains;
 
-static void note_verb(Place *places, const PipesimOp *op)
-{
-	if (op->kind == PIPESIM_B)
-		places[op->chunk].whole = TRUE;
-	if (op->kind == PIPESIM_I)
-		places[op->chunk].split = TRUE;
-}
-
 /* FALSE where micro-batches of one stage do not all go the same way. */
 static gboolean note_verbs(Chains *chains)
 {
@@ -46,10 +38,14 @@ static gboolean note_verbs(Chains *chains)
 		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
 			for (guint32 v = 0; v < order->loops[l].n; v++) {
 				const PipesimOp *op = &order->verbs[order->loops[l].first + v];
+				Place *places = &chains->place[(gsize)rank * chunks];
 
 				if (op->kind == PIPESIM_FB)
 					return FALSE;
-				note_verb(&chains->place[(gsize)rank * chunks], op);
+				if (op->kind == PIPESIM_B)
+					places[op->chunk].whole = TRUE;
+				if (op->kind == PIPESIM_I)
+					places[op->chunk].split = TRUE;
 			}
 	for (gsize at = 0; at < (gsize)order->shape.ranks * chunks; at++)
 		if (chains->place[at].whole && chains->place[at].split)
@@ -92,73 +88,65 @@ static PipesimKind backward_of(const Place *place)
 	return place->split ? PIPESIM_I : PIPESIM_B;
 }
 
-static void find_head(const Chains *chains, Place *place, gboolean forward)
-{
-	const PipesimKind backward = backward_of(place);
-
-	if (forward && place->before != NOWHERE) {
-		const Place *from = &chains->place[place->before];
-
-		place->head[PIPESIM_F] = from->head[PIPESIM_F] + from->took[PIPESIM_F] +
-					 chain_hop(chains, from, place);
-	}
-	if (forward)
-		return;
-	place->head[backward] = place->head[PIPESIM_F] + place->took[PIPESIM_F];
-	if (place->next != NOWHERE) {
-		const Place *from = &chains->place[place->next];
-		const PipesimKind kind = backward_of(from);
-		const gint64 ready =
-			from->head[kind] + from->took[kind] + chain_hop(chains, from, place);
-
-		place->head[backward] = MAX(place->head[backward], ready);
-	}
-	place->head[PIPESIM_W] = place->head[backward] + place->took[backward];
-}
-
-static void find_tail(const Chains *chains, Place *place, gboolean forward)
-{
-	const PipesimKind backward = backward_of(place);
-
-	if (!forward) {
-		place->tail[backward] = place->split ? place->took[PIPESIM_W] : 0;
-		if (place->before != NOWHERE) {
-			const Place *to = &chains->place[place->before];
-			const PipesimKind kind = backward_of(to);
-			const gint64 after =
-				chain_hop(chains, place, to) + to->took[kind] + to->tail[kind];
-
-			place->tail[backward] = MAX(place->tail[backward], after);
-		}
-		return;
-	}
-	place->tail[PIPESIM_F] = place->took[backward] + place->tail[backward];
-	if (place->next != NOWHERE) {
-		const Place *to = &chains->place[place->next];
-		const gint64 after = chain_hop(chains, place, to) + to->took[PIPESIM_F] +
-				     to->tail[PIPESIM_F];
-
-		place->tail[PIPESIM_F] = MAX(place->tail[PIPESIM_F], after);
-	}
-}
-
-/* Forwards go from the first stage to the last, backwards come back. */
+/* Forwards go from the first stage to the last, backwards come back; from the end of a chain to its
+ * begin it is the other way round. */
 static void walk(Chains *chains)
 {
 	const PipesimShape *shape = &chains->order->shape;
 	const gsize n = (gsize)shape->copies * shape->stages;
 
-	for (gsize i = 0; i < n; i++)
-		find_head(chains, &chains->place[chains->where[i]], TRUE);
-	for (gsize i = n; i-- > 0;)
-		find_head(chains, &chains->place[chains->where[i]], FALSE);
-	for (gsize i = 0; i < n; i++)
-		find_tail(chains, &chains->place[chains->where[i]], FALSE);
-	for (gsize i = n; i-- > 0;)
-		find_tail(chains, &chains->place[chains->where[i]], TRUE);
+	for (gsize i = 0; i < n; i++) {
+		Place *place = &chains->place[chains->where[i]];
+
+		if (place->before != NOWHERE) {
+			const Place *from = &chains->place[place->before];
+
+			place->head[PIPESIM_F] = from->head[PIPESIM_F] + from->took[PIPESIM_F] +
+						 chain_hop(chains, from, place);
+		}
+	}
+	for (gsize i = n; i-- > 0;) {
+		Place *place = &chains->place[chains->where[i]];
+		gint64 head = place->head[PIPESIM_F] + place->took[PIPESIM_F];
+
+		if (place->next != NOWHERE) {
+			const Place *from = &chains->place[place->next];
+			const PipesimKind kind = backward_of(from);
+
+			head = MAX(head, from->head[kind] + from->took[kind] +
+						 chain_hop(chains, from, place));
+		}
+		place->head[backward_of(place)] = head;
+		place->head[PIPESIM_W] = head + place->took[backward_of(place)];
+	}
+	for (gsize i = 0; i < n; i++) {
+		Place *place = &chains->place[chains->where[i]];
+		gint64 tail = place->split ? place->took[PIPESIM_W] : 0;
+
+		if (place->before != NOWHERE) {
+			const Place *to = &chains->place[place->before];
+			const PipesimKind kind = backward_of(to);
+
+			tail = MAX(tail,
+				chain_hop(chains, place, to) + to->took[kind] + to->tail[kind]);
+		}
+		place->tail[backward_of(place)] = tail;
+	}
+	for (gsize i = n; i-- > 0;) {
+		Place *place = &chains->place[chains->where[i]];
+		gint64 tail = place->took[backward_of(place)] + place->tail[backward_of(place)];
+
+		if (place->next != NOWHERE) {
+			const Place *to = &chains->place[place->next];
+
+			tail = MAX(tail, chain_hop(chains, place, to) + to->took[PIPESIM_F] +
+						 to->tail[PIPESIM_F]);
+		}
+		place->tail[PIPESIM_F] = tail;
+	}
 }
 
-/* As bound_all() below, over the kinds of ops of a rank. */
+/* As bound_from_ops() below, over the kinds of ops of a rank. */
 static gint64 bound_rank(const Chains *chains, guint rank, gint64 busy)
 {
 	const guint chunks = chains->order->shape.chunks;
@@ -268,19 +256,6 @@ static inline gint64 later(gint64 a, gint64 b)
 	return a + (by & ~(by >> 63));
 }
 
-/* What an op needs: of other stages, and of its own what B and W follow on. */
-static inline guint inputs_of(
-	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 inputs[3])
-{
-	guint n = pipesim_program_inputs(program, rank, op, inputs);
-
-	if (op->kind == PIPESIM_W)
-		inputs[n++] = program->backward[pipesim_op_forward_slot(program, rank, op)];
-	else if (pipesim_op_has_backward(op))
-		inputs[n++] = program->forward[pipesim_op_backward_slot(program, rank, op)];
-	return n;
-}
-
 /* The steps of @rank before step @until. */
 static void fill_rank(Graph *graph, guint rank, guint32 until)
 {
@@ -289,11 +264,19 @@ static void fill_rank(Graph *graph, guint rank, guint32 until)
 	guint32 i = graph->ranks[rank].next;
 
 	for (; i < end && graph->place[i] < until; i++) {
+		const PipesimOp *op = &program->ops[i];
 		const guint32 place = graph->place[i];
 		Step *step = &graph->steps[place];
 		guint32 inputs[3];
-		const guint n = inputs_of(program, rank, &program->ops[i], inputs);
+		guint n = pipesim_program_inputs(program, rank, op, inputs);
 
+		/* Of its own stage, what W and a backward follow on. */
+		if (op->kind == PIPESIM_W)
+			inputs[n++] =
+				program->backward[pipesim_op_forward_slot(program, rank, op)];
+		else if (pipesim_op_has_backward(op))
+			inputs[n++] =
+				program->forward[pipesim_op_backward_slot(program, rank, op)];
 		step->took = duration(graph, rank, i);
 		step->rank = rank;
 		for (guint k = 0; k < 3; k++)
@@ -302,13 +285,22 @@ static void fill_rank(Graph *graph, guint rank, guint32 until)
 	graph->ranks[rank].next = i;
 }
 
-static void find_heads(Graph *graph, guint32 from, guint32 until)
+static void find_heads(Graph *graph)
 {
-	for (guint32 i = from; i < until; i++) {
-		const Step *step = &graph->steps[i];
-		Rank *rank = &graph->ranks[step->rank];
-		gint64 head = 0;
+	const PipesimProgram *program = graph->program;
 
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		graph->ranks[rank] =
+			(Rank){G_MAXINT64, G_MAXINT64, 0, program->rank_begin[rank]};
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		const Step *step = &graph->steps[i];
+		gint64 head = 0;
+		Rank *rank;
+
+		if (i % WINDOW == 0)
+			for (guint r = 0; r < program->shape.ranks; r++)
+				fill_rank(graph, r, i + MIN(program->n_ops - i, WINDOW));
+		rank = &graph->ranks[step->rank];
 		graph->ended[i] = G_MININT64 / 2; /* what waits for itself waits for nothing */
 		for (guint k = 0; k < 3; k++) {
 			const guint32 input = step->inputs[k];
@@ -341,90 +333,40 @@ static void find_tails(Graph *graph)
 	}
 }
 
-static void find_heads_and_tails(Graph *graph)
-{
-	const PipesimProgram *program = graph->program;
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		graph->ranks[rank] =
-			(Rank){G_MAXINT64, G_MAXINT64, 0, program->rank_begin[rank]};
-	for (guint32 from = 0; from < program->n_ops; from += WINDOW) {
-		const guint32 until = from + MIN(program->n_ops - from, WINDOW);
-
-		for (guint rank = 0; rank < program->shape.ranks; rank++)
-			fill_rank(graph, rank, until);
-		find_heads(graph, from, until);
-	}
-	find_tails(graph);
-}
-
-/* A rank cannot begin before its earliest input exists, must do all its work, and what follows
- * its last op takes its time. */
-static gint64 bound_all(const Graph *graph)
-{
-	const guint32 *begin = graph->program->rank_begin;
-	gint64 best = 0;
-
-	for (guint32 i = 0; i < graph->program->n_ops; i++)
-		best = MAX(best, graph->ended[i]);
-	for (guint r = 0; r < graph->program->shape.ranks; r++) {
-		const Rank *rank = &graph->ranks[r];
-
-		if (begin[r] < begin[r + 1])
-			best = MAX(best, rank->head + rank->busy + rank->tail);
-	}
-	return best;
-}
-
-/* Ops of which none starts later than the next by more than its bucket of 2^@shift ns is wide:
- * no longer than any op takes, so that none needs another one of its bucket. */
-static void sort_by_start(Graph *graph, guint shift, guint32 *counts, gsize n_buckets)
-{
-	const PipesimProgram *program = graph->program;
-	const gint64 *start = graph->step->timeline->start;
-	guint32 sum = 0;
-
-	for (guint32 i = 0; i < program->n_ops; i++)
-		counts[start[i] >> shift]++;
-	for (gsize i = 0; i < n_buckets; i++) {
-		const guint32 n = counts[i];
-
-		counts[i] = sum;
-		sum += n;
-	}
-	for (guint32 i = 0; i < program->n_ops; i++)
-		graph->place[i] = counts[start[i] >> shift]++;
-}
-
-static gint64 shortest(const PipesimTimeline *timeline)
-{
-	gint64 least = G_MAXINT64;
-
-	for (guint32 i = 0; i < timeline->n_ops; i++)
-		least = MIN(least, timeline->end[i] - timeline->start[i]);
-	return least;
-}
-
-/* FALSE where ops are too short for that, in a step as long as this one. */
+/* Ops in buckets of 2^shift ns by their starts: no wider than any op takes, so that none needs another
+ * one of its bucket. FALSE where ops are too short for that, in a step as long as this one. */
 static gboolean order_by_start(Graph *graph)
 {
 	const PipesimTimeline *timeline = graph->step->timeline;
-	const gint64 least = shortest(timeline);
+	const guint32 n_ops = timeline->n_ops;
 	g_autofree guint32 *counts = NULL;
-	gint64 n_buckets;
+	gint64 least = G_MAXINT64, n_buckets;
+	guint32 sum = 0;
 	guint shift = 0;
 
+	for (guint32 i = 0; i < n_ops; i++)
+		least = MIN(least, timeline->end[i] - timeline->start[i]);
 	if (least <= 0)
 		return FALSE;
 	while (least >> (shift + 1) > 0)
 		shift++;
 	n_buckets = (timeline->makespan >> shift) + 1;
-	if (n_buckets / BUCKETS_PER_OP > timeline->n_ops)
+	if (n_buckets / BUCKETS_PER_OP > n_ops)
 		return FALSE;
 	counts = g_try_new0(guint32, n_buckets);
-	if (counts != NULL)
-		sort_by_start(graph, shift, counts, (gsize)n_buckets);
-	return counts != NULL;
+	if (counts == NULL)
+		return FALSE;
+	for (guint32 i = 0; i < n_ops; i++)
+		counts[timeline->start[i] >> shift]++;
+	for (gint64 i = 0; i < n_buckets; i++) {
+		const guint32 n = counts[i];
+
+		counts[i] = sum;
+		sum += n;
+	}
+	for (guint32 i = 0; i < n_ops; i++)
+		graph->place[i] = counts[timeline->start[i] >> shift]++;
+	return TRUE;
 }
 
 static gboolean order_by_ranks(Graph *graph, GError **error)
@@ -444,6 +386,7 @@ static gboolean order_by_ranks(Graph *graph, GError **error)
 
 static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **error)
 {
+	const guint32 *begin = step->program->rank_begin;
 	const gsize n = MAX(step->program->n_ops, 1u);
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Graph graph = {
@@ -459,22 +402,18 @@ static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **
 	if (!pipesim_arena_check(arena, error, "%u ops", step->program->n_ops) ||
 		(!order_by_start(&graph) && !order_by_ranks(&graph, error)))
 		return FALSE;
-	find_heads_and_tails(&graph);
-	*bound = bound_all(&graph);
+	find_heads(&graph);
+	find_tails(&graph);
+	for (guint32 i = 0; i < step->program->n_ops; i++)
+		*bound = MAX(*bound, graph.ended[i]);
+	for (guint rank = 0; rank < step->program->shape.ranks; rank++)
+		if (begin[rank] < begin[rank + 1])
+			*bound = MAX(*bound, graph.ranks[rank].head + graph.ranks[rank].busy +
+						     graph.ranks[rank].tail);
 	return TRUE;
 }
 
 /* The critical path. -------------------------------------------------------------------------- */
-
-/* The same where the engine tells: back over the messages in between. */
-static guint32 told_cause_of(const PipesimTimeline *timeline, guint32 op)
-{
-	guint64 cause = timeline->cause[op];
-
-	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
-		cause = timeline->transfers[(guint32)cause].cause;
-	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
-}
 
 /* The rank of @op, which mostly is @near or a neighbour. */
 static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
@@ -490,20 +429,6 @@ static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
 	return pipesim_program_rank(program, op);
 }
 
-/* When input @i of @op of @rank is there, with the waiting for links. */
-static gint64 arrival(
-	const PipesimStep *step, const guint32 inputs[2], guint i, guint32 op, guint rank)
-{
-	const PipesimTimeline *timeline = step->timeline;
-	const guint from = rank_of(step->program, inputs[i], rank);
-
-	if (from == rank)
-		return timeline->end[inputs[i]];
-	if (timeline->traffic == NULL)
-		return timeline->end[inputs[i]] + step->job.times->p2p;
-	return timeline->moving[i][op] + pipesim_network_hop(step->job.network, from, rank);
-}
-
 /* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
 static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 {
@@ -512,10 +437,24 @@ static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 	guint32 inputs[2];
 	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
-	if (timeline->cause != NULL)
-		return told_cause_of(timeline, op);
+	if (timeline->cause != NULL) {
+		/* The engine tells: back over the messages in between. */
+		guint64 cause = timeline->cause[op];
+
+		while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
+			cause = timeline->transfers[(guint32)cause].cause;
+		return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
+	}
 	for (guint i = 0; i < n; i++) {
-		if (arrival(step, inputs, i, op, rank) == timeline->start[op])
+		const guint from = rank_of(program, inputs[i], rank);
+		gint64 there = timeline->end[inputs[i]];
+
+		if (from != rank && timeline->traffic != NULL)
+			there = timeline->moving[i][op] +
+				pipesim_network_hop(step->job.network, from, rank);
+		else if (from != rank)
+			there += step->job.times->p2p;
+		if (there == timeline->start[op])
 			return inputs[i];
 	}
 	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
@@ -523,37 +462,29 @@ static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 	return PIPESIM_NO_OP;
 }
 
-static guint32 last_op(const PipesimStep *step)
+/* Back from an op that ends last. */
+static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *path)
 {
-	const PipesimProgram *program = step->program;
+	GArray *ops = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint32 op = PIPESIM_NO_OP;
+	guint rank = step->program->shape.ranks;
 
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		const guint32 end = program->rank_begin[rank + 1];
+	while (rank-- > 0) {
+		const guint32 *begin = &step->program->rank_begin[rank];
 
-		if (end > program->rank_begin[rank] &&
-			step->timeline->end[end - 1] == step->timeline->makespan)
-			return end - 1;
+		if (begin[1] > begin[0] && step->timeline->end[begin[1] - 1] == step->makespan)
+			op = begin[1] - 1;
 	}
-	return PIPESIM_NO_OP;
-}
-
-static void find_critical_path(const PipesimStep *step, PipesimReport *report)
-{
-	GArray *path = g_array_new(FALSE, FALSE, sizeof(guint32));
-	guint rank = 0;
-
-	for (guint32 op = last_op(step); op != PIPESIM_NO_OP;) {
-		g_array_append_val(path, op);
+	for (rank = 0; op != PIPESIM_NO_OP; op = cause_of(step, rank, op)) {
+		g_array_append_val(ops, op);
 		rank = rank_of(step->program, op, rank);
-		op = cause_of(step, rank, op);
 	}
-	report->path.n_ops = path->len;
-	report->path.ops = (guint32 *)(void *)g_array_free(path, FALSE);
-	for (guint i = 0; i < report->path.n_ops / 2; i++) {
-		const guint32 op = report->path.ops[i];
-
-		report->path.ops[i] = report->path.ops[report->path.n_ops - 1 - i];
-		report->path.ops[report->path.n_ops - 1 - i] = op;
+	path->n_ops = ops->len;
+	path->ops = (guint32 *)(void *)g_array_free(ops, FALSE);
+	for (guint i = 0; i < path->n_ops / 2; i++) {
+		op = path->ops[i];
+		path->ops[i] = path->ops[path->n_ops - 1 - i];
+		path->ops[path->n_ops - 1 - i] = op;
 	}
 }
 
@@ -569,6 +500,6 @@ gboolean pipesim_report_critical(
 	if (!path->has_bound && !bound_from_ops(step, &path->lower_bound, error))
 		return FALSE;
 	path->has_bound = TRUE;
-	find_critical_path(step, report);
+	find_critical_path(step, path);
 	return TRUE;
 }

@@ -43,54 +43,44 @@ static void compare_rank(const Pair *pair, guint rank)
 	pair->difference->same &= out->same;
 }
 
-static gboolean same_stages(const Pair *pair, guint rank)
-{
-	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
-	const guint chunks = a->shape.chunks;
-
-	return a->shape.stages == b->shape.stages && chunks == b->shape.chunks &&
-	       memcmp(&a->stage_of[(gsize)rank * chunks], &b->stage_of[(gsize)rank * chunks],
-		       chunks * sizeof *a->stage_of) == 0;
-}
-
-/* Ops of @from's @rank to the end of @to. */
-static void append_rank(PipesimProgram *to, const PipesimProgram *from, guint rank)
-{
-	const guint32 n = from->rank_begin[rank + 1] - from->rank_begin[rank];
-
-	memcpy(&to->ops[to->n_ops], &from->ops[from->rank_begin[rank]], n * sizeof *to->ops);
-	to->n_ops += n;
-	to->rank_begin[rank + 1] = to->n_ops;
-}
-
 /* A with the order of one rank taken from B. */
-static PipesimProgram *splice(const Pair *pair, guint rank, GError **error)
+static PipesimProgram *splice(const Pair *pair, guint rank)
 {
 	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
 	g_autoptr(PipesimProgram) mixed =
-		pipesim_program_new(&a->shape, (guint64)a->n_ops + b->n_ops, error);
+		pipesim_program_new(&a->shape, (guint64)a->n_ops + b->n_ops, NULL);
 
 	if (mixed == NULL)
 		return NULL;
 	memcpy(mixed->stage_of, a->stage_of,
 		(gsize)a->shape.ranks * a->shape.chunks * sizeof *a->stage_of);
-	for (guint i = 0; i < a->shape.ranks; i++)
-		append_rank(mixed, i == rank ? b : a, i);
-	if (!pipesim_program_link(mixed, NULL, NULL, error))
-		return NULL;
-	return g_steal_pointer(&mixed);
+	for (guint i = 0; i < a->shape.ranks; i++) {
+		const PipesimProgram *from = i == rank ? b : a;
+		const guint32 n = from->rank_begin[i + 1] - from->rank_begin[i];
+
+		memcpy(&mixed->ops[mixed->n_ops], &from->ops[from->rank_begin[i]],
+			n * sizeof *mixed->ops);
+		mixed->n_ops += n;
+		mixed->rank_begin[i + 1] = mixed->n_ops;
+	}
+	return pipesim_program_link(mixed, NULL, NULL, NULL) ? g_steal_pointer(&mixed) : NULL;
 }
 
 static void try_rank_alone(const Pair *pair, guint rank)
 {
 	PipesimRankDifference *out = &pair->difference->rank[rank];
+	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
+	const guint chunks = a->shape.chunks;
+	const gsize first = (gsize)rank * chunks;
 	g_autoptr(PipesimProgram) mixed = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimStep) step = NULL;
 
-	if (out->same || !same_stages(pair, rank))
+	if (out->same || a->shape.stages != b->shape.stages || chunks != b->shape.chunks ||
+		memcmp(&a->stage_of[first], &b->stage_of[first],
+			chunks * sizeof *a->stage_of) != 0)
 		return;
-	mixed = splice(pair, rank, NULL);
+	mixed = splice(pair, rank);
 	if (mixed == NULL)
 		return;
 	order = pipesim_order_of_program(mixed);

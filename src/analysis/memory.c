@@ -64,29 +64,25 @@ static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *
 	report->memory.until_weight[rank] = weight;
 }
 
-/* @op of @rank, the @index-th of the program. */
-static void walk_op(const PipesimSubject *subject, guint rank, const PipesimOp *op,
+/* @n ops of @rank; the first is the @index-th of the program. */
+static void walk_ops(const PipesimSubject *subject, guint rank, const PipesimOp *ops, guint32 n,
 	guint64 index, PipesimHeld *held, PipesimReport *report)
 {
-	pipesim_held_before(held, op);
-	if (held->until_weight > report->held.peak[rank]) {
-		report->held.peak[rank] = held->until_weight;
-		if (report->held.peak_op != NULL)
-			report->held.peak_op[rank] = (guint32)index;
-	}
-	report->held.peak_until_input[rank] =
-		MAX(report->held.peak_until_input[rank], held->until_input);
-	if (report->memory.peak != NULL)
-		weigh(subject, rank, held, report);
-	pipesim_held_after(held, op);
-}
+	PipesimActivations *most = &report->held;
 
-static void walk_round(const PipesimSubject *subject, guint rank, const PipesimLoop *loop,
-	guint64 index, PipesimHeld *held, PipesimReport *report)
-{
-	for (guint32 v = 0; v < loop->n; v++)
-		walk_op(subject, rank, &subject->step->job.order->verbs[loop->first + v],
-			index + v, held, report);
+	for (guint32 i = 0; i < n; i++) {
+		pipesim_held_before(held, &ops[i]);
+		if (held->until_weight > most->peak[rank]) {
+			most->peak[rank] = held->until_weight;
+			if (most->peak_op != NULL)
+				most->peak_op[rank] = (guint32)(index + i);
+		}
+		most->peak_until_input[rank] =
+			MAX(most->peak_until_input[rank], held->until_input);
+		if (report->memory.peak != NULL)
+			weigh(subject, rank, held, report);
+		pipesim_held_after(held, &ops[i]);
+	}
 }
 
 /* Every round of a loop adds the same. Where it adds to nothing, no round is above the first;
@@ -94,11 +90,12 @@ static void walk_round(const PipesimSubject *subject, guint rank, const PipesimL
 static void walk_loop(const PipesimSubject *subject, guint rank, const PipesimLoop *loop,
 	guint64 index, PipesimHeld *held, PipesimReport *report)
 {
+	const PipesimOp *verbs = &subject->step->job.order->verbs[loop->first];
 	const PipesimHeld before = *held;
 	gint64 input, weight;
 	guint32 round = 1, skipped;
 
-	walk_round(subject, rank, loop, index, held, report);
+	walk_ops(subject, rank, verbs, loop->n, index, held, report);
 	input = (gint64)held->until_input - before.until_input;
 	weight = (gint64)held->until_weight - before.until_weight;
 	if ((input > 0 && weight < 0) || (input < 0 && weight > 0))
@@ -109,45 +106,35 @@ static void walk_loop(const PipesimSubject *subject, guint rank, const PipesimLo
 	held->until_input += (guint)(skipped * input);
 	held->until_weight += (guint)(skipped * weight);
 	for (round += skipped; round < loop->count; round++)
-		walk_round(subject, rank, loop, index + (guint64)round * loop->n, held, report);
-}
-
-static void walk_order(
-	const PipesimSubject *subject, guint rank, PipesimHeld *held, PipesimReport *report)
-{
-	const PipesimOrder *order = subject->step->job.order;
-	const PipesimProgram *program = subject->step->program;
-	guint64 index = program != NULL ? program->rank_begin[rank] : 0;
-
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
-		const PipesimLoop *loop = &order->loops[l];
-
-		walk_loop(subject, rank, loop, index, held, report);
-		index += (guint64)loop->n * loop->count;
-	}
-}
-
-/* Whether the loops of the order are what ran: pairs have not been taken apart. */
-static gboolean has_loops(const PipesimStep *step)
-{
-	return step->job.order->program == NULL && step->program == step->whole;
+		walk_ops(subject, rank, verbs, loop->n, index + (guint64)round * loop->n, held,
+			report);
 }
 
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
-	const PipesimProgram *program = subject->step->program;
+	const PipesimStep *step = subject->step;
+	const PipesimOrder *order = step->job.order;
+	guint64 index = step->program != NULL ? step->program->rank_begin[rank] : 0;
 	PipesimHeld held = {0};
 
 	if (report->held.peak_op != NULL)
 		report->held.peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory.peak != NULL)
 		weigh(subject, rank, &held, report);
-	if (has_loops(subject->step))
-		walk_order(subject, rank, &held, report);
-	else
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
-			walk_op(subject, rank, &program->ops[i], i, &held, report);
+	if (order->program != NULL || step->program != step->whole) {
+		/* There are no loops, or pairs of theirs have been taken apart. */
+		walk_ops(subject, rank, &step->program->ops[index],
+			step->program->rank_begin[rank + 1] - (guint32)index, index, &held,
+			report);
+	} else {
+		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
+			l++) {
+			const PipesimLoop *loop = &order->loops[l];
+
+			walk_loop(subject, rank, loop, index, &held, report);
+			index += (guint64)loop->n * loop->count;
+		}
+	}
 	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
