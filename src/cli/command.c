@@ -130,7 +130,8 @@ static gboolean run(
 	if (command->operand == NULL && setup->n_operands > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
 			setup->operands[0]);
-	return pipesim_setup_check_paths(setup, command->operand, command->operands, error) &&
+	return pipesim_setup_check_paths(
+		       setup, command->ranges, command->operand, command->operands, error) &&
 	       (command->ranges || pipesim_setup_read(setup, error)) &&
 	       command->run(setup, answer, error);
 }

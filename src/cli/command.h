@@ -18,7 +18,7 @@ typedef struct {
 	const char *examples; /* and behind them, or NULL */
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
 	PipesimSettingPath operands; /* what is done with the files that they name */
-	gboolean ranges;             /* what can be swept is read by the command itself */
+	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end. */
 	guint8 takes[20];
 	PipesimWording wording[4];

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/sweep-file.h"
+#include "setup/setup.h"
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
@@ -164,7 +165,7 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 		file->path = g_strdup(path);
 		if (!g_file_test(path, G_FILE_TEST_EXISTS) ||
 			g_file_test(path, G_FILE_TEST_IS_REGULAR))
-			file->partial = g_strconcat(path, ".partial", NULL);
+			file->partial = pipesim_setup_partial(path);
 	}
 	file->name = file->partial != NULL ? file->partial
 		     : file->path != NULL  ? file->path

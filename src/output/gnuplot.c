@@ -68,6 +68,21 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 	return picture;
 }
 
+char **pipesim_gnuplot_beside(const char *path)
+{
+	static const char *const extensions[] = {"gp", "dat", "rgb"};
+	g_autoptr(GStrvBuilder) paths = g_strv_builder_new();
+
+	if (find_terminal(pipesim_path_extension(path)) == NULL)
+		return g_strv_builder_end(paths);
+	for (gsize i = 0; i < G_N_ELEMENTS(extensions); i++) {
+		g_autofree char *beside = pipesim_path_beside(path, extensions[i]);
+
+		g_strv_builder_add(paths, beside);
+	}
+	return g_strv_builder_end(paths);
+}
+
 void pipesim_gnuplot_free(PipesimGnuplot *picture)
 {
 	if (picture == NULL)

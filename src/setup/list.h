@@ -48,7 +48,7 @@ SETTING(OUTPUT, "--output", 'o', "FILE", "write to FILE instead of standard outp
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_WRITTEN)
 SETTING(TIMELINE, "--timeline", 't', "FILE",
 	"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_WRITTEN)
+	.path = PIPESIM_PATH_DRAWN)
 SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
 	"show what the makespan hangs on, and a lower bound", PIPESIM_NO_GROUP)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
@@ -115,9 +115,9 @@ SETTING(SHARD, "--shard", 0, "I/N", "only part I of N, from 0/N to N-1/N", PIPES
 SETTING(THREADS, "--threads", 'j', "N", "threads (default: one a core)", PIPESIM_NO_GROUP)
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
 	"draw a heat map over two swept numbers (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_WRITTEN)
+	.path = PIPESIM_PATH_DRAWN)
 SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept number (.svg, .png, .pdf)",
-	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_WRITTEN)
+	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN)
 SETTING(METRIC, "--metric", 0, "NAME", "bubble (default), makespan, microbatch or activations",
 	PIPESIM_NO_GROUP, .values = "bubble makespan microbatch activations")
 
@@ -136,7 +136,7 @@ SETTING(MAP, "--map", 0, "RULES",
 	.path = PIPESIM_PATH_READ)
 SETTING(PICTURE, "--picture", 0, "FILE",
 	"draw the spread of each component: .svg, .png, .pdf (gnuplot)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_WRITTEN)
+	.path = PIPESIM_PATH_DRAWN)
 SETTING(REPORT, "--report", 0, NULL,
 	"all figures: percentiles, autocorrelation, waiting, interference, fits",
 	PIPESIM_NO_GROUP)

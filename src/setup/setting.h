@@ -21,6 +21,7 @@ typedef enum {
 typedef enum {
 	PIPESIM_PATH_NONE,
 	PIPESIM_PATH_WRITTEN,
+	PIPESIM_PATH_DRAWN,     /* written, with the files that lie beside a picture */
 	PIPESIM_PATH_READ_ONCE, /* read twice it would count twice */
 	PIPESIM_PATH_READ,
 	PIPESIM_PATH_SCHEDULES, /* a list of schedules, of which some may be files to read */

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "output/gnuplot.h"
 #include "setup/setup.h"
 #include <glib/gstdio.h>
 #include <string.h>
@@ -71,15 +72,16 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 
 /* Paths ---------------------------------------------------------------------------------- */
 
-/* A file that a command line names, and how messages call what names it. */
+/* A file that a command line names or brings, and how messages call what does. */
 typedef struct {
-	const char *what;
+	char *what;
 	char *path;
 	gboolean once; /* nothing else may name it */
 } NamedPath;
 
 static void clear_named(gpointer data)
 {
+	g_free(((NamedPath *)data)->what);
 	g_free(((NamedPath *)data)->path);
 }
 
@@ -89,12 +91,27 @@ gboolean pipesim_setup_names_file(const char *name)
 	       strcmp(name, "-") == 0;
 }
 
-static void add_path(GArray *paths, const char *what, const char *path, PipesimSettingPath kind)
+static void add_path(GArray *paths, const char *what, const char *path, gboolean once)
 {
-	const NamedPath named = {what, g_strdup(path), kind < PIPESIM_PATH_READ};
+	const NamedPath named = {g_strdup(what), g_strdup(path), once};
 
 	if (strcmp(path, "-") != 0)
 		g_array_append_val(paths, named);
+	else
+		clear_named((gpointer)&named);
+}
+
+/* What gnuplot is given lies beside a picture, by the name of the picture. */
+static void add_beside(GArray *paths, const char *what, const char *picture)
+{
+	g_auto(GStrv) beside = pipesim_gnuplot_beside(picture);
+
+	for (char **path = beside; *path != NULL; path++) {
+		g_autofree char *called = g_strdup_printf(
+			"the .%s file of %s", pipesim_path_extension(*path), what);
+
+		add_path(paths, called, *path, TRUE);
+	}
 }
 
 static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
@@ -102,13 +119,15 @@ static void add_text(GArray *paths, const char *what, const char *text, PipesimS
 	g_auto(GStrv) names = NULL;
 
 	if (kind != PIPESIM_PATH_SCHEDULES) {
-		add_path(paths, what, text, kind);
+		add_path(paths, what, text, kind < PIPESIM_PATH_READ);
+		if (kind == PIPESIM_PATH_DRAWN)
+			add_beside(paths, what, text);
 		return;
 	}
 	names = g_strsplit(text, ",", -1);
 	for (char **name = names; *name != NULL; name++)
 		if (pipesim_setup_names_file(g_strstrip(*name)))
-			add_path(paths, what, *name, kind);
+			add_path(paths, what, *name, FALSE);
 }
 
 /* Devices and pipes take what several options write. */
@@ -141,12 +160,31 @@ static gboolean check_distinct(const GArray *paths, GError **error)
 	return TRUE;
 }
 
-gboolean pipesim_setup_check_paths(
-	const PipesimSetup *setup, const char *operand, PipesimSettingPath path, GError **error)
+/* FILE.partial: what a sweep writes into until all is there. */
+static void add_partial(GArray *paths, const PipesimSetup *setup)
+{
+	const char *output = setup->text[PIPESIM_SET_OUTPUT];
+	g_autofree char *partial = NULL;
+
+	if (output == NULL || strcmp(output, "-") == 0)
+		return;
+	partial = pipesim_setup_partial(output);
+	add_path(paths, "the .partial file of --output", partial, TRUE);
+}
+
+char *pipesim_setup_partial(const char *output)
+{
+	return g_strconcat(output, ".partial", NULL);
+}
+
+gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
+	const char *operand, PipesimSettingPath path, GError **error)
 {
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(NamedPath));
 
 	g_array_set_clear_func(paths, clear_named);
+	if (by_rows)
+		add_partial(paths, setup);
 	for (guint kind = PIPESIM_PATH_WRITTEN; kind <= PIPESIM_PATH_SCHEDULES; kind++) {
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 			const PipesimSetting *setting = &pipesim_settings[id];

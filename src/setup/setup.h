@@ -36,11 +36,16 @@ gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
  * schedules heed, and none of them is in @takes (PipesimTakes). */
 gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error);
 
-/** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written is
- * also read or written a second time, or one is read twice that would count twice.
+/** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written, those
+ * beside a picture too, is also read or written a second time, or one is read twice that would
+ * count twice.
+ * @by_rows: the output is written as rows come, into pipesim_setup_partial() of it
  * @operand, @path: how messages call an operand, and what is done with it */
-gboolean pipesim_setup_check_paths(const PipesimSetup *setup, const char *operand,
-	PipesimSettingPath path, GError **error);
+gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
+	const char *operand, PipesimSettingPath path, GError **error);
+
+/** pipesim_setup_partial: where the rows of @output stand until they all do. For g_free(). */
+char *pipesim_setup_partial(const char *output);
 
 /** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
  * or ending in .csv, or "-", standard input. */

@@ -150,6 +150,36 @@ static const struct {
 		"--output and a trace are the same file 'x.csv'; name each file once"},
 	{PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES, "x.svg", "x.svg",
 		"--heat-map and --lines are the same file 'x.svg'; name each file once"},
+	{PIPESIM_SET_STAGE_TIMES, PIPESIM_SET_TIMELINE, "st.dat", "st.svg",
+		"the .dat file of --timeline and --stage-times are the same file 'st.dat'; "
+		"name each "
+		"file once"},
+	{PIPESIM_SET_TOPOLOGY, PIPESIM_SET_TIMELINE, "a/top.gp", "a/top.PNG",
+		"the .gp file of --timeline and --topology are the same file 'a/top.gp'; name "
+		"each "
+		"file once"},
+	{PIPESIM_SET_COSTS, PIPESIM_SET_TIMELINE, "x.rgb", "x.pdf",
+		"the .rgb file of --timeline and --costs are the same file 'x.rgb'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_PICTURE, PIPESIM_SET_NONE, "tr.svg", "tr.dat",
+		"the .dat file of --picture and a trace are the same file 'tr.dat'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "x.dat", "x.svg",
+		"--output and the .dat file of --timeline are the same file 'x.dat'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES, "x.svg", "x.png",
+		"the .gp file of --heat-map and the .gp file of --lines are the same file "
+		"'x.gp'; "
+		"name each file once"},
+	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "./x.csv.partial", "x.csv",
+		"the .partial file of --output and --schedule are the same file "
+		"'x.csv.partial'; "
+		"name each file once"},
+	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "./x.csv.partial", "x.csv", NULL},
+	{PIPESIM_SET_TOPOLOGY, PIPESIM_SET_TIMELINE, "x.gp", "x.txt", NULL},
 	{PIPESIM_SET_COSTS, PIPESIM_SET_TOPOLOGY, "x.ini", "x.ini", NULL},
 	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "-", "-", NULL},
 	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "/dev/null", "/dev/null", NULL},
@@ -160,6 +190,8 @@ START_TEST(paths_are_named_once)
 {
 	g_auto(PipesimSetup) setup = {0};
 	char *operands[] = {(char *)named[_i].b_text, NULL};
+	const gboolean by_rows =
+		named[_i].message != NULL && strstr(named[_i].message, ".partial") != NULL;
 	g_autoptr(GError) error = NULL;
 	gboolean ok;
 
@@ -170,7 +202,8 @@ START_TEST(paths_are_named_once)
 		setup.operands = operands;
 		setup.n_operands = 1;
 	}
-	ok = pipesim_setup_check_paths(&setup, "a trace", PIPESIM_PATH_READ_ONCE, &error);
+	ok = pipesim_setup_check_paths(
+		&setup, by_rows, "a trace", PIPESIM_PATH_READ_ONCE, &error);
 	ck_assert(ok == (named[_i].message == NULL));
 	if (!ok)
 		ck_assert_str_eq(error->message, named[_i].message);
