@@ -39,22 +39,75 @@ for i in 0 1 2 3; do sweep --shard $i/4 -o shard$i.csv; done
 cat shard0.csv shard1.csv shard2.csv shard3.csv >shards.csv
 same 'four shards' one.csv shards.csv
 
+# What a stop leaves beside FILE.partial.
+id() # FILE [TIMES]
+{
+	"$PIPESIM" --version >"$1.partial.id"
+	printf '%s\n' '--pp 2:8:*2' '--microbatches 16:40:4' "--times ${2-F=1:2:0.25,P2P=0/0.1}" >>"$1.partial.id"
+}
+
 # Whatever a stop left is completed, also where the last line was cut in its middle.
 for bytes in 0 10 200 1000 7777 20000; do
 	head -c $bytes one.csv >resumed.csv.partial
+	id resumed.csv
 	sweep --resume -o resumed.csv || fail "--resume after $bytes bytes fails"
 	same "resumed after $bytes bytes" one.csv resumed.csv
 	rm -f resumed.csv
 done
 sweep -f jsonl -o one.jsonl
 head -c 5000 one.jsonl >resumed.jsonl.partial
+id resumed.jsonl
 sweep --resume -o resumed.jsonl
 same 'resumed JSON lines' one.jsonl resumed.jsonl
 
+[ ! -e resumed.csv.partial.id ] || fail 'resumed.csv.partial.id is left over'
+
+# Rows of other costs are of another sweep, though they begin alike; and so is a whole file.
+refused() # STATUS WORDS OPTION...
+{
+	expected=$1 words=$2
+	shift 2
+	"$PIPESIM" sweep "$@" --resume -o other.csv 2>said
+	status=$?
+	if [ $status -eq "$expected" ] && grep -q -e "$words" said; then
+		pass
+	else
+		fail "--resume of other rows: exit status $status: $(cat said)"
+	fi
+}
 head -n 20 one.csv >other.csv.partial
-"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:8 -s 1f1b --resume -o other.csv 2>said
-[ $? -eq 3 ] || fail "another sweep's file is resumed: $(cat said)"
-grep -q '^other.csv.partial:1:1: not a line of this sweep' said || fail "another sweep's file: $(cat said)"
+id other.csv
+refused 3 "^other.csv.partial.id:1:1: the rows of other.csv.partial.*'--times F=1:2:0.25,P2P=0/0.1' there, '--times F=1:2:0.25,P2P=0/0.1,W=3' here" \
+	--pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1,W=3 -s 1f1b,zb-h1,dualpipe
+refused 3 "'' there, '--slow-rank 0=2' here" --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+	-s 1f1b,zb-h1,dualpipe --slow-rank 0=2
+refused 3 '^other.csv.partial:1:1: not a line of this sweep' --pp 2:8:*2 --microbatches 16:40:4 \
+	--times F=1:2:0.25,P2P=0/0.1 -s 1f1b --shard 1/2
+rm other.csv.partial.id
+refused 2 'other.csv.partial.id is not there' --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+	-s 1f1b,zb-h1,dualpipe
+rm other.csv.partial
+sweep -o other.csv
+refused 3 '^other.csv:1:1: its first rows are not those' --pp 2:8:*2 --microbatches 16:40:4 \
+	--times F=1:2:0.25,P2P=0/0.1,W=3 -s 1f1b,zb-h1,dualpipe
+rm other.csv
+
+# Files count by what they say, at the time of each run.
+printf 'stage,F,I,W\n0,1,1,1\n1,2,2,2\n' >stages.csv
+"$PIPESIM" sweep --pp 2 --microbatches 4:8 -s 1f1b --stage-times stages.csv -o files.csv || fail 'a sweep with stages fails'
+head -n 3 files.csv >other.csv.partial
+rm files.csv
+"$PIPESIM" --version >other.csv.partial.id
+printf '%s\n' '--pp 2' '--microbatches 4:8' '--stage-times 00000000' >>other.csv.partial.id
+refused 3 "'--stage-times 00000000' there, '--stage-times [0-9a-f]*' here" --pp 2 --microbatches 4:8 -s 1f1b \
+	--stage-times stages.csv
+hash=$(sed -n "s/.*'\(--stage-times [0-9a-f]*\)' here.*/\1/p" said)
+sed -i "s/^--stage-times .*/$hash/" other.csv.partial.id
+"$PIPESIM" sweep --pp 2 --microbatches 4:8 -s 1f1b --stage-times stages.csv --resume -o other.csv ||
+	fail 'a sweep of the same file is not resumed'
+rm other.csv
+
+head -n 20 one.csv >other.csv.partial
 head -n 20 one.csv | cmp -s - other.csv.partial || fail "another sweep's file was changed"
 sweep -o other.csv 2>said
 [ $? -eq 2 ] && grep -q -- '--resume goes on' said || fail "a partial file is overwritten: $(cat said)"

@@ -1,9 +1,12 @@
 #include "config.h"
 
+#include "base/hash.h"
+#include "base/input.h"
 #include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/sweep-file.h"
+#include "model/costs-file.h"
 #include "output/figures.h"
 #include "sweep/picture.h"
 #include "sweep/wire.h"
@@ -414,17 +417,117 @@ static guint choose_block(const PipesimSweepWork *work)
 	return (guint)CLAMP(share, 1, 256);
 }
 
+/* Of a file its bytes, unpacked, as a number. */
+static gboolean add_file(const char *what, const char *path, GString *made_of, GError **error)
+{
+	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
+	guint32 hash = PIPESIM_HASH_START;
+	const char *data;
+	gsize length;
+
+	if (input == NULL)
+		return FALSE;
+	do {
+		if (!pipesim_input_peek(input, 1, &data, &length, error))
+			return FALSE;
+		hash = pipesim_hash_add(hash, pipesim_hash_bytes(data, length));
+		pipesim_input_consume(input, length);
+	} while (length > 0);
+	g_string_append_printf(made_of, "%s %08x\n", what, hash);
+	return TRUE;
+}
+
+static void add_text(const char *what, const GString *text, GString *made_of)
+{
+	g_string_append_printf(
+		made_of, "%s %08x\n", what, pipesim_hash_bytes(text->str, text->len));
+}
+
+/* What files of orders and of costs say, not their bytes: they may be standard input. */
+static void add_read(Sweep *sweep, GString *made_of)
+{
+	for (guint i = 0; i < sweep->choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(sweep->choices, i);
+		g_autoptr(GString) text = g_string_new(NULL);
+
+		if (choice->file == NULL)
+			continue;
+		if (choice->file->lowering != NULL)
+			pipesim_lowering_print(choice->file->lowering, text);
+		else
+			pipesim_schedule_write_csv(choice->file->program, text);
+		add_text(choice->path, text, made_of);
+	}
+	if (sweep->setup->text[PIPESIM_SET_COSTS] != NULL ||
+		sweep->setup->list[PIPESIM_SET_TRACE] != NULL) {
+		GHashTableIter bases;
+		gpointer costs;
+
+		g_hash_table_iter_init(&bases, sweep->bases);
+		while (g_hash_table_iter_next(&bases, NULL, &costs)) {
+			g_autoptr(GString) text = g_string_new(NULL);
+
+			pipesim_costs_write(costs, text);
+			add_text("costs", text, made_of);
+		}
+	}
+}
+
+/* All but who writes what where, and by how many threads; costs are told by what they say. */
+static gboolean decides_rows(PipesimSettingId id)
+{
+	return id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT ||
+	       (pipesim_settings[id].group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
+}
+
+/* Everything that decides a row, a line each: for PipesimSweepFile. The first point was read. */
+static GString *make_id(Sweep *sweep, GError **error)
+{
+	g_autoptr(GString) made_of = g_string_new(PACKAGE_STRING "\n");
+
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		const char *text = sweep->setup->text[id];
+
+		if (text == NULL || !decides_rows(id))
+			continue;
+		if (setting->path == PIPESIM_PATH_NONE)
+			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
+		else if (!add_file(setting->name, text, made_of, error))
+			return NULL;
+	}
+	add_read(sweep, made_of);
+	return g_steal_pointer(&made_of);
+}
+
+/* Where nothing is left to do the first point is done all the same, to be compared. */
+static gboolean confirm(Sweep *sweep, guint64 next, GError **error)
+{
+	const guint64 first = sweep->work.first;
+	g_autoptr(PipesimSweepBlock) block = NULL;
+
+	if (next < sweep->work.end || first == sweep->work.end)
+		return TRUE;
+	block = pipesim_sweep_block_new(first, 1, sweep->work.width);
+	solve(sweep, first, block->results);
+	return pipesim_sweep_file_confirm(sweep->file, block, error);
+}
+
 static gboolean open_results(Sweep *sweep, GError **error)
 {
+	g_autoptr(GString) made_of = NULL;
 	guint64 next = sweep->work.first;
 
 	if (!keep_results(sweep, error))
 		return FALSE;
+	made_of = make_id(sweep, error);
+	if (made_of == NULL)
+		return FALSE;
 	if (sweep->format != PIPESIM_ROWS_TEXT && is_main(sweep)) {
 		sweep->file = pipesim_sweep_file_open(sweep->output, &sweep->titles,
-			sweep->format, sweep->work.first, sweep->work.end,
+			sweep->format, made_of->str, sweep->work.first, sweep->work.end,
 			sweep->setup->flag[PIPESIM_SET_RESUME], &next, error);
-		if (sweep->file == NULL)
+		if (sweep->file == NULL || !confirm(sweep, next, error))
 			return FALSE;
 	}
 	/* What only the first process knows: where its file goes on. */

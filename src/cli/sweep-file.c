@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/sweep-file.h"
+#include "output/sink.h"
 #include "setup/setup.h"
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 
 struct _PipesimSweepFile {
-	char *path, *partial; /* NULL: written in place: standard output, a device or pipe */
-	const char *name;     /* of what is written, as messages call it */
+	/* NULL: written in place: standard output, a device or pipe. */
+	char *path, *partial, *id;
+	const char *made_of; /* what stands at @id */
+	const char *name;    /* of what is written, as messages call it */
 	FILE *stream;
 	const PipesimSweepTitles *titles;
 	PipesimRowFormat format;
@@ -53,6 +56,62 @@ static gboolean fail_other(
 		"options "
 		"that the file was written with, or remove it",
 		file->text->str);
+}
+
+/* Where two texts of lines first differ: the line of each, without its end. */
+static char *first_line(const char *text, gsize from)
+{
+	while (from > 0 && text[from - 1] != '\n')
+		from--;
+	return g_strndup(text + from, strcspn(text + from, "\n"));
+}
+
+/* Rows of other costs or files look as ours do: what they were made of must be the same. */
+static gboolean check_made_of(const PipesimSweepFile *file, GError **error)
+{
+	g_autofree char *there = NULL, *said = NULL, *asked = NULL;
+	gsize same = 0;
+
+	if (!g_file_get_contents(file->id, &there, NULL, NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is not there, which says what the rows of %s were made of; remove "
+			"that and begin anew",
+			file->id, file->partial);
+	if (strcmp(there, file->made_of) == 0)
+		return TRUE;
+	while (there[same] != '\0' && there[same] == file->made_of[same])
+		same++;
+	said = first_line(there, same);
+	asked = first_line(file->made_of, same);
+	return pipesim_fail_at(error, file->id, 1, 1,
+		"the rows of %s were made of other things: '%.80s' there, '%.80s' here; give "
+		"--resume the options and files that they were written with, or remove them",
+		file->partial, said, asked);
+}
+
+gboolean pipesim_sweep_file_confirm(
+	PipesimSweepFile *file, const PipesimSweepBlock *block, GError **error)
+{
+	FILE *stream = fopen(file->path, "r");
+	g_autofree char *there = NULL;
+	gsize length;
+
+	if (stream == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot read %s: %s",
+			file->path, g_strerror(errno));
+	g_string_truncate(file->text, 0);
+	if (file->first == 0)
+		pipesim_rows_header(file->titles, file->format, file->text);
+	pipesim_rows_append(file->titles, file->format, block, file->text);
+	there = g_malloc(file->text->len);
+	length = fread(there, 1, file->text->len, stream);
+	fclose(stream);
+	if (length == file->text->len && memcmp(there, file->text->str, length) == 0)
+		return TRUE;
+	return pipesim_fail_at(error, file->path, 1, 1,
+		"its first rows are not those of this sweep; give --resume the options and "
+		"files "
+		"that it was written with, or remove it");
 }
 
 /* Whether @line is what row @row begins with; row -1 is the header. */
@@ -104,11 +163,14 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 /* Goes on with @path, partial or whole: behind the points that it has, what follows is cut off. */
 static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, GError **error)
 {
-	FILE *stream = fopen(path, "r");
+	FILE *stream;
 	guint64 points = 0;
 	long keep = 0;
 	gboolean ok;
 
+	if (path == file->partial && !check_made_of(file, error))
+		return FALSE;
+	stream = fopen(path, "r");
 	if (stream == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot read %s: %s", path,
 			g_strerror(errno));
@@ -134,6 +196,9 @@ static gboolean resume(PipesimSweepFile *file, const char *path, guint64 *next, 
 
 static gboolean begin(PipesimSweepFile *file, GError **error)
 {
+	if (file->partial != NULL && !g_file_test(file->partial, G_FILE_TEST_EXISTS) &&
+		!pipesim_write_file(file->id, file->made_of, strlen(file->made_of), error))
+		return FALSE;
 	if (file->partial != NULL)
 		file->stream = fopen(file->partial, "wx");
 	else
@@ -149,14 +214,15 @@ static gboolean begin(PipesimSweepFile *file, GError **error)
 }
 
 PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
-	PipesimRowFormat format, guint64 first, guint64 end, gboolean resuming, guint64 *next,
-	GError **error)
+	PipesimRowFormat format, const char *made_of, guint64 first, guint64 end,
+	gboolean resuming, guint64 *next, GError **error)
 {
 	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
 	gboolean ok;
 
 	file->titles = titles;
 	file->format = format;
+	file->made_of = made_of;
 	file->first = first;
 	file->end = end;
 	file->text = g_string_new(NULL);
@@ -166,6 +232,8 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 		if (!g_file_test(path, G_FILE_TEST_EXISTS) ||
 			g_file_test(path, G_FILE_TEST_IS_REGULAR))
 			file->partial = pipesim_setup_partial(path);
+		if (file->partial != NULL)
+			file->id = pipesim_setup_partial_id(path);
 	}
 	file->name = file->partial != NULL ? file->partial
 		     : file->path != NULL  ? file->path
@@ -200,7 +268,10 @@ gboolean pipesim_sweep_file_close(PipesimSweepFile *file, GError **error)
 	ok = fsync(fileno(file->stream)) == 0;
 	ok = fclose(file->stream) == 0 && ok;
 	file->stream = NULL;
-	return (ok && g_rename(file->partial, file->path) == 0) || fail_write(file, error);
+	if (!ok || g_rename(file->partial, file->path) != 0)
+		return fail_write(file, error);
+	g_unlink(file->id);
+	return TRUE;
 }
 
 void pipesim_sweep_file_free(PipesimSweepFile *file)
@@ -211,6 +282,7 @@ void pipesim_sweep_file_free(PipesimSweepFile *file)
 		fclose(file->stream);
 	g_string_free(file->text, TRUE);
 	g_free(file->partial);
+	g_free(file->id);
 	g_free(file->path);
 	g_free(file);
 }

@@ -160,16 +160,23 @@ static gboolean check_distinct(const GArray *paths, GError **error)
 	return TRUE;
 }
 
-/* FILE.partial: what a sweep writes into until all is there. */
+/* What a sweep writes into until all is there. */
 static void add_partial(GArray *paths, const PipesimSetup *setup)
 {
 	const char *output = setup->text[PIPESIM_SET_OUTPUT];
-	g_autofree char *partial = NULL;
+	g_autofree char *partial = NULL, *id = NULL;
 
 	if (output == NULL || strcmp(output, "-") == 0)
 		return;
 	partial = pipesim_setup_partial(output);
+	id = pipesim_setup_partial_id(output);
 	add_path(paths, "the .partial file of --output", partial, TRUE);
+	add_path(paths, "the .partial.id file of --output", id, TRUE);
+}
+
+char *pipesim_setup_partial_id(const char *output)
+{
+	return g_strconcat(output, ".partial.id", NULL);
 }
 
 char *pipesim_setup_partial(const char *output)

@@ -44,8 +44,10 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 	const char *operand, PipesimSettingPath path, GError **error);
 
-/** pipesim_setup_partial: where the rows of @output stand until they all do. For g_free(). */
+/** pipesim_setup_partial, pipesim_setup_partial_id: where the rows of @output stand until they all
+ * do, and what says what they are made of. For g_free(). */
 char *pipesim_setup_partial(const char *output);
+char *pipesim_setup_partial_id(const char *output);
 
 /** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
  * or ending in .csv, or "-", standard input. */
