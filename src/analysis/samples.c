@@ -1,8 +1,6 @@
 #include "config.h"
 
 #include "analysis/samples.h"
-#include "base/parallel.h"
-#include "engine/draw.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -69,56 +67,6 @@ static gboolean summarize(PipesimSamples *samples, guint ranks, GError **error)
 	return TRUE;
 }
 
-/* Samples that threads take one after another. */
-typedef struct {
-	const PipesimStep *step;
-	const PipesimDraw *draw;
-	guint64 seed;
-	PipesimOutcome *results;
-} Work;
-
-static gpointer new_durations(gpointer data, GError **error)
-{
-	const Work *work = data;
-	const guint n_ops = work->draw->program->n_ops;
-	gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
-
-	if (durations == NULL)
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
-	return durations;
-}
-
-static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **error)
-{
-	const Work *work = data;
-	PipesimTimes drawn = *work->step->job.times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
-
-	drawn.drawn = own;
-	pipesim_draw_durations(work->draw, work->seed, sample, own);
-	timeline = pipesim_step_again(work->step, &drawn, 0, error);
-	if (timeline == NULL)
-		return FALSE;
-	pipesim_lane_result_of(&work->results[sample], work->draw->program, timeline);
-	return TRUE;
-}
-
-/* Side by side where the step is a longest path, else one a thread at a time. */
-static gboolean run_all(const PipesimStep *step, const PipesimDraw *draw, guint64 seed,
-	PipesimSamples *samples, GError **error)
-{
-	Work work = {step, draw, seed, samples->results};
-	const PipesimParallel parallel = {.n_items = samples->n,
-		.begin = new_durations,
-		.run = run_sample,
-		.end = g_free,
-		.data = &work};
-
-	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL)
-		return pipesim_parallel(&parallel, error);
-	return pipesim_draw_run(draw, seed, 0, samples->n, 0, samples->results, error);
-}
-
 PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts *costs,
 	const PipesimScenario *scenario, GError **error)
 {
@@ -127,12 +75,8 @@ PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts 
 		scenario->jitter.den > 0
 			? pipesim_jitter_normal(scenario->jitter)
 			: pipesim_jitter_measured(costs, &step->program->shape, error);
-	g_autoptr(PipesimDraw) draw = NULL;
 
 	if (jitter == NULL)
-		return NULL;
-	draw = pipesim_draw_new(step->program, step->job.times, jitter, error);
-	if (draw == NULL)
 		return NULL;
 	samples->n = scenario->samples;
 	samples->results = g_try_new(PipesimOutcome, samples->n);
@@ -141,7 +85,8 @@ PipesimSamples *pipesim_samples_new(const PipesimStep *step, const PipesimCosts 
 			"%u samples do not fit in memory; take fewer", samples->n);
 		return NULL;
 	}
-	if (!run_all(step, draw, scenario->seed, samples, error) ||
+	if (!pipesim_step_sample(
+		    step, jitter, scenario->seed, samples->n, samples->results, error) ||
 		!summarize(samples, step->program->shape.ranks, error))
 		return NULL;
 	return g_steal_pointer(&samples);

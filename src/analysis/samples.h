@@ -1,6 +1,5 @@
 /* Many steps with durations drawn at random, and what they come to. */
 #pragma once
-#include "engine/lanes.h"
 #include "engine/step.h"
 #include "model/scenario.h"
 

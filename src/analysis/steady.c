@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "analysis/steady.h"
-#include "engine/stream.h"
+#include "engine/step.h"
 
 /* Sums and products of times. */
 __extension__ typedef __int128 Wide;
@@ -17,12 +17,12 @@ typedef struct {
 	const PipesimCosts *costs;
 } Question;
 
-static PipesimStream *run(const Question *question, guint microbatches, GError **error)
+static PipesimStep *run(const Question *question, guint microbatches, GError **error)
 {
 	PipesimScenario scenario = question->scenario;
 	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
-	PipesimStream *stream;
+	PipesimStep *step;
 	PipesimShape shape;
 
 	scenario.microbatches = microbatches;
@@ -32,10 +32,18 @@ static PipesimStream *run(const Question *question, guint microbatches, GError *
 	order = pipesim_schedule_order(question->schedule, &shape, times, error);
 	if (order == NULL)
 		return NULL;
-	stream = pipesim_stream_run(order, times, PIPESIM_STREAM_LEAP, error);
-	if (stream == NULL)
+	if (!pipesim_stream_takes(order)) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: an order that names its micro-batches one by one cannot be "
+			"streamed",
+			question->schedule->name);
+		return NULL;
+	}
+	step = pipesim_step_run(
+		&(PipesimJob){.order = order, .times = times}, PIPESIM_WANT_FIGURES, error);
+	if (step == NULL)
 		g_prefix_error(error, "%s: ", question->schedule->name);
-	return stream;
+	return step;
 }
 
 /* A multiple of everything that rules divide micro-batches by. */
@@ -68,13 +76,13 @@ static PipesimFraction reduce(Wide num, Wide den)
 	return (PipesimFraction){(gint64)num, (gint64)den};
 }
 
-static void fill(PipesimSteadyState *state, const PipesimStream *shorter,
-	const PipesimStream *longer, guint microbatches)
+static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
+	const PipesimStep *longer, guint microbatches)
 {
 	const gint64 grown = longer->makespan - shorter->makespan;
 	Wide idle = 0;
 
-	state->ranks = shorter->ranks;
+	state->ranks = shorter->job.order->shape.ranks;
 	state->transient = shorter->steady.transient;
 	state->period = shorter->steady.period;
 	state->time = shorter->steady.time;
@@ -94,7 +102,7 @@ static void fill(PipesimSteadyState *state, const PipesimStream *shorter,
 
 /* The step twice as long must have grown by whole periods, else nothing was proven. */
 static gboolean grew_steadily(
-	const PipesimStream *shorter, const PipesimStream *longer, guint microbatches)
+	const PipesimStep *shorter, const PipesimStep *longer, guint microbatches)
 {
 	const Wide grown = longer->makespan - shorter->makespan;
 
@@ -107,8 +115,8 @@ static gboolean grew_steadily(
 static gboolean find_state(
 	const Question *question, guint m, PipesimSteadyState **state, GError **error)
 {
-	g_autoptr(PipesimStream) shorter = run(question, m, error);
-	g_autoptr(PipesimStream) longer = NULL;
+	g_autoptr(PipesimStep) shorter = run(question, m, error);
+	g_autoptr(PipesimStep) longer = NULL;
 
 	if (shorter == NULL)
 		return FALSE;

@@ -1,6 +1,8 @@
 #include "config.h"
 
+#include "base/parallel.h"
 #include "engine/comm.h"
+#include "engine/draw.h"
 #include "engine/dynamic.h"
 #include "engine/fast.h"
 #include "engine/step.h"
@@ -69,6 +71,7 @@ static gboolean stream(PipesimStep *step, GError **error)
 	if (stream == NULL)
 		return FALSE;
 	step->makespan = stream->makespan;
+	step->steady = stream->steady;
 	step->busy = g_steal_pointer(&stream->busy);
 	step->first_start = g_steal_pointer(&stream->first_start);
 	step->last_end = g_steal_pointer(&stream->last_end);
@@ -118,6 +121,7 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 	g_autoptr(PipesimStep) step = g_new0(PipesimStep, 1);
 
 	step->job = *job;
+	step->job.order = pipesim_order_ref(job->order);
 	return run_step(step, want, error) ? g_steal_pointer(&step) : NULL;
 }
 
@@ -130,7 +134,62 @@ void pipesim_step_free(PipesimStep *step)
 	g_free(step->last_end);
 	pipesim_timeline_free(step->timeline);
 	pipesim_lowering_free(step->derived);
+	pipesim_order_unref((PipesimOrder *)step->job.order);
 	pipesim_program_unref(step->program);
 	pipesim_program_unref(step->whole);
 	g_free(step);
+}
+
+/* Steps drawn at random, that threads take one after another. */
+typedef struct {
+	const PipesimStep *step;
+	const PipesimDraw *draw;
+	guint64 seed;
+	PipesimOutcome *results;
+} Work;
+
+static gpointer new_durations(gpointer data, GError **error)
+{
+	const Work *work = data;
+	const guint n_ops = work->draw->program->n_ops;
+	gint64 *durations = g_try_new(gint64, MAX(n_ops, 1u));
+
+	if (durations == NULL)
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", n_ops);
+	return durations;
+}
+
+static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **error)
+{
+	const Work *work = data;
+	PipesimTimes drawn = *work->step->job.times;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+
+	drawn.drawn = own;
+	pipesim_draw_durations(work->draw, work->seed, sample, own);
+	timeline = pipesim_step_again(work->step, &drawn, 0, error);
+	if (timeline == NULL)
+		return FALSE;
+	pipesim_lane_result_of(&work->results[sample], work->draw->program, timeline);
+	return TRUE;
+}
+
+gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
+	guint n, PipesimOutcome *results, GError **error)
+{
+	g_autoptr(PipesimDraw) draw =
+		pipesim_draw_new(step->program, step->job.times, jitter, error);
+	Work work = {step, draw, seed, results};
+	const PipesimParallel parallel = {.n_items = n,
+		.begin = new_durations,
+		.run = run_sample,
+		.end = g_free,
+		.data = &work};
+
+	if (draw == NULL)
+		return FALSE;
+	/* Longest paths go side by side, anything else one a thread at a time. */
+	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL)
+		return pipesim_parallel(&parallel, error);
+	return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
 }

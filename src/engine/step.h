@@ -3,10 +3,12 @@
 #pragma once
 #include "engine/stream.h"
 #include "engine/timeline.h"
+#include "model/jitter.h"
 #include "order/order.h"
 #include "runtime/runtime.h"
 
-/* All of it is the caller's, is not changed, and must outlive the step. */
+/* Nothing of it is changed. The step shares the order; the rest is the caller's and must outlive
+ * whatever looks at it: pipesim_step_again(), pipesim_step_sample(), reports. */
 typedef struct {
 	const PipesimOrder *order;
 	const PipesimTimes *times;     /* of the order's shape */
@@ -32,6 +34,7 @@ typedef struct {
 	gint64 makespan;                /* the latest end; the first start is 0 */
 	gint64 *busy;                   /* all its ops together */
 	gint64 *first_start, *last_end; /* 0 and 0 where it runs nothing */
+	PipesimSteady steady; /* what repeats, where no ops were kept; else not found */
 	/* The ops that ran, and when: those of the order, with pairs in halves where the rules run
 	 * them so. Both NULL where they were not wanted and not needed. */
 	PipesimProgram *program;
@@ -62,3 +65,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
  */
 PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error);
+
+/**
+ * pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one thread
+ * a core: figures of each in @results, the same whatever the number of threads.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined.
+ */
+gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitter, guint64 seed,
+	guint n, PipesimOutcome *results, GError **error);
