@@ -76,34 +76,6 @@ static void append_wait(const PipesimWaiting *waiting, PipesimStuck at, GString 
 		append_step(waiting, next, out);
 }
 
-/* "A waits for B, which stands behind C, which waits for A" */
-static void append_sentence(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
-{
-	append_step(waiting, g_array_index(cycle, PipesimStuck, 0), out);
-	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
-		if (i > 0)
-			g_string_append(out, ", which");
-		append_wait(waiting, g_array_index(cycle, PipesimStuck, i), out);
-	}
-	if (cycle->len > MAX_SHOWN)
-		g_string_append(out, ", and so on round the cycle");
-}
-
-/* The first place stands before the whole message. */
-static void append_lines(const PipesimWaiting *waiting, const GArray *cycle, GString *out)
-{
-	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
-		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
-
-		if (i > 0)
-			append_place(waiting, waiting->place(waiting->graph, at), out);
-		append_step(waiting, at, out);
-		append_wait(waiting, at, out);
-	}
-	if (cycle->len > MAX_SHOWN)
-		g_string_append_printf(out, ", and so on, %u steps in all", cycle->len);
-}
-
 /* The entry that is to be exchanged with the next one, and its rank. */
 static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, PipesimStuck *swap)
 {
@@ -130,34 +102,43 @@ static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, Pipesi
 	return FALSE;
 }
 
-static void append_swap(const PipesimWaiting *waiting, const PipesimSwaps *swaps,
-	PipesimStuck swap, GString *out)
-{
-	append_place(waiting, swap.index, out);
-	g_string_append(out, "exchanging ");
-	swaps->print(swaps->graph, swap.rank, swap.index, out);
-	g_string_append(out, " and ");
-	swaps->print(swaps->graph, swap.rank, swap.index + 1, out);
-	g_string_append_printf(out, " on rank %u repairs it", swap.rank);
-}
-
 gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
 	const char *what, const PipesimSwaps *swaps, GError **error)
 {
+	/* "A waits for B, which stands behind C, which waits for A" in one line; with places each
+	 * on its own, of which the first stands before the whole message. */
+	const gboolean lines = waiting->locate != NULL;
 	g_autoptr(GString) text = g_string_new(what);
 	g_autoptr(GError) deadlock = NULL;
 	const PipesimStuck first = g_array_index(cycle, PipesimStuck, 0);
 	PipesimStuck swap;
 
 	g_string_append(text, ": ");
-	if (waiting->locate != NULL)
-		append_lines(waiting, cycle, text);
-	else
-		append_sentence(waiting, cycle, text);
-	if (waiting->locate != NULL && find_swap(swaps, cycle, &swap))
-		append_swap(waiting, swaps, swap, text);
+	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
+		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+
+		if (i > 0 && lines)
+			append_place(waiting, waiting->place(waiting->graph, at), text);
+		else if (i > 0)
+			g_string_append(text, ", which");
+		if (i == 0 || lines)
+			append_step(waiting, at, text);
+		append_wait(waiting, at, text);
+	}
+	if (cycle->len > MAX_SHOWN && lines)
+		g_string_append_printf(text, ", and so on, %u steps in all", cycle->len);
+	else if (cycle->len > MAX_SHOWN)
+		g_string_append(text, ", and so on round the cycle");
+	if (lines && find_swap(swaps, cycle, &swap)) {
+		append_place(waiting, swap.index, text);
+		g_string_append(text, "exchanging ");
+		swaps->print(swaps->graph, swap.rank, swap.index, text);
+		g_string_append(text, " and ");
+		swaps->print(swaps->graph, swap.rank, swap.index + 1, text);
+		g_string_append_printf(text, " on rank %u repairs it", swap.rank);
+	}
 	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
-	if (waiting->locate != NULL)
+	if (lines)
 		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
 	g_propagate_error(error, g_steal_pointer(&deadlock));
 	return FALSE;

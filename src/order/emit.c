@@ -49,24 +49,17 @@ static gboolean begin_loop(PipesimEmitter *out, guint count)
 	return TRUE;
 }
 
-static gboolean rank_has_loop(const PipesimEmitter *out)
-{
-	return out->order->n_loops > out->order->rank_begin[out->n_ranks - 1];
-}
-
-/* Verbs outside of loops gather in one that runs once. */
-static gboolean open_loop(PipesimEmitter *out)
-{
-	return out->in_loop || (rank_has_loop(out) && last_loop(out)->count == 1) ||
-	       begin_loop(out, 1);
-}
-
 static void append(PipesimEmitter *out, PipesimOp verb)
 {
 	PipesimOrder *order = out->order;
+	const gboolean rank_has_loop = order->n_loops > order->rank_begin[out->n_ranks - 1];
 
-	if (!open_loop(out) || !grow(out, (gpointer *)&order->verbs, order->n_verbs,
-				       &out->verbs_size, sizeof *order->verbs))
+	/* Verbs outside of loops gather in one that runs once. */
+	if (!out->in_loop && !(rank_has_loop && last_loop(out)->count == 1) &&
+		!begin_loop(out, 1))
+		return;
+	if (!grow(out, (gpointer *)&order->verbs, order->n_verbs, &out->verbs_size,
+		    sizeof *order->verbs))
 		return;
 	verb.phase = out->phase;
 	last_loop(out)->n++;
@@ -210,15 +203,6 @@ static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)
 	return NULL;
 }
 
-/* Ranks are much alike: where the first ones are so long that all together are far beyond what
- * fits, the others are not waited for. */
-static gboolean is_hopeless(const PipesimEmitter *out)
-{
-	const guint64 so_far = (guint64)out->order->n_verbs / out->n_ranks;
-
-	return so_far * out->order->shape.ranks > 16 * (guint64)MAX_VERBS;
-}
-
 PipesimOrder *pipesim_order_generate(
 	const PipesimShape *shape, PipesimGenerate generate, GError **error)
 {
@@ -229,7 +213,10 @@ PipesimOrder *pipesim_order_generate(
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
 		pipesim_emit_rank(&out, rank);
 		generate(shape, rank, &out);
-		out.too_long |= is_hopeless(&out);
+		/* Ranks are much alike: where the first ones are so long that all together are
+		 * far beyond what fits, the others are not waited for. */
+		out.too_long |= (guint64)out.order->n_verbs / out.n_ranks * shape->ranks >
+				16 * (guint64)MAX_VERBS;
 	}
 	return finish(&out, TRUE, error);
 }

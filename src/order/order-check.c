@@ -78,19 +78,6 @@ static void run_rank(Order *order, guint rank, Stack *stack)
 	}
 }
 
-/* Runs every rank as far as it comes, then those that this let go on. */
-static void run_what_can(Order *order, Stack *stack)
-{
-	for (guint rank = order->program->shape.ranks; rank-- > 0;)
-		push(stack, rank);
-	while (stack->n > 0) {
-		const guint rank = stack->rank[--stack->n];
-
-		stack->holds[rank] = FALSE;
-		run_rank(order, rank, stack);
-	}
-}
-
 static void clear(Order *order)
 {
 	g_free(order->state);
@@ -109,8 +96,16 @@ static gboolean run_order(Order *order, GError **error)
 	ok = stack.rank != NULL && stack.holds != NULL && order->state != NULL &&
 	     order->next != NULL;
 	if (ok) {
+		/* Runs every rank as far as it comes, then those that this let go on. */
 		memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
-		run_what_can(order, &stack);
+		for (guint rank = ranks; rank-- > 0;)
+			push(&stack, rank);
+		while (stack.n > 0) {
+			const guint rank = stack.rank[--stack.n];
+
+			stack.holds[rank] = FALSE;
+			run_rank(order, rank, &stack);
+		}
 	} else {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
@@ -187,34 +182,28 @@ static void print_entry(gconstpointer graph, guint rank, guint32 index, GString 
 	print_op(((const Order *)graph)->program, rank, index, out);
 }
 
-static gboolean fail(const Order *order, PipesimLocate locate, gpointer data, GError **error)
-{
-	const PipesimProgram *program = order->program;
-	const PipesimWaiting waiting = {
-		order, find_blocker, print_stuck, place_of, locate, data};
-	const PipesimSwaps swaps = {
-		order, runs_exchanged, entry_of, print_entry, program->n_ops};
-	g_autoptr(GArray) cycle = NULL;
-	PipesimStuck stuck = {0, 0};
-
-	while (order->next[stuck.rank] == program->rank_begin[stuck.rank + 1])
-		stuck.rank++;
-	stuck.index = order->next[stuck.rank];
-	cycle = pipesim_find_cycle(&waiting, stuck);
-	return pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
-}
-
 gboolean pipesim_program_check_order(
 	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
 {
 	Order order = {.program = program};
-	gboolean ok;
+	const PipesimWaiting waiting = {
+		&order, find_blocker, print_stuck, place_of, locate, data};
+	const PipesimSwaps swaps = {
+		&order, runs_exchanged, entry_of, print_entry, program->n_ops};
+	g_autoptr(GArray) cycle = NULL;
+	PipesimStuck stuck = {0, 0};
 
 	if (!run_order(&order, error))
 		return FALSE;
-	ok = order.n_done == program->n_ops || fail(&order, locate, data, error);
+	if (order.n_done < program->n_ops) {
+		while (order.next[stuck.rank] == program->rank_begin[stuck.rank + 1])
+			stuck.rank++;
+		stuck.index = order.next[stuck.rank];
+		cycle = pipesim_find_cycle(&waiting, stuck);
+		pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
+	}
 	clear(&order);
-	return ok;
+	return order.n_done == program->n_ops;
 }
 
 gboolean pipesim_program_runs(const PipesimProgram *program)

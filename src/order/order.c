@@ -96,11 +96,6 @@ static guint32 number(PipesimCursor *cursor, guint32 verb_number, guint chunk, g
 					   : first + count;
 }
 
-static guint backward_chunk(const PipesimOp *verb)
-{
-	return verb->kind == PIPESIM_FB ? verb->b_chunk : verb->chunk;
-}
-
 /* The first I at or after @at; counts the backwards that it passes, of @only or of all chunks
  * (PIPESIM_OLDEST). The I that is found counts as passed, its number is in @verb. */
 static void find_input(PipesimCursor *cursor, PipesimPosition *at, guint only, PipesimOp *op)
@@ -110,7 +105,7 @@ static void find_input(PipesimCursor *cursor, PipesimPosition *at, guint only, P
 	/* An I stands before its W on the rank: the walk ends before the rank does. */
 	for (;; advance(order, at)) {
 		const PipesimOp *verb = verb_at(order, at);
-		const guint chunk = backward_chunk(verb);
+		const guint chunk = verb->kind == PIPESIM_FB ? verb->b_chunk : verb->chunk;
 		guint32 *passed;
 
 		if (!pipesim_op_has_backward(verb) || (only != PIPESIM_OLDEST && chunk != only))
@@ -125,28 +120,12 @@ static void find_input(PipesimCursor *cursor, PipesimPosition *at, guint only, P
 	advance(order, at);
 }
 
-static void resolve_weight(PipesimCursor *cursor, PipesimOp *op)
-{
-	const guint only = op->chunk;
-
-	if (cursor->n_weights++ >= cursor->n_inputs)
-		cursor->overrun = TRUE;
-	else if (only == PIPESIM_OLDEST)
-		find_input(cursor, &cursor->oldest, only, op);
-	else if (cursor->passed_of[only] >= cursor->backward[only])
-		cursor->overrun = TRUE;
-	else
-		find_input(cursor, &cursor->oldest_of[only], only, op);
-}
-
-static gboolean counts(guint32 microbatch)
-{
-	return microbatch >= PIPESIM_LAST;
-}
-
 static void resolve(PipesimCursor *cursor, PipesimOp *op)
 {
-	if (!counts(op->microbatch))
+	const guint only = op->chunk; /* of a W */
+
+	/* A number of its own. */
+	if (op->microbatch < PIPESIM_LAST)
 		return;
 	switch ((PipesimKind)op->kind) {
 	case PIPESIM_FB:
@@ -164,7 +143,14 @@ static void resolve(PipesimCursor *cursor, PipesimOp *op)
 			cursor, op->microbatch, op->chunk, cursor->backward[op->chunk]++);
 		break;
 	case PIPESIM_W:
-		resolve_weight(cursor, op);
+		if (cursor->n_weights++ >= cursor->n_inputs)
+			cursor->overrun = TRUE;
+		else if (only == PIPESIM_OLDEST)
+			find_input(cursor, &cursor->oldest, only, op);
+		else if (cursor->passed_of[only] >= cursor->backward[only])
+			cursor->overrun = TRUE;
+		else
+			find_input(cursor, &cursor->oldest_of[only], only, op);
 		break;
 	case PIPESIM_N_KINDS:
 		g_assert_not_reached();
@@ -291,18 +277,19 @@ static inline void put(Expander *x, const PipesimOp *verb, PipesimOp *out)
 	x->at++;
 }
 
-static void begin_rank(Expander *x, guint rank)
+/* Whether @rank has all that it should. */
+static gboolean expand_rank_counted(Expander *x, guint rank)
 {
-	const PipesimShape *shape = &x->order->shape;
+	const PipesimOrder *order = x->order;
+	const PipesimShape *shape = &order->shape;
+	PipesimOp *ops = x->program->ops;
 
 	x->oldest = x->at;
 	x->n_inputs = x->n_weights = 0;
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 		const guint32 first = shape->copies > 1 ? chunk * x->per_chunk : 0;
-		const gsize slot =
-			(gsize)x->program->stage_of[(gsize)rank * shape->chunks + chunk] *
-				shape->microbatches +
-			first;
+		const guint32 stage = x->program->stage_of[(gsize)rank * shape->chunks + chunk];
+		const gsize slot = (gsize)stage * shape->microbatches + first;
 
 		x->chunks[chunk] = (Chunk){
 			.forward = x->program->forward + slot,
@@ -311,25 +298,6 @@ static void begin_rank(Expander *x, guint rank)
 			.oldest = x->at,
 		};
 	}
-}
-
-static gboolean is_complete(const Expander *x)
-{
-	if (!x->ok || x->n_weights != x->n_inputs)
-		return FALSE;
-	for (guint chunk = 0; chunk < x->order->shape.chunks; chunk++)
-		if (x->chunks[chunk].n_forward != x->per_chunk ||
-			x->chunks[chunk].n_backward != x->per_chunk)
-			return FALSE;
-	return TRUE;
-}
-
-static gboolean expand_rank_counted(Expander *x, guint rank)
-{
-	const PipesimOrder *order = x->order;
-	PipesimOp *ops = x->program->ops;
-
-	begin_rank(x, rank);
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
 		const PipesimOp *verbs = &order->verbs[loop->first];
@@ -339,7 +307,13 @@ static gboolean expand_rank_counted(Expander *x, guint rank)
 				put(x, &verbs[v], &ops[x->at]);
 	}
 	x->program->rank_begin[rank + 1] = (guint32)x->at;
-	return is_complete(x);
+	if (!x->ok || x->n_weights != x->n_inputs)
+		return FALSE;
+	for (guint chunk = 0; chunk < shape->chunks; chunk++)
+		if (x->chunks[chunk].n_forward != x->per_chunk ||
+			x->chunks[chunk].n_backward != x->per_chunk)
+			return FALSE;
+	return TRUE;
 }
 
 /* Fills @program, which has room for every op of the closed @order, and links it: completeness and
@@ -374,27 +348,6 @@ static gboolean expand_counted(const PipesimOrder *order, PipesimProgram *progra
 
 /* Op by op, by walking. ------------------------------------------------------------------------ */
 
-static gboolean expand_rank(
-	const PipesimOrder *order, guint rank, PipesimProgram *program, GError **error)
-{
-	PipesimCursor cursor;
-	PipesimOp op;
-	gboolean ok;
-
-	pipesim_cursor_init(&cursor, order, rank);
-	while (pipesim_cursor_next(&cursor, &op))
-		program->ops[program->n_ops++] = op;
-	ok = order->is_closed ? pipesim_cursor_complete(&cursor) : !cursor.overrun;
-	pipesim_cursor_clear(&cursor);
-	program->rank_begin[rank + 1] = program->n_ops;
-	if (ok)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the generator does not give rank %u every micro-batch exactly once (%u "
-		"ranks, %u micro-batches); this is a fault of pipesim, please report it",
-		rank, order->shape.ranks, order->shape.microbatches);
-}
-
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 {
 	g_autoptr(PipesimProgram) program = NULL;
@@ -408,9 +361,26 @@ PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error)
 	program->phases = g_ptr_array_ref(order->phases);
 	if (order->is_closed && expand_counted(order, program))
 		return g_steal_pointer(&program);
-	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		if (!expand_rank(order, rank, program, error))
+	for (guint rank = 0; rank < order->shape.ranks; rank++) {
+		PipesimCursor cursor;
+		PipesimOp op;
+		gboolean ok;
+
+		pipesim_cursor_init(&cursor, order, rank);
+		while (pipesim_cursor_next(&cursor, &op))
+			program->ops[program->n_ops++] = op;
+		ok = order->is_closed ? pipesim_cursor_complete(&cursor) : !cursor.overrun;
+		pipesim_cursor_clear(&cursor);
+		program->rank_begin[rank + 1] = program->n_ops;
+		if (!ok) {
+			pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+				"the generator does not give rank %u every micro-batch exactly "
+				"once (%u ranks, %u micro-batches); this is a fault of "
+				"pipesim, please report it",
+				rank, order->shape.ranks, order->shape.microbatches);
 			return NULL;
+		}
+	}
 	if (!pipesim_program_link(program, NULL, NULL, error))
 		return NULL;
 	return g_steal_pointer(&program);

@@ -3,18 +3,6 @@
 #include "order/program.h"
 #include <string.h>
 
-static void place_stages(PipesimProgram *program)
-{
-	const PipesimShape *shape = &program->shape;
-
-	if (shape->placement == PIPESIM_FROM_FILE)
-		return;
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		for (guint chunk = 0; chunk < shape->chunks; chunk++)
-			program->stage_of[(gsize)rank * shape->chunks + chunk] =
-				pipesim_shape_stage(shape, rank, chunk);
-}
-
 PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, GError **error)
 {
 	PipesimProgram *program = g_atomic_rc_box_new0(PipesimProgram);
@@ -36,7 +24,11 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 		pipesim_program_unref(program);
 		return NULL;
 	}
-	place_stages(program);
+	for (guint rank = 0; rank < shape->ranks && shape->placement != PIPESIM_FROM_FILE;
+		rank++)
+		for (guint chunk = 0; chunk < shape->chunks; chunk++)
+			program->stage_of[(gsize)rank * shape->chunks + chunk] =
+				pipesim_shape_stage(shape, rank, chunk);
 	return program;
 }
 
@@ -114,6 +106,192 @@ guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 	return (guint)(first - program->rank_begin);
 }
 
+/* Completeness, and which op runs what. -------------------------------------------------------- */
+
+void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *format, ...)
+{
+	GError *error = NULL;
+	g_autofree char *message = NULL;
+	va_list args;
+
+	va_start(args, format);
+	message = g_strdup_vprintf(format, args);
+	va_end(args);
+	pipesim_fail(&error, PIPESIM_ERROR_INCOMPLETE, "%s", message);
+	if (places->locate != NULL)
+		places->locate(places->data, index, error);
+	pipesim_faults_take(places->faults, error);
+}
+
+typedef struct {
+	PipesimProgram *program;
+	/* By stage * M + micro-batch; forward and backward become the program's own. */
+	guint32 *forward, *backward, *weight;
+	PipesimFaultPlaces places;
+} Linker;
+
+static void record(Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
+{
+	const PipesimProgram *program = linker->program;
+
+	if (table[at] == PIPESIM_NO_OP)
+		table[at] = index;
+	else
+		pipesim_fault(&linker->places, index,
+			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
+			(guint)(at / program->shape.microbatches), letter,
+			(guint)(at % program->shape.microbatches),
+			pipesim_program_rank(program, table[at]),
+			pipesim_program_rank(program, index));
+}
+
+static void check_pairing(Linker *linker, gsize at)
+{
+	const guint m = linker->program->shape.microbatches;
+	const guint stage = (guint)(at / m), microbatch = (guint)(at % m);
+	const guint32 forward = linker->forward[at], backward = linker->backward[at],
+		      weight = linker->weight[at];
+	const gboolean split =
+		backward != PIPESIM_NO_OP && linker->program->ops[backward].kind == PIPESIM_I;
+
+	if (forward == PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, backward != PIPESIM_NO_OP ? backward : weight,
+			"no %uF%u: stage %u never runs the forward of micro-batch %u", stage,
+			microbatch, stage, microbatch);
+	if (backward == PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, forward,
+			"no %uB%u or %uI%u: stage %u never runs the backward of micro-batch %u",
+			stage, microbatch, stage, microbatch, stage, microbatch);
+	if (split && weight == PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, backward,
+			"no %uW%u: %uI%u needs a backward for weights after it", stage,
+			microbatch, stage, microbatch);
+	if (!split && backward != PIPESIM_NO_OP && weight != PIPESIM_NO_OP)
+		pipesim_fault(&linker->places, weight,
+			"%uW%u beside %uB%u: B is the full backward; write I and W, or B alone",
+			stage, microbatch, stage, microbatch);
+}
+
+static void explain_place(Linker *linker, guint32 before, guint32 after)
+{
+	const PipesimProgram *program = linker->program;
+	const guint before_rank = pipesim_program_rank(program, before);
+	const guint after_rank = pipesim_program_rank(program, after);
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	pipesim_op_print(program, after_rank, &program->ops[after], text);
+	if (before_rank != after_rank) {
+		g_string_append_printf(text, " on rank %u belongs to rank %u, which runs ",
+			after_rank, before_rank);
+		pipesim_op_print(program, before_rank, &program->ops[before], text);
+	} else {
+		g_string_append(text, before == after
+					      ? " overlaps itself: its halves are of one "
+						"micro-batch; pair different ones"
+					      : " stands before ");
+		if (before != after) {
+			pipesim_op_print(program, before_rank, &program->ops[before], text);
+			g_string_append(text, ", which it needs; put it after");
+		}
+	}
+	pipesim_fault(&linker->places, after, "%s", text->str);
+}
+
+/* What is on one rank must stand there in an order that can run. @end is that of the rank of
+ * the op before. */
+static void check_place(Linker *linker, guint32 before, guint32 after, guint32 end)
+{
+	if (before == PIPESIM_NO_OP || after == PIPESIM_NO_OP)
+		return;
+	if (after <= before || after >= end)
+		explain_place(linker, before, after);
+}
+
+static void check_all(Linker *linker)
+{
+	const PipesimProgram *program = linker->program;
+	const gsize n = (gsize)program->shape.stages * program->shape.microbatches;
+	guint rank = 0;
+
+	for (gsize at = 0; at < n; at++) {
+		const guint32 forward = linker->forward[at], backward = linker->backward[at],
+			      weight = linker->weight[at];
+		const guint32 op = forward != PIPESIM_NO_OP ? forward : backward;
+		guint32 end = 0;
+
+		/* What nearly every slot is: nothing to say. */
+		if (forward == PIPESIM_NO_OP || backward == PIPESIM_NO_OP ||
+			(program->ops[backward].kind == PIPESIM_I) != (weight != PIPESIM_NO_OP))
+			check_pairing(linker, at);
+		/* Where its rank ends: forwards of one stage stand on one rank nearly always. */
+		if (op != PIPESIM_NO_OP) {
+			if (op < program->rank_begin[rank] ||
+				op >= program->rank_begin[rank + 1])
+				rank = pipesim_program_rank(program, op);
+			end = program->rank_begin[rank + 1];
+		}
+		check_place(linker, forward, backward, end);
+		check_place(linker, backward, weight, end);
+	}
+}
+
+static guint32 *new_table(gsize n)
+{
+	guint32 *table = g_try_new(guint32, n);
+
+	if (table != NULL)
+		memset(table, 0xff, n * sizeof *table); /* PIPESIM_NO_OP */
+	return table;
+}
+
+static gboolean fill_tables(Linker *linker, GError **error)
+{
+	const PipesimProgram *program = linker->program;
+	const PipesimShape *shape = &program->shape;
+	const gsize n = (gsize)shape->stages * shape->microbatches;
+
+	linker->forward = new_table(n);
+	linker->backward = new_table(n);
+	linker->weight = new_table(n);
+	if (linker->forward == NULL || linker->backward == NULL || linker->weight == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages of %u micro-batches do not fit in memory", shape->stages,
+			shape->microbatches);
+	for (guint rank = 0; rank < shape->ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			if (pipesim_op_has_forward(op))
+				record(linker, i, linker->forward, "F",
+					pipesim_op_forward_slot(program, rank, op));
+			if (pipesim_op_has_backward(op))
+				record(linker, i, linker->backward, "I or B",
+					pipesim_op_backward_slot(program, rank, op));
+			if (op->kind == PIPESIM_W)
+				record(linker, i, linker->weight, "W or B",
+					pipesim_op_forward_slot(program, rank, op));
+		}
+	return TRUE;
+}
+
+gboolean pipesim_program_link(
+	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
+{
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	Linker linker = {.program = program, .places = {faults, locate, data}};
+	gboolean ok = fill_tables(&linker, error);
+
+	if (ok) {
+		check_all(&linker);
+		ok = pipesim_faults_done(faults, error);
+	}
+	g_free(linker.weight);
+	program->forward = linker.forward;
+	program->backward = linker.backward;
+	return ok;
+}
+
 /* Changed copies. ------------------------------------------------------------------------------ */
 
 PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32 index)
@@ -134,48 +312,39 @@ PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32
 	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
 }
 
-static guint count_pairs(const PipesimProgram *program)
-{
-	guint n = 0;
-
-	for (guint32 op = 0; op < program->n_ops; op++)
-		n += program->ops[op].kind == PIPESIM_FB;
-	return n;
-}
-
-static void copy_op(const PipesimOp *op, PipesimProgram *split)
-{
-	PipesimOp *out = &split->ops[split->n_ops++];
-
-	*out = *op;
-	if (op->kind != PIPESIM_FB)
-		return;
-	*out = (PipesimOp){.microbatch = op->microbatch,
-		.kind = PIPESIM_F,
-		.chunk = op->chunk,
-		.phase = op->phase};
-	split->ops[split->n_ops++] = (PipesimOp){.microbatch = op->b_microbatch,
-		.kind = PIPESIM_B,
-		.chunk = op->b_chunk,
-		.phase = op->phase};
-}
-
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error)
 {
 	const PipesimShape *shape = &program->shape;
-	g_autoptr(PipesimProgram) split = pipesim_program_new(
-		shape, (guint64)program->n_ops + count_pairs(program), error);
+	g_autoptr(PipesimProgram) split = NULL;
+	guint64 n_pairs = 0;
 
+	for (guint32 i = 0; i < program->n_ops; i++)
+		n_pairs += program->ops[i].kind == PIPESIM_FB;
+	split = pipesim_program_new(shape, program->n_ops + n_pairs, error);
 	if (split == NULL)
 		return NULL;
-	for (gsize i = 0; i < (gsize)shape->ranks * shape->chunks; i++)
-		split->stage_of[i] = program->stage_of[i];
+	memcpy(split->stage_of, program->stage_of,
+		(gsize)shape->ranks * shape->chunks * sizeof *split->stage_of);
 	g_ptr_array_unref(split->phases);
 	split->phases = g_ptr_array_ref(program->phases);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++)
-			copy_op(&program->ops[op], split);
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			if (op->kind != PIPESIM_FB) {
+				split->ops[split->n_ops++] = *op;
+				continue;
+			}
+			split->ops[split->n_ops++] = (PipesimOp){.microbatch = op->microbatch,
+				.kind = PIPESIM_F,
+				.chunk = op->chunk,
+				.phase = op->phase};
+			split->ops[split->n_ops++] = (PipesimOp){.microbatch = op->b_microbatch,
+				.kind = PIPESIM_B,
+				.chunk = op->b_chunk,
+				.phase = op->phase};
+		}
 		split->rank_begin[rank + 1] = split->n_ops;
 	}
 	return pipesim_program_link(split, NULL, NULL, error) ? g_steal_pointer(&split) : NULL;

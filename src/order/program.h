@@ -163,6 +163,18 @@ static inline gint64 pipesim_op_duration(const PipesimProgram *program,
  * PIPESIM_NO_OP: the file as a whole. */
 typedef void (*PipesimLocate)(gpointer data, guint32 op, GError *error);
 
+/* Where faults go, and who knows their places. */
+typedef struct {
+	PipesimFaults *faults;
+	PipesimLocate locate; /* NULL for programs that no file holds */
+	gpointer data;
+} PipesimFaultPlaces;
+
+/** pipesim_fault: adds a PIPESIM_ERROR_INCOMPLETE at @index, as the locate of @places counts.
+ */
+void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
 /**
  * pipesim_program_link: checks completeness and finds forward and backward ops. Chunks and
  * micro-batches of all ops must be within the shape.

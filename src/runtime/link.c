@@ -1,7 +1,7 @@
 /* The lowering that a schedule file carries itself. */
 #include "config.h"
 
-#include "order/fault.h"
+#include "order/program.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
