@@ -222,22 +222,6 @@ static gboolean prove(Leaper *leaper, guint64 passes)
 	return TRUE;
 }
 
-static gint64 largest_rate(const Leaper *leaper)
-{
-	gint64 most = 0;
-
-	for (gsize i = 0; i < leaper->period->n_state; i++)
-		most = MAX(most, leaper->rate[i]);
-	return most;
-}
-
-static void leap(Leaper *leaper, guint64 repetitions, guint64 passes)
-{
-	for (gsize i = 0; i < leaper->period->n_state; i++)
-		leaper->period->state[i] += (gint64)repetitions * leaper->rate[i];
-	leaper->at += repetitions * passes;
-}
-
 static void keep(Leaper *leaper)
 {
 	memcpy(leaper->kept, leaper->period->state,
@@ -249,6 +233,8 @@ static void keep(Leaper *leaper)
 static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 {
 	const guint64 passes = leaper->at - leaper->kept_at, begin = leaper->kept_at;
+	const gsize n = leaper->period->n_state;
+	gint64 *state = leaper->period->state;
 	guint64 repetitions;
 
 	/* A proof costs about three times its passes: never more than the run itself. */
@@ -263,9 +249,12 @@ static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 			steady->found = TRUE;
 			steady->transient = begin;
 			steady->period = passes;
-			steady->time = largest_rate(leaper);
+			for (gsize i = 0; i < n; i++)
+				steady->time = MAX(steady->time, leaper->rate[i]);
 		}
-		leap(leaper, repetitions, passes);
+		for (gsize i = 0; i < n; i++)
+			state[i] += (gint64)repetitions * leaper->rate[i];
+		leaper->at += repetitions * passes;
 		leaper->least = 1;
 		steady->leapt += repetitions * passes;
 	}
@@ -273,33 +262,18 @@ static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 	leaper->span = 1;
 }
 
-static gboolean search(Leaper *leaper, guint64 end, PipesimSteady *steady)
-{
-	guint64 left = MAX_STEPS / leaper->period->n_steps;
-
-	keep(leaper);
-	leaper->span = 1;
-	while (leaper->at < end) {
-		if (left-- == 0)
-			return FALSE;
-		pipesim_period_run(leaper->period, 1);
-		leaper->at++;
-		if (looks_alike(leaper))
-			try_leap(leaper, end, steady);
-		else if (leaper->at - leaper->kept_at >= leaper->span) {
-			keep(leaper);
-			leaper->span *= 2;
-		}
-	}
-	return TRUE;
-}
-
 gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimSteady *steady)
 {
 	const gsize n = period->n_state;
 	g_autofree gint64 *kept = g_try_new(gint64, n), *rate = g_try_new(gint64, n);
 	g_autofree gint64 *grown = g_try_new(gint64, n);
-	Leaper leaper = {.period = period, .kept = kept, .rate = rate, .grown = grown, .at = 1};
+	guint64 left = MAX_STEPS / period->n_steps;
+	Leaper leaper = {.period = period,
+		.kept = kept,
+		.rate = rate,
+		.grown = grown,
+		.at = 1,
+		.span = 1};
 
 	if (kept == NULL || rate == NULL || grown == NULL || passes == 0) {
 		pipesim_period_run(period, passes);
@@ -307,7 +281,20 @@ gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimStead
 	}
 	/* After one pass every slot holds what a pass writes. */
 	pipesim_period_run(period, 1);
-	return search(&leaper, passes, steady);
+	keep(&leaper);
+	while (leaper.at < passes) {
+		if (left-- == 0)
+			return FALSE;
+		pipesim_period_run(period, 1);
+		leaper.at++;
+		if (looks_alike(&leaper))
+			try_leap(&leaper, passes, steady);
+		else if (leaper.at - leaper.kept_at >= leaper.span) {
+			keep(&leaper);
+			leaper.span *= 2;
+		}
+	}
+	return TRUE;
 }
 
 /* Skew ------------------------------------------------------------------------------------- */
@@ -359,35 +346,30 @@ static gint64 furthest(const Levels *levels, gboolean least)
 	return most;
 }
 
-static gboolean find_ahead(Levels *levels, guint64 work, guint64 *ahead)
-{
-	const PipesimPeriod *period = levels->period;
-	guint64 left = work / period->n_steps;
-	gint64 until;
-
-	for (gsize i = 0; i < period->n_state; i++)
-		levels->state[i] = period->owner[i] == i && i >= period->ranks ? -1 : 0;
-	do {
-		if (left-- == 0)
-			return FALSE;
-		memcpy(levels->before, levels->state, period->ranks * sizeof *levels->before);
-		run_levels(levels, -1, ahead);
-	} while (!is_even(levels));
-	until = furthest(levels, FALSE);
-	memset(ahead, 0, period->ranks * sizeof *ahead);
-	do {
-		if (left-- == 0)
-			return FALSE;
-		run_levels(levels, until, ahead);
-	} while (furthest(levels, TRUE) <= until);
-	return TRUE;
-}
-
 gboolean pipesim_period_skew(const PipesimPeriod *period, guint64 work, guint64 *ahead)
 {
 	g_autofree gint64 *state = g_try_new(gint64, period->n_state);
 	g_autofree gint64 *before = g_try_new(gint64, period->ranks);
 	Levels levels = {period, state, before};
+	guint64 left = work / period->n_steps;
+	gint64 until;
 
-	return state != NULL && before != NULL && find_ahead(&levels, work, ahead);
+	if (state == NULL || before == NULL)
+		return FALSE;
+	for (gsize i = 0; i < period->n_state; i++)
+		state[i] = period->owner[i] == i && i >= period->ranks ? -1 : 0;
+	do {
+		if (left-- == 0)
+			return FALSE;
+		memcpy(before, state, period->ranks * sizeof *before);
+		run_levels(&levels, -1, ahead);
+	} while (!is_even(&levels));
+	until = furthest(&levels, FALSE);
+	memset(ahead, 0, period->ranks * sizeof *ahead);
+	do {
+		if (left-- == 0)
+			return FALSE;
+		run_levels(&levels, until, ahead);
+	} while (furthest(&levels, TRUE) <= until);
+	return TRUE;
 }

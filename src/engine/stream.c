@@ -43,18 +43,6 @@ typedef struct {
 	guint64 forward, backward;
 } Tally;
 
-static void count_verb(const PipesimOp *op, guint64 times, Tally *tallies, gint64 *weights)
-{
-	if (pipesim_op_has_forward(op))
-		tallies[op->chunk].forward += times;
-	if (pipesim_op_has_backward(op))
-		tallies[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk].backward += times;
-	if (op->kind == PIPESIM_I)
-		*weights += (gint64)times;
-	if (op->kind == PIPESIM_W)
-		*weights -= (gint64)times;
-}
-
 /* Numbers come out where every chunk has each micro-batch once. */
 static gboolean check_rank(const PipesimOrder *order, guint rank, Tally *tallies)
 {
@@ -65,9 +53,19 @@ static gboolean check_rank(const PipesimOrder *order, guint rank, Tally *tallies
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
 
-		for (guint32 v = 0; v < loop->n; v++)
-			count_verb(
-				&order->verbs[loop->first + v], loop->count, tallies, &weights);
+		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
+			const PipesimOp *op = &order->verbs[v];
+			const guint b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+
+			if (pipesim_op_has_forward(op))
+				tallies[op->chunk].forward += loop->count;
+			if (pipesim_op_has_backward(op))
+				tallies[b_chunk].backward += loop->count;
+			if (op->kind == PIPESIM_I)
+				weights += loop->count;
+			if (op->kind == PIPESIM_W)
+				weights -= loop->count;
+		}
 	}
 	for (guint chunk = 0; chunk < order->shape.chunks; chunk++) {
 		if (tallies[chunk].forward != per_chunk || tallies[chunk].backward != per_chunk)
@@ -180,16 +178,6 @@ static gboolean choose_long_loops(Runner *run)
 	return run->long_loops != NULL;
 }
 
-static guint64 ops_outside(const Runner *run)
-{
-	const PipesimOrder *order = run->s.order;
-	guint64 n = order->n_ops;
-
-	for (gsize i = 0; i < (gsize)run->n_phases * order->shape.ranks; i++)
-		n -= ops_of(&order->loops[run->long_loops[i]]);
-	return n;
-}
-
 /* Ops of @rank before @loop. */
 static guint64 ops_before(const PipesimOrder *order, guint rank, guint32 loop)
 {
@@ -198,39 +186,6 @@ static guint64 ops_before(const PipesimOrder *order, guint rank, guint32 loop)
 	for (guint32 l = order->rank_begin[rank]; l < loop; l++)
 		n += ops_of(&order->loops[l]);
 	return n;
-}
-
-/* Every rank goes on by as many micro-batches in a superstep. */
-static void begin_phase(Runner *run, guint32 phase)
-{
-	const PipesimOrder *order = run->s.order;
-	const guint ranks = order->shape.ranks;
-	const guint32 *loops = &run->long_loops[(gsize)phase * ranks];
-	gint64 common = 1;
-
-	for (guint rank = 0; rank < ranks; rank++) {
-		const gint64 n = halves(order, &order->loops[loops[rank]]);
-
-		common = common / pipesim_gcd(common, n) * n;
-		if (common > 1 << 16)
-			break;
-	}
-	for (guint rank = 0; rank < ranks; rank++) {
-		PipesimStreamRank *r = &run->s.ranks[rank];
-
-		r->long_loop = loops[rank];
-		r->limit = ops_before(order, rank, loops[rank]);
-		r->step =
-			(guint32)(common > 1 << 16
-					  ? 1
-					  : common / halves(order, &order->loops[loops[rank]]));
-	}
-}
-
-static void end_phase(Runner *run)
-{
-	for (guint rank = 0; rank < run->s.order->shape.ranks; rank++)
-		run->s.ranks[rank].limit = G_MAXUINT64;
 }
 
 /* Supersteps that all long loops have room for. */
@@ -271,15 +226,6 @@ static gboolean note(Runner *run, gsize *at, guint32 value)
 	return same;
 }
 
-static gboolean note_pending(Runner *run, gsize *at, const PipesimPending *pending)
-{
-	guint32 hash = PIPESIM_HASH_START;
-
-	for (guint32 i = pending->head; pending->ring != NULL && i != pending->tail; i++)
-		hash = pipesim_hash_add(hash, pending->ring[i & pending->mask]);
-	return (gboolean)(note(run, at, pending->tail - pending->head) & note(run, at, hash));
-}
-
 /* Whether every rank stands in its long loop where it stood one superstep ago, with as many
  * messages on their way. */
 static gboolean repeats(Runner *run)
@@ -290,12 +236,18 @@ static gboolean repeats(Runner *run)
 
 	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
 		const PipesimStreamRank *r = &s->ranks[rank];
+		const PipesimPending *pending = &r->pending;
+		guint32 hash = PIPESIM_HASH_START;
 
 		same &= r->loop == r->long_loop;
 		same &= note(run, &at, r->loop);
 		same &= note(run, &at, r->verb);
 		same &= note(run, &at, (guint32)(r->limit - r->n_ran));
-		same &= note_pending(run, &at, &r->pending);
+		for (guint32 i = pending->head; pending->ring != NULL && i != pending->tail;
+			i++)
+			hash = pipesim_hash_add(hash, pending->ring[i & pending->mask]);
+		same &= note(run, &at, pending->tail - pending->head);
+		same &= note(run, &at, hash);
 	}
 	for (guint i = 0; i < 2 * s->n_places; i++)
 		same &= note(run, &at, s->channels[i].produced - s->channels[i].consumed);
@@ -303,24 +255,6 @@ static gboolean repeats(Runner *run)
 }
 
 /* Phases ----------------------------------------------------------------------------------- */
-
-static void describe_steady(Runner *run, const PipesimPeriod *period, guint64 before,
-	guint64 forwards, const PipesimSteady *found)
-{
-	const guint64 per_pass = forwards * period->unroll;
-
-	if (!found->found || run->steady.found) {
-		run->steady.leapt += found->leapt;
-		return;
-	}
-	run->steady = (PipesimSteady){
-		.found = TRUE,
-		.transient = before + found->transient * per_pass,
-		.period = found->period * per_pass,
-		.time = found->time,
-		.leapt = run->steady.leapt + found->leapt,
-	};
-}
 
 /* Micro-batches that the first stages have begun. */
 static guint64 begun(const Runner *run)
@@ -332,21 +266,6 @@ static guint64 begun(const Runner *run)
 		if (s->places->stage_of[i] == 0)
 			n += s->done[i];
 	return n;
-}
-
-static void run_passes(Runner *run, PipesimPeriod *period, guint64 before, guint64 per_step)
-{
-	PipesimStreaming *s = &run->s;
-	const guint64 passes = supersteps_left(run) / period->unroll;
-	PipesimSteady found = {0};
-
-	pipesim_period_load(period, s);
-	if (run->leap)
-		run->too_long = !pipesim_period_jump(period, passes, &found);
-	else
-		pipesim_period_run(period, passes);
-	pipesim_period_store(period, s, passes);
-	describe_steady(run, period, before, per_step, &found);
 }
 
 /* The next superstep as a period; NULL where it is not like the one before or does not pay. */
@@ -395,17 +314,54 @@ static void record_and_run(Runner *run)
 	const guint64 before = begun(run);
 	PipesimPeriod *period = record_period(run);
 	const guint64 after = begun(run);
+	PipesimSteady found = {0};
+	guint64 passes, per_pass;
 
 	if (period != NULL && !run->leap)
 		period = skew(run, period);
-	if (period != NULL)
-		run_passes(run, period, after, after - before);
+	if (period == NULL)
+		return;
+	passes = supersteps_left(run) / period->unroll;
+	per_pass = (after - before) * period->unroll;
+	pipesim_period_load(period, &run->s);
+	if (run->leap)
+		run->too_long = !pipesim_period_jump(period, passes, &found);
+	else
+		pipesim_period_run(period, passes);
+	pipesim_period_store(period, &run->s, passes);
 	pipesim_period_free(period);
+	run->steady.leapt += found.leapt;
+	if (!found.found || run->steady.found)
+		return;
+	run->steady.found = TRUE;
+	run->steady.transient = after + found.transient * per_pass;
+	run->steady.period = found.period * per_pass;
+	run->steady.time = found.time;
 }
 
 static void run_phase(Runner *run, guint32 phase)
 {
-	begin_phase(run, phase);
+	const PipesimOrder *order = run->s.order;
+	const guint ranks = order->shape.ranks;
+	const guint32 *loops = &run->long_loops[(gsize)phase * ranks];
+	gint64 common = 1;
+
+	/* Every rank goes on by as many micro-batches in a superstep. */
+	for (guint rank = 0; rank < ranks; rank++) {
+		const gint64 n = halves(order, &order->loops[loops[rank]]);
+
+		common = common / pipesim_gcd(common, n) * n;
+		if (common > 1 << 16)
+			break;
+	}
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimLoop *loop = &order->loops[loops[rank]];
+		PipesimStreamRank *r = &run->s.ranks[rank];
+
+		r->long_loop = loops[rank];
+		r->limit = ops_before(order, rank, loops[rank]);
+		r->step = common > 1 << 16 ? 1 : (guint32)(common / halves(order, loop));
+	}
 	pipesim_streaming_settle(&run->s);
 	for (guint try = 0; try < MAX_TRIES && supersteps_left(run) > MIN_PASSES; try++) {
 		superstep(run);
@@ -415,25 +371,29 @@ static void run_phase(Runner *run, guint32 phase)
 		}
 	}
 	/* What is left of its loops runs op by op. */
-	if (supersteps_left(run) > MAX_SINGLE / run->s.order->shape.ranks)
+	if (supersteps_left(run) > MAX_SINGLE / ranks)
 		run->too_long = TRUE;
-	end_phase(run);
+	for (guint rank = 0; rank < ranks; rank++)
+		run->s.ranks[rank].limit = G_MAXUINT64;
 }
 
 static void run_phases(Runner *run)
 {
-	const gsize ranks = run->s.order->shape.ranks;
+	const PipesimOrder *order = run->s.order;
+	const gsize ranks = order->shape.ranks;
+	guint64 n_outside = order->n_ops;
 
 	/* Without them everything runs op by op. */
 	run->structure = pipesim_arena_array(
 		run->s.arena, guint32, 5 * ranks + 2 * (gsize)run->s.n_places);
 	if (run->structure == NULL || !choose_long_loops(run))
 		return;
-	run->too_long = ops_outside(run) > MAX_OUTSIDE;
+	for (gsize i = 0; i < run->n_phases * ranks; i++)
+		n_outside -= ops_of(&order->loops[run->long_loops[i]]);
+	run->too_long = n_outside > MAX_OUTSIDE;
 	for (guint32 phase = 0; phase < run->n_phases && !run->too_long; phase++)
 		run_phase(run, phase);
 }
-
 static gboolean run_all(Runner *run, GError **error)
 {
 	PipesimStreaming *s = &run->s;
@@ -521,43 +481,38 @@ static gint64 busy_of(const PipesimStreaming *s, guint rank)
 	return busy;
 }
 
-static PipesimStream *make_result(const Runner *run)
-{
-	const PipesimStreaming *s = &run->s;
-	const guint ranks = s->order->shape.ranks;
-	PipesimStream *stream = g_new0(PipesimStream, 1);
-
-	stream->ranks = ranks;
-	stream->n_ops = s->order->n_ops;
-	stream->busy = g_new(gint64, ranks);
-	stream->first_start = g_new(gint64, ranks);
-	stream->last_end = g_new(gint64, ranks);
-	stream->steady = run->steady;
-	for (guint rank = 0; rank < ranks; rank++) {
-		stream->busy[rank] = busy_of(s, rank);
-		stream->first_start[rank] = s->ranks[rank].first_start;
-		stream->last_end[rank] = s->ranks[rank].time;
-		stream->makespan = MAX(stream->makespan, s->ranks[rank].time);
-	}
-	return stream;
-}
-
 static PipesimStream *run_order(const PipesimOrder *order, const PipesimTimes *times,
 	PipesimStreamMode mode, gboolean check, GError **error)
 {
+	const guint ranks = order->shape.ranks;
 	g_autoptr(PipesimProgram) places = NULL;
 	Runner run = {.leap = mode == PIPESIM_STREAM_LEAP};
-	PipesimStream *stream = NULL;
+	PipesimStream *stream;
 
 	if (!check_order(order, error))
 		return NULL;
 	places = pipesim_program_new(&order->shape, 0, error);
 	if (places == NULL)
 		return NULL;
-	if (pipesim_streaming_init(&run.s, order, places, times, error) &&
-		(!check || check_overflow(order, times, &run.s.durations, error)) &&
-		run_all(&run, error))
-		stream = make_result(&run);
+	if (!pipesim_streaming_init(&run.s, order, places, times, error) ||
+		(check && !check_overflow(order, times, &run.s.durations, error)) ||
+		!run_all(&run, error)) {
+		pipesim_streaming_clear(&run.s);
+		return NULL;
+	}
+	stream = g_new0(PipesimStream, 1);
+	stream->ranks = ranks;
+	stream->n_ops = order->n_ops;
+	stream->busy = g_new(gint64, ranks);
+	stream->first_start = g_new(gint64, ranks);
+	stream->last_end = g_new(gint64, ranks);
+	stream->steady = run.steady;
+	for (guint rank = 0; rank < ranks; rank++) {
+		stream->busy[rank] = busy_of(&run.s, rank);
+		stream->first_start[rank] = run.s.ranks[rank].first_start;
+		stream->last_end[rank] = run.s.ranks[rank].time;
+		stream->makespan = MAX(stream->makespan, run.s.ranks[rank].time);
+	}
 	pipesim_streaming_clear(&run.s);
 	return stream;
 }
