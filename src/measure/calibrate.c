@@ -44,37 +44,12 @@ static gint64 time_of(const Calibrating *c, const PipesimTraceGroup *group, gint
 	pipesim_trace_group_figures((group), G_STRUCT_OFFSET(PipesimRepetition, field), \
 		PIPESIM_UNKNOWN, (figures))
 
-/* What experts take grows with the rows they get: a line through every repetition. What else a
- * chunk does would hide it, and so would the differences between GPUs. */
-static void fit_rows(PipesimComponent *component, const PipesimTraceGroup *group)
-{
-	const guint n = group->repetitions->len;
-	g_autofree gint64 *rows = g_new(gint64, n + (gsize)1); /* not NULL */
-	g_autofree gint64 *service = g_new(gint64, n + (gsize)1);
-	PipesimFit fit;
-	guint known = 0;
-
-	if (group->what.role != PIPESIM_ROLE_COMPUTE || component->rows <= 0 ||
-		g_str_equal(group->what.component, "chunk"))
-		return;
-	for (guint i = 0; i < n; i++) {
-		const PipesimRepetition *repetition =
-			&g_array_index(group->repetitions, PipesimRepetition, i);
-		if (repetition->rows < 0)
-			continue;
-		rows[known] = repetition->rows;
-		service[known++] = repetition->service;
-	}
-	if (!pipesim_fit_line(&fit, rows, service, known, FALSE))
-		return;
-	component->fit = fit;
-}
-
 /* Adds @group with @figures to the components of the costs; the new entry, owned by them. */
 static PipesimComponent *record(
 	Calibrating *c, const PipesimTraceGroup *group, const PipesimDistribution *figures)
 {
 	PipesimComponent *component = g_new0(PipesimComponent, 1);
+	const guint n = group->repetitions->len;
 	PipesimDistribution own;
 
 	component->component =
@@ -92,7 +67,25 @@ static PipesimComponent *record(
 	component->move = figures_of(group, move, &own) ? own.median : PIPESIM_UNKNOWN;
 	component->wait = figures_of(group, wait, &own) ? own.median : PIPESIM_UNKNOWN;
 	component->rows = figures_of(group, rows, &own) ? own.median : PIPESIM_UNKNOWN;
-	fit_rows(component, group);
+	/* What experts take grows with the rows they get: a line through every repetition. What
+	 * else a chunk does would hide it, and so would the differences between GPUs. */
+	if (group->what.role == PIPESIM_ROLE_COMPUTE && component->rows > 0 &&
+		!g_str_equal(group->what.component, "chunk")) {
+		g_autofree gint64 *rows = g_new(gint64, n + (gsize)1); /* not NULL */
+		g_autofree gint64 *service = g_new(gint64, n + (gsize)1);
+		PipesimFit fit;
+		guint known = 0;
+		for (guint i = 0; i < n; i++) {
+			const PipesimRepetition *repetition =
+				&g_array_index(group->repetitions, PipesimRepetition, i);
+			if (repetition->rows < 0)
+				continue;
+			rows[known] = repetition->rows;
+			service[known++] = repetition->service;
+		}
+		if (pipesim_fit_line(&fit, rows, service, known, FALSE))
+			component->fit = fit;
+	}
 	g_ptr_array_add(c->costs->components, component);
 	return component;
 }
@@ -137,22 +130,16 @@ static char *phases_of(const Calibrating *c, const char *component)
 	return g_string_free(phases, FALSE);
 }
 
-static gboolean was_captured(const Calibrating *c, const char *component)
+/* Whether there are rows of @component; @measured: such as count. */
+static gboolean was_captured(const Calibrating *c, const char *component, gboolean measured)
 {
 	for (guint i = 0; i < c->groups->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (g_str_equal(group->what.component, component))
+		if (g_str_equal(group->what.component, component) &&
+			(group->measured || !measured))
 			return TRUE;
 	}
 	return FALSE;
-}
-
-static gboolean has_experts(const Calibrating *c)
-{
-	for (guint t = 0; t < c->n_traces; t++)
-		if (pipesim_trace_get_count(c->traces[t], "experts_local") > 0)
-			return TRUE;
-	return was_captured(c, "dispatch") || was_captured(c, "combine");
 }
 
 static gboolean fail_missing(
@@ -165,9 +152,12 @@ static gboolean fail_missing(
 /* Full layers: every phase of every needed component, or B for both backward phases. */
 static gboolean check_layer(const Calibrating *c, GError **error)
 {
-	const gboolean experts = has_experts(c);
+	gboolean experts =
+		was_captured(c, "dispatch", FALSE) || was_captured(c, "combine", FALSE);
 	g_autoptr(GString) missing = g_string_new(NULL);
 
+	for (guint t = 0; t < c->n_traces; t++)
+		experts |= pipesim_trace_get_count(c->traces[t], "experts_local") > 0;
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++) {
 		g_autofree char *have = phases_of(c, needed[i].name);
 		if (needed[i].experts && !experts)
@@ -185,18 +175,6 @@ static gboolean check_layer(const Calibrating *c, GError **error)
 				: "a dense layer needs attn and mlp F, I, W",
 			error);
 	return TRUE;
-}
-
-/* Anything else: some forward and some backward. */
-static gboolean check_any(const Calibrating *c, GError **error)
-{
-	static const char rule[] = "a rank needs F, and I and W or B";
-	g_autofree char *have = phases_of(c, NULL);
-
-	if (strchr(have, 'F') == NULL)
-		return fail_missing(c, "any forward (F)", rule, error);
-	return strpbrk(have, "IB") != NULL ||
-	       fail_missing(c, "any backward (I or B)", rule, error);
 }
 
 static gint compare_phases(gconstpointer a, gconstpointer b)
@@ -233,37 +211,6 @@ static gboolean choose_component(
 	return TRUE;
 }
 
-static gboolean was_measured(const Calibrating *c, const char *component)
-{
-	for (guint i = 0; i < c->groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (group->measured && g_str_equal(group->what.component, component))
-			return TRUE;
-	}
-	return FALSE;
-}
-
-/* Distinct names: those of a layer, then others as they appear; not those that have steps of
- * their own. */
-static GPtrArray *list_names(const Calibrating *c)
-{
-	GPtrArray *names = g_ptr_array_new();
-
-	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
-		if (was_measured(c, needed[i].name))
-			g_ptr_array_add(names, (gpointer)needed[i].name);
-	for (guint i = 0; i < c->groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (g_str_equal(group->what.component, "chunk") ||
-			g_str_equal(group->what.component, "p2p"))
-			continue;
-		if (!g_ptr_array_find_with_equal_func(
-			    names, group->what.component, g_str_equal, NULL))
-			g_ptr_array_add(names, (gpointer)group->what.component);
-	}
-	return names;
-}
-
 static gboolean is_needed(const char *name)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
@@ -275,10 +222,22 @@ static gboolean is_needed(const char *name)
 /* Fills c->chosen: whole chunks, or else components, of a layer or of something else. */
 static gboolean choose_components(Calibrating *c, GError **error)
 {
-	g_autoptr(GPtrArray) names = list_names(c);
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
 	g_autoptr(GString) inside = g_string_new(NULL);
 	guint n_needed = 0;
 
+	/* Distinct names: those of a layer, then others as they appear; not those that have steps
+	 * of their own. */
+	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (was_captured(c, needed[i].name, TRUE))
+			g_ptr_array_add(names, (gpointer)needed[i].name);
+	for (guint i = 0; i < c->groups->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
+		const char *name = group->what.component;
+		if (!g_str_equal(name, "chunk") && !g_str_equal(name, "p2p") &&
+			!g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+			g_ptr_array_add(names, (gpointer)name);
+	}
 	if (!choose_component(c, "chunk", inside, error))
 		return FALSE;
 	const gboolean whole = c->chosen->len > 0;
@@ -295,8 +254,15 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	if (whole && names->len > 0)
 		pipesim_notice(
 			c->notices, "whole chunks were measured: F, I, W and B are theirs");
-	if (n_needed == 0)
-		return check_any(c, error);
+	if (n_needed == 0) {
+		/* Anything else: some forward and some backward. */
+		static const char rule[] = "a rank needs F, and I and W or B";
+		g_autofree char *have = phases_of(c, NULL);
+		if (strchr(have, 'F') == NULL)
+			return fail_missing(c, "any forward (F)", rule, error);
+		return strpbrk(have, "IB") != NULL ||
+		       fail_missing(c, "any backward (I or B)", rule, error);
+	}
 	for (guint i = 0; i < names->len; i++)
 		if (!is_needed(names->pdata[i]))
 			pipesim_notice(
@@ -316,33 +282,6 @@ static gboolean was_chosen(const Calibrating *c, const PipesimTraceGroup *like, 
 	return FALSE;
 }
 
-/* A full backward counts as such, and as I and W where those were not measured. */
-static void add_backward(
-	Calibrating *c, const PipesimTraceGroup *group, gint64 time, gint64 *sum)
-{
-	sum[PIPESIM_B] += time;
-	if (was_chosen(c, group, PIPESIM_I))
-		return;
-	sum[PIPESIM_I] += time / 2;
-	sum[PIPESIM_W] += time - time / 2;
-	pipesim_notice(c->notices,
-		"%s%s%s: only its full backward was measured, halved into I and W: schedules "
-		"that "
-		"split the backward are guesses",
-		group->what.component, group->what.chunk[0] != '\0' ? " " : "",
-		group->what.chunk);
-}
-
-static gboolean check_sum(const gint64 *sum, GError **error)
-{
-	for (guint kind = 0; kind <= PIPESIM_B; kind++)
-		if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
-				pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
-	return TRUE;
-}
-
 /* F, I, W and B from what was chosen. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
 static gboolean add_up(Calibrating *c, GError **error)
@@ -355,15 +294,26 @@ static gboolean add_up(Calibrating *c, GError **error)
 			MIN(time_of(c, group, group->figures.median), PIPESIM_MAX_TIME_NS + 1);
 
 		record(c, group, &group->figures);
-		if (group->what.phase == PIPESIM_B)
-			add_backward(c, group, time, sum);
-		else
-			sum[group->what.phase] += time;
+		sum[group->what.phase] += time;
+		/* A full backward counts as I and W too where those were not measured. */
+		if (group->what.phase == PIPESIM_B && !was_chosen(c, group, PIPESIM_I)) {
+			sum[PIPESIM_I] += time / 2;
+			sum[PIPESIM_W] += time - time / 2;
+			pipesim_notice(c->notices,
+				"%s%s%s: only its full backward was measured, halved into I "
+				"and W: schedules that split the backward are guesses",
+				group->what.component, group->what.chunk[0] != '\0' ? " " : "",
+				group->what.chunk);
+		}
 		if ((group->what.phase == PIPESIM_I || group->what.phase == PIPESIM_W) &&
 			!was_chosen(c, group, PIPESIM_B))
 			sum[PIPESIM_B] += time;
-		if (!check_sum(sum, error))
-			return FALSE;
+		for (guint kind = 0; kind <= PIPESIM_B; kind++)
+			if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s adds up to more than %" G_GINT64_FORMAT
+					" ns; fewer layers",
+					pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
 	}
 	for (guint kind = 0; kind <= PIPESIM_B; kind++)
 		c->costs->time[kind] = sum[kind];
@@ -380,11 +330,6 @@ static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
 	       !group->what.in_pair;
 }
 
-static gboolean same_pace(const char *a, const char *b)
-{
-	return g_strcmp0(strstr(a, "pace_gbps="), strstr(b, "pace_gbps=")) == 0;
-}
-
 /* What ran inside the same sort of pair as @data. */
 static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
 {
@@ -396,7 +341,8 @@ static gboolean is_inside(const PipesimTraceGroup *group, gconstpointer data)
 	       group->what.compute_sms == pair->what.compute_sms &&
 	       group->what.comm_sms == pair->what.comm_sms &&
 	       group->what.tokens == pair->what.tokens &&
-	       same_pace(group->what.variant, pair->what.variant);
+	       g_strcmp0(strstr(group->what.variant, "pace_gbps="),
+		       strstr(pair->what.variant, "pace_gbps=")) == 0;
 }
 
 /* The same work, done the same way. */
@@ -414,80 +360,42 @@ static PipesimComponent *find_recorded(const Calibrating *c, const PipesimTraceG
 	return NULL;
 }
 
-/* Sum of the isolated medians of a stream's components, per layer. */
-static gint64 time_alone(const Calibrating *c, guint8 role)
+/* A stream of @pair from its first start to its last end; @inside: what ran in such pairs. */
+static void record_half(
+	Calibrating *c, const PipesimTraceGroup *pair, const GPtrArray *inside, guint8 role)
 {
-	gint64 sum = 0;
+	const PipesimTraceGroup *half = NULL;
+	gboolean named = FALSE;
+	gint64 alone = 0;
 
+	/* Where captures with several implementations are taken together, the pair, "a+b+c", names
+	 * its half at its beginning or end. */
+	for (guint i = 0; i < inside->len && !named; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+		g_autofree char *first = g_strconcat(group->what.impl, "+", NULL);
+		g_autofree char *last = g_strconcat("+", group->what.impl, NULL);
+		if (group->what.role != role || !g_str_equal(group->what.component, "chunk"))
+			continue;
+		named = g_str_has_prefix(pair->what.impl, first) ||
+			g_str_has_suffix(pair->what.impl, last);
+		if (named || half == NULL)
+			half = group;
+	}
+	if (half == NULL)
+		return;
+	/* Isolated medians of the stream's components, per layer. */
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
 		if (group->what.role == role && !group->what.in_pair)
-			sum += group->figures.median;
+			alone += group->figures.median;
 	}
-	return sum;
-}
-
-/* A stream of the pair from its first start to its last end. */
-static void record_half(Calibrating *c, const PipesimTraceGroup *half)
-{
-	const gint64 alone = time_alone(c, half->what.role);
 	PipesimComponent *component = record(c, half, &half->figures);
-
 	g_free(component->component);
 	component->component =
-		g_strdup(half->what.role == PIPESIM_ROLE_COMM ? "chunk-comm" : "chunk-compute");
+		g_strdup(role == PIPESIM_ROLE_COMM ? "chunk-comm" : "chunk-compute");
 	/* The communication stream mostly waits for compute: its span tells no slowdown. */
-	if (alone > 0 && half->what.role == PIPESIM_ROLE_COMPUTE)
+	if (alone > 0 && role == PIPESIM_ROLE_COMPUTE)
 		component->in_pair = (double)half->figures.median / (double)alone;
-}
-
-/* Whether the pair, "a+b+c", names @half at its beginning or end. */
-static gboolean is_named(const PipesimTraceGroup *half, const PipesimTraceGroup *pair)
-{
-	g_autofree char *first = g_strconcat(half->what.impl, "+", NULL);
-	g_autofree char *last = g_strconcat("+", half->what.impl, NULL);
-
-	return g_str_has_prefix(pair->what.impl, first) ||
-	       g_str_has_suffix(pair->what.impl, last);
-}
-
-/* Where captures with several implementations are taken together, the half of this pair. */
-static const PipesimTraceGroup *find_half(
-	const GPtrArray *inside, guint8 role, const PipesimTraceGroup *pair)
-{
-	const PipesimTraceGroup *found = NULL;
-
-	for (guint i = 0; i < inside->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
-		if (group->what.role != role || !g_str_equal(group->what.component, "chunk"))
-			continue;
-		if (is_named(group, pair))
-			return group;
-		if (found == NULL)
-			found = group;
-	}
-	return found;
-}
-
-/* Slowdown of what ran inside the pair: same component and phase alone = 1. */
-static void record_interference(Calibrating *c, const PipesimTraceGroup *pair)
-{
-	g_autoptr(GPtrArray) inside = pipesim_trace_groups_list(c->groups, is_inside, pair);
-	const guint8 roles[] = {PIPESIM_ROLE_COMPUTE, PIPESIM_ROLE_COMM};
-
-	for (guint r = 0; r < G_N_ELEMENTS(roles); r++) {
-		const PipesimTraceGroup *half = find_half(inside, roles[r], pair);
-		if (half != NULL)
-			record_half(c, half);
-	}
-	for (guint i = 0; i < inside->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
-		PipesimComponent *alone = find_recorded(c, group);
-		if (!g_str_equal(group->what.component, "chunk") && alone != NULL &&
-			alone->figures.median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
-			alone->in_pair =
-				(double)group->figures.median / (double)alone->figures.median;
-	}
 }
 
 /* FB and the interference of its halves, where measured. */
@@ -508,7 +416,19 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	record(c, pair, &figures);
 	c->costs->time[PIPESIM_FB] = time_of(c, pair, figures.median);
 	c->costs->has_pair = TRUE;
-	record_interference(c, pair);
+
+	/* Slowdown of what ran inside the pair: same component and phase alone = 1. */
+	g_autoptr(GPtrArray) inside = pipesim_trace_groups_list(c->groups, is_inside, pair);
+	record_half(c, pair, inside, PIPESIM_ROLE_COMPUTE);
+	record_half(c, pair, inside, PIPESIM_ROLE_COMM);
+	for (guint i = 0; i < inside->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(inside, i);
+		PipesimComponent *alone = find_recorded(c, group);
+		if (!g_str_equal(group->what.component, "chunk") && alone != NULL &&
+			alone->figures.median > 0 && !g_ptr_array_find(c->chosen, group, NULL))
+			alone->in_pair =
+				(double)group->figures.median / (double)alone->figures.median;
+	}
 	return TRUE;
 }
 
@@ -558,105 +478,53 @@ static const char *find_device(const Calibrating *c)
 	return device;
 }
 
-static char *describe_source(const Calibrating *c)
-{
-	const char *device = find_device(c);
-	GString *source = g_string_new(device != NULL ? device : "unknown device");
-
-	for (guint t = 0; t < c->n_traces; t++)
-		g_string_append_printf(
-			source, "%s%s", t == 0 ? ", " : " + ", c->traces[t]->path);
-	if (c->costs->layers > 0)
-		g_string_append_printf(source, ", %u layer%s", c->costs->layers,
-			c->costs->layers == 1 ? "" : "s");
-	return g_string_free(source, FALSE);
-}
-
-static void note_traces(Calibrating *c)
-{
-	const char *first = find_device(c);
-
-	for (guint t = 0; t < c->n_traces; t++) {
-		const PipesimTrace *trace = c->traces[t];
-		const char *complete = pipesim_trace_get(trace, "complete");
-		const char *device = pipesim_trace_get(trace, "device_name");
-		if (g_strcmp0(complete, "0") == 0)
-			pipesim_notice(
-				c->notices, "%s: the capture was interrupted", trace->path);
-		if (device != NULL && !g_str_equal(device, first))
-			pipesim_notice(
-				c->notices, "%s is of another device, %s", trace->path, device);
-		for (guint i = 0; i < trace->notices->len; i++)
-			pipesim_notice(
-				c->notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
-	}
-}
-
-static void init_layers(Calibrating *c, const PipesimCalibrateOptions *options)
-{
-	const gint64 told = pipesim_trace_get_count(c->traces[0], "layers_per_chunk");
-
-	c->layers_per_chunk = CLAMP(told, 1, G_MAXINT32);
-	c->layers = options->layers > 0 ? options->layers : c->layers_per_chunk;
-	c->wish = options->wish;
-	if (c->wish.tokens == PIPESIM_UNKNOWN)
-		c->wish.tokens = pipesim_trace_get_count(c->traces[0], "tokens");
-}
-
-/* Whole chunks that nobody counted the layers of have an unknown number. */
-static gboolean layers_told(const Calibrating *c)
-{
-	return c->layers > 1 || c->chosen->len == 0 ||
-	       !((const PipesimTraceGroup *)g_ptr_array_index(c->chosen, 0))->what.whole_chunk;
-}
-
-static void note_slow_pair(Calibrating *c)
+static gboolean run(Calibrating *c, GError **error)
 {
 	const gint64 *time = c->costs->time;
-	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
+	const char *device = find_device(c);
+	g_autoptr(GString) source = g_string_new(device != NULL ? device : "unknown device");
+	GHashTableIter iter;
+	gpointer component, impl;
 	PipesimNumber pair, serial;
 
+	/* A wish that meets nothing is a slip of the pen: --impl atn=cudnn. */
+	if (c->wish.impl != NULL) {
+		g_hash_table_iter_init(&iter, c->wish.impl);
+		while (g_hash_table_iter_next(&iter, &component, &impl))
+			if (!was_captured(c, component, FALSE))
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"'%s' is wanted as '%s', but no such component was "
+					"measured",
+					(const char *)component, (const char *)impl);
+	}
+	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);
+	if (!choose_components(c, error) || !add_up(c, error) || !add_pair(c, error) ||
+		!add_link(c, error))
+		return FALSE;
+	if (time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
+			PIPESIM_MAX_TIME_NS);
+	pipesim_cluster_ranks(c->costs, c->chosen);
+	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
 	if (c->costs->has_pair && time[PIPESIM_FB] > both)
 		pipesim_notice(c->notices,
 			"the overlapped pair takes longer than F and B one after the other: %s "
 			"against %s ms",
 			pipesim_print_ms_fixed(pair, time[PIPESIM_FB], 3),
 			pipesim_print_ms_fixed(serial, both, 3));
-}
-
-/* A wish that meets nothing is a slip of the pen: --impl atn=cudnn. */
-static gboolean demand_wished(const Calibrating *c, GError **error)
-{
-	GHashTableIter iter;
-	gpointer component, impl;
-
-	if (c->wish.impl == NULL)
-		return TRUE;
-	g_hash_table_iter_init(&iter, c->wish.impl);
-	while (g_hash_table_iter_next(&iter, &component, &impl))
-		if (!was_captured(c, component))
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"'%s' is wanted as '%s', but no such component was measured",
-				(const char *)component, (const char *)impl);
-	return TRUE;
-}
-
-static gboolean run(Calibrating *c, GError **error)
-{
-	if (!demand_wished(c, error))
-		return FALSE;
-	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);
-	if (!choose_components(c, error) || !add_up(c, error) || !add_pair(c, error) ||
-		!add_link(c, error))
-		return FALSE;
-	if (c->costs->time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
-			PIPESIM_MAX_TIME_NS);
-	pipesim_cluster_ranks(c->costs, c->chosen);
-	note_slow_pair(c);
-	c->costs->layers = layers_told(c) ? (guint)c->layers : 0;
-	c->costs->source = describe_source(c);
+	/* Whole chunks that nobody counted the layers of have an unknown number. */
+	const PipesimTraceGroup *first =
+		c->chosen->len > 0 ? g_ptr_array_index(c->chosen, 0) : NULL;
+	if (c->layers > 1 || first == NULL || !first->what.whole_chunk)
+		c->costs->layers = (guint)c->layers;
+	for (guint t = 0; t < c->n_traces; t++)
+		g_string_append_printf(
+			source, "%s%s", t == 0 ? ", " : " + ", c->traces[t]->path);
+	if (c->costs->layers > 0)
+		g_string_append_printf(source, ", %u layer%s", c->costs->layers,
+			c->costs->layers == 1 ? "" : "s");
+	c->costs->source = g_string_free(g_steal_pointer(&source), FALSE);
 	return TRUE;
 }
 
@@ -675,8 +543,27 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	for (guint t = 0; t < n; t++)
 		result->rows += traces[t]->rows->len;
 	c.groups = groups = pipesim_trace_groups(traces, n, result->dropped);
-	init_layers(&c, options);
-	note_traces(&c);
+	c.layers_per_chunk =
+		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
+	c.layers = options->layers > 0 ? options->layers : c.layers_per_chunk;
+	c.wish = options->wish;
+	if (c.wish.tokens == PIPESIM_UNKNOWN)
+		c.wish.tokens = pipesim_trace_get_count(traces[0], "tokens");
+	const char *first = find_device(&c);
+	for (guint t = 0; t < n; t++) {
+		const PipesimTrace *trace = traces[t];
+		const char *complete = pipesim_trace_get(trace, "complete");
+		const char *device = pipesim_trace_get(trace, "device_name");
+		if (g_strcmp0(complete, "0") == 0)
+			pipesim_notice(
+				c.notices, "%s: the capture was interrupted", trace->path);
+		if (device != NULL && !g_str_equal(device, first))
+			pipesim_notice(
+				c.notices, "%s is of another device, %s", trace->path, device);
+		for (guint i = 0; i < trace->notices->len; i++)
+			pipesim_notice(
+				c.notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
+	}
 	return run(&c, error) ? g_steal_pointer(&result) : NULL;
 }
 
