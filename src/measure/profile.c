@@ -116,41 +116,8 @@ static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRan
 	g_array_sort(out->ranges, compare_momentsges);
 }
 
-/* The innermost of the open ranges at @query; those that are over are dropped from @open. */
-static guint32 find_open(const GArray *ranges, GArray *open, const Moment *query)
-{
-	for (guint i = open->len; i-- > 0;) {
-		const guint32 index = g_array_index(open, guint32, i);
-		const PipesimRange *range = &range_at(ranges, index)->range;
-		if (range->end < query->time)
-			g_array_remove_index(open, i);
-		else if (range->stream == query->stream)
-			return index;
-	}
-	return NO_RANGE;
-}
-
-/* Answers @queries, sorted by time; returns how many were found. */
-static guint sweep(Attribution *out, const Moment *queries, guint n)
-{
-	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
-	guint found = 0;
-	guint32 next = 0;
-
-	for (guint i = 0; i < n; i++) {
-		for (; next < out->ranges->len &&
-			range_at(out->ranges, next)->range.start <= queries[i].time;
-			next++)
-			g_array_append_val(open, next);
-		const guint32 owner = find_open(out->ranges, open, &queries[i]);
-		out->owner[queries[i].index] = owner;
-		found += owner != NO_RANGE;
-	}
-	return found;
-}
-
-/* Asks for each activity where it ran, or, @by_launch, where it was launched; returns how many
- * ranges were found. */
+/* Gives each activity that still has no owner the innermost range around where it ran, or,
+ * @by_launch, around where it was launched; returns how many found one. */
 static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_launch)
 {
 	g_autofree Moment *queries = g_new(Moment, out->n + (gsize)1); /* not NULL */
@@ -173,13 +140,30 @@ static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_la
 			queries[n++] = (Moment){launch->start, i, PIPESIM_ANY_STREAM};
 	}
 	qsort(queries, n, sizeof *queries, compare_moments);
-	return sweep(out, queries, n);
-}
 
-static gboolean same_meaning(const PipesimRangeMeaning *a, const PipesimRangeMeaning *b)
-{
-	return a->counted == b->counted && a->phase == b->phase &&
-	       g_str_equal(a->component, b->component) && g_str_equal(a->chunk, b->chunk);
+	/* A sweep over time; open: begun by now, by start. What is over is dropped as it is met. */
+	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint found = 0;
+	guint32 next = 0;
+	for (guint i = 0; i < n; i++) {
+		for (; next < out->ranges->len &&
+			range_at(out->ranges, next)->range.start <= queries[i].time;
+			next++)
+			g_array_append_val(open, next);
+		for (guint k = open->len; k-- > 0;) {
+			const guint32 index = g_array_index(open, guint32, k);
+			const PipesimRange *range = &range_at(out->ranges, index)->range;
+			if (range->end < queries[i].time) {
+				g_array_remove_index(open, k);
+			} else if (range->stream == queries[i].stream) {
+				/* The innermost. */
+				out->owner[queries[i].index] = index;
+				found++;
+				break;
+			}
+		}
+	}
+	return found;
 }
 
 /* The last range of each stream grows while kernels of the same meaning follow. */
@@ -200,8 +184,12 @@ static void ask_kernels(Attribution *out, const PipesimProfile *profile,
 			g_hash_table_remove(last, stream);
 			continue;
 		}
-		if (range == 0 || !same_meaning(&range_at(out->ranges, range - 1)->meaning,
-					  &one.meaning)) {
+		const PipesimRangeMeaning *before =
+			range > 0 ? &range_at(out->ranges, range - 1)->meaning : NULL;
+		if (before == NULL || before->counted != one.meaning.counted ||
+			before->phase != one.meaning.phase ||
+			!g_str_equal(before->component, one.meaning.component) ||
+			!g_str_equal(before->chunk, one.meaning.chunk)) {
 			one.range = (PipesimRange){activity->start, activity->end,
 				activity->name, activity->stream, 0};
 			g_array_append_val(out->ranges, one);
@@ -210,20 +198,6 @@ static void ask_kernels(Attribution *out, const PipesimProfile *profile,
 		}
 		out->owner[i] = range - 1;
 	}
-}
-
-static void attribute(Attribution *out, const PipesimProfile *profile,
-	const PipesimRangeRules *rules, GStringChunk *strings)
-{
-	for (guint i = 0; i < out->n; i++)
-		out->owner[i] = NO_RANGE;
-	mark_ranges(out, profile->host_ranges, rules, strings);
-	if (ask(out, profile, TRUE) == 0) {
-		mark_ranges(out, profile->gpu_ranges, rules, strings);
-		ask(out, profile, FALSE);
-	}
-	if (rules != NULL)
-		ask_kernels(out, profile, rules, strings);
 }
 
 static void note_coverage(
@@ -275,59 +249,13 @@ typedef struct {
 	Union busy, move, wait;
 } Span;
 
-static gboolean waits_for_peers(const char *kernel)
+/* Whether the name of @kernel holds one of @words, which end with a NULL. */
+static gboolean names_one(const char *kernel, const char *const *words)
 {
-	return strstr(kernel, "notify") != NULL || strstr(kernel, "barrier") != NULL;
-}
-
-static gboolean moves_data(const char *kernel)
-{
-	static const char *const names[] = {
-		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall"};
-
-	if (strstr(kernel, "layout") != NULL)
-		return FALSE;
-	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-		if (strstr(kernel, names[i]) != NULL)
+	for (guint i = 0; words[i] != NULL; i++)
+		if (strstr(kernel, words[i]) != NULL)
 			return TRUE;
 	return FALSE;
-}
-
-/* By range. */
-static Span *measure_spans(const PipesimProfile *profile, const Attribution *attribution)
-{
-	const Union nothing = {0, G_MININT64};
-	Span *spans = g_new(Span, attribution->ranges->len + (gsize)1); /* not NULL */
-
-	for (guint i = 0; i < attribution->ranges->len; i++)
-		spans[i] = (Span){0, PIPESIM_NEVER, nothing, nothing, nothing};
-	for (guint i = 0; i < attribution->n; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
-
-		if (attribution->owner[i] == NO_RANGE)
-			continue;
-		Span *span = &spans[attribution->owner[i]];
-		if (span->activities++ == 0)
-			span->start = activity->start;
-		cover(&span->busy, activity);
-		if (waits_for_peers(activity->name))
-			cover(&span->wait, activity);
-		else if (moves_data(activity->name))
-			cover(&span->move, activity);
-	}
-	return spans;
-}
-
-/* A row of @meaning, without times. */
-static void row_init(PipesimTraceRow *row, const PipesimRangeMeaning *meaning)
-{
-	pipesim_trace_row_init(row);
-	row->what.component = meaning->component;
-	row->what.chunk = meaning->chunk;
-	row->what.phase = meaning->phase;
-	row->what.role = meaning->role;
-	row->what.whole_chunk = g_str_equal(meaning->component, "chunk");
-	row->rep = meaning->rep;
 }
 
 /* Pipeline ops that launched nothing took no time (autograd's split leaves stage 0 no I); a
@@ -336,15 +264,42 @@ static void row_init(PipesimTraceRow *row, const PipesimRangeMeaning *meaning)
 static void add_rows(PipesimTrace *trace, const PipesimProfile *profile,
 	const Attribution *attribution, GArray *starts)
 {
-	g_autofree Span *spans = measure_spans(profile, attribution);
+	static const char *const waiting[] = {"notify", "barrier", NULL};
+	static const char *const moving[] = {
+		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
+	const Union nothing = {0, G_MININT64};
+	g_autofree Span *spans =
+		g_new(Span, attribution->ranges->len + (gsize)1); /* not NULL */
 
+	for (guint i = 0; i < attribution->ranges->len; i++)
+		spans[i] = (Span){0, PIPESIM_NEVER, nothing, nothing, nothing};
+	for (guint i = 0; i < attribution->n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
+		if (attribution->owner[i] == NO_RANGE)
+			continue;
+		Span *span = &spans[attribution->owner[i]];
+		if (span->activities++ == 0)
+			span->start = activity->start;
+		cover(&span->busy, activity);
+		if (names_one(activity->name, waiting))
+			cover(&span->wait, activity);
+		else if (strstr(activity->name, "layout") == NULL &&
+			 names_one(activity->name, moving))
+			cover(&span->move, activity);
+	}
 	for (guint i = 0; i < attribution->ranges->len; i++) {
 		const MarkedRange *marked = range_at(attribution->ranges, i);
 		const PipesimRange *range = &marked->range;
 		const Span *span = &spans[i];
 		PipesimTraceRow row;
 
-		row_init(&row, &marked->meaning);
+		pipesim_trace_row_init(&row);
+		row.what.component = marked->meaning.component;
+		row.what.chunk = marked->meaning.chunk;
+		row.what.phase = marked->meaning.phase;
+		row.what.role = marked->meaning.role;
+		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
+		row.rep = marked->meaning.rep;
 		if (!marked->meaning.counted ||
 			(!profile->projected && span->activities == 0 && !row.what.whole_chunk))
 			continue;
@@ -364,15 +319,20 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile,
 	}
 }
 
-/* Returns how often the most frequent component and phase occurs. */
-static guint number_rows(PipesimTrace *trace)
+/* Numbers the rows; where forwards ran beside backwards they are one overlapped pair. */
+static void finish_rows(PipesimTrace *trace, const GArray *starts)
 {
 	g_autoptr(GHashTable) found =
 		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-	guint most = 1;
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(Moment));
+	gint64 end[2] = {G_MININT64, G_MININT64}; /* of forwards, of backwards */
+	guint layers = 1; /* how often the most frequent component and phase occurs */
+	gboolean together = FALSE;
+	PipesimTraceRow pair;
 
 	for (guint i = 0; i < trace->rows->len; i++) {
 		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const Moment one = {g_array_index(starts, gint64, i), i, 0};
 		g_autofree char *key = g_strdup_printf(
 			"%s %u %s", row->what.component, row->what.phase, row->what.chunk);
 		const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(found, key));
@@ -382,50 +342,28 @@ static guint number_rows(PipesimTrace *trace)
 		if (row->rep == PIPESIM_UNKNOWN)
 			row->rep = count;
 		g_hash_table_insert(found, g_steal_pointer(&key), GUINT_TO_POINTER(count + 1));
-		most = MAX(most, count + 1);
-	}
-	return most;
-}
-
-/* The rows of components, by when they ran on the GPU. */
-static GArray *list_components(const PipesimTrace *trace, const GArray *starts)
-{
-	GArray *ran = g_array_new(FALSE, FALSE, sizeof(Moment));
-
-	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
-		const Moment one = {g_array_index(starts, gint64, i), i, 0};
+		layers = MAX(layers, count + 1);
 		if (!row->what.whole_chunk && row->what.phase < PIPESIM_FB &&
 			one.time != PIPESIM_NEVER)
 			g_array_append_val(ran, one);
 	}
+
+	/* Whether some forward runs at the same time as some backward. */
 	g_array_sort(ran, compare_moments);
-	return ran;
-}
-
-/* Whether some forward runs at the same time as some backward. */
-static gboolean shows_pair(const PipesimTrace *trace, const GArray *ran)
-{
-	gint64 end[2] = {G_MININT64, G_MININT64}; /* of forwards, of backwards */
-
 	for (guint i = 0; i < ran->len; i++) {
 		const Moment *one = &g_array_index(ran, Moment, i);
-		const PipesimTraceRow *row =
-			&g_array_index(trace->rows, PipesimTraceRow, one->index);
+		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->index);
 		const guint backward = row->what.phase != PIPESIM_F;
-		if (one->time < end[!backward])
-			return TRUE;
+		together |= one->time < end[!backward];
 		end[backward] = MAX(end[backward], one->time + row->duration);
 	}
-	return FALSE;
-}
+	if (!together)
+		return;
 
-/* One row from the first start to the last end, of which all others are parts. */
-static void add_pair(PipesimTrace *trace, const GArray *ran)
-{
-	gint64 end = G_MININT64;
-	PipesimTraceRow pair;
-
+	/* One row from the first start to the last end, of which all others are parts. */
+	for (guint i = 0; i < ran->len; i++)
+		g_array_index(trace->rows, PipesimTraceRow, g_array_index(ran, Moment, i).index)
+			.what.in_pair = TRUE;
 	pipesim_trace_row_init(&pair);
 	pair.what.component = "chunk";
 	pair.what.phase = PIPESIM_FB;
@@ -434,26 +372,9 @@ static void add_pair(PipesimTrace *trace, const GArray *ran)
 	pair.run_id = "profile";
 	pair.rank = pipesim_trace_get_count(trace, "rank");
 	pair.rep = 0;
-	for (guint i = 0; i < ran->len; i++) {
-		const Moment *one = &g_array_index(ran, Moment, i);
-		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, one->index);
-		row->what.in_pair = TRUE;
-		end = MAX(end, one->time + row->duration);
-	}
-	pair.duration = pair.busy = end - g_array_index(ran, Moment, 0).time;
+	pair.duration = pair.busy = MAX(end[0], end[1]) - g_array_index(ran, Moment, 0).time;
 	g_array_append_val(trace->rows, pair);
-}
-
-/* What the rows show together. */
-static void finish_rows(PipesimTrace *trace, const GArray *starts)
-{
-	g_autoptr(GArray) ran = list_components(trace, starts);
-	const guint layers = number_rows(trace);
 	g_autofree char *text = g_strdup_printf("%u", layers);
-
-	if (!shows_pair(trace, ran))
-		return;
-	add_pair(trace, ran);
 	pipesim_trace_set(trace, "layers_per_chunk", text);
 	pipesim_notice(trace->notices,
 		"%s: taken for one overlapped pair of chunks of %u layers, as each component "
@@ -470,7 +391,15 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *pr
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	Attribution attribution = {ranges, owner, n};
 
-	attribute(&attribution, profile, rules, trace->strings);
+	for (guint i = 0; i < n; i++)
+		owner[i] = NO_RANGE;
+	mark_ranges(&attribution, profile->host_ranges, rules, trace->strings);
+	if (ask(&attribution, profile, TRUE) == 0) {
+		mark_ranges(&attribution, profile->gpu_ranges, rules, trace->strings);
+		ask(&attribution, profile, FALSE);
+	}
+	if (rules != NULL)
+		ask_kernels(&attribution, profile, rules, trace->strings);
 	add_rows(trace, profile, &attribution, starts);
 	if (n > 0 || !profile->projected)
 		note_coverage(trace, profile, &attribution);
