@@ -48,11 +48,6 @@ static char *split_value(const PipesimTraceGroup *group)
 		group->what.compute_sms, group->what.comm_sms);
 }
 
-static gboolean whole_chip(const PipesimTraceGroup *group)
-{
-	return group->what.sm_mode[0] == '\0' || g_str_equal(group->what.sm_mode, "none");
-}
-
 static gint64 split_distance(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
 	const gint64 compute = wish->compute_sms - group->what.compute_sms;
@@ -79,7 +74,8 @@ static double split_penalty(const PipesimTraceGroup *group, const PipesimTraceWi
 	/* A pair without a wish: the split that is fastest. */
 	if (pair)
 		return (double)group->figures.median;
-	return whole_chip(group)
+	/* The whole chip, or else as much of it as there is. */
+	return group->what.sm_mode[0] == '\0' || g_str_equal(group->what.sm_mode, "none")
 		       ? 0
 		       : 1e6 - (double)(group->what.compute_sms + group->what.comm_sms);
 }
@@ -154,15 +150,6 @@ static gboolean concerns(const PipesimTraceGroup *group, guint phase)
 	return phase == ALL_PHASES || group->what.phase == phase;
 }
 
-static Candidate *add_candidate(GArray *list, const char *text)
-{
-	for (guint i = 0; i < list->len; i++)
-		if (g_str_equal(g_array_index(list, Candidate, i).text, text))
-			return &g_array_index(list, Candidate, i);
-	g_array_append_val(list, ((Candidate){.text = g_strdup(text)}));
-	return &g_array_index(list, Candidate, list->len - 1);
-}
-
 static GArray *list_candidates(const GPtrArray *groups, const Property *property, guint phase,
 	const PipesimTraceWish *wish)
 {
@@ -174,7 +161,13 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 		if (!concerns(group, phase))
 			continue;
 		g_autofree char *text = property->value(group);
-		Candidate *found = add_candidate(list, text);
+		guint at = 0;
+		while (at < list->len &&
+			!g_str_equal(g_array_index(list, Candidate, at).text, text))
+			at++;
+		if (at == list->len)
+			g_array_append_val(list, ((Candidate){.text = g_steal_pointer(&text)}));
+		Candidate *found = &g_array_index(list, Candidate, at);
 		const double penalty = property->penalty(group, wish);
 		double *least = &found->penalty[group->what.phase];
 		*least = found->phases & 1u << group->what.phase ? MIN(*least, penalty)
@@ -184,59 +177,81 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 	return list;
 }
 
-/* Whether @a is to be preferred to @b. */
-static gboolean better(const Candidate *a, const Candidate *b)
-{
-	const guint a_phases = (guint)__builtin_popcount(a->phases);
-	const guint b_phases = (guint)__builtin_popcount(b->phases);
-
-	if (a_phases != b_phases)
-		return a_phases > b_phases;
-	const double x = total_penalty(a), y = total_penalty(b);
-	if (x < y || x > y)
-		return x < y;
-	return g_strcmp0(a->text, b->text) < 0;
-}
-
-static gboolean matches(const char *text, const char *wished)
-{
-	const gsize length = strlen(wished);
-
-	return strncmp(text, wished, length) == 0 &&
-	       (text[length] == '\0' || text[length] == '/');
-}
-
+/* The one of most phases, of these that of the least penalty; NULL where none is as wished. */
 static const Candidate *find_best(const GArray *list, const char *wished)
 {
+	const gsize length = wished != NULL ? strlen(wished) : 0;
 	const Candidate *best = NULL;
 
 	for (guint i = 0; i < list->len; i++) {
 		const Candidate *candidate = &g_array_index(list, Candidate, i);
-		if (wished != NULL && !matches(candidate->text, wished))
+		const char *text = candidate->text;
+		if (wished != NULL && (strncmp(text, wished, length) != 0 ||
+					      (text[length] != '\0' && text[length] != '/')))
 			continue;
-		if (best == NULL || better(candidate, best))
+		if (best == NULL) {
 			best = candidate;
+			continue;
+		}
+		const int phases = __builtin_popcount(candidate->phases);
+		const int most = __builtin_popcount(best->phases);
+		const double penalty = total_penalty(candidate), least = total_penalty(best);
+		if (phases != most) {
+			if (phases > most)
+				best = candidate;
+		} else if (penalty < least) {
+			best = candidate;
+		} else if (!(penalty > least) && g_strcmp0(text, best->text) < 0) {
+			best = candidate;
+		}
 	}
 	return best;
 }
 
-#define MAX_LISTED 8
-static char *list_texts(const GArray *list)
+/* Leaves of @groups those with the best value of @property, of @phase alone or of all. */
+static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
+	const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
 {
-	GString *text = g_string_new(NULL);
+	const guint max_listed = 8;
+	const PipesimTraceGroup *first = g_ptr_array_index(groups, 0);
+	const char *wished = property->wished != NULL ? property->wished(first, wish) : NULL;
+	const gboolean split_wished = property->value == split_value && wishes_split(wish);
+	g_autoptr(GArray) list = list_candidates(groups, property, phase, wish);
+	g_autoptr(GString) all = g_string_new(NULL);
+	gboolean had_choice = FALSE, was_as_near = FALSE;
 
-	for (guint i = 0; i < list->len && i < MAX_LISTED; i++)
-		g_string_append_printf(text, "%s'%s'", i > 0 ? ", " : "",
+	if (list->len == 0)
+		return TRUE;
+	for (guint i = 0; i < list->len && i < max_listed; i++)
+		g_string_append_printf(all, "%s'%s'", i > 0 ? ", " : "",
 			g_array_index(list, Candidate, i).text);
-	if (list->len > MAX_LISTED)
-		g_string_append_printf(text, " and %u more", list->len - MAX_LISTED);
-	return g_string_free(text, FALSE);
-}
+	if (list->len > max_listed)
+		g_string_append_printf(all, " and %u more", list->len - max_listed);
+	const Candidate *best = find_best(list, wished);
+	if (best == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s was not measured as '%s'; there is %s", first->what.component,
+			wished, all->str);
+	for (guint i = 0; i < list->len; i++) {
+		const Candidate *other = &g_array_index(list, Candidate, i);
+		if (other == best)
+			continue;
+		had_choice |= (other->phases & best->phases) != 0;
+		was_as_near |= other->phases == best->phases &&
+			       total_penalty(other) - total_penalty(best) < 0.5;
+	}
+	if (property->name != NULL && wished == NULL && had_choice && !split_wished)
+		pipesim_notice(notices, "%s%s%s: several %s were measured (%s); '%s' is used",
+			first->what.component, property->per_phase ? " " : "",
+			property->per_phase ? pipesim_phase_name(phase) : "", property->name,
+			all->str, best->text);
+	if (split_wished && first->what.role == PIPESIM_ROLE_PAIR && was_as_near)
+		pipesim_notice(notices,
+			"%s: '%s' is used, the fastest of several ways of sharing SMs that are "
+			"as near to the split asked for",
+			first->what.component, best->text);
 
-/* Drops other values; where phases may differ, only of phases that have @best. */
-static void keep_value(
-	GPtrArray *groups, const Property *property, guint phase, const Candidate *best)
-{
+	/* Drops other values; where phases may differ, only of phases that have the best. */
 	for (guint i = groups->len; i-- > 0;) {
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		g_autofree char *value = property->value(group);
@@ -245,59 +260,6 @@ static void keep_value(
 		if (concerns(group, phase) && !spared && !g_str_equal(value, best->text))
 			g_ptr_array_remove_index(groups, i);
 	}
-}
-
-/* Whether @best was taken instead of another value for the same phase. */
-static gboolean had_choice(const GArray *list, const Candidate *best)
-{
-	for (guint i = 0; i < list->len; i++) {
-		const Candidate *other = &g_array_index(list, Candidate, i);
-		if (other != best && (other->phases & best->phases) != 0)
-			return TRUE;
-	}
-	return FALSE;
-}
-
-/* Whether another value lies as near to the wished split. */
-static gboolean was_as_near(const GArray *list, const Candidate *best)
-{
-	for (guint i = 0; i < list->len; i++) {
-		const Candidate *other = &g_array_index(list, Candidate, i);
-		if (other != best && other->phases == best->phases &&
-			total_penalty(other) - total_penalty(best) < 0.5)
-			return TRUE;
-	}
-	return FALSE;
-}
-
-static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
-	const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
-{
-	const PipesimTraceGroup *first = g_ptr_array_index(groups, 0);
-	const char *wished = property->wished != NULL ? property->wished(first, wish) : NULL;
-	g_autoptr(GArray) list = list_candidates(groups, property, phase, wish);
-	g_autofree char *all = list_texts(list);
-
-	if (list->len == 0)
-		return TRUE;
-	const Candidate *best = find_best(list, wished);
-	if (best == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s was not measured as '%s'; there is %s", first->what.component,
-			wished, all);
-	if (property->name != NULL && wished == NULL && had_choice(list, best) &&
-		!(property->value == split_value && wishes_split(wish)))
-		pipesim_notice(notices, "%s%s%s: several %s were measured (%s); '%s' is used",
-			first->what.component, property->per_phase ? " " : "",
-			property->per_phase ? pipesim_phase_name(phase) : "", property->name,
-			all, best->text);
-	if (property->value == split_value && wishes_split(wish) &&
-		first->what.role == PIPESIM_ROLE_PAIR && was_as_near(list, best))
-		pipesim_notice(notices,
-			"%s: '%s' is used, the fastest of several ways of sharing SMs that are "
-			"as near to the split asked for",
-			first->what.component, best->text);
-	keep_value(groups, property, phase, best);
 	return TRUE;
 }
 
@@ -326,11 +288,6 @@ static gint64 share(const PipesimTraceGroup *group)
 							: group->what.comm_sms;
 }
 
-static gint64 wished_share(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
-{
-	return group->what.role == PIPESIM_ROLE_COMPUTE ? wish->compute_sms : wish->comm_sms;
-}
-
 /* The other measurements that differ from @data in the split alone. */
 static gboolean is_same_but_split(const PipesimTraceGroup *group, gconstpointer data)
 {
@@ -344,25 +301,6 @@ static gboolean is_same_but_split(const PipesimTraceGroup *group, gconstpointer 
 	       g_str_equal(group->what.load_mode, like->what.load_mode) &&
 	       g_str_equal(group->what.sm_mode, like->what.sm_mode) &&
 	       group->what.tokens == like->what.tokens;
-}
-
-/* The nearest point on the other side of the wish; NULL where there is none. */
-static const PipesimTraceGroup *find_opposite(
-	const GPtrArray *groups, const PipesimTraceGroup *near, const PipesimTraceWish *wish)
-{
-	g_autoptr(GPtrArray) points =
-		pipesim_trace_groups_list(groups, is_same_but_split, near);
-	const gint64 wished = wished_share(near, wish);
-	const PipesimTraceGroup *best = NULL;
-
-	for (guint i = 0; i < points->len; i++) {
-		const PipesimTraceGroup *point = g_ptr_array_index(points, i);
-		if ((share(point) < wished) == (share(near) < wished) || share(point) == wished)
-			continue;
-		if (best == NULL || ABS(share(point) - wished) < ABS(share(best) - wished))
-			best = point;
-	}
-	return share(near) == wished ? NULL : best;
 }
 
 static void note_once(GPtrArray *notices, char *text)
@@ -395,8 +333,18 @@ PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near
 
 	if (!wishes_split(wish) || split_distance(near, wish) == 0)
 		return near->figures;
-	const gint64 wished = wished_share(near, wish);
-	const PipesimTraceGroup *far = find_opposite(groups, near, wish);
+	const gint64 wished =
+		near->what.role == PIPESIM_ROLE_COMPUTE ? wish->compute_sms : wish->comm_sms;
+	g_autoptr(GPtrArray) points =
+		pipesim_trace_groups_list(groups, is_same_but_split, near);
+	const PipesimTraceGroup *far = NULL; /* the nearest on the other side of the wish */
+	for (guint i = 0; i < points->len && share(near) != wished; i++) {
+		const PipesimTraceGroup *point = g_ptr_array_index(points, i);
+		if ((share(point) < wished) == (share(near) < wished) || share(point) == wished)
+			continue;
+		if (far == NULL || ABS(share(point) - wished) < ABS(share(far) - wished))
+			far = point;
+	}
 	if (far == NULL) {
 		note_once(notices,
 			g_strdup_printf("%s was not measured at the split asked for: the "
@@ -413,52 +361,44 @@ PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near
 		(double)(wished - share(near)) / (double)(share(far) - share(near)));
 }
 
-static gboolean is_pair_at_split(const PipesimTraceGroup *group, gconstpointer data)
-{
-	return group->what.role == PIPESIM_ROLE_PAIR && split_distance(group, data) == 0;
-}
-
 static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
 {
 	(void)data;
 	return group->what.role == PIPESIM_ROLE_PAIR;
 }
 
-/* How well the pairs of a load mode meet the wish: 0 = measured there or on both sides of it,
- * else the distance of the nearest; G_MAXINT64 where there are none. */
-static gint64 misfit(
-	const PipesimTraceWish *wish, const GPtrArray *pairs, const char *load_mode)
-{
-	gboolean below = FALSE, above = FALSE;
-	gint64 nearest = G_MAXINT64;
-
-	for (guint i = 0; i < pairs->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(pairs, i);
-		if (!g_str_equal(group->what.load_mode, load_mode))
-			continue;
-		below |= group->what.comm_sms <= wish->comm_sms;
-		above |= group->what.comm_sms >= wish->comm_sms;
-		nearest = MIN(nearest, split_distance(group, wish));
-	}
-	return below && above ? 0 : nearest;
-}
-
 void pipesim_trace_wish_load_mode(
 	PipesimTraceWish *wish, const GPtrArray *groups, GPtrArray *notices)
 {
 	static const char *const order[] = {"sustained", "back_to_back", "synced"};
-	g_autoptr(GPtrArray) exact = pipesim_trace_groups_list(groups, is_pair_at_split, wish);
-	g_autoptr(GPtrArray) all = pipesim_trace_groups_list(groups, is_pair, NULL);
-	const GPtrArray *pairs = exact->len > 0 ? exact : all;
+	g_autoptr(GPtrArray) pairs = pipesim_trace_groups_list(groups, is_pair, NULL);
 	gint64 least = G_MAXINT64;
+	gboolean exact = FALSE;
 
 	if (!wishes_split(wish) || wish->load_mode != NULL)
 		return;
+	for (guint i = 0; i < pairs->len; i++)
+		exact |= split_distance(g_ptr_array_index(pairs, i), wish) == 0;
+	/* How well the pairs of a load mode meet the wish: 0 = measured there or on both sides of
+	 * it, else the distance of the nearest. Where a pair was measured there only such count. */
 	for (guint i = 0; i < G_N_ELEMENTS(order); i++) {
-		const gint64 distance = misfit(wish, pairs, order[i]);
-		if (distance >= least)
+		gboolean below = FALSE, above = FALSE;
+		gint64 misfit = G_MAXINT64;
+		for (guint k = 0; k < pairs->len; k++) {
+			const PipesimTraceGroup *group = g_ptr_array_index(pairs, k);
+			const gint64 distance = split_distance(group, wish);
+			if (!g_str_equal(group->what.load_mode, order[i]) ||
+				(exact && distance > 0))
+				continue;
+			below |= group->what.comm_sms <= wish->comm_sms;
+			above |= group->what.comm_sms >= wish->comm_sms;
+			misfit = MIN(misfit, distance);
+		}
+		if (below && above)
+			misfit = 0;
+		if (misfit >= least)
 			continue;
-		least = distance;
+		least = misfit;
 		wish->load_mode = order[i];
 	}
 	if (wish->load_mode != NULL && !g_str_equal(wish->load_mode, order[0]))
