@@ -158,43 +158,10 @@ static const Column *find_column(const char *name)
 	return NULL;
 }
 
-/* Whether a column of the file fills the same field as the one called @name. */
-static gboolean has_column(const Reader *reader, const char *name)
-{
-	const Column *wanted = find_column(name);
-
-	for (guint i = 0; i < reader->positions->len; i++) {
-		const Column *of = g_array_index(reader->positions, Position, i).of;
-		if (of != NULL && of->offset == wanted->offset && of->kind == wanted->kind)
-			return TRUE;
-	}
-	return FALSE;
-}
-
-static void require_columns(Reader *reader)
-{
-	static const char *const required[] = {"run_id", "rep", "component", "phase", "dur_ns"};
-
-	if (pipesim_trace_get(reader->table.trace, "version") == NULL)
-		pipesim_table_fault(&reader->table, NULL,
-			"no '#version,1' line above the header; version 1 is what is read");
-	for (guint i = 0; i < G_N_ELEMENTS(required); i++)
-		if (!has_column(reader, required[i]))
-			pipesim_table_fault(&reader->table, NULL,
-				"column '%s' is missing; a trace needs it", required[i]);
-}
-
-static gboolean is_known(const GArray *positions, const Column *column)
-{
-	for (guint i = 0; i < positions->len; i++)
-		if (g_array_index(positions, Position, i).of == column)
-			return TRUE;
-	return FALSE;
-}
-
 static void read_header(Reader *reader)
 {
 	PipesimTable *table = &reader->table;
+	static const char *const required[] = {"run_id", "rep", "component", "phase", "dur_ns"};
 	g_autoptr(GString) unknown = g_string_new(NULL);
 
 	reader->positions = g_array_new(FALSE, FALSE, sizeof(Position));
@@ -205,15 +172,34 @@ static void read_header(Reader *reader)
 		if (position.of == NULL)
 			g_string_append_printf(
 				unknown, "%s%s", unknown->len > 0 ? ", " : "", cell->text);
-		else if (is_known(reader->positions, position.of))
-			pipesim_table_fault(table, cell, "column '%s' stands twice; remove one",
-				position.of->name);
+		for (guint k = 0; position.of != NULL && k < i; k++)
+			if (g_array_index(reader->positions, Position, k).of == position.of) {
+				pipesim_table_fault(table, cell,
+					"column '%s' stands twice; remove one",
+					position.of->name);
+				break;
+			}
 		g_array_append_val(reader->positions, position);
 	}
 	if (unknown->len > 0)
 		pipesim_notice(table->trace->notices, "%s: columns ignored: %s",
 			table->trace->path, unknown->str);
-	require_columns(reader);
+	if (pipesim_trace_get(table->trace, "version") == NULL)
+		pipesim_table_fault(table, NULL,
+			"no '#version,1' line above the header; version 1 is what is read");
+	/* A column that fills the same field does as well. */
+	for (guint i = 0; i < G_N_ELEMENTS(required); i++) {
+		const Column *wanted = find_column(required[i]);
+		gboolean found = FALSE;
+		for (guint k = 0; k < reader->positions->len; k++) {
+			const Column *of = g_array_index(reader->positions, Position, k).of;
+			found |= of != NULL && of->offset == wanted->offset &&
+				 of->kind == wanted->kind;
+		}
+		if (!found)
+			pipesim_table_fault(table, NULL,
+				"column '%s' is missing; a trace needs it", required[i]);
+	}
 }
 
 /* Digits alone, few enough for 64 bits: what nearly all cells hold. */
@@ -303,16 +289,6 @@ static guint8 read_name(PipesimTable *table, const PipesimCsvCell *cell, const C
 	return 0;
 }
 
-/* "chunk_tokens=16 pace_gbps=40" */
-static void add_variant(GString *variant, const char *name, const char *value)
-{
-	if (variant->len > 0)
-		g_string_append_c(variant, ' ');
-	g_string_append(variant, name);
-	g_string_append_c(variant, '=');
-	g_string_append(variant, value);
-}
-
 static void read_cell(
 	Reader *reader, const PipesimCsvCell *cell, Position *position, PipesimTraceRow *row)
 {
@@ -337,8 +313,14 @@ static void read_cell(
 		read_sms(table, cell, column, &row->what);
 		break;
 	case KIND_VARIANT:
-		if (cell->length > 0 && !g_str_equal(cell->text, "0"))
-			add_variant(reader->variant, column->name, cell->text);
+		/* "chunk_tokens=16 pace_gbps=40" */
+		if (cell->length == 0 || g_str_equal(cell->text, "0"))
+			break;
+		if (reader->variant->len > 0)
+			g_string_append_c(reader->variant, ' ');
+		g_string_append(reader->variant, column->name);
+		g_string_append_c(reader->variant, '=');
+		g_string_append(reader->variant, cell->text);
 		break;
 	case KIND_LOAD:
 		reader->load = cell->text;
@@ -364,28 +346,6 @@ static void read_cell(
 	}
 }
 
-/* The text of all key cells, each ended by a newline, which none holds. */
-static void print_key(Reader *reader)
-{
-	const PipesimCsvRecord *record = reader->table.record;
-	gsize size = 0;
-
-	for (guint i = 0; i < record->n_cells; i++)
-		size += record->cells[i].length + 1;
-	g_string_set_size(reader->key, size);
-	char *end = reader->key->str;
-	for (guint i = 0; i < record->n_cells; i++) {
-		const Column *column = g_array_index(reader->positions, Position, i).of;
-
-		if (column == NULL || !column->key)
-			continue;
-		memcpy(end, record->cells[i].text, record->cells[i].length);
-		end += record->cells[i].length;
-		*end++ = '\n';
-	}
-	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
-}
-
 /* Eight bytes at a time: keys are long, and every row has one. */
 static guint hash_key(gconstpointer key)
 {
@@ -404,13 +364,27 @@ static guint hash_key(gconstpointer key)
 	return (guint)((hash ^ word) * multiplier >> 32);
 }
 
+/* The same measurement twice is a fault. */
 static void check_duplicate(Reader *reader)
 {
-	const guint line = reader->table.record->line;
-	gpointer first;
+	const PipesimCsvRecord *record = reader->table.record;
+	gsize size = 0;
 
-	print_key(reader);
-	first = g_hash_table_lookup(reader->seen, reader->key->str);
+	/* The key: the text of all key cells, each ended by a newline, which none holds. */
+	for (guint i = 0; i < record->n_cells; i++)
+		size += record->cells[i].length + 1;
+	g_string_set_size(reader->key, size);
+	char *end = reader->key->str;
+	for (guint i = 0; i < record->n_cells; i++) {
+		const Column *column = g_array_index(reader->positions, Position, i).of;
+		if (column == NULL || !column->key)
+			continue;
+		memcpy(end, record->cells[i].text, record->cells[i].length);
+		end += record->cells[i].length;
+		*end++ = '\n';
+	}
+	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
+	const gpointer first = g_hash_table_lookup(reader->seen, reader->key->str);
 	if (first != NULL)
 		pipesim_table_fault(&reader->table, NULL,
 			"the same run_id, rep, component, phase and rank as line %u, measured "
@@ -420,7 +394,7 @@ static void check_duplicate(Reader *reader)
 		g_hash_table_insert(reader->seen,
 			g_string_chunk_insert_len(
 				reader->keys, reader->key->str, (gssize)reader->key->len),
-			GUINT_TO_POINTER(line));
+			GUINT_TO_POINTER(record->line));
 }
 
 /* What only the whole row shows. */
@@ -526,37 +500,32 @@ static gboolean pair_equal(gconstpointer a, gconstpointer b)
 	return x->run == y->run && x->pair_id == y->pair_id && x->rank == y->rank;
 }
 
-/* The one of @row, by run_id up to a slash, rank and pair_id. */
-static Pair *find_pair(Reader *reader, GHashTable *pairs, const PipesimTraceRow *row)
-{
-	const Pair key = {
-		.run = keep(reader, &reader->runs, row->run_id, strcspn(row->run_id, "/")),
-		.pair_id = row->pair_id,
-		.rank = row->rank,
-	};
-	Pair *pair = g_hash_table_lookup(pairs, &key);
-
-	if (pair == NULL) {
-		pair = g_memdup2(&key, sizeof key);
-		g_hash_table_add(pairs, pair);
-	}
-	return pair;
-}
-
 /* Every row of one execution of an overlapped pair learns the SM budgets of both halves and the
  * pace of its communication. */
 static void join_pairs(Reader *reader, GArray *rows)
 {
 	g_autoptr(GHashTable) pairs =
 		g_hash_table_new_full(pair_hash, pair_equal, g_free, NULL);
+	g_autofree Pair **pair_of = g_new0(Pair *, rows->len + (gsize)1); /* not NULL */
 
 	for (guint i = 0; i < rows->len; i++) {
 		const PipesimTraceRow *row = &g_array_index(rows, PipesimTraceRow, i);
 		const PipesimMeasured *what = &row->what;
 		if (row->pair_id[0] == '\0')
 			continue;
+		const Pair key = {
+			.run = keep(
+				reader, &reader->runs, row->run_id, strcspn(row->run_id, "/")),
+			.pair_id = row->pair_id,
+			.rank = row->rank,
+		};
+		Pair *pair = g_hash_table_lookup(pairs, &key);
+		if (pair == NULL) {
+			pair = g_memdup2(&key, sizeof key);
+			g_hash_table_add(pairs, pair);
+		}
+		pair_of[i] = pair;
 		const char *pace = strstr(what->variant, "pace_gbps=");
-		Pair *pair = find_pair(reader, pairs, row);
 		if (what->role == PIPESIM_ROLE_COMPUTE && what->compute_sms > 0)
 			pair->compute = what->compute_sms;
 		if (what->role == PIPESIM_ROLE_COMM && what->comm_sms > 0)
@@ -566,9 +535,9 @@ static void join_pairs(Reader *reader, GArray *rows)
 	}
 	for (guint i = 0; i < rows->len; i++) {
 		PipesimTraceRow *row = &g_array_index(rows, PipesimTraceRow, i);
-		if (row->pair_id[0] == '\0')
+		const Pair *pair = pair_of[i];
+		if (pair == NULL)
 			continue;
-		const Pair *pair = find_pair(reader, pairs, row);
 		if (pair->compute > 0)
 			row->what.compute_sms = pair->compute;
 		if (pair->comm > 0)

@@ -53,26 +53,18 @@ static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
 	return pipesim_json_fail(reader->json, reader->error, message);
 }
 
-static Category find_category(const PipesimJsonReader *json)
-{
-	static const struct {
-		const char *name;
-		Category category;
-	} known[] = {
-		{"kernel", CATEGORY_ACTIVITY},
-		{"gpu_memcpy", CATEGORY_ACTIVITY},
-		{"gpu_memset", CATEGORY_ACTIVITY},
-		{"cuda_runtime", CATEGORY_LAUNCH},
-		{"cuda_driver", CATEGORY_LAUNCH},
-		{"user_annotation", CATEGORY_HOST_RANGE},
-		{"gpu_user_annotation", CATEGORY_GPU_RANGE},
-	};
-
-	for (guint i = 0; i < G_N_ELEMENTS(known); i++)
-		if (pipesim_json_is(json, known[i].name))
-			return known[i].category;
-	return CATEGORY_OTHER;
-}
+static const struct {
+	const char *name;
+	Category category;
+} categories[] = {
+	{"kernel", CATEGORY_ACTIVITY},
+	{"gpu_memcpy", CATEGORY_ACTIVITY},
+	{"gpu_memset", CATEGORY_ACTIVITY},
+	{"cuda_runtime", CATEGORY_LAUNCH},
+	{"cuda_driver", CATEGORY_LAUNCH},
+	{"user_annotation", CATEGORY_HOST_RANGE},
+	{"gpu_user_annotation", CATEGORY_GPU_RANGE},
+};
 
 static gboolean is_scalar(PipesimJsonToken token)
 {
@@ -108,7 +100,10 @@ static gboolean keep_member(Reader *reader, guint member)
 		event->phase = length == 1 ? value[0] : '\0';
 		return TRUE;
 	case CATEGORY:
-		event->category = find_category(reader->json);
+		event->category = CATEGORY_OTHER;
+		for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
+			if (pipesim_json_is(reader->json, categories[i].name))
+				event->category = categories[i].category;
 		return TRUE;
 	case NAME:
 		g_string_assign(event->name, pipesim_json_text(reader->json));
@@ -165,21 +160,6 @@ static gboolean append(Reader *reader, GArray *array, gconstpointer value)
 	return TRUE;
 }
 
-static void end_range(Reader *reader)
-{
-	const Event *event = &reader->event;
-
-	for (guint i = reader->open->len; i-- > 0;) {
-		PipesimRange *range = &g_array_index(reader->profile->host_ranges, PipesimRange,
-			g_array_index(reader->open, guint32, i));
-		if (range->thread != event->thread)
-			continue;
-		range->end = MAX(range->start, event->start);
-		g_array_remove_index(reader->open, i);
-		return;
-	}
-}
-
 static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
 {
 	const Event *event = &reader->event;
@@ -194,20 +174,6 @@ static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
 	if (event->phase == 'B')
 		g_array_append_val(reader->open, ranges->len);
 	return append(reader, ranges, &range);
-}
-
-static gboolean add_activity(Reader *reader)
-{
-	const Event *event = &reader->event;
-	const PipesimActivity activity = {
-		.start = event->start,
-		.end = event->start + event->duration,
-		.correlation = (guint64)MAX(0, event->correlation),
-		.stream = (guint32)event->stream,
-		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
-	};
-
-	return append(reader, reader->profile->activities, &activity);
 }
 
 /* A time that is wrong would otherwise be found in a sum much later. */
@@ -234,16 +200,34 @@ static gboolean keep_event(Reader *reader)
 	if (event->phase == 'E' && reader->open->len > 0) {
 		if (!check_times(reader))
 			return FALSE;
-		end_range(reader);
+		/* The last of its thread that was begun. */
+		for (guint i = reader->open->len; i-- > 0;) {
+			PipesimRange *range = &g_array_index(reader->profile->host_ranges,
+				PipesimRange, g_array_index(reader->open, guint32, i));
+			if (range->thread != event->thread)
+				continue;
+			range->end = MAX(range->start, event->start);
+			g_array_remove_index(reader->open, i);
+			break;
+		}
 		return TRUE;
 	}
 	if (event->category == CATEGORY_OTHER || (event->phase != 'X' && event->phase != 'B'))
 		return TRUE;
 	if (!check_times(reader))
 		return FALSE;
+	if (event->category == CATEGORY_ACTIVITY && event->phase == 'X') {
+		const PipesimActivity activity = {
+			.start = event->start,
+			.end = event->start + event->duration,
+			.correlation = launch.correlation,
+			.stream = (guint32)event->stream,
+			.name = g_string_chunk_insert_const(
+				reader->trace->strings, event->name->str),
+		};
+		return append(reader, reader->profile->activities, &activity);
+	}
 	switch (event->category) {
-	case CATEGORY_ACTIVITY:
-		return event->phase != 'X' || add_activity(reader);
 	case CATEGORY_LAUNCH:
 		return event->correlation <= 0 ||
 		       append(reader, reader->profile->launches, &launch);
@@ -252,38 +236,34 @@ static gboolean keep_event(Reader *reader)
 	case CATEGORY_GPU_RANGE:
 		return event->phase != 'X' ||
 		       add_range(reader, reader->profile->gpu_ranges, (guint32)event->stream);
+	case CATEGORY_ACTIVITY:
 	case CATEGORY_OTHER:
 		break;
 	}
 	return TRUE;
 }
 
-static gboolean read_event(Reader *reader)
-{
-	PipesimJsonToken token;
-	GString *name = reader->event.name;
-
-	g_string_truncate(name, 0);
-	reader->event = (Event){.name = name,
-		.start = PIPESIM_UNKNOWN,
-		.duration = PIPESIM_UNKNOWN,
-		.stream = PIPESIM_UNKNOWN};
-	if (!read_members(reader, PHASE, FIRST_ARGUMENT, &token))
-		return FALSE;
-	return token != PIPESIM_JSON_CLOSE_OBJECT || keep_event(reader);
-}
-
 static gboolean read_events(Reader *reader)
 {
-	PipesimJsonToken token;
+	GString *name = reader->event.name;
+	PipesimJsonToken token, end;
 
 	while ((token = pipesim_json_next(reader->json, reader->error)) !=
 		PIPESIM_JSON_CLOSE_ARRAY) {
 		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
 			return token == PIPESIM_JSON_END;
-		if (token == PIPESIM_JSON_OPEN_OBJECT
-				? !read_event(reader)
-				: !pipesim_json_skip(reader->json, token, reader->error))
+		if (token != PIPESIM_JSON_OPEN_OBJECT) {
+			if (!pipesim_json_skip(reader->json, token, reader->error))
+				return FALSE;
+			continue;
+		}
+		g_string_truncate(name, 0);
+		reader->event = (Event){.name = name,
+			.start = PIPESIM_UNKNOWN,
+			.duration = PIPESIM_UNKNOWN,
+			.stream = PIPESIM_UNKNOWN};
+		if (!read_members(reader, PHASE, FIRST_ARGUMENT, &end) ||
+			(end == PIPESIM_JSON_CLOSE_OBJECT && !keep_event(reader)))
 			return FALSE;
 	}
 	return TRUE;
@@ -354,22 +334,6 @@ static gboolean read_document(Reader *reader)
 	return token != PIPESIM_JSON_ERROR;
 }
 
-/* Names and metadata (device_name, sm_count, rank, ranks) go into @trace. */
-static PipesimProfile *read_profile(
-	PipesimJsonReader *json, PipesimTrace *trace, GError **error)
-{
-	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
-	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
-	g_autoptr(GString) name = g_string_new(NULL);
-	g_autoptr(GError) cause = NULL;
-	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
-
-	if (read_document(&reader) && cause == NULL)
-		return g_steal_pointer(&profile);
-	g_propagate_error(error, g_steal_pointer(&cause));
-	return NULL;
-}
-
 /* The first byte that is not blank, past a byte order mark, opens an object or an array. */
 static gboolean is_json(const char *head, gsize length)
 {
@@ -386,10 +350,16 @@ static PipesimTrace *read_trace(
 {
 	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
 	g_autoptr(PipesimJsonReader) json = pipesim_json_reader_new(input);
-	g_autoptr(PipesimProfile) profile = read_profile(json, trace, error);
+	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
+	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
+	g_autoptr(GString) name = g_string_new(NULL);
+	g_autoptr(GError) cause = NULL;
+	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
 
-	if (profile == NULL)
+	if (!read_document(&reader) || cause != NULL) {
+		g_propagate_error(error, g_steal_pointer(&cause));
 		return NULL;
+	}
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
 			trace->path);
