@@ -8,21 +8,6 @@
 
 #define MILLION G_GINT64_CONSTANT(1000000)
 
-/* In order of first appearance. */
-static GArray *list_origins(const PipesimTraceGroup *group)
-{
-	GArray *origins = g_array_new(FALSE, FALSE, sizeof(gint64));
-	g_autoptr(GHashTable) known = g_hash_table_new(g_int64_hash, g_int64_equal);
-
-	for (guint i = 0; i < group->repetitions->len; i++) {
-		PipesimRepetition *repetition =
-			&g_array_index(group->repetitions, PipesimRepetition, i);
-		if (repetition->kept && g_hash_table_add(known, &repetition->origin))
-			g_array_append_val(origins, repetition->origin);
-	}
-	return origins;
-}
-
 /* All that was chosen, once; PIPESIM_UNKNOWN where some of it was not measured on @origin. */
 static gint64 total_of(const GPtrArray *chosen, gint64 origin)
 {
@@ -43,16 +28,22 @@ static gint64 total_of(const GPtrArray *chosen, gint64 origin)
 
 void pipesim_cluster_ranks(PipesimCosts *costs, const GPtrArray *chosen)
 {
-	g_autoptr(GArray) origins = NULL;
-	g_autofree gint64 *totals = NULL;
+	g_autoptr(GArray) origins = g_array_new(FALSE, FALSE, sizeof(gint64));
+	g_autoptr(GHashTable) known = g_hash_table_new(g_int64_hash, g_int64_equal);
 	gint64 mean = 0;
-	guint n;
 
 	if (chosen->len == 0)
 		return;
-	origins = list_origins(g_ptr_array_index(chosen, 0));
-	n = origins->len;
-	totals = g_new0(gint64, MAX(n, 1u));
+	/* In order of first appearance. */
+	const PipesimTraceGroup *first = g_ptr_array_index(chosen, 0);
+	for (guint i = 0; i < first->repetitions->len; i++) {
+		PipesimRepetition *repetition =
+			&g_array_index(first->repetitions, PipesimRepetition, i);
+		if (repetition->kept && g_hash_table_add(known, &repetition->origin))
+			g_array_append_val(origins, repetition->origin);
+	}
+	const guint n = origins->len;
+	g_autofree gint64 *totals = g_new0(gint64, MAX(n, 1u));
 	for (guint i = 0; i < n; i++) {
 		totals[i] = total_of(chosen, g_array_index(origins, gint64, i));
 		if (totals[i] < 0)
@@ -67,26 +58,19 @@ void pipesim_cluster_ranks(PipesimCosts *costs, const GPtrArray *chosen)
 	costs->n_measured_ranks = n;
 }
 
-/* "hidden" alone, or in "model,deepseek-v3 hidden=7168 ...". */
-static gint64 hidden_of(const PipesimTrace *trace)
-{
-	const char *model = pipesim_trace_get(trace, "model");
-	const char *found = model != NULL ? strstr(model, "hidden=") : NULL;
-	gint64 hidden = pipesim_trace_get_count(trace, "hidden");
-	gsize used;
-
-	if (hidden < 0 && found != NULL)
-		pipesim_decimal_scan(
-			found + 7, strspn(found + 7, "0123456789"), 0, &hidden, &used);
-	return hidden;
-}
-
 gint64 pipesim_cluster_message_bytes(PipesimTrace *const *traces, guint n)
 {
 	for (guint t = 0; t < n; t++) {
 		const gint64 told = pipesim_trace_get_count(traces[t], "pp_message_bytes");
-		const gint64 hidden = hidden_of(traces[t]);
 		const gint64 tokens = pipesim_trace_get_count(traces[t], "tokens");
+		gint64 hidden = pipesim_trace_get_count(traces[t], "hidden");
+		const char *model = pipesim_trace_get(traces[t], "model");
+		const char *found = model != NULL ? strstr(model, "hidden=") : NULL;
+		gsize used;
+		/* Or in "model,deepseek-v3 hidden=7168 ...". */
+		if (hidden < 0 && found != NULL)
+			pipesim_decimal_scan(
+				found + 7, strspn(found + 7, "0123456789"), 0, &hidden, &used);
 		if (told > 0)
 			return told;
 		if (hidden > 0 && tokens > 0 && hidden < G_MAXINT32 && tokens < G_MAXINT32)
@@ -95,38 +79,30 @@ gint64 pipesim_cluster_message_bytes(PipesimTrace *const *traces, guint n)
 	return PIPESIM_UNKNOWN;
 }
 
-/* Latency and bandwidth through the medians by size; FALSE where there are too few sizes. */
-static gboolean fit_link(PipesimCosts *costs, const GPtrArray *messages)
+void pipesim_cluster_link(
+	PipesimCosts *costs, const GPtrArray *messages, gint64 bytes, GPtrArray *notices)
 {
-	g_autofree gint64 *bytes = g_new(gint64, messages->len);
+	g_autofree gint64 *size = g_new(gint64, messages->len);
 	g_autofree gint64 *time = g_new(gint64, messages->len);
+	const PipesimTraceGroup *exact = NULL;
+	const PipesimTraceGroup *largest = g_ptr_array_index(messages, 0);
 	PipesimFit fit;
 
 	for (guint i = 0; i < messages->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(messages, i);
-		bytes[i] = group->what.payload_bytes;
+		size[i] = group->what.payload_bytes;
 		time[i] = group->figures.median;
-	}
-	if (!pipesim_fit_line(&fit, bytes, time, messages->len, TRUE) || fit.slope <= 0)
-		return FALSE;
-	costs->link_latency = (gint64)llround(MAX(0, fit.base));
-	costs->link_bandwidth = (gint64)llround(MIN(1e9 / fit.slope, 9e18));
-	return TRUE;
-}
-
-void pipesim_cluster_link(
-	PipesimCosts *costs, const GPtrArray *messages, gint64 bytes, GPtrArray *notices)
-{
-	const gboolean fitted = fit_link(costs, messages);
-	const PipesimTraceGroup *exact = NULL;
-	const PipesimTraceGroup *largest = g_ptr_array_index(messages, 0);
-
-	for (guint i = 0; i < messages->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(messages, i);
 		if (exact == NULL && group->what.payload_bytes == bytes)
 			exact = group;
 		if (group->what.payload_bytes > largest->what.payload_bytes)
 			largest = group;
+	}
+	/* Latency and bandwidth through the medians by size. */
+	const gboolean fitted =
+		pipesim_fit_line(&fit, size, time, messages->len, TRUE) && fit.slope > 0;
+	if (fitted) {
+		costs->link_latency = (gint64)llround(MAX(0, fit.base));
+		costs->link_bandwidth = (gint64)llround(MIN(1e9 / fit.slope, 9e18));
 	}
 	if (exact != NULL) {
 		costs->p2p = exact->figures.median;
