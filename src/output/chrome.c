@@ -83,31 +83,6 @@ static void write_name(const Trace *trace, const char *what, guint rank, guint t
 	close_event(trace->json);
 }
 
-static void name_process(const Trace *trace, guint rank)
-{
-	g_autofree char *name = trace->several
-					? g_strdup_printf("%s, rank %u", trace->run->name, rank)
-					: g_strdup_printf("rank %u", rank);
-
-	write_name(trace, "process", rank, COMPUTE_THREAD, name,
-		(gint64)(trace->first_pid + rank));
-	write_name(trace, "thread", rank, COMPUTE_THREAD, "compute", 0);
-}
-
-/* All sends stand above all receives. */
-static void name_tracks(const Trace *trace, guint rank, Way way, guint tracks)
-{
-	const char *what = way == SENT ? "send" : "receive";
-
-	for (guint i = 0; i < tracks; i++) {
-		g_autofree char *name =
-			i == 0 ? g_strdup(what) : g_strdup_printf("%s %u", what, i + 1);
-
-		write_name(trace, "thread", rank, thread_of(way, i), name,
-			(way == SENT ? 1 : G_MAXINT32 / 2) + i);
-	}
-}
-
 /* Ops ------------------------------------------------------------------------------------ */
 
 static void write_op(const Trace *trace, guint rank, guint32 index)
@@ -162,21 +137,6 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	close_event(trace->json);
 }
 
-static void write_counters(const Trace *trace, guint rank)
-{
-	const PipesimProgram *program = trace->run->step->program;
-	const PipesimTimeline *timeline = trace->run->step->timeline;
-	PipesimHeld held = {0};
-
-	write_held(trace, rank, 0, &held);
-	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-		if (pipesim_held_before(&held, &program->ops[i]))
-			write_held(trace, rank, timeline->start[i], &held);
-		if (pipesim_held_after(&held, &program->ops[i]))
-			write_held(trace, rank, timeline->end[i], &held);
-	}
-}
-
 /* When messages are on their way ------------------------------------------------------------- */
 
 /* A message of the timeline, or where that has none, what data dependencies say. */
@@ -200,48 +160,6 @@ static void clear_transfers(Transfers *transfers)
 	g_free(transfers->by_end);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Transfers, clear_transfers)
-
-static void add_needed(Transfers *transfers, const PipesimRun *run, guint rank, Way way)
-{
-	const guint32 *begin = &run->step->program->rank_begin[rank];
-	PipesimMessage messages[2];
-
-	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		const guint n =
-			way == SENT
-				? pipesim_messages_out(run->step->program, rank, op, messages)
-				: pipesim_messages_in(run->step->program, rank, op, messages);
-
-		for (guint i = 0; i < n; i++) {
-			const gint64 start = run->step->timeline->end[messages[i].from];
-
-			transfers->list[transfers->n++] = (Transfer){
-				.message = messages[i],
-				.start = start,
-				.end = start + run->times->p2p,
-			};
-		}
-	}
-}
-
-/* As the runtime moved them, where one was simulated that waits for them. */
-static void add_moved(Transfers *transfers, const PipesimRun *run, guint rank, Way way)
-{
-	const PipesimTimeline *timeline = run->step->timeline;
-	const guint32 *begin = way == SENT ? timeline->send_begin : timeline->receive_begin;
-
-	for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
-		const PipesimTransfer *moved =
-			&timeline->transfers[way == SENT ? i : timeline->arrivals[i]];
-
-		transfers->list[transfers->n++] = (Transfer){
-			.message = {moved->from, moved->to, moved->from_rank, moved->to_rank,
-				moved->backward},
-			.start = moved->start,
-			.end = moved->end,
-		};
-	}
-}
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -286,8 +204,10 @@ static void assign_tracks(Transfers *transfers)
 static gboolean find_transfers(
 	const PipesimRun *run, guint rank, Way way, Transfers *transfers, GError **error)
 {
-	const guint32 *begin = &run->step->program->rank_begin[rank];
-	const gsize most = 2 * (gsize)(begin[1] - begin[0]) + 1;
+	const PipesimTimeline *timeline = run->step->timeline;
+	const PipesimProgram *program = run->step->program;
+	const guint32 *ops = &program->rank_begin[rank];
+	const gsize most = 2 * (gsize)(ops[1] - ops[0]) + 1;
 
 	transfers->list = g_try_new(Transfer, most);
 	transfers->by_end = g_try_new(Transfer *, most);
@@ -296,10 +216,40 @@ static gboolean find_transfers(
 			"%s: no memory for the messages of rank %u; ask for fewer "
 			"micro-batches",
 			run->name, rank);
-	if (run->step->timeline->transfers != NULL)
-		add_moved(transfers, run, rank, way);
-	else
-		add_needed(transfers, run, rank, way);
+	if (timeline->transfers != NULL) {
+		/* As the runtime moved them: one was simulated that waits for them. */
+		const guint32 *begin =
+			way == SENT ? timeline->send_begin : timeline->receive_begin;
+
+		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+			const PipesimTransfer *moved =
+				&timeline->transfers[way == SENT ? i : timeline->arrivals[i]];
+
+			transfers->list[transfers->n++] = (Transfer){
+				.message = {moved->from, moved->to, moved->from_rank,
+					moved->to_rank, moved->backward},
+				.start = moved->start,
+				.end = moved->end,
+			};
+		}
+	} else {
+		for (guint32 op = ops[0]; op < ops[1]; op++) {
+			PipesimMessage messages[2];
+			const guint n =
+				way == SENT ? pipesim_messages_out(program, rank, op, messages)
+					    : pipesim_messages_in(program, rank, op, messages);
+
+			for (guint i = 0; i < n; i++) {
+				const gint64 start = timeline->end[messages[i].from];
+
+				transfers->list[transfers->n++] = (Transfer){
+					.message = messages[i],
+					.start = start,
+					.end = start + run->times->p2p,
+				};
+			}
+		}
+	}
 	qsort(transfers->list, transfers->n, sizeof(Transfer), compare_starts);
 	if (run->times->p2p > 0 || run->network != NULL)
 		assign_tracks(transfers);
@@ -321,12 +271,6 @@ static void write_flow(const Trace *trace, const PipesimMessage *message, const 
 	if (phase[0] == 'f')
 		pipesim_json_member_string(trace->json, "bp", "e");
 	pipesim_json_close(trace->json);
-}
-
-/* An arrow binds to the slice around its time: at its very end the next slice would have it. */
-static gint64 last_moment(const PipesimTimeline *timeline, guint32 op)
-{
-	return MAX(timeline->start[op], timeline->end[op] - 1);
 }
 
 static void write_transfer(const Trace *trace, const Transfer *transfer, guint rank, Way way)
@@ -358,16 +302,27 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 {
 	const PipesimTimeline *timeline = trace->run->step->timeline;
 	g_auto(Transfers) transfers = {0};
+	const char *what = way == SENT ? "send" : "receive";
 
 	if (!find_transfers(trace->run, rank, way, &transfers, error))
 		return FALSE;
-	name_tracks(trace, rank, way, transfers.tracks);
+	/* All sends stand above all receives. */
+	for (guint i = 0; i < transfers.tracks; i++) {
+		g_autofree char *name =
+			i == 0 ? g_strdup(what) : g_strdup_printf("%s %u", what, i + 1);
+
+		write_name(trace, "thread", rank, thread_of(way, i), name,
+			(way == SENT ? 1 : G_MAXINT32 / 2) + i);
+	}
 	for (gsize i = 0; i < transfers.n; i++) {
 		const PipesimMessage *message = &transfers.list[i].message;
 
+		/* An arrow binds to the slice around its time: at its very end the next slice would
+		 * have it. */
 		if (way == SENT)
 			write_flow(trace, message, "s", rank, COMPUTE_THREAD,
-				last_moment(timeline, message->from));
+				MAX(timeline->start[message->from],
+					timeline->end[message->from] - 1));
 		write_transfer(trace, &transfers.list[i], rank, way);
 		if (way == RECEIVED)
 			write_flow(trace, message, "f", rank, COMPUTE_THREAD,
@@ -381,13 +336,28 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 static gboolean write_run(Trace *trace, GError **error)
 {
 	const PipesimRun *run = trace->run;
+	const PipesimProgram *program = run->step->program;
+	const PipesimTimeline *timeline = run->step->timeline;
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
-		name_process(trace, rank);
-		for (guint32 i = run->step->program->rank_begin[rank];
-			i < run->step->program->rank_begin[rank + 1]; i++)
+		g_autofree char *name =
+			trace->several ? g_strdup_printf("%s, rank %u", trace->run->name, rank)
+				       : g_strdup_printf("rank %u", rank);
+		const guint32 *ops = &program->rank_begin[rank];
+		PipesimHeld held = {0};
+
+		write_name(trace, "process", rank, COMPUTE_THREAD, name,
+			(gint64)(trace->first_pid + rank));
+		write_name(trace, "thread", rank, COMPUTE_THREAD, "compute", 0);
+		for (guint32 i = ops[0]; i < ops[1]; i++)
 			write_op(trace, rank, i);
-		write_counters(trace, rank);
+		write_held(trace, rank, 0, &held);
+		for (guint32 i = ops[0]; i < ops[1]; i++) {
+			if (pipesim_held_before(&held, &program->ops[i]))
+				write_held(trace, rank, timeline->start[i], &held);
+			if (pipesim_held_after(&held, &program->ops[i]))
+				write_held(trace, rank, timeline->end[i], &held);
+		}
 		if (!write_messages(trace, rank, SENT, error))
 			return FALSE;
 	}
@@ -395,18 +365,8 @@ static gboolean write_run(Trace *trace, GError **error)
 		if (!write_messages(trace, rank, RECEIVED, error))
 			return FALSE;
 	trace->first_pid += run->shape.ranks;
-	trace->first_flow += 2 * (guint64)run->step->program->n_ops;
+	trace->first_flow += 2 * (guint64)program->n_ops;
 	return TRUE;
-}
-
-static guint count_results(const PipesimComparison *comparison)
-{
-	guint count = 0;
-
-	for (guint i = 0; i < comparison->runs->len; i++)
-		count += ((const PipesimRun *)g_ptr_array_index(comparison->runs, i))->error ==
-			 NULL;
-	return count;
 }
 
 gboolean pipesim_chrome_trace(
@@ -419,10 +379,17 @@ gboolean pipesim_chrome_trace(
 		.sink = sink,
 		.costs = comparison->costs,
 		.first_pid = 1,
-		.several = count_results(comparison) > 1,
+
 		.name = name,
 	};
 	gboolean done = TRUE;
+	guint results = 0;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		trace.run = g_ptr_array_index(comparison->runs, i);
+		results += trace.run->error == NULL;
+	}
+	trace.several = results > 1;
 
 	pipesim_json_open_object(json);
 	pipesim_json_member_string(json, "displayTimeUnit", "ns");

@@ -8,18 +8,6 @@ static gboolean is_column(const PipesimFigure *figure, const PipesimComparison *
 	return figure->csv != NULL && pipesim_figure_asked(figure, comparison);
 }
 
-static void add_field(GString *out, const PipesimFigure *figure,
-	const PipesimComparison *comparison, const PipesimRun *run)
-{
-	const PipesimValue value = pipesim_figure_value(figure, comparison, run, 0);
-
-	g_string_append_c(out, ',');
-	if (figure->kind == PIPESIM_TEXT && value.text != NULL)
-		pipesim_figure_quote(out, value.text);
-	else
-		pipesim_value_plain(out, figure->kind, value);
-}
-
 static void write_csv(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
@@ -33,9 +21,20 @@ static void write_csv(const PipesimComparison *comparison,
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
 
 		pipesim_figure_quote(out, run->name);
-		for (guint i = 0; i < pipesim_n_figures; i++)
-			if (is_column(&pipesim_figures[i], comparison))
-				add_field(out, &pipesim_figures[i], comparison, run);
+		for (guint i = 0; i < pipesim_n_figures; i++) {
+			const PipesimFigure *figure = &pipesim_figures[i];
+			PipesimValue value;
+
+			if (!is_column(figure, comparison))
+				continue;
+			value = pipesim_figure_value(figure, comparison, run, 0);
+
+			g_string_append_c(out, ',');
+			if (figure->kind == PIPESIM_TEXT && value.text != NULL)
+				pipesim_figure_quote(out, value.text);
+			else
+				pipesim_value_plain(out, figure->kind, value);
+		}
 		pipesim_samples_csv_run(comparison, run, out);
 		g_string_append_c(out, '\n');
 	}

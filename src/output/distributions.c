@@ -27,15 +27,6 @@ static void append_share(GString *out, const PipesimComponent *component, gint64
 						   (double)component->figures.median));
 }
 
-static guint count_spread(const GPtrArray *components)
-{
-	guint n = 0;
-
-	for (guint i = 0; i < components->len; i++)
-		n += is_spread(g_ptr_array_index(components, i));
-	return n;
-}
-
 static void append_data(const GPtrArray *components, GString *out)
 {
 	guint place = 0;
@@ -114,8 +105,11 @@ static void append_script(const PipesimCosts *costs, guint n, PipesimGnuplot *pi
 gboolean pipesim_distributions_write(
 	const PipesimCosts *costs, const char *path, const char *gnuplot, GError **error)
 {
-	const guint n = count_spread(costs->components);
 	g_autoptr(PipesimGnuplot) picture = NULL;
+	guint n = 0;
+
+	for (guint i = 0; i < costs->components->len; i++)
+		n += is_spread(g_ptr_array_index(costs->components, i));
 
 	if (n == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

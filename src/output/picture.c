@@ -641,8 +641,7 @@ static void append_plots(const Picture *picture)
 				g_string_append_printf(out,
 					"%sdata index '%s%u' @number \\\n"
 					"	font sprintf('Arial%s,%%g', letters * point) "
-					"tc "
-					"rgb '%s'",
+					"tc rgb '%s'",
 					before, pipesim_kind_letter(kind), shade,
 					shade ? " Italic" : "",
 					pipesim_looks[kind].text[shade]);

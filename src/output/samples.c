@@ -39,26 +39,6 @@ static void json_value(PipesimJson *json, const char *key, const Figure *figure,
 		pipesim_json_double(json, value);
 }
 
-static void json_figure(PipesimJson *json, const PipesimSamples *samples, const Figure *figure)
-{
-	const PipesimQuantile *quantile = quantiles_of(samples, figure);
-	g_autofree char *key = g_strconcat(figure->name, figure->unit, NULL);
-
-	pipesim_json_key(json, key);
-	pipesim_json_open_object(json);
-	for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
-		pipesim_json_key(json, pipesim_quantile_name(q));
-		pipesim_json_open_line(json);
-		json_value(json, "value", figure, quantile[q].value);
-		json_value(json, "low", figure, quantile[q].low);
-		json_value(json, "high", figure, quantile[q].high);
-		pipesim_json_key(json, "bounded");
-		pipesim_json_bool(json, quantile[q].is_bounded);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-}
-
 void pipesim_samples_json_run(
 	const PipesimComparison *comparison, const PipesimRun *run, PipesimJson *json)
 {
@@ -66,8 +46,24 @@ void pipesim_samples_json_run(
 		return;
 	pipesim_json_key(json, "samples");
 	pipesim_json_open_object(json);
-	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
-		json_figure(json, run->samples, &figures[i]);
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
+		const PipesimQuantile *quantile = quantiles_of(run->samples, &figures[i]);
+		g_autofree char *key = g_strconcat(figures[i].name, figures[i].unit, NULL);
+
+		pipesim_json_key(json, key);
+		pipesim_json_open_object(json);
+		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
+			pipesim_json_key(json, pipesim_quantile_name(q));
+			pipesim_json_open_line(json);
+			json_value(json, "value", &figures[i], quantile[q].value);
+			json_value(json, "low", &figures[i], quantile[q].low);
+			json_value(json, "high", &figures[i], quantile[q].high);
+			pipesim_json_key(json, "bounded");
+			pipesim_json_bool(json, quantile[q].is_bounded);
+			pipesim_json_close(json);
+		}
+		pipesim_json_close(json);
+	}
 	pipesim_json_member_int(json, "wins", run->samples->wins);
 	pipesim_json_close(json);
 }
@@ -220,20 +216,6 @@ static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, 
 	pipesim_table_add(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
 
-/* What two steps differ by should show, and the table keep to a page. */
-static guint choose_decimals(const PipesimComparison *comparison)
-{
-	double longest = 0;
-
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
-		if (run->samples != NULL)
-			longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
-	}
-	return longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
-}
-
 static void append_title(const PipesimComparison *comparison, GString *out)
 {
 	const PipesimScenario *scenario = &comparison->scenario;
@@ -254,55 +236,38 @@ static void append_title(const PipesimComparison *comparison, GString *out)
 	}
 }
 
-static void append_meanings(gboolean guessed, gboolean several, GString *out)
+void pipesim_samples_text(
+	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	g_autoptr(GString) text =
-		g_string_new("95 % sure: where the figure of all steps lies, by "
-			     "the order of the samples");
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	g_autoptr(GString) meaning =
+		g_string_new("95 % sure: where the figure of all steps lies, "
+			     "by the order of the samples");
+	gboolean guessed = FALSE;
+	double longest = 0;
+	guint wins = 0, n = 0, decimals;
+	int best = -1; /* the run that wins most, the first of equals */
 
-	g_string_append(text, guessed ? "; ?: too few samples for both bounds" : "");
-	pipesim_wrap(out, text->str, 2, 0, TABLE_WIDTH);
-	g_string_append_c(out, '\n');
-	if (several)
-		g_string_append(out,
-			"wins: in how many samples none is faster, all drawing the "
-			"same; *: most often\n");
-	g_string_append_c(out, '\n');
-}
-
-/* Index of the run that wins most, the first of equals; -1 where there is one alone. */
-static int most_wins(const PipesimComparison *comparison, gboolean *guessed)
-{
-	int best = -1;
-	guint wins = 0, n = 0;
-
+	if (!has_samples(comparison))
+		return;
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		if (run->samples == NULL)
 			continue;
 		n++;
-		*guessed |= !run->samples->makespan[PIPESIM_P99].is_bounded ||
-			    !run->samples->makespan[PIPESIM_MEDIAN].is_bounded;
+		longest = MAX(longest, run->samples->makespan[PIPESIM_P99].high);
+		guessed |= !run->samples->makespan[PIPESIM_P99].is_bounded ||
+			   !run->samples->makespan[PIPESIM_MEDIAN].is_bounded;
 		if (run->samples->wins > wins) {
 			wins = run->samples->wins;
 			best = (int)i;
 		}
 	}
-	return n > 1 ? best : -1;
-}
-
-void pipesim_samples_text(
-	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
-{
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
-	const guint decimals = choose_decimals(comparison);
-	gboolean guessed = FALSE;
-	int best;
-
-	if (!has_samples(comparison))
-		return;
-	best = most_wins(comparison, &guessed);
+	if (n == 1)
+		best = -1;
+	/* What two steps differ by should show, and the table keep to a page. */
+	decimals = longest < 1e7 ? 3 : longest < 1e9 ? 2 : 1;
 	append_title(comparison, out);
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < comparison->runs->len; i++) {
@@ -313,5 +278,11 @@ void pipesim_samples_text(
 	}
 	pipesim_table_print(table, TABLE_WIDTH, style, out);
 	g_string_append_c(out, '\n');
-	append_meanings(guessed, best >= 0, out);
+	g_string_append(meaning, guessed ? "; ?: too few samples for both bounds" : "");
+	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
+	g_string_append_c(out, '\n');
+	if (best >= 0)
+		g_string_append(out, "wins: in how many samples none is faster, all drawing "
+				     "the same; *: most often\n");
+	g_string_append_c(out, '\n');
 }

@@ -94,49 +94,6 @@ static void append_bytes(GString *out, const PipesimComparison *comparison)
 	g_string_append_c(out, '\n');
 }
 
-/* Only where a schedule has several stages a rank does it make a difference. */
-static void append_footing(GString *out, const PipesimComparison *comparison)
-{
-	gboolean several = FALSE;
-
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
-		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
-	}
-	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
-		g_string_append_printf(out,
-			"Compared at equal stages: %u of the same length in every schedule; "
-			"with v "
-			"a rank on %u/v ranks\n",
-			comparison->scenario.ranks, comparison->scenario.ranks);
-	else if (several)
-		g_string_append_printf(out,
-			"Compared at equal ranks: %u in every schedule; with v stages a rank "
-			"each "
-			"takes 1/v of its time\n",
-			comparison->scenario.ranks);
-}
-
-/* "queue for zb-h1, zb-h2", of the schedules that @runtime runs. */
-static void append_users(
-	GString *out, const PipesimComparison *comparison, const PipesimRuntime *runtime)
-{
-	const char *before = " for ";
-
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
-		if (run->error != NULL || run->runtime != runtime)
-			continue;
-		if (*before == ' ')
-			g_string_append_printf(
-				out, "%s%s", out->len > 0 ? "; " : "", runtime->name);
-		g_string_append_printf(out, "%s%s", before, run->name);
-		before = ", ";
-	}
-}
-
 static void append_comm_title(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
@@ -150,8 +107,22 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison)
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
 	if (runtime->rule != NULL)
 		g_string_append(rule, runtime->rule);
-	for (guint i = 0; runtime == &pipesim_native_runtime && runtimes[i] != NULL; i++)
-		append_users(rule, comparison, runtimes[i]);
+	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL;
+		k++) { /* "queue for zb-h1, zb-h2", of the schedules that each runs. */
+		const char *before = " for ";
+
+		for (guint i = 0; i < comparison->runs->len; i++) {
+			const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+			if (run->error != NULL || run->runtime != runtimes[k])
+				continue;
+			if (*before == ' ')
+				g_string_append_printf(rule, "%s%s", rule->len > 0 ? "; " : "",
+					runtimes[k]->name);
+			g_string_append_printf(rule, "%s%s", before, run->name);
+			before = ", ";
+		}
+	}
 	pipesim_wrap(out, rule->str, 10, column, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 }
@@ -169,62 +140,42 @@ static void append_speed(GString *out, const PipesimLinkSpeed *speed)
 		pipesim_print_ms(number, speed->latency));
 }
 
-static void append_intra(GString *out, const PipesimNetwork *network)
+static void append_links_title(GString *out, const PipesimNetwork *network)
 {
 	static const char *const shares[] = {
 		[PIPESIM_LINK_PAIR] = "each pair of ranks has ",
 		[PIPESIM_LINK_RANK] = "each rank has ",
 		[PIPESIM_LINK_NODE] = "each node has one bus of ",
 	};
-
-	if (network->ranks_per_node > 0)
-		g_string_append_printf(out, "within a node of %u ", network->ranks_per_node);
-	g_string_append(out, shares[network->share]);
-	append_speed(out, &network->intra);
-}
-
-static void append_inter(GString *out, const PipesimNetwork *network)
-{
-	if (network->ranks_per_node == 0)
-		return;
-	g_string_append(out, "; between nodes ");
-	if (network->nics > 1)
-		g_string_append_printf(out, "each of %u NICs has ", network->nics);
-	else if (network->nics == 1)
-		g_string_append(out, "the NIC of a node has ");
-	else
-		g_string_append(out, "each pair of ranks has ");
-	append_speed(out, &network->inter);
-}
-
-static void append_slowdown(GString *out, const PipesimNetwork *network)
-{
+	g_autoptr(GString) text = g_string_new(NULL);
 	const char *before = "; beside a message ";
 	PipesimNumber number;
 
+	g_string_append_printf(text, "Links: a message is %s; ",
+		pipesim_print_bytes(number, network->message_bytes));
+	if (network->ranks_per_node > 0)
+		g_string_append_printf(text, "within a node of %u ", network->ranks_per_node);
+	g_string_append(text, shares[network->share]);
+	append_speed(text, &network->intra);
+	if (network->ranks_per_node > 0) {
+		g_string_append(text, "; between nodes ");
+		if (network->nics > 1)
+			g_string_append_printf(text, "each of %u NICs has ", network->nics);
+		else if (network->nics == 1)
+			g_string_append(text, "the NIC of a node has ");
+		else
+			g_string_append(text, "each pair of ranks has ");
+		append_speed(text, &network->inter);
+	}
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		const PipesimFraction slowdown = network->slowdown[kind];
 
 		if (slowdown.num == slowdown.den)
 			continue;
-		g_string_append_printf(out, "%s%s x %s", before, pipesim_kind_letter(kind),
+		g_string_append_printf(text, "%s%s x %s", before, pipesim_kind_letter(kind),
 			pipesim_figure_short(number, pipesim_figure_fraction(slowdown), 9));
 		before = ", ";
 	}
-}
-
-static void append_links_title(GString *out, const PipesimCosts *costs)
-{
-	g_autoptr(GString) text = g_string_new(NULL);
-	PipesimNumber number;
-
-	if (costs->network == NULL)
-		return;
-	g_string_append_printf(text, "Links: a message is %s; ",
-		pipesim_print_bytes(number, costs->network->message_bytes));
-	append_intra(text, costs->network);
-	append_inter(text, costs->network);
-	append_slowdown(text, costs->network);
 	pipesim_wrap(out, text->str, 2, 0, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 }
@@ -233,11 +184,27 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
+	gboolean several = FALSE;
 
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
 		comparison->scenario.microbatches,
 		comparison->scenario.microbatches == 1 ? "" : "es");
-	append_footing(out, comparison);
+	/* Only where a schedule has several stages a rank does it make a difference. */
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
+	}
+	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
+		g_string_append_printf(out,
+			"Compared at equal stages: %u of the same length in every schedule; "
+			"with v a rank on %u/v ranks\n",
+			comparison->scenario.ranks, comparison->scenario.ranks);
+	else if (several)
+		g_string_append_printf(out,
+			"Compared at equal ranks: %u in every schedule; with v stages a rank "
+			"each takes 1/v of its time\n",
+			comparison->scenario.ranks);
 	pipesim_figure_times(times, costs, "; ");
 	g_string_append_printf(times, " (%s, a micro-batch)",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "a stage"
@@ -254,7 +221,8 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
 	append_bytes(out, comparison);
 	append_comm_title(out, comparison);
-	append_links_title(out, costs);
+	if (costs->network != NULL)
+		append_links_title(out, costs->network);
 	g_string_append_c(out, '\n');
 }
 
@@ -270,44 +238,40 @@ static guint decimals_of(gint64 ns)
 	return decimals;
 }
 
-/* What messages cost is rounded to the decimals of the other times. */
-static void measure_run(Text *text, const PipesimRun *run)
-{
-	const PipesimReport *report = run->report;
-	PipesimNumbers *numbers = &text->numbers;
-
-	for (guint i = 0; i < pipesim_n_figures; i++) {
-		const PipesimFigure *figure = &pipesim_figures[i];
-		PipesimValue value;
-
-		if (figure->kind != PIPESIM_TIME || figure->csv == NULL || figure->of_comm)
-			continue;
-		value = pipesim_figure_value(figure, text->comparison, run, 0);
-		if (pipesim_value_known(figure->kind, value))
-			numbers->decimals = MAX(numbers->decimals, decimals_of(value.integer));
-	}
-	for (guint i = 0; i < report->ranks; i++) {
-		gint64 held = report->held.peak[i] * report->held.unit.num * 1000 /
-			      report->held.unit.den;
-
-		numbers->activations =
-			MAX(numbers->activations, MIN(2, decimals_of(held * 1000)));
-	}
-}
-
 static void measure(Text *text)
 {
 	gint64 memory = 0;
 
 	for (guint i = 0; i < text->comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(text, i);
+		const PipesimReport *report = run->report;
+		PipesimNumbers *numbers = &text->numbers;
 
 		if (run->error != NULL)
 			continue;
-		measure_run(text, run);
-		if (run->report->memory.peak != NULL)
-			memory = MAX(memory, run->report->memory.max);
-		text->too_much |= !run->report->memory.fits;
+		/* What messages cost is rounded to the decimals of the other times. */
+		for (guint k = 0; k < pipesim_n_figures; k++) {
+			const PipesimFigure *figure = &pipesim_figures[k];
+			PipesimValue value;
+
+			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
+				figure->of_comm)
+				continue;
+			value = pipesim_figure_value(figure, text->comparison, run, 0);
+			if (pipesim_value_known(figure->kind, value))
+				numbers->decimals =
+					MAX(numbers->decimals, decimals_of(value.integer));
+		}
+		for (guint rank = 0; rank < report->ranks; rank++) {
+			gint64 held = report->held.peak[rank] * report->held.unit.num * 1000 /
+				      report->held.unit.den;
+
+			numbers->activations =
+				MAX(numbers->activations, MIN(2, decimals_of(held * 1000)));
+		}
+		if (report->memory.peak != NULL)
+			memory = MAX(memory, report->memory.max);
+		text->too_much |= !report->memory.fits;
 	}
 	text->numbers.bytes = memory >= 1000000000 ? 1000000000
 			      : memory >= 1000000  ? 1000000
@@ -377,43 +341,39 @@ static void figures_end(Figures *figures, Text *text)
 	pipesim_table_free(figures->table);
 }
 
-/* Messages of a schedule begin with its name, which the row shows already. */
-static void add_refusal(PipesimTable *table, const PipesimRun *run)
-{
-	g_autofree char *prefix = g_strconcat(run->name, ": ", NULL);
-	g_autofree char *first = g_strconcat("  ", run->name, NULL);
-	const char *message = run->error->message;
-
-	if (g_str_has_prefix(message, prefix))
-		message += strlen(prefix);
-	pipesim_table_add_text(table, PIPESIM_ROW_FAINT, first, message);
-}
-
-static void fill_runs(Figures *figures, const Text *text)
-{
-	figures_begin(figures, text, PIPESIM_OF_RUNS, "  schedule");
-	for (guint i = 0; i < text->comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(text, i);
-		const gboolean best = (int)i == text->best;
-
-		if (run->error != NULL)
-			add_refusal(figures->table, run);
-		else
-			figures_add(figures, text, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
-				g_strconcat(best ? "* " : "  ", run->name, NULL), run, 0);
-	}
-}
-
 /* With as many decimals as fit on a page. */
 static void append_runs(Text *text)
 {
 	Figures figures;
 
-	fill_runs(&figures, text);
-	while (text->numbers.decimals > 0 && pipesim_table_width(figures.table) > TABLE_WIDTH) {
+	for (;;) {
+		figures_begin(&figures, text, PIPESIM_OF_RUNS, "  schedule");
+		for (guint i = 0; i < text->comparison->runs->len; i++) {
+			const PipesimRun *run = get_run(text, i);
+			const gboolean best = (int)i == text->best;
+
+			if (run->error != NULL) {
+				/* Its message begins with the name, which the row shows already. */
+				g_autofree char *prefix = g_strconcat(run->name, ": ", NULL);
+				g_autofree char *first = g_strconcat("  ", run->name, NULL);
+				const char *message = run->error->message;
+
+				if (g_str_has_prefix(message, prefix))
+					message += strlen(prefix);
+				pipesim_table_add_text(
+					figures.table, PIPESIM_ROW_FAINT, first, message);
+			} else {
+				figures_add(&figures, text,
+					best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN,
+					g_strconcat(best ? "* " : "  ", run->name, NULL), run,
+					0);
+			}
+		}
+		if (text->numbers.decimals == 0 ||
+			pipesim_table_width(figures.table) <= TABLE_WIDTH)
+			break;
 		text->numbers.decimals--;
 		pipesim_table_free(figures.table);
-		fill_runs(&figures, text);
 	}
 	figures_end(&figures, text);
 }
@@ -462,37 +422,12 @@ static int by_busy(gconstpointer a, gconstpointer b, gpointer data)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* All of them in order, or the busiest of too many. */
-static void append_each_link(Text *text, const PipesimRun *run)
-{
-	const PipesimLinkReport *links = run->report->links;
-	g_autofree guint *order = g_new(guint, links->n + 1);
-	Figures figures;
-
-	if (links->n == 0)
-		return;
-	for (guint i = 0; i < links->n; i++)
-		order[i] = i;
-	if (links->n > MAX_LINKS)
-		g_qsort_with_data(order, (int)links->n, sizeof *order, by_busy, links->link);
-	g_string_append_c(text->out, '\n');
-	figures_begin(&figures, text, PIPESIM_OF_EACH_LINK, "  link");
-	for (guint i = 0; i < MIN(links->n, MAX_LINKS); i++) {
-		GString *name = g_string_new("  ");
-
-		pipesim_link_print(links->link[order[i]].id, name);
-		figures_add(&figures, text, PIPESIM_ROW_PLAIN, g_string_free(name, FALSE), run,
-			order[i]);
-	}
-	figures_end(&figures, text);
-	if (links->n > MAX_LINKS)
-		g_string_append_printf(
-			text->out, "  the busiest %u of %u links\n", MAX_LINKS, links->n);
-}
-
 /* Links differ by little: their times have all three decimals. */
 static void append_links(Text *text)
 {
+	const PipesimRun *alone = text->comparison->runs->len == 1 ? get_run(text, 0) : NULL;
+	const PipesimLinkReport *links;
+	g_autofree guint *order = NULL;
 	Figures figures;
 
 	text->numbers.decimals = 3;
@@ -506,8 +441,28 @@ static void append_links(Text *text)
 				g_strconcat("  ", run->name, NULL), run, 0);
 	}
 	figures_end(&figures, text);
-	if (text->comparison->runs->len == 1 && get_run(text, 0)->error == NULL)
-		append_each_link(text, get_run(text, 0));
+	if (alone == NULL || alone->error != NULL || alone->report->links->n == 0)
+		return;
+	/* Each link: all of them in order, or the busiest of too many. */
+	links = alone->report->links;
+	order = g_new(guint, links->n);
+	for (guint i = 0; i < links->n; i++)
+		order[i] = i;
+	if (links->n > MAX_LINKS)
+		g_qsort_with_data(order, (int)links->n, sizeof *order, by_busy, links->link);
+	g_string_append_c(text->out, '\n');
+	figures_begin(&figures, text, PIPESIM_OF_EACH_LINK, "  link");
+	for (guint i = 0; i < MIN(links->n, MAX_LINKS); i++) {
+		GString *name = g_string_new("  ");
+
+		pipesim_link_print(links->link[order[i]].id, name);
+		figures_add(&figures, text, PIPESIM_ROW_PLAIN, g_string_free(name, FALSE),
+			alone, order[i]);
+	}
+	figures_end(&figures, text);
+	if (links->n > MAX_LINKS)
+		g_string_append_printf(
+			text->out, "  the busiest %u of %u links\n", MAX_LINKS, links->n);
 }
 
 /* Legend --------------------------------------------------------------------------------- */
@@ -536,8 +491,7 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 			"what the makespan is longer than where no message waits for another");
 	append_meaning(out, "bubble",
 		"makespan less busy time of the rank that idles longest; span: only between "
-		"its "
-		"first start and last end; %: of all ranks' time");
+		"its first start and last end; %: of all ranks' time");
 	append_meaning(out, "formula", "the published bubble; off by: max less formula");
 	append_meaning(out, "activations",
 		"most micro-batches of a whole stage that a rank holds until W; publ.: "
@@ -547,8 +501,7 @@ static void append_legend(GString *out, const PipesimComparison *comparison, int
 	if (comparison->costs->network != NULL)
 		append_meaning(out, "links",
 			"wait: from when a message is ready until it moves; lost: makespan "
-			"less that "
-			"of links that keep nothing waiting, and that slow nothing");
+			"less that of links that keep nothing waiting, and that slow nothing");
 	g_string_append_c(out, '\n');
 }
 
@@ -594,64 +547,7 @@ static char *name_schedules(const Text *text, guint first, const char *reason)
 	return g_string_free(names, FALSE);
 }
 
-static gboolean said_before(const Text *text, guint run, const char *reason)
-{
-	for (guint i = 0; i < run; i++)
-		if (has_reason(get_run(text, i), reason))
-			return TRUE;
-	return FALSE;
-}
-
-static void append_reasons(const Text *text, guint index)
-{
-	const GPtrArray *reasons = get_run(text, index)->report->published.reasons;
-
-	for (guint i = 0; i < reasons->len; i++) {
-		const char *reason = g_ptr_array_index(reasons, i);
-		g_autofree char *names = NULL;
-
-		if (said_before(text, index, reason))
-			continue;
-		names = name_schedules(text, index, reason);
-		append_note(text, names, reason);
-	}
-}
-
-/* Whose pairs ran in halves. */
-static void append_split(const Text *text)
-{
-	g_autoptr(GString) names = g_string_new(NULL);
-
-	for (guint i = 0; i < text->comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(text, i);
-
-		if (pipesim_run_split(run) && run->error == NULL)
-			g_string_append_printf(
-				names, "%s%s", names->len > 0 ? ", " : "", run->name);
-	}
-	if (names->len > 0)
-		append_note(text, names->str,
-			"the runtime runs an overlapped pair as F and then B, whatever FB is");
-}
-
-/* "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)" */
-static void append_stretch(const PipesimRun *run, guint32 first, guint n, GString *out)
-{
-	const PipesimProgram *program = run->step->program;
-	const guint32 *ops = &run->report->path.ops[first];
-	const guint rank = pipesim_program_rank(program, ops[0]);
-
-	g_string_append_printf(out, "%srank %u: ", first > 0 ? "; " : "", rank);
-	pipesim_op_print(program, rank, &program->ops[ops[0]], out);
-	if (n == 1)
-		return;
-	g_string_append(out, n == 2 ? " " : " to ");
-	pipesim_op_print(program, rank, &program->ops[ops[n - 1]], out);
-	if (n > 2)
-		g_string_append_printf(out, " (%u ops)", n);
-}
-
-/* From op to op along the path, told rank by rank. */
+/* From op to op along the path, told rank by rank: "rank 0: 0F0; rank 1: 1F0 to 1W7 (12 ops)". */
 static void append_path(const PipesimRun *run, GString *out)
 {
 	const PipesimProgram *program = run->step->program;
@@ -660,16 +556,24 @@ static void append_path(const PipesimRun *run, GString *out)
 
 	g_string_append_printf(out, "critical path of %u ops: ", path->n_ops);
 	for (guint i = 0; i < path->n_ops; i += n) {
-		const guint rank = pipesim_program_rank(program, path->ops[i]);
+		const guint32 *ops = &path->ops[i];
+		const guint rank = pipesim_program_rank(program, ops[0]);
 
 		if (stretches++ == MAX_STRETCHES) {
 			g_string_append_printf(out, "; and %u ops more", path->n_ops - i);
 			return;
 		}
 		for (n = 1; i + n < path->n_ops; n++)
-			if (pipesim_program_rank(program, path->ops[i + n]) != rank)
+			if (pipesim_program_rank(program, ops[n]) != rank)
 				break;
-		append_stretch(run, i, n, out);
+		g_string_append_printf(out, "%srank %u: ", i > 0 ? "; " : "", rank);
+		pipesim_op_print(program, rank, &program->ops[ops[0]], out);
+		if (n == 1)
+			continue;
+		g_string_append(out, n == 2 ? " " : " to ");
+		pipesim_op_print(program, rank, &program->ops[ops[n - 1]], out);
+		if (n > 2)
+			g_string_append_printf(out, " (%u ops)", n);
 	}
 }
 
@@ -702,19 +606,38 @@ static void append_critical(const Text *text, const PipesimRun *run)
 
 static void append_notes(const Text *text)
 {
+	g_autoptr(GString) split = g_string_new(NULL); /* whose pairs ran in halves */
+
 	for (guint i = 0; i < text->comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(text, i);
 
 		if (run->error != NULL)
 			continue;
-		append_reasons(text, i);
+		for (guint k = 0; k < run->report->published.reasons->len; k++) {
+			const char *reason =
+				g_ptr_array_index(run->report->published.reasons, k);
+			guint first = 0; /* that it holds for, and says it for all */
+
+			while (first < i && !has_reason(get_run(text, first), reason))
+				first++;
+			if (first == i) {
+				g_autofree char *names = name_schedules(text, i, reason);
+
+				append_note(text, names, reason);
+			}
+		}
 		if (pipesim_figure_extension(run) != NULL)
 			append_note(text, run->name, pipesim_figure_extension(run));
 		if (pipesim_figure_search(run) != NULL)
 			append_note(text, run->name, pipesim_figure_search(run));
 		append_critical(text, run);
+		if (pipesim_run_split(run))
+			g_string_append_printf(
+				split, "%s%s", split->len > 0 ? ", " : "", run->name);
 	}
-	append_split(text);
+	if (split->len > 0)
+		append_note(text, split->str,
+			"the runtime runs an overlapped pair as F and then B, whatever FB is");
 }
 
 static void write_text(
