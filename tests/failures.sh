@@ -163,6 +163,16 @@ while [ $limits = yes ] && [ $limit -le 320000 ]; do
 	limit=$((limit + 60000))
 done
 
+# Each schedule lets go of its single ops before the next: where one fits, all do.
+if [ $limits = yes ]; then
+	# shellcheck disable=SC3045
+	(ulimit -v 250000 && exec "$PIPESIM" --pp 4 --microbatches 131072 --format json -o many.json \
+		-s gpipe,1f1b,interleaved-1f1b,zb-h1,zb-h2,dualpipe,dualpipev,chimera) >out 2>err
+	expect 'all schedules in memory for one' 0 ''
+	if grep -q '"name"' many.json && ! grep '"error"' many.json; then pass; else fail 'some do not fit'; fi
+	rm -f many.json
+fi
+
 # A trace is larger than the limit: it never stands in memory as a whole.
 if [ $limits = yes ]; then
 	# shellcheck disable=SC3045

@@ -135,6 +135,13 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 			index += (guint64)loop->n * loop->count;
 		}
 	}
+	if (report->held.peak_op != NULL && report->held.peak_op[rank] != PIPESIM_NO_OP) {
+		const PipesimOp *op = &step->program->ops[report->held.peak_op[rank]];
+		g_autoptr(GString) name = g_string_new(NULL);
+
+		pipesim_op_print(step->program, rank, op, name);
+		report->held.peak_name[rank] = g_strdup(name->str);
+	}
 	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
@@ -152,6 +159,8 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 	report->held.peak_until_input = g_new0(guint, report->ranks);
 	if (subject->step->program != NULL)
 		report->held.peak_op = g_new(guint32, report->ranks);
+	if (subject->step->program != NULL)
+		report->held.peak_name = g_new0(char *, report->ranks);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
 		costs->parameter_bytes > 0) {
 		report->memory.peak = g_new0(gint64, report->ranks);

@@ -41,6 +41,9 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->held.peak);
 	g_free(report->held.peak_until_input);
 	g_free(report->held.peak_op);
+	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)
+		g_free(report->held.peak_name[rank]);
+	g_free(report->held.peak_name);
 	g_free(report->memory.peak);
 	g_free(report->memory.until_input);
 	g_free(report->memory.until_weight);

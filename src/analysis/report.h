@@ -55,6 +55,7 @@ typedef struct {
 	/* Op that starts when peak is first reached; PIPESIM_NO_OP: no work. NULL where no
 	 * single op is known. */
 	guint32 *peak_op;
+	char **peak_name;     /* "0F3", by rank; NULL with it, and where there is no work */
 	PipesimFraction unit; /* one chunk in whole-stage units: PP / S, of a part less */
 	guint max_peak;
 } PipesimActivations;

@@ -12,7 +12,7 @@ static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenari
 				 scenario->samples == 0;
 	const gboolean enough =
 		scenario->keep == PIPESIM_KEEP_NOTHING ||
-		(scenario->keep == PIPESIM_KEEP_FITTING && job->order->n_ops > PIPESIM_MAX_OPS);
+		(scenario->keep != PIPESIM_KEEP_OPS && job->order->n_ops > PIPESIM_MAX_OPS);
 
 	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
 }
@@ -51,6 +51,8 @@ static void run_order(PipesimRun *run, const PipesimOrder *order,
 	if (run->step == NULL || !report(run, footing)) {
 		g_clear_pointer(&run->step, pipesim_step_free);
 		g_prefix_error(&run->error, "%s: ", run->name);
+	} else if (footing->scenario.keep >= PIPESIM_KEEP_REPORT) {
+		pipesim_step_forget_ops(run->step);
 	}
 }
 

@@ -14,7 +14,7 @@ struct _PipesimRun {
 	PipesimOrder *order;
 	PipesimTimes *times;
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
-	PipesimStep *step;       /* has ops where the scenario or the report needs them */
+	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */
 };
@@ -22,8 +22,7 @@ struct _PipesimRun {
 /** pipesim_run_split: whether overlapped pairs of @run ran in halves. */
 static inline gboolean pipesim_run_split(const PipesimRun *run)
 {
-	return run->step != NULL && run->step->program != NULL &&
-	       run->step->program->n_ops > run->step->whole->n_ops;
+	return run->step != NULL && run->step->split;
 }
 
 /** pipesim_run_schedule: never NULL; a refusal is in its error. */

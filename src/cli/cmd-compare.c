@@ -82,7 +82,7 @@ static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
-	else if (scenario->critical)
+	else if (scenario->critical && format != NULL && format->for_people) /* names its ops */
 		scenario->keep = PIPESIM_KEEP_FITTING;
 	else
 		scenario->keep = format != NULL ? format->keep : PIPESIM_KEEP_NOTHING;

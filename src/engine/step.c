@@ -102,6 +102,7 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 			: pipesim_program_ref(step->whole);
 	if (step->program == NULL)
 		return FALSE;
+	step->split = step->program->n_ops > step->whole->n_ops;
 	measure_ops(step);
 	return TRUE;
 }
@@ -125,6 +126,14 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 	return run_step(step, want, error) ? g_steal_pointer(&step) : NULL;
 }
 
+void pipesim_step_forget_ops(PipesimStep *step)
+{
+	g_clear_pointer(&step->timeline, pipesim_timeline_free);
+	g_clear_pointer(&step->derived, pipesim_lowering_free);
+	g_clear_pointer(&step->program, pipesim_program_unref);
+	g_clear_pointer(&step->whole, pipesim_program_unref);
+}
+
 void pipesim_step_free(PipesimStep *step)
 {
 	if (step == NULL)
@@ -132,11 +141,8 @@ void pipesim_step_free(PipesimStep *step)
 	g_free(step->busy);
 	g_free(step->first_start);
 	g_free(step->last_end);
-	pipesim_timeline_free(step->timeline);
-	pipesim_lowering_free(step->derived);
 	pipesim_order_unref((PipesimOrder *)step->job.order);
-	pipesim_program_unref(step->program);
-	pipesim_program_unref(step->whole);
+	pipesim_step_forget_ops(step);
 	g_free(step);
 }
 

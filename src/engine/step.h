@@ -35,6 +35,7 @@ typedef struct {
 	gint64 *busy;                   /* all its ops together */
 	gint64 *first_start, *last_end; /* 0 and 0 where it runs nothing */
 	PipesimSteady steady; /* what repeats, where no ops were kept; else not found */
+	gboolean split;       /* pairs ran in halves, as the rules have it */
 	/* The ops that ran, and when: those of the order, with pairs in halves where the rules run
 	 * them so. Both NULL where they were not wanted and not needed. */
 	PipesimProgram *program;
@@ -54,6 +55,9 @@ typedef struct {
  */
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
 void pipesim_step_free(PipesimStep *step);
+
+/** pipesim_step_forget_ops: lets go of single ops and messages; figures of ranks stay. */
+void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
 
 /**

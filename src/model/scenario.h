@@ -15,6 +15,7 @@ typedef enum {
 typedef enum {
 	PIPESIM_KEEP_OPS,     /* everything; an error where there are too many to keep */
 	PIPESIM_KEEP_FITTING, /* everything where it fits, else as below */
+	PIPESIM_KEEP_REPORT, /* everything where it fits until the report is made, then nothing */
 	PIPESIM_KEEP_NOTHING, /* nothing: no program, timeline or critical path is kept where
 				   the figures of ranks can be had without */
 } PipesimKeep;

@@ -21,17 +21,6 @@ static void write_texts(PipesimJson *json, const GPtrArray *texts)
 	pipesim_json_close(json);
 }
 
-/* "0F3", of @rank. */
-static void write_op(const Writer *writer, guint rank, gint64 op)
-{
-	const PipesimProgram *program = writer->run->step->program;
-	g_autoptr(GString) name = g_string_new(NULL);
-
-	if (op != PIPESIM_NO_OP)
-		pipesim_op_print(program, rank, &program->ops[op], name);
-	pipesim_json_string(writer->json, op != PIPESIM_NO_OP ? name->str : NULL);
-}
-
 static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
 {
 	static const PipesimNumbers exact = {0};
@@ -47,7 +36,7 @@ static void write_value(const Writer *writer, const PipesimFigure *figure, guint
 	} else if (figure->kind == PIPESIM_TEXTS) {
 		write_texts(writer->json, value.texts);
 	} else if (figure->kind == PIPESIM_OP) {
-		write_op(writer, index, value.integer);
+		pipesim_json_string(writer->json, writer->run->report->held.peak_name[index]);
 	} else if (figure->kind == PIPESIM_LINK) {
 		link = pipesim_value_print(figure->kind, value, &exact);
 		pipesim_json_string(writer->json, link);
@@ -198,7 +187,7 @@ const PipesimOutput pipesim_output_json = {
 	.name = "json",
 	.extension = "json",
 	.summary = "one JSON object with every figure, exact, for other programs",
-	.keep = PIPESIM_KEEP_FITTING,
+	.keep = PIPESIM_KEEP_REPORT,
 	.critical = TRUE,
 	.write = write_json,
 };
