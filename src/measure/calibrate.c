@@ -1,10 +1,13 @@
 #include "config.h"
 
+#include "base/decimal.h"
 #include "measure/calibrate.h"
-#include "measure/cluster.h"
 #include "measure/reader.h"
 
+#include <math.h>
 #include <string.h>
+
+#define MILLION G_GINT64_CONSTANT(1000000)
 
 /* What the steps share. */
 typedef struct {
@@ -432,7 +435,7 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	return TRUE;
 }
 
-/* Messages ------------------------------------------------------------------------------------ */
+/* Several GPUs ------------------------------------------------------------------------------------ */
 
 static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
 {
@@ -440,12 +443,39 @@ static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
 	return g_str_equal(group->what.component, "p2p") && group->figures.median > 0;
 }
 
-/* P2P, latency and bandwidth, where measured. */
+/* Of a pipeline message: between neighbours for one micro-batch: as the first of the traces that
+ * knows tells, or its tokens * hidden in BF16; PIPESIM_UNKNOWN where none does. */
+static gint64 message_bytes(const Calibrating *c)
+{
+	for (guint t = 0; t < c->n_traces; t++) {
+		const gint64 told = pipesim_trace_get_count(c->traces[t], "pp_message_bytes");
+		const gint64 tokens = pipesim_trace_get_count(c->traces[t], "tokens");
+		gint64 hidden = pipesim_trace_get_count(c->traces[t], "hidden");
+		const char *model = pipesim_trace_get(c->traces[t], "model");
+		const char *found = model != NULL ? strstr(model, "hidden=") : NULL;
+		gsize used;
+		/* Or in "model,deepseek-v3 hidden=7168 ...". */
+		if (hidden < 0 && found != NULL)
+			pipesim_decimal_scan(
+				found + 7, strspn(found + 7, "0123456789"), 0, &hidden, &used);
+		if (told > 0)
+			return told;
+		if (hidden > 0 && tokens > 0 && hidden < G_MAXINT32 && tokens < G_MAXINT32)
+			return 2 * hidden * tokens;
+	}
+	return PIPESIM_UNKNOWN;
+}
+
+/* P2P, latency and bandwidth, where measured: the time of a pipeline message, and a line through
+ * the medians by size where sizes suffice for one. */
 static gboolean add_link(Calibrating *c, GError **error)
 {
 	g_autoptr(GPtrArray) messages = pipesim_trace_groups_list(c->groups, is_message, NULL);
-	const gint64 bytes = pipesim_cluster_message_bytes(c->traces, c->n_traces);
+	const gint64 bytes = message_bytes(c);
+	const PipesimTraceGroup *exact = NULL, *largest = NULL;
+	PipesimCosts *costs = c->costs;
 	PipesimTraceWish wish = c->wish;
+	PipesimFit fit;
 
 	if (messages->len == 0) {
 		pipesim_notice(
@@ -457,13 +487,98 @@ static gboolean add_link(Calibrating *c, GError **error)
 	wish.compute_sms = wish.comm_sms = 0;
 	if (!pipesim_trace_select(messages, &wish, c->notices, error))
 		return FALSE;
-	for (guint i = 0; i < messages->len; i++) {
+	const guint n = messages->len;
+	g_autofree gint64 *size = g_new(gint64, n);
+	g_autofree gint64 *time = g_new(gint64, n);
+	for (guint i = 0; i < n; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(messages, i);
-		if (messages->len == 1 || group->what.payload_bytes == bytes)
+		size[i] = group->what.payload_bytes;
+		time[i] = group->figures.median;
+		if (n == 1 || size[i] == bytes)
 			record(c, group, &group->figures);
+		if (exact == NULL && size[i] == bytes)
+			exact = group;
+		if (largest == NULL || size[i] > largest->what.payload_bytes)
+			largest = group;
 	}
-	pipesim_cluster_link(c->costs, messages, bytes, c->notices);
+	const gboolean fitted = pipesim_fit_line(&fit, size, time, n, TRUE) && fit.slope > 0;
+	if (fitted) {
+		costs->link_latency = (gint64)llround(MAX(0, fit.base));
+		costs->link_bandwidth = (gint64)llround(MIN(1e9 / fit.slope, 9e18));
+	}
+	if (exact != NULL) {
+		costs->p2p = exact->figures.median;
+	} else if (fitted && bytes > 0) {
+		costs->p2p = costs->link_latency +
+			     pipesim_time_scale(bytes, 1000000000, costs->link_bandwidth);
+		pipesim_notice(c->notices,
+			"P2P of %" G_GINT64_FORMAT " bytes follows from the latency and "
+			"bandwidth fitted to %u other sizes",
+			bytes, n);
+	} else {
+		costs->p2p = largest->figures.median;
+		if (largest->what.payload_bytes >= 0)
+			pipesim_notice(c->notices,
+				"P2P is that of the largest message measured, %" G_GINT64_FORMAT
+				" bytes",
+				largest->what.payload_bytes);
+	}
+	if (strstr(largest->what.impl, "loopback") != NULL)
+		pipesim_notice(c->notices,
+			"P2P was measured as a copy inside one GPU, not over a link");
 	return TRUE;
+}
+
+/* All that was chosen, once; PIPESIM_UNKNOWN where some of it was not measured on @origin. */
+static gint64 total_of(const GPtrArray *chosen, gint64 origin)
+{
+	gint64 total = 0;
+
+	for (guint i = 0; i < chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(chosen, i);
+		PipesimDistribution figures;
+
+		if (!pipesim_trace_group_figures(group,
+			    G_STRUCT_OFFSET(PipesimRepetition, service), origin, &figures) ||
+			figures.median > PIPESIM_MAX_TIME_NS / chosen->len)
+			return PIPESIM_UNKNOWN;
+		total += figures.median;
+	}
+	return total;
+}
+
+/* Sets what each rank took against the mean, where every one of 2 to PIPESIM_MAX_MEASURED_RANKS
+ * ranks measured all that was chosen. */
+static void set_ranks(PipesimCosts *costs, const GPtrArray *chosen)
+{
+	g_autoptr(GArray) origins = g_array_new(FALSE, FALSE, sizeof(gint64));
+	g_autoptr(GHashTable) known = g_hash_table_new(g_int64_hash, g_int64_equal);
+	gint64 mean = 0;
+
+	if (chosen->len == 0)
+		return;
+	/* In order of first appearance. */
+	const PipesimTraceGroup *first = g_ptr_array_index(chosen, 0);
+	for (guint i = 0; i < first->repetitions->len; i++) {
+		PipesimRepetition *repetition =
+			&g_array_index(first->repetitions, PipesimRepetition, i);
+		if (repetition->kept && g_hash_table_add(known, &repetition->origin))
+			g_array_append_val(origins, repetition->origin);
+	}
+	const guint n = origins->len;
+	g_autofree gint64 *totals = g_new0(gint64, MAX(n, 1u));
+	for (guint i = 0; i < n; i++) {
+		totals[i] = total_of(chosen, g_array_index(origins, gint64, i));
+		if (totals[i] < 0)
+			return;
+		mean += totals[i] / n;
+	}
+	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS || mean == 0)
+		return;
+	for (guint i = 0; i < n; i++)
+		totals[i] = pipesim_time_scale(totals[i], MILLION, mean);
+	costs->measured_ranks = g_steal_pointer(&totals);
+	costs->n_measured_ranks = n;
 }
 
 /* The whole ----------------------------------------------------------------------------------- */
@@ -505,7 +620,7 @@ static gboolean run(Calibrating *c, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"FB adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
 			PIPESIM_MAX_TIME_NS);
-	pipesim_cluster_ranks(c->costs, c->chosen);
+	set_ranks(c->costs, c->chosen);
 	const gint64 both = time[PIPESIM_F] + time[PIPESIM_B];
 	if (c->costs->has_pair && time[PIPESIM_FB] > both)
 		pipesim_notice(c->notices,
