@@ -26,26 +26,6 @@ static PipesimRepetition *repetition_at(const GArray *repetitions, guint i)
 	return &g_array_index(repetitions, PipesimRepetition, i);
 }
 
-static void add_row(PipesimTraceGroup *group, const PipesimTraceRow *row, guint trace)
-{
-	const PipesimRepetition repetition = {
-		/* A pair holds its rank from start to end, gaps and all. */
-		.service = row->what.role == PIPESIM_ROLE_PAIR
-				   ? row->duration
-				   : MAX(0, row->busy - MAX(0, row->wait)),
-		.busy = row->busy,
-		.move = row->move,
-		.wait = row->wait,
-		.rows = row->rows,
-		/* Ranks of different traces are different; a rank fits into 31 bits or is as good
-		 * as another. */
-		.origin = ((gint64)trace << 32) | (row->rank & G_MAXINT32),
-		.kept = TRUE,
-	};
-
-	g_array_append_val(group->repetitions, repetition);
-}
-
 /* Which number of rows one rank of one trace met most often. */
 typedef struct {
 	gint64 origin, rows;
@@ -68,49 +48,34 @@ static gint compare_origins(gconstpointer a, gconstpointer b)
 	return (x->origin > y->origin) - (x->origin < y->origin);
 }
 
-/* @count repetitions of one rank met as many rows as @repeated. */
-static void weigh(GArray *nominals, const PipesimRepetition *repeated, guint count)
-{
-	const Nominal blank = {.origin = repeated->origin, .least = G_MAXUINT};
-	Nominal *nominal;
-
-	if (nominals->len == 0 ||
-		g_array_index(nominals, Nominal, nominals->len - 1).origin != repeated->origin)
-		g_array_append_val(nominals, blank);
-	nominal = &g_array_index(nominals, Nominal, nominals->len - 1);
-	nominal->numbers++;
-	nominal->least = MIN(nominal->least, count);
-	/* The larger of two that are as frequent. */
-	if (count >= nominal->most)
-		nominal->rows = repeated->rows;
-	nominal->most = MAX(nominal->most, count);
-}
-
-/* By origin, in its order. */
-static GArray *find_nominals(const PipesimTraceGroup *group)
-{
-	GArray *nominals = g_array_new(FALSE, FALSE, sizeof(Nominal));
-	g_autoptr(GArray) sorted = g_array_copy(group->repetitions);
-	guint end;
-
-	g_array_sort(sorted, compare_repeated);
-	for (guint i = 0; i < sorted->len; i = end) {
-		const PipesimRepetition *first = repetition_at(sorted, i);
-
-		for (end = i + 1; end < sorted->len; end++)
-			if (compare_repeated(first, repetition_at(sorted, end)) != 0)
-				break;
-		weigh(nominals, first, end - i);
-	}
-	return nominals;
-}
-
 /* Of each rank of each trace, whose shares of a batch differ: its own most frequent number of
  * rows; all of them where they do not differ or differ by chance. */
 static void keep_nominal(PipesimTraceGroup *group)
 {
-	g_autoptr(GArray) nominals = find_nominals(group);
+	g_autoptr(GArray) nominals = g_array_new(FALSE, FALSE, sizeof(Nominal));
+	g_autoptr(GArray) sorted = g_array_copy(group->repetitions);
+	Nominal *last = NULL;
+	guint end;
 
+	/* By origin, in its order: each run of repetitions that met as many rows. */
+	g_array_sort(sorted, compare_repeated);
+	for (guint i = 0; i < sorted->len; i = end) {
+		const PipesimRepetition *first = repetition_at(sorted, i);
+		const Nominal blank = {.origin = first->origin, .least = G_MAXUINT};
+
+		for (end = i + 1; end < sorted->len; end++)
+			if (compare_repeated(first, repetition_at(sorted, end)) != 0)
+				break;
+		if (last == NULL || last->origin != first->origin)
+			g_array_append_val(nominals, blank);
+		last = &g_array_index(nominals, Nominal, nominals->len - 1);
+		last->numbers++;
+		last->least = MIN(last->least, end - i);
+		/* The larger of two that are as frequent. */
+		if (end - i >= last->most)
+			last->rows = first->rows;
+		last->most = MAX(last->most, end - i);
+	}
 	for (guint i = 0; i < group->repetitions->len; i++) {
 		PipesimRepetition *repetition = repetition_at(group->repetitions, i);
 		const Nominal key = {.origin = repetition->origin};
@@ -122,18 +87,6 @@ static void keep_nominal(PipesimTraceGroup *group)
 				   nominal->least < PIPESIM_ROWS_REPEATED ||
 				   repetition->rows == nominal->rows;
 	}
-}
-
-/* What makes rows repetitions of each other. */
-static PipesimMeasured key_of(const PipesimTraceRow *row)
-{
-	PipesimMeasured key = row->what;
-
-	if (!g_str_equal(key.component, "chunk"))
-		key.chunk = "";
-	if (!g_str_equal(key.component, "p2p"))
-		key.payload_bytes = PIPESIM_UNKNOWN;
-	return key;
 }
 
 static guint key_hash(gconstpointer data)
@@ -172,9 +125,13 @@ static gboolean key_equal(gconstpointer a, gconstpointer b)
 static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRow *row,
 	guint trace, guint *dropped)
 {
-	const PipesimMeasured key = key_of(row);
+	PipesimMeasured key = row->what; /* what makes rows repetitions of each other */
 	PipesimTraceGroup *group;
 
+	if (!g_str_equal(key.component, "chunk"))
+		key.chunk = "";
+	if (!g_str_equal(key.component, "p2p"))
+		key.payload_bytes = PIPESIM_UNKNOWN;
 	if (row->part || key.phase == PIPESIM_PHASE_RECOMPUTE) {
 		dropped[PIPESIM_STATUS_OK]++;
 		return;
@@ -185,29 +142,26 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		g_ptr_array_add(groups, group);
 		g_hash_table_insert(found, &group->what, group);
 	}
-	if (row->status == PIPESIM_STATUS_OK) {
-		add_row(group, row, trace);
-	} else {
+	if (row->status != PIPESIM_STATUS_OK) {
 		group->dropped++;
 		dropped[row->status]++;
+		return;
 	}
-}
-
-/* A file that tells only mean and sd: every quantile is the mean, for want of a better one. */
-static PipesimTraceGroup *group_of_summary(const PipesimTraceSummary *summary)
-{
-	PipesimTraceGroup *group;
-	PipesimTraceRow row;
-
-	pipesim_trace_row_init(&row);
-	row.what.component = summary->component;
-	row.what.phase = summary->phase;
-	group = group_new(&row.what);
-	pipesim_distribution_init(&group->figures, &summary->mean, 1);
-	group->figures.samples = summary->samples;
-	group->figures.sd = summary->sd;
-	group->measured = TRUE;
-	return group;
+	const PipesimRepetition repetition = {
+		/* A pair holds its rank from start to end, gaps and all. */
+		.service = row->what.role == PIPESIM_ROLE_PAIR
+				   ? row->duration
+				   : MAX(0, row->busy - MAX(0, row->wait)),
+		.busy = row->busy,
+		.move = row->move,
+		.wait = row->wait,
+		.rows = row->rows,
+		/* Ranks of different traces are different; a rank fits into 31 bits or is as good
+		 * as another. */
+		.origin = ((gint64)trace << 32) | (row->rank & G_MAXINT32),
+		.kept = TRUE,
+	};
+	g_array_append_val(group->repetitions, repetition);
 }
 
 /* See pipesim_trace_group_figures(); for g_free(). */
@@ -270,11 +224,24 @@ GPtrArray *pipesim_trace_groups(
 				dropped);
 	for (guint i = 0; i < groups->len; i++)
 		measure(g_ptr_array_index(groups, i));
+	/* A file that tells only mean and sd: every quantile is the mean, for want of a better
+	 * one. */
 	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->summaries->len; i++)
-			g_ptr_array_add(
-				groups, group_of_summary(&g_array_index(
-						traces[t]->summaries, PipesimTraceSummary, i)));
+		for (guint i = 0; i < traces[t]->summaries->len; i++) {
+			const PipesimTraceSummary *summary =
+				&g_array_index(traces[t]->summaries, PipesimTraceSummary, i);
+			PipesimTraceRow row;
+
+			pipesim_trace_row_init(&row);
+			row.what.component = summary->component;
+			row.what.phase = summary->phase;
+			PipesimTraceGroup *group = group_new(&row.what);
+			pipesim_distribution_init(&group->figures, &summary->mean, 1);
+			group->figures.samples = summary->samples;
+			group->figures.sd = summary->sd;
+			group->measured = TRUE;
+			g_ptr_array_add(groups, group);
+		}
 	return groups;
 }
 

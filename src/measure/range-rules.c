@@ -71,27 +71,6 @@ static Rule *parse_rule(char **words, const char *path, guint line, GError **err
 	return rule;
 }
 
-/* Rules are lines, not cells: the input is read as such. */
-static void parse_rules(
-	PipesimRangeRules *rules, const char *text, const char *path, PipesimFaults *faults)
-{
-	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-
-	for (guint i = 0; lines[i] != NULL; i++) {
-		g_auto(GStrv) words = pipesim_split_words(g_strchomp(lines[i]));
-		GError *error = NULL;
-		if (words[0] == NULL)
-			continue;
-		Rule *rule = parse_rule(words, path, i + 1, &error);
-		if (rule == NULL) {
-			pipesim_faults_take(faults, error);
-			continue;
-		}
-		g_ptr_array_add(rules->rules, rule);
-		g_steal_pointer(&words);
-	}
-}
-
 #define MAX_RULES ((gsize)1 << 20)
 
 PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
@@ -110,8 +89,22 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 			error, path, 1, 1, "not a file of rules: too large, or no UTF-8");
 		return NULL;
 	}
+	/* Rules are lines, not cells: the input is read as such. */
 	g_autofree char *text = g_strndup(data, length);
-	parse_rules(rules, text, path, faults);
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	for (guint i = 0; lines[i] != NULL; i++) {
+		g_auto(GStrv) words = pipesim_split_words(g_strchomp(lines[i]));
+		GError *fault = NULL;
+		if (words[0] == NULL)
+			continue;
+		Rule *rule = parse_rule(words, path, i + 1, &fault);
+		if (rule == NULL) {
+			pipesim_faults_take(faults, fault);
+			continue;
+		}
+		g_ptr_array_add(rules->rules, rule);
+		g_steal_pointer(&words);
+	}
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&rules) : NULL;
 }
 
@@ -198,31 +191,25 @@ static gboolean take_op(const char **at, GStringChunk *strings, PipesimRangeMean
 	return TRUE;
 }
 
-/* "(0F7;7B3)OVERLAP_F_B" */
-static gboolean take_pair(const char *text, GStringChunk *strings, PipesimRangeMeaning *out)
-{
-	PipesimRangeMeaning backward;
-
-	if (*text++ != '(' || !take_op(&text, strings, out) || *text++ != ';' ||
-		!take_op(&text, strings, &backward) || !g_str_equal(text, ")OVERLAP_F_B"))
-		return FALSE;
-	out->phase = PIPESIM_FB;
-	out->role = PIPESIM_ROLE_PAIR;
-	return TRUE;
-}
-
 static gboolean recognise_pipeline(
 	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
 {
+	PipesimRangeMeaning backward;
 	gint64 stage;
 
 	if (!g_str_has_prefix(name, "PP:"))
 		return FALSE;
 	name += 3;
 	out->component = "chunk";
-	if (take_pair(name, strings, out))
-		return TRUE;
+	/* "(0F7;7B3)OVERLAP_F_B" */
 	const char *rest = name;
+	if (*rest++ == '(' && take_op(&rest, strings, out) && *rest++ == ';' &&
+		take_op(&rest, strings, &backward) && g_str_equal(rest, ")OVERLAP_F_B")) {
+		out->phase = PIPESIM_FB;
+		out->role = PIPESIM_ROLE_PAIR;
+		return TRUE;
+	}
+	rest = name;
 	if (take_op(&rest, strings, out) && *rest == '\0')
 		return TRUE;
 	/* "0SEND_F1", "0REDUCE_GRAD" ... */

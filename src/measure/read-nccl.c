@@ -17,31 +17,33 @@ static gboolean is_nccl(const char *head, gsize length)
 	       (strstr(head, "algbw") != NULL && strstr(head, "busbw") != NULL);
 }
 
-/* "# Collective test starting: alltoall_perf", "#  Rank  0 ... device  0 [0x1b] NVIDIA H200" */
-static void read_comment(PipesimTable *table)
+/* A comment, "# Collective test starting: alltoall_perf" or "#  Rank  0 ... device  0 [0x1b] NVIDIA
+ * H200", or a size: size count type redop root time algbw busbw #wrong, then the same in place;
+ * there are no commas outside comments. */
+static gboolean read_line(PipesimTable *table, GError **error)
 {
 	static const char starting[] = "# Collective test starting: ";
-	const char *text = table->record->cells[0].text;
+	const char *text = table->record->n_cells > 0 ? table->record->cells[0].text : "";
 	const char *device = strstr(text, "] ");
-
-	if (g_str_has_prefix(text, starting) && strstr(text, "sendrecv_perf") == NULL)
-		pipesim_table_fault(table, NULL,
-			"'%s' times a collective, not a message between neighbours; run "
-			"sendrecv_perf",
-			text + strlen(starting));
-	if (device != NULL && strstr(text, " Rank ") != NULL &&
-		pipesim_trace_get(table->trace, "device_name") == NULL)
-		pipesim_trace_set(table->trace, "device_name", device + 2);
-}
-
-/* size count type redop root time algbw busbw #wrong, then the same in place; there are no commas
- * outside comments. */
-static void read_size(PipesimTable *table)
-{
-	g_auto(GStrv) words = pipesim_split_words(table->record->cells[0].text);
+	g_auto(GStrv) words = NULL;
 	gint64 size = 0, time = 0;
 	PipesimTraceRow row;
 
+	(void)error;
+	if (text[0] == '#') {
+		if (g_str_has_prefix(text, starting) && strstr(text, "sendrecv_perf") == NULL)
+			pipesim_table_fault(table, NULL,
+				"'%s' times a collective, not a message between neighbours; "
+				"run sendrecv_perf",
+				text + strlen(starting));
+		if (device != NULL && strstr(text, " Rank ") != NULL &&
+			pipesim_trace_get(table->trace, "device_name") == NULL)
+			pipesim_trace_set(table->trace, "device_name", device + 2);
+		return TRUE;
+	}
+	if (!g_ascii_isdigit(text[0]))
+		return TRUE;
+	words = pipesim_split_words(text);
 	if (g_strv_length(words) < 9 ||
 		pipesim_decimal_parse(words[0], strlen(words[0]), 0, &size) != NULL ||
 		size < 0 ||
@@ -50,7 +52,7 @@ static void read_size(PipesimTable *table)
 		pipesim_table_fault(table, NULL,
 			"not a line of an nccl-tests table: size count type redop root time "
 			"algbw busbw wrong");
-		return;
+		return TRUE;
 	}
 	pipesim_trace_row_init(&row);
 	row.what.component = "p2p";
@@ -63,19 +65,6 @@ static void read_size(PipesimTable *table)
 	if (!g_str_equal(words[8], "0") && !g_str_equal(words[8], "N/A"))
 		row.status = PIPESIM_STATUS_CHECKSUM_FAIL;
 	g_array_append_val(table->trace->rows, row);
-}
-
-static gboolean read_line(PipesimTable *table, GError **error)
-{
-	const PipesimCsvRecord *record = table->record;
-
-	(void)error;
-	if (record->n_cells == 0)
-		return TRUE;
-	if (record->cells[0].text[0] == '#')
-		read_comment(table);
-	else if (g_ascii_isdigit(record->cells[0].text[0]))
-		read_size(table);
 	return TRUE;
 }
 

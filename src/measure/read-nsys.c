@@ -63,38 +63,6 @@ static gboolean is_nsys(const char *head, gsize length)
 	       (strstr(head, "Duration (") != NULL && strstr(head, "CorrId") != NULL);
 }
 
-/* "NVIDIA H200 (0)" */
-static void set_device(PipesimTrace *trace, const char *text)
-{
-	const char *number = strrchr(text, '(');
-
-	if (pipesim_trace_get(trace, "device_name") != NULL)
-		return;
-	g_autofree char *name =
-		number != NULL ? g_strndup(text, (gsize)(number - text)) : g_strdup(text);
-	pipesim_trace_set(trace, "device_name", g_strstrip(name));
-}
-
-static void add_activity(Reader *reader, gint64 start, gint64 duration, const char *name)
-{
-	const PipesimCsvCell *cells = reader->table.record->cells;
-	const Columns *columns = &reader->columns;
-	gint64 stream = 0;
-
-	if (columns->stream >= 0)
-		pipesim_decimal_parse(
-			cells[columns->stream].text, cells[columns->stream].length, 0, &stream);
-	if (columns->device >= 0)
-		set_device(reader->table.trace, cells[columns->device].text);
-	const PipesimActivity activity = {
-		.start = start,
-		.end = start + duration,
-		.stream = (guint32)stream,
-		.name = name,
-	};
-	g_array_append_val(reader->profile->activities, activity);
-}
-
 static void read_event(Reader *reader)
 {
 	PipesimTable *table = &reader->table;
@@ -120,9 +88,28 @@ static void read_event(Reader *reader)
 			.stream = PIPESIM_ANY_STREAM,
 		};
 		g_array_append_val(reader->profile->gpu_ranges, range);
-	} else {
-		add_activity(reader, start, duration, name);
+		return;
 	}
+	gint64 stream = 0;
+	if (columns->stream >= 0)
+		pipesim_decimal_parse(
+			cells[columns->stream].text, cells[columns->stream].length, 0, &stream);
+	/* "NVIDIA H200 (0)" */
+	if (columns->device >= 0 && pipesim_trace_get(table->trace, "device_name") == NULL) {
+		const char *text = cells[columns->device].text;
+		const char *number = strrchr(text, '(');
+		g_autofree char *device = number != NULL
+						  ? g_strndup(text, (gsize)(number - text))
+						  : g_strdup(text);
+		pipesim_trace_set(table->trace, "device_name", g_strstrip(device));
+	}
+	const PipesimActivity activity = {
+		.start = start,
+		.end = start + duration,
+		.stream = (guint32)stream,
+		.name = name,
+	};
+	g_array_append_val(reader->profile->activities, activity);
 }
 
 /* Lines of one cell are what nsys says about its work, and the gaps between tables. */

@@ -72,31 +72,6 @@ static gboolean is_summary(const char *head, gsize length)
 	return FALSE;
 }
 
-static guint read_samples(PipesimTable *table, gint column)
-{
-	gint64 value = 0;
-
-	if (column < 0)
-		return 0;
-	const PipesimCsvCell *cell = &table->record->cells[column];
-	const char *why = pipesim_decimal_parse(cell->text, cell->length, 0, &value);
-	if (why != NULL || value < 0 || value > G_MAXINT32)
-		pipesim_table_fault(
-			table, cell, "samples '%s' is no number of samples", cell->text);
-	return (guint)value;
-}
-
-static void check_twice(PipesimTable *table, const PipesimTraceSummary *summary)
-{
-	for (guint i = 0; i < table->trace->summaries->len; i++) {
-		const PipesimTraceSummary *other =
-			&g_array_index(table->trace->summaries, PipesimTraceSummary, i);
-		if (other->component == summary->component && other->phase == summary->phase)
-			pipesim_table_fault(table, NULL, "%s %s stands twice; remove one",
-				summary->component, pipesim_phase_name(summary->phase));
-	}
-}
-
 static void read_means(PipesimTable *table, const Columns *columns)
 {
 	const PipesimCsvCell *cells = table->record->cells;
@@ -112,13 +87,27 @@ static void read_means(PipesimTable *table, const Columns *columns)
 	summary.phase = pipesim_table_phase(table, &cells[columns->phase]);
 	summary.component = g_string_chunk_insert_const(
 		table->trace->strings, cells[columns->component].text);
-	summary.samples = read_samples(table, columns->samples);
+	if (columns->samples >= 0) {
+		const PipesimCsvCell *cell = &cells[columns->samples];
+		gint64 samples = 0;
+		const char *why = pipesim_decimal_parse(cell->text, cell->length, 0, &samples);
+		if (why != NULL || samples < 0 || samples > G_MAXINT32)
+			pipesim_table_fault(table, cell, "samples '%s' is no number of samples",
+				cell->text);
+		summary.samples = (guint)samples;
+	}
 	summary.mean = pipesim_table_time(
 		table, &cells[columns->mean], columns->mean_decimals, "mean");
 	if (columns->sd >= 0)
 		summary.sd = pipesim_table_time(
 			table, &cells[columns->sd], columns->sd_decimals, "sd");
-	check_twice(table, &summary);
+	for (guint i = 0; i < table->trace->summaries->len; i++) {
+		const PipesimTraceSummary *other =
+			&g_array_index(table->trace->summaries, PipesimTraceSummary, i);
+		if (other->component == summary.component && other->phase == summary.phase)
+			pipesim_table_fault(table, NULL, "%s %s stands twice; remove one",
+				summary.component, pipesim_phase_name(summary.phase));
+	}
 	g_array_append_val(table->trace->summaries, summary);
 }
 
