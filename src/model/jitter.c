@@ -68,27 +68,22 @@ static gint64 double_sum(const gint64 *knot)
 	return sum;
 }
 
-/* Standard deviation where each part is uniform, of knots below 2^41 or so, 2 * PARTS times. */
-static gint64 scaled_sd(const gint64 *knot)
-{
-	const gint64 sum = double_sum(knot);
-	Wide total = 0;
-
-	for (guint i = 0; i < PARTS; i++) {
-		const Wide a = 2 * PARTS * (Wide)knot[i] - sum;
-		const Wide b = 2 * PARTS * (Wide)knot[i + 1] - sum;
-
-		total += (a * a + a * b + b * b) / (3 * PARTS);
-	}
-	return square_root((UnsignedWide)total);
-}
-
 /* Moves and stretches @form to @mean and @sd, and takes it against @nominal. */
 static void fit_form(
 	PipesimSpread *spread, const gint64 *form, gint64 mean, gint64 sd, gint64 nominal)
 {
-	const gint64 sum = double_sum(form), form_sd = scaled_sd(form);
+	const gint64 sum = double_sum(form);
+	Wide total = 0;
 
+	/* Standard deviation where each part is uniform, of knots below 2^41 or so, 2 * PARTS
+	 * times. */
+	for (guint i = 0; i < PARTS; i++) {
+		const Wide a = 2 * PARTS * (Wide)form[i] - sum;
+		const Wide b = 2 * PARTS * (Wide)form[i + 1] - sum;
+
+		total += (a * a + a * b + b * b) / (3 * PARTS);
+	}
+	const gint64 form_sd = square_root((UnsignedWide)total);
 	for (guint i = 0; i <= PARTS; i++) {
 		Wide knot = (Wide)mean * ONE / nominal;
 
@@ -127,12 +122,6 @@ typedef struct {
 	guint n;
 	guint shift;
 } Sum;
-
-static gint64 largest(const PipesimComponent *component)
-{
-	return MAX(MAX(component->figures.max, component->figures.mean),
-		MAX(component->figures.median, component->figures.sd));
-}
 
 /* Pairs, their halves and messages are no components of a rank's work. */
 static gboolean is_work(const PipesimComponent *component)
@@ -176,44 +165,27 @@ static gboolean counts(
 	       (g_str_equal(phase, "B") && !has_phase(costs, component->component, "I"));
 }
 
-/* Layers of one chunk. A whole chunk that was measured is as many as it was counted for. */
-static guint count_layers(const PipesimCosts *costs, const PipesimShape *shape,
-	const PipesimComponent *component, PipesimKind kind)
+static void fill_part(
+	Part *part, const PipesimCosts *costs, const PipesimComponent *component, guint shift)
 {
-	gint64 share = MAX(costs->layers, 1u);
-
-	if (g_str_has_prefix(component->component, "chunk"))
-		share = component->figures.median > 0 ? pipesim_time_scale(costs->time[kind], 1,
-								component->figures.median)
-						      : 1;
-	return (guint)CLAMP(pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
-}
-
-/* What is left of the variance of all ranks together within each of them. */
-static gint64 sd_within(const PipesimCosts *costs, gint64 mean, gint64 sd)
-{
+	const guint last = PIPESIM_QUANTILES;
 	const Wide million = 1000000;
-	Wide between = 0;
+	Wide between = 0, within;
 
+	part->median = component->figures.median >> shift;
+	part->mean = component->figures.mean >> shift;
+	/* What is left of the variance of all ranks together within each of them. */
 	for (guint i = 0; i < costs->n_measured_ranks; i++) {
 		const Wide d = costs->measured_ranks[i] - million;
 
 		between += d * d;
 	}
 	if (costs->n_measured_ranks > 0)
-		between = between / costs->n_measured_ranks * mean / million * mean / million;
-	return between < (Wide)sd * sd ? square_root((UnsignedWide)((Wide)sd * sd - between))
-				       : 0;
-}
-
-static void fill_part(
-	Part *part, const PipesimCosts *costs, const PipesimComponent *component, guint shift)
-{
-	const guint last = PIPESIM_QUANTILES;
-
-	part->median = component->figures.median >> shift;
-	part->mean = component->figures.mean >> shift;
-	part->sd = sd_within(costs, part->mean, component->figures.sd >> shift);
+		between = between / costs->n_measured_ranks * part->mean / million *
+			  part->mean / million;
+	within = (Wide)(component->figures.sd >> shift) * (component->figures.sd >> shift) -
+		 between;
+	part->sd = within > 0 ? square_root((UnsignedWide)within) : 0;
 	part->stay = (gint64)(CLAMP(component->figures.lag1, -1.0, 1.0) * (double)STAY_ONE);
 	for (guint i = 0; i < last; i++)
 		part->at[i] = component->figures.quantile[i] >> shift;
@@ -237,17 +209,26 @@ static void sum_init(
 	*sum = (Sum){.parts = g_new0(Part, MAX(components->len, 1u))};
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
+		const PipesimDistribution *figures = &component->figures;
+		const gint64 largest = MAX(
+			MAX(figures->max, figures->mean), MAX(figures->median, figures->sd));
 
-		while (counts(costs, component, kind) &&
-			largest(component) >> sum->shift >= MAX_VALUE)
+		while (counts(costs, component, kind) && largest >> sum->shift >= MAX_VALUE)
 			sum->shift++;
 	}
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
+		const gint64 median = component->figures.median;
+		gint64 share = MAX(costs->layers, 1u);
 
 		if (!counts(costs, component, kind))
 			continue;
-		sum->parts[sum->n].layers = count_layers(costs, shape, component, kind);
+		/* A whole chunk that was measured is as many layers as it was counted for. */
+		if (g_str_has_prefix(component->component, "chunk"))
+			share = median > 0 ? pipesim_time_scale(costs->time[kind], 1, median)
+					   : 1;
+		sum->parts[sum->n].layers = (guint)CLAMP(
+			pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
 		fill_part(&sum->parts[sum->n++], costs, component, sum->shift);
 	}
 }
@@ -365,16 +346,6 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 	spread->mirrors = stay < 0;
 }
 
-/* Of more ranks than are told apart, evenly chosen ones. */
-static void fill_speeds(PipesimJitter *jitter, const PipesimCosts *costs)
-{
-	jitter->n_speeds = MIN(costs->n_measured_ranks, PIPESIM_MAX_SPEEDS);
-	for (guint i = 0; i < jitter->n_speeds; i++)
-		jitter->speed[i] = (guint32)pipesim_time_scale(
-			costs->measured_ranks[i * costs->n_measured_ranks / jitter->n_speeds],
-			1 << PIPESIM_SPEED_BITS, 1000000);
-}
-
 gboolean pipesim_jitter_can_draw(const PipesimCosts *costs)
 {
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++)
@@ -394,7 +365,12 @@ PipesimJitter *pipesim_jitter_measured(
 		return NULL;
 	}
 	jitter = pipesim_jitter_normal((PipesimFraction){0, 1});
-	fill_speeds(jitter, costs);
+	/* Of more ranks than are told apart, evenly chosen ones. */
+	jitter->n_speeds = MIN(costs->n_measured_ranks, PIPESIM_MAX_SPEEDS);
+	for (guint i = 0; i < jitter->n_speeds; i++)
+		jitter->speed[i] = (guint32)pipesim_time_scale(
+			costs->measured_ranks[i * costs->n_measured_ranks / jitter->n_speeds],
+			1 << PIPESIM_SPEED_BITS, 1000000);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		Sum sum;
 

@@ -30,17 +30,10 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 	return TRUE;
 }
 
-/* Pipeline 2i starts at rank i * PP / f of f pairs, pipeline 2i + 1 ends there. */
-static guint bidirectional_stage(const PipesimShape *shape, guint rank, guint chunk)
-{
-	const guint shift = (guint)((guint64)(chunk / 2) * shape->ranks / (shape->chunks / 2));
-	const guint down = (rank + shape->ranks - shift) % shape->ranks;
-
-	return chunk % 2 == 0 ? down : shape->ranks - 1 - down;
-}
-
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
 {
+	guint shift, down;
+
 	switch (shape->placement) {
 	case PIPESIM_LOOPED:
 		return chunk * shape->ranks + rank;
@@ -48,7 +41,10 @@ guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
 	case PIPESIM_WAVE:
 		return chunk * shape->ranks + (chunk % 2 == 0 ? rank : shape->ranks - 1 - rank);
 	case PIPESIM_BIDIRECTIONAL:
-		return bidirectional_stage(shape, rank, chunk);
+		/* Pipeline 2i starts at rank i * PP / f of f pairs, pipeline 2i + 1 ends there. */
+		shift = (guint)((guint64)(chunk / 2) * shape->ranks / (shape->chunks / 2));
+		down = (rank + shape->ranks - shift) % shape->ranks;
+		return chunk % 2 == 0 ? down : shape->ranks - 1 - down;
 	case PIPESIM_FROM_FILE:
 		break;
 	}

@@ -25,38 +25,23 @@ static gint64 quantile(const gint64 *sorted, guint n, guint num, guint den)
 	       (gint64)llround(part * (double)(sorted[index + 1] - sorted[index]));
 }
 
-static double mean_of(const gint64 *values, guint n)
-{
-	double sum = 0;
-
-	for (guint i = 0; i < n; i++)
-		sum += (double)values[i];
-	return sum / n;
-}
-
-/* Sum of squares about @mean, and of products of neighbours. */
-static void moments(const gint64 *values, guint n, double mean, double *square, double *product)
-{
-	double previous = 0;
-
-	*square = *product = 0;
-	for (guint i = 0; i < n; i++) {
-		const double d = (double)values[i] - mean;
-		*square += d * d;
-		*product += i > 0 ? d * previous : 0;
-		previous = d;
-	}
-}
-
 void pipesim_distribution_init(PipesimDistribution *out, const gint64 *values, guint n)
 {
 	g_autofree gint64 *sorted = g_memdup2(values, n * sizeof *values);
-	const double mean = mean_of(values, n);
-	double square, product;
+	double mean = 0, previous = 0;
+	double square = 0, product = 0; /* sums about the mean: of squares, of neighbours */
 
 	g_assert(n > 0);
 	qsort(sorted, n, sizeof *sorted, compare_values);
-	moments(values, n, mean, &square, &product);
+	for (guint i = 0; i < n; i++)
+		mean += (double)values[i];
+	mean /= n;
+	for (guint i = 0; i < n; i++) {
+		const double d = (double)values[i] - mean;
+		square += d * d;
+		product += i > 0 ? d * previous : 0;
+		previous = d;
+	}
 	*out = (PipesimDistribution){
 		.samples = n,
 		.mean = (gint64)llround(mean),
@@ -102,9 +87,11 @@ typedef struct {
 	gboolean seen;
 } Origin;
 
-static GHashTable *origin_means(const gint64 *values, const gint64 *origin, guint n)
+double pipesim_lag1_within(const gint64 *values, const gint64 *origin, guint n)
 {
-	GHashTable *origins = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	g_autoptr(GHashTable) origins =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+	double product = 0, square = 0;
 
 	for (guint i = 0; i < n; i++) {
 		Origin *of = g_hash_table_lookup(origins, &origin[i]);
@@ -116,14 +103,6 @@ static GHashTable *origin_means(const gint64 *values, const gint64 *origin, guin
 		of->n++;
 		of->mean += ((double)values[i] - of->mean) / of->n;
 	}
-	return origins;
-}
-
-double pipesim_lag1_within(const gint64 *values, const gint64 *origin, guint n)
-{
-	g_autoptr(GHashTable) origins = origin_means(values, origin, n);
-	double product = 0, square = 0;
-
 	for (guint i = 0; i < n; i++) {
 		Origin *of = g_hash_table_lookup(origins, &origin[i]);
 		const double d = (double)values[i] - of->mean;
@@ -141,12 +120,16 @@ static double weight_of(gint64 y, gboolean relative)
 	return relative ? 1 / ((double)y * (double)y) : 1;
 }
 
-/* Sums about the weighted means, which are left in @out as base (y) and slope (x). */
-static void weighted_sums(PipesimFit *out, const gint64 *x, const gint64 *y, guint n,
-	gboolean relative, double *xx, double *xy)
+gboolean pipesim_fit_line(
+	PipesimFit *out, const gint64 *x, const gint64 *y, guint n, gboolean relative)
 {
-	double weights = 0, x_mean = 0, y_mean = 0;
+	double weights = 0, x_mean = 0, y_mean = 0, xx = 0, xy = 0, left = 0;
+	gboolean differs = FALSE;
 
+	for (guint i = 1; i < n; i++)
+		differs |= x[i] != x[0];
+	if (n < 3 || !differs)
+		return FALSE;
 	for (guint i = 0; i < n; i++) {
 		const double w = weight_of(y[i], relative);
 		weights += w;
@@ -155,29 +138,13 @@ static void weighted_sums(PipesimFit *out, const gint64 *x, const gint64 *y, gui
 	}
 	x_mean /= weights;
 	y_mean /= weights;
-	*xx = *xy = 0;
 	for (guint i = 0; i < n; i++) {
 		const double dx = (double)x[i] - x_mean, w = weight_of(y[i], relative);
-		*xx += w * dx * dx;
-		*xy += w * dx * ((double)y[i] - y_mean);
+		xx += w * dx * dx;
+		xy += w * dx * ((double)y[i] - y_mean);
 	}
-	*out = (PipesimFit){.base = y_mean, .slope = x_mean, .points = n};
-}
-
-gboolean pipesim_fit_line(
-	PipesimFit *out, const gint64 *x, const gint64 *y, guint n, gboolean relative)
-{
-	gboolean differs = FALSE;
-	double xx, xy, left = 0;
-
-	for (guint i = 1; i < n; i++)
-		differs |= x[i] != x[0];
-	if (n < 3 || !differs)
-		return FALSE;
-	weighted_sums(out, x, y, n, relative, &xx, &xy);
-	const double x_mean = out->slope;
-	out->slope = xy / xx;
-	out->base -= out->slope * x_mean;
+	*out = (PipesimFit){.slope = xy / xx, .points = n};
+	out->base = y_mean - out->slope * x_mean;
 	for (guint i = 0; i < n; i++) {
 		const double d = (double)y[i] - out->base - out->slope * (double)x[i];
 		left += d * d;
