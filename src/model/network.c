@@ -95,31 +95,22 @@ static guint find_nic(const PipesimNetwork *network, guint local)
 		       : (guint)((guint64)local * network->nics / network->ranks_per_node);
 }
 
-static void route_within(
-	const PipesimNetwork *network, PipesimRoute *route, guint node, guint from, guint to)
-{
-	const guint ranks[2] = {from, to}, none[2] = {0, 0};
-
-	if (network->share == PIPESIM_LINK_PAIR) {
-		add_pair(route, network->intra.half, from, to);
-	} else if (network->share == PIPESIM_LINK_RANK) {
-		add_two_ways(route, AT_RANK, network->intra.half, ranks, none);
-	} else {
-		route->n_links = 1;
-		route->link[0] = make_link(AT_NODE, node, BOTH_WAYS, 0);
-	}
-}
-
 PipesimRoute pipesim_network_route(const PipesimNetwork *network, guint from, guint to)
 {
 	const guint per_node = network->ranks_per_node;
 	const guint node[2] = {
 		per_node > 0 ? from / per_node : 0, per_node > 0 ? to / per_node : 0};
+	const guint ranks[2] = {from, to}, none[2] = {0, 0};
 	const PipesimLinkSpeed *speed = node[0] == node[1] ? &network->intra : &network->inter;
 	PipesimRoute route = {.hold = hold(network, speed), .latency = speed->latency};
 
-	if (node[0] == node[1]) {
-		route_within(network, &route, node[0], from, to);
+	if (node[0] == node[1] && network->share == PIPESIM_LINK_PAIR) {
+		add_pair(&route, network->intra.half, from, to);
+	} else if (node[0] == node[1] && network->share == PIPESIM_LINK_RANK) {
+		add_two_ways(&route, AT_RANK, network->intra.half, ranks, none);
+	} else if (node[0] == node[1]) {
+		route.n_links = 1;
+		route.link[0] = make_link(AT_NODE, node[0], BOTH_WAYS, 0);
 	} else if (network->nics == 0) {
 		add_pair(&route, network->inter.half, from, to);
 	} else {
@@ -272,24 +263,11 @@ static gboolean read_count(
 	return TRUE;
 }
 
-static gboolean read_nic_of(Reader *reader, const Key *key, const char *value, GError **error)
-{
-	g_auto(GStrv) parts = g_strsplit(value, ",", -1);
-	const guint n = g_strv_length(parts);
-	guint *nic_of = g_new0(guint, n + 1);
-
-	g_free(reader->network->nic_of);
-	reader->network->nic_of = nic_of;
-	reader->n_nic_of = n;
-	for (guint i = 0; i < n; i++)
-		if (!read_count(g_strstrip(parts[i]), key, 0, &nic_of[i], error))
-			return FALSE;
-	return TRUE;
-}
-
 static gboolean read_value(Reader *reader, const Key *key, const char *value, GError **error)
 {
-	gpointer to = G_STRUCT_MEMBER_P(reader->network, key->offset);
+	PipesimNetwork *network = reader->network;
+	gpointer to = G_STRUCT_MEMBER_P(network, key->offset);
+	g_auto(GStrv) parts = NULL;
 	guint choice;
 
 	switch (key->kind) {
@@ -311,10 +289,18 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 	case KEY_SHARE:
 		if (!read_choice(value, key, "pair, rank, node", &choice, error))
 			return FALSE;
-		reader->network->share = (PipesimLinkShare)choice;
+		network->share = (PipesimLinkShare)choice;
 		return TRUE;
 	case KEY_NIC_OF:
-		return read_nic_of(reader, key, value, error);
+		parts = g_strsplit(value, ",", -1);
+		reader->n_nic_of = g_strv_length(parts);
+		g_free(network->nic_of);
+		network->nic_of = g_new0(guint, reader->n_nic_of + 1);
+		for (guint i = 0; i < reader->n_nic_of; i++)
+			if (!read_count(
+				    g_strstrip(parts[i]), key, 0, &network->nic_of[i], error))
+				return FALSE;
+		return TRUE;
 	}
 	g_return_val_if_reached(FALSE);
 }
@@ -331,69 +317,69 @@ static const Key *find_key(const char *group, const char *name)
 	return NULL;
 }
 
-static void read_setting(Reader *reader, const PipesimIniLine *line, const Key *key)
-{
-	g_autoptr(GError) error = NULL;
-
-	if (line->first_line != line->line)
-		pipesim_ini_fault(reader->ini, line->line, line->column, "'%s' is given twice",
-			line->key);
-	if (!read_value(reader, key, line->value, &error))
-		pipesim_ini_fault(
-			reader->ini, line->line, line->value_column, "%s", error->message);
-}
-
-static void check_group(Reader *reader, const PipesimIniLine *line)
-{
-	if (find_key(line->group, NULL) == NULL)
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"no such group as [%s]; " GROUPS, line->group);
-	else if (line->first_line != line->line)
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"[%s] stands twice; first in line %u", line->group, line->first_line);
-}
-
-/* Keys of an unknown group need no fault each, but where no topology began at all. */
-static void check_unknown(Reader *reader, const PipesimIniLine *line)
+static void read_line(Reader *reader, const PipesimIniLine *line)
 {
 	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
+	const gboolean known = line->group != NULL && find_key(line->group, NULL) != NULL;
+	const Key *key = line->key != NULL && known ? find_key(line->group, line->key) : NULL;
+	g_autoptr(GError) error = NULL;
 
-	if (line->group != NULL && find_key(line->group, NULL) != NULL)
+	if (key != NULL) {
+		if (line->first_line != line->line)
+			pipesim_ini_fault(reader->ini, line->line, line->column,
+				"'%s' is given twice", line->key);
+		if (!read_value(reader, key, line->value, &error))
+			pipesim_ini_fault(reader->ini, line->line, line->value_column, "%s",
+				error->message);
+	} else if (line->junk != NULL && *line->junk == '[') {
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"no such group as %s; " GROUPS, line->junk);
+	} else if (line->junk != NULL) {
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"'%s' is neither [group] nor key = value", line->junk);
+	} else if (line->key == NULL && !known) {
+		pipesim_ini_fault(reader->ini, line->line, line->column,
+			"no such group as [%s]; " GROUPS, line->group);
+	} else if (line->key == NULL) {
+		if (line->first_line != line->line)
+			pipesim_ini_fault(reader->ini, line->line, line->column,
+				"[%s] stands twice; first in line %u", line->group,
+				line->first_line);
+	} else if (known) {
 		pipesim_ini_fault(reader->ini, line->line, line->column,
 			"[%s] has no key '%s'; remove or correct it", line->group, line->key);
-	else if (topology == NULL || topology->first_line > line->line)
+	} else if (topology == NULL || topology->first_line > line->line) {
+		/* Keys of an unknown group need no fault each, but where no topology began. */
 		pipesim_ini_fault(reader->ini, line->line, line->column,
 			"'%s' stands before [" TOPOLOGY "]; is this a topology file?",
 			line->key);
-}
-
-static void read_line(Reader *reader, const PipesimIniLine *line)
-{
-	const Key *key = line->key != NULL && line->group != NULL
-				 ? find_key(line->group, line->key)
-				 : NULL;
-
-	if (line->junk != NULL && *line->junk == '[')
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"no such group as %s; " GROUPS, line->junk);
-	else if (line->junk != NULL)
-		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"'%s' is neither [group] nor key = value", line->junk);
-	else if (line->key == NULL)
-		check_group(reader, line);
-	else if (key != NULL)
-		read_setting(reader, line, key);
-	else
-		check_unknown(reader, line);
+	}
 }
 
 /* The whole ----------------------------------------------------------------------------- */
 
-static void check_nics(const Reader *reader)
+static void check_whole(const Reader *reader)
 {
 	const PipesimNetwork *network = reader->network;
+	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
+	const PipesimIniLine *intra = pipesim_ini_find(reader->ini, INTRA, NULL);
+	const PipesimIniLine *inter = pipesim_ini_find(reader->ini, INTER, NULL);
 	const PipesimIniLine *at = pipesim_ini_find(reader->ini, INTER, "nic_of");
+	const guint first = topology != NULL ? topology->first_line : 1;
 
+	if (!has(reader, TOPOLOGY, "version"))
+		pipesim_ini_fault(reader->ini, first, 1,
+			"'version = 1' in [" TOPOLOGY "] is missing; is this a topology file?");
+	if (network->ranks_per_node > 0 && inter == NULL)
+		pipesim_ini_fault(
+			reader->ini, first, 1, "[inter] is missing: the links between nodes");
+	if (inter != NULL && !has(reader, TOPOLOGY, "ranks_per_node"))
+		pipesim_ini_fault(reader->ini, inter->first_line, 1,
+			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
+			"are on one node");
+	if (network->share == PIPESIM_LINK_NODE && has(reader, INTRA, "duplex"))
+		pipesim_ini_fault(reader->ini, intra->first_line, 1,
+			"share = node is one link both ways; leave out duplex");
 	if (network->nic_of == NULL)
 		return;
 	if (network->nics == 0) {
@@ -410,30 +396,6 @@ static void check_nics(const Reader *reader)
 			pipesim_ini_fault(reader->ini, at->line, at->value_column,
 				"no NIC %u: they are 0 to %u", network->nic_of[i],
 				network->nics - 1);
-}
-
-static void check_whole(const Reader *reader)
-{
-	const PipesimNetwork *network = reader->network;
-	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
-	const PipesimIniLine *intra = pipesim_ini_find(reader->ini, INTRA, NULL);
-	const PipesimIniLine *inter = pipesim_ini_find(reader->ini, INTER, NULL);
-	const guint first = topology != NULL ? topology->first_line : 1;
-
-	if (!has(reader, TOPOLOGY, "version"))
-		pipesim_ini_fault(reader->ini, first, 1,
-			"'version = 1' in [" TOPOLOGY "] is missing; is this a topology file?");
-	if (network->ranks_per_node > 0 && inter == NULL)
-		pipesim_ini_fault(
-			reader->ini, first, 1, "[inter] is missing: the links between nodes");
-	if (inter != NULL && !has(reader, TOPOLOGY, "ranks_per_node"))
-		pipesim_ini_fault(reader->ini, inter->first_line, 1,
-			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
-			"are on one node");
-	if (network->share == PIPESIM_LINK_NODE && has(reader, INTRA, "duplex"))
-		pipesim_ini_fault(reader->ini, intra->first_line, 1,
-			"share = node is one link both ways; leave out duplex");
-	check_nics(reader);
 }
 
 /* Takes over @taken, which may be NULL with an error. */
