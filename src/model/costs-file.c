@@ -107,25 +107,6 @@ static void write_list(GString *out, const char *name, const gint64 *values, gui
 	g_string_append_c(out, '\n');
 }
 
-static void write_scale(GString *out, const PipesimCosts *costs)
-{
-	g_string_append_printf(out, "parts=%u\n", costs->n_scale);
-	for (guint i = 0; i < costs->n_scale; i++)
-		g_string_append_printf(out, "%u=%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "\n", i,
-			costs->scale[i].num, costs->scale[i].den);
-}
-
-/* Whether there is something to write: without a pair FB follows F and B, when they are edited
- * too. */
-static gboolean is_known(const Key *key, const PipesimCosts *costs)
-{
-	if (key->kind == KEY_SCALE)
-		return costs->scale != NULL;
-	if (key->kind == KEY_RANKS)
-		return costs->measured_ranks != NULL;
-	return costs->has_pair || !g_str_equal(key->name, "FB");
-}
-
 /* @from: what holds the value, a PipesimCosts or PipesimComponent */
 static void write_key(GString *out, const Key *key, gconstpointer from)
 {
@@ -156,7 +137,11 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 			PIPESIM_QUANTILES);
 		break;
 	case KEY_SCALE:
-		write_scale(out, costs);
+		g_string_append_printf(out, "parts=%u\n", costs->n_scale);
+		for (guint i = 0; i < costs->n_scale; i++)
+			g_string_append_printf(out,
+				"%u=%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "\n", i,
+				costs->scale[i].num, costs->scale[i].den);
 		break;
 	case KEY_RANKS:
 		write_list(out, key->name, costs->measured_ranks, costs->n_measured_ranks);
@@ -172,7 +157,10 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++) {
 		const Key *key = &costs_keys[i];
 
-		if (!is_known(key, costs))
+		/* Without a pair FB follows F and B, when they are edited too. */
+		if ((key->kind == KEY_SCALE && costs->scale == NULL) ||
+			(key->kind == KEY_RANKS && costs->measured_ranks == NULL) ||
+			(g_str_equal(key->name, "FB") && !costs->has_pair))
 			continue;
 		if (!g_str_equal(key->group, group))
 			g_string_append_printf(out, "\n[%s]\n", key->group);
@@ -257,32 +245,6 @@ static void read_int(
 		G_STRUCT_MEMBER(gint64, to, key->offset) = value;
 }
 
-static void read_double(
-	Reader *reader, const char *group, const Key *key, const char *text, gpointer to)
-{
-	char *end = NULL;
-	const double value = g_ascii_strtod(text, &end);
-
-	if (end == text || *end != '\0' || !isfinite(value))
-		fault(reader, group, key->name, "'%s' is not a finite number", text);
-	else
-		G_STRUCT_MEMBER(double, to, key->offset) = value;
-}
-
-static void read_text(Reader *reader, const char *group, const Key *key,
-	const PipesimIniLine *line, gpointer to)
-{
-	char *text = pipesim_ini_text(line);
-
-	if (text == NULL) {
-		fault(reader, group, key->name,
-			"'%s' has a backslash before none of s, t, n, r and \\", line->value);
-		return;
-	}
-	g_free(G_STRUCT_MEMBER(char *, to, key->offset));
-	G_STRUCT_MEMBER(char *, to, key->offset) = text;
-}
-
 static void read_quantiles(
 	Reader *reader, const char *group, const Key *key, const char *text, gint64 *quantile)
 {
@@ -300,69 +262,44 @@ static void read_quantiles(
 			PIPESIM_QUANTILES);
 }
 
-/* How many equal parts the model is cut into. Parts that are not named are of average length.
- */
-static void read_scale(Reader *reader, const Key *key, const char *text)
-{
-	PipesimCosts *costs = reader->costs;
-	guint64 parts;
-
-	if (!pipesim_parse_count(
-		    text, "", (guint64)key->least, (guint64)key->most, &parts, NULL)) {
-		fault(reader, SCALE_GROUP, key->name,
-			"'%s' is not a number of parts from 1 to %u", text, MAX_PARTS);
-		return;
-	}
-	costs->scale = g_new(PipesimFraction, parts);
-	costs->n_scale = (guint)parts;
-	for (guint i = 0; i < costs->n_scale; i++)
-		costs->scale[i] = (PipesimFraction){1, 1};
-}
-
-/* "1.3" or "13/10". */
-static gboolean parse_length(const char *text, PipesimFraction *out)
-{
-	const char *slash = strchr(text, '/');
-
-	if (slash == NULL)
-		return pipesim_parse_fraction(text, "", out, NULL);
-	return pipesim_decimal_parse(text, (gsize)(slash - text), 0, &out->num) == NULL &&
-	       pipesim_decimal_parse(slash + 1, strlen(slash + 1), 0, &out->den) == NULL &&
-	       out->num >= 0 && out->den > 0 && out->den <= 1000000000 &&
-	       out->num / out->den <= 1000000000;
-}
-
+/* Of a part: "1.3" or "13/10". */
 static void read_length(Reader *reader, const PipesimIniLine *line)
 {
 	PipesimCosts *costs = reader->costs;
+	const char *slash = strchr(line->value, '/');
+	PipesimFraction length = {0, 0};
+	gboolean valid;
 	guint64 part;
 
 	if (costs->n_scale == 0)
 		return;
+	if (slash == NULL)
+		valid = pipesim_parse_fraction(line->value, "", &length, NULL);
+	else
+		valid = pipesim_decimal_parse(line->value, (gsize)(slash - line->value), 0,
+				&length.num) == NULL &&
+			pipesim_decimal_parse(slash + 1, strlen(slash + 1), 0, &length.den) ==
+				NULL &&
+			length.num >= 0 && length.den > 0 && length.den <= 1000000000 &&
+			length.num / length.den <= 1000000000;
 	if (!pipesim_parse_count(line->key, "", 0, costs->n_scale - 1, &part, NULL))
 		fault(reader, SCALE_GROUP, line->key, "no such part; they are 0 to %u",
 			costs->n_scale - 1);
-	else if (!parse_length(line->value, &costs->scale[part]))
+	else if (!valid)
 		fault(reader, SCALE_GROUP, line->key,
 			"'%s' is not a length such as 1.3 or 13/10", line->value);
-}
-
-static void read_ranks(Reader *reader, const Key *key, const char *text)
-{
-	PipesimCosts *costs = reader->costs;
-
-	costs->measured_ranks = parse_list(text, key, &costs->n_measured_ranks);
-	if (costs->measured_ranks == NULL || costs->n_measured_ranks < 2 ||
-		costs->n_measured_ranks > PIPESIM_MAX_MEASURED_RANKS)
-		fault(reader, key->group, key->name,
-			"'%s' is not 2 to %d numbers from 1 to %d, such as 995000;1005000",
-			key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
+	else
+		costs->scale[part] = length;
 }
 
 /* @to: what holds the value, a PipesimCosts or PipesimComponent */
 static void read_key(Reader *reader, const char *group, const Key *key, gpointer to)
 {
 	const PipesimIniLine *line = pipesim_ini_find(reader->ini, group, key->name);
+	PipesimCosts *costs = reader->costs;
+	char *text, *end = NULL;
+	double value;
+	guint64 parts;
 
 	if (line == NULL) {
 		if (key->required == ALWAYS ||
@@ -377,20 +314,50 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 		read_int(reader, group, key, line->value, to);
 		break;
 	case KEY_DOUBLE:
-		read_double(reader, group, key, line->value, to);
+		value = g_ascii_strtod(line->value, &end);
+		if (end == line->value || *end != '\0' || !isfinite(value))
+			fault(reader, group, key->name, "'%s' is not a finite number",
+				line->value);
+		else
+			G_STRUCT_MEMBER(double, to, key->offset) = value;
 		break;
 	case KEY_TEXT:
-		read_text(reader, group, key, line, to);
+		text = pipesim_ini_text(line);
+		if (text == NULL) {
+			fault(reader, group, key->name,
+				"'%s' has a backslash before none of s, t, n, r and \\",
+				line->value);
+			break;
+		}
+		g_free(G_STRUCT_MEMBER(char *, to, key->offset));
+		G_STRUCT_MEMBER(char *, to, key->offset) = text;
 		break;
 	case KEY_QUANTILES:
 		read_quantiles(
 			reader, group, key, line->value, G_STRUCT_MEMBER_P(to, key->offset));
 		break;
 	case KEY_SCALE:
-		read_scale(reader, key, line->value);
+		if (!pipesim_parse_count(line->value, "", (guint64)key->least,
+			    (guint64)key->most, &parts, NULL)) {
+			fault(reader, group, key->name,
+				"'%s' is not a number of parts from 1 to %u", line->value,
+				MAX_PARTS);
+			break;
+		}
+		/* Parts that are not named are of average length. */
+		costs->scale = g_new(PipesimFraction, parts);
+		costs->n_scale = (guint)parts;
+		for (guint i = 0; i < costs->n_scale; i++)
+			costs->scale[i] = (PipesimFraction){1, 1};
 		break;
 	case KEY_RANKS:
-		read_ranks(reader, key, line->value);
+		costs->measured_ranks = parse_list(line->value, key, &costs->n_measured_ranks);
+		if (costs->measured_ranks == NULL || costs->n_measured_ranks < 2 ||
+			costs->n_measured_ranks > PIPESIM_MAX_MEASURED_RANKS)
+			fault(reader, group, key->name,
+				"'%s' is not 2 to %d numbers from 1 to %d, such as "
+				"995000;1005000",
+				key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
 		break;
 	}
 }
@@ -429,23 +396,20 @@ static gboolean is_of_format(const char *group, const char *key)
 	return FALSE;
 }
 
-static void check_version(Reader *reader)
-{
-	const PipesimIniLine *line = pipesim_ini_find(reader->ini, VERSION_GROUP, "version");
-
-	if (line == NULL)
-		fault(reader, VERSION_GROUP, NULL,
-			"'version=1' is missing; is this a costs file of 'pipesim calibrate'?");
-	else if (!g_str_equal(line->value, "1"))
-		fault(reader, VERSION_GROUP, "version",
-			"version '%s', but only version 1 is read", line->value);
-}
-
-/* Groups with the same name are one, and of keys with the same name the last counts. */
-static void read_lines(Reader *reader)
+static void read_costs(Reader *reader)
 {
 	const PipesimIni *ini = reader->ini;
+	PipesimCosts *costs = reader->costs;
+	gint64 *time = costs->time;
+	const PipesimIniLine *version = pipesim_ini_find(ini, VERSION_GROUP, "version");
 
+	if (version == NULL)
+		fault(reader, VERSION_GROUP, NULL,
+			"'version=1' is missing; is this a costs file of 'pipesim calibrate'?");
+	else if (!g_str_equal(version->value, "1"))
+		fault(reader, VERSION_GROUP, "version",
+			"version '%s', but only version 1 is read", version->value);
+	/* Groups with the same name are one, and of keys with the same name the last counts. */
 	for (guint i = 0; i < ini->n_lines; i++) {
 		const PipesimIniLine *line = &ini->lines[i];
 
@@ -462,16 +426,6 @@ static void read_lines(Reader *reader)
 				"no such key; remove or correct it");
 		}
 	}
-}
-
-static void read_costs(Reader *reader)
-{
-	const PipesimIni *ini = reader->ini;
-	PipesimCosts *costs = reader->costs;
-	gint64 *time = costs->time;
-
-	check_version(reader);
-	read_lines(reader);
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
 		read_key(reader, costs_keys[i].group, &costs_keys[i], costs);
 	for (guint i = 0; i < ini->n_lines; i++)
@@ -486,24 +440,6 @@ static void read_costs(Reader *reader)
 		time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 }
 
-/* What is no INI file with groups is no costs file either: one fault says it all. */
-static gboolean check_syntax(const PipesimIni *ini, GError **error)
-{
-	for (guint i = 0; i < ini->n_lines; i++) {
-		const PipesimIniLine *line = &ini->lines[i];
-
-		if (line->junk != NULL)
-			return pipesim_fail_at(error, ini->path, line->line, 1,
-				"not a costs file: '%.80s' is neither [group] nor key=value",
-				line->junk);
-		if (line->group == NULL)
-			return pipesim_fail_at(error, ini->path, line->line, 1,
-				"not a costs file: '%.80s' stands before any [group]",
-				line->key);
-	}
-	return TRUE;
-}
-
 /* Takes over @taken, which may be NULL with an error. */
 static PipesimCosts *read_file(PipesimIni *taken, GError **error)
 {
@@ -511,7 +447,21 @@ static PipesimCosts *read_file(PipesimIni *taken, GError **error)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	Reader reader = {ini, costs};
 
-	if (ini == NULL || !check_syntax(ini, error))
+	/* What is no INI file with groups is no costs file either: one fault says it all. */
+	for (guint i = 0; ini != NULL && i < ini->n_lines; i++) {
+		const PipesimIniLine *line = &ini->lines[i];
+		if (line->junk != NULL)
+			pipesim_fail_at(error, ini->path, line->line, 1,
+				"not a costs file: '%.80s' is neither [group] nor key=value",
+				line->junk);
+		else if (line->group == NULL)
+			pipesim_fail_at(error, ini->path, line->line, 1,
+				"not a costs file: '%.80s' stands before any [group]",
+				line->key);
+		if (line->junk != NULL || line->group == NULL)
+			return NULL;
+	}
+	if (ini == NULL)
 		return NULL;
 	read_costs(&reader);
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&costs) : NULL;
