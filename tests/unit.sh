@@ -7,9 +7,9 @@ trap 'rm -rf "$scratch"' EXIT
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/suites"
 [ -s "$scratch/suites" ] || exit 99
 # shellcheck disable=SC2016 # for the shells that xargs starts
-xargs -P "$(nproc 2>/dev/null || echo 2)" -I SUITE sh -c '
-	CK_RUN_SUITE=$1 "$2/tests/unit/unit" >"$3/$1.log" 2>&1 || echo "$1" >>"$3/failed"
-' sh SUITE "$TOP_BUILDDIR" "$scratch" <"$scratch/suites"
+xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
+	CK_RUN_SUITE=$3 "$1/tests/unit/unit" >"$2/$3.log" 2>&1 || echo "$3" >>"$2/failed"
+' sh "$TOP_BUILDDIR" "$scratch" <"$scratch/suites"
 
 while read -r suite; do
 	if grep -q '^[0-9]*%: Checks: ' "$scratch/$suite.log"; then
