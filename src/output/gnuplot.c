@@ -37,8 +37,10 @@ char *pipesim_path_beside(const char *path, const char *extension)
 	return g_strdup_printf("%.*s%s", (int)stem, path, extension);
 }
 
-static const PipesimTerminal *find_terminal(const char *extension)
+static const PipesimTerminal *find_terminal(const char *path)
 {
+	const char *extension = pipesim_path_extension(path);
+
 	for (gsize i = 0; i < G_N_ELEMENTS(terminals); i++)
 		if (g_ascii_strcasecmp(terminals[i].extension, extension) == 0)
 			return &terminals[i];
@@ -47,7 +49,7 @@ static const PipesimTerminal *find_terminal(const char *extension)
 
 PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError **error)
 {
-	const PipesimTerminal *terminal = find_terminal(pipesim_path_extension(path));
+	const PipesimTerminal *terminal = find_terminal(path);
 	PipesimGnuplot *picture;
 
 	if (terminal == NULL) {
@@ -73,7 +75,7 @@ char **pipesim_gnuplot_beside(const char *path)
 	static const char *const extensions[] = {"gp", "dat", "rgb"};
 	g_autoptr(GStrvBuilder) paths = g_strv_builder_new();
 
-	if (find_terminal(pipesim_path_extension(path)) == NULL)
+	if (find_terminal(path) == NULL)
 		return g_strv_builder_end(paths);
 	for (gsize i = 0; i < G_N_ELEMENTS(extensions); i++) {
 		g_autofree char *beside = pipesim_path_beside(path, extensions[i]);
@@ -155,18 +157,6 @@ static gboolean fail_gnuplot(const PipesimGnuplot *picture, const char *words, G
 		stripped[0] != '\0' ? stripped : "no message");
 }
 
-static gboolean fail_to_run(
-	const PipesimGnuplot *picture, const char *gnuplot, const GError *cause, GError **error)
-{
-	gboolean missing = g_error_matches(cause, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT);
-
-	return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
-		"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a .txt "
-		"timeline",
-		picture->path, gnuplot, missing ? "not found" : cause->message,
-		picture->script_path);
-}
-
 /* gnuplot runs in the folder of the picture, since the script names its files without one. */
 static gboolean run_gnuplot(
 	const PipesimGnuplot *picture, const char *gnuplot, const char *draft, GError **error)
@@ -185,7 +175,14 @@ static gboolean run_gnuplot(
 	if (!g_spawn_sync(picture->folder, (char **)argv, NULL,
 		    G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
 		    &status, &cause))
-		return fail_to_run(picture, gnuplot, cause, error);
+		return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
+			"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a "
+			".txt timeline",
+			picture->path, gnuplot,
+			g_error_matches(cause, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)
+				? "not found"
+				: cause->message,
+			picture->script_path);
 	if (!g_spawn_check_wait_status(status, &cause))
 		return fail_gnuplot(picture, words[0] != '\0' ? words : cause->message, error);
 	return TRUE;
@@ -207,12 +204,19 @@ static gboolean keep_draft(const PipesimGnuplot *picture, const char *draft, GEr
 	return pipesim_write_file(picture->path, bytes, length, error);
 }
 
-static gboolean render(const PipesimGnuplot *picture, const char *gnuplot, GError **error)
+gboolean pipesim_gnuplot_draw(
+	const PipesimGnuplot *picture, const char *gnuplot, GError **error)
 {
-	g_autofree char *draft = g_build_filename(picture->folder, ".pipesim-XXXXXX", NULL);
-	int fd = g_mkstemp(draft);
+	const GString *script = picture->script, *data = picture->data;
+	g_autofree char *draft = NULL;
 	gboolean done;
+	int fd;
 
+	if (!pipesim_write_file(picture->data_path, data->str, data->len, error) ||
+		!pipesim_write_file(picture->script_path, script->str, script->len, error))
+		return FALSE;
+	draft = g_build_filename(picture->folder, ".pipesim-XXXXXX", NULL);
+	fd = g_mkstemp(draft);
 	if (fd < 0)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write in %s: %s",
 			picture->folder, g_strerror(errno));
@@ -220,14 +224,4 @@ static gboolean render(const PipesimGnuplot *picture, const char *gnuplot, GErro
 	done = run_gnuplot(picture, gnuplot, draft, error) && keep_draft(picture, draft, error);
 	g_unlink(draft);
 	return done;
-}
-
-gboolean pipesim_gnuplot_draw(
-	const PipesimGnuplot *picture, const char *gnuplot, GError **error)
-{
-	const GString *script = picture->script, *data = picture->data;
-
-	return pipesim_write_file(picture->data_path, data->str, data->len, error) &&
-	       pipesim_write_file(picture->script_path, script->str, script->len, error) &&
-	       render(picture, gnuplot, error);
 }

@@ -37,55 +37,33 @@ typedef struct {
 
 /* Sizes -------------------------------------------------------------------------------------- */
 
-/* Room for the longest name of a rank. */
-static guint margin_for_names(const PipesimLayout *layout)
+void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout)
 {
-	guint ranks = 0, digits = 3;
-
-	for (guint i = 0; i < layout->n_panels; i++)
-		ranks = MAX(ranks, layout->panels[i].run->shape.ranks);
-	for (; ranks > 1000; ranks /= 10)
-		digits++;
-	return LEFT_PIXELS + (digits - 3) * 8;
-}
-
-static guint lane_pixels(const PipesimLayout *layout)
-{
-	guint lanes = 0, pixels;
-
-	if (layout->lanes > 1000)
-		return 1;
-	for (guint i = 0; i < layout->n_panels; i++)
-		lanes = MAX(lanes, layout->panels[i].lanes);
-	pixels = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
-	/* Strips of messages take a third. */
-	return layout->n_messages > 0 && lanes <= 256 ? pixels * 3 / 2 : pixels;
-}
-
-/* Room for a number in an average box of the panel that has most boxes a lane. */
-static guint time_axis(const PipesimLayout *layout, guint left)
-{
-	double most = 0;
+	guint ranks = 0, lanes = 0, digits = 3, lane = 1, k = 0, left, across, height, fine;
+	double most = 0; /* boxes of a lane, were its panel as long as the longest */
 
 	for (guint i = 0; i < layout->n_panels; i++) {
 		const PipesimRun *run = layout->panels[i].run;
-		double share =
+		const double share =
 			(double)layout->end / (double)MAX(1, run->step->timeline->makespan);
 
+		ranks = MAX(ranks, run->shape.ranks);
+		lanes = MAX(lanes, layout->panels[i].lanes);
 		most = MAX(most, share * run->step->program->n_ops / run->shape.ranks);
 	}
-	return (guint)CLAMP(most * 30 + left + RIGHT_PIXELS, 1100, 2000) - left - RIGHT_PIXELS;
-}
-
-void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout)
-{
-	const guint lane = lane_pixels(layout);
-	const guint left = margin_for_names(layout);
-	const guint across = time_axis(layout, left);
-	const guint height = layout->lanes * lane + layout->n_panels * TITLE_PIXELS;
-	const guint fine = (guint64)across * height <= FINE_PIXELS ? 2 : 1;
-	guint k = 0;
-
+	if (layout->lanes <= 1000)
+		lane = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
+	/* Strips of messages take a third. */
+	if (layout->lanes <= 1000 && layout->n_messages > 0 && lanes <= 256)
+		lane = lane * 3 / 2;
+	/* Room for the longest name of a rank. */
+	for (; ranks > 1000; ranks /= 10)
+		digits++;
+	left = LEFT_PIXELS + (digits - 3) * 8;
+	/* Room for a number in an average box of the panel that has most boxes a lane. */
+	across =
+		(guint)CLAMP(most * 30 + left + RIGHT_PIXELS, 1100, 2000) - left - RIGHT_PIXELS;
+	height = layout->lanes * lane + layout->n_panels * TITLE_PIXELS;
 	*detail = (PipesimDetail){
 		.lane = lane,
 		.left = left,
@@ -99,6 +77,7 @@ void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout)
 	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
 				 (gint64)1 << k < layout->end / across * LEAST_PIXELS))
 		k++;
+	fine = (guint64)across * height <= FINE_PIXELS ? 2 : 1;
 	detail->least = (gint64)1 << k;
 	detail->width = across * fine;
 	detail->height = height * fine;
@@ -137,30 +116,28 @@ static void append_box(GString *out, const PipesimBox *box, double lane)
 		pipesim_figure_short(middle, lane, 3));
 }
 
-static void add_boxes(GString **blocks, PipesimBox *boxes, guint n, double lane, gint64 least)
-{
-	for (guint i = 0; i < n; i++)
-		if (boxes[i].end - boxes[i].start >= least)
-			append_box(blocks[2 * boxes[i].kind + boxes[i].shade], &boxes[i], lane);
-	if (n == 0 || !boxes[0].paired || boxes[n - 1].end - boxes[0].start < least)
-		return;
-	boxes[0].end = boxes[n - 1].end;
-	append_box(blocks[PAIRS], &boxes[0], lane);
-}
-
+/* Of ops that take long enough to be seen, and the outlines of pairs. */
 static void add_boxes_of(
 	GString **blocks, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
 {
 	const PipesimRun *run = layout->panels[p].run;
 	const guint32 *begin = run->step->program->rank_begin;
 	const double top = pipesim_detail_top(detail, layout, p) + 0.5;
-	PipesimBox boxes[2];
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			PipesimBox boxes[2];
 			const guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
-			add_boxes(blocks, boxes, n, top + rank, detail->least);
+			for (guint i = 0; i < n; i++)
+				if (boxes[i].end - boxes[i].start >= detail->least)
+					append_box(blocks[2 * boxes[i].kind + boxes[i].shade],
+						&boxes[i], top + rank);
+			if (n == 0 || !boxes[0].paired ||
+				boxes[n - 1].end - boxes[0].start < detail->least)
+				continue;
+			boxes[0].end = boxes[n - 1].end;
+			append_box(blocks[PAIRS], &boxes[0], top + rank);
 		}
 }
 
@@ -220,20 +197,6 @@ static void add_messages_of(GString **strip, const PipesimRun *run, double top)
 	}
 }
 
-static void append_block(GString *out, guint block, const GString *lines)
-{
-	if (block < PAIRS)
-		g_string_append_printf(
-			out, "# %s%u\n", pipesim_kind_letter(block / 2), block % 2);
-	else
-		g_string_append_printf(out, "# %s\n",
-			block == PAIRS      ? "pairs"
-			: block == CRITICAL ? "critical"
-					    : strips[block - STRIPS].block);
-	g_string_append_len(out, lines->str, (gssize)lines->len);
-	g_string_append(out, "\n\n");
-}
-
 void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out)
 {
 	GString *blocks[N_BLOCKS];
@@ -256,8 +219,18 @@ void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GS
 	for (guint i = 0; i < N_BLOCKS; i++) {
 		const gboolean drawn = blocks[i]->len > 0;
 
-		if (drawn)
-			append_block(out, i, blocks[i]);
+		if (drawn) {
+			if (i < PAIRS)
+				g_string_append_printf(
+					out, "# %s%u\n", pipesim_kind_letter(i / 2), i % 2);
+			else
+				g_string_append_printf(out, "# %s\n",
+					i == PAIRS      ? "pairs"
+					: i == CRITICAL ? "critical"
+							: strips[i - STRIPS].block);
+			g_string_append_len(out, blocks[i]->str, (gssize)blocks[i]->len);
+			g_string_append(out, "\n\n");
+		}
 		if (i < PAIRS)
 			detail->drawn[i / 2][i % 2] = drawn;
 		else if (i == PAIRS)
@@ -311,19 +284,6 @@ static GPtrArray *make_captions(const Picture *picture)
 	return captions;
 }
 
-static void append_captions(const Picture *picture)
-{
-	guint below = CAPTION_PIXELS + (picture->detail.messages ? LINE_PIXELS : 0);
-
-	for (guint i = 0; i < picture->captions->len; i++, below += LINE_PIXELS) {
-		g_string_append(picture->out, "set label ");
-		pipesim_gnuplot_quote(picture->out, g_ptr_array_index(picture->captions, i));
-		g_string_append_printf(picture->out,
-			" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n",
-			below);
-	}
-}
-
 /* A swatch of the legend, @x pixels from the left, @line lines below its first. */
 static void append_swatch(GString *out, double x, guint line, const char *fill)
 {
@@ -349,21 +309,6 @@ static double append_words(GString *out, double x, guint line, const char *words
 	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
 }
 
-static double append_kind(const Picture *picture, guint kind, double x)
-{
-	for (guint shade = 0; shade < 2; shade++) {
-		g_autofree char *fill =
-			g_strdup_printf("fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
-				pipesim_looks[kind].edge, pipesim_kind_letter(kind), shade);
-
-		if (!picture->layout->shown[kind][shade])
-			continue;
-		append_swatch(picture->out, x, 0, fill);
-		x += SWATCH_PIXELS;
-	}
-	return append_words(picture->out, x + 6, 0, pipesim_looks[kind].title);
-}
-
 /* A swatch and its words; returns where the next entry begins. */
 static double append_entry(
 	GString *out, double x, guint line, const char *fill, const char *words)
@@ -377,10 +322,22 @@ static void append_legend(const Picture *picture)
 	const PipesimLayout *layout = picture->layout;
 	GString *out = picture->out;
 	double x = picture->detail.left;
+	guint below = CAPTION_PIXELS + (picture->detail.messages ? LINE_PIXELS : 0);
 
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		for (guint shade = 0; shade < 2; shade++) {
+			g_autofree char *fill = g_strdup_printf(
+				"fs solid border rgb '%s' lw 0.5 fc rgb %s%u",
+				pipesim_looks[kind].edge, pipesim_kind_letter(kind), shade);
+
+			if (!layout->shown[kind][shade])
+				continue;
+			append_swatch(out, x, 0, fill);
+			x += SWATCH_PIXELS;
+		}
 		if (layout->shown[kind][0] || layout->shown[kind][1])
-			x = append_kind(picture, kind, x);
+			x = append_words(out, x + 6, 0, pipesim_looks[kind].title);
+	}
 	if (layout->pairs)
 		x = append_entry(
 			out, x, 0, "fs empty border rgb 'black' lw 1.5", "overlapped pair");
@@ -393,11 +350,19 @@ static void append_legend(const Picture *picture)
 
 		append_words(out, x, 0, words);
 	}
-	if (!picture->detail.messages)
-		return;
-	x = append_entry(out, picture->detail.left, 1, "fs solid noborder fc rgb S0", "sends");
-	append_entry(out, x, 1, "fs solid noborder fc rgb R0",
-		"receives; pale: one end waits for the other, dark: the message moves");
+	if (picture->detail.messages) {
+		x = append_entry(
+			out, picture->detail.left, 1, "fs solid noborder fc rgb S0", "sends");
+		append_entry(out, x, 1, "fs solid noborder fc rgb R0",
+			"receives; pale: one end waits for the other, dark: the message moves");
+	}
+	for (guint i = 0; i < picture->captions->len; i++, below += LINE_PIXELS) {
+		g_string_append(picture->out, "set label ");
+		pipesim_gnuplot_quote(picture->out, g_ptr_array_index(picture->captions, i));
+		g_string_append_printf(picture->out,
+			" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n",
+			below);
+	}
 }
 
 /* Script ------------------------------------------------------------------------------------- */
@@ -439,7 +404,7 @@ static void append_header(const Picture *picture)
 	pipesim_gnuplot_set_file(out, "raster", raster);
 }
 
-static void append_sizes(const Picture *picture)
+static void append_settings(const Picture *picture)
 {
 	const PipesimLayout *layout = picture->layout;
 	const PipesimDetail *detail = &picture->detail;
@@ -451,6 +416,9 @@ static void append_sizes(const Picture *picture)
 		layout->lanes * lane + layout->n_panels * TITLE_PIXELS + TOP_PIXELS + bottom;
 	const double box =
 		detail->across * (double)layout->lanes / (double)MAX(1, layout->n_boxes);
+
+	GString *out = picture->out;
+	PipesimNumber unit, end;
 
 	g_string_append_printf(picture->out,
 		"\n# Sizes, pixels.\n"
@@ -466,14 +434,6 @@ static void append_sizes(const Picture *picture)
 		detail->left + detail->across + RIGHT_PIXELS, height, detail->left,
 		RIGHT_PIXELS, TOP_PIXELS, bottom, body >= 14 ? MIN(LETTER_PIXELS, body - 4) : 0,
 		box < 5 ? "0" : "0.5", detail->messages ? "0.14" : "0.46");
-}
-
-static void append_settings(const Picture *picture)
-{
-	const PipesimLayout *layout = picture->layout;
-	GString *out = picture->out;
-	PipesimNumber unit, end;
-
 	g_string_append_printf(out,
 		"\n# Time: the .dat file has ms, the axis %s.\n"
 		"unit = %s\n"
@@ -499,7 +459,11 @@ static void append_settings(const Picture *picture)
 
 static void append_axes(const Picture *picture)
 {
-	PipesimNumber lanes;
+	const PipesimLayout *layout = picture->layout;
+	const guint step = (picture->detail.lane + 13) / picture->detail.lane;
+	GString *out = picture->out;
+	const char *before = "set ytics (";
+	PipesimNumber lanes, number;
 
 	g_string_append_printf(picture->out,
 		"set lmargin at screen x(left)\n"
@@ -515,16 +479,6 @@ static void append_axes(const Picture *picture)
 		"unset key\n",
 		pipesim_figure_short(lanes, picture->detail.lanes, 3),
 		picture->layout->unit->name);
-}
-
-static void append_ranks(const Picture *picture)
-{
-	const PipesimLayout *layout = picture->layout;
-	GString *out = picture->out;
-	guint step = (picture->detail.lane + 13) / picture->detail.lane;
-	const char *before = "set ytics (";
-	PipesimNumber number;
-
 	for (guint p = 0; p < layout->n_panels; p++)
 		for (guint lane = 0; lane < layout->panels[p].lanes; lane += step) {
 			const double middle =
@@ -565,39 +519,12 @@ static void append_panels(const Picture *picture)
 	}
 }
 
-/* Pixels lie between the ends of both axes, the first line of them at the top. */
-static void append_raster(const Picture *picture)
-{
-	const PipesimDetail *detail = &picture->detail;
-	PipesimNumber dy;
-
-	g_string_append_printf(picture->out,
-		"dx = end / %u.0; dy = %s\n"
-		"pixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
-		"dy=%%.12g ' \\\n"
-		"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, dx / 2, dy / 2)\n",
-		detail->width, pipesim_figure_short(dy, detail->lanes / detail->height, 9),
-		detail->width, detail->height);
-}
-
-static void append_strips(const Picture *picture)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(strips); i++)
-		if (picture->detail.strips[i])
-			g_string_append_printf(picture->out,
-				", \\\n	data index '%s' using (($3 + $4) / 2 * unit):5:"
-				"($3 * unit):($4 * unit):($5 + %s):($5 + %s) \\\n"
-				"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb "
-				"%s",
-				strips[i].block, strips[i].from, strips[i].to, strips[i].colour,
-				strips[i].colour);
-}
-
 static void append_plots(const Picture *picture)
 {
 	const PipesimDetail *detail = &picture->detail;
 	GString *out = picture->out;
 	const char *before = "plot ";
+	PipesimNumber dy;
 
 	g_string_append(out,
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
@@ -610,8 +537,17 @@ static void append_plots(const Picture *picture)
 		"number = \"using (($3 + $4) / 2 * unit):($5 + (foot - head) / 2):"
 		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
 	if (detail->width > 0) {
-		append_raster(picture);
-		g_string_append(out, "plot raster @pixels");
+		/* Pixels lie between the ends of both axes, the first line of them at the top. */
+		g_string_append_printf(out,
+			"dx = end / %u.0; dy = %s\n"
+			"pixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
+			"dy=%%.12g ' \\\n"
+			"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, dx / 2, dy / "
+			"2)\n"
+			"plot raster @pixels",
+			detail->width,
+			pipesim_figure_short(dy, detail->lanes / detail->height, 9),
+			detail->width, detail->height);
 		before = ", \\\n	";
 	}
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
@@ -645,59 +581,19 @@ static void append_plots(const Picture *picture)
 					before, pipesim_kind_letter(kind), shade,
 					shade ? " Italic" : "",
 					pipesim_looks[kind].text[shade]);
-	if (detail->messages)
-		append_strips(picture);
+	for (guint i = 0; detail->messages && i < G_N_ELEMENTS(strips); i++)
+		if (detail->strips[i])
+			g_string_append_printf(out,
+				", \\\n	data index '%s' using (($3 + $4) / 2 * unit):5:"
+				"($3 * unit):($4 * unit):($5 + %s):($5 + %s) \\\n"
+				"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb "
+				"%s",
+				strips[i].block, strips[i].from, strips[i].to, strips[i].colour,
+				strips[i].colour);
 	g_string_append(out, "\n");
 }
 
-static void append_script(const Picture *picture)
-{
-	append_header(picture);
-	append_sizes(picture);
-	append_settings(picture);
-	pipesim_gnuplot_terminal(picture->gnuplot);
-	append_axes(picture);
-	append_ranks(picture);
-	append_panels(picture);
-	append_legend(picture);
-	append_captions(picture);
-	append_plots(picture);
-}
-
 /* Writing ------------------------------------------------------------------------------------ */
-
-static gboolean check_content(const PipesimLayout *layout, GError **error)
-{
-	if (layout->n_panels == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"nothing to draw: no schedule has a result");
-	if (layout->n_boxes == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"nothing to draw: no op takes any time");
-	return TRUE;
-}
-
-static gboolean write_raster(const Picture *picture, GError **error)
-{
-	const PipesimDetail *detail = &picture->detail;
-	g_autofree char *path = pipesim_path_beside(picture->gnuplot->path, "rgb");
-	g_autofree guint8 *pixels = NULL;
-
-	if (detail->width == 0)
-		return TRUE;
-	pixels = pipesim_raster_paint(picture->layout, detail, error);
-	return pixels != NULL && pipesim_write_file(path, (const char *)pixels,
-					 3 * (gsize)detail->width * detail->height, error);
-}
-
-static gboolean write_text(const PipesimComparison *comparison, const char *path,
-	const PipesimStyle *style, GError **error)
-{
-	g_autoptr(GString) text = g_string_new(NULL);
-
-	pipesim_timeline_text(comparison, style, text);
-	return pipesim_write_file(path, text->str, text->len, error);
-}
 
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const char *program, GError **error)
@@ -705,21 +601,42 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	g_autoptr(PipesimGnuplot) gnuplot = NULL;
 	g_autoptr(PipesimLayout) layout = NULL;
 	g_autoptr(GPtrArray) captions = NULL;
+	g_autoptr(GString) text = g_string_new(NULL);
 	Picture picture;
 
 	if (g_ascii_strcasecmp(pipesim_path_extension(path), "txt") == 0 ||
-		strcmp(path, "-") == 0)
-		return write_text(comparison, path, style, error);
+		strcmp(path, "-") == 0) {
+		pipesim_timeline_text(comparison, style, text);
+		return pipesim_write_file(path, text->str, text->len, error);
+	}
 	gnuplot = pipesim_gnuplot_new(path, "a timeline is .svg, .png, .pdf or .txt", error);
 	if (gnuplot == NULL)
 		return FALSE;
 	layout = pipesim_layout_new(comparison, MAX_LANES);
-	if (!check_content(layout, error))
-		return FALSE;
+	if (layout->n_boxes == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "nothing to draw: %s",
+			layout->n_panels == 0 ? "no schedule has a result"
+					      : "no op takes any time");
 	picture = (Picture){comparison, layout, {0}, NULL, gnuplot, gnuplot->script};
 	pipesim_detail_init(&picture.detail, layout);
 	pipesim_picture_data(layout, &picture.detail, gnuplot->data);
 	picture.captions = captions = make_captions(&picture);
-	append_script(&picture);
-	return write_raster(&picture, error) && pipesim_gnuplot_draw(gnuplot, program, error);
+	append_header(&picture);
+	append_settings(&picture);
+	pipesim_gnuplot_terminal(gnuplot);
+	append_axes(&picture);
+	append_panels(&picture);
+	append_legend(&picture);
+	append_plots(&picture);
+	if (picture.detail.width > 0) {
+		g_autofree char *raster = pipesim_path_beside(path, "rgb");
+		g_autofree guint8 *pixels =
+			pipesim_raster_paint(layout, &picture.detail, error);
+		const gsize size = 3 * (gsize)picture.detail.width * picture.detail.height;
+
+		if (pixels == NULL ||
+			!pipesim_write_file(raster, (const char *)pixels, size, error))
+			return FALSE;
+	}
+	return pipesim_gnuplot_draw(gnuplot, program, error);
 }

@@ -28,20 +28,6 @@ static void read_colour(const char *name, guint8 rgb[3])
 		rgb[c] = (guint8)(value >> (16 - 8 * c));
 }
 
-/* Where each colour of a column ends, from below, in parts of a pixel of @height of them. */
-static void stack(
-	const PipesimColumnShare *share, gint64 time, guint height, guint ends[N_COLOURS])
-{
-	const guint all = height * PARTS;
-	gint64 sum = 0;
-
-	for (guint i = 0; i + 1 < N_COLOURS; i++) {
-		sum += share->busy[i / 2][i % 2];
-		ends[i] = (guint)MIN(all, pipesim_time_scale(all, sum, MAX(1, time)));
-	}
-	ends[N_COLOURS - 1] = all;
-}
-
 /* The mean colour of the parts [@from, @from + PARTS) of a stack. */
 static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, guint8 *pixel)
 {
@@ -63,12 +49,19 @@ static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, g
 static void paint_lane(
 	const PipesimDetail *detail, Canvas *canvas, guint top, guint height, guint ranks)
 {
-	guint ends[N_COLOURS];
+	const guint all = height * PARTS;
+	guint ends[N_COLOURS]; /* of each colour of a column, from below, in parts of a pixel */
 
 	for (guint x = 0; x < detail->width; x++) {
 		const gint64 *begin = &canvas->columns.begin[x];
+		const gint64 time = MAX(1, (begin[1] - begin[0]) * ranks);
+		gint64 sum = 0;
 
-		stack(&canvas->shares[x], (begin[1] - begin[0]) * ranks, height, ends);
+		for (guint i = 0; i + 1 < N_COLOURS; i++) {
+			sum += canvas->shares[x].busy[i / 2][i % 2];
+			ends[i] = (guint)MIN(all, pipesim_time_scale(all, sum, time));
+		}
+		ends[N_COLOURS - 1] = all;
 		for (guint y = 0; y < height; y++) {
 			const gsize line = top + height - 1 - y;
 
@@ -93,58 +86,49 @@ enum {
 	N_STATES
 };
 
-/* The last column that begins by @ns. */
-static guint column_at(const PipesimColumns *columns, gint64 ns)
+static void add_time(const PipesimColumns *columns, gint64 start, gint64 end, gint64 *times)
 {
 	guint low = 0, high = columns->n;
 
+	if (start >= end)
+		return;
+	/* The last column that begins by @start. */
 	while (high - low > 1) {
 		const guint middle = low + (high - low) / 2;
 
-		if (columns->begin[middle] <= ns)
+		if (columns->begin[middle] <= start)
 			low = middle;
 		else
 			high = middle;
 	}
-	return low;
-}
-
-static void add_time(const PipesimColumns *columns, gint64 start, gint64 end, gint64 *times)
-{
-	if (start >= end)
-		return;
-	for (guint i = column_at(columns, start); i < columns->n; i++) {
+	for (guint i = low; i < columns->n && columns->begin[i] < end; i++) {
 		const gint64 *begin = &columns->begin[i];
 
-		if (begin[0] >= end)
-			return;
 		times[i] += MIN(end, begin[1]) - MAX(start, begin[0]);
 	}
 }
 
 /* Several at once count once: what moves covers what waits. */
-static void paint_column(gint64 time, gint64 moves, gint64 waits, guint way, guint8 *pixel)
-{
-	const gint64 dark = MIN(moves, time);
-	const gint64 pale = MIN(waits, time - dark);
-
-	guint8 look[N_STATES][3];
-
-	read_colour(pipesim_message_looks[way][MOVES], look[MOVES]);
-	read_colour(pipesim_message_looks[way][WAITS], look[WAITS]);
-	for (guint c = 0; time > 0 && c < 3; c++)
-		pixel[c] = (guint8)(255 - pipesim_time_scale(255 - look[MOVES][c], dark, time) -
-				    pipesim_time_scale(255 - look[WAITS][c], pale, time));
-}
-
 static void paint_strip(const PipesimColumns *columns, gint64 *const times[N_STATES], guint way,
 	guint8 *lines, guint n_lines)
 {
 	const gsize stride = 3 * (gsize)columns->n;
+	guint8 look[N_STATES][3];
 
-	for (guint x = 0; x < columns->n; x++)
-		paint_column(columns->begin[x + 1] - columns->begin[x], times[MOVES][x],
-			times[WAITS][x], way, lines + 3 * (gsize)x);
+	read_colour(pipesim_message_looks[way][MOVES], look[MOVES]);
+	read_colour(pipesim_message_looks[way][WAITS], look[WAITS]);
+	for (guint x = 0; x < columns->n; x++) {
+		const gint64 time = columns->begin[x + 1] - columns->begin[x];
+		const gint64 dark = MIN(times[MOVES][x], time);
+		const gint64 pale = MIN(times[WAITS][x], time - dark);
+		guint8 *pixel = &lines[3 * (gsize)x];
+
+		for (guint c = 0; time > 0 && c < 3; c++)
+			pixel[c] =
+				(guint8)(255 -
+					 pipesim_time_scale(255 - look[MOVES][c], dark, time) -
+					 pipesim_time_scale(255 - look[WAITS][c], pale, time));
+	}
 	for (guint y = 1; y < n_lines; y++)
 		memcpy(lines + y * stride, lines, stride);
 }

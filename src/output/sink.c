@@ -31,14 +31,6 @@ static gboolean fail_errno(GError **error, const char *path, int code)
 		strcmp(path, "-") == 0 ? "standard output" : path, g_strerror(code));
 }
 
-/* Owner and group go over where the system lets them; the permissions always. */
-static int copy_ownership(int fd, const struct stat *old)
-{
-	if (fchown(fd, old->st_uid, old->st_gid) != 0 && errno != EPERM)
-		return errno;
-	return fchmod(fd, old->st_mode & 07777) == 0 ? 0 : errno;
-}
-
 /* @old: the file that the target is now; NULL where there is none. Returns 0 or an errno. */
 static int open_beside(PipesimSink *sink, const struct stat *old)
 {
@@ -50,13 +42,12 @@ static int open_beside(PipesimSink *sink, const struct stat *old)
 		return errno;
 	}
 	sink->temporary = name;
-	return old != NULL ? copy_ownership(sink->fd, old) : 0;
-}
-
-static int open_in_place(PipesimSink *sink)
-{
-	sink->fd = g_open(sink->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return sink->fd >= 0 ? 0 : errno;
+	if (old == NULL)
+		return 0;
+	/* Owner and group go over where the system lets them; the permissions always. */
+	if (fchown(sink->fd, old->st_uid, old->st_gid) != 0 && errno != EPERM)
+		return errno;
+	return fchmod(sink->fd, old->st_mode & 07777) == 0 ? 0 : errno;
 }
 
 static int open_file(PipesimSink *sink)
@@ -75,8 +66,10 @@ static int open_file(PipesimSink *sink)
 		}
 		free(real);
 	}
-	if (stat(sink->path, &old) != 0 || !S_ISREG(old.st_mode))
-		return open_in_place(sink);
+	if (stat(sink->path, &old) != 0 || !S_ISREG(old.st_mode)) {
+		sink->fd = g_open(sink->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		return sink->fd >= 0 ? 0 : errno;
+	}
 	/* A rename would pass over the permissions of the file. */
 	if (access(sink->path, W_OK) != 0)
 		return errno;

@@ -129,9 +129,9 @@ static guint group_width(const PipesimTable *table, guint from, guint to)
 	return width;
 }
 
-/* A group whose title is wider than its columns gives its last one the rest. */
-static void widen_groups(const PipesimTable *table)
+guint pipesim_table_width(const PipesimTable *table)
 {
+	/* A group whose title is wider than its columns gives its last one the rest. */
 	for (guint from = 0, to; from < table->n_columns; from = to) {
 		guint width, last, title;
 
@@ -144,11 +144,6 @@ static void widen_groups(const PipesimTable *table)
 			;
 		table->widths[last] += title - MIN(title, width);
 	}
-}
-
-guint pipesim_table_width(const PipesimTable *table)
-{
-	widen_groups(table);
 	return group_width(table, 0, table->n_columns);
 }
 
@@ -189,18 +184,6 @@ static void print_cells(const PipesimTable *table, char *const *cells, GString *
 	end_line(out, begin);
 }
 
-static void print_row(const PipesimTable *table, const Row *row, guint width, GString *out)
-{
-	const guint indent = table->widths[0] + GUTTER;
-
-	if (row->text == NULL) {
-		print_cells(table, row->cells, out);
-		return;
-	}
-	append_aligned(out, row->cells[0], indent, TRUE);
-	pipesim_wrap(out, row->text, indent, indent, width);
-}
-
 /* Terminal attributes, until "0"; NULL: none. */
 static void set_look(const PipesimStyle *style, const char *attributes, GString *out)
 {
@@ -229,9 +212,15 @@ void pipesim_table_print(
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < table->rows->len; i++) {
 		const Row *row = &g_array_index(table->rows, Row, i);
+		const guint indent = table->widths[0] + GUTTER;
 
 		set_look(style, looks[row->look], out);
-		print_row(table, row, width, out);
+		if (row->text == NULL) {
+			print_cells(table, row->cells, out);
+		} else {
+			append_aligned(out, row->cells[0], indent, TRUE);
+			pipesim_wrap(out, row->text, indent, indent, width);
+		}
 		set_look(style, looks[row->look] != NULL ? "0" : NULL, out);
 		g_string_append_c(out, '\n');
 	}

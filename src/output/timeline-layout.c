@@ -31,36 +31,14 @@ static const PipesimTimeUnit *choose_unit(gint64 end)
 	return &units[i];
 }
 
-static guint split_pair(
-	const PipesimRun *run, guint rank, const PipesimOp *op, PipesimBox boxes[2])
-{
-	const guint stage = pipesim_op_stage(run->step->program, rank, op);
-	const guint b_stage = pipesim_op_b_stage(run->step->program, rank, op);
-	gint64 forward = run->times->stage[PIPESIM_F][stage];
-	gint64 backward = run->times->stage[PIPESIM_B][b_stage];
-	gint64 length = boxes[0].end - boxes[0].start;
-	gint64 half = forward + backward > 0
-			      ? pipesim_time_scale(length, forward, forward + backward)
-			      : length / 2;
-
-	boxes[1] = boxes[0];
-	boxes[0].kind = PIPESIM_F;
-	boxes[0].end = boxes[1].start = boxes[0].start + half;
-	boxes[1].kind = PIPESIM_B;
-	boxes[1].microbatch = op->b_microbatch;
-	boxes[1].shade = op->b_chunk & 1;
-	boxes[0].paired = boxes[1].paired = TRUE;
-	if (half > 0 && half < length)
-		return 2;
-	if (half == 0)
-		boxes[0] = boxes[1];
-	return 1;
-}
-
 guint pipesim_layout_boxes(
 	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
 {
-	const PipesimOp *op = &run->step->program->ops[index];
+	const PipesimProgram *program = run->step->program;
+	const PipesimOp *op = &program->ops[index];
+	const gint64 length =
+		run->step->timeline->end[index] - run->step->timeline->start[index];
+	gint64 forward, backward, half;
 
 	boxes[0] = (PipesimBox){
 		.start = run->step->timeline->start[index],
@@ -69,10 +47,25 @@ guint pipesim_layout_boxes(
 		.microbatch = op->microbatch,
 		.kind = op->kind,
 		.shade = op->chunk & 1,
+		.paired = op->kind == PIPESIM_FB,
 	};
-	if (boxes[0].start == boxes[0].end)
-		return 0;
-	return op->kind == PIPESIM_FB ? split_pair(run, rank, op, boxes) : 1;
+	if (length == 0 || op->kind != PIPESIM_FB)
+		return length > 0;
+	forward = run->times->stage[PIPESIM_F][pipesim_op_stage(program, rank, op)];
+	backward = run->times->stage[PIPESIM_B][pipesim_op_b_stage(program, rank, op)];
+	half = forward + backward > 0 ? pipesim_time_scale(length, forward, forward + backward)
+				      : length / 2;
+	boxes[1] = boxes[0];
+	boxes[0].kind = PIPESIM_F;
+	boxes[0].end = boxes[1].start = boxes[0].start + half;
+	boxes[1].kind = PIPESIM_B;
+	boxes[1].microbatch = op->b_microbatch;
+	boxes[1].shade = op->b_chunk & 1;
+	if (half > 0 && half < length)
+		return 2;
+	if (half == 0)
+		boxes[0] = boxes[1];
+	return 1;
 }
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
@@ -110,13 +103,6 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	return g_string_free(title, FALSE);
 }
 
-static void note_box(PipesimLayout *layout, const PipesimBox *box)
-{
-	layout->shown[box->kind][box->shade] = TRUE;
-	layout->pairs |= box->paired;
-	layout->n_long[g_bit_storage((gulong)(box->end - box->start)) - 1]++;
-}
-
 static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
 {
 	const guint32 *begin = run->step->program->rank_begin;
@@ -127,8 +113,13 @@ static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
 			guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
 			layout->n_boxes += n;
-			for (guint i = 0; i < n; i++)
-				note_box(layout, &boxes[i]);
+			for (guint i = 0; i < n; i++) {
+				const gulong length = (gulong)(boxes[i].end - boxes[i].start);
+
+				layout->shown[boxes[i].kind][boxes[i].shade] = TRUE;
+				layout->pairs |= boxes[i].paired;
+				layout->n_long[g_bit_storage(length) - 1]++;
+			}
 		}
 }
 

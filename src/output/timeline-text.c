@@ -57,29 +57,28 @@ static guint digits(guint n)
 	return count;
 }
 
-static gint64 common_step_of(const PipesimRun *run, guint rank, gint64 step, gint64 least)
-{
-	const guint32 *begin = &run->step->program->rank_begin[rank];
-	PipesimBox boxes[2];
-
-	for (guint32 op = begin[0]; op < begin[1] && (step == 0 || step >= least); op++) {
-		guint n = pipesim_layout_boxes(run, rank, op, boxes);
-
-		for (guint i = 0; i < n; i++)
-			step = pipesim_gcd(boxes[i].end, pipesim_gcd(boxes[i].start, step));
-	}
-	return step;
-}
-
-/* The longest time of which every start and end of @layout is a multiple; some time below
- * @least where that is below it. */
+/* The longest time of which every start and end is a multiple; some time below @least where
+ * that is below it. */
 static gint64 common_step(const PipesimLayout *layout, gint64 least)
 {
+	PipesimBox boxes[2];
 	gint64 step = 0;
 
-	for (guint p = 0; p < layout->n_panels; p++)
-		for (guint rank = 0; rank < layout->panels[p].run->shape.ranks; rank++)
-			step = common_step_of(layout->panels[p].run, rank, step, least);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimRun *run = layout->panels[p].run;
+		const guint32 *begin = run->step->program->rank_begin;
+
+		for (guint rank = 0; rank < run->shape.ranks; rank++)
+			for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+				const guint n = pipesim_layout_boxes(run, rank, op, boxes);
+
+				for (guint i = 0; i < n; i++)
+					step = pipesim_gcd(boxes[i].end,
+						pipesim_gcd(boxes[i].start, step));
+				if (n > 0 && step < least)
+					return step;
+			}
+	}
 	return step;
 }
 
@@ -149,46 +148,7 @@ static void append_colour(const Drawing *drawing, const Cell *cell)
 			cell->busy ? codes[cell->kind][cell->shade] : "0");
 }
 
-static gboolean same_colour(const Cell *a, const Cell *b)
-{
-	return a->busy == b->busy && (!a->busy || (a->kind == b->kind && a->shade == b->shade));
-}
-
-static void print_cells(const Drawing *drawing, const Cell *cells)
-{
-	guint used = drawing->columns;
-	Cell idle = {.glyph = ' '};
-	const Cell *last = &idle;
-
-	while (used > 0 && !cells[used - 1].busy)
-		used--;
-	for (guint i = 0; i < used; i++) {
-		if (!same_colour(last, &cells[i]))
-			append_colour(drawing, &cells[i]);
-		last = &cells[i];
-		if (last->glyph != '-')
-			g_string_append_c(drawing->out, last->glyph);
-		else
-			g_string_append(drawing->out,
-				drawing->style->colour ? " " : drawing->glyphs->rest);
-	}
-	if (last->busy)
-		append_colour(drawing, &idle);
-}
-
-/* How full a column is, of @time that its ranks have in it: 0 to 8. */
-static guint level_of(const PipesimColumnShare *share, gint64 time)
-{
-	gint64 busy = 0;
-	guint level;
-
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		busy += share->busy[kind][0] + share->busy[kind][1];
-	level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
-	/* Neither the least work nor the least idle time goes unseen. */
-	return busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);
-}
-
+/* How full each column is, of the time that its ranks have in it: 0 to 8. */
 static void print_density(const Drawing *drawing, const PipesimPanel *panel, guint lane)
 {
 	const gint64 *begin = drawing->edges.begin;
@@ -199,7 +159,15 @@ static void print_density(const Drawing *drawing, const PipesimPanel *panel, gui
 
 	pipesim_layout_shares(drawing->layout, panel, lane, &drawing->edges, shares);
 	for (guint i = 0; i < drawing->columns; i++) {
-		levels[i] = level_of(&shares[i], (begin[i + 1] - begin[i]) * ranks);
+		const gint64 time = (begin[i + 1] - begin[i]) * ranks;
+		gint64 busy = 0;
+		guint level;
+
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			busy += shares[i].busy[kind][0] + shares[i].busy[kind][1];
+		level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
+		/* Neither the least work nor the least idle time goes unseen. */
+		levels[i] = busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);
 		used = levels[i] > 0 ? i + 1 : used;
 	}
 	for (guint i = 0; i < used; i++)
@@ -212,6 +180,9 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 	guint numbers = digits(run->shape.microbatches - 1);
 	const guint32 *begin = &run->step->program->rank_begin[rank];
 	PipesimBox boxes[2];
+	guint used = drawing->columns;
+	Cell idle = {.glyph = ' '};
+	const Cell *last = &idle;
 
 	for (guint i = 0; i < drawing->columns; i++)
 		cells[i].glyph = ' ';
@@ -221,7 +192,22 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 		for (guint i = 0; i < n; i++)
 			fill_box(drawing, &boxes[i], numbers, cells);
 	}
-	print_cells(drawing, cells);
+	while (used > 0 && !cells[used - 1].busy)
+		used--;
+	for (guint i = 0; i < used; i++) {
+		if (last->busy != cells[i].busy ||
+			(last->busy &&
+				(last->kind != cells[i].kind || last->shade != cells[i].shade)))
+			append_colour(drawing, &cells[i]);
+		last = &cells[i];
+		if (last->glyph != '-')
+			g_string_append_c(drawing->out, last->glyph);
+		else
+			g_string_append(drawing->out,
+				drawing->style->colour ? " " : drawing->glyphs->rest);
+	}
+	if (last->busy)
+		append_colour(drawing, &idle);
 }
 
 /* Messages ------------------------------------------------------------------------------- */
@@ -270,43 +256,24 @@ static void print_messages(const Drawing *drawing, const PipesimRun *run, guint 
 	g_string_append_c(drawing->out, '\n');
 }
 
-static void print_lane(const Drawing *drawing, const PipesimPanel *panel, guint lane)
-{
-	g_string_append_printf(drawing->out, "%*u %s", (int)drawing->margin,
-		lane * drawing->layout->share, drawing->glyphs->edge);
-	if (drawing->density)
-		print_density(drawing, panel, lane);
-	else
-		print_boxes(drawing, panel->run, lane);
-	g_string_append_c(drawing->out, '\n');
-	if (!drawing->density && panel->run->step->timeline->n_transfers > 0)
-		print_messages(drawing, panel->run, lane);
-}
-
 /* Axis ----------------------------------------------------------------------------------- */
 
-/* 1, 2 or 5 times a power of ten, ns, that leaves room for the numbers. */
-static gint64 tick_step(const Drawing *drawing)
+static void print_axis(const Drawing *drawing)
 {
+	const PipesimLayout *layout = drawing->layout;
 	static const gint64 factors[] = {2, 5, 10};
-	gint64 power = 1, step = 1;
-	gint64 least = pipesim_time_scale(
-		drawing->layout->end, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
+	g_autoptr(GString) numbers = g_string_new(NULL);
+	gint64 power = 1, step = 1, next = 0;
+	PipesimNumber number;
+	const gint64 least = pipesim_time_scale(
+		layout->end, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
 
+	/* 1, 2 or 5 times a power of ten, ns, that leaves room for the numbers. */
 	for (guint i = 0; step < least; i++) {
 		step = power * factors[i % 3];
 		if (i % 3 == 2)
 			power *= 10;
 	}
-	return step;
-}
-
-static void print_axis(const Drawing *drawing)
-{
-	const PipesimLayout *layout = drawing->layout;
-	gint64 step = tick_step(drawing), next = 0;
-	g_autoptr(GString) numbers = g_string_new(NULL);
-	PipesimNumber number;
 
 	g_string_append_printf(drawing->out, "%*s", (int)drawing->margin + 1, "");
 	g_string_append_printf(numbers, "%*s", (int)drawing->margin + 1, "");
@@ -329,32 +296,6 @@ static void print_axis(const Drawing *drawing)
 	g_string_append_printf(drawing->out, "\n%s %s\n", numbers->str, layout->unit->name);
 }
 
-static void append_scale(const Drawing *drawing, GString *out)
-{
-	const PipesimLayout *layout = drawing->layout;
-
-	if (drawing->step == 0) {
-		g_string_append(out, "one column: about ");
-		pipesim_layout_time(out, layout->end / drawing->columns, layout->unit);
-		return;
-	}
-	if (drawing->stretch == 1)
-		g_string_append(out, "one column: ");
-	else
-		g_string_append_printf(out, "%u columns: ", drawing->stretch);
-	pipesim_layout_time(out, drawing->step, layout->unit);
-}
-
-static void append_letters(const PipesimLayout *layout, GString *out)
-{
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		if (layout->shown[kind][0] || layout->shown[kind][1])
-			g_string_append_printf(out, "; %s %s", pipesim_kind_letter(kind),
-				pipesim_looks[kind].title);
-	if (layout->shade_name != NULL)
-		g_string_append_printf(out, "; small letters: %s 1", layout->shade_name);
-}
-
 static void print_words(const Drawing *drawing, const char *words, guint indent)
 {
 	guint width = drawing->style->width > 0 ? drawing->style->width : PAGE_COLUMNS;
@@ -365,22 +306,33 @@ static void print_words(const Drawing *drawing, const char *words, guint indent)
 
 static void print_legend(const Drawing *drawing)
 {
+	const PipesimLayout *layout = drawing->layout;
 	g_autoptr(GString) legend = g_string_new(NULL);
 
-	append_scale(drawing, legend);
-	if (drawing->layout->share > 1)
+	if (drawing->step > 0 && drawing->stretch > 1)
+		g_string_append_printf(legend, "%u columns: ", drawing->stretch);
+	else
+		g_string_append(
+			legend, drawing->step > 0 ? "one column: " : "one column: about ");
+	pipesim_layout_time(legend,
+		drawing->step > 0 ? drawing->step : layout->end / drawing->columns,
+		layout->unit);
+	if (layout->share > 1)
 		g_string_append_printf(legend,
 			"; a line is %u ranks from the one named; height: share of the column "
 			"that they are busy",
-			drawing->layout->share);
+			layout->share);
 	else if (drawing->density)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
-	else
-		append_letters(drawing->layout, legend);
-	if (!drawing->density && drawing->layout->n_messages > 0)
-		g_string_append(legend,
-			"; below each rank its messages: > sends, < receives, x both, . one "
-			"end waits for the other");
+	for (guint kind = 0; !drawing->density && kind < PIPESIM_FB; kind++)
+		if (layout->shown[kind][0] || layout->shown[kind][1])
+			g_string_append_printf(legend, "; %s %s", pipesim_kind_letter(kind),
+				pipesim_looks[kind].title);
+	if (!drawing->density && layout->shade_name != NULL)
+		g_string_append_printf(legend, "; small letters: %s 1", layout->shade_name);
+	if (!drawing->density && layout->n_messages > 0)
+		g_string_append(legend, "; below each rank its messages: > sends, < receives, "
+					"x both, . one end waits for the other");
 	print_words(drawing, legend->str, 0);
 }
 
@@ -401,9 +353,20 @@ void pipesim_timeline_text(
 	choose_columns(&drawing);
 	pipesim_columns_init(&drawing.edges, layout, drawing.columns);
 	for (guint p = 0; p < layout->n_panels; p++) {
-		print_words(&drawing, layout->panels[p].title, 2);
-		for (guint lane = 0; lane < layout->panels[p].lanes; lane++)
-			print_lane(&drawing, &layout->panels[p], lane);
+		const PipesimPanel *panel = &layout->panels[p];
+
+		print_words(&drawing, panel->title, 2);
+		for (guint lane = 0; lane < panel->lanes; lane++) {
+			g_string_append_printf(out, "%*u %s", (int)drawing.margin,
+				lane * layout->share, drawing.glyphs->edge);
+			if (drawing.density)
+				print_density(&drawing, panel, lane);
+			else
+				print_boxes(&drawing, panel->run, lane);
+			g_string_append_c(out, '\n');
+			if (!drawing.density && panel->run->step->timeline->n_transfers > 0)
+				print_messages(&drawing, panel->run, lane);
+		}
 	}
 	pipesim_columns_clear(&drawing.edges);
 	print_axis(&drawing);

@@ -98,48 +98,14 @@ static char *print_number(Nano value)
 		"%" G_GINT64_FORMAT ".%0*" G_GINT64_FORMAT, whole, decimals, rest);
 }
 
-/* From one number to the next, by adding or multiplying. */
-typedef struct {
-	Nano by;
-	gboolean multiply;
-} Step;
-
-/* A number that does not grow never comes to the end. */
-static gboolean parse_step(const char *text, Step *step)
-{
-	step->multiply = *text == '*';
-	if (*text == '*' || *text == '+')
-		text++;
-	return parse_number(text, &step->by) && step->by > (step->multiply ? ONE : 0);
-}
-
-static Nano next(Nano value, const Step *step)
-{
-	if (!step->multiply)
-		return value + step->by;
-	return MAX(value + 1,
-		(value / ONE) * step->by + ((value % ONE) * step->by + ONE / 2) / ONE);
-}
-
-static gboolean expand(Nano from, Nano to, const Step *step, const char *what,
-	GPtrArray *values, GError **error)
-{
-	for (Nano value = from; value <= to; value = next(value, step)) {
-		if (values->len == MAX_VALUES)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: more than %d values; take larger steps", what, MAX_VALUES);
-		g_ptr_array_add(values, print_number(value));
-	}
-	return TRUE;
-}
-
 gboolean pipesim_range_expand(
 	const char *text, const char *what, GPtrArray *values, GError **error)
 {
 	g_auto(GStrv) parts = g_strsplit(text, ":", 3);
 	const guint n = g_strv_length(parts);
-	Step step = {ONE, FALSE};
-	Nano from, to;
+	const char *step = n == 3 ? parts[2] : "+1";
+	const gboolean multiply = step[0] == '*';
+	Nano from, to, by;
 
 	if (n == 0 || !parse_number(parts[0], &from) || (n > 1 && !parse_number(parts[1], &to)))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -147,17 +113,29 @@ gboolean pipesim_range_expand(
 			text);
 	if (n == 1)
 		to = from;
-	if (n == 3 && !parse_step(parts[2], &step))
+	/* A number that does not grow never comes to the end. */
+	if (!parse_number(multiply || step[0] == '+' ? step + 1 : step, &by) ||
+		by <= (multiply ? ONE : 0))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is no step; more than 0, or '*' and more than 1", what,
-			parts[2]);
+			"%s: '%s' is no step; more than 0, or '*' and more than 1", what, step);
 	if (to < from)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: range '%s' ends before it begins", what, text);
-	if (step.multiply && from == 0)
+	if (multiply && from == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: range '%s' multiplies 0; begin above it", what, text);
-	return expand(from, to, &step, what, values, error);
+	for (Nano value = from; value <= to;) {
+		if (values->len == MAX_VALUES)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: more than %d values; take larger steps", what, MAX_VALUES);
+		g_ptr_array_add(values, print_number(value));
+		if (multiply)
+			value = MAX(value + 1,
+				(value / ONE) * by + ((value % ONE) * by + ONE / 2) / ONE);
+		else
+			value += by;
+	}
+	return TRUE;
 }
 
 /* Options -------------------------------------------------------------------------------- */
@@ -278,22 +256,16 @@ guint pipesim_grid_index(const PipesimGrid *grid, guint64 point, guint axis)
 	return (guint)(point % pipesim_grid_axis(grid, axis)->values->len);
 }
 
-static const Option *find_option(const PipesimGrid *grid, const char *name)
-{
-	for (guint i = 0; i < grid->options->len; i++) {
-		const Option *option = g_ptr_array_index(grid->options, i);
-
-		if (strcmp(option->name, name) == 0)
-			return option;
-	}
-	return NULL;
-}
-
 char *pipesim_grid_text(const PipesimGrid *grid, const char *name, guint64 point)
 {
-	const Option *option = find_option(grid, name);
+	const Option *option = NULL;
 	GString *text;
 
+	for (guint i = 0; i < grid->options->len && option == NULL; i++) {
+		option = g_ptr_array_index(grid->options, i);
+		if (strcmp(option->name, name) != 0)
+			option = NULL;
+	}
 	if (option == NULL)
 		return NULL;
 	text = g_string_new(option->texts->pdata[0]);

@@ -64,29 +64,6 @@ static const char *axis_text(const Drawing *drawing, guint axis, guint index)
 	return g_ptr_array_index(pipesim_grid_axis(drawing->titles->grid, axis)->values, index);
 }
 
-static const PipesimSweepResult *result_at(
-	const Drawing *drawing, guint64 point, guint schedule)
-{
-	const PipesimSweepBlock *first = g_ptr_array_index(drawing->blocks, 0);
-	guint low = 0, high = drawing->blocks->len;
-
-	if (point < first->first)
-		return NULL;
-	while (high - low > 1) {
-		const guint middle = low + (high - low) / 2;
-		const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, middle);
-
-		if (block->first <= point)
-			low = middle;
-		else
-			high = middle;
-	}
-	first = g_ptr_array_index(drawing->blocks, low);
-	if (point >= first->first + first->n_points)
-		return NULL;
-	return &first->results[(gsize)(point - first->first) * first->width + schedule];
-}
-
 /* One scale for all panels, so that they can be compared. */
 static void append_scale(const Drawing *drawing, const char *set, GString *out)
 {
@@ -112,11 +89,28 @@ static void append_scale(const Drawing *drawing, const char *set, GString *out)
 		pipesim_print_double(to, most));
 }
 
+/* Of one schedule at one point; NaN where it has no result. */
 static void append_value(const Drawing *drawing, guint64 point, guint schedule, GString *out)
 {
-	const PipesimSweepResult *result = result_at(drawing, point, schedule);
+	const PipesimSweepBlock *block;
+	const PipesimSweepResult *result = NULL;
+	guint low = 0, high = drawing->blocks->len;
 	PipesimNumber number;
 
+	/* The last block that begins by the point. */
+	while (high - low > 1) {
+		const guint middle = low + (high - low) / 2;
+
+		block = g_ptr_array_index(drawing->blocks, middle);
+		if (block->first <= point)
+			low = middle;
+		else
+			high = middle;
+	}
+	block = g_ptr_array_index(drawing->blocks, low);
+	if (point >= block->first && point < block->first + block->n_points)
+		result = &block->results[(gsize)(point - block->first) * block->width +
+					 schedule];
 	if (result == NULL || result->error != NULL)
 		g_string_append(out, "NaN");
 	else
@@ -217,23 +211,6 @@ gboolean pipesim_sweep_heat_map_check(
 	return check_path(path, error);
 }
 
-/* A block a schedule: a line a value of the axis upwards. Other axes have one value, so that
- * points count up in the same order. */
-static void append_matrix(const Drawing *drawing, guint schedule, GString *out)
-{
-	const guint width = n_values(drawing, drawing->across);
-
-	for (guint row = 0; row < n_values(drawing, drawing->up); row++) {
-		for (guint column = 0; column < width; column++) {
-			if (column > 0)
-				g_string_append_c(out, ' ');
-			append_value(drawing, (guint64)row * width + column, schedule, out);
-		}
-		g_string_append_c(out, '\n');
-	}
-	g_string_append(out, "\n\n");
-}
-
 gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
 {
@@ -260,7 +237,20 @@ gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArra
 		n_values(&drawing, drawing.across) - 1, n_values(&drawing, drawing.up) - 1);
 	append_scale(&drawing, "cbrange", picture->script);
 	for (guint i = 0; i < drawing.n_schedules; i++) {
-		append_matrix(&drawing, i, picture->data);
+		const guint width = n_values(&drawing, drawing.across);
+
+		/* A block a schedule: a line a value of the axis upwards. Other axes have one value, so that
+		 * points count up in the same order. */
+		for (guint row = 0; row < n_values(&drawing, drawing.up); row++) {
+			for (guint column = 0; column < width; column++) {
+				if (column > 0)
+					g_string_append_c(picture->data, ' ');
+				append_value(&drawing, (guint64)row * width + column, i,
+					picture->data);
+			}
+			g_string_append_c(picture->data, '\n');
+		}
+		g_string_append(picture->data, "\n\n");
 		g_string_append(picture->script, "set title ");
 		pipesim_gnuplot_quote(picture->script, titles->names[i]);
 		g_string_append_printf(
@@ -303,48 +293,38 @@ gboolean pipesim_sweep_lines_check(
 	return check_path(path, error);
 }
 
-/* A block a panel: a line a value, a column a schedule. */
-static void append_panel_data(const Drawing *drawing, guint64 panel, GString *out)
+/* A block of data a panel: a line a value, a column a schedule; and the commands to draw it. */
+static void append_panel(const Drawing *drawing, guint64 panel)
 {
+	const PipesimGrid *grid = drawing->titles->grid;
 	const guint n = n_values(drawing, drawing->across);
+	GString *data = drawing->picture->data, *script = drawing->picture->script;
+	g_autoptr(GString) title = g_string_new(NULL);
 
 	for (guint i = 0; i < n; i++) {
-		g_string_append(out, axis_text(drawing, drawing->across, i));
+		g_string_append(data, axis_text(drawing, drawing->across, i));
 		for (guint schedule = 0; schedule < drawing->n_schedules; schedule++) {
-			g_string_append_c(out, ' ');
-			append_value(drawing, panel * n + i, schedule, out);
+			g_string_append_c(data, ' ');
+			append_value(drawing, panel * n + i, schedule, data);
 		}
-		g_string_append_c(out, '\n');
+		g_string_append_c(data, '\n');
 	}
-	g_string_append(out, "\n\n");
-}
-
-static void append_panel_title(const Drawing *drawing, guint64 panel, GString *out)
-{
-	g_autoptr(GString) title = g_string_new(NULL);
-	const guint64 point = panel * n_values(drawing, drawing->across);
-
+	g_string_append(data, "\n\n");
 	for (guint axis = 0; axis < drawing->across; axis++)
 		g_string_append_printf(title, "%s%s %s", axis > 0 ? ", " : "",
-			pipesim_grid_axis(drawing->titles->grid, axis)->name,
-			axis_text(drawing, axis,
-				pipesim_grid_index(drawing->titles->grid, point, axis)));
-	g_string_append(out, "set title ");
-	pipesim_gnuplot_quote(out, title->str);
-	g_string_append_c(out, '\n');
-}
-
-static void append_plot(const Drawing *drawing, guint64 panel, GString *out)
-{
-	g_string_append(out, "plot");
+			pipesim_grid_axis(grid, axis)->name,
+			axis_text(drawing, axis, pipesim_grid_index(grid, panel * n, axis)));
+	g_string_append(script, "set title ");
+	pipesim_gnuplot_quote(script, title->str);
+	g_string_append(script, "\nplot");
 	for (guint i = 0; i < drawing->n_schedules; i++) {
-		g_string_append_printf(out,
+		g_string_append_printf(script,
 			"%s data index %" G_GUINT64_FORMAT
 			" using 1:%u with linespoints lw 1.5 ps 0.6 title ",
 			i > 0 ? ", \\\n    " : "", panel, i + 2);
-		pipesim_gnuplot_quote(out, drawing->titles->names[i]);
+		pipesim_gnuplot_quote(script, drawing->titles->names[i]);
 	}
-	g_string_append_c(out, '\n');
+	g_string_append_c(script, '\n');
 }
 
 gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *blocks,
@@ -366,10 +346,7 @@ gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *
 		"set key below noenhanced\nset grid ytics\nset offsets graph "
 		"0, graph 0, graph 0.03, graph 0.03\n");
 	append_scale(&drawing, "yrange", picture->script);
-	for (guint64 panel = 0; panel < drawing.n_panels; panel++) {
-		append_panel_data(&drawing, panel, picture->data);
-		append_panel_title(&drawing, panel, picture->script);
-		append_plot(&drawing, panel, picture->script);
-	}
+	for (guint64 panel = 0; panel < drawing.n_panels; panel++)
+		append_panel(&drawing, panel);
 	return end_script(&drawing, gnuplot, error);
 }

@@ -65,11 +65,6 @@ static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own)
 	return block;
 }
 
-static gboolean may_begin(const PipesimPool *pool)
-{
-	return pool->next_begun - pool->next_taken < pool->window;
-}
-
 static gpointer run_thread(gpointer data)
 {
 	PipesimPool *pool = data;
@@ -79,7 +74,8 @@ static gpointer run_thread(gpointer data)
 		PipesimSweepBlock *block;
 		guint64 own;
 
-		while (!pool->closing && pool->next_begun < pool->n_own && !may_begin(pool))
+		while (!pool->closing && pool->next_begun < pool->n_own &&
+			pool->next_begun - pool->next_taken >= pool->window)
 			g_cond_wait(&pool->changed, &pool->lock);
 		if (pool->closing || pool->next_begun == pool->n_own || stopped(pool))
 			break;
@@ -94,19 +90,14 @@ static gpointer run_thread(gpointer data)
 	return NULL;
 }
 
-static guint64 count_own(const PipesimSweepWork *work)
-{
-	const guint64 blocks = pipesim_sweep_blocks(work);
-
-	return blocks > work->part ? (blocks - work->part + work->parts - 1) / work->parts : 0;
-}
-
 PipesimPool *pipesim_pool_new(const PipesimSweepWork *work)
 {
 	PipesimPool *pool = g_new0(PipesimPool, 1);
+	const guint64 blocks = pipesim_sweep_blocks(work);
 
 	pool->work = work;
-	pool->n_own = count_own(work);
+	if (blocks > work->part)
+		pool->n_own = (blocks - work->part + work->parts - 1) / work->parts;
 	pool->window = AHEAD * work->threads;
 	pool->done = g_new0(PipesimSweepBlock *, pool->window);
 	g_mutex_init(&pool->lock);
@@ -117,13 +108,6 @@ PipesimPool *pipesim_pool_new(const PipesimSweepWork *work)
 	return pool;
 }
 
-/* Nobody will bring the next block any more: it was never begun. */
-static gboolean is_over(const PipesimPool *pool)
-{
-	return pool->next_taken == pool->n_own ||
-	       (pool->next_taken == pool->next_begun && stopped(pool));
-}
-
 PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 {
 	PipesimSweepBlock *block;
@@ -131,10 +115,14 @@ PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 
 	g_mutex_lock(&pool->lock);
 	slot = (guint)(pool->next_taken % pool->window);
-	while (pool->done[slot] == NULL && !is_over(pool)) {
+	while (pool->done[slot] == NULL) {
 		/* A stop is a signal, which wakes nobody here. */
 		const gint64 soon = g_get_monotonic_time() + G_TIME_SPAN_MILLISECOND * 100;
 
+		/* Nobody will bring the next block any more: it was never begun. */
+		if (pool->next_taken == pool->n_own ||
+			(pool->next_taken == pool->next_begun && stopped(pool)))
+			break;
 		g_cond_wait_until(&pool->changed, &pool->lock, soon);
 	}
 	block = g_steal_pointer(&pool->done[slot]);

@@ -3,25 +3,21 @@
 #include "base/json.h"
 #include "sweep/rows.h"
 
-static void append_json_string(GString *out, const char *text)
-{
-	g_autoptr(GString) line = g_string_new(NULL);
-	PipesimJson *json = pipesim_json_new(line);
-
-	pipesim_json_open_line(json);
-	pipesim_json_member_string(json, "s", text);
-	pipesim_json_close(json);
-	pipesim_json_free(json);
-	/* {"s": "..."} */
-	g_string_append_len(out, line->str + 6, (gssize)line->len - 8);
-}
-
 static void append_text(GString *out, PipesimRowFormat format, const char *text)
 {
-	if (format == PIPESIM_ROWS_JSONL)
-		append_json_string(out, text);
-	else
+	if (format == PIPESIM_ROWS_JSONL) {
+		g_autoptr(GString) line = g_string_new(NULL);
+		PipesimJson *json = pipesim_json_new(line);
+
+		pipesim_json_open_line(json);
+		pipesim_json_member_string(json, "s", text);
+		pipesim_json_close(json);
+		pipesim_json_free(json);
+		/* {"s": "..."} */
+		g_string_append_len(out, line->str + 6, (gssize)line->len - 8);
+	} else {
 		pipesim_figure_quote(out, text);
+	}
 }
 
 void pipesim_rows_header(
@@ -58,31 +54,27 @@ void pipesim_rows_key(const PipesimSweepTitles *titles, PipesimRowFormat format,
 	append_text(out, format, titles->names[schedule]);
 }
 
-/* One figure; nothing in a CSV, null in JSON where it is not known. */
-static void append_figure(GString *out, PipesimRowFormat format, const PipesimFigure *figure,
-	const PipesimSweepResult *result)
-{
-	const PipesimValue value = result->values[figure->id];
-
-	if (format == PIPESIM_ROWS_JSONL)
-		g_string_append_printf(out, ", \"%s\": ", figure->sweep);
-	else
-		g_string_append_c(out, ',');
-	if (result->error == NULL && pipesim_value_known(figure->kind, value))
-		pipesim_value_plain(out, figure->kind, value);
-	else if (format == PIPESIM_ROWS_JSONL)
-		g_string_append(out, "null");
-}
-
 /* In JSON a schedule that refused has no figures. */
 static void append_result(
 	GString *out, PipesimRowFormat format, const PipesimSweepResult *result)
 {
 	const gboolean json = format == PIPESIM_ROWS_JSONL;
 
-	for (guint i = 0; i < pipesim_n_figures; i++)
-		if (pipesim_figures[i].sweep != NULL && !(json && result->error != NULL))
-			append_figure(out, format, &pipesim_figures[i], result);
+	for (guint i = 0; i < pipesim_n_figures; i++) {
+		const PipesimFigure *figure = &pipesim_figures[i];
+
+		if (figure->sweep == NULL || (json && result->error != NULL))
+			continue;
+		if (json)
+			g_string_append_printf(out, ", \"%s\": ", figure->sweep);
+		else
+			g_string_append_c(out, ',');
+		if (result->error == NULL &&
+			pipesim_value_known(figure->kind, result->values[figure->id]))
+			pipesim_value_plain(out, figure->kind, result->values[figure->id]);
+		else if (json)
+			g_string_append(out, "null");
+	}
 	g_string_append(out, json ? ", \"error\": " : ",");
 	if (result->error != NULL)
 		append_text(out, format, result->error);

@@ -51,19 +51,10 @@ static int best_of(const PipesimSweepResult *results, guint width, int without)
 	return best;
 }
 
-static void fill_best(const PipesimSweepResult *best, const char *name, char **cells)
-{
-	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
-
-	cells[BEST] = g_strdup(name);
-	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
-		cells[FIGURES + i] = pipesim_value_print(pipesim_figure(figures[i].id)->kind,
-			best->values[figures[i].id], &numbers);
-}
-
 static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
 	const PipesimSweepResult *results, guint width)
 {
+	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	const guint axes = pipesim_grid_axes(titles->grid);
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
 	const int best = best_of(results, width, -1);
@@ -74,10 +65,11 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 		cells[axis] = g_strdup(
 			g_ptr_array_index(pipesim_grid_axis(titles->grid, axis)->values,
 				pipesim_grid_index(titles->grid, point, axis)));
-	if (best < 0)
-		cells[axes + BEST] = g_strdup("none runs or fits");
-	else
-		fill_best(&results[best], titles->names[best], &cells[axes]);
+	cells[axes + BEST] = g_strdup(best < 0 ? "none runs or fits" : titles->names[best]);
+	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++)
+		cells[axes + FIGURES + i] =
+			pipesim_value_print(pipesim_figure(figures[i].id)->kind,
+				results[best].values[figures[i].id], &numbers);
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
 		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
