@@ -46,43 +46,33 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 		engine->no_memory = TRUE;
 }
 
-/* How long until the message is there that is ready now. */
-static gint64 send_over_links(Engine *engine, PipesimTransfer *transfer)
-{
-	const guint32 way =
-		pipesim_traffic_way(engine->traffic, transfer->from_rank, transfer->to_rank);
-	const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
-	const gint64 start = pipesim_traffic_send(engine->traffic, way, engine->now);
-	const gint64 there = start + path->hold + path->latency;
-
-	transfer->start = start;
-	if (engine->pace != NULL &&
-		!(pipesim_pace_add(&engine->pace[transfer->from_rank], start, there) &&
-			pipesim_pace_add(&engine->pace[transfer->to_rank], start, there)))
-		engine->no_memory = TRUE;
-	return there - engine->now;
-}
-
-static gint64 link_duration(const Engine *engine, const PipesimTransfer *transfer)
-{
-	const PipesimMessage message = {transfer->from, transfer->to, transfer->from_rank,
-		transfer->to_rank, transfer->backward};
-
-	return engine->link == NULL
-		       ? engine->times->p2p
-		       : engine->link->duration(engine->link->data, &message, engine->now);
-}
-
 static void start_transfer(Engine *engine, guint32 index)
 {
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
+	const guint from = transfer->from_rank, to = transfer->to_rank;
+	gint64 took = engine->times->p2p; /* until the message is there */
 
 	transfer->start = engine->now;
 	transfer->cause = engine->cause;
-	push(engine,
-		engine->traffic != NULL ? send_over_links(engine, transfer)
-					: link_duration(engine, transfer),
-		transfer->to_rank, PIPESIM_BY_TRANSFER | index);
+	if (engine->traffic != NULL) {
+		const guint32 way = pipesim_traffic_way(engine->traffic, from, to);
+		const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
+		const gint64 start = pipesim_traffic_send(engine->traffic, way, engine->now);
+		const gint64 there = start + path->hold + path->latency;
+
+		transfer->start = start;
+		if (engine->pace != NULL &&
+			!(pipesim_pace_add(&engine->pace[from], start, there) &&
+				pipesim_pace_add(&engine->pace[to], start, there)))
+			engine->no_memory = TRUE;
+		took = there - engine->now;
+	} else if (engine->link != NULL) {
+		const PipesimMessage message = {
+			transfer->from, transfer->to, from, to, transfer->backward};
+
+		took = engine->link->duration(engine->link->data, &message, engine->now);
+	}
+	push(engine, took, to, PIPESIM_BY_TRANSFER | index);
 }
 
 /* Issues the next group of @rank if its turn has come. */
@@ -126,20 +116,6 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	       engine->now;
 }
 
-/* Whether the op of @rank that would end now has been slowed since: it then ends later. */
-static gboolean goes_on(Engine *engine, guint rank)
-{
-	gint64 end;
-
-	if (engine->pace == NULL)
-		return FALSE;
-	end = pipesim_pace_reach(&engine->pace[rank], engine->now);
-	if (end == engine->now)
-		return FALSE;
-	push(engine, end - engine->now, rank, engine->ranks[rank].step);
-	return TRUE;
-}
-
 static gboolean is_split(const Engine *engine, guint32 op)
 {
 	return engine->split && engine->lowering->program->ops[op].kind == PIPESIM_FB;
@@ -172,11 +148,21 @@ static void advance(Engine *engine, guint rank)
 		;
 }
 
+/* The op of @rank, or half of a pair, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].op_at;
 	Rank *here = &engine->ranks[rank];
 
+	if (engine->pace != NULL) {
+		const gint64 end = pipesim_pace_reach(&engine->pace[rank], engine->now);
+
+		/* It has been slowed since: it ends later. */
+		if (end != engine->now) {
+			push(engine, end - engine->now, rank, here->step);
+			return;
+		}
+	}
 	engine->timeline->end[here->step] = engine->now;
 	engine->timeline->makespan = engine->now;
 	engine->n_done++;
@@ -188,31 +174,27 @@ static void end_op(Engine *engine, guint rank)
 	advance(engine, rank);
 }
 
-static void end_transfer(Engine *engine, guint32 index)
-{
-	PipesimTransfer *transfer = &engine->timeline->transfers[index];
-
-	transfer->end = engine->now;
-	pipesim_rules_arrive(&engine->rules, transfer->to_rank);
-	advance(engine, transfer->to_rank);
-	pipesim_rules_arrive(&engine->rules, transfer->from_rank);
-	advance(engine, transfer->from_rank);
-}
-
 static void run_events(Engine *engine)
 {
 	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
 		advance(engine, rank);
 	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
 		const PipesimEvent event = pipesim_events_pop(&engine->events);
+		PipesimTransfer *transfer;
 
 		engine->now = event.time;
 		engine->cause = event.key & CAUSE_MASK;
 		engine->timeline->events++;
-		if (engine->cause & PIPESIM_BY_TRANSFER)
-			end_transfer(engine, (guint32)engine->cause);
-		else if (!goes_on(engine, (guint)(event.key >> RANK_SHIFT)))
+		if (!(engine->cause & PIPESIM_BY_TRANSFER)) {
 			end_op(engine, (guint)(event.key >> RANK_SHIFT));
+			continue;
+		}
+		transfer = &engine->timeline->transfers[(guint32)engine->cause];
+		transfer->end = engine->now;
+		pipesim_rules_arrive(&engine->rules, transfer->to_rank);
+		advance(engine, transfer->to_rank);
+		pipesim_rules_arrive(&engine->rules, transfer->from_rank);
+		advance(engine, transfer->from_rank);
 	}
 }
 
@@ -226,79 +208,42 @@ static guint32 step_of(const Engine *engine, const PipesimAction *action)
 				       : engine->step_of[action->op] + (guint32)second;
 }
 
-static void number_steps(Engine *engine)
-{
-	const PipesimProgram *program = engine->lowering->program;
-	guint32 n = 0;
-
-	for (guint32 op = 0; op < program->n_ops; op++) {
-		engine->step_of[op] = n;
-		n += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
-	}
-}
-
-static void add_transfer(Engine *engine, guint rank, guint32 index)
-{
-	const PipesimAction *send = &engine->lowering->actions[index];
-	PipesimTimeline *timeline = engine->timeline;
-
-	engine->transfer_of[index] = timeline->n_transfers;
-	engine->transfer_of[send->peer] = timeline->n_transfers;
-	timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
-		.from = step_of(engine, send),
-		.to = step_of(engine, &engine->lowering->actions[send->peer]),
-		.from_rank = rank,
-		.to_rank = send->peer_rank,
-		.backward = send->kind == PIPESIM_ACTION_SEND_B,
-	};
-}
-
 static void add_transfers(Engine *engine)
 {
 	const PipesimLowering *lowering = engine->lowering;
+	const PipesimAction *actions = lowering->actions;
 	PipesimTimeline *timeline = engine->timeline;
 	const guint ranks = lowering->program->shape.ranks;
 	guint32 n = 0;
 
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++)
-			if (lowering->actions[i].kind == PIPESIM_ACTION_SEND_F ||
-				lowering->actions[i].kind == PIPESIM_ACTION_SEND_B)
-				add_transfer(engine, rank, i);
+			i++) {
+			const PipesimAction *send = &actions[i];
+
+			if (send->kind != PIPESIM_ACTION_SEND_F &&
+				send->kind != PIPESIM_ACTION_SEND_B)
+				continue;
+			engine->transfer_of[i] = timeline->n_transfers;
+			engine->transfer_of[send->peer] = timeline->n_transfers;
+			timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
+				.from = step_of(engine, send),
+				.to = step_of(engine, &actions[send->peer]),
+				.from_rank = rank,
+				.to_rank = send->peer_rank,
+				.backward = send->kind == PIPESIM_ACTION_SEND_B,
+			};
+		}
 		timeline->send_begin[rank + 1] = timeline->n_transfers;
 	}
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++)
-			if (lowering->actions[i].kind == PIPESIM_ACTION_RECV_F ||
-				lowering->actions[i].kind == PIPESIM_ACTION_RECV_B)
+			if (actions[i].kind == PIPESIM_ACTION_RECV_F ||
+				actions[i].kind == PIPESIM_ACTION_RECV_B)
 				timeline->arrivals[n++] = engine->transfer_of[i];
 		timeline->receive_begin[rank + 1] = n;
 	}
-}
-
-static void number_first_steps(Engine *engine)
-{
-	const PipesimProgram *program = engine->lowering->program;
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		const guint32 op = program->rank_begin[rank];
-
-		engine->ranks[rank].step = engine->step_of != NULL && op < program->n_ops
-						   ? engine->step_of[op]
-						   : op;
-	}
-}
-
-static guint32 count_steps(const Engine *engine)
-{
-	const PipesimProgram *program = engine->lowering->program;
-	guint32 n = program->n_ops;
-
-	for (guint32 op = 0; engine->split && op < program->n_ops; op++)
-		n += program->ops[op].kind == PIPESIM_FB;
-	return n;
 }
 
 static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
@@ -350,35 +295,42 @@ static gboolean finish(const Engine *engine, GError **error)
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
-static void clear(Engine *engine)
-{
-	for (guint i = 0; engine->pace != NULL && i < engine->lowering->program->shape.ranks;
-		i++)
-		g_free(engine->pace[i].span);
-	g_free(engine->pace);
-	pipesim_events_clear(&engine->events);
-}
-
 /* Takes @timeline. */
 static PipesimTimeline *run(Engine *engine, PipesimTimeline *timeline, GError **error)
 {
+	const PipesimProgram *program = engine->lowering->program;
+	const guint ranks = program->shape.ranks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	gboolean ok;
 
 	engine->timeline = timeline;
 	engine->split = engine->lowering->runtime->splits_pairs;
 	engine->cause = PIPESIM_NO_CAUSE;
-	timeline->n_ops = count_steps(engine);
+	timeline->n_ops = program->n_ops;
+	for (guint32 op = 0; engine->split && op < program->n_ops; op++)
+		timeline->n_ops += program->ops[op].kind == PIPESIM_FB;
 	ok = allocate(engine, arena, error);
 	if (ok) {
-		if (engine->split)
-			number_steps(engine);
+		guint32 step = 0;
+
+		for (guint32 op = 0; engine->split && op < program->n_ops; op++) {
+			engine->step_of[op] = step;
+			step += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
+		}
 		add_transfers(engine);
-		number_first_steps(engine);
+		for (guint rank = 0; rank < ranks; rank++) {
+			const guint32 op = program->rank_begin[rank];
+
+			engine->ranks[rank].step =
+				engine->split && op < program->n_ops ? engine->step_of[op] : op;
+		}
 		run_events(engine);
 		ok = finish(engine, error);
 	}
-	clear(engine);
+	for (guint rank = 0; engine->pace != NULL && rank < ranks; rank++)
+		g_free(engine->pace[rank].span);
+	g_free(engine->pace);
+	pipesim_events_clear(&engine->events);
 	if (!ok)
 		g_clear_pointer(&timeline, pipesim_timeline_free);
 	return timeline;

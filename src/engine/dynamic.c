@@ -201,11 +201,6 @@ static guint32 find_way(const Loader *loader, Seen *seen, guint32 op)
 	return seen->way;
 }
 
-static Output load_activation(const Loader *loader, guint chunk, guint32 to)
-{
-	return (Output){to, find_way(loader, &loader->seen[2 * chunk], to)};
-}
-
 /* A gradient is the second input of a pair that takes an activation too. */
 static Output load_gradient(const Loader *loader, guint chunk, guint32 to)
 {
@@ -250,9 +245,12 @@ static void load_op(Loader *loader, guint32 index)
 	if (pipesim_op_has_forward(op)) {
 		slot = pipesim_op_forward_slot(program, loader->rank, op);
 		waiting += slot >= m;
-		if (slot + m < all)
-			output[n++] =
-				load_activation(loader, op->chunk, program->forward[slot + m]);
+		if (slot + m < all) {
+			const guint32 to = program->forward[slot + m];
+
+			output[n++] = (Output){
+				to, find_way(loader, &loader->seen[2 * op->chunk], to)};
+		}
 	}
 	if (pipesim_op_has_backward(op)) {
 		slot = pipesim_op_backward_slot(program, loader->rank, op);
@@ -291,14 +289,6 @@ static gboolean load(Engine *engine, const PipesimTimes *times)
 	return TRUE;
 }
 
-static gboolean has_pairs(const PipesimProgram *program)
-{
-	for (guint32 i = 0; i < program->n_ops; i++)
-		if (program->ops[i].kind == PIPESIM_FB)
-			return TRUE;
-	return FALSE;
-}
-
 /* -1 everywhere: no message yet. */
 static gint64 *new_moves(gsize n)
 {
@@ -312,13 +302,15 @@ static gint64 *new_moves(gsize n)
 static gboolean allocate(Engine *engine, guint flags)
 {
 	const PipesimProgram *program = engine->program;
-	const gboolean pairs = has_pairs(program);
 	PipesimTimeline *timeline = engine->timeline;
 	const gsize n = MAX(program->n_ops, 1u), ranks = program->shape.ranks;
 	const gboolean keep_moves = flags & PIPESIM_KEEP_MOVES;
 	const gboolean slows = !(flags & PIPESIM_NO_SLOWDOWN) &&
 			       pipesim_network_slows(engine->traffic->network);
+	gboolean pairs = FALSE;
 
+	for (guint32 i = 0; i < program->n_ops && !pairs; i++)
+		pairs = program->ops[i].kind == PIPESIM_FB;
 	timeline->n_ops = program->n_ops;
 	timeline->start = pipesim_try_large(n, sizeof(gint64));
 	timeline->end = pipesim_try_large(n, sizeof(gint64));
@@ -337,17 +329,6 @@ static gboolean allocate(Engine *engine, guint flags)
 }
 
 /* After --------------------------------------------------------------------------------- */
-
-static void clear(Engine *engine)
-{
-	for (guint i = 0; engine->pace != NULL && i < engine->program->shape.ranks; i++)
-		g_free(engine->pace[i].span);
-	g_free(engine->pace);
-	pipesim_tournament_clear(&engine->queue);
-	g_free(engine->work);
-	g_free(engine->second);
-	g_free(engine->next);
-}
 
 static gboolean finish(const Engine *engine, GError **error)
 {
@@ -386,6 +367,12 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	ok = finish(&engine, error);
 	/* What left the queue is half of what happened. */
 	timeline->events += engine.traffic->messages;
-	clear(&engine);
+	for (guint rank = 0; engine.pace != NULL && rank < program->shape.ranks; rank++)
+		g_free(engine.pace[rank].span);
+	g_free(engine.pace);
+	pipesim_tournament_clear(&engine.queue);
+	g_free(engine.work);
+	g_free(engine.second);
+	g_free(engine.next);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

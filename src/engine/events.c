@@ -21,24 +21,19 @@ static gboolean earlier(const PipesimEvent *a, const PipesimEvent *b)
 	return a->time < b->time || (a->time == b->time && a->key < b->key);
 }
 
-static gboolean grow(PipesimEvents *events)
-{
-	PipesimEvent *heap = g_try_renew(PipesimEvent, events->heap, events->size * 2);
-
-	if (heap == NULL)
-		return FALSE;
-	events->heap = heap;
-	events->size *= 2;
-	return TRUE;
-}
-
 gboolean pipesim_events_push(PipesimEvents *events, gint64 time, guint64 key)
 {
 	const PipesimEvent event = {time, key};
 	gsize i = events->n;
 
-	if (events->n == events->size && !grow(events))
-		return FALSE;
+	if (events->n == events->size) {
+		PipesimEvent *heap = g_try_renew(PipesimEvent, events->heap, events->size * 2);
+
+		if (heap == NULL)
+			return FALSE;
+		events->heap = heap;
+		events->size *= 2;
+	}
 	events->n++;
 	for (; i > 0 && earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		events->heap[i] = events->heap[(i - 1) / 2];

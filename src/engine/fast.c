@@ -74,16 +74,6 @@ static inline __attribute__((always_inline)) void fetch_ahead(
 	__builtin_prefetch(&fast->timeline->end[i + AHEAD], 1);
 }
 
-/* What op @i of @seat takes; a value that is too large to be one ends as PIPESIM_MAX_END. */
-static gint64 careful_duration(const Fast *fast, const Seat *seat, guint32 i)
-{
-	const PipesimProgram *program = fast->program;
-	const gint64 duration =
-		pipesim_op_duration(program, fast->times, seat->rank, &program->ops[i]);
-
-	return MIN(duration, PIPESIM_MAX_END);
-}
-
 /* Runs a rank as far as its inputs let it. Returns what it then waits for. Made twice: what is
  * not @careful pays for nothing. */
 static inline guint32 run_rank_as(Fast *fast, Seat *seat, const gboolean careful)
@@ -110,7 +100,10 @@ static inline guint32 run_rank_as(Fast *fast, Seat *seat, const gboolean careful
 			duration = pipesim_durations_get(&fast->durations, seat->rank, op);
 		}
 		if (careful) {
-			duration = careful_duration(fast, seat, i);
+			/* What is too large to be a duration ends as PIPESIM_MAX_END. */
+			duration =
+				pipesim_op_duration(fast->program, fast->times, seat->rank, op);
+			duration = MIN(duration, PIPESIM_MAX_END);
 			if (time >= PIPESIM_MAX_END || time + duration >= PIPESIM_MAX_END) {
 				fast->overflow = TRUE;
 				break;
@@ -161,122 +154,59 @@ static guint32 sweep(Fast *fast)
 
 #define NO_RANK G_MAXUINT32
 
-/* Which rank goes on next where ranks run as far as their inputs let them: one rank after the other
- * in long stretches, and none is looked at again before what it waits for has run. */
-typedef struct {
-	const PipesimProgram *program;
-	guint32 *next;                 /* by rank: its first op that has not run */
-	guint32 *waits_for;            /* by rank: the op that it waits for */
-	guint32 *waiter, *next_waiter; /* by rank: list of the ranks that wait for its ops */
-	guint32 *queue;                /* ring of ranks that can go on */
-	guint head, n_queued;
-} Wave;
-
-static gboolean wave_init(Wave *wave, const PipesimProgram *program, GError **error)
+/* Ranks run as far as their inputs let them: one rank after the other in long stretches, and none
+ * is looked at again before what it waits for has run. *@left: how many ops have not. */
+static gboolean run_queue(Fast *fast, guint32 *left, GError **error)
 {
-	const gsize ranks = program->shape.ranks;
+	const gsize ranks = fast->program->shape.ranks;
+	/* By rank: the op that it waits for, and a list of the ranks that wait for its ops. */
+	g_autofree guint32 *waits_for = g_try_new(guint32, 4 * ranks);
+	guint32 *waiter, *next_waiter;
+	guint32 *queue; /* ring of ranks that can go on */
+	gsize head = 0, n_queued = ranks;
 
-	*wave = (Wave){.program = program, .next = g_try_new(guint32, 5 * ranks)};
-	if (wave->next == NULL)
+	if (waits_for == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
-			program->shape.ranks);
-	wave->waits_for = wave->next + ranks;
-	wave->waiter = wave->next + 2 * ranks;
-	wave->next_waiter = wave->next + 3 * ranks;
-	wave->queue = wave->next + 4 * ranks;
-	memcpy(wave->next, program->rank_begin, ranks * sizeof *wave->next);
+			fast->program->shape.ranks);
+	waiter = waits_for + ranks;
+	next_waiter = waits_for + 2 * ranks;
+	queue = waits_for + 3 * ranks;
 	for (guint rank = 0; rank < ranks; rank++) {
-		wave->waiter[rank] = NO_RANK;
-		wave->queue[rank] = rank;
+		waiter[rank] = NO_RANK;
+		queue[rank] = rank;
 	}
-	wave->n_queued = program->shape.ranks;
-	return TRUE;
-}
+	while (!fast->overflow && n_queued > 0) {
+		const guint32 rank = queue[head];
+		Seat *seat = &fast->seats[rank];
+		const guint32 before = seat->next;
+		const guint32 missing = run_rank(fast, seat);
+		guint32 *link = &waiter[rank];
 
-static gboolean wave_take(Wave *wave, guint *rank)
-{
-	if (wave->n_queued == 0)
-		return FALSE;
-	*rank = wave->queue[wave->head];
-	wave->head = wave->head + 1 == wave->program->shape.ranks ? 0 : wave->head + 1;
-	wave->n_queued--;
-	return TRUE;
-}
+		head = head + 1 == ranks ? 0 : head + 1;
+		n_queued--;
+		*left -= seat->next - before;
+		/* What waited for what it ran goes on. */
+		while (*link != NO_RANK) {
+			const guint32 other = *link;
 
-static void append(Wave *wave, guint rank)
-{
-	const guint ranks = wave->program->shape.ranks;
-	const guint at = wave->head + wave->n_queued++;
+			if (waits_for[other] < seat->next) {
+				const gsize at = head + n_queued++;
 
-	wave->queue[at >= ranks ? at - ranks : at] = rank;
-}
+				*link = next_waiter[other];
+				queue[at >= ranks ? at - ranks : at] = other;
+			} else {
+				link = &next_waiter[other];
+			}
+		}
+		if (missing != PIPESIM_NO_OP) {
+			const guint maker = pipesim_program_rank(fast->program, missing);
 
-static void wait_in_line(Wave *wave, guint rank, guint32 op)
-{
-	const guint other = pipesim_program_rank(wave->program, op);
-
-	wave->waits_for[rank] = op;
-	wave->next_waiter[rank] = wave->waiter[other];
-	wave->waiter[other] = rank;
-}
-
-/* @rank ran up to before @next, which waits for op @waits_for; PIPESIM_NO_OP at its end. What waited
- * for what it ran goes on. */
-static void wave_put(Wave *wave, guint rank, guint32 next, guint32 waits_for)
-{
-	guint32 *link = &wave->waiter[rank];
-
-	wave->next[rank] = next;
-	while (*link != NO_RANK) {
-		const guint32 waiter = *link;
-
-		if (wave->waits_for[waiter] < next) {
-			*link = wave->next_waiter[waiter];
-			append(wave, waiter);
-		} else {
-			link = &wave->next_waiter[waiter];
+			waits_for[rank] = missing;
+			next_waiter[rank] = waiter[maker];
+			waiter[maker] = rank;
 		}
 	}
-	if (waits_for != PIPESIM_NO_OP)
-		wait_in_line(wave, rank, waits_for);
-}
-
-/* One rank after the other, none before what it waits for has run. */
-static guint32 run_queue(Fast *fast, Wave *wave, guint32 left)
-{
-	guint rank;
-
-	while (!fast->overflow && wave_take(wave, &rank)) {
-		guint32 missing;
-
-		left += fast->seats[rank].next;
-		missing = run_rank(fast, &fast->seats[rank]);
-		left -= fast->seats[rank].next;
-		wave_put(wave, rank, fast->seats[rank].next, missing);
-	}
-	return left;
-}
-
-static PipesimTimeline *new_timeline(const Fast *fast, GError **error)
-{
-	PipesimTimeline *timeline = g_new0(PipesimTimeline, 1);
-	const gsize n = fast->program->n_ops;
-
-	timeline->n_ops = fast->program->n_ops;
-	timeline->start = g_try_new(gint64, n + 1);
-	timeline->end = g_try_new(gint64, n + 1);
-	if (timeline->start != NULL && timeline->end != NULL) {
-		for (gsize i = 0; i < n; i++)
-			timeline->end[i] = NOT_RUN;
-		timeline->end[fast->nothing] = -fast->p2p;
-		return timeline;
-	}
-	pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"%" G_GSIZE_FORMAT
-		" ops do not fit in memory; take fewer ranks or micro-batches",
-		n);
-	pipesim_timeline_free(timeline);
-	return NULL;
+	return TRUE;
 }
 
 static Lane make_lane(const Fast *fast, gsize at, guint kind)
@@ -295,11 +225,24 @@ static Lane make_lane(const Fast *fast, gsize at, guint kind)
 	return (Lane){&fast->nothing, duration, 0};
 }
 
-static gboolean allocate(Fast *fast, GError **error)
+static gboolean allocate(Fast *fast, PipesimTimeline *timeline, GError **error)
 {
 	const PipesimProgram *program = fast->program;
+	const gsize n = program->n_ops;
 	const gsize ranks = program->shape.ranks, chunks = fast->durations.chunks;
 
+	fast->timeline = timeline;
+	timeline->n_ops = program->n_ops;
+	timeline->start = g_try_new(gint64, n + 1);
+	timeline->end = g_try_new(gint64, n + 1);
+	if (timeline->start == NULL || timeline->end == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GSIZE_FORMAT
+			" ops do not fit in memory; take fewer ranks or micro-batches",
+			n);
+	for (gsize i = 0; i < n; i++)
+		timeline->end[i] = NOT_RUN;
+	timeline->end[fast->nothing] = -fast->p2p;
 	fast->seats = g_try_new(Seat, ranks);
 	fast->lanes = g_try_new0(Lane, ranks * chunks * LANES);
 	if (fast->seats == NULL || fast->lanes == NULL)
@@ -319,15 +262,8 @@ static gboolean run_all(Fast *fast, GError **error)
 {
 	guint32 left = sweep(fast);
 
-	if (left > 0) {
-		Wave wave;
-
-		if (wave_init(&wave, fast->program, error))
-			left = run_queue(fast, &wave, left);
-		else
-			return FALSE;
-		g_free(wave.next);
-	}
+	if (left > 0 && !run_queue(fast, &left, error))
+		return FALSE;
 	if (fast->overflow)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"the step takes longer than 146 years; give shorter times or fewer "
@@ -339,34 +275,24 @@ static gboolean run_all(Fast *fast, GError **error)
 	return left == 0 || pipesim_program_check_order(fast->program, NULL, NULL, error);
 }
 
-static PipesimTimeline *run(Fast *fast, GError **error)
-{
-	g_autoptr(PipesimTimeline) timeline = new_timeline(fast, error);
-
-	if (timeline == NULL || !allocate(fast, error))
-		return NULL;
-	fast->timeline = timeline;
-	return run_all(fast, error) ? g_steal_pointer(&timeline) : NULL;
-}
-
 PipesimTimeline *pipesim_fast_run(
 	const PipesimProgram *program, const PipesimTimes *times, GError **error)
 {
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Fast fast = {.program = program,
 		.times = times,
 		.p2p = times->p2p,
 		.nothing = program->n_ops};
 	PipesimTimes by_stage = *times;
-	PipesimTimeline *timeline = NULL;
+	gboolean ok;
 
 	by_stage.drawn = NULL;
-	if (pipesim_durations_init(&fast.durations, program, &by_stage, error)) {
-		fast.careful = times->drawn != NULL ||
-			       !pipesim_durations_fit(&fast.durations, program->n_ops);
-		timeline = run(&fast, error);
-	}
+	ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
+	fast.careful =
+		times->drawn != NULL || !pipesim_durations_fit(&fast.durations, program->n_ops);
+	ok = ok && allocate(&fast, timeline, error) && run_all(&fast, error);
 	g_free(fast.seats);
 	g_free(fast.lanes);
 	pipesim_durations_clear(&fast.durations);
-	return timeline;
+	return ok ? g_steal_pointer(&timeline) : NULL;
 }

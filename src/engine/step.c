@@ -12,7 +12,7 @@ static const PipesimLowering *messages_of(const PipesimStep *step)
 	return step->derived != NULL ? step->derived : step->job.messages;
 }
 
-static PipesimTimeline *run(
+PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
 {
 	const PipesimNetwork *network = step->job.network;
@@ -25,41 +25,6 @@ static PipesimTimeline *run(
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
 	return pipesim_fast_run(step->whole, times, error);
-}
-
-PipesimTimeline *pipesim_step_again(
-	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
-{
-	return run(step, times, flags, error);
-}
-
-static void allocate_figures(PipesimStep *step)
-{
-	const guint ranks = step->job.order->shape.ranks;
-
-	step->busy = g_new0(gint64, ranks);
-	step->first_start = g_new0(gint64, ranks);
-	step->last_end = g_new0(gint64, ranks);
-}
-
-static void measure_ops(PipesimStep *step)
-{
-	const PipesimTimeline *timeline = step->timeline;
-	const guint32 *begin = step->program->rank_begin;
-
-	allocate_figures(step);
-	step->makespan = timeline->makespan;
-	for (guint rank = 0; rank < step->job.order->shape.ranks; rank++) {
-		gint64 busy = 0;
-
-		if (begin[rank] == begin[rank + 1])
-			continue;
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
-			busy += timeline->end[op] - timeline->start[op];
-		step->busy[rank] = busy;
-		step->first_start[rank] = timeline->start[begin[rank]];
-		step->last_end[rank] = timeline->end[begin[rank + 1] - 1];
-	}
 }
 
 /* Without an op being kept. */
@@ -82,48 +47,61 @@ static gboolean stream(PipesimStep *step, GError **error)
 static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 {
 	const PipesimJob *job = &step->job;
+	const gboolean waits = pipesim_runtime_waits(job->runtime);
+	const guint ranks = job->order->shape.ranks;
 	const guint flags =
 		job->traffic | (want == PIPESIM_WANT_MESSAGES ? PIPESIM_KEEP_MOVES : 0);
+	const guint32 *begin;
 
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
 		return FALSE;
-	if (pipesim_runtime_waits(job->runtime) && job->messages == NULL) {
+	if (waits && job->messages == NULL) {
 		step->derived = pipesim_lower(step->whole, job->runtime, error);
 		if (step->derived == NULL)
 			return FALSE;
 	}
-	step->timeline = run(step, job->times, flags, error);
+	step->timeline = pipesim_step_again(step, job->times, flags, error);
 	if (step->timeline == NULL)
 		return FALSE;
-	step->program =
-		pipesim_runtime_waits(job->runtime) && messages_of(step)->runtime->splits_pairs
-			? pipesim_program_split_pairs(step->whole, error)
-			: pipesim_program_ref(step->whole);
+	step->program = waits && messages_of(step)->runtime->splits_pairs
+				? pipesim_program_split_pairs(step->whole, error)
+				: pipesim_program_ref(step->whole);
 	if (step->program == NULL)
 		return FALSE;
 	step->split = step->program->n_ops > step->whole->n_ops;
-	measure_ops(step);
+	begin = step->program->rank_begin;
+	step->makespan = step->timeline->makespan;
+	step->busy = g_new0(gint64, ranks);
+	step->first_start = g_new0(gint64, ranks);
+	step->last_end = g_new0(gint64, ranks);
+	for (guint rank = 0; rank < ranks; rank++) {
+		const gint64 *start = step->timeline->start, *end = step->timeline->end;
+		gint64 busy = 0;
+
+		if (begin[rank] == begin[rank + 1])
+			continue;
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+			busy += end[op] - start[op];
+		step->busy[rank] = busy;
+		step->first_start[rank] = start[begin[rank]];
+		step->last_end[rank] = end[begin[rank + 1] - 1];
+	}
 	return TRUE;
-}
-
-static gboolean run_step(PipesimStep *step, PipesimWant want, GError **error)
-{
-	const PipesimJob *job = &step->job;
-
-	if (want == PIPESIM_WANT_FIGURES && !pipesim_runtime_waits(job->runtime) &&
-		job->network == NULL && pipesim_stream_takes(job->order))
-		return stream(step, error);
-	return simulate(step, want, error);
 }
 
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
 {
 	g_autoptr(PipesimStep) step = g_new0(PipesimStep, 1);
+	const gboolean figures_alone = want == PIPESIM_WANT_FIGURES &&
+				       !pipesim_runtime_waits(job->runtime) &&
+				       job->network == NULL && pipesim_stream_takes(job->order);
+	gboolean ok;
 
 	step->job = *job;
 	step->job.order = pipesim_order_ref(job->order);
-	return run_step(step, want, error) ? g_steal_pointer(&step) : NULL;
+	ok = figures_alone ? stream(step, error) : simulate(step, want, error);
+	return ok ? g_steal_pointer(&step) : NULL;
 }
 
 void pipesim_step_forget_ops(PipesimStep *step)

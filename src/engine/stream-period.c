@@ -101,23 +101,6 @@ static guint32 maker_of(const Compiler *c, gsize op, guint half, guint32 *back)
 	return c->maker[c->first_message[in] + (index + *back * count - waiting)];
 }
 
-/* A message must not be made again before it was taken: so many copies of it are needed. */
-static guint find_unroll(const Compiler *c)
-{
-	guint unroll = 1;
-
-	for (gsize op = 0; op < c->tape->n; op++)
-		for (guint half = 0; half < 2; half++) {
-			guint32 back, maker;
-
-			if (verb_of(c, op)->in[half] == PIPESIM_NO_CHANNEL)
-				continue;
-			maker = maker_of(c, op, half, &back);
-			unroll = MAX(unroll, back + (maker < op));
-		}
-	return unroll;
-}
-
 /* The op of the pass that makes what op @at takes; *@earlier: in the pass before. */
 static gsize source_of(const Compiler *c, gsize at, guint half, gboolean *earlier)
 {
@@ -164,13 +147,6 @@ static void find_levels(Compiler *c)
 	}
 }
 
-static PipesimPeriodStepType type_of(const PipesimStreamVerb *verb)
-{
-	if (verb->kind == PIPESIM_W)
-		return PIPESIM_STEP_ALONE;
-	return verb->kind == PIPESIM_FB ? PIPESIM_STEP_TWO : PIPESIM_STEP_ONE;
-}
-
 typedef struct {
 	guint32 level, kind, rank, at;
 } Key;
@@ -186,9 +162,10 @@ static int by_level(gconstpointer a, gconstpointer b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static gboolean sort_steps(Compiler *c)
+static gboolean make_steps(Compiler *c)
 {
-	const gsize n = c->period->n_steps;
+	PipesimPeriod *period = c->period;
+	const gsize n = period->n_steps;
 	Key *keys = pipesim_arena_array(c->arena, Key, n);
 
 	if (keys == NULL)
@@ -203,14 +180,7 @@ static gboolean sort_steps(Compiler *c)
 	qsort(keys, n, sizeof *keys, by_level);
 	for (gsize i = 0; i < n; i++)
 		c->place[keys[i].at] = (guint32)i;
-	return TRUE;
-}
-
-static void fill_steps(Compiler *c)
-{
-	PipesimPeriod *period = c->period;
-
-	for (gsize at = 0; at < period->n_steps; at++) {
+	for (gsize at = 0; at < n; at++) {
 		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
 		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
 		PipesimPeriodStep *step = &period->steps[c->place[at]];
@@ -220,8 +190,12 @@ static void fill_steps(Compiler *c)
 			.hop = {verb->hop[0], verb->hop[1]},
 			.rank = op->rank,
 			.level = c->level[at],
-			.type = type_of(verb),
+			.type = PIPESIM_STEP_ONE,
 		};
+		if (verb->kind == PIPESIM_W)
+			step->type = PIPESIM_STEP_ALONE;
+		if (verb->kind == PIPESIM_FB)
+			step->type = PIPESIM_STEP_TWO;
 		period->durations[c->place[at]] = op->duration;
 		period->ran[op->rank]++;
 		for (guint half = 0; half < 2; half++)
@@ -232,10 +206,21 @@ static void fill_steps(Compiler *c)
 			pipesim_op_has_backward(&c->s->order->verbs[op->verb]))
 			step->hop[0] = verb->hop[1];
 	}
+	return TRUE;
 }
 
-/* Ranks in the order of their first step. */
-static void number_ranks(PipesimPeriod *period)
+/* Whether step @i goes on where the one before it stands, messages aside. */
+static gboolean continues(const PipesimPeriod *period, gsize i)
+{
+	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
+
+	return a->level == b->level && a->type == b->type && a->time + 1 == b->time;
+}
+
+/* Indices in the state: first of ranks, in the order of their first step; then of what steps put
+ * out. Slots of neighbours stand side by side; before and behind each row is one that nothing
+ * writes. */
+static void number_state(PipesimPeriod *period)
 {
 	guint32 n = 0;
 
@@ -249,23 +234,6 @@ static void number_ranks(PipesimPeriod *period)
 			period->time_of[rank] = n++;
 	for (gsize i = 0; i < period->n_steps; i++)
 		period->steps[i].time = period->time_of[period->steps[i].rank];
-}
-
-/* Whether step @i goes on where the one before it stands, messages aside. */
-static gboolean continues(const PipesimPeriod *period, gsize i)
-{
-	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
-
-	return a->level == b->level && a->type == b->type && a->time + 1 == b->time;
-}
-
-/* Slots of neighbours stand side by side; before and behind each row is one that nothing
- * writes.
- */
-static void number_outputs(PipesimPeriod *period)
-{
-	guint32 n = period->ranks;
-
 	for (gsize i = 0, end; i < period->n_steps; i = end) {
 		for (end = i + 1; end < period->n_steps && continues(period, end);)
 			end++;
@@ -279,49 +247,36 @@ static void number_outputs(PipesimPeriod *period)
 	period->n_state = n;
 }
 
-/* Which half of a verb is the @half-th message of its step. */
-static guint verb_half(const PipesimStreamVerb *verb, const PipesimPeriodStep *step, guint half)
-{
-	return step->type == PIPESIM_STEP_ONE && verb->place[0] == PIPESIM_NO_CHANNEL ? 1
-										      : half;
-}
-
-static void carry(Compiler *c, gsize at, guint v_half, guint32 slot)
-{
-	PipesimPeriod *period = c->period;
-	const gsize turn = at / c->tape->n;
-	const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
-	const guint32 in = c->s->verbs[op->verb].in[v_half];
-	const guint32 waiting = c->produced[in] - c->consumed[in];
-	const guint32 index = op->consumed[v_half] - c->consumed[in];
-
-	period->carried[period->n_carried++] =
-		(PipesimCarried){in, waiting - index - (guint32)turn * c->count[in], slot};
-}
-
 static void link_inputs(Compiler *c)
 {
 	PipesimPeriod *period = c->period;
 
 	for (gsize at = 0; at < period->n_steps; at++) {
+		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
+		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
 		PipesimPeriodStep *step = &period->steps[c->place[at]];
-		const PipesimStreamVerb *verb = verb_of(c, at % c->tape->n);
 
 		for (guint half = 0; half < (guint)step->type; half++) {
-			const guint v_half = verb_half(verb, step, half);
+			const gboolean backward = step->type == PIPESIM_STEP_ONE &&
+						  verb->place[0] == PIPESIM_NO_CHANNEL;
+			const guint v_half = backward ? 1 : half;
+			const guint32 in = verb->in[v_half];
 			const PipesimPeriodStep *source;
 			gboolean earlier;
-			gsize maker;
 
 			step->in[half] = NOBODY;
-			if (verb->in[v_half] == PIPESIM_NO_CHANNEL)
+			if (in == PIPESIM_NO_CHANNEL)
 				continue;
-			maker = source_of(c, at, v_half, &earlier);
-			source = &period->steps[c->place[maker]];
+			source = &period->steps[c->place[source_of(c, at, v_half, &earlier)]];
 			step->in[half] =
 				source->out[source->type == PIPESIM_STEP_TWO ? v_half : 0];
 			if (earlier)
-				carry(c, at, v_half, step->in[half]);
+				period->carried[period->n_carried++] = (PipesimCarried){
+					.channel = in,
+					.age = c->produced[in] - op->consumed[v_half] -
+					       (guint32)(at / c->tape->n) * c->count[in],
+					.slot = step->in[half],
+				};
 		}
 	}
 }
@@ -332,6 +287,11 @@ static void fill_gaps(PipesimPeriod *period)
 {
 	const guint32 never = period->ranks; /* the first slot */
 
+	for (gsize i = 0; i < period->n_state; i++)
+		period->owner[i] = (guint32)i;
+	for (gsize i = 0; i < period->n_steps; i++)
+		for (guint half = 0; half < (guint)period->steps[i].type; half++)
+			period->owner[period->steps[i].out[half]] = period->steps[i].time;
 	for (gsize i = 0; i < period->n_steps; i++)
 		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
 			PipesimPeriodStep *step = &period->steps[i];
@@ -344,38 +304,22 @@ static void fill_gaps(PipesimPeriod *period)
 				guess = step[1].in[half] - 1;
 			else if (i > 0 && continues(period, i))
 				guess = step[-1].in[half] + 1;
-			step->in[half] =
-				guess < period->n_state && period->owner[guess] == guess
-					? guess
-					: never;
+			if (guess >= period->n_state || period->owner[guess] != guess)
+				guess = never;
+			step->in[half] = guess;
 		}
-}
-
-static void find_owners(PipesimPeriod *period)
-{
-	for (gsize i = 0; i < period->n_state; i++)
-		period->owner[i] = (guint32)i;
-	for (gsize i = 0; i < period->n_steps; i++)
-		for (guint half = 0; half < (guint)period->steps[i].type; half++)
-			period->owner[period->steps[i].out[half]] = period->steps[i].time;
-}
-
-static gboolean stretches_on(const PipesimPeriod *period, gsize i)
-{
-	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
-
-	if (!continues(period, i))
-		return FALSE;
-	for (guint half = 0; half < (guint)b->type; half++)
-		if (a->in[half] + 1 != b->in[half] || a->hop[half] != b->hop[half])
-			return FALSE;
-	return TRUE;
 }
 
 static void find_stretches(PipesimPeriod *period)
 {
 	for (gsize i = 0; i < period->n_steps; i++) {
-		if (i > 0 && stretches_on(period, i))
+		const PipesimPeriodStep *step = &period->steps[i];
+		gboolean goes_on = i > 0 && continues(period, i);
+
+		for (guint half = 0; goes_on && half < (guint)step->type; half++)
+			goes_on = step[-1].in[half] + 1 == step->in[half] &&
+				  step[-1].hop[half] == step->hop[half];
+		if (goes_on)
 			period->stretches[period->n_stretches - 1].n++;
 		else
 			period->stretches[period->n_stretches++] =
@@ -383,11 +327,30 @@ static void find_stretches(PipesimPeriod *period)
 	}
 }
 
-static gboolean allocate_period(PipesimPeriod *period, guint n_channels)
+static gboolean compile(Compiler *c)
 {
+	PipesimPeriod *period = c->period;
 	PipesimArena *arena = period->arena;
-	const gsize n = period->n_steps;
+	const guint n_channels = 2 * c->s->n_places;
+	gsize n;
 
+	count_messages(c);
+	/* A message must not be made again before it was taken: so many copies of it are needed. */
+	period->unroll = 1;
+	for (gsize op = 0; op < c->tape->n; op++)
+		for (guint half = 0; half < 2; half++) {
+			guint32 back, maker;
+
+			if (verb_of(c, op)->in[half] == PIPESIM_NO_CHANNEL)
+				continue;
+			maker = maker_of(c, op, half, &back);
+			period->unroll = MAX(period->unroll, back + (maker < op));
+		}
+	n = period->n_steps = c->tape->n * period->unroll;
+	if (n > MAX_STEPS)
+		return FALSE;
+	c->level = pipesim_arena_array(c->arena, guint32, n);
+	c->place = pipesim_arena_array(c->arena, guint32, n);
 	period->steps = pipesim_arena_array(arena, PipesimPeriodStep, n);
 	period->durations = pipesim_arena_array(arena, gint64, n);
 	period->stretches = pipesim_arena_array(arena, PipesimStretch, n);
@@ -397,42 +360,19 @@ static gboolean allocate_period(PipesimPeriod *period, guint n_channels)
 	period->rounds = pipesim_arena_array(arena, guint32, period->ranks);
 	period->messages = pipesim_arena_array(arena, guint32, n_channels);
 	period->done = pipesim_arena_array(arena, guint32, n_channels);
-	return period->done != NULL;
-}
-
-static gboolean allocate_state(PipesimPeriod *period)
-{
-	period->state = pipesim_arena_array(period->arena, gint64, period->n_state);
-	period->owner = pipesim_arena_array(period->arena, guint32, period->n_state);
-	for (gsize i = 0; period->owner != NULL && i < period->n_state; i++)
-		period->state[i] = PIPESIM_LONG_AGO;
-	return period->owner != NULL;
-}
-
-static gboolean compile(Compiler *c)
-{
-	PipesimPeriod *period = c->period;
-	const guint n_channels = 2 * c->s->n_places;
-
-	count_messages(c);
-	period->unroll = find_unroll(c);
-	if (c->tape->n * period->unroll > MAX_STEPS)
-		return FALSE;
-	period->n_steps = c->tape->n * period->unroll;
-	c->level = pipesim_arena_array(c->arena, guint32, period->n_steps);
-	c->place = pipesim_arena_array(c->arena, guint32, period->n_steps);
-	if (c->place == NULL || !allocate_period(period, n_channels))
+	if (c->place == NULL || period->done == NULL)
 		return FALSE;
 	find_levels(c);
-	if (!sort_steps(c))
+	if (!make_steps(c))
 		return FALSE;
-	fill_steps(c);
-	number_ranks(period);
-	number_outputs(period);
-	if (!allocate_state(period))
+	number_state(period);
+	period->state = pipesim_arena_array(arena, gint64, period->n_state);
+	period->owner = pipesim_arena_array(arena, guint32, period->n_state);
+	if (period->owner == NULL)
 		return FALSE;
+	for (gsize i = 0; i < period->n_state; i++)
+		period->state[i] = PIPESIM_LONG_AGO;
 	link_inputs(c);
-	find_owners(period);
 	fill_gaps(period);
 	find_stretches(period);
 	for (guint rank = 0; rank < period->ranks; rank++)

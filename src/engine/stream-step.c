@@ -33,129 +33,101 @@ static void set_half(PipesimStreaming *s, PipesimStreamVerb *verb, guint half, g
 	verb->hop[half] = out / chunks == place / chunks ? 0 : s->p2p;
 }
 
-static void resolve_verb(PipesimStreaming *s, guint rank, const PipesimOp *op,
-	PipesimStreamVerb *verb, const guint32 *next, const guint32 *before)
-{
-	const guint first = rank * s->order->shape.chunks;
-	PipesimOp known = *op;
-
-	*verb = (PipesimStreamVerb){
-		.in = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
-		.out = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
-		.place = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
-		.kind = op->kind,
-		.chunk = op->chunk,
-		.b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk,
-	};
-	if (op->kind == PIPESIM_W && op->chunk == PIPESIM_OLDEST)
-		known.chunk = 0;
-	verb->duration = pipesim_durations_get(&s->durations, rank, &known);
-	if (pipesim_op_has_forward(op))
-		set_half(s, verb, 0, first + verb->chunk, next, before);
-	if (pipesim_op_has_backward(op))
-		set_half(s, verb, 1, first + verb->b_chunk, next, before);
-}
-
-/* The places of the stage after and before each place, in its pipeline where there are several.
- */
-static gboolean find_neighbours(
-	const PipesimStreaming *s, guint32 *next, guint32 *before, GError **error)
-{
-	const PipesimShape *shape = &s->order->shape;
-	const gsize n = (gsize)shape->stages * shape->copies;
-	g_autofree guint32 *where = g_try_new(guint32, n);
-
-	if (where == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u stages do not fit in memory", shape->stages);
-	for (guint at = 0; at < s->n_places; at++) {
-		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
-
-		where[copy * shape->stages + s->places->stage_of[at]] = at;
-	}
-	for (gsize i = 0; i < n; i++) {
-		const gsize stage = i % shape->stages;
-
-		next[where[i]] = stage + 1 < shape->stages ? where[i + 1] : PIPESIM_NO_CHANNEL;
-		before[where[i]] = stage > 0 ? where[i - 1] : PIPESIM_NO_CHANNEL;
-	}
-	return TRUE;
-}
-
-static gboolean weights_differ(const PipesimStreaming *s, guint rank)
-{
-	const guint chunks = s->order->shape.chunks;
-	const gint64 *single = &s->durations.single[(gsize)rank * chunks * PIPESIM_FB];
-
-	for (guint chunk = 1; chunk < chunks; chunk++)
-		if (single[chunk * PIPESIM_FB + PIPESIM_W] != single[PIPESIM_W])
-			return TRUE;
-	return FALSE;
-}
-
 static gboolean resolve_rank(
 	PipesimStreaming *s, guint rank, const guint32 *next, const guint32 *before)
 {
 	const PipesimOrder *order = s->order;
+	const guint chunks = order->shape.chunks, first = rank * chunks;
+	const gint64 *single = &s->durations.single[(gsize)first * PIPESIM_FB];
 	PipesimStreamRank *r = &s->ranks[rank];
-	gboolean oldest = FALSE;
+	gboolean oldest = FALSE, differ = FALSE;
 
 	*r = (PipesimStreamRank){.loop = order->rank_begin[rank], .limit = G_MAXUINT64};
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
 
 		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
-			resolve_verb(s, rank, &order->verbs[v], &s->verbs[v], next, before);
-			oldest |= order->verbs[v].kind == PIPESIM_W &&
-				  order->verbs[v].chunk == PIPESIM_OLDEST;
+			PipesimStreamVerb *verb = &s->verbs[v];
+			PipesimOp op = order->verbs[v];
+
+			*verb = (PipesimStreamVerb){
+				.in = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+				.out = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+				.place = {PIPESIM_NO_CHANNEL, PIPESIM_NO_CHANNEL},
+				.kind = op.kind,
+				.chunk = op.chunk,
+				.b_chunk = op.kind == PIPESIM_FB ? op.b_chunk : op.chunk,
+			};
+			if (op.kind == PIPESIM_W && op.chunk == PIPESIM_OLDEST) {
+				oldest = TRUE;
+				op.chunk = 0;
+			}
+			verb->duration = pipesim_durations_get(&s->durations, rank, &op);
+			if (pipesim_op_has_forward(&op))
+				set_half(s, verb, 0, first + verb->chunk, next, before);
+			if (pipesim_op_has_backward(&op))
+				set_half(s, verb, 1, first + verb->b_chunk, next, before);
 		}
 	}
-	if (!oldest || !weights_differ(s, rank))
+	for (guint chunk = 1; chunk < chunks; chunk++)
+		differ |= single[chunk * PIPESIM_FB + PIPESIM_W] != single[PIPESIM_W];
+	if (!oldest || !differ)
 		return TRUE;
 	r->pending.mask = FIRST_ROOM - 1;
 	r->pending.ring = pipesim_arena_array(s->arena, guint8, FIRST_ROOM);
 	return r->pending.ring != NULL;
 }
 
-static gboolean allocate(PipesimStreaming *s)
-{
-	PipesimArena *arena = s->arena;
-
-	s->verbs = pipesim_arena_array(arena, PipesimStreamVerb, s->order->n_verbs);
-	s->done = pipesim_arena_array(arena, guint32, 2 * (gsize)s->n_places);
-	s->ranks = pipesim_arena_array(arena, PipesimStreamRank, s->order->shape.ranks);
-	s->channels = pipesim_arena_array(arena, PipesimChannel, 2 * (gsize)s->n_places);
-	for (guint i = 0; s->channels != NULL && i < 2 * s->n_places; i++) {
-		s->channels[i].mask = FIRST_ROOM - 1;
-		s->channels[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
-		if (s->channels[i].ring == NULL)
-			return FALSE;
-	}
-	return s->channels != NULL;
-}
-
 gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	const PipesimProgram *places, const PipesimTimes *times, GError **error)
 {
-	const gsize n = (gsize)order->shape.ranks * order->shape.chunks;
-	g_autofree guint32 *next = g_try_new(guint32, n), *before = g_try_new(guint32, n);
+	const PipesimShape *shape = &order->shape;
+	const gsize n = (gsize)shape->ranks * shape->chunks;
+	const gsize n_stages = (gsize)shape->stages * shape->copies;
+	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
+	PipesimArena *arena = pipesim_arena_new();
+	guint32 *next = pipesim_arena_array(scratch, guint32, n);
+	guint32 *before = pipesim_arena_array(scratch, guint32, n);
+	guint32 *where = pipesim_arena_array(scratch, guint32, n_stages);
 	gboolean ok;
 
-	*s = (PipesimStreaming){.order = order,
+	*s = (PipesimStreaming){
+		.order = order,
 		.places = places,
 		.p2p = times->p2p,
 		.n_places = (guint)n,
 		.full = PIPESIM_NO_CHANNEL,
-		.arena = pipesim_arena_new()};
+		.arena = arena,
+		.verbs = pipesim_arena_array(arena, PipesimStreamVerb, order->n_verbs),
+		.done = pipesim_arena_array(arena, guint32, 2 * n),
+		.ranks = pipesim_arena_array(arena, PipesimStreamRank, shape->ranks),
+		.channels = pipesim_arena_array(arena, PipesimChannel, 2 * n),
+	};
 	if (!pipesim_durations_init(&s->durations, places, times, error))
 		return FALSE;
-	ok = next != NULL && before != NULL && allocate(s);
-	if (ok && !find_neighbours(s, next, before, error))
-		return FALSE;
-	for (guint rank = 0; ok && rank < order->shape.ranks; rank++)
+	ok = where != NULL && s->channels != NULL;
+	for (guint i = 0; ok && i < 2 * n; i++) {
+		s->channels[i].mask = FIRST_ROOM - 1;
+		s->channels[i].ring = pipesim_arena_array(arena, gint64, FIRST_ROOM);
+		ok = s->channels[i].ring != NULL;
+	}
+	/* The places of the stage after and before each place, in its pipeline where there are
+	 * several. */
+	for (guint at = 0; ok && at < n; at++) {
+		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
+
+		where[copy * shape->stages + places->stage_of[at]] = at;
+	}
+	for (gsize i = 0; ok && i < n_stages; i++) {
+		const gsize stage = i % shape->stages;
+
+		next[where[i]] = stage + 1 < shape->stages ? where[i + 1] : PIPESIM_NO_CHANNEL;
+		before[where[i]] = stage > 0 ? where[i - 1] : PIPESIM_NO_CHANNEL;
+	}
+	for (guint rank = 0; ok && rank < shape->ranks; rank++)
 		ok = resolve_rank(s, rank, next, before);
 	return ok || pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ranks do not fit in memory",
-			     order->shape.ranks);
+			     shape->ranks);
 }
 
 void pipesim_streaming_clear(PipesimStreaming *s)

@@ -3,34 +3,6 @@
 #include "engine/timeline.h"
 #include "runtime/runtime.h"
 
-static gboolean is_second_input(const PipesimProgram *program, const PipesimMessage *message)
-{
-	const PipesimOp *to = &program->ops[message->to];
-
-	return message->backward && to->kind == PIPESIM_FB &&
-	       pipesim_op_stage(program, message->to_rank, to) > 0;
-}
-
-static void add(PipesimTimeline *timeline, const PipesimProgram *program,
-	const PipesimNetwork *network, const PipesimMessage *message)
-{
-	const gint64 start = timeline->moving[is_second_input(program, message)][message->to];
-
-	timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
-		.from = message->from,
-		.to = message->to,
-		.from_rank = message->from_rank,
-		.to_rank = message->to_rank,
-		.backward = message->backward,
-		.sent = timeline->end[message->from],
-		.received = start,
-		.start = start,
-		.end = start +
-		       pipesim_network_hop(network, message->from_rank, message->to_rank),
-		.cause = message->from,
-	};
-}
-
 static void add_all(
 	PipesimTimeline *timeline, const PipesimProgram *program, const PipesimNetwork *network)
 {
@@ -41,8 +13,30 @@ static void add_all(
 			op++) {
 			const guint n = pipesim_messages_out(program, rank, op, messages);
 
-			for (guint i = 0; i < n; i++)
-				add(timeline, program, network, &messages[i]);
+			for (guint i = 0; i < n; i++) {
+				const PipesimMessage *m = &messages[i];
+				const PipesimOp *to = &program->ops[m->to];
+				const gboolean second =
+					m->backward && to->kind == PIPESIM_FB &&
+					pipesim_op_stage(program, m->to_rank, to) > 0;
+				const gint64 start = timeline->moving[second][m->to];
+
+				timeline->transfers[timeline->n_transfers++] =
+					(PipesimTransfer){
+						.from = m->from,
+						.to = m->to,
+						.from_rank = m->from_rank,
+						.to_rank = m->to_rank,
+						.backward = m->backward,
+						.sent = timeline->end[m->from],
+						.received = start,
+						.start = start,
+						.end = start + pipesim_network_hop(network,
+								       m->from_rank,
+								       m->to_rank),
+						.cause = m->from,
+					};
+			}
 		}
 		timeline->send_begin[rank + 1] = timeline->n_transfers;
 	}

@@ -37,16 +37,6 @@ static guint32 find_or_add(GHashTable *table, guint64 key, guint32 next)
 	return next;
 }
 
-static guint32 find_link(PipesimTraffic *traffic, PipesimLinkId id)
-{
-	const guint32 index = find_or_add(traffic->link_of, id, traffic->links->len);
-	const PipesimLinkUse link = {.id = id};
-
-	if (index == traffic->links->len)
-		g_array_append_val(traffic->links, link);
-	return index;
-}
-
 guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
 {
 	const guint64 key = (guint64)from << 32 | to;
@@ -66,8 +56,13 @@ guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
 		way.latency += way.hold;
 		way.hold = 0;
 	}
-	for (guint i = 0; i < route.n_links; i++)
-		way.link[i] = find_link(traffic, route.link[i]);
+	for (guint i = 0; i < route.n_links; i++) {
+		const PipesimLinkUse link = {.id = route.link[i]};
+
+		way.link[i] = find_or_add(traffic->link_of, link.id, traffic->links->len);
+		if (way.link[i] == traffic->links->len)
+			g_array_append_val(traffic->links, link);
+	}
 	g_array_append_val(traffic->ways, way);
 	return index;
 }
