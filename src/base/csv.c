@@ -195,41 +195,30 @@ static void split_plain_line(PipesimCsv *csv, const char *line, gsize length)
 	}
 }
 
-/* Feeds @length bytes from csv->position on. FALSE where libcsv stops: csv->position is there.
- */
-static gboolean feed(PipesimCsv *csv, gsize length)
-{
-	const gsize done = length == 0 ? 0
-				       : csv_parse(&csv->parser, csv->begin + csv->position,
-						 length, add_cell, NULL, csv);
-
-	csv->position += done;
-	return done == length;
-}
-
 /* Up to each comma, then the comma alone, so that add_cell knows where a cell ended. */
-static gboolean feed_line(PipesimCsv *csv, gsize length)
-{
-	csv->position = csv->cell_begin = 0;
-	for (;;) {
-		const char *at = csv->begin + csv->position;
-		const char *comma = memchr(at, ',', length - csv->position);
-		if (!feed(csv, comma != NULL ? (gsize)(comma - at) : length - csv->position))
-			return FALSE;
-		if (comma == NULL)
-			return TRUE;
-		if (csv_parse(&csv->parser, comma, 1, add_cell, NULL, csv) != 1)
-			return FALSE;
-		csv->position++;
-	}
-}
-
 static gboolean split_quoted_line(
 	PipesimCsv *csv, const char *line, gsize length, GError **error)
 {
+	const char *comma = NULL;
+	gsize fed = 0, want = 0; /* in one go */
+
 	g_string_truncate(csv->arena, 0);
 	csv->begin = line;
-	if (!feed_line(csv, length))
+	csv->position = csv->cell_begin = 0;
+	do {
+		const char *at = line + csv->position;
+
+		comma = memchr(at, ',', length - csv->position);
+		want = comma != NULL ? (gsize)(comma - at) : length - csv->position;
+		fed = want > 0 ? csv_parse(&csv->parser, at, want, add_cell, NULL, csv) : 0;
+		csv->position += fed;
+		if (fed == want && comma != NULL) {
+			want = 1;
+			fed = csv_parse(&csv->parser, comma, 1, add_cell, NULL, csv);
+			csv->position += fed;
+		}
+	} while (fed == want && comma != NULL);
+	if (fed != want)
 		return fail_line(csv, csv->position,
 			"a quote where none may stand; quote the whole cell and double "
 			"the quotes in it",
@@ -239,17 +228,6 @@ static gboolean split_quoted_line(
 			"the quote of this cell is not closed on its line", error);
 	for (gsize i = 0; i < csv->n_cells; i++)
 		csv->cells[i].text = csv->arena->str + GPOINTER_TO_SIZE(csv->cells[i].text);
-	return TRUE;
-}
-
-static gboolean split_line(PipesimCsv *csv, const char *line, gsize length, GError **error)
-{
-	csv->n_cells = 0;
-	if (length == 0)
-		return TRUE;
-	if (memchr(line, '"', length) != NULL)
-		return split_quoted_line(csv, line, length, error);
-	split_plain_line(csv, line, length);
 	return TRUE;
 }
 
@@ -292,8 +270,12 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 		length -= 3;
 	}
 	csv->line++;
-	const gboolean good =
-		check_bytes(csv, line, length, error) && split_line(csv, line, length, error);
+	csv->n_cells = 0;
+	gboolean good = check_bytes(csv, line, length, error);
+	if (good && memchr(line, '"', length) != NULL)
+		good = split_quoted_line(csv, line, length, error);
+	else if (good && length > 0)
+		split_plain_line(csv, line, length);
 	pipesim_input_consume(csv->input, whole);
 	if (!good) {
 		/* csv_fini() leaves an open quote open, so the parser starts anew. */

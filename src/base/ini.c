@@ -13,60 +13,40 @@ static char *name_line(const char *group, const char *key)
 	return key != NULL ? g_strconcat(group, "\n", key, NULL) : g_strdup(group);
 }
 
-/* Adds what stands in @text, whose blanks at its ends are gone. */
-static void add_line(GArray *lines, char *text, PipesimIniLine line)
-{
-	const gsize length = strlen(text);
-	char *equals = strchr(text, '=');
-
-	if (length == 0 || *text == '#' || *text == ';')
-		return;
-	if (*text == '[' && text[length - 1] == ']') {
-		text[length - 1] = '\0';
-		line.group = text + 1;
-	} else if (*text == '[' || equals == NULL) {
-		line.junk = text;
-	} else {
-		*equals = '\0';
-		line.key = g_strchomp(text);
-		line.value = equals + 1 + strspn(equals + 1, " \t");
-		line.value_column = line.column + (guint)(line.value - text);
-	}
-	g_array_append_val(lines, line);
-}
-
 static void split_lines(PipesimIni *ini)
 {
 	GArray *lines = g_array_new(FALSE, FALSE, sizeof(PipesimIniLine));
-	PipesimIniLine line = {0};
+	char *group = NULL;
 
-	for (char *text = ini->text, *next; text != NULL; text = next) {
-		const gsize indent = strspn(text, " \t");
+	for (char *at = ini->text, *next; at != NULL; at = next) {
+		const gsize indent = strspn(at, " \t");
+		PipesimIniLine line = {.column = (guint)indent + 1, .group = group};
+		char *text = at + indent, *equals;
+		gsize length;
 
-		next = strchr(text, '\n');
+		next = strchr(at, '\n');
 		if (next != NULL)
 			*next++ = '\0';
-		line.line++;
-		line.column = (guint)indent + 1;
-		add_line(lines, g_strchomp(text + indent), line);
-		if (lines->len > 0)
-			line.group = g_array_index(lines, PipesimIniLine, lines->len - 1).group;
+		line.line = ++ini->n_lines;
+		length = strlen(g_strchomp(text));
+		equals = strchr(text, '=');
+		if (length == 0 || *text == '#' || *text == ';')
+			continue;
+		if (*text == '[' && text[length - 1] == ']') {
+			text[length - 1] = '\0';
+			line.group = group = text + 1;
+		} else if (*text == '[' || equals == NULL) {
+			line.junk = text;
+		} else {
+			*equals = '\0';
+			line.key = g_strchomp(text);
+			line.value = equals + 1 + strspn(equals + 1, " \t");
+			line.value_column = line.column + (guint)(line.value - text);
+		}
+		g_array_append_val(lines, line);
 	}
 	ini->n_lines = lines->len;
 	ini->lines = (PipesimIniLine *)(gpointer)g_array_free(lines, FALSE);
-}
-
-static void note_line(PipesimIni *ini, PipesimIniLine *line)
-{
-	const PipesimIniLine *before;
-
-	line->first_line = line->line;
-	if (line->group == NULL || line->junk != NULL)
-		return;
-	before = pipesim_ini_find(ini, line->group, line->key);
-	if (before != NULL)
-		line->first_line = before->first_line;
-	g_hash_table_insert(ini->last, name_line(line->group, line->key), line);
 }
 
 PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, GError **error)
@@ -83,8 +63,18 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
 	ini->faults = pipesim_faults_new();
 	ini->last = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	split_lines(ini);
-	for (guint i = 0; i < ini->n_lines; i++)
-		note_line(ini, &ini->lines[i]);
+	for (guint i = 0; i < ini->n_lines; i++) {
+		PipesimIniLine *line = &ini->lines[i];
+		const PipesimIniLine *before;
+
+		line->first_line = line->line;
+		if (line->group == NULL || line->junk != NULL)
+			continue;
+		before = pipesim_ini_find(ini, line->group, line->key);
+		if (before != NULL)
+			line->first_line = before->first_line;
+		g_hash_table_insert(ini->last, name_line(line->group, line->key), line);
+	}
 	return ini;
 }
 

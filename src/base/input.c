@@ -43,13 +43,6 @@ const char *pipesim_input_name(const PipesimInput *input)
 	return input->name;
 }
 
-static gboolean fail_read(const PipesimInput *input, int code, GError **error)
-{
-	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(code), "%s: cannot read: %s",
-		input->name, g_strerror(code));
-	return FALSE;
-}
-
 /* One read(2) of up to @size bytes; 0 at the end. */
 static gboolean read_some(
 	PipesimInput *input, char *to, gsize size, gsize *length, GError **error)
@@ -60,7 +53,12 @@ static gboolean read_some(
 		n = read(input->fd, to, size);
 	while (n < 0 && errno == EINTR);
 	*length = n < 0 ? 0 : (gsize)n;
-	return n >= 0 || fail_read(input, errno, error);
+	if (n >= 0)
+		return TRUE;
+	const int code = errno;
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(code), "%s: cannot read: %s",
+		input->name, g_strerror(code));
+	return FALSE;
 }
 
 static gboolean refill_packed(PipesimInput *input, GError **error)
@@ -192,28 +190,11 @@ void pipesim_input_consume(PipesimInput *input, gsize length)
 	input->length -= length;
 }
 
-/* The first bytes decide whether the file is packed. */
-static gboolean look_for_gzip(PipesimInput *input, GError **error)
-{
-	const char *head;
-	gsize length;
-
-	if (!pipesim_input_peek(input, 2, &head, &length, error))
-		return FALSE;
-	if (length < 2 || memcmp(head, "\x1f\x8b", 2) != 0)
-		return TRUE;
-	g_assert(length <= PACKED);
-	input->packed = g_malloc(PACKED);
-	memcpy(input->packed, head, length);
-	input->packed_end = length;
-	pipesim_input_consume(input, length);
-	input->unpack = G_CONVERTER(g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP));
-	return TRUE;
-}
-
 PipesimInput *pipesim_input_open(const char *path, GError **error)
 {
 	const gboolean is_stdin = g_str_equal(path, "-");
+	const char *head;
+	gsize length;
 	const int fd = is_stdin ? STDIN_FILENO : g_open(path, O_RDONLY | O_CLOEXEC, 0);
 
 	if (fd < 0) {
@@ -225,8 +206,18 @@ PipesimInput *pipesim_input_open(const char *path, GError **error)
 	g_autoptr(PipesimInput) input = g_new0(PipesimInput, 1);
 	input->name = g_strdup(is_stdin ? "<stdin>" : path);
 	input->fd = fd;
-	if (!look_for_gzip(input, error))
+	/* The first bytes decide whether the file is packed. */
+	if (!pipesim_input_peek(input, 2, &head, &length, error))
 		return NULL;
+	if (length >= 2 && memcmp(head, "\x1f\x8b", 2) == 0) {
+		g_assert(length <= PACKED);
+		input->packed = g_malloc(PACKED);
+		memcpy(input->packed, head, length);
+		input->packed_end = length;
+		pipesim_input_consume(input, length);
+		input->unpack =
+			G_CONVERTER(g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP));
+	}
 	return g_steal_pointer(&input);
 }
 

@@ -115,15 +115,6 @@ static gboolean skip_blanks(PipesimJsonReader *reader, GError **error)
 	}
 }
 
-static gboolean is_escaped(const char *begin, const char *quote)
-{
-	const char *p = quote;
-
-	while (p > begin && p[-1] == '\\')
-		p--;
-	return (quote - p) % 2 != 0;
-}
-
 /* The string whose opening quote is at reader->at. A file that ends inside it has no such
  * token. */
 static PipesimJsonToken scan_string(
@@ -134,7 +125,11 @@ static PipesimJsonToken scan_string(
 	for (;;) {
 		const gsize have = (gsize)(reader->end - reader->at);
 		const char *quote = memchr(reader->at + searched, '"', have - searched);
-		if (quote != NULL && is_escaped(reader->at + 1, quote)) {
+		const char *slash = quote; /* the first of those right before the quote */
+
+		while (quote != NULL && slash > reader->at + 1 && slash[-1] == '\\')
+			slash--;
+		if (quote != NULL && (quote - slash) % 2 != 0) {
 			searched = (gsize)(quote - reader->at) + 1;
 			continue;
 		}
@@ -151,6 +146,12 @@ static PipesimJsonToken scan_string(
 		if ((gsize)(reader->end - reader->at) == have)
 			return PIPESIM_JSON_END;
 	}
+}
+
+static PipesimJsonToken fail(PipesimJsonReader *reader, const char *message, GError **error)
+{
+	pipesim_json_fail(reader, error, message);
+	return PIPESIM_JSON_ERROR;
 }
 
 static gboolean ends_word(char c)
@@ -184,8 +185,7 @@ static PipesimJsonToken scan_word(PipesimJsonReader *reader, GError **error)
 	if (pipesim_json_is(reader, "true") || pipesim_json_is(reader, "false") ||
 		pipesim_json_is(reader, "null"))
 		return PIPESIM_JSON_LITERAL;
-	pipesim_json_fail(reader, error, "not JSON: a value is expected here");
-	return PIPESIM_JSON_ERROR;
+	return fail(reader, "not JSON: a value is expected here", error);
 }
 
 static void after_value(PipesimJsonReader *reader)
@@ -193,57 +193,17 @@ static void after_value(PipesimJsonReader *reader)
 	reader->need = reader->depth == 0 ? NEED_NOTHING : NEED_COMMA;
 }
 
-static PipesimJsonToken open_container(
-	PipesimJsonReader *reader, gboolean is_object, GError **error)
-{
-	if (reader->depth == MAX_DEPTH) {
-		pipesim_json_fail(reader, error, "nested deeper than 64 levels");
-		return PIPESIM_JSON_ERROR;
-	}
-	reader->is_object[reader->depth++] = is_object;
-	reader->need = is_object ? NEED_KEY_OR_CLOSE : NEED_VALUE_OR_CLOSE;
-	reader->at++;
-	return is_object ? PIPESIM_JSON_OPEN_OBJECT : PIPESIM_JSON_OPEN_ARRAY;
-}
-
 static PipesimJsonToken close_container(PipesimJsonReader *reader, GError **error)
 {
 	const gboolean is_object = *reader->at == '}';
 
 	if (reader->depth == 0 || reader->is_object[reader->depth - 1] != is_object ||
-		reader->need == NEED_VALUE || reader->need == NEED_KEY) {
-		pipesim_json_fail(reader, error, "not JSON: a bracket closes nothing here");
-		return PIPESIM_JSON_ERROR;
-	}
+		reader->need == NEED_VALUE || reader->need == NEED_KEY)
+		return fail(reader, "not JSON: a bracket closes nothing here", error);
 	reader->depth--;
 	reader->at++;
 	after_value(reader);
 	return is_object ? PIPESIM_JSON_CLOSE_OBJECT : PIPESIM_JSON_CLOSE_ARRAY;
-}
-
-static PipesimJsonToken scan_key(PipesimJsonReader *reader, GError **error)
-{
-	if (*reader->at != '"') {
-		pipesim_json_fail(reader, error, "not JSON: a key in quotes is expected here");
-		return PIPESIM_JSON_ERROR;
-	}
-	/* The colon is looked at with the value, as looking further would lose the key's text.
-	 */
-	reader->need = NEED_VALUE;
-	return scan_string(reader, PIPESIM_JSON_KEY, error);
-}
-
-static PipesimJsonToken scan_value(PipesimJsonReader *reader, GError **error)
-{
-	PipesimJsonToken token;
-
-	if (*reader->at == '{' || *reader->at == '[')
-		return open_container(reader, *reader->at == '{', error);
-	token = *reader->at == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
-				   : scan_word(reader, error);
-	if (token != PIPESIM_JSON_END && token != PIPESIM_JSON_ERROR)
-		after_value(reader);
-	return token;
 }
 
 /* The colon of a value or the comma of a list, then blanks. FALSE with or without @error: at
@@ -264,6 +224,7 @@ static gboolean take_separator(PipesimJsonReader *reader, char separator, GError
 static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 {
 	const gboolean in_object = reader->depth > 0 && reader->is_object[reader->depth - 1];
+	PipesimJsonToken token;
 
 	if (!skip_blanks(reader, error))
 		return PIPESIM_JSON_ERROR;
@@ -283,9 +244,29 @@ static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 	reader->token_offset = reader->window_offset + (gsize)(reader->at - reader->window);
 	if (*reader->at == '}' || *reader->at == ']')
 		return close_container(reader, error);
-	if (reader->need == NEED_KEY || reader->need == NEED_KEY_OR_CLOSE)
-		return scan_key(reader, error);
-	return scan_value(reader, error);
+	if (reader->need == NEED_KEY || reader->need == NEED_KEY_OR_CLOSE) {
+		if (*reader->at != '"')
+			return fail(
+				reader, "not JSON: a key in quotes is expected here", error);
+		/* The colon is looked at with the value, as looking further would lose the
+		 * key's text. */
+		reader->need = NEED_VALUE;
+		return scan_string(reader, PIPESIM_JSON_KEY, error);
+	}
+	if (*reader->at == '{' || *reader->at == '[') {
+		const gboolean is_object = *reader->at++ == '{';
+
+		if (reader->depth == MAX_DEPTH)
+			return fail(reader, "nested deeper than 64 levels", error);
+		reader->is_object[reader->depth++] = is_object;
+		reader->need = is_object ? NEED_KEY_OR_CLOSE : NEED_VALUE_OR_CLOSE;
+		return is_object ? PIPESIM_JSON_OPEN_OBJECT : PIPESIM_JSON_OPEN_ARRAY;
+	}
+	token = *reader->at == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
+				   : scan_word(reader, error);
+	if (token != PIPESIM_JSON_END && token != PIPESIM_JSON_ERROR)
+		after_value(reader);
+	return token;
 }
 
 PipesimJsonToken pipesim_json_next(PipesimJsonReader *reader, GError **error)

@@ -38,21 +38,12 @@ typedef struct {
 	gint64 size;
 } Unit;
 
-static const Unit *find_unit(const Unit *units, const char *name)
-{
-	while (*name == ' ')
-		name++;
-	for (; units->name != NULL; units++)
-		if (strcmp(units->name, name) == 0)
-			return units;
-	return NULL;
-}
-
 static gboolean parse_with_unit(const char *text, const char *what, const char *kind,
 	const char *remedy, const Unit *units, gint64 max, gint64 *out, GError **error)
 {
 	PipesimDecimal decimal;
 	const char *end = text + pipesim_decimal_read(text, strlen(text), &decimal);
+	const char *name;
 	const Unit *unit;
 
 	if (*text == '-')
@@ -62,8 +53,11 @@ static gboolean parse_with_unit(const char *text, const char *what, const char *
 	if (end == text || *text == '+' || end[-1] == '.' || *end == 'e' || *end == 'E')
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is not %s; %s", what,
 			text, kind, remedy);
-	unit = find_unit(units, end);
-	if (unit == NULL)
+	for (name = end; *name == ' ';)
+		name++;
+	for (unit = units; unit->name != NULL && strcmp(unit->name, name) != 0;)
+		unit++;
+	if (unit->name == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: '%s' has unknown unit '%s'; %s", what, text, end, remedy);
 	if (!pipesim_decimal_scale(&decimal, unit->size, max, out))

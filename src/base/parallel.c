@@ -10,20 +10,6 @@ typedef struct {
 	GError *error;
 } Shared;
 
-/* What comes before @item was begun before it: nothing after it can be first. */
-static void keep_error(Shared *shared, gsize item, GError *error)
-{
-	__atomic_store_n(&shared->next, shared->work->n_items, __ATOMIC_RELAXED);
-	g_mutex_lock(&shared->lock);
-	if (shared->error == NULL || item < shared->failed) {
-		g_clear_error(&shared->error);
-		shared->error = g_steal_pointer(&error);
-		shared->failed = item;
-	}
-	g_mutex_unlock(&shared->lock);
-	g_clear_error(&error);
-}
-
 static void run_items(Shared *shared, gpointer own)
 {
 	const PipesimParallel *work = shared->work;
@@ -34,8 +20,18 @@ static void run_items(Shared *shared, gpointer own)
 
 		if (item >= work->n_items)
 			return;
-		if (!work->run(item, own, work->data, &error))
-			keep_error(shared, item, error);
+		if (work->run(item, own, work->data, &error))
+			continue;
+		/* What comes before @item was begun before it: nothing after it can be first. */
+		__atomic_store_n(&shared->next, work->n_items, __ATOMIC_RELAXED);
+		g_mutex_lock(&shared->lock);
+		if (shared->error == NULL || item < shared->failed) {
+			g_clear_error(&shared->error);
+			shared->error = g_steal_pointer(&error);
+			shared->failed = item;
+		}
+		g_mutex_unlock(&shared->lock);
+		g_clear_error(&error);
 	}
 }
 
