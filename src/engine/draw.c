@@ -85,24 +85,30 @@ static void choose_modes(PipesimDraw *draw, const guint32 *table_of, Chain *chai
 	}
 }
 
-static gboolean fail_memory(const PipesimProgram *program, GError **error)
+PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
+	const PipesimJitter *jitter, GError **error)
 {
-	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"distributions of %u ops do not fit in memory; take fewer ranks",
-		program->n_ops);
-}
-
-static gboolean fill(PipesimDraw *draw, const PipesimTimes *times, const PipesimJitter *jitter,
-	GError **error)
-{
-	const guint n_tables = MAX(draw->lanes->n_tables, 1u);
-	g_autofree guint32 *table_of = g_try_new(guint32, n_tables);
-	g_autofree Chain *chains = g_try_new0(Chain, draw->lanes->n_chains);
+	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
+	g_autofree guint32 *table_of = NULL;
+	g_autofree Chain *chains = NULL;
 	gint64 longest = 0, slowest = 1 << PIPESIM_SPEED_BITS;
+	gsize n_tables;
 
+	draw->program = program;
+	draw->p2p = times->p2p;
+	draw->lanes = pipesim_lanes_new(program, error);
+	if (draw->lanes == NULL)
+		return NULL;
+	n_tables = MAX(draw->lanes->n_tables, 1u);
+	table_of = g_try_new(guint32, n_tables);
+	chains = g_try_new0(Chain, draw->lanes->n_chains);
 	draw->tables = g_try_new0(PipesimDrawTable, n_tables);
-	if (table_of == NULL || chains == NULL || draw->tables == NULL)
-		return fail_memory(draw->program, error);
+	if (table_of == NULL || chains == NULL || draw->tables == NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"distributions of %u ops do not fit in memory; take fewer ranks",
+			program->n_ops);
+		return NULL;
+	}
 	fill_tables(draw, times, jitter, table_of, &longest);
 	for (guint i = 0; i < jitter->n_speeds; i++) {
 		draw->speed[i] = jitter->speed[i];
@@ -110,26 +116,15 @@ static gboolean fill(PipesimDraw *draw, const PipesimTimes *times, const Pipesim
 	}
 	draw->n_speeds = jitter->n_speeds;
 	longest = pipesim_time_scale(longest, slowest, 1 << PIPESIM_SPEED_BITS);
-	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times->p2p))
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+	if (!pipesim_lanes_sum_fits(draw->lanes, longest, times->p2p)) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"samples of ops as long as %" G_GINT64_FORMAT
 			" ns may add up to more than 146 years; give shorter times or fewer "
 			"micro-batches",
 			longest);
-	choose_modes(draw, table_of, chains);
-	return TRUE;
-}
-
-PipesimDraw *pipesim_draw_new(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimJitter *jitter, GError **error)
-{
-	g_autoptr(PipesimDraw) draw = g_new0(PipesimDraw, 1);
-
-	draw->program = program;
-	draw->p2p = times->p2p;
-	draw->lanes = pipesim_lanes_new(program, error);
-	if (draw->lanes == NULL || !fill(draw, times, jitter, error))
 		return NULL;
+	}
+	choose_modes(draw, table_of, chains);
 	return g_steal_pointer(&draw);
 }
 
@@ -165,22 +160,6 @@ static guint32 speed_of(const PipesimDraw *draw, PipesimSampleKey key, guint ran
 	return draw->speed[(guint64)x * draw->n_speeds >> 32];
 }
 
-static gint64 duration(
-	const PipesimDraw *draw, const PipesimDrawTable *table, guint32 speed, guint32 x)
-{
-	const guint32 part = x >> PART_SHIFT;
-	const guint32 place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
-	const guint32 above =
-		(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
-
-	guint64 units = table->base[part] + above;
-
-	if (draw->n_speeds > 0)
-		units = (units * speed + (1u << (PIPESIM_SPEED_BITS - 1))) >>
-			PIPESIM_SPEED_BITS;
-	return (gint64)(units << table->shift);
-}
-
 void pipesim_draw_durations(
 	const PipesimDraw *draw, guint64 seed, guint64 sample, gint64 *durations)
 {
@@ -190,11 +169,18 @@ void pipesim_draw_durations(
 	for (guint i = 0; i < lanes->n_ops; i++) {
 		const PipesimLaneOp *op = &lanes->ops[i];
 		const PipesimDrawTable *table = &draw->tables[op->table];
+		const guint32 x = number_of(key, op, table);
+		const guint32 part = x >> PART_SHIFT;
+		const guint32 place = x >> PIPESIM_STAY_BITS & ((1u << PLACE_BITS) - 1);
+		const guint32 above =
+			(table->slope[part] * place + (1u << (PLACE_BITS - 1))) >> PLACE_BITS;
+		guint64 units = table->base[part] + above;
 
-		const guint32 speed = draw->n_speeds > 0 ? speed_of(draw, key, op->rank) : 0;
-
-		durations[lanes->order[i]] =
-			duration(draw, table, speed, number_of(key, op, table));
+		if (draw->n_speeds > 0)
+			units = (units * speed_of(draw, key, op->rank) +
+					(1u << (PIPESIM_SPEED_BITS - 1))) >>
+				PIPESIM_SPEED_BITS;
+		durations[lanes->order[i]] = (gint64)(units << table->shift);
 	}
 }
 

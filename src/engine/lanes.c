@@ -32,44 +32,16 @@ static gboolean fail_memory(guint n_ops, GError **error)
 		"%u ops do not fit in memory; take fewer ranks or micro-batches", n_ops);
 }
 
-/* @scratch: for what is of no use any more when the ops are in order. */
-static gboolean allocate(Builder *b, PipesimArena *scratch, GError **error)
-{
-	const gsize n = b->program->n_ops;
-	PipesimLanes *lanes = b->lanes;
-
-	lanes->ops = pipesim_arena_array(lanes->arena, PipesimLaneOp, n);
-	lanes->order = pipesim_arena_array(lanes->arena, guint32, n);
-	lanes->example = pipesim_arena_array(lanes->arena, guint32, n);
-	lanes->example_rank = pipesim_arena_array(lanes->arena, guint32, n);
-	b->rank = pipesim_arena_array(scratch, guint32, n);
-	b->level = pipesim_arena_array(scratch, guint32, n);
-	b->slot = pipesim_arena_array(scratch, guint32, n);
-	b->readers = pipesim_arena_array(scratch, guint8, n);
-	b->free = pipesim_arena_array(scratch, guint32, n);
-	return (lanes->example_rank != NULL && b->free != NULL) ||
-	       fail_memory(b->program->n_ops, error);
-}
-
-static void find_ranks(Builder *b)
-{
-	const PipesimProgram *program = b->program;
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++)
-			b->rank[i] = rank;
-}
-
 static guint inputs_of(const Builder *b, guint32 op, guint32 inputs[2])
 {
 	return pipesim_program_inputs(b->program, b->rank[op], &b->program->ops[op], inputs);
 }
 
-/* Each op one level above what it waits for. */
-static guint32 find_levels(Builder *b)
+/* Sorts ops by level: each is one above what it waits for. */
+static gboolean sort_by_level(Builder *b, GError **error)
 {
 	const PipesimProgram *program = b->program;
+	g_autofree guint32 *begin = NULL;
 	guint32 inputs[2], highest = 0;
 
 	for (guint i = 0; i < program->n_ops; i++) {
@@ -85,63 +57,16 @@ static guint32 find_levels(Builder *b)
 		b->level[op] = level;
 		highest = MAX(highest, level);
 	}
-	return highest;
-}
-
-static gboolean sort_by_level(Builder *b, guint32 highest, GError **error)
-{
-	g_autofree guint32 *begin = g_try_new0(guint32, (gsize)highest + 2);
-
+	begin = g_try_new0(guint32, (gsize)highest + 2);
 	if (begin == NULL)
-		return fail_memory(b->program->n_ops, error);
-	for (guint32 op = 0; op < b->program->n_ops; op++)
+		return fail_memory(program->n_ops, error);
+	for (guint32 op = 0; op < program->n_ops; op++)
 		begin[b->level[op] + 1]++;
 	for (guint32 level = 0; level < highest; level++)
 		begin[level + 1] += begin[level];
-	for (guint32 op = 0; op < b->program->n_ops; op++)
+	for (guint32 op = 0; op < program->n_ops; op++)
 		b->lanes->order[begin[b->level[op]]++] = op;
 	return TRUE;
-}
-
-/* A slot is free for others when the last op that waits for it has read it. */
-static void place_messages(Builder *b, guint32 op, PipesimLaneOp *out)
-{
-	guint32 inputs[2];
-	const guint n = inputs_of(b, op, inputs);
-	guint used = 0;
-
-	for (guint k = 0; k < n; k++)
-		if (b->rank[inputs[k]] != b->rank[op]) {
-			out->inputs[used++] = b->slot[inputs[k]];
-			if (--b->readers[inputs[k]] == 0)
-				b->free[b->n_free++] = b->slot[inputs[k]];
-		}
-	out->output = NOWHERE;
-	if (b->readers[op] > 0)
-		out->output = b->n_free > 0 ? b->free[--b->n_free] : b->lanes->n_slots++;
-	b->slot[op] = out->output;
-}
-
-static guint chain_group(PipesimKind kind)
-{
-	if (kind == PIPESIM_F || kind == PIPESIM_FB)
-		return 0;
-	return kind == PIPESIM_W ? 2 : 1;
-}
-
-/* Random numbers belong to stage and micro-batch, chains to the chunk that goes through them.
- */
-static void place_numbers(const Builder *b, guint32 op, PipesimLaneOp *out)
-{
-	const PipesimShape *shape = &b->program->shape;
-	const PipesimOp *from = &b->program->ops[op];
-	const guint group = chain_group(from->kind);
-	const gsize cell = (gsize)group * shape->stages * shape->microbatches +
-			   pipesim_op_forward_slot(b->program, b->rank[op], from);
-
-	out->place = (guint32)(cell + 1) * PIPESIM_PLACE_STEP;
-	out->microbatch = from->microbatch;
-	out->chain = (group * shape->ranks + b->rank[op]) * shape->chunks + from->chunk;
 }
 
 /* One table for each kind and chunk of a rank, or pair of chunks. The ops of a rank stand
@@ -174,54 +99,95 @@ static void find_tables(Builder *b, guint32 *table_of)
 
 static void build(Builder *b)
 {
+	const PipesimProgram *program = b->program;
+	const PipesimShape *shape = &program->shape;
+	const gsize n_cells = (gsize)shape->stages * shape->microbatches;
 	PipesimLanes *lanes = b->lanes;
 
 	lanes->n_slots = N_FIXED;
+	lanes->n_chains = 3 * shape->ranks * shape->chunks;
 	for (guint i = 0; i < lanes->n_ops; i++) {
 		const guint32 op = lanes->order[i];
+		const PipesimOp *from = &program->ops[op];
+		const gsize cell = pipesim_op_forward_slot(program, b->rank[op], from);
+		const guint of_backward = from->kind == PIPESIM_W ? 2 : 1;
+		const guint group = pipesim_op_has_forward(from) ? 0 : of_backward;
 		PipesimLaneOp *out = &lanes->ops[i];
+		guint32 inputs[2];
+		const guint n = inputs_of(b, op, inputs);
+		guint used = 0;
 
-		*out = (PipesimLaneOp){.rank = b->rank[op], .table = b->slot[op] & 0x3fffffff};
-		place_messages(b, op, out);
-		place_numbers(b, op, out);
+		/* Random numbers belong to stage and micro-batch, chains to the chunk that goes
+		 * through them. */
+		*out = (PipesimLaneOp){
+			.rank = b->rank[op],
+			.table = b->slot[op] & 0x3fffffff,
+			.output = NOWHERE,
+			.place = (guint32)(group * n_cells + cell + 1) * PIPESIM_PLACE_STEP,
+			.microbatch = from->microbatch,
+			.chain = (group * shape->ranks + b->rank[op]) * shape->chunks +
+				 from->chunk,
+		};
+		/* A slot is free for others when the last op that waits for it has read it. */
+		for (guint k = 0; k < n; k++)
+			if (b->rank[inputs[k]] != b->rank[op]) {
+				out->inputs[used++] = b->slot[inputs[k]];
+				if (--b->readers[inputs[k]] == 0)
+					b->free[b->n_free++] = b->slot[inputs[k]];
+			}
+		if (b->readers[op] > 0)
+			out->output = b->n_free > 0 ? b->free[--b->n_free] : lanes->n_slots++;
+		b->slot[op] = out->output;
 	}
-	lanes->n_chains = 3 * b->program->shape.ranks * b->program->shape.chunks;
-}
-
-static gboolean fill(Builder *b, GError **error)
-{
-	const guint chunks = b->program->shape.chunks;
-	const gsize n_kinds = (gsize)(PIPESIM_FB + chunks) * chunks;
-	g_autofree guint32 *table_of = g_new(guint32, n_kinds);
-	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
-	guint32 done;
-
-	memset(table_of, 0xff, n_kinds * sizeof *table_of);
-	if (!allocate(b, scratch, error))
-		return FALSE;
-	done = pipesim_program_sequence(b->program, b->lanes->order, error);
-	if (done == G_MAXUINT32)
-		return FALSE;
-	if (done < b->program->n_ops)
-		return pipesim_program_check_order(b->program, NULL, NULL, error);
-	find_ranks(b);
-	if (!sort_by_level(b, find_levels(b), error))
-		return FALSE;
-	find_tables(b, table_of);
-	build(b);
-	return TRUE;
 }
 
 PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 {
+	const gsize n = program->n_ops, chunks = program->shape.chunks;
+	const gsize n_kinds = (PIPESIM_FB + chunks) * chunks;
 	g_autoptr(PipesimLanes) lanes = g_new0(PipesimLanes, 1);
-	Builder b = {.lanes = lanes, .program = program};
+	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
+	g_autofree guint32 *table_of = g_new(guint32, n_kinds);
+	PipesimArena *arena = lanes->arena = pipesim_arena_new();
+	Builder b = {
+		.lanes = lanes,
+		.program = program,
+		.rank = pipesim_arena_array(scratch, guint32, n),
+		.level = pipesim_arena_array(scratch, guint32, n),
+		.slot = pipesim_arena_array(scratch, guint32, n),
+		.readers = pipesim_arena_array(scratch, guint8, n),
+		.free = pipesim_arena_array(scratch, guint32, n),
+	};
+	guint32 done;
 
 	lanes->program = program;
 	lanes->n_ops = program->n_ops;
-	lanes->arena = pipesim_arena_new();
 	lanes->kernels = pipesim_lane_kernels_list()[0];
-	return fill(&b, error) ? g_steal_pointer(&lanes) : NULL;
+	lanes->ops = pipesim_arena_array(arena, PipesimLaneOp, n);
+	lanes->order = pipesim_arena_array(arena, guint32, n);
+	lanes->example = pipesim_arena_array(arena, guint32, n);
+	lanes->example_rank = pipesim_arena_array(arena, guint32, n);
+	if (lanes->example_rank == NULL || b.free == NULL) {
+		fail_memory(program->n_ops, error);
+		return NULL;
+	}
+	done = pipesim_program_sequence(program, lanes->order, error);
+	if (done == G_MAXUINT32)
+		return NULL;
+	if (done < program->n_ops) {
+		pipesim_program_check_order(program, NULL, NULL, error);
+		return NULL;
+	}
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++)
+			b.rank[i] = rank;
+	if (!sort_by_level(&b, error))
+		return NULL;
+	memset(table_of, 0xff, n_kinds * sizeof *table_of);
+	find_tables(&b, table_of);
+	build(&b);
+	return g_steal_pointer(&lanes);
 }
 
 void pipesim_lanes_free(PipesimLanes *lanes)
@@ -250,40 +216,34 @@ static void free_block(gpointer own)
 	pipesim_arena_free(block->arena);
 }
 
-/* FALSE where memory does not suffice. */
-static gboolean allocate_block(PipesimLaneBlock *block, const PipesimLaneWork *work)
-{
-	const PipesimLanes *lanes = work->lanes;
-	const gsize ranks = lanes->program->shape.ranks;
-	PipesimArena *arena = block->arena;
-
-	block->clock = pipesim_arena_array(arena, PipesimLanePair, ranks);
-	block->busy = pipesim_arena_array(arena, PipesimLanePair, ranks);
-	block->slot = pipesim_arena_array(arena, PipesimLanePair, lanes->n_slots);
-	if (!work->draws) {
-		block->duration = pipesim_arena_array(arena, PipesimLanePair, lanes->n_tables);
-		return block->duration != NULL;
-	}
-	block->chain = pipesim_arena_array(arena, PipesimLaneWords, lanes->n_chains);
-	block->speed = pipesim_arena_array(arena, PipesimLaneWords, ranks);
-	return block->speed != NULL;
-}
-
 static gpointer new_block(gpointer data, GError **error)
 {
 	const PipesimLaneWork *work = data;
+	const PipesimLanes *lanes = work->lanes;
+	const gsize ranks = lanes->program->shape.ranks;
 	PipesimArena *arena = pipesim_arena_new();
 	PipesimLaneBlock *block = pipesim_arena_array(arena, PipesimLaneBlock, 1);
 
 	if (block != NULL) {
 		block->arena = arena;
-		if (allocate_block(block, work))
-			return block;
+		block->clock = pipesim_arena_array(arena, PipesimLanePair, ranks);
+		block->busy = pipesim_arena_array(arena, PipesimLanePair, ranks);
+		block->slot = pipesim_arena_array(arena, PipesimLanePair, lanes->n_slots);
+		if (work->draws) {
+			block->chain =
+				pipesim_arena_array(arena, PipesimLaneWords, lanes->n_chains);
+			block->speed = pipesim_arena_array(arena, PipesimLaneWords, ranks);
+		} else {
+			block->duration =
+				pipesim_arena_array(arena, PipesimLanePair, lanes->n_tables);
+		}
 	}
+	if (pipesim_arena_check(arena, NULL, "-"))
+		return block;
 	pipesim_arena_free(arena);
 	pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 		"%u runs of %u ops side by side do not fit in memory; take fewer ranks",
-		PIPESIM_LANES, work->lanes->n_ops);
+		PIPESIM_LANES, lanes->n_ops);
 	return NULL;
 }
 
@@ -334,33 +294,26 @@ typedef struct {
 	guint8 *too_long; /* by run */
 } Given;
 
-static gint64 longest_of(const PipesimLanes *lanes, const PipesimTimes *times,
-	PipesimLaneBlock *block, guint lane)
-{
-	gint64 longest = 0;
-
-	for (guint table = 0; table < lanes->n_tables; table++) {
-		const guint32 op = lanes->example[table];
-		const gint64 ns = pipesim_op_duration(lanes->program, times,
-			lanes->example_rank[table], &lanes->program->ops[op]);
-
-		*pipesim_lane_at(&block->duration[table], lane) = ns;
-		longest = MAX(longest, ns);
-	}
-	return longest;
-}
-
 static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
 {
 	const Given *given = data;
 	const PipesimLanes *lanes = given->lanes;
+	const PipesimProgram *program = lanes->program;
 
 	for (guint lane = 0; lane < n; lane++) {
 		g_autoptr(PipesimTimes) times =
-			pipesim_times_new(given->costs[first + lane], &lanes->program->shape);
-		const gint64 longest = longest_of(lanes, times, block, lane);
+			pipesim_times_new(given->costs[first + lane], &program->shape);
+		gint64 longest = 0;
 
 		*pipesim_lane_at(&block->p2p, lane) = times->p2p;
+		for (guint table = 0; table < lanes->n_tables; table++) {
+			const gint64 ns =
+				pipesim_op_duration(program, times, lanes->example_rank[table],
+					&program->ops[lanes->example[table]]);
+
+			*pipesim_lane_at(&block->duration[table], lane) = ns;
+			longest = MAX(longest, ns);
+		}
 		given->too_long[first + lane] =
 			!pipesim_lanes_sum_fits(lanes, longest, times->p2p);
 		if (!given->too_long[first + lane])
@@ -387,19 +340,6 @@ void pipesim_lane_result_of(
 	}
 }
 
-/* Sums that might not fit are left to the engine that notices where they do not. */
-static gboolean run_alone(const Given *given, gsize i, PipesimOutcome *result, GError **error)
-{
-	const PipesimProgram *program = given->lanes->program;
-	g_autoptr(PipesimTimes) times = pipesim_times_new(given->costs[i], &program->shape);
-	g_autoptr(PipesimTimeline) timeline = pipesim_fast_run(program, times, error);
-
-	if (timeline == NULL)
-		return FALSE;
-	pipesim_lane_result_of(result, program, timeline);
-	return TRUE;
-}
-
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
 	gsize n, guint threads, PipesimOutcome *results, GError **error)
 {
@@ -413,8 +353,18 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 			"%" G_GSIZE_FORMAT " runs do not fit in memory", n);
 	if (!pipesim_lane_work_run(&work, threads, error))
 		return FALSE;
-	for (gsize i = 0; i < n; i++)
-		if (too_long[i] && !run_alone(&given, i, &results[i], error))
+	/* Sums that might not fit are left to the engine that notices where they do not. */
+	for (gsize i = 0; i < n; i++) {
+		g_autoptr(PipesimTimes) times = NULL;
+		g_autoptr(PipesimTimeline) timeline = NULL;
+
+		if (!too_long[i])
+			continue;
+		times = pipesim_times_new(costs[i], &lanes->program->shape);
+		timeline = pipesim_fast_run(lanes->program, times, error);
+		if (timeline == NULL)
 			return FALSE;
+		pipesim_lane_result_of(&results[i], lanes->program, timeline);
+	}
 	return TRUE;
 }

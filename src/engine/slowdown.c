@@ -6,34 +6,25 @@
 
 __extension__ typedef __int128 Work;
 
-static gboolean make_room(PipesimPace *pace)
-{
-	PipesimSpan *larger;
-
-	if (pace->n < pace->size)
-		return TRUE;
-	if (pace->first > pace->size / 2) {
-		pace->n -= pace->first;
-		memmove(pace->span, pace->span + pace->first, pace->n * sizeof *pace->span);
-		pace->first = 0;
-		return TRUE;
-	}
-	larger = g_try_renew(PipesimSpan, pace->span, 2 * (gsize)pace->size + 4);
-	if (larger == NULL)
-		return FALSE;
-	pace->span = larger;
-	pace->size = 2 * pace->size + 4;
-	return TRUE;
-}
-
 gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end)
 {
 	guint at, behind;
 
 	if (begin >= end)
 		return TRUE;
-	if (!make_room(pace))
-		return FALSE;
+	if (pace->n == pace->size && pace->first > pace->size / 2) {
+		pace->n -= pace->first;
+		memmove(pace->span, pace->span + pace->first, pace->n * sizeof *pace->span);
+		pace->first = 0;
+	} else if (pace->n == pace->size) {
+		PipesimSpan *larger =
+			g_try_renew(PipesimSpan, pace->span, 2 * (gsize)pace->size + 4);
+
+		if (larger == NULL)
+			return FALSE;
+		pace->span = larger;
+		pace->size = 2 * pace->size + 4;
+	}
 	/* [at] to [behind - 1] touch the new span and become one with it. */
 	for (behind = pace->n; behind > pace->first && pace->span[behind - 1].begin > end;)
 		behind--;
