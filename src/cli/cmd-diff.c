@@ -120,9 +120,8 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			     "op     ops of the rank that are the same before\n"
 			     "change of the rank's bubble from A to B, ms\n"
 			     "alone  what the makespan of A changes by, ms, where this rank "
-			     "alone runs as in B; "
-			     "-: cannot run\n       so (it has other stages, or the ranks "
-			     "would deadlock)\n");
+			     "alone runs as in B; -: cannot run\n       so (it has other "
+			     "stages, or the ranks would deadlock)\n");
 }
 
 /* JSON ----------------------------------------------------------------------------------- */

@@ -32,37 +32,6 @@ static void append_section(GString *out, const char *title, const char *text)
 	append_wrapped(out, text, 2);
 }
 
-/* What it is ----------------------------------------------------------------------------- */
-
-static void append_names(const PipesimSchedule *schedule, GString *out)
-{
-	g_autofree char *names = NULL;
-
-	if (schedule->aliases == NULL || schedule->aliases[0] == NULL)
-		return;
-	names = g_strjoinv(", ", (char **)schedule->aliases);
-	append_section(out, "Also called", names);
-}
-
-static void append_options(const PipesimSchedule *schedule, GString *out)
-{
-	g_autoptr(GString) text = g_string_new(NULL);
-
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-
-		if (!(schedule->takes & setting->heed))
-			continue;
-		g_string_append_printf(
-			text, "%s %s, %s", setting->name, setting->argument, setting->brief);
-		if (id == PIPESIM_SET_CHUNKS)
-			g_string_append_printf(text, " (default %u)", schedule->chunks);
-		g_string_append(text, ". ");
-	}
-	if (text->len > 0)
-		append_section(out, "Options", text->str);
-}
-
 /* Placement ------------------------------------------------------------------------------ */
 
 static gboolean is_shown(const PipesimShape *shape, guint rank)
@@ -127,18 +96,18 @@ static void append_verb(const PipesimOp *verb, guint chunks, GString *out)
 		g_string_append_printf(out, "%s%u", letter, verb->chunk);
 }
 
-static gboolean same_verb(const PipesimOp *a, const PipesimOp *b)
-{
-	return a->kind == b->kind && a->chunk == b->chunk && a->b_chunk == b->b_chunk;
-}
-
 /* How often the first @period of @n verbs follow each other. */
 static guint count_rounds(const PipesimOp *verbs, guint n, guint period)
 {
 	guint same = period;
 
-	while (same < n && same_verb(&verbs[same], &verbs[same - period]))
-		same++;
+	for (; same < n; same++) {
+		const PipesimOp *verb = &verbs[same], *before = verb - period;
+
+		if (verb->kind != before->kind || verb->chunk != before->chunk ||
+			verb->b_chunk != before->b_chunk)
+			break;
+	}
 	return same / period;
 }
 
@@ -272,36 +241,28 @@ static void append_phases(const PipesimOrder *order, GString *out)
 
 /* Formulae ------------------------------------------------------------------------------- */
 
-static void append_conditions(const PipesimCondition *condition, GString *out)
+static void append_formulae(const PipesimSchedule *schedule, GString *out)
 {
-	if (condition == NULL)
-		return;
-	g_string_append(out, "\nConditions of the bubble formula\n");
-	for (; condition->rule != NULL; condition++) {
-		g_autofree char *text = g_strdup_printf("%s%s%s", condition->rule,
-			condition->consequence != NULL ? "; where it does not hold: " : "",
-			condition->consequence != NULL ? condition->consequence : "");
+	const PipesimBubbleFormula *bubble = &schedule->bubble;
+	const PipesimCondition *condition = bubble->conditions;
 
-		append_wrapped(out, text, 2);
-	}
-}
-
-static void append_bubble(const PipesimBubbleFormula *bubble, GString *out)
-{
+	append_section(out, "Source", schedule->reference);
 	g_string_append_printf(out, "\nBubble (%s)\n  %s\n",
 		bubble->is_span ? "span: last end - first start - busy, largest over ranks"
 				: "makespan - busy, largest over ranks",
 		bubble->text != NULL ? bubble->text : "no formula is published");
 	append_wrapped(out, bubble->letters, 2);
 	append_wrapped(out, bubble->exact, 2);
-	append_conditions(bubble->conditions, out);
-	append_section(out, "Ranks that idle for different times", bubble->uneven);
-}
+	if (condition != NULL)
+		g_string_append(out, "\nConditions of the bubble formula\n");
+	for (; condition != NULL && condition->rule != NULL; condition++) {
+		g_autofree char *text = g_strdup_printf("%s%s%s", condition->rule,
+			condition->consequence != NULL ? "; where it does not hold: " : "",
+			condition->consequence != NULL ? condition->consequence : "");
 
-static void append_formulae(const PipesimSchedule *schedule, GString *out)
-{
-	append_section(out, "Source", schedule->reference);
-	append_bubble(&schedule->bubble, out);
+		append_wrapped(out, text, 2);
+	}
+	append_section(out, "Ranks that idle for different times", bubble->uneven);
 	g_string_append_printf(out,
 		"\nPeak activations (stages of one micro-batch, largest rank)\n  %s\n",
 		schedule->activations.text != NULL ? schedule->activations.text
@@ -314,16 +275,6 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 	g_string_append_printf(out, "\nSends and receives (--comm native)\n  %s\n",
 		schedule->runtime != NULL ? schedule->runtime
 					  : "no runtime is known; as async");
-}
-
-static void append_notes(const char *notes, GString *out)
-{
-	g_auto(GStrv) paragraphs = notes != NULL ? g_strsplit(notes, "\n\n", -1) : NULL;
-
-	for (guint i = 0; paragraphs != NULL && paragraphs[i] != NULL; i++) {
-		g_string_append_c(out, '\n');
-		append_wrapped(out, paragraphs[i], 0);
-	}
 }
 
 /* One run -------------------------------------------------------------------------------- */
@@ -345,26 +296,57 @@ static gboolean choose_shape(const PipesimSchedule *schedule, PipesimScenario *s
 	return pipesim_schedule_shape(schedule, scenario, shape, error);
 }
 
-static gboolean append_order(const PipesimSchedule *schedule, const PipesimShape *shape,
-	const PipesimCosts *costs, GString *out, GError **error)
+/* What the schedule is, from its words and the settings that it heeds. */
+static void append_words(const PipesimSchedule *schedule, GString *out)
 {
-	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, shape);
-	g_autoptr(PipesimOrder) order = pipesim_schedule_order(schedule, shape, times, error);
+	g_autoptr(GString) options = g_string_new(NULL);
 
-	if (order == NULL)
-		return FALSE;
-	append_placement(shape, out);
-	append_phases(order, out);
-	return TRUE;
+	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
+	append_section(out, "Idea", schedule->idea);
+	if (schedule->aliases != NULL && schedule->aliases[0] != NULL) {
+		g_autofree char *names = g_strjoinv(", ", (char **)schedule->aliases);
+
+		append_section(out, "Also called", names);
+	}
+	append_section(out, "Shapes", schedule->constraints);
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (!(schedule->takes & setting->heed))
+			continue;
+		g_string_append_printf(
+			options, "%s %s, %s", setting->name, setting->argument, setting->brief);
+		if (id == PIPESIM_SET_CHUNKS)
+			g_string_append_printf(options, " (default %u)", schedule->chunks);
+		g_string_append(options, ". ");
+	}
+	if (options->len > 0)
+		append_section(out, "Options", options->str);
 }
 
-static gboolean append_timeline(const PipesimSchedule *schedule,
-	const PipesimScenario *scenario, const PipesimCosts *costs, const PipesimStyle *style,
-	GString *out, GError **error)
+static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
+	const PipesimStyle *style, GString *out, GError **error)
 {
-	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(scenario, costs);
-	PipesimRun *run = pipesim_run_schedule(schedule, scenario, costs);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimComparison) comparison = NULL;
+	g_auto(GStrv) paragraphs =
+		g_strsplit(schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
+	PipesimShape shape;
+	PipesimRun *run;
 
+	if (!pipesim_setup_heed(setup, schedule->takes, error) ||
+		!choose_shape(schedule, &setup->scenario, &shape, error))
+		return FALSE;
+	append_words(schedule, out);
+	times = pipesim_times_new(setup->costs, &shape);
+	order = pipesim_schedule_order(schedule, &shape, times, error);
+	if (order == NULL)
+		return FALSE;
+	append_placement(&shape, out);
+	append_phases(order, out);
+	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
+	run = pipesim_run_schedule(schedule, &setup->scenario, setup->costs);
 	g_ptr_array_add(comparison->runs, run);
 	if (run->error != NULL) {
 		g_propagate_error(error, g_error_copy(run->error));
@@ -372,27 +354,11 @@ static gboolean append_timeline(const PipesimSchedule *schedule,
 	}
 	g_string_append(out, "\nTimeline\n");
 	pipesim_timeline_text(comparison, style, out);
-	return TRUE;
-}
-
-static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
-	const PipesimStyle *style, GString *out, GError **error)
-{
-	PipesimShape shape;
-
-	if (!pipesim_setup_heed(setup, schedule->takes, error) ||
-		!choose_shape(schedule, &setup->scenario, &shape, error))
-		return FALSE;
-	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
-	append_section(out, "Idea", schedule->idea);
-	append_names(schedule, out);
-	append_section(out, "Shapes", schedule->constraints);
-	append_options(schedule, out);
-	if (!append_order(schedule, &shape, setup->costs, out, error) ||
-		!append_timeline(schedule, &setup->scenario, setup->costs, style, out, error))
-		return FALSE;
 	append_formulae(schedule, out);
-	append_notes(schedule->notes, out);
+	for (guint i = 0; paragraphs[i] != NULL; i++) {
+		g_string_append_c(out, '\n');
+		append_wrapped(out, paragraphs[i], 0);
+	}
 	return TRUE;
 }
 

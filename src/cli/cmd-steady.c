@@ -67,16 +67,10 @@ static char *print_fixed(double value, guint decimals)
 	return g_strdup(pipesim_figure_fixed(number, value, decimals));
 }
 
-static char *print_exact(PipesimFraction value)
-{
-	if (value.den == 1)
-		return g_strdup_printf("%" G_GINT64_FORMAT, value.num);
-	return g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT, value.num, value.den);
-}
-
 static void add_row(PipesimTable *table, const Row *row)
 {
 	const PipesimSteadyState *state = row->state;
+	const PipesimFraction *exact;
 	char *cells[N_COLUMNS] = {[NAME] = g_strdup(row->name)};
 	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
 
@@ -88,10 +82,14 @@ static void add_row(PipesimTable *table, const Row *row)
 			g_str_has_prefix(message, prefix) ? message + strlen(prefix) : message);
 		return;
 	}
+	exact = &state->microbatch;
 	cells[TRANSIENT] = g_strdup_printf("%" G_GUINT64_FORMAT, state->transient);
 	cells[PERIOD] = g_strdup_printf("%" G_GUINT64_FORMAT, state->period);
 	cells[MICROBATCH] = print_fixed(pipesim_figure_fraction(state->microbatch) / 1e6, 6);
-	cells[EXACT] = print_exact(state->microbatch);
+	cells[EXACT] = exact->den == 1
+			       ? g_strdup_printf("%" G_GINT64_FORMAT, exact->num)
+			       : g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT,
+					 exact->num, exact->den);
 	cells[IDLE] = print_fixed(100 * pipesim_figure_fraction(state->ratio), 2);
 	cells[WORST] = print_fixed(100 * worst_idle(state), 2);
 	cells[FIXED] = print_fixed(state->fixed / 1e6, 3);
@@ -207,18 +205,6 @@ static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError
 	return TRUE;
 }
 
-static gboolean check(const PipesimSetup *setup, GError **error)
-{
-	if (setup->scenario.ranks == 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");
-	return (setup->text[PIPESIM_SET_TOPOLOGY] == NULL &&
-		       setup->text[PIPESIM_SET_MESSAGE_BYTES] == NULL) ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "steady counts P2P alone, not links on which messages wait; give "
-		       "--times P2P=...");
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
@@ -228,8 +214,17 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	gboolean json;
 
 	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error) ||
-		!read_names(setup, choices, error) || !check(setup, error) ||
-		!pipesim_choices_prepare(choices, setup, error) ||
+		!read_names(setup, choices, error))
+		return FALSE;
+	if (setup->scenario.ranks == 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");
+	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL ||
+		setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"steady counts P2P alone, not links on which messages wait; give "
+			"--times P2P=...");
+	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
 	rows = solve(choices, setup, error);
@@ -247,9 +242,8 @@ const PipesimCommand pipesim_command_steady = {
 	.summary = "what a micro-batch takes in the long run, exactly",
 	.usage = "SCHEDULE... - what a micro-batch takes in the long run, exactly",
 	.about = "Names of built-in schedules, or all. With unchanging times the steady phase "
-		 "of "
-		 "a schedule\nrepeats to the nanosecond: its period over its micro-batches is "
-		 "what each further one costs.",
+		 "of a schedule\nrepeats to the nanosecond: its period over its micro-batches "
+		 "is what each further one costs.",
 	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
 		    "input file.\n",
 	.operand = "an operand",

@@ -53,8 +53,7 @@ static gboolean fail_other(
 {
 	return pipesim_fail_at(error, path, (guint)MIN(line, G_MAXUINT), 1,
 		"not a line of this sweep, which would begin '%.80s'; give --resume the "
-		"options "
-		"that the file was written with, or remove it",
+		"options that the file was written with, or remove it",
 		file->text->str);
 }
 
@@ -110,8 +109,7 @@ gboolean pipesim_sweep_file_confirm(
 		return TRUE;
 	return pipesim_fail_at(error, file->path, 1, 1,
 		"its first rows are not those of this sweep; give --resume the options and "
-		"files "
-		"that it was written with, or remove it");
+		"files that it was written with, or remove it");
 }
 
 /* Whether @line is what row @row begins with; row -1 is the header. */
