@@ -7,45 +7,47 @@
 /* One property in which groups may differ. */
 typedef struct {
 	const char *name; /* for notices; NULL = choose silently */
-	/* Its value as text: equal texts are equal values. */
-	char *(*value)(const PipesimTraceGroup *group);
-	/* How unwelcome this value is: the smallest sum over phases wins. */
-	double (*penalty)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
-	/* The value that must be taken, or what stands before its slash; NULL = any. */
-	const char *(*wished)(const PipesimTraceGroup *group, const PipesimTraceWish *wish);
+	enum {
+		LOAD_MODE,
+		SPLIT,
+		TOKENS,
+		IMPL,
+		VARIANT,
+	} what;
 	gboolean per_phase; /* phases may have different values */
 	/* A phase that lacks the value of the others keeps what it has: an attention block's
 	 * weight gradients contain no attention kernel, and so no choice of one. */
 	gboolean may_differ;
 } Property;
 
-static char *load_mode_value(const PipesimTraceGroup *group)
-{
-	return g_strdup(group->what.load_mode);
-}
+static const Property properties[] = {
+	{NULL, LOAD_MODE, FALSE, FALSE},
+	{"SM budgets", SPLIT, FALSE, FALSE},
+	{"numbers of tokens", TOKENS, FALSE, FALSE},
+	{"implementations", IMPL, FALSE, TRUE},
+	{"implementations", IMPL, TRUE, FALSE},
+	{"settings", VARIANT, TRUE, FALSE},
+};
 
-static double load_mode_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
+/* As text: equal texts are equal values; for g_free(). */
+static char *value_of(const Property *property, const PipesimTraceGroup *group)
 {
-	static const char *const order[] = {"sustained", "back_to_back", "", "synced"};
+	const PipesimMeasured *what = &group->what;
 
-	(void)wish;
-	for (guint i = 0; i < G_N_ELEMENTS(order); i++)
-		if (g_str_equal(group->what.load_mode, order[i]))
-			return i;
-	return G_N_ELEMENTS(order);
-}
-
-static const char *load_mode_wished(
-	const PipesimTraceGroup *group, const PipesimTraceWish *wish)
-{
-	(void)group;
-	return wish->load_mode;
-}
-
-static char *split_value(const PipesimTraceGroup *group)
-{
-	return g_strdup_printf("%s %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT, group->what.sm_mode,
-		group->what.compute_sms, group->what.comm_sms);
+	switch (property->what) {
+	case LOAD_MODE:
+		return g_strdup(what->load_mode);
+	case SPLIT:
+		return g_strdup_printf("%s %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT,
+			what->sm_mode, what->compute_sms, what->comm_sms);
+	case TOKENS:
+		return g_strdup_printf("%" G_GINT64_FORMAT, what->tokens);
+	case IMPL:
+		return g_strdup(what->impl);
+	case VARIANT:
+		return g_strdup(what->variant[0] != '\0' ? what->variant : "default");
+	}
+	g_return_val_if_reached(NULL);
 }
 
 static gint64 split_distance(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
@@ -63,63 +65,43 @@ static gboolean wishes_split(const PipesimTraceWish *wish)
 	return wish->compute_sms > 0 || wish->comm_sms > 0;
 }
 
-static double split_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
+/* How unwelcome the value of @group is: the smallest sum over phases wins. */
+static double penalty_of(
+	const Property *property, const PipesimTraceGroup *group, const PipesimTraceWish *wish)
 {
+	static const char *const order[] = {"sustained", "back_to_back", "", "synced"};
 	const gboolean pair = group->what.role == PIPESIM_ROLE_PAIR;
+	const double median = (double)group->figures.median;
+	guint i = 0;
 
-	/* Of several ways of sharing at the same distance the fastest: a fraction of an SM. */
-	if (wishes_split(wish))
-		return (double)split_distance(group, wish) +
-		       (pair ? (double)group->figures.median * 1e-15 : 0);
-	/* A pair without a wish: the split that is fastest. */
-	if (pair)
-		return (double)group->figures.median;
-	/* The whole chip, or else as much of it as there is. */
-	return group->what.sm_mode[0] == '\0' || g_str_equal(group->what.sm_mode, "none")
-		       ? 0
-		       : 1e6 - (double)(group->what.compute_sms + group->what.comm_sms);
+	switch (property->what) {
+	case LOAD_MODE:
+		while (i < G_N_ELEMENTS(order) && !g_str_equal(group->what.load_mode, order[i]))
+			i++;
+		return i;
+	case SPLIT:
+		/* Of several ways of sharing at the same distance the fastest: a fraction of an
+		 * SM. */
+		if (wishes_split(wish))
+			return (double)split_distance(group, wish) +
+			       (pair ? median * 1e-15 : 0);
+		/* A pair without a wish: the split that is fastest. */
+		if (pair)
+			return median;
+		/* The whole chip, or else as much of it as there is. */
+		return group->what.sm_mode[0] == '\0' ||
+				       g_str_equal(group->what.sm_mode, "none")
+			       ? 0
+			       : 1e6 - (double)(group->what.compute_sms + group->what.comm_sms);
+	case TOKENS:
+		return group->what.tokens == wish->tokens ? 0
+							  : 1e18 - (double)group->what.tokens;
+	case IMPL:
+	case VARIANT:
+		break;
+	}
+	return median;
 }
-
-static char *tokens_value(const PipesimTraceGroup *group)
-{
-	return g_strdup_printf("%" G_GINT64_FORMAT, group->what.tokens);
-}
-
-static double tokens_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
-{
-	return group->what.tokens == wish->tokens ? 0 : 1e18 - (double)group->what.tokens;
-}
-
-static char *impl_value(const PipesimTraceGroup *group)
-{
-	return g_strdup(group->what.impl);
-}
-
-static char *variant_value(const PipesimTraceGroup *group)
-{
-	return g_strdup(group->what.variant[0] != '\0' ? group->what.variant : "default");
-}
-
-static double median_penalty(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
-{
-	(void)wish;
-	return (double)group->figures.median;
-}
-
-static const char *impl_wished(const PipesimTraceGroup *group, const PipesimTraceWish *wish)
-{
-	return wish->impl != NULL ? g_hash_table_lookup(wish->impl, group->what.component)
-				  : NULL;
-}
-
-static const Property properties[] = {
-	{NULL, load_mode_value, load_mode_penalty, load_mode_wished, FALSE, FALSE},
-	{"SM budgets", split_value, split_penalty, NULL, FALSE, FALSE},
-	{"numbers of tokens", tokens_value, tokens_penalty, NULL, FALSE, FALSE},
-	{"implementations", impl_value, median_penalty, impl_wished, FALSE, TRUE},
-	{"implementations", impl_value, median_penalty, NULL, TRUE, FALSE},
-	{"settings", variant_value, median_penalty, NULL, TRUE, FALSE},
-};
 
 /* One value of a property, over the groups that have it. */
 typedef struct {
@@ -160,7 +142,7 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
 		if (!concerns(group, phase))
 			continue;
-		g_autofree char *text = property->value(group);
+		g_autofree char *text = value_of(property, group);
 		guint at = 0;
 		while (at < list->len &&
 			!g_str_equal(g_array_index(list, Candidate, at).text, text))
@@ -168,7 +150,7 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 		if (at == list->len)
 			g_array_append_val(list, ((Candidate){.text = g_steal_pointer(&text)}));
 		Candidate *found = &g_array_index(list, Candidate, at);
-		const double penalty = property->penalty(group, wish);
+		const double penalty = penalty_of(property, group, wish);
 		double *least = &found->penalty[group->what.phase];
 		*least = found->phases & 1u << group->what.phase ? MIN(*least, penalty)
 								 : penalty;
@@ -214,14 +196,18 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 {
 	const guint max_listed = 8;
 	const PipesimTraceGroup *first = g_ptr_array_index(groups, 0);
-	const char *wished = property->wished != NULL ? property->wished(first, wish) : NULL;
-	const gboolean split_wished = property->value == split_value && wishes_split(wish);
+	const char *wished = NULL; /* the value, or what stands before its slash; NULL = any */
+	const gboolean split_wished = property->what == SPLIT && wishes_split(wish);
 	g_autoptr(GArray) list = list_candidates(groups, property, phase, wish);
 	g_autoptr(GString) all = g_string_new(NULL);
 	gboolean had_choice = FALSE, was_as_near = FALSE;
 
 	if (list->len == 0)
 		return TRUE;
+	if (property->what == LOAD_MODE)
+		wished = wish->load_mode;
+	else if (property->what == IMPL && !property->per_phase && wish->impl != NULL)
+		wished = g_hash_table_lookup(wish->impl, first->what.component);
 	for (guint i = 0; i < list->len && i < max_listed; i++)
 		g_string_append_printf(all, "%s'%s'", i > 0 ? ", " : "",
 			g_array_index(list, Candidate, i).text);
@@ -254,7 +240,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	/* Drops other values; where phases may differ, only of phases that have the best. */
 	for (guint i = groups->len; i-- > 0;) {
 		const PipesimTraceGroup *group = g_ptr_array_index(groups, i);
-		g_autofree char *value = property->value(group);
+		g_autofree char *value = value_of(property, group);
 		const gboolean spared =
 			property->may_differ && (best->phases & 1u << group->what.phase) == 0;
 		if (concerns(group, phase) && !spared && !g_str_equal(value, best->text))
