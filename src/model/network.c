@@ -200,28 +200,28 @@ typedef struct {
 		KEY_COUNT, /* from 1 to most */
 		KEY_TIME,
 		KEY_BANDWIDTH,
-		KEY_DUPLEX,
-		KEY_SHARE,
+		KEY_CHOICE, /* the number of one of choices */
 		KEY_NIC_OF,
 	} kind;
 	gsize offset;
 	guint64 most;
+	const char *choices; /* separated by ", " */
 } Key;
 
 #define FIELD(f) G_STRUCT_OFFSET(PipesimNetwork, f)
 
 static const Key keys[] = {
-	{TOPOLOGY, "version", KEY_VERSION, 0, 0},
-	{TOPOLOGY, "ranks_per_node", KEY_COUNT, FIELD(ranks_per_node), PIPESIM_MAX_RANKS},
-	{INTRA, "latency", KEY_TIME, FIELD(intra.latency), 0},
-	{INTRA, "bandwidth", KEY_BANDWIDTH, FIELD(intra.bandwidth), 0},
-	{INTRA, "duplex", KEY_DUPLEX, FIELD(intra.half), 0},
-	{INTRA, "share", KEY_SHARE, 0, 0},
-	{INTER, "latency", KEY_TIME, FIELD(inter.latency), 0},
-	{INTER, "bandwidth", KEY_BANDWIDTH, FIELD(inter.bandwidth), 0},
-	{INTER, "duplex", KEY_DUPLEX, FIELD(inter.half), 0},
-	{INTER, "nics", KEY_COUNT, FIELD(nics), PIPESIM_MAX_NICS},
-	{INTER, "nic_of", KEY_NIC_OF, 0, PIPESIM_MAX_NICS - 1},
+	{TOPOLOGY, "version", KEY_VERSION, 0, 0, NULL},
+	{TOPOLOGY, "ranks_per_node", KEY_COUNT, FIELD(ranks_per_node), PIPESIM_MAX_RANKS, NULL},
+	{INTRA, "latency", KEY_TIME, FIELD(intra.latency), 0, NULL},
+	{INTRA, "bandwidth", KEY_BANDWIDTH, FIELD(intra.bandwidth), 0, NULL},
+	{INTRA, "duplex", KEY_CHOICE, FIELD(intra.half), 0, "full, half"},
+	{INTRA, "share", KEY_CHOICE, FIELD(share), 0, "pair, rank, node"},
+	{INTER, "latency", KEY_TIME, FIELD(inter.latency), 0, NULL},
+	{INTER, "bandwidth", KEY_BANDWIDTH, FIELD(inter.bandwidth), 0, NULL},
+	{INTER, "duplex", KEY_CHOICE, FIELD(inter.half), 0, "full, half"},
+	{INTER, "nics", KEY_COUNT, FIELD(nics), PIPESIM_MAX_NICS, NULL},
+	{INTER, "nic_of", KEY_NIC_OF, 0, PIPESIM_MAX_NICS - 1, NULL},
 };
 
 typedef struct {
@@ -236,21 +236,6 @@ static gboolean has(const Reader *reader, const char *group, const char *key)
 }
 
 /* Values -------------------------------------------------------------------------------- */
-
-/* The number of the one of @choices, separated by ", ", that @value is. */
-static gboolean read_choice(
-	const char *value, const Key *key, const char *choices, guint *out, GError **error)
-{
-	g_auto(GStrv) names = g_strsplit(choices, ", ", -1);
-
-	for (guint i = 0; names[i] != NULL; i++)
-		if (strcmp(value, names[i]) == 0) {
-			*out = i;
-			return TRUE;
-		}
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s", key->name,
-		value, choices);
-}
 
 static gboolean read_count(
 	const char *value, const Key *key, guint64 least, guint *out, GError **error)
@@ -268,7 +253,6 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 	PipesimNetwork *network = reader->network;
 	gpointer to = G_STRUCT_MEMBER_P(network, key->offset);
 	g_auto(GStrv) parts = NULL;
-	guint choice;
 
 	switch (key->kind) {
 	case KEY_VERSION:
@@ -281,16 +265,15 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 		return pipesim_parse_time(value, key->name, to, error);
 	case KEY_BANDWIDTH:
 		return pipesim_parse_bandwidth(value, key->name, to, error);
-	case KEY_DUPLEX:
-		if (!read_choice(value, key, "full, half", &choice, error))
-			return FALSE;
-		*(gboolean *)to = choice == 1;
-		return TRUE;
-	case KEY_SHARE:
-		if (!read_choice(value, key, "pair, rank, node", &choice, error))
-			return FALSE;
-		network->share = (PipesimLinkShare)choice;
-		return TRUE;
+	case KEY_CHOICE:
+		parts = g_strsplit(key->choices, ", ", -1);
+		for (guint i = 0; parts[i] != NULL; i++)
+			if (strcmp(value, parts[i]) == 0) {
+				*(guint *)to = i;
+				return TRUE;
+			}
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s",
+			key->name, value, key->choices);
 	case KEY_NIC_OF:
 		parts = g_strsplit(value, ",", -1);
 		reader->n_nic_of = g_strv_length(parts);
