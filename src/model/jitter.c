@@ -12,7 +12,7 @@
  *	           `------ sum of all ------'
  *
  * whose mean, variance and autocorrelation are known in closed form (chain_variance()), but whose
- * form is not: it is that of many sums drawn once (draw_form()), then moved and stretched to the
+ * form is not: it is that of many sums drawn once (draw_part()), then moved and stretched to the
  * mean and variance that it must have (fit_form()). */
 #include "config.h"
 
@@ -58,23 +58,15 @@ static gint64 square_root(UnsignedWide value)
 	return (gint64)root;
 }
 
-/* Sum of the knots of both ends of all parts: 2 * PARTS times the mean. */
-static gint64 double_sum(const gint64 *knot)
-{
-	gint64 sum = 0;
-
-	for (guint i = 0; i < PARTS; i++)
-		sum += knot[i] + knot[i + 1];
-	return sum;
-}
-
 /* Moves and stretches @form to @mean and @sd, and takes it against @nominal. */
 static void fit_form(
 	PipesimSpread *spread, const gint64 *form, gint64 mean, gint64 sd, gint64 nominal)
 {
-	const gint64 sum = double_sum(form);
+	gint64 sum = 0; /* of the knots of both ends of all parts: 2 * PARTS times the mean */
 	Wide total = 0;
 
+	for (guint i = 0; i < PARTS; i++)
+		sum += form[i] + form[i + 1];
 	/* Standard deviation where each part is uniform, of knots below 2^41 or so, 2 * PARTS
 	 * times. */
 	for (guint i = 0; i < PARTS; i++) {
@@ -291,21 +283,6 @@ static gint64 outer_knot(const gint64 *values, guint n, gint64 inner)
 	return 2 * (sum / n) - inner;
 }
 
-static void draw_form(const Sum *sum, gint64 form[PARTS + 1])
-{
-	const guint step = SUMS / PARTS;
-	g_autofree gint64 *sums = g_new0(gint64, SUMS);
-
-	for (guint i = 0; i < sum->n; i++)
-		draw_part(&sum->parts[i], i, sums);
-	qsort(sums, SUMS, sizeof *sums, by_value);
-	for (guint i = 1; i < PARTS; i++)
-		form[i] = (sums[i * step - 1] + sums[i * step]) / 2;
-	form[0] = MIN(outer_knot(sums, step, form[1]), form[1]);
-	form[PARTS] =
-		MAX(outer_knot(&sums[SUMS - step], step, form[PARTS - 1]), form[PARTS - 1]);
-}
-
 /* Of a chain of @n values that correlate by @stay, against the variance of one, in units of
  * 2^-15: the variance of their sum, and what it shares with the sum of the n that follow. */
 static void chain_variance(gint64 stay, guint n, Wide *own, Wide *shared)
@@ -338,7 +315,16 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 		variance += own * part->sd * part->sd;
 		shared += next * part->sd * part->sd;
 	}
-	draw_form(sum, form);
+	const guint step = SUMS / PARTS;
+	g_autofree gint64 *sums = g_new0(gint64, SUMS);
+	for (guint i = 0; i < sum->n; i++)
+		draw_part(&sum->parts[i], i, sums);
+	qsort(sums, SUMS, sizeof *sums, by_value);
+	for (guint i = 1; i < PARTS; i++)
+		form[i] = (sums[i * step - 1] + sums[i * step]) / 2;
+	form[0] = MIN(outer_knot(sums, step, form[1]), form[1]);
+	form[PARTS] =
+		MAX(outer_knot(&sums[SUMS - step], step, form[PARTS - 1]), form[PARTS - 1]);
 	fit_form(spread, form, mean, square_root((UnsignedWide)(variance / STAY_ONE)),
 		MAX(median, 1));
 	stay = variance >= STAY_ONE ? shared / (variance / STAY_ONE) : 0;
