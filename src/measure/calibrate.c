@@ -529,24 +529,6 @@ static gboolean add_link(Calibrating *c, GError **error)
 	return TRUE;
 }
 
-/* All that was chosen, once; PIPESIM_UNKNOWN where some of it was not measured on @origin. */
-static gint64 total_of(const GPtrArray *chosen, gint64 origin)
-{
-	gint64 total = 0;
-
-	for (guint i = 0; i < chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(chosen, i);
-		PipesimDistribution figures;
-
-		if (!pipesim_trace_group_figures(group,
-			    G_STRUCT_OFFSET(PipesimRepetition, service), origin, &figures) ||
-			figures.median > PIPESIM_MAX_TIME_NS / chosen->len)
-			return PIPESIM_UNKNOWN;
-		total += figures.median;
-	}
-	return total;
-}
-
 /* Sets what each rank took against the mean, where every one of 2 to PIPESIM_MAX_MEASURED_RANKS
  * ranks measured all that was chosen. */
 static void set_ranks(PipesimCosts *costs, const GPtrArray *chosen)
@@ -568,9 +550,15 @@ static void set_ranks(PipesimCosts *costs, const GPtrArray *chosen)
 	const guint n = origins->len;
 	g_autofree gint64 *totals = g_new0(gint64, MAX(n, 1u));
 	for (guint i = 0; i < n; i++) {
-		totals[i] = total_of(chosen, g_array_index(origins, gint64, i));
-		if (totals[i] < 0)
-			return;
+		for (guint k = 0; k < chosen->len; k++) {
+			PipesimDistribution figures;
+			if (!pipesim_trace_group_figures(g_ptr_array_index(chosen, k),
+				    G_STRUCT_OFFSET(PipesimRepetition, service),
+				    g_array_index(origins, gint64, i), &figures) ||
+				figures.median > PIPESIM_MAX_TIME_NS / chosen->len)
+				return;
+			totals[i] += figures.median;
+		}
 		mean += totals[i] / n;
 	}
 	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS || mean == 0)

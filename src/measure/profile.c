@@ -93,7 +93,7 @@ static const MarkedRange *range_at(const GArray *ranges, guint i)
 
 /* Attribution -------------------------------------------------------------------------------- */
 
-static gint compare_momentsges(gconstpointer a, gconstpointer b)
+static gint compare_ranges(gconstpointer a, gconstpointer b)
 {
 	const PipesimRange *x = a, *y = b;
 
@@ -113,7 +113,7 @@ static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRan
 			g_array_append_val(out->ranges, one);
 	}
 	/* A marked range begins with its range. */
-	g_array_sort(out->ranges, compare_momentsges);
+	g_array_sort(out->ranges, compare_ranges);
 }
 
 /* Gives each activity that still has no owner the innermost range around where it ran, or,
@@ -198,33 +198,6 @@ static void ask_kernels(Attribution *out, const PipesimProfile *profile,
 		}
 		out->owner[i] = range - 1;
 	}
-}
-
-static void note_coverage(
-	PipesimTrace *trace, const PipesimProfile *profile, const Attribution *attribution)
-{
-	double time[3] = {0}; /* counted, known, unknown */
-	guint placed = 0;
-
-	for (guint i = 0; i < attribution->n; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
-		const guint32 owner = attribution->owner[i];
-		guint which = 2;
-		if (owner != NO_RANGE)
-			which = !range_at(attribution->ranges, owner)->meaning.counted;
-		placed += which < 2;
-		time[which] += (double)(activity->end - activity->start);
-	}
-	const double all = MAX(1, time[0] + time[1] + time[2]);
-	pipesim_notice(trace->notices,
-		"%s: %u of %u GPU activities lie in known ranges; %.1f %% of the GPU time does "
-		"not",
-		trace->path, placed, attribution->n, 100 * time[2] / all);
-	if (time[1] > 0)
-		pipesim_notice(trace->notices,
-			"%s: %.1f %% of the GPU time is known but no cost: sends and receives, "
-			"which wait for their peers, or reductions",
-			trace->path, 100 * time[1] / all);
 }
 
 /* Rows --------------------------------------------------------------------------------------- */
@@ -390,6 +363,8 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *pr
 	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	Attribution attribution = {ranges, owner, n};
+	double time[3] = {0}; /* counted, known, unknown */
+	guint placed = 0;
 
 	for (guint i = 0; i < n; i++)
 		owner[i] = NO_RANGE;
@@ -400,9 +375,27 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *pr
 	}
 	if (rules != NULL)
 		ask_kernels(&attribution, profile, rules, trace->strings);
+	for (guint i = 0; i < n; i++) {
+		const PipesimActivity *activity = activity_at(profile, i);
+		guint which = 2;
+		if (owner[i] != NO_RANGE)
+			which = !range_at(ranges, owner[i])->meaning.counted;
+		placed += which < 2;
+		time[which] += (double)(activity->end - activity->start);
+	}
 	add_rows(trace, profile, &attribution, starts);
-	if (n > 0 || !profile->projected)
-		note_coverage(trace, profile, &attribution);
+	if (n > 0 || !profile->projected) {
+		const double all = MAX(1, time[0] + time[1] + time[2]);
+		pipesim_notice(trace->notices,
+			"%s: %u of %u GPU activities lie in known ranges; %.1f %% of the GPU "
+			"time does not",
+			trace->path, placed, n, 100 * time[2] / all);
+		if (time[1] > 0)
+			pipesim_notice(trace->notices,
+				"%s: %.1f %% of the GPU time is known but no cost: sends and "
+				"receives, which wait for their peers, or reductions",
+				trace->path, 100 * time[1] / all);
+	}
 	if (trace->rows->len == 0 && profile->projected)
 		return pipesim_fail_at(error, trace->path, 1, 1,
 			"no NVTX range has a known name such as 'attn(F)' or 'PP:0F0'; name "

@@ -295,43 +295,44 @@ static gboolean read_metadata(Reader *reader, const char *const *from, const cha
 	return TRUE;
 }
 
-static gboolean read_top_member(Reader *reader)
+static gboolean read_document(Reader *reader)
 {
 	static const char *const device_from[] = {"name", "numSms", NULL};
 	static const char *const device_to[] = {"device_name", "sm_count"};
 	static const char *const group_from[] = {"rank", "world_size", NULL};
 	static const char *const group_to[] = {"rank", "ranks"};
-	PipesimJsonToken token;
-
-	if (pipesim_json_is(reader->json, "deviceProperties"))
-		return read_metadata(reader, device_from, device_to);
-	if (pipesim_json_is(reader->json, "distributedInfo"))
-		return read_metadata(reader, group_from, group_to);
-	const gboolean events = pipesim_json_is(reader->json, "traceEvents");
-	const gboolean base = pipesim_json_is(reader->json, "baseTimeNanoseconds");
-	token = pipesim_json_next(reader->json, reader->error);
-	if (events && token == PIPESIM_JSON_OPEN_ARRAY)
-		return read_events(reader);
-	if (base && is_scalar(token))
-		pipesim_trace_set(
-			reader->trace, "base_time_ns", pipesim_json_text(reader->json));
-	return pipesim_json_skip(reader->json, token, reader->error);
-}
-
-static gboolean read_document(Reader *reader)
-{
-	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
+	PipesimJsonReader *json = reader->json;
+	PipesimJsonToken token = pipesim_json_next(json, reader->error);
+	gboolean read = TRUE;
 
 	if (token == PIPESIM_JSON_OPEN_ARRAY)
 		return read_events(reader);
 	if (token != PIPESIM_JSON_OPEN_OBJECT)
 		return token != PIPESIM_JSON_ERROR &&
-		       pipesim_json_fail(reader->json, reader->error,
-			       "neither an object nor an array of events");
-	while ((token = pipesim_json_next(reader->json, reader->error)) == PIPESIM_JSON_KEY)
-		if (!read_top_member(reader))
-			return FALSE;
-	return token != PIPESIM_JSON_ERROR;
+		       pipesim_json_fail(
+			       json, reader->error, "neither an object nor an array of events");
+	while (read && (token = pipesim_json_next(json, reader->error)) == PIPESIM_JSON_KEY) {
+		const gboolean events = pipesim_json_is(json, "traceEvents");
+		const gboolean base = pipesim_json_is(json, "baseTimeNanoseconds");
+		if (pipesim_json_is(json, "deviceProperties")) {
+			read = read_metadata(reader, device_from, device_to);
+			continue;
+		}
+		if (pipesim_json_is(json, "distributedInfo")) {
+			read = read_metadata(reader, group_from, group_to);
+			continue;
+		}
+		token = pipesim_json_next(json, reader->error);
+		if (events && token == PIPESIM_JSON_OPEN_ARRAY) {
+			read = read_events(reader);
+			continue;
+		}
+		if (base && is_scalar(token))
+			pipesim_trace_set(
+				reader->trace, "base_time_ns", pipesim_json_text(json));
+		read = pipesim_json_skip(json, token, reader->error);
+	}
+	return read && token != PIPESIM_JSON_ERROR;
 }
 
 /* The first byte that is not blank, past a byte order mark, opens an object or an array. */
