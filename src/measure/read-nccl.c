@@ -6,7 +6,6 @@
 
 #include "base/decimal.h"
 #include "measure/reader.h"
-#include "measure/table.h"
 
 #include <string.h>
 

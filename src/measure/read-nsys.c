@@ -7,7 +7,6 @@
 #include "base/decimal.h"
 #include "measure/profile.h"
 #include "measure/reader.h"
-#include "measure/table.h"
 
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include "base/decimal.h"
 #include "measure/reader.h"
-#include "measure/table.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A kind of file with measurements: one file and one line in list.h. */
 #pragma once
-#include "base/input.h"
+#include "base/csv.h"
 #include "measure/range-rules.h"
 #include "measure/trace.h"
 
@@ -33,3 +33,47 @@ PipesimTrace *pipesim_trace_read(
 /** pipesim_trace_read_input: the same of @input, which becomes the function's. */
 PipesimTrace *pipesim_trace_read_input(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error);
+
+/* What readers of lines share: the first member of what one keeps while it reads. */
+typedef struct _PipesimTable PipesimTable;
+struct _PipesimTable {
+	/* Reads the record; for what it returns see pipesim_csv_each(). */
+	gboolean (*line)(PipesimTable *table, GError **error);
+	/* What is wrong with a file of which nothing came into the trace; NULL = nothing. */
+	const char *empty;
+	/* Set while a file is read: */
+	PipesimTrace *trace;
+	PipesimFaults *faults;
+	const PipesimCsvRecord *record;
+};
+
+/**
+ * pipesim_table_read: makes a trace of @input by calling @table->line at each record. @input
+ * becomes the function's.
+ *
+ * Returns: (transfer full): NULL with an error of the line or pipesim_csv_each(), or with the
+ *   faults.
+ */
+PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error);
+
+/** pipesim_table_fault: adds "path:line:column: ..." at @cell of the record, or at the line where
+ * NULL. */
+void pipesim_table_fault(PipesimTable *table, const PipesimCsvCell *cell, const char *format,
+	...) G_GNUC_PRINTF(3, 4);
+
+/**
+ * pipesim_table_time: a cell that holds a time in a unit of 10^@decimals ns. Empty, negative or
+ * too large: a fault that calls it @what.
+ *
+ * Returns: ns, or 0 after a fault.
+ */
+gint64 pipesim_table_time(
+	PipesimTable *table, const PipesimCsvCell *cell, guint decimals, const char *what);
+
+/** pipesim_table_phase: the PipesimPhase that @cell names; 0 after a fault. */
+guint8 pipesim_table_phase(PipesimTable *table, const PipesimCsvCell *cell);
+
+/** pipesim_table_is_time: whether @cell heads a column of times: @name, then a unit between @open
+ * and @close: "Duration (ns)", "mean_us". @decimals: (out): for pipesim_table_time(). */
+gboolean pipesim_table_is_time(const PipesimCsvCell *cell, const char *name, const char *open,
+	const char *close, guint *decimals);
