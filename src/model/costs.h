@@ -1,5 +1,5 @@
-/* What an op takes: durations, latency, bytes. Made from options, a costs file (costs-file.h),
- * a file of stages (stage-times.h) or traces (measure/calibrate.h). Times are ns, sizes bytes,
+/* What an op takes: durations, latency, bytes. Made from options, files (costs-file.h) or
+ * traces (measure/calibrate.h). Times are ns, sizes bytes,
  * bandwidths bytes per second. */
 #pragma once
 #include "base/number.h"

@@ -4,7 +4,6 @@
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
-#include "model/stage-times.h"
 #include "setup/setup.h"
 #include <string.h>
 

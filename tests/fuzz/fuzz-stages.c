@@ -1,5 +1,5 @@
 /* A file of stage times: no crash, and what is taken adds up to the average over any ranks. */
-#include "model/stage-times.h"
+#include "model/costs-file.h"
 #include <stddef.h>
 #include <stdint.h>
 

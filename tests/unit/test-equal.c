@@ -2,7 +2,7 @@
  * with a leap and without, vector code of every width. */
 #include "engine/stream-period.h"
 #include "grid.h"
-#include "model/stage-times.h"
+#include "model/costs-file.h"
 #include "suites.h"
 #include <string.h>
 

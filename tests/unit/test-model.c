@@ -1,6 +1,5 @@
 #include "grid.h"
 #include "model/costs-file.h"
-#include "model/stage-times.h"
 #include "suites.h"
 #include "trace-text.h"
 #include <string.h>
