@@ -3,6 +3,7 @@
 #include "base/decimal.h"
 #include "cli/command.h"
 #include "model/costs-file.h"
+#include "order/program.h"
 #include "output/output.h"
 
 #include <math.h>
@@ -16,16 +17,6 @@ static void append_ms(GString *out, gint64 ns)
 
 	g_string_append_printf(
 		out, "  %8s", ns < 0 ? "-" : pipesim_print_ms_fixed(text, ns, 3));
-}
-
-/* sd as a share of the mean. */
-static void append_spread(GString *out, const PipesimComponent *component)
-{
-	if (component->figures.mean > 0)
-		g_string_append_printf(out, "  %5.1f%%",
-			100 * (double)component->figures.sd / (double)component->figures.mean);
-	else
-		g_string_append_printf(out, "  %6s", "-");
 }
 
 /* Figures of a component in ms that only a report shows. */
@@ -45,22 +36,16 @@ static const struct {
 	{"wait", offsetof(PipesimComponent, wait)},
 };
 
-static void append_header(gboolean full, GString *out)
-{
-	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
-		"ms", "spread", "samples", "dropped");
-	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
-		g_string_append_printf(out, "  %8s", figures[i].title);
-	if (full)
-		g_string_append_printf(out, "  %5s  %7s", "lag-1", "in pair");
-	g_string_append(out, "  implementation\n");
-}
-
 static void append_component(const PipesimComponent *component, gboolean full, GString *out)
 {
 	g_string_append_printf(out, "%-14s  %-5s", component->component, component->phase);
 	append_ms(out, component->figures.median);
-	append_spread(out, component);
+	/* sd as a share of the mean */
+	if (component->figures.mean > 0)
+		g_string_append_printf(out, "  %5.1f%%",
+			100 * (double)component->figures.sd / (double)component->figures.mean);
+	else
+		g_string_append_printf(out, "  %6s", "-");
 	g_string_append_printf(
 		out, "  %7u  %7u", component->figures.samples, component->dropped);
 	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
@@ -77,67 +62,51 @@ static void append_component(const PipesimComponent *component, gboolean full, G
 	g_string_append_c(out, '\n');
 }
 
-static gboolean has_fit(const PipesimComponent *component)
-{
-	return fabs(component->fit.base) > 0 || fabs(component->fit.slope) > 0;
-}
-
-static void append_fits(const GPtrArray *components, GString *out)
-{
-	for (guint i = 0; i < components->len; i++) {
-		const PipesimComponent *component = g_ptr_array_index(components, i);
-		if (has_fit(component))
-			g_string_append_printf(out,
-				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
-				"%" G_GINT64_FORMAT " rows)\n",
-				component->component, component->phase,
-				component->fit.base / 1e6, component->fit.slope,
-				component->fit.residual / 1e6, component->rows);
-	}
-}
-
-static void append_link(const PipesimCosts *costs, GString *out)
-{
-	PipesimNumber latency;
-
-	if (costs->link_bandwidth > 0)
-		g_string_append_printf(out, "link: %s ms + bytes / %.1f GB/s\n",
-			pipesim_print_ms(latency, costs->link_latency),
-			(double)costs->link_bandwidth / 1e9);
-}
-
-static void append_times(const PipesimCosts *costs, GString *out)
+/* A line a component and phase of one layer, then the times of a rank's share. @full: percentiles,
+ * autocorrelation, moving and waiting, interference and the line through the rows too. */
+static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 {
 	static const PipesimKind order[] = {
 		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
-	static const char *const names[] = {"F", "I", "W", "B", "FB"};
+	const GPtrArray *components = costs->components;
 	PipesimNumber text;
 
+	g_string_append_printf(out, "%s\n\n", costs->source);
+	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
+		"ms", "spread", "samples", "dropped");
+	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
+		g_string_append_printf(out, "  %8s", figures[i].title);
+	if (full)
+		g_string_append_printf(out, "  %5s  %7s", "lag-1", "in pair");
+	g_string_append(out, "  implementation\n");
+	for (guint i = 0; i < components->len; i++)
+		append_component(g_ptr_array_index(components, i), full, out);
+	g_string_append_c(out, '\n');
+	for (guint i = 0; i < components->len && full; i++) {
+		const PipesimComponent *component = g_ptr_array_index(components, i);
+		const PipesimFit *fit = &component->fit;
+
+		if (fabs(fit->base) > 0 || fabs(fit->slope) > 0)
+			g_string_append_printf(out,
+				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
+				"%" G_GINT64_FORMAT " rows)\n",
+				component->component, component->phase, fit->base / 1e6,
+				fit->slope, fit->residual / 1e6, component->rows);
+	}
+	if (costs->link_bandwidth > 0)
+		g_string_append_printf(out, "link: %s ms + bytes / %.1f GB/s\n",
+			pipesim_print_ms(text, costs->link_latency),
+			(double)costs->link_bandwidth / 1e9);
 	if (costs->layers > 0)
 		g_string_append_printf(
 			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
 	else
 		g_string_append(out, "a rank's share, ms:");
 	for (guint i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(out, " %s=%s%s", names[i],
+		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(order[i]),
 			pipesim_print_ms_fixed(text, costs->time[order[i]], 3),
 			order[i] == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
 	g_string_append_printf(out, " P2P=%s\n", pipesim_print_ms_fixed(text, costs->p2p, 3));
-}
-
-/* A line a component and phase of one layer, then the times of a rank's share. @full: percentiles,
- * autocorrelation, moving and waiting, interference and the line through the rows too. */
-static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
-{
-	g_string_append_printf(out, "%s\n\n", costs->source);
-	append_header(full, out);
-	for (guint i = 0; i < costs->components->len; i++)
-		append_component(g_ptr_array_index(costs->components, i), full, out);
-	g_string_append_c(out, '\n');
-	if (full)
-		append_fits(costs->components, out);
-	append_link(costs, out);
-	append_times(costs, out);
 }
 
 /* Options -------------------------------------------------------------------------------- */
