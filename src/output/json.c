@@ -46,25 +46,6 @@ static void write_value(const Writer *writer, const PipesimFigure *figure, guint
 	}
 }
 
-/* An object a link, on a line of its own. */
-static void write_links(const Writer *writer)
-{
-	const guint n = writer->run->report->links->n;
-
-	pipesim_json_open_array(writer->json);
-	for (guint link = 0; link < n; link++) {
-		pipesim_json_open_line(writer->json);
-		for (guint i = 0; i < pipesim_n_figures; i++) {
-			if (pipesim_figures[i].per != PIPESIM_PER_LINK)
-				continue;
-			pipesim_json_key(writer->json, pipesim_figures[i].json);
-			write_value(writer, &pipesim_figures[i], link);
-		}
-		pipesim_json_close(writer->json);
-	}
-	pipesim_json_close(writer->json);
-}
-
 static gboolean is_known(const Writer *writer, const PipesimFigure *figure)
 {
 	return pipesim_value_known(
@@ -75,7 +56,21 @@ static void write_member(const Writer *writer, const PipesimFigure *figure)
 {
 	pipesim_json_key(writer->json, figure->json);
 	if (figure->kind == PIPESIM_LINKS) {
-		write_links(writer);
+		const guint n = writer->run->report->links->n;
+
+		/* An object a link, on a line of its own. */
+		pipesim_json_open_array(writer->json);
+		for (guint link = 0; link < n; link++) {
+			pipesim_json_open_line(writer->json);
+			for (guint i = 0; i < pipesim_n_figures; i++) {
+				if (pipesim_figures[i].per != PIPESIM_PER_LINK)
+					continue;
+				pipesim_json_key(writer->json, pipesim_figures[i].json);
+				write_value(writer, &pipesim_figures[i], link);
+			}
+			pipesim_json_close(writer->json);
+		}
+		pipesim_json_close(writer->json);
 	} else if (figure->per == PIPESIM_PER_RANK && is_known(writer, figure)) {
 		pipesim_json_open_array(writer->json);
 		for (guint rank = 0; rank < writer->run->shape.ranks; rank++)
@@ -86,12 +81,6 @@ static void write_member(const Writer *writer, const PipesimFigure *figure)
 	}
 }
 
-static gboolean is_member(const Writer *writer, const PipesimFigure *figure)
-{
-	return figure->json != NULL && figure->per != PIPESIM_PER_LINK &&
-	       pipesim_figure_asked(figure, writer->comparison);
-}
-
 static void write_figures(const Writer *writer)
 {
 	const char *object = NULL; /* that is open, or null as a whole */
@@ -100,7 +89,8 @@ static void write_figures(const Writer *writer)
 	for (guint i = 0; i < pipesim_n_figures; i++) {
 		const PipesimFigure *figure = &pipesim_figures[i];
 
-		if (!is_member(writer, figure))
+		if (figure->json == NULL || figure->per == PIPESIM_PER_LINK ||
+			!pipesim_figure_asked(figure, writer->comparison))
 			continue;
 		if (g_strcmp0(figure->object, object) != 0) {
 			if (object != NULL && !is_null)
@@ -121,43 +111,11 @@ static void write_figures(const Writer *writer)
 		pipesim_json_close(writer->json);
 }
 
-static void write_run(const Writer *writer)
-{
-	const PipesimRun *run = writer->run;
-
-	pipesim_json_open_object(writer->json);
-	pipesim_json_member_string(writer->json, "name", run->name);
-	if (run->error != NULL)
-		pipesim_json_member_string(writer->json, "error", run->error->message);
-	else {
-		write_figures(writer);
-		pipesim_samples_json_run(writer->comparison, run, writer->json);
-	}
-	pipesim_json_close(writer->json);
-}
-
-static void key_ms(PipesimJson *json, const char *key, gint64 ns)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_ms(json, ns);
-}
-
-static void write_times(PipesimJson *json, const PipesimCosts *costs)
-{
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
-
-	pipesim_json_key(json, "times_ms");
-	pipesim_json_open_line(json);
-	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-		key_ms(json, pipesim_kind_letter(order[i]), costs->time[order[i]]);
-	key_ms(json, "P2P", costs->p2p);
-	pipesim_json_close(json);
-}
-
 static void write_json(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
+	static const PipesimKind order[] = {
+		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
 	pipesim_json_open_object(json);
@@ -168,14 +126,35 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_close(json);
 	pipesim_json_member_int(json, "pp", comparison->scenario.ranks);
 	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
-	write_times(json, comparison->costs);
+	pipesim_json_key(json, "times_ms");
+	pipesim_json_open_line(json);
+	for (gsize i = 0; i < G_N_ELEMENTS(order); i++) {
+		pipesim_json_key(json, pipesim_kind_letter(order[i]));
+		pipesim_json_ms(json, comparison->costs->time[order[i]]);
+	}
+	pipesim_json_key(json, "P2P");
+	pipesim_json_ms(json, comparison->costs->p2p);
+	pipesim_json_close(json);
 	pipesim_json_member_string(json, "source", comparison->costs->source);
 	pipesim_json_member_string(json, "compare_at",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stages" : "ranks");
 	pipesim_json_key(json, "schedules");
 	pipesim_json_open_array(json);
-	for (guint i = 0; i < comparison->runs->len; i++)
-		write_run(&(Writer){json, comparison, g_ptr_array_index(comparison->runs, i)});
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const Writer writer = {
+			json, comparison, g_ptr_array_index(comparison->runs, i)};
+		const PipesimRun *run = writer.run;
+
+		pipesim_json_open_object(json);
+		pipesim_json_member_string(json, "name", run->name);
+		if (run->error != NULL) {
+			pipesim_json_member_string(json, "error", run->error->message);
+		} else {
+			write_figures(&writer);
+			pipesim_samples_json_run(comparison, run, json);
+		}
+		pipesim_json_close(json);
+	}
 	pipesim_json_close(json);
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		pipesim_json_member_string(json, "comm", comparison->scenario.runtime->name);

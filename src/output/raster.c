@@ -164,35 +164,12 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimColum
 
 /* Lanes -------------------------------------------------------------------------------------- */
 
-/* Boxes take the upper part of a lane with strips. Lanes of some height are apart. */
-static void paint_panel(
-	const PipesimLayout *layout, const PipesimDetail *detail, guint p, Canvas *canvas)
-{
-	const PipesimPanel *panel = &layout->panels[p];
-	const double unit = (double)detail->height / detail->lanes;
-	const guint gap = unit >= 6 ? 1 : 0;
-
-	for (guint lane = 0; lane < panel->lanes; lane++) {
-		const double from = (pipesim_detail_top(detail, layout, p) + lane) * unit;
-		const guint top = (guint)(from + 0.5) + gap;
-		const guint end = MIN(detail->height, (guint)(from + unit + 0.5));
-		const guint foot = detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
-
-		pipesim_layout_shares(layout, panel, lane, &canvas->columns, canvas->shares);
-		if (top < foot)
-			paint_lane(detail, canvas, top, foot - top,
-				pipesim_layout_ranks(layout, panel, lane));
-		if (detail->messages && panel->run->step->timeline->n_transfers > 0)
-			paint_messages(panel->run, lane, &canvas->columns,
-				canvas->pixels + 3 * (gsize)detail->width * (top - gap),
-				end - (top - gap));
-	}
-}
-
 guint8 *pipesim_raster_paint(
 	const PipesimLayout *layout, const PipesimDetail *detail, GError **error)
 {
 	const gsize size = 3 * (gsize)detail->width * detail->height;
+	const double unit = (double)detail->height / detail->lanes;
+	const guint gap = unit >= 6 ? 1 : 0; /* lanes of some height are apart */
 	Canvas canvas = {.pixels = g_try_malloc(size)};
 
 	if (canvas.pixels == NULL) {
@@ -207,8 +184,29 @@ guint8 *pipesim_raster_paint(
 	read_colour("#FFFFFF", canvas.rgb[N_COLOURS - 1]);
 	pipesim_columns_init(&canvas.columns, layout, detail->width);
 	canvas.shares = g_new(PipesimColumnShare, detail->width);
-	for (guint p = 0; p < layout->n_panels; p++)
-		paint_panel(layout, detail, p, &canvas);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimPanel *panel = &layout->panels[p];
+
+		for (guint lane = 0; lane < panel->lanes; lane++) {
+			const double from =
+				(pipesim_detail_top(detail, layout, p) + lane) * unit;
+			const guint top = (guint)(from + 0.5);
+			const guint end = MIN(detail->height, (guint)(from + unit + 0.5));
+			/* Boxes take the upper part of a lane with strips. */
+			const guint foot =
+				detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
+
+			pipesim_layout_shares(
+				layout, panel, lane, &canvas.columns, canvas.shares);
+			if (top + gap < foot)
+				paint_lane(detail, &canvas, top + gap, foot - top - gap,
+					pipesim_layout_ranks(layout, panel, lane));
+			if (detail->messages && panel->run->step->timeline->n_transfers > 0)
+				paint_messages(panel->run, lane, &canvas.columns,
+					canvas.pixels + 3 * (gsize)detail->width * top,
+					end - top);
+		}
+	}
 	g_free(canvas.shares);
 	pipesim_columns_clear(&canvas.columns);
 	return canvas.pixels;

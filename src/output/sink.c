@@ -110,9 +110,14 @@ GString *pipesim_sink_text(PipesimSink *sink)
 	return sink->text;
 }
 
-/* 0, or the errno of the first write that failed. */
+/* To standard output where @fd is negative. 0, or the errno of the first write that failed. */
 static int write_all(int fd, const char *data, gsize length)
 {
+	if (fd < 0) {
+		errno = 0;
+		return fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0 ? 0
+											: errno;
+	}
 	while (length > 0) {
 		gssize n = write(fd, data, length);
 
@@ -126,18 +131,10 @@ static int write_all(int fd, const char *data, gsize length)
 	return 0;
 }
 
-static int write_stdout(const char *data, gsize length)
-{
-	errno = 0;
-	return fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0 ? 0 : errno;
-}
-
 static void let_go(PipesimSink *sink)
 {
 	if (sink->code == 0)
-		sink->code = sink->fd >= 0
-				     ? write_all(sink->fd, sink->text->str, sink->text->len)
-				     : write_stdout(sink->text->str, sink->text->len);
+		sink->code = write_all(sink->fd, sink->text->str, sink->text->len);
 	g_string_truncate(sink->text, 0);
 }
 
@@ -187,7 +184,6 @@ gboolean pipesim_write_file(const char *path, const char *data, gsize length, GE
 	if (sink == NULL)
 		return FALSE;
 	/* No copy: what is there already is written as it is. */
-	sink->code =
-		sink->fd >= 0 ? write_all(sink->fd, data, length) : write_stdout(data, length);
+	sink->code = write_all(sink->fd, data, length);
 	return pipesim_sink_close(sink, error);
 }

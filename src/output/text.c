@@ -75,25 +75,6 @@ static void append_parts(GString *out, const PipesimCosts *costs)
 	g_string_append_c(out, '\n');
 }
 
-static void append_bytes(GString *out, const PipesimComparison *comparison)
-{
-	const PipesimCosts *costs = comparison->costs;
-	PipesimNumber until_input, until_weight, parameters, limit;
-
-	if (costs->bytes_until_input == 0 && costs->bytes_until_weight == 0 &&
-		costs->parameter_bytes == 0)
-		return;
-	g_string_append_printf(out,
-		"Memory: a micro-batch holds %s until I, %s until W; parameters %s",
-		pipesim_print_bytes(until_input, costs->bytes_until_input),
-		pipesim_print_bytes(until_weight, costs->bytes_until_weight),
-		pipesim_print_bytes(parameters, costs->parameter_bytes));
-	if (comparison->scenario.memory_limit > 0)
-		g_string_append_printf(out, "; limit %s",
-			pipesim_print_bytes(limit, comparison->scenario.memory_limit));
-	g_string_append_c(out, '\n');
-}
-
 static void append_comm_title(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
@@ -184,6 +165,7 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 {
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
+	PipesimNumber until_input, until_weight, parameters, limit;
 	gboolean several = FALSE;
 
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
@@ -219,7 +201,18 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 		costs->n_scale);
 	append_parts(out, costs);
 	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
-	append_bytes(out, comparison);
+	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
+		costs->parameter_bytes > 0) {
+		g_string_append_printf(out,
+			"Memory: a micro-batch holds %s until I, %s until W; parameters %s",
+			pipesim_print_bytes(until_input, costs->bytes_until_input),
+			pipesim_print_bytes(until_weight, costs->bytes_until_weight),
+			pipesim_print_bytes(parameters, costs->parameter_bytes));
+		if (comparison->scenario.memory_limit > 0)
+			g_string_append_printf(out, "; limit %s",
+				pipesim_print_bytes(limit, comparison->scenario.memory_limit));
+		g_string_append_c(out, '\n');
+	}
 	append_comm_title(out, comparison);
 	if (costs->network != NULL)
 		append_links_title(out, costs->network);

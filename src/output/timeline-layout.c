@@ -17,20 +17,6 @@ const PipesimLook pipesim_looks[PIPESIM_FB] = {
 	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
 };
 
-static const PipesimTimeUnit *choose_unit(gint64 end)
-{
-	static const PipesimTimeUnit units[] = {
-		{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-	gsize i = 0;
-
-	/* Seconds only from ten on: steps are spoken of in ms. */
-	if (end >= 10 * units[0].ns)
-		return &units[0];
-	for (i = 1; i + 1 < G_N_ELEMENTS(units) && end < units[i].ns; i++)
-		;
-	return &units[i];
-}
-
 guint pipesim_layout_boxes(
 	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
 {
@@ -137,49 +123,36 @@ static void note_shades(PipesimLayout *layout, const PipesimShape *shape)
 	layout->shade_name = name;
 }
 
-static guint lanes_of(const PipesimRun *run, guint share)
-{
-	return run->shape.ranks / share + (run->shape.ranks % share > 0);
-}
-
-/* The fewest ranks a lane with which all panels fit into @max_lanes. */
-static guint choose_share(const PipesimComparison *comparison, guint max_lanes)
-{
-	guint share = 0, lanes, panels;
-
-	do {
-		share++;
-		lanes = panels = 0;
-		for (guint i = 0; i < comparison->runs->len; i++) {
-			const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
-
-			if (run->error != NULL)
-				continue;
-			panels++;
-			lanes += lanes_of(run, share);
-		}
-	} while (lanes > MAX(max_lanes, panels));
-	return share;
-}
-
 PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max_lanes)
 {
+	static const PipesimTimeUnit units[] = {
+		{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
 	PipesimLayout *layout = g_new0(PipesimLayout, 1);
 
 	layout->panels = g_new0(PipesimPanel, comparison->runs->len);
-	layout->share = choose_share(comparison, max_lanes);
 	layout->critical = comparison->critical;
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
-		if (run->error != NULL)
-			continue;
-		layout->panels[layout->n_panels++] = (PipesimPanel){
-			.run = run,
-			.first_lane = layout->lanes,
-			.lanes = lanes_of(run, layout->share),
-		};
-		layout->lanes += lanes_of(run, layout->share);
+		if (run->error == NULL)
+			layout->panels[layout->n_panels++].run = run;
+	}
+	/* The fewest ranks a lane with which all panels fit into @max_lanes. */
+	do {
+		layout->share++;
+		layout->lanes = 0;
+		for (guint i = 0; i < layout->n_panels; i++) {
+			PipesimPanel *panel = &layout->panels[i];
+			const guint ranks = panel->run->shape.ranks;
+
+			panel->first_lane = layout->lanes;
+			panel->lanes = ranks / layout->share + (ranks % layout->share > 0);
+			layout->lanes += panel->lanes;
+		}
+	} while (layout->lanes > MAX(max_lanes, layout->n_panels));
+	for (guint i = 0; i < layout->n_panels; i++) {
+		const PipesimRun *run = layout->panels[i].run;
+
 		layout->end = MAX(layout->end, run->step->timeline->makespan);
 		layout->n_messages += run->step->timeline->n_transfers;
 		note_boxes(layout, run);
@@ -187,7 +160,10 @@ PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max
 	}
 	for (guint k = G_N_ELEMENTS(layout->n_long) - 1; k > 0; k--)
 		layout->n_long[k - 1] += layout->n_long[k];
-	layout->unit = choose_unit(layout->end);
+	/* Seconds only from ten on: steps are spoken of in ms. */
+	layout->unit = &units[layout->end < 10 * units[0].ns];
+	while (layout->unit->ns > MAX(1, layout->end))
+		layout->unit++;
 	for (guint i = 0; i < layout->n_panels; i++)
 		layout->panels[i].title = make_title(layout->panels[i].run, layout->unit);
 	return layout;

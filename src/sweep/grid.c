@@ -140,22 +140,6 @@ gboolean pipesim_range_expand(
 
 /* Options -------------------------------------------------------------------------------- */
 
-/* "--slow-rank" with "3=" before the number: slow_rank_3; the last name before the number. */
-static char *name_axis(const Option *option, const char *before)
-{
-	GString *name = g_string_new(option->name + strlen("--"));
-	const char *begin, *equals = strrchr(before, '=');
-
-	if (equals != NULL) {
-		for (begin = equals; begin > before && strchr(",;", begin[-1]) == NULL;)
-			begin--;
-		g_string_append_c(name, '_');
-		g_string_append_len(name, begin, equals - begin);
-	}
-	g_strdelimit(name->str, "-", '_');
-	return g_string_free(name, FALSE);
-}
-
 /* What stands @before the swept numbers, from the end of those before them, and the @items. */
 static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 	const char *items, gsize length, GError **error)
@@ -165,10 +149,19 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 	/* An empty text splits into nothing: let it be an empty number, which is refused. */
 	g_autofree char *list = length > 0 ? g_strndup(items, length) : g_strdup(" ");
 	g_auto(GStrv) parts = g_strsplit_set(list, ",/", -1);
+	GString *name = g_string_new(option->name + strlen("--"));
+	const char *begin, *equals = strrchr(text, '=');
 
 	g_ptr_array_add(option->texts, text);
 	g_ptr_array_add(grid->axes, axis);
-	axis->name = name_axis(option, text);
+	/* "--slow-rank" with "3=" before the number: slow_rank_3; the last name before the number. */
+	if (equals != NULL) {
+		for (begin = equals; begin > text && strchr(",;", begin[-1]) == NULL;)
+			begin--;
+		g_string_append_c(name, '_');
+		g_string_append_len(name, begin, equals - begin);
+	}
+	axis->name = g_strdelimit(g_string_free(name, FALSE), "-", '_');
 	axis->values = g_ptr_array_new_with_free_func(g_free);
 	for (char **part = parts; *part != NULL; part++)
 		if (!pipesim_range_expand(g_strstrip(*part), option->name, axis->values, error))

@@ -160,12 +160,6 @@ static void begin_script(const Drawing *drawing)
 	g_string_append_c(out, '\n');
 }
 
-static gboolean end_script(const Drawing *drawing, const char *gnuplot, GError **error)
-{
-	g_string_append(drawing->picture->script, "unset multiplot\n");
-	return pipesim_gnuplot_draw(drawing->picture, gnuplot, error);
-}
-
 static gboolean check_path(const char *path, GError **error)
 {
 	g_autoptr(PipesimGnuplot) picture =
@@ -256,7 +250,8 @@ gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArra
 		g_string_append_printf(
 			picture->script, "\nplot data index %u matrix with image notitle\n", i);
 	}
-	return end_script(&drawing, gnuplot, error);
+	g_string_append(picture->script, "unset multiplot\n");
+	return pipesim_gnuplot_draw(picture, gnuplot, error);
 }
 
 /* Lines ---------------------------------------------------------------------------------- */
@@ -348,5 +343,6 @@ gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *
 	append_scale(&drawing, "yrange", picture->script);
 	for (guint64 panel = 0; panel < drawing.n_panels; panel++)
 		append_panel(&drawing, panel);
-	return end_script(&drawing, gnuplot, error);
+	g_string_append(picture->script, "unset multiplot\n");
+	return pipesim_gnuplot_draw(picture, gnuplot, error);
 }

@@ -1,20 +1,16 @@
 #include "config.h"
 
 #include "base/json.h"
+#include "output/table.h"
+
 #include "sweep/rows.h"
 
 static void append_text(GString *out, PipesimRowFormat format, const char *text)
 {
 	if (format == PIPESIM_ROWS_JSONL) {
-		g_autoptr(GString) line = g_string_new(NULL);
-		PipesimJson *json = pipesim_json_new(line);
+		g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-		pipesim_json_open_line(json);
-		pipesim_json_member_string(json, "s", text);
-		pipesim_json_close(json);
-		pipesim_json_free(json);
-		/* {"s": "..."} */
-		g_string_append_len(out, line->str + 6, (gssize)line->len - 8);
+		pipesim_json_string(json, text);
 	} else {
 		pipesim_figure_quote(out, text);
 	}
@@ -92,4 +88,105 @@ void pipesim_rows_append(const PipesimSweepTitles *titles, PipesimRowFormat form
 			append_result(
 				out, format, &block->results[(gsize)i * block->width + k]);
 		}
+}
+
+/* Table for people ------------------------------------------------------------------------- */
+
+#define WIDTH 120
+
+/* Figures of the best, between the columns of its name and of the next one. */
+static const struct {
+	PipesimFigureId id;
+	PipesimColumn column;
+} figures[] = {
+	{PIPESIM_FIGURE_MAKESPAN, {"makespan", "ms", FALSE}},
+	{PIPESIM_FIGURE_IDLE, {"bubble", "max ms", FALSE}},
+	{PIPESIM_FIGURE_RATIO, {"bubble", "%", FALSE}},
+	{PIPESIM_FIGURE_HELD, {"peak", "activations", FALSE}},
+	{PIPESIM_FIGURE_MEMORY, {"peak", "memory", FALSE}},
+};
+
+enum {
+	BEST,
+	FIGURES,
+	NEXT = FIGURES + G_N_ELEMENTS(figures),
+	BEHIND,
+	N_COLUMNS
+};
+
+/* Work done a second and rank: larger is better; -1 where there is nothing to compare. */
+static double rate(const PipesimSweepResult *result)
+{
+	const PipesimValue *values = result->values;
+
+	if (result->error != NULL || values[PIPESIM_FIGURE_FITS].integer == FALSE)
+		return -1;
+	return (double)values[PIPESIM_FIGURE_MICROBATCHES].integer /
+	       ((double)MAX(values[PIPESIM_FIGURE_MAKESPAN].integer, 1) *
+		       (double)values[PIPESIM_FIGURE_RANKS].integer);
+}
+
+/* The best of a point but for @without; the first of equals; -1 where none is. */
+static int best_of(const PipesimSweepResult *results, guint width, int without)
+{
+	int best = -1;
+
+	for (guint i = 0; i < width; i++)
+		if ((int)i != without && rate(&results[i]) >= 0 &&
+			(best < 0 || rate(&results[i]) > rate(&results[best])))
+			best = (int)i;
+	return best;
+}
+
+static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
+	const PipesimSweepResult *results, guint width)
+{
+	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
+	const guint axes = pipesim_grid_axes(titles->grid);
+	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
+	const int best = best_of(results, width, -1);
+	const int next = best_of(results, width, best);
+	PipesimNumber number;
+
+	for (guint axis = 0; axis < axes; axis++)
+		cells[axis] = g_strdup(
+			g_ptr_array_index(pipesim_grid_axis(titles->grid, axis)->values,
+				pipesim_grid_index(titles->grid, point, axis)));
+	cells[axes + BEST] = g_strdup(best < 0 ? "none runs or fits" : titles->names[best]);
+	for (guint i = 0; best >= 0 && i < G_N_ELEMENTS(figures); i++)
+		cells[axes + FIGURES + i] =
+			pipesim_value_print(pipesim_figure(figures[i].id)->kind,
+				results[best].values[figures[i].id], &numbers);
+	if (best >= 0 && next >= 0) {
+		cells[axes + NEXT] = g_strdup(titles->names[next]);
+		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
+			number, 100 * (rate(&results[best]) / rate(&results[next]) - 1), 1));
+	}
+	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+}
+
+void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
+	const PipesimStyle *style, GString *out)
+{
+	const guint axes = pipesim_grid_axes(titles->grid);
+	g_autofree PipesimColumn *columns = g_new(PipesimColumn, axes + N_COLUMNS);
+	g_autoptr(PipesimTable) table = NULL;
+
+	for (guint axis = 0; axis < axes; axis++)
+		columns[axis] = (PipesimColumn){
+			NULL, pipesim_grid_axis(titles->grid, axis)->name, FALSE};
+	columns[axes + BEST] = (PipesimColumn){NULL, "best", TRUE};
+	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
+		columns[axes + FIGURES + i] = figures[i].column;
+	columns[axes + NEXT] = (PipesimColumn){"next", "schedule", TRUE};
+	columns[axes + BEHIND] = (PipesimColumn){"next", "by %", FALSE};
+	table = pipesim_table_new(columns, axes + N_COLUMNS);
+	for (guint i = 0; i < blocks->len; i++) {
+		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
+
+		for (guint k = 0; k < block->n_points; k++)
+			add_point(titles, table, block->first + k,
+				&block->results[(gsize)k * block->width], block->width);
+	}
+	pipesim_table_print(table, WIDTH, style, out);
 }
