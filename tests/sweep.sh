@@ -11,7 +11,7 @@ cd "$scratch" || exit 99
 
 sweep() # OPTION...
 {
-	"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+	"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,I=1,W=1,P2P=0/0.1 \
 		-s 1f1b,zb-h1,dualpipe "$@"
 }
 
@@ -114,7 +114,7 @@ sweep -o other.csv 2>said
 sweep --resume -o one.csv || fail 'a whole file cannot be resumed'
 
 # A stop keeps whole rows; what follows completes them.
-"$PIPESIM" sweep --pp 32 --microbatches 128:2000:8 --times F=1:4:0.05 -s 1f1b -o long.csv 2>said &
+"$PIPESIM" sweep --pp 32 --microbatches 128:2000:8 --times F=1:4:0.05,B=2 -s 1f1b -o long.csv 2>said &
 pid=$!
 tries=0
 while [ "$(cat long.csv.partial 2>/dev/null | wc -l)" -lt 20 ] && [ $tries -lt 100 ]; do
@@ -158,7 +158,7 @@ if [ "${HAVE_MPI-no}" = no ] || ! command -v mpirun >/dev/null; then
 else
 	for processes in 2 3; do
 		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n $processes \
-			"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+			"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,I=1,W=1,P2P=0/0.1 \
 			-s 1f1b,zb-h1,dualpipe -o mpi.csv 2>said || fail "mpirun -n $processes: $(cat said)"
 		same "$processes processes" one.csv mpi.csv
 		rm -f mpi.csv

@@ -86,7 +86,7 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 	if (schedule != NULL && schedule->bubble.text != NULL) {
 		report->published.has_bubble = TRUE;
 		report->published.bubble =
-			schedule->bubble.value(shape, subject->step->job.times->chunk);
+			schedule->bubble.value(shape, subject->step->job.times->average);
 		report->published.difference =
 			report->bubble.max_idle - report->published.bubble;
 		if (report->published.difference != 0)

@@ -574,6 +574,7 @@ static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, G
 		time[kind] = (gint64)total;
 	}
 	memcpy(costs->time, time, sizeof time);
+	costs->unit = FALSE;
 	costs->time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 	if (costs->has_pair && alone > 0)
 		costs->time[PIPESIM_FB] =

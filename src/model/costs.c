@@ -17,7 +17,10 @@ static const char *const names[N_NAMES] = {"F", "I", "W", "B", "FB", "P2P"};
 
 PipesimCosts *pipesim_costs_default(void)
 {
-	return pipesim_costs_new(MS, MS, MS, -1, 0, NULL);
+	PipesimCosts *costs = pipesim_costs_new(MS, MS, MS, -1, 0, NULL);
+
+	costs->unit = TRUE;
+	return costs;
 }
 
 static gboolean time_in_range(gint64 value, const char *name, GError **error)
@@ -146,6 +149,51 @@ static gboolean parse_one_time(const char *item, const char *what, gint64 value[
 	return pipesim_parse_time(text, which, &value[index], error);
 }
 
+/* Unit times are no measurement: what somebody measured is not mixed with them. */
+static gboolean check_complete(const PipesimCosts *costs, const gboolean given[N_NAMES],
+	const char *what, GError **error)
+{
+	const gboolean backward = given[PIPESIM_B] || (given[PIPESIM_I] && given[PIPESIM_W]);
+	const gboolean any =
+		given[PIPESIM_F] || given[PIPESIM_I] || given[PIPESIM_W] || given[PIPESIM_B];
+
+	return !costs->unit || !any || (given[PIPESIM_F] && backward) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: %s is missing, and 1 ms would be no match for the other times; "
+		       "give F and B, or F, I and W",
+		       what,
+		       !given[PIPESIM_F]  ? "F"
+		       : given[PIPESIM_I] ? "W"
+		       : given[PIPESIM_W] ? "I"
+					  : "B");
+}
+
+/* What of B belongs to I and what to W where only B is given: shares as @value has them. Of
+ * unit times one of both may be given; the other is the rest. */
+static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES],
+	const gboolean given[N_NAMES], const char *what, GError **error)
+{
+	const gint64 before = value[PIPESIM_I] + value[PIPESIM_W], b = value[PIPESIM_B];
+	const PipesimKind one = given[PIPESIM_I] ? PIPESIM_I : PIPESIM_W;
+	const PipesimKind other = given[PIPESIM_I] ? PIPESIM_W : PIPESIM_I;
+
+	if (!given[PIPESIM_B] || (given[PIPESIM_I] && given[PIPESIM_W]))
+		return TRUE;
+	if (!given[PIPESIM_I] && !given[PIPESIM_W]) {
+		value[PIPESIM_I] =
+			before > 0 ? pipesim_time_scale(b, value[PIPESIM_I], before) : b / 2;
+		value[PIPESIM_W] = b - value[PIPESIM_I];
+		return TRUE;
+	}
+	if (!costs->unit)
+		return TRUE;
+	value[other] = b - value[one];
+	return value[other] >= 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: %s is longer than B, of which it is a part; give %s too", what,
+		       names[one], names[other]);
+}
+
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, GError **error)
 {
@@ -162,6 +210,9 @@ gboolean pipesim_costs_parse_times(
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_time(*item, what, value, given, error))
 			return FALSE;
+	if (!check_complete(costs, given, what, error) ||
+		!divide_backward(costs, value, given, what, error))
+		return FALSE;
 	derive_backward = !given[PIPESIM_B] && (given[PIPESIM_I] || given[PIPESIM_W]);
 	if (derive_backward)
 		value[PIPESIM_B] = value[PIPESIM_I] + value[PIPESIM_W];
@@ -172,6 +223,8 @@ gboolean pipesim_costs_parse_times(
 	memcpy(costs->time, value, sizeof costs->time);
 	costs->has_pair = given[PIPESIM_FB] || (costs->has_pair && !derive_pair);
 	costs->p2p = value[P2P];
+	costs->halved = given[PIPESIM_B] && !given[PIPESIM_I] && !given[PIPESIM_W];
+	costs->unit &= !given[PIPESIM_F];
 	return TRUE;
 }
 
@@ -193,7 +246,12 @@ static gboolean parse_one_factor(const char *item, const Factors *factors, guint
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: %s %" G_GUINT64_FORMAT " is given twice", factors->what,
 			factors->element, index);
-	return pipesim_parse_fraction(text, factors->what, &factor[index], error);
+	return pipesim_parse_fraction(text, factors->what, &factor[index], error) &&
+	       (factor[index].num > 0 ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "%s: %s %" G_GUINT64_FORMAT
+			       " cannot take no time; a factor above 0, for example %s",
+			       factors->what, factors->element, index, factors->example));
 }
 
 /* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given; NULL with @error. */
@@ -316,16 +374,42 @@ static void fill_from_parts(
 	}
 }
 
+/* Formulae go by the average stage, as they do where stages have times of their own. */
+static void average_stages(PipesimTimes *times)
+{
+	gint64 *average = times->average;
+	const gboolean sum = average[PIPESIM_FB] == average[PIPESIM_F] + average[PIPESIM_B];
+	const gint64 both = average[PIPESIM_F] + average[PIPESIM_B];
+
+	for (int kind = 0; kind < PIPESIM_FB; kind++) {
+		Wide total = 0;
+
+		for (guint stage = 0; stage < times->stages; stage++)
+			total += times->stage[kind][stage];
+		average[kind] = (gint64)((total + times->stages / 2) / times->stages);
+	}
+	if (sum)
+		average[PIPESIM_FB] = average[PIPESIM_F] + average[PIPESIM_B];
+	else if (both > 0)
+		average[PIPESIM_FB] = pipesim_time_scale(times->chunk[PIPESIM_FB],
+			average[PIPESIM_F] + average[PIPESIM_B], both);
+}
+
 static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 {
+	const PipesimFraction first = stage_scale(costs, 0, times->stages);
+
 	for (guint stage = 0; stage < times->stages; stage++) {
 		const PipesimFraction scale = stage_scale(costs, stage, times->stages);
 
 		for (int kind = 0; kind < PIPESIM_FB; kind++)
 			times->stage[kind][stage] =
 				pipesim_time_scale(times->chunk[kind], scale.num, scale.den);
-		times->equal_stages &= scale.num == scale.den;
+		times->equal_stages &=
+			(Wide)scale.num * first.den == (Wide)first.num * scale.den;
 	}
+	if (costs->scale != NULL)
+		average_stages(times);
 }
 
 /* Ranks that @costs says nothing of are as fast as the times say. */
@@ -355,6 +439,7 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;
 	divide_times(times, costs, shape);
+	memcpy(times->average, times->chunk, sizeof times->average);
 	slow_ranks(times, costs, shape);
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
@@ -381,6 +466,6 @@ gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stag
 	const gint64 here = times->stage[PIPESIM_F][f_stage] + times->stage[PIPESIM_B][b_stage];
 
 	if (times->equal_stages || both == 0)
-		return times->chunk[PIPESIM_FB];
+		return times->average[PIPESIM_FB];
 	return pipesim_time_scale(times->chunk[PIPESIM_FB], here, both);
 }

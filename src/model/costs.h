@@ -32,6 +32,8 @@ struct _PipesimCosts {
 	 * W and FB = F + B unless given. */
 	gint64 time[PIPESIM_N_KINDS];
 	gboolean has_pair; /* FB was given or measured, not derived */
+	gboolean unit;     /* F, I, W and B are those of pipesim_costs_default() */
+	gboolean halved;   /* B alone was given: I and W are shares of it */
 	gint64 p2p;        /* added to every dependency that crosses ranks, ns */
 
 	/* Activations of one micro-batch of one rank's whole share, bytes: freed when the
@@ -42,8 +44,8 @@ struct _PipesimCosts {
 	 * unknown. */
 	gint64 parameter_bytes;
 
-	/* Length of part i of PP equal parts of the model, against the average; NULL = all 1.
-	 */
+	/* What part i of PP equal parts of the model takes against the times above; NULL = all
+	 * 1. Nothing makes their average 1. */
 	PipesimFraction *scale;
 	guint n_scale;
 	/* What every op of rank i takes, against the times above; NULL = all 1. Of this run,
@@ -84,7 +86,9 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 /**
  * pipesim_costs_parse_times: "F=1,I=1,W=1,B=2,FB=3,P2P=0.1" over @costs; a kind that is not
  * named keeps what @costs has, but B and FB follow I + W and F + B where a part of them is
- * named and they are not.
+ * named and they are not. Where B is named
+ * and neither I nor W these are B in the proportion that @costs has. Unit times are replaced as
+ * a whole: F and B, or F, I and W are then named, and of I and W one may be the rest of B.
  * @what: how messages call @text, as for pipesim_parse_count()
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE; @costs is then unchanged.
@@ -113,11 +117,11 @@ void pipesim_component_free(PipesimComponent *component);
  */
 typedef struct {
 	guint stages;
-	gint64 *stage[PIPESIM_FB];     /* [kind][stage], ns: F, I, W, B */
-	gint64 chunk[PIPESIM_N_KINDS]; /* the same at average length: what formulae are
-					  evaluated at */
-	gboolean equal_stages;         /* no part is longer or shorter than another */
-	PipesimFraction *slow;         /* [rank]; NULL = every rank is equally fast */
+	gint64 *stage[PIPESIM_FB];       /* [kind][stage], ns: F, I, W, B */
+	gint64 chunk[PIPESIM_N_KINDS];   /* the same of a stage of length 1 */
+	gint64 average[PIPESIM_N_KINDS]; /* over all stages: what formulae are evaluated at */
+	gboolean equal_stages;           /* no part is longer or shorter than another */
+	PipesimFraction *slow;           /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL

@@ -197,8 +197,8 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
 		TABLE_WIDTH);
 	g_string_append_c(out, '\n');
-	append_factors(out, "Stage lengths against the average: ", "stage", costs->scale,
-		costs->n_scale);
+	append_factors(
+		out, "Stages against these times: ", "stage", costs->scale, costs->n_scale);
 	append_parts(out, costs);
 	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||

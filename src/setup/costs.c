@@ -224,6 +224,10 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 	if (times != NULL)
 		g_string_append_printf(
 			source, "%s--times %s", source->len > 0 ? "; then " : "", times);
+	if (costs->halved)
+		g_string_append(source, costs->time[PIPESIM_I] == costs->time[PIPESIM_W]
+						? " (I and W: half of B each)"
+						: " (I and W: B divided as before)");
 	if (costs->source == NULL && source->len == 0)
 		g_string_append(source, "unit times (no --times, --trace or --costs)");
 	g_free(costs->source);

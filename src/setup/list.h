@@ -67,7 +67,7 @@ SETTING(LAYERS, "--layers", 0, "N",
 SETTING(COSTS, "--costs", 0, "FILE.ini", "times and bytes from 'pipesim calibrate'",
 	PIPESIM_ALL_COSTS, .path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
-	"length of stages against the average: 0=1.3,7=1.25", PIPESIM_ALL_COSTS,
+	"stages that take longer or less than --times: 0=1.3,7=1.25", PIPESIM_ALL_COSTS,
 	.costs = pipesim_costs_parse_scale, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
 	"times of each stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,

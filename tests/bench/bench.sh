@@ -42,7 +42,7 @@ done
 echo 'Sweeps, whole process, rows a second (one row: a schedule at 8 ranks and 20 micro-batches):'
 for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
 	begin=$(date +%s%N)
-	rows=$("$PIPESIM" sweep --pp 8 --microbatches 20 --times F=1:3:0.0001 -s 1f1b,dualpipe -f csv \
+	rows=$("$PIPESIM" sweep --pp 8 --microbatches 20 --times F=1:3:0.0001,B=2 -s 1f1b,dualpipe -f csv \
 		-j "$threads" | wc -l)
 	end=$(date +%s%N)
 	printf '  %8d rows/s  %s threads\n' $((rows * 1000000000 / (end - begin))) "$threads"

@@ -83,6 +83,65 @@ START_TEST(times_follow)
 	ck_assert_int_eq(costs->time[PIPESIM_B], 2050000);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 3550000);
 	ck_assert(!costs->has_pair);
+	/* I and W divide B as they did: 1.3 to 0.8. */
+	ck_assert_int_eq(costs->time[PIPESIM_I], 1269048);
+	ck_assert_int_eq(costs->time[PIPESIM_W], 780952);
+	ck_assert(costs->halved);
+}
+END_TEST
+
+/* What was measured is not mixed with unit times. */
+START_TEST(times_replace_units)
+{
+	static const char *const partial[] = {
+		"F=24", "B=47", "I=2,W=1", "F=1,I=1", "F=1,W=2,FB=3", "F=1,B=2,W=3", "W=0"};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	for (gsize i = 0; i < G_N_ELEMENTS(partial); i++) {
+		g_autoptr(GError) error = NULL;
+
+		ck_assert_msg(!pipesim_costs_parse_times(costs, partial[i], "x", &error),
+			"'%s' was taken", partial[i]);
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+		ck_assert_int_eq(costs->time[PIPESIM_F], 1000000);
+	}
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5,P2P=0.1", "x", NULL));
+	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47", "x", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_I], 23500000);
+	ck_assert_int_eq(costs->time[PIPESIM_W], 23500000);
+	ck_assert_int_eq(costs->time[PIPESIM_FB], 71000000);
+	ck_assert(pipesim_costs_parse_times(costs, "F=25", "x", NULL)); /* no units now */
+	pipesim_costs_free(costs);
+	costs = pipesim_costs_default();
+	ck_assert(pipesim_costs_parse_times(costs, "F=24,B=47,W=20", "x", NULL));
+	ck_assert_int_eq(costs->time[PIPESIM_I], 27000000);
+}
+END_TEST
+
+/* Formulae follow the average of the stages, whatever it is. */
+START_TEST(scale_averages)
+{
+	const PipesimShape shape = {
+		.ranks = 4, .microbatches = 8, .stages = 4, .chunks = 1, .copies = 1};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimTimes *times;
+
+	ck_assert(pipesim_costs_parse_times(costs, "FB=2.5", "x", NULL));
+	ck_assert(pipesim_costs_parse_scale(costs, "0=2,1=2,2=2,3=2", "x", 4, NULL));
+	times = pipesim_times_new(costs, &shape);
+	ck_assert(times->equal_stages);
+	ck_assert_int_eq(times->average[PIPESIM_F], 2000000);
+	ck_assert_int_eq(times->average[PIPESIM_FB], 5000000);
+	ck_assert_int_eq(pipesim_times_pair(times, 0, 0), 5000000);
+	pipesim_times_free(times);
+	ck_assert(pipesim_costs_parse_scale(costs, "0=2", "x", 4, NULL));
+	times = pipesim_times_new(costs, &shape);
+	ck_assert(!times->equal_stages);
+	ck_assert_int_eq(times->average[PIPESIM_B], 2500000);
+	ck_assert_int_eq(times->average[PIPESIM_FB], 3125000);
+	ck_assert_int_eq(pipesim_times_pair(times, 0, 0), 5000000);
+	ck_assert_int_eq(pipesim_times_pair(times, 1, 1), 2500000);
+	pipesim_times_free(times);
 }
 END_TEST
 
@@ -103,7 +162,7 @@ START_TEST(times_refused)
 END_TEST
 
 static const char *const bad_scales[] = {"8=1", "0=", "=1", "0=-1", "0=nan", "-1=1", "0=1,0=2",
-	"x=1", "0x1=1", "99999999999=1", ""};
+	"x=1", "0x1=1", "99999999999=1", "0=0", ""};
 
 START_TEST(scale_refused)
 {
@@ -333,6 +392,8 @@ Suite *model_suite(void)
 	tcase_add_loop_test(shape, shape_too_large, 0, G_N_ELEMENTS(too_large));
 	tcase_add_test(costs, costs_by_default);
 	tcase_add_test(costs, times_follow);
+	tcase_add_test(costs, times_replace_units);
+	tcase_add_test(costs, scale_averages);
 	tcase_add_loop_test(costs, times_refused, 0, G_N_ELEMENTS(bad_times));
 	tcase_add_loop_test(costs, scale_refused, 0, G_N_ELEMENTS(bad_scales));
 	tcase_add_test(costs, costs_refused);
