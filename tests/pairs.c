@@ -46,6 +46,7 @@ static const Option options[] = {
 	{"chrome-trace", {"--chrome-trace=c.json"}},
 	{"times", {"--times=F=1,I=1.3,W=0.8,FB=2.4,P2P=0.1", "--times=F=0,I=0,W=0,P2P=0.5",
 			  "--times=F=1.2,B=2.5"}},
+	{"model-times", {"--model-times=F=4,B=8.5", "--model-times=F=4,I=4,W=3,FB=10,P2P=0.1"}},
 	{"trace", {"--trace=input/trace-small.csv"}},
 	{"layers", {"--trace=input/trace-small.csv --layers=4", "--layers=2"}},
 	{"costs", {"--costs=input/costs-plain.ini"}},

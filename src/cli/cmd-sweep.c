@@ -536,8 +536,22 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	return TRUE;
 }
 
+/* Times are a rank's share: with PP the model grows, and few ranks look best. */
+static void tell_what_is_held(const Sweep *sweep)
+{
+	const PipesimAxis *pp = sweep->setup->text[PIPESIM_SET_PP] != NULL
+					? pipesim_grid_axis(sweep->grid, 0)
+					: NULL;
+
+	if (pp != NULL && pp->values->len > 1 && is_main(sweep) &&
+		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL)
+		sweep->setup->notice("PP is swept and times are of a rank's share: the model "
+				     "grows with PP; --model-times holds the model fixed");
+}
+
 static gboolean sweep_all(Sweep *sweep, PipesimExit *answer, GError **error)
 {
+	tell_what_is_held(sweep);
 	if (!open_results(sweep, error))
 		return FALSE;
 	sweep->work.solve = solve;

@@ -1,6 +1,8 @@
 #include "config.h"
 
+#include "base/distance.h"
 #include "cli/command.h"
+#include <string.h>
 
 const PipesimCommand *const pipesim_commands[] = {
 #define COMMAND(id) &pipesim_command_##id,
@@ -13,6 +15,14 @@ static gboolean is_taken(guint taken, PipesimSettingId setting)
 {
 	return taken == setting ||
 	       (taken > PIPESIM_NO_GROUP && taken == pipesim_settings[setting].group);
+}
+
+static gboolean takes(const PipesimCommand *command, PipesimSettingId id)
+{
+	for (guint i = 0; command->takes[i] != 0; i++)
+		if (is_taken(command->takes[i], id))
+			return TRUE;
+	return FALSE;
 }
 
 /* Options -------------------------------------------------------------------------------- */
@@ -102,6 +112,57 @@ static gboolean print_help(GOptionContext *context, GError **error)
 
 /* Running -------------------------------------------------------------------------------- */
 
+/* "-p8" is "-p 8", which GOption does not know. The array is the caller's; its texts are those of
+ * @argv, or of @owned. */
+static char **split_letters(
+	const PipesimCommand *command, int *argc, char *const *argv, GPtrArray *owned)
+{
+	char **split = g_new0(char *, 2 * (gsize)*argc + 1);
+	gboolean options = TRUE;
+	int n = 0;
+
+	for (int i = 0; i < *argc; i++) {
+		char *text = argv[i];
+
+		options &= strcmp(text, "--") != 0;
+		split[n++] = text;
+		if (!options || i == 0 || text[0] != '-' || text[1] == '-' || text[1] == '\0' ||
+			text[2] == '\0')
+			continue;
+		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+			if (pipesim_settings[id].letter == text[1] && takes(command, id)) {
+				split[n - 1] = g_strndup(text, 2);
+				g_ptr_array_add(owned, split[n - 1]);
+				split[n++] = text + 2;
+			}
+	}
+	*argc = n;
+	return split;
+}
+
+/* "unknown option --shedule; did you mean --schedule?" */
+static void suggest_option(const PipesimCommand *command, GError *error)
+{
+	const char *begin = strstr(error->message, "--");
+	g_autofree char *name = begin != NULL ? g_strndup(begin, strcspn(begin, "=")) : NULL;
+	const PipesimSetting *best = NULL;
+	guint least = 3; /* more letters make another word */
+
+	for (guint id = 1; id < PIPESIM_N_SETTINGS && name != NULL && strlen(name) < 64; id++) {
+		const guint distance = pipesim_distance(pipesim_settings[id].name, name);
+
+		if (takes(command, id) && distance < least) {
+			least = distance;
+			best = &pipesim_settings[id];
+		}
+	}
+	if (best != NULL) {
+		g_autofree char *message = error->message;
+
+		error->message = g_strdup_printf("%s; did you mean %s?", message, best->name);
+	}
+}
+
 /* Options into @setup, operands behind argv[0]. */
 static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	PipesimSetup *setup, gboolean *help, GError **error)
@@ -117,6 +178,8 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 	ok = g_option_context_parse(context, argc, argv, error) &&
 	     (!*help || print_help(context, error));
 	g_option_context_free(context);
+	if (!ok && g_error_matches(*error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
+		suggest_option(command, *error);
 	/* "Unknown option": all other messages begin in lower case. */
 	if (!ok && (*error)->domain == G_OPTION_ERROR)
 		*(*error)->message = g_ascii_tolower(*(*error)->message);
@@ -142,8 +205,11 @@ PipesimExit pipesim_command_run(
 	g_auto(PipesimSetup) setup = {
 		.command_line = g_strjoinv(" ", argv), .notice = pipesim_print_notice};
 	PipesimExit answer = PIPESIM_EXIT_DONE;
+	g_autoptr(GPtrArray) owned = g_ptr_array_new_with_free_func(g_free);
+	g_autofree char **split = NULL;
 	gboolean help = FALSE, ok;
 
+	argv = split = split_letters(command, &argc, argv, owned);
 	ok = parse(command, &argc, &argv, &setup, &help, error);
 	if (ok && !help) {
 		setup.operands = argv + 1;
@@ -154,14 +220,6 @@ PipesimExit pipesim_command_run(
 }
 
 /* Completion ----------------------------------------------------------------------------- */
-
-static gboolean takes(const PipesimCommand *command, PipesimSettingId id)
-{
-	for (guint i = 0; command->takes[i] != 0; i++)
-		if (is_taken(command->takes[i], id))
-			return TRUE;
-	return FALSE;
-}
 
 /* What is known of a value: words, or files with their extension, or of any. */
 static void append_value(GString *out, const PipesimSetting *setting)

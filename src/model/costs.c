@@ -151,15 +151,15 @@ static gboolean parse_one_time(const char *item, const char *what, gint64 value[
 
 /* Unit times are no measurement: what somebody measured is not mixed with them. */
 static gboolean check_complete(const PipesimCosts *costs, const gboolean given[N_NAMES],
-	const char *what, GError **error)
+	gboolean of_model, const char *what, GError **error)
 {
 	const gboolean backward = given[PIPESIM_B] || (given[PIPESIM_I] && given[PIPESIM_W]);
-	const gboolean any =
-		given[PIPESIM_F] || given[PIPESIM_I] || given[PIPESIM_W] || given[PIPESIM_B];
+	const gboolean any = of_model || given[PIPESIM_F] || given[PIPESIM_I] ||
+			     given[PIPESIM_W] || given[PIPESIM_B];
 
 	return !costs->unit || !any || (given[PIPESIM_F] && backward) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: %s is missing, and 1 ms would be no match for the other times; "
+		       "%s: %s is missing, and 1 ms would be no match for other times; "
 		       "give F and B, or F, I and W",
 		       what,
 		       !given[PIPESIM_F]  ? "F"
@@ -194,8 +194,20 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		       names[one], names[other]);
 }
 
-gboolean pipesim_costs_parse_times(
-	PipesimCosts *costs, const char *text, const char *what, GError **error)
+/* A rank's share of the times of a model. Sums stay sums. */
+static void divide_model(gint64 value[N_NAMES], gboolean given[N_NAMES], guint ranks)
+{
+	if (given[PIPESIM_I] && given[PIPESIM_W] &&
+		value[PIPESIM_B] == value[PIPESIM_I] + value[PIPESIM_W])
+		given[PIPESIM_B] = FALSE;
+	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		if (given[kind])
+			value[kind] = pipesim_time_scale(value[kind], 1, ranks);
+}
+
+/* @ranks: that the times are divided by; 0: they are a rank's */
+static gboolean parse_times(
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	gint64 value[N_NAMES];
@@ -210,7 +222,9 @@ gboolean pipesim_costs_parse_times(
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_time(*item, what, value, given, error))
 			return FALSE;
-	if (!check_complete(costs, given, what, error) ||
+	if (ranks > 0)
+		divide_model(value, given, ranks);
+	if (!check_complete(costs, given, ranks > 0, what, error) ||
 		!divide_backward(costs, value, given, what, error))
 		return FALSE;
 	derive_backward = !given[PIPESIM_B] && (given[PIPESIM_I] || given[PIPESIM_W]);
@@ -226,6 +240,18 @@ gboolean pipesim_costs_parse_times(
 	costs->halved = given[PIPESIM_B] && !given[PIPESIM_I] && !given[PIPESIM_W];
 	costs->unit &= !given[PIPESIM_F];
 	return TRUE;
+}
+
+gboolean pipesim_costs_parse_times(
+	PipesimCosts *costs, const char *text, const char *what, GError **error)
+{
+	return parse_times(costs, text, what, 0, error);
+}
+
+gboolean pipesim_costs_parse_model_times(
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
+{
+	return parse_times(costs, text, what, ranks, error);
 }
 
 /* What a list of factors is of: how messages call the list, an element and an example. */

@@ -96,6 +96,12 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs);
 gboolean pipesim_costs_parse_times(
 	PipesimCosts *costs, const char *text, const char *what, GError **error);
 
+/** pipesim_costs_parse_model_times: the same of the whole model: F, I, W, B and FB of one of
+ * @ranks are so much less; P2P is that of a hop all the same. At least F and B, or F, I and W.
+ * Errors as above. */
+gboolean pipesim_costs_parse_model_times(
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
+
 /** pipesim_costs_parse_scale: "0=1.3,7=1.25": lengths of parts 0 to @ranks - 1. Errors as
  * above. */
 gboolean pipesim_costs_parse_scale(

@@ -88,6 +88,12 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 {
 	gint64 before[PIPESIM_FB];
 
+	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL &&
+		(setup->text[PIPESIM_SET_TIMES] != NULL ||
+			setup->text[PIPESIM_SET_STAGE_TIMES] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--model-times and %s both say what an op takes; give one of them",
+			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--stage-times");
 	memcpy(before, costs->time, sizeof before);
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
@@ -118,13 +124,15 @@ static gboolean any_network(const PipesimSetup *setup)
 
 static gboolean check_together(const PipesimSetup *setup, GError **error)
 {
-	const char *times = setup->text[PIPESIM_SET_TIMES];
+	const gboolean model = setup->text[PIPESIM_SET_MODEL_TIMES] != NULL;
+	const char *times = setup->text[model ? PIPESIM_SET_MODEL_TIMES : PIPESIM_SET_TIMES];
 	const gboolean latency = setup->text[PIPESIM_SET_LINK_LATENCY] != NULL;
 
 	if (times != NULL && strstr(times, "P2P") != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--times P2P and the links' options both say what a hop takes; give "
-			"one of them");
+			"%s P2P and the links' options both say what a hop takes; give "
+			"one of them",
+			model ? "--model-times" : "--times");
 	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL &&
 		(latency || setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -216,6 +224,7 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 {
 	const char *stages = setup->text[PIPESIM_SET_STAGE_TIMES];
 	const char *times = setup->text[PIPESIM_SET_TIMES];
+	const char *model = setup->text[PIPESIM_SET_MODEL_TIMES];
 	g_autoptr(GString) source = g_string_new(costs->source);
 
 	if (stages != NULL)
@@ -224,6 +233,9 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 	if (times != NULL)
 		g_string_append_printf(
 			source, "%s--times %s", source->len > 0 ? "; then " : "", times);
+	if (model != NULL)
+		g_string_append_printf(source, "%s--model-times %s divided by PP",
+			source->len > 0 ? "; then " : "", model);
 	if (costs->halved)
 		g_string_append(source, costs->time[PIPESIM_I] == costs->time[PIPESIM_W]
 						? " (I and W: half of B each)"

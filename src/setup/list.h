@@ -59,6 +59,9 @@ SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
 SETTING(TIMES, "--times", 0, "LIST",
 	"in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (default B=I+W, FB=F+B)", PIPESIM_ALL_COSTS,
 	.costs = read_times, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
+	"the same of the whole model: divided by PP, but for P2P", PIPESIM_ALL_COSTS,
+	.costs = pipesim_costs_parse_model_times, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TRACE, "--trace", 0, "FILE", "times from a measured trace (may be repeated)",
 	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE, .values = "csv*")
 SETTING(LAYERS, "--layers", 0, "N",
