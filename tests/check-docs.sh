@@ -55,6 +55,16 @@ completes 'stages' pipesim --compare-at = st
 completes 'queue' pipesim export --comm q
 completes '' pipesim -p ''
 
+
+# All schedules are explained where all are asked for.
+"$PIPESIM" list --names | sort >"$scratch/names"
+"$PIPESIM" explain all | sed -n 's/^\([a-z0-9-]*\): .*/\1/p' | sort >"$scratch/explained"
+if [ -z "$(comm -23 "$scratch/names" "$scratch/explained")" ]; then
+	pass
+else
+	fail 'explain all leaves schedules out'
+fi
+
 "$TOP_SRCDIR/bootstrap" --help | grep -q 'go to configure' || fail 'bootstrap --help explains nothing'
 
 # Every key of the JSON and every column of the CSV is in docs/output.md.

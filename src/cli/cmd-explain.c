@@ -362,6 +362,23 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	return TRUE;
 }
 
+/* Each at the shape that was given, or at one of its own. */
+static gboolean explain_all(
+	PipesimSetup *setup, const PipesimStyle *style, GString *out, GError **error)
+{
+	const PipesimSchedule *const *all = pipesim_schedule_list();
+	const PipesimScenario given = setup->scenario;
+
+	for (guint i = 0; all[i] != NULL; i++) {
+		if (i > 0)
+			g_string_append(out, "\n\n");
+		setup->scenario = given;
+		if (!explain(all[i], setup, style, out, error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
@@ -370,20 +387,25 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 	if (setup->n_operands != 1)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"explain takes one schedule; see pipesim list for their names");
+			"explain takes one schedule, or all; see pipesim list for their names");
 	if (setup->scenario.ranks == 0)
 		setup->scenario.ranks = 4;
 	if (style.width == 0)
 		style.width = WIDTH;
+	if (!pipesim_setup_costs(setup, NULL, error))
+		return FALSE;
+	if (strcmp(setup->operands[0], "all") == 0)
+		return explain_all(setup, &style, out, error) &&
+		       pipesim_print(NULL, out, error);
 	schedule = pipesim_schedule_find(setup->operands[0], error);
-	return schedule != NULL && pipesim_setup_costs(setup, NULL, error) &&
-	       explain(schedule, setup, &style, out, error) && pipesim_print(NULL, out, error);
+	return schedule != NULL && explain(schedule, setup, &style, out, error) &&
+	       pipesim_print(NULL, out, error);
 }
 
 const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
 	.summary = "idea, placement, phases and formulae of one schedule",
-	.usage = "NAME - explain one schedule",
+	.usage = "NAME|all - explain one schedule, or all",
 	.about = "Says what a schedule does, gains and costs, where its stages live, what its "
 		 "ranks run in\nwhich phase, and what its published formulae mean. Phases and "
 		 "timeline are of PP 4 and\n8 micro-batches unless others are given.",

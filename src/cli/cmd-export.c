@@ -121,9 +121,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(PipesimProgram) program = NULL;
 	const PipesimChoice *choice;
 
+	if (setup->n_operands > (name == NULL ? 1 : 0))
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "export writes one schedule; name it once");
+	if (setup->n_operands == 1)
+		name = setup->operands[0];
 	if (name == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--schedule is missing; see pipesim list for names");
+			"a schedule is missing; see pipesim list for names");
 	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--for: '%s' is not known; pytorch or pipesim", reader);
@@ -144,7 +149,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 const PipesimCommand pipesim_command_export = {
 	.name = "export",
 	.summary = "op order of one schedule as a PyTorch schedule CSV",
-	.usage = "- write an op order as a PyTorch schedule CSV",
+	.usage = "[NAME] - write an op order as a PyTorch schedule CSV",
+	.operand = "the schedule",
+	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
 		PIPESIM_SET_COMM, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT, PIPESIM_ALL_COSTS,
 		PIPESIM_ALL_NETWORK},

@@ -31,6 +31,22 @@ static guint schedule_distance(const PipesimSchedule *schedule, const char *name
 	return best;
 }
 
+/* The members of a family that is no schedule itself, "a, b, c"; NULL where @name is none. */
+static const char *find_family(const char *name)
+{
+	static const char *const families[][2] = {
+		{"zero-bubble", "zb-h1, zb-h2, zb-auto, zb-v, zb-v-auto or interleaved-zb"},
+		{"zb", "zb-h1, zb-h2, zb-auto, zb-v, zb-v-auto or interleaved-zb"},
+		{"v-shape", "1f1b-v, zb-v, zb-v-auto, v-half, v-min or dualpipev"},
+		{"bidirectional", "chimera, chimera-doubling, chimera-halving or dualpipe"},
+	};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(families); i++)
+		if (g_ascii_strcasecmp(families[i][0], name) == 0)
+			return families[i][1];
+	return NULL;
+}
+
 const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 {
 	const PipesimSchedule *nearest = NULL;
@@ -46,7 +62,10 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 			nearest = schedules[i];
 		}
 	}
-	if (nearest != NULL)
+	if (find_family(name) != NULL)
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"'%s' is a family of schedules; give %s", name, find_family(name));
+	else if (nearest != NULL)
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"unknown schedule '%s'; did you mean '%s'?", name, nearest->name);
 	else

@@ -108,7 +108,7 @@ SETTING(SAMPLES, "--samples", 0, "N", "steps to draw at random, from what was me
 	PIPESIM_ALL_SAMPLES, COUNT(scenario.samples, PIPESIM_MAX_SAMPLES))
 SETTING(SEED, "--seed", 0, "N", "another seed draws other steps (default: 1)",
 	PIPESIM_ALL_SAMPLES, .scenario = read_seed)
-SETTING(JITTER, "--jitter", 0, "SD", "draw normal times of this relative sd instead: 0.03",
+SETTING(JITTER, "--jitter", 0, "SD", "draw normal times of this relative sd instead: 0.03, 3%",
 	PIPESIM_ALL_SAMPLES, .scenario = read_jitter)
 
 /* Of sweep. */

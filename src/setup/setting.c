@@ -58,9 +58,20 @@ static gboolean read_jitter(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {
 	PipesimFraction *jitter = &scenario->jitter;
+	const gboolean percent = g_str_has_suffix(text, "%");
+	g_autofree char *number = g_strndup(text, strlen(text) - (percent ? 1 : 0));
 
-	if (!pipesim_parse_fraction(text, what, jitter, error))
+	if (!pipesim_parse_fraction(number, what, jitter, error))
 		return FALSE;
+	if (percent) {
+		const gint64 common = MAX(pipesim_gcd(jitter->num, 100), 1);
+
+		jitter->num /= common;
+		if (jitter->den > G_MAXINT64 / 100)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: '%s' has too many digits", what, text);
+		jitter->den *= 100 / common;
+	}
 	return (double)jitter->num <= PIPESIM_MAX_JITTER * (double)jitter->den ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "%s: '%s'; a relative standard deviation from 0 to %g", what, text,

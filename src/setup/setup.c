@@ -88,7 +88,7 @@ static void clear_named(gpointer data)
 gboolean pipesim_setup_names_file(const char *name)
 {
 	return strchr(name, '/') != NULL || g_str_has_suffix(name, ".csv") ||
-	       strcmp(name, "-") == 0;
+	       g_str_has_suffix(name, ".csv.gz") || strcmp(name, "-") == 0;
 }
 
 static void add_path(GArray *paths, const char *what, const char *path, gboolean once)

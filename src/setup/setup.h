@@ -50,7 +50,7 @@ char *pipesim_setup_partial(const char *output);
 char *pipesim_setup_partial_id(const char *output);
 
 /** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
- * or ending in .csv, or "-", standard input. */
+ * or ending in .csv or .csv.gz, or "-", standard input. */
 gboolean pipesim_setup_names_file(const char *name);
 
 /** pipesim_setup_base: what a costs file or traces say, else F = I = W = 1 ms. Takes long where
