@@ -1,6 +1,7 @@
 /* Whether an order can run to its end where messages never wait for each other. */
 #include "config.h"
 
+#include "base/arena.h"
 #include "order/cycle.h"
 #include <string.h>
 
@@ -78,53 +79,40 @@ static void run_rank(Order *order, guint rank, Stack *stack)
 	}
 }
 
-static void clear(Order *order)
-{
-	g_free(order->state);
-	g_free(order->next);
-}
-
-static gboolean run_order(Order *order, GError **error)
+/* @arena: of all that it comes to know. */
+static gboolean run_order(Order *order, PipesimArena *arena, GError **error)
 {
 	const PipesimProgram *program = order->program;
 	const guint ranks = program->shape.ranks;
-	Stack stack = {g_try_new(guint32, ranks), g_try_new0(guint8, ranks), 0};
-	gboolean ok;
+	Stack stack = {
+		.rank = pipesim_arena_array(arena, guint32, ranks),
+		.holds = pipesim_arena_array(arena, guint8, ranks),
+	};
 
-	order->state = g_try_new0(guint8, MAX(program->n_ops, 1u));
-	order->next = g_try_new(guint32, ranks);
-	ok = stack.rank != NULL && stack.holds != NULL && order->state != NULL &&
-	     order->next != NULL;
-	if (ok) {
-		/* Runs every rank as far as it comes, then those that this let go on. */
-		memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
-		for (guint rank = ranks; rank-- > 0;)
-			push(&stack, rank);
-		while (stack.n > 0) {
-			const guint rank = stack.rank[--stack.n];
+	order->state = pipesim_arena_array(arena, guint8, program->n_ops);
+	order->next = pipesim_arena_array(arena, guint32, ranks);
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
+		return FALSE;
+	/* Runs every rank as far as it comes, then those that this let go on. */
+	memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
+	for (guint rank = ranks; rank-- > 0;)
+		push(&stack, rank);
+	while (stack.n > 0) {
+		const guint rank = stack.rank[--stack.n];
 
-			stack.holds[rank] = FALSE;
-			run_rank(order, rank, &stack);
-		}
-	} else {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-		clear(order);
+		stack.holds[rank] = FALSE;
+		run_rank(order, rank, &stack);
 	}
-	g_free(stack.rank);
-	g_free(stack.holds);
-	return ok;
+	return TRUE;
 }
 
 guint32 pipesim_program_sequence(
 	const PipesimProgram *program, guint32 *sequence, GError **error)
 {
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Order order = {.program = program, .sequence = sequence};
 
-	if (!run_order(&order, error))
-		return G_MAXUINT32;
-	clear(&order);
-	return order.n_done;
+	return run_order(&order, arena, error) ? order.n_done : G_MAXUINT32;
 }
 
 /* Inputs first: they say more than the order. */
@@ -145,14 +133,11 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 	return (PipesimStuck){at.rank, at.index - 1};
 }
 
-static void print_op(const PipesimProgram *program, guint rank, guint32 index, GString *out)
-{
-	pipesim_op_print(program, rank, &program->ops[index], out);
-}
-
 static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
 {
-	print_op(((const Order *)graph)->program, at.rank, at.index, out);
+	const PipesimProgram *program = ((const Order *)graph)->program;
+
+	pipesim_op_print(program, at.rank, &program->ops[at.index], out);
 }
 
 static guint32 place_of(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
@@ -179,12 +164,13 @@ static guint32 entry_of(gconstpointer graph, PipesimStuck at, guint32 *begin, gu
 
 static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
 {
-	print_op(((const Order *)graph)->program, rank, index, out);
+	print_stuck(graph, (PipesimStuck){rank, index}, out);
 }
 
 gboolean pipesim_program_check_order(
 	const PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error)
 {
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Order order = {.program = program};
 	const PipesimWaiting waiting = {
 		&order, find_blocker, print_stuck, place_of, locate, data};
@@ -193,7 +179,7 @@ gboolean pipesim_program_check_order(
 	g_autoptr(GArray) cycle = NULL;
 	PipesimStuck stuck = {0, 0};
 
-	if (!run_order(&order, error))
+	if (!run_order(&order, arena, error))
 		return FALSE;
 	if (order.n_done < program->n_ops) {
 		while (order.next[stuck.rank] == program->rank_begin[stuck.rank + 1])
@@ -202,7 +188,6 @@ gboolean pipesim_program_check_order(
 		cycle = pipesim_find_cycle(&waiting, stuck);
 		pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
 	}
-	clear(&order);
 	return order.n_done == program->n_ops;
 }
 
