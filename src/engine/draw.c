@@ -11,27 +11,6 @@
 #define MAX_BASE  G_MAXUINT32
 #define MAX_SLOPE ((1u << 20) - 1)
 
-static void fill_table(
-	PipesimDrawTable *table, gint64 ns, const PipesimSpread *spread, gint64 *longest)
-{
-	gint64 knot[PARTS + 1], widest = 0;
-
-	for (guint i = 0; i <= PARTS; i++)
-		knot[i] = pipesim_time_scale(
-			ns, spread->knot[i], G_GINT64_CONSTANT(1) << PIPESIM_SPREAD_BITS);
-	for (guint i = 0; i < PARTS; i++)
-		widest = MAX(widest, knot[i + 1] - knot[i]);
-	while (knot[PARTS] >> table->shift > MAX_BASE || widest >> table->shift >= MAX_SLOPE)
-		table->shift++;
-	for (guint i = 0; i < PARTS; i++) {
-		table->base[i] = (guint32)(knot[i] >> table->shift);
-		table->slope[i] = (guint32)(knot[i + 1] >> table->shift) - table->base[i];
-	}
-	table->stay = spread->stay;
-	table->mirror = spread->mirrors ? ~0u << PIPESIM_STAY_BITS : 0;
-	*longest = MAX(*longest, knot[PARTS]);
-}
-
 /* Every table of ops, and no more tables of draws than differ. */
 static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
 	const PipesimJitter *jitter, guint32 *table_of, gint64 *longest)
@@ -45,7 +24,9 @@ static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
 		const PipesimOp *op = &program->ops[draw->lanes->example[i]];
 		const gint64 ns =
 			pipesim_op_duration(program, times, draw->lanes->example_rank[i], op);
-		gint64 key = ns * PIPESIM_N_KINDS + op->kind;
+		gint64 key = ns * PIPESIM_N_KINDS + op->kind, knot[PARTS + 1], widest = 0;
+		const PipesimSpread *spread;
+		PipesimDrawTable *table;
 		gpointer found;
 
 		if (g_hash_table_lookup_extended(known, &key, NULL, &found)) {
@@ -54,7 +35,24 @@ static void fill_tables(PipesimDraw *draw, const PipesimTimes *times,
 		}
 		table_of[i] = n;
 		g_hash_table_insert(known, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(n));
-		fill_table(&draw->tables[n++], ns, &jitter->kind[op->kind], longest);
+		spread = &jitter->kind[op->kind];
+		table = &draw->tables[n++];
+		for (guint part = 0; part <= PARTS; part++)
+			knot[part] = pipesim_time_scale(ns, spread->knot[part],
+				G_GINT64_CONSTANT(1) << PIPESIM_SPREAD_BITS);
+		for (guint part = 0; part < PARTS; part++)
+			widest = MAX(widest, knot[part + 1] - knot[part]);
+		while (knot[PARTS] >> table->shift > MAX_BASE ||
+			widest >> table->shift >= MAX_SLOPE)
+			table->shift++;
+		for (guint part = 0; part < PARTS; part++) {
+			table->base[part] = (guint32)(knot[part] >> table->shift);
+			table->slope[part] =
+				(guint32)(knot[part + 1] >> table->shift) - table->base[part];
+		}
+		table->stay = spread->stay;
+		table->mirror = spread->mirrors ? ~0u << PIPESIM_STAY_BITS : 0;
+		*longest = MAX(*longest, knot[PARTS]);
 	}
 }
 

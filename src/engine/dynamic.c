@@ -201,44 +201,16 @@ static guint32 find_way(const Loader *loader, Seen *seen, guint32 op)
 	return seen->way;
 }
 
-/* A gradient is the second input of a pair that takes an activation too. */
-static Output load_gradient(const Loader *loader, guint chunk, guint32 to)
-{
-	const PipesimProgram *program = loader->engine->program;
-	Output output = {to, find_way(loader, &loader->seen[2 * chunk + 1], to)};
-	const PipesimOp *op = &program->ops[to];
-
-	if (op->kind == PIPESIM_FB && output.way != SAME_RANK &&
-		pipesim_op_stage(program, rank_of(loader->engine, loader->rank, &output), op) >
-			0)
-		output.way |= OF_INPUT;
-	return output;
-}
-
-/* Pairs take a division: those of a rank are mostly of the same two stages. */
-static gint64 load_duration(Loader *loader, const PipesimOp *op, guint32 index)
-{
-	const PipesimProgram *program = loader->engine->program;
-	const guint32 chunks = (guint32)op->chunk << 8 | op->b_chunk;
-
-	if (loader->times->drawn != NULL)
-		return loader->times->drawn[index];
-	if (op->kind != PIPESIM_FB)
-		return pipesim_op_duration(program, loader->times, loader->rank, op);
-	if (loader->pair < 0 || loader->chunks != chunks) {
-		loader->pair = pipesim_op_duration(program, loader->times, loader->rank, op);
-		loader->chunks = chunks;
-	}
-	return loader->pair;
-}
-
 static void load_op(Loader *loader, guint32 index)
 {
 	Engine *engine = loader->engine;
 	const PipesimProgram *program = engine->program;
 	const PipesimOp *op = &program->ops[index];
+	const gboolean pair = op->kind == PIPESIM_FB;
+	const guint32 chunks = (guint32)op->chunk << 8 | op->b_chunk;
 	const gsize m = program->shape.microbatches, all = program->shape.stages * m;
 	Output output[2] = {{PIPESIM_NO_OP, 0}, {PIPESIM_NO_OP, 0}};
+	gint64 duration = loader->pair;
 	guint n = 0, waiting = 0;
 	gsize slot;
 
@@ -255,15 +227,31 @@ static void load_op(Loader *loader, guint32 index)
 	if (pipesim_op_has_backward(op)) {
 		slot = pipesim_op_backward_slot(program, loader->rank, op);
 		waiting += slot + m < all;
-		if (slot >= m)
-			output[n++] = load_gradient(loader,
-				op->kind == PIPESIM_FB ? op->b_chunk : op->chunk,
-				program->backward[slot - m]);
+		if (slot >= m) {
+			const guint32 to = program->backward[slot - m];
+			const guint chunk = pair ? op->b_chunk : op->chunk;
+			Output *out = &output[n++];
+
+			*out = (Output){to, find_way(loader, &loader->seen[2 * chunk + 1], to)};
+			/* A gradient is the second input of a pair that takes an activation
+			 * too. */
+			if (program->ops[to].kind == PIPESIM_FB && out->way != SAME_RANK &&
+				pipesim_op_stage(program, rank_of(engine, loader->rank, out),
+					&program->ops[to]) > 0)
+				out->way |= OF_INPUT;
+		}
+	}
+	/* Pairs take a division: those of a rank are mostly of the same two stages. */
+	if (loader->times->drawn != NULL)
+		duration = loader->times->drawn[index];
+	else if (!pair || duration < 0 || loader->chunks != chunks)
+		duration = pipesim_op_duration(program, loader->times, loader->rank, op);
+	if (pair) {
+		loader->pair = duration;
+		loader->chunks = chunks;
 	}
 	*work_of(engine, loader->rank, index) =
-		(Work){.duration = load_duration(loader, op, index),
-			.output = output[0],
-			.waiting = waiting};
+		(Work){.duration = duration, .output = output[0], .waiting = waiting};
 	if (engine->second != NULL)
 		engine->second[index] = output[1];
 }

@@ -299,18 +299,10 @@ gboolean pipesim_period_jump(PipesimPeriod *period, guint64 passes, PipesimStead
 
 /* Skew ------------------------------------------------------------------------------------- */
 
-typedef struct {
-	const PipesimPeriod *period;
-	gint64 *state; /* levels instead of times */
-	gint64 *before;
-} Levels;
-
-/* One pass; counts in @ahead the steps of each rank that end by @until. */
-static void run_levels(Levels *levels, gint64 until, guint64 *ahead)
+/* One pass over levels instead of times; counts in @ahead the steps of each rank that end by
+ * @until. */
+static void run_levels(const PipesimPeriod *period, gint64 *state, gint64 until, guint64 *ahead)
 {
-	const PipesimPeriod *period = levels->period;
-	gint64 *state = levels->state;
-
 	for (gsize i = 0; i < period->n_steps; i++) {
 		const PipesimPeriodStep *step = &period->steps[i];
 		gint64 level = state[step->time];
@@ -326,50 +318,40 @@ static void run_levels(Levels *levels, gint64 until, guint64 *ahead)
 	}
 }
 
-/* Whether every rank went on by as many levels. */
-static gboolean is_even(const Levels *levels)
-{
-	const gint64 first = levels->state[0] - levels->before[0];
-
-	for (guint rank = 1; rank < levels->period->ranks; rank++)
-		if (levels->state[rank] - levels->before[rank] != first)
-			return FALSE;
-	return TRUE;
-}
-
-static gint64 furthest(const Levels *levels, gboolean least)
-{
-	gint64 most = levels->state[0];
-
-	for (guint rank = 1; rank < levels->period->ranks; rank++)
-		most = least ? MIN(most, levels->state[rank]) : MAX(most, levels->state[rank]);
-	return most;
-}
-
 gboolean pipesim_period_skew(const PipesimPeriod *period, guint64 work, guint64 *ahead)
 {
+	const guint ranks = period->ranks;
 	g_autofree gint64 *state = g_try_new(gint64, period->n_state);
-	g_autofree gint64 *before = g_try_new(gint64, period->ranks);
-	Levels levels = {period, state, before};
+	g_autofree gint64 *before = g_try_new(gint64, ranks);
 	guint64 left = work / period->n_steps;
-	gint64 until;
+	gint64 furthest, least;
+	gboolean is_even;
 
 	if (state == NULL || before == NULL)
 		return FALSE;
 	for (gsize i = 0; i < period->n_state; i++)
-		state[i] = period->owner[i] == i && i >= period->ranks ? -1 : 0;
+		state[i] = period->owner[i] == i && i >= ranks ? -1 : 0;
+	/* Until every rank goes on by as many levels. */
 	do {
 		if (left-- == 0)
 			return FALSE;
-		memcpy(before, state, period->ranks * sizeof *before);
-		run_levels(&levels, -1, ahead);
-	} while (!is_even(&levels));
-	until = furthest(&levels, FALSE);
-	memset(ahead, 0, period->ranks * sizeof *ahead);
+		memcpy(before, state, ranks * sizeof *before);
+		run_levels(period, state, -1, ahead);
+		is_even = TRUE;
+		for (guint rank = 1; rank < ranks; rank++)
+			is_even &= state[rank] - before[rank] == state[0] - before[0];
+	} while (!is_even);
+	furthest = state[0];
+	for (guint rank = 1; rank < ranks; rank++)
+		furthest = MAX(furthest, state[rank]);
+	memset(ahead, 0, ranks * sizeof *ahead);
 	do {
 		if (left-- == 0)
 			return FALSE;
-		run_levels(&levels, until, ahead);
-	} while (furthest(&levels, TRUE) <= until);
+		run_levels(period, state, furthest, ahead);
+		least = state[0];
+		for (guint rank = 1; rank < ranks; rank++)
+			least = MIN(least, state[rank]);
+	} while (least <= furthest);
 	return TRUE;
 }

@@ -377,29 +377,22 @@ static void run_phase(Runner *run, guint32 phase)
 		run->s.ranks[rank].limit = G_MAXUINT64;
 }
 
-static void run_phases(Runner *run)
-{
-	const PipesimOrder *order = run->s.order;
-	const gsize ranks = order->shape.ranks;
-	guint64 n_outside = order->n_ops;
-
-	/* Without them everything runs op by op. */
-	run->structure = pipesim_arena_array(
-		run->s.arena, guint32, 5 * ranks + 2 * (gsize)run->s.n_places);
-	if (run->structure == NULL || !choose_long_loops(run))
-		return;
-	for (gsize i = 0; i < run->n_phases * ranks; i++)
-		n_outside -= ops_of(&order->loops[run->long_loops[i]]);
-	run->too_long = n_outside > MAX_OUTSIDE;
-	for (guint32 phase = 0; phase < run->n_phases && !run->too_long; phase++)
-		run_phase(run, phase);
-}
 static gboolean run_all(Runner *run, GError **error)
 {
 	PipesimStreaming *s = &run->s;
 	const PipesimShape *shape = &s->order->shape;
+	guint64 n_outside = s->order->n_ops;
 
-	run_phases(run);
+	/* Without memory for phases everything runs op by op. */
+	run->structure = pipesim_arena_array(
+		s->arena, guint32, 5 * (gsize)shape->ranks + 2 * (gsize)s->n_places);
+	if (run->structure != NULL && choose_long_loops(run)) {
+		for (gsize i = 0; i < (gsize)run->n_phases * shape->ranks; i++)
+			n_outside -= ops_of(&s->order->loops[run->long_loops[i]]);
+		run->too_long = n_outside > MAX_OUTSIDE;
+		for (guint32 phase = 0; phase < run->n_phases && !run->too_long; phase++)
+			run_phase(run, phase);
+	}
 	if (run->too_long)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches on %u ranks are too many to simulate one by one, and "
