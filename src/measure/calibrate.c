@@ -435,7 +435,7 @@ static gboolean add_pair(Calibrating *c, GError **error)
 	return TRUE;
 }
 
-/* Several GPUs ------------------------------------------------------------------------------------ */
+/* Several GPUs ------------------------------------------------------------------------------------- */
 
 static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
 {

@@ -363,39 +363,6 @@ static guint hash_key(gconstpointer key)
 	return (guint)((hash ^ word) * multiplier >> 32);
 }
 
-/* The same measurement twice is a fault. */
-static void check_duplicate(Reader *reader)
-{
-	const PipesimCsvRecord *record = reader->table.record;
-	gsize size = 0;
-
-	/* The key: the text of all key cells, each ended by a newline, which none holds. */
-	for (guint i = 0; i < record->n_cells; i++)
-		size += record->cells[i].length + 1;
-	g_string_set_size(reader->key, size);
-	char *end = reader->key->str;
-	for (guint i = 0; i < record->n_cells; i++) {
-		const Column *column = g_array_index(reader->positions, Position, i).of;
-		if (column == NULL || !column->key)
-			continue;
-		memcpy(end, record->cells[i].text, record->cells[i].length);
-		end += record->cells[i].length;
-		*end++ = '\n';
-	}
-	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
-	const gpointer first = g_hash_table_lookup(reader->seen, reader->key->str);
-	if (first != NULL)
-		pipesim_table_fault(&reader->table, NULL,
-			"the same run_id, rep, component, phase and rank as line %u, measured "
-			"the same way; remove one",
-			GPOINTER_TO_UINT(first));
-	else
-		g_hash_table_insert(reader->seen,
-			g_string_chunk_insert_len(
-				reader->keys, reader->key->str, (gssize)reader->key->len),
-			GUINT_TO_POINTER(record->line));
-}
-
 /* What only the whole row shows. */
 static void finish_row(Reader *reader, PipesimTraceRow *row)
 {
@@ -429,6 +396,7 @@ static void read_row(Reader *reader)
 	const PipesimCsvRecord *record = table->record;
 	const guint faults = table->faults->total;
 	PipesimTraceRow row;
+	gsize size = 0;
 
 	if (record->n_cells != reader->positions->len) {
 		pipesim_table_fault(table, NULL, "%u cells, but the header has %u columns%s",
@@ -446,7 +414,32 @@ static void read_row(Reader *reader)
 	}
 	if (table->faults->total == faults)
 		finish_row(reader, &row);
-	check_duplicate(reader);
+	/* The same measurement twice is a fault. The key is the text of all key cells, each ended by
+	 * a newline, which none holds. */
+	for (guint i = 0; i < record->n_cells; i++)
+		size += record->cells[i].length + 1;
+	g_string_set_size(reader->key, size);
+	char *end = reader->key->str;
+	for (guint i = 0; i < record->n_cells; i++) {
+		const Column *column = g_array_index(reader->positions, Position, i).of;
+		if (column == NULL || !column->key)
+			continue;
+		memcpy(end, record->cells[i].text, record->cells[i].length);
+		end += record->cells[i].length;
+		*end++ = '\n';
+	}
+	g_string_truncate(reader->key, (gsize)(end - reader->key->str));
+	const gpointer first = g_hash_table_lookup(reader->seen, reader->key->str);
+	if (first != NULL)
+		pipesim_table_fault(table, NULL,
+			"the same run_id, rep, component, phase and rank as line %u, measured "
+			"the same way; remove one",
+			GPOINTER_TO_UINT(first));
+	else
+		g_hash_table_insert(reader->seen,
+			g_string_chunk_insert_len(
+				reader->keys, reader->key->str, (gssize)reader->key->len),
+			GUINT_TO_POINTER(record->line));
 	if (!record->ended)
 		pipesim_table_fault(table, NULL,
 			"the last line does not end with a newline: the file is truncated; add "
@@ -547,10 +540,9 @@ static void join_pairs(Reader *reader, GArray *rows)
 }
 
 /* Whatever no other reader knows. */
-static gboolean is_anything(const char *head, gsize length)
+static gboolean is_anything(const char *head)
 {
 	(void)head;
-	(void)length;
 	return TRUE;
 }
 

@@ -9,9 +9,8 @@
 
 #include <string.h>
 
-static gboolean is_nccl(const char *head, gsize length)
+static gboolean is_nccl(const char *head)
 {
-	(void)length;
 	return strstr(head, "# nThread ") != NULL ||
 	       (strstr(head, "algbw") != NULL && strstr(head, "busbw") != NULL);
 }

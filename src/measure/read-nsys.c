@@ -55,9 +55,8 @@ static gboolean find_columns(Columns *columns, const PipesimCsvRecord *record)
 	return columns->start >= 0 && columns->duration >= 0 && columns->name >= 0;
 }
 
-static gboolean is_nsys(const char *head, gsize length)
+static gboolean is_nsys(const char *head)
 {
-	(void)length;
 	return strstr(head, "Projected Duration (") != NULL ||
 	       (strstr(head, "Duration (") != NULL && strstr(head, "CorrId") != NULL);
 }

@@ -336,9 +336,8 @@ static gboolean read_document(Reader *reader)
 }
 
 /* The first byte that is not blank, past a byte order mark, opens an object or an array. */
-static gboolean is_json(const char *head, gsize length)
+static gboolean is_json(const char *head)
 {
-	(void)length;
 	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
 		head += 3;
 	while (g_ascii_isspace(*head))

@@ -59,9 +59,10 @@ static gboolean is_content(const PipesimCsvRecord *record)
 	       (record->n_cells > 1 || record->cells[0].length > 0);
 }
 
-static gboolean is_summary(const char *head, gsize length)
+static gboolean is_summary(const char *head)
 {
-	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_new_memory("", head, length));
+	g_autoptr(PipesimCsv) csv =
+		pipesim_csv_new(pipesim_input_new_memory("", head, strlen(head)));
 	const PipesimCsvRecord *record;
 	Columns columns;
 

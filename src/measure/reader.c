@@ -12,12 +12,12 @@ static const PipesimReader *const readers[] = {
 #undef READER
 };
 
-const PipesimReader *pipesim_reader_find(const char *head, gsize length)
+const PipesimReader *pipesim_reader_find(const char *head)
 {
 	guint i = 0;
 
 	/* The last takes what no other knows, and says what is wrong with it. */
-	while (i < G_N_ELEMENTS(readers) - 1 && !readers[i]->is(head, length))
+	while (i < G_N_ELEMENTS(readers) - 1 && !readers[i]->is(head))
 		i++;
 	return readers[i];
 }
@@ -40,8 +40,7 @@ PipesimTrace *pipesim_trace_read_input(
 			"a costs file, not a trace; give it to --costs");
 		return NULL;
 	}
-	return pipesim_reader_find(head, strlen(head))
-		->read(g_steal_pointer(&owned), rules, error);
+	return pipesim_reader_find(head)->read(g_steal_pointer(&owned), rules, error);
 }
 
 PipesimTrace *pipesim_trace_read(

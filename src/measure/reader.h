@@ -7,8 +7,8 @@
 /* A file is what its content says it is, not its name: the first reader that knows it takes it. */
 typedef struct {
 	const char *name; /* what a user would call such a file */
-	/* Whether the file that begins with @head, @length bytes that end with a NUL, is one. */
-	gboolean (*is)(const char *head, gsize length);
+	/* Whether the file that begins with @head is one. */
+	gboolean (*is)(const char *head);
 	/* @input from where it stands to its end; it becomes the function's. @rules: what names of
 	 * ranges and kernels mean; NULL = built-in names only.
 	 * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE: up to 20 faults, each
@@ -23,7 +23,7 @@ typedef struct {
 #undef READER
 
 /** pipesim_reader_find: the one for a file that begins with @head, as for PipesimReader.is. */
-const PipesimReader *pipesim_reader_find(const char *head, gsize length);
+const PipesimReader *pipesim_reader_find(const char *head);
 
 /** pipesim_trace_read: @path ("-" = standard input, packed or not) with the reader for it.
  * Returns: (transfer full): NULL with its errors, or those of pipesim_input_open(). */

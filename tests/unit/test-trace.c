@@ -179,8 +179,7 @@ static const struct {
 
 START_TEST(content_chooses_the_reader)
 {
-	const PipesimReader *found =
-		pipesim_reader_find(heads[_i].head, strlen(heads[_i].head));
+	const PipesimReader *found = pipesim_reader_find(heads[_i].head);
 	guint i = 0;
 
 	while (i < G_N_ELEMENTS(readers) && readers[i].reader != found)
