@@ -230,11 +230,6 @@ typedef struct {
 	guint n_nic_of;
 } Reader;
 
-static gboolean has(const Reader *reader, const char *group, const char *key)
-{
-	return pipesim_ini_find(reader->ini, group, key) != NULL;
-}
-
 /* Values -------------------------------------------------------------------------------- */
 
 static gboolean read_count(
@@ -339,48 +334,6 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	}
 }
 
-/* The whole ----------------------------------------------------------------------------- */
-
-static void check_whole(const Reader *reader)
-{
-	const PipesimNetwork *network = reader->network;
-	const PipesimIniLine *topology = pipesim_ini_find(reader->ini, TOPOLOGY, NULL);
-	const PipesimIniLine *intra = pipesim_ini_find(reader->ini, INTRA, NULL);
-	const PipesimIniLine *inter = pipesim_ini_find(reader->ini, INTER, NULL);
-	const PipesimIniLine *at = pipesim_ini_find(reader->ini, INTER, "nic_of");
-	const guint first = topology != NULL ? topology->first_line : 1;
-
-	if (!has(reader, TOPOLOGY, "version"))
-		pipesim_ini_fault(reader->ini, first, 1,
-			"'version = 1' in [" TOPOLOGY "] is missing; is this a topology file?");
-	if (network->ranks_per_node > 0 && inter == NULL)
-		pipesim_ini_fault(
-			reader->ini, first, 1, "[inter] is missing: the links between nodes");
-	if (inter != NULL && !has(reader, TOPOLOGY, "ranks_per_node"))
-		pipesim_ini_fault(reader->ini, inter->first_line, 1,
-			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
-			"are on one node");
-	if (network->share == PIPESIM_LINK_NODE && has(reader, INTRA, "duplex"))
-		pipesim_ini_fault(reader->ini, intra->first_line, 1,
-			"share = node is one link both ways; leave out duplex");
-	if (network->nic_of == NULL)
-		return;
-	if (network->nics == 0) {
-		pipesim_ini_fault(reader->ini, at->line, at->value_column,
-			"nic_of needs nics, their number");
-		return;
-	}
-	if (reader->n_nic_of != network->ranks_per_node)
-		pipesim_ini_fault(reader->ini, at->line, at->value_column,
-			"nic_of has %u numbers, but %u ranks are on a node; give one for each",
-			reader->n_nic_of, network->ranks_per_node);
-	for (guint i = 0; i < reader->n_nic_of; i++)
-		if (network->nic_of[i] >= network->nics)
-			pipesim_ini_fault(reader->ini, at->line, at->value_column,
-				"no NIC %u: they are 0 to %u", network->nic_of[i],
-				network->nics - 1);
-}
-
 /* Takes over @taken, which may be NULL with an error. */
 static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
 {
@@ -392,7 +345,41 @@ static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
 		return NULL;
 	for (guint i = 0; i < ini->n_lines; i++)
 		read_line(&reader, &ini->lines[i]);
-	check_whole(&reader);
+
+	/* The whole. */
+	const PipesimIniLine *topology = pipesim_ini_find(ini, TOPOLOGY, NULL);
+	const PipesimIniLine *intra = pipesim_ini_find(ini, INTRA, NULL);
+	const PipesimIniLine *inter = pipesim_ini_find(ini, INTER, NULL);
+	const PipesimIniLine *at = pipesim_ini_find(ini, INTER, "nic_of");
+	const guint first = topology != NULL ? topology->first_line : 1;
+	if (pipesim_ini_find(ini, TOPOLOGY, "version") == NULL)
+		pipesim_ini_fault(ini, first, 1,
+			"'version = 1' in [" TOPOLOGY "] is missing; is this a topology file?");
+	if (network->ranks_per_node > 0 && inter == NULL)
+		pipesim_ini_fault(ini, first, 1, "[inter] is missing: the links between nodes");
+	if (inter != NULL && pipesim_ini_find(ini, TOPOLOGY, "ranks_per_node") == NULL)
+		pipesim_ini_fault(ini, inter->first_line, 1,
+			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
+			"are on one node");
+	if (network->share == PIPESIM_LINK_NODE &&
+		pipesim_ini_find(ini, INTRA, "duplex") != NULL)
+		pipesim_ini_fault(ini, intra->first_line, 1,
+			"share = node is one link both ways; leave out duplex");
+	if (network->nic_of != NULL && network->nics == 0) {
+		pipesim_ini_fault(
+			ini, at->line, at->value_column, "nic_of needs nics, their number");
+	} else if (network->nic_of != NULL) {
+		if (reader.n_nic_of != network->ranks_per_node)
+			pipesim_ini_fault(ini, at->line, at->value_column,
+				"nic_of has %u numbers, but %u ranks are on a node; give one "
+				"for each",
+				reader.n_nic_of, network->ranks_per_node);
+		for (guint i = 0; i < reader.n_nic_of; i++)
+			if (network->nic_of[i] >= network->nics)
+				pipesim_ini_fault(ini, at->line, at->value_column,
+					"no NIC %u: they are 0 to %u", network->nic_of[i],
+					network->nics - 1);
+	}
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
 }
 
