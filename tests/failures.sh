@@ -136,6 +136,59 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 	expect 'Chrome trace on a full disk' 5 'No space left'
 }
 
+# Names and contents -------------------------------------------------------------------------------
+"$PIPESIM" export -s 1f1b --pp 2 -m 2 -o "a''b.csv"
+umlaut=$(printf 'm\303\244rz') latin=$(printf 'm\344rz')
+if command -v gnuplot >/dev/null; then
+	"$PIPESIM" -s "a''b.csv" --timeline "x''''y.svg" >out 2>err
+	expect 'two quotes in a name' 0 ''
+	cp "a''b.csv" "$umlaut.csv"
+	LC_ALL=C "$PIPESIM" -s "$umlaut.csv" --timeline "$umlaut.svg" >out 2>err
+	expect 'name that is not ASCII in the C locale' 0 ''
+	if grep -q 'encoding="utf-8"' "$umlaut.svg" && grep -q "$umlaut.csv" "$umlaut.svg"; then
+		pass
+	else
+		fail 'the picture does not have the name as UTF-8'
+	fi
+	cp "a''b.csv" "$latin.csv"
+	"$PIPESIM" -s "$latin.csv" --timeline latin.svg -f json >out 2>err
+	expect 'name in Latin 1' 0 ''
+	if grep -q 'm..xe4rz.csv' out && grep -q 'm.xe4rz.csv' latin.svg; then
+		pass
+	else
+		fail 'bytes that are no UTF-8 are written'
+	fi
+
+	# A run that is killed while gnuplot draws leaves no draft.
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nkill -9 $PPID\n' >bin/gnuplot
+	(PATH=$PWD/bin:$PATH && exec "$PIPESIM" --pp 4 -m 8 -s 1f1b --timeline killed.svg) >out 2>err
+	expect 'killed run' 137 ''
+	for left in .pipesim* killed.svg*; do
+		if [ ! -e "$left" ]; then pass; else fail "a killed run left $left"; fi
+	done
+fi
+printf '0F0,0\033[31mB0\n' >escape.csv
+"$PIPESIM" validate escape.csv >out 2>err
+expect 'escape sequence in a cell' 3 'unknown action in .0.x1b.31mB0'
+cat err >said
+"$PIPESIM" calibrate "$sources/tests/input/trace-small.csv" -o escape.ini >out 2>err
+sed "s/^text=.*/text=$(printf '\033[31m')red/" escape.ini >red.ini
+"$PIPESIM" --pp 4 -m 8 --costs red.ini >out 2>err
+expect 'escape sequence in the text of costs' 0 ''
+cat out err >>said
+printf '[topology]\nversion=1\n\033[31m=2\n' >escape.topology
+"$PIPESIM" --pp 4 -m 8 --topology escape.topology --message-bytes 1MB >out 2>err
+expect 'escape sequence in a key' 3 ''
+cat out err >>said
+sed "s/h200\|H200\|synthetic/$(printf '\033[31m')red/g" "$sources/tests/input/trace-small.csv" >red.csv
+"$PIPESIM" calibrate red.csv >>said 2>&1
+if [ "$(tr -d '\033' <said | wc -c)" -eq "$(wc -c <said)" ] && grep -q 'x1b.31mred' said; then
+	pass
+else
+	fail 'an escape sequence of a file reaches the terminal'
+fi
+
 "$PIPESIM" --pp 8 --microbatches 20 --costs "$sources/tests/input/costs-junk.ini" >out 2>err
 expect 'costs file with junk' 3 "costs-junk.ini:10:1: not a costs file: 'what is this' is neither"
 head -c 5000000 /dev/zero | tr '\0' '#' >long.ini

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/error.h"
+#include <string.h>
 
 static void pipesim_error_private_init(PipesimErrorPrivate *priv)
 {
@@ -20,13 +21,43 @@ static void pipesim_error_private_clear(PipesimErrorPrivate *priv)
 
 G_DEFINE_EXTENDED_ERROR(PipesimError, pipesim_error)
 
+char *pipesim_printable(const char *text)
+{
+	GString *out = g_string_sized_new(strlen(text));
+	const char *p = text;
+
+	while (*p != '\0') {
+		const gunichar c = g_utf8_get_char_validated(p, -1);
+		const gboolean whole = c != (gunichar)-1 && c != (gunichar)-2;
+		const char *next = whole ? g_utf8_next_char(p) : p + 1;
+
+		if (whole && (g_unichar_isprint(c) || c == '\n' || c == '\t'))
+			g_string_append_len(out, p, next - p);
+		else
+			for (; p < next; p++)
+				g_string_append_printf(out, "\\x%02x", (guint)(guchar)*p);
+		p = next;
+	}
+	return g_string_free(out, FALSE);
+}
+
+/* What messages quote is of files. */
+G_GNUC_PRINTF(2, 0)
+static GError *new_error(PipesimErrorCode code, const char *format, va_list args)
+{
+	g_autofree char *message = g_strdup_vprintf(format, args);
+	g_autofree char *printable = pipesim_printable(message);
+
+	return g_error_new_literal(PIPESIM_ERROR, code, printable);
+}
+
 gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	if (error != NULL)
-		*error = g_error_new_valist(PIPESIM_ERROR, code, format, args);
+		*error = new_error(code, format, args);
 	va_end(args);
 	return FALSE;
 }
@@ -39,7 +70,7 @@ gboolean pipesim_fail_at(
 	if (error == NULL)
 		return FALSE;
 	va_start(args, format);
-	*error = g_error_new_valist(PIPESIM_ERROR, PIPESIM_ERROR_PARSE, format, args);
+	*error = new_error(PIPESIM_ERROR_PARSE, format, args);
 	va_end(args);
 	pipesim_error_locate(*error, path, line, column);
 	return FALSE;
@@ -52,7 +83,7 @@ gboolean pipesim_fail_limit(GError **error, const char *path, const char *format
 	if (error == NULL)
 		return FALSE;
 	va_start(args, format);
-	*error = g_error_new_valist(PIPESIM_ERROR, PIPESIM_ERROR_LIMIT, format, args);
+	*error = new_error(PIPESIM_ERROR_LIMIT, format, args);
 	va_end(args);
 	pipesim_error_locate(*error, path, 1, 1);
 	return FALSE;
@@ -61,7 +92,8 @@ gboolean pipesim_fail_limit(GError **error, const char *path, const char *format
 void pipesim_error_locate(GError *error, const char *path, guint line, guint column)
 {
 	PipesimErrorPrivate *priv = pipesim_error_get_private(error);
-	char *message = g_strdup_printf("%s:%u:%u: %s", path, line, column, error->message);
+	g_autofree char *shown = pipesim_printable(path);
+	char *message = g_strdup_printf("%s:%u:%u: %s", shown, line, column, error->message);
 
 	g_free(error->message);
 	error->message = message;

@@ -9,6 +9,11 @@ typedef struct {
 	guint line, column;
 } PipesimErrorPrivate;
 
+/** pipesim_printable: @text as it can be shown on any terminal: what is no character to be printed,
+ * controls and bytes that are not UTF-8 above all, as \x1b; line ends and tabs stay. For
+ * g_free(). Messages of errors go through it. */
+char *pipesim_printable(const char *text);
+
 /** pipesim_fail: sets @error and returns FALSE, so that `return pipesim_fail(...)` is one line.
  */
 gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)

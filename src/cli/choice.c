@@ -29,7 +29,7 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 
 	g_ptr_array_add(choices, choice);
 	if (pipesim_setup_names_file(name)) {
-		choice->path = g_strdup(name);
+		choice->path = pipesim_printable(name);
 		choice->file = pipesim_schedule_file_read(name, error);
 		return choice->file != NULL;
 	}
@@ -103,6 +103,25 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 	return pipesim_setup_heed(setup, takes, error);
 }
 
+/* A deadlock of the messages that a file lists is a fault of that file, at its place. */
+static PipesimRun *run_file(
+	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	PipesimScheduleFile *file = choice->file;
+	PipesimRun *run = pipesim_run_program(
+		choice->path, file->program, file->lowering, scenario, costs);
+	GError *located = NULL;
+
+	if (file->lowering != NULL &&
+		g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) &&
+		!pipesim_lowering_check(
+			file->lowering, pipesim_schedule_file_locate_action, file, &located)) {
+		g_error_free(run->error);
+		run->error = located;
+	}
+	return run;
+}
+
 PipesimRun *pipesim_choice_run(
 	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
 {
@@ -116,8 +135,7 @@ PipesimRun *pipesim_choice_run(
 	shape = &choice->file->program->shape;
 	width = at_stages ? shape->stages : shape->ranks;
 	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
-		return pipesim_run_program(choice->path, choice->file->program,
-			choice->file->lowering, scenario, costs);
+		return run_file(choice, scenario, costs);
 	run = g_new0(PipesimRun, 1);
 	run->name = g_strdup(choice->path);
 	pipesim_fail(&run->error, PIPESIM_ERROR_CONSTRAINT,

@@ -38,7 +38,10 @@ static const struct {
 
 static void append_component(const PipesimComponent *component, gboolean full, GString *out)
 {
-	g_string_append_printf(out, "%-14s  %-5s", component->component, component->phase);
+	g_autofree char *name = pipesim_printable(component->component);
+	g_autofree char *phase = pipesim_printable(component->phase);
+
+	g_string_append_printf(out, "%-14s  %-5s", name, phase);
 	append_ms(out, component->figures.median);
 	/* sd as a share of the mean */
 	if (component->figures.mean > 0)
@@ -57,8 +60,11 @@ static void append_component(const PipesimComponent *component, gboolean full, G
 	else if (full)
 		g_string_append_printf(out, "  %7s", "-");
 	/* Last, as it is of any length. */
-	if (component->impl[0] != '\0')
-		g_string_append_printf(out, "  %s", component->impl);
+	if (component->impl[0] != '\0') {
+		g_autofree char *impl = pipesim_printable(component->impl);
+
+		g_string_append_printf(out, "  %s", impl);
+	}
 	g_string_append_c(out, '\n');
 }
 
@@ -69,9 +75,10 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 	static const PipesimKind order[] = {
 		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	const GPtrArray *components = costs->components;
+	g_autofree char *source = pipesim_printable(costs->source);
 	PipesimNumber text;
 
-	g_string_append_printf(out, "%s\n\n", costs->source);
+	g_string_append_printf(out, "%s\n\n", source);
 	g_string_append_printf(out, "%-14s  %-5s  %8s  %6s  %7s  %7s", "component", "phase",
 		"ms", "spread", "samples", "dropped");
 	for (gsize i = 0; i < G_N_ELEMENTS(figures) && full; i++)
@@ -84,13 +91,14 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 	g_string_append_c(out, '\n');
 	for (guint i = 0; i < components->len && full; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
+		g_autofree char *name = pipesim_printable(component->component);
 		const PipesimFit *fit = &component->fit;
 
 		if (fabs(fit->base) > 0 || fabs(fit->slope) > 0)
 			g_string_append_printf(out,
 				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
 				"%" G_GINT64_FORMAT " rows)\n",
-				component->component, component->phase, fit->base / 1e6,
+				name, component->phase, fit->base / 1e6,
 				fit->slope, fit->residual / 1e6, component->rows);
 	}
 	if (costs->link_bandwidth > 0)

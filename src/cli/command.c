@@ -32,8 +32,8 @@ static GOptionEntry make_entry(
 	const PipesimCommand *command, PipesimSettingId id, PipesimSetup *setup)
 {
 	const PipesimSetting *setting = &pipesim_settings[id];
-	const gboolean path =
-		setting->path != PIPESIM_PATH_NONE && setting->path != PIPESIM_PATH_SCHEDULES;
+	/* Bytes as they are, whatever the locale. */
+	const gboolean path = setting->path != PIPESIM_PATH_NONE;
 	GOptionEntry entry = {
 		.long_name = setting->name + 2,
 		.short_name = setting->letter,

@@ -48,5 +48,7 @@ gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error
 
 void pipesim_print_notice(const char *line)
 {
-	g_printerr("pipesim: %s\n", line);
+	g_autofree char *printable = pipesim_printable(line);
+
+	g_printerr("pipesim: %s\n", printable);
 }

@@ -1,10 +1,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <glib/gstdio.h>
 
 #include "output/gnuplot.h"
 #include "output/sink.h"
@@ -100,15 +99,28 @@ void pipesim_gnuplot_free(PipesimGnuplot *picture)
 
 /* Script ------------------------------------------------------------------------------------- */
 
-void pipesim_gnuplot_quote(GString *out, const char *text)
+/* A quote is two, but gnuplot 5.4 ends a string at the second pair of a row. */
+static void quote_bytes(GString *out, const char *text)
 {
 	g_string_append_c(out, '\'');
 	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '\'')
-			g_string_append_c(out, '\'');
-		g_string_append_c(out, g_ascii_iscntrl(*p) ? '?' : *p);
+		if (p[0] == '\'' && p[1] == '\'') {
+			g_string_append(out, "' . \"\\047\\047\" . '");
+			p++;
+		} else if (*p == '\'') {
+			g_string_append(out, "''");
+		} else {
+			g_string_append_c(out, g_ascii_iscntrl(*p) ? '?' : *p);
+		}
 	}
 	g_string_append_c(out, '\'');
+}
+
+void pipesim_gnuplot_quote(GString *out, const char *text)
+{
+	g_autofree char *printable = pipesim_printable(text);
+
+	quote_bytes(out, printable);
 }
 
 void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *path)
@@ -121,9 +133,9 @@ void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *pa
 	if (strchr("|<-$", name[0]) != NULL) {
 		g_autofree char *safe = g_strconcat("./", name, NULL);
 
-		pipesim_gnuplot_quote(out, safe);
+		quote_bytes(out, safe);
 	} else {
-		pipesim_gnuplot_quote(out, name);
+		quote_bytes(out, name);
 	}
 	g_string_append_c(out, '\n');
 }
@@ -138,7 +150,7 @@ void pipesim_gnuplot_files(PipesimGnuplot *picture)
 void pipesim_gnuplot_terminal(PipesimGnuplot *picture)
 {
 	g_string_append_printf(picture->script,
-		"\npoint = %s  # size of a font that is one pixel high\n"
+		"\nset encoding utf8\npoint = %s  # size of a font that is one pixel high\n"
 		"set terminal %s size %s \\\n"
 		"	font sprintf('Arial,%%g', %u * point) background 'white' noenhanced\n"
 		"set output picture\n",
@@ -157,24 +169,25 @@ static gboolean fail_gnuplot(const PipesimGnuplot *picture, const char *words, G
 		stripped[0] != '\0' ? stripped : "no message");
 }
 
+/* In the child: its standard output is the draft. */
+static void write_to_draft(gpointer data)
+{
+	dup2(fileno(data), STDOUT_FILENO);
+}
+
 /* gnuplot runs in the folder of the picture, since the script names its files without one. */
 static gboolean run_gnuplot(
-	const PipesimGnuplot *picture, const char *gnuplot, const char *draft, GError **error)
+	const PipesimGnuplot *picture, const char *gnuplot, FILE *draft, GError **error)
 {
 	g_autofree char *script = g_path_get_basename(picture->script_path);
 	g_autofree char *local = g_strconcat("./", script, NULL);
-	g_autofree char *name = g_path_get_basename(draft);
-	g_autoptr(GString) setting = g_string_new("picture = ");
-	const char *argv[] = {gnuplot, "-d", "-e", NULL, local, NULL};
+	const char *argv[] = {gnuplot, "-d", "-e", "picture = '/dev/stdout'", local, NULL};
 	g_autofree char *words = NULL;
 	g_autoptr(GError) cause = NULL;
 	int status = 0;
 
-	pipesim_gnuplot_quote(setting, name);
-	argv[3] = setting->str;
-	if (!g_spawn_sync(picture->folder, (char **)argv, NULL,
-		    G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
-		    &status, &cause))
+	if (!g_spawn_sync(picture->folder, (char **)argv, NULL, G_SPAWN_SEARCH_PATH,
+		    write_to_draft, draft, NULL, &words, &status, &cause))
 		return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
 			"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a "
 			".txt timeline",
@@ -188,40 +201,39 @@ static gboolean run_gnuplot(
 	return TRUE;
 }
 
-/* Reads the draft back, so that a picture keeps what pipesim_write_file() promises of a file.
- */
-static gboolean keep_draft(const PipesimGnuplot *picture, const char *draft, GError **error)
+/* Reads the draft back, so that a picture keeps what pipesim_write_file() promises of a file. */
+static gboolean keep_draft(const PipesimGnuplot *picture, FILE *draft, GError **error)
 {
-	g_autofree char *bytes = NULL;
-	g_autoptr(GError) cause = NULL;
-	gsize length = 0;
+	g_autoptr(GByteArray) bytes = g_byte_array_new();
+	guint8 piece[65536];
+	gsize n;
 
-	if (!g_file_get_contents(draft, &bytes, &length, &cause))
+	rewind(draft);
+	while ((n = fread(piece, 1, sizeof piece, draft)) > 0)
+		g_byte_array_append(bytes, piece, (guint)n);
+	if (ferror(draft))
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
-			picture->path, cause->message);
-	if (length == 0)
+			picture->path, g_strerror(errno));
+	if (bytes->len == 0)
 		return fail_gnuplot(picture, "it drew nothing", error);
-	return pipesim_write_file(picture->path, bytes, length, error);
+	return pipesim_write_file(picture->path, (const char *)bytes->data, bytes->len, error);
 }
 
 gboolean pipesim_gnuplot_draw(
 	const PipesimGnuplot *picture, const char *gnuplot, GError **error)
 {
 	const GString *script = picture->script, *data = picture->data;
-	g_autofree char *draft = NULL;
+	FILE *draft;
 	gboolean done;
-	int fd;
 
 	if (!pipesim_write_file(picture->data_path, data->str, data->len, error) ||
 		!pipesim_write_file(picture->script_path, script->str, script->len, error))
 		return FALSE;
-	draft = g_build_filename(picture->folder, ".pipesim-XXXXXX", NULL);
-	fd = g_mkstemp(draft);
-	if (fd < 0)
-		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write in %s: %s",
-			picture->folder, g_strerror(errno));
-	close(fd);
+	draft = tmpfile(); /* without a name: nothing is left of it where a run is killed */
+	if (draft == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
+			"cannot write a temporary file: %s", g_strerror(errno));
 	done = run_gnuplot(picture, gnuplot, draft, error) && keep_draft(picture, draft, error);
-	g_unlink(draft);
+	fclose(draft);
 	return done;
 }

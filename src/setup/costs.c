@@ -205,13 +205,25 @@ static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GEr
 
 /* Whether the costs say what the scenario asks for. */
 static gboolean check_costs(
-	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
+	const PipesimScenario *scenario = &setup->scenario;
+	const char *limit = setup->text[PIPESIM_SET_MEMORY_LIMIT];
+
 	if (scenario->memory_limit > 0 && costs->bytes_until_input == 0 &&
 		costs->bytes_until_weight == 0 && costs->parameter_bytes == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
 			"--parameter-bytes or a costs file that has them");
+	if (limit != NULL && g_ascii_isdigit(limit[strlen(limit) - 1]) &&
+		scenario->memory_limit < 1000000 &&
+		(costs->bytes_until_input > 1000000 || costs->bytes_until_weight > 1000000 ||
+			costs->parameter_bytes > 1000000))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-limit: '%s' is bytes, in which nothing fits; write a unit, "
+			"for "
+			"example %sGB",
+			limit, limit);
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -243,7 +255,7 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 	if (costs->source == NULL && source->len == 0)
 		g_string_append(source, "unit times (no --times, --trace or --costs)");
 	g_free(costs->source);
-	costs->source = g_strdup(source->str);
+	costs->source = pipesim_printable(source->str);
 }
 
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)
@@ -253,7 +265,7 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 
 	if (costs == NULL || !read_stage_times(setup, costs, error) ||
 		!read_costs(setup, costs, error) || !read_network(setup, costs, error) ||
-		!check_costs(&setup->scenario, costs, error))
+		!check_costs(setup, costs, error))
 		return FALSE;
 	name_source(setup, costs);
 	pipesim_costs_free(setup->costs);
