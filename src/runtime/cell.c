@@ -76,26 +76,21 @@ static gboolean skip(Parser *parser, const char *text)
 	return *text == '\0';
 }
 
-static gboolean word(Parser *parser, PipesimCell *out)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(words); i++) {
-		if (!skip(parser, words[i].name))
-			continue;
-		out->action = words[i].action;
-		out->kind = words[i].kind;
-		return TRUE;
-	}
-	return fail_here(parser, "unknown action");
-}
-
 static gboolean action(Parser *parser)
 {
 	PipesimCell *out = &parser->file->cells[parser->file->n];
+	guint i = 0;
 
 	*out = (PipesimCell){
 		.column = parser->cell->column + (guint)(parser->at - parser->cell->text)};
-	if (!number(parser, &out->stage, "stage number missing") || !word(parser, out))
+	if (!number(parser, &out->stage, "stage number missing"))
 		return FALSE;
+	while (i < G_N_ELEMENTS(words) && !skip(parser, words[i].name))
+		i++;
+	if (i == G_N_ELEMENTS(words))
+		return fail_here(parser, "unknown action");
+	out->action = words[i].action;
+	out->kind = words[i].kind;
 	parser->file->n++;
 	if (out->action < PIPESIM_N_ACTIONS)
 		return number(parser, &out->microbatch, "micro-batch number missing");
@@ -103,39 +98,12 @@ static gboolean action(Parser *parser)
 	       fail_here(parser, "micro-batch of an action on a whole stage");
 }
 
-/* Two actions become the halves of one op. */
-static gboolean overlap(Parser *parser, PipesimCell *halves, guint n)
-{
-	if (n != 2 || halves[0].action != PIPESIM_ACTION_OP || halves[0].kind != PIPESIM_F ||
-		halves[1].action != PIPESIM_ACTION_OP || halves[1].kind != PIPESIM_B) {
-		parser->at = parser->cell->text;
-		return fail_here(
-			parser, "a pair that is not a forward and then a full backward");
-	}
-	halves[0].kind = PIPESIM_FB;
-	halves[0].column = parser->cell->column;
-	return TRUE;
-}
-
-static gboolean group(Parser *parser, PipesimCell *messages, guint n)
-{
-	for (guint i = 0; i < n; i++) {
-		PipesimCell *cell = &messages[i];
-
-		if (cell->action == PIPESIM_ACTION_OP || cell->action >= PIPESIM_N_ACTIONS) {
-			parser->at = parser->cell->text + (cell->column - parser->cell->column);
-			return fail_here(parser, "a group of other than sends and receives");
-		}
-		cell->joined = i > 0;
-		cell->waited = TRUE;
-	}
-	return TRUE;
-}
-
+/* Messages that go as one, or the two halves of one op. */
 static gboolean brackets(Parser *parser)
 {
 	const guint32 begin = parser->file->n;
-	PipesimCell *first = &parser->file->cells[begin];
+	PipesimCell *cells = &parser->file->cells[begin];
+	guint n;
 
 	parser->at++;
 	for (;;) {
@@ -146,11 +114,32 @@ static gboolean brackets(Parser *parser)
 		if (!skip(parser, ";"))
 			return fail_here(parser, "';' or ')' missing behind an action");
 	}
-	if (skip(parser, ")GROUP"))
-		return group(parser, first, parser->file->n - begin);
+	n = parser->file->n - begin;
+	if (skip(parser, ")GROUP")) {
+		for (guint i = 0; i < n; i++) {
+			if (cells[i].action == PIPESIM_ACTION_OP ||
+				cells[i].action >= PIPESIM_N_ACTIONS) {
+				parser->at = parser->cell->text +
+					     (cells[i].column - parser->cell->column);
+				return fail_here(
+					parser, "a group of other than sends and receives");
+			}
+			cells[i].joined = i > 0;
+			cells[i].waited = TRUE;
+		}
+		return TRUE;
+	}
 	if (!skip(parser, ")OVERLAP_F_B"))
 		return fail_here(parser, "')OVERLAP_F_B' missing after a pair");
-	return overlap(parser, first, parser->file->n - begin);
+	if (n != 2 || cells[0].action != PIPESIM_ACTION_OP || cells[0].kind != PIPESIM_F ||
+		cells[1].action != PIPESIM_ACTION_OP || cells[1].kind != PIPESIM_B) {
+		parser->at = parser->cell->text;
+		return fail_here(
+			parser, "a pair that is not a forward and then a full backward");
+	}
+	cells[0].kind = PIPESIM_FB;
+	cells[0].column = parser->cell->column;
+	return TRUE;
 }
 
 /* Adds the actions of @cell; none where it is wrong. */
@@ -174,31 +163,26 @@ static void read_cell(PipesimCells *file, const PipesimCsvCell *cell)
 	pipesim_faults_take(file->faults, parser.error);
 }
 
-/* Room for the actions of one more line. */
-static gboolean make_room(PipesimCells *file, const PipesimCsvRecord *record)
-{
-	const PipesimCsvCell *last = &record->cells[record->n_cells - 1];
-	const gsize most = (last->column + last->length) / SHORTEST + 1;
-	gsize room = file->n + most;
-	PipesimCell *cells;
-
-	if (room <= file->room)
-		return TRUE;
-	room = MAX(room, 2 * (gsize)file->room);
-	cells = room <= G_MAXUINT32 ? g_try_renew(PipesimCell, file->cells, room) : NULL;
-	if (cells == NULL)
-		return FALSE;
-	file->cells = cells;
-	file->room = (guint32)room;
-	return TRUE;
-}
-
 static gboolean read_line(PipesimCells *file, const PipesimCsvRecord *record)
 {
 	const guint rank = pipesim_cells_ranks(file);
 
-	if (record->n_cells > 0 && !make_room(file, record))
-		return FALSE;
+	if (record->n_cells > 0) {
+		const PipesimCsvCell *last = &record->cells[record->n_cells - 1];
+		const gsize room = file->n + (last->column + last->length) / SHORTEST + 1;
+
+		if (room > file->room) {
+			const gsize more = MAX(room, 2 * (gsize)file->room);
+			PipesimCell *cells = NULL;
+
+			if (more <= G_MAXUINT32)
+				cells = g_try_renew(PipesimCell, file->cells, more);
+			if (cells == NULL)
+				return FALSE;
+			file->cells = cells;
+			file->room = (guint32)more;
+		}
+	}
 	for (guint i = 0; i < record->n_cells; i++) {
 		const PipesimPlace place = {record->line, record->cells[i].column};
 
@@ -253,23 +237,18 @@ void pipesim_cells_clear(PipesimCells *file)
 	pipesim_faults_free(file->faults);
 }
 
-static const char *word_of(const PipesimCell *cell)
+void pipesim_cell_print(const PipesimCell *cell, GString *out)
 {
 	guint i = 0;
 
-	while (words[i].action != cell->action || words[i].kind != cell->kind)
-		i++;
-	return words[i].name;
-}
-
-void pipesim_cell_print(const PipesimCell *cell, GString *out)
-{
 	if (pipesim_cell_is_pair(cell)) {
 		g_string_append_printf(out, "(%uF%u;%uB%u)OVERLAP_F_B", cell->stage,
 			cell->microbatch, cell[1].stage, cell[1].microbatch);
 		return;
 	}
-	g_string_append_printf(out, "%u%s", cell->stage, word_of(cell));
+	while (words[i].action != cell->action || words[i].kind != cell->kind)
+		i++;
+	g_string_append_printf(out, "%u%s", cell->stage, words[i].name);
 	if (cell->action < PIPESIM_N_ACTIONS)
 		g_string_append_printf(out, "%u", cell->microbatch);
 }

@@ -65,6 +65,29 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)
 /** pipesim_cell_print: appends the action as it would be written, outside a group. */
 void pipesim_cell_print(const PipesimCell *cell, GString *out);
 
+/** pipesim_cell_of_message: @action, a message of @rank, as it would be read; without a column. */
+PipesimCell pipesim_cell_of_message(
+	const PipesimLowering *lowering, guint rank, const PipesimAction *action);
+
+/**
+ * pipesim_lowering_link: the lowering that a file carries itself, run by the rules of
+ * the runtime queue, as PyTorch's does.
+ * @program: linked, with the ops of the file
+ * @written: its ops, each once and in the order of @program, and its messages; of an op only that
+ *   it is one counts, not its second half
+ * @rank_begin: of @written; ranks + 1 entries; copied, as is @written. Ops wait for the groups
+ *   in brackets before them, whether they need them or not
+ * @locate: (nullable): told an index of @written, not an op
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
+ * that are missing, stand twice, connect no two ranks, leave before the op that they come from,
+ * arrive behind the op that needs them, or cross another of the same two ranks in a group,
+ * where each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
+ */
+PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
+	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
+	gpointer data, GError **error);
+
 /** pipesim_cells_fault: a fault at @cell of @rank, for @code. */
 void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
 	PipesimErrorCode code, const char *format, ...) G_GNUC_PRINTF(5, 6);

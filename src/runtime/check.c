@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "order/cycle.h"
+#include "runtime/cell.h"
 #include "runtime/rules.h"
 #include "runtime/runtime.h"
 #include <string.h>
@@ -92,30 +93,21 @@ static guint32 group_begin(const Check *check, guint32 at)
 	return at;
 }
 
-static guint32 group_end(const Check *check, guint rank, guint32 at)
-{
-	while (++at < check->lowering->rank_begin[rank + 1] &&
-		check->lowering->actions[at].joined)
-		;
-	return at;
-}
-
 static gboolean has_moved(const Check *check, guint32 message)
 {
 	return check->rules.issued[message] &&
 	       check->rules.issued[check->lowering->actions[message].peer];
 }
 
-/* A message of the group of @at that has not moved, itself if it has not. */
-static guint32 unmoved(const Check *check, guint rank, guint32 at)
+/* A message of the group of @at that has not moved, itself if it has not; there is one where the
+ * group is not done. */
+static guint32 unmoved(const Check *check, guint32 at)
 {
-	const guint32 end = group_end(check, rank, at);
-	guint32 i = at;
-
 	if (has_moved(check, at))
-		for (i = group_begin(check, at); i < end && has_moved(check, i); i++)
-			;
-	return i;
+		at = group_begin(check, at);
+	while (has_moved(check, at))
+		at++;
+	return at;
 }
 
 /* The nearest thing before @at on its rank that is not done: an op, or a message that has not
@@ -129,18 +121,9 @@ static guint32 ahead(const Check *check, guint rank, guint32 at)
 		const gboolean op = actions[at].kind == PIPESIM_ACTION_OP;
 
 		if (op ? at >= seat->op_at : !pipesim_rules_is_done(&check->rules, rank, at))
-			return op ? at : unmoved(check, rank, at);
+			return op ? at : unmoved(check, at);
 	}
 	g_assert_not_reached();
-}
-
-/* The op before @at on its rank, which has not run. */
-static guint32 op_ahead(const Check *check, guint32 at)
-{
-	do
-		at--;
-	while (check->lowering->actions[at].kind != PIPESIM_ACTION_OP);
-	return at;
 }
 
 /* Messages first: they say more than the order. */
@@ -152,11 +135,15 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 	*behind = FALSE;
 	if (action->kind == PIPESIM_ACTION_OP) {
 		if (!pipesim_rules_is_done(&check->rules, at.rank, action->wait))
-			return (PipesimStuck){at.rank, unmoved(check, at.rank, action->wait)};
+			return (PipesimStuck){at.rank, unmoved(check, action->wait)};
 		if (!pipesim_rules_is_done(&check->rules, at.rank, action->b_wait))
-			return (PipesimStuck){at.rank, unmoved(check, at.rank, action->b_wait)};
+			return (PipesimStuck){at.rank, unmoved(check, action->b_wait)};
+		/* The op before it has not run. */
+		do
+			at.index--;
+		while (check->lowering->actions[at.index].kind != PIPESIM_ACTION_OP);
 		*behind = TRUE;
-		return (PipesimStuck){at.rank, op_ahead(check, at.index)};
+		return at;
 	}
 	if (check->rules.issued[at.index])
 		return (PipesimStuck){action->peer_rank, action->peer};
@@ -215,53 +202,18 @@ static void print_op_entry(gconstpointer graph, guint rank, guint32 index, GStri
 
 /* What is exchanged where a file lists its messages: entries of the file. */
 
-static PipesimWritten as_written(const PipesimLowering *lowering, guint rank, guint32 index)
-{
-	const PipesimAction *action = &lowering->actions[index];
-	const gsize m = lowering->program->shape.microbatches;
-	gsize slot = 0;
-
-	if (action->kind != PIPESIM_ACTION_OP)
-		slot = pipesim_action_slot(lowering, rank, action);
-	return (PipesimWritten){.op = action->op,
-		.stage = (guint32)(slot / m),
-		.microbatch = (guint32)(slot % m),
-		.kind = action->kind,
-		.joined = action->joined,
-		.waited = action->waited};
-}
-
-/* The entries with @first and the next one exchanged; NULL where memory does not suffice. Two
- * ops stay where they are: they are exchanged in the program. */
-static PipesimWritten *exchange_entries(
-	const PipesimLowering *lowering, guint32 first, gboolean ops)
-{
-	PipesimWritten *written = g_try_new(PipesimWritten, lowering->n_actions);
-	const guint ranks = lowering->program->shape.ranks;
-
-	for (guint rank = 0; written != NULL && rank < ranks; rank++)
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++)
-			written[i] = as_written(lowering, rank, i);
-	if (written != NULL && !ops) {
-		const PipesimWritten moved = written[first];
-
-		written[first] = written[first + 1];
-		written[first + 1] = moved;
-	}
-	return written;
-}
-
+/* Two ops stay where they are: they are exchanged in the program. */
 static gboolean runs_exchanged_entries(
 	gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
 {
 	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
 	const PipesimAction *first = &lowering->actions[index];
+	const guint32 *begin = lowering->rank_begin;
 	const gboolean ops =
 		first[0].kind == PIPESIM_ACTION_OP && first[1].kind == PIPESIM_ACTION_OP;
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLowering) exchanged = NULL;
-	g_autofree PipesimWritten *written = NULL;
+	g_autofree PipesimCell *written = NULL;
 
 	if (first[0].joined || first[1].joined)
 		return FALSE;
@@ -269,10 +221,22 @@ static gboolean runs_exchanged_entries(
 		program = pipesim_program_exchanged(lowering->program, first->op);
 	if (ops && (program == NULL || !pipesim_program_runs(program)))
 		return FALSE;
-	written = exchange_entries(lowering, index, ops);
-	if (written != NULL)
-		exchanged = pipesim_lowering_link(ops ? program : lowering->program, written,
-			lowering->rank_begin, NULL, NULL, NULL);
+	written = g_try_new0(PipesimCell, lowering->n_actions);
+	if (written == NULL)
+		return FALSE;
+	for (guint r = 0; r < lowering->program->shape.ranks; r++)
+		for (guint32 i = begin[r]; i < begin[r + 1]; i++)
+			if (lowering->actions[i].kind != PIPESIM_ACTION_OP)
+				written[i] = pipesim_cell_of_message(
+					lowering, r, &lowering->actions[i]);
+	if (!ops) {
+		const PipesimCell moved = written[index];
+
+		written[index] = written[index + 1];
+		written[index + 1] = moved;
+	}
+	exchanged = pipesim_lowering_link(
+		ops ? program : lowering->program, written, begin, NULL, NULL, NULL);
 	return exchanged != NULL && lowering_runs(exchanged);
 }
 
@@ -285,40 +249,33 @@ static guint32 action_entry(gconstpointer graph, PipesimStuck at, guint32 *begin
 	return at.index;
 }
 
-/* An op that cannot run; or, where all have run, a message that cannot move. */
-static PipesimStuck find_stuck(const Check *check)
-{
-	for (guint rank = 0; rank < check->lowering->program->shape.ranks; rank++)
-		if (check->rules.seats[rank].op_at < check->lowering->rank_begin[rank + 1])
-			return (PipesimStuck){rank, check->rules.seats[rank].op_at};
-	g_assert_not_reached();
-}
-
-static gboolean fail(const Check *check, PipesimLocate locate, gpointer data, GError **error)
-{
-	const PipesimLowering *lowering = check->lowering;
-	const PipesimWaiting waiting = {
-		check, find_blocker, print_stuck, place_of, locate, data};
-	const PipesimSwaps of_ops = {
-		check, runs_exchanged_ops, op_entry, print_op_entry, lowering->n_actions};
-	const PipesimSwaps of_entries = {
-		check, runs_exchanged_entries, action_entry, print_entry, lowering->n_actions};
-	g_autoptr(GArray) cycle = pipesim_find_cycle(&waiting, find_stuck(check));
-	g_autofree char *what = g_strdup_printf("deadlock under %s", lowering->runtime->name);
-
-	return pipesim_fail_cycle(
-		&waiting, cycle, what, lowering->from_file ? &of_entries : &of_ops, error);
-}
-
 gboolean pipesim_lowering_check(
 	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error)
 {
-	g_autoptr(PipesimArena) arena = NULL;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Check check = {0};
+	const PipesimWaiting waiting = {
+		&check, find_blocker, print_stuck, place_of, locate, data};
+	const PipesimSwaps of_ops = {
+		&check, runs_exchanged_ops, op_entry, print_op_entry, lowering->n_actions};
+	const PipesimSwaps of_entries = {
+		&check, runs_exchanged_entries, action_entry, print_entry, lowering->n_actions};
+	g_autoptr(GArray) cycle = NULL;
+	g_autofree char *what = NULL;
+	guint rank = 0;
 
 	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
-	arena = pipesim_arena_new();
-	return play(&check, lowering, arena, error) &&
-	       (is_finished(&check) || fail(&check, locate, data, error));
+	if (!play(&check, lowering, arena, error))
+		return FALSE;
+	if (is_finished(&check))
+		return TRUE;
+	/* The first rank with an op that cannot run; there is one. */
+	while (check.rules.seats[rank].op_at == lowering->rank_begin[rank + 1])
+		rank++;
+	cycle = pipesim_find_cycle(
+		&waiting, (PipesimStuck){rank, check.rules.seats[rank].op_at});
+	what = g_strdup_printf("deadlock under %s", lowering->runtime->name);
+	return pipesim_fail_cycle(
+		&waiting, cycle, what, lowering->from_file ? &of_entries : &of_ops, error);
 }

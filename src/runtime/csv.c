@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/arena.h"
 #include "runtime/cell.h"
 #include "runtime/csv.h"
 #include <stdlib.h>
@@ -29,51 +30,37 @@ static gboolean count_from_one(const Values *values)
 	return (values->seen[0] & 1) == 0 && values->n == values->max;
 }
 
-/* How many stages a file of @ranks lines means: as many as it numbers without a gap, else the
- * nearest multiple of the ranks, so that one wrong number is told as such. */
-static guint expected_stages(const Values *stages, guint ranks)
-{
-	const guint whole = stages->n / ranks, rest = stages->n % ranks;
-
-	if (stages->max + 1 == stages->n)
-		return stages->n;
-	if (2 * rest > ranks || (2 * rest == ranks && stages->max < (whole + 1) * ranks))
-		return (whole + 1) * ranks;
-	return MAX(whole, 1u) * ranks;
-}
-
-static void check_range(
-	PipesimCells *file, guint rank, const PipesimCell *op, const PipesimShape *shape)
-{
-	const gboolean pair = pipesim_cell_is_pair(op);
-	const guint stage = pair ? MAX(op->stage, op[1].stage) : op->stage;
-	const guint microbatch = pair ? MAX(op->microbatch, op[1].microbatch) : op->microbatch;
-	g_autoptr(GString) text = NULL;
-
-	if (stage < shape->stages && microbatch < shape->microbatches)
-		return;
-	text = g_string_new(NULL);
-	pipesim_cell_print(op, text);
-	if (stage >= shape->stages)
-		pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
-			"stage %u in '%s', but %u ranks have stages 0 to %u", stage, text->str,
-			pipesim_cells_ranks(file), shape->stages - 1);
-	else
-		pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
-			"micro-batch %u in '%s', but the file has %u micro-batches, 0 to %u",
-			microbatch, text->str, shape->microbatches, shape->microbatches - 1);
-}
-
 static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 {
 	const guint32 *begin = pipesim_cells_begin(file);
 
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++)
-			if (file->cells[i].action == PIPESIM_ACTION_OP) {
-				check_range(file, rank, &file->cells[i], shape);
-				i += pipesim_cell_is_pair(&file->cells[i]);
-			}
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+			const PipesimCell *op = &file->cells[i];
+			const gboolean pair = pipesim_cell_is_pair(op);
+			const guint stage = MAX(op->stage, op[pair].stage);
+			const guint microbatch = MAX(op->microbatch, op[pair].microbatch);
+			g_autoptr(GString) text = NULL;
+
+			if (op->action != PIPESIM_ACTION_OP)
+				continue;
+			i += pair;
+			if (stage < shape->stages && microbatch < shape->microbatches)
+				continue;
+			text = g_string_new(NULL);
+			pipesim_cell_print(op, text);
+			if (stage >= shape->stages)
+				pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
+					"stage %u in '%s', but %u ranks have stages 0 to %u",
+					stage, text->str, shape->ranks, shape->stages - 1);
+			else
+				pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
+					"micro-batch %u in '%s', but the file has %u "
+					"micro-batches, 0 to %u",
+					microbatch, text->str, shape->microbatches,
+					shape->microbatches - 1);
+		}
+	}
 }
 
 /* Numbers that count from 1 are told once, not at every op that they make wrong. */
@@ -103,59 +90,59 @@ static gboolean check_base(PipesimCells *file, const Values *stages, const Value
 	return !one_stage && !one_microbatch;
 }
 
-static gboolean see_all(
-	PipesimCells *file, Values *stages, Values *microbatches, GError **error)
-{
-	for (guint32 i = 0; i < file->n; i++) {
-		if (file->cells[i].action != PIPESIM_ACTION_OP)
-			continue;
-		stages->max = MAX(stages->max, file->cells[i].stage);
-		microbatches->max = MAX(microbatches->max, file->cells[i].microbatch);
-	}
-	stages->seen = g_try_new0(guint64, stages->max / 64 + 1);
-	microbatches->seen = g_try_new0(guint64, microbatches->max / 64 + 1);
-	if (stages->seen == NULL || microbatches->seen == NULL)
-		return pipesim_fail_limit(error, file->path,
-			"%u stages and %u micro-batches do not fit in memory", stages->max,
-			microbatches->max);
-	for (guint32 i = 0; i < file->n; i++) {
-		if (file->cells[i].action != PIPESIM_ACTION_OP)
-			continue;
-		see(stages, file->cells[i].stage);
-		see(microbatches, file->cells[i].microbatch);
-	}
-	return TRUE;
-}
-
 static gboolean find_shape(PipesimCells *file, PipesimShape *shape, GError **error)
 {
 	const guint ranks = pipesim_cells_ranks(file);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Values stages = {0}, microbatches = {0};
-	const gboolean seen = see_all(file, &stages, &microbatches, error);
+	guint expected, rest;
 
-	if (seen) {
-		*shape = (PipesimShape){
-			.ranks = ranks,
-			.chunks = 1,
-			.microbatches = microbatches.n,
-			.stages = expected_stages(&stages, ranks),
-			.copies = 1,
-			.max_activations = {ranks, 1},
-			.placement = PIPESIM_FROM_FILE,
-		};
-		if (check_base(file, &stages, &microbatches) &&
-			(stages.max >= shape->stages ||
-				microbatches.max >= shape->microbatches))
-			check_ranges(file, shape);
+	for (guint32 i = 0; i < file->n; i++) {
+		if (file->cells[i].action != PIPESIM_ACTION_OP)
+			continue;
+		stages.max = MAX(stages.max, file->cells[i].stage);
+		microbatches.max = MAX(microbatches.max, file->cells[i].microbatch);
 	}
-	g_free(stages.seen);
-	g_free(microbatches.seen);
-	if (!seen || !pipesim_faults_done(file->faults, error))
+	stages.seen = pipesim_arena_array(arena, guint64, stages.max / 64 + 1);
+	microbatches.seen = pipesim_arena_array(arena, guint64, microbatches.max / 64 + 1);
+	if (microbatches.seen == NULL)
+		return pipesim_fail_limit(error, file->path,
+			"%u stages and %u micro-batches do not fit in memory", stages.max,
+			microbatches.max);
+	for (guint32 i = 0; i < file->n; i++) {
+		if (file->cells[i].action != PIPESIM_ACTION_OP)
+			continue;
+		see(&stages, file->cells[i].stage);
+		see(&microbatches, file->cells[i].microbatch);
+	}
+	/* A file means as many stages as it numbers without a gap, else the nearest multiple of
+	 * the ranks, so that one wrong number is told as such. */
+	expected = stages.n;
+	rest = stages.n % ranks;
+	if (stages.max + 1 != stages.n) {
+		const guint below = stages.n - rest;
+		const gboolean up =
+			2 * rest > ranks || (2 * rest == ranks && stages.max < below + ranks);
+
+		expected = up ? below + ranks : MAX(below, ranks);
+	}
+	*shape = (PipesimShape){
+		.ranks = ranks,
+		.chunks = 1,
+		.microbatches = microbatches.n,
+		.stages = expected,
+		.copies = 1,
+		.max_activations = {ranks, 1},
+		.placement = PIPESIM_FROM_FILE,
+	};
+	if (check_base(file, &stages, &microbatches) &&
+		(stages.max >= expected || microbatches.max >= microbatches.n))
+		check_ranges(file, shape);
+	if (!pipesim_faults_done(file->faults, error))
 		return FALSE;
-	if ((guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS)
+	if ((guint64)expected * microbatches.n > PIPESIM_MAX_OPS)
 		return pipesim_fail_at(error, file->path, 1, 1,
-			"%u stages of %u micro-batches are too many", shape->stages,
-			shape->microbatches);
+			"%u stages of %u micro-batches are too many", expected, microbatches.n);
 	return TRUE;
 }
 
@@ -211,23 +198,6 @@ static void find_places_of_rank(
 		slot[g_array_index(places, Place, i).stage] = 0;
 }
 
-/* How many chunks the fullest rank has, and how many ranks the most common stage lives on. */
-static void count_chunks(const GArray *places, PipesimShape *shape)
-{
-	g_autofree guint *homes = g_new0(guint, shape->stages);
-	guint chunks = 0;
-
-	for (guint i = 0; i < places->len; i++) {
-		const Place *place = &g_array_index(places, Place, i);
-
-		chunks = i > 0 && place[-1].rank == place->rank ? chunks + 1 : 1;
-		shape->chunks = MAX(shape->chunks, chunks);
-		if (place->first != PIPESIM_NO_OP)
-			homes[place->stage]++;
-		shape->copies = MAX(shape->copies, homes[place->stage]);
-	}
-}
-
 /* The ops of @rank, whose stages are @places, and their columns. @chunk_of: by stage; may hold
  * anything. */
 static void place_rank(const PipesimCells *file, guint rank, const Place *places, guint n,
@@ -267,13 +237,23 @@ static PipesimProgram *place_ops(
 	const PipesimCells *file, PipesimShape *shape, guint32 *columns, GError **error)
 {
 	g_autofree guint32 *slot = g_new0(guint32, shape->stages);
+	g_autofree guint *homes = g_new0(guint, shape->stages);
 	g_autoptr(GArray) places = g_array_new(FALSE, FALSE, sizeof(Place));
 	PipesimProgram *program;
-	guint begin = 0;
+	guint begin = 0, chunks = 0;
 
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		find_places_of_rank(file, rank, slot, places);
-	count_chunks(places, shape);
+	/* The fullest rank has the most chunks, the most common stage the most homes. */
+	for (guint i = 0; i < places->len; i++) {
+		const Place *place = &g_array_index(places, Place, i);
+
+		chunks = i > 0 && place[-1].rank == place->rank ? chunks + 1 : 1;
+		shape->chunks = MAX(shape->chunks, chunks);
+		if (place->first != PIPESIM_NO_OP)
+			homes[place->stage]++;
+		shape->copies = MAX(shape->copies, homes[place->stage]);
+	}
 	if (shape->chunks > PIPESIM_MAX_CHUNKS) {
 		pipesim_fail_at(error, file->path, 1, 1, "%u stages on one rank; at most %u",
 			shape->chunks, PIPESIM_MAX_CHUNKS);
@@ -332,15 +312,21 @@ void pipesim_schedule_file_locate_action(gpointer data, guint32 action, GError *
 
 /* Sends, receives and shardings that a file lists itself. */
 
-/* What an action of @rank is checked against: by stage. */
+/* What a rank has done to one of its stages. */
+typedef struct {
+	gboolean held;     /* the rank has it */
+	gboolean open;     /* parameters are unsharded */
+	gboolean reduced;  /* gradients are */
+	guint32 gradients; /* W and B so far */
+} Sharded;
+
 typedef struct {
 	PipesimCells *file;
-	const PipesimProgram *program;
 	guint rank;
 	gboolean shards, reduces; /* whether the file says anything about it */
-	guint8 *open;             /* parameters are unsharded */
-	guint8 *reduced;
-	guint32 *gradients; /* W and B so far */
+	guint per_chunk;          /* gradients of a stage in a step */
+	guint stages;
+	Sharded *sharded; /* by stage */
 } Checker;
 
 static void fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
@@ -361,95 +347,96 @@ static void fault(Checker *checker, const PipesimCell *cell, const char *format,
 
 static void compute(Checker *checker, const PipesimCell *cell, guint stage)
 {
-	if (!checker->shards || checker->open[stage])
+	if (!checker->shards || checker->sharded[stage].open)
 		return;
 	fault(checker, cell, "needs the parameters of stage %u; put %uUNSHARD before it", stage,
 		stage);
-	checker->open[stage] = TRUE;
-}
-
-static void visit_op(Checker *checker, const PipesimCell *cell)
-{
-	compute(checker, cell, cell->stage);
-	if (cell->kind == PIPESIM_FB)
-		compute(checker, cell, cell[1].stage);
-	if (cell->kind == PIPESIM_W || cell->kind == PIPESIM_B)
-		checker->gradients[cell->stage]++;
-	else if (cell->kind == PIPESIM_FB)
-		checker->gradients[cell[1].stage]++;
-}
-
-static gboolean holds(const Checker *checker, guint stage)
-{
-	const guint chunks = checker->program->shape.chunks;
-	const guint32 *stage_of = &checker->program->stage_of[(gsize)checker->rank * chunks];
-
-	for (guint chunk = 0; chunk < chunks; chunk++)
-		if (stage_of[chunk] == stage)
-			return TRUE;
-	return FALSE;
-}
-
-static void reduce(Checker *checker, const PipesimCell *cell)
-{
-	const guint wanted = pipesim_shape_per_chunk(&checker->program->shape);
-	const guint found = checker->gradients[cell->stage];
-
-	if (checker->reduced[cell->stage])
-		fault(checker, cell, "stands twice; gradients are reduced once a step");
-	else if (found < wanted)
-		fault(checker, cell,
-			"stands behind %u of %u backwards of stage %u; put it behind the last",
-			found, wanted, cell->stage);
-	checker->reduced[cell->stage] = TRUE;
+	checker->sharded[stage].open = TRUE;
 }
 
 static void visit_sharding(Checker *checker, const PipesimCell *cell)
 {
 	const guint kind = cell->action - PIPESIM_N_ACTIONS;
+	Sharded *stage = cell->stage < checker->stages ? &checker->sharded[cell->stage] : NULL;
 
-	if (!holds(checker, cell->stage)) {
+	if (stage == NULL || !stage->held) {
 		fault(checker, cell, "on rank %u, which does not hold stage %u", checker->rank,
 			cell->stage);
 	} else if (kind == PIPESIM_REDUCE_GRAD) {
-		reduce(checker, cell);
-	} else if (checker->open[cell->stage] == (kind == PIPESIM_UNSHARD)) {
+		if (stage->reduced)
+			fault(checker, cell, "stands twice; gradients are reduced once a step");
+		else if (stage->gradients < checker->per_chunk)
+			fault(checker, cell,
+				"stands behind %u of %u backwards of stage %u; put it behind "
+				"the last",
+				stage->gradients, checker->per_chunk, cell->stage);
+		stage->reduced = TRUE;
+	} else if (stage->open == (kind == PIPESIM_UNSHARD)) {
 		fault(checker, cell, "finds stage %u %s already; leave it out", cell->stage,
 			kind == PIPESIM_UNSHARD ? "unsharded" : "sharded");
 	} else {
-		checker->open[cell->stage] = kind == PIPESIM_UNSHARD;
+		stage->open = kind == PIPESIM_UNSHARD;
 	}
 }
 
-/* What must hold at the end of a rank whose last op is @last. */
-static void end_rank(Checker *checker, const PipesimCell *last)
+/* The rank of @checker, which holds @stage_of, or PIPESIM_NO_OP in place of a stage. */
+static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 {
-	const guint chunks = checker->program->shape.chunks;
+	const PipesimCells *file = checker->file;
+	const guint32 *begin = pipesim_cells_begin(file);
+	Sharded *sharded = checker->sharded;
+	const PipesimCell *last = NULL;
 
+	for (guint chunk = 0; chunk < chunks; chunk++)
+		if (stage_of[chunk] != PIPESIM_NO_OP)
+			sharded[stage_of[chunk]].held = TRUE;
+	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
+		const PipesimCell *cell = &file->cells[i];
+		/* Of a pair the backward half. */
+		const PipesimCell *back = cell + pipesim_cell_is_pair(cell);
+
+		if (cell->action >= PIPESIM_N_ACTIONS)
+			visit_sharding(checker, cell);
+		if (cell->action != PIPESIM_ACTION_OP)
+			continue;
+		compute(checker, cell, cell->stage);
+		if (back != cell)
+			compute(checker, cell, back->stage);
+		if (back->kind == PIPESIM_W || back->kind == PIPESIM_B)
+			sharded[back->stage].gradients++;
+		last = cell;
+		i += back != cell;
+	}
 	for (guint chunk = 0; chunk < chunks; chunk++) {
-		const guint stage =
-			checker->program->stage_of[(gsize)checker->rank * chunks + chunk];
+		const guint stage = stage_of[chunk];
 
 		if (stage == PIPESIM_NO_OP)
 			continue;
-		if (checker->shards && checker->open[stage])
+		if (last != NULL && checker->shards && sharded[stage].open)
 			fault(checker, last,
 				"ends the rank with stage %u unsharded, which the next step "
 				"would do again; put %uRESHARD behind",
 				stage, stage);
-		if (checker->reduces && !checker->reduced[stage])
+		if (last != NULL && checker->reduces && !sharded[stage].reduced)
 			fault(checker, last,
 				"ends the rank without %uREDUCE_GRAD: gradients of stage %u "
 				"would be neither reduced nor scaled; add it",
 				stage, stage);
-		checker->open[stage] = checker->reduced[stage] = FALSE;
-		checker->gradients[stage] = 0;
+		sharded[stage] = (Sharded){FALSE, FALSE, FALSE, 0};
 	}
 }
 
-/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
-static void refuse_idle(PipesimCells *file)
+static gboolean check_shardings(
+	PipesimCells *file, const PipesimProgram *program, GError **error)
 {
+	const guint chunks = program->shape.chunks;
+	g_autofree Sharded *sharded = g_new0(Sharded, program->shape.stages);
+	Checker checker = {.file = file,
+		.per_chunk = pipesim_shape_per_chunk(&program->shape),
+		.stages = program->shape.stages,
+		.sharded = sharded};
+
+	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
 	for (guint i = 0; i < file->idle->len; i++) {
 		const PipesimPlace *place = &g_array_index(file->idle, PipesimPlace, i);
 		const PipesimCell cell = {.column = place->column};
@@ -458,115 +445,56 @@ static void refuse_idle(PipesimCells *file)
 			"empty cell in a file with sends and receives, which PyTorch refuses; "
 			"delete it");
 	}
-}
-
-static void find_kinds(Checker *checker)
-{
-	const PipesimCells *file = checker->file;
-
 	for (guint32 i = 0; i < file->n && file->n_shardings > 0; i++) {
 		if (file->cells[i].action == PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD)
-			checker->reduces = TRUE;
+			checker.reduces = TRUE;
 		else if (file->cells[i].action >= PIPESIM_N_ACTIONS)
-			checker->shards = TRUE;
+			checker.shards = TRUE;
 	}
-}
-
-static void check_rank(Checker *checker)
-{
-	const PipesimCells *file = checker->file;
-	const guint32 *begin = pipesim_cells_begin(file);
-	const PipesimCell *last = NULL;
-
-	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
-		const PipesimCell *cell = &file->cells[i];
-
-		if (cell->action >= PIPESIM_N_ACTIONS)
-			visit_sharding(checker, cell);
-		if (cell->action != PIPESIM_ACTION_OP)
-			continue;
-		visit_op(checker, cell);
-		last = cell;
-		i += pipesim_cell_is_pair(cell);
-	}
-	if (last != NULL)
-		end_rank(checker, last);
-}
-
-static gboolean check_shardings(
-	PipesimCells *file, const PipesimProgram *program, GError **error)
-{
-	const guint stages = program->shape.stages;
-	g_autofree guint8 *open = g_new0(guint8, stages);
-	g_autofree guint8 *reduced = g_new0(guint8, stages);
-	g_autofree guint32 *gradients = g_new0(guint32, stages);
-	Checker checker = {.file = file,
-		.program = program,
-		.open = open,
-		.reduced = reduced,
-		.gradients = gradients};
-
-	refuse_idle(file);
-	find_kinds(&checker);
 	for (; file->n_shardings > 0 && checker.rank < program->shape.ranks; checker.rank++)
-		check_rank(&checker);
+		check_rank(&checker, &program->stage_of[(gsize)checker.rank * chunks], chunks);
 	return pipesim_faults_done(file->faults, error);
 }
 
-/* Sorts actions and shardings of all ranks into @written and @shardings. */
-static void sort_out(PipesimScheduleFile *file, const PipesimCells *cells,
-	PipesimWritten *written, GArray *shardings)
+/* The lowering of @file, whose program holds the ops of @cells, and the places of its actions.
+ * The cells of the shardings and of second halves go. */
+static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GError **error)
 {
+	const guint ranks = file->program->shape.ranks;
 	const guint32 *begin = pipesim_cells_begin(cells);
-	guint32 n = 0, op = 0;
+	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
+	guint32 n = cells->n_ops + cells->n_messages;
 
-	for (guint rank = 0; rank < file->program->shape.ranks; rank++) {
+	file->action_columns = g_try_new(guint32, n);
+	file->action_begin = g_try_new0(guint32, (gsize)ranks + 1);
+	if (file->action_columns == NULL || file->action_begin == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops, sends and receives do not fit in memory", n);
+	if (!check_shardings(cells, file->program, error))
+		return FALSE;
+	n = 0;
+	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
-			const PipesimCell *cell = &cells->cells[i];
+			const PipesimCell cell = cells->cells[i];
 
-			if (cell->action >= PIPESIM_N_ACTIONS) {
+			if (cell.action >= PIPESIM_N_ACTIONS) {
 				const PipesimSharding sharding = {
 					.before = n,
 					.rank = rank,
-					.stage = cell->stage,
-					.kind = (guint8)(cell->action - PIPESIM_N_ACTIONS),
+					.stage = cell.stage,
+					.kind = (guint8)(cell.action - PIPESIM_N_ACTIONS),
 				};
 
 				g_array_append_val(shardings, sharding);
 				continue;
 			}
-			file->action_columns[n] = cell->column;
-			written[n++] = (PipesimWritten){
-				.op = op,
-				.stage = cell->stage,
-				.microbatch = cell->microbatch,
-				.kind = cell->action,
-				.joined = cell->joined,
-				.waited = cell->waited,
-			};
-			op += cell->action == PIPESIM_ACTION_OP;
-			i += pipesim_cell_is_pair(cell);
+			i += pipesim_cell_is_pair(&cell);
+			file->action_columns[n] = cell.column;
+			cells->cells[n++] = cell;
 		}
 		file->action_begin[rank + 1] = n;
 	}
-}
-
-/* The lowering of @file, whose program holds the ops of @cells, and the places of its actions. */
-static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GError **error)
-{
-	const guint32 n = cells->n_ops + cells->n_messages;
-	g_autofree PipesimWritten *written = g_try_new(PipesimWritten, n);
-	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
-
-	file->action_columns = g_try_new(guint32, n);
-	file->action_begin = g_try_new0(guint32, (gsize)file->program->shape.ranks + 1);
-	if (written == NULL || file->action_columns == NULL || file->action_begin == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops, sends and receives do not fit in memory", n);
-	if (!check_shardings(cells, file->program, error))
-		return FALSE;
-	sort_out(file, cells, written, shardings);
-	file->lowering = pipesim_lowering_link(file->program, written, file->action_begin,
+	file->lowering = pipesim_lowering_link(file->program, cells->cells, file->action_begin,
 		pipesim_schedule_file_locate_action, file, error);
 	if (file->lowering != NULL && shardings->len > 0)
 		file->lowering->shardings = g_steal_pointer(&shardings);
@@ -575,34 +503,34 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 
 /* The file as a whole. */
 
-static gboolean read_program(PipesimScheduleFile *file, PipesimCells *cells, GError **error)
-{
-	PipesimShape shape;
-
-	if (cells->n_ops == 0)
-		return pipesim_fail_at(error, cells->path, 1, 1,
-			"no op in the file; a line a rank, cells such as 0F0");
-	if (!find_shape(cells, &shape, error))
-		return FALSE;
-	file->op_columns = g_try_new(guint32, cells->n_ops);
-	if (file->op_columns == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			cells->n_ops);
-	file->program = place_ops(cells, &shape, file->op_columns, error);
-	return file->program != NULL &&
-	       pipesim_program_link(
-		       file->program, pipesim_schedule_file_locate_op, file, error) &&
-	       pipesim_program_check_order(
-		       file->program, pipesim_schedule_file_locate_op, file, error);
-}
-
 static PipesimScheduleFile *read_csv(PipesimCsv *csv, GError **error)
 {
 	g_autoptr(PipesimScheduleFile) file = g_new0(PipesimScheduleFile, 1);
 	g_auto(PipesimCells) cells = {.path = pipesim_csv_path(csv)};
+	PipesimShape shape;
 
 	file->path = g_strdup(cells.path);
-	if (!pipesim_cells_read(&cells, csv, error) || !read_program(file, &cells, error))
+	if (!pipesim_cells_read(&cells, csv, error))
+		return NULL;
+	if (cells.n_ops == 0) {
+		pipesim_fail_at(error, cells.path, 1, 1,
+			"no op in the file; a line a rank, cells such as 0F0");
+		return NULL;
+	}
+	if (!find_shape(&cells, &shape, error))
+		return NULL;
+	file->op_columns = g_try_new(guint32, cells.n_ops);
+	if (file->op_columns == NULL) {
+		pipesim_fail(
+			error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory", cells.n_ops);
+		return NULL;
+	}
+	file->program = place_ops(&cells, &shape, file->op_columns, error);
+	if (file->program == NULL ||
+		!pipesim_program_link(
+			file->program, pipesim_schedule_file_locate_op, file, error) ||
+		!pipesim_program_check_order(
+			file->program, pipesim_schedule_file_locate_op, file, error))
 		return NULL;
 	if (cells.n_messages + cells.n_shardings > 0 && !read_messages(file, &cells, error))
 		return NULL;

@@ -51,8 +51,7 @@ static void flush(Issuer *issuer)
 	for (guint i = 0; i < issuer->n_pending; i++) {
 		const Pending *pending = &issuer->pending[i];
 
-		(pending->send ? pipesim_lower_send : pipesim_lower_receive)(
-			issuer->lowerer, &pending->message, i > 0);
+		pipesim_lower_end(issuer->lowerer, &pending->message, pending->send, i > 0);
 	}
 	issuer->n_pending = 0;
 }
@@ -114,13 +113,16 @@ static gboolean find_steps(const PipesimProgram *program, guint rank, Steps *ste
 	return steps->middle || (is(&ops[at], PIPESIM_FB, own) && ops[at].b_chunk == other);
 }
 
-/* Step 2: F0 F1. The receive of the next F0 goes with that of F1. What F0 gives is sent behind
- * what F1 gives, but at the middle, whose ranks feed each other; there the last F1 is held back
- * until step 4. */
-static void issue_pairs(Issuer *issuer, const Steps *steps)
+/* Steps 2 and 3 and the first pair of step 4. Returns what comes behind. */
+static guint32 issue_steps(Issuer *issuer, const Steps *steps)
 {
+	guint32 op;
+
+	/* Step 2: F0 F1. The receive of the next F0 goes with that of F1. What F0 gives is sent
+	 * behind what F1 gives, but at the middle, whose ranks feed each other; there the last F1
+	 * is held back until step 4. */
 	post(issuer, steps->pairs, FALSE, FALSE);
-	for (guint32 op = steps->pairs; op < steps->splits; op += 2) {
+	for (op = steps->pairs; op < steps->splits; op += 2) {
 		const gboolean last = op + 2 == steps->splits;
 
 		run(issuer, op);
@@ -134,12 +136,8 @@ static void issue_pairs(Issuer *issuer, const Steps *steps)
 		if (!steps->middle)
 			post(issuer, op, TRUE, FALSE);
 	}
-}
-
-/* Step 3: I1 W1 F1. The receive of F1 goes before W1. */
-static void issue_splits(Issuer *issuer, const Steps *steps)
-{
-	for (guint32 op = steps->splits; op < steps->rest; op += 3) {
+	/* Step 3: I1 W1 F1. The receive of F1 goes before W1. */
+	for (op = steps->splits; op < steps->rest; op += 3) {
 		post(issuer, op, FALSE, TRUE);
 		run(issuer, op);
 		post(issuer, op, TRUE, TRUE);
@@ -148,13 +146,7 @@ static void issue_splits(Issuer *issuer, const Steps *steps)
 		run(issuer, op + 2);
 		post(issuer, op + 2, TRUE, FALSE);
 	}
-}
-
-/* The first pair of step 4, whose F0 has been received in step 2. Returns what comes behind. */
-static guint32 issue_first_pair(Issuer *issuer, const Steps *steps)
-{
-	const guint32 op = steps->rest;
-
+	/* The first pair of step 4, whose F0 has been received in step 2. */
 	if (!steps->middle) {
 		post(issuer, op, FALSE, TRUE);
 		run(issuer, op);
@@ -170,26 +162,6 @@ static guint32 issue_first_pair(Issuer *issuer, const Steps *steps)
 	return op + 2;
 }
 
-static void issue_rank(PipesimLowerer *lowerer, guint rank, gboolean eight_steps)
-{
-	const PipesimProgram *program = lowerer->program;
-	Issuer issuer = {.lowerer = lowerer, .program = program, .rank = rank};
-	guint32 op = program->rank_begin[rank];
-	Steps steps;
-
-	if (eight_steps) {
-		find_steps(program, rank, &steps);
-		for (; op < steps.pairs; op++)
-			issue_plain(&issuer, op);
-		issue_pairs(&issuer, &steps);
-		issue_splits(&issuer, &steps);
-		op = issue_first_pair(&issuer, &steps);
-	}
-	for (; op < program->rank_begin[rank + 1]; op++)
-		issue_plain(&issuer, op);
-	flush(&issuer);
-}
-
 static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -198,8 +170,20 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 
 	for (guint rank = 0; rank < program->shape.ranks && eight_steps; rank++)
 		eight_steps = find_steps(program, rank, &steps);
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		issue_rank(lowerer, rank, eight_steps);
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		Issuer issuer = {.lowerer = lowerer, .program = program, .rank = rank};
+		guint32 op = program->rank_begin[rank];
+
+		if (eight_steps) {
+			find_steps(program, rank, &steps);
+			for (; op < steps.pairs; op++)
+				issue_plain(&issuer, op);
+			op = issue_steps(&issuer, &steps);
+		}
+		for (; op < program->rank_begin[rank + 1]; op++)
+			issue_plain(&issuer, op);
+		flush(&issuer);
+	}
 	return TRUE;
 }
 

@@ -1,37 +1,25 @@
 /* The lowering that a schedule file carries itself. */
 #include "config.h"
 
+#include "base/arena.h"
 #include "order/program.h"
+#include "runtime/cell.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
 typedef struct {
 	PipesimLowering *lowering;
 	const PipesimProgram *program;
-	const PipesimWritten *written;
+	const PipesimCell *written;
 	/* By 2 * the op that needs a message, + 1 where it is a gradient: its two ends. */
 	guint32 *sends, *receives;
 	guint32 *place_of; /* by op: its action */
 	PipesimFaultPlaces places;
 } Linker;
 
-static guint is_backward(guint kind)
-{
-	return kind >= PIPESIM_ACTION_SEND_B;
-}
-
 static gboolean is_send(guint kind)
 {
 	return kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
-}
-
-static char *name(const PipesimWritten *written)
-{
-	static const char *const names[PIPESIM_N_ACTIONS] = {
-		"", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
-
-	return g_strdup_printf(
-		"%u%s%u", written->stage, names[written->kind], written->microbatch);
 }
 
 /* A fault at @index: "'1SEND_F0'", then @format. */
@@ -39,14 +27,15 @@ static void message_fault(Linker *linker, guint32 index, const char *format, ...
 	G_GNUC_PRINTF(3, 4);
 static void message_fault(Linker *linker, guint32 index, const char *format, ...)
 {
-	g_autofree char *text = name(&linker->written[index]);
+	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *message = NULL;
 	va_list args;
 
 	va_start(args, format);
 	message = g_strdup_vprintf(format, args);
 	va_end(args);
-	pipesim_fault(&linker->places, index, "'%s'%s", text, message);
+	pipesim_cell_print(&linker->written[index], text);
+	pipesim_fault(&linker->places, index, "'%s'%s", text->str, message);
 }
 
 static gboolean is_on(const PipesimProgram *program, guint rank, guint32 op)
@@ -57,12 +46,12 @@ static gboolean is_on(const PipesimProgram *program, guint rank, guint32 op)
 /* The message that @written is one end of; FALSE with a fault where there is none. */
 static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimMessage *message)
 {
-	const PipesimWritten *written = &linker->written[index];
+	const PipesimCell *written = &linker->written[index];
 	const PipesimProgram *program = linker->program;
 	const PipesimShape *shape = &program->shape;
-	const guint backward = is_backward(written->kind);
+	const guint backward = written->action >= PIPESIM_ACTION_SEND_B;
 	/* Whether the other end belongs to the stage before this one, or to the one after. */
-	const gboolean before = (backward == 1) == is_send(written->kind);
+	const gboolean before = (backward == 1) == is_send(written->action);
 	const guint32 *ops = backward ? program->backward : program->forward;
 	gsize slot = (gsize)written->stage * shape->microbatches + written->microbatch;
 	guint32 own, other;
@@ -77,7 +66,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 	if (before ? written->stage == 0 : written->stage + 1 == shape->stages) {
 		message_fault(linker, index, ": stage %u is the %s, there is nothing to %s",
 			written->stage, before ? "first" : "last",
-			is_send(written->kind) ? "send" : "receive");
+			is_send(written->action) ? "send" : "receive");
 		return FALSE;
 	}
 	own = ops[slot];
@@ -93,7 +82,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 		return FALSE;
 	}
 	other_rank = pipesim_program_rank(program, other);
-	*message = is_send(written->kind)
+	*message = is_send(written->action)
 			   ? (PipesimMessage){own, other, rank, other_rank, backward}
 			   : (PipesimMessage){other, own, other_rank, rank, backward};
 	return TRUE;
@@ -101,14 +90,14 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 
 static void link_message(Linker *linker, guint rank, guint32 index)
 {
-	const PipesimWritten *written = &linker->written[index];
-	const gboolean send = is_send(written->kind);
+	const PipesimCell *written = &linker->written[index];
+	const gboolean send = is_send(written->action);
 	PipesimAction *action = &linker->lowering->actions[index];
 	PipesimMessage message;
 	guint32 *end;
 
 	*action = (PipesimAction){.op = 0,
-		.kind = written->kind,
+		.kind = written->action,
 		.joined = written->joined,
 		.waited = written->waited};
 	if (!find_message(linker, rank, index, &message))
@@ -132,27 +121,6 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 			     : " stands behind %s, which needs it; put it before",
 			op->str);
 	}
-}
-
-static void link_rank(Linker *linker, guint rank)
-{
-	PipesimLowering *lowering = linker->lowering;
-	const guint32 begin = lowering->rank_begin[rank], end = lowering->rank_begin[rank + 1];
-
-	for (guint32 i = begin; i < end; i++) {
-		const PipesimWritten *written = &linker->written[i];
-
-		if (written->kind != PIPESIM_ACTION_OP)
-			continue;
-		linker->place_of[written->op] = i;
-		lowering->actions[i] = (PipesimAction){.op = written->op,
-			.wait = PIPESIM_NO_OP,
-			.b_wait = PIPESIM_NO_OP,
-			.kind = PIPESIM_ACTION_OP};
-	}
-	for (guint32 i = begin; i < end; i++)
-		if (linker->written[i].kind != PIPESIM_ACTION_OP)
-			link_message(linker, rank, i);
 }
 
 /* Both ends of every message must be there. */
@@ -182,8 +150,7 @@ static void join_message(Linker *linker, const PipesimMessage *message)
 	if (receive == PIPESIM_NO_OP)
 		pipesim_fault(&linker->places, linker->place_of[message->to],
 			"no receive before %s on rank %u, although it needs the result of %s "
-			"on "
-			"rank %u",
+			"on rank %u",
 			to->str, message->to_rank, from->str, message->from_rank);
 }
 
@@ -196,27 +163,13 @@ static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second
 	return TRUE;
 }
 
-/* Two receives of one rank from another, one after the other. Where their sends stand the other
- * way round a queue deadlocks; a group would give each the tensor of the other. */
-static void check_turn(Linker *linker, guint32 first, guint32 second)
-{
-	const PipesimAction *actions = linker->lowering->actions;
-	const guint32 first_send = actions[first].peer, second_send = actions[second].peer;
-	g_autofree char *before = NULL;
-
-	if (first_send < second_send || (!in_one_group(linker, first, second) &&
-						!in_one_group(linker, second_send, first_send)))
-		return;
-	before = name(&linker->written[first]);
-	message_fault(linker, second,
-		" stands behind '%s', but rank %u sends them the other way round, and "
-		"messages between two ranks are matched by their order",
-		before, actions[second].peer_rank);
-}
-
+/* Receives of one rank from another, one after the other. Where their sends stand the other way
+ * round a queue deadlocks; a group would give each the tensor of the other. @last_from: room for an
+ * action by rank. */
 static void check_turns(Linker *linker, guint32 *last_from)
 {
 	const PipesimLowering *lowering = linker->lowering;
+	const PipesimAction *actions = lowering->actions;
 	const guint ranks = linker->program->shape.ranks;
 
 	for (guint from = 0; from < ranks; from++)
@@ -224,61 +177,52 @@ static void check_turns(Linker *linker, guint32 *last_from)
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
-			const PipesimAction *action = &lowering->actions[i];
-			guint32 *last;
+			g_autoptr(GString) before = NULL;
+			guint32 last;
 
-			if (action->kind == PIPESIM_ACTION_OP || is_send(action->kind))
+			if (actions[i].kind == PIPESIM_ACTION_OP || is_send(actions[i].kind))
 				continue;
-			last = &last_from[action->peer_rank];
-			/* Else it is of the rank before. */
-			if (*last != PIPESIM_NO_OP && *last >= lowering->rank_begin[rank])
-				check_turn(linker, *last, i);
-			*last = i;
-		}
-	}
-}
-
-static void link_all(Linker *linker)
-{
-	const PipesimProgram *program = linker->program;
-	PipesimMessage messages[2];
-
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		link_rank(linker, rank);
-	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
-			const guint n = pipesim_messages_in(program, rank, op, messages);
-
-			for (guint i = 0; i < n; i++)
-				join_message(linker, &messages[i]);
+			last = last_from[actions[i].peer_rank];
+			last_from[actions[i].peer_rank] = i;
+			/* One before the rank begins is of the rank before. */
+			if (last == PIPESIM_NO_OP || last < lowering->rank_begin[rank] ||
+				actions[last].peer < actions[i].peer ||
+				(!in_one_group(linker, last, i) &&
+					!in_one_group(
+						linker, actions[i].peer, actions[last].peer)))
+				continue;
+			before = g_string_new(NULL);
+			pipesim_cell_print(&linker->written[last], before);
+			message_fault(linker, i,
+				" stands behind '%s', but rank %u sends them the other way "
+				"round, and "
+				"messages between two ranks are matched by their order",
+				before->str, actions[i].peer_rank);
 		}
 	}
 }
 
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
-	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,
+	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
 	gpointer data, GError **error)
 {
 	const guint ranks = program->shape.ranks;
 	const gsize n_ends = 2 * (gsize)program->n_ops;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	g_autofree guint32 *ends = g_try_new(guint32, 2 * n_ends + 1);
-	g_autofree guint32 *place_of = g_try_new(guint32, MAX(program->n_ops, 1u));
-	g_autofree guint32 *last_from = g_try_new(guint32, ranks);
+	guint32 *last_from = pipesim_arena_array(arena, guint32, ranks);
+	guint32 *ends = pipesim_arena_array(arena, guint32, 2 * n_ends);
 	Linker linker = {.program = program,
 		.written = written,
 		.sends = ends,
 		.receives = ends + n_ends,
-		.place_of = place_of,
+		.place_of = pipesim_arena_array(arena, guint32, program->n_ops),
 		.places = {faults, locate, data}};
+	guint32 op = 0;
 
-	if (ends == NULL || place_of == NULL || last_from == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	}
 	lowering =
 		pipesim_lowering_new(program, &pipesim_runtime_queue, rank_begin[ranks], error);
 	if (lowering == NULL)
@@ -288,7 +232,28 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	for (gsize i = 0; i < 2 * n_ends; i++)
 		ends[i] = PIPESIM_NO_OP;
 	linker.lowering = lowering;
-	link_all(&linker);
+	for (guint32 i = 0; i < lowering->n_actions; i++) {
+		if (written[i].action != PIPESIM_ACTION_OP)
+			continue;
+		linker.place_of[op] = i;
+		lowering->actions[i] = (PipesimAction){.op = op++,
+			.wait = PIPESIM_NO_OP,
+			.b_wait = PIPESIM_NO_OP,
+			.kind = PIPESIM_ACTION_OP};
+	}
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++)
+			if (written[i].action != PIPESIM_ACTION_OP)
+				link_message(&linker, rank, i);
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
+			PipesimMessage messages[2];
+			const guint n = pipesim_messages_in(program, rank, op, messages);
+
+			for (guint i = 0; i < n; i++)
+				join_message(&linker, &messages[i]);
+		}
+	}
 	if (faults->total == 0)
 		check_turns(&linker, last_from);
 	if (!pipesim_faults_done(faults, error))

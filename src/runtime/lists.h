@@ -17,12 +17,10 @@ typedef struct _PipesimLowerer {
 /** pipesim_lower_op: @op goes to the end of the list of @rank. */
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
 
-/** pipesim_lower_send, pipesim_lower_receive: one end of @message goes to the end of the list
+/** pipesim_lower_end: one end of @message, its @send or its receive, goes to the end of the list
  * of its rank, in one group with what stands there if @joined. */
-void pipesim_lower_send(
-	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined);
-void pipesim_lower_receive(
-	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined);
+void pipesim_lower_end(
+	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined);
 
 /** pipesim_lower_receives: those of @op, of one group; of what stands there too if @joined. */
 void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
@@ -37,8 +35,3 @@ PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 
 /** pipesim_lowering_set_waits: fills in what ops wait for; @end_of as above. */
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of);
-
-/** pipesim_action_slot: stage * M + micro-batch of the half of its op that the message @action
- * of @rank is of. */
-gsize pipesim_action_slot(
-	const PipesimLowering *lowering, guint rank, const PipesimAction *action);

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "runtime/cell.h"
 #include "runtime/lists.h"
 
 /* The rank of @op, a neighbour in the pipeline of what @rank runs. */
@@ -115,7 +116,7 @@ void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
 }
 
 /* The second end of a message learns of the first, and the first of it. */
-static void add_end(
+void pipesim_lower_end(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
 {
 	const guint rank = send ? message->from_rank : message->to_rank;
@@ -138,24 +139,13 @@ static void add_end(
 		*end = index;
 }
 
-void pipesim_lower_send(PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined)
-{
-	add_end(lowerer, message, TRUE, joined);
-}
-
-void pipesim_lower_receive(
-	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean joined)
-{
-	add_end(lowerer, message, FALSE, joined);
-}
-
 void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
 {
 	PipesimMessage messages[2];
 	const guint n = pipesim_messages_in(lowerer->program, rank, op, messages);
 
 	for (guint i = 0; i < n; i++)
-		pipesim_lower_receive(lowerer, &messages[i], joined || i > 0);
+		pipesim_lower_end(lowerer, &messages[i], FALSE, joined || i > 0);
 }
 
 guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
@@ -164,26 +154,8 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 	const guint n = pipesim_messages_out(lowerer->program, rank, op, messages);
 
 	for (guint i = 0; i < n; i++)
-		pipesim_lower_send(lowerer, &messages[i], joined && i > 0);
+		pipesim_lower_end(lowerer, &messages[i], TRUE, joined && i > 0);
 	return n;
-}
-
-static void wait_for_own(PipesimAction *action, const PipesimOp *op, const guint32 *end_of)
-{
-	const guint32 forward = end_of[2 * (gsize)action->op];
-	const guint32 backward = end_of[2 * (gsize)action->op + 1];
-
-	action->wait = op->kind == PIPESIM_FB || forward != PIPESIM_NO_OP ? forward : backward;
-	action->b_wait = op->kind == PIPESIM_FB ? backward : PIPESIM_NO_OP;
-}
-
-/* @action waits for the message @last at least; what stands before it is then done too. */
-static void wait_for_group(PipesimAction *action, guint32 last)
-{
-	if (action->wait == PIPESIM_NO_OP || action->wait < last)
-		action->wait = last;
-	if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
-		action->b_wait = PIPESIM_NO_OP;
 }
 
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of)
@@ -196,44 +168,55 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
 			PipesimAction *action = &lowering->actions[i];
+			const guint32 *own = &end_of[2 * (gsize)action->op];
 
 			if (action->kind != PIPESIM_ACTION_OP) {
 				last = action->waited ? i : last;
 				continue;
 			}
-			wait_for_own(action, &program->ops[action->op], end_of);
-			if (last != PIPESIM_NO_OP)
-				wait_for_group(action, last);
+			action->wait = own[0];
+			if (program->ops[action->op].kind == PIPESIM_FB)
+				action->b_wait = own[1];
+			else if (own[0] == PIPESIM_NO_OP)
+				action->wait = own[1];
+			if (last == PIPESIM_NO_OP)
+				continue;
+			/* What stands before the last group is then done too. */
+			if (action->wait == PIPESIM_NO_OP || action->wait < last)
+				action->wait = last;
+			if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
+				action->b_wait = PIPESIM_NO_OP;
 		}
 	}
 }
 
-gsize pipesim_action_slot(
+PipesimCell pipesim_cell_of_message(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action)
 {
 	const PipesimOp *op = &lowering->program->ops[action->op];
+	const guint32 m = lowering->program->shape.microbatches;
+	const gsize slot = action->kind >= PIPESIM_ACTION_SEND_B
+				   ? pipesim_op_backward_slot(lowering->program, rank, op)
+				   : pipesim_op_forward_slot(lowering->program, rank, op);
 
-	return action->kind >= PIPESIM_ACTION_SEND_B
-		       ? pipesim_op_backward_slot(lowering->program, rank, op)
-		       : pipesim_op_forward_slot(lowering->program, rank, op);
+	return (PipesimCell){.stage = (guint32)(slot / m),
+		.microbatch = (guint32)(slot % m),
+		.action = action->kind,
+		.joined = action->joined,
+		.waited = action->waited};
 }
 
 void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out)
 {
-	static const char *const names[PIPESIM_N_ACTIONS] = {
-		"", "SEND_F", "RECV_F", "SEND_B", "RECV_B"};
-	const gsize m = lowering->program->shape.microbatches;
-	gsize slot;
-
 	if (action->kind == PIPESIM_ACTION_OP) {
 		pipesim_op_print(
 			lowering->program, rank, &lowering->program->ops[action->op], out);
-		return;
+	} else {
+		const PipesimCell cell = pipesim_cell_of_message(lowering, rank, action);
+
+		pipesim_cell_print(&cell, out);
 	}
-	slot = pipesim_action_slot(lowering, rank, action);
-	g_string_append_printf(out, "%" G_GSIZE_FORMAT "%s%" G_GSIZE_FORMAT, slot / m,
-		names[action->kind], slot % m);
 }
 
 /* What is put between cells, or the actions of a group. */
@@ -249,41 +232,38 @@ static void print_shardings(
 	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
 		const PipesimSharding *sharding =
 			&g_array_index(lowering->shardings, PipesimSharding, *next);
+		const PipesimCell cell = {.stage = sharding->stage,
+			.action = (guint8)(PIPESIM_N_ACTIONS + sharding->kind)};
 
 		if (sharding->rank != rank || sharding->before > before)
 			return;
 		print_separator(out, FALSE);
-		g_string_append_printf(
-			out, "%u%s", sharding->stage, pipesim_sharding_name(sharding->kind));
+		pipesim_cell_print(&cell, out);
 	}
-}
-
-static void print_rank(const PipesimLowering *lowering, guint rank, guint *next, GString *out)
-{
-	const guint32 begin = lowering->rank_begin[rank], end = lowering->rank_begin[rank + 1];
-
-	for (guint32 i = begin; i < end; i++) {
-		const gboolean joined = lowering->actions[i].joined;
-		const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
-		const gboolean brackets = joined || more || lowering->actions[i].waited;
-
-		if (!joined)
-			print_shardings(lowering, rank, i, next, out);
-		print_separator(out, joined);
-		if (brackets && !joined)
-			g_string_append_c(out, '(');
-		pipesim_action_print(lowering, rank, &lowering->actions[i], out);
-		if (brackets && !more)
-			g_string_append(out, ")GROUP");
-	}
-	print_shardings(lowering, rank, end, next, out);
-	g_string_append_c(out, '\n');
 }
 
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out)
 {
 	guint next = 0;
 
-	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++)
-		print_rank(lowering, rank, &next, out);
+	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
+		const guint32 end = lowering->rank_begin[rank + 1];
+
+		for (guint32 i = lowering->rank_begin[rank]; i < end; i++) {
+			const gboolean joined = lowering->actions[i].joined;
+			const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
+			const gboolean brackets = joined || more || lowering->actions[i].waited;
+
+			if (!joined)
+				print_shardings(lowering, rank, i, &next, out);
+			print_separator(out, joined);
+			if (brackets && !joined)
+				g_string_append_c(out, '(');
+			pipesim_action_print(lowering, rank, &lowering->actions[i], out);
+			if (brackets && !more)
+				g_string_append(out, ")GROUP");
+		}
+		print_shardings(lowering, rank, end, &next, out);
+		g_string_append_c(out, '\n');
+	}
 }

@@ -65,34 +65,9 @@ typedef struct {
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
-/* An action as a file has it. Of an op only @op counts, of a message the rest. */
-typedef struct {
-	guint32 op;
-	guint32 stage, microbatch; /* of the rank where it stands: 1RECV_F0 has stage 1 */
-	guint8 kind, joined;
-	guint8 waited; /* it stands in the brackets of a group, with others or alone */
-} PipesimWritten;
-
-/**
- * pipesim_lowering_link: the lowering that a file carries itself, run by the rules of
- * the runtime queue, as PyTorch's does.
- * @program: linked, with the ops of the file; each stands once among @written, in its order
- * @rank_begin: of @written; ranks + 1 entries; copied, as is @written. Ops wait for the groups
- *   in brackets before them, whether they need them or not
- * @locate: (nullable): told an index of @written, not an op
- *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, stand twice, connect no two ranks, leave before the op that they come from,
- * arrive behind the op that needs them, or cross another of the same two ranks in a group,
- * where each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
- */
-PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
-	const PipesimWritten *written, const guint32 *rank_begin, PipesimLocate locate,
-	gpointer data, GError **error);
-
 /**
  * pipesim_lowering_check: whether @lowering runs to its end, whatever its times.
- * @locate: (nullable): told an op, or an index of @written where the lowering is from a file
+ * @locate: (nullable): told an op, or an action where the lowering is from a file
  *
  * Returns: FALSE with PIPESIM_ERROR_DEADLOCK: the message goes once round the cycle, action by
  * action. With @locate every action stands on a line of its own behind its place, and so does

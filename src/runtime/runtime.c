@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/arena.h"
 #include "runtime/runtime.h"
 #include <string.h>
 
@@ -43,21 +44,30 @@ const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const
 	return asked != NULL ? asked : &pipesim_runtime_async;
 }
 
-/* An empty list for each rank, as long as its ops and both directions of what it exchanges. */
-static PipesimLowering *make_lists(
+PipesimLowering *pipesim_lower(
 	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error)
 {
 	const guint ranks = program->shape.ranks;
-	g_autofree guint64 *count = g_new0(guint64, ranks);
-	PipesimLowering *lowering;
-	PipesimMessage messages[2];
+	const gsize n_ends = 2 * (gsize)program->n_ops;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimLowering) lowering = NULL;
+	guint64 *count = pipesim_arena_array(arena, guint64, ranks);
 	guint64 n = program->n_ops;
+	PipesimLowerer lowerer = {.program = program,
+		.waited = runtime->waits_for_groups,
+		.next = pipesim_arena_array(arena, guint32, ranks),
+		.end_of = pipesim_arena_array(arena, guint32, n_ends)};
 
+	g_return_val_if_fail(runtime->lower != NULL, NULL);
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
+		return NULL;
+	/* A list is as long as the ops of its rank and both directions of what it exchanges. */
 	for (guint rank = 0; rank < ranks; rank++) {
 		const guint32 end = program->rank_begin[rank + 1];
 
 		count[rank] += end - program->rank_begin[rank];
 		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+			PipesimMessage messages[2];
 			const guint n_in = pipesim_messages_in(program, rank, op, messages);
 
 			for (guint i = 0; i < n_in; i++)
@@ -66,41 +76,17 @@ static PipesimLowering *make_lists(
 			n += 2 * n_in;
 		}
 	}
-	lowering = pipesim_lowering_new(program, runtime, n, error);
-	for (guint rank = 0; lowering != NULL && rank < ranks; rank++)
-		lowering->rank_begin[rank + 1] =
-			lowering->rank_begin[rank] + (guint32)count[rank];
-	return lowering;
-}
-
-PipesimLowering *pipesim_lower(
-	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error)
-{
-	const gsize n_ends = 2 * (gsize)program->n_ops;
-	g_autoptr(PipesimLowering) lowering = NULL;
-	g_autofree guint32 *next = g_try_new(guint32, program->shape.ranks);
-	g_autofree guint32 *end_of = g_try_new(guint32, MAX(n_ends, 1u));
-	PipesimLowerer lowerer = {.program = program,
-		.waited = runtime->waits_for_groups,
-		.next = next,
-		.end_of = end_of};
-
-	g_return_val_if_fail(runtime->lower != NULL, NULL);
-	if (next == NULL || end_of == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			program->n_ops);
-		return NULL;
-	}
-	lowering = make_lists(program, runtime, error);
+	lowering = lowerer.lowering = pipesim_lowering_new(program, runtime, n, error);
 	if (lowering == NULL)
 		return NULL;
-	lowerer.lowering = lowering;
-	for (guint rank = 0; rank < program->shape.ranks; rank++)
-		next[rank] = lowering->rank_begin[rank];
+	for (guint rank = 0; rank < ranks; rank++) {
+		lowerer.next[rank] = lowering->rank_begin[rank];
+		lowering->rank_begin[rank + 1] = lowerer.next[rank] + (guint32)count[rank];
+	}
 	for (gsize i = 0; i < n_ends; i++)
-		end_of[i] = PIPESIM_NO_OP;
+		lowerer.end_of[i] = PIPESIM_NO_OP;
 	if (!runtime->lower(&lowerer, error))
 		return NULL;
-	pipesim_lowering_set_waits(lowering, end_of);
+	pipesim_lowering_set_waits(lowering, lowerer.end_of);
 	return g_steal_pointer(&lowering);
 }

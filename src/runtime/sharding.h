@@ -28,6 +28,3 @@ typedef struct {
  */
 gboolean pipesim_sharding_add(
 	const PipesimProgram *program, guint rank, GArray *out, GError **error);
-
-/** pipesim_sharding_name: "UNSHARD", "RESHARD", "REDUCE_GRAD". */
-const char *pipesim_sharding_name(PipesimShardingKind kind);

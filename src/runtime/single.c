@@ -5,14 +5,6 @@
 
 #include "runtime/runtime.h"
 
-/* Forward after forward and backward after backward send and receive one by one; where the
- * direction turns, neighbours do so towards each other and must do both at once. */
-static gboolean turns(const PipesimOp *before, const PipesimOp *op)
-{
-	return (pipesim_op_has_forward(before) && pipesim_op_has_backward(op)) ||
-	       (pipesim_op_has_backward(before) && pipesim_op_has_forward(op));
-}
-
 static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -22,8 +14,18 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 		guint n_sends = 0;
 
 		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
-			pipesim_lower_receives(lowerer, rank, op,
-				n_sends > 0 && turns(&program->ops[op - 1], &program->ops[op]));
+			const PipesimOp *next = &program->ops[op];
+			const PipesimOp *last = n_sends > 0 ? next - 1 : NULL;
+			/* Forward after forward and backward after backward send and receive
+			 * one by one; where the direction turns, neighbours do so towards each
+			 * other and must do both at once. */
+			const gboolean turns =
+				last != NULL && ((pipesim_op_has_forward(last) &&
+							 pipesim_op_has_backward(next)) ||
+							(pipesim_op_has_backward(last) &&
+								pipesim_op_has_forward(next)));
+
+			pipesim_lower_receives(lowerer, rank, op, turns);
 			pipesim_lower_op(lowerer, rank, op);
 			n_sends = pipesim_lower_sends(lowerer, rank, op, TRUE);
 		}

@@ -1,4 +1,5 @@
 /* What is sent and received when, by hand. */
+#include "runtime/cell.h"
 #include "runtime/csv.h"
 #include "runtime/runtime.h"
 #include "suites.h"
@@ -166,30 +167,30 @@ START_TEST(written_messages)
 {
 	static const char csv[] = "0F0,1F1,1B1,0B0\n0F1,1F0,0B1,1B0\n";
 	g_autoptr(PipesimProgram) program = parse(csv);
-	PipesimWritten written[] = {
-		{.op = 0},
-		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
-		{.stage = 1, .microbatch = 1, .kind = PIPESIM_ACTION_RECV_F},
-		{.op = 1},
-		{.op = 2},
-		{.stage = 1, .microbatch = 1, .kind = PIPESIM_ACTION_SEND_B},
-		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_B},
-		{.op = 3},
-		{.op = 4},
-		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
-		{.stage = 0, .microbatch = 1, .kind = PIPESIM_ACTION_SEND_F},
-		{.op = 5},
-		{.stage = 0, .microbatch = 1, .kind = PIPESIM_ACTION_RECV_B},
-		{.op = 6},
-		{.op = 7},
-		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_B},
+	PipesimCell written[] = {
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 0, .microbatch = 0, .action = PIPESIM_ACTION_SEND_F},
+		{.stage = 1, .microbatch = 1, .action = PIPESIM_ACTION_RECV_F},
+		{.action = PIPESIM_ACTION_OP},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 1, .microbatch = 1, .action = PIPESIM_ACTION_SEND_B},
+		{.stage = 0, .microbatch = 0, .action = PIPESIM_ACTION_RECV_B},
+		{.action = PIPESIM_ACTION_OP},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_RECV_F},
+		{.stage = 0, .microbatch = 1, .action = PIPESIM_ACTION_SEND_F},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 0, .microbatch = 1, .action = PIPESIM_ACTION_RECV_B},
+		{.action = PIPESIM_ACTION_OP},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_SEND_B},
 	};
 	const guint32 rank_begin[] = {0, 8, 16};
 	g_autoptr(PipesimLowering) right =
 		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
 	g_autoptr(PipesimLowering) wrong = NULL;
 	g_autoptr(GError) error = NULL;
-	const PipesimWritten moved = written[9];
+	const PipesimCell moved = written[9];
 
 	ck_assert_ptr_nonnull(right);
 	ck_assert(pipesim_lowering_check(right, NULL, NULL, NULL));
@@ -209,17 +210,17 @@ END_TEST
 START_TEST(written_messages_are_complete)
 {
 	g_autoptr(PipesimProgram) program = parse("0F0,0B0\n1F0,1B0\n");
-	const PipesimWritten written[] = {
-		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
-		{.op = 0},
-		{.op = 1},
-		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
-		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_F},
-		{.op = 2},
-		{.stage = 1, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_F},
-		{.op = 3},
-		{.stage = 7, .microbatch = 0, .kind = PIPESIM_ACTION_SEND_B},
-		{.stage = 0, .microbatch = 0, .kind = PIPESIM_ACTION_RECV_B},
+	const PipesimCell written[] = {
+		{.stage = 0, .microbatch = 0, .action = PIPESIM_ACTION_SEND_F},
+		{.action = PIPESIM_ACTION_OP},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_RECV_F},
+		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_RECV_F},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_SEND_F},
+		{.action = PIPESIM_ACTION_OP},
+		{.stage = 7, .microbatch = 0, .action = PIPESIM_ACTION_SEND_B},
+		{.stage = 0, .microbatch = 0, .action = PIPESIM_ACTION_RECV_B},
 	};
 	const guint32 rank_begin[] = {0, 3, 10};
 	g_autoptr(GError) error = NULL;
