@@ -88,26 +88,3 @@ PipesimFraction pipesim_activations_limit(const PipesimShape *shape)
 
 const char pipesim_w_too_long[] = "the formula is then too low: a weight gradient longer than "
 				  "the gap it should fill delays its rank";
-
-/* A condition holds where its comparison does. */
-#define CONDITION(name, comparison)                                                         \
-	gboolean pipesim_holds_##name(                                                      \
-		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
-	{                                                                                   \
-		return (comparison);                                                        \
-	}
-
-CONDITION(w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
-CONDITION(w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
-CONDITION(f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])
-CONDITION(i_le_f, t[PIPESIM_I] <= t[PIPESIM_F])
-CONDITION(f_is_b, t[PIPESIM_F] == t[PIPESIM_B])
-CONDITION(b_is_2f, t[PIPESIM_B] == 2 * t[PIPESIM_F])
-CONDITION(b_is_i_plus_w, t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W])
-CONDITION(pair_ge_b, t[PIPESIM_FB] >= t[PIPESIM_B])
-CONDITION(pair_le_f_plus_b, t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B])
-CONDITION(times_equal, t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W])
-CONDITION(m_ge_pp, shape->microbatches >= shape->ranks)
-CONDITION(m_ge_2pp, shape->microbatches >= 2 * (guint64)shape->ranks)
-CONDITION(m_fills_zb, shape->microbatches >= 2 * (guint64)shape->ranks - 1)
-CONDITION(m_parts_by_pp, shape->microbatches % shape->ranks == 0)

@@ -33,17 +33,25 @@ extern const char pipesim_w_too_long[];
 
 /* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps between
  * F, I and W; m_parts_by_pp: M is a multiple of PP. */
-gboolean pipesim_holds_w_le_f(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_w_le_i(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_f_le_i(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_i_le_f(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_f_is_b(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_b_is_2f(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_b_is_i_plus_w(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_pair_ge_b(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_pair_le_f_plus_b(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_times_equal(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_m_ge_2pp(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_m_fills_zb(const PipesimShape *shape, PipesimChunkTimes t);
-gboolean pipesim_holds_m_parts_by_pp(const PipesimShape *shape, PipesimChunkTimes t);
+#define PIPESIM_CONDITION(name, comparison)                                                 \
+	static inline gboolean pipesim_holds_##name(                                        \
+		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
+	{                                                                                   \
+		return (comparison);                                                        \
+	}
+
+PIPESIM_CONDITION(w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
+PIPESIM_CONDITION(w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
+PIPESIM_CONDITION(f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])
+PIPESIM_CONDITION(i_le_f, t[PIPESIM_I] <= t[PIPESIM_F])
+PIPESIM_CONDITION(f_is_b, t[PIPESIM_F] == t[PIPESIM_B])
+PIPESIM_CONDITION(b_is_2f, t[PIPESIM_B] == 2 * t[PIPESIM_F])
+PIPESIM_CONDITION(b_is_i_plus_w, t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W])
+PIPESIM_CONDITION(pair_ge_b, t[PIPESIM_FB] >= t[PIPESIM_B])
+PIPESIM_CONDITION(pair_le_f_plus_b, t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B])
+PIPESIM_CONDITION(times_equal, t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W])
+PIPESIM_CONDITION(m_ge_pp, shape->microbatches >= shape->ranks)
+PIPESIM_CONDITION(m_ge_2pp, shape->microbatches >= 2 * (guint64)shape->ranks)
+PIPESIM_CONDITION(m_fills_zb, shape->microbatches >= 2 * (guint64)shape->ranks - 1)
+PIPESIM_CONDITION(m_parts_by_pp, shape->microbatches % shape->ranks == 0)
+#undef PIPESIM_CONDITION

@@ -32,38 +32,6 @@ static Seat seat_of(const PipesimShape *shape, guint rank)
 	};
 }
 
-/* Forwards enter one a step until they meet those of another pipeline, then one every second.
- */
-static guint forward_at(const Seat *seat, guint stage, guint microbatch)
-{
-	if (stage < seat->block && microbatch < seat->block - stage)
-		return stage + microbatch;
-	return stage + 2 * microbatch;
-}
-
-/* A unit of @n micro-batches a pipeline. The backwards are its forwards seen from the end. No
- * two of a rank fall together. */
-static PipesimStepVerb *unit_steps(const Seat *seat, guint n)
-{
-	const PipesimShape *shape = seat->shape;
-	const guint end = 2 * shape->ranks + 2 * n - 3;
-	PipesimStepVerb *steps = g_new(PipesimStepVerb, 2 * (gsize)shape->chunks * n);
-	guint filled = 0;
-
-	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-		const guint stage = pipesim_shape_stage(shape, seat->rank, chunk);
-
-		for (guint i = 0; i < n; i++) {
-			const guint at = forward_at(seat, stage, i);
-
-			steps[filled++] = (PipesimStepVerb){at, {PIPESIM_F, chunk}};
-			steps[filled++] = (PipesimStepVerb){end - at, {PIPESIM_B, chunk}};
-		}
-	}
-	pipesim_sort_steps(steps, filled);
-	return steps;
-}
-
 /* One basic unit with @n micro-batches a pipeline, PP / N in a full one. It begins with
  * forwards and ends with backwards of the rank's own pipeline, @ahead of each: the backwards
  * that the unit before has left over (@pending) go between the forwards. Returns how many it
@@ -71,9 +39,28 @@ static PipesimStepVerb *unit_steps(const Seat *seat, guint n)
  */
 static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter *out)
 {
+	const PipesimShape *shape = seat->shape;
+	const guint end = 2 * shape->ranks + 2 * n - 3;
 	const guint ahead = MIN(seat->ahead, n);
-	g_autofree PipesimStepVerb *steps = unit_steps(seat, n);
+	g_autofree PipesimStepVerb *steps =
+		g_new(PipesimStepVerb, 2 * (gsize)shape->chunks * n);
+	guint filled = 0;
 
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint stage = pipesim_shape_stage(shape, seat->rank, chunk);
+
+		/* Forwards enter one a step until they meet those of another pipeline, then one
+		 * every second. The backwards are the forwards seen from the end. No two of a rank
+		 * fall together. */
+		for (guint i = 0; i < n; i++) {
+			const gboolean met = stage >= seat->block || i >= seat->block - stage;
+			const guint at = stage + (met ? 2 * i : i);
+
+			steps[filled++] = (PipesimStepVerb){at, {PIPESIM_F, chunk}};
+			steps[filled++] = (PipesimStepVerb){end - at, {PIPESIM_B, chunk}};
+		}
+	}
+	pipesim_sort_steps(steps, filled);
 	pipesim_phase(out, pending > 0 ? "next unit" : "first unit");
 	for (guint i = 0; i < MAX(ahead, pending); i++) {
 		if (i < pending)
@@ -81,7 +68,7 @@ static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter 
 		if (i < ahead)
 			pipesim_forward(out, seat->own);
 	}
-	for (guint i = ahead; i < 2 * seat->shape->chunks * n - ahead; i++)
+	for (guint i = ahead; i < filled - ahead; i++)
 		pipesim_emit_verb(out, &steps[i].verb);
 	return ahead;
 }
@@ -194,32 +181,27 @@ static void generate_doubling(const PipesimShape *shape, guint rank, PipesimEmit
 	emit_pending(&seat, seat.ahead, out);
 }
 
-static void emit_halves(const PipesimShape *shape, guint rank, PipesimEmitter *out)
-{
-	const Seat seat = seat_of(shape, rank);
-	LongForwards unit = {.seat = &seat, .out = out, .halves = TRUE};
-
-	pipesim_emit_rank(out, rank);
-	for (guint i = 0; i < shape->microbatches / (2 * shape->ranks); i++)
-		emit_long_unit(&unit, i == 0);
-	pipesim_phase(out, "cool-down");
-	for (guint i = 0; i < seat.ahead; i++)
-		backward_one(&unit, seat.own);
-}
-
 /* Of all ranks at once, as it names its micro-batches one by one: too many are to be refused
  * before. */
-static gboolean plan_halving(const PipesimShape *shape, const PipesimTimes *times,
+static gboolean plan_halving(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
 	PipesimEmitter *out, GError **error)
 {
-	(void)times;
 	if (2 * (guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches over %u ranks are more ops than are kept one by one "
 			"(at most %u); take fewer of either",
 			pipesim_shape_whole(shape), shape->ranks, PIPESIM_MAX_OPS);
-	for (guint rank = 0; rank < shape->ranks; rank++)
-		emit_halves(shape, rank, out);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		const Seat seat = seat_of(shape, rank);
+		LongForwards unit = {.seat = &seat, .out = out, .halves = TRUE};
+
+		pipesim_emit_rank(out, rank);
+		for (guint i = 0; i < shape->microbatches / (2 * shape->ranks); i++)
+			emit_long_unit(&unit, i == 0);
+		pipesim_phase(out, "cool-down");
+		for (guint i = 0; i < seat.ahead; i++)
+			backward_one(&unit, seat.own);
+	}
 	return TRUE;
 }
 
@@ -281,9 +263,8 @@ static PipesimFraction activations_doubling(const PipesimShape *shape)
 	return (PipesimFraction){2 * (gint64)shape->ranks, 1};
 }
 
-static const char *extension_halving(const PipesimShape *shape)
+static const char *extension_halving(const PipesimShape *shape G_GNUC_UNUSED)
 {
-	(void)shape;
 	return "pipesim's reading of the paper, of which no code is public; half a backward is "
 	       "taken to last half as long as a whole one";
 }
@@ -299,9 +280,9 @@ static PipesimFraction activations_halving(const PipesimShape *shape)
 	return (PipesimFraction){shape->ranks, 1};
 }
 
-static gboolean holds_full_doubled_units(const PipesimShape *shape, PipesimChunkTimes t)
+static gboolean holds_full_doubled_units(
+	const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
 {
-	(void)t;
 	return shape->microbatches % (2 * shape->ranks) == 0;
 }
 
@@ -313,18 +294,6 @@ static const PipesimCondition conditions[] = {
 	{"M a multiple of PP", pipesim_holds_m_parts_by_pp, "the last unit is not full"},
 	{0},
 };
-
-static const PipesimCondition conditions_doubling[] = {
-	{"B = 2F", pipesim_holds_b_is_2f,
-		"two forwards of a unit are meant to last as long as one backward"},
-	{"M a multiple of 2 PP", holds_full_doubled_units, "the last unit is not full"},
-	{0},
-};
-
-static const char letters_n[] =
-	"F is the forward and B the full backward (I + W) of one stage for one micro-batch; N "
-	"pipelines, both directions together (--pipelines; 2). The paper gives it as a rate at "
-	"F = B, with two pipelines (PP-2)/(2M+PP-2).";
 
 static const char letters[] =
 	"F is the forward and B the full backward (I + W) of one stage for one micro-batch. "
@@ -354,7 +323,10 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP/N-1)(F+B)",
-	.bubble.letters = letters_n,
+	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "
+			  "one micro-batch; N pipelines, both directions together "
+			  "(--pipelines; 2). The paper gives it as a rate at F = B, with two "
+			  "pipelines (PP-2)/(2M+PP-2).",
 	.bubble.value = bubble,
 	.bubble.conditions = conditions,
 	.bubble.exact = "Exact when F = B and M is a multiple of PP. With two pipelines and B "
@@ -397,7 +369,15 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.bubble.text = "(PP/2-1)(F+B)",
 	.bubble.letters = letters,
 	.bubble.value = bubble,
-	.bubble.conditions = conditions_doubling,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"B = 2F", pipesim_holds_b_is_2f,
+				"two forwards of a unit are meant to last as long as one "
+				"backward"},
+			{"M a multiple of 2 PP", holds_full_doubled_units,
+				"the last unit is not full"},
+			{0},
+		},
 	.bubble.exact = "Exact when B = 2F.",
 	.activations.text = "2PP",
 	.activations.value = activations_doubling,
@@ -405,16 +385,6 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 			     "3PP/2+1 to 2PP.",
 	.notes = notes,
 };
-
-static const PipesimCondition conditions_halving[] = {
-	{"B = 2F", pipesim_holds_b_is_2f,
-		"the forward of a micro-batch is meant to last as long as half of a backward"},
-	{0},
-};
-
-static const char letters_halving[] =
-	"F is the forward and B the full backward (I + W) of one stage for one whole "
-	"micro-batch. It follows from the order, and is no figure of the paper.";
 
 const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.name = "chimera-halving",
@@ -434,9 +404,17 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.check = check_halving,
 	.plan = plan_halving,
 	.bubble.text = "(PP/2-1)(F+B/2)",
-	.bubble.letters = letters_halving,
+	.bubble.letters =
+		"F is the forward and B the full backward (I + W) of one stage for one whole "
+		"micro-batch. It follows from the order, and is no figure of the paper.",
 	.bubble.value = bubble_halving,
-	.bubble.conditions = conditions_halving,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"B = 2F", pipesim_holds_b_is_2f,
+				"the forward of a micro-batch is meant to last as long as half "
+				"of a backward"},
+			{0},
+		},
 	.bubble.exact = "Exact when B = 2F.",
 	.activations.text = "PP",
 	.activations.value = activations_halving,

@@ -13,82 +13,64 @@ typedef struct {
 	guint depth;      /* ranks from an end to the middle */
 } Seat;
 
-static void step_zero_bubble(guint other, guint n, PipesimEmitter *out)
+static void emit(const Seat *seat, PipesimEmitter *out)
 {
+	const guint own = seat->own, other = seat->other;
+	const guint outer = seat->from_end + 1;
+	const gboolean middle = seat->inner == 0;
+
+	pipesim_phase(out, "1: F0");
+	pipesim_repeat (out, 2 * seat->inner)
+		pipesim_forward(out, own);
+	pipesim_phase(out, "2: F0 F1");
+	pipesim_repeat (out, outer) {
+		pipesim_forward(out, own);
+		pipesim_forward(out, other);
+	}
 	pipesim_phase(out, "3: I1 W1 F1");
-	pipesim_repeat (out, n) {
+	pipesim_repeat (out, seat->inner) {
 		pipesim_backward_input(out, other);
 		pipesim_weight(out);
 		pipesim_forward(out, other);
 	}
-}
-
-static void step_main(const Seat *seat, PipesimEmitter *out)
-{
-	guint n = seat->per_chunk - 2 * seat->depth + seat->from_end + 1;
-
 	pipesim_phase(out, "4: F0&B1 F1&B0");
-	if (seat->inner == 0) {
+	if (middle) {
 		/* At the middle the two halves of the first pair depend on each other. */
-		pipesim_forward(out, seat->own);
-		pipesim_backward(out, seat->other);
-		pipesim_overlap(out, seat->other, seat->own);
-		n--;
+		pipesim_forward(out, own);
+		pipesim_backward(out, other);
+		pipesim_overlap(out, other, own);
 	}
-	pipesim_repeat (out, n) {
-		pipesim_overlap(out, seat->own, seat->other);
-		pipesim_overlap(out, seat->other, seat->own);
+	pipesim_repeat (out, seat->per_chunk - 2 * seat->depth + outer - (middle ? 1 : 0)) {
+		pipesim_overlap(out, own, other);
+		pipesim_overlap(out, other, own);
 	}
-}
-
-/* B1 B0, whose second half leaves the weights for later; odd ranks begin that one op earlier.
- */
-static void step_backwards(const Seat *seat, PipesimEmitter *out)
-{
-	const guint n = seat->from_end + 1;
-	const gboolean odd = seat->from_end % 2 == 1;
-
-	pipesim_phase(out, "6: B1 B0");
-	pipesim_repeat (out, n / 2) {
-		pipesim_backward(out, seat->other);
-		pipesim_backward(out, seat->own);
-	}
-	if (odd)
-		pipesim_backward_input(out, seat->other);
-	else
-		pipesim_backward(out, seat->other);
-	pipesim_backward_input(out, seat->own);
-	pipesim_repeat (out, n - n / 2 - 1) {
-		pipesim_backward_input(out, seat->other);
-		pipesim_backward_input(out, seat->own);
-	}
-}
-
-static void emit(const Seat *seat, PipesimEmitter *out)
-{
-	pipesim_phase(out, "1: F0");
-	pipesim_repeat (out, 2 * seat->inner)
-		pipesim_forward(out, seat->own);
-	pipesim_phase(out, "2: F0 F1");
-	pipesim_repeat (out, seat->from_end + 1) {
-		pipesim_forward(out, seat->own);
-		pipesim_forward(out, seat->other);
-	}
-	step_zero_bubble(seat->other, seat->inner, out);
-	step_main(seat, out);
 	pipesim_phase(out, "5: B1 F1&B0");
 	pipesim_repeat (out, seat->inner) {
-		pipesim_backward(out, seat->other);
-		pipesim_overlap(out, seat->other, seat->own);
+		pipesim_backward(out, other);
+		pipesim_overlap(out, other, own);
 	}
-	step_backwards(seat, out);
+	/* The second half leaves the weights for later; odd ranks begin that one op earlier. */
+	pipesim_phase(out, "6: B1 B0");
+	pipesim_repeat (out, outer / 2) {
+		pipesim_backward(out, other);
+		pipesim_backward(out, own);
+	}
+	if (seat->from_end % 2 == 1)
+		pipesim_backward_input(out, other);
+	else
+		pipesim_backward(out, other);
+	pipesim_backward_input(out, own);
+	pipesim_repeat (out, outer - outer / 2 - 1) {
+		pipesim_backward_input(out, other);
+		pipesim_backward_input(out, own);
+	}
 	pipesim_phase(out, "7: W I0");
 	pipesim_repeat (out, seat->inner) {
 		pipesim_weight(out);
-		pipesim_backward_input(out, seat->own);
+		pipesim_backward_input(out, own);
 	}
 	pipesim_phase(out, "8: W");
-	pipesim_repeat (out, seat->from_end + 1)
+	pipesim_repeat (out, outer)
 		pipesim_weight(out);
 }
 
@@ -183,17 +165,6 @@ static const PipesimCondition conditions[] = {
 	{0},
 };
 
-static const PipesimCondition conditions_v[] = {
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
-	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP-1)(I-F), F) off the idle time"},
-	{"F = I", pipesim_holds_f_le_i, f_longer},
-	{"W <= F", pipesim_holds_w_le_f, w_longer},
-	{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
-	{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
-	{0},
-};
-
 static const char uneven[] =
 	"F&B < F+B and ranks run different numbers of pairs, so they idle for different times; "
 	"the formula means the largest, on the inner ranks";
@@ -273,7 +244,18 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.bubble.text = "(PP-1)(F&B+B-3W)",
 	.bubble.letters = letters,
 	.bubble.value = bubble_v,
-	.bubble.conditions = conditions_v,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
+			{"F = I", pipesim_holds_i_le_f,
+				"I > F takes min((PP-1)(I-F), F) off the idle time"},
+			{"F = I", pipesim_holds_f_le_i, f_longer},
+			{"W <= F", pipesim_holds_w_le_f, w_longer},
+			{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
+			{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
+			{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
+			{0},
+		},
 	.bubble.uneven = uneven,
 	.bubble.exact =
 		"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one chunk: half of "

@@ -89,26 +89,19 @@ static void emit_one(const Rank *rank, guint64 i)
 		pipesim_weight(rank->out);
 }
 
-/* How often emit_one() does the same from @i on. */
-static guint same_from(const Rank *rank, guint64 i)
-{
-	const Groups *groups = rank->groups;
-	guint n = run_at(groups, i);
-
-	if (rank->warmup + i < groups->n_ops)
-		n = MIN(n, run_at(groups, rank->warmup + i));
-	if (rank->split && i < rank->delay)
-		n = (guint)MIN((guint64)n, rank->delay - i);
-	return n;
-}
-
+/* From the @i-th backward to the @end-th, in runs that are all alike. */
 static void emit_runs(const Rank *rank, guint64 i, guint64 end)
 {
-	guint n;
+	const Groups *groups = rank->groups;
+	guint64 n;
 
 	for (; i < end; i += n) {
-		n = (guint)MIN((guint64)same_from(rank, i), end - i);
-		pipesim_repeat (rank->out, n)
+		n = MIN(run_at(groups, i), end - i);
+		if (rank->warmup + i < groups->n_ops)
+			n = MIN(n, run_at(groups, rank->warmup + i));
+		if (rank->split && i < rank->delay)
+			n = MIN(n, rank->delay - i);
+		pipesim_repeat (rank->out, (guint)n)
 			emit_one(rank, i);
 	}
 }
@@ -225,9 +218,8 @@ static PipesimFraction activations_zb(const PipesimShape *shape)
 	return activations_of(shape, warmup_of(&groups, 0) + shape->ranks);
 }
 
-static gboolean holds_long_groups(const PipesimShape *shape, PipesimChunkTimes t)
+static gboolean holds_long_groups(const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
 {
-	(void)t;
 	return asked_group(shape) >= shape->ranks;
 }
 
@@ -236,15 +228,6 @@ static const char short_group[] =
 
 static const PipesimCondition conditions[] = {
 	{"groups of at least PP micro-batches", holds_long_groups, short_group},
-	{0},
-};
-
-static const PipesimCondition conditions_zb[] = {
-	{"groups of at least PP micro-batches", holds_long_groups, short_group},
-	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w,
-		"the schedule runs I and W, the formula counts B"},
 	{0},
 };
 
@@ -293,12 +276,10 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		 "micro-batches, which keeps the bubble at what the formula gives.",
 };
 
-static const char *const aliases_zb[] = {
-	"ScheduleInterleavedZeroBubble", "InterleavedZeroBubble", NULL};
-
 const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.name = "interleaved-zb",
-	.aliases = aliases_zb,
+	.aliases = (const char *const[]){"ScheduleInterleavedZeroBubble",
+		"InterleavedZeroBubble", NULL},
 	.summary = "interleaved 1F1B with the weight gradients put off into the bubble",
 	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
 	.idea = "Interleaved 1F1B with each backward split into I, which the rank before waits "
@@ -317,7 +298,15 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.bubble.letters = "F, W and B (the full backward, I + W) are of a rank's whole share "
 			  "for one micro-batch; V chunks a rank (--chunks).",
 	.bubble.value = pipesim_bubble_weights_moved,
-	.bubble.conditions = conditions_zb,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"groups of at least PP micro-batches", holds_long_groups, short_group},
+			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
+			{"B = I + W", pipesim_holds_b_is_i_plus_w,
+				"the schedule runs I and W, the formula counts B"},
+			{0},
+		},
 	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+PP)/V)",
 	.activations.value = activations_zb,

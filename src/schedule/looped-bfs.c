@@ -2,9 +2,8 @@
 
 #include "schedule/check.h"
 
-static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
+static void generate(const PipesimShape *shape, guint rank G_GNUC_UNUSED, PipesimEmitter *out)
 {
-	(void)rank;
 	pipesim_phase(out, "forwards");
 	for (guint chunk = 0; chunk < shape->chunks; chunk++)
 		pipesim_repeat (out, shape->microbatches)
@@ -15,9 +14,8 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 			pipesim_backward_last(out, chunk);
 }
 
-static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t)
+static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
 {
-	(void)t;
 	return shape->chunks == 1 || shape->microbatches >= shape->ranks;
 }
 

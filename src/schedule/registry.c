@@ -21,16 +21,6 @@ const char *pipesim_schedule_name(const PipesimSchedule *schedule)
 	return schedule->name;
 }
 
-/* Smallest distance of @name to the name or an alias of @schedule. */
-static guint schedule_distance(const PipesimSchedule *schedule, const char *name)
-{
-	guint best = pipesim_distance(schedule->name, name);
-
-	for (guint i = 0; schedule->aliases != NULL && schedule->aliases[i] != NULL; i++)
-		best = MIN(best, pipesim_distance(schedule->aliases[i], name));
-	return best;
-}
-
 /* The members of a family that is no schedule itself, "a, b, c"; NULL where @name is none. */
 static const char *find_family(const char *name)
 {
@@ -53,8 +43,11 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 	guint best = 3; /* suggestions differ in at most two letters */
 
 	for (guint i = 0; schedules[i] != NULL && strlen(name) < 64; i++) {
-		const guint d = schedule_distance(schedules[i], name);
+		const char *const *aliases = schedules[i]->aliases;
+		guint d = pipesim_distance(schedules[i]->name, name);
 
+		for (guint k = 0; aliases != NULL && aliases[k] != NULL; k++)
+			d = MIN(d, pipesim_distance(aliases[k], name));
 		if (d == 0)
 			return schedules[i];
 		if (d < best) {
@@ -104,34 +97,27 @@ gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	return TRUE;
 }
 
-/* Of an order that is made for more micro-batches, those that exist. */
-static PipesimOrder *generate_padded(const PipesimSchedule *schedule, const PipesimShape *shape,
-	guint padded, GError **error)
-{
-	PipesimShape wide = *shape;
-	g_autoptr(PipesimOrder) order = NULL;
-
-	wide.microbatches = padded;
-	order = pipesim_order_generate(&wide, schedule->generate, error);
-	return order != NULL ? pipesim_order_trim(order, shape, error) : NULL;
-}
-
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error)
 {
-	const guint padded =
-		schedule->padded != NULL ? schedule->padded(shape) : shape->microbatches;
-	PipesimOrder *order;
+	PipesimShape made_for = *shape;
+	g_autoptr(PipesimOrder) order = NULL;
 
+	if (schedule->padded != NULL)
+		made_for.microbatches = MAX(schedule->padded(shape), shape->microbatches);
 	if (schedule->plan != NULL)
 		order = pipesim_order_plan(shape, schedule->plan, times, error);
-	else if (padded > shape->microbatches)
-		order = generate_padded(schedule, shape, padded, error);
 	else
-		order = pipesim_order_generate(shape, schedule->generate, error);
+		order = pipesim_order_generate(&made_for, schedule->generate, error);
+	if (order != NULL && made_for.microbatches > shape->microbatches) {
+		PipesimOrder *trimmed = pipesim_order_trim(order, shape, error);
+
+		pipesim_order_unref(order);
+		order = trimmed;
+	}
 	if (order == NULL)
 		g_prefix_error(error, "%s: ", schedule->name);
-	return order;
+	return g_steal_pointer(&order);
 }
 
 PipesimProgram *pipesim_schedule_program(const PipesimSchedule *schedule,

@@ -15,14 +15,30 @@ static const PipesimVerb verbs[] = {
 
 #define OPS_PER_MICROBATCH G_N_ELEMENTS(verbs)
 
-/* The slots of micro-batch 0, by the authors' rule: one forward a slot to the turn and back,
- * then backwards of two slots each, three of which fill a period. A period is left free before,
- * into which the beginning can be pulled. */
-static void lay(guint ranks, PipesimSlotPattern *pattern)
+static void emit_ops(PipesimEmitter *out, const guint8 *ops, guint n)
 {
+	for (guint i = 0; i < n; i++)
+		pipesim_emit_verb(out, &verbs[ops[i]]);
+}
+
+static gboolean plan(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
+	PipesimEmitter *out, GError **error)
+{
+	const guint ranks = shape->ranks;
+	/* From so many micro-batches on, each further one adds the same four ops at the same
+	 * place. */
+	const guint fewer = MIN(shape->microbatches, 3 * ranks + 3);
+	const guint more = shape->microbatches - fewer;
+	const guint n = OPS_PER_MICROBATCH * fewer;
+	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, ranks);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	guint now = 2 * ranks + 1 + (ranks % 3 == 0 ? 3 : 0);
 	guint in_period = (3 - (ranks + 2) % 3) % 3;
+	const guint8 *order, *longer;
 
+	/* The slots of micro-batch 0, by the authors' rule: one forward a slot to the turn and
+	 * back, then backwards of two slots each, three of which fill a period. A period is left
+	 * free before, into which the beginning can be pulled. */
 	for (guint i = 0; i < 2 * ranks; i++) {
 		guint32 *first = pattern[i < ranks ? i : 2 * ranks - 1 - i].first;
 
@@ -34,39 +50,13 @@ static void lay(guint ranks, PipesimSlotPattern *pattern)
 			now += 3;
 		}
 	}
-}
-
-static void emit_ops(PipesimEmitter *out, const guint8 *ops, guint n)
-{
-	for (guint i = 0; i < n; i++)
-		pipesim_emit_verb(out, &verbs[ops[i]]);
-}
-
-/* From so many micro-batches on, each further one adds the same four ops at the same place. */
-static guint enough(guint ranks)
-{
-	return 3 * ranks + 3;
-}
-
-static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, PipesimEmitter *out,
-	GError **error)
-{
-	const guint fewer = MIN(shape->microbatches, enough(shape->ranks));
-	const guint more = shape->microbatches - fewer;
-	const guint n = OPS_PER_MICROBATCH * fewer;
-	g_autofree PipesimSlotPattern *pattern = g_new(PipesimSlotPattern, shape->ranks);
-	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	const guint8 *order, *longer;
-
-	(void)times;
-	lay(shape->ranks, pattern);
-	order = pipesim_slots_whole(arena, pattern, shape->ranks, fewer, error);
+	order = pipesim_slots_whole(arena, pattern, ranks, fewer, error);
 	longer = order != NULL && more > 0
-			 ? pipesim_slots_whole(arena, pattern, shape->ranks, fewer + 1, error)
+			 ? pipesim_slots_whole(arena, pattern, ranks, fewer + 1, error)
 			 : order;
 	if (longer == NULL)
 		return FALSE;
-	for (guint rank = 0; rank < shape->ranks; rank++) {
+	for (guint rank = 0; rank < ranks; rank++) {
 		const guint8 *ops = order + (gsize)rank * n;
 		const guint8 *with = longer + (gsize)rank * (n + OPS_PER_MICROBATCH);
 		guint same = 0;

@@ -41,17 +41,15 @@ static gboolean plan(const PipesimShape *shape,
 	return order != NULL;
 }
 
-static gboolean plan_half(const PipesimShape *shape, const PipesimTimes *times,
+static gboolean plan_half(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
 	PipesimEmitter *out, GError **error)
 {
-	(void)times;
 	return plan(shape, lay_half, out, error);
 }
 
-static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times,
+static gboolean plan_min(const PipesimShape *shape, const PipesimTimes *times G_GNUC_UNUSED,
 	PipesimEmitter *out, GError **error)
 {
-	(void)times;
 	return plan(shape, lay_min, out, error);
 }
 
@@ -99,11 +97,9 @@ static const PipesimCondition conditions[] = {
 static const char reference[] = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 				"arXiv:2405.15362; the zero-bubble authors' zbv_greedy.py";
 
-static const char *const aliases_half[] = {"vhalf", "zb-v-half", "zbvhalf", "zbv-half", NULL};
-
 const PipesimSchedule pipesim_schedule_v_half = {
 	.name = "v-half",
-	.aliases = aliases_half,
+	.aliases = (const char *const[]){"vhalf", "zb-v-half", "zbvhalf", "zbv-half", NULL},
 	.summary = "a V whose chunks are held half as long as in 1F1B, for a longer bubble",
 	.constraints = "every PP and M",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
@@ -143,11 +139,9 @@ const PipesimSchedule pipesim_schedule_v_half = {
 		 "would: compare before using it.",
 };
 
-static const char *const aliases_min[] = {"vmin", "zb-v-min", "zbvmin", "zbv-min", NULL};
-
 const PipesimSchedule pipesim_schedule_v_min = {
 	.name = "v-min",
-	.aliases = aliases_min,
+	.aliases = (const char *const[]){"vmin", "zb-v-min", "zbvmin", "zbv-min", NULL},
 	.summary = "the shortest block of a V: a third of 1F1B's activations",
 	.constraints = "every PP and M",
 	.idea = "Every micro-batch goes through all stages and back without waiting, a slot a "

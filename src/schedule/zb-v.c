@@ -12,12 +12,6 @@ typedef struct {
 	PipesimEmitter *out;
 } Rank;
 
-static void emit_verb(Rank *rank, const PipesimVerb *verb, guint n)
-{
-	rank->count[verb->kind][verb->chunk] += n;
-	pipesim_emit_verb(rank->out, verb);
-}
-
 static guint left(const Rank *rank, const PipesimVerb *verb)
 {
 	return rank->microbatches - rank->count[verb->kind][verb->chunk];
@@ -35,9 +29,12 @@ static void emit_rounds(Rank *rank, guint n, const PipesimVerb *verbs, guint n_v
 			if (left(rank, &verbs[i]) > 0)
 				rounds = MIN(rounds, left(rank, &verbs[i]));
 		pipesim_repeat (rank->out, rounds)
-			for (guint i = 0; i < n_verbs; i++)
-				if (left(rank, &verbs[i]) > 0)
-					emit_verb(rank, &verbs[i], rounds);
+			for (guint i = 0; i < n_verbs; i++) {
+				if (left(rank, &verbs[i]) == 0)
+					continue;
+				rank->count[verbs[i].kind][verbs[i].chunk] += rounds;
+				pipesim_emit_verb(rank->out, &verbs[i]);
+			}
 		n -= rounds;
 	}
 }

@@ -67,27 +67,9 @@ static PipesimFraction activations_h2(const PipesimShape *shape)
 
 static const char too_few[] = "there are too few micro-batches to fill the gaps";
 
-static const PipesimCondition conditions_h1[] = {
-	{"M >= PP", pipesim_holds_m_ge_pp, too_few},
-	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w,
-		"the schedule runs I and W, the formula counts B"},
-	{0},
-};
-
-static const PipesimCondition conditions_h2[] = {
-	{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
-	{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-	{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-	{0},
-};
-
-static const char *const aliases_h1[] = {"zb1p", "zbh1", NULL};
-
 const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.name = "zb-h1",
-	.aliases = aliases_h1,
+	.aliases = (const char *const[]){"zb1p", "zbh1", NULL},
 	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
 	.constraints = "every PP and M",
 	.idea = "The backward is split into I, which the rank before waits for, and W, which "
@@ -106,7 +88,15 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 			  "zero-bubble paper writes B for the backward for input alone, and so "
 			  "(PP-1)(F+B-W): the same number, not a misprint in either.",
 	.bubble.value = pipesim_bubble_weights_moved,
-	.bubble.conditions = conditions_h1,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"M >= PP", pipesim_holds_m_ge_pp, too_few},
+			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
+			{"B = I + W", pipesim_holds_b_is_i_plus_w,
+				"the schedule runs I and W, the formula counts B"},
+			{0},
+		},
 	.bubble.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= PP.",
 	.extension = extension,
 	.activations.text = "min(M, PP)",
@@ -115,11 +105,9 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 			     "gradient; freed at the backward for input, rank r holds PP - r.",
 };
 
-static const char *const aliases_h2[] = {"zbh2", NULL};
-
 const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.name = "zb-h2",
-	.aliases = aliases_h2,
+	.aliases = (const char *const[]){"zbh2", NULL},
 	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
 	.constraints = "every PP and M",
 	.idea = "ZB-H1 with twice the warm-up: the ranks run so many forwards ahead that no "
@@ -138,7 +126,13 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.bubble.letters = "I is the backward for input, which the zero-bubble paper calls B.",
 	.bubble.value = bubble_h2,
 	.bubble.is_span = TRUE,
-	.bubble.conditions = conditions_h2,
+	.bubble.conditions =
+		(const PipesimCondition[]){
+			{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
+			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
+			{0},
+		},
 	.bubble.exact = "A span bubble: last end less first start less busy time of a rank, "
 			"which is what counts when ranks begin the next step without waiting "
 			"for each other. By makespan no order of this shape is below (PP-1)F, "
