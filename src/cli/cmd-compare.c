@@ -16,42 +16,34 @@ static const PipesimOutput *find_format(const PipesimSetup *setup, GError **erro
 	return output != NULL ? output : pipesim_output_find("text", error);
 }
 
-static gboolean write_timeline(const PipesimSetup *setup, const PipesimComparison *comparison,
-	const PipesimOutput *format, GString *text, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_TIMELINE];
-	PipesimStyle style = pipesim_terminal_style(setup->text[PIPESIM_SET_OUTPUT]);
-
-	if (path == NULL)
-		return TRUE;
-	if (strcmp(path, "-") != 0) {
-		style.colour = FALSE;
-		return pipesim_picture_write(comparison, path, &style, "gnuplot", error);
-	}
-	if (!format->for_people)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--timeline - would mix with --format %s on standard output; give it "
-			"a file",
-			format->name);
-	g_string_append_c(text, '\n');
-	pipesim_timeline_text(comparison, &style, text);
-	return TRUE;
-}
-
 static gboolean write_all(
 	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
 {
 	const PipesimOutput *format = find_format(setup, error);
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const char *chrome_trace = setup->text[PIPESIM_SET_CHROME_TRACE];
 	const PipesimStyle style = pipesim_terminal_style(path);
+	PipesimStyle plain = style;
 	g_autoptr(GString) text = g_string_new(NULL);
 
 	if (format == NULL)
 		return FALSE;
 	format->write(comparison, &style, text);
-	return write_timeline(setup, comparison, format, text, error) &&
-	       (chrome_trace == NULL ||
+	if (g_strcmp0(timeline, "-") == 0) {
+		if (!format->for_people)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--timeline - would mix with --format %s on standard output; "
+				"give it a file",
+				format->name);
+		g_string_append_c(text, '\n');
+		pipesim_timeline_text(comparison, &style, text);
+	} else if (timeline != NULL) {
+		plain.colour = FALSE;
+		if (!pipesim_picture_write(comparison, timeline, &plain, "gnuplot", error))
+			return FALSE;
+	}
+	return (chrome_trace == NULL ||
 		       pipesim_chrome_trace_write(comparison, chrome_trace, error)) &&
 	       pipesim_print(path, text, error);
 }
@@ -72,13 +64,22 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
-/* Pictures and traces are of single ops; the figures of ranks need none. */
-static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
-	const PipesimOutput *format = find_format(setup, NULL);
+	PipesimScenario *scenario = &setup->scenario;
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	g_autoptr(PipesimComparison) comparison = NULL;
+	const PipesimOutput *format;
 
+	if (!pipesim_choices_add_schedules(choices, setup, error) ||
+		!pipesim_choices_prepare(choices, setup, error) ||
+		!pipesim_setup_require(setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error))
+		return FALSE;
+	format = find_format(setup, NULL);
 	scenario->critical =
 		setup->flag[PIPESIM_SET_CRITICAL_PATH] || (format != NULL && format->critical);
+	/* Pictures and traces are of single ops; the figures of ranks need none. */
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
@@ -86,20 +87,6 @@ static void find_keep(const PipesimSetup *setup, PipesimScenario *scenario)
 		scenario->keep = PIPESIM_KEEP_FITTING;
 	else
 		scenario->keep = format != NULL ? format->keep : PIPESIM_KEEP_NOTHING;
-}
-
-static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
-{
-	PipesimScenario *scenario = &setup->scenario;
-	g_autoptr(GPtrArray) choices = pipesim_choices_new();
-	g_autoptr(PipesimComparison) comparison = NULL;
-
-	if (!pipesim_choices_add_schedules(choices, setup, error) ||
-		!pipesim_choices_prepare(choices, setup, error) ||
-		!pipesim_setup_require(setup, error) ||
-		!pipesim_setup_costs(setup, NULL, error))
-		return FALSE;
-	find_keep(setup, scenario);
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];

@@ -3,26 +3,24 @@
 #include "cli/command.h"
 #include "schedule/schedule.h"
 
-static void append_schedule(const PipesimSchedule *schedule, GString *out)
-{
-	g_string_append_printf(out, "%-18s%s\n", schedule->name, schedule->summary);
-	g_string_append_printf(out, "%18sshapes: %s\n", "", schedule->constraints);
-	if (schedule->aliases != NULL) {
-		g_autofree char *aliases = g_strjoinv(", ", (char **)schedule->aliases);
-
-		g_string_append_printf(out, "%18salso called: %s\n", "", aliases);
-	}
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 
 	for (const PipesimSchedule *const *all = pipesim_schedule_list(); *all != NULL; all++) {
-		if (setup->flag[PIPESIM_SET_NAMES])
-			g_string_append_printf(out, "%s\n", (*all)->name);
-		else
-			append_schedule(*all, out);
+		const PipesimSchedule *schedule = *all;
+
+		if (setup->flag[PIPESIM_SET_NAMES]) {
+			g_string_append_printf(out, "%s\n", schedule->name);
+			continue;
+		}
+		g_string_append_printf(out, "%-18s%s\n", schedule->name, schedule->summary);
+		g_string_append_printf(out, "%18sshapes: %s\n", "", schedule->constraints);
+		if (schedule->aliases != NULL) {
+			g_autofree char *aliases = g_strjoinv(", ", (char **)schedule->aliases);
+
+			g_string_append_printf(out, "%18salso called: %s\n", "", aliases);
+		}
 	}
 	return pipesim_print(NULL, out, error);
 }

@@ -80,51 +80,32 @@ static gboolean read_format(Sweep *sweep, GError **error)
 	return TRUE;
 }
 
-static gboolean read_shard(const char *text, PipesimSweepWork *work, GError **error)
+/* Which points and with how many threads. */
+static gboolean read_work(Sweep *sweep, GError **error)
 {
-	g_auto(GStrv) parts = text != NULL ? g_strsplit(text, "/", 2) : NULL;
-	const guint64 points = work->end;
-	guint64 index, count;
-
-	if (text == NULL)
-		return TRUE;
-	if (g_strv_length(parts) != 2 ||
-		!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
-		!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--shard: '%s'; write I/N, with I from 0 to N - 1", text);
-	/* At most 2^40 points and 2^20 parts: no overflow. */
-	work->first = points * index / count;
-	work->end = points * (index + 1) / count;
-	return TRUE;
-}
-
-static gboolean read_threads(Sweep *sweep, GError **error)
-{
+	const char *shard = sweep->setup->text[PIPESIM_SET_SHARD];
 	const char *text = sweep->setup->text[PIPESIM_SET_THREADS];
+	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
+	const guint64 points = sweep->work.end;
 	guint64 threads = MAX(1u, g_get_num_processors() / sweep->processes.local_size);
+	guint64 index = 0, count = 1;
 
+	if (shard != NULL &&
+		(g_strv_length(parts) != 2 ||
+			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
+			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
 	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
 		return FALSE;
+	/* At most 2^40 points and 2^20 parts: no overflow. */
+	sweep->work.first = points * index / count;
+	sweep->work.end = points * (index + 1) / count;
 	sweep->work.threads = (guint)threads;
 	return TRUE;
 }
 
 /* Points --------------------------------------------------------------------------------- */
-
-static gboolean fill_grid(Sweep *sweep, GError **error)
-{
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-		const char *text = sweep->setup->text[id];
-
-		if (setting->sweep != PIPESIM_NOT_SWEPT && text != NULL &&
-			!pipesim_grid_add(sweep->grid, setting->name, text,
-				setting->sweep == PIPESIM_SWEPT_WHOLE, error))
-			return FALSE;
-	}
-	return TRUE;
-}
 
 /* The setup of one point: its own texts of what is swept, the others borrowed. */
 static void point_init(const Sweep *sweep, guint64 number, PipesimSetup *point)
@@ -144,12 +125,17 @@ static void point_clear(PipesimSetup *point)
 	pipesim_costs_free(point->costs);
 }
 
-static const PipesimCosts *find_base(Sweep *sweep, const PipesimSetup *point, GError **error)
+static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 {
 	const char *layers = point->text[PIPESIM_SET_LAYERS];
 	const char *key = layers != NULL ? layers : "";
 	PipesimCosts *base;
 
+	if (!pipesim_setup_read(point, error))
+		return FALSE;
+	pipesim_choices_shape(sweep->choices, &point->scenario);
+	if (!pipesim_setup_require(point, error))
+		return FALSE;
 	g_mutex_lock(&bases_lock);
 	base = g_hash_table_lookup(sweep->bases, key);
 	if (base == NULL) {
@@ -158,33 +144,9 @@ static const PipesimCosts *find_base(Sweep *sweep, const PipesimSetup *point, GE
 			g_hash_table_insert(sweep->bases, g_strdup(key), base);
 	}
 	g_mutex_unlock(&bases_lock);
-	return base;
-}
-
-static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
-{
-	const PipesimCosts *base;
-
-	if (!pipesim_setup_read(point, error))
-		return FALSE;
-	pipesim_choices_shape(sweep->choices, &point->scenario);
-	if (!pipesim_setup_require(point, error))
-		return FALSE;
-	base = find_base(sweep, point, error);
 	/* No row shows a single op. */
 	point->scenario.keep = PIPESIM_KEEP_NOTHING;
 	return base != NULL && pipesim_setup_costs(point, base, error);
-}
-
-static void solve_choice(const PipesimChoice *choice, const PipesimScenario *scenario,
-	const PipesimCosts *costs, PipesimSweepResult *result)
-{
-	g_autoptr(PipesimRun) run = pipesim_choice_run(choice, scenario, costs);
-
-	*result = (PipesimSweepResult){
-		.error = run->error != NULL ? g_strdup(run->error->message) : NULL};
-	if (run->error == NULL)
-		pipesim_figures_of_point(run, result->values);
 }
 
 /* For PipesimSweepWork.solve. */
@@ -197,25 +159,20 @@ static void solve(gpointer data, guint64 number, PipesimSweepResult *results)
 	point_init(sweep, number, &point);
 	read_point(sweep, &point, &error);
 	for (guint i = 0; i < sweep->choices->len; i++) {
-		if (error == NULL)
-			solve_choice(g_ptr_array_index(sweep->choices, i), &point.scenario,
-				point.costs, &results[i]);
-		else
-			results[i] = (PipesimSweepResult){.error = g_strdup(error->message)};
+		g_autoptr(PipesimRun) run = NULL;
+		const GError *fault = error;
+
+		if (error == NULL) {
+			run = pipesim_choice_run(g_ptr_array_index(sweep->choices, i),
+				&point.scenario, point.costs);
+			fault = run->error;
+		}
+		results[i] = (PipesimSweepResult){
+			.error = fault != NULL ? g_strdup(fault->message) : NULL};
+		if (fault == NULL)
+			pipesim_figures_of_point(run, results[i].values);
 	}
 	point_clear(&point);
-}
-
-static gboolean check_first(Sweep *sweep, GError **error)
-{
-	PipesimSetup point;
-	gboolean ok;
-
-	point_init(sweep, 0, &point);
-	ok = read_point(sweep, &point, error) &&
-	     pipesim_choices_prepare(sweep->choices, &point, error);
-	point_clear(&point);
-	return ok;
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -242,59 +199,41 @@ static void show_progress(Sweep *sweep)
 	fflush(stderr);
 }
 
-static void end_progress(const Sweep *sweep)
-{
-	if (sweep->shown > 0)
-		fputs("\r\033[K", stderr);
-}
-
-/* The next block of all processes, in order; NULL at the end, or where one was stopped. */
-static gboolean next_block(Sweep *sweep, PipesimPool *pool, guint64 number,
-	PipesimSweepBlock **block, GError **error)
-{
-	const guint from = (guint)(number % sweep->processes.size);
-	GByteArray *bytes;
-
-	if (from == 0) {
-		*block = pipesim_pool_next(pool);
-		return TRUE;
-	}
-	bytes = pipesim_mpi_receive(from);
-	*block = pipesim_wire_unpack(bytes->data, bytes->len, error);
-	g_byte_array_unref(bytes);
-	return *error == NULL;
-}
-
-static gboolean take(Sweep *sweep, PipesimSweepBlock *block, GError **error)
-{
-	gboolean ok =
-		sweep->file == NULL || pipesim_sweep_file_write(sweep->file, block, error);
-
-	sweep->done += block->n_points;
-	if (sweep->kept != NULL)
-		g_ptr_array_add(sweep->kept, block);
-	else
-		pipesim_sweep_block_free(block);
-	show_progress(sweep);
-	return ok;
-}
-
+/* Takes the blocks of all processes in order, to their end or to where one was stopped. */
 static gboolean gather(Sweep *sweep, PipesimPool *pool, GError **error)
 {
 	const guint64 blocks = pipesim_sweep_blocks(&sweep->work);
+	const guint64 points = sweep->work.end - sweep->work.first;
 
 	for (guint64 number = 0; number < blocks; number++) {
-		PipesimSweepBlock *block = NULL;
+		const guint from = (guint)(number % sweep->processes.size);
+		PipesimSweepBlock *block;
+		GError *fault = NULL;
 
-		if (!next_block(sweep, pool, number, &block, error))
+		if (from == 0) {
+			block = pipesim_pool_next(pool);
+		} else {
+			g_autoptr(GByteArray) bytes = pipesim_mpi_receive(from);
+
+			block = pipesim_wire_unpack(bytes->data, bytes->len, &fault);
+		}
+		if (block != NULL && sweep->file != NULL)
+			pipesim_sweep_file_write(sweep->file, block, &fault);
+		if (block != NULL) {
+			sweep->done += block->n_points;
+			show_progress(sweep);
+		}
+		if (sweep->kept != NULL && block != NULL)
+			g_ptr_array_add(sweep->kept, block);
+		else
+			pipesim_sweep_block_free(block);
+		if (fault != NULL) {
+			g_propagate_error(error, fault);
 			return FALSE;
-		if (block == NULL)
+		}
+		if (block == NULL ||
+			sweep->done < MIN((number + 1) * sweep->work.block, points))
 			return TRUE;
-		if (!take(sweep, block, error))
-			return FALSE;
-		if (sweep->done < MIN((number + 1) * sweep->work.block,
-					  sweep->work.end - sweep->work.first))
-			return TRUE; /* cut short by a stop */
 	}
 	return TRUE;
 }
@@ -315,21 +254,6 @@ static void send_all(PipesimPool *pool)
 	} while (block != NULL);
 }
 
-/* Those that were stopped say so even where nobody has asked for their next block. */
-static void hear_the_end(const Sweep *sweep)
-{
-	for (guint from = 1; from < sweep->processes.size; from++) {
-		guint length;
-
-		do {
-			GByteArray *bytes = pipesim_mpi_receive(from);
-
-			length = bytes->len;
-			g_byte_array_unref(bytes);
-		} while (length > 0);
-	}
-}
-
 static gboolean run_pool(Sweep *sweep, GError **error)
 {
 	g_autoptr(PipesimPool) pool = NULL;
@@ -341,40 +265,39 @@ static gboolean run_pool(Sweep *sweep, GError **error)
 		ok = gather(sweep, pool, error);
 	else
 		send_all(pool);
-	end_progress(sweep);
+	if (sweep->shown > 0)
+		fputs("\r\033[K", stderr);
 	if (!ok)
 		g_atomic_int_set(&stop_asked, 1);
-	else if (is_main(sweep))
-		hear_the_end(sweep);
-	return ok;
+	if (!ok || !is_main(sweep))
+		return ok;
+	/* Those that were stopped say so even where nobody has asked for their next block. */
+	for (guint from = 1; from < sweep->processes.size; from++) {
+		guint length;
+
+		do {
+			g_autoptr(GByteArray) bytes = pipesim_mpi_receive(from);
+
+			length = bytes->len;
+		} while (length > 0);
+	}
+	return TRUE;
 }
 
 /* Results -------------------------------------------------------------------------------- */
-
-static gboolean print_table(const Sweep *sweep, GError **error)
-{
-	const PipesimStyle style = pipesim_terminal_style(sweep->output);
-	g_autoptr(GString) out = g_string_new(NULL);
-
-	pipesim_rows_table(&sweep->titles, sweep->kept, &style, out);
-	return pipesim_print(sweep->output, out, error);
-}
-
-static gboolean draw(const Sweep *sweep, GError **error)
-{
-	return (sweep->heat_map == NULL ||
-		       pipesim_sweep_heat_map(&sweep->titles, sweep->kept, sweep->metric,
-			       sweep->heat_map, "gnuplot", error)) &&
-	       (sweep->lines == NULL || pipesim_sweep_lines(&sweep->titles, sweep->kept,
-						sweep->metric, sweep->lines, "gnuplot", error));
-}
 
 static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 {
 	const guint64 all = sweep->work.end - sweep->work.first;
 
-	if (sweep->file == NULL && sweep->kept->len > 0 && !print_table(sweep, error))
-		return FALSE;
+	if (sweep->file == NULL && sweep->kept->len > 0) {
+		const PipesimStyle style = pipesim_terminal_style(sweep->output);
+		g_autoptr(GString) out = g_string_new(NULL);
+
+		pipesim_rows_table(&sweep->titles, sweep->kept, &style, out);
+		if (!pipesim_print(sweep->output, out, error))
+			return FALSE;
+	}
 	if (sweep->done < all) {
 		g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
 			   " points%s\n",
@@ -386,35 +309,11 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 		return TRUE;
 	}
 	return (sweep->file == NULL || pipesim_sweep_file_close(sweep->file, error)) &&
-	       draw(sweep, error);
-}
-
-/* What must be kept to be drawn or laid out as a table. */
-static gboolean keep_results(Sweep *sweep, GError **error)
-{
-	const gboolean text = sweep->format == PIPESIM_ROWS_TEXT;
-
-	if (!text && sweep->heat_map == NULL && sweep->lines == NULL)
-		return TRUE;
-	if (sweep->work.end - sweep->work.first > MAX_KEPT)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a table or picture of %" G_GUINT64_FORMAT
-			" points: at most %d; write rows with --format csv or jsonl",
-			sweep->work.end - sweep->work.first, MAX_KEPT);
-	sweep->kept = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_sweep_block_free);
-	return (sweep->heat_map == NULL ||
-		       pipesim_sweep_heat_map_check(&sweep->titles, sweep->heat_map, error)) &&
-	       (sweep->lines == NULL ||
-		       pipesim_sweep_lines_check(&sweep->titles, sweep->lines, error));
-}
-
-/* Blocks long enough that handing them over costs nothing, short enough that all threads have
- * some. */
-static guint choose_block(const PipesimSweepWork *work)
-{
-	const guint64 share = (work->end - work->first) / (32 * (guint64)work->threads);
-
-	return (guint)CLAMP(share, 1, 256);
+	       (sweep->heat_map == NULL ||
+		       pipesim_sweep_heat_map(&sweep->titles, sweep->kept, sweep->metric,
+			       sweep->heat_map, "gnuplot", error)) &&
+	       (sweep->lines == NULL || pipesim_sweep_lines(&sweep->titles, sweep->kept,
+						sweep->metric, sweep->lines, "gnuplot", error));
 }
 
 /* Of a file its bytes, unpacked, as a number. */
@@ -515,15 +414,30 @@ static gboolean confirm(Sweep *sweep, guint64 next, GError **error)
 
 static gboolean open_results(Sweep *sweep, GError **error)
 {
+	const gboolean text = sweep->format == PIPESIM_ROWS_TEXT;
+	const guint64 points = sweep->work.end - sweep->work.first;
 	g_autoptr(GString) made_of = NULL;
-	guint64 next = sweep->work.first;
+	guint64 next = sweep->work.first, share;
 
-	if (!keep_results(sweep, error))
+	/* What must be kept to be drawn or laid out as a table. */
+	if (text || sweep->heat_map != NULL || sweep->lines != NULL) {
+		if (points > MAX_KEPT)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"a table or picture of %" G_GUINT64_FORMAT
+				" points: at most %d; write rows with --format csv or jsonl",
+				points, MAX_KEPT);
+		sweep->kept = g_ptr_array_new_with_free_func(
+			(GDestroyNotify)pipesim_sweep_block_free);
+	}
+	if ((sweep->heat_map != NULL &&
+		    !pipesim_sweep_heat_map_check(&sweep->titles, sweep->heat_map, error)) ||
+		(sweep->lines != NULL &&
+			!pipesim_sweep_lines_check(&sweep->titles, sweep->lines, error)))
 		return FALSE;
 	made_of = make_id(sweep, error);
 	if (made_of == NULL)
 		return FALSE;
-	if (sweep->format != PIPESIM_ROWS_TEXT && is_main(sweep)) {
+	if (!text && is_main(sweep)) {
 		sweep->file = pipesim_sweep_file_open(sweep->output, &sweep->titles,
 			sweep->format, made_of->str, sweep->work.first, sweep->work.end,
 			sweep->setup->flag[PIPESIM_SET_RESUME], &next, error);
@@ -532,7 +446,10 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	}
 	/* What only the first process knows: where its file goes on. */
 	sweep->work.first = pipesim_mpi_agree(next);
-	sweep->work.block = (guint)pipesim_mpi_agree(choose_block(&sweep->work));
+	/* Blocks long enough that handing them over costs nothing, short enough that all threads
+	 * have some. */
+	share = (sweep->work.end - sweep->work.first) / (32 * (guint64)sweep->work.threads);
+	sweep->work.block = (guint)pipesim_mpi_agree(CLAMP(share, 1, 256));
 	return TRUE;
 }
 
@@ -564,14 +481,6 @@ static gboolean sweep_all(Sweep *sweep, PipesimExit *answer, GError **error)
 	return run_pool(sweep, error) && (!is_main(sweep) || finish(sweep, answer, error));
 }
 
-/* The others wait for one that has failed: it ends them, so that nobody is left to print. */
-static void abort_all(const Sweep *sweep, const GError *error)
-{
-	if (is_main(sweep))
-		g_printerr("pipesim: %s\n", error->message);
-	pipesim_mpi_abort((int)pipesim_exit_status(error));
-}
-
 /* What the options of the sweep itself say, and running it. */
 static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
@@ -581,12 +490,16 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	ok = read_format(sweep, error) &&
 	     pipesim_metric_find(
 		     sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
-	     read_shard(sweep->setup->text[PIPESIM_SET_SHARD], &sweep->work, error) &&
-	     read_threads(sweep, error) && sweep_all(sweep, answer, error);
-	if (ok)
+	     read_work(sweep, error) && sweep_all(sweep, answer, error);
+	if (ok) {
 		pipesim_mpi_finish();
-	else if (sweep->processes.size > 1)
-		abort_all(sweep, *error);
+	} else if (sweep->processes.size > 1) {
+		/* The others wait for one that has failed: it ends them, so that nobody is left
+		 * to print. */
+		if (is_main(sweep))
+			g_printerr("pipesim: %s\n", (*error)->message);
+		pipesim_mpi_abort((int)pipesim_exit_status(*error));
+	}
 	pipesim_sweep_file_free(sweep->file);
 	g_clear_pointer(&sweep->kept, g_ptr_array_unref);
 	return ok;
@@ -608,9 +521,25 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		.grid = grid,
 		.bases = bases,
 	};
+	PipesimSetup first;
+	gboolean ok;
 
-	if (!pipesim_choices_add_schedules(choices, setup, error) ||
-		!fill_grid(&sweep, error) || !check_first(&sweep, error))
+	if (!pipesim_choices_add_schedules(choices, setup, error))
+		return FALSE;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setting->sweep != PIPESIM_NOT_SWEPT && setup->text[id] != NULL &&
+			!pipesim_grid_add(grid, setting->name, setup->text[id],
+				setting->sweep == PIPESIM_SWEPT_WHOLE, error))
+			return FALSE;
+	}
+	/* What no point can be is said before any is solved. */
+	point_init(&sweep, 0, &first);
+	ok = read_point(&sweep, &first, error) &&
+	     pipesim_choices_prepare(choices, &first, error);
+	point_clear(&first);
+	if (!ok)
 		return FALSE;
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)

@@ -33,45 +33,40 @@ static gboolean decides(const Validation *validation, const PipesimLowering *low
 					    &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
 }
 
-/* Whether @lowering runs to its end; where not, and that decides, says so on standard error. */
-static gboolean runs(const Validation *validation, PipesimScheduleFile *file,
-	const PipesimLowering *lowering, GError **error)
-{
-	g_autoptr(GError) fault = NULL;
-
-	if (pipesim_lowering_check(lowering,
-		    lowering->from_file ? pipesim_schedule_file_locate_action
-					: pipesim_schedule_file_locate_op,
-		    file, &fault))
-		return TRUE;
-	if (!is_answer(fault))
-		g_propagate_error(error, g_steal_pointer(&fault));
-	else if (decides(validation, lowering))
-		g_printerr("%s\n", fault->message);
-	return FALSE;
-}
-
-/* Sorts one way of communicating into the names of those that run and those that hang. */
+/* Sorts one way of communicating into the names of those that run and those that hang; says on
+ * standard error where one hangs and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	const PipesimLowering *lowering, GString *good, GString *bad, GError **error)
 {
 	const char *name =
 		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
-	GString *names = runs(validation, file, lowering, error) ? good : bad;
+	g_autoptr(GError) fault = NULL;
+	const gboolean runs = pipesim_lowering_check(lowering,
+		lowering->from_file ? pipesim_schedule_file_locate_action
+				    : pipesim_schedule_file_locate_op,
+		file, &fault);
+	GString *names = runs ? good : bad;
 
-	if (*error != NULL)
+	if (!runs && !is_answer(fault)) {
+		g_propagate_error(error, g_steal_pointer(&fault));
 		return FALSE;
-	if (names == bad && decides(validation, lowering))
+	}
+	if (!runs && decides(validation, lowering)) {
+		g_printerr("%s\n", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
+	}
 	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
 	return TRUE;
 }
 
-/* A file that lists its messages is run as it lists them. */
-static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GString *good,
-	GString *bad, GError **error)
+/* A line about @file. A file that lists its messages is run as it lists them. */
+static gboolean report(
+	Validation *validation, PipesimScheduleFile *file, const char *path, GError **error)
 {
+	const PipesimShape *shape = &file->program->shape;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+	g_autoptr(GString) good = g_string_new(NULL), bad = g_string_new(NULL);
+	GString *out = validation->out;
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
@@ -83,19 +78,8 @@ static gboolean try_all(Validation *validation, PipesimScheduleFile *file, GStri
 		if (lowering == NULL || !try_comm(validation, file, lowering, good, bad, error))
 			return FALSE;
 	}
-	if (file->lowering != NULL && (validation->all || validation->runtime->waits))
-		return try_comm(validation, file, file->lowering, good, bad, error);
-	return TRUE;
-}
-
-static gboolean report(
-	Validation *validation, PipesimScheduleFile *file, const char *path, GError **error)
-{
-	const PipesimShape *shape = &file->program->shape;
-	g_autoptr(GString) good = g_string_new(NULL), bad = g_string_new(NULL);
-	GString *out = validation->out;
-
-	if (!try_all(validation, file, good, bad, error))
+	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
+		!try_comm(validation, file, file->lowering, good, bad, error))
 		return FALSE;
 	g_string_append_printf(out, "%s: ", path);
 	append_count(out, shape->ranks, "rank", "s");

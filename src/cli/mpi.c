@@ -6,19 +6,6 @@
 #include <limits.h>
 #include <mpi.h>
 
-/* Open MPI, MPICH and Slurm say with these that they started the process: without them MPI is
- * not even initialised, which takes longer than most runs. */
-static gboolean started_by_mpi(void)
-{
-	static const char *const signs[] = {
-		"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
-
-	for (gsize i = 0; i < G_N_ELEMENTS(signs); i++)
-		if (g_getenv(signs[i]) != NULL)
-			return TRUE;
-	return FALSE;
-}
-
 static gboolean is_running(void)
 {
 	int initialized = 0;
@@ -27,27 +14,27 @@ static gboolean is_running(void)
 	return initialized != 0;
 }
 
-static guint count_local(void)
-{
-	MPI_Comm local;
-	int size = 1;
-
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
-	MPI_Comm_size(local, &size);
-	MPI_Comm_free(&local);
-	return (guint)size;
-}
-
 PipesimProcesses pipesim_mpi_start(void)
 {
-	int provided, rank = 0, size = 1;
+	/* Open MPI, MPICH and Slurm say with these that they started the process: without them
+	 * MPI is not even initialised, which takes longer than most runs. */
+	static const char *const signs[] = {
+		"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
+	int provided, rank = 0, size = 1, local_size = 1;
+	gboolean started = FALSE;
+	MPI_Comm local;
 
-	if (!started_by_mpi())
+	for (gsize i = 0; i < G_N_ELEMENTS(signs); i++)
+		started |= g_getenv(signs[i]) != NULL;
+	if (!started)
 		return (PipesimProcesses){0, 1, 1};
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	return (PipesimProcesses){(guint)rank, (guint)size, count_local()};
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
+	MPI_Comm_size(local, &local_size);
+	MPI_Comm_free(&local);
+	return (PipesimProcesses){(guint)rank, (guint)size, (guint)local_size};
 }
 
 guint64 pipesim_mpi_agree(guint64 value)
