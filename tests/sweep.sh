@@ -11,7 +11,7 @@ cd "$scratch" || exit 99
 
 sweep() # OPTION...
 {
-	"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,I=1,W=1,P2P=0/0.1 \
+	"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
 		-s 1f1b,zb-h1,dualpipe "$@"
 }
 
@@ -32,7 +32,7 @@ same 'standard output' one.csv stdout.csv
 
 # A row is what the same command without a sweep prints.
 row=$(grep '^8,20,1.5,0.1,dualpipe,' one.csv | cut -d, -f8)
-alone=$("$PIPESIM" --pp 8 --microbatches 20 --times F=1.5,P2P=0.1 -s dualpipe -f csv | sed -n 2p | cut -d, -f5)
+alone=$("$PIPESIM" --pp 8 --microbatches 20 --times F=1.5,B=2,P2P=0.1 -s dualpipe -f csv | sed -n 2p | cut -d, -f5)
 if [ -n "$row" ] && [ "$row" = "$alone" ]; then pass; else fail "makespan $row, alone $alone"; fi
 
 for i in 0 1 2 3; do sweep --shard $i/4 -o shard$i.csv; done
@@ -43,7 +43,7 @@ same 'four shards' one.csv shards.csv
 id() # FILE [TIMES]
 {
 	"$PIPESIM" --version >"$1.partial.id"
-	printf '%s\n' '--pp 2:8:*2' '--microbatches 16:40:4' "--times ${2-F=1:2:0.25,P2P=0/0.1}" >>"$1.partial.id"
+	printf '%s\n' '--pp 2:8:*2' '--microbatches 16:40:4' "--times ${2-F=1:2:0.25,B=2,P2P=0/0.1}" >>"$1.partial.id"
 }
 
 # Whatever a stop left is completed, also where the last line was cut in its middle.
@@ -77,19 +77,19 @@ refused() # STATUS WORDS OPTION...
 }
 head -n 20 one.csv >other.csv.partial
 id other.csv
-refused 3 "^other.csv.partial.id:1:1: the rows of other.csv.partial.*'--times F=1:2:0.25,P2P=0/0.1' there, '--times F=1:2:0.25,P2P=0/0.1,W=3' here" \
-	--pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1,W=3 -s 1f1b,zb-h1,dualpipe
-refused 3 "'' there, '--slow-rank 0=2' here" --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+refused 3 "^other.csv.partial.id:1:1: the rows of other.csv.partial.*'--times F=1:2:0.25,B=2,P2P=0/0.1' there, '--times F=1:2:0.25,P2P=0/0.1,B=3' here" \
+	--pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1,B=3 -s 1f1b,zb-h1,dualpipe
+refused 3 "'' there, '--slow-rank 0=2' here" --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
 	-s 1f1b,zb-h1,dualpipe --slow-rank 0=2
 refused 3 '^other.csv.partial:1:1: not a line of this sweep' --pp 2:8:*2 --microbatches 16:40:4 \
-	--times F=1:2:0.25,P2P=0/0.1 -s 1f1b --shard 1/2
+	--times F=1:2:0.25,B=2,P2P=0/0.1 -s 1f1b --shard 1/2
 rm other.csv.partial.id
-refused 2 'other.csv.partial.id is not there' --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,P2P=0/0.1 \
+refused 2 'other.csv.partial.id is not there' --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
 	-s 1f1b,zb-h1,dualpipe
 rm other.csv.partial
 sweep -o other.csv
 refused 3 '^other.csv:1:1: its first rows are not those' --pp 2:8:*2 --microbatches 16:40:4 \
-	--times F=1:2:0.25,P2P=0/0.1,W=3 -s 1f1b,zb-h1,dualpipe
+	--times F=1:2:0.25,P2P=0/0.1,B=3 -s 1f1b,zb-h1,dualpipe
 rm other.csv
 
 # Files count by what they say, at the time of each run.
@@ -158,7 +158,7 @@ if [ "${HAVE_MPI-no}" = no ] || ! command -v mpirun >/dev/null; then
 else
 	for processes in 2 3; do
 		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n $processes \
-			"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,I=1,W=1,P2P=0/0.1 \
+			"$PIPESIM" sweep --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
 			-s 1f1b,zb-h1,dualpipe -o mpi.csv 2>said || fail "mpirun -n $processes: $(cat said)"
 		same "$processes processes" one.csv mpi.csv
 		rm -f mpi.csv

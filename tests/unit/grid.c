@@ -171,14 +171,14 @@ PipesimCosts *grid_costs(gint64 f, gint64 i, gint64 w, gint64 fb, gint64 p2p)
 	return costs;
 }
 
-/* "0=1.234,1=0.9,...": factors below @below. */
+/* "0=1.234,1=0.9,...": factors above 0 and below @below. */
 static char *random_factors(GRand *random, guint n, gint32 below)
 {
 	GString *factors = g_string_new(NULL);
 
 	for (guint i = 0; i < n; i++)
 		g_string_append_printf(factors, "%s%u=%d.%03d", i > 0 ? "," : "", i,
-			g_rand_int_range(random, 0, below), g_rand_int_range(random, 0, 1000));
+			g_rand_int_range(random, 0, below), g_rand_int_range(random, 1, 1000));
 	return g_string_free(factors, FALSE);
 }
 

@@ -52,7 +52,7 @@ START_TEST(texts_are_read)
 	set(&setup, PIPESIM_SET_PP, "010");
 	set(&setup, PIPESIM_SET_MICROBATCHES, "20");
 	set(&setup, PIPESIM_SET_COMPARE_AT, "stages");
-	set(&setup, PIPESIM_SET_TIMES, "F=2,B=2,P2P=0.5");
+	set(&setup, PIPESIM_SET_TIMES, "F=2,I=1,W=1,P2P=0.5");
 	set(&setup, PIPESIM_SET_ACTIVATION_BYTES, "1MB+2MB");
 	set(&setup, PIPESIM_SET_MEMORY_LIMIT, "1GB");
 	ck_assert(pipesim_setup_read(&setup, &error));
@@ -66,7 +66,7 @@ START_TEST(texts_are_read)
 	ck_assert_int_eq(setup.costs->p2p, 500000);
 	ck_assert_int_eq(setup.costs->bytes_until_input, 1000000);
 	ck_assert_int_eq(setup.costs->bytes_until_weight, 2000000);
-	ck_assert_str_eq(setup.costs->source, "--times F=2,P2P=0.5");
+	ck_assert_str_eq(setup.costs->source, "--times F=2,I=1,W=1,P2P=0.5");
 }
 END_TEST
 
