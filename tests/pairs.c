@@ -43,6 +43,7 @@ static const Option options[] = {
 			 "--comm=async"}},
 	{"compare-at", {"--compare-at=stages", "--compare-at=ranks"}},
 	{"timeline", {"--timeline=-", "--timeline=t.svg", "--timeline=t.txt"}},
+	{"critical-path", {"--critical-path"}},
 	{"chrome-trace", {"--chrome-trace=c.json"}},
 	{"times", {"--times=F=1,I=1.3,W=0.8,FB=2.4,P2P=0.1", "--times=F=0,I=0,W=0,P2P=0.5",
 			  "--times=F=1.2,B=2.5"}},
