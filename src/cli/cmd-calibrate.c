@@ -98,8 +98,8 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 			g_string_append_printf(out,
 				"%s %s = %.4f ms + %.3f ns * rows, residual %.4f ms (median "
 				"%" G_GINT64_FORMAT " rows)\n",
-				name, component->phase, fit->base / 1e6,
-				fit->slope, fit->residual / 1e6, component->rows);
+				name, component->phase, fit->base / 1e6, fit->slope,
+				fit->residual / 1e6, component->rows);
 	}
 	if (costs->link_bandwidth > 0)
 		g_string_append_printf(out, "link: %s ms + bytes / %.1f GB/s\n",
