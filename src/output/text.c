@@ -88,8 +88,8 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison)
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
 	if (runtime->rule != NULL)
 		g_string_append(rule, runtime->rule);
-	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL;
-		k++) { /* "queue for zb-h1, zb-h2", of the schedules that each runs. */
+	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
+	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
 		const char *before = " for ";
 
 		for (guint i = 0; i < comparison->runs->len; i++) {

@@ -15,7 +15,7 @@ gboolean pipesim_sweep_heat_map_check(
 
 /** pipesim_sweep_heat_map: a panel a schedule, the last swept number across, the one before it
  * upwards; white: no result. @blocks: of PipesimSweepBlock. Errors as
- * pipesim_picture_render(). */
+ * pipesim_gnuplot_draw(). */
 gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	PipesimMetric metric, const char *path, const char *gnuplot, GError **error);
 
