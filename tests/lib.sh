@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 set -u
 : "${TOP_SRCDIR:=.}" "${TOP_BUILDDIR:=$TOP_SRCDIR}" "${PIPESIM:=$TOP_BUILDDIR/pipesim}"
-checks=0 failures=0
+checks=0 failures=0 errors=0
 scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 99' HUP INT TERM
@@ -27,8 +27,8 @@ skip() # WHY: for a whole script
 finish()
 {
 	percent=100
-	[ $checks -eq 0 ] || percent=$((100 * (checks - failures) / checks))
-	echo "$percent%: Checks: $checks, Failures: $failures, Errors: 0"
-	[ $failures -eq 0 ] && [ $checks -gt 0 ]
+	[ $checks -eq 0 ] || percent=$((100 * (checks - failures - errors) / checks))
+	echo "$percent%: Checks: $checks, Failures: $failures, Errors: $errors"
+	[ $((failures + errors)) -eq 0 ] && [ $checks -gt 0 ]
 	exit
 }
