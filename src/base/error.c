@@ -42,13 +42,16 @@ char *pipesim_printable(const char *text)
 }
 
 /* What messages quote is of files. */
-G_GNUC_PRINTF(2, 0)
-static GError *new_error(PipesimErrorCode code, const char *format, va_list args)
+GError *pipesim_error_new(PipesimErrorCode code, const char *path, guint line, guint column,
+	const char *format, va_list args)
 {
 	g_autofree char *message = g_strdup_vprintf(format, args);
 	g_autofree char *printable = pipesim_printable(message);
+	GError *error = g_error_new_literal(PIPESIM_ERROR, code, printable);
 
-	return g_error_new_literal(PIPESIM_ERROR, code, printable);
+	if (path != NULL)
+		pipesim_error_locate(error, path, line, column);
+	return error;
 }
 
 gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
@@ -57,7 +60,7 @@ gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format,
 
 	va_start(args, format);
 	if (error != NULL)
-		*error = new_error(code, format, args);
+		*error = pipesim_error_new(code, NULL, 0, 0, format, args);
 	va_end(args);
 	return FALSE;
 }
@@ -67,12 +70,11 @@ gboolean pipesim_fail_at(
 {
 	va_list args;
 
-	if (error == NULL)
-		return FALSE;
 	va_start(args, format);
-	*error = new_error(PIPESIM_ERROR_PARSE, format, args);
+	if (error != NULL)
+		*error = pipesim_error_new(
+			PIPESIM_ERROR_PARSE, path, line, column, format, args);
 	va_end(args);
-	pipesim_error_locate(*error, path, line, column);
 	return FALSE;
 }
 
@@ -80,12 +82,10 @@ gboolean pipesim_fail_limit(GError **error, const char *path, const char *format
 {
 	va_list args;
 
-	if (error == NULL)
-		return FALSE;
 	va_start(args, format);
-	*error = new_error(PIPESIM_ERROR_LIMIT, format, args);
+	if (error != NULL)
+		*error = pipesim_error_new(PIPESIM_ERROR_LIMIT, path, 1, 1, format, args);
 	va_end(args);
-	pipesim_error_locate(*error, path, 1, 1);
 	return FALSE;
 }
 

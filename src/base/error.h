@@ -29,6 +29,11 @@ gboolean pipesim_fail_at(GError **error, const char *path, guint line, guint col
 gboolean pipesim_fail_limit(GError **error, const char *path, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
 
+/** pipesim_error_new: the error of a function that takes such a format itself. @path: NULL = it has
+ * no place yet. */
+GError *pipesim_error_new(PipesimErrorCode code, const char *path, guint line, guint column,
+	const char *format, va_list args) G_GNUC_PRINTF(5, 0);
+
 /** pipesim_error_locate: gives an error that has none a place: its message then begins
  * "path:line:column: " too, and its code stays. */
 void pipesim_error_locate(GError *error, const char *path, guint line, guint column);

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/hash.h"
 #include "base/ini.h"
 
 #include <string.h>
@@ -156,13 +155,10 @@ void pipesim_ini_write_text(GString *out, const char *key, const char *value)
 
 void pipesim_ini_fault(PipesimIni *ini, guint line, guint column, const char *format, ...)
 {
-	g_autofree char *message = NULL;
-	GError *error = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	pipesim_faults_take(ini->faults,
+		pipesim_error_new(PIPESIM_ERROR_PARSE, ini->path, line, column, format, args));
 	va_end(args);
-	pipesim_fail_at(&error, ini->path, line, column, "%s", message);
-	pipesim_faults_take(ini->faults, error);
 }

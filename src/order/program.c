@@ -110,14 +110,12 @@ guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 
 void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *format, ...)
 {
-	GError *error = NULL;
-	g_autofree char *message = NULL;
+	GError *error;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	error = pipesim_error_new(PIPESIM_ERROR_INCOMPLETE, NULL, 0, 0, format, args);
 	va_end(args);
-	pipesim_fail(&error, PIPESIM_ERROR_INCOMPLETE, "%s", message);
 	if (places->locate != NULL)
 		places->locate(places->data, index, error);
 	pipesim_faults_take(places->faults, error);

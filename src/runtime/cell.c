@@ -256,14 +256,10 @@ void pipesim_cell_print(const PipesimCell *cell, GString *out)
 void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
 	PipesimErrorCode code, const char *format, ...)
 {
-	GError *error = NULL;
-	g_autofree char *message = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	pipesim_faults_take(file->faults,
+		pipesim_error_new(code, file->path, rank + 1, cell->column, format, args));
 	va_end(args);
-	pipesim_fail(&error, code, "%s", message);
-	pipesim_error_locate(error, file->path, rank + 1, cell->column);
-	pipesim_faults_take(file->faults, error);
 }
