@@ -62,14 +62,14 @@ const char *pipesim_csv_path(const PipesimCsv *csv)
 gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,
 	const PipesimCsvCell *cell, GError **error, const char *format, ...)
 {
-	g_autofree char *message = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	if (error != NULL)
+		*error = pipesim_error_new(PIPESIM_ERROR_PARSE, pipesim_csv_path(csv),
+			record->line, cell != NULL ? cell->column : 1, format, args);
 	va_end(args);
-	return pipesim_fail_at(error, pipesim_csv_path(csv), record->line,
-		cell != NULL ? cell->column : 1, "%s", message);
+	return FALSE;
 }
 
 static PipesimCsvCell *next_cell(PipesimCsv *csv)
@@ -287,26 +287,4 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 	csv->record.n_cells = (guint)csv->n_cells;
 	csv->record.cells = csv->cells;
 	return &csv->record;
-}
-
-gboolean pipesim_csv_each(PipesimCsv *csv, PipesimFaults *faults,
-	gboolean (*each)(const PipesimCsvRecord *record, gpointer data, GError **error),
-	gpointer data, GError **error)
-{
-	for (;;) {
-		GError *cause = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next(csv, &cause);
-
-		if (record != NULL && each(record, data, &cause))
-			continue;
-		if (record == NULL &&
-			g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
-			pipesim_faults_take(faults, cause);
-			continue;
-		}
-		if (cause == NULL)
-			return TRUE;
-		g_propagate_error(error, cause);
-		return FALSE;
-	}
 }

@@ -43,17 +43,6 @@ const char *pipesim_csv_path(const PipesimCsv *csv);
  */
 const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error);
 
-/**
- * pipesim_csv_each: calls @each with every record. A line that cannot be read (PIPESIM_ERROR_PARSE)
- * is a fault, and reading goes on. @each ends it with FALSE: with an error, which is returned, or
- * without one, as if the file ended there.
- *
- * Returns: FALSE with that error or one of pipesim_csv_next() after which nothing follows.
- */
-gboolean pipesim_csv_each(PipesimCsv *csv, PipesimFaults *faults,
-	gboolean (*each)(const PipesimCsvRecord *record, gpointer data, GError **error),
-	gpointer data, GError **error);
-
 /** pipesim_csv_fail: sets @error to "path:line:column: ..." at @cell of @record, whose path is
  * that of @csv; returns FALSE. @cell may be NULL: the line as a whole. */
 gboolean pipesim_csv_fail(const PipesimCsv *csv, const PipesimCsvRecord *record,

@@ -18,7 +18,7 @@ static gboolean is_nccl(const char *head)
 /* A comment, "# Collective test starting: alltoall_perf" or "#  Rank  0 ... device  0 [0x1b] NVIDIA
  * H200", or a size: size count type redop root time algbw busbw #wrong, then the same in place;
  * there are no commas outside comments. */
-static gboolean read_line(PipesimTable *table, GError **error)
+static gboolean read_line(PipesimTable *table)
 {
 	static const char starting[] = "# Collective test starting: ";
 	const char *text = table->record->n_cells > 0 ? table->record->cells[0].text : "";
@@ -27,7 +27,6 @@ static gboolean read_line(PipesimTable *table, GError **error)
 	gint64 size = 0, time = 0;
 	PipesimTraceRow row;
 
-	(void)error;
 	if (text[0] == '#') {
 		if (g_str_has_prefix(text, starting) && strstr(text, "sendrecv_perf") == NULL)
 			pipesim_table_fault(table, NULL,

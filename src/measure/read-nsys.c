@@ -10,11 +10,10 @@
 
 #include <string.h>
 
-/* Columns of the table that is being read, by position; -1 = missing. */
+/* The table that is being read. */
 typedef struct {
-	gint start, duration, name, stream, device;
-	guint start_decimals, duration_decimals;
-	guint n;         /* of the header; 0 = between tables */
+	PipesimColumn start, duration, name, stream, device;
+	guint n;         /* columns of the header; 0 = between tables */
 	gboolean ranges; /* nvtx_gpu_proj_trace, else cuda_gpu_trace */
 } Columns;
 
@@ -24,35 +23,18 @@ typedef struct {
 	Columns columns;
 } Reader;
 
-/* "Duration (ns)" */
-static gboolean is_time(const PipesimCsvCell *cell, const char *name, guint *decimals)
+static gboolean find_columns(Columns *columns, const PipesimCsvRecord *header)
 {
-	return pipesim_table_is_time(cell, name, " (", ")", decimals);
-}
-
-static gboolean find_columns(Columns *columns, const PipesimCsvRecord *record)
-{
-	*columns = (Columns){-1, -1, -1, -1, -1, 0, 0, record->n_cells, FALSE};
-	for (guint i = 0; i < record->n_cells; i++) {
-		const PipesimCsvCell *cell = &record->cells[i];
-
-		if (is_time(cell, "Projected Start", &columns->start_decimals)) {
-			columns->start = (gint)i;
-			columns->ranges = TRUE;
-		} else if (is_time(cell, "Start", &columns->start_decimals)) {
-			columns->start = (gint)i;
-		} else if (is_time(cell, "Projected Duration", &columns->duration_decimals) ||
-			   is_time(cell, "Duration", &columns->duration_decimals)) {
-			columns->duration = (gint)i;
-		} else if (g_str_equal(cell->text, "Name")) {
-			columns->name = (gint)i;
-		} else if (g_str_equal(cell->text, "Strm")) {
-			columns->stream = (gint)i;
-		} else if (g_str_equal(cell->text, "Device")) {
-			columns->device = (gint)i;
-		}
-	}
-	return columns->start >= 0 && columns->duration >= 0 && columns->name >= 0;
+	columns->n = header->n_cells;
+	columns->ranges = pipesim_table_column(header, "Projected Start (*)", &columns->start);
+	if (!columns->ranges)
+		pipesim_table_column(header, "Start (*)", &columns->start);
+	if (!pipesim_table_column(header, "Projected Duration (*)", &columns->duration))
+		pipesim_table_column(header, "Duration (*)", &columns->duration);
+	pipesim_table_column(header, "Name", &columns->name);
+	pipesim_table_column(header, "Strm", &columns->stream);
+	pipesim_table_column(header, "Device", &columns->device);
+	return columns->start.at >= 0 && columns->duration.at >= 0 && columns->name.at >= 0;
 }
 
 static gboolean is_nsys(const char *head)
@@ -72,12 +54,10 @@ static void read_event(Reader *reader)
 			table->record->n_cells, columns->n);
 		return;
 	}
-	const gint64 start = pipesim_table_time(
-		table, &cells[columns->start], columns->start_decimals, "start");
-	const gint64 duration = pipesim_table_time(
-		table, &cells[columns->duration], columns->duration_decimals, "duration");
-	const char *name =
-		g_string_chunk_insert_const(table->trace->strings, cells[columns->name].text);
+	const gint64 start = pipesim_table_time(table, &columns->start, "start");
+	const gint64 duration = pipesim_table_time(table, &columns->duration, "duration");
+	const char *name = g_string_chunk_insert_const(
+		table->trace->strings, cells[columns->name.at].text);
 	if (columns->ranges) {
 		const PipesimRange range = {
 			.start = start,
@@ -89,12 +69,12 @@ static void read_event(Reader *reader)
 		return;
 	}
 	gint64 stream = 0;
-	if (columns->stream >= 0)
-		pipesim_decimal_parse(
-			cells[columns->stream].text, cells[columns->stream].length, 0, &stream);
+	if (columns->stream.at >= 0)
+		pipesim_decimal_parse(cells[columns->stream.at].text,
+			cells[columns->stream.at].length, 0, &stream);
 	/* "NVIDIA H200 (0)" */
-	if (columns->device >= 0 && pipesim_trace_get(table->trace, "device_name") == NULL) {
-		const char *text = cells[columns->device].text;
+	if (columns->device.at >= 0 && pipesim_trace_get(table->trace, "device_name") == NULL) {
+		const char *text = cells[columns->device.at].text;
 		const char *number = strrchr(text, '(');
 		g_autofree char *device = number != NULL
 						  ? g_strndup(text, (gsize)(number - text))
@@ -111,12 +91,11 @@ static void read_event(Reader *reader)
 }
 
 /* Lines of one cell are what nsys says about its work, and the gaps between tables. */
-static gboolean read_line(PipesimTable *table, GError **error)
+static gboolean read_line(PipesimTable *table)
 {
 	Reader *reader = (Reader *)table;
 	Columns columns;
 
-	(void)error;
 	if (table->record->n_cells <= 1) {
 		reader->columns.n = 0;
 	} else if (find_columns(&columns, table->record)) {

@@ -8,49 +8,31 @@
 
 #include <string.h>
 
-/* Columns by position; -1 = missing. */
-typedef struct {
-	gint component, phase, mean, sd, samples;
-	guint mean_decimals, sd_decimals;
-} Columns;
+enum {
+	COMPONENT,
+	PHASE,
+	MEAN,
+	SD,
+	SAMPLES,
+	N_COLUMNS
+};
 
 typedef struct {
 	PipesimTable table;
-	Columns columns;
+	PipesimColumn columns[N_COLUMNS];
 	gboolean has_header;
 } Reader;
 
-/* Alone it is in ms. */
-static gboolean is_time(const PipesimCsvCell *cell, const char *name, guint *decimals)
+static gboolean find_columns(PipesimColumn *columns, const PipesimCsvRecord *header)
 {
-	*decimals = 6;
-	return g_str_equal(cell->text, name) ||
-	       pipesim_table_is_time(cell, name, "_", "", decimals);
-}
-
-static gboolean find_columns(Columns *columns, const PipesimCsvRecord *record)
-{
-	guint decimals;
-
-	*columns = (Columns){-1, -1, -1, -1, -1, 6, 6};
-	for (guint i = 0; i < record->n_cells; i++) {
-		const PipesimCsvCell *cell = &record->cells[i];
-
-		if (g_str_equal(cell->text, "component")) {
-			columns->component = (gint)i;
-		} else if (g_str_equal(cell->text, "phase")) {
-			columns->phase = (gint)i;
-		} else if (g_str_equal(cell->text, "samples")) {
-			columns->samples = (gint)i;
-		} else if (is_time(cell, "mean", &decimals)) {
-			columns->mean = (gint)i;
-			columns->mean_decimals = decimals;
-		} else if (is_time(cell, "sd", &decimals)) {
-			columns->sd = (gint)i;
-			columns->sd_decimals = decimals;
-		}
-	}
-	return columns->component >= 0 && columns->phase >= 0 && columns->mean >= 0;
+	pipesim_table_column(header, "component", &columns[COMPONENT]);
+	pipesim_table_column(header, "phase", &columns[PHASE]);
+	pipesim_table_column(header, "samples", &columns[SAMPLES]);
+	if (!pipesim_table_column(header, "mean", &columns[MEAN]))
+		pipesim_table_column(header, "mean_*", &columns[MEAN]);
+	if (!pipesim_table_column(header, "sd", &columns[SD]))
+		pipesim_table_column(header, "sd_*", &columns[SD]);
+	return columns[COMPONENT].at >= 0 && columns[PHASE].at >= 0 && columns[MEAN].at >= 0;
 }
 
 static gboolean is_content(const PipesimCsvRecord *record)
@@ -64,31 +46,32 @@ static gboolean is_summary(const char *head)
 	g_autoptr(PipesimCsv) csv =
 		pipesim_csv_new(pipesim_input_new_memory("", head, strlen(head)));
 	const PipesimCsvRecord *record;
-	Columns columns;
+	PipesimColumn columns[N_COLUMNS];
 
 	while ((record = pipesim_csv_next(csv, NULL)) != NULL)
 		if (is_content(record))
-			return find_columns(&columns, record);
+			return find_columns(columns, record);
 	return FALSE;
 }
 
-static void read_means(PipesimTable *table, const Columns *columns)
+static void read_means(PipesimTable *table, const PipesimColumn *columns)
 {
 	const PipesimCsvCell *cells = table->record->cells;
-	const gint last = MAX(MAX(MAX(columns->component, columns->phase), columns->mean),
-		MAX(columns->sd, columns->samples));
 	PipesimTraceSummary summary = {0};
+	gint last = 0;
 
+	for (guint i = 0; i < N_COLUMNS; i++)
+		last = MAX(last, columns[i].at);
 	if ((gint)table->record->n_cells <= last) {
 		pipesim_table_fault(table, NULL, "%u cells, but the header has a column %d",
 			table->record->n_cells, last + 1);
 		return;
 	}
-	summary.phase = pipesim_table_phase(table, &cells[columns->phase]);
+	summary.phase = pipesim_table_phase(table, &cells[columns[PHASE].at]);
 	summary.component = g_string_chunk_insert_const(
-		table->trace->strings, cells[columns->component].text);
-	if (columns->samples >= 0) {
-		const PipesimCsvCell *cell = &cells[columns->samples];
+		table->trace->strings, cells[columns[COMPONENT].at].text);
+	if (columns[SAMPLES].at >= 0) {
+		const PipesimCsvCell *cell = &cells[columns[SAMPLES].at];
 		gint64 samples = 0;
 		const char *why = pipesim_decimal_parse(cell->text, cell->length, 0, &samples);
 		if (why != NULL || samples < 0 || samples > G_MAXINT32)
@@ -96,11 +79,9 @@ static void read_means(PipesimTable *table, const Columns *columns)
 				cell->text);
 		summary.samples = (guint)samples;
 	}
-	summary.mean = pipesim_table_time(
-		table, &cells[columns->mean], columns->mean_decimals, "mean");
-	if (columns->sd >= 0)
-		summary.sd = pipesim_table_time(
-			table, &cells[columns->sd], columns->sd_decimals, "sd");
+	summary.mean = pipesim_table_time(table, &columns[MEAN], "mean");
+	if (columns[SD].at >= 0)
+		summary.sd = pipesim_table_time(table, &columns[SD], "sd");
 	for (guint i = 0; i < table->trace->summaries->len; i++) {
 		const PipesimTraceSummary *other =
 			&g_array_index(table->trace->summaries, PipesimTraceSummary, i);
@@ -111,18 +92,17 @@ static void read_means(PipesimTable *table, const Columns *columns)
 	g_array_append_val(table->trace->summaries, summary);
 }
 
-static gboolean read_line(PipesimTable *table, GError **error)
+static gboolean read_line(PipesimTable *table)
 {
 	Reader *reader = (Reader *)table;
 
-	(void)error;
 	if (!is_content(table->record))
 		return TRUE;
 	if (reader->has_header) {
-		read_means(table, &reader->columns);
+		read_means(table, reader->columns);
 		return TRUE;
 	}
-	reader->has_header = find_columns(&reader->columns, table->record);
+	reader->has_header = find_columns(reader->columns, table->record);
 	if (!reader->has_header)
 		pipesim_table_fault(
 			table, NULL, "a header with component, phase and mean is expected");

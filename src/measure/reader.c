@@ -51,26 +51,41 @@ PipesimTrace *pipesim_trace_read(
 	return input != NULL ? pipesim_trace_read_input(input, rules, error) : NULL;
 }
 
+/* Most rows of one trace. */
+#define MAX_ROWS (1u << 23)
+
 /* Lines ------------------------------------------------------------------------------- */
-
-static gboolean read_record(const PipesimCsvRecord *record, gpointer data, GError **error)
-{
-	PipesimTable *table = data;
-
-	table->record = record;
-	return table->line(table, error);
-}
 
 PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error)
 {
 	g_autoptr(PipesimTrace) trace = pipesim_trace_new(pipesim_input_name(input));
 	g_autoptr(PipesimCsv) csv = pipesim_csv_new(input);
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	gboolean more = TRUE;
 
 	table->trace = trace;
 	table->faults = faults;
-	if (!pipesim_csv_each(csv, faults, read_record, table, error) ||
-		!pipesim_faults_done(faults, error))
+	while (more) {
+		GError *cause = NULL;
+
+		table->record = pipesim_csv_next(csv, &cause);
+		if (table->record != NULL) {
+			more = table->line(table);
+		} else if (g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
+			pipesim_faults_take(faults, cause);
+		} else if (cause != NULL) {
+			g_propagate_error(error, cause);
+			return NULL;
+		} else {
+			more = FALSE;
+		}
+		if (trace->rows->len > MAX_ROWS) {
+			pipesim_fail_limit(error, trace->path,
+				"more than %u rows; split the trace", MAX_ROWS);
+			return NULL;
+		}
+	}
+	if (!pipesim_faults_done(faults, error))
 		return NULL;
 	if (table->empty != NULL && trace->rows->len == 0 && trace->summaries->len == 0) {
 		pipesim_fail_at(error, trace->path, 1, 1, "%s", table->empty);
@@ -82,23 +97,44 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 void pipesim_table_fault(
 	PipesimTable *table, const PipesimCsvCell *cell, const char *format, ...)
 {
-	g_autofree char *message = NULL;
-	GError *error = NULL;
 	va_list args;
 
 	va_start(args, format);
-	message = g_strdup_vprintf(format, args);
+	pipesim_faults_take(table->faults,
+		pipesim_error_new(PIPESIM_ERROR_PARSE, table->trace->path, table->record->line,
+			cell != NULL ? cell->column : 1, format, args));
 	va_end(args);
-	pipesim_fail_at(&error, table->trace->path, table->record->line,
-		cell != NULL ? cell->column : 1, "%s", message);
-	pipesim_faults_take(table->faults, error);
 }
 
-gint64 pipesim_table_time(
-	PipesimTable *table, const PipesimCsvCell *cell, guint decimals, const char *what)
+gboolean pipesim_table_column(
+	const PipesimCsvRecord *header, const char *name, PipesimColumn *column)
 {
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	const gsize length = strcspn(name, "*");
+	const gboolean has_unit = name[length] != '\0';
+
+	column->at = -1;
+	for (guint i = 0; i < header->n_cells; i++) {
+		const char *rest = header->cells[i].text + length;
+
+		if (strncmp(header->cells[i].text, name, length) != 0)
+			continue;
+		if (!has_unit && *rest == '\0')
+			*column = (PipesimColumn){(gint)i, 6};
+		for (guint unit = 0; has_unit && unit < G_N_ELEMENTS(units); unit++)
+			if (g_str_has_prefix(rest, units[unit]) &&
+				g_str_equal(rest + strlen(units[unit]), name + length + 1))
+				*column = (PipesimColumn){(gint)i, 3 * unit};
+	}
+	return column->at >= 0;
+}
+
+gint64 pipesim_table_time(PipesimTable *table, const PipesimColumn *column, const char *what)
+{
+	const PipesimCsvCell *cell = &table->record->cells[column->at];
 	gint64 value = 0;
-	const char *why = pipesim_decimal_parse(cell->text, cell->length, decimals, &value);
+	const char *why =
+		pipesim_decimal_parse(cell->text, cell->length, column->decimals, &value);
 
 	if (why == NULL && value < 0)
 		why = "negative";
@@ -119,20 +155,4 @@ guint8 pipesim_table_phase(PipesimTable *table, const PipesimCsvCell *cell)
 		pipesim_table_fault(table, cell,
 			"phase '%s', but F, I, W, B, FB or RECOMP is expected", cell->text);
 	return (guint8)MAX(0, phase);
-}
-
-gboolean pipesim_table_is_time(const PipesimCsvCell *cell, const char *name, const char *open,
-	const char *close, guint *decimals)
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-
-	for (guint i = 0; g_str_has_prefix(cell->text, name) && i < G_N_ELEMENTS(units); i++) {
-		g_autofree char *text = g_strconcat(name, open, units[i], close, NULL);
-
-		if (!g_str_equal(cell->text, text))
-			continue;
-		*decimals = i * 3;
-		return TRUE;
-	}
-	return FALSE;
 }

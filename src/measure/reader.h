@@ -37,8 +37,8 @@ PipesimTrace *pipesim_trace_read_input(
 /* What readers of lines share: the first member of what one keeps while it reads. */
 typedef struct _PipesimTable PipesimTable;
 struct _PipesimTable {
-	/* Reads the record; for what it returns see pipesim_csv_each(). */
-	gboolean (*line)(PipesimTable *table, GError **error);
+	/* Reads the record; FALSE: as if the file ended there. */
+	gboolean (*line)(PipesimTable *table);
 	/* What is wrong with a file of which nothing came into the trace; NULL = nothing. */
 	const char *empty;
 	/* Set while a file is read: */
@@ -48,11 +48,11 @@ struct _PipesimTable {
 };
 
 /**
- * pipesim_table_read: makes a trace of @input by calling @table->line at each record. @input
- * becomes the function's.
+ * pipesim_table_read: makes a trace of @input by calling @table->line at each record; one that
+ * cannot be read is a fault, and reading goes on. @input becomes the function's.
  *
- * Returns: (transfer full): NULL with an error of the line or pipesim_csv_each(), or with the
- *   faults.
+ * Returns: (transfer full): NULL with the faults, an error of pipesim_csv_next() after which
+ *   nothing follows, or PIPESIM_ERROR_LIMIT.
  */
 PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error);
 
@@ -61,19 +61,24 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 void pipesim_table_fault(PipesimTable *table, const PipesimCsvCell *cell, const char *format,
 	...) G_GNUC_PRINTF(3, 4);
 
+/* Where a header has a column. */
+typedef struct {
+	gint at;        /* -1 = nowhere */
+	guint decimals; /* a time there is in units of 10^decimals ns */
+} PipesimColumn;
+
+/** pipesim_table_column: the last column of @header called @name, where * stands for a unit:
+ * "Duration (*)", "mean_*". Without one times are in ms. Returns: whether there is one. */
+gboolean pipesim_table_column(
+	const PipesimCsvRecord *header, const char *name, PipesimColumn *column);
+
 /**
- * pipesim_table_time: a cell that holds a time in a unit of 10^@decimals ns. Empty, negative or
+ * pipesim_table_time: what the record holds in @column, which is not missing. Empty, negative or
  * too large: a fault that calls it @what.
  *
  * Returns: ns, or 0 after a fault.
  */
-gint64 pipesim_table_time(
-	PipesimTable *table, const PipesimCsvCell *cell, guint decimals, const char *what);
+gint64 pipesim_table_time(PipesimTable *table, const PipesimColumn *column, const char *what);
 
 /** pipesim_table_phase: the PipesimPhase that @cell names; 0 after a fault. */
 guint8 pipesim_table_phase(PipesimTable *table, const PipesimCsvCell *cell);
-
-/** pipesim_table_is_time: whether @cell heads a column of times: @name, then a unit between @open
- * and @close: "Duration (ns)", "mean_us". @decimals: (out): for pipesim_table_time(). */
-gboolean pipesim_table_is_time(const PipesimCsvCell *cell, const char *name, const char *open,
-	const char *close, guint *decimals);
