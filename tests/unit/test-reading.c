@@ -54,6 +54,12 @@ static const struct {
 	{"12345678,\xc3\xa4,ab\n", "1:1=12345678 1:10=\xc3\xa4 1:13=ab . "},
 	{"\"a,b\",c\n", "1:2=a,b 1:7=c . "},
 	{"\"a\"\"b\"\n", "1:2=a\"b . "},
+	{"\"\"\"\",\" , \"\t, c ,\"\" \n", "1:2=\" 1:7= ,  1:14=c 1:18= . "},
+	{"\"a\",\n", "1:2=a 1:5= . "},
+	{"\"a\"b\nc\n", "1:4! 2:1=c . "},
+	{"\"a\" \"b\"\n", "1:5! "},
+	{"ab\"c\n", "1:3! "},
+	{"a, \"b,c\nd\n", "1:3! 2:1=d . "},
 	{"\xef\xbb\xbf"
 	 "a\n",
 		"1:1=a . "},
@@ -246,6 +252,24 @@ START_TEST(packed_is_unpacked)
 	part = read_file(path, &error);
 	ck_assert_ptr_null(part);
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE));
+	ck_assert_str_eq(
+		strrchr(error->message, ':'), ": the gzip file is truncated; copy it again");
+	g_clear_error(&error);
+
+	/* Two members are one file; what follows them otherwise is not. */
+	g_autofree char *twice = g_malloc(2 * length);
+	memcpy(twice, packed, length);
+	memcpy(twice + length, packed, length);
+	ck_assert(g_file_set_contents(path, twice, 2 * (gssize)length, NULL));
+	g_autofree char *both = read_file(path, &error);
+	ck_assert_ptr_null(error);
+	ck_assert_uint_eq(strlen(both), 200000);
+	twice[length] = 'x';
+	ck_assert(g_file_set_contents(path, twice, 2 * (gssize)length, NULL));
+	g_autofree char *damaged = read_file(path, &error);
+	ck_assert_ptr_null(damaged);
+	ck_assert_str_eq(
+		strrchr(error->message, ':'), ": the gzip file is damaged; copy it again");
 	g_unlink(path);
 	g_rmdir(folder);
 }
