@@ -1,10 +1,50 @@
 #!/bin/sh
-# pipesim-microbench links and says what it is; it measures only where there is a GPU, not here. The
-# driver's library may be missing on a machine that only builds: the toolkit's stub stands in.
+# How pipesim-microbench is built, that it links and says what it is; it measures only where there is
+# a GPU, not here. The driver's library may be missing on a machine that only builds: the toolkit's
+# stub stands in.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
+
+# cuDNN and its frontend out of Python wheels: what `make` would compile and link, with a stand-in for
+# nvcc, which takes no library by a file name that ends in a version.
+site=$scratch/venv/lib/python3.11/site-packages
+mkdir -p "$site/include" "$site/nvidia/cudnn/include" "$site/nvidia/cudnn/lib" "$scratch/bin"
+touch "$site/include/cudnn_frontend.h" "$site/nvidia/cudnn/include/cudnn.h" \
+	"$site/nvidia/cudnn/lib/libcudnn.so.9"
+cat >"$scratch/bin/nvcc" <<'END'
+#!/bin/sh
+for word; do
+	case $previous$word in
+	-Xlinker* | -Xcompiler* | -o*) ;;
+	*.so.*[0-9]) case $word in -*) ;; *) echo "Don't know what to do with '$word'" && exit 1 ;; esac ;;
+	esac
+	case $word in -Xlinker | -Xcompiler | -o) previous=$word ;; *) previous= ;; esac
+done
+echo "$@"
+END
+chmod +x "$scratch/bin/nvcc"
+env -u MAKEFLAGS -u CUDNN -u CUDNN_FRONTEND VIRTUAL_ENV="$scratch/venv" make -n --no-print-directory \
+	-C "$TOP_SRCDIR/src/cuda" NVCC="$scratch/bin/nvcc" BUILD="$scratch/build" >"$scratch/steps" 2>&1
+link=$(grep -- " -o $scratch/build/pipesim-microbench " "$scratch/steps")
+if linked=$(eval "$link" 2>&1); then pass; else fail "the link with a wheel's cuDNN: $linked"; fi
+for word in attention-cudnn.o "-L$site/nvidia/cudnn/lib" -l:libcudnn.so.9 \
+	"-rpath=$site/nvidia/cudnn/lib"; do
+	case " $linked " in
+	*"$word "*) pass ;;
+	*) fail "the link with a wheel's cuDNN has no $word: $linked" ;;
+	esac
+done
+compiled=$(grep -B 1 ' attention-cudnn\.cc$' "$scratch/steps")
+case $compiled in
+*"-isystem $site/nvidia/cudnn/include "*"-isystem $scratch/include "*) pass ;;
+*) fail "attention-cudnn.cc does not see the wheel's headers before the toolkit's: $compiled" ;;
+esac
+
 program=$TOP_BUILDDIR/pipesim-microbench
-[ -x "$program" ] || skip 'pipesim-microbench: not built'
+if [ ! -x "$program" ]; then
+	echo 'SKIP: what pipesim-microbench says: not built'
+	finish
+fi
 run()
 {
 	"$program" "$@" >"$scratch/out" 2>"$scratch/err"
