@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/decimal.h"
 #include "base/input.h"
 #include "measure/range-rules.h"
 
@@ -12,10 +11,6 @@ typedef struct {
 	gint phase; /* -1 = counts nothing */
 } Rule;
 
-struct _PipesimRangeRules {
-	GPtrArray *rules; /* of Rule */
-};
-
 static void rule_free(gpointer data)
 {
 	Rule *rule = data;
@@ -25,20 +20,11 @@ static void rule_free(gpointer data)
 	g_free(rule);
 }
 
-void pipesim_range_rules_free(PipesimRangeRules *rules)
-{
-	if (rules == NULL)
-		return;
-	g_ptr_array_unref(rules->rules);
-	g_free(rules);
-}
-
 static guint8 role_of(const char *component)
 {
-	return g_str_equal(component, "dispatch") || g_str_equal(component, "combine") ||
-			       g_str_equal(component, "p2p")
-		       ? PIPESIM_ROLE_COMM
-		       : PIPESIM_ROLE_COMPUTE;
+	static const char *const moving[] = {"dispatch", "combine", "p2p", NULL};
+
+	return g_strv_contains(moving, component) ? PIPESIM_ROLE_COMM : PIPESIM_ROLE_COMPUTE;
 }
 
 /* @words become the rule's, unless there is an error. */
@@ -77,11 +63,10 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 {
 	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	g_autoptr(PipesimRangeRules) rules = g_new0(PipesimRangeRules, 1);
+	g_autoptr(PipesimRangeRules) rules = g_ptr_array_new_with_free_func(rule_free);
 	const char *data;
 	gsize length;
 
-	rules->rules = g_ptr_array_new_with_free_func(rule_free);
 	if (input == NULL || !pipesim_input_peek(input, MAX_RULES, &data, &length, error))
 		return NULL;
 	if (length >= MAX_RULES || !g_utf8_validate(data, (gssize)length, NULL)) {
@@ -102,7 +87,7 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 			pipesim_faults_take(faults, fault);
 			continue;
 		}
-		g_ptr_array_add(rules->rules, rule);
+		g_ptr_array_add(rules, rule);
 		g_steal_pointer(&words);
 	}
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&rules) : NULL;
@@ -118,8 +103,8 @@ static const char *expand(GStringChunk *strings, const GMatchInfo *match, const 
 static gboolean apply_rules(const PipesimRangeRules *rules, const char *kind, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out)
 {
-	for (guint i = 0; rules != NULL && i < rules->rules->len; i++) {
-		const Rule *rule = g_ptr_array_index(rules->rules, i);
+	for (guint i = 0; rules != NULL && i < rules->len; i++) {
+		const Rule *rule = g_ptr_array_index(rules, i);
 		g_autoptr(GMatchInfo) match = NULL;
 
 		if (!g_str_equal(rule->words[0], kind) ||
@@ -137,116 +122,69 @@ static gboolean apply_rules(const PipesimRangeRules *rules, const char *kind, co
 	return FALSE;
 }
 
-/* "attn(F)": papers write B for the backward for input where W stands beside it. */
-static gboolean recognise_component(
-	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
+/* Names that need no rule, behind any NVTX domains ("0.5:"), whose colons are single ones. */
+#define NUMBER "[0-9]{1,18}"
+static const char built_in[] = "^(?:(?!PP:)[^:]*:(?!:))*(?:"
+			       "(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)"
+			       "|PP:(?<stage>" NUMBER ")(?<phase>[FIWB])(?<rep>" NUMBER ")"
+			       "|PP:\\((?<stage>" NUMBER ")[FIWB](?<rep>" NUMBER ");" NUMBER
+			       "[FIWB]" NUMBER "\\)OVERLAP_F_B"
+			       "|PP:" NUMBER "[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
+			       "|(?<plain>For|Back)ward (?<rep>" NUMBER "))\\z";
+
+/* What the group @name of @match holds, as a text of @strings; "" where it has no part in it. */
+static const char *fetch(GStringChunk *strings, const GMatchInfo *match, const char *name)
 {
-	static const char letters[] = "FBIW";
-	static const guint8 phases[] = {PIPESIM_F, PIPESIM_I, PIPESIM_I, PIPESIM_W};
-	const gsize length = strlen(name);
+	g_autofree char *text = g_match_info_fetch_named(match, name);
 
-	if (length < 4 || name[length - 1] != ')' || name[length - 3] != '(')
-		return FALSE;
-	for (gsize i = 0; i < length - 3; i++)
-		if (!g_ascii_isalnum(name[i]) && strchr("_-+.", name[i]) == NULL)
-			return FALSE;
-	const char *letter = strchr(letters, name[length - 2]);
-	if (letter == NULL)
-		return FALSE;
-	out->phase = phases[letter - letters];
-	g_autofree char *component = g_strndup(name, length - 3);
-	out->component = g_string_chunk_insert_const(strings, component);
-	out->role = role_of(out->component);
-	return TRUE;
-}
-
-/* Decimal digits from *at on. */
-static gboolean take_number(const char **at, gint64 *value)
-{
-	gsize used = 0;
-
-	if (!g_ascii_isdigit(**at) ||
-		pipesim_decimal_scan(*at, strspn(*at, "0123456789"), 0, value, &used) != NULL)
-		return FALSE;
-	*at += used;
-	return TRUE;
-}
-
-/* "0F3": stage, letter, micro-batch. *at moves behind it. */
-static gboolean take_op(const char **at, GStringChunk *strings, PipesimRangeMeaning *out)
-{
-	static const char letters[] = "FIWB";
-	const char *begin = *at, *p = *at;
-	gint64 stage;
-
-	if (!take_number(&p, &stage) || *p == '\0' || strchr(letters, *p) == NULL)
-		return FALSE;
-	g_autofree char *chunk = g_strdup_printf("stage %.*s", (int)(p - begin), begin);
-	out->chunk = g_string_chunk_insert_const(strings, chunk);
-	out->phase = (guint8)pipesim_phase_find((char[]){*p, '\0'});
-	p++;
-	if (!take_number(&p, &out->rep))
-		return FALSE;
-	*at = p;
-	return TRUE;
-}
-
-static gboolean recognise_pipeline(
-	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
-{
-	PipesimRangeMeaning backward;
-	gint64 stage;
-
-	if (!g_str_has_prefix(name, "PP:"))
-		return FALSE;
-	name += 3;
-	out->component = "chunk";
-	/* "(0F7;7B3)OVERLAP_F_B" */
-	const char *rest = name;
-	if (*rest++ == '(' && take_op(&rest, strings, out) && *rest++ == ';' &&
-		take_op(&rest, strings, &backward) && g_str_equal(rest, ")OVERLAP_F_B")) {
-		out->phase = PIPESIM_FB;
-		out->role = PIPESIM_ROLE_PAIR;
-		return TRUE;
-	}
-	rest = name;
-	if (take_op(&rest, strings, out) && *rest == '\0')
-		return TRUE;
-	/* "0SEND_F1", "0REDUCE_GRAD" ... */
-	out->counted = FALSE;
-	return take_number(&name, &stage) && g_ascii_isupper(*name);
-}
-
-static gboolean recognise_plain(const char *name, PipesimRangeMeaning *out)
-{
-	const gboolean forward = g_str_has_prefix(name, "Forward ");
-
-	if (!forward && !g_str_has_prefix(name, "Backward "))
-		return FALSE;
-	name += strlen(forward ? "Forward " : "Backward ");
-	out->component = "chunk";
-	out->phase = forward ? PIPESIM_F : PIPESIM_B;
-	return take_number(&name, &out->rep) && *name == '\0';
+	return text != NULL ? g_string_chunk_insert_const(strings, text) : "";
 }
 
 gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out)
 {
-	const PipesimRangeMeaning blank = {
-		.counted = TRUE, .component = "", .chunk = "", .rep = PIPESIM_UNKNOWN};
-	const char *colon = strchr(name, ':');
+	static GRegex *regex;
+	g_autoptr(GMatchInfo) match = NULL;
 
-	*out = blank;
-	if (apply_rules(rules, "range", name, strings, out) ||
-		recognise_pipeline(name, strings, out))
+	if (apply_rules(rules, "range", name, strings, out))
 		return TRUE;
-	*out = blank;
-	if (recognise_component(name, strings, out) || recognise_plain(name, out))
+	if (g_once_init_enter(&regex))
+		g_once_init_leave(&regex,
+			g_regex_new(built_in, G_REGEX_OPTIMIZE | G_REGEX_RAW | G_REGEX_DUPNAMES,
+				0, NULL));
+	if (!g_regex_match(regex, name, 0, &match))
+		return FALSE;
+	const char *phase = fetch(strings, match, "phase");
+	*out = (PipesimRangeMeaning){
+		.counted = TRUE,
+		.component = fetch(strings, match, "component"),
+		.chunk = "",
+		.phase = (guint8)MAX(0, pipesim_phase_find(phase)),
+		.rep = PIPESIM_UNKNOWN,
+	};
+	if (out->component[0] != '\0') {
+		out->role = role_of(out->component);
+		/* Papers write B for the backward for input where W stands beside it. */
+		if (out->phase == PIPESIM_B)
+			out->phase = PIPESIM_I;
 		return TRUE;
-	/* "0.5:attn(F)" */
-	return colon != NULL && colon[1] != '\0' && colon[1] != ':' &&
-	       !g_str_has_prefix(name, "PP:") &&
-	       pipesim_range_recognise(NULL, colon + 1, strings, out);
+	}
+	const char *stage = fetch(strings, match, "stage");
+	const char *rep = fetch(strings, match, "rep");
+	out->component = "chunk";
+	out->counted = rep[0] != '\0';
+	out->rep = g_ascii_strtoll(rep, NULL, 10);
+	if (stage[0] == '\0') {
+		out->phase = fetch(strings, match, "plain")[0] == 'F' ? PIPESIM_F : PIPESIM_B;
+		return TRUE;
+	}
+	g_autofree char *chunk = g_strconcat("stage ", stage, NULL);
+	out->chunk = g_string_chunk_insert_const(strings, chunk);
+	if (phase[0] == '\0') {
+		out->phase = PIPESIM_FB;
+		out->role = PIPESIM_ROLE_PAIR;
+	}
+	return TRUE;
 }
 
 gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,

@@ -13,7 +13,7 @@ typedef struct {
 	gint64 rep; /* micro-batch, or PIPESIM_UNKNOWN */
 } PipesimRangeMeaning;
 
-typedef struct _PipesimRangeRules PipesimRangeRules;
+typedef GPtrArray PipesimRangeRules; /* private */
 
 /**
  * pipesim_range_rules_read: the rules of the file at @path, one a line, tried in order before
@@ -25,11 +25,10 @@ typedef struct _PipesimRangeRules PipesimRangeRules;
  * REGEX is Perl's without blanks and matches anywhere; COMPONENT and CHUNK may hold \1 ... ;
  * PHASE is F, I, W, B, FB, or - for time that is known but counts nothing. # begins a comment.
  *
- * Returns: (transfer full): for pipesim_range_rules_free(); NULL with PIPESIM_ERROR_PARSE, up
+ * Returns: (transfer full): for g_ptr_array_unref(); NULL with PIPESIM_ERROR_PARSE, up
  * to 20 faults, or an error of pipesim_input_open().
  */
 PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error);
-void pipesim_range_rules_free(PipesimRangeRules *rules);
 
 /**
  * pipesim_range_recognise: what @name means. Built in are
@@ -53,4 +52,4 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out);
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRangeRules, pipesim_range_rules_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRangeRules, g_ptr_array_unref)
