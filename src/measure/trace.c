@@ -32,7 +32,7 @@ PipesimTrace *pipesim_trace_new(const char *path)
 	PipesimTrace *trace = g_new0(PipesimTrace, 1);
 
 	trace->path = g_strdup(path);
-	trace->metadata = g_ptr_array_new();
+	trace->metadata = g_hash_table_new(g_str_hash, g_str_equal);
 	trace->rows = g_array_new(FALSE, FALSE, sizeof(PipesimTraceRow));
 	trace->summaries = g_array_new(FALSE, FALSE, sizeof(PipesimTraceSummary));
 	trace->notices = g_ptr_array_new_with_free_func(g_free);
@@ -45,7 +45,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 	if (trace == NULL)
 		return;
 	g_free(trace->path);
-	g_ptr_array_unref(trace->metadata);
+	g_hash_table_unref(trace->metadata);
 	g_array_unref(trace->rows);
 	g_array_unref(trace->summaries);
 	g_ptr_array_unref(trace->notices);
@@ -78,23 +78,13 @@ void pipesim_trace_row_init(PipesimTraceRow *row)
 
 void pipesim_trace_set(PipesimTrace *trace, const char *key, const char *value)
 {
-	gpointer kept = g_string_chunk_insert_const(trace->strings, value);
-
-	for (guint i = 0; i < trace->metadata->len; i += 2)
-		if (g_str_equal(g_ptr_array_index(trace->metadata, i), key)) {
-			trace->metadata->pdata[i + 1] = kept;
-			return;
-		}
-	g_ptr_array_add(trace->metadata, g_string_chunk_insert_const(trace->strings, key));
-	g_ptr_array_add(trace->metadata, kept);
+	g_hash_table_insert(trace->metadata, g_string_chunk_insert_const(trace->strings, key),
+		g_string_chunk_insert_const(trace->strings, value));
 }
 
 const char *pipesim_trace_get(const PipesimTrace *trace, const char *key)
 {
-	for (guint i = 0; i < trace->metadata->len; i += 2)
-		if (g_str_equal(g_ptr_array_index(trace->metadata, i), key))
-			return g_ptr_array_index(trace->metadata, i + 1);
-	return NULL;
+	return g_hash_table_lookup(trace->metadata, key);
 }
 
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key)

@@ -65,7 +65,7 @@ typedef struct {
 
 typedef struct {
 	char *path;
-	GPtrArray *metadata;   /* key, value, key, value ...; owned by strings */
+	GHashTable *metadata;  /* key -> value, both owned by strings */
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
 	GArray *summaries;     /* of PipesimTraceSummary */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
