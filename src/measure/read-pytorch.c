@@ -269,70 +269,69 @@ static gboolean read_events(Reader *reader)
 	return TRUE;
 }
 
-/* Scalars of an object as metadata, under other names; of an array the first object. */
-static gboolean read_metadata(Reader *reader, const char *const *from, const char *const *to)
-{
-	PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
-	guint depth = token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY;
-	const char *key = NULL;
+/* Members of the document that become metadata: the first of their name in an object or array of
+ * it, however deep, or itself. */
+static const struct {
+	const char *part, *member, *key;
+} kept[] = {
+	{"deviceProperties", "name", "device_name"},
+	{"deviceProperties", "numSms", "sm_count"},
+	{"distributedInfo", "rank", "rank"},
+	{"distributedInfo", "world_size", "ranks"},
+	{"baseTimeNanoseconds", "baseTimeNanoseconds", "base_time_ns"},
+};
 
-	while (depth > 0) {
-		token = pipesim_json_next(reader->json, reader->error);
+/* What an object holds that has been opened. */
+static gboolean read_document(Reader *reader)
+{
+	g_autoptr(GString) part = g_string_new(NULL);
+	PipesimJsonReader *json = reader->json;
+	const char *key = NULL; /* of metadata, of what comes next */
+
+	for (guint depth = 1; depth > 0;) {
+		const PipesimJsonToken token = pipesim_json_next(json, reader->error);
+
 		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
 			return token == PIPESIM_JSON_END;
-		if (token == PIPESIM_JSON_OPEN_OBJECT || token == PIPESIM_JSON_OPEN_ARRAY)
+		if (token == PIPESIM_JSON_KEY) {
+			if (depth == 1)
+				g_string_assign(part, pipesim_json_text(json));
+			for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
+				if (g_str_equal(part->str, kept[i].part) &&
+					pipesim_json_is(json, kept[i].member))
+					key = kept[i].key;
+			continue;
+		}
+		if (token == PIPESIM_JSON_OPEN_ARRAY && depth == 1 &&
+			g_str_equal(part->str, "traceEvents")) {
+			if (!read_events(reader))
+				return FALSE;
+		} else if (token == PIPESIM_JSON_OPEN_ARRAY ||
+			   token == PIPESIM_JSON_OPEN_OBJECT) {
 			depth++;
-		if (token == PIPESIM_JSON_CLOSE_OBJECT || token == PIPESIM_JSON_CLOSE_ARRAY)
+		} else if (token == PIPESIM_JSON_CLOSE_ARRAY ||
+			   token == PIPESIM_JSON_CLOSE_OBJECT) {
 			depth--;
-		if (is_scalar(token) && key != NULL &&
-			pipesim_trace_get(reader->trace, key) == NULL)
-			pipesim_trace_set(reader->trace, key, pipesim_json_text(reader->json));
+		} else if (is_scalar(token) && key != NULL &&
+			   pipesim_trace_get(reader->trace, key) == NULL) {
+			pipesim_trace_set(reader->trace, key, pipesim_json_text(json));
+		}
 		key = NULL;
-		for (guint i = 0; token == PIPESIM_JSON_KEY && from[i] != NULL; i++)
-			if (pipesim_json_is(reader->json, from[i]))
-				key = to[i];
 	}
 	return TRUE;
 }
 
-static gboolean read_document(Reader *reader)
+static gboolean read_json(Reader *reader)
 {
-	static const char *const device_from[] = {"name", "numSms", NULL};
-	static const char *const device_to[] = {"device_name", "sm_count"};
-	static const char *const group_from[] = {"rank", "world_size", NULL};
-	static const char *const group_to[] = {"rank", "ranks"};
-	PipesimJsonReader *json = reader->json;
-	PipesimJsonToken token = pipesim_json_next(json, reader->error);
-	gboolean read = TRUE;
+	const PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
 
 	if (token == PIPESIM_JSON_OPEN_ARRAY)
 		return read_events(reader);
-	if (token != PIPESIM_JSON_OPEN_OBJECT)
-		return token != PIPESIM_JSON_ERROR &&
-		       pipesim_json_fail(
-			       json, reader->error, "neither an object nor an array of events");
-	while (read && (token = pipesim_json_next(json, reader->error)) == PIPESIM_JSON_KEY) {
-		const gboolean events = pipesim_json_is(json, "traceEvents");
-		const gboolean base = pipesim_json_is(json, "baseTimeNanoseconds");
-		if (pipesim_json_is(json, "deviceProperties")) {
-			read = read_metadata(reader, device_from, device_to);
-			continue;
-		}
-		if (pipesim_json_is(json, "distributedInfo")) {
-			read = read_metadata(reader, group_from, group_to);
-			continue;
-		}
-		token = pipesim_json_next(json, reader->error);
-		if (events && token == PIPESIM_JSON_OPEN_ARRAY) {
-			read = read_events(reader);
-			continue;
-		}
-		if (base && is_scalar(token))
-			pipesim_trace_set(
-				reader->trace, "base_time_ns", pipesim_json_text(json));
-		read = pipesim_json_skip(json, token, reader->error);
-	}
-	return read && token != PIPESIM_JSON_ERROR;
+	if (token == PIPESIM_JSON_OPEN_OBJECT)
+		return read_document(reader);
+	return token != PIPESIM_JSON_ERROR &&
+	       pipesim_json_fail(
+		       reader->json, reader->error, "neither an object nor an array of events");
 }
 
 /* The first byte that is not blank, past a byte order mark, opens an object or an array. */
@@ -356,7 +355,7 @@ static PipesimTrace *read_trace(
 	g_autoptr(GError) cause = NULL;
 	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
 
-	if (!read_document(&reader) || cause != NULL) {
+	if (!read_json(&reader) || cause != NULL) {
 		g_propagate_error(error, g_steal_pointer(&cause));
 		return NULL;
 	}
