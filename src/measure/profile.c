@@ -8,18 +8,19 @@
 
 #define NO_RANGE G_MAXUINT32
 
-/* A range with a known meaning. */
+/* A union of intervals that come in order of their starts. */
+typedef struct {
+	gint64 covered, end;
+} Union;
+
+/* A range with a known meaning, and what its activities did. */
 typedef struct {
 	PipesimRange range;
 	PipesimRangeMeaning meaning;
+	guint activities;
+	gint64 start; /* of the first; PIPESIM_NEVER = there is none */
+	Union busy, move, wait;
 } MarkedRange;
-
-/* Which range each activity belongs to. */
-typedef struct {
-	GArray *ranges; /* of MarkedRange, by start */
-	guint32 *owner; /* by activity: index into ranges, or NO_RANGE */
-	guint n;        /* activities */
-} Attribution;
 
 /* When something happened: an activity, on a stream or on the host, or a row of the trace. */
 typedef struct {
@@ -66,12 +67,6 @@ static gint compare_launches(gconstpointer a, gconstpointer b)
 	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-void pipesim_profile_sort(PipesimProfile *profile)
-{
-	g_array_sort(profile->activities, compare_activities);
-	g_array_sort(profile->launches, compare_launches);
-}
-
 static gint compare_moments(gconstpointer a, gconstpointer b)
 {
 	const Moment *x = a, *y = b;
@@ -81,12 +76,12 @@ static gint compare_moments(gconstpointer a, gconstpointer b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static const PipesimActivity *activity_at(const PipesimProfile *profile, guint i)
+static PipesimActivity *activity_at(const PipesimProfile *profile, guint i)
 {
 	return &g_array_index(profile->activities, PipesimActivity, i);
 }
 
-static const MarkedRange *range_at(const GArray *ranges, guint i)
+static MarkedRange *range_at(const GArray *ranges, guint i)
 {
 	return &g_array_index(ranges, MarkedRange, i);
 }
@@ -103,28 +98,41 @@ static gint compare_ranges(gconstpointer a, gconstpointer b)
 	return (x->end < y->end) - (x->end > y->end);
 }
 
-static void mark_ranges(Attribution *out, const GArray *ranges, const PipesimRangeRules *rules,
+static void add_range(
+	GArray *ranges, const PipesimRange *range, const PipesimRangeMeaning *meaning)
+{
+	const Union nothing = {0, G_MININT64};
+	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing};
+
+	g_array_append_val(ranges, one);
+}
+
+/* Those of @all with a meaning as @ranges, by start. */
+static void mark_ranges(GArray *ranges, const GArray *all, const PipesimRangeRules *rules,
 	GStringChunk *strings)
 {
-	g_array_set_size(out->ranges, 0);
-	for (guint i = 0; i < ranges->len; i++) {
-		MarkedRange one = {.range = g_array_index(ranges, PipesimRange, i)};
-		if (pipesim_range_recognise(rules, one.range.name, strings, &one.meaning))
-			g_array_append_val(out->ranges, one);
+	g_array_set_size(ranges, 0);
+	for (guint i = 0; i < all->len; i++) {
+		const PipesimRange *range = &g_array_index(all, PipesimRange, i);
+		PipesimRangeMeaning meaning;
+
+		if (pipesim_range_recognise(rules, range->name, strings, &meaning))
+			add_range(ranges, range, &meaning);
 	}
 	/* A marked range begins with its range. */
-	g_array_sort(out->ranges, compare_ranges);
+	g_array_sort(ranges, compare_ranges);
 }
 
 /* Gives each activity that still has no owner the innermost range around where it ran, or,
  * @by_launch, around where it was launched; returns how many found one. */
-static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_launch)
+static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean by_launch)
 {
-	g_autofree Moment *queries = g_new(Moment, out->n + (gsize)1); /* not NULL */
+	const guint n_activities = profile->activities->len;
+	g_autofree Moment *queries = g_new(Moment, n_activities + (gsize)1); /* not NULL */
 	const GArray *launches = profile->launches;
 	guint n = 0;
 
-	for (guint i = 0; i < out->n; i++) {
+	for (guint i = 0; i < n_activities; i++) {
 		const PipesimActivity *activity = activity_at(profile, i);
 		const PipesimLaunch key = {activity->correlation, 0}, *launch;
 
@@ -146,18 +154,18 @@ static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_la
 	guint found = 0;
 	guint32 next = 0;
 	for (guint i = 0; i < n; i++) {
-		for (; next < out->ranges->len &&
-			range_at(out->ranges, next)->range.start <= queries[i].time;
+		for (; next < ranges->len &&
+			range_at(ranges, next)->range.start <= queries[i].time;
 			next++)
 			g_array_append_val(open, next);
 		for (guint k = open->len; k-- > 0;) {
 			const guint32 index = g_array_index(open, guint32, k);
-			const PipesimRange *range = &range_at(out->ranges, index)->range;
+			const PipesimRange *range = &range_at(ranges, index)->range;
 			if (range->end < queries[i].time) {
 				g_array_remove_index(open, k);
 			} else if (range->stream == queries[i].stream) {
 				/* The innermost. */
-				out->owner[queries[i].index] = index;
+				activity_at(profile, queries[i].index)->range = index;
 				found++;
 				break;
 			}
@@ -167,45 +175,39 @@ static guint ask(Attribution *out, const PipesimProfile *profile, gboolean by_la
 }
 
 /* The last range of each stream grows while kernels of the same meaning follow. */
-static void ask_kernels(Attribution *out, const PipesimProfile *profile,
+static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 	const PipesimRangeRules *rules, GStringChunk *strings)
 {
 	g_autoptr(GHashTable) last = g_hash_table_new(NULL, NULL); /* stream -> range + 1 */
-	MarkedRange one;
+	PipesimRangeMeaning meaning;
 
-	for (guint i = 0; i < out->n; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
+	for (guint i = 0; i < profile->activities->len; i++) {
+		PipesimActivity *activity = activity_at(profile, i);
 		const gpointer stream = GUINT_TO_POINTER(activity->stream);
 		guint range = GPOINTER_TO_UINT(g_hash_table_lookup(last, stream));
 
-		if (out->owner[i] != NO_RANGE ||
-			!pipesim_kernel_recognise(
-				rules, activity->name, strings, &one.meaning)) {
+		if (activity->range != NO_RANGE ||
+			!pipesim_kernel_recognise(rules, activity->name, strings, &meaning)) {
 			g_hash_table_remove(last, stream);
 			continue;
 		}
 		const PipesimRangeMeaning *before =
-			range > 0 ? &range_at(out->ranges, range - 1)->meaning : NULL;
-		if (before == NULL || before->counted != one.meaning.counted ||
-			before->phase != one.meaning.phase ||
-			!g_str_equal(before->component, one.meaning.component) ||
-			!g_str_equal(before->chunk, one.meaning.chunk)) {
-			one.range = (PipesimRange){activity->start, activity->end,
+			range > 0 ? &range_at(ranges, range - 1)->meaning : NULL;
+		if (before == NULL || before->counted != meaning.counted ||
+			before->phase != meaning.phase ||
+			!g_str_equal(before->component, meaning.component) ||
+			!g_str_equal(before->chunk, meaning.chunk)) {
+			const PipesimRange own = {activity->start, activity->end,
 				activity->name, activity->stream, 0};
-			g_array_append_val(out->ranges, one);
-			range = out->ranges->len;
+			add_range(ranges, &own, &meaning);
+			range = ranges->len;
 			g_hash_table_insert(last, stream, GUINT_TO_POINTER(range));
 		}
-		out->owner[i] = range - 1;
+		activity->range = range - 1;
 	}
 }
 
 /* Rows --------------------------------------------------------------------------------------- */
-
-/* A union of intervals that come in order of their starts. */
-typedef struct {
-	gint64 covered, end;
-} Union;
 
 static void cover(Union *all, const PipesimActivity *activity)
 {
@@ -214,13 +216,6 @@ static void cover(Union *all, const PipesimActivity *activity)
 	all->covered += activity->end - MAX(activity->start, all->end);
 	all->end = activity->end;
 }
-
-/* What the activities of a range did. */
-typedef struct {
-	guint activities;
-	gint64 start;
-	Union busy, move, wait;
-} Span;
 
 /* Whether the name of @kernel holds one of @words, which end with a NULL. */
 static gboolean names_one(const char *kernel, const char *const *words)
@@ -234,36 +229,30 @@ static gboolean names_one(const char *kernel, const char *const *words)
 /* Pipeline ops that launched nothing took no time (autograd's split leaves stage 0 no I); a
  * component without activities was not profiled. @starts: of each row; PIPESIM_NEVER: it launched
  * nothing. */
-static void add_rows(PipesimTrace *trace, const PipesimProfile *profile,
-	const Attribution *attribution, GArray *starts)
+static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges,
+	GArray *starts)
 {
 	static const char *const waiting[] = {"notify", "barrier", NULL};
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
-	const Union nothing = {0, G_MININT64};
-	g_autofree Span *spans =
-		g_new(Span, attribution->ranges->len + (gsize)1); /* not NULL */
 
-	for (guint i = 0; i < attribution->ranges->len; i++)
-		spans[i] = (Span){0, PIPESIM_NEVER, nothing, nothing, nothing};
-	for (guint i = 0; i < attribution->n; i++) {
+	for (guint i = 0; i < profile->activities->len; i++) {
 		const PipesimActivity *activity = activity_at(profile, i);
-		if (attribution->owner[i] == NO_RANGE)
+		if (activity->range == NO_RANGE)
 			continue;
-		Span *span = &spans[attribution->owner[i]];
-		if (span->activities++ == 0)
-			span->start = activity->start;
-		cover(&span->busy, activity);
+		MarkedRange *marked = range_at(ranges, activity->range);
+		if (marked->activities++ == 0)
+			marked->start = activity->start;
+		cover(&marked->busy, activity);
 		if (names_one(activity->name, waiting))
-			cover(&span->wait, activity);
+			cover(&marked->wait, activity);
 		else if (strstr(activity->name, "layout") == NULL &&
 			 names_one(activity->name, moving))
-			cover(&span->move, activity);
+			cover(&marked->move, activity);
 	}
-	for (guint i = 0; i < attribution->ranges->len; i++) {
-		const MarkedRange *marked = range_at(attribution->ranges, i);
+	for (guint i = 0; i < ranges->len; i++) {
+		const MarkedRange *marked = range_at(ranges, i);
 		const PipesimRange *range = &marked->range;
-		const Span *span = &spans[i];
 		PipesimTraceRow row;
 
 		pipesim_trace_row_init(&row);
@@ -274,21 +263,23 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile,
 		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
 		row.rep = marked->meaning.rep;
 		if (!marked->meaning.counted ||
-			(!profile->projected && span->activities == 0 && !row.what.whole_chunk))
+			(!profile->projected && marked->activities == 0 &&
+				!row.what.whole_chunk))
 			continue;
 		if (profile->projected) {
 			row.duration = row.busy = range->end - range->start;
 		} else {
-			row.duration = span->activities > 0 ? span->busy.end - span->start : 0;
-			row.busy = span->busy.covered;
+			row.duration =
+				marked->activities > 0 ? marked->busy.end - marked->start : 0;
+			row.busy = marked->busy.covered;
 			if (row.what.role == PIPESIM_ROLE_COMM) {
-				row.move = span->move.covered;
-				row.wait = span->wait.covered;
+				row.move = marked->move.covered;
+				row.wait = marked->wait.covered;
 			}
 		}
 		g_array_append_val(trace->rows, row);
 		g_array_append_vals(
-			starts, profile->projected ? &range->start : &span->start, 1);
+			starts, profile->projected ? &range->start : &marked->start, 1);
 	}
 }
 
@@ -355,35 +346,35 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 		trace->path, layers);
 }
 
-gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *profile,
+gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
 	const guint n = profile->activities->len;
-	g_autofree guint32 *owner = g_new(guint32, n + (gsize)1); /* not NULL */
 	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
-	Attribution attribution = {ranges, owner, n};
 	double time[3] = {0}; /* counted, known, unknown */
 	guint placed = 0;
 
 	for (guint i = 0; i < n; i++)
-		owner[i] = NO_RANGE;
-	mark_ranges(&attribution, profile->host_ranges, rules, trace->strings);
-	if (ask(&attribution, profile, TRUE) == 0) {
-		mark_ranges(&attribution, profile->gpu_ranges, rules, trace->strings);
-		ask(&attribution, profile, FALSE);
+		activity_at(profile, i)->range = NO_RANGE;
+	g_array_sort(profile->activities, compare_activities);
+	g_array_sort(profile->launches, compare_launches);
+	mark_ranges(ranges, profile->host_ranges, rules, trace->strings);
+	if (ask(ranges, profile, TRUE) == 0) {
+		mark_ranges(ranges, profile->gpu_ranges, rules, trace->strings);
+		ask(ranges, profile, FALSE);
 	}
 	if (rules != NULL)
-		ask_kernels(&attribution, profile, rules, trace->strings);
+		ask_kernels(ranges, profile, rules, trace->strings);
 	for (guint i = 0; i < n; i++) {
 		const PipesimActivity *activity = activity_at(profile, i);
 		guint which = 2;
-		if (owner[i] != NO_RANGE)
-			which = !range_at(ranges, owner[i])->meaning.counted;
+		if (activity->range != NO_RANGE)
+			which = !range_at(ranges, activity->range)->meaning.counted;
 		placed += which < 2;
 		time[which] += (double)(activity->end - activity->start);
 	}
-	add_rows(trace, profile, &attribution, starts);
+	add_rows(trace, profile, ranges, starts);
 	if (n > 0 || !profile->projected) {
 		const double all = MAX(1, time[0] + time[1] + time[2]);
 		pipesim_notice(trace->notices,

@@ -8,6 +8,7 @@ typedef struct {
 	gint64 start, end;
 	guint64 correlation; /* 0 = none */
 	guint32 stream;
+	guint32 range; /* that it belongs to; for pipesim_trace_add_profile() alone */
 	const char *name;
 } PipesimActivity; /* what a GPU did: kernel, copy, set */
 
@@ -37,12 +38,9 @@ typedef struct {
 PipesimProfile *pipesim_profile_new(void);
 void pipesim_profile_free(PipesimProfile *profile);
 
-/** pipesim_profile_sort: activities by time and launches by correlation, as
- * pipesim_trace_add_profile() needs them; for a reader that has filled in everything. */
-void pipesim_profile_sort(PipesimProfile *profile);
-
 /**
- * pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their starts.
+ * pipesim_trace_add_profile: the ranges of @profile as rows of @trace, in order of their starts. @profile is
+ * sorted on the way.
  *
  * An activity belongs to the innermost known range (pipesim_range_recognise()) that was open, on
  * whichever thread of the host, when it was launched (backward launches come from autograd's
@@ -59,7 +57,7 @@ void pipesim_profile_sort(PipesimProfile *profile);
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning.
  */
-gboolean pipesim_trace_add_profile(PipesimTrace *trace, const PipesimProfile *profile,
+gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimProfile, pipesim_profile_free)

@@ -120,7 +120,6 @@ static PipesimTrace *read_trace(
 	for (guint i = 0; profile->projected && i < profile->activities->len; i++)
 		g_array_index(profile->activities, PipesimActivity, i).stream =
 			PIPESIM_ANY_STREAM;
-	pipesim_profile_sort(profile);
 	if (!pipesim_trace_add_profile(trace, profile, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);

@@ -362,7 +362,6 @@ static PipesimTrace *read_trace(
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
 			trace->path);
-	pipesim_profile_sort(profile);
 	if (!pipesim_trace_add_profile(trace, profile, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);
