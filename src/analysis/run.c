@@ -39,15 +39,21 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 }
 
 /* @messages: of a file, or NULL. */
-static void run_order(PipesimRun *run, const PipesimOrder *order,
+static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 	const PipesimLowering *messages, const PipesimFooting *footing)
 {
-	PipesimJob job = {.order = order, .times = run->times, .runtime = run->runtime};
-
 	run->order = pipesim_order_ref(order);
-	job.network = run->network = pipesim_network_copy(footing->costs->network);
-	job.messages = messages;
-	run->step = pipesim_step_run(&job, want_of(&job, &footing->scenario), &run->error);
+	run->network = pipesim_network_copy(footing->costs->network);
+	return (PipesimJob){.order = order,
+		.times = run->times,
+		.network = run->network,
+		.runtime = run->runtime,
+		.messages = messages};
+}
+
+/* What the step of @run means, or that there is none. */
+static void finish(PipesimRun *run, const PipesimFooting *footing)
+{
 	if (run->step == NULL || !report(run, footing)) {
 		g_clear_pointer(&run->step, pipesim_step_free);
 		g_prefix_error(&run->error, "%s: ", run->name);
@@ -56,31 +62,96 @@ static void run_order(PipesimRun *run, const PipesimOrder *order,
 	}
 }
 
-PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
-	const PipesimScenario *scenario, const PipesimCosts *costs)
+static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting *footing)
 {
-	g_autoptr(PipesimOrder) order = NULL;
+	run->step = pipesim_step_run(job, want_of(job, &footing->scenario), &run->error);
+	finish(run, footing);
+}
+
+/* A run of @schedule that has its shape and times, or an error. */
+static PipesimRun *begin(
+	const PipesimSchedule *schedule, const PipesimPoint *point, PipesimFooting *footing)
+{
+	const PipesimScenario *scenario = point->scenario;
 	PipesimRun *run = g_new0(PipesimRun, 1);
-	PipesimFooting footing;
 
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
 	run->runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime);
-	if (!pipesim_footing_init(&footing, schedule->name,
-		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario, costs,
-		    &run->error) ||
+	if (!pipesim_footing_init(footing, schedule->name,
+		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
+		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
-			schedule, &footing.scenario, &run->shape, &run->error)) {
+			schedule, &footing->scenario, &run->shape, &run->error)) {
 		run->shape.ranks = 0;
-		pipesim_footing_clear(&footing);
 		return run;
 	}
-	pipesim_footing_parts(&footing, pipesim_shape_parts(&run->shape));
-	run->times = pipesim_times_new(footing.costs, &run->shape);
-	order = pipesim_schedule_order(schedule, &run->shape, run->times, &run->error);
-	if (order != NULL)
-		run_order(run, order, NULL, &footing);
-	pipesim_footing_clear(&footing);
+	pipesim_footing_parts(footing, pipesim_shape_parts(&run->shape));
+	run->times = pipesim_times_new(footing->costs, &run->shape);
+	return run;
+}
+
+/* Whether both go by one order: that of a plan is made for the times. */
+static gboolean share_order(const PipesimRun *a, const PipesimRun *b)
+{
+	return a->error == NULL && b->error == NULL && a->schedule->plan == NULL &&
+	       pipesim_shape_equal(&a->shape, &b->shape);
+}
+
+/* @n runs of one order, side by side if the engines will. */
+static void run_jobs(
+	PipesimRun **runs, const PipesimOrder *order, const PipesimFooting *footings, guint n)
+{
+	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
+	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
+	gboolean figures = TRUE; /* are all that is wanted */
+
+	for (guint i = 0; i < n; i++) {
+		jobs[i] = make_job(runs[i], order, NULL, &footings[i]);
+		figures &= want_of(&jobs[i], &footings[i].scenario) == PIPESIM_WANT_FIGURES;
+	}
+	figures = figures && pipesim_step_run_beside(jobs, n, steps);
+	for (guint i = 0; i < n; i++) {
+		if (figures) {
+			runs[i]->step = steps[i];
+			finish(runs[i], &footings[i]);
+		} else {
+			run_job(runs[i], &jobs[i], &footings[i]);
+		}
+	}
+}
+
+void pipesim_run_points(
+	const PipesimSchedule *schedule, const PipesimPoint *points, guint n, PipesimRun **runs)
+{
+	g_autofree PipesimFooting *footings = g_new(PipesimFooting, n);
+
+	for (guint i = 0; i < n; i++)
+		runs[i] = begin(schedule, &points[i], &footings[i]);
+	for (guint first = 0, next; first < n; first = next) {
+		PipesimRun *run = runs[first];
+		g_autoptr(PipesimOrder) order = NULL;
+
+		for (next = first + 1; next < n && share_order(run, runs[next]);)
+			next++;
+		if (run->error == NULL)
+			order = pipesim_schedule_order(
+				schedule, &run->shape, run->times, &run->error);
+		if (order != NULL)
+			run_jobs(&runs[first], order, &footings[first], next - first);
+		for (guint i = first + 1; i < next && order == NULL; i++)
+			runs[i]->error = g_error_copy(run->error);
+	}
+	for (guint i = 0; i < n; i++)
+		pipesim_footing_clear(&footings[i]);
+}
+
+PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	PipesimRun *run;
+
+	pipesim_run_points(schedule, &(PipesimPoint){scenario, costs}, 1, &run);
 	return run;
 }
 
@@ -99,6 +170,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	PipesimFooting footing;
+	PipesimJob job;
 
 	run->name = g_strdup(name);
 	run->runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
@@ -108,7 +180,8 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
-		run_order(run, order, messages, &footing);
+		job = make_job(run, order, messages, &footing);
+		run_job(run, &job, &footing);
 	}
 	pipesim_footing_clear(&footing);
 	return run;

@@ -25,6 +25,19 @@ static inline gboolean pipesim_run_split(const PipesimRun *run)
 	return run->step != NULL && run->step->split;
 }
 
+/* What a schedule is run at. */
+typedef struct {
+	const PipesimScenario *scenario;
+	const PipesimCosts *costs;
+} PipesimPoint;
+
+/** pipesim_run_points: runs @schedule at @n points. Neighbours that differ in costs alone share an
+ * order, and run side by side where no single op is asked for.
+ * @runs: (out) (array length=n): as pipesim_run_schedule() of each gives them, but for what
+ *   repeats (PipesimStep.steady) */
+void pipesim_run_points(const PipesimSchedule *schedule, const PipesimPoint *points, guint n,
+	PipesimRun **runs);
+
 /** pipesim_run_schedule: never NULL; a refusal is in its error. */
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);

@@ -52,6 +52,8 @@ typedef struct {
 	gsize n;
 	/* Fills the block for the runs from @first on, @n <= PIPESIM_LANES of them. */
 	void (*fill)(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n);
+	/* Takes what came out of them; NULL: what it came to, into @results. */
+	void (*take)(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n);
 	gconstpointer data;
 	gboolean draws;
 	PipesimOutcome *results;

@@ -135,6 +135,11 @@ static void build(Builder *b)
 				if (--b->readers[inputs[k]] == 0)
 					b->free[b->n_free++] = b->slot[inputs[k]];
 			}
+		/* When the first op of a rank started is told by its slot in the end. */
+		if (op == program->rank_begin[b->rank[op]]) {
+			lanes->first[b->rank[op]] = i;
+			b->readers[op]++;
+		}
 		if (b->readers[op] > 0)
 			out->output = b->n_free > 0 ? b->free[--b->n_free] : lanes->n_slots++;
 		b->slot[op] = out->output;
@@ -167,7 +172,8 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 	lanes->order = pipesim_arena_array(arena, guint32, n);
 	lanes->example = pipesim_arena_array(arena, guint32, n);
 	lanes->example_rank = pipesim_arena_array(arena, guint32, n);
-	if (lanes->example_rank == NULL || b.free == NULL) {
+	lanes->first = pipesim_arena_array(arena, guint32, program->shape.ranks);
+	if (lanes->first == NULL || b.free == NULL) {
 		fail_memory(program->n_ops, error);
 		return NULL;
 	}
@@ -260,6 +266,10 @@ static gboolean run_block(gsize item, gpointer own, gpointer data, GError **erro
 	memset(block->busy, 0, ranks * sizeof *block->busy);
 	work->fill(work->data, block, first, n);
 	(work->draws ? lanes->kernels->drawn : lanes->kernels->given)(lanes, block);
+	if (work->take != NULL) {
+		work->take(work->data, block, first, n);
+		return TRUE;
+	}
 	for (guint i = 0; i < n; i++) {
 		const gint64 makespan = *pipesim_lane_at(&block->makespan, i);
 
@@ -294,33 +304,39 @@ typedef struct {
 	guint8 *too_long; /* by run */
 } Given;
 
+/* FALSE where sums might not fit: all of its times are then 0. */
+static gboolean fill_lane(const PipesimLanes *lanes, const PipesimTimes *times,
+	PipesimLaneBlock *block, guint lane)
+{
+	const PipesimProgram *program = lanes->program;
+	gint64 longest = 0;
+
+	*pipesim_lane_at(&block->p2p, lane) = times->p2p;
+	for (guint table = 0; table < lanes->n_tables; table++) {
+		const gint64 ns = pipesim_op_duration(program, times,
+			lanes->example_rank[table], &program->ops[lanes->example[table]]);
+
+		*pipesim_lane_at(&block->duration[table], lane) = ns;
+		longest = MAX(longest, ns);
+	}
+	if (pipesim_lanes_sum_fits(lanes, longest, times->p2p))
+		return TRUE;
+	*pipesim_lane_at(&block->p2p, lane) = 0;
+	for (guint table = 0; table < lanes->n_tables; table++)
+		*pipesim_lane_at(&block->duration[table], lane) = 0;
+	return FALSE;
+}
+
 static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
 {
 	const Given *given = data;
 	const PipesimLanes *lanes = given->lanes;
-	const PipesimProgram *program = lanes->program;
 
 	for (guint lane = 0; lane < n; lane++) {
 		g_autoptr(PipesimTimes) times =
-			pipesim_times_new(given->costs[first + lane], &program->shape);
-		gint64 longest = 0;
+			pipesim_times_new(given->costs[first + lane], &lanes->program->shape);
 
-		*pipesim_lane_at(&block->p2p, lane) = times->p2p;
-		for (guint table = 0; table < lanes->n_tables; table++) {
-			const gint64 ns =
-				pipesim_op_duration(program, times, lanes->example_rank[table],
-					&program->ops[lanes->example[table]]);
-
-			*pipesim_lane_at(&block->duration[table], lane) = ns;
-			longest = MAX(longest, ns);
-		}
-		given->too_long[first + lane] =
-			!pipesim_lanes_sum_fits(lanes, longest, times->p2p);
-		if (!given->too_long[first + lane])
-			continue;
-		*pipesim_lane_at(&block->p2p, lane) = 0;
-		for (guint table = 0; table < lanes->n_tables; table++)
-			*pipesim_lane_at(&block->duration[table], lane) = 0;
+		given->too_long[first + lane] = !fill_lane(lanes, times, block, lane);
 	}
 }
 
@@ -367,4 +383,63 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 		pipesim_lane_result_of(&results[i], lanes->program, timeline);
 	}
 	return TRUE;
+}
+
+/* Whole runs ----------------------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimLanes *lanes;
+	const PipesimTimes *const *times;
+	PipesimStream **runs; /* those that fit so far */
+	gboolean *fit;
+} Whole;
+
+static void fill_whole(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
+{
+	const Whole *whole = data;
+
+	for (guint lane = 0; lane < n; lane++)
+		*whole->fit &= fill_lane(whole->lanes, whole->times[first + lane], block, lane);
+}
+
+static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
+{
+	const Whole *whole = data;
+	const PipesimLanes *lanes = whole->lanes;
+	const PipesimProgram *program = lanes->program;
+
+	for (guint lane = 0; lane < n && *whole->fit; lane++) {
+		PipesimStream *run = whole->runs[first + lane] =
+			pipesim_stream_new(program->shape.ranks, program->n_ops);
+
+		run->makespan = *pipesim_lane_at(&block->makespan, lane);
+		for (guint rank = 0; rank < run->ranks; rank++) {
+			const PipesimLaneOp *op = &lanes->ops[lanes->first[rank]];
+
+			if (program->rank_begin[rank] == program->rank_begin[rank + 1])
+				continue;
+			run->busy[rank] = *pipesim_lane_at(&block->busy[rank], lane);
+			run->last_end[rank] = *pipesim_lane_at(&block->clock[rank], lane);
+			run->first_start[rank] =
+				*pipesim_lane_at(&block->slot[op->output], lane) -
+				*pipesim_lane_at(&block->p2p, lane) -
+				*pipesim_lane_at(&block->duration[op->table], lane);
+		}
+	}
+}
+
+gboolean pipesim_lanes_run(const PipesimLanes *lanes, const PipesimTimes *const *times, gsize n,
+	PipesimStream **runs)
+{
+	gboolean fit = TRUE;
+	const Whole whole = {lanes, times, runs, &fit};
+	const PipesimLaneWork work = {
+		.lanes = lanes, .n = n, .fill = fill_whole, .take = take_whole, .data = &whole};
+
+	memset(runs, 0, n * sizeof *runs);
+	if (pipesim_lane_work_run(&work, 1, NULL) && fit)
+		return TRUE;
+	for (gsize i = 0; i < n; i++)
+		g_clear_pointer(&runs[i], pipesim_stream_free);
+	return FALSE;
 }

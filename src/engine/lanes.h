@@ -1,6 +1,7 @@
 /* Many runs of one program side by side: an order that is fixed is a longest path, and a vector
  * register holds the same op of several runs. The same nanoseconds as pipesim_fast_run(). */
 #pragma once
+#include "engine/stream.h"
 #include "engine/timeline.h"
 #include "pipesim.h"
 
@@ -33,6 +34,8 @@ typedef struct {
 	guint32 *order;   /* op of the program, by place in ops */
 	guint32 *example; /* by table, as long as nothing is drawn: an op of the program ... */
 	guint32 *example_rank; /* ... and its rank */
+	/* By rank: place in ops of its first op, whose slot nobody else gets. */
+	guint32 *first;
 	guint n_ops, n_tables, n_slots, n_chains;
 	struct _PipesimArena *arena;               /* of the arrays */
 	const struct _PipesimLaneKernels *kernels; /* code for this processor */
@@ -53,6 +56,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
  * pipesim_fast_run(). */
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
 	gsize n, guint threads, PipesimOutcome *results, GError **error);
+
+/** pipesim_lanes_run: @n runs on this thread, each at its own times, as pipesim_stream_run() gives
+ * them but for what repeats.
+ * @runs: (out) (array length=n): for pipesim_stream_free()
+ *
+ * Returns: FALSE, and no run, where sums might not fit or memory does not suffice. */
+gboolean pipesim_lanes_run(const PipesimLanes *lanes, const PipesimTimes *const *times, gsize n,
+	PipesimStream **runs);
 
 /** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near
  * the end of gint64. */

@@ -5,7 +5,13 @@
 #include "engine/draw.h"
 #include "engine/dynamic.h"
 #include "engine/fast.h"
+#include "engine/lanes.h"
 #include "engine/step.h"
+
+/* A pass over all ops, many steps at once, is faster than leaping over what repeats where there
+ * are no more ops, in all and for each step: putting them in order is work that all steps share. */
+#define MOST_OPS      65536
+#define MOST_OPS_EACH 512
 
 static const PipesimLowering *messages_of(const PipesimStep *step)
 {
@@ -27,21 +33,25 @@ PipesimTimeline *pipesim_step_again(
 	return pipesim_fast_run(step->whole, times, error);
 }
 
-/* Without an op being kept. */
-static gboolean stream(PipesimStep *step, GError **error)
+static void take_figures(PipesimStep *step, PipesimStream *stream)
 {
-	PipesimStream *stream = pipesim_stream_run(
-		step->job.order, step->job.times, PIPESIM_STREAM_LEAP, error);
-
-	if (stream == NULL)
-		return FALSE;
 	step->makespan = stream->makespan;
 	step->steady = stream->steady;
 	step->busy = g_steal_pointer(&stream->busy);
 	step->first_start = g_steal_pointer(&stream->first_start);
 	step->last_end = g_steal_pointer(&stream->last_end);
 	pipesim_stream_free(stream);
-	return TRUE;
+}
+
+/* Without an op being kept. */
+static gboolean stream(PipesimStep *step, GError **error)
+{
+	PipesimStream *stream = pipesim_stream_run(
+		step->job.order, step->job.times, PIPESIM_STREAM_LEAP, error);
+
+	if (stream != NULL)
+		take_figures(step, stream);
+	return stream != NULL;
 }
 
 static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
@@ -90,18 +100,56 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	return TRUE;
 }
 
-PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
+static PipesimStep *new_step(const PipesimJob *job)
 {
-	g_autoptr(PipesimStep) step = g_new0(PipesimStep, 1);
-	const gboolean figures_alone = want == PIPESIM_WANT_FIGURES &&
-				       !pipesim_runtime_waits(job->runtime) &&
-				       job->network == NULL && pipesim_stream_takes(job->order);
-	gboolean ok;
+	PipesimStep *step = g_new0(PipesimStep, 1);
 
 	step->job = *job;
 	step->job.order = pipesim_order_ref(job->order);
-	ok = figures_alone ? stream(step, error) : simulate(step, want, error);
+	return step;
+}
+
+static gboolean takes_figures_alone(const PipesimJob *job)
+{
+	return !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
+	       pipesim_stream_takes(job->order);
+}
+
+PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
+{
+	g_autoptr(PipesimStep) step = new_step(job);
+	const gboolean ok = want == PIPESIM_WANT_FIGURES && takes_figures_alone(job)
+				    ? stream(step, error)
+				    : simulate(step, want, error);
+
 	return ok ? g_steal_pointer(&step) : NULL;
+}
+
+gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps)
+{
+	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
+	g_autofree PipesimStream **runs = g_new(PipesimStream *, n);
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimLanes) lanes = NULL;
+
+	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
+		return FALSE;
+	for (guint i = 0; i < n; i++) {
+		if (!takes_figures_alone(&jobs[i]))
+			return FALSE;
+		times[i] = jobs[i].times;
+	}
+	program = pipesim_order_expand(jobs->order, NULL);
+	if (program == NULL)
+		return FALSE;
+	lanes = pipesim_lanes_new(program, NULL);
+	if (lanes == NULL || !pipesim_lanes_run(lanes, times, n, runs))
+		return FALSE;
+	for (guint i = 0; i < n; i++) {
+		steps[i] = new_step(&jobs[i]);
+		take_figures(steps[i], runs[i]);
+	}
+	return TRUE;
 }
 
 void pipesim_step_forget_ops(PipesimStep *step)

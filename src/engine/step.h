@@ -56,6 +56,16 @@ typedef struct {
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error);
 void pipesim_step_free(PipesimStep *step);
 
+/**
+ * pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster than
+ * one by one. Each step is as pipesim_step_run() of PIPESIM_WANT_FIGURES gives it, but for what
+ * repeats.
+ * @steps: (out) (array length=n): for pipesim_step_free()
+ *
+ * Returns: FALSE, and no step, where they are to be run one by one.
+ */
+gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
+
 /** pipesim_step_forget_ops: lets go of single ops and messages; figures of ranks stay. */
 void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)

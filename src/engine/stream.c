@@ -493,12 +493,7 @@ static PipesimStream *run_order(const PipesimOrder *order, const PipesimTimes *t
 		pipesim_streaming_clear(&run.s);
 		return NULL;
 	}
-	stream = g_new0(PipesimStream, 1);
-	stream->ranks = ranks;
-	stream->n_ops = order->n_ops;
-	stream->busy = g_new(gint64, ranks);
-	stream->first_start = g_new(gint64, ranks);
-	stream->last_end = g_new(gint64, ranks);
+	stream = pipesim_stream_new(ranks, order->n_ops);
 	stream->steady = run.steady;
 	for (guint rank = 0; rank < ranks; rank++) {
 		stream->busy[rank] = busy_of(&run.s, rank);
@@ -514,6 +509,18 @@ PipesimStream *pipesim_stream_run(const PipesimOrder *order, const PipesimTimes 
 	PipesimStreamMode mode, GError **error)
 {
 	return run_order(order, times, mode, TRUE, error);
+}
+
+PipesimStream *pipesim_stream_new(guint ranks, guint64 n_ops)
+{
+	PipesimStream *stream = g_new0(PipesimStream, 1);
+
+	stream->ranks = ranks;
+	stream->n_ops = n_ops;
+	stream->busy = g_new0(gint64, ranks);
+	stream->first_start = g_new0(gint64, ranks);
+	stream->last_end = g_new0(gint64, ranks);
+	return stream;
 }
 
 void pipesim_stream_free(PipesimStream *stream)

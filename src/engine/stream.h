@@ -49,6 +49,8 @@ gboolean pipesim_stream_takes(const PipesimOrder *order);
  */
 PipesimStream *pipesim_stream_run(const PipesimOrder *order, const PipesimTimes *times,
 	PipesimStreamMode mode, GError **error);
+/** pipesim_stream_new: of @ranks ranks that do nothing. */
+PipesimStream *pipesim_stream_new(guint ranks, guint64 n_ops);
 void pipesim_stream_free(PipesimStream *stream);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStream, pipesim_stream_free)

@@ -30,6 +30,15 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 	return TRUE;
 }
 
+gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
+{
+	return a->ranks == b->ranks && a->chunks == b->chunks &&
+	       a->microbatches == b->microbatches && a->stages == b->stages &&
+	       a->copies == b->copies && a->parts == b->parts && a->group == b->group &&
+	       a->max_activations.num == b->max_activations.num &&
+	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
+}
+
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
 {
 	guint shift, down;

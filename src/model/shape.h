@@ -41,6 +41,9 @@ typedef struct {
 gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario, guint chunks,
 	PipesimPlacement placement, GError **error);
 
+/** pipesim_shape_equal: whether nothing tells both apart. */
+gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b);
+
 /** pipesim_shape_stage: the stage that chunk (or direction) @chunk of @rank is; not for
  * PIPESIM_FROM_FILE. */
 guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk);

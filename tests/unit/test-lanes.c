@@ -3,6 +3,7 @@
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
 #include "grid.h"
+#include "output/figures.h"
 #include "reference-engine.h"
 #include "suites.h"
 #include <math.h>
@@ -139,6 +140,57 @@ START_TEST(what_if_equals_a_run)
 			costs->len, 1 + i % 3, outcomes, NULL));
 		ck_assert_int_eq(outcomes[i].makespan, pipesim_run_makespan(run));
 		ck_assert_int_eq(outcomes[i].max_idle, run->report->bubble.max_idle);
+	}
+}
+END_TEST
+
+#define POINTS 40
+
+/* Two shapes, each at many costs; the first step whose sums do not fit is of the second. */
+static void make_points(PipesimScenario scenarios[2], GPtrArray *costs, PipesimPoint *points)
+{
+	for (guint i = 0; i < POINTS; i++) {
+		PipesimCosts *own = grid_random_costs(i, 8, i % 2 == 1);
+
+		g_ptr_array_add(costs, own);
+		if (i == 30)
+			own->time[PIPESIM_F] = PIPESIM_MAX_TIME_NS;
+		if (i > 10 && i < 15)
+			own->bytes_until_weight = i;
+		points[i] = (PipesimPoint){&scenarios[i >= 25], own};
+	}
+}
+
+START_TEST(points_equal_runs)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_list()[_i];
+	PipesimScenario scenarios[] = {{.ranks = 8, .microbatches = 20, .memory_limit = 100},
+		{.ranks = 8, .microbatches = 16, .compare_at = PIPESIM_AT_STAGES}};
+	g_autoptr(GPtrArray) costs =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_costs_free);
+	PipesimPoint points[POINTS];
+	PipesimRun *runs[POINTS];
+
+	for (guint i = 0; i < G_N_ELEMENTS(scenarios); i++)
+		scenarios[i].keep = PIPESIM_KEEP_NOTHING;
+	make_points(scenarios, costs, points);
+	pipesim_run_points(schedule, points, POINTS, runs);
+	for (guint i = 0; i < POINTS; i++) {
+		g_autoptr(PipesimRun) alone =
+			pipesim_run_schedule(schedule, points[i].scenario, points[i].costs);
+		PipesimValue expected[PIPESIM_N_SWEPT], values[PIPESIM_N_SWEPT];
+
+		ck_assert_str_eq(runs[i]->error != NULL ? runs[i]->error->message : "",
+			alone->error != NULL ? alone->error->message : "");
+		if (alone->error == NULL) {
+			pipesim_figures_of_point(alone, expected);
+			pipesim_figures_of_point(runs[i], values);
+			ck_assert_mem_eq(values, expected, sizeof expected);
+			ck_assert_mem_eq(runs[i]->report->bubble.span_idle,
+				alone->report->bubble.span_idle,
+				alone->shape.ranks * sizeof(gint64));
+		}
+		pipesim_run_free(runs[i]);
 	}
 }
 END_TEST
@@ -356,12 +408,15 @@ Suite *lanes_suite(void)
 	Suite *suite = suite_create("lanes");
 	TCase *grid = tcase_create("grid");
 	TCase *draws = tcase_create("draws");
-	int count;
+	int count, n_schedules = 0;
 
 	grid_accepted(&count);
+	while (pipesim_schedule_list()[n_schedules] != NULL)
+		n_schedules++;
 	tcase_add_loop_test(grid, samples_equal_the_engine, 0, count);
 	tcase_add_loop_test(grid, costs_equal_the_engine, 0, count);
 	tcase_add_loop_test(draws, what_if_equals_a_run, 0, 5);
+	tcase_add_loop_test(draws, points_equal_runs, 0, n_schedules);
 	tcase_add_test(draws, threads_change_nothing);
 	tcase_add_test(draws, numbers_stay_as_they_are);
 	tcase_add_loop_test(draws, draws_have_the_spread, 0, 4);
