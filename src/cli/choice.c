@@ -143,3 +143,14 @@ PipesimRun *pipesim_choice_run(
 		choice->path, width, at_stages ? "stages" : "ranks", shape->microbatches);
 	return run;
 }
+
+void pipesim_choice_run_points(
+	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)
+{
+	if (choice->schedule != NULL)
+		pipesim_run_points(choice->schedule, points, n, runs);
+	else
+		for (guint i = 0; i < n; i++)
+			runs[i] =
+				pipesim_choice_run(choice, points[i].scenario, points[i].costs);
+}

@@ -41,3 +41,7 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
  * outlive the run. */
 PipesimRun *pipesim_choice_run(const PipesimChoice *choice, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
+
+/** pipesim_choice_run_points: the same at @n points: see pipesim_run_points(). */
+void pipesim_choice_run_points(
+	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs);

@@ -150,29 +150,43 @@ static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
 }
 
 /* For PipesimSweepWork.solve. */
-static void solve(gpointer data, guint64 number, PipesimSweepResult *results)
+static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *results)
 {
 	Sweep *sweep = data;
-	g_autoptr(GError) error = NULL;
-	PipesimSetup point;
+	const guint width = sweep->choices->len;
+	g_autofree PipesimSetup *setups = g_new(PipesimSetup, n);
+	g_autofree PipesimPoint *points = g_new(PipesimPoint, n);
+	g_autofree PipesimRun **runs = g_new(PipesimRun *, n);
+	g_autofree guint *index = g_new(guint, n); /* of the points that could be read */
+	guint n_read = 0;
 
-	point_init(sweep, number, &point);
-	read_point(sweep, &point, &error);
-	for (guint i = 0; i < sweep->choices->len; i++) {
-		g_autoptr(PipesimRun) run = NULL;
-		const GError *fault = error;
+	for (guint i = 0; i < n; i++) {
+		g_autoptr(GError) error = NULL;
 
-		if (error == NULL) {
-			run = pipesim_choice_run(g_ptr_array_index(sweep->choices, i),
-				&point.scenario, point.costs);
-			fault = run->error;
+		point_init(sweep, first + i, &setups[i]);
+		if (read_point(sweep, &setups[i], &error)) {
+			points[n_read] = (PipesimPoint){&setups[i].scenario, setups[i].costs};
+			index[n_read++] = i;
+			continue;
 		}
-		results[i] = (PipesimSweepResult){
-			.error = fault != NULL ? g_strdup(fault->message) : NULL};
-		if (fault == NULL)
-			pipesim_figures_of_point(run, results[i].values);
+		for (guint k = 0; k < width; k++)
+			results[i * width + k].error = g_strdup(error->message);
 	}
-	point_clear(&point);
+	for (guint k = 0; k < width; k++) {
+		pipesim_choice_run_points(
+			g_ptr_array_index(sweep->choices, k), points, n_read, runs);
+		for (guint i = 0; i < n_read; i++) {
+			PipesimSweepResult *result = &results[index[i] * width + k];
+
+			if (runs[i]->error != NULL)
+				result->error = g_strdup(runs[i]->error->message);
+			else
+				pipesim_figures_of_point(runs[i], result->values);
+			pipesim_run_free(runs[i]);
+		}
+	}
+	for (guint i = 0; i < n; i++)
+		point_clear(&setups[i]);
 }
 
 /* Running -------------------------------------------------------------------------------- */
@@ -408,7 +422,7 @@ static gboolean confirm(Sweep *sweep, guint64 next, GError **error)
 	if (next < sweep->work.end || first == sweep->work.end)
 		return TRUE;
 	block = pipesim_sweep_block_new(first, 1, sweep->work.width);
-	solve(sweep, first, block->results);
+	solve(sweep, first, 1, block->results);
 	return pipesim_sweep_file_confirm(sweep->file, block, error);
 }
 

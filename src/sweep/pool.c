@@ -5,6 +5,8 @@
 /* Blocks that threads may be ahead of the one who takes them, for each thread: a slow point
  * must not stop the others, nor results pile up. */
 #define AHEAD 16
+/* Until a stop is seen, us; but for points that take longer. */
+#define LONGEST_WAIT (G_TIME_SPAN_SECOND / 10)
 
 struct _PipesimPool {
 	const PipesimSweepWork *work;
@@ -46,8 +48,9 @@ static gboolean stopped(const PipesimPool *pool)
 	return pool->work->stop != NULL && g_atomic_int_get(pool->work->stop) != 0;
 }
 
-/* Solves one block; a stop cuts it short. */
-static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own)
+/* Solves one block; a stop cuts it short.
+ * @batch: points that are solved together: as many as take no longer than a stop may wait */
+static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own, guint *batch)
 {
 	const PipesimSweepWork *work = pool->work;
 	const guint64 number = work->part + own * work->parts;
@@ -55,12 +58,17 @@ static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own)
 	const guint n = (guint)MIN(work->block, work->end - first);
 	PipesimSweepBlock *block = pipesim_sweep_block_new(first, n, work->width);
 
-	for (guint i = 0; i < n; i++) {
-		if (stopped(pool)) {
-			block->n_points = i;
-			break;
-		}
-		work->solve(work->data, first + i, &block->results[(gsize)i * work->width]);
+	for (block->n_points = 0; block->n_points < n && !stopped(pool);) {
+		const guint done = block->n_points, together = MIN(*batch, n - done);
+		const gint64 began = g_get_monotonic_time();
+
+		work->solve(work->data, first + done, together,
+			&block->results[(gsize)done * work->width]);
+		block->n_points += together;
+		if (g_get_monotonic_time() - began > LONGEST_WAIT)
+			*batch = MAX(together / 2, 1);
+		else if (together == *batch)
+			*batch = MIN(2 * together, work->block);
 	}
 	return block;
 }
@@ -68,6 +76,7 @@ static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own)
 static gpointer run_thread(gpointer data)
 {
 	PipesimPool *pool = data;
+	guint batch = 1;
 
 	g_mutex_lock(&pool->lock);
 	for (;;) {
@@ -81,7 +90,7 @@ static gpointer run_thread(gpointer data)
 			break;
 		own = pool->next_begun++;
 		g_mutex_unlock(&pool->lock);
-		block = solve(pool, own);
+		block = solve(pool, own, &batch);
 		g_mutex_lock(&pool->lock);
 		pool->done[own % pool->window] = block;
 		g_cond_broadcast(&pool->changed);

@@ -27,8 +27,9 @@ typedef struct {
 	guint block;        /* points of a block, >= 1 */
 	guint part, parts;  /* only blocks number part, part + parts ...; 0, 1 = all */
 	guint threads;      /* >= 1 */
-	/* Fills @width results; called on any thread, several at once. */
-	void (*solve)(gpointer data, guint64 point, PipesimSweepResult *results);
+	/* Fills @width results for each of @n points from @first on; called on any thread,
+	 * several at once. */
+	void (*solve)(gpointer data, guint64 first, guint n, PipesimSweepResult *results);
 	gpointer data;
 	const gint *stop; /* atomic: not 0 = hand out what is done, begin nothing more */
 } PipesimSweepWork;

@@ -113,16 +113,20 @@ END_TEST
 
 /* Pool ----------------------------------------------------------------------------------- */
 
-/* A point that takes longer the earlier it is, so that threads finish out of order. */
-static void slow_square(gpointer data, guint64 point, PipesimSweepResult *results)
+/* Points that take longer the earlier they are, so that threads finish out of order. */
+static void slow_square(gpointer data, guint64 first, guint n, PipesimSweepResult *results)
 {
-	volatile guint64 spin = (guint64)GPOINTER_TO_UINT(data) * (point % 7 == 0 ? 20000 : 10);
+	for (guint64 point = first; point < first + n; point++, results += 2) {
+		volatile guint64 spin =
+			(guint64)GPOINTER_TO_UINT(data) * (point % 7 == 0 ? 20000 : 10);
 
-	while (spin > 0)
-		spin--;
-	results[0] = (PipesimSweepResult){
-		.values[PIPESIM_FIGURE_MAKESPAN].integer = (gint64)(point * point)};
-	results[1] = (PipesimSweepResult){.error = g_strdup_printf("no %u", (guint)point)};
+		while (spin > 0)
+			spin--;
+		results[0] = (PipesimSweepResult){
+			.values[PIPESIM_FIGURE_MAKESPAN].integer = (gint64)(point * point)};
+		results[1] =
+			(PipesimSweepResult){.error = g_strdup_printf("no %u", (guint)point)};
+	}
 }
 
 static gint64 makespan_of(const PipesimSweepResult *result)
@@ -210,8 +214,7 @@ START_TEST(blocks_travel)
 	g_autoptr(GError) error = NULL;
 	GByteArray *bytes;
 
-	for (guint64 i = 0; i < 3; i++)
-		slow_square(GUINT_TO_POINTER(0), 7 + i, &block->results[2 * i]);
+	slow_square(GUINT_TO_POINTER(0), 7, 3, block->results);
 	bytes = pipesim_wire_pack(block);
 	pipesim_sweep_block_free(block);
 	copy = pipesim_wire_unpack(bytes->data, bytes->len, &error);
