@@ -14,47 +14,29 @@ typedef struct {
 /* Later than any end; one more does not overflow. */
 #define PIPESIM_NEVER (G_MAXINT64 - 1)
 
-/**
- * pipesim_parse_count: a decimal whole number from @min to @max. "010" is ten. Signs, blanks, a
- * point, an exponent, 0x: refused.
- * @what: how messages call it ("--pp")
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE.
- */
+/* What follows reads all of @text, which messages call @what ("--pp"), into the last argument before
+ * @error. Returns: FALSE with PIPESIM_ERROR_USAGE. */
+
+/** pipesim_parse_count: a decimal whole number from @min to @max. "010" is ten. Signs, blanks, a
+ * point, an exponent, 0x: refused. */
 gboolean pipesim_parse_count(const char *text, const char *what, guint64 min, guint64 max,
 	guint64 *out, GError **error);
 
-/**
- * pipesim_parse_time: "1", "0.25", "1e3": ms; "100us", "5 ns", "1.5s" with their unit. Rounded
+/** pipesim_parse_time: "1", "0.25", "1e3": ms; "100us", "5 ns", "1.5s" with their unit. Rounded
  * to the nearest nanosecond. Negative, nan, inf, empty and larger than PIPESIM_MAX_TIME_NS are
- * refused.
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE.
- */
+ * refused. */
 gboolean pipesim_parse_time(const char *text, const char *what, gint64 *ns, GError **error);
 
-/**
- * pipesim_parse_bytes: "58700000", "58.7MB" (powers of 1000), "56MiB" (powers of 1024).
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE.
- */
+/** pipesim_parse_bytes: "58700000", "58.7MB" (powers of 1000), "56MiB" (powers of 1024). */
 gboolean pipesim_parse_bytes(const char *text, const char *what, gint64 *bytes, GError **error);
 
-/**
- * pipesim_parse_bandwidth: bytes per second, above 0: "300GB/s", "56GiB" (a second),
- * "400Gbit/s" (kbit, Mbit, Gbit, Tbit).
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE.
- */
+/** pipesim_parse_bandwidth: bytes per second, above 0: "300GB/s", "56GiB" (a second),
+ * "400Gbit/s" (kbit, Mbit, Gbit, Tbit). */
 gboolean pipesim_parse_bandwidth(
 	const char *text, const char *what, gint64 *bytes_per_second, GError **error);
 
-/**
- * pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals
- * and at most 1e9.
- *
- * Returns: FALSE with PIPESIM_ERROR_USAGE.
- */
+/** pipesim_parse_fraction: a decimal such as "1.25" kept exact (5/4), >= 0, at most 9 decimals
+ * and at most 1e9. */
 gboolean pipesim_parse_fraction(
 	const char *text, const char *what, PipesimFraction *out, GError **error);
 

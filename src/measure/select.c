@@ -159,35 +159,25 @@ static GArray *list_candidates(const GPtrArray *groups, const Property *property
 	return list;
 }
 
-/* The one of most phases, of these that of the least penalty; NULL where none is as wished. */
-static const Candidate *find_best(const GArray *list, const char *wished)
+/* The better first: of more phases, of these of the lesser penalty. */
+static gint compare_candidates(const Candidate *a, const Candidate *b)
 {
-	const gsize length = wished != NULL ? strlen(wished) : 0;
-	const Candidate *best = NULL;
+	const gint more = __builtin_popcount(b->phases) - __builtin_popcount(a->phases);
+	const double penalty = total_penalty(a), other = total_penalty(b);
 
-	for (guint i = 0; i < list->len; i++) {
-		const Candidate *candidate = &g_array_index(list, Candidate, i);
-		const char *text = candidate->text;
-		if (wished != NULL && (strncmp(text, wished, length) != 0 ||
-					      (text[length] != '\0' && text[length] != '/')))
-			continue;
-		if (best == NULL) {
-			best = candidate;
-			continue;
-		}
-		const int phases = __builtin_popcount(candidate->phases);
-		const int most = __builtin_popcount(best->phases);
-		const double penalty = total_penalty(candidate), least = total_penalty(best);
-		if (phases != most) {
-			if (phases > most)
-				best = candidate;
-		} else if (penalty < least) {
-			best = candidate;
-		} else if (!(penalty > least) && g_strcmp0(text, best->text) < 0) {
-			best = candidate;
-		}
-	}
-	return best;
+	if (more != 0)
+		return more;
+	return penalty != other ? (penalty > other) - (penalty < other)
+				: strcmp(a->text, b->text);
+}
+
+/* Whether @text, or what stands before its slash, is @wished. */
+static gboolean is_wished(const char *text, const char *wished)
+{
+	const gsize length = strlen(wished);
+
+	return strncmp(text, wished, length) == 0 &&
+	       (text[length] == '\0' || text[length] == '/');
 }
 
 /* Leaves of @groups those with the best value of @property, of @phase alone or of all. */
@@ -196,7 +186,8 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 {
 	const guint max_listed = 8;
 	const PipesimTraceGroup *first = g_ptr_array_index(groups, 0);
-	const char *wished = NULL; /* the value, or what stands before its slash; NULL = any */
+	const char *wished = NULL; /* NULL = any */
+	const Candidate *best = NULL;
 	const gboolean split_wished = property->what == SPLIT && wishes_split(wish);
 	g_autoptr(GArray) list = list_candidates(groups, property, phase, wish);
 	g_autoptr(GString) all = g_string_new(NULL);
@@ -208,12 +199,17 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		wished = wish->load_mode;
 	else if (property->what == IMPL && !property->per_phase && wish->impl != NULL)
 		wished = g_hash_table_lookup(wish->impl, first->what.component);
-	for (guint i = 0; i < list->len && i < max_listed; i++)
-		g_string_append_printf(all, "%s'%s'", i > 0 ? ", " : "",
-			g_array_index(list, Candidate, i).text);
+	for (guint i = 0; i < list->len; i++) {
+		const Candidate *candidate = &g_array_index(list, Candidate, i);
+		if (i < max_listed)
+			g_string_append_printf(
+				all, "%s'%s'", i > 0 ? ", " : "", candidate->text);
+		if ((wished == NULL || is_wished(candidate->text, wished)) &&
+			(best == NULL || compare_candidates(candidate, best) < 0))
+			best = candidate;
+	}
 	if (list->len > max_listed)
 		g_string_append_printf(all, " and %u more", list->len - max_listed);
-	const Candidate *best = find_best(list, wished);
 	if (best == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s was not measured as '%s'; there is %s", first->what.component,
@@ -253,14 +249,12 @@ gboolean pipesim_trace_select(
 	GPtrArray *groups, const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(properties); i++) {
-		const guint first = properties[i].per_phase ? 0 : ALL_PHASES;
-		const guint last = properties[i].per_phase ? PIPESIM_N_PHASES - 1 : ALL_PHASES;
-		for (guint phase = first; groups->len > 0; phase++) {
-			if (!choose(groups, &properties[i], phase, wish, notices, error))
+		const gboolean per_phase = properties[i].per_phase;
+		const guint n = per_phase ? PIPESIM_N_PHASES : 1;
+		for (guint k = 0; k < n && groups->len > 0; k++)
+			if (!choose(groups, &properties[i], per_phase ? k : ALL_PHASES, wish,
+				    notices, error))
 				return FALSE;
-			if (phase == last)
-				break;
-		}
 	}
 	return TRUE;
 }
