@@ -96,16 +96,15 @@ static PipesimComponent *record(
 /* Components -------------------------------------------------------------------------------- */
 
 /* What a layer cannot do without, in the order of its forward. */
-typedef struct {
-	const char *name, *phases;
+static const struct {
+	const char *name;
+	guint n_phases;   /* of F, I, W */
 	gboolean experts; /* only where the model has experts */
-} Needed;
-
-static const Needed needed[] = {
-	{"attn", "FIW", FALSE},
-	{"dispatch", "FI", TRUE},
-	{"mlp", "FIW", FALSE},
-	{"combine", "FI", TRUE},
+} needed[] = {
+	{"attn", 3, FALSE},
+	{"dispatch", 2, TRUE},
+	{"mlp", 3, FALSE},
+	{"combine", 2, TRUE},
 };
 
 static gboolean is_alone(const PipesimTraceGroup *group, gconstpointer component)
@@ -120,26 +119,18 @@ static gboolean is_inside_pair(const PipesimTraceGroup *group, gconstpointer com
 	       group->what.phase != PIPESIM_FB && group->what.in_pair;
 }
 
-/* Letters of the phases chosen for @component, NULL = for any: "FIW". */
-static char *phases_of(const Calibrating *c, const char *component)
-{
-	GString *phases = g_string_new(NULL);
+#define ANY_PHASE G_MAXUINT
 
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		if (component == NULL || g_str_equal(group->what.component, component))
-			g_string_append(phases, pipesim_phase_name(group->what.phase));
-	}
-	return g_string_free(phases, FALSE);
-}
-
-/* Whether there are rows of @component; @measured: such as count. */
-static gboolean was_captured(const Calibrating *c, const char *component, gboolean measured)
+/* Whether one of @groups is of @component, @chunk and @phase; NULL = of any. */
+static gboolean has(
+	const GPtrArray *groups, const char *component, const char *chunk, guint phase)
 {
-	for (guint i = 0; i < c->groups->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
-		if (g_str_equal(group->what.component, component) &&
-			(group->measured || !measured))
+	for (guint i = 0; i < groups->len; i++) {
+		const PipesimMeasured *what =
+			&((const PipesimTraceGroup *)g_ptr_array_index(groups, i))->what;
+		if ((component == NULL || g_str_equal(what->component, component)) &&
+			(chunk == NULL || g_str_equal(what->chunk, chunk)) &&
+			(phase == ANY_PHASE || what->phase == phase))
 			return TRUE;
 	}
 	return FALSE;
@@ -155,21 +146,22 @@ static gboolean fail_missing(
 /* Full layers: every phase of every needed component, or B for both backward phases. */
 static gboolean check_layer(const Calibrating *c, GError **error)
 {
-	gboolean experts =
-		was_captured(c, "dispatch", FALSE) || was_captured(c, "combine", FALSE);
+	gboolean experts = has(c->groups, "dispatch", NULL, ANY_PHASE) ||
+			   has(c->groups, "combine", NULL, ANY_PHASE);
 	g_autoptr(GString) missing = g_string_new(NULL);
 
 	for (guint t = 0; t < c->n_traces; t++)
 		experts |= pipesim_trace_get_count(c->traces[t], "experts_local") > 0;
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++) {
-		g_autofree char *have = phases_of(c, needed[i].name);
+		const char *name = needed[i].name;
 		if (needed[i].experts && !experts)
 			continue;
-		for (const char *phase = needed[i].phases; *phase != '\0'; phase++)
-			if (strchr(have, *phase) == NULL &&
-				(*phase == 'F' || strchr(have, 'B') == NULL))
-				g_string_append_printf(missing, "%s%s %c",
-					missing->len > 0 ? ", " : "", needed[i].name, *phase);
+		for (guint phase = 0; phase < needed[i].n_phases; phase++)
+			if (!has(c->chosen, name, NULL, phase) &&
+				(phase == PIPESIM_F || !has(c->chosen, name, NULL, PIPESIM_B)))
+				g_string_append_printf(missing, "%s%s %s",
+					missing->len > 0 ? ", " : "", name,
+					pipesim_phase_name(phase));
 	}
 	if (missing->len > 0)
 		return fail_missing(c, missing->str,
@@ -214,26 +206,18 @@ static gboolean choose_component(
 	return TRUE;
 }
 
-static gboolean is_needed(const char *name)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
-		if (g_str_equal(name, needed[i].name))
-			return TRUE;
-	return FALSE;
-}
-
 /* Fills c->chosen: whole chunks, or else components, of a layer or of something else. */
 static gboolean choose_components(Calibrating *c, GError **error)
 {
 	g_autoptr(GPtrArray) names = g_ptr_array_new();
 	g_autoptr(GString) inside = g_string_new(NULL);
-	guint n_needed = 0;
 
 	/* Distinct names: those of a layer, then others as they appear; not those that have steps
 	 * of their own. */
 	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
-		if (was_captured(c, needed[i].name, TRUE))
+		if (has(c->groups, needed[i].name, NULL, ANY_PHASE))
 			g_ptr_array_add(names, (gpointer)needed[i].name);
+	const guint n_needed = names->len;
 	for (guint i = 0; i < c->groups->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->groups, i);
 		const char *name = group->what.component;
@@ -244,11 +228,9 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	if (!choose_component(c, "chunk", inside, error))
 		return FALSE;
 	const gboolean whole = c->chosen->len > 0;
-	for (guint i = 0; i < names->len && !whole; i++) {
+	for (guint i = 0; i < names->len && !whole; i++)
 		if (!choose_component(c, names->pdata[i], inside, error))
 			return FALSE;
-		n_needed += is_needed(names->pdata[i]);
-	}
 	if (inside->len > 0)
 		pipesim_notice(c->notices,
 			"measured only inside an overlapped pair: %s; F, I and W include the "
@@ -257,32 +239,18 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	if (whole && names->len > 0)
 		pipesim_notice(
 			c->notices, "whole chunks were measured: F, I, W and B are theirs");
-	if (n_needed == 0) {
+	if (whole || n_needed == 0) {
 		/* Anything else: some forward and some backward. */
 		static const char rule[] = "a rank needs F, and I and W or B";
-		g_autofree char *have = phases_of(c, NULL);
-		if (strchr(have, 'F') == NULL)
+		if (!has(c->chosen, NULL, NULL, PIPESIM_F))
 			return fail_missing(c, "any forward (F)", rule, error);
-		return strpbrk(have, "IB") != NULL ||
+		return has(c->chosen, NULL, NULL, PIPESIM_I) ||
+		       has(c->chosen, NULL, NULL, PIPESIM_B) ||
 		       fail_missing(c, "any backward (I or B)", rule, error);
 	}
-	for (guint i = 0; i < names->len; i++)
-		if (!is_needed(names->pdata[i]))
-			pipesim_notice(
-				c->notices, "%s is counted too", (char *)names->pdata[i]);
+	for (guint i = n_needed; i < names->len; i++)
+		pipesim_notice(c->notices, "%s is counted too", (char *)names->pdata[i]);
 	return check_layer(c, error);
-}
-
-static gboolean was_chosen(const Calibrating *c, const PipesimTraceGroup *like, guint8 phase)
-{
-	for (guint i = 0; i < c->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
-		if (g_str_equal(group->what.component, like->what.component) &&
-			g_str_equal(group->what.chunk, like->what.chunk) &&
-			group->what.phase == phase)
-			return TRUE;
-	}
-	return FALSE;
 }
 
 /* F, I, W and B from what was chosen. Groups are few and each is at most PIPESIM_MAX_TIME_NS
@@ -293,23 +261,25 @@ static gboolean add_up(Calibrating *c, GError **error)
 
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+		const PipesimMeasured *what = &group->what;
 		const gint64 time =
 			MIN(time_of(c, group, group->figures.median), PIPESIM_MAX_TIME_NS + 1);
 
 		record(c, group, &group->figures);
-		sum[group->what.phase] += time;
+		sum[what->phase] += time;
 		/* A full backward counts as I and W too where those were not measured. */
-		if (group->what.phase == PIPESIM_B && !was_chosen(c, group, PIPESIM_I)) {
+		if (what->phase == PIPESIM_B &&
+			!has(c->chosen, what->component, what->chunk, PIPESIM_I)) {
 			sum[PIPESIM_I] += time / 2;
 			sum[PIPESIM_W] += time - time / 2;
 			pipesim_notice(c->notices,
 				"%s%s%s: only its full backward was measured, halved into I "
 				"and W: schedules that split the backward are guesses",
-				group->what.component, group->what.chunk[0] != '\0' ? " " : "",
-				group->what.chunk);
+				what->component, what->chunk[0] != '\0' ? " " : "",
+				what->chunk);
 		}
-		if ((group->what.phase == PIPESIM_I || group->what.phase == PIPESIM_W) &&
-			!was_chosen(c, group, PIPESIM_B))
+		if ((what->phase == PIPESIM_I || what->phase == PIPESIM_W) &&
+			!has(c->chosen, what->component, what->chunk, PIPESIM_B))
 			sum[PIPESIM_B] += time;
 		for (guint kind = 0; kind <= PIPESIM_B; kind++)
 			if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
@@ -594,7 +564,7 @@ static gboolean run(Calibrating *c, GError **error)
 	if (c->wish.impl != NULL) {
 		g_hash_table_iter_init(&iter, c->wish.impl);
 		while (g_hash_table_iter_next(&iter, &component, &impl))
-			if (!was_captured(c, component, FALSE))
+			if (!has(c->groups, component, NULL, ANY_PHASE))
 				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 					"'%s' is wanted as '%s', but no such component was "
 					"measured",
