@@ -12,15 +12,6 @@ static void group_free(gpointer data)
 	g_free(group);
 }
 
-static PipesimTraceGroup *group_new(const PipesimMeasured *what)
-{
-	PipesimTraceGroup *group = g_new0(PipesimTraceGroup, 1);
-
-	group->what = *what;
-	group->repetitions = g_array_new(FALSE, FALSE, sizeof(PipesimRepetition));
-	return group;
-}
-
 static PipesimRepetition *repetition_at(const GArray *repetitions, guint i)
 {
 	return &g_array_index(repetitions, PipesimRepetition, i);
@@ -92,16 +83,12 @@ static void keep_nominal(PipesimTraceGroup *group)
 static guint key_hash(gconstpointer data)
 {
 	const PipesimMeasured *key = data;
-	const char *const texts[] = {key->component, key->chunk, key->impl, key->variant,
-		key->load_mode, key->sm_mode};
-	guint hash = key->phase + 8u * key->role + (key->in_pair ? 64 : 0);
+	guint hash = g_str_hash(key->component) + key->phase + 8u * key->role;
 
-	for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
-		hash = hash * 31 + g_str_hash(texts[i]);
-	hash = hash * 31 + g_int64_hash(&key->compute_sms);
-	hash = hash * 31 + g_int64_hash(&key->comm_sms);
-	hash = hash * 31 + g_int64_hash(&key->tokens);
-	return hash * 31 + g_int64_hash(&key->payload_bytes);
+	/* What tells most groups of a component apart. */
+	hash = hash * 31 + g_str_hash(key->impl);
+	hash = hash * 31 + (guint)(key->compute_sms + 1024 * key->comm_sms + key->tokens);
+	return hash * 31 + g_int64_hash(&key->payload_bytes) + g_str_hash(key->variant);
 }
 
 static gboolean same_text(const char *a, const char *b)
@@ -138,7 +125,9 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 	}
 	group = g_hash_table_lookup(found, &key);
 	if (group == NULL) {
-		group = group_new(&key);
+		group = g_new0(PipesimTraceGroup, 1);
+		group->what = key;
+		group->repetitions = g_array_new(FALSE, FALSE, sizeof(PipesimRepetition));
 		g_ptr_array_add(groups, group);
 		g_hash_table_insert(found, &group->what, group);
 	}
@@ -147,6 +136,8 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		dropped[row->status]++;
 		return;
 	}
+	if (row->sd != PIPESIM_UNKNOWN)
+		group->mean = row;
 	const PipesimRepetition repetition = {
 		/* A pair holds its rank from start to end, gaps and all. */
 		.service = row->what.role == PIPESIM_ROLE_PAIR
@@ -207,6 +198,11 @@ static void measure(PipesimTraceGroup *group)
 		return;
 	pipesim_distribution_init(&group->figures, service, n);
 	group->figures.lag1 = n > 2 ? pipesim_lag1_within(service, origin, n) : 0;
+	/* A mean alone: every quantile is it, for want of a better one. */
+	if (group->mean != NULL && n == 1) {
+		group->figures.samples = group->mean->samples;
+		group->figures.sd = group->mean->sd;
+	}
 }
 
 GPtrArray *pipesim_trace_groups(
@@ -224,24 +220,6 @@ GPtrArray *pipesim_trace_groups(
 				dropped);
 	for (guint i = 0; i < groups->len; i++)
 		measure(g_ptr_array_index(groups, i));
-	/* A file that tells only mean and sd: every quantile is the mean, for want of a better
-	 * one. */
-	for (guint t = 0; t < n; t++)
-		for (guint i = 0; i < traces[t]->summaries->len; i++) {
-			const PipesimTraceSummary *summary =
-				&g_array_index(traces[t]->summaries, PipesimTraceSummary, i);
-			PipesimTraceRow row;
-
-			pipesim_trace_row_init(&row);
-			row.what.component = summary->component;
-			row.what.phase = summary->phase;
-			PipesimTraceGroup *group = group_new(&row.what);
-			pipesim_distribution_init(&group->figures, &summary->mean, 1);
-			group->figures.samples = summary->samples;
-			group->figures.sd = summary->sd;
-			group->measured = TRUE;
-			g_ptr_array_add(groups, group);
-		}
 	return groups;
 }
 

@@ -25,6 +25,7 @@ typedef struct {
 	gboolean measured;   /* at least one repetition was kept, or figures were told */
 	guint dropped;       /* rows like these of another status */
 	GArray *repetitions; /* of PipesimRepetition, in order of capture */
+	const PipesimTraceRow *mean; /* NULL = all are single ones */
 	PipesimDistribution figures; /* of service, lag1 within each rank; valid where measured;
 					samples 0 = only mean and sd are */
 } PipesimTraceGroup;

@@ -1,6 +1,6 @@
 /* Times that somebody has worked out already: a CSV with a header that names the columns component,
  * phase, mean and perhaps sd and samples, in any order. Numbers are ms; "mean_us", "sd_ns" ... say
- * another unit. Other columns and lines that begin with # are ignored. The trace has no rows. */
+ * another unit. Other columns and lines that begin with # are ignored. A line is a row. */
 #include "config.h"
 
 #include "base/decimal.h"
@@ -57,7 +57,8 @@ static gboolean is_summary(const char *head)
 static void read_means(PipesimTable *table, const PipesimColumn *columns)
 {
 	const PipesimCsvCell *cells = table->record->cells;
-	PipesimTraceSummary summary = {0};
+	GArray *rows = table->trace->rows;
+	PipesimTraceRow row;
 	gint last = 0;
 
 	for (guint i = 0; i < N_COLUMNS; i++)
@@ -67,8 +68,9 @@ static void read_means(PipesimTable *table, const PipesimColumn *columns)
 			table->record->n_cells, last + 1);
 		return;
 	}
-	summary.phase = pipesim_table_phase(table, &cells[columns[PHASE].at]);
-	summary.component = g_string_chunk_insert_const(
+	pipesim_trace_row_init(&row);
+	row.what.phase = pipesim_table_phase(table, &cells[columns[PHASE].at]);
+	row.what.component = g_string_chunk_insert_const(
 		table->trace->strings, cells[columns[COMPONENT].at].text);
 	if (columns[SAMPLES].at >= 0) {
 		const PipesimCsvCell *cell = &cells[columns[SAMPLES].at];
@@ -77,19 +79,17 @@ static void read_means(PipesimTable *table, const PipesimColumn *columns)
 		if (why != NULL || samples < 0 || samples > G_MAXINT32)
 			pipesim_table_fault(table, cell, "samples '%s' is no number of samples",
 				cell->text);
-		summary.samples = (guint)samples;
+		row.samples = (guint)samples;
 	}
-	summary.mean = pipesim_table_time(table, &columns[MEAN], "mean");
-	if (columns[SD].at >= 0)
-		summary.sd = pipesim_table_time(table, &columns[SD], "sd");
-	for (guint i = 0; i < table->trace->summaries->len; i++) {
-		const PipesimTraceSummary *other =
-			&g_array_index(table->trace->summaries, PipesimTraceSummary, i);
-		if (other->component == summary.component && other->phase == summary.phase)
+	row.duration = row.busy = pipesim_table_time(table, &columns[MEAN], "mean");
+	row.sd = columns[SD].at >= 0 ? pipesim_table_time(table, &columns[SD], "sd") : 0;
+	for (guint i = 0; i < rows->len; i++) {
+		const PipesimMeasured *other = &g_array_index(rows, PipesimTraceRow, i).what;
+		if (other->component == row.what.component && other->phase == row.what.phase)
 			pipesim_table_fault(table, NULL, "%s %s stands twice; remove one",
-				summary.component, pipesim_phase_name(summary.phase));
+				other->component, pipesim_phase_name(other->phase));
 	}
-	g_array_append_val(table->trace->summaries, summary);
+	g_array_append_val(rows, row);
 }
 
 static gboolean read_line(PipesimTable *table)

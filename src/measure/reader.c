@@ -87,7 +87,7 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 	}
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
-	if (table->empty != NULL && trace->rows->len == 0 && trace->summaries->len == 0) {
+	if (table->empty != NULL && trace->rows->len == 0) {
 		pipesim_fail_at(error, trace->path, 1, 1, "%s", table->empty);
 		return NULL;
 	}

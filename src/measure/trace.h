@@ -29,19 +29,17 @@ typedef enum {
  * are PIPESIM_UNKNOWN where they are missing. */
 typedef struct {
 	const char *component, *chunk;
-	const char *impl; /* "own", or with its load instruction "own/nc256" */
-	const char
-		*variant; /* what else tells implementations apart: "chunk_tokens=16 l2=cold" */
+	const char *impl;    /* "own", or with its load instruction "own/nc256" */
+	const char *variant; /* what else tells them apart: "chunk_tokens=16 l2=cold" */
 	const char *load_mode, *sm_mode;
 	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
 	gint64 tokens, payload_bytes;
 	guint8 phase, role;
 	gboolean whole_chunk; /* spans every layer of the chunk, not one */
-	gboolean
-		in_pair; /* while the other half of an overlapped pair ran; not the pair itself */
+	gboolean in_pair; /* beside the other half of an overlapped pair; not the pair itself */
 } PipesimMeasured;
 
-/* One repetition. Texts and numbers as above, times in ns. */
+/* One repetition, or a mean of several. Texts and numbers as above, times in ns. */
 typedef struct {
 	PipesimMeasured what;
 	const char *run_id;
@@ -53,21 +51,14 @@ typedef struct {
 	gint64 busy;       /* union of its kernels; = duration where not told apart */
 	gint64 move, wait; /* communication: data moving, waiting for peers */
 	gint64 rows;       /* of experts */
+	gint64 sd;         /* known: the row is a mean of as many @samples, 0 = not told */
+	guint samples;
 } PipesimTraceRow;
-
-/* A distribution of which only figures are known (no repetitions). */
-typedef struct {
-	const char *component;
-	guint8 phase;
-	guint samples; /* 0 = not told */
-	gint64 mean, sd;
-} PipesimTraceSummary;
 
 typedef struct {
 	char *path;
 	GHashTable *metadata;  /* key -> value, both owned by strings */
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
-	GArray *summaries;     /* of PipesimTraceSummary */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */
 } PipesimTrace;

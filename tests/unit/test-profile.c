@@ -354,17 +354,19 @@ START_TEST(means_are_read)
 {
 	g_autoptr(PipesimTrace) trace = read_text(
 		"# by "
-		"hand\ncomponent,phase,mean_us,sd,note\nlayer,F,1.5,0.25,x\nlayer,B,3,0,\n",
+		"hand\ncomponent,phase,mean_us,sd,note\nlayer,F,1.5,0.25,x\nlayer,B,3,0,\n"
+		"layer,RECOMP,1,0,\n",
 		NULL, NULL);
 	PipesimCalibrateOptions options;
 
-	ck_assert_uint_eq(trace->summaries->len, 2);
+	ck_assert_uint_eq(trace->rows->len, 3);
 	pipesim_calibrate_options_init(&options);
 	g_autoptr(PipesimCalibration) calibration =
 		pipesim_calibrate(&trace, 1, &options, NULL);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_F], 1500);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_B], 3000);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_I], 1500);
+	ck_assert_uint_eq(calibration->dropped[PIPESIM_STATUS_OK], 1);
 	ck_assert(trace_has_notice(calibration->notices, "halved into I and W"));
 	ck_assert_int_eq(
 		((PipesimComponent *)calibration->costs->components->pdata[0])->figures.sd,
