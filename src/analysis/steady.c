@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "analysis/steady.h"
-#include "engine/step.h"
+#include "engine/stream.h"
 
 /* Sums and products of times. */
 __extension__ typedef __int128 Wide;

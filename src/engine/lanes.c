@@ -389,8 +389,7 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 
 typedef struct {
 	const PipesimLanes *lanes;
-	const PipesimTimes *const *times;
-	PipesimStream **runs; /* those that fit so far */
+	PipesimStep *const *steps;
 	gboolean *fit;
 } Whole;
 
@@ -399,7 +398,8 @@ static void fill_whole(gconstpointer data, PipesimLaneBlock *block, gsize first,
 	const Whole *whole = data;
 
 	for (guint lane = 0; lane < n; lane++)
-		*whole->fit &= fill_lane(whole->lanes, whole->times[first + lane], block, lane);
+		*whole->fit &= fill_lane(
+			whole->lanes, whole->steps[first + lane]->job.times, block, lane);
 }
 
 static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
@@ -409,18 +409,17 @@ static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first,
 	const PipesimProgram *program = lanes->program;
 
 	for (guint lane = 0; lane < n && *whole->fit; lane++) {
-		PipesimStream *run = whole->runs[first + lane] =
-			pipesim_stream_new(program->shape.ranks, program->n_ops);
+		PipesimStep *step = whole->steps[first + lane];
 
-		run->makespan = *pipesim_lane_at(&block->makespan, lane);
-		for (guint rank = 0; rank < run->ranks; rank++) {
+		step->makespan = *pipesim_lane_at(&block->makespan, lane);
+		for (guint rank = 0; rank < program->shape.ranks; rank++) {
 			const PipesimLaneOp *op = &lanes->ops[lanes->first[rank]];
 
 			if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 				continue;
-			run->busy[rank] = *pipesim_lane_at(&block->busy[rank], lane);
-			run->last_end[rank] = *pipesim_lane_at(&block->clock[rank], lane);
-			run->first_start[rank] =
+			step->busy[rank] = *pipesim_lane_at(&block->busy[rank], lane);
+			step->last_end[rank] = *pipesim_lane_at(&block->clock[rank], lane);
+			step->first_start[rank] =
 				*pipesim_lane_at(&block->slot[op->output], lane) -
 				*pipesim_lane_at(&block->p2p, lane) -
 				*pipesim_lane_at(&block->duration[op->table], lane);
@@ -428,18 +427,12 @@ static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first,
 	}
 }
 
-gboolean pipesim_lanes_run(const PipesimLanes *lanes, const PipesimTimes *const *times, gsize n,
-	PipesimStream **runs)
+gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps, gsize n)
 {
 	gboolean fit = TRUE;
-	const Whole whole = {lanes, times, runs, &fit};
+	const Whole whole = {lanes, steps, &fit};
 	const PipesimLaneWork work = {
 		.lanes = lanes, .n = n, .fill = fill_whole, .take = take_whole, .data = &whole};
 
-	memset(runs, 0, n * sizeof *runs);
-	if (pipesim_lane_work_run(&work, 1, NULL) && fit)
-		return TRUE;
-	for (gsize i = 0; i < n; i++)
-		g_clear_pointer(&runs[i], pipesim_stream_free);
-	return FALSE;
+	return pipesim_lane_work_run(&work, 1, NULL) && fit;
 }

@@ -1,8 +1,7 @@
 /* Many runs of one program side by side: an order that is fixed is a longest path, and a vector
  * register holds the same op of several runs. The same nanoseconds as pipesim_fast_run(). */
 #pragma once
-#include "engine/stream.h"
-#include "engine/timeline.h"
+#include "engine/step.h"
 #include "pipesim.h"
 
 /* Runs that go side by side. */
@@ -57,13 +56,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
 	gsize n, guint threads, PipesimOutcome *results, GError **error);
 
-/** pipesim_lanes_run: @n runs on this thread, each at its own times, as pipesim_stream_run() gives
- * them but for what repeats.
- * @runs: (out) (array length=n): for pipesim_stream_free()
- *
- * Returns: FALSE, and no run, where sums might not fit or memory does not suffice. */
-gboolean pipesim_lanes_run(const PipesimLanes *lanes, const PipesimTimes *const *times, gsize n,
-	PipesimStream **runs);
+/** pipesim_lanes_run: figures of the ranks of @n @steps on this thread, each at the times of its
+ * job. FALSE where sums might not fit or memory does not suffice: @steps are then of no use. */
+gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps, gsize n);
 
 /** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near
  * the end of gint64. */

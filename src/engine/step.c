@@ -7,6 +7,7 @@
 #include "engine/fast.h"
 #include "engine/lanes.h"
 #include "engine/step.h"
+#include "engine/stream.h"
 
 /* A pass over all ops, many steps at once, is faster than leaping over what repeats where there
  * are no more ops, in all and for each step: putting them in order is work that all steps share. */
@@ -31,27 +32,6 @@ PipesimTimeline *pipesim_step_again(
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
 	return pipesim_fast_run(step->whole, times, error);
-}
-
-static void take_figures(PipesimStep *step, PipesimStream *stream)
-{
-	step->makespan = stream->makespan;
-	step->steady = stream->steady;
-	step->busy = g_steal_pointer(&stream->busy);
-	step->first_start = g_steal_pointer(&stream->first_start);
-	step->last_end = g_steal_pointer(&stream->last_end);
-	pipesim_stream_free(stream);
-}
-
-/* Without an op being kept. */
-static gboolean stream(PipesimStep *step, GError **error)
-{
-	PipesimStream *stream = pipesim_stream_run(
-		step->job.order, step->job.times, PIPESIM_STREAM_LEAP, error);
-
-	if (stream != NULL)
-		take_figures(step, stream);
-	return stream != NULL;
 }
 
 static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
@@ -82,9 +62,6 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	step->split = step->program->n_ops > step->whole->n_ops;
 	begin = step->program->rank_begin;
 	step->makespan = step->timeline->makespan;
-	step->busy = g_new0(gint64, ranks);
-	step->first_start = g_new0(gint64, ranks);
-	step->last_end = g_new0(gint64, ranks);
 	for (guint rank = 0; rank < ranks; rank++) {
 		const gint64 *start = step->timeline->start, *end = step->timeline->end;
 		gint64 busy = 0;
@@ -102,10 +79,14 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 
 static PipesimStep *new_step(const PipesimJob *job)
 {
+	const guint ranks = job->order->shape.ranks;
 	PipesimStep *step = g_new0(PipesimStep, 1);
 
 	step->job = *job;
 	step->job.order = pipesim_order_ref(job->order);
+	step->busy = g_new0(gint64, ranks);
+	step->first_start = g_new0(gint64, ranks);
+	step->last_end = g_new0(gint64, ranks);
 	return step;
 }
 
@@ -119,7 +100,7 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 {
 	g_autoptr(PipesimStep) step = new_step(job);
 	const gboolean ok = want == PIPESIM_WANT_FIGURES && takes_figures_alone(job)
-				    ? stream(step, error)
+				    ? pipesim_stream_run(step, error)
 				    : simulate(step, want, error);
 
 	return ok ? g_steal_pointer(&step) : NULL;
@@ -127,29 +108,27 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps)
 {
-	g_autofree const PipesimTimes **times = g_new(const PipesimTimes *, n);
-	g_autofree PipesimStream **runs = g_new(PipesimStream *, n);
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLanes) lanes = NULL;
 
 	if (jobs->order->n_ops > MIN(MOST_OPS, (guint64)n * MOST_OPS_EACH))
 		return FALSE;
-	for (guint i = 0; i < n; i++) {
+	for (guint i = 0; i < n; i++)
 		if (!takes_figures_alone(&jobs[i]))
 			return FALSE;
-		times[i] = jobs[i].times;
-	}
 	program = pipesim_order_expand(jobs->order, NULL);
 	if (program == NULL)
 		return FALSE;
 	lanes = pipesim_lanes_new(program, NULL);
-	if (lanes == NULL || !pipesim_lanes_run(lanes, times, n, runs))
+	if (lanes == NULL)
 		return FALSE;
-	for (guint i = 0; i < n; i++) {
+	for (guint i = 0; i < n; i++)
 		steps[i] = new_step(&jobs[i]);
-		take_figures(steps[i], runs[i]);
-	}
-	return TRUE;
+	if (pipesim_lanes_run(lanes, steps, n))
+		return TRUE;
+	for (guint i = 0; i < n; i++)
+		pipesim_step_free(steps[i]);
+	return FALSE;
 }
 
 void pipesim_step_forget_ops(PipesimStep *step)

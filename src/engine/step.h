@@ -1,7 +1,6 @@
 /* The one door to the simulators: a job goes in, a step comes out. Which of them runs it (what
  * repeats leapt over, longest paths, links, a runtime's rules) is decided behind the door. */
 #pragma once
-#include "engine/stream.h"
 #include "engine/timeline.h"
 #include "model/jitter.h"
 #include "order/order.h"
@@ -13,8 +12,8 @@ typedef struct {
 	const PipesimOrder *order;
 	const PipesimTimes *times;     /* of the order's shape */
 	const PipesimNetwork *network; /* that messages take; NULL: P2P alone */
-	const PipesimRuntime
-		*runtime; /* whose rules messages wait by; NULL: async; never native */
+	/* Whose rules messages wait by; NULL: async; never native. */
+	const PipesimRuntime *runtime;
 	/* Messages as a file lists them, for any runtime but async; NULL: they follow
 	 * from the rules. */
 	const PipesimLowering *messages;
@@ -27,6 +26,14 @@ typedef enum {
 	PIPESIM_WANT_OPS,      /* and when each op ran */
 	PIPESIM_WANT_MESSAGES, /* and when each message moved, over a network too */
 } PipesimWant;
+
+/* What repeats in the longest loops of an order. */
+typedef struct {
+	gboolean found;
+	guint64 transient; /* micro-batches of the step before what repeats begins, at most */
+	guint64 period;    /* micro-batches of one repetition */
+	gint64 time;       /* that it takes, ns */
+} PipesimSteady;
 
 /* Arrays have one element a rank; times in ns from the start of the step. */
 typedef struct {

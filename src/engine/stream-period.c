@@ -1,5 +1,5 @@
 /* A recorded superstep becomes straight-line code for the loops of all ranks at once: software
- * pipelining.
+ * pipelining. It runs pass after pass, or leaps over passes that only add a constant.
  *
  * The tape has the ops of a superstep as they ran: in a topological order. A step of it is
  *
@@ -21,439 +21,433 @@
  *
  * A slot must not be written again before it was read. Where a message is carried for longer than
  * a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by what
- * software pipelining calls modulo variable expansion).
- *
- * The level of a step is its longest path, in steps, from the beginning of the pass. Steps of one
- * level do not depend on each other: those of one kind on neighbouring ranks are given
- * neighbouring indices, so that a stretch of them is one loop over vectors. */
+ * software pipelining calls modulo variable expansion). */
 #include "config.h"
 
-#include "engine/stream-period.h"
+#include "engine/stream-step.h"
 #include <string.h>
 
-#define NOBODY G_MAXUINT32
-/* Above, the array of times leaves the caches and unrolling no longer pays. */
+/* Where nothing is waited for: before any time, and far from overflow. */
+#define LONG_AGO (-PIPESIM_MAX_END)
+/* Above, the state leaves the caches and unrolling no longer pays. */
 #define MAX_STEPS (1u << 22)
+/* Most steps of a search for what repeats: some seconds. */
+#define MAX_SEARCHED ((guint64)1 << 31)
+
+/* One op of a pass. */
+typedef struct {
+	gint64 duration;
+	gint64 hop[2];
+	guint32 rank; /* its index in the state, too */
+	guint32 n; /* messages that it takes, and that it sends: none (W), one, two (a pair) */
+	guint32 in[2], out[2]; /* in the state */
+} Step;
+
+/* A message at the border of two passes. */
+typedef struct {
+	guint32 channel;
+	guint32 age;  /* 1: the last that was produced before the border */
+	guint32 slot; /* in the state */
+} Carried;
 
 typedef struct {
 	const PipesimStreaming *s;
 	const PipesimTape *tape;
-	PipesimPeriod *period;
-	PipesimArena *arena;          /* of all that follows */
+	PipesimArena *arena;          /* of all arrays */
 	guint32 *consumed, *produced; /* by channel: at the beginning of the superstep */
 	guint32 *count;               /* by channel: messages of a superstep */
-	gsize *first_message;         /* by channel: index of its messages in maker and taker */
+	gsize *first_message;         /* by channel: index of its messages in maker */
 	guint32 *maker;               /* by message of a superstep: the tape op that makes it */
-	guint32 *place;               /* by op of the pass in tape order: its step */
-	guint32 *level;               /* by op of the pass in tape order */
-	guint32 *rank_level;
-} Compiler;
+	guint unroll;                 /* supersteps of one pass */
+	gsize n_steps, n_carried, n_state;
+	Step *steps; /* without any branch: what each reads and writes is known */
+	Carried *carried;
+	/* Times at which ranks are free; that of what nobody sends; those at which messages are
+	 * there. */
+	gint64 *state;
+} Period;
 
-static const PipesimStreamVerb *verb_of(const Compiler *c, gsize op)
+static const PipesimStreamVerb *verb_of(const Period *period, gsize op)
 {
-	return &c->s->verbs[c->tape->ops[op].verb];
+	return &period->s->verbs[period->tape->ops[op].verb];
 }
 
 /* Counters at the beginning are those of the first op that uses a channel. */
-static void count_messages(Compiler *c)
+static void count_messages(Period *p)
 {
-	const guint n = 2 * c->s->n_places;
+	const guint n = 2 * p->s->n_places;
 	gsize total = 0;
 
 	for (guint i = 0; i < n; i++) {
-		c->consumed[i] = c->s->channels[i].consumed;
-		c->produced[i] = c->s->channels[i].produced;
+		p->consumed[i] = p->s->channels[i].consumed;
+		p->produced[i] = p->s->channels[i].produced;
 	}
-	for (gsize op = c->tape->n; op-- > 0;)
+	for (gsize op = p->tape->n; op-- > 0;)
 		for (guint half = 0; half < 2; half++) {
-			const PipesimStreamVerb *verb = verb_of(c, op);
+			const PipesimStreamVerb *verb = verb_of(p, op);
 
 			if (verb->in[half] != PIPESIM_NO_CHANNEL)
-				c->consumed[verb->in[half]] = c->tape->ops[op].consumed[half];
+				p->consumed[verb->in[half]] = p->tape->ops[op].consumed[half];
 			if (verb->out[half] != PIPESIM_NO_CHANNEL)
-				c->produced[verb->out[half]] = c->tape->ops[op].produced[half];
+				p->produced[verb->out[half]] = p->tape->ops[op].produced[half];
 		}
 	for (guint i = 0; i < n; i++) {
-		c->count[i] = c->s->channels[i].produced - c->produced[i];
-		c->first_message[i] = total;
-		total += c->count[i];
+		p->count[i] = p->s->channels[i].produced - p->produced[i];
+		p->first_message[i] = total;
+		total += p->count[i];
 	}
-	for (gsize op = 0; op < c->tape->n; op++)
+	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++) {
-			const guint32 out = verb_of(c, op)->out[half];
+			const guint32 out = verb_of(p, op)->out[half];
 
 			if (out != PIPESIM_NO_CHANNEL)
-				c->maker[c->first_message[out] +
-					 (c->tape->ops[op].produced[half] - c->produced[out])] =
+				p->maker[p->first_message[out] +
+					 (p->tape->ops[op].produced[half] - p->produced[out])] =
 					(guint32)op;
 		}
 }
 
 /* Who makes what @op takes: an op of the tape, @back supersteps ago. */
-static guint32 maker_of(const Compiler *c, gsize op, guint half, guint32 *back)
+static guint32 maker_of(const Period *p, gsize op, guint half, guint32 *back)
 {
-	const guint32 in = verb_of(c, op)->in[half];
-	const guint32 waiting = c->produced[in] - c->consumed[in];
-	const guint32 index = c->tape->ops[op].consumed[half] - c->consumed[in];
-	const guint32 count = c->count[in];
+	const guint32 in = verb_of(p, op)->in[half];
+	const guint32 waiting = p->produced[in] - p->consumed[in];
+	const guint32 index = p->tape->ops[op].consumed[half] - p->consumed[in];
+	const guint32 count = p->count[in];
 
 	*back = index >= waiting ? 0 : (waiting - index + count - 1) / count;
-	return c->maker[c->first_message[in] + (index + *back * count - waiting)];
+	return p->maker[p->first_message[in] + (index + *back * count - waiting)];
 }
 
-/* The op of the pass that makes what op @at takes; *@earlier: in the pass before. */
-static gsize source_of(const Compiler *c, gsize at, guint half, gboolean *earlier)
+/* The slot of what step @at takes. */
+static guint32 find_input(Period *p, gsize at, guint half)
 {
-	const gsize n = c->tape->n, unroll = c->period->unroll;
-	const gsize turn = at / n;
-	guint32 back;
-	const gsize maker = maker_of(c, at % n, half, &back);
+	const gsize n = p->tape->n, op = at % n;
+	const guint32 turn = (guint32)(at / n), in = verb_of(p, op)->in[half];
+	const Step *source;
+	guint32 back, slot;
+	gsize maker;
 
-	*earlier = back > turn;
-	return (turn + (*earlier ? unroll : 0) - back) * n + maker;
-}
-
-/* Every op stands above what it waits for and above whoever takes what it overwrites. */
-static void find_levels(Compiler *c)
-{
-	const gsize n = c->tape->n * c->period->unroll;
-
-	for (gsize at = 0; at < n; at++) {
-		const guint32 rank = c->tape->ops[at % c->tape->n].rank;
-		guint32 level = MAX(c->level[at], c->rank_level[rank]);
-
-		for (guint half = 0; half < 2; half++) {
-			gboolean earlier;
-			gsize source;
-
-			if (verb_of(c, at % c->tape->n)->in[half] == PIPESIM_NO_CHANNEL)
-				continue;
-			source = source_of(c, at, half, &earlier);
-			if (!earlier)
-				level = MAX(level, c->level[source] + 1);
-		}
-		c->level[at] = level;
-		c->rank_level[rank] = level + 1;
-		for (guint half = 0; half < 2; half++) {
-			gboolean earlier;
-			gsize source;
-
-			if (verb_of(c, at % c->tape->n)->in[half] == PIPESIM_NO_CHANNEL)
-				continue;
-			source = source_of(c, at, half, &earlier);
-			if (earlier)
-				c->level[source] = MAX(c->level[source], level + 1);
-		}
-	}
-}
-
-typedef struct {
-	guint32 level, kind, rank, at;
-} Key;
-
-static int by_level(gconstpointer a, gconstpointer b)
-{
-	const Key *x = a, *y = b;
-
-	if (x->level != y->level)
-		return x->level < y->level ? -1 : 1;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-static gboolean make_steps(Compiler *c)
-{
-	PipesimPeriod *period = c->period;
-	const gsize n = period->n_steps;
-	Key *keys = pipesim_arena_array(c->arena, Key, n);
-
-	if (keys == NULL)
-		return FALSE;
-	for (gsize at = 0; at < n; at++) {
-		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
-		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
-
-		keys[at] = (Key){
-			c->level[at], verb->kind + 8u * verb->chunk, op->rank, (guint32)at};
-	}
-	qsort(keys, n, sizeof *keys, by_level);
-	for (gsize i = 0; i < n; i++)
-		c->place[keys[i].at] = (guint32)i;
-	for (gsize at = 0; at < n; at++) {
-		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
-		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
-		PipesimPeriodStep *step = &period->steps[c->place[at]];
-
-		*step = (PipesimPeriodStep){
-			.duration = op->duration,
-			.hop = {verb->hop[0], verb->hop[1]},
-			.rank = op->rank,
-			.level = c->level[at],
-			.type = PIPESIM_STEP_ONE,
+	if (in == PIPESIM_NO_CHANNEL)
+		return p->s->order->shape.ranks;
+	maker = maker_of(p, op, half, &back);
+	source = &p->steps[(turn + (back > turn ? p->unroll : 0) - back) * n + maker];
+	slot = source->out[source->n == 2 ? half : 0];
+	if (back > turn)
+		p->carried[p->n_carried++] = (Carried){
+			.channel = in,
+			.age = p->produced[in] - p->tape->ops[op].consumed[half] -
+			       turn * p->count[in],
+			.slot = slot,
 		};
-		if (verb->kind == PIPESIM_W)
-			step->type = PIPESIM_STEP_ALONE;
-		if (verb->kind == PIPESIM_FB)
-			step->type = PIPESIM_STEP_TWO;
-		period->durations[c->place[at]] = op->duration;
-		period->ran[op->rank]++;
+	return slot;
+}
+
+static void make_steps(Period *p)
+{
+	p->n_state = p->s->order->shape.ranks + 1;
+	for (gsize at = 0; at < p->n_steps; at++) {
+		const PipesimTapeOp *op = &p->tape->ops[at % p->tape->n];
+		const PipesimStreamVerb *verb = &p->s->verbs[op->verb];
+		Step *step = &p->steps[at];
+
+		step->duration = op->duration;
+		step->rank = op->rank;
 		for (guint half = 0; half < 2; half++)
-			if (verb->place[half] != PIPESIM_NO_CHANNEL)
-				period->done[verb->place[half]]++;
-		/* A single step has its one message at index 0. */
-		if (step->type == PIPESIM_STEP_ONE &&
-			pipesim_op_has_backward(&c->s->order->verbs[op->verb]))
-			step->hop[0] = verb->hop[1];
+			if (verb->place[half] != PIPESIM_NO_CHANNEL) {
+				step->hop[step->n] = verb->hop[half];
+				step->out[step->n++] = (guint32)p->n_state++;
+			}
 	}
-	return TRUE;
-}
+	for (gsize at = 0; at < p->n_steps; at++) {
+		const guint32 *place = verb_of(p, at % p->tape->n)->place;
+		Step *step = &p->steps[at];
 
-/* Whether step @i goes on where the one before it stands, messages aside. */
-static gboolean continues(const PipesimPeriod *period, gsize i)
-{
-	const PipesimPeriodStep *a = &period->steps[i - 1], *b = &period->steps[i];
-
-	return a->level == b->level && a->type == b->type && a->time + 1 == b->time;
-}
-
-/* Indices in the state: first of ranks, in the order of their first step; then of what steps put
- * out. Slots of neighbours stand side by side; before and behind each row is one that nothing
- * writes. */
-static void number_state(PipesimPeriod *period)
-{
-	guint32 n = 0;
-
-	for (guint rank = 0; rank < period->ranks; rank++)
-		period->time_of[rank] = NOBODY;
-	for (gsize i = 0; i < period->n_steps; i++)
-		if (period->time_of[period->steps[i].rank] == NOBODY)
-			period->time_of[period->steps[i].rank] = n++;
-	for (guint rank = 0; rank < period->ranks; rank++)
-		if (period->time_of[rank] == NOBODY)
-			period->time_of[rank] = n++;
-	for (gsize i = 0; i < period->n_steps; i++)
-		period->steps[i].time = period->time_of[period->steps[i].rank];
-	for (gsize i = 0, end; i < period->n_steps; i = end) {
-		for (end = i + 1; end < period->n_steps && continues(period, end);)
-			end++;
-		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
-			n++;
-			for (gsize k = i; k < end; k++)
-				period->steps[k].out[half] = n++;
-			n++;
-		}
-	}
-	period->n_state = n;
-}
-
-static void link_inputs(Compiler *c)
-{
-	PipesimPeriod *period = c->period;
-
-	for (gsize at = 0; at < period->n_steps; at++) {
-		const PipesimTapeOp *op = &c->tape->ops[at % c->tape->n];
-		const PipesimStreamVerb *verb = &c->s->verbs[op->verb];
-		PipesimPeriodStep *step = &period->steps[c->place[at]];
-
-		for (guint half = 0; half < (guint)step->type; half++) {
-			const gboolean backward = step->type == PIPESIM_STEP_ONE &&
-						  verb->place[0] == PIPESIM_NO_CHANNEL;
-			const guint v_half = backward ? 1 : half;
-			const guint32 in = verb->in[v_half];
-			const PipesimPeriodStep *source;
-			gboolean earlier;
-
-			step->in[half] = NOBODY;
-			if (in == PIPESIM_NO_CHANNEL)
-				continue;
-			source = &period->steps[c->place[source_of(c, at, v_half, &earlier)]];
-			step->in[half] =
-				source->out[source->type == PIPESIM_STEP_TWO ? v_half : 0];
-			if (earlier)
-				period->carried[period->n_carried++] = (PipesimCarried){
-					.channel = in,
-					.age = c->produced[in] - op->consumed[v_half] -
-					       (guint32)(at / c->tape->n) * c->count[in],
-					.slot = step->in[half],
-				};
-		}
+		if (place[0] != PIPESIM_NO_CHANNEL)
+			step->in[0] = find_input(p, at, 0);
+		if (place[1] != PIPESIM_NO_CHANNEL)
+			step->in[step->n - 1] = find_input(p, at, 1);
 	}
 }
 
-/* What waits for nothing reads a slot that is never written: the one beside its neighbour's
- * where that fits. */
-static void fill_gaps(PipesimPeriod *period)
+/* FALSE where that would not pay or does not fit. */
+static gboolean compile(Period *p)
 {
-	const guint32 never = period->ranks; /* the first slot */
+	const gsize n_channels = 2 * (gsize)p->s->n_places;
 
-	for (gsize i = 0; i < period->n_state; i++)
-		period->owner[i] = (guint32)i;
-	for (gsize i = 0; i < period->n_steps; i++)
-		for (guint half = 0; half < (guint)period->steps[i].type; half++)
-			period->owner[period->steps[i].out[half]] = period->steps[i].time;
-	for (gsize i = 0; i < period->n_steps; i++)
-		for (guint half = 0; half < (guint)period->steps[i].type; half++) {
-			PipesimPeriodStep *step = &period->steps[i];
-			guint32 guess = never;
-
-			if (step->in[half] != NOBODY)
-				continue;
-			if (i + 1 < period->n_steps && continues(period, i + 1) &&
-				step[1].in[half] != NOBODY)
-				guess = step[1].in[half] - 1;
-			else if (i > 0 && continues(period, i))
-				guess = step[-1].in[half] + 1;
-			if (guess >= period->n_state || period->owner[guess] != guess)
-				guess = never;
-			step->in[half] = guess;
-		}
-}
-
-static void find_stretches(PipesimPeriod *period)
-{
-	for (gsize i = 0; i < period->n_steps; i++) {
-		const PipesimPeriodStep *step = &period->steps[i];
-		gboolean goes_on = i > 0 && continues(period, i);
-
-		for (guint half = 0; goes_on && half < (guint)step->type; half++)
-			goes_on = step[-1].in[half] + 1 == step->in[half] &&
-				  step[-1].hop[half] == step->hop[half];
-		if (goes_on)
-			period->stretches[period->n_stretches - 1].n++;
-		else
-			period->stretches[period->n_stretches++] =
-				(PipesimStretch){(guint32)i, 1};
-	}
-}
-
-static gboolean compile(Compiler *c)
-{
-	PipesimPeriod *period = c->period;
-	PipesimArena *arena = period->arena;
-	const guint n_channels = 2 * c->s->n_places;
-	gsize n;
-
-	count_messages(c);
+	p->consumed = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->produced = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->count = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->first_message = pipesim_arena_array(p->arena, gsize, n_channels);
+	p->maker = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
+	if (p->tape->n == 0 || p->tape->too_long || p->maker == NULL)
+		return FALSE;
+	count_messages(p);
 	/* A message must not be made again before it was taken: so many copies of it are needed. */
-	period->unroll = 1;
-	for (gsize op = 0; op < c->tape->n; op++)
+	p->unroll = 1;
+	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++) {
 			guint32 back, maker;
 
-			if (verb_of(c, op)->in[half] == PIPESIM_NO_CHANNEL)
+			if (verb_of(p, op)->in[half] == PIPESIM_NO_CHANNEL)
 				continue;
-			maker = maker_of(c, op, half, &back);
-			period->unroll = MAX(period->unroll, back + (maker < op));
+			maker = maker_of(p, op, half, &back);
+			p->unroll = MAX(p->unroll, back + (maker < op));
 		}
-	n = period->n_steps = c->tape->n * period->unroll;
-	if (n > MAX_STEPS)
+	p->n_steps = p->tape->n * p->unroll;
+	if (p->n_steps > MAX_STEPS)
 		return FALSE;
-	c->level = pipesim_arena_array(c->arena, guint32, n);
-	c->place = pipesim_arena_array(c->arena, guint32, n);
-	period->steps = pipesim_arena_array(arena, PipesimPeriodStep, n);
-	period->durations = pipesim_arena_array(arena, gint64, n);
-	period->stretches = pipesim_arena_array(arena, PipesimStretch, n);
-	period->carried = pipesim_arena_array(arena, PipesimCarried, 2 * n);
-	period->time_of = pipesim_arena_array(arena, guint32, period->ranks);
-	period->ran = pipesim_arena_array(arena, guint64, period->ranks);
-	period->rounds = pipesim_arena_array(arena, guint32, period->ranks);
-	period->messages = pipesim_arena_array(arena, guint32, n_channels);
-	period->done = pipesim_arena_array(arena, guint32, n_channels);
-	if (c->place == NULL || period->done == NULL)
+	p->steps = pipesim_arena_array(p->arena, Step, p->n_steps);
+	p->carried = pipesim_arena_array(p->arena, Carried, 2 * p->n_steps);
+	if (p->carried == NULL)
 		return FALSE;
-	find_levels(c);
-	if (!make_steps(c))
-		return FALSE;
-	number_state(period);
-	period->state = pipesim_arena_array(arena, gint64, period->n_state);
-	period->owner = pipesim_arena_array(arena, guint32, period->n_state);
-	if (period->owner == NULL)
-		return FALSE;
-	for (gsize i = 0; i < period->n_state; i++)
-		period->state[i] = PIPESIM_LONG_AGO;
-	link_inputs(c);
-	fill_gaps(period);
-	find_stretches(period);
-	for (guint rank = 0; rank < period->ranks; rank++)
-		period->rounds[rank] = c->s->ranks[rank].step * period->unroll;
-	for (guint i = 0; i < n_channels; i++)
-		period->messages[i] = c->count[i] * period->unroll;
-	return TRUE;
+	make_steps(p);
+	p->state = pipesim_arena_array(p->arena, gint64, p->n_state);
+	return p->state != NULL;
 }
 
-PipesimPeriod *pipesim_period_new(const PipesimStreaming *s, const PipesimTape *tape)
+/* What a message at the border is in its channel. */
+static gint64 *find_carried(const Period *p, const Carried *carried)
 {
-	const gsize n = 2 * (gsize)s->n_places;
-	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
-	PipesimPeriod *period = g_new0(PipesimPeriod, 1);
-	Compiler c = {
-		.s = s,
-		.tape = tape,
-		.period = period,
-		.arena = scratch,
-		.consumed = pipesim_arena_array(scratch, guint32, n),
-		.produced = pipesim_arena_array(scratch, guint32, n),
-		.count = pipesim_arena_array(scratch, guint32, n),
-		.first_message = pipesim_arena_array(scratch, gsize, n),
-		.maker = pipesim_arena_array(scratch, guint32, 2 * tape->n + 1),
-		.rank_level = pipesim_arena_array(scratch, guint32, s->order->shape.ranks),
-	};
+	const PipesimChannel *channel = &p->s->channels[carried->channel];
 
-	period->arena = pipesim_arena_new();
-	period->ranks = s->order->shape.ranks;
-	if (tape->n > 0 && !tape->too_long &&
-		pipesim_arena_check(scratch, NULL, "supersteps") && compile(&c))
-		return period;
-	pipesim_period_free(period);
-	return NULL;
+	return &channel->ring[(channel->produced - carried->age) & channel->mask];
 }
 
-void pipesim_period_free(PipesimPeriod *period)
+static void load(Period *p)
 {
-	if (period == NULL)
-		return;
-	pipesim_arena_free(period->arena);
-	g_free(period);
+	const guint ranks = p->s->order->shape.ranks;
+
+	for (gsize i = 0; i < p->n_state; i++)
+		p->state[i] = i < ranks ? p->s->ranks[i].time : LONG_AGO;
+	for (gsize i = 0; i < p->n_carried; i++)
+		p->state[p->carried[i].slot] = *find_carried(p, &p->carried[i]);
 }
 
-void pipesim_period_load(PipesimPeriod *period, const PipesimStreaming *s)
+/* After so many supersteps. */
+static void store(const Period *p, PipesimStreaming *s, guint64 supersteps)
 {
-	for (guint rank = 0; rank < period->ranks; rank++)
-		period->state[period->time_of[rank]] = s->ranks[rank].time;
-	for (gsize i = 0; i < period->n_carried; i++) {
-		const PipesimCarried *carried = &period->carried[i];
-		const PipesimChannel *channel = &s->channels[carried->channel];
-
-		period->state[carried->slot] =
-			channel->ring[(channel->produced - carried->age) & channel->mask];
-	}
-}
-
-void pipesim_period_store(const PipesimPeriod *period, PipesimStreaming *s, guint64 passes)
-{
-	for (guint rank = 0; rank < period->ranks; rank++) {
+	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
 		PipesimStreamRank *r = &s->ranks[rank];
+		const PipesimLoop *loop = &s->order->loops[r->loop];
+		const guint64 rounds = supersteps * r->step;
 
-		r->time = period->state[period->time_of[rank]];
-		r->n_ran += passes * period->ran[rank];
-		r->round += (guint32)passes * period->rounds[rank];
-		r->limit += passes * period->ran[rank];
-		if (r->round == s->order->loops[r->loop].count) {
+		r->time = p->state[rank];
+		r->n_ran += rounds * loop->n;
+		r->limit += rounds * loop->n;
+		r->round += (guint32)rounds;
+		if (r->round == loop->count) {
 			r->round = 0;
 			r->loop++;
 		}
 	}
 	for (guint i = 0; i < 2 * s->n_places; i++) {
-		s->channels[i].produced += (guint32)passes * period->messages[i];
-		s->channels[i].consumed += (guint32)passes * period->messages[i];
-		s->done[i] += (guint32)passes * period->done[i];
+		s->channels[i].produced += (guint32)supersteps * p->count[i];
+		s->channels[i].consumed += (guint32)supersteps * p->count[i];
 	}
-	for (gsize i = 0; i < period->n_carried; i++) {
-		const PipesimCarried *carried = &period->carried[i];
-		PipesimChannel *channel = &s->channels[carried->channel];
+	for (gsize op = 0; op < p->tape->n; op++)
+		for (guint half = 0; half < 2; half++)
+			if (verb_of(p, op)->place[half] != PIPESIM_NO_CHANNEL)
+				s->done[verb_of(p, op)->place[half]] += (guint32)supersteps;
+	for (gsize i = 0; i < p->n_carried; i++)
+		*find_carried(p, &p->carried[i]) = p->state[p->carried[i].slot];
+}
 
-		channel->ring[(channel->produced - carried->age) & channel->mask] =
-			period->state[carried->slot];
+static void run_pass(Period *p)
+{
+	gint64 *state = p->state;
+
+	for (const Step *step = p->steps; step < p->steps + p->n_steps; step++) {
+		gint64 time = state[step->rank];
+
+		for (guint i = 0; i < step->n; i++)
+			time = MAX(time, state[step->in[i]]);
+		time += step->duration;
+		state[step->rank] = time;
+		for (guint i = 0; i < step->n; i++)
+			state[step->out[i]] = time + step->hop[i];
 	}
+}
+
+/* Leaps ------------------------------------------------------------------------------------ */
+
+/* Sums and largest values alone make a pass: where the state has grown by a rate for each entry,
+ * and no largest value changes hands, it grows so again. Proven by a repetition that runs with
+ * rates beside times:
+ *
+ *	pass     at            at + n          at + 2n                    lasts
+ *	state    kept ...      kept + rate     kept + 2 rate   . . . . .  kept + k rate
+ *	         `- looks alike -'`- prove() ----'`- leap() ------------'
+ *
+ * A rival that grows faster than the larger of two says for how many repetitions that holds. */
+
+/* Passes for ever, as far as a step can last. */
+#define FOR_EVER G_MAXUINT64
+
+typedef struct {
+	Period *period;
+	gint64 *kept;  /* the state at pass @kept_at */
+	gint64 *rate;  /* by state: what one repetition adds */
+	gint64 *grown; /* the same after the repetition that proves it */
+	guint64 at, kept_at, span;
+	guint64 least;   /* shortest repetition that is tried next */
+	guint64 proving; /* passes spent on proofs */
+	guint64 lasts;   /* repetitions for which the last proof holds */
+} Leaper;
+
+/* Whether since the kept state all times that a rank wrote grew alike. */
+static gboolean looks_alike(const Leaper *leaper)
+{
+	const Period *period = leaper->period;
+	const gint64 *state = period->state, *kept = leaper->kept;
+
+	for (gsize i = 0; i < period->n_steps; i++) {
+		const Step *step = &period->steps[i];
+
+		for (guint k = 0; k < step->n; k++)
+			if (state[step->out[k]] - kept[step->out[k]] !=
+				state[step->rank] - kept[step->rank])
+				return FALSE;
+	}
+	return TRUE;
+}
+
+/* The larger of two times that grow; how long it stays the larger. */
+static inline void larger(Leaper *leaper, gint64 *time, gint64 *rate, guint32 other)
+{
+	const gint64 rival = leaper->period->state[other], its = leaper->grown[other];
+	const gboolean wins = rival > *time || (rival == *time && its > *rate);
+	const gint64 ahead = wins ? rival - *time : *time - rival;
+	const gint64 faster = wins ? *rate - its : its - *rate;
+
+	if (faster > 0)
+		leaper->lasts = MIN(leaper->lasts, (guint64)(ahead / faster));
+	*time = wins ? rival : *time;
+	*rate = wins ? its : *rate;
+}
+
+static void step_with_rates(Leaper *leaper, const Step *step)
+{
+	gint64 *state = leaper->period->state;
+	gint64 time = state[step->rank], rate = leaper->grown[step->rank];
+
+	for (guint i = 0; i < step->n; i++)
+		larger(leaper, &time, &rate, step->in[i]);
+	time += step->duration;
+	state[step->rank] = time;
+	leaper->grown[step->rank] = rate;
+	for (guint i = 0; i < step->n; i++) {
+		state[step->out[i]] = time + step->hop[i];
+		leaper->grown[step->out[i]] = rate;
+	}
+}
+
+static void keep(Leaper *leaper)
+{
+	memcpy(leaper->kept, leaper->period->state,
+		leaper->period->n_state * sizeof *leaper->kept);
+	leaper->kept_at = leaper->at;
+}
+
+/* Runs one more repetition with rates beside times. Whether it added what they say and left
+ * them as they were: then it goes on like that leaper->lasts times. */
+static gboolean prove(Leaper *leaper, guint64 passes)
+{
+	Period *period = leaper->period;
+	const gsize n = period->n_state;
+
+	for (gsize i = 0; i < n; i++)
+		leaper->rate[i] = period->state[i] - leaper->kept[i];
+	memcpy(leaper->grown, leaper->rate, n * sizeof *leaper->rate);
+	keep(leaper);
+	leaper->lasts = FOR_EVER;
+	for (guint64 pass = 0; pass < passes; pass++)
+		for (gsize i = 0; i < period->n_steps; i++)
+			step_with_rates(leaper, &period->steps[i]);
+	leaper->at += passes;
+	leaper->proving += passes;
+	for (gsize i = 0; i < n; i++)
+		if (leaper->grown[i] != leaper->rate[i] ||
+			period->state[i] - leaper->kept[i] != leaper->rate[i])
+			return FALSE;
+	return TRUE;
+}
+
+/* One proof and the leap that it allows. */
+static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
+{
+	const guint64 passes = leaper->at - leaper->kept_at, begin = leaper->kept_at;
+	const gsize n = leaper->period->n_state;
+	gint64 *state = leaper->period->state;
+	guint64 repetitions;
+
+	/* A proof costs about three times its passes: never more than the run itself. */
+	if (passes < leaper->least || passes > end - leaper->at ||
+		leaper->proving + passes > leaper->at + 8)
+		return;
+	/* Where ranks hardly depend on each other everything looks alike: then in turn. */
+	leaper->least = passes + 1;
+	if (prove(leaper, passes)) {
+		repetitions = MIN(leaper->lasts, (end - leaper->at) / passes);
+		if (leaper->lasts == FOR_EVER && !steady->found) {
+			steady->found = TRUE;
+			steady->transient = begin * leaper->period->unroll;
+			steady->period = passes * leaper->period->unroll;
+			for (gsize i = 0; i < n; i++)
+				steady->time = MAX(steady->time, leaper->rate[i]);
+		}
+		for (gsize i = 0; i < n; i++)
+			state[i] += (gint64)repetitions * leaper->rate[i];
+		leaper->at += repetitions * passes;
+		leaper->least = 1;
+	}
+	keep(leaper);
+	leaper->span = 1;
+}
+
+/* FALSE where nothing repeats in time. */
+static gboolean jump(Leaper *leaper, guint64 passes, PipesimSteady *steady)
+{
+	Period *period = leaper->period;
+
+	/* After one pass every slot holds what a pass writes. */
+	run_pass(period);
+	leaper->at = leaper->span = 1;
+	keep(leaper);
+	for (guint64 left = MAX_SEARCHED / period->n_steps; leaper->at < passes; left--) {
+		if (left == 0)
+			return FALSE;
+		run_pass(period);
+		leaper->at++;
+		if (looks_alike(leaper)) {
+			try_leap(leaper, passes, steady);
+		} else if (leaper->at - leaper->kept_at >= leaper->span) {
+			keep(leaper);
+			leaper->span *= 2;
+		}
+	}
+	return TRUE;
+}
+
+gboolean pipesim_period_run(
+	PipesimStreaming *s, const PipesimTape *tape, guint64 supersteps, PipesimSteady *steady)
+{
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Period period = {.s = s, .tape = tape, .arena = arena};
+	Leaper leaper = {.period = &period};
+	guint64 passes;
+
+	if (!compile(&period))
+		return TRUE;
+	leaper.kept = pipesim_arena_array(arena, gint64, period.n_state);
+	leaper.rate = pipesim_arena_array(arena, gint64, period.n_state);
+	leaper.grown = pipesim_arena_array(arena, gint64, period.n_state);
+	passes = supersteps / period.unroll;
+	if (leaper.grown == NULL || passes == 0)
+		return TRUE;
+	load(&period);
+	if (!jump(&leaper, passes, steady))
+		return FALSE;
+	store(&period, s, passes * period.unroll);
+	return TRUE;
 }

@@ -74,12 +74,12 @@ static gboolean resolve_rank(
 	if (!oldest || !differ)
 		return TRUE;
 	r->pending.mask = FIRST_ROOM - 1;
-	r->pending.ring = pipesim_arena_array(s->arena, guint8, FIRST_ROOM);
+	r->pending.ring = pipesim_arena_array(s->arena, gint64, FIRST_ROOM);
 	return r->pending.ring != NULL;
 }
 
 gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
-	const PipesimProgram *places, const PipesimTimes *times, GError **error)
+	const PipesimTimes *times, GError **error)
 {
 	const PipesimShape *shape = &order->shape;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
@@ -93,7 +93,7 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 
 	*s = (PipesimStreaming){
 		.order = order,
-		.places = places,
+		.places = pipesim_program_new(shape, 0, error),
 		.p2p = times->p2p,
 		.n_places = (guint)n,
 		.full = PIPESIM_NO_CHANNEL,
@@ -103,7 +103,8 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 		.ranks = pipesim_arena_array(arena, PipesimStreamRank, shape->ranks),
 		.channels = pipesim_arena_array(arena, PipesimChannel, 2 * n),
 	};
-	if (!pipesim_durations_init(&s->durations, places, times, error))
+	if (s->places == NULL ||
+		!pipesim_durations_init(&s->durations, s->places, times, error))
 		return FALSE;
 	ok = where != NULL && s->channels != NULL;
 	for (guint i = 0; ok && i < 2 * n; i++) {
@@ -116,7 +117,7 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	for (guint at = 0; ok && at < n; at++) {
 		const gsize copy = shape->copies > 1 ? at % shape->chunks : 0;
 
-		where[copy * shape->stages + places->stage_of[at]] = at;
+		where[copy * shape->stages + s->places->stage_of[at]] = at;
 	}
 	for (gsize i = 0; ok && i < n_stages; i++) {
 		const gsize stage = i % shape->stages;
@@ -133,27 +134,31 @@ gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 void pipesim_streaming_clear(PipesimStreaming *s)
 {
 	pipesim_arena_free(s->arena);
+	pipesim_program_unref(s->places);
 	pipesim_durations_clear(&s->durations);
 }
 
-static void push_pending(PipesimStreaming *s, PipesimPending *pending, guint8 chunk)
+/* Makes room for one more. */
+static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 {
-	if (pending->tail - pending->head > pending->mask) {
-		const guint32 room = pending->mask + 1;
-		guint8 *ring = room < 1u << 30
-				       ? pipesim_arena_array(s->arena, guint8, 2 * (gsize)room)
-				       : NULL;
+	const guint32 room = channel->mask + 1;
+	gint64 *ring =
+		room < 1u << 30 ? pipesim_arena_array(s->arena, gint64, 2 * (gsize)room) : NULL;
 
-		if (ring == NULL) {
-			s->no_memory = TRUE;
-			return;
-		}
-		for (guint32 i = pending->head; i != pending->tail; i++)
-			ring[i & (2 * room - 1)] = pending->ring[i & pending->mask];
-		pending->ring = ring;
-		pending->mask = 2 * room - 1;
+	if (ring == NULL) {
+		s->no_memory = TRUE;
+		return FALSE;
 	}
-	pending->ring[pending->tail++ & pending->mask] = chunk;
+	for (guint32 i = channel->consumed; i != channel->produced; i++)
+		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
+	channel->ring = ring;
+	channel->mask = 2 * room - 1;
+	return TRUE;
+}
+
+static gboolean is_full(const PipesimChannel *channel)
+{
+	return channel->produced - channel->consumed > channel->mask;
 }
 
 static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
@@ -168,7 +173,7 @@ static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
 		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
 			const PipesimChannel *out = &s->channels[verb->out[half]];
 
-			if (out->produced - out->consumed > out->mask) {
+			if (is_full(out)) {
 				s->full = verb->out[half];
 				return FALSE;
 			}
@@ -179,13 +184,13 @@ static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
 
 static gint64 weight_duration(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)
 {
-	PipesimPending *pending = &s->ranks[rank].pending;
+	PipesimChannel *pending = &s->ranks[rank].pending;
 	const gsize first = (gsize)rank * s->order->shape.chunks;
-	guint8 chunk;
+	gint64 chunk;
 
 	if (pending->ring == NULL || verb->chunk != PIPESIM_OLDEST)
 		return verb->duration;
-	chunk = pending->ring[pending->head++ & pending->mask];
+	chunk = pending->ring[pending->consumed++ & pending->mask];
 	return s->durations.single[(first + chunk) * PIPESIM_FB + PIPESIM_W];
 }
 
@@ -247,8 +252,9 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 
 			out->ring[out->produced++ & out->mask] = r->time + verb->hop[half];
 		}
-	if (verb->kind == PIPESIM_I && r->pending.ring != NULL)
-		push_pending(s, &r->pending, verb->chunk);
+	if (verb->kind == PIPESIM_I && r->pending.ring != NULL &&
+		(!is_full(&r->pending) || grow(s, &r->pending)))
+		r->pending.ring[r->pending.produced++ & r->pending.mask] = verb->chunk;
 }
 
 static void advance(const PipesimLoop *loop, PipesimStreamRank *r)
@@ -280,23 +286,6 @@ static gboolean run_rank(PipesimStreaming *s, guint rank)
 		ran = TRUE;
 	}
 	return ran;
-}
-
-static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
-{
-	const guint32 room = channel->mask + 1;
-	gint64 *ring =
-		room < 1u << 30 ? pipesim_arena_array(s->arena, gint64, 2 * (gsize)room) : NULL;
-
-	if (ring == NULL) {
-		s->no_memory = TRUE;
-		return FALSE;
-	}
-	for (guint32 i = channel->consumed; i != channel->produced; i++)
-		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
-	channel->ring = ring;
-	channel->mask = 2 * room - 1;
-	return TRUE;
 }
 
 /* Down the ranks and up again, for forwards and backwards go either way. */

@@ -2,7 +2,7 @@
 #pragma once
 #include "base/arena.h"
 #include "engine/durations.h"
-#include "engine/stream.h"
+#include "engine/step.h"
 #include "order/order.h"
 
 #define PIPESIM_NO_CHANNEL G_MAXUINT32
@@ -25,12 +25,6 @@ typedef struct {
 	guint8 chunk, b_chunk;
 } PipesimStreamVerb;
 
-/* Chunks of the I that have no W yet, where W of different chunks take different times. */
-typedef struct {
-	guint8 *ring; /* NULL: not kept */
-	guint32 mask, head, tail;
-} PipesimPending;
-
 typedef struct {
 	guint32 loop, verb, round;
 	guint32 long_loop;
@@ -38,7 +32,9 @@ typedef struct {
 	guint64 limit; /* so many ops may run */
 	guint64 n_ran;
 	gint64 time, first_start;
-	PipesimPending pending;
+	/* Chunks of the I that have no W yet, where W of different chunks take different times; else
+	 * its ring is NULL. */
+	PipesimChannel pending;
 } PipesimStreamRank;
 
 /* One op of a recorded superstep. */
@@ -56,7 +52,7 @@ typedef struct {
 
 typedef struct {
 	const PipesimOrder *order;
-	const PipesimProgram *places; /* shape and stage_of, no ops */
+	PipesimProgram *places; /* shape and stage_of, no ops */
 	PipesimDurations durations;
 	gint64 p2p;
 	guint n_places; /* ranks * chunks */
@@ -71,11 +67,10 @@ typedef struct {
 	PipesimArena *arena; /* of all arrays here */
 } PipesimStreaming;
 
-/** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT, PIPESIM_ERROR_INCOMPLETE, or
- * PIPESIM_ERROR_CONSTRAINT where the order cannot be streamed. Ended with
- * pipesim_streaming_clear() in any case. */
+/** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT. Ended with pipesim_streaming_clear() in
+ * any case. */
 gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
-	const PipesimProgram *places, const PipesimTimes *times, GError **error);
+	const PipesimTimes *times, GError **error);
 void pipesim_streaming_clear(PipesimStreaming *s);
 
 /** pipesim_streaming_settle: runs every rank as far as inputs and limits let it. */
@@ -83,3 +78,11 @@ void pipesim_streaming_settle(PipesimStreaming *s);
 
 /** pipesim_streaming_ended: whether every rank is at its end. */
 gboolean pipesim_streaming_ended(const PipesimStreaming *s);
+
+/** pipesim_period_run: up to @supersteps further ones of @s, each like the last, which @tape has;
+ * those that repeat are leapt over. Does nothing where that would not pay or does not fit.
+ * @steady: what repeats, in supersteps from the first of these
+ *
+ * Returns: FALSE where nothing repeats within some seconds: @s is then of no use. */
+gboolean pipesim_period_run(PipesimStreaming *s, const PipesimTape *tape, guint64 supersteps,
+	PipesimSteady *steady);

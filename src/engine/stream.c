@@ -9,12 +9,12 @@
  *	                      they were a superstep ago, the next one is recorded
  *
  * What was recorded becomes a period (stream-period.c): the software pipeline of all ranks, of
- * which it runs one pass after the other, or leaps over those that only add a constant
- * (stream-pass.c). What is left of the loops and what stands behind them runs verb by verb. */
+ * which it leaps over the passes that only add a constant. What is left of the loops and what stands behind them runs verb by verb. */
 #include "config.h"
 
 #include "base/hash.h"
-#include "engine/stream-period.h"
+#include "engine/stream-step.h"
+#include "engine/stream.h"
 #include <string.h>
 
 /* Passes below which compiling a superstep does not pay. */
@@ -30,7 +30,6 @@
 /* One run. */
 typedef struct {
 	PipesimStreaming s;
-	gboolean leap;
 	gboolean too_long; /* more is left to run op by op than anybody waits for */
 	PipesimSteady steady;
 	guint32 n_phases;
@@ -96,9 +95,6 @@ static gboolean check_order(const PipesimOrder *order, GError **error)
 {
 	g_autofree Tally *tallies = g_new(Tally, order->shape.chunks);
 
-	if (!pipesim_stream_takes(order))
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"an order that names its micro-batches one by one cannot be streamed");
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
 		if (!check_rank(order, rank, tallies))
 			return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
@@ -236,17 +232,17 @@ static gboolean repeats(Runner *run)
 
 	for (guint rank = 0; rank < s->order->shape.ranks; rank++) {
 		const PipesimStreamRank *r = &s->ranks[rank];
-		const PipesimPending *pending = &r->pending;
+		const PipesimChannel *pending = &r->pending;
 		guint32 hash = PIPESIM_HASH_START;
 
 		same &= r->loop == r->long_loop;
 		same &= note(run, &at, r->loop);
 		same &= note(run, &at, r->verb);
 		same &= note(run, &at, (guint32)(r->limit - r->n_ran));
-		for (guint32 i = pending->head; pending->ring != NULL && i != pending->tail;
-			i++)
-			hash = pipesim_hash_add(hash, pending->ring[i & pending->mask]);
-		same &= note(run, &at, pending->tail - pending->head);
+		for (guint32 i = pending->consumed; i != pending->produced; i++)
+			hash = pipesim_hash_add(
+				hash, (guint32)pending->ring[i & pending->mask]);
+		same &= note(run, &at, pending->produced - pending->consumed);
 		same &= note(run, &at, hash);
 	}
 	for (guint i = 0; i < 2 * s->n_places; i++)
@@ -268,74 +264,28 @@ static guint64 begun(const Runner *run)
 	return n;
 }
 
-/* The next superstep as a period; NULL where it is not like the one before or does not pay. */
-static PipesimPeriod *record_period(Runner *run)
+/* The next superstep, and as many more as its loops have room for, if it is like the one before
+ * and that pays. */
+static void record_and_run(Runner *run)
 {
+	const guint64 before = begun(run);
 	PipesimTape tape = {0};
-	PipesimPeriod *period = NULL;
+	PipesimSteady found = {0};
+	guint64 after;
 
 	run->s.tape = &tape;
 	superstep(run);
 	run->s.tape = NULL;
+	after = begun(run);
 	if (repeats(run) && supersteps_left(run) >= MIN_PASSES)
-		period = pipesim_period_new(&run->s, &tape);
+		run->too_long =
+			!pipesim_period_run(&run->s, &tape, supersteps_left(run), &found);
 	g_free(tape.ops);
-	return period;
-}
-
-/* Puts ranks as far ahead of each other as lets most of them run at once; then the same
- * period is @period no more. */
-static PipesimPeriod *skew(Runner *run, PipesimPeriod *period)
-{
-	const guint ranks = run->s.order->shape.ranks;
-	g_autofree guint64 *ahead = g_try_new(guint64, ranks);
-	const guint64 room = supersteps_left(run) / 2;
-
-	if (ahead == NULL || !pipesim_period_skew(period, run->s.order->n_ops / 8, ahead))
-		return period;
-	for (guint rank = 0; rank < ranks; rank++) {
-		const PipesimStreamRank *r = &run->s.ranks[rank];
-		const PipesimLoop *loop = &run->s.order->loops[r->long_loop];
-
-		if (ahead[rank] / loop->n / r->step + 1 > room)
-			return period;
-	}
-	pipesim_period_free(period);
-	for (guint rank = 0; rank < ranks; rank++)
-		run->s.ranks[rank].limit += ahead[rank];
-	pipesim_streaming_settle(&run->s);
-	superstep(run);
-	repeats(run);
-	return record_period(run);
-}
-
-static void record_and_run(Runner *run)
-{
-	const guint64 before = begun(run);
-	PipesimPeriod *period = record_period(run);
-	const guint64 after = begun(run);
-	PipesimSteady found = {0};
-	guint64 passes, per_pass;
-
-	if (period != NULL && !run->leap)
-		period = skew(run, period);
-	if (period == NULL)
-		return;
-	passes = supersteps_left(run) / period->unroll;
-	per_pass = (after - before) * period->unroll;
-	pipesim_period_load(period, &run->s);
-	if (run->leap)
-		run->too_long = !pipesim_period_jump(period, passes, &found);
-	else
-		pipesim_period_run(period, passes);
-	pipesim_period_store(period, &run->s, passes);
-	pipesim_period_free(period);
-	run->steady.leapt += found.leapt;
 	if (!found.found || run->steady.found)
 		return;
 	run->steady.found = TRUE;
-	run->steady.transient = after + found.transient * per_pass;
-	run->steady.period = found.period * per_pass;
+	run->steady.transient = after + found.transient * (after - before);
+	run->steady.period = found.period * (after - before);
 	run->steady.time = found.time;
 }
 
@@ -413,8 +363,17 @@ static gboolean run_all(Runner *run, GError **error)
 
 /* Limits ----------------------------------------------------------------------------------- */
 
-static PipesimStream *run_order(const PipesimOrder *order, const PipesimTimes *times,
-	PipesimStreamMode mode, gboolean check, GError **error);
+static gboolean run_order(Runner *run, const PipesimOrder *order, const PipesimTimes *times,
+	gboolean check, GError **error);
+
+static gint64 last_end(const Runner *run)
+{
+	gint64 last = 0;
+
+	for (guint rank = 0; rank < run->s.order->shape.ranks; rank++)
+		last = MAX(last, run->s.ranks[rank].time);
+	return last;
+}
 
 /* Long sums of sizes that nobody has are refused; a path's length in ops and hops tells what is
  * possible. */
@@ -423,8 +382,9 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 {
 	const gint64 most = MAX(MAX(durations->longest, times->p2p), 1);
 	g_autoptr(PipesimTimes) units = NULL;
-	g_autoptr(PipesimStream) path = NULL;
 	g_autoptr(PipesimCosts) ones = NULL;
+	Runner path = {0};
+	gboolean fits;
 
 	if (pipesim_durations_fit(durations, order->n_ops))
 		return TRUE;
@@ -437,14 +397,13 @@ static gboolean check_overflow(const PipesimOrder *order, const PipesimTimes *ti
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		for (guint stage = 0; stage < units->stages; stage++)
 			units->stage[kind][stage] = 1;
-	path = run_order(order, units, PIPESIM_STREAM_LEAP, FALSE, error);
-	if (path == NULL)
+	if (!run_order(&path, order, units, FALSE, error))
 		return FALSE;
-	if (path->makespan < PIPESIM_MAX_END / most)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-		"the step may take longer than 146 years; give shorter times or fewer "
-		"micro-batches");
+	fits = last_end(&path) < PIPESIM_MAX_END / most;
+	pipesim_streaming_clear(&path.s);
+	return fits || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			       "the step may take longer than 146 years; give shorter times or "
+			       "fewer micro-batches");
 }
 
 /* Results ---------------------------------------------------------------------------------- */
@@ -474,61 +433,34 @@ static gint64 busy_of(const PipesimStreaming *s, guint rank)
 	return busy;
 }
 
-static PipesimStream *run_order(const PipesimOrder *order, const PipesimTimes *times,
-	PipesimStreamMode mode, gboolean check, GError **error)
+/* Where it succeeds, @run ends with pipesim_streaming_clear(). */
+static gboolean run_order(Runner *run, const PipesimOrder *order, const PipesimTimes *times,
+	gboolean check, GError **error)
 {
-	const guint ranks = order->shape.ranks;
-	g_autoptr(PipesimProgram) places = NULL;
-	Runner run = {.leap = mode == PIPESIM_STREAM_LEAP};
-	PipesimStream *stream;
-
 	if (!check_order(order, error))
-		return NULL;
-	places = pipesim_program_new(&order->shape, 0, error);
-	if (places == NULL)
-		return NULL;
-	if (!pipesim_streaming_init(&run.s, order, places, times, error) ||
-		(check && !check_overflow(order, times, &run.s.durations, error)) ||
-		!run_all(&run, error)) {
-		pipesim_streaming_clear(&run.s);
-		return NULL;
-	}
-	stream = pipesim_stream_new(ranks, order->n_ops);
-	stream->steady = run.steady;
+		return FALSE;
+	if (pipesim_streaming_init(&run->s, order, times, error) &&
+		(!check || check_overflow(order, times, &run->s.durations, error)) &&
+		run_all(run, error))
+		return TRUE;
+	pipesim_streaming_clear(&run->s);
+	return FALSE;
+}
+
+gboolean pipesim_stream_run(PipesimStep *step, GError **error)
+{
+	const guint ranks = step->job.order->shape.ranks;
+	Runner run = {0};
+
+	if (!run_order(&run, step->job.order, step->job.times, TRUE, error))
+		return FALSE;
+	step->makespan = last_end(&run);
+	step->steady = run.steady;
 	for (guint rank = 0; rank < ranks; rank++) {
-		stream->busy[rank] = busy_of(&run.s, rank);
-		stream->first_start[rank] = run.s.ranks[rank].first_start;
-		stream->last_end[rank] = run.s.ranks[rank].time;
-		stream->makespan = MAX(stream->makespan, run.s.ranks[rank].time);
+		step->busy[rank] = busy_of(&run.s, rank);
+		step->first_start[rank] = run.s.ranks[rank].first_start;
+		step->last_end[rank] = run.s.ranks[rank].time;
 	}
 	pipesim_streaming_clear(&run.s);
-	return stream;
-}
-
-PipesimStream *pipesim_stream_run(const PipesimOrder *order, const PipesimTimes *times,
-	PipesimStreamMode mode, GError **error)
-{
-	return run_order(order, times, mode, TRUE, error);
-}
-
-PipesimStream *pipesim_stream_new(guint ranks, guint64 n_ops)
-{
-	PipesimStream *stream = g_new0(PipesimStream, 1);
-
-	stream->ranks = ranks;
-	stream->n_ops = n_ops;
-	stream->busy = g_new0(gint64, ranks);
-	stream->first_start = g_new0(gint64, ranks);
-	stream->last_end = g_new0(gint64, ranks);
-	return stream;
-}
-
-void pipesim_stream_free(PipesimStream *stream)
-{
-	if (stream == NULL)
-		return;
-	g_free(stream->busy);
-	g_free(stream->first_start);
-	g_free(stream->last_end);
-	g_free(stream);
+	return TRUE;
 }

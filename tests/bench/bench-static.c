@@ -71,19 +71,13 @@ static void run_fast(gpointer data)
 	pipesim_timeline_free(pipesim_fast_run(at->program, at->times, NULL));
 }
 
-static void run_streaming(gpointer data)
-{
-	const Case *at = data;
-
-	pipesim_stream_free(pipesim_stream_run(at->order, at->times, PIPESIM_STREAM_ALL, NULL));
-}
-
 static void run_leaping(gpointer data)
 {
 	const Case *at = data;
 
-	pipesim_stream_free(
-		pipesim_stream_run(at->order, at->times, PIPESIM_STREAM_LEAP, NULL));
+	pipesim_step_free(
+		pipesim_step_run(&(PipesimJob){.order = at->order, .times = at->times},
+			PIPESIM_WANT_FIGURES, NULL));
 }
 
 static void print_case(Case *at, BenchWork work, gint64 simple_ns)
@@ -122,11 +116,7 @@ void bench_static(void)
 		run_whole, 64, 1024);
 	print_all("Timeline of any program, PP 64, 1024 micro-batches", run_fast, 64, 1024);
 	print_all("Timeline of any program, PP 64, 16384 micro-batches", run_fast, 64, 16384);
-	print_all("Makespan and bubble, no timeline, every op, PP 64, 16384 micro-batches",
-		run_streaming, 64, 16384);
-	print_all("The same, PP 64, 1048576 micro-batches", run_streaming, 64, 1 << 20);
-	print_all(
-		"The same with leaps, PP 64, 1048576 micro-batches", run_leaping, 64, 1 << 20);
-	print_all("The same with leaps, PP 64, 1073741824 micro-batches", run_leaping, 64,
-		1 << 30);
+	print_all("Makespan and bubble, no timeline, leaps, PP 64, 1048576 micro-batches",
+		run_leaping, 64, 1 << 20);
+	print_all("The same, PP 64, 1073741824 micro-batches", run_leaping, 64, 1 << 30);
 }

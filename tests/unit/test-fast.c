@@ -18,7 +18,7 @@ static void assert_timelines(
 }
 
 static void assert_stream(const PipesimProgram *program, const PipesimTimeline *timeline,
-	const PipesimStream *stream, const char *what)
+	const PipesimStep *stream, const char *what)
 {
 	ck_assert_msg(stream != NULL, "%s: no result", what);
 	ck_assert_msg(stream->makespan == timeline->makespan, "%s: makespan %ld, should be %ld",
@@ -47,7 +47,7 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimTimeline) simple = NULL, fast = NULL;
-	g_autoptr(PipesimStream) all = NULL, leap = NULL;
+	g_autoptr(PipesimStep) stream = NULL;
 
 	if (!pipesim_schedule_shape(schedule, scenario, &shape, NULL))
 		return;
@@ -57,13 +57,12 @@ static void assert_engines(const PipesimSchedule *schedule, const PipesimScenari
 	simple = reference_run(program, times, NULL);
 	fast = pipesim_fast_run(program, times, NULL);
 	assert_timelines(simple, fast, what);
-	if (!order->is_closed)
+	if (!pipesim_stream_takes(order))
 		return;
-	all = pipesim_stream_run(order, times, PIPESIM_STREAM_ALL, &error);
+	stream = pipesim_step_run(
+		&(PipesimJob){.order = order, .times = times}, PIPESIM_WANT_FIGURES, &error);
 	ck_assert_msg(error == NULL, "%s: %s", what, error != NULL ? error->message : "");
-	assert_stream(program, simple, all, what);
-	leap = pipesim_stream_run(order, times, PIPESIM_STREAM_LEAP, NULL);
-	assert_stream(program, simple, leap, what);
+	assert_stream(program, simple, stream, what);
 }
 
 #define PARTS 16 /* of the grid: a test each */
