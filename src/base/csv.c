@@ -2,23 +2,36 @@
 
 #include "base/csv.h"
 
+#include <csv.h>
 #include <string.h>
 
 struct _PipesimCsv {
 	PipesimInput *input;
+	struct csv_parser parser;
 	gboolean failed; /* reading failed: nothing follows */
 	guint line;
 	PipesimCsvRecord record;
 	PipesimCsvCell *cells;
 	gsize n_cells, room;
-	GString *arena; /* texts of the cells, each with a NUL behind it */
+	/* Texts of the cells, each with a NUL behind it. While libcsv splits a line their @text is
+	 * an offset, for it grows. */
+	GString *arena;
+	const char *begin; /* the line being parsed, for add_cell */
+	gsize cell_begin, position;
 };
+
+static void init_parser(PipesimCsv *csv)
+{
+	if (csv_init(&csv->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
+		g_error("libcsv refuses its own options");
+}
 
 PipesimCsv *pipesim_csv_new(PipesimInput *input)
 {
 	PipesimCsv *csv = g_new0(PipesimCsv, 1);
 
 	csv->input = input;
+	init_parser(csv);
 	csv->arena = g_string_new(NULL);
 	return csv;
 }
@@ -35,6 +48,7 @@ void pipesim_csv_free(PipesimCsv *csv)
 	if (csv == NULL)
 		return;
 	pipesim_input_free(csv->input);
+	csv_free(&csv->parser);
 	g_free(csv->cells);
 	g_string_free(csv->arena, TRUE);
 	g_free(csv);
@@ -67,6 +81,27 @@ static PipesimCsvCell *next_cell(PipesimCsv *csv)
 	return &csv->cells[csv->n_cells++];
 }
 
+/* libcsv tells neither where a cell stood nor whether it was quoted: both are found again here.
+ */
+static void add_cell(void *text, size_t length, void *data)
+{
+	PipesimCsv *csv = data;
+	gsize begin = csv->cell_begin;
+
+	while (begin < csv->position && (csv->begin[begin] == ' ' || csv->begin[begin] == '\t'))
+		begin++;
+	const gboolean quoted = begin < csv->position && csv->begin[begin] == '"';
+	*next_cell(csv) = (PipesimCsvCell){
+		.text = GSIZE_TO_POINTER(csv->arena->len),
+		.length = length,
+		.column = (guint)begin + (quoted ? 2 : 1),
+		.quoted = quoted,
+	};
+	g_string_append_len(csv->arena, text, (gssize)length);
+	g_string_append_c(csv->arena, '\0');
+	csv->cell_begin = csv->position + 1;
+}
+
 static gboolean fail_line(PipesimCsv *csv, gsize offset, const char *why, GError **error)
 {
 	return pipesim_fail_at(
@@ -87,7 +122,7 @@ static gboolean is_ascii(const char *text, gsize length)
 	return (seen & high_bits) == 0;
 }
 
-/* What no cell may hold. */
+/* What no cell may hold; libcsv would take a lone CR for the end of a row. */
 static gboolean check_bytes(PipesimCsv *csv, const char *line, gsize length, GError **error)
 {
 	const char *bad;
@@ -134,7 +169,8 @@ static guint64 find_commas(guint64 eight)
 	return ~(((other & low_bits) + low_bits) | other | low_bits);
 }
 
-/* A line without quotes, as nearly all are: eight bytes at a time, for cells are short. */
+/* A line without quotes, as nearly all are, is split without libcsv: eight bytes at a time, for
+ * cells are short. */
 static void split_plain_line(PipesimCsv *csv, const char *line, gsize length)
 {
 	gsize begin = 0;
@@ -159,68 +195,39 @@ static void split_plain_line(PipesimCsv *csv, const char *line, gsize length)
 	}
 }
 
-/* The first byte from @at on that is not blank. */
-static const char *skip_blanks(const char *at, const char *end)
-{
-	while (at < end && is_blank(*at))
-		at++;
-	return at;
-}
-
-static char *append(char *out, const char *begin, const char *end)
-{
-	memcpy(out, begin, (gsize)(end - begin));
-	return out + (end - begin);
-}
-
+/* Up to each comma, then the comma alone, so that add_cell knows where a cell ended. */
 static gboolean split_quoted_line(
 	PipesimCsv *csv, const char *line, gsize length, GError **error)
 {
-	const char *at = line, *end = line + length;
-	gboolean more = TRUE;
-	char *out;
+	const char *comma = NULL;
+	gsize fed = 0, want = 0; /* in one go */
 
-	g_string_set_size(csv->arena, length + 1);
-	out = csv->arena->str;
-	for (; more; at++) {
-		const char *begin = at, *text = skip_blanks(at, end);
-		const gboolean quoted = text < end && *text == '"';
-		PipesimCsvCell *cell = next_cell(csv);
+	g_string_truncate(csv->arena, 0);
+	csv->begin = line;
+	csv->position = csv->cell_begin = 0;
+	do {
+		const char *at = line + csv->position;
 
-		*cell = (PipesimCsvCell){
-			.text = out,
-			.column = (guint)(text - line) + (quoted ? 2 : 1),
-			.quoted = quoted,
-		};
-		at = text;
-		/* Of two quotes the second stands for one, and opens what follows. */
-		while (quoted && at < end && *at == '"') {
-			const char *close = memchr(at + 1, '"', (gsize)(end - at) - 1);
-
-			if (close == NULL)
-				return fail_line(csv, (gsize)(begin - line),
-					"the quote of this cell is not closed on its line",
-					error);
-			out = append(out, at > text ? at : at + 1, close);
-			at = close + 1;
+		comma = memchr(at, ',', length - csv->position);
+		want = comma != NULL ? (gsize)(comma - at) : length - csv->position;
+		fed = want > 0 ? csv_parse(&csv->parser, at, want, add_cell, NULL, csv) : 0;
+		csv->position += fed;
+		if (fed == want && comma != NULL) {
+			want = 1;
+			fed = csv_parse(&csv->parser, comma, 1, add_cell, NULL, csv);
+			csv->position += fed;
 		}
-		if (!quoted) {
-			while (at < end && *at != ',' && *at != '"')
-				at++;
-			out = append(out, text, at);
-			while (out > cell->text && is_blank(out[-1]))
-				out--;
-		}
-		at = skip_blanks(at, end);
-		if (at < end && *at != ',')
-			return fail_line(csv, (gsize)(at - line),
-				"a quote where none may stand; quote the whole cell and double "
-				"the quotes in it",
-				error);
-		cell->length = (gsize)(out - cell->text);
-		*out++ = '\0';
-		more = at < end;
-	}
+	} while (fed == want && comma != NULL);
+	if (fed != want)
+		return fail_line(csv, csv->position,
+			"a quote where none may stand; quote the whole cell and double "
+			"the quotes in it",
+			error);
+	if (csv_fini(&csv->parser, add_cell, NULL, csv) != 0)
+		return fail_line(csv, csv->cell_begin,
+			"the quote of this cell is not closed on its line", error);
+	for (gsize i = 0; i < csv->n_cells; i++)
+		csv->cells[i].text = csv->arena->str + GPOINTER_TO_SIZE(csv->cells[i].text);
 	return TRUE;
 }
 
@@ -270,8 +277,12 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 	else if (good && length > 0)
 		split_plain_line(csv, line, length);
 	pipesim_input_consume(csv->input, whole);
-	if (!good)
+	if (!good) {
+		/* csv_fini() leaves an open quote open, so the parser starts anew. */
+		csv_free(&csv->parser);
+		init_parser(csv);
 		return NULL;
+	}
 	csv->record.line = csv->line;
 	csv->record.n_cells = (guint)csv->n_cells;
 	csv->record.cells = csv->cells;
