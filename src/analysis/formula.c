@@ -17,7 +17,7 @@ static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *
 {
 	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 
-	for (; condition != NULL && condition->rule != NULL; condition++) {
+	for (; condition->rule != NULL; condition++) {
 		if (condition->holds(&subject->step->job.order->shape, subject->costs->time))
 			continue;
 		if (condition->consequence != NULL)

@@ -253,9 +253,9 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 		bubble->text != NULL ? bubble->text : "no formula is published");
 	append_wrapped(out, bubble->letters, 2);
 	append_wrapped(out, bubble->exact, 2);
-	if (condition != NULL)
+	if (condition->rule != NULL)
 		g_string_append(out, "\nConditions of the bubble formula\n");
-	for (; condition != NULL && condition->rule != NULL; condition++) {
+	for (; condition->rule != NULL; condition++) {
 		g_autofree char *text = g_strdup_printf("%s%s%s", condition->rule,
 			condition->consequence != NULL ? "; where it does not hold: " : "",
 			condition->consequence != NULL ? condition->consequence : "");
@@ -303,11 +303,7 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 
 	g_string_append_printf(out, "%s: %s\n", schedule->name, schedule->summary);
 	append_section(out, "Idea", schedule->idea);
-	if (schedule->aliases != NULL && schedule->aliases[0] != NULL) {
-		g_autofree char *names = g_strjoinv(", ", (char **)schedule->aliases);
-
-		append_section(out, "Also called", names);
-	}
+	append_section(out, "Also called", schedule->aliases);
 	append_section(out, "Shapes", schedule->constraints);
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];

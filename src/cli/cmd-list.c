@@ -16,11 +16,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		}
 		g_string_append_printf(out, "%-18s%s\n", schedule->name, schedule->summary);
 		g_string_append_printf(out, "%18sshapes: %s\n", "", schedule->constraints);
-		if (schedule->aliases != NULL) {
-			g_autofree char *aliases = g_strjoinv(", ", (char **)schedule->aliases);
-
-			g_string_append_printf(out, "%18salso called: %s\n", "", aliases);
-		}
+		if (schedule->aliases != NULL)
+			g_string_append_printf(
+				out, "%18salso called: %s\n", "", schedule->aliases);
 	}
 	return pipesim_print(NULL, out, error);
 }

@@ -26,9 +26,8 @@ const char *pipesim_figure_search(const PipesimRun *run)
 
 const char *pipesim_figure_extension(const PipesimRun *run)
 {
-	if (run->schedule == NULL || run->schedule->extension == NULL)
-		return NULL;
-	return run->schedule->extension(&run->shape);
+	return run->schedule != NULL ? pipesim_schedule_extension(run->schedule, &run->shape)
+				     : NULL;
 }
 
 static gboolean is_best(const PipesimComparison *comparison, const PipesimRun *run)

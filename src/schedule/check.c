@@ -55,36 +55,5 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)
 		       shape, 2, 2, "M even (half goes in each direction)", error);
 }
 
-gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
-}
-
-gint64 pipesim_bubble_weights_moved(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]);
-}
-
-gint64 pipesim_bubble_none(
-	const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED)
-{
-	return 0;
-}
-
-PipesimFraction pipesim_activations_pp(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(shape->ranks, shape->microbatches), 1};
-}
-
-PipesimFraction pipesim_activations_m(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->microbatches, 1};
-}
-
-PipesimFraction pipesim_activations_limit(const PipesimShape *shape)
-{
-	return shape->max_activations;
-}
-
 const char pipesim_w_too_long[] = "the formula is then too low: a weight gradient longer than "
 				  "the gap it should fill delays its rank";

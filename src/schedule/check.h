@@ -17,41 +17,59 @@ gboolean pipesim_check_microbatches(
 /** pipesim_check_halves: PP and M even, of schedules with half of M in each direction. */
 gboolean pipesim_check_halves(const PipesimShape *shape, GError **error);
 
+/* What a formula, or a condition of one, says of a shape and the times of a chunk, as an
+ * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value and
+ * PipesimCondition.holds. */
+#define PIPESIM_BUBBLE(name, ns)                                                            \
+	static inline gint64 name(                                                          \
+		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
+	{                                                                                   \
+		return (ns);                                                                \
+	}
+#define PIPESIM_ACTIVATIONS(name, num, den)                           \
+	static inline PipesimFraction name(const PipesimShape *shape) \
+	{                                                             \
+		return (PipesimFraction){(num), (den)};               \
+	}
+#define PIPESIM_CONDITION(name, comparison)                                                 \
+	static inline gboolean name(                                                        \
+		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
+	{                                                                                   \
+		return (comparison);                                                        \
+	}
+
 /* Bubbles that several formulae give: (PP-1)(F+B), what filling and draining a plain pipeline
  * costs; (PP-1)(F+B-2W), the same with weight gradients moved into it; none. */
-gint64 pipesim_bubble_fill_and_drain(const PipesimShape *shape, PipesimChunkTimes t);
-gint64 pipesim_bubble_weights_moved(const PipesimShape *shape, PipesimChunkTimes t);
-gint64 pipesim_bubble_none(const PipesimShape *shape, PipesimChunkTimes t);
+PIPESIM_BUBBLE(pipesim_bubble_fill_and_drain,
+	(gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]))
+PIPESIM_BUBBLE(pipesim_bubble_weights_moved,
+	(gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_B] - 2 * t[PIPESIM_W]))
+PIPESIM_BUBBLE(pipesim_bubble_none, 0)
 
 /* Activations that several formulae give: min(M, PP), M, --max-activations. */
-PipesimFraction pipesim_activations_pp(const PipesimShape *shape);
-PipesimFraction pipesim_activations_m(const PipesimShape *shape);
-PipesimFraction pipesim_activations_limit(const PipesimShape *shape);
+PIPESIM_ACTIVATIONS(pipesim_activations_pp, MIN(shape->ranks, shape->microbatches), 1)
+PIPESIM_ACTIVATIONS(pipesim_activations_m, shape->microbatches, 1)
+PIPESIM_ACTIVATIONS(
+	pipesim_activations_limit, shape->max_activations.num, shape->max_activations.den)
 
 /* What happens where W is longer than F or I. */
 extern const char pipesim_w_too_long[];
 
 /* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps between
  * F, I and W; m_parts_by_pp: M is a multiple of PP. */
-#define PIPESIM_CONDITION(name, comparison)                                                 \
-	static inline gboolean pipesim_holds_##name(                                        \
-		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
-	{                                                                                   \
-		return (comparison);                                                        \
-	}
-
-PIPESIM_CONDITION(w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
-PIPESIM_CONDITION(w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
-PIPESIM_CONDITION(f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])
-PIPESIM_CONDITION(i_le_f, t[PIPESIM_I] <= t[PIPESIM_F])
-PIPESIM_CONDITION(f_is_b, t[PIPESIM_F] == t[PIPESIM_B])
-PIPESIM_CONDITION(b_is_2f, t[PIPESIM_B] == 2 * t[PIPESIM_F])
-PIPESIM_CONDITION(b_is_i_plus_w, t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W])
-PIPESIM_CONDITION(pair_ge_b, t[PIPESIM_FB] >= t[PIPESIM_B])
-PIPESIM_CONDITION(pair_le_f_plus_b, t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B])
-PIPESIM_CONDITION(times_equal, t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W])
-PIPESIM_CONDITION(m_ge_pp, shape->microbatches >= shape->ranks)
-PIPESIM_CONDITION(m_ge_2pp, shape->microbatches >= 2 * (guint64)shape->ranks)
-PIPESIM_CONDITION(m_fills_zb, shape->microbatches >= 2 * (guint64)shape->ranks - 1)
-PIPESIM_CONDITION(m_parts_by_pp, shape->microbatches % shape->ranks == 0)
-#undef PIPESIM_CONDITION
+PIPESIM_CONDITION(pipesim_holds_w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
+PIPESIM_CONDITION(pipesim_holds_w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
+PIPESIM_CONDITION(pipesim_holds_f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])
+PIPESIM_CONDITION(pipesim_holds_i_le_f, t[PIPESIM_I] <= t[PIPESIM_F])
+PIPESIM_CONDITION(pipesim_holds_f_is_b, t[PIPESIM_F] == t[PIPESIM_B])
+PIPESIM_CONDITION(pipesim_holds_b_is_2f, t[PIPESIM_B] == 2 * t[PIPESIM_F])
+PIPESIM_CONDITION(pipesim_holds_b_is_i_plus_w, t[PIPESIM_B] == t[PIPESIM_I] + t[PIPESIM_W])
+PIPESIM_CONDITION(pipesim_holds_pair_ge_b, t[PIPESIM_FB] >= t[PIPESIM_B])
+PIPESIM_CONDITION(pipesim_holds_pair_le_f_plus_b, t[PIPESIM_FB] <= t[PIPESIM_F] + t[PIPESIM_B])
+PIPESIM_CONDITION(
+	pipesim_holds_times_equal, t[PIPESIM_F] == t[PIPESIM_I] && t[PIPESIM_I] == t[PIPESIM_W])
+PIPESIM_CONDITION(pipesim_holds_m_ge_pp, shape->microbatches >= shape->ranks)
+PIPESIM_CONDITION(pipesim_holds_m_ge_2pp, shape->microbatches >= 2 * (guint64)shape->ranks)
+PIPESIM_CONDITION(
+	pipesim_holds_m_fills_zb, shape->microbatches >= 2 * (guint64)shape->ranks - 1)
+PIPESIM_CONDITION(pipesim_holds_m_parts_by_pp, shape->microbatches % shape->ranks == 0)

@@ -237,63 +237,15 @@ static guint padded_doubling(const PipesimShape *shape)
 	return (shape->microbatches + unit - 1) / unit * unit;
 }
 
-static const char *extension_doubling(const PipesimShape *shape)
-{
-	if (shape->microbatches % (2 * shape->ranks) == 0)
-		return NULL;
-	return "M is no multiple of 2 PP: the last unit runs without the micro-batches that do "
-	       "not exist, which is pipesim's extension";
-}
-
-static const char *extension(const PipesimShape *shape)
-{
-	if (shape->microbatches % shape->ranks == 0)
-		return NULL;
-	return "M is no multiple of PP: the last, shorter unit is pipesim's extension, not the "
-	       "authors'";
-}
-
-static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks / shape->chunks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]);
-}
-
-static PipesimFraction activations_doubling(const PipesimShape *shape)
-{
-	return (PipesimFraction){2 * (gint64)shape->ranks, 1};
-}
-
-static const char *extension_halving(const PipesimShape *shape G_GNUC_UNUSED)
-{
-	return "pipesim's reading of the paper, of which no code is public; half a backward is "
-	       "taken to last half as long as a whole one";
-}
+PIPESIM_BUBBLE(
+	bubble, (gint64)(shape->ranks / shape->chunks - 1) * (t[PIPESIM_F] + t[PIPESIM_B]))
+PIPESIM_ACTIVATIONS(activations_doubling, 2 * (gint64)shape->ranks, 1)
 
 /* At the times of a half. */
-static gint64 bubble_halving(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks / 2 - 1) * (2 * t[PIPESIM_F] + t[PIPESIM_B]);
-}
-
-static PipesimFraction activations_halving(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->ranks, 1};
-}
-
-static gboolean holds_full_doubled_units(
-	const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
-{
-	return shape->microbatches % (2 * shape->ranks) == 0;
-}
-
-static const PipesimCondition conditions[] = {
-	{"F = B", pipesim_holds_f_is_b,
-		"where a forward of one direction meets a longer or shorter backward of the "
-		"other, each unit keeps a gap in its middle; with two pipelines, B = 2F and M "
-		"a multiple of PP the idle time is (PP-2)(M/PP+1)F"},
-	{"M a multiple of PP", pipesim_holds_m_parts_by_pp, "the last unit is not full"},
-	{0},
-};
+PIPESIM_BUBBLE(
+	bubble_halving, (gint64)(shape->ranks / 2 - 1) * (2 * t[PIPESIM_F] + t[PIPESIM_B]))
+PIPESIM_ACTIVATIONS(activations_halving, shape->ranks, 1)
+PIPESIM_CONDITION(holds_full_doubled_units, shape->microbatches % (2 * shape->ranks) == 0)
 
 static const char letters[] =
 	"F is the forward and B the full backward (I + W) of one stage for one micro-batch. "
@@ -303,11 +255,9 @@ static const char notes[] = "Each rank holds two stages, so parameters are kept 
 			    "all-reduce of gradients between the two copies of a stage is "
 			    "outside these formulae and outside the simulation.";
 
-static const char *const aliases[] = {"chimera-direct", NULL};
-
 const PipesimSchedule pipesim_schedule_chimera = {
 	.name = "chimera",
-	.aliases = aliases,
+	.aliases = "chimera-direct",
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
 	.constraints = "PP and M even; with --pipelines N (2) multiples of N",
 	.idea = "Two pipelines run through the same ranks in opposite directions, each with "
@@ -328,7 +278,13 @@ const PipesimSchedule pipesim_schedule_chimera = {
 			  "(--pipelines; 2). The paper gives it as a rate at F = B, with two "
 			  "pipelines (PP-2)/(2M+PP-2).",
 	.bubble.value = bubble,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = B", pipesim_holds_f_is_b,
+				      "where a forward of one direction meets a longer or "
+				      "shorter backward of the other, each unit keeps a gap in "
+				      "its middle; with two pipelines, B = 2F and M a multiple "
+				      "of PP the idle time is (PP-2)(M/PP+1)F"},
+		{"M a multiple of PP", pipesim_holds_m_parts_by_pp,
+			"the last unit is not full"}},
 	.bubble.exact = "Exact when F = B and M is a multiple of PP. With two pipelines and B "
 			"= 2F the gaps in the middle of the units stay and the idle time is "
 			"(PP-2)(M/PP+1)F; forward doubling removes them.",
@@ -336,7 +292,9 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.activations.value = pipesim_activations_pp,
 	.activations.exact = "The largest rank; with N pipelines and full units the ranks "
 			     "range from PP-PP/N+1 to PP.",
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_parts_by_pp,
+		"M is no multiple of PP: the last, shorter unit is pipesim's extension, not "
+		"the authors'"}},
 	.notes = "With N pipelines (--pipelines, even, a divisor of PP) each pair starts "
 		 "PP/(N/2) ranks further on, each pipeline has M/N of the micro-batches, and "
 		 "each rank holds N stages, so parameters are kept N times: more pipelines "
@@ -364,20 +322,18 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.placement = PIPESIM_BIDIRECTIONAL,
 	.check = pipesim_check_halves,
 	.padded = padded_doubling,
-	.extension = extension_doubling,
+	.extensions = {{holds_full_doubled_units,
+		"M is no multiple of 2 PP: the last unit runs without the micro-batches that "
+		"do not exist, which is pipesim's extension"}},
 	.generate = generate_doubling,
 	.bubble.text = "(PP/2-1)(F+B)",
 	.bubble.letters = letters,
 	.bubble.value = bubble,
 	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"B = 2F", pipesim_holds_b_is_2f,
-				"two forwards of a unit are meant to last as long as one "
-				"backward"},
+		{{"B = 2F", pipesim_holds_b_is_2f,
+			 "two forwards of a unit are meant to last as long as one backward"},
 			{"M a multiple of 2 PP", holds_full_doubled_units,
-				"the last unit is not full"},
-			{0},
-		},
+				"the last unit is not full"}},
 	.bubble.exact = "Exact when B = 2F.",
 	.activations.text = "2PP",
 	.activations.value = activations_doubling,
@@ -408,18 +364,15 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 		"F is the forward and B the full backward (I + W) of one stage for one whole "
 		"micro-batch. It follows from the order, and is no figure of the paper.",
 	.bubble.value = bubble_halving,
-	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"B = 2F", pipesim_holds_b_is_2f,
-				"the forward of a micro-batch is meant to last as long as half "
-				"of a backward"},
-			{0},
-		},
+	.bubble.conditions = {{"B = 2F", pipesim_holds_b_is_2f,
+		"the forward of a micro-batch is meant to last as long as half of a backward"}},
 	.bubble.exact = "Exact when B = 2F.",
 	.activations.text = "PP",
 	.activations.value = activations_halving,
 	.activations.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
-	.extension = extension_halving,
+	.extensions = {{NULL,
+		"pipesim's reading of the paper, of which no code is public; half a backward "
+		"is taken to last half as long as a whole one"}},
 	.notes =
 		"A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
 		"its F and B: these are the numbers in phases, timelines and exported orders, "

@@ -111,38 +111,16 @@ static guint padded(const PipesimShape *shape)
 	return MAX(shape->microbatches, 2 * shape->ranks);
 }
 
-static const char *extension(const PipesimShape *shape)
-{
-	if (shape->microbatches >= 2 * shape->ranks)
-		return NULL;
-	return "M < 2 PP, which the authors refuse: the order of 2 PP micro-batches without "
-	       "those that do not exist, pipesim's extension";
-}
+PIPESIM_BUBBLE(bubble,
+	(gint64)(shape->ranks / 2 - 1) * (t[PIPESIM_FB] + t[PIPESIM_B] - 3 * t[PIPESIM_W]))
+PIPESIM_BUBBLE(bubble_v,
+	(gint64)(shape->ranks - 1) * (t[PIPESIM_FB] + t[PIPESIM_B] - 3 * t[PIPESIM_W]))
+PIPESIM_ACTIVATIONS(activations, (gint64)shape->ranks + 1, 1)
+PIPESIM_ACTIVATIONS(activations_v, 2 * (gint64)shape->ranks + 1, 2)
 
-static gint64 bubble_of(guint depth, PipesimChunkTimes t)
-{
-	return (gint64)(depth - 1) * (t[PIPESIM_FB] + t[PIPESIM_B] - 3 * t[PIPESIM_W]);
-}
-
-static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return bubble_of(shape->ranks / 2, t);
-}
-
-static gint64 bubble_v(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return bubble_of(shape->ranks, t);
-}
-
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){(gint64)shape->ranks + 1, 1};
-}
-
-static PipesimFraction activations_v(const PipesimShape *shape)
-{
-	return (PipesimFraction){2 * (gint64)shape->ranks + 1, 2};
-}
+static const char beyond[] =
+	"M < 2 PP, which the authors refuse: the order of 2 PP micro-batches without those "
+	"that do not exist, pipesim's extension";
 
 static const char f_longer[] = "F > I adds to the idle time";
 static const char w_longer[] =
@@ -153,17 +131,6 @@ static const char pair_longer[] = "the outer ranks, which run fewer pairs, then 
 				  "the formula means the inner ones";
 static const char few[] = "the pipeline is never full";
 static const char b_alone[] = "the schedule mixes B with I and W";
-
-static const PipesimCondition conditions[] = {
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
-	{"F = I", pipesim_holds_i_le_f, "I > F takes min((PP/2-1)(I-F), F) off the idle time"},
-	{"F = I", pipesim_holds_f_le_i, f_longer},
-	{"W <= F", pipesim_holds_w_le_f, w_longer},
-	{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
-	{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
-	{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
-	{0},
-};
 
 static const char uneven[] =
 	"F&B < F+B and ranks run different numbers of pairs, so they idle for different times; "
@@ -191,12 +158,19 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.runtime = "grouped",
 	.check = pipesim_check_halves,
 	.padded = padded,
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.generate = generate,
 	.bubble.text = "(PP/2-1)(F&B+B-3W)",
 	.bubble.letters = letters,
 	.bubble.value = bubble,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
+		{"F = I", pipesim_holds_i_le_f,
+			"I > F takes min((PP/2-1)(I-F), F) off the idle time"},
+		{"F = I", pipesim_holds_f_le_i, f_longer},
+		{"W <= F", pipesim_holds_w_le_f, w_longer},
+		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
+		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
+		{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone}},
 	.bubble.uneven = uneven,
 	.bubble.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
 			"rank idles just that long. With F&B < F+B the ranks run different "
@@ -224,7 +198,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 
 const PipesimSchedule pipesim_schedule_dualpipev = {
 	.name = "dualpipev",
-	.aliases = (const char *const[]){"ScheduleDualPipeV", NULL},
+	.aliases = "ScheduleDualPipeV",
 	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
 	.constraints = "every PP and M",
 	.idea = "DualPipe cut in half: the model is folded into a V, so that rank r holds "
@@ -239,23 +213,19 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.placement = PIPESIM_V,
 	.runtime = "grouped",
 	.padded = padded,
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.generate = generate_v,
 	.bubble.text = "(PP-1)(F&B+B-3W)",
 	.bubble.letters = letters,
 	.bubble.value = bubble_v,
-	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
-			{"F = I", pipesim_holds_i_le_f,
-				"I > F takes min((PP-1)(I-F), F) off the idle time"},
-			{"F = I", pipesim_holds_f_le_i, f_longer},
-			{"W <= F", pipesim_holds_w_le_f, w_longer},
-			{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
-			{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
-			{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone},
-			{0},
-		},
+	.bubble.conditions = {{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
+		{"F = I", pipesim_holds_i_le_f,
+			"I > F takes min((PP-1)(I-F), F) off the idle time"},
+		{"F = I", pipesim_holds_f_le_i, f_longer},
+		{"W <= F", pipesim_holds_w_le_f, w_longer},
+		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
+		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
+		{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone}},
 	.bubble.uneven = uneven,
 	.bubble.exact =
 		"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one chunk: half of "

@@ -12,11 +12,9 @@ static void generate(const PipesimShape *shape, guint rank G_GNUC_UNUSED, Pipesi
 		pipesim_backward(out, 0);
 }
 
-static const char *const aliases[] = {"ScheduleGPipe", NULL};
-
 const PipesimSchedule pipesim_schedule_gpipe = {
 	.name = "gpipe",
-	.aliases = aliases,
+	.aliases = "ScheduleGPipe",
 	.summary = "all forwards, then all backwards",
 	.constraints = "every PP and M",
 	.idea = "A step's batch is cut into micro-batches, so that the ranks work on several "
@@ -26,8 +24,6 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 		"micro-batches at the turn, which is what later schedules set out to save.",
 	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe "
 		     "runs it",
-	.chunks = 1,
-	.placement = PIPESIM_LOOPED,
 	.runtime = "single",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",

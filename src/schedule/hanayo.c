@@ -92,26 +92,9 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		shape->chunks, shape->chunks - 1, shape->chunks + 1);
 }
 
-static const char *extension(const PipesimShape *shape)
-{
-	return shape->microbatches % shape->ranks == 0
-		       ? NULL
-		       : "M is no multiple of PP: the last unit is not full, which is "
-			 "pipesim's extension";
-}
-
-static const PipesimCondition conditions[] = {
-	{"F = B", pipesim_holds_f_is_b,
-		"where a forward of a unit meets a longer or shorter backward a gap stays"},
-	{"M a multiple of PP", pipesim_holds_m_parts_by_pp, "the last unit is not full"},
-	{0},
-};
-
-static const char *const aliases[] = {"wave", NULL};
-
 const PipesimSchedule pipesim_schedule_hanayo = {
 	.name = "hanayo",
-	.aliases = aliases,
+	.aliases = "wave",
 	.summary = "stages in waves, down the ranks and back up; parameters once",
 	.constraints = "every PP and M; --chunks V (2) even: V/2 waves",
 	.idea = "The stages go down the ranks and back up in waves, two chunks of a rank each, "
@@ -133,14 +116,20 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 		"one micro-batch; V chunks a rank, two a wave (--chunks). The formula follows "
 		"from the order here; it is not quoted from the authors.",
 	.bubble.value = pipesim_bubble_fill_and_drain,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = B", pipesim_holds_f_is_b,
+				      "where a forward of a unit meets a longer or shorter "
+				      "backward a gap stays"},
+		{"M a multiple of PP", pipesim_holds_m_parts_by_pp,
+			"the last unit is not full"}},
 	.bubble.exact = "Exact when F = B and M is a multiple of PP. With B = 2F each unit of "
 			"PP micro-batches keeps a gap, as in Chimera.",
 	.activations.text = "min(M, PP)",
 	.activations.value = pipesim_activations_pp,
 	.activations.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
 			     "follows from the order here as well.",
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_parts_by_pp,
+		"M is no multiple of PP: the last unit is not full, which is pipesim's "
+		"extension"}},
 	.notes = "With two chunks the stages lie as in the other V schedules; further waves go "
 		 "on from rank 0. The order of a unit of PP micro-batches follows from steps: "
 		 "forward of micro-batch k at stage s at step s + 2k, backward at step 2S - 1 "

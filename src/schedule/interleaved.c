@@ -183,21 +183,19 @@ static void generate_zb(const PipesimShape *shape, guint index, PipesimEmitter *
 		pipesim_weight(out);
 }
 
-static const char *extension(const PipesimShape *shape)
-{
-	const guint m = shape->microbatches;
-	const Groups groups = groups_of(shape);
+PIPESIM_CONDITION(groups_fit, shape->group <= shape->microbatches)
+PIPESIM_CONDITION(
+	groups_fill_pp, groups_of(shape).group >= MIN(shape->microbatches, shape->ranks))
+PIPESIM_CONDITION(groups_part, groups_of(shape).first == 0)
 
-	if (shape->group > m)
-		return "a group is longer than the step: pipesim's extension takes M for it";
-	if (groups.group < MIN(m, shape->ranks))
-		return "a group is shorter than PP, which the authors' order does not take: in "
-		       "pipesim's extension ranks run less far ahead, so that none blocks";
-	if (groups.first > 0)
-		return "M does not part into such groups: in pipesim's extension the first one "
-		       "takes what is left over";
-	return NULL;
-}
+static const char long_group[] =
+	"a group is longer than the step: pipesim's extension takes M for it";
+static const char blocking_group[] =
+	"a group is shorter than PP, which the authors' order does not take: in pipesim's "
+	"extension ranks run less far ahead, so that none blocks";
+static const char rest[] =
+	"M does not part into such groups: in pipesim's extension the first one takes what is "
+	"left over";
 
 static PipesimFraction activations_of(const PipesimShape *shape, guint64 n)
 {
@@ -218,25 +216,15 @@ static PipesimFraction activations_zb(const PipesimShape *shape)
 	return activations_of(shape, warmup_of(&groups, 0) + shape->ranks);
 }
 
-static gboolean holds_long_groups(const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
-{
-	return asked_group(shape) >= shape->ranks;
-}
+PIPESIM_CONDITION(holds_long_groups, asked_group(shape) >= shape->ranks)
 
 static const char short_group[] =
 	"a micro-batch then comes round to its next chunk after the rank has run out of others";
 
-static const PipesimCondition conditions[] = {
-	{"groups of at least PP micro-batches", holds_long_groups, short_group},
-	{0},
-};
-
-static const char *const aliases[] = {"ScheduleInterleaved1F1B", "interleaved1f1b",
-	"interleaved", "vpp", "virtual-pipeline", "megatron-interleaved", NULL};
-
 const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.name = "interleaved-1f1b",
-	.aliases = aliases,
+	.aliases = "ScheduleInterleaved1F1B, interleaved1f1b, interleaved, vpp, "
+		   "virtual-pipeline, megatron-interleaved",
 	.summary =
 		"1F1B over several smaller chunks a rank, for a bubble divided by their number",
 	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
@@ -248,7 +236,6 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.reference = "Narayanan et al., Megatron-LM, arXiv:2104.04473; order as Megatron-LM "
 		     "and PyTorch's ScheduleInterleaved1F1B run it",
 	.chunks = 2,
-	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
 	.runtime = "queue",
 	.generate = generate,
@@ -257,14 +244,16 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 			  "share for one micro-batch; V chunks a rank (--chunks), so that a "
 			  "chunk takes F/V and B/V.",
 	.bubble.value = pipesim_bubble_fill_and_drain,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
+		short_group}},
 	.bubble.exact = "Exact on every rank when groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+2PP-1)/V)",
 	.activations.value = activations,
 	.activations.exact =
 		"Exact on rank 0, which runs furthest ahead; G is the largest group. Each rank "
 		"further on holds 2/V less, the last one ((V-1)G+1)/V.",
-	.extension = extension,
+	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
+		{groups_part, rest}},
 	.notes = "Groups. Megatron-LM takes G = PP where nothing else is asked for and refuses "
 		 "a last group shorter than PP; PyTorch parts M into max(1, M/PP) groups "
 		 "(rounded down) of equal size and refuses what does not part. The default "
@@ -278,8 +267,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 
 const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.name = "interleaved-zb",
-	.aliases = (const char *const[]){"ScheduleInterleavedZeroBubble",
-		"InterleavedZeroBubble", NULL},
+	.aliases = "ScheduleInterleavedZeroBubble, InterleavedZeroBubble",
 	.summary = "interleaved 1F1B with the weight gradients put off into the bubble",
 	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
 	.idea = "Interleaved 1F1B with each backward split into I, which the rank before waits "
@@ -290,7 +278,6 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; order as "
 		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
 	.chunks = 2,
-	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
 	.runtime = "queue",
 	.generate = generate_zb,
@@ -298,21 +285,19 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.bubble.letters = "F, W and B (the full backward, I + W) are of a rank's whole share "
 			  "for one micro-batch; V chunks a rank (--chunks).",
 	.bubble.value = pipesim_bubble_weights_moved,
-	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"groups of at least PP micro-batches", holds_long_groups, short_group},
-			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-			{"B = I + W", pipesim_holds_b_is_i_plus_w,
-				"the schedule runs I and W, the formula counts B"},
-			{0},
-		},
+	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
+				      short_group},
+		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
+		{"B = I + W", pipesim_holds_b_is_i_plus_w,
+			"the schedule runs I and W, the formula counts B"}},
 	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+PP)/V)",
 	.activations.value = activations_zb,
 	.activations.exact = "Exact on every rank when activations are held until their weight "
 			     "gradient; G is the largest group.",
-	.extension = extension,
+	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
+		{groups_part, rest}},
 	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "
 		 "interleaved-1f1b. The grid that PyTorch prints of this schedule leaves out "
 		 "the dependencies of backwards, its runtime does not.",

@@ -14,24 +14,11 @@ static void generate(const PipesimShape *shape, guint rank G_GNUC_UNUSED, Pipesi
 			pipesim_backward_last(out, chunk);
 }
 
-static gboolean holds_m_ge_pp(const PipesimShape *shape, PipesimChunkTimes t G_GNUC_UNUSED)
-{
-	return shape->chunks == 1 || shape->microbatches >= shape->ranks;
-}
-
-static const PipesimCondition conditions[] = {
-	{"M >= PP", holds_m_ge_pp,
-		"a micro-batch then comes round to its next chunk after the rank has run out "
-		"of others"},
-	{0},
-};
-
-static const char *const aliases[] = {
-	"ScheduleLoopedBFS", "LoopedBFS", "bfs", "breadth-first", NULL};
+PIPESIM_CONDITION(holds_m_ge_pp, shape->chunks == 1 || shape->microbatches >= shape->ranks)
 
 const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.name = "looped-bfs",
-	.aliases = aliases,
+	.aliases = "ScheduleLoopedBFS, LoopedBFS, bfs, breadth-first",
 	.summary = "GPipe over several smaller chunks a rank: the chunks one after the other",
 	.constraints = "every PP and M; --chunks V (2)",
 	.idea = "All micro-batches go through the first chunk of a rank, then all through its "
@@ -42,7 +29,6 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.reference = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv:2211.05953; "
 		     "order as PyTorch's ScheduleLoopedBFS runs it",
 	.chunks = 2,
-	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_CHUNKS,
 	.runtime = "queue",
 	.generate = generate,
@@ -50,7 +36,9 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
 			  "share for one micro-batch; V chunks a rank (--chunks).",
 	.bubble.value = pipesim_bubble_fill_and_drain,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"M >= PP", holds_m_ge_pp,
+		"a micro-batch then comes round to its next chunk after the rank has run out "
+		"of others"}},
 	.bubble.exact = "Exact on every rank when M >= PP.",
 	.activations.text = "M",
 	.activations.value = pipesim_activations_m,

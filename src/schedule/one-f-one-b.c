@@ -19,11 +19,9 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 		pipesim_backward(out, 0);
 }
 
-static const char *const aliases[] = {"Schedule1F1B", "pipedream-flush", NULL};
-
 const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.name = "1f1b",
-	.aliases = aliases,
+	.aliases = "Schedule1F1B, pipedream-flush",
 	.summary = "one forward, one backward in turn after a warm-up",
 	.constraints = "every PP and M",
 	.idea = "After a short warm-up every rank runs one forward and one backward in turn, "
@@ -33,8 +31,6 @@ const PipesimSchedule pipesim_schedule_one_f_one_b = {
 		"at most instead of M.",
 	.reference = "Narayanan et al., PipeDream-Flush, arXiv:2006.09503; order as PyTorch's "
 		     "Schedule1F1B runs it",
-	.chunks = 1,
-	.placement = PIPESIM_LOOPED,
 	.runtime = "single",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)",

@@ -43,11 +43,15 @@ const PipesimSchedule *pipesim_schedule_find(const char *name, GError **error)
 	guint best = 3; /* suggestions differ in at most two letters */
 
 	for (guint i = 0; schedules[i] != NULL && strlen(name) < 64; i++) {
-		const char *const *aliases = schedules[i]->aliases;
+		const char *aliases = schedules[i]->aliases;
+		g_auto(GStrv) also = g_strsplit(aliases != NULL ? aliases : "", ", ", -1);
 		guint d = pipesim_distance(schedules[i]->name, name);
 
-		for (guint k = 0; aliases != NULL && aliases[k] != NULL; k++)
-			d = MIN(d, pipesim_distance(aliases[k], name));
+		for (char **alias = also; *alias != NULL; alias++) {
+			const guint other = pipesim_distance(*alias, name);
+
+			d = MIN(d, other);
+		}
 		if (d == 0)
 			return schedules[i];
 		if (d < best) {
@@ -74,7 +78,7 @@ static guint chunks_of(const PipesimSchedule *schedule, const PipesimScenario *s
 		return scenario->chunks;
 	if ((schedule->takes & PIPESIM_TAKES_PIPELINES) && scenario->pipelines > 0)
 		return scenario->pipelines;
-	return schedule->chunks;
+	return MAX(schedule->chunks, 1u);
 }
 
 guint pipesim_schedule_stages_per_rank(
@@ -95,6 +99,18 @@ gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 	shape->parts = MAX(schedule->parts, 1u);
 	shape->microbatches *= shape->parts;
 	return TRUE;
+}
+
+const char *pipesim_schedule_extension(
+	const PipesimSchedule *schedule, const PipesimShape *shape)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(schedule->extensions); i++) {
+		const PipesimExtension *extension = &schedule->extensions[i];
+
+		if (extension->within == NULL || !extension->within(shape, NULL))
+			return extension->what;
+	}
+	return NULL;
 }
 
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,

@@ -25,7 +25,7 @@ typedef struct {
 	 * hold. */
 	gint64 (*value)(const PipesimShape *shape, PipesimChunkTimes t);
 	gboolean is_span; /* the formula counts the span bubble, not makespan - busy */
-	const PipesimCondition *conditions; /* ends with rule NULL; may be NULL */
+	PipesimCondition conditions[8]; /* ends with rule NULL */
 	const char *uneven; /* why ranks may idle for different times, and which the formula
 			       means; or NULL */
 	const char *approximate; /* why it is not meant to be exact, in a sentence's words; or
@@ -42,6 +42,13 @@ typedef struct {
 	const char *exact;
 } PipesimActivationFormula;
 
+/* How runs may go beyond what the authors describe. */
+typedef struct {
+	/* Of the shapes that they describe, as in a condition; NULL = of none. */
+	gboolean (*within)(const PipesimShape *shape, PipesimChunkTimes t);
+	const char *what; /* a sentence's words */
+} PipesimExtension;
+
 /* What of a scenario a schedule heeds; others leave it alone. */
 typedef enum {
 	PIPESIM_TAKES_CHUNKS = 1 << 0,    /* --chunks */
@@ -51,14 +58,14 @@ typedef enum {
 } PipesimTakes;
 
 struct _PipesimSchedule {
-	const char *name; /* canonical, [a-z0-9-], unique over all names and aliases */
-	const char *const *aliases; /* NULL-terminated, or NULL */
-	const char *summary;        /* one line for `pipesim list`, no final stop */
+	const char *name;    /* canonical, [a-z0-9-], unique over all names and aliases */
+	const char *aliases; /* "a, b", or NULL */
+	const char *summary; /* one line for `pipesim list`, no final stop */
 	const char
 		*constraints; /* the shapes it takes, one line: "PP even, M even, M >= 2 PP" */
 	const char *idea; /* three sentences: what it does, what that gains, what it costs */
 	const char *reference; /* paper or code it comes from */
-	guint chunks;          /* per rank where none are asked for; directions count */
+	guint chunks;          /* per rank where none are asked for; directions count; 0 = 1 */
 	PipesimPlacement placement;
 	guint parts;         /* that a micro-batch runs in (PipesimShape.parts); 0 = 1 */
 	guint takes;         /* PipesimTakes, of what a scenario may ask for */
@@ -76,8 +83,7 @@ struct _PipesimSchedule {
 	/* The micro-batches that an order is made for where that is more than the shape has:
 	 * those that do not exist are left out. NULL = made for those of the shape. */
 	guint (*padded)(const PipesimShape *shape);
-	/* How this run goes beyond what the authors describe, or NULL; printed as a note. */
-	const char *(*extension)(const PipesimShape *shape);
+	PipesimExtension extensions[3]; /* the first that a shape is not within is noted */
 	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be
 			      NULL */
 };
@@ -98,6 +104,11 @@ gboolean pipesim_schedule_shape(const PipesimSchedule *schedule,
 /** pipesim_schedule_stages_per_rank: different stages that a rank has in @scenario. */
 guint pipesim_schedule_stages_per_rank(
 	const PipesimSchedule *schedule, const PipesimScenario *scenario);
+
+/** pipesim_schedule_extension: how a run at @shape goes beyond what the authors describe, or
+ * NULL. */
+const char *pipesim_schedule_extension(
+	const PipesimSchedule *schedule, const PipesimShape *shape);
 
 /**
  * pipesim_schedule_order: the order at @shape.

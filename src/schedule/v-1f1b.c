@@ -72,10 +72,7 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times G_GNUC
 	return TRUE;
 }
 
-static PipesimFraction activations(const PipesimShape *shape)
-{
-	return (PipesimFraction){2 * (gint64)shape->ranks / 3 + 1, 1};
-}
+PIPESIM_ACTIVATIONS(activations, 2 * (gint64)shape->ranks / 3 + 1, 1)
 
 #define MAX_RANKS 256
 
@@ -87,11 +84,9 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		       shape->ranks, MAX_RANKS);
 }
 
-static const char *const aliases[] = {"1f1bv", "v-1f1b", NULL};
-
 const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.name = "1f1b-v",
-	.aliases = aliases,
+	.aliases = "1f1bv, v-1f1b",
 	.summary = "a V of two chunks a rank with full backwards: two thirds of 1F1B's "
 		   "activations",
 	.constraints = "PP <= 256, every M",

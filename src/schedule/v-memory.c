@@ -64,42 +64,24 @@ static gint64 bubble_of_share(
 	return pipesim_time_scale(work, num * hops * m, den * m + (den - num) * hops);
 }
 
-static gint64 bubble_half(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return bubble_of_share(shape, t, 1, 2);
-}
-
-static gint64 bubble_min(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return bubble_of_share(shape, t, 2, 3);
-}
-
-static PipesimFraction activations_half(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->ranks, 2};
-}
-
-static PipesimFraction activations_min(const PipesimShape *shape)
-{
-	return (PipesimFraction){shape->ranks, 3};
-}
+PIPESIM_BUBBLE(bubble_half, bubble_of_share(shape, t, 1, 2))
+PIPESIM_BUBBLE(bubble_min, bubble_of_share(shape, t, 2, 3))
+PIPESIM_ACTIVATIONS(activations_half, shape->ranks, 2)
+PIPESIM_ACTIVATIONS(activations_min, shape->ranks, 3)
 
 static const char approximate[] =
 	"the formula is a share of 1F1B's bubble, which the authors give as an approximation";
 
-static const PipesimCondition conditions[] = {
-	{"F = I = W", pipesim_holds_times_equal,
-		"slots are of equal length, and the order does not follow the times"},
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the beginning and the end meet"},
-	{0},
-};
+static const char equal_slots[] =
+	"slots are of equal length, and the order does not follow the times";
+static const char ends_meet[] = "the beginning and the end meet";
 
 static const char reference[] = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 				"arXiv:2405.15362; the zero-bubble authors' zbv_greedy.py";
 
 const PipesimSchedule pipesim_schedule_v_half = {
 	.name = "v-half",
-	.aliases = (const char *const[]){"vhalf", "zb-v-half", "zbvhalf", "zbv-half", NULL},
+	.aliases = "vhalf, zb-v-half, zbvhalf, zbv-half",
 	.summary = "a V whose chunks are held half as long as in 1F1B, for a longer bubble",
 	.constraints = "every PP and M",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
@@ -119,7 +101,8 @@ const PipesimSchedule pipesim_schedule_v_half = {
 		"F, I and W of a rank's whole share. The authors give the bubble as a share of "
 		"the makespan, half of 1F1B's (PP-1)/(M+PP-1); this is the same in time.",
 	.bubble.value = bubble_half,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
 	.bubble.approximate = approximate,
 	.bubble.exact =
 		"Nowhere: an approximation. Counted on the orders, with F = I = W, P2P = 0 and "
@@ -141,7 +124,7 @@ const PipesimSchedule pipesim_schedule_v_half = {
 
 const PipesimSchedule pipesim_schedule_v_min = {
 	.name = "v-min",
-	.aliases = (const char *const[]){"vmin", "zb-v-min", "zbvmin", "zbv-min", NULL},
+	.aliases = "vmin, zb-v-min, zbvmin, zbv-min",
 	.summary = "the shortest block of a V: a third of 1F1B's activations",
 	.constraints = "every PP and M",
 	.idea = "Every micro-batch goes through all stages and back without waiting, a slot a "
@@ -161,7 +144,8 @@ const PipesimSchedule pipesim_schedule_v_min = {
 		"the makespan, two thirds of 1F1B's (PP-1)/(M+PP-1) and a term in PP that they "
 		"do not spell out; this is the same in time, without that term.",
 	.bubble.value = bubble_min,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
 	.bubble.approximate = approximate,
 	.bubble.exact = "Nowhere: an approximation. Counted on the orders, with F = I = W, P2P "
 			"= 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "

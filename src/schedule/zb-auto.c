@@ -75,27 +75,12 @@ static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
 	return MAX(first, 0) + MAX(last, 0);
 }
 
-static gboolean limit_is_pp(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	(void)t;
-	return shape->max_activations.num == shape->max_activations.den * shape->ranks;
-}
-
-static const PipesimCondition conditions[] = {
-	{"N = PP", limit_is_pp,
-		"with more room a few forwards rarely fit a gap exactly, with less every "
-		"micro-batch waits"},
-	{"W <= F", pipesim_holds_w_le_f, "what fills a gap sticks out of it"},
-	{"W <= I", pipesim_holds_w_le_i, "what fills a gap sticks out of it"},
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the two gaps meet"},
-	{0},
-};
-
-static const char *const aliases[] = {"zbauto", "zb-greedy", NULL};
+PIPESIM_CONDITION(
+	limit_is_pp, shape->max_activations.num == shape->max_activations.den * shape->ranks)
 
 const PipesimSchedule pipesim_schedule_zb_auto = {
 	.name = "zb-auto",
-	.aliases = aliases,
+	.aliases = "zbauto, zb-greedy",
 	.summary = "zero bubble, searched from the times within a limit of activations",
 	.constraints = "every PP and M; a limit of at least 1 activation",
 	.idea = "As in ZB-H1 the backward is split into I, which the rank before waits for, "
@@ -106,8 +91,6 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		"for these times only and is searched anew for others.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' heuristic (zb.py) and more",
-	.chunks = 1,
-	.placement = PIPESIM_LOOPED,
 	.takes = PIPESIM_TAKES_LIMIT,
 	.runtime = "queue",
 	.check = check,
@@ -119,7 +102,12 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 			  ">= M max(0, (PP-1)(F+I) - (M-1)W).",
 	.bubble.value = bubble,
 	.bubble.is_span = TRUE,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"N = PP", limit_is_pp,
+				      "with more room a few forwards rarely fit a gap exactly, "
+				      "with less every micro-batch waits"},
+		{"W <= F", pipesim_holds_w_le_f, "what fills a gap sticks out of it"},
+		{"W <= I", pipesim_holds_w_le_i, "what fills a gap sticks out of it"},
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the two gaps meet"}},
 	.bubble.exact = "What the first rank cannot but idle between its first start and last "
 			"end when M > N: before its first I it can run N forwards, after its "
 			"last F only I and W of what it holds. No order that holds N "

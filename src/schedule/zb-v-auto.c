@@ -419,19 +419,9 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		shape->ranks);
 }
 
-static const PipesimCondition conditions[] = {
-	{"F = I = W", pipesim_holds_times_equal,
-		"gaps and what could fill them differ in length"},
-	{"M >= 2 PP", pipesim_holds_m_ge_2pp,
-		"the last forward comes before there is a W for every gap"},
-	{0},
-};
-
-static const char *const aliases[] = {"zbvauto", "zbv-auto", NULL};
-
 const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.name = "zb-v-auto",
-	.aliases = aliases,
+	.aliases = "zbvauto, zbv-auto",
 	.summary = "ZB-V with its order searched from the times, at 1F1B's memory",
 	.constraints = "every PP and M; a limit of at least PP activations",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
@@ -452,7 +442,10 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.bubble.letters = "Nothing: the authors call it zero bubble where F = I = W.",
 	.bubble.value = pipesim_bubble_none,
 	.bubble.is_span = TRUE,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal,
+				      "gaps and what could fill them differ in length"},
+		{"M >= 2 PP", pipesim_holds_m_ge_2pp,
+			"the last forward comes before there is a W for every gap"}},
 	.bubble.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. By "
 			"makespan (PP-1)F/2 is left: what the last rank waits for its first "
 			"input, F being the forward of a rank's whole share.",

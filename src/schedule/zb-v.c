@@ -73,19 +73,9 @@ static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out
 	ROUNDS(&rank, index, w0);
 }
 
-static const PipesimCondition conditions[] = {
-	{"F = I = W", pipesim_holds_times_equal,
-		"the order is drawn for ops of equal length and does not follow the times"},
-	{"M >= 2PP-1", pipesim_holds_m_fills_zb,
-		"there are too few micro-batches to fill the gaps"},
-	{0},
-};
-
-static const char *const aliases[] = {"ScheduleZBVZeroBubble", "ZBVZeroBubble", "zbv", NULL};
-
 const PipesimSchedule pipesim_schedule_zb_v = {
 	.name = "zb-v",
-	.aliases = aliases,
+	.aliases = "ScheduleZBVZeroBubble, ZBVZeroBubble, zbv",
 	.summary =
 		"a V of two chunks a rank with split backwards: no bubble by span at F = I = W",
 	.constraints = "every PP and M",
@@ -107,7 +97,11 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 			  "first forward has PP-1 hops of half a share to go.",
 	.bubble.value = pipesim_bubble_none,
 	.bubble.is_span = TRUE,
-	.bubble.conditions = conditions,
+	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal,
+				      "the order is drawn for ops of equal length and does not "
+				      "follow the times"},
+		{"M >= 2PP-1", pipesim_holds_m_fills_zb,
+			"there are too few micro-batches to fill the gaps"}},
 	.bubble.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, which is "
 			"fixed, leaves gaps.",
 	.activations.text = "min(M, PP)",

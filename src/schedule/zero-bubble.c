@@ -47,29 +47,19 @@ static void generate_h2(const PipesimShape *shape, guint rank, PipesimEmitter *o
 	emit(shape, rank, 2, out);
 }
 
-static const char *extension(const PipesimShape *shape)
-{
-	return shape->microbatches >= 2 * shape->ranks
-		       ? NULL
-		       : "M < 2 PP, which the authors do not take: pipesim's extension ends "
-			 "each phase when the micro-batches do";
-}
+PIPESIM_BUBBLE(bubble_h2,
+	(gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I] - 2 * t[PIPESIM_W]))
+PIPESIM_ACTIVATIONS(activations_h2, MIN(2 * (gint64)shape->ranks - 1, shape->microbatches), 1)
 
-static gint64 bubble_h2(const PipesimShape *shape, PipesimChunkTimes t)
-{
-	return (gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I] - 2 * t[PIPESIM_W]);
-}
-
-static PipesimFraction activations_h2(const PipesimShape *shape)
-{
-	return (PipesimFraction){MIN(2 * (gint64)shape->ranks - 1, shape->microbatches), 1};
-}
+static const char beyond[] =
+	"M < 2 PP, which the authors do not take: pipesim's extension ends "
+	"each phase when the micro-batches do";
 
 static const char too_few[] = "there are too few micro-batches to fill the gaps";
 
 const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.name = "zb-h1",
-	.aliases = (const char *const[]){"zb1p", "zbh1", NULL},
+	.aliases = "zb1p, zbh1",
 	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
 	.constraints = "every PP and M",
 	.idea = "The backward is split into I, which the rank before waits for, and W, which "
@@ -79,8 +69,6 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		"that 1F1B holds on its first.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 1",
-	.chunks = 1,
-	.placement = PIPESIM_LOOPED,
 	.runtime = "queue",
 	.generate = generate_h1,
 	.bubble.text = "(PP-1)(F+B-2W)",
@@ -88,17 +76,13 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 			  "zero-bubble paper writes B for the backward for input alone, and so "
 			  "(PP-1)(F+B-W): the same number, not a misprint in either.",
 	.bubble.value = pipesim_bubble_weights_moved,
-	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"M >= PP", pipesim_holds_m_ge_pp, too_few},
-			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-			{"B = I + W", pipesim_holds_b_is_i_plus_w,
-				"the schedule runs I and W, the formula counts B"},
-			{0},
-		},
+	.bubble.conditions = {{"M >= PP", pipesim_holds_m_ge_pp, too_few},
+		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
+		{"B = I + W", pipesim_holds_b_is_i_plus_w,
+			"the schedule runs I and W, the formula counts B"}},
 	.bubble.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= PP.",
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.activations.text = "min(M, PP)",
 	.activations.value = pipesim_activations_pp,
 	.activations.exact = "Exact on every rank when activations are held until their weight "
@@ -107,7 +91,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 
 const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.name = "zb-h2",
-	.aliases = (const char *const[]){"zbh2", NULL},
+	.aliases = "zbh2",
 	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
 	.constraints = "every PP and M",
 	.idea = "ZB-H1 with twice the warm-up: the ranks run so many forwards ahead that no "
@@ -118,26 +102,20 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 		"time back.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 2",
-	.chunks = 1,
-	.placement = PIPESIM_LOOPED,
 	.runtime = "queue",
 	.generate = generate_h2,
 	.bubble.text = "(PP-1)(F+I-2W)",
 	.bubble.letters = "I is the backward for input, which the zero-bubble paper calls B.",
 	.bubble.value = bubble_h2,
 	.bubble.is_span = TRUE,
-	.bubble.conditions =
-		(const PipesimCondition[]){
-			{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
-			{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
-			{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
-			{0},
-		},
+	.bubble.conditions = {{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
+		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
+		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long}},
 	.bubble.exact = "A span bubble: last end less first start less busy time of a rank, "
 			"which is what counts when ranks begin the next step without waiting "
 			"for each other. By makespan no order of this shape is below (PP-1)F, "
 			"so a step that ends with a barrier sees that.",
-	.extension = extension,
+	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.activations.text = "min(M, 2PP-1)",
 	.activations.value = activations_h2,
 	.activations.exact = "The largest rank, held until the weight gradient.",

@@ -259,5 +259,5 @@ PipesimRun *named_run(
 
 gboolean grid_is_extended(const GridCase *point, const PipesimShape *shape)
 {
-	return point->schedule->extension != NULL && point->schedule->extension(shape) != NULL;
+	return pipesim_schedule_extension(point->schedule, shape) != NULL;
 }

@@ -234,7 +234,7 @@ static gboolean conditions_hold(const PipesimRun *run)
 
 	if (run->schedule->bubble.approximate != NULL)
 		return FALSE;
-	for (; condition != NULL && condition->rule != NULL; condition++)
+	for (; condition->rule != NULL; condition++)
 		if (!condition->holds(&run->shape, run->times->chunk))
 			return FALSE;
 	return TRUE;

@@ -24,14 +24,14 @@ START_TEST(found_by_every_name)
 {
 	const PipesimSchedule *schedule = schedule_at(_i);
 	g_autofree char *shouted = g_ascii_strup(schedule->name, -1);
+	const char *aliases = schedule->aliases != NULL ? schedule->aliases : "";
+	g_auto(GStrv) also = g_strsplit(aliases, ", ", -1);
 
 	ck_assert_ptr_eq(pipesim_schedule_find(schedule->name, NULL), schedule);
 	ck_assert_ptr_eq(pipesim_schedule_find(shouted, NULL), schedule);
 	ck_assert_str_eq(pipesim_schedule_name(schedule), schedule->name);
-	if (schedule->aliases != NULL)
-		for (guint i = 0; schedule->aliases[i] != NULL; i++)
-			ck_assert_ptr_eq(
-				pipesim_schedule_find(schedule->aliases[i], NULL), schedule);
+	for (char **alias = also; *alias != NULL; alias++)
+		ck_assert_ptr_eq(pipesim_schedule_find(*alias, NULL), schedule);
 }
 END_TEST
 
@@ -55,7 +55,6 @@ START_TEST(described_in_full)
 	ck_assert_ptr_nonnull(schedule->reference);
 	ck_assert_ptr_nonnull(schedule->idea);
 	ck_assert_uint_eq(count_sentences(schedule->idea), 3);
-	ck_assert_uint_ge(schedule->chunks, 1);
 	if (schedule->bubble.text != NULL) {
 		ck_assert_ptr_nonnull(schedule->bubble.letters);
 		ck_assert_ptr_nonnull(schedule->bubble.value);
@@ -491,10 +490,10 @@ START_TEST(chimera_marks_its_extension)
 	PipesimShape shape;
 
 	ck_assert(pipesim_schedule_shape(chimera, &scenario, &shape, NULL));
-	ck_assert_ptr_null(chimera->extension(&shape));
+	ck_assert_ptr_null(pipesim_schedule_extension(chimera, &shape));
 	scenario.microbatches = 20;
 	ck_assert(pipesim_schedule_shape(chimera, &scenario, &shape, NULL));
-	ck_assert_ptr_nonnull(chimera->extension(&shape));
+	ck_assert_ptr_nonnull(pipesim_schedule_extension(chimera, &shape));
 	scenario.microbatches = 21;
 	ck_assert(!pipesim_schedule_shape(chimera, &scenario, &shape, NULL));
 	scenario = (PipesimScenario){.ranks = 7, .microbatches = 20};
