@@ -219,10 +219,10 @@ const PipesimCommand pipesim_command_calibrate = {
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_PICTURE,
 		PIPESIM_SET_REPORT},
-	.wording =
-		{{PIPESIM_SET_OUTPUT, "FILE.ini",
-			 "costs file to write, for --costs; '-' = standard output, no table"},
-			{PIPESIM_SET_LAYERS, NULL,
-				"layers of a rank's share (default: as the trace says)"}},
+	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
+			    "costs file to write, for --costs; '-' = standard output, no table",
+			    "ini"},
+		{PIPESIM_SET_LAYERS, NULL,
+			"layers of a rank's share (default: as the trace says)"}},
 	.run = run,
 };

@@ -120,7 +120,8 @@ const PipesimCommand pipesim_command_compare = {
 		PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE,
 		PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text, json or csv (default: as -o's extension, else text)"},
+			    "text, json or csv (default: as -o's extension, else text)",
+			    "text json csv"},
 		{PIPESIM_SET_OUTPUT, NULL, "write the result to FILE, not to standard output"}},
 	.run = run,
 };

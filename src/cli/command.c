@@ -27,6 +27,25 @@ static gboolean takes(const PipesimCommand *command, PipesimSettingId id)
 
 /* Options -------------------------------------------------------------------------------- */
 
+/* What @command says of one setting. */
+static PipesimWording word(const PipesimCommand *command, PipesimSettingId id)
+{
+	const PipesimSetting *setting = &pipesim_settings[id];
+	PipesimWording words = {id, setting->argument, setting->help, setting->values};
+
+	for (guint i = 0; i < G_N_ELEMENTS(command->wording); i++) {
+		const PipesimWording *own = &command->wording[i];
+
+		if (own->setting == id && own->argument != NULL)
+			words.argument = own->argument;
+		if (own->setting == id && own->help != NULL)
+			words.help = own->help;
+		if (own->setting == id && own->values != NULL)
+			words.values = own->values;
+	}
+	return words;
+}
+
 /* The entry of one setting; what is parsed lands in @setup. */
 static GOptionEntry make_entry(
 	const PipesimCommand *command, PipesimSettingId id, PipesimSetup *setup)
@@ -34,11 +53,12 @@ static GOptionEntry make_entry(
 	const PipesimSetting *setting = &pipesim_settings[id];
 	/* Bytes as they are, whatever the locale. */
 	const gboolean path = setting->path != PIPESIM_PATH_NONE;
+	const PipesimWording words = word(command, id);
 	GOptionEntry entry = {
 		.long_name = setting->name + 2,
 		.short_name = setting->letter,
-		.description = setting->help,
-		.arg_description = setting->argument,
+		.description = words.help,
+		.arg_description = words.argument,
 	};
 
 	if (setting->argument == NULL) {
@@ -50,14 +70,6 @@ static GOptionEntry make_entry(
 	} else {
 		entry.arg = path ? G_OPTION_ARG_FILENAME : G_OPTION_ARG_STRING;
 		entry.arg_data = &setup->text[id];
-	}
-	for (guint i = 0; i < G_N_ELEMENTS(command->wording); i++) {
-		const PipesimWording *wording = &command->wording[i];
-
-		if (wording->setting == id && wording->help != NULL)
-			entry.description = wording->help;
-		if (wording->setting == id && wording->argument != NULL)
-			entry.arg_description = wording->argument;
 	}
 	return entry;
 }
@@ -221,36 +233,102 @@ PipesimExit pipesim_command_run(
 
 /* Completion ----------------------------------------------------------------------------- */
 
-/* What is known of a value: words, or files with their extension, or of any. */
-static void append_value(GString *out, const PipesimSetting *setting)
-{
-	const gboolean path = setting->path != PIPESIM_PATH_NONE;
-	const char *known = setting->values != NULL ? setting->values : path ? "*" : "";
+static void append_row(GString *out, const char *first, ...) G_GNUC_NULL_TERMINATED;
 
-	if (setting->path == PIPESIM_PATH_SCHEDULES)
-		known = "schedules";
-	g_string_append_printf(out, "\t[%s]='%s%s'\n", setting->name, path ? "@" : "", known);
-	if (setting->letter != 0)
-		g_string_append_printf(
-			out, "\t[-%c]='%s%s'\n", setting->letter, path ? "@" : "", known);
+/* Words of one line; only the first stands unquoted. */
+static void append_row(GString *out, const char *first, ...)
+{
+	va_list words;
+
+	g_string_append(out, first);
+	va_start(words, first);
+	for (const char *word; (word = va_arg(words, const char *)) != NULL;) {
+		g_autofree char *quoted = g_shell_quote(word);
+
+		g_string_append_printf(out, " %s", quoted);
+	}
+	va_end(words);
+	g_string_append_c(out, '\n');
+}
+
+/* What is known of a value; for g_free(). */
+static char *value_of(PipesimSettingPath path, const PipesimWording *words)
+{
+	if (path == PIPESIM_PATH_SCHEDULES)
+		return g_strdup(
+			strchr(words->argument, ',') != NULL ? "@schedules" : "@schedule");
+	if (path != PIPESIM_PATH_NONE)
+		return g_strconcat("@", words->values != NULL ? words->values : "*", NULL);
+	return g_strdup(words->values != NULL ? words->values : "");
+}
+
+/* Operands that are no files are names of schedules. */
+static void append_operand(GString *out, const PipesimCommand *command)
+{
+	const PipesimSettingPath path = command->operands;
+	const PipesimSettingId like =
+		path == PIPESIM_PATH_READ_ONCE ? PIPESIM_SET_TRACE : PIPESIM_SET_SCHEDULE;
+	const PipesimWording words = {
+		.argument = command->operand, .values = pipesim_settings[like].values};
+	g_autofree char *value = value_of(path, &words);
+
+	append_row(out, "_pipesim_operand", command->name,
+		path == PIPESIM_PATH_NONE ? "@name" : value, NULL);
+}
+
+static void append_option(
+	GString *out, const char *commands, PipesimSettingId id, const PipesimWording *words)
+{
+	const PipesimSetting *setting = &pipesim_settings[id];
+	const char letter[] = {setting->letter != 0 ? '-' : '\0', setting->letter, '\0'};
+	g_autofree char *value = value_of(setting->path, words);
+	g_autofree char *argument = g_strconcat(words->argument != NULL ? words->argument : "",
+		setting->repeated ? "..." : "", NULL);
+
+	append_row(out, "_pipesim_option", commands, setting->name, letter, argument, value,
+		words->help, NULL);
+}
+
+/* One row for all commands that say of it what the table says; the others have their own. */
+static void append_options(GString *out, PipesimSettingId id)
+{
+	const PipesimSetting *setting = &pipesim_settings[id];
+	const PipesimWording table = {id, setting->argument, setting->help, setting->values};
+	g_autoptr(GString) names = g_string_new(NULL);
+
+	for (guint i = 0; pipesim_commands[i] != NULL; i++) {
+		const PipesimCommand *command = pipesim_commands[i];
+		const PipesimWording words = word(command, id);
+
+		if (!takes(command, id))
+			continue;
+		if (words.argument == table.argument && words.help == table.help &&
+			words.values == table.values)
+			g_string_append_printf(
+				names, "%s%s", names->len > 0 ? " " : "", command->name);
+		else
+			append_option(out, command->name, id, &words);
+	}
+	if (names->len > 0)
+		append_option(out, names->str, id, &table);
 }
 
 GString *pipesim_completion(void)
 {
-	GString *out = g_string_new("declare -gA _pipesim_options=(\n");
+	GString *out = g_string_new(NULL);
+	g_autoptr(GString) names = g_string_new(NULL);
 
 	for (guint i = 0; pipesim_commands[i] != NULL; i++) {
-		g_string_append_printf(out, "\t[%s]='--help", pipesim_commands[i]->name);
-		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-			if (takes(pipesim_commands[i], id))
-				g_string_append_printf(
-					out, "\n\t\t%s", pipesim_settings[id].name);
-		g_string_append(out, "'\n");
+		append_row(out, "_pipesim_command", pipesim_commands[i]->name,
+			pipesim_commands[i]->summary, NULL);
+		if (pipesim_commands[i]->operand != NULL)
+			append_operand(out, pipesim_commands[i]);
+		g_string_append_printf(
+			names, "%s%s", i > 0 ? " " : "", pipesim_commands[i]->name);
 	}
-	g_string_append(out, ")\ndeclare -gA _pipesim_values=(\n");
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		if (pipesim_settings[id].argument != NULL)
-			append_value(out, &pipesim_settings[id]);
-	g_string_append(out, ")\n");
+		append_options(out, id);
+	append_row(out, "_pipesim_option", names->str, "--help", "-h", "", "", "show this help",
+		NULL);
 	return out;
 }

@@ -4,10 +4,10 @@
 #include "cli/terminal.h"
 #include "setup/setup.h"
 
-/* What the help says of a setting in place of the table's words. */
+/* What the help and the completion say of a setting in place of the table's words. */
 typedef struct {
 	PipesimSettingId setting;
-	const char *argument, *help; /* NULL: as the table */
+	const char *argument, *help, *values; /* NULL: as the table */
 } PipesimWording;
 
 typedef struct {
@@ -39,7 +39,13 @@ extern const PipesimCommand *const pipesim_commands[];
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error);
 
-/** pipesim_completion: the part of completions/pipesim that follows from the tables: by command its
- * options, by option the words that its value may be, "@ini" for files of an extension, "@*" for
- * any, "@schedules". */
+/** pipesim_completion: the rows of the completions, which bash, zsh and fish read alike:
+ *
+ *   _pipesim_command NAME SUMMARY
+ *   _pipesim_operand NAME VALUE
+ *   _pipesim_option 'NAME ...' --option -o ARGUMENT VALUE HELP
+ *
+ * An empty ARGUMENT: a flag; one that ends with "...": may stand several times. VALUE: the words that
+ * it may be; "@csv ini" files of these extensions, "@*" any; "@name" of a schedule, "@schedule" that or
+ * a file, "@schedules" a list of these; "" is not known. */
 GString *pipesim_completion(void);

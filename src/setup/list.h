@@ -32,7 +32,7 @@ SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
 	"schedules, or files of op orders (default: all)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_SCHEDULES)
+	.path = PIPESIM_PATH_SCHEDULES, .values = "csv csv.gz")
 SETTING(WITH_COMMS, "--with-comms", 0, NULL, "write sends and receives too", PIPESIM_NO_GROUP)
 SETTING(COMM, "--comm", 0, "MODE", "how messages wait: async, queue, single, grouped, native",
 	PIPESIM_NO_GROUP, .scenario = read_runtime,
@@ -43,12 +43,12 @@ SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 SETTING(FOR, "--for", 0, "WHO", "who reads it: pytorch (refuses what it cannot run) or pipesim",
 	PIPESIM_NO_GROUP, .values = "pytorch pipesim")
 SETTING(FORMAT, "--format", 'f', "FORMAT", "text (default) or json", PIPESIM_NO_GROUP,
-	.values = "text json jsonl csv")
+	.values = "text json")
 SETTING(OUTPUT, "--output", 'o', "FILE", "write to FILE instead of standard output",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_WRITTEN)
 SETTING(TIMELINE, "--timeline", 't', "FILE",
 	"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_DRAWN)
+	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf txt")
 SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
 	"show what the makespan hangs on, and a lower bound", PIPESIM_NO_GROUP)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
@@ -63,7 +63,8 @@ SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
 	"the same of the whole model: divided by PP, but for P2P", PIPESIM_ALL_COSTS,
 	.costs = pipesim_costs_parse_model_times, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TRACE, "--trace", 0, "FILE", "times from a measured trace (may be repeated)",
-	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE, .values = "csv*")
+	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE,
+	.values = "csv csv.gz json json.gz txt log")
 SETTING(LAYERS, "--layers", 0, "N",
 	"layers of a rank's share, for --trace (default: the trace's)", PIPESIM_ALL_COSTS,
 	COUNT(layers, 100000), .sweep = PIPESIM_SWEPT_WHOLE)
@@ -118,9 +119,9 @@ SETTING(SHARD, "--shard", 0, "I/N", "only part I of N, from 0/N to N-1/N", PIPES
 SETTING(THREADS, "--threads", 'j', "N", "threads (default: one a core)", PIPESIM_NO_GROUP)
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
 	"draw a heat map over two swept numbers (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_DRAWN)
+	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept number (.svg, .png, .pdf)",
-	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN)
+	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(METRIC, "--metric", 0, "NAME", "bubble (default), makespan, microbatch or activations",
 	PIPESIM_NO_GROUP, .values = "bubble makespan microbatch activations")
 
@@ -139,7 +140,7 @@ SETTING(MAP, "--map", 0, "RULES",
 	.path = PIPESIM_PATH_READ)
 SETTING(PICTURE, "--picture", 0, "FILE",
 	"draw the spread of each component: .svg, .png, .pdf (gnuplot)", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_DRAWN)
+	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(REPORT, "--report", 0, NULL,
 	"all figures: percentiles, autocorrelation, waiting, interference, fits",
 	PIPESIM_NO_GROUP)

@@ -43,7 +43,7 @@ typedef struct {
 	gboolean repeated;      /* may stand several times */
 	PipesimSettingPath path;
 	PipesimSettingSweep sweep;
-	const char *values; /* for completion: words, or the extension of a path; or NULL */
+	const char *values; /* for completion: words, or extensions of files; or NULL */
 
 	/* For some schedules only. */
 	guint heed;            /* PipesimTakes: of the schedules that heed it; 0 = all do */
