@@ -15,7 +15,7 @@ typedef struct {
 
 /* A range with a known meaning, and what its activities did. */
 typedef struct {
-	PipesimRange range;
+	PipesimEvent range;
 	PipesimRangeMeaning meaning;
 	guint activities;
 	gint64 start; /* of the first; PIPESIM_NEVER = there is none */
@@ -33,10 +33,10 @@ PipesimProfile *pipesim_profile_new(void)
 {
 	PipesimProfile *profile = g_new0(PipesimProfile, 1);
 
-	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimActivity));
-	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimLaunch));
-	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
-	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimRange));
+	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
 	return profile;
 }
 
@@ -51,18 +51,19 @@ void pipesim_profile_free(PipesimProfile *profile)
 	g_free(profile);
 }
 
-static gint compare_activities(gconstpointer a, gconstpointer b)
+static gint compare_starts(gconstpointer a, gconstpointer b)
 {
-	const PipesimActivity *x = a, *y = b;
+	const PipesimEvent *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
-	return (x->end > y->end) - (x->end < y->end);
+	/* The inner of two that start together comes later. */
+	return (x->end < y->end) - (x->end > y->end);
 }
 
 static gint compare_launches(gconstpointer a, gconstpointer b)
 {
-	const PipesimLaunch *x = a, *y = b;
+	const PipesimEvent *x = a, *y = b;
 
 	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
@@ -76,9 +77,9 @@ static gint compare_moments(gconstpointer a, gconstpointer b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static PipesimActivity *activity_at(const PipesimProfile *profile, guint i)
+static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
 {
-	return &g_array_index(profile->activities, PipesimActivity, i);
+	return &g_array_index(profile->activities, PipesimEvent, i);
 }
 
 static MarkedRange *range_at(const GArray *ranges, guint i)
@@ -88,18 +89,8 @@ static MarkedRange *range_at(const GArray *ranges, guint i)
 
 /* Attribution -------------------------------------------------------------------------------- */
 
-static gint compare_ranges(gconstpointer a, gconstpointer b)
-{
-	const PipesimRange *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	/* The inner of two that start together comes later. */
-	return (x->end < y->end) - (x->end > y->end);
-}
-
 static void add_range(
-	GArray *ranges, const PipesimRange *range, const PipesimRangeMeaning *meaning)
+	GArray *ranges, const PipesimEvent *range, const PipesimRangeMeaning *meaning)
 {
 	const Union nothing = {0, G_MININT64};
 	const MarkedRange one = {*range, *meaning, 0, PIPESIM_NEVER, nothing, nothing, nothing};
@@ -113,14 +104,14 @@ static void mark_ranges(GArray *ranges, const GArray *all, const PipesimRangeRul
 {
 	g_array_set_size(ranges, 0);
 	for (guint i = 0; i < all->len; i++) {
-		const PipesimRange *range = &g_array_index(all, PipesimRange, i);
+		const PipesimEvent *range = &g_array_index(all, PipesimEvent, i);
 		PipesimRangeMeaning meaning;
 
 		if (pipesim_range_recognise(rules, range->name, strings, &meaning))
 			add_range(ranges, range, &meaning);
 	}
 	/* A marked range begins with its range. */
-	g_array_sort(ranges, compare_ranges);
+	g_array_sort(ranges, compare_starts);
 }
 
 /* Gives each activity that still has no owner the innermost range around where it ran, or,
@@ -133,8 +124,8 @@ static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean b
 	guint n = 0;
 
 	for (guint i = 0; i < n_activities; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
-		const PipesimLaunch key = {activity->correlation, 0}, *launch;
+		const PipesimEvent *activity = activity_at(profile, i);
+		const PipesimEvent key = {.correlation = activity->correlation}, *launch;
 
 		if (!by_launch) {
 			queries[n++] = (Moment){activity->start, i, activity->stream};
@@ -160,7 +151,7 @@ static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean b
 			g_array_append_val(open, next);
 		for (guint k = open->len; k-- > 0;) {
 			const guint32 index = g_array_index(open, guint32, k);
-			const PipesimRange *range = &range_at(ranges, index)->range;
+			const PipesimEvent *range = &range_at(ranges, index)->range;
 			if (range->end < queries[i].time) {
 				g_array_remove_index(open, k);
 			} else if (range->stream == queries[i].stream) {
@@ -182,7 +173,7 @@ static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 	PipesimRangeMeaning meaning;
 
 	for (guint i = 0; i < profile->activities->len; i++) {
-		PipesimActivity *activity = activity_at(profile, i);
+		PipesimEvent *activity = activity_at(profile, i);
 		const gpointer stream = GUINT_TO_POINTER(activity->stream);
 		guint range = GPOINTER_TO_UINT(g_hash_table_lookup(last, stream));
 
@@ -197,9 +188,7 @@ static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 			before->phase != meaning.phase ||
 			!g_str_equal(before->component, meaning.component) ||
 			!g_str_equal(before->chunk, meaning.chunk)) {
-			const PipesimRange own = {activity->start, activity->end,
-				activity->name, activity->stream, 0};
-			add_range(ranges, &own, &meaning);
+			add_range(ranges, activity, &meaning);
 			range = ranges->len;
 			g_hash_table_insert(last, stream, GUINT_TO_POINTER(range));
 		}
@@ -209,7 +198,7 @@ static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 
 /* Rows --------------------------------------------------------------------------------------- */
 
-static void cover(Union *all, const PipesimActivity *activity)
+static void cover(Union *all, const PipesimEvent *activity)
 {
 	if (activity->end <= all->end)
 		return;
@@ -237,7 +226,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
 
 	for (guint i = 0; i < profile->activities->len; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
+		const PipesimEvent *activity = activity_at(profile, i);
 		if (activity->range == NO_RANGE)
 			continue;
 		MarkedRange *marked = range_at(ranges, activity->range);
@@ -252,7 +241,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	}
 	for (guint i = 0; i < ranges->len; i++) {
 		const MarkedRange *marked = range_at(ranges, i);
-		const PipesimRange *range = &marked->range;
+		const PipesimEvent *range = &marked->range;
 		PipesimTraceRow row;
 
 		pipesim_trace_row_init(&row);
@@ -357,7 +346,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 
 	for (guint i = 0; i < n; i++)
 		activity_at(profile, i)->range = NO_RANGE;
-	g_array_sort(profile->activities, compare_activities);
+	g_array_sort(profile->activities, compare_starts);
 	g_array_sort(profile->launches, compare_launches);
 	mark_ranges(ranges, profile->host_ranges, rules, trace->strings);
 	if (ask(ranges, profile, TRUE) == 0) {
@@ -367,7 +356,7 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	if (rules != NULL)
 		ask_kernels(ranges, profile, rules, trace->strings);
 	for (guint i = 0; i < n; i++) {
-		const PipesimActivity *activity = activity_at(profile, i);
+		const PipesimEvent *activity = activity_at(profile, i);
 		guint which = 2;
 		if (activity->range != NO_RANGE)
 			which = !range_at(ranges, activity->range)->meaning.counted;

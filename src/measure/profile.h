@@ -3,32 +3,23 @@
 #include "measure/range-rules.h"
 #include "measure/trace.h"
 
-/* Times in ns on the profiler's clock; names live as long as the trace. */
-typedef struct {
-	gint64 start, end;
-	guint64 correlation; /* 0 = none */
-	guint32 stream;
-	guint32 range; /* that it belongs to; for pipesim_trace_add_profile() alone */
-	const char *name;
-} PipesimActivity; /* what a GPU did: kernel, copy, set */
-
-typedef struct {
-	guint64 correlation;
-	gint64 start;
-} PipesimLaunch; /* the call on the host that caused an activity */
-
 #define PIPESIM_ANY_STREAM G_MAXUINT32
+
+/* What a GPU did (kernel, copy, set), the call on the host that launched it, or a named range
+ * around either. Times in ns on the profiler's clock; names live as long as the trace. */
 typedef struct {
 	gint64 start, end;
+	guint64 correlation; /* an activity's and its launch's; 0 = none */
+	guint32 stream;      /* PIPESIM_ANY_STREAM on the host */
+	union {
+		guint32 thread; /* of a range on the host */
+		guint32 range;  /* of an activity, for pipesim_trace_add_profile() alone */
+	};
 	const char *name;
-	guint32 stream; /* of a range on the GPU; PIPESIM_ANY_STREAM on the host */
-	guint32 thread; /* of a range on the host */
-} PipesimRange;
+} PipesimEvent;
 
 typedef struct {
-	GArray *activities;               /* of PipesimActivity */
-	GArray *launches;                 /* of PipesimLaunch */
-	GArray *host_ranges, *gpu_ranges; /* of PipesimRange */
+	GArray *activities, *launches, *host_ranges, *gpu_ranges; /* of PipesimEvent */
 	/* The profiler worked out itself when each GPU range began and ended: its times count, and
 	 * activities only tell how much of them lies in no range. */
 	gboolean projected;

@@ -56,16 +56,15 @@ static void read_event(Reader *reader)
 	}
 	const gint64 start = pipesim_table_time(table, &columns->start, "start");
 	const gint64 duration = pipesim_table_time(table, &columns->duration, "duration");
-	const char *name = g_string_chunk_insert_const(
-		table->trace->strings, cells[columns->name.at].text);
+	PipesimEvent event = {
+		.start = start,
+		.end = start + duration,
+		.stream = PIPESIM_ANY_STREAM,
+		.name = g_string_chunk_insert_const(
+			table->trace->strings, cells[columns->name.at].text),
+	};
 	if (columns->ranges) {
-		const PipesimRange range = {
-			.start = start,
-			.end = start + duration,
-			.name = name,
-			.stream = PIPESIM_ANY_STREAM,
-		};
-		g_array_append_val(reader->profile->gpu_ranges, range);
+		g_array_append_val(reader->profile->gpu_ranges, event);
 		return;
 	}
 	gint64 stream = 0;
@@ -81,13 +80,8 @@ static void read_event(Reader *reader)
 						  : g_strdup(text);
 		pipesim_trace_set(table->trace, "device_name", g_strstrip(device));
 	}
-	const PipesimActivity activity = {
-		.start = start,
-		.end = start + duration,
-		.stream = (guint32)stream,
-		.name = name,
-	};
-	g_array_append_val(reader->profile->activities, activity);
+	event.stream = (guint32)stream;
+	g_array_append_val(reader->profile->activities, event);
 }
 
 /* Lines of one cell are what nsys says about its work, and the gaps between tables. */
@@ -118,8 +112,7 @@ static PipesimTrace *read_trace(
 		return NULL;
 	/* The projection does not tell the stream: an activity is in a range by time alone. */
 	for (guint i = 0; profile->projected && i < profile->activities->len; i++)
-		g_array_index(profile->activities, PipesimActivity, i).stream =
-			PIPESIM_ANY_STREAM;
+		g_array_index(profile->activities, PipesimEvent, i).stream = PIPESIM_ANY_STREAM;
 	if (!pipesim_trace_add_profile(trace, profile, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);

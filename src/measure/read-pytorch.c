@@ -151,31 +151,6 @@ static gboolean read_members(Reader *reader, guint first, guint last, PipesimJso
 	return *token != PIPESIM_JSON_ERROR;
 }
 
-static gboolean append(Reader *reader, GArray *array, gconstpointer value)
-{
-	if (array->len >= MAX_KEPT)
-		return pipesim_fail_limit(reader->error, reader->trace->path,
-			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
-	g_array_append_vals(array, value, 1);
-	return TRUE;
-}
-
-static gboolean add_range(Reader *reader, GArray *ranges, guint32 stream)
-{
-	const Event *event = &reader->event;
-	const PipesimRange range = {
-		.start = event->start,
-		.end = event->start + MAX(0, event->duration),
-		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
-		.stream = stream,
-		.thread = event->thread,
-	};
-
-	if (event->phase == 'B')
-		g_array_append_val(reader->open, ranges->len);
-	return append(reader, ranges, &range);
-}
-
 /* A time that is wrong would otherwise be found in a sum much later. */
 static gboolean check_times(Reader *reader)
 {
@@ -192,54 +167,63 @@ static gboolean check_times(Reader *reader)
 	return TRUE;
 }
 
+/* Ends the last range of its thread that was begun. */
+static gboolean end_range(Reader *reader)
+{
+	const Event *event = &reader->event;
+
+	if (!check_times(reader))
+		return FALSE;
+	for (guint i = reader->open->len; i-- > 0;) {
+		PipesimEvent *range = &g_array_index(reader->profile->host_ranges, PipesimEvent,
+			g_array_index(reader->open, guint32, i));
+		if (range->thread != event->thread)
+			continue;
+		range->end = MAX(range->start, event->start);
+		g_array_remove_index(reader->open, i);
+		break;
+	}
+	return TRUE;
+}
+
 static gboolean keep_event(Reader *reader)
 {
 	const Event *event = &reader->event;
-	const PipesimLaunch launch = {(guint64)MAX(0, event->correlation), event->start};
+	const Category category = event->category;
+	const gboolean begins = event->phase == 'B';
+	const PipesimProfile *profile = reader->profile;
+	GArray *const arrays[] = {
+		[CATEGORY_ACTIVITY] = profile->activities,
+		[CATEGORY_LAUNCH] = profile->launches,
+		[CATEGORY_HOST_RANGE] = profile->host_ranges,
+		[CATEGORY_GPU_RANGE] = profile->gpu_ranges,
+	};
 
-	if (event->phase == 'E' && reader->open->len > 0) {
-		if (!check_times(reader))
-			return FALSE;
-		/* The last of its thread that was begun. */
-		for (guint i = reader->open->len; i-- > 0;) {
-			PipesimRange *range = &g_array_index(reader->profile->host_ranges,
-				PipesimRange, g_array_index(reader->open, guint32, i));
-			if (range->thread != event->thread)
-				continue;
-			range->end = MAX(range->start, event->start);
-			g_array_remove_index(reader->open, i);
-			break;
-		}
-		return TRUE;
-	}
-	if (event->category == CATEGORY_OTHER || (event->phase != 'X' && event->phase != 'B'))
+	if (event->phase == 'E' && reader->open->len > 0)
+		return end_range(reader);
+	if (category == CATEGORY_OTHER || (event->phase != 'X' && !begins))
 		return TRUE;
 	if (!check_times(reader))
 		return FALSE;
-	if (event->category == CATEGORY_ACTIVITY && event->phase == 'X') {
-		const PipesimActivity activity = {
-			.start = event->start,
-			.end = event->start + event->duration,
-			.correlation = launch.correlation,
-			.stream = (guint32)event->stream,
-			.name = g_string_chunk_insert_const(
-				reader->trace->strings, event->name->str),
-		};
-		return append(reader, reader->profile->activities, &activity);
-	}
-	switch (event->category) {
-	case CATEGORY_LAUNCH:
-		return event->correlation <= 0 ||
-		       append(reader, reader->profile->launches, &launch);
-	case CATEGORY_HOST_RANGE:
-		return add_range(reader, reader->profile->host_ranges, PIPESIM_ANY_STREAM);
-	case CATEGORY_GPU_RANGE:
-		return event->phase != 'X' ||
-		       add_range(reader, reader->profile->gpu_ranges, (guint32)event->stream);
-	case CATEGORY_ACTIVITY:
-	case CATEGORY_OTHER:
-		break;
-	}
+	if (category == CATEGORY_LAUNCH ? event->correlation <= 0
+					: begins && category != CATEGORY_HOST_RANGE)
+		return TRUE;
+	GArray *array = arrays[category];
+	if (array->len >= MAX_KEPT)
+		return pipesim_fail_limit(reader->error, reader->trace->path,
+			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
+	if (begins && category == CATEGORY_HOST_RANGE)
+		g_array_append_val(reader->open, array->len);
+	const PipesimEvent one = {
+		.start = event->start,
+		.end = event->start + MAX(0, event->duration),
+		.correlation = (guint64)MAX(0, event->correlation),
+		.stream = category == CATEGORY_HOST_RANGE ? PIPESIM_ANY_STREAM
+							  : (guint32)event->stream,
+		.thread = event->thread,
+		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
+	};
+	g_array_append_val(array, one);
 	return TRUE;
 }
 
