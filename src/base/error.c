@@ -54,37 +54,14 @@ GError *pipesim_error_new(PipesimErrorCode code, const char *path, guint line, g
 	return error;
 }
 
-gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
+gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,
+	guint column, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	if (error != NULL)
-		*error = pipesim_error_new(code, NULL, 0, 0, format, args);
-	va_end(args);
-	return FALSE;
-}
-
-gboolean pipesim_fail_at(
-	GError **error, const char *path, guint line, guint column, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error != NULL)
-		*error = pipesim_error_new(
-			PIPESIM_ERROR_PARSE, path, line, column, format, args);
-	va_end(args);
-	return FALSE;
-}
-
-gboolean pipesim_fail_limit(GError **error, const char *path, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	if (error != NULL)
-		*error = pipesim_error_new(PIPESIM_ERROR_LIMIT, path, 1, 1, format, args);
+		*error = pipesim_error_new(code, path, line, column, format, args);
 	va_end(args);
 	return FALSE;
 }

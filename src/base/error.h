@@ -14,20 +14,22 @@ typedef struct {
  * g_free(). Messages of errors go through it. */
 char *pipesim_printable(const char *text);
 
-/** pipesim_fail: sets @error and returns FALSE, so that `return pipesim_fail(...)` is one line.
- */
-gboolean pipesim_fail(GError **error, PipesimErrorCode code, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
+/** pipesim_fail_with: sets @error, whose message begins "path:line:column: " unless @path is NULL,
+ * and returns FALSE, so that `return pipesim_fail_with(...)` is one line. */
+gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,
+	guint column, const char *format, ...) G_GNUC_PRINTF(6, 7);
 
-/** pipesim_fail_at: the same with PIPESIM_ERROR_PARSE; the message begins "path:line:column: ".
- */
-gboolean pipesim_fail_at(GError **error, const char *path, guint line, guint column,
-	const char *format, ...) G_GNUC_PRINTF(5, 6);
+/** pipesim_fail: one that has no place in a file, or none yet. */
+#define pipesim_fail(error, code, ...) \
+	pipesim_fail_with((error), (code), NULL, 0, 0, __VA_ARGS__)
 
-/** pipesim_fail_limit: the same with PIPESIM_ERROR_LIMIT, about the file @path as a whole; the
- * message begins "path:1:1: ". */
-gboolean pipesim_fail_limit(GError **error, const char *path, const char *format, ...)
-	G_GNUC_PRINTF(3, 4);
+/** pipesim_fail_at: a PIPESIM_ERROR_PARSE. */
+#define pipesim_fail_at(error, path, line, column, ...) \
+	pipesim_fail_with((error), PIPESIM_ERROR_PARSE, (path), (line), (column), __VA_ARGS__)
+
+/** pipesim_fail_limit: a PIPESIM_ERROR_LIMIT about the file @path as a whole. */
+#define pipesim_fail_limit(error, path, ...) \
+	pipesim_fail_with((error), PIPESIM_ERROR_LIMIT, (path), 1, 1, __VA_ARGS__)
 
 /** pipesim_error_new: the error of a function that takes such a format itself. @path: NULL = it has
  * no place yet. */

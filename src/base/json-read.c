@@ -12,6 +12,7 @@ typedef enum {
 	NEED_VALUE_OR_CLOSE, /* just after [ */
 	NEED_KEY,
 	NEED_KEY_OR_CLOSE, /* just after { */
+	NEED_COLON,
 	NEED_COMMA,
 	NEED_NOTHING,
 } Need;
@@ -70,10 +71,17 @@ gboolean pipesim_json_truncated(const PipesimJsonReader *reader)
 	return reader->over && reader->need != NEED_NOTHING;
 }
 
-gboolean pipesim_json_fail(const PipesimJsonReader *reader, GError **error, const char *message)
+gboolean pipesim_json_fail(
+	const PipesimJsonReader *reader, GError **error, const char *format, ...)
 {
-	return pipesim_fail_at(error, pipesim_input_name(reader->input), reader->line,
-		(guint)(reader->token_offset - reader->line_offset) + 1, "%s", message);
+	va_list args;
+
+	va_start(args, format);
+	*error = pipesim_error_new(PIPESIM_ERROR_PARSE, pipesim_input_name(reader->input),
+		reader->line, (guint)(reader->token_offset - reader->line_offset) + 1, format,
+		args);
+	va_end(args);
+	return FALSE;
 }
 
 /* Keeps the bytes from @keep on and adds at least one, or leaves at == end where the file ends.
@@ -95,23 +103,24 @@ static gboolean refill(PipesimJsonReader *reader, const char *keep, GError **err
 	return TRUE;
 }
 
-static gboolean skip_blanks(PipesimJsonReader *reader, GError **error)
+/* The next byte that is not blank, where the next token begins; -1 at the end of the file, and with
+ * @error. */
+static gint look(PipesimJsonReader *reader, GError **error)
 {
 	for (;;) {
 		for (; reader->at < reader->end; reader->at++) {
+			reader->token_offset =
+				reader->window_offset + (gsize)(reader->at - reader->window);
 			if (*reader->at == '\n') {
 				reader->line++;
-				reader->line_offset = reader->window_offset +
-						      (gsize)(reader->at - reader->window) + 1;
+				reader->line_offset = reader->token_offset + 1;
 			} else if (*reader->at != ' ' && *reader->at != '\t' &&
 				   *reader->at != '\r') {
-				return TRUE;
+				return (guchar)*reader->at;
 			}
 		}
-		if (!refill(reader, reader->at, error))
-			return FALSE;
-		if (reader->at == reader->end)
-			return TRUE;
+		if (!refill(reader, reader->at, error) || reader->at == reader->end)
+			return -1;
 	}
 }
 
@@ -150,7 +159,7 @@ static PipesimJsonToken scan_string(
 
 static PipesimJsonToken fail(PipesimJsonReader *reader, const char *message, GError **error)
 {
-	pipesim_json_fail(reader, error, message);
+	pipesim_json_fail(reader, error, "%s", message);
 	return PIPESIM_JSON_ERROR;
 }
 
@@ -198,7 +207,8 @@ static PipesimJsonToken close_container(PipesimJsonReader *reader, GError **erro
 	const gboolean is_object = *reader->at == '}';
 
 	if (reader->depth == 0 || reader->is_object[reader->depth - 1] != is_object ||
-		reader->need == NEED_VALUE || reader->need == NEED_KEY)
+		reader->need == NEED_VALUE || reader->need == NEED_KEY ||
+		reader->need == NEED_COLON)
 		return fail(reader, "not JSON: a bracket closes nothing here", error);
 	reader->depth--;
 	reader->at++;
@@ -206,64 +216,51 @@ static PipesimJsonToken close_container(PipesimJsonReader *reader, GError **erro
 	return is_object ? PIPESIM_JSON_CLOSE_OBJECT : PIPESIM_JSON_CLOSE_ARRAY;
 }
 
-/* The colon of a value or the comma of a list, then blanks. FALSE with or without @error: at
- * the end of the file, or where it is missing. */
-static gboolean take_separator(PipesimJsonReader *reader, char separator, GError **error)
-{
-	if (*reader->at != separator) {
-		pipesim_json_fail(reader, error,
-			separator == ':'
-				? "not JSON: a colon is expected here"
-				: "not JSON: a comma or a closing bracket is expected here");
-		return FALSE;
-	}
-	reader->at++;
-	return skip_blanks(reader, error) && reader->at < reader->end;
-}
-
 static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 {
 	const gboolean in_object = reader->depth > 0 && reader->is_object[reader->depth - 1];
+	const gboolean colon = reader->need == NEED_COLON;
+	const gint separator = colon ? ':' : reader->need == NEED_COMMA ? ',' : '\0';
+	gint c = look(reader, error);
 	PipesimJsonToken token;
 
-	if (!skip_blanks(reader, error))
-		return PIPESIM_JSON_ERROR;
-	if (reader->at == reader->end || reader->need == NEED_NOTHING)
+	if (c < 0 || reader->need == NEED_NOTHING)
 		return PIPESIM_JSON_END;
-	reader->token_offset = reader->window_offset + (gsize)(reader->at - reader->window);
-	if (*reader->at == '}' || *reader->at == ']')
-		return close_container(reader, error);
-	if (reader->need == NEED_COMMA) {
-		if (!take_separator(reader, ',', error))
+	if (separator != '\0' && c != separator && c != '}' && c != ']')
+		return fail(reader,
+			colon ? "not JSON: a colon is expected here"
+			      : "not JSON: a comma or a closing bracket is expected here",
+			error);
+	if (separator != '\0' && c == separator) {
+		reader->at++;
+		reader->need = in_object && !colon ? NEED_KEY : NEED_VALUE;
+		c = look(reader, error);
+		if (c < 0)
 			return PIPESIM_JSON_END;
-		reader->need = in_object ? NEED_KEY : NEED_VALUE;
-	} else if (reader->need == NEED_VALUE && in_object &&
-		   !take_separator(reader, ':', error)) {
-		return PIPESIM_JSON_END;
 	}
-	reader->token_offset = reader->window_offset + (gsize)(reader->at - reader->window);
-	if (*reader->at == '}' || *reader->at == ']')
+	if (c == '}' || c == ']')
 		return close_container(reader, error);
 	if (reader->need == NEED_KEY || reader->need == NEED_KEY_OR_CLOSE) {
-		if (*reader->at != '"')
+		if (c != '"')
 			return fail(
 				reader, "not JSON: a key in quotes is expected here", error);
 		/* The colon is looked at with the value, as looking further would lose the
 		 * key's text. */
-		reader->need = NEED_VALUE;
+		reader->need = NEED_COLON;
 		return scan_string(reader, PIPESIM_JSON_KEY, error);
 	}
-	if (*reader->at == '{' || *reader->at == '[') {
-		const gboolean is_object = *reader->at++ == '{';
+	if (c == '{' || c == '[') {
+		const gboolean is_object = c == '{';
 
+		reader->at++;
 		if (reader->depth == MAX_DEPTH)
 			return fail(reader, "nested deeper than 64 levels", error);
 		reader->is_object[reader->depth++] = is_object;
 		reader->need = is_object ? NEED_KEY_OR_CLOSE : NEED_VALUE_OR_CLOSE;
 		return is_object ? PIPESIM_JSON_OPEN_OBJECT : PIPESIM_JSON_OPEN_ARRAY;
 	}
-	token = *reader->at == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
-				   : scan_word(reader, error);
+	token = c == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
+			 : scan_word(reader, error);
 	if (token != PIPESIM_JSON_END && token != PIPESIM_JSON_ERROR)
 		after_value(reader);
 	return token;

@@ -49,7 +49,7 @@ gboolean pipesim_json_truncated(const PipesimJsonReader *reader);
 
 /** pipesim_json_fail: sets @error to "path:line:column: ..." at the last token; returns FALSE.
  */
-gboolean pipesim_json_fail(
-	const PipesimJsonReader *reader, GError **error, const char *message);
+gboolean pipesim_json_fail(const PipesimJsonReader *reader, GError **error, const char *format,
+	...) G_GNUC_PRINTF(3, 4);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimJsonReader, pipesim_json_reader_free)

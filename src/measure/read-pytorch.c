@@ -48,9 +48,8 @@ static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
 
 	if (why == NULL)
 		return TRUE;
-	g_autofree char *message =
-		g_strdup_printf("'%.*s' is %s", (int)MIN(length, 40), text, why);
-	return pipesim_json_fail(reader->json, reader->error, message);
+	return pipesim_json_fail(
+		reader->json, reader->error, "'%.*s' is %s", (int)MIN(length, 40), text, why);
 }
 
 static const struct {
