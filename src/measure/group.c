@@ -2,6 +2,7 @@
 
 #include "measure/group.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void group_free(gpointer data)
@@ -17,66 +18,48 @@ static PipesimRepetition *repetition_at(const GArray *repetitions, guint i)
 	return &g_array_index(repetitions, PipesimRepetition, i);
 }
 
-/* Which number of rows one rank of one trace met most often. */
-typedef struct {
-	gint64 origin, rows;
-	guint numbers, most, least;
-} Nominal;
-
 static gint compare_repeated(gconstpointer a, gconstpointer b)
 {
-	const PipesimRepetition *x = a, *y = b;
+	const PipesimRepetition *x = *(PipesimRepetition *const *)a;
+	const PipesimRepetition *y = *(PipesimRepetition *const *)b;
 
 	if (x->origin != y->origin)
 		return x->origin < y->origin ? -1 : 1;
 	return (x->rows > y->rows) - (x->rows < y->rows);
 }
 
-static gint compare_origins(gconstpointer a, gconstpointer b)
-{
-	const Nominal *x = a, *y = b;
-
-	return (x->origin > y->origin) - (x->origin < y->origin);
-}
-
 /* Of each rank of each trace, whose shares of a batch differ: its own most frequent number of
  * rows; all of them where they do not differ or differ by chance. */
 static void keep_nominal(PipesimTraceGroup *group)
 {
-	g_autoptr(GArray) nominals = g_array_new(FALSE, FALSE, sizeof(Nominal));
-	g_autoptr(GArray) sorted = g_array_copy(group->repetitions);
-	Nominal *last = NULL;
+	const guint n = group->repetitions->len;
+	g_autofree PipesimRepetition **sorted =
+		g_new(PipesimRepetition *, n + (gsize)1); /* not NULL */
 	guint end;
 
-	/* By origin, in its order: each run of repetitions that met as many rows. */
-	g_array_sort(sorted, compare_repeated);
-	for (guint i = 0; i < sorted->len; i = end) {
-		const PipesimRepetition *first = repetition_at(sorted, i);
-		const Nominal blank = {.origin = first->origin, .least = G_MAXUINT};
+	for (guint i = 0; i < n; i++)
+		sorted[i] = repetition_at(group->repetitions, i);
+	qsort(sorted, n, sizeof *sorted, compare_repeated);
+	for (guint i = 0; i < n; i = end) {
+		guint numbers = 0, most = 0, least = G_MAXUINT;
+		gint64 nominal = 0;
 
-		for (end = i + 1; end < sorted->len; end++)
-			if (compare_repeated(first, repetition_at(sorted, end)) != 0)
-				break;
-		if (last == NULL || last->origin != first->origin)
-			g_array_append_val(nominals, blank);
-		last = &g_array_index(nominals, Nominal, nominals->len - 1);
-		last->numbers++;
-		last->least = MIN(last->least, end - i);
-		/* The larger of two that are as frequent. */
-		if (end - i >= last->most)
-			last->rows = first->rows;
-		last->most = MAX(last->most, end - i);
-	}
-	for (guint i = 0; i < group->repetitions->len; i++) {
-		PipesimRepetition *repetition = repetition_at(group->repetitions, i);
-		const Nominal key = {.origin = repetition->origin};
-		guint at = 0;
+		/* Each run of repetitions of one origin that met as many rows. */
+		for (end = i; end < n && sorted[end]->origin == sorted[i]->origin;) {
+			const guint begin = end;
 
-		g_array_binary_search(nominals, &key, compare_origins, &at);
-		const Nominal *nominal = &g_array_index(nominals, Nominal, at);
-		repetition->kept = nominal->numbers == 1 ||
-				   nominal->least < PIPESIM_ROWS_REPEATED ||
-				   repetition->rows == nominal->rows;
+			while (end < n && compare_repeated(&sorted[begin], &sorted[end]) == 0)
+				end++;
+			numbers++;
+			least = MIN(least, end - begin);
+			/* The larger of two that are as frequent. */
+			if (end - begin >= most)
+				nominal = sorted[begin]->rows;
+			most = MAX(most, end - begin);
+		}
+		for (guint k = i; k < end; k++)
+			sorted[k]->kept = numbers == 1 || least < PIPESIM_ROWS_REPEATED ||
+					  sorted[k]->rows == nominal;
 	}
 }
 
