@@ -283,14 +283,6 @@ static gboolean is_same_but_split(const PipesimTraceGroup *group, gconstpointer 
 	       group->what.tokens == like->what.tokens;
 }
 
-static void note_once(GPtrArray *notices, char *text)
-{
-	g_autofree char *owned = text;
-
-	if (!g_ptr_array_find_with_equal_func(notices, owned, g_str_equal, NULL))
-		g_ptr_array_add(notices, g_steal_pointer(&owned));
-}
-
 static char *split_name(const PipesimTraceGroup *group)
 {
 	if (group->what.role == PIPESIM_ROLE_PAIR)
@@ -326,17 +318,16 @@ PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near
 			far = point;
 	}
 	if (far == NULL) {
-		note_once(notices,
-			g_strdup_printf("%s was not measured at the split asked for: the "
-					"nearest, %s SMs, is used",
-				name_of(near), here));
+		pipesim_notice(notices,
+			"%s was not measured at the split asked for: the nearest, %s SMs, is "
+			"used",
+			name_of(near), here);
 		return near->figures;
 	}
 	g_autofree char *there = split_name(far);
-	note_once(notices,
-		g_strdup_printf(
-			"%s is interpolated between what was measured at %s and at %s SMs",
-			name_of(near), here, there));
+	pipesim_notice(notices,
+		"%s is interpolated between what was measured at %s and at %s SMs",
+		name_of(near), here, there);
 	return pipesim_distribution_between(&near->figures, &far->figures,
 		(double)(wished - share(near)) / (double)(share(far) - share(near)));
 }

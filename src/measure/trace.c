@@ -98,11 +98,14 @@ gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key)
 
 void pipesim_notice(GPtrArray *notices, const char *format, ...)
 {
+	g_autofree char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	g_ptr_array_add(notices, g_strdup_vprintf(format, args));
+	text = g_strdup_vprintf(format, args);
 	va_end(args);
+	if (!g_ptr_array_find_with_equal_func(notices, text, g_str_equal, NULL))
+		g_ptr_array_add(notices, g_steal_pointer(&text));
 }
 
 char **pipesim_split_words(const char *line)

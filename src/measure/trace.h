@@ -78,7 +78,7 @@ const char *pipesim_trace_get(const PipesimTrace *trace, const char *key);
  */
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key);
 
-/** pipesim_notice: adds to @notices, of char *. */
+/** pipesim_notice: adds to @notices, of char *, what they do not say yet. */
 void pipesim_notice(GPtrArray *notices, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */
