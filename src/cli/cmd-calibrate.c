@@ -179,11 +179,10 @@ static PipesimCalibration *calibrate(const PipesimSetup *setup, GError **error)
 	g_autoptr(PipesimRangeRules) rules =
 		map != NULL ? pipesim_range_rules_read(map, error) : NULL;
 	PipesimCalibration *calibration = NULL;
-	PipesimCalibrateOptions wishes;
+	PipesimCalibrateOptions wishes = {0};
 
 	if (map != NULL && rules == NULL)
 		return NULL;
-	pipesim_calibrate_options_init(&wishes);
 	wishes.layers = setup->layers;
 	wishes.wish.load_mode = setup->text[PIPESIM_SET_LOAD_MODE];
 	if ((split == NULL || read_split(split, &wishes.wish, error)) &&

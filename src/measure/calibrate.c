@@ -21,11 +21,6 @@ typedef struct {
 	GPtrArray *notices;
 } Calibrating;
 
-void pipesim_calibrate_options_init(PipesimCalibrateOptions *options)
-{
-	*options = (PipesimCalibrateOptions){.wish.tokens = PIPESIM_UNKNOWN};
-}
-
 void pipesim_calibration_free(PipesimCalibration *calibration)
 {
 	if (calibration == NULL)
@@ -620,7 +615,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
 	c.layers = options->layers > 0 ? options->layers : c.layers_per_chunk;
 	c.wish = options->wish;
-	if (c.wish.tokens == PIPESIM_UNKNOWN)
+	if (c.wish.tokens == 0)
 		c.wish.tokens = pipesim_trace_get_count(traces[0], "tokens");
 	const char *first = find_device(&c);
 	for (guint t = 0; t < n; t++) {

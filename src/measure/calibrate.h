@@ -4,15 +4,13 @@
 #include "measure/select.h"
 #include "model/costs.h"
 
+/* All 0: nothing wished. */
 typedef struct {
 	guint layers; /* of a rank's share of the model; 0 = layers_per_chunk of the first
 			 trace, else 1 */
-	/* Which rows; tokens are those of the first trace where PIPESIM_UNKNOWN. */
+	/* Which rows; tokens are those of the first trace where 0. */
 	PipesimTraceWish wish;
 } PipesimCalibrateOptions;
-
-/** pipesim_calibrate_options_init: nothing wished. */
-void pipesim_calibrate_options_init(PipesimCalibrateOptions *options);
 
 typedef struct {
 	PipesimCosts *costs;

@@ -34,10 +34,9 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 
 static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
 {
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 	g_autoptr(PipesimCalibration) calibration = NULL;
 
-	pipesim_calibrate_options_init(&options);
 	options.layers = setup->layers;
 	calibration = pipesim_costs_from_traces(
 		(const char *const *)setup->list[PIPESIM_SET_TRACE], NULL, &options, error);

@@ -26,13 +26,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_autoptr(GError) error = NULL;
 	PipesimTrace *trace = pipesim_trace_read_input(
 		pipesim_input_new_memory("x", data, size), NULL, &error);
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 	PipesimCalibration *calibration;
 
 	g_assert((trace == NULL) == (error != NULL));
 	if (trace == NULL)
 		return 0;
-	pipesim_calibrate_options_init(&options);
 	calibration = pipesim_calibrate(&trace, 1, &options, &error);
 	g_assert((calibration == NULL) == (error != NULL));
 	if (calibration != NULL) {

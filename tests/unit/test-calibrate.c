@@ -44,9 +44,8 @@ END_TEST
 START_TEST(layers_multiply)
 {
 	g_autofree char *text = trace_layer("r,0,chunk,FB,pair,own,sustained,2000,ok\n");
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
-	pipesim_calibrate_options_init(&options);
 	options.layers = 4;
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(text, &options, NULL);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_F], 4 * 502);
@@ -96,12 +95,11 @@ START_TEST(loaded_rows_are_preferred)
 {
 	g_autofree char *text = trace_layer("s,0,mlp,F,compute,own,synced,7000,ok\n"
 					    "b,0,mlp,F,compute,own,back_to_back,8000,ok\n");
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimCalibration) loaded = trace_calibrate(text, NULL, NULL);
 
 	ck_assert_int_eq(find(loaded, "mlp", "F")->figures.median, 401);
-	pipesim_calibrate_options_init(&options);
 	options.wish.load_mode = "idle";
 	ck_assert_ptr_null(trace_calibrate(text, &options, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
@@ -114,14 +112,13 @@ START_TEST(implementations_are_never_mixed)
 	g_autofree char *text = trace_layer("r,0,mlp,F,compute,new,sustained,300,ok\n"
 					    "r,0,mlp,I,compute,new,sustained,400,ok\n"
 					    "r,0,mlp,W,compute,new,sustained,500,ok\n");
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimCalibration) fastest = trace_calibrate(text, NULL, NULL);
 
 	ck_assert_str_eq(find(fastest, "mlp", "W")->impl, "new");
 	ck_assert_int_eq(fastest->costs->time[PIPESIM_F], 101 + 300);
 	ck_assert(trace_has_notice(fastest->notices, "mlp: several implementations"));
-	pipesim_calibrate_options_init(&options);
 	options.wish.impl = g_hash_table_new(g_str_hash, g_str_equal);
 	g_hash_table_insert(options.wish.impl, (gpointer) "mlp", (gpointer) "own");
 	g_autoptr(PipesimCalibration) own = trace_calibrate(text, &options, NULL);
@@ -165,9 +162,8 @@ static const struct {
 
 START_TEST(splits_are_found_or_interpolated)
 {
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
-	pipesim_calibrate_options_init(&options);
 	options.wish.compute_sms = splits[_i].compute;
 	options.wish.comm_sms = splits[_i].comm;
 	g_autoptr(PipesimCalibration) calibration = trace_calibrate(SPLITS, &options, NULL);
@@ -179,9 +175,8 @@ END_TEST
 
 START_TEST(sharing_is_the_fastest_at_a_split)
 {
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
-	pipesim_calibrate_options_init(&options);
 	options.wish.compute_sms = 124;
 	options.wish.comm_sms = 8;
 	/* 'green' comes before 'grid' in the alphabet. */
@@ -320,9 +315,8 @@ START_TEST(links_are_fitted)
 				   "r,0,p2p,F,comm,1000,11000\nr,0,p2p,F,comm,1000000,1010000\n"
 				   "r,0,p2p,F,comm,2000000,2010000\n");
 	PipesimTrace *const traces[] = {compute, link};
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
-	pipesim_calibrate_options_init(&options);
 	g_autoptr(PipesimCalibration) calibration =
 		pipesim_calibrate(traces, 2, &options, NULL);
 	ck_assert_int_eq(calibration->costs->link_latency, 10000);
@@ -337,11 +331,10 @@ START_TEST(reference_trace_adds_up)
 {
 	g_autofree char *path = shared_file("deepseek-dualpipe-train.csv");
 	const char *const paths[] = {path, NULL};
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
 	if (path == NULL)
 		return;
-	pipesim_calibrate_options_init(&options);
 	g_autoptr(PipesimCalibration) calibration =
 		pipesim_costs_from_traces(paths, NULL, &options, NULL);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 129012000);

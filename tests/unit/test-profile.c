@@ -357,10 +357,9 @@ START_TEST(means_are_read)
 		"hand\ncomponent,phase,mean_us,sd,note\nlayer,F,1.5,0.25,x\nlayer,B,3,0,\n"
 		"layer,RECOMP,1,0,\n",
 		NULL, NULL);
-	PipesimCalibrateOptions options;
+	PipesimCalibrateOptions options = {0};
 
 	ck_assert_uint_eq(trace->rows->len, 3);
-	pipesim_calibrate_options_init(&options);
 	g_autoptr(PipesimCalibration) calibration =
 		pipesim_calibrate(&trace, 1, &options, NULL);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_F], 1500);

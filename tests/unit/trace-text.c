@@ -46,9 +46,8 @@ PipesimCalibration *trace_calibrate(
 	const char *text, const PipesimCalibrateOptions *options, GError **error)
 {
 	g_autoptr(PipesimTrace) trace = trace_of(text);
-	PipesimCalibrateOptions none;
+	PipesimCalibrateOptions none = {0};
 
-	pipesim_calibrate_options_init(&none);
 	return pipesim_calibrate(&trace, 1, options != NULL ? options : &none, error);
 }
 
