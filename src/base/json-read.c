@@ -77,9 +77,10 @@ gboolean pipesim_json_fail(
 	va_list args;
 
 	va_start(args, format);
-	*error = pipesim_error_new(PIPESIM_ERROR_PARSE, pipesim_input_name(reader->input),
-		reader->line, (guint)(reader->token_offset - reader->line_offset) + 1, format,
-		args);
+	if (error != NULL)
+		*error = pipesim_error_new(PIPESIM_ERROR_PARSE,
+			pipesim_input_name(reader->input), reader->line,
+			(guint)(reader->token_offset - reader->line_offset) + 1, format, args);
 	va_end(args);
 	return FALSE;
 }

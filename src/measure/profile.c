@@ -33,10 +33,8 @@ PipesimProfile *pipesim_profile_new(void)
 {
 	PipesimProfile *profile = g_new0(PipesimProfile, 1);
 
-	profile->activities = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
-	profile->launches = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
-	profile->host_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
-	profile->gpu_ranges = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
+	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
+		profile->events[kind] = g_array_new(FALSE, FALSE, sizeof(PipesimEvent));
 	return profile;
 }
 
@@ -44,10 +42,8 @@ void pipesim_profile_free(PipesimProfile *profile)
 {
 	if (profile == NULL)
 		return;
-	g_array_unref(profile->activities);
-	g_array_unref(profile->launches);
-	g_array_unref(profile->host_ranges);
-	g_array_unref(profile->gpu_ranges);
+	for (guint kind = 0; kind < PIPESIM_N_EVENTS; kind++)
+		g_array_unref(profile->events[kind]);
 	g_free(profile);
 }
 
@@ -79,7 +75,7 @@ static gint compare_moments(gconstpointer a, gconstpointer b)
 
 static PipesimEvent *activity_at(const PipesimProfile *profile, guint i)
 {
-	return &g_array_index(profile->activities, PipesimEvent, i);
+	return &g_array_index(profile->events[PIPESIM_ACTIVITIES], PipesimEvent, i);
 }
 
 static MarkedRange *range_at(const GArray *ranges, guint i)
@@ -118,9 +114,9 @@ static void mark_ranges(GArray *ranges, const GArray *all, const PipesimRangeRul
  * @by_launch, around where it was launched; returns how many found one. */
 static guint ask(const GArray *ranges, const PipesimProfile *profile, gboolean by_launch)
 {
-	const guint n_activities = profile->activities->len;
+	const guint n_activities = profile->events[PIPESIM_ACTIVITIES]->len;
 	g_autofree Moment *queries = g_new(Moment, n_activities + (gsize)1); /* not NULL */
-	const GArray *launches = profile->launches;
+	const GArray *launches = profile->events[PIPESIM_LAUNCHES];
 	guint n = 0;
 
 	for (guint i = 0; i < n_activities; i++) {
@@ -172,13 +168,13 @@ static void ask_kernels(GArray *ranges, const PipesimProfile *profile,
 	g_autoptr(GHashTable) last = g_hash_table_new(NULL, NULL); /* stream -> range + 1 */
 	PipesimRangeMeaning meaning;
 
-	for (guint i = 0; i < profile->activities->len; i++) {
+	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		PipesimEvent *activity = activity_at(profile, i);
 		const gpointer stream = GUINT_TO_POINTER(activity->stream);
 		guint range = GPOINTER_TO_UINT(g_hash_table_lookup(last, stream));
 
-		if (activity->range != NO_RANGE ||
-			!pipesim_kernel_recognise(rules, activity->name, strings, &meaning)) {
+		if (activity->range != NO_RANGE || !pipesim_range_rules_apply(rules, "kernel",
+							   activity->name, strings, &meaning)) {
 			g_hash_table_remove(last, stream);
 			continue;
 		}
@@ -225,7 +221,7 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
 
-	for (guint i = 0; i < profile->activities->len; i++) {
+	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
 		if (activity->range == NO_RANGE)
 			continue;
@@ -338,7 +334,7 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 	const PipesimRangeRules *rules, GError **error)
 {
-	const guint n = profile->activities->len;
+	const guint n = profile->events[PIPESIM_ACTIVITIES]->len;
 	g_autoptr(GArray) ranges = g_array_new(FALSE, FALSE, sizeof(MarkedRange));
 	g_autoptr(GArray) starts = g_array_new(FALSE, FALSE, sizeof(gint64));
 	double time[3] = {0}; /* counted, known, unknown */
@@ -346,11 +342,11 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 
 	for (guint i = 0; i < n; i++)
 		activity_at(profile, i)->range = NO_RANGE;
-	g_array_sort(profile->activities, compare_starts);
-	g_array_sort(profile->launches, compare_launches);
-	mark_ranges(ranges, profile->host_ranges, rules, trace->strings);
+	g_array_sort(profile->events[PIPESIM_ACTIVITIES], compare_starts);
+	g_array_sort(profile->events[PIPESIM_LAUNCHES], compare_launches);
+	mark_ranges(ranges, profile->events[PIPESIM_HOST_RANGES], rules, trace->strings);
 	if (ask(ranges, profile, TRUE) == 0) {
-		mark_ranges(ranges, profile->gpu_ranges, rules, trace->strings);
+		mark_ranges(ranges, profile->events[PIPESIM_GPU_RANGES], rules, trace->strings);
 		ask(ranges, profile, FALSE);
 	}
 	if (rules != NULL)

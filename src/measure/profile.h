@@ -18,8 +18,16 @@ typedef struct {
 	const char *name;
 } PipesimEvent;
 
+typedef enum {
+	PIPESIM_ACTIVITIES,
+	PIPESIM_LAUNCHES,
+	PIPESIM_HOST_RANGES,
+	PIPESIM_GPU_RANGES,
+	PIPESIM_N_EVENTS,
+} PipesimEventKind;
+
 typedef struct {
-	GArray *activities, *launches, *host_ranges, *gpu_ranges; /* of PipesimEvent */
+	GArray *events[PIPESIM_N_EVENTS]; /* of PipesimEvent, by PipesimEventKind */
 	/* The profiler worked out itself when each GPU range began and ended: its times count, and
 	 * activities only tell how much of them lies in no range. */
 	gboolean projected;

@@ -100,8 +100,8 @@ static const char *expand(GStringChunk *strings, const GMatchInfo *match, const 
 	return g_string_chunk_insert_const(strings, expanded != NULL ? expanded : text);
 }
 
-static gboolean apply_rules(const PipesimRangeRules *rules, const char *kind, const char *name,
-	GStringChunk *strings, PipesimRangeMeaning *out)
+gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *kind,
+	const char *name, GStringChunk *strings, PipesimRangeMeaning *out)
 {
 	for (guint i = 0; rules != NULL && i < rules->len; i++) {
 		const Rule *rule = g_ptr_array_index(rules, i);
@@ -146,7 +146,7 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 	static GRegex *regex;
 	g_autoptr(GMatchInfo) match = NULL;
 
-	if (apply_rules(rules, "range", name, strings, out))
+	if (pipesim_range_rules_apply(rules, "range", name, strings, out))
 		return TRUE;
 	if (g_once_init_enter(&regex))
 		g_once_init_leave(&regex,
@@ -185,10 +185,4 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 		out->role = PIPESIM_ROLE_PAIR;
 	}
 	return TRUE;
-}
-
-gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
-	GStringChunk *strings, PipesimRangeMeaning *out)
-{
-	return apply_rules(rules, "kernel", name, strings, out);
 }

@@ -48,8 +48,8 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error);
 gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *name,
 	GStringChunk *strings, PipesimRangeMeaning *out);
 
-/** pipesim_kernel_recognise: the same for the name of a kernel: rules of the user only. */
-gboolean pipesim_kernel_recognise(const PipesimRangeRules *rules, const char *name,
-	GStringChunk *strings, PipesimRangeMeaning *out);
+/** pipesim_range_rules_apply: what the user's rules alone say of @name, of a "range" or "kernel". */
+gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *kind,
+	const char *name, GStringChunk *strings, PipesimRangeMeaning *out);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRangeRules, g_ptr_array_unref)

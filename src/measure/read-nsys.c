@@ -64,7 +64,7 @@ static void read_event(Reader *reader)
 			table->trace->strings, cells[columns->name.at].text),
 	};
 	if (columns->ranges) {
-		g_array_append_val(reader->profile->gpu_ranges, event);
+		g_array_append_val(reader->profile->events[PIPESIM_GPU_RANGES], event);
 		return;
 	}
 	gint64 stream = 0;
@@ -81,7 +81,7 @@ static void read_event(Reader *reader)
 		pipesim_trace_set(table->trace, "device_name", g_strstrip(device));
 	}
 	event.stream = (guint32)stream;
-	g_array_append_val(reader->profile->activities, event);
+	g_array_append_val(reader->profile->events[PIPESIM_ACTIVITIES], event);
 }
 
 /* Lines of one cell are what nsys says about its work, and the gaps between tables. */
@@ -111,8 +111,10 @@ static PipesimTrace *read_trace(
 	if (trace == NULL)
 		return NULL;
 	/* The projection does not tell the stream: an activity is in a range by time alone. */
-	for (guint i = 0; profile->projected && i < profile->activities->len; i++)
-		g_array_index(profile->activities, PipesimEvent, i).stream = PIPESIM_ANY_STREAM;
+	for (guint i = 0; profile->projected && i < profile->events[PIPESIM_ACTIVITIES]->len;
+		i++)
+		g_array_index(profile->events[PIPESIM_ACTIVITIES], PipesimEvent, i).stream =
+			PIPESIM_ANY_STREAM;
 	if (!pipesim_trace_add_profile(trace, profile, rules, error))
 		return NULL;
 	return g_steal_pointer(&trace);

@@ -12,18 +12,10 @@
 /* Most activities, launches and ranges of each sort that are kept: about 2 GB. */
 #define MAX_KEPT (1u << 24)
 
-typedef enum {
-	CATEGORY_OTHER,
-	CATEGORY_ACTIVITY,
-	CATEGORY_LAUNCH,
-	CATEGORY_HOST_RANGE,
-	CATEGORY_GPU_RANGE,
-} Category;
-
 /* The event being read. */
 typedef struct {
 	char phase;
-	Category category;
+	guint category; /* PipesimEventKind; PIPESIM_N_EVENTS = of no interest */
 	GString *name;
 	guint32 thread;
 	gint64 start, duration, stream; /* PIPESIM_UNKNOWN where missing */
@@ -54,15 +46,15 @@ static gboolean read_number(Reader *reader, guint decimals, gint64 *out)
 
 static const struct {
 	const char *name;
-	Category category;
+	PipesimEventKind category;
 } categories[] = {
-	{"kernel", CATEGORY_ACTIVITY},
-	{"gpu_memcpy", CATEGORY_ACTIVITY},
-	{"gpu_memset", CATEGORY_ACTIVITY},
-	{"cuda_runtime", CATEGORY_LAUNCH},
-	{"cuda_driver", CATEGORY_LAUNCH},
-	{"user_annotation", CATEGORY_HOST_RANGE},
-	{"gpu_user_annotation", CATEGORY_GPU_RANGE},
+	{"kernel", PIPESIM_ACTIVITIES},
+	{"gpu_memcpy", PIPESIM_ACTIVITIES},
+	{"gpu_memset", PIPESIM_ACTIVITIES},
+	{"cuda_runtime", PIPESIM_LAUNCHES},
+	{"cuda_driver", PIPESIM_LAUNCHES},
+	{"user_annotation", PIPESIM_HOST_RANGES},
+	{"gpu_user_annotation", PIPESIM_GPU_RANGES},
 };
 
 static gboolean is_scalar(PipesimJsonToken token)
@@ -99,7 +91,7 @@ static gboolean keep_member(Reader *reader, guint member)
 		event->phase = length == 1 ? value[0] : '\0';
 		return TRUE;
 	case CATEGORY:
-		event->category = CATEGORY_OTHER;
+		event->category = PIPESIM_N_EVENTS;
 		for (guint i = 0; i < G_N_ELEMENTS(categories); i++)
 			if (pipesim_json_is(reader->json, categories[i].name))
 				event->category = categories[i].category;
@@ -174,8 +166,9 @@ static gboolean end_range(Reader *reader)
 	if (!check_times(reader))
 		return FALSE;
 	for (guint i = reader->open->len; i-- > 0;) {
-		PipesimEvent *range = &g_array_index(reader->profile->host_ranges, PipesimEvent,
-			g_array_index(reader->open, guint32, i));
+		PipesimEvent *range =
+			&g_array_index(reader->profile->events[PIPESIM_HOST_RANGES],
+				PipesimEvent, g_array_index(reader->open, guint32, i));
 		if (range->thread != event->thread)
 			continue;
 		range->end = MAX(range->start, event->start);
@@ -188,36 +181,29 @@ static gboolean end_range(Reader *reader)
 static gboolean keep_event(Reader *reader)
 {
 	const Event *event = &reader->event;
-	const Category category = event->category;
+	const guint category = event->category;
 	const gboolean begins = event->phase == 'B';
-	const PipesimProfile *profile = reader->profile;
-	GArray *const arrays[] = {
-		[CATEGORY_ACTIVITY] = profile->activities,
-		[CATEGORY_LAUNCH] = profile->launches,
-		[CATEGORY_HOST_RANGE] = profile->host_ranges,
-		[CATEGORY_GPU_RANGE] = profile->gpu_ranges,
-	};
 
 	if (event->phase == 'E' && reader->open->len > 0)
 		return end_range(reader);
-	if (category == CATEGORY_OTHER || (event->phase != 'X' && !begins))
+	if (category == PIPESIM_N_EVENTS || (event->phase != 'X' && !begins))
 		return TRUE;
 	if (!check_times(reader))
 		return FALSE;
-	if (category == CATEGORY_LAUNCH ? event->correlation <= 0
-					: begins && category != CATEGORY_HOST_RANGE)
+	if (category == PIPESIM_LAUNCHES ? event->correlation <= 0
+					 : begins && category != PIPESIM_HOST_RANGES)
 		return TRUE;
-	GArray *array = arrays[category];
+	GArray *array = reader->profile->events[category];
 	if (array->len >= MAX_KEPT)
 		return pipesim_fail_limit(reader->error, reader->trace->path,
 			"more than %u GPU activities; profile fewer steps", MAX_KEPT);
-	if (begins && category == CATEGORY_HOST_RANGE)
+	if (begins && category == PIPESIM_HOST_RANGES)
 		g_array_append_val(reader->open, array->len);
 	const PipesimEvent one = {
 		.start = event->start,
 		.end = event->start + MAX(0, event->duration),
 		.correlation = (guint64)MAX(0, event->correlation),
-		.stream = category == CATEGORY_HOST_RANGE ? PIPESIM_ANY_STREAM
+		.stream = category == PIPESIM_HOST_RANGES ? PIPESIM_ANY_STREAM
 							  : (guint32)event->stream,
 		.thread = event->thread,
 		.name = g_string_chunk_insert_const(reader->trace->strings, event->name->str),
@@ -242,6 +228,7 @@ static gboolean read_events(Reader *reader)
 		}
 		g_string_truncate(name, 0);
 		reader->event = (Event){.name = name,
+			.category = PIPESIM_N_EVENTS,
 			.start = PIPESIM_UNKNOWN,
 			.duration = PIPESIM_UNKNOWN,
 			.stream = PIPESIM_UNKNOWN};
@@ -335,13 +322,10 @@ static PipesimTrace *read_trace(
 	g_autoptr(PipesimProfile) profile = pipesim_profile_new();
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
 	g_autoptr(GString) name = g_string_new(NULL);
-	g_autoptr(GError) cause = NULL;
-	Reader reader = {json, profile, trace, {.name = name}, open, &cause};
+	Reader reader = {json, profile, trace, {.name = name}, open, error};
 
-	if (!read_json(&reader) || cause != NULL) {
-		g_propagate_error(error, g_steal_pointer(&cause));
+	if (!read_json(&reader))
 		return NULL;
-	}
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",
 			trace->path);
