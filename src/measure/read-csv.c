@@ -98,7 +98,7 @@ typedef struct {
 typedef struct {
 	PipesimTable table;
 	GArray *positions; /* of Position; NULL before the header */
-	Recent impls, variants, runs;
+	Recent impls, variants;
 	GHashTable *seen; /* text of the key cells, in keys -> line */
 	GStringChunk *keys;
 	GString *key, *variant; /* of the row that is being read */
@@ -245,7 +245,8 @@ static void read_sms(PipesimTable *table, const PipesimCsvCell *cell, const Colu
 	PipesimMeasured *what)
 {
 	gint64 first = 0, second = 0;
-	gsize used = 0, used_second = 0;
+	const char *plus = strchr(cell->text, '+');
+	const gsize length = plus != NULL ? (gsize)(plus - cell->text) : cell->length;
 	const char *why = NULL;
 
 	/* A grid is told how many SMs to take, whichever it then runs on: what was asked for
@@ -253,14 +254,10 @@ static void read_sms(PipesimTable *table, const PipesimCsvCell *cell, const Colu
 	if (cell->length == 0 ||
 		(what->compute_sms > 0 && g_str_equal(column->name, "sm_actual")))
 		return;
-	why = pipesim_decimal_scan(cell->text, cell->length, 0, &first, &used);
-	if (why == NULL && cell->text[used] == '+') {
-		used++;
-		why = pipesim_decimal_scan(
-			cell->text + used, cell->length - used, 0, &second, &used_second);
-		used += used_second;
-	}
-	if (why != NULL || used != cell->length || first < 0 || second < 0) {
+	why = pipesim_decimal_parse(cell->text, length, 0, &first);
+	if (why == NULL && plus != NULL)
+		why = pipesim_decimal_parse(plus + 1, cell->length - length - 1, 0, &second);
+	if (why != NULL || first < 0 || second < 0) {
 		pipesim_table_fault(table, cell,
 			"%s '%s' is not a number of SMs such as 132 or 112+20", column->name,
 			cell->text);
@@ -466,33 +463,16 @@ static gboolean read_line(PipesimTable *table)
 
 /* One execution of an overlapped pair: how the chip was shared, and how communication was slowed. */
 typedef struct {
-	const char *run, *pair_id; /* the trace's: equal texts are one pointer */
-	gint64 rank;
 	gint64 compute, comm; /* SMs; 0 = not told */
 	const char *pace;     /* "pace_gbps=40", or NULL */
 } Pair;
-
-static guint pair_hash(gconstpointer data)
-{
-	const Pair *pair = data;
-
-	return (g_direct_hash(pair->run) * 31 + g_direct_hash(pair->pair_id)) * 31 +
-	       g_int64_hash(&pair->rank);
-}
-
-static gboolean pair_equal(gconstpointer a, gconstpointer b)
-{
-	const Pair *x = a, *y = b;
-
-	return x->run == y->run && x->pair_id == y->pair_id && x->rank == y->rank;
-}
 
 /* Every row of one execution of an overlapped pair learns the SM budgets of both halves and the
  * pace of its communication. */
 static void join_pairs(Reader *reader, GArray *rows)
 {
-	g_autoptr(GHashTable) pairs =
-		g_hash_table_new_full(pair_hash, pair_equal, g_free, NULL);
+	g_autoptr(GHashTable) pairs = /* run, pair_id and rank -> Pair */
+		g_hash_table_new_full(hash_key, g_str_equal, g_free, g_free);
 	g_autofree Pair **pair_of = g_new0(Pair *, rows->len + (gsize)1); /* not NULL */
 
 	for (guint i = 0; i < rows->len; i++) {
@@ -500,16 +480,12 @@ static void join_pairs(Reader *reader, GArray *rows)
 		const PipesimMeasured *what = &row->what;
 		if (row->pair_id[0] == '\0')
 			continue;
-		const Pair key = {
-			.run = keep(
-				reader, &reader->runs, row->run_id, strcspn(row->run_id, "/")),
-			.pair_id = row->pair_id,
-			.rank = row->rank,
-		};
-		Pair *pair = g_hash_table_lookup(pairs, &key);
+		g_string_printf(reader->key, "%.*s\n%s\n%" G_GINT64_FORMAT,
+			(int)strcspn(row->run_id, "/"), row->run_id, row->pair_id, row->rank);
+		Pair *pair = g_hash_table_lookup(pairs, reader->key->str);
 		if (pair == NULL) {
-			pair = g_memdup2(&key, sizeof key);
-			g_hash_table_add(pairs, pair);
+			pair = g_new0(Pair, 1);
+			g_hash_table_insert(pairs, g_strdup(reader->key->str), pair);
 		}
 		pair_of[i] = pair;
 		const char *pace = strstr(what->variant, "pace_gbps=");
