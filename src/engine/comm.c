@@ -21,7 +21,6 @@ typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	const PipesimTimes *times;
-	const PipesimLink *link;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
 	PipesimTimeline *timeline;
@@ -66,11 +65,6 @@ static void start_transfer(Engine *engine, guint32 index)
 				pipesim_pace_add(&engine->pace[to], start, there)))
 			engine->no_memory = TRUE;
 		took = there - engine->now;
-	} else if (engine->link != NULL) {
-		const PipesimMessage message = {
-			transfer->from, transfer->to, from, to, transfer->backward};
-
-		took = engine->link->duration(engine->link->data, &message, engine->now);
 	}
 	push(engine, took, to, PIPESIM_BY_TRANSFER | index);
 }
@@ -295,65 +289,48 @@ static gboolean finish(const Engine *engine, GError **error)
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
-/* Takes @timeline. */
-static PipesimTimeline *run(Engine *engine, PipesimTimeline *timeline, GError **error)
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
+	const PipesimNetwork *network, guint flags, GError **error)
 {
-	const PipesimProgram *program = engine->lowering->program;
+	const PipesimProgram *program = lowering->program;
 	const guint ranks = program->shape.ranks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
+	Engine engine = {.lowering = lowering,
+		.times = times,
+		.timeline = timeline,
+		.split = lowering->runtime->splits_pairs,
+		.cause = PIPESIM_NO_CAUSE};
 	gboolean ok;
 
-	engine->timeline = timeline;
-	engine->split = engine->lowering->runtime->splits_pairs;
-	engine->cause = PIPESIM_NO_CAUSE;
+	if (network != NULL)
+		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
+	if (network != NULL && !(flags & PIPESIM_NO_SLOWDOWN) && pipesim_network_slows(network))
+		engine.pace = g_new0(PipesimPace, ranks);
 	timeline->n_ops = program->n_ops;
-	for (guint32 op = 0; engine->split && op < program->n_ops; op++)
+	for (guint32 op = 0; engine.split && op < program->n_ops; op++)
 		timeline->n_ops += program->ops[op].kind == PIPESIM_FB;
-	ok = allocate(engine, arena, error);
+	ok = allocate(&engine, arena, error);
 	if (ok) {
 		guint32 step = 0;
 
-		for (guint32 op = 0; engine->split && op < program->n_ops; op++) {
-			engine->step_of[op] = step;
+		for (guint32 op = 0; engine.split && op < program->n_ops; op++) {
+			engine.step_of[op] = step;
 			step += program->ops[op].kind == PIPESIM_FB ? 2 : 1;
 		}
-		add_transfers(engine);
+		add_transfers(&engine);
 		for (guint rank = 0; rank < ranks; rank++) {
 			const guint32 op = program->rank_begin[rank];
 
-			engine->ranks[rank].step =
-				engine->split && op < program->n_ops ? engine->step_of[op] : op;
+			engine.ranks[rank].step =
+				engine.split && op < program->n_ops ? engine.step_of[op] : op;
 		}
-		run_events(engine);
-		ok = finish(engine, error);
+		run_events(&engine);
+		ok = finish(&engine, error);
 	}
-	for (guint rank = 0; engine->pace != NULL && rank < ranks; rank++)
-		g_free(engine->pace[rank].span);
-	g_free(engine->pace);
-	pipesim_events_clear(&engine->events);
-	if (!ok)
-		g_clear_pointer(&timeline, pipesim_timeline_free);
-	return timeline;
-}
-
-PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
-	const PipesimLink *link, GError **error)
-{
-	Engine engine = {.lowering = lowering, .times = times, .link = link};
-
-	return run(&engine, g_new0(PipesimTimeline, 1), error);
-}
-
-PipesimTimeline *pipesim_comm_run_links(const PipesimLowering *lowering,
-	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error)
-{
-	Engine engine = {.lowering = lowering,
-		.times = times,
-		.traffic = pipesim_traffic_new(network, flags)};
-	PipesimTimeline *timeline = g_new0(PipesimTimeline, 1);
-
-	timeline->traffic = engine.traffic;
-	if (!(flags & PIPESIM_NO_SLOWDOWN) && pipesim_network_slows(network))
-		engine.pace = g_new0(PipesimPace, lowering->program->shape.ranks);
-	return run(&engine, timeline, error);
+	for (guint rank = 0; engine.pace != NULL && rank < ranks; rank++)
+		g_free(engine.pace[rank].span);
+	g_free(engine.pace);
+	pipesim_events_clear(&engine.events);
+	return ok ? g_steal_pointer(&timeline) : NULL;
 }

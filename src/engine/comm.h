@@ -3,39 +3,23 @@
 #include "engine/timeline.h"
 #include "runtime/runtime.h"
 
-/* How long a message moves once both of its ends are there, ns, >= 0. The one place where a
- * model of links comes in: called once a message, at the moment it starts, in order of time. */
-typedef struct {
-	gint64 (*duration)(gpointer data, const PipesimMessage *message, gint64 start);
-	gpointer data;
-} PipesimLink;
-
 /**
  * pipesim_comm_run: runs @lowering, of a runtime where messages wait, by the
  * rules of runtime/lowering.h.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
- * @link: (nullable): NULL = every message takes times->p2p
+ * @network: (nullable): whose links messages take, as engine/traffic.h says; a message is ready
+ * when both of its ends have been issued. Its transfer starts when it begins to move. Ops are
+ * slowed as in engine/dynamic.h. NULL = every message takes times->p2p
+ * @flags: of PipesimTrafficFlags; PIPESIM_KEEP_MOVES is not needed
  *
  * Where its runtime splits pairs, an overlapped pair runs as F and then B, each as long as
  * alone, F waiting for the forward's receive and B for the backward's; the sends of both follow
  * behind B. Ops of the result are then those of pipesim_program_split_pairs(), else those of
  * the program.
  *
- * Returns: (transfer full): a timeline with transfers and causes; NULL with
- *   PIPESIM_ERROR_DEADLOCK, as pipesim_lowering_check() tells it, or PIPESIM_ERROR_LIMIT where
- * time would pass 2^62 ns or memory does not suffice.
+ * Returns: (transfer full): a timeline with transfers, causes and the traffic over @network, which
+ *   must outlive it; NULL with PIPESIM_ERROR_DEADLOCK, as pipesim_lowering_check() tells it, or
+ *   PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not suffice.
  */
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
-	const PipesimLink *link, GError **error);
-
-/**
- * pipesim_comm_run_links: the same where messages take the links of @network, as
- * engine/traffic.h says; a message is ready when both of its ends have been issued. Its transfer starts when it begins to move. Ops are slowed as in
- * engine/dynamic.h.
- * @flags: of PipesimTrafficFlags; PIPESIM_KEEP_MOVES is not needed
- *
- * Returns: (transfer full): a timeline with transfers, causes and traffic, for which @network
- *   must outlive it.
- */
-PipesimTimeline *pipesim_comm_run_links(const PipesimLowering *lowering,
-	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error);
+	const PipesimNetwork *network, guint flags, GError **error);

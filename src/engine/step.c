@@ -25,10 +25,8 @@ PipesimTimeline *pipesim_step_again(
 	const PipesimNetwork *network = step->job.network;
 	const PipesimLowering *messages = messages_of(step);
 
-	if (pipesim_runtime_waits(step->job.runtime) && network != NULL)
-		return pipesim_comm_run_links(messages, times, network, flags, error);
 	if (pipesim_runtime_waits(step->job.runtime))
-		return pipesim_comm_run(messages, times, NULL, error);
+		return pipesim_comm_run(messages, times, network, flags, error);
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
 	return pipesim_fast_run(step->whole, times, error);

