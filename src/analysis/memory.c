@@ -30,13 +30,6 @@ static gint64 chunk_bytes(const PipesimReport *report, guint count, gint64 bytes
 		bytes, (gint64)count * report->held.unit.num, report->held.unit.den);
 }
 
-static gint64 add_saturated(gint64 a, gint64 b)
-{
-	gint64 sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
-}
-
 gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 *until_input, gint64 *until_weight)
 {
@@ -48,7 +41,7 @@ gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 		*until_input = input;
 	if (until_weight != NULL)
 		*until_weight = weight;
-	return add_saturated(add_saturated(input, weight), report->memory.parameters);
+	return pipesim_add_capped(pipesim_add_capped(input, weight), report->memory.parameters);
 }
 
 static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *held,

@@ -3,7 +3,6 @@
 #pragma once
 #include "analysis/report.h"
 
-void pipesim_report_bubble(const PipesimSubject *subject, PipesimReport *report);
 /* Needs the bubble. */
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report);
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report);

@@ -1,8 +1,83 @@
 #include "config.h"
 
-#include "analysis/footing.h"
 #include "analysis/run.h"
 #include <math.h>
+
+/* On what footing schedules are compared that cut the model into different numbers of stages:
+ * the scenario and costs of one run. */
+typedef struct {
+	PipesimScenario scenario;
+	const PipesimCosts *costs; /* @own, or the caller's */
+	PipesimCosts *own;
+	guint factor; /* stages of a rank that count as one rank's share each; 1 = none do */
+} Footing;
+
+/* With fewer ranks than were asked for a slow one must not be lost in silence. */
+static gboolean check_slow(
+	const PipesimCosts *costs, const char *name, guint ranks, GError **error)
+{
+	for (guint rank = ranks; costs->slow != NULL && rank < costs->n_slow; rank++)
+		if (costs->slow[rank].num != costs->slow[rank].den)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"%s: rank %u is slow, but at equal stages there are ranks 0 to "
+				"%u; name one of these, or compare at equal ranks",
+				name, rank, ranks - 1);
+	return TRUE;
+}
+
+/* At equal ranks the scenario and costs as they are. At equal stages a schedule with @v stages a
+ * rank, copies aside, has PP / v ranks, whose share is v times as large: a stage takes as long in
+ * every schedule, as in DeepSeek's table. FALSE where PP is no multiple of @v, or a slow rank of
+ * @costs is none of the PP / v. footing->own is to be freed in any case. */
+static gboolean init_footing(Footing *footing, const char *name, guint v,
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+{
+	*footing = (Footing){.scenario = *scenario, .costs = costs, .factor = 1};
+	if (scenario->compare_at == PIPESIM_AT_RANKS || v == 1)
+		return TRUE;
+	if (scenario->ranks % v != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: %u stages on ranks of %u each: at equal stages PP must be a "
+			"multiple of %u; nearest: %u",
+			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
+	if (!check_slow(costs, name, scenario->ranks / v, error))
+		return FALSE;
+	footing->factor = v;
+	footing->scenario.ranks /= v;
+	footing->own = pipesim_costs_share(costs, v);
+	footing->costs = footing->own;
+	return TRUE;
+}
+
+/* Where a micro-batch runs in @parts and there are links, makes messages of so many times fewer
+ * bytes, and P2P that of the slowest hop. */
+static void divide_messages(Footing *footing, guint parts)
+{
+	PipesimNetwork *network;
+
+	if (parts == 1 || footing->costs->network == NULL)
+		return;
+	if (footing->own == NULL)
+		footing->costs = footing->own = pipesim_costs_copy(footing->costs);
+	network = footing->own->network;
+	network->message_bytes = (network->message_bytes + parts - 1) / parts;
+	footing->own->p2p = pipesim_network_slowest_hop(network, footing->scenario.ranks);
+}
+
+static void multiply(PipesimFraction *value, guint factor)
+{
+	const gint64 common = MAX(pipesim_gcd(value->num * factor, value->den), 1);
+
+	*value = (PipesimFraction){value->num * factor / common, value->den / common};
+}
+
+/* Puts activations of @report into stages of the comparison. */
+static void convert_units(const Footing *footing, PipesimReport *report)
+{
+	multiply(&report->held.unit, footing->factor);
+	if (report->published.has_activations)
+		multiply(&report->published.activations, footing->factor);
+}
 
 /* What is to be known of single ops: no more than was asked for, but what waits for messages or
  * is drawn at random goes op by op. */
@@ -17,7 +92,7 @@ static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenari
 	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
 }
 
-static gboolean report(PipesimRun *run, const PipesimFooting *footing)
+static gboolean report(PipesimRun *run, const Footing *footing)
 {
 	const PipesimSubject subject = {.step = run->step,
 		.schedule = run->schedule,
@@ -28,7 +103,7 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 	run->report = pipesim_report_new(&subject, &run->error);
 	if (run->report == NULL)
 		return FALSE;
-	pipesim_footing_units(footing, run->report);
+	convert_units(footing, run->report);
 	if (footing->scenario.samples == 0)
 		return TRUE;
 	run->samples =
@@ -40,9 +115,8 @@ static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 
 /* @messages: of a file, or NULL. */
 static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
-	const PipesimLowering *messages, const PipesimFooting *footing)
+	const PipesimLowering *messages, const Footing *footing)
 {
-	run->order = pipesim_order_ref(order);
 	run->network = pipesim_network_copy(footing->costs->network);
 	return (PipesimJob){.order = order,
 		.times = run->times,
@@ -52,7 +126,7 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 }
 
 /* What the step of @run means, or that there is none. */
-static void finish(PipesimRun *run, const PipesimFooting *footing)
+static void finish(PipesimRun *run, const Footing *footing)
 {
 	if (run->step == NULL || !report(run, footing)) {
 		g_clear_pointer(&run->step, pipesim_step_free);
@@ -62,7 +136,7 @@ static void finish(PipesimRun *run, const PipesimFooting *footing)
 	}
 }
 
-static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting *footing)
+static void run_job(PipesimRun *run, const PipesimJob *job, const Footing *footing)
 {
 	run->step = pipesim_step_run(job, want_of(job, &footing->scenario), &run->error);
 	finish(run, footing);
@@ -70,7 +144,7 @@ static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting
 
 /* A run of @schedule that has its shape and times, or an error. */
 static PipesimRun *begin(
-	const PipesimSchedule *schedule, const PipesimPoint *point, PipesimFooting *footing)
+	const PipesimSchedule *schedule, const PipesimPoint *point, Footing *footing)
 {
 	const PipesimScenario *scenario = point->scenario;
 	PipesimRun *run = g_new0(PipesimRun, 1);
@@ -78,7 +152,7 @@ static PipesimRun *begin(
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
 	run->runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime);
-	if (!pipesim_footing_init(footing, schedule->name,
+	if (!init_footing(footing, schedule->name,
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
@@ -86,7 +160,7 @@ static PipesimRun *begin(
 		run->shape.ranks = 0;
 		return run;
 	}
-	pipesim_footing_parts(footing, pipesim_shape_parts(&run->shape));
+	divide_messages(footing, pipesim_shape_parts(&run->shape));
 	run->times = pipesim_times_new(footing->costs, &run->shape);
 	return run;
 }
@@ -100,7 +174,7 @@ static gboolean share_order(const PipesimRun *a, const PipesimRun *b)
 
 /* @n runs of one order, side by side if the engines will. */
 static void run_jobs(
-	PipesimRun **runs, const PipesimOrder *order, const PipesimFooting *footings, guint n)
+	PipesimRun **runs, const PipesimOrder *order, const Footing *footings, guint n)
 {
 	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
@@ -124,7 +198,7 @@ static void run_jobs(
 void pipesim_run_points(
 	const PipesimSchedule *schedule, const PipesimPoint *points, guint n, PipesimRun **runs)
 {
-	g_autofree PipesimFooting *footings = g_new(PipesimFooting, n);
+	g_autofree Footing *footings = g_new(Footing, n);
 
 	for (guint i = 0; i < n; i++)
 		runs[i] = begin(schedule, &points[i], &footings[i]);
@@ -143,7 +217,7 @@ void pipesim_run_points(
 			runs[i]->error = g_error_copy(run->error);
 	}
 	for (guint i = 0; i < n; i++)
-		pipesim_footing_clear(&footings[i]);
+		pipesim_costs_free(footings[i].own);
 }
 
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
@@ -169,7 +243,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 {
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
-	PipesimFooting footing;
+	Footing footing;
 	PipesimJob job;
 
 	run->name = g_strdup(name);
@@ -177,37 +251,14 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
 	run->shape = program->shape;
-	if (pipesim_footing_init(&footing, name, stages_per_rank(&run->shape), scenario, costs,
+	if (init_footing(&footing, name, stages_per_rank(&run->shape), scenario, costs,
 		    &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
 		job = make_job(run, order, messages, &footing);
 		run_job(run, &job, &footing);
 	}
-	pipesim_footing_clear(&footing);
+	pipesim_costs_free(footing.own);
 	return run;
-}
-
-PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,
-	const PipesimCosts *costs, GError **error)
-{
-	const PipesimScenario scenario = {
-		.ranks = ranks, .microbatches = microbatches, .keep = PIPESIM_KEEP_NOTHING};
-	PipesimRun *run;
-
-	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
-	if (ranks < 1 || ranks > PIPESIM_MAX_RANKS || microbatches < 1 ||
-		microbatches > PIPESIM_MAX_MICROBATCHES) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u ranks and %u micro-batches; at least 1 of each", ranks,
-			microbatches);
-		return NULL;
-	}
-	run = pipesim_run_schedule(schedule, &scenario, costs);
-	if (run->error == NULL)
-		return run;
-	g_propagate_error(error, g_steal_pointer(&run->error));
-	pipesim_run_free(run);
-	return NULL;
 }
 
 void pipesim_run_free(PipesimRun *run)
@@ -217,32 +268,11 @@ void pipesim_run_free(PipesimRun *run)
 	g_free(run->name);
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
-	pipesim_order_unref(run->order);
 	pipesim_times_free(run->times);
 	pipesim_network_free(run->network);
 	pipesim_report_free(run->report);
 	pipesim_samples_free(run->samples);
 	g_free(run);
-}
-
-gint64 pipesim_run_makespan(const PipesimRun *run)
-{
-	return run->report->makespan;
-}
-
-gint64 pipesim_run_bubble(const PipesimRun *run, guint rank)
-{
-	g_return_val_if_fail(rank < run->report->ranks, -1);
-	return run->report->bubble.idle[rank];
-}
-
-double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
-{
-	const PipesimReport *report = run->report;
-
-	g_return_val_if_fail(rank < report->ranks, -1);
-	return (double)report->held.peak[rank] * (double)report->held.unit.num /
-	       (double)report->held.unit.den;
 }
 
 PipesimComparison *pipesim_comparison_new(

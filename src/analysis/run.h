@@ -11,7 +11,6 @@ struct _PipesimRun {
 	PipesimShape shape;              /* ranks 0 where the schedule refused */
 	GError *error;                   /* why there is no result, or NULL */
 	const PipesimRuntime *runtime;   /* never NULL, nor native */
-	PipesimOrder *order;
 	PipesimTimes *times;
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
 	PipesimStep *step;       /* has ops where the scenario keeps them */

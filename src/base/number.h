@@ -14,6 +14,14 @@ typedef struct {
 /* Later than any end; one more does not overflow. */
 #define PIPESIM_NEVER (G_MAXINT64 - 1)
 
+/** pipesim_add_capped: the sum, or G_MAXINT64 where it is larger; neither is below 0. */
+static inline gint64 pipesim_add_capped(gint64 a, gint64 b)
+{
+	gint64 sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
+}
+
 /* What follows reads all of @text, which messages call @what ("--pp"), into the last argument before
  * @error. Returns: FALSE with PIPESIM_ERROR_USAGE. */
 

@@ -351,8 +351,7 @@ void pipesim_lane_result_of(
 			i++)
 			idle -= timeline->end[i] - timeline->start[i];
 		result->max_idle = MAX(result->max_idle, idle);
-		result->idle =
-			result->idle > G_MAXINT64 - idle ? G_MAXINT64 : result->idle + idle;
+		result->idle = pipesim_add_capped(result->idle, idle);
 	}
 }
 

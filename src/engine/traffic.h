@@ -59,13 +59,6 @@ static inline const PipesimPath *pipesim_traffic_get(const PipesimTraffic *traff
 	return &((const PipesimPath *)(gconstpointer)traffic->ways->data)[way];
 }
 
-static inline gint64 pipesim_add_capped(gint64 a, gint64 b)
-{
-	gint64 sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? G_MAXINT64 : sum;
-}
-
 static inline void pipesim_link_pass(
 	PipesimLinkUse *link, gint64 start, gint64 wait, gint64 hold)
 {

@@ -21,7 +21,7 @@ double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 
 const char *pipesim_figure_search(const PipesimRun *run)
 {
-	return run->order != NULL ? run->order->note : NULL;
+	return run->step != NULL ? run->step->job.order->note : NULL;
 }
 
 const char *pipesim_figure_extension(const PipesimRun *run)

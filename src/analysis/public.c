@@ -1,0 +1,92 @@
+/* What callers of the library are offered: one step, and one order at many costs. */
+#include "config.h"
+
+#include "analysis/run.h"
+#include "engine/lanes.h"
+
+static gboolean check_size(guint ranks, guint microbatches, GError **error)
+{
+	if (ranks >= 1 && ranks <= PIPESIM_MAX_RANKS && microbatches >= 1 &&
+		microbatches <= PIPESIM_MAX_MICROBATCHES)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u ranks and %u micro-batches; at least 1 of each", ranks, microbatches);
+}
+
+PipesimRun *pipesim_simulate(const PipesimSchedule *schedule, guint ranks, guint microbatches,
+	const PipesimCosts *costs, GError **error)
+{
+	const PipesimScenario scenario = {
+		.ranks = ranks, .microbatches = microbatches, .keep = PIPESIM_KEEP_NOTHING};
+	PipesimRun *run;
+
+	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
+	if (!check_size(ranks, microbatches, error))
+		return NULL;
+	run = pipesim_run_schedule(schedule, &scenario, costs);
+	if (run->error == NULL)
+		return run;
+	g_propagate_error(error, g_steal_pointer(&run->error));
+	pipesim_run_free(run);
+	return NULL;
+}
+
+gint64 pipesim_run_makespan(const PipesimRun *run)
+{
+	return run->report->makespan;
+}
+
+gint64 pipesim_run_bubble(const PipesimRun *run, guint rank)
+{
+	g_return_val_if_fail(rank < run->report->ranks, -1);
+	return run->report->bubble.idle[rank];
+}
+
+double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
+{
+	const PipesimReport *report = run->report;
+
+	g_return_val_if_fail(rank < report->ranks, -1);
+	return (double)report->held.peak[rank] * (double)report->held.unit.num /
+	       (double)report->held.unit.den;
+}
+
+struct _PipesimWhatif {
+	PipesimProgram *program;
+	PipesimLanes *lanes;
+};
+
+PipesimWhatif *pipesim_whatif_new(const PipesimSchedule *schedule, guint ranks,
+	guint microbatches, const PipesimCosts *costs, GError **error)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	g_autoptr(PipesimWhatif) whatif = g_new0(PipesimWhatif, 1);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
+	if (!check_size(ranks, microbatches, error) ||
+		!pipesim_schedule_shape(schedule, &scenario, &shape, error))
+		return NULL;
+	times = pipesim_times_new(costs, &shape);
+	whatif->program = pipesim_schedule_program(schedule, &shape, times, error);
+	if (whatif->program != NULL)
+		whatif->lanes = pipesim_lanes_new(whatif->program, error);
+	return whatif->lanes != NULL ? g_steal_pointer(&whatif) : NULL;
+}
+
+gboolean pipesim_whatif_run(const PipesimWhatif *whatif, const PipesimCosts *const *costs,
+	gsize n, guint threads, PipesimOutcome *outcomes, GError **error)
+{
+	g_return_val_if_fail(whatif != NULL && (n == 0 || costs != NULL), FALSE);
+	return pipesim_lanes_evaluate(whatif->lanes, costs, n, threads, outcomes, error);
+}
+
+void pipesim_whatif_free(PipesimWhatif *whatif)
+{
+	if (whatif == NULL)
+		return;
+	pipesim_program_unref(whatif->program);
+	pipesim_lanes_free(whatif->lanes);
+	g_free(whatif);
+}
