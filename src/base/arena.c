@@ -7,12 +7,8 @@
 /* Small arrays share a block of this size, large ones have their own. */
 #define BLOCK ((gsize)1 << 16)
 
-typedef struct _Block {
-	struct _Block *next;
-} Block;
-
 struct _PipesimArena {
-	Block *blocks;
+	GSList *blocks;
 	char *at, *end; /* what is left of the block that is shared */
 	gboolean failed;
 };
@@ -26,27 +22,19 @@ void pipesim_arena_free(PipesimArena *arena)
 {
 	if (arena == NULL)
 		return;
-	while (arena->blocks != NULL) {
-		Block *next = arena->blocks->next;
-
-		g_free(arena->blocks);
-		arena->blocks = next;
-	}
+	g_slist_free_full(arena->blocks, g_free);
 	g_free(arena);
 }
 
 /* The first aligned byte of a new block with room for @length bytes from there; 0 all. */
 static char *add_block(PipesimArena *arena, gsize length)
 {
-	Block *block = g_try_malloc0(sizeof(Block) + ALIGNMENT + length);
-	uintptr_t first;
+	char *block = g_try_malloc0(ALIGNMENT + length);
 
 	if (block == NULL)
 		return NULL;
-	block->next = arena->blocks;
-	arena->blocks = block;
-	first = ((uintptr_t)(block + 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	return (char *)block + (first - (uintptr_t)block);
+	arena->blocks = g_slist_prepend(arena->blocks, block);
+	return block + (ALIGNMENT - (uintptr_t)block % ALIGNMENT) % ALIGNMENT;
 }
 
 gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size)

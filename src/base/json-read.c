@@ -198,11 +198,6 @@ static PipesimJsonToken scan_word(PipesimJsonReader *reader, GError **error)
 	return fail(reader, "not JSON: a value is expected here", error);
 }
 
-static void after_value(PipesimJsonReader *reader)
-{
-	reader->need = reader->depth == 0 ? NEED_NOTHING : NEED_COMMA;
-}
-
 static PipesimJsonToken close_container(PipesimJsonReader *reader, GError **error)
 {
 	const gboolean is_object = *reader->at == '}';
@@ -213,7 +208,7 @@ static PipesimJsonToken close_container(PipesimJsonReader *reader, GError **erro
 		return fail(reader, "not JSON: a bracket closes nothing here", error);
 	reader->depth--;
 	reader->at++;
-	after_value(reader);
+	reader->need = reader->depth == 0 ? NEED_NOTHING : NEED_COMMA;
 	return is_object ? PIPESIM_JSON_CLOSE_OBJECT : PIPESIM_JSON_CLOSE_ARRAY;
 }
 
@@ -263,7 +258,7 @@ static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 	token = c == '"' ? scan_string(reader, PIPESIM_JSON_STRING, error)
 			 : scan_word(reader, error);
 	if (token != PIPESIM_JSON_END && token != PIPESIM_JSON_ERROR)
-		after_value(reader);
+		reader->need = reader->depth == 0 ? NEED_NOTHING : NEED_COMMA;
 	return token;
 }
 

@@ -15,8 +15,21 @@ typedef struct {
 } PipesimTournament;
 
 /** pipesim_tournament_init: all ranks at PIPESIM_NEVER. FALSE without memory. */
-gboolean pipesim_tournament_init(PipesimTournament *tournament, guint32 ranks);
-void pipesim_tournament_clear(PipesimTournament *tournament);
+static inline gboolean pipesim_tournament_init(PipesimTournament *tournament, guint32 ranks)
+{
+	tournament->places = 1;
+	while (tournament->places < ranks)
+		tournament->places *= 2;
+	tournament->match = g_try_new(PipesimMatch, 2 * (gsize)tournament->places);
+	for (guint32 i = 0; tournament->match != NULL && i < 2 * tournament->places; i++)
+		tournament->match[i] = (PipesimMatch){PIPESIM_NEVER, 0};
+	return tournament->match != NULL;
+}
+
+static inline void pipesim_tournament_clear(PipesimTournament *tournament)
+{
+	g_clear_pointer(&tournament->match, g_free);
+}
 
 /** pipesim_tournament_first: the earliest time and its lowest rank. */
 static inline PipesimMatch pipesim_tournament_first(const PipesimTournament *tournament)
