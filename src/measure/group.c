@@ -74,18 +74,13 @@ static guint key_hash(gconstpointer data)
 	return hash * 31 + g_int64_hash(&key->payload_bytes) + g_str_hash(key->variant);
 }
 
-static gboolean same_text(const char *a, const char *b)
-{
-	return a == b || strcmp(a, b) == 0;
-}
-
 static gboolean key_equal(gconstpointer a, gconstpointer b)
 {
 	const PipesimMeasured *x = a, *y = b;
 
-	return same_text(x->component, y->component) && same_text(x->chunk, y->chunk) &&
-	       same_text(x->impl, y->impl) && same_text(x->variant, y->variant) &&
-	       same_text(x->load_mode, y->load_mode) && same_text(x->sm_mode, y->sm_mode) &&
+	return g_str_equal(x->component, y->component) && g_str_equal(x->chunk, y->chunk) &&
+	       g_str_equal(x->impl, y->impl) && g_str_equal(x->variant, y->variant) &&
+	       g_str_equal(x->load_mode, y->load_mode) && g_str_equal(x->sm_mode, y->sm_mode) &&
 	       x->compute_sms == y->compute_sms && x->comm_sms == y->comm_sms &&
 	       x->tokens == y->tokens && x->payload_bytes == y->payload_bytes &&
 	       x->phase == y->phase && x->role == y->role && x->whole_chunk == y->whole_chunk &&
@@ -194,8 +189,7 @@ GPtrArray *pipesim_trace_groups(
 	GPtrArray *groups = g_ptr_array_new_with_free_func(group_free);
 	g_autoptr(GHashTable) found = g_hash_table_new(key_hash, key_equal);
 
-	for (guint status = 0; status < PIPESIM_N_STATUS; status++)
-		dropped[status] = 0;
+	memset(dropped, 0, PIPESIM_N_STATUS * sizeof *dropped);
 	for (guint t = 0; t < n; t++)
 		for (guint i = 0; i < traces[t]->rows->len; i++)
 			place_row(groups, found,

@@ -372,15 +372,14 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 				"receives, which wait for their peers, or reductions",
 				trace->path, 100 * time[1] / all);
 	}
-	if (trace->rows->len == 0 && profile->projected)
-		return pipesim_fail_at(error, trace->path, 1, 1,
-			"no NVTX range has a known name such as 'attn(F)' or 'PP:0F0'; name "
-			"yours with --map");
+	g_autofree char *what =
+		profile->projected
+			? g_strdup("no NVTX range has")
+			: g_strdup_printf("none of %u GPU activities lies in a range with", n);
 	if (trace->rows->len == 0)
 		return pipesim_fail_at(error, trace->path, 1, 1,
-			"none of %u GPU activities lies in a range with a known name such as "
-			"'attn(F)' or 'PP:0F0'; name yours with --map",
-			n);
+			"%s a known name such as 'attn(F)' or 'PP:0F0'; name yours with --map",
+			what);
 	finish_rows(trace, starts);
 	return TRUE;
 }
