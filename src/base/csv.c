@@ -28,19 +28,15 @@ static void init_parser(PipesimCsv *csv)
 
 PipesimCsv *pipesim_csv_new(PipesimInput *input)
 {
-	PipesimCsv *csv = g_new0(PipesimCsv, 1);
+	PipesimCsv *csv;
 
+	if (input == NULL)
+		return NULL;
+	csv = g_new0(PipesimCsv, 1);
 	csv->input = input;
 	init_parser(csv);
 	csv->arena = g_string_new(NULL);
 	return csv;
-}
-
-PipesimCsv *pipesim_csv_open(const char *path, GError **error)
-{
-	PipesimInput *input = pipesim_input_open(path, error);
-
-	return input != NULL ? pipesim_csv_new(input) : NULL;
 }
 
 void pipesim_csv_free(PipesimCsv *csv)

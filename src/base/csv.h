@@ -23,10 +23,8 @@ typedef struct {
 	gboolean ended; /* by a newline: FALSE only for the last line of a file that lacks it */
 } PipesimCsvRecord;
 
-/** pipesim_csv_open: @path as for pipesim_input_open(), errors too. For pipesim_csv_free(). */
-PipesimCsv *pipesim_csv_open(const char *path, GError **error);
-
-/** pipesim_csv_new: takes over @input from where it stands. */
+/** pipesim_csv_new: takes over @input from where it stands; NULL where that is NULL, as
+ * pipesim_input_open() returns it. For pipesim_csv_free(). */
 PipesimCsv *pipesim_csv_new(PipesimInput *input);
 void pipesim_csv_free(PipesimCsv *csv);
 

@@ -642,7 +642,8 @@ PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
 
 	for (guint i = 0; paths[i] != NULL; i++) {
-		PipesimTrace *trace = pipesim_trace_read(paths[i], rules, error);
+		PipesimTrace *trace =
+			pipesim_trace_read(pipesim_input_open(paths[i], error), rules, error);
 		if (trace == NULL)
 			return NULL;
 		g_ptr_array_add(traces, trace);

@@ -25,14 +25,14 @@ const PipesimReader *pipesim_reader_find(const char *head)
 /* Enough for what profilers print above their tables. */
 #define HEAD ((gsize)32768)
 
-PipesimTrace *pipesim_trace_read_input(
+PipesimTrace *pipesim_trace_read(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
 {
 	g_autoptr(PipesimInput) owned = input;
 	const char *data;
 	gsize length;
 
-	if (!pipesim_input_peek(input, HEAD, &data, &length, error))
+	if (input == NULL || !pipesim_input_peek(input, HEAD, &data, &length, error))
 		return NULL;
 	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
 	if (g_str_has_prefix(head, "[pipesim-costs]")) {
@@ -41,14 +41,6 @@ PipesimTrace *pipesim_trace_read_input(
 		return NULL;
 	}
 	return pipesim_reader_find(head)->read(g_steal_pointer(&owned), rules, error);
-}
-
-PipesimTrace *pipesim_trace_read(
-	const char *path, const PipesimRangeRules *rules, GError **error)
-{
-	PipesimInput *input = pipesim_input_open(path, error);
-
-	return input != NULL ? pipesim_trace_read_input(input, rules, error) : NULL;
 }
 
 /* Most rows of one trace. */

@@ -25,13 +25,10 @@ typedef struct {
 /** pipesim_reader_find: the one for a file that begins with @head, as for PipesimReader.is. */
 const PipesimReader *pipesim_reader_find(const char *head);
 
-/** pipesim_trace_read: @path ("-" = standard input, packed or not) with the reader for it.
- * Returns: (transfer full): NULL with its errors, or those of pipesim_input_open(). */
+/** pipesim_trace_read: @input, packed or not, with the reader for it; it becomes the function's.
+ * Returns: (transfer full): NULL with its errors, or where @input is NULL, as
+ * pipesim_input_open() returns it. */
 PipesimTrace *pipesim_trace_read(
-	const char *path, const PipesimRangeRules *rules, GError **error);
-
-/** pipesim_trace_read_input: the same of @input, which becomes the function's. */
-PipesimTrace *pipesim_trace_read_input(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error);
 
 /* What readers of lines share: the first member of what one keeps while it reads. */

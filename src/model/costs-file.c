@@ -588,7 +588,7 @@ static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, G
 gboolean pipesim_costs_read_stages(
 	PipesimCosts *costs, const char *path, guint ranks, GError **error)
 {
-	g_autoptr(PipesimCsv) csv = pipesim_csv_open(path, error);
+	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, error));
 
 	return csv != NULL && read_stages(costs, csv, ranks, error);
 }

@@ -552,7 +552,7 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 
 PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error)
 {
-	g_autoptr(PipesimCsv) csv = pipesim_csv_open(path, error);
+	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, error));
 
 	return csv != NULL ? read_csv(csv, error) : NULL;
 }

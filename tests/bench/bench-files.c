@@ -38,7 +38,7 @@ static GString *make_trace(void)
 static void read_trace(gpointer data)
 {
 	const GString *text = data;
-	PipesimTrace *trace = pipesim_trace_read_input(
+	PipesimTrace *trace = pipesim_trace_read(
 		pipesim_input_new_memory("trace", text->str, text->len), NULL, NULL);
 
 	g_assert(trace != NULL && trace->rows->len == ROWS);

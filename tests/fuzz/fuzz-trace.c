@@ -24,8 +24,8 @@ static void write_and_read(const PipesimCosts *costs)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimTrace *trace = pipesim_trace_read_input(
-		pipesim_input_new_memory("x", data, size), NULL, &error);
+	PipesimTrace *trace =
+		pipesim_trace_read(pipesim_input_new_memory("x", data, size), NULL, &error);
 	PipesimCalibrateOptions options = {0};
 	PipesimCalibration *calibration;
 

@@ -20,7 +20,7 @@ static PipesimTrace *read_text(const char *text, const char *rules_text, GError 
 		rules = pipesim_range_rules_read(rules_path, error);
 		ck_assert_ptr_nonnull(rules);
 	}
-	trace = pipesim_trace_read(path, rules, error);
+	trace = pipesim_trace_read(pipesim_input_open(path, error), rules, error);
 	g_unlink(path);
 	g_unlink(rules_path);
 	return trace;
@@ -241,7 +241,8 @@ START_TEST(published_profile_is_reproduced)
 
 	if (path == NULL)
 		return;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_read(path, NULL, NULL);
+	g_autoptr(PipesimTrace) trace =
+		pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 	ck_assert_ptr_nonnull(trace);
 	ck_assert(trace_has_notice(trace->notices, "983 of 983 GPU activities"));
 	for (guint i = 0; i < G_N_ELEMENTS(published); i++) {
@@ -266,7 +267,8 @@ START_TEST(pipeline_profile_is_read)
 
 	if (path == NULL)
 		return;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_read(path, NULL, NULL);
+	g_autoptr(PipesimTrace) trace =
+		pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 	ck_assert_ptr_nonnull(trace);
 	for (guint i = 0; i < trace->rows->len; i++)
 		rows[row_at(trace, i)->what.phase]++;
@@ -284,7 +286,7 @@ START_TEST(profile_without_names_says_so)
 
 	if (path == NULL)
 		return;
-	ck_assert_ptr_null(pipesim_trace_read(path, NULL, &error));
+	ck_assert_ptr_null(pipesim_trace_read(pipesim_input_open(path, &error), NULL, &error));
 	ck_assert_ptr_nonnull(strstr(error->message, "--map"));
 }
 END_TEST

@@ -214,7 +214,8 @@ START_TEST(reference_trace_is_read)
 
 	if (path == NULL)
 		return;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_read(path, NULL, &error);
+	g_autoptr(PipesimTrace) trace =
+		pipesim_trace_read(pipesim_input_open(path, &error), NULL, &error);
 	ck_assert_msg(trace != NULL, "%s", error != NULL ? error->message : "");
 	ck_assert_uint_eq(trace->rows->len, 41);
 	ck_assert_str_eq(pipesim_trace_get(trace, "device_name"), "NVIDIA H800");

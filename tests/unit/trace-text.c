@@ -8,7 +8,7 @@
 PipesimTrace *trace_of(const char *text)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimTrace *trace = pipesim_trace_read_input(
+	PipesimTrace *trace = pipesim_trace_read(
 		pipesim_input_new_memory("x.csv", text, strlen(text)), NULL, &error);
 
 	ck_assert_msg(trace != NULL, "%s", error != NULL ? error->message : "");
@@ -18,7 +18,7 @@ PipesimTrace *trace_of(const char *text)
 char *trace_refused(const char *text)
 {
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimTrace) trace = pipesim_trace_read_input(
+	g_autoptr(PipesimTrace) trace = pipesim_trace_read(
 		pipesim_input_new_memory("x.csv", text, strlen(text)), NULL, &error);
 
 	ck_assert_ptr_null(trace);
