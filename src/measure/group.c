@@ -71,7 +71,8 @@ static guint key_hash(gconstpointer data)
 	/* What tells most groups of a component apart. */
 	hash = hash * 31 + g_str_hash(key->impl);
 	hash = hash * 31 + (guint)(key->compute_sms + 1024 * key->comm_sms + key->tokens);
-	return hash * 31 + g_int64_hash(&key->payload_bytes) + g_str_hash(key->variant);
+	hash = hash * 31 + g_int64_hash(&key->payload_bytes) + g_str_hash(key->variant);
+	return hash * 31 + g_str_hash(key->chunk);
 }
 
 static gboolean key_equal(gconstpointer a, gconstpointer b)
