@@ -480,9 +480,18 @@ static void join_pairs(Reader *reader, GArray *rows)
 		const PipesimMeasured *what = &row->what;
 		if (row->pair_id[0] == '\0')
 			continue;
-		g_string_printf(reader->key, "%.*s\n%s\n%" G_GINT64_FORMAT,
-			(int)strcspn(row->run_id, "/"), row->run_id, row->pair_id, row->rank);
-		Pair *pair = g_hash_table_lookup(pairs, reader->key->str);
+		/* Rows of one execution mostly follow on each other. */
+		Pair *pair = i > 0 && row[-1].run_id == row->run_id &&
+					     row[-1].pair_id == row->pair_id &&
+					     row[-1].rank == row->rank
+				     ? pair_of[i - 1]
+				     : NULL;
+		if (pair == NULL) {
+			g_string_printf(reader->key, "%.*s\n%s\n%" G_GINT64_FORMAT,
+				(int)strcspn(row->run_id, "/"), row->run_id, row->pair_id,
+				row->rank);
+			pair = g_hash_table_lookup(pairs, reader->key->str);
+		}
 		if (pair == NULL) {
 			pair = g_new0(Pair, 1);
 			g_hash_table_insert(pairs, g_strdup(reader->key->str), pair);
