@@ -32,7 +32,8 @@ typedef struct {
 	PipesimDetail detail;
 	const GPtrArray *captions; /* lines of words below the colours */
 	PipesimGnuplot *gnuplot;
-	GString *out; /* its script */
+	GString *out;       /* its script */
+	const char *before; /* the next part of its plot */
 } Picture;
 
 /* Sizes -------------------------------------------------------------------------------------- */
@@ -85,27 +86,20 @@ void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout)
 
 /* Data --------------------------------------------------------------------------------------- */
 
-/* Strips below the boxes of a rank: what it sends and what it receives, where messages wait for
+/* The blocks of the file: of each kind and shade, the outlines of pairs and of the critical path,
+ * and strips below the boxes of a rank: what it sends and what it receives, where messages wait for
  * each other. Pale: from the moment an end is issued to that at which the message moves. Those
  * that move come last: they are short. */
-static const struct {
-	const char *block;              /* name in the .dat file; none begins with another */
-	const char *colour, *from, *to; /* gnuplot variable; edges, from the lane */
-} strips[] = {
-	{"waiting-sends", "S1", "0.18", "0.31"},
-	{"waiting-receives", "R1", "0.33", "0.46"},
-	{"sends", "S0", "0.18", "0.31"},
-	{"receives", "R0", "0.33", "0.46"},
-};
-
-/* The blocks of the file: of each kind and shade, the outlines of pairs and of the critical path,
- * and the strips. */
 enum {
 	PAIRS = 2 * PIPESIM_FB,
 	CRITICAL,
 	STRIPS,
-	N_BLOCKS = STRIPS + G_N_ELEMENTS(strips)
 };
+
+/* None begins with another. */
+static const char *const block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "I0", "I1", "W0", "W1",
+	"B0", "B1", "pairs", "critical", "waiting-sends", "waiting-receives", "sends",
+	"receives"};
 
 static void append_box(GString *out, const PipesimBox *box, double lane)
 {
@@ -116,13 +110,22 @@ static void append_box(GString *out, const PipesimBox *box, double lane)
 		pipesim_figure_short(middle, lane, 3));
 }
 
+/* Around all @n boxes of an op, if that can be seen. */
+static void append_outline(GString *out, const PipesimBox *boxes, guint n,
+	const PipesimDetail *detail, double lane)
+{
+	PipesimBox whole = boxes[0];
+
+	whole.end = boxes[n - 1].end;
+	if (whole.end - whole.start >= detail->least)
+		append_box(out, &whole, lane);
+}
+
 /* Of ops that take long enough to be seen, and the outlines of pairs. */
 static void add_boxes_of(
-	GString **blocks, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
+	GString **blocks, const PipesimRun *run, double top, const PipesimDetail *detail)
 {
-	const PipesimRun *run = layout->panels[p].run;
 	const guint32 *begin = run->step->program->rank_begin;
-	const double top = pipesim_detail_top(detail, layout, p) + 0.5;
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
@@ -133,112 +136,82 @@ static void add_boxes_of(
 				if (boxes[i].end - boxes[i].start >= detail->least)
 					append_box(blocks[2 * boxes[i].kind + boxes[i].shade],
 						&boxes[i], top + rank);
-			if (n == 0 || !boxes[0].paired ||
-				boxes[n - 1].end - boxes[0].start < detail->least)
-				continue;
-			boxes[0].end = boxes[n - 1].end;
-			append_box(blocks[PAIRS], &boxes[0], top + rank);
+			if (n > 0 && boxes[0].paired)
+				append_outline(blocks[PAIRS], boxes, n, detail, top + rank);
 		}
 }
 
 /* An op of the critical path, whole. */
 static void add_critical_of(
-	GString *lines, const PipesimLayout *layout, guint p, const PipesimDetail *detail)
+	GString *out, const PipesimRun *run, double top, const PipesimDetail *detail)
 {
-	const PipesimRun *run = layout->panels[p].run;
 	const PipesimCriticalPath *path = &run->report->path;
-	const double top = pipesim_detail_top(detail, layout, p) + 0.5;
 
 	for (guint i = 0; i < path->n_ops; i++) {
-		const guint32 op = path->ops[i];
-		const guint rank = pipesim_program_rank(run->step->program, op);
+		const guint rank = pipesim_program_rank(run->step->program, path->ops[i]);
 		PipesimBox boxes[2];
-		const guint n = pipesim_layout_boxes(run, rank, op, boxes);
+		const guint n = pipesim_layout_boxes(run, rank, path->ops[i], boxes);
 
-		if (n == 0 || boxes[n - 1].end - boxes[0].start < detail->least)
-			continue;
-		boxes[0].end = boxes[n - 1].end;
-		append_box(lines, &boxes[0], top + rank);
+		if (n > 0)
+			append_outline(out, boxes, n, detail, top + rank);
 	}
 }
 
-static void append_message(GString *out, guint rank, const PipesimOp *to, guint backward,
-	gint64 start, gint64 end, double lane)
-{
-	const PipesimBox box = {
-		.start = start,
-		.end = end,
-		.rank = rank,
-		.microbatch =
-			to->kind == PIPESIM_FB && backward ? to->b_microbatch : to->microbatch,
-	};
-
-	if (start < end)
-		append_box(out, &box, lane);
-}
-
-static void add_messages_of(GString **strip, const PipesimRun *run, double top)
+static void add_messages_of(GString **strips, const PipesimRun *run, double top)
 {
 	const PipesimTimeline *timeline = run->step->timeline;
 
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *t = &timeline->transfers[i];
 		const PipesimOp *to = &run->step->program->ops[t->to];
-		const double from_lane = top + t->from_rank, to_lane = top + t->to_rank;
+		const guint ranks[] = {t->from_rank, t->to_rank};
+		const gint64 times[][2] = {{t->sent, t->start}, {t->received, t->start},
+			{t->start, t->end}, {t->start, t->end}};
 
-		append_message(
-			strip[0], t->from_rank, to, t->backward, t->sent, t->start, from_lane);
-		append_message(
-			strip[1], t->to_rank, to, t->backward, t->received, t->start, to_lane);
-		append_message(
-			strip[2], t->from_rank, to, t->backward, t->start, t->end, from_lane);
-		append_message(
-			strip[3], t->to_rank, to, t->backward, t->start, t->end, to_lane);
+		for (guint k = 0; k < G_N_ELEMENTS(times); k++) {
+			const PipesimBox box = {
+				.start = times[k][0],
+				.end = times[k][1],
+				.rank = ranks[k % 2],
+				.microbatch = to->kind == PIPESIM_FB && t->backward
+						      ? to->b_microbatch
+						      : to->microbatch,
+			};
+
+			if (box.start < box.end)
+				append_box(strips[k], &box, top + box.rank);
+		}
 	}
 }
 
 void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out)
 {
-	GString *blocks[N_BLOCKS];
+	GString *blocks[PIPESIM_N_BLOCKS];
 
-	for (guint i = 0; i < N_BLOCKS; i++)
+	for (guint i = 0; i < PIPESIM_N_BLOCKS; i++)
 		blocks[i] = g_string_new(NULL);
 	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimRun *run = layout->panels[p].run;
+		const double top = pipesim_detail_top(detail, layout, p) + 0.5;
+
 		/* Of ranks that share a lane no box stands for itself. */
 		if (layout->share == 1)
-			add_boxes_of(blocks, layout, p, detail);
+			add_boxes_of(blocks, run, top, detail);
 		if (layout->share == 1 && layout->critical)
-			add_critical_of(blocks[CRITICAL], layout, p, detail);
+			add_critical_of(blocks[CRITICAL], run, top, detail);
 		/* A raster has them already. */
 		if (detail->messages && detail->width == 0)
-			add_messages_of(&blocks[STRIPS], layout->panels[p].run,
-				pipesim_detail_top(detail, layout, p) + 0.5);
+			add_messages_of(&blocks[STRIPS], run, top);
 	}
 	g_string_append(
 		out, "# rank, micro-batch, start (ms), end (ms), lane (from the top)\n");
-	for (guint i = 0; i < N_BLOCKS; i++) {
-		const gboolean drawn = blocks[i]->len > 0;
-
-		if (drawn) {
-			if (i < PAIRS)
-				g_string_append_printf(
-					out, "# %s%u\n", pipesim_kind_letter(i / 2), i % 2);
-			else
-				g_string_append_printf(out, "# %s\n",
-					i == PAIRS      ? "pairs"
-					: i == CRITICAL ? "critical"
-							: strips[i - STRIPS].block);
+	for (guint i = 0; i < PIPESIM_N_BLOCKS; i++) {
+		detail->drawn[i] = blocks[i]->len > 0;
+		if (detail->drawn[i]) {
+			g_string_append_printf(out, "# %s\n", block_names[i]);
 			g_string_append_len(out, blocks[i]->str, (gssize)blocks[i]->len);
 			g_string_append(out, "\n\n");
 		}
-		if (i < PAIRS)
-			detail->drawn[i / 2][i % 2] = drawn;
-		else if (i == PAIRS)
-			detail->pairs = drawn;
-		else if (i == CRITICAL)
-			detail->critical = drawn;
-		else
-			detail->strips[i - STRIPS] = drawn;
 		g_string_free(blocks[i], TRUE);
 	}
 }
@@ -519,14 +492,38 @@ static void append_panels(const Picture *picture)
 	}
 }
 
-static void append_plots(const Picture *picture)
+/* One part of the plot, of block @block if there is such. */
+static void append_plot(Picture *picture, guint block, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+static void append_plot(Picture *picture, guint block, const char *format, ...)
 {
+	va_list args;
+
+	if (!picture->detail.drawn[block])
+		return;
+	g_string_append_printf(
+		picture->out, "%sdata index '%s' ", picture->before, block_names[block]);
+	picture->before = ", \\\n	";
+	va_start(args, format);
+	g_string_append_vprintf(picture->out, format, args);
+	va_end(args);
+}
+
+static void append_plots(Picture *picture)
+{
+	static const struct {
+		const char *colour, *from, *to; /* gnuplot variable; edges, from the lane */
+	} strips[] = {
+		{"S1", "0.18", "0.31"},
+		{"R1", "0.33", "0.46"},
+		{"S0", "0.18", "0.31"},
+		{"R0", "0.33", "0.46"},
+	};
 	const PipesimDetail *detail = &picture->detail;
-	GString *out = picture->out;
-	const char *before = "plot ";
 	PipesimNumber dy;
 
-	g_string_append(out,
+	picture->before = "plot ";
+	g_string_append(picture->out,
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
 		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
 		":($5 - head):($5 + foot)'\n"
@@ -538,7 +535,7 @@ static void append_plots(const Picture *picture)
 		"(fits($4 - $3, strcol(2)) ? strcol(2) : '') with labels\"\n");
 	if (detail->width > 0) {
 		/* Pixels lie between the ends of both axes, the first line of them at the top. */
-		g_string_append_printf(out,
+		g_string_append_printf(picture->out,
 			"dx = end / %u.0; dy = %s\n"
 			"pixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
 			"dy=%%.12g ' \\\n"
@@ -548,49 +545,26 @@ static void append_plots(const Picture *picture)
 			detail->width,
 			pipesim_figure_short(dy, detail->lanes / detail->height, 9),
 			detail->width, detail->height);
-		before = ", \\\n	";
+		picture->before = ", \\\n	";
 	}
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		for (guint shade = 0; shade < 2; shade++) {
-			const char *letter = pipesim_kind_letter(kind);
-
-			if (!detail->drawn[kind][shade])
-				continue;
-			g_string_append_printf(out,
-				"%sdata index '%s%u' @box border rgb '%s' fc rgb %s%u", before,
-				letter, shade, pipesim_looks[kind].edge, letter, shade);
-			before = ", \\\n	";
-		}
-	if (detail->pairs)
-		g_string_append_printf(out,
-			"%sdata index 'pairs' @place with boxxyerror fs empty "
-			"fc rgb 'black' lw 3 * edge",
-			before);
-	if (detail->critical)
-		g_string_append_printf(out,
-			"%sdata index 'critical' @place with boxxyerror fs empty "
-			"fc rgb critical lw 2",
-			before);
-	for (guint kind = 0; kind < PIPESIM_FB; kind++)
-		for (guint shade = 0; shade < 2; shade++)
-			if (detail->drawn[kind][shade])
-				g_string_append_printf(out,
-					"%sdata index '%s%u' @number \\\n"
-					"	font sprintf('Arial%s,%%g', letters * point) "
-					"tc rgb '%s'",
-					before, pipesim_kind_letter(kind), shade,
-					shade ? " Italic" : "",
-					pipesim_looks[kind].text[shade]);
-	for (guint i = 0; detail->messages && i < G_N_ELEMENTS(strips); i++)
-		if (detail->strips[i])
-			g_string_append_printf(out,
-				", \\\n	data index '%s' using (($3 + $4) / 2 * unit):5:"
-				"($3 * unit):($4 * unit):($5 + %s):($5 + %s) \\\n"
-				"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb "
-				"%s",
-				strips[i].block, strips[i].from, strips[i].to, strips[i].colour,
-				strips[i].colour);
-	g_string_append(out, "\n");
+	for (guint i = 0; i < PAIRS; i++)
+		append_plot(picture, i, "@box border rgb '%s' fc rgb %s",
+			pipesim_looks[i / 2].edge, block_names[i]);
+	append_plot(
+		picture, PAIRS, "@place with boxxyerror fs empty fc rgb 'black' lw 3 * edge");
+	append_plot(picture, CRITICAL, "@place with boxxyerror fs empty fc rgb critical lw 2");
+	for (guint i = 0; i < PAIRS; i++)
+		append_plot(picture, i,
+			"@number \\\n"
+			"	font sprintf('Arial%s,%%g', letters * point) tc rgb '%s'",
+			i % 2 ? " Italic" : "", pipesim_looks[i / 2].text[i % 2]);
+	for (guint i = 0; i < G_N_ELEMENTS(strips); i++)
+		append_plot(picture, STRIPS + i,
+			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 + %s):"
+			"($5 + %s) \\\n"
+			"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb %s",
+			strips[i].from, strips[i].to, strips[i].colour, strips[i].colour);
+	g_string_append(picture->out, "\n");
 }
 
 /* Writing ------------------------------------------------------------------------------------ */
@@ -617,7 +591,10 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "nothing to draw: %s",
 			layout->n_panels == 0 ? "no schedule has a result"
 					      : "no op takes any time");
-	picture = (Picture){comparison, layout, {0}, NULL, gnuplot, gnuplot->script};
+	picture = (Picture){.comparison = comparison,
+		.layout = layout,
+		.gnuplot = gnuplot,
+		.out = gnuplot->script};
 	pipesim_detail_init(&picture.detail, layout);
 	pipesim_picture_data(layout, &picture.detail, gnuplot->data);
 	picture.captions = captions = make_captions(&picture);

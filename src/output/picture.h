@@ -4,6 +4,9 @@
 #pragma once
 #include "output/timeline-layout.h"
 
+/* Blocks of the .dat file: by kind and shade, outlines of pairs and of the critical path, messages. */
+#define PIPESIM_N_BLOCKS (2 * PIPESIM_FB + 2 + 4)
+
 typedef struct {
 	/* Pixels. */
 	guint lane;          /* height of one */
@@ -16,10 +19,7 @@ typedef struct {
 
 	gboolean messages; /* strips of messages are drawn below the boxes */
 	gint64 least;      /* ns: boxes that are shorter stand in the raster alone */
-	gboolean drawn[PIPESIM_FB][2]; /* [kind][shade] has a box in the .dat file */
-	gboolean pairs;                /* so have outlines of pairs */
-	gboolean critical;             /* and those of the critical path */
-	gboolean strips[4]; /* messages that wait to be sent, to be received; that move */
+	gboolean drawn[PIPESIM_N_BLOCKS]; /* the .dat file has such a block */
 } PipesimDetail;
 
 /** pipesim_detail_init: how much of @layout is drawn; pipesim_picture_data() finds out what. */

@@ -137,13 +137,13 @@ START_TEST(boxes_up_to_a_limit)
 	ck_assert_uint_eq(detail.width, 0);
 	pipesim_picture_data(few_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 25000 + 1 + 2 * 3);
-	ck_assert(detail.drawn[PIPESIM_F][0] && detail.drawn[PIPESIM_B][0]);
+	ck_assert(detail.drawn[2 * PIPESIM_F] && detail.drawn[2 * PIPESIM_B]);
 	pipesim_detail_init(&detail, many_layout);
 	ck_assert_uint_gt(detail.width, 0);
 	g_string_truncate(data, 0);
 	pipesim_picture_data(many_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 1);
-	ck_assert(!detail.drawn[PIPESIM_F][0]);
+	ck_assert(!detail.drawn[2 * PIPESIM_F]);
 }
 END_TEST
 
