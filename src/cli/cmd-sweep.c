@@ -323,11 +323,10 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 		return TRUE;
 	}
 	return (sweep->file == NULL || pipesim_sweep_file_close(sweep->file, error)) &&
-	       (sweep->heat_map == NULL ||
-		       pipesim_sweep_heat_map(&sweep->titles, sweep->kept, sweep->metric,
-			       sweep->heat_map, "gnuplot", error)) &&
-	       (sweep->lines == NULL || pipesim_sweep_lines(&sweep->titles, sweep->kept,
-						sweep->metric, sweep->lines, "gnuplot", error));
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->kept,
+		       sweep->metric, sweep->heat_map, error) &&
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, sweep->kept,
+		       sweep->metric, sweep->lines, error);
 }
 
 /* Of a file its bytes, unpacked, as a number. */
@@ -443,10 +442,10 @@ static gboolean open_results(Sweep *sweep, GError **error)
 		sweep->kept = g_ptr_array_new_with_free_func(
 			(GDestroyNotify)pipesim_sweep_block_free);
 	}
-	if ((sweep->heat_map != NULL &&
-		    !pipesim_sweep_heat_map_check(&sweep->titles, sweep->heat_map, error)) ||
-		(sweep->lines != NULL &&
-			!pipesim_sweep_lines_check(&sweep->titles, sweep->lines, error)))
+	if (!pipesim_sweep_picture_check(
+		    PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->heat_map, error) ||
+		!pipesim_sweep_picture_check(
+			PIPESIM_SWEEP_LINES, &sweep->titles, sweep->lines, error))
 		return FALSE;
 	made_of = make_id(sweep, error);
 	if (made_of == NULL)

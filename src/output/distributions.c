@@ -32,9 +32,7 @@ static void append_script(
 	pipesim_gnuplot_files(picture);
 	g_string_append_printf(out, "\nwidth = 900.0\nheight = %u.0\n", 130 + 26 * n);
 	pipesim_gnuplot_terminal(picture);
-	g_string_append(out, "\nset title ");
-	pipesim_gnuplot_quote(out, costs->source != NULL ? costs->source : "");
-	g_string_append_printf(out,
+	pipesim_gnuplot_quote(out, "\nset title ", costs->source != NULL ? costs->source : "",
 		"\nset xlabel 'against the median, %% (box: quarters; line: 5 to 95 %%; dots: "
 		"extremes)'\n"
 		"set yrange [%u.5:0.5]\n"
@@ -81,9 +79,7 @@ gboolean pipesim_distributions_write(
 		g_string_append_c(data, '\n');
 		label = g_strdup_printf("%s %s  %s ms", component->component, component->phase,
 			pipesim_print_ms_fixed(median, component->figures.median, 3));
-		g_string_append(tics, n > 1 ? ", \\\n\t" : " \\\n\t");
-		pipesim_gnuplot_quote(tics, label);
-		g_string_append_printf(tics, " %u", n);
+		pipesim_gnuplot_quote(tics, n > 1 ? ", \\\n\t" : " \\\n\t", label, " %u", n);
 	}
 	if (n == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -59,7 +59,6 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 	picture = g_new(PipesimGnuplot, 1);
 	*picture = (PipesimGnuplot){
 		.path = g_strdup(path),
-		.folder = g_path_get_dirname(path),
 		.script_path = pipesim_path_beside(path, "gp"),
 		.data_path = pipesim_path_beside(path, "dat"),
 		.terminal = terminal,
@@ -72,16 +71,11 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 char **pipesim_gnuplot_beside(const char *path)
 {
 	static const char *const extensions[] = {"gp", "dat", "rgb"};
-	g_autoptr(GStrvBuilder) paths = g_strv_builder_new();
+	char **paths = g_new0(char *, G_N_ELEMENTS(extensions) + 1);
 
-	if (find_terminal(path) == NULL)
-		return g_strv_builder_end(paths);
-	for (gsize i = 0; i < G_N_ELEMENTS(extensions); i++) {
-		g_autofree char *beside = pipesim_path_beside(path, extensions[i]);
-
-		g_strv_builder_add(paths, beside);
-	}
-	return g_strv_builder_end(paths);
+	for (gsize i = 0; find_terminal(path) != NULL && i < G_N_ELEMENTS(extensions); i++)
+		paths[i] = pipesim_path_beside(path, extensions[i]);
+	return paths;
 }
 
 void pipesim_gnuplot_free(PipesimGnuplot *picture)
@@ -89,7 +83,6 @@ void pipesim_gnuplot_free(PipesimGnuplot *picture)
 	if (picture == NULL)
 		return;
 	g_free(picture->path);
-	g_free(picture->folder);
 	g_free(picture->script_path);
 	g_free(picture->data_path);
 	g_string_free(picture->script, TRUE);
@@ -116,27 +109,29 @@ static void quote_bytes(GString *out, const char *text)
 	g_string_append_c(out, '\'');
 }
 
-void pipesim_gnuplot_quote(GString *out, const char *text)
+void pipesim_gnuplot_quote(
+	GString *out, const char *before, const char *text, const char *format, ...)
 {
 	g_autofree char *printable = pipesim_printable(text);
+	va_list args;
 
+	g_string_append(out, before);
 	quote_bytes(out, printable);
+	va_start(args, format);
+	g_string_append_vprintf(out, format, args);
+	va_end(args);
 }
 
 void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *path)
 {
 	g_autofree char *name = g_path_get_basename(path);
-
-	g_string_append_printf(out, "%s = ", variable);
 	/* gnuplot takes a name that begins with | or < for a command, with $ for a datablock.
 	 */
-	if (strchr("|<-$", name[0]) != NULL) {
-		g_autofree char *safe = g_strconcat("./", name, NULL);
+	g_autofree char *safe =
+		g_strconcat(strchr("|<-$", name[0]) != NULL ? "./" : "", name, NULL);
 
-		quote_bytes(out, safe);
-	} else {
-		quote_bytes(out, name);
-	}
+	g_string_append_printf(out, "%s = ", variable);
+	quote_bytes(out, safe);
 	g_string_append_c(out, '\n');
 }
 
@@ -179,6 +174,7 @@ static void write_to_draft(gpointer data)
 static gboolean run_gnuplot(
 	const PipesimGnuplot *picture, const char *gnuplot, FILE *draft, GError **error)
 {
+	g_autofree char *folder = g_path_get_dirname(picture->path);
 	g_autofree char *script = g_path_get_basename(picture->script_path);
 	g_autofree char *local = g_strconcat("./", script, NULL);
 	const char *argv[] = {gnuplot, "-d", "-e", "picture = '/dev/stdout'", local, NULL};
@@ -186,8 +182,8 @@ static gboolean run_gnuplot(
 	g_autoptr(GError) cause = NULL;
 	int status = 0;
 
-	if (!g_spawn_sync(picture->folder, (char **)argv, NULL, G_SPAWN_SEARCH_PATH,
-		    write_to_draft, draft, NULL, &words, &status, &cause))
+	if (!g_spawn_sync(folder, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, write_to_draft,
+		    draft, NULL, &words, &status, &cause))
 		return pipesim_fail(error, PIPESIM_ERROR_EXTERNAL,
 			"%s: cannot run %s: %s; install gnuplot and run it on %s, or ask for a "
 			".txt timeline",
@@ -204,19 +200,16 @@ static gboolean run_gnuplot(
 /* Reads the draft back, so that a picture keeps what pipesim_write_file() promises of a file. */
 static gboolean keep_draft(const PipesimGnuplot *picture, FILE *draft, GError **error)
 {
-	g_autoptr(GByteArray) bytes = g_byte_array_new();
-	guint8 piece[65536];
-	gsize n;
+	g_autoptr(GError) cause = NULL;
+	g_autoptr(GMappedFile) bytes = g_mapped_file_new_from_fd(fileno(draft), FALSE, &cause);
 
-	rewind(draft);
-	while ((n = fread(piece, 1, sizeof piece, draft)) > 0)
-		g_byte_array_append(bytes, piece, (guint)n);
-	if (ferror(draft))
+	if (bytes == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s",
-			picture->path, g_strerror(errno));
-	if (bytes->len == 0)
+			picture->path, cause->message);
+	if (g_mapped_file_get_length(bytes) == 0)
 		return fail_gnuplot(picture, "it drew nothing", error);
-	return pipesim_write_file(picture->path, (const char *)bytes->data, bytes->len, error);
+	return pipesim_write_file(picture->path, g_mapped_file_get_contents(bytes),
+		g_mapped_file_get_length(bytes), error);
 }
 
 gboolean pipesim_gnuplot_draw(

@@ -6,7 +6,6 @@ typedef struct _PipesimTerminal PipesimTerminal;
 
 typedef struct {
 	char *path;                    /* asked for */
-	char *folder;                  /* of the picture and of what lies beside it */
 	char *script_path, *data_path; /* NAME.gp, NAME.dat */
 	const PipesimTerminal *terminal;
 	GString *script, *data; /* what is to be written there; append to both */
@@ -48,8 +47,10 @@ void pipesim_gnuplot_terminal(PipesimGnuplot *picture);
 /* Of titles, axis and legend, pixels. */
 #define PIPESIM_GNUPLOT_FONT 13
 
-/** pipesim_gnuplot_quote: appends @text as a gnuplot string; control characters become '?'. */
-void pipesim_gnuplot_quote(GString *out, const char *text);
+/** pipesim_gnuplot_quote: appends @before, @text as a gnuplot string, in which control characters
+ * become '?', and what @format makes. */
+void pipesim_gnuplot_quote(GString *out, const char *before, const char *text,
+	const char *format, ...) G_GNUC_PRINTF(4, 5);
 
 /** pipesim_gnuplot_draw: writes data and script, which stay, and lets @gnuplot draw them.
  *

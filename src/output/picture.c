@@ -275,10 +275,9 @@ static double append_words(GString *out, double x, guint line, const char *words
 {
 	PipesimNumber left;
 
-	g_string_append(out, "set label ");
-	pipesim_gnuplot_quote(out, words);
-	g_string_append_printf(out, " at screen x(%s),screen y(bottom - %u)\n",
-		pipesim_figure_short(left, x, 1), LEGEND_PIXELS + line * LINE_PIXELS);
+	pipesim_gnuplot_quote(out, "set label ", words,
+		" at screen x(%s),screen y(bottom - %u)\n", pipesim_figure_short(left, x, 1),
+		LEGEND_PIXELS + line * LINE_PIXELS);
 	return x + (double)strlen(words) * GLYPH_PIXELS + 20;
 }
 
@@ -329,13 +328,11 @@ static void append_legend(const Picture *picture)
 		append_entry(out, x, 1, "fs solid noborder fc rgb R0",
 			"receives; pale: one end waits for the other, dark: the message moves");
 	}
-	for (guint i = 0; i < picture->captions->len; i++, below += LINE_PIXELS) {
-		g_string_append(picture->out, "set label ");
-		pipesim_gnuplot_quote(picture->out, g_ptr_array_index(picture->captions, i));
-		g_string_append_printf(picture->out,
+	for (guint i = 0; i < picture->captions->len; i++, below += LINE_PIXELS)
+		pipesim_gnuplot_quote(out, "set label ",
+			g_ptr_array_index(picture->captions, i),
 			" at screen x(left),screen y(bottom - %u) textcolor rgb '#606060'\n",
 			below);
-	}
 }
 
 /* Script ------------------------------------------------------------------------------------- */
@@ -476,9 +473,7 @@ static void append_panels(const Picture *picture)
 		const double top = pipesim_detail_top(detail, layout, p);
 		PipesimNumber title, first, last, end;
 
-		g_string_append(out, "set label ");
-		pipesim_gnuplot_quote(out, panel->title);
-		g_string_append_printf(out,
+		pipesim_gnuplot_quote(out, "set label ", panel->title,
 			" at 0,%s%s font sprintf('Arial Bold,%%g', %u * point)\n"
 			"set object rectangle from 0,%s to unit * %s,%s %s "
 			"fs empty border rgb '#909090' lw 0.5\n",

@@ -48,7 +48,8 @@ typedef struct {
 	const PipesimSweepTitles *titles;
 	const GPtrArray *blocks;
 	PipesimMetric metric;
-	guint across, up; /* axes; up = across where there is one only */
+	guint n_swept;    /* axes with more than one value */
+	guint across, up; /* the last of them, and the one before; axis 0 where there is none */
 	guint n_schedules;
 	guint64 n_panels;
 	PipesimGnuplot *picture;
@@ -57,6 +58,11 @@ typedef struct {
 static guint n_values(const Drawing *drawing, guint axis)
 {
 	return pipesim_grid_axis(drawing->titles->grid, axis)->values->len;
+}
+
+static const char *axis_name(const Drawing *drawing, guint axis)
+{
+	return pipesim_grid_axis(drawing->titles->grid, axis)->name;
 }
 
 static const char *axis_text(const Drawing *drawing, guint axis, guint index)
@@ -120,25 +126,15 @@ static void append_value(const Drawing *drawing, guint64 point, guint schedule, 
 
 /* Script --------------------------------------------------------------------------------- */
 
-static void append_title(const Drawing *drawing, guint axis, const char *set, GString *out)
-{
-	g_string_append_printf(out, "set %s ", set);
-	pipesim_gnuplot_quote(out, pipesim_grid_axis(drawing->titles->grid, axis)->name);
-	g_string_append_c(out, '\n');
-}
-
 /* Names @axis by its values: at most 12 of them. */
 static void append_tics(const Drawing *drawing, guint axis, const char *set, GString *out)
 {
 	const guint n = n_values(drawing, axis), step = (n + 11) / 12;
 
 	g_string_append_printf(out, "set %s (", set);
-	for (guint i = 0; i < n; i += step) {
-		if (i > 0)
-			g_string_append(out, ", ");
-		pipesim_gnuplot_quote(out, axis_text(drawing, axis, i));
-		g_string_append_printf(out, " %u", i);
-	}
+	for (guint i = 0; i < n; i += step)
+		pipesim_gnuplot_quote(
+			out, i > 0 ? ", " : "", axis_text(drawing, axis, i), " %u", i);
 	g_string_append(out, ")\n");
 }
 
@@ -155,138 +151,95 @@ static void begin_script(const Drawing *drawing)
 		rows * PANEL_HEIGHT + 60);
 	pipesim_gnuplot_terminal(drawing->picture);
 	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out\n");
-	g_string_append_printf(out, "set multiplot layout %u,%u title ", rows, columns);
-	pipesim_gnuplot_quote(out, metrics[drawing->metric].title);
-	g_string_append_c(out, '\n');
+	g_string_append_printf(out, "set multiplot layout %u,%u ", rows, columns);
+	pipesim_gnuplot_quote(out, "title ", metrics[drawing->metric].title, "\n");
+	pipesim_gnuplot_quote(out, "set xlabel ", axis_name(drawing, drawing->across), "\n");
 }
 
-static gboolean check_path(const char *path, GError **error)
+/* What is drawn of which axes; points count up along the last that is swept, as those behind it
+ * have one value. */
+static void drawing_init(
+	Drawing *drawing, PipesimSweepPicture kind, const PipesimSweepTitles *titles)
 {
-	g_autoptr(PipesimGnuplot) picture =
-		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
-
-	return picture != NULL;
-}
-
-static guint count_schedules(const PipesimSweepTitles *titles)
-{
-	return g_strv_length((char **)titles->names);
-}
-
-/* Heat map ------------------------------------------------------------------------------- */
-
-/* The axes with more than one value. */
-static guint find_swept(const PipesimSweepTitles *titles, guint swept[2])
-{
-	guint n = 0;
-
+	*drawing = (Drawing){
+		.titles = titles, .n_schedules = g_strv_length((char **)titles->names)};
 	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
-		if (pipesim_grid_axis(titles->grid, axis)->values->len > 1) {
-			if (n < 2)
-				swept[n] = axis;
-			n++;
+		if (n_values(drawing, axis) > 1) {
+			drawing->up = drawing->across;
+			drawing->across = axis;
+			drawing->n_swept++;
 		}
-	return n;
+	drawing->n_panels = kind == PIPESIM_SWEEP_HEAT_MAP
+				    ? drawing->n_schedules
+				    : pipesim_grid_points(titles->grid) /
+					      n_values(drawing, drawing->across);
 }
 
-gboolean pipesim_sweep_heat_map_check(
-	const PipesimSweepTitles *titles, const char *path, GError **error)
+gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
+	const char *path, GError **error)
 {
-	guint swept[2];
-	const guint n = find_swept(titles, swept);
+	const gboolean is_map = kind == PIPESIM_SWEEP_HEAT_MAP;
+	g_autoptr(PipesimGnuplot) picture = NULL;
+	Drawing drawing;
 
-	if (n != 2)
+	if (path == NULL)
+		return TRUE;
+	drawing_init(&drawing, kind, titles);
+	if (is_map && drawing.n_swept != 2)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a heat map is over two swept numbers, here are %u", n);
-	if (count_schedules(titles) > MAX_PANELS)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a heat map of %u schedules: at most %d", count_schedules(titles),
-			MAX_PANELS);
-	return check_path(path, error);
-}
-
-gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
-{
-	g_autoptr(PipesimGnuplot) picture =
-		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
-	Drawing drawing = {
-		.titles = titles, .blocks = blocks, .metric = metric, .picture = picture};
-	guint swept[2];
-
-	if (picture == NULL)
-		return FALSE;
-	find_swept(titles, swept);
-	drawing.up = swept[0];
-	drawing.across = swept[1];
-	drawing.n_panels = drawing.n_schedules = count_schedules(titles);
-	begin_script(&drawing);
-	append_title(&drawing, drawing.across, "xlabel", picture->script);
-	append_title(&drawing, drawing.up, "ylabel", picture->script);
-	append_tics(&drawing, drawing.across, "xtics", picture->script);
-	append_tics(&drawing, drawing.up, "ytics", picture->script);
-	g_string_append_printf(picture->script,
-		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', "
-		"4 '#fde725')\nset xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\n",
-		n_values(&drawing, drawing.across) - 1, n_values(&drawing, drawing.up) - 1);
-	append_scale(&drawing, "cbrange", picture->script);
-	for (guint i = 0; i < drawing.n_schedules; i++) {
-		const guint width = n_values(&drawing, drawing.across);
-
-		/* A block a schedule: a line a value of the axis upwards. Other axes have one value, so that
-		 * points count up in the same order. */
-		for (guint row = 0; row < n_values(&drawing, drawing.up); row++) {
-			for (guint column = 0; column < width; column++) {
-				if (column > 0)
-					g_string_append_c(picture->data, ' ');
-				append_value(&drawing, (guint64)row * width + column, i,
-					picture->data);
-			}
-			g_string_append_c(picture->data, '\n');
-		}
-		g_string_append(picture->data, "\n\n");
-		g_string_append(picture->script, "set title ");
-		pipesim_gnuplot_quote(picture->script, titles->names[i]);
-		g_string_append_printf(
-			picture->script, "\nplot data index %u matrix with image notitle\n", i);
-	}
-	g_string_append(picture->script, "unset multiplot\n");
-	return pipesim_gnuplot_draw(picture, gnuplot, error);
-}
-
-/* Lines ---------------------------------------------------------------------------------- */
-
-/* The last axis with more than one value; those behind it have one, so that points still count
- * up along it. */
-static guint last_swept(const PipesimSweepTitles *titles)
-{
-	guint last = pipesim_grid_axes(titles->grid) - 1;
-
-	while (last > 0 && pipesim_grid_axis(titles->grid, last)->values->len == 1)
-		last--;
-	return last;
-}
-
-static guint64 count_panels(const PipesimSweepTitles *titles)
-{
-	return pipesim_grid_points(titles->grid) /
-	       pipesim_grid_axis(titles->grid, last_swept(titles))->values->len;
-}
-
-gboolean pipesim_sweep_lines_check(
-	const PipesimSweepTitles *titles, const char *path, GError **error)
-{
-	if (pipesim_grid_points(titles->grid) == 1)
+			"a heat map is over two swept numbers, here are %u", drawing.n_swept);
+	if (!is_map && drawing.n_swept == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"lines are over a swept number, here is none");
-	if (count_panels(titles) > MAX_PANELS)
+	if (is_map && drawing.n_panels > MAX_PANELS)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"a heat map of %u schedules: at most %d", drawing.n_schedules,
+			MAX_PANELS);
+	if (drawing.n_panels > MAX_PANELS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%" G_GUINT64_FORMAT
 			" panels, one a combination of all swept numbers but "
 			"the last: at most %d",
-			count_panels(titles), MAX_PANELS);
-	return check_path(path, error);
+			drawing.n_panels, MAX_PANELS);
+	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	return picture != NULL;
 }
+
+/* Heat map ------------------------------------------------------------------------------- */
+
+/* A block of data a schedule: a line a value of the axis upwards. */
+static void append_map(const Drawing *drawing, guint schedule)
+{
+	const guint width = n_values(drawing, drawing->across);
+	GString *data = drawing->picture->data, *script = drawing->picture->script;
+
+	for (guint row = 0; row < n_values(drawing, drawing->up); row++)
+		for (guint column = 0; column < width; column++) {
+			append_value(drawing, (guint64)row * width + column, schedule, data);
+			g_string_append_c(data, column + 1 < width ? ' ' : '\n');
+		}
+	g_string_append(data, "\n\n");
+	pipesim_gnuplot_quote(script, "set title ", drawing->titles->names[schedule],
+		"\nplot data index %u matrix with image notitle\n", schedule);
+}
+
+static void draw_map(const Drawing *drawing)
+{
+	GString *out = drawing->picture->script;
+
+	pipesim_gnuplot_quote(out, "set ylabel ", axis_name(drawing, drawing->up), "\n");
+	append_tics(drawing, drawing->across, "xtics", out);
+	append_tics(drawing, drawing->up, "ytics", out);
+	g_string_append_printf(out,
+		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', "
+		"4 '#fde725')\nset xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\n",
+		n_values(drawing, drawing->across) - 1, n_values(drawing, drawing->up) - 1);
+	append_scale(drawing, "cbrange", out);
+	for (guint i = 0; i < drawing->n_schedules; i++)
+		append_map(drawing, i);
+}
+
+/* Lines ---------------------------------------------------------------------------------- */
 
 /* A block of data a panel: a line a value, a column a schedule; and the commands to draw it. */
 static void append_panel(const Drawing *drawing, guint64 panel)
@@ -307,42 +260,50 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 	g_string_append(data, "\n\n");
 	for (guint axis = 0; axis < drawing->across; axis++)
 		g_string_append_printf(title, "%s%s %s", axis > 0 ? ", " : "",
-			pipesim_grid_axis(grid, axis)->name,
+			axis_name(drawing, axis),
 			axis_text(drawing, axis, pipesim_grid_index(grid, panel * n, axis)));
-	g_string_append(script, "set title ");
-	pipesim_gnuplot_quote(script, title->str);
-	g_string_append(script, "\nplot");
+	pipesim_gnuplot_quote(script, "set title ", title->str, "\nplot");
 	for (guint i = 0; i < drawing->n_schedules; i++) {
 		g_string_append_printf(script,
 			"%s data index %" G_GUINT64_FORMAT
-			" using 1:%u with linespoints lw 1.5 ps 0.6 title ",
+			" using 1:%u with linespoints lw 1.5 ps 0.6 ",
 			i > 0 ? ", \\\n    " : "", panel, i + 2);
-		pipesim_gnuplot_quote(script, drawing->titles->names[i]);
+		pipesim_gnuplot_quote(script, "title ", drawing->titles->names[i], "%s", "");
 	}
 	g_string_append_c(script, '\n');
 }
 
-gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	PipesimMetric metric, const char *path, const char *gnuplot, GError **error)
+static void draw_lines(const Drawing *drawing)
 {
-	g_autoptr(PipesimGnuplot) picture =
-		pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
-	Drawing drawing = {
-		.titles = titles, .blocks = blocks, .metric = metric, .picture = picture};
+	GString *out = drawing->picture->script;
 
+	g_string_append(out, "set key below noenhanced\nset grid ytics\nset offsets graph "
+			     "0, graph 0, graph 0.03, graph 0.03\n");
+	append_scale(drawing, "yrange", out);
+	for (guint64 panel = 0; panel < drawing->n_panels; panel++)
+		append_panel(drawing, panel);
+}
+
+gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
+	const GPtrArray *blocks, PipesimMetric metric, const char *path, GError **error)
+{
+	g_autoptr(PipesimGnuplot) picture = NULL;
+	Drawing drawing;
+
+	if (path == NULL)
+		return TRUE;
+	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 	if (picture == NULL)
 		return FALSE;
-	drawing.across = last_swept(titles);
-	drawing.n_schedules = count_schedules(titles);
-	drawing.n_panels = count_panels(titles);
+	drawing_init(&drawing, kind, titles);
+	drawing.blocks = blocks;
+	drawing.metric = metric;
+	drawing.picture = picture;
 	begin_script(&drawing);
-	append_title(&drawing, drawing.across, "xlabel", picture->script);
-	g_string_append(picture->script,
-		"set key below noenhanced\nset grid ytics\nset offsets graph "
-		"0, graph 0, graph 0.03, graph 0.03\n");
-	append_scale(&drawing, "yrange", picture->script);
-	for (guint64 panel = 0; panel < drawing.n_panels; panel++)
-		append_panel(&drawing, panel);
+	if (kind == PIPESIM_SWEEP_HEAT_MAP)
+		draw_map(&drawing);
+	else
+		draw_lines(&drawing);
 	g_string_append(picture->script, "unset multiplot\n");
-	return pipesim_gnuplot_draw(picture, gnuplot, error);
+	return pipesim_gnuplot_draw(picture, "gnuplot", error);
 }

@@ -8,22 +8,22 @@ typedef guint PipesimMetric;
 /** pipesim_metric_find: NULL is the bubble. FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error);
 
-/** pipesim_sweep_heat_map_check: two numbers are swept, and gnuplot draws what @path ends with.
- * FALSE with PIPESIM_ERROR_USAGE. */
-gboolean pipesim_sweep_heat_map_check(
-	const PipesimSweepTitles *titles, const char *path, GError **error);
+typedef enum {
+	/* A panel a schedule, the last of two swept numbers across, the other upwards; white: no
+	 * result. */
+	PIPESIM_SWEEP_HEAT_MAP,
+	/* A line a schedule over the last swept number, a panel for each combination of the
+	 * others. */
+	PIPESIM_SWEEP_LINES,
+} PipesimSweepPicture;
 
-/** pipesim_sweep_heat_map: a panel a schedule, the last swept number across, the one before it
- * upwards; white: no result. @blocks: of PipesimSweepBlock. Errors as
+/** pipesim_sweep_picture_check: FALSE with PIPESIM_ERROR_USAGE where too few or too many numbers are
+ * swept, or gnuplot does not draw what @path ends with.
+ * @path: (nullable): NULL is not drawn, here and below */
+gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
+	const char *path, GError **error);
+
+/** pipesim_sweep_picture_draw: what was checked. @blocks: of PipesimSweepBlock. Errors as
  * pipesim_gnuplot_draw(). */
-gboolean pipesim_sweep_heat_map(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	PipesimMetric metric, const char *path, const char *gnuplot, GError **error);
-
-/** pipesim_sweep_lines_check: at least one number is swept, the others have few values. */
-gboolean pipesim_sweep_lines_check(
-	const PipesimSweepTitles *titles, const char *path, GError **error);
-
-/** pipesim_sweep_lines: a line a schedule over the last swept number, a panel for each
- * combination of the others. */
-gboolean pipesim_sweep_lines(const PipesimSweepTitles *titles, const GPtrArray *blocks,
-	PipesimMetric metric, const char *path, const char *gnuplot, GError **error);
+gboolean pipesim_sweep_picture_draw(PipesimSweepPicture kind, const PipesimSweepTitles *titles,
+	const GPtrArray *blocks, PipesimMetric metric, const char *path, GError **error);
