@@ -369,28 +369,24 @@ static gboolean write_run(Trace *trace, GError **error)
 	return TRUE;
 }
 
-gboolean pipesim_chrome_trace(
-	const PipesimComparison *comparison, PipesimSink *sink, GError **error)
+gboolean pipesim_chrome_trace_write(
+	const PipesimComparison *comparison, const char *path, GError **error)
 {
-	g_autoptr(PipesimJson) json = pipesim_json_new(pipesim_sink_text(sink));
+	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
+	g_autoptr(PipesimJson) json = NULL;
 	g_autoptr(GString) name = g_string_new(NULL);
-	Trace trace = {
-		.json = json,
-		.sink = sink,
-		.costs = comparison->costs,
-		.first_pid = 1,
-
-		.name = name,
-	};
+	Trace trace = {.sink = sink, .costs = comparison->costs, .first_pid = 1, .name = name};
 	gboolean done = TRUE;
 	guint results = 0;
 
+	if (sink == NULL)
+		return FALSE;
+	json = trace.json = pipesim_json_new(pipesim_sink_text(sink));
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		trace.run = g_ptr_array_index(comparison->runs, i);
 		results += trace.run->error == NULL;
 	}
 	trace.several = results > 1;
-
 	pipesim_json_open_object(json);
 	pipesim_json_member_string(json, "displayTimeUnit", "ns");
 	pipesim_json_key(json, "otherData");
@@ -402,19 +398,9 @@ gboolean pipesim_chrome_trace(
 	pipesim_json_open_array(json);
 	for (guint i = 0; done && i < comparison->runs->len; i++) {
 		trace.run = g_ptr_array_index(comparison->runs, i);
-		if (trace.run->error == NULL)
-			done = write_run(&trace, error);
+		done = trace.run->error != NULL || write_run(&trace, error);
 	}
 	pipesim_json_close(json);
 	pipesim_json_close(json);
-	return done;
-}
-
-gboolean pipesim_chrome_trace_write(
-	const PipesimComparison *comparison, const char *path, GError **error)
-{
-	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
-
-	return sink != NULL && pipesim_chrome_trace(comparison, sink, error) &&
-	       pipesim_sink_close(sink, error);
+	return done && pipesim_sink_close(sink, error);
 }

@@ -52,11 +52,8 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 void pipesim_timeline_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
 
-/** pipesim_chrome_trace: Chrome trace events of every run with a result, appended to @sink.
- * FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice. */
-gboolean pipesim_chrome_trace(
-	const PipesimComparison *comparison, PipesimSink *sink, GError **error);
-/** pipesim_chrome_trace_write: the same to the file @path; also PIPESIM_ERROR_WRITE. */
+/** pipesim_chrome_trace_write: Chrome trace events of every run with a result, to the file @path.
+ * FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice, or PIPESIM_ERROR_WRITE. */
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 

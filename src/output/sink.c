@@ -17,12 +17,11 @@
 
 struct _PipesimSink {
 	GString *text;
-	gboolean borrowed; /* the text is the caller's, and all there is */
-	char *path;        /* as asked for */
-	char *target;      /* what the temporary file is renamed to */
-	char *temporary;   /* NULL where written in place */
-	int fd;            /* -1: standard output, or closed */
-	int code;          /* errno of the first write that failed */
+	char *path;      /* as asked for */
+	char *target;    /* what the temporary file is renamed to */
+	char *temporary; /* NULL where written in place */
+	int fd;          /* -1: standard output, or closed */
+	int code;        /* errno of the first write that failed */
 };
 
 static gboolean fail_errno(GError **error, const char *path, int code)
@@ -95,16 +94,6 @@ PipesimSink *pipesim_sink_open(const char *path, GError **error)
 	return NULL;
 }
 
-PipesimSink *pipesim_sink_string(GString *text)
-{
-	PipesimSink *sink = g_new0(PipesimSink, 1);
-
-	sink->text = text;
-	sink->borrowed = TRUE;
-	sink->fd = -1;
-	return sink;
-}
-
 GString *pipesim_sink_text(PipesimSink *sink)
 {
 	return sink->text;
@@ -140,14 +129,12 @@ static void let_go(PipesimSink *sink)
 
 void pipesim_sink_drain(PipesimSink *sink)
 {
-	if (!sink->borrowed && sink->text->len >= PIECE)
+	if (sink->text->len >= PIECE)
 		let_go(sink);
 }
 
 gboolean pipesim_sink_close(PipesimSink *sink, GError **error)
 {
-	if (sink->borrowed)
-		return TRUE;
 	let_go(sink);
 	if (sink->fd >= 0 && close(sink->fd) != 0 && sink->code == 0)
 		sink->code = errno;
@@ -169,8 +156,7 @@ void pipesim_sink_free(PipesimSink *sink)
 		close(sink->fd);
 	if (sink->temporary != NULL)
 		g_unlink(sink->temporary);
-	if (!sink->borrowed)
-		g_string_free(sink->text, TRUE);
+	g_string_free(sink->text, TRUE);
 	g_free(sink->path);
 	g_free(sink->target);
 	g_free(sink->temporary);

@@ -13,9 +13,6 @@ typedef struct _PipesimSink PipesimSink;
  */
 PipesimSink *pipesim_sink_open(const char *path, GError **error);
 
-/** pipesim_sink_string: a sink that leaves everything in @text, which stays the caller's. */
-PipesimSink *pipesim_sink_string(GString *text);
-
 /** pipesim_sink_text: what is to be written; append to it. */
 GString *pipesim_sink_text(PipesimSink *sink);
 

@@ -4,6 +4,7 @@
 #include "output/output.h"
 #include "runtime/runtime.h"
 #include "suites.h"
+#include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,12 +302,13 @@ static double counter_peak(const GArray *events, const char *name, gint64 pid)
 
 static GArray *trace_of(const PipesimComparison *comparison)
 {
-	g_autoptr(GString) text = g_string_new(NULL);
-	g_autoptr(PipesimSink) sink = pipesim_sink_string(text);
+	g_autofree char *path = NULL, *text = NULL;
 
-	ck_assert(pipesim_chrome_trace(comparison, sink, NULL));
-	ck_assert(pipesim_sink_close(sink, NULL));
-	return read_events(text->str);
+	g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
+	ck_assert(pipesim_chrome_trace_write(comparison, path, NULL));
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	g_unlink(path);
+	return read_events(text);
 }
 
 static guint count_messages(const PipesimProgram *program)
