@@ -15,7 +15,6 @@
 typedef struct {
 	guint8 rgb[N_COLOURS][3];
 	PipesimColumns columns;
-	PipesimColumnShare *shares;
 	guint8 *pixels; /* of the whole raster */
 } Canvas;
 
@@ -58,7 +57,7 @@ static void paint_lane(
 		gint64 sum = 0;
 
 		for (guint i = 0; i + 1 < N_COLOURS; i++) {
-			sum += canvas->shares[x].busy[i / 2][i % 2];
+			sum += canvas->columns.busy[x][i / 2][i % 2];
 			ends[i] = (guint)MIN(all, pipesim_time_scale(all, sum, time));
 		}
 		ends[N_COLOURS - 1] = all;
@@ -79,38 +78,15 @@ const char *const pipesim_message_looks[2][2] = {
 };
 
 /* In each column of pixels the share of its time that messages move is dark, the share that only
- * one end is there pale. */
+ * one end is there pale: of PipesimColumns what is busy by way and state. */
 enum {
 	MOVES,
 	WAITS,
 	N_STATES
 };
 
-static void add_time(const PipesimColumns *columns, gint64 start, gint64 end, gint64 *times)
-{
-	guint low = 0, high = columns->n;
-
-	if (start >= end)
-		return;
-	/* The last column that begins by @start. */
-	while (high - low > 1) {
-		const guint middle = low + (high - low) / 2;
-
-		if (columns->begin[middle] <= start)
-			low = middle;
-		else
-			high = middle;
-	}
-	for (guint i = low; i < columns->n && columns->begin[i] < end; i++) {
-		const gint64 *begin = &columns->begin[i];
-
-		times[i] += MIN(end, begin[1]) - MAX(start, begin[0]);
-	}
-}
-
 /* Several at once count once: what moves covers what waits. */
-static void paint_strip(const PipesimColumns *columns, gint64 *const times[N_STATES], guint way,
-	guint8 *lines, guint n_lines)
+static void paint_strip(const PipesimColumns *columns, guint way, guint8 *lines, guint n_lines)
 {
 	const gsize stride = 3 * (gsize)columns->n;
 	guint8 look[N_STATES][3];
@@ -118,9 +94,10 @@ static void paint_strip(const PipesimColumns *columns, gint64 *const times[N_STA
 	read_colour(pipesim_message_looks[way][MOVES], look[MOVES]);
 	read_colour(pipesim_message_looks[way][WAITS], look[WAITS]);
 	for (guint x = 0; x < columns->n; x++) {
+		const gint64 *times = columns->busy[x][way];
 		const gint64 time = columns->begin[x + 1] - columns->begin[x];
-		const gint64 dark = MIN(times[MOVES][x], time);
-		const gint64 pale = MIN(times[WAITS][x], time - dark);
+		const gint64 dark = MIN(times[MOVES], time);
+		const gint64 pale = MIN(times[WAITS], time - dark);
 		guint8 *pixel = &lines[3 * (gsize)x];
 
 		for (guint c = 0; time > 0 && c < 3; c++)
@@ -134,30 +111,29 @@ static void paint_strip(const PipesimColumns *columns, gint64 *const times[N_STA
 }
 
 /* @lane: (out): its first pixel; columns->n by @height pixels */
-static void paint_messages(const PipesimRun *run, guint rank, const PipesimColumns *columns,
-	guint8 *lane, guint height)
+static void paint_messages(
+	const PipesimRun *run, guint rank, PipesimColumns *columns, guint8 *lane, guint height)
 {
 	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
 	const PipesimTimeline *timeline = run->step->timeline;
 	const guint32 *begins[] = {timeline->send_begin, timeline->receive_begin};
-	g_autofree gint64 *buffer = g_new(gint64, N_STATES * (gsize)columns->n);
-	gint64 *times[N_STATES] = {buffer, buffer + columns->n};
 
+	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
 	for (guint way = 0; way < 2; way++) {
 		const guint first = (guint)(from[way] * height + 0.5);
 		const guint end = (guint)(to[way] * height + 0.5);
+		guint column = 0;
 
-		memset(buffer, 0, N_STATES * columns->n * sizeof(*buffer));
 		for (guint32 i = begins[way][rank]; i < begins[way][rank + 1]; i++) {
 			const PipesimTransfer *t =
 				&timeline->transfers[way == 0 ? i : timeline->arrivals[i]];
 
-			add_time(columns, way == 0 ? t->sent : t->received, t->start,
-				times[WAITS]);
-			add_time(columns, t->start, t->end, times[MOVES]);
+			pipesim_columns_add(columns, way, WAITS,
+				way == 0 ? t->sent : t->received, t->start, &column);
+			pipesim_columns_add(columns, way, MOVES, t->start, t->end, &column);
 		}
 		if (first < end)
-			paint_strip(columns, times, way, lane + 3 * (gsize)columns->n * first,
+			paint_strip(columns, way, lane + 3 * (gsize)columns->n * first,
 				end - first);
 	}
 }
@@ -183,7 +159,6 @@ guint8 *pipesim_raster_paint(
 		read_colour(pipesim_looks[i / 2].colours[i % 2], canvas.rgb[i]);
 	read_colour("#FFFFFF", canvas.rgb[N_COLOURS - 1]);
 	pipesim_columns_init(&canvas.columns, layout, detail->width);
-	canvas.shares = g_new(PipesimColumnShare, detail->width);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
 
@@ -196,8 +171,7 @@ guint8 *pipesim_raster_paint(
 			const guint foot =
 				detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
 
-			pipesim_layout_shares(
-				layout, panel, lane, &canvas.columns, canvas.shares);
+			pipesim_columns_fill(&canvas.columns, layout, panel, lane);
 			if (top + gap < foot)
 				paint_lane(detail, &canvas, top + gap, foot - top - gap,
 					pipesim_layout_ranks(layout, panel, lane));
@@ -207,7 +181,6 @@ guint8 *pipesim_raster_paint(
 					end - top);
 		}
 	}
-	g_free(canvas.shares);
 	pipesim_columns_clear(&canvas.columns);
 	return canvas.pixels;
 }

@@ -178,43 +178,43 @@ void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, 
 {
 	columns->n = n;
 	columns->begin = g_new(gint64, (gsize)n + 1);
+	columns->busy = g_malloc_n(n, sizeof *columns->busy);
 	for (guint i = 0; i <= n; i++)
 		columns->begin[i] = pipesim_time_scale(layout->end, i, n);
 }
 
 void pipesim_columns_clear(PipesimColumns *columns)
 {
-	g_clear_pointer(&columns->begin, g_free);
+	g_free(columns->begin);
+	g_free(columns->busy);
 }
 
-/* @column is the one that the last box of the rank ended in: boxes come in order of time. */
-static guint share_box(const PipesimColumns *columns, const PipesimBox *box, guint column,
-	PipesimColumnShare *shares)
+void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint64 start,
+	gint64 end, guint *column)
 {
 	const gint64 *begin = columns->begin;
 
-	while (begin[column + 1] <= box->start)
-		column++;
-	for (gint64 from = box->start;; column++) {
-		gint64 *busy = &shares[column].busy[box->kind][box->shade];
-
-		if (box->end <= begin[column + 1]) {
-			*busy += box->end - from;
-			return column;
-		}
-		*busy += begin[column + 1] - from;
-		from = begin[column + 1];
+	if (start >= end)
+		return;
+	while (begin[*column] > start)
+		--*column;
+	while (begin[*column + 1] <= start)
+		++*column;
+	for (; end > begin[*column + 1]; ++*column) {
+		columns->busy[*column][kind][shade] += begin[*column + 1] - start;
+		start = begin[*column + 1];
 	}
+	columns->busy[*column][kind][shade] += end - start;
 }
 
-void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *panel, guint lane,
-	const PipesimColumns *columns, PipesimColumnShare *shares)
+void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
+	const PipesimPanel *panel, guint lane)
 {
 	const guint first = lane * layout->share;
 	const guint ranks = pipesim_layout_ranks(layout, panel, lane);
 	PipesimBox boxes[2];
 
-	memset(shares, 0, columns->n * sizeof(*shares));
+	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
 	for (guint rank = first; rank < first + ranks; rank++) {
 		const guint32 *begin = &panel->run->step->program->rank_begin[rank];
 		guint column = 0;
@@ -223,7 +223,8 @@ void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *pane
 			const guint n = pipesim_layout_boxes(panel->run, rank, op, boxes);
 
 			for (guint i = 0; i < n; i++)
-				column = share_box(columns, &boxes[i], column, shares);
+				pipesim_columns_add(columns, boxes[i].kind, boxes[i].shade,
+					boxes[i].start, boxes[i].end, &column);
 		}
 	}
 }

@@ -58,25 +58,25 @@ void pipesim_layout_free(PipesimLayout *layout);
  * many: 0 for an op that takes no time. */
 guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, PipesimBox boxes[2]);
 
-/* Columns of equal length that the time axis is cut into. */
+/* Columns of equal length that the time axis is cut into, and what a lane does in each. */
 typedef struct {
 	guint n;
-	gint64 *begin; /* n + 1 times, ns: where each begins, and the end */
+	gint64 *begin;                 /* n + 1 times, ns: where each begins, and the end */
+	gint64 (*busy)[PIPESIM_FB][2]; /* [column][kind][shade], ns of all its ranks together */
 } PipesimColumns;
 
 /** pipesim_columns_init: @n columns of @layout; n >= 1. For pipesim_columns_clear(). */
 void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, guint n);
 void pipesim_columns_clear(PipesimColumns *columns);
 
-/* What the ranks of one lane do in one column, ns of all of them together. */
-typedef struct {
-	gint64 busy[PIPESIM_FB][2]; /* [kind][shade] */
-} PipesimColumnShare;
+/** pipesim_columns_add: the time from @start to @end, if there is any, to what is busy.
+ * @column: one near to it, as the last that was added to; then the one that it ends in */
+void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint64 start,
+	gint64 end, guint *column);
 
-/** pipesim_layout_shares: how long lane @lane of @panel (from 0) does what in each column.
- * @shares: (out): columns->n of them */
-void pipesim_layout_shares(const PipesimLayout *layout, const PipesimPanel *panel, guint lane,
-	const PipesimColumns *columns, PipesimColumnShare *shares);
+/** pipesim_columns_fill: how long lane @lane of @panel (from 0) does what in each column. */
+void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
+	const PipesimPanel *panel, guint lane);
 
 /** pipesim_layout_ranks: how many ranks lane @lane of @panel is. */
 guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *panel, guint lane);

@@ -149,22 +149,22 @@ static void append_colour(const Drawing *drawing, const Cell *cell)
 }
 
 /* How full each column is, of the time that its ranks have in it: 0 to 8. */
-static void print_density(const Drawing *drawing, const PipesimPanel *panel, guint lane)
+static void print_density(Drawing *drawing, const PipesimPanel *panel, guint lane)
 {
 	const gint64 *begin = drawing->edges.begin;
 	const guint ranks = pipesim_layout_ranks(drawing->layout, panel, lane);
-	g_autofree PipesimColumnShare *shares = g_new(PipesimColumnShare, drawing->columns);
 	g_autofree guint *levels = g_new(guint, drawing->columns);
 	guint used = 0;
 
-	pipesim_layout_shares(drawing->layout, panel, lane, &drawing->edges, shares);
+	pipesim_columns_fill(&drawing->edges, drawing->layout, panel, lane);
 	for (guint i = 0; i < drawing->columns; i++) {
 		const gint64 time = (begin[i + 1] - begin[i]) * ranks;
 		gint64 busy = 0;
 		guint level;
 
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
-			busy += shares[i].busy[kind][0] + shares[i].busy[kind][1];
+			busy += drawing->edges.busy[i][kind][0] +
+				drawing->edges.busy[i][kind][1];
 		level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
 		/* Neither the least work nor the least idle time goes unseen. */
 		levels[i] = busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);

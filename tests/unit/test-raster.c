@@ -37,18 +37,17 @@ START_TEST(shares_add_up)
 	g_autoptr(PipesimLayout) layout =
 		pipesim_layout_new(comparison, 1 + (guint)_i % point->ranks);
 	const PipesimPanel *panel = &layout->panels[0];
-	PipesimColumnShare shares[97];
 	PipesimColumns columns;
 	guint rank = 0;
 
-	pipesim_columns_init(&columns, layout, 1 + (guint)_i % G_N_ELEMENTS(shares));
+	pipesim_columns_init(&columns, layout, 1 + (guint)_i % 97);
 	for (guint lane = 0; lane < panel->lanes; lane++) {
 		gint64 busy = 0, expected = 0;
 
-		pipesim_layout_shares(layout, panel, lane, &columns, shares);
+		pipesim_columns_fill(&columns, layout, panel, lane);
 		for (guint i = 0; i < columns.n; i++)
 			for (guint k = 0; k < 2 * PIPESIM_FB; k++)
-				busy += shares[i].busy[k / 2][k % 2];
+				busy += columns.busy[i][k / 2][k % 2];
 		for (guint i = pipesim_layout_ranks(layout, panel, lane); i > 0; i--)
 			expected += panel->run->report->bubble.busy[rank++];
 		ck_assert_int_eq(busy, expected);
