@@ -72,8 +72,6 @@ static void append_component(const PipesimComponent *component, gboolean full, G
  * autocorrelation, moving and waiting, interference and the line through the rows too. */
 static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 {
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	const GPtrArray *components = costs->components;
 	g_autofree char *source = pipesim_printable(costs->source);
 	PipesimNumber text;
@@ -110,10 +108,10 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
 	else
 		g_string_append(out, "a rank's share, ms:");
-	for (guint i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(order[i]),
-			pipesim_print_ms_fixed(text, costs->time[order[i]], 3),
-			order[i] == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(kind),
+			pipesim_print_ms_fixed(text, costs->time[kind], 3),
+			kind == PIPESIM_FB && !costs->has_pair ? " (F + B)" : "");
 	g_string_append_printf(out, " P2P=%s\n", pipesim_print_ms_fixed(text, costs->p2p, 3));
 }
 

@@ -200,15 +200,12 @@ const char *pipesim_figure_short(PipesimNumber out, double value, guint decimals
 
 void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *before)
 {
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	PipesimNumber number;
 
 	g_string_append(out, "Times, ms:");
-	for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-		g_string_append_printf(out, "%s %s %s", i > 0 ? "," : "",
-			pipesim_kind_letter(order[i]),
-			pipesim_print_ms(number, costs->time[order[i]]));
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
+			pipesim_kind_letter(kind), pipesim_print_ms(number, costs->time[kind]));
 	g_string_append_printf(out, "%sP2P %s", before, pipesim_print_ms(number, costs->p2p));
 }
 

@@ -114,8 +114,6 @@ static void write_figures(const Writer *writer)
 static void write_json(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
-	static const PipesimKind order[] = {
-		PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B, PIPESIM_FB};
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
 	pipesim_json_open_object(json);
@@ -128,9 +126,9 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
 	pipesim_json_key(json, "times_ms");
 	pipesim_json_open_line(json);
-	for (gsize i = 0; i < G_N_ELEMENTS(order); i++) {
-		pipesim_json_key(json, pipesim_kind_letter(order[i]));
-		pipesim_json_ms(json, comparison->costs->time[order[i]]);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		pipesim_json_key(json, pipesim_kind_letter(kind));
+		pipesim_json_ms(json, comparison->costs->time[kind]);
 	}
 	pipesim_json_key(json, "P2P");
 	pipesim_json_ms(json, comparison->costs->p2p);

@@ -89,15 +89,6 @@ void pipesim_samples_json(const PipesimComparison *comparison, PipesimJson *json
 	pipesim_json_close(json);
 }
 
-static void csv_value(GString *out, const Figure *figure, double value)
-{
-	PipesimNumber number;
-
-	g_string_append_c(out, ',');
-	g_string_append(out, figure->is_time ? pipesim_print_ms(number, (gint64)value)
-					     : pipesim_print_double(number, value));
-}
-
 void pipesim_samples_csv_titles(const PipesimComparison *comparison, GString *out)
 {
 	if (!has_samples(comparison))
@@ -107,9 +98,8 @@ void pipesim_samples_csv_titles(const PipesimComparison *comparison, GString *ou
 			const char *name = figures[i].name, *unit = figures[i].unit;
 			const char *quantile = pipesim_quantile_name(q);
 
-			g_string_append_printf(out, ",%s_%s%s", name, quantile, unit);
-			g_string_append_printf(out, ",%s_%s_low%s", name, quantile, unit);
-			g_string_append_printf(out, ",%s_%s_high%s", name, quantile, unit);
+			g_string_append_printf(out, ",%s_%s%s,%s_%s_low%s,%s_%s_high%s", name,
+				quantile, unit, name, quantile, unit, name, quantile, unit);
 		}
 	g_string_append(out, ",win_share");
 }
@@ -131,10 +121,14 @@ void pipesim_samples_csv_run(
 		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
 			const PipesimQuantile *quantile =
 				&quantiles_of(samples, &figures[i])[q];
+			const double values[] = {
+				quantile->value, quantile->low, quantile->high};
 
-			csv_value(out, &figures[i], quantile->value);
-			csv_value(out, &figures[i], quantile->low);
-			csv_value(out, &figures[i], quantile->high);
+			for (guint k = 0; k < G_N_ELEMENTS(values); k++)
+				g_string_append_printf(out, ",%s",
+					figures[i].is_time
+						? pipesim_print_ms(number, (gint64)values[k])
+						: pipesim_print_double(number, values[k]));
 		}
 	g_string_append_c(out, ',');
 	g_string_append(out, pipesim_print_double(number, (double)samples->wins / samples->n));
@@ -142,40 +136,25 @@ void pipesim_samples_csv_run(
 
 /* Text ------------------------------------------------------------------------------------- */
 
-enum {
-	NAME,
-	P5,
-	MEDIAN,
-	MEDIAN_RANGE,
-	P95,
-	P99,
-	P99_RANGE,
-	BUBBLE_P5,
-	BUBBLE,
-	BUBBLE_P95,
-	WINS,
-	N_COLUMNS
+static const PipesimColumn columns[] = {
+	{NULL, "  schedule", TRUE},
+	{"step, ms", "p5", FALSE},
+	{"step, ms", "median", FALSE},
+	{"step, ms", "95 % sure", TRUE},
+	{"step, ms", "p95", FALSE},
+	{"step, ms", "p99", FALSE},
+	{"step, ms", "95 % sure", TRUE},
+	{"bubble, %", "p5", FALSE},
+	{"bubble, %", "median", FALSE},
+	{"bubble, %", "p95", FALSE},
+	{"wins", "%", FALSE},
 };
 
-static const PipesimColumn columns[N_COLUMNS] = {
-	[NAME] = {NULL, "  schedule", TRUE},
-	[P5] = {"step, ms", "p5", FALSE},
-	[MEDIAN] = {"step, ms", "median", FALSE},
-	[MEDIAN_RANGE] = {"step, ms", "95 % sure", TRUE},
-	[P95] = {"step, ms", "p95", FALSE},
-	[P99] = {"step, ms", "p99", FALSE},
-	[P99_RANGE] = {"step, ms", "95 % sure", TRUE},
-	[BUBBLE_P5] = {"bubble, %", "p5", FALSE},
-	[BUBBLE] = {"bubble, %", "median", FALSE},
-	[BUBBLE_P95] = {"bubble, %", "p95", FALSE},
-	[WINS] = {"wins", "%", FALSE},
-};
-
-static char *print_ms(double ns, guint decimals)
+static char *print_ms(const PipesimQuantile *quantile, guint decimals)
 {
 	PipesimNumber number;
 
-	return g_strdup(pipesim_print_ms_fixed(number, (gint64)ns, decimals));
+	return g_strdup(pipesim_print_ms_fixed(number, (gint64)quantile->value, decimals));
 }
 
 static char *print_percent(double part)
@@ -199,20 +178,21 @@ static void add_row(PipesimTable *table, const PipesimRun *run, guint decimals, 
 {
 	const PipesimSamples *samples = run->samples;
 	const PipesimQuantile *makespan = samples->makespan, *ratio = samples->ratio;
-	char *cells[N_COLUMNS] = {
-		[NAME] = g_strconcat(first ? "* " : "  ", run->name, NULL),
-		[P5] = print_ms(makespan[PIPESIM_P5].value, decimals),
-		[MEDIAN] = print_ms(makespan[PIPESIM_MEDIAN].value, decimals),
-		[MEDIAN_RANGE] = print_range(&makespan[PIPESIM_MEDIAN], decimals),
-		[P95] = print_ms(makespan[PIPESIM_P95].value, decimals),
-		[P99] = print_ms(makespan[PIPESIM_P99].value, decimals),
-		[P99_RANGE] = print_range(&makespan[PIPESIM_P99], decimals),
-		[BUBBLE] = print_percent(ratio[PIPESIM_MEDIAN].value),
-		[BUBBLE_P5] = print_percent(ratio[PIPESIM_P5].value),
-		[BUBBLE_P95] = print_percent(ratio[PIPESIM_P95].value),
-		[WINS] = print_percent((double)samples->wins / samples->n),
+	char *cells[] = {
+		g_strconcat(first ? "* " : "  ", run->name, NULL),
+		print_ms(&makespan[PIPESIM_P5], decimals),
+		print_ms(&makespan[PIPESIM_MEDIAN], decimals),
+		print_range(&makespan[PIPESIM_MEDIAN], decimals),
+		print_ms(&makespan[PIPESIM_P95], decimals),
+		print_ms(&makespan[PIPESIM_P99], decimals),
+		print_range(&makespan[PIPESIM_P99], decimals),
+		print_percent(ratio[PIPESIM_P5].value),
+		print_percent(ratio[PIPESIM_MEDIAN].value),
+		print_percent(ratio[PIPESIM_P95].value),
+		print_percent((double)samples->wins / samples->n),
 	};
 
+	G_STATIC_ASSERT(G_N_ELEMENTS(cells) == G_N_ELEMENTS(columns));
 	pipesim_table_add(table, first ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
 
@@ -239,7 +219,7 @@ static void append_title(const PipesimComparison *comparison, GString *out)
 void pipesim_samples_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
 	g_autoptr(GString) meaning =
 		g_string_new("95 % sure: where the figure of all steps lies, "
 			     "by the order of the samples");

@@ -52,23 +52,22 @@ static void append_factors(GString *out, const char *title, const char *what,
 /* Shortest and longest of the parts that have times of their own. */
 static void append_parts(GString *out, const PipesimCosts *costs)
 {
-	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W, PIPESIM_B};
 	PipesimNumber shortest, longest;
 
 	if (costs->part == NULL)
 		return;
 	g_string_append_printf(out, "Stages differ, ms over %u parts:", costs->n_parts);
-	for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++) {
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 least = G_MAXINT64, most = 0;
 
 		for (guint k = 0; k < costs->n_parts; k++) {
-			const gint64 ns = costs->part[(gsize)k * PIPESIM_FB + kinds[i]];
+			const gint64 ns = costs->part[(gsize)k * PIPESIM_FB + kind];
 
 			least = MIN(least, ns);
 			most = MAX(most, ns);
 		}
-		g_string_append_printf(out, "%s %s %s", i > 0 ? "," : "",
-			pipesim_kind_letter(kinds[i]), pipesim_print_ms(shortest, least));
+		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
+			pipesim_kind_letter(kind), pipesim_print_ms(shortest, least));
 		if (most > least)
 			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
 	}
