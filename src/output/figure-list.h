@@ -93,8 +93,11 @@ FIGURE(SPEED_BEHIND_MEMORY, FACTOR, pipesim_throughput(comparison, run),
 FIGURE(BEST, YES_OR_NO, is_best(comparison, run), .json = "best", .csv = "best")
 FIGURE(ERROR, TEXT, run->error != NULL ? run->error->message : NULL, .csv = "error")
 FIGURE(REASONS, TEXTS, report->published.reasons, .json = "reasons")
-FIGURE(EXTENSION, TEXT, pipesim_figure_extension(run), .json = "extension")
-FIGURE(SEARCH, TEXT, pipesim_figure_search(run), .json = "search")
+/* How it goes beyond what its authors describe, and what a search says of the order it found. */
+FIGURE(EXTENSION, TEXT,
+	run->schedule != NULL ? pipesim_schedule_extension(run->schedule, &run->shape) : NULL,
+	.json = "extension")
+FIGURE(SEARCH, TEXT, run->step->job.order->note, .json = "search")
 FIGURE(PEAK_OP, OP, report->held.peak_op != NULL ? report->held.peak_op[index] : UNKNOWN,
 	.per = PIPESIM_PER_RANK, .json = "peak_op_per_rank")
 FIGURE(LOWER_BOUND, TIME, report->path.has_bound ? report->path.lower_bound : UNKNOWN,

@@ -19,17 +19,6 @@ double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 	return chunks * pipesim_figure_fraction(report->held.unit);
 }
 
-const char *pipesim_figure_search(const PipesimRun *run)
-{
-	return run->step != NULL ? run->step->job.order->note : NULL;
-}
-
-const char *pipesim_figure_extension(const PipesimRun *run)
-{
-	return run->schedule != NULL ? pipesim_schedule_extension(run->schedule, &run->shape)
-				     : NULL;
-}
-
 static gboolean is_best(const PipesimComparison *comparison, const PipesimRun *run)
 {
 	const int best = pipesim_comparison_best(comparison);

@@ -121,12 +121,6 @@ void pipesim_figure_quote(GString *out, const char *text);
 double pipesim_figure_activations(const PipesimReport *report, guint chunks);
 /** pipesim_figure_fraction: num / den. */
 double pipesim_figure_fraction(PipesimFraction value);
-/** pipesim_figure_extension: how @run goes beyond what its authors describe; NULL where it does
- * not. Belongs to the schedule. */
-const char *pipesim_figure_extension(const PipesimRun *run);
-/** pipesim_figure_search: what a search says of the order of @run that it found; NULL where
- * none did. Belongs to the run. */
-const char *pipesim_figure_search(const PipesimRun *run);
 /** pipesim_figure_times: appends "Times, ms: F 1, I 1 ... P2P 0", of each kind of op and with
  * @before in front of the last. */
 void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *before);

@@ -13,14 +13,6 @@ typedef struct {
 	const PipesimRun *run;
 } Writer;
 
-static void write_texts(PipesimJson *json, const GPtrArray *texts)
-{
-	pipesim_json_open_array(json);
-	for (guint i = 0; i < texts->len; i++)
-		pipesim_json_string(json, g_ptr_array_index(texts, i));
-	pipesim_json_close(json);
-}
-
 static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
 {
 	static const PipesimNumbers exact = {0};
@@ -34,7 +26,10 @@ static void write_value(const Writer *writer, const PipesimFigure *figure, guint
 	} else if (figure->kind == PIPESIM_TEXT) {
 		pipesim_json_string(writer->json, value.text);
 	} else if (figure->kind == PIPESIM_TEXTS) {
-		write_texts(writer->json, value.texts);
+		pipesim_json_open_array(writer->json);
+		for (guint i = 0; i < value.texts->len; i++)
+			pipesim_json_string(writer->json, g_ptr_array_index(value.texts, i));
+		pipesim_json_close(writer->json);
 	} else if (figure->kind == PIPESIM_OP) {
 		pipesim_json_string(writer->json, writer->run->report->held.peak_name[index]);
 	} else if (figure->kind == PIPESIM_LINK) {

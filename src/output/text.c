@@ -598,6 +598,8 @@ static void append_critical(const Text *text, const PipesimRun *run)
 
 static void append_notes(const Text *text)
 {
+	static const PipesimFigureId notes[] = {
+		PIPESIM_FIGURE_EXTENSION, PIPESIM_FIGURE_SEARCH};
 	g_autoptr(GString) split = g_string_new(NULL); /* whose pairs ran in halves */
 
 	for (guint i = 0; i < text->comparison->runs->len; i++) {
@@ -618,10 +620,13 @@ static void append_notes(const Text *text)
 				append_note(text, names, reason);
 			}
 		}
-		if (pipesim_figure_extension(run) != NULL)
-			append_note(text, run->name, pipesim_figure_extension(run));
-		if (pipesim_figure_search(run) != NULL)
-			append_note(text, run->name, pipesim_figure_search(run));
+		for (guint k = 0; k < G_N_ELEMENTS(notes); k++) {
+			const PipesimValue note = pipesim_figure_value(
+				pipesim_figure(notes[k]), text->comparison, run, 0);
+
+			if (note.text != NULL)
+				append_note(text, run->name, note.text);
+		}
 		append_critical(text, run);
 		if (pipesim_run_split(run))
 			g_string_append_printf(

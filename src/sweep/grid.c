@@ -190,12 +190,6 @@ static gsize swept_length(const char *text)
 	return swept ? i : 0;
 }
 
-/* At the start, or behind a sign that ends a name or another number. */
-static gboolean number_may_begin(const char *text, const char *at)
-{
-	return at == text || strchr("=,+", at[-1]) != NULL;
-}
-
 gboolean pipesim_grid_add(
 	PipesimGrid *grid, const char *name, const char *text, gboolean plain, GError **error)
 {
@@ -212,7 +206,9 @@ gboolean pipesim_grid_add(
 		before = text + strlen(text);
 	}
 	for (const char *at = before; *at != '\0';) {
-		const gsize length = number_may_begin(text, at) ? swept_length(at) : 0;
+		/* At the start, or behind a sign that ends a name or another number. */
+		const gboolean begins = at == text || strchr("=,+", at[-1]) != NULL;
+		const gsize length = begins ? swept_length(at) : 0;
 
 		if (length > 0) {
 			if (!add_axis(grid, option, before, at, length, error))

@@ -95,33 +95,26 @@ static void append_scale(const Drawing *drawing, const char *set, GString *out)
 		pipesim_print_double(to, most));
 }
 
-/* Of one schedule at one point; NaN where it has no result. */
+/* Of one schedule at one point; NaN where it has no result, as a point of another shard. */
 static void append_value(const Drawing *drawing, guint64 point, guint schedule, GString *out)
 {
-	const PipesimSweepBlock *block;
+	const PipesimSweepBlock *block = g_ptr_array_index(drawing->blocks, 0);
+	/* All blocks but the last are as long as the first. */
+	const guint64 number = (point - block->first) / block->n_points;
 	const PipesimSweepResult *result = NULL;
-	guint low = 0, high = drawing->blocks->len;
-	PipesimNumber number;
+	PipesimNumber text;
 
-	/* The last block that begins by the point. */
-	while (high - low > 1) {
-		const guint middle = low + (high - low) / 2;
-
-		block = g_ptr_array_index(drawing->blocks, middle);
-		if (block->first <= point)
-			low = middle;
-		else
-			high = middle;
+	if (point >= block->first && number < drawing->blocks->len) {
+		block = g_ptr_array_index(drawing->blocks, number);
+		if (point < block->first + block->n_points)
+			result = &block->results[(gsize)(point - block->first) * block->width +
+						 schedule];
 	}
-	block = g_ptr_array_index(drawing->blocks, low);
-	if (point >= block->first && point < block->first + block->n_points)
-		result = &block->results[(gsize)(point - block->first) * block->width +
-					 schedule];
 	if (result == NULL || result->error != NULL)
 		g_string_append(out, "NaN");
 	else
 		g_string_append(
-			out, pipesim_print_double(number, value_of(result, drawing->metric)));
+			out, pipesim_print_double(text, value_of(result, drawing->metric)));
 }
 
 /* Script --------------------------------------------------------------------------------- */
