@@ -5,78 +5,71 @@
 #include "order/cycle.h"
 #include <string.h>
 
-/* What is known of an op. */
-enum {
-	NOT_DONE,
-	WAITED_FOR, /* not done, and a rank has come to an op that needs it */
-	DONE,
-};
+/* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has come to
+ * the op that needs it. */
+#define NOBODY 0u
+#define DONE   G_MAXUINT32
 
 typedef struct {
 	const PipesimProgram *program;
-	guint8 *state;     /* by op */
+	guint32 *waiting;  /* by slot; behind those of the forwards those of the backwards */
 	guint32 *next;     /* by rank: the first op that has not run */
 	guint32 *sequence; /* of what ran; may be NULL */
 	guint32 n_done;
+	/* A stack of ranks that wait for nothing, as far as is known. */
+	guint32 *ready;
+	guint n_ready;
 } Order;
 
-/* Whether the next op of @rank can run; if not, the op that it needs is marked. */
-static gboolean can_run(Order *order, guint rank)
+/* Whether @rank has to wait for the result at @slot. */
+static inline gboolean waits(Order *order, guint rank, gsize slot)
 {
-	const guint32 op = order->next[rank];
-	guint32 inputs[2];
-	guint n;
-
-	if (op == order->program->rank_begin[rank + 1])
+	if (order->waiting[slot] == DONE)
 		return FALSE;
-	n = pipesim_program_inputs(order->program, rank, &order->program->ops[op], inputs);
-	for (guint i = 0; i < n; i++) {
-		if (order->state[inputs[i]] == DONE)
-			continue;
-		order->state[inputs[i]] = WAITED_FOR;
-		return FALSE;
-	}
+	order->waiting[slot] = rank + 1;
 	return TRUE;
 }
 
-/* Ranks that may be able to go on. */
-typedef struct {
-	guint32 *rank;
-	guint8 *holds; /* by rank */
-	guint n;
-} Stack;
-
-static void push(Stack *stack, guint rank)
+static inline void finish(Order *order, gsize slot)
 {
-	if (stack->holds[rank])
-		return;
-	stack->holds[rank] = TRUE;
-	stack->rank[stack->n++] = rank;
+	if (order->waiting[slot] != NOBODY)
+		order->ready[order->n_ready++] = order->waiting[slot] - 1;
+	order->waiting[slot] = DONE;
 }
 
-static void run_rank(Order *order, guint rank, Stack *stack)
+/* As far as it comes. */
+static void run_rank(Order *order, guint rank)
 {
-	const PipesimProgram *program = order->program;
-	guint32 outputs[2];
+	const PipesimProgram program = *order->program; /* which no write changes */
+	const gsize m = program.shape.microbatches, n = program.shape.stages * m;
+	const guint32 end = program.rank_begin[rank + 1];
+	guint32 index = order->next[rank];
 
-	while (can_run(order, rank)) {
-		const guint32 op = order->next[rank]++;
-		const gboolean waited_for = order->state[op] == WAITED_FOR;
-		guint n = 0;
+	for (; index < end; index++) {
+		const PipesimOp *op = &program.ops[index];
+		const gboolean has_forward = pipesim_op_has_forward(op);
+		const gboolean has_backward = pipesim_op_has_backward(op);
+		gsize forward = 0, backward = 0;
 
-		order->state[op] = DONE;
-		if (order->sequence != NULL)
-			order->sequence[order->n_done] = op;
-		order->n_done++;
-		if (waited_for)
-			n = pipesim_program_outputs(program, rank, &program->ops[op], outputs);
-		for (guint i = 0; i < n; i++) {
-			const guint to = pipesim_program_rank(program, outputs[i]);
-
-			if (to != rank && order->next[to] == outputs[i])
-				push(stack, to);
+		if (has_forward) {
+			forward = pipesim_op_forward_slot(&program, rank, op);
+			if (forward >= m && waits(order, rank, forward - m))
+				break;
 		}
+		if (has_backward) {
+			backward = n + pipesim_op_backward_slot(&program, rank, op);
+			if (backward + m < 2 * n && waits(order, rank, backward + m))
+				break;
+		}
+		if (has_forward)
+			finish(order, forward);
+		if (has_backward)
+			finish(order, backward);
+		if (order->sequence != NULL)
+			order->sequence[order->n_done] = index;
+		order->n_done++;
 	}
+	order->next[rank] = index;
 }
 
 /* @arena: of all that it comes to know. */
@@ -84,25 +77,19 @@ static gboolean run_order(Order *order, PipesimArena *arena, GError **error)
 {
 	const PipesimProgram *program = order->program;
 	const guint ranks = program->shape.ranks;
-	Stack stack = {
-		.rank = pipesim_arena_array(arena, guint32, ranks),
-		.holds = pipesim_arena_array(arena, guint8, ranks),
-	};
+	const gsize n = (gsize)program->shape.stages * program->shape.microbatches;
 
-	order->state = pipesim_arena_array(arena, guint8, program->n_ops);
+	order->waiting = pipesim_arena_array(arena, guint32, 2 * n);
 	order->next = pipesim_arena_array(arena, guint32, ranks);
+	order->ready = pipesim_arena_array(arena, guint32, ranks);
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
 	/* Runs every rank as far as it comes, then those that this let go on. */
 	memcpy(order->next, program->rank_begin, ranks * sizeof *order->next);
 	for (guint rank = ranks; rank-- > 0;)
-		push(&stack, rank);
-	while (stack.n > 0) {
-		const guint rank = stack.rank[--stack.n];
-
-		stack.holds[rank] = FALSE;
-		run_rank(order, rank, &stack);
-	}
+		order->ready[order->n_ready++] = rank;
+	while (order->n_ready > 0)
+		run_rank(order, order->ready[--order->n_ready]);
 	return TRUE;
 }
 
@@ -125,10 +112,12 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 		pipesim_program_inputs(program, at.rank, &program->ops[at.index], inputs);
 
 	*behind = FALSE;
-	for (guint i = 0; i < n; i++)
-		if (order->state[inputs[i]] != DONE)
-			return (PipesimStuck){
-				pipesim_program_rank(program, inputs[i]), inputs[i]};
+	for (guint i = 0; i < n; i++) {
+		const guint rank = pipesim_program_rank(program, inputs[i]);
+
+		if (inputs[i] >= order->next[rank])
+			return (PipesimStuck){rank, inputs[i]};
+	}
 	*behind = TRUE;
 	return (PipesimStuck){at.rank, at.index - 1};
 }
