@@ -128,19 +128,16 @@ typedef struct {
 	PipesimFaultPlaces places;
 } Linker;
 
-static void record(Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
+static void explain_twice(
+	Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
 {
 	const PipesimProgram *program = linker->program;
 
-	if (table[at] == PIPESIM_NO_OP)
-		table[at] = index;
-	else
-		pipesim_fault(&linker->places, index,
-			"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
-			(guint)(at / program->shape.microbatches), letter,
-			(guint)(at % program->shape.microbatches),
-			pipesim_program_rank(program, table[at]),
-			pipesim_program_rank(program, index));
+	pipesim_fault(&linker->places, index,
+		"stage %u runs %s of micro-batch %u twice (ranks %u and %u); each once",
+		(guint)(at / program->shape.microbatches), letter,
+		(guint)(at % program->shape.microbatches),
+		pipesim_program_rank(program, table[at]), pipesim_program_rank(program, index));
 }
 
 static void check_pairing(Linker *linker, gsize at)
@@ -242,33 +239,44 @@ static guint32 *new_table(gsize n)
 	return table;
 }
 
+/* Op @index into its place in @table, unless another one stands there. */
+static inline void record(
+	Linker *linker, guint32 index, guint32 *table, const char *letter, gsize at)
+{
+	if (table[at] == PIPESIM_NO_OP)
+		table[at] = index;
+	else
+		explain_twice(linker, index, table, letter, at);
+}
+
 static gboolean fill_tables(Linker *linker, GError **error)
 {
-	const PipesimProgram *program = linker->program;
-	const PipesimShape *shape = &program->shape;
+	const PipesimProgram program = *linker->program; /* which no write changes */
+	const PipesimShape *shape = &program.shape;
 	const gsize n = (gsize)shape->stages * shape->microbatches;
+	guint32 *forward = new_table(n), *backward = new_table(n), *weight = new_table(n);
 
-	linker->forward = new_table(n);
-	linker->backward = new_table(n);
-	linker->weight = new_table(n);
-	if (linker->forward == NULL || linker->backward == NULL || linker->weight == NULL)
+	linker->forward = forward;
+	linker->backward = backward;
+	linker->weight = weight;
+	if (forward == NULL || backward == NULL || weight == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u micro-batches do not fit in memory", shape->stages,
 			shape->microbatches);
 	for (guint rank = 0; rank < shape->ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+		for (guint32 i = program.rank_begin[rank]; i < program.rank_begin[rank + 1];
 			i++) {
-			const PipesimOp *op = &program->ops[i];
+			const PipesimOp *op = &program.ops[i];
 
 			if (pipesim_op_has_forward(op))
-				record(linker, i, linker->forward, "F",
-					pipesim_op_forward_slot(program, rank, op));
+				record(linker, i, forward, "F",
+					pipesim_op_forward_slot(&program, rank, op));
 			if (pipesim_op_has_backward(op))
-				record(linker, i, linker->backward, "I or B",
-					pipesim_op_backward_slot(program, rank, op));
+				record(linker, i, backward, "I or B",
+					pipesim_op_backward_slot(&program, rank, op));
 			if (op->kind == PIPESIM_W)
-				record(linker, i, linker->weight, "W or B",
-					pipesim_op_forward_slot(program, rank, op));
+				record(linker, i, weight, "W or B",
+					pipesim_op_forward_slot(&program, rank, op));
 		}
 	return TRUE;
 }
