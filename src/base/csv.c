@@ -167,17 +167,13 @@ static guint64 find_commas(guint64 eight)
 
 /* A line without quotes, as nearly all are, is split without libcsv: eight bytes at a time, for
  * cells are short. */
-static void split_plain_line(PipesimCsv *csv, const char *line, gsize length)
+static void split_plain_line(PipesimCsv *csv, gsize length)
 {
+	char *text = csv->arena->str;
 	gsize begin = 0;
 	guint64 eight;
-	char *text;
 
 	/* Behind the line stands one comma more, which ends its last cell. */
-	g_string_set_size(csv->arena, length + sizeof eight);
-	text = csv->arena->str;
-	memcpy(text, line, length);
-	memset(text + length, 0, sizeof eight);
 	text[length] = ',';
 	for (gsize at = 0; at <= length; at += sizeof eight) {
 		memcpy(&eight, text + at, sizeof eight);
@@ -222,6 +218,7 @@ static gboolean split_quoted_line(
 	if (csv_fini(&csv->parser, add_cell, NULL, csv) != 0)
 		return fail_line(csv, csv->cell_begin,
 			"the quote of this cell is not closed on its line", error);
+	g_string_set_size(csv->arena, csv->arena->len + PIPESIM_CSV_PADDING);
 	for (gsize i = 0; i < csv->n_cells; i++)
 		csv->cells[i].text = csv->arena->str + GPOINTER_TO_SIZE(csv->cells[i].text);
 	return TRUE;
@@ -254,7 +251,7 @@ static gboolean find_line(
 	return *whole > 0;
 }
 
-const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
+static const PipesimCsvRecord *next(PipesimCsv *csv, gboolean split, GError **error)
 {
 	const char *line;
 	gsize length, whole;
@@ -267,11 +264,19 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 	}
 	csv->line++;
 	csv->n_cells = 0;
+	csv->record.plain = NULL;
 	gboolean good = check_bytes(csv, line, length, error);
-	if (good && memchr(line, '"', length) != NULL)
+	if (good && memchr(line, '"', length) != NULL) {
 		good = split_quoted_line(csv, line, length, error);
-	else if (good && length > 0)
-		split_plain_line(csv, line, length);
+	} else if (good) {
+		g_string_set_size(csv->arena, length + PIPESIM_CSV_PADDING);
+		memcpy(csv->arena->str, line, length);
+		memset(csv->arena->str + length, 0, PIPESIM_CSV_PADDING);
+		if (!split)
+			csv->record.plain = csv->arena->str;
+		else if (length > 0)
+			split_plain_line(csv, length);
+	}
 	pipesim_input_consume(csv->input, whole);
 	if (!good) {
 		/* csv_fini() leaves an open quote open, so the parser starts anew. */
@@ -280,7 +285,18 @@ const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
 		return NULL;
 	}
 	csv->record.line = csv->line;
+	csv->record.length = length;
 	csv->record.n_cells = (guint)csv->n_cells;
 	csv->record.cells = csv->cells;
 	return &csv->record;
+}
+
+const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
+{
+	return next(csv, TRUE, error);
+}
+
+const PipesimCsvRecord *pipesim_csv_next_line(PipesimCsv *csv, GError **error)
+{
+	return next(csv, FALSE, error);
 }

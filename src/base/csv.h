@@ -15,11 +15,18 @@ typedef struct {
 	gboolean quoted;
 } PipesimCsvCell;
 
+/* From the end of a line on, or of its last cell, so many bytes may be read, of which the first is
+ * NUL: a word may be compared with what is there without looking for the end first. */
+#define PIPESIM_CSV_PADDING 16
+
 /* One line; valid until the next call. */
 typedef struct {
 	guint line;    /* from 1 */
 	guint n_cells; /* 0 = an empty line; a line of blanks has one empty cell */
 	const PipesimCsvCell *cells;
+	/* Of pipesim_csv_next_line(): the line, where it holds no quote. */
+	const char *plain;
+	gsize length;   /* of the line, its end left out */
 	gboolean ended; /* by a newline: FALSE only for the last line of a file that lacks it */
 } PipesimCsvRecord;
 
@@ -40,6 +47,10 @@ const char *pipesim_csv_path(const PipesimCsv *csv);
  * PIPESIM_ERROR_LIMIT: as for pipesim_input_peek(); the next call says the end.
  */
 const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error);
+
+/** pipesim_csv_next_line: the same, but a line without quotes is not split: it comes as @plain,
+ * without cells. For who scans many cells a line. */
+const PipesimCsvRecord *pipesim_csv_next_line(PipesimCsv *csv, GError **error);
 
 /** pipesim_csv_fail: sets @error to "path:line:column: ..." at @cell of @record, whose path is
  * that of @csv; returns FALSE. @cell may be NULL: the line as a whole. */

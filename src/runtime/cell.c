@@ -5,192 +5,313 @@
 
 /* No action is shorter than "0F0". */
 #define SHORTEST 3
+/* Any number of so many digits is below PIPESIM_MAX_MICROBATCHES. */
+#define SURE_DIGITS 9
 
-static const struct {
-	const char *name;
-	guint8 action, kind;
-} words[] = {
-	{"F", PIPESIM_ACTION_OP, PIPESIM_F},
-	{"B", PIPESIM_ACTION_OP, PIPESIM_B},
-	{"I", PIPESIM_ACTION_OP, PIPESIM_I},
-	{"W", PIPESIM_ACTION_OP, PIPESIM_W},
-	{"SEND_F", PIPESIM_ACTION_SEND_F, 0},
-	{"SEND_B", PIPESIM_ACTION_SEND_B, 0},
-	{"RECV_F", PIPESIM_ACTION_RECV_F, 0},
-	{"RECV_B", PIPESIM_ACTION_RECV_B, 0},
-	{"UNSHARD", PIPESIM_N_ACTIONS + PIPESIM_UNSHARD, 0},
-	{"RESHARD", PIPESIM_N_ACTIONS + PIPESIM_RESHARD, 0},
-	{"REDUCE_GRAD", PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD, 0},
+#define GROUP   ")GROUP"
+#define OVERLAP ")OVERLAP_F_B"
+
+/* Whether a literal stands at @at. PIPESIM_CSV_PADDING sees to it that there is so much to read. */
+#define STARTS(at, literal) (memcmp((at), (literal), sizeof(literal) - 1) == 0)
+
+/* Files have millions of cells. */
+#define INLINE inline __attribute__((always_inline))
+
+/* PipesimKind + 1 of the letter of an op. */
+static const guint8 op_letters[256] = {
+	['F'] = PIPESIM_F + 1,
+	['I'] = PIPESIM_I + 1,
+	['W'] = PIPESIM_W + 1,
+	['B'] = PIPESIM_B + 1,
+};
+
+/* By PipesimActionKind, then by PipesimShardingKind. */
+static const char *const words[] = {
+	[PIPESIM_ACTION_SEND_F] = "SEND_F",
+	[PIPESIM_ACTION_RECV_F] = "RECV_F",
+	[PIPESIM_ACTION_SEND_B] = "SEND_B",
+	[PIPESIM_ACTION_RECV_B] = "RECV_B",
+	[PIPESIM_N_ACTIONS + PIPESIM_UNSHARD] = "UNSHARD",
+	[PIPESIM_N_ACTIONS + PIPESIM_RESHARD] = "RESHARD",
+	[PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD] = "REDUCE_GRAD",
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
 static const char expected_data[] = "write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, "
 				    "0RESHARD or 0REDUCE_GRAD";
 
-/* One cell of a line while it is read; what it says goes behind the other actions of @file. */
+/* Cells while they are read; what they say goes behind the other actions of @file. What reads a
+ * part of a cell returns what stands behind that part, or NULL and sets @wrong and @why. */
 typedef struct {
 	PipesimCells *file;
-	const PipesimCsvCell *cell;
-	const char *at;
-	GError *error;
+	const char *text; /* a line, or one cell cut out of one with quotes */
+	guint column;     /* of @text */
+	const char *wrong, *why;
 } Parser;
 
-static gboolean fail_here(Parser *parser, const char *what)
+static const char *fail(Parser *parser, const char *at, const char *why)
 {
-	const char *text = parser->cell->text;
-	const gboolean data = strchr(text, '_') != NULL || strstr(text, "SHARD") != NULL;
-	const gboolean pair = strstr(text, ")OVERLAP") != NULL;
-
-	return pipesim_fail_at(&parser->error, parser->file->path,
-		pipesim_cells_ranks(parser->file) + 1,
-		parser->cell->column + (guint)(parser->at - text), "%s in '%.60s'; %s", what,
-		text, data && !pair ? expected_data : expected);
+	parser->wrong = at;
+	parser->why = why;
+	return NULL;
 }
 
-static gboolean number(Parser *parser, guint32 *out, const char *missing)
+/* One of no digits, or of so many that its value has to be looked at. */
+static const char *odd_number(
+	Parser *parser, const char *begin, guint32 *out, const char *missing)
 {
-	const char *start = parser->at, *at = start;
+	const char *at = begin;
 	guint64 value = 0;
 
-	for (; (guint)(*at - '0') < 10 && value < PIPESIM_MAX_MICROBATCHES; at++)
+	for (; g_ascii_isdigit(*at) && value < PIPESIM_MAX_MICROBATCHES; at++)
 		value = value * 10 + (guint64)(*at - '0');
-	if (at == start)
-		return fail_here(parser, missing);
+	if (at == begin)
+		return fail(parser, begin, missing);
 	if (value >= PIPESIM_MAX_MICROBATCHES)
-		return fail_here(parser, "number too large");
-	parser->at = at;
+		return fail(parser, begin, "number too large");
 	*out = (guint32)value;
+	return at;
+}
+
+static INLINE const char *number(
+	Parser *parser, const char *begin, guint32 *out, const char *missing)
+{
+	const char *at = begin;
+	guint value = 0, digit;
+
+	for (; (digit = (guint)(*at - '0')) < 10; at++)
+		value = value * 10 + digit;
+	if ((gsize)(at - begin) - 1 >= SURE_DIGITS)
+		return odd_number(parser, begin, out, missing);
+	*out = value;
+	return at;
+}
+
+/* What is done to a whole stage, behind its number. */
+static const char *sharding(Parser *parser, const char *at, PipesimCell *out)
+{
+	for (guint i = PIPESIM_N_ACTIONS; i < G_N_ELEMENTS(words); i++) {
+		const gsize length = strlen(words[i]);
+
+		if (strncmp(at, words[i], length) != 0)
+			continue;
+		out->action = (guint8)i;
+		parser->file->n_shardings++;
+		if (g_ascii_isdigit(at[length]))
+			return fail(parser, at + length,
+				"micro-batch of an action on a whole stage");
+		return at + length;
+	}
+	return fail(parser, at, "unknown action");
+}
+
+/* What is no op, behind the number of its stage. */
+static const char *message(Parser *parser, const char *at, PipesimCell *out)
+{
+	const gboolean send = STARTS(at, "SEND_"), backward = at[5] == 'B';
+
+	if ((!send && !STARTS(at, "RECV_")) || (at[5] != 'F' && !backward))
+		return sharding(parser, at, out);
+	out->action = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
+			       (backward ? 2 : 0));
+	parser->file->n_messages++;
+	return number(parser, at + 6, &out->microbatch, "micro-batch number missing");
+}
+
+/* FALSE where memory does not suffice. */
+static gboolean make_room(PipesimValues *values, guint32 value)
+{
+	const guint32 n = MAX(value / 64 + 1, 2 * values->words);
+	guint64 *seen = g_try_renew(guint64, values->seen, n);
+
+	if (seen == NULL)
+		return FALSE;
+	memset(seen + values->words, 0, (n - values->words) * sizeof *seen);
+	values->seen = seen;
+	values->words = n;
 	return TRUE;
 }
 
-static gboolean skip(Parser *parser, const char *text)
+static INLINE gboolean see(PipesimValues *values, guint32 value)
 {
-	const char *at = parser->at;
-
-	while (*text != '\0' && *at == *text) {
-		at++;
-		text++;
-	}
-	if (*text == '\0')
-		parser->at = at;
-	return *text == '\0';
+	if (value / 64 >= values->words && !make_room(values, value))
+		return FALSE;
+	values->seen[value / 64] |= G_GUINT64_CONSTANT(1) << value % 64;
+	return TRUE;
 }
 
-static gboolean action(Parser *parser)
+static INLINE const char *action(Parser *parser, const char *at)
 {
-	PipesimCell *out = &parser->file->cells[parser->file->n];
-	guint i = 0;
+	PipesimCells *file = parser->file;
+	PipesimCell *out = &file->cells[file->n++];
+	guint op;
 
-	*out = (PipesimCell){
-		.column = parser->cell->column + (guint)(parser->at - parser->cell->text)};
-	if (!number(parser, &out->stage, "stage number missing"))
-		return FALSE;
-	while (i < G_N_ELEMENTS(words) && !skip(parser, words[i].name))
-		i++;
-	if (i == G_N_ELEMENTS(words))
-		return fail_here(parser, "unknown action");
-	out->action = words[i].action;
-	out->kind = words[i].kind;
-	parser->file->n++;
-	if (out->action < PIPESIM_N_ACTIONS)
-		return number(parser, &out->microbatch, "micro-batch number missing");
-	return !g_ascii_isdigit(*parser->at) ||
-	       fail_here(parser, "micro-batch of an action on a whole stage");
+	*out = (PipesimCell){.column = parser->column + (guint)(at - parser->text)};
+	at = number(parser, at, &out->stage, "stage number missing");
+	if (at == NULL)
+		return NULL;
+	op = op_letters[(guint8)*at];
+	if (op == 0)
+		return message(parser, at, out);
+	out->kind = (guint8)(op - 1);
+	file->n_ops++;
+	at = number(parser, at + 1, &out->microbatch, "micro-batch number missing");
+	if (at != NULL &&
+		(!see(&file->stages, out->stage) || !see(&file->microbatches, out->microbatch)))
+		return fail(parser, at, "number too large for this machine's memory");
+	return at;
 }
 
 /* Messages that go as one, or the two halves of one op. */
-static gboolean brackets(Parser *parser)
+static const char *brackets(Parser *parser, const char *at)
 {
-	const guint32 begin = parser->file->n;
-	PipesimCell *cells = &parser->file->cells[begin];
+	const char *const begin = at;
+	PipesimCells *file = parser->file;
+	PipesimCell *cells = &file->cells[file->n];
 	guint n;
 
-	parser->at++;
-	for (;;) {
-		if (!action(parser))
-			return FALSE;
-		if (*parser->at == ')')
-			break;
-		if (!skip(parser, ";"))
-			return fail_here(parser, "';' or ')' missing behind an action");
-	}
-	n = parser->file->n - begin;
-	if (skip(parser, ")GROUP")) {
+	do {
+		at = action(parser, at + 1);
+		if (at == NULL)
+			return NULL;
+	} while (*at == ';');
+	if (*at != ')')
+		return fail(parser, at, "';' or ')' missing behind an action");
+	n = (guint)(&file->cells[file->n] - cells);
+	if (STARTS(at, GROUP)) {
 		for (guint i = 0; i < n; i++) {
 			if (cells[i].action == PIPESIM_ACTION_OP ||
-				cells[i].action >= PIPESIM_N_ACTIONS) {
-				parser->at = parser->cell->text +
-					     (cells[i].column - parser->cell->column);
-				return fail_here(
-					parser, "a group of other than sends and receives");
-			}
+				cells[i].action >= PIPESIM_N_ACTIONS)
+				return fail(parser,
+					parser->text + (cells[i].column - parser->column),
+					"a group of other than sends and receives");
 			cells[i].joined = i > 0;
 			cells[i].waited = TRUE;
 		}
-		return TRUE;
+		return at + strlen(GROUP);
 	}
-	if (!skip(parser, ")OVERLAP_F_B"))
-		return fail_here(parser, "')OVERLAP_F_B' missing after a pair");
+	if (!STARTS(at, OVERLAP))
+		return fail(parser, at, "')OVERLAP_F_B' missing after a pair");
 	if (n != 2 || cells[0].action != PIPESIM_ACTION_OP || cells[0].kind != PIPESIM_F ||
-		cells[1].action != PIPESIM_ACTION_OP || cells[1].kind != PIPESIM_B) {
-		parser->at = parser->cell->text;
-		return fail_here(
-			parser, "a pair that is not a forward and then a full backward");
-	}
+		cells[1].action != PIPESIM_ACTION_OP || cells[1].kind != PIPESIM_B)
+		return fail(
+			parser, begin, "a pair that is not a forward and then a full backward");
 	cells[0].kind = PIPESIM_FB;
-	cells[0].column = parser->cell->column;
-	return TRUE;
+	cells[0].column--; /* its bracket */
+	file->n_ops--;
+	return at + strlen(OVERLAP);
 }
 
-/* Adds the actions of @cell; none where it is wrong. */
-static void read_cell(PipesimCells *file, const PipesimCsvCell *cell)
+static INLINE const char *cell(Parser *parser, const char *at)
 {
-	Parser parser = {.file = file, .cell = cell, .at = cell->text};
-	const guint32 begin = file->n;
-	const PipesimCell *first = &file->cells[begin];
+	return *at == '(' ? brackets(parser, at) : action(parser, at);
+}
 
-	if ((*cell->text == '(' ? brackets(&parser) : action(&parser)) &&
-		(*parser.at == '\0' || fail_here(&parser, "trailing characters"))) {
-		if (first->action == PIPESIM_ACTION_OP)
-			file->n_ops++;
-		else if (first->action < PIPESIM_N_ACTIONS)
-			file->n_messages += file->n - begin;
-		else
-			file->n_shardings++;
+/* Of a cell from @begin to @end, which is wrong; what it added from action @n on goes. */
+static void take_fault(const Parser *parser, const char *begin, const char *end, guint32 n)
+{
+	g_autofree char *text = g_strndup(begin, (gsize)(end - begin));
+	const gboolean data = strchr(text, '_') != NULL || strstr(text, "SHARD") != NULL;
+	const gboolean pair = strstr(text, ")OVERLAP") != NULL;
+	GError *error = NULL;
+
+	pipesim_fail_at(&error, parser->file->path, pipesim_cells_ranks(parser->file) + 1,
+		parser->column + (guint)(parser->wrong - parser->text), "%s in '%.60s'; %s",
+		parser->why, text, data && !pair ? expected_data : expected);
+	pipesim_faults_take(parser->file->faults, error);
+	parser->file->n = n;
+}
+
+static void add_idle(PipesimCells *file, guint column)
+{
+	const PipesimPlace place = {pipesim_cells_ranks(file) + 1, column};
+
+	if (file->idle->len < PIPESIM_MAX_FAULTS)
+		g_array_append_val(file->idle, place);
+}
+
+static void read_cut_cell(PipesimCells *file, const PipesimCsvCell *cut)
+{
+	Parser parser = {.file = file, .text = cut->text, .column = cut->column};
+	const guint32 n = file->n;
+	const char *end;
+
+	if (cut->length == 0) {
+		add_idle(file, cut->column);
 		return;
 	}
-	file->n = begin;
-	pipesim_faults_take(file->faults, parser.error);
+	end = cell(&parser, cut->text);
+	if (end != NULL && *end != '\0')
+		end = fail(&parser, end, "trailing characters");
+	if (end == NULL)
+		take_fault(&parser, cut->text, cut->text + cut->length, n);
+}
+
+static gboolean is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static gboolean is_end(char c)
+{
+	return c == ',' || c == '\0';
+}
+
+/* A line without quotes, as nearly all are: its cells are read where they stand. */
+static void read_plain_line(PipesimCells *file, const char *line)
+{
+	Parser parser = {.file = file, .text = line, .column = 1};
+	const char *begin = line, *end;
+
+	for (;; begin = end + 1) {
+		const guint32 n = file->n;
+
+		while (is_blank(*begin))
+			begin++;
+		end = begin;
+		if (is_end(*begin)) {
+			add_idle(file, (guint)(begin - line) + 1);
+		} else {
+			const char *const read = cell(&parser, begin);
+
+			for (end = read; end != NULL && is_blank(*end); end++)
+				;
+			if (read != NULL && !is_end(*end))
+				end = fail(&parser, read, "trailing characters");
+		}
+		if (end == NULL) {
+			const char *last;
+
+			end = begin + strcspn(begin, ",");
+			for (last = end; is_blank(last[-1]); last--)
+				;
+			take_fault(&parser, begin, last, n);
+		}
+		if (*end == '\0')
+			return;
+	}
 }
 
 static gboolean read_line(PipesimCells *file, const PipesimCsvRecord *record)
 {
 	const guint rank = pipesim_cells_ranks(file);
+	const gsize room = file->n + record->length / SHORTEST + 1;
 
-	if (record->n_cells > 0) {
-		const PipesimCsvCell *last = &record->cells[record->n_cells - 1];
-		const gsize room = file->n + (last->column + last->length) / SHORTEST + 1;
+	if (room > file->room) {
+		const gsize more = MAX(room, 2 * (gsize)file->room);
+		PipesimCell *cells = NULL;
 
-		if (room > file->room) {
-			const gsize more = MAX(room, 2 * (gsize)file->room);
-			PipesimCell *cells = NULL;
-
-			if (more <= G_MAXUINT32)
-				cells = g_try_renew(PipesimCell, file->cells, more);
-			if (cells == NULL)
-				return FALSE;
-			file->cells = cells;
-			file->room = (guint32)more;
-		}
+		if (more <= G_MAXUINT32)
+			cells = g_try_renew(PipesimCell, file->cells, more);
+		if (cells == NULL)
+			return FALSE;
+		file->cells = cells;
+		file->room = (guint32)more;
 	}
-	for (guint i = 0; i < record->n_cells; i++) {
-		const PipesimPlace place = {record->line, record->cells[i].column};
-
-		if (record->cells[i].length > 0)
-			read_cell(file, &record->cells[i]);
-		else if (file->idle->len < PIPESIM_MAX_FAULTS)
-			g_array_append_val(file->idle, place);
-	}
+	if (record->plain != NULL && record->length > 0)
+		read_plain_line(file, record->plain);
+	for (guint i = 0; i < record->n_cells; i++)
+		read_cut_cell(file, &record->cells[i]);
 	g_array_append_val(file->rank_begin, file->n);
 	return file->n_ops <= PIPESIM_MAX_OPS &&
 	       file->n_messages + file->n_shardings <= 4 * PIPESIM_MAX_OPS &&
@@ -207,7 +328,7 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 	g_array_append_val(file->rank_begin, zero);
 	for (;;) {
 		GError *fault = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next(csv, &fault);
+		const PipesimCsvRecord *record = pipesim_csv_next_line(csv, &fault);
 
 		if (fault != NULL &&
 			!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {
@@ -230,6 +351,8 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 void pipesim_cells_clear(PipesimCells *file)
 {
 	g_free(file->cells);
+	g_free(file->stages.seen);
+	g_free(file->microbatches.seen);
 	if (file->rank_begin == NULL)
 		return;
 	g_array_unref(file->rank_begin);
@@ -239,16 +362,14 @@ void pipesim_cells_clear(PipesimCells *file)
 
 void pipesim_cell_print(const PipesimCell *cell, GString *out)
 {
-	guint i = 0;
-
 	if (pipesim_cell_is_pair(cell)) {
 		g_string_append_printf(out, "(%uF%u;%uB%u)OVERLAP_F_B", cell->stage,
 			cell->microbatch, cell[1].stage, cell[1].microbatch);
 		return;
 	}
-	while (words[i].action != cell->action || words[i].kind != cell->kind)
-		i++;
-	g_string_append_printf(out, "%u%s", cell->stage, words[i].name);
+	g_string_append_printf(out, "%u%s", cell->stage,
+		cell->action == PIPESIM_ACTION_OP ? pipesim_kind_letter(cell->kind)
+						  : words[cell->action]);
 	if (cell->action < PIPESIM_N_ACTIONS)
 		g_string_append_printf(out, "%u", cell->microbatch);
 }

@@ -21,6 +21,12 @@ typedef struct {
 	guint32 line, column;
 } PipesimPlace;
 
+/* The values that ops have in one field. */
+typedef struct {
+	guint64 *seen; /* a bit a value */
+	guint32 words; /* of @seen */
+} PipesimValues;
+
 /* All actions of a file. Line r + 1 is rank r: its actions are cells[rank_begin[r]] to
  * cells[rank_begin[r + 1] - 1]. */
 typedef struct {
@@ -29,6 +35,7 @@ typedef struct {
 	guint32 n, room;
 	GArray *rank_begin; /* guint32 */
 	guint32 n_ops, n_messages, n_shardings;
+	PipesimValues stages, microbatches;
 	GArray *idle; /* PipesimPlace, of empty cells; the first few */
 	PipesimFaults *faults;
 } PipesimCells;

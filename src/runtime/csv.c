@@ -8,26 +8,28 @@
 
 /* How many stages and micro-batches a file means. */
 
-/* Distinct values of one field, which says how many there should be, and the largest. */
+/* How many different numbers there are, and the largest. */
 typedef struct {
-	guint64 *seen; /* a bit a value */
 	guint n, max;
-} Values;
+} Numbers;
 
-static void see(Values *values, guint32 value)
+static Numbers count(const PipesimValues *values)
 {
-	const guint64 bit = G_GUINT64_CONSTANT(1) << value % 64;
+	Numbers numbers = {0, 0};
 
-	if ((values->seen[value / 64] & bit) != 0)
-		return;
-	values->seen[value / 64] |= bit;
-	values->n++;
+	for (guint32 i = 0; i < values->words; i++) {
+		if (values->seen[i] == 0)
+			continue;
+		numbers.n += (guint)__builtin_popcountll(values->seen[i]);
+		numbers.max = i * 64 + 63 - (guint)__builtin_clzll(values->seen[i]);
+	}
+	return numbers;
 }
 
-/* Whether the numbers are 1, 2, 3 ... without a 0. */
-static gboolean count_from_one(const Values *values)
+/* Whether they are 1, 2, 3 ... without a 0. */
+static gboolean count_from_one(const PipesimValues *values, Numbers numbers)
 {
-	return (values->seen[0] & 1) == 0 && values->n == values->max;
+	return (values->seen[0] & 1) == 0 && numbers.n == numbers.max;
 }
 
 static void check_ranges(PipesimCells *file, const PipesimShape *shape)
@@ -64,11 +66,12 @@ static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 }
 
 /* Numbers that count from 1 are told once, not at every op that they make wrong. */
-static gboolean check_base(PipesimCells *file, const Values *stages, const Values *microbatches)
+static gboolean check_base(PipesimCells *file, Numbers stages, Numbers microbatches)
 {
 	const guint ranks = pipesim_cells_ranks(file);
-	const gboolean one_stage = count_from_one(stages) && stages->max % ranks == 0;
-	const gboolean one_microbatch = count_from_one(microbatches);
+	const gboolean one_stage =
+		count_from_one(&file->stages, stages) && stages.max % ranks == 0;
+	const gboolean one_microbatch = count_from_one(&file->microbatches, microbatches);
 	const guint32 *begin = pipesim_cells_begin(file);
 	guint32 op = 0;
 	guint rank = 0;
@@ -81,44 +84,24 @@ static gboolean check_base(PipesimCells *file, const Values *stages, const Value
 		pipesim_cells_fault(file, rank, &file->cells[op], PIPESIM_ERROR_PARSE,
 			"stages count from 1 in this file, 1 to %u; they count from 0: take 1 "
 			"from each",
-			stages->max);
+			stages.max);
 	if (one_microbatch)
 		pipesim_cells_fault(file, rank, &file->cells[op], PIPESIM_ERROR_PARSE,
 			"micro-batches count from 1 in this file, 1 to %u; they count from 0: "
 			"take 1 from each",
-			microbatches->max);
+			microbatches.max);
 	return !one_stage && !one_microbatch;
 }
 
 static gboolean find_shape(PipesimCells *file, PipesimShape *shape, GError **error)
 {
 	const guint ranks = pipesim_cells_ranks(file);
-	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	Values stages = {0}, microbatches = {0};
-	guint expected, rest;
+	const Numbers stages = count(&file->stages), microbatches = count(&file->microbatches);
+	const guint rest = stages.n % ranks;
+	guint expected = stages.n;
 
-	for (guint32 i = 0; i < file->n; i++) {
-		if (file->cells[i].action != PIPESIM_ACTION_OP)
-			continue;
-		stages.max = MAX(stages.max, file->cells[i].stage);
-		microbatches.max = MAX(microbatches.max, file->cells[i].microbatch);
-	}
-	stages.seen = pipesim_arena_array(arena, guint64, stages.max / 64 + 1);
-	microbatches.seen = pipesim_arena_array(arena, guint64, microbatches.max / 64 + 1);
-	if (microbatches.seen == NULL)
-		return pipesim_fail_limit(error, file->path,
-			"%u stages and %u micro-batches do not fit in memory", stages.max,
-			microbatches.max);
-	for (guint32 i = 0; i < file->n; i++) {
-		if (file->cells[i].action != PIPESIM_ACTION_OP)
-			continue;
-		see(&stages, file->cells[i].stage);
-		see(&microbatches, file->cells[i].microbatch);
-	}
 	/* A file means as many stages as it numbers without a gap, else the nearest multiple of
 	 * the ranks, so that one wrong number is told as such. */
-	expected = stages.n;
-	rest = stages.n % ranks;
 	if (stages.max + 1 != stages.n) {
 		const guint below = stages.n - rest;
 		const gboolean up =
@@ -135,7 +118,7 @@ static gboolean find_shape(PipesimCells *file, PipesimShape *shape, GError **err
 		.max_activations = {ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
 	};
-	if (check_base(file, &stages, &microbatches) &&
+	if (check_base(file, stages, microbatches) &&
 		(stages.max >= expected || microbatches.max >= microbatches.n))
 		check_ranges(file, shape);
 	if (!pipesim_faults_done(file->faults, error))
@@ -180,19 +163,20 @@ static void find_places_of_rank(
 
 	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
 		const PipesimCell *cell = &file->cells[i];
-		const gboolean forward = cell->kind == PIPESIM_F || cell->kind == PIPESIM_FB;
-		Place place = {rank, cell->stage, forward ? cell->microbatch : PIPESIM_NO_OP};
 		Place *known;
 
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
-		if (slot[place.stage] == 0) {
+		if (slot[cell->stage] == 0) {
+			const Place place = {rank, cell->stage, PIPESIM_NO_OP};
+
 			g_array_append_val(places, place);
-			slot[place.stage] = places->len - begin;
+			slot[cell->stage] = places->len - begin;
 		}
-		known = &g_array_index(places, Place, begin + slot[place.stage] - 1);
-		if (place.first < known->first)
-			known->first = place.first;
+		known = &g_array_index(places, Place, begin + slot[cell->stage] - 1);
+		if ((cell->kind == PIPESIM_F || cell->kind == PIPESIM_FB) &&
+			cell->microbatch < known->first)
+			known->first = cell->microbatch;
 	}
 	for (guint i = begin; i < places->len; i++)
 		slot[g_array_index(places, Place, i).stage] = 0;
@@ -206,6 +190,7 @@ static void place_rank(const PipesimCells *file, guint rank, const Place *places
 	const guint chunks = program->shape.chunks;
 	guint32 *stage_of = &program->stage_of[(gsize)rank * chunks];
 	const guint32 *rank_begin = pipesim_cells_begin(file);
+	guint32 n_ops = program->n_ops;
 
 	for (guint chunk = 0; chunk < chunks; chunk++)
 		stage_of[chunk] = chunk < n ? places[chunk].stage : PIPESIM_NO_OP;
@@ -213,7 +198,7 @@ static void place_rank(const PipesimCells *file, guint rank, const Place *places
 		chunk_of[places[chunk].stage] = chunk;
 	for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
 		const PipesimCell *cell = &file->cells[i];
-		PipesimOp *op = &program->ops[program->n_ops];
+		PipesimOp *op = &program->ops[n_ops];
 
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
@@ -227,9 +212,9 @@ static void place_rank(const PipesimCells *file, guint rank, const Place *places
 			op->b_chunk = (guint8)chunk_of[cell[1].stage];
 			i++;
 		}
-		columns[program->n_ops++] = cell->column;
+		columns[n_ops++] = cell->column;
 	}
-	program->rank_begin[rank + 1] = program->n_ops;
+	program->rank_begin[rank + 1] = program->n_ops = n_ops;
 }
 
 /* The ops, and which chunk of its rank each stage is; not linked yet. */

@@ -223,6 +223,14 @@ static const struct {
 	{"0F0,(0B0;0F1\n", "x.csv:1:13: "},
 	{"0F0,0B0,0F,0B1\n", "x.csv:1:11: "},
 	{"0F0,\"0B0\n", "x.csv:1:"},
+	{"0F0,\"0B0,\"\n", "x.csv:1:9: "},
+	{"0F0,\"0B0\",\"0S\"\n", "x.csv:1:13: "},
+	{"0F0,0B", "x.csv:1:7: "},
+	{"0F0,0B0,0SEND_", "x.csv:1:10: "},
+	{"0F0,(0F1;0B0)OV", "x.csv:1:13: "},
+	{"0F0,0B1073741824\n", "x.csv:1:7: "},
+	{" 0F0 ,\t0B0\t, 0Q0 \n", "x.csv:1:15: "},
+	{"x,x,x,x,x,x,x,x,x,x,x,x,x,x,x,x\n", "x.csv:1:1: "},
 	{"", "x.csv"},
 	{"\n\n", "x.csv"},
 	{"0F0\n", "x.csv"},
@@ -244,6 +252,27 @@ START_TEST(bad_file)
 	ck_assert_msg(g_str_has_prefix(error->message, bad_files[_i].where),
 		"'%s': want '%s', got '%s'", bad_files[_i].text, bad_files[_i].where,
 		error->message);
+}
+END_TEST
+
+/* The same order, whatever its cells look like. */
+START_TEST(forms_of_cells)
+{
+	static const char *const forms[] = {"0F0,0F1,0B0,0B1\n", "0F0,0F1,0B0,0B1",
+		" 0F0\t, 0F1,0B0 ,0B1 \r\n", "0F0,\"0F1\",0B0,\"0B1\"\n",
+		"00F0,0F0000000001,000000000000000000000000B0,0B1\n", ",0F0,,0F1, ,0B0,0B1,\n"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(forms); i++) {
+		g_autoptr(GError) error = NULL;
+		g_autoptr(GString) text = g_string_new(NULL);
+		g_autoptr(PipesimProgram) program =
+			pipesim_schedule_parse_csv(forms[i], strlen(forms[i]), "x.csv", &error);
+
+		ck_assert_msg(program != NULL, "'%s': %s", forms[i],
+			error != NULL ? error->message : "");
+		pipesim_schedule_write_csv(program, text);
+		ck_assert_str_eq(text->str, forms[0]);
+	}
 }
 END_TEST
 
@@ -519,6 +548,7 @@ static TCase *files(int count)
 	tcase_add_loop_test(tcase, round_trip, 0, count);
 	tcase_add_loop_test(tcase, file_runs_as_its_schedule, 0, count);
 	tcase_add_loop_test(tcase, bad_file, 0, G_N_ELEMENTS(bad_files));
+	tcase_add_test(tcase, forms_of_cells);
 	tcase_add_test(tcase, nul_in_file);
 	tcase_add_test(tcase, empty_line_is_a_rank_without_work);
 	tcase_add_test(tcase, up_to_twenty_faults);
