@@ -415,20 +415,6 @@ static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **
 
 /* The critical path. -------------------------------------------------------------------------- */
 
-/* The rank of @op, which mostly is @near or a neighbour. */
-static guint rank_of(const PipesimProgram *program, guint32 op, guint near)
-{
-	const guint32 *begin = program->rank_begin;
-
-	if (op >= begin[near] && op < begin[near + 1])
-		return near;
-	if (near > 0 && op >= begin[near - 1] && op < begin[near])
-		return near - 1;
-	if (near + 1 < program->shape.ranks && op >= begin[near + 1] && op < begin[near + 2])
-		return near + 1;
-	return pipesim_program_rank(program, op);
-}
-
 /* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
 static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 {
@@ -446,7 +432,7 @@ static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 		return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
 	}
 	for (guint i = 0; i < n; i++) {
-		const guint from = rank_of(program, inputs[i], rank);
+		const guint from = pipesim_program_rank_near(program, inputs[i], rank);
 		gint64 there = timeline->end[inputs[i]];
 
 		if (from != rank && timeline->traffic != NULL)
@@ -477,7 +463,7 @@ static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *pat
 	}
 	for (rank = 0; op != PIPESIM_NO_OP; op = cause_of(step, rank, op)) {
 		g_array_append_val(ops, op);
-		rank = rank_of(step->program, op, rank);
+		rank = pipesim_program_rank_near(step->program, op, rank);
 	}
 	path->n_ops = ops->len;
 	path->ops = (guint32 *)(void *)g_array_free(ops, FALSE);

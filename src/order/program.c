@@ -98,12 +98,7 @@ void pipesim_op_print(
 
 guint pipesim_program_rank(const PipesimProgram *program, guint32 index)
 {
-	const guint32 *first = program->rank_begin; /* of the ranks that it may be */
-
-	/* Without a branch that the processor would have to guess. */
-	for (guint n = program->shape.ranks; n > 1; n -= n / 2)
-		first += first[n / 2] <= index ? n / 2 : 0;
-	return (guint)(first - program->rank_begin);
+	return pipesim_rank_in(program->rank_begin, program->shape.ranks, index);
 }
 
 /* Completeness, and which op runs what. -------------------------------------------------------- */

@@ -45,8 +45,37 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 PipesimProgram *pipesim_program_ref(const PipesimProgram *program);
 void pipesim_program_unref(PipesimProgram *program);
 
-/** pipesim_program_rank: the rank that runs op @index; in the logarithm of the ranks. */
+/** pipesim_rank_in: the rank whose entries, from @rank_begin[rank] on, @index is one of; in the
+ * logarithm of the @ranks. */
+static inline guint pipesim_rank_in(const guint32 *rank_begin, guint ranks, guint32 index)
+{
+	const guint32 *first = rank_begin; /* of the ranks that it may be */
+
+	/* Without a branch that the processor would have to guess. */
+	for (guint n = ranks; n > 1; n -= n / 2)
+		first += first[n / 2] <= index ? n / 2 : 0;
+	return (guint)(first - rank_begin);
+}
+
+/** pipesim_program_rank: the rank that runs op @index. */
 guint pipesim_program_rank(const PipesimProgram *program, guint32 index);
+
+/** pipesim_program_rank_near: the same, at once where op @index runs on rank @near or one beside it,
+ * as most do of what an op waits for. */
+static inline guint pipesim_program_rank_near(
+	const PipesimProgram *program, guint32 index, guint near)
+{
+	const guint32 *begin = program->rank_begin;
+
+	if (index >= begin[near] && index < begin[near + 1])
+		return near;
+	if (near > 0 && index >= begin[near - 1] && index < begin[near])
+		return near - 1;
+	if (near + 1 < program->shape.ranks && index >= begin[near + 1] &&
+		index < begin[near + 2])
+		return near + 1;
+	return pipesim_program_rank(program, index);
+}
 
 /** pipesim_op_stage, pipesim_op_b_stage: the stage of @op, or of its forward half, and of its
  * backward half. */

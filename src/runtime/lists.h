@@ -14,6 +14,13 @@ typedef struct _PipesimLowerer {
 	guint32 *end_of;
 } PipesimLowerer;
 
+/** pipesim_lower_end_of: where @lowerer keeps the end of @message. */
+static inline guint32 *pipesim_lower_end_of(
+	const PipesimLowerer *lowerer, const PipesimMessage *message)
+{
+	return &lowerer->end_of[2 * (gsize)message->to + message->backward];
+}
+
 /** pipesim_lower_op: @op goes to the end of the list of @rank. */
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
 

@@ -3,73 +3,53 @@
 #include "runtime/cell.h"
 #include "runtime/lists.h"
 
-/* The rank of @op, a neighbour in the pipeline of what @rank runs. */
-static guint rank_of(const PipesimProgram *program, guint rank, guint32 op)
+/* Adds what @op of @rank sends to @other, or receives from it, unless both are on @rank. */
+static guint add(const PipesimProgram *program, guint rank, guint32 op, guint32 other,
+	gboolean send, guint backward, PipesimMessage *message)
 {
-	const guint32 *begin = &program->rank_begin[rank];
+	const guint other_rank = pipesim_program_rank_near(program, other, rank);
 
-	return op >= begin[0] && op < begin[1] ? rank : pipesim_program_rank(program, op);
+	*message = send ? (PipesimMessage){op, other, rank, other_rank, backward}
+			: (PipesimMessage){other, op, other_rank, rank, backward};
+	return other_rank != rank;
 }
 
-/* Adds what @rank sends or receives, unless both ends are on it. */
-static guint add_send(const PipesimProgram *program, guint rank, guint32 from, guint32 to,
-	guint backward, PipesimMessage *message)
+static guint find_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
+	PipesimMessage messages[2])
 {
-	*message = (PipesimMessage){from, to, rank, rank_of(program, rank, to), backward};
-	return message->from_rank != message->to_rank;
-}
-
-static guint add_receive(const PipesimProgram *program, guint rank, guint32 from, guint32 to,
-	guint backward, PipesimMessage *message)
-{
-	*message = (PipesimMessage){from, to, rank_of(program, rank, from), rank, backward};
-	return message->from_rank != message->to_rank;
-}
-
-guint pipesim_messages_out(
-	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
-{
-	const PipesimOp *from = &program->ops[op];
-	const gsize m = program->shape.microbatches;
+	const PipesimOp *own = &program->ops[op];
+	const gsize m = program->shape.microbatches, n_slots = program->shape.stages * m;
 	guint n = 0;
 	gsize slot;
 
-	if (pipesim_op_has_forward(from)) {
-		slot = pipesim_op_forward_slot(program, rank, from) + m;
-		if (slot < program->shape.stages * m)
-			n += add_send(
-				program, rank, op, program->forward[slot], 0, &messages[n]);
+	/* What lies before the first slot is above the last one, as it has no sign. */
+	if (pipesim_op_has_forward(own)) {
+		slot = pipesim_op_forward_slot(program, rank, own);
+		slot = send ? slot + m : slot - m;
+		if (slot < n_slots)
+			n += add(program, rank, op, program->forward[slot], send, 0,
+				&messages[n]);
 	}
-	if (pipesim_op_has_backward(from)) {
-		slot = pipesim_op_backward_slot(program, rank, from);
-		if (slot >= m)
-			n += add_send(program, rank, op, program->backward[slot - m], 1,
+	if (pipesim_op_has_backward(own)) {
+		slot = pipesim_op_backward_slot(program, rank, own);
+		slot = send ? slot - m : slot + m;
+		if (slot < n_slots)
+			n += add(program, rank, op, program->backward[slot], send, 1,
 				&messages[n]);
 	}
 	return n;
 }
 
+guint pipesim_messages_out(
+	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
+{
+	return find_messages(program, rank, op, TRUE, messages);
+}
+
 guint pipesim_messages_in(
 	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
 {
-	const PipesimOp *to = &program->ops[op];
-	const gsize m = program->shape.microbatches;
-	guint n = 0;
-	gsize slot;
-
-	if (pipesim_op_has_forward(to)) {
-		slot = pipesim_op_forward_slot(program, rank, to);
-		if (slot >= m)
-			n += add_receive(
-				program, rank, program->forward[slot - m], op, 0, &messages[n]);
-	}
-	if (pipesim_op_has_backward(to)) {
-		slot = pipesim_op_backward_slot(program, rank, to) + m;
-		if (slot < program->shape.stages * m)
-			n += add_receive(
-				program, rank, program->backward[slot], op, 1, &messages[n]);
-	}
-	return n;
+	return find_messages(program, rank, op, FALSE, messages);
 }
 
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
@@ -121,7 +101,7 @@ void pipesim_lower_end(
 {
 	const guint rank = send ? message->from_rank : message->to_rank;
 	const guint32 index = lowerer->next[rank]++;
-	guint32 *end = &lowerer->end_of[2 * (gsize)message->to + message->backward];
+	guint32 *end = pipesim_lower_end_of(lowerer, message);
 	PipesimAction *actions = lowerer->lowering->actions;
 
 	actions[index] = (PipesimAction){
