@@ -8,12 +8,11 @@
 #include <string.h>
 
 typedef struct {
-	PipesimLowering *lowering;
+	PipesimLowerer lowerer;
 	const PipesimProgram *program;
 	const PipesimCell *written;
-	/* By 2 * the op that needs a message, + 1 where it is a gradient: its two ends. */
-	guint32 *sends, *receives;
-	guint32 *place_of; /* by op: its action */
+	guint32 *place_of; /* by op: its action; PIPESIM_NO_OP: still to come */
+	guint32 n_joined;  /* messages of which both ends are there */
 	PipesimFaultPlaces places;
 } Linker;
 
@@ -81,84 +80,102 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 			linker, index, ", but both stages are on rank %u; nothing moves", rank);
 		return FALSE;
 	}
-	other_rank = pipesim_program_rank(program, other);
+	other_rank = pipesim_program_rank_near(program, other, rank);
 	*message = is_send(written->action)
 			   ? (PipesimMessage){own, other, rank, other_rank, backward}
 			   : (PipesimMessage){other, own, other_rank, rank, backward};
 	return TRUE;
 }
 
+/* Whether the other end of @end, which stands in a list or is PIPESIM_NO_OP, is there too. */
+static gboolean is_joined(const Linker *linker, guint32 end)
+{
+	return end != PIPESIM_NO_OP &&
+	       linker->lowerer.lowering->actions[end].peer != PIPESIM_NO_OP;
+}
+
 static void link_message(Linker *linker, guint rank, guint32 index)
 {
 	const PipesimCell *written = &linker->written[index];
 	const gboolean send = is_send(written->action);
-	PipesimAction *action = &linker->lowering->actions[index];
 	PipesimMessage message;
-	guint32 *end;
+	guint32 end, own;
 
-	*action = (PipesimAction){.op = 0,
-		.kind = written->action,
-		.joined = written->joined,
-		.waited = written->waited};
 	if (!find_message(linker, rank, index, &message))
 		return;
-	action->op = send ? message.from : message.to;
-	action->peer_rank = send ? message.to_rank : message.from_rank;
-	end = &(send ? linker->sends
-		     : linker->receives)[2 * (gsize)message.to + message.backward];
-	if (*end != PIPESIM_NO_OP) {
+	end = *pipesim_lower_end_of(&linker->lowerer, &message);
+	own = send ? message.from : message.to;
+	if (is_joined(linker, end) ||
+		(end != PIPESIM_NO_OP && linker->written[end].action == written->action)) {
 		message_fault(linker, index, " stands twice; each message goes once");
 		return;
 	}
-	*end = index;
-	if (send ? index < linker->place_of[message.from]
-		 : index > linker->place_of[message.to]) {
+	if (send == (linker->place_of[own] == PIPESIM_NO_OP)) {
 		g_autoptr(GString) op = g_string_new(NULL);
 
-		pipesim_op_print(linker->program, rank, &linker->program->ops[action->op], op);
+		pipesim_op_print(linker->program, rank, &linker->program->ops[own], op);
 		message_fault(linker, index,
 			send ? " stands before %s, whose result it sends; put it behind"
 			     : " stands behind %s, which needs it; put it before",
 			op->str);
 	}
+	linker->n_joined += end != PIPESIM_NO_OP;
+	linker->lowerer.waited = written->waited;
+	pipesim_lower_end(&linker->lowerer, &message, send, written->joined);
 }
 
 /* Both ends of every message must be there. */
-static void join_message(Linker *linker, const PipesimMessage *message)
+static void check_message(Linker *linker, const PipesimMessage *message)
 {
-	const gsize key = 2 * (gsize)message->to + message->backward;
-	const guint32 send = linker->sends[key], receive = linker->receives[key];
-	PipesimAction *actions = linker->lowering->actions;
+	const guint32 end = *pipesim_lower_end_of(&linker->lowerer, message);
 	g_autoptr(GString) from = NULL;
 	g_autoptr(GString) to = NULL;
 
-	if (send != PIPESIM_NO_OP && receive != PIPESIM_NO_OP) {
-		actions[send].peer = receive;
-		actions[receive].peer = send;
+	if (is_joined(linker, end))
 		return;
-	}
 	from = g_string_new(NULL);
 	to = g_string_new(NULL);
 	pipesim_op_print(linker->program, message->from_rank,
 		&linker->program->ops[message->from], from);
 	pipesim_op_print(
 		linker->program, message->to_rank, &linker->program->ops[message->to], to);
-	if (send == PIPESIM_NO_OP)
+	if (end == PIPESIM_NO_OP || !is_send(linker->written[end].action))
 		pipesim_fault(&linker->places, linker->place_of[message->from],
 			"no send behind %s on rank %u, although %s on rank %u needs its result",
 			from->str, message->from_rank, to->str, message->to_rank);
-	if (receive == PIPESIM_NO_OP)
+	if (end == PIPESIM_NO_OP || is_send(linker->written[end].action))
 		pipesim_fault(&linker->places, linker->place_of[message->to],
 			"no receive before %s on rank %u, although it needs the result of %s "
 			"on rank %u",
 			to->str, message->to_rank, from->str, message->from_rank);
 }
 
+/* How many messages there have to be; checks each if asked to, which looks all over the lists. */
+static guint32 visit_messages(Linker *linker, gboolean check)
+{
+	const PipesimProgram *program = linker->program;
+	guint32 n_messages = 0;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		const guint32 end = program->rank_begin[rank + 1];
+
+		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+			PipesimMessage messages[2];
+			const guint n = pipesim_messages_in(program, rank, op, messages);
+
+			n_messages += n;
+			for (guint i = 0; i < n && check; i++)
+				check_message(linker, &messages[i]);
+		}
+	}
+	return n_messages;
+}
+
 /* Whether messages @first and @second, in this order on one rank, are of one group. */
 static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second)
 {
 	for (guint32 i = first + 1; i <= second; i++)
-		if (!linker->lowering->actions[i].joined)
+		if (!linker->lowerer.lowering->actions[i].joined)
 			return FALSE;
 	return TRUE;
 }
@@ -168,7 +185,7 @@ static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second
  * action by rank. */
 static void check_turns(Linker *linker, guint32 *last_from)
 {
-	const PipesimLowering *lowering = linker->lowering;
+	const PipesimLowering *lowering = linker->lowerer.lowering;
 	const PipesimAction *actions = lowering->actions;
 	const guint ranks = linker->program->shape.ranks;
 
@@ -212,52 +229,42 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	guint32 *last_from = pipesim_arena_array(arena, guint32, ranks);
-	guint32 *ends = pipesim_arena_array(arena, guint32, 2 * n_ends);
 	Linker linker = {.program = program,
 		.written = written,
-		.sends = ends,
-		.receives = ends + n_ends,
+		.lowerer = {.program = program,
+			.next = pipesim_arena_array(arena, guint32, ranks),
+			.end_of = pipesim_arena_array(arena, guint32, n_ends)},
 		.place_of = pipesim_arena_array(arena, guint32, program->n_ops),
 		.places = {faults, locate, data}};
 	guint32 op = 0;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	lowering =
+	lowering = linker.lowerer.lowering =
 		pipesim_lowering_new(program, &pipesim_runtime_queue, rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;
 	lowering->from_file = TRUE;
 	memcpy(lowering->rank_begin, rank_begin, (ranks + 1) * sizeof *rank_begin);
-	for (gsize i = 0; i < 2 * n_ends; i++)
-		ends[i] = PIPESIM_NO_OP;
-	linker.lowering = lowering;
-	for (guint32 i = 0; i < lowering->n_actions; i++) {
-		if (written[i].action != PIPESIM_ACTION_OP)
-			continue;
-		linker.place_of[op] = i;
-		lowering->actions[i] = (PipesimAction){.op = op++,
-			.wait = PIPESIM_NO_OP,
-			.b_wait = PIPESIM_NO_OP,
-			.kind = PIPESIM_ACTION_OP};
-	}
-	for (guint rank = 0; rank < ranks; rank++)
-		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++)
-			if (written[i].action != PIPESIM_ACTION_OP)
-				link_message(&linker, rank, i);
+	memset(linker.lowerer.end_of, 0xff, n_ends * sizeof(guint32)); /* PIPESIM_NO_OP */
+	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32));
 	for (guint rank = 0; rank < ranks; rank++) {
-		for (op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
-			PipesimMessage messages[2];
-			const guint n = pipesim_messages_in(program, rank, op, messages);
-
-			for (guint i = 0; i < n; i++)
-				join_message(&linker, &messages[i]);
+		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
+			linker.lowerer.next[rank] = i;
+			if (written[i].action != PIPESIM_ACTION_OP) {
+				link_message(&linker, rank, i);
+				continue;
+			}
+			linker.place_of[op] = i;
+			pipesim_lower_op(&linker.lowerer, rank, op++);
 		}
 	}
+	if (visit_messages(&linker, FALSE) > linker.n_joined)
+		visit_messages(&linker, TRUE);
 	if (faults->total == 0)
 		check_turns(&linker, last_from);
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
-	pipesim_lowering_set_waits(lowering, linker.receives);
+	pipesim_lowering_set_waits(lowering, linker.lowerer.end_of);
 	return g_steal_pointer(&lowering);
 }
