@@ -77,33 +77,34 @@ static void append_wait(const PipesimWaiting *waiting, PipesimStuck at, GString 
 }
 
 /* The entry that is to be exchanged with the next one, and its rank. */
-static gboolean find_swap(const PipesimSwaps *swaps, const GArray *cycle, PipesimStuck *swap)
+static gboolean find_swap(
+	const PipesimWaiting *waiting, const GArray *cycle, PipesimStuck *swap)
 {
 	guint64 looked_at = 0;
 
 	for (guint i = 0; i < cycle->len; i++) {
 		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
-		guint32 begin, end;
-		const guint32 entry = swaps->entry(swaps->graph, at, &begin, &end);
+		const guint32 *begin = &waiting->rank_begin[at.rank];
+		const guint32 entry = waiting->entry(waiting->graph, at);
 
 		for (guint before = 1; before <= 1; before--) {
 			const guint32 index = entry - before;
 
-			if ((before == 1 && entry == begin) || index + 1 >= end)
+			if ((before == 1 && entry == begin[0]) || index + 1 >= begin[1])
 				continue;
-			looked_at += swaps->size;
+			looked_at += waiting->size;
 			if (looked_at > MAX_LOOKED_AT)
 				return FALSE;
 			*swap = (PipesimStuck){at.rank, index};
-			if (swaps->runs(swaps->graph, at.rank, index))
+			if (waiting->runs_exchanged(waiting->graph, at.rank, index))
 				return TRUE;
 		}
 	}
 	return FALSE;
 }
 
-gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
-	const char *what, const PipesimSwaps *swaps, GError **error)
+gboolean pipesim_fail_cycle(
+	const PipesimWaiting *waiting, const GArray *cycle, const char *what, GError **error)
 {
 	/* "A waits for B, which stands behind C, which waits for A" in one line; with places each
 	 * on its own, of which the first stands before the whole message. */
@@ -118,7 +119,7 @@ gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
 		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
 
 		if (i > 0 && lines)
-			append_place(waiting, waiting->place(waiting->graph, at), text);
+			append_place(waiting, waiting->entry(waiting->graph, at), text);
 		else if (i > 0)
 			g_string_append(text, ", which");
 		if (i == 0 || lines)
@@ -129,17 +130,17 @@ gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
 		g_string_append_printf(text, ", and so on, %u steps in all", cycle->len);
 	else if (cycle->len > MAX_SHOWN)
 		g_string_append(text, ", and so on round the cycle");
-	if (lines && find_swap(swaps, cycle, &swap)) {
+	if (lines && find_swap(waiting, cycle, &swap)) {
 		append_place(waiting, swap.index, text);
 		g_string_append(text, "exchanging ");
-		swaps->print(swaps->graph, swap.rank, swap.index, text);
+		waiting->print_entry(waiting->graph, swap.rank, swap.index, text);
 		g_string_append(text, " and ");
-		swaps->print(swaps->graph, swap.rank, swap.index + 1, text);
+		waiting->print_entry(waiting->graph, swap.rank, swap.index + 1, text);
 		g_string_append_printf(text, " on rank %u repairs it", swap.rank);
 	}
 	pipesim_fail(&deadlock, PIPESIM_ERROR_DEADLOCK, "%s", text->str);
 	if (lines)
-		waiting->locate(waiting->data, waiting->place(waiting->graph, first), deadlock);
+		waiting->locate(waiting->data, waiting->entry(waiting->graph, first), deadlock);
 	g_propagate_error(error, g_steal_pointer(&deadlock));
 	return FALSE;
 }

@@ -15,27 +15,21 @@ typedef struct {
 	/* What @at waits for; *behind: it only stands behind that on its rank. */
 	PipesimStuck (*blocker)(gconstpointer graph, PipesimStuck at, gboolean *behind);
 	void (*print)(gconstpointer graph, PipesimStuck at, GString *out);
-	guint32 (*place)(gconstpointer graph, PipesimStuck at); /* for @locate; of an entry of
-								   PipesimSwaps its index */
-	PipesimLocate locate;                                   /* (nullable) */
+	/* The entry of its rank that @at belongs to, as @locate and the rest count. */
+	guint32 (*entry)(gconstpointer graph, PipesimStuck at);
+	PipesimLocate locate; /* (nullable) */
 	gpointer data;
+	/* What is tried to undo a deadlock: whether everything runs where entry @index of @rank and
+	 * the next one of it are exchanged. */
+	gboolean (*runs_exchanged)(gconstpointer graph, guint rank, guint32 index);
+	void (*print_entry)(gconstpointer graph, guint rank, guint32 index, GString *out);
+	const guint32 *rank_begin; /* of entries; ranks + 1 */
+	guint64 size;              /* entries: what one try costs */
 } PipesimWaiting;
 
 /** pipesim_find_cycle: a cycle that one comes to from @from; (transfer full): of PipesimStuck,
  * each waits for the next and the last for the first. */
 GArray *pipesim_find_cycle(const PipesimWaiting *waiting, PipesimStuck from);
-
-/* Entries of one rank that are exchanged with the ones behind them. */
-typedef struct {
-	gconstpointer graph;
-	/* Whether everything runs where entry @index of @rank and the next one are exchanged.
-	 */
-	gboolean (*runs)(gconstpointer graph, guint rank, guint32 index);
-	/* The entry of @at, and the first and the end of its rank's entries. */
-	guint32 (*entry)(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end);
-	void (*print)(gconstpointer graph, guint rank, guint32 index, GString *out);
-	guint64 size; /* entries: what one try costs */
-} PipesimSwaps;
 
 /**
  * pipesim_fail_cycle: PIPESIM_ERROR_DEADLOCK with "@what: " and @cycle. Without places in one
@@ -43,8 +37,8 @@ typedef struct {
  * them in the cycle, with which everything runs: "exchanging 1F0 and 1B0 on rank 1 repairs it";
  * nothing where there is none, or where trying them would take seconds.
  */
-gboolean pipesim_fail_cycle(const PipesimWaiting *waiting, const GArray *cycle,
-	const char *what, const PipesimSwaps *swaps, GError **error);
+gboolean pipesim_fail_cycle(
+	const PipesimWaiting *waiting, const GArray *cycle, const char *what, GError **error);
 
 /** pipesim_program_runs: whether it reaches its end, no more; FALSE too where memory does not
  * suffice. */

@@ -129,7 +129,7 @@ static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
 	pipesim_op_print(program, at.rank, &program->ops[at.index], out);
 }
 
-static guint32 place_of(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
+static guint32 entry_of(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
 {
 	return at.index;
 }
@@ -140,15 +140,6 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, gu
 	g_autoptr(PipesimProgram) program = pipesim_program_exchanged(order->program, index);
 
 	return program != NULL && pipesim_program_runs(program);
-}
-
-static guint32 entry_of(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end)
-{
-	const Order *order = graph;
-
-	*begin = order->program->rank_begin[at.rank];
-	*end = order->program->rank_begin[at.rank + 1];
-	return at.index;
 }
 
 static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
@@ -162,9 +153,17 @@ gboolean pipesim_program_check_order(
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Order order = {.program = program};
 	const PipesimWaiting waiting = {
-		&order, find_blocker, print_stuck, place_of, locate, data};
-	const PipesimSwaps swaps = {
-		&order, runs_exchanged, entry_of, print_entry, program->n_ops};
+		.graph = &order,
+		.blocker = find_blocker,
+		.print = print_stuck,
+		.entry = entry_of,
+		.locate = locate,
+		.data = data,
+		.runs_exchanged = runs_exchanged,
+		.print_entry = print_entry,
+		.rank_begin = program->rank_begin,
+		.size = program->n_ops,
+	};
 	g_autoptr(GArray) cycle = NULL;
 	PipesimStuck stuck = {0, 0};
 
@@ -175,7 +174,7 @@ gboolean pipesim_program_check_order(
 			stuck.rank++;
 		stuck.index = order.next[stuck.rank];
 		cycle = pipesim_find_cycle(&waiting, stuck);
-		pipesim_fail_cycle(&waiting, cycle, "deadlock", &swaps, error);
+		pipesim_fail_cycle(&waiting, cycle, "deadlock", error);
 	}
 	return order.n_done == program->n_ops;
 }

@@ -151,102 +151,78 @@ static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean 
 	return (PipesimStuck){at.rank, ahead(check, at.rank, group_begin(check, at.index))};
 }
 
-static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
+static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
 {
 	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
 
-	pipesim_action_print(lowering, rank, &lowering->actions[index], out);
+	pipesim_action_print(lowering, at.rank, &lowering->actions[at.index], out);
 }
 
-static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
-{
-	print_entry(graph, at.rank, at.index, out);
-}
+/* What is exchanged: entries of the file that lists them, else ops of the program. */
 
-static guint32 place_of(gconstpointer graph, PipesimStuck at)
+static guint32 entry_of(gconstpointer graph, PipesimStuck at)
 {
 	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
 
 	return lowering->from_file ? at.index : lowering->actions[at.index].op;
 }
 
-/* What is exchanged where messages are derived: ops of the program. */
-
-static gboolean runs_exchanged_ops(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
-{
-	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
-	g_autoptr(PipesimProgram) program = pipesim_program_exchanged(lowering->program, index);
-	g_autoptr(PipesimLowering) exchanged = NULL;
-
-	if (program == NULL || !pipesim_program_runs(program))
-		return FALSE;
-	exchanged = pipesim_lower(program, lowering->runtime, NULL);
-	return exchanged != NULL && lowering_runs(exchanged);
-}
-
-static guint32 op_entry(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end)
+static void print_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
 {
 	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
 
-	*begin = lowering->program->rank_begin[at.rank];
-	*end = lowering->program->rank_begin[at.rank + 1];
-	return lowering->actions[at.index].op;
+	if (lowering->from_file)
+		print_stuck(graph, (PipesimStuck){rank, index}, out);
+	else
+		pipesim_op_print(lowering->program, rank, &lowering->program->ops[index], out);
 }
 
-static void print_op_entry(gconstpointer graph, guint rank, guint32 index, GString *out)
+/* @lowering, which is from a file, as linked with @program, where action @swapped and the next one
+ * are exchanged, unless it is PIPESIM_NO_OP. */
+static PipesimLowering *link_again(
+	const PipesimLowering *lowering, const PipesimProgram *program, guint32 swapped)
 {
-	const PipesimProgram *program = ((const Check *)graph)->lowering->program;
-
-	pipesim_op_print(program, rank, &program->ops[index], out);
-}
-
-/* What is exchanged where a file lists its messages: entries of the file. */
-
-/* Two ops stay where they are: they are exchanged in the program. */
-static gboolean runs_exchanged_entries(
-	gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
-{
-	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
-	const PipesimAction *first = &lowering->actions[index];
+	g_autofree PipesimCell *written = g_try_new0(PipesimCell, lowering->n_actions);
 	const guint32 *begin = lowering->rank_begin;
-	const gboolean ops =
-		first[0].kind == PIPESIM_ACTION_OP && first[1].kind == PIPESIM_ACTION_OP;
-	g_autoptr(PipesimProgram) program = NULL;
-	g_autoptr(PipesimLowering) exchanged = NULL;
-	g_autofree PipesimCell *written = NULL;
 
-	if (first[0].joined || first[1].joined)
-		return FALSE;
-	if (ops)
-		program = pipesim_program_exchanged(lowering->program, first->op);
-	if (ops && (program == NULL || !pipesim_program_runs(program)))
-		return FALSE;
-	written = g_try_new0(PipesimCell, lowering->n_actions);
-	if (written == NULL)
-		return FALSE;
-	for (guint r = 0; r < lowering->program->shape.ranks; r++)
+	for (guint r = 0; written != NULL && r < program->shape.ranks; r++)
 		for (guint32 i = begin[r]; i < begin[r + 1]; i++)
 			if (lowering->actions[i].kind != PIPESIM_ACTION_OP)
 				written[i] = pipesim_cell_of_message(
 					lowering, r, &lowering->actions[i]);
-	if (!ops) {
-		const PipesimCell moved = written[index];
+	if (written != NULL && swapped != PIPESIM_NO_OP) {
+		const PipesimCell moved = written[swapped];
 
-		written[index] = written[index + 1];
-		written[index + 1] = moved;
+		written[swapped] = written[swapped + 1];
+		written[swapped + 1] = moved;
 	}
-	exchanged = pipesim_lowering_link(
-		ops ? program : lowering->program, written, begin, NULL, NULL, NULL);
-	return exchanged != NULL && lowering_runs(exchanged);
+	return written != NULL
+		       ? pipesim_lowering_link(program, written, begin, NULL, NULL, NULL)
+		       : NULL;
 }
 
-static guint32 action_entry(gconstpointer graph, PipesimStuck at, guint32 *begin, guint32 *end)
+/* Two ops of a file stay where they are: they are exchanged in the program. */
+static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
 {
 	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
+	const gboolean from_file = lowering->from_file;
+	const PipesimAction *first = from_file ? &lowering->actions[index] : NULL;
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimLowering) exchanged = NULL;
 
-	*begin = lowering->rank_begin[at.rank];
-	*end = lowering->rank_begin[at.rank + 1];
-	return at.index;
+	if (from_file && (first[0].joined || first[1].joined))
+		return FALSE;
+	if (from_file &&
+		(first[0].kind != PIPESIM_ACTION_OP || first[1].kind != PIPESIM_ACTION_OP)) {
+		exchanged = link_again(lowering, lowering->program, index);
+		return exchanged != NULL && lowering_runs(exchanged);
+	}
+	program = pipesim_program_exchanged(lowering->program, from_file ? first->op : index);
+	if (program == NULL || !pipesim_program_runs(program))
+		return FALSE;
+	exchanged = from_file ? link_again(lowering, program, PIPESIM_NO_OP)
+			      : pipesim_lower(program, lowering->runtime, NULL);
+	return exchanged != NULL && lowering_runs(exchanged);
 }
 
 gboolean pipesim_lowering_check(
@@ -255,11 +231,18 @@ gboolean pipesim_lowering_check(
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Check check = {0};
 	const PipesimWaiting waiting = {
-		&check, find_blocker, print_stuck, place_of, locate, data};
-	const PipesimSwaps of_ops = {
-		&check, runs_exchanged_ops, op_entry, print_op_entry, lowering->n_actions};
-	const PipesimSwaps of_entries = {
-		&check, runs_exchanged_entries, action_entry, print_entry, lowering->n_actions};
+		.graph = &check,
+		.blocker = find_blocker,
+		.print = print_stuck,
+		.entry = entry_of,
+		.locate = locate,
+		.data = data,
+		.runs_exchanged = runs_exchanged,
+		.print_entry = print_entry,
+		.rank_begin = lowering->from_file ? lowering->rank_begin
+						  : lowering->program->rank_begin,
+		.size = lowering->n_actions,
+	};
 	g_autoptr(GArray) cycle = NULL;
 	g_autofree char *what = NULL;
 	guint rank = 0;
@@ -276,6 +259,5 @@ gboolean pipesim_lowering_check(
 	cycle = pipesim_find_cycle(
 		&waiting, (PipesimStuck){rank, check.rules.seats[rank].op_at});
 	what = g_strdup_printf("deadlock under %s", lowering->runtime->name);
-	return pipesim_fail_cycle(
-		&waiting, cycle, what, lowering->from_file ? &of_entries : &of_ops, error);
+	return pipesim_fail_cycle(&waiting, cycle, what, error);
 }
