@@ -97,6 +97,7 @@ static const char *sharding(Parser *parser, const char *at, PipesimCell *out)
 			continue;
 		out->action = (guint8)i;
 		parser->file->n_shardings++;
+		parser->file->n_reduces += i == PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD;
 		if (g_ascii_isdigit(at[length]))
 			return fail(parser, at + length,
 				"micro-batch of an action on a whole stage");

@@ -33,8 +33,8 @@ typedef struct {
 	const char *path; /* as messages call it */
 	PipesimCell *cells;
 	guint32 n, room;
-	GArray *rank_begin; /* guint32 */
-	guint32 n_ops, n_messages, n_shardings;
+	GArray *rank_begin;                                /* guint32 */
+	guint32 n_ops, n_messages, n_shardings, n_reduces; /* which are shardings too */
 	PipesimValues stages, microbatches;
 	GArray *idle; /* PipesimPlace, of empty cells; the first few */
 	PipesimFaults *faults;

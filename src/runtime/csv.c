@@ -265,20 +265,13 @@ static PipesimProgram *place_ops(
 static void locate(const PipesimScheduleFile *file, const guint32 *begin,
 	const guint32 *columns, guint32 index, GError *error)
 {
-	guint low = 0, high = file->program->shape.ranks; /* the rank is in [low, high) */
+	const guint ranks = file->program->shape.ranks;
 
-	while (index != PIPESIM_NO_OP && high - low > 1) {
-		const guint middle = low + (high - low) / 2;
-
-		if (begin[middle] <= index)
-			low = middle;
-		else
-			high = middle;
-	}
 	if (index == PIPESIM_NO_OP)
-		pipesim_error_locate(error, file->path, high, 1);
+		pipesim_error_locate(error, file->path, ranks, 1);
 	else
-		pipesim_error_locate(error, file->path, low + 1, columns[index]);
+		pipesim_error_locate(error, file->path,
+			pipesim_rank_in(begin, ranks, index) + 1, columns[index]);
 }
 
 void pipesim_schedule_file_locate_op(gpointer data, guint32 op, GError *error)
@@ -417,6 +410,8 @@ static gboolean check_shardings(
 	const guint chunks = program->shape.chunks;
 	g_autofree Sharded *sharded = g_new0(Sharded, program->shape.stages);
 	Checker checker = {.file = file,
+		.shards = file->n_shardings > file->n_reduces,
+		.reduces = file->n_reduces > 0,
 		.per_chunk = pipesim_shape_per_chunk(&program->shape),
 		.stages = program->shape.stages,
 		.sharded = sharded};
@@ -429,12 +424,6 @@ static gboolean check_shardings(
 		pipesim_cells_fault(file, place->line - 1, &cell, PIPESIM_ERROR_INCOMPLETE,
 			"empty cell in a file with sends and receives, which PyTorch refuses; "
 			"delete it");
-	}
-	for (guint32 i = 0; i < file->n && file->n_shardings > 0; i++) {
-		if (file->cells[i].action == PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD)
-			checker.reduces = TRUE;
-		else if (file->cells[i].action >= PIPESIM_N_ACTIONS)
-			checker.shards = TRUE;
 	}
 	for (; file->n_shardings > 0 && checker.rank < program->shape.ranks; checker.rank++)
 		check_rank(&checker, &program->stage_of[(gsize)checker.rank * chunks], chunks);
@@ -549,25 +538,6 @@ PipesimScheduleFile *pipesim_schedule_file_parse(
 		pipesim_csv_new(pipesim_input_new_memory(path, text, length));
 
 	return read_csv(csv, error);
-}
-
-static PipesimProgram *take_program(PipesimScheduleFile *file)
-{
-	PipesimProgram *program = file != NULL ? g_steal_pointer(&file->program) : NULL;
-
-	pipesim_schedule_file_free(file);
-	return program;
-}
-
-PipesimProgram *pipesim_schedule_read_csv(const char *path, GError **error)
-{
-	return take_program(pipesim_schedule_file_read(path, error));
-}
-
-PipesimProgram *pipesim_schedule_parse_csv(
-	const char *text, gsize length, const char *path, GError **error)
-{
-	return take_program(pipesim_schedule_file_parse(text, length, path, error));
 }
 
 void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out)

@@ -48,10 +48,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimScheduleFile, pipesim_schedule_file_free)
 void pipesim_schedule_file_locate_op(gpointer file, guint32 op, GError *error);
 void pipesim_schedule_file_locate_action(gpointer file, guint32 action, GError *error);
 
-/** pipesim_schedule_read_csv, pipesim_schedule_parse_csv: the program of such a file alone. */
-PipesimProgram *pipesim_schedule_read_csv(const char *path, GError **error);
-PipesimProgram *pipesim_schedule_parse_csv(
-	const char *text, gsize length, const char *path, GError **error);
-
 /** pipesim_schedule_write_csv: @program in that format; each line ends with LF. */
 void pipesim_schedule_write_csv(const PipesimProgram *program, GString *out);

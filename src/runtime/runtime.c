@@ -83,8 +83,7 @@ PipesimLowering *pipesim_lower(
 		lowerer.next[rank] = lowering->rank_begin[rank];
 		lowering->rank_begin[rank + 1] = lowerer.next[rank] + (guint32)count[rank];
 	}
-	for (gsize i = 0; i < n_ends; i++)
-		lowerer.end_of[i] = PIPESIM_NO_OP;
+	memset(lowerer.end_of, 0xff, n_ends * sizeof(guint32)); /* PIPESIM_NO_OP */
 	if (!runtime->lower(&lowerer, error))
 		return NULL;
 	pipesim_lowering_set_waits(lowering, lowerer.end_of);

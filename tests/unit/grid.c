@@ -1,5 +1,6 @@
 #include "grid.h"
 #include "reference-engine.h"
+#include "runtime/csv.h"
 #include <check.h>
 
 static const guint shapes[][2] = {{1, 1}, {1, 2}, {1, 5}, {2, 1}, {2, 2}, {2, 3}, {2, 4},
@@ -139,6 +140,24 @@ PipesimProgram *make_program(
 	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 
 	return scenario_program(schedule, &scenario, error);
+}
+
+static PipesimProgram *take_program(PipesimScheduleFile *file)
+{
+	PipesimProgram *program = file != NULL ? g_steal_pointer(&file->program) : NULL;
+
+	pipesim_schedule_file_free(file);
+	return program;
+}
+
+PipesimProgram *read_program(const char *path, GError **error)
+{
+	return take_program(pipesim_schedule_file_read(path, error));
+}
+
+PipesimProgram *parse_program(const char *text, gsize length, const char *path, GError **error)
+{
+	return take_program(pipesim_schedule_file_parse(text, length, path, error));
 }
 
 PipesimShape make_shape(

@@ -22,6 +22,11 @@ const GridCase *grid_refused(int *count);
 PipesimProgram *make_program(
 	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error);
 
+/** read_program, parse_program: the program of a schedule file alone; parameters and errors of
+ * pipesim_schedule_file_read() and pipesim_schedule_file_parse(). */
+PipesimProgram *read_program(const char *path, GError **error);
+PipesimProgram *parse_program(const char *text, gsize length, const char *path, GError **error);
+
 /** make_shape: fails the test where it is refused. */
 PipesimShape make_shape(
 	guint ranks, guint chunks, guint microbatches, PipesimPlacement placement);

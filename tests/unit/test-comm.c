@@ -44,8 +44,7 @@ static PipesimTimeline *run(
 static void assert_starts(const PipesimRuntime *runtime, const gint64 starts[12])
 {
 	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
-	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
+	g_autoptr(PipesimProgram) program = parse_program(csv, strlen(csv), "test.csv", NULL);
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autoptr(PipesimTimeline) timeline = run(program, runtime, times);
@@ -334,8 +333,7 @@ START_TEST(report_by_hand)
 	static const char csv[] = "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
 	const PipesimScenario scenario = {.runtime = &pipesim_native_runtime};
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
-	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", NULL);
+	g_autoptr(PipesimProgram) program = parse_program(csv, strlen(csv), "test.csv", NULL);
 	g_autoptr(PipesimRun) run =
 		pipesim_run_program("test.csv", program, NULL, &scenario, costs);
 	const PipesimCommReport *comm;

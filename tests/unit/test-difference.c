@@ -23,8 +23,7 @@ static int n_cases(void)
 static PipesimRun *run_text(const char *text, const PipesimCosts *costs)
 {
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv(text, strlen(text), "x.csv", &error);
+	g_autoptr(PipesimProgram) program = parse_program(text, strlen(text), "x.csv", &error);
 
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
 	return pipesim_run_program("x.csv", program, NULL, &(PipesimScenario){0}, costs);

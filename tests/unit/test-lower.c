@@ -1,6 +1,6 @@
 /* What is sent and received when, by hand. */
+#include "grid.h"
 #include "runtime/cell.h"
-#include "runtime/csv.h"
 #include "runtime/runtime.h"
 #include "suites.h"
 #include <string.h>
@@ -8,8 +8,7 @@
 static PipesimProgram *parse(const char *csv)
 {
 	g_autoptr(GError) error = NULL;
-	PipesimProgram *program =
-		pipesim_schedule_parse_csv(csv, strlen(csv), "test.csv", &error);
+	PipesimProgram *program = parse_program(csv, strlen(csv), "test.csv", &error);
 
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "no error");
 	return program;

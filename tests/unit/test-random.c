@@ -159,7 +159,7 @@ static gboolean assert_agreement(const char *csv, const PipesimShape *shape, gui
 {
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv(csv, strlen(csv), "random.csv", &error);
+		parse_program(csv, strlen(csv), "random.csv", &error);
 	g_autoptr(PipesimCosts) costs = grid_random_costs(seed, shape->ranks, seed % 4 < 2);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, shape);
 	g_autoptr(Oracle) oracle = oracle_new(csv, times);

@@ -154,7 +154,7 @@ START_TEST(round_trip)
 	g_autoptr(GError) error = NULL;
 
 	pipesim_schedule_write_csv(program, first);
-	copy = pipesim_schedule_parse_csv(first->str, first->len, "x.csv", &error);
+	copy = parse_program(first->str, first->len, "x.csv", &error);
 	ck_assert_msg(copy != NULL, "%s", error != NULL ? error->message : "");
 	pipesim_schedule_write_csv(copy, second);
 	ck_assert_str_eq(first->str, second->str);
@@ -182,7 +182,7 @@ START_TEST(file_runs_as_its_schedule)
 			parts == 1 ? costs->time[kind] : built_in->times->chunk[kind];
 	costs->p2p = built_in->times->p2p;
 	pipesim_schedule_write_csv(built_in->step->program, csv);
-	program = pipesim_schedule_parse_csv(csv->str, csv->len, "x.csv", NULL);
+	program = parse_program(csv->str, csv->len, "x.csv", NULL);
 	from_file = pipesim_run_program("x.csv", program, NULL, &(PipesimScenario){0}, costs);
 	ck_assert_ptr_null(from_file->error);
 	ck_assert_int_eq(
@@ -246,8 +246,8 @@ START_TEST(bad_file)
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_msg(pipesim_schedule_parse_csv(bad_files[_i].text, strlen(bad_files[_i].text),
-			      "x.csv", &error) == NULL,
+	ck_assert_msg(parse_program(bad_files[_i].text, strlen(bad_files[_i].text), "x.csv",
+			      &error) == NULL,
 		"'%s' was taken", bad_files[_i].text);
 	ck_assert_msg(g_str_has_prefix(error->message, bad_files[_i].where),
 		"'%s': want '%s', got '%s'", bad_files[_i].text, bad_files[_i].where,
@@ -266,7 +266,7 @@ START_TEST(forms_of_cells)
 		g_autoptr(GError) error = NULL;
 		g_autoptr(GString) text = g_string_new(NULL);
 		g_autoptr(PipesimProgram) program =
-			pipesim_schedule_parse_csv(forms[i], strlen(forms[i]), "x.csv", &error);
+			parse_program(forms[i], strlen(forms[i]), "x.csv", &error);
 
 		ck_assert_msg(program != NULL, "'%s': %s", forms[i],
 			error != NULL ? error->message : "");
@@ -281,7 +281,7 @@ START_TEST(nul_in_file)
 	static const char text[] = "0F0,0B0\n1F\0000,1B0\n";
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(pipesim_schedule_parse_csv(text, sizeof text - 1, "x.csv", &error));
+	ck_assert_ptr_null(parse_program(text, sizeof text - 1, "x.csv", &error));
 	ck_assert_msg(g_str_has_prefix(error->message, "x.csv:2:"), "%s", error->message);
 }
 END_TEST
@@ -291,7 +291,7 @@ START_TEST(empty_line_is_a_rank_without_work)
 	static const char text[] = "0F0,1F0,1B0,0B0\r\n\r\n2F0,2B0\r\n";
 	g_autoptr(GError) error = NULL;
 	g_autoptr(PipesimProgram) program =
-		pipesim_schedule_parse_csv(text, sizeof text - 1, "x.csv", &error);
+		parse_program(text, sizeof text - 1, "x.csv", &error);
 
 	ck_assert_msg(program != NULL, "%s", error != NULL ? error->message : "");
 	ck_assert_uint_eq(program->shape.ranks, 3);
@@ -309,7 +309,7 @@ START_TEST(up_to_twenty_faults)
 
 	for (guint i = 0; i < 30; i++)
 		g_string_append(text, "0Q0\n");
-	ck_assert_ptr_null(pipesim_schedule_parse_csv(text->str, text->len, "x.csv", &error));
+	ck_assert_ptr_null(parse_program(text->str, text->len, "x.csv", &error));
 	lines = g_strsplit(error->message, "\n", -1);
 	ck_assert_uint_ge(g_strv_length(lines), PIPESIM_MAX_FAULTS);
 	for (guint i = 0; i < PIPESIM_MAX_FAULTS; i++) {

@@ -105,7 +105,7 @@ START_TEST(zb_is_never_worse)
 	g_autoptr(PipesimCosts) costs = costs_of(path, 1);
 	g_autoptr(PipesimRun) ours = NULL, theirs = NULL;
 	g_autoptr(GString) a = g_string_new(NULL), b = g_string_new(NULL);
-	g_autoptr(PipesimProgram) reference = pipesim_schedule_read_csv(path, NULL);
+	g_autoptr(PipesimProgram) reference = read_program(path, NULL);
 	PipesimScenario scenario = {0};
 
 	read_name(path, &scenario);
