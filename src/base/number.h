@@ -72,6 +72,14 @@ const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);
 /** pipesim_gcd: greatest common divisor of @a and @b, >= 0; of one with 0, the other. */
 gint64 pipesim_gcd(gint64 a, gint64 b);
 
+/** pipesim_compare_int64: for qsort(), of gint64 in ascending order. */
+static inline int pipesim_compare_int64(const void *a, const void *b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
 /** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0,
  * @den > 0. Saturates at G_MAXINT64. */
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den);

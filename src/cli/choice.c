@@ -37,18 +37,6 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 	return choice->schedule != NULL;
 }
 
-static void add_all(GPtrArray *choices)
-{
-	const PipesimSchedule *const *all = pipesim_schedule_list();
-
-	for (; *all != NULL; all++) {
-		PipesimChoice *choice = g_new0(PipesimChoice, 1);
-
-		choice->schedule = *all;
-		g_ptr_array_add(choices, choice);
-	}
-}
-
 gboolean pipesim_choices_add_schedules(
 	GPtrArray *choices, const PipesimSetup *setup, GError **error)
 {
@@ -65,8 +53,11 @@ gboolean pipesim_choices_add_list(GPtrArray *choices, const char *names, GError 
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--schedule is empty; give names, files or all");
 	for (char **item = items; *item != NULL; item++) {
+		const PipesimSchedule *const *all = pipesim_schedule_list();
+
 		if (strcmp(*item, "all") == 0)
-			add_all(choices);
+			for (; *all != NULL; all++)
+				pipesim_choices_add(choices, pipesim_schedule_name(*all), NULL);
 		else if (!pipesim_choices_add(choices, g_strstrip(*item), error))
 			return FALSE;
 	}

@@ -16,10 +16,9 @@ static const PipesimOutput *find_format(const PipesimSetup *setup, GError **erro
 	return output != NULL ? output : pipesim_output_find("text", error);
 }
 
-static gboolean write_all(
-	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
+static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
+	const PipesimComparison *comparison, GError **error)
 {
-	const PipesimOutput *format = find_format(setup, error);
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const char *chrome_trace = setup->text[PIPESIM_SET_CHROME_TRACE];
@@ -27,8 +26,6 @@ static gboolean write_all(
 	PipesimStyle plain = style;
 	g_autoptr(GString) text = g_string_new(NULL);
 
-	if (format == NULL)
-		return FALSE;
 	format->write(comparison, &style, text);
 	if (g_strcmp0(timeline, "-") == 0) {
 		if (!format->for_people)
@@ -76,17 +73,18 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	format = find_format(setup, NULL);
-	scenario->critical =
-		setup->flag[PIPESIM_SET_CRITICAL_PATH] || (format != NULL && format->critical);
+	format = find_format(setup, error);
+	if (format == NULL)
+		return FALSE;
+	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || format->critical;
 	/* Pictures and traces are of single ops; the figures of ranks need none. */
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
-	else if (scenario->critical && format != NULL && format->for_people) /* names its ops */
+	else if (scenario->critical && format->for_people) /* names its ops */
 		scenario->keep = PIPESIM_KEEP_FITTING;
 	else
-		scenario->keep = format != NULL ? format->keep : PIPESIM_KEEP_NOTHING;
+		scenario->keep = format->keep;
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
@@ -99,7 +97,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	pipesim_comparison_finish(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)
 		*answer = PIPESIM_EXIT_NO;
-	return write_all(setup, comparison, error);
+	return write_all(setup, format, comparison, error);
 }
 
 const PipesimCommand pipesim_command_compare = {

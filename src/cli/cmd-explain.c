@@ -358,28 +358,13 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	return TRUE;
 }
 
-/* Each at the shape that was given, or at one of its own. */
-static gboolean explain_all(
-	PipesimSetup *setup, const PipesimStyle *style, GString *out, GError **error)
-{
-	const PipesimSchedule *const *all = pipesim_schedule_list();
-	const PipesimScenario given = setup->scenario;
-
-	for (guint i = 0; all[i] != NULL; i++) {
-		if (i > 0)
-			g_string_append(out, "\n\n");
-		setup->scenario = given;
-		if (!explain(all[i], setup, style, out, error))
-			return FALSE;
-	}
-	return TRUE;
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimStyle style = pipesim_terminal_style(NULL);
-	const PipesimSchedule *schedule;
+	const PipesimSchedule *const *schedules = pipesim_schedule_list();
+	const PipesimSchedule *one[2] = {NULL};
+	PipesimScenario given;
 
 	if (setup->n_operands != 1)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -390,12 +375,21 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		style.width = WIDTH;
 	if (!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
-	if (strcmp(setup->operands[0], "all") == 0)
-		return explain_all(setup, &style, out, error) &&
-		       pipesim_print(NULL, out, error);
-	schedule = pipesim_schedule_find(setup->operands[0], error);
-	return schedule != NULL && explain(schedule, setup, &style, out, error) &&
-	       pipesim_print(NULL, out, error);
+	if (strcmp(setup->operands[0], "all") != 0) {
+		one[0] = pipesim_schedule_find(setup->operands[0], error);
+		if (one[0] == NULL)
+			return FALSE;
+		schedules = one;
+	}
+	/* Each at the shape that was given, or at one of its own. */
+	given = setup->scenario;
+	for (guint i = 0; schedules[i] != NULL; i++) {
+		g_string_append(out, i > 0 ? "\n\n" : "");
+		setup->scenario = given;
+		if (!explain(schedules[i], setup, &style, out, error))
+			return FALSE;
+	}
+	return pipesim_print(NULL, out, error);
 }
 
 const PipesimCommand pipesim_command_explain = {

@@ -479,21 +479,6 @@ static void tell_what_is_held(const Sweep *sweep)
 				     "grows with PP; --model-times holds the model fixed");
 }
 
-static gboolean sweep_all(Sweep *sweep, PipesimExit *answer, GError **error)
-{
-	tell_what_is_held(sweep);
-	if (!open_results(sweep, error))
-		return FALSE;
-	sweep->work.solve = solve;
-	sweep->work.data = sweep;
-	sweep->work.stop = &stop_asked;
-	sweep->work.part = sweep->processes.rank;
-	sweep->work.parts = sweep->processes.size;
-	signal(SIGINT, ask_to_stop);
-	signal(SIGTERM, ask_to_stop);
-	return run_pool(sweep, error) && (!is_main(sweep) || finish(sweep, answer, error));
-}
-
 /* What the options of the sweep itself say, and running it. */
 static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
@@ -503,7 +488,22 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	ok = read_format(sweep, error) &&
 	     pipesim_metric_find(
 		     sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
-	     read_work(sweep, error) && sweep_all(sweep, answer, error);
+	     read_work(sweep, error);
+	if (ok) {
+		tell_what_is_held(sweep);
+		ok = open_results(sweep, error);
+	}
+	if (ok) {
+		sweep->work.solve = solve;
+		sweep->work.data = sweep;
+		sweep->work.stop = &stop_asked;
+		sweep->work.part = sweep->processes.rank;
+		sweep->work.parts = sweep->processes.size;
+		signal(SIGINT, ask_to_stop);
+		signal(SIGTERM, ask_to_stop);
+		ok = run_pool(sweep, error) &&
+		     (!is_main(sweep) || finish(sweep, answer, error));
+	}
 	if (ok) {
 		pipesim_mpi_finish();
 	} else if (sweep->processes.size > 1) {

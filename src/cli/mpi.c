@@ -3,7 +3,6 @@
 #include "cli/mpi.h"
 
 #ifdef HAVE_MPI
-#include <limits.h>
 #include <mpi.h>
 
 static gboolean is_running(void)
@@ -13,9 +12,12 @@ static gboolean is_running(void)
 	MPI_Initialized(&initialized);
 	return initialized != 0;
 }
+#endif
 
 PipesimProcesses pipesim_mpi_start(void)
 {
+	PipesimProcesses processes = {0, 1, 1};
+#ifdef HAVE_MPI
 	/* Open MPI, MPICH and Slurm say with these that they started the process: without them
 	 * MPI is not even initialised, which takes longer than most runs. */
 	static const char *const signs[] = {
@@ -27,32 +29,39 @@ PipesimProcesses pipesim_mpi_start(void)
 	for (gsize i = 0; i < G_N_ELEMENTS(signs); i++)
 		started |= g_getenv(signs[i]) != NULL;
 	if (!started)
-		return (PipesimProcesses){0, 1, 1};
+		return processes;
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
 	MPI_Comm_size(local, &local_size);
 	MPI_Comm_free(&local);
-	return (PipesimProcesses){(guint)rank, (guint)size, (guint)local_size};
+	processes = (PipesimProcesses){(guint)rank, (guint)size, (guint)local_size};
+#endif
+	return processes;
 }
 
 guint64 pipesim_mpi_agree(guint64 value)
 {
+#ifdef HAVE_MPI
 	if (is_running())
 		MPI_Bcast(&value, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+#endif
 	return value;
 }
 
 void pipesim_mpi_send(const GByteArray *bytes)
 {
-	g_return_if_fail(bytes->len <= INT_MAX);
+	g_return_if_fail(bytes->len <= G_MAXINT);
+#ifdef HAVE_MPI
 	MPI_Ssend(bytes->data, (int)bytes->len, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+#endif
 }
 
-GByteArray *pipesim_mpi_receive(guint from)
+GByteArray *pipesim_mpi_receive(guint from G_GNUC_UNUSED)
 {
 	GByteArray *bytes = g_byte_array_new();
+#ifdef HAVE_MPI
 	MPI_Status status;
 	int length = 0;
 
@@ -61,49 +70,22 @@ GByteArray *pipesim_mpi_receive(guint from)
 	g_byte_array_set_size(bytes, (guint)length);
 	MPI_Recv(
 		bytes->data, length, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+#endif
 	return bytes;
 }
 
 void pipesim_mpi_finish(void)
 {
+#ifdef HAVE_MPI
 	if (is_running())
 		MPI_Finalize();
-}
-
-void pipesim_mpi_abort(int status)
-{
-	if (is_running())
-		MPI_Abort(MPI_COMM_WORLD, status);
-}
-
-#else
-
-PipesimProcesses pipesim_mpi_start(void)
-{
-	return (PipesimProcesses){0, 1, 1};
-}
-
-guint64 pipesim_mpi_agree(guint64 value)
-{
-	return value;
-}
-
-void pipesim_mpi_send(const GByteArray *bytes G_GNUC_UNUSED)
-{
-	g_return_if_reached();
-}
-
-GByteArray *pipesim_mpi_receive(guint from G_GNUC_UNUSED)
-{
-	g_return_val_if_reached(g_byte_array_new());
-}
-
-void pipesim_mpi_finish(void)
-{
+#endif
 }
 
 void pipesim_mpi_abort(int status G_GNUC_UNUSED)
 {
-}
-
+#ifdef HAVE_MPI
+	if (is_running())
+		MPI_Abort(MPI_COMM_WORLD, status);
 #endif
+}

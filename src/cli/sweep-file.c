@@ -48,15 +48,6 @@ static gboolean write_header(PipesimSweepFile *file, GError **error)
 
 /* Resuming ------------------------------------------------------------------------------- */
 
-static gboolean fail_other(
-	const PipesimSweepFile *file, const char *path, guint64 line, GError **error)
-{
-	return pipesim_fail_at(error, path, (guint)MIN(line, G_MAXUINT), 1,
-		"not a line of this sweep, which would begin '%.80s'; give --resume the "
-		"options that the file was written with, or remove it",
-		file->text->str);
-}
-
 /* Where two texts of lines first differ: the line of each, without its end. */
 static char *first_line(const char *text, gsize from)
 {
@@ -148,7 +139,11 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 			break; /* cut off in the middle */
 		if (row >= (gint64)((file->end - file->first) * file->width) ||
 			!is_ours(file, line, row))
-			return fail_other(file, path, number, error);
+			return pipesim_fail_at(error, path, (guint)MIN(number, G_MAXUINT), 1,
+				"not a line of this sweep, which would begin '%.80s'; give "
+				"--resume the options that the file was written with, or "
+				"remove it",
+				file->text->str);
 		row++;
 		if (row >= 0 && (guint64)row % file->width == 0) {
 			*keep = ftell(stream);
@@ -229,9 +224,9 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 		file->path = g_strdup(path);
 		if (!g_file_test(path, G_FILE_TEST_EXISTS) ||
 			g_file_test(path, G_FILE_TEST_IS_REGULAR))
-			file->partial = pipesim_setup_partial(path);
+			file->partial = g_strconcat(path, PIPESIM_PARTIAL, NULL);
 		if (file->partial != NULL)
-			file->id = pipesim_setup_partial_id(path);
+			file->id = g_strconcat(path, PIPESIM_PARTIAL_ID, NULL);
 	}
 	file->name = file->partial != NULL ? file->partial
 		     : file->path != NULL  ? file->path

@@ -367,18 +367,16 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
  * with their number, and the group of the version may grow. */
 static gboolean is_of_format(const char *group, const char *key)
 {
+	const gboolean component = is_component(group);
+	const Key *keys = component ? component_keys : costs_keys;
+	const gsize n = component ? G_N_ELEMENTS(component_keys) : G_N_ELEMENTS(costs_keys);
+
 	if (g_str_equal(group, VERSION_GROUP) ||
 		(g_str_equal(group, SCALE_GROUP) && key != NULL))
 		return TRUE;
-	if (is_component(group)) {
-		for (gsize i = 0; i < G_N_ELEMENTS(component_keys); i++)
-			if (key == NULL || g_str_equal(component_keys[i].name, key))
-				return TRUE;
-		return FALSE;
-	}
-	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
-		if (g_str_equal(costs_keys[i].group, group) &&
-			(key == NULL || g_str_equal(costs_keys[i].name, key)))
+	for (gsize i = 0; i < n; i++)
+		if ((keys[i].group == NULL || g_str_equal(keys[i].group, group)) &&
+			(key == NULL || g_str_equal(keys[i].name, key)))
 			return TRUE;
 	return FALSE;
 }

@@ -106,14 +106,6 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs);
 }
 
-static int find_name(const char *name)
-{
-	for (int i = 0; i < N_NAMES; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return -1;
-}
-
 /* Splits "NAME=VALUE"; both parts are the caller's. */
 static gboolean split_setting(
 	const char *item, const char *what, char **name, char **value, GError **error)
@@ -133,12 +125,13 @@ static gboolean parse_one_time(const char *item, const char *what, gint64 value[
 	gboolean given[N_NAMES], GError **error)
 {
 	g_autofree char *name = NULL, *text = NULL, *which = NULL;
-	int index;
+	guint index = 0;
 
 	if (!split_setting(item, what, &name, &text, error))
 		return FALSE;
-	index = find_name(name);
-	if (index < 0)
+	while (index < N_NAMES && strcmp(names[index], name) != 0)
+		index++;
+	if (index == N_NAMES)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: unknown time '%s'; F, I, W, B, FB or P2P", what, name);
 	if (given[index])
@@ -280,53 +273,42 @@ static gboolean parse_one_factor(const char *item, const Factors *factors, guint
 			       factors->what, factors->element, index, factors->example));
 }
 
-/* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given; NULL with @error. */
-static PipesimFraction *parse_factors(
-	const char *text, const Factors *factors, guint n, GError **error)
+/* "0=1.3,7=1.25": the factors of 0 to @n - 1, 1 where none is given, into *@set and its length. */
+static gboolean parse_factors(const char *text, const Factors *factors, guint n,
+	PipesimFraction **set, guint *n_set, GError **error)
 {
 	g_auto(GStrv) items = g_strsplit(text, ",", -1);
 	g_autofree PipesimFraction *factor = g_new0(PipesimFraction, n); /* 0/0: not given */
 
-	if (items[0] == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s is empty; write for example %s",
-			factors->what, factors->example);
-		return NULL;
-	}
+	if (items[0] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is empty; write for example %s", factors->what, factors->example);
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_factor(*item, factors, n, factor, error))
-			return NULL;
+			return FALSE;
 	for (guint i = 0; i < n; i++)
 		if (factor[i].den == 0)
 			factor[i] = (PipesimFraction){1, 1};
-	return g_steal_pointer(&factor);
+	g_free(*set);
+	*set = g_steal_pointer(&factor);
+	*n_set = n;
+	return TRUE;
 }
 
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
 	const Factors factors = {what, "part", "0=1.3,7=1.25"};
-	PipesimFraction *scale = parse_factors(text, &factors, ranks, error);
 
-	if (scale == NULL)
-		return FALSE;
-	g_free(costs->scale);
-	costs->scale = scale;
-	costs->n_scale = ranks;
-	return TRUE;
+	return parse_factors(text, &factors, ranks, &costs->scale, &costs->n_scale, error);
 }
 
 gboolean pipesim_costs_parse_slow(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
 {
 	const Factors factors = {what, "rank", "3=1.1"};
-	PipesimFraction *slow = parse_factors(text, &factors, ranks, error);
 
-	if (slow == NULL)
-		return FALSE;
-	g_free(costs->slow);
-	costs->slow = slow;
-	costs->n_slow = ranks;
-	return TRUE;
+	return parse_factors(text, &factors, ranks, &costs->slow, &costs->n_slow, error);
 }
 
 static PipesimFraction stage_scale(const PipesimCosts *costs, guint stage, guint stages)
@@ -372,22 +354,16 @@ static gint64 part_time(
 	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
 }
 
-static gboolean is_sum(const PipesimCosts *costs)
-{
-	for (guint i = 0; i < costs->n_parts; i++) {
-		const gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
-
-		if (part[PIPESIM_B] != part[PIPESIM_I] + part[PIPESIM_W])
-			return FALSE;
-	}
-	return TRUE;
-}
-
 static void fill_from_parts(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
-	const gboolean sum = is_sum(costs);
+	gboolean sum = TRUE;
 
+	for (guint i = 0; i < costs->n_parts; i++) {
+		const gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
+
+		sum &= part[PIPESIM_B] == part[PIPESIM_I] + part[PIPESIM_W];
+	}
 	for (guint stage = 0; stage < times->stages; stage++) {
 		for (int kind = 0; kind < PIPESIM_FB; kind++) {
 			times->stage[kind][stage] = part_time(costs, kind, stage, shape);

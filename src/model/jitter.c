@@ -244,13 +244,6 @@ static gint64 value_at(const Part *part, guint32 random)
 	return part->at[i] + (part->at[i + 1] - part->at[i]) * (gint64)(u - begin) / length;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Adds SUMS chunks of @part, one after another, to @sums. */
 static void draw_part(const Part *part, guint index, gint64 *sums)
 {
@@ -319,7 +312,7 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 	g_autofree gint64 *sums = g_new0(gint64, SUMS);
 	for (guint i = 0; i < sum->n; i++)
 		draw_part(&sum->parts[i], i, sums);
-	qsort(sums, SUMS, sizeof *sums, by_value);
+	qsort(sums, SUMS, sizeof *sums, pipesim_compare_int64);
 	for (guint i = 1; i < PARTS; i++)
 		form[i] = (sums[i * step - 1] + sums[i * step]) / 2;
 	form[0] = MIN(outer_knot(sums, step, form[1]), form[1]);

@@ -1,16 +1,10 @@
 #include "config.h"
 
+#include "base/number.h"
 #include "model/statistics.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static int compare_values(const void *a, const void *b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
 
 /* The value @num/@den of the way through the sorted values. */
 static gint64 quantile(const gint64 *sorted, guint n, guint num, guint den)
@@ -32,7 +26,7 @@ void pipesim_distribution_init(PipesimDistribution *out, const gint64 *values, g
 	double square = 0, product = 0; /* sums about the mean: of squares, of neighbours */
 
 	g_assert(n > 0);
-	qsort(sorted, n, sizeof *sorted, compare_values);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_int64);
 	for (guint i = 0; i < n; i++)
 		mean += (double)values[i];
 	mean /= n;

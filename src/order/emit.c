@@ -106,41 +106,11 @@ void pipesim_note(PipesimEmitter *out, const char *text)
 	out->order->note = g_strdup(text);
 }
 
-static void append_counted(PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 number)
+void pipesim_emit_counted(PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 number)
 {
 	append(out,
 		(PipesimOp){
 			.microbatch = number, .kind = (guint8)kind, .chunk = (guint8)chunk});
-}
-
-void pipesim_forward(PipesimEmitter *out, guint chunk)
-{
-	append_counted(out, PIPESIM_F, chunk, PIPESIM_NEXT);
-}
-
-void pipesim_backward(PipesimEmitter *out, guint chunk)
-{
-	append_counted(out, PIPESIM_B, chunk, PIPESIM_NEXT);
-}
-
-void pipesim_backward_last(PipesimEmitter *out, guint chunk)
-{
-	append_counted(out, PIPESIM_B, chunk, PIPESIM_LAST);
-}
-
-void pipesim_backward_input(PipesimEmitter *out, guint chunk)
-{
-	append_counted(out, PIPESIM_I, chunk, PIPESIM_NEXT);
-}
-
-void pipesim_weight(PipesimEmitter *out)
-{
-	append_counted(out, PIPESIM_W, PIPESIM_OLDEST, PIPESIM_NEXT);
-}
-
-void pipesim_weight_of(PipesimEmitter *out, guint chunk)
-{
-	append_counted(out, PIPESIM_W, chunk, PIPESIM_NEXT);
 }
 
 void pipesim_overlap(PipesimEmitter *out, guint f_chunk, guint b_chunk)

@@ -21,21 +21,25 @@ void pipesim_note(PipesimEmitter *out, const char *text);
 gboolean pipesim_repeat_begin(PipesimEmitter *out, guint n);
 gboolean pipesim_repeat_end(PipesimEmitter *out);
 
-/** pipesim_forward: F of the next micro-batch of @chunk. */
-void pipesim_forward(PipesimEmitter *out, guint chunk);
-/** pipesim_backward: full backward of the next micro-batch of @chunk. */
-void pipesim_backward(PipesimEmitter *out, guint chunk);
-/** pipesim_backward_last: the same, from the last micro-batch down. A chunk counts its
- * backwards one way. */
-void pipesim_backward_last(PipesimEmitter *out, guint chunk);
-/** pipesim_backward_input: I of the next micro-batch of @chunk; its W joins the end of the
- * queue. */
-void pipesim_backward_input(PipesimEmitter *out, guint chunk);
-/** pipesim_weight: W of the oldest I on this rank that has none yet. Not mixed with
- * pipesim_weight_of() on one rank. */
-void pipesim_weight(PipesimEmitter *out);
-/** pipesim_weight_of: W of the oldest I of @chunk that has none yet. */
-void pipesim_weight_of(PipesimEmitter *out, guint chunk);
+/** pipesim_emit_counted: @kind of the next micro-batch of @chunk, or from the last one down; what
+ * the verbs below are made of. */
+void pipesim_emit_counted(
+	PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 next_or_last);
+
+/* F, and full backward, of the next micro-batch of @chunk. */
+#define pipesim_forward(out, chunk)  pipesim_emit_counted(out, PIPESIM_F, chunk, PIPESIM_NEXT)
+#define pipesim_backward(out, chunk) pipesim_emit_counted(out, PIPESIM_B, chunk, PIPESIM_NEXT)
+/* The same from the last micro-batch down. A chunk counts its backwards one way. */
+#define pipesim_backward_last(out, chunk) \
+	pipesim_emit_counted(out, PIPESIM_B, chunk, PIPESIM_LAST)
+/* I of the next micro-batch of @chunk; its W joins the end of the queue. */
+#define pipesim_backward_input(out, chunk) \
+	pipesim_emit_counted(out, PIPESIM_I, chunk, PIPESIM_NEXT)
+/* W of the oldest I on this rank that has none yet. Not mixed with pipesim_weight_of() on one
+ * rank. */
+#define pipesim_weight(out) pipesim_emit_counted(out, PIPESIM_W, PIPESIM_OLDEST, PIPESIM_NEXT)
+/* W of the oldest I of @chunk that has none yet. */
+#define pipesim_weight_of(out, chunk) pipesim_emit_counted(out, PIPESIM_W, chunk, PIPESIM_NEXT)
 /** pipesim_overlap: forward of @f_chunk and full backward of @b_chunk as one overlapped pair.
  */
 void pipesim_overlap(PipesimEmitter *out, guint f_chunk, guint b_chunk);

@@ -81,6 +81,17 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 	       pipesim_costs_read_stages(costs, path, setup->scenario.ranks, error);
 }
 
+/* Where setting @id is an amount of @group that was given, into @to. */
+static gboolean read_amount(const PipesimSetup *setup, guint id, PipesimSettingId group,
+	gpointer to, GError **error)
+{
+	const PipesimSetting *setting = &pipesim_settings[id];
+
+	return setup->text[id] == NULL || setting->amount == NULL || setting->group != group ||
+	       setting->amount(setup->text[id], setting->name,
+		       &G_STRUCT_MEMBER(gint64, to, setting->at), error);
+}
+
 /* Over the times of stages that differ --times may add FB and P2P, not change what their file
  * says. */
 static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -100,6 +111,8 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 		if (setup->text[id] != NULL && setting->costs != NULL &&
 			!setting->costs(costs, setup->text[id], setting->name,
 				setup->scenario.ranks, error))
+			return FALSE;
+		if (!read_amount(setup, id, PIPESIM_ALL_COSTS, costs, error))
 			return FALSE;
 	}
 	if (setup->text[PIPESIM_SET_STAGE_TIMES] == NULL ||
@@ -190,6 +203,8 @@ static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GEr
 		if (setup->text[id] != NULL && setting->network != NULL &&
 			!setting->network(
 				network, costs, setup->text[id], setting->name, error))
+			return FALSE;
+		if (!read_amount(setup, id, PIPESIM_ALL_NETWORK, network, error))
 			return FALSE;
 	}
 	if (network == NULL || !check_links(setup, network, error))

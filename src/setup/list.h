@@ -84,19 +84,23 @@ SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
 	.costs = read_activation_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 	"parameters, gradients, optimizer state of one copy", PIPESIM_ALL_COSTS,
-	.costs = read_parameter_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(pipesim_parse_bytes, PipesimCosts, parameter_bytes),
+	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N", "memory of a rank: mark what does not fit",
 	PIPESIM_ALL_COSTS, .scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
 
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",
 	"size of a message between stages: messages queue on links", PIPESIM_ALL_NETWORK,
-	.network = read_message_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(pipesim_parse_bytes, PipesimNetwork, message_bytes),
+	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_LATENCY, "--link-latency", 0, "TIME", "of a link (default: the costs')",
-	PIPESIM_ALL_NETWORK, .network = read_link_latency, .sweep = PIPESIM_SWEPT_WITHIN)
+	PIPESIM_ALL_NETWORK, AMOUNT(pipesim_parse_time, PipesimNetwork, intra.latency),
+	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_BANDWIDTH, "--link-bandwidth", 0, "N",
 	"of a link, 50GB/s or 400Gbit/s (default: the costs')", PIPESIM_ALL_NETWORK,
-	.network = read_link_bandwidth, .sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(pipesim_parse_bandwidth, PipesimNetwork, intra.bandwidth),
+	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TOPOLOGY, "--topology", 0, "FILE.ini",
 	"nodes, links and NICs, instead of one sort of link", PIPESIM_ALL_NETWORK,
 	.path = PIPESIM_PATH_READ, .values = "ini")

@@ -99,34 +99,7 @@ static gboolean read_activation_bytes(PipesimCosts *costs, const char *text, con
 	       pipesim_parse_bytes(parts[1], what, &costs->bytes_until_weight, error);
 }
 
-static gboolean read_parameter_bytes(PipesimCosts *costs, const char *text, const char *what,
-	guint ranks G_GNUC_UNUSED, GError **error)
-{
-	return pipesim_parse_bytes(text, what, &costs->parameter_bytes, error);
-}
-
 /* Into the network ----------------------------------------------------------------------- */
-
-static gboolean read_message_bytes(PipesimNetwork *network,
-	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
-	GError **error)
-{
-	return pipesim_parse_bytes(text, what, &network->message_bytes, error);
-}
-
-static gboolean read_link_latency(PipesimNetwork *network,
-	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
-	GError **error)
-{
-	return pipesim_parse_time(text, what, &network->intra.latency, error);
-}
-
-static gboolean read_link_bandwidth(PipesimNetwork *network,
-	const PipesimCosts *costs G_GNUC_UNUSED, const char *text, const char *what,
-	GError **error)
-{
-	return pipesim_parse_bandwidth(text, what, &network->intra.bandwidth, error);
-}
 
 static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *costs,
 	const char *text, const char *what, GError **error)
@@ -149,7 +122,8 @@ static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *c
 
 /* The table ------------------------------------------------------------------------------ */
 
-#define COUNT(field, limit) .count = offsetof(PipesimSetup, field), .most = (limit)
+#define COUNT(field, limit)        .count = offsetof(PipesimSetup, field), .most = (limit)
+#define AMOUNT(parse, type, field) .amount = parse, .at = offsetof(type, field)
 #define SETTING(id, called, short_form, value, line, member, ...) \
 	[PIPESIM_SET_##id] = {.name = called,                     \
 		.letter = short_form,                             \

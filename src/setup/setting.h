@@ -55,6 +55,9 @@ typedef struct {
 	 * return FALSE with PIPESIM_ERROR_USAGE, or what else their value can be refused for. */
 	gsize count;
 	guint64 most;
+	/* Or an amount of the costs or, of PIPESIM_ALL_NETWORK, the network at this offset. */
+	gboolean (*amount)(const char *text, const char *what, gint64 *out, GError **error);
+	gsize at;
 	gboolean (*scenario)(
 		PipesimScenario *scenario, const char *text, const char *what, GError **error);
 	gboolean (*costs)(PipesimCosts *costs, const char *text, const char *what, guint ranks,

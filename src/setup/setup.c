@@ -17,28 +17,23 @@ void pipesim_setup_clear(PipesimSetup *setup)
 
 /* Reading -------------------------------------------------------------------------------- */
 
-static gboolean read_text(
-	PipesimSetup *setup, const PipesimSetting *setting, const char *text, GError **error)
-{
-	guint64 count;
-
-	if (setting->scenario != NULL)
-		return setting->scenario(&setup->scenario, text, setting->name, error);
-	if (setting->count == 0)
-		return TRUE;
-	if (!pipesim_parse_count(text, setting->name, 1, setting->most, &count, error))
-		return FALSE;
-	*(guint *)(gpointer)((char *)setup + setting->count) = (guint)count;
-	return TRUE;
-}
-
 gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		if (setup->text[id] != NULL &&
-			!read_text(setup, &pipesim_settings[id], setup->text[id], error))
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		const char *text = setup->text[id];
+		guint64 count;
+
+		if (text != NULL && setting->scenario != NULL &&
+			!setting->scenario(&setup->scenario, text, setting->name, error))
 			return FALSE;
+		if (text == NULL || setting->count == 0)
+			continue;
+		if (!pipesim_parse_count(text, setting->name, 1, setting->most, &count, error))
+			return FALSE;
+		G_STRUCT_MEMBER(guint, setup, setting->count) = (guint)count;
+	}
 	if (setup->scenario.samples == 0 && (setup->text[PIPESIM_SET_JITTER] != NULL ||
 						    setup->text[PIPESIM_SET_SEED] != NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -161,27 +156,16 @@ static gboolean check_distinct(const GArray *paths, GError **error)
 }
 
 /* What a sweep writes into until all is there. */
-static void add_partial(GArray *paths, const PipesimSetup *setup)
+static void add_partial(GArray *paths, const char *output)
 {
-	const char *output = setup->text[PIPESIM_SET_OUTPUT];
-	g_autofree char *partial = NULL, *id = NULL;
+	static const char *const suffixes[] = {PIPESIM_PARTIAL, PIPESIM_PARTIAL_ID};
 
-	if (output == NULL || strcmp(output, "-") == 0)
-		return;
-	partial = pipesim_setup_partial(output);
-	id = pipesim_setup_partial_id(output);
-	add_path(paths, "the .partial file of --output", partial, TRUE);
-	add_path(paths, "the .partial.id file of --output", id, TRUE);
-}
+	for (guint i = 0; i < G_N_ELEMENTS(suffixes) && strcmp(output, "-") != 0; i++) {
+		g_autofree char *path = g_strconcat(output, suffixes[i], NULL);
+		g_autofree char *what = g_strdup_printf("the %s file of --output", suffixes[i]);
 
-char *pipesim_setup_partial_id(const char *output)
-{
-	return g_strconcat(output, ".partial.id", NULL);
-}
-
-char *pipesim_setup_partial(const char *output)
-{
-	return g_strconcat(output, ".partial", NULL);
+		add_path(paths, what, path, TRUE);
+	}
 }
 
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
@@ -190,8 +174,8 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(NamedPath));
 
 	g_array_set_clear_func(paths, clear_named);
-	if (by_rows)
-		add_partial(paths, setup);
+	if (by_rows && setup->text[PIPESIM_SET_OUTPUT] != NULL)
+		add_partial(paths, setup->text[PIPESIM_SET_OUTPUT]);
 	for (guint kind = PIPESIM_PATH_WRITTEN; kind <= PIPESIM_PATH_SCHEDULES; kind++) {
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 			const PipesimSetting *setting = &pipesim_settings[id];

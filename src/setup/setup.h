@@ -39,15 +39,15 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 /** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written, those
  * beside a picture too, is also read or written a second time, or one is read twice that would
  * count twice.
- * @by_rows: the output is written as rows come, into pipesim_setup_partial() of it
+ * @by_rows: the output is written as rows come, into a PIPESIM_PARTIAL of it
  * @operand, @path: how messages call an operand, and what is done with it */
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 	const char *operand, PipesimSettingPath path, GError **error);
 
-/** pipesim_setup_partial, pipesim_setup_partial_id: where the rows of @output stand until they all
- * do, and what says what they are made of. For g_free(). */
-char *pipesim_setup_partial(const char *output);
-char *pipesim_setup_partial_id(const char *output);
+/* Behind the name of an output: the file in which its rows stand until they all do, and the one
+ * that says what they are made of. */
+#define PIPESIM_PARTIAL    ".partial"
+#define PIPESIM_PARTIAL_ID ".partial.id"
 
 /** pipesim_setup_names_file: whether @name, of a schedule, is that of a file: one with a slash
  * or ending in .csv or .csv.gz, or "-", standard input. */
