@@ -242,16 +242,16 @@ PipesimOrder *pipesim_order_trim(
 	if (out.order == NULL)
 		return NULL;
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
-		PipesimCursor cursor;
-		PipesimOp op;
+		guint64 n;
+		g_autofree PipesimOp *ops = pipesim_order_expand_rank(padded, rank, &n, error);
 
+		if (ops == NULL)
+			return finish(&out, FALSE, NULL);
 		pipesim_emit_rank(&out, rank);
-		pipesim_cursor_init(&cursor, padded, rank);
-		while (pipesim_cursor_next(&cursor, &op)) {
-			pipesim_phase(&out, g_ptr_array_index(padded->phases, op.phase));
-			emit_trimmed(&out, padded, op);
+		for (guint64 i = 0; i < n; i++) {
+			pipesim_phase(&out, g_ptr_array_index(padded->phases, ops[i].phase));
+			emit_trimmed(&out, padded, ops[i]);
 		}
-		pipesim_cursor_clear(&cursor);
 	}
 	return finish(&out, TRUE, error);
 }

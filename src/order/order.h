@@ -50,36 +50,7 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
  */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
 
-/* Where a walk through the loops of a rank stands. */
-typedef struct {
-	guint32 loop, verb, round; /* loop of the order, verb within it, how often it ran */
-} PipesimPosition;
-
-/* One rank of an order, op after op, in memory that does not grow with micro-batches. */
-typedef struct {
-	const PipesimOrder *order;
-	guint rank;
-	PipesimPosition at;
-	guint per_chunk;             /* micro-batches of a chunk */
-	gboolean overrun;            /* a verb asked for a micro-batch that does not exist */
-	guint32 *forward, *backward; /* by chunk: how many ran */
-	/* W follows I: where the search for the next I without W stands, and how many backwards
-	 * of each chunk it passed. Over the whole rank, and by chunk. */
-	PipesimPosition oldest;
-	guint32 *passed;
-	PipesimPosition *oldest_of;
-	guint32 *passed_of;
-	guint32 n_inputs, n_weights; /* I and W that ran */
-} PipesimCursor;
-
-/** pipesim_cursor_init: at the first op of @rank. Ends with pipesim_cursor_clear(). */
-void pipesim_cursor_init(PipesimCursor *cursor, const PipesimOrder *order, guint rank);
-void pipesim_cursor_clear(PipesimCursor *cursor);
-
-/** pipesim_cursor_next: the next op, all its numbers resolved; FALSE at the end, or where
- * @cursor->overrun. */
-gboolean pipesim_cursor_next(PipesimCursor *cursor, PipesimOp *op);
-
-/** pipesim_cursor_complete: whether every chunk saw every micro-batch once; after the end, of
- * ranks whose micro-batches count. */
-gboolean pipesim_cursor_complete(const PipesimCursor *cursor);
+/** pipesim_order_expand_rank: the @n ops of @rank alone, of a closed order, for g_free(). NULL with
+ * an error as above. */
+PipesimOp *pipesim_order_expand_rank(
+	const PipesimOrder *order, guint rank, guint64 *n, GError **error);
