@@ -79,9 +79,93 @@ PIPESIM_API PipesimCosts *pipesim_costs_new(gint64 forward, gint64 input, gint64
 	gint64 overlapped, gint64 p2p, GError **error);
 PIPESIM_API void pipesim_costs_free(PipesimCosts *costs);
 
+/**
+ * pipesim_costs_read: a costs file, as `pipesim calibrate` writes it, at @path ("-" = standard
+ * input).
+ *
+ * F, I and W must be there; what else is missing follows: B = I + W, FB = F + B, the rest
+ * unknown. A group or key that is not of the format is refused, so that a misspelt one is not
+ * passed over.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: [group] key:
+ * ..."), PIPESIM_ERROR_LIMIT for a file that is too large, or G_FILE_ERROR or G_IO_ERROR.
+ */
+PIPESIM_API PipesimCosts *pipesim_costs_read(const char *path, GError **error);
+
+/**
+ * pipesim_costs_set_bytes: of one rank's whole share of the model; 0 = unknown.
+ * @until_input, @until_weight: activations of one micro-batch that are freed with the backward for
+ *   input, and with the weight gradient
+ * @parameters: parameters, gradients and optimizer state of one copy
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where one is negative.
+ */
+PIPESIM_API gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input,
+	gint64 until_weight, gint64 parameters, GError **error);
+
+/* What is to be simulated ------------------------------------------------------------------ */
+
+/* Built up call by call, by one thread at a time, and run as often as one likes. */
+typedef struct _PipesimSetup PipesimSetup;
+
+/* At least this much. */
+typedef enum {
+	PIPESIM_WANT_FIGURES,  /* of ranks: memory need not grow with micro-batches */
+	PIPESIM_WANT_OPS,      /* and when each op ran */
+	PIPESIM_WANT_MESSAGES, /* and when each message moved, over a network too */
+} PipesimWant;
+
+/** pipesim_setup_new: nothing asked for yet. For pipesim_setup_free(). */
+PIPESIM_API PipesimSetup *pipesim_setup_new(void);
+PIPESIM_API void pipesim_setup_free(PipesimSetup *setup);
+
+/**
+ * pipesim_setup_set: asks for what an option of `pipesim compare` asks for (the manual has each):
+ * shape (pp, microbatches, chunks, group, pipelines, max-activations), times and bytes (times,
+ * model-times, stage-times, costs, trace, activation-bytes, memory-limit and so on), links
+ * (message-bytes, topology and so on), comm, the runtime by whose rules messages wait, and
+ * compare-at. A run needs pp and microbatches.
+ * @option: "pp" or "--pp"
+ * @value: (nullable): as the program takes it: bare times are ms; NULL: no longer asked for. Of
+ *   options that may be repeated, trace, one more.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where no such option is, or where @value means nothing by
+ *   itself; what goes by costs and files is read by pipesim_setup_run(). @setup is then unchanged.
+ */
+PIPESIM_API gboolean pipesim_setup_set(
+	PipesimSetup *setup, const char *option, const char *value, GError **error);
+
+/** pipesim_setup_set_costs: costs to start from, copied, where neither "costs" nor "trace" is asked
+ * for; other options change them as they change those of a file. NULL: none again. */
+PIPESIM_API void pipesim_setup_set_costs(PipesimSetup *setup, const PipesimCosts *costs);
+
+/**
+ * pipesim_setup_set_stages: as "stage-times", from memory: what @n equal parts of the whole model
+ * take for one micro-batch, ns, in place of F, I and W of the costs. @n 0: no longer.
+ * @forward, @input, @weight: (array length=n): copied
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for a time that is negative or too large to add up.
+ */
+PIPESIM_API gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n,
+	const gint64 *forward, const gint64 *input, const gint64 *weight, GError **error);
+
 /* One simulated schedule ------------------------------------------------------------------- */
 
 typedef struct _PipesimRun PipesimRun;
+
+/**
+ * pipesim_setup_run: runs one schedule as @setup asks for.
+ * @schedule: the name or alias of a built-in one, or the path of a file of op orders in PyTorch's
+ *   format: with a slash, or ending in .csv or .csv.gz
+ * @want: PIPESIM_WANT_OPS and more: PIPESIM_ERROR_LIMIT where there are too many to keep
+ *
+ * Returns: (transfer full): for pipesim_run_free(), of its own: @setup may be changed or freed. NULL
+ *   with PIPESIM_ERROR_USAGE for options that are missing, contradict each other or change nothing
+ *   about @schedule; PIPESIM_ERROR_PARSE, PIPESIM_ERROR_INCOMPLETE, PIPESIM_ERROR_DEADLOCK,
+ *   G_FILE_ERROR or G_IO_ERROR for a file; else as pipesim_simulate().
+ */
+PIPESIM_API PipesimRun *pipesim_setup_run(
+	PipesimSetup *setup, const char *schedule, PipesimWant want, GError **error);
 
 /**
  * pipesim_simulate: runs @schedule over @ranks and @microbatches.
@@ -100,6 +184,55 @@ PIPESIM_API gint64 pipesim_run_bubble(const PipesimRun *run, guint rank);
 /** pipesim_run_peak_activations: most activations held at once on @rank until their weight
  * gradient is done, in units of one whole-stage activation. */
 PIPESIM_API double pipesim_run_peak_activations(const PipesimRun *run, guint rank);
+/** pipesim_run_peak_bytes: most bytes of activations and parameters held at once on @rank; -1 where
+ * the costs have no bytes. */
+PIPESIM_API gint64 pipesim_run_peak_bytes(const PipesimRun *run, guint rank);
+/** pipesim_run_fits: whether every rank stays within the memory limit; TRUE without one. */
+PIPESIM_API gboolean pipesim_run_fits(const PipesimRun *run);
+/** pipesim_run_waiting: how long @rank stands still for messages that could have been there, but
+ * wait for each other, ns; 0 where none do. */
+PIPESIM_API gint64 pipesim_run_waiting(const PipesimRun *run, guint rank);
+
+/** pipesim_run_ranks, pipesim_run_stages, pipesim_run_microbatches: what it ran on: of a file what
+ * the file says; of a schedule that halves micro-batches its halves. */
+PIPESIM_API guint pipesim_run_ranks(const PipesimRun *run);
+PIPESIM_API guint pipesim_run_stages(const PipesimRun *run);
+PIPESIM_API guint pipesim_run_microbatches(const PipesimRun *run);
+/** pipesim_run_runtime: by whose rules messages waited: "async" where they did not. */
+PIPESIM_API const char *pipesim_run_runtime(const PipesimRun *run);
+
+/* When one op of a rank ran. */
+typedef struct {
+	PipesimKind kind;
+	guint stage, microbatch;     /* of a pair: of its forward half */
+	guint b_stage, b_microbatch; /* of a pair: of its backward half; else 0 */
+	gint64 start, end;           /* ns from the start of the step */
+} PipesimRunOp;
+
+/** pipesim_run_n_ops: how many ops @rank ran; 0 where they were not wanted. */
+PIPESIM_API guint pipesim_run_n_ops(const PipesimRun *run, guint rank);
+/** pipesim_run_op: op @index of @rank, in the order in which they ran, into @op. */
+PIPESIM_API void pipesim_run_op(
+	const PipesimRun *run, guint rank, guint index, PipesimRunOp *op);
+
+/* A message between two ranks. Times in ns from the start of the step. */
+typedef struct {
+	guint from_rank, from_op; /* whose result it is: pipesim_run_op() */
+	guint to_rank, to_op;     /* and which needs it */
+	gboolean backward;        /* a gradient, not an activation */
+	gint64 sent, received;    /* when its two ends were issued */
+	gint64 start, end;        /* it moves from here to there */
+} PipesimRunMessage;
+
+/** pipesim_run_n_messages: how many messages between ranks are known one by one: those that were
+ * wanted and wait for each other or take links; others arrive P2P after their op. */
+PIPESIM_API guint pipesim_run_n_messages(const PipesimRun *run);
+PIPESIM_API void pipesim_run_message(
+	const PipesimRun *run, guint index, PipesimRunMessage *message);
+
+/** pipesim_run_order: the op order as a schedule file that pipesim_setup_run() and PyTorch read; for
+ * g_free(). NULL where ops were not wanted. */
+PIPESIM_API char *pipesim_run_order(const PipesimRun *run);
 
 /* One schedule at many costs --------------------------------------------------------------- */
 
@@ -138,6 +271,7 @@ PIPESIM_API gboolean pipesim_whatif_run(const PipesimWhatif *whatif,
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimWhatif, pipesim_whatif_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCosts, pipesim_costs_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimSetup, pipesim_setup_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRun, pipesim_run_free)
 
 G_END_DECLS

@@ -3,6 +3,7 @@
 
 #include "analysis/run.h"
 #include "engine/lanes.h"
+#include "runtime/csv.h"
 
 static gboolean check_size(guint ranks, guint microbatches, GError **error)
 {
@@ -49,6 +50,106 @@ double pipesim_run_peak_activations(const PipesimRun *run, guint rank)
 	g_return_val_if_fail(rank < report->ranks, -1);
 	return (double)report->held.peak[rank] * (double)report->held.unit.num /
 	       (double)report->held.unit.den;
+}
+
+gint64 pipesim_run_peak_bytes(const PipesimRun *run, guint rank)
+{
+	g_return_val_if_fail(rank < run->report->ranks, -1);
+	return run->report->memory.peak != NULL ? run->report->memory.peak[rank] : -1;
+}
+
+gboolean pipesim_run_fits(const PipesimRun *run)
+{
+	return run->report->memory.fits;
+}
+
+gint64 pipesim_run_waiting(const PipesimRun *run, guint rank)
+{
+	g_return_val_if_fail(rank < run->report->ranks, -1);
+	return run->report->comm != NULL ? run->report->comm->waiting[rank] : 0;
+}
+
+guint pipesim_run_ranks(const PipesimRun *run)
+{
+	return run->shape.ranks;
+}
+
+guint pipesim_run_stages(const PipesimRun *run)
+{
+	return run->shape.stages;
+}
+
+guint pipesim_run_microbatches(const PipesimRun *run)
+{
+	return run->shape.microbatches;
+}
+
+const char *pipesim_run_runtime(const PipesimRun *run)
+{
+	return run->runtime->name;
+}
+
+guint pipesim_run_n_ops(const PipesimRun *run, guint rank)
+{
+	const PipesimProgram *program = run->step->program;
+
+	g_return_val_if_fail(rank < run->report->ranks, 0);
+	return program != NULL ? program->rank_begin[rank + 1] - program->rank_begin[rank] : 0;
+}
+
+void pipesim_run_op(const PipesimRun *run, guint rank, guint index, PipesimRunOp *op)
+{
+	const PipesimProgram *program = run->step->program;
+	const PipesimOp *ran;
+	guint32 at;
+
+	g_return_if_fail(index < pipesim_run_n_ops(run, rank));
+	at = program->rank_begin[rank] + index;
+	ran = &program->ops[at];
+	*op = (PipesimRunOp){.kind = ran->kind,
+		.stage = pipesim_op_stage(program, rank, ran),
+		.microbatch = ran->microbatch,
+		.start = run->step->timeline->start[at],
+		.end = run->step->timeline->end[at]};
+	if (ran->kind == PIPESIM_FB) {
+		op->b_stage = pipesim_op_b_stage(program, rank, ran);
+		op->b_microbatch = ran->b_microbatch;
+	}
+}
+
+guint pipesim_run_n_messages(const PipesimRun *run)
+{
+	return run->step->timeline != NULL ? run->step->timeline->n_transfers : 0;
+}
+
+void pipesim_run_message(const PipesimRun *run, guint index, PipesimRunMessage *message)
+{
+	const guint32 *begin;
+	const PipesimTransfer *moved;
+
+	g_return_if_fail(index < pipesim_run_n_messages(run));
+	begin = run->step->program->rank_begin;
+	moved = &run->step->timeline->transfers[index];
+	*message = (PipesimRunMessage){.from_rank = moved->from_rank,
+		.from_op = moved->from - begin[moved->from_rank],
+		.to_rank = moved->to_rank,
+		.to_op = moved->to - begin[moved->to_rank],
+		.backward = moved->backward != 0,
+		.sent = moved->sent,
+		.received = moved->received,
+		.start = moved->start,
+		.end = moved->end};
+}
+
+char *pipesim_run_order(const PipesimRun *run)
+{
+	GString *order;
+
+	if (run->step->whole == NULL)
+		return NULL;
+	order = g_string_new(NULL);
+	pipesim_schedule_write_csv(run->step->whole, order);
+	return g_string_free(order, FALSE);
 }
 
 struct _PipesimWhatif {

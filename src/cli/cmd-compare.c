@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "cli/choice.h"
 #include "cli/command.h"
+#include "setup/choice.h"
 #include <string.h>
 
 static const PipesimOutput *find_format(const PipesimSetup *setup, GError **error)

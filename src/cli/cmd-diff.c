@@ -2,9 +2,9 @@
 
 #include "analysis/difference.h"
 #include "base/json.h"
-#include "cli/choice.h"
 #include "cli/command.h"
 #include "output/table.h"
+#include "setup/choice.h"
 #include <string.h>
 
 #define WIDTH 100

@@ -1,10 +1,10 @@
 #include "config.h"
 
-#include "cli/choice.h"
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "runtime/runtime.h"
+#include "setup/choice.h"
 #include <string.h>
 
 #define WIDTH 80

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "cli/choice.h"
 #include "cli/command.h"
 #include "runtime/runtime.h"
+#include "setup/choice.h"
 #include <string.h>
 
 /* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */

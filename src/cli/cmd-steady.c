@@ -2,10 +2,10 @@
 
 #include "analysis/steady.h"
 #include "base/json.h"
-#include "cli/choice.h"
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
+#include "setup/choice.h"
 #include <string.h>
 
 #define WIDTH 100

@@ -2,12 +2,12 @@
 
 #include "base/hash.h"
 #include "base/input.h"
-#include "cli/choice.h"
 #include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/sweep-file.h"
 #include "model/costs-file.h"
 #include "output/figures.h"
+#include "setup/choice.h"
 #include "sweep/picture.h"
 #include "sweep/wire.h"
 #include <signal.h>

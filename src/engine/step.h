@@ -20,13 +20,6 @@ typedef struct {
 	guint traffic; /* PipesimTrafficFlags: what messages over the network leave out */
 } PipesimJob;
 
-/* At least this much. */
-typedef enum {
-	PIPESIM_WANT_FIGURES,  /* of ranks: memory need not grow with micro-batches */
-	PIPESIM_WANT_OPS,      /* and when each op ran */
-	PIPESIM_WANT_MESSAGES, /* and when each message moved, over a network too */
-} PipesimWant;
-
 /* What repeats in the longest loops of an order. */
 typedef struct {
 	gboolean found;

@@ -472,9 +472,6 @@ PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 
 /* Stages -------------------------------------------------------------------------------- */
 
-/* Sums of products of times and counts. */
-__extension__ typedef __int128 Wide;
-
 static const char *const stage_columns[] = {"stage", "F", "I", "W", "B"};
 enum {
 	STAGE,
@@ -541,9 +538,6 @@ static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, G
 {
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 	Stages stages = {.csv = csv, .times = times};
-	const gint64 pair = costs->time[PIPESIM_FB];
-	const gint64 alone = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
-	gint64 time[PIPESIM_FB];
 	const PipesimCsvRecord *record;
 	GError *fault = NULL;
 
@@ -559,28 +553,11 @@ static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, G
 	if (times->len == 0)
 		return pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1,
 			"no stage; a header stage,F,I,W and a line a stage");
-	/* Those of the whole model as a share of one of the ranks. */
-	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		Wide total = 0;
-		for (guint i = kind; i < times->len; i += PIPESIM_FB)
-			total += g_array_index(times, gint64, i);
-		total = (total + ranks / 2) / ranks;
-		if (total > PIPESIM_MAX_TIME_NS)
-			return pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1,
-				"%s of all stages together is longer than pipesim counts",
-				stage_columns[FIRST_TIME + kind]);
-		time[kind] = (gint64)total;
-	}
-	memcpy(costs->time, time, sizeof time);
-	costs->unit = FALSE;
-	costs->time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
-	if (costs->has_pair && alone > 0)
-		costs->time[PIPESIM_FB] =
-			pipesim_time_scale(costs->time[PIPESIM_FB], pair, alone);
-	g_free(costs->part);
-	costs->n_parts = times->len / PIPESIM_FB;
-	costs->part = (gint64 *)(gpointer)g_array_steal(times, NULL);
-	return TRUE;
+	if (pipesim_costs_set_parts(costs, times, ranks, &fault))
+		return TRUE;
+	pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1, "%s", fault->message);
+	g_error_free(fault);
+	return FALSE;
 }
 
 gboolean pipesim_costs_read_stages(

@@ -79,6 +79,51 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	return copy;
 }
 
+gboolean pipesim_costs_set_parts(
+	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error)
+{
+	const gint64 pair = costs->time[PIPESIM_FB];
+	const gint64 alone = costs->time[PIPESIM_F] + costs->time[PIPESIM_B];
+	gint64 time[PIPESIM_FB];
+
+	/* Those of the whole model as a share of one of the ranks. */
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		Wide total = 0;
+
+		for (guint i = kind; i < parts->len; i += PIPESIM_FB)
+			total += g_array_index(parts, gint64, i);
+		total = (total + ranks / 2) / ranks;
+		if (total > PIPESIM_MAX_TIME_NS)
+			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"%s of all stages together is longer than pipesim counts",
+				names[kind]);
+		time[kind] = (gint64)total;
+	}
+	memcpy(costs->time, time, sizeof time);
+	costs->unit = FALSE;
+	costs->time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
+	if (costs->has_pair && alone > 0)
+		costs->time[PIPESIM_FB] =
+			pipesim_time_scale(costs->time[PIPESIM_FB], pair, alone);
+	g_free(costs->part);
+	costs->n_parts = parts->len / PIPESIM_FB;
+	costs->part = g_memdup2(parts->data, parts->len * sizeof(gint64));
+	return TRUE;
+}
+
+gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input, gint64 until_weight,
+	gint64 parameters, GError **error)
+{
+	g_return_val_if_fail(costs != NULL, FALSE);
+	if (until_input < 0 || until_weight < 0 || parameters < 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "bytes below 0; 0 stands for unknown");
+	costs->bytes_until_input = until_input;
+	costs->bytes_until_weight = until_weight;
+	costs->parameter_bytes = parameters;
+	return TRUE;
+}
+
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor)
 {
 	PipesimCosts *share = pipesim_costs_copy(costs);

@@ -107,6 +107,16 @@ gboolean pipesim_costs_parse_model_times(
 gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
+/**
+ * pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after the
+ * other, as the times of stages, and their averages as the times of one of @ranks shares of it. FB
+ * stays in the proportion to F + B that @costs has.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then unchanged.
+ */
+gboolean pipesim_costs_set_parts(
+	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
+
 /** pipesim_costs_share: costs of a rank that holds @factor times as much of the model: times,
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);

@@ -51,6 +51,12 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 	const char *file = setup->text[PIPESIM_SET_COSTS];
 	const gboolean traces = setup->list[PIPESIM_SET_TRACE] != NULL;
 
+	if (setup->base != NULL && (file != NULL || traces)) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s and costs that are set both say what an op takes; give one of them",
+			file != NULL ? "--costs" : "--trace");
+		return NULL;
+	}
 	if (file != NULL && traces) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--costs and --trace both say what an op takes; give one of them");
@@ -64,19 +70,29 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 	}
 	if (file != NULL)
 		return pipesim_costs_read(file, error);
+	if (setup->base != NULL)
+		return pipesim_costs_copy(setup->base);
 	return traces ? calibrate(setup, error) : pipesim_costs_default();
 }
 
 /* What other settings say ---------------------------------------------------------------- */
 
+static gboolean has_stage_times(const PipesimSetup *setup)
+{
+	return setup->text[PIPESIM_SET_STAGE_TIMES] != NULL || setup->stages != NULL;
+}
+
 static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_STAGE_TIMES];
 
-	if (path != NULL && setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
+	if (has_stage_times(setup) && setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--stage-times and --stage-scale both say how long a stage is; give "
 			"one of them");
+	if (setup->stages != NULL)
+		return pipesim_costs_set_parts(
+			costs, setup->stages, setup->scenario.ranks, error);
 	return path == NULL ||
 	       pipesim_costs_read_stages(costs, path, setup->scenario.ranks, error);
 }
@@ -99,8 +115,7 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 	gint64 before[PIPESIM_FB];
 
 	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL &&
-		(setup->text[PIPESIM_SET_TIMES] != NULL ||
-			setup->text[PIPESIM_SET_STAGE_TIMES] != NULL))
+		(setup->text[PIPESIM_SET_TIMES] != NULL || has_stage_times(setup)))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--model-times and %s both say what an op takes; give one of them",
 			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--stage-times");
@@ -115,8 +130,7 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 		if (!read_amount(setup, id, PIPESIM_ALL_COSTS, costs, error))
 			return FALSE;
 	}
-	if (setup->text[PIPESIM_SET_STAGE_TIMES] == NULL ||
-		memcmp(before, costs->time, sizeof before) == 0)
+	if (!has_stage_times(setup) || memcmp(before, costs->time, sizeof before) == 0)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"--times and --stage-times both give F, I, W or B; give --times only FB and "

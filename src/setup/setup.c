@@ -13,6 +13,8 @@ void pipesim_setup_clear(PipesimSetup *setup)
 	}
 	g_free(setup->command_line);
 	pipesim_costs_free(setup->costs);
+	pipesim_costs_free(setup->base);
+	g_clear_pointer(&setup->stages, g_array_unref);
 }
 
 /* Reading -------------------------------------------------------------------------------- */

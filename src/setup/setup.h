@@ -4,7 +4,7 @@
 #include "setup/setting.h"
 
 /* Zeros are an empty setup. Of what was not given the text is NULL. */
-typedef struct {
+struct _PipesimSetup {
 	/* As written, by PipesimSettingId; owned. */
 	char *text[PIPESIM_N_SETTINGS];
 	char **list[PIPESIM_N_SETTINGS]; /* of settings that may be repeated */
@@ -19,7 +19,11 @@ typedef struct {
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
-} PipesimSetup;
+
+	/* What callers of the library give besides texts; owned. */
+	PipesimCosts *base; /* pipesim_setup_set_costs() */
+	GArray *stages;     /* pipesim_setup_set_stages(): of gint64, F, I, W, B of each */
+};
 
 void pipesim_setup_clear(PipesimSetup *setup);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimSetup, pipesim_setup_clear)

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "cli/choice.h"
+#include "setup/choice.h"
 #include <string.h>
 
 static void free_choice(gpointer data)

@@ -1,0 +1,129 @@
+/* What callers of the library ask for: the settings of the program, by name. */
+#include "config.h"
+
+#include "setup/choice.h"
+#include <string.h>
+
+PipesimSetup *pipesim_setup_new(void)
+{
+	return g_new0(PipesimSetup, 1);
+}
+
+void pipesim_setup_free(PipesimSetup *setup)
+{
+	if (setup == NULL)
+		return;
+	pipesim_setup_clear(setup);
+	g_free(setup);
+}
+
+/* Of what a run has no answer to nothing is taken: samples, files that commands write. */
+static PipesimSettingId find_setting(const char *option)
+{
+	const char *name = g_str_has_prefix(option, "--") ? option + 2 : option;
+
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		const gboolean runs = setting->group == PIPESIM_ALL_SHAPE ||
+				      setting->group == PIPESIM_ALL_COSTS ||
+				      setting->group == PIPESIM_ALL_NETWORK ||
+				      id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT;
+
+		if (runs && strcmp(setting->name + 2, name) == 0)
+			return id;
+	}
+	return PIPESIM_SET_NONE;
+}
+
+static void append(char ***list, const char *value)
+{
+	const guint n = *list != NULL ? g_strv_length(*list) : 0;
+
+	*list = g_renew(char *, *list, n + 2);
+	(*list)[n] = g_strdup(value);
+	(*list)[n + 1] = NULL;
+}
+
+gboolean pipesim_setup_set(
+	PipesimSetup *setup, const char *option, const char *value, GError **error)
+{
+	const PipesimSettingId id = find_setting(option);
+	char *before;
+
+	if (id == PIPESIM_SET_NONE)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
+			"times, comm",
+			option);
+	if (pipesim_settings[id].repeated) {
+		if (value != NULL)
+			append(&setup->list[id], value);
+		else
+			g_clear_pointer(&setup->list[id], g_strfreev);
+		return TRUE;
+	}
+	before = setup->text[id];
+	setup->text[id] = g_strdup(value);
+	if (pipesim_setup_read(setup, error)) {
+		g_free(before);
+		return TRUE;
+	}
+	g_free(setup->text[id]);
+	setup->text[id] = before;
+	return FALSE;
+}
+
+void pipesim_setup_set_costs(PipesimSetup *setup, const PipesimCosts *costs)
+{
+	pipesim_costs_free(setup->base);
+	setup->base = costs != NULL ? pipesim_costs_copy(costs) : NULL;
+}
+
+gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n, const gint64 *forward,
+	const gint64 *input, const gint64 *weight, GError **error)
+{
+	g_autoptr(GArray) stages = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	for (guint i = 0; i < n; i++) {
+		const gint64 times[] = {forward[i], input[i], weight[i], 0};
+		gint64 backward;
+
+		for (guint kind = PIPESIM_F; kind <= PIPESIM_W; kind++)
+			if (times[kind] < 0 || times[kind] > PIPESIM_MAX_TIME_NS)
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s of stage %u is %" G_GINT64_FORMAT
+					" ns; from 0 to %" G_GINT64_FORMAT,
+					pipesim_kind_letter(kind), i, times[kind],
+					PIPESIM_MAX_TIME_NS);
+		backward = input[i] + weight[i];
+		g_array_append_vals(stages, times, PIPESIM_B);
+		g_array_append_val(stages, backward);
+	}
+	g_clear_pointer(&setup->stages, g_array_unref);
+	if (n > 0)
+		setup->stages = g_steal_pointer(&stages);
+	return TRUE;
+}
+
+PipesimRun *pipesim_setup_run(
+	PipesimSetup *setup, const char *schedule, PipesimWant want, GError **error)
+{
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	PipesimRun *run;
+
+	g_return_val_if_fail(setup != NULL && schedule != NULL, NULL);
+	if (!pipesim_choices_add(choices, schedule, error) ||
+		!pipesim_setup_read(setup, error) ||
+		!pipesim_choices_prepare(choices, setup, error) ||
+		!pipesim_setup_require(setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error))
+		return NULL;
+	setup->scenario.keep =
+		want == PIPESIM_WANT_FIGURES ? PIPESIM_KEEP_NOTHING : PIPESIM_KEEP_OPS;
+	run = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
+	if (run->error == NULL)
+		return run;
+	g_propagate_error(error, g_steal_pointer(&run->error));
+	pipesim_run_free(run);
+	return NULL;
+}
