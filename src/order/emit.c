@@ -201,26 +201,97 @@ PipesimOrder *pipesim_order_plan(
 	return finish(&out, plan(shape, times, &out, error), error);
 }
 
-/* The number that micro-batch @number of @chunk of the padded order has in the trimmed one;
- * FALSE where there is none. */
-static gboolean renumber(
-	const PipesimOrder *padded, const PipesimShape *shape, guint chunk, guint32 *number)
-{
-	const guint wide = pipesim_shape_per_chunk(&padded->shape);
-	const guint narrow = pipesim_shape_per_chunk(shape);
-	const guint index = shape->copies > 1 ? *number - chunk * wide : *number;
+/* Trimming. ------------------------------------------------------------------------------------ */
 
-	*number = shape->copies > 1 ? chunk * narrow + index : index;
-	return index < narrow;
+typedef struct {
+	guint32 ordinal; /* among the I of the rank */
+	PipesimOp input;
+} Pending;
+
+/* One rank of a padded order, of which most verbs may name micro-batches that do not exist. Rounds of a
+ * loop without any that does are leapt over: the work grows with what is left, not with the padding. */
+typedef struct {
+	PipesimEmitter *out;
+	const PipesimOrder *padded;
+	guint32 wide, narrow;        /* micro-batches of a chunk, before and after */
+	guint32 *forward, *backward; /* of each chunk, passed so far */
+	guint32 n_inputs, n_weights; /* passed so far */
+	GArray *pending;             /* Pending: I that are left, and from @head on have no W */
+	guint head;
+} Trimmer;
+
+/* The number in the trimmed order of the micro-batch that a verb with @number takes, after @passed ones of
+ * its @chunk; FALSE where there is none. */
+static gboolean renumber(const Trimmer *x, guint32 *number, guint chunk, guint32 passed)
+{
+	const guint32 index = *number == PIPESIM_LAST ? x->wide - 1 - passed : passed;
+
+	*number = index + (x->out->order->shape.copies > 1 ? chunk * x->narrow : 0);
+	return index < x->narrow;
 }
 
-static void emit_trimmed(PipesimEmitter *out, const PipesimOrder *padded, PipesimOp op)
+/* At least so many uses of its chunk come before one that is left. */
+static guint32 uses_before(const Trimmer *x, guint32 number, guint32 passed)
 {
-	const PipesimShape *shape = &out->order->shape;
-	const gboolean first = renumber(padded, shape, op.chunk, &op.microbatch);
-	const gboolean second =
-		op.kind == PIPESIM_FB && renumber(padded, shape, op.b_chunk, &op.b_microbatch);
+	if (number == PIPESIM_LAST)
+		return x->wide - passed > x->narrow ? x->wide - passed - x->narrow : 0;
+	return passed < x->narrow ? 0 : G_MAXUINT32;
+}
 
+static guint32 verbs_before(const Trimmer *x, const PipesimOp *verb)
+{
+	switch ((PipesimKind)verb->kind) {
+	case PIPESIM_FB:
+		return MIN(uses_before(x, verb->microbatch, x->forward[verb->chunk]),
+			uses_before(x, verb->b_microbatch, x->backward[verb->b_chunk]));
+	case PIPESIM_F:
+		return uses_before(x, verb->microbatch, x->forward[verb->chunk]);
+	case PIPESIM_I:
+	case PIPESIM_B:
+		return uses_before(x, verb->microbatch, x->backward[verb->chunk]);
+	case PIPESIM_W:
+		return x->head < x->pending->len
+			       ? g_array_index(x->pending, Pending, x->head).ordinal -
+					 x->n_weights
+			       : G_MAXUINT32;
+	case PIPESIM_N_KINDS:
+		break;
+	}
+	g_assert_not_reached();
+}
+
+static void pass(Trimmer *x, const PipesimOp *verb, guint32 rounds)
+{
+	if (verb->kind == PIPESIM_F || verb->kind == PIPESIM_FB)
+		x->forward[verb->chunk] += rounds;
+	if (pipesim_op_has_backward(verb))
+		x->backward[verb->kind == PIPESIM_FB ? verb->b_chunk : verb->chunk] += rounds;
+	x->n_inputs += verb->kind == PIPESIM_I ? rounds : 0;
+	x->n_weights += verb->kind == PIPESIM_W ? rounds : 0;
+}
+
+static void trim_verb(Trimmer *x, const PipesimOp *verb)
+{
+	PipesimOp op = *verb;
+	gboolean first, second = FALSE;
+
+	if (op.kind == PIPESIM_W) {
+		first = verbs_before(x, verb) == 0;
+		if (first) {
+			op = g_array_index(x->pending, Pending, x->head++).input;
+			op.kind = PIPESIM_W;
+		}
+	} else {
+		first = renumber(x, &op.microbatch, op.chunk,
+			pipesim_op_has_backward(verb) && op.kind != PIPESIM_FB
+				? x->backward[op.chunk]
+				: x->forward[op.chunk]);
+		second = op.kind == PIPESIM_FB &&
+			 renumber(x, &op.b_microbatch, op.b_chunk, x->backward[op.b_chunk]);
+	}
+	if (first && op.kind == PIPESIM_I)
+		g_array_append_vals(x->pending, &(Pending){x->n_inputs, op}, 1);
+	pass(x, verb, 1);
 	if (op.kind == PIPESIM_FB && first != second) {
 		/* Half a pair is that op alone. */
 		op = first ? (PipesimOp){.microbatch = op.microbatch,
@@ -230,28 +301,58 @@ static void emit_trimmed(PipesimEmitter *out, const PipesimOrder *padded, Pipesi
 				     .kind = PIPESIM_B,
 				     .chunk = op.b_chunk};
 	}
+	x->out->phase = verb->phase;
 	if (first || second)
-		pipesim_emit(out, &op);
+		pipesim_emit(x->out, &op);
+}
+
+static void trim_loop(Trimmer *x, const PipesimLoop *loop)
+{
+	const PipesimOp *verbs = &x->padded->verbs[loop->first];
+
+	for (guint32 round = 0; round < loop->count; round++) {
+		guint32 before = G_MAXUINT32;
+
+		for (guint32 v = 0; v < loop->n; v++)
+			before = MIN(before, verbs_before(x, &verbs[v]));
+		/* A round uses a chunk at most twice a verb. */
+		before = MIN(before / (2 * loop->n), loop->count - round);
+		for (guint32 v = 0; v < loop->n && before > 0; v++)
+			pass(x, &verbs[v], before);
+		round += before;
+		for (guint32 v = 0; v < loop->n && round < loop->count; v++)
+			trim_verb(x, &verbs[v]);
+	}
 }
 
 PipesimOrder *pipesim_order_trim(
 	const PipesimOrder *padded, const PipesimShape *shape, GError **error)
 {
 	PipesimEmitter out = {.order = new_order(shape, error)};
+	Trimmer x = {
+		.out = &out,
+		.padded = padded,
+		.wide = pipesim_shape_per_chunk(&padded->shape),
+		.narrow = pipesim_shape_per_chunk(shape),
+	};
 
 	if (out.order == NULL)
 		return NULL;
+	g_ptr_array_unref(out.order->phases);
+	out.order->phases = g_ptr_array_ref(padded->phases);
+	x.forward = g_new(guint32, 2 * (gsize)shape->chunks);
+	x.backward = x.forward + shape->chunks;
+	x.pending = g_array_new(FALSE, FALSE, sizeof(Pending));
 	for (guint rank = 0; rank < shape->ranks && !out.too_long; rank++) {
-		guint64 n;
-		g_autofree PipesimOp *ops = pipesim_order_expand_rank(padded, rank, &n, error);
-
-		if (ops == NULL)
-			return finish(&out, FALSE, NULL);
+		memset(x.forward, 0, 2 * (gsize)shape->chunks * sizeof *x.forward);
+		g_array_set_size(x.pending, 0);
+		x.n_inputs = x.n_weights = x.head = 0;
 		pipesim_emit_rank(&out, rank);
-		for (guint64 i = 0; i < n; i++) {
-			pipesim_phase(&out, g_ptr_array_index(padded->phases, ops[i].phase));
-			emit_trimmed(&out, padded, ops[i]);
-		}
+		for (guint32 l = padded->rank_begin[rank]; l < padded->rank_begin[rank + 1];
+			l++)
+			trim_loop(&x, &padded->loops[l]);
 	}
+	g_array_unref(x.pending);
+	g_free(x.forward);
 	return finish(&out, TRUE, error);
 }
