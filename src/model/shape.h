@@ -70,5 +70,7 @@ static inline guint pipesim_shape_whole(const PipesimShape *shape)
 
 /* Most ops of one program that is kept op by op: about 40 bytes each. */
 #define PIPESIM_MAX_OPS (1u << 26)
+/* Most ranks of a step with more forwards than that. */
+#define PIPESIM_MAX_LONG_RANKS (1u << 17)
 /* Most stages of a shape. */
 #define PIPESIM_MAX_STAGES (1u << 24)
