@@ -50,10 +50,7 @@ typedef struct {
 
 typedef struct {
 	const PipesimOrder *order;
-	PipesimOp *ops; /* room for all that is expanded */
-	guint32 *forward,
-		*backward;       /* room for the slots of a program, or of a rank's chunks */
-	const guint32 *stage_of; /* of the program; NULL: of one rank alone */
+	PipesimProgram *program;
 	Chunk *chunks;
 	guint64 at; /* the op that comes next */
 	guint64 per_chunk, oldest, n_inputs, n_weights;
@@ -91,7 +88,7 @@ static inline guint32 put_backward(Expander *x, guint chunk, guint32 number)
 /* The next I from *@oldest on, of @only or of all chunks. */
 static void put_weight(Expander *x, guint only, guint64 *oldest, PipesimOp *op)
 {
-	const PipesimOp *ops = x->ops;
+	const PipesimOp *ops = x->program->ops;
 
 	for (; *oldest < x->at; ++*oldest) {
 		const PipesimOp *input = &ops[*oldest];
@@ -148,15 +145,12 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 	x->n_inputs = x->n_weights = 0;
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 		const guint64 first = shape->copies > 1 ? chunk * x->per_chunk : 0;
-		gsize slot = chunk * x->per_chunk;
+		const guint32 stage = x->program->stage_of[(gsize)rank * shape->chunks + chunk];
+		const gsize slot = (gsize)stage * shape->microbatches + first;
 
-		if (x->stage_of != NULL)
-			slot = (gsize)x->stage_of[(gsize)rank * shape->chunks + chunk] *
-				       shape->microbatches +
-			       first;
 		x->chunks[chunk] = (Chunk){
-			.forward = x->forward + slot,
-			.backward = x->backward + slot,
+			.forward = x->program->forward + slot,
+			.backward = x->program->backward + slot,
 			.first = first,
 			.oldest = x->at,
 		};
@@ -167,7 +161,7 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 
 		for (guint32 round = 0; round < loop->count && x->ok; round++)
 			for (guint32 v = 0; v < loop->n; v++)
-				put(x, &verbs[v], &x->ops[x->at]);
+				put(x, &verbs[v], &x->program->ops[x->at]);
 	}
 	x->ok &= x->n_weights == x->n_inputs;
 	for (guint chunk = 0; chunk < shape->chunks; chunk++)
@@ -181,31 +175,6 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 		       rank, shape->ranks, shape->microbatches);
 }
 
-PipesimOp *pipesim_order_expand_rank(
-	const PipesimOrder *order, guint rank, guint64 *n, GError **error)
-{
-	const gsize per_chunk = pipesim_shape_per_chunk(&order->shape);
-	const gsize slots = per_chunk * order->shape.chunks;
-	g_autofree guint32 *tables = g_try_new(guint32, 2 * slots);
-	g_autofree Chunk *chunks = g_new(Chunk, order->shape.chunks);
-	g_autofree PipesimOp *ops = NULL;
-	Expander x = {.order = order, .chunks = chunks, .per_chunk = per_chunk};
-
-	*n = 0;
-	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
-		*n += (guint64)order->loops[l].n * order->loops[l].count;
-	ops = g_try_new(PipesimOp, *n + 1);
-	if (tables == NULL || ops == NULL) {
-		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%" G_GUINT64_FORMAT " ops of rank %u do not fit in memory", *n, rank);
-		return NULL;
-	}
-	x.ops = ops;
-	x.forward = tables;
-	x.backward = tables + slots;
-	return expand_rank(&x, rank, error) ? g_steal_pointer(&ops) : NULL;
-}
-
 /* Fills @program, which has room for every op of the closed @order, and links it: completeness and
  * what stands before what follow from the counts, so that nothing has to be looked for afterwards. */
 static gboolean expand_counted(
@@ -215,15 +184,14 @@ static gboolean expand_counted(
 	g_autofree Chunk *chunks = g_new(Chunk, order->shape.chunks);
 	Expander x = {
 		.order = order,
-		.ops = program->ops,
-		.forward = program->forward = g_try_new(guint32, n),
-		.backward = program->backward = g_try_new(guint32, n),
-		.stage_of = program->stage_of,
+		.program = program,
 		.chunks = chunks,
 		.per_chunk = pipesim_shape_per_chunk(&order->shape),
 	};
 
-	if (x.forward == NULL || x.backward == NULL)
+	program->forward = g_try_new(guint32, n);
+	program->backward = g_try_new(guint32, n);
+	if (program->forward == NULL || program->backward == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u micro-batches do not fit in memory",
 			order->shape.stages, order->shape.microbatches);
