@@ -204,18 +204,6 @@ static void write_json(const Pair *pair, GString *out)
 
 /* Command -------------------------------------------------------------------------------- */
 
-static gboolean read_choices(GPtrArray *choices, PipesimSetup *setup, GError **error)
-{
-	if (setup->n_operands != 2)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"diff takes two schedules, names or files; %u given",
-			setup->n_operands);
-	return pipesim_choices_add(choices, setup->operands[0], error) &&
-	       pipesim_choices_add(choices, setup->operands[1], error) &&
-	       pipesim_choices_prepare(choices, setup, error) &&
-	       pipesim_setup_require(setup, error) && pipesim_setup_costs(setup, NULL, error);
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
@@ -226,8 +214,17 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(PipesimDifference) difference = NULL;
 	gboolean json;
 
-	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error) ||
-		!read_choices(choices, setup, error))
+	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
+		return FALSE;
+	if (setup->n_operands != 2)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"diff takes two schedules, names or files; %u given",
+			setup->n_operands);
+	if (!pipesim_choices_add(choices, setup->operands[0], error) ||
+		!pipesim_choices_add(choices, setup->operands[1], error) ||
+		!pipesim_choices_prepare(choices, setup, error) ||
+		!pipesim_setup_require(setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
 	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
 	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);

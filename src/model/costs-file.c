@@ -432,8 +432,7 @@ static void read_costs(Reader *reader)
 		time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 }
 
-/* Takes over @taken, which may be NULL with an error. */
-static PipesimCosts *read_file(PipesimIni *taken, GError **error)
+PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error)
 {
 	g_autoptr(PipesimIni) ini = taken;
 	g_autoptr(PipesimCosts) costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
@@ -459,15 +458,10 @@ static PipesimCosts *read_file(PipesimIni *taken, GError **error)
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&costs) : NULL;
 }
 
-PipesimCosts *pipesim_costs_parse(
-	const char *text, gsize length, const char *path, GError **error)
-{
-	return read_file(pipesim_ini_parse(text, length, path, error), error);
-}
-
 PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 {
-	return read_file(pipesim_ini_read(path, MAX_FILE, "a costs file", error), error);
+	return pipesim_costs_read_ini(
+		pipesim_ini_read(path, MAX_FILE, "a costs file", error), error);
 }
 
 /* Stages -------------------------------------------------------------------------------- */
@@ -534,13 +528,17 @@ static gboolean read_stage(Stages *stages, const PipesimCsvRecord *record, GErro
 	return TRUE;
 }
 
-static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, GError **error)
+gboolean pipesim_costs_read_stages(
+	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error)
 {
+	g_autoptr(PipesimCsv) csv = pipesim_csv_new(taken);
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 	Stages stages = {.csv = csv, .times = times};
 	const PipesimCsvRecord *record;
 	GError *fault = NULL;
 
+	if (csv == NULL)
+		return FALSE;
 	/* The first fault ends it: after one in the header or in the numbers of stages the rest
 	 * would only repeat it. */
 	while ((record = pipesim_csv_next(csv, &fault)) != NULL)
@@ -558,21 +556,4 @@ static gboolean read_stages(PipesimCosts *costs, PipesimCsv *csv, guint ranks, G
 	pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1, "%s", fault->message);
 	g_error_free(fault);
 	return FALSE;
-}
-
-gboolean pipesim_costs_read_stages(
-	PipesimCosts *costs, const char *path, guint ranks, GError **error)
-{
-	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, error));
-
-	return csv != NULL && read_stages(costs, csv, ranks, error);
-}
-
-gboolean pipesim_costs_parse_stages(PipesimCosts *costs, const char *text, gsize length,
-	const char *path, guint ranks, GError **error)
-{
-	g_autoptr(PipesimCsv) csv =
-		pipesim_csv_new(pipesim_input_new_memory(path, text, length));
-
-	return read_stages(costs, csv, ranks, error);
 }

@@ -232,17 +232,6 @@ static gboolean divide_backward(const PipesimCosts *costs, gint64 value[N_NAMES]
 		       names[one], names[other]);
 }
 
-/* A rank's share of the times of a model. Sums stay sums. */
-static void divide_model(gint64 value[N_NAMES], gboolean given[N_NAMES], guint ranks)
-{
-	if (given[PIPESIM_I] && given[PIPESIM_W] &&
-		value[PIPESIM_B] == value[PIPESIM_I] + value[PIPESIM_W])
-		given[PIPESIM_B] = FALSE;
-	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		if (given[kind])
-			value[kind] = pipesim_time_scale(value[kind], 1, ranks);
-}
-
 /* @ranks: that the times are divided by; 0: they are a rank's */
 static gboolean parse_times(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
@@ -260,8 +249,13 @@ static gboolean parse_times(
 	for (char **item = items; *item != NULL; item++)
 		if (!parse_one_time(*item, what, value, given, error))
 			return FALSE;
-	if (ranks > 0)
-		divide_model(value, given, ranks);
+	/* A rank's share of the times of a model. Sums stay sums. */
+	if (ranks > 0 && given[PIPESIM_I] && given[PIPESIM_W] &&
+		value[PIPESIM_B] == value[PIPESIM_I] + value[PIPESIM_W])
+		given[PIPESIM_B] = FALSE;
+	for (int kind = 0; ranks > 0 && kind < PIPESIM_N_KINDS; kind++)
+		if (given[kind])
+			value[kind] = pipesim_time_scale(value[kind], 1, ranks);
 	if (!check_complete(costs, given, ranks > 0, what, error) ||
 		!divide_backward(costs, value, given, what, error))
 		return FALSE;

@@ -185,8 +185,6 @@ void pipesim_link_print(PipesimLinkId link, GString *out)
 
 /* The topology file --------------------------------------------------------------------- */
 
-#define MAX_FILE ((gsize)1 << 20)
-
 #define TOPOLOGY "pipesim-topology"
 #define INTRA    "intra"
 #define INTER    "inter"
@@ -334,8 +332,7 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	}
 }
 
-/* Takes over @taken, which may be NULL with an error. */
-static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
+PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 {
 	g_autoptr(PipesimIni) ini = taken;
 	g_autoptr(PipesimNetwork) network = pipesim_network_new();
@@ -381,15 +378,4 @@ static PipesimNetwork *read_network(PipesimIni *taken, GError **error)
 					network->nics - 1);
 	}
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
-}
-
-PipesimNetwork *pipesim_network_parse(
-	const char *text, gsize length, const char *path, GError **error)
-{
-	return read_network(pipesim_ini_parse(text, length, path, error), error);
-}
-
-PipesimNetwork *pipesim_network_read(const char *path, GError **error)
-{
-	return read_network(pipesim_ini_read(path, MAX_FILE, "a topology file", error), error);
 }

@@ -1,6 +1,7 @@
 /* The links between ranks: which message takes which, how long it holds them, and what its
  * moving costs the ops beside it. */
 #pragma once
+#include "base/ini.h"
 #include "base/number.h"
 
 /* Where a link's capacity lies. Every link has one direction, but for half duplex. */
@@ -43,19 +44,18 @@ void pipesim_network_free(PipesimNetwork *network);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimNetwork, pipesim_network_free)
 
 /**
- * pipesim_network_parse: the network that @length bytes at @text describe, a topology file as
- * docs/formats.md says.
- * @path: for messages
+ * pipesim_network_read_ini: the network that @taken describes, as docs/formats.md says.
+ * @taken: (transfer full): a topology file, or NULL with @error set
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE, up to 20 faults at once, each with
  *   its place.
  */
-PipesimNetwork *pipesim_network_parse(
-	const char *text, gsize length, const char *path, GError **error);
+PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error);
 
-/** pipesim_network_read: the same of the file @path, "-" for standard input. Also G_FILE_ERROR,
- * and PIPESIM_ERROR_LIMIT for a file above 1 MiB. */
-PipesimNetwork *pipesim_network_read(const char *path, GError **error);
+/* The file at @path ("-" = standard input); also errors of pipesim_ini_read(). */
+#define pipesim_network_read(path, error) \
+	pipesim_network_read_ini(         \
+		pipesim_ini_read(path, 1 << 20, "a topology file", error), error)
 
 /* A link, as a number that orders links by sort, node or rank, and direction. */
 typedef guint64 PipesimLinkId;

@@ -93,8 +93,8 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 	if (setup->stages != NULL)
 		return pipesim_costs_set_parts(
 			costs, setup->stages, setup->scenario.ranks, error);
-	return path == NULL ||
-	       pipesim_costs_read_stages(costs, path, setup->scenario.ranks, error);
+	return path == NULL || pipesim_costs_read_stages(costs, pipesim_input_open(path, error),
+				       setup->scenario.ranks, error);
 }
 
 /* Where setting @id is an amount of @group that was given, into @to. */
@@ -139,15 +139,6 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 
 /* Links ---------------------------------------------------------------------------------- */
 
-static gboolean any_network(const PipesimSetup *setup)
-{
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-		if (setup->text[id] != NULL &&
-			pipesim_settings[id].group == PIPESIM_ALL_NETWORK)
-			return TRUE;
-	return FALSE;
-}
-
 static gboolean check_together(const PipesimSetup *setup, GError **error)
 {
 	const gboolean model = setup->text[PIPESIM_SET_MODEL_TIMES] != NULL;
@@ -165,20 +156,6 @@ static gboolean check_together(const PipesimSetup *setup, GError **error)
 			"--topology has latency and bandwidth of its links; leave out %s",
 			latency ? "--link-latency" : "--link-bandwidth");
 	return TRUE;
-}
-
-/* Of its file, or with links as the costs have them. */
-static PipesimNetwork *new_network(
-	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
-{
-	PipesimNetwork *network;
-
-	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL)
-		return pipesim_network_read(setup->text[PIPESIM_SET_TOPOLOGY], error);
-	network = pipesim_network_new();
-	network->intra.latency = costs->link_latency;
-	network->intra.bandwidth = costs->link_bandwidth;
-	return network;
 }
 
 /* Whether links and messages say enough of each other. */
@@ -205,12 +182,23 @@ static gboolean check_links(
 static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	g_autoptr(PipesimNetwork) network = NULL;
+	gboolean any = FALSE;
 
-	if (!any_network(setup))
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		any |= setup->text[id] != NULL &&
+		       pipesim_settings[id].group == PIPESIM_ALL_NETWORK;
+	if (!any)
 		return TRUE;
 	if (!check_together(setup, error))
 		return FALSE;
-	network = new_network(setup, costs, error);
+	/* Of its file, or with links as the costs have them. */
+	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL) {
+		network = pipesim_network_read(setup->text[PIPESIM_SET_TOPOLOGY], error);
+	} else {
+		network = pipesim_network_new();
+		network->intra.latency = costs->link_latency;
+		network->intra.bandwidth = costs->link_bandwidth;
+	}
 	for (guint id = 1; id < PIPESIM_N_SETTINGS && network != NULL; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 

@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const PipesimScenario scenario = {.ranks = 4, .microbatches = 1};
 	PipesimShape shape;
 	gint64 total = 0;
-	gboolean ok =
-		pipesim_costs_parse_stages(costs, (const char *)data, size, "x", 4, &error);
+	gboolean ok = pipesim_costs_read_stages(
+		costs, pipesim_input_new_memory("x", (const char *)data, size), 4, &error);
 
 	g_assert(ok == (error == NULL));
 	g_assert(ok == (costs->part != NULL));

@@ -9,8 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const guint ranks[] = {0, 1, 7, 8, 1000, PIPESIM_MAX_RANKS - 1};
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimNetwork) network =
-		pipesim_network_parse((const char *)data, size, "x", &error);
+	g_autoptr(PipesimNetwork) network = pipesim_network_read_ini(
+		pipesim_ini_parse((const char *)data, size, "x", &error), &error);
 	g_autoptr(GString) name = g_string_new(NULL);
 
 	g_assert((network == NULL) == (error != NULL));

@@ -15,7 +15,8 @@ static void write_and_read(const PipesimCosts *costs)
 	g_autoptr(GError) error = NULL;
 
 	pipesim_costs_write(costs, first);
-	copy = pipesim_costs_parse(first->str, first->len, "x", &error);
+	copy = pipesim_costs_read_ini(
+		pipesim_ini_parse(first->str, first->len, "x", &error), &error);
 	g_assert_no_error(error);
 	pipesim_costs_write(copy, second);
 	g_assert_cmpstr(first->str, ==, second->str);

@@ -371,8 +371,8 @@ START_TEST(costs_survive_the_file)
 	costs->link_latency = 77;
 	ck_assert(pipesim_costs_parse_scale(costs, "0=1.3,3=0.25", "x", 4, NULL));
 	pipesim_costs_write(costs, first);
-	g_autoptr(PipesimCosts) copy =
-		pipesim_costs_parse(first->str, first->len, "x.ini", NULL);
+	g_autoptr(PipesimCosts) copy = pipesim_costs_read_ini(
+		pipesim_ini_parse(first->str, first->len, "x.ini", NULL), NULL);
 	ck_assert_ptr_nonnull(copy);
 	ck_assert_mem_eq(copy->time, costs->time, sizeof copy->time);
 	ck_assert_int_eq(copy->has_pair, costs->has_pair);
@@ -419,8 +419,10 @@ START_TEST(bad_costs_files_name_their_place)
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(pipesim_costs_parse(
-		bad_files[_i].text, strlen(bad_files[_i].text), "x.ini", &error));
+	ck_assert_ptr_null(
+		pipesim_costs_read_ini(pipesim_ini_parse(bad_files[_i].text,
+					       strlen(bad_files[_i].text), "x.ini", &error),
+			&error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE));
 	ck_assert_msg(strstr(error->message, bad_files[_i].message) != NULL, "'%s' lacks '%s'",
 		error->message, bad_files[_i].message);
@@ -431,7 +433,8 @@ START_TEST(what_is_missing_follows)
 {
 	static const char text[] =
 		VERSION "[times]\nF=3\nI=2\nW=1\n[stage-scale]\nparts=8\n2=5/4\n";
-	g_autoptr(PipesimCosts) costs = pipesim_costs_parse(text, strlen(text), "x.ini", NULL);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_read_ini(
+		pipesim_ini_parse(text, strlen(text), "x.ini", NULL), NULL);
 
 	ck_assert_int_eq(costs->time[PIPESIM_B], 3);
 	ck_assert_int_eq(costs->time[PIPESIM_FB], 6);

@@ -20,7 +20,8 @@ static void give_parts(PipesimCosts *costs, guint ranks, GRand *random)
 			g_rand_int_range(random, part > 0, 3000000),
 			g_rand_int_range(random, 0, 2000000));
 	ck_assert_msg(
-		pipesim_costs_parse_stages(costs, text->str, text->len, "parts", ranks, &error),
+		pipesim_costs_read_stages(costs,
+			pipesim_input_new_memory("parts", text->str, text->len), ranks, &error),
 		"%s", error != NULL ? error->message : "");
 }
 

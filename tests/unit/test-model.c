@@ -245,7 +245,8 @@ START_TEST(stages_have_times_of_their_own)
 	g_autoptr(PipesimTimes) times = NULL;
 	static const gint64 forward[] = {750, 1250, 1750, 2250};
 
-	ck_assert(pipesim_costs_parse_stages(costs, text, sizeof text - 1, "x", 2, NULL));
+	ck_assert(pipesim_costs_read_stages(
+		costs, pipesim_input_new_memory("x", text, sizeof text - 1), 2, NULL));
 	ck_assert_int_eq(costs->time[PIPESIM_F], 3000);
 	ck_assert_int_eq(costs->time[PIPESIM_I], 1500);
 	ck_assert_int_eq(costs->time[PIPESIM_W], 3000);
@@ -351,7 +352,8 @@ START_TEST(ranks_are_told_apart)
 	ck_assert_int_eq(costs->measured_ranks[1], 1125000);
 	ck_assert_ptr_null(some->measured_ranks); /* rank 0 has no B */
 	pipesim_costs_write(costs, file);
-	again = pipesim_costs_parse(file->str, file->len, "x.ini", NULL);
+	again = pipesim_costs_read_ini(
+		pipesim_ini_parse(file->str, file->len, "x.ini", NULL), NULL);
 	ck_assert_ptr_nonnull(again);
 	copy = pipesim_costs_copy(again);
 	ck_assert_uint_eq(copy->n_measured_ranks, 3);
@@ -376,7 +378,8 @@ START_TEST(bad_measured_ranks)
 			bad_ranks[_i]);
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(pipesim_costs_parse(text, strlen(text), "x.ini", &error));
+	ck_assert_ptr_null(pipesim_costs_read_ini(
+		pipesim_ini_parse(text, strlen(text), "x.ini", &error), &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_PARSE));
 	ck_assert_ptr_nonnull(strstr(error->message, "[measured-ranks]"));
 }

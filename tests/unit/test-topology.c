@@ -11,8 +11,8 @@ START_TEST(reads_topology)
 				   "bandwidth=400Gbit/s\nduplex=half\nnics = 2\n"
 				   "nic_of=1, 1,0,0\n";
 	g_autoptr(GError) error = NULL;
-	g_autoptr(PipesimNetwork) network =
-		pipesim_network_parse(text, sizeof text - 1, "x", &error);
+	g_autoptr(PipesimNetwork) network = pipesim_network_read_ini(
+		pipesim_ini_parse(text, sizeof text - 1, "x", &error), &error);
 	g_autoptr(GString) name = g_string_new(NULL);
 	PipesimRoute route;
 
