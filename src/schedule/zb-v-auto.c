@@ -31,10 +31,24 @@ enum {
 	CODES = PIPESIM_V_CODES,
 };
 
+/* An order may be made for other times than ops take, and is then run at both. */
+enum {
+	PLANNED,
+	REAL,
+	CLOCKS,
+};
+
+/* By each clock. */
 typedef struct {
-	gint64 clock, idle, held;
-	gint64 time[CODES];
-	gint64 *arrival[STEPS]; /* rings: when the result of a step is with its next rank */
+	gint64 at[CLOCKS];
+} Moment;
+
+typedef struct {
+	gint64 clock[CLOCKS];
+	gint64 idle, held; /* as planned */
+	gint64 time[CLOCKS][CODES];
+	/* Rings: when the result of a step is with its next rank. */
+	Moment *arrival[STEPS];
 	guint done[STEPS];
 	guint weights;  /* W that ran, of queue */
 	guint8 *queue;  /* codes of W in the order of their I */
@@ -43,15 +57,17 @@ typedef struct {
 } Rank;
 
 typedef struct {
-	const PipesimProblem *problem;
+	PipesimProblem *problem; /* its limit that of the rung that is searched */
 	Rank *ranks;
 	guint p, m;
 	guint mask; /* slots of a ring - 1 */
 	gint64 most_idle, most_allowed;
-	gboolean is_guided; /* a run before left its idle times */
-	gboolean failed;    /* an op had no input or no room */
-	guint8 *turn;       /* [rank]: what a round of backwards runs */
-	guint8 *out, *best;
+	gboolean is_guided;        /* a run before left its idle times */
+	gboolean failed;           /* an op had no input or no room */
+	guint8 *turn;              /* [rank]: what a round of backwards runs */
+	guint8 *out, *rung, *best; /* orders: under way, of the rung so far, of all rungs */
+	gint64 makespan;           /* of best */
+	guint64 placed;            /* ops of all runs: the effort so far */
 } Search;
 
 static guint waiting_weights(const Rank *rank)
@@ -77,12 +93,13 @@ static gboolean is_ready(const Search *s, guint j, guint step)
 	       (from == NULL || from->done[step] > k);
 }
 
-/* When the input of the next @step of rank @j is there; 0 where it needs none. */
-static gint64 arrival(const Search *s, guint j, guint step)
+/* When the input of the next @step of rank @j is there; at 0 where it needs none. */
+static const Moment *arrival(const Search *s, guint j, guint step)
 {
+	static const Moment begin = {{0}};
 	const Rank *from = source(s, j, step);
 
-	return from == NULL ? 0 : from->arrival[step][s->ranks[j].done[step] & s->mask];
+	return from == NULL ? &begin : &from->arrival[step][s->ranks[j].done[step] & s->mask];
 }
 
 static gboolean has_room(const Search *s, const Rank *rank)
@@ -92,7 +109,8 @@ static gboolean has_room(const Search *s, const Rank *rank)
 
 static void append(Rank *rank, guint code)
 {
-	rank->clock += rank->time[code];
+	for (guint clock = 0; clock < CLOCKS; clock++)
+		rank->clock[clock] += rank->time[clock][code];
 	*rank->out++ = (guint8)code;
 }
 
@@ -104,23 +122,27 @@ static void run_weight(Search *s, Rank *rank)
 
 static void wait_until(Search *s, Rank *rank, gint64 time)
 {
-	if (time <= rank->clock)
+	if (time <= rank->clock[PLANNED])
 		return;
 	if (rank->done[F0] > 0)
-		rank->idle += time - rank->clock;
+		rank->idle += time - rank->clock[PLANNED];
 	s->most_idle = MAX(s->most_idle, rank->idle);
-	rank->clock = time;
+	rank->clock[PLANNED] = time;
 }
 
 static void run_step(Search *s, guint j, guint step)
 {
 	Rank *rank = &s->ranks[j];
+	const Moment *input;
+	Moment *output;
 
 	if (!is_ready(s, j, step) || (step <= F1 && !has_room(s, rank))) {
 		s->failed = TRUE;
 		return;
 	}
-	wait_until(s, rank, arrival(s, j, step));
+	input = arrival(s, j, step);
+	wait_until(s, rank, input->at[PLANNED]);
+	rank->clock[REAL] = MAX(rank->clock[REAL], input->at[REAL]);
 	if (step <= F1) {
 		rank->held += s->problem->held;
 	} else {
@@ -128,7 +150,10 @@ static void run_step(Search *s, guint j, guint step)
 		rank->queue[rank->done[I1] + rank->done[I0]] = step == I1 ? W1 : W0;
 	}
 	append(rank, step);
-	rank->arrival[step][rank->done[step]++ & s->mask] = rank->clock + s->problem->p2p;
+	output = &rank->arrival[step][rank->done[step] & s->mask];
+	for (guint clock = 0; clock < CLOCKS; clock++)
+		output->at[clock] = rank->clock[clock] + s->problem->p2p;
+	rank->done[step]++;
 }
 
 /* Weight gradients in the gap before @step: those that fit, and one more where @fill and the
@@ -141,13 +166,14 @@ static void fill_gap(Search *s, guint j, guint step, gboolean fill)
 
 	if (source(s, j, step) == NULL || !is_ready(s, j, step))
 		return;
-	until = arrival(s, j, step);
+	until = arrival(s, j, step)->at[PLANNED];
 	while (waiting_weights(rank) > 0 &&
-		rank->clock + rank->time[rank->queue[rank->weights]] <= until)
+		rank->clock[PLANNED] + rank->time[PLANNED][rank->queue[rank->weights]] <= until)
 		run_weight(s, rank);
 	if (s->is_guided)
 		may_idle = MAX(may_idle, s->most_allowed - rank->allowed);
-	if (fill && waiting_weights(rank) > 0 && until - rank->clock > may_idle - rank->idle)
+	if (fill && waiting_weights(rank) > 0 &&
+		until - rank->clock[PLANNED] > may_idle - rank->idle)
 		run_weight(s, rank);
 }
 
@@ -158,7 +184,9 @@ static void run_ahead(Search *s, guint j)
 	const gint64 room = s->problem->held * (2 + 2 * (gint64)j);
 
 	while (!s->failed && rank->held + room <= s->problem->limit &&
-		rank->clock + rank->time[F0] <= arrival(s, j, F1) && rank->done[F0] < s->m)
+		rank->clock[PLANNED] + rank->time[PLANNED][F0] <=
+			arrival(s, j, F1)->at[PLANNED] &&
+		rank->done[F0] < s->m)
 		for (guint k = 0; k <= j; k++)
 			run_step(s, k, F0);
 }
@@ -257,7 +285,7 @@ static void reset(Search *s)
 	for (guint j = 0; j < s->p; j++) {
 		Rank *rank = &s->ranks[j];
 
-		rank->clock = rank->idle = rank->held = 0;
+		rank->clock[PLANNED] = rank->clock[REAL] = rank->idle = rank->held = 0;
 		rank->weights = 0;
 		memset(rank->done, 0, sizeof rank->done);
 		rank->out = s->out + (gsize)CODES * s->m * j;
@@ -280,11 +308,35 @@ static gint64 run(Search *s, gboolean fill_backward, gboolean fill_forward)
 		while (waiting_weights(rank) > 0)
 			run_weight(s, rank);
 	}
+	s->placed += CODES * (guint64)s->m * s->p;
 	return s->failed ? G_MAXINT64 : s->most_idle;
 }
 
-/* Repeats a run with the idle times of the one before. Returns the best, or @best. */
-static gint64 repeat(Search *s, guint variant, gint64 best)
+static void swap(guint8 **a, guint8 **b)
+{
+	guint8 *order = *a;
+
+	*a = *b;
+	*b = order;
+}
+
+/* What an order is preferred by: within a rung by idle time as planned, as the authors do, and
+ * between rungs by makespan. */
+typedef struct {
+	gint64 idle, makespan;
+} Merit;
+
+static gint64 makespan(const Search *s)
+{
+	gint64 last = 0;
+
+	for (guint j = 0; j < s->p; j++)
+		last = MAX(last, s->ranks[j].clock[REAL]);
+	return last;
+}
+
+/* Repeats a run with the idle times of the one before, for as long as that helps. */
+static void repeat(Search *s, guint variant, Merit *best)
 {
 	gint64 last = G_MAXINT64;
 
@@ -292,13 +344,10 @@ static gint64 repeat(Search *s, guint variant, gint64 best)
 		const gint64 idle = run(s, !(variant & 2), !(variant & 1));
 
 		if (idle >= last)
-			return best;
-		if (idle < best) {
-			guint8 *order = s->best;
-
-			s->best = s->out;
-			s->out = order;
-			best = idle;
+			return;
+		if (idle < best->idle) {
+			*best = (Merit){idle, makespan(s)};
+			swap(&s->out, &s->rung);
 		}
 		last = s->most_allowed = idle;
 		for (guint j = 0; j < s->p; j++)
@@ -316,53 +365,98 @@ static gint64 average(const PipesimProblem *problem, PipesimProblemKind kind)
 	return sum / stages;
 }
 
-/* What ops take on each rank; with @is_even the average of all. */
-static void set_times(Search *s, gboolean is_even)
+/* What ops take on each rank, and are planned with; with @is_even the average of all. Returns
+ * whether that makes a difference. */
+static gboolean set_times(Search *s, gboolean is_even)
 {
 	static const PipesimProblemKind kinds[] = {
 		[PIPESIM_F] = PIPESIM_PROBLEM_F,
 		[PIPESIM_I] = PIPESIM_PROBLEM_I,
 		[PIPESIM_W] = PIPESIM_PROBLEM_W,
 	};
+	gboolean differs = FALSE;
 
 	for (guint code = 0; code < CODES; code++) {
 		const PipesimVerb *verb = &pipesim_v_verbs[code];
 		const PipesimProblemKind kind = kinds[verb->kind];
 		const gint64 even = average(s->problem, kind);
 
-		for (guint j = 0; j < s->p; j++)
-			s->ranks[j].time[code] = is_even ? even
-							 : pipesim_problem_time(s->problem, j,
-								   verb->chunk, kind);
+		for (guint j = 0; j < s->p; j++) {
+			const gint64 real =
+				pipesim_problem_time(s->problem, j, verb->chunk, kind);
+
+			s->ranks[j].time[REAL][code] = real;
+			s->ranks[j].time[PLANNED][code] = is_even ? even : real;
+			differs |= real != even;
+		}
+	}
+	return differs;
+}
+
+/* One rung. The rounds are made for stages of equal length, and where others leave a round without
+ * an input there is no order: that for the averages is tried too. */
+static void search_rung(Search *s)
+{
+	for (guint is_even = 0; is_even < 2; is_even++) {
+		Merit best = {G_MAXINT64, G_MAXINT64};
+
+		if (!set_times(s, is_even != 0) && is_even != 0)
+			break;
+		for (guint variant = 0; variant < 4 && best.idle > 0; variant++)
+			repeat(s, variant, &best);
+		if (best.makespan < s->makespan) {
+			s->makespan = best.makespan;
+			swap(&s->rung, &s->best);
+		}
 	}
 }
 
-/* The rounds are made for stages of equal length: where others leave a round without an input,
- * the order is that of their averages. Returns its codes, rank by rank. */
+/* No order is shorter than the first forwards down to a rank and then all that the rank has. */
+static gint64 least_makespan(const Search *s)
+{
+	gint64 start = 0, least = 0;
+
+	for (guint j = 0; j < s->p; j++) {
+		gint64 busy = 0;
+
+		for (guint chunk = 0; chunk < s->problem->chunks; chunk++)
+			for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++)
+				busy += pipesim_problem_time(s->problem, j, chunk, kind) * s->m;
+		least = MAX(least, start + busy);
+		start += pipesim_problem_time(s->problem, j, 0, PIPESIM_PROBLEM_F) +
+			 s->problem->p2p;
+	}
+	return least;
+}
+
+/* From the highest rung down; with less than PP activations the warm-up comes to no end, unless they
+ * are all there are. Returns the codes of the order, rank by rank. */
 static const guint8 *search(Search *s, GError **error)
 {
-	gint64 best = G_MAXINT64;
+	const gint64 whole = s->problem->held * s->problem->chunks;
+	const gint64 enough = whole * s->p, all = whole * s->m;
+	const gint64 least = least_makespan(s);
+	PipesimRungs rungs = {0};
 
-	for (guint attempt = 0; attempt < 2 && best == G_MAXINT64; attempt++) {
-		set_times(s, attempt == 1);
-		for (guint variant = 0; variant < 4 && best > 0; variant++)
-			best = repeat(s, variant, best);
-	}
-	if (best < G_MAXINT64)
+	s->makespan = G_MAXINT64;
+	if (s->problem->limit >= all)
+		s->problem->limit = MAX(s->problem->limit, enough);
+	while (s->makespan > least && pipesim_problem_tighten(s->problem, &rungs, s->placed) &&
+		s->problem->limit >= enough)
+		search_rung(s);
+	if (s->makespan < G_MAXINT64)
 		return s->best;
 	pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		"the search finds no order of %u micro-batches over %u ranks; this is a fault "
-		"of pipesim, please report it",
+		"the search finds no order of %u micro-batches over %u ranks within its limit",
 		s->m, s->p);
 	return NULL;
 }
 
-static gboolean reserve(
-	Search *s, PipesimArena *arena, const PipesimProblem *problem, GError **error)
+static gboolean reserve(Search *s, PipesimArena *arena, PipesimProblem *problem, GError **error)
 {
 	const guint slots = pipesim_problem_in_flight(problem);
 	const gsize ranks = problem->ranks, m = problem->microbatches;
-	gint64 *arrivals = pipesim_arena_array(arena, gint64, STEPS * slots * ranks);
+	Moment *arrivals = pipesim_arena_array(arena, Moment, STEPS * slots * ranks);
 	guint8 *queues = pipesim_arena_array(arena, guint8, 2 * m * ranks);
 
 	*s = (Search){
@@ -373,6 +467,7 @@ static gboolean reserve(
 		.ranks = pipesim_arena_array(arena, Rank, ranks),
 		.turn = pipesim_arena_array(arena, guint8, ranks),
 		.out = pipesim_arena_array(arena, guint8, CODES * m * ranks),
+		.rung = pipesim_arena_array(arena, guint8, CODES * m * ranks),
 		.best = pipesim_arena_array(arena, guint8, CODES * m * ranks),
 	};
 	if (!pipesim_arena_check(arena, error,
@@ -462,6 +557,8 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		 "best, by the longest idle time between a rank's first start and last end, of "
 		 "four ways to decide about weight gradients that do not quite fit; each is "
 		 "repeated with the idle times that it ended with for as long as that helps. "
-		 "Stages of unequal length may leave a round without an input; the order is "
-		 "then that of their average times.",
+		 "Stages of unequal length may leave a round without an input; the same is "
+		 "tried with their average times. All this is repeated within tighter limits, "
+		 "down to PP activations, as long as the effort is small, and the order with "
+		 "the shortest makespan is kept.",
 };

@@ -5,6 +5,9 @@
 /* One activation of a chunk in units of memory, at most: bytes are scaled to it, so that sums
  * over any shape fit. */
 #define MOST_UNITS (1u << 20)
+/* What tighter limits may cost: so many ops, or so many times what the first one cost. */
+#define RUNGS_EFFORT 12000000
+#define RUNGS_RATIO  3
 /* Ends of ops stay below. */
 #define MOST_TIME (G_GINT64_CONSTANT(1) << 61)
 
@@ -100,4 +103,47 @@ guint pipesim_problem_in_flight(const PipesimProblem *problem)
 	while (slots < most)
 		slots *= 2;
 	return slots;
+}
+
+/* The largest rung within @limit, at least @step halves of an activation apart. */
+static gint64 find_rung(const PipesimProblem *problem, gint64 limit, gint64 step)
+{
+	__extension__ typedef __int128 Wide;
+	const gint64 whole = problem->held * problem->chunks;
+	const gint64 usual = whole * problem->ranks;
+	const gint64 most = MAX(whole * problem->microbatches, usual);
+	gint64 halves, rung;
+
+	if (limit >= most)
+		return most;
+	/* The most that, rounded down to units of memory, are within the limit. */
+	halves = (gint64)((2 * (Wide)limit + 1) / whole);
+	while (halves / step > G_MAXUINT8)
+		step *= 2;
+	rung = (gint64)((Wide)(halves - halves % step) * whole / 2);
+	return usual <= limit ? MAX(rung, usual) : rung;
+}
+
+/* Where ranks are many, activations matter less one by one, and to search takes longer. */
+static gint64 coarse_step(const PipesimProblem *problem)
+{
+	gint64 step = 1;
+
+	while (2 * step <= problem->ranks / 8)
+		step *= 2;
+	return step;
+}
+
+gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed)
+{
+	if (rungs->n == 1)
+		rungs->effort = MAX(RUNGS_EFFORT, RUNGS_RATIO * placed);
+	if (rungs->n > 0 && placed > rungs->effort)
+		return FALSE;
+	if (rungs->n == 0)
+		problem->limit = find_rung(problem, problem->limit, 1);
+	else
+		problem->limit = find_rung(problem, problem->limit - 1, coarse_step(problem));
+	rungs->n++;
+	return problem->limit >= problem->held;
 }

@@ -44,3 +44,22 @@ static inline gint64 pipesim_problem_time(
 /** pipesim_problem_in_flight: most micro-batches of a chunk that a rank can hold, rounded up to
  * a power of two: what lies between two ranks at a time fits into so many slots. */
 guint pipesim_problem_in_flight(const PipesimProblem *problem);
+
+/* Tighter and tighter limits; begins as {0}. */
+typedef struct {
+	guint n;        /* so far */
+	guint64 effort; /* that all but the first may cost, in ops */
+} PipesimRungs;
+
+/**
+ * pipesim_problem_tighten: makes @problem's limit the next one to search with: the largest rung
+ * within it, then the one below. More room is not always used well, so a search also tries less,
+ * by rungs that are the same whatever the limit: what it finds is then no worse with more memory.
+ * Rungs are halves of an activation up to 128, whole ones up to 256, and from there as fine as a
+ * number of 8 bits; all but the first, from 16 ranks on, PP / 32 to PP / 16 activations
+ * apart. With them PP, and the larger of PP and M, above which nothing is held.
+ * @placed: ops of all attempts so far
+ *
+ * Returns: FALSE where there is none that has room for a forward, or the effort is over.
+ */
+gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed);

@@ -21,6 +21,9 @@
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
+/* What tighter limits may cost: so many ops, or so many times what the first one cost. */
+#define RUNGS_EFFORT 4000000
+#define EFFORT_RATIO 3
 /* Shares of the idle time to spare that targeted rounds try in the warm-up. */
 #define SHARES 5
 
@@ -49,14 +52,14 @@ typedef struct {
 } Lane;
 
 typedef struct {
-	const PipesimProblem *problem;
+	PipesimProblem *problem; /* its limit that of the rung that is searched */
 	guint p, m;
 	guint mask;         /* slots of a ring - 1 */
 	gint64 weight_held; /* what W frees */
 	Lane *lanes;
-	guint8 *attempt;  /* order of the attempt under way, as of PipesimZbResult */
-	gint64 most_idle; /* of rounds: of the lanes so far */
-	PipesimZbResult *best;
+	guint8 *attempt;         /* order of the attempt under way, as of PipesimZbResult */
+	gint64 most_idle;        /* of rounds: of the lanes so far */
+	PipesimZbResult *best;   /* at this rung */
 	guint64 placed;          /* ops of all attempts, by what they cost: the effort so far */
 	guint64 effort;          /* placed ops after which no attempt begins */
 	PipesimTournament queue; /* in the order of time: when a lane can start its next op */
@@ -660,11 +663,38 @@ static void search(Search *s)
 {
 	const guint64 ops = KINDS * (guint64)s->p * s->m;
 
+	s->best->span = s->best->makespan = G_MAXINT64 / 2;
 	try_published(s);
 	s->effort = s->placed + MAX(LEAST_EFFORT, EFFORT_PER_OP * ops);
 	try_by_time(s);
 	tighten(s, &s->best->span, s->best->span_bound);
 	tighten(s, &s->best->makespan, s->best->makespan_bound);
+}
+
+/* Searches from the highest rung down, as long as its bound leaves hope of a shorter makespan. What
+ * is found at a rung does not depend on those before. @spare: room for a second order. */
+static void search_rungs(Search *s, PipesimZbResult *best, PipesimZbResult *spare)
+{
+	PipesimRungs rungs = {0};
+
+	find_bounds(s, best);
+	best->makespan = G_MAXINT64;
+	s->best = spare;
+	while (pipesim_problem_tighten(s->problem, &rungs, s->placed)) {
+		find_bounds(s, s->best);
+		if (s->best->makespan_bound >= best->makespan)
+			break;
+		search(s);
+		if (s->best->makespan < best->makespan ||
+			(s->best->makespan == best->makespan && s->best->span < best->span)) {
+			guint8 *order = best->order;
+
+			best->order = s->best->order;
+			best->span = s->best->span;
+			best->makespan = s->best->makespan;
+			s->best->order = order;
+		}
+	}
 }
 
 static void lay_lanes(Search *s, gint64 *rings)
@@ -691,22 +721,19 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 	const gsize ops = KINDS * (gsize)problem->microbatches * problem->ranks;
 	const guint slots = pipesim_problem_in_flight(problem);
 	gint64 *rings = pipesim_arena_array(arena, gint64, 2 * (gsize)slots * problem->ranks);
+	PipesimZbResult spare = {.order = pipesim_arena_array(arena, guint8, ops)};
+	PipesimProblem rung = *problem;
 	Search s = {
-		.problem = problem,
+		.problem = &rung,
 		.p = problem->ranks,
 		.m = problem->microbatches,
 		.mask = slots - 1,
 		.weight_held = problem->held - problem->freed,
 		.lanes = pipesim_arena_array(arena, Lane, problem->ranks),
 		.attempt = pipesim_arena_array(arena, guint8, ops),
-		.best = result,
 	};
 
-	*result = (PipesimZbResult){
-		.order = pipesim_arena_array(arena, guint8, ops),
-		.span = G_MAXINT64 / 2,
-		.makespan = G_MAXINT64 / 2,
-	};
+	*result = (PipesimZbResult){.order = pipesim_arena_array(arena, guint8, ops)};
 	if (!pipesim_arena_check(arena, error,
 		    "the orders that a search tries, of %u micro-batches over %u ranks,", s.m,
 		    s.p))
@@ -715,8 +742,7 @@ gboolean pipesim_zb_search(PipesimArena *arena, const PipesimProblem *problem,
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"a queue of %u ranks does not fit in memory", s.p);
 	lay_lanes(&s, rings);
-	find_bounds(&s, result);
-	search(&s);
+	search_rungs(&s, result, &spare);
 	pipesim_tournament_clear(&s.queue);
 	return TRUE;
 }
