@@ -1,6 +1,7 @@
 /* What callers of the library are offered: one step, and one order at many costs. */
 #include "config.h"
 
+#include "analysis/plan.h"
 #include "analysis/run.h"
 #include "engine/lanes.h"
 #include "runtime/csv.h"
@@ -162,15 +163,11 @@ PipesimWhatif *pipesim_whatif_new(const PipesimSchedule *schedule, guint ranks,
 {
 	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
 	g_autoptr(PipesimWhatif) whatif = g_new0(PipesimWhatif, 1);
-	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
 
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
-	if (!check_size(ranks, microbatches, error) ||
-		!pipesim_schedule_shape(schedule, &scenario, &shape, error))
+	if (!check_size(ranks, microbatches, error))
 		return NULL;
-	times = pipesim_times_new(costs, &shape);
-	whatif->program = pipesim_schedule_program(schedule, &shape, times, error);
+	whatif->program = pipesim_plan_program(schedule, &scenario, costs, error);
 	if (whatif->program != NULL)
 		whatif->lanes = pipesim_lanes_new(whatif->program, error);
 	return whatif->lanes != NULL ? g_steal_pointer(&whatif) : NULL;

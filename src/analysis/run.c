@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/plan.h"
 #include "analysis/run.h"
 #include <math.h>
 
@@ -209,8 +210,8 @@ void pipesim_run_points(
 		for (next = first + 1; next < n && share_order(run, runs[next]);)
 			next++;
 		if (run->error == NULL)
-			order = pipesim_schedule_order(
-				schedule, &run->shape, run->times, &run->error);
+			order = pipesim_plan_order(schedule, &run->shape, run->times,
+				&footings[first].scenario, footings[first].costs, &run->error);
 		if (order != NULL)
 			run_jobs(&runs[first], order, &footings[first], next - first);
 		for (guint i = first + 1; i < next && order == NULL; i++)

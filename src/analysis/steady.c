@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/plan.h"
 #include "analysis/steady.h"
 #include "engine/stream.h"
 
@@ -26,10 +27,12 @@ static PipesimStep *run(const Question *question, guint microbatches, GError **e
 	PipesimShape shape;
 
 	scenario.microbatches = microbatches;
+	scenario.runtime = NULL;
 	if (!pipesim_schedule_shape(question->schedule, &scenario, &shape, error))
 		return NULL;
 	times = pipesim_times_new(question->costs, &shape);
-	order = pipesim_schedule_order(question->schedule, &shape, times, error);
+	order = pipesim_plan_order(
+		question->schedule, &shape, times, &scenario, question->costs, error);
 	if (order == NULL)
 		return NULL;
 	if (!pipesim_stream_takes(order)) {

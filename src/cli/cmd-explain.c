@@ -323,8 +323,6 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	const PipesimStyle *style, GString *out, GError **error)
 {
-	g_autoptr(PipesimTimes) times = NULL;
-	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimComparison) comparison = NULL;
 	g_auto(GStrv) paragraphs =
 		g_strsplit(schedule->notes != NULL ? schedule->notes : "", "\n\n", -1);
@@ -335,12 +333,6 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 		!choose_shape(schedule, &setup->scenario, &shape, error))
 		return FALSE;
 	append_words(schedule, out);
-	times = pipesim_times_new(setup->costs, &shape);
-	order = pipesim_schedule_order(schedule, &shape, times, error);
-	if (order == NULL)
-		return FALSE;
-	append_placement(&shape, out);
-	append_phases(order, out);
 	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
 	run = pipesim_run_schedule(schedule, &setup->scenario, setup->costs);
 	g_ptr_array_add(comparison->runs, run);
@@ -348,6 +340,8 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 		g_propagate_error(error, g_error_copy(run->error));
 		return FALSE;
 	}
+	append_placement(&shape, out);
+	append_phases(run->step->job.order, out);
 	g_string_append(out, "\nTimeline\n");
 	pipesim_timeline_text(comparison, style, out);
 	append_formulae(schedule, out);

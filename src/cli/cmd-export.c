@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/plan.h"
 #include "cli/command.h"
 #include "runtime/runtime.h"
 #include "setup/choice.h"
@@ -10,8 +11,6 @@ static PipesimProgram *find_program(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
 	const PipesimSchedule *schedule = choice->schedule;
-	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
 
 	if (schedule == NULL && setup->scenario.ranks == 0 && setup->scenario.microbatches == 0)
 		return pipesim_program_ref(choice->file->program);
@@ -23,11 +22,9 @@ static PipesimProgram *find_program(
 		return NULL;
 	}
 	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
-		!pipesim_setup_heed(setup, schedule->takes, error) ||
-		!pipesim_schedule_shape(schedule, &setup->scenario, &shape, error))
+		!pipesim_setup_heed(setup, schedule->takes, error))
 		return NULL;
-	times = pipesim_times_new(setup->costs, &shape);
-	return pipesim_schedule_program(schedule, &shape, times, error);
+	return pipesim_plan_program(schedule, &setup->scenario, setup->costs, error);
 }
 
 /* What _PipelineScheduleRuntime does not take. */

@@ -57,3 +57,11 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)
 
 const char pipesim_w_too_long[] = "the formula is then too low: a weight gradient longer than "
 				  "the gap it should fill delays its rank";
+
+gboolean pipesim_check_limit(const PipesimShape *shape, GError **error)
+{
+	if (shape->max_activations.num >= shape->max_activations.den)
+		return TRUE;
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"a rank has to hold one activation at least; nearest: --max-activations 1");
+}

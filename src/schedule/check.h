@@ -17,6 +17,9 @@ gboolean pipesim_check_microbatches(
 /** pipesim_check_halves: PP and M even, of schedules with half of M in each direction. */
 gboolean pipesim_check_halves(const PipesimShape *shape, GError **error);
 
+/** pipesim_check_limit: --max-activations at least 1, of searches. */
+gboolean pipesim_check_limit(const PipesimShape *shape, GError **error);
+
 /* What a formula, or a condition of one, says of a shape and the times of a chunk, as an
  * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value and
  * PipesimCondition.holds. */

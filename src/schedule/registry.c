@@ -147,14 +147,3 @@ PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const Pipe
 		g_prefix_error(error, "%s: ", schedule->name);
 	return g_steal_pointer(&order);
 }
-
-PipesimProgram *pipesim_schedule_program(const PipesimSchedule *schedule,
-	const PipesimShape *shape, const PipesimTimes *times, GError **error)
-{
-	g_autoptr(PipesimOrder) order = pipesim_schedule_order(schedule, shape, times, error);
-	PipesimProgram *program = order != NULL ? pipesim_order_expand(order, error) : NULL;
-
-	if (order != NULL && program == NULL)
-		g_prefix_error(error, "%s: ", schedule->name);
-	return program;
-}

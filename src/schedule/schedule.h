@@ -78,6 +78,9 @@ struct _PipesimSchedule {
 	 * the two. Deterministic; must not fail once check() passed, but for memory. */
 	PipesimGenerate generate;
 	PipesimPlan plan;
+	/* Of a plan that searches: those made by hand for the same placement, whose orders are taken
+	 * where they are shorter (analysis/plan.h); ends with NULL. */
+	const PipesimSchedule *starts[5];
 	PipesimBubbleFormula bubble;          /* text NULL where none is published */
 	PipesimActivationFormula activations; /* text NULL where none is published */
 	/* The micro-batches that an order is made for where that is more than the shape has:
@@ -111,14 +114,10 @@ const char *pipesim_schedule_extension(
 	const PipesimSchedule *schedule, const PipesimShape *shape);
 
 /**
- * pipesim_schedule_order: the order at @shape.
+ * pipesim_schedule_order: the order at @shape; of a search what it finds itself.
  * @times: of @shape; what schedules with a plan go by, others do not look
  *
  * Errors as pipesim_order_generate(), and those of a plan (message begins "NAME: ").
  */
 PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, GError **error);
-
-/** pipesim_schedule_program: the same op by op. Errors also as pipesim_order_expand(). */
-PipesimProgram *pipesim_schedule_program(const PipesimSchedule *schedule,
-	const PipesimShape *shape, const PipesimTimes *times, GError **error);

@@ -52,14 +52,6 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 	return TRUE;
 }
 
-static gboolean check(const PipesimShape *shape, GError **error)
-{
-	if (shape->max_activations.num >= shape->max_activations.den)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"a rank has to hold one activation at least; nearest: --max-activations 1");
-}
-
 /* The two gaps of the first rank, before its first I and after its last F; where all F come
  * before the first I, what is left of the way to the last rank and back. */
 static gint64 bubble(const PipesimShape *shape, PipesimChunkTimes t)
@@ -81,7 +73,7 @@ PIPESIM_CONDITION(
 const PipesimSchedule pipesim_schedule_zb_auto = {
 	.name = "zb-auto",
 	.aliases = "zbauto, zb-greedy",
-	.summary = "zero bubble, searched from the times within a limit of activations",
+	.summary = "zero bubble, searched from the times within a limit of memory",
 	.constraints = "every PP and M; a limit of at least 1 activation",
 	.idea = "As in ZB-H1 the backward is split into I, which the rank before waits for, "
 		"and W, which can fill any gap; but the order is searched from the times of "
@@ -93,13 +85,16 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		     "authors' heuristic (zb.py) and more",
 	.takes = PIPESIM_TAKES_LIMIT,
 	.runtime = "queue",
-	.check = check,
+	.check = pipesim_check_limit,
 	.plan = plan,
+	.starts = {&pipesim_schedule_gpipe, &pipesim_schedule_one_f_one_b,
+		&pipesim_schedule_zb_h1, &pipesim_schedule_zb_h2},
 	.bubble.text = "(PP-1)(F+I-W) where N = PP",
-	.bubble.letters = "N is --max-activations, PP by default. I is the backward for input, "
-			  "which the zero-bubble paper calls B. For other N < M it is max(0, "
-			  "(PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - (N-1)(I+W)), and for N "
-			  ">= M max(0, (PP-1)(F+I) - (M-1)W).",
+	.bubble.letters =
+		"N is what a rank may hold (below), PP by default. I is the backward "
+		"for input, which the zero-bubble paper calls B. For other N < M it is max(0, "
+		"(PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - (N-1)(I+W)), and for N "
+		">= M max(0, (PP-1)(F+I) - (M-1)W).",
 	.bubble.value = bubble,
 	.bubble.is_span = TRUE,
 	.bubble.conditions = {{"N = PP", limit_is_pp,
@@ -117,7 +112,8 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
 	.activations.exact =
-		"N is --max-activations, PP by default: no rank holds more. Where costs tell "
+		"N is --max-activations, PP by default, or what --memory-limit leaves beside "
+		"the parameters where that is less: no rank holds more. Where costs tell "
 		"bytes, the share that the backward for input frees counts until then, so that "
 		"more micro-batches may be in flight than N.",
 	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
@@ -132,6 +128,9 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		 "machine. More room is not always used well: the same is done within tighter "
 		 "limits, for as long as their bounds leave hope of a shorter makespan and the "
 		 "effort is small.\n\n"
+		 "Last, the orders of gpipe, 1f1b, zb-h1 and zb-h2 that fit are simulated, by "
+		 "the rules of --comm and over the links of the run, and the shortest is "
+		 "taken; a note says which.\n\n"
 		 "The bound is the largest, over ranks, of the two gaps above, with the rank's "
 		 "own stages and messages, and of the memory that all micro-batches take for "
 		 "the time of their own, divided by the limit.",

@@ -502,63 +502,65 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times, Pipes
 /* The schedule --------------------------------------------------------------------------------
  */
 
-static gboolean check(const PipesimShape *shape, GError **error)
-{
-	const PipesimFraction *most = &shape->max_activations;
-
-	if (most->num >= most->den * shape->ranks)
-		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"the search needs room for PP activations on a rank; nearest: "
-		"--max-activations %u",
-		shape->ranks);
-}
+PIPESIM_CONDITION(limit_is_enough,
+	shape->max_activations.num >= shape->max_activations.den * shape->ranks)
 
 const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.name = "zb-v-auto",
 	.aliases = "zbvauto, zbv-auto",
-	.summary = "ZB-V with its order searched from the times, at 1F1B's memory",
-	.constraints = "every PP and M; a limit of at least PP activations",
+	.summary = "ZB-V with its order searched from the times within a limit of memory",
+	.constraints = "every PP and M; a limit of at least the activations of v-min",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
 		"that every rank can begin backwards as soon as the first micro-batch has "
 		"turned round on the last. In rounds of one backward for input and one forward "
 		"a rank fills the gaps before arrivals with weight gradients that fit, and "
 		"idles no longer than the rank that already idles most. It costs what 1F1B "
-		"holds on its first rank, PP activations, on every rank.",
+		"holds on its first rank, PP activations, on every rank; with less it is one "
+		"of the leaner orders made by hand.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 		     "arXiv:2405.15362; the zero-bubble authors' zbv.py",
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.takes = PIPESIM_TAKES_LIMIT,
 	.runtime = "queue",
-	.check = check,
+	.check = pipesim_check_limit,
 	.plan = plan,
+	.starts = {&pipesim_schedule_v_one_f_one_b, &pipesim_schedule_zb_v,
+		&pipesim_schedule_v_half, &pipesim_schedule_v_min},
 	.bubble.text = "0",
 	.bubble.letters = "Nothing: the authors call it zero bubble where F = I = W.",
 	.bubble.value = pipesim_bubble_none,
 	.bubble.is_span = TRUE,
-	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal,
-				      "gaps and what could fill them differ in length"},
+	.bubble.conditions = {{"N >= PP", limit_is_enough,
+				      "a rank idles where it has no room for the next forward"},
+		{"F = I = W", pipesim_holds_times_equal,
+			"gaps and what could fill them differ in length"},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp,
 			"the last forward comes before there is a W for every gap"}},
 	.bubble.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. By "
 			"makespan (PP-1)F/2 is left: what the last rank waits for its first "
 			"input, F being the forward of a rank's whole share.",
-	.activations.text = "PP, or what --max-activations says",
+	.activations.text = "N",
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
-	.activations.exact = "Never more; where M is small or forwards are long, less. Where "
+	.activations.exact = "N is --max-activations, PP by default, or what --memory-limit "
+			     "leaves beside the parameters where that is less. Never more; "
+			     "where M is small or forwards are long, less. Where "
 			     "costs tell bytes, the share that the backward for input frees "
 			     "counts until then, so that more micro-batches may be in flight.",
-	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
-		 "until the first micro-batch has returned to each rank; rounds; the weight "
-		 "gradients that are left.\n\n"
-		 "The order follows from F, I, W and P2P of every stage and rank. It is the "
-		 "best, by the longest idle time between a rank's first start and last end, of "
-		 "four ways to decide about weight gradients that do not quite fit; each is "
-		 "repeated with the idle times that it ended with for as long as that helps. "
-		 "Stages of unequal length may leave a round without an input; the same is "
-		 "tried with their average times. All this is repeated within tighter limits, "
-		 "down to PP activations, as long as the effort is small, and the order with "
-		 "the shortest makespan is kept.",
+	.notes =
+		"Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
+		"until the first micro-batch has returned to each rank; rounds; the weight "
+		"gradients that are left.\n\n"
+		"The order follows from F, I, W and P2P of every stage and rank. It is the "
+		"best, by the longest idle time between a rank's first start and last end, of "
+		"four ways to decide about weight gradients that do not quite fit; each is "
+		"repeated with the idle times that it ended with for as long as that helps. "
+		"Stages of unequal length may leave a round without an input; the same is "
+		"tried with their average times. All this is repeated within tighter limits, "
+		"down to PP activations, as long as the effort is small, and the order with "
+		"the shortest makespan is kept.\n\n"
+		"Last, the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated, by "
+		"the rules of --comm and over the links of the run, and the shortest is "
+		"taken; a note says which.",
 };

@@ -24,7 +24,7 @@ SETTING(PIPELINES, "--pipelines", 0, "N", "pipelines of chimera, both directions
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_PIPELINES, .heeded_by = "chimera",
 	.brief = "both directions together (default 2)")
 SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
-	"activations a rank may hold, for zb-auto (default: PP)", PIPESIM_ALL_SHAPE,
+	"activations a rank may hold, for searches (default: PP)", PIPESIM_ALL_SHAPE,
 	.scenario = read_max_activations, .sweep = PIPESIM_SWEPT_WHOLE,
 	.heed = PIPESIM_TAKES_LIMIT, .heeded_by = "zb-auto and zb-v-auto",
 	.brief = "whole-stage activations that a rank may hold (default PP)")

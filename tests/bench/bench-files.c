@@ -1,8 +1,8 @@
 /* Files that are read: bytes a second, from memory. */
+#include "analysis/plan.h"
 #include "bench.h"
 #include "measure/reader.h"
 #include "runtime/csv.h"
-#include "schedule/schedule.h"
 
 #define ROWS 40000
 
@@ -66,16 +66,12 @@ static void schedule_row(const char *name, gboolean with_comms)
 	const PipesimScenario scenario = {.ranks = 64, .microbatches = 1024};
 	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimProgram) program = NULL;
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *what = g_strdup_printf("%s%s", name, with_comms ? ", messages" : "");
-	PipesimShape shape;
 
-	g_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
-	times = pipesim_times_new(costs, &shape);
-	program = pipesim_schedule_program(schedule, &shape, times, NULL);
+	program = pipesim_plan_program(schedule, &scenario, costs, NULL);
 	if (with_comms) {
 		lowering = pipesim_lower(program, &pipesim_runtime_queue, NULL);
 		pipesim_lowering_print(lowering, text);

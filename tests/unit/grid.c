@@ -1,4 +1,5 @@
 #include "grid.h"
+#include "analysis/plan.h"
 #include "reference-engine.h"
 #include "runtime/csv.h"
 #include <check.h>
@@ -125,13 +126,8 @@ static PipesimProgram *scenario_program(
 	const PipesimSchedule *schedule, const PipesimScenario *scenario, GError **error)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
 
-	if (!pipesim_schedule_shape(schedule, scenario, &shape, error))
-		return NULL;
-	times = pipesim_times_new(costs, &shape);
-	return pipesim_schedule_program(schedule, &shape, times, error);
+	return pipesim_plan_program(schedule, scenario, costs, error);
 }
 
 PipesimProgram *make_program(

@@ -13,11 +13,14 @@ static gint64 most_bytes(const PipesimRun *run, guint rank, const PipesimCosts *
 	gint64 held = 0, most = 0;
 
 	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
-		if (program->ops[i].kind == PIPESIM_F)
+		const guint kind = program->ops[i].kind;
+
+		if (kind == PIPESIM_F)
 			held += costs->bytes_until_input + costs->bytes_until_weight;
-		else
-			held -= program->ops[i].kind == PIPESIM_I ? costs->bytes_until_input
-								  : costs->bytes_until_weight;
+		if (kind == PIPESIM_I || kind == PIPESIM_B)
+			held -= costs->bytes_until_input;
+		if (kind == PIPESIM_W || kind == PIPESIM_B)
+			held -= costs->bytes_until_weight;
 		most = MAX(most, held);
 	}
 	return most;
@@ -44,19 +47,27 @@ static PipesimCosts *costs_of(const char *path, guint chunks)
 	return grid_costs(n, n / 10 * i, n / 10 * w, n + n / 10 * (i + w), p2p);
 }
 
+/* What the schedule finds itself, whatever orders made by hand come to. */
 static void assert_equals_file(const char *name, const char *path)
 {
+	const PipesimSchedule *schedule = pipesim_schedule_find(name, NULL);
 	g_autofree char *reference = NULL;
 	g_autoptr(GString) ours = g_string_new(NULL);
 	g_autoptr(PipesimCosts) costs = costs_of(path, 2);
-	g_autoptr(PipesimRun) run = NULL;
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
 	PipesimScenario scenario = {0};
+	PipesimShape shape;
 
 	read_name(path, &scenario);
 	costs->bytes_until_input = costs->bytes_until_weight = 1;
-	run = named_run(name, scenario.ranks, scenario.microbatches, costs);
+	ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	program = pipesim_order_expand(order, NULL);
 	ck_assert(g_file_get_contents(path, &reference, NULL, NULL));
-	pipesim_schedule_write_csv(run->step->program, ours);
+	pipesim_schedule_write_csv(program, ours);
 	ck_assert_msg(g_str_equal(ours->str, reference), "%s differs", path);
 }
 
@@ -248,7 +259,8 @@ START_TEST(zb_keeps_limit)
 }
 END_TEST
 
-/* What the search says of its order is what the engine finds, and no bound is broken. */
+/* What the search says of its order is what the engine finds, and no bound is broken, not by an
+ * order made by hand either; a full backward may be rounded to a nanosecond less. */
 START_TEST(zb_result_is_simulated)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("zb-auto", NULL);
@@ -260,6 +272,10 @@ START_TEST(zb_result_is_simulated)
 			.microbatches = 1 + seed * ranks / 9,
 			.max_activations = {4 + ranks * (seed % 9), 4}};
 		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
+		g_autoptr(PipesimOrder) order =
+			pipesim_schedule_order(schedule, &run->shape, run->times, NULL);
+		const PipesimJob job = {.order = order, .times = run->times};
+		g_autoptr(PipesimStep) own = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
 		PipesimProblem problem;
 		PipesimZbResult result;
@@ -268,9 +284,11 @@ START_TEST(zb_result_is_simulated)
 		ck_assert(pipesim_problem_init(&problem, arena, &run->shape, run->times, NULL));
 		ck_assert(pipesim_zb_search(arena, &problem, &result, NULL));
 		for (guint rank = 0; rank < ranks; rank++)
-			span = MAX(span, run->report->bubble.span_idle[rank] +
-						 run->report->bubble.busy[rank]);
-		ck_assert_int_eq(result.makespan, run->report->makespan);
+			span = MAX(span, own->last_end[rank] - own->first_start[rank]);
+		ck_assert_int_eq(result.makespan, own->makespan);
+		ck_assert_int_le(run->report->makespan, own->makespan);
+		ck_assert_int_ge(run->report->makespan + 2 * scenario.microbatches,
+			result.makespan_bound);
 		ck_assert_int_eq(result.span, span);
 		ck_assert_int_ge(result.span, result.span_bound);
 		ck_assert_int_ge(result.makespan, result.makespan_bound);
@@ -302,16 +320,199 @@ START_TEST(zb_reaches_bound)
 }
 END_TEST
 
-START_TEST(v_refuses_less_than_pp)
+/* Less than V-Min holds; and at that there is an order, at every shape. */
+START_TEST(v_refuses_less_than_least)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
-	const PipesimScenario scenario = {
-		.ranks = 4, .microbatches = 8, .max_activations = {7, 2}};
-	g_autoptr(PipesimRun) run = pipesim_run_schedule(
-		pipesim_schedule_find("zb-v-auto", NULL), &scenario, costs);
+	const PipesimSchedule *schedule = pipesim_schedule_find("zb-v-auto", NULL);
+	const guint ranks = 1 + (guint)_i;
 
-	ck_assert(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
-	ck_assert_ptr_nonnull(strstr(run->error->message, "--max-activations 4"));
+	for (guint m = 2; m < 2 * ranks + 2; m++) {
+		const guint least = MIN((ranks + 1) / 3 + 1, m);
+		PipesimScenario scenario = {
+			.ranks = ranks, .microbatches = m, .max_activations = {least, 1}};
+		g_autoptr(PipesimRun) run = pipesim_run_schedule(schedule, &scenario, costs);
+		g_autoptr(PipesimRun) refused = NULL;
+		g_autofree char *remedy = g_strdup_printf("--max-activations %u", least);
+
+		ck_assert_msg(run->error == NULL, "%u/%u", ranks, m);
+		ck_assert_int_le(run->report->held.max_peak, 2 * least);
+		scenario.max_activations = (PipesimFraction){2 * least - 1, 2};
+		refused = pipesim_run_schedule(schedule, &scenario, costs);
+		ck_assert(g_error_matches(
+			refused->error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+		ck_assert_ptr_nonnull(strstr(refused->error->message, remedy));
+	}
+}
+END_TEST
+
+/* Against orders made by hand -----------------------------------------------------------------
+ */
+
+/* A search, and what it is never to lose to. */
+typedef struct {
+	const char *name;
+	const char *hand[5];
+} Rivals;
+
+static const Rivals rivals[] = {
+	{"zb-auto", {"gpipe", "1f1b", "zb-h1", "zb-h2", NULL}},
+	{"zb-v-auto", {"1f1b-v", "zb-v", "v-half", "v-min", NULL}},
+};
+
+/* Even stages, stages +-10 %, slow ranks; with and without P2P; a fourth of the time full backwards
+ * that are shorter than their halves. */
+static PipesimCosts *draw_costs(guint32 seed, guint ranks)
+{
+	GRand *random = g_rand_new_with_seed(seed);
+	const gint64 f = g_rand_int_range(random, 500, 3000);
+	const gint64 i = g_rand_int_range(random, 500, 3000);
+	const gint64 w = seed % 2 == 0 ? f : g_rand_int_range(random, 100, 3000);
+	const gint64 p2p = seed % 5 < 3 ? 0 : g_rand_int_range(random, 1, 700);
+	PipesimCosts *costs = grid_costs(f, i, w, f + i + w, p2p);
+	g_autoptr(GString) scale = g_string_new(NULL);
+
+	for (guint rank = 0; rank < ranks; rank++)
+		g_string_append_printf(scale, "%s%u=%.3f", rank > 0 ? "," : "", rank,
+			g_rand_double_range(random, 0.9, 1.1));
+	if (seed % 3 == 1)
+		ck_assert(pipesim_costs_parse_scale(costs, scale->str, "x", ranks, NULL));
+	g_string_printf(scale, "%u=1.%u", g_rand_int_range(random, 0, (gint32)ranks), seed % 7);
+	if (seed % 3 == 2)
+		ck_assert(pipesim_costs_parse_slow(costs, scale->str, "x", ranks, NULL));
+	if (seed % 4 == 3)
+		costs->time[PIPESIM_B] -= MIN(i, w) / 10;
+	costs->bytes_until_input = seed % 6 < 2 ? 0 : 700;
+	costs->bytes_until_weight = 1000;
+	costs->parameter_bytes = 12345;
+	g_rand_free(random);
+	return costs;
+}
+
+/* Half of 1F1B's memory and so many eighths of it more, in activations or in bytes. */
+static PipesimScenario limited(
+	guint ranks, guint m, guint eighths, gboolean in_bytes, const PipesimCosts *costs)
+{
+	const gint64 each = costs->bytes_until_input + costs->bytes_until_weight;
+	PipesimScenario scenario = {
+		.ranks = ranks, .microbatches = m, .max_activations = {2 * ranks, 1}};
+
+	if (in_bytes)
+		scenario.memory_limit =
+			costs->parameter_bytes + each * ranks * (4 + eighths) / 8;
+	else
+		scenario.max_activations = (PipesimFraction){ranks * (4 + eighths), 8};
+	return scenario;
+}
+
+static gboolean is_within(
+	const PipesimRun *run, const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	const gint64 each = costs->bytes_until_input + costs->bytes_until_weight;
+	const PipesimFraction *most = &scenario->max_activations;
+
+	return run->report->memory.fits &&
+	       (run->report->memory.max - costs->parameter_bytes) * most->den <=
+		       most->num * each;
+}
+
+/* The makespan of a search at one limit, at most @before and at most that of each that fits; @before
+ * where it is refused or nothing fits. */
+static gint64 assert_not_beaten(const Rivals *search, const PipesimScenario *scenario,
+	const PipesimCosts *costs, guint seed, gint64 before)
+{
+	g_autoptr(PipesimRun) run = pipesim_run_schedule(
+		pipesim_schedule_find(search->name, NULL), scenario, costs);
+	const gboolean fits = run->error == NULL && is_within(run, scenario, costs);
+
+	for (guint i = 0; search->hand[i] != NULL; i++) {
+		g_autoptr(PipesimRun) hand = pipesim_run_schedule(
+			pipesim_schedule_find(search->hand[i], NULL), scenario, costs);
+
+		/* Under rules that messages block each other by it may not run. */
+		if (hand->error != NULL || !is_within(hand, scenario, costs))
+			continue;
+		ck_assert_msg(fits && run->report->makespan <= hand->report->makespan,
+			"%s loses to %s: %u/%u limit %d/%d, %d bytes, seed %u", search->name,
+			search->hand[i], scenario->ranks, scenario->microbatches,
+			(int)scenario->max_activations.num, (int)scenario->max_activations.den,
+			(int)scenario->memory_limit, seed);
+	}
+	ck_assert(fits || before == G_MAXINT64);
+	if (!fits)
+		return before;
+	ck_assert_msg(run->report->makespan <= before,
+		"%s is worse with more memory: %u/%u limit %d/%d, %d bytes, seed %u",
+		search->name, scenario->ranks, scenario->microbatches,
+		(int)scenario->max_activations.num, (int)scenario->max_activations.den,
+		(int)scenario->memory_limit, seed);
+	return run->report->makespan;
+}
+
+START_TEST(searches_are_not_beaten)
+{
+	const guint ranks = 1 + (guint)_i;
+
+	for (guint seed = 0; seed < 24; seed++) {
+		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
+		const Rivals *search = &rivals[seed / 2 % 2];
+		const guint m = 1 + seed * 5 * ranks / 24;
+		gint64 makespan = G_MAXINT64;
+
+		for (guint eighths = 0; eighths <= 12; eighths += 2) {
+			const PipesimScenario scenario =
+				limited(ranks, m, eighths, seed / 4 % 2 == 0, costs);
+
+			makespan = assert_not_beaten(search, &scenario, costs, seed, makespan);
+		}
+	}
+}
+END_TEST
+
+/* Where messages wait, by a runtime's rules or for links, too. */
+START_TEST(searches_are_not_beaten_by_messages)
+{
+	for (guint seed = 0; seed < 12; seed++) {
+		const guint ranks = 2 + seed % 5;
+		g_autoptr(PipesimCosts) costs = draw_costs(3 + 5 * seed, ranks);
+		PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = 3 * ranks,
+			.max_activations = {ranks, 1}};
+
+		if (seed % 3 == 0) {
+			costs->network = pipesim_network_new();
+			costs->network->message_bytes = 1000;
+			costs->network->intra.bandwidth = 2000000000;
+			costs->p2p = pipesim_network_slowest_hop(costs->network, ranks);
+		} else {
+			scenario.runtime = pipesim_runtime_find(
+				seed % 3 == 1 ? "queue" : "grouped", "x", NULL);
+		}
+		for (guint i = 0; i < G_N_ELEMENTS(rivals); i++)
+			assert_not_beaten(&rivals[i], &scenario, costs, seed, G_MAXINT64);
+	}
+}
+END_TEST
+
+/* Nothing fits: what it would be without the limit, and that it does not. */
+START_TEST(nothing_fits)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimScenario scenario = {.ranks = 6, .microbatches = 12};
+
+	costs->bytes_until_weight = 1000;
+	for (guint i = 0; i < G_N_ELEMENTS(rivals); i++) {
+		g_autoptr(PipesimRun) free = NULL, tight = NULL;
+
+		scenario.memory_limit = 0;
+		free = limited_run(rivals[i].name, &scenario, costs);
+		scenario.memory_limit = 999;
+		tight = limited_run(rivals[i].name, &scenario, costs);
+		ck_assert(!tight->report->memory.fits);
+		ck_assert_int_eq(tight->report->makespan, free->report->makespan);
+		ck_assert_ptr_nonnull(
+			strstr(tight->step->job.order->note, "no order that is known fits"));
+	}
 }
 END_TEST
 
@@ -328,6 +529,7 @@ Suite *search_suite(void)
 	TCase *references = tcase_create("references");
 	TCase *slots = tcase_create("slots");
 	TCase *limits = tcase_create("limits");
+	TCase *starts = tcase_create("starts");
 
 	add_references(references, slots_equal_reference, slot_prefixes);
 	add_references(references, zb_is_never_worse, zb_prefixes);
@@ -338,9 +540,13 @@ Suite *search_suite(void)
 	tcase_add_loop_test(limits, zb_keeps_limit, 0, 9);
 	tcase_add_loop_test(limits, zb_result_is_simulated, 0, 9);
 	tcase_add_loop_test(limits, zb_reaches_bound, 0, 11);
-	tcase_add_test(limits, v_refuses_less_than_pp);
+	tcase_add_loop_test(limits, v_refuses_less_than_least, 0, 12);
+	tcase_add_loop_test(starts, searches_are_not_beaten, 0, 8);
+	tcase_add_test(starts, searches_are_not_beaten_by_messages);
+	tcase_add_test(starts, nothing_fits);
 	suite_add_tcase(suite, references);
 	suite_add_tcase(suite, slots);
 	suite_add_tcase(suite, limits);
+	suite_add_tcase(suite, starts);
 	return suite;
 }

@@ -1,0 +1,269 @@
+#include "config.h"
+
+#include "analysis/plan.h"
+#include "analysis/report.h"
+
+__extension__ typedef __int128 Wide;
+
+typedef struct {
+	const PipesimSchedule *schedule;
+	PipesimShape shape; /* with the activations that the memory limit has room for */
+	const PipesimTimes *times;
+	const PipesimCosts *costs;
+	const PipesimRuntime *runtime;
+	gint64 memory_limit;
+} Search;
+
+typedef struct {
+	const PipesimSchedule *schedule; /* whose order it is */
+	PipesimOrder *order;             /* owned; NULL: none yet */
+	gint64 makespan, memory;         /* ns; bytes of the fullest rank */
+	/* What the fullest rank holds and what one activation is: in bytes where these are known,
+	 * each until it is freed, else in parts of an activation. */
+	gint64 held, each;
+	gboolean fits;
+	gboolean is_shortest; /* no order is shorter, whatever it holds */
+} Candidate;
+
+/* Bytes of one micro-batch on a rank until its weight gradient; 0 = unknown. */
+static gint64 activation_bytes(const PipesimCosts *costs)
+{
+	return costs->bytes_until_input + costs->bytes_until_weight;
+}
+
+/* Takes from the activations that a rank may hold those that memory has no room for beside the
+ * parameters; one stays, so that there is an order to show. */
+static void narrow(Search *s)
+{
+	PipesimFraction *most = &s->shape.max_activations;
+	const gint64 each = activation_bytes(s->costs);
+	const gint64 room = MAX(s->memory_limit - s->costs->parameter_bytes, each);
+	gint64 divisor;
+
+	if (s->memory_limit == 0 || each == 0 ||
+		(Wide)room * most->den >= (Wide)most->num * each)
+		return;
+	divisor = pipesim_gcd(room, each);
+	*most = (PipesimFraction){room / divisor, each / divisor};
+}
+
+static gint64 duration(const PipesimTimes *times, guint rank, guint stage, PipesimKind kind)
+{
+	const gint64 ns = times->stage[kind][stage];
+
+	return times->slow == NULL
+		       ? ns
+		       : pipesim_time_scale(ns, times->slow[rank].num, times->slow[rank].den);
+}
+
+/* No order is shorter than the first forwards on the way to a rank and then all ops of that rank:
+ * what @step, of F, I and W, has where it is this short. Full backwards may take less than their
+ * halves, and what links slow takes longer in some orders than in others. */
+static gboolean is_shortest(const PipesimStep *step)
+{
+	const PipesimTimes *times = step->job.times;
+	const PipesimShape *shape = &step->job.order->shape;
+	gint64 least = 0;
+
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+			const guint stage = pipesim_shape_stage(shape, rank, chunk);
+
+			if (duration(times, rank, stage, PIPESIM_B) <
+				duration(times, rank, stage, PIPESIM_I) +
+					duration(times, rank, stage, PIPESIM_W))
+				return FALSE;
+		}
+		least = MAX(least, step->first_start[rank] + step->busy[rank]);
+	}
+	return step->job.network == NULL && step->makespan == least;
+}
+
+/* What @candidate comes to under @runtime; FALSE where it does not run. */
+static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate *candidate)
+{
+	const PipesimFraction *most = &s->shape.max_activations;
+	const PipesimJob job = {.order = candidate->order,
+		.times = s->times,
+		.network = s->costs->network,
+		.runtime = runtime};
+	g_autoptr(PipesimStep) step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	const PipesimSubject subject = {.step = step,
+		.schedule = candidate->schedule,
+		.costs = s->costs,
+		.memory_limit = s->memory_limit};
+	g_autoptr(PipesimReport) report = NULL;
+
+	if (step != NULL)
+		report = pipesim_report_new(&subject, NULL);
+	if (report == NULL)
+		return FALSE;
+	candidate->makespan = report->makespan;
+	candidate->memory = report->memory.max;
+	candidate->each = activation_bytes(s->costs);
+	candidate->held = report->memory.max - report->memory.parameters;
+	if (candidate->each == 0) {
+		candidate->each = report->held.unit.den;
+		candidate->held = report->held.max_peak * report->held.unit.num;
+	}
+	candidate->fits = report->memory.fits && (Wide)candidate->held * most->den <=
+							 (Wide)most->num * candidate->each;
+	candidate->is_shortest = is_shortest(step);
+	return TRUE;
+}
+
+static gboolean is_better(const Candidate *a, const Candidate *b)
+{
+	if (b->order == NULL || a->fits != b->fits)
+		return b->order == NULL || a->fits;
+	return a->fits ? a->makespan < b->makespan : a->held < b->held;
+}
+
+/* Puts the order of @schedule into @best where it is better. One that is refused, does not fit into
+ * this machine's memory or does not run is none. */
+static void try_start(const Search *s, const PipesimSchedule *schedule, Candidate *best)
+{
+	Candidate candidate = {.schedule = schedule};
+	gboolean wins;
+
+	if (schedule->check != NULL && !schedule->check(&s->shape, NULL))
+		return;
+	candidate.order = pipesim_schedule_order(schedule, &s->shape, s->times, NULL);
+	if (candidate.order == NULL)
+		return;
+	/* To wait for messages makes no order shorter, and takes longer to simulate. */
+	wins = weigh(s, NULL, &candidate) && is_better(&candidate, best);
+	if (wins && pipesim_runtime_waits(s->runtime))
+		wins = weigh(s, s->runtime, &candidate) && is_better(&candidate, best);
+	if (wins) {
+		pipesim_order_unref(best->order);
+		*best = candidate;
+	} else {
+		pipesim_order_unref(candidate.order);
+	}
+}
+
+static void G_GNUC_PRINTF(2, 3) note(PipesimOrder *order, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	g_free(order->note);
+	order->note = g_strdup_vprintf(format, args);
+	va_end(args);
+}
+
+/* The best candidate, which need not fit; order NULL with @error where there is none. One that does
+ * not run, as it may be under a runtime's rules, is the last choice: who runs it is told why. */
+static Candidate find_best(const Search *s, GError **error)
+{
+	g_autoptr(GError) fault = NULL;
+	Candidate best = {.schedule = s->schedule},
+		  stuck = {.schedule = s->schedule, .fits = TRUE};
+
+	best.order = pipesim_schedule_order(s->schedule, &s->shape, s->times, &fault);
+	if (best.order == NULL &&
+		!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE)) {
+		g_propagate_error(error, g_steal_pointer(&fault));
+		return best;
+	}
+	if (best.order != NULL && !weigh(s, s->runtime, &best))
+		stuck.order = g_steal_pointer(&best.order);
+	if (best.order != NULL && best.fits && best.is_shortest)
+		return best;
+	for (const PipesimSchedule *const *start = s->schedule->starts; *start != NULL; start++)
+		try_start(s, *start, &best);
+	if (best.order == NULL && stuck.order != NULL)
+		return stuck;
+	pipesim_order_unref(stuck.order);
+	if (best.order == NULL)
+		g_propagate_error(error, g_steal_pointer(&fault));
+	return best;
+}
+
+/* The order of @best, or why there is none. */
+static PipesimOrder *take(const Search *s, const Candidate *best, GError **error)
+{
+	if (best->order == NULL)
+		return NULL;
+	if (!best->fits) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: no order that is known holds so little, and that of %s is the "
+			"leanest; nearest: --max-activations %" G_GINT64_FORMAT,
+			s->schedule->name, best->schedule->name,
+			(best->held + best->each - 1) / best->each);
+		pipesim_order_unref(best->order);
+		return NULL;
+	}
+	if (best->schedule != s->schedule)
+		note(best->order,
+			"the order is that of %s, the shortest found that fits what a rank may "
+			"hold",
+			best->schedule->name);
+	return best->order;
+}
+
+/* As any other schedule that does not fit: what would run if memory sufficed. */
+static PipesimOrder *ignore_memory(
+	Search *s, const PipesimShape *shape, const Candidate *leanest, GError **error)
+{
+	PipesimOrder *order;
+	PipesimNumber memory;
+	Candidate best;
+
+	s->memory_limit = 0;
+	s->shape = *shape;
+	best = find_best(s, error);
+	order = take(s, &best, error);
+	if (order != NULL)
+		note(order,
+			"no order that is known fits the memory limit; the leanest, that of "
+			"%s, "
+			"takes %s",
+			leanest->schedule->name, pipesim_print_bytes(memory, leanest->memory));
+	return order;
+}
+
+PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimShape *shape,
+	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
+	GError **error)
+{
+	Search s = {.schedule = schedule,
+		.shape = *shape,
+		.times = times,
+		.costs = costs,
+		.runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime),
+		.memory_limit = scenario->memory_limit};
+	PipesimOrder *order;
+	Candidate best;
+
+	if (schedule->starts[0] == NULL)
+		return pipesim_schedule_order(schedule, shape, times, error);
+	narrow(&s);
+	best = find_best(&s, error);
+	if (best.order == NULL || best.fits || s.memory_limit == 0)
+		return take(&s, &best, error);
+	order = ignore_memory(&s, shape, &best, error);
+	pipesim_order_unref(best.order);
+	return order;
+}
+
+PipesimProgram *pipesim_plan_program(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
+{
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	PipesimProgram *program = NULL;
+	PipesimShape shape;
+
+	if (!pipesim_schedule_shape(schedule, scenario, &shape, error))
+		return NULL;
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_plan_order(schedule, &shape, times, scenario, costs, error);
+	if (order == NULL)
+		return NULL;
+	program = pipesim_order_expand(order, error);
+	if (program == NULL)
+		g_prefix_error(error, "%s: ", schedule->name);
+	return program;
+}
