@@ -6,6 +6,7 @@
 #include "output/figures.h"
 #include "output/samples.h"
 #include "output/table.h"
+#include "output/text.h"
 
 #define MAX_COLUMNS 16
 /* More links than this are not listed one by one. */
@@ -21,6 +22,7 @@ typedef struct {
 	int best; /* run; -1: none */
 	PipesimNumbers numbers;
 	gboolean too_much; /* some run does not fit */
+	guint width;       /* columns that sentences keep to */
 	GString *out;
 } Text;
 
@@ -74,7 +76,7 @@ static void append_parts(GString *out, const PipesimCosts *costs)
 	g_string_append_c(out, '\n');
 }
 
-static void append_comm_title(GString *out, const PipesimComparison *comparison)
+static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
@@ -103,7 +105,7 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison)
 			before = ", ";
 		}
 	}
-	pipesim_wrap(out, rule->str, 10, column, TABLE_WIDTH);
+	pipesim_wrap(out, rule->str, 10, column, width);
 	g_string_append_c(out, '\n');
 }
 
@@ -120,7 +122,7 @@ static void append_speed(GString *out, const PipesimLinkSpeed *speed)
 		pipesim_print_ms(number, speed->latency));
 }
 
-static void append_links_title(GString *out, const PipesimNetwork *network)
+static void append_links_title(GString *out, const PipesimNetwork *network, guint width)
 {
 	static const char *const shares[] = {
 		[PIPESIM_LINK_PAIR] = "each pair of ranks has ",
@@ -156,11 +158,11 @@ static void append_links_title(GString *out, const PipesimNetwork *network)
 			pipesim_figure_short(number, pipesim_figure_fraction(slowdown), 9));
 		before = ", ";
 	}
-	pipesim_wrap(out, text->str, 2, 0, TABLE_WIDTH);
+	pipesim_wrap(out, text->str, 2, 0, width);
 	g_string_append_c(out, '\n');
 }
 
-static void append_titles(GString *out, const PipesimComparison *comparison)
+void pipesim_text_titles(const PipesimComparison *comparison, guint width, GString *out)
 {
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
@@ -190,11 +192,11 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 	g_string_append_printf(times, " (%s, a micro-batch)",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "a stage"
 								     : "a rank's share");
-	pipesim_wrap(out, times->str, 2, 0, TABLE_WIDTH);
+	pipesim_wrap(out, times->str, 2, 0, width);
 	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
-		TABLE_WIDTH);
+		width);
 	g_string_append_c(out, '\n');
 	append_factors(
 		out, "Stages against these times: ", "stage", costs->scale, costs->n_scale);
@@ -212,10 +214,9 @@ static void append_titles(GString *out, const PipesimComparison *comparison)
 				pipesim_print_bytes(limit, comparison->scenario.memory_limit));
 		g_string_append_c(out, '\n');
 	}
-	append_comm_title(out, comparison);
+	append_comm_title(out, comparison, width);
 	if (costs->network != NULL)
-		append_links_title(out, costs->network);
-	g_string_append_c(out, '\n');
+		append_links_title(out, costs->network, width);
 }
 
 /* Numbers -------------------------------------------------------------------------------- */
@@ -459,42 +460,42 @@ static void append_links(Text *text)
 
 /* Legend --------------------------------------------------------------------------------- */
 
-static void append_meaning(GString *out, const char *column, const char *meaning)
+static void append_meaning(const Text *text, const char *column, const char *meaning)
 {
-	g_string_append_printf(out, "%-12s ", column);
-	pipesim_wrap(out, meaning, 13, 13, TABLE_WIDTH);
-	g_string_append_c(out, '\n');
+	g_string_append_printf(text->out, "%-*s ", PIPESIM_LEGEND_INDENT - 1, column);
+	pipesim_wrap(
+		text->out, meaning, PIPESIM_LEGEND_INDENT, PIPESIM_LEGEND_INDENT, text->width);
+	g_string_append_c(text->out, '\n');
 }
 
-static void append_legend(GString *out, const PipesimComparison *comparison, int best)
+void pipesim_text_legend(const PipesimComparison *comparison, guint width, GString *out)
 {
+	const Text text = {.width = width, .out = out};
 	gboolean at_stages = comparison->scenario.compare_at == PIPESIM_AT_STAGES;
 	gboolean limited = comparison->scenario.memory_limit > 0;
 
-	g_string_append_c(out, '\n');
-	if (best >= 0)
-		append_meaning(out, "*",
+	if (pipesim_comparison_best(comparison) >= 0)
+		append_meaning(&text, "*",
 			at_stages ? "highest throughput of a rank"
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
-	append_meaning(out, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
+	append_meaning(&text, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
-		append_meaning(out, "waits",
+		append_meaning(&text, "waits",
 			"what the makespan is longer than where no message waits for another");
-	append_meaning(out, "bubble",
+	append_meaning(&text, "bubble",
 		"makespan less busy time of the rank that idles longest; span: only between "
 		"its first start and last end; %: of all ranks' time");
-	append_meaning(out, "formula", "the published bubble; off by: max less formula");
-	append_meaning(out, "activations",
+	append_meaning(&text, "formula", "the published bubble; off by: max less formula");
+	append_meaning(&text, "activations",
 		"most micro-batches of a whole stage that a rank holds until W; publ.: "
 		"published");
 	if (limited)
-		append_meaning(out, "memory", "of the fullest rank; !: more than the limit");
+		append_meaning(&text, "memory", "of the fullest rank; !: more than the limit");
 	if (comparison->costs->network != NULL)
-		append_meaning(out, "links",
+		append_meaning(&text, "links",
 			"wait: from when a message is ready until it moves; lost: makespan "
 			"less that of links that keep nothing waiting, and that slow nothing");
-	g_string_append_c(out, '\n');
 }
 
 /* Notes ---------------------------------------------------------------------------------- */
@@ -503,7 +504,7 @@ static void append_note(const Text *text, const char *names, const char *words)
 {
 	g_autofree char *note = g_strconcat(names, ": ", words, NULL);
 
-	pipesim_wrap(text->out, note, 2, 0, TABLE_WIDTH);
+	pipesim_wrap(text->out, note, 2, 0, text->width);
 	g_string_append_c(text->out, '\n');
 }
 
@@ -637,6 +638,13 @@ static void append_notes(const Text *text)
 			"the runtime runs an overlapped pair as F and then B, whatever FB is");
 }
 
+void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out)
+{
+	const Text text = {.comparison = comparison, .width = width, .out = out};
+
+	append_notes(&text);
+}
+
 static void write_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
@@ -644,17 +652,21 @@ static void write_text(
 		.comparison = comparison,
 		.style = style,
 		.best = pipesim_comparison_best(comparison),
+		.width = TABLE_WIDTH,
 		.out = out,
 	};
 
 	measure(&text);
-	append_titles(out, comparison);
+	pipesim_text_titles(comparison, TABLE_WIDTH, out);
+	g_string_append_c(out, '\n');
 	append_runs(&text);
 	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)
 		append_ranks(&text, get_run(&text, 0));
 	if (comparison->costs->network != NULL)
 		append_links(&text);
-	append_legend(out, comparison, text.best);
+	g_string_append_c(out, '\n');
+	pipesim_text_legend(comparison, TABLE_WIDTH, out);
+	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	append_notes(&text);
 }

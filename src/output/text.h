@@ -1,0 +1,16 @@
+/* What the text output says in sentences, for others that say it too. Each function appends lines; those
+ * longer than @width columns are broken, and go on indented. G_MAXUINT: a line each. */
+#pragma once
+#include "output/output.h"
+
+/* Where the meaning of a column begins in a line of the legend: behind its name. */
+#define PIPESIM_LEGEND_INDENT 13
+
+/** pipesim_text_titles: what is compared, at which times and where these come from. */
+void pipesim_text_titles(const PipesimComparison *comparison, guint width, GString *out);
+
+/** pipesim_text_legend: what the columns mean. */
+void pipesim_text_legend(const PipesimComparison *comparison, guint width, GString *out);
+
+/** pipesim_text_notes: what a table cannot say: "NAMES: sentence". */
+void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out);
