@@ -415,22 +415,15 @@ static gboolean bound_from_ops(const PipesimStep *step, gint64 *bound, GError **
 
 /* The critical path. -------------------------------------------------------------------------- */
 
-/* The op whose end let @op start at its time, or PIPESIM_NO_OP where it starts at 0. */
-static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
+guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 {
 	const PipesimProgram *program = step->program;
 	const PipesimTimeline *timeline = step->timeline;
 	guint32 inputs[2];
 	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
-	if (timeline->cause != NULL) {
-		/* The engine tells: back over the messages in between. */
-		guint64 cause = timeline->cause[op];
-
-		while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
-			cause = timeline->transfers[(guint32)cause].cause;
-		return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
-	}
+	if (timeline->cause != NULL) /* the engine tells */
+		return timeline->cause[op];
 	for (guint i = 0; i < n; i++) {
 		const guint from = pipesim_program_rank_near(program, inputs[i], rank);
 		gint64 there = timeline->end[inputs[i]];
@@ -445,7 +438,18 @@ static guint32 cause_of(const PipesimStep *step, guint rank, guint32 op)
 	}
 	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
 		return op - 1;
-	return PIPESIM_NO_OP;
+	return PIPESIM_NO_CAUSE;
+}
+
+/* The op whose end let @op start at its time, back over the messages in between; PIPESIM_NO_OP where it
+ * starts at 0. */
+static guint32 op_before(const PipesimStep *step, guint rank, guint32 op)
+{
+	guint64 cause = pipesim_report_cause(step, rank, op);
+
+	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
+		cause = step->timeline->transfers[(guint32)cause].cause;
+	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
 }
 
 /* Back from an op that ends last. */
@@ -461,7 +465,7 @@ static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *pat
 		if (begin[1] > begin[0] && step->timeline->end[begin[1] - 1] == step->makespan)
 			op = begin[1] - 1;
 	}
-	for (rank = 0; op != PIPESIM_NO_OP; op = cause_of(step, rank, op)) {
+	for (rank = 0; op != PIPESIM_NO_OP; op = op_before(step, rank, op)) {
 		g_array_append_val(ops, op);
 		rank = pipesim_program_rank_near(step->program, op, rank);
 	}
