@@ -152,6 +152,26 @@ static char **split_letters(
 	return split;
 }
 
+/* "--report is an option of compare, not of sweep": FALSE where no other command has it. */
+static gboolean tell_owners(const PipesimCommand *command, const char *name, GError *error)
+{
+	g_autoptr(GString) owners = g_string_new(NULL);
+	PipesimSettingId id = 1;
+
+	while (id < PIPESIM_N_SETTINGS && strcmp(pipesim_settings[id].name, name) != 0)
+		id++;
+	for (guint i = 0; id < PIPESIM_N_SETTINGS && pipesim_commands[i] != NULL; i++)
+		if (takes(pipesim_commands[i], id))
+			g_string_append_printf(owners, "%s%s", owners->len > 0 ? ", " : "",
+				pipesim_commands[i]->name);
+	if (owners->len == 0)
+		return FALSE;
+	g_free(error->message);
+	error->message = g_strdup_printf(
+		"%s is an option of %s, not of %s", name, owners->str, command->name);
+	return TRUE;
+}
+
 /* "unknown option --shedule; did you mean --schedule?" */
 static void suggest_option(const PipesimCommand *command, GError *error)
 {
@@ -160,7 +180,9 @@ static void suggest_option(const PipesimCommand *command, GError *error)
 	const PipesimSetting *best = NULL;
 	guint least = 3; /* more letters make another word */
 
-	for (guint id = 1; id < PIPESIM_N_SETTINGS && name != NULL && strlen(name) < 64; id++) {
+	if (name == NULL || strlen(name) >= 64 || tell_owners(command, name, error))
+		return;
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const guint distance = pipesim_distance(pipesim_settings[id].name, name);
 
 		if (takes(command, id) && distance < least) {
@@ -211,11 +233,28 @@ static gboolean run(
 	       command->run(setup, answer, error);
 }
 
+/* What was typed, as a shell takes it. */
+static char *join_arguments(int argc, char *const *argv)
+{
+	GString *line = g_string_new(g_get_prgname());
+
+	for (int i = 1; i < argc; i++) {
+		const gboolean plain = argv[i][0] != '\0' &&
+				       argv[i][strspn(argv[i],
+					       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
+					       "vwxyz0123456789_@%+=:,./-")] == '\0';
+		g_autofree char *quoted = plain ? NULL : g_shell_quote(argv[i]);
+
+		g_string_append_printf(line, " %s", plain ? argv[i] : quoted);
+	}
+	return g_string_free(line, FALSE);
+}
+
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
 	g_auto(PipesimSetup) setup = {
-		.command_line = g_strjoinv(" ", argv), .notice = pipesim_print_notice};
+		.command_line = join_arguments(argc, argv), .notice = pipesim_print_notice};
 	PipesimExit answer = PIPESIM_EXIT_DONE;
 	g_autoptr(GPtrArray) owned = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char **split = NULL;
