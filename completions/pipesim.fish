@@ -146,7 +146,7 @@ _pipesim_option 'calibrate' '--impl' '' 'COMPONENT=IMPL...' '' 'implementation, 
 _pipesim_option 'calibrate' '--sm-split' '' 'A+B' '' 'SMs of computation + communication in the pair (default: the fastest)'
 _pipesim_option 'calibrate' '--map' '' 'RULES' '@*' 'what names in profiler files mean; format in docs/formats.md'
 _pipesim_option 'calibrate' '--picture' '' 'FILE' '@svg png pdf' 'draw the spread of each component: .svg, .png, .pdf (gnuplot)'
-_pipesim_option 'calibrate' '--report' '' '' '' 'all figures: percentiles, autocorrelation, waiting, interference, fits'
+_pipesim_option 'calibrate' '--figures' '' '' '' 'all figures: percentiles, autocorrelation, waiting, interference, fits'
 _pipesim_option 'list' '--names' '' '' '' 'names alone, one a line'
 _pipesim_option 'compare list explain export validate diff steady sweep calibrate' '--help' '-h' '' '' 'show this help'
 # End of what it prints.

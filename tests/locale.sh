@@ -25,7 +25,7 @@ done
 same --pp 8 --microbatches 20 --times "$times" -s dualpipe --timeline -
 same --pp 8 --microbatches 20 --times "$times" -s dualpipe --chrome-trace /dev/stdout
 same calibrate "$sources/tests/input/trace-small.csv" -o -
-same calibrate "$sources/tests/input/trace-small.csv" --report
+same calibrate "$sources/tests/input/trace-small.csv" --figures
 same --pp 8 --microbatches 20 --costs "$sources/tests/input/costs-plain.ini"
 same --pp 8 --microbatches 20 --times F=1,5
 for where in C.UTF-8 de_DE.UTF-8; do

@@ -93,7 +93,7 @@ static const Option options[] = {
 	{"sm-split", {"--sm-split=8+124"}},
 	{"map", {"--map=input/costs-plain.ini"}},
 	{"picture", {"--picture=p.svg"}},
-	{"report", {"--report"}},
+	{"figures", {"--figures"}},
 };
 
 /* What every run of a command has, and what may follow its options: one of these always does. */

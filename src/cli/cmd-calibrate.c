@@ -166,7 +166,7 @@ static gboolean print_result(
 		return FALSE;
 	if (g_strcmp0(path, "-") == 0)
 		return TRUE;
-	append_table(calibration->costs, setup->flag[PIPESIM_SET_REPORT], table);
+	append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
 	return pipesim_print(NULL, table, error);
 }
 
@@ -215,7 +215,7 @@ const PipesimCommand pipesim_command_calibrate = {
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_PICTURE,
-		PIPESIM_SET_REPORT},
+		PIPESIM_SET_FIGURES},
 	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
 			    "costs file to write, for --costs; '-' = standard output, no table",
 			    "ini"},

@@ -145,7 +145,7 @@ SETTING(MAP, "--map", 0, "RULES",
 SETTING(PICTURE, "--picture", 0, "FILE",
 	"draw the spread of each component: .svg, .png, .pdf (gnuplot)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
-SETTING(REPORT, "--report", 0, NULL,
+SETTING(FIGURES, "--figures", 0, NULL,
 	"all figures: percentiles, autocorrelation, waiting, interference, fits",
 	PIPESIM_NO_GROUP)
 
