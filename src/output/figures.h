@@ -1,6 +1,7 @@
 /* The figures of a run and how they are printed: one table (figure-list.h) that every format goes
  * by, so that all of them agree. */
 #pragma once
+#include "base/json.h"
 #include "output/output.h"
 
 /* What a figure counts, and with that how it is printed. */
@@ -110,6 +111,10 @@ typedef struct {
  * g_free(). */
 char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers);
+
+/** pipesim_figure_json: the value as JSON has it; arguments as of pipesim_figure_value(). */
+void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
+	const PipesimComparison *comparison, const PipesimRun *run, guint index);
 
 /** pipesim_figures_of_point: the @values, by id, of a @run with a result. */
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT]);

@@ -13,32 +13,37 @@ typedef struct {
 	const PipesimRun *run;
 } Writer;
 
-static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
+void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
+	const PipesimComparison *comparison, const PipesimRun *run, guint index)
 {
 	static const PipesimNumbers exact = {0};
-	const PipesimValue value =
-		pipesim_figure_value(figure, writer->comparison, writer->run, index);
+	const PipesimValue value = pipesim_figure_value(figure, comparison, run, index);
 	g_autoptr(GString) plain = g_string_new(NULL);
 	g_autofree char *link = NULL;
 
 	if (!pipesim_value_known(figure->kind, value)) {
-		pipesim_json_null(writer->json);
+		pipesim_json_null(json);
 	} else if (figure->kind == PIPESIM_TEXT) {
-		pipesim_json_string(writer->json, value.text);
+		pipesim_json_string(json, value.text);
 	} else if (figure->kind == PIPESIM_TEXTS) {
-		pipesim_json_open_array(writer->json);
+		pipesim_json_open_array(json);
 		for (guint i = 0; i < value.texts->len; i++)
-			pipesim_json_string(writer->json, g_ptr_array_index(value.texts, i));
-		pipesim_json_close(writer->json);
+			pipesim_json_string(json, g_ptr_array_index(value.texts, i));
+		pipesim_json_close(json);
 	} else if (figure->kind == PIPESIM_OP) {
-		pipesim_json_string(writer->json, writer->run->report->held.peak_name[index]);
+		pipesim_json_string(json, run->report->held.peak_name[index]);
 	} else if (figure->kind == PIPESIM_LINK) {
 		link = pipesim_value_print(figure->kind, value, &exact);
-		pipesim_json_string(writer->json, link);
+		pipesim_json_string(json, link);
 	} else {
 		pipesim_value_plain(plain, figure->kind, value);
-		pipesim_json_plain(writer->json, plain->str);
+		pipesim_json_plain(json, plain->str);
 	}
+}
+
+static void write_value(const Writer *writer, const PipesimFigure *figure, guint index)
+{
+	pipesim_figure_json(writer->json, figure, writer->comparison, writer->run, index);
 }
 
 static gboolean is_known(const Writer *writer, const PipesimFigure *figure)
