@@ -115,6 +115,7 @@ _pipesim_option 'export diff steady' '--output' '-o' 'FILE' '@*' 'write to FILE 
 _pipesim_option 'compare' '--timeline' '-t' 'FILE' '@svg png pdf txt' 'draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)'
 _pipesim_option 'compare' '--critical-path' '' '' '' 'show what the makespan hangs on, and a lower bound'
 _pipesim_option 'compare' '--chrome-trace' '' 'FILE.json' '@json' 'write timelines for Perfetto or chrome://tracing'
+_pipesim_option 'compare' '--report' '' 'FILE.html' '@html' 'write a page for browsers: table, notes, timelines, memory'
 _pipesim_option 'compare explain export diff steady sweep' '--times' '' 'LIST' '' 'in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (default B=I+W, FB=F+B)'
 _pipesim_option 'compare explain export diff steady sweep' '--model-times' '' 'LIST' '' 'the same of the whole model: divided by PP, but for P2P'
 _pipesim_option 'compare explain export diff steady sweep' '--trace' '' 'FILE...' '@csv csv.gz json json.gz txt log' 'times from a measured trace (may be repeated)'

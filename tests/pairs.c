@@ -45,6 +45,7 @@ static const Option options[] = {
 	{"timeline", {"--timeline=-", "--timeline=t.svg", "--timeline=t.txt"}},
 	{"critical-path", {"--critical-path"}},
 	{"chrome-trace", {"--chrome-trace=c.json"}},
+	{"report", {"--report=r.html", "--report=r.svg"}},
 	{"times", {"--times=F=1,I=1.3,W=0.8,FB=2.4,P2P=0.1", "--times=F=0,I=0,W=0,P2P=0.5",
 			  "--times=F=1.2,B=2.5"}},
 	{"model-times", {"--model-times=F=4,B=8.5", "--model-times=F=4,I=4,W=3,FB=10,P2P=0.1"}},

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/command.h"
+#include "output/gnuplot.h"
 #include "setup/choice.h"
 #include <string.h>
 
@@ -14,6 +15,17 @@ static const PipesimOutput *find_format(const PipesimSetup *setup, GError **erro
 	if (path != NULL)
 		output = pipesim_output_for_path(path);
 	return output != NULL ? output : pipesim_output_find("text", error);
+}
+
+/* A page with what is left out of it told. */
+static gboolean write_page(
+	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
+{
+	g_autofree char *left_out = pipesim_page_left_out(comparison);
+
+	if (left_out != NULL)
+		setup->notice(left_out);
+	return pipesim_page_write(comparison, setup->text[PIPESIM_SET_REPORT], error);
 }
 
 static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
@@ -42,6 +54,8 @@ static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format
 	}
 	return (chrome_trace == NULL ||
 		       pipesim_chrome_trace_write(comparison, chrome_trace, error)) &&
+	       (setup->text[PIPESIM_SET_REPORT] == NULL ||
+		       write_page(setup, comparison, error)) &&
 	       pipesim_print(path, text, error);
 }
 
@@ -61,14 +75,32 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
+/* A page is not for a terminal, nor is it a picture. */
+static gboolean check_report(const char *path, GError **error)
+{
+	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
+
+	if (g_strcmp0(path, "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--report - would mix with the table on standard output; give it a "
+			"file");
+	return *extension == '\0' || g_ascii_strcasecmp(extension, "html") == 0 ||
+	       g_ascii_strcasecmp(extension, "htm") == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--report writes a page for browsers, not .%s; name it FILE.html",
+		       extension);
+}
+
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimComparison) comparison = NULL;
+	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const PipesimOutput *format;
 
-	if (!pipesim_choices_add_schedules(choices, setup, error) ||
+	if (!check_report(setup->text[PIPESIM_SET_REPORT], error) ||
+		!pipesim_choices_add_schedules(choices, setup, error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_require(setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
@@ -76,12 +108,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	format = find_format(setup, error);
 	if (format == NULL)
 		return FALSE;
-	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || format->critical;
-	/* Pictures and traces are of single ops; the figures of ranks need none. */
+	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
+	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks
+	 * need none. */
 	if (setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 		setup->text[PIPESIM_SET_CHROME_TRACE] != NULL)
 		scenario->keep = PIPESIM_KEEP_OPS;
-	else if (scenario->critical && format->for_people) /* names its ops */
+	else if (page || (scenario->critical && format->for_people)) /* names its ops */
 		scenario->keep = PIPESIM_KEEP_FITTING;
 	else
 		scenario->keep = format->keep;
@@ -116,7 +149,8 @@ const PipesimCommand pipesim_command_compare = {
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_SET_COMM, PIPESIM_SET_COMPARE_AT,
 		PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
+		PIPESIM_SET_REPORT, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
+		PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)",
 			    "text json csv"},

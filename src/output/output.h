@@ -57,6 +57,16 @@ void pipesim_timeline_text(
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 
+/** pipesim_page_write: a page of HTML for a browser, one file with everything in it: tables, notes, costs,
+ * the timelines and what ranks hold, of each run whose ops were kept, as far as they fit. FALSE with
+ * PIPESIM_ERROR_WRITE. */
+gboolean pipesim_page_write(
+	const PipesimComparison *comparison, const char *path, GError **error);
+
+/** pipesim_page_left_out: which timelines are not on the page, why, and what helps; NULL where all are. For
+ * g_free(). */
+char *pipesim_page_left_out(const PipesimComparison *comparison);
+
 /**
  * pipesim_distributions_write: a box for each component and phase of @costs that was measured
  * more than once: quarters (the box), 5 % and 95 % (the line), median, minimum and maximum,

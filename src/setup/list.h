@@ -54,6 +54,9 @@ SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
 	"write timelines for Perfetto or chrome://tracing", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_WRITTEN, .values = "json")
+SETTING(REPORT, "--report", 0, "FILE.html",
+	"write a page for browsers: table, notes, timelines, memory", PIPESIM_NO_GROUP,
+	.path = PIPESIM_PATH_WRITTEN, .values = "html")
 
 /* Times and bytes. */
 SETTING(TIMES, "--times", 0, "LIST",

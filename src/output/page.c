@@ -1,0 +1,512 @@
+/* A page that shows a comparison in a browser: page/page.html with the data as JSON in its middle. What
+ * is drawn, printed and sorted there is made of that JSON by the scripts beside it. */
+#include "config.h"
+
+#include <string.h>
+
+#include "analysis/held.h"
+#include "base/json.h"
+#include "output/figures.h"
+#include "output/text.h"
+#include "output/timeline-layout.h"
+#include "runtime/runtime.h"
+
+#include "output/page-template.h"
+
+/* Most single ops of a page, all schedules together: 40 bytes each, and what a browser draws well. */
+#define MAX_OPS 200000
+/* Most ranks of a timeline: a line of pixels each, on canvases that browsers have. */
+#define MAX_RANKS 4096
+
+/* Tables ------------------------------------------------------------------------------------- */
+
+static const char *name_kind(PipesimFigureKind kind)
+{
+	static const char *const names[] = {
+		[PIPESIM_TIME] = "time",
+		[PIPESIM_BYTES] = "bytes",
+		[PIPESIM_SHARE] = "share",
+		[PIPESIM_FACTOR] = "factor",
+		[PIPESIM_ACTIVATIONS] = "activations",
+		[PIPESIM_LINK] = "text",
+		[PIPESIM_TEXT] = "text",
+	};
+
+	return kind < G_N_ELEMENTS(names) && names[kind] != NULL ? names[kind] : "count";
+}
+
+/* The figures of @which by their places; NULL where there is none. */
+static guint find_columns(const PipesimComparison *comparison, PipesimTextTable which,
+	const PipesimFigure **columns)
+{
+	guint n = 0;
+
+	for (guint place = 1; place <= pipesim_n_figures; place++)
+		for (guint i = 0; i < pipesim_n_figures; i++)
+			if (pipesim_figures[i].text.table == which &&
+				pipesim_figures[i].text.place == place &&
+				pipesim_figure_asked(&pipesim_figures[i], comparison))
+				columns[n++] = &pipesim_figures[i];
+	return n;
+}
+
+static guint count_rows(const PipesimRun *run, PipesimTextTable which)
+{
+	if (run->error != NULL)
+		return 0;
+	if (which == PIPESIM_OF_RUNS)
+		return 1;
+	if (which == PIPESIM_OF_RANKS)
+		return run->shape.ranks;
+	if (run->report->links == NULL)
+		return 0;
+	return which == PIPESIM_OF_LINKS ? 1 : run->report->links->n;
+}
+
+/* A table of the text as columns, and of each run the rows. */
+static void write_table(PipesimJson *json, const PipesimComparison *comparison, const char *key,
+	PipesimTextTable which)
+{
+	g_autofree const PipesimFigure **columns =
+		g_new(const PipesimFigure *, pipesim_n_figures);
+	const guint n = find_columns(comparison, which, columns);
+
+	pipesim_json_key(json, key);
+	pipesim_json_open_object(json);
+	pipesim_json_key(json, "columns");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < n; i++) {
+		pipesim_json_open_line(json);
+		pipesim_json_member_string(json, "group", columns[i]->text.group);
+		pipesim_json_member_string(json, "title", columns[i]->text.title);
+		pipesim_json_member_string(json, "kind", name_kind(columns[i]->kind));
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_key(json, "rows");
+	pipesim_json_open_array(json);
+	for (guint r = 0; r < comparison->runs->len; r++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, r);
+		const guint rows = count_rows(run, which);
+
+		pipesim_json_open_array(json);
+		for (guint row = 0; row < rows; row++) {
+			pipesim_json_open_array(json);
+			for (guint i = 0; i < n; i++)
+				pipesim_figure_json(json, columns[i], comparison, run, row);
+			pipesim_json_close(json);
+		}
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+/* Sentences ---------------------------------------------------------------------------------- */
+
+typedef void (*Sentences)(const PipesimComparison *comparison, guint width, GString *out);
+
+static void write_lines(PipesimJson *json, const PipesimComparison *comparison, const char *key,
+	Sentences sentences)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_auto(GStrv) lines = NULL;
+
+	sentences(comparison, G_MAXUINT, text);
+	lines = g_strsplit(text->str, "\n", -1);
+	pipesim_json_key(json, key);
+	pipesim_json_open_array(json);
+	for (char **line = lines; *line != NULL; line++)
+		if (**line != '\0')
+			pipesim_json_string(json, *line);
+	pipesim_json_close(json);
+}
+
+/* [column, meaning] */
+static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+	g_auto(GStrv) lines = NULL;
+
+	pipesim_text_legend(comparison, G_MAXUINT, text);
+	lines = g_strsplit(text->str, "\n", -1);
+	pipesim_json_key(json, "legend");
+	pipesim_json_open_array(json);
+	for (char **line = lines; *line != NULL && **line != '\0'; line++) {
+		g_autofree char *column = g_strndup(*line, PIPESIM_LEGEND_INDENT - 1);
+
+		pipesim_json_open_array(json);
+		pipesim_json_string(json, g_strchomp(column));
+		pipesim_json_string(json, *line + PIPESIM_LEGEND_INDENT);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_looks(PipesimJson *json)
+{
+	pipesim_json_key(json, "looks");
+	pipesim_json_open_object(json);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		const PipesimLook *look = &pipesim_looks[kind];
+
+		pipesim_json_key(json, pipesim_kind_letter(kind));
+		pipesim_json_open_line(json);
+		pipesim_json_member_string(json, "title", look->title);
+		pipesim_json_key(json, "colours");
+		pipesim_json_open_array(json);
+		pipesim_json_string(json, look->colours[0]);
+		pipesim_json_string(json, look->colours[1]);
+		pipesim_json_close(json);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+/* What was measured, in ms. */
+static void write_components(PipesimJson *json, const PipesimCosts *costs)
+{
+	pipesim_json_key(json, "components");
+	pipesim_json_open_array(json);
+	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
+		const PipesimDistribution *figures = &component->figures;
+
+		pipesim_json_open_line(json);
+		pipesim_json_member_string(json, "component", component->component);
+		pipesim_json_member_string(json, "phase", component->phase);
+		pipesim_json_member_string(json, "impl", component->impl);
+		pipesim_json_member_int(json, "samples", figures->samples);
+		pipesim_json_key(json, "mean_ms");
+		pipesim_json_ms(json, figures->mean);
+		pipesim_json_key(json, "sd_ms");
+		pipesim_json_ms(json, figures->sd);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+/* Timelines ---------------------------------------------------------------------------------- */
+
+/* Of a rank. */
+typedef struct {
+	const PipesimRun *run;
+	guint rank;
+	guint32 begin, end; /* its ops */
+} Lane;
+
+static gint64 gap_before(const Lane *lane, guint32 op)
+{
+	const PipesimTimeline *timeline = lane->run->step->timeline;
+
+	return timeline->start[op] - (op > lane->begin ? timeline->end[op - 1] : 0);
+}
+
+static gint64 time_taken(const Lane *lane, guint32 op)
+{
+	const PipesimTimeline *timeline = lane->run->step->timeline;
+
+	return timeline->end[op] - timeline->start[op];
+}
+
+/* An op by its index, a message as -2 less its own; -1: nothing. */
+static gint64 print_cause(guint64 cause)
+{
+	if (cause == PIPESIM_NO_CAUSE)
+		return -1;
+	return (cause & PIPESIM_BY_TRANSFER) != 0 ? -2 - (gint64)(guint32)cause : (gint64)cause;
+}
+
+static gint64 cause_of(const Lane *lane, guint32 op)
+{
+	return print_cause(pipesim_report_cause(lane->run->step, lane->rank, op));
+}
+
+static gint64 chunk_of(const Lane *lane, guint32 op)
+{
+	return lane->run->step->program->ops[op].chunk;
+}
+
+static void write_ops(PipesimJson *json, const Lane *lane, const char *key,
+	gint64 (*value)(const Lane *, guint32))
+{
+	pipesim_json_key(json, key);
+	pipesim_json_open_array(json);
+	for (guint32 op = lane->begin; op < lane->end; op++)
+		pipesim_json_int(json, value(lane, op));
+	pipesim_json_close(json);
+}
+
+static void write_names(PipesimJson *json, const Lane *lane)
+{
+	const PipesimProgram *program = lane->run->step->program;
+	g_autoptr(GString) names = g_string_new(NULL);
+
+	for (guint32 op = lane->begin; op < lane->end; op++) {
+		g_string_append(names, op > lane->begin ? " " : "");
+		pipesim_op_print(program, lane->rank, &program->ops[op], names);
+	}
+	pipesim_json_member_string(json, "ops", names->str);
+}
+
+/* Of each pair where its forward half ends, ns after its start, and the chunk of the other. */
+static void write_pairs(PipesimJson *json, const Lane *lane)
+{
+	const PipesimProgram *program = lane->run->step->program;
+	PipesimBox boxes[2];
+
+	pipesim_json_key(json, "pairs");
+	pipesim_json_open_array(json);
+	for (guint32 op = lane->begin; op < lane->end; op++) {
+		guint n;
+
+		if (program->ops[op].kind != PIPESIM_FB)
+			continue;
+		n = pipesim_layout_boxes(lane->run, lane->rank, op, boxes);
+		pipesim_json_int(json, n == 0 || boxes[0].kind != PIPESIM_F
+					       ? 0
+					       : boxes[0].end - boxes[0].start);
+		pipesim_json_int(json, program->ops[op].b_chunk);
+	}
+	pipesim_json_close(json);
+}
+
+/* Where each begins: the op counted on its rank, and its name. */
+static void write_phases(PipesimJson *json, const Lane *lane)
+{
+	const PipesimProgram *program = lane->run->step->program;
+	guint8 phase = 0;
+
+	pipesim_json_key(json, "phases");
+	pipesim_json_open_array(json);
+	for (guint32 op = lane->begin; op < lane->end; op++) {
+		if (program->ops[op].phase == phase)
+			continue;
+		phase = program->ops[op].phase;
+		pipesim_json_int(json, op - lane->begin);
+		pipesim_json_string(json, g_ptr_array_index(program->phases, phase));
+	}
+	pipesim_json_close(json);
+}
+
+/* What is held and how that changes: at twice the number of an op on its rank when that starts, at one
+ * more when it ends. */
+static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+{
+	static const char *const keys[] = {"change", "held", "bytes"};
+	const PipesimReport *report = lane->run->report;
+	const guint n_keys = report->memory.peak != NULL ? 3 : 2;
+
+	for (guint key = 0; key < n_keys; key++) {
+		PipesimHeld held = {0};
+
+		pipesim_json_key(json, keys[key]);
+		pipesim_json_open_array(json);
+		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
+			const PipesimOp *op =
+				&lane->run->step->program->ops[lane->begin + k / 2];
+
+			if (!(k % 2 == 0 ? pipesim_held_before(&held, op)
+					 : pipesim_held_after(&held, op)))
+				continue;
+			pipesim_json_int(json, key == 0   ? k
+					       : key == 1 ? held.until_weight
+							  : pipesim_held_bytes(&held, report,
+								    costs, NULL, NULL));
+		}
+		pipesim_json_close(json);
+	}
+}
+
+static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+{
+	const PipesimShape *shape = &lane->run->shape;
+
+	pipesim_json_open_line(json);
+	write_names(json, lane);
+	write_ops(json, lane, "gap", gap_before);
+	write_ops(json, lane, "took", time_taken);
+	write_ops(json, lane, "cause", cause_of);
+	if (shape->chunks > 1)
+		write_ops(json, lane, "chunk", chunk_of);
+	write_pairs(json, lane);
+	write_phases(json, lane);
+	write_held(json, lane, costs);
+	pipesim_json_close(json);
+}
+
+static gint64 get_of_transfer(const PipesimTransfer *transfer, guint which)
+{
+	const gint64 values[] = {transfer->from, transfer->to, transfer->backward,
+		transfer->sent, transfer->received, transfer->start, transfer->end,
+		print_cause(transfer->cause)};
+
+	return values[which];
+}
+
+static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
+{
+	static const char *const keys[] = {
+		"from", "to", "backward", "sent", "received", "start", "end", "cause"};
+
+	pipesim_json_key(json, "messages");
+	if (timeline->transfers == NULL) {
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_json_open_line(json);
+	for (guint key = 0; key < G_N_ELEMENTS(keys); key++) {
+		pipesim_json_key(json, keys[key]);
+		pipesim_json_open_array(json);
+		for (guint32 i = 0; i < timeline->n_transfers; i++)
+			pipesim_json_int(json, get_of_transfer(&timeline->transfers[i], key));
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+/* Times are ns. */
+static void write_timeline(
+	PipesimJson *json, const PipesimComparison *comparison, const PipesimRun *run)
+{
+	const guint32 *begin = run->step->program->rank_begin;
+
+	pipesim_json_open_object(json);
+	pipesim_json_member_int(json, "p2p", run->times->p2p);
+	pipesim_json_key(json, "unit");
+	pipesim_json_double(json, pipesim_figure_activations(run->report, 1));
+	pipesim_json_member_string(json, "chunks",
+		run->shape.chunks == 1  ? NULL
+		: run->shape.copies > 1 ? "direction"
+					: "chunk");
+	write_messages(json, run->step->timeline);
+	pipesim_json_key(json, "ranks");
+	pipesim_json_open_array(json);
+	for (guint rank = 0; rank < run->shape.ranks; rank++) {
+		const Lane lane = {run, rank, begin[rank], begin[rank + 1]};
+
+		write_lane(json, &lane, comparison->costs);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+/* Of each run whether its ops are on the page: as many as fit, the best first, then in the order asked for.
+ * Returns how many ops are not. */
+static guint64 choose_timelines(const PipesimComparison *comparison, gboolean *shown)
+{
+	const guint n = comparison->runs->len;
+	const int best = pipesim_comparison_best(comparison);
+	guint64 left = MAX_OPS, without = 0;
+
+	for (guint i = 0; i <= n; i++) {
+		const guint at = i > 0 ? i - 1 : best >= 0 ? (guint)best : n;
+		const PipesimRun *run = at < n ? g_ptr_array_index(comparison->runs, at) : NULL;
+
+		if (run == NULL || run->error != NULL || shown[at])
+			continue;
+		shown[at] = run->step->program != NULL && run->step->program->n_ops <= left &&
+			    run->shape.ranks <= MAX_RANKS;
+		if (shown[at])
+			left -= run->step->program->n_ops;
+		else if (i > 0)
+			without += run->step->job.order->n_ops;
+	}
+	return without;
+}
+
+char *pipesim_page_left_out(const PipesimComparison *comparison)
+{
+	g_autofree gboolean *shown = g_new0(gboolean, comparison->runs->len);
+	const guint64 without = choose_timelines(comparison, shown);
+	GString *text;
+	const char *before = "";
+
+	if (without == 0)
+		return NULL;
+	text = g_string_new("the timelines of ");
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error != NULL || shown[i])
+			continue;
+		g_string_append_printf(text, "%s%s", before, run->name);
+		before = ", ";
+	}
+	g_string_append_printf(text,
+		" (%" G_GUINT64_FORMAT
+		" ops) are left out of the page, which has room for %u ops of "
+		"all schedules together, of up to %u ranks; choose fewer schedules with "
+		"--schedule, or fewer micro-batches",
+		without, MAX_OPS, MAX_RANKS);
+	return g_string_free(text, FALSE);
+}
+
+static void write_timelines(PipesimJson *json, const PipesimComparison *comparison)
+{
+	g_autofree gboolean *shown = g_new0(gboolean, comparison->runs->len);
+	g_autofree char *left_out = pipesim_page_left_out(comparison);
+
+	choose_timelines(comparison, shown);
+	pipesim_json_member_string(json, "left_out", left_out);
+	pipesim_json_key(json, "timelines");
+	pipesim_json_open_array(json);
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		if (shown[i])
+			write_timeline(
+				json, comparison, g_ptr_array_index(comparison->runs, i));
+		else
+			pipesim_json_null(json);
+	}
+	pipesim_json_close(json);
+}
+
+/* The page ----------------------------------------------------------------------------------- */
+
+static void write_data(const PipesimComparison *comparison, GString *out)
+{
+	static const PipesimStyle style = {0};
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	g_autoptr(GString) result = g_string_new(NULL);
+
+	pipesim_output_json.write(comparison, &style, result);
+	pipesim_json_open_object(json);
+	pipesim_json_member_string(json, "command", comparison->command);
+	pipesim_json_key(json, "result");
+	pipesim_json_plain(json, g_strchomp(result->str));
+	write_table(json, comparison, "table", PIPESIM_OF_RUNS);
+	write_table(json, comparison, "by_rank", PIPESIM_OF_RANKS);
+	write_table(json, comparison, "links", PIPESIM_OF_LINKS);
+	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
+	write_lines(json, comparison, "titles", pipesim_text_titles);
+	write_lines(json, comparison, "notes", pipesim_text_notes);
+	write_legend(json, comparison);
+	write_looks(json);
+	write_components(json, comparison->costs);
+	write_timelines(json, comparison);
+	pipesim_json_close(json);
+}
+
+gboolean pipesim_page_write(
+	const PipesimComparison *comparison, const char *path, GError **error)
+{
+	static const char mark[] = "@DATA@";
+	const char *place = strstr(page_template, mark);
+	g_autoptr(GString) data = g_string_new(NULL);
+	g_autoptr(PipesimSink) sink = pipesim_sink_open(path, error);
+	GString *out;
+
+	if (sink == NULL)
+		return FALSE;
+	out = pipesim_sink_text(sink);
+	write_data(comparison, data);
+	g_string_append_len(out, page_template, place - page_template);
+	/* Within a script element only this may not stand; in JSON it stands in strings alone. */
+	for (const char *p = data->str; *p != '\0'; p++)
+		if (*p == '<')
+			g_string_append(out, "\\u003c");
+		else
+			g_string_append_c(out, *p);
+	g_string_append(out, place + strlen(mark));
+	return pipesim_sink_close(sink, error);
+}
