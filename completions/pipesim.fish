@@ -102,7 +102,7 @@ _pipesim_option 'compare sweep' '--schedule' '-s' 'NAME|FILE.csv,...' '@schedule
 _pipesim_option 'export' '--with-comms' '' '' '' 'write sends and receives too'
 _pipesim_option 'export' '--comm' '' 'MODE' 'async queue single grouped native' 'which: async, queue, single, grouped, native (default)'
 _pipesim_option 'validate' '--comm' '' 'MODE' 'async queue single grouped native' 'one way of waiting for messages alone (default: all of them)'
-_pipesim_option 'compare sweep' '--comm' '' 'MODE' 'async queue single grouped native' 'how messages wait: async, queue, single, grouped, native'
+_pipesim_option 'compare diff sweep' '--comm' '' 'MODE' 'async queue single grouped native' 'how messages wait: async, queue, single, grouped, native'
 _pipesim_option 'compare sweep' '--compare-at' '' 'WHAT' 'ranks stages' 'what is alike for all: ranks (default) or stages'
 _pipesim_option 'export' '--for' '' 'WHO' 'pytorch pipesim' 'who reads it: pytorch (refuses what it cannot run) or pipesim'
 _pipesim_option 'compare' '--format' '-f' 'FORMAT' 'text json csv' 'text, json or csv (default: as -o'\''s extension, else text)'

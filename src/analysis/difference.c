@@ -1,52 +1,136 @@
 #include "config.h"
 
 #include "analysis/difference.h"
+#include "runtime/cell.h"
 #include <string.h>
 
-/* Trying each rank alone simulates once a rank: above this many ops in all it is left out. */
-#define MAX_TRIED_OPS (1u << 24)
+/* Trying each rank alone simulates once a rank: above this many ops in all it is left out. Where
+ * messages wait an op takes several times as long. */
+#define MAX_TRIED_OPS         (1u << 24)
+#define MAX_TRIED_OPS_WAITING (1u << 21)
 
 typedef struct {
 	const PipesimRun *a, *b;
 	PipesimDifference *difference;
 } Pair;
 
-static gboolean same_op(const Pair *pair, guint rank, const PipesimOp *a, const PipesimOp *b)
-{
-	const PipesimProgram *first = pair->a->step->program, *second = pair->b->step->program;
+/* What one rank of one of both issues, and how far it has been read. */
+typedef struct {
+	const PipesimStep *step;
+	const PipesimLowering *list; /* NULL: ops alone */
+	guint rank;
+	guint32 op, op_end; /* of step->whole */
+	guint32 action, action_end;
+	guint32 split; /* pairs read that ran in halves */
+} Side;
 
-	if (a->kind != b->kind || a->microbatch != b->microbatch ||
-		pipesim_op_stage(first, rank, a) != pipesim_op_stage(second, rank, b))
+static Side begin(const PipesimRun *run, const PipesimLowering *list, guint rank)
+{
+	const PipesimProgram *whole = run->step->whole;
+	Side side = {.step = run->step,
+		.list = list,
+		.rank = rank,
+		.op = whole->rank_begin[rank],
+		.op_end = whole->rank_begin[rank + 1]};
+
+	if (list != NULL) {
+		side.action = list->rank_begin[rank];
+		side.action_end = list->rank_begin[rank + 1];
+	}
+	return side;
+}
+
+static gboolean at_end(const Side *side)
+{
+	return side->op == side->op_end && side->action == side->action_end;
+}
+
+static gboolean is_at_op(const Side *side)
+{
+	return side->list == NULL ||
+	       (side->action < side->action_end &&
+		       side->list->actions[side->action].kind == PIPESIM_ACTION_OP);
+}
+
+static void advance(Side *side)
+{
+	if (is_at_op(side)) {
+		side->split += side->step->split &&
+			       side->step->whole->ops[side->op].kind == PIPESIM_FB;
+		side->op++;
+	}
+	if (side->list != NULL)
+		side->action++;
+}
+
+static PipesimDifferencePlace place_of(const Side *side)
+{
+	const PipesimStep *step = side->step;
+	const guint32 begin = step->program->rank_begin[side->rank];
+	const guint32 op = begin + side->op - step->whole->rank_begin[side->rank] + side->split;
+
+	if (at_end(side))
+		return (PipesimDifferencePlace){PIPESIM_NO_OP, PIPESIM_NO_OP, 0};
+	if (is_at_op(side))
+		return (PipesimDifferencePlace){
+			side->op, PIPESIM_NO_OP, step->timeline->start[op]};
+	return (PipesimDifferencePlace){
+		PIPESIM_NO_OP, side->action, op > begin ? step->timeline->end[op - 1] : 0};
+}
+
+static gboolean same_op(const Side *a, const Side *b)
+{
+	const PipesimProgram *first = a->step->whole, *second = b->step->whole;
+	const PipesimOp *op = &first->ops[a->op], *other = &second->ops[b->op];
+
+	if (op->kind != other->kind || op->microbatch != other->microbatch ||
+		pipesim_op_stage(first, a->rank, op) !=
+			pipesim_op_stage(second, b->rank, other))
 		return FALSE;
-	return a->kind != PIPESIM_FB || (a->b_microbatch == b->b_microbatch &&
-						pipesim_op_b_stage(first, rank, a) ==
-							pipesim_op_b_stage(second, rank, b));
+	return op->kind != PIPESIM_FB ||
+	       (op->b_microbatch == other->b_microbatch &&
+		       pipesim_op_b_stage(first, a->rank, op) ==
+			       pipesim_op_b_stage(second, b->rank, other));
+}
+
+static gboolean same_message(const Side *a, const Side *b)
+{
+	const PipesimCell cell =
+		pipesim_cell_of_message(a->list, a->rank, &a->list->actions[a->action]);
+	const PipesimCell other =
+		pipesim_cell_of_message(b->list, b->rank, &b->list->actions[b->action]);
+
+	return cell.action == other.action && cell.stage == other.stage &&
+	       cell.microbatch == other.microbatch && cell.joined == other.joined &&
+	       cell.waited == other.waited;
 }
 
 static void compare_rank(const Pair *pair, guint rank)
 {
-	PipesimRankDifference *out = &pair->difference->rank[rank];
-	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
-	guint32 i = a->rank_begin[rank], k = b->rank_begin[rank];
+	PipesimDifference *difference = pair->difference;
+	PipesimRankDifference *out = &difference->rank[rank];
+	const gboolean messages = difference->list_a != NULL && difference->list_b != NULL;
+	Side a = begin(pair->a, messages ? difference->list_a : NULL, rank);
+	Side b = begin(pair->b, messages ? difference->list_b : NULL, rank);
 
-	while (i < a->rank_begin[rank + 1] && k < b->rank_begin[rank + 1] &&
-		same_op(pair, rank, &a->ops[i], &b->ops[k])) {
-		i++;
-		k++;
+	while (!at_end(&a) && !at_end(&b) && is_at_op(&a) == is_at_op(&b) &&
+		(is_at_op(&a) ? same_op(&a, &b) : same_message(&a, &b))) {
+		advance(&a);
+		advance(&b);
 	}
-	out->n_same = i - a->rank_begin[rank];
-	out->a = i < a->rank_begin[rank + 1] ? i : PIPESIM_NO_OP;
-	out->b = k < b->rank_begin[rank + 1] ? k : PIPESIM_NO_OP;
-	out->same = out->a == PIPESIM_NO_OP && out->b == PIPESIM_NO_OP;
+	out->n_same = a.op - pair->a->step->whole->rank_begin[rank];
+	out->a = place_of(&a);
+	out->b = place_of(&b);
+	out->same = at_end(&a) && at_end(&b);
 	out->idle_change =
 		pair->b->report->bubble.idle[rank] - pair->a->report->bubble.idle[rank];
-	pair->difference->same &= out->same;
+	difference->same &= out->same;
 }
 
 /* A with the order of one rank taken from B. */
 static PipesimProgram *splice(const Pair *pair, guint rank)
 {
-	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
+	const PipesimProgram *a = pair->a->step->whole, *b = pair->b->step->whole;
 	g_autoptr(PipesimProgram) mixed =
 		pipesim_program_new(&a->shape, (guint64)a->n_ops + b->n_ops, NULL);
 
@@ -66,12 +150,14 @@ static PipesimProgram *splice(const Pair *pair, guint rank)
 	return pipesim_program_link(mixed, NULL, NULL, NULL) ? g_steal_pointer(&mixed) : NULL;
 }
 
+/* Under the rules of A; lists of files cannot be mixed: the other ranks' ends would not match. */
 static void try_rank_alone(const Pair *pair, guint rank)
 {
 	PipesimRankDifference *out = &pair->difference->rank[rank];
-	const PipesimProgram *a = pair->a->step->program, *b = pair->b->step->program;
+	const PipesimProgram *a = pair->a->step->whole, *b = pair->b->step->whole;
 	const guint chunks = a->shape.chunks;
 	const gsize first = (gsize)rank * chunks;
+	PipesimJob job = pair->a->step->job;
 	g_autoptr(PipesimProgram) mixed = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
 	g_autoptr(PipesimStep) step = NULL;
@@ -83,24 +169,38 @@ static void try_rank_alone(const Pair *pair, guint rank)
 	mixed = splice(pair, rank);
 	if (mixed == NULL)
 		return;
-	order = pipesim_order_of_program(mixed);
-	step = pipesim_step_run(&(PipesimJob){.order = order, .times = pair->a->times},
-		PIPESIM_WANT_FIGURES, NULL);
+	job.order = order = pipesim_order_of_program(mixed);
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
 	if (step == NULL)
 		return; /* a deadlock: the other ranks must change with it */
 	out->has_alone = TRUE;
 	out->alone = step->makespan - pair->a->report->makespan;
 }
 
-/* When the op that differs would have begun; where A is at its end, when B's begins. */
+static void try_ranks(const Pair *pair)
+{
+	const PipesimJob *job = &pair->a->step->job;
+	const gboolean waits = pipesim_runtime_waits(job->runtime);
+	const guint64 most =
+		waits || job->network != NULL ? MAX_TRIED_OPS_WAITING : MAX_TRIED_OPS;
+	const guint ranks = pair->difference->ranks;
+
+	if ((waits && job->messages != NULL) ||
+		(guint64)pair->a->step->whole->n_ops * ranks > most)
+		return;
+	for (guint rank = 0; rank < ranks; rank++)
+		try_rank_alone(pair, rank);
+}
+
+/* When what differs would have begun; where A is at its end, when B's begins. */
 static gint64 time_of(const Pair *pair, guint rank)
 {
 	const PipesimRankDifference *at = &pair->difference->rank[rank];
 
 	if (at->same)
 		return G_MAXINT64;
-	return at->a != PIPESIM_NO_OP ? pair->a->step->timeline->start[at->a]
-				      : pair->b->step->timeline->start[at->b];
+	return at->a.op != PIPESIM_NO_OP || at->a.message != PIPESIM_NO_OP ? at->a.at
+									   : at->b.at;
 }
 
 static void find_first(const Pair *pair)
@@ -110,6 +210,12 @@ static void find_first(const Pair *pair)
 	for (guint rank = 1; rank < difference->ranks; rank++)
 		if (time_of(pair, rank) < time_of(pair, difference->first))
 			difference->first = rank;
+}
+
+/* A file's own list is there whatever the rules: under async it is compared, not run. */
+static const PipesimLowering *list_of(const PipesimStep *step)
+{
+	return step->derived != NULL ? step->derived : step->job.messages;
 }
 
 PipesimDifference *pipesim_difference_new(
@@ -138,14 +244,14 @@ PipesimDifference *pipesim_difference_new(
 	}
 	difference = pair.difference = g_new0(PipesimDifference, 1);
 	difference->ranks = a->shape.ranks;
+	difference->list_a = list_of(a->step);
+	difference->list_b = list_of(b->step);
 	difference->same = TRUE;
 	difference->change = b->report->makespan - a->report->makespan;
 	difference->rank = g_new0(PipesimRankDifference, difference->ranks);
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		compare_rank(&pair, rank);
-	if ((guint64)a->step->program->n_ops * difference->ranks <= MAX_TRIED_OPS)
-		for (guint rank = 0; rank < difference->ranks; rank++)
-			try_rank_alone(&pair, rank);
+	try_ranks(&pair);
 	find_first(&pair);
 	return difference;
 }

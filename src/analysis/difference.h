@@ -1,22 +1,34 @@
-/* Where two orders of the same work part, and what that costs. */
+/* Where two orders of the same work, and their messages, part, and what that costs. */
 #pragma once
 #include "analysis/run.h"
 
+/* Where the list of a rank is when it first differs from the other's. */
+typedef struct {
+	/* The op that differs, by index of step->whole, or the message, by index of its list;
+	 * PIPESIM_NO_OP: it is the other. Both are where this list is at its end. */
+	guint32 op, message;
+	gint64 at; /* start of the op; of a message when the ops before it are done; ns */
+} PipesimDifferencePlace;
+
 /* What is known of one rank. */
 typedef struct {
-	gboolean same; /* the rank runs the same ops in the same order */
+	gboolean same; /* the rank runs the same ops in the same order, and the same messages
+			  between them where they are compared */
 	guint n_same;  /* ops from the first on that are the same */
-	/* The first op that differs, by op index; PIPESIM_NO_OP: this one is at its end. */
-	guint32 a, b;
+	PipesimDifferencePlace a, b;
 	gint64 idle_change; /* bubble in B less bubble in A, ns */
 	/* Makespan less that of A where this rank alone runs as in B, all others as in A, ns.
 	 */
-	gboolean has_alone; /* FALSE: the rank has other stages in B, or that cannot run */
+	gboolean has_alone; /* FALSE: the rank has other stages in B, that deadlocks, a file
+			       lists the messages, or it would take too long */
 	gint64 alone;
 } PipesimRankDifference;
 
 typedef struct {
 	guint ranks;
+	/* What each issues, as its file lists it or as the rules say; NULL: ops alone. Messages
+	 * are compared where both are there. */
+	const PipesimLowering *list_a, *list_b;
 	gboolean same; /* all ranks are */
 	guint first;   /* the rank whose first difference comes first, by time in A */
 	gint64 change; /* makespan of B less that of A, ns */

@@ -40,17 +40,36 @@ static char *print_change(gint64 ns)
 	return g_strconcat(ns > 0 ? "+" : "", pipesim_print_ms(number, ns), NULL);
 }
 
+/* "0I4", "(..;0SEND_F1..)": the op or message at @place, or nothing at the end of a rank. */
+static void append_place(GString *out, const PipesimRun *run, const PipesimLowering *list,
+	guint rank, const PipesimDifferencePlace *place)
+{
+	const PipesimProgram *program = run->step->whole;
+
+	if (place->op != PIPESIM_NO_OP) {
+		pipesim_op_print(program, rank, &program->ops[place->op], out);
+	} else if (place->message != PIPESIM_NO_OP) {
+		const PipesimAction *action = &list->actions[place->message];
+
+		pipesim_action_print(list, rank, action, out);
+		if (action->joined)
+			g_string_append(out, " (joined)");
+		else if (action->waited)
+			g_string_append(out, " (waited for)");
+	}
+}
+
 /* "0I4 at 9", or that the rank is done. */
-static char *print_place(const PipesimRun *run, guint rank, guint32 op)
+static char *print_place(const PipesimRun *run, const PipesimLowering *list, guint rank,
+	const PipesimDifferencePlace *place)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 	PipesimNumber number;
 
-	if (op == PIPESIM_NO_OP)
+	append_place(text, run, list, rank, place);
+	if (text->len == 0)
 		return g_strdup("nothing more");
-	pipesim_op_print(run->step->program, rank, &run->step->program->ops[op], text);
-	g_string_append_printf(
-		text, " at %s", pipesim_print_ms(number, run->step->timeline->start[op]));
+	g_string_append_printf(text, " at %s", pipesim_print_ms(number, place->at));
 	return g_strdup(text->str);
 }
 
@@ -64,8 +83,8 @@ static void add_rank(const Pair *pair, PipesimTable *table, guint rank)
 		cells[IN_A] = g_strdup("the same");
 	} else {
 		cells[PLACE] = g_strdup_printf("%u", at->n_same);
-		cells[IN_A] = print_place(pair->a, rank, at->a);
-		cells[IN_B] = print_place(pair->b, rank, at->b);
+		cells[IN_A] = print_place(pair->a, pair->difference->list_a, rank, &at->a);
+		cells[IN_B] = print_place(pair->b, pair->difference->list_b, rank, &at->b);
 	}
 	cells[IDLE] = print_change(at->idle_change);
 	if (at->has_alone)
@@ -101,6 +120,37 @@ static void append_cost(const Pair *pair, GString *out)
 		change > 0 ? "longer" : "less");
 }
 
+static gboolean compares_messages(const PipesimDifference *difference)
+{
+	return difference->list_a != NULL && difference->list_b != NULL;
+}
+
+/* What is to be known of messages. */
+static void append_messages(const Pair *pair, GString *out)
+{
+	const PipesimDifference *difference = pair->difference;
+	const gboolean a_lists = difference->list_a != NULL;
+	gboolean differ = FALSE;
+
+	if (!compares_messages(difference)) {
+		if (a_lists || difference->list_b != NULL)
+			g_string_append_printf(out,
+				"\n%c lists its messages, %c does not: ops alone were "
+				"compared. --comm queue compares messages too.\n",
+				a_lists ? 'A' : 'B', a_lists ? 'B' : 'A');
+		return;
+	}
+	for (guint rank = 0; rank < difference->ranks; rank++)
+		differ |= difference->rank[rank].a.message != PIPESIM_NO_OP ||
+			  difference->rank[rank].b.message != PIPESIM_NO_OP;
+	if (differ)
+		g_string_append(out, "joined, waited for: as in (..;..)GROUP; the time of a "
+				     "message is when the ops before it are done\n");
+	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
+		g_string_append(out, "\nNo message waits for another here: --comm queue says "
+				     "what the difference costs where they do.\n");
+}
+
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
@@ -108,7 +158,10 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 	append_run(out, 'A', pair->a);
 	append_run(out, 'B', pair->b);
 	if (pair->difference->same) {
-		g_string_append(out, "\nThe same ops in the same order on every rank.\n");
+		g_string_append_printf(out,
+			"\nThe same ops%s in the same order on every rank.\n",
+			compares_messages(pair->difference) ? ", sends and receives" : "");
+		append_messages(pair, out);
 		return;
 	}
 	append_cost(pair, out);
@@ -120,8 +173,10 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 			     "op     ops of the rank that are the same before\n"
 			     "change of the rank's bubble from A to B, ms\n"
 			     "alone  what the makespan of A changes by, ms, where this rank "
-			     "alone runs as in B; -: cannot run\n       so (it has other "
-			     "stages, or the ranks would deadlock)\n");
+			     "alone runs as in B; -: not known\n       (other stages, "
+			     "a deadlock, messages that a file lists, or too many ops to "
+			     "try)\n");
+	append_messages(pair, out);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -138,22 +193,19 @@ static void write_json_run(PipesimJson *json, const char *key, const PipesimRun 
 	pipesim_json_close(json);
 }
 
-static void write_json_op(
-	PipesimJson *json, const char *letter, const PipesimRun *run, guint rank, guint32 op)
+static void write_json_place(PipesimJson *json, const char *letter, const PipesimRun *run,
+	const PipesimLowering *list, guint rank, const PipesimDifferencePlace *place)
 {
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *start = g_strconcat(letter, "_start_ms", NULL);
 
-	if (op == PIPESIM_NO_OP) {
-		pipesim_json_member_string(json, letter, NULL);
-		pipesim_json_key(json, start);
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_op_print(run->step->program, rank, &run->step->program->ops[op], text);
-	pipesim_json_member_string(json, letter, text->str);
+	append_place(text, run, list, rank, place);
+	pipesim_json_member_string(json, letter, text->len > 0 ? text->str : NULL);
 	pipesim_json_key(json, start);
-	pipesim_json_ms(json, run->step->timeline->start[op]);
+	if (text->len > 0)
+		pipesim_json_ms(json, place->at);
+	else
+		pipesim_json_null(json);
 }
 
 static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
@@ -165,8 +217,8 @@ static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
 	pipesim_json_key(json, "same");
 	pipesim_json_bool(json, at->same);
 	pipesim_json_member_int(json, "ops_before", at->n_same);
-	write_json_op(json, "a", pair->a, rank, at->a);
-	write_json_op(json, "b", pair->b, rank, at->b);
+	write_json_place(json, "a", pair->a, pair->difference->list_a, rank, &at->a);
+	write_json_place(json, "b", pair->b, pair->difference->list_b, rank, &at->b);
 	pipesim_json_key(json, "bubble_change_ms");
 	pipesim_json_ms(json, at->idle_change);
 	pipesim_json_key(json, "makespan_alone_ms");
@@ -187,6 +239,8 @@ static void write_json(const Pair *pair, GString *out)
 	write_json_run(json, "b", pair->b);
 	pipesim_json_key(json, "same");
 	pipesim_json_bool(json, difference->same);
+	pipesim_json_key(json, "messages_compared");
+	pipesim_json_bool(json, compares_messages(difference));
 	pipesim_json_key(json, "change_ms");
 	pipesim_json_ms(json, difference->change);
 	pipesim_json_key(json, "first_rank");
@@ -249,12 +303,14 @@ const PipesimCommand pipesim_command_diff = {
 	.usage = "A B - where two schedules first differ, and its cost",
 	.about =
 		"A and B are names of schedules or files of op orders. Ranks and micro-batches "
-		"that are not\ngiven are those of the first file.",
+		"that are not\ngiven are those of the first file. Sends and receives are "
+		"compared where both files list\nthem, or where --comm says whose rules they "
+		"follow.",
 	.examples =
 		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_SCHEDULES,
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT},
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_COMM,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.run = run,
 };

@@ -59,8 +59,8 @@ START_TEST(cost_by_hand)
 	ck_assert_uint_eq(difference->first, 0);
 	ck_assert_int_eq(difference->change, 3000000);
 	ck_assert_uint_eq(difference->rank[0].n_same, 1);
-	ck_assert_uint_eq(difference->rank[0].a, 1);
-	ck_assert_uint_eq(difference->rank[0].b, 1);
+	ck_assert_uint_eq(difference->rank[0].a.op, 1);
+	ck_assert_uint_eq(difference->rank[0].b.op, 1);
 	ck_assert(difference->rank[0].has_alone);
 	ck_assert_int_eq(difference->rank[0].alone, 3000000);
 	ck_assert(difference->rank[1].same);
