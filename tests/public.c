@@ -82,7 +82,13 @@ static const char *ask(void)
 	if (pipesim_run_makespan(run) != 8 * 2000 + 3 * 1100 + 8 * 2000 + 3 * 2100)
 		return "not the makespan of gpipe 4/8";
 	g_clear_pointer(&run, pipesim_run_free);
-	if (!pipesim_setup_set(setup, "costs", "x.ini", NULL) ||
+	if (!pipesim_setup_set(setup, "stage-times", "x.csv", NULL) ||
+		pipesim_setup_run(setup, "gpipe", PIPESIM_WANT_OPS, &error) != NULL ||
+		!g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE))
+		return "stages from two sides were not refused";
+	g_clear_error(&error);
+	if (!pipesim_setup_set(setup, "stage-times", NULL, NULL) ||
+		!pipesim_setup_set(setup, "costs", "x.ini", NULL) ||
 		pipesim_setup_run(setup, "gpipe", PIPESIM_WANT_OPS, &error) != NULL ||
 		!g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE))
 		return "costs from two sides were not refused";

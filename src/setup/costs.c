@@ -90,6 +90,10 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--stage-times and --stage-scale both say how long a stage is; give "
 			"one of them");
+	if (path != NULL && setup->stages != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-times and stages that are set both say what a stage takes; "
+			"give one of them");
 	if (setup->stages != NULL)
 		return pipesim_costs_set_parts(
 			costs, setup->stages, setup->scenario.ranks, error);
