@@ -214,16 +214,6 @@ static gint64 *find_carried(const Period *p, const Carried *carried)
 	return &channel->ring[(channel->produced - carried->age) & channel->mask];
 }
 
-static void load(Period *p)
-{
-	const guint ranks = p->s->order->shape.ranks;
-
-	for (gsize i = 0; i < p->n_state; i++)
-		p->state[i] = i < ranks ? p->s->ranks[i].time : LONG_AGO;
-	for (gsize i = 0; i < p->n_carried; i++)
-		p->state[p->carried[i].slot] = *find_carried(p, &p->carried[i]);
-}
-
 /* After so many supersteps. */
 static void store(const Period *p, PipesimStreaming *s, guint64 supersteps)
 {
@@ -445,7 +435,11 @@ gboolean pipesim_period_run(
 	passes = supersteps / period.unroll;
 	if (leaper.grown == NULL || passes == 0)
 		return TRUE;
-	load(&period);
+	for (gsize i = 0; i < period.n_state; i++)
+		period.state[i] = i < s->order->shape.ranks ? s->ranks[i].time : LONG_AGO;
+	for (gsize i = 0; i < period.n_carried; i++)
+		period.state[period.carried[i].slot] =
+			*find_carried(&period, &period.carried[i]);
 	if (!jump(&leaper, passes, steady))
 		return FALSE;
 	store(&period, s, passes * period.unroll);

@@ -257,17 +257,6 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 		r->pending.ring[r->pending.produced++ & r->pending.mask] = verb->chunk;
 }
 
-static void advance(const PipesimLoop *loop, PipesimStreamRank *r)
-{
-	if (++r->verb < loop->n)
-		return;
-	r->verb = 0;
-	if (++r->round < loop->count)
-		return;
-	r->round = 0;
-	r->loop++;
-}
-
 static gboolean run_rank(PipesimStreaming *s, guint rank)
 {
 	const PipesimOrder *order = s->order;
@@ -282,33 +271,34 @@ static gboolean run_rank(PipesimStreaming *s, guint rank)
 		if (!can_run(s, verb))
 			break;
 		run_verb(s, rank, verb);
-		advance(loop, r);
 		ran = TRUE;
+		if (++r->verb < loop->n)
+			continue;
+		r->verb = 0;
+		if (++r->round < loop->count)
+			continue;
+		r->round = 0;
+		r->loop++;
 	}
 	return ran;
 }
 
 /* Down the ranks and up again, for forwards and backwards go either way. */
-static gboolean sweep(PipesimStreaming *s)
-{
-	const guint ranks = s->order->shape.ranks;
-	gboolean ran = FALSE;
-
-	s->full = PIPESIM_NO_CHANNEL;
-	for (guint rank = ranks; rank-- > 0;)
-		ran |= run_rank(s, rank);
-	for (guint rank = 1; ran && rank < ranks; rank++)
-		run_rank(s, rank);
-	return ran;
-}
-
 void pipesim_streaming_settle(PipesimStreaming *s)
 {
-	do
-		while (!s->no_memory && !s->faulty && sweep(s))
-			;
-	while (!s->no_memory && s->full != PIPESIM_NO_CHANNEL && !s->faulty &&
-		grow(s, &s->channels[s->full]));
+	const guint ranks = s->order->shape.ranks;
+	gboolean more = TRUE;
+
+	while (more && !s->no_memory && !s->faulty) {
+		gboolean ran = FALSE;
+
+		s->full = PIPESIM_NO_CHANNEL;
+		for (guint rank = ranks; rank-- > 0;)
+			ran |= run_rank(s, rank);
+		for (guint rank = 1; ran && rank < ranks; rank++)
+			run_rank(s, rank);
+		more = ran || (s->full != PIPESIM_NO_CHANNEL && grow(s, &s->channels[s->full]));
+	}
 }
 
 gboolean pipesim_streaming_ended(const PipesimStreaming *s)
