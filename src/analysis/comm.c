@@ -3,40 +3,43 @@
 
 #include "analysis/parts.h"
 
-/* By op: when the last of its inputs from other ranks had been computed, and when it could have
- * been there if no message had waited for another. */
-typedef struct {
-	gint64 *computed, *there;
-} Inputs;
-
-static void find_inputs(const PipesimTimeline *timeline, const Inputs *inputs)
+/* Where ranks wait. FALSE where memory does not suffice. */
+static gboolean measure_ranks(const PipesimStep *step, PipesimCommReport *report)
 {
+	const PipesimProgram *program = step->program;
+	const PipesimTimeline *timeline = step->timeline;
+	const gsize n = MAX(program->n_ops, 1u);
+	/* By op: when the last of its inputs from other ranks had been computed, and when it could
+	 * have been there if no message had waited for another. */
+	g_autofree gint64 *computed_at = g_try_new0(gint64, n);
+	g_autofree gint64 *there_at = g_try_new0(gint64, n);
+
+	if (computed_at == NULL || there_at == NULL)
+		return FALSE;
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *transfer = &timeline->transfers[i];
 		const gint64 computed = timeline->end[transfer->from];
 		const gint64 there = computed + transfer->end - transfer->start;
-		gint64 *op_computed = &inputs->computed[transfer->to];
-		gint64 *op_there = &inputs->there[transfer->to];
 
-		*op_computed = MAX(*op_computed, computed);
-		*op_there = MAX(*op_there, there);
+		computed_at[transfer->to] = MAX(computed_at[transfer->to], computed);
+		there_at[transfer->to] = MAX(there_at[transfer->to], there);
 	}
-}
+	for (guint rank = 0; rank < program->shape.ranks; rank++) {
+		gint64 free_at = 0;
 
-static void measure_rank(const PipesimProgram *program, const PipesimTimeline *timeline,
-	const Inputs *inputs, guint rank, PipesimCommReport *report)
-{
-	gint64 free_at = 0;
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
+			const gint64 start = timeline->start[op];
+			const gint64 computed = CLAMP(computed_at[op], free_at, start);
+			const gint64 there = CLAMP(there_at[op], computed, start);
 
-	for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1]; op++) {
-		const gint64 start = timeline->start[op];
-		const gint64 computed = CLAMP(inputs->computed[op], free_at, start);
-		const gint64 there = CLAMP(inputs->there[op], computed, start);
-
-		report->moving[rank] += there - computed;
-		report->waiting[rank] += start - there;
-		free_at = timeline->end[op];
+			report->moving[rank] += there - computed;
+			report->waiting[rank] += start - there;
+			free_at = timeline->end[op];
+		}
+		report->max_waiting = MAX(report->max_waiting, report->waiting[rank]);
 	}
+	return TRUE;
 }
 
 /* The makespan of the same ops where only data dependencies are waited for; -1 with @error. */
@@ -61,18 +64,11 @@ gboolean pipesim_report_comm(
 {
 	const PipesimStep *step = subject->step;
 	const PipesimJob *job = &step->job;
-	const gsize n_ops = step->program != NULL ? MAX(step->program->n_ops, 1u) : 0;
 	PipesimCommReport *comm;
-	g_autofree gint64 *computed = NULL, *there = NULL;
 	gint64 moved, still;
 
 	if (!pipesim_runtime_waits(job->runtime))
 		return TRUE;
-	computed = g_try_new0(gint64, n_ops);
-	there = g_try_new0(gint64, n_ops);
-	if (computed == NULL || there == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-			step->program->n_ops);
 	moved = free_makespan(step, job->network, job->times->p2p, error);
 	if (moved < 0)
 		return FALSE;
@@ -86,11 +82,7 @@ gboolean pipesim_report_comm(
 	comm->n_messages = step->timeline->n_transfers;
 	comm->waiting = g_new0(gint64, report->ranks);
 	comm->moving = g_new0(gint64, report->ranks);
-	find_inputs(step->timeline, &(Inputs){computed, there});
-	for (guint rank = 0; rank < report->ranks; rank++) {
-		measure_rank(
-			step->program, step->timeline, &(Inputs){computed, there}, rank, comm);
-		comm->max_waiting = MAX(comm->max_waiting, comm->waiting[rank]);
-	}
-	return TRUE;
+	return measure_ranks(step, comm) ||
+	       pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+		       step->program->n_ops);
 }

@@ -13,31 +13,11 @@ static void add(PipesimReport *report, const char *format, ...)
 	va_end(args);
 }
 
-static void add_broken_conditions(const PipesimSubject *subject, PipesimReport *report)
-{
-	const PipesimCondition *condition = subject->schedule->bubble.conditions;
-
-	for (; condition->rule != NULL; condition++) {
-		if (condition->holds(&subject->step->job.order->shape, subject->costs->time))
-			continue;
-		if (condition->consequence != NULL)
-			add(report, "%s does not hold: %s", condition->rule,
-				condition->consequence);
-		else
-			add(report, "%s does not hold", condition->rule);
-	}
-}
-
-static gboolean messages_waited(const PipesimTimeline *timeline)
-{
-	return timeline != NULL && timeline->transfers != NULL &&
-	       (timeline->traffic == NULL || timeline->cause != NULL ||
-		       timeline->traffic->waited > 0);
-}
-
 static void explain_difference(const PipesimSubject *subject, PipesimReport *report)
 {
 	const gint64 p2p = subject->step->job.times->p2p;
+	const PipesimTimeline *timeline = subject->step->timeline;
+	const PipesimCondition *condition = subject->schedule->bubble.conditions;
 	PipesimNumber number;
 
 	if (subject->schedule->bubble.is_span)
@@ -51,13 +31,19 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 		return; /* nothing else to explain */
 	if (subject->schedule->bubble.approximate != NULL)
 		add(report, "%s", subject->schedule->bubble.approximate);
-	add_broken_conditions(subject, report);
+	for (; condition->rule != NULL; condition++)
+		if (!condition->holds(&subject->step->job.order->shape, subject->costs->time))
+			add(report, "%s does not hold%s%s", condition->rule,
+				condition->consequence != NULL ? ": " : "",
+				condition->consequence != NULL ? condition->consequence : "");
 	if (p2p > 0 && report->ranks > 1)
 		add(report,
 			"P2P: the formula counts no time between ranks, the simulation %s ms "
 			"a hop",
 			pipesim_print_ms(number, p2p));
-	if (messages_waited(subject->step->timeline))
+	if (timeline != NULL && timeline->transfers != NULL &&
+		(timeline->traffic == NULL || timeline->cause != NULL ||
+			timeline->traffic->waited > 0))
 		add(report, "in the formula no message waits for another, in this run they do");
 	if (!subject->step->job.times->equal_stages)
 		add(report, "stages of different length: the formula takes them for equal");
@@ -68,19 +54,12 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			    "times is outside what the formula describes");
 }
 
-static gboolean idle_is_uneven(const PipesimReport *report)
-{
-	for (guint rank = 1; rank < report->ranks; rank++)
-		if (report->bubble.idle[rank] != report->bubble.idle[0])
-			return TRUE;
-	return FALSE;
-}
-
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimSchedule *schedule = subject->schedule;
 	const PipesimShape *shape = &subject->step->job.order->shape;
 	const gint64 *share = subject->costs->time;
+	gboolean uneven = FALSE;
 
 	report->published.reasons = g_ptr_array_new_with_free_func(g_free);
 	if (schedule != NULL && schedule->bubble.text != NULL) {
@@ -91,7 +70,9 @@ void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *repor
 			report->bubble.max_idle - report->published.bubble;
 		if (report->published.difference != 0)
 			explain_difference(subject, report);
-		if (schedule->bubble.uneven != NULL && idle_is_uneven(report) &&
+		for (guint rank = 1; rank < report->ranks; rank++)
+			uneven |= report->bubble.idle[rank] != report->bubble.idle[0];
+		if (schedule->bubble.uneven != NULL && uneven &&
 			share[PIPESIM_FB] < share[PIPESIM_F] + share[PIPESIM_B])
 			add(report, "%s", schedule->bubble.uneven);
 	}

@@ -19,25 +19,12 @@ static gint64 makespan_with(const PipesimStep *step, guint flags, GError **error
 	return timeline != NULL ? timeline->makespan : -1;
 }
 
-static gboolean find_losses(const PipesimStep *step, PipesimLinkReport *links, GError **error)
-{
-	gint64 as_fast = step->makespan, unlimited;
-
-	if (pipesim_network_slows(step->job.network))
-		as_fast = makespan_with(step, PIPESIM_NO_SLOWDOWN, error);
-	if (as_fast < 0)
-		return FALSE;
-	unlimited = makespan_with(step, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, error);
-	links->queueing = as_fast - unlimited;
-	links->slowing = step->makespan - as_fast;
-	return unlimited >= 0;
-}
-
 gboolean pipesim_report_links(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
-	const PipesimTimeline *timeline = subject->step->timeline;
-	const PipesimTraffic *traffic = timeline != NULL ? timeline->traffic : NULL;
+	const PipesimStep *step = subject->step;
+	const PipesimTraffic *traffic = step->timeline != NULL ? step->timeline->traffic : NULL;
+	gint64 as_fast = step->makespan, unlimited;
 	PipesimLinkReport *links;
 
 	if (traffic == NULL)
@@ -53,5 +40,12 @@ gboolean pipesim_report_links(
 	for (guint i = 1; i < links->n; i++)
 		if (links->link[i].busy > links->link[links->busiest].busy)
 			links->busiest = i;
-	return find_losses(subject->step, links, error);
+	if (pipesim_network_slows(step->job.network))
+		as_fast = makespan_with(step, PIPESIM_NO_SLOWDOWN, error);
+	if (as_fast < 0)
+		return FALSE;
+	unlimited = makespan_with(step, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, error);
+	links->queueing = as_fast - unlimited;
+	links->slowing = step->makespan - as_fast;
+	return unlimited >= 0;
 }

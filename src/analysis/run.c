@@ -13,19 +13,6 @@ typedef struct {
 	guint factor; /* stages of a rank that count as one rank's share each; 1 = none do */
 } Footing;
 
-/* With fewer ranks than were asked for a slow one must not be lost in silence. */
-static gboolean check_slow(
-	const PipesimCosts *costs, const char *name, guint ranks, GError **error)
-{
-	for (guint rank = ranks; costs->slow != NULL && rank < costs->n_slow; rank++)
-		if (costs->slow[rank].num != costs->slow[rank].den)
-			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				"%s: rank %u is slow, but at equal stages there are ranks 0 to "
-				"%u; name one of these, or compare at equal ranks",
-				name, rank, ranks - 1);
-	return TRUE;
-}
-
 /* At equal ranks the scenario and costs as they are. At equal stages a schedule with @v stages a
  * rank, copies aside, has PP / v ranks, whose share is v times as large: a stage takes as long in
  * every schedule, as in DeepSeek's table. FALSE where PP is no multiple of @v, or a slow rank of
@@ -41,8 +28,13 @@ static gboolean init_footing(Footing *footing, const char *name, guint v,
 			"%s: %u stages on ranks of %u each: at equal stages PP must be a "
 			"multiple of %u; nearest: %u",
 			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
-	if (!check_slow(costs, name, scenario->ranks / v, error))
-		return FALSE;
+	/* With fewer ranks than were asked for a slow one must not be lost in silence. */
+	for (guint rank = scenario->ranks / v; rank < costs->n_slow; rank++)
+		if (costs->slow[rank].num != costs->slow[rank].den)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"%s: rank %u is slow, but at equal stages there are ranks 0 to "
+				"%u; name one of these, or compare at equal ranks",
+				name, rank, scenario->ranks / v - 1);
 	footing->factor = v;
 	footing->scenario.ranks /= v;
 	footing->own = pipesim_costs_share(costs, v);
@@ -72,14 +64,6 @@ static void multiply(PipesimFraction *value, guint factor)
 	*value = (PipesimFraction){value->num * factor / common, value->den / common};
 }
 
-/* Puts activations of @report into stages of the comparison. */
-static void convert_units(const Footing *footing, PipesimReport *report)
-{
-	multiply(&report->held.unit, footing->factor);
-	if (report->published.has_activations)
-		multiply(&report->published.activations, footing->factor);
-}
-
 /* What is to be known of single ops: no more than was asked for, but what waits for messages or
  * is drawn at random goes op by op. */
 static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
@@ -104,7 +88,10 @@ static gboolean report(PipesimRun *run, const Footing *footing)
 	run->report = pipesim_report_new(&subject, &run->error);
 	if (run->report == NULL)
 		return FALSE;
-	convert_units(footing, run->report);
+	/* Activations count in stages of the comparison. */
+	multiply(&run->report->held.unit, footing->factor);
+	if (run->report->published.has_activations)
+		multiply(&run->report->published.activations, footing->factor);
 	if (footing->scenario.samples == 0)
 		return TRUE;
 	run->samples =
@@ -230,20 +217,14 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	return run;
 }
 
-/* Of a file: 1 where it does not divide. */
-static guint stages_per_rank(const PipesimShape *shape)
-{
-	return shape->copies == 1 && shape->stages % shape->ranks == 0
-		       ? shape->stages / shape->ranks
-		       : 1;
-}
-
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
 {
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
+	const PipesimShape *shape = &program->shape;
+	const gboolean divides = shape->copies == 1 && shape->stages % shape->ranks == 0;
 	Footing footing;
 	PipesimJob job;
 
@@ -251,9 +232,9 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	run->runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
-	run->shape = program->shape;
-	if (init_footing(&footing, name, stages_per_rank(&run->shape), scenario, costs,
-		    &run->error)) {
+	run->shape = *shape;
+	if (init_footing(&footing, name, divides ? shape->stages / shape->ranks : 1, scenario,
+		    costs, &run->error)) {
 		run->times = pipesim_times_new(footing.costs, &run->shape);
 		job = make_job(run, order, messages, &footing);
 		run_job(run, &job, &footing);
@@ -329,9 +310,10 @@ static gboolean is_faster(const PipesimRun *run, const PipesimRun *best, guint s
 	       (Wide)pipesim_shape_whole(&best->shape) * (Wide)took * run->shape.ranks;
 }
 
-/* The first of equals. */
-static void count_wins(const PipesimComparison *comparison)
+void pipesim_comparison_finish(PipesimComparison *comparison)
 {
+	comparison->baseline = find_baseline(comparison);
+	/* Of equals the first wins. */
 	for (guint sample = 0; sample < comparison->scenario.samples; sample++) {
 		PipesimRun *best = NULL;
 
@@ -345,12 +327,6 @@ static void count_wins(const PipesimComparison *comparison)
 		if (best != NULL)
 			best->samples->wins++;
 	}
-}
-
-void pipesim_comparison_finish(PipesimComparison *comparison)
-{
-	comparison->baseline = find_baseline(comparison);
-	count_wins(comparison);
 }
 
 int pipesim_comparison_best(const PipesimComparison *comparison)

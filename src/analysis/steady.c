@@ -103,17 +103,6 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 	state->ratio = reduce(idle, (Wide)grown * state->ranks);
 }
 
-/* The step twice as long must have grown by whole periods, else nothing was proven. */
-static gboolean grew_steadily(
-	const PipesimStep *shorter, const PipesimStep *longer, guint microbatches)
-{
-	const Wide grown = longer->makespan - shorter->makespan;
-
-	return shorter->steady.found && longer->steady.found &&
-	       grown * (gint64)shorter->steady.period ==
-		       (Wide)shorter->steady.time * microbatches;
-}
-
 /* *@state stays NULL where nothing repeats within @m micro-batches. FALSE with @error. */
 static gboolean find_state(
 	const Question *question, guint m, PipesimSteadyState **state, GError **error)
@@ -126,7 +115,10 @@ static gboolean find_state(
 	longer = run(question, 2 * m, error);
 	if (longer == NULL)
 		return FALSE;
-	if (grew_steadily(shorter, longer, m)) {
+	/* The step twice as long must have grown by whole periods, else nothing was proven. */
+	if (shorter->steady.found && longer->steady.found &&
+		(Wide)(longer->makespan - shorter->makespan) * (gint64)shorter->steady.period ==
+			(Wide)shorter->steady.time * m) {
 		*state = g_new0(PipesimSteadyState, 1);
 		fill(*state, shorter, longer, m);
 	}
