@@ -225,10 +225,15 @@ static void take_fault(const Parser *parser, const char *begin, const char *end,
 
 static void add_idle(PipesimCells *file, guint column)
 {
-	const PipesimPlace place = {pipesim_cells_ranks(file) + 1, column};
+	GError *error = NULL;
 
-	if (file->idle->len < PIPESIM_MAX_FAULTS)
-		g_array_append_val(file->idle, place);
+	if (file->idle->total == PIPESIM_MAX_FAULTS)
+		return;
+	pipesim_fail_with(&error, PIPESIM_ERROR_INCOMPLETE, file->path,
+		pipesim_cells_ranks(file) + 1, column,
+		"empty cell in a file with sends and receives, which PyTorch refuses; delete "
+		"it");
+	pipesim_faults_take(file->idle, error);
 }
 
 static void read_cut_cell(PipesimCells *file, const PipesimCsvCell *cut)
@@ -324,7 +329,7 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 	const guint32 zero = 0;
 
 	file->rank_begin = g_array_new(FALSE, FALSE, sizeof(guint32));
-	file->idle = g_array_new(FALSE, FALSE, sizeof(PipesimPlace));
+	file->idle = pipesim_faults_new();
 	file->faults = pipesim_faults_new();
 	g_array_append_val(file->rank_begin, zero);
 	for (;;) {
@@ -357,7 +362,7 @@ void pipesim_cells_clear(PipesimCells *file)
 	if (file->rank_begin == NULL)
 		return;
 	g_array_unref(file->rank_begin);
-	g_array_unref(file->idle);
+	pipesim_faults_free(file->idle);
 	pipesim_faults_free(file->faults);
 }
 
@@ -375,9 +380,11 @@ void pipesim_cell_print(const PipesimCell *cell, GString *out)
 		g_string_append_printf(out, "%u", cell->microbatch);
 }
 
-void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
-	PipesimErrorCode code, const char *format, ...)
+void pipesim_cells_fault(PipesimCells *file, const PipesimCell *cell, PipesimErrorCode code,
+	const char *format, ...)
 {
+	const guint rank = pipesim_rank_in(pipesim_cells_begin(file), pipesim_cells_ranks(file),
+		(guint32)(cell - file->cells));
 	va_list args;
 
 	va_start(args, format);

@@ -16,11 +16,6 @@ typedef struct {
 } PipesimCell;
 G_STATIC_ASSERT(sizeof(PipesimCell) == 16);
 
-/* Where something stands, from 1. */
-typedef struct {
-	guint32 line, column;
-} PipesimPlace;
-
 /* The values that ops have in one field. */
 typedef struct {
 	guint64 *seen; /* a bit a value */
@@ -36,8 +31,8 @@ typedef struct {
 	GArray *rank_begin;                                /* guint32 */
 	guint32 n_ops, n_messages, n_shardings, n_reduces; /* which are shardings too */
 	PipesimValues stages, microbatches;
-	GArray *idle; /* PipesimPlace, of empty cells; the first few */
-	PipesimFaults *faults;
+	/* What is wrong; and empty cells, which are wrong beside messages alone: the first few. */
+	PipesimFaults *faults, *idle;
 } PipesimCells;
 
 static inline guint pipesim_cells_ranks(const PipesimCells *file)
@@ -95,6 +90,6 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
 	gpointer data, GError **error);
 
-/** pipesim_cells_fault: a fault at @cell of @rank, for @code. */
-void pipesim_cells_fault(PipesimCells *file, guint rank, const PipesimCell *cell,
-	PipesimErrorCode code, const char *format, ...) G_GNUC_PRINTF(5, 6);
+/** pipesim_cells_fault: a fault at @cell, one of @file, for @code. */
+void pipesim_cells_fault(PipesimCells *file, const PipesimCell *cell, PipesimErrorCode code,
+	const char *format, ...) G_GNUC_PRINTF(4, 5);

@@ -34,34 +34,30 @@ static gboolean count_from_one(const PipesimValues *values, Numbers numbers)
 
 static void check_ranges(PipesimCells *file, const PipesimShape *shape)
 {
-	const guint32 *begin = pipesim_cells_begin(file);
+	for (guint32 i = 0; i < file->n; i++) {
+		const PipesimCell *op = &file->cells[i];
+		const gboolean pair = pipesim_cell_is_pair(op);
+		const guint stage = MAX(op->stage, op[pair].stage);
+		const guint microbatch = MAX(op->microbatch, op[pair].microbatch);
+		g_autoptr(GString) text = NULL;
 
-	for (guint rank = 0; rank < shape->ranks; rank++) {
-		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
-			const PipesimCell *op = &file->cells[i];
-			const gboolean pair = pipesim_cell_is_pair(op);
-			const guint stage = MAX(op->stage, op[pair].stage);
-			const guint microbatch = MAX(op->microbatch, op[pair].microbatch);
-			g_autoptr(GString) text = NULL;
-
-			if (op->action != PIPESIM_ACTION_OP)
-				continue;
-			i += pair;
-			if (stage < shape->stages && microbatch < shape->microbatches)
-				continue;
-			text = g_string_new(NULL);
-			pipesim_cell_print(op, text);
-			if (stage >= shape->stages)
-				pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
-					"stage %u in '%s', but %u ranks have stages 0 to %u",
-					stage, text->str, shape->ranks, shape->stages - 1);
-			else
-				pipesim_cells_fault(file, rank, op, PIPESIM_ERROR_PARSE,
-					"micro-batch %u in '%s', but the file has %u "
-					"micro-batches, 0 to %u",
-					microbatch, text->str, shape->microbatches,
-					shape->microbatches - 1);
-		}
+		if (op->action != PIPESIM_ACTION_OP)
+			continue;
+		i += pair;
+		if (stage < shape->stages && microbatch < shape->microbatches)
+			continue;
+		text = g_string_new(NULL);
+		pipesim_cell_print(op, text);
+		if (stage >= shape->stages)
+			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
+				"stage %u in '%s', but %u ranks have stages 0 to %u", stage,
+				text->str, shape->ranks, shape->stages - 1);
+		else
+			pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
+				"micro-batch %u in '%s', but the file has %u micro-batches, 0 "
+				"to %u",
+				microbatch, text->str, shape->microbatches,
+				shape->microbatches - 1);
 	}
 }
 
@@ -72,21 +68,17 @@ static gboolean check_base(PipesimCells *file, Numbers stages, Numbers microbatc
 	const gboolean one_stage =
 		count_from_one(&file->stages, stages) && stages.max % ranks == 0;
 	const gboolean one_microbatch = count_from_one(&file->microbatches, microbatches);
-	const guint32 *begin = pipesim_cells_begin(file);
-	guint32 op = 0;
-	guint rank = 0;
+	const PipesimCell *op = file->cells;
 
-	while (file->cells[op].action != PIPESIM_ACTION_OP)
+	while (op->action != PIPESIM_ACTION_OP)
 		op++;
-	while (begin[rank + 1] <= op)
-		rank++;
 	if (one_stage)
-		pipesim_cells_fault(file, rank, &file->cells[op], PIPESIM_ERROR_PARSE,
+		pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
 			"stages count from 1 in this file, 1 to %u; they count from 0: take 1 "
 			"from each",
 			stages.max);
 	if (one_microbatch)
-		pipesim_cells_fault(file, rank, &file->cells[op], PIPESIM_ERROR_PARSE,
+		pipesim_cells_fault(file, op, PIPESIM_ERROR_PARSE,
 			"micro-batches count from 1 in this file, 1 to %u; they count from 0: "
 			"take 1 from each",
 			microbatches.max);
@@ -137,21 +129,12 @@ typedef struct {
 	guint32 first; /* PIPESIM_NO_OP: no forward */
 } Place;
 
-/* Chunks of a rank count by stage; where a stage lives on several ranks, by micro-batch, which
- * tells the pipelines apart. */
-static gint compare_stages(gconstpointer a, gconstpointer b)
-{
-	const Place *x = a, *y = b;
-
-	return (x->stage > y->stage) - (x->stage < y->stage);
-}
-
-static gint compare_firsts(gconstpointer a, gconstpointer b)
+static gint compare_places(gconstpointer a, gconstpointer b)
 {
 	const Place *x = a, *y = b;
 
 	return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
-				    : compare_stages(a, b);
+				    : (x->stage > y->stage) - (x->stage < y->stage);
 }
 
 /* Adds the places of one rank; @slot is zero for every stage before and after. */
@@ -249,10 +232,11 @@ static PipesimProgram *place_ops(
 		Place *first = &g_array_index(places, Place, begin);
 		guint n = 0;
 
-		while (begin + n < places->len && first[n].rank == rank)
-			n++;
-		qsort(first, n, sizeof *first,
-			shape->copies > 1 ? compare_firsts : compare_stages);
+		/* Chunks of a rank count by stage; where a stage lives on several ranks, by
+		 * micro-batch, which tells the pipelines apart. */
+		for (; begin + n < places->len && first[n].rank == rank; n++)
+			first[n].first = shape->copies > 1 ? first[n].first : 0;
+		qsort(first, n, sizeof *first, compare_places);
 		place_rank(file, rank, first, n, slot, program, columns);
 		begin += n;
 	}
@@ -319,8 +303,8 @@ static void fault(Checker *checker, const PipesimCell *cell, const char *format,
 	message = g_strdup_vprintf(format, args);
 	va_end(args);
 	pipesim_cell_print(cell, text);
-	pipesim_cells_fault(checker->file, checker->rank, cell, PIPESIM_ERROR_INCOMPLETE,
-		"'%s' %s", text->str, message);
+	pipesim_cells_fault(
+		checker->file, cell, PIPESIM_ERROR_INCOMPLETE, "'%s' %s", text->str, message);
 }
 
 static void compute(Checker *checker, const PipesimCell *cell, guint stage)
@@ -417,14 +401,8 @@ static gboolean check_shardings(
 		.sharded = sharded};
 
 	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
-	for (guint i = 0; i < file->idle->len; i++) {
-		const PipesimPlace *place = &g_array_index(file->idle, PipesimPlace, i);
-		const PipesimCell cell = {.column = place->column};
-
-		pipesim_cells_fault(file, place->line - 1, &cell, PIPESIM_ERROR_INCOMPLETE,
-			"empty cell in a file with sends and receives, which PyTorch refuses; "
-			"delete it");
-	}
+	pipesim_faults_free(file->faults);
+	file->faults = g_steal_pointer(&file->idle);
 	for (; file->n_shardings > 0 && checker.rank < program->shape.ranks; checker.rank++)
 		check_rank(&checker, &program->stage_of[(gsize)checker.rank * chunks], chunks);
 	return pipesim_faults_done(file->faults, error);
