@@ -11,7 +11,7 @@ static void add_all(
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
 			op++) {
-			const guint n = pipesim_messages_out(program, rank, op, messages);
+			const guint n = pipesim_messages(program, rank, op, TRUE, messages);
 
 			for (guint i = 0; i < n; i++) {
 				const PipesimMessage *m = &messages[i];
@@ -42,37 +42,29 @@ static void add_all(
 	}
 }
 
-/* Those of each receiver in the order of their senders, then of sending. */
-static void sort_arrivals(PipesimTimeline *timeline, guint ranks)
-{
-	guint32 *begin = timeline->receive_begin;
-
-	for (guint32 i = 0; i < timeline->n_transfers; i++)
-		begin[timeline->transfers[i].to_rank + 1]++;
-	for (guint rank = 0; rank < ranks; rank++)
-		begin[rank + 1] += begin[rank];
-	for (guint32 i = 0; i < timeline->n_transfers; i++)
-		timeline->arrivals[begin[timeline->transfers[i].to_rank]++] = i;
-	for (guint rank = ranks; rank > 0; rank--)
-		begin[rank] = begin[rank - 1];
-	begin[0] = 0;
-}
-
 gboolean pipesim_timeline_add_transfers(
 	PipesimTimeline *timeline, const PipesimProgram *program, const PipesimNetwork *network)
 {
 	const gsize n = (gsize)timeline->traffic->messages + 1;
-	const gsize ranks = program->shape.ranks;
+	const guint ranks = program->shape.ranks;
+	guint32 *begin;
 
 	timeline->transfers = g_try_new(PipesimTransfer, n);
 	timeline->arrivals = g_try_new(guint32, n);
-	timeline->send_begin = g_try_new0(guint32, ranks + 1);
-	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
+	timeline->send_begin = g_try_new0(guint32, (gsize)ranks + 1);
+	timeline->receive_begin = begin = g_try_new0(guint32, (gsize)ranks + 2);
 	if (timeline->transfers == NULL || timeline->arrivals == NULL ||
-		timeline->send_begin == NULL || timeline->receive_begin == NULL)
+		timeline->send_begin == NULL || begin == NULL)
 		return FALSE;
 	add_all(timeline, program, network);
-	sort_arrivals(timeline, program->shape.ranks);
+	/* Those of each receiver in the order of their senders, then of sending. Until all have
+	 * their place each rank begins one entry further on. */
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		begin[timeline->transfers[i].to_rank + 2]++;
+	for (guint rank = 1; rank <= ranks; rank++)
+		begin[rank + 1] += begin[rank];
+	for (guint32 i = 0; i < timeline->n_transfers; i++)
+		timeline->arrivals[begin[timeline->transfers[i].to_rank + 1]++] = i;
 	return TRUE;
 }
 

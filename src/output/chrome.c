@@ -236,8 +236,7 @@ static gboolean find_transfers(
 		for (guint32 op = ops[0]; op < ops[1]; op++) {
 			PipesimMessage messages[2];
 			const guint n =
-				way == SENT ? pipesim_messages_out(program, rank, op, messages)
-					    : pipesim_messages_in(program, rank, op, messages);
+				pipesim_messages(program, rank, op, way == SENT, messages);
 
 			for (guint i = 0; i < n; i++) {
 				const gint64 start = timeline->end[messages[i].from];

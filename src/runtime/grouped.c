@@ -35,8 +35,7 @@ typedef struct {
 static void post(Issuer *issuer, guint32 op, gboolean send, guint backward)
 {
 	PipesimMessage messages[2];
-	const guint n = (send ? pipesim_messages_out : pipesim_messages_in)(
-		issuer->program, issuer->rank, op, messages);
+	const guint n = pipesim_messages(issuer->program, issuer->rank, op, send, messages);
 
 	for (guint i = 0; i < n; i++) {
 		if (messages[i].backward != backward)

@@ -161,7 +161,7 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 
 		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
 			PipesimMessage messages[2];
-			const guint n = pipesim_messages_in(program, rank, op, messages);
+			const guint n = pipesim_messages(program, rank, op, FALSE, messages);
 
 			n_messages += n;
 			for (guint i = 0; i < n && check; i++)

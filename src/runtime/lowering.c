@@ -14,7 +14,7 @@ static guint add(const PipesimProgram *program, guint rank, guint32 op, guint32 
 	return other_rank != rank;
 }
 
-static guint find_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
+guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
 	PipesimMessage messages[2])
 {
 	const PipesimOp *own = &program->ops[op];
@@ -38,18 +38,6 @@ static guint find_messages(const PipesimProgram *program, guint rank, guint32 op
 				&messages[n]);
 	}
 	return n;
-}
-
-guint pipesim_messages_out(
-	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
-{
-	return find_messages(program, rank, op, TRUE, messages);
-}
-
-guint pipesim_messages_in(
-	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2])
-{
-	return find_messages(program, rank, op, FALSE, messages);
 }
 
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
@@ -122,7 +110,7 @@ void pipesim_lower_end(
 void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
 {
 	PipesimMessage messages[2];
-	const guint n = pipesim_messages_in(lowerer->program, rank, op, messages);
+	const guint n = pipesim_messages(lowerer->program, rank, op, FALSE, messages);
 
 	for (guint i = 0; i < n; i++)
 		pipesim_lower_end(lowerer, &messages[i], FALSE, joined || i > 0);
@@ -131,7 +119,7 @@ void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gbo
 guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
 {
 	PipesimMessage messages[2];
-	const guint n = pipesim_messages_out(lowerer->program, rank, op, messages);
+	const guint n = pipesim_messages(lowerer->program, rank, op, TRUE, messages);
 
 	for (guint i = 0; i < n; i++)
 		pipesim_lower_end(lowerer, &messages[i], TRUE, joined && i > 0);

@@ -92,9 +92,7 @@ typedef struct {
 	guint backward; /* 1 of a gradient, 0 of an activation */
 } PipesimMessage;
 
-/** pipesim_messages_out, pipesim_messages_in: what @op of @rank sends and receives, forward
- * before backward. Returns how many: 0 to 2. */
-guint pipesim_messages_out(
-	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2]);
-guint pipesim_messages_in(
-	const PipesimProgram *program, guint rank, guint32 op, PipesimMessage messages[2]);
+/** pipesim_messages: what @op of @rank sends, or else receives, forward before backward. Returns how
+ * many: 0 to 2. */
+guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
+	PipesimMessage messages[2]);

@@ -50,7 +50,7 @@ static void act(Rounds *rounds, guint rank)
 	rounds->at[rank]++;
 	rounds->taken[op] = TRUE;
 	pipesim_lower_op(rounds->lowerer, rank, op);
-	n = pipesim_messages_out(program, rank, op, messages);
+	n = pipesim_messages(program, rank, op, TRUE, messages);
 	for (guint i = 0; i < n; i++) {
 		pipesim_lower_end(rounds->lowerer, &messages[i], TRUE, FALSE);
 		pipesim_lower_end(rounds->lowerer, &messages[i], FALSE, FALSE);

@@ -51,8 +51,7 @@ PipesimLowering *pipesim_lower(
 	const gsize n_ends = 2 * (gsize)program->n_ops;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimLowering) lowering = NULL;
-	guint64 *count = pipesim_arena_array(arena, guint64, ranks);
-	guint64 n = program->n_ops;
+	guint64 n = 0;
 	PipesimLowerer lowerer = {.program = program,
 		.waited = runtime->waits_for_groups,
 		.next = pipesim_arena_array(arena, guint32, ranks),
@@ -63,26 +62,20 @@ PipesimLowering *pipesim_lower(
 		return NULL;
 	/* A list is as long as the ops of its rank and both directions of what it exchanges. */
 	for (guint rank = 0; rank < ranks; rank++) {
-		const guint32 end = program->rank_begin[rank + 1];
-
-		count[rank] += end - program->rank_begin[rank];
-		for (guint32 op = program->rank_begin[rank]; op < end; op++) {
+		lowerer.next[rank] = (guint32)n;
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
 			PipesimMessage messages[2];
-			const guint n_in = pipesim_messages_in(program, rank, op, messages);
 
-			for (guint i = 0; i < n_in; i++)
-				count[messages[i].from_rank]++;
-			count[rank] += n_in;
-			n += 2 * n_in;
+			n += 1 + pipesim_messages(program, rank, op, FALSE, messages) +
+			     pipesim_messages(program, rank, op, TRUE, messages);
 		}
 	}
 	lowering = lowerer.lowering = pipesim_lowering_new(program, runtime, n, error);
 	if (lowering == NULL)
 		return NULL;
-	for (guint rank = 0; rank < ranks; rank++) {
-		lowerer.next[rank] = lowering->rank_begin[rank];
-		lowering->rank_begin[rank + 1] = lowerer.next[rank] + (guint32)count[rank];
-	}
+	memcpy(lowering->rank_begin, lowerer.next, ranks * sizeof *lowerer.next);
+	lowering->rank_begin[ranks] = lowering->n_actions;
 	memset(lowerer.end_of, 0xff, n_ends * sizeof(guint32)); /* PIPESIM_NO_OP */
 	if (!runtime->lower(&lowerer, error))
 		return NULL;

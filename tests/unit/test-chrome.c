@@ -319,7 +319,7 @@ static guint count_messages(const PipesimProgram *program)
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
 			op++)
-			n += pipesim_messages_out(program, rank, op, messages);
+			n += pipesim_messages(program, rank, op, TRUE, messages);
 	return n;
 }
 
