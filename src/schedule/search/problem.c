@@ -6,8 +6,8 @@
  * over any shape fit. */
 #define MOST_UNITS (1u << 20)
 /* What tighter limits may cost: so many ops, or so many times what the first one cost. */
-#define RUNGS_EFFORT 12000000
-#define RUNGS_RATIO  3
+#define RUNGS_EFFORT 6000000
+#define RUNGS_RATIO  2
 /* Ends of ops stay below. */
 #define MOST_TIME (G_GINT64_CONSTANT(1) << 61)
 
