@@ -206,9 +206,10 @@ const PipesimCommand pipesim_command_calibrate = {
 	.name = "calibrate",
 	.summary = "costs from measured traces",
 	.usage = "TRACE... - costs from measured traces",
-	.about = "Reads measured repetitions and prints, for each component and phase of one "
-		 "layer, the\nmedian, the spread (sd / mean) and the repetitions kept and "
-		 "dropped; then the times of a\nrank's whole share.",
+	.about =
+		"Reads measured repetitions. Prints, per component and phase of one layer, the "
+		"median time, the\nspread (sd / mean) and how many repetitions were kept and "
+		"dropped; then the op times of a rank.",
 	.examples = "Examples:\n  pipesim calibrate traces/h200.csv -o h200.ini --layers 4\n"
 		    "  pipesim --pp 8 --microbatches 20 --costs h200.ini\n",
 	.operand = "a trace",
@@ -217,9 +218,8 @@ const PipesimCommand pipesim_command_calibrate = {
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_PICTURE,
 		PIPESIM_SET_FIGURES},
 	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
-			    "costs file to write, for --costs; '-' = standard output, no table",
+			    "write a costs file for --costs; '-' = standard output, no table",
 			    "ini"},
-		{PIPESIM_SET_LAYERS, NULL,
-			"layers of a rank's share (default: as the trace says)"}},
+		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)"}},
 	.run = run,
 };

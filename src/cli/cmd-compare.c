@@ -154,6 +154,7 @@ const PipesimCommand pipesim_command_compare = {
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)",
 			    "text json csv"},
-		{PIPESIM_SET_OUTPUT, NULL, "write the result to FILE, not to standard output"}},
+		{PIPESIM_SET_OUTPUT, NULL,
+			"write the result to FILE instead of standard output"}},
 	.run = run,
 };

@@ -299,13 +299,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 const PipesimCommand pipesim_command_diff = {
 	.name = "diff",
-	.summary = "where two schedules first differ, and what it costs",
-	.usage = "A B - where two schedules first differ, and its cost",
-	.about =
-		"A and B are names of schedules or files of op orders. Ranks and micro-batches "
-		"that are not\ngiven are those of the first file. Sends and receives are "
-		"compared where both files list\nthem, or where --comm says whose rules they "
-		"follow.",
+	.summary = "where two schedules first differ, and what that costs",
+	.usage = "A B - show where two schedules first differ, and what that costs",
+	.about = "A and B are schedule names or schedule files. --pp and --microbatches "
+		 "default to those of the\nfirst file. Sends and receives are compared if "
+		 "both files list them, or under the rules of\n--comm.",
 	.examples =
 		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
 	.operand = "an operand",

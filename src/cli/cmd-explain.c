@@ -388,11 +388,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
-	.summary = "idea, placement, phases and formulae of one schedule",
+	.summary = "idea, placement, phases and formulae of a schedule",
 	.usage = "NAME|all - explain one schedule, or all",
-	.about = "Says what a schedule does, gains and costs, where its stages live, what its "
-		 "ranks run in\nwhich phase, and what its published formulae mean. Phases and "
-		 "timeline are of PP 4 and\n8 micro-batches unless others are given.",
+	.about =
+		"Explains what a schedule does, gains and costs, which rank holds which stage, "
+		"the phases of each\nrank, and the published formulae. Phases and timeline are "
+		"shown for PP 4 and 8 micro-batches\nunless you give others.",
 	.operand = "an operand",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK},
 	.run = run,

@@ -145,15 +145,15 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_export = {
 	.name = "export",
-	.summary = "op order of one schedule as a PyTorch schedule CSV",
-	.usage = "[NAME] - write an op order as a PyTorch schedule CSV",
+	.summary = "write a schedule as a PyTorch schedule CSV",
+	.usage = "[NAME] - write a schedule as a PyTorch schedule CSV",
 	.operand = "the schedule",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
 		PIPESIM_SET_COMM, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT, PIPESIM_ALL_COSTS,
 		PIPESIM_ALL_NETWORK},
-	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule to write, or a file"},
+	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule or schedule file to write"},
 		{PIPESIM_SET_COMM, NULL,
-			"which: async, queue, single, grouped, native (default)"}},
+			"whose messages: async, queue, single, grouped, native (default)"}},
 	.run = run,
 };

@@ -239,11 +239,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 const PipesimCommand pipesim_command_steady = {
 	.name = "steady",
-	.summary = "what a micro-batch takes in the long run, exactly",
-	.usage = "SCHEDULE... - what a micro-batch takes in the long run, exactly",
-	.about = "Names of built-in schedules, or all. With unchanging times the steady phase "
-		 "of a schedule\nrepeats to the nanosecond: its period over its micro-batches "
-		 "is what each further one costs.",
+	.summary = "exact steady-state time per micro-batch",
+	.usage = "SCHEDULE... - exact steady-state time per micro-batch",
+	.about =
+		"SCHEDULE is the name of a built-in schedule, or all. With constant op times "
+		"the "
+		"steady phase of\na schedule repeats exactly: the length of its period divided "
+		"by the micro-batches in it is what\neach additional micro-batch costs.",
 	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
 		    "input file.\n",
 	.operand = "an operand",

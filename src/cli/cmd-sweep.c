@@ -565,10 +565,12 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 const PipesimCommand pipesim_command_sweep = {
 	.name = "sweep",
-	.summary = "simulate every combination of ranges of options, on all cores",
-	.usage = "- simulate every combination",
-	.about = "Numbers may be ranges, 4:64:*2 or 1:2:0.25, and lists, 1/2/5; where a value "
-		 "is one number\n32,64,128 will do. Every combination is simulated for every "
+	.summary = "simulate every combination of option values, on all cores",
+	.usage = "- simulate every combination of option values",
+	.about = "A number may be a range (4:64:*2 or 1:2:0.25) or a list (1/2/5; also "
+		 "32,64,128 "
+		 "where the value is\na single number). Every combination is simulated for "
+		 "every "
 		 "schedule.",
 	.examples =
 		"Examples:\n"
@@ -576,7 +578,7 @@ const PipesimCommand pipesim_command_sweep = {
 		"all.csv\n"
 		"  pipesim sweep --pp 8 --microbatches 8:64:8 --times FB=2:3:0.1 --heat-map "
 		"fb.svg\n\n"
-		"Ctrl-C keeps the rows that are done; --resume goes on with them.\n"
+		"Ctrl-C keeps the finished rows; --resume continues after them.\n"
 		"Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 cannot "
 		"write, 130 stopped.\n",
 	.ranges = TRUE,
@@ -589,6 +591,6 @@ const PipesimCommand pipesim_command_sweep = {
 			    "text, csv or jsonl (default: as -o's extension, else text)",
 			    "text csv jsonl"},
 		{PIPESIM_SET_OUTPUT, NULL,
-			"write rows to FILE (FILE.partial until all are there)"}},
+			"write rows to FILE (FILE.partial until all are done)"}},
 	.run = run,
 };

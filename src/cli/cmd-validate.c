@@ -133,21 +133,20 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 
 const PipesimCommand pipesim_command_validate = {
 	.name = "validate",
-	.summary = "is a schedule CSV complete, and does it run without deadlock?",
+	.summary = "check that a schedule CSV is complete and free of deadlock",
 	.usage = "FILE.csv... - check schedule files: complete, acyclic, no deadlock",
 	.examples =
-		"Each file is run by the rules of async, queue (PyTorch's multi-stage "
-		"schedules), single\n(PyTorch's GPipe and 1F1B) and grouped (DeepSeek's "
-		"DualPipe). native is queue. A file that\nlists its own messages is run as it "
-		"lists them, by the rules of queue.\n\n"
-		"Exit status: 0 every file can run, 1 one has ops missing, twice or in an "
-		"order that\n"
-		"deadlocks under async or queue, or under the rules that --comm names (each "
-		"fault with its\nplace), 3 one cannot be read.\n",
+		"Each file is checked under the message rules async, queue (PyTorch's "
+		"multi-stage schedules), single\n(PyTorch's GPipe and 1F1B) and grouped "
+		"(DeepSeek's DualPipe). native is queue. A file that lists\nits own sends and "
+		"receives is run with those, under the rules of queue.\n\n"
+		"Exit status: 0 every file can run; 1 one has ops that are missing or listed "
+		"twice, or an order\nthat deadlocks under async or queue, or under the rules "
+		"given by --comm (each fault with its\nplace); 3 one cannot be read.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_READ,
 	.takes = {PIPESIM_SET_COMM},
 	.wording = {{PIPESIM_SET_COMM, NULL,
-		"one way of waiting for messages alone (default: all of them)"}},
+		"check one set of message rules (default: all of them)"}},
 	.run = run,
 };

@@ -9,20 +9,20 @@
 SETTING(PP, "--pp", 'p', "N", "pipeline ranks", PIPESIM_ALL_SHAPE,
 	COUNT(scenario.ranks, PIPESIM_MAX_RANKS), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(MICROBATCHES, "--microbatches", 'm', "N",
-	"micro-batches of a step, both directions together", PIPESIM_ALL_SHAPE,
+	"micro-batches per step, over both directions", PIPESIM_ALL_SHAPE,
 	COUNT(scenario.microbatches, PIPESIM_MAX_MICROBATCHES), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(CHUNKS, "--chunks", 0, "V", "stages a rank, of interleaved schedules and waves",
+SETTING(CHUNKS, "--chunks", 0, "V", "stages per rank, for interleaved and wave schedules",
 	PIPESIM_ALL_SHAPE, COUNT(scenario.chunks, PIPESIM_MAX_CHUNKS),
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_CHUNKS,
-	.heeded_by = "interleaved schedules, looped-bfs and hanayo", .brief = "stages a rank")
-SETTING(GROUP, "--group", 0, "G", "micro-batches of a group, of interleaved schedules",
+	.heeded_by = "interleaved schedules, looped-bfs and hanayo", .brief = "stages per rank")
+SETTING(GROUP, "--group", 0, "G", "micro-batches per group, for interleaved schedules",
 	PIPESIM_ALL_SHAPE, COUNT(scenario.group, PIPESIM_MAX_MICROBATCHES),
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_GROUP,
-	.heeded_by = "interleaved schedules", .brief = "micro-batches of a group")
-SETTING(PIPELINES, "--pipelines", 0, "N", "pipelines of chimera, both directions together",
+	.heeded_by = "interleaved schedules", .brief = "micro-batches per group")
+SETTING(PIPELINES, "--pipelines", 0, "N", "pipelines for chimera, over both directions",
 	PIPESIM_ALL_SHAPE, COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS),
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_PIPELINES, .heeded_by = "chimera",
-	.brief = "both directions together (default 2)")
+	.brief = "pipelines, over both directions (default 2)")
 SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 	"activations a rank may hold, for searches (default: PP)", PIPESIM_ALL_SHAPE,
 	.scenario = read_max_activations, .sweep = PIPESIM_SWEPT_WHOLE,
@@ -31,16 +31,16 @@ SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
-	"schedules, or files of op orders (default: all)", PIPESIM_NO_GROUP,
+	"schedules, or schedule files (default: all)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_SCHEDULES, .values = "csv csv.gz")
-SETTING(WITH_COMMS, "--with-comms", 0, NULL, "write sends and receives too", PIPESIM_NO_GROUP)
-SETTING(COMM, "--comm", 0, "MODE", "how messages wait: async, queue, single, grouped, native",
-	PIPESIM_NO_GROUP, .scenario = read_runtime,
-	.values = "async queue single grouped native")
+SETTING(WITH_COMMS, "--with-comms", 0, NULL, "also write sends and receives", PIPESIM_NO_GROUP)
+SETTING(COMM, "--comm", 0, "MODE",
+	"how messages block: async, queue, single, grouped or native", PIPESIM_NO_GROUP,
+	.scenario = read_runtime, .values = "async queue single grouped native")
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
-	"what is alike for all: ranks (default) or stages", PIPESIM_NO_GROUP,
+	"compare at equal ranks (default) or equal stages", PIPESIM_NO_GROUP,
 	.scenario = read_compare_at, .values = "ranks stages")
-SETTING(FOR, "--for", 0, "WHO", "who reads it: pytorch (refuses what it cannot run) or pipesim",
+SETTING(FOR, "--for", 0, "WHO", "reader: pytorch (refuses what it cannot run) or pipesim",
 	PIPESIM_NO_GROUP, .values = "pytorch pipesim")
 SETTING(FORMAT, "--format", 'f', "FORMAT", "text (default) or json", PIPESIM_NO_GROUP,
 	.values = "text json")
@@ -50,7 +50,7 @@ SETTING(TIMELINE, "--timeline", 't', "FILE",
 	"draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf txt")
 SETTING(CRITICAL_PATH, "--critical-path", 0, NULL,
-	"show what the makespan hangs on, and a lower bound", PIPESIM_NO_GROUP)
+	"show the critical path and a lower bound on the makespan", PIPESIM_NO_GROUP)
 SETTING(CHROME_TRACE, "--chrome-trace", 0, "FILE.json",
 	"write timelines for Perfetto or chrome://tracing", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_WRITTEN, .values = "json")
@@ -59,75 +59,76 @@ SETTING(REPORT, "--report", 0, "FILE.html",
 	.path = PIPESIM_PATH_WRITTEN, .values = "html")
 
 /* Times and bytes. */
-SETTING(TIMES, "--times", 0, "LIST",
-	"in ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (default B=I+W, FB=F+B)", PIPESIM_ALL_COSTS,
-	.costs = read_times, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(TIMES, "--times", 0, "LIST", "op times, ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (B=I+W, FB=F+B)",
+	PIPESIM_ALL_COSTS, .costs = read_times, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
-	"the same of the whole model: divided by PP, but for P2P", PIPESIM_ALL_COSTS,
+	"op times of the whole model, divided by PP (P2P is not)", PIPESIM_ALL_COSTS,
 	.costs = pipesim_costs_parse_model_times, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TRACE, "--trace", 0, "FILE", "times from a measured trace (may be repeated)",
 	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE,
 	.values = "csv csv.gz json json.gz txt log")
-SETTING(LAYERS, "--layers", 0, "N",
-	"layers of a rank's share, for --trace (default: the trace's)", PIPESIM_ALL_COSTS,
-	COUNT(layers, 100000), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(LAYERS, "--layers", 0, "N", "layers per rank, for --trace (default: as in the trace)",
+	PIPESIM_ALL_COSTS, COUNT(layers, 100000), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(COSTS, "--costs", 0, "FILE.ini", "times and bytes from 'pipesim calibrate'",
 	PIPESIM_ALL_COSTS, .path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
-	"stages that take longer or less than --times: 0=1.3,7=1.25", PIPESIM_ALL_COSTS,
+	"scale stage times: 0=1.3 makes stage 0 30 % slower", PIPESIM_ALL_COSTS,
 	.costs = pipesim_costs_parse_scale, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
-	"times of each stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,
+	"times per stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
-SETTING(SLOW_RANK, "--slow-rank", 0, "LIST",
-	"what ops of a rank take against the others: 3=1.1", PIPESIM_ALL_COSTS,
-	.costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "slow a rank down: 3=1.1 makes rank 3 10 % slower",
+	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
-	"activations of a micro-batch: held to I + to W (one: to W)", PIPESIM_ALL_COSTS,
+	"activations per micro-batch: freed after I + freed after W", PIPESIM_ALL_COSTS,
 	.costs = read_activation_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
-	"parameters, gradients, optimizer state of one copy", PIPESIM_ALL_COSTS,
+	"parameters, gradients and optimizer state per copy", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_bytes, PipesimCosts, parameter_bytes),
 	.sweep = PIPESIM_SWEPT_WITHIN)
-SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N", "memory of a rank: mark what does not fit",
-	PIPESIM_ALL_COSTS, .scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N",
+	"memory per rank: mark schedules that do not fit", PIPESIM_ALL_COSTS,
+	.scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
 
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",
-	"size of a message between stages: messages queue on links", PIPESIM_ALL_NETWORK,
+	"size of a message; models links, on which messages queue", PIPESIM_ALL_NETWORK,
 	AMOUNT(pipesim_parse_bytes, PipesimNetwork, message_bytes),
 	.sweep = PIPESIM_SWEPT_WITHIN)
-SETTING(LINK_LATENCY, "--link-latency", 0, "TIME", "of a link (default: the costs')",
-	PIPESIM_ALL_NETWORK, AMOUNT(pipesim_parse_time, PipesimNetwork, intra.latency),
+SETTING(LINK_LATENCY, "--link-latency", 0, "TIME",
+	"latency of a link (default: from the costs)", PIPESIM_ALL_NETWORK,
+	AMOUNT(pipesim_parse_time, PipesimNetwork, intra.latency),
 	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_BANDWIDTH, "--link-bandwidth", 0, "N",
-	"of a link, 50GB/s or 400Gbit/s (default: the costs')", PIPESIM_ALL_NETWORK,
+	"50GB/s or 400Gbit/s per link (default: from the costs)", PIPESIM_ALL_NETWORK,
 	AMOUNT(pipesim_parse_bandwidth, PipesimNetwork, intra.bandwidth),
 	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TOPOLOGY, "--topology", 0, "FILE.ini",
-	"nodes, links and NICs, instead of one sort of link", PIPESIM_ALL_NETWORK,
+	"nodes, links and NICs, instead of identical links", PIPESIM_ALL_NETWORK,
 	.path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(INTERFERENCE, "--interference", 0, "FACTOR",
-	"what an op takes beside a message: 1.08, or 'measured'", PIPESIM_ALL_NETWORK,
+	"slowdown of compute while a message is in flight: 1.08", PIPESIM_ALL_NETWORK,
 	.network = read_interference, .sweep = PIPESIM_SWEPT_WITHIN, .values = "measured")
 
 /* Steps drawn at random. */
-SETTING(SAMPLES, "--samples", 0, "N", "steps to draw at random, from what was measured",
-	PIPESIM_ALL_SAMPLES, COUNT(scenario.samples, PIPESIM_MAX_SAMPLES))
-SETTING(SEED, "--seed", 0, "N", "another seed draws other steps (default: 1)",
-	PIPESIM_ALL_SAMPLES, .scenario = read_seed)
-SETTING(JITTER, "--jitter", 0, "SD", "draw normal times of this relative sd instead: 0.03, 3%",
-	PIPESIM_ALL_SAMPLES, .scenario = read_jitter)
+SETTING(SAMPLES, "--samples", 0, "N",
+	"simulate N steps with op times drawn from the measurements", PIPESIM_ALL_SAMPLES,
+	COUNT(scenario.samples, PIPESIM_MAX_SAMPLES))
+SETTING(SEED, "--seed", 0, "N", "seed of the random times (default: 1)", PIPESIM_ALL_SAMPLES,
+	.scenario = read_seed)
+SETTING(JITTER, "--jitter", 0, "SD",
+	"draw times from a normal distribution with this sd: 0.03, 3%", PIPESIM_ALL_SAMPLES,
+	.scenario = read_jitter)
 
 /* Of sweep. */
-SETTING(RESUME, "--resume", 0, NULL, "go on behind the rows that the file has",
+SETTING(RESUME, "--resume", 0, NULL, "continue after the rows already in the file",
 	PIPESIM_NO_GROUP)
-SETTING(SHARD, "--shard", 0, "I/N", "only part I of N, from 0/N to N-1/N", PIPESIM_NO_GROUP)
-SETTING(THREADS, "--threads", 'j', "N", "threads (default: one a core)", PIPESIM_NO_GROUP)
+SETTING(SHARD, "--shard", 0, "I/N", "run only part I of N, from 0/N to N-1/N", PIPESIM_NO_GROUP)
+SETTING(THREADS, "--threads", 'j', "N", "threads (default: one per core)", PIPESIM_NO_GROUP)
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
-	"draw a heat map over two swept numbers (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
+	"draw a heat map over two swept options (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
-SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept number (.svg, .png, .pdf)",
+SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept option (.svg, .png, .pdf)",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(METRIC, "--metric", 0, "NAME", "bubble (default), makespan, microbatch or activations",
 	PIPESIM_NO_GROUP, .values = "bubble makespan microbatch activations")
@@ -137,20 +138,17 @@ SETTING(LOAD_MODE, "--load-mode", 0, "MODE",
 	"sustained, back_to_back or synced (default: the first captured)", PIPESIM_NO_GROUP,
 	.values = "sustained back_to_back synced")
 SETTING(IMPL, "--impl", 0, "COMPONENT=IMPL",
-	"implementation, where there are several (default: the fastest)", PIPESIM_NO_GROUP,
+	"implementation to use, if several (default: the fastest)", PIPESIM_NO_GROUP,
 	.repeated = TRUE)
 SETTING(SM_SPLIT, "--sm-split", 0, "A+B",
-	"SMs of computation + communication in the pair (default: the fastest)",
-	PIPESIM_NO_GROUP)
-SETTING(MAP, "--map", 0, "RULES",
-	"what names in profiler files mean; format in docs/formats.md", PIPESIM_NO_GROUP,
-	.path = PIPESIM_PATH_READ)
+	"SMs for compute + communication in the pair (default: the fastest)", PIPESIM_NO_GROUP)
+SETTING(MAP, "--map", 0, "RULES", "rules for names in profiler files; see docs/formats.md",
+	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_READ)
 SETTING(PICTURE, "--picture", 0, "FILE",
 	"draw the spread of each component: .svg, .png, .pdf (gnuplot)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(FIGURES, "--figures", 0, NULL,
-	"all figures: percentiles, autocorrelation, waiting, interference, fits",
-	PIPESIM_NO_GROUP)
+	"print percentiles, autocorrelation, waits, interference, fits", PIPESIM_NO_GROUP)
 
 /* Of list. */
-SETTING(NAMES, "--names", 0, NULL, "names alone, one a line", PIPESIM_NO_GROUP)
+SETTING(NAMES, "--names", 0, NULL, "print names only, one per line", PIPESIM_NO_GROUP)
