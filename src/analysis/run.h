@@ -58,6 +58,8 @@ typedef struct {
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
 	char *command;    /* the command line that made it, for headers of files */
+	const GPtrArray
+		*notices; /* of char *: what was said of the costs; the caller's, or NULL */
 } PipesimComparison;
 
 PipesimComparison *pipesim_comparison_new(

@@ -24,7 +24,7 @@ static gboolean write_page(
 	g_autofree char *left_out = pipesim_page_left_out(comparison);
 
 	if (left_out != NULL)
-		setup->notice(left_out);
+		setup->notice(left_out); /* the page says it itself */
 	return pipesim_page_write(comparison, setup->text[PIPESIM_SET_REPORT], error);
 }
 
@@ -120,6 +120,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		scenario->keep = format->keep;
 	comparison = pipesim_comparison_new(scenario, setup->costs);
 	comparison->command = g_strdup(setup->command_line);
+	comparison->notices = setup->notices;
 	comparison->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH];
 	for (guint i = 0; i < choices->len; i++)
 		g_ptr_array_add(

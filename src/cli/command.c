@@ -253,8 +253,9 @@ static char *join_arguments(int argc, char *const *argv)
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
-	g_auto(PipesimSetup) setup = {
-		.command_line = join_arguments(argc, argv), .notice = pipesim_print_notice};
+	g_auto(PipesimSetup) setup = {.command_line = join_arguments(argc, argv),
+		.notice = pipesim_print_notice,
+		.notices = g_ptr_array_new_with_free_func(g_free)};
 	PipesimExit answer = PIPESIM_EXIT_DONE;
 	g_autoptr(GPtrArray) owned = g_ptr_array_new_with_free_func(g_free);
 	g_autofree char **split = NULL;

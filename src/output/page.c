@@ -122,6 +122,16 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_close(json);
 }
 
+/* What was said on standard error of where the costs come from. */
+static void write_notices(PipesimJson *json, const GPtrArray *notices)
+{
+	pipesim_json_key(json, "notices");
+	pipesim_json_open_array(json);
+	for (guint i = 0; notices != NULL && i < notices->len; i++)
+		pipesim_json_string(json, g_ptr_array_index(notices, i));
+	pipesim_json_close(json);
+}
+
 /* [column, meaning] */
 static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
 {
@@ -289,7 +299,7 @@ static void write_phases(PipesimJson *json, const Lane *lane)
 	pipesim_json_close(json);
 }
 
-/* What is held and how that changes: at twice the number of an op on its rank when that starts, at one
+/* What is held and how that changes, bytes from "rest" on: at twice the number of an op on its rank when that starts, at one
  * more when it ends. */
 static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
 {
@@ -297,6 +307,12 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	const PipesimReport *report = lane->run->report;
 	const guint n_keys = report->memory.peak != NULL ? 3 : 2;
 
+	if (report->memory.peak != NULL) {
+		const PipesimHeld none = {0};
+
+		pipesim_json_key(json, "rest");
+		pipesim_json_int(json, pipesim_held_bytes(&none, report, costs, NULL, NULL));
+	}
 	for (guint key = 0; key < n_keys; key++) {
 		PipesimHeld held = {0};
 
@@ -480,6 +496,7 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
 	write_lines(json, comparison, "titles", pipesim_text_titles);
 	write_lines(json, comparison, "notes", pipesim_text_notes);
+	write_notices(json, comparison->notices);
 	write_legend(json, comparison);
 	write_looks(json);
 	write_components(json, comparison->costs);

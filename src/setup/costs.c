@@ -9,6 +9,14 @@
 
 /* What files say ------------------------------------------------------------------------- */
 
+void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
+{
+	if (setup->notice != NULL)
+		setup->notice(line);
+	if (setup->notices != NULL)
+		g_ptr_array_add(setup->notices, g_strdup(line));
+}
+
 void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration)
 {
 	static const char *const what[PIPESIM_N_STATUS] = {
@@ -16,10 +24,8 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 		"failed checksums"};
 	g_autoptr(GString) dropped = g_string_new(NULL);
 
-	if (setup->notice == NULL)
-		return;
 	for (guint i = 0; i < calibration->notices->len; i++)
-		setup->notice(g_ptr_array_index(calibration->notices, i));
+		pipesim_setup_notice(setup, g_ptr_array_index(calibration->notices, i));
 	for (guint i = 0; i < PIPESIM_N_STATUS; i++)
 		if (calibration->dropped[i] > 0)
 			g_string_append_printf(dropped, "%s%u %s", dropped->len > 0 ? ", " : "",
@@ -28,7 +34,7 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 		g_autofree char *line = g_strdup_printf(
 			"not counted, of %u rows: %s", calibration->rows, dropped->str);
 
-		setup->notice(line);
+		pipesim_setup_notice(setup, line);
 	}
 }
 

@@ -12,6 +12,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 		g_strfreev(setup->list[id]);
 	}
 	g_free(setup->command_line);
+	g_clear_pointer(&setup->notices, g_ptr_array_unref);
 	pipesim_costs_free(setup->costs);
 	pipesim_costs_free(setup->base);
 	g_clear_pointer(&setup->stages, g_array_unref);

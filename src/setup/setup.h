@@ -19,6 +19,7 @@ struct _PipesimSetup {
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
+	GPtrArray *notices; /* of char *: those that were told; NULL where nobody asks; owned */
 
 	/* What callers of the library give besides texts; owned. */
 	PipesimCosts *base; /* pipesim_setup_set_costs() */
@@ -70,6 +71,9 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_LIMIT, or what reading a file gives. */
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error);
+
+/** pipesim_setup_notice: tells @line. */
+void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
 
 /** pipesim_setup_tell: notices of @calibration and what it dropped, a line each, to
  * @setup->notice. */

@@ -57,7 +57,8 @@ function readLane(t, raw, rank) {
 function readChanges(t, raw, begin) {
   const at = raw.change.map(change => (change % 2 ? t.end : t.start)[begin + (change >> 1)]);
   const last = values => Float64Array.from(values.filter((value, i) => at[i] !== at[i + 1]));
-  return {at: last(at), held: last(raw.held.map(held => held * t.unit)), bytes: raw.bytes === undefined ? null : last(raw.bytes)};
+  return {at: last(at), held: last(raw.held.map(held => held * t.unit)), bytes: raw.bytes === undefined ? null : last(raw.bytes),
+    rest: raw.rest};
 }
 
 function readTimeline(raw) {

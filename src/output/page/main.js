@@ -272,7 +272,7 @@ const places = {timelines: make('div')};
 
 function makeHead() {
   const [title, ...lines] = data.titles;
-  const copy = make('button', {class: 'copy', type: 'button', onclick: () =>
+  const copy = navigator.clipboard === undefined ? null : make('button', {class: 'copy', type: 'button', onclick: () =>
     navigator.clipboard.writeText(data.command).then(() => { copy.textContent = 'Copied'; }, () => {})}, 'Copy');
   document.title = 'pipesim: ' + title;
   return make('header', {}, make('h1', {}, title),
@@ -362,6 +362,7 @@ function makeCosts() {
     list.append(make('dt', {}, at < 0 ? '' : line.slice(0, at)), make('dd', {}, line.slice(at + 1).trim()));
   }
   return make('section', {}, make('h2', {}, 'Costs and where they come from'), list,
+    data.notices.length > 0 ? make('ul', {class: 'notes', id: 'notices'}, ...data.notices.map(notice => make('li', {}, notice))) : null,
     data.components.length > 0 ? makeComponents() : null);
 }
 

@@ -1,18 +1,16 @@
 /* What ranks hold over time: a line a rank, on one scale for all timelines. */
 const valuesOf = changes => view.memory === 'bytes' ? changes.bytes : changes.held;
 
-/* Before the first change. */
-const restOf = run => view.memory === 'bytes' ? run.result.memory_bytes.parameters : 0;
+/* Before the first change: parameters. */
+const restOf = changes => view.memory === 'bytes' ? changes.rest : 0;
 
 /* The scale: from nothing to the most that any rank holds, but where parameters take much of that from a little
  * below them: what changes is above. */
 function scaleMemory() {
   let most = 0, rest = Infinity;
-  for (const panel of panels) {
-    rest = Math.min(rest, restOf(panel.run));
-    most = Math.max(most, restOf(panel.run));
-    for (const changes of panel.timeline.changes)
-      most = valuesOf(changes).reduce((a, b) => Math.max(a, b), most);
+  for (const changes of panels.flatMap(panel => panel.timeline.changes)) {
+    rest = Math.min(rest, restOf(changes));
+    most = valuesOf(changes).reduce((a, b) => Math.max(a, b), Math.max(most, restOf(changes)));
   }
   view.most = most || 1;
   view.floor = rest > 0.3 * view.most && rest < Infinity ? 0.95 * rest : 0;
@@ -20,14 +18,14 @@ function scaleMemory() {
 
 function heldAt(run, rank, time) {
   const changes = run.timeline.changes[rank], at = changeBefore(changes, time);
-  return at < 0 ? restOf(run) : valuesOf(changes)[at];
+  return at < 0 ? restOf(changes) : valuesOf(changes)[at];
 }
 
 function describeHeld(t, rank, time) {
   const changes = t.changes[rank], at = changeBefore(changes, time);
   const held = at < 0 ? 0 : changes.held[at];
   const words = trimmed(held, 3) + (held === 1 ? ' activation' : ' activations');
-  return changes.bytes === null || at < 0 ? words : words + ', ' + printBytes(changes.bytes[at]);
+  return changes.bytes === null ? words : words + ', ' + printBytes(at < 0 ? changes.rest : changes.bytes[at]);
 }
 
 /* From the first rank to the last: one hue to the other, so that neighbours are alike. */
@@ -39,7 +37,7 @@ function colourOfRank(rank, ranks) {
 /* A step at each change. Where there are more changes than pixels, each column from its least to its most. */
 function traceRank(panel, context, rank, yOf) {
   const changes = panel.timeline.changes[rank], values = valuesOf(changes);
-  let at = changeBefore(changes, view.from), x = LEFT, y = yOf(at < 0 ? restOf(panel.run) : values[at]);
+  let at = changeBefore(changes, view.from), x = LEFT, y = yOf(at < 0 ? restOf(changes) : values[at]);
   const end = Math.min(placeOf(panel, panel.timeline.makespan), LEFT + panel.plot);
   context.beginPath();
   context.moveTo(x, y);
