@@ -103,12 +103,15 @@ void pipesim_json_key(PipesimJson *json, const char *key)
 	json->keyed = TRUE;
 }
 
-static void open_frame(PipesimJson *json, char opener, char closer, gboolean compact)
+static void open_frame(
+	PipesimJson *json, const char *key, char opener, char closer, gboolean compact)
 {
 	Frame *outer = top(json);
 	gboolean inherited = outer != NULL && outer->compact;
 
 	g_assert(json->depth < MAX_DEPTH);
+	if (key != NULL)
+		pipesim_json_key(json, key);
 	if (outer != NULL && outer->closer == ']' && !inherited)
 		outer->broken = TRUE;
 	begin_value(json);
@@ -121,19 +124,19 @@ static void open_frame(PipesimJson *json, char opener, char closer, gboolean com
 	};
 }
 
-void pipesim_json_open_object(PipesimJson *json)
+void pipesim_json_open_object(PipesimJson *json, const char *key)
 {
-	open_frame(json, '{', '}', FALSE);
+	open_frame(json, key, '{', '}', FALSE);
 }
 
-void pipesim_json_open_array(PipesimJson *json)
+void pipesim_json_open_array(PipesimJson *json, const char *key)
 {
-	open_frame(json, '[', ']', FALSE);
+	open_frame(json, key, '[', ']', FALSE);
 }
 
-void pipesim_json_open_line(PipesimJson *json)
+void pipesim_json_open_line(PipesimJson *json, const char *key)
 {
-	open_frame(json, '{', '}', TRUE);
+	open_frame(json, key, '{', '}', TRUE);
 }
 
 void pipesim_json_close(PipesimJson *json)

@@ -12,10 +12,12 @@ void pipesim_json_free(PipesimJson *json);
 
 /** pipesim_json_key: names the next value; only inside an object. @key is ASCII. */
 void pipesim_json_key(PipesimJson *json, const char *key);
-void pipesim_json_open_object(PipesimJson *json);
-void pipesim_json_open_array(PipesimJson *json);
+/** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has been
+ * named already, or needs no name. */
+void pipesim_json_open_object(PipesimJson *json, const char *key);
+void pipesim_json_open_array(PipesimJson *json, const char *key);
 /** pipesim_json_open_line: an object that stays on one line with everything in it. */
-void pipesim_json_open_line(PipesimJson *json);
+void pipesim_json_open_line(PipesimJson *json, const char *key);
 /** pipesim_json_close: closes what was opened last; the outermost one ends with a newline. */
 void pipesim_json_close(PipesimJson *json);
 

@@ -183,8 +183,7 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 
 static void write_json_run(PipesimJson *json, const char *key, const PipesimRun *run)
 {
-	pipesim_json_key(json, key);
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, key);
 	pipesim_json_member_string(json, "name", run->name);
 	pipesim_json_key(json, "makespan_ms");
 	pipesim_json_ms(json, run->report->makespan);
@@ -212,7 +211,7 @@ static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
 {
 	const PipesimRankDifference *at = &pair->difference->rank[rank];
 
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, NULL);
 	pipesim_json_member_int(json, "rank", rank);
 	pipesim_json_key(json, "same");
 	pipesim_json_bool(json, at->same);
@@ -234,7 +233,7 @@ static void write_json(const Pair *pair, GString *out)
 	const PipesimDifference *difference = pair->difference;
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	write_json_run(json, "a", pair->a);
 	write_json_run(json, "b", pair->b);
 	pipesim_json_key(json, "same");
@@ -248,8 +247,7 @@ static void write_json(const Pair *pair, GString *out)
 		pipesim_json_null(json);
 	else
 		pipesim_json_int(json, difference->first);
-	pipesim_json_key(json, "ranks");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "ranks");
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		write_json_rank(json, pair, rank);
 	pipesim_json_close(json);

@@ -129,8 +129,7 @@ static void write_state(PipesimJson *json, const PipesimSteadyState *state)
 	pipesim_json_ms(json, state->time);
 	key_double(json, "microbatch_ms", pipesim_figure_fraction(state->microbatch) / 1e6);
 	key_double(json, "bubble_ratio", pipesim_figure_fraction(state->ratio));
-	pipesim_json_key(json, "bubble_ratio_per_rank");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "bubble_ratio_per_rank");
 	for (guint rank = 0; rank < state->ranks; rank++)
 		pipesim_json_double(json, pipesim_figure_fraction(state->idle[rank]));
 	pipesim_json_close(json);
@@ -142,14 +141,13 @@ static void write_json(const GPtrArray *rows, guint ranks, GString *out)
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	pipesim_json_member_int(json, "pp", ranks);
-	pipesim_json_key(json, "schedules");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "schedules");
 	for (guint i = 0; i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
 
-		pipesim_json_open_object(json);
+		pipesim_json_open_object(json, NULL);
 		pipesim_json_member_string(json, "name", row->name);
 		if (row->state != NULL)
 			write_state(json, row->state);

@@ -40,7 +40,7 @@ static void open_event(
 	PipesimJson *json = trace->json;
 
 	pipesim_sink_drain(trace->sink);
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, NULL);
 	pipesim_json_member_string(json, "ph", phase);
 	pipesim_json_member_string(json, "name", name);
 	pipesim_json_member_int(json, "pid", (gint64)(trace->first_pid + rank));
@@ -55,8 +55,7 @@ static void key_us(PipesimJson *json, const char *key, gint64 ns)
 
 static void open_args(PipesimJson *json)
 {
-	pipesim_json_key(json, "args");
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, "args");
 }
 
 static void close_event(PipesimJson *json)
@@ -386,15 +385,13 @@ gboolean pipesim_chrome_trace_write(
 		results += trace.run->error == NULL;
 	}
 	trace.several = results > 1;
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	pipesim_json_member_string(json, "displayTimeUnit", "ns");
-	pipesim_json_key(json, "otherData");
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, "otherData");
 	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
 	pipesim_json_member_string(json, "command", comparison->command);
 	pipesim_json_close(json);
-	pipesim_json_key(json, "traceEvents");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "traceEvents");
 	for (guint i = 0; done && i < comparison->runs->len; i++) {
 		trace.run = g_ptr_array_index(comparison->runs, i);
 		done = trace.run->error != NULL || write_run(&trace, error);

@@ -26,7 +26,7 @@ void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
 	} else if (figure->kind == PIPESIM_TEXT) {
 		pipesim_json_string(json, value.text);
 	} else if (figure->kind == PIPESIM_TEXTS) {
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, NULL);
 		for (guint i = 0; i < value.texts->len; i++)
 			pipesim_json_string(json, g_ptr_array_index(value.texts, i));
 		pipesim_json_close(json);
@@ -59,9 +59,9 @@ static void write_member(const Writer *writer, const PipesimFigure *figure)
 		const guint n = writer->run->report->links->n;
 
 		/* An object a link, on a line of its own. */
-		pipesim_json_open_array(writer->json);
+		pipesim_json_open_array(writer->json, NULL);
 		for (guint link = 0; link < n; link++) {
-			pipesim_json_open_line(writer->json);
+			pipesim_json_open_line(writer->json, NULL);
 			for (guint i = 0; i < pipesim_n_figures; i++) {
 				if (pipesim_figures[i].per != PIPESIM_PER_LINK)
 					continue;
@@ -72,7 +72,7 @@ static void write_member(const Writer *writer, const PipesimFigure *figure)
 		}
 		pipesim_json_close(writer->json);
 	} else if (figure->per == PIPESIM_PER_RANK && is_known(writer, figure)) {
-		pipesim_json_open_array(writer->json);
+		pipesim_json_open_array(writer->json, NULL);
 		for (guint rank = 0; rank < writer->run->shape.ranks; rank++)
 			write_value(writer, figure, rank);
 		pipesim_json_close(writer->json);
@@ -102,7 +102,7 @@ static void write_figures(const Writer *writer)
 			if (is_null)
 				pipesim_json_null(writer->json);
 			else if (object != NULL)
-				pipesim_json_open_object(writer->json);
+				pipesim_json_open_object(writer->json, NULL);
 		}
 		if (!is_null)
 			write_member(writer, figure);
@@ -116,16 +116,14 @@ static void write_json(const PipesimComparison *comparison,
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json);
-	pipesim_json_key(json, "pipesim");
-	pipesim_json_open_line(json);
+	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_line(json, "pipesim");
 	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
 	pipesim_json_member_int(json, "schema", 1);
 	pipesim_json_close(json);
 	pipesim_json_member_int(json, "pp", comparison->scenario.ranks);
 	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
-	pipesim_json_key(json, "times_ms");
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, "times_ms");
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		pipesim_json_key(json, pipesim_kind_letter(kind));
 		pipesim_json_ms(json, comparison->costs->time[kind]);
@@ -136,14 +134,13 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_member_string(json, "source", comparison->costs->source);
 	pipesim_json_member_string(json, "compare_at",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stages" : "ranks");
-	pipesim_json_key(json, "schedules");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "schedules");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const Writer writer = {
 			json, comparison, g_ptr_array_index(comparison->runs, i)};
 		const PipesimRun *run = writer.run;
 
-		pipesim_json_open_object(json);
+		pipesim_json_open_object(json, NULL);
 		pipesim_json_member_string(json, "name", run->name);
 		if (run->error != NULL) {
 			pipesim_json_member_string(json, "error", run->error->message);

@@ -71,27 +71,24 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 		g_new(const PipesimFigure *, pipesim_n_figures);
 	const guint n = find_columns(comparison, which, columns);
 
-	pipesim_json_key(json, key);
-	pipesim_json_open_object(json);
-	pipesim_json_key(json, "columns");
-	pipesim_json_open_array(json);
+	pipesim_json_open_object(json, key);
+	pipesim_json_open_array(json, "columns");
 	for (guint i = 0; i < n; i++) {
-		pipesim_json_open_line(json);
+		pipesim_json_open_line(json, NULL);
 		pipesim_json_member_string(json, "group", columns[i]->text.group);
 		pipesim_json_member_string(json, "title", columns[i]->text.title);
 		pipesim_json_member_string(json, "kind", name_kind(columns[i]->kind));
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
-	pipesim_json_key(json, "rows");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "rows");
 	for (guint r = 0; r < comparison->runs->len; r++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, r);
 		const guint rows = count_rows(run, which);
 
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, NULL);
 		for (guint row = 0; row < rows; row++) {
-			pipesim_json_open_array(json);
+			pipesim_json_open_array(json, NULL);
 			for (guint i = 0; i < n; i++)
 				pipesim_figure_json(json, columns[i], comparison, run, row);
 			pipesim_json_close(json);
@@ -114,8 +111,7 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 
 	sentences(comparison, G_MAXUINT, text);
 	lines = g_strsplit(text->str, "\n", -1);
-	pipesim_json_key(json, key);
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, key);
 	for (char **line = lines; *line != NULL; line++)
 		if (**line != '\0')
 			pipesim_json_string(json, *line);
@@ -125,8 +121,7 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 /* What was said on standard error of where the costs come from. */
 static void write_notices(PipesimJson *json, const GPtrArray *notices)
 {
-	pipesim_json_key(json, "notices");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "notices");
 	for (guint i = 0; notices != NULL && i < notices->len; i++)
 		pipesim_json_string(json, g_ptr_array_index(notices, i));
 	pipesim_json_close(json);
@@ -140,12 +135,11 @@ static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
 
 	pipesim_text_legend(comparison, G_MAXUINT, text);
 	lines = g_strsplit(text->str, "\n", -1);
-	pipesim_json_key(json, "legend");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "legend");
 	for (char **line = lines; *line != NULL && **line != '\0'; line++) {
 		g_autofree char *column = g_strndup(*line, PIPESIM_LEGEND_INDENT - 1);
 
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, NULL);
 		pipesim_json_string(json, g_strchomp(column));
 		pipesim_json_string(json, *line + PIPESIM_LEGEND_INDENT);
 		pipesim_json_close(json);
@@ -155,16 +149,13 @@ static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
 
 static void write_looks(PipesimJson *json)
 {
-	pipesim_json_key(json, "looks");
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, "looks");
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		const PipesimLook *look = &pipesim_looks[kind];
 
-		pipesim_json_key(json, pipesim_kind_letter(kind));
-		pipesim_json_open_line(json);
+		pipesim_json_open_line(json, pipesim_kind_letter(kind));
 		pipesim_json_member_string(json, "title", look->title);
-		pipesim_json_key(json, "colours");
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, "colours");
 		pipesim_json_string(json, look->colours[0]);
 		pipesim_json_string(json, look->colours[1]);
 		pipesim_json_close(json);
@@ -176,13 +167,12 @@ static void write_looks(PipesimJson *json)
 /* What was measured, in ms. */
 static void write_components(PipesimJson *json, const PipesimCosts *costs)
 {
-	pipesim_json_key(json, "components");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "components");
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
 		const PipesimDistribution *figures = &component->figures;
 
-		pipesim_json_open_line(json);
+		pipesim_json_open_line(json, NULL);
 		pipesim_json_member_string(json, "component", component->component);
 		pipesim_json_member_string(json, "phase", component->phase);
 		pipesim_json_member_string(json, "impl", component->impl);
@@ -240,8 +230,7 @@ static gint64 chunk_of(const Lane *lane, guint32 op)
 static void write_ops(PipesimJson *json, const Lane *lane, const char *key,
 	gint64 (*value)(const Lane *, guint32))
 {
-	pipesim_json_key(json, key);
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, key);
 	for (guint32 op = lane->begin; op < lane->end; op++)
 		pipesim_json_int(json, value(lane, op));
 	pipesim_json_close(json);
@@ -265,8 +254,7 @@ static void write_pairs(PipesimJson *json, const Lane *lane)
 	const PipesimProgram *program = lane->run->step->program;
 	PipesimBox boxes[2];
 
-	pipesim_json_key(json, "pairs");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "pairs");
 	for (guint32 op = lane->begin; op < lane->end; op++) {
 		guint n;
 
@@ -287,8 +275,7 @@ static void write_phases(PipesimJson *json, const Lane *lane)
 	const PipesimProgram *program = lane->run->step->program;
 	guint8 phase = 0;
 
-	pipesim_json_key(json, "phases");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "phases");
 	for (guint32 op = lane->begin; op < lane->end; op++) {
 		if (program->ops[op].phase == phase)
 			continue;
@@ -316,8 +303,7 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	for (guint key = 0; key < n_keys; key++) {
 		PipesimHeld held = {0};
 
-		pipesim_json_key(json, keys[key]);
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, keys[key]);
 		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
 			const PipesimOp *op =
 				&lane->run->step->program->ops[lane->begin + k / 2];
@@ -338,7 +324,7 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 {
 	const PipesimShape *shape = &lane->run->shape;
 
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, NULL);
 	write_names(json, lane);
 	write_ops(json, lane, "gap", gap_before);
 	write_ops(json, lane, "took", time_taken);
@@ -370,10 +356,9 @@ static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
 		pipesim_json_null(json);
 		return;
 	}
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, NULL);
 	for (guint key = 0; key < G_N_ELEMENTS(keys); key++) {
-		pipesim_json_key(json, keys[key]);
-		pipesim_json_open_array(json);
+		pipesim_json_open_array(json, keys[key]);
 		for (guint32 i = 0; i < timeline->n_transfers; i++)
 			pipesim_json_int(json, get_of_transfer(&timeline->transfers[i], key));
 		pipesim_json_close(json);
@@ -387,7 +372,7 @@ static void write_timeline(
 {
 	const guint32 *begin = run->step->program->rank_begin;
 
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	pipesim_json_member_int(json, "p2p", run->times->p2p);
 	pipesim_json_key(json, "unit");
 	pipesim_json_double(json, pipesim_figure_activations(run->report, 1));
@@ -396,8 +381,7 @@ static void write_timeline(
 		: run->shape.copies > 1 ? "direction"
 					: "chunk");
 	write_messages(json, run->step->timeline);
-	pipesim_json_key(json, "ranks");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "ranks");
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
 		const Lane lane = {run, rank, begin[rank], begin[rank + 1]};
 
@@ -465,8 +449,7 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 
 	choose_timelines(comparison, shown);
 	pipesim_json_member_string(json, "left_out", left_out);
-	pipesim_json_key(json, "timelines");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "timelines");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		if (shown[i])
 			write_timeline(
@@ -486,7 +469,7 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	g_autoptr(GString) result = g_string_new(NULL);
 
 	pipesim_output_json.write(comparison, &style, result);
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	pipesim_json_member_string(json, "command", comparison->command);
 	pipesim_json_key(json, "result");
 	pipesim_json_plain(json, g_strchomp(result->str));

@@ -44,17 +44,14 @@ void pipesim_samples_json_run(
 {
 	if (!has_samples(comparison))
 		return;
-	pipesim_json_key(json, "samples");
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, "samples");
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
 		const PipesimQuantile *quantile = quantiles_of(run->samples, &figures[i]);
 		g_autofree char *key = g_strconcat(figures[i].name, figures[i].unit, NULL);
 
-		pipesim_json_key(json, key);
-		pipesim_json_open_object(json);
+		pipesim_json_open_object(json, key);
 		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
-			pipesim_json_key(json, pipesim_quantile_name(q));
-			pipesim_json_open_line(json);
+			pipesim_json_open_line(json, pipesim_quantile_name(q));
 			json_value(json, "value", &figures[i], quantile[q].value);
 			json_value(json, "low", &figures[i], quantile[q].low);
 			json_value(json, "high", &figures[i], quantile[q].high);
@@ -75,8 +72,7 @@ void pipesim_samples_json(const PipesimComparison *comparison, PipesimJson *json
 
 	if (!has_samples(comparison))
 		return;
-	pipesim_json_key(json, "samples");
-	pipesim_json_open_line(json);
+	pipesim_json_open_line(json, "samples");
 	pipesim_json_member_int(json, "n", scenario->samples);
 	pipesim_json_member_string(json, "seed", seed);
 	pipesim_json_key(json, "jitter");

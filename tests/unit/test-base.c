@@ -296,7 +296,7 @@ START_TEST(json_is_escaped)
 	g_autoptr(GString) out = g_string_new(NULL);
 	PipesimJson *json = pipesim_json_new(out);
 
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, NULL);
 	pipesim_json_string(json, "a\"b\\c\n\t\x01/");
 	pipesim_json_string(json, "\xff");
 	pipesim_json_string(json, NULL);
@@ -320,11 +320,10 @@ START_TEST(json_keeps_order)
 	PipesimJson *json = pipesim_json_new(out);
 	const char *z, *a;
 
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
 	pipesim_json_key(json, "z");
 	pipesim_json_int(json, 1);
-	pipesim_json_key(json, "a");
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, "a");
 	pipesim_json_close(json);
 	pipesim_json_close(json);
 	pipesim_json_free(json);

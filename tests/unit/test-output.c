@@ -79,20 +79,16 @@ START_TEST(json_layout)
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json);
-	pipesim_json_key(json, "line");
-	pipesim_json_open_line(json);
-	pipesim_json_key(json, "a");
-	pipesim_json_open_object(json);
+	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_line(json, "line");
+	pipesim_json_open_object(json, "a");
 	pipesim_json_close(json);
-	pipesim_json_key(json, "b");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "b");
 	pipesim_json_int(json, 1);
 	pipesim_json_int(json, 2);
 	pipesim_json_close(json);
 	pipesim_json_close(json);
-	pipesim_json_key(json, "us");
-	pipesim_json_open_array(json);
+	pipesim_json_open_array(json, "us");
 	for (gsize i = 0; i < G_N_ELEMENTS(microseconds); i++)
 		pipesim_json_us(json, microseconds[i]);
 	pipesim_json_close(json);
