@@ -47,14 +47,6 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 	return TRUE;
 }
 
-static gboolean has_groups(const PipesimLowering *lowering)
-{
-	for (guint32 i = 0; i < lowering->n_actions; i++)
-		if (lowering->actions[i].waited)
-			return TRUE;
-	return FALSE;
-}
-
 /* Order and messages as they are to be written: as the file has them, by the rules of --comm, or by
  * those of whoever reads it. */
 static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
@@ -67,7 +59,11 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	g_autoptr(PipesimLowering) lowering = NULL;
 
 	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
-		if (for_pytorch && has_groups(given))
+		gboolean groups = FALSE;
+
+		for (guint32 i = 0; i < given->n_actions; i++)
+			groups |= given->actions[i].waited;
+		if (for_pytorch && groups)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot read the groups of messages in %s; --comm "
 				"queue orders them anew",

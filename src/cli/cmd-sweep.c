@@ -252,33 +252,24 @@ static gboolean gather(Sweep *sweep, PipesimPool *pool, GError **error)
 	return TRUE;
 }
 
-/* All blocks of this process, then the word that nothing follows. */
-static void send_all(PipesimPool *pool)
-{
-	PipesimSweepBlock *block;
-
-	do {
-		GByteArray *bytes;
-
-		block = pipesim_pool_next(pool);
-		bytes = pipesim_wire_pack(block);
-		pipesim_mpi_send(bytes);
-		g_byte_array_unref(bytes);
-		pipesim_sweep_block_free(block);
-	} while (block != NULL);
-}
-
 static gboolean run_pool(Sweep *sweep, GError **error)
 {
 	g_autoptr(PipesimPool) pool = NULL;
-	gboolean ok = TRUE;
+	gboolean ok = TRUE, more = !is_main(sweep);
 
 	sweep->began = g_get_monotonic_time();
 	pool = pipesim_pool_new(&sweep->work);
 	if (is_main(sweep))
 		ok = gather(sweep, pool, error);
-	else
-		send_all(pool);
+	/* All blocks of another process, then the word that nothing follows. */
+	while (more) {
+		PipesimSweepBlock *block = pipesim_pool_next(pool);
+		g_autoptr(GByteArray) bytes = pipesim_wire_pack(block);
+
+		pipesim_mpi_send(bytes);
+		more = block != NULL;
+		pipesim_sweep_block_free(block);
+	}
 	if (sweep->shown > 0)
 		fputs("\r\033[K", stderr);
 	if (!ok)
@@ -385,13 +376,6 @@ static void add_read(Sweep *sweep, GString *made_of)
 	}
 }
 
-/* All but who writes what where, and by how many threads; costs are told by what they say. */
-static gboolean decides_rows(PipesimSettingId id)
-{
-	return id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT ||
-	       (pipesim_settings[id].group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
-}
-
 /* Everything that decides a row, a line each: for PipesimSweepFile. The first point was read. */
 static GString *make_id(Sweep *sweep, GError **error)
 {
@@ -400,8 +384,13 @@ static GString *make_id(Sweep *sweep, GError **error)
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const char *text = sweep->setup->text[id];
+		/* All but who writes what where, and by how many threads; costs are told by what
+		 * they say. */
+		const gboolean decides =
+			id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT ||
+			(setting->group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
 
-		if (text == NULL || !decides_rows(id))
+		if (text == NULL || !decides)
 			continue;
 		if (setting->path == PIPESIM_PATH_NONE)
 			g_string_append_printf(made_of, "%s %s\n", setting->name, text);

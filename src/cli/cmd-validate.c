@@ -23,16 +23,6 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
 }
 
-/* Whether a hang decides: under rules that were asked for, or that a file is run by where it
- * says nothing else. PyTorch runs files by queue; orders of several stages a rank are not made
- * for the other rules, and most hang under them. */
-static gboolean decides(const Validation *validation, const PipesimLowering *lowering)
-{
-	return !validation->all || lowering->from_file || !lowering->runtime->waits ||
-	       lowering->runtime == pipesim_runtime_resolve(
-					    &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
-}
-
 /* Sorts one way of communicating into the names of those that run and those that hang; says on
  * standard error where one hangs and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
@@ -45,13 +35,20 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		lowering->from_file ? pipesim_schedule_file_locate_action
 				    : pipesim_schedule_file_locate_op,
 		file, &fault);
+	/* A hang decides under rules that were asked for, or that a file is run by where it says
+	 * nothing else. PyTorch runs files by queue; orders of several stages a rank are not made
+	 * for the other rules, and most hang under them. */
+	const gboolean decides =
+		!validation->all || lowering->from_file || !lowering->runtime->waits ||
+		lowering->runtime == pipesim_runtime_resolve(
+					     &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
 	GString *names = runs ? good : bad;
 
 	if (!runs && !is_answer(fault)) {
 		g_propagate_error(error, g_steal_pointer(&fault));
 		return FALSE;
 	}
-	if (!runs && decides(validation, lowering)) {
+	if (!runs && decides) {
 		g_printerr("%s\n", fault->message);
 		*validation->worst = PIPESIM_EXIT_NO;
 	}

@@ -40,12 +40,10 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 
 static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
 {
-	PipesimCalibrateOptions options = {0};
-	g_autoptr(PipesimCalibration) calibration = NULL;
-
-	options.layers = setup->layers;
-	calibration = pipesim_costs_from_traces(
+	const PipesimCalibrateOptions options = {.layers = setup->layers};
+	g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
 		(const char *const *)setup->list[PIPESIM_SET_TRACE], NULL, &options, error);
+
 	if (calibration == NULL)
 		return NULL;
 	pipesim_setup_tell(setup, calibration);
@@ -57,15 +55,11 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 	const char *file = setup->text[PIPESIM_SET_COSTS];
 	const gboolean traces = setup->list[PIPESIM_SET_TRACE] != NULL;
 
-	if (setup->base != NULL && (file != NULL || traces)) {
+	if ((setup->base != NULL) + (file != NULL) + traces > 1) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s and costs that are set both say what an op takes; give one of them",
-			file != NULL ? "--costs" : "--trace");
-		return NULL;
-	}
-	if (file != NULL && traces) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--costs and --trace both say what an op takes; give one of them");
+			"%s and %s both say what an op takes; give one of them",
+			file != NULL ? "--costs" : "--trace",
+			setup->base != NULL ? "costs that are set" : "--trace");
 		return NULL;
 	}
 	if (setup->text[PIPESIM_SET_LAYERS] != NULL && !traces) {

@@ -35,15 +35,6 @@ static PipesimSettingId find_setting(const char *option)
 	return PIPESIM_SET_NONE;
 }
 
-static void append(char ***list, const char *value)
-{
-	const guint n = *list != NULL ? g_strv_length(*list) : 0;
-
-	*list = g_renew(char *, *list, n + 2);
-	(*list)[n] = g_strdup(value);
-	(*list)[n + 1] = NULL;
-}
-
 gboolean pipesim_setup_set(
 	PipesimSetup *setup, const char *option, const char *value, GError **error)
 {
@@ -55,11 +46,16 @@ gboolean pipesim_setup_set(
 			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
 			"times, comm",
 			option);
+	if (pipesim_settings[id].repeated && value == NULL) {
+		g_clear_pointer(&setup->list[id], g_strfreev);
+		return TRUE;
+	}
 	if (pipesim_settings[id].repeated) {
-		if (value != NULL)
-			append(&setup->list[id], value);
-		else
-			g_clear_pointer(&setup->list[id], g_strfreev);
+		const guint n = setup->list[id] != NULL ? g_strv_length(setup->list[id]) : 0;
+
+		setup->list[id] = g_renew(char *, setup->list[id], n + 2);
+		setup->list[id][n] = g_strdup(value);
+		setup->list[id][n + 1] = NULL;
 		return TRUE;
 	}
 	before = setup->text[id];

@@ -99,31 +99,21 @@ static void add_path(GArray *paths, const char *what, const char *path, gboolean
 		clear_named((gpointer)&named);
 }
 
-/* What gnuplot is given lies beside a picture, by the name of the picture. */
-static void add_beside(GArray *paths, const char *what, const char *picture)
+static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
 {
-	g_auto(GStrv) beside = pipesim_gnuplot_beside(picture);
+	g_auto(GStrv) names = kind == PIPESIM_PATH_SCHEDULES ? g_strsplit(text, ",", -1) : NULL;
+	/* What gnuplot is given lies beside a picture, by the name of the picture. */
+	g_auto(GStrv) beside = kind == PIPESIM_PATH_DRAWN ? pipesim_gnuplot_beside(text) : NULL;
 
-	for (char **path = beside; *path != NULL; path++) {
+	if (names == NULL)
+		add_path(paths, what, text, kind < PIPESIM_PATH_READ);
+	for (char **path = beside; path != NULL && *path != NULL; path++) {
 		g_autofree char *called = g_strdup_printf(
 			"the .%s file of %s", pipesim_path_extension(*path), what);
 
 		add_path(paths, called, *path, TRUE);
 	}
-}
-
-static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
-{
-	g_auto(GStrv) names = NULL;
-
-	if (kind != PIPESIM_PATH_SCHEDULES) {
-		add_path(paths, what, text, kind < PIPESIM_PATH_READ);
-		if (kind == PIPESIM_PATH_DRAWN)
-			add_beside(paths, what, text);
-		return;
-	}
-	names = g_strsplit(text, ",", -1);
-	for (char **name = names; *name != NULL; name++)
+	for (char **name = names; name != NULL && *name != NULL; name++)
 		if (pipesim_setup_names_file(g_strstrip(*name)))
 			add_path(paths, what, *name, FALSE);
 }
@@ -139,23 +129,6 @@ static gboolean same_file(const char *a, const char *b)
 		return strcmp(full_a, full_b) == 0;
 	return S_ISREG(stat_a.st_mode) && stat_a.st_dev == stat_b.st_dev &&
 	       stat_a.st_ino == stat_b.st_ino;
-}
-
-static gboolean check_distinct(const GArray *paths, GError **error)
-{
-	for (guint i = 0; i < paths->len; i++) {
-		const NamedPath *a = &g_array_index(paths, NamedPath, i);
-
-		for (guint j = i + 1; j < paths->len && a->once; j++) {
-			const NamedPath *b = &g_array_index(paths, NamedPath, j);
-
-			if (same_file(a->path, b->path))
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					"%s and %s are the same file '%s'; name each file once",
-					a->what, b->what, a->path);
-		}
-	}
-	return TRUE;
 }
 
 /* What a sweep writes into until all is there. */
@@ -194,5 +167,17 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 		for (guint i = 0; i < setup->n_operands && path == kind; i++)
 			add_text(paths, operand, setup->operands[i], kind);
 	}
-	return check_distinct(paths, error);
+	for (guint i = 0; i < paths->len; i++) {
+		const NamedPath *a = &g_array_index(paths, NamedPath, i);
+
+		for (guint j = i + 1; j < paths->len && a->once; j++) {
+			const NamedPath *b = &g_array_index(paths, NamedPath, j);
+
+			if (same_file(a->path, b->path))
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"%s and %s are the same file '%s'; name each file once",
+					a->what, b->what, a->path);
+		}
+	}
+	return TRUE;
 }
