@@ -189,12 +189,13 @@ typedef struct {
 	guint64 seed, first;
 } Samples;
 
-static void fill_keys(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
+/* Runs beyond the last are run and left out. */
+static void fill_keys(
+	gconstpointer data, PipesimLaneBlock *block, gsize first, guint n G_GNUC_UNUSED)
 {
 	const Samples *samples = data;
 	const guint ranks = samples->draw->program->shape.ranks;
 
-	(void)n; /* runs beyond the last are run and left out */
 	block->tables = samples->draw->tables;
 	block->has_speeds = samples->draw->n_speeds > 0;
 	for (guint lane = 0; lane < PIPESIM_LANES; lane++) {

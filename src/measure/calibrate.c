@@ -102,16 +102,13 @@ static const struct {
 	{"combine", 2, TRUE},
 };
 
-static gboolean is_alone(const PipesimTraceGroup *group, gconstpointer component)
+/* @data: the PipesimMeasured whose component it must have, measured alone or inside a pair */
+static gboolean is_component(const PipesimTraceGroup *group, gconstpointer data)
 {
-	return g_str_equal(group->what.component, component) &&
-	       group->what.phase != PIPESIM_FB && !group->what.in_pair;
-}
+	const PipesimMeasured *like = data;
 
-static gboolean is_inside_pair(const PipesimTraceGroup *group, gconstpointer component)
-{
-	return g_str_equal(group->what.component, component) &&
-	       group->what.phase != PIPESIM_FB && group->what.in_pair;
+	return g_str_equal(group->what.component, like->component) &&
+	       group->what.phase != PIPESIM_FB && group->what.in_pair == like->in_pair;
 }
 
 #define ANY_PHASE G_MAXUINT
@@ -180,11 +177,13 @@ static gint compare_phases(gconstpointer a, gconstpointer b)
 static gboolean choose_component(
 	Calibrating *c, const char *component, GString *inside, GError **error)
 {
-	g_autoptr(GPtrArray) groups = pipesim_trace_groups_list(c->groups, is_alone, component);
+	PipesimMeasured like = {.component = component};
+	g_autoptr(GPtrArray) groups = pipesim_trace_groups_list(c->groups, is_component, &like);
 
 	if (groups->len == 0) {
 		g_clear_pointer(&groups, g_ptr_array_unref);
-		groups = pipesim_trace_groups_list(c->groups, is_inside_pair, component);
+		like.in_pair = TRUE;
+		groups = pipesim_trace_groups_list(c->groups, is_component, &like);
 		if (groups->len > 0)
 			g_string_append_printf(
 				inside, "%s%s", inside->len > 0 ? ", " : "", component);
@@ -291,9 +290,8 @@ static gboolean add_up(Calibrating *c, GError **error)
 
 /* The overlapped pair ------------------------------------------------------------------------- */
 
-static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
+static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data G_GNUC_UNUSED)
 {
-	(void)data;
 	return g_str_equal(group->what.component, "chunk") && group->what.phase == PIPESIM_FB &&
 	       !group->what.in_pair;
 }
@@ -402,9 +400,8 @@ static gboolean add_pair(Calibrating *c, GError **error)
 
 /* Several GPUs ------------------------------------------------------------------------------------- */
 
-static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data)
+static gboolean is_message(const PipesimTraceGroup *group, gconstpointer data G_GNUC_UNUSED)
 {
-	(void)data;
 	return g_str_equal(group->what.component, "p2p") && group->figures.median > 0;
 }
 

@@ -520,14 +520,13 @@ static void join_pairs(Reader *reader, GArray *rows)
 }
 
 /* Whatever no other reader knows. */
-static gboolean is_anything(const char *head)
+static gboolean is_anything(const char *head G_GNUC_UNUSED)
 {
-	(void)head;
 	return TRUE;
 }
 
 static PipesimTrace *read_trace(
-	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
+	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
 {
 	g_autoptr(GHashTable) seen = g_hash_table_new(hash_key, g_str_equal);
 	g_autoptr(GString) key = g_string_new(NULL), variant = g_string_new(NULL);
@@ -540,7 +539,6 @@ static PipesimTrace *read_trace(
 	};
 	PipesimTrace *trace;
 
-	(void)rules;
 	reader.keys = g_string_chunk_new(1 << 16);
 	trace = pipesim_table_read(&reader.table, input, error);
 	if (trace != NULL)

@@ -110,12 +110,11 @@ static gboolean read_line(PipesimTable *table)
 }
 
 static PipesimTrace *read_trace(
-	PipesimInput *input, const PipesimRangeRules *rules, GError **error)
+	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
 {
 	Reader reader = {.table = {.line = read_line, .empty = "no line below the header"}};
 	PipesimTrace *trace = pipesim_table_read(&reader.table, input, error);
 
-	(void)rules;
 	if (trace != NULL)
 		pipesim_notice(trace->notices,
 			"%s: means without repetitions: medians, percentiles and the order are "

@@ -332,9 +332,8 @@ PipesimDistribution pipesim_trace_figures_at_split(const PipesimTraceGroup *near
 		(double)(wished - share(near)) / (double)(share(far) - share(near)));
 }
 
-static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data)
+static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data G_GNUC_UNUSED)
 {
-	(void)data;
 	return group->what.role == PIPESIM_ROLE_PAIR;
 }
 
