@@ -12,16 +12,6 @@ enum {
 	P95 = 19
 };
 
-/* @ns against the median, per cent. */
-static void append_share(GString *out, const PipesimComponent *component, gint64 ns)
-{
-	PipesimNumber text;
-
-	g_string_append_printf(out, " %s",
-		pipesim_print_double(text, 100 * (double)(ns - component->figures.median) /
-						   (double)component->figures.median));
-}
-
 static void append_script(
 	const PipesimCosts *costs, guint n, const char *tics, PipesimGnuplot *picture)
 {
@@ -64,21 +54,24 @@ gboolean pipesim_distributions_write(
 
 	for (guint i = 0; i < costs->components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(costs->components, i);
+		const PipesimDistribution *figures = &component->figures;
+		const gint64 *quantile = figures->quantile;
+		const gint64 drawn[] = {quantile[P5], quantile[P25], quantile[P75],
+			quantile[P95], figures->min, figures->max};
+		const double median = (double)figures->median;
 		g_autofree char *label = NULL;
-		PipesimNumber median;
+		PipesimNumber number;
 
-		if (component->figures.samples <= 1 || component->figures.median <= 0)
+		if (figures->samples <= 1 || figures->median <= 0)
 			continue;
 		g_string_append_printf(data, "%u", ++n);
-		append_share(data, component, component->figures.quantile[P5]);
-		append_share(data, component, component->figures.quantile[P25]);
-		append_share(data, component, component->figures.quantile[P75]);
-		append_share(data, component, component->figures.quantile[P95]);
-		append_share(data, component, component->figures.min);
-		append_share(data, component, component->figures.max);
+		for (guint k = 0; k < G_N_ELEMENTS(drawn); k++)
+			g_string_append_printf(data, " %s",
+				pipesim_print_double(number,
+					100 * (double)(drawn[k] - figures->median) / median));
 		g_string_append_c(data, '\n');
 		label = g_strdup_printf("%s %s  %s ms", component->component, component->phase,
-			pipesim_print_ms_fixed(median, component->figures.median, 3));
+			pipesim_print_ms_fixed(number, figures->median, 3));
 		pipesim_gnuplot_quote(tics, n > 1 ? ", \\\n\t" : " \\\n\t", label, " %u", n);
 	}
 	if (n == 0)

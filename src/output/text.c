@@ -597,14 +597,15 @@ static void append_critical(const Text *text, const PipesimRun *run)
 	append_note(text, run->name, words->str);
 }
 
-static void append_notes(const Text *text)
+void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out)
 {
 	static const PipesimFigureId notes[] = {
 		PIPESIM_FIGURE_EXTENSION, PIPESIM_FIGURE_SEARCH};
+	const Text text = {.comparison = comparison, .width = width, .out = out};
 	g_autoptr(GString) split = g_string_new(NULL); /* whose pairs ran in halves */
 
-	for (guint i = 0; i < text->comparison->runs->len; i++) {
-		const PipesimRun *run = get_run(text, i);
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = get_run(&text, i);
 
 		if (run->error != NULL)
 			continue;
@@ -613,36 +614,29 @@ static void append_notes(const Text *text)
 				g_ptr_array_index(run->report->published.reasons, k);
 			guint first = 0; /* that it holds for, and says it for all */
 
-			while (first < i && !has_reason(get_run(text, first), reason))
+			while (first < i && !has_reason(get_run(&text, first), reason))
 				first++;
 			if (first == i) {
-				g_autofree char *names = name_schedules(text, i, reason);
+				g_autofree char *names = name_schedules(&text, i, reason);
 
-				append_note(text, names, reason);
+				append_note(&text, names, reason);
 			}
 		}
 		for (guint k = 0; k < G_N_ELEMENTS(notes); k++) {
 			const PipesimValue note = pipesim_figure_value(
-				pipesim_figure(notes[k]), text->comparison, run, 0);
+				pipesim_figure(notes[k]), comparison, run, 0);
 
 			if (note.text != NULL)
-				append_note(text, run->name, note.text);
+				append_note(&text, run->name, note.text);
 		}
-		append_critical(text, run);
+		append_critical(&text, run);
 		if (pipesim_run_split(run))
 			g_string_append_printf(
 				split, "%s%s", split->len > 0 ? ", " : "", run->name);
 	}
 	if (split->len > 0)
-		append_note(text, split->str,
+		append_note(&text, split->str,
 			"the runtime runs an overlapped pair as F and then B, whatever FB is");
-}
-
-void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out)
-{
-	const Text text = {.comparison = comparison, .width = width, .out = out};
-
-	append_notes(&text);
 }
 
 static void write_text(
@@ -668,7 +662,7 @@ static void write_text(
 	pipesim_text_legend(comparison, TABLE_WIDTH, out);
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
-	append_notes(&text);
+	pipesim_text_notes(comparison, TABLE_WIDTH, out);
 }
 
 const PipesimOutput pipesim_output_text = {
