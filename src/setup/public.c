@@ -38,9 +38,11 @@ static PipesimSettingId find_setting(const char *option)
 gboolean pipesim_setup_set(
 	PipesimSetup *setup, const char *option, const char *value, GError **error)
 {
-	const PipesimSettingId id = find_setting(option);
+	PipesimSettingId id;
 	char *before;
 
+	g_return_val_if_fail(setup != NULL && option != NULL, FALSE);
+	id = find_setting(option);
 	if (id == PIPESIM_SET_NONE)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no option '%.64s' of one run; for example pp, microbatches, chunks, "
@@ -71,6 +73,7 @@ gboolean pipesim_setup_set(
 
 void pipesim_setup_set_costs(PipesimSetup *setup, const PipesimCosts *costs)
 {
+	g_return_if_fail(setup != NULL);
 	pipesim_costs_free(setup->base);
 	setup->base = costs != NULL ? pipesim_costs_copy(costs) : NULL;
 }
@@ -80,6 +83,9 @@ gboolean pipesim_setup_set_stages(PipesimSetup *setup, guint n, const gint64 *fo
 {
 	g_autoptr(GArray) stages = g_array_new(FALSE, FALSE, sizeof(gint64));
 
+	g_return_val_if_fail(setup != NULL, FALSE);
+	g_return_val_if_fail(
+		n == 0 || (forward != NULL && input != NULL && weight != NULL), FALSE);
 	for (guint i = 0; i < n; i++) {
 		const gint64 times[] = {forward[i], input[i], weight[i], 0};
 		gint64 backward;
