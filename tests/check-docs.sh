@@ -30,6 +30,34 @@ for command in $commands; do
 	done
 done
 
+# Examples of help can be typed as they stand, where the sources or the installed files are.
+here=$PWD
+case $PIPESIM in
+/*) program=$PIPESIM ;;
+*) program=$here/$PIPESIM ;;
+esac
+mkdir "$scratch/examples" "$scratch/examples/bin"
+ln -s "$program" "$scratch/examples/bin/pipesim"
+for shipped in schedules traces; do
+	ln -s "$(cd "$TOP_SRCDIR" && pwd)/$shipped" "$scratch/examples/$shipped"
+done
+for command in $commands; do
+	"$PIPESIM" "$command" --help | sed -n '/^Examples:/,/^$/p' | sed -e ':a' -e '/\\$/N; s/\\\n *//; ta' |
+		sed -n 's/^  \(pipesim .*\)/\1/p'
+done >"$scratch/examples/lines"
+[ -s "$scratch/examples/lines" ] || fail 'no --help has examples'
+while read -r example; do
+	case $example in
+	*.svg*) command -v gnuplot >/dev/null || continue ;;
+	esac
+	if (cd "$scratch/examples" && PATH=$PWD/bin:$PATH sh -c "$example" >out 2>&1 </dev/null); then
+		pass
+	else
+		cat "$scratch/examples/out"
+		fail "an example of --help fails: $example"
+	fi
+done <"$scratch/examples/lines"
+
 "$PIPESIM" --completion >"$scratch/expected" || fail 'pipesim --completion fails'
 for file in pipesim _pipesim pipesim.fish; do
 	sed '1,/^# What follows/d; /^# End of what/,$d' "$TOP_SRCDIR/completions/$file" >"$scratch/shipped"

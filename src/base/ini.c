@@ -77,9 +77,9 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
 	return ini;
 }
 
-PipesimIni *pipesim_ini_read(const char *path, gsize most, const char *what, GError **error)
+PipesimIni *pipesim_ini_read(const char *path, gsize most, PipesimFileKind kind, GError **error)
 {
-	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
+	g_autoptr(PipesimInput) input = pipesim_input_open_as(path, kind, error);
 	const char *text;
 	gsize length;
 
@@ -87,7 +87,8 @@ PipesimIni *pipesim_ini_read(const char *path, gsize most, const char *what, GEr
 		return NULL;
 	if (length > most) {
 		pipesim_fail_limit(error, pipesim_input_name(input),
-			"larger than %" G_GSIZE_FORMAT " bytes: not %s", most, what);
+			"larger than %" G_GSIZE_FORMAT " bytes: not %s", most,
+			pipesim_file_kind_name(kind));
 		return NULL;
 	}
 	return pipesim_ini_parse(text, length, pipesim_input_name(input), error);

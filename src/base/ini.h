@@ -2,7 +2,7 @@
  * the beginning of a line. Blanks around groups, keys and values are dropped. Groups and keys
  * may repeat: whether they should is the format's affair. */
 #pragma once
-#include "base/input.h"
+#include "base/kind.h"
 
 /* One line that is neither blank nor comment. */
 typedef struct {
@@ -37,12 +37,13 @@ PipesimIni *pipesim_ini_parse(const char *text, gsize length, const char *path, 
 /**
  * pipesim_ini_read: the same of the file @path, "-" for standard input.
  * @most: bytes that it may have, at most PIPESIM_MAX_PEEK
- * @what: the format, as messages call it ("a costs file")
+ * @kind: which it is to be
  *
  * Returns: also NULL with PIPESIM_ERROR_LIMIT where it is larger, and the errors of
- *   pipesim_input_open().
+ *   pipesim_input_open_as().
  */
-PipesimIni *pipesim_ini_read(const char *path, gsize most, const char *what, GError **error);
+PipesimIni *pipesim_ini_read(
+	const char *path, gsize most, PipesimFileKind kind, GError **error);
 void pipesim_ini_free(PipesimIni *ini);
 
 /** pipesim_ini_find: the last line of @key in @group, or, where @key is NULL, the last that

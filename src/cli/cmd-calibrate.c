@@ -197,7 +197,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"no trace given; for example pipesim calibrate traces/h200.csv");
+			"no trace given; for example pipesim calibrate traces/h200.csv.gz");
 	calibration = calibrate(setup, error);
 	return calibration != NULL && print_result(calibration, setup, error);
 }
@@ -210,7 +210,7 @@ const PipesimCommand pipesim_command_calibrate = {
 		"Reads measured repetitions. Prints, per component and phase of one layer, the "
 		"median time, the\nspread (sd / mean) and how many repetitions were kept and "
 		"dropped; then the op times of a rank.",
-	.examples = "Examples:\n  pipesim calibrate traces/h200.csv -o h200.ini --layers 4\n"
+	.examples = "Examples:\n  pipesim calibrate traces/h200.csv.gz -o h200.ini --layers 4\n"
 		    "  pipesim --pp 8 --microbatches 20 --costs h200.ini\n",
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,

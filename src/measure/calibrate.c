@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/decimal.h"
+#include "base/kind.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
 
@@ -639,8 +640,9 @@ PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
 
 	for (guint i = 0; paths[i] != NULL; i++) {
-		PipesimTrace *trace =
-			pipesim_trace_read(pipesim_input_open(paths[i], error), rules, error);
+		PipesimTrace *trace = pipesim_trace_read(
+			pipesim_input_open_as(paths[i], PIPESIM_FILE_TRACE, error), rules,
+			error);
 		if (trace == NULL)
 			return NULL;
 		g_ptr_array_add(traces, trace);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "base/input.h"
+#include "base/kind.h"
 #include "measure/range-rules.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static Rule *parse_rule(char **words, const char *path, guint line, GError **err
 
 PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 {
-	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
+	g_autoptr(PipesimInput) input = pipesim_input_open_as(path, PIPESIM_FILE_RULES, error);
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	g_autoptr(PipesimRangeRules) rules = g_ptr_array_new_with_free_func(rule_free);
 	const char *data;

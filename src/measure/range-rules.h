@@ -26,7 +26,7 @@ typedef GPtrArray PipesimRangeRules; /* private */
  * PHASE is F, I, W, B, FB, or - for time that is known but counts nothing. # begins a comment.
  *
  * Returns: (transfer full): for g_ptr_array_unref(); NULL with PIPESIM_ERROR_PARSE, up
- * to 20 faults, or an error of pipesim_input_open().
+ * to 20 faults, or an error of pipesim_input_open_as().
  */
 PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error);
 

@@ -35,11 +35,6 @@ PipesimTrace *pipesim_trace_read(
 	if (input == NULL || !pipesim_input_peek(input, HEAD, &data, &length, error))
 		return NULL;
 	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
-	if (g_str_has_prefix(head, "[pipesim-costs]")) {
-		pipesim_fail_at(error, pipesim_input_name(input), 1, 1,
-			"a costs file, not a trace; give it to --costs");
-		return NULL;
-	}
 	return pipesim_reader_find(head)->read(g_steal_pointer(&owned), rules, error);
 }
 

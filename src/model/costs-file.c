@@ -461,7 +461,7 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error)
 PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 {
 	return pipesim_costs_read_ini(
-		pipesim_ini_read(path, MAX_FILE, "a costs file", error), error);
+		pipesim_ini_read(path, MAX_FILE, PIPESIM_FILE_COSTS, error), error);
 }
 
 /* Stages -------------------------------------------------------------------------------- */

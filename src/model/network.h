@@ -55,7 +55,7 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error);
 /* The file at @path ("-" = standard input); also errors of pipesim_ini_read(). */
 #define pipesim_network_read(path, error) \
 	pipesim_network_read_ini(         \
-		pipesim_ini_read(path, 1 << 20, "a topology file", error), error)
+		pipesim_ini_read(path, 1 << 20, PIPESIM_FILE_TOPOLOGY, error), error)
 
 /* A link, as a number that orders links by sort, node or rank, and direction. */
 typedef guint64 PipesimLinkId;

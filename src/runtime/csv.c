@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/arena.h"
+#include "base/kind.h"
 #include "runtime/cell.h"
 #include "runtime/csv.h"
 #include <stdlib.h>
@@ -504,7 +505,8 @@ void pipesim_schedule_file_free(PipesimScheduleFile *file)
 
 PipesimScheduleFile *pipesim_schedule_file_read(const char *path, GError **error)
 {
-	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, error));
+	g_autoptr(PipesimCsv) csv =
+		pipesim_csv_new(pipesim_input_open_as(path, PIPESIM_FILE_SCHEDULE, error));
 
 	return csv != NULL ? read_csv(csv, error) : NULL;
 }

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "base/kind.h"
 #include "measure/calibrate.h"
 #include "model/costs-file.h"
 #include "model/jitter.h"
@@ -97,7 +98,8 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 	if (setup->stages != NULL)
 		return pipesim_costs_set_parts(
 			costs, setup->stages, setup->scenario.ranks, error);
-	return path == NULL || pipesim_costs_read_stages(costs, pipesim_input_open(path, error),
+	return path == NULL || pipesim_costs_read_stages(costs,
+				       pipesim_input_open_as(path, PIPESIM_FILE_STAGES, error),
 				       setup->scenario.ranks, error);
 }
 
