@@ -633,11 +633,69 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	return run(&c, error) ? g_steal_pointer(&result) : NULL;
 }
 
+/* The component measured as @phase, or NULL. */
+static const PipesimComponent *find_phase(
+	const GPtrArray *components, const char *name, const char *phase)
+{
+	for (guint i = 0; i < components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(components, i);
+
+		if (g_str_equal(component->component, name) &&
+			g_str_equal(component->phase, phase))
+			return component;
+	}
+	return NULL;
+}
+
+/* Most that repetitions of a backward and its forward may differ by: a profile may begin or end
+ * within a step. */
+#define MOST_UNPAIRED 10 /* % */
+
+/* Whether what @rules call one component can be one: expressions that take in too much or too
+ * little show in the spread, and in forwards without their backwards. */
+static gboolean check_rules(const GPtrArray *components, GError **error)
+{
+	static const char *const backwards[] = {"B", "I", "W"};
+
+	for (guint i = 0; i < components->len; i++) {
+		const PipesimComponent *component = g_ptr_array_index(components, i);
+		const PipesimDistribution *figures = &component->figures;
+
+		if (figures->sd > figures->mean)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--map: %s %s takes %.3f ms with a spread of %.0f %%: its "
+				"rules "
+				"take in what is not alike; name it apart",
+				component->component, component->phase, figures->median / 1e6,
+				100.0 * (double)figures->sd / (double)figures->mean);
+		for (guint k = 0;
+			g_str_equal(component->phase, "F") && k < G_N_ELEMENTS(backwards);
+			k++) {
+			const PipesimComponent *backward =
+				find_phase(components, component->component, backwards[k]);
+			const guint there = figures->samples + component->dropped;
+			const guint back =
+				backward != NULL ? backward->figures.samples + backward->dropped
+						 : there;
+
+			if (100 * (guint64)MAX(there, back) >
+				(100 + MOST_UNPAIRED) * (guint64)MIN(there, back))
+				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					"--map: %s has %u F and %u %s: each micro-batch has "
+					"one "
+					"of each; correct the rules, or profile whole steps",
+					component->component, there, back, backwards[k]);
+		}
+	}
+	return TRUE;
+}
+
 PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
 {
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
+	g_autoptr(PipesimCalibration) calibration = NULL;
 
 	for (guint i = 0; paths[i] != NULL; i++) {
 		PipesimTrace *trace = pipesim_trace_read(
@@ -647,6 +705,10 @@ PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 			return NULL;
 		g_ptr_array_add(traces, trace);
 	}
-	return pipesim_calibrate(
+	calibration = pipesim_calibrate(
 		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
+	if (calibration == NULL ||
+		(rules != NULL && !check_rules(calibration->costs->components, error)))
+		return NULL;
+	return g_steal_pointer(&calibration);
 }
