@@ -22,9 +22,8 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 
 	if (subject->schedule->bubble.is_span)
 		add(report,
-			"the formula is the span bubble (ranks begin the next step without "
-			"waiting for each other); by that definition the simulation gives %s "
-			"ms",
+			"the formula gives the span bubble (ranks start the next step without "
+			"a barrier); simulated span bubble: %s ms",
 			pipesim_print_ms(number, report->bubble.max_span_idle));
 	if (subject->schedule->bubble.is_span &&
 		report->bubble.max_span_idle == report->published.bubble)
@@ -38,20 +37,21 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 				condition->consequence != NULL ? condition->consequence : "");
 	if (p2p > 0 && report->ranks > 1)
 		add(report,
-			"P2P: the formula counts no time between ranks, the simulation %s ms "
-			"a hop",
+			"P2P: the formula ignores communication; the simulation adds %s ms per "
+			"hop",
 			pipesim_print_ms(number, p2p));
 	if (timeline != NULL && timeline->transfers != NULL &&
 		(timeline->traffic == NULL || timeline->cause != NULL ||
 			timeline->traffic->waited > 0))
-		add(report, "in the formula no message waits for another, in this run they do");
+		add(report, "the formula assumes that messages never block each other; in this "
+			    "run they do");
 	if (!subject->step->job.times->equal_stages)
-		add(report, "stages of different length: the formula takes them for equal");
+		add(report, "stages differ in length; the formula assumes equal stages");
 	if (subject->step->job.times->slow != NULL)
-		add(report, "slow ranks: the formula takes all ranks for equally fast");
+		add(report, "ranks differ in speed; the formula assumes equal ranks");
 	if (report->published.reasons->len == 0)
-		add(report, "no stated condition of the formula is broken: this order at these "
-			    "times is outside what the formula describes");
+		add(report, "every stated condition of the formula holds, but it does not "
+			    "describe this order at these times");
 }
 
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report)

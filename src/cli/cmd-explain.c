@@ -262,7 +262,7 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 
 		append_wrapped(out, text, 2);
 	}
-	append_section(out, "Ranks that idle for different times", bubble->uneven);
+	append_section(out, "Where the bubble differs between ranks", bubble->uneven);
 	g_string_append_printf(out,
 		"\nPeak activations (stages of one micro-batch, largest rank)\n  %s\n",
 		schedule->activations.text != NULL ? schedule->activations.text
@@ -270,11 +270,10 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 	append_wrapped(out, schedule->activations.exact, 2);
 	append_section(out, "Parameters",
 		schedule->placement == PIPESIM_BIDIRECTIONAL
-			? "2x: a rank holds a stage of each direction"
-			: "1x: each stage lives on one rank");
+			? "2 copies: a rank holds a stage of each direction"
+			: "1 copy: each stage is on one rank");
 	g_string_append_printf(out, "\nSends and receives (--comm native)\n  %s\n",
-		schedule->runtime != NULL ? schedule->runtime
-					  : "no runtime is known; as async");
+		schedule->runtime != NULL ? schedule->runtime : "no known runtime; as async");
 }
 
 /* One run -------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 	g_return_val_if_fail(ranks > 0 && chunks > 0 && scenario->microbatches > 0, FALSE);
 	if (chunks > PIPESIM_MAX_CHUNKS || stages > PIPESIM_MAX_STAGES)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u chunks on each of %u ranks are too many: at most %u chunks a rank "
-			"and %u stages are simulated; take fewer of either",
+			"%u chunks on each of %u ranks are too many: at most %u chunks per "
+			"rank and %u stages are simulated; take fewer of either",
 			chunks, ranks, PIPESIM_MAX_CHUNKS, PIPESIM_MAX_STAGES);
 	*shape = (PipesimShape){
 		.ranks = ranks,

@@ -136,10 +136,10 @@ static const PipesimColumn columns[] = {
 	{NULL, "  schedule", TRUE},
 	{"step, ms", "p5", FALSE},
 	{"step, ms", "median", FALSE},
-	{"step, ms", "95 % sure", TRUE},
+	{"step, ms", "95 % CI", TRUE},
 	{"step, ms", "p95", FALSE},
 	{"step, ms", "p99", FALSE},
-	{"step, ms", "95 % sure", TRUE},
+	{"step, ms", "95 % CI", TRUE},
 	{"bubble, %", "p5", FALSE},
 	{"bubble, %", "median", FALSE},
 	{"bubble, %", "p95", FALSE},
@@ -197,14 +197,14 @@ static void append_title(const PipesimComparison *comparison, GString *out)
 	const PipesimScenario *scenario = &comparison->scenario;
 	PipesimNumber number;
 
-	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": times of ops ",
+	g_string_append_printf(out, "%u sample%s, seed %" G_GUINT64_FORMAT ": op times ",
 		scenario->samples, scenario->samples == 1 ? "" : "s", scenario->seed);
 	if (scenario->jitter.den > 0) {
-		g_string_append_printf(out, "are normal, sd %s %%\n",
+		g_string_append_printf(out, "are normally distributed, sd %s %%\n",
 			pipesim_figure_short(
 				number, 100 * pipesim_figure_fraction(scenario->jitter), 7));
 	} else {
-		g_string_append(out, "are drawn from what was measured");
+		g_string_append(out, "are drawn from the measurements");
 		if (comparison->costs->n_measured_ranks > 0)
 			g_string_append_printf(out, ", each rank's from one of %u ranks",
 				comparison->costs->n_measured_ranks);
@@ -217,8 +217,8 @@ void pipesim_samples_text(
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
 	g_autoptr(GString) meaning =
-		g_string_new("95 % sure: where the figure of all steps lies, "
-			     "by the order of the samples");
+		g_string_new("95 % CI: confidence interval of the percentile, from order "
+			     "statistics of the samples");
 	gboolean guessed = FALSE;
 	double longest = 0;
 	guint wins = 0, n = 0, decimals;
@@ -254,11 +254,11 @@ void pipesim_samples_text(
 	}
 	pipesim_table_print(table, TABLE_WIDTH, style, out);
 	g_string_append_c(out, '\n');
-	g_string_append(meaning, guessed ? "; ?: too few samples for both bounds" : "");
+	g_string_append(meaning, guessed ? "; ?: too few samples for it" : "");
 	pipesim_wrap(out, meaning->str, 2, 0, TABLE_WIDTH);
 	g_string_append_c(out, '\n');
 	if (best >= 0)
-		g_string_append(out, "wins: in how many samples none is faster, all drawing "
-				     "the same; *: most often\n");
+		g_string_append(out, "wins: share of samples in which it is fastest (common "
+				     "random numbers); *: most often\n");
 	g_string_append_c(out, '\n');
 }

@@ -58,7 +58,8 @@ static void append_parts(GString *out, const PipesimCosts *costs)
 
 	if (costs->part == NULL)
 		return;
-	g_string_append_printf(out, "Stages differ, ms over %u parts:", costs->n_parts);
+	g_string_append_printf(
+		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 least = G_MAXINT64, most = 0;
 
@@ -117,7 +118,7 @@ static void append_speed(GString *out, const PipesimLinkSpeed *speed)
 		g_string_append_printf(
 			out, "%s/s", pipesim_print_bytes(number, speed->bandwidth));
 	else
-		g_string_append(out, "any bandwidth");
+		g_string_append(out, "unlimited bandwidth");
 	g_string_append_printf(out, "%s and %s ms latency", speed->half ? " half duplex" : "",
 		pipesim_print_ms(number, speed->latency));
 }
@@ -130,7 +131,7 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 		[PIPESIM_LINK_NODE] = "each node has one bus of ",
 	};
 	g_autoptr(GString) text = g_string_new(NULL);
-	const char *before = "; beside a message ";
+	const char *before = "; while a message is in flight ";
 	PipesimNumber number;
 
 	g_string_append_printf(text, "Links: a message is %s; ",
@@ -180,32 +181,31 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	}
 	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
 		g_string_append_printf(out,
-			"Compared at equal stages: %u of the same length in every schedule; "
-			"with v a rank on %u/v ranks\n",
+			"Compared at equal stages: %u for every schedule, of equal length; v "
+			"stages per rank need %u/v ranks\n",
 			comparison->scenario.ranks, comparison->scenario.ranks);
 	else if (several)
 		g_string_append_printf(out,
-			"Compared at equal ranks: %u in every schedule; with v stages a rank "
-			"each takes 1/v of its time\n",
+			"Compared at equal ranks: %u for every schedule; with v stages per "
+			"rank a stage takes 1/v of the time\n",
 			comparison->scenario.ranks);
 	pipesim_figure_times(times, costs, "; ");
-	g_string_append_printf(times, " (%s, a micro-batch)",
-		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "a stage"
-								     : "a rank's share");
+	g_string_append_printf(times, " (per micro-batch and %s)",
+		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stage" : "rank");
 	pipesim_wrap(out, times->str, 2, 0, width);
 	g_string_append_c(out, '\n');
 	g_string_append(out, "Times from: ");
 	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
 		width);
 	g_string_append_c(out, '\n');
-	append_factors(
-		out, "Stages against these times: ", "stage", costs->scale, costs->n_scale);
+	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
 	append_parts(out, costs);
-	append_factors(out, "Ranks against the others: ", "rank", costs->slow, costs->n_slow);
+	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
 	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
 		costs->parameter_bytes > 0) {
 		g_string_append_printf(out,
-			"Memory: a micro-batch holds %s until I, %s until W; parameters %s",
+			"Memory: activations per micro-batch %s freed after I + %s freed after "
+			"W; parameters %s",
 			pipesim_print_bytes(until_input, costs->bytes_until_input),
 			pipesim_print_bytes(until_weight, costs->bytes_until_weight),
 			pipesim_print_bytes(parameters, costs->parameter_bytes));
@@ -476,26 +476,27 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 
 	if (pipesim_comparison_best(comparison) >= 0)
 		append_meaning(&text, "*",
-			at_stages ? "highest throughput of a rank"
+			at_stages ? "highest throughput per rank"
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
 	append_meaning(&text, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(&text, "waits",
-			"what the makespan is longer than where no message waits for another");
+			"increase in makespan because messages block each other");
 	append_meaning(&text, "bubble",
-		"makespan less busy time of the rank that idles longest; span: only between "
-		"its first start and last end; %: of all ranks' time");
-	append_meaning(&text, "formula", "the published bubble; off by: max less formula");
+		"makespan minus busy time, on the rank that idles longest; span: counted only "
+		"from its first start to its last end; %: of all ranks' time");
+	append_meaning(&text, "formula",
+		"the published bubble; off by: simulated (max) minus formula");
 	append_meaning(&text, "activations",
-		"most micro-batches of a whole stage that a rank holds until W; publ.: "
-		"published");
+		"most activations a rank holds until W, in micro-batches of a whole stage; "
+		"publ.: published");
 	if (limited)
-		append_meaning(&text, "memory", "of the fullest rank; !: more than the limit");
+		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
 	if (comparison->costs->network != NULL)
 		append_meaning(&text, "links",
-			"wait: from when a message is ready until it moves; lost: makespan "
-			"less that of links that keep nothing waiting, and that slow nothing");
+			"wait: from when a message is ready until it is sent; lost: makespan "
+			"minus what it would be without queueing, and without slowdown");
 }
 
 /* Notes ---------------------------------------------------------------------------------- */
@@ -553,7 +554,7 @@ static void append_path(const PipesimRun *run, GString *out)
 		const guint rank = pipesim_program_rank(program, ops[0]);
 
 		if (stretches++ == MAX_STRETCHES) {
-			g_string_append_printf(out, "; and %u ops more", path->n_ops - i);
+			g_string_append_printf(out, "; and %u more ops", path->n_ops - i);
 			return;
 		}
 		for (n = 1; i + n < path->n_ops; n++)
@@ -582,12 +583,13 @@ static void append_critical(const Text *text, const PipesimRun *run)
 	pipesim_print_ms(more, report->makespan - report->path.lower_bound);
 	if (report->makespan > report->path.lower_bound)
 		g_string_append_printf(words,
-			"no order of the same ops on the same ranks takes less than %s ms; "
-			"this one takes %s ms more",
+			"lower bound for any order of these ops on these ranks: %s ms; this "
+			"order takes %s ms more",
 			bound, more);
 	else
 		g_string_append_printf(words,
-			"no order of the same ops on the same ranks takes less than its %s ms",
+			"lower bound for any order of these ops on these ranks: %s ms; this "
+			"order reaches it",
 			bound);
 	append_note(text, run->name, words->str);
 	if (report->path.ops == NULL || report->path.n_ops == 0)
@@ -636,7 +638,8 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 	}
 	if (split->len > 0)
 		append_note(&text, split->str,
-			"the runtime runs an overlapped pair as F and then B, whatever FB is");
+			"the runtime runs an overlapped pair as F followed by B, so FB is not "
+			"used");
 }
 
 static void write_text(

@@ -22,6 +22,6 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 
 const PipesimRuntime pipesim_runtime_async = {
 	.name = "async",
-	.rule = "a message moves as soon as its op is done",
+	.rule = "a message is sent as soon as its op is done",
 	.lower = lower,
 };

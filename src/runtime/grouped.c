@@ -188,7 +188,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 
 const PipesimRuntime pipesim_runtime_grouped = {
 	.name = "grouped",
-	.rule = "before each op a rank waits for all it has posted",
+	.rule = "before each op a rank waits for all sends and receives that it has posted",
 	.waits = TRUE,
 	.waits_for_groups = TRUE,
 	.lower = lower,

@@ -117,7 +117,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 
 const PipesimRuntime pipesim_runtime_queue = {
 	.name = "queue",
-	.rule = "sends and receives of a rank wait in one queue",
+	.rule = "the sends and receives of a rank run in order, in one queue",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.lower = lower,

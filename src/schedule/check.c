@@ -10,8 +10,8 @@ gboolean pipesim_check_even_ranks(const PipesimShape *shape, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"1 rank cannot hold a pipeline in each direction; nearest: 2");
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u ranks do not pair up from both ends; nearest: %u or %u", shape->ranks,
-		shape->ranks - 1, shape->ranks + 1);
+		"PP %u is odd, but ranks pair up from both ends; nearest: %u or %u",
+		shape->ranks, shape->ranks - 1, shape->ranks + 1);
 }
 
 gboolean pipesim_check_ranks_part(const PipesimShape *shape, guint pipelines, GError **error)
@@ -40,11 +40,11 @@ gboolean pipesim_check_microbatches(
 		return TRUE;
 	if (below >= first)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u micro-batches over %u ranks break the rule %s; nearest: "
+			"%u micro-batches on %u ranks violate the rule %s; nearest: "
 			"%" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT,
 			shape->microbatches, shape->ranks, rule, below, below + step);
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u micro-batches over %u ranks break the rule %s; nearest: %" G_GUINT64_FORMAT,
+		"%u micro-batches on %u ranks violate the rule %s; nearest: %" G_GUINT64_FORMAT,
 		shape->microbatches, shape->ranks, rule, first);
 }
 
@@ -52,11 +52,11 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)
 {
 	return pipesim_check_even_ranks(shape, error) &&
 	       pipesim_check_microbatches(
-		       shape, 2, 2, "M even (half goes in each direction)", error);
+		       shape, 2, 2, "M even (half of them in each direction)", error);
 }
 
-const char pipesim_w_too_long[] = "the formula is then too low: a weight gradient longer than "
-				  "the gap it should fill delays its rank";
+const char pipesim_w_too_long[] =
+	"the formula is then too low: a W longer than the gap it should fill delays its rank";
 
 gboolean pipesim_check_limit(const PipesimShape *shape, GError **error)
 {

@@ -251,9 +251,9 @@ static const char letters[] =
 	"F is the forward and B the full backward (I + W) of one stage for one micro-batch. "
 	"The paper gives it as a rate, (PP-2)/(2M+PP-2) at F = B.";
 
-static const char notes[] = "Each rank holds two stages, so parameters are kept twice. The "
-			    "all-reduce of gradients between the two copies of a stage is "
-			    "outside these formulae and outside the simulation.";
+static const char notes[] = "Each rank holds two stages, so there are two copies of the "
+			    "parameters. The all-reduce of gradients between the two copies of "
+			    "a stage is outside these formulae and outside the simulation.";
 
 const PipesimSchedule pipesim_schedule_chimera = {
 	.name = "chimera",
@@ -261,10 +261,10 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.summary = "two pipelines in opposite directions, units joined by direct concatenation",
 	.constraints = "PP and M even; with --pipelines N (2) multiples of N",
 	.idea = "Two pipelines run through the same ranks in opposite directions, each with "
-		"half of the micro-batches, so that one fills the gaps of the other. Units of "
+		"half of the micro-batches, so that each fills the gaps of the other. Units of "
 		"PP micro-batches follow each other directly, and what remains idle is about "
 		"half of 1F1B's bubble where F = B. Every rank holds a stage of both "
-		"directions, so parameters are kept twice.",
+		"directions, so there are two copies of the parameters.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' and "
 		     "pipe-fisher's training loops run it",
 	.chunks = 2,
@@ -278,13 +278,13 @@ const PipesimSchedule pipesim_schedule_chimera = {
 			  "(--pipelines; 2). The paper gives it as a rate at F = B, with two "
 			  "pipelines (PP-2)/(2M+PP-2).",
 	.bubble.value = bubble,
-	.bubble.conditions = {{"F = B", pipesim_holds_f_is_b,
-				      "where a forward of one direction meets a longer or "
-				      "shorter backward of the other, each unit keeps a gap in "
-				      "its middle; with two pipelines, B = 2F and M a multiple "
-				      "of PP the idle time is (PP-2)(M/PP+1)F"},
-		{"M a multiple of PP", pipesim_holds_m_parts_by_pp,
-			"the last unit is not full"}},
+	.bubble.conditions =
+		{{"F = B", pipesim_holds_f_is_b,
+			 "where a forward of one direction meets a backward of another length, "
+			 "each unit keeps a gap in its middle; with two pipelines, B = 2F and "
+			 "M a multiple of PP the idle time is (PP-2)(M/PP+1)F"},
+			{"M a multiple of PP", pipesim_holds_m_parts_by_pp,
+				"the last unit is not full"}},
 	.bubble.exact = "Exact when F = B and M is a multiple of PP. With two pipelines and B "
 			"= 2F the gaps in the middle of the units stay and the idle time is "
 			"(PP-2)(M/PP+1)F; forward doubling removes them.",
@@ -293,7 +293,7 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.activations.exact = "The largest rank; with N pipelines and full units the ranks "
 			     "range from PP-PP/N+1 to PP.",
 	.extensions = {{pipesim_holds_m_parts_by_pp,
-		"M is no multiple of PP: the last, shorter unit is pipesim's extension, not "
+		"M is not a multiple of PP: the last, shorter unit is pipesim's extension, not "
 		"the authors'"}},
 	.notes = "With N pipelines (--pipelines, even, a divisor of PP) each pair starts "
 		 "PP/(N/2) ranks further on, each pipeline has M/N of the micro-batches, and "
@@ -323,15 +323,15 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.check = pipesim_check_halves,
 	.padded = padded_doubling,
 	.extensions = {{holds_full_doubled_units,
-		"M is no multiple of 2 PP: the last unit runs without the micro-batches that "
-		"do not exist, which is pipesim's extension"}},
+		"M is not a multiple of 2 PP: the last unit runs without the missing "
+		"micro-batches, which is pipesim's extension"}},
 	.generate = generate_doubling,
 	.bubble.text = "(PP/2-1)(F+B)",
 	.bubble.letters = letters,
 	.bubble.value = bubble,
 	.bubble.conditions =
 		{{"B = 2F", pipesim_holds_b_is_2f,
-			 "two forwards of a unit are meant to last as long as one backward"},
+			 "the schedule assumes that two forwards last as long as one backward"},
 			{"M a multiple of 2 PP", holds_full_doubled_units,
 				"the last unit is not full"}},
 	.bubble.exact = "Exact when B = 2F.",
@@ -351,8 +351,8 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 		"takes half of a micro-batch, so that it lasts as long as the forward of a "
 		"whole one that it meets. That closes the gaps which units of plain Chimera "
 		"keep in their middle at B = 2F, at the activations of plain Chimera. The "
-		"price is backwards of half the size, which keep a GPU less busy: that is not "
-		"simulated, the times of a half are half of those given.",
+		"price is backwards of half the size, which use a GPU less well: that is not "
+		"simulated, half a backward takes half the time.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; no code of it is public",
 	.chunks = 2,
 	.parts = 2,
@@ -362,29 +362,27 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.bubble.text = "(PP/2-1)(F+B/2)",
 	.bubble.letters =
 		"F is the forward and B the full backward (I + W) of one stage for one whole "
-		"micro-batch. It follows from the order, and is no figure of the paper.",
+		"micro-batch. It is derived from the order and not given in the paper.",
 	.bubble.value = bubble_halving,
 	.bubble.conditions = {{"B = 2F", pipesim_holds_b_is_2f,
-		"the forward of a micro-batch is meant to last as long as half of a backward"}},
+		"the schedule assumes that a forward lasts as long as half a backward"}},
 	.bubble.exact = "Exact when B = 2F.",
 	.activations.text = "PP",
 	.activations.value = activations_halving,
 	.activations.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
-	.extensions = {{NULL,
-		"pipesim's reading of the paper, of which no code is public; half a backward "
-		"is taken to last half as long as a whole one"}},
-	.notes =
-		"A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
-		"its F and B: these are the numbers in phases, timelines and exported orders, "
-		"which list 2M. M, and all that is counted by micro-batch, is of whole ones. "
-		"Times and activations of a half are half of those given, and so are the bytes "
-		"that it sends over links; P2P is that of a message, whatever its size.\n\n"
-		"A forward is one op of a whole micro-batch: no rank begins with it before the "
-		"one before has ended. Both of its halves run back to back, and every second "
-		"stage runs them the other way round, so that it waits for the last one. Rules "
-		"that match messages in order (--comm single, grouped) therefore refuse it; "
-		"forward doubling hangs there too.\n\n"
-		"Each rank holds two stages, so parameters are kept twice. The all-reduce of "
-		"gradients between the two copies of a stage is outside these formulae and "
-		"outside the simulation.",
+	.extensions = {{NULL, "pipesim's reading of the paper, as no code is public; half a "
+			      "backward is assumed to take half the time"}},
+	.notes = "A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
+		 "its F and B: these are the numbers in phases, timelines and exported orders, "
+		 "which list 2M. M, and all that is counted by micro-batch, is of whole ones. "
+		 "Times and activations of a half are half of those given, and so are the "
+		 "bytes that it sends over links; P2P is that of a message, whatever its "
+		 "size.\n\nA forward is one op of a whole micro-batch: no rank starts it "
+		 "before the previous one has finished. Both of its halves run back to back, "
+		 "and every second stage runs them the other way round, so that it waits for "
+		 "the last one. Rules that match messages in order (--comm single, grouped) "
+		 "therefore refuse it; forward doubling hangs there too.\n\nEach rank holds "
+		 "two stages, so there are two copies of the parameters. The all-reduce of "
+		 "gradients between the two copies of a stage is outside these formulae and "
+		 "outside the simulation.",
 };

@@ -118,23 +118,22 @@ PIPESIM_BUBBLE(bubble_v,
 PIPESIM_ACTIVATIONS(activations, (gint64)shape->ranks + 1, 1)
 PIPESIM_ACTIVATIONS(activations_v, 2 * (gint64)shape->ranks + 1, 2)
 
-static const char beyond[] =
-	"M < 2 PP, which the authors refuse: the order of 2 PP micro-batches without those "
-	"that do not exist, pipesim's extension";
+static const char beyond[] = "M < 2 PP, which the authors refuse: pipesim's extension is the "
+			     "order of 2 PP micro-batches without the missing ones";
 
-static const char f_longer[] = "F > I adds to the idle time";
+static const char f_longer[] = "F > I adds idle time";
 static const char w_longer[] =
-	"W no longer fits where a forward went, which adds to the idle time";
+	"W no longer fits in the slot of a forward, which adds idle time";
 static const char pair_shorter[] =
-	"the formula takes a pair to last at least as long as its backward alone";
+	"the formula assumes that a pair lasts at least as long as its backward alone";
 static const char pair_longer[] = "the outer ranks, which run fewer pairs, then idle longest; "
-				  "the formula means the inner ones";
+				  "the formula is for the inner ones";
 static const char few[] = "the pipeline is never full";
 static const char b_alone[] = "the schedule mixes B with I and W";
 
 static const char uneven[] =
-	"F&B < F+B and ranks run different numbers of pairs, so they idle for different times; "
-	"the formula means the largest, on the inner ranks";
+	"F&B < F+B and ranks run different numbers of pairs, so their bubbles differ; the "
+	"formula gives the largest, on the inner ranks";
 
 static const char letters[] =
 	"F&B is one overlapped pair: the forward of one micro-batch and the full backward of "
@@ -142,14 +141,14 @@ static const char letters[] =
 
 const PipesimSchedule pipesim_schedule_dualpipe = {
 	.name = "dualpipe",
-	.summary = "micro-batches from both ends, forwards overlapped with backwards",
+	.summary = "micro-batches enter from both ends, forwards overlap with backwards",
 	.constraints = "PP even, M even",
 	.idea = "Micro-batches enter the pipeline from both ends, and in the steady phase each "
 		"rank runs the forward of one direction overlapped with the backward of the "
-		"other. The communication of each half hides behind the computation of the "
-		"other half, which pays where an overlapped pair takes less time than its "
-		"parts. Weight gradients are put off at the start and the end as in ZB-H1; "
-		"every rank holds two stages, and so the parameters twice, and PP+1 "
+		"other. The communication of each half is hidden behind the computation of the "
+		"other, which pays off where an overlapped pair takes less time than its "
+		"parts. Weight gradients are deferred at the start and the end as in ZB-H1; "
+		"every rank holds two stages, hence two copies of the parameters, and PP+1 "
 		"activations.",
 	.reference = "DeepSeek-V3 technical report, arXiv:2412.19437; order as "
 		     "github.com/deepseek-ai/DualPipe runs it",
@@ -174,32 +173,32 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.bubble.uneven = uneven,
 	.bubble.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
 			"rank idles just that long. With F&B < F+B the ranks run different "
-			"numbers of pairs, so they idle for different times, and the formula "
-			"is the largest: that of the four ranks around the middle.",
+			"numbers of pairs, so their bubbles differ, and the formula gives the "
+			"largest: that of the four ranks around the middle.",
 	.activations.text = "PP+1",
 	.activations.value = activations,
 	.activations.exact = "Exact on every rank, whether activations are freed at I or at W.",
 	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
-		 "end, and count what it waits for, hop by hop. Before its first op: one F a "
+		 "end, and count what it waits for, hop by hop. Before its first op: one F per "
 		 "hop, until the first forward has come in from the end. When the forwards run "
 		 "out: the outer ranks still run pairs where the middle ranks run backwards "
 		 "alone, so each hop costs F&B - B. After its last op: the last backward for "
-		 "input still walks outwards, one I a hop, while every rank further out has "
-		 "one W less to do behind it: I - W. Together F + (F&B - B) + (I - W) a hop, "
+		 "input still walks outwards, one I per hop, while every rank further out has "
+		 "one W fewer left to do: I - W. Together F + (F&B - B) + (I - W) per hop, "
 		 "which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
 		 "formula. It also shows where it stops being exact: the first term is F, not "
-		 "I, and the last needs W <= I.\n\n"
-		 "Memory. Parameters are kept twice (2x), because each rank holds a stage of "
-		 "either direction; activations are PP+1. An article that circulates gives the "
-		 "activations as \"2 x PP + 1\": it runs the two columns of DeepSeek's table "
-		 "into each other. The +1 is the overlapped pair, which holds the micro-batch "
-		 "that it starts and the one that it ends at the same time.",
+		 "I, and the last needs W <= I.\n\nMemory. There are two copies of the "
+		 "parameters (2x), because each rank holds a stage of either direction; "
+		 "activations are PP+1. An article that circulates gives the activations as "
+		 "\"2 x PP + 1\": it runs the two columns of DeepSeek's table into each other. "
+		 "The +1 is the overlapped pair, which holds the micro-batch that it starts "
+		 "and the one that it ends at the same time.",
 };
 
 const PipesimSchedule pipesim_schedule_dualpipev = {
 	.name = "dualpipev",
 	.aliases = "ScheduleDualPipeV",
-	.summary = "DualPipe folded into a V: two chunks a rank, parameters once",
+	.summary = "DualPipe folded into a V: two chunks per rank, one copy of the parameters",
 	.constraints = "every PP and M",
 	.idea = "DualPipe cut in half: the model is folded into a V, so that rank r holds "
 		"stages r and 2 PP - 1 - r and both of its ends meet on rank 0. Forwards on "
@@ -235,7 +234,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.activations.value = activations_v,
 	.activations.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
 			     "DeepSeek's PP+1 is the same at equal numbers of stages.",
-	.notes = "Parameters are kept once: a rank holds two different stages of half the "
-		 "size. The 2x in DeepSeek's table is against a plain pipeline on twice as "
-		 "many ranks.",
+	.notes = "There is one copy of the parameters: a rank holds two different stages of "
+		 "half the size. The 2x in DeepSeek's table is relative to a plain pipeline on "
+		 "twice as many ranks.",
 };

@@ -19,7 +19,7 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.constraints = "every PP and M",
 	.idea = "A step's batch is cut into micro-batches, so that the ranks work on several "
 		"of them at once. Every rank runs all its forwards and then all its backwards, "
-		"one fill and one drain of the pipeline a step, and idles for PP-1 "
+		"one fill and one drain of the pipeline per step, and idles for PP-1 "
 		"micro-batches whatever their number. Each rank holds the activations of all M "
 		"micro-batches at the turn, which is what later schedules set out to save.",
 	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe "

@@ -86,23 +86,25 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		return TRUE;
 	if (shape->chunks == 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"1 chunk a rank is no wave, down and back up; nearest: 2");
+			"1 chunk per rank is not a wave, which goes down and back up; nearest: "
+			"2");
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u chunks a rank are not whole waves, down and back up; nearest: %u or %u",
+		"%u chunks per rank are not whole waves, which go down and back up; nearest: "
+		"%u or %u",
 		shape->chunks, shape->chunks - 1, shape->chunks + 1);
 }
 
 const PipesimSchedule pipesim_schedule_hanayo = {
 	.name = "hanayo",
 	.aliases = "wave",
-	.summary = "stages in waves, down the ranks and back up; parameters once",
+	.summary = "stages in waves, down the ranks and back up, one copy of the parameters",
 	.constraints = "every PP and M; --chunks V (2) even: V/2 waves",
-	.idea = "The stages go down the ranks and back up in waves, two chunks of a rank each, "
-		"so that a micro-batch meets itself on its way as Chimera's two pipelines "
-		"meet, but with the parameters kept once. Micro-batches enter every second "
-		"step, and those on their way down and up, forwards and backwards, take the "
-		"steps that the others leave free. More waves divide the bubble by their "
-		"number and cost as many more messages.",
+	.idea = "The stages go down the ranks and back up in waves, two chunks per rank and "
+		"wave, so that one micro-batch crosses a rank in both directions as Chimera's "
+		"two pipelines do, but with one copy of the parameters. Micro-batches enter "
+		"every second step, and forwards and backwards, going down and up, fill the "
+		"steps that the others leave free. W waves divide the bubble by W and send W "
+		"times as many messages.",
 	.reference = "Liu et al., Hanayo, arXiv:2308.15762; the order is pipesim's reading of "
 		     "the paper, not compared with the authors' code",
 	.chunks = 2,
@@ -113,26 +115,26 @@ const PipesimSchedule pipesim_schedule_hanayo = {
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters =
 		"F is the forward and B the full backward (I + W) of a rank's whole share for "
-		"one micro-batch; V chunks a rank, two a wave (--chunks). The formula follows "
-		"from the order here; it is not quoted from the authors.",
+		"one micro-batch; V chunks per rank, two per wave (--chunks). The formula "
+		"follows from the order here; it is not quoted from the authors.",
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.conditions = {{"F = B", pipesim_holds_f_is_b,
-				      "where a forward of a unit meets a longer or shorter "
-				      "backward a gap stays"},
+				      "a gap remains where a forward of a unit meets a "
+				      "backward of another length"},
 		{"M a multiple of PP", pipesim_holds_m_parts_by_pp,
 			"the last unit is not full"}},
 	.bubble.exact = "Exact when F = B and M is a multiple of PP. With B = 2F each unit of "
 			"PP micro-batches keeps a gap, as in Chimera.",
 	.activations.text = "min(M, PP)",
 	.activations.value = pipesim_activations_pp,
-	.activations.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V less. It "
+	.activations.exact = "The last rank; with M >= PP rank r holds (PP-1-r)/V fewer. It "
 			     "follows from the order here as well.",
 	.extensions = {{pipesim_holds_m_parts_by_pp,
-		"M is no multiple of PP: the last unit is not full, which is pipesim's "
+		"M is not a multiple of PP: the last unit is not full, which is pipesim's "
 		"extension"}},
-	.notes = "With two chunks the stages lie as in the other V schedules; further waves go "
-		 "on from rank 0. The order of a unit of PP micro-batches follows from steps: "
-		 "forward of micro-batch k at stage s at step s + 2k, backward at step 2S - 1 "
-		 "- s + 2k of S stages; units follow each other every 2S steps, which leaves "
-		 "no rank idle between them where F = B.",
+	.notes = "With two chunks the stages lie as in the other V schedules; further waves "
+		 "continue from rank 0. The order of a unit of PP micro-batches follows from "
+		 "steps: forward of micro-batch k at stage s at step s + 2k, backward at step "
+		 "2S - 1 - s + 2k of S stages; units follow each other every 2S steps, which "
+		 "leaves no rank idle between them where F = B.",
 };

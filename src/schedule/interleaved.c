@@ -189,13 +189,12 @@ PIPESIM_CONDITION(
 PIPESIM_CONDITION(groups_part, groups_of(shape).first == 0)
 
 static const char long_group[] =
-	"a group is longer than the step: pipesim's extension takes M for it";
+	"the group is longer than the step: pipesim's extension uses M instead";
 static const char blocking_group[] =
-	"a group is shorter than PP, which the authors' order does not take: in pipesim's "
+	"a group is shorter than PP, which the authors' order does not support: in pipesim's "
 	"extension ranks run less far ahead, so that none blocks";
-static const char rest[] =
-	"M does not part into such groups: in pipesim's extension the first one takes what is "
-	"left over";
+static const char rest[] = "M is not a multiple of the group: in pipesim's extension the first "
+			   "group takes the remainder";
 
 static PipesimFraction activations_of(const PipesimShape *shape, guint64 n)
 {
@@ -219,20 +218,20 @@ static PipesimFraction activations_zb(const PipesimShape *shape)
 PIPESIM_CONDITION(holds_long_groups, asked_group(shape) >= shape->ranks)
 
 static const char short_group[] =
-	"a micro-batch then comes round to its next chunk after the rank has run out of others";
+	"the rank then runs out of work before a micro-batch returns for its next chunk";
 
 const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.name = "interleaved-1f1b",
 	.aliases = "ScheduleInterleaved1F1B, interleaved1f1b, interleaved, vpp, "
 		   "virtual-pipeline, megatron-interleaved",
-	.summary =
-		"1F1B over several smaller chunks a rank, for a bubble divided by their number",
+	.summary = "1F1B over several smaller chunks per rank, which divides the bubble by "
+		   "their number",
 	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
 	.idea = "A rank holds V chunks, every PP-th stage of the model, and a micro-batch "
-		"passes it V times: in groups, all of a group through one chunk before the "
-		"next. The pipeline fills and drains in steps of 1/V of a rank's share, which "
-		"divides the bubble of 1F1B by V. It costs V times the messages and more "
-		"activations, because a rank runs (V-1) groups of forwards ahead.",
+		"passes it V times: in groups, each of which finishes one chunk before it "
+		"starts the next. The pipeline fills and drains in steps of 1/V of a rank's "
+		"share, which divides the bubble of 1F1B by V. It costs V times the messages "
+		"and more activations, because a rank runs (V-1) groups of forwards ahead.",
 	.reference = "Narayanan et al., Megatron-LM, arXiv:2104.04473; order as Megatron-LM "
 		     "and PyTorch's ScheduleInterleaved1F1B run it",
 	.chunks = 2,
@@ -241,7 +240,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
-			  "share for one micro-batch; V chunks a rank (--chunks), so that a "
+			  "share for one micro-batch; V chunks per rank (--chunks), so that a "
 			  "chunk takes F/V and B/V.",
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
@@ -251,30 +250,30 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.activations.value = activations,
 	.activations.exact =
 		"Exact on rank 0, which runs furthest ahead; G is the largest group. Each rank "
-		"further on holds 2/V less, the last one ((V-1)G+1)/V.",
+		"further on holds 2/V fewer, the last one ((V-1)G+1)/V.",
 	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
 		{groups_part, rest}},
-	.notes = "Groups. Megatron-LM takes G = PP where nothing else is asked for and refuses "
-		 "a last group shorter than PP; PyTorch parts M into max(1, M/PP) groups "
-		 "(rounded down) of equal size and refuses what does not part. The default "
-		 "here is PyTorch's; --group with the number of ranks is Megatron's. At 8/20 "
-		 "PyTorch's is 10, which holds 12.5 activations at V = 2; the often quoted "
-		 "PP(1+(PP-1)/(PP V)), there 11.5, is for G = PP. A larger group does not "
-		 "shorten the bubble and holds more.\n\n"
-		 "Where a last group would be shorter than PP the first one takes its "
-		 "micro-batches, which keeps the bubble at what the formula gives.",
+	.notes =
+		"Groups. Megatron-LM defaults to G = PP and refuses a last group shorter than "
+		"PP; PyTorch splits M into max(1, M/PP) groups (rounded down) of equal size "
+		"and refuses an M that they do not divide. The default here is PyTorch's; "
+		"--group with the number of ranks is Megatron's. At 8/20 PyTorch's is 10, "
+		"which holds 12.5 activations at V = 2; the often quoted PP(1+(PP-1)/(PP V)), "
+		"there 11.5, is for G = PP. A larger group does not shorten the bubble and "
+		"holds more activations.\n\nWhere the last group would be shorter than PP, the "
+		"first one takes its micro-batches, which keeps the bubble as in the formula.",
 };
 
 const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.name = "interleaved-zb",
 	.aliases = "ScheduleInterleavedZeroBubble, InterleavedZeroBubble",
-	.summary = "interleaved 1F1B with the weight gradients put off into the bubble",
+	.summary = "interleaved 1F1B with the weight gradients deferred into the bubble",
 	.constraints = "every PP and M; --chunks V (2), --group G (PyTorch's)",
-	.idea = "Interleaved 1F1B with each backward split into I, which the rank before waits "
-		"for, and W, which nobody waits for. Rank r stays r weight gradients behind "
-		"and runs them where it would idle at the end, so that about two thirds of the "
-		"bubble disappear where F = I = W. Ranks run one forward a hop ahead instead "
-		"of two, which makes up for the activations that wait for their W.",
+	.idea = "Interleaved 1F1B with each backward split into I (dgrad), which the previous "
+		"rank waits for, and W (wgrad), which no rank waits for. Rank r stays r weight "
+		"gradients behind and runs them where it would idle at the end, so that about "
+		"two thirds of the bubble disappear where F = I = W. Ranks run one forward per "
+		"hop ahead instead of two, which compensates for the activations held until W.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; order as "
 		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
 	.chunks = 2,
@@ -283,14 +282,14 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.generate = generate_zb,
 	.bubble.text = "(PP-1)(F+B-2W)/V",
 	.bubble.letters = "F, W and B (the full backward, I + W) are of a rank's whole share "
-			  "for one micro-batch; V chunks a rank (--chunks).",
+			  "for one micro-batch; V chunks per rank (--chunks).",
 	.bubble.value = pipesim_bubble_weights_moved,
 	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
 				      short_group},
 		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
 		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
 		{"B = I + W", pipesim_holds_b_is_i_plus_w,
-			"the schedule runs I and W, the formula counts B"}},
+			"the schedule runs I and W, but the formula counts B"}},
 	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+PP)/V)",
 	.activations.value = activations_zb,

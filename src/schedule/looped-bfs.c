@@ -19,12 +19,12 @@ PIPESIM_CONDITION(holds_m_ge_pp, shape->chunks == 1 || shape->microbatches >= sh
 const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.name = "looped-bfs",
 	.aliases = "ScheduleLoopedBFS, LoopedBFS, bfs, breadth-first",
-	.summary = "GPipe over several smaller chunks a rank: the chunks one after the other",
+	.summary = "GPipe over several smaller chunks per rank, one chunk after the other",
 	.constraints = "every PP and M; --chunks V (2)",
 	.idea = "All micro-batches go through the first chunk of a rank, then all through its "
 		"second, and the backwards come in the opposite order. The bubble is that of "
 		"interleaved 1F1B, and sharded data parallelism gathers the parameters of each "
-		"chunk and reduces its gradients just once a pass. Every rank holds the "
+		"chunk and reduces its gradients only once per pass. Every rank holds the "
 		"activations of all M micro-batches, as in GPipe.",
 	.reference = "Lamy-Poirier, Breadth-First Pipeline Parallelism, arXiv:2211.05953; "
 		     "order as PyTorch's ScheduleLoopedBFS runs it",
@@ -34,11 +34,11 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
-			  "share for one micro-batch; V chunks a rank (--chunks).",
+			  "share for one micro-batch; V chunks per rank (--chunks).",
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.conditions = {{"M >= PP", holds_m_ge_pp,
-		"a micro-batch then comes round to its next chunk after the rank has run out "
-		"of others"}},
+		"the rank then runs out of work before a micro-batch returns for its next "
+		"chunk"}},
 	.bubble.exact = "Exact on every rank when M >= PP.",
 	.activations.text = "M",
 	.activations.value = pipesim_activations_m,

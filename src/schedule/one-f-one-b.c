@@ -22,13 +22,13 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 const PipesimSchedule pipesim_schedule_one_f_one_b = {
 	.name = "1f1b",
 	.aliases = "Schedule1F1B, pipedream-flush",
-	.summary = "one forward, one backward in turn after a warm-up",
+	.summary = "alternating forwards and backwards after a warm-up",
 	.constraints = "every PP and M",
-	.idea = "After a short warm-up every rank runs one forward and one backward in turn, "
-		"so that a micro-batch is freed before the next one comes in. The bubble stays "
+	.idea = "After a short warm-up every rank alternates one forward and one backward, so "
+		"that one micro-batch is freed before the next one starts. The bubble stays "
 		"that of GPipe, since filling and draining take as long as before. A rank "
-		"holds at most as many micro-batches as there are ranks from it to the end, PP "
-		"at most instead of M.",
+		"holds at most as many micro-batches as there are ranks from it to the last: "
+		"PP at most, instead of M.",
 	.reference = "Narayanan et al., PipeDream-Flush, arXiv:2006.09503; order as PyTorch's "
 		     "Schedule1F1B runs it",
 	.runtime = "single",

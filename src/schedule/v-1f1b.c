@@ -80,22 +80,21 @@ static gboolean check(const PipesimShape *shape, GError **error)
 {
 	return shape->ranks <= MAX_RANKS ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "%u ranks are more than its pattern is made for; nearest: %u",
-		       shape->ranks, MAX_RANKS);
+		       "its pattern is made for fewer than %u ranks; nearest: %u", shape->ranks,
+		       MAX_RANKS);
 }
 
 const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.name = "1f1b-v",
 	.aliases = "1f1bv, v-1f1b",
-	.summary = "a V of two chunks a rank with full backwards: two thirds of 1F1B's "
+	.summary = "a V of two chunks per rank with full backwards: two thirds of 1F1B's "
 		   "activations",
 	.constraints = "PP <= 256, every M",
-	.idea = "Each rank holds a chunk of the way there and the chunk of the way back that "
-		"mirrors it, and repeats a fixed pattern of two forwards and two full "
-		"backwards. The V balances the activations, so that every rank holds about two "
-		"thirds of what 1F1B holds on its first. Backwards are not split, so that no "
-		"weight gradient is kept for later and a bubble of somewhat less than 1F1B's "
-		"stays.",
+	.idea = "Each rank holds a chunk of the way down and the mirrored chunk of the way "
+		"back, and repeats a fixed pattern of two forwards and two full backwards. The "
+		"V balances the activations, so that every rank holds about two thirds of what "
+		"1F1B holds on its first. Backwards are not split, so that no weight gradient "
+		"is deferred and a bubble somewhat below 1F1B's remains.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 		     "arXiv:2405.15362; order as the authors' zero-bubble repository makes it",
 	.chunks = 2,
@@ -107,8 +106,8 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.activations.value = activations,
 	.activations.exact = "Exact on the fullest rank when M >= 2 PP, never more; counted on "
 			     "the orders. The authors give the leading term, 2PP/3.",
-	.notes = "The order is found by a search in slots, which takes a slot for F and two "
-		 "for B and does not look at the times: the pattern of one micro-batch every "
-		 "six slots, whose beginning is pulled together as far as the pattern's own "
-		 "activations allow. The authors publish no formula for this bubble.",
+	.notes = "The order is found by a search in slots, with one slot for F and two for B, "
+		 "whatever the times are: the pattern of one micro-batch every six slots, "
+		 "whose start is compressed as far as the activations of the pattern allow. "
+		 "The authors publish no formula for this bubble.",
 };

@@ -73,8 +73,8 @@ static const char approximate[] =
 	"the formula is a share of 1F1B's bubble, which the authors give as an approximation";
 
 static const char equal_slots[] =
-	"slots are of equal length, and the order does not follow the times";
-static const char ends_meet[] = "the beginning and the end meet";
+	"the order is built from equal slots and does not adapt to the times";
+static const char ends_meet[] = "warm-up and cool-down overlap";
 
 static const char reference[] = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 				"arXiv:2405.15362; the zero-bubble authors' zbv_greedy.py";
@@ -82,7 +82,7 @@ static const char reference[] = "Qi et al., Pipeline Parallelism with Controllab
 const PipesimSchedule pipesim_schedule_v_half = {
 	.name = "v-half",
 	.aliases = "vhalf, zb-v-half, zbvhalf, zbv-half",
-	.summary = "a V whose chunks are held half as long as in 1F1B, for a longer bubble",
+	.summary = "a V that holds half of 1F1B's activations, for a longer bubble",
 	.constraints = "every PP and M",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
 		"that the chunk that is held long and the one that is held briefly share a "
@@ -90,7 +90,7 @@ const PipesimSchedule pipesim_schedule_v_half = {
 		"repeating it every six slots fills the time without a gap: how long the block "
 		"is, and not how many ranks there are, decides how many activations are held. "
 		"V-Half's block holds about half of 1F1B's and the ranks idle about half as "
-		"long; the price is an order that fits equal times only.",
+		"long; the price is an order that fits only equal times.",
 	.reference = reference,
 	.chunks = 2,
 	.placement = PIPESIM_V,
@@ -105,9 +105,9 @@ const PipesimSchedule pipesim_schedule_v_half = {
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
 	.bubble.approximate = approximate,
 	.bubble.exact =
-		"Nowhere: an approximation. Counted on the orders, with F = I = W, P2P = 0 and "
-		"M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, and F/2 at "
-		"PP = 2: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
+		"Never exact: an approximation. Counted on the orders, with F = I = W, P2P = 0 "
+		"and M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, and F/2 "
+		"at PP = 2: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
 	.activations.text = "PP/2",
 	.activations.value = activations_half,
 	.activations.is_approximate = TRUE,
@@ -116,10 +116,9 @@ const PipesimSchedule pipesim_schedule_v_half = {
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Block, in slots: F of the way "
 		 "down at 2r, F of the way back at 3PP-2-r, I of the way back at 3PP+k+2r-1, I "
 		 "of the way down at 6PP+k-r-2, k = 3 where PP is even and else 0; W in "
-		 "whatever slot is free.\n\n"
-		 "The order is the same whatever the times are, as in the authors' runtime, "
-		 "which plans with F = I = W. Where they differ much it loses more than 1F1B "
-		 "would: compare before using it.",
+		 "whatever slot is free.\n\nThe order is the same whatever the times are, as "
+		 "in the authors' runtime, which plans with F = I = W. Where they differ a lot "
+		 "it loses more than 1F1B does: compare before you use it.",
 };
 
 const PipesimSchedule pipesim_schedule_v_min = {
@@ -127,8 +126,8 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.aliases = "vmin, zb-v-min, zbvmin, zbv-min",
 	.summary = "the shortest block of a V: a third of 1F1B's activations",
 	.constraints = "every PP and M",
-	.idea = "Every micro-batch goes through all stages and back without waiting, a slot a "
-		"stage, which is the shortest time that an activation can be held. Repeating "
+	.idea = "Every micro-batch goes through all stages and back without waiting, one slot "
+		"per stage, the shortest time for which an activation can be held. Repeating "
 		"this every six slots on ranks that hold a stage of the way down and its "
 		"mirror of the way back takes a third of 1F1B's activations and leaves two "
 		"thirds of its bubble. There is no slack in it: where F, I and W differ, or "
@@ -147,8 +146,8 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
 	.bubble.approximate = approximate,
-	.bubble.exact = "Nowhere: an approximation. Counted on the orders, with F = I = W, P2P "
-			"= 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "
+	.bubble.exact = "Never exact: an approximation. Counted on the orders, with F = I = W, "
+			"P2P = 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "
 			"(4PP-7)F/2: at PP 8 and M 20 13.5 F where the formula has 12.54 F.",
 	.activations.text = "PP/3",
 	.activations.value = activations_min,

@@ -21,14 +21,13 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, Pipes
 	g_ascii_formatd(activations, sizeof activations, "%.12g",
 		(double)most->num / (double)most->den);
 	if (result->span == result->span_bound && result->makespan == result->makespan_bound)
-		text = g_strdup_printf("proven best: at these times no order that holds at "
-				       "most %s activations is shorter, by makespan or by span",
+		text = g_strdup_printf("proven optimal: at these times no order within %s "
+				       "activations has a shorter makespan or span",
 			activations);
 	else
-		text = g_strdup_printf(
-			"at these times and with messages that do not wait no order that holds "
-			"at most %s activations is below a makespan of %s ms (here %s) and a "
-			"span from first start to last end of %s ms (here %s)",
+		text = g_strdup_printf("lower bounds at these times, within %s activations and "
+				       "with messages that never block: makespan %s ms (here "
+				       "%s), span from first start to last end %s ms (here %s)",
 			activations, pipesim_print_ms(makespan_bound, result->makespan_bound),
 			pipesim_print_ms(makespan, result->makespan),
 			pipesim_print_ms(span_bound, result->span_bound),
@@ -73,14 +72,14 @@ PIPESIM_CONDITION(
 const PipesimSchedule pipesim_schedule_zb_auto = {
 	.name = "zb-auto",
 	.aliases = "zbauto, zb-greedy",
-	.summary = "zero bubble, searched from the times within a limit of memory",
+	.summary = "zero bubble, with an order searched for the given times and memory",
 	.constraints = "every PP and M; a limit of at least 1 activation",
-	.idea = "As in ZB-H1 the backward is split into I, which the rank before waits for, "
+	.idea = "As in ZB-H1 the backward is split into I, which the previous rank waits for, "
 		"and W, which can fill any gap; but the order is searched from the times of "
 		"every stage and of messages, within the activations that a rank may hold. "
 		"Where times differ this finds what a fixed pattern misses, and more memory "
-		"buys a shorter bubble step by step between ZB-H1 and ZB-H2. The order is good "
-		"for these times only and is searched anew for others.",
+		"buys a shorter bubble step by step between ZB-H1 and ZB-H2. The order suits "
+		"these times only; other times need a new search.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' heuristic (zb.py) and more",
 	.takes = PIPESIM_TAKES_LIMIT,
@@ -98,15 +97,17 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.bubble.value = bubble,
 	.bubble.is_span = TRUE,
 	.bubble.conditions = {{"N = PP", limit_is_pp,
-				      "with more room a few forwards rarely fit a gap exactly, "
+				      "with more room a few forwards rarely fit a gap exactly; "
 				      "with less every micro-batch waits"},
-		{"W <= F", pipesim_holds_w_le_f, "what fills a gap sticks out of it"},
-		{"W <= I", pipesim_holds_w_le_i, "what fills a gap sticks out of it"},
+		{"W <= F", pipesim_holds_w_le_f,
+			"the op that fills a gap is longer than the gap"},
+		{"W <= I", pipesim_holds_w_le_i,
+			"the op that fills a gap is longer than the gap"},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the two gaps meet"}},
-	.bubble.exact = "What the first rank cannot but idle between its first start and last "
-			"end when M > N: before its first I it can run N forwards, after its "
-			"last F only I and W of what it holds. No order that holds N "
-			"activations until their W is below. The search reaches it when N = "
+	.bubble.exact = "The least that the first rank can idle between its first start and "
+			"last end when M > N: before its first I it can run N forwards, after "
+			"its last F only I and W of what it holds. No order that holds N "
+			"activations until their W idles less. The search reaches it when N = "
 			"PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where it is (PP-1)(F+I-W).",
 	.activations.text = "N",
 	.activations.value = pipesim_activations_limit,
@@ -117,21 +118,20 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		"bytes, the share that the backward for input frees counts until then, so that "
 		"more micro-batches may be in flight than N.",
 	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
-		 "first I; F, I and W in turn; I and W of what is left after the last F.\n\n"
-		 "The search first tries the eight ways of the authors' heuristic: rounds of "
-		 "one F and one I a rank, W where it fits before an arrival, three decisions "
-		 "taken one way or the other. It then tries orders that run whatever can run "
-		 "first, and rounds that idle up to a target halved between the best so far "
-		 "and a bound that no order is below; one is taken if it is better in span or "
-		 "makespan and worse in neither. It ends when both bounds are reached or after "
-		 "a fixed number of ops, so that the same costs give the same order on every "
-		 "machine. More room is not always used well: the same is done within tighter "
-		 "limits, for as long as their bounds leave hope of a shorter makespan and the "
-		 "effort is small.\n\n"
-		 "Last, the orders of gpipe, 1f1b, zb-h1 and zb-h2 that fit are simulated, by "
-		 "the rules of --comm and over the links of the run, and the shortest is "
-		 "taken; a note says which.\n\n"
-		 "The bound is the largest, over ranks, of the two gaps above, with the rank's "
-		 "own stages and messages, and of the memory that all micro-batches take for "
-		 "the time of their own, divided by the limit.",
+		 "first I; F, I and W in turn; I and W of what is left after the last "
+		 "F.\n\nThe search first tries the eight ways of the authors' heuristic: "
+		 "rounds of one F and one I per rank, W where it fits before an arrival, three "
+		 "decisions taken one way or the other. It then tries orders that run whatever "
+		 "can run first, and rounds that idle up to a target halved between the best "
+		 "so far and a bound that no order is below; one is taken if it is better in "
+		 "span or makespan and worse in neither. It ends when both bounds are reached "
+		 "or after a fixed number of ops, so that the same costs give the same order "
+		 "on every machine. More room is not always used well: the same is done within "
+		 "tighter limits, for as long as their bounds leave hope of a shorter makespan "
+		 "and the effort is small.\n\nLast, the orders of gpipe, 1f1b, zb-h1 and zb-h2 "
+		 "that fit are simulated, by the rules of --comm and over the links of the "
+		 "run, and the shortest is taken; a note says which.\n\nThe bound is the "
+		 "largest, over ranks, of the two gaps above, with the rank's own stages and "
+		 "messages, and of the memory that all micro-batches take for the time of "
+		 "their own, divided by the limit.",
 };

@@ -508,7 +508,7 @@ PIPESIM_CONDITION(limit_is_enough,
 const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.name = "zb-v-auto",
 	.aliases = "zbvauto, zbv-auto",
-	.summary = "ZB-V with its order searched from the times within a limit of memory",
+	.summary = "ZB-V with an order searched for the given times and memory",
 	.constraints = "every PP and M; a limit of at least the activations of v-min",
 	.idea = "Each rank holds a stage of the way down and its mirror of the way back, so "
 		"that every rank can begin backwards as soon as the first micro-batch has "
@@ -534,9 +534,9 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.bubble.conditions = {{"N >= PP", limit_is_enough,
 				      "a rank idles where it has no room for the next forward"},
 		{"F = I = W", pipesim_holds_times_equal,
-			"gaps and what could fill them differ in length"},
+			"gaps and the ops that could fill them differ in length"},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp,
-			"the last forward comes before there is a W for every gap"}},
+			"the last forward runs before there is a W for every gap"}},
 	.bubble.exact = "A span bubble, exact when F = I = W, P2P = 0 and M >= 2 PP. By "
 			"makespan (PP-1)F/2 is left: what the last rank waits for its first "
 			"input, F being the forward of a rank's whole share.",

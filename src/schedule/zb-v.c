@@ -77,14 +77,13 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 	.name = "zb-v",
 	.aliases = "ScheduleZBVZeroBubble, ZBVZeroBubble, zbv",
 	.summary =
-		"a V of two chunks a rank with split backwards: no bubble by span at F = I = W",
+		"a V of two chunks per rank with split backwards: no span bubble at F = I = W",
 	.constraints = "every PP and M",
-	.idea = "Each rank holds a chunk of the way there and the chunk of the way back that "
-		"mirrors it, so that the first rank also runs the last stage and the loss. "
-		"Backwards are split, and W fills what would be gaps, so that every rank works "
-		"without a pause from its first op to its last where F = I = W. The chunks "
-		"even out along the V: each rank holds the PP activations that 1F1B holds on "
-		"its first.",
+	.idea = "Each rank holds a chunk of the way down and the mirrored chunk of the way "
+		"back, so that the first rank also runs the last stage and the loss. Backwards "
+		"are split, and W fills what would be gaps, so that at F = I = W every rank "
+		"works without a pause from its first op to its last. The chunks even out "
+		"along the V: each rank holds the PP activations that 1F1B holds on its first.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "hand-made order as PyTorch's ScheduleZBVZeroBubble runs it",
 	.chunks = 2,
@@ -92,14 +91,14 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 	.runtime = "queue",
 	.generate = generate,
 	.bubble.text = "0",
-	.bubble.letters = "By span: last end less first start less busy time of a rank. By "
+	.bubble.letters = "By span: last end minus first start minus busy time of a rank. By "
 			  "makespan a rank idles for (PP-1)F/2, F of a rank's whole share: the "
 			  "first forward has PP-1 hops of half a share to go.",
 	.bubble.value = pipesim_bubble_none,
 	.bubble.is_span = TRUE,
 	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal,
-				      "the order is drawn for ops of equal length and does not "
-				      "follow the times"},
+				      "the order is made for ops of equal length and does not "
+				      "adapt to the times"},
 		{"M >= 2PP-1", pipesim_holds_m_fills_zb,
 			"there are too few micro-batches to fill the gaps"}},
 	.bubble.exact = "Exact when F = I = W and M >= 2PP-1. Otherwise the order, which is "
@@ -108,6 +107,6 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 	.activations.value = pipesim_activations_pp,
 	.activations.exact =
 		"2 PP chunks of half a rank's share, on every rank when M >= 2PP-1.",
-	.notes = "Fewer than 2PP-1 micro-batches run the order of 2PP-1 without those that do "
-		 "not exist, as PyTorch does.",
+	.notes = "With fewer than 2PP-1 micro-batches the order is that of 2PP-1 without the "
+		 "missing ones, as in PyTorch.",
 };

@@ -51,22 +51,21 @@ PIPESIM_BUBBLE(bubble_h2,
 	(gint64)(shape->ranks - 1) * (t[PIPESIM_F] + t[PIPESIM_I] - 2 * t[PIPESIM_W]))
 PIPESIM_ACTIVATIONS(activations_h2, MIN(2 * (gint64)shape->ranks - 1, shape->microbatches), 1)
 
-static const char beyond[] =
-	"M < 2 PP, which the authors do not take: pipesim's extension ends "
-	"each phase when the micro-batches do";
+static const char beyond[] = "M < 2 PP, which the authors do not support: in pipesim's "
+			     "extension each phase ends when the micro-batches run out";
 
 static const char too_few[] = "there are too few micro-batches to fill the gaps";
 
 const PipesimSchedule pipesim_schedule_zb_h1 = {
 	.name = "zb-h1",
 	.aliases = "zb1p, zbh1",
-	.summary = "1F1B with the weight gradients put off into the bubble, at 1F1B's memory",
+	.summary = "1F1B with the weight gradients deferred into the bubble, at 1F1B's memory",
 	.constraints = "every PP and M",
-	.idea = "The backward is split into I, which the rank before waits for, and W, which "
-		"nobody waits for. Each rank hands I back at once and puts W off to where 1F1B "
-		"would idle, so that about two thirds of the bubble disappear where F = I = W. "
-		"Rank r puts off r of its W, which brings every rank to the PP activations "
-		"that 1F1B holds on its first.",
+	.idea = "The backward is split into I (backward for input, dgrad), which the previous "
+		"rank waits for, and W (backward for weights, wgrad), which no rank waits for. "
+		"Each rank runs I at once and defers W to where 1F1B would idle, so that about "
+		"two thirds of the bubble disappear where F = I = W. Rank r defers r of its W, "
+		"which brings every rank to the PP activations that 1F1B holds on its first.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 1",
 	.runtime = "queue",
@@ -80,7 +79,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
 		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long},
 		{"B = I + W", pipesim_holds_b_is_i_plus_w,
-			"the schedule runs I and W, the formula counts B"}},
+			"the schedule runs I and W, but the formula counts B"}},
 	.bubble.exact = "Exact, by makespan and by span, when W <= F, W <= I and M >= PP.",
 	.extensions = {{pipesim_holds_m_ge_2pp, beyond}},
 	.activations.text = "min(M, PP)",
@@ -92,7 +91,8 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.name = "zb-h2",
 	.aliases = "zbh2",
-	.summary = "twice the warm-up: no gaps in the steady state, for twice the memory",
+	.summary = "1F1B with twice the warm-up: no gaps in the steady state, for twice the "
+		   "activations",
 	.constraints = "every PP and M",
 	.idea = "ZB-H1 with twice the warm-up: the ranks run so many forwards ahead that no "
 		"gap is left once backwards begin. The idle time at the start of a rank is "
@@ -111,7 +111,7 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 	.bubble.conditions = {{"M >= 2PP-1", pipesim_holds_m_fills_zb, too_few},
 		{"W <= F", pipesim_holds_w_le_f, pipesim_w_too_long},
 		{"W <= I", pipesim_holds_w_le_i, pipesim_w_too_long}},
-	.bubble.exact = "A span bubble: last end less first start less busy time of a rank, "
+	.bubble.exact = "A span bubble: last end minus first start minus busy time of a rank, "
 			"which is what counts when ranks begin the next step without waiting "
 			"for each other. By makespan no order of this shape is below (PP-1)F, "
 			"so a step that ends with a barrier sees that.",

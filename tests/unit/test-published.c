@@ -182,7 +182,7 @@ START_TEST(zb_h2_within_its_span)
 	ck_assert_int_eq(run->report->bubble.max_span_idle, run->report->published.bubble);
 	ck_assert_int_ne(run->report->published.difference, 0);
 	ck_assert_uint_eq(run->report->published.reasons->len, 1);
-	ck_assert(has_reason(run->report, "the formula is the span bubble"));
+	ck_assert(has_reason(run->report, "the formula gives the span bubble"));
 }
 END_TEST
 
