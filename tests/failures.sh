@@ -132,6 +132,8 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 	else
 		fail 'the Chrome trace is not JSON'
 	fi
+	"$PIPESIM" $shape -s dualpipe --report /dev/full >out 2>err
+	expect 'page on a full disk' 5 'No space left'
 	"$PIPESIM" $shape -s dualpipe --chrome-trace /dev/full >out 2>err
 	expect 'Chrome trace on a full disk' 5 'No space left'
 }

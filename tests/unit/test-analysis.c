@@ -208,6 +208,36 @@ START_TEST(critical_path_has_no_slack)
 }
 END_TEST
 
+/* Every op starts when what let it start has ended, a hop later where that is on another rank; by no
+ * other cause could it have been earlier, as it is an input or stands before it. */
+START_TEST(causes_end_at_starts)
+{
+	const GridCase *point = accepted_case(_i);
+	g_autoptr(PipesimCosts) costs =
+		grid_random_costs((guint32)_i, point->ranks, _i % 3 == 0);
+	g_autoptr(PipesimRun) run = grid_run(point, costs);
+	const PipesimProgram *program = run->step->program;
+	const PipesimTimeline *timeline = run->step->timeline;
+
+	for (guint rank = 0; rank < run->shape.ranks; rank++)
+		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
+			op++) {
+			const guint64 cause = pipesim_report_cause(run->step, rank, op);
+			guint from;
+
+			if (cause == PIPESIM_NO_CAUSE) {
+				ck_assert_int_eq(timeline->start[op], 0);
+				continue;
+			}
+			ck_assert_uint_lt(cause, program->n_ops);
+			from = pipesim_program_rank(program, (guint32)cause);
+			ck_assert_int_eq(
+				timeline->end[cause] + (from == rank ? 0 : run->times->p2p),
+				timeline->start[op]);
+		}
+}
+END_TEST
+
 START_TEST(lower_bound_holds)
 {
 	const GridCase *point = accepted_case(_i);
@@ -355,6 +385,7 @@ Suite *analysis_suite(void)
 	tcase_add_loop_test(grid, peaks_recounted, 0, count);
 	tcase_add_loop_test(grid, bytes_recounted, 0, count);
 	tcase_add_loop_test(grid, critical_path_has_no_slack, 0, count);
+	tcase_add_loop_test(grid, causes_end_at_starts, 0, count);
 	tcase_add_loop_test(grid, lower_bound_holds, 0, count);
 	tcase_add_loop_test(grid, formula_keeps_its_word, 0, count);
 	tcase_add_loop_test(grid, activations_keep_their_word, 0, count);
