@@ -32,15 +32,6 @@ static void divide_memory(PipesimProblem *problem, const PipesimTimes *times)
 	problem->freed = (gint64)((__extension__(unsigned __int128) input) * MOST_UNITS / all);
 }
 
-static void set_limit(PipesimProblem *problem, const PipesimFraction *most)
-{
-	__extension__ typedef __int128 Wide;
-	const Wide chunk_units = (Wide)problem->held * problem->chunks;
-	const Wide limit = chunk_units * most->num / most->den;
-
-	problem->limit = (gint64)MIN(limit, MOST_TIME);
-}
-
 /* TRUE where the times of all ops one after the other, messages between them, can be added. */
 static gboolean fill_times(
 	PipesimProblem *problem, const PipesimShape *shape, const PipesimTimes *times)
@@ -70,6 +61,8 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 {
 	const guint64 ops =
 		PIPESIM_PROBLEM_KINDS * (guint64)shape->stages * shape->microbatches;
+	const PipesimFraction *most = &shape->max_activations;
+	__extension__ __int128 limit;
 
 	*problem = (PipesimProblem){
 		.ranks = shape->ranks,
@@ -83,7 +76,9 @@ gboolean pipesim_problem_init(PipesimProblem *problem, PipesimArena *arena,
 			"search takes; take fewer of either",
 			shape->microbatches, shape->stages, PIPESIM_MAX_OPS);
 	divide_memory(problem, times);
-	set_limit(problem, &shape->max_activations);
+	limit = problem->held;
+	limit = limit * problem->chunks * most->num / most->den;
+	problem->limit = (gint64)MIN(limit, MOST_TIME);
 	problem->time = pipesim_arena_array(
 		arena, gint64, (gsize)PIPESIM_PROBLEM_KINDS * shape->ranks * shape->chunks);
 	if (!pipesim_arena_check(arena, error, "the times of %u stages", shape->stages))
@@ -124,26 +119,18 @@ static gint64 find_rung(const PipesimProblem *problem, gint64 limit, gint64 step
 	return usual <= limit ? MAX(rung, usual) : rung;
 }
 
-/* Where ranks are many, activations matter less one by one, and to search takes longer. */
-static gint64 coarse_step(const PipesimProblem *problem)
+gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed)
 {
 	gint64 step = 1;
 
-	while (2 * step <= problem->ranks / 8)
-		step *= 2;
-	return step;
-}
-
-gboolean pipesim_problem_tighten(PipesimProblem *problem, PipesimRungs *rungs, guint64 placed)
-{
 	if (rungs->n == 1)
 		rungs->effort = MAX(RUNGS_EFFORT, RUNGS_RATIO * placed);
 	if (rungs->n > 0 && placed > rungs->effort)
 		return FALSE;
-	if (rungs->n == 0)
-		problem->limit = find_rung(problem, problem->limit, 1);
-	else
-		problem->limit = find_rung(problem, problem->limit - 1, coarse_step(problem));
+	/* Where ranks are many, activations matter less one by one, and to search takes longer. */
+	while (rungs->n > 0 && 2 * step <= problem->ranks / 8)
+		step *= 2;
+	problem->limit = find_rung(problem, problem->limit - (rungs->n > 0 ? 1 : 0), step);
 	rungs->n++;
 	return problem->limit >= problem->held;
 }

@@ -70,28 +70,23 @@ static void emit_part(
 	}
 }
 
-static void emit_rank(
-	PipesimEmitter *out, const guint8 *codes, gsize n, const PipesimVerb *verbs)
-{
-	gsize first_input = 0, last_forward = n;
-
-	while (first_input < n && verbs[codes[first_input]].kind != PIPESIM_I)
-		first_input++;
-	while (last_forward > first_input && verbs[codes[last_forward - 1]].kind != PIPESIM_F)
-		last_forward--;
-	pipesim_phase(out, "warm-up");
-	emit_part(out, codes, first_input, verbs);
-	pipesim_phase(out, "steady");
-	emit_part(out, codes + first_input, last_forward - first_input, verbs);
-	pipesim_phase(out, "cool-down");
-	emit_part(out, codes + last_forward, n - last_forward, verbs);
-}
-
 void pipesim_emit_sequences(PipesimEmitter *out, const guint8 *codes, guint ranks, gsize n,
 	const PipesimVerb *verbs)
 {
-	for (guint rank = 0; rank < ranks; rank++) {
+	for (guint rank = 0; rank < ranks; rank++, codes += n) {
+		gsize first_input = 0, last_forward = n;
+
+		while (first_input < n && verbs[codes[first_input]].kind != PIPESIM_I)
+			first_input++;
+		while (last_forward > first_input &&
+			verbs[codes[last_forward - 1]].kind != PIPESIM_F)
+			last_forward--;
 		pipesim_emit_rank(out, rank);
-		emit_rank(out, codes + rank * n, n, verbs);
+		pipesim_phase(out, "warm-up");
+		emit_part(out, codes, first_input, verbs);
+		pipesim_phase(out, "steady");
+		emit_part(out, codes + first_input, last_forward - first_input, verbs);
+		pipesim_phase(out, "cool-down");
+		emit_part(out, codes + last_forward, n - last_forward, verbs);
 	}
 }

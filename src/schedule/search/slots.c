@@ -174,18 +174,6 @@ static guint next_free(const Table *t, guint rank, guint slot)
 	return found;
 }
 
-/* Where W have slots of their own, one more or one less is held between two slots. */
-static void shift_held(const Table *t, guint rank, guint kind, guint from, guint to)
-{
-	gint32 *held = t->held + (gsize)rank * t->width;
-	const gint32 more = is_forward(kind) ? 1 : -1;
-
-	if (is_backward(kind))
-		return;
-	for (guint s = to; s < from; s++)
-		held[s] += more;
-}
-
 /* Where W run in whatever slot is free: whether the peak stays when the op of slot @from, which
  * is free now, stands in slot @to; writes the new memory where it does. Behind @from nothing
  * changes once the state is what it was. */
@@ -223,26 +211,16 @@ static gboolean try_move(const Table *t, guint rank, guint from, guint to)
 
 	cells[to] = (guint8)kind;
 	cells[from] = FREE;
-	if (t->has_w) {
-		shift_held(t, rank, kind, from, to);
-	} else if (!keeps_peak(t, rank, from, to)) {
+	if (!t->has_w && !keeps_peak(t, rank, from, to)) {
 		cells[from] = (guint8)kind;
 		cells[to] = FREE;
 		return FALSE;
 	}
+	/* Where W have slots of their own, one more or one less is held between two slots. */
+	for (guint s = to; t->has_w && !is_backward(kind) && s < from; s++)
+		t->held[(gsize)rank * t->width + s] += is_forward(kind) ? 1 : -1;
 	t->after[(gsize)rank * t->width + to] = to + 1;
 	return TRUE;
-}
-
-/* A forward holds one more from its slot to where it stood: not across a slot at the peak. */
-static guint first_with_room(const Table *t, guint rank, guint from, guint earliest_slot)
-{
-	const gint32 *held = t->held + (gsize)rank * t->width;
-	guint slot = from;
-
-	while (slot > earliest_slot && held[slot - 1] < t->peak)
-		slot--;
-	return slot;
 }
 
 static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
@@ -258,10 +236,14 @@ static void note_backward(const Table *t, guint rank, guint32 n, guint slot)
 static guint advance(const Table *t, guint rank, guint slot, guint kind, guint32 k)
 {
 	const gboolean two = t->whole && is_backward(kind);
-	guint to = earliest(t, rank, kind, k);
+	const gint32 *held = t->held + (gsize)rank * t->width;
+	const guint first = earliest(t, rank, kind, k);
+	guint to = is_forward(kind) ? slot : first;
 
-	if (is_forward(kind))
-		to = first_with_room(t, rank, slot, to);
+	/* A forward holds one more from its slot to where it stood: not across a slot at the peak.
+	 */
+	while (to > first && held[to - 1] < t->peak)
+		to--;
 	for (to = next_free(t, rank, to); to < slot; to = next_free(t, rank, to + 1))
 		if ((!two || next_free(t, rank, to + 1) == to + 1) &&
 			try_move(t, rank, slot, to)) {

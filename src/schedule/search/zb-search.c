@@ -21,9 +21,6 @@
 #define EFFORT_PER_OP 2
 /* What an op costs that is placed in the order of time, against one of a round. */
 #define EFFORT_IN_TIME 4
-/* What tighter limits may cost: so many ops, or so many times what the first one cost. */
-#define RUNGS_EFFORT 4000000
-#define EFFORT_RATIO 3
 /* Shares of the idle time to spare that targeted rounds try in the warm-up. */
 #define SHARES 5
 
@@ -210,22 +207,6 @@ static gint64 plan_warm_up(const Search *s, const Rounds *way, Lane *lane, gint6
 	return MAX(end, ready);
 }
 
-/* A lane that runs as many forwards ahead as the one before it would wait for the last of them.
- */
-static void step_down(const Search *s)
-{
-	for (guint j = 1; j < s->p; j++) {
-		Lane *lane = &s->lanes[j];
-
-		/* Nor can it run forwards that the one before it runs later. */
-		lane->wanted = MIN(lane->wanted, lane[-1].wanted);
-		if (lane->wanted == 0 || lane->wanted < lane[-1].wanted ||
-			lane->done[F] + lane->wanted >= s->m)
-			continue;
-		lane->wanted = lane[-1].wanted > 0 ? lane[-1].wanted - 1 : 0;
-	}
-}
-
 static void warm_up(Search *s, const Rounds *way)
 {
 	gint64 ready = 0;
@@ -240,7 +221,16 @@ static void warm_up(Search *s, const Rounds *way)
 		ready = begin + lane->time[I] + s->problem->p2p;
 	}
 	s->lanes[s->p - 1].wanted = 0;
-	step_down(s);
+	/* A lane that runs as many forwards ahead as the one before it would wait for the last of
+	 * them, and it cannot run forwards that the one before it runs later. */
+	for (guint j = 1; j < s->p; j++) {
+		Lane *lane = &s->lanes[j];
+
+		lane->wanted = MIN(lane->wanted, lane[-1].wanted);
+		if (lane->wanted > 0 && lane->wanted == lane[-1].wanted &&
+			lane->done[F] + lane->wanted < s->m)
+			lane->wanted--;
+	}
 	for (guint j = 0; j < s->p; j++)
 		for (Lane *lane = &s->lanes[j]; lane->wanted > 0; lane->wanted--)
 			run_forward(s, lane, forward_ready(s, j));
@@ -363,22 +353,16 @@ typedef struct {
 			   what the lane is allowed */
 } InTime;
 
-/* Whether lane @j has as many F without their I as @way lets it have. */
-static gboolean is_far_ahead(const Search *s, const InTime *way, guint j)
-{
-	const Lane *lane = &s->lanes[j];
-	const guint64 ahead = lane->done[F] - lane->done[I];
-
-	return way->quarters_ahead > 0 &&
-	       ahead > (guint64)(s->p - 1 - j) * way->quarters_ahead / 4;
-}
-
 static gint64 forward_start(const Search *s, const InTime *way, guint j)
 {
 	const Lane *lane = &s->lanes[j];
 	const guint k = lane->done[F];
+	/* Whether it has as many F without their I as @way lets it have. */
+	const gboolean is_far_ahead =
+		way->quarters_ahead > 0 &&
+		k - lane->done[I] > (guint64)(s->p - 1 - j) * way->quarters_ahead / 4;
 
-	if (k == s->m || (j > 0 && lane[-1].done[F] == k) || is_far_ahead(s, way, j) ||
+	if (k == s->m || (j > 0 && lane[-1].done[F] == k) || is_far_ahead ||
 		missing_room(s, lane) > 0)
 		return PIPESIM_NEVER;
 	return MAX(forward_ready(s, j), lane->clock);
@@ -466,14 +450,6 @@ static gboolean try_in_time(Search *s, const InTime *way)
  * @trip: between the end of an F of a lane and the start of its I the micro-batch goes through
  * all later lanes and back. */
 
-/* Idle time before the first I: nothing but F can run, as many as are held. */
-static gint64 first_idle(const Search *s, const Lane *lane, gint64 trip)
-{
-	const gint64 most = MIN(s->problem->limit / s->problem->held, s->m);
-
-	return MAX(trip - (most - 1) * lane->time[F], 0);
-}
-
 /* Idle time after the last F, until its I: nothing can run but I and W of what is held beside
  * it: of each of the others both, while a whole activation is held, or W alone, while what is
  * left of it is. */
@@ -496,29 +472,22 @@ static gint64 last_idle(const Search *s, const Lane *lane, gint64 trip)
 	return MAX(trip - most, 0);
 }
 
-/* A lane cannot hold more than the limit for its whole time: every micro-batch takes an
- * activation from its F to its I and what is left of it during its W. */
-static gint64 memory_span(const Search *s, const Lane *lane, gint64 trip)
-{
-	__extension__ typedef __int128 Wide;
-	const Wide held = s->problem->held;
-	const Wide each = held * (lane->time[F] + trip + lane->time[I]) +
-			  (Wide)s->weight_held * lane->time[W];
-	const Wide span = (each * s->m + s->problem->limit - 1) / s->problem->limit;
-
-	return (gint64)MIN(span, G_MAXINT64 / 4);
-}
-
 static gint64 span_bound(const Search *s, const Lane *lane, gint64 trip)
 {
-	const gint64 first = first_idle(s, lane, trip);
-	const gint64 by_memory = memory_span(s, lane, trip);
-	gint64 idle = first;
+	__extension__ typedef __int128 Wide;
+	const gint64 held = s->problem->held, limit = s->problem->limit;
+	/* A lane cannot hold more than the limit for its whole time: every micro-batch takes an
+	 * activation from its F to its I and what is left of it during its W. */
+	const Wide each = (Wide)held * (lane->time[F] + trip + lane->time[I]) +
+			  (Wide)s->weight_held * lane->time[W];
+	const Wide by_memory = (each * s->m + limit - 1) / limit;
+	/* Idle time before the first I: nothing but F can run, as many as are held. */
+	gint64 idle = MAX(trip - (MIN(limit / held, s->m) - 1) * lane->time[F], 0);
 
 	/* Where not all F come before the first I, the two gaps are apart. */
-	if (s->problem->limit / s->problem->held < s->m)
+	if (limit / held < s->m)
 		idle += last_idle(s, lane, trip);
-	return MAX(lane->busy + idle, by_memory);
+	return MAX(lane->busy + idle, (gint64)MIN(by_memory, G_MAXINT64 / 4));
 }
 
 /* What a micro-batch loses on a lane and on the way to it and back. */
