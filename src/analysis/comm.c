@@ -2,19 +2,21 @@
 #include "config.h"
 
 #include "analysis/parts.h"
+#include "base/arena.h"
 
-/* Where ranks wait. FALSE where memory does not suffice. */
-static gboolean measure_ranks(const PipesimStep *step, PipesimCommReport *report)
+/* Where ranks wait. */
+static gboolean measure_ranks(
+	const PipesimStep *step, PipesimCommReport *report, GError **error)
 {
 	const PipesimProgram *program = step->program;
 	const PipesimTimeline *timeline = step->timeline;
-	const gsize n = MAX(program->n_ops, 1u);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	/* By op: when the last of its inputs from other ranks had been computed, and when it could
 	 * have been there if no message had waited for another. */
-	g_autofree gint64 *computed_at = g_try_new0(gint64, n);
-	g_autofree gint64 *there_at = g_try_new0(gint64, n);
+	gint64 *computed_at = pipesim_arena_array(arena, gint64, program->n_ops);
+	gint64 *there_at = pipesim_arena_array(arena, gint64, program->n_ops);
 
-	if (computed_at == NULL || there_at == NULL)
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *transfer = &timeline->transfers[i];
@@ -82,7 +84,5 @@ gboolean pipesim_report_comm(
 	comm->n_messages = step->timeline->n_transfers;
 	comm->waiting = g_new0(gint64, report->ranks);
 	comm->moving = g_new0(gint64, report->ranks);
-	return measure_ranks(step, comm) ||
-	       pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
-		       step->program->n_ops);
+	return measure_ranks(step, comm, error);
 }

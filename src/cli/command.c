@@ -93,24 +93,6 @@ static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, 
 
 /* Help ----------------------------------------------------------------------------------- */
 
-/* The default command's help is the program's: it lists the commands. */
-static void describe(GOptionContext *context, const PipesimCommand *command)
-{
-	g_autoptr(GString) about = g_string_new(command->about);
-
-	if (command == pipesim_commands[0]) {
-		g_string_append(about, "\n\nCommands:\n");
-		for (guint i = 0; pipesim_commands[i] != NULL; i++)
-			g_string_append_printf(about, "  %-9s  %s\n", pipesim_commands[i]->name,
-				pipesim_commands[i]->summary);
-		g_string_append(
-			about, "'pipesim COMMAND --help' shows the options of a command.");
-	}
-	if (about->len > 0)
-		g_option_context_set_summary(context, about->str);
-	g_option_context_set_description(context, command->examples);
-}
-
 /* GOption itself prints an ellipsis, which is no ASCII, and does not notice a full disk. */
 static gboolean print_help(GOptionContext *context, GError **error)
 {
@@ -203,12 +185,24 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 {
 	GOptionContext *context = g_option_context_new(command->usage);
 	g_autoptr(GArray) entries = make_entries(command, setup, help);
+	g_autoptr(GString) about = g_string_new(command->about);
 	gboolean ok;
 
 	g_option_context_set_help_enabled(context, FALSE);
 	g_option_context_add_main_entries(
 		context, (const GOptionEntry *)(gconstpointer)entries->data, NULL);
-	describe(context, command);
+	/* The default command's help is the program's: it lists the commands. */
+	if (command == pipesim_commands[0]) {
+		g_string_append(about, "\n\nCommands:\n");
+		for (guint i = 0; pipesim_commands[i] != NULL; i++)
+			g_string_append_printf(about, "  %-9s  %s\n", pipesim_commands[i]->name,
+				pipesim_commands[i]->summary);
+		g_string_append(
+			about, "'pipesim COMMAND --help' shows the options of a command.");
+	}
+	if (about->len > 0)
+		g_option_context_set_summary(context, about->str);
+	g_option_context_set_description(context, command->examples);
 	ok = g_option_context_parse(context, argc, argv, error) &&
 	     (!*help || print_help(context, error));
 	g_option_context_free(context);

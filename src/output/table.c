@@ -47,7 +47,8 @@ void pipesim_table_free(PipesimTable *table)
 	g_free(table);
 }
 
-guint pipesim_text_width(const char *text)
+/* Columns of @text on a terminal. */
+static guint width_of(const char *text)
 {
 	guint width = 0;
 
@@ -60,8 +61,8 @@ static void add_row(PipesimTable *table, const Row *row)
 {
 	for (guint i = 0; i < table->n_columns; i++)
 		if (row->cells[i] != NULL) {
-			const guint title = pipesim_text_width(table->columns[i].title);
-			const guint cell = pipesim_text_width(row->cells[i]);
+			const guint title = width_of(table->columns[i].title);
+			const guint cell = width_of(row->cells[i]);
 
 			table->widths[i] = MAX(table->widths[i], MAX(title, cell));
 		}
@@ -98,7 +99,7 @@ static void end_line(GString *out, gsize begin)
 
 static void append_aligned(GString *out, const char *text, guint width, gboolean left)
 {
-	guint blanks = width - MIN(width, pipesim_text_width(text));
+	guint blanks = width - MIN(width, width_of(text));
 
 	if (!left)
 		pad(out, blanks);
@@ -139,7 +140,7 @@ guint pipesim_table_width(const PipesimTable *table)
 		width = group_width(table, from, to);
 		if (width == 0 || table->columns[from].group == NULL)
 			continue;
-		title = pipesim_text_width(table->columns[from].group);
+		title = width_of(table->columns[from].group);
 		for (last = to - 1; table->widths[last] == 0; last--)
 			;
 		table->widths[last] += title - MIN(title, width);
@@ -159,7 +160,7 @@ static void print_groups(const PipesimTable *table, GString *out)
 		width = group_width(table, from, to);
 		if (width == 0)
 			continue;
-		title = group != NULL ? pipesim_text_width(group) : 0;
+		title = group != NULL ? width_of(group) : 0;
 		pad(out, out->len > begin ? GUTTER : 0);
 		pad(out, to - from > 1 ? (width - title) / 2 : width - title);
 		g_string_append(out, group != NULL ? group : "");
@@ -232,7 +233,7 @@ void pipesim_wrap(GString *out, const char *text, guint indent, guint column, gu
 	gboolean first = TRUE;
 
 	for (char **word = words; *word != NULL; word++) {
-		guint length = pipesim_text_width(*word);
+		guint length = width_of(*word);
 
 		if (length == 0)
 			continue;

@@ -50,7 +50,4 @@ void pipesim_table_print(
  */
 void pipesim_wrap(GString *out, const char *text, guint indent, guint column, guint width);
 
-/** pipesim_text_width: columns of @text on a terminal. */
-guint pipesim_text_width(const char *text);
-
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTable, pipesim_table_free)
