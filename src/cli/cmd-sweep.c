@@ -23,7 +23,6 @@ typedef struct {
 	const PipesimSetup *setup;
 	const char *output, *heat_map, *lines; /* paths, or NULL */
 	PipesimProcesses processes;
-	PipesimRowFormat format;
 	PipesimMetric metric;
 	const GPtrArray *choices;
 	PipesimGrid *grid;
@@ -60,17 +59,17 @@ static gboolean read_format(Sweep *sweep, GError **error)
 		       : g_str_has_suffix(sweep->output, ".jsonl") ? "jsonl"
 								   : NULL;
 	if (name == NULL || strcmp(name, "text") == 0)
-		sweep->format = PIPESIM_ROWS_TEXT;
+		sweep->titles.format = PIPESIM_ROWS_TEXT;
 	else if (strcmp(name, "csv") == 0)
-		sweep->format = PIPESIM_ROWS_CSV;
+		sweep->titles.format = PIPESIM_ROWS_CSV;
 	else if (strcmp(name, "jsonl") == 0)
-		sweep->format = PIPESIM_ROWS_JSONL;
+		sweep->titles.format = PIPESIM_ROWS_JSONL;
 	else
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"unknown format '%s'; text, csv or jsonl", name);
 	if (!sweep->setup->flag[PIPESIM_SET_RESUME])
 		return TRUE;
-	if (sweep->format == PIPESIM_ROWS_TEXT || sweep->output == NULL)
+	if (sweep->titles.format == PIPESIM_ROWS_TEXT || sweep->output == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume needs the file it goes on with: -o FILE.csv or -o "
 			"FILE.jsonl");
@@ -416,7 +415,7 @@ static gboolean confirm(Sweep *sweep, guint64 next, GError **error)
 
 static gboolean open_results(Sweep *sweep, GError **error)
 {
-	const gboolean text = sweep->format == PIPESIM_ROWS_TEXT;
+	const gboolean text = sweep->titles.format == PIPESIM_ROWS_TEXT;
 	const guint64 points = sweep->work.end - sweep->work.first;
 	g_autoptr(GString) made_of = NULL;
 	guint64 next = sweep->work.first, share;
@@ -441,7 +440,7 @@ static gboolean open_results(Sweep *sweep, GError **error)
 		return FALSE;
 	if (!text && is_main(sweep)) {
 		sweep->file = pipesim_sweep_file_open(sweep->output, &sweep->titles,
-			sweep->format, made_of->str, sweep->work.first, sweep->work.end,
+			made_of->str, sweep->work.first, sweep->work.end,
 			sweep->setup->flag[PIPESIM_SET_RESUME], &next, error);
 		if (sweep->file == NULL || !confirm(sweep, next, error))
 			return FALSE;
@@ -547,7 +546,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)
 		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
-	sweep.titles = (PipesimSweepTitles){grid, names};
+	sweep.titles = (PipesimSweepTitles){.grid = grid, .names = names};
 	sweep.work.width = choices->len;
 	sweep.work.end = pipesim_grid_points(grid);
 	return start(&sweep, answer, error);

@@ -16,7 +16,6 @@ struct _PipesimSweepFile {
 	const char *name;    /* of what is written, as messages call it */
 	FILE *stream;
 	const PipesimSweepTitles *titles;
-	PipesimRowFormat format;
 	guint64 first, end;
 	guint width;
 	GString *text;
@@ -42,7 +41,7 @@ static gboolean write_header(PipesimSweepFile *file, GError **error)
 {
 	/* Parts of an array job are put together with cat: only the first has a header. */
 	if (file->first == 0)
-		pipesim_rows_header(file->titles, file->format, file->text);
+		pipesim_rows_header(file->titles, file->text);
 	return file->text->len == 0 || write_text(file, error);
 }
 
@@ -91,8 +90,8 @@ gboolean pipesim_sweep_file_confirm(
 			file->path, g_strerror(errno));
 	g_string_truncate(file->text, 0);
 	if (file->first == 0)
-		pipesim_rows_header(file->titles, file->format, file->text);
-	pipesim_rows_append(file->titles, file->format, block, file->text);
+		pipesim_rows_header(file->titles, file->text);
+	pipesim_rows_append(file->titles, block, file->text);
 	there = g_malloc(file->text->len);
 	length = fread(there, 1, file->text->len, stream);
 	fclose(stream);
@@ -110,11 +109,10 @@ static gboolean is_ours(PipesimSweepFile *file, const char *line, gint64 row)
 
 	g_string_truncate(file->text, 0);
 	if (row < 0) {
-		pipesim_rows_header(file->titles, file->format, file->text);
+		pipesim_rows_header(file->titles, file->text);
 		same = strcmp(line, file->text->str) == 0;
 	} else {
-		pipesim_rows_key(file->titles, file->format,
-			file->first + (guint64)row / file->width,
+		pipesim_rows_key(file->titles, file->first + (guint64)row / file->width,
 			(guint)((guint64)row % file->width), file->text);
 		same = strncmp(line, file->text->str, file->text->len) == 0 &&
 		       strchr(",}", line[file->text->len]) != NULL;
@@ -131,7 +129,7 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 {
 	g_autofree char *line = NULL; /* getline's, freed by the same allocator */
 	size_t room = 0;
-	gint64 row = file->first == 0 && file->format == PIPESIM_ROWS_CSV ? -1 : 0;
+	gint64 row = file->first == 0 && file->titles->format == PIPESIM_ROWS_CSV ? -1 : 0;
 	ssize_t length;
 
 	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
@@ -207,14 +205,13 @@ static gboolean begin(PipesimSweepFile *file, GError **error)
 }
 
 PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
-	PipesimRowFormat format, const char *made_of, guint64 first, guint64 end,
-	gboolean resuming, guint64 *next, GError **error)
+	const char *made_of, guint64 first, guint64 end, gboolean resuming, guint64 *next,
+	GError **error)
 {
 	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
 	gboolean ok;
 
 	file->titles = titles;
-	file->format = format;
 	file->made_of = made_of;
 	file->first = first;
 	file->end = end;
@@ -248,7 +245,7 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 gboolean pipesim_sweep_file_write(
 	PipesimSweepFile *file, const PipesimSweepBlock *block, GError **error)
 {
-	pipesim_rows_append(file->titles, file->format, block, file->text);
+	pipesim_rows_append(file->titles, block, file->text);
 	return write_text(file, error);
 }
 

@@ -18,8 +18,8 @@ typedef struct _PipesimSweepFile PipesimSweepFile;
  * of another sweep.
  */
 PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
-	PipesimRowFormat format, const char *made_of, guint64 first, guint64 end,
-	gboolean resume, guint64 *next, GError **error);
+	const char *made_of, guint64 first, guint64 end, gboolean resume, guint64 *next,
+	GError **error);
 
 /** pipesim_sweep_file_confirm: whether a whole PATH, of which nothing is left to do, has the rows
  * of @block, its first. FALSE with PIPESIM_ERROR_PARSE where they differ, or

@@ -16,10 +16,9 @@ static void append_text(GString *out, PipesimRowFormat format, const char *text)
 	}
 }
 
-void pipesim_rows_header(
-	const PipesimSweepTitles *titles, PipesimRowFormat format, GString *out)
+void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
 {
-	if (format != PIPESIM_ROWS_CSV)
+	if (titles->format != PIPESIM_ROWS_CSV)
 		return;
 	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
 		g_string_append_printf(out, "%s,", pipesim_grid_axis(titles->grid, axis)->name);
@@ -30,10 +29,10 @@ void pipesim_rows_header(
 	g_string_append(out, ",error\n");
 }
 
-void pipesim_rows_key(const PipesimSweepTitles *titles, PipesimRowFormat format, guint64 point,
-	guint schedule, GString *out)
+void pipesim_rows_key(
+	const PipesimSweepTitles *titles, guint64 point, guint schedule, GString *out)
 {
-	const gboolean json = format == PIPESIM_ROWS_JSONL;
+	const gboolean json = titles->format == PIPESIM_ROWS_JSONL;
 
 	g_string_append(out, json ? "{" : "");
 	for (guint i = 0; i < pipesim_grid_axes(titles->grid); i++) {
@@ -47,7 +46,7 @@ void pipesim_rows_key(const PipesimSweepTitles *titles, PipesimRowFormat format,
 			g_string_append_printf(out, "%s,", value);
 	}
 	g_string_append(out, json ? "\"schedule\": " : "");
-	append_text(out, format, titles->names[schedule]);
+	append_text(out, titles->format, titles->names[schedule]);
 }
 
 /* In JSON a schedule that refused has no figures. */
@@ -79,14 +78,14 @@ static void append_result(
 	g_string_append(out, json ? "}\n" : "\n");
 }
 
-void pipesim_rows_append(const PipesimSweepTitles *titles, PipesimRowFormat format,
-	const PipesimSweepBlock *block, GString *out)
+void pipesim_rows_append(
+	const PipesimSweepTitles *titles, const PipesimSweepBlock *block, GString *out)
 {
 	for (guint i = 0; i < block->n_points; i++)
 		for (guint k = 0; k < block->width; k++) {
-			pipesim_rows_key(titles, format, block->first + i, k, out);
-			append_result(
-				out, format, &block->results[(gsize)i * block->width + k]);
+			pipesim_rows_key(titles, block->first + i, k, out);
+			append_result(out, titles->format,
+				&block->results[(gsize)i * block->width + k]);
 		}
 }
 

@@ -10,24 +10,24 @@ typedef enum {
 	PIPESIM_ROWS_JSONL, /* one JSON object a line */
 } PipesimRowFormat;
 
-/* What the rows are of. The caller's. */
+/* What the rows are of, and how they are written. The caller's. */
 typedef struct {
 	const PipesimGrid *grid;
 	const char *const *names; /* of the schedules, in order, NULL-terminated */
+	PipesimRowFormat format;
 } PipesimSweepTitles;
 
 /** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
-void pipesim_rows_header(
-	const PipesimSweepTitles *titles, PipesimRowFormat format, GString *out);
+void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out);
 
 /** pipesim_rows_append: the lines of @block. */
-void pipesim_rows_append(const PipesimSweepTitles *titles, PipesimRowFormat format,
-	const PipesimSweepBlock *block, GString *out);
+void pipesim_rows_append(
+	const PipesimSweepTitles *titles, const PipesimSweepBlock *block, GString *out);
 
 /** pipesim_rows_key: what the line of schedule @schedule at @point begins with, whatever its
  * results: how a file that is resumed is known to be of this sweep. */
-void pipesim_rows_key(const PipesimSweepTitles *titles, PipesimRowFormat format, guint64 point,
-	guint schedule, GString *out);
+void pipesim_rows_key(
+	const PipesimSweepTitles *titles, guint64 point, guint schedule, GString *out);
 
 /** pipesim_rows_table: a line a point: of one schedule its figures, of several the best and the
  * next. @blocks: of PipesimSweepBlock, in order. */
