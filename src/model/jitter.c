@@ -101,19 +101,13 @@ PipesimJitter *pipesim_jitter_normal(PipesimFraction sd)
 
 /* Sums of components ----------------------------------------------------------------------- */
 
-/* One component of one kind of op; times in units of 2^Sum.shift ns. */
+/* One component of one kind of op; times in the units of list_parts(). */
 typedef struct {
 	gint64 median, mean, sd;
 	gint64 at[PIPESIM_QUANTILES + 1]; /* every 5 %, but p99 before the last */
 	gint64 stay;                      /* -2^15 to 2^15 */
 	guint layers;
 } Part;
-
-typedef struct {
-	Part *parts;
-	guint n;
-	guint shift;
-} Sum;
 
 /* Pairs, their halves and messages are no components of a rank's work. */
 static gboolean is_work(const PipesimComponent *component)
@@ -193,20 +187,22 @@ static void fill_part(
 	}
 }
 
-static void sum_init(
-	Sum *sum, const PipesimCosts *costs, const PipesimShape *shape, PipesimKind kind)
+/* The components of ops of @kind, as many as are returned; in units of ns that are a power of two,
+ * the same for all. @parts: room for one a component */
+static guint list_parts(
+	Part *parts, const PipesimCosts *costs, const PipesimShape *shape, PipesimKind kind)
 {
 	const GPtrArray *components = costs->components;
+	guint n = 0, shift = 0;
 
-	*sum = (Sum){.parts = g_new0(Part, MAX(components->len, 1u))};
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
 		const PipesimDistribution *figures = &component->figures;
 		const gint64 largest = MAX(
 			MAX(figures->max, figures->mean), MAX(figures->median, figures->sd));
 
-		while (counts(costs, component, kind) && largest >> sum->shift >= MAX_VALUE)
-			sum->shift++;
+		while (counts(costs, component, kind) && largest >> shift >= MAX_VALUE)
+			shift++;
 	}
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
@@ -219,10 +215,11 @@ static void sum_init(
 		if (g_str_has_prefix(component->component, "chunk"))
 			share = median > 0 ? pipesim_time_scale(costs->time[kind], 1, median)
 					   : 1;
-		sum->parts[sum->n].layers = (guint)CLAMP(
+		parts[n].layers = (guint)CLAMP(
 			pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
-		fill_part(&sum->parts[sum->n++], costs, component, sum->shift);
+		fill_part(&parts[n++], costs, component, shift);
 	}
+	return n;
 }
 
 /* Value at @random of 32 bits: its upper 17 say how probable less is. */
@@ -293,13 +290,13 @@ static void chain_variance(gint64 stay, guint n, Wide *own, Wide *shared)
 	*own = MAX(*own, 0);
 }
 
-static void fit_sum(PipesimSpread *spread, const Sum *sum)
+static void fit_sum(PipesimSpread *spread, const Part *parts, guint n)
 {
 	gint64 form[PARTS + 1], mean = 0, median = 0;
 	Wide variance = 0, shared = 0, stay;
 
-	for (guint i = 0; i < sum->n; i++) {
-		const Part *part = &sum->parts[i];
+	for (guint i = 0; i < n; i++) {
+		const Part *part = &parts[i];
 		Wide own, next;
 
 		chain_variance(part->stay, part->layers, &own, &next);
@@ -310,8 +307,8 @@ static void fit_sum(PipesimSpread *spread, const Sum *sum)
 	}
 	const guint step = SUMS / PARTS;
 	g_autofree gint64 *sums = g_new0(gint64, SUMS);
-	for (guint i = 0; i < sum->n; i++)
-		draw_part(&sum->parts[i], i, sums);
+	for (guint i = 0; i < n; i++)
+		draw_part(&parts[i], i, sums);
 	qsort(sums, SUMS, sizeof *sums, pipesim_compare_int64);
 	for (guint i = 1; i < PARTS; i++)
 		form[i] = (sums[i * step - 1] + sums[i * step]) / 2;
@@ -336,6 +333,7 @@ gboolean pipesim_jitter_can_draw(const PipesimCosts *costs)
 PipesimJitter *pipesim_jitter_measured(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
+	g_autofree Part *parts = NULL;
 	PipesimJitter *jitter;
 
 	if (!pipesim_jitter_can_draw(costs)) {
@@ -350,13 +348,12 @@ PipesimJitter *pipesim_jitter_measured(
 		jitter->speed[i] = (guint32)pipesim_time_scale(
 			costs->measured_ranks[i * costs->n_measured_ranks / jitter->n_speeds],
 			1 << PIPESIM_SPEED_BITS, 1000000);
+	parts = g_new(Part, costs->components->len);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
-		Sum sum;
+		const guint n = list_parts(parts, costs, shape, kind);
 
-		sum_init(&sum, costs, shape, kind);
-		if (sum.n > 0)
-			fit_sum(&jitter->kind[kind], &sum);
-		g_free(sum.parts);
+		if (n > 0)
+			fit_sum(&jitter->kind[kind], parts, n);
 	}
 	return jitter;
 }
