@@ -203,15 +203,6 @@ static gint64 time_of(const Pair *pair, guint rank)
 									   : at->b.at;
 }
 
-static void find_first(const Pair *pair)
-{
-	PipesimDifference *difference = pair->difference;
-
-	for (guint rank = 1; rank < difference->ranks; rank++)
-		if (time_of(pair, rank) < time_of(pair, difference->first))
-			difference->first = rank;
-}
-
 /* A file's own list is there whatever the rules: under async it is compared, not run. */
 static const PipesimLowering *list_of(const PipesimStep *step)
 {
@@ -252,7 +243,9 @@ PipesimDifference *pipesim_difference_new(
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		compare_rank(&pair, rank);
 	try_ranks(&pair);
-	find_first(&pair);
+	for (guint rank = 1; rank < difference->ranks; rank++)
+		if (time_of(&pair, rank) < time_of(&pair, difference->first))
+			difference->first = rank;
 	return difference;
 }
 

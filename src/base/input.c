@@ -125,10 +125,9 @@ gboolean pipesim_input_peek(
 			" bytes, the most that is read",
 			PIPESIM_MAX_PEEK);
 	while (input->length < want && !input->end) {
-		if (input->begin + input->length == input->capacity || input->begin > 0) {
-			if (!make_room(input, want, error))
-				return FALSE;
-		}
+		if ((input->begin + input->length == input->capacity || input->begin > 0) &&
+			!make_room(input, want, error))
+			return FALSE;
 		if (!add_some(input, error))
 			return FALSE;
 	}

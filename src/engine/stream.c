@@ -37,18 +37,15 @@ typedef struct {
 	guint32 *structure;  /* of the superstep before: positions and messages on their way */
 } Runner;
 
-/* What an order says of a chunk. */
-typedef struct {
-	guint64 forward, backward;
-} Tally;
-
-/* Numbers come out where every chunk has each micro-batch once. */
-static gboolean check_rank(const PipesimOrder *order, guint rank, Tally *tallies)
+/* Numbers come out where every chunk has each micro-batch once. @count: room for its forwards and
+ * backwards, by chunk. */
+static gboolean check_rank(const PipesimOrder *order, guint rank, guint64 *count)
 {
 	const guint per_chunk = pipesim_shape_per_chunk(&order->shape);
+	guint64 *const backward = count + order->shape.chunks;
 	gint64 weights = 0;
 
-	memset(tallies, 0, order->shape.chunks * sizeof *tallies);
+	memset(count, 0, 2 * order->shape.chunks * sizeof *count);
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
 
@@ -57,19 +54,18 @@ static gboolean check_rank(const PipesimOrder *order, guint rank, Tally *tallies
 			const guint b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
 
 			if (pipesim_op_has_forward(op))
-				tallies[op->chunk].forward += loop->count;
+				count[op->chunk] += loop->count;
 			if (pipesim_op_has_backward(op))
-				tallies[b_chunk].backward += loop->count;
+				backward[b_chunk] += loop->count;
 			if (op->kind == PIPESIM_I)
 				weights += loop->count;
 			if (op->kind == PIPESIM_W)
 				weights -= loop->count;
 		}
 	}
-	for (guint chunk = 0; chunk < order->shape.chunks; chunk++) {
-		if (tallies[chunk].forward != per_chunk || tallies[chunk].backward != per_chunk)
+	for (guint i = 0; i < 2 * order->shape.chunks; i++)
+		if (count[i] != per_chunk)
 			return FALSE;
-	}
 	return weights == 0;
 }
 
@@ -93,10 +89,10 @@ gboolean pipesim_stream_takes(const PipesimOrder *order)
 
 static gboolean check_order(const PipesimOrder *order, GError **error)
 {
-	g_autofree Tally *tallies = g_new(Tally, order->shape.chunks);
+	g_autofree guint64 *count = g_new(guint64, 2 * (gsize)order->shape.chunks);
 
 	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		if (!check_rank(order, rank, tallies))
+		if (!check_rank(order, rank, count))
 			return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 				"the generator does not give rank %u every micro-batch exactly "
 				"once (%u ranks, %u micro-batches); this is a fault of "

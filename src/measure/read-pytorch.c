@@ -291,19 +291,6 @@ static gboolean read_document(Reader *reader)
 	return TRUE;
 }
 
-static gboolean read_json(Reader *reader)
-{
-	const PipesimJsonToken token = pipesim_json_next(reader->json, reader->error);
-
-	if (token == PIPESIM_JSON_OPEN_ARRAY)
-		return read_events(reader);
-	if (token == PIPESIM_JSON_OPEN_OBJECT)
-		return read_document(reader);
-	return token != PIPESIM_JSON_ERROR &&
-	       pipesim_json_fail(
-		       reader->json, reader->error, "neither an object nor an array of events");
-}
-
 /* The first byte that is not blank, past a byte order mark, opens an object or an array. */
 static gboolean is_json(const char *head)
 {
@@ -323,8 +310,15 @@ static PipesimTrace *read_trace(
 	g_autoptr(GArray) open = g_array_new(FALSE, FALSE, sizeof(guint32));
 	g_autoptr(GString) name = g_string_new(NULL);
 	Reader reader = {json, profile, trace, {.name = name}, open, error};
+	const PipesimJsonToken token = pipesim_json_next(json, error);
 
-	if (!read_json(&reader))
+	if (token != PIPESIM_JSON_OPEN_ARRAY && token != PIPESIM_JSON_OPEN_OBJECT) {
+		if (token != PIPESIM_JSON_ERROR)
+			pipesim_json_fail(
+				json, error, "neither an object nor an array of events");
+		return NULL;
+	}
+	if (!(token == PIPESIM_JSON_OPEN_ARRAY ? read_events : read_document)(&reader))
 		return NULL;
 	if (pipesim_json_truncated(json))
 		pipesim_notice(trace->notices, "%s: the file is cut short; what it has is used",

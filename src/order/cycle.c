@@ -64,18 +64,6 @@ static void append_step(const PipesimWaiting *waiting, PipesimStuck at, GString 
 	g_string_append_printf(out, " on rank %u", at.rank);
 }
 
-static void append_wait(const PipesimWaiting *waiting, PipesimStuck at, GString *out)
-{
-	gboolean behind;
-	const PipesimStuck next = waiting->blocker(waiting->graph, at, &behind);
-
-	g_string_append(out, behind ? " stands behind " : " waits for ");
-	if (behind)
-		waiting->print(waiting->graph, next, out);
-	else
-		append_step(waiting, next, out);
-}
-
 /* The entry that is to be exchanged with the next one, and its rank. */
 static gboolean find_swap(
 	const PipesimWaiting *waiting, const GArray *cycle, PipesimStuck *swap)
@@ -117,6 +105,8 @@ gboolean pipesim_fail_cycle(
 	g_string_append(text, ": ");
 	for (guint i = 0; i < cycle->len && i < MAX_SHOWN; i++) {
 		const PipesimStuck at = g_array_index(cycle, PipesimStuck, i);
+		gboolean behind;
+		const PipesimStuck next = waiting->blocker(waiting->graph, at, &behind);
 
 		if (i > 0 && lines)
 			append_place(waiting, waiting->entry(waiting->graph, at), text);
@@ -124,7 +114,11 @@ gboolean pipesim_fail_cycle(
 			g_string_append(text, ", which");
 		if (i == 0 || lines)
 			append_step(waiting, at, text);
-		append_wait(waiting, at, text);
+		g_string_append(text, behind ? " stands behind " : " waits for ");
+		if (behind)
+			waiting->print(waiting->graph, next, text);
+		else
+			append_step(waiting, next, text);
 	}
 	if (cycle->len > MAX_SHOWN && lines)
 		g_string_append_printf(text, ", and so on, %u steps in all", cycle->len);

@@ -120,16 +120,6 @@ static void run_weight(Search *s, Rank *rank)
 	rank->held -= s->problem->held - s->problem->freed;
 }
 
-static void wait_until(Search *s, Rank *rank, gint64 time)
-{
-	if (time <= rank->clock[PLANNED])
-		return;
-	if (rank->done[F0] > 0)
-		rank->idle += time - rank->clock[PLANNED];
-	s->most_idle = MAX(s->most_idle, rank->idle);
-	rank->clock[PLANNED] = time;
-}
-
 static void run_step(Search *s, guint j, guint step)
 {
 	Rank *rank = &s->ranks[j];
@@ -141,7 +131,12 @@ static void run_step(Search *s, guint j, guint step)
 		return;
 	}
 	input = arrival(s, j, step);
-	wait_until(s, rank, input->at[PLANNED]);
+	if (input->at[PLANNED] > rank->clock[PLANNED]) {
+		if (rank->done[F0] > 0)
+			rank->idle += input->at[PLANNED] - rank->clock[PLANNED];
+		s->most_idle = MAX(s->most_idle, rank->idle);
+		rank->clock[PLANNED] = input->at[PLANNED];
+	}
 	rank->clock[REAL] = MAX(rank->clock[REAL], input->at[REAL]);
 	if (step <= F1) {
 		rank->held += s->problem->held;
@@ -278,7 +273,8 @@ static void run_forwards(Search *s, gboolean fill)
 	}
 }
 
-static void reset(Search *s)
+/* Returns the longest idle time of a rank; G_MAXINT64 where the run did not reach its end. */
+static gint64 run(Search *s, gboolean fill_backward, gboolean fill_forward)
 {
 	s->most_idle = 0;
 	s->failed = FALSE;
@@ -290,12 +286,6 @@ static void reset(Search *s)
 		memset(rank->done, 0, sizeof rank->done);
 		rank->out = s->out + (gsize)CODES * s->m * j;
 	}
-}
-
-/* Returns the longest idle time of a rank; G_MAXINT64 where the run did not reach its end. */
-static gint64 run(Search *s, gboolean fill_backward, gboolean fill_forward)
-{
-	reset(s);
 	warm_up(s);
 	for (guint round = 0; round < 2 * s->m && !s->failed; round++) {
 		run_backwards(s, fill_backward);

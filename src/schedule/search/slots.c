@@ -71,24 +71,24 @@ static gboolean is_backward(guint kind)
 
 /* Puts a weight gradient into every free slot that has one to run, and the rest behind. Those
  * of chunk 1 go first where @split tells the chunks apart. */
-static void put_weights(const Table *t, guint rank, gboolean split)
+static void put_weights(const Table *t, gboolean split)
 {
-	guint8 *cells = cells_of(t, rank);
-	guint waiting[2] = {0, 0};
-	guint left = 2 * t->m;
+	for (guint rank = 0; rank < t->ranks; rank++) {
+		guint8 *cells = cells_of(t, rank);
+		guint waiting[2] = {0, 0};
+		guint left = 2 * t->m;
 
-	for (guint s = 0; s < t->width; s++) {
-		if (is_backward(cells[s])) {
-			waiting[split && cells[s] == I0]++;
-			left--;
-		} else if (cells[s] == FREE && waiting[0] + waiting[1] > 0) {
-			guint which = waiting[0] == 0;
+		for (guint s = 0; s < t->width && left + waiting[0] + waiting[1] > 0; s++) {
+			const guint which = waiting[0] == 0;
 
-			cells[s] = split && which ? PIPESIM_V_W0 : W;
-			waiting[which]--;
+			if (is_backward(cells[s])) {
+				waiting[split && cells[s] == I0]++;
+				left--;
+			} else if (cells[s] == FREE && waiting[which] > 0) {
+				cells[s] = split && which ? PIPESIM_V_W0 : W;
+				waiting[which]--;
+			}
 		}
-		if (left == 0 && waiting[0] + waiting[1] == 0)
-			break;
 	}
 }
 
@@ -329,12 +329,6 @@ static void squeeze(Table *t)
 	}
 }
 
-static void put_all_weights(const Table *t, gboolean split)
-{
-	for (guint rank = 0; rank < t->ranks; rank++)
-		put_weights(t, rank, split);
-}
-
 static void lay_pattern(Table *t, const PipesimSlotPattern *pattern)
 {
 	memset(t->cells, FREE, (gsize)t->ranks * t->width);
@@ -399,17 +393,17 @@ const guint8 *pipesim_slots_split(PipesimArena *arena, const PipesimSlotPattern 
 	if (!table_init(&t, arena, pattern, ranks, microbatches, error))
 		return NULL;
 	lay_pattern(&t, pattern);
-	put_all_weights(&t, FALSE);
+	put_weights(&t, FALSE);
 	t.has_w = TRUE;
 	move_ops(&t);
 	squeeze(&t);
 	drop_weights(&t);
 	t.has_w = FALSE;
 	move_ops(&t);
-	put_all_weights(&t, FALSE);
+	put_weights(&t, FALSE);
 	squeeze(&t);
 	drop_weights(&t);
-	put_all_weights(&t, TRUE);
+	put_weights(&t, TRUE);
 	return take_order(&t);
 }
 
