@@ -63,7 +63,8 @@ static guint count_rows(const PipesimRun *run, PipesimTextTable which)
 	return which == PIPESIM_OF_LINKS ? 1 : run->report->links->n;
 }
 
-/* A table of the text as columns, and of each run the rows. */
+/* A table of the text as columns, and of each run the rows. Titles are for readers, scripts go by the key
+ * of a column in CSV or JSON. */
 static void write_table(PipesimJson *json, const PipesimComparison *comparison, const char *key,
 	PipesimTextTable which)
 {
@@ -75,6 +76,8 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_open_array(json, "columns");
 	for (guint i = 0; i < n; i++) {
 		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "key",
+			columns[i]->csv != NULL ? columns[i]->csv : columns[i]->json);
 		pipesim_json_member_string(json, "group", columns[i]->text.group);
 		pipesim_json_member_string(json, "title", columns[i]->text.title);
 		pipesim_json_member_string(json, "kind", name_kind(columns[i]->kind));

@@ -288,7 +288,7 @@ function makeTiles() {
   const result = run.result, memory = result.memory_bytes;
   const tile = (value, words) => make('li', {}, make('b', {}, value), make('span', {}, words));
   return make('ul', {class: 'tiles'},
-    tile(run.name, results.length > 1 ? new Map(data.legend).get('*') : 'schedule'),
+    tile(run.name, results.length > 1 ? new Map(data.legend).get('*') || 'best' : 'schedule'),
     tile(trimmed(result.makespan_ms, 3) + ' ms', 'makespan'),
     result.throughput_vs_1f1b === null ? null : tile(result.throughput_vs_1f1b.toFixed(2) + '\u00d7', 'throughput against 1F1B'),
     tile((100 * result.bubble.ratio).toFixed(1) + ' %', 'bubble, of all ranks\u2019 time'),

@@ -89,11 +89,11 @@ function makeMainTable(choose) {
       const cell = row.cells[i + 1];
       if (run.refused)
         return;
-      if (column.group === 'makespan') {
+      if (column.key === 'makespan_ms') {
         cell.classList.add('bar');
         cell.style.setProperty('--part', (100 * cells[column.at] / column.most).toFixed(2) + '%');
       }
-      if (column.group === 'memory' && run.result.memory_bytes !== null && run.result.memory_bytes.fits === false) {
+      if (column.key === 'memory_peak_bytes' && run.result.memory_bytes !== null && run.result.memory_bytes.fits === false) {
         cell.classList.add('over');
         cell.append('!');
         cell.title = 'more than the limit of ' + printBytes(run.result.memory_bytes.limit);
