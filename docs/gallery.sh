@@ -50,7 +50,7 @@ Every schedule at 8 ranks and 20 micro-batches, on times measured on an H200 wit
 costs is in [schedules.md](schedules.md).
 
 A lane is a rank, a box is an op with the number of its micro-batch; a light colour and italic numbers are the other
-direction or an odd chunk, a black frame is an overlapped pair. All pictures of one time scale would leave little of the
+direction or an odd chunk, two colours in a black frame are an overlapped pair. All pictures of one time scale would leave little of the
 short ones, so each has its own.
 TEXT
 	for schedule in $("$PIPESIM" list --names); do

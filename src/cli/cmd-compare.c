@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "output/gnuplot.h"
+#include "output/timeline-layout.h"
 #include "setup/choice.h"
 #include <string.h>
 
@@ -46,10 +47,11 @@ static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format
 				"give it a file",
 				format->name);
 		g_string_append_c(text, '\n');
-		pipesim_timeline_text(comparison, &style, text);
+		pipesim_timeline_text(comparison, &setup->view, &style, text);
 	} else if (timeline != NULL) {
 		plain.colour = FALSE;
-		if (!pipesim_picture_write(comparison, timeline, &plain, "gnuplot", error))
+		if (!pipesim_picture_write(
+			    comparison, timeline, &plain, &setup->view, "gnuplot", error))
 			return FALSE;
 	}
 	return (chrome_trace == NULL ||
@@ -100,6 +102,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	const PipesimOutput *format;
 
 	if (!check_report(setup->text[PIPESIM_SET_REPORT], error) ||
+		!pipesim_setup_check_view(setup, error) ||
 		!pipesim_choices_add_schedules(choices, setup, error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_require(setup, error) ||
@@ -126,7 +129,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		g_ptr_array_add(
 			comparison->runs, pipesim_choice_run(g_ptr_array_index(choices, i),
 						  scenario, setup->costs));
-	if (!any_result(comparison, error))
+	if (!any_result(comparison, error) ||
+		(setup->text[PIPESIM_SET_TIMELINE] != NULL &&
+			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
 	pipesim_comparison_finish(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)
@@ -150,7 +155,7 @@ const PipesimCommand pipesim_command_compare = {
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT, PIPESIM_SET_COMM, PIPESIM_SET_COMPARE_AT,
 		PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_SET_REPORT, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
+		PIPESIM_SET_REPORT, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
 		PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)",

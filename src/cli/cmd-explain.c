@@ -342,7 +342,7 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	append_placement(&shape, out);
 	append_phases(run->step->job.order, out);
 	g_string_append(out, "\nTimeline\n");
-	pipesim_timeline_text(comparison, style, out);
+	pipesim_timeline_text(comparison, &(PipesimView){0}, style, out);
 	append_formulae(schedule, out);
 	for (guint i = 0; paragraphs[i] != NULL; i++) {
 		g_string_append_c(out, '\n');

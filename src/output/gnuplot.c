@@ -64,6 +64,8 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 		.terminal = terminal,
 		.script = g_string_new(NULL),
 		.data = g_string_new(NULL),
+		.paper = "#FFFFFF",
+		.font = PIPESIM_GNUPLOT_FONT,
 	};
 	return picture;
 }
@@ -147,10 +149,10 @@ void pipesim_gnuplot_terminal(PipesimGnuplot *picture)
 	g_string_append_printf(picture->script,
 		"\nset encoding utf8\npoint = %s  # size of a font that is one pixel high\n"
 		"set terminal %s size %s \\\n"
-		"	font sprintf('Arial,%%g', %u * point) background 'white' noenhanced\n"
+		"	font sprintf('Arial,%%g', %u * point) background '%s' noenhanced\n"
 		"set output picture\n",
 		picture->terminal->point, picture->terminal->name, picture->terminal->size,
-		PIPESIM_GNUPLOT_FONT);
+		picture->font, picture->paper);
 }
 
 /* Drawing ------------------------------------------------------------------------------------ */

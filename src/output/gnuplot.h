@@ -4,11 +4,16 @@
 
 typedef struct _PipesimTerminal PipesimTerminal;
 
+/* Of titles, axis and legend, pixels. */
+#define PIPESIM_GNUPLOT_FONT 13
+
 typedef struct {
 	char *path;                    /* asked for */
 	char *script_path, *data_path; /* NAME.gp, NAME.dat */
 	const PipesimTerminal *terminal;
 	GString *script, *data; /* what is to be written there; append to both */
+	const char *paper;      /* its colour; white if nobody sets it */
+	guint font;             /* of titles, axis and legend, pixels; PIPESIM_GNUPLOT_FONT */
 } PipesimGnuplot;
 
 /** pipesim_gnuplot_new: a picture at @path, with an empty script and no data. NULL with
@@ -44,8 +49,6 @@ void pipesim_gnuplot_set_file(GString *out, const char *variable, const char *pa
 /** pipesim_gnuplot_terminal: appends to the script terminal and output; it has set width and
  * height, in pixels. */
 void pipesim_gnuplot_terminal(PipesimGnuplot *picture);
-/* Of titles, axis and legend, pixels. */
-#define PIPESIM_GNUPLOT_FONT 13
 
 /** pipesim_gnuplot_quote: appends @before, @text as a gnuplot string, in which control characters
  * become '?', and what @format makes. */

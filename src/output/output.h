@@ -2,6 +2,7 @@
 #pragma once
 #include "analysis/run.h"
 #include "output/sink.h"
+#include "output/view.h"
 
 /* How a terminal wants it. Formats for machines ignore it. */
 typedef struct {
@@ -38,19 +39,24 @@ const char *pipesim_output_names(void);
  * in the format of @path's extension: svg, png, pdf through gnuplot (its .gp and .dat are
  * written beside it and stay; so is an .rgb where there are more ops than can be told apart);
  * txt, or "-" for standard output, as text.
+ * @view: what of it; checked by pipesim_layout_check()
  * @gnuplot: program to call
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension, PIPESIM_ERROR_CONSTRAINT where
- * no run has a result or no op takes time, PIPESIM_ERROR_LIMIT where memory does not suffice,
+ * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension or a size that is too small,
+ * PIPESIM_ERROR_CONSTRAINT where no run has a result or no op takes time, PIPESIM_ERROR_LIMIT where memory does not suffice,
  * PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat stay),
  * PIPESIM_ERROR_WRITE.
  */
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
-	const PipesimStyle *style, const char *gnuplot, GError **error);
+	const PipesimStyle *style, const PipesimView *view, const char *gnuplot,
+	GError **error);
+
+/** pipesim_picture_is_text: whether the timeline at @path is drawn in characters. */
+gboolean pipesim_picture_is_text(const char *path);
 
 /** pipesim_timeline_text: the same drawing in characters, appended to @out. */
-void pipesim_timeline_text(
-	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
+void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimView *view,
+	const PipesimStyle *style, GString *out);
 
 /** pipesim_chrome_trace_write: Chrome trace events of every run with a result, to the file @path.
  * FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice, or PIPESIM_ERROR_WRITE. */

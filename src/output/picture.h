@@ -4,47 +4,92 @@
 #pragma once
 #include "output/timeline-layout.h"
 
-/* Blocks of the .dat file: by kind and shade, outlines of pairs and of the critical path, messages. */
-#define PIPESIM_N_BLOCKS (2 * PIPESIM_FB + 2 + 4)
+/* Blocks of the .dat file: of each kind and shade, the outlines of pairs and of the critical path,
+ * and strips below the boxes of a rank: what it sends and what it receives, where messages wait for
+ * each other. Pale: from the moment an end is issued to that at which the message moves. Those
+ * that move come last: they are short. Then what ranks hold. */
+enum {
+	PIPESIM_BLOCK_PAIRS = PIPESIM_SHADES * PIPESIM_FB,
+	PIPESIM_BLOCK_CRITICAL,
+	PIPESIM_BLOCK_STRIPS,
+	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_STRIPS + 4,
+	PIPESIM_N_BLOCKS,
+};
+
+/** pipesim_block_names: by block; none begins with another. */
+extern const char *const pipesim_block_names[PIPESIM_N_BLOCKS];
+
+/* How the number of a micro-batch stands in its box. */
+typedef enum {
+	PIPESIM_NUMBER_NONE,
+	PIPESIM_NUMBER_UPRIGHT,
+	PIPESIM_NUMBER_TURNED, /* by a right angle: boxes are higher than wide */
+	PIPESIM_N_NUMBERS,
+} PipesimNumbering;
 
 typedef struct {
+	const PipesimTheme *theme;
 	/* Pixels. */
-	guint lane;          /* height of one */
-	guint left;          /* margin for the names of ranks */
-	guint across;        /* the time axis */
-	guint width, height; /* of the raster; 0: every box is drawn, and no raster */
+	guint font;
+	guint lane;            /* height of one */
+	guint left, right;     /* margins; the names of ranks stand in the left one */
+	guint across;          /* the time axis */
+	guint width, height;   /* of the raster; 0: every box is drawn, and no raster */
+	guint letters, turned; /* height of numbers in boxes, and of those that are turned */
+	guint memory;          /* height of what ranks hold, below each timeline; or 0 */
 	/* In lanes, from the top. */
 	double title; /* between panels, for the title of the next */
+	double below; /* memory, with its title */
 	double lanes; /* of the whole drawing, titles and all */
 
+	guint widest;      /* letters of the longest number of a micro-batch */
 	gboolean messages; /* strips of messages are drawn below the boxes */
 	gint64 least;      /* ns: boxes that are shorter stand in the raster alone */
 	gboolean drawn[PIPESIM_N_BLOCKS]; /* the .dat file has such a block */
+	/* Whether some box of it has its number so. */
+	gboolean numbered[PIPESIM_BLOCK_PAIRS][PIPESIM_N_NUMBERS];
+	/* The scale of what ranks hold, and the most on it, in bytes or whole stages. */
+	double held_from, held_to, held_most;
 } PipesimDetail;
 
-/** pipesim_detail_init: how much of @layout is drawn; pipesim_picture_data() finds out what. */
-void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout);
+/** pipesim_detail_init: how much of @layout is drawn; pipesim_picture_data() finds out what.
+ * @lane: height in pixels; 0: as it needs */
+void pipesim_detail_init(PipesimDetail *detail, const PipesimLayout *layout,
+	const PipesimView *view, guint lane);
+
+/** pipesim_detail_pixels: what takes @pixels at the usual size of font. */
+guint pipesim_detail_pixels(const PipesimDetail *detail, guint pixels);
 
 /** pipesim_detail_top: where the first lane of @panel begins, in lanes from the top of the
  * drawing. */
 static inline double pipesim_detail_top(
 	const PipesimDetail *detail, const PipesimLayout *layout, guint panel)
 {
-	return layout->panels[panel].first_lane + (panel + 1) * detail->title;
+	return layout->panels[panel].first_lane + (panel + 1) * detail->title +
+	       panel * detail->below;
 }
 
 /** pipesim_picture_data: appends the boxes, in blocks named as the script names them, and notes
  * in @detail which there are. */
 void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out);
 
-/* Of messages sent and received: while they move, while one end waits. */
-extern const char *const pipesim_message_looks[2][2];
-/* Of the outline of ops on the critical path. */
-#define PIPESIM_CRITICAL_LOOK "#D00000"
+/* Ranks of a panel of whose memory there is a line: more could not be told apart. */
+#define PIPESIM_MEMORY_LINES 16
+
+/** pipesim_picture_memory: appends what the ranks of each panel hold over time, in whole-stage
+ * activations or, where costs have them, bytes: a line a rank, one scale for all panels.
+ * @costs: (nullable): those with bytes; NULL: activations */
+void pipesim_picture_memory(const PipesimLayout *layout, PipesimDetail *detail,
+	const PipesimCosts *costs, GString *out);
+
+/** pipesim_legend_append: appends to @out what the colours mean and, below it, words, in labels
+ * that are placed by the script's variables left and bottom. Returns its height in pixels. */
+guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *detail,
+	const PipesimComparison *comparison, GString *out);
 
 /** pipesim_raster_paint: a raster of @detail's size over all of the drawing: red, green and
  * blue of each pixel, lines from the top. In each column of pixels of a lane the height of a
- * colour is its share of the time, idle time is white and on top.
+ * colour is its share of the time, idle time is as the paper and on top.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
  */

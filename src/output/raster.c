@@ -10,22 +10,13 @@
 /* Parts of a pixel that colours are mixed in. */
 #define PARTS 256
 /* Colours of a column from below: the kinds in both shades, and idle time above them. */
-#define N_COLOURS (2 * PIPESIM_FB + 1)
+#define N_COLOURS (PIPESIM_SHADES * PIPESIM_FB + 1)
 
 typedef struct {
 	guint8 rgb[N_COLOURS][3];
 	PipesimColumns columns;
 	guint8 *pixels; /* of the whole raster */
 } Canvas;
-
-/* @name: "#RRGGBB" */
-static void read_colour(const char *name, guint8 rgb[3])
-{
-	const gulong value = strtoul(name + 1, NULL, 16);
-
-	for (guint c = 0; c < 3; c++)
-		rgb[c] = (guint8)(value >> (16 - 8 * c));
-}
 
 /* The mean colour of the parts [@from, @from + PARTS) of a stack. */
 static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, guint8 *pixel)
@@ -57,7 +48,7 @@ static void paint_lane(
 		gint64 sum = 0;
 
 		for (guint i = 0; i + 1 < N_COLOURS; i++) {
-			sum += canvas->columns.busy[x][i / 2][i % 2];
+			sum += canvas->columns.busy[x][i / PIPESIM_SHADES][i % PIPESIM_SHADES];
 			ends[i] = (guint)MIN(all, pipesim_time_scale(all, sum, time));
 		}
 		ends[N_COLOURS - 1] = all;
@@ -72,11 +63,6 @@ static void paint_lane(
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-const char *const pipesim_message_looks[2][2] = {
-	{"#B0400A", "#F4C9B0"},
-	{"#8A2F74", "#E6C8DF"},
-};
-
 /* In each column of pixels the share of its time that messages move is dark, the share that only
  * one end is there pale: of PipesimColumns what is busy by way and state. */
 enum {
@@ -86,13 +72,15 @@ enum {
 };
 
 /* Several at once count once: what moves covers what waits. */
-static void paint_strip(const PipesimColumns *columns, guint way, guint8 *lines, guint n_lines)
+static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns, guint way,
+	guint8 *lines, guint n_lines)
 {
 	const gsize stride = 3 * (gsize)columns->n;
-	guint8 look[N_STATES][3];
+	guint8 look[N_STATES][3], paper[3];
 
-	read_colour(pipesim_message_looks[way][MOVES], look[MOVES]);
-	read_colour(pipesim_message_looks[way][WAITS], look[WAITS]);
+	pipesim_theme_rgb(theme->messages[way][MOVES], look[MOVES]);
+	pipesim_theme_rgb(theme->messages[way][WAITS], look[WAITS]);
+	pipesim_theme_rgb(theme->paper, paper);
 	for (guint x = 0; x < columns->n; x++) {
 		const gint64 *times = columns->busy[x][way];
 		const gint64 time = columns->begin[x + 1] - columns->begin[x];
@@ -101,18 +89,19 @@ static void paint_strip(const PipesimColumns *columns, guint way, guint8 *lines,
 		guint8 *pixel = &lines[3 * (gsize)x];
 
 		for (guint c = 0; time > 0 && c < 3; c++)
-			pixel[c] =
-				(guint8)(255 -
-					 pipesim_time_scale(255 - look[MOVES][c], dark, time) -
-					 pipesim_time_scale(255 - look[WAITS][c], pale, time));
+			pixel[c] = (guint8)(((double)dark * look[MOVES][c] +
+						    (double)pale * look[WAITS][c] +
+						    (double)(time - dark - pale) * paper[c]) /
+						    (double)time +
+					    0.5);
 	}
 	for (guint y = 1; y < n_lines; y++)
 		memcpy(lines + y * stride, lines, stride);
 }
 
 /* @lane: (out): its first pixel; columns->n by @height pixels */
-static void paint_messages(
-	const PipesimRun *run, guint rank, PipesimColumns *columns, guint8 *lane, guint height)
+static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme *theme,
+	PipesimColumns *columns, guint8 *lane, guint height)
 {
 	static const double from[] = {0.68, 0.83}, to[] = {0.81, 0.96};
 	const PipesimTimeline *timeline = run->step->timeline;
@@ -133,7 +122,7 @@ static void paint_messages(
 			pipesim_columns_add(columns, way, MOVES, t->start, t->end, &column);
 		}
 		if (first < end)
-			paint_strip(columns, way, lane + 3 * (gsize)columns->n * first,
+			paint_strip(theme, columns, way, lane + 3 * (gsize)columns->n * first,
 				end - first);
 	}
 }
@@ -146,7 +135,9 @@ guint8 *pipesim_raster_paint(
 	const gsize size = 3 * (gsize)detail->width * detail->height;
 	const double unit = (double)detail->height / detail->lanes;
 	const guint gap = unit >= 6 ? 1 : 0; /* lanes of some height are apart */
+	const PipesimTheme *theme = detail->theme;
 	Canvas canvas = {.pixels = g_try_malloc(size)};
+	guint8 *const paper = canvas.rgb[N_COLOURS - 1];
 
 	if (canvas.pixels == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -154,10 +145,12 @@ guint8 *pipesim_raster_paint(
 			detail->width, detail->height);
 		return NULL;
 	}
-	memset(canvas.pixels, 255, size);
 	for (guint i = 0; i + 1 < N_COLOURS; i++)
-		read_colour(pipesim_looks[i / 2].colours[i % 2], canvas.rgb[i]);
-	read_colour("#FFFFFF", canvas.rgb[N_COLOURS - 1]);
+		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
+			canvas.rgb[i]);
+	pipesim_theme_rgb(theme->paper, paper);
+	for (gsize i = 0; i < size; i++)
+		canvas.pixels[i] = paper[i % 3];
 	pipesim_columns_init(&canvas.columns, layout, detail->width);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
@@ -176,7 +169,8 @@ guint8 *pipesim_raster_paint(
 				paint_lane(detail, &canvas, top + gap, foot - top - gap,
 					pipesim_layout_ranks(layout, panel, lane));
 			if (detail->messages && panel->run->step->timeline->n_transfers > 0)
-				paint_messages(panel->run, lane, &canvas.columns,
+				paint_messages(panel->run, panel->first_rank + lane, theme,
+					&canvas.columns,
 					canvas.pixels + 3 * (gsize)detail->width * top,
 					end - top);
 		}

@@ -5,18 +5,6 @@
 #include "output/figures.h"
 #include "output/timeline-layout.h"
 
-/* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
- * vision, moved so that the eight lie far apart in lightness: L* 83 94, 67 78, 16 32,
- * 46 61. A grey print then keeps them apart. */
-const PipesimLook pipesim_looks[PIPESIM_FB] = {
-	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4"}, {"black", "black"}, "#303030", "forward"},
-	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0"}, {"black", "black"}, "#303030",
-		"backward for input"},
-	[PIPESIM_W] = {{"#15225A", "#3F4690"}, {"white", "white"}, "#A6ACDC",
-		"backward for weights"},
-	[PIPESIM_B] = {{"#007C55", "#53A37B"}, {"white", "black"}, "#303030", "full backward"},
-};
-
 guint pipesim_layout_boxes(
 	const PipesimRun *run, guint rank, guint32 index, PipesimBox boxes[2])
 {
@@ -32,7 +20,7 @@ guint pipesim_layout_boxes(
 		.rank = rank,
 		.microbatch = op->microbatch,
 		.kind = op->kind,
-		.shade = op->chunk & 1,
+		.shade = op->chunk % PIPESIM_SHADES,
 		.paired = op->kind == PIPESIM_FB,
 	};
 	if (length == 0 || op->kind != PIPESIM_FB)
@@ -46,12 +34,29 @@ guint pipesim_layout_boxes(
 	boxes[0].end = boxes[1].start = boxes[0].start + half;
 	boxes[1].kind = PIPESIM_B;
 	boxes[1].microbatch = op->b_microbatch;
-	boxes[1].shade = op->b_chunk & 1;
+	boxes[1].shade = op->b_chunk % PIPESIM_SHADES;
 	if (half > 0 && half < length)
 		return 2;
 	if (half == 0)
 		boxes[0] = boxes[1];
 	return 1;
+}
+
+gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gint64 *end)
+{
+	*start = MAX(*start, layout->begin);
+	*end = MIN(*end, layout->end);
+	return *start < *end;
+}
+
+guint pipesim_layout_cut(const PipesimLayout *layout, PipesimBox *boxes, guint n)
+{
+	guint left = 0;
+
+	for (guint i = 0; i < n; i++)
+		if (pipesim_layout_cut_time(layout, &boxes[i].start, &boxes[i].end))
+			boxes[left++] = boxes[i];
+	return left;
 }
 
 void pipesim_layout_time(GString *out, gint64 ns, const PipesimTimeUnit *unit)
@@ -89,16 +94,17 @@ static char *make_title(const PipesimRun *run, const PipesimTimeUnit *unit)
 	return g_string_free(title, FALSE);
 }
 
-static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
+static void note_boxes(PipesimLayout *layout, PipesimPanel *panel)
 {
-	const guint32 *begin = run->step->program->rank_begin;
+	const guint32 *begin = panel->run->step->program->rank_begin;
 	PipesimBox boxes[2];
 
-	for (guint rank = 0; rank < run->shape.ranks; rank++)
+	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
-			guint n = pipesim_layout_boxes(run, rank, op, boxes);
+			guint n = pipesim_layout_boxes(panel->run, rank, op, boxes);
 
-			layout->n_boxes += n;
+			n = pipesim_layout_cut(layout, boxes, n);
+			panel->n_boxes += n;
 			for (guint i = 0; i < n; i++) {
 				const gulong length = (gulong)(boxes[i].end - boxes[i].start);
 
@@ -107,23 +113,86 @@ static void note_boxes(PipesimLayout *layout, const PipesimRun *run)
 				layout->n_long[g_bit_storage(length) - 1]++;
 			}
 		}
+	layout->n_boxes += panel->n_boxes;
 }
 
-/* Directions and chunks share the two shades; beside each other they need a word for both. */
+/* Directions and chunks share the shades; beside each other they need a word for both. */
 static void note_shades(PipesimLayout *layout, const PipesimShape *shape)
 {
-	const char *name = shape->copies > 1 ? "direction" : "chunk";
+	const char *name = shape->copies == 1   ? "chunk"
+			   : shape->copies == 2 ? "reverse direction"
+						: "pipeline";
 
-	if (shape->copies == 1 && shape->chunks == 1)
+	if (shape->chunks == 1)
 		return;
-	if (shape->copies == 1 && shape->chunks > 2)
-		name = "chunk mod 2 =";
-	if (layout->shade_name != NULL && layout->shade_name != name)
-		name = "direction or chunk";
-	layout->shade_name = name;
+	if (layout->shade_of != NULL && strcmp(layout->shade_of, name) != 0)
+		name = "reverse direction or chunk";
+	layout->shade_of = name;
+	layout->most_shades = MAX(layout->most_shades, shape->chunks);
 }
 
-PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max_lanes)
+gboolean pipesim_layout_check(
+	const PipesimComparison *comparison, const PipesimView *view, GError **error)
+{
+	guint ranks = 0;
+	gint64 end = 0;
+	PipesimNumber begin, last;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error != NULL)
+			continue;
+		ranks = MAX(ranks, run->shape.ranks);
+		end = MAX(end, run->step->timeline->makespan);
+	}
+	if (MAX(view->first_rank + 1, view->behind_rank) > ranks)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--ranks: there is no rank %u; from 0 to %u",
+			MAX(view->first_rank + 1, view->behind_rank) - 1, ranks - 1);
+	return view->begin < end || view->begin == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--window begins at %s ms, behind the end of all schedules at %s ms",
+		       pipesim_print_ms(begin, view->begin), pipesim_print_ms(last, end));
+}
+
+/* The fewest ranks a lane with which all panels fit into @max_lanes. */
+static void share_lanes(PipesimLayout *layout, guint max_lanes)
+{
+	do {
+		layout->share++;
+		layout->lanes = 0;
+		for (guint i = 0; i < layout->n_panels; i++) {
+			PipesimPanel *panel = &layout->panels[i];
+
+			panel->first_lane = layout->lanes;
+			panel->lanes = panel->ranks / layout->share +
+				       (panel->ranks % layout->share > 0);
+			layout->lanes += panel->lanes;
+		}
+	} while (layout->lanes > MAX(max_lanes, layout->n_panels));
+}
+
+static void add_panel(PipesimLayout *layout, const PipesimRun *run, const PipesimView *view)
+{
+	const guint behind = view->behind_rank > 0 ? view->behind_rank : run->shape.ranks;
+	const guint first = MIN(view->first_rank, run->shape.ranks);
+
+	layout->panels[layout->n_panels++] = (PipesimPanel){
+		.run = run,
+		.first_rank = first,
+		.ranks = MIN(behind, run->shape.ranks) - first,
+	};
+	layout->end = MAX(layout->end, run->step->timeline->makespan);
+	layout->bytes |= run->report->memory.peak != NULL;
+	layout->n_messages += run->step->timeline->n_transfers;
+	layout->microbatches = MAX(layout->microbatches, run->shape.microbatches);
+	layout->most_ranks = MAX(layout->most_ranks, run->shape.ranks);
+	note_shades(layout, &run->shape);
+}
+
+PipesimLayout *pipesim_layout_new(
+	const PipesimComparison *comparison, const PipesimView *view, guint max_lanes)
 {
 	static const PipesimTimeUnit units[] = {
 		{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
@@ -135,43 +204,44 @@ PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 
 		if (run->error == NULL)
-			layout->panels[layout->n_panels++].run = run;
+			add_panel(layout, run, view);
 	}
-	/* The fewest ranks a lane with which all panels fit into @max_lanes. */
-	do {
-		layout->share++;
-		layout->lanes = 0;
-		for (guint i = 0; i < layout->n_panels; i++) {
-			PipesimPanel *panel = &layout->panels[i];
-			const guint ranks = panel->run->shape.ranks;
-
-			panel->first_lane = layout->lanes;
-			panel->lanes = ranks / layout->share + (ranks % layout->share > 0);
-			layout->lanes += panel->lanes;
-		}
-	} while (layout->lanes > MAX(max_lanes, layout->n_panels));
-	for (guint i = 0; i < layout->n_panels; i++) {
-		const PipesimRun *run = layout->panels[i].run;
-
-		layout->end = MAX(layout->end, run->step->timeline->makespan);
-		layout->n_messages += run->step->timeline->n_transfers;
-		note_boxes(layout, run);
-		note_shades(layout, &run->shape);
-	}
-	for (guint k = G_N_ELEMENTS(layout->n_long) - 1; k > 0; k--)
-		layout->n_long[k - 1] += layout->n_long[k];
+	share_lanes(layout, max_lanes);
 	/* Seconds only from ten on: steps are spoken of in ms. */
 	layout->unit = &units[layout->end < 10 * units[0].ns];
 	while (layout->unit->ns > MAX(1, layout->end))
 		layout->unit++;
-	for (guint i = 0; i < layout->n_panels; i++)
+	layout->begin = view->begin;
+	if (view->end > 0)
+		layout->end = view->end;
+	for (guint i = 0; i < layout->n_panels; i++) {
+		note_boxes(layout, &layout->panels[i]);
 		layout->panels[i].title = make_title(layout->panels[i].run, layout->unit);
+	}
+	for (guint k = G_N_ELEMENTS(layout->n_long) - 1; k > 0; k--)
+		layout->n_long[k - 1] += layout->n_long[k];
 	return layout;
+}
+
+char *pipesim_layout_shade(const PipesimLayout *layout)
+{
+	if (layout->most_shades > 2)
+		return g_strconcat("odd ", layout->shade_of, NULL);
+	return g_strconcat(layout->shade_of,
+		g_str_has_suffix(layout->shade_of, "direction") ? "" : " 1", NULL);
+}
+
+gboolean pipesim_layout_shows(const PipesimLayout *layout, guint kind)
+{
+	for (guint shade = 0; shade < PIPESIM_SHADES; shade++)
+		if (layout->shown[kind][shade])
+			return TRUE;
+	return FALSE;
 }
 
 guint pipesim_layout_ranks(const PipesimLayout *layout, const PipesimPanel *panel, guint lane)
 {
-	return MIN(layout->share, panel->run->shape.ranks - lane * layout->share);
+	return MIN(layout->share, panel->ranks - lane * layout->share);
 }
 
 void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, guint n)
@@ -180,7 +250,8 @@ void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, 
 	columns->begin = g_new(gint64, (gsize)n + 1);
 	columns->busy = g_malloc_n(n, sizeof *columns->busy);
 	for (guint i = 0; i <= n; i++)
-		columns->begin[i] = pipesim_time_scale(layout->end, i, n);
+		columns->begin[i] =
+			layout->begin + pipesim_time_scale(layout->end - layout->begin, i, n);
 }
 
 void pipesim_columns_clear(PipesimColumns *columns)
@@ -194,6 +265,8 @@ void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint6
 {
 	const gint64 *begin = columns->begin;
 
+	start = MAX(start, begin[0]);
+	end = MIN(end, begin[columns->n]);
 	if (start >= end)
 		return;
 	while (begin[*column] > start)
@@ -210,7 +283,7 @@ void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint6
 void pipesim_columns_fill(PipesimColumns *columns, const PipesimLayout *layout,
 	const PipesimPanel *panel, guint lane)
 {
-	const guint first = lane * layout->share;
+	const guint first = panel->first_rank + lane * layout->share;
 	const guint ranks = pipesim_layout_ranks(layout, panel, lane);
 	PipesimBox boxes[2];
 

@@ -9,23 +9,17 @@ typedef struct {
 	gint64 start, end; /* ns, start < end */
 	guint32 rank, microbatch;
 	guint8 kind;  /* F, I, W or B */
-	guint8 shade; /* 0 or 1: direction, or even and odd chunk */
+	guint8 shade; /* direction or chunk, modulo PIPESIM_SHADES */
 	gboolean paired;
 } PipesimBox;
-
-/* How a kind of op looks, by shade. */
-typedef struct {
-	const char *colours[2], *text[2]; /* "#RRGGBB": of the box and of the number in it */
-	const char *edge;                 /* of the line around it */
-	const char *title;
-} PipesimLook;
-extern const PipesimLook pipesim_looks[PIPESIM_FB];
 
 typedef struct {
 	const PipesimRun *run;
 	char *title;      /* the numbers that matter, one line */
-	guint first_lane; /* of its rank 0, counted over all panels from the top */
+	guint first_lane; /* counted over all panels from the top */
 	guint lanes;
+	guint first_rank, ranks; /* that are shown */
+	guint64 n_boxes;
 } PipesimPanel;
 
 /* What the axis and the titles count in. */
@@ -37,39 +31,63 @@ typedef struct {
 typedef struct {
 	PipesimPanel *panels;
 	guint n_panels;
-	guint lanes; /* of all panels */
-	guint share; /* ranks of one lane; the last lane of a panel may have fewer */
-	gint64 end;  /* latest makespan, ns */
+	guint lanes;       /* of all panels */
+	guint share;       /* ranks of one lane; the last lane of a panel may have fewer */
+	gint64 begin, end; /* of the time axis, ns */
 	const PipesimTimeUnit *unit;
 	guint64 n_boxes;
-	guint64 n_long[64];            /* [k]: boxes of at least 2^k ns */
-	gboolean shown[PIPESIM_FB][2]; /* [kind][shade] has a box */
-	gboolean pairs;                /* some boxes are halves of a pair */
-	gboolean critical;             /* critical paths are outlined */
-	guint64 n_messages;            /* of runs whose messages wait for each other */
-	const char *shade_name;        /* what shades tell apart: "direction"; NULL: nothing */
+	guint64 n_long[64];                         /* [k]: boxes of at least 2^k ns */
+	gboolean shown[PIPESIM_FB][PIPESIM_SHADES]; /* [kind][shade] has a box */
+	gboolean pairs;                             /* some boxes are halves of a pair */
+	gboolean critical;                          /* critical paths are outlined */
+	gboolean bytes;                 /* costs say what activations and parameters take */
+	guint64 n_messages;             /* of runs whose messages wait for each other */
+	guint microbatches, most_ranks; /* the most of a run */
+	/* What shades are by, "reverse direction" or "chunk"; NULL: there is one. */
+	const char *shade_of;
+	guint most_shades; /* chunks of a rank, the most of a run */
 } PipesimLayout;
 
-/** pipesim_layout_new: borrows the runs of @comparison. At most @max_lanes, but one a panel. */
-PipesimLayout *pipesim_layout_new(const PipesimComparison *comparison, guint max_lanes);
+/** pipesim_layout_check: FALSE with PIPESIM_ERROR_USAGE where @view shows a rank that no run of
+ * @comparison has, or nothing but what lies behind the last op. */
+gboolean pipesim_layout_check(
+	const PipesimComparison *comparison, const PipesimView *view, GError **error);
+
+/** pipesim_layout_new: what @view shows; borrows the runs of @comparison. At most @max_lanes, but
+ * one a panel. */
+PipesimLayout *pipesim_layout_new(
+	const PipesimComparison *comparison, const PipesimView *view, guint max_lanes);
 void pipesim_layout_free(PipesimLayout *layout);
+
+/** pipesim_layout_cut: what of @n @boxes, or of the time from @start to @end, is in the window of
+ * @layout. Returns how many boxes that is, or whether it is any time. */
+guint pipesim_layout_cut(const PipesimLayout *layout, PipesimBox *boxes, guint n);
+gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gint64 *end);
 
 /** pipesim_layout_boxes: the boxes of op @op of @rank of @run, in order of time. Returns how
  * many: 0 for an op that takes no time. */
 guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, PipesimBox boxes[2]);
 
+/** pipesim_layout_shade: what the second of two shades is: "reverse direction", "chunk 1". Where there
+ * are more, of the second and fourth: "odd chunk". For g_free(). */
+char *pipesim_layout_shade(const PipesimLayout *layout);
+
+/** pipesim_layout_shows: whether some box is of @kind. */
+gboolean pipesim_layout_shows(const PipesimLayout *layout, guint kind);
+
 /* Columns of equal length that the time axis is cut into, and what a lane does in each. */
 typedef struct {
 	guint n;
-	gint64 *begin;                 /* n + 1 times, ns: where each begins, and the end */
-	gint64 (*busy)[PIPESIM_FB][2]; /* [column][kind][shade], ns of all its ranks together */
+	gint64 *begin; /* n + 1 times, ns: where each begins, and the end */
+	/* [column][kind][shade], ns of all its ranks together */
+	gint64 (*busy)[PIPESIM_FB][PIPESIM_SHADES];
 } PipesimColumns;
 
 /** pipesim_columns_init: @n columns of @layout; n >= 1. For pipesim_columns_clear(). */
 void pipesim_columns_init(PipesimColumns *columns, const PipesimLayout *layout, guint n);
 void pipesim_columns_clear(PipesimColumns *columns);
 
-/** pipesim_columns_add: the time from @start to @end, if there is any, to what is busy.
+/** pipesim_columns_add: what of the time from @start to @end is in a column, to what is busy.
  * @column: one near to it, as the last that was added to; then the one that it ends in */
 void pipesim_columns_add(PipesimColumns *columns, guint kind, guint shade, gint64 start,
 	gint64 end, guint *column);

@@ -65,16 +65,20 @@ static gint64 common_step(const PipesimLayout *layout, gint64 least)
 	gint64 step = 0;
 
 	for (guint p = 0; p < layout->n_panels; p++) {
-		const PipesimRun *run = layout->panels[p].run;
+		const PipesimPanel *panel = &layout->panels[p];
+		const PipesimRun *run = panel->run;
 		const guint32 *begin = run->step->program->rank_begin;
 
-		for (guint rank = 0; rank < run->shape.ranks; rank++)
+		for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks;
+			rank++)
 			for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
-				const guint n = pipesim_layout_boxes(run, rank, op, boxes);
+				guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
+				n = pipesim_layout_cut(layout, boxes, n);
 				for (guint i = 0; i < n; i++)
-					step = pipesim_gcd(boxes[i].end,
-						pipesim_gcd(boxes[i].start, step));
+					step = pipesim_gcd(boxes[i].end - layout->begin,
+						pipesim_gcd(
+							boxes[i].start - layout->begin, step));
 				if (n > 0 && step < least)
 					return step;
 			}
@@ -93,8 +97,9 @@ static void choose_columns(Drawing *drawing)
 	guint width = drawing->style->width;
 	guint room = room_in(drawing, width > 0 ? width : PAGE_COLUMNS);
 	guint most = width > 0 ? room : room_in(drawing, MAX_COLUMNS);
-	gint64 step = common_step(layout, layout->end / most);
-	gint64 needed = step > 0 ? layout->end / step : 1;
+	const gint64 time = layout->end - layout->begin;
+	gint64 step = pipesim_gcd(time, common_step(layout, time / most));
+	gint64 needed = step > 0 ? time / step : 1;
 
 	drawing->columns = room;
 	if (needed <= most && layout->share == 1) {
@@ -108,9 +113,10 @@ static void choose_columns(Drawing *drawing)
 
 static guint column_of(const Drawing *drawing, gint64 ns)
 {
-	gint64 end = MAX(1, drawing->layout->end);
+	const gint64 begin = drawing->layout->begin;
 
-	return (guint)pipesim_time_scale(ns, drawing->columns, end);
+	return (guint)pipesim_time_scale(
+		ns - begin, drawing->columns, MAX(1, drawing->layout->end - begin));
 }
 
 /* Lanes ---------------------------------------------------------------------------------- */
@@ -122,10 +128,10 @@ static void fill_box(const Drawing *drawing, const PipesimBox *box, guint number
 	char number[16];
 
 	for (guint i = from; i < to; i++)
-		cells[i] = (Cell){'-', box->kind, box->shade, TRUE};
+		cells[i] = (Cell){'-', box->kind, box->shade % 2, TRUE};
 	if (from == to)
 		return;
-	cells[from].glyph = box->shade ? g_ascii_tolower(letter) : letter;
+	cells[from].glyph = box->shade % 2 ? g_ascii_tolower(letter) : letter;
 	/* Numbers stand in all boxes of a length or in none. */
 	if (to - from < 1 + numbers)
 		return;
@@ -163,8 +169,8 @@ static void print_density(Drawing *drawing, const PipesimPanel *panel, guint lan
 		guint level;
 
 		for (guint kind = 0; kind < PIPESIM_FB; kind++)
-			busy += drawing->edges.busy[i][kind][0] +
-				drawing->edges.busy[i][kind][1];
+			for (guint shade = 0; shade < PIPESIM_SHADES; shade++)
+				busy += drawing->edges.busy[i][kind][shade];
 		level = (guint)pipesim_time_scale(8, busy, MAX(1, time));
 		/* Neither the least work nor the least idle time goes unseen. */
 		levels[i] = busy > 0 && busy < time ? CLAMP(level, 1, 7) : MIN(8, level);
@@ -189,6 +195,7 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
 		guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
+		n = pipesim_layout_cut(drawing->layout, boxes, n);
 		for (guint i = 0; i < n; i++)
 			fill_box(drawing, &boxes[i], numbers, cells);
 	}
@@ -219,10 +226,13 @@ static void print_boxes(const Drawing *drawing, const PipesimRun *run, guint ran
 /* The shortest message takes a column. */
 static void mark(const Drawing *drawing, gint64 start, gint64 end, guint8 what, guint8 *marks)
 {
-	const guint from = MIN(column_of(drawing, start), drawing->columns - 1);
-	const guint to = MAX(column_of(drawing, end), from + 1);
+	guint from, to;
 
-	for (guint i = from; start < end && i < to; i++)
+	if (!pipesim_layout_cut_time(drawing->layout, &start, &end))
+		return;
+	from = MIN(column_of(drawing, start), drawing->columns - 1);
+	to = MAX(column_of(drawing, end), from + 1);
+	for (guint i = from; i < to; i++)
 		marks[i] |= what;
 }
 
@@ -263,10 +273,10 @@ static void print_axis(const Drawing *drawing)
 	const PipesimLayout *layout = drawing->layout;
 	static const gint64 factors[] = {2, 5, 10};
 	g_autoptr(GString) numbers = g_string_new(NULL);
-	gint64 power = 1, step = 1, next = 0;
+	gint64 power = 1, step = 1, next;
 	PipesimNumber number;
 	const gint64 least = pipesim_time_scale(
-		layout->end, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
+		layout->end - layout->begin, TICK_COLUMNS, MAX(TICK_COLUMNS, drawing->columns));
 
 	/* 1, 2 or 5 times a power of ten, ns, that leaves room for the numbers. */
 	for (guint i = 0; step < least; i++) {
@@ -274,7 +284,7 @@ static void print_axis(const Drawing *drawing)
 		if (i % 3 == 2)
 			power *= 10;
 	}
-
+	next = (layout->begin + step - 1) / step * step;
 	g_string_append_printf(drawing->out, "%*s", (int)drawing->margin + 1, "");
 	g_string_append_printf(numbers, "%*s", (int)drawing->margin + 1, "");
 	for (guint i = 0; i <= drawing->columns; i++) {
@@ -315,7 +325,8 @@ static void print_legend(const Drawing *drawing)
 		g_string_append(
 			legend, drawing->step > 0 ? "one column: " : "one column: about ");
 	pipesim_layout_time(legend,
-		drawing->step > 0 ? drawing->step : layout->end / drawing->columns,
+		drawing->step > 0 ? drawing->step
+				  : (layout->end - layout->begin) / drawing->columns,
 		layout->unit);
 	if (layout->share > 1)
 		g_string_append_printf(legend,
@@ -325,21 +336,24 @@ static void print_legend(const Drawing *drawing)
 	else if (drawing->density)
 		g_string_append(legend, "; height: share of the column that the rank is busy");
 	for (guint kind = 0; !drawing->density && kind < PIPESIM_FB; kind++)
-		if (layout->shown[kind][0] || layout->shown[kind][1])
+		if (pipesim_layout_shows(layout, kind))
 			g_string_append_printf(legend, "; %s %s", pipesim_kind_letter(kind),
 				pipesim_looks[kind].title);
-	if (!drawing->density && layout->shade_name != NULL)
-		g_string_append_printf(legend, "; small letters: %s 1", layout->shade_name);
+	if (!drawing->density && layout->shade_of != NULL) {
+		g_autofree char *shade = pipesim_layout_shade(layout);
+
+		g_string_append_printf(legend, "; small letters: %s", shade);
+	}
 	if (!drawing->density && layout->n_messages > 0)
 		g_string_append(legend, "; below each rank its messages: > sends, < receives, "
 					"x both, . one end waits for the other");
 	print_words(drawing, legend->str, 0);
 }
 
-void pipesim_timeline_text(
-	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
+void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimView *view,
+	const PipesimStyle *style, GString *out)
 {
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, MAX_LINES);
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, view, MAX_LINES);
 	Drawing drawing = {.layout = layout,
 		.style = style,
 		.glyphs = style->unicode ? &unicode : &ascii,
@@ -358,14 +372,14 @@ void pipesim_timeline_text(
 		print_words(&drawing, panel->title, 2);
 		for (guint lane = 0; lane < panel->lanes; lane++) {
 			g_string_append_printf(out, "%*u %s", (int)drawing.margin,
-				lane * layout->share, drawing.glyphs->edge);
+				panel->first_rank + lane * layout->share, drawing.glyphs->edge);
 			if (drawing.density)
 				print_density(&drawing, panel, lane);
 			else
-				print_boxes(&drawing, panel->run, lane);
+				print_boxes(&drawing, panel->run, panel->first_rank + lane);
 			g_string_append_c(out, '\n');
 			if (!drawing.density && panel->run->step->timeline->n_transfers > 0)
-				print_messages(&drawing, panel->run, lane);
+				print_messages(&drawing, panel->run, panel->first_rank + lane);
 		}
 	}
 	pipesim_columns_clear(&drawing.edges);

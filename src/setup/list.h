@@ -58,6 +58,22 @@ SETTING(REPORT, "--report", 0, "FILE.html",
 	"write a page for browsers: table, notes, timelines, memory", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_WRITTEN, .values = "html")
 
+/* Of the timelines that --timeline draws. */
+SETTING(WINDOW, "--window", 0, "FROM:TO", "of timelines: only this stretch, in ms: 100:250",
+	PIPESIM_ALL_VIEW, .view = read_window)
+SETTING(RANKS, "--ranks", 0, "FROM:TO", "of timelines: only these ranks: 0:3", PIPESIM_ALL_VIEW,
+	.view = read_ranks)
+SETTING(WITH_MEMORY, "--with-memory", 0, NULL, "of timelines: what each rank holds, below them",
+	PIPESIM_ALL_VIEW, .for_gnuplot = TRUE)
+SETTING(TITLE, "--title", 0, "TEXT", "of timelines: a title above them", PIPESIM_ALL_VIEW,
+	.view = read_title, .for_gnuplot = TRUE)
+SETTING(SIZE, "--size", 0, "WxH", "of timelines: pixels, 1600x900, or the width alone",
+	PIPESIM_ALL_VIEW, .view = read_size, .for_gnuplot = TRUE)
+SETTING(FONT_SIZE, "--font-size", 0, "N", "of timelines: pixels (default: 13)",
+	PIPESIM_ALL_VIEW, .view = read_font_size, .for_gnuplot = TRUE)
+SETTING(THEME, "--theme", 0, "NAME", "of timelines: light (default), dark or print (greys)",
+	PIPESIM_ALL_VIEW, .view = read_theme, .for_gnuplot = TRUE, .values = "light dark print")
+
 /* Times and bytes. */
 SETTING(TIMES, "--times", 0, "LIST", "op times, ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (B=I+W, FB=F+B)",
 	PIPESIM_ALL_COSTS, .costs = read_times, .sweep = PIPESIM_SWEPT_WITHIN)

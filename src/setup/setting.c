@@ -120,6 +120,87 @@ static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *c
 	return TRUE;
 }
 
+/* Into the view -------------------------------------------------------------------------- */
+
+/* "100:250", "100:", ":250us". */
+static gboolean read_window(
+	PipesimView *view, const char *text, const char *what, GError **error)
+{
+	g_auto(GStrv) ends = g_strsplit(text, ":", 2);
+
+	if (ends[0] == NULL || ends[1] == NULL || (*ends[0] == '\0' && *ends[1] == '\0'))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s'; from and to in ms, for example 100:250", what, text);
+	if ((*ends[0] != '\0' && !pipesim_parse_time(ends[0], what, &view->begin, error)) ||
+		(*ends[1] != '\0' && !pipesim_parse_time(ends[1], what, &view->end, error)))
+		return FALSE;
+	return *ends[1] == '\0' || view->begin < view->end ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' ends before it begins", what,
+		       text);
+}
+
+/* "0:3", "5". */
+static gboolean read_ranks(
+	PipesimView *view, const char *text, const char *what, GError **error)
+{
+	g_auto(GStrv) ends = g_strsplit(text, ":", 2);
+	const char *last = ends[0] != NULL && ends[1] != NULL ? ends[1] : text;
+	guint64 from, to;
+
+	if (!pipesim_parse_count(ends[0] != NULL ? ends[0] : "", what, 0, PIPESIM_MAX_RANKS - 1,
+		    &from, error) ||
+		!pipesim_parse_count(last, what, 0, PIPESIM_MAX_RANKS - 1, &to, error))
+		return FALSE;
+	view->first_rank = (guint)from;
+	view->behind_rank = (guint)to + 1;
+	return from <= to || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				     "%s: '%s' ends before it begins", what, text);
+}
+
+static gboolean read_title(PipesimView *view, const char *text, const char *what G_GNUC_UNUSED,
+	GError **error G_GNUC_UNUSED)
+{
+	view->title = text;
+	return TRUE;
+}
+
+/* "1600x900", "1600". */
+static gboolean read_size(PipesimView *view, const char *text, const char *what, GError **error)
+{
+	g_auto(GStrv) sides = g_strsplit(text, "x", 2);
+	guint64 width, height = 0;
+
+	if (sides[0] == NULL ||
+		!pipesim_parse_count(sides[0], what, 1, PIPESIM_MAX_PIXELS, &width, NULL) ||
+		(sides[1] != NULL && !pipesim_parse_count(sides[1], what, 1, PIPESIM_MAX_PIXELS,
+					     &height, NULL)))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: '%s'; width and height in pixels, at most %u each: 1600x900, or "
+			"the width alone",
+			what, text, PIPESIM_MAX_PIXELS);
+	view->width = (guint)width;
+	view->height = (guint)height;
+	return TRUE;
+}
+
+static gboolean read_font_size(
+	PipesimView *view, const char *text, const char *what, GError **error)
+{
+	guint64 pixels;
+
+	if (!pipesim_parse_count(text, what, 6, 72, &pixels, error))
+		return FALSE;
+	view->font = (guint)pixels;
+	return TRUE;
+}
+
+static gboolean read_theme(
+	PipesimView *view, const char *text, const char *what, GError **error)
+{
+	view->theme = pipesim_theme_find(text, what, error);
+	return view->theme != NULL;
+}
+
 /* The table ------------------------------------------------------------------------------ */
 
 #define COUNT(field, limit)        .count = offsetof(PipesimSetup, field), .most = (limit)

@@ -2,6 +2,7 @@
 #pragma once
 #include "model/costs.h"
 #include "model/scenario.h"
+#include "output/view.h"
 
 /* The settings: PIPESIM_SET_PP ...; behind them the groups that commands take as a whole. */
 typedef enum {
@@ -15,6 +16,7 @@ typedef enum {
 	PIPESIM_ALL_COSTS,
 	PIPESIM_ALL_NETWORK,
 	PIPESIM_ALL_SAMPLES,
+	PIPESIM_ALL_VIEW,
 } PipesimSettingId;
 
 /* What is done with the file that a setting names; "-" is no file. */
@@ -64,6 +66,8 @@ typedef struct {
 		GError **error);
 	gboolean (*network)(PipesimNetwork *network, const PipesimCosts *costs,
 		const char *text, const char *what, GError **error);
+	gboolean (*view)(PipesimView *view, const char *text, const char *what, GError **error);
+	gboolean for_gnuplot; /* of PIPESIM_ALL_VIEW: not for timelines in characters */
 } PipesimSetting;
 
 /** pipesim_settings: the table, by PipesimSettingId from PIPESIM_SET_NONE + 1 on; static. */

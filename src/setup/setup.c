@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "output/gnuplot.h"
+#include "output/output.h"
 #include "setup/setup.h"
 #include <glib/gstdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
+	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY]};
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const char *text = setup->text[id];
@@ -30,6 +32,9 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 
 		if (text != NULL && setting->scenario != NULL &&
 			!setting->scenario(&setup->scenario, text, setting->name, error))
+			return FALSE;
+		if (text != NULL && setting->view != NULL &&
+			!setting->view(&setup->view, text, setting->name, error))
 			return FALSE;
 		if (text == NULL || setting->count == 0)
 			continue;
@@ -64,6 +69,29 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s changes nothing here; it is for %s", setting->name,
 				setting->heeded_by);
+	}
+	return TRUE;
+}
+
+gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
+{
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
+
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setting->group != PIPESIM_ALL_VIEW ||
+			(setup->text[id] == NULL && !setup->flag[id]))
+			continue;
+		if (timeline == NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s says how a timeline is drawn; add --timeline FILE",
+				setting->name);
+		if (setting->for_gnuplot && pipesim_picture_is_text(timeline))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s changes nothing in a timeline of characters; draw .svg, "
+				".png or .pdf",
+				setting->name);
 	}
 	return TRUE;
 }

@@ -16,6 +16,7 @@ struct _PipesimSetup {
 	/* As read: pipesim_setup_read(). */
 	PipesimScenario scenario; /* 0 = not given */
 	guint layers;             /* 0 = not given */
+	PipesimView view;         /* of timelines; borrows the texts */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
@@ -40,6 +41,10 @@ gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
 /** pipesim_setup_heed: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
  * schedules heed, and none of them is in @takes (PipesimTakes). */
 gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error);
+
+/** pipesim_setup_check_view: FALSE with PIPESIM_ERROR_USAGE where a setting of PIPESIM_ALL_VIEW is
+ * given and no timeline is drawn that heeds it. */
+gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error);
 
 /** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written, those
  * beside a picture too, is also read or written a second time, or one is read twice that would

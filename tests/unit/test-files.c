@@ -167,7 +167,8 @@ static gboolean draw(const char *name, const char *gnuplot, GError **error)
 		comparison->runs, pipesim_run_schedule(pipesim_schedule_find("dualpipe", NULL),
 					  &scenario, costs));
 	pipesim_comparison_finish(comparison);
-	return pipesim_picture_write(comparison, path, &style, gnuplot, error);
+	return pipesim_picture_write(
+		comparison, path, &style, &(PipesimView){0}, gnuplot, error);
 }
 
 START_TEST(picture_formats)

@@ -283,7 +283,7 @@ static char *draw(const PipesimComparison *comparison, const PipesimStyle *style
 {
 	GString *out = g_string_new(NULL);
 
-	pipesim_timeline_text(comparison, style, out);
+	pipesim_timeline_text(comparison, &(PipesimView){0}, style, out);
 	return g_string_free(out, FALSE);
 }
 
@@ -315,7 +315,7 @@ START_TEST(timeline_is_exact)
 		"  └──────────────┴──────────────┴──────────────┴──────────────┴──────────────┴───\n"
 		"  0              5              10             15             20             25 ms\n"
 		"3 columns: 1 ms; F forward; I backward for input; W backward for weights; B full backward; small\n"
-		"letters: direction 1\n");
+		"letters: reverse direction\n");
 	/* clang-format on */
 }
 END_TEST

@@ -35,7 +35,7 @@ START_TEST(shares_add_up)
 	g_autoptr(PipesimComparison) comparison =
 		compare(point->schedule->name, point->ranks, point->microbatches, costs);
 	g_autoptr(PipesimLayout) layout =
-		pipesim_layout_new(comparison, 1 + (guint)_i % point->ranks);
+		pipesim_layout_new(comparison, &(PipesimView){0}, 1 + (guint)_i % point->ranks);
 	const PipesimPanel *panel = &layout->panels[0];
 	PipesimColumns columns;
 	guint rank = 0;
@@ -46,8 +46,8 @@ START_TEST(shares_add_up)
 
 		pipesim_columns_fill(&columns, layout, panel, lane);
 		for (guint i = 0; i < columns.n; i++)
-			for (guint k = 0; k < 2 * PIPESIM_FB; k++)
-				busy += columns.busy[i][k / 2][k % 2];
+			for (guint k = 0; k < PIPESIM_SHADES * PIPESIM_FB; k++)
+				busy += columns.busy[i][k / PIPESIM_SHADES][k % PIPESIM_SHADES];
 		for (guint i = pipesim_layout_ranks(layout, panel, lane); i > 0; i--)
 			expected += panel->run->report->bubble.busy[rank++];
 		ck_assert_int_eq(busy, expected);
@@ -62,13 +62,14 @@ START_TEST(raster_keeps_shares)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 700, 900, 2300, 0);
 	g_autoptr(PipesimComparison) comparison = compare("zb-h1", 8, 2500, costs);
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, 3000);
+	g_autoptr(PipesimLayout) layout =
+		pipesim_layout_new(comparison, &(PipesimView){0}, 3000);
 	const PipesimRun *run = layout->panels[0].run;
 	g_autofree guint8 *pixels = NULL;
 	PipesimDetail detail;
 	double red = 0, expected = 0, lane;
 
-	pipesim_detail_init(&detail, layout);
+	pipesim_detail_init(&detail, layout, &(PipesimView){0}, 0);
 	ck_assert_uint_eq(detail.width, 2 * 1912);
 	ck_assert_int_ge(detail.least, 4 * layout->end / detail.width);
 	pixels = pipesim_raster_paint(layout, &detail, NULL);
@@ -99,10 +100,10 @@ START_TEST(raster_keeps_messages)
 
 	g_ptr_array_add(comparison->runs,
 		pipesim_run_schedule(pipesim_schedule_find("1f1b", NULL), &scenario, costs));
-	layout = pipesim_layout_new(comparison, 3000);
+	layout = pipesim_layout_new(comparison, &(PipesimView){0}, 3000);
 	timeline = layout->panels[0].run->step->timeline;
 	ck_assert_uint_eq(layout->n_messages, 2 * 8000);
-	pipesim_detail_init(&detail, layout);
+	pipesim_detail_init(&detail, layout, &(PipesimView){0}, 0);
 	ck_assert(detail.messages && detail.width > 0);
 	pixels = pipesim_raster_paint(layout, &detail, NULL);
 	/* The middle of what rank 0 sends: dark #B0400A, pale #F4C9B0. */
@@ -127,22 +128,24 @@ START_TEST(boxes_up_to_a_limit)
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimComparison) few = compare("gpipe", 5, 2500, costs);
 	g_autoptr(PipesimComparison) many = compare("gpipe", 5, 2501, costs);
-	g_autoptr(PipesimLayout) few_layout = pipesim_layout_new(few, 3000);
-	g_autoptr(PipesimLayout) many_layout = pipesim_layout_new(many, 3000);
+	g_autoptr(PipesimLayout) few_layout = pipesim_layout_new(few, &(PipesimView){0}, 3000);
+	g_autoptr(PipesimLayout) many_layout =
+		pipesim_layout_new(many, &(PipesimView){0}, 3000);
 	g_autoptr(GString) data = g_string_new(NULL);
 	PipesimDetail detail;
 
-	pipesim_detail_init(&detail, few_layout);
+	pipesim_detail_init(&detail, few_layout, &(PipesimView){0}, 0);
 	ck_assert_uint_eq(detail.width, 0);
 	pipesim_picture_data(few_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 25000 + 1 + 2 * 3);
-	ck_assert(detail.drawn[2 * PIPESIM_F] && detail.drawn[2 * PIPESIM_B]);
-	pipesim_detail_init(&detail, many_layout);
+	ck_assert(detail.drawn[PIPESIM_SHADES * PIPESIM_F] &&
+		  detail.drawn[PIPESIM_SHADES * PIPESIM_B]);
+	pipesim_detail_init(&detail, many_layout, &(PipesimView){0}, 0);
 	ck_assert_uint_gt(detail.width, 0);
 	g_string_truncate(data, 0);
 	pipesim_picture_data(many_layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 1);
-	ck_assert(!detail.drawn[2 * PIPESIM_F]);
+	ck_assert(!detail.drawn[PIPESIM_SHADES * PIPESIM_F]);
 }
 END_TEST
 
@@ -152,16 +155,16 @@ START_TEST(boxes_by_length)
 	g_autoptr(PipesimCosts) costs = grid_costs(1, 1000000, 1, 1000001, 0);
 	g_autoptr(PipesimComparison) comparison = compare("zb-h1", 6, 400, costs);
 	g_autoptr(PipesimComparison) many = compare("zb-h1", 2, 20000, costs);
-	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, 3);
+	g_autoptr(PipesimLayout) layout = pipesim_layout_new(comparison, &(PipesimView){0}, 3);
 	g_autoptr(GString) data = g_string_new(NULL);
 	PipesimDetail detail;
 
-	pipesim_detail_init(&detail, layout);
+	pipesim_detail_init(&detail, layout, &(PipesimView){0}, 0);
 	ck_assert_uint_gt(detail.width, 0);
 	pipesim_picture_data(layout, &detail, data);
 	ck_assert_uint_eq(count_lines(data), 1);
 	pipesim_layout_free(layout);
-	layout = pipesim_layout_new(many, 3000);
+	layout = pipesim_layout_new(many, &(PipesimView){0}, 3000);
 	ck_assert_uint_eq(layout->n_long[0], 3 * 2 * 20000);
 	ck_assert_uint_eq(layout->n_long[19], 2 * 20000);
 	ck_assert_uint_eq(layout->n_long[20], 0);

@@ -1,0 +1,275 @@
+/* Where the boxes of timelines stand, and the data that they are drawn from. */
+#include "config.h"
+
+#include "output/figures.h"
+#include "output/gnuplot.h"
+#include "output/picture.h"
+
+/* A box takes 600 bytes of an SVG, 800 with its number. */
+#define MAX_BOXES 25000
+/* Beyond these a box is drawn over the raster. */
+#define LEAST_PIXELS 4
+/* A raster of up to so many pixels has two to one of the picture either way. */
+#define FINE_PIXELS 1500000
+
+/* Pixels, at the usual size of font. The title of a panel stands above its lanes. */
+#define TITLE_PIXELS  34
+#define LEFT_PIXELS   64 /* where ranks have three digits */
+#define RIGHT_PIXELS  24
+#define LETTER_PIXELS 11
+#define TURNED_PIXELS 8
+#define MEMORY_PIXELS 96 /* what ranks hold */
+#define WORDS_PIXELS  24 /* above it */
+
+/* Sizes -------------------------------------------------------------------------------------- */
+
+guint pipesim_detail_pixels(const PipesimDetail *detail, guint pixels)
+{
+	return (pixels * detail->font + PIPESIM_GNUPLOT_FONT / 2) / PIPESIM_GNUPLOT_FONT;
+}
+
+/* The height of a lane, and that of the numbers in it. */
+static void choose_lane(PipesimDetail *detail, const PipesimLayout *layout, guint lane)
+{
+	guint lanes = 0, body;
+
+	for (guint i = 0; i < layout->n_panels; i++)
+		lanes = MAX(lanes, layout->panels[i].lanes);
+	detail->lane = lane;
+	if (lane == 0) {
+		lane = 1;
+		if (layout->lanes <= 1000)
+			lane = lanes <= 16 ? 22 : lanes <= 64 ? 14 : lanes <= 256 ? 6 : 3;
+		/* Strips of messages take a third. */
+		if (layout->lanes <= 1000 && layout->n_messages > 0 && lanes <= 256)
+			lane = lane * 3 / 2;
+		detail->lane = MAX(1, pipesim_detail_pixels(detail, lane));
+	}
+	detail->messages = layout->n_messages > 0 && detail->lane > 3 && layout->share == 1;
+	body = detail->messages ? detail->lane * 2 / 3 : detail->lane;
+	if (body >= 14)
+		detail->letters = MIN(pipesim_detail_pixels(detail, LETTER_PIXELS), body - 4);
+	detail->turned = pipesim_detail_pixels(detail, TURNED_PIXELS);
+	if (0.6 * detail->turned * detail->widest + 3 > 0.92 * body)
+		detail->turned = 0;
+}
+
+/* All micro-batches have their numbers in boxes of a length, or none has. */
+static PipesimNumbering number_in(const PipesimDetail *detail, double pixels)
+{
+	if (detail->letters > 0 && pixels > detail->letters * 0.56 * detail->widest + 1)
+		return PIPESIM_NUMBER_UPRIGHT;
+	return detail->turned > 0 && pixels > detail->turned * 0.75 + 1 ? PIPESIM_NUMBER_TURNED
+									: PIPESIM_NUMBER_NONE;
+}
+
+/* Room for a number in an average box of the panel that has most boxes a lane. */
+static guint choose_across(const PipesimDetail *detail, const PipesimLayout *layout)
+{
+	const double length = (double)MAX(1, layout->end - layout->begin);
+	const guint margins = detail->left + detail->right;
+	double most = 0; /* boxes of a lane, were its panel as long as the window */
+
+	for (guint i = 0; i < layout->n_panels; i++) {
+		const PipesimPanel *panel = &layout->panels[i];
+		const gint64 end = MIN(panel->run->step->timeline->makespan, layout->end);
+
+		if (panel->ranks > 0)
+			most = MAX(most, length / (double)MAX(1, end - layout->begin) *
+						 (double)panel->n_boxes / panel->ranks);
+	}
+	return (guint)CLAMP(most * pipesim_detail_pixels(detail, 30) + margins,
+		       pipesim_detail_pixels(detail, 1100),
+		       pipesim_detail_pixels(detail, 2000)) -
+	       margins;
+}
+
+void pipesim_detail_init(
+	PipesimDetail *detail, const PipesimLayout *layout, const PipesimView *view, guint lane)
+{
+	guint ranks = 0, digits = 3, k = 0, height, fine;
+
+	*detail = (PipesimDetail){
+		.theme = view->theme != NULL ? view->theme
+					     : pipesim_theme_find(NULL, NULL, NULL),
+		.font = view->font > 0 ? view->font : PIPESIM_GNUPLOT_FONT,
+		.widest = 1,
+	};
+	for (guint i = 0; i < layout->n_panels; i++)
+		ranks = MAX(ranks, layout->panels[i].run->shape.ranks);
+	/* Room for the longest name of a rank. */
+	for (; ranks > 1000; ranks /= 10)
+		digits++;
+	for (guint n = layout->microbatches; n > 10; n = (n + 9) / 10)
+		detail->widest++;
+	choose_lane(detail, layout, lane);
+	detail->left = pipesim_detail_pixels(detail, LEFT_PIXELS + (digits - 3) * 8);
+	detail->right = pipesim_detail_pixels(detail, RIGHT_PIXELS);
+	detail->across = view->width > 0 ? view->width - detail->left - detail->right
+					 : choose_across(detail, layout);
+	detail->title = (double)pipesim_detail_pixels(detail, TITLE_PIXELS) / detail->lane;
+	if (view->memory) {
+		detail->memory = pipesim_detail_pixels(detail, MEMORY_PIXELS);
+		detail->below =
+			(double)(detail->memory + pipesim_detail_pixels(detail, WORDS_PIXELS)) /
+			detail->lane;
+	}
+	detail->lanes = layout->lanes + layout->n_panels * (detail->title + detail->below);
+	if (layout->n_boxes + 2 * layout->n_messages <= MAX_BOXES && layout->share == 1)
+		return;
+	while (k < 62 && (layout->n_long[k] > MAX_BOXES ||
+				 (gint64)1 << k < (layout->end - layout->begin) /
+							  detail->across * LEAST_PIXELS))
+		k++;
+	height = (guint)(detail->lanes * detail->lane + 0.5);
+	fine = (guint64)detail->across * height <= FINE_PIXELS ? 2 : 1;
+	detail->least = (gint64)1 << k;
+	detail->width = detail->across * fine;
+	detail->height = height * fine;
+}
+
+/* Data --------------------------------------------------------------------------------------- */
+
+const char *const pipesim_block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "F2", "F3", "I0", "I1",
+	"I2", "I3", "W0", "W1", "W2", "W3", "B0", "B1", "B2", "B3", "pairs", "critical",
+	"waiting-sends", "waiting-receives", "sends", "receives", "memory"};
+
+static void append_box(GString *out, const PipesimBox *box, double lane)
+{
+	PipesimNumber start, end, middle;
+
+	g_string_append_printf(out, "%u %u %s %s %s\n", box->rank, box->microbatch,
+		pipesim_print_ms(start, box->start), pipesim_print_ms(end, box->end),
+		pipesim_figure_short(middle, lane, 3));
+}
+
+/* Around all @n boxes of an op, if that can be seen. */
+static void append_outline(GString *out, const PipesimBox *boxes, guint n,
+	const PipesimDetail *detail, double lane)
+{
+	PipesimBox whole = boxes[0];
+
+	whole.end = boxes[n - 1].end;
+	if (whole.end - whole.start >= detail->least)
+		append_box(out, &whole, lane);
+}
+
+/* A box, and how its number stands in it. */
+static void add_box(GString **blocks, const PipesimLayout *layout, const PipesimBox *box,
+	double lane, PipesimDetail *detail)
+{
+	const guint block = PIPESIM_SHADES * box->kind + box->shade;
+	const double pixels = (double)(box->end - box->start) /
+			      (double)(layout->end - layout->begin) * detail->across;
+
+	append_box(blocks[block], box, lane);
+	detail->numbered[block][number_in(detail, pixels)] = TRUE;
+}
+
+/* Of ops that take long enough to be seen, and the outlines of pairs. */
+static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
+	const PipesimPanel *panel, double top, PipesimDetail *detail)
+{
+	const PipesimRun *run = panel->run;
+	const guint32 *begin = run->step->program->rank_begin;
+
+	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			PipesimBox boxes[2];
+			guint n = pipesim_layout_boxes(run, rank, op, boxes);
+
+			n = pipesim_layout_cut(layout, boxes, n);
+			for (guint i = 0; i < n; i++)
+				if (boxes[i].end - boxes[i].start >= detail->least)
+					add_box(blocks, layout, &boxes[i],
+						top + rank - panel->first_rank, detail);
+			if (n > 0 && boxes[0].paired)
+				append_outline(blocks[PIPESIM_BLOCK_PAIRS], boxes, n, detail,
+					top + rank - panel->first_rank);
+		}
+}
+
+static gboolean is_shown(const PipesimPanel *panel, guint rank)
+{
+	return rank >= panel->first_rank && rank - panel->first_rank < panel->ranks;
+}
+
+/* An op of the critical path, whole. */
+static void add_critical_of(GString *out, const PipesimLayout *layout,
+	const PipesimPanel *panel, double top, const PipesimDetail *detail)
+{
+	const PipesimRun *run = panel->run;
+	const PipesimCriticalPath *path = &run->report->path;
+
+	for (guint i = 0; i < path->n_ops; i++) {
+		const guint rank = pipesim_program_rank(run->step->program, path->ops[i]);
+		PipesimBox boxes[2];
+		guint n = pipesim_layout_boxes(run, rank, path->ops[i], boxes);
+
+		n = pipesim_layout_cut(layout, boxes, n);
+		if (n > 0 && is_shown(panel, rank))
+			append_outline(out, boxes, n, detail, top + rank - panel->first_rank);
+	}
+}
+
+static void add_messages_of(
+	GString **strips, const PipesimLayout *layout, const PipesimPanel *panel, double top)
+{
+	const PipesimRun *run = panel->run;
+	const PipesimTimeline *timeline = run->step->timeline;
+
+	for (guint32 i = 0; i < timeline->n_transfers; i++) {
+		const PipesimTransfer *t = &timeline->transfers[i];
+		const PipesimOp *to = &run->step->program->ops[t->to];
+		const guint ranks[] = {t->from_rank, t->to_rank};
+		const gint64 times[][2] = {{t->sent, t->start}, {t->received, t->start},
+			{t->start, t->end}, {t->start, t->end}};
+
+		for (guint k = 0; k < G_N_ELEMENTS(times); k++) {
+			PipesimBox box = {
+				.start = times[k][0],
+				.end = times[k][1],
+				.rank = ranks[k % 2],
+				.microbatch = to->kind == PIPESIM_FB && t->backward
+						      ? to->b_microbatch
+						      : to->microbatch,
+			};
+
+			if (is_shown(panel, box.rank) && pipesim_layout_cut(layout, &box, 1))
+				append_box(strips[k], &box, top + box.rank - panel->first_rank);
+		}
+	}
+}
+
+void pipesim_picture_data(const PipesimLayout *layout, PipesimDetail *detail, GString *out)
+{
+	GString *blocks[PIPESIM_N_BLOCKS];
+
+	for (guint i = 0; i < PIPESIM_N_BLOCKS; i++)
+		blocks[i] = g_string_new(NULL);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		const PipesimPanel *panel = &layout->panels[p];
+		const double top = pipesim_detail_top(detail, layout, p) + 0.5;
+
+		/* Of ranks that share a lane no box stands for itself. */
+		if (layout->share == 1)
+			add_boxes_of(blocks, layout, panel, top, detail);
+		if (layout->share == 1 && layout->critical)
+			add_critical_of(
+				blocks[PIPESIM_BLOCK_CRITICAL], layout, panel, top, detail);
+		/* A raster has them already. */
+		if (detail->messages && detail->width == 0)
+			add_messages_of(&blocks[PIPESIM_BLOCK_STRIPS], layout, panel, top);
+	}
+	g_string_append(
+		out, "# rank, micro-batch, start (ms), end (ms), lane (from the top)\n");
+	for (guint i = 0; i < PIPESIM_N_BLOCKS; i++) {
+		detail->drawn[i] = blocks[i]->len > 0;
+		if (detail->drawn[i]) {
+			g_string_append_printf(out, "# %s\n", pipesim_block_names[i]);
+			g_string_append_len(out, blocks[i]->str, (gssize)blocks[i]->len);
+			g_string_append(out, "\n\n");
+		}
+		g_string_free(blocks[i], TRUE);
+	}
+}

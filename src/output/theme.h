@@ -1,0 +1,41 @@
+/* How pictures look: the paper, what is written on it, and the kinds of ops. */
+#pragma once
+#include "base/error.h"
+#include "order/program.h"
+
+/* Of a kind, and as many chunks of a rank as have a look of their own. */
+#define PIPESIM_SHADES 4
+
+/* How a kind of op looks, by shade: [0] and [1] are the ones of two directions or chunks. */
+typedef struct {
+	/* "#RRGGBB": of the box and of the number in it */
+	const char *colours[PIPESIM_SHADES], *text[PIPESIM_SHADES];
+	const char *edge; /* of the line around it */
+	const char *title;
+} PipesimLook;
+/* Of the theme light. */
+extern const PipesimLook pipesim_looks[PIPESIM_FB];
+
+typedef struct {
+	const char *name;
+	const char *paper, *ink;
+	const char *quiet;    /* of captions */
+	const char *frame;    /* of the line around a timeline */
+	const char *pair;     /* of the line around a pair */
+	const char *critical; /* of the outline of ops on the critical path */
+	const PipesimLook *looks;
+	/* Of messages sent and received: while they move, while one end waits. */
+	const char *messages[2][2];
+	const char *ranks[3]; /* of lines of ranks: the first, the middle and the last */
+} PipesimTheme;
+
+/** pipesim_theme_find: the theme of that name; NULL is light. NULL with PIPESIM_ERROR_USAGE.
+ * @what: how messages call it */
+const PipesimTheme *pipesim_theme_find(const char *name, const char *what, GError **error);
+
+/** pipesim_theme_rank: the colour of the @i-th of @n lines, from the first to the last; "#RRGGBB" in
+ * @out, which it returns. */
+const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char out[8]);
+
+/** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
+void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);

@@ -1,0 +1,18 @@
+/* What of the timelines is drawn, and how large. Zeros are all of them, as large as they need. */
+#pragma once
+#include "output/theme.h"
+
+/* Of either side of a picture. */
+#define PIPESIM_MAX_PIXELS 16000u
+
+typedef struct {
+	gint64 begin, end;             /* ns; @end 0: to the latest makespan */
+	guint first_rank, behind_rank; /* @behind_rank 0: to the last */
+
+	/* For gnuplot alone. */
+	const char *title;         /* above all; NULL: none */
+	guint width, height;       /* pixels */
+	guint font;                /* pixels */
+	gboolean memory;           /* below each timeline what its ranks hold */
+	const PipesimTheme *theme; /* NULL: light */
+} PipesimView;

@@ -1,0 +1,87 @@
+#!/bin/sh
+# What is drawn: the scripts and data that gnuplot is given, which stay beside a picture. They are written without
+# gnuplot too; where there is one, it must draw them without a word.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+cd "$scratch" || exit 99
+
+draw() # NAME ARGUMENT...: NAME.gp and NAME.dat
+{
+	name=$1
+	shift
+	if command -v gnuplot >/dev/null; then
+		"$PIPESIM" "$@" >out 2>err || fail "$name is not drawn: $(cat err)"
+		grep -v '^pipesim: PP is swept' err && fail "$name: something is said"
+	else
+		"$PIPESIM" "$@" >out 2>err
+	fi
+}
+
+holds() # FILE PATTERN WHAT
+{
+	if grep -q -e "$2" "$1"; then pass; else fail "$3: no '$2' in $1"; fi
+}
+
+lacks() # FILE PATTERN WHAT
+{
+	if grep -q -e "$2" "$1"; then fail "$3: '$2' in $1"; else pass; fi
+}
+
+# Timelines: what is shown of them ---------------------------------------------------------------
+draw window --pp 8 -m 20 -s 1f1b --window 20:30 --ranks 2:4 --timeline window.svg
+holds window.gp '^begin = unit \* 20; end = unit \* 30$' 'a window'
+holds window.gp "^set ytics ('rank 2' [0-9.]*, 'rank 3' [0-9.]*, 'rank 4' [0-9.]*)$" 'ranks'
+if awk '/^[0-9]/ && ($3 < 20 || $4 > 30 || $1 < 2 || $1 > 4) { bad = 1 } END { exit bad }' window.dat; then
+	pass
+else
+	fail 'boxes outside of the window'
+fi
+# F of micro-batch 6 on rank 2 runs from 21 to 22 ms, B of 2 from 29 to 31: one ends at the edge.
+if awk '$1 == 2 && $4 == 30 { edge = 1 } END { exit !edge }' window.dat; then pass; else fail 'no box is cut'; fi
+
+draw look --pp 4 -m 8 -s zb-h1 --title "it's four" --size 900x400 --font-size 15 --theme dark --timeline look.svg
+holds look.gp '^width = 900\.0$' 'a size'
+holds look.gp '^height = 400\.0$' 'a size'
+holds look.gp "set label 'it''s four' at screen" 'a title'
+holds look.gp "'Arial,%g', 15 \* point) background '#16181D'" 'font and paper'
+draw print --pp 4 -m 8 -s zb-h1 --theme print --timeline print.svg
+holds print.gp "^W0 = '#202020'" 'a theme'
+
+# Numbers: of a length all or none, turned where they do not fit upright -------------------------
+draw many --pp 16 -m 128 -s 1f1b --timeline many.svg
+holds many.gp "data index 'B0' @sidewise" 'numbers of three digits'
+lacks many.gp "data index 'B0' @number" 'numbers of some boxes only'
+lacks many.gp "data index 'F0' @sidewise" 'numbers in narrow boxes'
+draw few --pp 4 -m 8 -s 1f1b --timeline few.svg
+holds few.gp "data index 'B0' @number" 'numbers'
+lacks few.gp '@sidewise ' 'no number is turned without need'
+
+# Chunks and directions -----------------------------------------------------------------------------
+draw chunks --pp 4 -m 8 -s interleaved-1f1b --chunks 4 --timeline chunks.svg
+holds chunks.gp "data index 'F3' @box" 'four chunks'
+holds chunks.gp 'shades: chunk 0, 1, 2, 3' 'four chunks'
+draw pairs --pp 4 -m 8 -s dualpipe --timeline pairs.svg
+holds pairs.gp 'light, italic: reverse direction' 'directions'
+holds pairs.gp "data index 'pairs' @framed" 'frames of pairs'
+
+# Memory: a line a rank, from nothing or from what is always held, to the peak ------------------------
+draw held --pp 4 -m 8 -s 1f1b --with-memory --timeline held.svg
+if awk '/^# memory/ { on = 1 } on && /^[0-9]/ { if ($2 > most[$1]) most[$1] = $2 }
+	END { exit !(most[0] == 4 && most[1] == 3 && most[2] == 2 && most[3] == 1) }' held.dat; then
+	pass
+else
+	fail 'ranks of 1F1B hold 4, 3, 2 and 1 activations'
+fi
+holds held.gp "'4' [0-9.]*)" 'the scale of memory'
+draw bytes --pp 4 -m 8 -s 1f1b --activation-bytes 2GB --parameter-bytes 20GB --with-memory --timeline bytes.svg
+if awk '/^# memory/ { on = 1 } on && /^0 / && $2 > most { most = $2 } END { exit most != 28e9 }' bytes.dat; then
+	pass
+else
+	fail 'rank 0 of 1F1B holds 20 GB and 4 times 2 GB'
+fi
+holds bytes.gp "'19 GB' [0-9.]*, '28 GB'" 'the scale of bytes'
+finish
