@@ -300,43 +300,42 @@ gboolean pipesim_lane_work_run(const PipesimLaneWork *work, guint threads, GErro
 
 typedef struct {
 	const PipesimLanes *lanes;
-	const PipesimCosts *const *costs;
-	guint8 *too_long; /* by run */
+	const PipesimCosts *const
+		*costs;            /* of each run; NULL: the times of the job of @steps */
+	PipesimStep *const *steps; /* what is filled where no costs are given */
+	guint8 *too_long;          /* by run: sums might not fit, and all of its times are 0 */
 } Given;
-
-/* FALSE where sums might not fit: all of its times are then 0. */
-static gboolean fill_lane(const PipesimLanes *lanes, const PipesimTimes *times,
-	PipesimLaneBlock *block, guint lane)
-{
-	const PipesimProgram *program = lanes->program;
-	gint64 longest = 0;
-
-	*pipesim_lane_at(&block->p2p, lane) = times->p2p;
-	for (guint table = 0; table < lanes->n_tables; table++) {
-		const gint64 ns = pipesim_op_duration(program, times,
-			lanes->example_rank[table], &program->ops[lanes->example[table]]);
-
-		*pipesim_lane_at(&block->duration[table], lane) = ns;
-		longest = MAX(longest, ns);
-	}
-	if (pipesim_lanes_sum_fits(lanes, longest, times->p2p))
-		return TRUE;
-	*pipesim_lane_at(&block->p2p, lane) = 0;
-	for (guint table = 0; table < lanes->n_tables; table++)
-		*pipesim_lane_at(&block->duration[table], lane) = 0;
-	return FALSE;
-}
 
 static void fill_given(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
 {
 	const Given *given = data;
 	const PipesimLanes *lanes = given->lanes;
+	const PipesimProgram *program = lanes->program;
 
 	for (guint lane = 0; lane < n; lane++) {
-		g_autoptr(PipesimTimes) times =
-			pipesim_times_new(given->costs[first + lane], &lanes->program->shape);
+		const gsize run = first + lane;
+		g_autoptr(PipesimTimes) own =
+			given->costs != NULL
+				? pipesim_times_new(given->costs[run], &program->shape)
+				: NULL;
+		const PipesimTimes *times = own != NULL ? own : given->steps[run]->job.times;
+		gint64 longest = 0;
 
-		given->too_long[first + lane] = !fill_lane(lanes, times, block, lane);
+		*pipesim_lane_at(&block->p2p, lane) = times->p2p;
+		for (guint table = 0; table < lanes->n_tables; table++) {
+			const gint64 ns =
+				pipesim_op_duration(program, times, lanes->example_rank[table],
+					&program->ops[lanes->example[table]]);
+
+			*pipesim_lane_at(&block->duration[table], lane) = ns;
+			longest = MAX(longest, ns);
+		}
+		given->too_long[run] = !pipesim_lanes_sum_fits(lanes, longest, times->p2p);
+		if (!given->too_long[run])
+			continue;
+		*pipesim_lane_at(&block->p2p, lane) = 0;
+		for (guint table = 0; table < lanes->n_tables; table++)
+			*pipesim_lane_at(&block->duration[table], lane) = 0;
 	}
 }
 
@@ -359,7 +358,7 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 	gsize n, guint threads, PipesimOutcome *results, GError **error)
 {
 	g_autofree guint8 *too_long = g_try_malloc(MAX(n, 1));
-	const Given given = {lanes, costs, too_long};
+	const Given given = {lanes, costs, NULL, too_long};
 	const PipesimLaneWork work = {
 		.lanes = lanes, .n = n, .fill = fill_given, .data = &given, .results = results};
 
@@ -386,29 +385,14 @@ gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *c
 
 /* Whole runs ----------------------------------------------------------------------------- */
 
-typedef struct {
-	const PipesimLanes *lanes;
-	PipesimStep *const *steps;
-	gboolean *fit;
-} Whole;
-
-static void fill_whole(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
-{
-	const Whole *whole = data;
-
-	for (guint lane = 0; lane < n; lane++)
-		*whole->fit &= fill_lane(
-			whole->lanes, whole->steps[first + lane]->job.times, block, lane);
-}
-
 static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first, guint n)
 {
-	const Whole *whole = data;
-	const PipesimLanes *lanes = whole->lanes;
+	const Given *given = data;
+	const PipesimLanes *lanes = given->lanes;
 	const PipesimProgram *program = lanes->program;
 
-	for (guint lane = 0; lane < n && *whole->fit; lane++) {
-		PipesimStep *step = whole->steps[first + lane];
+	for (guint lane = 0; lane < n; lane++) {
+		PipesimStep *step = given->steps[first + lane];
 
 		step->makespan = *pipesim_lane_at(&block->makespan, lane);
 		for (guint rank = 0; rank < program->shape.ranks; rank++) {
@@ -428,10 +412,11 @@ static void take_whole(gconstpointer data, PipesimLaneBlock *block, gsize first,
 
 gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps, gsize n)
 {
-	gboolean fit = TRUE;
-	const Whole whole = {lanes, steps, &fit};
+	g_autofree guint8 *too_long = g_try_malloc(MAX(n, 1));
+	const Given given = {lanes, NULL, steps, too_long};
 	const PipesimLaneWork work = {
-		.lanes = lanes, .n = n, .fill = fill_whole, .take = take_whole, .data = &whole};
+		.lanes = lanes, .n = n, .fill = fill_given, .take = take_whole, .data = &given};
 
-	return pipesim_lane_work_run(&work, 1, NULL) && fit;
+	return too_long != NULL && pipesim_lane_work_run(&work, 1, NULL) &&
+	       memchr(too_long, TRUE, n) == NULL;
 }
