@@ -251,7 +251,7 @@ static gboolean find_line(
 	return *whole > 0;
 }
 
-static const PipesimCsvRecord *next(PipesimCsv *csv, gboolean split, GError **error)
+const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, gboolean split, GError **error)
 {
 	const char *line;
 	gsize length, whole;
@@ -289,14 +289,4 @@ static const PipesimCsvRecord *next(PipesimCsv *csv, gboolean split, GError **er
 	csv->record.n_cells = (guint)csv->n_cells;
 	csv->record.cells = csv->cells;
 	return &csv->record;
-}
-
-const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error)
-{
-	return next(csv, TRUE, error);
-}
-
-const PipesimCsvRecord *pipesim_csv_next_line(PipesimCsv *csv, GError **error)
-{
-	return next(csv, FALSE, error);
 }

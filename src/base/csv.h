@@ -24,7 +24,7 @@ typedef struct {
 	guint line;    /* from 1 */
 	guint n_cells; /* 0 = an empty line; a line of blanks has one empty cell */
 	const PipesimCsvCell *cells;
-	/* Of pipesim_csv_next_line(): the line, where it holds no quote. */
+	/* The line, where it was not to be split and holds no quote. */
 	const char *plain;
 	gsize length;   /* of the line, its end left out */
 	gboolean ended; /* by a newline: FALSE only for the last line of a file that lacks it */
@@ -40,17 +40,15 @@ const char *pipesim_csv_path(const PipesimCsv *csv);
 
 /**
  * pipesim_csv_next: the next record.
+ * @split: FALSE: a line without quotes comes as @plain, without cells: for who scans many cells a
+ *   line
  *
  * Returns: (transfer none): NULL at the end, @error unset; NULL with
  *   PIPESIM_ERROR_PARSE: a NUL, bytes that are not UTF-8, a carriage return inside a line, an
  * open quote or text beside one; the next call then goes on with the next line; G_FILE_ERROR,
  * PIPESIM_ERROR_LIMIT: as for pipesim_input_peek(); the next call says the end.
  */
-const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, GError **error);
-
-/** pipesim_csv_next_line: the same, but a line without quotes is not split: it comes as @plain,
- * without cells. For who scans many cells a line. */
-const PipesimCsvRecord *pipesim_csv_next_line(PipesimCsv *csv, GError **error);
+const PipesimCsvRecord *pipesim_csv_next(PipesimCsv *csv, gboolean split, GError **error);
 
 /** pipesim_csv_fail: sets @error to "path:line:column: ..." at @cell of @record, whose path is
  * that of @csv; returns FALSE. @cell may be NULL: the line as a whole. */

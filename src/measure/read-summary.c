@@ -48,7 +48,7 @@ static gboolean is_summary(const char *head)
 	const PipesimCsvRecord *record;
 	PipesimColumn columns[N_COLUMNS];
 
-	while ((record = pipesim_csv_next(csv, NULL)) != NULL)
+	while ((record = pipesim_csv_next(csv, TRUE, NULL)) != NULL)
 		if (is_content(record))
 			return find_columns(columns, record);
 	return FALSE;

@@ -55,7 +55,7 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 	while (more) {
 		GError *cause = NULL;
 
-		table->record = pipesim_csv_next(csv, &cause);
+		table->record = pipesim_csv_next(csv, TRUE, &cause);
 		if (table->record != NULL) {
 			more = table->line(table);
 		} else if (g_error_matches(cause, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {

@@ -541,7 +541,7 @@ gboolean pipesim_costs_read_stages(
 		return FALSE;
 	/* The first fault ends it: after one in the header or in the numbers of stages the rest
 	 * would only repeat it. */
-	while ((record = pipesim_csv_next(csv, &fault)) != NULL)
+	while ((record = pipesim_csv_next(csv, TRUE, &fault)) != NULL)
 		if (!read_stage(&stages, record, error))
 			return FALSE;
 	if (fault != NULL) {

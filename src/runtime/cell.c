@@ -334,7 +334,7 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 	g_array_append_val(file->rank_begin, zero);
 	for (;;) {
 		GError *fault = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next_line(csv, &fault);
+		const PipesimCsvRecord *record = pipesim_csv_next(csv, FALSE, &fault);
 
 		if (fault != NULL &&
 			!g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_PARSE)) {

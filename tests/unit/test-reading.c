@@ -18,7 +18,7 @@ static char *read_cells(const char *text, gsize length)
 
 	for (;;) {
 		g_autoptr(GError) error = NULL;
-		const PipesimCsvRecord *record = pipesim_csv_next(csv, &error);
+		const PipesimCsvRecord *record = pipesim_csv_next(csv, TRUE, &error);
 
 		if (error != NULL) {
 			const PipesimErrorPrivate *at = pipesim_error_location(error);
