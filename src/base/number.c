@@ -195,15 +195,6 @@ const char *pipesim_print_double(PipesimNumber out, double value)
 	return out;
 }
 
-const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, guint decimals)
-{
-	char format[8];
-
-	g_snprintf(format, sizeof format, "%%.%uf", MIN(decimals, 9u));
-	return g_ascii_formatd(
-		out, PIPESIM_NUMBER_LENGTH, format, (double)value.num / (double)value.den);
-}
-
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};

@@ -62,9 +62,6 @@ const char *pipesim_print_ms_fixed(PipesimNumber out, gint64 ns, guint decimals)
 /** pipesim_print_double: shortest text that reads back as @value; finite only. */
 const char *pipesim_print_double(PipesimNumber out, double value);
 
-/** pipesim_print_fraction: num/den rounded to @decimals. */
-const char *pipesim_print_fraction(PipesimNumber out, PipesimFraction value, guint decimals);
-
 /** pipesim_print_bytes: "43.6 GB" (powers of 1000), three significant digits; below 1000 "512
  * B". */
 const char *pipesim_print_bytes(PipesimNumber out, gint64 bytes);

@@ -3,6 +3,7 @@
 #include "analysis/difference.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "output/figures.h"
 #include "output/table.h"
 #include "setup/choice.h"
 #include <string.h>
@@ -106,17 +107,17 @@ static void append_run(GString *out, char letter, const PipesimRun *run)
 static void append_cost(const Pair *pair, GString *out)
 {
 	const gint64 change = pair->difference->change;
-	PipesimFraction percent = {0, 10};
-	PipesimNumber number, percent_text;
+	gint64 tenths; /* of a per cent */
+	PipesimNumber number, percent;
 
 	if (change == 0) {
 		g_string_append(out, "B takes as long as A.\n");
 		return;
 	}
-	percent.num = pipesim_time_scale(ABS(change), 1000, MAX(pair->a->report->makespan, 1));
+	tenths = pipesim_time_scale(ABS(change), 1000, MAX(pair->a->report->makespan, 1));
 	g_string_append_printf(out, "B takes %s ms (%s %%) %s than A.\n",
 		pipesim_print_ms(number, ABS(change)),
-		pipesim_print_fraction(percent_text, percent, 1),
+		pipesim_figure_fixed(percent, (double)tenths / 10, 1),
 		change > 0 ? "longer" : "less");
 }
 

@@ -30,10 +30,8 @@ static void parse_sizes(const char *text)
 		g_assert(bytes >= 0);
 		pipesim_print_bytes(printed, bytes);
 	}
-	if (pipesim_parse_fraction(text, "x", &fraction, NULL)) {
+	if (pipesim_parse_fraction(text, "x", &fraction, NULL))
 		g_assert(fraction.num >= 0 && fraction.den > 0);
-		pipesim_print_fraction(printed, fraction, 3);
-	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -203,20 +203,6 @@ START_TEST(doubles_are_shortest)
 }
 END_TEST
 
-START_TEST(fractions_are_rounded)
-{
-	PipesimNumber out;
-
-	ck_assert_str_eq(pipesim_print_fraction(out, (PipesimFraction){1, 3}, 4), "0.3333");
-	ck_assert_str_eq(pipesim_print_fraction(out, (PipesimFraction){2, 3}, 2), "0.67");
-	ck_assert_str_eq(pipesim_print_fraction(out, (PipesimFraction){17, 2}, 1), "8.5");
-	ck_assert_str_eq(pipesim_print_fraction(out, (PipesimFraction){0, 5}, 2), "0.00");
-	ck_assert_str_eq(
-		pipesim_print_fraction(out, (PipesimFraction){G_MAXINT64 / 2, G_MAXINT64}, 2),
-		"0.50");
-}
-END_TEST
-
 START_TEST(bytes_are_readable)
 {
 	PipesimNumber out;
@@ -501,7 +487,6 @@ static TCase *numbers(void)
 	tcase_add_loop_test(tcase, ms_shortest, 0, G_N_ELEMENTS(printed));
 	tcase_add_loop_test(tcase, ms_fixed, 0, G_N_ELEMENTS(fixed));
 	tcase_add_test(tcase, doubles_are_shortest);
-	tcase_add_test(tcase, fractions_are_rounded);
 	tcase_add_test(tcase, bytes_are_readable);
 	tcase_add_test(tcase, scaling_is_exact);
 	tcase_add_test(tcase, hash_is_fnv);

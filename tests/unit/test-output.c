@@ -130,6 +130,17 @@ START_TEST(figures_are_listed)
 }
 END_TEST
 
+START_TEST(figures_are_rounded)
+{
+	PipesimNumber out;
+
+	ck_assert_str_eq(pipesim_figure_fixed(out, 1.0 / 3, 4), "0.3333");
+	ck_assert_str_eq(pipesim_figure_fixed(out, 2.0 / 3, 2), "0.67");
+	ck_assert_str_eq(pipesim_figure_fixed(out, 8.5, 1), "8.5");
+	ck_assert_str_eq(pipesim_figure_fixed(out, 0, 2), "0.00");
+}
+END_TEST
+
 START_TEST(values_are_printed)
 {
 	static const PipesimNumbers numbers = {.decimals = 2, .activations = 1};
@@ -384,6 +395,7 @@ Suite *output_suite(void)
 	tcase_add_test(formats, formats_are_found);
 	tcase_add_test(formats, json_layout);
 	tcase_add_test(formats, figures_are_listed);
+	tcase_add_test(formats, figures_are_rounded);
 	tcase_add_test(formats, values_are_printed);
 	tcase_add_test(formats, json_numbers);
 	tcase_add_test(formats, csv_quotes);
