@@ -47,15 +47,6 @@ static void narrow(Search *s)
 	*most = (PipesimFraction){room / divisor, each / divisor};
 }
 
-static gint64 duration(const PipesimTimes *times, guint rank, guint stage, PipesimKind kind)
-{
-	const gint64 ns = times->stage[kind][stage];
-
-	return times->slow == NULL
-		       ? ns
-		       : pipesim_time_scale(ns, times->slow[rank].num, times->slow[rank].den);
-}
-
 /* No order is shorter than the first forwards on the way to a rank and then all ops of that rank:
  * what @step, of F, I and W, has where it is this short. Full backwards may take less than their
  * halves, and what links slow takes longer in some orders than in others. */
@@ -69,9 +60,10 @@ static gboolean is_shortest(const PipesimStep *step)
 		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
 			const guint stage = pipesim_shape_stage(shape, rank, chunk);
 
-			if (duration(times, rank, stage, PIPESIM_B) <
-				duration(times, rank, stage, PIPESIM_I) +
-					duration(times, rank, stage, PIPESIM_W))
+			if (pipesim_times_on(times, rank, times->stage[PIPESIM_B][stage]) <
+				pipesim_times_on(times, rank, times->stage[PIPESIM_I][stage]) +
+					pipesim_times_on(
+						times, rank, times->stage[PIPESIM_W][stage]))
 				return FALSE;
 		}
 		least = MAX(least, step->first_start[rank] + step->busy[rank]);

@@ -169,6 +169,14 @@ static inline guint pipesim_program_outputs(
 	return n;
 }
 
+/** pipesim_times_on: what takes @ns on the ranks that are not slow takes on @rank, ns. */
+static inline gint64 pipesim_times_on(const PipesimTimes *times, guint rank, gint64 ns)
+{
+	return times->slow == NULL
+		       ? ns
+		       : pipesim_time_scale(ns, times->slow[rank].num, times->slow[rank].den);
+}
+
 /** pipesim_op_duration: what @op of @rank, one of @program's ops, takes, ns: that of its stage
  * or pair, times the factor of its rank, rounded to ns once more; or what was drawn for it. The
  * one place where durations come from. */
@@ -176,16 +184,13 @@ static inline gint64 pipesim_op_duration(const PipesimProgram *program,
 	const PipesimTimes *times, guint rank, const PipesimOp *op)
 {
 	const guint stage = pipesim_op_stage(program, rank, op);
-	gint64 ns;
 
 	if (times->drawn != NULL)
 		return times->drawn[op - program->ops];
-	ns = op->kind == PIPESIM_FB
-		     ? pipesim_times_pair(times, stage, pipesim_op_b_stage(program, rank, op))
-		     : times->stage[op->kind][stage];
-	return times->slow == NULL
-		       ? ns
-		       : pipesim_time_scale(ns, times->slow[rank].num, times->slow[rank].den);
+	return pipesim_times_on(times, rank,
+		op->kind == PIPESIM_FB ? pipesim_times_pair(times, stage,
+						 pipesim_op_b_stage(program, rank, op))
+				       : times->stage[op->kind][stage]);
 }
 
 /* Puts the place of @op in its file into @error (pipesim_error_locate); @op may be

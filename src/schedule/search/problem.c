@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "order/program.h"
 #include "schedule/search/problem.h"
 
 /* One activation of a chunk in units of memory, at most: bytes are scaled to it, so that sums
@@ -44,12 +45,9 @@ static gboolean fill_times(
 		for (guint chunk = 0; chunk < shape->chunks; chunk++)
 			for (guint kind = 0; kind < PIPESIM_PROBLEM_KINDS; kind++) {
 				const guint stage = pipesim_shape_stage(shape, rank, chunk);
-				const gint64 ns = times->stage[kinds[kind]][stage];
 
-				*time = times->slow == NULL
-						? ns
-						: pipesim_time_scale(ns, times->slow[rank].num,
-							  times->slow[rank].den);
+				*time = pipesim_times_on(
+					times, rank, times->stage[kinds[kind]][stage]);
 				total += *time++;
 				total += times->p2p;
 			}
