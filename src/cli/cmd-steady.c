@@ -49,15 +49,6 @@ static void free_row(gpointer data)
 	g_free(row);
 }
 
-static double worst_idle(const PipesimSteadyState *state)
-{
-	double worst = 0;
-
-	for (guint rank = 0; rank < state->ranks; rank++)
-		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
-	return worst;
-}
-
 /* Text ----------------------------------------------------------------------------------- */
 
 static char *print_fixed(double value, guint decimals)
@@ -73,6 +64,7 @@ static void add_row(PipesimTable *table, const Row *row)
 	const PipesimFraction *exact;
 	char *cells[N_COLUMNS] = {[NAME] = g_strdup(row->name)};
 	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
+	double worst = 0;
 
 	if (state == NULL) {
 		const char *message = row->error->message;
@@ -91,7 +83,9 @@ static void add_row(PipesimTable *table, const Row *row)
 			       : g_strdup_printf("%" G_GINT64_FORMAT "/%" G_GINT64_FORMAT,
 					 exact->num, exact->den);
 	cells[IDLE] = print_fixed(100 * pipesim_figure_fraction(state->ratio), 2);
-	cells[WORST] = print_fixed(100 * worst_idle(state), 2);
+	for (guint rank = 0; rank < state->ranks; rank++)
+		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
+	cells[WORST] = print_fixed(100 * worst, 2);
 	cells[FIXED] = print_fixed(state->fixed / 1e6, 3);
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }

@@ -47,8 +47,8 @@ static PipesimWording word(const PipesimCommand *command, PipesimSettingId id)
 }
 
 /* The entry of one setting; what is parsed lands in @setup. */
-static GOptionEntry make_entry(
-	const PipesimCommand *command, PipesimSettingId id, PipesimSetup *setup)
+static void add_entry(GArray *entries, const PipesimCommand *command, PipesimSettingId id,
+	PipesimSetup *setup)
 {
 	const PipesimSetting *setting = &pipesim_settings[id];
 	/* Bytes as they are, whatever the locale. */
@@ -71,7 +71,7 @@ static GOptionEntry make_entry(
 		entry.arg = path ? G_OPTION_ARG_FILENAME : G_OPTION_ARG_STRING;
 		entry.arg_data = &setup->text[id];
 	}
-	return entry;
+	g_array_append_val(entries, entry);
 }
 
 static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, gboolean *help)
@@ -82,11 +82,8 @@ static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, 
 
 	for (guint i = 0; command->takes[i] != 0; i++)
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
-			if (is_taken(command->takes[i], id)) {
-				const GOptionEntry entry = make_entry(command, id, setup);
-
-				g_array_append_val(entries, entry);
-			}
+			if (is_taken(command->takes[i], id))
+				add_entry(entries, command, id, setup);
 	g_array_append_val(entries, show_help);
 	return entries;
 }
