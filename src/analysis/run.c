@@ -329,27 +329,83 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 	}
 }
 
-int pipesim_comparison_best(const PipesimComparison *comparison)
+/* Whose messages wait in the runtime that @run comes from; NULL: they do not, or it has none. */
+static const PipesimRuntime *waiting_runtime(const PipesimRun *run)
+{
+	const PipesimRuntime *runtime = pipesim_runtime_resolve(&pipesim_native_runtime,
+		run->schedule != NULL ? run->schedule->runtime : PIPESIM_RUNTIME_OF_FILES);
+
+	return run->error == NULL && runtime->waits ? runtime : NULL;
+}
+
+static void run_native(PipesimRun *run, const PipesimRuntime *runtime)
+{
+	PipesimJob job = run->step->job;
+	g_autoptr(PipesimStep) step = NULL;
+	g_autoptr(GError) error = NULL;
+
+	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
+	run->native = step != NULL ? step->makespan : 0;
+	run->native_hangs = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);
+}
+
+void pipesim_comparison_run_native(PipesimComparison *comparison)
+{
+	guint64 n_ops = 0;
+
+	if (comparison->scenario.runtime != NULL)
+		return;
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (waiting_runtime(run) != NULL)
+			n_ops += run->step->job.order->n_ops;
+	}
+	comparison->native_left_out = n_ops > PIPESIM_MAX_NATIVE_OPS;
+	for (guint i = 0; i < comparison->runs->len && !comparison->native_left_out; i++) {
+		PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+		const PipesimRuntime *runtime = waiting_runtime(run);
+
+		if (runtime != NULL)
+			run_native(run, runtime);
+	}
+}
+
+static int find_best(const PipesimComparison *comparison, gboolean native)
 {
 	double best_rate = -1;
 	int best = -1;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+		gint64 makespan;
 		double rate;
 
-		if (run->report == NULL || !run->report->memory.fits)
+		if (run->report == NULL || !run->report->memory.fits ||
+			(native && run->native_hangs))
 			continue;
+		makespan = native && run->native > 0 ? run->native : run->report->makespan;
 		/* Files may have their own number of micro-batches: rates compare, makespans
 		 * not. */
-		rate = (double)pipesim_shape_whole(&run->shape) /
-		       (double)MAX(run->report->makespan, 1) / run->shape.ranks;
+		rate = (double)pipesim_shape_whole(&run->shape) / (double)MAX(makespan, 1) /
+		       run->shape.ranks;
 		if (rate > best_rate) {
 			best_rate = rate;
 			best = (int)i;
 		}
 	}
 	return best;
+}
+
+int pipesim_comparison_best(const PipesimComparison *comparison)
+{
+	return find_best(comparison, FALSE);
+}
+
+int pipesim_comparison_best_native(const PipesimComparison *comparison)
+{
+	return find_best(comparison, TRUE);
 }
 
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run)

@@ -16,6 +16,10 @@ struct _PipesimRun {
 	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */
+	/* Makespan by the rules of the runtime that it comes from, ns; 0: it has none, or see
+	 * pipesim_comparison_run_native(). */
+	gint64 native;
+	gboolean native_hangs;
 };
 
 /** pipesim_run_split: whether overlapped pairs of @run ran in halves. */
@@ -57,7 +61,8 @@ typedef struct {
 	gboolean
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
-	char *command;    /* the command line that made it, for headers of files */
+	gboolean native_left_out; /* too many ops for pipesim_comparison_run_native() */
+	char *command;            /* the command line that made it, for headers of files */
 	const GPtrArray
 		*notices; /* of char *: what was said of the costs; the caller's, or NULL */
 } PipesimComparison;
@@ -69,6 +74,18 @@ void pipesim_comparison_free(PipesimComparison *comparison);
 /** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
  * fits the memory limit; the first of equals; -1 where none has a result that fits. */
 int pipesim_comparison_best(const PipesimComparison *comparison);
+
+/** pipesim_comparison_best_native: the same by the rules of native, where they were run. */
+int pipesim_comparison_best_native(const PipesimComparison *comparison);
+
+/* Most ops of all runs together that are run once more by the rules of their runtimes: about a
+ * tenth of a second. */
+#define PIPESIM_MAX_NATIVE_OPS (1u << 17)
+
+/** pipesim_comparison_run_native: where the scenario names no rules for messages, finds what the
+ * makespan of each run would be by those of its own runtime: the plain figures flatter schedules
+ * whose messages would wait. Not where there are more than PIPESIM_MAX_NATIVE_OPS. */
+void pipesim_comparison_run_native(PipesimComparison *comparison);
 
 /** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B,
  * simulated where it is not among them; and which run wins how many samples. */

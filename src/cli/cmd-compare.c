@@ -134,6 +134,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
 	pipesim_comparison_finish(comparison);
+	if (format->for_people || page)
+		pipesim_comparison_run_native(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)
 		*answer = PIPESIM_EXIT_NO;
 	return write_all(setup, format, comparison, error);

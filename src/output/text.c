@@ -468,6 +468,37 @@ static void append_meaning(const Text *text, const char *column, const char *mea
 	g_string_append_c(text->out, '\n');
 }
 
+/* What runtimes add, where the table is of messages that do not wait. */
+static void append_native(const Text *text, const PipesimComparison *comparison)
+{
+	const int best = pipesim_comparison_best(comparison);
+	const int best_native = pipesim_comparison_best_native(comparison);
+	g_autoptr(GString) meaning = g_string_new(NULL);
+	gboolean any = FALSE;
+
+	if (comparison->native_left_out)
+		append_meaning(text, "runtime",
+			"left out of so large a table: --comm native has what the rules of "
+			"each schedule's own runtime add");
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		any |= run->native > 0;
+		if (run->native_hangs)
+			g_string_append_printf(meaning, "; %s deadlocks", run->name);
+	}
+	if (!any && meaning->len == 0)
+		return;
+	g_string_prepend(meaning, "makespan of the same order where messages block each "
+				  "other as in the schedule's own runtime (--comm native)");
+	if (best >= 0 && best_native >= 0 && best != best_native) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, best_native);
+
+		g_string_append_printf(meaning, "; there the best is %s", run->name);
+	}
+	append_meaning(text, "runtime", meaning->str);
+}
+
 void pipesim_text_legend(const PipesimComparison *comparison, guint width, GString *out)
 {
 	const Text text = {.width = width, .out = out};
@@ -479,6 +510,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 			at_stages ? "highest throughput per rank"
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
+	append_native(&text, comparison);
 	append_meaning(&text, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(&text, "waits",
