@@ -147,7 +147,11 @@ static PipesimProgram *splice(const Pair *pair, guint rank)
 		mixed->n_ops += n;
 		mixed->rank_begin[i + 1] = mixed->n_ops;
 	}
-	return pipesim_program_link(mixed, NULL, NULL, NULL) ? g_steal_pointer(&mixed) : NULL;
+	/* Lists of messages are made for orders alone that can run. */
+	return pipesim_program_link(mixed, NULL, NULL, NULL) &&
+			       pipesim_program_check_order(mixed, NULL, NULL, NULL)
+		       ? g_steal_pointer(&mixed)
+		       : NULL;
 }
 
 /* Under the rules of A; lists of files cannot be mixed: the other ranks' ends would not match. */
