@@ -293,20 +293,6 @@ static char *value_of(PipesimSettingPath path, const PipesimWording *words)
 	return g_strdup(words->values != NULL ? words->values : "");
 }
 
-/* Operands that are no files are names of schedules. */
-static void append_operand(GString *out, const PipesimCommand *command)
-{
-	const PipesimSettingPath path = command->operands;
-	const PipesimSettingId like =
-		path == PIPESIM_PATH_READ_ONCE ? PIPESIM_SET_TRACE : PIPESIM_SET_SCHEDULE;
-	const PipesimWording words = {
-		.argument = command->operand, .values = pipesim_settings[like].values};
-	g_autofree char *value = value_of(path, &words);
-
-	append_row(out, "_pipesim_operand", command->name,
-		path == PIPESIM_PATH_NONE ? "@name" : value, NULL);
-}
-
 static void append_option(
 	GString *out, const char *commands, PipesimSettingId id, const PipesimWording *words)
 {
@@ -350,12 +336,21 @@ GString *pipesim_completion(void)
 	g_autoptr(GString) names = g_string_new(NULL);
 
 	for (guint i = 0; pipesim_commands[i] != NULL; i++) {
-		append_row(out, "_pipesim_command", pipesim_commands[i]->name,
-			pipesim_commands[i]->summary, NULL);
-		if (pipesim_commands[i]->operand != NULL)
-			append_operand(out, pipesim_commands[i]);
-		g_string_append_printf(
-			names, "%s%s", i > 0 ? " " : "", pipesim_commands[i]->name);
+		const PipesimCommand *command = pipesim_commands[i];
+		const PipesimSettingPath path = command->operands;
+		const PipesimSettingId like = path == PIPESIM_PATH_READ_ONCE
+						      ? PIPESIM_SET_TRACE
+						      : PIPESIM_SET_SCHEDULE;
+		const PipesimWording words = {
+			.argument = command->operand, .values = pipesim_settings[like].values};
+		/* Operands that are no files are names of schedules. */
+		g_autofree char *value =
+			path == PIPESIM_PATH_NONE ? g_strdup("@name") : value_of(path, &words);
+
+		append_row(out, "_pipesim_command", command->name, command->summary, NULL);
+		if (command->operand != NULL)
+			append_row(out, "_pipesim_operand", command->name, value, NULL);
+		g_string_append_printf(names, "%s%s", i > 0 ? " " : "", command->name);
 	}
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 		append_options(out, id);
