@@ -171,15 +171,6 @@ static gint compare_candidates(const Candidate *a, const Candidate *b)
 				: strcmp(a->text, b->text);
 }
 
-/* Whether @text, or what stands before its slash, is @wished. */
-static gboolean is_wished(const char *text, const char *wished)
-{
-	const gsize length = strlen(wished);
-
-	return strncmp(text, wished, length) == 0 &&
-	       (text[length] == '\0' || text[length] == '/');
-}
-
 /* Leaves of @groups those with the best value of @property, of @phase alone or of all. */
 static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 	const PipesimTraceWish *wish, GPtrArray *notices, GError **error)
@@ -204,7 +195,10 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		if (i < max_listed)
 			g_string_append_printf(
 				all, "%s'%s'", i > 0 ? ", " : "", candidate->text);
-		if ((wished == NULL || is_wished(candidate->text, wished)) &&
+		/* All of it is as wished, or what stands before its slash. */
+		if ((wished == NULL ||
+			    (g_str_has_prefix(candidate->text, wished) &&
+				    strchr("/", candidate->text[strlen(wished)]) != NULL)) &&
 			(best == NULL || compare_candidates(candidate, best) < 0))
 			best = candidate;
 	}

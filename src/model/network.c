@@ -230,22 +230,12 @@ typedef struct {
 
 /* Values -------------------------------------------------------------------------------- */
 
-static gboolean read_count(
-	const char *value, const Key *key, guint64 least, guint *out, GError **error)
-{
-	guint64 count;
-
-	if (!pipesim_parse_count(value, key->name, least, key->most, &count, error))
-		return FALSE;
-	*out = (guint)count;
-	return TRUE;
-}
-
 static gboolean read_value(Reader *reader, const Key *key, const char *value, GError **error)
 {
 	PipesimNetwork *network = reader->network;
 	gpointer to = G_STRUCT_MEMBER_P(network, key->offset);
 	g_auto(GStrv) parts = NULL;
+	guint64 count;
 
 	switch (key->kind) {
 	case KEY_VERSION:
@@ -253,7 +243,10 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			       "version: '%s', but only version 1 is read", value);
 	case KEY_COUNT:
-		return read_count(value, key, 1, to, error);
+		if (!pipesim_parse_count(value, key->name, 1, key->most, &count, error))
+			return FALSE;
+		*(guint *)to = (guint)count;
+		return TRUE;
 	case KEY_TIME:
 		return pipesim_parse_time(value, key->name, to, error);
 	case KEY_BANDWIDTH:
@@ -272,10 +265,12 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 		reader->n_nic_of = g_strv_length(parts);
 		g_free(network->nic_of);
 		network->nic_of = g_new0(guint, reader->n_nic_of + 1);
-		for (guint i = 0; i < reader->n_nic_of; i++)
-			if (!read_count(
-				    g_strstrip(parts[i]), key, 0, &network->nic_of[i], error))
+		for (guint i = 0; i < reader->n_nic_of; i++) {
+			if (!pipesim_parse_count(g_strstrip(parts[i]), key->name, 0, key->most,
+				    &count, error))
 				return FALSE;
+			network->nic_of[i] = (guint)count;
+		}
 		return TRUE;
 	}
 	g_return_val_if_reached(FALSE);
