@@ -228,17 +228,6 @@ typedef struct {
 	Rank *ranks;
 } Graph;
 
-static inline gint64 duration(const Graph *graph, guint rank, guint32 op)
-{
-	const PipesimTimeline *timeline = graph->step->timeline;
-
-	/* Messages may have slowed it. */
-	if (G_UNLIKELY(timeline->traffic != NULL))
-		return pipesim_op_duration(
-			graph->program, graph->step->job.times, rank, &graph->program->ops[op]);
-	return timeline->end[op] - timeline->start[op];
-}
-
 static inline gint64 hop(const Graph *graph, guint from, guint to)
 {
 	const PipesimStep *step = graph->step;
@@ -260,6 +249,7 @@ static inline gint64 later(gint64 a, gint64 b)
 static void fill_rank(Graph *graph, guint rank, guint32 until)
 {
 	const PipesimProgram *program = graph->program;
+	const PipesimTimeline *timeline = graph->step->timeline;
 	const guint32 end = program->rank_begin[rank + 1];
 	guint32 i = graph->ranks[rank].next;
 
@@ -277,7 +267,11 @@ static void fill_rank(Graph *graph, guint rank, guint32 until)
 		else if (pipesim_op_has_backward(op))
 			inputs[n++] =
 				program->forward[pipesim_op_backward_slot(program, rank, op)];
-		step->took = duration(graph, rank, i);
+		/* Messages may have slowed it. */
+		step->took =
+			G_UNLIKELY(timeline->traffic != NULL)
+				? pipesim_op_duration(program, graph->step->job.times, rank, op)
+				: timeline->end[i] - timeline->start[i];
 		step->rank = rank;
 		for (guint k = 0; k < 3; k++)
 			step->inputs[k] = k < n ? graph->place[inputs[k]] : place;

@@ -87,20 +87,6 @@ gboolean pipesim_stream_takes(const PipesimOrder *order)
 	return order->is_closed && !(up && down);
 }
 
-static gboolean check_order(const PipesimOrder *order, GError **error)
-{
-	g_autofree guint64 *count = g_new(guint64, 2 * (gsize)order->shape.chunks);
-
-	for (guint rank = 0; rank < order->shape.ranks; rank++)
-		if (!check_rank(order, rank, count))
-			return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-				"the generator does not give rank %u every micro-batch exactly "
-				"once (%u ranks, %u micro-batches); this is a fault of "
-				"pipesim, please report it",
-				rank, order->shape.ranks, order->shape.microbatches);
-	return TRUE;
-}
-
 /* Long loops ------------------------------------------------------------------------------- */
 
 static guint64 ops_of(const PipesimLoop *loop)
@@ -433,8 +419,15 @@ static gint64 busy_of(const PipesimStreaming *s, guint rank)
 static gboolean run_order(Runner *run, const PipesimOrder *order, const PipesimTimes *times,
 	gboolean check, GError **error)
 {
-	if (!check_order(order, error))
-		return FALSE;
+	g_autofree guint64 *count = g_new(guint64, 2 * (gsize)order->shape.chunks);
+
+	for (guint rank = 0; rank < order->shape.ranks; rank++)
+		if (!check_rank(order, rank, count))
+			return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+				"the generator does not give rank %u every micro-batch exactly "
+				"once (%u ranks, %u micro-batches); this is a fault of "
+				"pipesim, please report it",
+				rank, order->shape.ranks, order->shape.microbatches);
 	if (pipesim_streaming_init(&run->s, order, times, error) &&
 		(!check || check_overflow(order, times, &run->s.durations, error)) &&
 		run_all(run, error))

@@ -217,17 +217,6 @@ static void warm_up(Search *s)
 		catch_up(s, j, &step);
 }
 
-static guint next_backward(const Search *s, guint j)
-{
-	const Rank *rank = &s->ranks[j];
-
-	if (rank->done[I0] >= rank->done[I1])
-		return I1;
-	if (rank->done[I1] == s->m)
-		return I0;
-	return is_ready(s, j, I0) ? I0 : I1;
-}
-
 /* STEPS where the rank has none to run. */
 static guint next_forward(const Search *s, guint j)
 {
@@ -244,8 +233,13 @@ static guint next_forward(const Search *s, guint j)
 
 static void run_backwards(Search *s, gboolean fill)
 {
-	for (guint j = 0; j < s->p; j++)
-		s->turn[j] = (guint8)next_backward(s, j);
+	for (guint j = 0; j < s->p; j++) {
+		const guint *done = s->ranks[j].done;
+
+		s->turn[j] = done[I0] < done[I1] && (done[I1] == s->m || is_ready(s, j, I0))
+				     ? I0
+				     : I1;
+	}
 	for (guint j = s->p; j-- > 0;)
 		if (s->turn[j] == I0) {
 			fill_gap(s, j, I0, TRUE);
