@@ -50,7 +50,3 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
  */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
 
-/** pipesim_order_expand_rank: the @n ops of @rank alone, of a closed order, for g_free(). NULL with
- * an error as above. */
-PipesimOp *pipesim_order_expand_rank(
-	const PipesimOrder *order, guint rank, guint64 *n, GError **error);
