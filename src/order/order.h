@@ -49,4 +49,3 @@ PipesimOrder *pipesim_order_of_program(const PipesimProgram *program);
  *   micro-batch that does not exist or leaves one out, or PIPESIM_ERROR_LIMIT.
  */
 PipesimProgram *pipesim_order_expand(const PipesimOrder *order, GError **error);
-

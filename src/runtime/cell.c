@@ -34,11 +34,15 @@ static const char *const words[] = {
 	[PIPESIM_N_ACTIONS + PIPESIM_UNSHARD] = "UNSHARD",
 	[PIPESIM_N_ACTIONS + PIPESIM_RESHARD] = "RESHARD",
 	[PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD] = "REDUCE_GRAD",
+	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
+	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_F] = "WAIT_SEND_F",
+	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_B] = "WAIT_SEND_B",
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
-static const char expected_data[] = "write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, "
-				    "0RESHARD or 0REDUCE_GRAD";
+static const char expected_data[] =
+	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, "
+	"0RESHARD, 0REDUCE_GRAD, 0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
 
 /* Cells while they are read; what they say goes behind the other actions of @file. What reads a
  * part of a cell returns what stands behind that part, or NULL and sets @wrong and @why. */
@@ -87,7 +91,7 @@ static INLINE const char *number(
 	return at;
 }
 
-/* What is done to a whole stage, behind its number. */
+/* What is done to a whole stage, or waits for a send, behind the number of the stage. */
 static const char *sharding(Parser *parser, const char *at, PipesimCell *out)
 {
 	for (guint i = PIPESIM_N_ACTIONS; i < G_N_ELEMENTS(words); i++) {
@@ -98,6 +102,10 @@ static const char *sharding(Parser *parser, const char *at, PipesimCell *out)
 		out->action = (guint8)i;
 		parser->file->n_shardings++;
 		parser->file->n_reduces += i == PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD;
+		parser->file->n_waits += i > PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD;
+		if (pipesim_cell_is_wait(out))
+			return number(parser, at + length, &out->microbatch,
+				"micro-batch number missing");
 		if (g_ascii_isdigit(at[length]))
 			return fail(parser, at + length,
 				"micro-batch of an action on a whole stage");
@@ -152,7 +160,8 @@ static INLINE const char *action(Parser *parser, const char *at)
 	if (at == NULL)
 		return NULL;
 	op = op_letters[(guint8)*at];
-	if (op == 0)
+	/* The W of a WAIT is none. */
+	if (op == 0 || G_UNLIKELY(at[1] == 'A'))
 		return message(parser, at, out);
 	out->kind = (guint8)(op - 1);
 	file->n_ops++;
@@ -376,7 +385,7 @@ void pipesim_cell_print(const PipesimCell *cell, GString *out)
 	g_string_append_printf(out, "%u%s", cell->stage,
 		cell->action == PIPESIM_ACTION_OP ? pipesim_kind_letter(cell->kind)
 						  : words[cell->action]);
-	if (cell->action < PIPESIM_N_ACTIONS)
+	if (cell->action < PIPESIM_N_ACTIONS || pipesim_cell_is_wait(cell))
 		g_string_append_printf(out, "%u", cell->microbatch);
 }
 

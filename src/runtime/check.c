@@ -196,9 +196,9 @@ static PipesimLowering *link_again(
 		written[swapped] = written[swapped + 1];
 		written[swapped + 1] = moved;
 	}
-	return written != NULL
-		       ? pipesim_lowering_link(program, written, begin, NULL, NULL, NULL)
-		       : NULL;
+	return written != NULL ? pipesim_lowering_link(
+					 program, written, begin, NULL, FALSE, NULL, NULL, NULL)
+			       : NULL;
 }
 
 /* Two ops of a file stay where they are: they are exchanged in the program. */

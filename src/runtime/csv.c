@@ -290,7 +290,17 @@ typedef struct {
 	guint per_chunk;          /* gradients of a stage in a step */
 	guint stages;
 	Sharded *sharded; /* by stage */
+	guint pending;    /* 1 + the stage whose reduction has not been waited for; 0: none */
+	/* By slot, first of outputs, then of gradients: whether the rank has sent it, and waited for that.
+	 * NULL: the file waits for nothing, as before PyTorch 2.15. */
+	guint8 *sent;
+	gsize n_slots, microbatches;
 } Checker;
+
+enum {
+	SENT = 1,
+	WAITED,
+};
 
 static void fault(Checker *checker, const PipesimCell *cell, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
@@ -333,12 +343,82 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 				"stands behind %u of %u backwards of stage %u; put it behind "
 				"the last",
 				stage->gradients, checker->per_chunk, cell->stage);
+		if (checker->pending > 0)
+			fault(checker, cell,
+				"stands before %uWAIT_REDUCE_GRAD; put that before it",
+				checker->pending - 1);
 		stage->reduced = TRUE;
+		checker->pending = checker->sent != NULL ? cell->stage + 1 : 0;
+	} else if (kind == PIPESIM_WAIT_REDUCE_GRAD) {
+		if (checker->pending != cell->stage + 1)
+			fault(checker, cell,
+				"stands where no reduction of stage %u is pending; put it "
+				"behind "
+				"%uREDUCE_GRAD, once",
+				cell->stage, cell->stage);
+		checker->pending = 0;
 	} else if (stage->open == (kind == PIPESIM_UNSHARD)) {
 		fault(checker, cell, "finds stage %u %s already; leave it out", cell->stage,
 			kind == PIPESIM_UNSHARD ? "unsharded" : "sharded");
 	} else {
 		stage->open = kind == PIPESIM_UNSHARD;
+	}
+}
+
+/* Where tables of sends have what @cell sends or waits for; gradients stand behind all outputs. */
+static gsize slot_of(const PipesimCell *cell, gsize microbatches, gsize n_slots)
+{
+	const gboolean gradient = cell->action == PIPESIM_ACTION_SEND_B ||
+				  cell->action == PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_B;
+
+	return cell->stage * microbatches + cell->microbatch + (gradient ? n_slots : 0);
+}
+
+/* Whether the rank has sent, and waited for, what @cell sends or waits for; NULL where there can be no such
+ * message. */
+static guint8 *find_sent(const Checker *checker, const PipesimCell *cell)
+{
+	if (cell->stage >= checker->stages || cell->microbatch >= checker->microbatches)
+		return NULL;
+	return &checker->sent[slot_of(cell, checker->microbatches, checker->n_slots)];
+}
+
+static void visit_wait(Checker *checker, const PipesimCell *cell)
+{
+	guint8 *sent = find_sent(checker, cell);
+
+	if (sent == NULL || *sent == 0)
+		fault(checker, cell, "waits for a send that does not stand before it");
+	else if (*sent == WAITED)
+		fault(checker, cell, "stands twice; each send is waited for once");
+	if (sent != NULL && *sent != 0)
+		*sent = WAITED;
+}
+
+static gboolean is_send(const PipesimCell *cell)
+{
+	return cell->action == PIPESIM_ACTION_SEND_F || cell->action == PIPESIM_ACTION_SEND_B;
+}
+
+/* All sends of the rank have to be waited for; forgets them. */
+static void end_sends(Checker *checker)
+{
+	const guint32 *begin = pipesim_cells_begin(checker->file);
+
+	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
+		const PipesimCell *cell = &checker->file->cells[i];
+		guint8 *sent = is_send(cell) ? find_sent(checker, cell) : NULL;
+
+		if (sent == NULL)
+			continue;
+		if (*sent == SENT)
+			fault(checker, cell,
+				"is not waited for, as every send of a file with waits is "
+				"since "
+				"PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
+				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
+				cell->microbatch);
+		*sent = 0;
 	}
 }
 
@@ -358,8 +438,13 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		/* Of a pair the backward half. */
 		const PipesimCell *back = cell + pipesim_cell_is_pair(cell);
 
-		if (cell->action >= PIPESIM_N_ACTIONS)
+		if (pipesim_cell_is_wait(cell))
+			visit_wait(checker, cell);
+		else if (cell->action >= PIPESIM_N_ACTIONS)
 			visit_sharding(checker, cell);
+		else if (checker->sent != NULL && is_send(cell) &&
+			 find_sent(checker, cell) != NULL)
+			*find_sent(checker, cell) = SENT;
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
 		compute(checker, cell, cell->stage);
@@ -370,6 +455,14 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		last = cell;
 		i += back != cell;
 	}
+	if (checker->sent != NULL)
+		end_sends(checker);
+	if (last != NULL && checker->pending > 0)
+		fault(checker, last,
+			"ends the rank before the reduction of stage %u is waited for; put "
+			"%uWAIT_REDUCE_GRAD behind",
+			checker->pending - 1, checker->pending - 1);
+	checker->pending = 0;
 	for (guint chunk = 0; chunk < chunks; chunk++) {
 		const guint stage = stage_of[chunk];
 
@@ -395,11 +488,21 @@ static gboolean check_shardings(
 	const guint chunks = program->shape.chunks;
 	g_autofree Sharded *sharded = g_new0(Sharded, program->shape.stages);
 	Checker checker = {.file = file,
-		.shards = file->n_shardings > file->n_reduces,
+		.shards = file->n_shardings > file->n_reduces + file->n_waits,
 		.reduces = file->n_reduces > 0,
 		.per_chunk = pipesim_shape_per_chunk(&program->shape),
 		.stages = program->shape.stages,
-		.sharded = sharded};
+		.sharded = sharded,
+		.microbatches = program->shape.microbatches};
+	g_autofree guint8 *sent = NULL;
+
+	checker.n_slots = checker.stages * checker.microbatches;
+	if (file->n_waits > 0)
+		sent = checker.sent = g_try_malloc0_n(2, checker.n_slots);
+	if (file->n_waits > 0 && sent == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u stages of %u micro-batches do not fit in memory", checker.stages,
+			program->shape.microbatches);
 
 	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
 	pipesim_faults_free(file->faults);
@@ -415,12 +518,19 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 {
 	const guint ranks = file->program->shape.ranks;
 	const guint32 *begin = pipesim_cells_begin(cells);
+	const gsize m = file->program->shape.microbatches;
+	const gsize n_slots = m * file->program->shape.stages;
 	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
+	/* By slot, of outputs and of gradients: the action that sends it. */
+	g_autofree guint32 *send_of = NULL;
 	guint32 n = cells->n_ops + cells->n_messages;
 
 	file->action_columns = g_try_new(guint32, n);
 	file->action_begin = g_try_new0(guint32, (gsize)ranks + 1);
-	if (file->action_columns == NULL || file->action_begin == NULL)
+	if (cells->n_waits > 0)
+		send_of = g_try_new(guint32, 2 * n_slots);
+	if (file->action_columns == NULL || file->action_begin == NULL ||
+		(cells->n_waits > 0 && send_of == NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops, sends and receives do not fit in memory", n);
 	if (!check_shardings(cells, file->program, error))
@@ -431,26 +541,30 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 			const PipesimCell cell = cells->cells[i];
 
 			if (cell.action >= PIPESIM_N_ACTIONS) {
-				const PipesimSharding sharding = {
+				PipesimSharding sharding = {
 					.before = n,
 					.rank = rank,
 					.stage = cell.stage,
 					.kind = (guint8)(cell.action - PIPESIM_N_ACTIONS),
 				};
 
+				if (pipesim_cell_is_wait(&cell))
+					sharding.message = send_of[slot_of(&cell, m, n_slots)];
 				g_array_append_val(shardings, sharding);
 				continue;
 			}
 			i += pipesim_cell_is_pair(&cell);
+			if (is_send(&cell) && send_of != NULL && cell.stage < n_slots / m &&
+				cell.microbatch < m)
+				send_of[slot_of(&cell, m, n_slots)] = n;
 			file->action_columns[n] = cell.column;
 			cells->cells[n++] = cell;
 		}
 		file->action_begin[rank + 1] = n;
 	}
 	file->lowering = pipesim_lowering_link(file->program, cells->cells, file->action_begin,
+		shardings->len > 0 ? g_steal_pointer(&shardings) : NULL, cells->n_waits > 0,
 		pipesim_schedule_file_locate_action, file, error);
-	if (file->lowering != NULL && shardings->len > 0)
-		file->lowering->shardings = g_steal_pointer(&shardings);
 	return file->lowering != NULL;
 }
 

@@ -220,12 +220,13 @@ static void check_turns(Linker *linker, guint32 *last_from)
 }
 
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
-	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
-	gpointer data, GError **error)
+	const PipesimCell *written, const guint32 *rank_begin, GArray *shardings,
+	gboolean waits, PipesimLocate locate, gpointer data, GError **error)
 {
 	const guint ranks = program->shape.ranks;
 	const gsize n_ends = 2 * (gsize)program->n_ops;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(GArray) own_shardings = shardings;
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
 	guint32 *last_from = pipesim_arena_array(arena, guint32, ranks);
@@ -240,8 +241,9 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	lowering = linker.lowerer.lowering =
-		pipesim_lowering_new(program, &pipesim_runtime_queue, rank_begin[ranks], error);
+	lowering = linker.lowerer.lowering = pipesim_lowering_new(program,
+		waits ? &pipesim_runtime_pytorch_2_15 : &pipesim_runtime_queue,
+		rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;
 	lowering->from_file = TRUE;
@@ -265,6 +267,7 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 		check_turns(&linker, last_from);
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
+	lowering->shardings = g_steal_pointer(&own_shardings);
 	pipesim_lowering_set_waits(lowering, linker.lowerer.end_of);
 	return g_steal_pointer(&lowering);
 }

@@ -2,5 +2,6 @@
  * line here, its line in src/Makefile.am.inc. */
 RUNTIME(async)
 RUNTIME(queue)
+RUNTIME(pytorch_2_15)
 RUNTIME(single)
 RUNTIME(grouped)

@@ -126,9 +126,28 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 	return n;
 }
 
+/* The last send that is waited for before action @before of @rank, if later than @last; *next is the
+ * first sharding behind. */
+static guint32 wait_for_sends(
+	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, guint32 last)
+{
+	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
+		const PipesimSharding *sharding =
+			&g_array_index(lowering->shardings, PipesimSharding, *next);
+
+		if (sharding->rank != rank || sharding->before > before)
+			break;
+		if (pipesim_sharding_is_wait(sharding->kind) &&
+			(last == PIPESIM_NO_OP || sharding->message > last))
+			last = sharding->message;
+	}
+	return last;
+}
+
 void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of)
 {
 	const PipesimProgram *program = lowering->program;
+	guint next = 0;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
 		guint32 last = PIPESIM_NO_OP;
@@ -138,6 +157,7 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of
 			PipesimAction *action = &lowering->actions[i];
 			const guint32 *own = &end_of[2 * (gsize)action->op];
 
+			last = wait_for_sends(lowering, rank, i, &next, last);
 			if (action->kind != PIPESIM_ACTION_OP) {
 				last = action->waited ? i : last;
 				continue;
@@ -155,6 +175,7 @@ void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of
 			if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
 				action->b_wait = PIPESIM_NO_OP;
 		}
+		wait_for_sends(lowering, rank, lowering->rank_begin[rank + 1], &next, last);
 	}
 }
 
@@ -200,11 +221,16 @@ static void print_shardings(
 	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
 		const PipesimSharding *sharding =
 			&g_array_index(lowering->shardings, PipesimSharding, *next);
-		const PipesimCell cell = {.stage = sharding->stage,
-			.action = (guint8)(PIPESIM_N_ACTIONS + sharding->kind)};
+		PipesimCell cell = {0};
 
 		if (sharding->rank != rank || sharding->before > before)
 			return;
+		if (pipesim_sharding_is_wait(sharding->kind))
+			cell = pipesim_cell_of_message(
+				lowering, rank, &lowering->actions[sharding->message]);
+		else
+			cell.stage = sharding->stage;
+		cell.action = (guint8)(PIPESIM_N_ACTIONS + sharding->kind);
 		print_separator(out, FALSE);
 		pipesim_cell_print(&cell, out);
 	}

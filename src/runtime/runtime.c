@@ -26,9 +26,12 @@ const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, G
 	g_autoptr(GString) names = g_string_new(NULL);
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
-		if (strcmp(name, runtimes[i]->name) == 0)
+		if (strcmp(name, runtimes[i]->name) == 0 ||
+			g_strcmp0(name, runtimes[i]->alias) == 0)
 			return runtimes[i];
 		g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", runtimes[i]->name);
+		if (runtimes[i]->alias != NULL)
+			g_string_append_printf(names, " (%s)", runtimes[i]->alias);
 	}
 	if (strcmp(name, pipesim_native_runtime.name) == 0)
 		return &pipesim_native_runtime;

@@ -4,8 +4,9 @@
 #include "runtime/lists.h"
 
 struct _PipesimRuntime {
-	const char *name; /* after --comm */
-	const char *rule; /* what a rank does, for titles: no capital, no final stop */
+	const char *name;  /* after --comm */
+	const char *alias; /* the same; NULL: none */
+	const char *rule;  /* what a rank does, for titles: no capital, no final stop */
 	/* Messages wait for each other and their ranks by the rules of lowering.h. FALSE: a
 	 * message moves as soon as its op is done, and its lists are written, never run. */
 	gboolean waits;

@@ -35,8 +35,9 @@ SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
 	.path = PIPESIM_PATH_SCHEDULES, .values = "csv csv.gz")
 SETTING(WITH_COMMS, "--with-comms", 0, NULL, "also write sends and receives", PIPESIM_NO_GROUP)
 SETTING(COMM, "--comm", 0, "MODE",
-	"how messages block: async, queue, single, grouped or native", PIPESIM_NO_GROUP,
-	.scenario = read_runtime, .values = "async queue single grouped native")
+	"messages: async, queue, pytorch-2.15, single, grouped, native", PIPESIM_NO_GROUP,
+	.scenario = read_runtime,
+	.values = "async queue pytorch-2.11 pytorch-2.15 single grouped native")
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 	"compare at equal ranks (default) or equal stages", PIPESIM_NO_GROUP,
 	.scenario = read_compare_at, .values = "ranks stages")

@@ -185,8 +185,8 @@ START_TEST(written_messages)
 		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_SEND_B},
 	};
 	const guint32 rank_begin[] = {0, 8, 16};
-	g_autoptr(PipesimLowering) right =
-		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
+	g_autoptr(PipesimLowering) right = pipesim_lowering_link(
+		program, written, rank_begin, NULL, FALSE, NULL, NULL, NULL);
 	g_autoptr(PipesimLowering) wrong = NULL;
 	g_autoptr(GError) error = NULL;
 	const PipesimCell moved = written[9];
@@ -195,7 +195,8 @@ START_TEST(written_messages)
 	ck_assert(pipesim_lowering_check(right, NULL, NULL, NULL));
 	written[9] = written[10];
 	written[10] = moved;
-	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
+	wrong = pipesim_lowering_link(
+		program, written, rank_begin, NULL, FALSE, NULL, NULL, NULL);
 	ck_assert(!pipesim_lowering_check(wrong, locate, NULL, &error));
 	ck_assert_str_eq(error->message,
 		"x:1:2: deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1\n"
@@ -224,8 +225,8 @@ START_TEST(written_messages_are_complete)
 	const guint32 rank_begin[] = {0, 3, 10};
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(
-		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, &error));
+	ck_assert_ptr_null(pipesim_lowering_link(
+		program, written, rank_begin, NULL, FALSE, NULL, NULL, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
 	ck_assert_str_eq(error->message,
 		"'0SEND_F0' stands before 0F0, whose result it sends; put it behind\n"

@@ -3,6 +3,8 @@
 #include "runtime/csv.h"
 #include "runtime/runtime.h"
 #include "suites.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static PipesimScheduleFile *parse(const char *csv)
@@ -110,6 +112,71 @@ START_TEST(shardings_take_rounds)
 }
 END_TEST
 
+/* A line of the index of lists that PyTorch 2.15 made: file, schedule, PP, M, stages a rank, arguments. */
+static void assert_list(const char *folder, char **row)
+{
+	static const char *const names[][2] = {{"interleaved1f1b", "interleaved-1f1b"},
+		{"loopedbfs", "looped-bfs"}, {"zbv", "zb-v"},
+		{"interleavedzb", "interleaved-zb"}};
+	g_autofree char *path = g_build_filename(folder, row[0], NULL);
+	const PipesimSchedule *schedule;
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autoptr(PipesimScheduleFile) file = NULL;
+	g_autoptr(GString) printed = g_string_new(NULL);
+	g_autofree char *text = NULL;
+	g_auto(GStrv) lines = NULL;
+	g_autofree char *wanted = NULL;
+	const char *name = row[1];
+
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		name = strcmp(name, names[i][0]) == 0 ? names[i][1] : name;
+	schedule = pipesim_schedule_find(name, NULL);
+	ck_assert_msg(schedule != NULL, "%s", name);
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	lines = g_strsplit(text, "\r\n", -1);
+	wanted = g_strjoinv("\n", lines);
+	program = make_program(schedule, (guint)atoi(row[2]), (guint)atoi(row[3]), NULL);
+	lowering = pipesim_lower(program, &pipesim_runtime_pytorch_2_15, NULL);
+	pipesim_lowering_print(lowering, printed);
+	ck_assert_msg(strcmp(printed->str, wanted) == 0, "%s", row[0]);
+	/* Read again it is the same list, and runs. */
+	file = parse(wanted);
+	g_string_truncate(printed, 0);
+	pipesim_lowering_print(file->lowering, printed);
+	ck_assert_msg(strcmp(printed->str, wanted) == 0, "%s", row[0]);
+	ck_assert_ptr_eq(file->lowering->runtime, &pipesim_runtime_pytorch_2_15);
+	ck_assert(pipesim_lowering_check(file->lowering, NULL, NULL, NULL));
+}
+
+/* Every list that 2.15 makes without arguments, byte by byte but for its line ends. */
+START_TEST(lists_of_pytorch_2_15)
+{
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *folder =
+		g_build_filename(shared != NULL ? shared : "", "orders-pytorch-2.15", NULL);
+	g_autofree char *path = g_build_filename(folder, "INDEX.csv", NULL);
+	g_autofree char *text = NULL;
+	g_auto(GStrv) lines = NULL;
+	guint n = 0;
+
+	if (!g_file_get_contents(path, &text, NULL, NULL)) {
+		printf("SKIP: no lists of PyTorch 2.15 in %s\n", folder);
+		return;
+	}
+	lines = g_strsplit(text, "\n", -1);
+	for (guint i = 1; lines[i] != NULL; i++) {
+		g_auto(GStrv) row = g_strsplit(lines[i], ",", -1);
+
+		if (g_strv_length(row) != 7 || *row[5] != '\0')
+			continue;
+		assert_list(folder, row);
+		n++;
+	}
+	ck_assert_uint_eq(n, 27);
+}
+END_TEST
+
 START_TEST(places_of_actions)
 {
 	g_autoptr(PipesimScheduleFile) file =
@@ -156,6 +223,7 @@ Suite *messages_suite(void)
 	tcase_add_loop_test(tcase, messages_round_trip, 0, count);
 	tcase_add_test(tcase, three_stages_ahead);
 	tcase_add_test(tcase, shardings_take_rounds);
+	tcase_add_test(tcase, lists_of_pytorch_2_15);
 	tcase_add_test(tcase, places_of_actions);
 	tcase_add_test(tcase, line_of_megabytes);
 	suite_add_tcase(suite, tcase);

@@ -1,6 +1,7 @@
-/* PyTorch's multi-stage schedules (_add_send_recv, 2.11). In rounds, every rank in order takes its
- * next op if what it needs has been taken; behind the op go its sends, and at that moment each
- * receive goes to the end of its rank's list, wherever that stands. Shardings take a round each. */
+/* PyTorch's multi-stage schedules (_add_send_recv, 2.11 and 2.15). In rounds, every rank in order takes
+ * its next op if what it needs has been taken; behind the op go its sends, and at that moment each
+ * receive goes to the end of its rank's list, wherever that stands. Shardings take a round each. 2.15
+ * then adds the wait for each send. */
 #include "config.h"
 
 #include "base/arena.h"
@@ -66,7 +67,8 @@ static void act(Rounds *rounds, guint rank)
 	set(rounds->then, rank);
 }
 
-static gboolean lower(PipesimLowerer *lowerer, GError **error)
+static gboolean lower_rounds(
+	PipesimLowerer *lowerer, const PipesimShardingRules *rules, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks;
@@ -90,7 +92,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	for (guint rank = 0; rank < ranks; rank++) {
 		rounds.at[rank] = program->rank_begin[rank];
 		rounds.sharding[rank] = shardings->len;
-		if (!pipesim_sharding_add(program, rank, shardings, error))
+		if (!pipesim_sharding_add(program, rank, rules, shardings, error))
 			return FALSE;
 		set(rounds.now, rank);
 	}
@@ -115,10 +117,100 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 	return TRUE;
 }
 
+static gboolean lower_2_11(PipesimLowerer *lowerer, GError **error)
+{
+	static const PipesimShardingRules rules = {.active = 3};
+
+	return lower_rounds(lowerer, &rules, error);
+}
+
+static void add_wait(GArray *out, guint rank, guint32 before, guint32 send, guint kind)
+{
+	const PipesimSharding wait = {
+		.before = before, .rank = rank, .message = send, .kind = (guint8)kind};
+
+	g_array_append_val(out, wait);
+}
+
+/* The send of the output that @op, the action at @at of @rank, runs the backward of: what is waited for
+ * right behind it. PIPESIM_NO_OP where it has no backward or nothing was sent. */
+static guint32 find_send(const PipesimLowerer *lowerer, guint rank, const PipesimOp *op)
+{
+	const PipesimProgram *program = lowerer->program;
+	const gsize m = program->shape.microbatches;
+	const gsize next = pipesim_op_backward_slot(program, rank, op) + m;
+	guint32 receive;
+
+	if (!pipesim_op_has_backward(op) || next >= program->shape.stages * m)
+		return PIPESIM_NO_OP;
+	receive = lowerer->end_of[2 * (gsize)program->forward[next]];
+	return receive != PIPESIM_NO_OP ? lowerer->lowering->actions[receive].peer
+					: PIPESIM_NO_OP;
+}
+
+/* The shardings of @lowerer with the waits for sends among them: for an output behind the backward of the
+ * same stage and micro-batch, for a gradient at the end of the rank. */
+static void add_waits(PipesimLowerer *lowerer)
+{
+	PipesimLowering *lowering = lowerer->lowering;
+	GArray *old = lowering->shardings;
+	GArray *out = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
+	guint next = 0;
+
+	for (guint rank = 0; rank < lowerer->program->shape.ranks; rank++) {
+		const guint32 begin = lowering->rank_begin[rank];
+		const guint32 end = lowering->rank_begin[rank + 1];
+
+		for (guint32 i = begin; i <= end; i++) {
+			const PipesimAction *action = &lowering->actions[i];
+			guint32 send;
+
+			for (; next < old->len; next++) {
+				const PipesimSharding *sharding =
+					&g_array_index(old, PipesimSharding, next);
+
+				if (sharding->rank != rank || sharding->before > i)
+					break;
+				g_array_append_val(out, *sharding);
+			}
+			if (i == end || action->kind != PIPESIM_ACTION_OP)
+				continue;
+			send = find_send(lowerer, rank, &lowerer->program->ops[action->op]);
+			if (send != PIPESIM_NO_OP)
+				add_wait(out, rank, i + 1, send, PIPESIM_WAIT_SEND_F);
+		}
+		for (guint32 i = begin; i < end; i++)
+			if (lowering->actions[i].kind == PIPESIM_ACTION_SEND_B)
+				add_wait(out, rank, end, i, PIPESIM_WAIT_SEND_B);
+	}
+	g_array_unref(old);
+	lowering->shardings = out;
+}
+
+static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
+{
+	static const PipesimShardingRules rules = {.active = 3, .by_age = TRUE, .waits = TRUE};
+
+	if (!lower_rounds(lowerer, &rules, error))
+		return FALSE;
+	add_waits(lowerer);
+	return TRUE;
+}
+
 const PipesimRuntime pipesim_runtime_queue = {
 	.name = "queue",
+	.alias = "pytorch-2.11",
 	.rule = "the sends and receives of a rank run in order, in one queue",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
-	.lower = lower,
+	.lower = lower_2_11,
+};
+
+const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
+	.name = "pytorch-2.15",
+	.rule = "the sends and receives of a rank run in one queue, as PyTorch 2.15 orders "
+		"them",
+	.waits = TRUE,
+	.splits_pairs = TRUE,
+	.lower = lower_2_15,
 };
