@@ -37,8 +37,9 @@ static PipesimStep *run(const Question *question, guint microbatches, GError **e
 		return NULL;
 	if (!pipesim_stream_takes(order)) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: an order that names its micro-batches one by one cannot be "
-			"streamed",
+			"%s: its order is written out micro-batch by micro-batch, and no "
+			"period "
+			"is looked for; --microbatches M gives a step of M",
 			question->schedule->name);
 		return NULL;
 	}
@@ -149,11 +150,13 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	}
 	if (state == NULL)
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: nothing repeats within %u micro-batches over %u ranks: its phases "
-			"run "
-			"through all of them one after the other, or its beginning takes "
-			"longer",
-			schedule->name, m, scenario->ranks);
+			"%s: no steady phase within %u micro-batches over %u ranks: it runs "
+			"all "
+			"of them through one chunk after the other, or fills the pipeline for "
+			"longer%s",
+			schedule->name, m, scenario->ranks,
+			scenario->microbatches == 0 ? "; --microbatches M gives a step of M"
+						    : "");
 	return state;
 }
 

@@ -38,6 +38,7 @@ typedef struct {
 	const char *name;
 	PipesimSteadyState *state;
 	GError *error;
+	PipesimRun *step; /* where there is no state: the micro-batches that were asked for */
 } Row;
 
 static void free_row(gpointer data)
@@ -46,6 +47,7 @@ static void free_row(gpointer data)
 
 	pipesim_steady_state_free(row->state);
 	g_clear_error(&row->error);
+	pipesim_run_free(row->step);
 	g_free(row);
 }
 
@@ -66,6 +68,21 @@ static void add_row(PipesimTable *table, const Row *row)
 	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
 	double worst = 0;
 
+	if (row->step != NULL) {
+		const PipesimReport *report = row->step->report;
+		PipesimNumber makespan, idle;
+		g_autofree char *plain =
+			g_strdup_printf("no steady phase within %u micro-batches; this step "
+					"takes %s ms, bubble "
+					"%s ms",
+				pipesim_shape_whole(&row->step->shape),
+				pipesim_print_ms(makespan, report->makespan),
+				pipesim_print_ms(idle, report->bubble.max_idle));
+
+		pipesim_table_add_text(table, PIPESIM_ROW_PLAIN, row->name, plain);
+		g_free(cells[NAME]);
+		return;
+	}
 	if (state == NULL) {
 		const char *message = row->error->message;
 
@@ -147,6 +164,14 @@ static void write_json(const GPtrArray *rows, guint ranks, GString *out)
 			write_state(json, row->state);
 		else
 			pipesim_json_member_string(json, "error", row->error->message);
+		if (row->step != NULL) {
+			pipesim_json_member_int(
+				json, "microbatches", pipesim_shape_whole(&row->step->shape));
+			pipesim_json_key(json, "makespan_ms");
+			pipesim_json_ms(json, row->step->report->makespan);
+			pipesim_json_key(json, "bubble_max_ms");
+			pipesim_json_ms(json, row->step->report->bubble.max_idle);
+		}
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -154,6 +179,21 @@ static void write_json(const GPtrArray *rows, guint ranks, GString *out)
 }
 
 /* Command -------------------------------------------------------------------------------- */
+
+/* The plain simulation of as many micro-batches as were asked for; NULL where that fails too. */
+static PipesimRun *run_step(const PipesimChoice *choice, const PipesimSetup *setup)
+{
+	PipesimScenario scenario = setup->scenario;
+	PipesimRun *step;
+
+	if (scenario.microbatches == 0)
+		return NULL;
+	scenario.keep = PIPESIM_KEEP_NOTHING;
+	step = pipesim_choice_run(choice, &scenario, setup->costs);
+	if (step->error != NULL)
+		g_clear_pointer(&step, pipesim_run_free);
+	return step;
+}
 
 /* Rows of PipesimSteadyState; NULL with why where no schedule has one. */
 static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GError **error)
@@ -170,7 +210,9 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		row->state = pipesim_steady_state_new(
 			choice->schedule, &setup->scenario, setup->costs, &row->error);
 		g_ptr_array_add(rows, row);
-		any |= row->state != NULL;
+		if (row->state == NULL)
+			row->step = run_step(choice, setup);
+		any |= row->state != NULL || row->step != NULL;
 		if (row->error != NULL)
 			pipesim_faults_take(faults, g_error_copy(row->error));
 	}
@@ -214,8 +256,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL ||
 		setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"steady counts P2P alone, not links on which messages wait; give "
-			"--times P2P=...");
+			"steady takes a message as a fixed time: where messages queue on links "
+			"a "
+			"period may never come; give --times P2P=... here, or compare two "
+			"numbers "
+			"of --microbatches with --message-bytes");
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
