@@ -96,6 +96,7 @@ static const Option options[] = {
 	{"shard", {"--shard=1/2", "--shard=2/2"}},
 	{"threads", {"--threads=1", "--threads=3"}},
 	{"heat-map", {"--pp=4,8 --microbatches=8,16 --heat-map=h.svg", "--heat-map=h.svg"}},
+	{"winners", {"--pp=4,8 --microbatches=8,16 --winners=w.svg", "--winners=w.svg"}},
 	{"lines", {"--pp=4,8 --lines=l.svg", "--lines=l.svg"}},
 	{"metric", {"--pp=4,8 --lines=m.svg --metric=makespan", "--metric=bubble"}},
 	/* of calibrate */

@@ -84,4 +84,35 @@ else
 	fail 'rank 0 of 1F1B holds 20 GB and 4 times 2 GB'
 fi
 holds bytes.gp "'19 GB' [0-9.]*, '28 GB'" 'the scale of bytes'
+
+# Sweeps ----------------------------------------------------------------------------------------------
+draw lines sweep --pp 4:16:*2 -m 32 --times P2P=0:0.2:0.1 --lines lines.svg
+holds lines.gp "using 1:4 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V'
+draw alone sweep --pp 4:16:*2 -m 32 -s zb-h1,1f1b-v --lines alone.svg
+holds alone.gp "using 1:3 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V looks the same in every picture'
+if [ "$(grep -o "lc rgb '#[0-9A-F]*' dt [0-9] pt [0-9]*" lines.gp | sort -u | wc -l)" -eq 19 ]; then
+	pass
+else
+	fail 'two of 19 schedules look the same'
+fi
+holds lines.gp 'set xlabel .P2P, ms.$' 'words on the axis'
+holds lines.gp 'set title .pipeline ranks 8.$' 'what a panel is of'
+holds alone.gp '^set logscale x$' 'ranks that double stand at equal distances'
+lacks lines.gp '^set logscale x$' 'P2P from 0'
+# The bubble of ZB-H1 is 3 of 99 ms at least, 15 of 111 at most: the frame stands clear of both.
+holds alone.gp '^set xrange \[4 / 1.15:16 \* 1.15\]$' 'a frame off the data'
+draw heat sweep --pp 4,8 -m 16,32 -s 1f1b,zb-h1 --times FB=2.5/3 --heat-map heat.svg --metric makespan
+holds heat.gp 'set title .zb-h1, pipeline ranks 8.$' 'a panel for each of a third number'
+holds heat.gp '(cell($3)):(ink($3)) with labels' 'values in cells'
+holds heat.dat '^57 57$' 'the makespan of 1F1B, 4 ranks and 16 micro-batches'
+draw fine sweep --pp 4,8 -m 16:64 -s 1f1b --heat-map fine.svg
+lacks fine.gp 'with labels' 'values where cells are small'
+draw win sweep --pp 4,8 -m 16,32 -s 1f1b,zb-h1,gpipe --winners win.svg
+holds win.gp "and its lead over the next" "a title"
+holds win.dat '^0 0 0x[0-9A-F]* "zb-h1" "+11.8 %"$' 'the lead of ZB-H1, 51 against 57 ms'
+draw tie sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --winners tie.svg
+holds tie.dat '^1 1 0x[0-9A-F]* "1f1b" tie$' 'a tie'
+draw limit sweep --pp 4,8 -m 16,32 -s 1f1b,gpipe --activation-bytes 1GB --memory-limit 5GB --winners limit.svg
+holds limit.dat '"none fits"' 'no schedule fits'
+holds limit.dat '"1f1b" alone' 'GPipe does not fit'
 finish

@@ -21,7 +21,7 @@
 /* A sweep under way. */
 typedef struct {
 	const PipesimSetup *setup;
-	const char *output, *heat_map, *lines; /* paths, or NULL */
+	const char *output, *heat_map, *lines, *winners; /* paths, or NULL */
 	PipesimProcesses processes;
 	PipesimMetric metric;
 	const GPtrArray *choices;
@@ -50,6 +50,11 @@ static void ask_to_stop(int number)
 
 /* Options -------------------------------------------------------------------------------- */
 
+static gboolean is_drawn(const Sweep *sweep)
+{
+	return sweep->heat_map != NULL || sweep->lines != NULL || sweep->winners != NULL;
+}
+
 static gboolean read_format(Sweep *sweep, GError **error)
 {
 	const char *name = sweep->setup->text[PIPESIM_SET_FORMAT];
@@ -73,7 +78,7 @@ static gboolean read_format(Sweep *sweep, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume needs the file it goes on with: -o FILE.csv or -o "
 			"FILE.jsonl");
-	if (sweep->heat_map != NULL || sweep->lines != NULL)
+	if (is_drawn(sweep))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--resume has only the rest of the results; draw with the file's rows");
 	return TRUE;
@@ -316,7 +321,9 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->kept,
 		       sweep->metric, sweep->heat_map, error) &&
 	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, sweep->kept,
-		       sweep->metric, sweep->lines, error);
+		       sweep->metric, sweep->lines, error) &&
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_WINNERS, &sweep->titles, sweep->kept,
+		       sweep->metric, sweep->winners, error);
 }
 
 /* Of a file its bytes, unpacked, as a number. */
@@ -421,7 +428,7 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	guint64 next = sweep->work.first, share;
 
 	/* What must be kept to be drawn or laid out as a table. */
-	if (text || sweep->heat_map != NULL || sweep->lines != NULL) {
+	if (text || is_drawn(sweep)) {
 		if (points > MAX_KEPT)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"a table or picture of %" G_GUINT64_FORMAT
@@ -433,7 +440,9 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	if (!pipesim_sweep_picture_check(
 		    PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->heat_map, error) ||
 		!pipesim_sweep_picture_check(
-			PIPESIM_SWEEP_LINES, &sweep->titles, sweep->lines, error))
+			PIPESIM_SWEEP_LINES, &sweep->titles, sweep->lines, error) ||
+		!pipesim_sweep_picture_check(
+			PIPESIM_SWEEP_WINNERS, &sweep->titles, sweep->winners, error))
 		return FALSE;
 	made_of = make_id(sweep, error);
 	if (made_of == NULL)
@@ -519,6 +528,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		.output = setup->text[PIPESIM_SET_OUTPUT],
 		.heat_map = setup->text[PIPESIM_SET_HEAT_MAP],
 		.lines = setup->text[PIPESIM_SET_LINES],
+		.winners = setup->text[PIPESIM_SET_WINNERS],
 		.choices = choices,
 		.grid = grid,
 		.bases = bases,
@@ -574,8 +584,8 @@ const PipesimCommand pipesim_command_sweep = {
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
 		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_SET_COMM,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
-		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES,
-		PIPESIM_SET_METRIC},
+		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS,
+		PIPESIM_SET_LINES, PIPESIM_SET_METRIC},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, csv or jsonl (default: as -o's extension, else text)",
 			    "text csv jsonl"},

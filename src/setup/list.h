@@ -143,7 +143,10 @@ SETTING(RESUME, "--resume", 0, NULL, "continue after the rows already in the fil
 SETTING(SHARD, "--shard", 0, "I/N", "run only part I of N, from 0/N to N-1/N", PIPESIM_NO_GROUP)
 SETTING(THREADS, "--threads", 'j', "N", "threads (default: one per core)", PIPESIM_NO_GROUP)
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
-	"draw a heat map over two swept options (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
+	"draw a heat map over 2 or 3 swept options (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
+	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
+SETTING(WINNERS, "--winners", 0, "FILE",
+	"draw which schedule is fastest where (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept option (.svg, .png, .pdf)",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")

@@ -38,6 +38,7 @@ static void free_axis(gpointer data)
 	PipesimAxis *axis = data;
 
 	g_free(axis->name);
+	g_free(axis->unit);
 	g_ptr_array_unref(axis->values);
 	g_free(axis);
 }
@@ -218,6 +219,12 @@ gboolean pipesim_grid_add(
 		at += MAX(length, 1);
 	}
 	g_ptr_array_add(option->texts, g_strdup(before));
+	for (guint i = option->first; i < grid->axes->len; i++) {
+		PipesimAxis *axis = g_ptr_array_index(grid->axes, i);
+		const char *behind = g_ptr_array_index(option->texts, i - option->first + 1);
+
+		axis->unit = g_strndup(behind, strcspn(behind, ",+="));
+	}
 	return TRUE;
 }
 

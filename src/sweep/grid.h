@@ -16,6 +16,7 @@
 typedef struct {
 	char *name;        /* of its column: "pp", "times_F", "slow_rank_3" */
 	GPtrArray *values; /* of char *, in order, at least one; "1.5", without its unit */
+	char *unit;        /* that stands behind it; "" where none does */
 } PipesimAxis;
 
 /**

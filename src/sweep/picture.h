@@ -9,12 +9,15 @@ typedef guint PipesimMetric;
 gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **error);
 
 typedef enum {
-	/* A panel a schedule, the last of two swept numbers across, the other upwards; white: no
-	 * result. */
+	/* A panel a schedule, the last of two swept numbers across, the other upwards, the value in
+	 * each cell where it fits; bare: no result. Of three the first has a panel a value. */
 	PIPESIM_SWEEP_HEAT_MAP,
 	/* A line a schedule over the last swept number, a panel for each combination of the
 	 * others. */
 	PIPESIM_SWEEP_LINES,
+	/* The schedule that is fastest, as in the table, and by how much; axes and panels as of a
+	 * heat map. */
+	PIPESIM_SWEEP_WINNERS,
 } PipesimSweepPicture;
 
 /** pipesim_sweep_picture_check: FALSE with PIPESIM_ERROR_USAGE where too few or too many numbers are

@@ -125,8 +125,7 @@ static double rate(const PipesimSweepResult *result)
 		       (double)values[PIPESIM_FIGURE_RANKS].integer);
 }
 
-/* The best of a point but for @without; the first of equals; -1 where none is. */
-static int best_of(const PipesimSweepResult *results, guint width, int without)
+int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without)
 {
 	int best = -1;
 
@@ -137,14 +136,19 @@ static int best_of(const PipesimSweepResult *results, guint width, int without)
 	return best;
 }
 
+double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next)
+{
+	return rate(best) / rate(next) - 1;
+}
+
 static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, guint64 point,
 	const PipesimSweepResult *results, guint width)
 {
 	static const PipesimNumbers numbers = {.decimals = 3, .activations = 2};
 	const guint axes = pipesim_grid_axes(titles->grid);
 	g_autofree char **cells = g_new0(char *, axes + N_COLUMNS);
-	const int best = best_of(results, width, -1);
-	const int next = best_of(results, width, best);
+	const int best = pipesim_rows_best(results, width, -1);
+	const int next = pipesim_rows_best(results, width, best);
 	PipesimNumber number;
 
 	for (guint axis = 0; axis < axes; axis++)
@@ -159,7 +163,7 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	if (best >= 0 && next >= 0) {
 		cells[axes + NEXT] = g_strdup(titles->names[next]);
 		cells[axes + BEHIND] = g_strdup(pipesim_figure_fixed(
-			number, 100 * (rate(&results[best]) / rate(&results[next]) - 1), 1));
+			number, 100 * pipesim_rows_ahead(&results[best], &results[next]), 1));
 	}
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }

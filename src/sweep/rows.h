@@ -29,6 +29,13 @@ void pipesim_rows_append(
 void pipesim_rows_key(
 	const PipesimSweepTitles *titles, guint64 point, guint schedule, GString *out);
 
+/** pipesim_rows_best: of the @width @results of a point that which does most work a second and rank, but for
+ * @without (-1: none); the first of equals; -1 where none runs and fits. */
+int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without);
+
+/** pipesim_rows_ahead: by what share @best is faster than @next: 0.03. */
+double pipesim_rows_ahead(const PipesimSweepResult *best, const PipesimSweepResult *next);
+
 /** pipesim_rows_table: a line a point: of one schedule its figures, of several the best and the
  * next. @blocks: of PipesimSweepBlock, in order. */
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,

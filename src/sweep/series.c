@@ -1,0 +1,77 @@
+#include "config.h"
+
+#include "output/theme.h"
+#include "sweep/series.h"
+#include <string.h>
+
+/* A colour a family; dash and marker tell its members apart. */
+#define GREY   "#6B6B6B"
+#define ORANGE "#D55E00"
+#define PURPLE "#8A3DBE"
+#define BLUE   "#1668B5"
+#define GREEN  "#00865F"
+#define RED    "#C2203A"
+#define BLACK  "#000000"
+
+static const PipesimSeries series[] = {
+	{"gpipe", GREY, 1, 5},
+	{"1f1b", ORANGE, 1, 7},
+	{"1f1b-v", ORANGE, 2, 6},
+	{"interleaved-1f1b", ORANGE, 4, 9},
+	{"looped-bfs", ORANGE, 3, 8},
+	{"chimera", PURPLE, 1, 13},
+	{"chimera-doubling", PURPLE, 2, 12},
+	{"chimera-halving", PURPLE, 4, 11},
+	{"hanayo", PURPLE, 3, 10},
+	{"zb-h1", BLUE, 1, 7},
+	{"zb-h2", BLUE, 2, 6},
+	{"zb-auto", BLUE, 4, 5},
+	{"interleaved-zb", BLUE, 3, 9},
+	{"zb-v", GREEN, 1, 11},
+	{"zb-v-auto", GREEN, 2, 10},
+	{"v-half", GREEN, 4, 15},
+	{"v-min", GREEN, 3, 14},
+	{"dualpipe", RED, 1, 5},
+	{"dualpipev", RED, 2, 4},
+};
+
+static const PipesimSeries *find(const char *name)
+{
+	for (gsize i = 0; i < G_N_ELEMENTS(series); i++) {
+		const gsize length = strlen(series[i].name);
+
+		if (strncmp(name, series[i].name, length) == 0 &&
+			(name[length] == '\0' || name[length] == ':'))
+			return &series[i];
+	}
+	return NULL;
+}
+
+PipesimSeries pipesim_series(const char *const *names, guint index)
+{
+	const PipesimSeries *known = find(names[index]);
+	PipesimSeries own = known != NULL ? *known : (PipesimSeries){NULL, BLACK, 1, 1};
+
+	own.name = names[index];
+	/* What stands before it and would look the same moves it on. */
+	for (guint i = 0; i < index; i++)
+		if (find(names[i]) == known) {
+			own.dash = own.dash % 5 + 1;
+			own.point = own.point % 15 + 1;
+		}
+	return own;
+}
+
+const char *pipesim_series_tint(const PipesimSeries *own, char out[8])
+{
+	/* Of white, in 16 parts, by what tells members apart. */
+	static const guint8 white[] = {10, 7, 12, 13, 9, 11};
+	const guint parts = white[own->dash % G_N_ELEMENTS(white)];
+	guint8 rgb[3];
+
+	pipesim_theme_rgb(own->colour, rgb);
+	for (guint c = 0; c < 3; c++)
+		rgb[c] = (guint8)((255 * parts + rgb[c] * (16 - parts)) / 16);
+	g_snprintf(out, 8, "#%02X%02X%02X", rgb[0], rgb[1], rgb[2]);
+	return out;
+}
