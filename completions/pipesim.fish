@@ -134,6 +134,7 @@ _pipesim_option 'compare explain export diff steady sweep' '--stage-times' '' 'F
 _pipesim_option 'compare explain export diff steady sweep' '--slow-rank' '' 'LIST' '' 'slow a rank down: 3=1.1 makes rank 3 10 % slower'
 _pipesim_option 'compare explain export diff steady sweep' '--activation-bytes' '' 'N[+N]' '' 'activations per micro-batch: freed after I + freed after W'
 _pipesim_option 'compare explain export diff steady sweep' '--parameter-bytes' '' 'N' '' 'parameters, gradients and optimizer state per copy'
+_pipesim_option 'compare explain export diff steady sweep' '--stage-bytes' '' 'FILE' '@csv' 'bytes per stage: a CSV; for its columns see docs/formats.md'
 _pipesim_option 'compare explain export diff steady sweep' '--memory-limit' '' 'N' '' 'memory per rank: mark schedules that do not fit'
 _pipesim_option 'compare explain export diff steady sweep' '--message-bytes' '' 'N' '' 'size of a message; models links, on which messages queue'
 _pipesim_option 'compare explain export diff steady sweep' '--link-latency' '' 'TIME' '' 'latency of a link (default: from the costs)'

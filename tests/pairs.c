@@ -67,6 +67,7 @@ static const Option options[] = {
 	{"slow-rank", {"--slow-rank=1=1.1"}},
 	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},
 	{"parameter-bytes", {"--parameter-bytes=20GB"}},
+	{"stage-bytes", {"--stage-bytes=input/stage-bytes.csv"}},
 	{"memory-limit",
 		{"--activation-bytes=1MB --memory-limit=20MB",
 			"--activation-bytes=1MB --memory-limit=1", "--memory-limit=1GB"}},

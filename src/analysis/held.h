@@ -2,11 +2,19 @@
 #pragma once
 #include "analysis/report.h"
 
-/* Chunks of activations: those that go with the backward for input, and with the weight
- * gradient. Begins as 0. */
+/* Activations: those that go with the backward for input, and with the weight gradient. */
 typedef struct {
-	guint until_input, until_weight;
+	guint rank;
+	guint until_input, until_weight; /* chunks */
+	/* Of each chunk of the rank, bytes; NULL where all are alike. Then what is held of both
+	 * sorts. */
+	const gint64 *input_of, *weight_of;
+	__extension__ __int128 input_bytes, weight_bytes;
 } PipesimHeld;
+
+/** pipesim_held_begin: what @rank holds before its first op: nothing.
+ * @report: for the bytes of its chunks; it must outlive what is returned */
+PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank);
 
 /** pipesim_held_before, pipesim_held_after: what is held while @op runs, and from its end on.
  * Returns whether that changes anything. */

@@ -4,6 +4,19 @@
 
 #include "analysis/held.h"
 #include "analysis/parts.h"
+#include <string.h>
+
+PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
+{
+	const PipesimMemory *memory = &report->memory;
+	const gsize first = (gsize)rank * memory->chunks;
+
+	if (memory->input_of == NULL)
+		return (PipesimHeld){.rank = rank};
+	return (PipesimHeld){.rank = rank,
+		.input_of = &memory->input_of[first],
+		.weight_of = &memory->weight_of[first]};
+}
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
 {
@@ -11,15 +24,27 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
 		return FALSE;
 	held->until_input++;
 	held->until_weight++;
+	if (held->input_of != NULL) {
+		held->input_bytes += held->input_of[op->chunk];
+		held->weight_bytes += held->weight_of[op->chunk];
+	}
 	return TRUE;
 }
 
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
 {
-	if (pipesim_op_has_backward(op))
+	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+
+	if (pipesim_op_has_backward(op)) {
 		held->until_input--;
-	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
+		if (held->input_of != NULL)
+			held->input_bytes -= held->input_of[chunk];
+	}
+	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB) {
 		held->until_weight--;
+		if (held->weight_of != NULL)
+			held->weight_bytes -= held->weight_of[chunk];
+	}
 	return op->kind != PIPESIM_F;
 }
 
@@ -30,41 +55,87 @@ static gint64 chunk_bytes(const PipesimReport *report, guint count, gint64 bytes
 		bytes, (gint64)count * report->held.unit.num, report->held.unit.den);
 }
 
+/* Were all stages alike. */
+static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
+	const PipesimCosts *costs, gint64 *input, gint64 *weight)
+{
+	*input = chunk_bytes(report, held->until_input, costs->bytes_until_input);
+	*weight = chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
+}
+
 gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 *until_input, gint64 *until_weight)
 {
-	const gint64 input = chunk_bytes(report, held->until_input, costs->bytes_until_input);
-	const gint64 weight =
-		chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
+	gint64 input, weight;
 
+	if (held->input_of != NULL) {
+		input = (gint64)MIN(held->input_bytes, G_MAXINT64);
+		weight = (gint64)MIN(held->weight_bytes, G_MAXINT64);
+	} else {
+		even_bytes(held, report, costs, &input, &weight);
+	}
 	if (until_input != NULL)
 		*until_input = input;
 	if (until_weight != NULL)
 		*until_weight = weight;
-	return pipesim_add_capped(pipesim_add_capped(input, weight), report->memory.parameters);
+	return pipesim_add_capped(
+		pipesim_add_capped(input, weight), report->memory.parameters[held->rank]);
 }
 
-static void weigh(const PipesimSubject *subject, guint rank, const PipesimHeld *held,
-	PipesimReport *report)
+/* One rank, op by op. */
+typedef struct {
+	const PipesimSubject *subject;
+	PipesimReport *report;
+	PipesimHeld held;
+	/* Where chunks differ in bytes and loops leave open whose W is next: the chunk of each I,
+	 * of which the first @weighed have had theirs. Else NULL. */
+	GByteArray *inputs;
+	guint weighed;
+} Walk;
+
+static void weigh(Walk *walk)
 {
+	PipesimMemory *memory = &walk->report->memory;
+	const guint rank = walk->held.rank;
 	gint64 input, weight;
-	const gint64 total = pipesim_held_bytes(held, report, subject->costs, &input, &weight);
+	const gint64 total = pipesim_held_bytes(
+		&walk->held, walk->report, walk->subject->costs, &input, &weight);
+	gint64 even_input = input, even_weight = weight;
 
-	if (total <= report->memory.peak[rank])
+	if (walk->held.input_of != NULL)
+		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
+			&even_weight);
+	memory->even = MAX(memory->even, pipesim_add_capped(even_input, even_weight));
+	if (total <= memory->peak[rank])
 		return;
-	report->memory.peak[rank] = total;
-	report->memory.until_input[rank] = input;
-	report->memory.until_weight[rank] = weight;
+	memory->peak[rank] = total;
+	memory->until_input[rank] = input;
+	memory->until_weight[rank] = weight;
 }
 
-/* @n ops of @rank; the first is the @index-th of the program. */
-static void walk_ops(const PipesimSubject *subject, guint rank, const PipesimOp *ops, guint32 n,
-	guint64 index, PipesimHeld *held, PipesimReport *report)
+/* @verb with the chunk that it is of. */
+static PipesimOp resolve(Walk *walk, const PipesimOp *verb)
 {
-	PipesimActivations *most = &report->held;
+	PipesimOp op = *verb;
+
+	if (walk->inputs != NULL && op.kind == PIPESIM_I)
+		g_byte_array_append(walk->inputs, &op.chunk, 1);
+	else if (walk->inputs != NULL && op.kind == PIPESIM_W)
+		op.chunk = walk->inputs->data[walk->weighed++];
+	return op;
+}
+
+/* @n ops; the first is the @index-th of the program. */
+static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
+{
+	PipesimActivations *most = &walk->report->held;
+	PipesimHeld *held = &walk->held;
+	const guint rank = held->rank;
 
 	for (guint32 i = 0; i < n; i++) {
-		pipesim_held_before(held, &ops[i]);
+		const PipesimOp op = resolve(walk, &ops[i]);
+
+		pipesim_held_before(held, &op);
 		if (held->until_weight > most->peak[rank]) {
 			most->peak[rank] = held->until_weight;
 			if (most->peak_op != NULL)
@@ -72,62 +143,114 @@ static void walk_ops(const PipesimSubject *subject, guint rank, const PipesimOp 
 		}
 		most->peak_until_input[rank] =
 			MAX(most->peak_until_input[rank], held->until_input);
-		if (report->memory.peak != NULL)
-			weigh(subject, rank, held, report);
-		pipesim_held_after(held, &ops[i]);
+		if (walk->report->memory.peak != NULL)
+			weigh(walk);
+		pipesim_held_after(held, &op);
 	}
 }
 
-/* Every round of a loop adds the same. Where it adds to nothing, no round is above the first;
- * where it takes from nothing, none is above the last. */
-static void walk_loop(const PipesimSubject *subject, guint rank, const PipesimLoop *loop,
-	guint64 index, PipesimHeld *held, PipesimReport *report)
+/* Whether W of the next round are of the same chunks as those of the last one, before which
+ * @weighed of @inputs I had theirs. */
+static gboolean repeats(const Walk *walk, guint weighed, guint inputs)
 {
-	const PipesimOp *verbs = &subject->step->job.order->verbs[loop->first];
-	const PipesimHeld before = *held;
-	gint64 input, weight;
-	guint32 round = 1, skipped;
+	const guint waiting = inputs - weighed;
 
-	walk_ops(subject, rank, verbs, loop->n, index, held, report);
-	input = (gint64)held->until_input - before.until_input;
-	weight = (gint64)held->until_weight - before.until_weight;
-	if ((input > 0 && weight < 0) || (input < 0 && weight > 0))
+	return walk->inputs == NULL ||
+	       (walk->inputs->len - walk->weighed == waiting &&
+		       memcmp(&walk->inputs->data[weighed], &walk->inputs->data[walk->weighed],
+			       waiting) == 0);
+}
+
+/* Every round of a loop adds the same, once W go round too. Where it adds to nothing, no round is
+ * above the first; where it takes from nothing, none is above the last. Of bytes added chunk by
+ * chunk, which are not rounded again, the fullest round is the first or the last anyway. Returns
+ * how many of the @left rounds need no walk. */
+static guint32 leap(Walk *walk, const PipesimHeld *before, guint32 left)
+{
+	PipesimHeld *held = &walk->held;
+	const gint64 input = (gint64)held->until_input - before->until_input;
+	const gint64 weight = (gint64)held->until_weight - before->until_weight;
+	const gboolean rises = input > 0 || weight > 0, falls = input < 0 || weight < 0;
+	guint32 skipped = left;
+
+	if (rises && falls)
 		skipped = 0;
-	else
-		skipped = input > 0 || weight > 0 ? loop->count - MIN(loop->count, 2u)
-						  : loop->count - 1;
+	else if (rises || held->input_of != NULL)
+		skipped = left - MIN(left, 1u);
 	held->until_input += (guint)(skipped * input);
 	held->until_weight += (guint)(skipped * weight);
-	for (round += skipped; round < loop->count; round++)
-		walk_ops(subject, rank, verbs, loop->n, index + (guint64)round * loop->n, held,
-			report);
+	held->input_bytes += skipped * (held->input_bytes - before->input_bytes);
+	held->weight_bytes += skipped * (held->weight_bytes - before->weight_bytes);
+	return skipped;
+}
+
+static void walk_loop(Walk *walk, const PipesimLoop *loop, guint64 index)
+{
+	const PipesimOp *verbs = &walk->subject->step->job.order->verbs[loop->first];
+	gboolean leapt = FALSE;
+
+	for (guint32 round = 0; round < loop->count; round++) {
+		const PipesimHeld before = walk->held;
+		const guint weighed = walk->weighed;
+		const guint inputs = walk->inputs != NULL ? walk->inputs->len : 0;
+
+		walk_ops(walk, verbs, loop->n, index + (guint64)round * loop->n);
+		if (leapt || !repeats(walk, weighed, inputs))
+			continue;
+		round += leap(walk, &before, loop->count - round - 1);
+		leapt = TRUE;
+	}
+}
+
+/* Whether loops of the rank leave open of which chunk a W is. */
+static gboolean leaves_chunks_open(const PipesimOrder *order, guint rank)
+{
+	const PipesimLoop *loops = order->loops;
+
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++)
+		for (guint32 i = 0; i < loops[l].n; i++) {
+			const PipesimOp *verb = &order->verbs[loops[l].first + i];
+
+			if (verb->kind == PIPESIM_W && verb->chunk == PIPESIM_OLDEST)
+				return TRUE;
+		}
+	return FALSE;
+}
+
+static void walk_loops(Walk *walk, guint64 index)
+{
+	const PipesimOrder *order = walk->subject->step->job.order;
+	const guint rank = walk->held.rank;
+
+	if (walk->held.input_of != NULL && leaves_chunks_open(order, rank))
+		walk->inputs = g_byte_array_new();
+	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
+		const PipesimLoop *loop = &order->loops[l];
+
+		walk_loop(walk, loop, index);
+		index += (guint64)loop->n * loop->count;
+	}
+	g_clear_pointer(&walk->inputs, g_byte_array_unref);
 }
 
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
 	const PipesimOrder *order = step->job.order;
-	guint64 index = step->program != NULL ? step->program->rank_begin[rank] : 0;
-	PipesimHeld held = {0};
+	const guint64 index = step->program != NULL ? step->program->rank_begin[rank] : 0;
+	Walk walk = {
+		.subject = subject, .report = report, .held = pipesim_held_begin(report, rank)};
 
 	if (report->held.peak_op != NULL)
 		report->held.peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory.peak != NULL)
-		weigh(subject, rank, &held, report);
-	if (order->program != NULL || step->program != step->whole) {
-		/* There are no loops, or pairs of theirs have been taken apart. */
-		walk_ops(subject, rank, &step->program->ops[index],
-			step->program->rank_begin[rank + 1] - (guint32)index, index, &held,
-			report);
-	} else {
-		for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1];
-			l++) {
-			const PipesimLoop *loop = &order->loops[l];
-
-			walk_loop(subject, rank, loop, index, &held, report);
-			index += (guint64)loop->n * loop->count;
-		}
-	}
+		weigh(&walk);
+	/* There are no loops, or pairs of theirs have been taken apart. */
+	if (order->program != NULL || step->program != step->whole)
+		walk_ops(&walk, &step->program->ops[index],
+			step->program->rank_begin[rank + 1] - (guint32)index, index);
+	else
+		walk_loops(&walk, index);
 	if (report->held.peak_op != NULL && report->held.peak_op[rank] != PIPESIM_NO_OP) {
 		const PipesimOp *op = &step->program->ops[report->held.peak_op[rank]];
 		g_autoptr(GString) name = g_string_new(NULL);
@@ -140,10 +263,56 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
 }
 
+/* What chunks of ranks hold, and their parameters, where stages are told apart. */
+static void place_stages(const PipesimStep *step, PipesimMemory *memory)
+{
+	const PipesimOrder *order = step->job.order;
+	const PipesimProgram *program = order->program;
+	const PipesimShape *shape = &order->shape;
+	gint64 *const *bytes = step->job.times->bytes;
+	const gsize n = (gsize)shape->ranks * shape->chunks;
+
+	memory->chunks = shape->chunks;
+	memory->input_of = g_new0(gint64, n);
+	memory->weight_of = g_new0(gint64, n);
+	for (gsize i = 0; i < n; i++) {
+		const guint rank = (guint)(i / shape->chunks);
+		const guint stage = program != NULL ? program->stage_of[i]
+						    : pipesim_shape_stage(shape, rank,
+							      (guint)(i % shape->chunks));
+
+		if (stage == PIPESIM_NO_OP)
+			continue;
+		memory->input_of[i] = bytes[PIPESIM_UNTIL_INPUT][stage];
+		memory->weight_of[i] = bytes[PIPESIM_UNTIL_WEIGHT][stage];
+		memory->parameters[rank] = pipesim_add_capped(
+			memory->parameters[rank], bytes[PIPESIM_PARAMETERS][stage]);
+	}
+}
+
+static void init_memory(const PipesimSubject *subject, PipesimReport *report)
+{
+	const PipesimStep *step = subject->step;
+	const guint copies = step->job.order->shape.copies;
+	PipesimMemory *memory = &report->memory;
+
+	memory->peak = g_new0(gint64, report->ranks);
+	memory->until_input = g_new0(gint64, report->ranks);
+	memory->until_weight = g_new0(gint64, report->ranks);
+	memory->parameters = g_new0(gint64, report->ranks);
+	if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
+		place_stages(step, memory);
+	for (guint rank = 0; rank < report->ranks; rank++) {
+		if (memory->input_of == NULL)
+			memory->parameters[rank] =
+				pipesim_time_scale(subject->costs->parameter_bytes, copies, 1);
+		memory->max_parameters = MAX(memory->max_parameters, memory->parameters[rank]);
+	}
+}
+
 void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 {
 	const PipesimShape *shape = &subject->step->job.order->shape;
-	const PipesimCosts *costs = subject->costs;
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
 	const gint64 divisor = pipesim_gcd(shape->ranks, pieces);
 
@@ -154,14 +323,8 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 		report->held.peak_op = g_new(guint32, report->ranks);
 	if (subject->step->program != NULL)
 		report->held.peak_name = g_new0(char *, report->ranks);
-	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
-		costs->parameter_bytes > 0) {
-		report->memory.peak = g_new0(gint64, report->ranks);
-		report->memory.until_input = g_new0(gint64, report->ranks);
-		report->memory.until_weight = g_new0(gint64, report->ranks);
-		report->memory.parameters =
-			pipesim_time_scale(costs->parameter_bytes, shape->copies, 1);
-	}
+	if (pipesim_costs_has_bytes(subject->costs))
+		init_memory(subject, report);
 	for (guint rank = 0; rank < report->ranks; rank++)
 		walk_rank(subject, rank, report);
 	report->memory.fits =

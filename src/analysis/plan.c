@@ -12,6 +12,7 @@ typedef struct {
 	const PipesimCosts *costs;
 	const PipesimRuntime *runtime;
 	gint64 memory_limit;
+	PipesimFraction most; /* activations that a rank may hold, as asked for */
 } Search;
 
 typedef struct {
@@ -25,26 +26,46 @@ typedef struct {
 	gboolean is_shortest; /* no order is shorter, whatever it holds */
 } Candidate;
 
-/* Bytes of one micro-batch on a rank until its weight gradient; 0 = unknown. */
-static gint64 activation_bytes(const PipesimCosts *costs)
+/* Bytes of @sort on @rank, of one micro-batch where they are activations. */
+static gint64 bytes_of_rank(const Search *s, guint rank, PipesimBytes sort)
 {
-	return costs->bytes_until_input + costs->bytes_until_weight;
+	const gint64 *bytes = s->times->bytes[sort];
+	gint64 total = 0;
+
+	for (guint chunk = 0; chunk < s->shape.chunks; chunk++)
+		total = pipesim_add_capped(
+			total, bytes[pipesim_shape_stage(&s->shape, rank, chunk)]);
+	return total;
 }
 
-/* Takes from the activations that a rank may hold those that memory has no room for beside the
- * parameters; one stays, so that there is an order to show. */
+/* Bytes of one micro-batch on @rank until its weight gradient; 0 = unknown. */
+static gint64 activation_bytes(const Search *s, guint rank)
+{
+	if (s->times->bytes[PIPESIM_PARAMETERS] == NULL)
+		return s->costs->bytes_until_input + s->costs->bytes_until_weight;
+	return pipesim_add_capped(bytes_of_rank(s, rank, PIPESIM_UNTIL_INPUT),
+		bytes_of_rank(s, rank, PIPESIM_UNTIL_WEIGHT));
+}
+
+/* Takes from the activations that a rank may hold those that the memory of some rank has no room
+ * for beside its parameters; one stays, so that there is an order to show. */
 static void narrow(Search *s)
 {
 	PipesimFraction *most = &s->shape.max_activations;
-	const gint64 each = activation_bytes(s->costs);
-	const gint64 room = MAX(s->memory_limit - s->costs->parameter_bytes, each);
-	gint64 divisor;
 
-	if (s->memory_limit == 0 || each == 0 ||
-		(Wide)room * most->den >= (Wide)most->num * each)
-		return;
-	divisor = pipesim_gcd(room, each);
-	*most = (PipesimFraction){room / divisor, each / divisor};
+	for (guint rank = 0; s->memory_limit > 0 && rank < s->shape.ranks; rank++) {
+		const gint64 parameters = s->times->bytes[PIPESIM_PARAMETERS] != NULL
+						  ? bytes_of_rank(s, rank, PIPESIM_PARAMETERS)
+						  : s->costs->parameter_bytes;
+		const gint64 each = activation_bytes(s, rank);
+		const gint64 room = MAX(s->memory_limit - parameters, each);
+		gint64 divisor;
+
+		if (each == 0 || (Wide)room * most->den >= (Wide)most->num * each)
+			continue;
+		divisor = pipesim_gcd(room, each);
+		*most = (PipesimFraction){room / divisor, each / divisor};
+	}
 }
 
 /* No order is shorter than the first forwards on the way to a rank and then all ops of that rank:
@@ -74,7 +95,7 @@ static gboolean is_shortest(const PipesimStep *step)
 /* What @candidate comes to under @runtime; FALSE where it does not run. */
 static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate *candidate)
 {
-	const PipesimFraction *most = &s->shape.max_activations;
+	const PipesimFraction *most = &s->most;
 	const PipesimJob job = {.order = candidate->order,
 		.times = s->times,
 		.network = s->costs->network,
@@ -92,8 +113,8 @@ static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate 
 		return FALSE;
 	candidate->makespan = report->makespan;
 	candidate->memory = report->memory.max;
-	candidate->each = activation_bytes(s->costs);
-	candidate->held = report->memory.max - report->memory.parameters;
+	candidate->each = s->costs->bytes_until_input + s->costs->bytes_until_weight;
+	candidate->held = report->memory.even;
 	if (candidate->each == 0) {
 		candidate->each = report->held.unit.den;
 		candidate->held = report->held.max_peak * report->held.unit.num;
@@ -225,7 +246,8 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 		.times = times,
 		.costs = costs,
 		.runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime),
-		.memory_limit = scenario->memory_limit};
+		.memory_limit = scenario->memory_limit,
+		.most = shape->max_activations};
 	PipesimOrder *order;
 	Candidate best;
 

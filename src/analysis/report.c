@@ -76,6 +76,9 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory.peak);
 	g_free(report->memory.until_input);
 	g_free(report->memory.until_weight);
+	g_free(report->memory.parameters);
+	g_free(report->memory.input_of);
+	g_free(report->memory.weight_of);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);
 	g_free(report->path.ops);
 	g_clear_pointer(&report->comm, free_comm);

@@ -65,8 +65,16 @@ typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
 			 carry no bytes */
 	gint64 *until_input, *until_weight; /* the two kinds at that moment; NULL with it */
-	gint64 parameters; /* parameter_bytes * copies; the same on every rank */
+	gint64 *parameters;                 /* of all its stages; NULL with it */
+	gint64 max_parameters;
+	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold the
+	 * same. */
+	gint64 *input_of, *weight_of;
+	guint chunks; /* of a rank */
 	gint64 max;
+	/* Most activations of both kinds on any rank, were all stages alike: what a limit of
+	 * activations is compared with. */
+	gint64 even;
 	gboolean fits; /* max <= limit; TRUE without a limit */
 } PipesimMemory;
 

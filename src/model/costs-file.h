@@ -37,3 +37,14 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
  */
 gboolean pipesim_costs_read_stages(
 	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error);
+
+/* What stages hold, as a file: the same with sizes, bytes or 1.5GB; activations are those of one
+ * micro-batch.
+ *
+ *   stage,until_input,until_weight,parameters
+ *   0,0.5GB,1GB,24GB
+ *   1,0.5GB,1GB,16GB */
+/** pipesim_costs_read_stage_bytes: takes the lines of @taken as bytes of equal parts of the model,
+ * and their averages as those of one of @ranks shares of it. @taken and errors as above. */
+gboolean pipesim_costs_read_stage_bytes(
+	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error);

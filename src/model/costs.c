@@ -71,6 +71,8 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
 	copy->part = g_memdup2(
 		costs->part, (gsize)costs->n_parts * PIPESIM_FB * sizeof *costs->part);
+	copy->part_bytes = g_memdup2(costs->part_bytes,
+		(gsize)costs->n_part_bytes * PIPESIM_N_BYTES * sizeof *costs->part_bytes);
 	copy->measured_ranks = g_memdup2(
 		costs->measured_ranks, costs->n_measured_ranks * sizeof *costs->measured_ranks);
 	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
@@ -111,6 +113,33 @@ gboolean pipesim_costs_set_parts(
 	return TRUE;
 }
 
+gboolean pipesim_costs_set_part_bytes(
+	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error)
+{
+	gint64 *const average[PIPESIM_N_BYTES] = {
+		&costs->bytes_until_input, &costs->bytes_until_weight, &costs->parameter_bytes};
+	Wide total[PIPESIM_N_BYTES] = {0};
+
+	for (guint i = 0; i < parts->len; i++)
+		total[i % PIPESIM_N_BYTES] += g_array_index(parts, gint64, i);
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
+		if (total[sort] > G_MAXINT64)
+			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"all stages together hold more than pipesim counts");
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
+		*average[sort] = (gint64)((total[sort] + ranks / 2) / ranks);
+	g_free(costs->part_bytes);
+	costs->n_part_bytes = parts->len / PIPESIM_N_BYTES;
+	costs->part_bytes = g_memdup2(parts->data, parts->len * sizeof(gint64));
+	return TRUE;
+}
+
+gboolean pipesim_costs_has_bytes(const PipesimCosts *costs)
+{
+	return costs->part_bytes != NULL || costs->bytes_until_input > 0 ||
+	       costs->bytes_until_weight > 0 || costs->parameter_bytes > 0;
+}
+
 gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input, gint64 until_weight,
 	gint64 parameters, GError **error)
 {
@@ -143,6 +172,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 		return;
 	g_free(costs->scale);
 	g_free(costs->part);
+	g_free(costs->part_bytes);
 	g_free(costs->slow);
 	g_free(costs->measured_ranks);
 	g_free(costs->source);
@@ -374,20 +404,25 @@ static void divide_times(
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 }
 
-/* What lies in the @stage-th of the equal stages of the model, over parts of any number, for
- * one part of a micro-batch. */
-static gint64 part_time(
-	const PipesimCosts *costs, int kind, guint stage, const PipesimShape *shape)
+/* One number of each of @n equal parts of the model, @step apart from @first on. */
+typedef struct {
+	const gint64 *first;
+	guint n, step;
+} Parts;
+
+/* What lies in the @stage-th of the equal @stages of the model, over parts of any number,
+ * divided by @pieces. */
+static gint64 part_sum(const Parts *parts, guint stage, guint64 stages, guint pieces)
 {
-	const guint64 stages = shape->stages, divisor = stages * pipesim_shape_parts(shape);
-	const guint64 begin = (guint64)stage * costs->n_parts; /* in @stages-ths of a part */
-	const guint64 end = begin + costs->n_parts;
+	const guint64 divisor = stages * pieces;
+	const guint64 begin = (guint64)stage * parts->n; /* in @stages-ths of a part */
+	const guint64 end = begin + parts->n;
 	Wide total = 0;
 
 	for (guint64 i = begin / stages; i * stages < end; i++) {
 		const guint64 overlap = MIN(end, (i + 1) * stages) - MAX(begin, i * stages);
 
-		total += (Wide)costs->part[i * PIPESIM_FB + (guint)kind] * overlap;
+		total += (Wide)parts->first[i * parts->step] * overlap;
 	}
 	total = (total + divisor / 2) / divisor;
 	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
@@ -405,7 +440,10 @@ static void fill_from_parts(
 	}
 	for (guint stage = 0; stage < times->stages; stage++) {
 		for (int kind = 0; kind < PIPESIM_FB; kind++) {
-			times->stage[kind][stage] = part_time(costs, kind, stage, shape);
+			const Parts parts = {&costs->part[kind], costs->n_parts, PIPESIM_FB};
+
+			times->stage[kind][stage] = part_sum(
+				&parts, stage, shape->stages, pipesim_shape_parts(shape));
 			if (kind == PIPESIM_B && sum)
 				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
 							    times->stage[PIPESIM_W][stage];
@@ -453,6 +491,38 @@ static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 		average_stages(times);
 }
 
+/* Where stages hold different amounts, or others than an equal share of the model. A stage that
+ * is longer has more layers, and holds more by as much. */
+static void fill_bytes(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	const gint64 share[PIPESIM_N_BYTES] = {
+		costs->bytes_until_input, costs->bytes_until_weight, costs->parameter_bytes};
+
+	if (!pipesim_costs_has_bytes(costs) ||
+		(costs->part_bytes == NULL && costs->scale == NULL))
+		return;
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
+		const Parts parts = {
+			costs->part_bytes != NULL ? &costs->part_bytes[sort] : NULL,
+			costs->n_part_bytes, PIPESIM_N_BYTES};
+		const guint pieces =
+			sort == PIPESIM_PARAMETERS ? 1 : pipesim_shape_parts(shape);
+
+		times->bytes[sort] = g_new(gint64, shape->stages);
+		for (guint stage = 0; stage < shape->stages; stage++) {
+			const PipesimFraction scale = stage_scale(costs, stage, shape->stages);
+			const gint64 even = pipesim_time_scale(
+				share[sort], shape->ranks, (gint64)shape->stages * pieces);
+
+			times->bytes[sort][stage] =
+				costs->part_bytes != NULL
+					? part_sum(&parts, stage, shape->stages, pieces)
+					: pipesim_time_scale(even, scale.num, scale.den);
+		}
+	}
+}
+
 /* Ranks that @costs says nothing of are as fast as the times say. */
 static void slow_ranks(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
@@ -488,6 +558,7 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 		fill_from_parts(times, costs, shape);
 	else
 		fill_from_scale(times, costs);
+	fill_bytes(times, costs, shape);
 	return times;
 }
 
@@ -497,6 +568,8 @@ void pipesim_times_free(PipesimTimes *times)
 		return;
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		g_free(times->stage[kind]);
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
+		g_free(times->bytes[sort]);
 	g_free(times->slow);
 	g_free(times);
 }

@@ -23,6 +23,14 @@ typedef struct {
 	PipesimFit fit; /* of the time over the rows; base and slope both 0 = no fit */
 } PipesimComponent;
 
+/* What memory is needed for. */
+typedef enum {
+	PIPESIM_UNTIL_INPUT, /* activations of a micro-batch: freed as the backward for input ends */
+	PIPESIM_UNTIL_WEIGHT, /* and as the weight gradient ends */
+	PIPESIM_PARAMETERS,   /* with gradients and optimizer state */
+	PIPESIM_N_BYTES,
+} PipesimBytes;
+
 /* Most ranks that are told apart in what was measured. */
 #define PIPESIM_MAX_MEASURED_RANKS 4096
 
@@ -43,9 +51,14 @@ struct _PipesimCosts {
 	/* Parameters, gradients and optimizer state of one copy of one rank's share. 0 =
 	 * unknown. */
 	gint64 parameter_bytes;
+	/* Bytes of part i of n_part_bytes equal parts of the model, by PipesimBytes, at
+	 * part_bytes[i * PIPESIM_N_BYTES + sort]; the three above then hold averages. NULL = as
+	 * these and @scale say. Of this run, not in a costs file. */
+	gint64 *part_bytes;
+	guint n_part_bytes;
 
-	/* What part i of PP equal parts of the model takes against the times above; NULL = all
-	 * 1. Nothing makes their average 1. */
+	/* What part i of PP equal parts of the model takes and holds against the times and bytes
+	 * above; NULL = all 1. Nothing makes their average 1. */
 	PipesimFraction *scale;
 	guint n_scale;
 	/* What every op of rank i takes, against the times above; NULL = all 1. Of this run,
@@ -117,6 +130,15 @@ gboolean pipesim_costs_parse_scale(
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 
+/** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the model
+ * one after the other, as the bytes of stages, and their averages as those of one of @ranks shares
+ * of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is then unchanged. */
+gboolean pipesim_costs_set_part_bytes(
+	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
+
+/** pipesim_costs_has_bytes: whether anything is known of memory. */
+gboolean pipesim_costs_has_bytes(const PipesimCosts *costs);
+
 /** pipesim_costs_share: costs of a rank that holds @factor times as much of the model: times,
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
@@ -140,6 +162,9 @@ typedef struct {
 	PipesimFraction *slow;           /* [rank]; NULL = every rank is equally fast */
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
+	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
+	 * copy. All NULL where every stage holds the same. */
+	gint64 *bytes[PIPESIM_N_BYTES];
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */

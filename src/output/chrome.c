@@ -342,7 +342,7 @@ static gboolean write_run(Trace *trace, GError **error)
 			trace->several ? g_strdup_printf("%s, rank %u", trace->run->name, rank)
 				       : g_strdup_printf("rank %u", rank);
 		const guint32 *ops = &program->rank_begin[rank];
-		PipesimHeld held = {0};
+		PipesimHeld held = pipesim_held_begin(run->report, rank);
 
 		write_name(trace, "process", rank, COMPUTE_THREAD, name,
 			(gint64)(trace->first_pid + rank));

@@ -79,8 +79,10 @@ FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.until_input[index], .per = PIPE
 	.object = "memory_bytes", .json = "until_input_per_rank")
 FIGURE(MEMORY_UNTIL_WEIGHT, BYTES, report->memory.until_weight[index], .per = PIPESIM_PER_RANK,
 	.object = "memory_bytes", .json = "until_weight_per_rank")
-FIGURE(PARAMETERS, BYTES, report->memory.parameters, .object = "memory_bytes",
+FIGURE(PARAMETERS, BYTES, report->memory.max_parameters, .object = "memory_bytes",
 	.json = "parameters")
+FIGURE(PARAMETERS_OF_RANK, BYTES, report->memory.parameters[index], .per = PIPESIM_PER_RANK,
+	.object = "memory_bytes", .json = "parameters_per_rank")
 FIGURE(LIMIT, BYTES,
 	comparison->scenario.memory_limit > 0 ? comparison->scenario.memory_limit : UNKNOWN,
 	.object = "memory_bytes", .json = "limit")

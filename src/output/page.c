@@ -298,13 +298,13 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	const guint n_keys = report->memory.peak != NULL ? 3 : 2;
 
 	if (report->memory.peak != NULL) {
-		const PipesimHeld none = {0};
+		const PipesimHeld none = pipesim_held_begin(report, lane->rank);
 
 		pipesim_json_key(json, "rest");
 		pipesim_json_int(json, pipesim_held_bytes(&none, report, costs, NULL, NULL));
 	}
 	for (guint key = 0; key < n_keys; key++) {
-		PipesimHeld held = {0};
+		PipesimHeld held = pipesim_held_begin(report, lane->rank);
 
 		pipesim_json_open_array(json, keys[key]);
 		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {

@@ -48,7 +48,7 @@ static void find_most(Memory *memory, guint rank)
 {
 	const PipesimStep *step = memory->run->step;
 	const guint32 *begin = &step->program->rank_begin[rank];
-	PipesimHeld held = {0};
+	PipesimHeld held = pipesim_held_begin(memory->run->report, rank);
 	guint column = 0;
 
 	memory->most[0] = 0;
@@ -111,7 +111,9 @@ static void choose_scale(
 							    report, report->held.max_peak);
 
 		detail->held_to = MAX(detail->held_to, most);
-		rest = MIN(rest, costs != NULL ? (double)report->memory.parameters : 0);
+		for (guint rank = 0; rank < report->ranks; rank++)
+			rest = MIN(rest,
+				costs != NULL ? (double)report->memory.parameters[rank] : 0);
 	}
 	if (rest > MAX_REST * detail->held_to && rest < detail->held_to)
 		detail->held_from = 0.95 * rest;

@@ -77,6 +77,50 @@ static void append_parts(GString *out, const PipesimCosts *costs)
 	g_string_append_c(out, '\n');
 }
 
+/* "1 GB", or "1 GB to 3 GB" where parts differ. */
+static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes sort)
+{
+	const gint64 share[PIPESIM_N_BYTES] = {
+		costs->bytes_until_input, costs->bytes_until_weight, costs->parameter_bytes};
+	gint64 least = G_MAXINT64, most = 0;
+	PipesimNumber number;
+
+	for (guint i = 0; i < costs->n_part_bytes; i++) {
+		least = MIN(least, costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
+		most = MAX(most, costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
+	}
+	if (costs->part_bytes == NULL)
+		least = most = share[sort];
+	g_string_append(out, pipesim_print_bytes(number, least));
+	if (most > least)
+		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
+}
+
+static void append_memory(GString *out, const PipesimComparison *comparison, guint width)
+{
+	const PipesimCosts *costs = comparison->costs;
+	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
+	PipesimNumber limit;
+
+	if (!pipesim_costs_has_bytes(costs))
+		return;
+	append_amount(text, costs, PIPESIM_UNTIL_INPUT);
+	g_string_append(text, " freed after I + ");
+	append_amount(text, costs, PIPESIM_UNTIL_WEIGHT);
+	g_string_append(text, " freed after W; parameters ");
+	append_amount(text, costs, PIPESIM_PARAMETERS);
+	if (costs->part_bytes != NULL)
+		g_string_append_printf(
+			text, "; differ between %u parts of the model", costs->n_part_bytes);
+	else if (costs->scale != NULL)
+		g_string_append(text, "; scaled as stage times are");
+	if (comparison->scenario.memory_limit > 0)
+		g_string_append_printf(text, "; limit %s",
+			pipesim_print_bytes(limit, comparison->scenario.memory_limit));
+	pipesim_wrap(out, text->str, 2, 0, width);
+	g_string_append_c(out, '\n');
+}
+
 static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
@@ -167,7 +211,6 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 {
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) times = g_string_new(NULL);
-	PipesimNumber until_input, until_weight, parameters, limit;
 	gboolean several = FALSE;
 
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
@@ -201,19 +244,7 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
 	append_parts(out, costs);
 	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
-	if (costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
-		costs->parameter_bytes > 0) {
-		g_string_append_printf(out,
-			"Memory: activations per micro-batch %s freed after I + %s freed after "
-			"W; parameters %s",
-			pipesim_print_bytes(until_input, costs->bytes_until_input),
-			pipesim_print_bytes(until_weight, costs->bytes_until_weight),
-			pipesim_print_bytes(parameters, costs->parameter_bytes));
-		if (comparison->scenario.memory_limit > 0)
-			g_string_append_printf(out, "; limit %s",
-				pipesim_print_bytes(limit, comparison->scenario.memory_limit));
-		g_string_append_c(out, '\n');
-	}
+	append_memory(out, comparison, width);
 	append_comm_title(out, comparison, width);
 	if (costs->network != NULL)
 		append_links_title(out, costs->network, width);

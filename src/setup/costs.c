@@ -103,6 +103,21 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 				       setup->scenario.ranks, error);
 }
 
+static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_STAGE_BYTES];
+	const gboolean activations = setup->text[PIPESIM_SET_ACTIVATION_BYTES] != NULL;
+
+	if (path == NULL)
+		return TRUE;
+	if (activations || setup->text[PIPESIM_SET_PARAMETER_BYTES] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-bytes and %s both say what a stage holds; give one of them",
+			activations ? "--activation-bytes" : "--parameter-bytes");
+	return pipesim_costs_read_stage_bytes(
+		costs, pipesim_input_open(path, error), setup->scenario.ranks, error);
+}
+
 /* Where setting @id is an amount of @group that was given, into @to. */
 static gboolean read_amount(const PipesimSetup *setup, guint id, PipesimSettingId group,
 	gpointer to, GError **error)
@@ -232,11 +247,10 @@ static gboolean check_costs(
 	const PipesimScenario *scenario = &setup->scenario;
 	const char *limit = setup->text[PIPESIM_SET_MEMORY_LIMIT];
 
-	if (scenario->memory_limit > 0 && costs->bytes_until_input == 0 &&
-		costs->bytes_until_weight == 0 && costs->parameter_bytes == 0)
+	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
-			"--parameter-bytes or a costs file that has them");
+			"--parameter-bytes, --stage-bytes or a costs file that has them");
 	if (limit != NULL && g_ascii_isdigit(limit[strlen(limit) - 1]) &&
 		scenario->memory_limit < 1000000 &&
 		(costs->bytes_until_input > 1000000 || costs->bytes_until_weight > 1000000 ||
@@ -286,8 +300,8 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 		base != NULL ? pipesim_costs_copy(base) : pipesim_setup_base(setup, error);
 
 	if (costs == NULL || !read_stage_times(setup, costs, error) ||
-		!read_costs(setup, costs, error) || !read_network(setup, costs, error) ||
-		!check_costs(setup, costs, error))
+		!read_stage_bytes(setup, costs, error) || !read_costs(setup, costs, error) ||
+		!read_network(setup, costs, error) || !check_costs(setup, costs, error))
 		return FALSE;
 	name_source(setup, costs);
 	pipesim_costs_free(setup->costs);

@@ -103,6 +103,9 @@ SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 	"parameters, gradients and optimizer state per copy", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_bytes, PipesimCosts, parameter_bytes),
 	.sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
+	"bytes per stage: a CSV; for its columns see docs/formats.md", PIPESIM_ALL_COSTS,
+	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N",
 	"memory per rank: mark schedules that do not fit", PIPESIM_ALL_COSTS,
 	.scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)

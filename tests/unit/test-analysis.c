@@ -137,7 +137,7 @@ START_TEST(bytes_recounted)
 	copies = run->shape.copies;
 	parts = run->shape.stages / run->shape.ranks * pipesim_shape_parts(&run->shape);
 	ck_assert_ptr_nonnull(run->report->memory.peak);
-	ck_assert_int_eq(run->report->memory.parameters, 70000 * copies);
+	ck_assert_int_eq(run->report->memory.max_parameters, 70000 * copies);
 	for (guint rank = 0; rank < point->ranks; rank++) {
 		const gint64 want = bytes_at_peak(run, rank, 12000 / parts, 60000 / parts);
 
@@ -147,6 +147,83 @@ START_TEST(bytes_recounted)
 			want);
 	}
 	ck_assert(run->report->memory.fits);
+}
+END_TEST
+
+/* Sizes of @stage that no other has. */
+static gint64 size_of(PipesimBytes sort, guint stage)
+{
+	static const gint64 unit[PIPESIM_N_BYTES] = {120000, 84000, 1000};
+
+	return unit[sort] * (1 + (stage * 7 + (guint)sort * 3) % 11);
+}
+
+/* Bytes that @rank holds most of at once, op by op. */
+static gint64 stage_bytes_at_peak(const PipesimRun *run, guint rank)
+{
+	const PipesimProgram *program = run->step->program;
+	const gint64 parts = pipesim_shape_parts(&run->shape);
+	gint64 held = 0, peak = 0;
+
+	for (guint i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const PipesimOp *op = &program->ops[i];
+		const guint stage = pipesim_op_stage(program, rank, op);
+		const guint freed =
+			op->kind == PIPESIM_FB ? pipesim_op_b_stage(program, rank, op) : stage;
+
+		if (pipesim_op_has_forward(op))
+			held += (size_of(PIPESIM_UNTIL_INPUT, stage) +
+					size_of(PIPESIM_UNTIL_WEIGHT, stage)) /
+				parts;
+		peak = MAX(peak, held);
+		if (pipesim_op_has_backward(op))
+			held -= size_of(PIPESIM_UNTIL_INPUT, freed) / parts;
+		if (op->kind != PIPESIM_F && op->kind != PIPESIM_I)
+			held -= size_of(PIPESIM_UNTIL_WEIGHT, freed) / parts;
+	}
+	ck_assert_int_eq(held, 0);
+	return peak;
+}
+
+static gint64 parameters_of(const PipesimShape *shape, guint rank)
+{
+	gint64 parameters = 0;
+
+	for (guint chunk = 0; chunk < shape->chunks; chunk++)
+		parameters +=
+			size_of(PIPESIM_PARAMETERS, pipesim_shape_stage(shape, rank, chunk));
+	return parameters;
+}
+
+/* Without single ops, so that loops are leapt over, and with them. */
+START_TEST(bytes_of_stages_recounted)
+{
+	const GridCase *point = accepted_case(_i);
+	PipesimScenario scenario = grid_scenario(point);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(PipesimRun) plain = grid_run(point, costs);
+	g_autoptr(PipesimRun) run = NULL, streamed = NULL;
+	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	for (guint stage = 0; stage < plain->shape.stages; stage++)
+		for (int sort = 0; sort < PIPESIM_N_BYTES; sort++) {
+			const gint64 size = size_of((PipesimBytes)sort, stage);
+
+			g_array_append_val(parts, size);
+		}
+	ck_assert(pipesim_costs_set_part_bytes(costs, parts, point->ranks, NULL));
+	run = grid_run(point, costs);
+	scenario.keep = PIPESIM_KEEP_NOTHING;
+	streamed = pipesim_run_schedule(point->schedule, &scenario, costs);
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		const gint64 parameters = parameters_of(&run->shape, rank);
+
+		ck_assert_int_eq(run->report->memory.parameters[rank], parameters);
+		ck_assert_int_eq(run->report->memory.peak[rank],
+			stage_bytes_at_peak(run, rank) + parameters);
+		ck_assert_int_eq(
+			run->report->memory.peak[rank], streamed->report->memory.peak[rank]);
+	}
 }
 END_TEST
 
@@ -384,6 +461,7 @@ Suite *analysis_suite(void)
 	tcase_add_loop_test(grid, ratio_is_idle_over_all, 0, count);
 	tcase_add_loop_test(grid, peaks_recounted, 0, count);
 	tcase_add_loop_test(grid, bytes_recounted, 0, count);
+	tcase_add_loop_test(grid, bytes_of_stages_recounted, 0, count);
 	tcase_add_loop_test(grid, critical_path_has_no_slack, 0, count);
 	tcase_add_loop_test(grid, causes_end_at_starts, 0, count);
 	tcase_add_loop_test(grid, lower_bound_holds, 0, count);

@@ -381,7 +381,8 @@ static PipesimComparison *compare_two(const PipesimCosts *costs)
 	return comparison;
 }
 
-/* Several runs in one file stay apart, and memory is counted where bytes are known. */
+/* Several runs in one file stay apart, and memory is counted where bytes are known, of stages that
+ * are longer too. */
 START_TEST(runs_stay_apart)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1500, 1000, 1001, 3000, 7);
@@ -392,6 +393,7 @@ START_TEST(runs_stay_apart)
 	costs->bytes_until_input = 1000;
 	costs->bytes_until_weight = 2000;
 	costs->parameter_bytes = 5;
+	ck_assert(pipesim_costs_parse_scale(costs, "3=2.5", "scale", 4, NULL));
 	comparison = compare_two(costs);
 	second = g_ptr_array_index(comparison->runs, 1);
 	events = trace_of(comparison);
@@ -407,6 +409,7 @@ START_TEST(runs_stay_apart)
 	for (guint rank = 0; rank < 4; rank++)
 		ck_assert_double_eq(counter_peak(events, "memory", 5 + rank),
 			(double)second->report->memory.peak[rank]);
+	ck_assert_int_eq(second->report->memory.peak[3], 3000 * 5 / 2 + 13);
 	ck_assert_double_eq(counter_peak(events, "memory", 9), -1);
 }
 END_TEST

@@ -114,7 +114,7 @@ static void assert_holdings(const PipesimReport *a, const PipesimReport *b, cons
 	ASSERT_RANKS(memory.peak);
 	ASSERT_RANKS(memory.until_input);
 	ASSERT_RANKS(memory.until_weight);
-	ASSERT_FIELD(memory.parameters);
+	ASSERT_RANKS(memory.parameters);
 	ASSERT_FIELD(memory.max);
 	ASSERT_FIELD(memory.fits);
 }

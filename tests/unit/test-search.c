@@ -371,6 +371,7 @@ static PipesimCosts *draw_costs(guint32 seed, guint ranks)
 	const gint64 p2p = seed % 5 < 3 ? 0 : g_rand_int_range(random, 1, 700);
 	PipesimCosts *costs = grid_costs(f, i, w, f + i + w, p2p);
 	g_autoptr(GString) scale = g_string_new(NULL);
+	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	for (guint rank = 0; rank < ranks; rank++)
 		g_string_append_printf(scale, "%s%u=%.3f", rank > 0 ? "," : "", rank,
@@ -385,6 +386,14 @@ static PipesimCosts *draw_costs(guint32 seed, guint ranks)
 	costs->bytes_until_input = seed % 6 < 2 ? 0 : 700;
 	costs->bytes_until_weight = 1000;
 	costs->parameter_bytes = 12345;
+	/* Longer stages hold no more. */
+	for (guint part = 0; part < ranks; part++) {
+		const gint64 bytes[PIPESIM_N_BYTES] = {costs->bytes_until_input,
+			costs->bytes_until_weight, costs->parameter_bytes};
+
+		g_array_append_vals(parts, bytes, PIPESIM_N_BYTES);
+	}
+	ck_assert(pipesim_costs_set_part_bytes(costs, parts, ranks, NULL));
 	g_rand_free(random);
 	return costs;
 }
@@ -412,8 +421,7 @@ static gboolean is_within(
 	const PipesimFraction *most = &scenario->max_activations;
 
 	return run->report->memory.fits &&
-	       (run->report->memory.max - costs->parameter_bytes) * most->den <=
-		       most->num * each;
+	       run->report->memory.even * most->den <= most->num * each;
 }
 
 /* The makespan of a search at one limit, at most @before and at most that of each that fits; @before
@@ -464,6 +472,25 @@ START_TEST(searches_are_not_beaten)
 				limited(ranks, m, eighths, seed / 4 % 2 == 0, costs);
 
 			makespan = assert_not_beaten(search, &scenario, costs, seed, makespan);
+		}
+	}
+}
+END_TEST
+
+/* Where memory is that of each stage, too. */
+START_TEST(searches_heed_bytes_of_stages)
+{
+	for (guint seed = 1; seed < 36; seed += 3) {
+		const guint ranks = 1 + seed % 8;
+		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
+		PipesimScenario scenario = {.ranks = ranks,
+			.microbatches = 2 * ranks,
+			.max_activations = {2 * ranks, 1}};
+
+		g_clear_pointer(&costs->part_bytes, g_free);
+		for (guint n = 1; n <= 4; n++) {
+			scenario.memory_limit = 14000 + 400 * (gint64)n * ranks;
+			assert_not_beaten(&rivals[n % 2], &scenario, costs, seed, G_MAXINT64);
 		}
 	}
 }
@@ -542,6 +569,7 @@ Suite *search_suite(void)
 	tcase_add_loop_test(limits, zb_reaches_bound, 0, 11);
 	tcase_add_loop_test(limits, v_refuses_less_than_least, 0, 12);
 	tcase_add_loop_test(starts, searches_are_not_beaten, 0, 8);
+	tcase_add_test(starts, searches_heed_bytes_of_stages);
 	tcase_add_test(starts, searches_are_not_beaten_by_messages);
 	tcase_add_test(starts, nothing_fits);
 	suite_add_tcase(suite, references);
