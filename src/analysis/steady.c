@@ -60,10 +60,11 @@ static guint choose_microbatches(const Question *question, guint least)
 	return (guint)MIN((least / unit + 2) * unit, PIPESIM_MAX_MICROBATCHES / 2);
 }
 
-/* Exact where lowest terms fit in 64 bits; 0 of nothing is 0. */
+/* Exact where lowest terms fit in 64 bits; 0 of nothing is 0. @den >= 0 */
 static PipesimFraction reduce(Wide num, Wide den)
 {
-	Wide common = den, rest = num;
+	const Wide most = G_MAXINT64;
+	Wide common = den, rest = num < 0 ? -num : num;
 
 	if (den == 0)
 		return (PipesimFraction){0, 1};
@@ -75,7 +76,7 @@ static PipesimFraction reduce(Wide num, Wide den)
 	}
 	num /= common;
 	den /= common;
-	for (; den > G_MAXINT64; den /= 2)
+	for (; den > most || num > most || num < -most; den /= 2)
 		num /= 2;
 	return (PipesimFraction){(gint64)num, (gint64)den};
 }
@@ -92,8 +93,9 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 	state->time = shorter->steady.time;
 	state->microbatches = microbatches;
 	state->microbatch = reduce(state->time, (gint64)state->period);
-	state->fixed = (double)shorter->makespan -
-		       (double)microbatches * (double)state->time / (double)state->period;
+	state->fixed = reduce((Wide)shorter->makespan * (gint64)state->period -
+				      (Wide)microbatches * state->time,
+		(gint64)state->period);
 	state->idle = g_new(PipesimFraction, state->ranks);
 	for (guint rank = 0; rank < state->ranks; rank++) {
 		const gint64 busy = longer->busy[rank] - shorter->busy[rank];

@@ -12,8 +12,8 @@ typedef struct {
 	gint64 time;                /* ns of one period */
 	PipesimFraction microbatch; /* time / period, ns, in lowest terms */
 	/* Makespan of M micro-batches less M * time / period, of the M that was simulated:
-	 * filling and draining the pipeline; ns. */
-	double fixed;
+	 * filling and draining the pipeline; ns, exact as the time is. */
+	PipesimFraction fixed;
 	guint64 microbatches; /* that M */
 	/* Share of its time that each rank is idle in the long run, and that all ranks are. */
 	PipesimFraction *idle; /* by rank */

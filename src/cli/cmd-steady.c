@@ -103,7 +103,7 @@ static void add_row(PipesimTable *table, const Row *row)
 	for (guint rank = 0; rank < state->ranks; rank++)
 		worst = MAX(worst, pipesim_figure_fraction(state->idle[rank]));
 	cells[WORST] = print_fixed(100 * worst, 2);
-	cells[FIXED] = print_fixed(state->fixed / 1e6, 3);
+	cells[FIXED] = print_fixed(pipesim_figure_fraction(state->fixed) / 1e6, 3);
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
@@ -144,7 +144,11 @@ static void write_state(PipesimJson *json, const PipesimSteadyState *state)
 	for (guint rank = 0; rank < state->ranks; rank++)
 		pipesim_json_double(json, pipesim_figure_fraction(state->idle[rank]));
 	pipesim_json_close(json);
-	key_double(json, "fill_and_drain_ms", state->fixed / 1e6);
+	pipesim_json_key(json, "fill_and_drain_ms");
+	if (state->fixed.den == 1)
+		pipesim_json_ms(json, state->fixed.num);
+	else
+		pipesim_json_double(json, pipesim_figure_fraction(state->fixed) / 1e6);
 	pipesim_json_member_int(json, "microbatches", (gint64)state->microbatches);
 }
 

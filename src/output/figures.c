@@ -149,7 +149,7 @@ char *pipesim_value_print(
 	else if (kind == PIPESIM_BYTES)
 		g_string_append(text, pipesim_figure_fixed(number,
 					      (double)value.integer / (double)numbers->bytes,
-					      numbers->bytes > 1 ? 1 : 0));
+					      numbers->of_bytes));
 	else if (kind == PIPESIM_SHARE)
 		g_string_append(text, pipesim_figure_fixed(number, 100 * value.number, 1));
 	else if (kind == PIPESIM_FACTOR)

@@ -103,6 +103,7 @@ void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue valu
 /* How the numbers of a text table are printed. */
 typedef struct {
 	guint decimals;    /* of ms */
+	guint of_bytes;    /* decimals of bytes in a unit */
 	guint activations; /* decimals of these */
 	gint64 bytes;      /* that the unit of the column has; 0: each value has its own unit */
 } PipesimNumbers;

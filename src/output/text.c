@@ -96,11 +96,71 @@ static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes 
 		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
 }
 
+/* Bytes of which tables print multiples: GB, MB or bytes. */
+static gint64 memory_unit(const PipesimComparison *comparison)
+{
+	gint64 most = 0;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error == NULL)
+			most = MAX(most, run->report->memory.max);
+	}
+	return most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
+}
+
+static gint64 round_to(gint64 bytes, gint64 step)
+{
+	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
+}
+
+/* Decimals that show which memory is above the limit. */
+static guint memory_decimals(const PipesimComparison *comparison, gint64 unit)
+{
+	const gint64 limit = comparison->scenario.memory_limit;
+	guint decimals = unit > 1 ? 1 : 0;
+	gint64 step = unit > 1 ? unit / 10 : 1;
+
+	for (guint i = 0; limit > 0 && step > 1 && i < comparison->runs->len;) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+		const gint64 shown =
+			run->error == NULL ? round_to(run->report->memory.max, step) : 0;
+		const gint64 at_least = MAX(limit, round_to(limit, step));
+		const gint64 at_most = MIN(limit, round_to(limit, step));
+
+		if (run->error != NULL ||
+			(run->report->memory.fits ? shown <= at_most : shown > at_least)) {
+			i++;
+		} else {
+			step /= 10;
+			decimals++;
+			i = 0;
+		}
+	}
+	return decimals;
+}
+
+static void append_limit(GString *out, const PipesimComparison *comparison)
+{
+	const gint64 limit = comparison->scenario.memory_limit;
+	const gint64 unit = memory_unit(comparison);
+	const guint decimals = memory_decimals(comparison, unit);
+	PipesimNumber number;
+
+	g_string_append(out, "; limit ");
+	if (decimals > 1)
+		g_string_append_printf(out, "%s %s",
+			pipesim_figure_fixed(number, (double)limit / (double)unit, decimals),
+			unit == 1000000000 ? "GB" : "MB");
+	else
+		g_string_append(out, pipesim_print_bytes(number, limit));
+}
+
 static void append_memory(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimCosts *costs = comparison->costs;
 	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
-	PipesimNumber limit;
 
 	if (!pipesim_costs_has_bytes(costs))
 		return;
@@ -115,8 +175,7 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	else if (costs->scale != NULL)
 		g_string_append(text, "; scaled as stage times are");
 	if (comparison->scenario.memory_limit > 0)
-		g_string_append_printf(text, "; limit %s",
-			pipesim_print_bytes(limit, comparison->scenario.memory_limit));
+		append_limit(text, comparison);
 	pipesim_wrap(out, text->str, 2, 0, width);
 	g_string_append_c(out, '\n');
 }
@@ -264,8 +323,6 @@ static guint decimals_of(gint64 ns)
 
 static void measure(Text *text)
 {
-	gint64 memory = 0;
-
 	for (guint i = 0; i < text->comparison->runs->len; i++) {
 		const PipesimRun *run = get_run(text, i);
 		const PipesimReport *report = run->report;
@@ -293,13 +350,10 @@ static void measure(Text *text)
 			numbers->activations =
 				MAX(numbers->activations, MIN(2, decimals_of(held * 1000)));
 		}
-		if (report->memory.peak != NULL)
-			memory = MAX(memory, report->memory.max);
 		text->too_much |= !report->memory.fits;
 	}
-	text->numbers.bytes = memory >= 1000000000 ? 1000000000
-			      : memory >= 1000000  ? 1000000
-						   : 1;
+	text->numbers.bytes = memory_unit(text->comparison);
+	text->numbers.of_bytes = memory_decimals(text->comparison, text->numbers.bytes);
 }
 
 /* Tables --------------------------------------------------------------------------------- */

@@ -171,13 +171,17 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},
 		{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone}},
 	.bubble.uneven = uneven,
-	.bubble.exact = "Exact when F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
-			"rank idles just that long. With F&B < F+B the ranks run different "
-			"numbers of pairs, so their bubbles differ, and the formula gives the "
-			"largest: that of the four ranks around the middle.",
+	.bubble.exact =
+		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
+		"rank idles just that long. With F&B < F+B the ranks run different numbers of "
+		"pairs, so their bubbles differ, and the formula gives the largest: that of "
+		"the "
+		"four ranks around the middle.",
 	.activations.text = "PP+1",
 	.activations.value = activations,
-	.activations.exact = "Exact on every rank, whether activations are freed at I or at W.",
+	.activations.exact =
+		"Exact on every rank when M >= 2 PP, whether activations are freed at I or at "
+		"W; with fewer micro-batches ranks hold less.",
 	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
 		 "end, and count what it waits for, hop by hop. Before its first op: one F per "
 		 "hop, until the first forward has come in from the end. When the forwards run "
@@ -227,13 +231,15 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 		{"B = I + W", pipesim_holds_b_is_i_plus_w, b_alone}},
 	.bubble.uneven = uneven,
 	.bubble.exact =
-		"Exact when F = I, W <= F and B <= F&B <= F+B, in times of one chunk: half of "
-		"a rank's share. DeepSeek's table gives (PP/2-1) because it compares at equal "
-		"numbers of stages, and so puts DualPipeV on PP/2 ranks.",
+		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B, in times of one "
+		"chunk: half of a rank's share. DeepSeek's table gives (PP/2-1) because it "
+		"compares at equal numbers of stages, and so puts DualPipeV on PP/2 ranks.",
 	.activations.text = "PP+1/2",
 	.activations.value = activations_v,
-	.activations.exact = "2PP+1 chunks of half a rank's share, exact on every rank. "
-			     "DeepSeek's PP+1 is the same at equal numbers of stages.",
+	.activations.exact =
+		"2PP+1 chunks of half a rank's share, exact on every rank when M >= 2 PP; with "
+		"fewer micro-batches ranks hold less. DeepSeek's PP+1 is the same at equal "
+		"numbers of stages.",
 	.notes = "There is one copy of the parameters: a rank holds two different stages of "
 		 "half the size. The 2x in DeepSeek's table is relative to a plain pipeline on "
 		 "twice as many ranks.",

@@ -293,8 +293,10 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+PP)/V)",
 	.activations.value = activations_zb,
-	.activations.exact = "Exact on every rank when activations are held until their weight "
-			     "gradient; G is the largest group.",
+	.activations.exact =
+		"Exact on the fullest rank when activations are held until their weight "
+		"gradient, on every rank when groups have at least PP/2 micro-batches; G is "
+		"the largest group.",
 	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
 		{groups_part, rest}},
 	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "

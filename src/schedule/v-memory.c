@@ -106,8 +106,8 @@ const PipesimSchedule pipesim_schedule_v_half = {
 	.bubble.approximate = approximate,
 	.bubble.exact =
 		"Never exact: an approximation. Counted on the orders, with F = I = W, P2P = 0 "
-		"and M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, and F/2 "
-		"at PP = 2: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
+		"and M >= 2 PP, the bubble is (3PP-7)F/2, where PP is odd (3PP-4)F/2, F/2 at "
+		"PP = 2 and 0 at PP = 1: at PP 8 and M 20 8.5 F where the formula has 8.94 F.",
 	.activations.text = "PP/2",
 	.activations.value = activations_half,
 	.activations.is_approximate = TRUE,
@@ -148,7 +148,8 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.bubble.approximate = approximate,
 	.bubble.exact = "Never exact: an approximation. Counted on the orders, with F = I = W, "
 			"P2P = 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "
-			"(4PP-7)F/2: at PP 8 and M 20 13.5 F where the formula has 12.54 F.",
+			"(4PP-7)F/2, and 0 at PP = 1: at PP 8 and M 20 13.5 F where the "
+			"formula has 12.54 F.",
 	.activations.text = "PP/3",
 	.activations.value = activations_min,
 	.activations.is_approximate = TRUE,
