@@ -228,6 +228,14 @@ void pipesim_json_member_int(PipesimJson *json, const char *key, gint64 value)
 	pipesim_json_int(json, value);
 }
 
+void pipesim_json_member_texts(PipesimJson *json, const char *key, const GPtrArray *texts)
+{
+	pipesim_json_open_array(json, key);
+	for (guint i = 0; texts != NULL && i < texts->len; i++)
+		pipesim_json_string(json, g_ptr_array_index(texts, i));
+	pipesim_json_close(json);
+}
+
 void pipesim_json_member_string(PipesimJson *json, const char *key, const char *text)
 {
 	pipesim_json_key(json, key);

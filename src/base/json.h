@@ -29,6 +29,8 @@ void pipesim_json_int(PipesimJson *json, gint64 value);
 void pipesim_json_ms(PipesimJson *json, gint64 ns);
 /** pipesim_json_us: @ns written as a number of microseconds, exact; @ns >= 0. */
 void pipesim_json_us(PipesimJson *json, gint64 ns);
+/** pipesim_json_member_texts: an array; @key may be NULL within one; @texts of char *, NULL = none. */
+void pipesim_json_member_texts(PipesimJson *json, const char *key, const GPtrArray *texts);
 /** pipesim_json_double: null where @value is not finite. */
 void pipesim_json_double(PipesimJson *json, double value);
 /** pipesim_json_plain: @text as it is: a number, true or false. */

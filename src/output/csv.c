@@ -11,12 +11,17 @@ static gboolean is_column(const PipesimFigure *figure, const PipesimComparison *
 static void write_csv(const PipesimComparison *comparison,
 	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
 {
+	g_autoptr(GString) notices = g_string_new(NULL);
+
+	for (guint i = 0; comparison->notices != NULL && i < comparison->notices->len; i++)
+		g_string_append_printf(notices, "%s%s", i > 0 ? "; " : "",
+			(char *)g_ptr_array_index(comparison->notices, i));
 	g_string_append(out, "schedule");
 	for (guint i = 0; i < pipesim_n_figures; i++)
 		if (is_column(&pipesim_figures[i], comparison))
 			g_string_append_printf(out, ",%s", pipesim_figures[i].csv);
 	pipesim_samples_csv_titles(comparison, out);
-	g_string_append_c(out, '\n');
+	g_string_append(out, ",notices\n");
 	for (guint k = 0; k < comparison->runs->len; k++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
 
@@ -36,6 +41,8 @@ static void write_csv(const PipesimComparison *comparison,
 				pipesim_value_plain(out, figure->kind, value);
 		}
 		pipesim_samples_csv_run(comparison, run, out);
+		g_string_append_c(out, ',');
+		pipesim_figure_quote(out, notices->str);
 		g_string_append_c(out, '\n');
 	}
 }

@@ -26,10 +26,7 @@ void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
 	} else if (figure->kind == PIPESIM_TEXT) {
 		pipesim_json_string(json, value.text);
 	} else if (figure->kind == PIPESIM_TEXTS) {
-		pipesim_json_open_array(json, NULL);
-		for (guint i = 0; i < value.texts->len; i++)
-			pipesim_json_string(json, g_ptr_array_index(value.texts, i));
-		pipesim_json_close(json);
+		pipesim_json_member_texts(json, NULL, value.texts);
 	} else if (figure->kind == PIPESIM_OP) {
 		pipesim_json_string(json, run->report->held.peak_name[index]);
 	} else if (figure->kind == PIPESIM_LINK) {
@@ -134,6 +131,7 @@ static void write_json(const PipesimComparison *comparison,
 	pipesim_json_member_string(json, "source", comparison->costs->source);
 	pipesim_json_member_string(json, "compare_at",
 		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stages" : "ranks");
+	pipesim_json_member_texts(json, "notices", comparison->notices);
 	pipesim_json_open_array(json, "schedules");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const Writer writer = {

@@ -121,15 +121,6 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_close(json);
 }
 
-/* What was said on standard error of where the costs come from. */
-static void write_notices(PipesimJson *json, const GPtrArray *notices)
-{
-	pipesim_json_open_array(json, "notices");
-	for (guint i = 0; notices != NULL && i < notices->len; i++)
-		pipesim_json_string(json, g_ptr_array_index(notices, i));
-	pipesim_json_close(json);
-}
-
 /* [column, meaning] */
 static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
 {
@@ -482,7 +473,7 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
 	write_lines(json, comparison, "titles", pipesim_text_titles);
 	write_lines(json, comparison, "notes", pipesim_text_notes);
-	write_notices(json, comparison->notices);
+	pipesim_json_member_texts(json, "notices", comparison->notices);
 	write_legend(json, comparison);
 	write_looks(json);
 	write_components(json, comparison->costs);

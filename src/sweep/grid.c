@@ -141,6 +141,22 @@ gboolean pipesim_range_expand(
 
 /* Options -------------------------------------------------------------------------------- */
 
+/* The unit behind swept numbers: "GB" of "4/8GB+1GB", or nothing. As names of columns have no
+ * slashes it is "GB_per_s" of "GB/s". */
+static void append_unit(GString *name, const char *behind)
+{
+	const gsize length = strcspn(behind, ",+");
+	g_autofree char *unit = g_strstrip(g_strndup(behind, length));
+	char *slash = strchr(unit, '/');
+
+	if (!g_ascii_isalpha(unit[0]))
+		return;
+	if (slash != NULL)
+		*slash = '\0';
+	g_string_append_printf(name, "_%s%s%s", unit, slash != NULL ? "_per_" : "",
+		slash != NULL ? slash + 1 : "");
+}
+
 /* What stands @before the swept numbers, from the end of those before them, and the @items. */
 static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 	const char *items, gsize length, GError **error)
@@ -162,7 +178,9 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 		g_string_append_c(name, '_');
 		g_string_append_len(name, begin, equals - begin);
 	}
-	axis->name = g_strdelimit(g_string_free(name, FALSE), "-", '_');
+	g_strdelimit(name->str, "-", '_');
+	append_unit(name, items + length);
+	axis->name = g_string_free(name, FALSE);
 	axis->values = g_ptr_array_new_with_free_func(g_free);
 	for (char **part = parts; *part != NULL; part++)
 		if (!pipesim_range_expand(g_strstrip(*part), option->name, axis->values, error))

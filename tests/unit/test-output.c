@@ -194,8 +194,8 @@ START_TEST(csv_quotes)
 	ck_assert_msg(
 		g_str_has_prefix(lines[1], "\"a,\"\"b\"\".csv\",3,4,3,18,6,"), "%s", lines[1]);
 	ck_assert_msg(g_str_has_prefix(lines[2], "dualpipe,,,,,,,,,,,,,,,,,"), "%s", lines[2]);
-	ck_assert_uint_eq(count(lines[0], ","), 17);
-	ck_assert_uint_eq(count(lines[1], ","), 18);
+	ck_assert_uint_eq(count(lines[0], ","), 18);
+	ck_assert_uint_eq(count(lines[1], ","), 19);
 }
 END_TEST
 
