@@ -102,6 +102,7 @@ hidden || /^title>Gnuplot/ || /^desc/ { next }
 /^g transform/ {
 	match($0, /translate\([^)]*/)
 	split(substr($0, RSTART + 10, RLENGTH - 10), place, ",")
+	turn = match($0, /rotate\([^)]*/) ? substr($0, RSTART + 7, RLENGTH - 7) : ""
 	look = "fill='" colour(attribute("fill")) "' font-family='Arial,sans-serif' font-size='" \
 		short(attribute("font-size")) "' text-anchor='" attribute("text-anchor") "'"
 	if (attribute("font-weight") != "")
@@ -116,7 +117,13 @@ hidden || /^title>Gnuplot/ || /^desc/ { next }
 	if (look != words_look || shape != "")
 		flush()
 	words_look = look
-	words = words "<text x='" short(place[1]) "' y='" short(place[2]) "'>" text "</text>"
+	place[1] = short(place[1])
+	place[2] = short(place[2])
+	if (turn != "")
+		text = "' transform='rotate(" turn " " place[1] " " place[2] ")'>" text
+	else
+		text = "'>" text
+	words = words "<text x='" place[1] "' y='" place[2] text "</text>"
 	next
 }
 END {
