@@ -83,7 +83,9 @@ static void parse_line(List *list, const Sheet *sheet, const char *line)
 		char *end = strstr(cells[i], ")GROUP");
 		g_auto(GStrv) members = NULL;
 
+		/* A wait for a send stands where it holds up nothing. */
 		if (cells[i][0] == '\0' || strstr(cells[i], "SHARD") != NULL ||
+			strstr(cells[i], "WAIT_") != NULL ||
 			strstr(cells[i], "REDUCE_GRAD") != NULL)
 			continue;
 		if (strstr(cells[i], "OVERLAP") != NULL) {
