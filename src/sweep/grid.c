@@ -38,6 +38,7 @@ static void free_axis(gpointer data)
 	PipesimAxis *axis = data;
 
 	g_free(axis->name);
+	g_free(axis->column);
 	g_free(axis->unit);
 	g_ptr_array_unref(axis->values);
 	g_free(axis);
@@ -179,8 +180,9 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 		g_string_append_len(name, begin, equals - begin);
 	}
 	g_strdelimit(name->str, "-", '_');
+	axis->name = g_strdup(name->str);
 	append_unit(name, items + length);
-	axis->name = g_string_free(name, FALSE);
+	axis->column = g_string_free(name, FALSE);
 	axis->values = g_ptr_array_new_with_free_func(g_free);
 	for (char **part = parts; *part != NULL; part++)
 		if (!pipesim_range_expand(g_strstrip(*part), option->name, axis->values, error))

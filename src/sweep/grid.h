@@ -14,7 +14,8 @@
 
 /* One number that is swept. */
 typedef struct {
-	char *name; /* of its column: "pp", "times_F", "slow_rank_3", "memory_limit_GB" */
+	char *name;        /* "pp", "times_F", "slow_rank_3" */
+	char *column;      /* the same with its unit: "memory_limit_GB" */
 	GPtrArray *values; /* of char *, in order, at least one; "1.5", without its unit */
 	char *unit;        /* that stands behind it; "" where none does */
 } PipesimAxis;

@@ -21,7 +21,8 @@ void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
 	if (titles->format != PIPESIM_ROWS_CSV)
 		return;
 	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
-		g_string_append_printf(out, "%s,", pipesim_grid_axis(titles->grid, axis)->name);
+		g_string_append_printf(
+			out, "%s,", pipesim_grid_axis(titles->grid, axis)->column);
 	g_string_append(out, "schedule");
 	for (guint i = 0; i < pipesim_n_figures; i++)
 		if (pipesim_figures[i].sweep != NULL)
@@ -41,7 +42,7 @@ void pipesim_rows_key(
 			axis->values, pipesim_grid_index(titles->grid, point, i));
 
 		if (json)
-			g_string_append_printf(out, "\"%s\": %s, ", axis->name, value);
+			g_string_append_printf(out, "\"%s\": %s, ", axis->column, value);
 		else
 			g_string_append_printf(out, "%s,", value);
 	}
@@ -177,7 +178,7 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 
 	for (guint axis = 0; axis < axes; axis++)
 		columns[axis] = (PipesimColumn){
-			NULL, pipesim_grid_axis(titles->grid, axis)->name, FALSE};
+			NULL, pipesim_grid_axis(titles->grid, axis)->column, FALSE};
 	columns[axes + BEST] = (PipesimColumn){NULL, "best", TRUE};
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
 		columns[axes + FIGURES + i] = figures[i].column;

@@ -73,7 +73,7 @@ START_TEST(first_option_varies_slowest)
 	ck_assert_uint_eq(pipesim_grid_axes(grid), 3);
 	ck_assert_str_eq(pipesim_grid_axis(grid, 0)->name, "pp");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 1)->name, "times_F");
-	ck_assert_str_eq(pipesim_grid_axis(grid, 2)->name, "times_FB_ms");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 2)->column, "times_FB_ms");
 	ck_assert_uint_eq(pipesim_grid_points(grid), 12);
 	assert_text(grid, "--pp", 5, "4");
 	assert_text(grid, "--pp", 6, "8");
@@ -93,17 +93,18 @@ START_TEST(names_of_axes)
 	ck_assert(pipesim_grid_add(grid, "--activation-bytes", "5MB+1:3MB", FALSE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--microbatches", "20", TRUE, NULL));
 	ck_assert_str_eq(pipesim_grid_axis(grid, 0)->name, "slow_rank_3");
-	ck_assert_str_eq(pipesim_grid_axis(grid, 1)->name, "activation_bytes_MB");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 1)->column, "activation_bytes_MB");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 2)->name, "microbatches");
 	assert_text(grid, "--activation-bytes", 2, "5MB+3MB");
 	ck_assert(pipesim_grid_add(grid, "--link-bandwidth", "40/50GB/s", FALSE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--activation-bytes", "1/2GiB+5MB", FALSE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--times", "F=1:2us,B=3:4", FALSE, NULL));
 	ck_assert(pipesim_grid_add(grid, "--memory-limit", "1/2", FALSE, NULL));
-	ck_assert_str_eq(pipesim_grid_axis(grid, 3)->name, "link_bandwidth_GB_per_s");
-	ck_assert_str_eq(pipesim_grid_axis(grid, 4)->name, "activation_bytes_GiB");
-	ck_assert_str_eq(pipesim_grid_axis(grid, 5)->name, "times_F_us");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 3)->column, "link_bandwidth_GB_per_s");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 4)->column, "activation_bytes_GiB");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 5)->column, "times_F_us");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 6)->name, "times_B");
+	ck_assert_str_eq(pipesim_grid_axis(grid, 4)->name, "activation_bytes");
 	ck_assert_str_eq(pipesim_grid_axis(grid, 7)->name, "memory_limit");
 }
 END_TEST
