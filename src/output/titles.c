@@ -1,0 +1,284 @@
+/* What stands above a table for people: what is compared, at which times, and where these come from. */
+#include "config.h"
+
+#include <string.h>
+
+#include "output/figures.h"
+#include "output/table.h"
+#include "output/text.h"
+
+/* "TITLE: stage 0 x 1.3, ...", of the factors that are not 1. */
+static void append_factors(GString *out, const char *title, const char *what,
+	const PipesimFraction *factor, guint n)
+{
+	const char *before = title;
+	PipesimNumber number;
+
+	for (guint i = 0; factor != NULL && i < n; i++) {
+		if (factor[i].num == factor[i].den)
+			continue;
+		g_string_append_printf(out, "%s%s %u x %s", before, what, i,
+			pipesim_figure_short(number, pipesim_figure_fraction(factor[i]), 9));
+		before = ", ";
+	}
+	if (before != title)
+		g_string_append_c(out, '\n');
+}
+
+/* Shortest and longest of the parts that have times of their own. */
+static void append_parts(GString *out, const PipesimCosts *costs)
+{
+	PipesimNumber shortest, longest;
+
+	if (costs->part == NULL)
+		return;
+	g_string_append_printf(
+		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		gint64 least = G_MAXINT64, most = 0;
+
+		for (guint k = 0; k < costs->n_parts; k++) {
+			const gint64 ns = costs->part[(gsize)k * PIPESIM_FB + kind];
+
+			least = MIN(least, ns);
+			most = MAX(most, ns);
+		}
+		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
+			pipesim_kind_letter(kind), pipesim_print_ms(shortest, least));
+		if (most > least)
+			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
+	}
+	g_string_append_c(out, '\n');
+}
+
+/* "1 GB", or "1 GB to 3 GB" where parts differ. */
+static void append_amount(GString *out, const PipesimCosts *costs, PipesimBytes sort)
+{
+	const gint64 share[PIPESIM_N_BYTES] = {
+		costs->bytes_until_input, costs->bytes_until_weight, costs->parameter_bytes};
+	gint64 least = G_MAXINT64, most = 0;
+	PipesimNumber number;
+
+	for (guint i = 0; i < costs->n_part_bytes; i++) {
+		least = MIN(least, costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
+		most = MAX(most, costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
+	}
+	if (costs->part_bytes == NULL)
+		least = most = share[sort];
+	g_string_append(out, pipesim_print_bytes(number, least));
+	if (most > least)
+		g_string_append_printf(out, " to %s", pipesim_print_bytes(number, most));
+}
+
+/* Bytes of which tables print multiples: GB, MB or bytes. */
+gint64 pipesim_text_memory_unit(const PipesimComparison *comparison)
+{
+	gint64 most = 0;
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->error == NULL)
+			most = MAX(most, run->report->memory.max);
+	}
+	return most >= 1000000000 ? 1000000000 : most >= 1000000 ? 1000000 : 1;
+}
+
+static gint64 round_to(gint64 bytes, gint64 step)
+{
+	return (bytes - bytes % step) + (bytes % step * 2 >= step ? step : 0);
+}
+
+/* Decimals that show which memory is above the limit. */
+guint pipesim_text_memory_decimals(const PipesimComparison *comparison, gint64 unit)
+{
+	const gint64 limit = comparison->scenario.memory_limit;
+	guint decimals = unit > 1 ? 1 : 0;
+	gint64 step = unit > 1 ? unit / 10 : 1;
+
+	for (guint i = 0; limit > 0 && step > 1 && i < comparison->runs->len;) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+		const gint64 shown =
+			run->error == NULL ? round_to(run->report->memory.max, step) : 0;
+		const gint64 at_least = MAX(limit, round_to(limit, step));
+		const gint64 at_most = MIN(limit, round_to(limit, step));
+
+		if (run->error != NULL ||
+			(run->report->memory.fits ? shown <= at_most : shown > at_least)) {
+			i++;
+		} else {
+			step /= 10;
+			decimals++;
+			i = 0;
+		}
+	}
+	return decimals;
+}
+
+static void append_limit(GString *out, const PipesimComparison *comparison)
+{
+	const gint64 limit = comparison->scenario.memory_limit;
+	const gint64 unit = pipesim_text_memory_unit(comparison);
+	const guint decimals = pipesim_text_memory_decimals(comparison, unit);
+	PipesimNumber number;
+
+	g_string_append(out, "; limit ");
+	if (decimals > 1)
+		g_string_append_printf(out, "%s %s",
+			pipesim_figure_fixed(number, (double)limit / (double)unit, decimals),
+			unit == 1000000000 ? "GB" : "MB");
+	else
+		g_string_append(out, pipesim_print_bytes(number, limit));
+}
+
+static void append_memory(GString *out, const PipesimComparison *comparison, guint width)
+{
+	const PipesimCosts *costs = comparison->costs;
+	g_autoptr(GString) text = g_string_new("Memory: activations per micro-batch ");
+
+	if (!pipesim_costs_has_bytes(costs))
+		return;
+	append_amount(text, costs, PIPESIM_UNTIL_INPUT);
+	g_string_append(text, " freed after I + ");
+	append_amount(text, costs, PIPESIM_UNTIL_WEIGHT);
+	g_string_append(text, " freed after W; parameters ");
+	append_amount(text, costs, PIPESIM_PARAMETERS);
+	if (costs->part_bytes != NULL)
+		g_string_append_printf(
+			text, "; differ between %u parts of the model", costs->n_part_bytes);
+	else if (costs->scale != NULL)
+		g_string_append(text, "; scaled as stage times are");
+	if (comparison->scenario.memory_limit > 0)
+		append_limit(text, comparison);
+	pipesim_wrap(out, text->str, 2, 0, width);
+	g_string_append_c(out, '\n');
+}
+
+static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
+{
+	const PipesimRuntime *runtime = comparison->scenario.runtime;
+	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+	g_autoptr(GString) rule = g_string_new(NULL);
+	guint column = sizeof "Messages, : " - 1;
+
+	if (!pipesim_runtime_waits(runtime))
+		return;
+	column += (guint)strlen(runtime->name);
+	g_string_append_printf(out, "Messages, %s: ", runtime->name);
+	if (runtime->rule != NULL)
+		g_string_append(rule, runtime->rule);
+	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
+	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
+		const char *before = " for ";
+
+		for (guint i = 0; i < comparison->runs->len; i++) {
+			const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+			if (run->error != NULL || run->runtime != runtimes[k])
+				continue;
+			if (*before == ' ')
+				g_string_append_printf(rule, "%s%s", rule->len > 0 ? "; " : "",
+					runtimes[k]->name);
+			g_string_append_printf(rule, "%s%s", before, run->name);
+			before = ", ";
+		}
+	}
+	pipesim_wrap(out, rule->str, 10, column, width);
+	g_string_append_c(out, '\n');
+}
+
+static void append_speed(GString *out, const PipesimLinkSpeed *speed)
+{
+	PipesimNumber number;
+
+	if (speed->bandwidth > 0)
+		g_string_append_printf(
+			out, "%s/s", pipesim_print_bytes(number, speed->bandwidth));
+	else
+		g_string_append(out, "unlimited bandwidth");
+	g_string_append_printf(out, "%s and %s ms latency", speed->half ? " half duplex" : "",
+		pipesim_print_ms(number, speed->latency));
+}
+
+static void append_links_title(GString *out, const PipesimNetwork *network, guint width)
+{
+	static const char *const shares[] = {
+		[PIPESIM_LINK_PAIR] = "each pair of ranks has ",
+		[PIPESIM_LINK_RANK] = "each rank has ",
+		[PIPESIM_LINK_NODE] = "each node has one bus of ",
+	};
+	g_autoptr(GString) text = g_string_new(NULL);
+	const char *before = "; while a message is in flight ";
+	PipesimNumber number;
+
+	g_string_append_printf(text, "Links: a message is %s; ",
+		pipesim_print_bytes(number, network->message_bytes));
+	if (network->ranks_per_node > 0)
+		g_string_append_printf(text, "within a node of %u ", network->ranks_per_node);
+	g_string_append(text, shares[network->share]);
+	append_speed(text, &network->intra);
+	if (network->ranks_per_node > 0) {
+		g_string_append(text, "; between nodes ");
+		if (network->nics > 1)
+			g_string_append_printf(text, "each of %u NICs has ", network->nics);
+		else if (network->nics == 1)
+			g_string_append(text, "the NIC of a node has ");
+		else
+			g_string_append(text, "each pair of ranks has ");
+		append_speed(text, &network->inter);
+	}
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const PipesimFraction slowdown = network->slowdown[kind];
+
+		if (slowdown.num == slowdown.den)
+			continue;
+		g_string_append_printf(text, "%s%s x %s", before, pipesim_kind_letter(kind),
+			pipesim_figure_short(number, pipesim_figure_fraction(slowdown), 9));
+		before = ", ";
+	}
+	pipesim_wrap(out, text->str, 2, 0, width);
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_text_titles(const PipesimComparison *comparison, guint width, GString *out)
+{
+	const PipesimCosts *costs = comparison->costs;
+	g_autoptr(GString) times = g_string_new(NULL);
+	gboolean several = FALSE;
+
+	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
+		comparison->scenario.microbatches,
+		comparison->scenario.microbatches == 1 ? "" : "es");
+	/* Only where a schedule has several stages a rank does it make a difference. */
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		several |= run->error == NULL && run->shape.stages > run->shape.ranks;
+	}
+	if (comparison->scenario.compare_at == PIPESIM_AT_STAGES)
+		g_string_append_printf(out,
+			"Compared at equal stages: %u for every schedule, of equal length; v "
+			"stages per rank need %u/v ranks\n",
+			comparison->scenario.ranks, comparison->scenario.ranks);
+	else if (several)
+		g_string_append_printf(out,
+			"Compared at equal ranks: %u for every schedule; with v stages per "
+			"rank a stage takes 1/v of the time\n",
+			comparison->scenario.ranks);
+	pipesim_figure_times(times, costs, "; ");
+	g_string_append_printf(times, " (per micro-batch and %s)",
+		comparison->scenario.compare_at == PIPESIM_AT_STAGES ? "stage" : "rank");
+	pipesim_wrap(out, times->str, 2, 0, width);
+	g_string_append_c(out, '\n');
+	g_string_append(out, "Times from: ");
+	pipesim_wrap(out, costs->source != NULL ? costs->source : "given, not measured", 12, 12,
+		width);
+	g_string_append_c(out, '\n');
+	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
+	append_parts(out, costs);
+	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
+	append_memory(out, comparison, width);
+	append_comm_title(out, comparison, width);
+	if (costs->network != NULL)
+		append_links_title(out, costs->network, width);
+}
