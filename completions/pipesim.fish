@@ -104,6 +104,8 @@ _pipesim_option 'export' '--comm' '' 'MODE' 'async queue pytorch-2.11 pytorch-2.
 _pipesim_option 'validate' '--comm' '' 'MODE' 'async queue pytorch-2.11 pytorch-2.15 single grouped native' 'check one set of message rules (default: all of them)'
 _pipesim_option 'compare diff sweep' '--comm' '' 'MODE' 'async queue pytorch-2.11 pytorch-2.15 single grouped native' 'messages: async, queue, pytorch-2.15, single, grouped, native'
 _pipesim_option 'compare sweep' '--compare-at' '' 'WHAT' 'ranks stages' 'compare at equal ranks (default) or equal stages'
+_pipesim_option 'compare' '--sort' '' 'KEY' 'makespan memory name' 'sort the table by makespan, memory or name'
+_pipesim_option 'compare' '--brief' '' '' '' 'print only the table, cut to the main columns'
 _pipesim_option 'export' '--for' '' 'WHO' 'pytorch pipesim' 'reader: pytorch (refuses what it cannot run) or pipesim'
 _pipesim_option 'compare' '--format' '-f' 'FORMAT' 'text json csv' 'text, json or csv (default: as -o'\''s extension, else text)'
 _pipesim_option 'sweep' '--format' '-f' 'FORMAT' 'text csv jsonl' 'text, csv or jsonl (default: as -o'\''s extension, else text)'

@@ -3,6 +3,7 @@
 #include "analysis/plan.h"
 #include "analysis/run.h"
 #include <math.h>
+#include <string.h>
 
 /* On what footing schedules are compared that cut the model into different numbers of stages:
  * the scenario and costs of one run. */
@@ -310,8 +311,37 @@ static gboolean is_faster(const PipesimRun *run, const PipesimRun *best, guint s
 	       (Wide)pipesim_shape_whole(&best->shape) * (Wide)took * run->shape.ranks;
 }
 
+/* Refused ones last, but by name; equal ones stay in the order asked for. */
+static int compare_runs(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const PipesimSort *by = data;
+	const PipesimRun *x = *(const PipesimRun *const *)a, *y = *(const PipesimRun *const *)b;
+	gint64 of_x, of_y;
+
+	if (*by == PIPESIM_BY_NAME)
+		return strcmp(x->name, y->name);
+	if (x->report == NULL || y->report == NULL)
+		return (x->report == NULL) - (y->report == NULL);
+	if (*by == PIPESIM_BY_MAKESPAN) {
+		of_x = x->report->makespan;
+		of_y = y->report->makespan;
+	} else if (x->report->memory.peak != NULL) {
+		of_x = x->report->memory.max;
+		of_y = y->report->memory.max;
+	} else {
+		const PipesimActivations *held = &x->report->held, *other = &y->report->held;
+
+		of_x = held->max_peak * held->unit.num * other->unit.den;
+		of_y = other->max_peak * other->unit.num * held->unit.den;
+	}
+	return (of_x > of_y) - (of_x < of_y);
+}
+
 void pipesim_comparison_finish(PipesimComparison *comparison)
 {
+	if (comparison->scenario.sort != PIPESIM_UNSORTED)
+		g_ptr_array_sort_with_data(
+			comparison->runs, compare_runs, &comparison->scenario.sort);
 	comparison->baseline = find_baseline(comparison);
 	/* Of equals the first wins. */
 	for (guint sample = 0; sample < comparison->scenario.samples; sample++) {

@@ -57,7 +57,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 typedef struct {
 	PipesimScenario scenario;
 	const PipesimCosts *costs; /* the caller's */
-	GPtrArray *runs;           /* of PipesimRun, owned, in the order asked for */
+	GPtrArray *runs; /* of PipesimRun, owned, in the order in which they are shown */
 	gboolean
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
@@ -87,8 +87,9 @@ int pipesim_comparison_best_native(const PipesimComparison *comparison);
  * whose messages would wait. Not where there are more than PIPESIM_MAX_NATIVE_OPS. */
 void pipesim_comparison_run_native(PipesimComparison *comparison);
 
-/** pipesim_comparison_finish: called once all runs are in: finds the makespan of 1F1B,
- * simulated where it is not among them; and which run wins how many samples. */
+/** pipesim_comparison_finish: called once all runs are in: sorts them as the scenario says (refused
+ * ones last), finds the makespan of 1F1B, simulated where it is not among them, and which run wins
+ * how many samples. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
 
 /** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan

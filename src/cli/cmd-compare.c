@@ -35,10 +35,10 @@ static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const char *chrome_trace = setup->text[PIPESIM_SET_CHROME_TRACE];
-	const PipesimStyle style = pipesim_terminal_style(path);
-	PipesimStyle plain = style;
+	PipesimStyle style = pipesim_terminal_style(path), plain = style;
 	g_autoptr(GString) text = g_string_new(NULL);
 
+	style.brief = setup->flag[PIPESIM_SET_BRIEF];
 	format->write(comparison, &style, text);
 	if (g_strcmp0(timeline, "-") == 0) {
 		if (!format->for_people)
@@ -111,6 +111,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	format = find_format(setup, error);
 	if (format == NULL)
 		return FALSE;
+	if (setup->flag[PIPESIM_SET_BRIEF] && !format->for_people)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--brief is of the text table; leave it out with --format %s",
+			format->name);
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks
 	 * need none. */
@@ -155,10 +159,10 @@ const PipesimCommand pipesim_command_compare = {
 		    "Exit status: 0 done, 1 no schedule fits the memory limit, 2 usage, 3 bad "
 		    "input file,\n4 gnuplot missing or failed, 5 cannot write.\n",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_SET_COMM, PIPESIM_SET_COMPARE_AT,
-		PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_SET_REPORT, PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
-		PIPESIM_ALL_SAMPLES},
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_COMM, PIPESIM_SET_COMPARE_AT, PIPESIM_SET_SORT,
+		PIPESIM_SET_BRIEF, PIPESIM_SET_TIMELINE, PIPESIM_SET_CRITICAL_PATH,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT, PIPESIM_ALL_VIEW,
+		PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)",
 			    "text json csv"},

@@ -11,6 +11,7 @@ static PipesimProgram *find_program(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
 {
 	const PipesimSchedule *schedule = choice->schedule;
+	PipesimScenario scenario;
 
 	if (schedule == NULL && setup->scenario.ranks == 0 && setup->scenario.microbatches == 0)
 		return pipesim_program_ref(choice->file->program);
@@ -22,9 +23,10 @@ static PipesimProgram *find_program(
 		return NULL;
 	}
 	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
-		!pipesim_setup_heed(setup, schedule->takes, error))
+		!pipesim_setup_heed(setup, pipesim_choice_takes(choice), error))
 		return NULL;
-	return pipesim_plan_program(schedule, &setup->scenario, setup->costs, error);
+	scenario = pipesim_choice_scenario(choice, &setup->scenario);
+	return pipesim_plan_program(schedule, &scenario, setup->costs, error);
 }
 
 /* What _PipelineScheduleRuntime does not take. */

@@ -208,11 +208,13 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+		const PipesimScenario scenario =
+			pipesim_choice_scenario(choice, &setup->scenario);
 		Row *row = g_new0(Row, 1);
 
 		row->name = pipesim_choice_name(choice);
 		row->state = pipesim_steady_state_new(
-			choice->schedule, &setup->scenario, setup->costs, &row->error);
+			choice->schedule, &scenario, setup->costs, &row->error);
 		g_ptr_array_add(rows, row);
 		if (row->state == NULL)
 			row->step = run_step(choice, setup);

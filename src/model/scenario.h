@@ -11,6 +11,14 @@ typedef enum {
 	PIPESIM_AT_STAGES, /* all cut the model into PP stages, and have PP / v ranks */
 } PipesimCompareAt;
 
+/* In which order schedules are shown. */
+typedef enum {
+	PIPESIM_UNSORTED, /* as they were asked for */
+	PIPESIM_BY_MAKESPAN,
+	PIPESIM_BY_MEMORY, /* bytes of the fullest rank, or its activations where no bytes are known */
+	PIPESIM_BY_NAME,
+} PipesimSort;
+
 /* What is to be known of single ops. */
 typedef enum {
 	PIPESIM_KEEP_OPS,     /* everything; an error where there are too many to keep */
@@ -34,6 +42,7 @@ typedef struct {
 	PipesimFraction max_activations;
 	const PipesimRuntime *runtime; /* NULL = async: messages never wait for each other */
 	PipesimCompareAt compare_at;
+	PipesimSort sort;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 	PipesimKeep keep;
 	gboolean critical; /* the critical path and a lower bound are asked for */

@@ -11,14 +11,14 @@
 SWEPT(RANKS, COUNT, run->shape.ranks, .csv = "pp", .sweep = "ranks")
 FIGURE(RANKS_AT_STAGES, COUNT,
 	comparison->scenario.compare_at == PIPESIM_AT_STAGES ? report->ranks : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 1, NULL, "ranks"})
+	.text = {PIPESIM_OF_RUNS, 1, NULL, "ranks", TRUE})
 SWEPT(MICROBATCHES, COUNT, pipesim_shape_whole(&run->shape), .json = "microbatches",
 	.csv = "microbatches")
 SWEPT(STAGES, COUNT, run->shape.stages, .json = "stages", .csv = "stages", .sweep = "stages")
 SWEPT(MAKESPAN, TIME, report->makespan, .json = "makespan_ms", .csv = "makespan_ms",
-	.sweep = "makespan_ms", .text = {PIPESIM_OF_RUNS, 2, "makespan", "ms"})
+	.sweep = "makespan_ms", .text = {PIPESIM_OF_RUNS, 2, "makespan", "ms", TRUE})
 FIGURE(NATIVE, TIME, run->native > 0 ? run->native : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 3, "makespan", "runtime"})
+	.text = {PIPESIM_OF_RUNS, 3, "makespan", "runtime", TRUE})
 
 FIGURE(IDLE_OF_RANK, TIME, report->bubble.idle[index], .per = PIPESIM_PER_RANK,
 	.object = "bubble", .json = "per_rank_ms",
@@ -28,7 +28,7 @@ SWEPT(IDLE, TIME, report->bubble.max_idle, .object = "bubble", .json = "max_ms",
 	.text = {PIPESIM_OF_RUNS, 6, "bubble", "max ms"})
 SWEPT(RATIO, SHARE, pipesim_figure_fraction(report->bubble.ratio), .object = "bubble",
 	.json = "ratio", .csv = "bubble_ratio", .sweep = "bubble_ratio",
-	.text = {PIPESIM_OF_RUNS, 8, "bubble", "%"})
+	.text = {PIPESIM_OF_RUNS, 9, "bubble", "%", TRUE})
 FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_RANK,
 	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span"})
 SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
@@ -36,15 +36,19 @@ SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "spa
 FIGURE(SPAN_OF_FORMULA, TIME,
 	run->schedule != NULL && run->schedule->bubble.is_span ? report->bubble.max_span_idle
 							       : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 7, "bubble", "span"})
+	.text = {PIPESIM_OF_RUNS, 8, "bubble", "span"})
 FIGURE(FORMULA, TIME, report->published.has_bubble ? report->published.bubble : UNKNOWN,
 	.object = "bubble", .json = "formula_ms", .csv = "bubble_formula_ms",
-	.text = {PIPESIM_OF_RUNS, 9, "formula", "ms"})
+	.text = {PIPESIM_OF_RUNS, 10, "formula", "ms"})
 FIGURE(FORMULA_WORDS, TEXT, run->schedule != NULL ? run->schedule->bubble.text : NULL,
 	.object = "bubble", .json = "formula")
 FIGURE(DIFFERENCE, TIME, report->published.has_bubble ? report->published.difference : UNKNOWN,
 	.object = "bubble", .json = "difference_ms", .csv = "bubble_difference_ms",
-	.text = {PIPESIM_OF_RUNS, 10, "formula", "off by"})
+	.text = {PIPESIM_OF_RUNS, 11, "formula", "off by"})
+
+/* What of the largest bubble is no wait for other ranks: the busiest rank has that much more to do. */
+FIGURE(IMBALANCE, TIME, imbalance_of(run), .object = "bubble", .json = "imbalance_ms",
+	.text = {PIPESIM_OF_RUNS, 7, "bubble", "imbal."})
 
 FIGURE(HELD_OF_RANK, ACTIVATIONS, pipesim_figure_activations(report, report->held.peak[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_per_rank",
@@ -55,21 +59,21 @@ FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
 	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I"})
 SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
 	.object = "activations", .json = "peak", .csv = "activations_peak",
-	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 11, "activations", "peak"})
+	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 12, "activations", "peak", TRUE})
 FIGURE(PUBLISHED, ACTIVATIONS,
 	report->published.has_activations
 		? pipesim_figure_fraction(report->published.activations)
 		: (double)NAN,
 	.object = "activations", .json = "formula", .csv = "activations_formula",
-	.text = {PIPESIM_OF_RUNS, 12, "activations", "publ."})
+	.text = {PIPESIM_OF_RUNS, 13, "activations", "publ."})
 
 SWEPT(COPIES, COUNT, run->shape.copies, .json = "parameter_copies", .csv = "parameter_copies",
-	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 13, "param.", "copies"})
+	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 14, "param.", "copies", TRUE})
 SWEPT(MICROBATCH, FACTOR, (double)report->makespan / (1e6 * pipesim_shape_whole(&run->shape)),
 	.sweep = "microbatch_ms")
 /* In JSON it stands behind the memory. */
 FIGURE(SPEED, FACTOR, pipesim_throughput(comparison, run), .csv = "throughput_vs_1f1b",
-	.text = {PIPESIM_OF_RUNS, 4, "vs", "1F1B"})
+	.text = {PIPESIM_OF_RUNS, 4, "vs", "1F1B", TRUE})
 
 FIGURE(MEMORY_OF_RANK, BYTES,
 	report->memory.peak != NULL ? report->memory.peak[index] : UNKNOWN,
@@ -88,7 +92,7 @@ FIGURE(LIMIT, BYTES,
 	.object = "memory_bytes", .json = "limit")
 SWEPT(MEMORY, BYTES, report->memory.peak != NULL ? report->memory.max : UNKNOWN,
 	.csv = "memory_peak_bytes", .sweep = "memory_peak_bytes",
-	.text = {PIPESIM_OF_RUNS, 14, "memory", "B"})
+	.text = {PIPESIM_OF_RUNS, 15, "memory", "B", TRUE})
 SWEPT(FITS, YES_OR_NO, report->memory.peak != NULL ? report->memory.fits : UNKNOWN,
 	.object = "memory_bytes", .json = "fits", .csv = "memory_fits", .sweep = "memory_fits")
 FIGURE(SPEED_BEHIND_MEMORY, FACTOR, pipesim_throughput(comparison, run),
@@ -153,7 +157,8 @@ FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE, .object = "comm",
 	.json = "mode", .csv = "comm")
 FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
-	.json = "rules_ms", .csv = "comm_rules_ms", .text = {PIPESIM_OF_RUNS, 5, "waits", "ms"})
+	.json = "rules_ms", .csv = "comm_rules_ms",
+	.text = {PIPESIM_OF_RUNS, 5, "waits", "ms", TRUE})
 FIGURE(MOVES, TIME, comm != NULL ? comm->moves : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "moves_ms", .csv = "comm_moves_ms")
 FIGURE(WAITING_OF_RANK, TIME, comm->waiting[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,

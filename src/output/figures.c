@@ -14,6 +14,21 @@ double pipesim_figure_fraction(PipesimFraction value)
 	return (double)value.num / (double)value.den;
 }
 
+/* UNKNOWN where stages and ranks are alike. */
+static gint64 imbalance_of(const PipesimRun *run)
+{
+	const gint64 *busy = run->report->bubble.busy;
+	gint64 least = G_MAXINT64, most = 0;
+
+	if (run->times->equal_stages && run->times->slow == NULL)
+		return UNKNOWN;
+	for (guint rank = 0; rank < run->report->ranks; rank++) {
+		least = MIN(least, busy[rank]);
+		most = MAX(most, busy[rank]);
+	}
+	return most - least;
+}
+
 double pipesim_figure_activations(const PipesimReport *report, guint chunks)
 {
 	return chunks * pipesim_figure_fraction(report->held.unit);
@@ -106,6 +121,20 @@ void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM
 	for (guint i = 0; i < pipesim_n_figures; i++)
 		if (pipesim_figures[i].id < PIPESIM_N_SWEPT)
 			values[pipesim_figures[i].id] = pipesim_figures[i].get(NULL, run, 0);
+}
+
+gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *comparison)
+{
+	const PipesimFigure *figure = pipesim_figure(id);
+
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (pipesim_value_known(
+			    figure->kind, pipesim_figure_value(figure, comparison, run, 0)))
+			return TRUE;
+	}
+	return FALSE;
 }
 
 gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value)

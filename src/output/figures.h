@@ -73,6 +73,7 @@ typedef struct {
 		PipesimTextTable table;
 		guint place;               /* of its column, from 1 */
 		const char *group, *title; /* as in PipesimColumn */
+		gboolean decides;          /* a brief table has it too */
 	} text;
 } PipesimFigure;
 
@@ -92,6 +93,9 @@ PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 /** pipesim_figure_asked: FALSE for one of messages that wait for each other, where @comparison has
  * none that do. */
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison);
+
+/** pipesim_figure_known: whether a run of @comparison has a value of the figure @id. */
+gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *comparison);
 
 /** pipesim_value_known: FALSE where there is nothing to print. */
 gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value);

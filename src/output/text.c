@@ -9,6 +9,8 @@
 #include "output/text.h"
 
 #define MAX_COLUMNS 16
+/* Of more ranks, neighbours that are alike counted once, the table has a summary. */
+#define MAX_RANKS 32
 /* More links than this are not listed one by one. */
 #define MAX_LINKS 16
 /* Of more schedules the names would hide what is said of them. */
@@ -100,7 +102,8 @@ static void figures_begin(
 		const PipesimFigure *figure = &pipesim_figures[i];
 		PipesimColumn *column = &figures->columns[figure->text.place];
 
-		if (figure->text.table != which)
+		if (figure->text.table != which ||
+			(text->style->brief && !figure->text.decides))
 			continue;
 		g_assert(figure->text.place < MAX_COLUMNS);
 		figures->figures[figure->text.place] = figure;
@@ -114,25 +117,27 @@ static void figures_begin(
 	figures->table = pipesim_table_new(figures->columns, figures->n_columns);
 }
 
+/* For g_free(), or NULL. */
+static char *print_figure(
+	const Text *text, const PipesimFigure *figure, const PipesimRun *run, guint index)
+{
+	const PipesimValue value = pipesim_figure_value(figure, text->comparison, run, index);
+	g_autofree char *number = pipesim_value_print(figure->kind, value, &text->numbers);
+
+	if (figure->id == PIPESIM_FIGURE_MEMORY && number != NULL && text->too_much)
+		return g_strconcat(number, run->report->memory.fits ? " " : "!", NULL);
+	return g_steal_pointer(&number);
+}
+
 /* @first: of the row, which takes it */
 static void figures_add(Figures *figures, const Text *text, PipesimRowLook look, char *first,
 	const PipesimRun *run, guint index)
 {
 	char *cells[MAX_COLUMNS] = {first};
 
-	for (guint i = 1; i < figures->n_columns; i++) {
-		const PipesimFigure *figure = figures->figures[i];
-		const PipesimValue value =
-			pipesim_figure_value(figure, text->comparison, run, index);
-
-		cells[i] = pipesim_value_print(figure->kind, value, &text->numbers);
-		if (figure->id == PIPESIM_FIGURE_MEMORY && cells[i] != NULL && text->too_much) {
-			g_autofree char *number = cells[i];
-
-			cells[i] =
-				g_strconcat(number, run->report->memory.fits ? " " : "!", NULL);
-		}
-	}
+	for (guint i = 1; i < figures->n_columns; i++)
+		if (figures->figures[i] != NULL)
+			cells[i] = print_figure(text, figures->figures[i], run, index);
 	pipesim_table_add(figures->table, look, cells);
 }
 
@@ -192,17 +197,83 @@ static gboolean same_rank(
 	return TRUE;
 }
 
+typedef struct {
+	const Text *text;
+	const PipesimRun *run;
+	const PipesimFigure *figure; /* of each rank */
+} OfRanks;
+
+static int by_figure(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const OfRanks *of = data;
+	const PipesimValue x =
+		of->figure->get(of->text->comparison, of->run, *(const guint *)a);
+	const PipesimValue y =
+		of->figure->get(of->text->comparison, of->run, *(const guint *)b);
+
+	if (of->figure->kind >= PIPESIM_SHARE)
+		return (x.number > y.number) - (x.number < y.number);
+	return (x.integer > y.integer) - (x.integer < y.integer);
+}
+
+/* First and last rank, and of each column its least, median and greatest value over the ranks. */
+static void summarise_ranks(Figures *figures, Text *text, const PipesimRun *run)
+{
+	static const char *const names[] = {"  min", "  median", "  max"};
+	const guint n = run->shape.ranks, place[] = {0, (n - 1) / 2, n - 1};
+	char *cells[G_N_ELEMENTS(names)][MAX_COLUMNS] = {{NULL}};
+	g_autofree guint *rank = g_new(guint, n);
+
+	figures_add(figures, text, PIPESIM_ROW_PLAIN, g_strdup("  0"), run, 0);
+	figures_add(
+		figures, text, PIPESIM_ROW_PLAIN, g_strdup_printf("  %u", n - 1), run, n - 1);
+	for (guint i = 1; i < figures->n_columns; i++) {
+		OfRanks of = {text, run, figures->figures[i]};
+
+		for (guint k = 0; k < n; k++)
+			rank[k] = k;
+		g_qsort_with_data(rank, (int)n, sizeof *rank, by_figure, &of);
+		for (guint k = 0; k < G_N_ELEMENTS(names); k++)
+			cells[k][i] = print_figure(text, of.figure, run, rank[place[k]]);
+	}
+	for (guint k = 0; k < G_N_ELEMENTS(names); k++) {
+		cells[k][0] = g_strdup(names[k]);
+		pipesim_table_add(figures->table, PIPESIM_ROW_PLAIN, cells[k]);
+	}
+}
+
+/* The first rank behind @first that is not like it. */
+static guint next_rank(
+	const Figures *figures, const Text *text, const PipesimRun *run, guint first)
+{
+	guint next = first + 1;
+
+	while (next < run->shape.ranks && same_rank(figures, text, run, first, next))
+		next++;
+	return next;
+}
+
 /* Where there is one schedule only, what each of its ranks does. */
 static void append_ranks(Text *text, const PipesimRun *run)
 {
 	Figures figures;
+	guint rows = 0;
 
 	g_string_append_c(text->out, '\n');
 	figures_begin(&figures, text, PIPESIM_OF_RANKS, "  rank");
+	for (guint first = 0; first < run->shape.ranks && rows <= MAX_RANKS; rows++)
+		first = next_rank(&figures, text, run, first);
+	if (rows > MAX_RANKS) {
+		summarise_ranks(&figures, text, run);
+		figures_end(&figures, text);
+		g_string_append_printf(text->out,
+			"  min, median, max: of each column over %u ranks; --format json has "
+			"every rank\n",
+			run->shape.ranks);
+		return;
+	}
 	for (guint first = 0, next; first < run->shape.ranks; first = next) {
-		for (next = first + 1;
-			next < run->shape.ranks && same_rank(&figures, text, run, first, next);)
-			next++;
+		next = next_rank(&figures, text, run, first);
 		figures_add(&figures, text, PIPESIM_ROW_PLAIN,
 			next == first + 1 ? g_strdup_printf("  %u", first)
 					  : g_strdup_printf("  %u to %u", first, next - 1),
@@ -319,13 +390,18 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 			: limited ? "shortest makespan that fits the memory limit"
 				  : "shortest makespan");
 	append_native(&text, comparison);
-	append_meaning(&text, "vs 1F1B", at_stages ? "throughput of a rank" : "throughput");
+	append_meaning(&text, "vs 1F1B", at_stages ? "throughput per rank" : "throughput");
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(&text, "waits",
 			"increase in makespan because messages block each other");
 	append_meaning(&text, "bubble",
 		"makespan minus busy time, on the rank that idles longest; span: counted only "
 		"from its first start to its last end; %: of all ranks' time");
+	if (pipesim_figure_known(PIPESIM_FIGURE_IMBALANCE, comparison))
+		append_meaning(&text, "imbal.",
+			"part of the bubble (max) due to unequal stages or ranks: busy time of "
+			"the "
+			"busiest rank minus that of the least busy one");
 	append_meaning(&text, "formula",
 		"the published bubble; off by: simulated (max) minus formula");
 	append_meaning(&text, "activations",
@@ -497,6 +573,17 @@ static void write_text(
 	pipesim_text_titles(comparison, TABLE_WIDTH, out);
 	g_string_append_c(out, '\n');
 	append_runs(&text);
+	if (style->brief) {
+		if (comparison->scenario.samples > 0)
+			g_string_append_c(out, '\n');
+		pipesim_samples_text(comparison, style, out);
+		if (comparison->critical && comparison->scenario.samples == 0)
+			g_string_append_c(out, '\n');
+		for (guint i = 0; i < comparison->runs->len; i++)
+			if (get_run(&text, i)->error == NULL)
+				append_critical(&text, get_run(&text, i));
+		return;
+	}
 	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)
 		append_ranks(&text, get_run(&text, 0));
 	if (comparison->costs->network != NULL)

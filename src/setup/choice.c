@@ -7,6 +7,7 @@ static void free_choice(gpointer data)
 {
 	PipesimChoice *choice = data;
 
+	g_free(choice->label);
 	g_free(choice->path);
 	pipesim_schedule_file_free(choice->file);
 	g_free(choice);
@@ -19,8 +20,48 @@ GPtrArray *pipesim_choices_new(void)
 
 const char *pipesim_choice_name(const PipesimChoice *choice)
 {
+	if (choice->label != NULL)
+		return choice->label;
 	return choice->schedule != NULL ? pipesim_schedule_name(choice->schedule)
 					: choice->path;
+}
+
+PipesimScenario pipesim_choice_scenario(
+	const PipesimChoice *choice, const PipesimScenario *scenario)
+{
+	PipesimScenario own = *scenario;
+
+	if (choice->chunks > 0)
+		own.chunks = choice->chunks;
+	return own;
+}
+
+guint pipesim_choice_takes(const PipesimChoice *choice)
+{
+	const guint takes = choice->schedule != NULL ? choice->schedule->takes : 0;
+
+	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
+}
+
+/* The schedule of "NAME" or "NAME:CHUNKS". */
+static gboolean read_name(PipesimChoice *choice, const char *name, GError **error)
+{
+	const char *colon = strchr(name, ':');
+	g_autofree char *alone = colon != NULL ? g_strndup(name, (gsize)(colon - name)) : NULL;
+	guint64 chunks;
+
+	choice->schedule = pipesim_schedule_find(alone != NULL ? alone : name, error);
+	if (choice->schedule == NULL || colon == NULL)
+		return choice->schedule != NULL;
+	if (!(choice->schedule->takes & PIPESIM_TAKES_CHUNKS))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"'%s': %s has a fixed number of chunks; leave out '%s'", name,
+			choice->schedule->name, colon);
+	if (!pipesim_parse_count(colon + 1, name, 1, PIPESIM_MAX_CHUNKS, &chunks, error))
+		return FALSE;
+	choice->chunks = (guint)chunks;
+	choice->label = g_strdup_printf("%s:%u", choice->schedule->name, choice->chunks);
+	return TRUE;
 }
 
 gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error)
@@ -33,8 +74,7 @@ gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **erro
 		choice->file = pipesim_schedule_file_read(name, error);
 		return choice->file != NULL;
 	}
-	choice->schedule = pipesim_schedule_find(name, error);
-	return choice->schedule != NULL;
+	return read_name(choice, name, error);
 }
 
 gboolean pipesim_choices_add_schedules(
@@ -88,7 +128,7 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 
-		takes |= choice->schedule != NULL ? choice->schedule->takes : 0;
+		takes |= pipesim_choice_takes(choice);
 	}
 	pipesim_choices_shape(choices, &setup->scenario);
 	return pipesim_setup_heed(setup, takes, error);
@@ -121,8 +161,10 @@ PipesimRun *pipesim_choice_run(
 	PipesimRun *run;
 	guint width;
 
-	if (choice->schedule != NULL)
-		return pipesim_run_schedule(choice->schedule, scenario, costs);
+	if (choice->schedule != NULL) {
+		pipesim_choice_run_points(choice, &(PipesimPoint){scenario, costs}, 1, &run);
+		return run;
+	}
 	shape = &choice->file->program->shape;
 	width = at_stages ? shape->stages : shape->ranks;
 	if (width == scenario->ranks && shape->microbatches == scenario->microbatches)
@@ -135,10 +177,30 @@ PipesimRun *pipesim_choice_run(
 	return run;
 }
 
+/* The same of "NAME:CHUNKS", by which the runs are called. */
+static void run_labelled(
+	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)
+{
+	g_autofree PipesimScenario *scenarios = g_new(PipesimScenario, n);
+	g_autofree PipesimPoint *own = g_new(PipesimPoint, n);
+
+	for (guint i = 0; i < n; i++) {
+		scenarios[i] = pipesim_choice_scenario(choice, points[i].scenario);
+		own[i] = (PipesimPoint){&scenarios[i], points[i].costs};
+	}
+	pipesim_run_points(choice->schedule, own, n, runs);
+	for (guint i = 0; i < n; i++) {
+		g_free(runs[i]->name);
+		runs[i]->name = g_strdup(choice->label);
+	}
+}
+
 void pipesim_choice_run_points(
 	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)
 {
-	if (choice->schedule != NULL)
+	if (choice->label != NULL)
+		run_labelled(choice, points, n, runs);
+	else if (choice->schedule != NULL)
 		pipesim_run_points(choice->schedule, points, n, runs);
 	else
 		for (guint i = 0; i < n; i++)

@@ -6,18 +6,28 @@
 
 typedef struct {
 	const PipesimSchedule *schedule; /* NULL for a file */
+	guint chunks;                    /* of "NAME:CHUNKS"; 0 = what the scenario says */
+	char *label;                     /* "NAME:CHUNKS"; NULL without */
 	char *path;                      /* NULL for a built-in schedule */
 	PipesimScheduleFile *file;       /* NULL for a built-in schedule */
 } PipesimChoice;
 
-/** pipesim_choice_name: how outputs call it: its schedule's name, or its path. */
+/** pipesim_choice_name: how outputs call it: its schedule's name, with the
+ * chunks that it was given there, or its path. */
 const char *pipesim_choice_name(const PipesimChoice *choice);
 
 /** pipesim_choices_new: for the functions below; owned elements. */
 GPtrArray *pipesim_choices_new(void);
 
-/** pipesim_choices_add: adds the schedule called @name, or the file of that path: a name with a
- * slash or ending in .csv, or "-", standard input. FALSE with PIPESIM_ERROR_USAGE, or what
+/** pipesim_choice_scenario: @scenario with what @choice says itself. */
+PipesimScenario pipesim_choice_scenario(
+	const PipesimChoice *choice, const PipesimScenario *scenario);
+
+/** pipesim_choice_takes: the settings (PipesimTakes) that @choice heeds. */
+guint pipesim_choice_takes(const PipesimChoice *choice);
+
+/** pipesim_choices_add: adds the schedule called @name, NAME:CHUNKS for one that lets chunks be
+ * chosen, or the file of that path: a name with a slash or ending in .csv, or "-", standard input. FALSE with PIPESIM_ERROR_USAGE, or what
  * reading the file gives. */
 gboolean pipesim_choices_add(GPtrArray *choices, const char *name, GError **error);
 

@@ -41,6 +41,10 @@ SETTING(COMM, "--comm", 0, "MODE",
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 	"compare at equal ranks (default) or equal stages", PIPESIM_NO_GROUP,
 	.scenario = read_compare_at, .values = "ranks stages")
+SETTING(SORT, "--sort", 0, "KEY", "sort the table by makespan, memory or name",
+	PIPESIM_NO_GROUP, .scenario = read_sort, .values = "makespan memory name")
+SETTING(BRIEF, "--brief", 0, NULL, "print only the table, cut to the main columns",
+	PIPESIM_NO_GROUP)
 SETTING(FOR, "--for", 0, "WHO", "reader: pytorch (refuses what it cannot run) or pipesim",
 	PIPESIM_NO_GROUP, .values = "pytorch pipesim")
 SETTING(FORMAT, "--format", 'f', "FORMAT", "text (default) or json", PIPESIM_NO_GROUP,

@@ -39,6 +39,21 @@ static gboolean read_compare_at(
 	return TRUE;
 }
 
+static gboolean read_sort(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	static const char *const names[] = {[PIPESIM_BY_MAKESPAN] = "makespan",
+		[PIPESIM_BY_MEMORY] = "memory",
+		[PIPESIM_BY_NAME] = "name"};
+
+	for (guint i = PIPESIM_BY_MAKESPAN; i < G_N_ELEMENTS(names); i++)
+		if (strcmp(text, names[i]) == 0)
+			scenario->sort = (PipesimSort)i;
+	return scenario->sort != PIPESIM_UNSORTED ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; makespan, memory or name",
+		       what, text);
+}
+
 static gboolean read_memory_limit(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {

@@ -153,7 +153,7 @@ END_TEST
 
 /* Pictures --------------------------------------------------------------------------------- */
 
-static const PipesimStyle style = {FALSE, TRUE, 100};
+static const PipesimStyle style = {.unicode = TRUE, .width = 100};
 
 static gboolean draw(const char *name, const char *gnuplot, GError **error)
 {

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-static const PipesimStyle plain = {FALSE, TRUE, 100};
-static const PipesimStyle ascii = {FALSE, FALSE, 100};
+static const PipesimStyle plain = {.unicode = TRUE, .width = 100};
+static const PipesimStyle ascii = {.width = 100};
 
 /* Runs of @names, separated by commas; the first is shown as @shown unless that is NULL. */
 static PipesimComparison *compare(const char *names, guint ranks, guint microbatches,
@@ -335,7 +335,7 @@ START_TEST(timeline_in_ascii)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimComparison) comparison = compare("1f1b,gpipe", 2, 2, costs, NULL);
-	const PipesimStyle narrow = {FALSE, FALSE, 40};
+	const PipesimStyle narrow = {.width = 40};
 	g_autofree char *text = draw(comparison, &narrow);
 
 	/* clang-format off */
@@ -363,7 +363,7 @@ START_TEST(timeline_of_many_boxes)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	g_autoptr(PipesimComparison) comparison = compare("1f1b", 2, 300, costs, NULL);
-	const PipesimStyle narrow = {FALSE, TRUE, 43};
+	const PipesimStyle narrow = {.unicode = TRUE, .width = 43};
 	g_autofree char *text = draw(comparison, &narrow);
 
 	assert_contains(text, "\n0 │▇██████████████████████████████████████▇\n");
