@@ -107,7 +107,7 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 		g_string_append_printf(
 			out, "%u layer%s, ms:", costs->layers, costs->layers == 1 ? "" : "s");
 	else
-		g_string_append(out, "a rank's share, ms:");
+		g_string_append(out, "per rank, ms:");
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		g_string_append_printf(out, " %s=%s%s", pipesim_kind_letter(kind),
 			pipesim_print_ms_fixed(text, costs->time[kind], 3),

@@ -170,13 +170,13 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 	for (guint rank = 0; rank < pair->difference->ranks; rank++)
 		add_rank(pair, table, rank);
 	pipesim_table_print(table, WIDTH, style, out);
-	g_string_append(out, "\n*      differs first, by time\n"
-			     "op     ops of the rank that are the same before\n"
-			     "change of the rank's bubble from A to B, ms\n"
-			     "alone  what the makespan of A changes by, ms, where this rank "
-			     "alone runs as in B; -: not known\n       (other stages, "
-			     "a deadlock, messages that a file lists, or too many ops to "
-			     "try)\n");
+	g_string_append(out,
+		"\n*      differs first, by time\n"
+		"op     how many ops of the rank before it are the same\n"
+		"change of the rank's bubble from A to B, ms\n"
+		"alone  change of A's makespan, ms, if only this rank runs as in B; "
+		"-: not known\n       (other stages, a deadlock, messages that a "
+		"file lists, or too many ops to try)\n");
 	append_messages(pair, out);
 }
 

@@ -26,10 +26,10 @@ static const PipesimColumn columns[N_COLUMNS] = {
 	[NAME] = {NULL, "schedule", TRUE},
 	[TRANSIENT] = {"micro-batches", "transient", FALSE},
 	[PERIOD] = {"micro-batches", "period", FALSE},
-	[MICROBATCH] = {"a micro-batch", "ms", FALSE},
-	[EXACT] = {"a micro-batch", "exactly, ns", FALSE},
-	[IDLE] = {"bubble in the long run, %", "all", FALSE},
-	[WORST] = {"bubble in the long run, %", "most", FALSE},
+	[MICROBATCH] = {"per micro-batch", "ms", FALSE},
+	[EXACT] = {"per micro-batch", "exactly, ns", FALSE},
+	[IDLE] = {"steady-state bubble, %", "all", FALSE},
+	[WORST] = {"steady-state bubble, %", "most", FALSE},
 	[FIXED] = {"fill and", "drain, ms", FALSE},
 };
 
@@ -112,16 +112,16 @@ static void write_text(
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
 
-	g_string_append_printf(out, "PP %u, steps without end\n\n", ranks);
+	g_string_append_printf(out, "PP %u, steady state\n\n", ranks);
 	for (guint i = 0; i < rows->len; i++)
 		add_row(table, g_ptr_array_index(rows, i));
 	pipesim_table_print(table, WIDTH, style, out);
 	g_string_append(out,
-		"\ntransient    micro-batches before everything repeats, at most\n"
-		"period       micro-batches after which it does\n"
-		"exactly      time of a period over its micro-batches\n"
-		"bubble       of all ranks' time, and of the rank that idles most\n"
-		"fill, drain  what a step takes beside its micro-batches\n");
+		"\ntransient    micro-batches until the order repeats, at most\n"
+		"period       micro-batches per repetition\n"
+		"exactly      time per micro-batch: length of a period / its micro-batches\n"
+		"bubble       share of all ranks' time, and of the rank that idles most\n"
+		"fill, drain  what filling and draining the pipeline add to a step\n");
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -238,8 +238,8 @@ static gboolean read_names(const PipesimSetup *setup, GPtrArray *choices, GError
 
 		if (choice->schedule == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: a file has as many micro-batches as it has: no steady "
-				"phase without end",
+				"%s: a file has a fixed number of micro-batches; steady takes "
+				"names of schedules",
 				choice->path);
 	}
 	return TRUE;

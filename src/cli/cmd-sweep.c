@@ -473,8 +473,8 @@ static void tell_what_is_held(const Sweep *sweep)
 	if (pp != NULL && pp->values->len > 1 && is_main(sweep) &&
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL)
 		pipesim_setup_notice(sweep->setup,
-			"PP is swept and times are of a rank's share: the model "
-			"grows with PP; --model-times holds the model fixed");
+			"times are per rank and PP is swept: the model grows "
+			"with PP; --model-times holds the model fixed");
 }
 
 /* What the options of the sweep itself say, and running it. */

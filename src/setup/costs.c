@@ -33,7 +33,7 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 				calibration->dropped[i], what[i]);
 	if (dropped->len > 0) {
 		g_autofree char *line = g_strdup_printf(
-			"not counted, of %u rows: %s", calibration->rows, dropped->str);
+			"left out of %u rows: %s", calibration->rows, dropped->str);
 
 		pipesim_setup_notice(setup, line);
 	}
