@@ -11,7 +11,8 @@ need() # PROGRAM: whether it is installed
 	return 1
 }
 
-code=$(find src tests -path src/cuda/build -prune -o \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) -print)
+# What the build writes has no form to keep.
+code=$(find src tests \( -path src/cuda/build -o -name page-template.h \) -prune -o \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' \) -print)
 if need clang-format; then
 	# shellcheck disable=SC2086 # one word a file
 	if [ "${1-}" = --format ]; then

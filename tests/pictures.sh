@@ -15,7 +15,7 @@ draw() # NAME ARGUMENT...: NAME.gp and NAME.dat
 	shift
 	if command -v gnuplot >/dev/null; then
 		"$PIPESIM" "$@" >out 2>err || fail "$name is not drawn: $(cat err)"
-		grep -v '^pipesim: PP is swept' err && fail "$name: something is said"
+		grep -v 'PP is swept' err && fail "$name: something is said"
 	else
 		"$PIPESIM" "$@" >out 2>err
 	fi
