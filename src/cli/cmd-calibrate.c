@@ -220,6 +220,6 @@ const PipesimCommand pipesim_command_calibrate = {
 	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
 			    "write a costs file for --costs; '-' = standard output, no table",
 			    "ini"},
-		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)"}},
+		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)", NULL}},
 	.run = run,
 };

@@ -167,6 +167,6 @@ const PipesimCommand pipesim_command_compare = {
 			    "text, json or csv (default: as -o's extension, else text)",
 			    "text json csv"},
 		{PIPESIM_SET_OUTPUT, NULL,
-			"write the result to FILE instead of standard output"}},
+			"write the result to FILE instead of standard output", NULL}},
 	.run = run,
 };

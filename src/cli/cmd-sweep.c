@@ -590,6 +590,6 @@ const PipesimCommand pipesim_command_sweep = {
 			    "text, csv or jsonl (default: as -o's extension, else text)",
 			    "text csv jsonl"},
 		{PIPESIM_SET_OUTPUT, NULL,
-			"write rows to FILE (FILE.partial until all are done)"}},
+			"write rows to FILE (FILE.partial until all are done)", NULL}},
 	.run = run,
 };

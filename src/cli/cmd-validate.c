@@ -144,6 +144,6 @@ const PipesimCommand pipesim_command_validate = {
 	.operands = PIPESIM_PATH_READ,
 	.takes = {PIPESIM_SET_COMM},
 	.wording = {{PIPESIM_SET_COMM, NULL,
-		"check one set of message rules (default: all of them)"}},
+		"check one set of message rules (default: all of them)", NULL}},
 	.run = run,
 };

@@ -22,41 +22,41 @@ FIGURE(NATIVE, TIME, run->native > 0 ? run->native : UNKNOWN,
 
 FIGURE(IDLE_OF_RANK, TIME, report->bubble.idle[index], .per = PIPESIM_PER_RANK,
 	.object = "bubble", .json = "per_rank_ms",
-	.text = {PIPESIM_OF_RANKS, 1, "bubble", "ms"})
+	.text = {PIPESIM_OF_RANKS, 1, "bubble", "ms", FALSE})
 SWEPT(IDLE, TIME, report->bubble.max_idle, .object = "bubble", .json = "max_ms",
 	.csv = "bubble_max_ms", .sweep = "bubble_max_ms",
-	.text = {PIPESIM_OF_RUNS, 6, "bubble", "max ms"})
+	.text = {PIPESIM_OF_RUNS, 6, "bubble", "max ms", FALSE})
 SWEPT(RATIO, SHARE, pipesim_figure_fraction(report->bubble.ratio), .object = "bubble",
 	.json = "ratio", .csv = "bubble_ratio", .sweep = "bubble_ratio",
 	.text = {PIPESIM_OF_RUNS, 9, "bubble", "%", TRUE})
 FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_RANK,
-	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span"})
+	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span", FALSE})
 SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
 	.csv = "bubble_span_max_ms", .sweep = "bubble_span_max_ms")
 FIGURE(SPAN_OF_FORMULA, TIME,
 	run->schedule != NULL && run->schedule->bubble.is_span ? report->bubble.max_span_idle
 							       : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 8, "bubble", "span"})
+	.text = {PIPESIM_OF_RUNS, 8, "bubble", "span", FALSE})
 FIGURE(FORMULA, TIME, report->published.has_bubble ? report->published.bubble : UNKNOWN,
 	.object = "bubble", .json = "formula_ms", .csv = "bubble_formula_ms",
-	.text = {PIPESIM_OF_RUNS, 10, "formula", "ms"})
+	.text = {PIPESIM_OF_RUNS, 10, "formula", "ms", FALSE})
 FIGURE(FORMULA_WORDS, TEXT, run->schedule != NULL ? run->schedule->bubble.text : NULL,
 	.object = "bubble", .json = "formula")
 FIGURE(DIFFERENCE, TIME, report->published.has_bubble ? report->published.difference : UNKNOWN,
 	.object = "bubble", .json = "difference_ms", .csv = "bubble_difference_ms",
-	.text = {PIPESIM_OF_RUNS, 11, "formula", "off by"})
+	.text = {PIPESIM_OF_RUNS, 11, "formula", "off by", FALSE})
 
 /* What of the largest bubble is no wait for other ranks: the busiest rank has that much more to do. */
 FIGURE(IMBALANCE, TIME, imbalance_of(run), .object = "bubble", .json = "imbalance_ms",
-	.text = {PIPESIM_OF_RUNS, 7, "bubble", "imbal."})
+	.text = {PIPESIM_OF_RUNS, 7, "bubble", "imbal.", FALSE})
 
 FIGURE(HELD_OF_RANK, ACTIVATIONS, pipesim_figure_activations(report, report->held.peak[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_per_rank",
-	.text = {PIPESIM_OF_RANKS, 3, "activations held", "to W"})
+	.text = {PIPESIM_OF_RANKS, 3, "activations held", "to W", FALSE})
 FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
 	pipesim_figure_activations(report, report->held.peak_until_input[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_until_input_per_rank",
-	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I"})
+	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I", FALSE})
 SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
 	.object = "activations", .json = "peak", .csv = "activations_peak",
 	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 12, "activations", "peak", TRUE})
@@ -65,7 +65,7 @@ FIGURE(PUBLISHED, ACTIVATIONS,
 		? pipesim_figure_fraction(report->published.activations)
 		: (double)NAN,
 	.object = "activations", .json = "formula", .csv = "activations_formula",
-	.text = {PIPESIM_OF_RUNS, 13, "activations", "publ."})
+	.text = {PIPESIM_OF_RUNS, 13, "activations", "publ.", FALSE})
 
 SWEPT(COPIES, COUNT, run->shape.copies, .json = "parameter_copies", .csv = "parameter_copies",
 	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 14, "param.", "copies", TRUE})
@@ -78,7 +78,7 @@ FIGURE(SPEED, FACTOR, pipesim_throughput(comparison, run), .csv = "throughput_vs
 FIGURE(MEMORY_OF_RANK, BYTES,
 	report->memory.peak != NULL ? report->memory.peak[index] : UNKNOWN,
 	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "peak_per_rank",
-	.text = {PIPESIM_OF_RANKS, 5, "memory", "B"})
+	.text = {PIPESIM_OF_RANKS, 5, "memory", "B", FALSE})
 FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.until_input[index], .per = PIPESIM_PER_RANK,
 	.object = "memory_bytes", .json = "until_input_per_rank")
 FIGURE(MEMORY_UNTIL_WEIGHT, BYTES, report->memory.until_weight[index], .per = PIPESIM_PER_RANK,
@@ -114,42 +114,44 @@ FIGURE(CRITICAL_PATH, COUNT, report->path.ops != NULL ? report->path.n_ops : UNK
 	.json = "critical_path_ops")
 
 FIGURE(LINK_MESSAGES, COUNT, links != NULL ? (gint64)links->messages : UNKNOWN,
-	.object = "links", .json = "messages", .text = {PIPESIM_OF_LINKS, 1, NULL, "messages"})
+	.object = "links", .json = "messages",
+	.text = {PIPESIM_OF_LINKS, 1, NULL, "messages", FALSE})
 FIGURE(MESSAGE_BYTES, BYTES, run->network->message_bytes, .object = "links",
 	.json = "message_bytes")
 FIGURE(BUSIEST_LINK, LINK, links->n > 0 ? (gint64)links->link[links->busiest].id : UNKNOWN,
-	.text = {PIPESIM_OF_LINKS, 2, "busiest", "link"})
+	.text = {PIPESIM_OF_LINKS, 2, "busiest", "link", FALSE})
 FIGURE(BUSIEST_BUSY, SHARE,
 	links->n > 0 ? share_of(links->link[links->busiest].busy, report->makespan)
 		     : (double)NAN,
-	.text = {PIPESIM_OF_LINKS, 3, "busiest", "busy %"})
+	.text = {PIPESIM_OF_LINKS, 3, "busiest", "busy %", FALSE})
 FIGURE(WAIT_TOTAL, TIME, links->waited, .object = "links", .json = "wait_total_ms")
 FIGURE(WAIT_MEAN, TIME, mean_wait(links->waited, links->messages), .object = "links",
-	.json = "wait_mean_ms", .text = {PIPESIM_OF_LINKS, 4, "wait of a message", "mean ms"})
+	.json = "wait_mean_ms",
+	.text = {PIPESIM_OF_LINKS, 4, "wait of a message", "mean ms", FALSE})
 FIGURE(WAIT_MAX, TIME, links->longest, .object = "links", .json = "wait_max_ms",
-	.text = {PIPESIM_OF_LINKS, 5, "wait of a message", "most ms"})
+	.text = {PIPESIM_OF_LINKS, 5, "wait of a message", "most ms", FALSE})
 FIGURE(LOST_WAITING, TIME, links->queueing, .object = "links", .json = "lost_waiting_ms",
-	.text = {PIPESIM_OF_LINKS, 6, "lost to, ms", "waiting"})
+	.text = {PIPESIM_OF_LINKS, 6, "lost to, ms", "waiting", FALSE})
 FIGURE(LOST_SLOWDOWN, TIME, links->slowing, .object = "links", .json = "lost_slowdown_ms")
 FIGURE(LOST_WHERE_SLOWED, TIME, pipesim_network_slows(run->network) ? links->slowing : UNKNOWN,
-	.text = {PIPESIM_OF_LINKS, 7, "lost to, ms", "slowdown"})
+	.text = {PIPESIM_OF_LINKS, 7, "lost to, ms", "slowdown", FALSE})
 FIGURE(EACH_LINK, LINKS, links->n, .object = "links", .json = "per_link")
 
 /* Of each link. */
 FIGURE(LINK_NAME, LINK, (gint64)links->link[index].id, .per = PIPESIM_PER_LINK, .json = "link")
 FIGURE(LINK_TOOK, COUNT, (gint64)links->link[index].messages, .per = PIPESIM_PER_LINK,
-	.json = "messages", .text = {PIPESIM_OF_EACH_LINK, 1, NULL, "messages"})
+	.json = "messages", .text = {PIPESIM_OF_EACH_LINK, 1, NULL, "messages", FALSE})
 FIGURE(LINK_BUSY, TIME, links->link[index].busy, .per = PIPESIM_PER_LINK, .json = "busy_ms",
-	.text = {PIPESIM_OF_EACH_LINK, 3, "busy", "ms"})
+	.text = {PIPESIM_OF_EACH_LINK, 3, "busy", "ms", FALSE})
 FIGURE(LINK_UTILISATION, SHARE, share_of(links->link[index].busy, report->makespan),
 	.per = PIPESIM_PER_LINK, .json = "utilisation",
-	.text = {PIPESIM_OF_EACH_LINK, 2, "busy", "%"})
+	.text = {PIPESIM_OF_EACH_LINK, 2, "busy", "%", FALSE})
 FIGURE(LINK_WAIT_MEAN, TIME, mean_wait(links->link[index].waited, links->link[index].messages),
 	.per = PIPESIM_PER_LINK, .json = "wait_mean_ms",
-	.text = {PIPESIM_OF_EACH_LINK, 4, "wait of a message", "mean ms"})
+	.text = {PIPESIM_OF_EACH_LINK, 4, "wait of a message", "mean ms", FALSE})
 FIGURE(LINK_WAIT_MAX, TIME, links->link[index].longest, .per = PIPESIM_PER_LINK,
 	.json = "wait_max_ms",
-	.text = {PIPESIM_OF_EACH_LINK, 5, "wait of a message", "most ms"})
+	.text = {PIPESIM_OF_EACH_LINK, 5, "wait of a message", "most ms", FALSE})
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
