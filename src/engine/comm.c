@@ -81,7 +81,7 @@ static gboolean try_issue(Engine *engine, guint rank)
 		PipesimTransfer *transfer =
 			&engine->timeline->transfers[engine->transfer_of[i]];
 
-		if (kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B)
+		if (pipesim_action_is_send(kind))
 			transfer->sent = engine->now;
 		else
 			transfer->received = engine->now;
@@ -215,8 +215,7 @@ static void add_transfers(Engine *engine)
 			i++) {
 			const PipesimAction *send = &actions[i];
 
-			if (send->kind != PIPESIM_ACTION_SEND_F &&
-				send->kind != PIPESIM_ACTION_SEND_B)
+			if (!pipesim_action_is_send(send->kind))
 				continue;
 			engine->transfer_of[i] = timeline->n_transfers;
 			engine->transfer_of[send->peer] = timeline->n_transfers;

@@ -395,11 +395,6 @@ static void visit_wait(Checker *checker, const PipesimCell *cell)
 		*sent = WAITED;
 }
 
-static gboolean is_send(const PipesimCell *cell)
-{
-	return cell->action == PIPESIM_ACTION_SEND_F || cell->action == PIPESIM_ACTION_SEND_B;
-}
-
 /* All sends of the rank have to be waited for; forgets them. */
 static void end_sends(Checker *checker)
 {
@@ -407,7 +402,8 @@ static void end_sends(Checker *checker)
 
 	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
 		const PipesimCell *cell = &checker->file->cells[i];
-		guint8 *sent = is_send(cell) ? find_sent(checker, cell) : NULL;
+		guint8 *sent =
+			pipesim_action_is_send(cell->action) ? find_sent(checker, cell) : NULL;
 
 		if (sent == NULL)
 			continue;
@@ -442,7 +438,7 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 			visit_wait(checker, cell);
 		else if (cell->action >= PIPESIM_N_ACTIONS)
 			visit_sharding(checker, cell);
-		else if (checker->sent != NULL && is_send(cell) &&
+		else if (checker->sent != NULL && pipesim_action_is_send(cell->action) &&
 			 find_sent(checker, cell) != NULL)
 			*find_sent(checker, cell) = SENT;
 		if (cell->action != PIPESIM_ACTION_OP)
@@ -554,8 +550,8 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 				continue;
 			}
 			i += pipesim_cell_is_pair(&cell);
-			if (is_send(&cell) && send_of != NULL && cell.stage < n_slots / m &&
-				cell.microbatch < m)
+			if (pipesim_action_is_send(cell.action) && send_of != NULL &&
+				cell.stage < n_slots / m && cell.microbatch < m)
 				send_of[slot_of(&cell, m, n_slots)] = n;
 			file->action_columns[n] = cell.column;
 			cells->cells[n++] = cell;

@@ -16,11 +16,6 @@ typedef struct {
 	PipesimFaultPlaces places;
 } Linker;
 
-static gboolean is_send(guint kind)
-{
-	return kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
-}
-
 /* A fault at @index: "'1SEND_F0'", then @format. */
 static void message_fault(Linker *linker, guint32 index, const char *format, ...)
 	G_GNUC_PRINTF(3, 4);
@@ -50,7 +45,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 	const PipesimShape *shape = &program->shape;
 	const guint backward = written->action >= PIPESIM_ACTION_SEND_B;
 	/* Whether the other end belongs to the stage before this one, or to the one after. */
-	const gboolean before = (backward == 1) == is_send(written->action);
+	const gboolean before = (backward == 1) == pipesim_action_is_send(written->action);
 	const guint32 *ops = backward ? program->backward : program->forward;
 	gsize slot = (gsize)written->stage * shape->microbatches + written->microbatch;
 	guint32 own, other;
@@ -65,7 +60,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 	if (before ? written->stage == 0 : written->stage + 1 == shape->stages) {
 		message_fault(linker, index, ": stage %u is the %s, there is nothing to %s",
 			written->stage, before ? "first" : "last",
-			is_send(written->action) ? "send" : "receive");
+			pipesim_action_is_send(written->action) ? "send" : "receive");
 		return FALSE;
 	}
 	own = ops[slot];
@@ -81,7 +76,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 		return FALSE;
 	}
 	other_rank = pipesim_program_rank_near(program, other, rank);
-	*message = is_send(written->action)
+	*message = pipesim_action_is_send(written->action)
 			   ? (PipesimMessage){own, other, rank, other_rank, backward}
 			   : (PipesimMessage){other, own, other_rank, rank, backward};
 	return TRUE;
@@ -97,7 +92,7 @@ static gboolean is_joined(const Linker *linker, guint32 end)
 static void link_message(Linker *linker, guint rank, guint32 index)
 {
 	const PipesimCell *written = &linker->written[index];
-	const gboolean send = is_send(written->action);
+	const gboolean send = pipesim_action_is_send(written->action);
 	PipesimMessage message;
 	guint32 end, own;
 
@@ -139,11 +134,11 @@ static void check_message(Linker *linker, const PipesimMessage *message)
 		&linker->program->ops[message->from], from);
 	pipesim_op_print(
 		linker->program, message->to_rank, &linker->program->ops[message->to], to);
-	if (end == PIPESIM_NO_OP || !is_send(linker->written[end].action))
+	if (end == PIPESIM_NO_OP || !pipesim_action_is_send(linker->written[end].action))
 		pipesim_fault(&linker->places, linker->place_of[message->from],
 			"no send behind %s on rank %u, although %s on rank %u needs its result",
 			from->str, message->from_rank, to->str, message->to_rank);
-	if (end == PIPESIM_NO_OP || is_send(linker->written[end].action))
+	if (end == PIPESIM_NO_OP || pipesim_action_is_send(linker->written[end].action))
 		pipesim_fault(&linker->places, linker->place_of[message->to],
 			"no receive before %s on rank %u, although it needs the result of %s "
 			"on rank %u",
@@ -197,7 +192,8 @@ static void check_turns(Linker *linker, guint32 *last_from)
 			g_autoptr(GString) before = NULL;
 			guint32 last;
 
-			if (actions[i].kind == PIPESIM_ACTION_OP || is_send(actions[i].kind))
+			if (actions[i].kind == PIPESIM_ACTION_OP ||
+				pipesim_action_is_send(actions[i].kind))
 				continue;
 			last = last_from[actions[i].peer_rank];
 			last_from[actions[i].peer_rank] = i;

@@ -27,6 +27,11 @@ typedef enum {
 	PIPESIM_N_ACTIONS,
 } PipesimActionKind;
 
+static inline gboolean pipesim_action_is_send(guint kind)
+{
+	return kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
+}
+
 typedef struct {
 	guint32 op; /* itself; of a send the op whose result leaves, of a receive the op that
 		       needs it */
