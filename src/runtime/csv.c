@@ -287,14 +287,12 @@ typedef struct {
 	PipesimCells *file;
 	guint rank;
 	gboolean shards, reduces; /* whether the file says anything about it */
-	guint per_chunk;          /* gradients of a stage in a step */
-	guint stages;
+	const PipesimShape *shape;
 	Sharded *sharded; /* by stage */
 	guint pending;    /* 1 + the stage whose reduction has not been waited for; 0: none */
-	/* By slot, first of outputs, then of gradients: whether the rank has sent it, and waited for that.
+	/* By place_of(): whether the rank has sent it, and waited for that.
 	 * NULL: the file waits for nothing, as before PyTorch 2.15. */
 	guint8 *sent;
-	gsize n_slots, microbatches;
 } Checker;
 
 enum {
@@ -330,7 +328,9 @@ static void compute(Checker *checker, const PipesimCell *cell, guint stage)
 static void visit_sharding(Checker *checker, const PipesimCell *cell)
 {
 	const guint kind = cell->action - PIPESIM_N_ACTIONS;
-	Sharded *stage = cell->stage < checker->stages ? &checker->sharded[cell->stage] : NULL;
+	const guint per_chunk = pipesim_shape_per_chunk(checker->shape);
+	Sharded *stage =
+		cell->stage < checker->shape->stages ? &checker->sharded[cell->stage] : NULL;
 
 	if (stage == NULL || !stage->held) {
 		fault(checker, cell, "on rank %u, which does not hold stage %u", checker->rank,
@@ -338,11 +338,11 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 	} else if (kind == PIPESIM_REDUCE_GRAD) {
 		if (stage->reduced)
 			fault(checker, cell, "stands twice; gradients are reduced once a step");
-		else if (stage->gradients < checker->per_chunk)
+		else if (stage->gradients < per_chunk)
 			fault(checker, cell,
 				"stands behind %u of %u backwards of stage %u; put it behind "
 				"the last",
-				stage->gradients, checker->per_chunk, cell->stage);
+				stage->gradients, per_chunk, cell->stage);
 		if (checker->pending > 0)
 			fault(checker, cell,
 				"stands before %uWAIT_REDUCE_GRAD; put that before it",
@@ -365,34 +365,36 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 	}
 }
 
-/* Where tables of sends have what @cell sends or waits for; gradients stand behind all outputs. */
-static gsize slot_of(const PipesimCell *cell, gsize microbatches, gsize n_slots)
+/* How many outputs and gradients ranks may send. */
+static gsize count_sends(const PipesimShape *shape)
+{
+	return 2 * (gsize)shape->stages * shape->microbatches;
+}
+
+/* Where a table of them has what @cell sends or waits for, gradients behind all outputs; -1 where there
+ * can be no such message. */
+static gssize place_of(const PipesimShape *shape, const PipesimCell *cell)
 {
 	const gboolean gradient = cell->action == PIPESIM_ACTION_SEND_B ||
 				  cell->action == PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_B;
+	const gsize slot = (gsize)cell->stage * shape->microbatches + cell->microbatch;
 
-	return cell->stage * microbatches + cell->microbatch + (gradient ? n_slots : 0);
-}
-
-/* Whether the rank has sent, and waited for, what @cell sends or waits for; NULL where there can be no such
- * message. */
-static guint8 *find_sent(const Checker *checker, const PipesimCell *cell)
-{
-	if (cell->stage >= checker->stages || cell->microbatch >= checker->microbatches)
-		return NULL;
-	return &checker->sent[slot_of(cell, checker->microbatches, checker->n_slots)];
+	if (cell->stage >= shape->stages || cell->microbatch >= shape->microbatches)
+		return -1;
+	return (gssize)(slot + (gradient ? count_sends(shape) / 2 : 0));
 }
 
 static void visit_wait(Checker *checker, const PipesimCell *cell)
 {
-	guint8 *sent = find_sent(checker, cell);
+	const gssize place = place_of(checker->shape, cell);
 
-	if (sent == NULL || *sent == 0)
+	if (place < 0 || checker->sent[place] == 0) {
 		fault(checker, cell, "waits for a send that does not stand before it");
-	else if (*sent == WAITED)
+		return;
+	}
+	if (checker->sent[place] == WAITED)
 		fault(checker, cell, "stands twice; each send is waited for once");
-	if (sent != NULL && *sent != 0)
-		*sent = WAITED;
+	checker->sent[place] = WAITED;
 }
 
 /* All sends of the rank have to be waited for; forgets them. */
@@ -402,19 +404,20 @@ static void end_sends(Checker *checker)
 
 	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
 		const PipesimCell *cell = &checker->file->cells[i];
-		guint8 *sent =
-			pipesim_action_is_send(cell->action) ? find_sent(checker, cell) : NULL;
+		const gssize place = pipesim_action_is_send(cell->action)
+					     ? place_of(checker->shape, cell)
+					     : -1;
 
-		if (sent == NULL)
+		if (place < 0)
 			continue;
-		if (*sent == SENT)
+		if (checker->sent[place] == SENT)
 			fault(checker, cell,
 				"is not waited for, as every send of a file with waits is "
 				"since "
 				"PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
 				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
 				cell->microbatch);
-		*sent = 0;
+		checker->sent[place] = 0;
 	}
 }
 
@@ -439,8 +442,8 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		else if (cell->action >= PIPESIM_N_ACTIONS)
 			visit_sharding(checker, cell);
 		else if (checker->sent != NULL && pipesim_action_is_send(cell->action) &&
-			 find_sent(checker, cell) != NULL)
-			*find_sent(checker, cell) = SENT;
+			 place_of(checker->shape, cell) >= 0)
+			checker->sent[place_of(checker->shape, cell)] = SENT;
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
 		compute(checker, cell, cell->stage);
@@ -486,20 +489,16 @@ static gboolean check_shardings(
 	Checker checker = {.file = file,
 		.shards = file->n_shardings > file->n_reduces + file->n_waits,
 		.reduces = file->n_reduces > 0,
-		.per_chunk = pipesim_shape_per_chunk(&program->shape),
-		.stages = program->shape.stages,
-		.sharded = sharded,
-		.microbatches = program->shape.microbatches};
+		.shape = &program->shape,
+		.sharded = sharded};
 	g_autofree guint8 *sent = NULL;
 
-	checker.n_slots = checker.stages * checker.microbatches;
 	if (file->n_waits > 0)
-		sent = checker.sent = g_try_malloc0_n(2, checker.n_slots);
+		sent = checker.sent = g_try_malloc0(count_sends(&program->shape));
 	if (file->n_waits > 0 && sent == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u stages of %u micro-batches do not fit in memory", checker.stages,
-			program->shape.microbatches);
-
+			"%u stages of %u micro-batches do not fit in memory",
+			program->shape.stages, program->shape.microbatches);
 	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
 	pipesim_faults_free(file->faults);
 	file->faults = g_steal_pointer(&file->idle);
@@ -514,17 +513,16 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 {
 	const guint ranks = file->program->shape.ranks;
 	const guint32 *begin = pipesim_cells_begin(cells);
-	const gsize m = file->program->shape.microbatches;
-	const gsize n_slots = m * file->program->shape.stages;
+	const PipesimShape *shape = &file->program->shape;
 	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
-	/* By slot, of outputs and of gradients: the action that sends it. */
+	/* By place: the action that sends it. */
 	g_autofree guint32 *send_of = NULL;
 	guint32 n = cells->n_ops + cells->n_messages;
 
 	file->action_columns = g_try_new(guint32, n);
 	file->action_begin = g_try_new0(guint32, (gsize)ranks + 1);
 	if (cells->n_waits > 0)
-		send_of = g_try_new(guint32, 2 * n_slots);
+		send_of = g_try_new(guint32, count_sends(shape));
 	if (file->action_columns == NULL || file->action_begin == NULL ||
 		(cells->n_waits > 0 && send_of == NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -545,14 +543,14 @@ static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GE
 				};
 
 				if (pipesim_cell_is_wait(&cell))
-					sharding.message = send_of[slot_of(&cell, m, n_slots)];
+					sharding.message = send_of[place_of(shape, &cell)];
 				g_array_append_val(shardings, sharding);
 				continue;
 			}
 			i += pipesim_cell_is_pair(&cell);
-			if (pipesim_action_is_send(cell.action) && send_of != NULL &&
-				cell.stage < n_slots / m && cell.microbatch < m)
-				send_of[slot_of(&cell, m, n_slots)] = n;
+			if (send_of != NULL && pipesim_action_is_send(cell.action) &&
+				place_of(shape, &cell) >= 0)
+				send_of[place_of(shape, &cell)] = n;
 			file->action_columns[n] = cell.column;
 			cells->cells[n++] = cell;
 		}
