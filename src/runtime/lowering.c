@@ -131,16 +131,13 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 static guint32 wait_for_sends(
 	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, guint32 last)
 {
-	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
-		const PipesimSharding *sharding =
-			&g_array_index(lowering->shardings, PipesimSharding, *next);
+	const PipesimSharding *sharding;
 
-		if (sharding->rank != rank || sharding->before > before)
-			break;
+	while ((sharding = pipesim_sharding_next(lowering->shardings, rank, before, next)) !=
+		NULL)
 		if (pipesim_sharding_is_wait(sharding->kind) &&
 			(last == PIPESIM_NO_OP || sharding->message > last))
 			last = sharding->message;
-	}
 	return last;
 }
 
@@ -218,13 +215,12 @@ static void print_separator(GString *out, gboolean joined)
 static void print_shardings(
 	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, GString *out)
 {
-	for (; lowering->shardings != NULL && *next < lowering->shardings->len; ++*next) {
-		const PipesimSharding *sharding =
-			&g_array_index(lowering->shardings, PipesimSharding, *next);
+	const PipesimSharding *sharding;
+
+	while ((sharding = pipesim_sharding_next(lowering->shardings, rank, before, next)) !=
+		NULL) {
 		PipesimCell cell = {0};
 
-		if (sharding->rank != rank || sharding->before > before)
-			return;
 		if (pipesim_sharding_is_wait(sharding->kind))
 			cell = pipesim_cell_of_message(
 				lowering, rank, &lowering->actions[sharding->message]);

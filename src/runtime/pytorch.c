@@ -30,15 +30,13 @@ static void act(Rounds *rounds, guint rank)
 	const PipesimProgram *program = rounds->program;
 	const guint32 op = rounds->at[rank];
 	PipesimSharding *next =
-		&g_array_index(rounds->shardings, PipesimSharding, rounds->sharding[rank]);
+		pipesim_sharding_next(rounds->shardings, rank, op, &rounds->sharding[rank]);
 	PipesimMessage messages[2];
 	guint32 others[2];
 	guint n;
 
-	if (rounds->sharding[rank] < rounds->shardings->len && next->rank == rank &&
-		next->before == op) {
+	if (next != NULL) {
 		next->before = rounds->lowerer->next[rank];
-		rounds->sharding[rank]++;
 		set(rounds->then, rank);
 		return;
 	}
@@ -132,8 +130,8 @@ static void add_wait(GArray *out, guint rank, guint32 before, guint32 send, guin
 	g_array_append_val(out, wait);
 }
 
-/* The send of the output that @op, the action at @at of @rank, runs the backward of: what is waited for
- * right behind it. PIPESIM_NO_OP where it has no backward or nothing was sent. */
+/* The send of the output that @op of @rank runs the backward of: what is waited for right behind it.
+ * PIPESIM_NO_OP where it has no backward or nothing was sent. */
 static guint32 find_send(const PipesimLowerer *lowerer, guint rank, const PipesimOp *op)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -163,16 +161,11 @@ static void add_waits(PipesimLowerer *lowerer)
 
 		for (guint32 i = begin; i <= end; i++) {
 			const PipesimAction *action = &lowering->actions[i];
+			const PipesimSharding *sharding;
 			guint32 send;
 
-			for (; next < old->len; next++) {
-				const PipesimSharding *sharding =
-					&g_array_index(old, PipesimSharding, next);
-
-				if (sharding->rank != rank || sharding->before > i)
-					break;
+			while ((sharding = pipesim_sharding_next(old, rank, i, &next)) != NULL)
 				g_array_append_val(out, *sharding);
-			}
 			if (i == end || action->kind != PIPESIM_ACTION_OP)
 				continue;
 			send = find_send(lowerer, rank, &lowerer->program->ops[action->op]);

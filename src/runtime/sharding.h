@@ -33,6 +33,22 @@ static inline gboolean pipesim_sharding_is_wait(guint kind)
 	return kind == PIPESIM_WAIT_SEND_F || kind == PIPESIM_WAIT_SEND_B;
 }
 
+/** pipesim_sharding_next: the next of @shardings (nullable) that stands before action or op @before of @rank;
+ * NULL where none is left. @next: where it stands, counted on */
+static inline PipesimSharding *pipesim_sharding_next(
+	const GArray *shardings, guint rank, guint32 before, guint *next)
+{
+	PipesimSharding *sharding;
+
+	if (shardings == NULL || *next >= shardings->len)
+		return NULL;
+	sharding = &g_array_index(shardings, PipesimSharding, *next);
+	if (sharding->rank != rank || sharding->before > before)
+		return NULL;
+	++*next;
+	return sharding;
+}
+
 /* How a version of PyTorch does it. */
 typedef struct {
 	guint active;    /* stages of a rank that are kept unsharded, max_active_stages */
