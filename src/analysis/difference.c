@@ -207,12 +207,6 @@ static gint64 time_of(const Pair *pair, guint rank)
 									   : at->b.at;
 }
 
-/* A file's own list is there whatever the rules: under async it is compared, not run. */
-static const PipesimLowering *list_of(const PipesimStep *step)
-{
-	return step->derived != NULL ? step->derived : step->job.messages;
-}
-
 PipesimDifference *pipesim_difference_new(
 	const PipesimRun *a, const PipesimRun *b, GError **error)
 {
@@ -239,8 +233,8 @@ PipesimDifference *pipesim_difference_new(
 	}
 	difference = pair.difference = g_new0(PipesimDifference, 1);
 	difference->ranks = a->shape.ranks;
-	difference->list_a = list_of(a->step);
-	difference->list_b = list_of(b->step);
+	difference->list_a = pipesim_step_messages(a->step);
+	difference->list_b = pipesim_step_messages(b->step);
 	difference->same = TRUE;
 	difference->change = b->report->makespan - a->report->makespan;
 	difference->rank = g_new0(PipesimRankDifference, difference->ranks);

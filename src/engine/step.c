@@ -14,16 +14,11 @@
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
-static const PipesimLowering *messages_of(const PipesimStep *step)
-{
-	return step->derived != NULL ? step->derived : step->job.messages;
-}
-
 PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
 {
 	const PipesimNetwork *network = step->job.network;
-	const PipesimLowering *messages = messages_of(step);
+	const PipesimLowering *messages = pipesim_step_messages(step);
 
 	if (pipesim_runtime_waits(step->job.runtime))
 		return pipesim_comm_run(messages, times, network, flags, error);
@@ -52,7 +47,7 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	step->timeline = pipesim_step_again(step, job->times, flags, error);
 	if (step->timeline == NULL)
 		return FALSE;
-	step->program = waits && messages_of(step)->runtime->splits_pairs
+	step->program = waits && pipesim_step_messages(step)->runtime->splits_pairs
 				? pipesim_program_split_pairs(step->whole, error)
 				: pipesim_program_ref(step->whole);
 	if (step->program == NULL)

@@ -66,6 +66,13 @@ void pipesim_step_free(PipesimStep *step);
  */
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
 
+/** pipesim_step_messages: the list that @step ran by, or that its job brought: a file's own is there
+ * whatever the rules, and under async is not run. NULL: none. */
+static inline const PipesimLowering *pipesim_step_messages(const PipesimStep *step)
+{
+	return step->derived != NULL ? step->derived : step->job.messages;
+}
+
 /** pipesim_step_forget_ops: lets go of single ops and messages; figures of ranks stay. */
 void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
