@@ -148,7 +148,7 @@ static void write_looks(PipesimJson *json)
 		const PipesimLook *look = &pipesim_looks[kind];
 
 		pipesim_json_open_line(json, pipesim_kind_letter(kind));
-		pipesim_json_member_string(json, "title", look->title);
+		pipesim_json_member_string(json, "title", pipesim_look_titles[kind]);
 		pipesim_json_open_array(json, "colours");
 		pipesim_json_string(json, look->colours[0]);
 		pipesim_json_string(json, look->colours[1]);

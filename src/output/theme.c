@@ -5,42 +5,49 @@
 
 #include "output/theme.h"
 
+const char *const pipesim_look_titles[PIPESIM_FB] = {
+	[PIPESIM_F] = "forward",
+	[PIPESIM_I] = "backward for input",
+	[PIPESIM_W] = "backward for weights",
+	[PIPESIM_B] = "full backward",
+};
+
 /* Orange, sky blue, blue and green, as Okabe and Ito chose them for every kind of colour
  * vision, moved so that the first two shades of each lie far apart in lightness: L* 83 94, 67 78,
  * 16 32, 46 61. A grey print then keeps them apart. */
 const PipesimLook pipesim_looks[PIPESIM_FB] = {
 	[PIPESIM_F] = {{"#FFC44F", "#FFEDC4", "#E08A1E", "#F5E356"},
-		{"black", "black", "black", "black"}, "#303030", "forward"},
+		{"black", "black", "black", "black"}, "#303030"},
 	[PIPESIM_I] = {{"#52ACE8", "#8FCBE0", "#2C7FC4", "#C9E6F7"},
-		{"black", "black", "white", "black"}, "#303030", "backward for input"},
+		{"black", "black", "white", "black"}, "#303030"},
 	[PIPESIM_W] = {{"#15225A", "#3F4690", "#6A6FC0", "#B3B0E4"},
-		{"white", "white", "white", "black"}, "#A6ACDC", "backward for weights"},
+		{"white", "white", "white", "black"}, "#A6ACDC"},
 	[PIPESIM_B] = {{"#007C55", "#53A37B", "#00492F", "#A8D8B9"},
-		{"white", "black", "white", "black"}, "#303030", "full backward"},
+		{"white", "black", "white", "black"}, "#303030"},
 };
 
 /* The same hues; what is near to black would not be seen. */
 static const PipesimLook dark_looks[PIPESIM_FB] = {
 	[PIPESIM_F] = {{"#E5A92F", "#F3D996", "#B86E14", "#D9C63A"},
-		{"black", "black", "black", "black"}, "#16181D", "forward"},
+		{"black", "black", "black", "black"}, "#16181D"},
 	[PIPESIM_I] = {{"#3F97D3", "#8CC4DC", "#2A6CA8", "#BFDDEE"},
-		{"black", "black", "white", "black"}, "#16181D", "backward for input"},
+		{"black", "black", "white", "black"}, "#16181D"},
 	[PIPESIM_W] = {{"#5560B8", "#7C85D6", "#3A4288", "#A9AEE8"},
-		{"white", "black", "white", "black"}, "#16181D", "backward for weights"},
+		{"white", "black", "white", "black"}, "#16181D"},
 	[PIPESIM_B] = {{"#0E8F66", "#62B58C", "#0A5E44", "#A5D6B8"},
-		{"white", "black", "white", "black"}, "#16181D", "full backward"},
+		{"white", "black", "white", "black"}, "#16181D"},
 };
 
 /* Greys, each kind in a range of its own. */
 static const PipesimLook print_looks[PIPESIM_FB] = {
 	[PIPESIM_F] = {{"#E4E4E4", "#F4F4F4", "#DADADA", "#ECECEC"},
-		{"black", "black", "black", "black"}, "#000000", "forward"},
+		{"black", "black", "black", "black"}, "#000000"},
 	[PIPESIM_I] = {{"#BCBCBC", "#ACACAC", "#C4C4C4", "#B4B4B4"},
-		{"black", "black", "black", "black"}, "#000000", "backward for input"},
+		{"black", "black", "black", "black"}, "#000000"},
 	[PIPESIM_W] = {{"#202020", "#404040", "#303030", "#505050"},
-		{"white", "white", "white", "white"}, "#C0C0C0", "backward for weights"},
+		{"white", "white", "white", "white"}, "#C0C0C0"},
 	[PIPESIM_B] = {{"#747474", "#989898", "#666666", "#888888"},
-		{"white", "black", "white", "black"}, "#000000", "full backward"},
+		{"white", "black", "white", "black"}, "#000000"},
 };
 
 static const PipesimTheme themes[] = {
@@ -72,19 +79,25 @@ void pipesim_theme_rgb(const char *colour, guint8 rgb[3])
 		rgb[c] = (guint8)(value >> (16 - 8 * c));
 }
 
+const char *pipesim_theme_mix(
+	const char *from, const char *to, guint part, guint whole, char out[8])
+{
+	guint8 a[3], b[3];
+
+	pipesim_theme_rgb(from, a);
+	pipesim_theme_rgb(to, b);
+	for (guint c = 0; c < 3; c++)
+		a[c] = (guint8)((a[c] * (whole - part) + b[c] * part) / whole);
+	g_snprintf(out, 8, "#%02X%02X%02X", a[0], a[1], a[2]);
+	return out;
+}
+
 const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char out[8])
 {
 	/* Twice the way from one of the three to the next. */
 	const guint steps = n > 1 ? n - 1 : 1, at = 2 * i;
 	const guint part = at / steps < 2 ? at / steps : 1;
-	guint8 from[3], to[3];
 
-	pipesim_theme_rgb(theme->ranks[part], from);
-	pipesim_theme_rgb(theme->ranks[part + 1], to);
-	for (guint c = 0; c < 3; c++)
-		from[c] = (guint8)((from[c] * ((part + 1) * steps - at) +
-					   to[c] * (at - part * steps)) /
-				   steps);
-	g_snprintf(out, 8, "#%02X%02X%02X", from[0], from[1], from[2]);
-	return out;
+	return pipesim_theme_mix(
+		theme->ranks[part], theme->ranks[part + 1], at - part * steps, steps, out);
 }

@@ -11,10 +11,11 @@ typedef struct {
 	/* "#RRGGBB": of the box and of the number in it */
 	const char *colours[PIPESIM_SHADES], *text[PIPESIM_SHADES];
 	const char *edge; /* of the line around it */
-	const char *title;
 } PipesimLook;
 /* Of the theme light. */
 extern const PipesimLook pipesim_looks[PIPESIM_FB];
+/* What legends call the kinds, in all themes. */
+extern const char *const pipesim_look_titles[PIPESIM_FB];
 
 typedef struct {
 	const char *name;
@@ -39,3 +40,8 @@ const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char
 
 /** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);
+
+/** pipesim_theme_mix: the colour @part of @whole of the way from @from to @to; "#RRGGBB" in @out, which it
+ * returns. */
+const char *pipesim_theme_mix(
+	const char *from, const char *to, guint part, guint whole, char out[8]);

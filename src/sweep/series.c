@@ -66,12 +66,7 @@ const char *pipesim_series_tint(const PipesimSeries *own, char out[8])
 {
 	/* Of white, in 16 parts, by what tells members apart. */
 	static const guint8 white[] = {10, 7, 12, 13, 9, 11};
-	const guint parts = white[own->dash % G_N_ELEMENTS(white)];
-	guint8 rgb[3];
 
-	pipesim_theme_rgb(own->colour, rgb);
-	for (guint c = 0; c < 3; c++)
-		rgb[c] = (guint8)((255 * parts + rgb[c] * (16 - parts)) / 16);
-	g_snprintf(out, 8, "#%02X%02X%02X", rgb[0], rgb[1], rgb[2]);
-	return out;
+	return pipesim_theme_mix(
+		own->colour, "#FFFFFF", white[own->dash % G_N_ELEMENTS(white)], 16, out);
 }
