@@ -83,12 +83,11 @@ const runs = data.result.schedules.map((result, i) => ({
   timeline: data.timelines[i] === null ? null : readTimeline(data.timelines[i]),
 }));
 
-/* The first op of @rank that ends after @time, or that behind its last. */
-function opAfter(t, rank, time) {
-  let low = t.begin[rank], high = t.begin[rank + 1];
+/* The first of the ascending @values from @low to before @high that is above @limit; @high where none is. */
+function firstAbove(values, low, high, limit) {
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (t.end[middle] > time)
+    if (values[middle] > limit)
       high = middle;
     else
       low = middle + 1;
@@ -96,18 +95,11 @@ function opAfter(t, rank, time) {
   return low;
 }
 
-/* The last change of what @rank holds at @time or before; -1 before the first. */
-function changeBefore(changes, time) {
-  let low = 0, high = changes.at.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (changes.at[middle] > time)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low - 1;
-}
+/* The first op of @rank that ends after @time, or that behind its last. */
+const opAfter = (t, rank, time) => firstAbove(t.end, t.begin[rank], t.begin[rank + 1], time);
+
+/* The last change of what a rank holds at @time or before; -1 before the first. */
+const changeBefore = (changes, time) => firstAbove(changes.at, 0, changes.at.length, time) - 1;
 
 function phaseOf(t, op) {
   const phases = t.phases[t.rank[op]], at = op - t.begin[t.rank[op]];
@@ -150,8 +142,10 @@ const printMs = ns => trimmed(ns / 1e6, 6) + ' ms';
 
 const BYTES = [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB'], [1, 'B']];
 
+const byteUnit = bytes => BYTES.find(([size]) => bytes >= size) || BYTES[BYTES.length - 1];
+
 function printBytes(bytes) {
-  const [unit, name] = BYTES.find(([size]) => bytes >= size) || BYTES[BYTES.length - 1];
+  const [unit, name] = byteUnit(bytes);
   return trimmed(bytes / unit, 3) + ' ' + name;
 }
 
@@ -170,7 +164,7 @@ function printerOf(kind, values) {
   if (kind === 'factor')
     return value => value.toFixed(2);
   if (kind === 'bytes') {
-    const [unit, name] = BYTES.find(([size]) => Math.max(...values) >= size) || BYTES[BYTES.length - 1];
+    const [unit, name] = byteUnit(Math.max(...values));
     return Object.assign(value => (value / unit).toFixed(unit > 1 ? 1 : 0), {unit: name});
   }
   const decimals = decimalsOf(values, kind === 'time' ? 3 : kind === 'activations' ? 2 : 0);

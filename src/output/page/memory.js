@@ -63,7 +63,7 @@ function drawMemory(panel, context) {
   const top = panel.lanes + AXIS + 24, height = panel.chart - 30, bottom = top + height;
   const most = view.most, limit = view.memory === 'bytes' ? panel.run.result.memory_bytes.limit : null;
   const scaleTo = limit !== null && limit < 1.6 * most ? Math.max(most, limit) : most;
-  const [unit, name] = view.memory === 'bytes' ? BYTES.find(([size]) => scaleTo >= size) || BYTES[4] : [1, 'activations'];
+  const [unit, name] = view.memory === 'bytes' ? byteUnit(scaleTo) : [1, 'activations'];
   const floor = view.floor, all = scaleTo + 0.04 * (scaleTo - floor) - floor;
   const yOf = value => bottom - height * (value - floor) / all;
   const {ticks, step} = ticksOf(floor / unit, scaleTo / unit, 5), {ranks} = panel.timeline;
