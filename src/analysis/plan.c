@@ -231,8 +231,7 @@ static PipesimOrder *ignore_memory(
 	if (order != NULL)
 		note(order,
 			"no order that is known fits the memory limit; the leanest, that of "
-			"%s, "
-			"takes %s",
+			"%s, takes %s",
 			leanest->schedule->name, pipesim_print_bytes(memory, leanest->memory));
 	return order;
 }

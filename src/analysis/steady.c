@@ -38,8 +38,7 @@ static PipesimStep *run(const Question *question, guint microbatches, GError **e
 	if (!pipesim_stream_takes(order)) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: its order is written out micro-batch by micro-batch, and no "
-			"period "
-			"is looked for; --microbatches M gives a step of M",
+			"period is looked for; --microbatches M gives a step of M",
 			question->schedule->name);
 		return NULL;
 	}
@@ -153,9 +152,8 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	if (state == NULL)
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: no steady phase within %u micro-batches over %u ranks: it runs "
-			"all "
-			"of them through one chunk after the other, or fills the pipeline for "
-			"longer%s",
+			"all of them through one chunk after the other, or fills the pipeline "
+			"for longer%s",
 			schedule->name, m, scenario->ranks,
 			scenario->microbatches == 0 ? "; --microbatches M gives a step of M"
 						    : "");

@@ -152,8 +152,7 @@ const PipesimCommand pipesim_command_export = {
 		PIPESIM_ALL_NETWORK},
 	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule or schedule file to write", NULL},
 		{PIPESIM_SET_COMM, NULL,
-			"whose: async, queue, pytorch-2.15, single, grouped, native "
-			"(default)",
+			"whose: async, queue, pytorch-2.15, single, grouped, native (default)",
 			NULL}},
 	.run = run,
 };

@@ -73,8 +73,7 @@ static void add_row(PipesimTable *table, const Row *row)
 		PipesimNumber makespan, idle;
 		g_autofree char *plain =
 			g_strdup_printf("no steady phase within %u micro-batches; this step "
-					"takes %s ms, bubble "
-					"%s ms",
+					"takes %s ms, bubble %s ms",
 				pipesim_shape_whole(&row->step->shape),
 				pipesim_print_ms(makespan, report->makespan),
 				pipesim_print_ms(idle, report->bubble.max_idle));
@@ -263,10 +262,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"steady takes a message as a fixed time: where messages queue on links "
-			"a "
-			"period may never come; give --times P2P=... here, or compare two "
-			"numbers "
-			"of --microbatches with --message-bytes");
+			"a period may never come; give --times P2P=... here, or compare two "
+			"numbers of --microbatches with --message-bytes");
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;

@@ -567,10 +567,8 @@ const PipesimCommand pipesim_command_sweep = {
 	.summary = "simulate every combination of option values, on all cores",
 	.usage = "- simulate every combination of option values",
 	.about = "A number may be a range (4:64:*2 or 1:2:0.25) or a list (1/2/5; also "
-		 "32,64,128 "
-		 "where the value is\na single number). Every combination is simulated for "
-		 "every "
-		 "schedule.",
+		 "32,64,128 where the value is\na single number). Every combination is "
+		 "simulated for every schedule.",
 	.examples =
 		"Examples:\n"
 		"  pipesim sweep --pp 4:64:*2 --microbatches 32,64,128 -s 1f1b,zb-h1 -o "

@@ -664,8 +664,7 @@ static gboolean check_rules(const GPtrArray *components, GError **error)
 		if (figures->sd > figures->mean)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--map: %s %s takes %.3f ms with a spread of %.0f %%: its "
-				"rules "
-				"take in what is not alike; name it apart",
+				"rules take in what is not alike; name it apart",
 				component->component, component->phase, figures->median / 1e6,
 				100.0 * (double)figures->sd / (double)figures->mean);
 		for (guint k = 0;

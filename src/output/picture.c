@@ -312,8 +312,7 @@ static void append_plots(Picture *picture)
 		"pixels(time) = time * unit / (end - begin) * (width - left - right)\n"
 		"upright(time) = letters > 0 && pixels(time) > letters * 0.56 * digits + 1\n"
 		"sideways(time) = turned > 0 && !upright(time) && pixels(time) > turned * 0.75 "
-		"+ "
-		"1\n"
+		"+ 1\n"
 		"at = 'using (($3 + $4) / 2 * unit):($5 + (foot - head) / 2)'\n"
 		"number = '@at:(upright($4 - $3) ? strcol(2) : \"\") with labels'\n"
 		"sidewise = '@at:(sideways($4 - $3) ? strcol(2) : \"\") with labels rotate by "
@@ -333,8 +332,7 @@ static void append_plots(Picture *picture)
 			"pixels = sprintf('binary array=(%u,%u) format=\"%%%%uchar\" dx=%%.12g "
 			"dy=%%.12g ' \\\n"
 			"	.'origin=(%%.12g,%%.12g) with rgbimage', dx, dy, begin + dx / "
-			"2, dy / "
-			"2)\n"
+			"2, dy / 2)\n"
 			"plot raster @pixels",
 			detail->width,
 			pipesim_figure_short(dy, detail->lanes / detail->height, 9),

@@ -400,8 +400,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	if (pipesim_figure_known(PIPESIM_FIGURE_IMBALANCE, comparison))
 		append_meaning(&text, "imbal.",
 			"part of the bubble (max) due to unequal stages or ranks: busy time of "
-			"the "
-			"busiest rank minus that of the least busy one");
+			"the busiest rank minus that of the least busy one");
 	append_meaning(&text, "formula",
 		"the published bubble; off by: simulated (max) minus formula");
 	append_meaning(&text, "activations",

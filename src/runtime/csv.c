@@ -353,8 +353,7 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 		if (checker->pending != cell->stage + 1)
 			fault(checker, cell,
 				"stands where no reduction of stage %u is pending; put it "
-				"behind "
-				"%uREDUCE_GRAD, once",
+				"behind %uREDUCE_GRAD, once",
 				cell->stage, cell->stage);
 		checker->pending = 0;
 	} else if (stage->open == (kind == PIPESIM_UNSHARD)) {
@@ -413,8 +412,7 @@ static void end_sends(Checker *checker)
 		if (checker->sent[place] == SENT)
 			fault(checker, cell,
 				"is not waited for, as every send of a file with waits is "
-				"since "
-				"PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
+				"since PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
 				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
 				cell->microbatch);
 		checker->sent[place] = 0;

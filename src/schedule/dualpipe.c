@@ -175,8 +175,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
 		"rank idles just that long. With F&B < F+B the ranks run different numbers of "
 		"pairs, so their bubbles differ, and the formula gives the largest: that of "
-		"the "
-		"four ranks around the middle.",
+		"the four ranks around the middle.",
 	.activations.text = "PP+1",
 	.activations.value = activations,
 	.activations.exact =

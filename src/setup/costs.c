@@ -257,8 +257,7 @@ static gboolean check_costs(
 			costs->parameter_bytes > 1000000))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit: '%s' is bytes, in which nothing fits; write a unit, "
-			"for "
-			"example %sGB",
+			"for example %sGB",
 			limit, limit);
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
