@@ -40,7 +40,7 @@ static const Option options[] = {
 	{"format", {"--format=json", "--format=csv", "--format=jsonl", "--format=text"}},
 	{"output", {"--output=out.csv", "--output=out.json", "--output=no/such.csv"}},
 	{"comm", {"--comm=queue", "--comm=grouped", "--comm=single", "--comm=native",
-			 "--comm=async"}},
+			 "--comm=async", "--comm=pytorch-2.15"}},
 	{"compare-at", {"--compare-at=stages", "--compare-at=ranks"}},
 	{"sort", {"--sort=memory", "--sort=makespan", "--sort=name"}},
 	{"brief", {"--brief"}},

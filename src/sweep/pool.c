@@ -126,7 +126,7 @@ PipesimSweepBlock *pipesim_pool_next(PipesimPool *pool)
 	slot = (guint)(pool->next_taken % pool->window);
 	while (pool->done[slot] == NULL) {
 		/* A stop is a signal, which wakes nobody here. */
-		const gint64 soon = g_get_monotonic_time() + G_TIME_SPAN_MILLISECOND * 100;
+		const gint64 soon = g_get_monotonic_time() + LONGEST_WAIT;
 
 		/* Nobody will bring the next block any more: it was never begun. */
 		if (pool->next_taken == pool->n_own ||
