@@ -155,10 +155,13 @@ static gboolean repeats(const Walk *walk, guint weighed, guint inputs)
 {
 	const guint waiting = inputs - weighed;
 
-	return walk->inputs == NULL ||
-	       (walk->inputs->len - walk->weighed == waiting &&
-		       memcmp(&walk->inputs->data[weighed], &walk->inputs->data[walk->weighed],
-			       waiting) == 0);
+	if (walk->inputs == NULL)
+		return TRUE;
+	if (walk->inputs->len - walk->weighed != waiting)
+		return FALSE;
+	/* an array that never got an element has no data to compare */
+	return waiting == 0 || memcmp(&walk->inputs->data[weighed],
+				       &walk->inputs->data[walk->weighed], waiting) == 0;
 }
 
 /* Every round of a loop adds the same, once W go round too. Where it adds to nothing, no round is
