@@ -154,11 +154,20 @@ static gboolean print_result(
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *picture = setup->text[PIPESIM_SET_PICTURE];
+	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
 	g_autoptr(GString) costs = g_string_new(NULL);
 	g_autoptr(GString) table = g_string_new(NULL);
 
 	pipesim_setup_tell(setup, calibration);
-	pipesim_costs_write(calibration->costs, costs);
+	if (stages && calibration->costs->part == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--output '%s': a table of stage times, but the traces do not tell "
+			"stages apart; write a costs file, .ini",
+			path);
+	if (stages)
+		pipesim_costs_write_stages(calibration->costs, costs);
+	else
+		pipesim_costs_write(calibration->costs, costs);
 	if (path != NULL && !pipesim_print(path, costs, error))
 		return FALSE;
 	if (picture != NULL &&
@@ -218,8 +227,8 @@ const PipesimCommand pipesim_command_calibrate = {
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_PICTURE,
 		PIPESIM_SET_FIGURES},
 	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
-			    "write a costs file for --costs; '-' = standard output, no table",
-			    "ini"},
+			    "write costs, or stage times (FILE.csv); '-' = costs, no table",
+			    "ini csv"},
 		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)", NULL}},
 	.run = run,
 };

@@ -4,6 +4,7 @@
 #include "base/kind.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
+#include "measure/stage-times.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,6 +21,9 @@ typedef struct {
 	GPtrArray *chosen; /* of PipesimTraceGroup, not owned: what F, I, W and B are made of */
 	PipesimCosts *costs;
 	GPtrArray *notices;
+	const PipesimJoined *joined;
+	/* Times of every stage, ns, by stage and PipesimKind; NULL: stages are not told apart. */
+	GArray *parts;
 } Calibrating;
 
 void pipesim_calibration_free(PipesimCalibration *calibration)
@@ -248,17 +252,30 @@ static gboolean choose_components(Calibrating *c, GError **error)
 	return check_layer(c, error);
 }
 
-/* F, I, W and B from what was chosen. Groups are few and each is at most PIPESIM_MAX_TIME_NS
+static gboolean check_sums(const gint64 *sum, GError **error)
+{
+	for (guint kind = 0; kind <= PIPESIM_B; kind++)
+		if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s adds up to more than %" G_GINT64_FORMAT " ns; fewer layers",
+				pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
+	return TRUE;
+}
+
+/* F, I, W and B from what was chosen, of each stage where they are told apart. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
 static gboolean add_up(Calibrating *c, GError **error)
 {
-	gint64 sum[PIPESIM_N_KINDS] = {0};
+	gint64 all[PIPESIM_FB] = {0};
 
 	for (guint i = 0; i < c->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
 		const PipesimMeasured *what = &group->what;
 		const gint64 time =
 			MIN(time_of(c, group, group->figures.median), PIPESIM_MAX_TIME_NS + 1);
+		gint64 *sum = c->parts != NULL ? &g_array_index(c->parts, gint64,
+							 (gsize)what->stage * PIPESIM_FB)
+					       : all;
 
 		record(c, group, &group->figures);
 		sum[what->phase] += time;
@@ -267,26 +284,55 @@ static gboolean add_up(Calibrating *c, GError **error)
 			!has(c->chosen, what->component, what->chunk, PIPESIM_I)) {
 			sum[PIPESIM_I] += time / 2;
 			sum[PIPESIM_W] += time - time / 2;
+			const gboolean named = c->parts == NULL && what->chunk[0] != '\0';
+
 			pipesim_notice(c->notices,
 				"%s%s%s: only its full backward was measured, halved into I "
 				"and W: schedules that split the backward are guesses",
-				what->component, what->chunk[0] != '\0' ? " " : "",
-				what->chunk);
+				what->component, named ? " " : "", named ? what->chunk : "");
 		}
 		if ((what->phase == PIPESIM_I || what->phase == PIPESIM_W) &&
 			!has(c->chosen, what->component, what->chunk, PIPESIM_B))
 			sum[PIPESIM_B] += time;
-		for (guint kind = 0; kind <= PIPESIM_B; kind++)
-			if (sum[kind] < 0 || sum[kind] > PIPESIM_MAX_TIME_NS)
-				return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-					"%s adds up to more than %" G_GINT64_FORMAT
-					" ns; fewer layers",
-					pipesim_phase_name(kind), PIPESIM_MAX_TIME_NS);
+		if (!check_sums(sum, error))
+			return FALSE;
 	}
-	for (guint kind = 0; kind <= PIPESIM_B; kind++)
-		c->costs->time[kind] = sum[kind];
-	c->costs->time[PIPESIM_FB] = sum[PIPESIM_F] + sum[PIPESIM_B];
+	memcpy(c->costs->time, all, sizeof all);
+	c->costs->time[PIPESIM_FB] = all[PIPESIM_F] + all[PIPESIM_B];
 	return TRUE;
+}
+
+/* Stages ------------------------------------------------------------------------------------ */
+
+/* Whether what was chosen are ops of a run of several stages. */
+static gboolean tells_stages(const Calibrating *c)
+{
+	for (guint i = 0; i < c->chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
+
+		if (group->what.stage < 0 || group->what.stage >= c->joined->stages)
+			return FALSE;
+	}
+	return c->joined->stages > 1;
+}
+
+/* What each stage takes, into c->costs, beside FB in proportion to the F and B of an average one. */
+static gboolean set_stages(Calibrating *c, GError **error)
+{
+	PipesimCosts *costs = c->costs;
+	const guint n = c->joined->stages;
+	const gint64 pair = costs->time[PIPESIM_FB];
+	gint64 sum = 0;
+
+	for (guint stage = 0; stage < n; stage++)
+		sum += g_array_index(c->parts, gint64, (gsize)stage * PIPESIM_FB + PIPESIM_F) /
+			       n +
+		       g_array_index(c->parts, gint64, (gsize)stage * PIPESIM_FB + PIPESIM_B) /
+			       n;
+	costs->time[PIPESIM_F] = sum;
+	costs->time[PIPESIM_B] = 0;
+	costs->time[PIPESIM_FB] = costs->has_pair ? pair : sum;
+	return pipesim_costs_set_parts(costs, c->parts, c->joined->ranks, error);
 }
 
 /* The overlapped pair ------------------------------------------------------------------------- */
@@ -564,8 +610,22 @@ static gboolean run(Calibrating *c, GError **error)
 					(const char *)component, (const char *)impl);
 	}
 	pipesim_trace_wish_load_mode(&c->wish, c->groups, c->notices);
-	if (!choose_components(c, error) || !add_up(c, error) || !add_pair(c, error) ||
-		!add_link(c, error))
+	if (!choose_components(c, error))
+		return FALSE;
+	if (tells_stages(c)) {
+		c->parts = g_array_sized_new(
+			FALSE, TRUE, sizeof(gint64), c->joined->stages * PIPESIM_FB);
+		g_array_set_size(c->parts, c->joined->stages * PIPESIM_FB);
+		if (pipesim_trace_get_count(c->traces[0], "layers_per_chunk") > 0)
+			c->layers_per_chunk *= c->joined->chunks;
+	}
+	if (c->layers == 0)
+		c->layers = c->layers_per_chunk;
+	pipesim_stage_times_notice(c->joined, c->notices);
+	if (!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
+		(c->parts != NULL && (!pipesim_stage_times_fill(c->joined, c->parts,
+					      c->traces[0]->path, c->notices, error) ||
+					     !set_stages(c, error))))
 		return FALSE;
 	if (time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -600,18 +660,22 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	g_autoptr(PipesimCalibration) result = g_new0(PipesimCalibration, 1);
 	g_autoptr(GPtrArray) groups = NULL;
 	g_autoptr(GPtrArray) chosen = g_ptr_array_new();
-	Calibrating c = {.traces = traces, .n_traces = n, .chosen = chosen};
+	g_auto(PipesimJoined) joined = {0};
+	Calibrating c = {.traces = traces, .n_traces = n, .chosen = chosen, .joined = &joined};
+	gboolean ok;
 
 	result->costs = c.costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	result->notices = c.notices = g_ptr_array_new_with_free_func(g_free);
 	c.costs->components =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_component_free);
+	if (!pipesim_join(traces, n, &joined, error))
+		return NULL;
 	for (guint t = 0; t < n; t++)
 		result->rows += traces[t]->rows->len;
 	c.groups = groups = pipesim_trace_groups(traces, n, result->dropped);
 	c.layers_per_chunk =
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
-	c.layers = options->layers > 0 ? options->layers : c.layers_per_chunk;
+	c.layers = options->layers;
 	c.wish = options->wish;
 	if (c.wish.tokens == 0)
 		c.wish.tokens = pipesim_trace_get_count(traces[0], "tokens");
@@ -630,7 +694,9 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 			pipesim_notice(
 				c.notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
 	}
-	return run(&c, error) ? g_steal_pointer(&result) : NULL;
+	ok = run(&c, error);
+	g_clear_pointer(&c.parts, g_array_unref);
+	return ok ? g_steal_pointer(&result) : NULL;
 }
 
 /* The component measured as @phase, or NULL. */

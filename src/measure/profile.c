@@ -220,6 +220,8 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	static const char *const waiting[] = {"notify", "barrier", NULL};
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
+	/* Files of one host count from different moments of one clock. */
+	const gint64 base = MAX(pipesim_trace_get_count(trace, "base_time_ns"), 0);
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
@@ -246,7 +248,8 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		row.what.phase = marked->meaning.phase;
 		row.what.role = marked->meaning.role;
 		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
-		row.rep = marked->meaning.rep;
+		row.rep = row.microbatch = marked->meaning.rep;
+		row.what.stage = marked->meaning.stage;
 		if (!marked->meaning.counted ||
 			(!profile->projected && marked->activities == 0 &&
 				!row.what.whole_chunk))
@@ -262,6 +265,8 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 				row.wait = marked->wait.covered;
 			}
 		}
+		if (profile->projected || marked->activities > 0)
+			row.start = base + (profile->projected ? range->start : marked->start);
 		g_array_append_val(trace->rows, row);
 		g_array_append_vals(
 			starts, profile->projected ? &range->start : &marked->start, 1);

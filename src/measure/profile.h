@@ -51,7 +51,8 @@ void pipesim_profile_free(PipesimProfile *profile);
  * streams. Communication is told apart into kernels that move data and those that wait for peers
  * ("notify" in their name). Where forward and backward of components overlap in time, the file
  * shows an overlapped pair: its rows are of one pair, a row "chunk FB" spans it, and
- * layers_per_chunk is how often its components occur. A notice tells how much GPU time lies in no
+ * layers_per_chunk is how often its components occur. Starts are those
+ * of the profiler's clock, with base_time_ns where the file has it. A notice tells how much GPU time lies in no
  * known range. @rules may be NULL.
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE where nothing has a meaning.

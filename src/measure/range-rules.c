@@ -117,6 +117,7 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 			rule->words[4] != NULL ? expand(strings, match, rule->words[4]) : "";
 		out->role = role_of(out->component);
 		out->rep = PIPESIM_UNKNOWN;
+		out->stage = PIPESIM_UNKNOWN;
 		return TRUE;
 	}
 	return FALSE;
@@ -161,6 +162,7 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 		.chunk = "",
 		.phase = (guint8)MAX(0, pipesim_phase_find(phase)),
 		.rep = PIPESIM_UNKNOWN,
+		.stage = PIPESIM_UNKNOWN,
 	};
 	if (out->component[0] != '\0') {
 		out->role = role_of(out->component);
@@ -178,8 +180,8 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 		out->phase = fetch(strings, match, "plain")[0] == 'F' ? PIPESIM_F : PIPESIM_B;
 		return TRUE;
 	}
-	g_autofree char *chunk = g_strconcat("stage ", stage, NULL);
-	out->chunk = g_string_chunk_insert_const(strings, chunk);
+	out->stage = g_ascii_strtoll(stage, NULL, 10);
+	out->chunk = pipesim_stage_chunk(strings, out->stage);
 	if (phase[0] == '\0') {
 		out->phase = PIPESIM_FB;
 		out->role = PIPESIM_ROLE_PAIR;

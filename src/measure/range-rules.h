@@ -10,7 +10,8 @@ typedef struct {
 	const char *component;
 	const char *chunk; /* stage that a pipeline op worked on; "" */
 	guint8 phase, role;
-	gint64 rep; /* micro-batch, or PIPESIM_UNKNOWN */
+	gint64 rep;   /* micro-batch, or PIPESIM_UNKNOWN */
+	gint64 stage; /* that a number in @chunk is, or PIPESIM_UNKNOWN */
 } PipesimRangeMeaning;
 
 typedef GPtrArray PipesimRangeRules; /* private */

@@ -13,6 +13,7 @@ typedef enum {
 	KIND_TEXT,
 	KIND_COUNT,
 	KIND_SCALED, /* a time of @decimals digits to ns */
+	KIND_MOMENT, /* the same on some clock: of any size */
 	KIND_PHASE,
 	KIND_ROLE,
 	KIND_STATUS,
@@ -41,6 +42,10 @@ static const Column schema[] = {
 	{"component", KIND_TEXT, TRUE, FIELD(what.component), 0},
 	{"phase", KIND_PHASE, TRUE, 0, 0},
 	{"rank", KIND_COUNT, TRUE, FIELD(rank), 0},
+	{"step", KIND_COUNT, TRUE, FIELD(step), 0},
+	{"dp", KIND_COUNT, TRUE, FIELD(replica), 0},
+	{"stage", KIND_COUNT, TRUE, FIELD(what.stage), 0},
+	{"microbatch", KIND_COUNT, TRUE, FIELD(microbatch), 0},
 	{"role", KIND_ROLE, TRUE, 0, 0},
 	{"status", KIND_STATUS, TRUE, 0, 0},
 	{"impl", KIND_TEXT, TRUE, FIELD(what.impl), 0},
@@ -75,8 +80,8 @@ static const Column schema[] = {
 	{"wire_bytes", KIND_UNUSED, FALSE, 0, 0},
 	{"flops", KIND_UNUSED, FALSE, 0, 0},
 	{"n_kernels", KIND_UNUSED, FALSE, 0, 0},
-	{"t_start_ns", KIND_UNUSED, FALSE, 0, 0},
-	{"t_start_us", KIND_UNUSED, FALSE, 0, 0},
+	{"t_start_ns", KIND_MOMENT, FALSE, FIELD(start), 0},
+	{"t_start_us", KIND_MOMENT, FALSE, FIELD(start), 3},
 	{"clk_sm_mhz", KIND_UNUSED, FALSE, 0, 0},
 	{"power_w", KIND_UNUSED, FALSE, 0, 0},
 	{"temp_c", KIND_UNUSED, FALSE, 0, 0},
@@ -300,6 +305,7 @@ static void read_cell(
 		break;
 	case KIND_COUNT:
 	case KIND_SCALED:
+	case KIND_MOMENT:
 		read_number(table, cell, column, &G_STRUCT_MEMBER(gint64, row, column->offset));
 		break;
 	case KIND_SMS:
@@ -374,6 +380,9 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 		what->compute_sms = 0;
 	}
 	what->in_pair = row->pair_id[0] != '\0' && what->role != PIPESIM_ROLE_PAIR;
+	/* Chunks are told apart by the stage that they are, where that is known. */
+	if (what->stage >= 0 && g_str_equal(what->component, "chunk"))
+		what->chunk = pipesim_stage_chunk(reader->table.trace->strings, what->stage);
 	what->variant =
 		keep(reader, &reader->variants, reader->variant->str, reader->variant->len);
 	if (reader->load[0] == '\0')

@@ -62,10 +62,15 @@ void pipesim_trace_row_init(PipesimTraceRow *row)
 		.what.sm_mode = "",
 		.what.tokens = PIPESIM_UNKNOWN,
 		.what.payload_bytes = PIPESIM_UNKNOWN,
+		.what.stage = PIPESIM_UNKNOWN,
 		.run_id = "",
 		.pair_id = "",
 		.rep = PIPESIM_UNKNOWN,
 		.rank = PIPESIM_UNKNOWN,
+		.step = PIPESIM_UNKNOWN,
+		.replica = PIPESIM_UNKNOWN,
+		.microbatch = PIPESIM_UNKNOWN,
+		.start = PIPESIM_UNKNOWN,
 		.duration = PIPESIM_UNKNOWN,
 		.busy = PIPESIM_UNKNOWN,
 		.move = PIPESIM_UNKNOWN,
@@ -84,6 +89,14 @@ void pipesim_trace_set(PipesimTrace *trace, const char *key, const char *value)
 const char *pipesim_trace_get(const PipesimTrace *trace, const char *key)
 {
 	return g_hash_table_lookup(trace->metadata, key);
+}
+
+const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage)
+{
+	char text[32];
+
+	g_snprintf(text, sizeof text, "stage %" G_GINT64_FORMAT, stage);
+	return g_string_chunk_insert_const(strings, text);
 }
 
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key)

@@ -34,6 +34,7 @@ typedef struct {
 	const char *load_mode, *sm_mode;
 	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
 	gint64 tokens, payload_bytes;
+	gint64 stage; /* that @chunk is: it is then "stage 3" */
 	guint8 phase, role;
 	gboolean whole_chunk; /* spans every layer of the chunk, not one */
 	gboolean in_pair; /* beside the other half of an overlapped pair; not the pair itself */
@@ -45,6 +46,11 @@ typedef struct {
 	const char *run_id;
 	const char *pair_id; /* not empty: of one execution of an overlapped pair */
 	gint64 rep, rank;
+	/* Of an op of a pipeline: whole chunks with their micro-batch are such ops. */
+	gint64 step; /* as the file numbers it; unknown: each time that it occurs is a step */
+	gint64 replica; /* data-parallel rank; unknown: there is one */
+	gint64 microbatch;
+	gint64 start; /* on the clock of the file or, where steps are numbered, of the step */
 	guint8 status;
 	gboolean part;     /* one kernel of a component that was measured as a whole */
 	gint64 duration;   /* from start to end; >= 0 */
@@ -80,6 +86,16 @@ gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key);
 
 /** pipesim_notice: adds to @notices, of char *, what they do not say yet. */
 void pipesim_notice(GPtrArray *notices, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/** pipesim_stage_chunk: what rows of @stage have as their chunk, "stage 3", as a text of @strings. */
+const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage);
+
+/** pipesim_row_is_op: whether @row is one op of a step: a chunk with its micro-batch. */
+static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
+{
+	return row->microbatch >= 0 && row->what.whole_chunk &&
+	       row->what.role == PIPESIM_ROLE_COMPUTE && !row->part;
+}
 
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */
 char **pipesim_split_words(const char *line);

@@ -15,6 +15,7 @@
 
 #define VERSION_GROUP    "pipesim-costs"
 #define SCALE_GROUP      "stage-scale"
+#define STAGES_GROUP     "stage-times"
 #define COMPONENT_PREFIX "component "
 
 /* Keys ---------------------------------------------------------------------------------- */
@@ -27,6 +28,7 @@ typedef enum {
 	KEY_QUANTILES, /* rising times */
 	KEY_SCALE, /* the number of parts; what else stands in the group is the length of one */
 	KEY_RANKS, /* what each measured rank takes */
+	KEY_STAGES, /* what each part of the model takes; the offset is the PipesimKind */
 } KeyKind;
 
 /* One key and where its value lives, in PipesimCosts or PipesimComponent. */
@@ -66,6 +68,10 @@ static const Key costs_keys[] = {
 	{"source", "text", KEY_TEXT, COSTS(source), OPTIONAL, 0, 0},
 	{"source", "layers", KEY_GUINT, COSTS(layers), OPTIONAL, 0, G_MAXINT32},
 	{SCALE_GROUP, "parts", KEY_SCALE, 0, IN_GROUP, 1, MAX_PARTS},
+	{STAGES_GROUP, "F", KEY_STAGES, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "I", KEY_STAGES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "W", KEY_STAGES, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "B", KEY_STAGES, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
 	{"measured-ranks", "relative_ppm", KEY_RANKS, 0, IN_GROUP, 1, MAX_RELATIVE_PPM},
 };
 
@@ -100,11 +106,14 @@ static gboolean is_component(const char *group)
 
 /* Writing ------------------------------------------------------------------------------- */
 
-static void write_list(GString *out, const char *name, const gint64 *values, guint n)
+/* @n of @values, @step apart */
+static void write_list(
+	GString *out, const char *name, const gint64 *values, guint n, guint step)
 {
 	g_string_append_printf(out, "%s=", name);
 	for (guint i = 0; i < n; i++)
-		g_string_append_printf(out, "%s%" G_GINT64_FORMAT, i > 0 ? ";" : "", values[i]);
+		g_string_append_printf(
+			out, "%s%" G_GINT64_FORMAT, i > 0 ? ";" : "", values[(gsize)i * step]);
 	g_string_append_c(out, '\n');
 }
 
@@ -135,7 +144,7 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 		break;
 	case KEY_QUANTILES:
 		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
-			PIPESIM_QUANTILES);
+			PIPESIM_QUANTILES, 1);
 		break;
 	case KEY_SCALE:
 		g_string_append_printf(out, "parts=%u\n", costs->n_scale);
@@ -145,7 +154,11 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 				costs->scale[i].num, costs->scale[i].den);
 		break;
 	case KEY_RANKS:
-		write_list(out, key->name, costs->measured_ranks, costs->n_measured_ranks);
+		write_list(out, key->name, costs->measured_ranks, costs->n_measured_ranks, 1);
+		break;
+	case KEY_STAGES:
+		write_list(
+			out, key->name, costs->part + key->offset, costs->n_parts, PIPESIM_FB);
 		break;
 	}
 }
@@ -161,6 +174,7 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 		/* Without a pair FB follows F and B, when they are edited too. */
 		if ((key->kind == KEY_SCALE && costs->scale == NULL) ||
 			(key->kind == KEY_RANKS && costs->measured_ranks == NULL) ||
+			(key->kind == KEY_STAGES && costs->part == NULL) ||
 			(g_str_equal(key->name, "FB") && !costs->has_pair))
 			continue;
 		if (!g_str_equal(key->group, group))
@@ -173,6 +187,21 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 		for (gsize k = 0; k < G_N_ELEMENTS(component_keys); k++)
 			write_key(out, &component_keys[k],
 				g_ptr_array_index(costs->components, i));
+	}
+}
+
+void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out)
+{
+	PipesimNumber number;
+
+	g_string_append(out, "stage,F,I,W,B\n");
+	for (guint i = 0; i < costs->n_parts; i++) {
+		g_string_append_printf(out, "%u", i);
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			g_string_append_printf(out, ",%s",
+				pipesim_print_ms(
+					number, costs->part[(gsize)i * PIPESIM_FB + kind]));
+		g_string_append_c(out, '\n');
 	}
 }
 
@@ -293,6 +322,31 @@ static void read_length(Reader *reader, const PipesimIniLine *line)
 		costs->scale[part] = length;
 }
 
+/* The times of one kind, as many as there are parts. */
+static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text)
+{
+	PipesimCosts *costs = reader->costs;
+	guint n;
+	g_autofree gint64 *values = parse_list(text, key, &n);
+
+	if (values == NULL || n == 0 || n > MAX_PARTS) {
+		fault(reader, group, key->name,
+			"1 to %u times in whole ns, separated by ; are expected", MAX_PARTS);
+		return;
+	}
+	if (costs->part == NULL) {
+		costs->part = g_new0(gint64, (gsize)n * PIPESIM_FB);
+		costs->n_parts = n;
+	}
+	if (n != costs->n_parts) {
+		fault(reader, group, key->name, "%u times, but %u before it; one for each part",
+			n, costs->n_parts);
+		return;
+	}
+	for (guint i = 0; i < n; i++)
+		costs->part[(gsize)i * PIPESIM_FB + key->offset] = values[i];
+}
+
 /* @to: what holds the value, a PipesimCosts or PipesimComponent */
 static void read_key(Reader *reader, const char *group, const Key *key, gpointer to)
 {
@@ -360,6 +414,9 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 				"995000;1005000",
 				key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
 		break;
+	case KEY_STAGES:
+		read_stage_list(reader, group, key, line->value);
+		break;
 	}
 }
 
@@ -420,6 +477,9 @@ static void read_costs(Reader *reader)
 	}
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
 		read_key(reader, costs_keys[i].group, &costs_keys[i], costs);
+	if (costs->part != NULL && costs->scale != NULL)
+		fault(reader, SCALE_GROUP, NULL,
+			"the times of stages stand in [" STAGES_GROUP "]; remove one of both");
 	for (guint i = 0; i < ini->n_lines; i++)
 		if (ini->lines[i].key != NULL &&
 			g_str_equal(ini->lines[i].group, SCALE_GROUP) &&
@@ -427,6 +487,12 @@ static void read_costs(Reader *reader)
 			read_length(reader, &ini->lines[i]);
 	if (pipesim_ini_find(ini, "times", "B") == NULL)
 		time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
+	for (guint i = 0;
+		i < costs->n_parts && pipesim_ini_find(ini, STAGES_GROUP, "B") == NULL; i++) {
+		gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
+
+		part[PIPESIM_B] = part[PIPESIM_I] + part[PIPESIM_W];
+	}
 	costs->has_pair = pipesim_ini_find(ini, "times", "FB") != NULL;
 	if (!costs->has_pair)
 		time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];

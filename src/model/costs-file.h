@@ -6,6 +6,10 @@
 /** pipesim_costs_write: @costs appended to @out; reading it back gives the same costs. */
 void pipesim_costs_write(const PipesimCosts *costs, GString *out);
 
+/** pipesim_costs_write_stages: the stage times of @costs, which has them, as pipesim_costs_read_stages()
+ * reads them, appended to @out. */
+void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
+
 /**
  * pipesim_costs_read_ini: the costs that @taken says; pipesim_costs_read() opens the file.
  * @taken: (transfer full): a costs file, or NULL with @error set

@@ -113,6 +113,16 @@ gboolean pipesim_costs_set_parts(
 	return TRUE;
 }
 
+gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **error)
+{
+	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	if (costs->part == NULL || ranks == 0)
+		return TRUE;
+	g_array_append_vals(parts, costs->part, costs->n_parts * PIPESIM_FB);
+	return pipesim_costs_set_parts(costs, parts, ranks, error);
+}
+
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error)
 {

@@ -130,6 +130,10 @@ gboolean pipesim_costs_parse_scale(
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 
+/** pipesim_costs_share_parts: where @costs has times of parts of the model, makes those of a rank
+ * their averages over one of @ranks shares. Errors as above. */
+gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **error);
+
 /** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the model
  * one after the other, as the bytes of stages, and their averages as those of one of @ranks shares
  * of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is then unchanged. */

@@ -151,6 +151,29 @@ static gboolean counts(
 	       (g_str_equal(phase, "B") && !has_phase(costs, component->component, "I"));
 }
 
+/* Stages that were told apart: an op is of one of them. */
+static gboolean is_stage(const PipesimComponent *component)
+{
+	return g_str_has_prefix(component->component, "chunk stage ");
+}
+
+/* The first @n of @parts as one: the average of them, whose values are as likely as in each. */
+static void pool(Part *parts, guint n)
+{
+	Part sum = {.layers = 1};
+
+	for (guint i = 0; i < n; i++) {
+		sum.median += parts[i].median / n;
+		sum.mean += parts[i].mean / n;
+		sum.sd += parts[i].sd / n;
+		sum.stay += parts[i].stay;
+		for (guint k = 0; k <= PIPESIM_QUANTILES; k++)
+			sum.at[k] += parts[i].at[k] / n;
+	}
+	sum.stay /= n;
+	*parts = sum;
+}
+
 static void fill_part(
 	Part *part, const PipesimCosts *costs, const PipesimComponent *component, guint shift)
 {
@@ -193,7 +216,7 @@ static guint list_parts(
 	Part *parts, const PipesimCosts *costs, const PipesimShape *shape, PipesimKind kind)
 {
 	const GPtrArray *components = costs->components;
-	guint n = 0, shift = 0;
+	guint n = 0, shift = 0, stages = 0;
 
 	for (guint i = 0; i < components->len; i++) {
 		const PipesimComponent *component = g_ptr_array_index(components, i);
@@ -218,8 +241,12 @@ static guint list_parts(
 		parts[n].layers = (guint)CLAMP(
 			pipesim_time_scale(share, shape->ranks, shape->stages), 1, 100000);
 		fill_part(&parts[n++], costs, component, shift);
+		stages += costs->part != NULL && is_stage(component);
 	}
-	return n;
+	if (stages == 0 || stages < n)
+		return n;
+	pool(parts, n);
+	return 1;
 }
 
 /* Value at @random of 32 bits: its upper 17 say how probable less is. */

@@ -83,6 +83,22 @@ static gboolean has_stage_times(const PipesimSetup *setup)
 	return setup->text[PIPESIM_SET_STAGE_TIMES] != NULL || setup->stages != NULL;
 }
 
+/* Times of stages that a trace or a costs file brought: of what this run shares out. */
+static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	if (costs->part == NULL || has_stage_times(setup))
+		return TRUE;
+	if (setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--stage-scale: %s says how long each stage is; give one of them",
+			setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace");
+	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--model-times: %s says what each stage takes; give one of them",
+			setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace");
+	return pipesim_costs_share_parts(costs, setup->scenario.ranks, error);
+}
+
 static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_STAGE_TIMES];
@@ -151,11 +167,13 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 		if (!read_amount(setup, id, PIPESIM_ALL_COSTS, costs, error))
 			return FALSE;
 	}
-	if (!has_stage_times(setup) || memcmp(before, costs->time, sizeof before) == 0)
+	if (costs->part == NULL || memcmp(before, costs->time, sizeof before) == 0)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"--times and --stage-times both give F, I, W or B; give --times only FB and "
-		"P2P");
+		"--times and %s both give F, I, W or B; give --times only FB and P2P",
+		has_stage_times(setup)                   ? "--stage-times"
+		: setup->text[PIPESIM_SET_COSTS] != NULL ? "the stage times of --costs"
+							 : "the stages of --trace");
 }
 
 /* Links ---------------------------------------------------------------------------------- */
@@ -298,7 +316,8 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 	g_autoptr(PipesimCosts) costs =
 		base != NULL ? pipesim_costs_copy(base) : pipesim_setup_base(setup, error);
 
-	if (costs == NULL || !read_stage_times(setup, costs, error) ||
+	if (costs == NULL || !share_stages(setup, costs, error) ||
+		!read_stage_times(setup, costs, error) ||
 		!read_stage_bytes(setup, costs, error) || !read_costs(setup, costs, error) ||
 		!read_network(setup, costs, error) || !check_costs(setup, costs, error))
 		return FALSE;

@@ -23,6 +23,7 @@ Suite *raster_suite(void);
 Suite *files_suite(void);
 Suite *published_suite(void);
 Suite *random_suite(void);
+Suite *ranks_suite(void);
 Suite *trace_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);

@@ -394,6 +394,13 @@ static const struct {
 	{"[pipesim-costs]\nversion=2\n", "x.ini:2:9: [pipesim-costs] version: version '2'"},
 	{VERSION "[times]\nF=1\nI=1\n", "x.ini:3:1: [times]: key 'W' is missing"},
 	{VERSION "[times]\nF=1\nI= -1\nW=1\n", "x.ini:5:4: [times] I: '-1' is out of range"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;2\nI=1;2\nW=1\n",
+		"x.ini:10:3: [stage-times] W: 1 times, but 2 before it"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1;x\n",
+		"x.ini:8:3: [stage-times] F: 1 to"},
+	{VERSION "[times]\nF=1\nI=1\nW=1\n[stage-times]\nF=1\nI=1\nW=1\n[stage-scale]\n"
+		 "parts=1\n",
+		"x.ini:11:1: [stage-scale]: the times of stages stand in [stage-times]"},
 	{VERSION "[times]\nF=nan\nI=1\nW=1\n", "x.ini:4:3: [times] F: 'nan' is not a number"},
 	{VERSION "[times]\nF=1.5\nI=1\nW=1\n", "[times] F: '1.5' is not a whole number"},
 	{VERSION "[times]\nF=1\nI=1\nW=99999999999999999999\n", "is out of range"},

@@ -27,6 +27,7 @@ int main(void)
 	srunner_add_suite(runner, files_suite());
 	srunner_add_suite(runner, published_suite());
 	srunner_add_suite(runner, random_suite());
+	srunner_add_suite(runner, ranks_suite());
 	srunner_add_suite(runner, trace_suite());
 	srunner_add_suite(runner, calibrate_suite());
 	srunner_add_suite(runner, profile_suite());

@@ -1,0 +1,90 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "measure/stage-times.h"
+#include "model/costs.h"
+
+#include <string.h>
+
+/* The stage whose times @missing gets: the nearest that was measured, if possible neither the first
+ * nor the last, which hold embedding and head, and the first often no I. */
+static guint nearest_stage(const PipesimJoined *joined, guint missing)
+{
+	guint best[2] = {PIPESIM_NO_RANK, PIPESIM_NO_RANK}, least[2] = {0};
+
+	for (guint stage = 0; stage < joined->stages; stage++) {
+		const guint distance = stage < missing ? missing - stage : stage - missing;
+		const guint outer = stage == 0 || stage == joined->stages - 1;
+
+		if (joined->rank_of[stage] == PIPESIM_NO_RANK)
+			continue;
+		/* Of both ends the last has every kind of op. */
+		if (best[outer] == PIPESIM_NO_RANK || distance < least[outer] ||
+			(outer && stage > 0)) {
+			best[outer] = stage;
+			least[outer] = distance;
+		}
+	}
+	return best[0] != PIPESIM_NO_RANK ? best[0] : best[1];
+}
+
+/* Stages @first to @last were not measured. */
+static void notice_missing(
+	const PipesimJoined *joined, guint first, guint last, guint taken, GPtrArray *notices)
+{
+	g_autofree char *ranks = pipesim_joined_missing(joined);
+	g_autofree char *stages =
+		first == last ? g_strdup_printf("stage %u was", first)
+			      : g_strdup_printf("stages %u to %u were", first, last);
+
+	pipesim_notice(notices,
+		"%s not measured: no trace of %s; taken to be as long as stage %u, the nearest "
+		"that was",
+		stages, ranks, taken);
+}
+
+gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, const char *path,
+	GPtrArray *notices, GError **error)
+{
+	guint first = 0; /* of those in a row that are missing and get the same */
+
+	for (guint stage = 0; stage < joined->stages; stage++) {
+		const gint64 *from = &g_array_index(parts, gint64, (gsize)stage * PIPESIM_FB);
+
+		if (joined->rank_of[stage] == PIPESIM_NO_RANK) {
+			const guint taken = nearest_stage(joined, stage);
+			const gboolean ends = stage + 1 == joined->stages ||
+					      joined->rank_of[stage + 1] != PIPESIM_NO_RANK ||
+					      nearest_stage(joined, stage + 1) != taken;
+
+			memcpy(&g_array_index(parts, gint64, (gsize)stage * PIPESIM_FB),
+				&g_array_index(parts, gint64, (gsize)taken * PIPESIM_FB),
+				PIPESIM_FB * sizeof(gint64));
+			if (!ends)
+				continue;
+			notice_missing(joined, first, stage, taken, notices);
+		} else if (from[PIPESIM_F] == 0 || from[PIPESIM_B] == 0) {
+			return pipesim_fail_at(error, path, 1, 1,
+				"not measured: any %s of stage %u; a stage needs F, and I and "
+				"W or B; profile whole steps",
+				from[PIPESIM_F] == 0 ? "forward" : "backward", stage);
+		}
+		first = stage + 1;
+	}
+	return TRUE;
+}
+
+void pipesim_stage_times_notice(const PipesimJoined *joined, GPtrArray *notices)
+{
+	g_autoptr(GHashTable) ranks = g_hash_table_new(NULL, NULL);
+
+	for (guint stage = 0; stage < joined->stages; stage++)
+		if (joined->rank_of[stage] != PIPESIM_NO_RANK)
+			g_hash_table_add(ranks, GUINT_TO_POINTER(joined->rank_of[stage]));
+	const guint n = g_hash_table_size(ranks);
+	if (n > 0 && n < joined->world && joined->stages == joined->chunks * n)
+		pipesim_notice(notices, "ops of %u of %u ranks: %s", n, joined->world,
+			n == 1 ? "every rank is taken to be as this one; give the files of all "
+				 "for the times of every stage"
+			       : "the others are taken to hold other copies of the model");
+}

@@ -1,0 +1,175 @@
+/* Traces of the ranks of one run, taken together. */
+#include "measure/join.h"
+#include "measure/reader.h"
+#include "model/costs-file.h"
+#include "trace-text.h"
+
+#include <string.h>
+
+#define TOP "#version,1\nrun_id,rep,rank,component,phase,layer,stage,microbatch,dur_ns\n"
+
+/* F, I and W of a stage for one micro-batch. */
+#define STAGE(rank, stage, microbatch, f, i, w)                     \
+	"r,0," rank ",chunk,F,all," stage "," microbatch "," f "\n" \
+	"r,0," rank ",chunk,I,all," stage "," microbatch "," i "\n" \
+	"r,0," rank ",chunk,W,all," stage "," microbatch "," w "\n"
+
+typedef struct {
+	PipesimTrace *traces[4];
+	guint n;
+} Files;
+
+static void files_clear(Files *files)
+{
+	for (guint i = 0; i < files->n; i++)
+		pipesim_trace_free(files->traces[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Files, files_clear)
+
+static void add_file(Files *files, const char *text)
+{
+	files->traces[files->n++] = trace_of(text);
+}
+
+static PipesimCalibration *calibrate(const Files *files, GError **error)
+{
+	const PipesimCalibrateOptions none = {0};
+
+	return pipesim_calibrate(files->traces, files->n, &none, error);
+}
+
+static gint64 part(const PipesimCalibration *calibration, guint stage, PipesimKind kind)
+{
+	const PipesimCosts *costs = calibration->costs;
+
+	ck_assert_uint_lt(stage, costs->n_parts);
+	return costs->part[(gsize)stage * PIPESIM_FB + kind];
+}
+
+START_TEST(every_rank_has_its_own_times)
+{
+	g_auto(Files) files = {0};
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	add_file(&files, TOP STAGE("1", "1", "0", "200", "210", "220"));
+	add_file(&files, TOP STAGE("0", "0", "0", "100", "0", "300"));
+	calibration = calibrate(&files, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	ck_assert_uint_eq(calibration->costs->n_parts, 2);
+	ck_assert_int_eq(part(calibration, 0, PIPESIM_F), 100);
+	ck_assert_int_eq(part(calibration, 0, PIPESIM_I), 0);
+	ck_assert_int_eq(part(calibration, 1, PIPESIM_W), 220);
+	ck_assert_int_eq(part(calibration, 1, PIPESIM_B), 430);
+	/* A rank's share is the mean, not the sum. */
+	ck_assert_int_eq(calibration->costs->time[PIPESIM_F], 150);
+	ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 150 + 365);
+}
+END_TEST
+
+START_TEST(missing_ranks_get_the_nearest_stage)
+{
+	g_auto(Files) files = {0};
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	/* Four stages in a V over two ranks, of which one was kept. */
+	add_file(&files, TOP STAGE("0", "0", "0", "100", "0", "300")
+				 STAGE("0", "3", "0", "200", "210", "220"));
+	calibration = calibrate(&files, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	ck_assert_int_eq(part(calibration, 1, PIPESIM_I), 210);
+	ck_assert_int_eq(part(calibration, 2, PIPESIM_F), 200);
+	ck_assert(trace_has_notice(calibration->notices,
+		"stages 1 to 2 were not measured: no trace of rank 1; taken to be as long as "
+		"stage 3"));
+}
+END_TEST
+
+START_TEST(ranks_follow_from_places_and_stages)
+{
+	g_auto(Files) files = {0};
+	g_auto(PipesimJoined) joined = {0};
+
+	/* GPipe's names have neither stage nor rank. */
+	add_file(&files, "#version,1\nrun_id,rep,component,phase,layer,microbatch,dur_ns\n"
+			 "r,0,chunk,F,all,0,5\nr,0,chunk,B,all,0,7\n");
+	add_file(&files, "#version,1\nrun_id,rep,component,phase,layer,microbatch,dur_ns\n"
+			 "r,0,chunk,F,all,0,6\nr,0,chunk,B,all,0,8\n");
+	ck_assert(pipesim_join(files.traces, files.n, &joined, NULL));
+	ck_assert_uint_eq(joined.stages, 2);
+	ck_assert_uint_eq(joined.ranks, 2);
+	ck_assert_uint_eq(joined.rank_of[1], 1);
+	ck_assert_str_eq(
+		g_array_index(files.traces[1]->rows, PipesimTraceRow, 0).what.chunk, "stage 1");
+}
+END_TEST
+
+static const struct {
+	const char *first, *second, *message;
+} apart[] = {
+	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("0", "1", "0", "1", "1", "1"),
+		"x.csv and x.csv are both of rank 0; give each rank of one run once"},
+	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "0", "0", "1", "1", "1"),
+		"stage 0 is on rank 0 in x.csv and on rank 1 in x.csv: they are of different "
+		"runs"},
+	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "1", "3", "1", "1", "1"),
+		"x.csv has 1 micro-batches and x.csv 4: they are of different runs"},
+	{"#ranks,2\n" TOP STAGE("0", "0", "0", "1", "1", "1"),
+		"#ranks,4\n" TOP STAGE("1", "1", "0", "1", "1", "1"),
+		"x.csv is of a run of 2 ranks and x.csv of one of 4"},
+	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "2000000", "0", "1", "1", "1"),
+		"no run has so many"},
+	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP "r,0,1,chunk,F,all,1,0,5\n",
+		"not measured: any backward of stage 1"},
+};
+
+START_TEST(files_that_do_not_go_together_are_refused)
+{
+	g_auto(Files) files = {0};
+	g_autoptr(GError) error = NULL;
+
+	add_file(&files, apart[_i].first);
+	add_file(&files, apart[_i].second);
+	ck_assert_ptr_null(calibrate(&files, &error));
+	ck_assert_msg(strstr(error->message, apart[_i].message) != NULL, "%s", error->message);
+}
+END_TEST
+
+/* The captures have the medians beside them, worked out by what made them. */
+START_TEST(captures_give_their_stage_times)
+{
+	static const char *const names[] = {"1f1b", "zb-v", "zb-h1", "interleaved-1f1b"};
+	const char *folder = g_getenv("PIPESIM_DATADIR");
+	g_autofree char *base = g_build_filename(
+		folder != NULL ? folder : ".", "traces", "pytorch-h200x4", names[_i], NULL);
+	g_autofree char *path = g_strconcat(base, ".csv.gz", NULL);
+	g_autofree char *beside = g_strconcat(base, ".stage-times.csv", NULL);
+	g_autoptr(PipesimTrace) trace =
+		pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+	const PipesimCalibrateOptions none = {0};
+	g_autoptr(PipesimCosts) told = pipesim_costs_default();
+	g_autoptr(PipesimCalibration) calibration = NULL;
+
+	ck_assert_ptr_nonnull(trace);
+	calibration = pipesim_calibrate(&trace, 1, &none, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	ck_assert(pipesim_costs_read_stages(told, pipesim_input_open(beside, NULL), 4, NULL));
+	ck_assert_uint_eq(calibration->costs->n_parts, told->n_parts);
+	for (guint i = 0; i < told->n_parts * PIPESIM_FB; i++)
+		ck_assert_int_le(ABS(calibration->costs->part[i] - told->part[i]), 1);
+}
+END_TEST
+
+Suite *ranks_suite(void)
+{
+	Suite *suite = suite_create("ranks");
+	TCase *join = tcase_create("join");
+
+	tcase_add_test(join, every_rank_has_its_own_times);
+	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
+	tcase_add_test(join, ranks_follow_from_places_and_stages);
+	tcase_add_loop_test(
+		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
+	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);
+	suite_add_tcase(suite, join);
+	return suite;
+}
