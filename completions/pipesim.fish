@@ -112,7 +112,7 @@ _pipesim_option 'sweep' '--format' '-f' 'FORMAT' 'text csv jsonl' 'text, csv or 
 _pipesim_option 'diff steady' '--format' '-f' 'FORMAT' 'text json' 'text (default) or json'
 _pipesim_option 'compare' '--output' '-o' 'FILE' '@*' 'write the result to FILE instead of standard output'
 _pipesim_option 'sweep' '--output' '-o' 'FILE' '@*' 'write rows to FILE (FILE.partial until all are done)'
-_pipesim_option 'calibrate' '--output' '-o' 'FILE.ini' '@ini' 'write a costs file for --costs; '\''-'\'' = standard output, no table'
+_pipesim_option 'calibrate' '--output' '-o' 'FILE.ini' '@ini csv' 'write costs, or stage times (FILE.csv); '\''-'\'' = costs, no table'
 _pipesim_option 'export diff steady' '--output' '-o' 'FILE' '@*' 'write to FILE instead of standard output'
 _pipesim_option 'compare' '--timeline' '-t' 'FILE' '@svg png pdf txt' 'draw timelines: .svg, .png, .pdf (gnuplot), .txt, - (text)'
 _pipesim_option 'compare' '--critical-path' '' '' '' 'show the critical path and a lower bound on the makespan'

@@ -3,5 +3,6 @@
 READER(pytorch)
 READER(nsys)
 READER(nccl)
+READER(ops)
 READER(summary)
 READER(csv)

@@ -66,7 +66,7 @@ PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GErro
 		} else {
 			more = FALSE;
 		}
-		if (trace->rows->len > MAX_ROWS) {
+		if (trace->rows->len > MAX_ROWS || trace->spans->len > MAX_ROWS) {
 			pipesim_fail_limit(error, trace->path,
 				"more than %u rows; split the trace", MAX_ROWS);
 			return NULL;

@@ -61,10 +61,21 @@ typedef struct {
 	guint samples;
 } PipesimTraceRow;
 
+/* What a rank did in a step besides its ops: messages, collectives, the optimizer. Numbers are
+ * PIPESIM_UNKNOWN where they are missing. */
+typedef struct {
+	const char *name; /* as the file calls it; lives as long as the trace */
+	gboolean message; /* a send or a receive, from its issue to its end */
+	gint64 step, replica, rank, stage;
+	gint64 seq; /* counts spans of one name within a step, rank and replica, by start */
+	gint64 start, duration;
+} PipesimTraceSpan;
+
 typedef struct {
 	char *path;
 	GHashTable *metadata;  /* key -> value, both owned by strings */
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
+	GArray *spans;         /* of PipesimTraceSpan, in the order of the file */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */
 } PipesimTrace;

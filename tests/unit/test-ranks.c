@@ -159,10 +159,95 @@ START_TEST(captures_give_their_stage_times)
 }
 END_TEST
 
+/* Other people's tables of ops: medians of the stages as they are documented beside them. */
+static const struct {
+	const char *file;
+	guint stage;
+	gint64 f, b; /* us */
+} foreign[] = {
+	{"bytedance-st-ops.csv.gz", 0, 67230, 143890},
+	{"bytedance-st-ops.csv.gz", 3, 140160, 204950},
+	{"bytedance-se-ops.csv.gz", 0, 145500, 288160},
+	{"bytedance-se-ops.csv.gz", 1, 259870, 425470},
+};
+
+START_TEST(foreign_ops_are_read)
+{
+	g_autofree char *path = shared_file(foreign[_i].file);
+	const PipesimCalibrateOptions none = {0};
+
+	if (path == NULL)
+		return;
+	g_autoptr(PipesimTrace) trace =
+		pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+	ck_assert_ptr_nonnull(trace);
+	g_autoptr(PipesimCalibration) calibration = pipesim_calibrate(&trace, 1, &none, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	ck_assert_int_le(
+		ABS(part(calibration, foreign[_i].stage, PIPESIM_F) / 1000 - foreign[_i].f),
+		10);
+	ck_assert_int_le(
+		ABS(part(calibration, foreign[_i].stage, PIPESIM_B) / 1000 - foreign[_i].b),
+		10);
+}
+END_TEST
+
+#define OPS "step,stage,op,microbatch,start_us,dur_us\n"
+
+static const struct {
+	const char *text, *message;
+} bad_ops[] = {
+	{OPS, "x.csv:1:1: no op of a micro-batch"},
+	{OPS "0,0,F,0,1\n", "x.csv:2:1: 5 cells, but the header has a column 6"},
+	{OPS "0,0,F,,1,1\n", "x.csv:2:1: an op without its micro-batch"},
+	{OPS "0,,F,0,1,1\n", "x.csv:2:1: an op without its stage"},
+	{OPS "0,0,F,0,1,-1\n", "x.csv:2:11: duration '-1' is negative"},
+	{OPS "0,0,F,0,1e30,1\n", "x.csv:2:9: start '1e30' is out of range"},
+	{OPS "0,1.5,F,0,1,1\n", "x.csv:2:3: stage '1.5' is not a whole number"},
+	{OPS "0,0,F,0,1,1", "the file is truncated"},
+	{"step,stage,op,microbatch,start_us,end_us\n0,0,F,0,5,1\n",
+		"x.csv:2:11: the op ends before it starts, by 0.004 ms"},
+	{"step,stage,op,microbatch,start_h,end_us\n", "column 'start_us' is missing"},
+	{"step,stage,op,microbatch,start_us\n", "neither 'dur_us' nor 'end_us'"},
+};
+
+START_TEST(bad_tables_of_ops_name_their_place)
+{
+	g_autofree char *message = trace_refused(bad_ops[_i].text);
+
+	ck_assert_msg(strstr(message, bad_ops[_i].message) != NULL, "'%s' lacks '%s'", message,
+		bad_ops[_i].message);
+}
+END_TEST
+
+START_TEST(ops_and_what_is_beside_them_are_read)
+{
+	g_autoptr(PipesimTrace) trace = trace_of(
+		"# by hand\nstage,iteration,kind,microbatch,end_ms,start_ms,dp,seq\n"
+		"1,7,F,0,3.5,1,2,\n1,7,forward-recv,,1,0.5,2,4\n1,7,optimizer,,9,8,2,0\n");
+	const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, 0);
+	const PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, 0);
+
+	ck_assert_uint_eq(trace->rows->len, 1);
+	ck_assert(pipesim_row_is_op(row));
+	ck_assert_int_eq(row->duration, 2500000);
+	ck_assert_int_eq(row->start, 1000000);
+	ck_assert_int_eq(row->step, 7);
+	ck_assert_int_eq(row->replica, 2);
+	ck_assert_int_eq(row->rank, 1);
+	ck_assert_uint_eq(trace->spans->len, 2);
+	ck_assert(span[0].message);
+	ck_assert_int_eq(span[0].seq, 4);
+	ck_assert(!span[1].message);
+	ck_assert_str_eq(span[1].name, "optimizer");
+}
+END_TEST
+
 Suite *ranks_suite(void)
 {
 	Suite *suite = suite_create("ranks");
 	TCase *join = tcase_create("join");
+	TCase *ops = tcase_create("ops");
 
 	tcase_add_test(join, every_rank_has_its_own_times);
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
@@ -170,6 +255,10 @@ Suite *ranks_suite(void)
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
 	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);
+	tcase_add_loop_test(ops, foreign_ops_are_read, 0, G_N_ELEMENTS(foreign));
+	tcase_add_loop_test(ops, bad_tables_of_ops_name_their_place, 0, G_N_ELEMENTS(bad_ops));
+	tcase_add_test(ops, ops_and_what_is_beside_them_are_read);
 	suite_add_tcase(suite, join);
+	suite_add_tcase(suite, ops);
 	return suite;
 }

@@ -1,0 +1,263 @@
+/* Tables of the ops of a run, one a line, as Primus and ByteDance's StragglerAnalysis give them: a
+ * CSV with the columns
+ *
+ *	step (or iteration)	as the run numbers it
+ *	dp, rank		may be missing: one replica, a stage a rank
+ *	stage
+ *	op (or kind)		F, I, W, B, forward-compute, backward-compute; anything else is
+ *				what a rank did besides: -send and -recv are messages
+ *	seq			may be missing, as all but the stage may be empty
+ *	microbatch
+ *	start_us		on a clock that all ranks share within a step
+ *	dur_us, or end_us	in any unit
+ */
+#include "config.h"
+
+#include "base/decimal.h"
+#include "base/number.h"
+#include "measure/reader.h"
+
+#include <string.h>
+
+enum {
+	STEP,
+	REPLICA,
+	RANK,
+	STAGE,
+	SEQ,
+	MICROBATCH,
+	OP,
+	START,
+	END,
+	DURATION,
+	N_COLUMNS,
+};
+
+/* A column goes by the first of its names that the header has. */
+static const struct {
+	const char *names[2];
+	gboolean required;
+} known[N_COLUMNS] = {
+	[STEP] = {{"step", "iteration"}, TRUE},
+	[REPLICA] = {{"dp", NULL}, FALSE},
+	[RANK] = {{"rank", NULL}, FALSE},
+	[STAGE] = {{"stage", NULL}, TRUE},
+	[SEQ] = {{"seq", NULL}, FALSE},
+	[MICROBATCH] = {{"microbatch", NULL}, TRUE},
+	[OP] = {{"op", "kind"}, TRUE},
+	[START] = {{"start_*", NULL}, TRUE},
+	[END] = {{"end_*", NULL}, FALSE},
+	[DURATION] = {{"dur_*", NULL}, FALSE},
+};
+
+typedef struct {
+	PipesimTable table;
+	PipesimColumn columns[N_COLUMNS];
+	gboolean has_header;
+} Reader;
+
+/* The line with the names of columns; NULL where @head has none. For g_strfreev(). */
+static char **split_header(const char *head)
+{
+	g_autofree char *line = NULL;
+
+	if (g_str_has_prefix(head, "\xef\xbb\xbf"))
+		head += 3;
+	while (*head == '#')
+		head += strcspn(head, "\n") + (strchr(head, '\n') != NULL);
+	line = g_strndup(head, strcspn(head, "\r\n"));
+	return g_strsplit(line, ",", -1);
+}
+
+static gboolean has_column(char *const *header, const char *name)
+{
+	const gsize length = strcspn(name, "*");
+
+	for (; *header != NULL; header++) {
+		const char *cell = g_strstrip(*header);
+
+		if (strncmp(cell, name, length) == 0 &&
+			(name[length] == '*' || cell[length] == '\0'))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+static gboolean is_ops(const char *head)
+{
+	g_auto(GStrv) header = split_header(head);
+
+	for (guint i = 0; i < N_COLUMNS; i++)
+		if (known[i].required && !has_column(header, known[i].names[0]) &&
+			(known[i].names[1] == NULL || !has_column(header, known[i].names[1])))
+			return FALSE;
+	return TRUE;
+}
+
+static gboolean find_columns(Reader *reader)
+{
+	PipesimTable *table = &reader->table;
+
+	for (guint i = 0; i < N_COLUMNS; i++)
+		for (guint k = 0; k < G_N_ELEMENTS(known[i].names); k++)
+			if (known[i].names[k] != NULL &&
+				pipesim_table_column(
+					table->record, known[i].names[k], &reader->columns[i]))
+				break;
+	if (reader->columns[START].at < 0)
+		pipesim_table_fault(table, NULL,
+			"column 'start_us' is missing; the unit of a time is ns, us, ms or s");
+	else if (reader->columns[END].at < 0 && reader->columns[DURATION].at < 0)
+		pipesim_table_fault(table, NULL,
+			"neither 'dur_us' nor 'end_us'; an op needs its start and one of both");
+	return table->faults->total == 0;
+}
+
+/* What the record holds in @column; PIPESIM_UNKNOWN where there is none, or nothing in it. */
+static gint64 read_count(Reader *reader, guint column)
+{
+	const gint at = reader->columns[column].at;
+	const PipesimCsvCell *cell = at >= 0 ? &reader->table.record->cells[at] : NULL;
+	const char *why;
+	gint64 value;
+
+	if (cell == NULL || cell->length == 0)
+		return PIPESIM_UNKNOWN;
+	why = pipesim_decimal_parse(cell->text, cell->length, 0, &value);
+	if (why == NULL && strpbrk(cell->text, ".eE") != NULL)
+		why = "not a whole number";
+	if (why == NULL && (value < 0 || value > G_MAXINT32))
+		why = "out of range";
+	if (why == NULL)
+		return value;
+	pipesim_table_fault(&reader->table, cell, "%s '%s' is %s; a whole number from 0",
+		known[column].names[0], cell->text, why);
+	return PIPESIM_UNKNOWN;
+}
+
+static gint64 read_duration(Reader *reader, gint64 start)
+{
+	PipesimTable *table = &reader->table;
+	const PipesimColumn *column = &reader->columns[END];
+	gint64 end;
+
+	if (reader->columns[DURATION].at >= 0)
+		return pipesim_table_time(table, &reader->columns[DURATION], "duration");
+	end = pipesim_table_time(table, column, "end");
+	if (end < start && table->faults->total == 0)
+		pipesim_table_fault(table, &table->record->cells[column->at],
+			"the op ends before it starts, by %.6g ms",
+			(double)(start - end) / 1e6);
+	return MAX(end - start, 0);
+}
+
+/* The kind of an op that @name is, or -1. */
+static gint find_kind(const char *name)
+{
+	if (g_str_equal(name, "forward-compute"))
+		return PIPESIM_F;
+	if (g_str_equal(name, "backward-compute"))
+		return PIPESIM_B;
+	const gint phase = pipesim_phase_find(name);
+	return phase >= 0 && phase < PIPESIM_FB ? phase : -1;
+}
+
+static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
+{
+	PipesimTable *table = &reader->table;
+	PipesimTraceRow row;
+
+	pipesim_trace_row_init(&row);
+	row.what.component = "chunk";
+	row.what.phase = kind;
+	row.what.whole_chunk = TRUE;
+	row.what.stage = span->stage;
+	row.what.chunk = pipesim_stage_chunk(table->trace->strings, span->stage);
+	row.run_id = "ops";
+	row.step = span->step;
+	row.replica = span->replica;
+	row.rank = span->rank;
+	row.rep = row.microbatch = read_count(reader, MICROBATCH);
+	row.start = span->start;
+	row.duration = row.busy = span->duration;
+	if (row.microbatch == PIPESIM_UNKNOWN)
+		pipesim_table_fault(table, NULL, "an op without its micro-batch");
+	g_array_append_val(table->trace->rows, row);
+}
+
+static void read_op(Reader *reader)
+{
+	PipesimTable *table = &reader->table;
+	const guint faults = table->faults->total;
+	const PipesimCsvCell *op;
+	PipesimTraceSpan span;
+
+	for (guint i = 0; i < N_COLUMNS; i++)
+		if (reader->columns[i].at >= (gint)table->record->n_cells) {
+			pipesim_table_fault(table, NULL,
+				"%u cells, but the header has a column %d%s",
+				table->record->n_cells, reader->columns[i].at + 1,
+				table->record->ended ? "" : "; the file is truncated");
+			return;
+		}
+	op = &table->record->cells[reader->columns[OP].at];
+	span = (PipesimTraceSpan){
+		.name = g_string_chunk_insert_const(table->trace->strings, op->text),
+		.message = g_str_has_suffix(op->text, "-send") ||
+			   g_str_has_suffix(op->text, "-recv"),
+		.step = read_count(reader, STEP),
+		.replica = read_count(reader, REPLICA),
+		.rank = read_count(reader, RANK),
+		.stage = read_count(reader, STAGE),
+		.seq = read_count(reader, SEQ),
+		.start = pipesim_table_time(table, &reader->columns[START], "start"),
+	};
+	span.duration = read_duration(reader, span.start);
+	if (span.stage == PIPESIM_UNKNOWN || span.step == PIPESIM_UNKNOWN)
+		pipesim_table_fault(table, NULL, "an op without its %s",
+			span.stage == PIPESIM_UNKNOWN ? "stage" : "step");
+	/* A line without an end may lack digits. */
+	if (!table->record->ended)
+		pipesim_table_fault(table, NULL,
+			"the last line does not end with a newline: the file is truncated; "
+			"add one if the line is whole, else delete the line");
+	if (span.rank == PIPESIM_UNKNOWN)
+		span.rank = span.stage;
+	if (table->faults->total > faults)
+		return;
+	const gint kind = find_kind(span.name);
+	if (kind >= 0)
+		add_op(reader, (guint8)kind, &span);
+	else
+		g_array_append_val(table->trace->spans, span);
+}
+
+static gboolean read_line(PipesimTable *table)
+{
+	Reader *reader = (Reader *)table;
+	const PipesimCsvRecord *record = table->record;
+
+	if (record->n_cells == 0 || (record->n_cells == 1 && record->cells[0].length == 0) ||
+		record->cells[0].text[0] == '#')
+		return TRUE;
+	if (!reader->has_header) {
+		reader->has_header = TRUE;
+		return find_columns(reader);
+	}
+	read_op(reader);
+	return TRUE;
+}
+
+static PipesimTrace *read_trace(
+	PipesimInput *input, const PipesimRangeRules *rules G_GNUC_UNUSED, GError **error)
+{
+	Reader reader = {.table = {.line = read_line, .empty = "no op of a micro-batch"}};
+
+	return pipesim_table_read(&reader.table, input, error);
+}
+
+const PipesimReader pipesim_reader_ops = {
+	.name = "table of ops",
+	.is = is_ops,
+	.read = read_trace,
+};
