@@ -24,6 +24,14 @@ typedef struct {
 	guint32 split; /* pairs read that ran in halves */
 } Side;
 
+/* What is done to stages is not compared: it makes no difference to ops and messages. */
+static void skip_shardings(Side *side)
+{
+	while (side->action < side->action_end &&
+		pipesim_action_is_sharding(side->list->actions[side->action].kind))
+		side->action++;
+}
+
 static Side begin(const PipesimRun *run, const PipesimLowering *list, guint rank)
 {
 	const PipesimProgram *whole = run->step->whole;
@@ -36,6 +44,7 @@ static Side begin(const PipesimRun *run, const PipesimLowering *list, guint rank
 	if (list != NULL) {
 		side.action = list->rank_begin[rank];
 		side.action_end = list->rank_begin[rank + 1];
+		skip_shardings(&side);
 	}
 	return side;
 }
@@ -59,8 +68,10 @@ static void advance(Side *side)
 			       side->step->whole->ops[side->op].kind == PIPESIM_FB;
 		side->op++;
 	}
-	if (side->list != NULL)
-		side->action++;
+	if (side->list == NULL)
+		return;
+	side->action++;
+	skip_shardings(side);
 }
 
 static PipesimDifferencePlace place_of(const Side *side)
@@ -96,9 +107,9 @@ static gboolean same_op(const Side *a, const Side *b)
 static gboolean same_message(const Side *a, const Side *b)
 {
 	const PipesimCell cell =
-		pipesim_cell_of_message(a->list, a->rank, &a->list->actions[a->action]);
+		pipesim_cell_of(a->list, a->rank, &a->list->actions[a->action]);
 	const PipesimCell other =
-		pipesim_cell_of_message(b->list, b->rank, &b->list->actions[b->action]);
+		pipesim_cell_of(b->list, b->rank, &b->list->actions[b->action]);
 
 	return cell.action == other.action && cell.stage == other.stage &&
 	       cell.microbatch == other.microbatch && cell.joined == other.joined &&

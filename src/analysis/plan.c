@@ -11,6 +11,7 @@ typedef struct {
 	const PipesimTimes *times;
 	const PipesimCosts *costs;
 	const PipesimRuntime *runtime;
+	PipesimIssuing issuing;
 	gint64 memory_limit;
 	PipesimFraction most; /* activations that a rank may hold, as asked for */
 } Search;
@@ -99,7 +100,8 @@ static gboolean weigh(const Search *s, const PipesimRuntime *runtime, Candidate 
 	const PipesimJob job = {.order = candidate->order,
 		.times = s->times,
 		.network = s->costs->network,
-		.runtime = runtime};
+		.runtime = runtime,
+		.issuing = pipesim_runtime_asked(runtime, &s->issuing)};
 	g_autoptr(PipesimStep) step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
 	const PipesimSubject subject = {.step = step,
 		.schedule = candidate->schedule,
@@ -245,6 +247,7 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 		.times = times,
 		.costs = costs,
 		.runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime),
+		.issuing = scenario->issuing,
 		.memory_limit = scenario->memory_limit,
 		.most = shape->max_activations};
 	PipesimOrder *order;

@@ -111,6 +111,7 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 		.times = run->times,
 		.network = run->network,
 		.runtime = run->runtime,
+		.issuing = pipesim_runtime_asked(run->runtime, &footing->scenario.issuing),
 		.messages = messages};
 }
 
@@ -375,6 +376,7 @@ static void run_native(PipesimRun *run, const PipesimRuntime *runtime)
 	g_autoptr(GError) error = NULL;
 
 	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
+	job.issuing = (PipesimIssuing){.channels = PIPESIM_CHANNEL_RANK};
 	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
 	run->native = step != NULL ? step->makespan : 0;
 	run->native_hangs = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);

@@ -59,6 +59,7 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	const char *own = PIPESIM_RUNTIME_OF_FILES; /* and of PyTorch */
 	const PipesimRuntime *runtime = &pipesim_native_runtime;
 	g_autoptr(PipesimLowering) lowering = NULL;
+	PipesimIssuing issuing;
 
 	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
 		gboolean groups = FALSE;
@@ -71,8 +72,8 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 				"queue orders them anew",
 				choice->path);
 		if (for_pytorch &&
-			!pipesim_lowering_check(given, pipesim_schedule_file_locate_action,
-				choice->file, error))
+			!pipesim_lowering_check(given, setup->scenario.issuing.channels,
+				pipesim_schedule_file_locate_action, choice->file, error))
 			return FALSE;
 		pipesim_lowering_print(given, out);
 		return TRUE;
@@ -81,7 +82,9 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 		runtime = setup->scenario.runtime;
 	if (choice->schedule != NULL && !for_pytorch)
 		own = choice->schedule->runtime;
-	lowering = pipesim_lower(program, pipesim_runtime_resolve(runtime, own), error);
+	runtime = pipesim_runtime_resolve(runtime, own);
+	issuing = pipesim_runtime_asked(runtime, &setup->scenario.issuing);
+	lowering = pipesim_lower(program, runtime, &issuing, error);
 	if (lowering == NULL)
 		return FALSE;
 	pipesim_lowering_print(lowering, out);

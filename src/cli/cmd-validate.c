@@ -7,7 +7,8 @@
 typedef struct {
 	gboolean all;                  /* under every runtime */
 	const PipesimRuntime *runtime; /* else under this one */
-	PipesimExit *worst;            /* of the files so far */
+	const PipesimIssuing *issuing;
+	PipesimExit *worst; /* of the files so far */
 	GString *out;
 } Validation;
 
@@ -23,15 +24,20 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 	g_string_append_printf(out, "%u %s%s, ", n, what, n == 1 ? "" : plural);
 }
 
-/* Sorts one way of communicating into the names of those that run and those that hang; says on
- * standard error where one hangs and that decides. */
+/* How messages fare under the ways of communicating, by the names of these. */
+typedef struct {
+	GString *run, *hang, *cross;
+} Fates;
+
+/* Sorts one way of communicating into @fates; says on standard error where messages hang or meet the wrong
+ * ones and that decides. */
 static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
-	const PipesimLowering *lowering, GString *good, GString *bad, GError **error)
+	const PipesimLowering *lowering, const Fates *fates, GError **error)
 {
 	const char *name =
 		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
 	g_autoptr(GError) fault = NULL;
-	const gboolean runs = pipesim_lowering_check(lowering,
+	const gboolean runs = pipesim_lowering_check(lowering, validation->issuing->channels,
 		lowering->from_file ? pipesim_schedule_file_locate_action
 				    : pipesim_schedule_file_locate_op,
 		file, &fault);
@@ -42,7 +48,10 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 		!validation->all || lowering->from_file || !lowering->runtime->waits ||
 		lowering->runtime == pipesim_runtime_resolve(
 					     &pipesim_native_runtime, PIPESIM_RUNTIME_OF_FILES);
-	GString *names = runs ? good : bad;
+	GString *names = runs ? fates->run
+			 : g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK)
+				 ? fates->hang
+				 : fates->cross;
 
 	if (!runs && !is_answer(fault)) {
 		g_propagate_error(error, g_steal_pointer(&fault));
@@ -62,31 +71,37 @@ static gboolean report(
 {
 	const PipesimShape *shape = &file->program->shape;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
-	g_autoptr(GString) good = g_string_new(NULL), bad = g_string_new(NULL);
+	g_autoptr(GString) run = g_string_new(NULL), hang = g_string_new(NULL),
+			   cross = g_string_new(NULL);
+	const Fates fates = {run, hang, cross};
 	GString *out = validation->out;
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 		g_autoptr(PipesimLowering) lowering = NULL;
+		PipesimIssuing issuing;
 
 		if (!wanted || (file->lowering != NULL && runtimes[i]->waits))
 			continue;
-		lowering = pipesim_lower(file->program, runtimes[i], error);
-		if (lowering == NULL || !try_comm(validation, file, lowering, good, bad, error))
+		issuing = pipesim_runtime_asked(runtimes[i], validation->issuing);
+		lowering = pipesim_lower(file->program, runtimes[i], &issuing, error);
+		if (lowering == NULL || !try_comm(validation, file, lowering, &fates, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
-		!try_comm(validation, file, file->lowering, good, bad, error))
+		!try_comm(validation, file, file->lowering, &fates, error))
 		return FALSE;
 	g_string_append_printf(out, "%s: ", path);
 	append_count(out, shape->ranks, "rank", "s");
 	append_count(out, shape->stages, "stage", "s");
 	append_count(out, shape->microbatches, "micro-batch", "es");
 	g_string_append_printf(out, "%u ops: complete, acyclic", file->program->n_ops);
-	if (good->len > 0)
-		g_string_append_printf(out, ", no deadlock under %s", good->str);
-	if (bad->len > 0)
-		g_string_append_printf(out, "; deadlock under %s", bad->str);
+	if (run->len > 0)
+		g_string_append_printf(out, ", no deadlock under %s", run->str);
+	if (hang->len > 0)
+		g_string_append_printf(out, "; deadlock under %s", hang->str);
+	if (cross->len > 0)
+		g_string_append_printf(out, "; wrong tensors received under %s", cross->str);
 	g_string_append_c(out, '\n');
 	return TRUE;
 }
@@ -115,6 +130,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		.all = setup->text[PIPESIM_SET_COMM] == NULL,
 		.runtime = pipesim_runtime_resolve(
 			setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES),
+		.issuing = &setup->scenario.issuing,
 		.worst = answer,
 		.out = out,
 	};

@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
+	PipesimChannels channels;
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
@@ -27,6 +28,7 @@ typedef struct {
 	gboolean split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
 	guint32 *transfer_of; /* by action */
+	guint32 *send_of;     /* by transfer: the action that sends it */
 	Rank *ranks;
 	PipesimEvents events;
 	gint64 now;
@@ -69,18 +71,20 @@ static void start_transfer(Engine *engine, guint32 index)
 	push(engine, took, to, PIPESIM_BY_TRANSFER | index);
 }
 
-/* Issues the next group of @rank if its turn has come. */
-static gboolean try_issue(Engine *engine, guint rank)
+/* Issues the next messages of @channel of @rank if their turn has come. */
+static void try_issue(Engine *engine, guint rank, guint32 channel)
 {
 	guint32 begin, end;
 
-	if (!pipesim_rules_post(&engine->rules, rank, &begin, &end))
-		return FALSE;
+	if (!pipesim_rules_post(&engine->rules, rank, channel, &begin, &end))
+		return;
 	for (guint32 i = begin; i < end; i++) {
 		const guint kind = engine->lowering->actions[i].kind;
-		PipesimTransfer *transfer =
-			&engine->timeline->transfers[engine->transfer_of[i]];
+		PipesimTransfer *transfer;
 
+		if (pipesim_rules_channel(&engine->rules, rank, i) != channel)
+			continue;
+		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
 		if (pipesim_action_is_send(kind))
 			transfer->sent = engine->now;
 		else
@@ -88,7 +92,6 @@ static gboolean try_issue(Engine *engine, guint rank)
 		if (pipesim_rules_issue(&engine->rules, i))
 			start_transfer(engine, engine->transfer_of[i]);
 	}
-	return TRUE;
 }
 
 /* From now on, as far as it is known. */
@@ -116,36 +119,45 @@ static gboolean is_split(const Engine *engine, guint32 op)
 }
 
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
-static gboolean try_run(Engine *engine, guint rank)
+static void try_run(Engine *engine, guint rank)
 {
 	const PipesimProgram *program = engine->lowering->program;
-	const guint32 at = engine->rules.seats[rank].op_at;
+	const guint32 at = engine->rules.seats[rank].stop_at;
 	Rank *here = &engine->ranks[rank];
 	guint32 op;
 
-	if (here->busy || at >= engine->lowering->rank_begin[rank + 1])
-		return FALSE;
+	if (here->busy || !pipesim_rules_is_op(&engine->rules, rank))
+		return;
 	op = engine->lowering->actions[at].op;
 	if (!pipesim_rules_may_run(
 		    &engine->rules, rank, !here->second, here->second || !is_split(engine, op)))
-		return FALSE;
+		return;
 	here->busy = TRUE;
 	engine->timeline->start[here->step] = engine->now;
 	engine->timeline->cause[here->step] = engine->cause;
 	push(engine, duration(engine, rank, &program->ops[op]), rank, here->step);
-	return TRUE;
 }
 
 static void advance(Engine *engine, guint rank)
 {
-	while (try_issue(engine, rank) || try_run(engine, rank))
-		;
+	PipesimRules *rules = &engine->rules;
+	gboolean more;
+
+	do {
+		for (guint32 c = pipesim_rules_channels(rules, rank);
+			c < pipesim_rules_channels(rules, rank + 1); c++)
+			try_issue(engine, rank, c);
+		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank);
+		if (more)
+			pipesim_rules_pass(rules, rank);
+	} while (more);
+	try_run(engine, rank);
 }
 
 /* The op of @rank, or half of a pair, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
-	const guint32 at = engine->rules.seats[rank].op_at;
+	const guint32 at = engine->rules.seats[rank].stop_at;
 	Rank *here = &engine->ranks[rank];
 
 	if (engine->pace != NULL) {
@@ -164,7 +176,7 @@ static void end_op(Engine *engine, guint rank)
 	here->busy = FALSE;
 	here->second = !here->second && is_split(engine, engine->lowering->actions[at].op);
 	if (!here->second)
-		pipesim_rules_ran(&engine->rules, rank);
+		pipesim_rules_pass(&engine->rules, rank);
 	advance(engine, rank);
 }
 
@@ -175,6 +187,7 @@ static void run_events(Engine *engine)
 	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
 		const PipesimEvent event = pipesim_events_pop(&engine->events);
 		PipesimTransfer *transfer;
+		guint32 send;
 
 		engine->now = event.time;
 		engine->cause = event.key & CAUSE_MASK;
@@ -184,10 +197,12 @@ static void run_events(Engine *engine)
 			continue;
 		}
 		transfer = &engine->timeline->transfers[(guint32)engine->cause];
+		send = engine->send_of[(guint32)engine->cause];
 		transfer->end = engine->now;
-		pipesim_rules_arrive(&engine->rules, transfer->to_rank);
+		pipesim_rules_arrive(&engine->rules, transfer->to_rank,
+			engine->lowering->actions[send].peer);
 		advance(engine, transfer->to_rank);
-		pipesim_rules_arrive(&engine->rules, transfer->from_rank);
+		pipesim_rules_arrive(&engine->rules, transfer->from_rank, send);
 		advance(engine, transfer->from_rank);
 	}
 }
@@ -219,6 +234,7 @@ static void add_transfers(Engine *engine)
 				continue;
 			engine->transfer_of[i] = timeline->n_transfers;
 			engine->transfer_of[send->peer] = timeline->n_transfers;
+			engine->send_of[timeline->n_transfers] = i;
 			timeline->transfers[timeline->n_transfers++] = (PipesimTransfer){
 				.from = step_of(engine, send),
 				.to = step_of(engine, &actions[send->peer]),
@@ -256,10 +272,11 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	timeline->send_begin = g_try_new0(guint32, ranks + 1);
 	timeline->receive_begin = g_try_new0(guint32, ranks + 1);
 	engine->transfer_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	engine->send_of = pipesim_arena_array(arena, guint32, n_transfers);
 	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
-	pipesim_rules_begin(&engine->rules, lowering, arena);
+	pipesim_rules_begin(&engine->rules, lowering, engine->channels, arena);
 	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
 		timeline->transfers == NULL || timeline->arrivals == NULL ||
 		timeline->send_begin == NULL || timeline->receive_begin == NULL ||
@@ -284,18 +301,19 @@ static gboolean finish(const Engine *engine, GError **error)
 	if (engine->n_done == engine->timeline->n_ops)
 		return TRUE;
 	/* There must be a cycle: say which. */
-	return pipesim_lowering_check(engine->lowering, NULL, NULL, error) &&
+	return pipesim_lowering_check(engine->lowering, engine->channels, NULL, NULL, error) &&
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
-PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, const PipesimTimes *times,
-	const PipesimNetwork *network, guint flags, GError **error)
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, PipesimChannels channels,
+	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error)
 {
 	const PipesimProgram *program = lowering->program;
 	const guint ranks = program->shape.ranks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.lowering = lowering,
+		.channels = channels,
 		.times = times,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,

@@ -21,7 +21,8 @@ PipesimTimeline *pipesim_step_again(
 	const PipesimLowering *messages = pipesim_step_messages(step);
 
 	if (pipesim_runtime_waits(step->job.runtime))
-		return pipesim_comm_run(messages, times, network, flags, error);
+		return pipesim_comm_run(
+			messages, step->job.issuing.channels, times, network, flags, error);
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
 	return pipesim_fast_run(step->whole, times, error);
@@ -40,7 +41,7 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	if (step->whole == NULL)
 		return FALSE;
 	if (waits && job->messages == NULL) {
-		step->derived = pipesim_lower(step->whole, job->runtime, error);
+		step->derived = pipesim_lower(step->whole, job->runtime, &job->issuing, error);
 		if (step->derived == NULL)
 			return FALSE;
 	}

@@ -14,6 +14,7 @@ typedef struct {
 	const PipesimNetwork *network; /* that messages take; NULL: P2P alone */
 	/* Whose rules messages wait by; NULL: async; never native. */
 	const PipesimRuntime *runtime;
+	PipesimIssuing issuing; /* what is asked of it */
 	/* Messages as a file lists them, for any runtime but async; NULL: they follow
 	 * from the rules. */
 	const PipesimLowering *messages;

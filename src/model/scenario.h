@@ -1,6 +1,6 @@
 /* What is to be simulated, besides the schedule and the costs. */
 #pragma once
-#include "base/number.h"
+#include "model/issuing.h"
 
 /* How ranks issue sends and receives, and what waits for what: runtime/runtime.h. */
 typedef struct _PipesimRuntime PipesimRuntime;
@@ -41,6 +41,7 @@ typedef struct {
 	 * search; num 0 = PP, as 1F1B. */
 	PipesimFraction max_activations;
 	const PipesimRuntime *runtime; /* NULL = async: messages never wait for each other */
+	PipesimIssuing issuing;        /* what is asked of it */
 	PipesimCompareAt compare_at;
 	PipesimSort sort;
 	gint64 memory_limit; /* bytes a rank; 0 = none */

@@ -25,18 +25,20 @@ static const guint8 op_letters[256] = {
 	['B'] = PIPESIM_B + 1,
 };
 
-/* By PipesimActionKind, then by PipesimShardingKind. */
-static const char *const words[] = {
+/* By PipesimActionKind. */
+static const char *const words[PIPESIM_N_ACTIONS] = {
 	[PIPESIM_ACTION_SEND_F] = "SEND_F",
 	[PIPESIM_ACTION_RECV_F] = "RECV_F",
 	[PIPESIM_ACTION_SEND_B] = "SEND_B",
 	[PIPESIM_ACTION_RECV_B] = "RECV_B",
-	[PIPESIM_N_ACTIONS + PIPESIM_UNSHARD] = "UNSHARD",
-	[PIPESIM_N_ACTIONS + PIPESIM_RESHARD] = "RESHARD",
-	[PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD] = "REDUCE_GRAD",
-	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
-	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_F] = "WAIT_SEND_F",
-	[PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_B] = "WAIT_SEND_B",
+	[PIPESIM_ACTION_WAIT_SEND_F] = "WAIT_SEND_F",
+	[PIPESIM_ACTION_WAIT_RECV_F] = "WAIT_RECV_F",
+	[PIPESIM_ACTION_WAIT_SEND_B] = "WAIT_SEND_B",
+	[PIPESIM_ACTION_WAIT_RECV_B] = "WAIT_RECV_B",
+	[PIPESIM_ACTION_UNSHARD] = "UNSHARD",
+	[PIPESIM_ACTION_RESHARD] = "RESHARD",
+	[PIPESIM_ACTION_REDUCE_GRAD] = "REDUCE_GRAD",
+	[PIPESIM_ACTION_WAIT_REDUCE_GRAD] = "WAIT_REDUCE_GRAD",
 };
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
@@ -91,21 +93,25 @@ static INLINE const char *number(
 	return at;
 }
 
-/* What is done to a whole stage, or waits for a send, behind the number of the stage. */
-static const char *sharding(Parser *parser, const char *at, PipesimCell *out)
+/* A wait, or what is done to a whole stage, behind the number of the stage. */
+static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
 {
-	for (guint i = PIPESIM_N_ACTIONS; i < G_N_ELEMENTS(words); i++) {
+	PipesimCells *file = parser->file;
+
+	for (guint i = PIPESIM_ACTION_WAIT_SEND_F; i < PIPESIM_N_ACTIONS; i++) {
 		const gsize length = strlen(words[i]);
 
 		if (strncmp(at, words[i], length) != 0)
 			continue;
 		out->action = (guint8)i;
-		parser->file->n_shardings++;
-		parser->file->n_reduces += i == PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD;
-		parser->file->n_waits += i > PIPESIM_N_ACTIONS + PIPESIM_REDUCE_GRAD;
-		if (pipesim_cell_is_wait(out))
+		file->n_gathers += i == PIPESIM_ACTION_UNSHARD || i == PIPESIM_ACTION_RESHARD;
+		file->n_reduces += i == PIPESIM_ACTION_REDUCE_GRAD;
+		file->n_waits +=
+			pipesim_action_is_wait(i) || i == PIPESIM_ACTION_WAIT_REDUCE_GRAD;
+		if (pipesim_action_is_wait(i))
 			return number(parser, at + length, &out->microbatch,
 				"micro-batch number missing");
+		file->n_shardings++;
 		if (g_ascii_isdigit(at[length]))
 			return fail(parser, at + length,
 				"micro-batch of an action on a whole stage");
@@ -120,7 +126,7 @@ static const char *message(Parser *parser, const char *at, PipesimCell *out)
 	const gboolean send = STARTS(at, "SEND_"), backward = at[5] == 'B';
 
 	if ((!send && !STARTS(at, "RECV_")) || (at[5] != 'F' && !backward))
-		return sharding(parser, at, out);
+		return other_action(parser, at, out);
 	out->action = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
 			       (backward ? 2 : 0));
 	parser->file->n_messages++;
@@ -190,8 +196,7 @@ static const char *brackets(Parser *parser, const char *at)
 	n = (guint)(&file->cells[file->n] - cells);
 	if (STARTS(at, GROUP)) {
 		for (guint i = 0; i < n; i++) {
-			if (cells[i].action == PIPESIM_ACTION_OP ||
-				cells[i].action >= PIPESIM_N_ACTIONS)
+			if (!pipesim_action_is_message(cells[i].action))
 				return fail(parser,
 					parser->text + (cells[i].column - parser->column),
 					"a group of other than sends and receives");
@@ -329,7 +334,8 @@ static gboolean read_line(PipesimCells *file, const PipesimCsvRecord *record)
 		read_cut_cell(file, &record->cells[i]);
 	g_array_append_val(file->rank_begin, file->n);
 	return file->n_ops <= PIPESIM_MAX_OPS &&
-	       file->n_messages + file->n_shardings <= 4 * PIPESIM_MAX_OPS &&
+	       (guint64)file->n_messages + file->n_shardings + file->n_waits <=
+		       4 * PIPESIM_MAX_OPS &&
 	       rank < PIPESIM_MAX_RANKS;
 }
 
@@ -385,7 +391,7 @@ void pipesim_cell_print(const PipesimCell *cell, GString *out)
 	g_string_append_printf(out, "%u%s", cell->stage,
 		cell->action == PIPESIM_ACTION_OP ? pipesim_kind_letter(cell->kind)
 						  : words[cell->action]);
-	if (cell->action < PIPESIM_N_ACTIONS || pipesim_cell_is_wait(cell))
+	if (!pipesim_action_is_sharding(cell->action))
 		g_string_append_printf(out, "%u", cell->microbatch);
 }
 

@@ -7,12 +7,12 @@
 /* What one action says, before it is known which chunk of its rank a stage is. A pair takes two:
  * its forward half, whose kind is PIPESIM_FB, and behind it its backward half. */
 typedef struct {
-	guint32 stage, microbatch; /* a sharding has no micro-batch, but for waits for sends */
+	guint32 stage, microbatch; /* what is about a whole stage has no micro-batch */
 	guint32 column;            /* from 1; of a pair that of its bracket */
-	guint8 action; /* PipesimActionKind; a sharding is PIPESIM_N_ACTIONS + its kind */
-	guint8 kind;   /* PipesimKind, of an op */
-	guint8 joined; /* a message in one group with the action before it */
-	guint8 waited; /* a message in brackets, with others or alone */
+	guint8 action;             /* PipesimActionKind */
+	guint8 kind;               /* PipesimKind, of an op */
+	guint8 joined;             /* a message in one group with the action before it */
+	guint8 waited;             /* a message in brackets, with others or alone */
 } PipesimCell;
 G_STATIC_ASSERT(sizeof(PipesimCell) == 16);
 
@@ -29,8 +29,10 @@ typedef struct {
 	PipesimCell *cells;
 	guint32 n, room;
 	GArray *rank_begin; /* guint32 */
-	guint32 n_ops, n_messages, n_shardings;
-	guint32 n_reduces, n_waits; /* which are shardings too */
+	guint32 n_ops, n_messages;
+	guint32 n_shardings;          /* what is done to stages; of that */
+	guint32 n_gathers, n_reduces; /* gathers and what lets go again, and reductions */
+	guint32 n_waits;              /* for messages and reductions */
 	PipesimValues stages, microbatches;
 	/* What is wrong; and empty cells, which are wrong beside messages alone: the first few. */
 	PipesimFaults *faults, *idle;
@@ -55,8 +57,8 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
 /**
  * pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2", "(0F7;7B13)OVERLAP_F_B",
  * "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", since
- * PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3", "0WAIT_REDUCE_GRAD", and of pipesim's own
- * messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
+ * PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3", "0WAIT_REDUCE_GRAD", and of pipesim's own waits for
+ * receives, "1WAIT_RECV_F7", and messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
  * @file: whose path is set; to be cleared whatever comes back
  *
  * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an error
@@ -69,37 +71,26 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimCells, pipesim_cells_clear)
 /** pipesim_cell_print: appends the action as it would be written, outside a group. */
 void pipesim_cell_print(const PipesimCell *cell, GString *out);
 
-/** pipesim_cell_is_wait: whether @cell waits for a send. */
-static inline gboolean pipesim_cell_is_wait(const PipesimCell *cell)
-{
-	return cell->action >= PIPESIM_N_ACTIONS &&
-	       pipesim_sharding_is_wait(cell->action - PIPESIM_N_ACTIONS);
-}
-
-/** pipesim_cell_of_message: @action, a message of @rank, as it would be read; without a column. */
-PipesimCell pipesim_cell_of_message(
+/** pipesim_cell_of: @action of @rank, no op, as it would be read; without a column. */
+PipesimCell pipesim_cell_of(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action);
 
 /**
- * pipesim_lowering_link: the lowering that a file carries itself, run by the rules of
- * the runtime queue, as PyTorch's does.
+ * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that writes such
+ * files: PyTorch 2.15 where it waits for sends, else 2.11.
  * @program: linked, with the ops of the file
- * @written: its ops, each once and in the order of @program, and its messages; of an op only that
- *   it is one counts, not its second half
- * @rank_begin: of @written; ranks + 1 entries; copied, as is @written. Ops wait for the groups
- *   in brackets before them, whether they need them or not
- * @shardings: (transfer full): PipesimSharding, as of a PipesimLowering; NULL: none
- * @waits: whether waits for sends are among them, as PyTorch 2.15 has them
+ * @written: its ops, each once and in the order of @program, and all else; of an op only that
+ *   it is one counts, not its second half; a wait stands behind its message
+ * @rank_begin: of @written; ranks + 1 entries; copied, as is @written
  * @locate: (nullable): told an index of @written, not an op
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, stand twice, connect no two ranks, leave before the op that they come from,
- * arrive behind the op that needs them, or cross another of the same two ranks in a group,
- * where each receive would get what the other is for; or PIPESIM_ERROR_LIMIT.
+ * that are missing, stand twice, connect no two ranks, leave before the op that they come from or
+ * arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
  */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
-	const PipesimCell *written, const guint32 *rank_begin, GArray *shardings,
-	gboolean waits, PipesimLocate locate, gpointer data, GError **error);
+	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
+	gpointer data, GError **error);
 
 /** pipesim_cells_fault: a fault at @cell, one of @file, for @code. */
 void pipesim_cells_fault(PipesimCells *file, const PipesimCell *cell, PipesimErrorCode code,

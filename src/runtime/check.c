@@ -1,4 +1,5 @@
-/* Whether a lowering can run to its end: by the rules of lowering.h, without times. */
+/* Whether a lowering can run to its end, by the rules of lowering.h without times, and whether the right
+ * messages meet. */
 #include "config.h"
 
 #include "order/cycle.h"
@@ -7,9 +8,12 @@
 #include "runtime/runtime.h"
 #include <string.h>
 
+#define NO_CHANNEL G_MAXUINT32
+
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
+	PipesimChannels channels;
 	guint32 *stack;  /* of ranks to look at */
 	guint8 *stacked; /* by rank: on the stack */
 	guint height;
@@ -24,40 +28,56 @@ static void push(Check *check, guint rank)
 	check->stack[check->height++] = rank;
 }
 
-/* What is issued at both ends has moved, what may run has run. */
-static void advance(Check *check, guint rank)
+/* What is issued at both ends has moved. Returns whether there was any. */
+static gboolean post(Check *check, guint rank, guint32 channel)
 {
 	const PipesimAction *actions = check->lowering->actions;
+	PipesimRules *rules = &check->rules;
 	guint32 begin, end;
 
+	if (!pipesim_rules_post(rules, rank, channel, &begin, &end))
+		return FALSE;
+	for (guint32 i = begin; i < end; i++) {
+		if (pipesim_rules_channel(rules, rank, i) != channel ||
+			!pipesim_rules_issue(rules, i))
+			continue;
+		pipesim_rules_arrive(rules, rank, i);
+		pipesim_rules_arrive(rules, actions[i].peer_rank, actions[i].peer);
+		push(check, actions[i].peer_rank);
+	}
+	return TRUE;
+}
+
+/* What may run or be passed has been, as far as that goes. */
+static void advance(Check *check, guint rank)
+{
+	PipesimRules *rules = &check->rules;
+
 	for (;;) {
-		if (pipesim_rules_post(&check->rules, rank, &begin, &end)) {
-			for (guint32 i = begin; i < end; i++) {
-				if (!pipesim_rules_issue(&check->rules, i))
-					continue;
-				pipesim_rules_arrive(&check->rules, rank);
-				pipesim_rules_arrive(&check->rules, actions[i].peer_rank);
-				push(check, actions[i].peer_rank);
-			}
-		} else if (pipesim_rules_may_run(&check->rules, rank, TRUE, TRUE)) {
-			pipesim_rules_ran(&check->rules, rank);
-			check->n_done++;
-		} else {
+		for (guint32 c = pipesim_rules_channels(rules, rank);
+			c < pipesim_rules_channels(rules, rank + 1); c++)
+			while (post(check, rank, c))
+				;
+		if (pipesim_rules_is_op(rules, rank)
+				? !pipesim_rules_may_run(rules, rank, TRUE, TRUE)
+				: !pipesim_rules_may_pass(rules, rank))
 			return;
-		}
+		check->n_done += pipesim_rules_is_op(rules, rank);
+		pipesim_rules_pass(rules, rank);
 	}
 }
 
 /* Plays @lowering as far as it comes. FALSE with PIPESIM_ERROR_LIMIT. */
-static gboolean play(
-	Check *check, const PipesimLowering *lowering, PipesimArena *arena, GError **error)
+static gboolean play(Check *check, const PipesimLowering *lowering, PipesimChannels channels,
+	PipesimArena *arena, GError **error)
 {
 	const guint ranks = lowering->program->shape.ranks;
 
 	check->lowering = lowering;
+	check->channels = channels;
 	check->stack = pipesim_arena_array(arena, guint32, ranks);
 	check->stacked = pipesim_arena_array(arena, guint8, ranks);
-	pipesim_rules_begin(&check->rules, lowering, arena);
+	pipesim_rules_begin(&check->rules, lowering, channels, arena);
 	if (!pipesim_arena_check(
 		    arena, error, "%u ops, sends and receives", lowering->n_actions))
 		return FALSE;
@@ -72,17 +92,25 @@ static gboolean play(
 	return TRUE;
 }
 
+/* Waits at the end of a list have to end too. */
 static gboolean is_finished(const Check *check)
 {
-	return check->n_done == check->lowering->program->n_ops;
+	const guint32 *begin = check->lowering->rank_begin;
+
+	if (check->n_done < check->lowering->program->n_ops)
+		return FALSE;
+	for (guint rank = 0; rank < check->lowering->program->shape.ranks; rank++)
+		if (check->rules.seats[rank].stop_at < begin[rank + 1])
+			return FALSE;
+	return TRUE;
 }
 
-static gboolean lowering_runs(const PipesimLowering *lowering)
+static gboolean lowering_runs(const PipesimLowering *lowering, PipesimChannels channels)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Check check = {0};
 
-	return play(&check, lowering, arena, NULL) && is_finished(&check);
+	return play(&check, lowering, channels, arena, NULL) && is_finished(&check);
 }
 
 /* The first message of the group that @at belongs to. */
@@ -99,29 +127,49 @@ static gboolean has_moved(const Check *check, guint32 message)
 	       check->rules.issued[check->lowering->actions[message].peer];
 }
 
-/* A message of the group of @at that has not moved, itself if it has not; there is one where the
- * group is not done. */
-static guint32 unmoved(const Check *check, guint32 at)
+/* A message that was issued, or is to be, together with @at of @rank and has not moved, itself if it has
+ * not; there is one where they are not done. */
+static guint32 unmoved(const Check *check, guint rank, guint32 at)
 {
+	const PipesimRules *rules = &check->rules;
+	const guint32 channel = pipesim_rules_channel(rules, rank, at);
+
 	if (has_moved(check, at))
 		at = group_begin(check, at);
-	while (has_moved(check, at))
+	while (has_moved(check, at) || pipesim_rules_channel(rules, rank, at) != channel)
 		at++;
 	return at;
 }
 
-/* The nearest thing before @at on its rank that is not done: an op, or a message that has not
- * moved. */
-static guint32 ahead(const Check *check, guint rank, guint32 at)
+/* A message of the group that ends with @last, which has not moved; @last where there is none. */
+static guint32 undone(const Check *check, guint rank, guint32 last)
 {
-	const PipesimAction *actions = check->lowering->actions;
-	const PipesimSeat *seat = &check->rules.seats[rank];
+	for (guint32 i = group_begin(check, last); i <= last; i++)
+		if (!pipesim_rules_is_done(&check->rules, rank, i))
+			return unmoved(check, rank, i);
+	return last;
+}
 
-	while (at-- > check->lowering->rank_begin[rank]) {
-		const gboolean op = actions[at].kind == PIPESIM_ACTION_OP;
+/* The nearest thing before @at on its rank that is not done: a stop, or a message of @channel that has
+ * not moved. */
+static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 channel)
+{
+	const PipesimLowering *lowering = check->lowering;
+	const guint32 end = lowering->rank_begin[rank + 1];
+	const PipesimRules *rules = &check->rules;
 
-		if (op ? at >= seat->op_at : !pipesim_rules_is_done(&check->rules, rank, at))
-			return op ? at : unmoved(check, at);
+	while (at-- > lowering->rank_begin[rank]) {
+		const gboolean message = pipesim_action_is_message(lowering->actions[at].kind);
+		const gboolean stops = at >= rules->seats[rank].stop_at &&
+				       pipesim_rules_is_stop(lowering, at, end);
+
+		if (stops && !message)
+			return (PipesimStuck){rank, at};
+		if (stops && !pipesim_rules_is_done(rules, rank, undone(check, rank, at)))
+			return (PipesimStuck){rank, undone(check, rank, at)};
+		if (message && pipesim_rules_channel(rules, rank, at) == channel &&
+			!pipesim_rules_is_done(rules, rank, at))
+			return (PipesimStuck){rank, unmoved(check, rank, at)};
 	}
 	g_assert_not_reached();
 }
@@ -130,25 +178,25 @@ static guint32 ahead(const Check *check, guint rank, guint32 at)
 static PipesimStuck find_blocker(gconstpointer graph, PipesimStuck at, gboolean *behind)
 {
 	const Check *check = graph;
+	const PipesimRules *rules = &check->rules;
 	const PipesimAction *action = &check->lowering->actions[at.index];
+	const gboolean op = action->kind == PIPESIM_ACTION_OP;
 
 	*behind = FALSE;
-	if (action->kind == PIPESIM_ACTION_OP) {
-		if (!pipesim_rules_is_done(&check->rules, at.rank, action->wait))
-			return (PipesimStuck){at.rank, unmoved(check, action->wait)};
-		if (!pipesim_rules_is_done(&check->rules, at.rank, action->b_wait))
-			return (PipesimStuck){at.rank, unmoved(check, action->b_wait)};
-		/* The op before it has not run. */
-		do
-			at.index--;
-		while (check->lowering->actions[at.index].kind != PIPESIM_ACTION_OP);
-		*behind = TRUE;
-		return at;
-	}
-	if (check->rules.issued[at.index])
+	if (op && !pipesim_rules_is_done(rules, at.rank, action->wait))
+		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->wait)};
+	if (op && !pipesim_rules_is_done(rules, at.rank, action->b_wait))
+		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->b_wait)};
+	if (pipesim_action_is_wait(action->kind) &&
+		!pipesim_rules_is_done(rules, at.rank, action->peer))
+		return (PipesimStuck){at.rank, unmoved(check, at.rank, action->peer)};
+	if (pipesim_action_is_message(action->kind) && rules->issued[at.index])
 		return (PipesimStuck){action->peer_rank, action->peer};
 	*behind = TRUE;
-	return (PipesimStuck){at.rank, ahead(check, at.rank, group_begin(check, at.index))};
+	if (!pipesim_action_is_message(action->kind))
+		return ahead(check, at.rank, at.index, NO_CHANNEL);
+	return ahead(check, at.rank, group_begin(check, at.index),
+		pipesim_rules_channel(rules, at.rank, at.index));
 }
 
 static void print_stuck(gconstpointer graph, PipesimStuck at, GString *out)
@@ -188,23 +236,24 @@ static PipesimLowering *link_again(
 	for (guint r = 0; written != NULL && r < program->shape.ranks; r++)
 		for (guint32 i = begin[r]; i < begin[r + 1]; i++)
 			if (lowering->actions[i].kind != PIPESIM_ACTION_OP)
-				written[i] = pipesim_cell_of_message(
-					lowering, r, &lowering->actions[i]);
+				written[i] =
+					pipesim_cell_of(lowering, r, &lowering->actions[i]);
 	if (written != NULL && swapped != PIPESIM_NO_OP) {
 		const PipesimCell moved = written[swapped];
 
 		written[swapped] = written[swapped + 1];
 		written[swapped + 1] = moved;
 	}
-	return written != NULL ? pipesim_lowering_link(
-					 program, written, begin, NULL, FALSE, NULL, NULL, NULL)
-			       : NULL;
+	return written != NULL
+		       ? pipesim_lowering_link(program, written, begin, NULL, NULL, NULL)
+		       : NULL;
 }
 
 /* Two ops of a file stay where they are: they are exchanged in the program. */
 static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, guint32 index)
 {
-	const PipesimLowering *lowering = ((const Check *)graph)->lowering;
+	const Check *check = graph;
+	const PipesimLowering *lowering = check->lowering;
 	const gboolean from_file = lowering->from_file;
 	const PipesimAction *first = from_file ? &lowering->actions[index] : NULL;
 	g_autoptr(PipesimProgram) program = NULL;
@@ -215,20 +264,97 @@ static gboolean runs_exchanged(gconstpointer graph, guint rank G_GNUC_UNUSED, gu
 	if (from_file &&
 		(first[0].kind != PIPESIM_ACTION_OP || first[1].kind != PIPESIM_ACTION_OP)) {
 		exchanged = link_again(lowering, lowering->program, index);
-		return exchanged != NULL && lowering_runs(exchanged);
+		return exchanged != NULL && lowering_runs(exchanged, check->channels);
 	}
 	program = pipesim_program_exchanged(lowering->program, from_file ? first->op : index);
 	if (program == NULL || !pipesim_program_runs(program))
 		return FALSE;
-	exchanged = from_file ? link_again(lowering, program, PIPESIM_NO_OP)
-			      : pipesim_lower(program, lowering->runtime, NULL);
-	return exchanged != NULL && lowering_runs(exchanged);
+	exchanged =
+		from_file ? link_again(lowering, program, PIPESIM_NO_OP)
+			  : pipesim_lower(program, lowering->runtime, &lowering->issuing, NULL);
+	return exchanged != NULL && lowering_runs(exchanged, check->channels);
 }
 
-gboolean pipesim_lowering_check(
-	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error)
+/* Which of the messages between its two ranks each is, by its place in the list of its own. */
+static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 *count)
+{
+	const PipesimAction *actions = lowering->actions;
+
+	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
+		const guint32 begin = lowering->rank_begin[rank];
+		const guint32 end = lowering->rank_begin[rank + 1];
+
+		for (guint32 i = begin; i < end; i++)
+			if (pipesim_action_is_message(actions[i].kind))
+				turn[i] = count[2 * (gsize)actions[i].peer_rank +
+						pipesim_action_is_send(actions[i].kind)]++;
+		for (guint32 i = begin; i < end; i++)
+			if (pipesim_action_is_message(actions[i].kind))
+				count[2 * (gsize)actions[i].peer_rank +
+					pipesim_action_is_send(actions[i].kind)] = 0;
+	}
+}
+
+/* The send that meets @receive of @rank, whose ends are in different places of the order of the two
+ * ranks. */
+static guint32 find_sent(
+	const PipesimLowering *lowering, const guint32 *turn, guint rank, guint32 receive)
+{
+	guint32 at = lowering->rank_begin[lowering->actions[receive].peer_rank];
+
+	while (!pipesim_action_is_send(lowering->actions[at].kind) ||
+		lowering->actions[at].peer_rank != rank || turn[at] != turn[receive])
+		at++;
+	return at;
+}
+
+/* Whether the right messages meet. */
+static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena,
+	const PipesimFaultPlaces *places, GError **error)
+{
+	const PipesimAction *actions = lowering->actions;
+	const guint ranks = lowering->program->shape.ranks;
+	guint32 *turn = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	guint32 *count = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks);
+
+	if (!pipesim_arena_check(
+		    arena, error, "%u ops, sends and receives", lowering->n_actions))
+		return FALSE;
+	count_turns(lowering, turn, count);
+	for (guint rank = 0; rank < ranks; rank++) {
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			const guint other = actions[i].peer_rank;
+			g_autoptr(GString) receive = NULL;
+			g_autoptr(GString) send = NULL;
+
+			if (!pipesim_action_is_message(actions[i].kind) ||
+				pipesim_action_is_send(actions[i].kind) ||
+				turn[i] == turn[actions[i].peer])
+				continue;
+			receive = g_string_new(NULL);
+			send = g_string_new(NULL);
+			pipesim_action_print(lowering, rank, &actions[i], receive);
+			pipesim_action_print(lowering, other,
+				&actions[find_sent(lowering, turn, rank, i)], send);
+			pipesim_fault(places, lowering->from_file ? i : actions[i].op,
+				"%s on rank %u takes what %s on rank %u sends: messages "
+				"between "
+				"two ranks are matched by their order, so a wrong tensor is "
+				"used "
+				"without an error; receive in the order of sending",
+				receive->str, rank, send->str, other);
+		}
+	}
+	return pipesim_faults_done(places->faults, error);
+}
+
+gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
+	PipesimLocate locate, gpointer data, GError **error)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	const PipesimFaultPlaces places = {faults, locate, data};
 	Check check = {0};
 	const PipesimWaiting waiting = {
 		.graph = &check,
@@ -245,19 +371,29 @@ gboolean pipesim_lowering_check(
 	};
 	g_autoptr(GArray) cycle = NULL;
 	g_autofree char *what = NULL;
+	guint32 at;
 	guint rank = 0;
 
 	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
-	if (!play(&check, lowering, arena, error))
+	/* In one channel what crosses hangs, unless it goes as one. */
+	if ((channels != PIPESIM_CHANNEL_RANK &&
+		    !check_turns(lowering, arena, &places, error)) ||
+		!play(&check, lowering, channels, arena, error))
 		return FALSE;
 	if (is_finished(&check))
-		return TRUE;
-	/* The first rank with an op that cannot run; there is one. */
-	while (check.rules.seats[rank].op_at == lowering->rank_begin[rank + 1])
+		return check_turns(lowering, arena, &places, error);
+	/* The first rank that does not come to its end; there is one. */
+	while (check.rules.seats[rank].stop_at == lowering->rank_begin[rank + 1])
 		rank++;
-	cycle = pipesim_find_cycle(
-		&waiting, (PipesimStuck){rank, check.rules.seats[rank].op_at});
-	what = g_strdup_printf("deadlock under %s", lowering->runtime->name);
+	at = check.rules.seats[rank].stop_at;
+	if (pipesim_action_is_message(lowering->actions[at].kind))
+		at = undone(&check, rank, at);
+	cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
+	what = g_strdup_printf("deadlock under %s%s%s", lowering->runtime->name,
+		channels != PIPESIM_CHANNEL_RANK ? " with a channel for each " : "",
+		channels == PIPESIM_CHANNEL_PAIR   ? "pair of ranks"
+		: channels == PIPESIM_CHANNEL_EDGE ? "pair of ranks and direction"
+						   : "");
 	return pipesim_fail_cycle(&waiting, cycle, what, error);
 }

@@ -290,13 +290,13 @@ typedef struct {
 	const PipesimShape *shape;
 	Sharded *sharded; /* by stage */
 	guint pending;    /* 1 + the stage whose reduction has not been waited for; 0: none */
-	/* By place_of(): whether the rank has sent it, and waited for that.
+	/* By place_of(): whether the rank has issued it, and waited for it.
 	 * NULL: the file waits for nothing, as before PyTorch 2.15. */
-	guint8 *sent;
+	guint8 *issued;
 } Checker;
 
 enum {
-	SENT = 1,
+	ISSUED = 1,
 	WAITED,
 };
 
@@ -327,7 +327,7 @@ static void compute(Checker *checker, const PipesimCell *cell, guint stage)
 
 static void visit_sharding(Checker *checker, const PipesimCell *cell)
 {
-	const guint kind = cell->action - PIPESIM_N_ACTIONS;
+	const guint kind = cell->action;
 	const guint per_chunk = pipesim_shape_per_chunk(checker->shape);
 	Sharded *stage =
 		cell->stage < checker->shape->stages ? &checker->sharded[cell->stage] : NULL;
@@ -335,7 +335,7 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 	if (stage == NULL || !stage->held) {
 		fault(checker, cell, "on rank %u, which does not hold stage %u", checker->rank,
 			cell->stage);
-	} else if (kind == PIPESIM_REDUCE_GRAD) {
+	} else if (kind == PIPESIM_ACTION_REDUCE_GRAD) {
 		if (stage->reduced)
 			fault(checker, cell, "stands twice; gradients are reduced once a step");
 		else if (stage->gradients < per_chunk)
@@ -348,74 +348,77 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 				"stands before %uWAIT_REDUCE_GRAD; put that before it",
 				checker->pending - 1);
 		stage->reduced = TRUE;
-		checker->pending = checker->sent != NULL ? cell->stage + 1 : 0;
-	} else if (kind == PIPESIM_WAIT_REDUCE_GRAD) {
+		checker->pending = checker->issued != NULL ? cell->stage + 1 : 0;
+	} else if (kind == PIPESIM_ACTION_WAIT_REDUCE_GRAD) {
 		if (checker->pending != cell->stage + 1)
 			fault(checker, cell,
 				"stands where no reduction of stage %u is pending; put it "
 				"behind %uREDUCE_GRAD, once",
 				cell->stage, cell->stage);
 		checker->pending = 0;
-	} else if (stage->open == (kind == PIPESIM_UNSHARD)) {
+	} else if (stage->open == (kind == PIPESIM_ACTION_UNSHARD)) {
 		fault(checker, cell, "finds stage %u %s already; leave it out", cell->stage,
-			kind == PIPESIM_UNSHARD ? "unsharded" : "sharded");
+			kind == PIPESIM_ACTION_UNSHARD ? "unsharded" : "sharded");
 	} else {
-		stage->open = kind == PIPESIM_UNSHARD;
+		stage->open = kind == PIPESIM_ACTION_UNSHARD;
 	}
 }
 
-/* How many outputs and gradients ranks may send. */
-static gsize count_sends(const PipesimShape *shape)
+/* How many outputs and gradients ranks may send and receive. */
+static gsize count_ends(const PipesimShape *shape)
 {
-	return 2 * (gsize)shape->stages * shape->microbatches;
+	return 4 * (gsize)shape->stages * shape->microbatches;
 }
 
-/* Where a table of them has what @cell sends or waits for, gradients behind all outputs; -1 where there
- * can be no such message. */
+/* Where a table of them has the message that @cell is or waits for; -1 where there can be no such message. */
 static gssize place_of(const PipesimShape *shape, const PipesimCell *cell)
 {
-	const gboolean gradient = cell->action == PIPESIM_ACTION_SEND_B ||
-				  cell->action == PIPESIM_N_ACTIONS + PIPESIM_WAIT_SEND_B;
+	const guint kind = pipesim_action_is_wait(cell->action)
+				   ? cell->action - PIPESIM_ACTION_TO_WAIT
+				   : cell->action;
 	const gsize slot = (gsize)cell->stage * shape->microbatches + cell->microbatch;
 
 	if (cell->stage >= shape->stages || cell->microbatch >= shape->microbatches)
 		return -1;
-	return (gssize)(slot + (gradient ? count_sends(shape) / 2 : 0));
+	return (gssize)(4 * slot + kind - PIPESIM_ACTION_SEND_F);
 }
 
 static void visit_wait(Checker *checker, const PipesimCell *cell)
 {
 	const gssize place = place_of(checker->shape, cell);
 
-	if (place < 0 || checker->sent[place] == 0) {
-		fault(checker, cell, "waits for a send that does not stand before it");
+	if (place < 0 || checker->issued[place] == 0) {
+		fault(checker, cell, "waits for a %s that does not stand before it",
+			pipesim_action_is_send(cell->action - PIPESIM_ACTION_TO_WAIT)
+				? "send"
+				: "receive");
 		return;
 	}
-	if (checker->sent[place] == WAITED)
-		fault(checker, cell, "stands twice; each send is waited for once");
-	checker->sent[place] = WAITED;
+	if (checker->issued[place] == WAITED)
+		fault(checker, cell, "stands twice; each message is waited for once");
+	checker->issued[place] = WAITED;
 }
 
-/* All sends of the rank have to be waited for; forgets them. */
-static void end_sends(Checker *checker)
+/* All sends of the rank have to be waited for; forgets its messages. */
+static void end_messages(Checker *checker)
 {
 	const guint32 *begin = pipesim_cells_begin(checker->file);
 
 	for (guint32 i = begin[checker->rank]; i < begin[checker->rank + 1]; i++) {
 		const PipesimCell *cell = &checker->file->cells[i];
-		const gssize place = pipesim_action_is_send(cell->action)
+		const gssize place = pipesim_action_is_message(cell->action)
 					     ? place_of(checker->shape, cell)
 					     : -1;
 
 		if (place < 0)
 			continue;
-		if (checker->sent[place] == SENT)
+		if (checker->issued[place] == ISSUED && pipesim_action_is_send(cell->action))
 			fault(checker, cell,
 				"is not waited for, as every send of a file with waits is "
 				"since PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
 				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
 				cell->microbatch);
-		checker->sent[place] = 0;
+		checker->issued[place] = 0;
 	}
 }
 
@@ -435,13 +438,13 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		/* Of a pair the backward half. */
 		const PipesimCell *back = cell + pipesim_cell_is_pair(cell);
 
-		if (pipesim_cell_is_wait(cell))
+		if (pipesim_action_is_wait(cell->action))
 			visit_wait(checker, cell);
-		else if (cell->action >= PIPESIM_N_ACTIONS)
+		else if (pipesim_action_is_sharding(cell->action))
 			visit_sharding(checker, cell);
-		else if (checker->sent != NULL && pipesim_action_is_send(cell->action) &&
+		else if (checker->issued != NULL && pipesim_action_is_message(cell->action) &&
 			 place_of(checker->shape, cell) >= 0)
-			checker->sent[place_of(checker->shape, cell)] = SENT;
+			checker->issued[place_of(checker->shape, cell)] = ISSUED;
 		if (cell->action != PIPESIM_ACTION_OP)
 			continue;
 		compute(checker, cell, cell->stage);
@@ -452,8 +455,8 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		last = cell;
 		i += back != cell;
 	}
-	if (checker->sent != NULL)
-		end_sends(checker);
+	if (checker->issued != NULL)
+		end_messages(checker);
 	if (last != NULL && checker->pending > 0)
 		fault(checker, last,
 			"ends the rank before the reduction of stage %u is waited for; put "
@@ -485,77 +488,53 @@ static gboolean check_shardings(
 	const guint chunks = program->shape.chunks;
 	g_autofree Sharded *sharded = g_new0(Sharded, program->shape.stages);
 	Checker checker = {.file = file,
-		.shards = file->n_shardings > file->n_reduces + file->n_waits,
+		.shards = file->n_gathers > 0,
 		.reduces = file->n_reduces > 0,
 		.shape = &program->shape,
 		.sharded = sharded};
-	g_autofree guint8 *sent = NULL;
+	g_autofree guint8 *issued = NULL;
 
 	if (file->n_waits > 0)
-		sent = checker.sent = g_try_malloc0(count_sends(&program->shape));
-	if (file->n_waits > 0 && sent == NULL)
+		issued = checker.issued = g_try_malloc0(count_ends(&program->shape));
+	if (file->n_waits > 0 && issued == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u stages of %u micro-batches do not fit in memory",
 			program->shape.stages, program->shape.microbatches);
 	/* PyTorch's loader stumbles over them here, other than in a file of ops alone. */
 	pipesim_faults_free(file->faults);
 	file->faults = g_steal_pointer(&file->idle);
-	for (; file->n_shardings > 0 && checker.rank < program->shape.ranks; checker.rank++)
+	for (; file->n_shardings + file->n_waits > 0 && checker.rank < program->shape.ranks;
+		checker.rank++)
 		check_rank(&checker, &program->stage_of[(gsize)checker.rank * chunks], chunks);
 	return pipesim_faults_done(file->faults, error);
 }
 
 /* The lowering of @file, whose program holds the ops of @cells, and the places of its actions.
- * The cells of the shardings and of second halves go. */
+ * The cells of second halves go. */
 static gboolean read_messages(PipesimScheduleFile *file, PipesimCells *cells, GError **error)
 {
 	const guint ranks = file->program->shape.ranks;
 	const guint32 *begin = pipesim_cells_begin(cells);
-	const PipesimShape *shape = &file->program->shape;
-	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
-	/* By place: the action that sends it. */
-	g_autofree guint32 *send_of = NULL;
-	guint32 n = cells->n_ops + cells->n_messages;
+	guint32 n = 0;
 
-	file->action_columns = g_try_new(guint32, n);
+	file->action_columns = g_try_new(guint32, cells->n);
 	file->action_begin = g_try_new0(guint32, (gsize)ranks + 1);
-	if (cells->n_waits > 0)
-		send_of = g_try_new(guint32, count_sends(shape));
-	if (file->action_columns == NULL || file->action_begin == NULL ||
-		(cells->n_waits > 0 && send_of == NULL))
+	if (file->action_columns == NULL || file->action_begin == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u ops, sends and receives do not fit in memory", n);
+			"%u ops, sends and receives do not fit in memory", cells->n);
 	if (!check_shardings(cells, file->program, error))
 		return FALSE;
-	n = 0;
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
 			const PipesimCell cell = cells->cells[i];
 
-			if (cell.action >= PIPESIM_N_ACTIONS) {
-				PipesimSharding sharding = {
-					.before = n,
-					.rank = rank,
-					.stage = cell.stage,
-					.kind = (guint8)(cell.action - PIPESIM_N_ACTIONS),
-				};
-
-				if (pipesim_cell_is_wait(&cell))
-					sharding.message = send_of[place_of(shape, &cell)];
-				g_array_append_val(shardings, sharding);
-				continue;
-			}
 			i += pipesim_cell_is_pair(&cell);
-			if (send_of != NULL && pipesim_action_is_send(cell.action) &&
-				place_of(shape, &cell) >= 0)
-				send_of[place_of(shape, &cell)] = n;
 			file->action_columns[n] = cell.column;
 			cells->cells[n++] = cell;
 		}
 		file->action_begin[rank + 1] = n;
 	}
 	file->lowering = pipesim_lowering_link(file->program, cells->cells, file->action_begin,
-		shardings->len > 0 ? g_steal_pointer(&shardings) : NULL, cells->n_waits > 0,
 		pipesim_schedule_file_locate_action, file, error);
 	return file->lowering != NULL;
 }
@@ -591,7 +570,8 @@ static PipesimScheduleFile *read_csv(PipesimCsv *csv, GError **error)
 		!pipesim_program_check_order(
 			file->program, pipesim_schedule_file_locate_op, file, error))
 		return NULL;
-	if (cells.n_messages + cells.n_shardings > 0 && !read_messages(file, &cells, error))
+	if (cells.n_messages + cells.n_shardings + cells.n_waits > 0 &&
+		!read_messages(file, &cells, error))
 		return NULL;
 	return g_steal_pointer(&file);
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 typedef struct {
-	PipesimLowerer lowerer;
+	PipesimLowering *lowering;
+	PipesimEnds *ends;
 	const PipesimProgram *program;
 	const PipesimCell *written;
 	guint32 *place_of; /* by op: its action; PIPESIM_NO_OP: still to come */
@@ -37,13 +38,13 @@ static gboolean is_on(const PipesimProgram *program, guint rank, guint32 op)
 	return op >= program->rank_begin[rank] && op < program->rank_begin[rank + 1];
 }
 
-/* The message that @written is one end of; FALSE with a fault where there is none. */
-static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimMessage *message)
+/* The message that @written is one end of; FALSE with a fault at @index where there is none. */
+static gboolean find_message(Linker *linker, const PipesimCell *written, guint rank,
+	guint32 index, PipesimMessage *message)
 {
-	const PipesimCell *written = &linker->written[index];
 	const PipesimProgram *program = linker->program;
 	const PipesimShape *shape = &program->shape;
-	const guint backward = written->action >= PIPESIM_ACTION_SEND_B;
+	const guint backward = pipesim_action_is_backward(written->action);
 	/* Whether the other end belongs to the stage before this one, or to the one after. */
 	const gboolean before = (backward == 1) == pipesim_action_is_send(written->action);
 	const guint32 *ops = backward ? program->backward : program->forward;
@@ -85,8 +86,7 @@ static gboolean find_message(Linker *linker, guint rank, guint32 index, PipesimM
 /* Whether the other end of @end, which stands in a list or is PIPESIM_NO_OP, is there too. */
 static gboolean is_joined(const Linker *linker, guint32 end)
 {
-	return end != PIPESIM_NO_OP &&
-	       linker->lowerer.lowering->actions[end].peer != PIPESIM_NO_OP;
+	return end != PIPESIM_NO_OP && linker->lowering->actions[end].peer != PIPESIM_NO_OP;
 }
 
 static void link_message(Linker *linker, guint rank, guint32 index)
@@ -96,9 +96,9 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	PipesimMessage message;
 	guint32 end, own;
 
-	if (!find_message(linker, rank, index, &message))
+	if (!find_message(linker, written, rank, index, &message))
 		return;
-	end = *pipesim_lower_end_of(&linker->lowerer, &message);
+	end = *pipesim_end_of(linker->ends, &message);
 	own = send ? message.from : message.to;
 	if (is_joined(linker, end) ||
 		(end != PIPESIM_NO_OP && linker->written[end].action == written->action)) {
@@ -115,14 +115,14 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 			op->str);
 	}
 	linker->n_joined += end != PIPESIM_NO_OP;
-	linker->lowerer.waited = written->waited;
-	pipesim_lower_end(&linker->lowerer, &message, send, written->joined);
+	linker->lowering->actions[index].op = own;
+	pipesim_lowering_meet(linker->lowering, index, &message, linker->ends);
 }
 
 /* Both ends of every message must be there. */
 static void check_message(Linker *linker, const PipesimMessage *message)
 {
-	const guint32 end = *pipesim_lower_end_of(&linker->lowerer, message);
+	const guint32 end = *pipesim_end_of(linker->ends, message);
 	g_autoptr(GString) from = NULL;
 	g_autoptr(GString) to = NULL;
 
@@ -166,104 +166,75 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 	return n_messages;
 }
 
-/* Whether messages @first and @second, in this order on one rank, are of one group. */
-static gboolean in_one_group(const Linker *linker, guint32 first, guint32 second)
+/* Action @index of @rank as @written says it; a wait is of the message that it stands behind, or is a
+ * fault that has been named. */
+static void link_action(Linker *linker, guint rank, guint32 index)
 {
-	for (guint32 i = first + 1; i <= second; i++)
-		if (!linker->lowerer.lowering->actions[i].joined)
-			return FALSE;
-	return TRUE;
-}
+	const PipesimCell *written = &linker->written[index];
+	PipesimAction *action = &linker->lowering->actions[index];
+	PipesimCell message = *written;
 
-/* Receives of one rank from another, one after the other. Where their sends stand the other way
- * round a queue deadlocks; a group would give each the tensor of the other. @last_from: room for an
- * action by rank. */
-static void check_turns(Linker *linker, guint32 *last_from)
-{
-	const PipesimLowering *lowering = linker->lowerer.lowering;
-	const PipesimAction *actions = lowering->actions;
-	const guint ranks = linker->program->shape.ranks;
+	*action = (PipesimAction){.peer = PIPESIM_NO_OP,
+		.kind = written->action,
+		.joined = written->joined,
+		.waited = written->waited};
+	if (pipesim_action_is_message(written->action)) {
+		link_message(linker, rank, index);
+	} else if (pipesim_action_is_wait(written->action)) {
+		PipesimMessage about;
 
-	for (guint from = 0; from < ranks; from++)
-		last_from[from] = PIPESIM_NO_OP;
-	for (guint rank = 0; rank < ranks; rank++) {
-		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
-			i++) {
-			g_autoptr(GString) before = NULL;
-			guint32 last;
-
-			if (actions[i].kind == PIPESIM_ACTION_OP ||
-				pipesim_action_is_send(actions[i].kind))
-				continue;
-			last = last_from[actions[i].peer_rank];
-			last_from[actions[i].peer_rank] = i;
-			/* One before the rank begins is of the rank before. */
-			if (last == PIPESIM_NO_OP || last < lowering->rank_begin[rank] ||
-				actions[last].peer < actions[i].peer ||
-				(!in_one_group(linker, last, i) &&
-					!in_one_group(
-						linker, actions[i].peer, actions[last].peer)))
-				continue;
-			before = g_string_new(NULL);
-			pipesim_cell_print(&linker->written[last], before);
-			message_fault(linker, i,
-				" stands behind '%s', but rank %u sends them the other way "
-				"round, and "
-				"messages between two ranks are matched by their order",
-				before->str, actions[i].peer_rank);
-		}
+		message.action -= PIPESIM_ACTION_TO_WAIT;
+		if (find_message(linker, &message, rank, index, &about))
+			action->op =
+				pipesim_action_is_send(message.action) ? about.from : about.to;
+	} else {
+		action->stage = written->stage;
 	}
 }
 
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
-	const PipesimCell *written, const guint32 *rank_begin, GArray *shardings,
-	gboolean waits, PipesimLocate locate, gpointer data, GError **error)
+	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,
+	gpointer data, GError **error)
 {
 	const guint ranks = program->shape.ranks;
-	const gsize n_ends = 2 * (gsize)program->n_ops;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autoptr(GArray) own_shardings = shardings;
 	g_autoptr(PipesimLowering) lowering = NULL;
 	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
-	guint32 *last_from = pipesim_arena_array(arena, guint32, ranks);
 	Linker linker = {.program = program,
 		.written = written,
-		.lowerer = {.program = program,
-			.next = pipesim_arena_array(arena, guint32, ranks),
-			.end_of = pipesim_arena_array(arena, guint32, n_ends)},
+		.ends = pipesim_ends_new(program, arena),
 		.place_of = pipesim_arena_array(arena, guint32, program->n_ops),
 		.places = {faults, locate, data}};
+	gboolean waits = FALSE;
 	guint32 op = 0;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	lowering = linker.lowerer.lowering = pipesim_lowering_new(program,
+	for (guint32 i = 0; i < rank_begin[ranks]; i++)
+		waits |= pipesim_action_is_wait(written[i].action);
+	lowering = linker.lowering = pipesim_lowering_new(program,
 		waits ? &pipesim_runtime_pytorch_2_15 : &pipesim_runtime_queue,
 		rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;
 	lowering->from_file = TRUE;
 	memcpy(lowering->rank_begin, rank_begin, (ranks + 1) * sizeof *rank_begin);
-	memset(linker.lowerer.end_of, 0xff, n_ends * sizeof(guint32)); /* PIPESIM_NO_OP */
-	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32));
+	memset(linker.place_of, 0xff, program->n_ops * sizeof(guint32)); /* PIPESIM_NO_OP */
 	for (guint rank = 0; rank < ranks; rank++) {
 		for (guint32 i = rank_begin[rank]; i < rank_begin[rank + 1]; i++) {
-			linker.lowerer.next[rank] = i;
 			if (written[i].action != PIPESIM_ACTION_OP) {
-				link_message(&linker, rank, i);
+				link_action(&linker, rank, i);
 				continue;
 			}
 			linker.place_of[op] = i;
-			pipesim_lower_op(&linker.lowerer, rank, op++);
+			lowering->actions[i] =
+				(PipesimAction){.op = op++, .kind = PIPESIM_ACTION_OP};
 		}
 	}
 	if (visit_messages(&linker, FALSE) > linker.n_joined)
 		visit_messages(&linker, TRUE);
-	if (faults->total == 0)
-		check_turns(&linker, last_from);
 	if (!pipesim_faults_done(faults, error))
 		return NULL;
-	lowering->shardings = g_steal_pointer(&own_shardings);
-	pipesim_lowering_set_waits(lowering, linker.lowerer.end_of);
+	pipesim_lowering_set_waits(lowering, linker.ends);
 	return g_steal_pointer(&lowering);
 }

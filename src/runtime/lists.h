@@ -1,25 +1,30 @@
 /* What runtimes fill their lists with, and what derived and written lists share. Private to the
  * room. */
 #pragma once
+#include "base/arena.h"
 #include "runtime/lowering.h"
 
-/* A lowering while it is made: lists of the right length that fill up. */
+/* What one rank issues, while it is made. */
+typedef struct {
+	PipesimAction *actions; /* op or stage, kind, joined and waited are set */
+	guint32 n, room;
+} PipesimList;
+
+/* A lowering while it is made. */
 typedef struct _PipesimLowerer {
-	PipesimLowering *lowering;
 	const PipesimProgram *program;
-	gboolean waited; /* of every message (PipesimAction) */
-	guint32 *next;   /* by rank: where its next action goes */
-	/* By 2 * the op that needs a message, + 1 where it is a gradient: the one end that is
-	 * there, once both are the receive. */
-	guint32 *end_of;
+	const PipesimIssuing *issuing;
+	gboolean waited;    /* of every message (PipesimAction) */
+	PipesimList *lists; /* by rank */
+	gboolean no_memory; /* something did not fit */
 } PipesimLowerer;
 
-/** pipesim_lower_end_of: where @lowerer keeps the end of @message. */
-static inline guint32 *pipesim_lower_end_of(
-	const PipesimLowerer *lowerer, const PipesimMessage *message)
-{
-	return &lowerer->end_of[2 * (gsize)message->to + message->backward];
-}
+/** pipesim_list_add: @action goes to the end of @list. FALSE where memory does not suffice. */
+gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action);
+
+/** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the list of
+ * @rank. */
+void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op);
 
 /** pipesim_lower_op: @op goes to the end of the list of @rank. */
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
@@ -40,5 +45,23 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	const PipesimRuntime *runtime, guint64 n_actions, GError **error);
 
-/** pipesim_lowering_set_waits: fills in what ops wait for; @end_of as above. */
-void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of);
+/* Which end of which message stands where: by 2 * the op that needs it, + 1 where it is a gradient, the
+ * one end that is there, by index; the receive once both are. PIPESIM_NO_OP: none. */
+typedef guint32 PipesimEnds;
+
+/** pipesim_ends_new: room for the ends of all messages of @program, from @arena; may be NULL. */
+PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena);
+
+/** pipesim_end_of: where @ends keeps the end of @message. */
+static inline PipesimEnds *pipesim_end_of(PipesimEnds *ends, const PipesimMessage *message)
+{
+	return &ends[2 * (gsize)message->to + message->backward];
+}
+
+/** pipesim_lowering_meet: action @index of @lowering is an end of @message: the second one learns of the
+ * first, and the first of it. */
+void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
+	const PipesimMessage *message, PipesimEnds *ends);
+
+/** pipesim_lowering_set_waits: what ops and WAITs wait for, once all messages have met. */
+void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends);

@@ -2,9 +2,10 @@
 
 #include "runtime/cell.h"
 #include "runtime/lists.h"
+#include <string.h>
 
-/* Adds what @op of @rank sends to @other, or receives from it, unless both are on @rank. */
-static guint add(const PipesimProgram *program, guint rank, guint32 op, guint32 other,
+/* What @op of @rank sends to @other, or receives from it: 1, unless both are on @rank. */
+static guint look(const PipesimProgram *program, guint rank, guint32 op, guint32 other,
 	gboolean send, guint backward, PipesimMessage *message)
 {
 	const guint other_rank = pipesim_program_rank_near(program, other, rank);
@@ -27,17 +28,31 @@ guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gb
 		slot = pipesim_op_forward_slot(program, rank, own);
 		slot = send ? slot + m : slot - m;
 		if (slot < n_slots)
-			n += add(program, rank, op, program->forward[slot], send, 0,
+			n += look(program, rank, op, program->forward[slot], send, 0,
 				&messages[n]);
 	}
 	if (pipesim_op_has_backward(own)) {
 		slot = pipesim_op_backward_slot(program, rank, own);
 		slot = send ? slot - m : slot + m;
 		if (slot < n_slots)
-			n += add(program, rank, op, program->backward[slot], send, 1,
+			n += look(program, rank, op, program->backward[slot], send, 1,
 				&messages[n]);
 	}
 	return n;
+}
+
+PipesimMessage pipesim_message_of(
+	const PipesimProgram *program, guint rank, const PipesimAction *action)
+{
+	const guint kind = pipesim_action_is_wait(action->kind)
+				   ? action->kind - PIPESIM_ACTION_TO_WAIT
+				   : action->kind;
+	PipesimMessage messages[2] = {{0}};
+	const guint n = pipesim_messages(
+		program, rank, action->op, pipesim_action_is_send(kind), messages);
+	const guint backward = pipesim_action_is_backward(kind);
+
+	return messages[n == 2 && messages[1].backward == backward];
 }
 
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
@@ -67,44 +82,54 @@ void pipesim_lowering_free(PipesimLowering *lowering)
 	if (lowering == NULL)
 		return;
 	g_free(lowering->actions);
-	if (lowering->shardings != NULL)
-		g_array_unref(lowering->shardings);
 	g_free(lowering->rank_begin);
 	g_free(lowering);
 }
 
-void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
+gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action)
 {
-	lowerer->lowering->actions[lowerer->next[rank]++] = (PipesimAction){
-		.op = op,
-		.wait = PIPESIM_NO_OP,
-		.b_wait = PIPESIM_NO_OP,
-		.kind = PIPESIM_ACTION_OP,
-	};
+	if (list->n == list->room) {
+		const gsize room = MAX(2 * (gsize)list->room, 64u);
+		PipesimAction *more = NULL;
+
+		if (room < PIPESIM_NO_OP)
+			more = g_try_renew(PipesimAction, list->actions, room);
+		if (more == NULL)
+			return FALSE;
+		list->actions = more;
+		list->room = (guint32)room;
+	}
+	list->actions[list->n++] = *action;
+	return TRUE;
 }
 
-/* The second end of a message learns of the first, and the first of it. */
+static void add(PipesimLowerer *lowerer, guint rank, const PipesimAction *action)
+{
+	lowerer->no_memory |= !pipesim_list_add(&lowerer->lists[rank], action);
+}
+
+void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)
+{
+	add(lowerer, rank, &(PipesimAction){.op = op, .kind = (guint8)kind});
+}
+
+void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
+{
+	pipesim_lower_action(lowerer, rank, PIPESIM_ACTION_OP, op);
+}
+
 void pipesim_lower_end(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
 {
-	const guint rank = send ? message->from_rank : message->to_rank;
-	const guint32 index = lowerer->next[rank]++;
-	guint32 *end = pipesim_lower_end_of(lowerer, message);
-	PipesimAction *actions = lowerer->lowering->actions;
-
-	actions[index] = (PipesimAction){
-		.op = send ? message->from : message->to,
-		.peer = *end,
-		.peer_rank = send ? message->to_rank : message->from_rank,
-		.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F : PIPESIM_ACTION_RECV_F) +
-				 (message->backward ? 2 : 0)),
-		.joined = (guint8)joined,
-		.waited = (guint8)lowerer->waited,
-	};
-	if (*end != PIPESIM_NO_OP)
-		actions[*end].peer = index;
-	if (*end == PIPESIM_NO_OP || !send)
-		*end = index;
+	add(lowerer, send ? message->from_rank : message->to_rank,
+		&(PipesimAction){
+			.op = send ? message->from : message->to,
+			.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F
+					       : PIPESIM_ACTION_RECV_F) +
+					 (message->backward ? 2 : 0)),
+			.joined = (guint8)joined,
+			.waited = (guint8)lowerer->waited,
+		});
 }
 
 void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined)
@@ -126,70 +151,83 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 	return n;
 }
 
-/* The last send that is waited for before action @before of @rank, if later than @last; *next is the
- * first sharding behind. */
-static guint32 wait_for_sends(
-	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, guint32 last)
+PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena)
 {
-	const PipesimSharding *sharding;
+	const gsize n = 2 * (gsize)program->n_ops;
+	PipesimEnds *ends = pipesim_arena_array(arena, PipesimEnds, n);
 
-	while ((sharding = pipesim_sharding_next(lowering->shardings, rank, before, next)) !=
-		NULL)
-		if (pipesim_sharding_is_wait(sharding->kind) &&
-			(last == PIPESIM_NO_OP || sharding->message > last))
-			last = sharding->message;
-	return last;
+	if (ends != NULL)
+		memset(ends, 0xff, n * sizeof *ends); /* PIPESIM_NO_OP */
+	return ends;
 }
 
-void pipesim_lowering_set_waits(PipesimLowering *lowering, const guint32 *end_of)
+void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
+	const PipesimMessage *message, PipesimEnds *ends)
+{
+	PipesimAction *action = &lowering->actions[index];
+	const gboolean send = pipesim_action_is_send(action->kind);
+	guint32 *end = pipesim_end_of(ends, message);
+
+	action->peer = *end;
+	action->peer_rank = send ? message->to_rank : message->from_rank;
+	if (*end != PIPESIM_NO_OP)
+		lowering->actions[*end].peer = index;
+	if (*end == PIPESIM_NO_OP || !send)
+		*end = index;
+}
+
+void pipesim_lowering_set_waits(PipesimLowering *lowering, PipesimEnds *ends)
 {
 	const PipesimProgram *program = lowering->program;
-	guint next = 0;
 
 	for (guint rank = 0; rank < program->shape.ranks; rank++) {
-		guint32 last = PIPESIM_NO_OP;
-
 		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
 			i++) {
 			PipesimAction *action = &lowering->actions[i];
-			const guint32 *own = &end_of[2 * (gsize)action->op];
+			const guint32 *own;
 
-			last = wait_for_sends(lowering, rank, i, &next, last);
-			if (action->kind != PIPESIM_ACTION_OP) {
-				last = action->waited ? i : last;
-				continue;
+			if (pipesim_action_is_wait(action->kind)) {
+				const PipesimMessage message =
+					pipesim_message_of(program, rank, action);
+				const guint kind = action->kind - PIPESIM_ACTION_TO_WAIT;
+
+				action->peer = *pipesim_end_of(ends, &message);
+				if (pipesim_action_is_send(kind))
+					action->peer = lowering->actions[action->peer].peer;
 			}
+			if (action->kind != PIPESIM_ACTION_OP)
+				continue;
+			own = &ends[2 * (gsize)action->op];
 			action->wait = own[0];
+			action->b_wait = PIPESIM_NO_OP;
 			if (program->ops[action->op].kind == PIPESIM_FB)
 				action->b_wait = own[1];
 			else if (own[0] == PIPESIM_NO_OP)
 				action->wait = own[1];
-			if (last == PIPESIM_NO_OP)
-				continue;
-			/* What stands before the last group is then done too. */
-			if (action->wait == PIPESIM_NO_OP || action->wait < last)
-				action->wait = last;
-			if (action->b_wait != PIPESIM_NO_OP && action->b_wait <= action->wait)
-				action->b_wait = PIPESIM_NO_OP;
 		}
-		wait_for_sends(lowering, rank, lowering->rank_begin[rank + 1], &next, last);
 	}
 }
 
-PipesimCell pipesim_cell_of_message(
+PipesimCell pipesim_cell_of(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action)
 {
-	const PipesimOp *op = &lowering->program->ops[action->op];
 	const guint32 m = lowering->program->shape.microbatches;
-	const gsize slot = action->kind >= PIPESIM_ACTION_SEND_B
-				   ? pipesim_op_backward_slot(lowering->program, rank, op)
-				   : pipesim_op_forward_slot(lowering->program, rank, op);
+	PipesimCell cell = {
+		.action = action->kind, .joined = action->joined, .waited = action->waited};
+	const PipesimOp *op;
+	gsize slot;
 
-	return (PipesimCell){.stage = (guint32)(slot / m),
-		.microbatch = (guint32)(slot % m),
-		.action = action->kind,
-		.joined = action->joined,
-		.waited = action->waited};
+	if (pipesim_action_is_sharding(action->kind)) {
+		cell.stage = action->stage;
+		return cell;
+	}
+	op = &lowering->program->ops[action->op];
+	slot = pipesim_action_is_backward(action->kind)
+		       ? pipesim_op_backward_slot(lowering->program, rank, op)
+		       : pipesim_op_forward_slot(lowering->program, rank, op);
+	cell.stage = (guint32)(slot / m);
+	cell.microbatch = (guint32)(slot % m);
+	return cell;
 }
 
 void pipesim_action_print(
@@ -199,61 +237,31 @@ void pipesim_action_print(
 		pipesim_op_print(
 			lowering->program, rank, &lowering->program->ops[action->op], out);
 	} else {
-		const PipesimCell cell = pipesim_cell_of_message(lowering, rank, action);
+		const PipesimCell cell = pipesim_cell_of(lowering, rank, action);
 
-		pipesim_cell_print(&cell, out);
-	}
-}
-
-/* What is put between cells, or the actions of a group. */
-static void print_separator(GString *out, gboolean joined)
-{
-	if (out->len > 0 && out->str[out->len - 1] != '\n')
-		g_string_append_c(out, joined ? ';' : ',');
-}
-
-static void print_shardings(
-	const PipesimLowering *lowering, guint rank, guint32 before, guint *next, GString *out)
-{
-	const PipesimSharding *sharding;
-
-	while ((sharding = pipesim_sharding_next(lowering->shardings, rank, before, next)) !=
-		NULL) {
-		PipesimCell cell = {0};
-
-		if (pipesim_sharding_is_wait(sharding->kind))
-			cell = pipesim_cell_of_message(
-				lowering, rank, &lowering->actions[sharding->message]);
-		else
-			cell.stage = sharding->stage;
-		cell.action = (guint8)(PIPESIM_N_ACTIONS + sharding->kind);
-		print_separator(out, FALSE);
 		pipesim_cell_print(&cell, out);
 	}
 }
 
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out)
 {
-	guint next = 0;
-
 	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
+		const guint32 begin = lowering->rank_begin[rank];
 		const guint32 end = lowering->rank_begin[rank + 1];
 
-		for (guint32 i = lowering->rank_begin[rank]; i < end; i++) {
+		for (guint32 i = begin; i < end; i++) {
 			const gboolean joined = lowering->actions[i].joined;
 			const gboolean more = i + 1 < end && lowering->actions[i + 1].joined;
 			const gboolean brackets = joined || more || lowering->actions[i].waited;
 
-			if (!joined)
-				print_shardings(lowering, rank, i, &next, out);
-			print_separator(out, joined);
+			if (i > begin)
+				g_string_append_c(out, joined ? ';' : ',');
 			if (brackets && !joined)
 				g_string_append_c(out, '(');
 			pipesim_action_print(lowering, rank, &lowering->actions[i], out);
 			if (brackets && !more)
 				g_string_append(out, ")GROUP");
 		}
-		print_shardings(lowering, rank, end, &next, out);
 		g_string_append_c(out, '\n');
 	}
 }

@@ -1,22 +1,26 @@
-/* What a runtime issues: for every rank one list of ops, sends and receives, in the
- * order in which the rank issues them under its rules.
+/* What a runtime issues: for every rank one list of ops, sends, receives and what belongs to them, in
+ * the order in which the rank issues them under its rules.
  *
  * The rules that such a list is run by (pipesim_lowering_check() does so without times):
  *
- * - Ops of a rank run one after the other, in the order of its list.
+ * - What a rank computes runs one after the other, in the order of its list: its ops, and what makes
+ *   them wait, which takes no time: the WAITs, and the end of a group with `waited` set. These are
+ *   the stops of the list.
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
- *   message is a group of its own. A rank issues a group when every op before it in the list is
- *   done and the group before it is done: one queue a rank, in order.
- * - A message moves when both of its ends have been issued (rendezvous). A group is done when
- *   all of its messages are.
- * - An op waits for the groups that `wait` and `b_wait` name, and through the queue for every
- *   group before them: those of the messages that it needs, and those with `waited` set.
+ *   message is a group of its own. Every message of a rank belongs to one of its channels
+ *   (PipesimChannels), each a queue. Messages of a group that share a channel are issued together,
+ *   when every stop before them in the list is done and so is what stands before them in the
+ *   channel.
+ * - A message moves when both of its ends have been issued (rendezvous). What was issued together is
+ *   done when all of it has moved.
+ * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end of a
+ *   waited group for all of that group.
  *
  * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
+#include "model/issuing.h"
 #include "model/scenario.h"
 #include "order/program.h"
-#include "runtime/sharding.h"
 
 typedef enum {
 	PIPESIM_ACTION_OP,
@@ -24,22 +28,63 @@ typedef enum {
 	PIPESIM_ACTION_RECV_F,
 	PIPESIM_ACTION_SEND_B, /* a gradient leaves for the rank of the stage before */
 	PIPESIM_ACTION_RECV_B,
+	/* What comes behind in the list waits for the message of the same rank. PyTorch has those for
+	 * sends, since 2.15. */
+	PIPESIM_ACTION_WAIT_SEND_F,
+	PIPESIM_ACTION_WAIT_RECV_F,
+	PIPESIM_ACTION_WAIT_SEND_B,
+	PIPESIM_ACTION_WAIT_RECV_B,
+	/* What PyTorch does to the parameters and gradients of a stage that several data-parallel ranks
+	 * share (FSDP). */
+	PIPESIM_ACTION_UNSHARD,     /* gather the parameters */
+	PIPESIM_ACTION_RESHARD,     /* let go of them */
+	PIPESIM_ACTION_REDUCE_GRAD, /* reduce and scale the gradients, once a step */
+	PIPESIM_ACTION_WAIT_REDUCE_GRAD,
 	PIPESIM_N_ACTIONS,
 } PipesimActionKind;
+
+/* A wait is its message plus this. */
+#define PIPESIM_ACTION_TO_WAIT (PIPESIM_ACTION_WAIT_SEND_F - PIPESIM_ACTION_SEND_F)
+
+static inline gboolean pipesim_action_is_message(guint kind)
+{
+	return kind - PIPESIM_ACTION_SEND_F <= PIPESIM_ACTION_RECV_B - PIPESIM_ACTION_SEND_F;
+}
 
 static inline gboolean pipesim_action_is_send(guint kind)
 {
 	return kind == PIPESIM_ACTION_SEND_F || kind == PIPESIM_ACTION_SEND_B;
 }
 
+static inline gboolean pipesim_action_is_wait(guint kind)
+{
+	return kind - PIPESIM_ACTION_WAIT_SEND_F <=
+	       PIPESIM_ACTION_WAIT_RECV_B - PIPESIM_ACTION_WAIT_SEND_F;
+}
+
+/* Whether it is about a whole stage. */
+static inline gboolean pipesim_action_is_sharding(guint kind)
+{
+	return kind >= PIPESIM_ACTION_UNSHARD;
+}
+
+/* Whether what a message or a wait is about is a gradient. */
+static inline gboolean pipesim_action_is_backward(guint kind)
+{
+	return ((kind - PIPESIM_ACTION_SEND_F) & 2) != 0;
+}
+
 typedef struct {
-	guint32 op; /* itself; of a send the op whose result leaves, of a receive the op that
-		       needs it */
 	union {
-		guint32 peer; /* of a message: the action at its other end, by index */
-		guint32 wait; /* of an op: the last message action of its rank that must be done
-				 before its start, or before that of the forward half of a pair;
-				 PIPESIM_NO_OP: none */
+		guint32 op; /* itself; of a send, or the wait for it, the op whose result leaves; of
+			       a receive, or the wait for it, the op that needs it */
+		guint32 stage; /* of what is about a whole one */
+	};
+	union {
+		guint32 peer; /* of a message: the action at its other end, by index; of a wait: its
+				 message */
+		guint32 wait; /* of an op: the receive that must be done before its start, or
+				 before that of the forward half of a pair; PIPESIM_NO_OP: none */
 	};
 	union {
 		guint32 peer_rank; /* of a message: the rank at its other end */
@@ -48,7 +93,7 @@ typedef struct {
 	};
 	guint8 kind;   /* PipesimActionKind */
 	guint8 joined; /* a message that is issued in one group with the action before it */
-	guint8 waited; /* a message whose group every op behind it waits for */
+	guint8 waited; /* a message whose group everything behind it waits for */
 } PipesimAction;
 G_STATIC_ASSERT(sizeof(PipesimAction) == 16);
 
@@ -57,37 +102,41 @@ G_STATIC_ASSERT(sizeof(PipesimAction) == 16);
  * the op that it comes from, and one receive, before the op that needs it. */
 typedef struct {
 	const PipesimRuntime *runtime; /* whose rules; never native */
+	PipesimIssuing issuing;        /* what was asked of it */
 	gboolean from_file;            /* messages as a file lists them, not derived */
 	const PipesimProgram *program; /* the caller's; must outlive the lowering */
 	guint32 n_actions;
 	PipesimAction *actions;
 	guint32 *rank_begin; /* ranks + 1 */
-	/* PipesimSharding, rank by rank, each before an action: as the file says, or of
-	 * the runtime queue; NULL: none. */
-	GArray *shardings;
 } PipesimLowering;
 
 void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
 /**
- * pipesim_lowering_check: whether @lowering runs to its end, whatever its times.
+ * pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its times, and
+ * whether the right messages meet.
  * @locate: (nullable): told an op, or an action where the lowering is from a file
  *
- * Returns: FALSE with PIPESIM_ERROR_DEADLOCK: the message goes once round the cycle, action by
- * action. With @locate every action stands on a line of its own behind its place, and so does
- * the swap of two neighbours on one rank that repairs it, where there is one.
+ * Messages between two ranks are matched by their order, not by name: where the sends of the one and the
+ * receives of the other name them in different orders, each of these receives takes what is meant
+ * for another, without an error.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE where that is so: up to 20 receives that take the wrong
+ * message, each on a line of its own behind its place; with PIPESIM_ERROR_DEADLOCK where it does not run
+ * to its end: the message goes once round the cycle, action by action. With @locate every action stands on a line of
+ * its own behind its place, and so does the swap of two neighbours on one rank that repairs it, where
+ * there is one.
  */
-gboolean pipesim_lowering_check(
-	const PipesimLowering *lowering, PipesimLocate locate, gpointer data, GError **error);
+gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
+	PipesimLocate locate, gpointer data, GError **error);
 
 /** pipesim_action_print: appends "0F7", "1SEND_F7", "0RECV_B3"; @action stands on @rank. */
 void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);
 
 /** pipesim_lowering_print: appends all of @lowering in the form of a schedule file, a line a
- * rank; a group of several messages, or one that ops wait for, as "(0SEND_F1;0RECV_B0)GROUP".
- * Shardings stand where they are. */
+ * rank; a group of several messages, or one that is waited for, as "(0SEND_F1;0RECV_B0)GROUP". */
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
 
 /* A dependency that crosses ranks: what op @from of @from_rank sends to op @to of @to_rank. */
@@ -101,3 +150,7 @@ typedef struct {
  * many: 0 to 2. */
 guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
 	PipesimMessage messages[2]);
+
+/** pipesim_message_of: what @action of @rank, a message or a wait, is about; there is one. */
+PipesimMessage pipesim_message_of(
+	const PipesimProgram *program, guint rank, const PipesimAction *action);

@@ -1,21 +1,25 @@
-/* PyTorch's multi-stage schedules (_add_send_recv, 2.11 and 2.15). In rounds, every rank in order takes
- * its next op if what it needs has been taken; behind the op go its sends, and at that moment each
- * receive goes to the end of its rank's list, wherever that stands. Shardings take a round each. 2.15
- * then adds the wait for each send. */
+/* PyTorch's multi-stage schedules (_PipelineScheduleRuntime, 2.11 and 2.15), pass by pass. What is done to
+ * stages is put among the ops (runtime/sharding.c). In rounds, every rank in order then takes the next of
+ * these if what it needs has been taken; behind an op go its sends, and at that moment each receive goes
+ * to the end of its rank's list, wherever that stands. 2.15 adds the wait for each send. */
 #include "config.h"
 
 #include "base/arena.h"
+#include "runtime/passes.h"
 #include "runtime/runtime.h"
+#include "runtime/sharding.h"
 
 #define BITS 64
+
+/* How many stages of a rank stay gathered, unasked. */
+#define ACTIVE_STAGES 3
 
 typedef struct {
 	PipesimLowerer *lowerer;
 	const PipesimProgram *program;
+	PipesimList *todo;   /* by rank: its ops and what is done to its stages */
+	guint32 *at;         /* by rank: the next of these */
 	guint8 *taken;       /* by op */
-	guint32 *at;         /* by rank: its next op */
-	GArray *shardings;   /* of all ranks, rank by rank */
-	guint32 *sharding;   /* by rank: its next one; those behind its last op do not matter */
 	guint64 *now, *then; /* a bit a rank: may act in this round, in the next */
 } Rounds;
 
@@ -24,62 +28,70 @@ static void set(guint64 *bits, guint rank)
 	bits[rank / BITS] |= G_GUINT64_CONSTANT(1) << rank % BITS;
 }
 
-/* The turn of @rank: a sharding before its next op takes it, else that op if it is ready. */
+static gboolean is_next(const Rounds *rounds, guint rank, guint32 op)
+{
+	const PipesimList *todo = &rounds->todo[rank];
+	const PipesimAction *next = &todo->actions[rounds->at[rank]];
+
+	return rounds->at[rank] < todo->n && next->kind == PIPESIM_ACTION_OP && next->op == op;
+}
+
+/* The turn of @rank: the next of its list goes, if it is ready. */
 static void act(Rounds *rounds, guint rank)
 {
 	const PipesimProgram *program = rounds->program;
-	const guint32 op = rounds->at[rank];
-	PipesimSharding *next =
-		pipesim_sharding_next(rounds->shardings, rank, op, &rounds->sharding[rank]);
+	const PipesimList *todo = &rounds->todo[rank];
+	const PipesimAction *next = &todo->actions[rounds->at[rank]];
+	const PipesimOp *op;
 	PipesimMessage messages[2];
 	guint32 others[2];
 	guint n;
 
-	if (next != NULL) {
-		next->before = rounds->lowerer->next[rank];
+	if (rounds->at[rank] == todo->n)
+		return;
+	if (next->kind != PIPESIM_ACTION_OP) {
+		rounds->at[rank]++;
+		pipesim_lower_action(rounds->lowerer, rank, next->kind, next->stage);
 		set(rounds->then, rank);
 		return;
 	}
-	if (op == program->rank_begin[rank + 1])
-		return;
-	n = pipesim_program_inputs(program, rank, &program->ops[op], others);
+	op = &program->ops[next->op];
+	n = pipesim_program_inputs(program, rank, op, others);
 	for (guint i = 0; i < n; i++)
 		if (!rounds->taken[others[i]])
 			return;
 	rounds->at[rank]++;
-	rounds->taken[op] = TRUE;
-	pipesim_lower_op(rounds->lowerer, rank, op);
-	n = pipesim_messages(program, rank, op, TRUE, messages);
+	rounds->taken[next->op] = TRUE;
+	pipesim_lower_op(rounds->lowerer, rank, next->op);
+	n = pipesim_messages(program, rank, next->op, TRUE, messages);
 	for (guint i = 0; i < n; i++) {
 		pipesim_lower_end(rounds->lowerer, &messages[i], TRUE, FALSE);
 		pipesim_lower_end(rounds->lowerer, &messages[i], FALSE, FALSE);
 	}
-	n = pipesim_program_outputs(program, rank, &program->ops[op], others);
+	n = pipesim_program_outputs(program, rank, op, others);
 	for (guint i = 0; i < n; i++) {
-		const guint to = pipesim_program_rank(program, others[i]);
+		const guint to = pipesim_program_rank_near(program, others[i], rank);
 
 		/* A rank whose turn has passed in this round has to wait for the next. */
-		if (rounds->at[to] == others[i])
+		if (is_next(rounds, to, others[i]))
 			set(to > rank ? rounds->now : rounds->then, to);
 	}
 	set(rounds->then, rank);
 }
 
-static gboolean lower_rounds(
-	PipesimLowerer *lowerer, const PipesimShardingRules *rules, GError **error)
+/* Round after round, until one where nobody may act. */
+static gboolean run_rounds(PipesimLowerer *lowerer, PipesimList *todo, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks;
 	const gsize words = (ranks + BITS - 1) / BITS;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autoptr(GArray) shardings = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
 	Rounds rounds = {
 		.lowerer = lowerer,
 		.program = program,
-		.taken = pipesim_arena_array(arena, guint8, program->n_ops),
+		.todo = todo,
 		.at = pipesim_arena_array(arena, guint32, ranks),
-		.shardings = shardings,
-		.sharding = pipesim_arena_array(arena, guint32, ranks),
+		.taken = pipesim_arena_array(arena, guint8, program->n_ops),
 		.now = pipesim_arena_array(arena, guint64, words),
 		.then = pipesim_arena_array(arena, guint64, words),
 	};
@@ -87,14 +99,8 @@ static gboolean lower_rounds(
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return FALSE;
-	for (guint rank = 0; rank < ranks; rank++) {
-		rounds.at[rank] = program->rank_begin[rank];
-		rounds.sharding[rank] = shardings->len;
-		if (!pipesim_sharding_add(program, rank, rules, shardings, error))
-			return FALSE;
+	for (guint rank = 0; rank < ranks; rank++)
 		set(rounds.now, rank);
-	}
-	/* Round after round, until one where nobody may act. */
 	while (any) {
 		guint64 *const swap = rounds.now;
 
@@ -111,82 +117,80 @@ static gboolean lower_rounds(
 		rounds.now = rounds.then;
 		rounds.then = swap;
 	}
-	lowerer->lowering->shardings = g_steal_pointer(&shardings);
 	return TRUE;
+}
+
+/* How many stages @rank gathers ahead. FALSE with PIPESIM_ERROR_CONSTRAINT. */
+static gboolean find_ahead(
+	const PipesimLowerer *lowerer, guint rank, guint active, guint *ahead, GError **error)
+{
+	const PipesimIssuing *issuing = lowerer->issuing;
+	const guint ranks = lowerer->program->shape.ranks;
+
+	*ahead = issuing->ahead == PIPESIM_AHEAD_AUTO ? MIN(rank + 2, active) : active;
+	if (issuing->ahead != PIPESIM_AHEAD_LIST)
+		return TRUE;
+	if (issuing->n_ahead != ranks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--unshard-ahead: %u number%s for %u rank%s; one for each rank",
+			issuing->n_ahead, issuing->n_ahead == 1 ? "" : "s", ranks,
+			ranks == 1 ? "" : "s");
+	*ahead = issuing->ahead_of[rank];
+	if (*ahead < 1 || *ahead > active)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--unshard-ahead: %u for rank %u; from 1 to the %u stage%s that it "
+			"keeps (--active-stages)",
+			*ahead, rank, active, active == 1 ? "" : "s");
+	return TRUE;
+}
+
+static gboolean has_pairs(const PipesimProgram *program)
+{
+	for (guint32 op = 0; op < program->n_ops; op++)
+		if (program->ops[op].kind == PIPESIM_FB)
+			return TRUE;
+	return FALSE;
+}
+
+/* Passes 1 to 3, by the rules of a version: how stages are treated, and who stands where. */
+static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GError **error)
+{
+	const PipesimProgram *program = lowerer->program;
+	const PipesimIssuing *issuing = lowerer->issuing;
+	const guint ranks = program->shape.ranks;
+	PipesimList *todo;
+	gboolean ok = TRUE;
+
+	rules.active = issuing->active_stages > 0 ? issuing->active_stages : ACTIVE_STAGES;
+	rules.defers = issuing->defer_reduce_wait;
+	if (rules.active < 2 && has_pairs(program))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--active-stages 1: an overlapped pair needs both of its stages; take "
+			"2 "
+			"or more");
+	todo = g_new0(PipesimList, ranks);
+	for (guint rank = 0; ok && rank < ranks; rank++)
+		ok = find_ahead(lowerer, rank, rules.active, &rules.ahead, error) &&
+		     pipesim_sharding_list(program, rank, &rules, &todo[rank], error);
+	ok = ok && run_rounds(lowerer, todo, error);
+	for (guint rank = 0; rank < ranks; rank++)
+		g_free(todo[rank].actions);
+	g_free(todo);
+	return ok;
 }
 
 static gboolean lower_2_11(PipesimLowerer *lowerer, GError **error)
 {
-	static const PipesimShardingRules rules = {.active = 3};
-
-	return lower_rounds(lowerer, &rules, error);
-}
-
-static void add_wait(GArray *out, guint rank, guint32 before, guint32 send, guint kind)
-{
-	const PipesimSharding wait = {
-		.before = before, .rank = rank, .message = send, .kind = (guint8)kind};
-
-	g_array_append_val(out, wait);
-}
-
-/* The send of the output that @op of @rank runs the backward of: what is waited for right behind it.
- * PIPESIM_NO_OP where it has no backward or nothing was sent. */
-static guint32 find_send(const PipesimLowerer *lowerer, guint rank, const PipesimOp *op)
-{
-	const PipesimProgram *program = lowerer->program;
-	const gsize m = program->shape.microbatches;
-	const gsize next = pipesim_op_backward_slot(program, rank, op) + m;
-	guint32 receive;
-
-	if (!pipesim_op_has_backward(op) || next >= program->shape.stages * m)
-		return PIPESIM_NO_OP;
-	receive = lowerer->end_of[2 * (gsize)program->forward[next]];
-	return receive != PIPESIM_NO_OP ? lowerer->lowering->actions[receive].peer
-					: PIPESIM_NO_OP;
-}
-
-/* The shardings of @lowerer with the waits for sends among them: for an output behind the backward of the
- * same stage and micro-batch, for a gradient at the end of the rank. */
-static void add_waits(PipesimLowerer *lowerer)
-{
-	PipesimLowering *lowering = lowerer->lowering;
-	GArray *old = lowering->shardings;
-	GArray *out = g_array_new(FALSE, FALSE, sizeof(PipesimSharding));
-	guint next = 0;
-
-	for (guint rank = 0; rank < lowerer->program->shape.ranks; rank++) {
-		const guint32 begin = lowering->rank_begin[rank];
-		const guint32 end = lowering->rank_begin[rank + 1];
-
-		for (guint32 i = begin; i <= end; i++) {
-			const PipesimAction *action = &lowering->actions[i];
-			const PipesimSharding *sharding;
-			guint32 send;
-
-			while ((sharding = pipesim_sharding_next(old, rank, i, &next)) != NULL)
-				g_array_append_val(out, *sharding);
-			if (i == end || action->kind != PIPESIM_ACTION_OP)
-				continue;
-			send = find_send(lowerer, rank, &lowerer->program->ops[action->op]);
-			if (send != PIPESIM_NO_OP)
-				add_wait(out, rank, i + 1, send, PIPESIM_WAIT_SEND_F);
-		}
-		for (guint32 i = begin; i < end; i++)
-			if (lowering->actions[i].kind == PIPESIM_ACTION_SEND_B)
-				add_wait(out, rank, end, i, PIPESIM_WAIT_SEND_B);
-	}
-	g_array_unref(old);
-	lowering->shardings = out;
+	return issue(lowerer, (PipesimShardingRules){.waits = FALSE}, error);
 }
 
 static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
 {
-	static const PipesimShardingRules rules = {.active = 3, .by_age = TRUE, .waits = TRUE};
+	static const PipesimShardingRules rules = {.by_age = TRUE, .waits = TRUE};
 
-	if (!lower_rounds(lowerer, &rules, error))
+	if (!issue(lowerer, rules, error))
 		return FALSE;
-	add_waits(lowerer);
+	pipesim_pass_wait_for_sends(lowerer);
 	return TRUE;
 }
 
@@ -205,5 +209,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 		"them",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
+	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |
+		 PIPESIM_ASK_DEFER_REDUCE_WAIT | PIPESIM_ASK_DEFER_RECV | PIPESIM_ASK_MAX_SENDS,
 	.lower = lower_2_15,
 };

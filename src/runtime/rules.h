@@ -5,115 +5,111 @@
 #include "base/arena.h"
 #include "runtime/lowering.h"
 
-/* Where a rank stands in its list; all of them actions by index. */
+/* Where a rank stands in its list. */
 typedef struct {
-	guint32 op_at;   /* its next op, or the one that runs; the end of the list: none */
+	guint32 stop_at; /* its next stop, by index, or the op that runs; the end of the list: none */
+	guint32 released; /* messages before may be issued as far as stops go */
+} PipesimSeat;
+
+/* Where a channel stands in the list of its rank; actions by index. */
+typedef struct {
 	guint32 post_at; /* no message before has not been issued */
 	guint32 done_to; /* every message before is done */
-	guint32 open;    /* how many messages of the issued group are not done */
-} PipesimSeat;
+	guint32 open;    /* how many of the messages issued together are not done */
+} PipesimChannel;
 
 typedef struct {
 	const PipesimLowering *lowering;
-	PipesimSeat *seats; /* by rank */
-	guint8 *issued;     /* by action */
+	PipesimSeat *seats;       /* by rank */
+	PipesimChannel *channels; /* rank r has channel_begin[r] to channel_begin[r + 1] - 1 */
+	guint32 *channel_begin;   /* NULL: each rank has one, of its number */
+	guint32 *channel_of;      /* by action, of messages; NULL with channel_begin */
+	guint8 *issued;           /* by action */
 } PipesimRules;
-
-/* The first op, or the first message, of @rank from @at on; its end where there is none. */
-static inline guint32 pipesim_rules_next(
-	const PipesimRules *rules, guint rank, guint32 at, gboolean op)
-{
-	const PipesimAction *actions = rules->lowering->actions;
-	const guint32 end = rules->lowering->rank_begin[rank + 1];
-
-	while (at < end && (actions[at].kind == PIPESIM_ACTION_OP) != op)
-		at++;
-	return at;
-}
 
 /** pipesim_rules_begin: every rank at the beginning of its list. What is taken from @arena may
  * be NULL: pipesim_arena_check(). */
-static inline void pipesim_rules_begin(
-	PipesimRules *rules, const PipesimLowering *lowering, PipesimArena *arena)
+void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
+	PipesimChannels channels, PipesimArena *arena);
+
+/** pipesim_rules_pass: the next stop of @rank is done. */
+void pipesim_rules_pass(PipesimRules *rules, guint rank);
+
+/** pipesim_rules_is_stop: whether the action @at of a list that ends before @end is one. */
+static inline gboolean pipesim_rules_is_stop(
+	const PipesimLowering *lowering, guint32 at, guint32 end)
 {
-	const guint ranks = lowering->program->shape.ranks;
+	const PipesimAction *action = &lowering->actions[at];
 
-	rules->lowering = lowering;
-	rules->seats = pipesim_arena_array(arena, PipesimSeat, ranks);
-	rules->issued = pipesim_arena_array(arena, guint8, lowering->n_actions);
-	for (guint rank = 0; rules->issued != NULL && rank < ranks; rank++) {
-		const guint32 begin = lowering->rank_begin[rank];
-
-		rules->seats[rank] = (PipesimSeat){
-			pipesim_rules_next(rules, rank, begin, TRUE), begin, begin, 0};
-	}
+	if (pipesim_action_is_message(action->kind))
+		return action->waited && (at + 1 == end || !action[1].joined);
+	return action->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(action->kind);
 }
 
-/** pipesim_rules_post: whether the turn of the next group of @rank has come; then *begin to *end
- * are its messages, for each of which pipesim_rules_issue() is due. */
-static inline gboolean pipesim_rules_post(
-	PipesimRules *rules, guint rank, guint32 *begin, guint32 *end)
+/** pipesim_rules_channel: the channel that @message of @rank belongs to. */
+static inline guint32 pipesim_rules_channel(
+	const PipesimRules *rules, guint rank, guint32 message)
 {
-	const PipesimAction *actions = rules->lowering->actions;
-	const guint32 rank_end = rules->lowering->rank_begin[rank + 1];
-	PipesimSeat *seat = &rules->seats[rank];
-	guint32 at = pipesim_rules_next(rules, rank, seat->post_at, FALSE);
-
-	seat->post_at = at;
-	if (seat->open > 0 || at >= seat->op_at)
-		return FALSE;
-	*begin = at;
-	do
-		at++;
-	while (at < rank_end && actions[at].joined);
-	*end = seat->post_at = at;
-	seat->open = at - *begin;
-	return TRUE;
+	return rules->channel_of != NULL ? rules->channel_of[message] : rank;
 }
 
-/** pipesim_rules_issue: issues one message of a group. Returns whether its other end has been
- * too, so that it moves from now on. */
+/** pipesim_rules_channels: the first channel of @rank; that of rank + 1 is the end. */
+static inline guint32 pipesim_rules_channels(const PipesimRules *rules, guint rank)
+{
+	return rules->channel_begin != NULL ? rules->channel_begin[rank] : rank;
+}
+
+/** pipesim_rules_post: whether the turn of the next messages of @channel of @rank has come; then those
+ * among actions *begin to *end that belong to it are due for pipesim_rules_issue(). */
+gboolean pipesim_rules_post(
+	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end);
+
+/** pipesim_rules_issue: issues one message. Returns whether its other end has been issued too, so that
+ * it moves from now on. */
 static inline gboolean pipesim_rules_issue(PipesimRules *rules, guint32 message)
 {
 	rules->issued[message] = TRUE;
 	return rules->issued[rules->lowering->actions[message].peer];
 }
 
-/** pipesim_rules_arrive: a message of the group that @rank has issued is done; due for the ranks of
- * both of its ends. */
-static inline void pipesim_rules_arrive(PipesimRules *rules, guint rank)
+/** pipesim_rules_arrive: @message of @rank, which has been issued, is done; due for both of its
+ * ends. */
+static inline void pipesim_rules_arrive(PipesimRules *rules, guint rank, guint32 message)
 {
-	PipesimSeat *seat = &rules->seats[rank];
+	PipesimChannel *channel = &rules->channels[pipesim_rules_channel(rules, rank, message)];
 
-	if (--seat->open == 0)
-		seat->done_to = seat->post_at;
+	if (--channel->open == 0)
+		channel->done_to = channel->post_at;
 }
 
-/** pipesim_rules_is_done: whether @message of @rank is, and with it all that stand before;
- * PIPESIM_NO_OP: no message. */
+/** pipesim_rules_is_done: whether @message of @rank is; PIPESIM_NO_OP: no message. */
 static inline gboolean pipesim_rules_is_done(
 	const PipesimRules *rules, guint rank, guint32 message)
 {
-	return message == PIPESIM_NO_OP || message < rules->seats[rank].done_to;
+	return message == PIPESIM_NO_OP ||
+	       message < rules->channels[pipesim_rules_channel(rules, rank, message)].done_to;
 }
 
-/** pipesim_rules_may_run: whether @rank has a next op and what it waits for is there: that of its
+/** pipesim_rules_is_op: whether the next stop of @rank is an op. */
+static inline gboolean pipesim_rules_is_op(const PipesimRules *rules, guint rank)
+{
+	const guint32 at = rules->seats[rank].stop_at;
+
+	return at < rules->lowering->rank_begin[rank + 1] &&
+	       rules->lowering->actions[at].kind == PIPESIM_ACTION_OP;
+}
+
+/** pipesim_rules_may_run: whether what the op that @rank stops at waits for is there: that of its
  * @forward half, its @backward half or both. */
 static inline gboolean pipesim_rules_may_run(
 	const PipesimRules *rules, guint rank, gboolean forward, gboolean backward)
 {
-	const guint32 at = rules->seats[rank].op_at;
-	const PipesimAction *op = &rules->lowering->actions[at];
+	const PipesimAction *op = &rules->lowering->actions[rules->seats[rank].stop_at];
 
-	return at < rules->lowering->rank_begin[rank + 1] &&
-	       (!forward || pipesim_rules_is_done(rules, rank, op->wait)) &&
+	return (!forward || pipesim_rules_is_done(rules, rank, op->wait)) &&
 	       (!backward || pipesim_rules_is_done(rules, rank, op->b_wait));
 }
 
-/** pipesim_rules_ran: the op of @rank has run. */
-static inline void pipesim_rules_ran(PipesimRules *rules, guint rank)
-{
-	PipesimSeat *seat = &rules->seats[rank];
-
-	seat->op_at = pipesim_rules_next(rules, rank, seat->op_at + 1, TRUE);
-}
+/** pipesim_rules_may_pass: whether @rank has a next stop that is no op, and what that waits for is
+ * there. */
+gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank);

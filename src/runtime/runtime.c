@@ -47,41 +47,93 @@ const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const
 	return asked != NULL ? asked : &pipesim_runtime_async;
 }
 
-PipesimLowering *pipesim_lower(
-	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error)
+PipesimIssuing pipesim_runtime_asked(
+	const PipesimRuntime *runtime, const PipesimIssuing *issuing)
+{
+	const guint takes = runtime != NULL ? runtime->takes : 0;
+	PipesimIssuing asked = *issuing;
+
+	if (!(takes & PIPESIM_ASK_CHANNELS))
+		asked.channels = PIPESIM_CHANNEL_RANK;
+	if (!(takes & PIPESIM_ASK_ACTIVE_STAGES))
+		asked.active_stages = 0;
+	if (!(takes & PIPESIM_ASK_AHEAD))
+		asked.ahead = PIPESIM_AHEAD_FULL;
+	if (!(takes & PIPESIM_ASK_DEFER_REDUCE_WAIT))
+		asked.defer_reduce_wait = FALSE;
+	if (!(takes & PIPESIM_ASK_DEFER_RECV))
+		asked.defer_recv = FALSE;
+	if (!(takes & PIPESIM_ASK_MAX_SENDS))
+		asked.max_sends = 0;
+	return asked;
+}
+
+/* The lists of all ranks, one behind the other, and who meets whom. Takes what is in @lists. */
+static PipesimLowering *join(const PipesimProgram *program, const PipesimRuntime *runtime,
+	PipesimList *lists, GError **error)
 {
 	const guint ranks = program->shape.ranks;
-	const gsize n_ends = 2 * (gsize)program->n_ops;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimEnds *ends = pipesim_ends_new(program, arena);
 	g_autoptr(PipesimLowering) lowering = NULL;
 	guint64 n = 0;
-	PipesimLowerer lowerer = {.program = program,
-		.waited = runtime->waits_for_groups,
-		.next = pipesim_arena_array(arena, guint32, ranks),
-		.end_of = pipesim_arena_array(arena, guint32, n_ends)};
 
-	g_return_val_if_fail(runtime->lower != NULL, NULL);
+	for (guint rank = 0; rank < ranks; rank++)
+		n += lists[rank].n;
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	/* A list is as long as the ops of its rank and both directions of what it exchanges. */
-	for (guint rank = 0; rank < ranks; rank++) {
-		lowerer.next[rank] = (guint32)n;
-		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
-			op++) {
-			PipesimMessage messages[2];
-
-			n += 1 + pipesim_messages(program, rank, op, FALSE, messages) +
-			     pipesim_messages(program, rank, op, TRUE, messages);
-		}
-	}
-	lowering = lowerer.lowering = pipesim_lowering_new(program, runtime, n, error);
+	lowering = pipesim_lowering_new(program, runtime, n, error);
 	if (lowering == NULL)
 		return NULL;
-	memcpy(lowering->rank_begin, lowerer.next, ranks * sizeof *lowerer.next);
-	lowering->rank_begin[ranks] = lowering->n_actions;
-	memset(lowerer.end_of, 0xff, n_ends * sizeof(guint32)); /* PIPESIM_NO_OP */
-	if (!runtime->lower(&lowerer, error))
-		return NULL;
-	pipesim_lowering_set_waits(lowering, lowerer.end_of);
+	n = 0;
+	for (guint rank = 0; rank < ranks; rank++) {
+		PipesimAction *actions = &lowering->actions[n];
+
+		if (lists[rank].n > 0)
+			memcpy(actions, lists[rank].actions, lists[rank].n * sizeof *actions);
+		n += lists[rank].n;
+		lowering->rank_begin[rank + 1] = (guint32)n;
+		g_clear_pointer(&lists[rank].actions, g_free);
+	}
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			PipesimMessage message;
+
+			if (!pipesim_action_is_message(lowering->actions[i].kind))
+				continue;
+			message = pipesim_message_of(program, rank, &lowering->actions[i]);
+			pipesim_lowering_meet(lowering, i, &message, ends);
+		}
+	pipesim_lowering_set_waits(lowering, ends);
 	return g_steal_pointer(&lowering);
+}
+
+PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing, GError **error)
+{
+	static const PipesimIssuing unasked;
+	const guint ranks = program->shape.ranks;
+	PipesimLowerer lowerer = {.program = program,
+		.issuing = issuing != NULL ? issuing : &unasked,
+		.waited = runtime->waits_for_groups,
+		.lists = g_new0(PipesimList, ranks)};
+	PipesimLowering *lowering = NULL;
+	gboolean ok;
+
+	g_return_val_if_fail(runtime->lower != NULL, NULL);
+	ok = runtime->lower(&lowerer, error);
+	if (ok && lowerer.no_memory)
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u ops and their sends and receives do not fit in memory; take fewer "
+			"ranks or micro-batches",
+			program->n_ops);
+	else if (ok)
+		lowering = join(program, runtime, lowerer.lists, error);
+	if (lowering != NULL)
+		lowering->issuing = *lowerer.issuing;
+	for (guint rank = 0; rank < ranks; rank++)
+		g_free(lowerer.lists[rank].actions);
+	g_free(lowerer.lists);
+	return lowering;
 }

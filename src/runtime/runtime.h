@@ -3,6 +3,16 @@
 #pragma once
 #include "runtime/lists.h"
 
+/* What may be asked of a runtime: the fields of PipesimIssuing. */
+typedef enum {
+	PIPESIM_ASK_CHANNELS = 1 << 0,
+	PIPESIM_ASK_ACTIVE_STAGES = 1 << 1,
+	PIPESIM_ASK_AHEAD = 1 << 2,
+	PIPESIM_ASK_DEFER_REDUCE_WAIT = 1 << 3,
+	PIPESIM_ASK_DEFER_RECV = 1 << 4,
+	PIPESIM_ASK_MAX_SENDS = 1 << 5,
+} PipesimAsks;
+
 struct _PipesimRuntime {
 	const char *name;  /* after --comm */
 	const char *alias; /* the same; NULL: none */
@@ -15,6 +25,7 @@ struct _PipesimRuntime {
 	gboolean splits_pairs;
 	/* Every op waits for all groups that stand before it, whether it needs them or not. */
 	gboolean waits_for_groups;
+	guint takes; /* of PipesimAsks: what may be asked of it */
 	/* Fills the lists of all ranks. FALSE with PIPESIM_ERROR_LIMIT. */
 	gboolean (*lower)(PipesimLowerer *lowerer, GError **error);
 };
@@ -41,6 +52,11 @@ const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, G
  * async. Never NULL or native. */
 const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own);
 
+/** pipesim_runtime_asked: what is asked of @runtime (NULL: async) of what @issuing says: what it does not take
+ * is left out. */
+PipesimIssuing pipesim_runtime_asked(
+	const PipesimRuntime *runtime, const PipesimIssuing *issuing);
+
 /** pipesim_runtime_waits: whether messages wait for each other under @runtime; NULL: async. */
 static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
 {
@@ -50,8 +66,10 @@ static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)
 /**
  * pipesim_lower: derives the messages of @program, which must be linked and have passed
  * pipesim_program_check_order(), as @runtime issues them; not native.
+ * @issuing: (nullable): what is asked of it; of that what @runtime takes
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT, or with PIPESIM_ERROR_CONSTRAINT where
+ * @issuing cannot be followed.
  */
-PipesimLowering *pipesim_lower(
-	const PipesimProgram *program, const PipesimRuntime *runtime, GError **error);
+PipesimLowering *pipesim_lower(const PipesimProgram *program, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing, GError **error);

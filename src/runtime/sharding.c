@@ -24,43 +24,55 @@ static void use(Uses *uses, guint8 chunk, guint32 op)
 	uses->at[0] = op;
 }
 
-typedef struct {
-	const PipesimProgram *program;
-	guint rank;
-	GArray *out;
-	guint8 open[PIPESIM_MAX_CHUNKS]; /* the unsharded chunks, as they should be resharded */
-	guint n_open;
-} Walk;
-
-static void add(Walk *walk, guint32 before, guint chunk, PipesimShardingKind kind)
+/* How many of the nearest are looked at where @n are to be: both stages of a pair, or neither. */
+static guint count(const Uses *uses, guint n)
 {
-	const guint chunks = walk->program->shape.chunks;
-	const PipesimSharding sharding = {
-		.before = before,
-		.rank = walk->rank,
-		.stage = walk->program->stage_of[(gsize)walk->rank * chunks + chunk],
-		.kind = (guint8)kind,
-	};
-
-	g_array_append_val(walk->out, sharding);
+	n = MIN(uses->n, n);
+	return n + (n < uses->n && uses->at[n] == uses->at[n - 1]);
 }
 
-static void unshard(Walk *walk, guint32 before, guint8 chunk, gboolean by_age)
+typedef struct {
+	const PipesimProgram *program;
+	const PipesimShardingRules *rules;
+	guint rank;
+	PipesimList *out;
+	gboolean no_memory;
+	guint8 open[PIPESIM_MAX_CHUNKS]; /* the unsharded chunks, as they should be resharded */
+	guint n_open;
+	gboolean pending; /* a reduction has not been waited for, that of @last */
+	guint last;
+} Walk;
+
+static void add(Walk *walk, guint kind, guint32 what)
+{
+	const PipesimAction action = {.op = what, .kind = (guint8)kind};
+
+	walk->no_memory |= !pipesim_list_add(walk->out, &action);
+}
+
+static void add_of_chunk(Walk *walk, guint kind, guint chunk)
+{
+	const guint chunks = walk->program->shape.chunks;
+
+	add(walk, kind, walk->program->stage_of[(gsize)walk->rank * chunks + chunk]);
+}
+
+static void unshard(Walk *walk, guint8 chunk)
 {
 	guint place = walk->n_open;
 
 	if (memchr(walk->open, chunk, walk->n_open) != NULL)
 		return;
-	while (!by_age && place > 0 && walk->open[place - 1] > chunk)
+	while (!walk->rules->by_age && place > 0 && walk->open[place - 1] > chunk)
 		place--;
 	memmove(walk->open + place + 1, walk->open + place, walk->n_open - place);
 	walk->open[place] = chunk;
 	walk->n_open++;
-	add(walk, before, chunk, PIPESIM_UNSHARD);
+	add_of_chunk(walk, PIPESIM_ACTION_UNSHARD, chunk);
 }
 
 /* Those that are not among the next @n. */
-static void reshard(Walk *walk, guint32 before, const guint8 *next, guint n)
+static void reshard(Walk *walk, const guint8 *next, guint n)
 {
 	guint kept = 0;
 
@@ -68,57 +80,73 @@ static void reshard(Walk *walk, guint32 before, const guint8 *next, guint n)
 		if (memchr(next, walk->open[i], n) != NULL)
 			walk->open[kept++] = walk->open[i];
 		else
-			add(walk, before, walk->open[i], PIPESIM_RESHARD);
+			add_of_chunk(walk, PIPESIM_ACTION_RESHARD, walk->open[i]);
 	}
 	walk->n_open = kept;
 }
 
-gboolean pipesim_sharding_add(const PipesimProgram *program, guint rank,
-	const PipesimShardingRules *rules, GArray *out, GError **error)
+static void wait_for_reduction(Walk *walk)
+{
+	if (walk->pending)
+		add_of_chunk(walk, PIPESIM_ACTION_WAIT_REDUCE_GRAD, walk->last);
+	walk->pending = FALSE;
+}
+
+static void reduce(Walk *walk, guint chunk)
+{
+	wait_for_reduction(walk);
+	add_of_chunk(walk, PIPESIM_ACTION_REDUCE_GRAD, chunk);
+	walk->pending = walk->rules->waits;
+	walk->last = chunk;
+	if (!walk->rules->defers)
+		wait_for_reduction(walk);
+}
+
+gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
+	const PipesimShardingRules *rules, PipesimList *out, GError **error)
 {
 	const guint32 begin = program->rank_begin[rank], end = program->rank_begin[rank + 1];
-	/* By op: the chunks that come next, nearest first, behind their number. */
-	const gsize width = MIN(rules->active, program->shape.chunks) + 2;
-	g_autofree guint8 *ahead = g_try_malloc_n((gsize)(end - begin) + 1, width);
-	Walk walk = {.program = program, .rank = rank, .out = out};
+	/* By op: how many chunks stay, how many are brought, and the chunks that come next, nearest
+	 * first. */
+	const gsize width = MIN(rules->active, program->shape.chunks) + 3;
+	g_autofree guint8 *windows = g_try_malloc_n((gsize)(end - begin) + 1, width);
+	Walk walk = {.program = program, .rules = rules, .rank = rank, .out = out};
 	guint32 gradients[PIPESIM_MAX_CHUNKS] = {0};
 	Uses uses = {.n = 0};
 
-	if (ahead == NULL)
+	if (windows == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			program->n_ops);
-	ahead[(end - begin) * width] = 0;
+	memset(&windows[(end - begin) * width], 0, 2);
 	for (guint32 i = end; i-- > begin;) {
 		const PipesimOp *op = &program->ops[i];
-		guint8 *next = &ahead[(i - begin) * width];
-		guint n;
+		guint8 *window = &windows[(i - begin) * width];
 
 		if (op->kind == PIPESIM_FB)
 			use(&uses, op->b_chunk, i);
 		use(&uses, op->chunk, i);
-		n = MIN(uses.n, rules->active);
-		if (n < uses.n && uses.at[n] == uses.at[n - 1])
-			n++;
-		next[0] = (guint8)n;
-		memcpy(next + 1, uses.chunk, n);
+		window[0] = (guint8)count(&uses, rules->active);
+		window[1] = (guint8)count(&uses, rules->ahead);
+		memcpy(window + 2, uses.chunk, window[0]);
 	}
 	for (guint32 i = begin; i <= end; i++) {
-		const guint8 *next = &ahead[(i - begin) * width];
+		const guint8 *window = &windows[(i - begin) * width];
 		const PipesimOp *op = &program->ops[i];
 		guint chunk;
 
-		reshard(&walk, i, next + 1, next[0]);
-		for (guint k = 0; k < next[0]; k++)
-			unshard(&walk, i, next[k + 1], rules->by_age);
-		if (i == end || (op->kind != PIPESIM_W && op->kind != PIPESIM_B &&
-					op->kind != PIPESIM_FB))
+		reshard(&walk, window + 2, window[0]);
+		for (guint k = 0; k < window[1]; k++)
+			unshard(&walk, window[2 + k]);
+		if (i == end)
+			break;
+		add(&walk, PIPESIM_ACTION_OP, i);
+		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
 		chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
-		if (++gradients[chunk] < pipesim_shape_per_chunk(&program->shape))
-			continue;
-		add(&walk, i + 1, chunk, PIPESIM_REDUCE_GRAD);
-		if (rules->waits)
-			add(&walk, i + 1, chunk, PIPESIM_WAIT_REDUCE_GRAD);
+		if (++gradients[chunk] == pipesim_shape_per_chunk(&program->shape))
+			reduce(&walk, chunk);
 	}
-	return TRUE;
+	wait_for_reduction(&walk);
+	return !walk.no_memory || pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+					  "%u ops do not fit in memory", program->n_ops);
 }

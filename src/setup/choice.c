@@ -144,9 +144,10 @@ static PipesimRun *run_file(
 	GError *located = NULL;
 
 	if (file->lowering != NULL &&
-		g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) &&
-		!pipesim_lowering_check(
-			file->lowering, pipesim_schedule_file_locate_action, file, &located)) {
+		(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
+			g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE)) &&
+		!pipesim_lowering_check(file->lowering, scenario->issuing.channels,
+			pipesim_schedule_file_locate_action, file, &located)) {
 		g_error_free(run->error);
 		run->error = located;
 	}

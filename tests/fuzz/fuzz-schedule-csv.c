@@ -23,11 +23,11 @@ static void lower(PipesimScheduleFile *file)
 	for (guint i = 0; pipesim_runtime_list()[i] != NULL; i++) {
 		g_autoptr(GError) error = NULL;
 		g_autoptr(PipesimLowering) lowering =
-			pipesim_lower(file->program, pipesim_runtime_list()[i], &error);
+			pipesim_lower(file->program, pipesim_runtime_list()[i], NULL, &error);
 
 		g_assert_no_error(error);
-		if (!pipesim_lowering_check(
-			    lowering, pipesim_schedule_file_locate_op, file, &error))
+		if (!pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK,
+			    pipesim_schedule_file_locate_op, file, &error))
 			g_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
 	}
 }
@@ -54,8 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_assert_cmpstr(first->str, ==, second->str);
 	pipesim_program_check_order(file->program, NULL, NULL, &error);
 	if (file->lowering != NULL)
-		pipesim_lowering_check(
-			file->lowering, pipesim_schedule_file_locate_action, file, &deadlock);
+		pipesim_lowering_check(file->lowering, PIPESIM_CHANNEL_RANK,
+			pipesim_schedule_file_locate_action, file, &deadlock);
 	else
 		lower(file);
 	return 0;

@@ -51,11 +51,12 @@ START_TEST(unlimited_links_equal_p2p)
 
 	network->intra.latency = times->p2p;
 	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
-		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, waiting[i], NULL);
+		g_autoptr(PipesimLowering) lowering =
+			pipesim_lower(program, waiting[i], NULL, NULL);
 		g_autoptr(PipesimTimeline) plain =
-			pipesim_comm_run(lowering, times, NULL, 0, NULL);
-		g_autoptr(PipesimTimeline) linked =
-			pipesim_comm_run(lowering, times, network, 0, NULL);
+			pipesim_comm_run(lowering, PIPESIM_CHANNEL_RANK, times, NULL, 0, NULL);
+		g_autoptr(PipesimTimeline) linked = pipesim_comm_run(
+			lowering, PIPESIM_CHANNEL_RANK, times, network, 0, NULL);
 
 		ck_assert((plain == NULL) == (linked == NULL));
 		if (plain != NULL)
@@ -75,11 +76,13 @@ START_TEST(queues_lengthen_every_mode)
 	g_autoptr(PipesimNetwork) network = busy_network(point->ranks);
 
 	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
-		g_autoptr(PipesimLowering) lowering = pipesim_lower(program, waiting[i], NULL);
-		g_autoptr(PipesimTimeline) queued =
-			pipesim_comm_run(lowering, times, network, PIPESIM_NO_SLOWDOWN, NULL);
-		g_autoptr(PipesimTimeline) open = pipesim_comm_run(lowering, times, network,
-			PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, NULL);
+		g_autoptr(PipesimLowering) lowering =
+			pipesim_lower(program, waiting[i], NULL, NULL);
+		g_autoptr(PipesimTimeline) queued = pipesim_comm_run(lowering,
+			PIPESIM_CHANNEL_RANK, times, network, PIPESIM_NO_SLOWDOWN, NULL);
+		g_autoptr(PipesimTimeline) open =
+			pipesim_comm_run(lowering, PIPESIM_CHANNEL_RANK, times, network,
+				PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, NULL);
 
 		if (queued == NULL)
 			continue;

@@ -23,18 +23,19 @@ static const GridCase *accepted_case(int i)
 static PipesimTimeline *run(
 	const PipesimProgram *program, const PipesimRuntime *runtime, const PipesimTimes *times)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GError) error = NULL, deadlock = NULL;
 	PipesimTimeline *timeline;
 
 	ck_assert_ptr_nonnull(lowering);
 	if (!runtime->waits)
 		return reference_run(program, times, NULL);
-	timeline = pipesim_comm_run(lowering, times, NULL, 0, &error);
+	timeline = pipesim_comm_run(lowering, PIPESIM_CHANNEL_RANK, times, NULL, 0, &error);
 	if (timeline != NULL)
 		return timeline;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
-	ck_assert(!pipesim_lowering_check(lowering, NULL, NULL, &deadlock));
+	ck_assert(
+		!pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, NULL, NULL, &deadlock));
 	ck_assert_str_eq(error->message, deadlock->message);
 	return NULL;
 }
@@ -92,7 +93,7 @@ END_TEST
 void assert_comm_oracle(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autoptr(PipesimCosts) costs =
 		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
@@ -243,16 +244,17 @@ START_TEST(native_runs)
 {
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimProgram) program = grid_program(point);
-	g_autoptr(PipesimLowering) queue = pipesim_lower(program, &pipesim_runtime_queue, NULL);
+	g_autoptr(PipesimLowering) queue =
+		pipesim_lower(program, &pipesim_runtime_queue, NULL, NULL);
 	g_autoptr(PipesimLowering) native = pipesim_lower(program,
 		pipesim_runtime_resolve(&pipesim_native_runtime, point->schedule->runtime),
-		NULL);
+		NULL, NULL);
 
-	ck_assert(pipesim_lowering_check(queue, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(queue, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(queue), 0);
 	if (grid_is_extended(point, &program->shape))
 		return;
-	ck_assert(pipesim_lowering_check(native, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(native, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
 	ck_assert_uint_eq(crossing_messages(native), 0);
 }
 END_TEST

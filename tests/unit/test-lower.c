@@ -18,7 +18,7 @@ static void assert_lowering(
 	const char *csv, const PipesimRuntime *runtime, const char *expected)
 {
 	g_autoptr(PipesimProgram) program = parse(csv);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 
 	ck_assert_ptr_nonnull(lowering);
@@ -98,7 +98,7 @@ START_TEST(grouped_eight_steps)
 		"(3F3;0B5)OVERLAP_F_B,3B3,0I6,0W6,0I7,0W7\n";
 	g_autoptr(PipesimProgram) program = parse(dualpipe);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(program, &pipesim_runtime_grouped, NULL);
+		pipesim_lower(program, &pipesim_runtime_grouped, NULL, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_auto(GStrv) lines = NULL;
 
@@ -133,10 +133,10 @@ static void locate(gpointer data G_GNUC_UNUSED, guint32 index, GError *error)
 static char *deadlock(const char *csv, const PipesimRuntime *runtime)
 {
 	g_autoptr(PipesimProgram) program = parse(csv);
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GError) error = NULL;
 
-	if (pipesim_lowering_check(lowering, locate, NULL, &error))
+	if (pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK, locate, NULL, &error))
 		return NULL;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
 	return g_strdup(error->message);
@@ -185,19 +185,18 @@ START_TEST(written_messages)
 		{.stage = 1, .microbatch = 0, .action = PIPESIM_ACTION_SEND_B},
 	};
 	const guint32 rank_begin[] = {0, 8, 16};
-	g_autoptr(PipesimLowering) right = pipesim_lowering_link(
-		program, written, rank_begin, NULL, FALSE, NULL, NULL, NULL);
+	g_autoptr(PipesimLowering) right =
+		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
 	g_autoptr(PipesimLowering) wrong = NULL;
 	g_autoptr(GError) error = NULL;
 	const PipesimCell moved = written[9];
 
 	ck_assert_ptr_nonnull(right);
-	ck_assert(pipesim_lowering_check(right, NULL, NULL, NULL));
+	ck_assert(pipesim_lowering_check(right, PIPESIM_CHANNEL_RANK, NULL, NULL, NULL));
 	written[9] = written[10];
 	written[10] = moved;
-	wrong = pipesim_lowering_link(
-		program, written, rank_begin, NULL, FALSE, NULL, NULL, NULL);
-	ck_assert(!pipesim_lowering_check(wrong, locate, NULL, &error));
+	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
+	ck_assert(!pipesim_lowering_check(wrong, PIPESIM_CHANNEL_RANK, locate, NULL, &error));
 	ck_assert_str_eq(error->message,
 		"x:1:2: deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1\n"
 		"x:1:11: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
@@ -225,8 +224,8 @@ START_TEST(written_messages_are_complete)
 	const guint32 rank_begin[] = {0, 3, 10};
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_ptr_null(pipesim_lowering_link(
-		program, written, rank_begin, NULL, FALSE, NULL, NULL, &error));
+	ck_assert_ptr_null(
+		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
 	ck_assert_str_eq(error->message,
 		"'0SEND_F0' stands before 0F0, whose result it sends; put it behind\n"

@@ -1,0 +1,38 @@
+/* What a user may change of the way in which a runtime issues sends, receives and the rest. Which runtime takes
+ * which of them its row says (runtime/runtime.h). */
+#pragma once
+#include "base/number.h"
+
+/* Which messages of a rank share one queue: a communicator with its stream. */
+typedef enum {
+	PIPESIM_CHANNEL_RANK, /* all of them */
+	PIPESIM_CHANNEL_PAIR, /* those that go to or come from the same rank */
+	PIPESIM_CHANNEL_EDGE, /* those that go to the same rank, and those that come from the same */
+} PipesimChannels;
+
+/* How many stages ahead parameters are gathered. */
+typedef enum {
+	PIPESIM_AHEAD_FULL, /* as many as are kept */
+	PIPESIM_AHEAD_AUTO, /* rank + 2, at most as many as are kept */
+	PIPESIM_AHEAD_LIST, /* as said rank by rank */
+} PipesimAhead;
+
+/* Plain values: copied by assignment. All 0: as the runtime does it unasked. */
+typedef struct {
+	PipesimChannels channels;
+	guint active_stages; /* of a rank, whose parameters are kept gathered; 0 = 3 */
+	PipesimAhead ahead;
+	const guint32 *ahead_of;    /* by rank, for PIPESIM_AHEAD_LIST; the caller's */
+	guint n_ahead;              /* entries of @ahead_of */
+	gboolean defer_reduce_wait; /* a reduction is waited for as late as possible */
+	gboolean defer_recv;        /* each receive stands right before the op that needs it */
+	guint max_sends; /* of a rank that have not been waited for; 0 = any number */
+} PipesimIssuing;
+
+/** pipesim_channels_name: "rank", "pair" or "edge". */
+static inline const char *pipesim_channels_name(PipesimChannels channels)
+{
+	static const char *const names[] = {"rank", "pair", "edge"};
+
+	return names[channels];
+}

@@ -1,0 +1,132 @@
+#include "config.h"
+
+#include "runtime/rules.h"
+
+/* The first stop of @rank from @at on, or its end, and what may be issued before it. */
+static void seat(PipesimRules *rules, guint rank, guint32 at)
+{
+	const PipesimLowering *lowering = rules->lowering;
+	const guint32 end = lowering->rank_begin[rank + 1];
+
+	while (at < end && !pipesim_rules_is_stop(lowering, at, end))
+		at++;
+	/* The end of a group waits for messages that have to be issued for that. */
+	rules->seats[rank] = (PipesimSeat){
+		at, at + (at < end && pipesim_action_is_message(lowering->actions[at].kind))};
+}
+
+void pipesim_rules_pass(PipesimRules *rules, guint rank)
+{
+	seat(rules, rank, rules->seats[rank].stop_at + 1);
+}
+
+/* Under what @message of @rank stands in the channels of its rank: 2 * the other rank, + 1 for what
+ * comes from it where that is a channel of its own; 2 * ranks for what is issued in one group with
+ * other messages, which a communicator of all ranks carries. */
+static gsize key_of(
+	const PipesimLowering *lowering, guint rank, guint32 message, PipesimChannels channels)
+{
+	const PipesimAction *action = &lowering->actions[message];
+
+	if (channels == PIPESIM_CHANNEL_EDGE)
+		return 2 * (gsize)action->peer_rank + !pipesim_action_is_send(action->kind);
+	if (action->joined ||
+		(message + 1 < lowering->rank_begin[rank + 1] && action[1].joined))
+		return 2 * (gsize)lowering->program->shape.ranks;
+	return 2 * (gsize)action->peer_rank;
+}
+
+/* Counts the channels of each rank, as they come. Returns how many there are. */
+static guint32 number_channels(
+	PipesimRules *rules, PipesimChannels channels, PipesimArena *arena)
+{
+	const PipesimLowering *lowering = rules->lowering;
+	const guint ranks = lowering->program->shape.ranks;
+	/* By key: 1 + the channel, where that is one of the rank. */
+	guint32 *known = pipesim_arena_array(arena, guint32, 2 * (gsize)ranks + 1);
+	guint32 n = 0;
+
+	rules->channel_begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
+	rules->channel_of = pipesim_arena_array(arena, guint32, lowering->n_actions);
+	for (guint rank = 0; rules->channel_of != NULL && rank < ranks; rank++) {
+		rules->channel_begin[rank] = n;
+		for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1];
+			i++) {
+			gsize key;
+
+			if (!pipesim_action_is_message(lowering->actions[i].kind))
+				continue;
+			key = key_of(lowering, rank, i, channels);
+			if (known[key] <= rules->channel_begin[rank])
+				known[key] = ++n;
+			rules->channel_of[i] = known[key] - 1;
+		}
+		rules->channel_begin[rank + 1] = n;
+	}
+	return n;
+}
+
+void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
+	PipesimChannels channels, PipesimArena *arena)
+{
+	const guint ranks = lowering->program->shape.ranks;
+	guint32 n_channels = ranks;
+
+	rules->lowering = lowering;
+	rules->channel_begin = rules->channel_of = NULL;
+	if (channels != PIPESIM_CHANNEL_RANK)
+		n_channels = number_channels(rules, channels, arena);
+	rules->seats = pipesim_arena_array(arena, PipesimSeat, ranks);
+	rules->channels = pipesim_arena_array(arena, PipesimChannel, n_channels);
+	rules->issued = pipesim_arena_array(arena, guint8, lowering->n_actions);
+	for (guint rank = 0; rules->issued != NULL && rank < ranks; rank++) {
+		const guint32 begin = lowering->rank_begin[rank];
+
+		seat(rules, rank, begin);
+		for (guint32 c = pipesim_rules_channels(rules, rank);
+			c < pipesim_rules_channels(rules, rank + 1); c++)
+			rules->channels[c] = (PipesimChannel){begin, begin, 0};
+	}
+}
+
+gboolean pipesim_rules_post(
+	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end)
+{
+	const PipesimAction *actions = rules->lowering->actions;
+	const guint32 rank_end = rules->lowering->rank_begin[rank + 1];
+	const guint32 released = rules->seats[rank].released;
+	PipesimChannel *queue = &rules->channels[channel];
+	guint32 at = queue->post_at;
+
+	if (queue->open > 0)
+		return FALSE;
+	while (at < released && (!pipesim_action_is_message(actions[at].kind) ||
+					pipesim_rules_channel(rules, rank, at) != channel))
+		at++;
+	queue->post_at = at;
+	if (at >= released)
+		return FALSE;
+	*begin = at;
+	do {
+		queue->open += pipesim_rules_channel(rules, rank, at) == channel;
+		at++;
+	} while (at < rank_end && actions[at].joined);
+	*end = queue->post_at = at;
+	return TRUE;
+}
+
+gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank)
+{
+	const PipesimLowering *lowering = rules->lowering;
+	guint32 at = rules->seats[rank].stop_at;
+	const PipesimAction *actions = lowering->actions;
+
+	if (at == lowering->rank_begin[rank + 1] || actions[at].kind == PIPESIM_ACTION_OP)
+		return FALSE;
+	if (pipesim_action_is_wait(actions[at].kind))
+		return pipesim_rules_is_done(rules, rank, actions[at].peer);
+	for (; pipesim_rules_is_done(rules, rank, at); at--)
+		if (!actions[at].joined)
+			return TRUE;
+	return FALSE;
+}
