@@ -1,7 +1,8 @@
 /* PyTorch's multi-stage schedules (_PipelineScheduleRuntime, 2.11 and 2.15), pass by pass. What is done to
  * stages is put among the ops (runtime/sharding.c). In rounds, every rank in order then takes the next of
  * these if what it needs has been taken; behind an op go its sends, and at that moment each receive goes
- * to the end of its rank's list, wherever that stands. 2.15 adds the wait for each send. */
+ * to the end of its rank's list, wherever that stands. 2.15 adds the wait for each send, and, where it is asked to, moves receives and waits
+ * (runtime/passes.c, runtime/budget.c). */
 #include "config.h"
 
 #include "base/arena.h"
@@ -187,11 +188,16 @@ static gboolean lower_2_11(PipesimLowerer *lowerer, GError **error)
 static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
 {
 	static const PipesimShardingRules rules = {.by_age = TRUE, .waits = TRUE};
+	const PipesimIssuing *issuing = lowerer->issuing;
 
 	if (!issue(lowerer, rules, error))
 		return FALSE;
 	pipesim_pass_wait_for_sends(lowerer);
-	return TRUE;
+	if (issuing->defer_recv)
+		pipesim_pass_defer_receives(lowerer);
+	if (lowerer->no_memory || issuing->max_sends == 0)
+		return TRUE;
+	return pipesim_pass_limit_sends(lowerer, issuing->max_sends, error);
 }
 
 const PipesimRuntime pipesim_runtime_queue = {

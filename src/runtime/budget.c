@@ -1,0 +1,302 @@
+/* Waits for sends that come forward (max_outstanding_sends). A wait that stands too early makes a cycle: the
+ * rank waits for a message that is only received after something that it has yet to send. So all
+ * lists are one graph: each action before the next one of its rank, a send before its receive, and that before
+ * what stands behind the wait for the send. Waits are no nodes of it.
+ *
+ * A topological order of the graph bounds each search for a path: only what stands between its ends
+ * in that order can be on it. */
+#include "config.h"
+
+#include "base/arena.h"
+#include "runtime/passes.h"
+#include <string.h>
+
+#define NONE G_MAXUINT32
+
+typedef struct {
+	PipesimLowerer *lowerer;
+	const PipesimProgram *program;
+	guint32 n;
+	guint32 *begin;        /* by rank: its first node; ranks + 1 */
+	PipesimAction *action; /* by node */
+	/* By node: of a send its receive, of a receive the node that waits for it; NONE. Of nothing else. */
+	guint32 *next;
+	guint32 *wait_at; /* by node, of a send: the node before which it is waited for; the end
+			     of its rank: behind all */
+	guint8 *moved;    /* by node, of a send: its wait has come forward */
+	PipesimEnds *send_of;
+	guint32 *place;  /* by node: in the topological order */
+	guint32 *stack;  /* nodes */
+	guint32 *degree; /* nodes before a node that are not in the order yet */
+	guint32 *seen;   /* by node: the last search that came by */
+	guint32 search;
+} Graph;
+
+static gboolean is_last(const Graph *graph, guint32 node, guint rank)
+{
+	return node + 1 == graph->begin[rank + 1];
+}
+
+/* Puts all nodes in order. FALSE where there is a cycle. */
+static gboolean sort(Graph *graph)
+{
+	const guint ranks = graph->program->shape.ranks;
+	guint32 height = 0, n = 0;
+
+	memset(graph->degree, 0, graph->n * sizeof *graph->degree);
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
+			graph->degree[i] += i > graph->begin[rank];
+			if (graph->next[i] != NONE)
+				graph->degree[graph->next[i]]++;
+		}
+	for (guint rank = 0; rank < ranks; rank++)
+		if (graph->begin[rank] < graph->begin[rank + 1] &&
+			graph->degree[graph->begin[rank]] == 0)
+			graph->stack[height++] = graph->begin[rank];
+	while (height > 0) {
+		const guint32 node = graph->stack[--height];
+		const guint rank = pipesim_rank_in(graph->begin, ranks, node);
+		const guint32 other = graph->next[node];
+
+		graph->place[node] = n++;
+		if (!is_last(graph, node, rank) && --graph->degree[node + 1] == 0)
+			graph->stack[height++] = node + 1;
+		if (other != NONE && --graph->degree[other] == 0)
+			graph->stack[height++] = other;
+	}
+	return n == graph->n;
+}
+
+/* Whether there is a path; the way of @from to another rank is left out if @along its own rank. */
+static gboolean reaches(Graph *graph, guint32 from, guint32 to, gboolean along)
+{
+	const guint ranks = graph->program->shape.ranks;
+	guint32 height = 0;
+
+	if (graph->place[from] >= graph->place[to])
+		return from == to;
+	graph->search++;
+	graph->stack[height++] = from;
+	graph->seen[from] = graph->search;
+	while (height > 0) {
+		const guint32 node = graph->stack[--height];
+		const guint rank = pipesim_rank_in(graph->begin, ranks, node);
+		const guint32 nodes[2] = {is_last(graph, node, rank) ? NONE : node + 1,
+			along && node == from ? NONE : graph->next[node]};
+
+		for (guint i = 0; i < 2; i++) {
+			const guint32 other = nodes[i];
+
+			if (other == to)
+				return TRUE;
+			if (other == NONE || graph->seen[other] == graph->search ||
+				graph->place[other] > graph->place[to])
+				continue;
+			graph->seen[other] = graph->search;
+			graph->stack[height++] = other;
+		}
+	}
+	return FALSE;
+}
+
+/* The nodes, without the waits; nothing is connected yet. */
+static gboolean add_nodes(Graph *graph, PipesimArena *arena, GError **error)
+{
+	const guint ranks = graph->program->shape.ranks;
+	guint32 n = 0;
+
+	graph->begin = pipesim_arena_array(arena, guint32, (gsize)ranks + 1);
+	for (guint rank = 0; rank < ranks; rank++)
+		n += graph->lowerer->lists[rank].n;
+	graph->action = pipesim_arena_array(arena, PipesimAction, n);
+	graph->next = pipesim_arena_array(arena, guint32, n);
+	graph->wait_at = pipesim_arena_array(arena, guint32, n);
+	graph->moved = pipesim_arena_array(arena, guint8, n);
+	graph->place = pipesim_arena_array(arena, guint32, n);
+	graph->stack = pipesim_arena_array(arena, guint32, n);
+	graph->degree = pipesim_arena_array(arena, guint32, n);
+	graph->seen = pipesim_arena_array(arena, guint32, n);
+	if (!pipesim_arena_check(arena, error, "%u ops, sends and receives", n))
+		return FALSE;
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimList *list = &graph->lowerer->lists[rank];
+
+		graph->begin[rank] = graph->n;
+		for (guint32 i = 0; i < list->n; i++)
+			if (!pipesim_action_is_wait(list->actions[i].kind))
+				graph->action[graph->n++] = list->actions[i];
+	}
+	graph->begin[ranks] = graph->n;
+	return TRUE;
+}
+
+/* Sends to receives, and these to what waits for them. */
+static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
+{
+	const guint ranks = graph->program->shape.ranks;
+	PipesimEnds *receives = pipesim_ends_new(graph->program, arena);
+
+	graph->send_of = pipesim_ends_new(graph->program, arena);
+	if (!pipesim_arena_check(arena, error, "%u ops", graph->program->n_ops))
+		return FALSE;
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint32 i = graph->begin[rank]; i < graph->begin[rank + 1]; i++) {
+			const PipesimAction *action = &graph->action[i];
+			PipesimMessage message;
+
+			graph->next[i] = NONE;
+			if (!pipesim_action_is_message(action->kind))
+				continue;
+			message = pipesim_message_of(graph->program, rank, action);
+			*pipesim_end_of(pipesim_action_is_send(action->kind) ? graph->send_of
+									     : receives,
+				&message) = i;
+		}
+	for (guint rank = 0; rank < ranks; rank++) {
+		const PipesimList *list = &graph->lowerer->lists[rank];
+		guint32 node = graph->begin[rank];
+
+		for (guint32 i = 0; i < list->n; i++) {
+			const PipesimAction *action = &list->actions[i];
+			PipesimMessage message;
+			guint32 receive;
+
+			node += !pipesim_action_is_wait(action->kind);
+			if (!pipesim_action_is_wait(action->kind) &&
+				!pipesim_action_is_send(action->kind))
+				continue;
+			message = pipesim_message_of(graph->program, rank, action);
+			receive = *pipesim_end_of(receives, &message);
+			if (pipesim_action_is_send(action->kind)) {
+				graph->next[node - 1] = receive;
+				continue;
+			}
+			graph->wait_at[*pipesim_end_of(graph->send_of, &message)] = node;
+			if (node < graph->begin[rank + 1])
+				graph->next[receive] = node;
+		}
+	}
+	return TRUE;
+}
+
+/* The one of @n pending sends that may be waited for before @send: the first that must have arrived by
+ * then, else the first that can have. NONE: none. */
+static guint32 choose(Graph *graph, const guint32 *pending, guint n, guint32 send)
+{
+	guint32 safe = NONE;
+
+	for (guint i = 0; i < n; i++) {
+		const guint32 receive = graph->next[pending[i]];
+
+		if (reaches(graph, receive, send, TRUE))
+			return pending[i];
+		if (safe == NONE && !reaches(graph, send, receive, FALSE))
+			safe = pending[i];
+	}
+	return safe;
+}
+
+static gboolean fail(const Graph *graph, guint rank, guint32 send, guint most, GError **error)
+{
+	const PipesimLowering lowering = {.program = graph->program};
+	g_autoptr(GString) name = g_string_new(NULL);
+
+	pipesim_action_print(&lowering, rank, &graph->action[send], name);
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"--max-sends %u: before %s on rank %u no send can be waited for without a "
+		"deadlock; allow more",
+		most, name->str, rank);
+}
+
+static gboolean limit_rank(Graph *graph, guint rank, guint most, GError **error)
+{
+	const guint32 end = graph->begin[rank + 1];
+	g_autofree guint32 *pending = g_new(guint32, MIN(most, end - graph->begin[rank]) + 1);
+	guint n = 0;
+
+	for (guint32 i = graph->begin[rank]; i < end; i++) {
+		guint32 chosen;
+		guint kept = 0;
+
+		if (!pipesim_action_is_send(graph->action[i].kind))
+			continue;
+		for (guint k = 0; k < n; k++)
+			if (graph->wait_at[pending[k]] > i)
+				pending[kept++] = pending[k];
+		n = kept;
+		if (n == most) {
+			guint32 receive;
+
+			chosen = choose(graph, pending, n, i);
+			if (chosen == NONE)
+				return fail(graph, rank, i, most, error);
+			receive = graph->next[chosen];
+			graph->next[receive] = graph->wait_at[chosen] = i;
+			graph->moved[chosen] = TRUE;
+			if (graph->place[receive] > graph->place[i] && !sort(graph))
+				return fail(graph, rank, i, most, error);
+			for (kept = 0; pending[kept] != chosen; kept++)
+				;
+			memmove(pending + kept, pending + kept + 1,
+				(n - kept - 1) * sizeof *pending);
+			n--;
+		}
+		pending[n++] = i;
+	}
+	return TRUE;
+}
+
+/* The list of @rank with the waits where they stand now. */
+static void write_rank(Graph *graph, guint rank)
+{
+	PipesimLowerer *lowerer = graph->lowerer;
+	const PipesimList old = lowerer->lists[rank];
+	PipesimList list = {NULL, 0, 0};
+	guint32 *moved_to = graph->stack; /* by node: the send that is waited for before it */
+	guint32 node = graph->begin[rank];
+
+	for (guint32 i = node; i < graph->begin[rank + 1]; i++)
+		moved_to[i] = NONE;
+	for (guint32 i = node; i < graph->begin[rank + 1]; i++)
+		if (graph->moved[i])
+			moved_to[graph->wait_at[i]] = i;
+	for (guint32 i = 0; i < old.n; i++) {
+		const PipesimAction *action = &old.actions[i];
+
+		if (pipesim_action_is_wait(action->kind)) {
+			const PipesimMessage message =
+				pipesim_message_of(graph->program, rank, action);
+
+			if (graph->moved[*pipesim_end_of(graph->send_of, &message)])
+				continue;
+		} else if (moved_to[node++] != NONE) {
+			PipesimAction wait = graph->action[moved_to[node - 1]];
+
+			wait.kind += PIPESIM_ACTION_TO_WAIT;
+			lowerer->no_memory |= !pipesim_list_add(&list, &wait);
+		}
+		lowerer->no_memory |= !pipesim_list_add(&list, action);
+	}
+	g_free(old.actions);
+	lowerer->lists[rank] = list;
+}
+
+gboolean pipesim_pass_limit_sends(PipesimLowerer *lowerer, guint most, GError **error)
+{
+	const guint ranks = lowerer->program->shape.ranks;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Graph graph = {.lowerer = lowerer, .program = lowerer->program};
+
+	if (!add_nodes(&graph, arena, error) || !connect(&graph, arena, error))
+		return FALSE;
+	if (!sort(&graph))
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--max-sends: the order of sends and receives deadlocks as it is");
+	for (guint rank = 0; rank < ranks; rank++)
+		if (!limit_rank(&graph, rank, most, error))
+			return FALSE;
+	for (guint rank = 0; rank < ranks; rank++)
+		write_rank(&graph, rank);
+	return TRUE;
+}
