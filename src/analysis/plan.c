@@ -2,6 +2,7 @@
 
 #include "analysis/plan.h"
 #include "analysis/report.h"
+#include "model/split.h"
 
 __extension__ typedef __int128 Wide;
 
@@ -274,6 +275,10 @@ PipesimProgram *pipesim_plan_program(const PipesimSchedule *schedule,
 
 	if (!pipesim_schedule_shape(schedule, scenario, &shape, error))
 		return NULL;
+	if (!pipesim_split_check(costs, &shape, error)) {
+		g_prefix_error(error, "%s: ", schedule->name);
+		return NULL;
+	}
 	times = pipesim_times_new(costs, &shape);
 	order = pipesim_plan_order(schedule, &shape, times, scenario, costs, error);
 	if (order == NULL)

@@ -2,6 +2,7 @@
 
 #include "analysis/plan.h"
 #include "analysis/run.h"
+#include "model/split.h"
 #include <math.h>
 #include <string.h>
 
@@ -132,6 +133,14 @@ static void run_job(PipesimRun *run, const PipesimJob *job, const Footing *footi
 	finish(run, footing);
 }
 
+static gboolean can_split(PipesimRun *run, const Footing *footing)
+{
+	if (pipesim_split_check(footing->costs, &run->shape, &run->error))
+		return TRUE;
+	g_prefix_error(&run->error, "%s: ", run->name);
+	return FALSE;
+}
+
 /* A run of @schedule that has its shape and times, or an error. */
 static PipesimRun *begin(
 	const PipesimSchedule *schedule, const PipesimPoint *point, Footing *footing)
@@ -146,12 +155,14 @@ static PipesimRun *begin(
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
-			schedule, &footing->scenario, &run->shape, &run->error)) {
+			schedule, &footing->scenario, &run->shape, &run->error) ||
+		!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;
 	}
 	divide_messages(footing, pipesim_shape_parts(&run->shape));
 	run->times = pipesim_times_new(footing->costs, &run->shape);
+	run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
 	return run;
 }
 
@@ -219,6 +230,13 @@ PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	return run;
 }
 
+static guint stages_per_rank(const PipesimShape *shape)
+{
+	return shape->copies == 1 && shape->stages % shape->ranks == 0
+		       ? shape->stages / shape->ranks
+		       : 1;
+}
+
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs)
@@ -226,7 +244,6 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	const PipesimShape *shape = &program->shape;
-	const gboolean divides = shape->copies == 1 && shape->stages % shape->ranks == 0;
 	Footing footing;
 	PipesimJob job;
 
@@ -235,9 +252,12 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
 	run->shape = *shape;
-	if (init_footing(&footing, name, divides ? shape->stages / shape->ranks : 1, scenario,
-		    costs, &run->error)) {
-		run->times = pipesim_times_new(footing.costs, &run->shape);
+	if (init_footing(
+		    &footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
+		can_split(run, &footing)) {
+		run->times =
+			pipesim_times_new_placed(footing.costs, &run->shape, program->stage_of);
+		run->layers = pipesim_split_describe(footing.costs, &run->shape, run->times);
 		job = make_job(run, order, messages, &footing);
 		run_job(run, &job, &footing);
 	}
@@ -245,11 +265,50 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	return run;
 }
 
+static char *word_layers(
+	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of)
+{
+	g_autoptr(PipesimTimes) times = pipesim_times_new_placed(costs, shape, stage_of);
+
+	return pipesim_split_describe(costs, shape, times);
+}
+
+char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	const guint v = pipesim_schedule_stages_per_rank(schedule, scenario);
+	PipesimShape shape;
+	Footing footing;
+	char *words = NULL;
+
+	if (init_footing(&footing, schedule->name, v, scenario, costs, NULL) &&
+		pipesim_schedule_shape(schedule, &footing.scenario, &shape, NULL) &&
+		pipesim_split_check(footing.costs, &shape, NULL))
+		words = word_layers(footing.costs, &shape, NULL);
+	pipesim_costs_free(footing.own);
+	return words;
+}
+
+char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
+	const PipesimCosts *costs)
+{
+	const PipesimShape *shape = &program->shape;
+	Footing footing;
+	char *words = NULL;
+
+	if (init_footing(&footing, "", stages_per_rank(shape), scenario, costs, NULL) &&
+		pipesim_split_check(footing.costs, shape, NULL))
+		words = word_layers(footing.costs, shape, program->stage_of);
+	pipesim_costs_free(footing.own);
+	return words;
+}
+
 void pipesim_run_free(PipesimRun *run)
 {
 	if (run == NULL)
 		return;
 	g_free(run->name);
+	g_free(run->layers);
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
 	pipesim_times_free(run->times);
@@ -438,6 +497,36 @@ int pipesim_comparison_best(const PipesimComparison *comparison)
 int pipesim_comparison_best_native(const PipesimComparison *comparison)
 {
 	return find_best(comparison, TRUE);
+}
+
+GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison)
+{
+	GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+	const GPtrArray *runs = comparison->runs;
+
+	for (guint i = 0; i < runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(runs, i);
+		GString *line = NULL;
+
+		for (guint k = 0; run->error == NULL && run->layers != NULL && k < runs->len;
+			k++) {
+			const PipesimRun *other = g_ptr_array_index(runs, k);
+
+			if (other->error != NULL || g_strcmp0(other->layers, run->layers) != 0)
+				continue;
+			if (k < i)
+				break; /* it has said so */
+			if (line == NULL)
+				line = g_string_new(other->name);
+			else
+				g_string_append_printf(line, ", %s", other->name);
+		}
+		if (line == NULL)
+			continue;
+		g_string_append_printf(line, ": %s", run->layers);
+		g_ptr_array_add(lines, g_string_free(line, FALSE));
+	}
+	return lines;
 }
 
 double pipesim_throughput(const PipesimComparison *comparison, const PipesimRun *run)

@@ -12,6 +12,7 @@ struct _PipesimRun {
 	GError *error;                   /* why there is no result, or NULL */
 	const PipesimRuntime *runtime;   /* never NULL, nor native */
 	PipesimTimes *times;
+	char *layers;            /* pipesim_split_describe(), or NULL */
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
 	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;
@@ -53,6 +54,13 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
+/** pipesim_layers_of_schedule, pipesim_layers_of_program: what PipesimRun.layers of such a run is, without
+ * running anything; NULL also where it is refused. For g_free(). */
+char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimCosts *costs);
+char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
+	const PipesimCosts *costs);
+
 /* What the outputs print. */
 typedef struct {
 	PipesimScenario scenario;
@@ -91,6 +99,12 @@ void pipesim_comparison_run_native(PipesimComparison *comparison);
  * ones last), finds the makespan of 1F1B, simulated where it is not among them, and which run wins
  * how many samples. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
+
+/** pipesim_comparison_layers: what is to be said of the layers of stages, once for all runs of which it
+ * is true: "zb-v, hanayo: 80 layers in 32 stages ...".
+ *
+ * Returns: (transfer full): of char *. */
+GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison);
 
 /** pipesim_throughput: of a rank of @run against one of 1F1B: (its micro-batches / its makespan
  * / its ranks) over 1F1B's; NAN where there is no baseline. */

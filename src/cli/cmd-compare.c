@@ -77,6 +77,23 @@ static gboolean any_result(const PipesimComparison *comparison, GError **error)
 	return pipesim_faults_done(faults, error);
 }
 
+/* Fractions of layers: told with the result, or where that is a table without notes, beside it. */
+static void tell_layers(const PipesimSetup *setup, const PipesimOutput *format,
+	const PipesimComparison *comparison)
+{
+	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(comparison);
+	const gboolean has_notes = format->for_people && !setup->flag[PIPESIM_SET_BRIEF];
+
+	for (guint i = 0; i < lines->len; i++) {
+		const char *line = g_ptr_array_index(lines, i);
+
+		if (has_notes)
+			g_ptr_array_add(setup->notices, g_strdup(line));
+		else
+			pipesim_setup_notice(setup, line);
+	}
+}
+
 /* A page is not for a terminal, nor is it a picture. */
 static gboolean check_report(const char *path, GError **error)
 {
@@ -138,6 +155,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
 	pipesim_comparison_finish(comparison);
+	tell_layers(setup, format, comparison);
 	if (format->for_people || page)
 		pipesim_comparison_run_native(comparison);
 	if (scenario->memory_limit > 0 && pipesim_comparison_best(comparison) < 0)

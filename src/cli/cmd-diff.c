@@ -229,7 +229,7 @@ static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
 	pipesim_json_close(json);
 }
 
-static void write_json(const Pair *pair, GString *out)
+static void write_json(const Pair *pair, const GPtrArray *notices, GString *out)
 {
 	const PipesimDifference *difference = pair->difference;
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
@@ -252,10 +252,21 @@ static void write_json(const Pair *pair, GString *out)
 	for (guint rank = 0; rank < difference->ranks; rank++)
 		write_json_rank(json, pair, rank);
 	pipesim_json_close(json);
+	pipesim_json_member_texts(json, "notices", notices);
 	pipesim_json_close(json);
 }
 
 /* Command -------------------------------------------------------------------------------- */
+
+static void tell_layers(const PipesimSetup *setup, const PipesimRun *run)
+{
+	g_autofree char *line = NULL;
+
+	if (run->layers == NULL)
+		return;
+	line = g_strdup_printf("%s: %s", run->name, run->layers);
+	pipesim_setup_notice(setup, line);
+}
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
@@ -288,8 +299,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	difference = pipesim_difference_new(a, b, error);
 	if (difference == NULL)
 		return FALSE;
+	tell_layers(setup, a);
+	tell_layers(setup, b);
 	if (json)
-		write_json(&(Pair){a, b, difference}, out);
+		write_json(&(Pair){a, b, difference}, setup->notices, out);
 	else
 		write_text(&(Pair){a, b, difference}, &style, out);
 	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;

@@ -339,6 +339,11 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 		g_propagate_error(error, g_error_copy(run->error));
 		return FALSE;
 	}
+	if (run->layers != NULL) {
+		g_autofree char *line = g_strdup_printf("%s: %s", run->name, run->layers);
+
+		pipesim_setup_notice(setup, line);
+	}
 	append_placement(&shape, out);
 	append_phases(run->step->job.order, out);
 	g_string_append(out, "\nTimeline\n");

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Combinations of shapes of which the first that has fractions of layers is looked for. */
+#define MAX_TOLD 4096
 /* Points of a table or picture: their results are kept. */
 #define MAX_KEPT 200000
 
@@ -463,23 +465,78 @@ static gboolean open_results(Sweep *sweep, GError **error)
 	return TRUE;
 }
 
+/* What is to be said of the layers of a stage at point @number, once for the sweep. */
+static gboolean tell_layers_of(Sweep *sweep, guint64 number)
+{
+	PipesimSetup point;
+	gboolean told = FALSE;
+
+	point_init(sweep, number, &point);
+	if (read_point(sweep, &point, NULL))
+		for (guint k = 0; k < sweep->choices->len && !told; k++) {
+			const PipesimChoice *choice = g_ptr_array_index(sweep->choices, k);
+			g_autofree char *words =
+				pipesim_choice_layers(choice, &point.scenario, point.costs);
+			g_autofree char *line =
+				words != NULL ? g_strdup_printf("for example %s at PP %u: %s",
+							pipesim_choice_name(choice),
+							point.scenario.ranks, words)
+					      : NULL;
+
+			if (line != NULL)
+				pipesim_setup_notice(sweep->setup, line);
+			told = line != NULL;
+		}
+	point_clear(&point);
+	return told;
+}
+
+/* The first points, of those that differ in what decides how many layers a stage has, where there is
+ * something to be said of it. Those of @axis and later ones vary; *@left more are looked at. */
+static gboolean tell_layers(Sweep *sweep, guint axis, guint64 number, guint *left)
+{
+	static const char *const deciding[] = {"pp", "chunks", "pipelines", "layers"};
+	const PipesimAxis *at;
+	gboolean decides = FALSE;
+
+	if (axis == pipesim_grid_axes(sweep->grid))
+		return (*left)-- == 0 || tell_layers_of(sweep, number);
+	at = pipesim_grid_axis(sweep->grid, axis);
+	for (guint i = 0; i < G_N_ELEMENTS(deciding); i++)
+		decides |= strcmp(at->name, deciding[i]) == 0;
+	for (guint i = 0; i < (decides ? at->values->len : 1); i++)
+		if (tell_layers(sweep, axis + 1, number * at->values->len + i, left))
+			return TRUE;
+	return FALSE;
+}
+
 /* Times are a rank's share: with PP the model grows, and few ranks look best. */
-static void tell_what_is_held(const Sweep *sweep)
+static void tell_what_is_held(Sweep *sweep)
 {
 	const PipesimAxis *pp = sweep->setup->text[PIPESIM_SET_PP] != NULL
 					? pipesim_grid_axis(sweep->grid, 0)
 					: NULL;
 
-	if (pp != NULL && pp->values->len > 1 && is_main(sweep) &&
+	if (!is_main(sweep))
+		return;
+	if (pp != NULL && pp->values->len > 1 &&
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL)
 		pipesim_setup_notice(sweep->setup,
 			"times are per rank and PP is swept: the model grows "
 			"with PP; --model-times holds the model fixed");
+	tell_layers(sweep, 0, 0, &(guint){MAX_TOLD});
+}
+
+static gpointer copy_text(gconstpointer text, gpointer data G_GNUC_UNUSED)
+{
+	return g_strdup(text);
 }
 
 /* What the options of the sweep itself say, and running it. */
 static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 {
+	/* Of other --layers than those of the first point more may be said while rows are written. */
+	g_autoptr(GPtrArray) notices = NULL;
 	gboolean ok;
 
 	sweep->processes = pipesim_mpi_start();
@@ -489,6 +546,9 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	     read_work(sweep, error);
 	if (ok) {
 		tell_what_is_held(sweep);
+		sweep->titles.notices = notices =
+			g_ptr_array_copy(sweep->setup->notices, copy_text, NULL);
+		g_ptr_array_set_free_func(notices, g_free);
 		ok = open_results(sweep, error);
 	}
 	if (ok) {

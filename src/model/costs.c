@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "model/costs.h"
+#include "model/split.h"
 #include <string.h>
 
 /* Sums of products of times and counts. */
@@ -390,11 +391,25 @@ gboolean pipesim_costs_parse_slow(
 	return parse_factors(text, &factors, ranks, &costs->slow, &costs->n_slow, error);
 }
 
-static PipesimFraction stage_scale(const PipesimCosts *costs, guint stage, guint stages)
+PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage, guint stages)
 {
 	if (costs->scale == NULL)
 		return (PipesimFraction){1, 1};
 	return costs->scale[(guint64)stage * costs->n_scale / stages];
+}
+
+/* @even, of an equal share of the model, of a stage that is longer or shorter. */
+static gint64 stretch(
+	const PipesimTimes *times, const PipesimCosts *costs, guint stage, gint64 even)
+{
+	const PipesimFraction scale = pipesim_costs_stage_scale(costs, stage, times->stages);
+	const guint64 *first = times->first_layer;
+
+	if (first != NULL)
+		even = pipesim_time_scale(even,
+			(gint64)((first[stage + 1] - first[stage]) * times->stages),
+			(gint64)first[times->stages]);
+	return pipesim_time_scale(even, scale.num, scale.den);
 }
 
 /* Times of one chunk. What is derived from others is derived again after they were rounded:
@@ -420,17 +435,19 @@ typedef struct {
 	guint n, step;
 } Parts;
 
-/* What lies in the @stage-th of the equal @stages of the model, over parts of any number,
- * divided by @pieces. */
-static gint64 part_sum(const Parts *parts, guint stage, guint64 stages, guint pieces)
+/* What lies in stage @stage of the model, over parts of any number, divided by @pieces. */
+static gint64 part_sum(const Parts *parts, const PipesimTimes *times, guint stage, guint pieces)
 {
-	const guint64 divisor = stages * pieces;
-	const guint64 begin = (guint64)stage * parts->n; /* in @stages-ths of a part */
-	const guint64 end = begin + parts->n;
+	const guint64 *first = times->first_layer;
+	const guint64 whole = first != NULL ? first[times->stages] : times->stages;
+	/* In @whole-ths of a part. */
+	const guint64 begin = (first != NULL ? first[stage] : stage) * parts->n;
+	const guint64 end = (first != NULL ? first[stage + 1] : stage + 1) * parts->n;
+	const Wide divisor = (Wide)whole * pieces;
 	Wide total = 0;
 
-	for (guint64 i = begin / stages; i * stages < end; i++) {
-		const guint64 overlap = MIN(end, (i + 1) * stages) - MAX(begin, i * stages);
+	for (guint64 i = begin / whole; i * whole < end; i++) {
+		const guint64 overlap = MIN(end, (i + 1) * whole) - MAX(begin, i * whole);
 
 		total += (Wide)parts->first[i * parts->step] * overlap;
 	}
@@ -452,8 +469,8 @@ static void fill_from_parts(
 		for (int kind = 0; kind < PIPESIM_FB; kind++) {
 			const Parts parts = {&costs->part[kind], costs->n_parts, PIPESIM_FB};
 
-			times->stage[kind][stage] = part_sum(
-				&parts, stage, shape->stages, pipesim_shape_parts(shape));
+			times->stage[kind][stage] =
+				part_sum(&parts, times, stage, pipesim_shape_parts(shape));
 			if (kind == PIPESIM_B && sum)
 				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
 							    times->stage[PIPESIM_W][stage];
@@ -486,18 +503,21 @@ static void average_stages(PipesimTimes *times)
 
 static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 {
-	const PipesimFraction first = stage_scale(costs, 0, times->stages);
+	const PipesimFraction first = pipesim_costs_stage_scale(costs, 0, times->stages);
 
 	for (guint stage = 0; stage < times->stages; stage++) {
-		const PipesimFraction scale = stage_scale(costs, stage, times->stages);
+		const PipesimFraction scale =
+			pipesim_costs_stage_scale(costs, stage, times->stages);
 
 		for (int kind = 0; kind < PIPESIM_FB; kind++)
 			times->stage[kind][stage] =
-				pipesim_time_scale(times->chunk[kind], scale.num, scale.den);
+				stretch(times, costs, stage, times->chunk[kind]);
 		times->equal_stages &=
 			(Wide)scale.num * first.den == (Wide)first.num * scale.den;
 	}
-	if (costs->scale != NULL)
+	/* Where all have as many there are no bounds. */
+	times->equal_stages &= times->first_layer == NULL;
+	if (costs->scale != NULL || times->first_layer != NULL)
 		average_stages(times);
 }
 
@@ -510,7 +530,8 @@ static void fill_bytes(
 		costs->bytes_until_input, costs->bytes_until_weight, costs->parameter_bytes};
 
 	if (!pipesim_costs_has_bytes(costs) ||
-		(costs->part_bytes == NULL && costs->scale == NULL))
+		(costs->part_bytes == NULL && costs->scale == NULL &&
+			times->first_layer == NULL))
 		return;
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
 		const Parts parts = {
@@ -521,14 +542,13 @@ static void fill_bytes(
 
 		times->bytes[sort] = g_new(gint64, shape->stages);
 		for (guint stage = 0; stage < shape->stages; stage++) {
-			const PipesimFraction scale = stage_scale(costs, stage, shape->stages);
 			const gint64 even = pipesim_time_scale(
 				share[sort], shape->ranks, (gint64)shape->stages * pieces);
 
 			times->bytes[sort][stage] =
 				costs->part_bytes != NULL
-					? part_sum(&parts, stage, shape->stages, pieces)
-					: pipesim_time_scale(even, scale.num, scale.den);
+					? part_sum(&parts, times, stage, pieces)
+					: stretch(times, costs, stage, even);
 		}
 	}
 }
@@ -551,6 +571,12 @@ static void slow_ranks(
 
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape)
 {
+	return pipesim_times_new_placed(costs, shape, NULL);
+}
+
+PipesimTimes *pipesim_times_new_placed(
+	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of)
+{
 	PipesimTimes *times = g_new0(PipesimTimes, 1);
 	const guint parts = pipesim_shape_parts(shape);
 
@@ -559,6 +585,7 @@ PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *s
 	times->bytes_until_input = pipesim_time_scale(costs->bytes_until_input, 1, parts);
 	times->bytes_until_weight = pipesim_time_scale(costs->bytes_until_weight, 1, parts);
 	times->equal_stages = TRUE;
+	times->first_layer = pipesim_split_layers(costs, shape, stage_of);
 	divide_times(times, costs, shape);
 	memcpy(times->average, times->chunk, sizeof times->average);
 	slow_ranks(times, costs, shape);
@@ -581,6 +608,7 @@ void pipesim_times_free(PipesimTimes *times)
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
 		g_free(times->bytes[sort]);
 	g_free(times->slow);
+	g_free(times->first_layer);
 	g_free(times);
 }
 

@@ -85,6 +85,9 @@ struct _PipesimCosts {
 
 	guint layers; /* layers of a rank's share, that component times were multiplied by; 0 =
 			 unknown */
+	/* Layers of the whole model; 0 = unknown. Of this run, not in a costs file. */
+	guint64 model_layers;
+	gboolean whole_layers; /* no stage has a fraction of one: split.h */
 	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
 			 layer"), or NULL */
 	GPtrArray *components; /* of PipesimComponent, shared by copies: read only once made;
@@ -169,6 +172,9 @@ typedef struct {
 	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
 	 * copy. All NULL where every stage holds the same. */
 	gint64 *bytes[PIPESIM_N_BYTES];
+	/* First layer of each stage, and behind the last the number of layers; NULL where every
+	 * stage has an equal share of the model. */
+	guint64 *first_layer;
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
@@ -182,7 +188,17 @@ typedef struct {
  * what lies in its S-th of the model. What a rank takes longer comes last:
  * pipesim_op_duration() of order/program.h. */
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
+
+/** pipesim_times_new_placed: the same of a PIPESIM_FROM_FILE shape: @stage_of: (nullable): the
+ * stage of chunk c of rank r at [r * chunks + c], G_MAXUINT32 where there is none. Only what gives
+ * stages whole layers asks for it. */
+PipesimTimes *pipesim_times_new_placed(
+	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of);
 void pipesim_times_free(PipesimTimes *times);
+
+/** pipesim_costs_stage_scale: length of stage @stage of @stages against an equal share of the model, as
+ * PipesimCosts.scale has it. */
+PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage, guint stages);
 
 /** pipesim_times_pair: duration of the overlapped pair of a forward of @f_stage and a full
  * backward of @b_stage: FB in proportion to the lengths of its two halves, ns. */

@@ -557,6 +557,16 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			"used");
 }
 
+static void append_layers(const Text *text)
+{
+	g_autoptr(GPtrArray) lines = pipesim_comparison_layers(text->comparison);
+
+	for (guint i = 0; i < lines->len; i++) {
+		pipesim_wrap(text->out, g_ptr_array_index(lines, i), 2, 0, text->width);
+		g_string_append_c(text->out, '\n');
+	}
+}
+
 static void write_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out)
 {
@@ -592,6 +602,7 @@ static void write_text(
 	g_string_append_c(out, '\n');
 	pipesim_samples_text(comparison, style, out);
 	pipesim_text_notes(comparison, TABLE_WIDTH, out);
+	append_layers(&text);
 }
 
 const PipesimOutput pipesim_output_text = {

@@ -146,7 +146,7 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	if (costs->part_bytes != NULL)
 		g_string_append_printf(
 			text, "; differ between %u parts of the model", costs->n_part_bytes);
-	else if (costs->scale != NULL)
+	else if (costs->scale != NULL || costs->whole_layers)
 		g_string_append(text, "; scaled as stage times are");
 	if (comparison->scenario.memory_limit > 0)
 		append_limit(text, comparison);
@@ -276,6 +276,10 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	g_string_append_c(out, '\n');
 	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
 	append_parts(out, costs);
+	if (costs->whole_layers)
+		g_string_append_printf(out,
+			"Layers: %" G_GUINT64_FORMAT ", whole ones in every stage\n",
+			costs->model_layers);
 	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
 	append_memory(out, comparison, width);
 	append_comm_title(out, comparison, width);

@@ -178,6 +178,16 @@ PipesimRun *pipesim_choice_run(
 	return run;
 }
 
+char *pipesim_choice_layers(
+	const PipesimChoice *choice, const PipesimScenario *scenario, const PipesimCosts *costs)
+{
+	const PipesimScenario own = pipesim_choice_scenario(choice, scenario);
+
+	return choice->schedule != NULL
+		       ? pipesim_layers_of_schedule(choice->schedule, &own, costs)
+		       : pipesim_layers_of_program(choice->file->program, &own, costs);
+}
+
 /* The same of "NAME:CHUNKS", by which the runs are called. */
 static void run_labelled(
 	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs)

@@ -52,6 +52,10 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 PipesimRun *pipesim_choice_run(const PipesimChoice *choice, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
+/** pipesim_choice_layers: what is to be said of the layers of its stages, or NULL. For g_free(). */
+char *pipesim_choice_layers(const PipesimChoice *choice, const PipesimScenario *scenario,
+	const PipesimCosts *costs);
+
 /** pipesim_choice_run_points: the same at @n points: see pipesim_run_points(). */
 void pipesim_choice_run_points(
 	const PipesimChoice *choice, const PipesimPoint *points, guint n, PipesimRun **runs);

@@ -12,6 +12,9 @@
 
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
 {
+	if (setup->notices != NULL &&
+		g_ptr_array_find_with_equal_func(setup->notices, line, g_str_equal, NULL))
+		return;
 	if (setup->notice != NULL)
 		setup->notice(line);
 	if (setup->notices != NULL)
@@ -63,10 +66,10 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 			setup->base != NULL ? "costs that are set" : "--trace");
 		return NULL;
 	}
-	if (setup->text[PIPESIM_SET_LAYERS] != NULL && !traces) {
+	if (setup->text[PIPESIM_SET_LAYERS] != NULL && file != NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--layers is for --trace; a costs file has its layers from 'pipesim "
-			"calibrate'");
+			"--layers: a costs file has its layers from 'pipesim calibrate "
+			"--layers'; leave it out");
 		return NULL;
 	}
 	if (file != NULL)
@@ -97,6 +100,14 @@ static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GEr
 			"--model-times: %s says what each stage takes; give one of them",
 			setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace");
 	return pipesim_costs_share_parts(costs, setup->scenario.ranks, error);
+}
+
+/* How messages call what gives stages times of their own. */
+static const char *name_parts(const PipesimSetup *setup)
+{
+	return has_stage_times(setup)                   ? "--stage-times"
+	       : setup->text[PIPESIM_SET_COSTS] != NULL ? "the stage times of --costs"
+							: "the stages of --trace";
 }
 
 static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -145,9 +156,37 @@ static gboolean read_amount(const PipesimSetup *setup, guint id, PipesimSettingI
 		       &G_STRUCT_MEMBER(gint64, to, setting->at), error);
 }
 
+/* How many layers the model has, where that is known: of the times that are in force. */
+static gboolean read_layers(
+	const PipesimSetup *setup, PipesimCosts *costs, gboolean replaced, GError **error)
+{
+	const gboolean model = setup->text[PIPESIM_SET_MODEL_TIMES] != NULL;
+
+	if (setup->layers > 0 && model && setup->list[PIPESIM_SET_TRACE] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--layers is of a rank with --trace and of the model with "
+			"--model-times; leave out one of the three");
+	costs->model_layers = 0;
+	if (costs->part != NULL && costs->whole_layers)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s and --split layers both say how long a stage is; give one of them",
+			name_parts(setup));
+	if (setup->layers > 0 && costs->part == NULL)
+		costs->model_layers =
+			(guint64)setup->layers * (model ? 1 : setup->scenario.ranks);
+	else if (!replaced && costs->part == NULL)
+		costs->model_layers = (guint64)costs->layers * setup->scenario.ranks;
+	return !costs->whole_layers || costs->model_layers > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--split layers needs to know how many there are; give --layers, for "
+		       "example %s",
+		       model ? "--layers 80, of the model" : "--layers 5, per rank");
+}
+
 /* Over the times of stages that differ --times may add FB and P2P, not change what their file
  * says. */
-static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+static gboolean read_costs(
+	const PipesimSetup *setup, PipesimCosts *costs, gboolean *replaced, GError **error)
 {
 	gint64 before[PIPESIM_FB];
 
@@ -167,13 +206,12 @@ static gboolean read_costs(const PipesimSetup *setup, PipesimCosts *costs, GErro
 		if (!read_amount(setup, id, PIPESIM_ALL_COSTS, costs, error))
 			return FALSE;
 	}
-	if (costs->part == NULL || memcmp(before, costs->time, sizeof before) == 0)
+	*replaced = memcmp(before, costs->time, sizeof before) != 0;
+	if (costs->part == NULL || !*replaced)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"--times and %s both give F, I, W or B; give --times only FB and P2P",
-		has_stage_times(setup)                   ? "--stage-times"
-		: setup->text[PIPESIM_SET_COSTS] != NULL ? "the stage times of --costs"
-							 : "the stages of --trace");
+		name_parts(setup));
 }
 
 /* Links ---------------------------------------------------------------------------------- */
@@ -302,9 +340,10 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 		g_string_append_printf(source, "%s--model-times %s divided by PP",
 			source->len > 0 ? "; then " : "", model);
 	if (costs->halved)
-		g_string_append(source, costs->time[PIPESIM_I] == costs->time[PIPESIM_W]
-						? " (I and W: half of B each)"
-						: " (I and W: B divided as before)");
+		g_string_append(
+			source, ABS(costs->time[PIPESIM_I] - costs->time[PIPESIM_W]) <= 1
+					? " (I and W: half of B each)"
+					: " (I and W: B divided as before)");
 	if (costs->source == NULL && source->len == 0)
 		g_string_append(source, "unit times (no --times, --trace or --costs)");
 	g_free(costs->source);
@@ -315,10 +354,13 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 {
 	g_autoptr(PipesimCosts) costs =
 		base != NULL ? pipesim_costs_copy(base) : pipesim_setup_base(setup, error);
+	gboolean replaced = FALSE;
 
 	if (costs == NULL || !share_stages(setup, costs, error) ||
 		!read_stage_times(setup, costs, error) ||
-		!read_stage_bytes(setup, costs, error) || !read_costs(setup, costs, error) ||
+		!read_stage_bytes(setup, costs, error) ||
+		!read_costs(setup, costs, &replaced, error) ||
+		!read_layers(setup, costs, replaced, error) ||
 		!read_network(setup, costs, error) || !check_costs(setup, costs, error))
 		return FALSE;
 	name_source(setup, costs);

@@ -88,8 +88,11 @@ SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
 SETTING(TRACE, "--trace", 0, "FILE", "times from a measured trace (may be repeated)",
 	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE,
 	.values = "csv csv.gz json json.gz txt log")
-SETTING(LAYERS, "--layers", 0, "N", "layers per rank, for --trace (default: as in the trace)",
+SETTING(LAYERS, "--layers", 0, "N", "layers per rank, with --model-times of the whole model",
 	PIPESIM_ALL_COSTS, COUNT(layers, 100000), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(SPLIT, "--split", 0, "HOW",
+	"layers of each stage: even (default) or layers (whole ones)", PIPESIM_ALL_COSTS,
+	.costs = read_split, .values = "even layers")
 SETTING(COSTS, "--costs", 0, "FILE.ini", "times and bytes from 'pipesim calibrate'",
 	PIPESIM_ALL_COSTS, .path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",

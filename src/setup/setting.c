@@ -114,6 +114,14 @@ static gboolean read_activation_bytes(PipesimCosts *costs, const char *text, con
 	       pipesim_parse_bytes(parts[1], what, &costs->bytes_until_weight, error);
 }
 
+static gboolean read_split(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	costs->whole_layers = strcmp(text, "layers") == 0;
+	return costs->whole_layers || strcmp(text, "even") == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; even or layers", what, text);
+}
+
 /* Into the network ----------------------------------------------------------------------- */
 
 static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *costs,

@@ -77,7 +77,7 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
  * Returns: FALSE with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_LIMIT, or what reading a file gives. */
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error);
 
-/** pipesim_setup_notice: tells @line. */
+/** pipesim_setup_notice: tells @line, once. */
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
 
 /** pipesim_setup_tell: notices of @calibration and what it dropped, a line each, to

@@ -27,7 +27,7 @@ void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
 	for (guint i = 0; i < pipesim_n_figures; i++)
 		if (pipesim_figures[i].sweep != NULL)
 			g_string_append_printf(out, ",%s", pipesim_figures[i].sweep);
-	g_string_append(out, ",error\n");
+	g_string_append(out, ",error,notices\n");
 }
 
 void pipesim_rows_key(
@@ -50,10 +50,35 @@ void pipesim_rows_key(
 	append_text(out, titles->format, titles->names[schedule]);
 }
 
-/* In JSON a schedule that refused has no figures. */
-static void append_result(
-	GString *out, PipesimRowFormat format, const PipesimSweepResult *result)
+/* Once a sweep, not once a row. */
+static void append_notices(const PipesimSweepTitles *titles, gboolean first, GString *out)
 {
+	const guint n = first && titles->notices != NULL ? titles->notices->len : 0;
+	const gboolean json = titles->format == PIPESIM_ROWS_JSONL;
+	g_autoptr(GString) all = g_string_new(NULL);
+
+	for (guint i = 0; i < n; i++) {
+		const char *notice = g_ptr_array_index(titles->notices, i);
+
+		g_string_append(all, i == 0 ? "" : json ? ", " : "; ");
+		if (json)
+			append_text(all, titles->format, notice);
+		else
+			g_string_append(all, notice);
+	}
+	if (json && first) {
+		g_string_append_printf(out, ", \"notices\": [%s]", all->str);
+	} else if (!json) {
+		g_string_append_c(out, ',');
+		pipesim_figure_quote(out, all->str);
+	}
+}
+
+/* In JSON a schedule that refused has no figures. */
+static void append_result(const PipesimSweepTitles *titles, gboolean first,
+	const PipesimSweepResult *result, GString *out)
+{
+	const PipesimRowFormat format = titles->format;
 	const gboolean json = format == PIPESIM_ROWS_JSONL;
 
 	for (guint i = 0; i < pipesim_n_figures; i++) {
@@ -76,6 +101,7 @@ static void append_result(
 		append_text(out, format, result->error);
 	else
 		g_string_append(out, json ? "null" : "");
+	append_notices(titles, first, out);
 	g_string_append(out, json ? "}\n" : "\n");
 }
 
@@ -85,8 +111,8 @@ void pipesim_rows_append(
 	for (guint i = 0; i < block->n_points; i++)
 		for (guint k = 0; k < block->width; k++) {
 			pipesim_rows_key(titles, block->first + i, k, out);
-			append_result(out, titles->format,
-				&block->results[(gsize)i * block->width + k]);
+			append_result(titles, block->first + i == 0 && k == 0,
+				&block->results[(gsize)i * block->width + k], out);
 		}
 }
 

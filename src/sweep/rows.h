@@ -15,12 +15,14 @@ typedef struct {
 	const PipesimGrid *grid;
 	const char *const *names; /* of the schedules, in order, NULL-terminated */
 	PipesimRowFormat format;
+	const GPtrArray *notices; /* of char *: what was said of the sweep; NULL = nothing */
 } PipesimSweepTitles;
 
 /** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
 void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out);
 
-/** pipesim_rows_append: the lines of @block. */
+/** pipesim_rows_append: the lines of @block. Notices stand in the first line of point 0 alone, the last
+ * column of a CSV or a key that only that line has. */
 void pipesim_rows_append(
 	const PipesimSweepTitles *titles, const PipesimSweepBlock *block, GString *out);
 

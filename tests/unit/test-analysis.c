@@ -462,6 +462,47 @@ START_TEST(throughput_against_1f1b)
 }
 END_TEST
 
+/* Whole layers are placed so that none of the schedules below is faster with the same stages in the
+ * opposite order. */
+START_TEST(longer_stages_come_first)
+{
+	static const char *const names[] = {
+		"1f1b", "zb-h1", "zb-h2", "gpipe", "interleaved-1f1b"};
+	static const guint layers[] = {10, 12, 14, 44};
+
+	for (guint k = 0; k < G_N_ELEMENTS(layers) * G_N_ELEMENTS(names); k++) {
+		const guint n = layers[k / G_N_ELEMENTS(names)];
+		const char *name = names[k % G_N_ELEMENTS(names)];
+		g_autoptr(PipesimCosts) whole = grid_costs(n * 30, n * 30, n * 30, -1, 0);
+		g_autoptr(PipesimCosts) opposite = pipesim_costs_copy(whole);
+		g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
+		g_autoptr(PipesimRun) run = NULL, reversed = NULL;
+		const guint64 *first;
+
+		whole->whole_layers = TRUE;
+		whole->model_layers = 2 * n;
+		run = make_run(name, 8, 32, whole);
+		ck_assert_ptr_null(run->error);
+		first = run->times->first_layer;
+		if (first == NULL)
+			continue;
+		for (guint stage = run->shape.stages; stage-- > 0;)
+			for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+				const gint64 layer = (kind == PIPESIM_B ? 2 : 1) * 8 * 15;
+				const gint64 ns =
+					(gint64)(first[stage + 1] - first[stage]) * layer;
+
+				g_array_append_val(parts, ns);
+			}
+		ck_assert(pipesim_costs_set_parts(opposite, parts, 8, NULL));
+		reversed = make_run(name, 8, 32, opposite);
+		ck_assert_msg(run->report->makespan <= reversed->report->makespan,
+			"%s, %u layers: %ld, reversed %ld", name, 2 * n,
+			(long)run->report->makespan, (long)reversed->report->makespan);
+	}
+}
+END_TEST
+
 Suite *analysis_suite(void)
 {
 	Suite *suite = suite_create("analysis");
@@ -480,6 +521,7 @@ Suite *analysis_suite(void)
 	tcase_add_loop_test(grid, lower_bound_holds, 0, count);
 	tcase_add_loop_test(grid, formula_keeps_its_word, 0, count);
 	tcase_add_loop_test(grid, activations_keep_their_word, 0, count);
+	tcase_add_test(edge, longer_stages_come_first);
 	tcase_add_test(edge, limit_is_inclusive);
 	tcase_add_test(edge, throughput_against_1f1b);
 	suite_add_tcase(suite, grid);

@@ -1,5 +1,6 @@
 #include "grid.h"
 #include "model/costs-file.h"
+#include "model/split.h"
 #include "suites.h"
 #include "trace-text.h"
 #include <string.h>
@@ -281,6 +282,87 @@ START_TEST(parts_differ_in_length)
 }
 END_TEST
 
+/* Every stage has L / S layers or one more, and no rank two more than another. */
+static void assert_whole(PipesimCosts *costs, const PipesimShape *shape)
+{
+	const guint64 each = costs->model_layers / shape->stages;
+	g_autofree guint64 *first = pipesim_split_layers(costs, shape, NULL);
+	guint64 least = G_MAXUINT64, most = 0, longer = 0;
+
+	ck_assert(pipesim_split_check(costs, shape, NULL) == (each > 0));
+	if (each == 0 || costs->model_layers % shape->stages == 0) {
+		ck_assert_ptr_null(first);
+		return;
+	}
+	ck_assert_uint_eq(first[0], 0);
+	ck_assert_uint_eq(first[shape->stages], costs->model_layers);
+	for (guint stage = 0; stage < shape->stages; stage++) {
+		const guint64 layers = first[stage + 1] - first[stage];
+
+		ck_assert(layers == each || layers == each + 1);
+		longer += layers - each;
+	}
+	ck_assert_uint_eq(longer, costs->model_layers % shape->stages);
+	for (guint rank = 0; rank < shape->ranks; rank++) {
+		guint64 layers = 0;
+
+		for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+			const guint stage = pipesim_shape_stage(shape, rank, chunk);
+
+			layers += first[stage + 1] - first[stage];
+		}
+		least = MIN(least, layers);
+		most = MAX(most, layers);
+	}
+	ck_assert_uint_le(most, least + 1);
+}
+
+START_TEST(layers_are_whole)
+{
+	static const PipesimPlacement placements[] = {
+		PIPESIM_LOOPED, PIPESIM_V, PIPESIM_WAVE, PIPESIM_BIDIRECTIONAL};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	costs->whole_layers = TRUE;
+	for (guint i = 0; i < G_N_ELEMENTS(placements); i++)
+		for (guint ranks = 2; ranks <= 8; ranks += 2)
+			for (guint chunks = i == 0 ? 1 : 2;
+				chunks <= (i == 1 || i == 3 ? 2 : 4); chunks += i == 0 ? 1 : 2)
+				for (guint layers = 1; layers < 3 * ranks * chunks; layers++) {
+					const PipesimShape shape =
+						make_shape(ranks, chunks, 8, placements[i]);
+
+					costs->model_layers = layers;
+					assert_whole(costs, &shape);
+				}
+}
+END_TEST
+
+/* By hand: 6 layers on 4 ranks, of which the first takes half as long again: it keeps one. */
+START_TEST(slow_ranks_have_fewer_layers)
+{
+	static const guint64 expected[] = {0, 1, 3, 5, 6};
+	g_autoptr(PipesimCosts) costs = grid_costs(300, 300, 300, 900, 0);
+	const PipesimShape shape = make_shape(4, 1, 8, PIPESIM_LOOPED);
+	g_autoptr(PipesimTimes) times = NULL;
+
+	costs->whole_layers = TRUE;
+	costs->model_layers = 6;
+	ck_assert(pipesim_costs_parse_slow(costs, "0=1.5", "x", 4, NULL));
+	ck_assert(pipesim_costs_set_bytes(costs, 30, 60, 600, NULL));
+	times = pipesim_times_new(costs, &shape);
+	for (guint i = 0; i < G_N_ELEMENTS(expected); i++)
+		ck_assert_uint_eq(times->first_layer[i], expected[i]);
+	ck_assert(!times->equal_stages);
+	ck_assert_int_eq(times->stage[PIPESIM_F][0], 200);
+	ck_assert_int_eq(times->stage[PIPESIM_B][1], 800);
+	ck_assert_int_eq(times->average[PIPESIM_F], 300);
+	ck_assert_int_eq(times->average[PIPESIM_FB], 900);
+	ck_assert_int_eq(times->bytes[PIPESIM_UNTIL_WEIGHT][0], 40);
+	ck_assert_int_eq(times->bytes[PIPESIM_PARAMETERS][2], 800);
+}
+END_TEST
+
 START_TEST(slow_ranks)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(1001, 1300, 800, 2900, 50);
@@ -405,6 +487,8 @@ Suite *model_suite(void)
 	tcase_add_test(costs, both_directions_do_whole_stages);
 	tcase_add_test(costs, parts_differ_in_length);
 	tcase_add_test(costs, stages_have_times_of_their_own);
+	tcase_add_test(costs, layers_are_whole);
+	tcase_add_test(costs, slow_ranks_have_fewer_layers);
 	tcase_add_test(costs, slow_ranks);
 	tcase_add_test(costs, neighbours_are_of_one_rank);
 	tcase_add_test(costs, ranks_are_told_apart);
