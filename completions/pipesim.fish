@@ -130,7 +130,7 @@ _pipesim_option 'compare explain export diff steady sweep' '--model-times' '' 'L
 _pipesim_option 'compare explain export diff steady sweep' '--trace' '' 'FILE...' '@csv csv.gz json json.gz txt log' 'times from a measured trace (may be repeated)'
 _pipesim_option 'calibrate' '--layers' '' 'N' '' 'layers per rank (default: as in the trace)'
 _pipesim_option 'compare explain export diff steady sweep' '--layers' '' 'N' '' 'layers per rank, with --model-times of the whole model'
-_pipesim_option 'compare explain export diff steady sweep' '--split' '' 'HOW' 'even layers' 'layers of a stage: even (default, also fractions) or layers (whole)'
+_pipesim_option 'compare explain export diff steady sweep' '--split' '' 'HOW' 'even layers' 'layers of each stage: even (default) or layers (whole ones)'
 _pipesim_option 'compare explain export diff steady sweep' '--costs' '' 'FILE.ini' '@ini' 'times and bytes from '\''pipesim calibrate'\'''
 _pipesim_option 'compare explain export diff steady sweep' '--stage-scale' '' 'LIST' '' 'scale stage times: 0=1.3 makes stage 0 30 % slower'
 _pipesim_option 'compare explain export diff steady sweep' '--stage-times' '' 'FILE' '@csv' 'times per stage: a CSV with columns stage,F,I,W'

@@ -3,6 +3,7 @@
 #include "analysis/plan.h"
 #include "analysis/steady.h"
 #include "engine/stream.h"
+#include "model/split.h"
 
 /* Sums and products of times. */
 __extension__ typedef __int128 Wide;
@@ -11,6 +12,9 @@ __extension__ typedef __int128 Wide;
  * unequal times on many ranks were seen to take tens of thousands. */
 static const guint tried[] = {1u << 13, 1u << 18};
 
+/* Of each of three steps where growth is measured: beyond what fills most pipelines. */
+#define MEASURED_PER_RANK 8
+
 /* One step and one that is longer by whole periods: what they differ by is the long run. */
 typedef struct {
 	const PipesimSchedule *schedule;
@@ -18,35 +22,36 @@ typedef struct {
 	const PipesimCosts *costs;
 } Question;
 
-static PipesimStep *run(const Question *question, guint microbatches, GError **error)
+/* *@step stays NULL where the order is written out micro-batch by micro-batch: no period is looked for.
+ * FALSE with @error. */
+static gboolean run(
+	const Question *question, guint microbatches, PipesimStep **step, GError **error)
 {
 	PipesimScenario scenario = question->scenario;
 	g_autoptr(PipesimTimes) times = NULL;
 	g_autoptr(PipesimOrder) order = NULL;
-	PipesimStep *step;
 	PipesimShape shape;
 
 	scenario.microbatches = microbatches;
 	scenario.runtime = NULL;
 	if (!pipesim_schedule_shape(question->schedule, &scenario, &shape, error))
-		return NULL;
+		return FALSE;
+	if (!pipesim_split_check(question->costs, &shape, error)) {
+		g_prefix_error(error, "%s: ", question->schedule->name);
+		return FALSE;
+	}
 	times = pipesim_times_new(question->costs, &shape);
 	order = pipesim_plan_order(
 		question->schedule, &shape, times, &scenario, question->costs, error);
 	if (order == NULL)
-		return NULL;
-	if (!pipesim_stream_takes(order)) {
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: its order is written out micro-batch by micro-batch, and no "
-			"period is looked for; --microbatches M gives a step of M",
-			question->schedule->name);
-		return NULL;
-	}
-	step = pipesim_step_run(
+		return FALSE;
+	if (!pipesim_stream_takes(order))
+		return TRUE;
+	*step = pipesim_step_run(
 		&(PipesimJob){.order = order, .times = times}, PIPESIM_WANT_FIGURES, error);
-	if (step == NULL)
+	if (*step == NULL)
 		g_prefix_error(error, "%s: ", question->schedule->name);
-	return step;
+	return *step != NULL;
 }
 
 /* A multiple of everything that rules divide micro-batches by. */
@@ -87,9 +92,6 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 	Wide idle = 0;
 
 	state->ranks = shorter->job.order->shape.ranks;
-	state->transient = shorter->steady.transient;
-	state->period = shorter->steady.period;
-	state->time = shorter->steady.time;
 	state->microbatches = microbatches;
 	state->microbatch = reduce(state->time, (gint64)state->period);
 	state->fixed = reduce((Wide)shorter->makespan * (gint64)state->period -
@@ -106,57 +108,117 @@ static void fill(PipesimSteadyState *state, const PipesimStep *shorter,
 }
 
 /* *@state stays NULL where nothing repeats within @m micro-batches. FALSE with @error. */
-static gboolean find_state(
-	const Question *question, guint m, PipesimSteadyState **state, GError **error)
+static gboolean find_state(const Question *question, guint m, gboolean *written_out,
+	PipesimSteadyState **state, GError **error)
 {
-	g_autoptr(PipesimStep) shorter = run(question, m, error);
-	g_autoptr(PipesimStep) longer = NULL;
+	g_autoptr(PipesimStep) shorter = NULL, longer = NULL;
 
-	if (shorter == NULL)
+	if (!run(question, m, &shorter, error) ||
+		(shorter != NULL && !run(question, 2 * m, &longer, error)))
 		return FALSE;
-	longer = run(question, 2 * m, error);
-	if (longer == NULL)
-		return FALSE;
+	*written_out = shorter == NULL;
 	/* The step twice as long must have grown by whole periods, else nothing was proven. */
-	if (shorter->steady.found && longer->steady.found &&
+	if (longer != NULL && shorter->steady.found && longer->steady.found &&
 		(Wide)(longer->makespan - shorter->makespan) * (gint64)shorter->steady.period ==
 			(Wide)shorter->steady.time * m) {
 		*state = g_new0(PipesimSteadyState, 1);
+		(*state)->proven = TRUE;
+		(*state)->transient = shorter->steady.transient;
+		(*state)->period = shorter->steady.period;
+		(*state)->time = shorter->steady.time;
 		fill(*state, shorter, longer, m);
 	}
 	return TRUE;
+}
+
+/* Growth of a step from @m to 2 @m and 3 @m micro-batches, by everything that a step is run with. */
+static PipesimSteadyState *measure(const Question *question, GError **error)
+{
+	const guint m =
+		choose_microbatches(question, MEASURED_PER_RANK * question->scenario.ranks);
+	PipesimRun *step[3] = {NULL};
+	PipesimSteadyState *state = NULL;
+	PipesimScenario scenario = question->scenario;
+	gint64 grown[2];
+	PipesimNumber first, second;
+
+	scenario.runtime = NULL;
+	scenario.keep = PIPESIM_KEEP_NOTHING;
+	for (guint i = 0; i < G_N_ELEMENTS(step); i++) {
+		scenario.microbatches = (i + 1) * m;
+		step[i] = pipesim_run_schedule(question->schedule, &scenario, question->costs);
+		if (step[i]->error != NULL) {
+			g_propagate_error(error, g_error_copy(step[i]->error));
+			goto out;
+		}
+	}
+	for (guint i = 0; i < 2; i++)
+		grown[i] = step[i + 1]->step->makespan - step[i]->step->makespan;
+	if (grown[0] != grown[1]) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s: no steady state: from %u to %u micro-batches the step takes %s ms "
+			"longer, from there to %u %s ms; --microbatches M gives a step of M",
+			question->schedule->name, m, 2 * m, pipesim_print_ms(first, grown[0]),
+			3 * m, pipesim_print_ms(second, grown[1]));
+		goto out;
+	}
+	state = g_new0(PipesimSteadyState, 1);
+	state->period = m;
+	state->time = grown[0];
+	fill(state, step[0]->step, step[1]->step, m);
+out:
+	for (guint i = 0; i < G_N_ELEMENTS(step); i++)
+		pipesim_run_free(step[i]);
+	return state;
+}
+
+static PipesimSteadyState *find(const Question *question, GError **error)
+{
+	const guint given = question->scenario.microbatches;
+	PipesimSteadyState *state = NULL;
+	/* Messages that share links are simulated one by one. */
+	gboolean one_by_one = question->costs->network != NULL;
+	guint m = given;
+
+	for (gsize i = 0; i < G_N_ELEMENTS(tried) && !one_by_one; i++) {
+		if (given == 0)
+			m = choose_microbatches(question, tried[i]);
+		else if (i > 0)
+			break;
+		if (!find_state(question, m, &one_by_one, &state, error))
+			return NULL;
+		if (state != NULL)
+			return state;
+	}
+	if (given == 0)
+		return measure(question, error);
+	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%s: no steady state within %u micro-batches on %u ranks; leave out "
+		"--microbatches for the long run",
+		question->schedule->name, given, question->scenario.ranks);
+	return NULL;
 }
 
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
 {
 	const Question question = {schedule, *scenario, costs};
-	PipesimSteadyState *state = NULL;
-	guint m = scenario->microbatches;
+	PipesimSteadyState *state;
 
-	if (m > PIPESIM_MAX_MICROBATCHES / 2) {
+	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s: %u micro-batches cannot be doubled, which shows the slope; at "
 			"most %u",
-			schedule->name, m, PIPESIM_MAX_MICROBATCHES / 2);
+			schedule->name, scenario->microbatches, PIPESIM_MAX_MICROBATCHES / 2);
 		return NULL;
 	}
-	for (gsize i = 0; i < G_N_ELEMENTS(tried) && state == NULL; i++) {
-		if (scenario->microbatches == 0)
-			m = choose_microbatches(&question, tried[i]);
-		else if (i > 0)
-			break;
-		if (!find_state(&question, m, &state, error))
-			return NULL;
+	state = find(&question, error);
+	if (state != NULL) {
+		PipesimScenario simulated = *scenario;
+
+		simulated.microbatches = (guint)state->microbatches;
+		state->layers = pipesim_layers_of_schedule(schedule, &simulated, costs);
 	}
-	if (state == NULL)
-		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: no steady phase within %u micro-batches over %u ranks: it runs "
-			"all of them through one chunk after the other, or fills the pipeline "
-			"for longer%s",
-			schedule->name, m, scenario->ranks,
-			scenario->microbatches == 0 ? "; --microbatches M gives a step of M"
-						    : "");
 	return state;
 }
 
@@ -165,5 +227,6 @@ void pipesim_steady_state_free(PipesimSteadyState *state)
 	if (state == NULL)
 		return;
 	g_free(state->idle);
+	g_free(state->layers);
 	g_free(state);
 }

@@ -5,6 +5,10 @@
 
 typedef struct {
 	guint ranks;
+	/* FALSE: no period was proven; three steps, of @microbatches, twice and three times as
+	 * many, grow by the same @time. Then @transient is 0 and @period is @microbatches. */
+	gboolean proven;
+	char *layers; /* pipesim_split_describe(), or NULL */
 	/* Beyond the transient a step that is @period micro-batches longer takes @time longer:
 	 * the cycle mean of the schedule's max-plus matrix is time / period. */
 	guint64 transient;          /* micro-batches, at most */
@@ -21,12 +25,14 @@ typedef struct {
 } PipesimSteadyState;
 
 /**
- * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P.
- * @scenario: microbatches 0 = a number that the schedule takes and that is long enough
+ * pipesim_steady_state_new: of @schedule in @scenario, by data dependencies and P2P or links.
+ * @scenario: microbatches 0 = a number that the schedule takes and that is long enough; where
+ *   nothing can be proven, over links or where an order names its micro-batches one by one, growth is
+ *   then measured
  *
  * Returns: (transfer full): for pipesim_steady_state_free(). NULL with PIPESIM_ERROR_CONSTRAINT
- * where the schedule refuses the shape, names its micro-batches one by one, or nothing repeats
- * within them; PIPESIM_ERROR_LIMIT. Messages begin "NAME: ".
+ * where the schedule refuses the shape, nothing repeats within the micro-batches that were given, or
+ * growth is not constant; PIPESIM_ERROR_LIMIT. Messages begin "NAME: ".
  */
 PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error);

@@ -60,39 +60,45 @@ static char *print_fixed(double value, guint decimals)
 	return g_strdup(pipesim_figure_fixed(number, value, decimals));
 }
 
+/* What stands in place of figures; NULL where there are some. */
+static char *word_row(const Row *row)
+{
+	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
+	const char *message;
+	PipesimNumber makespan, idle;
+
+	if (row->state != NULL)
+		return NULL;
+	message = row->error->message;
+	if (g_str_has_prefix(message, prefix))
+		message += strlen(prefix);
+	if (row->step == NULL)
+		return g_strdup(message);
+	return g_strdup_printf("%s; this step takes %s ms, bubble %s ms", message,
+		pipesim_print_ms(makespan, row->step->report->makespan),
+		pipesim_print_ms(idle, row->step->report->bubble.max_idle));
+}
+
 static void add_row(PipesimTable *table, const Row *row)
 {
 	const PipesimSteadyState *state = row->state;
 	const PipesimFraction *exact;
-	char *cells[N_COLUMNS] = {[NAME] = g_strdup(row->name)};
-	g_autofree char *prefix = g_strconcat(row->name, ": ", NULL);
+	char *cells[N_COLUMNS] = {NULL};
+	g_autofree char *words = word_row(row);
 	double worst = 0;
 
-	if (row->step != NULL) {
-		const PipesimReport *report = row->step->report;
-		PipesimNumber makespan, idle;
-		g_autofree char *plain =
-			g_strdup_printf("no steady phase within %u micro-batches; this step "
-					"takes %s ms, bubble %s ms",
-				pipesim_shape_whole(&row->step->shape),
-				pipesim_print_ms(makespan, report->makespan),
-				pipesim_print_ms(idle, report->bubble.max_idle));
-
-		pipesim_table_add_text(table, PIPESIM_ROW_PLAIN, row->name, plain);
-		g_free(cells[NAME]);
+	if (words != NULL) {
+		pipesim_table_add_text(table,
+			row->step != NULL ? PIPESIM_ROW_PLAIN : PIPESIM_ROW_FAINT, row->name,
+			words);
 		return;
 	}
-	if (state == NULL) {
-		const char *message = row->error->message;
-
-		g_free(cells[NAME]);
-		pipesim_table_add_text(table, PIPESIM_ROW_FAINT, row->name,
-			g_str_has_prefix(message, prefix) ? message + strlen(prefix) : message);
-		return;
-	}
+	cells[NAME] = g_strdup(row->name);
 	exact = &state->microbatch;
-	cells[TRANSIENT] = g_strdup_printf("%" G_GUINT64_FORMAT, state->transient);
-	cells[PERIOD] = g_strdup_printf("%" G_GUINT64_FORMAT, state->period);
+	if (state->proven) {
+		cells[TRANSIENT] = g_strdup_printf("%" G_GUINT64_FORMAT, state->transient);
+		cells[PERIOD] = g_strdup_printf("%" G_GUINT64_FORMAT, state->period);
+	}
 	cells[MICROBATCH] = print_fixed(pipesim_figure_fraction(state->microbatch) / 1e6, 6);
 	cells[EXACT] = exact->den == 1
 			       ? g_strdup_printf("%" G_GINT64_FORMAT, exact->num)
@@ -106,21 +112,83 @@ static void add_row(PipesimTable *table, const Row *row)
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
-static void write_text(
-	const GPtrArray *rows, guint ranks, const PipesimStyle *style, GString *out)
+/* "gpipe, looped-bfs: measured ...", of the rows for which no period was proven. */
+static void write_measured(const GPtrArray *rows, GString *out)
+{
+	for (guint i = 0; i < rows->len; i++) {
+		const PipesimSteadyState *state =
+			((const Row *)g_ptr_array_index(rows, i))->state;
+		g_autoptr(GString) note = NULL;
+		gboolean told = FALSE;
+
+		if (state == NULL || state->proven)
+			continue;
+		for (guint k = 0; k < rows->len && !told; k++) {
+			const Row *other = g_ptr_array_index(rows, k);
+
+			if (other->state == NULL || other->state->proven ||
+				other->state->microbatches != state->microbatches)
+				continue;
+			told = k < i;
+			if (note == NULL)
+				note = g_string_new(other->name);
+			else
+				g_string_append_printf(note, ", %s", other->name);
+		}
+		if (told)
+			continue;
+		g_string_append_printf(note,
+			": measured: steps of %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+			" and %" G_GUINT64_FORMAT
+			" micro-batches grow by the same; a period is "
+			"not proven",
+			state->microbatches, 2 * state->microbatches, 3 * state->microbatches);
+		pipesim_wrap(out, note->str, 2, 0, WIDTH);
+		g_string_append_c(out, '\n');
+	}
+}
+
+static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
+	const PipesimStyle *style, GString *out)
 {
 	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	gboolean any = FALSE, proven = FALSE;
 
-	g_string_append_printf(out, "PP %u, steady state\n\n", ranks);
-	for (guint i = 0; i < rows->len; i++)
-		add_row(table, g_ptr_array_index(rows, i));
+	for (guint i = 0; i < rows->len; i++) {
+		const Row *row = g_ptr_array_index(rows, i);
+
+		any |= row->state != NULL;
+		proven |= row->state != NULL && row->state->proven;
+	}
+	g_string_append_printf(out,
+		any ? "PP %u, steady state\n\n" : "PP %u, %u micro-batches\n\n",
+		setup->scenario.ranks, setup->scenario.microbatches);
+	for (guint i = 0; i < rows->len; i++) {
+		const Row *row = g_ptr_array_index(rows, i);
+
+		if (any) {
+			add_row(table, row);
+		} else {
+			g_autofree char *words = word_row(row);
+			g_autofree char *line = g_strdup_printf("%s: %s", row->name, words);
+
+			pipesim_wrap(out, line, 2, 0, WIDTH);
+			g_string_append_c(out, '\n');
+		}
+	}
+	if (!any)
+		return;
 	pipesim_table_print(table, WIDTH, style, out);
+	g_string_append_c(out, '\n');
+	if (proven)
+		g_string_append(out,
+			"transient    micro-batches until the order repeats, at most\n"
+			"period       micro-batches per repetition\n");
 	g_string_append(out,
-		"\ntransient    micro-batches until the order repeats, at most\n"
-		"period       micro-batches per repetition\n"
 		"exactly      time per micro-batch: length of a period / its micro-batches\n"
 		"bubble       share of all ranks' time, and of the rank that idles most\n"
 		"fill, drain  what filling and draining the pipeline add to a step\n");
+	write_measured(rows, out);
 }
 
 /* JSON ----------------------------------------------------------------------------------- */
@@ -133,10 +201,21 @@ static void key_double(PipesimJson *json, const char *key, double value)
 
 static void write_state(PipesimJson *json, const PipesimSteadyState *state)
 {
-	pipesim_json_member_int(json, "transient", (gint64)state->transient);
-	pipesim_json_member_int(json, "period", (gint64)state->period);
-	pipesim_json_key(json, "period_ms");
-	pipesim_json_ms(json, state->time);
+	pipesim_json_key(json, "proven");
+	pipesim_json_bool(json, state->proven);
+	if (state->proven) {
+		pipesim_json_member_int(json, "transient", (gint64)state->transient);
+		pipesim_json_member_int(json, "period", (gint64)state->period);
+		pipesim_json_key(json, "period_ms");
+		pipesim_json_ms(json, state->time);
+	} else {
+		static const char *const unknown[] = {"transient", "period", "period_ms"};
+
+		for (guint i = 0; i < G_N_ELEMENTS(unknown); i++) {
+			pipesim_json_key(json, unknown[i]);
+			pipesim_json_null(json);
+		}
+	}
 	key_double(json, "microbatch_ms", pipesim_figure_fraction(state->microbatch) / 1e6);
 	key_double(json, "bubble_ratio", pipesim_figure_fraction(state->ratio));
 	pipesim_json_open_array(json, "bubble_ratio_per_rank");
@@ -151,12 +230,13 @@ static void write_state(PipesimJson *json, const PipesimSteadyState *state)
 	pipesim_json_member_int(json, "microbatches", (gint64)state->microbatches);
 }
 
-static void write_json(const GPtrArray *rows, guint ranks, GString *out)
+static void write_json(const GPtrArray *rows, const PipesimSetup *setup, GString *out)
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_int(json, "pp", ranks);
+	pipesim_json_member_int(json, "pp", setup->scenario.ranks);
+	pipesim_json_member_texts(json, "notices", setup->notices);
 	pipesim_json_open_array(json, "schedules");
 	for (guint i = 0; i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
@@ -198,6 +278,18 @@ static PipesimRun *run_step(const PipesimChoice *choice, const PipesimSetup *set
 	return step;
 }
 
+static void tell_layers(const PipesimSetup *setup, const Row *row)
+{
+	const char *layers = row->state != NULL  ? row->state->layers
+			     : row->step != NULL ? row->step->layers
+						 : NULL;
+	g_autofree char *line =
+		layers != NULL ? g_strdup_printf("%s: %s", row->name, layers) : NULL;
+
+	if (line != NULL)
+		pipesim_setup_notice(setup, line);
+}
+
 /* Rows of PipesimSteadyState; NULL with why where no schedule has one. */
 static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GError **error)
 {
@@ -217,6 +309,7 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		g_ptr_array_add(rows, row);
 		if (row->state == NULL)
 			row->step = run_step(choice, setup);
+		tell_layers(setup, row);
 		any |= row->state != NULL || row->step != NULL;
 		if (row->error != NULL)
 			pipesim_faults_take(faults, g_error_copy(row->error));
@@ -258,12 +351,6 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (setup->scenario.ranks == 0)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "--pp is missing; for example --pp 8");
-	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL ||
-		setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"steady takes a message as a fixed time: where messages queue on links "
-			"a period may never come; give --times P2P=... here, or compare two "
-			"numbers of --microbatches with --message-bytes");
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
@@ -271,9 +358,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (rows == NULL)
 		return FALSE;
 	if (json)
-		write_json(rows, setup->scenario.ranks, out);
+		write_json(rows, setup, out);
 	else
-		write_text(rows, setup->scenario.ranks, &style, out);
+		write_text(rows, setup, &style, out);
 	return pipesim_print(path, out, error);
 }
 
@@ -285,7 +372,9 @@ const PipesimCommand pipesim_command_steady = {
 		"SCHEDULE is the name of a built-in schedule, or all. With constant op times "
 		"the "
 		"steady phase of\na schedule repeats exactly: the length of its period divided "
-		"by the micro-batches in it is what\neach additional micro-batch costs.",
+		"by the micro-batches in it is what\neach additional micro-batch costs. Where "
+		"no period can be proven, over links for example, the\ngrowth between three "
+		"steps is measured. With --microbatches M only M are looked at.",
 	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
 		    "input file.\n",
 	.operand = "an operand",
