@@ -71,6 +71,12 @@ gboolean pipesim_json_truncated(const PipesimJsonReader *reader)
 	return reader->over && reader->need != NEED_NOTHING;
 }
 
+void pipesim_json_place(const PipesimJsonReader *reader, guint *line, guint *column)
+{
+	*line = reader->line;
+	*column = (guint)(reader->token_offset - reader->line_offset) + 1;
+}
+
 gboolean pipesim_json_fail(
 	const PipesimJsonReader *reader, GError **error, const char *format, ...)
 {

@@ -44,6 +44,9 @@ gboolean pipesim_json_is(const PipesimJsonReader *reader, const char *text);
  * a \u0000 is lost); valid until the next call. */
 const char *pipesim_json_text(PipesimJsonReader *reader);
 
+/** pipesim_json_place: where the last token begins, from 1. */
+void pipesim_json_place(const PipesimJsonReader *reader, guint *line, guint *column);
+
 /** pipesim_json_truncated: TRUE where the file ended inside the document. */
 gboolean pipesim_json_truncated(const PipesimJsonReader *reader);
 

@@ -69,6 +69,14 @@ static gboolean is_rules(const char *head)
 	       g_ascii_isspace(head[strcspn(head, " \t\r\n,(")]);
 }
 
+/* Ours, or Hugging Face's config.json. */
+static gboolean is_model(const char *head)
+{
+	return begins_group(head, "[pipesim-model]") ||
+	       strstr(head, "\"num_hidden_layers\"") != NULL ||
+	       strstr(head, "\"hidden_size\"") != NULL;
+}
+
 static gboolean is_rows(const char *head)
 {
 	g_autofree char *line = g_strndup(head, strcspn(head, "\n"));
@@ -115,6 +123,7 @@ static const struct {
 		"give it to --stage-times"},
 	[PIPESIM_FILE_SCHEDULE] = {is_schedule, "a schedule file", "give it to --schedule"},
 	[PIPESIM_FILE_RULES] = {is_rules, "a file of rules for names", "give it to --map"},
+	[PIPESIM_FILE_MODEL] = {is_model, "a model's description", "give it to --model"},
 	[PIPESIM_FILE_ROWS] = {is_rows, "the rows of a sweep", "no command reads them"},
 	[PIPESIM_FILE_TABLE] = {is_table, "a table of results", "no command reads it"},
 	[PIPESIM_FILE_JSON] = {is_json, "a result in JSON", "no command reads it"},
