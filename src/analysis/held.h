@@ -10,6 +10,9 @@ typedef struct {
 	 * sorts. */
 	const gint64 *input_of, *weight_of;
 	__extension__ __int128 input_bytes, weight_bytes;
+	/* And what is there between both, where it is known. */
+	const gint64 *between_of;
+	__extension__ __int128 between_bytes;
 } PipesimHeld;
 
 /** pipesim_held_begin: what @rank holds before its first op: nothing.
@@ -21,7 +24,7 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank);
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op);
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op);
 
-/** pipesim_held_bytes: bytes of both kinds together and of the parameters; saturates.
+/** pipesim_held_bytes: bytes of all kinds together and of the parameters; saturates.
  * @report: for its unit and parameters
  * @until_input, @until_weight: (out) (nullable): of each kind */
 gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,

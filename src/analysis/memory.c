@@ -15,7 +15,8 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 		return (PipesimHeld){.rank = rank};
 	return (PipesimHeld){.rank = rank,
 		.input_of = &memory->input_of[first],
-		.weight_of = &memory->weight_of[first]};
+		.weight_of = &memory->weight_of[first],
+		.between_of = memory->between_of != NULL ? &memory->between_of[first] : NULL};
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
@@ -40,6 +41,9 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
 		if (held->input_of != NULL)
 			held->input_bytes -= held->input_of[chunk];
 	}
+	if (held->between_of != NULL && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
+		held->between_bytes += op->kind == PIPESIM_I ? held->between_of[chunk]
+							     : -held->between_of[chunk];
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB) {
 		held->until_weight--;
 		if (held->weight_of != NULL)
@@ -78,8 +82,9 @@ gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 		*until_input = input;
 	if (until_weight != NULL)
 		*until_weight = weight;
-	return pipesim_add_capped(
-		pipesim_add_capped(input, weight), report->memory.parameters[held->rank]);
+	return pipesim_add_capped(pipesim_add_capped(pipesim_add_capped(input, weight),
+					  (gint64)MIN(held->between_bytes, G_MAXINT64)),
+		report->memory.parameters[held->rank]);
 }
 
 /* One rank, op by op. */
@@ -93,13 +98,30 @@ typedef struct {
 	guint weighed;
 } Walk;
 
-static void weigh(Walk *walk)
+/* What @op needs while it runs; NULL: none does. */
+static gint64 transient_bytes(const Walk *walk, const PipesimOp *op)
+{
+	const PipesimMemory *memory = &walk->report->memory;
+	const gint64 *of = memory->transient_of;
+	gint64 most;
+
+	if (of == NULL || op == NULL || op->kind == PIPESIM_W)
+		return 0;
+	of += (gsize)walk->held.rank * memory->chunks;
+	most = of[op->chunk];
+	return op->kind == PIPESIM_FB ? MAX(most, of[op->b_chunk]) : most;
+}
+
+/* What is held while @op runs, or before any does. */
+static void weigh(Walk *walk, const PipesimOp *op)
 {
 	PipesimMemory *memory = &walk->report->memory;
 	const guint rank = walk->held.rank;
+	const gint64 transient = transient_bytes(walk, op);
 	gint64 input, weight;
-	const gint64 total = pipesim_held_bytes(
-		&walk->held, walk->report, walk->subject->costs, &input, &weight);
+	const gint64 total =
+		pipesim_add_capped(transient, pipesim_held_bytes(&walk->held, walk->report,
+						      walk->subject->costs, &input, &weight));
 	gint64 even_input = input, even_weight = weight;
 
 	if (walk->held.input_of != NULL)
@@ -111,6 +133,8 @@ static void weigh(Walk *walk)
 	memory->peak[rank] = total;
 	memory->until_input[rank] = input;
 	memory->until_weight[rank] = weight;
+	memory->between[rank] = (gint64)MIN(walk->held.between_bytes, G_MAXINT64);
+	memory->transient[rank] = transient;
 }
 
 /* @verb with the chunk that it is of. */
@@ -144,7 +168,7 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 		most->peak_until_input[rank] =
 			MAX(most->peak_until_input[rank], held->until_input);
 		if (walk->report->memory.peak != NULL)
-			weigh(walk);
+			weigh(walk, &op);
 		pipesim_held_after(held, &op);
 	}
 }
@@ -184,6 +208,7 @@ static guint32 leap(Walk *walk, const PipesimHeld *before, guint32 left)
 	held->until_weight += (guint)(skipped * weight);
 	held->input_bytes += skipped * (held->input_bytes - before->input_bytes);
 	held->weight_bytes += skipped * (held->weight_bytes - before->weight_bytes);
+	held->between_bytes += skipped * (held->between_bytes - before->between_bytes);
 	return skipped;
 }
 
@@ -247,7 +272,7 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	if (report->held.peak_op != NULL)
 		report->held.peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory.peak != NULL)
-		weigh(&walk);
+		weigh(&walk, NULL);
 	/* There are no loops, or pairs of theirs have been taken apart. */
 	if (order->program != NULL || step->program != step->whole)
 		walk_ops(&walk, &step->program->ops[index],
@@ -267,17 +292,24 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 }
 
 /* What chunks of ranks hold, and their parameters, where stages are told apart. */
-static void place_stages(const PipesimStep *step, PipesimMemory *memory)
+static void place_stages(
+	const PipesimStep *step, const PipesimCosts *costs, PipesimMemory *memory)
 {
 	const PipesimOrder *order = step->job.order;
 	const PipesimProgram *program = order->program;
 	const PipesimShape *shape = &order->shape;
 	gint64 *const *bytes = step->job.times->bytes;
+	const guint *sorts = step->job.times->sorts;
 	const gsize n = (gsize)shape->ranks * shape->chunks;
+	g_autofree guint *sorts_of = g_new0(guint, shape->ranks);
 
 	memory->chunks = shape->chunks;
 	memory->input_of = g_new0(gint64, n);
 	memory->weight_of = g_new0(gint64, n);
+	if (sorts != NULL) {
+		memory->between_of = g_new0(gint64, n);
+		memory->transient_of = g_new0(gint64, n);
+	}
 	for (gsize i = 0; i < n; i++) {
 		const guint rank = (guint)(i / shape->chunks);
 		const guint stage = program != NULL ? program->stage_of[i]
@@ -290,7 +322,15 @@ static void place_stages(const PipesimStep *step, PipesimMemory *memory)
 		memory->weight_of[i] = bytes[PIPESIM_UNTIL_WEIGHT][stage];
 		memory->parameters[rank] = pipesim_add_capped(
 			memory->parameters[rank], bytes[PIPESIM_PARAMETERS][stage]);
+		if (sorts == NULL)
+			continue;
+		memory->between_of[i] = bytes[PIPESIM_BETWEEN][stage];
+		memory->transient_of[i] = bytes[PIPESIM_TRANSIENT][stage];
+		sorts_of[rank] |= sorts[stage];
 	}
+	for (guint rank = 0; sorts != NULL && rank < shape->ranks; rank++)
+		memory->parameters[rank] = pipesim_add_capped(memory->parameters[rank],
+			costs->cutter->fixed(costs->cutter, sorts_of[rank]));
 }
 
 static void init_memory(const PipesimSubject *subject, PipesimReport *report)
@@ -302,9 +342,11 @@ static void init_memory(const PipesimSubject *subject, PipesimReport *report)
 	memory->peak = g_new0(gint64, report->ranks);
 	memory->until_input = g_new0(gint64, report->ranks);
 	memory->until_weight = g_new0(gint64, report->ranks);
+	memory->between = g_new0(gint64, report->ranks);
+	memory->transient = g_new0(gint64, report->ranks);
 	memory->parameters = g_new0(gint64, report->ranks);
 	if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
-		place_stages(step, memory);
+		place_stages(step, subject->costs, memory);
 	for (guint rank = 0; rank < report->ranks; rank++) {
 		if (memory->input_of == NULL)
 			memory->parameters[rank] =

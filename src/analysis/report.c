@@ -77,6 +77,10 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory.until_input);
 	g_free(report->memory.until_weight);
 	g_free(report->memory.parameters);
+	g_free(report->memory.between);
+	g_free(report->memory.transient);
+	g_free(report->memory.between_of);
+	g_free(report->memory.transient_of);
 	g_free(report->memory.input_of);
 	g_free(report->memory.weight_of);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);

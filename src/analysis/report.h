@@ -65,11 +65,16 @@ typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
 			 carry no bytes */
 	gint64 *until_input, *until_weight; /* the two kinds at that moment; NULL with it */
-	gint64 *parameters;                 /* of all its stages; NULL with it */
+	/* What waits between both at that moment, and what the op that runs needs; 0 unless a model
+	 * is described. */
+	gint64 *between, *transient;
+	gint64 *parameters; /* of all its stages, and what else stays; NULL with it */
 	gint64 max_parameters;
 	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold the
 	 * same. */
 	gint64 *input_of, *weight_of;
+	/* The same where a model is described, else NULL: see PipesimBytes. */
+	gint64 *between_of, *transient_of;
 	guint chunks; /* of a rank */
 	gint64 max;
 	/* Most activations of both kinds on any rank, were all stages alike: what a limit of

@@ -79,7 +79,21 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
 	if (costs->components != NULL)
 		g_ptr_array_ref(costs->components);
+	if (costs->cutter != NULL)
+		g_atomic_int_inc(&copy->cutter->references);
 	return copy;
+}
+
+static void release_cutter(PipesimCutter *cutter)
+{
+	if (cutter != NULL && g_atomic_int_dec_and_test(&cutter->references))
+		cutter->free(cutter);
+}
+
+void pipesim_costs_set_cutter(PipesimCosts *costs, PipesimCutter *cutter)
+{
+	release_cutter(costs->cutter);
+	costs->cutter = cutter;
 }
 
 gboolean pipesim_costs_set_parts(
@@ -147,8 +161,9 @@ gboolean pipesim_costs_set_part_bytes(
 
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs)
 {
-	return costs->part_bytes != NULL || costs->bytes_until_input > 0 ||
-	       costs->bytes_until_weight > 0 || costs->parameter_bytes > 0;
+	return costs->part_bytes != NULL || costs->cutter != NULL ||
+	       costs->bytes_until_input > 0 || costs->bytes_until_weight > 0 ||
+	       costs->parameter_bytes > 0;
 }
 
 gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input, gint64 until_weight,
@@ -189,6 +204,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->source);
 	pipesim_network_free(costs->network);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
+	release_cutter(costs->cutter);
 	g_free(costs);
 }
 
@@ -595,7 +611,10 @@ PipesimTimes *pipesim_times_new_placed(
 		fill_from_parts(times, costs, shape);
 	else
 		fill_from_scale(times, costs);
-	fill_bytes(times, costs, shape);
+	if (costs->cutter != NULL)
+		costs->cutter->cut(costs->cutter, shape, times);
+	else
+		fill_bytes(times, costs, shape);
 	return times;
 }
 
@@ -605,8 +624,9 @@ void pipesim_times_free(PipesimTimes *times)
 		return;
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		g_free(times->stage[kind]);
-	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
+	g_free(times->sorts);
 	g_free(times->slow);
 	g_free(times->first_layer);
 	g_free(times);

@@ -29,7 +29,31 @@ typedef enum {
 	PIPESIM_UNTIL_WEIGHT, /* and as the weight gradient ends */
 	PIPESIM_PARAMETERS,   /* with gradients and optimizer state */
 	PIPESIM_N_BYTES,
+	/* What a model's description tells besides: activations of a micro-batch from the end of its
+	 * backward for input until that of its weight gradient, and what is there while an op other
+	 * than W runs. */
+	PIPESIM_BETWEEN = PIPESIM_N_BYTES,
+	PIPESIM_TRANSIENT,
+	PIPESIM_N_STAGE_BYTES,
 } PipesimBytes;
+
+typedef struct _PipesimTimes PipesimTimes;
+
+/* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs; read only
+ * once made. */
+typedef struct _PipesimCutter PipesimCutter;
+struct _PipesimCutter {
+	gint references;
+	/* Whether it can. FALSE with PIPESIM_ERROR_CONSTRAINT or PIPESIM_ERROR_LIMIT. */
+	gboolean (*check)(
+		const PipesimCutter *cutter, const PipesimShape *shape, GError **error);
+	/* Fills bytes, sorts and, where it knows them, times of the stages of a shape that it can cut. */
+	void (*cut)(
+		const PipesimCutter *cutter, const PipesimShape *shape, PipesimTimes *times);
+	/* Bytes of a rank besides, which has stages of all these sorts. */
+	gint64 (*fixed)(const PipesimCutter *cutter, guint sorts);
+	void (*free)(PipesimCutter *cutter);
+};
 
 /* Most ranks that are told apart in what was measured. */
 #define PIPESIM_MAX_MEASURED_RANKS 4096
@@ -82,6 +106,9 @@ struct _PipesimCosts {
 	 * millionths; NULL = not told apart. */
 	gint64 *measured_ranks;
 	guint n_measured_ranks;
+
+	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs file. */
+	PipesimCutter *cutter;
 
 	guint layers; /* layers of a rank's share, that component times were multiplied by; 0 =
 			 unknown */
@@ -146,6 +173,9 @@ gboolean pipesim_costs_set_part_bytes(
 /** pipesim_costs_has_bytes: whether anything is known of memory. */
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs);
 
+/** pipesim_costs_set_cutter: takes @cutter, in place of bytes of equal parts. */
+void pipesim_costs_set_cutter(PipesimCosts *costs, PipesimCutter *cutter);
+
 /** pipesim_costs_share: costs of a rank that holds @factor times as much of the model: times,
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
@@ -160,7 +190,7 @@ void pipesim_component_free(PipesimComponent *component);
 
 /* Durations of every op that a shape can have, resolved once so that the engine only looks up.
  */
-typedef struct {
+struct _PipesimTimes {
 	guint stages;
 	gint64 *stage[PIPESIM_FB];       /* [kind][stage], ns: F, I, W, B */
 	gint64 chunk[PIPESIM_N_KINDS];   /* the same of a stage of length 1 */
@@ -171,15 +201,16 @@ typedef struct {
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
 	 * copy. All NULL where every stage holds the same. */
-	gint64 *bytes[PIPESIM_N_BYTES];
 	/* First layer of each stage, and behind the last the number of layers; NULL where every
 	 * stage has an equal share of the model. */
 	guint64 *first_layer;
+	gint64 *bytes[PIPESIM_N_STAGE_BYTES];
+	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
 	const gint64 *drawn;
-} PipesimTimes;
+};
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
  * of the part of the model that its stage lies in, rounded to ns; where micro-batches run in

@@ -13,6 +13,8 @@ __extension__ typedef __int128 Wide;
 gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
+	if (costs->cutter != NULL && !costs->cutter->check(costs->cutter, shape, error))
+		return FALSE;
 	if (!costs->whole_layers || costs->model_layers >= shape->stages)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

@@ -5,7 +5,7 @@
 #include "model/shape.h"
 
 /** pipesim_split_check: FALSE with PIPESIM_ERROR_CONSTRAINT where stages are to have whole layers
- * and @shape has more stages than the model has layers. */
+ * and @shape has more stages than the model has layers, and what the cutter of @costs refuses. */
 gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error);
 
