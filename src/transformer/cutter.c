@@ -1,0 +1,139 @@
+#include "config.h"
+
+#include "transformer/cutter.h"
+#include <math.h>
+
+typedef struct {
+	PipesimCutter cutter; /* first */
+	PipesimTransformer *model;
+	PipesimTraining training;
+	PipesimStages *layout; /* or NULL */
+	PipesimRates rates;
+	gboolean timed;
+} Cutter;
+
+static void free_cutter(PipesimCutter *base)
+{
+	Cutter *cutter = (Cutter *)base;
+
+	pipesim_transformer_free(cutter->model);
+	pipesim_stages_free(cutter->layout);
+	g_free(cutter);
+}
+
+PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GError **error)
+{
+	const Cutter *cutter = (const Cutter *)base;
+
+	if (cutter->layout == NULL)
+		return pipesim_stages_even(cutter->model, stages, error);
+	if (cutter->layout->stages == stages)
+		return pipesim_stages_copy(cutter->layout);
+	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%u stages, but the layout is of %u; give a layout of as many, or none", stages,
+		cutter->layout->stages);
+	return NULL;
+}
+
+gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+{
+	double seconds = 0;
+
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		if (stage->flops[work][phase] > 0 && rates->rate[work][phase] > 0)
+			seconds += stage->flops[work][phase] / rates->rate[work][phase];
+	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
+}
+
+static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GError **error)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, error);
+	PipesimStage stage;
+
+	if (layout == NULL || (cutter->layout != NULL && shape->copies == 1 &&
+				      !pipesim_stages_check(layout, shape->ranks, error)))
+		return FALSE;
+	for (guint i = 0; i < layout->stages; i++)
+		if (!pipesim_stage_sum(
+			    cutter->model, &cutter->training, &layout->cut[i], &stage, error))
+			return FALSE;
+	return TRUE;
+}
+
+/* @times of stage @i of micro-batches that run in @pieces. */
+static void take_times(const Cutter *cutter, const PipesimStage *stage, guint i, guint pieces,
+	PipesimTimes *times)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+
+	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++)
+		times->stage[kinds[phase]][i] = pipesim_time_scale(
+			pipesim_stage_time(stage, &cutter->rates, phase), 1, pieces);
+	times->stage[PIPESIM_B][i] = times->stage[PIPESIM_I][i] + times->stage[PIPESIM_W][i];
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		times->equal_stages &= times->stage[kind][i] == times->stage[kind][0];
+}
+
+static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTimes *times)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
+	const guint pieces = pipesim_shape_parts(shape);
+
+	g_return_if_fail(layout != NULL);
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+		times->bytes[sort] = g_new0(gint64, shape->stages);
+	times->sorts = g_new0(guint, shape->stages);
+	times->equal_stages &= !cutter->timed;
+	if (cutter->timed)
+		times->equal_stages = TRUE;
+	for (guint i = 0; i < shape->stages; i++) {
+		PipesimStage stage;
+
+		if (!pipesim_stage_sum(
+			    cutter->model, &cutter->training, &layout->cut[i], &stage, NULL))
+			continue;
+		times->sorts[i] = stage.parts;
+		times->bytes[PIPESIM_UNTIL_INPUT][i] = stage.until_input / pieces;
+		times->bytes[PIPESIM_UNTIL_WEIGHT][i] = stage.until_weight / pieces;
+		times->bytes[PIPESIM_BETWEEN][i] = stage.between / pieces;
+		times->bytes[PIPESIM_TRANSIENT][i] = stage.transient / pieces;
+		times->bytes[PIPESIM_PARAMETERS][i] =
+			stage.parameters + stage.gradients + stage.optimizer;
+		if (cutter->timed)
+			take_times(cutter, &stage, i, pieces, times);
+	}
+}
+
+static gint64 fixed(const PipesimCutter *base, guint sorts)
+{
+	const Cutter *cutter = (const Cutter *)base;
+
+	return pipesim_stage_fixed(cutter->model, &cutter->training, sorts);
+}
+
+PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
+	PipesimStages *layout, const PipesimRates *rates)
+{
+	Cutter *cutter = g_new0(Cutter, 1);
+
+	cutter->cutter = (PipesimCutter){1, check, cut, fixed, free_cutter};
+	cutter->model = model;
+	cutter->training = *training;
+	cutter->layout = layout;
+	cutter->timed = rates != NULL;
+	if (rates != NULL)
+		cutter->rates = *rates;
+	return &cutter->cutter;
+}
+
+const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)
+{
+	return ((const Cutter *)cutter)->model;
+}
+
+const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter)
+{
+	return &((const Cutter *)cutter)->training;
+}

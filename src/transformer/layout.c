@@ -1,0 +1,370 @@
+#include "config.h"
+
+#include "transformer/layout.h"
+#include <string.h>
+
+/* Most letters of a string once its repetitions are written out. */
+#define MAX_LETTERS (1u << 20)
+
+void pipesim_stages_free(PipesimStages *layout)
+{
+	if (layout == NULL)
+		return;
+	g_free(layout->cut);
+	g_free(layout);
+}
+
+PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
+{
+	PipesimStages *copy;
+
+	if (layout == NULL)
+		return NULL;
+	copy = g_memdup2(layout, sizeof *layout);
+	copy->cut = g_memdup2(layout->cut, layout->stages * sizeof *layout->cut);
+	return copy;
+}
+
+PipesimStages *pipesim_stages_of(
+	const PipesimTransformer *model, const gint64 *counts, guint stages)
+{
+	PipesimStages *layout = g_new0(PipesimStages, 1);
+	gint64 first = 0;
+
+	layout->stages = stages;
+	layout->cut = g_new0(PipesimCut, stages);
+	for (guint stage = 0; stage < stages; stage++) {
+		layout->cut[stage].first = first;
+		layout->cut[stage].layers = counts[stage];
+		first += counts[stage];
+	}
+	layout->cut[0].embedding = TRUE;
+	layout->cut[stages - 1].head = TRUE;
+	layout->cut[stages - 1].mtp = model->mtp;
+	return layout;
+}
+
+PipesimStages *pipesim_stages_even(
+	const PipesimTransformer *model, guint stages, GError **error)
+{
+	const gint64 layers = model->layers;
+	const gboolean even = layers % stages == 0;
+	const gint64 all = even ? layers : layers + 2;
+	g_autofree gint64 *counts = g_new(gint64, stages);
+
+	if (all < stages) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u stages, but %s has %" G_GINT64_FORMAT
+			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
+			stages, model->name, layers, layers);
+		return NULL;
+	}
+	for (guint stage = 0; stage < stages; stage++)
+		counts[stage] = all / stages + (stage < all % stages);
+	if (!even) {
+		counts[0]--;
+		counts[stages - 1]--;
+	}
+	return pipesim_stages_of(model, counts, stages);
+}
+
+/* Reading -------------------------------------------------------------------------------- */
+
+/* Letters with the column that each comes from. */
+typedef struct {
+	const char *what;
+	GString *letters;
+	GArray *columns; /* of guint */
+} Letters;
+
+static gboolean fail_at(const char *what, guint column, GError **error, const char *format, ...)
+	G_GNUC_PRINTF(4, 5);
+
+static gboolean fail_at(const char *what, guint column, GError **error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (error != NULL)
+		*error = pipesim_error_new(PIPESIM_ERROR_USAGE, what, 1, column, format, args);
+	va_end(args);
+	return FALSE;
+}
+
+static gboolean push(Letters *to, char letter, guint column, GError **error)
+{
+	if (to->letters->len >= MAX_LETTERS)
+		return fail_at(to->what, column, error,
+			"more than %u letters once repetitions are written out", MAX_LETTERS);
+	g_string_append_c(to->letters, letter);
+	g_array_append_val(to->columns, column);
+	return TRUE;
+}
+
+static guint column_of(const Letters *from, guint at)
+{
+	return from->columns->len == 0 ? 1
+	       : at < from->columns->len
+		       ? g_array_index(from->columns, guint, at)
+		       : g_array_index(from->columns, guint, from->columns->len - 1) + 1;
+}
+
+/* The digits from @at on, behind which @at stands then; FALSE where there are none or too many. */
+static gboolean read_times(const Letters *from, guint *at, guint64 *times, GError **error)
+{
+	const char *text = from->letters->str;
+	const guint first = *at;
+
+	for (*times = 0; g_ascii_isdigit(text[*at]); (*at)++)
+		*times = MIN(*times * 10 + (guint64)(text[*at] - '0'), MAX_LETTERS + 1);
+	if (*at == first)
+		return fail_at(from->what, column_of(from, first), error,
+			"a number is expected behind the star");
+	return TRUE;
+}
+
+/* "(...)*n" from the parenthesis at *@at on. */
+static gboolean expand_group(const Letters *from, guint *at, Letters *to, GError **error)
+{
+	const char *text = from->letters->str;
+	const guint open = *at;
+	guint close = open + 1;
+	guint64 times;
+
+	while (text[close] != '\0' && text[close] != ')' && text[close] != '(')
+		close++;
+	if (text[close] == '(')
+		return fail_at(from->what, column_of(from, close), error,
+			"groups cannot be nested; write the inner one out");
+	if (text[close] == '\0')
+		return fail_at(
+			from->what, column_of(from, open), error, "this group is not closed");
+	if (text[close + 1] != '*')
+		return fail_at(from->what, column_of(from, close), error,
+			"a group is repeated: (...)*2; leave the parentheses out");
+	*at = close + 2;
+	if (!read_times(from, at, &times, error))
+		return FALSE;
+	for (guint64 i = 0; i < times; i++)
+		for (guint inner = open + 1; inner < close; inner++)
+			if (!push(to, text[inner], column_of(from, inner), error))
+				return FALSE;
+	return close > open + 1 || fail_at(from->what, column_of(from, open), error,
+					   "this group is empty; leave it out");
+}
+
+static gboolean expand_groups(const Letters *from, Letters *to, GError **error)
+{
+	const char *text = from->letters->str;
+
+	for (guint at = 0; text[at] != '\0';)
+		if (text[at] == '(') {
+			if (!expand_group(from, &at, to, error))
+				return FALSE;
+		} else if (text[at] == ')') {
+			return fail_at(from->what, column_of(from, at), error,
+				"no group is open here");
+		} else if (!push(to, text[at], column_of(from, at), error)) {
+			return FALSE;
+		} else {
+			at++;
+		}
+	return TRUE;
+}
+
+static gboolean is_letter(char c)
+{
+	return c != '\0' && strchr("EtmL|", c) != NULL;
+}
+
+/* "x*n". */
+static gboolean expand_letters(const Letters *from, Letters *to, GError **error)
+{
+	const char *text = from->letters->str;
+
+	for (guint at = 0; text[at] != '\0';) {
+		const guint column = column_of(from, at);
+		const char letter = text[at];
+		guint64 times = 1;
+
+		if (!is_letter(letter))
+			return fail_at(from->what, column, error,
+				letter == '*' || g_ascii_isdigit(letter)
+					? "a repetition is of one letter or group: t*4, (tt|)*2"
+					: "E (embedding), t (layer), m (multi-token "
+					  "prediction), L "
+					  "(head and loss) or | is expected here");
+		at++;
+		if (text[at] == '*') {
+			at++;
+			if (!read_times(from, &at, &times, error))
+				return FALSE;
+		}
+		for (guint64 i = 0; i < times; i++)
+			if (!push(to, letter, column, error))
+				return FALSE;
+	}
+	return TRUE;
+}
+
+/* Letters -------------------------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimTransformer *model;
+	const Letters *letters;
+	GArray *cuts;
+	gint64 layers, mtp;
+	gboolean head;
+} Cutting;
+
+static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
+{
+	const Letters *letters = cutting->letters;
+	const char letter = letters->letters->str[at];
+	const guint column = column_of(letters, at);
+	PipesimCut *cut = &g_array_index(cutting->cuts, PipesimCut, cutting->cuts->len - 1);
+
+	if (cutting->head)
+		return fail_at(letters->what, column, error,
+			letter == 'L' ? "a second L; there is one head"
+				      : "nothing stands behind L, the head");
+	if ((at == 0) != (letter == 'E'))
+		return fail_at(letters->what, column, error,
+			at == 0 ? "the first letter is E, the embedding"
+				: "a second E; there is one embedding");
+	if (letter == 't' && cutting->mtp > 0)
+		return fail_at(letters->what, column, error,
+			"no layer stands behind m, multi-token prediction");
+	if (letter == 'm' && cutting->mtp > cut->mtp)
+		return fail_at(letters->what, column, error, "all m stand in one stage");
+	if (letter == 'E')
+		cut->embedding = TRUE;
+	else if (letter == 't')
+		cutting->layers += 1, cut->layers++;
+	else if (letter == 'm')
+		cutting->mtp += 1, cut->mtp++;
+	else if (letter == 'L')
+		cut->head = cutting->head = TRUE;
+	else
+		g_array_append_val(cutting->cuts, ((PipesimCut){.first = cutting->layers}));
+	return TRUE;
+}
+
+static PipesimStages *cut(
+	const PipesimTransformer *model, const Letters *letters, GError **error)
+{
+	const PipesimCut none = {0};
+	g_autoptr(GArray) cuts = g_array_new(FALSE, FALSE, sizeof(PipesimCut));
+	Cutting cutting = {.model = model, .letters = letters, .cuts = cuts};
+	const guint end = column_of(letters, (guint)letters->letters->len);
+	PipesimStages *layout;
+
+	g_array_append_val(cuts, none);
+	for (guint at = 0; at < letters->letters->len; at++)
+		if (!cut_letter(&cutting, at, error))
+			return NULL;
+	if (!cutting.head) {
+		fail_at(letters->what, end, error, "the last letter is L, head and loss");
+		return NULL;
+	}
+	if (cutting.layers != model->layers || cutting.mtp != model->mtp) {
+		const gboolean layers = cutting.layers != model->layers;
+
+		fail_at(letters->what, end, error,
+			"%" G_GINT64_FORMAT " %s, but %s has %" G_GINT64_FORMAT,
+			layers ? cutting.layers : cutting.mtp,
+			layers ? "layers (t)" : "layers for multi-token prediction (m)",
+			model->name, layers ? model->layers : model->mtp);
+		return NULL;
+	}
+	layout = g_new0(PipesimStages, 1);
+	layout->stages = cuts->len;
+	layout->cut = g_memdup2(cuts->data, cuts->len * sizeof(PipesimCut));
+	return layout;
+}
+
+static void init_letters(Letters *letters, const char *what)
+{
+	letters->what = what;
+	letters->letters = g_string_new(NULL);
+	letters->columns = g_array_new(FALSE, FALSE, sizeof(guint));
+}
+
+static void clear_letters(Letters *letters)
+{
+	g_string_free(letters->letters, TRUE);
+	g_array_unref(letters->columns);
+}
+
+PipesimStages *pipesim_stages_parse(
+	const PipesimTransformer *model, const char *text, const char *what, GError **error)
+{
+	PipesimStages *layout = NULL;
+	Letters written, groups, letters;
+	gboolean ok = TRUE;
+
+	init_letters(&written, what);
+	init_letters(&groups, what);
+	init_letters(&letters, what);
+	/* Commas mean nothing, wherever they stand. */
+	for (guint at = 0; ok && text[at] != '\0'; at++)
+		ok = text[at] == ',' || push(&written, text[at], at + 1, error);
+	if (ok && expand_groups(&written, &groups, error) &&
+		expand_letters(&groups, &letters, error))
+		layout = cut(model, &letters, error);
+	clear_letters(&written);
+	clear_letters(&groups);
+	clear_letters(&letters);
+	return layout;
+}
+
+/* Writing -------------------------------------------------------------------------------- */
+
+static void print_repeated(GString *out, char letter, gint64 times)
+{
+	if (times > 2)
+		g_string_append_printf(out, "%c*%" G_GINT64_FORMAT, letter, times);
+	else
+		for (gint64 i = 0; i < times; i++)
+			g_string_append_c(out, letter);
+}
+
+void pipesim_stages_print(const PipesimStages *layout, GString *out)
+{
+	guint next;
+
+	for (guint stage = 0; stage < layout->stages; stage = next) {
+		const PipesimCut *cut = &layout->cut[stage];
+		const gboolean plain = !cut->embedding && !cut->head && cut->mtp == 0;
+
+		next = stage + 1;
+		while (plain && next + 1 < layout->stages && !layout->cut[next].head &&
+			layout->cut[next].mtp == 0 && layout->cut[next].layers == cut->layers)
+			next++;
+		g_string_append(out, next > stage + 1 ? "(" : "");
+		g_string_append(out, cut->embedding ? "E" : "");
+		print_repeated(out, 't', cut->layers);
+		print_repeated(out, 'm', cut->mtp);
+		g_string_append(out, cut->head ? "L" : "|");
+		if (next > stage + 1)
+			g_string_append_printf(out, ")*%u", next - stage);
+	}
+}
+
+gboolean pipesim_stages_check(const PipesimStages *layout, guint ranks, GError **error)
+{
+	guint mtp = 0;
+
+	if (layout->stages % ranks != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"the layout has %u stages, no multiple of %u ranks", layout->stages,
+			ranks);
+	while (mtp < layout->stages && layout->cut[mtp].mtp == 0)
+		mtp++;
+	if (mtp < layout->stages && mtp / ranks != layout->stages / ranks - 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"the layout has its m in stage %u, which is not the last one of its "
+			"rank",
+			mtp);
+	return TRUE;
+}

@@ -1,0 +1,49 @@
+/* Which layers, embedding and head a stage has. Written and read as Megatron's
+ * --pipeline-model-parallel-layout ("Et*3|(tt|)*29,m|L") and as torchtitan's lists of modules. */
+#pragma once
+#include "transformer/transformer.h"
+
+/* One stage. It may be empty: Megatron allows and uses that. */
+typedef struct {
+	gboolean embedding, head;
+	gint64 first, layers; /* decoder layers */
+	gint64 mtp;
+} PipesimCut;
+
+typedef struct {
+	PipesimCut *cut; /* by stage; owned */
+	guint stages;
+} PipesimStages;
+
+/** pipesim_stages_even: whole layers over @stages. Where their number divides them each has as many;
+ * else embedding and head count as a layer each and the first stages take what is left over, as in
+ * torchtitan. Layers for multi-token prediction stand ahead of the head.
+ *
+ * Returns: (transfer full): for pipesim_stages_free(); NULL with PIPESIM_ERROR_CONSTRAINT where a stage
+ *   would be empty. */
+PipesimStages *pipesim_stages_even(
+	const PipesimTransformer *model, guint stages, GError **error);
+
+/** pipesim_stages_of: @counts layers of each of @stages, first to last. They are all that there are. */
+PipesimStages *pipesim_stages_of(
+	const PipesimTransformer *model, const gint64 *counts, guint stages);
+
+/**
+ * pipesim_stages_parse: Megatron's string for the layers of @model.
+ * @what: how messages call @text
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE ("WHAT:1:COLUMN: ...").
+ */
+PipesimStages *pipesim_stages_parse(
+	const PipesimTransformer *model, const char *text, const char *what, GError **error);
+
+/** pipesim_stages_print: appends Megatron's string. */
+void pipesim_stages_print(const PipesimStages *layout, GString *out);
+
+/** pipesim_stages_check: whether it is one for @ranks ranks: stage i is on rank i mod @ranks. FALSE with
+ * PIPESIM_ERROR_CONSTRAINT. */
+gboolean pipesim_stages_check(const PipesimStages *layout, guint ranks, GError **error);
+
+PipesimStages *pipesim_stages_copy(const PipesimStages *layout);
+void pipesim_stages_free(PipesimStages *layout);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStages, pipesim_stages_free)

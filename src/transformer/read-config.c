@@ -1,0 +1,376 @@
+/* Hugging Face's config.json: the keys that memory and time need, by model_type; others are passed over. */
+#include "config.h"
+
+#include "base/json-read.h"
+#include "transformer/transformer.h"
+#include <string.h>
+
+/* What a key says, as it stands in the file. */
+typedef struct {
+	PipesimJsonToken type; /* of its value */
+	char *text;            /* of a number, string or literal */
+	GArray *numbers;       /* of an array of whole numbers: gint64; else NULL */
+	guint line, column;    /* of the value */
+} Value;
+
+static void free_value(gpointer data)
+{
+	Value *value = data;
+
+	g_free(value->text);
+	if (value->numbers != NULL)
+		g_array_unref(value->numbers);
+	g_free(value);
+}
+
+typedef enum {
+	QKV_BIAS = 1 << 0,    /* whatever the file says */
+	QK_NORM = 1 << 1,     /* on q and k, or on the latents */
+	LATENT = 1 << 2,      /* multi-head latent attention */
+	ROUTER_BIAS = 1 << 3, /* of each expert */
+	SHARED_GATE = 1 << 4,
+	HEAD_128 = 1 << 5,     /* the size of a head is 128 unless it is told */
+	GATED_OUTPUT = 1 << 6, /* attention_bias is of the output projection too */
+} Traits;
+
+/* What tells architectures apart. Keys of what they do not have are NULL. */
+typedef struct {
+	const char *type;
+	guint traits;
+	const char *experts, *expert_ffn, *shared_experts, *shared_ffn;
+	const char *first, *every,
+		*step; /* first sparse layer, every so many; or index + 1 by a step */
+} Family;
+
+static const Family families[] = {
+	{"llama", GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"mistral", 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"mixtral", 0, "num_local_experts", "intermediate_size", NULL, NULL, NULL, NULL, NULL},
+	{"qwen2", QKV_BIAS, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen2_moe", QKV_BIAS | SHARED_GATE, "num_experts", "moe_intermediate_size", NULL,
+		"shared_expert_intermediate_size", NULL, NULL, "decoder_sparse_step"},
+	{"qwen3", QK_NORM | HEAD_128 | GATED_OUTPUT, NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+	{"qwen3_moe", QK_NORM | GATED_OUTPUT, "num_experts", "moe_intermediate_size", NULL,
+		NULL, NULL, NULL, "decoder_sparse_step"},
+	{"deepseek_v2", LATENT | QK_NORM, "n_routed_experts", "moe_intermediate_size",
+		"n_shared_experts", NULL, "first_k_dense_replace", "moe_layer_freq", NULL},
+	{"deepseek_v3", LATENT | QK_NORM | ROUTER_BIAS, "n_routed_experts",
+		"moe_intermediate_size", "n_shared_experts", NULL, "first_k_dense_replace",
+		"moe_layer_freq", NULL},
+};
+
+typedef struct {
+	const char *path;
+	GHashTable *values; /* key -> Value */
+	PipesimFaults *faults;
+	const Family *family;
+	PipesimTransformer *model;
+} Reader;
+
+/* Tokens --------------------------------------------------------------------------------- */
+
+/* Reads an array whose opening token was the last. What is no whole number makes it none of these. */
+static gboolean read_array(PipesimJsonReader *json, Value *value, GError **error)
+{
+	PipesimJsonToken token;
+
+	value->numbers = g_array_new(FALSE, FALSE, sizeof(gint64));
+	while ((token = pipesim_json_next(json, error)) != PIPESIM_JSON_CLOSE_ARRAY) {
+		guint64 number = 0;
+		gsize length;
+		const char *raw;
+
+		if (token == PIPESIM_JSON_END || token == PIPESIM_JSON_ERROR)
+			return token == PIPESIM_JSON_END;
+		raw = pipesim_json_raw(json, &length);
+		g_autofree char *text =
+			token == PIPESIM_JSON_NUMBER ? g_strndup(raw, length) : NULL;
+		if (text == NULL ||
+			!pipesim_parse_count(text, "", 0, PIPESIM_MAX_LAYERS, &number, NULL)) {
+			g_clear_pointer(&value->text, g_free);
+			value->text = g_strdup("[...]");
+		}
+		if (!pipesim_json_skip(json, token, error))
+			return FALSE;
+		g_array_append_val(value->numbers, number);
+	}
+	return TRUE;
+}
+
+/* The value behind a key. */
+static Value *read_value(PipesimJsonReader *json, GError **error)
+{
+	Value *value = g_new0(Value, 1);
+	gboolean ok = TRUE;
+	gsize length;
+
+	value->type = pipesim_json_next(json, error);
+	pipesim_json_place(json, &value->line, &value->column);
+	if (value->type == PIPESIM_JSON_OPEN_ARRAY) {
+		ok = read_array(json, value, error);
+	} else if (value->type == PIPESIM_JSON_STRING) {
+		value->text = g_strdup(pipesim_json_text(json));
+	} else if (value->type == PIPESIM_JSON_NUMBER || value->type == PIPESIM_JSON_LITERAL) {
+		const char *raw = pipesim_json_raw(json, &length);
+
+		value->text = g_strndup(raw, length);
+	} else {
+		ok = pipesim_json_skip(json, value->type, error);
+	}
+	if (ok)
+		return value;
+	free_value(value);
+	return NULL;
+}
+
+/* The keys of the outermost object. */
+static gboolean read_values(Reader *reader, const char *text, gsize length, GError **error)
+{
+	g_autoptr(PipesimJsonReader) json =
+		pipesim_json_reader_new(pipesim_input_new_memory(reader->path, text, length));
+	PipesimJsonToken token = pipesim_json_next(json, error);
+
+	if (token != PIPESIM_JSON_OPEN_OBJECT)
+		return token != PIPESIM_JSON_ERROR &&
+		       pipesim_fail_at(error, reader->path, 1, 1,
+			       "an object in braces is expected here");
+	while ((token = pipesim_json_next(json, error)) == PIPESIM_JSON_KEY) {
+		g_autofree char *key = g_strdup(pipesim_json_text(json));
+		Value *value = read_value(json, error);
+
+		if (value == NULL)
+			return FALSE;
+		if (!g_hash_table_replace(reader->values, g_steal_pointer(&key), value))
+			return pipesim_fail_at(error, reader->path, value->line, value->column,
+				"a key is given twice; leave out one of them");
+	}
+	if (token == PIPESIM_JSON_ERROR)
+		return FALSE;
+	return !pipesim_json_truncated(json) ||
+	       pipesim_json_fail(json, error, "the file ends inside the object");
+}
+
+/* Values --------------------------------------------------------------------------------- */
+
+static void fault(Reader *reader, const Value *value, const char *format, ...)
+	G_GNUC_PRINTF(3, 4);
+
+/* At @value, or at the beginning of the file. */
+static void fault(Reader *reader, const Value *value, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pipesim_faults_take(
+		reader->faults, pipesim_error_new(PIPESIM_ERROR_PARSE, reader->path,
+					value != NULL ? value->line : 1,
+					value != NULL ? value->column : 1, format, args));
+	va_end(args);
+}
+
+static const Value *look_up(const Reader *reader, const char *key)
+{
+	const Value *value = g_hash_table_lookup(reader->values, key);
+
+	return value != NULL && value->type == PIPESIM_JSON_LITERAL &&
+			       strcmp(value->text, "null") == 0
+		       ? NULL
+		       : value;
+}
+
+/* The whole number at @key, from @least to @most; @otherwise where it is missing, a fault where that is
+ * below 0. */
+static gint64 number(
+	Reader *reader, const char *key, gint64 least, gint64 most, gint64 otherwise)
+{
+	const Value *value = look_up(reader, key);
+	g_autoptr(GError) error = NULL;
+	guint64 count;
+
+	if (value == NULL && otherwise >= 0)
+		return otherwise;
+	if (value == NULL)
+		fault(reader, g_hash_table_lookup(reader->values, "model_type"),
+			"%s is missing; a %s model needs it", key, reader->family->type);
+	else if (value->type != PIPESIM_JSON_NUMBER)
+		fault(reader, value, "%s: a whole number is expected here", key);
+	else if (!pipesim_parse_count(
+			 value->text, key, (guint64)least, (guint64)most, &count, &error))
+		fault(reader, value, "%s", error->message);
+	else
+		return (gint64)count;
+	return MAX(least, 1);
+}
+
+static gboolean flag(Reader *reader, const char *key)
+{
+	const Value *value = look_up(reader, key);
+
+	if (value == NULL)
+		return FALSE;
+	if (value->type != PIPESIM_JSON_LITERAL)
+		fault(reader, value, "%s: true or false is expected here", key);
+	return g_strcmp0(value->text, "true") == 0;
+}
+
+/* Families ------------------------------------------------------------------------------- */
+
+/* An architecture that is not known: what a description of our own would still need. */
+static gboolean fail_unknown(const Reader *reader, const Value *type, GError **error)
+{
+	static const char *const needed[] = {"hidden_size", "num_hidden_layers",
+		"num_attention_heads", "intermediate_size", "vocab_size"};
+	g_autoptr(GString) known = g_string_new(NULL);
+	g_autoptr(GString) missing = g_string_new(NULL);
+
+	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
+		g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", families[i].type);
+	for (guint i = 0; i < G_N_ELEMENTS(needed); i++)
+		if (look_up(reader, needed[i]) == NULL)
+			g_string_append_printf(
+				missing, "%s%s", missing->len > 0 ? ", " : "", needed[i]);
+	return pipesim_fail_at(error, reader->path, type->line, type->column,
+		"model_type: '%.60s' is none of %s; %s%s; describe it in an INI file "
+		"(docs/formats.md)",
+		type->text, known->str,
+		missing->len > 0 ? "of the keys that all need it lacks "
+				 : "it has the keys that all need, but its layers may differ",
+		missing->str);
+}
+
+static gboolean find_family(Reader *reader, GError **error)
+{
+	const Value *type = look_up(reader, "model_type");
+
+	if (type == NULL || type->type != PIPESIM_JSON_STRING)
+		return pipesim_fail_at(error, reader->path, type != NULL ? type->line : 1,
+			type != NULL ? type->column : 1,
+			"model_type is missing or no string; is this a config.json of a "
+			"model?");
+	for (guint i = 0; i < G_N_ELEMENTS(families); i++)
+		if (strcmp(families[i].type, type->text) == 0)
+			reader->family = &families[i];
+	return reader->family != NULL || fail_unknown(reader, type, error);
+}
+
+static void read_attention(Reader *reader)
+{
+	PipesimTransformer *model = reader->model;
+	const guint traits = reader->family->traits;
+	const Value *heads = look_up(reader, "num_attention_heads");
+	const gboolean bias = flag(reader, "attention_bias");
+
+	model->heads = number(reader, "num_attention_heads", 1, PIPESIM_MAX_WIDTH, -1);
+	model->qk_norm = (traits & QK_NORM) != 0;
+	model->qkv_bias = (traits & QKV_BIAS) != 0 || bias;
+	model->output_bias = bias && (traits & GATED_OUTPUT) != 0;
+	if (traits & LATENT) {
+		model->q_rank = number(reader, "q_lora_rank", 1, PIPESIM_MAX_WIDTH, 0);
+		model->kv_rank = number(reader, "kv_lora_rank", 1, PIPESIM_MAX_WIDTH, -1);
+		model->nope = number(reader, "qk_nope_head_dim", 1, PIPESIM_MAX_WIDTH, -1);
+		model->rope = number(reader, "qk_rope_head_dim", 1, PIPESIM_MAX_WIDTH, -1);
+		model->v_dim = number(reader, "v_head_dim", 1, PIPESIM_MAX_WIDTH, -1);
+		return;
+	}
+	model->kv_heads =
+		number(reader, "num_key_value_heads", 1, PIPESIM_MAX_WIDTH, model->heads);
+	if (model->heads % model->kv_heads != 0)
+		fault(reader, look_up(reader, "num_key_value_heads"),
+			"num_key_value_heads: %" G_GINT64_FORMAT
+			" does not divide the attention heads, %" G_GINT64_FORMAT,
+			model->kv_heads, model->heads);
+	if (look_up(reader, "head_dim") == NULL && !(traits & HEAD_128) &&
+		model->hidden % model->heads != 0)
+		fault(reader, heads,
+			"num_attention_heads: %" G_GINT64_FORMAT
+			" does not divide hidden_size, %" G_GINT64_FORMAT "; give head_dim",
+			model->heads, model->hidden);
+	model->head_dim = number(reader, "head_dim", 1, PIPESIM_MAX_WIDTH,
+		traits & HEAD_128 ? 128 : MAX(model->hidden / model->heads, 1));
+}
+
+/* Which layers have experts. */
+static void place_experts(Reader *reader)
+{
+	const Family *family = reader->family;
+	PipesimTransformer *model = reader->model;
+	const Value *dense = look_up(reader, "mlp_only_layers");
+
+	if (family->step == NULL) {
+		pipesim_transformer_places(model,
+			family->first != NULL
+				? number(reader, family->first, 0, PIPESIM_MAX_LAYERS, 0)
+				: 0,
+			family->every != NULL
+				? number(reader, family->every, 1, PIPESIM_MAX_LAYERS, 1)
+				: 1);
+		return;
+	}
+	const gint64 step = number(reader, family->step, 1, PIPESIM_MAX_LAYERS, 1);
+
+	model->sparse = g_new0(guint8, (gsize)model->layers);
+	for (gint64 layer = 0; layer < model->layers; layer++)
+		model->sparse[layer] = (layer + 1) % step == 0;
+	if (dense != NULL && (dense->numbers == NULL || dense->text != NULL))
+		fault(reader, dense, "mlp_only_layers: a list of layers is expected here");
+	for (guint i = 0; dense != NULL && dense->numbers != NULL && i < dense->numbers->len;
+		i++) {
+		const gint64 layer = g_array_index(dense->numbers, gint64, i);
+
+		if (layer < model->layers)
+			model->sparse[layer] = FALSE;
+	}
+}
+
+static void read_experts(Reader *reader)
+{
+	const Family *family = reader->family;
+	PipesimTransformer *model = reader->model;
+
+	model->experts = number(reader, family->experts, 1, PIPESIM_MAX_EXPERTS, -1);
+	model->per_token = number(reader, "num_experts_per_tok", 1, PIPESIM_MAX_EXPERTS, -1);
+	if (model->per_token > model->experts)
+		fault(reader, look_up(reader, "num_experts_per_tok"),
+			"num_experts_per_tok: %" G_GINT64_FORMAT
+			" is more than there are experts, %" G_GINT64_FORMAT,
+			model->per_token, model->experts);
+	model->expert_ffn = number(reader, family->expert_ffn, 1, PIPESIM_MAX_WIDTH, -1);
+	if (family->shared_experts != NULL)
+		model->shared_ffn =
+			number(reader, family->shared_experts, 0, 4096, 0) * model->expert_ffn;
+	if (family->shared_ffn != NULL)
+		model->shared_ffn = number(reader, family->shared_ffn, 0, PIPESIM_MAX_WIDTH, 0);
+	if (model->shared_ffn > PIPESIM_MAX_WIDTH)
+		fault(reader, look_up(reader, family->shared_experts),
+			"%s: all shared experts together are wider than %" G_GINT64_FORMAT,
+			family->shared_experts, PIPESIM_MAX_WIDTH);
+	model->router_bias = (family->traits & ROUTER_BIAS) != 0;
+	model->shared_gate = (family->traits & SHARED_GATE) != 0 && model->shared_ffn > 0;
+	place_experts(reader);
+}
+
+PipesimTransformer *pipesim_transformer_read_config(
+	const char *text, gsize length, const char *path, GError **error)
+{
+	g_autoptr(PipesimTransformer) model = g_new0(PipesimTransformer, 1);
+	g_autoptr(PipesimFaults) faults = pipesim_faults_new();
+	g_autoptr(GHashTable) values =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_value);
+	Reader reader = {.path = path, .values = values, .faults = faults, .model = model};
+
+	if (!read_values(&reader, text, length, error) || !find_family(&reader, error))
+		return NULL;
+	model->name = g_strdup(path);
+	model->gated = TRUE;
+	model->layers = number(&reader, "num_hidden_layers", 1, PIPESIM_MAX_LAYERS, -1);
+	model->hidden = number(&reader, "hidden_size", 1, PIPESIM_MAX_WIDTH, -1);
+	model->ffn = number(&reader, "intermediate_size", 1, PIPESIM_MAX_WIDTH, -1);
+	model->vocab = number(&reader, "vocab_size", 1, PIPESIM_MAX_VOCAB, -1);
+	model->mtp = number(&reader, "num_nextn_predict_layers", 0, 64, 0);
+	model->tied = flag(&reader, "tie_word_embeddings");
+	model->ffn_bias = flag(&reader, "mlp_bias");
+	read_attention(&reader);
+	if (reader.family->experts != NULL)
+		read_experts(&reader);
+	return pipesim_faults_done(faults, error) ? g_steal_pointer(&model) : NULL;
+}

@@ -1,0 +1,239 @@
+/* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention, [experts]. */
+#include "config.h"
+
+#include "transformer/transformer.h"
+#include <string.h>
+
+#define MODEL   "pipesim-model"
+#define LATENT  "latent"
+#define EXPERTS "experts"
+#define GROUPS  "[" MODEL "], [" LATENT "] and [" EXPERTS "] are known"
+
+typedef enum {
+	KEY_TEXT,
+	KEY_NUMBER,
+	KEY_CHOICE, /* its first is 0, its second 1 */
+} KeyKind;
+
+/* What is read besides the fields of a model. */
+typedef struct {
+	PipesimTransformer model; /* first, for offsets */
+	gint64 version, first, every;
+	char *name;
+} Fields;
+
+typedef struct {
+	const char *group, *name;
+	KeyKind kind;
+	gsize offset;
+	gint64 least, most;
+	const char *choices; /* "no yes" */
+	gboolean required;   /* where its group is there */
+} Key;
+
+#define NUMBER(field, least, most, required) \
+	KEY_NUMBER, G_STRUCT_OFFSET(Fields, field), least, most, NULL, required
+#define CHOICE(field, choices) \
+	KEY_CHOICE, G_STRUCT_OFFSET(Fields, model.field), 0, 0, choices, FALSE
+
+static const Key keys[] = {
+	{MODEL, "version", NUMBER(version, 1, 1, TRUE)},
+	{MODEL, "name", KEY_TEXT, G_STRUCT_OFFSET(Fields, name), 0, 0, NULL, FALSE},
+	{MODEL, "layers", NUMBER(model.layers, 1, PIPESIM_MAX_LAYERS, TRUE)},
+	{MODEL, "hidden", NUMBER(model.hidden, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{MODEL, "ffn", NUMBER(model.ffn, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "heads", NUMBER(model.heads, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{MODEL, "kv_heads", NUMBER(model.kv_heads, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "head_dim", NUMBER(model.head_dim, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "vocab", NUMBER(model.vocab, 1, PIPESIM_MAX_VOCAB, TRUE)},
+	{MODEL, "positions", NUMBER(model.positions, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{MODEL, "mtp_layers", NUMBER(model.mtp, 0, 64, FALSE)},
+	{MODEL, "activation", CHOICE(gated, "gelu swiglu")},
+	{MODEL, "norm", CHOICE(layer_norm, "rmsnorm layernorm")},
+	{MODEL, "tied", CHOICE(tied, "no yes")},
+	{MODEL, "qk_norm", CHOICE(qk_norm, "no yes")},
+	{MODEL, "qkv_bias", CHOICE(qkv_bias, "no yes")},
+	{MODEL, "output_bias", CHOICE(output_bias, "no yes")},
+	{MODEL, "ffn_bias", CHOICE(ffn_bias, "no yes")},
+	{MODEL, "hidden_dropout", CHOICE(dropout_hidden, "no yes")},
+	{MODEL, "attention_dropout", CHOICE(dropout_attention, "no yes")},
+	{LATENT, "q_rank", NUMBER(model.q_rank, 1, PIPESIM_MAX_WIDTH, FALSE)},
+	{LATENT, "kv_rank", NUMBER(model.kv_rank, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{LATENT, "nope", NUMBER(model.nope, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{LATENT, "rope", NUMBER(model.rope, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{LATENT, "v", NUMBER(model.v_dim, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{EXPERTS, "number", NUMBER(model.experts, 1, PIPESIM_MAX_EXPERTS, TRUE)},
+	{EXPERTS, "per_token", NUMBER(model.per_token, 1, PIPESIM_MAX_EXPERTS, TRUE)},
+	{EXPERTS, "ffn", NUMBER(model.expert_ffn, 1, PIPESIM_MAX_WIDTH, TRUE)},
+	{EXPERTS, "shared_ffn", NUMBER(model.shared_ffn, 0, PIPESIM_MAX_WIDTH, FALSE)},
+	{EXPERTS, "first_layer", NUMBER(first, 0, PIPESIM_MAX_LAYERS, FALSE)},
+	{EXPERTS, "every", NUMBER(every, 1, PIPESIM_MAX_LAYERS, FALSE)},
+	{EXPERTS, "router_bias", CHOICE(router_bias, "no yes")},
+	{EXPERTS, "shared_gate", CHOICE(shared_gate, "no yes")},
+};
+
+static const Key *find_key(const char *group, const char *name)
+{
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
+		if (strcmp(keys[i].group, group) == 0 &&
+			(name == NULL || strcmp(keys[i].name, name) == 0))
+			return &keys[i];
+	return NULL;
+}
+
+static gboolean read_value(Fields *fields, const Key *key, const char *value, GError **error)
+{
+	gpointer to = G_STRUCT_MEMBER_P(fields, key->offset);
+	guint64 count;
+
+	if (key->kind == KEY_TEXT) {
+		g_free(*(char **)to);
+		*(char **)to = g_strdup(value);
+		return TRUE;
+	}
+	if (key->kind == KEY_NUMBER) {
+		if (!pipesim_parse_count(value, key->name, (guint64)key->least,
+			    (guint64)key->most, &count, error))
+			return FALSE;
+		*(gint64 *)to = (gint64)count;
+		return TRUE;
+	}
+	g_auto(GStrv) choices = g_strsplit(key->choices, " ", -1);
+
+	for (guint i = 0; choices[i] != NULL; i++)
+		if (strcmp(choices[i], value) == 0) {
+			*(gboolean *)to = i != 0;
+			return TRUE;
+		}
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%.40s'; %s or %s", key->name,
+		value, choices[0], choices[1]);
+}
+
+static void read_line(PipesimIni *ini, const PipesimIniLine *line, Fields *fields)
+{
+	const gboolean known = line->group != NULL && find_key(line->group, NULL) != NULL;
+	const Key *key = line->key != NULL && known ? find_key(line->group, line->key) : NULL;
+	g_autoptr(GError) error = NULL;
+
+	if (key != NULL) {
+		if (line->first_line != line->line)
+			pipesim_ini_fault(ini, line->line, line->column, "'%s' is given twice",
+				line->key);
+		if (!read_value(fields, key, line->value, &error))
+			pipesim_ini_fault(
+				ini, line->line, line->value_column, "%s", error->message);
+	} else if (line->junk != NULL) {
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' is neither [group] nor key = value", line->junk);
+	} else if (line->key == NULL && !known) {
+		pipesim_ini_fault(ini, line->line, line->column,
+			"no such group as [%.60s]; " GROUPS, line->group);
+	} else if (line->key != NULL && known) {
+		pipesim_ini_fault(ini, line->line, line->column,
+			"[%s] has no key '%.60s'; remove or correct it", line->group,
+			line->key);
+	} else if (line->key != NULL && line->group == NULL) {
+		pipesim_ini_fault(ini, line->line, line->column,
+			"'%.60s' stands before [" MODEL "]; is this a model's description?",
+			line->key);
+	}
+}
+
+static void check_required(PipesimIni *ini)
+{
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+		const PipesimIniLine *group = pipesim_ini_find(ini, keys[i].group, NULL);
+
+		if (!keys[i].required || pipesim_ini_find(ini, keys[i].group, keys[i].name))
+			continue;
+		if (group != NULL)
+			pipesim_ini_fault(ini, group->line, group->column,
+				"[%s] has no %s; add it", keys[i].group, keys[i].name);
+		else if (strcmp(keys[i].name, "version") == 0)
+			pipesim_ini_fault(ini, 1, 1,
+				"[" MODEL "] with version = 1 is missing; is this a model's "
+				"description?");
+	}
+}
+
+/* Where @key stands, or else the group of the model. */
+static void fault_at(PipesimIni *ini, const char *group, const char *key, const char *message)
+{
+	const PipesimIniLine *line = pipesim_ini_find(ini, group, key);
+
+	if (line == NULL)
+		line = pipesim_ini_find(ini, MODEL, NULL);
+	pipesim_ini_fault(ini, line->line,
+		line->value != NULL ? line->value_column : line->column, "%s", message);
+}
+
+/* What keys say of each other. */
+static void complete(PipesimIni *ini, Fields *fields)
+{
+	PipesimTransformer *model = &fields->model;
+	const gboolean latent = model->kv_rank > 0;
+
+	if (!latent && model->kv_heads == 0)
+		model->kv_heads = model->heads;
+	if (latent && (model->kv_heads > 0 || model->head_dim > 0))
+		fault_at(ini, LATENT, NULL,
+			"[" LATENT "] gives the sizes of heads; leave out kv_heads and "
+			"head_dim");
+	if (!latent && model->heads % model->kv_heads != 0)
+		fault_at(ini, MODEL, "kv_heads", "kv_heads does not divide heads");
+	if (!latent && model->head_dim == 0 && model->hidden % model->heads != 0)
+		fault_at(ini, MODEL, "heads", "heads does not divide hidden; give head_dim");
+	if (!latent && model->head_dim == 0)
+		model->head_dim = model->hidden / model->heads;
+	if (model->experts == 0 && model->ffn == 0)
+		fault_at(ini, MODEL, "ffn", "ffn is missing, and there are no experts either");
+	if (model->per_token > model->experts)
+		fault_at(ini, EXPERTS, "per_token", "per_token is more than there are experts");
+	if (model->experts > 0)
+		pipesim_transformer_places(model, fields->first, MAX(fields->every, 1));
+	for (gint64 layer = 0; model->ffn == 0 && layer < model->layers; layer++)
+		if (!pipesim_transformer_is_sparse(model, layer)) {
+			fault_at(ini, MODEL, "ffn",
+				"ffn is missing: not every layer has experts");
+			break;
+		}
+}
+
+PipesimTransformer *pipesim_transformer_read_ini(PipesimIni *taken, GError **error)
+{
+	g_autoptr(PipesimIni) ini = taken;
+	Fields fields = {.model = {.gated = TRUE}};
+	PipesimTransformer *model;
+
+	if (ini == NULL)
+		return NULL;
+	for (guint i = 0; i < ini->n_lines; i++)
+		read_line(ini, &ini->lines[i], &fields);
+	check_required(ini);
+	if (pipesim_faults_done(ini->faults, NULL))
+		complete(ini, &fields);
+	fields.model.name = fields.name != NULL ? fields.name : g_strdup(ini->path);
+	model = g_memdup2(&fields.model, sizeof fields.model);
+	if (pipesim_faults_done(ini->faults, error))
+		return model;
+	pipesim_transformer_free(model);
+	return NULL;
+}
+
+void pipesim_transformer_print(const PipesimTransformer *model, GString *out)
+{
+	const Fields fields = {.model = *model};
+
+	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++) {
+		const Key *key = &keys[i];
+		gconstpointer at = G_STRUCT_MEMBER_P(&fields, key->offset);
+
+		if (key->offset >= sizeof fields.model)
+			continue;
+		g_string_append_printf(out, "%s.%s=%" G_GINT64_FORMAT " ", key->group,
+			key->name,
+			key->kind == KEY_CHOICE ? *(const gboolean *)at : *(const gint64 *)at);
+	}
+	for (gint64 layer = 0; layer < model->layers; layer++)
+		g_string_append_c(out, pipesim_transformer_is_sparse(model, layer) ? 'e' : 'd');
+}

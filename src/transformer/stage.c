@@ -1,0 +1,169 @@
+#include "config.h"
+
+#include "transformer/stage.h"
+#include <string.h>
+
+#define MOST ((PipesimWide)1 << 62)
+
+/* Of one parameter: bytes of itself, its gradient and the states of the optimizer, and which of these
+ * are cut over data-parallel ranks. */
+typedef struct {
+	guint parameter, gradient, states;
+} PerParameter;
+
+static PerParameter per_parameter(const PipesimTraining *training)
+{
+	static const PerParameter plain[] = {[PIPESIM_ADAM] = {2, 4, 12},
+		[PIPESIM_ADAM_BF16] = {2, 2, 8},
+		[PIPESIM_ADAM_FP16] = {2, 2, 16},
+		[PIPESIM_ADAM_FP32] = {4, 4, 8}};
+	PerParameter bytes = plain[training->optimizer];
+
+	if (training->fp8_parameters)
+		bytes.parameter = 1;
+	/* What is gathered in BF16 is reduced in BF16; the main copy is a state. */
+	if (training->zero == PIPESIM_ZERO_FSDP || training->bf16_gradients)
+		bytes.gradient = MIN(bytes.gradient, 2);
+	return bytes;
+}
+
+static PipesimWide shared(PipesimWide elements, guint bytes, gboolean cut, gint64 ranks)
+{
+	return cut ? (elements * bytes + ranks - 1) / ranks : elements * bytes;
+}
+
+/* Totals that may still be too large. */
+typedef struct {
+	PipesimWide elements, parameters, gradients, optimizer;
+	PipesimWide until_input, until_weight, between, transient;
+} Totals;
+
+static void add_static(
+	const PipesimTraining *training, PipesimWide elements, gint64 ranks, Totals *totals)
+{
+	const PerParameter bytes = per_parameter(training);
+	const PipesimZero zero = training->zero;
+
+	totals->elements += elements;
+	totals->parameters += shared(elements, bytes.parameter, zero == PIPESIM_ZERO_3, ranks);
+	totals->gradients += shared(elements, bytes.gradient,
+		zero == PIPESIM_ZERO_2 || zero == PIPESIM_ZERO_3, ranks);
+	totals->optimizer += shared(elements, bytes.states, zero != PIPESIM_ZERO_0, ranks);
+}
+
+/* @n of one part. @again of them are layers that are computed again as a whole. */
+static void add_part(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimPart part, gint64 n, gint64 again, PipesimStage *stage, Totals *totals)
+{
+	const gint64 every = MAX(training->every, 1);
+	const gint64 kept = n - again;
+	PipesimTermSum sum;
+
+	pipesim_terms_sum(model, training, part, &sum);
+	stage->parts |= 1u << part;
+	totals->until_input += kept * sum.of[PIPESIM_TERM_UNTIL_INPUT];
+	totals->until_weight += kept * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
+	totals->between += n * sum.of[PIPESIM_TERM_BETWEEN];
+	totals->transient = MAX(totals->transient, sum.of[PIPESIM_TERM_TRANSIENT]);
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		for (guint phase = 0; phase < 3; phase++) {
+			stage->flops[work][phase] += (double)n * (double)sum.flops[work][phase];
+			if (phase == 1)
+				stage->flops[work][phase] +=
+					(double)again * (double)sum.flops[work][0];
+		}
+	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
+	if (again == 0)
+		return;
+	/* Of layers that are computed again the inputs are kept; one such stretch at a time is there
+	 * as a whole, and what its weight gradients need from then on. */
+	totals->until_input +=
+		(again + every - 1) / every * pipesim_terms_input(model, training);
+	totals->between += again * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
+	totals->transient = MAX(totals->transient,
+		MIN(every, again) * (sum.of[PIPESIM_TERM_UNTIL_INPUT] +
+					    sum.of[PIPESIM_TERM_UNTIL_WEIGHT]) +
+			sum.of[PIPESIM_TERM_TRANSIENT]);
+}
+
+/* Parameters of @n of one part; of a matrix that both ends share once where both are here. */
+static void add_parameters(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimPart part, gint64 n, const PipesimCut *cut, Totals *totals)
+{
+	const PipesimWide matrix = (PipesimWide)pipesim_training_vocab(model, training) *
+				   model->hidden / training->tp;
+	PipesimTermSum sum;
+
+	pipesim_terms_sum(model, training, part, &sum);
+	if (part == PIPESIM_PART_HEAD && model->tied && cut->embedding)
+		sum.of[PIPESIM_TERM_PARAMETERS] -= matrix;
+	/* Multi-token prediction looks its tokens up in an embedding of its own rank. */
+	if (part == PIPESIM_PART_MTP && !cut->embedding)
+		add_static(training, matrix, training->dp * training->cp, totals);
+	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], training->dp * training->cp,
+		totals);
+	add_static(training, n * sum.of[PIPESIM_TERM_EXPERTS],
+		pipesim_training_expert_dp(training), totals);
+}
+
+static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
+{
+	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
+		totals->optimizer, totals->until_input, totals->until_weight, totals->between,
+		totals->transient};
+	gint64 *const to[] = {&stage->elements, &stage->parameters, &stage->gradients,
+		&stage->optimizer, &stage->until_input, &stage->until_weight, &stage->between,
+		&stage->transient};
+
+	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
+		if (amounts[i] >= MOST)
+			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"a stage of this model holds 2^62 bytes or more");
+		*to[i] = (gint64)amounts[i];
+	}
+	return TRUE;
+}
+
+gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimCut *cut, PipesimStage *stage, GError **error)
+{
+	gint64 sparse = 0, again = 0, counts[PIPESIM_N_PARTS];
+	gint64 redone[PIPESIM_N_PARTS] = {0};
+	Totals totals = {0};
+
+	for (gint64 layer = cut->first; layer < cut->first + cut->layers; layer++)
+		sparse += pipesim_transformer_is_sparse(model, layer);
+	if (training->full)
+		again = training->first > 0 ? MIN(training->first, cut->layers) : cut->layers;
+	counts[PIPESIM_PART_EMBEDDING] = cut->embedding;
+	counts[PIPESIM_PART_DENSE] = cut->layers - sparse;
+	counts[PIPESIM_PART_SPARSE] = sparse;
+	counts[PIPESIM_PART_MTP] = cut->mtp;
+	counts[PIPESIM_PART_HEAD] = cut->head;
+	for (gint64 layer = cut->first; layer < cut->first + again; layer++)
+		redone[pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
+								   : PIPESIM_PART_DENSE]++;
+	memset(stage, 0, sizeof *stage);
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		if (counts[part] == 0)
+			continue;
+		add_part(model, training, part, counts[part], redone[part], stage, &totals);
+		add_parameters(model, training, part, counts[part], cut, &totals);
+	}
+	return take(&totals, stage, error);
+}
+
+gint64 pipesim_stage_fixed(
+	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
+{
+	const gboolean sparse = (parts & (1u << PIPESIM_PART_SPARSE)) != 0;
+
+	/* Below 2^55: a few matrices. */
+	return training->workspace + (sparse ? training->grouped_workspace : 0) +
+	       (gint64)pipesim_terms_dummies(model, training, parts);
+}
+
+gint64 pipesim_stage_message(const PipesimTransformer *model, const PipesimTraining *training)
+{
+	return (gint64)MIN(pipesim_terms_input(model, training), MOST);
+}

@@ -1,0 +1,28 @@
+/* What a stage holds and computes: the sums of the terms of its parts. */
+#pragma once
+#include "transformer/layout.h"
+#include "transformer/terms.h"
+
+/* Bytes but for elements and FLOPs; each below 2^62. */
+typedef struct {
+	gint64 elements; /* parameters of a rank */
+	gint64 parameters, gradients, optimizer;
+	/* Of a micro-batch: until I, until W, from the one to the other. */
+	gint64 until_input, until_weight, between;
+	gint64 transient;
+	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
+	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
+	guint parts;        /* 1 << PipesimPart, that it has */
+} PipesimStage;
+
+/** pipesim_stage_sum: of @cut of @model. FALSE with PIPESIM_ERROR_LIMIT where a sum is 2^62 or more. */
+gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimCut *cut, PipesimStage *stage, GError **error);
+
+/** pipesim_stage_fixed: bytes of a rank that has stages with all these @parts: workspaces of libraries and
+ * dummies, whatever the number of stages. */
+gint64 pipesim_stage_fixed(
+	const PipesimTransformer *model, const PipesimTraining *training, guint parts);
+
+/** pipesim_stage_message: bytes that a micro-batch hands from one stage to the next on one rank. */
+gint64 pipesim_stage_message(const PipesimTransformer *model, const PipesimTraining *training);

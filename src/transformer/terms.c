@@ -1,0 +1,603 @@
+#include "config.h"
+
+#include "transformer/terms.h"
+#include <string.h>
+
+/* Where formulae come from. */
+#define KORTHIKANTI "Korthikanti et al., arXiv 2205.05198"
+#define AUTOGRAD    "tensors that Megatron-Core's and TransformerEngine's backward reads"
+#define ENGINE      "TransformerEngine, get_dummy_wgrad()"
+#define SHAPES      "shapes of the weights"
+#define DEEPSEEK    "DeepSeek-V3, arXiv 2412.19437"
+#define LOSSES      "Megatron-Core, tensor_parallel/cross_entropy.py"
+#define GRADIENTS   "derived: a split backward keeps the gradients of linear outputs"
+#define COUNTED     "two FLOPs per parameter and token"
+#define FLASH \
+	"FlashAttention: five products in the backward for two forward, half of the square"
+
+/* What formulae are written in. */
+typedef struct {
+	const PipesimTransformer *model;
+	const PipesimTraining *training;
+	GArray *terms; /* NULL: only sums are wanted */
+	PipesimTermSum *sum;
+	PipesimWide h, q, kv, a, f, g, t, T, Tp, V;
+	PipesimWide E, k, fe, fs, et, ep, Tk;
+	PipesimWide rq, rk, dn, dr, dv;
+	guint bytes; /* of an element that waits as the input of a linear layer */
+} Terms;
+
+static void init(Terms *terms, const PipesimTransformer *model, const PipesimTraining *training)
+{
+	const PipesimFraction routing =
+		training->routing.den > 0 ? training->routing : (PipesimFraction){1, 1};
+
+	terms->model = model;
+	terms->training = training;
+	terms->h = model->hidden;
+	terms->q = pipesim_transformer_q(model);
+	terms->kv = pipesim_transformer_kv(model);
+	terms->a = model->heads;
+	terms->f = model->ffn;
+	terms->g = model->gated ? 2 : 1;
+	terms->t = training->tp;
+	terms->T = pipesim_training_tokens(training);
+	terms->Tp = training->sequence_parallel ? terms->T / terms->t : terms->T;
+	terms->V = pipesim_training_vocab(model, training);
+	terms->E = model->experts;
+	terms->k = model->per_token;
+	terms->fe =
+		model->expert_ffn / training->etp; /* tensor parallelism of experts cuts them */
+	terms->fs = model->shared_ffn;
+	terms->et = training->etp;
+	terms->ep = training->ep;
+	/* Each rank sends rows of its own tokens, and receives as many where routing is balanced. */
+	terms->Tk = terms->T * terms->k * terms->et * routing.num / (terms->t * routing.den);
+	terms->rq = model->q_rank;
+	terms->rk = model->kv_rank;
+	terms->dn = model->nope;
+	terms->dr = model->rope;
+	terms->dv = model->v_dim;
+	terms->bytes = training->fp8 ? 1 : 2;
+}
+
+static void add(Terms *terms, PipesimTermSort sort, const char *what, const char *formula,
+	const char *source, PipesimWide amount)
+{
+	PipesimWide *sum = &terms->sum->of[sort];
+	const PipesimTerm term = {.what = what,
+		.formula = formula,
+		.source = source,
+		.sort = sort,
+		.amount = amount};
+
+	if (amount == 0)
+		return;
+	/* Of transient tensors only those of one moment are there together. */
+	*sum = sort == PIPESIM_TERM_TRANSIENT ? MAX(*sum, amount) : *sum + amount;
+	if (terms->terms != NULL)
+		g_array_append_val(terms->terms, term);
+}
+
+/* FLOPs of one product over all tokens of the rank: F, and I and W where they take as many. */
+static void compute(Terms *terms, PipesimWork work, const char *what, const char *formula,
+	const char *source, PipesimWide f, PipesimWide i, PipesimWide w)
+{
+	const PipesimWide amounts[] = {f, i, w};
+
+	for (guint phase = 0; phase < G_N_ELEMENTS(amounts); phase++) {
+		const PipesimTerm term = {.what = what,
+			.formula = formula,
+			.source = source,
+			.sort = PIPESIM_TERM_F + phase,
+			.work = work,
+			.amount = amounts[phase]};
+
+		terms->sum->of[term.sort] += term.amount;
+		terms->sum->flops[work][phase] += term.amount;
+		if (terms->terms != NULL && phase == 0 && term.amount > 0)
+			g_array_append_val(terms->terms, term);
+	}
+}
+
+static void again(Terms *terms, PipesimWork work, const char *what, PipesimWide amount)
+{
+	add(terms, PIPESIM_TERM_AGAIN, what, "F of it once more",
+		"Megatron-Core, --recompute-modules", amount);
+	terms->sum->flops[work][1] += amount;
+}
+
+static gboolean drops(const Terms *terms, PipesimRecompute module)
+{
+	return (terms->training->recompute & module) != 0;
+}
+
+/* Attention ------------------------------------------------------------------------------ */
+
+static PipesimWide attention_weights(const Terms *x)
+{
+	return x->h * (x->q + 2 * x->kv) + x->q * x->h;
+}
+
+static void add_heads_attention(Terms *x)
+{
+	const PipesimTransformer *model = x->model;
+
+	add(x, PIPESIM_TERM_PARAMETERS, "q, k, v and output projections",
+		"(h (q + 2 kv) + q h) / t", SHAPES, attention_weights(x) / x->t);
+	if (model->qkv_bias)
+		add(x, PIPESIM_TERM_PARAMETERS, "bias of q, k and v", "(q + 2 kv) / t", SHAPES,
+			(x->q + 2 * x->kv) / x->t);
+	if (model->qk_norm)
+		add(x, PIPESIM_TERM_PARAMETERS, "norms of q and k", "2 head_dim", SHAPES,
+			2 * model->head_dim);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "q, k and v after RoPE", "2 (q + 2 kv) T/t", AUTOGRAD,
+		2 * (x->q + 2 * x->kv) * x->T / x->t);
+	if (model->qk_norm)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "q and k ahead of their norms",
+			"2 (q + kv) T/t", "derived: inputs of the norms",
+			2 * (x->q + x->kv) * x->T / x->t);
+	add(x, PIPESIM_TERM_BETWEEN, "gradient of q, k and v", "2 (q + 2 kv) T/t", GRADIENTS,
+		2 * (x->q + 2 * x->kv) * x->T / x->t);
+	compute(x, PIPESIM_WORK_LINEAR, "projections of attention",
+		"2 (h (q + 2 kv) + q h) T/t", COUNTED, 2 * attention_weights(x) * x->T / x->t,
+		2 * attention_weights(x) * x->T / x->t, 2 * attention_weights(x) * x->T / x->t);
+}
+
+/* Elements that are cut over TP, and those that each of its ranks has. */
+static PipesimWide latent_up(const Terms *x)
+{
+	return x->rq * x->a * (x->dn + x->dr) + x->rk * x->a * (x->dn + x->dv);
+}
+
+static void add_latent_attention(Terms *x)
+{
+	const PipesimWide qk = x->a * (x->dn + x->dr), v = x->a * x->dv;
+	const PipesimWide direct = x->rq == 0 ? x->h * qk : 0;
+	const PipesimWide down = x->h * x->rq + x->h * (x->rk + x->dr);
+	const PipesimWide cut = latent_up(x) + direct + v * x->h;
+	const gboolean norms = x->model->qk_norm;
+
+	add(x, PIPESIM_TERM_PARAMETERS, "up projections and output",
+		"(rq a (dn + dr) + rk a (dn + dv) + a dv h) / t", SHAPES, cut / x->t);
+	add(x, PIPESIM_TERM_PARAMETERS, "down projections, on every TP rank",
+		"h rq + h (rk + dr)", "Megatron-Core", down);
+	if (norms)
+		add(x, PIPESIM_TERM_PARAMETERS, "norms of the latents", "rq + rk", SHAPES,
+			x->rq + x->rk);
+	if (norms)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "latents ahead of their norms",
+			"2 (rq + rk) T'", AUTOGRAD, 2 * (x->rq + x->rk) * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "latents", "2 (rq + rk) T'", AUTOGRAD,
+		x->bytes * (x->rq + x->rk) * x->Tp);
+	if (!drops(x, PIPESIM_RECOMPUTE_MLA_UP))
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "q, k and v", "2 a (2 (dn + dr) + dv) T/t",
+			AUTOGRAD, 2 * (2 * qk + v) * x->T / x->t);
+	else
+		again(x, PIPESIM_WORK_LINEAR, "up projections", 2 * latent_up(x) * x->T / x->t);
+	add(x, PIPESIM_TERM_BETWEEN, "gradients of latents, q, k and v",
+		"2 a (2 dn + dr + dv) T/t + 2 (rq + rk + dr) T'", GRADIENTS,
+		2 * (qk + x->a * (x->dn + x->dv)) * x->T / x->t +
+			2 * (x->rq + x->rk + x->dr) * x->Tp);
+	compute(x, PIPESIM_WORK_LINEAR, "projections of attention",
+		"2 (up + output) T/t + 2 down T'", COUNTED,
+		2 * cut * x->T / x->t + 2 * down * x->Tp,
+		2 * cut * x->T / x->t + 2 * down * x->Tp,
+		2 * cut * x->T / x->t + 2 * down * x->Tp);
+}
+
+/* What both sorts of attention have: norm 1, the core, its output. */
+static void add_attention(Terms *x)
+{
+	const PipesimTransformer *model = x->model;
+	const PipesimTraining *training = x->training;
+	const gboolean latent = x->rk > 0;
+	const PipesimWide out = latent ? x->a * x->dv : x->q;
+	const PipesimWide core = latent ? x->a * (x->dn + x->dr + x->dv) : 2 * x->q;
+	const PipesimWide flops = core * x->T * training->seq / x->t;
+	/* Scores of every head of the rank, against the whole sequence. */
+	const PipesimWide scores = x->T * training->seq * x->a / x->t;
+	const gboolean kept = training->unfused && !drops(x, PIPESIM_RECOMPUTE_CORE);
+
+	add(x, PIPESIM_TERM_PARAMETERS, "two norms", model->layer_norm ? "4 h" : "2 h", SHAPES,
+		(model->layer_norm ? 4 : 2) * x->h);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 1: the residual", "2 h T'", KORTHIKANTI,
+		2 * x->h * x->Tp);
+	/* A norm that is part of the linear layer behind it is not dropped. */
+	if (!latent || !drops(x, PIPESIM_RECOMPUTE_NORM))
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 1", "2 h T'", KORTHIKANTI,
+			x->bytes * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "statistics of both norms",
+		model->layer_norm ? "16 T'" : "8 T'", AUTOGRAD,
+		(model->layer_norm ? 16 : 8) * x->Tp);
+	if (latent)
+		add_latent_attention(x);
+	else
+		add_heads_attention(x);
+	if (model->output_bias)
+		add(x, PIPESIM_TERM_PARAMETERS, "bias of the output projection", "h", SHAPES,
+			x->h);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output", latent ? "2 a dv T/t" : "2 q T/t",
+		KORTHIKANTI, 2 * out * x->T / x->t);
+	if (training->cp > 1 && training->cp_all_to_all)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "attention output before the all-to-all",
+			"2 q T/t", AUTOGRAD, 2 * out * x->T / x->t);
+	if (training->fp8)
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output in FP8", "q T/t", AUTOGRAD,
+			out * x->T / x->t);
+	add(x, PIPESIM_TERM_BETWEEN, "gradient of the projected output", "2 h T'", GRADIENTS,
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "log-sum-exp", "4 a T/t", AUTOGRAD,
+		4 * x->a * x->T / x->t);
+	if (kept)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "scores of unfused attention",
+			model->dropout_attention ? "5 s T a/t" : "2 s T a/t", KORTHIKANTI,
+			(model->dropout_attention ? 5 : 2) * scores);
+	if (training->unfused)
+		add(x, PIPESIM_TERM_TRANSIENT, "gradients of scores", "4 s T a/t",
+			"derived: of the softmax and its input", 4 * scores);
+	if (training->unfused && !kept)
+		again(x, PIPESIM_WORK_CORE, "attention core", flops);
+	if (model->dropout_hidden)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "dropout masks of both residual adds",
+			"2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
+	compute(x, PIPESIM_WORK_CORE, "attention core",
+		latent ? "a (dn + dr + dv) s T/t" : "2 q s T/t", FLASH, flops,
+		training->unfused ? 2 * flops : 5 * flops / 2, 0);
+}
+
+/* MLP ------------------------------------------------------------------------------------ */
+
+static void add_mlp(Terms *x)
+{
+	const PipesimWide weights = (x->g + 1) * x->h * x->f / x->t;
+	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_MLP);
+
+	add(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
+	if (x->model->ffn_bias)
+		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
+			x->g * x->f / x->t + x->h);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 2", "2 h T'", KORTHIKANTI,
+		2 * x->h * x->Tp);
+	if (dropped) {
+		again(x, PIPESIM_WORK_LINEAR, "MLP", 2 * weights * x->T);
+	} else {
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
+			x->bytes * x->h * x->Tp);
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the activation", "2 g f T/t",
+			KORTHIKANTI, 2 * x->g * x->f * x->T / x->t);
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the activation", "2 f T/t",
+			KORTHIKANTI, x->bytes * x->f * x->T / x->t);
+	}
+	add(x, PIPESIM_TERM_BETWEEN, "gradients of both outputs of the MLP",
+		"2 g f T/t + 2 h T'", GRADIENTS,
+		2 * x->g * x->f * x->T / x->t + 2 * x->h * x->Tp);
+	/* What was dropped is there again from the recomputation to the weight gradient. */
+	if (dropped)
+		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the MLP", "2 h T' + 2 f T/t",
+			GRADIENTS, x->bytes * x->h * x->Tp + x->bytes * x->f * x->T / x->t);
+	add(x, PIPESIM_TERM_TRANSIENT, "backward of the activation",
+		dropped ? "4 h T' + 2 (2 g + 1) f T/t" : "2 h T' + 2 g f T/t", AUTOGRAD,
+		2 * x->h * x->Tp + 2 * x->g * x->f * x->T / x->t +
+			(dropped ? 2 * x->h * x->Tp + 2 * (x->g + 1) * x->f * x->T / x->t : 0));
+	compute(x, PIPESIM_WORK_LINEAR, "MLP", "2 (g + 1) h f T/t", COUNTED, 2 * weights * x->T,
+		2 * weights * x->T, 2 * weights * x->T);
+}
+
+/* Experts -------------------------------------------------------------------------------- */
+
+static void add_expert_parameters(Terms *x)
+{
+	const PipesimWide routed = (x->g + 1) * x->h * x->fe * x->E / x->ep;
+
+	add(x, PIPESIM_TERM_EXPERTS, "routed experts", "(g + 1) h fe E / ep", SHAPES, routed);
+	if (x->model->ffn_bias)
+		add(x, PIPESIM_TERM_EXPERTS, "bias of routed experts", "(g fe + h) E / ep",
+			SHAPES, (x->g * x->fe + x->h) * x->E / x->ep);
+	add(x, PIPESIM_TERM_PARAMETERS, "router", "h E", SHAPES, x->h * x->E);
+	if (x->model->router_bias)
+		add(x, PIPESIM_TERM_PARAMETERS, "bias of the router", "E", DEEPSEEK, x->E);
+	add(x, PIPESIM_TERM_PARAMETERS, "shared experts", "(g + 1) h fs / t", SHAPES,
+		(x->g + 1) * x->h * x->fs / x->t);
+	if (x->model->shared_gate)
+		add(x, PIPESIM_TERM_PARAMETERS, "gate of the shared experts", "h", SHAPES,
+			x->h);
+}
+
+static void add_expert_rows(Terms *x)
+{
+	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
+
+	if (!all) {
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "router", "9 E T'", AUTOGRAD,
+			9 * x->E * x->Tp);
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "dispatched rows: input of the experts",
+			"2 h Tk", AUTOGRAD, x->bytes * x->h * x->Tk);
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the experts' activation",
+			"2 g fe Tk", AUTOGRAD, 2 * x->g * x->fe * x->Tk);
+		if (!drops(x, PIPESIM_RECOMPUTE_MOE_ACT))
+			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the experts' activation",
+				"2 fe Tk", AUTOGRAD, x->bytes * x->fe * x->Tk);
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "probabilities of the rows", "4 Tk", AUTOGRAD,
+			4 * x->Tk);
+		if (x->training->unfused_permutation)
+			add(x, PIPESIM_TERM_UNTIL_INPUT, "rows of the unfused permutation",
+				"4 h Tk", "fitted on one family of runs", 4 * x->h * x->Tk);
+	}
+	add(x, PIPESIM_TERM_BETWEEN, "gradients of both outputs of the experts",
+		"2 g fe Tk + 2 h Tk", GRADIENTS, 2 * x->g * x->fe * x->Tk + 2 * x->h * x->Tk);
+	if (all)
+		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the experts",
+			"2 h Tk + 2 fe Tk", GRADIENTS,
+			x->bytes * x->h * x->Tk + x->bytes * x->fe * x->Tk);
+	add(x, PIPESIM_TERM_TRANSIENT, "rows permuted, received, computed, back in order",
+		"8 h Tk", AUTOGRAD, 8 * x->h * x->Tk);
+}
+
+static void add_shared_experts(Terms *x)
+{
+	const PipesimWide rows = x->fs * x->T / x->t;
+	const PipesimWide flops = 2 * (x->g + 1) * x->h * rows;
+	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_SHARED);
+
+	if (x->fs == 0)
+		return;
+	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the shared experts' activation",
+			"2 g fs T/t", AUTOGRAD, 2 * x->g * rows);
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the shared experts' activation",
+			"2 fs T/t", AUTOGRAD, x->bytes * rows);
+	}
+	add(x, PIPESIM_TERM_BETWEEN, "gradient ahead of the shared experts' activation",
+		"2 g fs T/t", GRADIENTS, 2 * x->g * rows);
+	if (dropped && !drops(x, PIPESIM_RECOMPUTE_MOE))
+		again(x, PIPESIM_WORK_LINEAR, "shared experts", flops);
+	compute(x, PIPESIM_WORK_LINEAR, "shared experts", "2 (g + 1) h fs T/t", COUNTED, flops,
+		flops, flops);
+}
+
+static void add_experts(Terms *x)
+{
+	const PipesimWide flops = 2 * (x->g + 1) * x->h * x->fe * x->Tk;
+	const PipesimWide router = 2 * x->h * x->E * x->Tp;
+
+	add_expert_parameters(x);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 2", "2 h T'", KORTHIKANTI,
+		2 * x->h * x->Tp);
+	if (!drops(x, PIPESIM_RECOMPUTE_NORM) || drops(x, PIPESIM_RECOMPUTE_MOE))
+		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
+			2 * x->h * x->Tp);
+	add_expert_rows(x);
+	add_shared_experts(x);
+	if (drops(x, PIPESIM_RECOMPUTE_MOE)) {
+		again(x, PIPESIM_WORK_EXPERT, "routed experts", flops);
+		again(x, PIPESIM_WORK_LINEAR, "router and shared experts",
+			router + 2 * (x->g + 1) * x->h * x->fs * x->T / x->t);
+	}
+	compute(x, PIPESIM_WORK_EXPERT, "routed experts", "2 (g + 1) h fe Tk", COUNTED, flops,
+		flops, flops);
+	compute(x, PIPESIM_WORK_LINEAR, "router", "2 h E T'", COUNTED, router, router, router);
+}
+
+/* Ends ----------------------------------------------------------------------------------- */
+
+static void add_embedding(Terms *x)
+{
+	add(x, PIPESIM_TERM_PARAMETERS, "embedding", "V h / t", SHAPES, x->V * x->h / x->t);
+	add(x, PIPESIM_TERM_PARAMETERS, "learned positions", "positions h", SHAPES,
+		x->model->positions * x->h);
+	/* Its backward is a scatter of the gradients, which goes with W. */
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "token ids", "8 T", KORTHIKANTI, 8 * x->T);
+	if (x->model->dropout_hidden)
+		add(x, PIPESIM_TERM_UNTIL_INPUT, "dropout mask", "h T'", KORTHIKANTI,
+			x->h * x->Tp);
+}
+
+static PipesimWide loss_bytes(const Terms *x)
+{
+	static const guint per_logit[] = {[PIPESIM_LOSS_MEGATRON] = 6,
+		[PIPESIM_LOSS_TE] = 2,
+		[PIPESIM_LOSS_NATIVE] = 10,
+		[PIPESIM_LOSS_FLOAT] = 10};
+
+	return per_logit[x->training->loss] * (x->V / x->t) * x->T;
+}
+
+static const char *loss_formula(const Terms *x)
+{
+	static const char *const formulae[] = {[PIPESIM_LOSS_MEGATRON] = "6 V T/t",
+		[PIPESIM_LOSS_TE] = "2 V T/t",
+		[PIPESIM_LOSS_NATIVE] = "10 V T/t",
+		[PIPESIM_LOSS_FLOAT] = "10 V T/t"};
+
+	return formulae[x->training->loss];
+}
+
+static void add_head(Terms *x)
+{
+	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
+	const gboolean split = x->training->sequence_parallel;
+
+	add(x, PIPESIM_TERM_PARAMETERS, "head", "V h / t", SHAPES, x->V * x->h / x->t);
+	add(x, PIPESIM_TERM_PARAMETERS, "final norm", x->model->layer_norm ? "2 h" : "h",
+		SHAPES, (x->model->layer_norm ? 2 : 1) * x->h);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the final norm", "2 h T'", AUTOGRAD,
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the final norm", "2 h T'", AUTOGRAD,
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_TRANSIENT, "logits and loss", loss_formula(x), LOSSES,
+		loss_bytes(x));
+	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
+		split ? "2 V T/t + 2 h T + 2 h (T + T') + 2 V h / t"
+		      : "2 V T/t + 2 h T + 2 V h / t",
+		AUTOGRAD,
+		2 * x->V * x->T / x->t + 2 * x->h * x->T +
+			(split ? 2 * x->h * (x->T + x->Tp) : 0) + 2 * x->V * x->h / x->t);
+	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
+}
+
+/* Behind its layer: two norms, their outputs side by side and the projection of these; then the head
+ * once more, whose loss waits for the main one. */
+static void add_mtp(Terms *x)
+{
+	const PipesimWide projection = 4 * x->h * x->h * x->T / x->t;
+	const PipesimWide head = 2 * x->h * x->V * x->T / x->t;
+	const PipesimWide per_logit = x->training->loss == PIPESIM_LOSS_TE ? 2 : 6;
+
+	add(x, PIPESIM_TERM_PARAMETERS, "projection of both inputs", "2 h h / t", DEEPSEEK,
+		2 * x->h * x->h / x->t);
+	add(x, PIPESIM_TERM_PARAMETERS, "three norms", x->model->layer_norm ? "6 h" : "3 h",
+		DEEPSEEK, (x->model->layer_norm ? 6 : 3) * x->h);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "inputs of both norms", "4 h T'", AUTOGRAD,
+		4 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "their outputs, and these side by side", "8 h T'",
+		AUTOGRAD, 8 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of its final norm", "2 h T'", AUTOGRAD,
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of its final norm", "2 h T'", AUTOGRAD,
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "logits that wait for the main loss",
+		per_logit == 2 ? "2 V T/t" : "6 V T/t", LOSSES,
+		per_logit * (x->V / x->t) * x->T);
+	compute(x, PIPESIM_WORK_LINEAR, "projection of both inputs", "4 h h T/t", COUNTED,
+		projection, projection, projection);
+	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, head, head, head);
+}
+
+/* Parts ---------------------------------------------------------------------------------- */
+
+const char *pipesim_part_name(PipesimPart part)
+{
+	static const char *const names[PIPESIM_N_PARTS] = {
+		[PIPESIM_PART_EMBEDDING] = "embedding",
+		[PIPESIM_PART_DENSE] = "dense layer",
+		[PIPESIM_PART_SPARSE] = "layer with experts",
+		[PIPESIM_PART_MTP] = "multi-token prediction",
+		[PIPESIM_PART_HEAD] = "head and loss"};
+
+	return names[part];
+}
+
+gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part)
+{
+	gint64 sparse = 0;
+
+	if (part == PIPESIM_PART_EMBEDDING || part == PIPESIM_PART_HEAD)
+		return 1;
+	if (part == PIPESIM_PART_MTP)
+		return model->mtp;
+	for (gint64 layer = 0; layer < model->layers; layer++)
+		sparse += pipesim_transformer_is_sparse(model, layer);
+	return part == PIPESIM_PART_SPARSE ? sparse : model->layers - sparse;
+}
+
+static void add_part(Terms *x, PipesimPart part)
+{
+	const gboolean behind = part == PIPESIM_PART_MTP &&
+				pipesim_transformer_is_sparse(x->model, x->model->layers);
+
+	if (part == PIPESIM_PART_EMBEDDING)
+		add_embedding(x);
+	if (part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE ||
+		part == PIPESIM_PART_MTP)
+		add_attention(x);
+	if (part == PIPESIM_PART_SPARSE || behind)
+		add_experts(x);
+	else if (part == PIPESIM_PART_DENSE || part == PIPESIM_PART_MTP)
+		add_mlp(x);
+	if (part == PIPESIM_PART_MTP)
+		add_mtp(x);
+	if (part == PIPESIM_PART_HEAD)
+		add_head(x);
+}
+
+GArray *pipesim_terms(
+	const PipesimTransformer *model, const PipesimTraining *training, PipesimPart part)
+{
+	PipesimTermSum sum = {0};
+	Terms terms = {.terms = g_array_new(FALSE, FALSE, sizeof(PipesimTerm)), .sum = &sum};
+
+	init(&terms, model, training);
+	add_part(&terms, part);
+	return terms.terms;
+}
+
+void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimPart part, PipesimTermSum *sum)
+{
+	Terms terms = {.sum = sum};
+
+	memset(sum, 0, sizeof *sum);
+	init(&terms, model, training);
+	add_part(&terms, part);
+}
+
+PipesimWide pipesim_terms_input(
+	const PipesimTransformer *model, const PipesimTraining *training)
+{
+	Terms terms = {0};
+
+	init(&terms, model, training);
+	return 2 * terms.h * terms.Tp;
+}
+
+/* Dummies -------------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimWide out, in;
+} Shape;
+
+static guint add_shape(Shape *shapes, guint n, PipesimWide out, PipesimWide in)
+{
+	for (guint i = 0; i < n; i++)
+		if (shapes[i].out == out && shapes[i].in == in)
+			return n;
+	shapes[n] = (Shape){out, in};
+	return n + 1;
+}
+
+PipesimWide pipesim_terms_dummies(
+	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
+{
+	const gboolean behind = (parts & (1u << PIPESIM_PART_MTP)) != 0;
+	const gboolean sparse = (parts & (1u << PIPESIM_PART_SPARSE)) != 0 ||
+				(behind && pipesim_transformer_is_sparse(model, model->layers));
+	const gboolean dense = (parts & (1u << PIPESIM_PART_DENSE)) != 0 ||
+			       (behind && !pipesim_transformer_is_sparse(model, model->layers));
+	PipesimWide total = 0;
+	Shape shapes[16];
+	Terms x = {0};
+	guint n = 0;
+
+	init(&x, model, training);
+	if (training->no_dummies || (!sparse && !dense))
+		return 0;
+	if (x.rk > 0) {
+		n = add_shape(shapes, n, x.a * (x.dn + x.dr) / x.t, x.rq > 0 ? x.rq : x.h);
+		if (x.rq > 0)
+			n = add_shape(shapes, n, x.rq, x.h);
+		n = add_shape(shapes, n, x.rk + x.dr, x.h);
+		n = add_shape(shapes, n, x.a * (x.dn + x.dv) / x.t, x.rk);
+		n = add_shape(shapes, n, x.h, x.a * x.dv / x.t);
+	} else {
+		n = add_shape(shapes, n, (x.q + 2 * x.kv) / x.t, x.h);
+		n = add_shape(shapes, n, x.h, x.q / x.t);
+	}
+	if (dense) {
+		n = add_shape(shapes, n, x.g * x.f / x.t, x.h);
+		n = add_shape(shapes, n, x.h, x.f / x.t);
+	}
+	if (sparse) {
+		n = add_shape(shapes, n, x.g * x.fe, x.h);
+		n = add_shape(shapes, n, x.h, x.fe);
+	}
+	if (sparse && x.fs > 0) {
+		n = add_shape(shapes, n, x.g * x.fs / x.t, x.h);
+		n = add_shape(shapes, n, x.h, x.fs / x.t);
+	}
+	if (behind)
+		n = add_shape(shapes, n, x.h / x.t, 2 * x.h);
+	for (guint i = 0; i < n; i++)
+		total += 2 * shapes[i].out * shapes[i].in;
+	return total;
+}

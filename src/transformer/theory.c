@@ -1,0 +1,112 @@
+/* Megatron-LM, megatron/training/theoretical_memory_usage.py: bytes per parameter, and Table 2 of
+ * Korthikanti et al. (arXiv 2205.05198) for activations. */
+#include "config.h"
+
+#include "transformer/theory.h"
+#include <math.h>
+
+static double attention(const PipesimTransformer *model)
+{
+	const double h = (double)model->hidden, a = (double)model->heads;
+	const double n = model->layer_norm ? 2 : 1;
+	const double rq = (double)model->q_rank, rk = (double)model->kv_rank;
+	const double qk = a * (double)(model->nope + model->rope);
+	double q;
+
+	if (rk == 0)
+		return 2 * h *
+		       (double)(pipesim_transformer_q(model) + pipesim_transformer_kv(model));
+	q = rq > 0 ? rq * (h + qk + n) : h * qk;
+	return q + rk * (h + a * (double)(model->nope + model->v_dim) + n) +
+	       h * (double)model->rope + a * (double)model->v_dim * h;
+}
+
+/* Parameters of one layer that tensor parallelism cuts; routed experts apart. */
+static double layer(const PipesimTransformer *model, gboolean sparse)
+{
+	const double h = (double)model->hidden, gates = model->gated ? 1.5 : 1;
+	const double width = (double)(sparse ? model->shared_ffn : model->ffn);
+
+	return 2 * h * width * gates + attention(model);
+}
+
+/* And those that every rank has: norms and router. */
+static double copied(const PipesimTransformer *model, gboolean sparse)
+{
+	const double h = (double)model->hidden;
+
+	return (model->layer_norm ? 4 : 2) * h + (sparse ? h * (double)model->experts : 0);
+}
+
+static double experts(const PipesimTransformer *model)
+{
+	return 2 * (double)model->hidden * (model->gated ? 1.5 : 1) *
+	       (double)model->expert_ffn * (double)model->experts;
+}
+
+static void count_parameters(const PipesimTransformer *model, const PipesimTraining *training,
+	guint ranks, PipesimTheory *theory)
+{
+	const double h = (double)model->hidden, t = (double)training->tp;
+	const double embedding = h * (double)pipesim_training_vocab(model, training);
+	const gboolean behind = pipesim_transformer_is_sparse(model, model->layers);
+	const double final_norm = (model->layer_norm ? 2 : 1) * h;
+	const gboolean shared = training->zero != PIPESIM_ZERO_0;
+	const double ep = (double)training->ep;
+	double sparse = 0, dense, block, mtp, copies, mtp_copies, dense_rank, expert_rank;
+
+	for (gint64 i = 0; i < model->layers; i++)
+		sparse += pipesim_transformer_is_sparse(model, i);
+	dense = (double)model->layers - sparse;
+	block = layer(model, FALSE) * dense + (sparse > 0 ? layer(model, TRUE) * sparse : 0);
+	copies = copied(model, FALSE) * dense + copied(model, TRUE) * sparse + final_norm;
+	mtp = (double)model->mtp * layer(model, behind);
+	mtp_copies = (double)model->mtp * copied(model, behind);
+	dense_rank = (block / ranks + mtp + embedding) / t + copies / ranks + mtp_copies;
+	if (!model->tied && ranks == 1)
+		dense_rank += embedding / t;
+	expert_rank =
+		experts(model) / ep * (sparse / ranks + (behind ? (double)model->mtp : 0)) / t;
+	theory->total_parameters =
+		block + copies + mtp + mtp_copies + embedding * (model->tied ? 1 : 2) +
+		experts(model) * (sparse + (behind ? (double)model->mtp : 0));
+	theory->parameters = dense_rank + expert_rank;
+	theory->weights =
+		dense_rank * (shared ? 6 + 12.0 / (double)training->dp : 18) +
+		expert_rank *
+			(shared ? 6 + 12.0 / (double)pipesim_training_expert_dp(training) : 18);
+}
+
+static void count_activations(const PipesimTransformer *model, const PipesimTraining *training,
+	guint ranks, guint chunks, guint microbatches, PipesimTheory *theory)
+{
+	const double h = (double)model->hidden, p = ranks, t = (double)training->tp;
+	const double tokens = (double)(training->seq * training->microbatch);
+	const double f = (double)(model->ffn > 0 ? model->ffn : model->expert_ffn);
+	const double one = tokens * h * (18 + 4 * f / h);
+	double all = one * (double)model->layers + (8 * tokens + tokens * h) * p;
+
+	theory->in_flight = MIN(microbatches, ranks);
+	if (chunks > 1) {
+		const double penalty = 1 + (p - 1) / (p * chunks);
+
+		theory->in_flight = (guint)ceil(penalty * p);
+		all *= penalty;
+	} else if (ranks > 1) {
+		all *= MIN(1, microbatches / p);
+	}
+	if (ranks == 1)
+		all += 4 * tokens * (h + (double)pipesim_training_vocab(model, training));
+	theory->layer_activations = one / t;
+	theory->activations = all / t;
+}
+
+PipesimTheory pipesim_theory(const PipesimTransformer *model, const PipesimTraining *training,
+	guint ranks, guint chunks, guint microbatches)
+{
+	PipesimTheory theory = {0};
+
+	count_parameters(model, training, ranks, &theory);
+	count_activations(model, training, ranks, chunks, microbatches, &theory);
+	return theory;
+}

@@ -1,0 +1,160 @@
+#include "config.h"
+
+#include "transformer/training.h"
+#include <string.h>
+
+gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTraining *training)
+{
+	const gint64 multiple = training->vocab_multiple > 1
+					? training->vocab_multiple * training->tp
+					: training->tp;
+
+	return (model->vocab + multiple - 1) / multiple * multiple;
+}
+
+/* Rules ---------------------------------------------------------------------------------- */
+
+/* The largest number up to @most that divides all of @sizes, of which those that are 0 do not count. */
+static gint64 nearest_divisor(const gint64 *sizes, guint n, gint64 most)
+{
+	for (gint64 divisor = most; divisor > 1; divisor--) {
+		guint divides = 0;
+
+		for (guint i = 0; i < n; i++)
+			divides += sizes[i] % divisor == 0;
+		if (divides == n)
+			return divisor;
+	}
+	return 1;
+}
+
+static gboolean check_divides(const char *option, gint64 value, const char *what,
+	const gint64 *sizes, guint n, guint at, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"%s %" G_GINT64_FORMAT " does not divide %s, %" G_GINT64_FORMAT
+		"; nearest: %" G_GINT64_FORMAT,
+		option, value, what, sizes[at], nearest_divisor(sizes, n, value));
+}
+
+static gboolean check_tensor(
+	const PipesimTransformer *model, const PipesimTraining *training, GError **error)
+{
+	static const char *const names[] = {"the attention heads", "the key and value heads",
+		"the width of the MLP", "the width of the shared experts"};
+	const gint64 sizes[] = {model->heads, model->kv_rank > 0 ? 0 : model->kv_heads,
+		model->ffn, model->shared_ffn};
+
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+		if (sizes[i] % training->tp != 0)
+			return check_divides("--tp", training->tp, names[i], sizes,
+				G_N_ELEMENTS(sizes), i, error);
+	if (training->sequence_parallel && training->tp == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--sequence-parallel divides by TP, which is 1; add --tp");
+	if (model->experts > 0 && training->tp > 1 && !training->sequence_parallel)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%s has experts: with --tp they need --sequence-parallel, as in "
+			"Megatron",
+			model->name);
+	return TRUE;
+}
+
+static gboolean check_experts(
+	const PipesimTransformer *model, const PipesimTraining *training, GError **error)
+{
+	const gint64 ranks = training->tp * training->cp * training->dp;
+
+	if (model->experts == 0 && training->ep > 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--ep divides experts, of which %s has none; leave it out",
+			model->name);
+	if (training->ep > 1 && model->experts % training->ep != 0)
+		return check_divides(
+			"--ep", training->ep, "the experts", &model->experts, 1, 0, error);
+	if (ranks % (training->ep * training->etp) != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--ep %" G_GINT64_FORMAT " does not divide the ranks of a stage, TP x "
+			"CP x DP = %" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
+			training->ep * training->etp, ranks,
+			nearest_divisor(&ranks, 1, training->ep * training->etp));
+	return TRUE;
+}
+
+gboolean pipesim_training_check(
+	const PipesimTransformer *model, const PipesimTraining *training, GError **error)
+{
+	const gint64 tokens = training->seq * training->microbatch;
+	const gint64 pieces = training->sequence_parallel ? training->tp : 1;
+
+	if (!check_tensor(model, training, error) || !check_experts(model, training, error))
+		return FALSE;
+	if (training->seq % training->cp != 0)
+		return check_divides(
+			"--cp", training->cp, "the sequence", &training->seq, 1, 0, error);
+	if (tokens / training->cp % pieces != 0)
+		return check_divides(
+			"--tp", training->tp, "the tokens of a rank", &tokens, 1, 0, error);
+	if (model->positions > 0 && training->seq > model->positions)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--seq %" G_GINT64_FORMAT " is longer than the %" G_GINT64_FORMAT
+			" positions that %s has learned; nearest: %" G_GINT64_FORMAT,
+			training->seq, model->positions, model->name, model->positions);
+	return TRUE;
+}
+
+/* Recomputation -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	guint flag;
+} modules[] = {
+	{"selective", PIPESIM_RECOMPUTE_CORE},
+	{"core_attn", PIPESIM_RECOMPUTE_CORE},
+	{"mlp", PIPESIM_RECOMPUTE_MLP},
+	{"moe", PIPESIM_RECOMPUTE_MOE},
+	{"moe_act", PIPESIM_RECOMPUTE_MOE_ACT},
+	{"shared_experts", PIPESIM_RECOMPUTE_SHARED},
+	{"layernorm", PIPESIM_RECOMPUTE_NORM},
+	{"mla_up_proj", PIPESIM_RECOMPUTE_MLA_UP},
+};
+
+static gboolean parse_module(
+	PipesimTraining *training, const char *name, const char *what, GError **error)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(modules); i++)
+		if (strcmp(modules[i].name, name) == 0) {
+			training->recompute |= modules[i].flag;
+			return TRUE;
+		}
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"%s: '%s'; none, selective, full, every=N, first=N, or modules joined by +: "
+		"core_attn, mlp, moe, moe_act, shared_experts, layernorm, mla_up_proj",
+		what, name);
+}
+
+gboolean pipesim_training_parse_recompute(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	const gboolean every = g_str_has_prefix(text, "every=");
+	const gboolean first = g_str_has_prefix(text, "first=");
+	g_auto(GStrv) names = g_strsplit(text, "+", -1);
+	guint64 layers = 0;
+
+	training->recompute = 0;
+	training->every = training->first = 0;
+	training->full = every || first || strcmp(text, "full") == 0;
+	if ((every || first) && !pipesim_parse_count(strchr(text, '=') + 1, what, 1,
+					PIPESIM_MAX_LAYERS, &layers, error))
+		return FALSE;
+	training->every = every ? (gint64)layers : 0;
+	training->first = first ? (gint64)layers : 0;
+	if (training->full || strcmp(text, "none") == 0)
+		return TRUE;
+	if (names[0] == NULL)
+		return parse_module(training, "", what, error);
+	for (char **name = names; *name != NULL; name++)
+		if (!parse_module(training, *name, what, error))
+			return FALSE;
+	return TRUE;
+}

@@ -1,0 +1,95 @@
+/* How a model is trained, as far as bytes and FLOPs depend on it, and the rules that sizes must keep. */
+#pragma once
+#include "transformer/transformer.h"
+
+#define PIPESIM_MAX_SEQ        (G_GINT64_CONSTANT(1) << 30)
+#define PIPESIM_MAX_SEQUENCES  (G_GINT64_CONSTANT(1) << 16) /* of a micro-batch */
+#define PIPESIM_MAX_PARALLEL   (G_GINT64_CONSTANT(1) << 20)
+#define PIPESIM_VOCAB_MULTIPLE 128 /* Megatron's --make-vocab-size-divisible-by */
+
+/* Parts of a layer that are computed again in the backward instead of kept, as Megatron names them. */
+typedef enum {
+	PIPESIM_RECOMPUTE_CORE = 1 << 0, /* core_attn: scores of unfused attention */
+	PIPESIM_RECOMPUTE_MLP = 1 << 1,
+	PIPESIM_RECOMPUTE_MOE = 1 << 2,
+	PIPESIM_RECOMPUTE_MOE_ACT = 1 << 3,
+	PIPESIM_RECOMPUTE_SHARED = 1 << 4, /* shared_experts */
+	PIPESIM_RECOMPUTE_NORM = 1 << 5,   /* layernorm */
+	PIPESIM_RECOMPUTE_MLA_UP = 1 << 6, /* mla_up_proj */
+} PipesimRecompute;
+
+typedef enum {
+	PIPESIM_ADAM,      /* FP32 gradients, main parameters and two moments */
+	PIPESIM_ADAM_BF16, /* gradients and moments in BF16, as DeepSeek-V3 */
+	PIPESIM_ADAM_FP16, /* FP16 gradients, FP32 copies of them */
+	PIPESIM_ADAM_FP32, /* everything in FP32 */
+} PipesimOptimizer;
+
+/* What of parameters, gradients and optimizer states data-parallel ranks share. */
+typedef enum {
+	PIPESIM_ZERO_0,
+	PIPESIM_ZERO_1, /* optimizer states: Megatron's distributed optimizer */
+	PIPESIM_ZERO_2, /* and gradients */
+	PIPESIM_ZERO_3, /* and parameters */
+	/* FSDP2 whose parameters stay gathered within a step. */
+	PIPESIM_ZERO_FSDP,
+} PipesimZero;
+
+typedef enum {
+	PIPESIM_LOSS_MEGATRON, /* its own: BF16 logits and an FP32 softmax */
+	PIPESIM_LOSS_TE,       /* TransformerEngine's, in place */
+	PIPESIM_LOSS_NATIVE,   /* fused by the compiler */
+	PIPESIM_LOSS_FLOAT,    /* PyTorch: cross_entropy(logits.float()) */
+} PipesimLoss;
+
+/* Plain values: copied by assignment. */
+typedef struct {
+	gint64 seq, microbatch; /* tokens of a sequence; sequences of a micro-batch */
+	gint64 tp, cp, ep, etp, dp;
+	gboolean sequence_parallel;
+	gboolean cp_all_to_all; /* context parallelism keeps a second attention output */
+	guint recompute;        /* PipesimRecompute */
+	gboolean full;          /* whole layers are computed again: */
+	gint64 every;           /* one input of so many layers is kept; 0 = 1 */
+	gint64 first;           /* or only the first so many layers of a stage; 0 = all */
+	PipesimOptimizer optimizer;
+	gboolean bf16_gradients; /* grad_reduce_in_fp32 off */
+	PipesimZero zero;
+	gboolean fp8;            /* linear layers keep their inputs in FP8 */
+	gboolean fp8_parameters; /* gathered in FP8 */
+	gboolean unfused;        /* attention that keeps its scores */
+	gboolean unfused_permutation;
+	PipesimLoss loss;
+	gboolean no_dummies;      /* without gradient-accumulation fusion */
+	PipesimFraction routing;  /* rows of the fullest rank over the mean; den 0 = 1 */
+	gint64 workspace;         /* bytes that libraries take inside the allocator */
+	gint64 grouped_workspace; /* and where experts are grouped */
+	gint64 vocab_multiple;    /* of TP, that the vocabulary is padded to; 1 = as it is */
+} PipesimTraining;
+
+/** pipesim_training_tokens: T: of a micro-batch on a rank. */
+static inline gint64 pipesim_training_tokens(const PipesimTraining *training)
+{
+	return training->seq * training->microbatch / training->cp;
+}
+
+/** pipesim_training_expert_dp: ranks that share the routed experts of one rank. */
+static inline gint64 pipesim_training_expert_dp(const PipesimTraining *training)
+{
+	return MAX(
+		training->tp * training->cp * training->dp / (training->ep * training->etp), 1);
+}
+
+/** pipesim_training_vocab: padded to a multiple of vocab_multiple times TP, as Megatron does. */
+gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTraining *training);
+
+/** pipesim_training_check: whether @model can be cut so. FALSE with PIPESIM_ERROR_CONSTRAINT, naming the
+ * size, the rule and the nearest that works. */
+gboolean pipesim_training_check(
+	const PipesimTransformer *model, const PipesimTraining *training, GError **error);
+
+/** pipesim_training_parse_recompute: "none", "selective", "full", "every=4", "first=2" (full recompute of
+ * the first layers of a stage), or modules of Megatron joined by plus signs: "mlp+layernorm". FALSE with
+ * PIPESIM_ERROR_USAGE. */
+gboolean pipesim_training_parse_recompute(
+	PipesimTraining *training, const char *text, const char *what, GError **error);
