@@ -25,6 +25,7 @@ Suite *published_suite(void);
 Suite *random_suite(void);
 Suite *ranks_suite(void);
 Suite *trace_suite(void);
+Suite *transformer_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *lower_suite(void);

@@ -1,0 +1,301 @@
+#include "memory-rows.h"
+#include "analysis/run.h"
+#include "base/csv.h"
+#include "schedule/schedule.h"
+#include <math.h>
+#include <string.h>
+
+const char *memory_row_text(const MemoryRow *row, const char *column)
+{
+	const char *text = g_hash_table_lookup(row->fields, column);
+
+	return text != NULL ? text : "";
+}
+
+static gint64 number(const MemoryRow *row, const char *column, gint64 otherwise)
+{
+	const char *text = memory_row_text(row, column);
+
+	return *text != '\0' ? g_ascii_strtoll(text, NULL, 10) : otherwise;
+}
+
+static gboolean says(const MemoryRow *row, const char *column, const char *word)
+{
+	return strstr(memory_row_text(row, column), word) != NULL;
+}
+
+static void describe(MemoryRow *row)
+{
+	PipesimTransformer *model = row->model = g_new0(PipesimTransformer, 1);
+
+	model->name = g_strdup(memory_row_text(row, "case"));
+	model->layers = number(row, "layers", 1);
+	model->hidden = number(row, "hidden", 1);
+	model->vocab = number(row, "vocab", 1);
+	model->heads = number(row, "heads", 1);
+	model->ffn = number(row, "ffn", 0);
+	if (says(row, "attn", "mla")) {
+		model->q_rank = number(row, "q_lora", 0);
+		model->kv_rank = number(row, "kv_lora", 0);
+		model->nope = number(row, "qk_nope", 0);
+		model->rope = number(row, "qk_rope", 0);
+		model->v_dim = number(row, "v_dim", 0);
+	} else {
+		model->kv_heads = number(row, "kv_heads", 1);
+		model->head_dim = number(row, "head_dim", 1);
+	}
+	model->qk_norm = number(row, "qk_norm", 0) != 0;
+	model->gated = says(row, "act", "swiglu");
+	model->layer_norm = says(row, "norm", "ln");
+	model->qkv_bias = model->output_bias = model->ffn_bias = number(row, "bias", 0) != 0;
+	model->tied = number(row, "tied", 0) != 0;
+	model->mtp = number(row, "mtp", 0);
+	model->positions = says(row, "pos", "abs") ? number(row, "max_pos", 0) : 0;
+	model->experts = number(row, "experts", 0);
+	model->per_token = number(row, "topk", 0);
+	model->expert_ffn = number(row, "moe_ffn", 0);
+	model->shared_ffn = number(row, "shared_ffn", 0);
+	model->dropout_attention =
+		g_ascii_strtod(memory_row_text(row, "dropout_attn"), NULL) > 0;
+	model->dropout_hidden =
+		g_ascii_strtod(memory_row_text(row, "dropout_hidden"), NULL) > 0;
+	if (model->experts > 0)
+		pipesim_transformer_places(model, number(row, "dense_layers", 0), 1);
+}
+
+/* What was fitted once for each kind of GPU, bytes; 0 where the GPU is not named. */
+static gint64 workspace(const MemoryRow *row)
+{
+	return says(row, "gpu", "B200")   ? 70000000
+	       : says(row, "gpu", "A100") ? 85000000
+	       : says(row, "gpu", "H100") ? 115000000
+					  : 0;
+}
+
+static void train(MemoryRow *row)
+{
+	static const struct {
+		const char *name;
+		guint flag;
+	} modules[] = {{"core_attn", PIPESIM_RECOMPUTE_CORE},
+		{"moe_act", PIPESIM_RECOMPUTE_MOE_ACT}, {"layernorm", PIPESIM_RECOMPUTE_NORM},
+		{"mla_up_proj", PIPESIM_RECOMPUTE_MLA_UP},
+		{"shared_experts", PIPESIM_RECOMPUTE_SHARED}};
+	PipesimTraining *training = &row->training;
+
+	*training = (PipesimTraining){.seq = number(row, "seq", 1),
+		.microbatch = number(row, "mbs", 1),
+		.tp = number(row, "tp", 1),
+		.cp = number(row, "cp", 1),
+		.ep = number(row, "ep", 1),
+		.etp = number(row, "etp", 1),
+		.dp = MAX(
+			number(row, "world", 1) / (number(row, "pp", 1) * number(row, "tp", 1) *
+							  number(row, "cp", 1)),
+			1),
+		.sequence_parallel = number(row, "sp", 0) != 0,
+		.cp_all_to_all = strcmp(memory_row_text(row, "cp_comm"), "a2a") == 0,
+		.full = says(row, "recompute", "full"),
+		.zero = says(row, "dist_opt", "fsdp2") ? PIPESIM_ZERO_FSDP
+			: number(row, "dist_opt", 0)   ? PIPESIM_ZERO_1
+						       : PIPESIM_ZERO_0,
+		.fp8 = !says(row, "fp8", "none"),
+		.fp8_parameters = number(row, "fp8_param", 0) != 0 && !says(row, "gpu", "H100"),
+		.unfused = says(row, "attention", "unfused"),
+		.loss = says(row, "ce_fusion", "te")       ? PIPESIM_LOSS_TE
+			: says(row, "ce_fusion", "native") ? PIPESIM_LOSS_NATIVE
+							   : PIPESIM_LOSS_MEGATRON,
+		.no_dummies = number(row, "grad_accum_fusion", 0) == 0,
+		.unfused_permutation =
+			number(row, "experts", 0) > 0 && number(row, "permute_fusion", 1) == 0,
+		.workspace = workspace(row),
+		.grouped_workspace = number(row, "grouped_gemm", 0) != 0 && workspace(row) > 0
+					     ? 270000000
+					     : 0,
+		.vocab_multiple = 1};
+	for (guint i = 0; i < G_N_ELEMENTS(modules); i++)
+		if (says(row, "recompute_modules", modules[i].name))
+			training->recompute |= modules[i].flag;
+	if (says(row, "recompute_modules", "mlp"))
+		training->recompute |= PIPESIM_RECOMPUTE_MLP;
+}
+
+/* One chunk as the row has it: "Et*2". */
+static PipesimCut read_chunk(const char *text)
+{
+	PipesimCut cut = {0};
+
+	for (const char *p = text; *p != '\0'; p++) {
+		gint64 times = 1;
+		char *end = NULL;
+
+		if (p[1] == '*')
+			times = g_ascii_strtoll(p + 2, &end, 10);
+		cut.embedding |= *p == 'E';
+		cut.head |= *p == 'L';
+		cut.layers += *p == 't' ? times : 0;
+		cut.mtp += *p == 'm' ? times : 0;
+		p = end != NULL ? end - 1 : p;
+	}
+	return cut;
+}
+
+/* The stage of @chunk of the row's rank. */
+static guint stage_of(const MemoryRow *row, guint chunk)
+{
+	return chunk == 1 && strcmp(row->schedule, "dualpipev") == 0
+		       ? 2 * row->ranks - 1 - row->rank
+		       : chunk * row->ranks + row->rank;
+}
+
+/* The stages of all ranks: of the row's own rank as it says, of the others what is left. */
+static void lay_out(MemoryRow *row)
+{
+	g_auto(GStrv) chunks = g_strsplit(memory_row_text(row, "chunks"), ";", -1);
+	const guint n = g_strv_length(chunks), stages = n * row->ranks;
+	const guint others = stages - n;
+	gint64 left = row->model->layers, first = 0;
+	g_autofree gboolean *own = g_new0(gboolean, stages);
+	guint seen = 0;
+
+	row->chunks = n;
+	row->layout = g_new0(PipesimStages, 1);
+	row->layout->stages = stages;
+	row->layout->cut = g_new0(PipesimCut, stages);
+	for (guint chunk = 0; chunk < n; chunk++) {
+		PipesimCut *cut = &row->layout->cut[stage_of(row, chunk)];
+
+		*cut = read_chunk(chunks[chunk]);
+		own[stage_of(row, chunk)] = TRUE;
+		left -= cut->layers;
+	}
+	for (guint stage = 0; stage < stages; stage++) {
+		PipesimCut *cut = &row->layout->cut[stage];
+
+		if (!own[stage]) {
+			cut->layers = left / others + (seen < left % others);
+			seen++;
+		}
+		cut->first = first;
+		first += cut->layers;
+	}
+}
+
+static void predict(MemoryRow *row)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimSchedule *schedule = pipesim_schedule_find(row->schedule, NULL);
+	PipesimScenario scenario = {.ranks = row->ranks,
+		.microbatches = row->microbatches,
+		.chunks = row->chunks > 1 ? row->chunks : 0,
+		.group = row->group,
+		.keep = PIPESIM_KEEP_NOTHING};
+	PipesimRun *run;
+
+	if (!pipesim_training_check(row->model, &row->training, &row->error))
+		return;
+	for (guint stage = 0; stage < row->layout->stages; stage++) {
+		PipesimStage sum;
+
+		if (stage % row->ranks == row->rank &&
+			pipesim_stage_sum(row->model, &row->training, &row->layout->cut[stage],
+				&sum, NULL))
+			row->adam_share += sum.optimizer / 12 * 8;
+	}
+	pipesim_costs_set_cutter(costs, pipesim_cutter_new(row->model, &row->training,
+						pipesim_stages_copy(row->layout), NULL));
+	row->model = NULL;
+	run = pipesim_run_schedule(schedule, &scenario, costs);
+	if (run->error != NULL)
+		row->error = g_error_copy(run->error);
+	else
+		row->predicted = run->report->memory.peak[row->rank];
+	pipesim_run_free(run);
+}
+
+static MemoryRow *make_row(GHashTable *fields)
+{
+	MemoryRow *row = g_new0(MemoryRow, 1);
+
+	row->fields = fields;
+	row->peak = number(row, "peak_bytes", 0);
+	row->first = number(row, "peak_first_bytes", 0);
+	row->ranks = (guint)number(row, "pp", 1);
+	row->rank = (guint)number(row, "stage", 0);
+	row->microbatches = (guint)number(row, "microbatches", 4);
+	row->group = (guint)number(row, "vpp_group", 0);
+	row->schedule = says(row, "schedule", "interleaved") ? "interleaved-1f1b"
+			: says(row, "schedule", "dualpipev") ? "dualpipev"
+							     : "1f1b";
+	if (number(row, "offload", 0) != 0)
+		row->outside = "offload";
+	else if (number(row, "cuda_graph", 0) != 0)
+		row->outside = "CUDA graphs";
+	else if (row->peak == 0)
+		row->outside = "only reserved memory is published";
+	else if (says(row, "stage", "max"))
+		row->outside = "only the maximum over ranks is published";
+	if (row->outside != NULL)
+		return row;
+	describe(row);
+	train(row);
+	lay_out(row);
+	predict(row);
+	return row;
+}
+
+double memory_row_error(const MemoryRow *row)
+{
+	return row->predicted > 0 && row->peak > 0
+		       ? (double)row->predicted / (double)row->peak - 1
+		       : (double)NAN;
+}
+
+static void free_row(gpointer data)
+{
+	MemoryRow *row = data;
+
+	g_hash_table_unref(row->fields);
+	pipesim_transformer_free(row->model);
+	pipesim_stages_free(row->layout);
+	g_clear_error(&row->error);
+	g_free(row);
+}
+
+static gboolean read_file(const char *path, GPtrArray *rows)
+{
+	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, NULL));
+	g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func(g_free);
+	const PipesimCsvRecord *record;
+
+	if (csv == NULL)
+		return FALSE;
+	while ((record = pipesim_csv_next(csv, TRUE, NULL)) != NULL) {
+		GHashTable *fields;
+
+		if (columns->len == 0) {
+			for (guint i = 0; i < record->n_cells; i++)
+				g_ptr_array_add(columns, g_strdup(record->cells[i].text));
+			continue;
+		}
+		fields = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+		for (guint i = 0; i < MIN(record->n_cells, columns->len); i++)
+			g_hash_table_insert(fields, g_strdup(g_ptr_array_index(columns, i)),
+				g_strdup(record->cells[i].text));
+		g_ptr_array_add(rows, make_row(fields));
+	}
+	return TRUE;
+}
+
+GPtrArray *memory_rows_read(const char *folder, const char *const *names)
+{
+	g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(free_row);
+
+	for (; *names != NULL; names++) {
+		g_autofree char *path = g_build_filename(folder, *names, NULL);
+
+		if (!read_file(path, rows))
+			return NULL;
+	}
+	return g_steal_pointer(&rows);
+}

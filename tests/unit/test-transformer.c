@@ -1,0 +1,361 @@
+#include "memory-rows.h"
+#include "suites.h"
+#include "transformer/theory.h"
+#include <math.h>
+#include <string.h>
+
+static PipesimTransformer *read_shipped(const char *name)
+{
+	const char *top = g_getenv("TOP_SRCDIR");
+	g_autofree char *file = g_strconcat(name, ".ini", NULL);
+	g_autofree char *path = g_build_filename(top != NULL ? top : ".", "models", file, NULL);
+	GError *error = NULL;
+	PipesimTransformer *model = pipesim_transformer_read(path, &error);
+
+	ck_assert_msg(model != NULL, "%s", error != NULL ? error->message : "");
+	return model;
+}
+
+static PipesimTraining plain(gint64 tokens)
+{
+	return (PipesimTraining){.seq = tokens,
+		.microbatch = 1,
+		.tp = 1,
+		.cp = 1,
+		.ep = 1,
+		.etp = 1,
+		.dp = 1,
+		.vocab_multiple = 1};
+}
+
+/* Activations of one layer. */
+static gint64 layer_bytes(
+	const PipesimTransformer *model, const PipesimTraining *training, PipesimPart part)
+{
+	PipesimTermSum sum;
+
+	pipesim_terms_sum(model, training, part, &sum);
+	return (gint64)(sum.of[PIPESIM_TERM_UNTIL_INPUT] + sum.of[PIPESIM_TERM_UNTIL_WEIGHT]);
+}
+
+/* Numbers that authors publish, or that were counted by hand. */
+START_TEST(counts_parameters)
+{
+	static const struct {
+		const char *name;
+		gint64 parameters;
+	} models[] = {{"llama-3-8b", G_GINT64_CONSTANT(8030261248)},
+		{"llama-3-405b", G_GINT64_CONSTANT(405853388800)},
+		{"mixtral-8x7b", G_GINT64_CONSTANT(46702792704)},
+		{"deepseek-v3", G_GINT64_CONSTANT(671026419200)}};
+
+	for (guint i = 0; i < G_N_ELEMENTS(models); i++) {
+		g_autoptr(PipesimTransformer) model = read_shipped(models[i].name);
+
+		ck_assert_int_eq(
+			pipesim_transformer_parameters(model, FALSE), models[i].parameters);
+	}
+	g_autoptr(PipesimTransformer) llama = read_shipped("llama-3-70b");
+	g_autoptr(PipesimTransformer) gpt = read_shipped("gpt-3-175b");
+
+	ck_assert_int_eq(pipesim_transformer_parameters(llama, FALSE) / 1000000, 70553);
+	ck_assert_int_eq(pipesim_transformer_parameters(gpt, FALSE) / 1000000000, 174);
+}
+END_TEST
+
+START_TEST(counts_activations)
+{
+	static const struct {
+		const char *name;
+		PipesimPart part;
+		gint64 bytes;
+	} layers[] = {{"llama-3-8b", PIPESIM_PART_DENSE, 570982400},
+		{"llama-3-405b", PIPESIM_PART_DENSE, 2132836352},
+		{"deepseek-v3", PIPESIM_PART_DENSE, 1394638848},
+		{"deepseek-v3", PIPESIM_PART_SPARSE, 1873969152},
+		{"mixtral-8x7b", PIPESIM_PART_SPARSE, 990740480}};
+	PipesimTraining training = plain(4096);
+
+	for (guint i = 0; i < G_N_ELEMENTS(layers); i++) {
+		g_autoptr(PipesimTransformer) model = read_shipped(layers[i].name);
+
+		ck_assert_int_eq(
+			layer_bytes(model, &training, layers[i].part), layers[i].bytes);
+	}
+	g_autoptr(PipesimTransformer) llama = read_shipped("llama-3-405b");
+
+	training.tp = 8;
+	training.sequence_parallel = TRUE;
+	ck_assert_int_eq(layer_bytes(llama, &training, PIPESIM_PART_DENSE), 266604544);
+}
+END_TEST
+
+/* Korthikanti et al., arXiv 2205.05198, table 2, on GPT-3 175B: what the paper leaves out, statistics of norms
+ * and log-sum-exp, is 4 a + 16 bytes a token. */
+START_TEST(counts_as_korthikanti)
+{
+	g_autoptr(PipesimTransformer) gpt = read_shipped("gpt-3-175b");
+	PipesimTraining training = plain(2048);
+	gint64 rest = 2048 * (16 + 4 * 96);
+
+	training.unfused = TRUE;
+	ck_assert_int_eq(layer_bytes(gpt, &training, PIPESIM_PART_DENSE) - rest, 2868903936);
+	training.tp = 8;
+	rest = 2048 * (16 + 4 * 96 / 8);
+	ck_assert_int_eq(layer_bytes(gpt, &training, PIPESIM_PART_DENSE) - rest, 578813952);
+	training.sequence_parallel = TRUE;
+	rest /= 1;
+	rest = 2048 / 8 * 16 + 2048 * 4 * 96 / 8;
+	ck_assert_int_eq(layer_bytes(gpt, &training, PIPESIM_PART_DENSE) - rest, 358612992);
+	training.recompute = PIPESIM_RECOMPUTE_CORE;
+	ck_assert_int_eq(layer_bytes(gpt, &training, PIPESIM_PART_DENSE) - rest, 106954752);
+}
+END_TEST
+
+static double model_flops(const char *name, gint64 seq)
+{
+	g_autoptr(PipesimTransformer) model = read_shipped(name);
+	g_autoptr(PipesimStages) stages = pipesim_stages_even(model, 1, NULL);
+	const PipesimTraining training = plain(seq);
+	PipesimStage stage;
+
+	ck_assert(pipesim_stage_sum(model, &training, &stages->cut[0], &stage, NULL));
+	return stage.model_flops / (double)seq;
+}
+
+/* NVIDIA's published TFLOP/s over tokens/s. */
+START_TEST(counts_flops)
+{
+	ck_assert_double_eq_tol(model_flops("deepseek-v3", 4096), 260.64e9, 0.01e9);
+	ck_assert_double_eq_tol(model_flops("llama-3-405b", 8192), 2523.96e9, 0.01e9);
+}
+END_TEST
+
+/* What Megatron prints. */
+START_TEST(prints_as_megatron)
+{
+	PipesimTraining training = plain(2048);
+	g_autoptr(PipesimTransformer) gpt = read_shipped("gpt-3-175b");
+	PipesimTheory theory;
+
+	gpt->vocab = 51200;
+	training.tp = 8;
+	theory = pipesim_theory(gpt, &training, 8, 3, 64);
+	ck_assert_double_eq_tol(theory.weights / 1048576, 48016.18, 0.005);
+	ck_assert_double_eq_tol(theory.parameters / 1e9, 2.7971, 0.00005);
+	ck_assert_double_eq_tol(theory.activations / 1048576, 12679.02, 0.005);
+	ck_assert_uint_eq(theory.in_flight, 11);
+
+	/* MT-NLG 530B. */
+	gpt->layers = 105;
+	gpt->hidden = 20480;
+	gpt->ffn = 81920;
+	gpt->heads = gpt->kv_heads = 128;
+	gpt->head_dim = 160;
+	theory = pipesim_theory(gpt, &training, 35, 3, 280);
+	ck_assert_double_eq_tol(theory.weights / 1048576, 34654.24, 0.005);
+	ck_assert_double_eq_tol(theory.activations / 1048576, 23861.76, 0.005);
+	ck_assert_uint_eq(theory.in_flight, 47);
+
+	g_autoptr(PipesimTransformer) llama = read_shipped("llama-3-405b");
+
+	training = plain(8192);
+	training.tp = training.dp = 8;
+	training.zero = PIPESIM_ZERO_1;
+	theory = pipesim_theory(llama, &training, 16, 0, 64);
+	ck_assert_double_eq_tol(theory.weights / 1048576, 24324.35, 0.005);
+	ck_assert_double_eq_tol(theory.parameters / 1e9, 3.4008, 0.00005);
+	ck_assert_double_eq_tol(theory.activations / 1048576, 62752.12, 0.005);
+
+	g_autoptr(PipesimTransformer) deepseek = read_shipped("deepseek-v3");
+
+	training = plain(4096);
+	training.ep = 64;
+	training.dp = 128;
+	training.zero = PIPESIM_ZERO_1;
+	theory = pipesim_theory(deepseek, &training, 16, 0, 64);
+	ck_assert_double_eq_tol(theory.total_parameters / 1e9, 682.53, 0.005);
+	ck_assert_double_eq_tol(theory.parameters / 1e9, 2.9284, 0.00005);
+	ck_assert_double_eq_tol(theory.weights / 1048576, 21607.63, 0.005);
+	ck_assert_double_eq_tol(theory.activations / 1048576, 48760.50, 0.005);
+	ck_assert_double_eq_tol(theory.layer_activations / 1048576, 792.0, 0.05);
+}
+END_TEST
+
+/* Small facts of measured rows, which docs/memory.md lists with their sources. */
+START_TEST(meets_measured_peaks)
+{
+	static const char *const names[] = {"simumax.csv", "megatron.csv", "others.csv", NULL};
+	const char *shared = g_getenv("PIPESIM_SHARED");
+	g_autofree char *folder =
+		g_build_filename(shared != NULL ? shared : "../shared", "memory", NULL);
+	g_autoptr(GPtrArray) rows = memory_rows_read(folder, names);
+	double sum = 0;
+	guint large = 0;
+
+	if (rows == NULL) {
+		g_print("SKIP: no measured rows of memory in %s\n", folder);
+		return;
+	}
+	for (guint i = 0; i < rows->len; i++) {
+		const MemoryRow *row = g_ptr_array_index(rows, i);
+		const char *name = memory_row_text(row, "case");
+		const gboolean sparse = strcmp(memory_row_text(row, "experts"), "0") != 0;
+		const double error = fabs(memory_row_error(row));
+
+		if (row->outside != NULL || g_str_has_prefix(name, "pith-train"))
+			continue;
+		ck_assert_msg(row->error == NULL, "%s: %s", name,
+			row->error != NULL ? row->error->message : "");
+		if (g_str_has_prefix(name, "simumax"))
+			ck_assert_msg(
+				error <= (sparse ? 0.01 : 0.001), "%s: %.4f", name, error);
+		if (g_str_has_prefix(name, "megatron") && row->peak > 10000000000) {
+			ck_assert_msg(error <= 0.045, "%s: %.4f", name, error);
+			sum += error;
+			large++;
+		}
+	}
+	ck_assert_uint_gt(large, 0);
+	ck_assert_double_le(sum / large, 0.02);
+}
+END_TEST
+
+static void refuse(const char *text, const char *message)
+{
+	GError *error = NULL;
+
+	ck_assert_ptr_null(pipesim_transformer_parse(text, strlen(text), "x", &error));
+	ck_assert_msg(strstr(error->message, message) != NULL, "%s", error->message);
+	g_error_free(error);
+}
+
+START_TEST(refuses_descriptions)
+{
+	refuse("{\"model_type\": \"mamba\", \"hidden_size\": 8}",
+		"x:1:16: model_type: 'mamba' is none of llama");
+	refuse("{\"model_type\": \"mamba\", \"hidden_size\": 8}", "it lacks num_hidden_layers");
+	refuse("{\"model_type\": \"llama\",\n \"num_hidden_layers\": 1e30}",
+		"x:2:23: num_hidden_layers: '1e30' is not a whole number");
+	refuse("{\"model_type\": \"llama\", \"hidden_size\": \"8\"}",
+		"x:1:40: hidden_size: a whole number is expected here");
+	refuse("{\"model_type\": \"llama\", \"num_hidden_layers\": 4}",
+		"hidden_size is missing; a llama model needs it");
+	refuse("{\"model_type\": \"llama\"", "the file ends inside the object");
+	refuse("{\"model_type\": \"llama\", \"a\": 1, \"a\": 2}", "a key is given twice");
+	refuse("[pipesim-model]\nversion = 1\nlayers = 0\n",
+		"x:3:10: layers: '0' is out of range");
+	refuse("[pipesim-model]\nversion = 1\nlayer = 4\n",
+		"x:3:1: [pipesim-model] has no key 'layer'");
+	refuse("[pipesim-model]\nversion = 1\nlayers = 4\nhidden = 8\nheads = 3\nvocab = "
+	       "10\nffn = 8\n",
+		"x:5:9: heads does not divide hidden");
+	refuse("layers = 4\n", "stands before [pipesim-model]");
+}
+END_TEST
+
+START_TEST(reads_layouts)
+{
+	/* Verdicts of Megatron's own class. */
+	static const struct {
+		const char *text;
+		gint64 layers, mtp;
+		const char *printed;
+	} valid[] = {{"Et|t|t|tL", 4, 0, "Et|(t|)*2tL"},
+		{"Et*3|(tt|)*29,m|L", 61, 1, "Et*3|(tt|)*29m|L"},
+		{"Et*3|(tt|)*29m|L", 61, 1, "Et*3|(tt|)*29m|L"},
+		{"Et|(tt|)*30mL", 61, 1, "Et|(tt|)*30mL"},
+		{"Et*4|(t*4|)*14tmL", 61, 1, "Et*4|(t*4|)*14tmL"},
+		{"E|t*4|t*4|L", 8, 0, "E|(t*4|)*2L"}, {"Et,(t|)*3,tL", 5, 0, "Ett|(t|)*2tL"},
+		{"Et*2|(tt|)*5t|tmL", 14, 1, "Ett|(tt|)*5t|tmL"},
+		{"(Et)*1|t*2|t*0|tL", 4, 0, "Et|tt||tL"}, {"Ett|t*2|m|L", 4, 1, "Ett|tt|m|L"}};
+	static const struct {
+		const char *text;
+		gint64 layers, mtp;
+		const char *message;
+	} invalid[] = {{"Et|t|t|t", 4, 0, "x:1:9: the last letter is L"},
+		{"tE|t|t|tL", 4, 0, "x:1:1: the first letter is E"},
+		{"Et|t|t|tLL", 4, 0, "x:1:10: a second L"},
+		{"Et*3|t*3L", 7, 0, "x:1:10: 6 layers (t), but m has 7"},
+		{"Et|t|t|tL ", 4, 0, "x:1:10: E (embedding)"},
+		{"et|t|t|tL", 4, 0, "x:1:1: E (embedding)"},
+		{"Et|((t|)*2t|)*2L", 4, 0, "x:1:5: groups cannot be nested"},
+		{"Et|t*2*2|tL", 6, 0, "x:1:7: a repetition is of one letter"},
+		{"Et|tm|t|tL", 4, 1, "x:1:7: no layer stands behind m"},
+		{"Et|t|tm|mL", 3, 2, "x:1:9: all m stand in one stage"},
+		{"Et|t|t|tmL", 4, 0, "1 layers for multi-token prediction (m), but m has 0"},
+		{"|Et|t|tL", 3, 0, "x:1:1: the first letter is E"},
+		{"Et|t|t|tL|", 4, 0, "x:1:10: nothing stands behind L"},
+		{"Et*99999999999999999999L", 4, 0, "more than 1048576 letters"},
+		{"E(t", 4, 0, "x:1:2: this group is not closed"},
+		{"", 4, 0, "the last letter is L"}};
+	PipesimTransformer model = {.name = (char *)"m"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(valid); i++) {
+		GError *error = NULL;
+		g_autoptr(GString) printed = g_string_new(NULL);
+		g_autoptr(PipesimStages) stages = NULL;
+
+		model.layers = valid[i].layers;
+		model.mtp = valid[i].mtp;
+		stages = pipesim_stages_parse(&model, valid[i].text, "x", &error);
+		ck_assert_msg(stages != NULL, "%s: %s", valid[i].text,
+			error != NULL ? error->message : "");
+		pipesim_stages_print(stages, printed);
+		ck_assert_str_eq(printed->str, valid[i].printed);
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(invalid); i++) {
+		GError *error = NULL;
+
+		model.layers = invalid[i].layers;
+		model.mtp = invalid[i].mtp;
+		ck_assert_ptr_null(pipesim_stages_parse(&model, invalid[i].text, "x", &error));
+		ck_assert_msg(strstr(error->message, invalid[i].message) != NULL, "%s: %s",
+			invalid[i].text, error->message);
+		g_error_free(error);
+	}
+}
+END_TEST
+
+/* torchtitan's own rule, of which its documents and code give these. */
+START_TEST(spreads_layers)
+{
+	static const struct {
+		gint64 layers;
+		guint stages;
+		const char *printed;
+	} even[] = {{32, 4, "Et*8|(t*8|)*2t*8L"}, {126, 8, "Et*15|(t*16|)*6t*15L"},
+		{61, 16, "Et*3|(t*4|)*14ttL"}, {4, 6, "E|(t|)*4L"}};
+	PipesimTransformer model = {.name = (char *)"m"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(even); i++) {
+		g_autoptr(GString) printed = g_string_new(NULL);
+		g_autoptr(PipesimStages) stages = NULL;
+
+		model.layers = even[i].layers;
+		stages = pipesim_stages_even(&model, even[i].stages, NULL);
+		pipesim_stages_print(stages, printed);
+		ck_assert_str_eq(printed->str, even[i].printed);
+	}
+	model.layers = 4;
+	ck_assert_ptr_null(pipesim_stages_even(&model, 7, NULL));
+}
+END_TEST
+
+Suite *transformer_suite(void)
+{
+	Suite *suite = suite_create("transformer");
+	TCase *tests = tcase_create("transformer");
+
+	tcase_add_test(tests, counts_parameters);
+	tcase_add_test(tests, counts_activations);
+	tcase_add_test(tests, counts_as_korthikanti);
+	tcase_add_test(tests, counts_flops);
+	tcase_add_test(tests, prints_as_megatron);
+	tcase_add_test(tests, meets_measured_peaks);
+	tcase_add_test(tests, refuses_descriptions);
+	tcase_add_test(tests, reads_layouts);
+	tcase_add_test(tests, spreads_layers);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
