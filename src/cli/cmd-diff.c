@@ -320,7 +320,7 @@ const PipesimCommand pipesim_command_diff = {
 		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_SCHEDULES,
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_COMM,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
+		PIPESIM_SET_COMM, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.run = run,
 };

@@ -399,6 +399,6 @@ const PipesimCommand pipesim_command_explain = {
 		"the phases of each\nrank, and the published formulae. Phases and timeline are "
 		"shown for PP 4 and 8 micro-batches\nunless you give others.",
 	.operand = "an operand",
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK},
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
 	.run = run,
 };

@@ -152,7 +152,7 @@ const PipesimCommand pipesim_command_export = {
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
 		PIPESIM_SET_COMM, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT, PIPESIM_ALL_COSTS,
-		PIPESIM_ALL_NETWORK},
+		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
 	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule or schedule file to write", NULL},
 		{PIPESIM_SET_COMM, NULL,
 			"whose: async, queue, pytorch-2.15, single, grouped, native (default)",

@@ -378,7 +378,7 @@ const PipesimCommand pipesim_command_steady = {
 	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
 		    "input file.\n",
 	.operand = "an operand",
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT},
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.run = run,
 };

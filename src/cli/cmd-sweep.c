@@ -398,10 +398,14 @@ static GString *make_id(Sweep *sweep, GError **error)
 			id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT ||
 			(setting->group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
 
+		if (decides && sweep->setup->flag[id])
+			g_string_append_printf(made_of, "%s\n", setting->name);
 		if (text == NULL || !decides)
 			continue;
 		if (setting->path == PIPESIM_PATH_NONE)
 			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
+		else if (id == PIPESIM_SET_MODEL)
+			pipesim_transformer_print(sweep->setup->model, made_of);
 		else if (!add_file(setting->name, text, made_of, error))
 			return NULL;
 	}
@@ -596,7 +600,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	PipesimSetup first;
 	gboolean ok;
 
-	if (!pipesim_choices_add_schedules(choices, setup, error))
+	if (!pipesim_choices_add_schedules(choices, setup, error) ||
+		!pipesim_setup_load_model(setup, error))
 		return FALSE;
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
@@ -639,7 +644,7 @@ const PipesimCommand pipesim_command_sweep = {
 		"Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 cannot "
 		"write, 130 stopped.\n",
 	.ranges = TRUE,
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
 		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_SET_COMM,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
 		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS,

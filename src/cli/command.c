@@ -245,6 +245,7 @@ PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
 	g_auto(PipesimSetup) setup = {.command_line = join_arguments(argc, argv),
+		.data = g_getenv("PIPESIM_DATADIR"),
 		.notice = pipesim_print_notice,
 		.notices = g_ptr_array_new_with_free_func(g_free)};
 	PipesimExit answer = PIPESIM_EXIT_DONE;

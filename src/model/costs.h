@@ -201,10 +201,10 @@ struct _PipesimTimes {
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
 	 * copy. All NULL where every stage holds the same. */
+	gint64 *bytes[PIPESIM_N_STAGE_BYTES];
 	/* First layer of each stage, and behind the last the number of layers; NULL where every
 	 * stage has an equal share of the model. */
 	guint64 *first_layer;
-	gint64 *bytes[PIPESIM_N_STAGE_BYTES];
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and

@@ -306,7 +306,8 @@ static gboolean check_costs(
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
-			"--parameter-bytes, --stage-bytes or a costs file that has them");
+			"--parameter-bytes, --stage-bytes, --model or a costs file that has "
+			"them");
 	if (limit != NULL && g_ascii_isdigit(limit[strlen(limit) - 1]) &&
 		scenario->memory_limit < 1000000 &&
 		(costs->bytes_until_input > 1000000 || costs->bytes_until_weight > 1000000 ||
@@ -359,6 +360,7 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 	if (costs == NULL || !share_stages(setup, costs, error) ||
 		!read_stage_times(setup, costs, error) ||
 		!read_stage_bytes(setup, costs, error) ||
+		!pipesim_setup_model(setup, costs, error) ||
 		!read_costs(setup, costs, &replaced, error) ||
 		!read_layers(setup, costs, replaced, error) ||
 		!read_network(setup, costs, error) || !check_costs(setup, costs, error))

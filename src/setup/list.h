@@ -117,6 +117,58 @@ SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N",
 	"memory per rank: mark schedules that do not fit", PIPESIM_ALL_COSTS,
 	.scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
 
+/* A described model, how it is trained and cut into stages. */
+SETTING(MODEL, "--model", 0, "NAME|FILE",
+	"bytes and layers from a model: llama-3-70b, config.json, .ini", PIPESIM_ALL_MODEL,
+	.path = PIPESIM_PATH_READ, .values = "ini json")
+SETTING(SEQ, "--seq", 0, "N", "of --model: tokens of a sequence (default: 4096)",
+	PIPESIM_ALL_MODEL, COUNT(sizes.seq, PIPESIM_MAX_SEQ), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(MICROBATCH_SIZE, "--microbatch-size", 0, "N",
+	"of --model: sequences of a micro-batch (default: 1)", PIPESIM_ALL_MODEL,
+	COUNT(sizes.microbatch, PIPESIM_MAX_SEQUENCES), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(TP, "--tp", 0, "N", "of --model: tensor parallelism", PIPESIM_ALL_MODEL,
+	COUNT(sizes.tp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(CP, "--cp", 0, "N", "of --model: context parallelism", PIPESIM_ALL_MODEL,
+	COUNT(sizes.cp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(EP, "--ep", 0, "N", "of --model: expert parallelism", PIPESIM_ALL_MODEL,
+	COUNT(sizes.ep, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(EXPERT_TP, "--expert-tp", 0, "N", "of --model: tensor parallelism of experts",
+	PIPESIM_ALL_MODEL, COUNT(sizes.etp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(DP, "--dp", 0, "N", "of --model: data parallelism", PIPESIM_ALL_MODEL,
+	COUNT(sizes.dp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(SEQUENCE_PARALLEL, "--sequence-parallel", 0, NULL,
+	"of --model: divide the rest of a layer by TP too", PIPESIM_ALL_MODEL)
+SETTING(CP_COMM, "--cp-comm", 0, "KIND", "of --model: p2p (default) or a2a, which keeps more",
+	PIPESIM_ALL_MODEL, .training = read_cp_comm, .values = "p2p a2a")
+SETTING(RECOMPUTE, "--recompute", 0, "WHAT",
+	"of --model: none, selective, full, every=N, first=N, mlp+moe", PIPESIM_ALL_MODEL,
+	.training = pipesim_training_parse_recompute,
+	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj")
+SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
+	"of --model: adam, adam-bf16, adam-fp16 or adam-fp32", PIPESIM_ALL_MODEL,
+	.training = read_optimizer, .values = "adam adam-bf16 adam-fp16 adam-fp32")
+SETTING(ZERO, "--zero", 0, "STAGE", "of --model: what DP shares: 0, 1 (default), 2, 3 or fsdp",
+	PIPESIM_ALL_MODEL, .training = read_zero, .values = "0 1 2 3 fsdp")
+SETTING(PRECISION, "--precision", 0, "TYPE",
+	"of --model: bf16, fp8, or fp8-params, kept in FP8 too", PIPESIM_ALL_MODEL,
+	.training = read_precision, .values = "bf16 fp8 fp8-params")
+SETTING(ATTENTION, "--attention", 0, "KIND",
+	"of --model: fused (default) or unfused, which keeps scores", PIPESIM_ALL_MODEL,
+	.training = read_attention, .values = "fused unfused")
+SETTING(LOSS, "--loss", 0, "KIND", "of --model: megatron (default), te, native or float",
+	PIPESIM_ALL_MODEL, .training = read_loss, .values = "megatron te native float")
+SETTING(UNFUSED, "--unfused", 0, "LIST",
+	"of --model: without fused permutation, gradients, or both", PIPESIM_ALL_MODEL,
+	.training = read_unfused, .values = "permutation gradients permutation,gradients")
+SETTING(ROUTING, "--routing", 0, "FACTOR",
+	"of --model: rows of the fullest expert rank over the mean", PIPESIM_ALL_MODEL,
+	.training = read_routing)
+SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
+	"of --model: bytes of libraries + of grouped experts", PIPESIM_ALL_MODEL,
+	.training = read_workspace)
+SETTING(LAYOUT, "--layout", 0, "STRING",
+	"of --model: layers by stage, as Megatron: 'Et*3|(tt|)*29,m|L'", PIPESIM_ALL_MODEL)
+
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",
 	"size of a message; models links, on which messages queue", PIPESIM_ALL_NETWORK,
@@ -179,6 +231,13 @@ SETTING(PICTURE, "--picture", 0, "FILE",
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(FIGURES, "--figures", 0, NULL,
 	"print percentiles, autocorrelation, waits, interference, fits", PIPESIM_NO_GROUP)
+
+/* Of model. */
+SETTING(MEMORY_MODEL, "--memory-model", 0, "KIND",
+	"tensors (default), or megatron: what Megatron-LM prints", PIPESIM_NO_GROUP,
+	.values = "tensors megatron")
+SETTING(TERMS, "--terms", 0, NULL, "also print every term, its formula and its source",
+	PIPESIM_NO_GROUP)
 
 /* Of list. */
 SETTING(NAMES, "--names", 0, NULL, "print names only, one per line", PIPESIM_NO_GROUP)

@@ -26,6 +26,7 @@ static PipesimSettingId find_setting(const char *option)
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const gboolean runs = setting->group == PIPESIM_ALL_SHAPE ||
 				      setting->group == PIPESIM_ALL_COSTS ||
+				      setting->group == PIPESIM_ALL_MODEL ||
 				      setting->group == PIPESIM_ALL_NETWORK ||
 				      id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT;
 

@@ -122,6 +122,129 @@ static gboolean read_split(PipesimCosts *costs, const char *text, const char *wh
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; even or layers", what, text);
 }
 
+/* Into the training ---------------------------------------------------------------------- */
+
+/* Which of @names, separated by blanks, @text is. */
+static gboolean read_word(
+	const char *names, const char *text, const char *what, guint *word, GError **error)
+{
+	g_auto(GStrv) words = g_strsplit(names, " ", -1);
+	g_autofree char *list = g_strjoinv(", ", words);
+
+	for (*word = 0; words[*word] != NULL; ++*word)
+		if (strcmp(words[*word], text) == 0)
+			return TRUE;
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s", what, text, list);
+}
+
+static gboolean read_cp_comm(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("p2p a2a", text, what, &word, error))
+		return FALSE;
+	training->cp_all_to_all = word == 1;
+	return TRUE;
+}
+
+static gboolean read_optimizer(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("adam adam-bf16 adam-fp16 adam-fp32", text, what, &word, error))
+		return FALSE;
+	training->optimizer = (PipesimOptimizer)word;
+	return TRUE;
+}
+
+static gboolean read_zero(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("0 1 2 3 fsdp", text, what, &word, error))
+		return FALSE;
+	training->zero = (PipesimZero)word;
+	return TRUE;
+}
+
+static gboolean read_precision(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("bf16 fp8 fp8-params", text, what, &word, error))
+		return FALSE;
+	training->fp8 = word >= 1;
+	training->fp8_parameters = word == 2;
+	return TRUE;
+}
+
+static gboolean read_attention(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("fused unfused", text, what, &word, error))
+		return FALSE;
+	training->unfused = word == 1;
+	return TRUE;
+}
+
+static gboolean read_loss(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("megatron te native float", text, what, &word, error))
+		return FALSE;
+	training->loss = (PipesimLoss)word;
+	return TRUE;
+}
+
+static gboolean read_unfused(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("permutation gradients permutation,gradients gradients,permutation",
+		    text, what, &word, error))
+		return FALSE;
+	training->unfused_permutation = word != 1;
+	training->no_dummies = word != 0;
+	return TRUE;
+}
+
+static gboolean read_routing(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	PipesimFraction factor;
+
+	if (!pipesim_parse_fraction(text, what, &factor, error))
+		return FALSE;
+	training->routing = factor;
+	return (factor.num >= factor.den && factor.num / factor.den <= 1000) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%s'; the fullest rank has the mean or more, from 1 to 1000", what,
+		       text);
+}
+
+static gboolean read_workspace(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	g_auto(GStrv) parts = g_strsplit(text, "+", 2);
+
+	training->grouped_workspace = 0;
+	return pipesim_parse_bytes(
+		       parts[0] != NULL ? parts[0] : "", what, &training->workspace, error) &&
+	       (parts[0] == NULL || parts[1] == NULL ||
+		       pipesim_parse_bytes(
+			       parts[1], what, &training->grouped_workspace, error));
+}
+
 /* Into the network ----------------------------------------------------------------------- */
 
 static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *costs,

@@ -3,6 +3,7 @@
 #include "model/costs.h"
 #include "model/scenario.h"
 #include "output/view.h"
+#include "transformer/training.h"
 
 /* The settings: PIPESIM_SET_PP ...; behind them the groups that commands take as a whole. */
 typedef enum {
@@ -14,6 +15,7 @@ typedef enum {
 	PIPESIM_NO_GROUP = PIPESIM_N_SETTINGS,
 	PIPESIM_ALL_SHAPE,
 	PIPESIM_ALL_COSTS,
+	PIPESIM_ALL_MODEL,
 	PIPESIM_ALL_NETWORK,
 	PIPESIM_ALL_SAMPLES,
 	PIPESIM_ALL_VIEW,
@@ -66,6 +68,8 @@ typedef struct {
 		GError **error);
 	gboolean (*network)(PipesimNetwork *network, const PipesimCosts *costs,
 		const char *text, const char *what, GError **error);
+	gboolean (*training)(
+		PipesimTraining *training, const char *text, const char *what, GError **error);
 	gboolean (*view)(PipesimView *view, const char *text, const char *what, GError **error);
 	gboolean for_gnuplot; /* of PIPESIM_ALL_VIEW: not for timelines in characters */
 } PipesimSetting;

@@ -16,6 +16,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 	g_clear_pointer(&setup->notices, g_ptr_array_unref);
 	pipesim_costs_free(setup->costs);
 	pipesim_costs_free(setup->base);
+	pipesim_transformer_free(setup->model);
 	g_clear_pointer(&setup->stages, g_array_unref);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "measure/calibrate.h"
 #include "setup/setting.h"
+#include "transformer/cutter.h"
 
 /* Zeros are an empty setup. Of what was not given the text is NULL. */
 struct _PipesimSetup {
@@ -12,11 +13,17 @@ struct _PipesimSetup {
 	char **operands; /* NULL-terminated; not owned */
 	guint n_operands;
 	char *command_line; /* owned */
+	const char
+		*data; /* folder of what is shipped, not owned; NULL = where it was installed */
 
 	/* As read: pipesim_setup_read(). */
 	PipesimScenario scenario; /* 0 = not given */
 	guint layers;             /* 0 = not given */
-	PipesimView view;         /* of timelines; borrows the texts */
+	struct {
+		guint seq, microbatch, tp, cp, ep, etp, dp;
+	} sizes;                   /* of the training of a model; 0 = not given */
+	PipesimView view;          /* of timelines; borrows the texts */
+	PipesimTransformer *model; /* pipesim_setup_load_model(); owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
@@ -29,6 +36,17 @@ struct _PipesimSetup {
 
 void pipesim_setup_clear(PipesimSetup *setup);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimSetup, pipesim_setup_clear)
+
+/** pipesim_setup_load_model: reads what --model names, a path or one of those that are shipped, where that
+ * was not done yet. FALSE with PIPESIM_ERROR_USAGE or what reading gives. */
+gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error);
+
+/** pipesim_setup_model_path: the file that --model means; NULL without. For g_free(). */
+char *pipesim_setup_model_path(const PipesimSetup *setup);
+
+/** pipesim_setup_model: the model of --model, trained and cut as the settings say, into @costs, with what one of the ranks of the scenario holds
+ * in the mean, where that is given; FALSE as above, or with PIPESIM_ERROR_CONSTRAINT. */
+gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error);
 
 /** pipesim_setup_read: what was written into the scenario and the counts. FALSE with
  * PIPESIM_ERROR_USAGE. */

@@ -1,0 +1,625 @@
+#include "config.h"
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "output/figures.h"
+#include "output/gnuplot.h"
+#include "output/table.h"
+#include "setup/choice.h"
+#include "transformer/theory.h"
+#include <string.h>
+
+#define WIDTH 100
+
+/* What is shown of a model. */
+typedef struct {
+	const PipesimSetup *setup;
+	const PipesimCutter *cutter;
+	const PipesimTransformer *model;
+	const PipesimTraining *training;
+	const PipesimRun *run;
+	PipesimStages *stages;
+	PipesimStage *sums; /* by stage */
+	gboolean megatron;
+	PipesimTheory theory;
+} Answer;
+
+/* Sums of a rank over its stages, bytes. */
+typedef struct {
+	gint64 elements, parameters, gradients, optimizer, fixed;
+	gint64 until_input, until_weight, between; /* of one micro-batch in each stage */
+	gint64 transient;                          /* the largest */
+	double flops[3], model_flops;
+	gint64 layers;
+	GString *chunks; /* "Et*3;tt" */
+} Rank;
+
+static guint stage_of(const Answer *answer, guint rank, guint chunk)
+{
+	return pipesim_shape_stage(&answer->run->shape, rank, chunk);
+}
+
+static void append_cut(GString *out, const PipesimCut *cut)
+{
+	g_autoptr(GString) text = g_string_new(cut->embedding ? "E" : "");
+
+	if (cut->layers > 2)
+		g_string_append_printf(text, "t*%" G_GINT64_FORMAT, cut->layers);
+	else
+		g_string_append(text, cut->layers == 2 ? "tt" : cut->layers == 1 ? "t" : "");
+	for (gint64 i = 0; i < cut->mtp; i++)
+		g_string_append_c(text, 'm');
+	g_string_append(text, cut->head ? "L" : "");
+	g_string_append(out, text->len > 0 ? text->str : "-");
+}
+
+static void sum_rank(const Answer *answer, guint rank, Rank *sum)
+{
+	guint parts = 0;
+
+	memset(sum, 0, sizeof *sum);
+	sum->chunks = g_string_new(NULL);
+	for (guint chunk = 0; chunk < answer->run->shape.chunks; chunk++) {
+		const guint stage = stage_of(answer, rank, chunk);
+		const PipesimStage *of = &answer->sums[stage];
+
+		g_string_append(sum->chunks, chunk > 0 ? ";" : "");
+		append_cut(sum->chunks, &answer->stages->cut[stage]);
+		parts |= of->parts;
+		sum->layers += answer->stages->cut[stage].layers;
+		sum->elements += of->elements;
+		sum->parameters += of->parameters;
+		sum->gradients += of->gradients;
+		sum->optimizer += of->optimizer;
+		sum->until_input += of->until_input;
+		sum->until_weight += of->until_weight;
+		sum->between += of->between;
+		sum->transient = MAX(sum->transient, of->transient);
+		sum->model_flops += of->model_flops;
+		for (guint work = 0; work < PIPESIM_N_WORK; work++)
+			for (guint phase = 0; phase < 3; phase++)
+				sum->flops[phase] += of->flops[work][phase];
+	}
+	sum->fixed = pipesim_stage_fixed(answer->model, answer->training, parts);
+}
+
+/* The numbers of a rank, for JSON and CSV. */
+static const char *const columns[] = {"rank", "layers", "parameters", "parameter_bytes",
+	"gradient_bytes", "optimizer_bytes", "fixed_bytes", "activation_until_input_bytes",
+	"activation_until_weight_bytes", "activation_between_bytes", "transient_bytes",
+	"message_bytes", "held_bytes", "peak_bytes"};
+
+static void list_rank(
+	const Answer *answer, guint rank, const Rank *sum, gint64 values[G_N_ELEMENTS(columns)])
+{
+	const PipesimMemory *memory = &answer->run->report->memory;
+	const gint64 list[G_N_ELEMENTS(columns)] = {rank, sum->layers, sum->elements,
+		sum->parameters, sum->gradients, sum->optimizer, sum->fixed, sum->until_input,
+		sum->until_weight, sum->between, sum->transient,
+		pipesim_stage_message(answer->model, answer->training),
+		memory->until_input[rank] + memory->until_weight[rank] + memory->between[rank],
+		memory->peak[rank]};
+
+	memcpy(values, list, sizeof list);
+}
+
+/* JSON ----------------------------------------------------------------------------------- */
+
+/* FLOPs and terms may pass 2^63. */
+static void write_wide(PipesimJson *json, const char *key, double value)
+{
+	pipesim_json_key(json, key);
+	if (value < 9e15)
+		pipesim_json_int(json, (gint64)value);
+	else
+		pipesim_json_double(json, value);
+}
+
+static const char *sort_name(PipesimTermSort sort)
+{
+	static const char *const names[PIPESIM_N_TERMS] = {
+		[PIPESIM_TERM_PARAMETERS] = "parameters",
+		[PIPESIM_TERM_EXPERTS] = "expert parameters",
+		[PIPESIM_TERM_UNTIL_INPUT] = "until I",
+		[PIPESIM_TERM_UNTIL_WEIGHT] = "until W",
+		[PIPESIM_TERM_BETWEEN] = "from I to W",
+		[PIPESIM_TERM_TRANSIENT] = "transient",
+		[PIPESIM_TERM_F] = "FLOPs of F",
+		[PIPESIM_TERM_I] = "FLOPs of I",
+		[PIPESIM_TERM_W] = "FLOPs of W",
+		[PIPESIM_TERM_AGAIN] = "FLOPs once more"};
+
+	return names[sort];
+}
+
+static void write_terms(const Answer *answer, PipesimPart part, PipesimJson *json)
+{
+	g_autoptr(GArray) terms = pipesim_terms(answer->model, answer->training, part);
+
+	pipesim_json_open_array(json, "terms");
+	for (guint i = 0; i < terms->len; i++) {
+		const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
+
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "sort", sort_name(term->sort));
+		pipesim_json_member_string(json, "what", term->what);
+		pipesim_json_member_string(json, "formula", term->formula);
+		write_wide(json, "amount", (double)term->amount);
+		pipesim_json_member_string(json, "source", term->source);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_parts(const Answer *answer, PipesimJson *json)
+{
+	pipesim_json_open_array(json, "parts");
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const gint64 n = pipesim_part_count(answer->model, part);
+
+		if (n == 0)
+			continue;
+		pipesim_json_open_object(json, NULL);
+		pipesim_json_member_string(json, "name", pipesim_part_name(part));
+		pipesim_json_member_int(json, "count", n);
+		write_terms(answer, part, json);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_ranks(const Answer *answer, PipesimJson *json)
+{
+	static const char *const phases[] = {"flops_F", "flops_I", "flops_W"};
+
+	pipesim_json_open_array(json, "stages");
+	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
+		gint64 values[G_N_ELEMENTS(columns)];
+		Rank sum;
+
+		sum_rank(answer, rank, &sum);
+		list_rank(answer, rank, &sum, values);
+		pipesim_json_open_object(json, NULL);
+		for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
+			pipesim_json_member_int(json, columns[i], values[i]);
+		pipesim_json_member_string(json, "chunks", sum.chunks->str);
+		for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++)
+			write_wide(json, phases[phase], sum.flops[phase]);
+		write_wide(json, "model_flops", sum.model_flops);
+		pipesim_json_close(json);
+		g_string_free(sum.chunks, TRUE);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_theory(const Answer *answer, PipesimJson *json)
+{
+	const PipesimTheory *theory = &answer->theory;
+
+	pipesim_json_open_object(json, "megatron");
+	write_wide(json, "total_parameters", theory->total_parameters);
+	write_wide(json, "parameters", theory->parameters);
+	write_wide(json, "weight_and_optimizer_bytes", theory->weights);
+	write_wide(json, "activation_bytes", theory->activations);
+	write_wide(json, "layer_activation_bytes", theory->layer_activations);
+	pipesim_json_member_int(json, "in_flight", theory->in_flight);
+	write_wide(json, "peak_bytes", theory->weights + theory->activations);
+	pipesim_json_close(json);
+}
+
+static void write_json(const Answer *answer, GString *out)
+{
+	const PipesimTransformer *model = answer->model;
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	g_autoptr(GString) layout = g_string_new(NULL);
+
+	pipesim_stages_print(answer->stages, layout);
+	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_line(json, "pipesim");
+	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
+	pipesim_json_member_int(json, "schema", 1);
+	pipesim_json_close(json);
+	pipesim_json_member_string(json, "model", model->name);
+	pipesim_json_member_int(
+		json, "parameters", pipesim_transformer_parameters(model, FALSE));
+	pipesim_json_member_int(
+		json, "active_parameters", pipesim_transformer_parameters(model, TRUE));
+	pipesim_json_member_string(json, "schedule", answer->run->name);
+	pipesim_json_member_int(json, "pp", answer->run->shape.ranks);
+	pipesim_json_member_int(json, "microbatches", pipesim_shape_whole(&answer->run->shape));
+	pipesim_json_member_int(json, "tokens", pipesim_training_tokens(answer->training));
+	pipesim_json_member_string(json, "layout", layout->str);
+	if (answer->megatron) {
+		write_theory(answer, json);
+	} else {
+		write_parts(answer, json);
+		write_ranks(answer, json);
+	}
+	pipesim_json_close(json);
+}
+
+/* CSV ------------------------------------------------------------------------------------ */
+
+static void write_csv(const Answer *answer, GString *out)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
+		g_string_append_printf(out, "%s,", columns[i]);
+	g_string_append(out, "chunks\n");
+	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
+		gint64 values[G_N_ELEMENTS(columns)];
+		Rank sum;
+
+		sum_rank(answer, rank, &sum);
+		list_rank(answer, rank, &sum, values);
+		for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
+			g_string_append_printf(out, "%" G_GINT64_FORMAT ",", values[i]);
+		g_string_append_printf(out, "%s\n", sum.chunks->str);
+		g_string_free(sum.chunks, TRUE);
+	}
+}
+
+/* Text ----------------------------------------------------------------------------------- */
+
+static char *print_bytes(gint64 bytes)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_print_bytes(number, bytes));
+}
+
+static char *print_count(double value)
+{
+	PipesimNumber number;
+	const char *units[] = {"", " k", " M", " G", " T", " P", " E"};
+	guint unit = 0;
+
+	for (; value >= 1000 && unit + 1 < G_N_ELEMENTS(units); unit++)
+		value /= 1000;
+	return g_strconcat(
+		pipesim_figure_short(number, value, unit == 0 ? 0 : 2), units[unit], NULL);
+}
+
+static void append_model(const Answer *answer, GString *out)
+{
+	const PipesimTransformer *model = answer->model;
+	const PipesimTraining *training = answer->training;
+	PipesimNumber all, active;
+
+	g_string_append_printf(out,
+		"%s: %" G_GINT64_FORMAT " layers, hidden %" G_GINT64_FORMAT
+		", vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT ")\n"
+		"%s billion parameters",
+		model->name, model->layers, model->hidden, model->vocab,
+		pipesim_training_vocab(model, training),
+		pipesim_figure_fixed(
+			all, (double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
+	if (model->experts > 0)
+		g_string_append_printf(out, ", of these %s for a token",
+			pipesim_figure_fixed(active,
+				(double)pipesim_transformer_parameters(model, TRUE) / 1e9, 3));
+	g_string_append_printf(out,
+		"; a micro-batch has %" G_GINT64_FORMAT " sequence%s of %" G_GINT64_FORMAT
+		" tokens, %" G_GINT64_FORMAT " tokens on a rank\n",
+		training->microbatch, training->microbatch == 1 ? "" : "s", training->seq,
+		pipesim_training_tokens(training));
+}
+
+/* The number of @source in @sources, from 1; it is added where it is new. */
+static guint number_source(GPtrArray *sources, const char *source)
+{
+	for (guint i = 0; i < sources->len; i++)
+		if (strcmp(g_ptr_array_index(sources, i), source) == 0)
+			return i + 1;
+	g_ptr_array_add(sources, (gpointer)source);
+	return sources->len;
+}
+
+static void append_terms(const Answer *answer, const PipesimStyle *style, GString *out)
+{
+	static const PipesimColumn titles[] = {{NULL, "sort", TRUE}, {NULL, "term", TRUE},
+		{NULL, "formula", TRUE}, {NULL, "amount", FALSE}, {NULL, "source", FALSE}};
+	g_autoptr(GPtrArray) sources = g_ptr_array_new();
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const gint64 n = pipesim_part_count(answer->model, part);
+		g_autoptr(GArray) terms = NULL;
+		g_autoptr(PipesimTable) table = NULL;
+
+		if (n == 0)
+			continue;
+		terms = pipesim_terms(answer->model, answer->training, part);
+		table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+		for (guint i = 0; i < terms->len; i++) {
+			const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
+			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
+					       term->sort <= PIPESIM_TERM_TRANSIENT;
+			char *cells[] = {g_strdup(sort_name(term->sort)), g_strdup(term->what),
+				g_strdup(term->formula),
+				bytes ? print_bytes((gint64)MIN(term->amount, G_MAXINT64))
+				      : print_count((double)term->amount),
+				g_strdup_printf("[%u]", number_source(sources, term->source))};
+
+			pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+		}
+		g_string_append_printf(
+			out, "\n%s, %" G_GINT64_FORMAT "\n", pipesim_part_name(part), n);
+		pipesim_table_print(table, WIDTH, style, out);
+	}
+	g_string_append_c(out, '\n');
+	for (guint i = 0; i < sources->len; i++)
+		g_string_append_printf(
+			out, "[%u] %s\n", i + 1, (const char *)g_ptr_array_index(sources, i));
+}
+
+/* A line a part: what one of it holds and computes on a rank, for one micro-batch. */
+static void append_parts(const Answer *answer, const PipesimStyle *style, GString *out)
+{
+	static const PipesimColumn titles[] = {{NULL, "part", TRUE}, {NULL, "number", FALSE},
+		{NULL, "parameters", FALSE}, {"activations", "until I", FALSE},
+		{"activations", "until W", FALSE}, {"activations", "I to W", FALSE},
+		{NULL, "transient", FALSE}, {"FLOPs", "F", FALSE}, {"FLOPs", "I", FALSE},
+		{"FLOPs", "W", FALSE}};
+	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const gint64 n = pipesim_part_count(answer->model, part);
+		PipesimTermSum sum;
+
+		if (n == 0)
+			continue;
+		pipesim_terms_sum(answer->model, answer->training, part, &sum);
+		char *cells[] = {g_strdup(pipesim_part_name(part)),
+			g_strdup_printf("%" G_GINT64_FORMAT, n),
+			print_count((double)(sum.of[PIPESIM_TERM_PARAMETERS] +
+					     sum.of[PIPESIM_TERM_EXPERTS])),
+			print_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_INPUT]),
+			print_bytes((gint64)sum.of[PIPESIM_TERM_UNTIL_WEIGHT]),
+			print_bytes((gint64)sum.of[PIPESIM_TERM_BETWEEN]),
+			print_bytes((gint64)sum.of[PIPESIM_TERM_TRANSIENT]),
+			print_count((double)sum.of[PIPESIM_TERM_F]),
+			print_count(
+				(double)(sum.of[PIPESIM_TERM_I] + sum.of[PIPESIM_TERM_AGAIN])),
+			print_count((double)sum.of[PIPESIM_TERM_W])};
+
+		pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+	}
+	g_string_append(out, "\nOne of each part, on one rank, for one micro-batch:\n");
+	pipesim_table_print(table, WIDTH, style, out);
+}
+
+static void append_ranks(const Answer *answer, const PipesimStyle *style, GString *out)
+{
+	static const PipesimColumn titles[] = {{NULL, "rank", FALSE}, {NULL, "stages", TRUE},
+		{"static", "param.", FALSE}, {"static", "grad.", FALSE},
+		{"static", "optim.", FALSE}, {"static", "other", FALSE},
+		{"per micro-batch", "until I", FALSE}, {"per micro-batch", "until W", FALSE},
+		{"at the peak", "held", FALSE}, {"at the peak", "transient", FALSE},
+		{NULL, "peak", FALSE}};
+	const PipesimMemory *memory = &answer->run->report->memory;
+	g_autoptr(PipesimTable) table = pipesim_table_new(titles, G_N_ELEMENTS(titles));
+	g_autofree char *message =
+		print_bytes(pipesim_stage_message(answer->model, answer->training));
+
+	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
+		gint64 values[G_N_ELEMENTS(columns)];
+		Rank sum;
+
+		sum_rank(answer, rank, &sum);
+		list_rank(answer, rank, &sum, values);
+		char *cells[] = {g_strdup_printf("%u", rank), g_string_free(sum.chunks, FALSE),
+			print_bytes(sum.parameters), print_bytes(sum.gradients),
+			print_bytes(sum.optimizer), print_bytes(sum.fixed),
+			print_bytes(sum.until_input), print_bytes(sum.until_weight),
+			print_bytes(values[G_N_ELEMENTS(columns) - 2]),
+			print_bytes(memory->transient[rank]), print_bytes(memory->peak[rank])};
+
+		pipesim_table_add(table,
+			memory->peak[rank] == memory->max ? PIPESIM_ROW_BEST
+							  : PIPESIM_ROW_PLAIN,
+			cells);
+	}
+	g_string_append_printf(out,
+		"\nRanks under %s, PP %u, %u micro-batches; a message is %s:\n",
+		answer->run->name, answer->run->shape.ranks,
+		pipesim_shape_whole(&answer->run->shape), message);
+	pipesim_table_print(table, WIDTH, style, out);
+}
+
+static void append_theory(const Answer *answer, GString *out)
+{
+	const PipesimTheory *theory = &answer->theory;
+	const double mib = 1048576;
+
+	g_string_append_printf(out,
+		"\nAs Megatron-LM prints it, MB of 2^20 bytes:\n"
+		"  parameters, billions         %10.2f\n"
+		"  of the fullest rank          %12.4f\n"
+		"  weight and optimizer         %10.2f MB\n"
+		"  activation of a layer        %9.1f MB\n"
+		"  micro-batches in flight      %7u\n"
+		"  activation                   %10.2f MB\n"
+		"  total                        %10.2f MB\n"
+		"Its formula takes q, k and v to be as wide as the model and every layer to "
+		"have "
+		"dropout masks, and\nleaves logits, workspaces and rows of experts out.\n",
+		theory->total_parameters / 1e9, theory->parameters / 1e9, theory->weights / mib,
+		theory->layer_activations / mib, theory->in_flight, theory->activations / mib,
+		(theory->weights + theory->activations) / mib);
+}
+
+static void write_text(const Answer *answer, GString *out)
+{
+	const PipesimStyle style =
+		pipesim_terminal_style(answer->setup->text[PIPESIM_SET_OUTPUT]);
+
+	append_model(answer, out);
+	if (answer->megatron) {
+		append_theory(answer, out);
+		return;
+	}
+	append_parts(answer, &style, out);
+	if (answer->setup->flag[PIPESIM_SET_TERMS])
+		append_terms(answer, &style, out);
+	append_ranks(answer, &style, out);
+}
+
+/* Running -------------------------------------------------------------------------------- */
+
+/* The one schedule, at a shape where what was not asked for is small. */
+static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
+{
+	PipesimScenario *scenario = &setup->scenario;
+	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	PipesimRun *run;
+
+	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
+		return NULL;
+	if (choices->len != 1) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--schedule: a model is shown under one schedule; name one");
+		return NULL;
+	}
+	pipesim_choices_shape(choices, scenario);
+	scenario->ranks = MAX(scenario->ranks, 1u);
+	if (scenario->microbatches == 0)
+		scenario->microbatches = 4 * scenario->ranks;
+	scenario->keep = PIPESIM_KEEP_NOTHING;
+	if (!pipesim_choices_prepare(choices, setup, error) ||
+		!pipesim_setup_costs(setup, NULL, error))
+		return NULL;
+	run = pipesim_choice_run(g_ptr_array_index(choices, 0), scenario, setup->costs);
+	if (run->error == NULL)
+		return run;
+	g_propagate_error(error, g_error_copy(run->error));
+	pipesim_run_free(run);
+	return NULL;
+}
+
+static gboolean sum_stages(Answer *answer, GError **error)
+{
+	const guint n = answer->run->shape.stages;
+
+	answer->stages = pipesim_cutter_layout(answer->cutter, n, error);
+	if (answer->stages == NULL)
+		return FALSE;
+	answer->sums = g_new0(PipesimStage, n);
+	for (guint i = 0; i < n; i++)
+		if (!pipesim_stage_sum(answer->model, answer->training, &answer->stages->cut[i],
+			    &answer->sums[i], error))
+			return FALSE;
+	return TRUE;
+}
+
+static gboolean find_format(
+	const PipesimSetup *setup, gboolean *json, gboolean *csv, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *format = setup->text[PIPESIM_SET_FORMAT];
+
+	if (format == NULL && path != NULL)
+		format = pipesim_path_extension(path);
+	*json = g_strcmp0(format, "json") == 0;
+	*csv = g_strcmp0(format, "csv") == 0;
+	return setup->text[PIPESIM_SET_FORMAT] == NULL || *json || *csv ||
+	       strcmp(format, "text") == 0 ||
+	       pipesim_fail(
+		       error, PIPESIM_ERROR_USAGE, "--format: '%s'; text, json or csv", format);
+}
+
+static gboolean read_memory_model(const PipesimSetup *setup, gboolean *megatron, GError **error)
+{
+	const char *name = setup->text[PIPESIM_SET_MEMORY_MODEL];
+
+	*megatron = g_strcmp0(name, "megatron") == 0;
+	return name == NULL || *megatron || strcmp(name, "tensors") == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--memory-model: '%s'; tensors or megatron", name);
+}
+
+static gboolean show(Answer *answer, gboolean json, gboolean csv, GError **error)
+{
+	const PipesimShape *shape = &answer->run->shape;
+	g_autoptr(GString) out = g_string_new(NULL);
+
+	if (shape->placement == PIPESIM_FROM_FILE)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--schedule: a model is shown under a schedule of pipesim's, not under "
+			"a file");
+	if (!sum_stages(answer, error))
+		return FALSE;
+	answer->theory = pipesim_theory(answer->model, answer->training, shape->ranks,
+		shape->copies == 1 ? shape->chunks : 1, pipesim_shape_whole(shape));
+	if (csv && answer->megatron)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory-model megatron gives totals, no rows of ranks; leave out "
+			"csv");
+	if (json)
+		write_json(answer, out);
+	else if (csv)
+		write_csv(answer, out);
+	else
+		write_text(answer, out);
+	return pipesim_print(answer->setup->text[PIPESIM_SET_OUTPUT], out, error);
+}
+
+static gboolean run(
+	PipesimSetup *setup, PipesimExit *answer_status G_GNUC_UNUSED, GError **error)
+{
+	Answer answer = {.setup = setup};
+	gboolean json, csv, ok;
+	PipesimRun *one;
+
+	if (setup->n_operands > 1 ||
+		(setup->n_operands == 1) == (setup->text[PIPESIM_SET_MODEL] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"model takes one model, a name or a file; for example pipesim model "
+			"llama-3-70b");
+	if (setup->n_operands == 1)
+		setup->text[PIPESIM_SET_MODEL] = g_strdup(setup->operands[0]);
+	if (!find_format(setup, &json, &csv, error) ||
+		!read_memory_model(setup, &answer.megatron, error))
+		return FALSE;
+	if (setup->flag[PIPESIM_SET_TERMS] && (json || csv || answer.megatron))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--terms is of the text table; JSON has the terms anyway");
+	one = run_schedule(setup, error);
+	if (one == NULL)
+		return FALSE;
+	answer.run = one;
+	answer.cutter = setup->costs->cutter;
+	answer.model = pipesim_cutter_model(answer.cutter);
+	answer.training = pipesim_cutter_training(answer.cutter);
+	ok = show(&answer, json, csv, error);
+	pipesim_stages_free(answer.stages);
+	g_free(answer.sums);
+	pipesim_run_free(one);
+	return ok;
+}
+
+const PipesimCommand pipesim_command_model = {
+	.name = "model",
+	.summary = "parameters, activations and FLOPs of a model, by layer and rank",
+	.usage = "NAME|FILE - what a model holds and computes",
+	.about = "Says what each part of a model holds and computes in training, and what each "
+		 "rank of a pipeline\nholds at its peak under a schedule. Shipped: llama-3-8b, "
+		 "llama-3-70b, llama-3-405b, mixtral-8x7b,\ndeepseek-v3, gpt-3-175b; files are "
+		 "Hugging Face's config.json or INI (docs/formats.md).",
+	.examples = "Examples:\n"
+		    "  pipesim model llama-3-70b --pp 8 --tp 8 --sequence-parallel --seq 8192\n"
+		    "  pipesim model deepseek-v3 --pp 16 --ep 64 --dp 128 --memory-model "
+		    "megatron\n",
+	.operand = "a model",
+	.operands = PIPESIM_PATH_READ,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_ALL_MODEL,
+		PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT},
+	.wording = {{PIPESIM_SET_FORMAT, NULL,
+			    "text, json or csv (default: as -o's extension, else text)",
+			    "text json csv"},
+		{PIPESIM_SET_SCHEDULE, "NAME", "the schedule (default: 1f1b)", NULL},
+		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: 1)", NULL},
+		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches per step (default: 4 PP)",
+			NULL}},
+	.run = run,
+};

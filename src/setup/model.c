@@ -1,0 +1,186 @@
+#include "config.h"
+
+#include "setup/setup.h"
+#include <string.h>
+
+/* cuBLAS's workspace and TransformerEngine's, of 32 MiB each. */
+#define WORKSPACE (G_GINT64_CONSTANT(64) << 20)
+
+#define SEQUENCE 4096
+
+/* Reading a name ------------------------------------------------------------------------- */
+
+static gboolean is_path(const char *name)
+{
+	return strchr(name, '/') != NULL || strcmp(name, "-") == 0 ||
+	       g_str_has_suffix(name, ".ini") || g_str_has_suffix(name, ".json");
+}
+
+static int compare_names(gconstpointer a, gconstpointer b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "deepseek-v3, gpt-3-175b": what @folder has. */
+static char *list_models(const char *folder)
+{
+	GDir *dir = g_dir_open(folder, 0, NULL);
+	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+	const char *file;
+
+	while (dir != NULL && (file = g_dir_read_name(dir)) != NULL)
+		if (g_str_has_suffix(file, ".ini"))
+			g_ptr_array_add(names, g_strndup(file, strlen(file) - 4));
+	if (dir != NULL)
+		g_dir_close(dir);
+	g_ptr_array_sort(names, compare_names);
+	g_ptr_array_add(names, NULL);
+	return g_strjoinv(", ", (char **)names->pdata);
+}
+
+static char *models_folder(const PipesimSetup *setup)
+{
+	return g_build_filename(
+		setup->data != NULL ? setup->data : PIPESIM_DATADIR, "models", NULL);
+}
+
+char *pipesim_setup_model_path(const PipesimSetup *setup)
+{
+	const char *name = setup->text[PIPESIM_SET_MODEL];
+	g_autofree char *folder = models_folder(setup);
+	g_autofree char *file = g_strconcat(name, ".ini", NULL);
+
+	return name == NULL || is_path(name) ? g_strdup(name)
+					     : g_build_filename(folder, file, NULL);
+}
+
+gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
+{
+	const char *name = setup->text[PIPESIM_SET_MODEL];
+	g_autofree char *path = pipesim_setup_model_path(setup);
+
+	if (setup->model != NULL || name == NULL)
+		return TRUE;
+	if (!is_path(name) && !g_file_test(path, G_FILE_TEST_EXISTS)) {
+		g_autofree char *folder = models_folder(setup);
+		g_autofree char *known = list_models(folder);
+
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no model '%.64s'; there are: %s; a file goes by its path, with a "
+			"slash, .ini or .json",
+			name, *known != '\0' ? known : "none");
+	}
+	setup->model = pipesim_transformer_read(path, error);
+	return setup->model != NULL;
+}
+
+/* Training ------------------------------------------------------------------------------- */
+
+static gboolean read_training(
+	const PipesimSetup *setup, PipesimTraining *training, GError **error)
+{
+	const guint positions = 4096;
+
+	*training =
+		(PipesimTraining){.seq = setup->sizes.seq > 0 ? setup->sizes.seq : positions,
+			.microbatch = MAX(setup->sizes.microbatch, 1u),
+			.tp = MAX(setup->sizes.tp, 1u),
+			.cp = MAX(setup->sizes.cp, 1u),
+			.ep = MAX(setup->sizes.ep, 1u),
+			.etp = MAX(setup->sizes.etp, 1u),
+			.dp = MAX(setup->sizes.dp, 1u),
+			.sequence_parallel = setup->flag[PIPESIM_SET_SEQUENCE_PARALLEL],
+			.zero = PIPESIM_ZERO_1,
+			.workspace = WORKSPACE,
+			.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+
+		if (setup->text[id] != NULL && setting->training != NULL &&
+			!setting->training(training, setup->text[id], setting->name, error))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static PipesimCutter *make_cutter(PipesimSetup *setup, GError **error)
+{
+	const char *text = setup->text[PIPESIM_SET_LAYOUT];
+	PipesimStages *layout = NULL;
+	PipesimTraining training;
+
+	if (!read_training(setup, &training, error) || !pipesim_setup_load_model(setup, error))
+		return NULL;
+	/* Nobody asked for more than the model has learned. */
+	if (setup->sizes.seq == 0 && setup->model->positions > 0)
+		training.seq = MIN(training.seq, setup->model->positions);
+	if (!pipesim_training_check(setup->model, &training, error))
+		return NULL;
+	if (text != NULL) {
+		layout = pipesim_stages_parse(setup->model, text, "--layout", error);
+		if (layout == NULL)
+			return NULL;
+	}
+	return pipesim_cutter_new(
+		pipesim_transformer_copy(setup->model), &training, layout, NULL);
+}
+
+/* Into the costs ------------------------------------------------------------------------- */
+
+/* Settings that say what --model says, and those that nothing is without it. */
+static gboolean check_given(const PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId others[] = {PIPESIM_SET_STAGE_BYTES,
+		PIPESIM_SET_ACTIVATION_BYTES, PIPESIM_SET_PARAMETER_BYTES, PIPESIM_SET_SPLIT};
+
+	for (guint i = 0; setup->text[PIPESIM_SET_MODEL] != NULL && i < G_N_ELEMENTS(others);
+		i++)
+		if (setup->text[others[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--model and %s both say what a stage holds; give one of them",
+				pipesim_settings[others[i]].name);
+	for (guint id = 1; setup->text[PIPESIM_SET_MODEL] == NULL && id < PIPESIM_N_SETTINGS;
+		id++)
+		if (pipesim_settings[id].group == PIPESIM_ALL_MODEL &&
+			(setup->text[id] != NULL || setup->flag[id]))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is of --model, which is missing; for example --model "
+				"llama-3-70b",
+				pipesim_settings[id].name);
+	return TRUE;
+}
+
+/* What a rank holds in the mean: searches go by that. */
+static gboolean take_means(
+	const PipesimCutter *cutter, guint ranks, PipesimCosts *costs, GError **error)
+{
+	const PipesimTransformer *model = pipesim_cutter_model(cutter);
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, error);
+	PipesimStage stage;
+
+	if (whole == NULL || !pipesim_stage_sum(model, pipesim_cutter_training(cutter),
+				     &whole->cut[0], &stage, error))
+		return FALSE;
+	costs->bytes_until_input = stage.until_input / ranks;
+	costs->bytes_until_weight = stage.until_weight / ranks;
+	costs->parameter_bytes =
+		stage.parameters / ranks + stage.gradients / ranks + stage.optimizer / ranks;
+	g_clear_pointer(&costs->part_bytes, g_free);
+	costs->n_part_bytes = 0;
+	return TRUE;
+}
+
+gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	PipesimCutter *cutter;
+
+	if (!check_given(setup, error))
+		return FALSE;
+	if (setup->text[PIPESIM_SET_MODEL] == NULL)
+		return TRUE;
+	cutter = make_cutter(setup, error);
+	if (cutter == NULL)
+		return FALSE;
+	pipesim_costs_set_cutter(costs, cutter);
+	return take_means(cutter, MAX(setup->scenario.ranks, 1u), costs, error);
+}
