@@ -758,18 +758,11 @@ static gboolean check_rules(const GPtrArray *components, GError **error)
 PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
 {
-	g_autoptr(GPtrArray) traces =
-		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
+	g_autoptr(GPtrArray) traces = pipesim_traces_read(paths, rules, error);
 	g_autoptr(PipesimCalibration) calibration = NULL;
 
-	for (guint i = 0; paths[i] != NULL; i++) {
-		PipesimTrace *trace = pipesim_trace_read(
-			pipesim_input_open_as(paths[i], PIPESIM_FILE_TRACE, error), rules,
-			error);
-		if (trace == NULL)
-			return NULL;
-		g_ptr_array_add(traces, trace);
-	}
+	if (traces == NULL)
+		return NULL;
 	calibration = pipesim_calibrate(
 		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
 	if (calibration == NULL ||

@@ -97,6 +97,12 @@ static gboolean join_trace(
 	const gint64 guessed = guess_rank(trace, place);
 
 	*microbatches = 0;
+	for (guint i = 0; i < trace->spans->len; i++) {
+		PipesimTraceSpan *span = &g_array_index(trace->spans, PipesimTraceSpan, i);
+
+		if (span->rank < 0)
+			span->rank = guessed;
+	}
 	for (guint i = 0; i < trace->rows->len; i++) {
 		PipesimTraceRow *row = row_at(trace, i);
 

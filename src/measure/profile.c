@@ -221,7 +221,8 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	static const char *const moving[] = {
 		"dispatch", "combine", "nccl", "Memcpy", "all_to_all", "alltoall", NULL};
 	/* Files of one host count from different moments of one clock. */
-	const gint64 base = MAX(pipesim_trace_get_count(trace, "base_time_ns"), 0);
+	const gint64 base =
+		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);

@@ -1,7 +1,9 @@
 #include "config.h"
 
 #include "base/decimal.h"
+#include "base/kind.h"
 #include "base/number.h"
+#include "base/parallel.h"
 #include "measure/reader.h"
 
 #include <string.h>
@@ -36,6 +38,35 @@ PipesimTrace *pipesim_trace_read(
 		return NULL;
 	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
 	return pipesim_reader_find(head)->read(g_steal_pointer(&owned), rules, error);
+}
+
+/* Files that threads take one after another. */
+typedef struct {
+	const char *const *paths;
+	const PipesimRangeRules *rules;
+	GPtrArray *traces;
+} Files;
+
+static gboolean read_file(gsize i, gpointer own G_GNUC_UNUSED, gpointer data, GError **error)
+{
+	const Files *files = data;
+	PipesimInput *input = pipesim_input_open_as(files->paths[i], PIPESIM_FILE_TRACE, error);
+
+	files->traces->pdata[i] = pipesim_trace_read(input, files->rules, error);
+	return files->traces->pdata[i] != NULL;
+}
+
+GPtrArray *pipesim_traces_read(
+	const char *const *paths, const PipesimRangeRules *rules, GError **error)
+{
+	g_autoptr(GPtrArray) traces =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
+	Files files = {paths, rules, traces};
+	const PipesimParallel work = {
+		.n_items = g_strv_length((char **)paths), .run = read_file, .data = &files};
+
+	g_ptr_array_set_size(traces, (gint)work.n_items);
+	return pipesim_parallel(&work, error) ? g_steal_pointer(&traces) : NULL;
 }
 
 /* Most rows of one trace. */

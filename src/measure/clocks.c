@@ -1,0 +1,299 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "base/number.h"
+#include "measure/clocks.h"
+
+/* Messages that seem to arrive before they were sent by no more than this are roundings, ns. */
+#define ROUNDING 20000
+
+/* A clock is set by no more than this: two years, in ns. */
+#define FURTHEST (G_GINT64_CONSTANT(1) << 57)
+
+/* What the clock of rank @high may be moved by against that of rank @low, ns. */
+typedef struct {
+	guint low, high;
+	gint64 least, most;
+} Room;
+
+typedef struct {
+	PipesimRecord *record;
+	GArray *rooms;      /* of Room */
+	GHashTable *by_key; /* low * ranks + high -> index in @rooms, and 1 */
+	guint first, end;   /* pipelines */
+	GPtrArray *notices; /* NULL: nothing is said */
+	gint64 off;         /* the most that a clock may be off, ns */
+	gboolean moved;     /* some clock */
+} Clocks;
+
+static Room *room_of(Clocks *clocks, guint a, guint b)
+{
+	const guint low = MIN(a, b), high = MAX(a, b);
+	const gpointer key =
+		GSIZE_TO_POINTER((gsize)low * clocks->record->joined.ranks + high + 1);
+	guint index = GPOINTER_TO_UINT(g_hash_table_lookup(clocks->by_key, key));
+
+	if (index == 0) {
+		const Room room = {low, high, G_MININT64, G_MAXINT64};
+
+		g_array_append_val(clocks->rooms, room);
+		index = clocks->rooms->len;
+		g_hash_table_insert(clocks->by_key, key, GUINT_TO_POINTER(index));
+	}
+	return &g_array_index(clocks->rooms, Room, index - 1);
+}
+
+/* What rank @consumer started at @start needs what rank @producer ended at @end. */
+static void note_message(
+	Clocks *clocks, guint producer, gint64 end, guint consumer, gint64 start)
+{
+	Room *room;
+
+	if (producer == consumer)
+		return;
+	room = room_of(clocks, producer, consumer);
+	if (consumer == room->high)
+		room->least = MAX(room->least, end - start);
+	else
+		room->most = MIN(room->most, start - end);
+}
+
+/* Every message of @pipeline: activations to the next stage, gradients to the one before. */
+static void note_pipeline(Clocks *clocks, const PipesimRecordPipeline *pipeline,
+	gint64 *forward, gint64 *backward)
+{
+	const PipesimJoined *joined = &clocks->record->joined;
+	const gsize m = joined->microbatches;
+
+	for (guint i = 0; i < pipeline->op_begin[joined->ranks]; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+
+		if (op->kind == PIPESIM_F)
+			forward[op->stage * m + op->microbatch] = op->end;
+		else if (op->kind != PIPESIM_W)
+			backward[op->stage * m + op->microbatch] = op->end;
+	}
+	for (guint i = 0; i < pipeline->op_begin[joined->ranks]; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+		const guint rank = joined->rank_of[op->stage];
+
+		if (op->kind == PIPESIM_F && op->stage > 0)
+			note_message(clocks, joined->rank_of[op->stage - 1],
+				forward[(op->stage - 1) * m + op->microbatch], rank, op->start);
+		else if (op->kind != PIPESIM_F && op->kind != PIPESIM_W &&
+			 op->stage + 1 < joined->stages)
+			note_message(clocks, joined->rank_of[op->stage + 1],
+				backward[(op->stage + 1) * m + op->microbatch], rank,
+				op->start);
+	}
+}
+
+static gboolean fail_apart(const Room *room, GError **error)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"the clocks of ranks %u and %u cannot be set: of what both send each other "
+		"something "
+		"would arrive %.6g ms before it was sent; are both files of the same steps of "
+		"one "
+		"run?",
+		room->low, room->high, ((double)room->least - (double)room->most) / 1e6);
+}
+
+/* By how much the clock of room->high is moved against that of room->low. */
+static gboolean choose(const Room *room, gint64 *shift, gint64 *off, GError **error)
+{
+	*shift = *off = 0;
+	if (room->least <= ROUNDING && room->most >= -ROUNDING)
+		return TRUE;
+	if (room->least > room->most)
+		return room->least - room->most <= ROUNDING || fail_apart(room, error);
+	/* Only one of both ends is known where messages go one way. */
+	if (room->least == G_MININT64 || room->most == G_MAXINT64) {
+		*shift = room->least == G_MININT64 ? room->most : room->least;
+		return TRUE;
+	}
+	*off = (room->most - room->least) / 2;
+	*shift = room->least + *off;
+	return TRUE;
+}
+
+static void move_rank(const Clocks *clocks, guint rank, gint64 shift)
+{
+	for (guint i = clocks->first; i < clocks->end; i++) {
+		PipesimRecordPipeline *pipeline = clocks->record->pipelines->pdata[i];
+
+		for (guint32 k = pipeline->op_begin[rank]; k < pipeline->op_begin[rank + 1];
+			k++) {
+			pipeline->ops[k].start += shift;
+			pipeline->ops[k].end += shift;
+		}
+		for (guint32 k = pipeline->span_begin[rank]; k < pipeline->span_begin[rank + 1];
+			k++) {
+			PipesimRecordSpan *span =
+				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
+
+			span->start += shift;
+			span->end += shift;
+		}
+	}
+}
+
+/* Begin and end of pipelines and steps once more. */
+static void measure_again(PipesimRecord *record)
+{
+	for (guint i = 0; i < record->steps->len; i++) {
+		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+
+		step->start = G_MAXINT64;
+		step->end = G_MININT64;
+	}
+	for (guint i = 0; i < record->pipelines->len; i++) {
+		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
+		PipesimRecordStep *step =
+			&g_array_index(record->steps, PipesimRecordStep, pipeline->step);
+
+		pipeline->start = G_MAXINT64;
+		pipeline->end = G_MININT64;
+		for (guint32 k = 0; k < pipeline->op_begin[record->joined.ranks]; k++) {
+			pipeline->start = MIN(pipeline->start, pipeline->ops[k].start);
+			pipeline->end = MAX(pipeline->end, pipeline->ops[k].end);
+		}
+		step->start = MIN(step->start, pipeline->start);
+		step->end = MAX(step->end, pipeline->end);
+		for (guint k = 0; k < pipeline->spans->len; k++) {
+			const PipesimRecordSpan *span =
+				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
+
+			step->start = MIN(step->start, span->start);
+			step->end = MAX(step->end, span->end);
+		}
+	}
+}
+
+/* What ranks are moved by, from rank 0 on along the messages. */
+static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
+{
+	g_autofree gboolean *known = g_new0(gboolean, clocks->record->joined.ranks);
+	gboolean more = TRUE;
+
+	known[0] = TRUE;
+	while (more) {
+		more = FALSE;
+		for (guint i = 0; i < clocks->rooms->len; i++) {
+			const Room *room = &g_array_index(clocks->rooms, Room, i);
+			gint64 shift, off;
+
+			if (!choose(room, &shift, &off, error))
+				return FALSE;
+			if (known[room->low] == known[room->high])
+				continue;
+			const guint next = known[room->low] ? room->high : room->low;
+			const gint64 from = moved[known[room->low] ? room->low : room->high];
+
+			moved[next] = from + (next == room->high ? shift : -shift);
+			if (ABS(moved[next]) > FURTHEST)
+				return fail_apart(room, error);
+			known[next] = more = TRUE;
+			clocks->off = MAX(clocks->off, off);
+			clocks->moved |= shift != 0;
+			if (shift != 0 && clocks->notices != NULL)
+				pipesim_notice(clocks->notices,
+					"the clock of rank %u is set %.6g ms %s than that of "
+					"rank %u, by what they send each other; it may be off "
+					"by %.6g ms",
+					room->high, (double)ABS(shift) / 1e6,
+					shift > 0 ? "later" : "earlier", room->low,
+					(double)off / 1e6);
+		}
+	}
+	return TRUE;
+}
+
+/* Sets the clocks of the pipelines from @first to before @end, by their messages alone.
+ * @off: (inout): the most that any may be off
+ * @n_moved: (inout): counts ranges of which some clock was moved */
+static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArray *notices,
+	gint64 *off, guint *n_moved, GError **error)
+{
+	g_autoptr(GArray) rooms = g_array_new(FALSE, FALSE, sizeof(Room));
+	g_autoptr(GHashTable) by_key = g_hash_table_new(NULL, NULL);
+	const gsize slots = (gsize)record->joined.stages * record->joined.microbatches;
+	g_autofree gint64 *forward = g_new0(gint64, slots);
+	g_autofree gint64 *backward = g_new0(gint64, slots);
+	g_autofree gint64 *moved = g_new0(gint64, record->joined.ranks);
+	Clocks clocks = {record, rooms, by_key, first, end, notices, *off, FALSE};
+
+	for (guint i = first; i < end; i++)
+		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
+	if (!find_moves(&clocks, moved, error))
+		return FALSE;
+	for (guint rank = 0; rank < record->joined.ranks; rank++)
+		if (moved[rank] != 0)
+			move_rank(&clocks, rank, moved[rank]);
+	*off = clocks.off;
+	*n_moved += clocks.moved;
+	return TRUE;
+}
+
+static void drop_step(PipesimRecord *record, guint step)
+{
+	g_ptr_array_remove_range(
+		record->pipelines, step * record->n_replicas, record->n_replicas);
+	g_array_remove_index(record->steps, step);
+	for (guint i = 0; i < record->pipelines->len; i++)
+		((PipesimRecordPipeline *)record->pipelines->pdata[i])->step =
+			i / record->n_replicas;
+}
+
+/* Where the clocks begin anew with each step: each by itself. Steps that no setting suits are left out. */
+static gboolean set_each(PipesimRecord *record, GError **error)
+{
+	g_autoptr(GError) first = NULL;
+	g_autoptr(GString) dropped = g_string_new(NULL);
+	gint64 off = 0;
+	guint n_moved = 0;
+
+	for (guint step = 0; step < record->steps->len;) {
+		const guint begin = step * record->n_replicas;
+		g_autoptr(GError) why = NULL;
+
+		if (set_range(record, begin, begin + record->n_replicas, NULL, &off, &n_moved,
+			    &why)) {
+			step++;
+			continue;
+		}
+		g_string_append_printf(dropped, "%s%" G_GINT64_FORMAT,
+			dropped->len > 0 ? ", " : "",
+			g_array_index(record->steps, PipesimRecordStep, step).number);
+		if (first == NULL)
+			first = g_steal_pointer(&why);
+		drop_step(record, step);
+	}
+	if (record->steps->len == 0) {
+		g_propagate_error(error, g_steal_pointer(&first));
+		return FALSE;
+	}
+	if (dropped->len > 0)
+		pipesim_notice(record->notices, "left out of the steps: %s: %s", dropped->str,
+			first->message);
+	if (n_moved > 0)
+		pipesim_notice(record->notices,
+			"the clocks of ranks are set in %u of %u steps, by what they send each "
+			"other; "
+			"they may be off by %.6g ms there",
+			n_moved, record->steps->len, (double)off / 1e6);
+	return TRUE;
+}
+
+gboolean pipesim_clocks_set(PipesimRecord *record, GError **error)
+{
+	gint64 off = 0;
+	guint n_moved = 0;
+
+	if (!set_range(
+		    record, 0, record->pipelines->len, record->notices, &off, &n_moved, NULL) &&
+		!set_each(record, error))
+		return FALSE;
+	measure_again(record);
+	return TRUE;
+}

@@ -1,0 +1,72 @@
+/* The steps that the traces of one run recorded, op by op, on one clock. */
+#pragma once
+#include "measure/join.h"
+
+/* Times in ns on the clock of its step. */
+typedef struct {
+	gint64 start, end;
+	gint64 idle; /* of this time, without work: the rank stood still inside the op */
+	guint32 stage, microbatch;
+	guint8 kind; /* F, I, W or B */
+} PipesimRecordOp;
+
+/* What a rank did besides its ops. */
+typedef struct {
+	const char *name; /* that of the trace */
+	gboolean message; /* a send or a receive, from its issue to its end */
+	gint64 seq;       /* see PipesimTraceSpan */
+	gint64 start, end;
+} PipesimRecordSpan;
+
+/* One pipeline, a replica of the model, in one step. Ops of rank r are ops[op_begin[r]] to
+ * ops[op_begin[r + 1] - 1], by start, none begun before the one before it ended; spans likewise, but
+ * that they may overlap. */
+typedef struct {
+	guint step, replica; /* as indices */
+	PipesimRecordOp *ops;
+	guint32 *op_begin;
+	GArray *spans; /* of PipesimRecordSpan */
+	guint32 *span_begin;
+	gint64 start, end; /* of its ops */
+} PipesimRecordPipeline;
+
+/* A step as the file numbers it, and all that its ranks did in it, of all replicas. */
+typedef struct {
+	gint64 number;
+	gint64 start, end;
+} PipesimRecordStep;
+
+typedef struct {
+	PipesimJoined joined; /* every stage is on a rank */
+	guint n_replicas;
+	GArray *steps; /* of PipesimRecordStep, in order of their numbers; whole ones alone */
+	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
+	GPtrArray *pipelines;  /* of PipesimRecordPipeline, owned */
+	gboolean has_messages; /* the traces show sends and receives */
+	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
+} PipesimRecord;
+
+/**
+ * pipesim_record_new: the ops of @traces, joined into one run (pipesim_join(), which changes them),
+ * by step, replica and rank. A trace whose ops have no step has as many as times each of them
+ * occurs. Steps that are not whole are left out, with a notice. Where ranks count from different
+ * moments their clocks are set so that no op of any step starts before what it needs has ended: in the
+ * middle of what messages both ways allow.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: no ops; none with a start; a stage
+ *   without ops; no whole step, with what lacks; ops of a rank that overlap; clocks that cannot be
+ *   set; and what pipesim_join() refuses. Texts are those of @traces, which must outlive it.
+ */
+PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error);
+void pipesim_record_free(PipesimRecord *record);
+
+static inline const PipesimRecordPipeline *pipesim_record_pipeline(
+	const PipesimRecord *record, guint step, guint replica)
+{
+	return g_ptr_array_index(record->pipelines, (gsize)step * record->n_replicas + replica);
+}
+
+/** pipesim_record_slowest: of @step, the pipeline that takes longest; the first of equals. */
+const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimRecord, pipesim_record_free)
