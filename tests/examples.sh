@@ -50,7 +50,7 @@ run_document() # STRICT DOCUMENT
 	fi
 }
 
-documents='README.md docs/guide.md docs/pipesim.1 docs/output.md docs/pytorch.md docs/schedules.md'
+documents='README.md docs/diagnose.md docs/guide.md docs/pipesim.1 docs/output.md docs/pytorch.md docs/schedules.md'
 cases=$(cd "$sources" && ls tests/cli/*.md)
 
 # The page of schedules explains each.

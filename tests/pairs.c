@@ -134,6 +134,7 @@ static const Option options[] = {
 	{"map", {"--map=input/costs-plain.ini"}},
 	{"picture", {"--picture=p.svg"}},
 	{"figures", {"--figures"}},
+	{"step", {"--step=2", "--step=9"}},
 };
 
 /* What every run of a command has, and what may follow its options: one of these always does. */
@@ -156,6 +157,7 @@ static const Command commands[] = {
 	{"validate", "", 5,
 		{"schedules/dualpipe-pp4-mb8.csv", "input/messages.csv", "input/missing-op.csv",
 			"input/no-such-file.csv"}},
+	{"diagnose", "", 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
 	{"list", "", 1, {""}},
 	{"model", "--pp=4", 2, {"llama-3-70b", "deepseek-v3", "input/model-config.json"}},
 };

@@ -218,6 +218,28 @@ static gint64 time_of(const Pair *pair, guint rank)
 									   : at->b.at;
 }
 
+gboolean pipesim_difference_comparable(const PipesimRun *a, const PipesimRun *b)
+{
+	return pipesim_shape_parts(&a->shape) == pipesim_shape_parts(&b->shape) &&
+	       a->shape.ranks == b->shape.ranks &&
+	       a->shape.microbatches == b->shape.microbatches;
+}
+
+guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b)
+{
+	guint32 same = 0;
+
+	for (guint rank = 0; rank < a->shape.ranks; rank++) {
+		Side of_a = begin(a, NULL, rank), of_b = begin(b, NULL, rank);
+
+		for (; !at_end(&of_a) && !at_end(&of_b) && same_op(&of_a, &of_b); same++) {
+			advance(&of_a);
+			advance(&of_b);
+		}
+	}
+	return same;
+}
+
 PipesimDifference *pipesim_difference_new(
 	const PipesimRun *a, const PipesimRun *b, GError **error)
 {

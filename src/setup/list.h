@@ -239,5 +239,9 @@ SETTING(MEMORY_MODEL, "--memory-model", 0, "KIND",
 SETTING(TERMS, "--terms", 0, NULL, "also print every term, its formula and its source",
 	PIPESIM_NO_GROUP)
 
+/* Of diagnose. */
+SETTING(STEP, "--step", 0, "N", "the step to diagnose (default: of median length)",
+	PIPESIM_NO_GROUP)
+
 /* Of list. */
 SETTING(NAMES, "--names", 0, NULL, "print names only, one per line", PIPESIM_NO_GROUP)

@@ -1,5 +1,6 @@
-/* A file of measurements of any kind, told by its content: no crash, and what calibrates gives
- * costs that are written and read again to the same bytes. */
+/* A file of measurements of any kind, told by its content: no crash, what calibrates gives costs that are
+ * written and read again to the same bytes, and of what is diagnosed the causes are the step. */
+#include "analysis/diagnosis.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
 #include "model/costs-file.h"
@@ -22,6 +23,30 @@ static void write_and_read(const PipesimCosts *costs)
 	g_assert_cmpstr(first->str, ==, second->str);
 }
 
+/* More ops would be slow to run through, not wrong. */
+#define MOST_OPS 4096
+
+static void diagnose(PipesimTrace *trace, const PipesimCosts *costs)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimRecord) record = pipesim_record_new(&trace, 1, &error);
+	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
+	PipesimPatient patient = {.record = record, .costs = costs, .step = -1};
+	gint64 sum;
+
+	g_assert((record == NULL) == (error != NULL));
+	if (record == NULL || trace->rows->len > MOST_OPS)
+		return;
+	diagnosis = pipesim_diagnose(&patient, &error);
+	g_assert((diagnosis == NULL) == (error != NULL));
+	if (diagnosis == NULL)
+		return;
+	sum = diagnosis->work;
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		sum += diagnosis->cause[kind].ns;
+	g_assert_cmpint(sum, ==, diagnosis->measured);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	g_autoptr(GError) error = NULL;
@@ -37,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g_assert((calibration == NULL) == (error != NULL));
 	if (calibration != NULL) {
 		write_and_read(calibration->costs);
+		diagnose(trace, calibration->costs);
 		pipesim_calibration_free(calibration);
 	}
 	pipesim_trace_free(trace);

@@ -1,0 +1,118 @@
+#include "config.h"
+
+#include "analysis/difference.h"
+#include "analysis/executed.h"
+#include "base/kind.h"
+#include <string.h>
+
+/* The stages of each rank as its chunks, in order. @chunk_of: (out): by stage */
+static void place_stages(const PipesimJoined *joined, PipesimProgram *program, guint8 *chunk_of)
+{
+	const guint chunks = program->shape.chunks;
+	g_autofree guint *held = g_new0(guint, joined->ranks);
+
+	for (guint i = 0; i < joined->ranks * chunks; i++)
+		program->stage_of[i] = PIPESIM_NO_OP;
+	for (guint stage = 0; stage < joined->stages; stage++) {
+		const guint rank = joined->rank_of[stage];
+
+		chunk_of[stage] = (guint8)held[rank];
+		program->stage_of[(gsize)rank * chunks + held[rank]++] = stage;
+	}
+}
+
+PipesimProgram *pipesim_executed_program(
+	const PipesimRecord *record, const PipesimRecordPipeline *pipeline, GError **error)
+{
+	const PipesimJoined *joined = &record->joined;
+	const guint32 n_ops = pipeline->op_begin[joined->ranks];
+	const PipesimShape shape = {
+		.ranks = joined->ranks,
+		.chunks = joined->chunks,
+		.microbatches = joined->microbatches,
+		.stages = joined->stages,
+		.copies = 1,
+		.max_activations = {joined->ranks, 1},
+		.placement = PIPESIM_FROM_FILE,
+	};
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autofree guint8 *chunk_of = g_new0(guint8, joined->stages);
+
+	if (joined->chunks > PIPESIM_MAX_CHUNKS) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u stages on a rank; at most %u",
+			joined->chunks, PIPESIM_MAX_CHUNKS);
+		return NULL;
+	}
+	program = pipesim_program_new(&shape, n_ops, error);
+	if (program == NULL)
+		return NULL;
+	place_stages(joined, program, chunk_of);
+	program->n_ops = n_ops;
+	memcpy(program->rank_begin, pipeline->op_begin,
+		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);
+	for (guint32 i = 0; i < n_ops; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+
+		program->ops[i] = (PipesimOp){.microbatch = op->microbatch,
+			.kind = op->kind,
+			.chunk = chunk_of[op->stage]};
+	}
+	if (!pipesim_program_link(program, NULL, NULL, error) ||
+		!pipesim_program_check_order(program, NULL, NULL, error)) {
+		g_prefix_error(error, "the recorded order cannot have run: ");
+		return NULL;
+	}
+	return g_steal_pointer(&program);
+}
+
+gboolean pipesim_executed_same(const PipesimRecord *record, const PipesimRecordPipeline *a,
+	const PipesimRecordPipeline *b, guint *rank)
+{
+	for (*rank = 0; *rank < record->joined.ranks; (*rank)++) {
+		const guint32 begin = a->op_begin[*rank], end = a->op_begin[*rank + 1];
+
+		if (end - begin != b->op_begin[*rank + 1] - b->op_begin[*rank])
+			return FALSE;
+		for (guint32 i = begin; i < end; i++) {
+			const PipesimRecordOp *x = &a->ops[i];
+			const PipesimRecordOp *y = &b->ops[b->op_begin[*rank] + i - begin];
+
+			if (x->kind != y->kind || x->stage != y->stage ||
+				x->microbatch != y->microbatch)
+				return FALSE;
+		}
+	}
+	return TRUE;
+}
+
+void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario *scenario,
+	const PipesimCosts *costs, PipesimNearest *out)
+{
+	const PipesimSchedule *const *all = pipesim_schedule_list();
+	PipesimScenario own = *scenario;
+
+	*out = (PipesimNearest){0};
+	own.keep = PIPESIM_KEEP_OPS;
+	own.runtime = NULL;
+	own.samples = 0;
+	for (; *all != NULL && !out->exact; all++) {
+		PipesimRun *run = pipesim_run_schedule(*all, &own, costs);
+		guint32 same;
+
+		if (run->error != NULL || !pipesim_difference_comparable(executed, run) ||
+			(same = pipesim_difference_same_ops(executed, run)) <= out->same) {
+			pipesim_run_free(run);
+			continue;
+		}
+		pipesim_run_free(out->run);
+		*out = (PipesimNearest){run, same,
+			same == executed->step->whole->n_ops &&
+				same == run->step->whole->n_ops};
+	}
+}
+
+void pipesim_nearest_clear(PipesimNearest *nearest)
+{
+	pipesim_run_free(nearest->run);
+	*nearest = (PipesimNearest){0};
+}

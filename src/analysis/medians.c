@@ -1,0 +1,143 @@
+#include "config.h"
+
+#include "analysis/medians.h"
+#include "base/kind.h"
+#include "base/number.h"
+
+/* Of a kind that a stage never ran. */
+#define NEVER G_GINT64_CONSTANT(-1)
+
+struct _PipesimMedians {
+	guint stages, replicas;
+	gint64 even[PIPESIM_FB];
+	gint64 *stage, *idle; /* [stage * PIPESIM_FB + kind] */
+	gint64 *on_rank;      /* [(replica * stages + stage) * PIPESIM_FB + kind] */
+};
+
+typedef struct {
+	guint32 group;
+	gint64 value;
+} Sample;
+
+static gint compare_samples(gconstpointer a, gconstpointer b)
+{
+	const Sample *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+/* The median of each group of @samples; of two the mean. */
+static void take_medians(GArray *samples, gint64 *out)
+{
+	guint end;
+
+	g_array_sort(samples, compare_samples);
+	for (guint begin = 0; begin < samples->len; begin = end) {
+		const Sample *first = &g_array_index(samples, Sample, begin);
+
+		for (end = begin + 1;
+			end < samples->len &&
+			g_array_index(samples, Sample, end).group == first->group;)
+			end++;
+		out[first->group] =
+			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
+			2;
+	}
+}
+
+/* What groups a sample, and what is taken of it. */
+typedef enum {
+	BY_STAGE,
+	BY_RANK,
+	IDLE
+} Sort;
+
+static gint64 *medians_of(const PipesimRecord *record, Sort sort)
+{
+	const guint stages = record->joined.stages;
+	const guint n = stages * PIPESIM_FB * (sort == BY_RANK ? record->n_replicas : 1);
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(Sample));
+	gint64 *out = g_new(gint64, n);
+
+	for (guint i = 0; i < n; i++)
+		out[i] = NEVER;
+	for (guint p = 0; p < record->pipelines->len; p++) {
+		const PipesimRecordPipeline *pipeline = record->pipelines->pdata[p];
+
+		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const guint stage =
+				op->stage + (sort == BY_RANK ? pipeline->replica * stages : 0);
+			const Sample sample = {stage * PIPESIM_FB + op->kind,
+				sort == IDLE ? op->idle : op->end - op->start};
+
+			g_array_append_val(samples, sample);
+		}
+	}
+	take_medians(samples, out);
+	return out;
+}
+
+PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
+{
+	PipesimMedians *medians = g_new0(PipesimMedians, 1);
+
+	medians->stages = record->joined.stages;
+	medians->replicas = record->n_replicas;
+	medians->stage = medians_of(record, BY_STAGE);
+	medians->idle = medians_of(record, IDLE);
+	medians->on_rank = medians_of(record, BY_RANK);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		gint64 sum = 0, n = 0;
+
+		for (guint stage = 0; stage < medians->stages; stage++) {
+			const gint64 median = medians->stage[stage * PIPESIM_FB + kind];
+
+			sum += MAX(median, 0);
+			n += median != NEVER;
+		}
+		medians->even[kind] = n > 0 ? sum / n : 0;
+	}
+	return medians;
+}
+
+void pipesim_medians_free(PipesimMedians *medians)
+{
+	if (medians == NULL)
+		return;
+	g_free(medians->stage);
+	g_free(medians->idle);
+	g_free(medians->on_rank);
+	g_free(medians);
+}
+
+gint64 pipesim_median_even(const PipesimMedians *medians, guint kind)
+{
+	return medians->even[kind];
+}
+
+gint64 pipesim_median_stage(const PipesimMedians *medians, guint stage, guint kind)
+{
+	return medians->stage[stage * PIPESIM_FB + kind];
+}
+
+gint64 pipesim_median_on_rank(
+	const PipesimMedians *medians, guint replica, guint stage, guint kind)
+{
+	return medians->on_rank[(replica * medians->stages + stage) * PIPESIM_FB + kind];
+}
+
+gint64 pipesim_median_idle(const PipesimMedians *medians, guint stage, guint kind)
+{
+	return medians->idle[stage * PIPESIM_FB + kind];
+}
+
+gboolean pipesim_medians_split(const PipesimMedians *medians)
+{
+	for (guint stage = 0; stage < medians->stages; stage++)
+		if (medians->stage[stage * PIPESIM_FB + PIPESIM_I] != NEVER)
+			return TRUE;
+	return FALSE;
+}

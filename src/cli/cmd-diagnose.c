@@ -1,0 +1,128 @@
+#include "config.h"
+
+#include "cli/command.h"
+#include "measure/reader.h"
+#include "output/diagnosis.h"
+#include <string.h>
+
+typedef enum {
+	TEXT,
+	JSON,
+	CSV
+} Format;
+
+static gboolean read_format(const PipesimSetup *setup, Format *format, GError **error)
+{
+	static const char *const names[] = {"text", "json", "csv"};
+	const char *name = setup->text[PIPESIM_SET_FORMAT];
+
+	for (*format = TEXT; *format <= CSV; (*format)++)
+		if (name == NULL || strcmp(name, names[*format]) == 0)
+			return TRUE;
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text, json or csv", name);
+}
+
+static gboolean read_step(const PipesimSetup *setup, gint64 *step, GError **error)
+{
+	const char *text = setup->text[PIPESIM_SET_STEP];
+	guint64 count;
+
+	*step = -1;
+	if (text == NULL)
+		return TRUE;
+	if (!pipesim_parse_count(text, "--step", 0, G_MAXINT32, &count, error))
+		return FALSE;
+	*step = (gint64)count;
+	return TRUE;
+}
+
+static void tell(const PipesimSetup *setup, const GPtrArray *notices)
+{
+	for (guint i = 0; i < notices->len; i++)
+		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
+}
+
+static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
+	Format format, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
+	g_autoptr(GString) out = g_string_new(NULL);
+
+	if (format == JSON)
+		pipesim_diagnosis_json(diagnosis, out);
+	else if (format == CSV)
+		pipesim_diagnosis_csv(diagnosis, out);
+	else
+		pipesim_diagnosis_text(diagnosis, &style, out);
+	return pipesim_print(path, out, error);
+}
+
+static PipesimRangeRules *read_rules(const PipesimSetup *setup, gboolean *ok, GError **error)
+{
+	const char *map = setup->text[PIPESIM_SET_MAP];
+	PipesimRangeRules *rules = map != NULL ? pipesim_range_rules_read(map, error) : NULL;
+
+	*ok = map == NULL || rules != NULL;
+	return rules;
+}
+
+static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
+{
+	const PipesimCalibrateOptions options = {0};
+	gboolean ok;
+	g_autoptr(PipesimRangeRules) rules = NULL;
+	g_autoptr(GPtrArray) traces = NULL;
+	g_autoptr(PipesimRecord) record = NULL;
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
+	PipesimPatient patient = {0};
+	Format format;
+
+	if (setup->n_operands == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no trace given; for example pipesim diagnose rank*.json.gz");
+	if (!read_format(setup, &format, error) || !read_step(setup, &patient.step, error))
+		return FALSE;
+	rules = read_rules(setup, &ok, error);
+	if (!ok)
+		return FALSE;
+	traces = pipesim_traces_read((const char *const *)setup->operands, rules, error);
+	if (traces == NULL)
+		return FALSE;
+	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
+	if (record == NULL)
+		return FALSE;
+	calibration = pipesim_calibrate(
+		(PipesimTrace *const *)traces->pdata, traces->len, &options, error);
+	if (calibration == NULL)
+		return FALSE;
+	tell(setup, record->notices);
+	patient.record = record;
+	patient.costs = calibration->costs;
+	patient.runtime = setup->text[PIPESIM_SET_COMM] != NULL ? setup->scenario.runtime
+								: &pipesim_native_runtime;
+	diagnosis = pipesim_diagnose(&patient, error);
+	return diagnosis != NULL && write_out(setup, diagnosis, format, error);
+}
+
+const PipesimCommand pipesim_command_diagnose = {
+	.name = "diagnose",
+	.summary = "where the time of a recorded step went",
+	.usage = "TRACE... - say where the time of a recorded step went",
+	.about = "Reads the traces of all ranks of a run: files of PyTorch's profiler, tables "
+		 "of "
+		 "ops, or pipesim's own\ntraces with stages and micro-batches. Finds the order "
+		 "that was executed and says, cause by cause,\nwhat the step took beside its "
+		 "work, "
+		 "and what other schedules would take.",
+	.examples = "Exit status: 0 done, 2 usage, or the traces are no whole run, 3 bad input "
+		    "file.\n",
+	.operand = "a trace",
+	.operands = PIPESIM_PATH_READ_ONCE,
+	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_COMM, PIPESIM_SET_MAP, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT},
+	.wording = {{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
+	.run = run,
+};

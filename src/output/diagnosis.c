@@ -1,0 +1,466 @@
+#include "config.h"
+
+#include "base/json.h"
+#include "output/diagnosis.h"
+#include "output/figures.h"
+#include "output/table.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Schedules that text names. */
+#define MOST_NAMED 3
+
+/* What is common to all formats ------------------------------------------------------------ */
+
+/* Causes from the largest down; of equals in their order. */
+static void sort_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_N_CAUSES])
+{
+	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
+		guint at = i;
+
+		for (; at > 0 && diagnosis->cause[order[at - 1]].ns < diagnosis->cause[i].ns;
+			at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
+static gint64 step_number(const PipesimDiagnosis *diagnosis)
+{
+	return g_array_index(diagnosis->record->steps, PipesimRecordStep, diagnosis->step)
+		.number;
+}
+
+/* Of one step, simulated / measured - 1. */
+static double error_of(const PipesimDiagnosis *diagnosis, guint step)
+{
+	return (double)diagnosis->step_simulated[step] /
+		       (double)MAX(diagnosis->step_measured[step], 1) -
+	       1;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Mean over all steps that were simulated of simulated / measured - 1, and of its size. */
+static double mean_error(const PipesimDiagnosis *diagnosis, gboolean absolute)
+{
+	const guint n = diagnosis->record->steps->len;
+	double sum = 0;
+	guint counted = 0;
+
+	for (guint i = 0; i < n; i++) {
+		const double error = error_of(diagnosis, i);
+
+		if (diagnosis->step_simulated[i] < 0)
+			continue;
+		sum += absolute ? fabs(error) : error;
+		counted++;
+	}
+	return counted > 0 ? sum / counted : 0;
+}
+
+static double median_error(const PipesimDiagnosis *diagnosis)
+{
+	const guint n = diagnosis->record->steps->len;
+	g_autofree double *errors = g_new(double, n);
+	guint counted = 0;
+
+	for (guint i = 0; i < n; i++)
+		if (diagnosis->step_simulated[i] >= 0)
+			errors[counted++] = error_of(diagnosis, i);
+	qsort(errors, counted, sizeof *errors, compare_doubles);
+	return counted > 0 ? (errors[(counted - 1) / 2] + errors[counted / 2]) / 2 : 0;
+}
+
+/* Activations that a rank of @run holds at most, in micro-batches of a stage of its share. */
+static double activations_of(const PipesimRun *run)
+{
+	return pipesim_figure_fraction(run->report->held.unit) * run->report->held.max_peak;
+}
+
+static const char *schedule_of(const PipesimDiagnosis *diagnosis)
+{
+	return diagnosis->nearest.exact ? diagnosis->nearest.run->name : NULL;
+}
+
+/* Text ------------------------------------------------------------------------------------- */
+
+/* A share in per cent that prints without a sign where it prints as nothing. */
+static double percent(double share)
+{
+	return fabs(share) < 0.0005 ? 0 : 100 * share;
+}
+
+enum {
+	CAUSE,
+	TIME,
+	SHARE,
+	RANK,
+	WITHOUT,
+	N_COLUMNS
+};
+
+static const PipesimColumn columns[N_COLUMNS] = {
+	[CAUSE] = {NULL, "where the time went", TRUE},
+	[TIME] = {NULL, "ms", FALSE},
+	[SHARE] = {NULL, "%", FALSE},
+	[RANK] = {NULL, "rank", FALSE},
+	[WITHOUT] = {NULL, "step without, ms", FALSE},
+};
+
+static const char *const meanings[PIPESIM_N_CAUSES] = {
+	[PIPESIM_CAUSE_SCHEDULE] = "schedule: its bubble at equal stages",
+	[PIPESIM_CAUSE_IMBALANCE] = "imbalance: stages that differ",
+	[PIPESIM_CAUSE_SLOW_RANK] = "slow-rank: ranks that differ",
+	[PIPESIM_CAUSE_OPS] = "ops: longer than their median",
+	[PIPESIM_CAUSE_MESSAGES] = "messages: moving, waiting",
+	[PIPESIM_CAUSE_HOST] = "host: idle, nothing launched",
+	[PIPESIM_CAUSE_OUTSIDE] = "outside the pipeline",
+};
+
+static char *print_tenth(double value)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_figure_fixed(number, value, 1));
+}
+
+static void add_row(PipesimTable *table, const PipesimDiagnosis *diagnosis, const char *name,
+	gint64 ns, gint rank, gint64 without)
+{
+	char *cells[N_COLUMNS] = {
+		[CAUSE] = g_strdup(name),
+		[TIME] = print_tenth((double)ns / 1e6),
+		[SHARE] = print_tenth(100 * (double)ns / (double)MAX(diagnosis->measured, 1)),
+		[RANK] = rank >= 0 ? g_strdup_printf("%d", rank) : NULL,
+		[WITHOUT] = without >= 0 ? print_tenth((double)without / 1e6) : NULL,
+	};
+
+	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+}
+
+static void append_causes(
+	const PipesimDiagnosis *diagnosis, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	guint order[PIPESIM_N_CAUSES];
+
+	sort_causes(diagnosis, order);
+	add_row(table, diagnosis, "work of a rank", diagnosis->work, -1, -1);
+	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
+		const PipesimCause *cause = &diagnosis->cause[order[i]];
+
+		/* What would print as nothing is in the other formats. */
+		if (ABS(cause->ns) * 2000 >= diagnosis->measured)
+			add_row(table, diagnosis, meanings[order[i]], cause->ns, cause->rank,
+				cause->without);
+	}
+	pipesim_table_print(table, TABLE_WIDTH, style, out);
+}
+
+/* "1f1b", or what is nearest to it. */
+static void append_order(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimNearest *nearest = &diagnosis->nearest;
+
+	if (nearest->exact)
+		g_string_append(out, nearest->run->name);
+	else if (nearest->run == NULL)
+		g_string_append(out, "an order of its own");
+	else
+		g_string_append_printf(out, "an order near %s (%u of %u ops from the start on)",
+			nearest->run->name, nearest->same, diagnosis->program->n_ops);
+}
+
+static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimRecord *record = diagnosis->record;
+	const PipesimShape *shape = &diagnosis->program->shape;
+	const guint steps = record->steps->len;
+	PipesimNumber measured, simulated;
+
+	append_order(diagnosis, out);
+	g_string_append_printf(out, ", PP %u, %u stage%s, %u micro-batches; %u whole step%s",
+		shape->ranks, shape->stages, shape->stages == 1 ? "" : "s", shape->microbatches,
+		steps, steps == 1 ? "" : "s");
+	if (record->n_replicas > 1)
+		g_string_append_printf(out, " of %u replicas", record->n_replicas);
+	g_string_append_printf(out, "\nStep %" G_GINT64_FORMAT, step_number(diagnosis));
+	if (record->n_replicas > 1)
+		g_string_append_printf(
+			out, ", its slowest replica %u", diagnosis->pipeline->replica);
+	g_string_append_printf(out, ": measured %s ms, simulated %s ms (%+.1f %%)",
+		pipesim_print_ms_fixed(measured, diagnosis->measured, 1),
+		pipesim_print_ms_fixed(simulated, diagnosis->simulated, 1),
+		100 * ((double)diagnosis->simulated / (double)MAX(diagnosis->measured, 1) - 1));
+	if (steps > 1)
+		g_string_append_printf(out, "; all steps: %+.1f %% in the median",
+			percent(median_error(diagnosis)));
+	g_string_append(out, "\n");
+}
+
+static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	static const char *const words[PIPESIM_N_CAUSES] = {
+		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual",
+		[PIPESIM_CAUSE_MESSAGES] = "waited %s ms for messages",
+		[PIPESIM_CAUSE_HOST] = "came %s ms late from the host",
+	};
+	PipesimNumber at, step;
+
+	for (guint i = 0; i < diagnosis->n_losses; i++) {
+		const PipesimOpLoss *loss = &diagnosis->loss[i];
+		g_autoptr(GString) op = g_string_new(NULL),
+				   lost = g_string_new(words[loss->cause]);
+		PipesimNumber ns;
+
+		/* What the step hardly feels is in the other formats. */
+		if (loss->step * 2000 < diagnosis->measured)
+			break;
+		pipesim_op_print(
+			diagnosis->program, loss->rank, &diagnosis->program->ops[loss->op], op);
+		g_string_replace(lost, "%s", pipesim_print_ms_fixed(ns, loss->ns, 1), 1);
+		g_string_append_printf(out,
+			"%srank %u, %s at %s ms: %s; without it the step takes "
+			"%s ms less\n",
+			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
+			pipesim_print_ms_fixed(at, loss->at, 1), lost->str,
+			pipesim_print_ms_fixed(step, loss->step, 1));
+	}
+}
+
+static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimRun *now = diagnosis->executed;
+	const PipesimShape *shape = &now->shape;
+	guint named = 0;
+	PipesimNumber here, there;
+
+	for (guint i = 0; i < diagnosis->runs->len && named < MOST_NAMED; i++) {
+		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
+
+		if (run->report == NULL || run->report->makespan >= now->report->makespan)
+			break;
+		/* More copies of the parameters are another trade. */
+		if (run->shape.copies > now->shape.copies)
+			continue;
+		g_string_append_printf(out,
+			"%s%s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
+			"%.3g\n",
+			named == 0 ? "\nOther schedules, at the medians of these stages\n  "
+				   : "  ",
+			run->name, pipesim_print_ms_fixed(there, run->report->makespan, 1),
+			pipesim_print_ms_fixed(here, now->report->makespan, 1),
+			100 * ((double)run->report->makespan /
+					      (double)MAX(now->report->makespan, 1) -
+				      1),
+			activations_of(run), activations_of(now));
+		if (named++ == 0)
+			g_string_append_printf(out,
+				"    pipesim export --schedule %s --pp %u --microbatches %u -o "
+				"%s.csv\n",
+				run->name, shape->ranks, shape->microbatches, run->name);
+	}
+	if (named > 0 && diagnosis->halved)
+		g_string_append(out, "  (only full backwards were recorded: I and W are half "
+				     "of them each)\n");
+	if (named == 0)
+		g_string_append_printf(out,
+			"\nNo other schedule is shorter at the medians of these stages: %s "
+			"ms\n",
+			pipesim_print_ms_fixed(here, now->report->makespan, 1));
+}
+
+void pipesim_diagnosis_text(
+	const PipesimDiagnosis *diagnosis, const PipesimStyle *style, GString *out)
+{
+	append_head(diagnosis, out);
+	append_causes(diagnosis, style, out);
+	append_losses(diagnosis, out);
+	append_schedules(diagnosis, out);
+}
+
+/* JSON ------------------------------------------------------------------------------------- */
+
+static void member_ms(PipesimJson *json, const char *key, gint64 ns)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_ms(json, ns);
+}
+
+static void member_double(PipesimJson *json, const char *key, double value)
+{
+	pipesim_json_key(json, key);
+	pipesim_json_double(json, value);
+}
+
+static void member_rank(PipesimJson *json, gint rank)
+{
+	pipesim_json_key(json, "rank");
+	if (rank >= 0)
+		pipesim_json_int(json, rank);
+	else
+		pipesim_json_null(json);
+}
+
+static void write_causes(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+{
+	guint order[PIPESIM_N_CAUSES];
+
+	sort_causes(diagnosis, order);
+	pipesim_json_open_array(json, "causes");
+	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
+		const PipesimCause *cause = &diagnosis->cause[order[i]];
+
+		pipesim_json_open_object(json, NULL);
+		pipesim_json_member_string(json, "cause", pipesim_cause_name(order[i]));
+		member_ms(json, "ms", cause->ns);
+		member_rank(json, cause->rank);
+		pipesim_json_key(json, "without_ms");
+		if (cause->without >= 0)
+			pipesim_json_ms(json, cause->without);
+		else
+			pipesim_json_null(json);
+		pipesim_json_open_array(json, "idle_per_rank_ms");
+		for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++)
+			pipesim_json_ms(json, cause->idle[rank]);
+		pipesim_json_close(json);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_losses(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+{
+	pipesim_json_open_array(json, "losses");
+	for (guint i = 0; i < diagnosis->n_losses; i++) {
+		const PipesimOpLoss *loss = &diagnosis->loss[i];
+		const PipesimOp *op = &diagnosis->program->ops[loss->op];
+
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "cause", pipesim_cause_name(loss->cause));
+		pipesim_json_member_int(json, "rank", loss->rank);
+		pipesim_json_member_int(
+			json, "stage", pipesim_op_stage(diagnosis->program, loss->rank, op));
+		pipesim_json_member_string(json, "kind", pipesim_kind_letter(op->kind));
+		pipesim_json_member_int(json, "microbatch", op->microbatch);
+		member_ms(json, "at_ms", loss->at);
+		member_ms(json, "ms", loss->ns);
+		member_ms(json, "step_ms", loss->step);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_schedules(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+{
+	pipesim_json_open_array(json, "schedules");
+	for (guint i = 0; i < diagnosis->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
+
+		if (run->report == NULL)
+			continue;
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "name", run->name);
+		member_ms(json, "makespan_ms", run->report->makespan);
+		member_double(json, "activations", activations_of(run));
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_run(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+{
+	const PipesimRecord *record = diagnosis->record;
+	const PipesimShape *shape = &diagnosis->program->shape;
+	const PipesimNearest *nearest = &diagnosis->nearest;
+
+	pipesim_json_member_int(json, "pp", shape->ranks);
+	pipesim_json_member_int(json, "stages", shape->stages);
+	pipesim_json_member_int(json, "microbatches", shape->microbatches);
+	pipesim_json_member_int(json, "replicas", record->n_replicas);
+	pipesim_json_member_int(json, "steps", record->steps->len);
+	pipesim_json_member_string(json, "schedule", schedule_of(diagnosis));
+	pipesim_json_member_string(
+		json, "nearest_schedule", nearest->run != NULL ? nearest->run->name : NULL);
+	pipesim_json_member_int(json, "ops", diagnosis->program->n_ops);
+	pipesim_json_member_int(json, "ops_as_nearest", nearest->same);
+	pipesim_json_member_string(json, "runtime", diagnosis->executed->runtime->name);
+	pipesim_json_member_int(json, "step", step_number(diagnosis));
+	pipesim_json_member_int(json, "replica", diagnosis->pipeline->replica);
+	pipesim_json_member_int(json, "steps_in_another_order", diagnosis->other_order);
+}
+
+void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const guint steps = diagnosis->record->steps->len;
+
+	pipesim_json_open_object(json, NULL);
+	write_run(json, diagnosis);
+	member_ms(json, "measured_ms", diagnosis->measured);
+	member_ms(json, "simulated_ms", diagnosis->simulated);
+	member_ms(json, "pipeline_ms", diagnosis->pipeline_ns);
+	member_ms(json, "message_ms", diagnosis->message);
+	member_ms(json, "work_ms", diagnosis->work);
+	pipesim_json_key(json, "backward_halved");
+	pipesim_json_bool(json, diagnosis->halved);
+	member_double(json, "median_error", median_error(diagnosis));
+	member_double(json, "mean_error", mean_error(diagnosis, FALSE));
+	member_double(json, "mean_absolute_error", mean_error(diagnosis, TRUE));
+	write_causes(json, diagnosis);
+	pipesim_json_open_array(json, "busy_per_rank_ms");
+	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++)
+		pipesim_json_ms(json, diagnosis->busy[rank]);
+	pipesim_json_close(json);
+	write_losses(json, diagnosis);
+	member_ms(json, "executed_makespan_ms", diagnosis->executed->report->makespan);
+	write_schedules(json, diagnosis);
+	pipesim_json_open_array(json, "step_measured_ms");
+	for (guint i = 0; i < steps; i++)
+		pipesim_json_ms(json, diagnosis->step_measured[i]);
+	pipesim_json_close(json);
+	pipesim_json_open_array(json, "step_simulated_ms");
+	for (guint i = 0; i < steps; i++)
+		if (diagnosis->step_simulated[i] >= 0)
+			pipesim_json_ms(json, diagnosis->step_simulated[i]);
+		else
+			pipesim_json_null(json);
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+/* CSV -------------------------------------------------------------------------------------- */
+
+void pipesim_diagnosis_csv(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	PipesimNumber number;
+
+	g_string_append(out, "rank,measured_ms,work_ms");
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++) {
+		g_autofree char *name =
+			g_strdelimit(g_strdup(pipesim_cause_name(kind)), "-", '_');
+
+		g_string_append_printf(out, ",%s_ms", name);
+	}
+	g_string_append_printf(out, "\n,%s", pipesim_print_ms(number, diagnosis->measured));
+	g_string_append_printf(out, ",%s", pipesim_print_ms(number, diagnosis->work));
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		g_string_append_printf(
+			out, ",%s", pipesim_print_ms(number, diagnosis->cause[kind].ns));
+	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++) {
+		g_string_append_printf(
+			out, "\n%u,%s", rank, pipesim_print_ms(number, diagnosis->measured));
+		g_string_append_printf(
+			out, ",%s", pipesim_print_ms(number, diagnosis->busy[rank]));
+		for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+			g_string_append_printf(out, ",%s",
+				pipesim_print_ms(number, diagnosis->cause[kind].idle[rank]));
+	}
+	g_string_append_c(out, '\n');
+}

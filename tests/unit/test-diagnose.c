@@ -1,0 +1,431 @@
+/* Where the time of a recorded step went: steps that are made up, with what is to be found in them. */
+#include "analysis/diagnosis.h"
+#include "base/kind.h"
+#include "measure/calibrate.h"
+#include "measure/reader.h"
+#include "trace-text.h"
+
+#include <string.h>
+
+#define MS G_GINT64_CONSTANT(1000000)
+
+/* What is made up: a schedule at F = 10, I = W = 8 ms, B = 16, and what is added to it. */
+typedef struct {
+	const char *schedule;
+	guint ranks, microbatches, replicas, steps;
+	/* Of this rank in the last replica, -1: of none, ops take so many per cent more. */
+	gint slow, percent;
+	gint long_stage; /* takes twice as long in all replicas; -1: none does */
+	/* Before or, of ops, within the op of this index of step 0, replica 0. */
+	guint32 op;
+	gint64 late_host, late_message, longer;
+	gint64 optimizer;  /* behind the last op of each rank */
+	gint64 skew;       /* that the clock of the last rank is ahead by */
+	gboolean messages; /* are in the trace: a receive of 0 before each op but where late */
+} Made;
+
+static const Made plain = {.schedule = "1f1b",
+	.ranks = 4,
+	.microbatches = 8,
+	.replicas = 1,
+	.steps = 1,
+	.slow = -1,
+	.long_stage = -1,
+	.op = PIPESIM_NO_OP};
+
+static void append_op(GString *text, const Made *made, const PipesimRun *run, guint step,
+	guint replica, guint rank, guint32 i, gint64 start, gint64 end, gint64 late)
+{
+	const PipesimOp *op = &run->step->whole->ops[i];
+	const gint64 ahead = rank + 1 == made->ranks ? made->skew : 0;
+	const guint stage = pipesim_op_stage(run->step->whole, rank, op);
+
+	if (made->messages)
+		g_string_append_printf(text,
+			"%u,%u,%u,%u,forward-recv,,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n",
+			step, replica, rank, stage, start - late + ahead, late);
+	g_string_append_printf(text,
+		"%u,%u,%u,%u,%s,%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n", step, replica,
+		rank, stage, pipesim_kind_letter(op->kind), op->microbatch, start + ahead,
+		end - start);
+}
+
+/* Ops, and waits before them, as they would run. */
+static void append_replica(
+	GString *text, const Made *made, const PipesimRun *run, guint step, guint replica)
+{
+	const PipesimProgram *program = run->step->whole;
+	g_autofree gint64 *took = g_new0(gint64, program->n_ops);
+	PipesimTimes times = *run->times;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+	const gboolean here = step == 0 && replica == 0;
+
+	for (guint rank = 0; rank < made->ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+
+			took[i] = pipesim_op_duration(program, run->times, rank, op);
+			if ((gint)pipesim_op_stage(program, rank, op) == made->long_stage)
+				took[i] *= 2;
+			if ((gint)rank == made->slow && replica + 1 == made->replicas)
+				took[i] += took[i] * made->percent / 100;
+			if (here && i == made->op)
+				took[i] += made->longer + made->late_host + made->late_message;
+		}
+	times.drawn = took;
+	times.p2p = 0;
+	timeline = pipesim_step_again(run->step, &times, 0, NULL);
+	ck_assert_ptr_nonnull(timeline);
+	for (guint rank = 0; rank < made->ranks; rank++) {
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const gboolean hit = here && i == made->op;
+			const gint64 late = hit ? made->late_host + made->late_message : 0;
+
+			append_op(text, made, run, step, replica, rank, i,
+				timeline->start[i] + late, timeline->end[i],
+				hit ? made->late_message : 0);
+		}
+		if (made->optimizer > 0)
+			g_string_append_printf(text,
+				"%u,%u,%u,%u,optimizer,,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+				"\n",
+				step, replica, rank, rank, timeline->makespan, made->optimizer);
+	}
+}
+
+static char *make_text(const Made *made)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_new(10 * MS, 8 * MS, 8 * MS, -1, 0, NULL);
+	const PipesimScenario scenario = {
+		.ranks = made->ranks, .microbatches = made->microbatches};
+	PipesimRun *run = pipesim_run_schedule(
+		pipesim_schedule_find(made->schedule, NULL), &scenario, costs);
+	GString *text = g_string_new("step,dp,rank,stage,op,microbatch,start_ns,dur_ns\n");
+
+	ck_assert_ptr_null(run->error);
+	for (guint step = 0; step < made->steps; step++)
+		for (guint replica = 0; replica < made->replicas; replica++)
+			append_replica(text, made, run, step, replica);
+	pipesim_run_free(run);
+	return g_string_free(text, FALSE);
+}
+
+/* A diagnosis with all that it borrows. */
+typedef struct {
+	PipesimTrace *trace;
+	PipesimRecord *record;
+	PipesimCalibration *calibration;
+	PipesimDiagnosis *found;
+} Case;
+
+static void case_clear(Case *one)
+{
+	pipesim_diagnosis_free(one->found);
+	pipesim_calibration_free(one->calibration);
+	pipesim_record_free(one->record);
+	pipesim_trace_free(one->trace);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Case, case_clear)
+
+static gboolean diagnose(Case *one, GError **error)
+{
+	const PipesimCalibrateOptions none = {0};
+	PipesimPatient patient = {.step = -1};
+
+	one->record = pipesim_record_new(&one->trace, 1, error);
+	if (one->record == NULL)
+		return FALSE;
+	one->calibration = pipesim_calibrate(&one->trace, 1, &none, error);
+	if (one->calibration == NULL)
+		return FALSE;
+	patient.record = one->record;
+	patient.costs = one->calibration->costs;
+	one->found = pipesim_diagnose(&patient, error);
+	return one->found != NULL;
+}
+
+/* Work and causes are the step, and each rank's busy and idle time too, to the nanosecond. */
+static void check_sums(const PipesimDiagnosis *found)
+{
+	gint64 sum = found->work;
+
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		sum += found->cause[kind].ns;
+	ck_assert_int_eq(sum, found->measured);
+	for (guint rank = 0; rank < found->program->shape.ranks; rank++) {
+		sum = found->busy[rank];
+		for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+			sum += found->cause[kind].idle[rank];
+		ck_assert_int_eq(sum, found->measured);
+	}
+}
+
+static void make_case(Case *one, const Made *made)
+{
+	g_autofree char *text = make_text(made);
+	g_autoptr(GError) error = NULL;
+
+	one->trace = trace_of(text);
+	ck_assert_msg(diagnose(one, &error), "%s", error != NULL ? error->message : "");
+	check_sums(one->found);
+}
+
+static gint64 cause_of(const Case *one, PipesimCauseKind kind)
+{
+	return one->found->cause[kind].ns;
+}
+
+START_TEST(a_clean_step_is_its_schedule)
+{
+	g_auto(Case) one = {0};
+
+	make_case(&one, &plain);
+	ck_assert(one.found->nearest.exact);
+	ck_assert_str_eq(one.found->nearest.run->name, "1f1b");
+	ck_assert_int_eq(one.found->measured, (8 + 3) * 26 * MS);
+	ck_assert_int_eq(one.found->simulated, one.found->measured);
+	ck_assert_int_eq(one.found->work, 8 * 26 * MS);
+	ck_assert_int_eq(cause_of(&one, PIPESIM_CAUSE_SCHEDULE), 3 * 26 * MS);
+	for (guint kind = PIPESIM_CAUSE_IMBALANCE; kind < PIPESIM_N_CAUSES; kind++) {
+		ck_assert_int_eq(cause_of(&one, kind), 0);
+		ck_assert_int_eq(one.found->cause[kind].rank, -1);
+	}
+	ck_assert_uint_eq(one.found->n_losses, 0);
+}
+END_TEST
+
+/* Op 15 of rank 0 is the backward that ends the step, op 52 a forward in the steady phase of the last
+ * rank: nothing hides what is added to them. */
+static const struct {
+	PipesimCauseKind cause;
+	gint rank;
+	gint64 ns;
+	Made made;
+} injected[] = {
+	{PIPESIM_CAUSE_OPS, 0, 30 * MS, {.longer = 30 * MS, .op = 15}},
+	{PIPESIM_CAUSE_HOST, 0, 30 * MS, {.late_host = 30 * MS, .op = 15, .messages = TRUE}},
+	{PIPESIM_CAUSE_MESSAGES, 3, 25 * MS,
+		{.late_message = 25 * MS, .op = 16 * 3 + 4, .messages = TRUE}},
+	/* Without messages in the trace a wait at one is for it. */
+	{PIPESIM_CAUSE_MESSAGES, 3, 25 * MS, {.late_message = 25 * MS, .op = 16 * 3 + 4}},
+	{PIPESIM_CAUSE_OUTSIDE, -1, 40 * MS, {.optimizer = 40 * MS}},
+	/* All that is added to (8 + 3) * 26 ms. */
+	{PIPESIM_CAUSE_SLOW_RANK, 2, 0, {.slow = 2, .percent = 20, .replicas = 5}},
+};
+
+START_TEST(what_was_injected_is_found)
+{
+	g_auto(Case) one = {0};
+	const PipesimCause *cause;
+	Made made = injected[_i].made;
+
+	made.schedule = plain.schedule;
+	made.ranks = plain.ranks;
+	made.microbatches = plain.microbatches;
+	made.replicas = MAX(made.replicas, 1u);
+	made.steps = made.op > 0 ? 3 : 1;
+	made.slow = made.percent > 0 ? made.slow : -1;
+	made.long_stage = -1;
+	if (made.op == 0)
+		made.op = PIPESIM_NO_OP;
+	g_autofree char *text = make_text(&made);
+	one.trace = trace_of(text);
+	/* The step with the injection, not one of median length. */
+	const PipesimCalibrateOptions none = {0};
+	PipesimPatient patient = {.step = 0};
+	one.record = pipesim_record_new(&one.trace, 1, NULL);
+	one.calibration = pipesim_calibrate(&one.trace, 1, &none, NULL);
+	ck_assert_ptr_nonnull(one.record);
+	ck_assert_ptr_nonnull(one.calibration);
+	patient.record = one.record;
+	patient.costs = one.calibration->costs;
+	one.found = pipesim_diagnose(&patient, NULL);
+	ck_assert_ptr_nonnull(one.found);
+	check_sums(one.found);
+	cause = &one.found->cause[injected[_i].cause];
+	ck_assert_int_eq(cause->ns, one.found->measured - 11 * 26 * MS);
+	if (injected[_i].ns > 0)
+		ck_assert_int_eq(cause->ns, injected[_i].ns);
+	ck_assert_int_eq(cause->rank, injected[_i].rank);
+	ck_assert_int_eq(cause->without, one.found->measured - cause->ns);
+	for (guint kind = PIPESIM_CAUSE_IMBALANCE; kind < PIPESIM_N_CAUSES; kind++)
+		if (kind != injected[_i].cause)
+			ck_assert_int_eq(cause_of(&one, kind), 0);
+	if (made.op == PIPESIM_NO_OP)
+		return;
+	ck_assert_uint_eq(one.found->n_losses, 1);
+	ck_assert_uint_eq(one.found->loss[0].op, made.op);
+	ck_assert_int_eq(one.found->loss[0].cause, injected[_i].cause);
+	ck_assert_int_eq(one.found->loss[0].step, injected[_i].ns);
+}
+END_TEST
+
+START_TEST(long_stages_are_imbalance)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+	const PipesimRun *best;
+
+	made.long_stage = 3;
+	make_case(&one, &made);
+	/* At equal stages each takes a quarter more: 11 * 26 * 5/4. With one twice as long the
+	 * steady phase is its, and the three others pass once each way. */
+	ck_assert_int_eq(one.found->measured, (8 * 52 + 3 * 26) * MS);
+	ck_assert_int_eq(cause_of(&one, PIPESIM_CAUSE_IMBALANCE),
+		(8 * 52 + 3 * 26) * MS - 11 * 26 * 5 * MS / 4);
+	ck_assert_int_eq(one.found->cause[PIPESIM_CAUSE_IMBALANCE].rank, 3);
+	ck_assert_int_eq(
+		one.found->cause[PIPESIM_CAUSE_IMBALANCE].without, 11 * 26 * 5 * MS / 4);
+	/* No other schedule is thought to take what none can: less than the longest rank works. */
+	best = g_ptr_array_index(one.found->runs, 0);
+	ck_assert_int_ge(best->report->makespan, 8 * 52 * MS / 2);
+	ck_assert_int_eq(one.found->executed->report->makespan, one.found->measured);
+}
+END_TEST
+
+static const char *const orders[] = {
+	"gpipe", "1f1b", "zb-h1", "zb-v", "interleaved-1f1b", "v-half"};
+
+START_TEST(executed_orders_are_recognised)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+
+	made.schedule = orders[_i];
+	make_case(&one, &made);
+	ck_assert(one.found->nearest.exact);
+	ck_assert_str_eq(one.found->nearest.run->name, orders[_i]);
+	ck_assert_int_eq(one.found->simulated, one.found->measured);
+}
+END_TEST
+
+START_TEST(clocks_are_set_by_messages)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+
+	made.skew = 5000 * MS;
+	make_case(&one, &made);
+	ck_assert(trace_has_notice(one.record->notices, "the clock of rank 3 is set"));
+	/* Half of the room that messages leave: nothing waits longer than a forward. */
+	ck_assert_int_le(ABS(one.found->measured - 11 * 26 * MS), 26 * MS);
+}
+END_TEST
+
+#define OPS "step,stage,op,microbatch,start_us,dur_us\n"
+#define ONE OPS "0,0,F,0,0,1\n0,1,F,0,2,1\n0,1,B,0,4,1\n"
+
+static const struct {
+	const char *text, *message;
+} refused[] = {
+	{"step,rank,stage,op,microbatch,start_us,dur_us\n0,0,0,F,0,0,1\n0,0,0,B,0,4,1\n0,1,2,F,"
+	 "0,2,1\n"
+	 "0,1,2,B,0,3,1\n0,0,3,F,0,5,1\n0,0,3,B,0,6,1\n",
+		"no op of stage 1: the trace of rank"},
+	{ONE, "no whole step: 3 ops, but one of 2 stages and 1 micro-batches has more"},
+	{ONE "0,0,F,1,9,1\n1,0,F,0,20,1\n1,0,B,0,24,1\n1,1,F,1,20,1\n1,1,B,1,24,1\n",
+		"no whole step: step 0 lacks"},
+	{ONE "0,0,B,0,6,1\n0,0,F,0,8,1\n", "stands twice in step 0"},
+	{OPS "0,0,F,0,0,9\n0,0,B,0,2,3\n",
+		"starts 0.007 ms before F of stage 0, micro-batch 0"},
+	{OPS "0,0,F,0,0,1000\n0,1,F,0,5,1000\n0,1,B,0,1005,1000\n0,0,B,0,1001,1000\n",
+		"the clocks of ranks 0 and 1 cannot be set"},
+	{OPS "0,0,B,0,0,1\n0,0,F,0,2,1\n", "the recorded order cannot have run"},
+	{TRACE_TOP "run_id,rep,component,phase,layer,stage,microbatch,dur_ns\n"
+		   "r,0,chunk,F,all,0,0,5\nr,0,chunk,B,all,0,0,5\n",
+		"x.csv: ops have no start"},
+	{TRACE_TOP TRACE_COLUMNS "r,0,attn,F,compute,own,sustained,100,ok\n",
+		"no ops of micro-batches in these traces"},
+};
+
+START_TEST(what_cannot_be_diagnosed_is_refused)
+{
+	g_auto(Case) one = {.trace = trace_of(refused[_i].text)};
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(!diagnose(&one, &error));
+	ck_assert_msg(
+		strstr(error->message, refused[_i].message) != NULL, "%s", error->message);
+}
+END_TEST
+
+START_TEST(cut_steps_are_left_out)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+	g_autofree char *text = NULL;
+	g_autoptr(GError) error = NULL;
+
+	made.steps = 2;
+	text = make_text(&made);
+	*(strrchr(text, '\n')) = '\0';
+	*(strrchr(text, '\n') + 1) = '\0';
+	one.trace = trace_of(text);
+	ck_assert_msg(diagnose(&one, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_uint_eq(one.record->steps->len, 1);
+	ck_assert(trace_has_notice(one.record->notices,
+		"1 step left out, which is cut: step 1 lacks B of stage 3"));
+}
+END_TEST
+
+/* Other people's runs: each step, simulated with its own times of ops and one time a message. */
+static const struct {
+	const char *file;
+	double mean;   /* of the size of the error, at most */
+	gint64 median; /* of the measured steps, us */
+} foreign[] = {
+	{"bytedance-st-ops.csv.gz", 0.01, 2213000},
+	{"bytedance-se-ops.csv.gz", 0.01, 9049600},
+	{"primus-pp8.csv.gz", 0.02, 3245000},
+};
+
+START_TEST(runs_of_others_are_replayed)
+{
+	g_autofree char *path = shared_file(foreign[_i].file);
+	g_auto(Case) one = {0};
+	g_autoptr(GError) error = NULL;
+	double sum = 0;
+	guint n;
+
+	if (path == NULL)
+		return;
+	one.trace = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+	ck_assert_ptr_nonnull(one.trace);
+	ck_assert_msg(diagnose(&one, &error), "%s", error != NULL ? error->message : "");
+	check_sums(one.found);
+	ck_assert(one.found->nearest.exact);
+	ck_assert_str_eq(one.found->nearest.run->name, "1f1b");
+	n = one.record->steps->len;
+	for (guint i = 0; i < n; i++) {
+		const gint64 off = one.found->step_simulated[i] - one.found->step_measured[i];
+
+		sum += (double)ABS(off) / (double)one.found->step_measured[i];
+	}
+	ck_assert_double_lt(sum / n, foreign[_i].mean);
+	ck_assert_int_le(ABS(one.found->measured / 1000 - foreign[_i].median), 1000);
+	ck_assert_int_lt(
+		ABS(one.found->simulated - one.found->measured), one.found->measured / 100);
+}
+END_TEST
+
+Suite *diagnose_suite(void)
+{
+	Suite *suite = suite_create("diagnose");
+	TCase *causes = tcase_create("causes");
+	TCase *record = tcase_create("record");
+
+	tcase_add_test(causes, a_clean_step_is_its_schedule);
+	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
+	tcase_add_test(causes, long_stages_are_imbalance);
+	tcase_add_loop_test(causes, executed_orders_are_recognised, 0, G_N_ELEMENTS(orders));
+	tcase_add_test(record, clocks_are_set_by_messages);
+	tcase_add_loop_test(
+		record, what_cannot_be_diagnosed_is_refused, 0, G_N_ELEMENTS(refused));
+	tcase_add_test(record, cut_steps_are_left_out);
+	tcase_add_loop_test(record, runs_of_others_are_replayed, 0, G_N_ELEMENTS(foreign));
+	suite_add_tcase(suite, causes);
+	suite_add_tcase(suite, record);
+	return suite;
+}
