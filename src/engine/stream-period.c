@@ -19,6 +19,10 @@
  *	                    /         |    v
  *	rank 1      F4 ---- B3        |    F5 ---- B4
  *
+ * Where all of a loop is sent before any of it is taken, as from one chunk of looped BFS to the next, a pass
+ * sends messages that nobody takes (a log), or takes what was sent before (a source). Neither is carried: a
+ * source has a slot that is filled before each pass, and a log is appended to after it.
+ *
  * A slot must not be written again before it was read. Where a message is carried for longer than
  * a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by what
  * software pipelining calls modulo variable expansion). */
@@ -50,17 +54,26 @@ typedef struct {
 	guint32 slot; /* in the state */
 } Carried;
 
+/* A message of a pass that comes out of a source, or goes into a log. */
 typedef struct {
-	const PipesimStreaming *s;
+	guint32 channel;
+	guint32 ahead; /* of a source: so many are taken before it in a pass */
+	guint32 slot;  /* in the state */
+} Outer;
+
+typedef struct {
+	PipesimStreaming *s;
 	const PipesimTape *tape;
 	PipesimArena *arena;          /* of all arrays */
 	guint32 *consumed, *produced; /* by channel: at the beginning of the superstep */
-	guint32 *count;               /* by channel: messages of a superstep */
+	guint32 *count;               /* by channel: messages that a superstep sends */
+	guint32 *taken;               /* and takes */
 	gsize *first_message;         /* by channel: index of its messages in maker */
 	guint32 *maker;               /* by message of a superstep: the tape op that makes it */
 	guint unroll;                 /* supersteps of one pass */
-	gsize n_steps, n_carried, n_state;
-	Step *steps; /* without any branch: what each reads and writes is known */
+	gsize n_steps, n_carried, n_sources, n_logs, n_state;
+	Outer *sources, *logs; /* of a pass, in its order */
+	Step *steps;           /* without any branch: what each reads and writes is known */
 	Carried *carried;
 	/* Times at which ranks are free; that of what nobody sends; those at which messages are
 	 * there. */
@@ -93,6 +106,7 @@ static void count_messages(Period *p)
 		}
 	for (guint i = 0; i < n; i++) {
 		p->count[i] = p->s->channels[i].produced - p->produced[i];
+		p->taken[i] = p->s->channels[i].consumed - p->consumed[i];
 		p->first_message[i] = total;
 		total += p->count[i];
 	}
@@ -105,6 +119,23 @@ static void count_messages(Period *p)
 					 (p->tape->ops[op].produced[half] - p->produced[out])] =
 					(guint32)op;
 		}
+}
+
+/* Whether each channel is a log, a source, or one whose messages are taken as fast as they are sent. */
+static gboolean can_compile(const Period *p)
+{
+	for (guint i = 0; i < 2 * p->s->n_places; i++) {
+		const gboolean outer = (p->count[i] == 0) != (p->taken[i] == 0);
+
+		if (!outer && (p->count[i] != p->taken[i] || p->s->channels[i].stretch != NULL))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static gboolean is_source(const Period *p, guint32 channel)
+{
+	return p->count[channel] == 0;
 }
 
 /* Who makes what @op takes: an op of the tape, @back supersteps ago. */
@@ -130,6 +161,15 @@ static guint32 find_input(Period *p, gsize at, guint half)
 
 	if (in == PIPESIM_NO_CHANNEL)
 		return p->s->order->shape.ranks;
+	if (is_source(p, in)) {
+		p->sources[p->n_sources++] = (Outer){
+			.channel = in,
+			.ahead = turn * p->taken[in] +
+				 (p->tape->ops[op].consumed[half] - p->consumed[in]),
+			.slot = (guint32)p->n_state,
+		};
+		return (guint32)p->n_state++;
+	}
 	maker = maker_of(p, op, half, &back);
 	source = &p->steps[(turn + (back > turn ? p->unroll : 0) - back) * n + maker];
 	slot = source->out[source->n == 2 ? half : 0];
@@ -155,6 +195,11 @@ static void make_steps(Period *p)
 		step->rank = op->rank;
 		for (guint half = 0; half < 2; half++)
 			if (verb->place[half] != PIPESIM_NO_CHANNEL) {
+				const guint32 out = verb->out[half];
+
+				if (out != PIPESIM_NO_CHANNEL && p->taken[out] == 0)
+					p->logs[p->n_logs++] = (Outer){
+						.channel = out, .slot = (guint32)p->n_state};
 				step->hop[step->n] = verb->hop[half];
 				step->out[step->n++] = (guint32)p->n_state++;
 			}
@@ -178,18 +223,22 @@ static gboolean compile(Period *p)
 	p->consumed = pipesim_arena_array(p->arena, guint32, n_channels);
 	p->produced = pipesim_arena_array(p->arena, guint32, n_channels);
 	p->count = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->taken = pipesim_arena_array(p->arena, guint32, n_channels);
 	p->first_message = pipesim_arena_array(p->arena, gsize, n_channels);
 	p->maker = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
 	if (p->tape->n == 0 || p->tape->too_long || p->maker == NULL)
 		return FALSE;
 	count_messages(p);
+	if (!can_compile(p))
+		return FALSE;
 	/* A message must not be made again before it was taken: so many copies of it are needed. */
 	p->unroll = 1;
 	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++) {
 			guint32 back, maker;
 
-			if (verb_of(p, op)->in[half] == PIPESIM_NO_CHANNEL)
+			if (verb_of(p, op)->in[half] == PIPESIM_NO_CHANNEL ||
+				is_source(p, verb_of(p, op)->in[half]))
 				continue;
 			maker = maker_of(p, op, half, &back);
 			p->unroll = MAX(p->unroll, back + (maker < op));
@@ -199,7 +248,9 @@ static gboolean compile(Period *p)
 		return FALSE;
 	p->steps = pipesim_arena_array(p->arena, Step, p->n_steps);
 	p->carried = pipesim_arena_array(p->arena, Carried, 2 * p->n_steps);
-	if (p->carried == NULL)
+	p->sources = pipesim_arena_array(p->arena, Outer, 2 * p->n_steps);
+	p->logs = pipesim_arena_array(p->arena, Outer, 2 * p->n_steps);
+	if (p->logs == NULL)
 		return FALSE;
 	make_steps(p);
 	p->state = pipesim_arena_array(p->arena, gint64, p->n_state);
@@ -211,7 +262,8 @@ static gint64 *find_carried(const Period *p, const Carried *carried)
 {
 	const PipesimChannel *channel = &p->s->channels[carried->channel];
 
-	return &channel->ring[(channel->produced - carried->age) & channel->mask];
+	return &channel->ring[(channel->produced - channel->leapt_in - carried->age) &
+			      channel->mask];
 }
 
 /* After so many supersteps. */
@@ -231,10 +283,12 @@ static void store(const Period *p, PipesimStreaming *s, guint64 supersteps)
 			r->loop++;
 		}
 	}
-	for (guint i = 0; i < 2 * s->n_places; i++) {
-		s->channels[i].produced += (guint32)supersteps * p->count[i];
-		s->channels[i].consumed += (guint32)supersteps * p->count[i];
-	}
+	/* Logs and sources have been. */
+	for (guint i = 0; i < 2 * s->n_places; i++)
+		if (p->count[i] == p->taken[i]) {
+			s->channels[i].produced += (guint32)supersteps * p->count[i];
+			s->channels[i].consumed += (guint32)supersteps * p->count[i];
+		}
 	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++)
 			if (verb_of(p, op)->place[half] != PIPESIM_NO_CHANNEL)
@@ -243,10 +297,40 @@ static void store(const Period *p, PipesimStreaming *s, guint64 supersteps)
 		*find_carried(p, &p->carried[i]) = p->state[p->carried[i].slot];
 }
 
+static void take_from_sources(Period *p)
+{
+	for (gsize i = 0; i < p->n_sources; i++) {
+		const Outer *source = &p->sources[i];
+
+		p->state[source->slot] =
+			pipesim_channel_peek(&p->s->channels[source->channel], source->ahead);
+	}
+}
+
+/* What @passes passes take out of their sources, that have been filled from. */
+static void leave_sources(Period *p, guint64 passes)
+{
+	for (gsize i = 0; i < p->n_sources; i++)
+		if (p->sources[i].ahead == 0) {
+			const guint32 channel = p->sources[i].channel;
+
+			pipesim_channel_skip(&p->s->channels[channel],
+				(guint32)passes * p->unroll * p->taken[channel]);
+		}
+}
+
+static void append_to_logs(Period *p)
+{
+	for (gsize i = 0; i < p->n_logs && !p->s->no_memory; i++)
+		pipesim_streaming_put(
+			p->s, &p->s->channels[p->logs[i].channel], p->state[p->logs[i].slot]);
+}
+
 static void run_pass(Period *p)
 {
 	gint64 *state = p->state;
 
+	take_from_sources(p);
 	for (const Step *step = p->steps; step < p->steps + p->n_steps; step++) {
 		gint64 time = state[step->rank];
 
@@ -257,6 +341,8 @@ static void run_pass(Period *p)
 		for (guint i = 0; i < step->n; i++)
 			state[step->out[i]] = time + step->hop[i];
 	}
+	leave_sources(p, 1);
+	append_to_logs(p);
 }
 
 /* Leaps ------------------------------------------------------------------------------------ */
@@ -283,6 +369,9 @@ typedef struct {
 	guint64 least;   /* shortest repetition that is tried next */
 	guint64 proving; /* passes spent on proofs */
 	guint64 lasts;   /* repetitions for which the last proof holds */
+	/* What a repetition adds to each message that went into logs in the last proof, pass by pass
+	 * as in Period.logs. Owned. */
+	gint64 *logged;
 } Leaper;
 
 /* Whether since the kept state all times that a rank wrote grew alike. */
@@ -339,6 +428,64 @@ static void keep(Leaper *leaper)
 	leaper->kept_at = leaper->at;
 }
 
+/* The stretch that the next message of @source is in, or NULL. */
+static const PipesimStretch *find_stretch(const Period *p, const Outer *source)
+{
+	const PipesimChannel *channel = &p->s->channels[source->channel];
+	const PipesimStretch *stretch = channel->stretch;
+	const guint64 number = (guint64)channel->consumed + source->ahead;
+
+	return stretch != NULL && number >= stretch->begin &&
+			       number < stretch->begin +
+						(guint64)stretch->n * stretch->repetitions
+		       ? stretch
+		       : NULL;
+}
+
+/* Of a stretch: whether everything that sources hold for two repetitions of @passes goes on alike. *@later:
+ * it may where a repetition has more passes. */
+static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
+{
+	*later = TRUE;
+	for (gsize i = 0; i < p->n_sources; i++) {
+		const Outer *source = &p->sources[i];
+		const PipesimChannel *channel = &p->s->channels[source->channel];
+		const PipesimStretch *stretch = find_stretch(p, source);
+		const guint64 shift = passes * p->unroll * p->taken[source->channel];
+		const guint64 number = (guint64)channel->consumed + source->ahead;
+
+		if (stretch == NULL ||
+			number + 2 * shift >=
+				stretch->begin + (guint64)stretch->n * stretch->repetitions)
+			*later = FALSE;
+		if (!*later || shift % stretch->n != 0)
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Fills sources, with what a repetition of @passes adds to what comes out of them: they repeat to the
+ * end of a stretch. */
+static void take_with_rates(Leaper *leaper, guint64 passes)
+{
+	Period *p = leaper->period;
+
+	take_from_sources(p);
+	for (gsize i = 0; i < p->n_sources; i++) {
+		const Outer *source = &p->sources[i];
+		const PipesimChannel *channel = &p->s->channels[source->channel];
+		const PipesimStretch *stretch = find_stretch(p, source);
+		const guint64 shift = passes * p->unroll * p->taken[source->channel];
+		const guint64 number = (guint64)channel->consumed + source->ahead;
+		const guint64 end = stretch->begin + (guint64)stretch->n * stretch->repetitions;
+
+		leaper->lasts = MIN(leaper->lasts, (end - 1 - number) / shift);
+		leaper->grown[source->slot] =
+			(gint64)(shift / stretch->n) *
+			stretch->rate[(number - stretch->begin) % stretch->n];
+	}
+}
+
 /* Runs one more repetition with rates beside times. Whether it added what they say and left
  * them as they were: then it goes on like that leaper->lasts times. */
 static gboolean prove(Leaper *leaper, guint64 passes)
@@ -351,15 +498,70 @@ static gboolean prove(Leaper *leaper, guint64 passes)
 	memcpy(leaper->grown, leaper->rate, n * sizeof *leaper->rate);
 	keep(leaper);
 	leaper->lasts = FOR_EVER;
-	for (guint64 pass = 0; pass < passes; pass++)
+	for (guint64 pass = 0; pass < passes; pass++) {
+		take_with_rates(leaper, passes);
 		for (gsize i = 0; i < period->n_steps; i++)
 			step_with_rates(leaper, &period->steps[i]);
+		leave_sources(period, 1);
+		append_to_logs(period);
+		for (gsize i = 0; i < period->n_logs; i++)
+			leaper->logged[pass * period->n_logs + i] =
+				leaper->grown[period->logs[i].slot];
+	}
 	leaper->at += passes;
 	leaper->proving += passes;
 	for (gsize i = 0; i < n; i++)
 		if (leaper->grown[i] != leaper->rate[i] ||
 			period->state[i] - leaper->kept[i] != leaper->rate[i])
 			return FALSE;
+	return TRUE;
+}
+
+/* Into each log what @repetitions of the last proof put there, of @passes each. FALSE where memory does
+ * not suffice. */
+static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
+{
+	Period *p = leaper->period;
+
+	for (gsize first = 0; first < p->n_logs && repetitions > 0; first++) {
+		PipesimChannel *channel = &p->s->channels[p->logs[first].channel];
+		const guint32 each = p->unroll * p->count[p->logs[first].channel];
+		const guint32 n = (guint32)passes * each,
+			      sent = channel->produced - channel->leapt_in;
+		PipesimStretch *stretch;
+		guint32 at = 0;
+		gboolean again = FALSE;
+
+		for (gsize i = 0; i < first && !again; i++)
+			again = p->logs[i].channel == p->logs[first].channel;
+		if (again)
+			continue;
+		stretch = pipesim_arena_array(p->s->arena, PipesimStretch, 1);
+		if (stretch == NULL)
+			return FALSE;
+		*stretch = (PipesimStretch){.begin = channel->produced,
+			.n = n,
+			.repetitions = (guint32)repetitions,
+			.first = pipesim_arena_array(p->s->arena, gint64, n),
+			.rate = pipesim_arena_array(p->s->arena, gint64, n)};
+		if (stretch->first == NULL || stretch->rate == NULL)
+			return FALSE;
+		for (guint64 pass = 0; pass < passes; pass++)
+			for (gsize i = first; i < p->n_logs; i++)
+				if (p->logs[i].channel == p->logs[first].channel)
+					stretch->rate[at++] =
+						leaper->logged[pass * p->n_logs + i];
+		for (guint32 i = 0; i < n; i++)
+			stretch->first[i] = channel->ring[(sent - n + i) & channel->mask] +
+					    stretch->rate[i];
+		if (channel->stretch == NULL)
+			channel->stretch = stretch;
+		else
+			channel->last->next = stretch;
+		channel->last = stretch;
+		channel->produced += n * (guint32)repetitions;
+		channel->leapt_in += n * (guint32)repetitions;
+	}
 	return TRUE;
 }
 
@@ -370,13 +572,25 @@ static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 	const gsize n = leaper->period->n_state;
 	gint64 *state = leaper->period->state;
 	guint64 repetitions;
+	gboolean later;
 
+	if (!sources_repeat(leaper->period, passes, &later)) {
+		if (later)
+			return;
+		keep(leaper);
+		leaper->span = 1;
+		return;
+	}
 	/* A proof costs about three times its passes: never more than the run itself. */
 	if (passes < leaper->least || passes > end - leaper->at ||
 		leaper->proving + passes > leaper->at + 8)
 		return;
 	/* Where ranks hardly depend on each other everything looks alike: then in turn. */
 	leaper->least = passes + 1;
+	g_free(leaper->logged);
+	leaper->logged = g_try_new(gint64, passes * leaper->period->n_logs);
+	if (leaper->logged == NULL && leaper->period->n_logs > 0)
+		return;
 	if (prove(leaper, passes)) {
 		repetitions = MIN(leaper->lasts, (end - leaper->at) / passes);
 		if (leaper->lasts == FOR_EVER && !steady->found) {
@@ -388,6 +602,9 @@ static void try_leap(Leaper *leaper, guint64 end, PipesimSteady *steady)
 		}
 		for (gsize i = 0; i < n; i++)
 			state[i] += (gint64)repetitions * leaper->rate[i];
+		leave_sources(leaper->period, repetitions * passes);
+		if (!leap_logs(leaper, passes, repetitions))
+			leaper->period->s->no_memory = TRUE;
 		leaper->at += repetitions * passes;
 		leaper->least = 1;
 	}
@@ -404,7 +621,8 @@ static gboolean jump(Leaper *leaper, guint64 passes, PipesimSteady *steady)
 	run_pass(period);
 	leaper->at = leaper->span = 1;
 	keep(leaper);
-	for (guint64 left = MAX_SEARCHED / period->n_steps; leaper->at < passes; left--) {
+	for (guint64 left = MAX_SEARCHED / period->n_steps;
+		leaper->at < passes && !period->s->no_memory; left--) {
 		if (left == 0)
 			return FALSE;
 		run_pass(period);
@@ -425,6 +643,7 @@ gboolean pipesim_period_run(
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Period period = {.s = s, .tape = tape, .arena = arena};
 	Leaper leaper = {.period = &period};
+	gboolean found;
 	guint64 passes;
 
 	if (!compile(&period))
@@ -432,6 +651,12 @@ gboolean pipesim_period_run(
 	leaper.kept = pipesim_arena_array(arena, gint64, period.n_state);
 	leaper.rate = pipesim_arena_array(arena, gint64, period.n_state);
 	leaper.grown = pipesim_arena_array(arena, gint64, period.n_state);
+	/* As much as sources have. */
+	for (guint i = 0; i < 2 * s->n_places; i++)
+		if (period.taken[i] > 0 && is_source(&period, i))
+			supersteps = MIN(supersteps,
+				(s->channels[i].produced - s->channels[i].consumed) /
+					period.taken[i]);
 	passes = supersteps / period.unroll;
 	if (leaper.grown == NULL || passes == 0)
 		return TRUE;
@@ -440,7 +665,9 @@ gboolean pipesim_period_run(
 	for (gsize i = 0; i < period.n_carried; i++)
 		period.state[period.carried[i].slot] =
 			*find_carried(&period, &period.carried[i]);
-	if (!jump(&leaper, passes, steady))
+	found = jump(&leaper, passes, steady);
+	g_free(leaper.logged);
+	if (!found)
 		return FALSE;
 	store(&period, s, passes * period.unroll);
 	return TRUE;

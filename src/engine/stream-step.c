@@ -138,6 +138,39 @@ void pipesim_streaming_clear(PipesimStreaming *s)
 	pipesim_durations_clear(&s->durations);
 }
 
+gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead)
+{
+	const guint32 number = channel->consumed + ahead;
+	const PipesimStretch *stretch = channel->stretch;
+	guint32 leapt = channel->leapt_out;
+
+	for (; stretch != NULL && stretch->begin <= number; stretch = stretch->next) {
+		const guint32 length = stretch->n * stretch->repetitions;
+		const guint32 at = number - stretch->begin, i = at % stretch->n;
+
+		if (at < length)
+			return stretch->first[i] + (gint64)(at / stretch->n) * stretch->rate[i];
+		leapt += length - (MAX(channel->consumed, stretch->begin) - stretch->begin);
+	}
+	return channel->ring[(number - leapt) & channel->mask];
+}
+
+void pipesim_channel_skip(PipesimChannel *channel, guint32 n)
+{
+	const guint32 to = channel->consumed + n;
+
+	while (channel->stretch != NULL && channel->stretch->begin < to) {
+		const PipesimStretch *stretch = channel->stretch;
+		const guint32 end = stretch->begin + stretch->n * stretch->repetitions;
+
+		channel->leapt_out += MIN(end, to) - MAX(channel->consumed, stretch->begin);
+		if (end > to)
+			break;
+		channel->stretch = stretch->next;
+	}
+	channel->consumed = to;
+}
+
 /* Makes room for one more. */
 static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 {
@@ -149,7 +182,8 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 		s->no_memory = TRUE;
 		return FALSE;
 	}
-	for (guint32 i = channel->consumed; i != channel->produced; i++)
+	for (guint32 i = channel->consumed - channel->leapt_out;
+		i != channel->produced - channel->leapt_in; i++)
 		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
 	channel->ring = ring;
 	channel->mask = 2 * room - 1;
@@ -158,7 +192,33 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 
 static gboolean is_full(const PipesimChannel *channel)
 {
-	return channel->produced - channel->consumed > channel->mask;
+	return (channel->produced - channel->leapt_in) -
+		       (channel->consumed - channel->leapt_out) >
+	       channel->mask;
+}
+
+static inline void put(PipesimChannel *channel, gint64 time)
+{
+	channel->ring[(channel->produced++ - channel->leapt_in) & channel->mask] = time;
+}
+
+static inline gint64 take(PipesimChannel *channel)
+{
+	const gint64 time = pipesim_channel_peek(channel, 0);
+
+	if (channel->stretch == NULL)
+		channel->consumed++;
+	else
+		pipesim_channel_skip(channel, 1);
+	return time;
+}
+
+gboolean pipesim_streaming_put(PipesimStreaming *s, PipesimChannel *channel, gint64 time)
+{
+	if (is_full(channel) && !grow(s, channel))
+		return FALSE;
+	put(channel, time);
+	return TRUE;
 }
 
 static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
@@ -231,8 +291,7 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 		record(s, rank, verb, took);
 	for (guint half = 0; half < 2; half++) {
 		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
-			PipesimChannel *in = &s->channels[verb->in[half]];
-			const gint64 ready = in->ring[in->consumed++ & in->mask];
+			const gint64 ready = take(&s->channels[verb->in[half]]);
 
 			time = MAX(time, ready);
 		}
@@ -247,11 +306,8 @@ static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *v
 	r->n_ran++;
 	r->time = time + took;
 	for (guint half = 0; half < 2; half++)
-		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
-			PipesimChannel *out = &s->channels[verb->out[half]];
-
-			out->ring[out->produced++ & out->mask] = r->time + verb->hop[half];
-		}
+		if (verb->out[half] != PIPESIM_NO_CHANNEL)
+			put(&s->channels[verb->out[half]], r->time + verb->hop[half]);
 	if (verb->kind == PIPESIM_I && r->pending.ring != NULL &&
 		(!is_full(&r->pending) || grow(s, &r->pending)))
 		r->pending.ring[r->pending.produced++ & r->pending.mask] = verb->chunk;

@@ -7,12 +7,24 @@
 
 #define PIPESIM_NO_CHANNEL G_MAXUINT32
 
+/* Messages that were leapt over while nobody took them: the i-th of the k-th @n is there at first[i] + k *
+ * rate[i]. */
+typedef struct _PipesimStretch {
+	struct _PipesimStretch *next;
+	guint32 begin; /* number of the first */
+	guint32 n, repetitions;
+	gint64 *first, *rate;
+} PipesimStretch;
+
 /* What one chunk of a rank sends to the next stage, or to the one before: the n-th message that
  * is sent is the n-th that is taken. Times at which messages are there. */
 typedef struct {
 	gint64 *ring;
 	guint32 mask;
 	guint32 produced, consumed;
+	/* Those that are in stretches are not in the ring: how many of what was sent, and taken. */
+	guint32 leapt_in, leapt_out;
+	PipesimStretch *stretch, *last; /* that are not yet taken, in order */
 } PipesimChannel;
 
 /* A verb with its durations and channels looked up. Index 0: forward half, 1: backward half. */
@@ -66,6 +78,16 @@ typedef struct {
 	PipesimTape *tape;   /* (nullable): records */
 	PipesimArena *arena; /* of all arrays here */
 } PipesimStreaming;
+
+/** pipesim_channel_peek: when the message is there before which @ahead more are waiting; it has been
+ * sent. */
+gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead);
+
+/** pipesim_channel_skip: takes @n messages, which have been sent. */
+void pipesim_channel_skip(PipesimChannel *channel, guint32 n);
+
+/** pipesim_streaming_put: sends one that is there at @time. FALSE where memory does not suffice. */
+gboolean pipesim_streaming_put(PipesimStreaming *s, PipesimChannel *channel, gint64 time);
 
 /** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT. Ended with pipesim_streaming_clear() in
  * any case. */

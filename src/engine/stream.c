@@ -94,8 +94,11 @@ static guint64 ops_of(const PipesimLoop *loop)
 	return (guint64)loop->n * loop->count;
 }
 
-/* The loops of @rank with at least an eighth of its ops; or the longest one. Returns how many.
- */
+/* Most loops that are gone through one after the other. */
+#define MAX_PHASES (2 * PIPESIM_MAX_CHUNKS)
+
+/* The loops of @rank with at least an eighth of its ops, or where there are more of a size half as
+ * many ops as the longest; or that one alone. Returns how many. */
 static guint32 find_long_loops(
 	const PipesimOrder *order, guint rank, gboolean one, guint32 *out)
 {
@@ -108,8 +111,9 @@ static guint32 find_long_loops(
 	}
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
-		const gboolean is_long = one ? ops_of(loop) == most && n == 0
-					     : ops_of(loop) >= MAX(total / 8, 1u);
+		const gboolean is_long =
+			one ? ops_of(loop) == most && n == 0
+			    : ops_of(loop) >= MAX(MIN(total / 8, most / 2), 1u);
 
 		if (!is_long || loop->count < 2)
 			continue;
@@ -137,8 +141,8 @@ static gboolean choose_long_loops(Runner *run)
 	const PipesimOrder *order = run->s.order;
 	const guint ranks = order->shape.ranks;
 	const guint32 n = find_long_loops(order, 0, FALSE, NULL);
-	gboolean one = n == 0;
-	guint32 found[8];
+	gboolean one = n == 0 || n > MAX_PHASES;
+	guint32 found[MAX_PHASES];
 
 	for (guint rank = 1; rank < ranks && !one; rank++)
 		one = find_long_loops(order, rank, FALSE, NULL) != n;
@@ -205,7 +209,7 @@ static gboolean note(Runner *run, gsize *at, guint32 value)
 }
 
 /* Whether every rank stands in its long loop where it stood one superstep ago, with as many
- * messages on their way. */
+ * messages on their way, but for those that nobody takes yet and those that all were sent before. */
 static gboolean repeats(Runner *run)
 {
 	const PipesimStreaming *s = &run->s;
@@ -227,8 +231,15 @@ static gboolean repeats(Runner *run)
 		same &= note(run, &at, pending->produced - pending->consumed);
 		same &= note(run, &at, hash);
 	}
-	for (guint i = 0; i < 2 * s->n_places; i++)
-		same &= note(run, &at, s->channels[i].produced - s->channels[i].consumed);
+	for (guint i = 0; i < 2 * s->n_places; i++) {
+		const PipesimChannel *channel = &s->channels[i];
+		const guint32 before = run->structure[at] - run->structure[at + 1];
+		const gboolean none_sent = note(run, &at, channel->produced);
+		const gboolean none_taken = note(run, &at, channel->consumed);
+
+		same &= none_sent || none_taken ||
+			channel->produced - channel->consumed == before;
+	}
 	return same;
 }
 
@@ -317,7 +328,7 @@ static gboolean run_all(Runner *run, GError **error)
 
 	/* Without memory for phases everything runs op by op. */
 	run->structure = pipesim_arena_array(
-		s->arena, guint32, 5 * (gsize)shape->ranks + 2 * (gsize)s->n_places);
+		s->arena, guint32, 5 * (gsize)shape->ranks + 4 * (gsize)s->n_places);
 	if (run->structure != NULL && choose_long_loops(run)) {
 		for (gsize i = 0; i < (gsize)run->n_phases * shape->ranks; i++)
 			n_outside -= ops_of(&s->order->loops[run->long_loops[i]]);

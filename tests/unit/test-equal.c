@@ -312,6 +312,52 @@ START_TEST(leaps_change_nothing)
 }
 END_TEST
 
+/* All micro-batches go through one chunk after the other: what a chunk sends is leapt over before any of
+ * it is taken, and then while it is. The same as op by op, and no more than its beginning is simulated. */
+START_TEST(chunk_after_chunk_leaps)
+{
+	static const guint chunks[] = {1, 2, 3, 5, 8, 13};
+	const guint ranks = 2 + (guint)_i % 4, m = 3000 + 17 * (guint)_i;
+	const PipesimScenario scenario = {.ranks = ranks,
+		.microbatches = m,
+		.chunks = chunks[_i % (int)G_N_ELEMENTS(chunks)]};
+	const PipesimSchedule *schedule = pipesim_schedule_find("looped-bfs", NULL);
+	g_autofree char *what =
+		g_strdup_printf("%u chunks of %u ranks", scenario.chunks, ranks);
+	g_autoptr(PipesimCosts) costs = costs_to_leap(ranks, (guint32)_i);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimStep) all = NULL, leap = NULL;
+	PipesimShape shape;
+
+	ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+	times = pipesim_times_new(costs, &shape);
+	order = pipesim_schedule_order(schedule, &shape, times, NULL);
+	all = run(order, times, PIPESIM_WANT_OPS);
+	leap = run(order, times, PIPESIM_WANT_FIGURES);
+	ck_assert_ptr_null(leap->program);
+	assert_steps(all, leap, what);
+}
+END_TEST
+
+/* By hand: M (F + B) and a bubble of (PP - 1) (F + B) / V, at any size. */
+START_TEST(a_billion_chunk_after_chunk)
+{
+	const PipesimScenario scenario = {.ranks = 16,
+		.microbatches = 1u << 30,
+		.chunks = 32,
+		.keep = PIPESIM_KEEP_NOTHING};
+	g_autoptr(PipesimCosts) costs = grid_costs(3200, 6400, 3200, -1, 0);
+	g_autoptr(PipesimRun) run = pipesim_run_schedule(
+		pipesim_schedule_find("looped-bfs", NULL), &scenario, costs);
+
+	ck_assert_msg(run->error == NULL, "%s", run->error->message);
+	ck_assert_int_eq(
+		run->report->makespan, (G_GINT64_CONSTANT(1) << 30) * 12800 + 15 * 400);
+	ck_assert_int_eq(run->report->bubble.max_idle, 15 * 400);
+}
+END_TEST
+
 /* A billion: the formula of the paper, (PP - 1) (F + B) beside M (F + B). */
 START_TEST(a_billion_microbatches)
 {
@@ -336,6 +382,8 @@ Suite *equal_suite(void)
 	tcase_add_test(tcase, leaps_are_taken);
 	tcase_add_loop_test(tcase, leaps_change_nothing, 0, 3);
 	tcase_add_test(tcase, a_billion_microbatches);
+	tcase_add_test(tcase, a_billion_chunk_after_chunk);
+	tcase_add_loop_test(tcase, chunk_after_chunk_leaps, 0, 72);
 	tcase_set_timeout(tcase, 60);
 	suite_add_tcase(suite, tcase);
 	return suite;
