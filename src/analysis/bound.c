@@ -1,0 +1,477 @@
+/* Times are raised until nothing changes: first of the heads of ops, then, looking backwards, of what
+ * must follow them; then each rank is filled between both. */
+#include "config.h"
+
+#include "analysis/bound-needs.h"
+#include "analysis/bound-proof.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+
+/* Most looks at an op, all together: what is raised after that is left as it is. */
+#define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 30)
+/* Ops before one that are looked at: those before them are in the times of these. */
+#define WINDOW 1024
+
+/* Some ops of a rank in the order in which they run, of which the last @n are not yet taken. */
+typedef struct {
+	const gint64 *at;
+	guint n;
+	gint64 each;        /* what each takes, or */
+	const gint64 *sums; /* what any so many of them take at least */
+	guint kind, chunk;
+} Series;
+
+typedef struct {
+	PipesimNeeds needs;
+	gint64 *at, *any; /* by need and any_need */
+	gint64 *sums;     /* [(rank * kinds + kind) * (n_any + 1) + n]: of the n shortest */
+	Series *series;   /* [codes] */
+	guint *left;      /* [codes]: of each, those that were not taken at the best time */
+	guint *rest;      /* [codes], at work */
+	gint64 *one;      /* [chunks], at work */
+	guint64 looks;
+	PipesimProof *proof; /* NULL: not wanted */
+} Side;
+
+static gint64 *at_of(const Side *side, guint lane, guint kind)
+{
+	const PipesimInstance *x = side->needs.x;
+
+	return &side->at[((gsize)lane * x->kinds + kind) * x->count];
+}
+
+static gint64 *any_of(const Side *side, guint rank, guint kind)
+{
+	return &side->any[((gsize)rank * side->needs.x->kinds + kind) * side->needs.n_any];
+}
+
+static const gint64 *sums_of(const Side *side, guint rank, guint kind)
+{
+	return &side->sums[((gsize)rank * side->needs.x->kinds + kind) *
+			   (side->needs.n_any + 1)];
+}
+
+/* The ops of a rank by chunks, of each code the first @need. Returns how many series. */
+static guint series_of(Side *side, guint rank, const guint32 *need)
+{
+	const PipesimInstance *x = side->needs.x;
+	guint n = 0;
+
+	for (guint code = 0; code < side->needs.codes; code++) {
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint kind = code % x->kinds;
+
+		if (need[code] > 0)
+			side->series[n++] = (Series){.at = at_of(side, lane, kind),
+				.n = need[code],
+				.each = x->least[kind][lane],
+				.kind = kind,
+				.chunk = code / x->kinds};
+	}
+	return n;
+}
+
+/* Whichever the chunks. */
+static guint series_of_any(Side *side, guint rank, const guint32 *need)
+{
+	const PipesimInstance *x = side->needs.x;
+	guint n = 0;
+
+	for (guint kind = 0; kind < x->kinds; kind++)
+		if (need[kind] > 0)
+			side->series[n++] = (Series){.at = any_of(side, rank, kind),
+				.n = need[kind],
+				.sums = sums_of(side, rank, kind),
+				.kind = kind,
+				.chunk = PIPESIM_ANY_CHUNK};
+	return n;
+}
+
+/* The earliest end of all ops of @n series: the largest of a time and what those take that do not
+ * start before it. side->left then tells which these are; @from that time. */
+static gint64 end_of(Side *side, guint n, gint64 *from)
+{
+	Series *series = side->series;
+	guint *rest = side->rest;
+	gint64 best = 0, work = 0, all = 0;
+	guint taken = 0;
+
+	for (guint i = 0; i < n; i++) {
+		side->left[i] = rest[i] = series[i].n;
+		all += series[i].sums != NULL ? series[i].sums[series[i].n]
+					      : series[i].n * series[i].each;
+	}
+	*from = 0;
+	for (;;) {
+		gint64 time = -1;
+		guint next = 0;
+
+		for (guint i = 0; i < n; i++) {
+			if (rest[i] > 0 && series[i].at[rest[i] - 1] > time) {
+				time = series[i].at[rest[i] - 1];
+				next = i;
+			}
+		}
+		if (time < 0 || time + all <= best || taken == WINDOW)
+			break;
+		rest[next]--;
+		taken++;
+		work += series[next].sums != NULL
+				? series[next].sums[series[next].n - rest[next]] -
+					  series[next].sums[series[next].n - rest[next] - 1]
+				: series[next].each;
+		if (time + work > best) {
+			best = time + work;
+			*from = time;
+			memcpy(side->left, rest, sizeof *rest * n);
+		}
+	}
+	side->looks += taken + 1;
+	return best;
+}
+
+/* Writes the rank rule of end_of() into the proof. */
+static void prove_rank(Side *side, guint n, PipesimClaim *claim, gint64 from)
+{
+	claim->rule = PIPESIM_BY_RANK;
+	claim->from = from;
+	for (guint i = 0; i < n; i++) {
+		const Series *series = &side->series[i];
+		const guint taken = series->n - side->left[i];
+
+		if (taken > 0)
+			pipesim_proof_ops(side->proof,
+				&(PipesimBoundOps){.kind = series->kind,
+					.chunk = series->chunk,
+					.first = side->left[i] + 1,
+					.last = series->n,
+					.time = series->sums != NULL ? series->sums[taken]
+								     : taken * series->each});
+	}
+}
+
+/* Raises an op to what the rank rule gives for @n series. */
+static gboolean raise_by_rank(Side *side, guint n, gint64 *at, PipesimClaim *claim)
+{
+	gint64 from;
+	const gint64 end = end_of(side, n, &from);
+
+	if (end <= *at)
+		return FALSE;
+	*at = claim->time = end;
+	if (side->proof != NULL) {
+		prove_rank(side, n, claim, from);
+		pipesim_proof_add(side->proof, claim);
+	}
+	return TRUE;
+}
+
+static gboolean raise_by(Side *side, gint64 *at, gint64 time, PipesimClaim *claim)
+{
+	if (time <= *at)
+		return FALSE;
+	*at = claim->time = time;
+	if (side->proof != NULL)
+		pipesim_proof_add(side->proof, claim);
+	return TRUE;
+}
+
+static gboolean raise_op(Side *side, guint lane, guint kind, guint k)
+{
+	const PipesimInstance *x = side->needs.x;
+	const guint rank = lane / x->chunks;
+	const guint32 *need = pipesim_needs_of(&side->needs, lane, kind, k);
+	PipesimClaim claim = {
+		.rank = rank, .kind = kind, .chunk = lane % x->chunks, .n = k + 1};
+	gint64 *at = &at_of(side, lane, kind)[k];
+	guint from_lane, from_kind;
+	guint32 sums[PIPESIM_CODE_KINDS];
+	gboolean raised = FALSE;
+	gint64 hop;
+
+	if (pipesim_needs_message(&side->needs, lane, kind, &from_lane, &from_kind, &hop)) {
+		claim.rule = PIPESIM_BY_MESSAGE;
+		claim.from_rank = from_lane / x->chunks;
+		claim.from_chunk = from_lane % x->chunks;
+		claim.from_kind = from_kind;
+		claim.added = x->least[from_kind][from_lane] + hop;
+		raised |= raise_by(
+			side, at, at_of(side, from_lane, from_kind)[k] + claim.added, &claim);
+	}
+	raised |= raise_by_rank(side, series_of(side, rank, need), at, &claim);
+	if (x->chunks == 1)
+		return raised;
+	pipesim_needs_sum(&side->needs, rank, need, sums);
+	raised |= raise_by_rank(side, series_of_any(side, rank, sums), at, &claim);
+	claim.rule = PIPESIM_BY_MEMBER;
+	claim.added = 0;
+	claim.from_n = sums[kind] + 1;
+	return raise_by(side, at, any_of(side, rank, kind)[sums[kind]], &claim) || raised;
+}
+
+/* The n-th op of a kind, whichever its chunk: no earlier than the n-th of all of them. */
+static gboolean raise_any(Side *side, guint rank, guint kind)
+{
+	const PipesimInstance *x = side->needs.x;
+	gint64 *any = any_of(side, rank, kind);
+	gboolean raised = FALSE;
+	g_autofree guint *next = g_new0(guint, x->chunks); /* by chunk */
+
+	for (guint m = 0; m < side->needs.n_any; m++) {
+		PipesimClaim claim = {.rule = PIPESIM_BY_ANY,
+			.rank = rank,
+			.kind = kind,
+			.chunk = PIPESIM_ANY_CHUNK,
+			.n = m + 1};
+		gint64 least = G_MAXINT64;
+		guint from = 0;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++) {
+			const guint lane = pipesim_instance_lane(x, rank, chunk);
+
+			if (next[chunk] < x->count &&
+				at_of(side, lane, kind)[next[chunk]] < least) {
+				least = at_of(side, lane, kind)[next[chunk]];
+				from = chunk;
+			}
+		}
+		for (guint chunk = 0;
+			chunk < x->chunks && least > any[m] && side->proof != NULL; chunk++)
+			if (next[chunk] < x->count)
+				pipesim_proof_ops(
+					side->proof, &(PipesimBoundOps){.kind = kind,
+							     .chunk = chunk,
+							     .first = next[chunk] + 1,
+							     .last = next[chunk] + 1});
+		next[from]++;
+		raised |= raise_by(side, &any[m], least, &claim);
+		raised |= raise_by_rank(side,
+			series_of_any(
+				side, rank, pipesim_needs_any(&side->needs, rank, kind, m)),
+			&any[m], &claim);
+	}
+	return raised;
+}
+
+static void raise_all(Side *side)
+{
+	const PipesimInstance *x = side->needs.x;
+	const guint n = x->lanes * x->kinds;
+	gboolean raised;
+
+	do {
+		raised = FALSE;
+		for (guint k = 0; k < x->count; k++)
+			for (guint i = 0; i < n; i++)
+				raised |= raise_op(side, side->needs.order[i] / x->kinds,
+					side->needs.order[i] % x->kinds, k);
+		for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
+			for (guint kind = 0; kind < x->kinds; kind++)
+				raised |= raise_any(side, rank, kind);
+	} while (raised && x->chunks > 1 && side->looks < MOST_LOOKS);
+}
+
+static int compare(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void fill_sums(Side *side)
+{
+	const PipesimInstance *x = side->needs.x;
+	gint64 *one = side->one;
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		for (guint kind = 0; kind < x->kinds; kind++) {
+			gint64 *sums = (gint64 *)sums_of(side, rank, kind);
+
+			memcpy(one, &x->least[kind][(gsize)rank * x->chunks],
+				sizeof *one * x->chunks);
+			qsort(one, x->chunks, sizeof *one, compare);
+			for (guint i = 0; i < side->needs.n_any; i++)
+				sums[i + 1] = sums[i] + one[i / x->count];
+		}
+}
+
+static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, PipesimProof *proof,
+	PipesimArena *arena, GError **error)
+{
+	const gsize ops = (gsize)x->per_rank * x->ranks;
+
+	if (!pipesim_needs_init(&side->needs, x, back, arena, error))
+		return FALSE;
+	side->proof = proof;
+	side->at = pipesim_arena_array(arena, gint64, ops);
+	side->any = pipesim_arena_array(arena, gint64, ops);
+	side->sums = pipesim_arena_array(arena, gint64, ops + (gsize)x->ranks * x->kinds);
+	side->series = pipesim_arena_array(arena, Series, side->needs.codes);
+	side->left = pipesim_arena_array(arena, guint, side->needs.codes);
+	side->rest = pipesim_arena_array(arena, guint, side->needs.codes);
+	side->one = pipesim_arena_array(arena, gint64, x->chunks);
+	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
+		return FALSE;
+	fill_sums(side);
+	raise_all(side);
+	return TRUE;
+}
+
+/* What ranks run between both ------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimInstance *x;
+	Side head, tail;
+	gint64 best;
+	guint rank;      /* of it */
+	gboolean by_any; /* of it: ops are told whichever their chunks */
+	gint64 from, until;
+	guint *first, *last; /* [codes]: of it, from 1 on; first > last: none */
+	guint *begin, *end;  /* at work */
+} Fill;
+
+/* The ops of @n series that start at @from or later, by how long they leave behind them: the more of
+ * them, the less these do. */
+static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 from)
+{
+	const Series *head = fill->head.series, *tail = fill->tail.series;
+	gint64 work = 0;
+
+	for (guint i = 0; i < n; i++)
+		fill->end[i] = fill->begin[i];
+	for (;;) {
+		gint64 until = -1;
+		guint next = 0;
+
+		for (guint i = 0; i < n; i++)
+			if (fill->end[i] < head[i].n &&
+				tail[i].at[head[i].n - 1 - fill->end[i]] > until) {
+				until = tail[i].at[head[i].n - 1 - fill->end[i]];
+				next = i;
+			}
+		if (until < 0)
+			return;
+		fill->end[next]++;
+		work += head[next].sums != NULL
+				? head[next].sums[fill->end[next] - fill->begin[next]] -
+					  head[next]
+						  .sums[fill->end[next] - fill->begin[next] - 1]
+				: head[next].each;
+		if (from + work + until <= fill->best)
+			continue;
+		fill->best = from + work + until;
+		fill->rank = rank;
+		fill->by_any = by_any;
+		fill->from = from;
+		fill->until = until;
+		for (guint i = 0; i < n; i++) {
+			fill->first[i] = fill->begin[i] + 1;
+			fill->last[i] = fill->end[i];
+		}
+	}
+}
+
+/* All sets of ops that start at some time or later. */
+static void fill_series(Fill *fill, guint rank, guint n, gboolean by_any)
+{
+	const Series *head = fill->head.series;
+	guint step = 1, all = 0, taken = 0;
+
+	for (guint i = 0; i < n; i++) {
+		fill->begin[i] = 0;
+		all += head[i].n;
+	}
+	/* Of many ops most sets are as good as their neighbours. */
+	while ((guint64)all / step * all * fill->x->ranks > MOST_LOOKS / 4)
+		step++;
+	for (; taken < all; taken++) {
+		gint64 from = G_MAXINT64;
+		guint next = 0;
+
+		for (guint i = 0; i < n; i++)
+			if (fill->begin[i] < head[i].n && head[i].at[fill->begin[i]] < from) {
+				from = head[i].at[fill->begin[i]];
+				next = i;
+			}
+		if (taken % step == 0)
+			fill_from(fill, rank, n, by_any, from);
+		fill->begin[next]++;
+	}
+}
+
+static void fill_rank(Fill *fill, guint rank)
+{
+	const PipesimInstance *x = fill->x;
+	g_autofree guint32 *all = g_new(guint32, fill->head.needs.codes);
+	guint32 any[PIPESIM_CODE_KINDS];
+	guint n;
+
+	for (guint i = 0; i < fill->head.needs.codes; i++)
+		all[i] = x->count;
+	for (guint i = 0; i < x->kinds; i++)
+		any[i] = fill->head.needs.n_any;
+	n = series_of(&fill->head, rank, all);
+	series_of(&fill->tail, rank, all);
+	fill_series(fill, rank, n, FALSE);
+	if (x->chunks == 1)
+		return;
+	n = series_of_any(&fill->head, rank, any);
+	series_of_any(&fill->tail, rank, any);
+	fill_series(fill, rank, n, TRUE);
+}
+
+/* The last step. */
+static void prove(Fill *fill, PipesimProof *proof)
+{
+	const PipesimInstance *x = fill->x;
+	const guint n = fill->by_any ? x->kinds : fill->head.needs.codes;
+	PipesimClaim claim = {.rule = PIPESIM_BY_WORK,
+		.rank = fill->rank,
+		.time = fill->best,
+		.from = fill->from,
+		.until = fill->until};
+
+	for (guint i = 0; i < n; i++) {
+		const guint ops = fill->last[i] + 1 - fill->first[i];
+		const guint kind = i % x->kinds, chunk = i / x->kinds;
+		const guint lane = pipesim_instance_lane(x, fill->rank, chunk);
+
+		if (fill->first[i] <= fill->last[i])
+			pipesim_proof_ops(proof,
+				&(PipesimBoundOps){.kind = kind,
+					.chunk = fill->by_any ? PIPESIM_ANY_CHUNK : chunk,
+					.first = fill->first[i],
+					.last = fill->last[i],
+					.time = fill->by_any ? sums_of(&fill->head, fill->rank,
+								       kind)[ops]
+							     : ops * x->least[kind][lane]});
+	}
+	pipesim_proof_add(proof, &claim);
+}
+
+PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain, GError **error)
+{
+	const guint codes = x->chunks * x->kinds;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
+	Fill fill = {.x = x,
+		.best = -1,
+		.first = pipesim_arena_array(arena, guint, codes),
+		.last = pipesim_arena_array(arena, guint, codes),
+		.begin = pipesim_arena_array(arena, guint, codes),
+		.end = pipesim_arena_array(arena, guint, codes)};
+
+	if (!pipesim_arena_check(arena, error, "bounds") ||
+		!begin(&fill.head, x, FALSE, proof, arena, error))
+		return NULL;
+	if (proof != NULL)
+		pipesim_proof_turn(proof);
+	if (!begin(&fill.tail, x, TRUE, proof, arena, error))
+		return NULL;
+	for (guint rank = 0; rank < x->ranks; rank++)
+		fill_rank(&fill, rank);
+	if (proof != NULL)
+		prove(&fill, proof);
+	return pipesim_proof_finish(proof, fill.best);
+}

@@ -1,0 +1,361 @@
+#include "config.h"
+
+#include "analysis/instance.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+__extension__ typedef __int128 Wide;
+
+/* Ends of ops stay below. */
+#define MOST_TIME (G_GINT64_CONSTANT(1) << 61)
+/* So do sums of what a rank holds. */
+#define MOST_HELD (G_GINT64_CONSTANT(1) << 61)
+
+static gint64 hop_between(const PipesimInstanceOf *of, guint from, guint to)
+{
+	if (from == to)
+		return 0;
+	return of->costs->network != NULL ? pipesim_network_hop(of->costs->network, from, to)
+					  : of->times->p2p;
+}
+
+/* The lanes of each pipeline, one after the other. */
+static void place_lanes(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	const PipesimShape *shape = of->shape;
+	g_autofree guint32 *lane_of = g_new(guint32, (gsize)shape->stages * shape->copies);
+
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint rank = lane / x->chunks, chunk = lane % x->chunks;
+		const guint copy = shape->copies > 1 ? chunk : 0;
+
+		x->depth[lane] = pipesim_shape_stage(shape, rank, chunk);
+		lane_of[copy * shape->stages + x->depth[lane]] = lane;
+	}
+	for (guint i = 0; i < shape->stages * shape->copies; i++) {
+		const guint lane = lane_of[i], depth = i % shape->stages;
+
+		x->before[lane] = depth > 0 ? lane_of[i - 1] : PIPESIM_NO_LANE;
+		x->after[lane] = depth + 1 < shape->stages ? lane_of[i + 1] : PIPESIM_NO_LANE;
+		if (depth > 0)
+			x->hop[lane] =
+				hop_between(of, x->before[lane] / x->chunks, lane / x->chunks);
+		if (depth + 1 < shape->stages)
+			x->hop_back[lane] =
+				hop_between(of, x->after[lane] / x->chunks, lane / x->chunks);
+	}
+}
+
+static gint64 time_of(
+	const PipesimInstanceOf *of, const PipesimInstance *x, guint lane, PipesimKind kind)
+{
+	return pipesim_times_on(
+		of->times, lane / x->chunks, of->times->stage[kind][x->depth[lane]]);
+}
+
+static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	Wide total = 0;
+
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const gint64 whole = time_of(of, x, lane, PIPESIM_B);
+
+		x->time[F][lane] = time_of(of, x, lane, PIPESIM_F);
+		x->time[I][lane] = of->whole ? whole : time_of(of, x, lane, PIPESIM_I);
+		if (!of->whole)
+			x->time[W][lane] = time_of(of, x, lane, PIPESIM_W);
+		x->least[F][lane] = x->time[F][lane];
+		x->least[I][lane] = MIN(x->time[I][lane], whole);
+		x->least[W][lane] = MIN(x->time[W][lane], whole - x->least[I][lane]);
+		for (guint kind = 0; kind < x->kinds; kind++)
+			total += x->time[kind][lane];
+		total += x->hop[lane] + x->hop_back[lane];
+	}
+	return total * x->count < MOST_TIME;
+}
+
+/* By activations: bytes tell what of one a backward for input frees. */
+static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	PipesimRoom *room = &x->room[x->n_rooms++];
+	const gint64 share = x->shape.copies > 1 ? 1 : x->chunks;
+	gint64 held = of->times->bytes_until_input + of->times->bytes_until_weight;
+	gint64 freed = of->times->bytes_until_input;
+	Wide limit;
+
+	if (held == 0)
+		held = 1;
+	if (of->whole)
+		freed = held;
+	limit = (Wide)held * share * of->max_activations.num / of->max_activations.den;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		room->held[lane] = held;
+		room->freed[lane] = freed;
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] = (gint64)MIN(limit, MOST_HELD);
+}
+
+static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	PipesimRoom *room = &x->room[x->n_rooms++];
+	gint64 *const *bytes = of->times->bytes;
+
+	room->is_bytes = TRUE;
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] = of->memory_limit;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint stage = x->depth[lane];
+		const gint64 parts = x->shape.copies > 1 ? 1 : x->chunks;
+		gint64 input = of->times->bytes_until_input;
+		gint64 weight = of->times->bytes_until_weight;
+		gint64 own = of->costs->parameter_bytes / parts;
+
+		if (bytes[PIPESIM_PARAMETERS] != NULL) {
+			input = bytes[PIPESIM_UNTIL_INPUT][stage];
+			weight = bytes[PIPESIM_UNTIL_WEIGHT][stage];
+			own = bytes[PIPESIM_PARAMETERS][stage];
+		} else if (lane % x->chunks == 0) {
+			own += of->costs->parameter_bytes % parts;
+		}
+		room->held[lane] = input + weight;
+		room->freed[lane] = of->whole ? input + weight : input;
+		room->limit[lane / x->chunks] -= own;
+	}
+}
+
+/* One micro-batch through a rank at a time is the least that any order holds. Returns what rank
+ * @rank lacks of it. */
+static gint64 lacks(const PipesimInstance *x, const PipesimRoom *room, guint rank)
+{
+	gint64 sum = 0, most = 0;
+
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const gint64 held = room->held[pipesim_instance_lane(x, rank, chunk)];
+
+		sum += held;
+		most = MAX(most, held);
+	}
+	return (x->shape.copies > 1 ? most : sum) - room->limit[rank];
+}
+
+static gboolean check_room(
+	const PipesimInstance *x, const PipesimInstanceOf *of, GError **error)
+{
+	for (guint i = 0; i < x->n_rooms; i++) {
+		const PipesimRoom *room = &x->room[i];
+		gint64 most = 0;
+
+		for (guint rank = 0; rank < x->ranks; rank++) {
+			const gint64 missing = lacks(x, room, rank);
+
+			most = MAX(most, missing);
+		}
+		if (most > 0 && room->is_bytes) {
+			PipesimNumber least;
+			gint64 shown;
+
+			/* Not rounded to less than it is. */
+			pipesim_print_bytes(least, of->memory_limit + most);
+			if (!pipesim_parse_bytes(least, "", &shown, NULL) ||
+				shown < of->memory_limit + most)
+				g_snprintf(least, sizeof least, "%" G_GINT64_FORMAT,
+					of->memory_limit + most);
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"no order holds so little: a rank needs its parameters and one "
+				"micro-batch on each of its stages; nearest: --memory-limit %s",
+				least);
+		}
+		if (most > 0)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"no order holds so little: one micro-batch is held on each "
+				"stage of a rank; nearest: --max-activations 1");
+	}
+	return TRUE;
+}
+
+static void allocate(PipesimInstance *x)
+{
+	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
+		x->room[i].held = g_new0(gint64, x->lanes);
+		x->room[i].freed = g_new0(gint64, x->lanes);
+		x->room[i].limit = g_new0(gint64, x->ranks);
+	}
+	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
+		x->time[kind] = g_new0(gint64, x->lanes);
+		x->least[kind] = g_new0(gint64, x->lanes);
+	}
+	x->before = g_new0(guint32, x->lanes);
+	x->after = g_new0(guint32, x->lanes);
+	x->depth = g_new0(guint32, x->lanes);
+	x->hop = g_new0(gint64, x->lanes);
+	x->hop_back = g_new0(gint64, x->lanes);
+}
+
+PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error)
+{
+	const PipesimShape *shape = of->shape;
+	const guint kinds = of->whole ? 2 : PIPESIM_CODE_KINDS;
+	const guint64 ops =
+		(guint64)shape->ranks * shape->chunks * kinds * pipesim_shape_per_chunk(shape);
+	g_autoptr(PipesimInstance) x = g_new0(PipesimInstance, 1);
+
+	x->shape = *shape;
+	x->ranks = shape->ranks;
+	x->chunks = shape->chunks;
+	x->lanes = shape->ranks * shape->chunks;
+	x->kinds = kinds;
+	x->count = pipesim_shape_per_chunk(shape);
+	x->per_rank = x->chunks * kinds * x->count;
+	if (ops > PIPESIM_MAX_OPS) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GUINT64_FORMAT " ops are more than the %u that a search takes; "
+			"take fewer ranks or micro-batches",
+			ops, PIPESIM_MAX_OPS);
+		return NULL;
+	}
+	allocate(x);
+	place_lanes(x, of);
+	if (!fill_times(x, of)) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u micro-batches of these times are longer than the 73 years that a "
+			"search adds up to; take shorter times or fewer micro-batches",
+			shape->microbatches);
+		return NULL;
+	}
+	if (of->max_activations.num > 0)
+		limit_activations(x, of);
+	if (of->memory_limit > 0)
+		limit_bytes(x, of);
+	return check_room(x, of, error) ? g_steal_pointer(&x) : NULL;
+}
+
+void pipesim_instance_free(PipesimInstance *x)
+{
+	if (x == NULL)
+		return;
+	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
+		g_free(x->room[i].held);
+		g_free(x->room[i].freed);
+		g_free(x->room[i].limit);
+	}
+	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
+		g_free(x->time[kind]);
+		g_free(x->least[kind]);
+	}
+	g_free(x->before);
+	g_free(x->after);
+	g_free(x->depth);
+	g_free(x->hop);
+	g_free(x->hop_back);
+	g_free(x);
+}
+
+/* Orders ---------------------------------------------------------------------------------- */
+
+/* What one more code does to each room of @rank; FALSE where one is then too full. */
+static gboolean hold(const PipesimInstance *x, guint rank, guint code, gint64 *held)
+{
+	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+
+	for (guint i = 0; i < x->n_rooms; i++) {
+		const PipesimRoom *room = &x->room[i];
+
+		if (code % x->kinds == F)
+			held[i] += room->held[lane];
+		else if (code % x->kinds == I)
+			held[i] -= room->freed[lane];
+		else
+			held[i] -= room->held[lane] - room->freed[lane];
+		if (held[i] > room->limit[rank])
+			return FALSE;
+	}
+	return TRUE;
+}
+
+gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
+{
+	const guint n_codes = x->chunks * x->kinds;
+	g_autofree guint *done = g_new0(guint, n_codes);
+	gint64 held[PIPESIM_MAX_ROOMS] = {0};
+
+	for (guint i = 0; i < x->per_rank; i++) {
+		const guint code = codes[i];
+
+		if (code >= n_codes || done[code] == x->count || !hold(x, rank, code, held))
+			return FALSE;
+		if (code % x->kinds != F && done[code] >= done[code - 1])
+			return FALSE;
+		done[code]++;
+	}
+	return TRUE;
+}
+
+PipesimOrder *pipesim_instance_order(
+	const PipesimInstance *x, const guint8 *codes, GError **error)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	const guint64 n = (guint64)x->per_rank * x->ranks;
+	g_autoptr(PipesimProgram) program = pipesim_program_new(&x->shape, n, error);
+	g_autofree guint *done = g_new0(guint, (gsize)x->chunks * x->kinds);
+
+	if (program == NULL)
+		return NULL;
+	program->n_ops = (guint)n;
+	for (guint32 i = 0; i < n; i++) {
+		const guint code = codes[i], chunk = code / x->kinds;
+		const guint first = x->shape.copies > 1 ? chunk * x->count : 0;
+
+		if (i % x->per_rank == 0)
+			memset(done, 0, sizeof *done * x->chunks * x->kinds);
+		program->ops[i] = (PipesimOp){.kind = (guint8)kinds[code % x->kinds],
+			.chunk = (guint8)chunk,
+			.microbatch = first + done[code]++};
+		if (x->kinds == 2 && program->ops[i].kind == PIPESIM_I)
+			program->ops[i].kind = PIPESIM_B;
+	}
+	for (guint rank = 0; rank <= x->ranks; rank++)
+		program->rank_begin[rank] = rank * x->per_rank;
+	if (!pipesim_program_link(program, NULL, NULL, error))
+		return NULL;
+	return pipesim_order_of_program(program);
+}
+
+gboolean pipesim_instance_codes(
+	const PipesimInstance *x, const PipesimProgram *program, guint8 *codes)
+{
+	const guint32 *begin = program->rank_begin;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		guint8 *out = codes + (gsize)rank * x->per_rank;
+		guint n = 0;
+
+		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+			const PipesimOp *op = &program->ops[i];
+			const gboolean pair = op->kind == PIPESIM_FB;
+			const guint chunk = pair ? op->b_chunk : op->chunk;
+			guint8 add[3];
+			guint n_add = 0;
+
+			if (x->kinds == 2 && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
+				return FALSE;
+			if (pair || op->kind == PIPESIM_F)
+				add[n_add++] = (guint8)(op->chunk * x->kinds + F);
+			if (pair || op->kind == PIPESIM_I || op->kind == PIPESIM_B)
+				add[n_add++] = (guint8)(chunk * x->kinds + I);
+			if (x->kinds > 2 &&
+				(pair || op->kind == PIPESIM_W || op->kind == PIPESIM_B))
+				add[n_add++] = (guint8)(chunk * x->kinds + W);
+			if (n + n_add > x->per_rank)
+				return FALSE;
+			for (guint k = 0; k < n_add; k++)
+				out[n++] = add[k];
+		}
+		if (n < x->per_rank)
+			return FALSE;
+	}
+	return TRUE;
+}

@@ -1,0 +1,100 @@
+/* What an order is sought for: who waits for whom, what each op takes and what a rank may hold. All
+ * micro-batches of a chunk are alike, so an order is told by the codes of its ranks alone: each
+ * takes the next micro-batch that its kind of op of its chunk has not had. */
+#pragma once
+#include "base/arena.h"
+#include "model/costs.h"
+#include "order/order.h"
+
+/* Kinds of codes; a chunk's code is chunk * kinds + kind. Full backwards (kinds 2) are I. */
+enum {
+	PIPESIM_CODE_F,
+	PIPESIM_CODE_I,
+	PIPESIM_CODE_W,
+	PIPESIM_CODE_KINDS,
+};
+
+#define PIPESIM_NO_LANE   G_MAXUINT32
+#define PIPESIM_MAX_ROOMS 2
+
+/* One limit on what ranks hold: a forward of a chunk takes @held, its backward for input gives back
+ * @freed, its weight gradient the rest. */
+typedef struct {
+	gint64 *held, *freed; /* [lane]; 0 <= freed <= held */
+	gint64 *limit;        /* [rank] */
+	gboolean is_bytes;    /* else activations */
+} PipesimRoom;
+
+/* A lane is a chunk of a rank: lane rank * chunks + chunk. */
+typedef struct {
+	PipesimShape shape;
+	guint ranks, chunks, lanes;
+	guint kinds;    /* of codes: 3, or 2 where backwards are not split */
+	guint count;    /* micro-batches of a lane */
+	guint per_rank; /* ops of a rank */
+	/* [lane]: those of the stages before and after; PIPESIM_NO_LANE at the ends. A lane's forward
+	 * waits for that of before, its backward for that of after, or for its own forward. */
+	guint32 *before, *after;
+	guint32 *depth; /* [lane]: stages before it */
+	/* [lane]: what a message from before, and one from after, takes; 0 within a rank, ns */
+	gint64 *hop, *hop_back;
+	gint64 *time[PIPESIM_CODE_KINDS]; /* by kind and lane, ns */
+	/* The same, but no halves are longer than their full backward: what bounds go by. */
+	gint64 *least[PIPESIM_CODE_KINDS];
+	PipesimRoom room[PIPESIM_MAX_ROOMS];
+	guint n_rooms;
+} PipesimInstance;
+
+/* What an instance is made of. */
+typedef struct {
+	const PipesimShape *shape; /* not PIPESIM_FROM_FILE; whole micro-batches */
+	const PipesimTimes *times; /* of it */
+	const PipesimCosts *costs; /* bytes, and links: a message takes no less than its hop */
+	gboolean whole;            /* backwards are not split */
+	/* Whole-stage activations that a rank may hold; num 0: no such limit. */
+	PipesimFraction max_activations;
+	gint64 memory_limit; /* bytes a rank, its parameters among them; 0: no such limit */
+} PipesimInstanceOf;
+
+/**
+ * pipesim_instance_new: for pipesim_instance_free().
+ *
+ * Returns: NULL with PIPESIM_ERROR_LIMIT where there are too many ops or times too long to add up, and
+ * PIPESIM_ERROR_CONSTRAINT where a rank has no room for what any order holds; that says the least
+ * that works.
+ */
+PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error);
+void pipesim_instance_free(PipesimInstance *instance);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimInstance, pipesim_instance_free)
+
+static inline guint pipesim_instance_lane(
+	const PipesimInstance *instance, guint rank, guint chunk)
+{
+	return rank * instance->chunks + chunk;
+}
+
+/** pipesim_instance_same_way: whether the micro-batches of both lanes of one rank are the same. */
+static inline gboolean pipesim_instance_same_way(
+	const PipesimInstance *instance, guint a, guint b)
+{
+	return a == b || instance->shape.copies == 1;
+}
+
+/** pipesim_instance_fits: whether the codes of @rank are complete, keep the order within a chunk and
+ * stay within what it may hold. */
+gboolean pipesim_instance_fits(
+	const PipesimInstance *instance, guint rank, const guint8 *codes);
+
+/** pipesim_instance_order: the order that @codes, per_rank of each rank in turn, stand for. NULL with
+ * PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_LIMIT. */
+PipesimOrder *pipesim_instance_order(
+	const PipesimInstance *instance, const guint8 *codes, GError **error);
+
+/**
+ * pipesim_instance_codes: the other way round: FALSE where @program, of the same shape, is no order of
+ * such codes. Full backwards are taken as their halves where backwards are split; pairs as a forward
+ * and then a backward.
+ * @codes: room for ranks * per_rank
+ */
+gboolean pipesim_instance_codes(
+	const PipesimInstance *instance, const PipesimProgram *program, guint8 *codes);

@@ -1,0 +1,302 @@
+#include "config.h"
+
+#include "exact.h"
+#include <string.h>
+
+enum {
+	F = PIPESIM_CODE_F,
+	I = PIPESIM_CODE_I,
+};
+
+/* Ops are put down by their starts: each starts when its rank is free and its input is there. What
+ * matters of the past is how many ops of each code have run, when ranks are free and when what is
+ * under way arrives: of equal states the first one is enough. */
+typedef struct {
+	const PipesimInstance *x;
+	guint n_codes;
+	guint *done;     /* [lane * kinds + kind] */
+	gint64 *end;     /* [(lane * kinds + kind) * count + k] */
+	gint64 *free_at; /* [rank] */
+	gint64 *left;    /* [rank]: work */
+	gint64 held[PIPESIM_MAX_ROOMS][64];
+	GHashTable *seen; /* state -> its earliest time */
+	gint64 best;
+	guint most;
+	gboolean gave_up;
+} Exact;
+
+static const gint64 *end_of(const Exact *e, guint lane, guint kind, guint k)
+{
+	return &e->end[((gsize)lane * e->x->kinds + kind) * e->x->count + k];
+}
+
+/* When the input of the op of micro-batch @k is there; -1: not known yet. */
+static gint64 ready_at(const Exact *e, guint lane, guint kind, guint k)
+{
+	const PipesimInstance *x = e->x;
+	guint from = lane, from_kind = kind - 1;
+	gint64 hop = 0;
+
+	if (kind == F && x->before[lane] == PIPESIM_NO_LANE)
+		return 0;
+	if (kind == F) {
+		from = x->before[lane];
+		from_kind = F;
+		hop = x->hop[lane];
+	} else if (kind == I && x->after[lane] != PIPESIM_NO_LANE) {
+		from = x->after[lane];
+		from_kind = I;
+		hop = x->hop_back[lane];
+	}
+	if (e->done[from * x->kinds + from_kind] <= k)
+		return -1;
+	return *end_of(e, from, from_kind, k) + hop;
+}
+
+static gboolean has_room(const Exact *e, guint rank, guint lane)
+{
+	for (guint i = 0; i < e->x->n_rooms; i++)
+		if (e->held[i][rank] + e->x->room[i].held[lane] > e->x->room[i].limit[rank])
+			return FALSE;
+	return TRUE;
+}
+
+static void hold(Exact *e, guint rank, guint lane, guint kind, gint64 times)
+{
+	for (guint i = 0; i < e->x->n_rooms; i++) {
+		const PipesimRoom *room = &e->x->room[i];
+		const gint64 kept = room->held[lane] - room->freed[lane];
+
+		e->held[i][rank] += times * (kind == F          ? room->held[lane]
+						    : kind == I ? -room->freed[lane]
+								: -kept);
+	}
+}
+
+static void add_time(GByteArray *key, gint64 at, gint64 now)
+{
+	const gint64 from_now = at < 0 ? -1 : MAX(at - now, 0);
+
+	g_byte_array_append(key, (const guint8 *)&from_now, sizeof from_now);
+}
+
+/* TRUE where the same was seen no later. */
+static gboolean was_seen(Exact *e, gint64 now)
+{
+	const PipesimInstance *x = e->x;
+	GByteArray *key = g_byte_array_new();
+	GBytes *bytes;
+	gint64 *earliest;
+
+	for (guint code = 0; code < e->n_codes; code++)
+		g_byte_array_append(key, (const guint8 *)&e->done[code], sizeof(guint));
+	for (guint rank = 0; rank < x->ranks; rank++)
+		add_time(key, e->free_at[rank], now);
+	for (guint code = 0; code < e->n_codes; code++)
+		for (guint k = e->done[code]; k < x->count; k++)
+			add_time(key, ready_at(e, code / x->kinds, code % x->kinds, k), now);
+	bytes = g_byte_array_free_to_bytes(key);
+	earliest = g_hash_table_lookup(e->seen, bytes);
+	if (earliest != NULL && *earliest <= now) {
+		g_bytes_unref(bytes);
+		return TRUE;
+	}
+	if (g_hash_table_size(e->seen) >= e->most)
+		e->gave_up = TRUE;
+	earliest = g_new(gint64, 1);
+	*earliest = now;
+	g_hash_table_replace(e->seen, bytes, earliest);
+	return FALSE;
+}
+
+static void search(Exact *e, gint64 now, guint placed)
+{
+	const PipesimInstance *x = e->x;
+	gint64 latest = 0;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		const gint64 least = e->left[rank] > 0
+					     ? MAX(e->free_at[rank], now) + e->left[rank]
+					     : e->free_at[rank];
+
+		latest = MAX(latest, least);
+	}
+	if (latest >= e->best || e->gave_up)
+		return;
+	if (placed == x->ranks * x->per_rank) {
+		e->best = latest;
+		return;
+	}
+	if (was_seen(e, now))
+		return;
+	for (guint code = 0; code < e->n_codes; code++) {
+		const guint lane = code / x->kinds, kind = code % x->kinds;
+		const guint rank = lane / x->chunks, k = e->done[code];
+		const gint64 ready = k < x->count ? ready_at(e, lane, kind, k) : -1;
+		const gint64 start = MAX(ready, e->free_at[rank]);
+		const gint64 free_at = e->free_at[rank];
+
+		if (ready < 0 || start < now || (kind == F && !has_room(e, rank, lane)))
+			continue;
+		hold(e, rank, lane, kind, 1);
+		e->done[code]++;
+		e->free_at[rank] = start + x->time[kind][lane];
+		e->end[(gsize)code * x->count + k] = e->free_at[rank];
+		e->left[rank] -= x->time[kind][lane];
+		search(e, start, placed + 1);
+		e->left[rank] += x->time[kind][lane];
+		e->free_at[rank] = free_at;
+		e->done[code]--;
+		hold(e, rank, lane, kind, -1);
+	}
+}
+
+gint64 exact_makespan(const PipesimInstance *x, guint most)
+{
+	Exact e = {.x = x, .n_codes = x->lanes * x->kinds, .best = G_MAXINT64, .most = most};
+
+	e.done = g_new0(guint, e.n_codes);
+	e.end = g_new0(gint64, (gsize)x->ranks * x->per_rank);
+	e.free_at = g_new0(gint64, x->ranks);
+	e.left = g_new0(gint64, x->ranks);
+	e.seen = g_hash_table_new_full(
+		g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, g_free);
+	for (guint code = 0; code < e.n_codes; code++)
+		e.left[code / x->kinds / x->chunks] +=
+			x->count * x->time[code % x->kinds][code / x->kinds];
+	search(&e, 0, 0);
+	g_hash_table_unref(e.seen);
+	g_free(e.done);
+	g_free(e.end);
+	g_free(e.free_at);
+	g_free(e.left);
+	return e.gave_up ? -1 : e.best;
+}
+
+/* States of a rank ------------------------------------------------------------------------ */
+
+/* Micro-batch k's op of a code follows, on its rank, on those of the same micro-batch that lie before
+ * it on its way. */
+static gboolean follows(const PipesimInstance *x, guint rank, guint code, guint before)
+{
+	const guint lane = rank * x->chunks + code / x->kinds;
+	const guint other = rank * x->chunks + before / x->kinds;
+	const guint kind = code % x->kinds, other_kind = before % x->kinds;
+
+	if (lane != other && x->shape.copies > 1)
+		return FALSE;
+	if (other_kind == F)
+		return kind != F || x->depth[other] < x->depth[lane];
+	if (other_kind == I)
+		return (kind == I && x->depth[other] > x->depth[lane]) ||
+		       (kind > I && x->depth[other] >= x->depth[lane]);
+	return FALSE;
+}
+
+gboolean exact_states_allow(
+	const PipesimInstance *x, guint rank, const guint *state, guint code)
+{
+	const guint n_codes = x->chunks * x->kinds;
+
+	if (state[code] == x->count)
+		return FALSE;
+	for (guint before = 0; before < n_codes; before++)
+		if (follows(x, rank, code, before) && state[before] <= state[code])
+			return FALSE;
+	if (code % x->kinds != F)
+		return TRUE;
+	for (guint i = 0; i < x->n_rooms; i++) {
+		const PipesimRoom *room = &x->room[i];
+		gint64 held = room->held[rank * x->chunks + code / x->kinds];
+
+		for (guint c = 0; c < x->chunks; c++) {
+			const guint lane = rank * x->chunks + c;
+			const guint *of = &state[c * x->kinds];
+
+			held += of[F] * room->held[lane] - of[I] * room->freed[lane];
+			if (x->kinds > 2)
+				held -= of[2] * (room->held[lane] - room->freed[lane]);
+		}
+		if (held > room->limit[rank])
+			return FALSE;
+	}
+	return TRUE;
+}
+
+static guint hash_state(gconstpointer data)
+{
+	const guint *state = data;
+	guint hash = 1;
+
+	for (guint i = 1; i <= state[0]; i++)
+		hash = hash * 31 + state[i];
+	return hash;
+}
+
+static gboolean equal_states(gconstpointer a, gconstpointer b)
+{
+	const guint *x = a, *y = b;
+
+	return memcmp(x, y, (x[0] + 1) * sizeof *x) == 0;
+}
+
+/* Whether the end can be reached from @state: 1 no, 2 yes, remembered. */
+static gboolean reaches_end(
+	const PipesimInstance *x, guint rank, guint *state, GHashTable *known)
+{
+	const guint known_as = GPOINTER_TO_UINT(g_hash_table_lookup(known, state));
+	const guint n_codes = state[0];
+	gboolean reaches = TRUE;
+
+	if (known_as != 0)
+		return known_as == 2;
+	for (guint i = 1; i <= n_codes; i++)
+		reaches &= state[i] == x->count;
+	for (guint code = 0; code < n_codes; code++) {
+		if (!exact_states_allow(x, rank, state + 1, code))
+			continue;
+		state[code + 1]++;
+		reaches |= reaches_end(x, rank, state, known);
+		state[code + 1]--;
+	}
+	g_hash_table_insert(known, g_memdup2(state, (n_codes + 1) * sizeof *state),
+		GUINT_TO_POINTER(reaches ? 2 : 1));
+	return reaches;
+}
+
+ExactStates *exact_states_new(const PipesimInstance *x, guint rank)
+{
+	ExactStates *states = g_new0(ExactStates, 1);
+	GHashTableIter iter;
+	gpointer key, value;
+	guint *begin;
+
+	states->n_codes = x->chunks * x->kinds;
+	states->states = g_ptr_array_new();
+	states->index = g_hash_table_new_full(hash_state, equal_states, g_free, NULL);
+	begin = g_new0(guint, states->n_codes + 1);
+	begin[0] = states->n_codes;
+	reaches_end(x, rank, begin, states->index);
+	g_free(begin);
+	g_hash_table_iter_init(&iter, states->index);
+	while (g_hash_table_iter_next(&iter, &key, &value))
+		if (GPOINTER_TO_UINT(value) == 2)
+			g_ptr_array_add(states->states, (guint *)key + 1);
+	return states;
+}
+
+gboolean exact_states_has(const ExactStates *states, const guint *state)
+{
+	g_autofree guint *key = g_new(guint, states->n_codes + 1);
+
+	key[0] = states->n_codes;
+	memcpy(key + 1, state, states->n_codes * sizeof *state);
+	return GPOINTER_TO_UINT(g_hash_table_lookup(states->index, key)) == 2;
+}
+
+void exact_states_free(ExactStates *states)
+{
+	g_ptr_array_unref(states->states);
+	g_hash_table_unref(states->index);
+	g_free(states);
+}

@@ -1,0 +1,401 @@
+/* Bounds against all orders, and their proofs against rules written once more. */
+#include "analysis/bound.h"
+#include "exact.h"
+#include "grid.h"
+#include "suites.h"
+#include <string.h>
+
+enum {
+	F = PIPESIM_CODE_F,
+	I = PIPESIM_CODE_I,
+	W = PIPESIM_CODE_W,
+};
+
+/* Instances ------------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimShape shape;
+	PipesimCosts *costs;
+	PipesimTimes *times;
+	PipesimInstance *x;
+} Case;
+
+static void clear_case(Case *c)
+{
+	pipesim_instance_free(c->x);
+	pipesim_times_free(c->times);
+	pipesim_costs_free(c->costs);
+}
+
+/* What @seed makes of a shape: unit or odd times, messages or none, stages of all lengths, any limit,
+ * halves or full backwards. */
+static Case make_case(
+	PipesimPlacement placement, guint ranks, guint chunks, guint m, guint seed)
+{
+	GRand *random = g_rand_new_with_seed(seed);
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = m};
+	PipesimInstanceOf of = {0};
+	Case c;
+	GError *error = NULL;
+	const gboolean even = seed % 3 == 0;
+	const gint64 unit = 60 * chunks;
+
+	c.costs = even ? grid_costs(unit, unit, unit, 3 * unit, seed % 2 * 30)
+		       : grid_costs(g_rand_int_range(random, 1, 300),
+				 g_rand_int_range(random, 1, 400),
+				 g_rand_int_range(random, 1, 300), 900,
+				 g_rand_int_range(random, 0, 100));
+	if (!even && seed % 2 == 0) {
+		c.costs->scale = g_new(PipesimFraction, ranks);
+		c.costs->n_scale = ranks;
+		for (guint i = 0; i < ranks; i++)
+			c.costs->scale[i] =
+				(PipesimFraction){g_rand_int_range(random, 1, 5), 2};
+	}
+	c.costs->bytes_until_weight = 6 * chunks;
+	c.costs->bytes_until_input = seed % 4 * 2 * chunks;
+	ck_assert(pipesim_shape_init(&c.shape, &scenario, chunks, placement, NULL));
+	c.times = pipesim_times_new(c.costs, &c.shape);
+	of = (PipesimInstanceOf){.shape = &c.shape,
+		.times = c.times,
+		.costs = c.costs,
+		.whole = seed % 7 == 6,
+		.max_activations = {g_rand_int_range(random, 4, 4 * (gint)ranks + 5), 4}};
+	if (seed % 5 == 4)
+		of.max_activations.num = 0;
+	if (seed % 5 >= 3)
+		of.memory_limit = (c.costs->bytes_until_input + c.costs->bytes_until_weight) *
+				  of.max_activations.den * (1 + (gint64)ranks) / 5;
+	c.x = pipesim_instance_new(&of, &error);
+	if (c.x == NULL)
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	g_clear_error(&error);
+	g_rand_free(random);
+	return c;
+}
+
+static const struct {
+	PipesimPlacement placement;
+	guint ranks, chunks, m;
+	guint most; /* states of the exact search */
+} shapes[] = {
+	{PIPESIM_LOOPED, 1, 1, 6, 100000},
+	{PIPESIM_LOOPED, 2, 1, 2, 100000},
+	{PIPESIM_LOOPED, 2, 1, 4, 100000},
+	{PIPESIM_LOOPED, 2, 1, 6, 100000},
+	{PIPESIM_LOOPED, 3, 1, 3, 100000},
+	{PIPESIM_LOOPED, 3, 1, 4, 100000},
+	{PIPESIM_LOOPED, 4, 1, 2, 100000},
+	{PIPESIM_LOOPED, 4, 1, 3, 100000},
+	{PIPESIM_V, 2, 2, 2, 100000},
+	{PIPESIM_V, 2, 2, 3, 100000},
+	{PIPESIM_LOOPED, 2, 2, 2, 100000},
+	{PIPESIM_BIDIRECTIONAL, 2, 2, 4, 100000},
+	{PIPESIM_WAVE, 2, 3, 1, 100000},
+	{PIPESIM_V, 3, 2, 2, 100000},
+};
+
+#define SEEDS 24
+
+/* Proofs ---------------------------------------------------------------------------------- */
+
+typedef struct {
+	const PipesimInstance *x;
+	const PipesimBound *bound;
+	ExactStates **states; /* [rank] */
+} Checker;
+
+static const PipesimBoundStep *step_at(const Checker *c, guint32 step)
+{
+	return &g_array_index(c->bound->steps, PipesimBoundStep, step);
+}
+
+/* Whether step @step says that much of the op, or there is nothing to say; @until: only steps before that
+ * one. */
+static void assert_premise(const Checker *c, guint32 step, guint32 until, gboolean back,
+	guint rank, guint kind, guint chunk, guint n, gint64 time)
+{
+	const PipesimBoundStep *of;
+
+	if (time <= 0)
+		return;
+	ck_assert_uint_lt(step, until);
+	of = step_at(c, step);
+	ck_assert_int_eq(of->back, back);
+	ck_assert_uint_eq(of->rank, rank);
+	ck_assert_uint_eq(of->kind, kind);
+	ck_assert_uint_eq(of->chunk, chunk);
+	ck_assert_uint_le(of->n, n);
+	ck_assert_int_ge(of->time, time);
+}
+
+static guint count_of(const Checker *c, const guint *state, guint kind, guint chunk)
+{
+	guint sum = 0;
+
+	if (chunk != PIPESIM_ANY_CHUNK)
+		return state[chunk * c->x->kinds + kind];
+	for (guint i = 0; i < c->x->chunks; i++)
+		sum += state[i * c->x->kinds + kind];
+	return sum;
+}
+
+static guint count_all(const Checker *c, guint chunk)
+{
+	return chunk == PIPESIM_ANY_CHUNK ? c->x->count * c->x->chunks : c->x->count;
+}
+
+/* The fewest of @ops' kind that ever ran before the op of @step, or backwards are left after it. */
+static guint fewest(const Checker *c, const PipesimBoundStep *step, guint kind, guint chunk)
+{
+	const ExactStates *states = c->states[step->rank];
+	const guint n_codes = states->n_codes;
+	g_autofree guint *next = g_new(guint, n_codes);
+	guint least = G_MAXUINT;
+
+	for (guint i = 0; i < states->states->len; i++) {
+		const guint *state = states->states->pdata[i];
+
+		for (guint code = 0; code < n_codes; code++) {
+			guint before, found;
+
+			if (code % c->x->kinds != step->kind ||
+				(step->chunk != PIPESIM_ANY_CHUNK &&
+					code / c->x->kinds != step->chunk) ||
+				!exact_states_allow(c->x, step->rank, state, code))
+				continue;
+			memcpy(next, state, n_codes * sizeof *next);
+			next[code]++;
+			if (!exact_states_has(states, next))
+				continue;
+			before =
+				count_of(c, step->back ? next : state, step->kind, step->chunk);
+			if (step->back)
+				before = count_all(c, step->chunk) - before;
+			if (before + 1 != step->n)
+				continue;
+			found = count_of(c, step->back ? next : state, kind, chunk);
+			if (step->back)
+				found = count_all(c, chunk) - found;
+			least = MIN(least, found);
+		}
+	}
+	return least;
+}
+
+/* What @n ops take at least. */
+static gint64 least_work(const Checker *c, guint rank, const PipesimBoundOps *ops)
+{
+	const gint64 *times = &c->x->least[ops->kind][(gsize)rank * c->x->chunks];
+	guint n = ops->last - ops->first + 1;
+	gint64 sum = 0, below = -1;
+
+	if (ops->chunk != PIPESIM_ANY_CHUNK)
+		return n * times[ops->chunk];
+	while (n > 0) {
+		gint64 next = G_MAXINT64;
+		guint chunks = 0;
+
+		for (guint i = 0; i < c->x->chunks; i++)
+			if (times[i] > below)
+				next = MIN(next, times[i]);
+		for (guint i = 0; i < c->x->chunks; i++)
+			chunks += times[i] == next;
+		sum += MIN(n, chunks * c->x->count) * next;
+		n -= MIN(n, chunks * c->x->count);
+		below = next;
+	}
+	return sum;
+}
+
+static void check_message(const Checker *c, guint32 at, const PipesimBoundStep *step)
+{
+	const PipesimInstance *x = c->x;
+	/* Of the first of all nothing need be said: it starts at 0. */
+	const PipesimBoundStep *from =
+		step->step != G_MAXUINT32 ? step_at(c, step->step) : NULL;
+	const guint lane = step->rank * x->chunks + step->chunk;
+	/* The message goes from @sender to @receiver. */
+	guint sender, receiver, kind, sender_kind;
+	gint64 added;
+
+	ck_assert_uint_ne(step->chunk, PIPESIM_ANY_CHUNK);
+	for (guint other = 0; other < x->lanes; other++)
+		for (guint other_kind = 0; other_kind < x->kinds; other_kind++) {
+			if (from != NULL && (other != from->rank * x->chunks + from->chunk ||
+						    other_kind != from->kind))
+				continue;
+			sender = step->back ? lane : other;
+			sender_kind = step->back ? step->kind : other_kind;
+			receiver = step->back ? other : lane;
+			kind = step->back ? other_kind : step->kind;
+			if (kind == F && sender_kind == F && x->before[receiver] == sender)
+				added = x->hop[receiver];
+			else if (kind == I && sender_kind == I && x->after[receiver] == sender)
+				added = x->hop_back[receiver];
+			else if (kind == I && sender_kind == F && receiver == sender)
+				added = 0;
+			else if (kind == W && sender_kind == I && receiver == sender)
+				added = 0;
+			else
+				continue;
+			/* What runs longer is the op that comes first in the direction of the step. */
+			added += x->least[other_kind][other];
+			if (from != NULL) {
+				assert_premise(c, step->step, at, step->back, from->rank,
+					other_kind, from->chunk, step->n, step->time - added);
+				return;
+			}
+			if (step->time <= added)
+				return;
+		}
+	ck_abort_msg("no such message");
+}
+
+static void check_rank(const Checker *c, guint32 at, const PipesimBoundStep *step)
+{
+	gint64 work = 0;
+
+	for (guint i = 0; i < step->n_ops; i++) {
+		const PipesimBoundOps *ops =
+			&g_array_index(c->bound->ops, PipesimBoundOps, step->first_ops + i);
+
+		ck_assert_uint_le(ops->first, ops->last);
+		ck_assert_uint_ge(fewest(c, step, ops->kind, ops->chunk), ops->last);
+		ck_assert_int_le(ops->time, least_work(c, step->rank, ops));
+		assert_premise(c, ops->step, at, step->back, step->rank, ops->kind, ops->chunk,
+			ops->first, step->from);
+		work += ops->time;
+		for (guint k = 0; k < i; k++) {
+			const PipesimBoundOps *other = &g_array_index(
+				c->bound->ops, PipesimBoundOps, step->first_ops + k);
+
+			ck_assert(other->kind != ops->kind || other->chunk != ops->chunk);
+			ck_assert((other->chunk == PIPESIM_ANY_CHUNK) ==
+				  (ops->chunk == PIPESIM_ANY_CHUNK));
+		}
+	}
+	ck_assert_int_le(step->time, step->from + work);
+}
+
+static void check_any(const Checker *c, guint32 at, const PipesimBoundStep *step)
+{
+	g_autofree guint *before = g_new(guint, c->x->chunks);
+	guint sum = 0;
+
+	ck_assert_uint_eq(step->chunk, PIPESIM_ANY_CHUNK);
+	for (guint chunk = 0; chunk < c->x->chunks; chunk++)
+		before[chunk] = c->x->count;
+	for (guint i = 0; i < step->n_ops; i++) {
+		const PipesimBoundOps *ops =
+			&g_array_index(c->bound->ops, PipesimBoundOps, step->first_ops + i);
+
+		ck_assert_uint_eq(ops->kind, step->kind);
+		before[ops->chunk] = ops->first - 1;
+		assert_premise(c, ops->step, at, step->back, step->rank, ops->kind, ops->chunk,
+			ops->first, step->time);
+	}
+	for (guint chunk = 0; chunk < c->x->chunks; chunk++)
+		sum += before[chunk];
+	ck_assert_uint_lt(sum, step->n);
+}
+
+static void check_work(const Checker *c, guint32 at, const PipesimBoundStep *step)
+{
+	gint64 work = 0;
+
+	for (guint i = 0; i < step->n_ops; i++) {
+		const PipesimBoundOps *ops =
+			&g_array_index(c->bound->ops, PipesimBoundOps, step->first_ops + i);
+		const guint all = count_all(c, ops->chunk);
+
+		ck_assert_uint_le(ops->first, ops->last);
+		ck_assert_uint_le(ops->last, all);
+		ck_assert_int_le(ops->time, least_work(c, step->rank, ops));
+		assert_premise(c, ops->step, at, FALSE, step->rank, ops->kind, ops->chunk,
+			ops->first, step->from);
+		assert_premise(c, ops->after, at, TRUE, step->rank, ops->kind, ops->chunk,
+			all + 1 - ops->last, step->until);
+		work += ops->time;
+	}
+	ck_assert_int_le(step->time, step->from + work + step->until);
+	ck_assert_int_eq(step->time, c->bound->time);
+	ck_assert_uint_eq(at + 1, c->bound->steps->len);
+}
+
+static void check_proof(const PipesimInstance *x, const PipesimBound *bound)
+{
+	Checker c = {.x = x, .bound = bound, .states = g_new(ExactStates *, x->ranks)};
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		c.states[rank] = exact_states_new(x, rank);
+	ck_assert_uint_gt(bound->steps->len, 0);
+	for (guint32 i = 0; i < bound->steps->len; i++) {
+		const PipesimBoundStep *step = step_at(&c, i);
+
+		if (step->rule == PIPESIM_BY_MESSAGE) {
+			check_message(&c, i, step);
+		} else if (step->rule == PIPESIM_BY_RANK) {
+			check_rank(&c, i, step);
+		} else if (step->rule == PIPESIM_BY_ANY) {
+			check_any(&c, i, step);
+		} else if (step->rule == PIPESIM_BY_MEMBER) {
+			const PipesimBoundStep *of = step_at(&c, step->step);
+
+			ck_assert_uint_le(
+				of->n, fewest(&c, step, step->kind, PIPESIM_ANY_CHUNK) + 1);
+			assert_premise(&c, step->step, i, step->back, step->rank, step->kind,
+				PIPESIM_ANY_CHUNK, of->n, step->time);
+		} else {
+			check_work(&c, i, step);
+		}
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		exact_states_free(c.states[rank]);
+	g_free(c.states);
+}
+
+/* No bound is above the best of all orders; its proof holds; and explaining changes nothing. */
+START_TEST(bounds_are_below_all_orders)
+{
+	guint solved = 0, met = 0;
+
+	for (guint seed = 0; seed < SEEDS; seed++) {
+		Case c = make_case(shapes[_i].placement, shapes[_i].ranks, shapes[_i].chunks,
+			shapes[_i].m, seed);
+		g_autoptr(PipesimBound) bound = NULL, plain = NULL;
+		gint64 least;
+
+		if (c.x == NULL) {
+			clear_case(&c);
+			continue;
+		}
+		bound = pipesim_bound_new(c.x, TRUE, NULL);
+		plain = pipesim_bound_new(c.x, FALSE, NULL);
+		ck_assert_int_eq(bound->time, plain->time);
+		check_proof(c.x, bound);
+		least = exact_makespan(c.x, shapes[_i].most);
+		if (least >= 0) {
+			ck_assert_msg(bound->time <= least,
+				"shape %d seed %u: bound %d above %d", _i, seed,
+				(int)bound->time, (int)least);
+			solved++;
+			met += bound->time == least;
+		}
+		clear_case(&c);
+	}
+	ck_assert_uint_ge(solved, 10);
+	ck_assert_uint_ge(2 * met, solved);
+}
+END_TEST
+
+Suite *bound_suite(void)
+{
+	Suite *suite = suite_create("bound");
+	TCase *exact = tcase_create("exact");
+
+	tcase_add_loop_test(exact, bounds_are_below_all_orders, 0, G_N_ELEMENTS(shapes));
+	tcase_set_timeout(exact, 60);
+	suite_add_tcase(suite, exact);
+	return suite;
+}
