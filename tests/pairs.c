@@ -127,6 +127,13 @@ static const Option options[] = {
 	{"winners", {"--pp=4,8 --microbatches=8,16 --winners=w.svg", "--winners=w.svg"}},
 	{"lines", {"--pp=4,8 --lines=l.svg", "--lines=l.svg"}},
 	{"metric", {"--pp=4,8 --lines=m.svg --metric=makespan", "--metric=bubble"}},
+	/* of optimize */
+	{"placement", {"--placement=v", "--placement=bidirectional --pipelines=2",
+			      "--placement=interleaved --chunks=3", "--placement=wave"}},
+	{"full-backward", {"--full-backward"}},
+	{"time", {"--time=1us", "--time=0"}},
+	{"moves", {"--moves=1000", "--moves=0"}},
+	{"explain-bound", {"--explain-bound"}},
 	/* of calibrate */
 	{"load-mode", {"--load-mode=sustained", "--load-mode=synced"}},
 	{"impl", {"--impl=attn=flash", "--impl=mlp=cublas"}},
@@ -150,6 +157,8 @@ static const Command commands[] = {
 	{"compare", "--pp=4 --microbatches=8", 2, {""}},
 	{"diff", "--pp=4 --microbatches=8", 1,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
+	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
+		{"", "schedules/dualpipe-pp4-mb8.csv"}},
 	{"steady", "--pp=4", 1, {"1f1b dualpipe", "zb-auto interleaved-1f1b chimera-doubling"}},
 	{"export", "--pp=4 --microbatches=8 --schedule=1f1b", 1, {""}},
 	{"explain", "", 1, {"dualpipe", "zb-auto", "interleaved-1f1b"}},

@@ -255,6 +255,7 @@ PipesimExit pipesim_command_run(
 
 	argv = split = split_letters(command, &argc, argv, owned);
 	ok = parse(command, &argc, &argv, &setup, &help, error);
+	setup.searches = takes(command, PIPESIM_SET_MOVES);
 	if (ok && !help) {
 		setup.operands = argv + 1;
 		setup.n_operands = argc > 1 ? (guint)argc - 1 : 0;

@@ -215,6 +215,19 @@ SETTING(LINES, "--lines", 0, "FILE", "draw lines over the last swept option (.sv
 SETTING(METRIC, "--metric", 0, "NAME", "bubble (default), makespan, microbatch or activations",
 	PIPESIM_NO_GROUP, .values = "bubble makespan microbatch activations")
 
+/* Of optimize. */
+SETTING(PLACEMENT, "--placement", 0, "WHERE",
+	"single (default), v, interleaved, wave or bidirectional", PIPESIM_NO_GROUP,
+	.values = "single v interleaved wave bidirectional")
+SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
+	"for runtimes that cannot split backwards into I and W", PIPESIM_NO_GROUP)
+SETTING(TIME, "--time", 0, "TIME", "search so long: 10s (default), 500ms; 0: what is known",
+	PIPESIM_NO_GROUP)
+SETTING(MOVES, "--moves", 0, "N", "or so many moves: the same result each time",
+	PIPESIM_NO_GROUP)
+SETTING(EXPLAIN_BOUND, "--explain-bound", 0, NULL, "prove the lower bound, step by step",
+	PIPESIM_NO_GROUP)
+
 /* Of calibrate. */
 SETTING(LOAD_MODE, "--load-mode", 0, "MODE",
 	"sustained, back_to_back or synced (default: the first captured)", PIPESIM_NO_GROUP,

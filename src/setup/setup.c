@@ -43,8 +43,9 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 			return FALSE;
 		G_STRUCT_MEMBER(guint, setup, setting->count) = (guint)count;
 	}
-	if (setup->scenario.samples == 0 && (setup->text[PIPESIM_SET_JITTER] != NULL ||
-						    setup->text[PIPESIM_SET_SEED] != NULL))
+	if (setup->scenario.samples == 0 &&
+		(setup->text[PIPESIM_SET_JITTER] != NULL ||
+			(setup->text[PIPESIM_SET_SEED] != NULL && !setup->searches)))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is for steps drawn at random; add --samples, for example --samples "
 			"1000",

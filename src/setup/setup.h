@@ -12,6 +12,7 @@ struct _PipesimSetup {
 	gboolean flag[PIPESIM_N_SETTINGS];
 	char **operands; /* NULL-terminated; not owned */
 	guint n_operands;
+	gboolean searches;  /* by moves at random: a seed counts without samples */
 	char *command_line; /* owned */
 	const char
 		*data; /* folder of what is shipped, not owned; NULL = where it was installed */

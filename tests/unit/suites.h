@@ -18,6 +18,7 @@ Suite *steady_suite(void);
 Suite *setup_suite(void);
 Suite *sweep_suite(void);
 Suite *difference_suite(void);
+Suite *optimize_suite(void);
 Suite *output_suite(void);
 Suite *chrome_suite(void);
 Suite *raster_suite(void);

@@ -1,0 +1,427 @@
+#include "config.h"
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "output/gnuplot.h"
+#include "output/text.h"
+#include "output/timeline-layout.h"
+#include "search/search.h"
+#include "setup/choice.h"
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long it searches where nothing is said. */
+#define USUAL_TIME (10 * G_TIME_SPAN_SECOND)
+/* Orders made by hand that are shown beside the one found. */
+#define MOST_STARTS 4
+
+/* Where the stages lie, by name. */
+typedef struct {
+	const char *name;
+	PipesimPlacement placement;
+	guint chunks; /* where none are asked for */
+	guint takes;  /* PipesimTakes */
+} Placement;
+
+static const Placement placements[] = {
+	{"single", PIPESIM_LOOPED, 1, 0},
+	{"v", PIPESIM_V, 2, 0},
+	{"interleaved", PIPESIM_LOOPED, 2, PIPESIM_TAKES_CHUNKS},
+	{"wave", PIPESIM_WAVE, 4, PIPESIM_TAKES_CHUNKS},
+	{"bidirectional", PIPESIM_BIDIRECTIONAL, 2, PIPESIM_TAKES_PIPELINES},
+};
+
+typedef struct {
+	PipesimSetup *setup;
+	const Placement *placement;
+	guint chunks;
+	gboolean json;
+	GPtrArray *programs; /* of files to begin from */
+	PipesimFound *found;
+	gint64 shown;   /* when progress was last shown */
+	gboolean shows; /* it was shown at all */
+} Optimize;
+
+/* The only thing that a signal may touch. */
+static gint stop_asked;
+
+static void ask_to_stop(int number)
+{
+	g_atomic_int_set(&stop_asked, 1);
+	signal(number, SIG_DFL); /* the second one ends the program */
+}
+
+/* Options -------------------------------------------------------------------------------- */
+
+static gboolean read_placement(Optimize *o, GError **error)
+{
+	const PipesimScenario *scenario = &o->setup->scenario;
+	const char *name = o->setup->text[PIPESIM_SET_PLACEMENT];
+
+	for (guint i = 0; i < G_N_ELEMENTS(placements); i++)
+		if (strcmp(name != NULL ? name : "single", placements[i].name) == 0)
+			o->placement = &placements[i];
+	if (o->placement == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--placement: '%s'; single, v, interleaved, wave or bidirectional",
+			name);
+	if (!pipesim_setup_heed(o->setup, o->placement->takes | PIPESIM_TAKES_LIMIT, error))
+		return FALSE;
+	o->chunks = o->placement->chunks;
+	if (scenario->chunks > 0)
+		o->chunks = scenario->chunks;
+	if (scenario->pipelines > 0)
+		o->chunks = scenario->pipelines;
+	if (o->placement->placement != PIPESIM_BIDIRECTIONAL)
+		return TRUE;
+	if (o->chunks % 2 != 0 || scenario->ranks % (o->chunks / 2) != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--pipelines: half of them go each way, and PP is a multiple of that "
+			"half; %u pipelines on %u ranks are not",
+			o->chunks, scenario->ranks);
+	if (scenario->microbatches % o->chunks != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--placement bidirectional: micro-batches are a multiple of the "
+			"pipelines; nearest: %u",
+			MAX(scenario->microbatches / o->chunks, 1u) * o->chunks);
+	return TRUE;
+}
+
+/* Moves alone, time alone, both or the usual time; @of has neither. */
+static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **error)
+{
+	const char *time = o->setup->text[PIPESIM_SET_TIME];
+	const char *moves = o->setup->text[PIPESIM_SET_MOVES];
+	gint64 ns = 0;
+
+	if (moves != NULL && !pipesim_parse_count(moves, "--moves", 0,
+				     G_GUINT64_CONSTANT(1) << 50, &of->moves, error))
+		return FALSE;
+	if (time != NULL && !pipesim_parse_time(time, "--time", &ns, error))
+		return FALSE;
+	if (time != NULL && ns == 0 && of->moves > 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--time 0 leaves no moves; leave out --moves or --time");
+	if (time == NULL && moves == NULL)
+		ns = USUAL_TIME * 1000;
+	if (ns > 0)
+		of->deadline = g_get_monotonic_time() + ns / 1000;
+	return TRUE;
+}
+
+static gboolean read_threads(const Optimize *o, guint *threads, GError **error)
+{
+	const char *text = o->setup->text[PIPESIM_SET_THREADS];
+	guint64 n = 0;
+
+	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 1024, &n, error))
+		return FALSE;
+	*threads = (guint)n;
+	return TRUE;
+}
+
+/* Files of orders to begin from, which tell the shape too where no option does. */
+static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
+{
+	const PipesimSetup *setup = o->setup;
+
+	o->programs = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_program_unref);
+	for (guint i = 0; i < setup->n_operands; i++)
+		if (!pipesim_choices_add(choices, setup->operands[i], error))
+			return FALSE;
+	for (guint i = 0; i < choices->len; i++) {
+		const PipesimChoice *choice = g_ptr_array_index(choices, i);
+
+		if (choice->file == NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: all schedules of the placement are begun from anyway; "
+				"name "
+				"files of orders",
+				pipesim_choice_name(choice));
+		g_ptr_array_add(o->programs, pipesim_program_ref(choice->file->program));
+	}
+	return TRUE;
+}
+
+static gboolean check_outputs(const Optimize *o, GError **error)
+{
+	const PipesimSetup *setup = o->setup;
+	const char *output = setup->text[PIPESIM_SET_OUTPUT], *extension;
+
+	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->json)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--explain-bound is text; leave out --format json");
+	if (o->json && g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--timeline - would mix with --format json on standard output; give it "
+			"a file");
+	if (output == NULL)
+		return TRUE;
+	if (strcmp(output, "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"-o - would mix the order with the result on standard output; give it "
+			"a "
+			"file");
+	extension = pipesim_path_extension(output);
+	return *extension == '\0' || g_ascii_strcasecmp(extension, "csv") == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "-o writes the order as a schedule file, not .%s; name it FILE.csv",
+		       extension);
+}
+
+/* Search --------------------------------------------------------------------------------- */
+
+static gboolean tell(const PipesimSearchNews *news, gpointer data)
+{
+	Optimize *o = data;
+	const gint64 now = g_get_monotonic_time();
+	PipesimNumber makespan, bound;
+
+	if (isatty(STDERR_FILENO) == 1 && now - o->shown >= G_TIME_SPAN_SECOND / 5) {
+		const gint64 above = MAX(news->makespan - news->bound, 0);
+
+		o->shown = now;
+		o->shows = TRUE;
+		fprintf(stderr, "\r\033[K%s ms, bound %s ms, gap %.2f %%, %.1f M moves",
+			pipesim_print_ms_fixed(makespan, news->makespan, 3),
+			pipesim_print_ms_fixed(bound, news->bound, 3),
+			100 * (double)above / (double)MAX(news->bound, 1),
+			(double)news->moves / 1e6);
+		fflush(stderr);
+	}
+	return !g_atomic_int_get(&stop_asked);
+}
+
+static gboolean search(Optimize *o, GError **error)
+{
+	PipesimSearchOf of = {.scenario = &o->setup->scenario,
+		.costs = o->setup->costs,
+		.placement = o->placement->placement,
+		.chunks = o->chunks,
+		.whole = o->setup->flag[PIPESIM_SET_FULL_BACKWARD],
+		.programs = o->programs,
+		.seed = o->setup->scenario.seed,
+		.explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND],
+		.tell = tell,
+		.data = o};
+
+	if (!read_effort(o, &of, error) || !read_threads(o, &of.threads, error))
+		return FALSE;
+	signal(SIGINT, ask_to_stop);
+	signal(SIGTERM, ask_to_stop);
+	o->found = pipesim_search(&of, error);
+	if (o->shows)
+		fputs("\r\033[K", stderr);
+	return o->found != NULL;
+}
+
+/* Output --------------------------------------------------------------------------------- */
+
+/* The order found as a row, and the best of those made by hand. */
+static PipesimComparison *compare(const Optimize *o)
+{
+	PipesimScenario scenario = o->setup->scenario;
+	PipesimComparison *comparison;
+
+	scenario.keep = o->setup->text[PIPESIM_SET_TIMELINE] != NULL ||
+					o->setup->text[PIPESIM_SET_CHROME_TRACE] != NULL
+				? PIPESIM_KEEP_OPS
+				: PIPESIM_KEEP_NOTHING;
+	comparison = pipesim_comparison_new(&scenario, o->setup->costs);
+	comparison->command = g_strdup(o->setup->command_line);
+	comparison->notices = o->setup->notices;
+	g_ptr_array_add(comparison->runs, pipesim_run_program("optimized", o->found->program,
+						  NULL, &scenario, o->setup->costs));
+	scenario.chunks = scenario.pipelines = o->chunks;
+	for (guint i = 0; i < MIN(o->found->starts->len, MOST_STARTS); i++) {
+		const PipesimRun *start = g_ptr_array_index(o->found->starts, i);
+
+		g_ptr_array_add(comparison->runs,
+			pipesim_run_schedule(start->schedule, &scenario, o->setup->costs));
+	}
+	pipesim_comparison_finish(comparison);
+	return comparison;
+}
+
+static void append_result(const Optimize *o, GString *out)
+{
+	const PipesimFound *found = o->found;
+	const double gap = 100 * pipesim_found_gap(found);
+	PipesimNumber makespan, bound;
+
+	g_string_append_printf(
+		out, "\noptimized: %s ms", pipesim_print_ms(makespan, found->makespan));
+	if (found->makespan <= found->bound->time)
+		g_string_append(
+			out, ", proven optimal: no order within the limit is shorter\n");
+	else
+		g_string_append_printf(out,
+			"; no order within the limit is shorter than %s ms: gap %.2f %%\n",
+			pipesim_print_ms(bound, found->bound->time), gap);
+	if (found->from != NULL)
+		g_string_append_printf(out, "the order is that of %s\n", found->from);
+	if (found->starts->len > 0) {
+		const PipesimRun *best = g_ptr_array_index(found->starts, 0);
+		const gint64 gain = best->report->makespan - found->makespan;
+
+		if (gain > 0)
+			g_string_append_printf(out,
+				"%.2f %% shorter than %s, the best made by "
+				"hand or by rules that fits\n",
+				100 * (double)gain / (double)best->report->makespan,
+				best->name);
+	}
+}
+
+static void write_text(const Optimize *o, const PipesimComparison *comparison,
+	const PipesimStyle *style, GString *out)
+{
+	const PipesimOutput *text = pipesim_output_find("text", NULL);
+	PipesimStyle brief = *style;
+
+	brief.brief = TRUE;
+	text->write(comparison, &brief, out);
+	append_result(o, out);
+	if (o->setup->text[PIPESIM_SET_OUTPUT] != NULL)
+		g_string_append_printf(
+			out, "written to %s\n", o->setup->text[PIPESIM_SET_OUTPUT]);
+	if (o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
+		g_string_append(out,
+			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
+			"stage 2 runs, whichever\nmicro-batch that is; [n] is the line that "
+			"says so.\n\n");
+		pipesim_bound_print(o->found->bound, o->found->instance, out);
+	}
+}
+
+static void write_json(const Optimize *o, GString *out)
+{
+	const PipesimFound *found = o->found;
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	pipesim_json_open_object(json, NULL);
+	pipesim_json_member_int(json, "pp", found->instance->ranks);
+	pipesim_json_member_int(json, "microbatches", o->setup->scenario.microbatches);
+	pipesim_json_member_string(json, "placement", o->placement->name);
+	pipesim_json_member_int(json, "stages_per_rank", o->chunks);
+	pipesim_json_key(json, "makespan_ms");
+	pipesim_json_ms(json, found->makespan);
+	pipesim_json_key(json, "lower_bound_ms");
+	pipesim_json_ms(json, found->bound->time);
+	pipesim_json_key(json, "gap");
+	pipesim_json_double(json, pipesim_found_gap(found));
+	pipesim_json_member_string(json, "order_of", found->from);
+	pipesim_json_member_string(json, "schedule_file", o->setup->text[PIPESIM_SET_OUTPUT]);
+	pipesim_json_member_int(json, "moves", (gint64)found->moves);
+	pipesim_json_open_array(json, "schedules");
+	for (guint i = 0; i < found->starts->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(found->starts, i);
+
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "name", run->name);
+		pipesim_json_key(json, "makespan_ms");
+		pipesim_json_ms(json, run->report->makespan);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+static gboolean write_order(const Optimize *o, GError **error)
+{
+	const char *path = o->setup->text[PIPESIM_SET_OUTPUT];
+	g_autoptr(GString) csv = g_string_new(NULL);
+
+	if (path == NULL)
+		return TRUE;
+	pipesim_schedule_write_csv(o->found->program, csv);
+	return pipesim_print(path, csv, error);
+}
+
+static gboolean write_all(const Optimize *o, GError **error)
+{
+	const PipesimSetup *setup = o->setup;
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
+	const PipesimStyle style = pipesim_terminal_style(NULL);
+	g_autoptr(PipesimComparison) comparison = compare(o);
+	g_autoptr(GString) out = g_string_new(NULL);
+	PipesimStyle plain = style;
+
+	plain.colour = FALSE;
+	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
+		return FALSE;
+	if (o->json)
+		write_json(o, out);
+	else
+		write_text(o, comparison, &style, out);
+	if (g_strcmp0(timeline, "-") == 0) {
+		g_string_append_c(out, '\n');
+		pipesim_timeline_text(comparison, &setup->view, &style, out);
+	} else if (timeline != NULL && !pipesim_picture_write(comparison, timeline, &plain,
+					       &setup->view, "gnuplot", error)) {
+		return FALSE;
+	}
+	return (setup->text[PIPESIM_SET_CHROME_TRACE] == NULL ||
+		       pipesim_chrome_trace_write(
+			       comparison, setup->text[PIPESIM_SET_CHROME_TRACE], error)) &&
+	       write_order(o, error) && pipesim_print(NULL, out, error);
+}
+
+static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
+{
+	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	Optimize o = {.setup = setup};
+	gboolean ok = pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &o.json, error) &&
+		      check_outputs(&o, error) && pipesim_setup_check_view(setup, error) &&
+		      read_starts(&o, choices, error);
+
+	if (ok)
+		pipesim_choices_shape(choices, &setup->scenario);
+	ok = ok && pipesim_setup_require(setup, error) && read_placement(&o, error) &&
+	     pipesim_setup_costs(setup, NULL, error) && search(&o, error) &&
+	     write_all(&o, error);
+	if (ok && o.found->stopped)
+		*answer = PIPESIM_EXIT_STOPPED;
+	pipesim_found_free(o.found);
+	if (o.programs != NULL)
+		g_ptr_array_unref(o.programs);
+	return ok;
+}
+
+const PipesimCommand pipesim_command_optimize = {
+	.name = "optimize",
+	.summary = "search the shortest order, with a bound on how far from optimal",
+	.usage = "[FILE.csv...] - search the shortest order",
+	.about =
+		"Begins from every schedule of the placement that fits, and from the orders in "
+		"FILE.csv, and moves\nsingle ops within their ranks. Prints what it finds "
+		"beside "
+		"the best schedules and how far it is,\nat most, above the shortest order that "
+		"there is within the memory limit.",
+	.examples =
+		"Examples:\n"
+		"  pipesim optimize --pp 8 --microbatches 32 --max-activations 6 --time 10s "
+		"-o best.csv\n"
+		"  pipesim optimize --pp 8 --microbatches 16 --placement v --times "
+		"F=1,I=1.6,W=0.85\n\n"
+		"Exit status: 0 done, 2 usage, or no order fits the limit, 3 bad input "
+		"file,\n4 "
+		"gnuplot missing or failed, 5 cannot write, 130 stopped: what was found is "
+		"written.\n",
+	.operand = "an order to begin from",
+	.operands = PIPESIM_PATH_SCHEDULES,
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
+		PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_SEED, PIPESIM_SET_THREADS,
+		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_COMM, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
+		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK},
+	.wording = {{PIPESIM_SET_OUTPUT, "FILE.csv",
+			    "write the order as a PyTorch schedule CSV", "csv"},
+		{PIPESIM_SET_SEED, NULL, "seed of the search (default: 1)", NULL},
+		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
+			"activations a rank may hold (default: PP, or as bytes allow)", NULL},
+		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use", NULL}},
+	.run = run,
+};

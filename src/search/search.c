@@ -1,0 +1,488 @@
+#include "config.h"
+
+#include "base/parallel.h"
+#include "search/build.h"
+#include "search/search.h"
+#include "search/walk.h"
+#include <math.h>
+#include <string.h>
+
+/* Walks at a time, whatever the number of threads; of long orders fewer, as each takes about 90 bytes an
+ * op. */
+#define WALKS    8
+#define LONG_OPS (1u << 17)
+/* Moves that a walk looks at between two looks at the others. */
+#define ROUND 16384
+/* Rounds from hot to cold at first; then twice as many each time. */
+#define CYCLE      8
+#define MOST_CYCLE 512
+/* Heat at the begin of a cycle and at its end, in average ops. */
+#define COLDEST 0.01
+/* Orders that a walk lets the engine run in a round. */
+#define JUDGED 16
+
+typedef struct {
+	const PipesimSearchOf *of;
+	PipesimFound *found;
+	PipesimShape shape;
+	PipesimTimes *times; /* of shape */
+	const PipesimRuntime *runtime;
+	gboolean judged;  /* the engine has the last word */
+	gsize n;          /* ops */
+	GPtrArray *codes; /* of guint8 *: where to begin, the shortest first */
+	GArray *spans;    /* of gint64: their makespans where messages do not wait */
+	guint8 *best;     /* the shortest where messages do not wait */
+	gint64 best_makespan;
+	guint8 *judged_best; /* the shortest by the engine of those that are codes; NULL: none */
+	gint64 judged_makespan;
+	PipesimArena *arena;
+	PipesimWalk *walks;
+	guint n_walks;
+	double op; /* that takes as long as the average, ns */
+	guint round_moves;
+	guint round, cycle;    /* of this cycle, and how many it has */
+	gint64 *judged_spans;  /* [walk] */
+	guint8 **judged_codes; /* [walk] */
+} Search;
+
+/* What the engine says of @order; G_MAXINT64 where it does not run. */
+static gint64 judge(const Search *s, const PipesimOrder *order)
+{
+	const PipesimJob job = {.order = order,
+		.times = s->times,
+		.network = s->of->costs->network,
+		.runtime = s->runtime};
+	g_autoptr(PipesimStep) step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+
+	return step != NULL ? step->makespan : G_MAXINT64;
+}
+
+static gint64 judge_codes(const Search *s, const guint8 *codes)
+{
+	g_autoptr(PipesimOrder) order = pipesim_instance_order(s->found->instance, codes, NULL);
+
+	return order != NULL ? judge(s, order) : G_MAXINT64;
+}
+
+/* Makes @program the result if it is shorter. */
+static void offer(Search *s, const PipesimProgram *program, gint64 makespan, const char *from)
+{
+	PipesimFound *found = s->found;
+
+	if (makespan >= found->makespan)
+		return;
+	pipesim_program_unref(found->program);
+	found->program = pipesim_program_ref(program);
+	found->makespan = makespan;
+	g_free(found->from);
+	found->from = g_strdup(from);
+}
+
+static void offer_codes(Search *s, const guint8 *codes, gint64 makespan)
+{
+	g_autoptr(PipesimOrder) order = NULL;
+
+	if (makespan >= s->found->makespan)
+		return;
+	order = pipesim_instance_order(s->found->instance, codes, NULL);
+	if (order != NULL)
+		offer(s, order->program, makespan, NULL);
+}
+
+/* Where it begins ------------------------------------------------------------------------ */
+
+static gboolean fits(const Search *s, const guint8 *codes)
+{
+	const PipesimInstance *x = s->found->instance;
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
+			return FALSE;
+	return TRUE;
+}
+
+/* @codes, which fit, to begin from; becomes the search's, or is freed where it does not run. */
+static void add_codes(Search *s, guint8 *codes)
+{
+	PipesimWalk *walk = &s->walks[0];
+	guint at = 0;
+
+	if (!pipesim_walk_begin(walk, codes)) {
+		g_free(codes);
+		return;
+	}
+	while (at < s->spans->len && g_array_index(s->spans, gint64, at) <= walk->makespan)
+		at++;
+	g_array_insert_val(s->spans, at, walk->makespan);
+	g_ptr_array_insert(s->codes, (int)at, codes);
+	if (s->judged) {
+		const gint64 makespan = judge_codes(s, codes);
+
+		offer_codes(s, codes, makespan);
+		if (makespan < s->judged_makespan) {
+			s->judged_makespan = makespan;
+			memcpy(s->judged_best, codes, s->n);
+		}
+	} else {
+		offer_codes(s, codes, walk->makespan);
+	}
+}
+
+/* Overlapped pairs are not searched for: they run in halves. */
+static gboolean add_program(Search *s, const PipesimProgram *program, const char *from)
+{
+	guint8 *codes;
+	gboolean has_pair = FALSE;
+
+	if (program->shape.ranks != s->shape.ranks ||
+		program->shape.chunks != s->shape.chunks ||
+		program->shape.microbatches != s->shape.microbatches ||
+		program->shape.stages != s->shape.stages)
+		return FALSE;
+	for (guint rank = 0; rank < s->shape.ranks * s->shape.chunks; rank++)
+		if (program->stage_of[rank] != pipesim_shape_stage(&s->shape,
+						       rank / s->shape.chunks,
+						       rank % s->shape.chunks))
+			return FALSE;
+	codes = g_new(guint8, s->n);
+	if (!pipesim_instance_codes(s->found->instance, program, codes)) {
+		g_free(codes);
+		return FALSE;
+	}
+	if (!fits(s, codes)) {
+		g_free(codes);
+		return FALSE;
+	}
+	for (guint32 i = 0; i < program->n_ops; i++)
+		has_pair |= program->ops[i].kind == PIPESIM_FB;
+	if (!has_pair) {
+		g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+
+		offer(s, program, judge(s, order), from);
+	}
+	add_codes(s, codes);
+	return TRUE;
+}
+
+static gint compare_runs(gconstpointer a, gconstpointer b)
+{
+	const PipesimRun *x = *(PipesimRun *const *)a, *y = *(PipesimRun *const *)b;
+
+	return (x->report->makespan > y->report->makespan) -
+	       (x->report->makespan < y->report->makespan);
+}
+
+/* Every schedule of the placement, as it is and as codes. */
+static void add_schedules(Search *s)
+{
+	PipesimScenario scenario = *s->of->scenario;
+
+	scenario.samples = 0;
+	scenario.critical = FALSE;
+	scenario.keep = PIPESIM_KEEP_OPS;
+	scenario.chunks = scenario.pipelines = s->of->chunks;
+	/* Where bytes alone are the limit searches may hold as many activations as these leave. */
+	if (scenario.max_activations.num == 0 && scenario.memory_limit > 0)
+		scenario.max_activations =
+			(PipesimFraction){MAX(s->shape.microbatches, s->shape.ranks), 1};
+	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
+		PipesimRun *run;
+
+		if ((*at)->placement != s->of->placement || (*at)->parts > 1)
+			continue;
+		run = pipesim_run_schedule(*at, &scenario, s->of->costs);
+		if (run->error == NULL && run->shape.chunks == s->shape.chunks &&
+			add_program(s, run->step->whole, pipesim_schedule_name(*at)))
+			g_ptr_array_add(s->found->starts, run);
+		else
+			pipesim_run_free(run);
+	}
+	g_ptr_array_sort(s->found->starts, compare_runs);
+}
+
+static void add_builds(Search *s)
+{
+	for (guint way = 0; way < PIPESIM_BUILDS; way++) {
+		guint8 *codes = g_new(guint8, s->n);
+
+		if (pipesim_build(s->found->instance, way, codes))
+			add_codes(s, codes);
+		else
+			g_free(codes);
+	}
+}
+
+/* Rounds --------------------------------------------------------------------------------- */
+
+/* Half of the walks begin hot, for what needs many moves at once. */
+static double heat_of(const Search *s, guint walk)
+{
+	static const double hottest[] = {0.3, 0.1, 0.6, 0.2, 0.3, 1.0, 0.15, 0.45};
+	const double hot = hottest[walk % G_N_ELEMENTS(hottest)];
+	const double part = s->cycle > 1 ? (double)s->round / (s->cycle - 1) : 1;
+
+	return s->op * hot * pow(COLDEST / hot, part);
+}
+
+static gboolean run_walk(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	Search *s = data;
+
+	pipesim_walk_run(&s->walks[item], s->round_moves, heat_of(s, (guint)item),
+		s->found->bound->time);
+	return TRUE;
+}
+
+/* By the engine: from the best that it knows, whatever makes it no longer. */
+static gboolean run_judged(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	Search *s = data;
+	PipesimWalk *walk = &s->walks[item];
+	guint8 *codes = s->judged_codes[item];
+	g_autofree guint8 *next = g_new(guint8, s->n);
+	gint64 makespan = s->judged_makespan;
+
+	memcpy(codes, s->judged_best, s->n);
+	if (!pipesim_walk_begin(walk, codes))
+		return TRUE;
+	for (guint i = 0; i < JUDGED; i++) {
+		gint64 judged;
+
+		if (!pipesim_walk_step(walk, walk->makespan + walk->makespan / 50))
+			break;
+		pipesim_walk_codes(walk, next);
+		judged = judge_codes(s, next);
+		if (judged <= makespan) {
+			makespan = judged;
+			memcpy(codes, next, s->n);
+		} else {
+			pipesim_walk_begin(walk, codes);
+		}
+	}
+	s->judged_spans[item] = makespan;
+	return TRUE;
+}
+
+static void in_parallel(Search *s, gboolean (*run)(gsize, gpointer, gpointer, GError **))
+{
+	const PipesimParallel work = {
+		.n_items = s->n_walks, .threads = s->of->threads, .run = run, .data = s};
+
+	pipesim_parallel(&work, NULL);
+}
+
+/* Takes what the walks have found. */
+static void gather(Search *s)
+{
+	s->found->moves = 0;
+	for (guint i = 0; i < s->n_walks; i++) {
+		PipesimWalk *walk = &s->walks[i];
+		gint64 makespan = walk->best_makespan;
+
+		s->found->moves += walk->moves;
+		if (makespan < s->best_makespan) {
+			s->best_makespan = makespan;
+			memcpy(s->best, walk->best, s->n);
+		} else if (!s->judged) {
+			continue;
+		}
+		if (s->judged)
+			makespan = judge_codes(s, walk->best);
+		if (s->judged && makespan < s->judged_makespan) {
+			s->judged_makespan = makespan;
+			memcpy(s->judged_best, walk->best, s->n);
+		}
+		offer_codes(s, walk->best, makespan);
+	}
+}
+
+static void gather_judged(Search *s)
+{
+	gint64 best = s->judged_makespan;
+	guint from = s->n_walks;
+
+	/* Of equals the last one that is none longer: ways over a plain lead somewhere too. */
+	for (guint i = 0; i < s->n_walks; i++)
+		if (s->judged_spans[i] < best ||
+			(s->judged_spans[i] == best && from == s->n_walks)) {
+			best = s->judged_spans[i];
+			from = i;
+		}
+	if (from == s->n_walks)
+		return;
+	s->judged_makespan = best;
+	memcpy(s->judged_best, s->judged_codes[from], s->n);
+	offer_codes(s, s->judged_best, best);
+}
+
+/* Of each two walks one goes on from the best of all, the other from its own. */
+static void begin_cycle(Search *s, gboolean first)
+{
+	for (guint i = 0; i < s->n_walks; i++) {
+		PipesimWalk *walk = &s->walks[i];
+		const guint8 *codes = i % 2 == 0 ? s->best : walk->best;
+		g_autofree guint8 *own = NULL;
+
+		if (first)
+			codes = s->codes->pdata[i % MIN(s->codes->len, 4u)];
+		else if (s->judged && i % 4 == 0)
+			codes = s->judged_best;
+		own = g_memdup2(codes, s->n);
+		pipesim_walk_begin(walk, own);
+	}
+}
+
+static gboolean is_over(Search *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const PipesimSearchNews news = {
+		s->found->makespan, s->found->bound->time, s->found->moves};
+
+	if (of->tell != NULL && !of->tell(&news, of->data)) {
+		s->found->stopped = TRUE;
+		return TRUE;
+	}
+	if (s->found->makespan <= s->found->bound->time)
+		return TRUE;
+	if (of->deadline > 0)
+		return g_get_monotonic_time() >= of->deadline ||
+		       (of->moves > 0 && s->found->moves >= of->moves);
+	return s->found->moves >= of->moves;
+}
+
+static void run_rounds(Search *s)
+{
+	guint64 left;
+
+	s->cycle = CYCLE;
+	begin_cycle(s, TRUE);
+	while (!is_over(s)) {
+		left = s->of->moves > 0 ? s->of->moves - s->found->moves : G_MAXUINT64;
+		s->round_moves = s->n > ROUND ? ROUND / 4 : ROUND;
+		if (left / s->n_walks < s->round_moves)
+			s->round_moves = (guint)((left + s->n_walks - 1) / s->n_walks);
+		in_parallel(s, run_walk);
+		gather(s);
+		if (++s->round < s->cycle)
+			continue;
+		if (s->judged) {
+			in_parallel(s, run_judged);
+			gather_judged(s);
+		}
+		s->round = 0;
+		s->cycle = MIN(2 * s->cycle, MOST_CYCLE);
+		begin_cycle(s, FALSE);
+	}
+}
+
+static gboolean reserve(Search *s, GError **error)
+{
+	const PipesimInstance *x = s->found->instance;
+	double took = 0;
+
+	s->n = (gsize)x->ranks * x->per_rank;
+	s->n_walks = s->n > LONG_OPS ? 1 : WALKS;
+	s->arena = pipesim_arena_new();
+	s->walks = pipesim_arena_array(s->arena, PipesimWalk, s->n_walks);
+	s->best = pipesim_arena_array(s->arena, guint8, s->n);
+	s->judged_best = pipesim_arena_array(s->arena, guint8, s->n);
+	s->judged_spans = pipesim_arena_array(s->arena, gint64, s->n_walks);
+	s->judged_codes = pipesim_arena_array(s->arena, guint8 *, s->n_walks);
+	if (!pipesim_arena_check(s->arena, error, "the orders that a search tries"))
+		return FALSE;
+	for (guint i = 0; i < s->n_walks; i++) {
+		pipesim_walk_init(&s->walks[i], x, s->of->seed, i, s->arena);
+		s->judged_codes[i] = pipesim_arena_array(s->arena, guint8, s->n);
+	}
+	if (!pipesim_arena_check(s->arena, error, "%" G_GSIZE_FORMAT " ops", s->n))
+		return FALSE;
+	for (gsize i = 0; i < s->n; i++)
+		took += (double)s->walks[0].took[i];
+	s->op = took / (double)s->n;
+	s->codes = g_ptr_array_new_with_free_func(g_free);
+	s->spans = g_array_new(FALSE, FALSE, sizeof(gint64));
+	return TRUE;
+}
+
+static void release(Search *s)
+{
+	if (s->codes != NULL)
+		g_ptr_array_unref(s->codes);
+	if (s->spans != NULL)
+		g_array_unref(s->spans);
+	pipesim_arena_free(s->arena);
+	pipesim_times_free(s->times);
+}
+
+static gboolean search(Search *s, GError **error)
+{
+	const PipesimSearchOf *of = s->of;
+	PipesimFound *found = s->found;
+
+	if (!reserve(s, error))
+		return FALSE;
+	s->best_makespan = s->judged_makespan = found->makespan = G_MAXINT64;
+	found->starts = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
+	add_schedules(s);
+	for (guint i = 0; of->programs != NULL && i < of->programs->len; i++)
+		add_program(s, of->programs->pdata[i], NULL);
+	add_builds(s);
+	if (found->program == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
+			"no order that is known runs by these rules for messages; try --comm "
+			"async");
+	s->best_makespan = g_array_index(s->spans, gint64, 0);
+	memcpy(s->best, s->codes->pdata[0], s->n);
+	if (of->moves > 0 || of->deadline > 0)
+		run_rounds(s);
+	return TRUE;
+}
+
+PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
+{
+	g_autoptr(PipesimFound) found = g_new0(PipesimFound, 1);
+	Search s = {.of = of, .found = found};
+	PipesimInstanceOf instance = {.shape = &s.shape,
+		.costs = of->costs,
+		.whole = of->whole,
+		.max_activations = of->scenario->max_activations,
+		.memory_limit = of->scenario->memory_limit};
+	gboolean ok;
+
+	if (!pipesim_shape_init(&s.shape, of->scenario, of->chunks, of->placement, error))
+		return NULL;
+	if (instance.max_activations.num == 0 && instance.memory_limit == 0)
+		instance.max_activations = s.shape.max_activations;
+	s.runtime = pipesim_runtime_resolve(of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
+	s.judged = pipesim_runtime_waits(s.runtime) || of->costs->network != NULL;
+	s.times = pipesim_times_new(of->costs, &s.shape);
+	instance.times = s.times;
+	found->instance = pipesim_instance_new(&instance, error);
+	if (found->instance != NULL)
+		found->bound = pipesim_bound_new(found->instance, of->explain, error);
+	ok = found->bound != NULL && search(&s, error);
+	release(&s);
+	return ok ? g_steal_pointer(&found) : NULL;
+}
+
+void pipesim_found_free(PipesimFound *found)
+{
+	if (found == NULL)
+		return;
+	pipesim_instance_free(found->instance);
+	pipesim_bound_free(found->bound);
+	if (found->starts != NULL)
+		g_ptr_array_unref(found->starts);
+	pipesim_program_unref(found->program);
+	g_free(found->from);
+	g_free(found);
+}
+
+double pipesim_found_gap(const PipesimFound *found)
+{
+	const gint64 above = found->makespan - found->bound->time;
+
+	return above <= 0 ? 0 : (double)above / (double)MAX(found->bound->time, 1);
+}

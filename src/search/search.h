@@ -1,0 +1,56 @@
+/* The search for the shortest order: from all that are known, by moves of single ops, on all cores. */
+#pragma once
+#include "analysis/bound.h"
+#include "analysis/run.h"
+
+/* How it stands. */
+typedef struct {
+	gint64 makespan; /* of the best order, ns */
+	gint64 bound;    /* no order is shorter, ns */
+	guint64 moves;   /* looked at */
+} PipesimSearchNews;
+
+typedef struct {
+	const PipesimScenario *scenario; /* ranks, micro-batches, limits, rules of messages */
+	const PipesimCosts *costs;
+	PipesimPlacement placement;
+	guint chunks;
+	gboolean whole; /* backwards are not split */
+	/* Orders to begin from, of PipesimProgram; those of another shape, or that do not fit, are left
+	 * out. */
+	const GPtrArray *programs;
+	guint64 seed;
+	guint threads;    /* 0: one a core; changes nothing else */
+	guint64 moves;    /* to look at; 0: none */
+	gint64 deadline;  /* g_get_monotonic_time() at which it ends; 0: only moves count */
+	gboolean explain; /* with the proof of the bound */
+	/* Told now and then; FALSE stops it. (nullable) */
+	gboolean (*tell)(const PipesimSearchNews *news, gpointer data);
+	gpointer data;
+} PipesimSearchOf;
+
+typedef struct {
+	PipesimInstance *instance;
+	PipesimBound *bound;
+	GPtrArray *starts; /* of PipesimRun: orders made by hand that fit; the shortest first */
+	PipesimProgram *program; /* the best order */
+	char *from;      /* whose order it is where no move made it shorter, else NULL */
+	gint64 makespan; /* by the rules and links of the scenario, ns */
+	guint64 moves;
+	gboolean stopped; /* by tell */
+} PipesimFound;
+
+/**
+ * pipesim_search: the same order for the same moves and seed, whatever the number of threads. Pairs are
+ * not searched for: those of orders made by hand are taken as their forward and then their backward.
+ * Where messages wait, or share links, the engine has the last word on what is shorter.
+ *
+ * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and
+ *   pipesim_bound_new(), and PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages.
+ */
+PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error);
+void pipesim_found_free(PipesimFound *found);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFound, pipesim_found_free)
+
+/** pipesim_found_gap: how much longer the order is than the bound, as a part of it. */
+double pipesim_found_gap(const PipesimFound *found);

@@ -1,0 +1,329 @@
+/* The search for the shortest order: never above what it begins from, never below what is possible. */
+#include "exact.h"
+#include "grid.h"
+#include "search/build.h"
+#include "search/search.h"
+#include "search/walk.h"
+#include "suites.h"
+#include <string.h>
+
+static const struct {
+	PipesimPlacement placement;
+	guint ranks, chunks, m;
+} shapes[] = {
+	{PIPESIM_LOOPED, 1, 1, 5},
+	{PIPESIM_LOOPED, 4, 1, 9},
+	{PIPESIM_V, 3, 2, 7},
+	{PIPESIM_V, 4, 2, 3},
+	{PIPESIM_LOOPED, 2, 3, 5},
+	{PIPESIM_WAVE, 3, 4, 4},
+	{PIPESIM_BIDIRECTIONAL, 4, 2, 8},
+	{PIPESIM_BIDIRECTIONAL, 4, 4, 8},
+};
+
+/* Costs and limits of all sorts. */
+static PipesimSearchOf make_search(
+	guint shape, guint seed, PipesimScenario *scenario, PipesimCosts **costs)
+{
+	*costs = grid_random_costs(seed, shapes[shape].ranks, seed % 2 == 1);
+	(*costs)->bytes_until_input = seed % 3 * 500;
+	(*costs)->bytes_until_weight = 1000;
+	*scenario = (PipesimScenario){.ranks = shapes[shape].ranks,
+		.microbatches = shapes[shape].m,
+		.max_activations = {2 + seed % (2 * shapes[shape].ranks + 1), 2}};
+	if (seed % 5 == 4)
+		scenario->max_activations.num = 0;
+	return (PipesimSearchOf){.scenario = scenario,
+		.costs = *costs,
+		.placement = shapes[shape].placement,
+		.chunks = shapes[shape].chunks,
+		.whole = seed % 4 == 3,
+		.moves = 4000,
+		.seed = seed};
+}
+
+static void assert_fits(const PipesimInstance *x, const PipesimProgram *program)
+{
+	g_autofree guint8 *codes = g_new(guint8, (gsize)x->ranks * x->per_rank);
+
+	ck_assert(pipesim_instance_codes(x, program, codes));
+	for (guint rank = 0; rank < x->ranks; rank++)
+		ck_assert(pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank));
+}
+
+/* Every way of putting an order together is complete, fits and runs, whatever the limit. */
+START_TEST(built_orders_run)
+{
+	for (guint seed = 0; seed < 20; seed++) {
+		PipesimScenario scenario;
+		g_autoptr(PipesimFound) found = NULL;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(_i, seed, &scenario, &costs);
+		g_autofree guint8 *codes = NULL;
+
+		of.moves = 0;
+		found = pipesim_search(&of, NULL);
+		ck_assert_ptr_nonnull(found);
+		codes = g_new(
+			guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+		for (guint way = 0; way < PIPESIM_BUILDS; way++) {
+			g_autoptr(PipesimOrder) order = NULL;
+
+			if (!pipesim_build(found->instance, way, codes)) {
+				ck_assert_int_eq(of.placement, PIPESIM_BIDIRECTIONAL);
+				ck_assert_uint_lt(way + 1, PIPESIM_BUILDS);
+				continue;
+			}
+			order = pipesim_instance_order(found->instance, codes, NULL);
+			ck_assert_ptr_nonnull(order);
+			assert_fits(found->instance, order->program);
+			ck_assert(
+				pipesim_program_check_order(order->program, NULL, NULL, NULL));
+		}
+		pipesim_costs_free(costs);
+	}
+}
+END_TEST
+
+/* What a walk says of its order is what the engine finds. */
+START_TEST(walks_are_simulated)
+{
+	guint64 taken = 0;
+
+	for (guint seed = 0; seed < 12; seed++) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(_i, seed, &scenario, &costs);
+		g_autoptr(PipesimFound) found = NULL;
+		g_autoptr(PipesimTimes) times = NULL;
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		g_autofree guint8 *codes = NULL;
+		PipesimWalk walk;
+
+		of.moves = 0;
+		found = pipesim_search(&of, NULL);
+		times = pipesim_times_new(costs, &found->instance->shape);
+		codes = g_new(
+			guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+		if (!pipesim_build(found->instance, seed % PIPESIM_BUILDS, codes))
+			pipesim_build(found->instance, PIPESIM_BUILDS - 1, codes);
+		pipesim_walk_init(&walk, found->instance, seed, 0, arena);
+		ck_assert(pipesim_walk_begin(&walk, codes));
+		for (guint i = 0; i < 20; i++) {
+			g_autoptr(PipesimOrder) order = NULL;
+			g_autoptr(PipesimStep) step = NULL;
+			PipesimJob job = {.times = times};
+
+			pipesim_walk_run(&walk, 200, 1e5, 0);
+			pipesim_walk_codes(&walk, codes);
+			order = pipesim_instance_order(found->instance, codes, NULL);
+			ck_assert_ptr_nonnull(order);
+			assert_fits(found->instance, order->program);
+			job.order = order;
+			step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+			ck_assert_ptr_nonnull(step);
+			ck_assert_int_eq(step->makespan, walk.makespan);
+			ck_assert_int_ge(walk.makespan, walk.best_makespan);
+		}
+		taken += walk.taken;
+		pipesim_costs_free(costs);
+	}
+	ck_assert_uint_gt(taken, 1000);
+}
+END_TEST
+
+/* No longer than what it begins from, no shorter than the bound, and the same on any number of threads. */
+START_TEST(found_between_start_and_bound)
+{
+	for (guint seed = 0; seed < 8; seed++) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(_i, seed, &scenario, &costs);
+		g_autoptr(PipesimFound) one = NULL, three = NULL;
+
+		of.threads = 1;
+		one = pipesim_search(&of, NULL);
+		of.threads = 3;
+		three = pipesim_search(&of, NULL);
+		ck_assert_int_ge(one->makespan, one->bound->time);
+		for (guint i = 0; i < one->starts->len; i++) {
+			const PipesimRun *run = one->starts->pdata[i];
+			gboolean has_pair = FALSE;
+
+			for (guint32 op = 0; op < run->step->whole->n_ops; op++)
+				has_pair |= run->step->whole->ops[op].kind == PIPESIM_FB;
+			if (!has_pair)
+				ck_assert_int_le(one->makespan, run->report->makespan);
+		}
+		ck_assert_int_eq(one->makespan, three->makespan);
+		ck_assert_uint_eq(one->moves, three->moves);
+		ck_assert_mem_eq(one->program->ops, three->program->ops,
+			one->program->n_ops * sizeof(PipesimOp));
+		assert_fits(one->instance, one->program);
+		pipesim_costs_free(costs);
+	}
+}
+END_TEST
+
+/* By the rules of a runtime, and over links: what is said is what the engine finds, and no order that it
+ * begins from is shorter. */
+START_TEST(found_by_rules)
+{
+	static const char *const runtimes[] = {"queue", "grouped", "single", "pytorch-2.15"};
+
+	for (guint seed = 0; seed < 4; seed++) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(1 + _i, seed, &scenario, &costs);
+		g_autoptr(PipesimFound) found = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+		g_autoptr(GError) error = NULL;
+
+		of.whole = FALSE;
+		costs->p2p = 200000;
+		if (seed % 2 == 0)
+			scenario.runtime = pipesim_runtime_find(
+				runtimes[(seed + (guint)_i) % 4], "--comm", NULL);
+		if (seed % 3 != 0) {
+			costs->network = pipesim_network_new();
+			costs->network->message_bytes = 1000000;
+			costs->network->intra.bandwidth = 5000000000;
+			costs->network->share = PIPESIM_LINK_NODE;
+			costs->p2p =
+				pipesim_network_slowest_hop(costs->network, scenario.ranks);
+		}
+		found = pipesim_search(&of, &error);
+		ck_assert_msg(found != NULL, "%s", error != NULL ? error->message : "");
+		run = pipesim_run_program("found", found->program, NULL, &scenario, costs);
+		ck_assert_int_eq(run->report->makespan, found->makespan);
+		ck_assert_int_ge(found->makespan, found->bound->time);
+		for (guint i = 0; i < found->starts->len; i++) {
+			const PipesimRun *start = found->starts->pdata[i];
+
+			if (start->step->split || start->schedule == NULL ||
+				strcmp(pipesim_schedule_name(start->schedule), "dualpipev") ==
+					0)
+				continue;
+			ck_assert_int_le(found->makespan, start->report->makespan);
+		}
+		pipesim_costs_free(costs);
+	}
+}
+END_TEST
+
+/* Small ones are solved: the best of all orders. */
+START_TEST(small_ones_are_solved)
+{
+	static const struct {
+		PipesimPlacement placement;
+		guint ranks, chunks, m;
+	} small[] = {{PIPESIM_LOOPED, 2, 1, 5}, {PIPESIM_LOOPED, 3, 1, 4},
+		{PIPESIM_LOOPED, 4, 1, 3}, {PIPESIM_V, 2, 2, 3}};
+	guint solved = 0, known = 0;
+
+	for (guint seed = 0; seed < 16; seed++) {
+		g_autoptr(PipesimCosts) costs =
+			grid_random_costs(seed, small[_i].ranks, seed % 2 == 1);
+		const PipesimScenario scenario = {.ranks = small[_i].ranks,
+			.microbatches = small[_i].m,
+			.max_activations = {2 + seed % (2 * small[_i].ranks), 2}};
+		const PipesimSearchOf of = {.scenario = &scenario,
+			.costs = costs,
+			.placement = small[_i].placement,
+			.chunks = small[_i].chunks,
+			.moves = 50000,
+			.seed = 1};
+		g_autoptr(PipesimFound) found = pipesim_search(&of, NULL);
+		const gint64 least = exact_makespan(found->instance, 60000);
+
+		if (least < 0)
+			continue;
+		known++;
+		/* A full backward may be rounded to a nanosecond less than its halves. */
+		ck_assert_int_ge(found->makespan + 3 * small[_i].m, least);
+		solved += found->makespan <= least;
+	}
+	ck_assert_uint_ge(known, 12);
+	ck_assert_uint_ge(solved + 1, known);
+}
+END_TEST
+
+/* More room, fewer rules and shorter ops never make what is found longer, from the tighter case on. */
+START_TEST(found_is_monotone)
+{
+	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, 4, _i % 2 == 1);
+	g_autoptr(GPtrArray) programs =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_program_unref);
+	PipesimScenario scenario = {.ranks = 4, .microbatches = 10};
+	const PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.placement = _i % 3 == 0 ? PIPESIM_V : PIPESIM_LOOPED,
+		.chunks = _i % 3 == 0 ? 2 : 1,
+		.programs = programs,
+		.moves = 3000,
+		.seed = 1};
+	gint64 last = G_MAXINT64, bound = G_MAXINT64;
+
+	costs->p2p = 100000;
+	scenario.runtime = pipesim_runtime_find("queue", "--comm", NULL);
+	for (guint halves = 2; halves < 14; halves++) {
+		g_autoptr(PipesimFound) found = NULL;
+
+		scenario.max_activations = (PipesimFraction){MIN(halves, 9u), 2};
+		if (halves == 10)
+			scenario.runtime = NULL;
+		if (halves > 10)
+			for (guint kind = 0; kind < PIPESIM_FB; kind++)
+				costs->time[kind] -= costs->time[kind] / 10;
+		found = pipesim_search(&of, NULL);
+		ck_assert_int_le(found->makespan, last);
+		ck_assert_int_le(found->bound->time, bound);
+		last = found->makespan;
+		bound = found->bound->time;
+		g_ptr_array_set_size(programs, 0);
+		g_ptr_array_add(programs, pipesim_program_ref(found->program));
+	}
+}
+END_TEST
+
+/* Room for one micro-batch is the least, and enough. */
+START_TEST(limits_are_refused)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimScenario scenario = {.ranks = 4, .microbatches = 8, .max_activations = {3, 4}};
+	PipesimSearchOf of = {.scenario = &scenario, .costs = costs, .chunks = 1};
+	g_autoptr(GError) error = NULL;
+
+	of.placement = PIPESIM_V;
+	of.chunks = 2;
+	ck_assert_ptr_null(pipesim_search(&of, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	g_clear_error(&error);
+	scenario.max_activations.num = 0;
+	costs->bytes_until_weight = 1000;
+	costs->parameter_bytes = 500;
+	scenario.memory_limit = 1499;
+	ck_assert_ptr_null(pipesim_search(&of, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT));
+	scenario.memory_limit = 1500;
+	pipesim_found_free(pipesim_search(&of, NULL));
+}
+END_TEST
+
+Suite *optimize_suite(void)
+{
+	Suite *suite = suite_create("optimize");
+	TCase *walks = tcase_create("walks");
+	TCase *searches = tcase_create("searches");
+
+	tcase_add_loop_test(walks, built_orders_run, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(walks, walks_are_simulated, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(searches, found_between_start_and_bound, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(searches, found_by_rules, 0, 3);
+	tcase_add_loop_test(searches, small_ones_are_solved, 0, 4);
+	tcase_add_loop_test(searches, found_is_monotone, 0, 6);
+	tcase_add_test(searches, limits_are_refused);
+	suite_add_tcase(suite, walks);
+	suite_add_tcase(suite, searches);
+	return suite;
+}
