@@ -49,13 +49,15 @@ static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *dia
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) out = g_string_new(NULL);
+	/* Not every trace has what it is defined by. */
+	g_autoptr(PipesimWhatIf) what_if = pipesim_what_if(diagnosis->record, NULL);
 
 	if (format == JSON)
-		pipesim_diagnosis_json(diagnosis, out);
+		pipesim_diagnosis_json(diagnosis, what_if, out);
 	else if (format == CSV)
 		pipesim_diagnosis_csv(diagnosis, out);
 	else
-		pipesim_diagnosis_text(diagnosis, &style, out);
+		pipesim_diagnosis_text(diagnosis, what_if, &style, out);
 	return pipesim_print(path, out, error);
 }
 

@@ -276,12 +276,34 @@ static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
 			pipesim_print_ms_fixed(here, now->report->makespan, 1));
 }
 
-void pipesim_diagnosis_text(
-	const PipesimDiagnosis *diagnosis, const PipesimStyle *style, GString *out)
+/* "S 1.179; most by forward-compute 1.087, stage 3 1.232, replica 1 1.178; M_S 1.219, M_W 0.031". */
+static void append_what_if(const PipesimWhatIf *what_if, GString *out)
+{
+	const PipesimWhatIfKind *kind = &g_array_index(what_if->kinds, PipesimWhatIfKind, 0);
+	guint stage = 0, replica = 0;
+
+	for (guint i = 1; i < what_if->n_stages; i++)
+		if (what_if->stage[i] > what_if->stage[stage])
+			stage = i;
+	for (guint i = 1; i < what_if->n_replicas; i++)
+		if (what_if->replica[i] > what_if->replica[replica])
+			replica = i;
+	g_string_append_printf(out,
+		"\nStraggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
+		"replica %u "
+		"%.3f; M_S %.3f, M_W %.3f\n",
+		what_if->slowdown, kind->name, kind->slowdown, stage, what_if->stage[stage],
+		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
+}
+
+void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+	const PipesimStyle *style, GString *out)
 {
 	append_head(diagnosis, out);
 	append_causes(diagnosis, style, out);
 	append_losses(diagnosis, out);
+	if (what_if != NULL)
+		append_what_if(what_if, out);
 	append_schedules(diagnosis, out);
 }
 
@@ -396,7 +418,54 @@ static void write_run(PipesimJson *json, const PipesimDiagnosis *diagnosis)
 	pipesim_json_member_int(json, "steps_in_another_order", diagnosis->other_order);
 }
 
-void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, GString *out)
+static void write_doubles(PipesimJson *json, const char *key, const double *values, guint n)
+{
+	pipesim_json_open_array(json, key);
+	for (guint i = 0; i < n; i++)
+		pipesim_json_double(json, values[i]);
+	pipesim_json_close(json);
+}
+
+static void write_what_if(PipesimJson *json, const PipesimWhatIf *what_if)
+{
+	pipesim_json_open_object(json, "what_if");
+	member_double(json, "S", what_if->slowdown);
+	member_double(json, "launch_slowdown", what_if->launch);
+	pipesim_json_open_array(json, "S_t");
+	for (guint i = 0; i < what_if->kinds->len; i++) {
+		const PipesimWhatIfKind *kind =
+			&g_array_index(what_if->kinds, PipesimWhatIfKind, i);
+
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_string(json, "op", kind->name);
+		member_double(json, "S", kind->slowdown);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	write_doubles(json, "S_per_replica", what_if->replica, what_if->n_replicas);
+	write_doubles(json, "S_per_stage", what_if->stage, what_if->n_stages);
+	pipesim_json_open_array(json, "S_w");
+	for (guint i = 0; i < what_if->n_replicas; i++)
+		write_doubles(
+			json, NULL, &what_if->rank[i * what_if->n_stages], what_if->n_stages);
+	pipesim_json_close(json);
+	member_double(json, "M_S", what_if->last_stage);
+	member_double(json, "M_W", what_if->worst_ranks);
+	pipesim_json_open_array(json, "worst_ranks");
+	for (guint i = 0; i < what_if->worst->len; i++) {
+		const guint32 rank = g_array_index(what_if->worst, guint32, i);
+
+		pipesim_json_open_line(json, NULL);
+		pipesim_json_member_int(json, "replica", rank / what_if->n_stages);
+		pipesim_json_member_int(json, "stage", rank % what_if->n_stages);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	pipesim_json_close(json);
+}
+
+void pipesim_diagnosis_json(
+	const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if, GString *out)
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 	const guint steps = diagnosis->record->steps->len;
@@ -421,6 +490,8 @@ void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, GString *out)
 	write_losses(json, diagnosis);
 	member_ms(json, "executed_makespan_ms", diagnosis->executed->report->makespan);
 	write_schedules(json, diagnosis);
+	if (what_if != NULL)
+		write_what_if(json, what_if);
 	pipesim_json_open_array(json, "step_measured_ms");
 	for (guint i = 0; i < steps; i++)
 		pipesim_json_ms(json, diagnosis->step_measured[i]);
