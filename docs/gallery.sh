@@ -66,9 +66,9 @@ TEXT
 
 The strips below a rank are what it sends and receives as the runtime that each schedule comes from does it: pale while
 one end waits for the other, dark while the message moves. PyTorch's 1F1B holds a rank up until its send is taken, and
-DualPipe waits for the whole of a group; without that the same orders take the shorter times of `--comm async`.
+DualPipe waits for the whole of a group; without that the same orders take the shorter times of `--runtime async`.
 TEXT
-	draw messages --pp 4 --microbatches 8 --schedule 1f1b,zb-h1,dualpipe --times P2P=0.15 --comm native
+	draw messages --pp 4 --microbatches 8 --schedule 1f1b,zb-h1,dualpipe --times P2P=0.15 --runtime native
 	cat <<'TEXT'
 
 ## Ten million ops

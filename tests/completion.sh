@@ -23,7 +23,7 @@ offer_fish()
 	# shellcheck disable=SC2016
 	fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$completions/pipesim.fish" "$1" | cut -f 1
 }
-# Shells differ in what they repeat of the word: "--comm=", "1f1b,", and in the slash of a folder.
+# Shells differ in what they repeat of the word: "--runtime=", "1f1b,", and in the slash of a folder.
 offers() # LINE EXPECTED: in $shell
 {
 	got=$("offer_$shell" "$1" 2>"$scratch/errors" | sed 's/^--[a-z-]*=//; s/.*,//; s,/$,,; /^$/d' |
@@ -53,7 +53,7 @@ for shell in bash zsh fish; do
 	offers 'pipesim -p ' ''
 	offers 'pipesim --compare-at=st' 'stages'
 	offers 'pipesim --compare-at=' 'ranks stages'
-	offers 'pipesim export --comm q' 'queue'
+	offers 'pipesim export --runtime d' 'deepseek'
 	offers 'pipesim -f ' 'csv json text'
 	offers 'pipesim steady --format ' 'json text'
 	offers 'pipesim sweep --format ' 'csv jsonl text'

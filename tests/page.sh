@@ -27,7 +27,7 @@ shape='--pp 8 --microbatches 20'
 	make_page small $shape -s 1f1b,zb-v,dualpipe --activation-bytes 1GB --parameter-bytes 10GB --memory-limit 20GB
 	make_page all $shape --samples 50 --jitter 0.05
 }
-make_page messages --pp 4 --microbatches 8 -s zb-h1 --times P2P=0.15 --comm queue
+make_page messages --pp 4 --microbatches 8 -s zb-h1 --times P2P=0.15 --runtime pytorch-2.11
 make_page large --pp 16 --microbatches 128 -s 1f1b,zb-h1,zb-v
 make_page left-out --pp 64 --microbatches 800 -s 1f1b,zb-h1
 mkdir '<' && cp "$sources/tests/input/one-rank.csv" '</script><b onclick="x()">&.csv'

@@ -87,12 +87,12 @@ static const char *check_options(void)
 		pipesim_costs_set_bytes(costs, -1, 0, 0, NULL))
 		return "bytes were not taken, or nonsense was";
 	pipesim_setup_set_costs(setup, costs);
-	set(setup, "comm", "queue");
+	set(setup, "comm", "pytorch-2.11");
 	run = pipesim_setup_run(setup, "1f1b", PIPESIM_WANT_MESSAGES, &error);
 	if (run == NULL || pipesim_run_n_ops(run, 3) != 16 || !messages_fit(run))
 		return "not the ops and messages of 1f1b 4/8";
 	if (pipesim_run_stages(run) != 4 || pipesim_run_microbatches(run) != 8 ||
-		g_strcmp0(pipesim_run_runtime(run), "queue") != 0)
+		g_strcmp0(pipesim_run_runtime(run), "pytorch-2.11") != 0)
 		return "not the shape and the runtime of 1f1b 4/8";
 	/* Rank 0 holds 4 micro-batches; both kinds of bytes, and its parameters. */
 	if (pipesim_run_peak_bytes(run, 0) != 1000 + 4 * 30 || !pipesim_run_fits(run) ||

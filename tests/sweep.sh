@@ -141,14 +141,14 @@ limited() # ARGUMENT...
 	)
 }
 file=$sources/schedules/dualpipe-pp8-mb20.csv
-for comm in async queue grouped; do
-	limited --comm $comm --pp 8 --microbatches 20 -s dualpipe | cut -d , -f 3- | sed 's/dualpipe/FILE/' >name.csv
+for comm in async pytorch-2.11 deepseek; do
+	limited --runtime $comm --pp 8 --microbatches 20 -s dualpipe | cut -d , -f 3- | sed 's/dualpipe/FILE/' >name.csv
 	for threads in 1 2; do
-		limited --comm $comm -s "$file" -j $threads >file.said 2>said
+		limited --runtime $comm -s "$file" -j $threads >file.said 2>said
 		status=$?
-		[ $status -eq 0 ] || fail "sweep of a file, --comm $comm, $threads threads: exit status $status: $(cat said)"
+		[ $status -eq 0 ] || fail "sweep of a file, --runtime $comm, $threads threads: exit status $status: $(cat said)"
 		sed "s|$file|FILE|" file.said >file.csv
-		same "sweep of a file, --comm $comm, $threads threads" name.csv file.csv
+		same "sweep of a file, --runtime $comm, $threads threads" name.csv file.csv
 	done
 done
 

@@ -20,7 +20,7 @@ typedef struct {
 	gint64 slowing;
 } PipesimLinkReport;
 
-/* What waiting for messages costs where a runtime's rules are simulated (--comm). The idle time
+/* What waiting for messages costs where a runtime's rules are simulated (--runtime). The idle time
  * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
  * @moves, plus @rules. */
 typedef struct {

@@ -103,8 +103,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	tell(setup, record->notices);
 	patient.record = record;
 	patient.costs = calibration->costs;
-	patient.runtime = setup->text[PIPESIM_SET_COMM] != NULL ? setup->scenario.runtime
-								: &pipesim_native_runtime;
+	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
+								   : &pipesim_native_runtime;
 	diagnosis = pipesim_diagnose(&patient, error);
 	return diagnosis != NULL && write_out(setup, diagnosis, format, error);
 }
@@ -123,7 +123,7 @@ const PipesimCommand pipesim_command_diagnose = {
 		    "file.\n",
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
-	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_COMM, PIPESIM_SET_MAP, PIPESIM_SET_FORMAT,
+	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
 	.run = run,

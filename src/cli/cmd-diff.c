@@ -137,7 +137,7 @@ static void append_messages(const Pair *pair, GString *out)
 		if (a_lists || difference->list_b != NULL)
 			g_string_append_printf(out,
 				"\n%c lists its messages, %c does not: ops alone were "
-				"compared. --comm queue compares messages too.\n",
+				"compared. --runtime pytorch-2.11 compares messages too.\n",
 				a_lists ? 'A' : 'B', a_lists ? 'B' : 'A');
 		return;
 	}
@@ -148,8 +148,9 @@ static void append_messages(const Pair *pair, GString *out)
 		g_string_append(out, "joined, waited for: as in (..;..)GROUP; the time of a "
 				     "message is when the ops before it are done\n");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
-		g_string_append(out, "\nNo message waits for another here: --comm queue says "
-				     "what the difference costs where they do.\n");
+		g_string_append(out,
+			"\nNo message waits for another here: --runtime pytorch-2.11 says "
+			"what the difference costs where they do.\n");
 }
 
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
@@ -315,12 +316,12 @@ const PipesimCommand pipesim_command_diff = {
 	.usage = "A B - show where two schedules first differ, and what that costs",
 	.about = "A and B are schedule names or schedule files. --pp and --microbatches "
 		 "default to those of the\nfirst file. Sends and receives are compared if "
-		 "both files list them, or under the rules of\n--comm.",
+		 "both files list them, or under the rules of\n--runtime.",
 	.examples =
 		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_SET_COMM, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_ALL_RUNTIME, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.run = run,
 };

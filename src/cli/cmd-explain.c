@@ -272,7 +272,7 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 		schedule->placement == PIPESIM_BIDIRECTIONAL
 			? "2 copies: a rank holds a stage of each direction"
 			: "1 copy: each stage is on one rank");
-	g_string_append_printf(out, "\nSends and receives (--comm native)\n  %s\n",
+	g_string_append_printf(out, "\nSends and receives (--runtime native)\n  %s\n",
 		schedule->runtime != NULL ? schedule->runtime : "no known runtime; as async");
 }
 

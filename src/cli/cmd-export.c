@@ -6,6 +6,26 @@
 #include "setup/choice.h"
 #include <string.h>
 
+/* Whatever says how they are issued wants them. */
+static gboolean wants_messages(const PipesimSetup *setup)
+{
+	gboolean wants = setup->flag[PIPESIM_SET_WITH_COMMS];
+
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
+		wants |= pipesim_settings[id].group == PIPESIM_ALL_RUNTIME &&
+			 (setup->text[id] != NULL || setup->flag[id]);
+	return wants;
+}
+
+static gboolean heed(const PipesimSetup *setup, const PipesimChoice *choice, GError **error)
+{
+	PipesimScenario scenario = setup->scenario;
+
+	if (scenario.runtime == NULL)
+		scenario.runtime = &pipesim_native_runtime;
+	return pipesim_setup_heed(setup, pipesim_choice_takes(choice, &scenario), error);
+}
+
 /* What @choice runs: a file's ops, or those that its schedule gives. NULL with @error. */
 static PipesimProgram *find_program(
 	PipesimSetup *setup, const PipesimChoice *choice, GError **error)
@@ -14,7 +34,8 @@ static PipesimProgram *find_program(
 	PipesimScenario scenario;
 
 	if (schedule == NULL && setup->scenario.ranks == 0 && setup->scenario.microbatches == 0)
-		return pipesim_program_ref(choice->file->program);
+		return heed(setup, choice, error) ? pipesim_program_ref(choice->file->program)
+						  : NULL;
 	if (schedule == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s is a file and has its own ranks and micro-batches; leave out --pp "
@@ -23,7 +44,7 @@ static PipesimProgram *find_program(
 		return NULL;
 	}
 	if (!pipesim_setup_require(setup, error) || !pipesim_setup_costs(setup, NULL, error) ||
-		!pipesim_setup_heed(setup, pipesim_choice_takes(choice), error))
+		!heed(setup, choice, error))
 		return NULL;
 	scenario = pipesim_choice_scenario(choice, &setup->scenario);
 	return pipesim_plan_program(schedule, &scenario, setup->costs, error);
@@ -49,7 +70,23 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 	return TRUE;
 }
 
-/* Order and messages as they are to be written: as the file has them, by the rules of --comm, or by
+/* Nothing that hangs or receives wrong tensors is written unasked. */
+static gboolean prove(const PipesimSetup *setup, const PipesimLowering *lowering,
+	PipesimLocate locate, gpointer file, GError **error)
+{
+	const PipesimIssuing asked =
+		pipesim_runtime_asked(lowering->runtime, &setup->scenario.issuing);
+	g_autoptr(GError) fault = NULL;
+
+	if (setup->flag[PIPESIM_SET_UNPROVEN] ||
+		pipesim_lowering_check(lowering, asked.channels, locate, file, &fault))
+		return TRUE;
+	return pipesim_fail(error,
+		locate != NULL ? (PipesimErrorCode)fault->code : PIPESIM_ERROR_CONSTRAINT,
+		"%s\n--unproven writes it all the same", fault->message);
+}
+
+/* Order and messages as they are to be written: as the file has them, by the rules of --runtime, or by
  * those of whoever reads it. */
 static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	const PipesimChoice *choice, const PipesimProgram *program, GString *out,
@@ -61,52 +98,49 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 	g_autoptr(PipesimLowering) lowering = NULL;
 	PipesimIssuing issuing;
 
-	if (given != NULL && setup->text[PIPESIM_SET_COMM] == NULL) {
+	if (given != NULL && setup->text[PIPESIM_SET_RUNTIME] == NULL) {
 		gboolean groups = FALSE;
 
 		for (guint32 i = 0; i < given->n_actions; i++)
 			groups |= given->actions[i].waited;
 		if (for_pytorch && groups)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				"PyTorch cannot read the groups of messages in %s; --comm "
-				"queue orders them anew",
+				"PyTorch cannot read the groups of messages in %s; --runtime "
+				"pytorch-2.11 orders them anew",
 				choice->path);
-		if (for_pytorch &&
-			!pipesim_lowering_check(given, setup->scenario.issuing.channels,
-				pipesim_schedule_file_locate_action, choice->file, error))
+		if (!prove(setup, given, pipesim_schedule_file_locate_action, choice->file,
+			    error))
 			return FALSE;
 		pipesim_lowering_print(given, out);
 		return TRUE;
 	}
-	if (setup->text[PIPESIM_SET_COMM] != NULL)
+	if (setup->text[PIPESIM_SET_RUNTIME] != NULL)
 		runtime = setup->scenario.runtime;
 	if (choice->schedule != NULL && !for_pytorch)
 		own = choice->schedule->runtime;
 	runtime = pipesim_runtime_resolve(runtime, own);
 	issuing = pipesim_runtime_asked(runtime, &setup->scenario.issuing);
 	lowering = pipesim_lower(program, runtime, &issuing, error);
-	if (lowering == NULL)
+	if (lowering == NULL || !prove(setup, lowering, NULL, NULL, error))
 		return FALSE;
 	pipesim_lowering_print(lowering, out);
 	return TRUE;
 }
 
-static gboolean check_comm(const PipesimSetup *setup, gboolean for_pytorch, GError **error)
+/* What _PipelineScheduleRuntime reads. */
+static gboolean check_reader(const PipesimSetup *setup, gboolean for_pytorch, GError **error)
 {
-	const char *comm = setup->text[PIPESIM_SET_COMM];
+	const PipesimRuntime *runtime =
+		pipesim_runtime_resolve(setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES);
 
-	if (comm == NULL)
-		return TRUE;
-	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--comm says which sends and receives are written; add --with-comms");
-	if (for_pytorch && pipesim_runtime_resolve(setup->scenario.runtime,
-				   PIPESIM_RUNTIME_OF_FILES) != &pipesim_runtime_queue)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--comm %s: PyTorch runs the messages of every file as one queue a "
-			"rank; leave --comm out or give queue",
-			comm);
-	return TRUE;
+	return setup->text[PIPESIM_SET_RUNTIME] == NULL || !for_pytorch ||
+	       runtime == &pipesim_runtime_pytorch_2_11 ||
+	       runtime == &pipesim_runtime_pytorch_2_15 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--runtime %s: PyTorch runs the messages of every file by its own "
+		       "rules; "
+		       "leave --runtime out or give pytorch-2.11 or pytorch-2.15",
+		       setup->text[PIPESIM_SET_RUNTIME]);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
@@ -130,14 +164,14 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (reader != NULL && !for_pytorch && strcmp(reader, "pipesim") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--for: '%s' is not known; pytorch or pipesim", reader);
-	if (!check_comm(setup, for_pytorch, error) ||
+	if (!check_reader(setup, for_pytorch, error) ||
 		!pipesim_choices_add(choices, name, error))
 		return FALSE;
 	choice = g_ptr_array_index(choices, 0);
 	program = find_program(setup, choice, error);
 	if (program == NULL || (for_pytorch && !check_pytorch(program, error)))
 		return FALSE;
-	if (!setup->flag[PIPESIM_SET_WITH_COMMS])
+	if (!wants_messages(setup))
 		pipesim_schedule_write_csv(program, out);
 	else if (!append_lowering(setup, for_pytorch, choice, program, out, error))
 		return FALSE;
@@ -151,11 +185,11 @@ const PipesimCommand pipesim_command_export = {
 	.operand = "the schedule",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_WITH_COMMS,
-		PIPESIM_SET_COMM, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT, PIPESIM_ALL_COSTS,
-		PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
+		PIPESIM_ALL_RUNTIME, PIPESIM_SET_UNPROVEN, PIPESIM_SET_FOR, PIPESIM_SET_OUTPUT,
+		PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
 	.wording = {{PIPESIM_SET_SCHEDULE, "NAME", "schedule or schedule file to write", NULL},
-		{PIPESIM_SET_COMM, NULL,
-			"whose: async, queue, pytorch-2.15, single, grouped, native (default)",
+		{PIPESIM_SET_RUNTIME, NULL,
+			"whose: pytorch-2.11, pytorch-2.15, deepseek, native (default) ...",
 			NULL}},
 	.run = run,
 };

@@ -117,6 +117,7 @@ static gboolean read_work(Sweep *sweep, GError **error)
 static void point_init(const Sweep *sweep, guint64 number, PipesimSetup *point)
 {
 	*point = *sweep->setup;
+	point->ahead = NULL;
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
 			point->text[id] = pipesim_grid_text(
@@ -129,6 +130,7 @@ static void point_clear(PipesimSetup *point)
 		if (pipesim_settings[id].sweep != PIPESIM_NOT_SWEPT)
 			g_free(point->text[id]);
 	pipesim_costs_free(point->costs);
+	g_free(point->ahead);
 }
 
 static gboolean read_point(Sweep *sweep, PipesimSetup *point, GError **error)
@@ -395,7 +397,7 @@ static GString *make_id(Sweep *sweep, GError **error)
 		/* All but who writes what where, and by how many threads; costs are told by what
 		 * they say. */
 		const gboolean decides =
-			id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT ||
+			id == PIPESIM_SET_COMPARE_AT ||
 			(setting->group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
 
 		if (decides && sweep->setup->flag[id])
@@ -645,7 +647,7 @@ const PipesimCommand pipesim_command_sweep = {
 		"write, 130 stopped.\n",
 	.ranges = TRUE,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_SET_COMM,
+		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_ALL_RUNTIME,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
 		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS,
 		PIPESIM_SET_LINES, PIPESIM_SET_METRIC},

@@ -42,7 +42,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 				    : pipesim_schedule_file_locate_op,
 		file, &fault);
 	/* A hang decides under rules that were asked for, or that a file is run by where it says
-	 * nothing else. PyTorch runs files by queue; orders of several stages a rank are not made
+	 * nothing else. PyTorch runs files by its own rules; orders of several stages a rank are not made
 	 * for the other rules, and most hang under them. */
 	const gboolean decides =
 		!validation->all || lowering->from_file || !lowering->runtime->waits ||
@@ -63,6 +63,27 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	}
 	g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", name);
 	return TRUE;
+}
+
+/* Whether the version of PyTorch that was asked for loads a file with the messages of @lowering; else says
+ * why not. */
+static gboolean is_for(
+	const Validation *validation, const PipesimLowering *lowering, const char *path)
+{
+	const PipesimRuntime *asked = validation->all ? NULL : validation->runtime;
+	const gboolean old = asked == &pipesim_runtime_pytorch_2_11;
+
+	if ((!old && asked != &pipesim_runtime_pytorch_2_15) || asked == lowering->runtime)
+		return TRUE;
+	g_printerr(
+		"%s:1:1: %s; pipesim export --from %s --runtime %s --output FILE writes it for "
+		"that version\n",
+		path,
+		old ? "PyTorch 2.11 does not load this file: it has waits for sends, of which "
+		      "that version takes 0WAIT_SEND_F0 for 0W"
+		    : "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND",
+		path, asked->name);
+	return FALSE;
 }
 
 /* A line about @file. A file that lists its messages is run as it lists them. */
@@ -88,6 +109,8 @@ static gboolean report(
 		if (lowering == NULL || !try_comm(validation, file, lowering, &fates, error))
 			return FALSE;
 	}
+	if (file->lowering != NULL && !is_for(validation, file->lowering, path))
+		*validation->worst = PIPESIM_EXIT_NO;
 	if (file->lowering != NULL && (validation->all || validation->runtime->waits) &&
 		!try_comm(validation, file, file->lowering, &fates, error))
 		return FALSE;
@@ -127,7 +150,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
 	Validation validation = {
-		.all = setup->text[PIPESIM_SET_COMM] == NULL,
+		.all = setup->text[PIPESIM_SET_RUNTIME] == NULL,
 		.runtime = pipesim_runtime_resolve(
 			setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES),
 		.issuing = &setup->scenario.issuing,
@@ -149,17 +172,25 @@ const PipesimCommand pipesim_command_validate = {
 	.summary = "check that a schedule CSV is complete and free of deadlock",
 	.usage = "FILE.csv... - check schedule files: complete, acyclic, no deadlock",
 	.examples =
-		"Each file is checked under the message rules async, queue (PyTorch's "
-		"multi-stage schedules), single\n(PyTorch's GPipe and 1F1B) and grouped "
-		"(DeepSeek's DualPipe). native is queue. A file that lists\nits own sends and "
-		"receives is run with those, under the rules of queue.\n\n"
+		"Each file is checked under the message rules async, pytorch-2.11 and "
+		"pytorch-2.15 "
+		"(PyTorch's\nmulti-stage schedules), single (PyTorch's GPipe and 1F1B) and "
+		"deepseek "
+		"(DualPipe). native is\npytorch-2.11. A file that lists its own sends and "
+		"receives is run "
+		"with those, as the version of\nPyTorch that writes such files runs them: "
+		"every message "
+		"has both ends, the right ones meet,\nand nothing waits in a circle.\n\n"
 		"Exit status: 0 every file can run; 1 one has ops that are missing or listed "
-		"twice, or an order\nthat deadlocks under async or queue, or under the rules "
-		"given by --comm (each fault with its\nplace); 3 one cannot be read.\n",
+		"twice, or an order\nthat deadlocks under async or pytorch-2.11, or under the "
+		"rules "
+		"given by --runtime, or messages that\nmeet the wrong receive (each fault with "
+		"its "
+		"place); 3 one cannot be read.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_READ,
-	.takes = {PIPESIM_SET_COMM},
-	.wording = {{PIPESIM_SET_COMM, NULL,
+	.takes = {PIPESIM_ALL_RUNTIME},
+	.wording = {{PIPESIM_SET_RUNTIME, NULL,
 		"check one set of message rules (default: all of them)", NULL}},
 	.run = run,
 };

@@ -72,6 +72,12 @@ static void add_entry(GArray *entries, const PipesimCommand *command, PipesimSet
 		entry.arg_data = &setup->text[id];
 	}
 	g_array_append_val(entries, entry);
+	if (setting->other_name != NULL) {
+		entry.long_name = setting->other_name + 2;
+		entry.short_name = 0;
+		entry.flags = G_OPTION_FLAG_HIDDEN;
+		g_array_append_val(entries, entry);
+	}
 }
 
 static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, gboolean *help)

@@ -158,6 +158,9 @@ FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 /* Only where messages wait for each other. */
 FIGURE(COMM, TEXT, comm != NULL ? comm->runtime->name : NULL, .of_comm = TRUE, .object = "comm",
 	.json = "mode", .csv = "comm")
+FIGURE(CHANNELS, TEXT,
+	comm != NULL ? pipesim_channels_name(run->step->job.issuing.channels) : NULL,
+	.of_comm = TRUE, .object = "comm", .json = "channels")
 FIGURE(RULES, TIME, comm != NULL ? comm->rules : UNKNOWN, .of_comm = TRUE, .object = "comm",
 	.json = "rules_ms", .csv = "comm_rules_ms",
 	.text = {PIPESIM_OF_RUNS, 5, "waits", "ms", TRUE})

@@ -177,7 +177,7 @@ static char *make_captions(const Legend *legend, const PipesimComparison *compar
 
 	pipesim_figure_times(text, comparison->costs, ", ");
 	if (pipesim_runtime_waits(runtime))
-		g_string_append_printf(text, "; --comm %s", runtime->name);
+		g_string_append_printf(text, "; --runtime %s", runtime->name);
 	if (comparison->costs->source != NULL)
 		g_string_append_printf(text, "\nTimes from: %s", comparison->costs->source);
 	if (detail->width == 0)

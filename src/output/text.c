@@ -357,7 +357,7 @@ static void append_native(const Text *text, const PipesimComparison *comparison)
 
 	if (comparison->native_left_out)
 		append_meaning(text, "runtime",
-			"left out of so large a table: --comm native has what the rules of "
+			"left out of so large a table: --runtime native has what the rules of "
 			"each schedule's own runtime add");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
@@ -369,7 +369,7 @@ static void append_native(const Text *text, const PipesimComparison *comparison)
 	if (!any && meaning->len == 0)
 		return;
 	g_string_prepend(meaning, "makespan of the same order where messages block each "
-				  "other as in the schedule's own runtime (--comm native)");
+				  "other as in the schedule's own runtime (--runtime native)");
 	if (best >= 0 && best_native >= 0 && best != best_native) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, best_native);
 

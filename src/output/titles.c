@@ -154,6 +154,19 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 	g_string_append_c(out, '\n');
 }
 
+/* What is asked of a runtime, behind its rule. */
+static void append_asked(GString *rule, PipesimIssuing asked)
+{
+	if (asked.channels != PIPESIM_CHANNEL_RANK)
+		g_string_append_printf(rule, "; one queue for each pair of ranks%s",
+			asked.channels == PIPESIM_CHANNEL_EDGE ? " and direction" : "");
+	if (asked.defer_recv)
+		g_string_append(rule, "; receives right before their op");
+	if (asked.max_sends > 0)
+		g_string_append_printf(rule, "; at most %u send%s not waited for",
+			asked.max_sends, asked.max_sends == 1 ? "" : "s");
+}
+
 static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
 {
 	const PipesimRuntime *runtime = comparison->scenario.runtime;
@@ -167,6 +180,7 @@ static void append_comm_title(GString *out, const PipesimComparison *comparison,
 	g_string_append_printf(out, "Messages, %s: ", runtime->name);
 	if (runtime->rule != NULL)
 		g_string_append(rule, runtime->rule);
+	append_asked(rule, pipesim_runtime_asked(runtime, &comparison->scenario.issuing));
 	/* "queue for zb-h1, zb-h2", of the schedules that each runs. */
 	for (guint k = 0; runtime == &pipesim_native_runtime && runtimes[k] != NULL; k++) {
 		const char *before = " for ";

@@ -117,7 +117,10 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 				"micro-batch of an action on a whole stage");
 		return at + length;
 	}
-	return fail(parser, at, "unknown action");
+	return fail(parser, at,
+		g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2])
+			? "unknown action, perhaps of a later version of PyTorch,"
+			: "unknown action");
 }
 
 /* What is no op, behind the number of its stage. */

@@ -213,7 +213,7 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	for (guint32 i = 0; i < rank_begin[ranks]; i++)
 		waits |= pipesim_action_is_wait(written[i].action);
 	lowering = linker.lowering = pipesim_lowering_new(program,
-		waits ? &pipesim_runtime_pytorch_2_15 : &pipesim_runtime_queue,
+		waits ? &pipesim_runtime_pytorch_2_15 : &pipesim_runtime_pytorch_2_11,
 		rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;

@@ -200,9 +200,9 @@ static gboolean lower_2_15(PipesimLowerer *lowerer, GError **error)
 	return pipesim_pass_limit_sends(lowerer, issuing->max_sends, error);
 }
 
-const PipesimRuntime pipesim_runtime_queue = {
-	.name = "queue",
-	.alias = "pytorch-2.11",
+const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
+	.name = "pytorch-2.11",
+	.alias = "queue",
 	.rule = "the sends and receives of a rank run in order, in one queue",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
@@ -211,8 +211,7 @@ const PipesimRuntime pipesim_runtime_queue = {
 
 const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 	.name = "pytorch-2.15",
-	.rule = "the sends and receives of a rank run in one queue, as PyTorch 2.15 orders "
-		"them",
+	.rule = "a rank sends, receives and waits in the order of PyTorch 2.15",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |

@@ -14,6 +14,7 @@ static const PipesimRuntime *const runtimes[] = {
 const PipesimRuntime pipesim_native_runtime = {
 	.name = "native",
 	.waits = TRUE,
+	.takes = G_MAXUINT,
 };
 
 const PipesimRuntime *const *pipesim_runtime_list(void)

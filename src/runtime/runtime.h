@@ -1,20 +1,21 @@
 /* Runtimes: who issues sends and receives, in which order, and what waits for what. One file a
- * runtime and its line in list.h; what users ask for with --comm, and what the schedules name. */
+ * runtime and its line in list.h; what users ask for with --runtime, and what the schedules name. */
 #pragma once
 #include "runtime/lists.h"
 
-/* What may be asked of a runtime: the fields of PipesimIssuing. */
+/* What may be asked of a runtime: the fields of PipesimIssuing. Above what schedules take
+ * (PipesimTakes), so that both go into one number. */
 typedef enum {
-	PIPESIM_ASK_CHANNELS = 1 << 0,
-	PIPESIM_ASK_ACTIVE_STAGES = 1 << 1,
-	PIPESIM_ASK_AHEAD = 1 << 2,
-	PIPESIM_ASK_DEFER_REDUCE_WAIT = 1 << 3,
-	PIPESIM_ASK_DEFER_RECV = 1 << 4,
-	PIPESIM_ASK_MAX_SENDS = 1 << 5,
+	PIPESIM_ASK_CHANNELS = 1 << 16,
+	PIPESIM_ASK_ACTIVE_STAGES = 1 << 17,
+	PIPESIM_ASK_AHEAD = 1 << 18,
+	PIPESIM_ASK_DEFER_REDUCE_WAIT = 1 << 19,
+	PIPESIM_ASK_DEFER_RECV = 1 << 20,
+	PIPESIM_ASK_MAX_SENDS = 1 << 21,
 } PipesimAsks;
 
 struct _PipesimRuntime {
-	const char *name;  /* after --comm */
+	const char *name;  /* after --runtime */
 	const char *alias; /* the same; NULL: none */
 	const char *rule;  /* what a rank does, for titles: no capital, no final stop */
 	/* Messages wait for each other and their ranks by the rules of lowering.h. FALSE: a
@@ -39,7 +40,7 @@ struct _PipesimRuntime {
 extern const PipesimRuntime pipesim_native_runtime;
 
 /* What runs a file that does not say how: PyTorch's multi-stage schedules. */
-#define PIPESIM_RUNTIME_OF_FILES "queue"
+#define PIPESIM_RUNTIME_OF_FILES "pytorch-2.11"
 
 /** pipesim_runtime_list: NULL-terminated, in the order of list.h. */
 const PipesimRuntime *const *pipesim_runtime_list(void);

@@ -236,7 +236,7 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		     "and PyTorch's ScheduleInterleaved1F1B run it",
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
@@ -278,7 +278,7 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 		     "PyTorch's ScheduleInterleavedZeroBubble runs it",
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate_zb,
 	.bubble.text = "(PP-1)(F+B-2W)/V",
 	.bubble.letters = "F, W and B (the full backward, I + W) are of a rank's whole share "

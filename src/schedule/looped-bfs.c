@@ -30,7 +30,7 @@ const PipesimSchedule pipesim_schedule_looped_bfs = {
 		     "order as PyTorch's ScheduleLoopedBFS runs it",
 	.chunks = 2,
 	.takes = PIPESIM_TAKES_CHUNKS,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "

@@ -99,7 +99,7 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 		     "arXiv:2405.15362; order as the authors' zero-bubble repository makes it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.check = check,
 	.plan = plan,
 	.activations.text = "2PP/3 + 1, rounded down",

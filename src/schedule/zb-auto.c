@@ -83,7 +83,7 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' heuristic (zb.py) and more",
 	.takes = PIPESIM_TAKES_LIMIT,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.check = pipesim_check_limit,
 	.plan = plan,
 	.starts = {&pipesim_schedule_gpipe, &pipesim_schedule_one_f_one_b,
@@ -129,7 +129,7 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 		 "on every machine. More room is not always used well: the same is done within "
 		 "tighter limits, for as long as their bounds leave hope of a shorter makespan "
 		 "and the effort is small.\n\nLast, the orders of gpipe, 1f1b, zb-h1 and zb-h2 "
-		 "that fit are simulated, by the rules of --comm and over the links of the "
+		 "that fit are simulated, by the rules of --runtime and over the links of the "
 		 "run, and the shortest is taken; a note says which.\n\nThe bound is the "
 		 "largest, over ranks, of the two gaps above, with the rank's own stages and "
 		 "messages, and of the memory that all micro-batches take for the time of "

@@ -506,7 +506,7 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.chunks = 2,
 	.placement = PIPESIM_V,
 	.takes = PIPESIM_TAKES_LIMIT,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.check = pipesim_check_limit,
 	.plan = plan,
 	.starts = {&pipesim_schedule_v_one_f_one_b, &pipesim_schedule_zb_v,
@@ -545,6 +545,6 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		"down to PP activations, as long as the effort is small, and the order with "
 		"the shortest makespan is kept.\n\n"
 		"Last, the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated, by "
-		"the rules of --comm and over the links of the run, and the shortest is "
+		"the rules of --runtime and over the links of the run, and the shortest is "
 		"taken; a note says which.",
 };

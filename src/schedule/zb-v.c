@@ -88,7 +88,7 @@ const PipesimSchedule pipesim_schedule_zb_v = {
 		     "hand-made order as PyTorch's ScheduleZBVZeroBubble runs it",
 	.chunks = 2,
 	.placement = PIPESIM_V,
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate,
 	.bubble.text = "0",
 	.bubble.letters = "By span: last end minus first start minus busy time of a rank. By "

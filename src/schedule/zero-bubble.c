@@ -68,7 +68,7 @@ const PipesimSchedule pipesim_schedule_zb_h1 = {
 		"which brings every rank to the PP activations that 1F1B holds on its first.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 1",
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate_h1,
 	.bubble.text = "(PP-1)(F+B-2W)",
 	.bubble.letters = "B is the full backward, I + W, as in DualPipe's table. The "
@@ -102,7 +102,7 @@ const PipesimSchedule pipesim_schedule_zb_h2 = {
 		"time back.",
 	.reference = "Qi et al., Zero Bubble Pipeline Parallelism, arXiv:2401.10241; the "
 		     "authors' hand schedule with warm-up factor 2",
-	.runtime = "queue",
+	.runtime = "pytorch-2.11",
 	.generate = generate_h2,
 	.bubble.text = "(PP-1)(F+I-2W)",
 	.bubble.letters = "I is the backward for input, which the zero-bubble paper calls B.",

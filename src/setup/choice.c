@@ -36,9 +36,22 @@ PipesimScenario pipesim_choice_scenario(
 	return own;
 }
 
-guint pipesim_choice_takes(const PipesimChoice *choice)
+/* The order of messages that a file lists cannot be changed. */
+static guint asks_of(const PipesimChoice *choice, const PipesimScenario *scenario)
 {
-	const guint takes = choice->schedule != NULL ? choice->schedule->takes : 0;
+	const PipesimRuntime *runtime = pipesim_runtime_resolve(
+		scenario->runtime, choice->schedule != NULL ? choice->schedule->runtime
+							    : PIPESIM_RUNTIME_OF_FILES);
+
+	if (runtime->waits && choice->file != NULL && choice->file->lowering != NULL)
+		return choice->file->lowering->runtime->takes & PIPESIM_ASK_CHANNELS;
+	return runtime->takes;
+}
+
+guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *scenario)
+{
+	const guint takes = (choice->schedule != NULL ? choice->schedule->takes : 0) |
+			    asks_of(choice, scenario);
 
 	return choice->chunks > 0 ? takes & ~(guint)PIPESIM_TAKES_CHUNKS : takes;
 }
@@ -128,7 +141,7 @@ gboolean pipesim_choices_prepare(const GPtrArray *choices, PipesimSetup *setup, 
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
 
-		takes |= pipesim_choice_takes(choice);
+		takes |= pipesim_choice_takes(choice, &setup->scenario);
 	}
 	pipesim_choices_shape(choices, &setup->scenario);
 	return pipesim_setup_heed(setup, takes, error);

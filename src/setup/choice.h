@@ -23,8 +23,9 @@ GPtrArray *pipesim_choices_new(void);
 PipesimScenario pipesim_choice_scenario(
 	const PipesimChoice *choice, const PipesimScenario *scenario);
 
-/** pipesim_choice_takes: the settings (PipesimTakes) that @choice heeds. */
-guint pipesim_choice_takes(const PipesimChoice *choice);
+/** pipesim_choice_takes: the settings that @choice heeds (PipesimTakes), and those of the runtime that
+ * @scenario runs it by (PipesimAsks). */
+guint pipesim_choice_takes(const PipesimChoice *choice, const PipesimScenario *scenario);
 
 /** pipesim_choices_add: adds the schedule called @name, NAME:CHUNKS for one that lets chunks be
  * chosen, or the file of that path: a name with a slash or ending in .csv, or "-", standard input. FALSE with PIPESIM_ERROR_USAGE, or what

@@ -29,15 +29,40 @@ SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 	.heed = PIPESIM_TAKES_LIMIT, .heeded_by = "zb-auto and zb-v-auto",
 	.brief = "whole-stage activations that a rank may hold (default PP)")
 
+/* Whose rules sends and receives follow, and what is asked of that runtime. */
+SETTING(RUNTIME, "--runtime", 0, "NAME",
+	"rules of messages: async, pytorch-2.15, deepseek, native ...", PIPESIM_ALL_RUNTIME,
+	.other_name = "--comm", .scenario = read_runtime,
+	.values = "async pytorch-2.11 pytorch-2.15 single deepseek native")
+SETTING(CHANNELS, "--channels", 0, "HOW",
+	"messages share a queue: by rank, by pair, by edge (direction)", PIPESIM_ALL_RUNTIME,
+	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS,
+	.heeded_by = "--runtime pytorch-2.15 and single", .values = "rank pair edge")
+SETTING(DEFER_RECV, "--defer-recv", 0, NULL, "receive right before the op (defer_pp_recv)",
+	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV,
+	.heeded_by = "--runtime pytorch-2.15")
+SETTING(MAX_SENDS, "--max-sends", 0, "K",
+	"sends not waited for, at most (max_outstanding_sends)", PIPESIM_ALL_RUNTIME,
+	COUNT(scenario.issuing.max_sends, G_MAXUINT32 - 1), .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_ASK_MAX_SENDS, .heeded_by = "--runtime pytorch-2.15")
+SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
+	"FSDP: stages kept unsharded (max_active_stages, 3)", PIPESIM_ALL_RUNTIME,
+	COUNT(scenario.issuing.active_stages, PIPESIM_MAX_CHUNKS), .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_ASK_ACTIVE_STAGES, .heeded_by = "--runtime pytorch-2.15")
+SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
+	"FSDP: stages gathered ahead: full, auto, or 1,2,1,2", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_AHEAD, .heeded_by = "--runtime pytorch-2.15", .values = "full auto")
+SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
+	"FSDP: wait late for reductions (defer_reduce_grad_wait)", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_DEFER_REDUCE_WAIT, .heeded_by = "--runtime pytorch-2.15")
+
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
-	"schedules, or schedule files (default: all)", PIPESIM_NO_GROUP,
+	"schedules, or schedule files (default: all)", PIPESIM_NO_GROUP, .other_name = "--from",
 	.path = PIPESIM_PATH_SCHEDULES, .values = "csv csv.gz")
 SETTING(WITH_COMMS, "--with-comms", 0, NULL, "also write sends and receives", PIPESIM_NO_GROUP)
-SETTING(COMM, "--comm", 0, "MODE",
-	"messages: async, queue, pytorch-2.15, single, grouped, native", PIPESIM_NO_GROUP,
-	.scenario = read_runtime,
-	.values = "async queue pytorch-2.11 pytorch-2.15 single grouped native")
+SETTING(UNPROVEN, "--unproven", 0, NULL, "write also what hangs or receives wrong tensors",
+	PIPESIM_NO_GROUP)
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 	"compare at equal ranks (default) or equal stages", PIPESIM_NO_GROUP,
 	.scenario = read_compare_at, .values = "ranks stages")

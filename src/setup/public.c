@@ -28,9 +28,12 @@ static PipesimSettingId find_setting(const char *option)
 				      setting->group == PIPESIM_ALL_COSTS ||
 				      setting->group == PIPESIM_ALL_MODEL ||
 				      setting->group == PIPESIM_ALL_NETWORK ||
-				      id == PIPESIM_SET_COMM || id == PIPESIM_SET_COMPARE_AT;
+				      setting->group == PIPESIM_ALL_RUNTIME ||
+				      id == PIPESIM_SET_COMPARE_AT;
 
-		if (runs && strcmp(setting->name + 2, name) == 0)
+		if (runs && (strcmp(setting->name + 2, name) == 0 ||
+				    (setting->other_name != NULL &&
+					    strcmp(setting->other_name + 2, name) == 0)))
 			return id;
 	}
 	return PIPESIM_SET_NONE;

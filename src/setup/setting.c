@@ -28,6 +28,18 @@ static gboolean read_runtime(
 	return scenario->runtime != NULL;
 }
 
+static gboolean read_channels(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	for (guint i = PIPESIM_CHANNEL_RANK; i <= PIPESIM_CHANNEL_EDGE; i++) {
+		scenario->issuing.channels = (PipesimChannels)i;
+		if (strcmp(text, pipesim_channels_name(scenario->issuing.channels)) == 0)
+			return TRUE;
+	}
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "%s: '%s'; rank, pair or edge", what, text);
+}
+
 static gboolean read_compare_at(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {

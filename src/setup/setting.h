@@ -19,6 +19,7 @@ typedef enum {
 	PIPESIM_ALL_NETWORK,
 	PIPESIM_ALL_SAMPLES,
 	PIPESIM_ALL_VIEW,
+	PIPESIM_ALL_RUNTIME,
 } PipesimSettingId;
 
 /* What is done with the file that a setting names; "-" is no file. */
@@ -40,6 +41,7 @@ typedef enum {
 
 typedef struct {
 	const char *name;       /* as it is written and messages call it: "--pp" */
+	const char *other_name; /* an older one, which helps do not tell; NULL: none */
 	char letter;            /* its short form, or 0 */
 	const char *argument;   /* what the help calls its value; NULL: a flag, without one */
 	const char *help;       /* one line, no final stop */
@@ -49,8 +51,8 @@ typedef struct {
 	PipesimSettingSweep sweep;
 	const char *values; /* for completion: words, or extensions of files; or NULL */
 
-	/* For some schedules only. */
-	guint heed;            /* PipesimTakes: of the schedules that heed it; 0 = all do */
+	/* For some schedules or runtimes only. */
+	guint heed; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that heed it; 0 = all do */
 	const char *heeded_by; /* how messages call these */
 	const char *brief;     /* what it says of them, for explanations */
 

@@ -25,6 +25,7 @@ struct _PipesimSetup {
 	} sizes;                   /* of the training of a model; 0 = not given */
 	PipesimView view;          /* of timelines; borrows the texts */
 	PipesimTransformer *model; /* pipesim_setup_load_model(); owned */
+	guint32 *ahead;            /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
@@ -58,7 +59,7 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error);
 gboolean pipesim_setup_require(const PipesimSetup *setup, GError **error);
 
 /** pipesim_setup_heed: FALSE with PIPESIM_ERROR_USAGE where a setting is given that only some
- * schedules heed, and none of them is in @takes (PipesimTakes). */
+ * schedules or runtimes heed, and none of them is in @takes (PipesimTakes, PipesimAsks). */
 gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **error);
 
 /** pipesim_setup_check_view: FALSE with PIPESIM_ERROR_USAGE where a setting of PIPESIM_ALL_VIEW is

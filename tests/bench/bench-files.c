@@ -73,7 +73,7 @@ static void schedule_row(const char *name, gboolean with_comms)
 
 	program = pipesim_plan_program(schedule, &scenario, costs, NULL);
 	if (with_comms) {
-		lowering = pipesim_lower(program, &pipesim_runtime_queue, NULL, NULL);
+		lowering = pipesim_lower(program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
 		pipesim_lowering_print(lowering, text);
 	} else {
 		pipesim_schedule_write_csv(program, text);

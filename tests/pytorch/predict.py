@@ -19,7 +19,7 @@ def simulate(program, order, ranks, count, stage_times, message, mode):
     shape = [] if order.endswith(".csv") else ["--pp", str(ranks), "--microbatches", count]
     said = subprocess.run(
         [program, *shape, "--schedule", order, "--stage-times", stage_times]
-        + ["--times", f"P2P={int(message) / 1e6}", "--comm", mode, "--format", "csv"],
+        + ["--times", f"P2P={int(message) / 1e6}", "--runtime", mode, "--format", "csv"],
         capture_output=True,
         text=True,
         check=True,
@@ -44,7 +44,7 @@ def main():
             continue
         run = capture[section]
         steps = [int(step) / 1e6 for step in run["step_ns"].split(";")]
-        order, mode = name.removeprefix("class-"), "queue"
+        order, mode = name.removeprefix("class-"), "pytorch-2.11"
         if order != name:
             mode = "single"  # the runtime of PyTorch's GPipe and 1F1B
         elif os.path.exists(os.path.join(here, f"{name}.csv")):

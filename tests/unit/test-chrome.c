@@ -331,8 +331,8 @@ static guint count_messages(const PipesimProgram *program)
 START_TEST(opens_without_a_warning)
 {
 	static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
-		&pipesim_runtime_queue, &pipesim_runtime_single, &pipesim_runtime_grouped,
-		&pipesim_native_runtime};
+		&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single,
+		&pipesim_runtime_deepseek, &pipesim_native_runtime};
 	const GridCase *point = &grid_accepted(&(int){0})[_i * STRIDE];
 	const PipesimScenario scenario = {
 		.ranks = point->ranks,

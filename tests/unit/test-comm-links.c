@@ -22,7 +22,7 @@ static void assert_same(const PipesimTimeline *a, const PipesimTimeline *b)
 }
 
 static const PipesimRuntime *const waiting[] = {
-	&pipesim_runtime_queue, &pipesim_runtime_single, &pipesim_runtime_grouped};
+	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single, &pipesim_runtime_deepseek};
 
 /* Half duplex NICs that several ranks share, messages longer than some ops. */
 static PipesimNetwork *busy_network(guint ranks)
@@ -104,12 +104,12 @@ START_TEST(queues_lengthen_every_mode)
 }
 END_TEST
 
-/* An op that a message slows under --comm queue, by hand. */
+/* An op that a message slows under --runtime pytorch-2.11, by hand. */
 START_TEST(queue_slows_ops)
 {
 	g_autoptr(PipesimCosts) costs = grid_costs(10, 10, 10, -1, 0);
 	const PipesimScenario scenario = {
-		.ranks = 2, .microbatches = 2, .runtime = &pipesim_runtime_queue};
+		.ranks = 2, .microbatches = 2, .runtime = &pipesim_runtime_pytorch_2_11};
 	g_autoptr(PipesimRun) run = NULL;
 
 	costs->network = pipesim_network_new();

@@ -9,8 +9,8 @@
 #include "suites.h"
 #include <string.h>
 
-static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async, &pipesim_runtime_queue,
-	&pipesim_runtime_single, &pipesim_runtime_grouped};
+static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
+	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single, &pipesim_runtime_deepseek};
 
 static const GridCase *accepted_case(int i)
 {
@@ -67,8 +67,8 @@ END_TEST
  * then 1B1's gradient, ready at 13, moves until 16. */
 START_TEST(queue_by_hand)
 {
-	assert_starts(
-		&pipesim_runtime_queue, (gint64[]){0, 2, 9, 12, 16, 21, 3, 5, 8, 10, 15, 17});
+	assert_starts(&pipesim_runtime_pytorch_2_11,
+		(gint64[]){0, 2, 9, 12, 16, 21, 3, 5, 8, 10, 15, 17});
 }
 END_TEST
 
@@ -83,8 +83,84 @@ END_TEST
 /* As single; and 0F1 waits until 0F0 has been sent. */
 START_TEST(grouped_by_hand)
 {
-	assert_starts(
-		&pipesim_runtime_grouped, (gint64[]){0, 3, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+	assert_starts(&pipesim_runtime_deepseek,
+		(gint64[]){0, 3, 9, 12, 15, 21, 3, 5, 9, 11, 15, 17});
+}
+END_TEST
+
+/* Makespans of PyTorch 2.15's lists, F = I = W = 10, B = 20, a pair 30 for each op of a stage, message 0
+ * or 1; worked out by another replay of the same rules, PyTorch 2.15.0. By channels: none (async),
+ * edge, pair, rank. */
+static const struct {
+	const char *schedule;
+	guint ranks, microbatches;
+	gint64 still[4], moved[4];
+} makespans[] = {
+	{"interleaved-1f1b", 4, 8, {570, 570, 570, 700}, {584, 584, 584, 737}},
+	{"interleaved-1f1b", 8, 16, {1170, 1170, 1170, 1740}, {1200, 1200, 1200, 1850}},
+	{"looped-bfs", 4, 8, {570, 570, 570, 770}, {576, 606, 606, 854}},
+	{"looped-bfs", 8, 16, {1170, 1170, 1170, 2190}, {1184, 1246, 1246, 2424}},
+	{"interleaved-zb", 4, 8, {510, 510, 510, 590}, {526, 530, 530, 622}},
+	{"interleaved-zb", 8, 16, {1030, 1030, 1030, 1510}, {1066, 1074, 1074, 1610}},
+	{"zb-v", 4, 8, {510, 510, 510, 550}, {523, 523, 523, 568}},
+	{"zb-v", 8, 16, {1030, 1030, 1030, 1150}, {1063, 1063, 1063, 1199}},
+	{"dualpipev", 4, 8, {540, 540, 540, 690}, {556, 557, 561, 731}},
+	{"dualpipev", 8, 16, {1100, 1100, 1100, 1490}, {1144, 1145, 1153, 1591}},
+	{"v-half", 4, 8, {530, 530, 530, 540}, {552, 557, 561, 574}},
+	{"v-min", 8, 16, {1230, 1230, 1230, 1280}, {1336, 1341, 1366, 1422}},
+	{"hanayo", 4, 8, {660, 660, 660, 660}, {686, 687, 688, 688}},
+	{"1f1b", 4, 8, {330, 330, 330, 330}, {346, 347, 348, 348}},
+	{"zb-h2", 8, 16, {550, 550, 550, 550}, {557, 557, 557, 569}},
+};
+
+static gint64 makespan_of(guint row, gint64 p2p, const PipesimIssuing *issuing)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_find(makespans[row].schedule, NULL);
+	g_autoptr(PipesimProgram) program =
+		make_program(schedule, makespans[row].ranks, makespans[row].microbatches, NULL);
+	const gint64 each = 10 * program->shape.stages / makespans[row].ranks;
+	g_autoptr(PipesimCosts) costs = grid_costs(each, each, each, 3 * each, p2p);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(program, &pipesim_runtime_pytorch_2_15, issuing, NULL);
+	g_autoptr(PipesimTimeline) timeline = NULL;
+
+	if (issuing == NULL)
+		timeline = reference_run(program, times, NULL);
+	else
+		timeline = pipesim_comm_run(lowering, issuing->channels, times, NULL, 0, NULL);
+	ck_assert_ptr_nonnull(timeline);
+	return timeline->makespan;
+}
+
+START_TEST(channels_of_pytorch_2_15)
+{
+	for (guint way = 0; way < 4; way++) {
+		const PipesimIssuing issuing = {.channels = 3 - way};
+		const PipesimIssuing *asked = way > 0 ? &issuing : NULL;
+
+		ck_assert_int_eq(makespan_of(_i, 0, asked), makespans[_i].still[way]);
+		ck_assert_int_eq(makespan_of(_i, 1, asked), makespans[_i].moved[way]);
+	}
+}
+END_TEST
+
+/* With one send that is not waited for, of all only DualPipeV's takes longer. */
+START_TEST(one_send_of_pytorch_2_15)
+{
+	static const gint64 expected[] = {732, 563, 560};
+
+	for (guint channels = PIPESIM_CHANNEL_RANK; channels <= PIPESIM_CHANNEL_EDGE;
+		channels++) {
+		const PipesimIssuing issuing = {.channels = channels, .max_sends = 1};
+		const gboolean moves = strcmp(makespans[_i].schedule, "dualpipev") == 0;
+
+		if (!moves)
+			ck_assert_int_eq(makespan_of(_i, 1, &issuing),
+				makespans[_i].moved[3 - channels]);
+		else if (makespans[_i].ranks == 4)
+			ck_assert_int_eq(makespan_of(_i, 1, &issuing), expected[channels]);
+	}
 }
 END_TEST
 
@@ -245,7 +321,7 @@ START_TEST(native_runs)
 	const GridCase *point = accepted_case(_i);
 	g_autoptr(PipesimProgram) program = grid_program(point);
 	g_autoptr(PipesimLowering) queue =
-		pipesim_lower(program, &pipesim_runtime_queue, NULL, NULL);
+		pipesim_lower(program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
 	g_autoptr(PipesimLowering) native = pipesim_lower(program,
 		pipesim_runtime_resolve(&pipesim_native_runtime, point->schedule->runtime),
 		NULL, NULL);
@@ -347,7 +423,7 @@ START_TEST(groups_are_free_without_latency)
 		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 		g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
 		g_autoptr(PipesimTimeline) timeline =
-			run(program, &pipesim_runtime_grouped, times);
+			run(program, &pipesim_runtime_deepseek, times);
 
 		ck_assert_int_eq(timeline->makespan, plain->makespan);
 	}
@@ -372,7 +448,7 @@ START_TEST(report_by_hand)
 
 	ck_assert_ptr_null(run->error);
 	comm = run->report->comm;
-	ck_assert_ptr_eq(comm->runtime, &pipesim_runtime_queue);
+	ck_assert_ptr_eq(comm->runtime, &pipesim_runtime_pytorch_2_11);
 	ck_assert_int_eq(comm->rules, 0);
 	ck_assert_int_eq(comm->moves, 4);
 	ck_assert_int_eq(comm->waiting[0], 2);
@@ -390,7 +466,7 @@ START_TEST(report_of_split_pairs)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("dualpipev", NULL);
 	const PipesimScenario scenario = {
-		.ranks = 4, .microbatches = 8, .runtime = &pipesim_runtime_queue};
+		.ranks = 4, .microbatches = 8, .runtime = &pipesim_runtime_pytorch_2_11};
 	gint64 makespan = 0;
 
 	for (gint64 fb = 400; fb <= 600; fb += 100) {
@@ -467,6 +543,8 @@ Suite *comm_suite(void)
 	tcase_add_test(tcase, async_by_hand);
 	tcase_add_test(tcase, queue_by_hand);
 	tcase_add_test(tcase, single_by_hand);
+	tcase_add_loop_test(tcase, channels_of_pytorch_2_15, 0, (int)G_N_ELEMENTS(makespans));
+	tcase_add_loop_test(tcase, one_send_of_pytorch_2_15, 0, (int)G_N_ELEMENTS(makespans));
 	tcase_add_test(tcase, grouped_by_hand);
 	tcase_add_loop_test(tcase, groups_are_free_without_latency, 0, 4);
 	tcase_add_test(tcase, report_by_hand);

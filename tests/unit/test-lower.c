@@ -34,7 +34,7 @@ static const char small[] = "0F0,0F1,0B0,0F2,0B1,0B2\n"
  * In the second 0F1 comes first, so that its receive stands before 1B0. */
 START_TEST(queue_in_rounds)
 {
-	assert_lowering(small, &pipesim_runtime_queue,
+	assert_lowering(small, &pipesim_runtime_pytorch_2_11,
 		"0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,"
 		"0RECV_B2,0B2,0REDUCE_GRAD,0RESHARD\n"
 		"1UNSHARD,1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1RECV_F2,1B1,1SEND_B1,1F2,"
@@ -75,7 +75,7 @@ END_TEST
 /* A group, of one message too, also before W, where something is left to be sent. */
 START_TEST(grouped_before_every_op)
 {
-	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", &pipesim_runtime_grouped,
+	assert_lowering("0F0,0I0,0W0\n1F0,1I0,1W0\n", &pipesim_runtime_deepseek,
 		"0F0,(0SEND_F0;0RECV_B0)GROUP,0I0,0W0\n(1RECV_F0)GROUP,1F0,1I0,(1SEND_B0)GROUP,"
 		"1W0\n");
 }
@@ -98,7 +98,7 @@ START_TEST(grouped_eight_steps)
 		"(3F3;0B5)OVERLAP_F_B,3B3,0I6,0W6,0I7,0W7\n";
 	g_autoptr(PipesimProgram) program = parse(dualpipe);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(program, &pipesim_runtime_grouped, NULL, NULL);
+		pipesim_lower(program, &pipesim_runtime_deepseek, NULL, NULL);
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_auto(GStrv) lines = NULL;
 
@@ -149,8 +149,8 @@ START_TEST(both_send_first)
 	g_autofree char *single = deadlock(csv, &pipesim_runtime_single);
 
 	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_async));
-	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_queue));
-	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_grouped));
+	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_pytorch_2_11));
+	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_deepseek));
 	ck_assert_str_eq(single, "x:1:1: deadlock under single: 0SEND_F0 on rank 0 waits for "
 				 "1RECV_F0 on rank 1\n"
 				 "x:1:6: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
@@ -198,7 +198,8 @@ START_TEST(written_messages)
 	wrong = pipesim_lowering_link(program, written, rank_begin, NULL, NULL, NULL);
 	ck_assert(!pipesim_lowering_check(wrong, PIPESIM_CHANNEL_RANK, locate, NULL, &error));
 	ck_assert_str_eq(error->message,
-		"x:1:2: deadlock under queue: 0SEND_F0 on rank 0 waits for 1RECV_F0 on rank 1\n"
+		"x:1:2: deadlock under pytorch-2.11: 0SEND_F0 on rank 0 waits for 1RECV_F0 on "
+		"rank 1\n"
 		"x:1:11: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
 		"x:1:10: 0SEND_F1 on rank 1 waits for 1RECV_F1 on rank 0\n"
 		"x:1:3: 1RECV_F1 on rank 0 stands behind 0SEND_F0\n"

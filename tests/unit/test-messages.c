@@ -55,8 +55,8 @@ START_TEST(messages_round_trip)
 			g_autofree char *second = print(file->lowering);
 
 			ck_assert_str_eq(first, second);
-			if (runtime == &pipesim_runtime_queue ||
-				runtime == &pipesim_runtime_grouped)
+			if (runtime == &pipesim_runtime_pytorch_2_11 ||
+				runtime == &pipesim_runtime_deepseek)
 				assert_same_waits(lowering, file->lowering);
 		} else {
 			ck_assert_uint_eq(lowering->n_actions, program->n_ops);
@@ -69,7 +69,7 @@ static void assert_queue(const char *csv, const char *expected)
 {
 	g_autoptr(PipesimScheduleFile) file = parse(csv);
 	g_autoptr(PipesimLowering) lowering =
-		pipesim_lower(file->program, &pipesim_runtime_queue, NULL, NULL);
+		pipesim_lower(file->program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
 	g_autofree char *text = print(lowering);
 
 	ck_assert_str_eq(text, expected);

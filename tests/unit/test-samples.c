@@ -88,8 +88,8 @@ static void assert_no_jitter(const PipesimRun *run)
 START_TEST(no_jitter_is_no_jitter)
 {
 	static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
-		&pipesim_runtime_queue, &pipesim_runtime_single, &pipesim_runtime_grouped,
-		&pipesim_native_runtime};
+		&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single,
+		&pipesim_runtime_deepseek, &pipesim_native_runtime};
 	static const char *const names[] = {"1f1b", "zb-h1", "dualpipe", "dualpipev"};
 	PipesimScenario scenario = {
 		.ranks = 4, .microbatches = 8, .samples = 20, .seed = 1, .jitter = {0, 1}};

@@ -513,7 +513,7 @@ START_TEST(searches_are_not_beaten_by_messages)
 			costs->p2p = pipesim_network_slowest_hop(costs->network, ranks);
 		} else {
 			scenario.runtime = pipesim_runtime_find(
-				seed % 3 == 1 ? "queue" : "grouped", "x", NULL);
+				seed % 3 == 1 ? "pytorch-2.11" : "deepseek", "x", NULL);
 		}
 		for (guint i = 0; i < G_N_ELEMENTS(rivals); i++)
 			assert_not_beaten(&rivals[i], &scenario, costs, seed, G_MAXINT64);

@@ -13,7 +13,9 @@ START_TEST(table_is_sound)
 		"%s: help of %zu characters", setting->name, strlen(setting->help));
 	ck_assert_int_ge(setting->group, PIPESIM_NO_GROUP);
 	ck_assert((setting->heed != 0) == (setting->heeded_by != NULL));
-	ck_assert((setting->heed != 0) == (setting->brief != NULL));
+	/* What schedules heed is explained with them. */
+	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->heed != 0) ==
+		  (setting->brief != NULL));
 	ck_assert((setting->count != 0) == (setting->most != 0));
 	/* One reader at most, and none of a flag. */
 	ck_assert_int_le((setting->count != 0) + (setting->scenario != NULL) +
@@ -84,7 +86,7 @@ static const struct {
 	{PIPESIM_SET_CHUNKS, "255", 0, NULL, "--chunks: "},
 	{PIPESIM_SET_MAX_ACTIVATIONS, "0", 0, NULL, "--max-activations: 0 lets"},
 	{PIPESIM_SET_COMPARE_AT, "x", 0, NULL, "--compare-at: 'x'; ranks or stages"},
-	{PIPESIM_SET_COMM, "x", 0, NULL, "--comm: 'x' is no way"},
+	{PIPESIM_SET_RUNTIME, "x", 0, NULL, "--runtime: 'x' is no way"},
 	{PIPESIM_SET_SEED, "1", 0, NULL, "--seed is for steps drawn"},
 	{PIPESIM_SET_JITTER, "0.4", PIPESIM_SET_SAMPLES, "1", "--jitter: '0.4'; a relative"},
 	{PIPESIM_SET_SAMPLES, "1", 0, NULL, "no distribution of times"},

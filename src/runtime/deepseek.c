@@ -186,8 +186,9 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 	return TRUE;
 }
 
-const PipesimRuntime pipesim_runtime_grouped = {
-	.name = "grouped",
+const PipesimRuntime pipesim_runtime_deepseek = {
+	.name = "deepseek",
+	.alias = "grouped",
 	.rule = "before each op a rank waits for all sends and receives that it has posted",
 	.waits = TRUE,
 	.waits_for_groups = TRUE,
