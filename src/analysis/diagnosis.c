@@ -119,7 +119,8 @@ static gint64 covered(const PipesimRecordPipeline *pipeline, guint rank, gint64 
 
 		if (span->start >= to)
 			break;
-		if (!span->message || span->end <= from)
+		/* What was still under way when the op began has not kept it. */
+		if (!span->message || span->end <= from || span->end > to)
 			continue;
 		sum += MIN(span->end, to) - MAX(span->start, from);
 		from = MIN(span->end, to);
@@ -549,7 +550,7 @@ static gboolean diagnose(Doctor *doctor, GError **error)
 	if (!choose_step(doctor, error))
 		return FALSE;
 	doctor->medians = pipesim_medians_new(doctor->record);
-	out->tells_ranks = doctor->record->n_replicas > 1;
+	out->tells_ranks = doctor->record->n_replicas > 1 || doctor->record->speed != NULL;
 	out->pipeline_ns = out->pipeline->end - out->pipeline->start;
 	out->program = pipesim_executed_program(doctor->record, out->pipeline, error);
 	if (out->program == NULL)

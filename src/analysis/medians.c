@@ -4,6 +4,8 @@
 #include "base/kind.h"
 #include "base/number.h"
 
+#define MILLION G_GINT64_CONSTANT(1000000)
+
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
@@ -89,6 +91,13 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	medians->stage = medians_of(record, BY_STAGE);
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
+	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
+	for (guint i = 0; record->speed != NULL && record->n_replicas == 1 &&
+			  i < medians->stages * PIPESIM_FB;
+		i++)
+		if (medians->stage[i] != NEVER)
+			medians->stage[i] = pipesim_time_scale(medians->stage[i], MILLION,
+				record->speed[record->joined.rank_of[i / PIPESIM_FB]]);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 sum = 0, n = 0;
 

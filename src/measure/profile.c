@@ -274,6 +274,101 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 	}
 }
 
+/* What stands beside the ops of a pipeline: messages, and what lies in no op. */
+static void add_spans(PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
+{
+	const gint64 base =
+		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
+
+	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
+		const PipesimEvent *activity = activity_at(profile, i);
+		const MarkedRange *marked =
+			activity->range != NO_RANGE ? range_at(ranges, activity->range) : NULL;
+		const char *name = marked != NULL ? marked->range.name : activity->name;
+		const PipesimTraceSpan span = {
+			.name = name,
+			.message = strstr(name, "SendRecv") != NULL ||
+				   (marked != NULL && (strstr(name, "SEND") != NULL ||
+							      strstr(name, "RECV") != NULL)),
+			.step = PIPESIM_UNKNOWN,
+			.replica = PIPESIM_UNKNOWN,
+			.rank = pipesim_trace_get_count(trace, "rank"),
+			.stage = PIPESIM_UNKNOWN,
+			.seq = PIPESIM_UNKNOWN,
+			.start = base + activity->start,
+			.duration = activity->end - activity->start,
+		};
+
+		if (marked == NULL || !marked->meaning.counted)
+			g_array_append_val(trace->spans, span);
+	}
+}
+
+/* A kernel that ran in an op. */
+typedef struct {
+	const char *name; /* of the trace's own texts: the same pointer is the same name */
+	guint8 phase;
+	gint64 took;
+} Ran;
+
+static gint compare_ran(gconstpointer a, gconstpointer b)
+{
+	const Ran *x = a, *y = b;
+	const gint by_name = x->name != y->name ? strcmp(x->name, y->name) : 0;
+
+	if (by_name != 0)
+		return by_name;
+	if (x->phase != y->phase)
+		return x->phase < y->phase ? -1 : 1;
+	return (x->took > y->took) - (x->took < y->took);
+}
+
+/* Of each kernel and kind of op how long it usually took. */
+static void add_kernels(
+	PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
+{
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Ran));
+	guint end;
+
+	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
+		const PipesimEvent *activity = activity_at(profile, i);
+		const PipesimRangeMeaning *meaning =
+			activity->range != NO_RANGE
+				? &range_at(ranges, activity->range)->meaning
+				: NULL;
+
+		if (meaning != NULL && meaning->counted &&
+			g_str_equal(meaning->component, "chunk"))
+			g_array_append_val(all, ((Ran){activity->name, meaning->phase,
+							activity->end - activity->start}));
+	}
+	g_array_sort(all, compare_ran);
+	for (guint begin = 0; begin < all->len; begin = end) {
+		const Ran *first = &g_array_index(all, Ran, begin);
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
+
+		for (end = begin + 1; end < all->len; end++) {
+			const Ran *other = &g_array_index(all, Ran, end);
+
+			if (other->phase != first->phase ||
+				strcmp(other->name, first->name) != 0)
+				break;
+		}
+		kernel.n = end - begin;
+		kernel.median = first[(kernel.n - 1) / 2].took;
+		g_array_append_val(trace->kernels, kernel);
+	}
+}
+
+/* Whether what was found are ops of a pipeline. */
+static gboolean has_ops(const PipesimTrace *trace)
+{
+	for (guint i = 0; i < trace->rows->len; i++)
+		if (pipesim_row_is_op(&g_array_index(trace->rows, PipesimTraceRow, i)))
+			return TRUE;
+	return FALSE;
+}
+
 /* Numbers the rows; where forwards ran beside backwards they are one overlapped pair. */
 static void finish_rows(PipesimTrace *trace, const GArray *starts)
 {
@@ -366,6 +461,10 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		time[which] += (double)(activity->end - activity->start);
 	}
 	add_rows(trace, profile, ranges, starts);
+	if (!profile->projected && has_ops(trace)) {
+		add_spans(trace, profile, ranges);
+		add_kernels(trace, profile, ranges);
+	}
 	if (n > 0 || !profile->projected) {
 		const double all = MAX(1, time[0] + time[1] + time[2]);
 		pipesim_notice(trace->notices,

@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "measure/clocks.h"
 #include "measure/record.h"
+#include "measure/speed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -499,6 +500,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	if (!build_steps(&building, error))
 		return NULL;
 	add_spans(&building, traces, n);
+	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
 	return pipesim_clocks_set(record, error) ? g_steal_pointer(&record) : NULL;
 }
 
@@ -507,6 +509,7 @@ void pipesim_record_free(PipesimRecord *record)
 	if (record == NULL)
 		return;
 	pipesim_joined_clear(&record->joined);
+	g_free(record->speed);
 	g_clear_pointer(&record->steps, g_array_unref);
 	g_clear_pointer(&record->pipelines, g_ptr_array_unref);
 	g_clear_pointer(&record->notices, g_ptr_array_unref);

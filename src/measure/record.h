@@ -42,6 +42,7 @@ typedef struct {
 	GArray *steps; /* of PipesimRecordStep, in order of their numbers; whole ones alone */
 	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
 	GPtrArray *pipelines;  /* of PipesimRecordPipeline, owned */
+	gint64 *speed;         /* of each rank, see pipesim_rank_speeds(); NULL: not told */
 	gboolean has_messages; /* the traces show sends and receives */
 	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;

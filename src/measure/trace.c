@@ -35,6 +35,7 @@ PipesimTrace *pipesim_trace_new(const char *path)
 	trace->metadata = g_hash_table_new(g_str_hash, g_str_equal);
 	trace->rows = g_array_new(FALSE, FALSE, sizeof(PipesimTraceRow));
 	trace->spans = g_array_new(FALSE, FALSE, sizeof(PipesimTraceSpan));
+	trace->kernels = g_array_new(FALSE, FALSE, sizeof(PipesimTraceKernel));
 	trace->notices = g_ptr_array_new_with_free_func(g_free);
 	trace->strings = g_string_chunk_new(4096);
 	return trace;
@@ -48,6 +49,7 @@ void pipesim_trace_free(PipesimTrace *trace)
 	g_hash_table_unref(trace->metadata);
 	g_array_unref(trace->rows);
 	g_array_unref(trace->spans);
+	g_array_unref(trace->kernels);
 	g_ptr_array_unref(trace->notices);
 	g_string_chunk_free(trace->strings);
 	g_free(trace);

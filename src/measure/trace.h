@@ -71,11 +71,20 @@ typedef struct {
 	gint64 start, duration;
 } PipesimTraceSpan;
 
+/* A kernel that the ops of one kind ran. */
+typedef struct {
+	const char *name;
+	guint8 phase;
+	guint n;       /* how often */
+	gint64 median; /* of what it took, ns */
+} PipesimTraceKernel;
+
 typedef struct {
 	char *path;
 	GHashTable *metadata;  /* key -> value, both owned by strings */
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
 	GArray *spans;         /* of PipesimTraceSpan, in the order of the file */
+	GArray *kernels;       /* of PipesimTraceKernel: of profiles alone */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */
 } PipesimTrace;

@@ -114,6 +114,111 @@ static char *make_text(const Made *made)
 	return g_string_free(text, FALSE);
 }
 
+/* Events of a profiler's file, and where the next ones stand. */
+typedef struct {
+	GString *text;
+	guint correlation;
+	gint64 host; /* us */
+} Events;
+
+static void append_kernel(
+	Events *events, const char *name, guint stream, gint64 start, gint64 ns)
+{
+	events->correlation++;
+	g_string_append_printf(events->text,
+		"{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"launch\",\"tid\":1,"
+		"\"ts\":%" G_GINT64_FORMAT ",\"dur\":1,\"args\":{\"correlation\":%u}},\n"
+		"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"tid\":%u,\"ts\":%.3f,"
+		"\"dur\":%.3f,\"args\":{\"stream\":%u,\"correlation\":%u}},\n",
+		events->host, events->correlation, name, stream, (double)start / 1e3,
+		(double)ns / 1e3, stream, events->correlation);
+	events->host += 2;
+}
+
+static void append_range(Events *events, const char *name, gint64 from)
+{
+	g_string_append_printf(events->text,
+		"{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"%s\",\"tid\":1,"
+		"\"ts\":%" G_GINT64_FORMAT ",\"dur\":%" G_GINT64_FORMAT "},\n",
+		name, from, events->host - from);
+	events->host += 2;
+}
+
+/* A profile of @rank: each op is kernels of a millisecond, more where its stage holds more, longer
+ * where the rank is slow. */
+static char *make_profile(const Made *made, guint rank)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_new(10 * MS, 8 * MS, 8 * MS, -1, 0, NULL);
+	const PipesimScenario scenario = {
+		.ranks = made->ranks, .microbatches = made->microbatches};
+	PipesimRun *run = pipesim_run_schedule(
+		pipesim_schedule_find(made->schedule, NULL), &scenario, costs);
+	const PipesimProgram *program = run->step->whole;
+	g_autofree gint64 *took = g_new0(gint64, program->n_ops);
+	g_autoptr(PipesimTimeline) timeline = NULL;
+	PipesimTimes times = *run->times;
+	Events events = {g_string_new("{\"distributedInfo\":{\"rank\":"), 0, 10};
+
+	for (guint of = 0; of < made->ranks; of++)
+		for (guint32 i = program->rank_begin[of]; i < program->rank_begin[of + 1];
+			i++) {
+			took[i] =
+				pipesim_op_duration(program, run->times, of, &program->ops[i]);
+			if ((gint)pipesim_op_stage(program, of, &program->ops[i]) ==
+				made->long_stage)
+				took[i] *= 2;
+			if ((gint)of == made->slow)
+				took[i] += took[i] * made->percent / 100;
+			if (i == made->op)
+				took[i] += made->late_host + made->late_message;
+		}
+	times.drawn = took;
+	timeline = pipesim_step_again(run->step, &times, 0, NULL);
+	g_string_append_printf(events.text,
+		"%u,\"world_size\":%u},\"baseTimeNanoseconds\":1790857026000000000,"
+		"\"traceEvents\":[\n",
+		rank, made->ranks);
+	/* Messages are seen: what is waited for without one is not for them. */
+	append_kernel(&events, "ncclDevKernel_SendRecv", 19,
+		timeline->start[program->rank_begin[rank]], 1000);
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		const gint64 late = i == made->op ? made->late_host + made->late_message : 0;
+		const gint64 each =
+			MS + ((gint)rank == made->slow ? MS * made->percent / 100 : 0);
+		const gint64 start = timeline->start[i] + late, from = events.host;
+		g_autoptr(GString) name = g_string_new("PP:");
+
+		if (i == made->op && made->late_message > 0) {
+			append_kernel(&events, "ncclDevKernel_SendRecv", 19,
+				start - made->late_message, made->late_message);
+			append_range(&events, "PP:1RECV_F4", from);
+		}
+		const gint64 begin = events.host;
+		for (gint64 at = start; at < timeline->end[i]; at += each)
+			append_kernel(&events, "gemm", 7, at, MIN(each, timeline->end[i] - at));
+		pipesim_op_print(program, rank, &program->ops[i], name);
+		append_range(&events, name->str, begin);
+	}
+	if (made->optimizer > 0)
+		append_kernel(&events, "adamw", 7, timeline->makespan, made->optimizer);
+	g_string_append(events.text, "{\"ph\":\"M\",\"name\":\"x\"}]}");
+	pipesim_run_free(run);
+	return g_string_free(events.text, FALSE);
+}
+
+static const struct {
+	PipesimCauseKind cause;
+	gint rank;
+	Made made;
+} profiled[] = {
+	{PIPESIM_CAUSE_SLOW_RANK, 1, {.slow = 1, .percent = 20, .long_stage = -1}},
+	{PIPESIM_CAUSE_IMBALANCE, 1, {.slow = -1, .long_stage = 1}},
+	{PIPESIM_CAUSE_HOST, 0, {.slow = -1, .long_stage = -1, .op = 15, .late_host = 7 * MS}},
+	{PIPESIM_CAUSE_MESSAGES, 1,
+		{.slow = -1, .long_stage = -1, .op = 16 + 8, .late_message = 7 * MS}},
+	{PIPESIM_CAUSE_OUTSIDE, -1, {.slow = -1, .long_stage = -1, .optimizer = 9 * MS}},
+};
+
 /* A diagnosis with all that it borrows. */
 typedef struct {
 	PipesimTrace *trace;
@@ -289,6 +394,51 @@ END_TEST
 
 static const char *const orders[] = {
 	"gpipe", "1f1b", "zb-h1", "zb-v", "interleaved-1f1b", "v-half"};
+
+START_TEST(profiles_tell_what_was_injected)
+{
+	g_auto(Case) one = {0};
+	Made made = profiled[_i].made;
+	PipesimTrace *traces[2] = {NULL};
+	const PipesimCalibrateOptions none = {0};
+	PipesimPatient patient = {.step = -1};
+	const gint64 clean = (8 + 1) * 26 * MS;
+
+	made.schedule = "1f1b";
+	made.ranks = 2;
+	made.microbatches = 8;
+	if (made.op == 0)
+		made.op = PIPESIM_NO_OP;
+	for (guint rank = 0; rank < 2; rank++) {
+		g_autofree char *text = make_profile(&made, rank);
+
+		traces[rank] = trace_of(text);
+	}
+	one.record = pipesim_record_new(traces, 2, NULL);
+	one.calibration = pipesim_calibrate(traces, 2, &none, NULL);
+	ck_assert_ptr_nonnull(one.record);
+	ck_assert_ptr_nonnull(one.calibration);
+	patient.record = one.record;
+	patient.costs = one.calibration->costs;
+	one.found = pipesim_diagnose(&patient, NULL);
+	ck_assert_ptr_nonnull(one.found);
+	ck_assert(one.found->tells_ranks);
+	check_sums(one.found);
+	for (guint kind = PIPESIM_CAUSE_SLOW_RANK; kind < PIPESIM_N_CAUSES; kind++)
+		if (kind != profiled[_i].cause)
+			ck_assert_int_eq(cause_of(&one, kind), 0);
+	ck_assert_int_eq(one.found->cause[profiled[_i].cause].rank, profiled[_i].rank);
+	/* Equal stages would take their mean, which is longer than the shorter one. */
+	if (profiled[_i].cause == PIPESIM_CAUSE_IMBALANCE)
+		ck_assert_int_eq(cause_of(&one, PIPESIM_CAUSE_IMBALANCE),
+			one.found->measured - clean * 3 / 2);
+	else
+		ck_assert_int_eq(
+			cause_of(&one, profiled[_i].cause), one.found->measured - clean);
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
 
 START_TEST(executed_orders_are_recognised)
 {
@@ -522,6 +672,7 @@ Suite *diagnose_suite(void)
 	tcase_add_test(causes, a_clean_step_is_its_schedule);
 	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
 	tcase_add_test(causes, long_stages_are_imbalance);
+	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
 	tcase_add_loop_test(causes, executed_orders_are_recognised, 0, G_N_ELEMENTS(orders));
 	tcase_add_test(record, clocks_are_set_by_messages);
 	tcase_add_loop_test(
