@@ -102,6 +102,11 @@ static const Option options[] = {
 	{"routing", {"--model=deepseek-v3 --routing=1.2"}},
 	{"workspace", {"--model=llama-3-8b --workspace=115MB+270MB"}},
 	{"layout", {"--model=llama-3-8b --layout=Et*8|(t*8|)*2t*8L", "--layout=EtL"}},
+	{"device", {"--model=llama-3-8b --device=h100", "--device=h100"}},
+	{"mfu", {"--model=llama-3-8b --device=b200 --mfu=0.3", "--mfu=2"}},
+	{"dp-bandwidth", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s"}},
+	{"overlap-reduce", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s "
+			    "--overlap-reduce"}},
 	{"memory-model", {"--memory-model=megatron", "--memory-model=tensors"}},
 	{"terms", {"--terms"}},
 	{"memory-limit",
@@ -177,7 +182,8 @@ static const Command commands[] = {
 			"input/no-such-file.csv"}},
 	{"diagnose", "", 2, {"input/run/ops.csv", "input/run/rank0.csv"}},
 	{"list", "", 1, {""}},
-	{"model", "--pp=4", 2, {"llama-3-70b", "deepseek-v3", "input/model-config.json"}},
+	/* Values have a model of their own, which is then the last. */
+	{"model", "--pp=4 --model=llama-3-8b", 2, {""}},
 };
 
 static GMutex lock; /* of what is printed and counted */

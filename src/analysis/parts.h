@@ -15,3 +15,5 @@ gboolean pipesim_report_links(
 /* What waiting for messages costs, where a runtime's rules ran. */
 gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
+/* Tokens and FLOPs per second, where a described model has times. */
+void pipesim_report_training(const PipesimSubject *subject, PipesimReport *report);

@@ -40,6 +40,7 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	fill_bubble(subject, report);
 	pipesim_report_formulae(subject, report);
 	pipesim_report_memory(subject, report);
+	pipesim_report_training(subject, report);
 	if (!pipesim_report_links(subject, report, error) ||
 		!pipesim_report_comm(subject, report, error) ||
 		(subject->critical && !pipesim_report_critical(subject, report, error)))

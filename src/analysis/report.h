@@ -83,6 +83,15 @@ typedef struct {
 	gboolean fits; /* max <= limit; TRUE without a limit */
 } PipesimMemory;
 
+/* Of the step of a described model whose stages have times. */
+typedef struct {
+	gint64 step;   /* makespan with reduction of gradients and optimizer, ns; 0 = unknown */
+	gint64 tail;   /* the longest of what follows the ops of a rank, ns */
+	gint64 tokens; /* per second, of all GPUs */
+	double flops;  /* of the model, per second and GPU; NAN */
+	double mfu;    /* these over the peak; NAN */
+} PipesimTrainingReport;
+
 /* What has been published about the schedule, at these times. */
 typedef struct {
 	gboolean has_bubble;
@@ -111,6 +120,7 @@ typedef struct {
 	PipesimBubble bubble;
 	PipesimActivations held;
 	PipesimMemory memory;
+	PipesimTrainingReport training;
 	PipesimPublished published;
 	PipesimCriticalPath path;
 	PipesimCommReport *comm;  /* NULL: messages do not wait for each other */

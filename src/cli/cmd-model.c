@@ -207,6 +207,23 @@ static void write_theory(const Answer *answer, PipesimJson *json)
 	pipesim_json_close(json);
 }
 
+static void write_training(const Answer *answer, PipesimJson *json)
+{
+	const PipesimTrainingReport *training = &answer->run->report->training;
+
+	if (training->step == 0)
+		return;
+	pipesim_json_open_object(json, "training");
+	pipesim_json_key(json, "step_ms");
+	pipesim_json_ms(json, training->step);
+	pipesim_json_member_int(json, "tokens_per_second", training->tokens);
+	pipesim_json_key(json, "tflops_per_gpu");
+	pipesim_json_double(json, training->flops / 1e12);
+	pipesim_json_key(json, "mfu");
+	pipesim_json_double(json, training->mfu);
+	pipesim_json_close(json);
+}
+
 static void write_json(const Answer *answer, GString *out)
 {
 	const PipesimTransformer *model = answer->model;
@@ -234,6 +251,7 @@ static void write_json(const Answer *answer, GString *out)
 	} else {
 		write_parts(answer, json);
 		write_ranks(answer, json);
+		write_training(answer, json);
 	}
 	pipesim_json_close(json);
 }
@@ -286,11 +304,11 @@ static void append_model(const Answer *answer, GString *out)
 	PipesimNumber all, active;
 
 	g_string_append_printf(out,
-		"%s: %" G_GINT64_FORMAT " layers, hidden %" G_GINT64_FORMAT
+		"%s: %" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT
 		", vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT ")\n"
 		"%s billion parameters",
-		model->name, model->layers, model->hidden, model->vocab,
-		pipesim_training_vocab(model, training),
+		model->name, model->layers, model->layers == 1 ? "" : "s", model->hidden,
+		model->vocab, pipesim_training_vocab(model, training),
 		pipesim_figure_fixed(
 			all, (double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
 	if (model->experts > 0)
@@ -419,10 +437,29 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 			cells);
 	}
 	g_string_append_printf(out,
-		"\nRanks under %s, PP %u, %u micro-batches; a message is %s:\n",
+		"\nRanks under %s, PP %u, %u micro-batch%s; a message is %s:\n",
 		answer->run->name, answer->run->shape.ranks,
-		pipesim_shape_whole(&answer->run->shape), message);
+		pipesim_shape_whole(&answer->run->shape),
+		pipesim_shape_whole(&answer->run->shape) == 1 ? "" : "es", message);
 	pipesim_table_print(table, WIDTH, style, out);
+}
+
+/* Where times are known. */
+static void append_training(const Answer *answer, GString *out)
+{
+	const PipesimTrainingReport *training = &answer->run->report->training;
+	PipesimNumber step, tflops, mfu;
+
+	if (training->step == 0)
+		return;
+	g_string_append_printf(out,
+		"\nA step takes %s ms: %" G_GINT64_FORMAT " tokens/s, %s TFLOP/s per GPU",
+		pipesim_print_ms_fixed(step, training->step, 1), training->tokens,
+		pipesim_figure_fixed(tflops, training->flops / 1e12, 1));
+	if (training->mfu > 0)
+		g_string_append_printf(
+			out, ", MFU %s %%", pipesim_figure_fixed(mfu, 100 * training->mfu, 1));
+	g_string_append_printf(out, " (%s)\n", answer->setup->costs->source);
 }
 
 static void append_theory(const Answer *answer, GString *out)
@@ -461,6 +498,7 @@ static void write_text(const Answer *answer, GString *out)
 	if (answer->setup->flag[PIPESIM_SET_TERMS])
 		append_terms(answer, &style, out);
 	append_ranks(answer, &style, out);
+	append_training(answer, out);
 }
 
 /* Running -------------------------------------------------------------------------------- */

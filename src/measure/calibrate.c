@@ -651,6 +651,7 @@ static gboolean run(Calibrating *c, GError **error)
 		g_string_append_printf(source, ", %u layer%s", c->costs->layers,
 			c->costs->layers == 1 ? "" : "s");
 	c->costs->source = g_string_free(g_steal_pointer(&source), FALSE);
+	pipesim_trace_tell_layer(c->traces[0], &c->costs->measured);
 	return TRUE;
 }
 

@@ -135,3 +135,39 @@ char **pipesim_split_words(const char *line)
 			g_strv_builder_add(builder, *part);
 	return g_strv_builder_end(builder);
 }
+
+/* "hidden" of "deepseek-v3 hidden=7168 heads=128": -1 where it is not there. */
+static gint64 model_size(const char *model, const char *name)
+{
+	g_autofree char *key = g_strdup_printf(" %s=", name);
+	const char *found = strstr(model, key);
+	guint64 value;
+	gsize digits;
+
+	if (found == NULL)
+		return -1;
+	found += strlen(key);
+	digits = strspn(found, "0123456789");
+	g_autofree char *text = g_strndup(found, digits);
+	return pipesim_parse_count(text, name, 1, 1u << 24, &value, NULL) ? (gint64)value : -1;
+}
+
+void pipesim_trace_tell_layer(const PipesimTrace *trace, PipesimMeasuredLayer *told)
+{
+	const char *model = pipesim_trace_get(trace, "model");
+	const char *type = pipesim_trace_get(trace, "dtype_recipe");
+	PipesimMeasuredLayer layer = {.tokens = pipesim_trace_get_count(trace, "tokens"),
+		.seq = pipesim_trace_get_count(trace, "seq"),
+		.fp8 = type != NULL && g_str_has_prefix(type, "fp8")};
+
+	if (model == NULL || !g_str_has_prefix(model, "deepseek-v3 "))
+		return;
+	layer.hidden = model_size(model, "hidden");
+	layer.heads = model_size(model, "heads");
+	layer.expert_ffn = model_size(model, "inter");
+	layer.shared_ffn = model_size(model, "shared_inter");
+	if (layer.hidden > 0 && layer.heads > 0 && layer.expert_ffn > 0 &&
+		layer.shared_ffn > 0 && layer.tokens > 0 && layer.tokens < 1 << 30 &&
+		layer.seq > 0 && layer.seq < 1 << 30)
+		*told = layer;
+}

@@ -1,6 +1,6 @@
 /* Measured repetitions, whatever file they come from. The schema is docs/formats.md. */
 #pragma once
-#include "base/error.h"
+#include "model/costs.h"
 
 /* What a row measured: the kinds of op, or a recomputation inside a backward. */
 typedef enum {
@@ -98,6 +98,8 @@ void pipesim_trace_row_init(PipesimTraceRow *row);
 
 /** pipesim_trace_set: adds or replaces metadata. */
 void pipesim_trace_set(PipesimTrace *trace, const char *key, const char *value);
+/** pipesim_trace_tell_layer: the layer that was measured, where @trace tells all of it; else @told stays. */
+void pipesim_trace_tell_layer(const PipesimTrace *trace, PipesimMeasuredLayer *told);
 /** pipesim_trace_get: the value of @key; NULL where there is none. */
 const char *pipesim_trace_get(const PipesimTrace *trace, const char *key);
 /** pipesim_trace_get_count: the same as a whole number >= 0; PIPESIM_UNKNOWN where it is none.

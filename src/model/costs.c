@@ -615,6 +615,8 @@ PipesimTimes *pipesim_times_new_placed(
 		costs->cutter->cut(costs->cutter, shape, times);
 	else
 		fill_bytes(times, costs, shape);
+	if (times->tail != NULL)
+		average_stages(times);
 	return times;
 }
 
@@ -626,6 +628,7 @@ void pipesim_times_free(PipesimTimes *times)
 		g_free(times->stage[kind]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
+	g_free(times->tail);
 	g_free(times->sorts);
 	g_free(times->slow);
 	g_free(times->first_layer);

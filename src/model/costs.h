@@ -53,10 +53,22 @@ struct _PipesimCutter {
 	/* Bytes of a rank besides, which has stages of all these sorts. */
 	gint64 (*fixed)(const PipesimCutter *cutter, guint sorts);
 	void (*free)(PipesimCutter *cutter);
+	/* Of one micro-batch, where times of stages are known; else 0: tokens over all data-parallel ranks;
+	 * FLOPs of the model, without recomputation, over all stages on one of the GPUs that share a stage;
+	 * how many these are; FLOPs per second of one, which MFU is of, 0 = not known. */
+	double tokens, model_flops, gpus, peak;
 };
 
 /* Most ranks that are told apart in what was measured. */
 #define PIPESIM_MAX_MEASURED_RANKS 4096
+
+/* The layer that components were measured of, as a capture tells it: with the latent attention of
+ * DeepSeek-V3. Elements and tokens; hidden 0 = not told. */
+typedef struct {
+	gint64 hidden, heads, expert_ffn, shared_ffn;
+	gint64 tokens, seq;
+	gboolean fp8; /* linear layers */
+} PipesimMeasuredLayer;
 
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
 struct _PipesimCosts {
@@ -117,6 +129,7 @@ struct _PipesimCosts {
 	gboolean whole_layers; /* no stage has a fraction of one: split.h */
 	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
 			 layer"), or NULL */
+	PipesimMeasuredLayer measured; /* of a capture; not in a costs file */
 	GPtrArray *components; /* of PipesimComponent, shared by copies: read only once made;
 				  NULL where nothing was measured */
 };
@@ -205,6 +218,7 @@ struct _PipesimTimes {
 	/* First layer of each stage, and behind the last the number of layers; NULL where every
 	 * stage has an equal share of the model. */
 	guint64 *first_layer;
+	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and

@@ -113,7 +113,10 @@ PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison)
 {
-	return !figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime);
+	const PipesimCutter *cutter = comparison->costs->cutter;
+
+	return (!figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime)) &&
+	       (!figure->of_training || (cutter != NULL && cutter->tokens > 0));
 }
 
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT])

@@ -63,6 +63,7 @@ typedef struct {
 	PipesimValue (*get)(
 		const PipesimComparison *comparison, const PipesimRun *run, guint index);
 	PipesimFigurePer per;
+	gboolean of_training; /* there only where a described model has times */
 	gboolean of_comm; /* there only where the scenario has messages wait for each other */
 	/* JSON: its key, and that of the object it is in (NULL: that of the run itself). An object
 	 * whose first figure has no value is null as a whole. */
@@ -90,8 +91,8 @@ const PipesimFigure *pipesim_figure(PipesimFigureId id);
 PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 	const PipesimComparison *comparison, const PipesimRun *run, guint index);
 
-/** pipesim_figure_asked: FALSE for one of messages that wait for each other, where @comparison has
- * none that do. */
+/** pipesim_figure_asked: FALSE for one of messages that wait for each other, or of a model that has
+ * times, where @comparison has none. */
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison);
 
 /** pipesim_figure_known: whether a run of @comparison has a value of the figure @id. */

@@ -8,7 +8,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-#define MAX_COLUMNS 16
+#define MAX_COLUMNS 20
 /* Of more ranks, neighbours that are alike counted once, the table has a summary. */
 #define MAX_RANKS 32
 /* More links than this are not listed one by one. */
@@ -60,7 +60,7 @@ static void measure(Text *text)
 			PipesimValue value;
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
-				figure->of_comm)
+				figure->of_comm || figure->of_training)
 				continue;
 			value = pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))

@@ -239,7 +239,8 @@ static gboolean check_together(const PipesimSetup *setup, GError **error)
 static gboolean check_links(
 	const PipesimSetup *setup, const PipesimNetwork *network, GError **error)
 {
-	const gboolean message = setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL;
+	const gboolean message =
+		setup->text[PIPESIM_SET_MESSAGE_BYTES] != NULL || network->message_bytes > 0;
 	const gboolean links = setup->text[PIPESIM_SET_TOPOLOGY] != NULL ||
 			       setup->text[PIPESIM_SET_LINK_LATENCY] != NULL ||
 			       setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL;
@@ -276,6 +277,10 @@ static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GEr
 		network->intra.latency = costs->link_latency;
 		network->intra.bandwidth = costs->link_bandwidth;
 	}
+	if (network != NULL && costs->cutter != NULL)
+		network->message_bytes =
+			pipesim_stage_message(pipesim_cutter_model(costs->cutter),
+				pipesim_cutter_training(costs->cutter));
 	for (guint id = 1; id < PIPESIM_N_SETTINGS && network != NULL; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 
@@ -345,6 +350,21 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 			source, ABS(costs->time[PIPESIM_I] - costs->time[PIPESIM_W]) <= 1
 					? " (I and W: half of B each)"
 					: " (I and W: B divided as before)");
+	if (setup->text[PIPESIM_SET_DEVICE] != NULL) {
+		const PipesimTraining *training = pipesim_cutter_training(costs->cutter);
+		PipesimNumber share;
+
+		g_string_append_printf(source,
+			"FLOPs of %s on %s at %s of its peak, not measured",
+			setup->text[PIPESIM_SET_MODEL], setup->text[PIPESIM_SET_DEVICE],
+			pipesim_print_double(share, training->mfu));
+	}
+	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
+		g_string_append_printf(source,
+			"; scaled to %s: attention and MLP by FLOPs, dispatch and combine by "
+			"bytes, "
+			"the head as the MLP",
+			setup->text[PIPESIM_SET_MODEL]);
 	if (costs->source == NULL && source->len == 0)
 		g_string_append(source, "unit times (no --times, --trace or --costs)");
 	g_free(costs->source);

@@ -193,6 +193,16 @@ SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
 	.training = read_workspace)
 SETTING(LAYOUT, "--layout", 0, "STRING",
 	"of --model: layers by stage, as Megatron: 'Et*3|(tt|)*29,m|L'", PIPESIM_ALL_MODEL)
+SETTING(DEVICE, "--device", 0, "GPU",
+	"of --model: op times of h100, h200, b200 or mi300x, at --mfu", PIPESIM_ALL_MODEL,
+	.values = "h100 h200 b200 mi300x")
+SETTING(MFU, "--mfu", 0, "X", "of --device: share of its peak that ops reach (default: 0.45)",
+	PIPESIM_ALL_MODEL, .training = read_mfu, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
+	"of --device: at which gradients are reduced: 50GB/s", PIPESIM_ALL_MODEL,
+	.training = read_dp_bandwidth, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
+	"of --dp-bandwidth: beside the last backward", PIPESIM_ALL_MODEL)
 
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",

@@ -91,6 +91,8 @@ static gboolean read_training(
 			.dp = MAX(setup->sizes.dp, 1u),
 			.sequence_parallel = setup->flag[PIPESIM_SET_SEQUENCE_PARALLEL],
 			.zero = PIPESIM_ZERO_1,
+			.mfu = PIPESIM_MFU,
+			.overlap = setup->flag[PIPESIM_SET_OVERLAP_REDUCE],
 			.workspace = WORKSPACE,
 			.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
@@ -103,26 +105,97 @@ static gboolean read_training(
 	return TRUE;
 }
 
-static PipesimCutter *make_cutter(PipesimSetup *setup, GError **error)
+/* Times -------------------------------------------------------------------------------- */
+
+/* What else says what an op takes, or is nothing without --device. */
+static gboolean check_device(const PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId others[] = {PIPESIM_SET_TIMES, PIPESIM_SET_MODEL_TIMES,
+		PIPESIM_SET_TRACE, PIPESIM_SET_COSTS, PIPESIM_SET_STAGE_TIMES,
+		PIPESIM_SET_STAGE_SCALE, PIPESIM_SET_LAYERS};
+	static const PipesimSettingId own[] = {
+		PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_OVERLAP_REDUCE};
+	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
+
+	for (guint i = 0; device && i < G_N_ELEMENTS(others); i++)
+		if (setup->text[others[i]] != NULL || setup->list[others[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--device and %s both say what an op takes; give one of them",
+				pipesim_settings[others[i]].name);
+	for (guint i = 0; !device && i < G_N_ELEMENTS(own); i++)
+		if (setup->text[own[i]] != NULL || setup->flag[own[i]])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is of --device, which is missing; for example --device "
+				"h100",
+				pipesim_settings[own[i]].name);
+	return !setup->flag[PIPESIM_SET_OVERLAP_REDUCE] ||
+	       setup->text[PIPESIM_SET_DP_BANDWIDTH] != NULL ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--overlap-reduce is of --dp-bandwidth, which is missing; for example "
+		       "--dp-bandwidth 50GB/s");
+}
+
+/* FALSE in @timed: nothing is known of times. */
+static gboolean read_rates(const PipesimSetup *setup, const PipesimCosts *costs,
+	const PipesimTraining *training, PipesimRates *rates, gboolean *timed, GError **error)
+{
+	const char *name = setup->text[PIPESIM_SET_DEVICE];
+	const PipesimDevice *device;
+
+	*timed = name != NULL || setup->list[PIPESIM_SET_TRACE] != NULL;
+	if (!check_device(setup, error))
+		return FALSE;
+	if (!*timed)
+		return TRUE;
+	if (name == NULL && !pipesim_capture_rates(costs, rates, error))
+		return FALSE;
+	device = name != NULL ? pipesim_device_find(name, "--device", error) : NULL;
+	if (name != NULL && device == NULL)
+		return FALSE;
+	if (device != NULL)
+		*rates = pipesim_device_rates(device, training);
+	rates->reduce = (double)training->reduce;
+	rates->overlap = training->overlap;
+	return TRUE;
+}
+
+/* The workspace of the GPU, where none was given. */
+static void take_workspace(const PipesimSetup *setup, PipesimTraining *training)
+{
+	const char *name = setup->text[PIPESIM_SET_DEVICE];
+	const PipesimDevice *device =
+		name != NULL ? pipesim_device_find(name, "--device", NULL) : NULL;
+
+	if (device != NULL && device->workspace > 0 &&
+		setup->text[PIPESIM_SET_WORKSPACE] == NULL)
+		training->workspace = device->workspace;
+}
+
+static PipesimCutter *make_cutter(
+	PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_LAYOUT];
 	PipesimStages *layout = NULL;
 	PipesimTraining training;
+	PipesimRates rates;
+	gboolean timed;
 
 	if (!read_training(setup, &training, error) || !pipesim_setup_load_model(setup, error))
 		return NULL;
 	/* Nobody asked for more than the model has learned. */
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
 		training.seq = MIN(training.seq, setup->model->positions);
-	if (!pipesim_training_check(setup->model, &training, error))
+	if (!pipesim_training_check(setup->model, &training, error) ||
+		!read_rates(setup, costs, &training, &rates, &timed, error))
 		return NULL;
+	take_workspace(setup, &training);
 	if (text != NULL) {
 		layout = pipesim_stages_parse(setup->model, text, "--layout", error);
 		if (layout == NULL)
 			return NULL;
 	}
-	return pipesim_cutter_new(
-		pipesim_transformer_copy(setup->model), &training, layout, NULL);
+	return pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
+		timed ? &rates : NULL);
 }
 
 /* Into the costs ------------------------------------------------------------------------- */
@@ -150,6 +223,31 @@ static gboolean check_given(const PipesimSetup *setup, GError **error)
 	return TRUE;
 }
 
+/* Times of a rank in the mean, by which they are shown and formulae go. */
+static gboolean take_times(const PipesimStage *whole, const PipesimRates *rates, guint ranks,
+	PipesimCosts *costs, GError **error)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	gint64 *time = costs->time;
+	const gint64 pair = time[PIPESIM_FB], alone = time[PIPESIM_F] + time[PIPESIM_B];
+
+	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++) {
+		const gint64 all = pipesim_stage_time(whole, rates, phase);
+
+		if (all >= PIPESIM_MAX_TIME_NS / 4)
+			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"an op of the whole model is longer than pipesim counts");
+		time[kinds[phase]] = pipesim_time_scale(all, 1, ranks);
+	}
+	time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
+	/* A measured pair keeps its proportion to its halves. */
+	time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
+	if (costs->has_pair && alone > 0)
+		time[PIPESIM_FB] = pipesim_time_scale(time[PIPESIM_FB], pair, alone);
+	costs->unit = costs->halved = FALSE;
+	return TRUE;
+}
+
 /* What a rank holds in the mean: searches go by that. */
 static gboolean take_means(
 	const PipesimCutter *cutter, guint ranks, PipesimCosts *costs, GError **error)
@@ -167,7 +265,9 @@ static gboolean take_means(
 		stage.parameters / ranks + stage.gradients / ranks + stage.optimizer / ranks;
 	g_clear_pointer(&costs->part_bytes, g_free);
 	costs->n_part_bytes = 0;
-	return TRUE;
+	if (pipesim_cutter_rates(cutter) == NULL)
+		return TRUE;
+	return take_times(&stage, pipesim_cutter_rates(cutter), ranks, costs, error);
 }
 
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -178,7 +278,7 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 		return FALSE;
 	if (setup->text[PIPESIM_SET_MODEL] == NULL)
 		return TRUE;
-	cutter = make_cutter(setup, error);
+	cutter = make_cutter(setup, costs, error);
 	if (cutter == NULL)
 		return FALSE;
 	pipesim_costs_set_cutter(costs, cutter);

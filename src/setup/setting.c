@@ -257,6 +257,28 @@ static gboolean read_workspace(
 			       parts[1], what, &training->grouped_workspace, error));
 }
 
+static gboolean read_mfu(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	const gboolean percent = g_str_has_suffix(text, "%");
+	g_autofree char *number = g_strndup(text, strlen(text) - (percent ? 1 : 0));
+	PipesimFraction share;
+
+	if (!pipesim_parse_fraction(number, what, &share, error))
+		return FALSE;
+	training->mfu = (double)share.num / (double)share.den / (percent ? 100 : 1);
+	return (training->mfu >= 0.001 && training->mfu <= 1) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: '%s'; a share of the peak from 0.001 to 1, for example 0.45", what,
+		       text);
+}
+
+static gboolean read_dp_bandwidth(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	return pipesim_parse_bandwidth(text, what, &training->reduce, error);
+}
+
 /* Into the network ----------------------------------------------------------------------- */
 
 static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *costs,

@@ -35,14 +35,42 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GE
 	return NULL;
 }
 
+static gint64 nanoseconds(double seconds)
+{
+	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
+}
+
 gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
 {
-	double seconds = 0;
+	double seconds = stage->rows * rates->row[phase];
 
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		if (stage->flops[work][phase] > 0 && rates->rate[work][phase] > 0)
 			seconds += stage->flops[work][phase] / rates->rate[work][phase];
-	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
+	return nanoseconds(seconds);
+}
+
+gint64 pipesim_stage_tail(
+	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates)
+{
+	const double ranks = (double)(training->dp * training->cp);
+	const double moved = (double)stage->gradients +
+			     (training->zero == PIPESIM_ZERO_0 ? (double)stage->gradients
+							       : (double)stage->parameters);
+	double seconds = 0;
+
+	/* A ring moves all but one share, to reduce and again to gather. */
+	if (rates->reduce > 0)
+		seconds = moved * (ranks - 1) / ranks / rates->reduce;
+	if (rates->overlap)
+		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, rates, 1) / 1e9 -
+					 (double)pipesim_stage_time(stage, rates, 2) / 1e9);
+	/* Gradients are read, states read and written, parameters written. */
+	if (rates->bandwidth > 0)
+		seconds += ((double)stage->gradients + 2 * (double)stage->optimizer +
+				   (double)stage->parameters) /
+			   rates->bandwidth;
+	return nanoseconds(seconds);
 }
 
 static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GError **error)
@@ -85,9 +113,10 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		times->bytes[sort] = g_new0(gint64, shape->stages);
 	times->sorts = g_new0(guint, shape->stages);
-	times->equal_stages &= !cutter->timed;
-	if (cutter->timed)
+	if (cutter->timed) {
 		times->equal_stages = TRUE;
+		times->tail = g_new0(gint64, shape->stages);
+	}
 	for (guint i = 0; i < shape->stages; i++) {
 		PipesimStage stage;
 
@@ -101,8 +130,10 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		times->bytes[PIPESIM_TRANSIENT][i] = stage.transient / pieces;
 		times->bytes[PIPESIM_PARAMETERS][i] =
 			stage.parameters + stage.gradients + stage.optimizer;
-		if (cutter->timed)
-			take_times(cutter, &stage, i, pieces, times);
+		if (!cutter->timed)
+			continue;
+		take_times(cutter, &stage, i, pieces, times);
+		times->tail[i] = pipesim_stage_tail(&stage, &cutter->training, &cutter->rates);
 	}
 }
 
@@ -113,18 +144,42 @@ static gint64 fixed(const PipesimCutter *base, guint sorts)
 	return pipesim_stage_fixed(cutter->model, &cutter->training, sorts);
 }
 
+/* What figures of a step are made of. */
+static void know_step(Cutter *cutter)
+{
+	const PipesimTraining *training = &cutter->training;
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->model, 1, NULL);
+	PipesimCutter *base = &cutter->cutter;
+	PipesimStage stage;
+
+	if (whole == NULL ||
+		!pipesim_stage_sum(cutter->model, training, &whole->cut[0], &stage, NULL))
+		return;
+	base->tokens =
+		(double)training->seq * (double)training->microbatch * (double)training->dp;
+	base->gpus = (double)training->tp * (double)training->cp * (double)training->dp;
+	base->model_flops = stage.model_flops;
+	base->peak = cutter->rates.peak;
+}
+
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
 	PipesimStages *layout, const PipesimRates *rates)
 {
 	Cutter *cutter = g_new0(Cutter, 1);
 
-	cutter->cutter = (PipesimCutter){1, check, cut, fixed, free_cutter};
+	cutter->cutter = (PipesimCutter){.references = 1,
+		.check = check,
+		.cut = cut,
+		.fixed = fixed,
+		.free = free_cutter};
 	cutter->model = model;
 	cutter->training = *training;
 	cutter->layout = layout;
 	cutter->timed = rates != NULL;
-	if (rates != NULL)
+	if (rates != NULL) {
 		cutter->rates = *rates;
+		know_step(cutter);
+	}
 	return &cutter->cutter;
 }
 
@@ -136,4 +191,9 @@ const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter)
 {
 	return &((const Cutter *)cutter)->training;
+}
+
+const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter)
+{
+	return ((const Cutter *)cutter)->timed ? &((const Cutter *)cutter)->rates : NULL;
 }

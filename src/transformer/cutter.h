@@ -4,15 +4,41 @@
 #include "model/costs.h"
 #include "transformer/stage.h"
 
-/* FLOPs per second that work is done at, by PipesimWork and phase (F, I, W); 0 = not known. */
+/* What work takes. */
 typedef struct {
-	double rate[PIPESIM_N_WORK][3];
+	double rate[PIPESIM_N_WORK]
+		   [3]; /* FLOPs per second, by phase: F, I, W; 0 = no time is known */
+	double row[3];  /* seconds for a byte of rows, dispatched and combined, of the phase */
+	double peak;    /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
+	double bandwidth; /* of its memory, bytes per second: what the optimizer runs at; 0 = not known */
+	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = they take no time */
+	gboolean overlap; /* they are reduced beside the last backward */
 } PipesimRates;
+
+/* A GPU as its maker describes it. */
+typedef struct {
+	const char *name;
+	double bf16, fp8; /* dense FLOPs per second */
+	double bandwidth; /* bytes per second */
+	gint64 workspace; /* bytes; 0 = as everywhere */
+} PipesimDevice;
+
+/** pipesim_device_find: NULL with PIPESIM_ERROR_USAGE. @what: how messages call @name. */
+const PipesimDevice *pipesim_device_find(const char *name, const char *what, GError **error);
+
+/** pipesim_device_rates: what work takes on @device, where ops run at the share of its peak that
+ * @training says; linear layers in FP8 where it has them so. */
+PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTraining *training);
+
+/** pipesim_capture_rates: what work took in the layer that @costs were measured of: attention by its FLOPs,
+ * experts and shared experts by theirs, dispatch and combine by the bytes of rows. Other MLPs and the head are
+ * taken to run as the experts. FALSE with PIPESIM_ERROR_USAGE where a component or the shape is missing. */
+gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, GError **error);
 
 /**
  * pipesim_cutter_new: of @model, which becomes the cutter's, and @training, which has passed its check.
  * @layout: (nullable) (transfer full): for shapes with as many stages; without, whole layers spread evenly
- * @rates: (nullable): with them stages have times of their own
+ * @rates: (nullable): with them stages have times of their own, and figures of a step are known
  */
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
 	PipesimStages *layout, const PipesimRates *rates);
@@ -21,8 +47,16 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter);
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);
 
+/** pipesim_cutter_rates: its rates, NULL where it has none; its own. */
+const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter);
+
 /** pipesim_cutter_layout: how it cuts into @stages. (transfer full). Errors of check(). */
 PipesimStages *pipesim_cutter_layout(const PipesimCutter *cutter, guint stages, GError **error);
+
+/** pipesim_stage_tail: ns from the last gradient of @stage until its parameters are updated: reduction over
+ * data-parallel ranks, optimizer, gathering of parameters. */
+gint64 pipesim_stage_tail(
+	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates);
 
 /** pipesim_stage_time: ns of phase 0 to 2 (F, I, W) of @stage. */
 gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase);

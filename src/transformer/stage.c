@@ -72,6 +72,7 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 				stage->flops[work][phase] +=
 					(double)again * (double)sum.flops[work][0];
 		}
+	stage->rows += (double)n * (double)sum.rows;
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;

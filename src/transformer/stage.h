@@ -11,6 +11,7 @@ typedef struct {
 	gint64 until_input, until_weight, between;
 	gint64 transient;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
+	double rows;                     /* bytes dispatched for a micro-batch, and combined */
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
 	guint parts;        /* 1 << PipesimPart, that it has */
 } PipesimStage;

@@ -139,7 +139,7 @@ static void add_heads_attention(Terms *x)
 			2 * (x->q + x->kv) * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of q, k and v", "2 (q + 2 kv) T/t", GRADIENTS,
 		2 * (x->q + 2 * x->kv) * x->T / x->t);
-	compute(x, PIPESIM_WORK_LINEAR, "projections of attention",
+	compute(x, PIPESIM_WORK_PROJECTION, "projections of attention",
 		"2 (h (q + 2 kv) + q h) T/t", COUNTED, 2 * attention_weights(x) * x->T / x->t,
 		2 * attention_weights(x) * x->T / x->t, 2 * attention_weights(x) * x->T / x->t);
 }
@@ -174,12 +174,13 @@ static void add_latent_attention(Terms *x)
 		add(x, PIPESIM_TERM_UNTIL_INPUT, "q, k and v", "2 a (2 (dn + dr) + dv) T/t",
 			AUTOGRAD, 2 * (2 * qk + v) * x->T / x->t);
 	else
-		again(x, PIPESIM_WORK_LINEAR, "up projections", 2 * latent_up(x) * x->T / x->t);
+		again(x, PIPESIM_WORK_PROJECTION, "up projections",
+			2 * latent_up(x) * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradients of latents, q, k and v",
 		"2 a (2 dn + dr + dv) T/t + 2 (rq + rk + dr) T'", GRADIENTS,
 		2 * (qk + x->a * (x->dn + x->dv)) * x->T / x->t +
 			2 * (x->rq + x->rk + x->dr) * x->Tp);
-	compute(x, PIPESIM_WORK_LINEAR, "projections of attention",
+	compute(x, PIPESIM_WORK_PROJECTION, "projections of attention",
 		"2 (up + output) T/t + 2 down T'", COUNTED,
 		2 * cut * x->T / x->t + 2 * down * x->Tp,
 		2 * cut * x->T / x->t + 2 * down * x->Tp,
@@ -260,7 +261,7 @@ static void add_mlp(Terms *x)
 	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 2", "2 h T'", KORTHIKANTI,
 		2 * x->h * x->Tp);
 	if (dropped) {
-		again(x, PIPESIM_WORK_LINEAR, "MLP", 2 * weights * x->T);
+		again(x, PIPESIM_WORK_MLP, "MLP", 2 * weights * x->T);
 	} else {
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
 			x->bytes * x->h * x->Tp);
@@ -280,7 +281,7 @@ static void add_mlp(Terms *x)
 		dropped ? "4 h T' + 2 (2 g + 1) f T/t" : "2 h T' + 2 g f T/t", AUTOGRAD,
 		2 * x->h * x->Tp + 2 * x->g * x->f * x->T / x->t +
 			(dropped ? 2 * x->h * x->Tp + 2 * (x->g + 1) * x->f * x->T / x->t : 0));
-	compute(x, PIPESIM_WORK_LINEAR, "MLP", "2 (g + 1) h f T/t", COUNTED, 2 * weights * x->T,
+	compute(x, PIPESIM_WORK_MLP, "MLP", "2 (g + 1) h f T/t", COUNTED, 2 * weights * x->T,
 		2 * weights * x->T, 2 * weights * x->T);
 }
 
@@ -351,8 +352,8 @@ static void add_shared_experts(Terms *x)
 	add(x, PIPESIM_TERM_BETWEEN, "gradient ahead of the shared experts' activation",
 		"2 g fs T/t", GRADIENTS, 2 * x->g * rows);
 	if (dropped && !drops(x, PIPESIM_RECOMPUTE_MOE))
-		again(x, PIPESIM_WORK_LINEAR, "shared experts", flops);
-	compute(x, PIPESIM_WORK_LINEAR, "shared experts", "2 (g + 1) h fs T/t", COUNTED, flops,
+		again(x, PIPESIM_WORK_MLP, "shared experts", flops);
+	compute(x, PIPESIM_WORK_MLP, "shared experts", "2 (g + 1) h fs T/t", COUNTED, flops,
 		flops, flops);
 }
 
@@ -371,12 +372,13 @@ static void add_experts(Terms *x)
 	add_shared_experts(x);
 	if (drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		again(x, PIPESIM_WORK_EXPERT, "routed experts", flops);
-		again(x, PIPESIM_WORK_LINEAR, "router and shared experts",
+		again(x, PIPESIM_WORK_MLP, "router and shared experts",
 			router + 2 * (x->g + 1) * x->h * x->fs * x->T / x->t);
 	}
+	x->sum->rows += 2 * x->h * x->Tk;
 	compute(x, PIPESIM_WORK_EXPERT, "routed experts", "2 (g + 1) h fe Tk", COUNTED, flops,
 		flops, flops);
-	compute(x, PIPESIM_WORK_LINEAR, "router", "2 h E T'", COUNTED, router, router, router);
+	compute(x, PIPESIM_WORK_MLP, "router", "2 h E T'", COUNTED, router, router, router);
 }
 
 /* Ends ----------------------------------------------------------------------------------- */
@@ -459,7 +461,7 @@ static void add_mtp(Terms *x)
 	add(x, PIPESIM_TERM_UNTIL_INPUT, "logits that wait for the main loss",
 		per_logit == 2 ? "2 V T/t" : "6 V T/t", LOSSES,
 		per_logit * (x->V / x->t) * x->T);
-	compute(x, PIPESIM_WORK_LINEAR, "projection of both inputs", "4 h h T/t", COUNTED,
+	compute(x, PIPESIM_WORK_PROJECTION, "projection of both inputs", "4 h h T/t", COUNTED,
 		projection, projection, projection);
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, head, head, head);
 }

@@ -38,8 +38,9 @@ typedef enum {
 
 /* What FLOPs are spent on: rates differ. */
 typedef enum {
-	PIPESIM_WORK_LINEAR, /* projections of attention, MLP, shared experts */
-	PIPESIM_WORK_CORE,   /* attention itself */
+	PIPESIM_WORK_PROJECTION, /* of attention */
+	PIPESIM_WORK_CORE,       /* attention itself */
+	PIPESIM_WORK_MLP,        /* dense, and shared experts */
 	PIPESIM_WORK_EXPERT,
 	PIPESIM_WORK_HEAD,
 	PIPESIM_N_WORK,
@@ -57,6 +58,7 @@ typedef struct {
 typedef struct {
 	PipesimWide of[PIPESIM_N_TERMS];      /* of transient ones the sum of one part's */
 	PipesimWide flops[PIPESIM_N_WORK][3]; /* F, I, W; recomputation is in I */
+	PipesimWide rows; /* bytes of rows that are dispatched, and as many that are combined */
 } PipesimTermSum;
 
 /** pipesim_part_name: "embedding", "dense layer" ... */

@@ -64,7 +64,12 @@ typedef struct {
 	PipesimFraction routing;  /* rows of the fullest rank over the mean; den 0 = 1 */
 	gint64 workspace;         /* bytes that libraries take inside the allocator */
 	gint64 grouped_workspace; /* and where experts are grouped */
-	gint64 vocab_multiple;    /* of TP, that the vocabulary is padded to; 1 = as it is */
+	/* Of times: share of a GPU's peak that ops reach, 0 = not told; bytes per second between
+	 * data-parallel ranks, 0 = they take no time; whether that is beside the last backward. */
+	double mfu;
+	gint64 reduce;
+	gboolean overlap;
+	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
 } PipesimTraining;
 
 /** pipesim_training_tokens: T: of a micro-batch on a rank. */

@@ -1,3 +1,4 @@
+#include "measure/calibrate.h"
 #include "memory-rows.h"
 #include "suites.h"
 #include "transformer/theory.h"
@@ -342,6 +343,63 @@ START_TEST(spreads_layers)
 }
 END_TEST
 
+/* A layer that was measured takes as long as it was measured; on a GPU as its FLOPs at its rate. */
+START_TEST(times_stages)
+{
+	PipesimTraining training = plain(4096);
+	const PipesimDevice *device = pipesim_device_find("h100", "x", NULL);
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	const PipesimCut layer = {.layers = 1};
+	PipesimTermSum sum;
+	PipesimRates rates;
+	PipesimStage stage;
+
+	training.mfu = 0.5;
+	rates = pipesim_device_rates(device, &training);
+	ck_assert(pipesim_stage_sum(model, &training, &layer, &stage, NULL));
+	pipesim_terms_sum(model, &training, PIPESIM_PART_DENSE, &sum);
+	for (guint phase = 0; phase < 3; phase++)
+		ck_assert_int_eq(pipesim_stage_time(&stage, &rates, phase),
+			(gint64)rint((double)sum.of[PIPESIM_TERM_F + phase] / 494.7e12 * 1e9));
+	ck_assert_ptr_null(pipesim_device_find("h1", "x", NULL));
+}
+END_TEST
+
+START_TEST(scales_captures)
+{
+	const char *top = g_getenv("TOP_SRCDIR");
+	g_autofree char *path =
+		g_build_filename(top != NULL ? top : ".", "traces/h200.csv.gz", NULL);
+	const char *const paths[] = {path, NULL};
+	const PipesimCalibrateOptions options = {.layers = 1};
+	g_autoptr(PipesimCalibration) calibration =
+		pipesim_costs_from_traces(paths, NULL, &options, NULL);
+	g_autofree char *layer =
+		g_build_filename(top != NULL ? top : ".", "tests/input/latent-layer.ini", NULL);
+	g_autoptr(PipesimTransformer) model = pipesim_transformer_read(layer, NULL);
+	const PipesimTraining training = plain(4096);
+	const PipesimCut one = {.layers = 1};
+	const gint64 *time;
+	PipesimRates rates;
+	PipesimStage stage;
+
+	ck_assert(calibration != NULL && model != NULL);
+	time = calibration->costs->time;
+	ck_assert(pipesim_capture_rates(calibration->costs, &rates, NULL));
+	ck_assert(pipesim_stage_sum(model, &training, &one, &stage, NULL));
+	/* The router, which was not measured, is on top: 0.1 %. */
+	ck_assert_double_eq_tol(
+		(double)pipesim_stage_time(&stage, &rates, 0) / (double)time[PIPESIM_F], 1,
+		0.001);
+	ck_assert_double_eq_tol(
+		(double)pipesim_stage_time(&stage, &rates, 1) / (double)time[PIPESIM_I], 1,
+		0.001);
+	ck_assert_double_eq_tol(
+		(double)pipesim_stage_time(&stage, &rates, 2) / (double)time[PIPESIM_W], 1,
+		0.001);
+}
+END_TEST
+
 Suite *transformer_suite(void)
 {
 	Suite *suite = suite_create("transformer");
@@ -356,6 +414,8 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, refuses_descriptions);
 	tcase_add_test(tests, reads_layouts);
 	tcase_add_test(tests, spreads_layers);
+	tcase_add_test(tests, times_stages);
+	tcase_add_test(tests, scales_captures);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

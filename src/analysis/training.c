@@ -1,0 +1,51 @@
+/* The step as training sees it: with the reduction of gradients and the optimizer, in tokens and FLOPs. */
+#include "config.h"
+
+#include "analysis/parts.h"
+#include <math.h>
+
+/* What follows the last op of @rank. */
+static gint64 tail_of(const PipesimStep *step, guint rank)
+{
+	const PipesimOrder *order = step->job.order;
+	const PipesimShape *shape = &order->shape;
+	gint64 tail = 0;
+
+	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
+		const guint stage =
+			order->program != NULL
+				? order->program->stage_of[(gsize)rank * shape->chunks + chunk]
+				: pipesim_shape_stage(shape, rank, chunk);
+
+		if (stage != PIPESIM_NO_OP)
+			tail = pipesim_add_capped(tail, step->job.times->tail[stage]);
+	}
+	return tail;
+}
+
+void pipesim_report_training(const PipesimSubject *subject, PipesimReport *report)
+{
+	const PipesimStep *step = subject->step;
+	const PipesimCutter *cutter = subject->costs->cutter;
+	PipesimTrainingReport *training = &report->training;
+	const double microbatches = pipesim_shape_whole(&step->job.order->shape);
+	double seconds;
+
+	training->flops = training->mfu = (double)NAN;
+	if (cutter == NULL || step->job.times->tail == NULL)
+		return;
+	for (guint rank = 0; rank < report->ranks; rank++) {
+		const gint64 tail = tail_of(step, rank);
+
+		training->tail = MAX(training->tail, tail);
+		training->step =
+			MAX(training->step, pipesim_add_capped(step->last_end[rank], tail));
+	}
+	if (training->step == 0)
+		return;
+	seconds = (double)training->step / 1e9;
+	training->tokens = (gint64)MIN(rint(cutter->tokens * microbatches / seconds), 9e18);
+	training->flops = cutter->model_flops * microbatches / report->ranks / seconds;
+	if (cutter->peak > 0)
+		training->mfu = training->flops / cutter->peak;
+}
