@@ -49,17 +49,24 @@ const char *pipesim_cause_name(PipesimCauseKind kind)
 
 /* Replays -------------------------------------------------------------------------------- */
 
-/* The makespan of @step where ops take @durations and messages @p2p; -1 with @error. */
+/* The makespan of @step where ops take @durations and messages @p2p; -1 with @error.
+ * @out: (out) (nullable): its timeline */
 static gint64 replay(const Doctor *doctor, const PipesimStep *step, const gint64 *durations,
-	gint64 p2p, GError **error)
+	gint64 p2p, PipesimTimeline **out, GError **error)
 {
 	PipesimTimes times = *doctor->times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
+	gint64 makespan;
 
 	times.drawn = durations;
 	times.p2p = p2p;
 	timeline = pipesim_step_again(step, &times, 0, error);
-	return timeline != NULL ? timeline->makespan : -1;
+	if (timeline == NULL)
+		return -1;
+	makespan = timeline->makespan;
+	if (out != NULL)
+		*out = g_steal_pointer(&timeline);
+	return makespan;
 }
 
 /* What each op waited for until it could begin, and began: ends of measured ops, in an order in which
@@ -203,7 +210,7 @@ static gboolean fill_levels(Doctor *doctor, GError **error)
 		}
 	for (guint level = 0; level < N_LEVELS; level++) {
 		doctor->makespan[level] =
-			replay(doctor, doctor->step, doctor->level[level], 0, error);
+			replay(doctor, doctor->step, doctor->level[level], 0, NULL, error);
 		if (doctor->makespan[level] < 0)
 			return FALSE;
 	}
@@ -241,7 +248,7 @@ static gint find_rank(Doctor *doctor, Level level)
 
 		memcpy(doctor->trial, before, program->n_ops * sizeof *before);
 		memcpy(&doctor->trial[begin], &here[begin], n * sizeof *here);
-		cost = replay(doctor, doctor->step, doctor->trial, 0, NULL) -
+		cost = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL) -
 		       doctor->makespan[level - 1];
 		if (cost > most) {
 			most = cost;
@@ -262,7 +269,7 @@ static gint64 step_without(Doctor *doctor, Level level)
 			MAX(doctor->level[HOST][i] -
 					(doctor->level[level][i] - doctor->level[level - 1][i]),
 				0);
-	makespan = replay(doctor, doctor->step, doctor->trial, 0, NULL);
+	makespan = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
 	return makespan < 0 ? -1 : out->measured - doctor->makespan[HOST] + makespan;
 }
 
@@ -344,7 +351,7 @@ static void find_losses(Doctor *doctor)
 
 		doctor->trial[loss->op] -= loss->ns;
 		loss->step = doctor->makespan[HOST] -
-			     replay(doctor, doctor->step, doctor->trial, 0, NULL);
+			     replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
 		doctor->trial[loss->op] += loss->ns;
 	}
 	g_array_sort(losses, compare_losses);
@@ -420,6 +427,22 @@ static gboolean find_message(Doctor *doctor, Moment *moments, GError **error)
 	return TRUE;
 }
 
+/* When ops of the diagnosed pipeline ran, and run in @timeline. */
+static void keep_times(
+	PipesimDiagnosis *out, const Moment *moments, const PipesimTimeline *timeline)
+{
+	const guint32 n = out->program->n_ops;
+
+	out->measured_start = g_new(gint64, n);
+	out->measured_end = g_new(gint64, n);
+	out->simulated_start = g_memdup2(timeline->start, n * sizeof(gint64));
+	out->simulated_end = g_memdup2(timeline->end, n * sizeof(gint64));
+	for (guint32 i = 0; i < n; i++) {
+		out->measured_start[i] = moments[i].start - out->pipeline->start;
+		out->measured_end[i] = moments[i].end - out->pipeline->start;
+	}
+}
+
 /* Every step once more, each op with its own time, messages as they usually are. */
 static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
 {
@@ -432,6 +455,7 @@ static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
 	for (guint s = 0; s < record->steps->len; s++) {
 		const PipesimRecordPipeline *pipeline = pipesim_record_slowest(record, s);
 		const gint64 length = length_of(record, s);
+		g_autoptr(PipesimTimeline) timeline = NULL;
 		gint64 makespan;
 		guint rank;
 
@@ -445,9 +469,12 @@ static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
 			return FALSE;
 		for (guint32 i = 0; i < out->program->n_ops; i++)
 			doctor->trial[i] = own_time(doctor, &pipeline->ops[i], &moments[i]);
-		makespan = replay(doctor, step, doctor->trial, out->message, error);
+		makespan = replay(doctor, step, doctor->trial, out->message,
+			s == out->step ? &timeline : NULL, error);
 		if (makespan < 0)
 			return FALSE;
+		if (timeline != NULL)
+			keep_times(out, moments, timeline);
 		out->step_simulated[s] = makespan + length - (pipeline->end - pipeline->start);
 	}
 	out->simulated = out->step_simulated[out->step];
@@ -583,6 +610,10 @@ void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis)
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		g_free(diagnosis->cause[kind].idle);
 	g_free(diagnosis->busy);
+	g_free(diagnosis->measured_start);
+	g_free(diagnosis->measured_end);
+	g_free(diagnosis->simulated_start);
+	g_free(diagnosis->simulated_end);
 	g_free(diagnosis->step_measured);
 	g_free(diagnosis->step_simulated);
 	pipesim_nearest_clear(&diagnosis->nearest);

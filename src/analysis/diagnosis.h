@@ -59,6 +59,8 @@ typedef struct {
 	gint64 message; /* what a message usually takes from op to op, ns */
 	PipesimCause cause[PIPESIM_N_CAUSES];
 	gint64 *busy; /* of each rank, ns */
+	/* Of each op, ns from the first start of the pipeline: as measured, and as simulated. */
+	gint64 *measured_start, *measured_end, *simulated_start, *simulated_end;
 	PipesimOpLoss loss[PIPESIM_LOSSES];
 	guint n_losses;
 	/* Of every whole step: what it took, and what is simulated as above. */

@@ -137,6 +137,16 @@ static void count_nodes(Graph *graph)
 	graph->n = graph->first[(gsize)graph->stages * N_TYPES];
 }
 
+/* Of all stages. */
+static guint32 count_type(const Graph *graph, guint type)
+{
+	guint32 sum = 0;
+
+	for (guint stage = 0; stage < graph->stages; stage++)
+		sum += count_of(graph, stage, type);
+	return sum;
+}
+
 /* Start and end of every node of one pipeline. FALSE where it has other ops than the first. */
 static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, guint stage)
 {
@@ -600,11 +610,7 @@ static void find_parts(Graph *graph, PipesimWhatIf *out)
 	for (guint type = 0; type < N_TYPES; type++) {
 		const Choice choice = {of_kind, &type};
 		PipesimWhatIfKind kind = {types[type].called, 0};
-		gboolean any = FALSE;
-
-		for (guint stage = 0; stage < graph->stages; stage++)
-			any |= count_of(graph, stage, type) > 0;
-		if (types[type].what != type || !any)
+		if (types[type].what != type || count_type(graph, type) == 0)
 			continue;
 		kind.slowdown = run_all(graph, &choice) / out->ideal;
 		g_array_append_val(out->kinds, kind);
@@ -722,6 +728,11 @@ PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error)
 		return NULL;
 	graph.first = g_new0(guint32, (gsize)graph.stages * N_TYPES + 1);
 	count_nodes(&graph);
+	if (count_type(&graph, F_SEND) == 0 && graph.stages > 1) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"what-if: the traces have no forward-send and the like");
+		return NULL;
+	}
 	graph.type = g_new0(guint8, graph.n);
 	graph.stage = g_new0(guint32, graph.n);
 	graph.unit_of = g_new0(guint32, graph.n);

@@ -1,8 +1,10 @@
 #include "config.h"
 
+#include "analysis/measured.h"
 #include "cli/command.h"
 #include "measure/reader.h"
 #include "output/diagnosis.h"
+#include "output/timeline-layout.h"
 #include <string.h>
 
 typedef enum {
@@ -43,10 +45,13 @@ static void tell(const PipesimSetup *setup, const GPtrArray *notices)
 		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
 }
 
+/* What was found, and below it the timeline where that was asked for in characters. @comparison:
+ * (nullable): the step as measured and as simulated */
 static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
-	Format format, GError **error)
+	const PipesimComparison *comparison, Format format, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) out = g_string_new(NULL);
 	/* Not every trace has what it is defined by. */
@@ -58,7 +63,54 @@ static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *dia
 		pipesim_diagnosis_csv(diagnosis, out);
 	else
 		pipesim_diagnosis_text(diagnosis, what_if, &style, out);
+	if (g_strcmp0(timeline, "-") == 0) {
+		if (format != TEXT)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--timeline - would mix with --format %s on standard output; "
+				"give it a file",
+				setup->text[PIPESIM_SET_FORMAT]);
+		g_string_append_c(out, '\n');
+		pipesim_timeline_text(comparison, &setup->view, &style, out);
+	}
 	return pipesim_print(path, out, error);
+}
+
+/* Pictures, traces and the page. */
+static gboolean draw(
+	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
+{
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
+	const char *chrome = setup->text[PIPESIM_SET_CHROME_TRACE];
+	const char *page = setup->text[PIPESIM_SET_REPORT];
+	PipesimStyle plain = pipesim_terminal_style(NULL);
+
+	plain.colour = FALSE;
+	return (timeline == NULL || strcmp(timeline, "-") == 0 ||
+		       pipesim_picture_write(
+			       comparison, timeline, &plain, &setup->view, "gnuplot", error)) &&
+	       (chrome == NULL || pipesim_chrome_trace_write(comparison, chrome, error)) &&
+	       (page == NULL || pipesim_page_write(comparison, page, error));
+}
+
+static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
+	Format format, GError **error)
+{
+	const gboolean drawn = setup->text[PIPESIM_SET_TIMELINE] != NULL ||
+			       setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
+			       setup->text[PIPESIM_SET_REPORT] != NULL;
+	g_autoptr(PipesimComparison) comparison =
+		drawn ? pipesim_measured_comparison(diagnosis, error) : NULL;
+
+	if (!drawn)
+		return write_out(setup, diagnosis, NULL, format, error);
+	if (comparison == NULL)
+		return FALSE;
+	comparison->command = g_strdup(setup->command_line);
+	comparison->notices = setup->notices;
+	return (setup->text[PIPESIM_SET_TIMELINE] == NULL ||
+		       pipesim_layout_check(comparison, &setup->view, error)) &&
+	       draw(setup, comparison, error) &&
+	       write_out(setup, diagnosis, comparison, format, error);
 }
 
 static PipesimRangeRules *read_rules(const PipesimSetup *setup, gboolean *ok, GError **error)
@@ -85,7 +137,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim diagnose rank*.json.gz");
-	if (!read_format(setup, &format, error) || !read_step(setup, &patient.step, error))
+	if (!pipesim_setup_check_view(setup, error) || !read_format(setup, &format, error) ||
+		!read_step(setup, &patient.step, error))
 		return FALSE;
 	rules = read_rules(setup, &ok, error);
 	if (!ok)
@@ -106,7 +159,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime
 								   : &pipesim_native_runtime;
 	diagnosis = pipesim_diagnose(&patient, error);
-	return diagnosis != NULL && write_out(setup, diagnosis, format, error);
+	return diagnosis != NULL && tell_all(setup, diagnosis, format, error);
 }
 
 const PipesimCommand pipesim_command_diagnose = {
@@ -124,7 +177,8 @@ const PipesimCommand pipesim_command_diagnose = {
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
 	.run = run,
 };

@@ -1,0 +1,67 @@
+#include "config.h"
+
+#include "analysis/measured.h"
+#include <string.h>
+
+/* Puts the ops of @step at the times of @start and @end. */
+static void set_times(PipesimStep *step, const gint64 *start, const gint64 *end)
+{
+	const guint32 *begin = step->program->rank_begin;
+	PipesimTimeline *timeline = step->timeline;
+
+	memcpy(timeline->start, start, timeline->n_ops * sizeof *start);
+	memcpy(timeline->end, end, timeline->n_ops * sizeof *end);
+	timeline->makespan = 0;
+	for (guint rank = 0; rank < step->program->shape.ranks; rank++) {
+		gint64 busy = 0;
+
+		if (begin[rank] == begin[rank + 1])
+			continue;
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+			busy += end[op] - start[op];
+		step->busy[rank] = busy;
+		step->first_start[rank] = start[begin[rank]];
+		step->last_end[rank] = end[begin[rank + 1] - 1];
+		timeline->makespan = MAX(timeline->makespan, step->last_end[rank]);
+	}
+	step->makespan = timeline->makespan;
+}
+
+/* Adds a run of the executed order whose ops ran at these times. */
+static gboolean add_run(PipesimComparison *comparison, const char *name,
+	const PipesimDiagnosis *diagnosis, const gint64 *start, const gint64 *end,
+	GError **error)
+{
+	PipesimRun *run = pipesim_run_program(
+		name, diagnosis->program, NULL, &comparison->scenario, diagnosis->costs);
+	PipesimSubject subject = {.costs = diagnosis->costs};
+
+	g_ptr_array_add(comparison->runs, run);
+	if (run->error != NULL) {
+		g_propagate_error(error, g_error_copy(run->error));
+		return FALSE;
+	}
+	set_times(run->step, start, end);
+	subject.step = run->step;
+	pipesim_report_free(run->report);
+	run->report = pipesim_report_new(&subject, error);
+	return run->report != NULL;
+}
+
+PipesimComparison *pipesim_measured_comparison(
+	const PipesimDiagnosis *diagnosis, GError **error)
+{
+	const PipesimScenario scenario = {.ranks = diagnosis->program->shape.ranks,
+		.microbatches = diagnosis->program->shape.microbatches,
+		.keep = PIPESIM_KEEP_OPS,
+		.seed = 1};
+	g_autoptr(PipesimComparison) comparison =
+		pipesim_comparison_new(&scenario, diagnosis->costs);
+
+	if (!add_run(comparison, "measured", diagnosis, diagnosis->measured_start,
+		    diagnosis->measured_end, error) ||
+		!add_run(comparison, "simulated", diagnosis, diagnosis->simulated_start,
+			diagnosis->simulated_end, error))
+		return NULL;
+	return g_steal_pointer(&comparison);
+}
