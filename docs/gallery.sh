@@ -75,7 +75,7 @@ TEXT
 
 Where boxes are narrower than a pixel, each pixel has the mean colour of what runs in it, and white is idle: 1024 ranks with
 3,300 micro-batches run 10 million ops here. The phases of ZB-H1 show as areas: forwards alone, then forwards and backwards for
-input, then all three, and at the end the weight gradients that were put off.
+input, then all three, and at the end the weight gradients that were deferred.
 TEXT
 	draw ten-million --pp 1024 --microbatches 3300 --schedule zb-h1
 } >"$page"
