@@ -20,7 +20,7 @@ typedef enum {
 	PIPESIM_ERROR_USAGE,      /* correct the option or name that the message quotes */
 	PIPESIM_ERROR_CONSTRAINT, /* the schedule refuses this shape; the message names another
 				   */
-	PIPESIM_ERROR_INCOMPLETE, /* an op is missing or stands twice */
+	PIPESIM_ERROR_INCOMPLETE, /* an op is missing or appears twice */
 	PIPESIM_ERROR_DEADLOCK,   /* the order has a cycle, which the message shows op by op */
 	PIPESIM_ERROR_LIMIT,      /* too large for this engine or this machine */
 	PIPESIM_ERROR_EXTERNAL,   /* another program is missing or failed; the message has its

@@ -41,6 +41,7 @@ function parse(    i, line, inside, continued, open)
 		else if (inside && open)
 			last[n] = i
 	}
+	unclosed = inside
 }
 
 # As mdoc writes what would mean something to it.
@@ -193,5 +194,8 @@ function compare(    i, j, ran, done, passed, new)
 			print lines[++done] >new
 		close(new)
 	}
+	# What follows would be taken for text, and not run.
+	if (unclosed && FILENAME !~ /\.[0-9]$/)
+		print "FAIL: " name ": its last block of examples is not closed, or one before is not opened"
 	print "passed " passed + 0
 }

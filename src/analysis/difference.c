@@ -248,8 +248,8 @@ PipesimDifference *pipesim_difference_new(
 
 	if (pipesim_shape_parts(&a->shape) != pipesim_shape_parts(&b->shape)) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s runs a micro-batch in %u part%s, %s in %u; compare orders of one "
-			"shape",
+			"%s runs a micro-batch in %u part%s, %s in %u; compare orders of the "
+			"same shape",
 			a->name, pipesim_shape_parts(&a->shape),
 			pipesim_shape_parts(&a->shape) == 1 ? "" : "s", b->name,
 			pipesim_shape_parts(&b->shape));
@@ -259,7 +259,7 @@ PipesimDifference *pipesim_difference_new(
 		a->shape.microbatches != b->shape.microbatches) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"%s has %u ranks and %u micro-batches, %s %u and %u; compare orders of "
-			"one shape",
+			"the same shape",
 			a->name, a->shape.ranks, a->shape.microbatches, b->name, b->shape.ranks,
 			b->shape.microbatches);
 		return NULL;

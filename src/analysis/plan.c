@@ -204,8 +204,8 @@ static PipesimOrder *take(const Search *s, const Candidate *best, GError **error
 		return NULL;
 	if (!best->fits) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: no order that is known holds so little, and that of %s is the "
-			"leanest; nearest: --max-activations %" G_GINT64_FORMAT,
+			"%s: no known order holds so few activations; %s holds the fewest; "
+			"nearest: --max-activations %" G_GINT64_FORMAT,
 			s->schedule->name, best->schedule->name,
 			(best->held + best->each - 1) / best->each);
 		pipesim_order_unref(best->order);
@@ -233,8 +233,8 @@ static PipesimOrder *ignore_memory(
 	order = take(s, &best, error);
 	if (order != NULL)
 		note(order,
-			"no order that is known fits the memory limit; the leanest, that of "
-			"%s, takes %s",
+			"no known order fits the memory limit; the leanest, that of %s, takes "
+			"%s",
 			leanest->schedule->name, pipesim_print_bytes(memory, leanest->memory));
 	return order;
 }

@@ -27,7 +27,7 @@ static gboolean init_footing(Footing *footing, const char *name, guint v,
 		return TRUE;
 	if (scenario->ranks % v != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: %u stages on ranks of %u each: at equal stages PP must be a "
+			"%s: %u stages with %u of them per rank: at equal stages PP must be a "
 			"multiple of %u; nearest: %u",
 			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
 	/* With fewer ranks than were asked for a slow one must not be lost in silence. */

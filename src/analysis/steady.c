@@ -207,8 +207,8 @@ PipesimSteadyState *pipesim_steady_state_new(const PipesimSchedule *schedule,
 
 	if (scenario->microbatches > PIPESIM_MAX_MICROBATCHES / 2) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: %u micro-batches cannot be doubled, which shows the slope; at "
-			"most %u",
+			"%s: %u micro-batches are too many, as steady also simulates twice the "
+			"number; at most %u",
 			schedule->name, scenario->microbatches, PIPESIM_MAX_MICROBATCHES / 2);
 		return NULL;
 	}

@@ -212,8 +212,8 @@ static gboolean split_quoted_line(
 	} while (fed == want && comma != NULL);
 	if (fed != want)
 		return fail_line(csv, csv->position,
-			"a quote where none may stand; quote the whole cell and double "
-			"the quotes in it",
+			"a quote inside a cell; quote the whole cell and double the quotes in "
+			"it",
 			error);
 	if (csv_fini(&csv->parser, add_cell, NULL, csv) != 0)
 		return fail_line(csv, csv->cell_begin,

@@ -117,14 +117,14 @@ gboolean pipesim_parse_bandwidth(
 		strcpy(amount + strlen(amount) - 3, "B");
 	if (!pipesim_parse_bytes(amount, what, bytes_per_second, NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is not a bandwidth; write bytes a second, 50GB/s or "
-			"400Gbit/s",
+			"%s: '%s' is not a bandwidth; write bytes per second, for example "
+			"50GB/s or 400Gbit/s",
 			what, text);
 	if (bits)
 		*bytes_per_second /= 8;
 	return *bytes_per_second > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: '%s' moves nothing; leave it out for a link without limit", what,
+		       "%s: '%s' is no bandwidth; leave it out for an unlimited one", what,
 		       text);
 }
 

@@ -130,7 +130,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		return FALSE;
 	if (setup->flag[PIPESIM_SET_BRIEF] && !format->for_people)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--brief is of the text table; leave it out with --format %s",
+			"--brief is for the text table; leave it out with --format %s",
 			format->name);
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks

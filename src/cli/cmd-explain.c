@@ -44,7 +44,7 @@ static void append_row(GString *out, const PipesimShape *shape, const char *titl
 {
 	const int width = shape->stages > 1000 ? 7 : 4;
 
-	g_string_append_printf(out, "  %-12s", title);
+	g_string_append_printf(out, "  %-*s", shape->copies == 2 ? 23 : 12, title);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		if (rank == FIRST_RANKS && !is_shown(shape, rank))
 			g_string_append_printf(out, "%*s", width, "...");
@@ -69,13 +69,14 @@ static void append_placement(const PipesimShape *shape, GString *out)
 			shape->stages, shape->stages == 1 ? "" : "s", shape->stages);
 	append_row(out, shape, "rank", -1);
 	for (guint chunk = 0; chunk < shape->chunks; chunk++) {
-		g_autofree char *title = shape->chunks == 1
-						 ? g_strdup("stage")
-						 : g_strdup_printf("%s %u",
-							   shape->copies > 2    ? "pipeline"
-							   : shape->copies == 2 ? "direction"
-										: "chunk",
-							   chunk);
+		/* By the numbers that ops below have. */
+		g_autofree char *title =
+			shape->chunks == 1 ? g_strdup("stage")
+			: shape->copies == 2
+				? g_strdup_printf("%s direction (%u)",
+					  chunk == 0 ? "forward" : "reverse", chunk)
+				: g_strdup_printf("%s %u",
+					  shape->copies > 2 ? "pipeline" : "chunk", chunk);
 
 		append_row(out, shape, title, (int)chunk);
 	}
@@ -273,7 +274,8 @@ static void append_formulae(const PipesimSchedule *schedule, GString *out)
 			? "2 copies: a rank holds a stage of each direction"
 			: "1 copy: each stage is on one rank");
 	g_string_append_printf(out, "\nSends and receives (--runtime native)\n  %s\n",
-		schedule->runtime != NULL ? schedule->runtime : "no known runtime; as async");
+		schedule->runtime != NULL ? schedule->runtime
+					  : "no known runtime; simulated as async");
 }
 
 /* One run -------------------------------------------------------------------------------- */

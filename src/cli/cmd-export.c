@@ -57,15 +57,15 @@ static gboolean check_pytorch(const PipesimProgram *program, GError **error)
 
 	if (shape->copies > 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"PyTorch cannot run this order: a stage lives on two ranks, and its "
-			"runtime knows one rank for each; --for pipesim writes the order all "
-			"the same");
+			"PyTorch cannot run this order: a stage is on two ranks, and its "
+			"runtime allows one rank per stage; --for pipesim writes the order "
+			"anyway");
 	for (guint rank = 0; rank < shape->ranks; rank++)
 		if (program->rank_begin[rank] == program->rank_begin[rank + 1])
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				"PyTorch cannot run this order: rank %u has no op, which its "
-				"runtime does not expect; --for pipesim writes the order all "
-				"the same",
+				"PyTorch cannot run this order: rank %u has no ops, which its "
+				"runtime does not support; --for pipesim writes the order "
+				"anyway",
 				rank);
 	return TRUE;
 }
@@ -106,7 +106,7 @@ static gboolean append_lowering(const PipesimSetup *setup, gboolean for_pytorch,
 		if (for_pytorch && groups)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"PyTorch cannot read the groups of messages in %s; --runtime "
-				"pytorch-2.11 orders them anew",
+				"pytorch-2.11 writes them in another order",
 				choice->path);
 		if (!prove(setup, given, pipesim_schedule_file_locate_action, choice->file,
 			    error))

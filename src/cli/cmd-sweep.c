@@ -82,7 +82,8 @@ static gboolean read_format(Sweep *sweep, GError **error)
 			"FILE.jsonl");
 	if (is_drawn(sweep))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--resume has only the rest of the results; draw with the file's rows");
+			"--resume computes only the missing rows, and a picture needs all of "
+			"them; leave out one of the two");
 	return TRUE;
 }
 
@@ -316,7 +317,7 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 			   " points%s\n",
 			sweep->done, all,
 			sweep->file != NULL && sweep->output != NULL
-				? "; --resume goes on with them"
+				? "; continue with --resume"
 				: "");
 		*answer = PIPESIM_EXIT_STOPPED;
 		return TRUE;

@@ -63,8 +63,8 @@ static gboolean check_made_of(const PipesimSweepFile *file, GError **error)
 
 	if (!g_file_get_contents(file->id, &there, NULL, NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is not there, which says what the rows of %s were made of; remove "
-			"that and begin anew",
+			"%s is missing, which records what the rows of %s depend on; remove "
+			"the rows and start again",
 			file->id, file->partial);
 	if (strcmp(there, file->made_of) == 0)
 		return TRUE;
@@ -73,7 +73,8 @@ static gboolean check_made_of(const PipesimSweepFile *file, GError **error)
 	said = first_line(there, same);
 	asked = first_line(file->made_of, same);
 	return pipesim_fail_at(error, file->id, 1, 1,
-		"the rows of %s were made of other things: '%.80s' there, '%.80s' here; give "
+		"the rows of %s depend on other options or files: '%.80s' there, '%.80s' here; "
+		"give "
 		"--resume the options and files that they were written with, or remove them",
 		file->partial, said, asked);
 }
@@ -198,8 +199,8 @@ static gboolean begin(PipesimSweepFile *file, GError **error)
 		return write_header(file, error);
 	if (errno == EEXIST)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is there from a sweep that did not end; --resume goes on with it, "
-			"or remove it",
+			"%s was left by a sweep that did not finish; continue it with "
+			"--resume, or remove it",
 			file->partial);
 	return fail_write(file, error);
 }

@@ -9,7 +9,7 @@
  *	                      they were a superstep ago, the next one is recorded
  *
  * What was recorded becomes a period (stream-period.c): the software pipeline of all ranks, of
- * which it leaps over the passes that only add a constant. What is left of the loops and what stands behind them runs verb by verb. */
+ * which it leaps over the passes that only add a constant. What is left of the loops and what comes after them runs verb by verb. */
 #include "config.h"
 
 #include "base/hash.h"
@@ -339,8 +339,8 @@ static gboolean run_all(Runner *run, GError **error)
 	if (run->too_long)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u micro-batches on %u ranks are too many to simulate one by one, and "
-			"this order does not repeat soon enough to leap over them; take fewer "
-			"of either",
+			"their order does not become periodic soon enough to skip repetitions; "
+			"use fewer of either",
 			shape->microbatches, shape->ranks);
 	pipesim_streaming_settle(s);
 	if (s->no_memory)

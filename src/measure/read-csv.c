@@ -176,7 +176,7 @@ static void read_header(Reader *reader)
 		for (guint k = 0; position.of != NULL && k < i; k++)
 			if (g_array_index(reader->positions, Position, k).of == position.of) {
 				pipesim_table_fault(table, cell,
-					"column '%s' stands twice; remove one",
+					"column '%s' appears twice; remove one",
 					position.of->name);
 				break;
 			}

@@ -86,7 +86,7 @@ static void read_means(PipesimTable *table, const PipesimColumn *columns)
 	for (guint i = 0; i < rows->len; i++) {
 		const PipesimMeasured *other = &g_array_index(rows, PipesimTraceRow, i).what;
 		if (other->component == row.what.component && other->phase == row.what.phase)
-			pipesim_table_fault(table, NULL, "%s %s stands twice; remove one",
+			pipesim_table_fault(table, NULL, "%s %s appears twice; remove one",
 				other->component, pipesim_phase_name(other->phase));
 	}
 	g_array_append_val(rows, row);

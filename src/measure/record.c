@@ -252,7 +252,7 @@ static PipesimRecordPipeline *new_pipeline(
 	return pipeline;
 }
 
-/* An op that stands twice in one step would be work done twice. */
+/* An op that appears twice in one step would be work done twice. */
 static gboolean check_twice(const Building *building, guint first, guint end, GError **error)
 {
 	const PipesimJoined *joined = &building->record->joined;
@@ -265,7 +265,7 @@ static gboolean check_twice(const Building *building, guint first, guint end, GE
 
 		if (*here & 1u << found->op.kind)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: %s of stage %u, micro-batch %u, stands twice in step "
+				"%s: %s of stage %u, micro-batch %u, appears twice in step "
 				"%" G_GINT64_FORMAT "; are traces of two runs among them?",
 				found->trace->path, pipesim_phase_name(found->op.kind),
 				found->op.stage, found->op.microbatch, found->number);

@@ -195,7 +195,7 @@ static gboolean choose(GPtrArray *groups, const Property *property, guint phase,
 		if (i < max_listed)
 			g_string_append_printf(
 				all, "%s'%s'", i > 0 ? ", " : "", candidate->text);
-		/* All of it is as wished, or what stands before its slash. */
+		/* All of it is as wished, or what comes before its slash. */
 		if ((wished == NULL ||
 			    (g_str_has_prefix(candidate->text, wished) &&
 				    strchr("/", candidate->text[strlen(wished)]) != NULL)) &&

@@ -513,7 +513,7 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error)
 				line->junk);
 		else if (line->group == NULL)
 			pipesim_fail_at(error, ini->path, line->line, 1,
-				"not a costs file: '%.80s' stands before any [group]",
+				"not a costs file: '%.80s' comes before any [group]",
 				line->key);
 		if (line->junk != NULL || line->group == NULL)
 			return NULL;
@@ -627,7 +627,8 @@ static gboolean read_stages(Stages *stages, GError **error)
 	}
 	return stages->n_stages > 0 ||
 	       pipesim_fail_at(error, pipesim_csv_path(stages->csv), 1, 1,
-		       "no stage; a header %s and a line a stage", stages->format->header);
+		       "no stage; write a header %s and one line per stage",
+		       stages->format->header);
 }
 
 /* @set: what takes the values as those of equal parts of the model, for one of @ranks shares */

@@ -112,7 +112,7 @@ gboolean pipesim_costs_set_parts(
 		total = (total + ranks / 2) / ranks;
 		if (total > PIPESIM_MAX_TIME_NS)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"%s of all stages together is longer than pipesim counts",
+				"%s of all stages together exceeds what pipesim can count",
 				names[kind]);
 		time[kind] = (gint64)total;
 	}
@@ -150,7 +150,7 @@ gboolean pipesim_costs_set_part_bytes(
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
 		if (total[sort] > G_MAXINT64)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"all stages together hold more than pipesim counts");
+				"all stages together hold more bytes than pipesim can count");
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
 		*average[sort] = (gint64)((total[sort] + ranks / 2) / ranks);
 	g_free(costs->part_bytes);
@@ -254,8 +254,8 @@ static gboolean check_complete(const PipesimCosts *costs, const gboolean given[N
 
 	return !costs->unit || !any || (given[PIPESIM_F] && backward) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: %s is missing, and 1 ms would be no match for other times; "
-		       "give F and B, or F, I and W",
+		       "%s: %s is missing, and its default of 1 ms would not match the other "
+		       "times; give F and B, or F, I and W",
 		       what,
 		       !given[PIPESIM_F]  ? "F"
 		       : given[PIPESIM_I] ? "W"
@@ -365,7 +365,7 @@ static gboolean parse_one_factor(const char *item, const Factors *factors, guint
 	       (factor[index].num > 0 ||
 		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			       "%s: %s %" G_GUINT64_FORMAT
-			       " cannot take no time; a factor above 0, for example %s",
+			       " must take some time; a factor above 0, for example %s",
 			       factors->what, factors->element, index, factors->example));
 }
 

@@ -314,7 +314,7 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	} else if (line->key == NULL) {
 		if (line->first_line != line->line)
 			pipesim_ini_fault(reader->ini, line->line, line->column,
-				"[%s] stands twice; first in line %u", line->group,
+				"[%s] appears twice; first in line %u", line->group,
 				line->first_line);
 	} else if (known) {
 		pipesim_ini_fault(reader->ini, line->line, line->column,
@@ -322,7 +322,7 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	} else if (topology == NULL || topology->first_line > line->line) {
 		/* Keys of an unknown group need no fault each, but where no topology began. */
 		pipesim_ini_fault(reader->ini, line->line, line->column,
-			"'%s' stands before [" TOPOLOGY "]; is this a topology file?",
+			"'%s' comes before [" TOPOLOGY "]; is this a topology file?",
 			line->key);
 	}
 }

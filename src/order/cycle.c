@@ -94,8 +94,8 @@ static gboolean find_swap(
 gboolean pipesim_fail_cycle(
 	const PipesimWaiting *waiting, const GArray *cycle, const char *what, GError **error)
 {
-	/* "A waits for B, which stands behind C, which waits for A" in one line; with places each
-	 * on its own, of which the first stands before the whole message. */
+	/* "A waits for B, which comes after C, which waits for A" in one line; with places each
+	 * on its own, of which the first comes before the whole message. */
 	const gboolean lines = waiting->locate != NULL;
 	g_autoptr(GString) text = g_string_new(what);
 	g_autoptr(GError) deadlock = NULL;
@@ -114,7 +114,7 @@ gboolean pipesim_fail_cycle(
 			g_string_append(text, ", which");
 		if (i == 0 || lines)
 			append_step(waiting, at, text);
-		g_string_append(text, behind ? " stands behind " : " waits for ");
+		g_string_append(text, behind ? " comes after " : " waits for ");
 		if (behind)
 			waiting->print(waiting->graph, next, text);
 		else

@@ -12,7 +12,7 @@ typedef struct {
  * too. */
 typedef struct {
 	gconstpointer graph;
-	/* What @at waits for; *behind: it only stands behind that on its rank. */
+	/* What @at waits for; *behind: it only comes after that on its rank. */
 	PipesimStuck (*blocker)(gconstpointer graph, PipesimStuck at, gboolean *behind);
 	void (*print)(gconstpointer graph, PipesimStuck at, GString *out);
 	/* The entry of its rank that @at belongs to, as @locate and the rest count. */

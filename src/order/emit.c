@@ -164,8 +164,8 @@ static PipesimOrder *finish(PipesimEmitter *out, gboolean ok, GError **error)
 	end_rank(out);
 	if (ok && out->too_long)
 		ok = pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"the order does not fit in memory (at most %u verbs); take fewer ranks "
-			"or micro-batches",
+			"the order does not fit in memory (at most %u ops, counting a loop "
+			"once); use fewer ranks or micro-batches",
 			MAX_VERBS);
 	if (ok)
 		return out->order;

@@ -45,7 +45,7 @@ typedef struct {
 	guint32 *forward, *backward; /* of the program, from its first micro-batch on */
 	guint64 first;               /* its first micro-batch */
 	guint64 n_forward, n_backward;
-	guint64 oldest; /* no I of it without W stands before this op */
+	guint64 oldest; /* no I of it without W comes before this op */
 } Chunk;
 
 typedef struct {
@@ -176,7 +176,7 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 }
 
 /* Fills @program, which has room for every op of the closed @order, and links it: completeness and
- * what stands before what follow from the counts, so that nothing has to be looked for afterwards. */
+ * what comes before what follow from the counts, so that nothing has to be looked for afterwards. */
 static gboolean expand_counted(
 	const PipesimOrder *order, PipesimProgram *program, GError **error)
 {

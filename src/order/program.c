@@ -18,8 +18,8 @@ PipesimProgram *pipesim_program_new(const PipesimShape *shape, guint64 max_ops, 
 	if (program->ops == NULL || program->rank_begin == NULL || program->stage_of == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT
-			" ops of %u ranks are too many to keep one by one (at most %u, as "
-			"memory allows); take fewer ranks or micro-batches",
+			" ops of %u ranks are too many to store (at most %u, as memory "
+			"allows); use fewer ranks or micro-batches",
 			max_ops, shape->ranks, PIPESIM_MAX_OPS);
 		pipesim_program_unref(program);
 		return NULL;
@@ -178,7 +178,7 @@ static void explain_place(Linker *linker, guint32 before, guint32 after)
 		g_string_append(text, before == after
 					      ? " overlaps itself: its halves are of one "
 						"micro-batch; pair different ones"
-					      : " stands before ");
+					      : " comes before ");
 		if (before != after) {
 			pipesim_op_print(program, before_rank, &program->ops[before], text);
 			g_string_append(text, ", which it needs; put it after");

@@ -124,7 +124,7 @@ static inline gsize pipesim_op_forward_slot(
 /**
  * pipesim_program_inputs: the ops of other stages whose results @op of @rank needs: of the
  * forward half the stage before, of the backward half the stage after. What it needs of its own
- * stage (B needs F, W needs I) stands before it on its rank.
+ * stage (B needs F, W needs I) comes before it on its rank.
  *
  * Returns: how many: 0 to 2.
  */
@@ -215,7 +215,7 @@ void pipesim_fault(const PipesimFaultPlaces *places, guint32 index, const char *
  * @locate: (nullable): for programs read from a file
  *
  * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE, which names up to 20 ops that are missing,
- * stand twice, run on another rank than their forward or before it; or PIPESIM_ERROR_LIMIT.
+ * appear twice, run on another rank than their forward or before it; or PIPESIM_ERROR_LIMIT.
  */
 gboolean pipesim_program_link(
 	PipesimProgram *program, PipesimLocate locate, gpointer data, GError **error);
@@ -234,7 +234,7 @@ gboolean pipesim_program_check_order(
 
 /**
  * pipesim_program_sequence: the ops of the linked @program in an order in which they could run
- * one after the other: each after its inputs and after what stands before it on its rank.
+ * one after the other: each after its inputs and after what comes before it on its rank.
  * @sequence: (nullable): room for n_ops indices
  *
  * Returns: how many ops come to run: n_ops but for an order with a cycle. G_MAXUINT32 with
@@ -245,7 +245,7 @@ guint32 pipesim_program_sequence(
 
 /**
  * pipesim_program_split_pairs: @program with every overlapped pair as its forward and then its
- * full backward: how a runtime without overlap runs it. An op of @program that stands behind n
+ * full backward: how a runtime without overlap runs it. An op of @program that comes after n
  * pairs has an index n higher.
  *
  * Returns: (transfer full): linked; NULL with PIPESIM_ERROR_LIMIT.

@@ -71,7 +71,7 @@ SWEPT(COPIES, COUNT, run->shape.copies, .json = "parameter_copies", .csv = "para
 	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 14, "param.", "copies", TRUE})
 SWEPT(MICROBATCH, FACTOR, (double)report->makespan / (1e6 * pipesim_shape_whole(&run->shape)),
 	.sweep = "microbatch_ms")
-/* In JSON it stands behind the memory. */
+/* In JSON it comes after the memory. */
 FIGURE(SPEED, FACTOR, pipesim_throughput(comparison, run), .csv = "throughput_vs_1f1b",
 	.text = {PIPESIM_OF_RUNS, 4, "vs", "1F1B", TRUE})
 

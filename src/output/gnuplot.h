@@ -26,7 +26,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGnuplot, pipesim_gnuplot_free)
 /* The extensions of all pictures but timelines, which may be text. */
 #define PIPESIM_GNUPLOT_EXTENSIONS ".svg, .png or .pdf"
 
-/** pipesim_path_extension: what stands behind the last point of the name of @path; "" where it
+/** pipesim_path_extension: what comes after the last point of the name of @path; "" where it
  * has none. */
 const char *pipesim_path_extension(const char *path);
 

@@ -452,7 +452,7 @@ static char *name_schedules(const Text *text, guint first, const char *reason)
 		g_string_assign(names, "all");
 	else if (with == 1)
 		g_string_append_printf(
-			names, ", %s", get_run(text, first)->schedule->bubble.text);
+			names, ", formula %s", get_run(text, first)->schedule->bubble.text);
 	return g_string_free(names, FALSE);
 }
 

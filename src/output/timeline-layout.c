@@ -152,7 +152,7 @@ gboolean pipesim_layout_check(
 			MAX(view->first_rank + 1, view->behind_rank) - 1, ranks - 1);
 	return view->begin < end || view->begin == 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--window begins at %s ms, behind the end of all schedules at %s ms",
+		       "--window begins at %s ms, after the end of all schedules at %s ms",
 		       pipesim_print_ms(begin, view->begin), pipesim_print_ms(last, end));
 }
 

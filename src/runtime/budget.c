@@ -1,7 +1,7 @@
 /* Waits for sends that come forward (max_outstanding_sends). A wait that stands too early makes a cycle: the
  * rank waits for a message that is only received after something that it has yet to send. So all
  * lists are one graph: each action before the next one of its rank, a send before its receive, and that before
- * what stands behind the wait for the send. Waits are no nodes of it.
+ * what comes after the wait for the send. Waits are no nodes of it.
  *
  * A topological order of the graph bounds each search for a path: only what stands between its ends
  * in that order can be on it. */

@@ -47,7 +47,7 @@ static const char expected_data[] =
 	"0RESHARD, 0REDUCE_GRAD, 0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
 
 /* Cells while they are read; what they say goes behind the other actions of @file. What reads a
- * part of a cell returns what stands behind that part, or NULL and sets @wrong and @why. */
+ * part of a cell returns what comes after that part, or NULL and sets @wrong and @why. */
 typedef struct {
 	PipesimCells *file;
 	const char *text; /* a line, or one cell cut out of one with quotes */

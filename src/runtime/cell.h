@@ -80,12 +80,12 @@ PipesimCell pipesim_cell_of(
  * files: PyTorch 2.15 where it waits for sends, else 2.11.
  * @program: linked, with the ops of the file
  * @written: its ops, each once and in the order of @program, and all else; of an op only that
- *   it is one counts, not its second half; a wait stands behind its message
+ *   it is one counts, not its second half; a wait comes after its message
  * @rank_begin: of @written; ranks + 1 entries; copied, as is @written
  * @locate: (nullable): told an index of @written, not an op
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, stand twice, connect no two ranks, leave before the op that they come from or
+ * that are missing, appear twice, connect no two ranks, leave before the op that they come from or
  * arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
  */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,

@@ -337,23 +337,23 @@ static void visit_sharding(Checker *checker, const PipesimCell *cell)
 			cell->stage);
 	} else if (kind == PIPESIM_ACTION_REDUCE_GRAD) {
 		if (stage->reduced)
-			fault(checker, cell, "stands twice; gradients are reduced once a step");
+			fault(checker, cell,
+				"appears twice; gradients are reduced once per step");
 		else if (stage->gradients < per_chunk)
 			fault(checker, cell,
-				"stands behind %u of %u backwards of stage %u; put it behind "
-				"the last",
+				"comes after %u of %u backwards of stage %u; put it after the "
+				"last",
 				stage->gradients, per_chunk, cell->stage);
 		if (checker->pending > 0)
-			fault(checker, cell,
-				"stands before %uWAIT_REDUCE_GRAD; put that before it",
+			fault(checker, cell, "comes before %uWAIT_REDUCE_GRAD; put that first",
 				checker->pending - 1);
 		stage->reduced = TRUE;
 		checker->pending = checker->issued != NULL ? cell->stage + 1 : 0;
 	} else if (kind == PIPESIM_ACTION_WAIT_REDUCE_GRAD) {
 		if (checker->pending != cell->stage + 1)
 			fault(checker, cell,
-				"stands where no reduction of stage %u is pending; put it "
-				"behind %uREDUCE_GRAD, once",
+				"comes where no reduction of stage %u is pending; put it after "
+				"%uREDUCE_GRAD, once",
 				cell->stage, cell->stage);
 		checker->pending = 0;
 	} else if (stage->open == (kind == PIPESIM_ACTION_UNSHARD)) {
@@ -388,14 +388,14 @@ static void visit_wait(Checker *checker, const PipesimCell *cell)
 	const gssize place = place_of(checker->shape, cell);
 
 	if (place < 0 || checker->issued[place] == 0) {
-		fault(checker, cell, "waits for a %s that does not stand before it",
+		fault(checker, cell, "waits for a %s that does not come before it",
 			pipesim_action_is_send(cell->action - PIPESIM_ACTION_TO_WAIT)
 				? "send"
 				: "receive");
 		return;
 	}
 	if (checker->issued[place] == WAITED)
-		fault(checker, cell, "stands twice; each message is waited for once");
+		fault(checker, cell, "appears twice; wait for each message once");
 	checker->issued[place] = WAITED;
 }
 
@@ -414,8 +414,8 @@ static void end_messages(Checker *checker)
 			continue;
 		if (checker->issued[place] == ISSUED && pipesim_action_is_send(cell->action))
 			fault(checker, cell,
-				"is not waited for, as every send of a file with waits is "
-				"since PyTorch 2.15; put %uWAIT_SEND_%c%u behind it",
+				"is never waited for; since PyTorch 2.15 a file with waits has "
+				"one for every send; add %uWAIT_SEND_%c%u after it",
 				cell->stage, cell->action == PIPESIM_ACTION_SEND_F ? 'F' : 'B',
 				cell->microbatch);
 		checker->issued[place] = 0;
@@ -459,8 +459,8 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		end_messages(checker);
 	if (last != NULL && checker->pending > 0)
 		fault(checker, last,
-			"ends the rank before the reduction of stage %u is waited for; put "
-			"%uWAIT_REDUCE_GRAD behind",
+			"ends the rank without waiting for the reduction of stage %u; add "
+			"%uWAIT_REDUCE_GRAD after it",
 			checker->pending - 1, checker->pending - 1);
 	checker->pending = 0;
 	for (guint chunk = 0; chunk < chunks; chunk++) {
@@ -471,7 +471,7 @@ static void check_rank(Checker *checker, const guint32 *stage_of, guint chunks)
 		if (last != NULL && checker->shards && sharded[stage].open)
 			fault(checker, last,
 				"ends the rank with stage %u unsharded, which the next step "
-				"would do again; put %uRESHARD behind",
+				"would repeat; add %uRESHARD after it",
 				stage, stage);
 		if (last != NULL && checker->reduces && !sharded[stage].reduced)
 			fault(checker, last,
@@ -552,7 +552,7 @@ static PipesimScheduleFile *read_csv(PipesimCsv *csv, GError **error)
 		return NULL;
 	if (cells.n_ops == 0) {
 		pipesim_fail_at(error, cells.path, 1, 1,
-			"no op in the file; a line a rank, cells such as 0F0");
+			"no op in the file; write one line per rank, with cells such as 0F0");
 		return NULL;
 	}
 	if (!find_shape(&cells, &shape, error))

@@ -102,7 +102,7 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 	own = send ? message.from : message.to;
 	if (is_joined(linker, end) ||
 		(end != PIPESIM_NO_OP && linker->written[end].action == written->action)) {
-		message_fault(linker, index, " stands twice; each message goes once");
+		message_fault(linker, index, " appears twice; each message goes once");
 		return;
 	}
 	if (send == (linker->place_of[own] == PIPESIM_NO_OP)) {
@@ -110,8 +110,8 @@ static void link_message(Linker *linker, guint rank, guint32 index)
 
 		pipesim_op_print(linker->program, rank, &linker->program->ops[own], op);
 		message_fault(linker, index,
-			send ? " stands before %s, whose result it sends; put it behind"
-			     : " stands behind %s, which needs it; put it before",
+			send ? " comes before %s, whose result it sends; put it after"
+			     : " comes after %s, which needs it; put it before",
 			op->str);
 	}
 	linker->n_joined += end != PIPESIM_NO_OP;
@@ -166,7 +166,7 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 	return n_messages;
 }
 
-/* Action @index of @rank as @written says it; a wait is of the message that it stands behind, or is a
+/* Action @index of @rank as @written says it; a wait is of the message that it comes after, or is a
  * fault that has been named. */
 static void link_action(Linker *linker, guint rank, guint32 index)
 {

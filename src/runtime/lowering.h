@@ -9,7 +9,7 @@
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
  *   message is a group of its own. Every message of a rank belongs to one of its channels
  *   (PipesimChannels), each a queue. Messages of a group that share a channel are issued together,
- *   when every stop before them in the list is done and so is what stands before them in the
+ *   when every stop before them in the list is done and so is what comes before them in the
  *   channel.
  * - A message moves when both of its ends have been issued (rendezvous). What was issued together is
  *   done when all of it has moved.

@@ -22,11 +22,11 @@ gboolean pipesim_check_ranks_part(const PipesimShape *shape, guint pipelines, GE
 		return TRUE;
 	if (below == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u ranks do not part among %u pipelines; nearest: %u", shape->ranks,
-			pipelines, pipelines);
+			"%u ranks cannot be divided among %u pipelines; nearest: %u",
+			shape->ranks, pipelines, pipelines);
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u ranks do not part among %u pipelines; nearest: %u or %u", shape->ranks,
-		pipelines, below, below + pipelines);
+		"%u ranks cannot be divided among %u pipelines; nearest: %u or %u",
+		shape->ranks, pipelines, below, below + pipelines);
 }
 
 gboolean pipesim_check_microbatches(
@@ -63,5 +63,5 @@ gboolean pipesim_check_limit(const PipesimShape *shape, GError **error)
 	if (shape->max_activations.num >= shape->max_activations.den)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"a rank has to hold one activation at least; nearest: --max-activations 1");
+		"a rank must hold at least one activation; nearest: --max-activations 1");
 }

@@ -188,8 +188,8 @@ static gboolean plan_halving(const PipesimShape *shape, const PipesimTimes *time
 {
 	if (2 * (guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-			"%u micro-batches over %u ranks are more ops than are kept one by one "
-			"(at most %u); take fewer of either",
+			"%u micro-batches over %u ranks have more ops than can be stored (at "
+			"most %u); use fewer of either",
 			pipesim_shape_whole(shape), shape->ranks, PIPESIM_MAX_OPS);
 	for (guint rank = 0; rank < shape->ranks; rank++) {
 		const Seat seat = seat_of(shape, rank);
@@ -213,11 +213,12 @@ static gboolean check(const PipesimShape *shape, GError **error)
 		return pipesim_check_halves(shape, error);
 	if (n == 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"1 pipeline cannot run in each direction; nearest: 2");
+			"1 pipeline cannot run in both directions; nearest: 2");
 	if (n % 2 == 1)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u pipelines do not pair up from both ends; nearest: %u or %u", n,
-			n - 1, n + 1);
+			"%u pipelines cannot be divided between both directions; nearest: %u "
+			"or %u",
+			n, n - 1, n + 1);
 	return pipesim_check_ranks_part(shape, n, error) &&
 	       pipesim_check_microbatches(shape, n, n, "M a multiple of the pipelines", error);
 }
@@ -301,9 +302,8 @@ const PipesimSchedule pipesim_schedule_chimera = {
 		 "shorten the bubble and cost memory. The all-reduce of gradients between the "
 		 "copies of a stage is outside these formulae and outside the simulation.\n\n"
 		 "The order of a unit follows from steps: where F and B take one step each, "
-		 "micro-batch k of a pipeline reaches stage s at step s + 2k, or s + k where "
-		 "no other pipeline has come in its way yet, and the backwards are the same "
-		 "seen from the end.",
+		 "micro-batch k of a pipeline reaches stage s at step s + 2k, or s + k as long "
+		 "as no other pipeline blocks it; the backwards mirror this from the end.",
 };
 
 const PipesimSchedule pipesim_schedule_chimera_doubling = {
@@ -314,8 +314,8 @@ const PipesimSchedule pipesim_schedule_chimera_doubling = {
 	.idea = "Two pipelines run in opposite directions as in Chimera, but each forward slot "
 		"takes two micro-batches, so that it lasts as long as the full backward that "
 		"it meets. That closes the gaps which units of plain Chimera keep in their "
-		"middle at B = 2F. The price is about twice the activations of plain Chimera, "
-		"beside its second copy of the parameters.",
+		"middle at B = 2F. In return it holds about twice the activations of plain "
+		"Chimera, besides the second copy of the parameters.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; order as the authors' "
 		     "forward-doubling training loop runs it",
 	.chunks = 2,
@@ -350,9 +350,9 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.idea = "Two pipelines run in opposite directions as in Chimera, but each backward "
 		"takes half of a micro-batch, so that it lasts as long as the forward of a "
 		"whole one that it meets. That closes the gaps which units of plain Chimera "
-		"keep in their middle at B = 2F, at the activations of plain Chimera. The "
-		"price is backwards of half the size, which use a GPU less well: that is not "
-		"simulated, half a backward takes half the time.",
+		"keep in their middle at B = 2F, at the activations of plain Chimera. "
+		"Backwards of half the size use a GPU less efficiently; this is not simulated: "
+		"half a backward takes half the time.",
 	.reference = "Li and Hoefler, Chimera, arXiv:2107.06925; no code of it is public",
 	.chunks = 2,
 	.parts = 2,

@@ -164,7 +164,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.bubble.value = bubble,
 	.bubble.conditions = {{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
 		{"F = I", pipesim_holds_i_le_f,
-			"I > F takes min((PP/2-1)(I-F), F) off the idle time"},
+			"I > F reduces the idle time by min((PP/2-1)(I-F), F)"},
 		{"F = I", pipesim_holds_f_le_i, f_longer},
 		{"W <= F", pipesim_holds_w_le_f, w_longer},
 		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},
@@ -181,21 +181,22 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.activations.exact =
 		"Exact on every rank when M >= 2 PP, whether activations are freed at I or at "
 		"W; with fewer micro-batches ranks hold less.",
-	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
-		 "end, and count what it waits for, hop by hop. Before its first op: one F per "
-		 "hop, until the first forward has come in from the end. When the forwards run "
-		 "out: the outer ranks still run pairs where the middle ranks run backwards "
-		 "alone, so each hop costs F&B - B. After its last op: the last backward for "
-		 "input still walks outwards, one I per hop, while every rank further out has "
-		 "one W fewer left to do: I - W. Together F + (F&B - B) + (I - W) per hop, "
-		 "which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
-		 "formula. It also shows where it stops being exact: the first term is F, not "
-		 "I, and the last needs W <= I.\n\nMemory. There are two copies of the "
-		 "parameters (2x), because each rank holds a stage of either direction; "
-		 "activations are PP+1. An article that circulates gives the activations as "
-		 "\"2 x PP + 1\": it runs the two columns of DeepSeek's table into each other. "
-		 "The +1 is the overlapped pair, which holds the micro-batch that it starts "
-		 "and the one that it ends at the same time.",
+	.notes =
+		"Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
+		"end, and count what it waits for, hop by hop. Before its first op: one F per "
+		"hop, until the first forward has come in from the end. When the forwards run "
+		"out: the outer ranks still run pairs where the middle ranks run backwards "
+		"alone, so each hop costs F&B - B. After its last op: the last backward for "
+		"input still travels outwards, one I per hop, while every rank further out has "
+		"one W fewer left to do: I - W. Together F + (F&B - B) + (I - W) per hop, "
+		"which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
+		"formula. It also shows where it stops being exact: the first term is F, not "
+		"I, and the last needs W <= I.\n\nMemory. There are two copies of the "
+		"parameters (2x), because each rank holds a stage of either direction; "
+		"activations are PP+1. A widely read article gives the activations as "
+		"\"2 x PP + 1\": it merges two columns of DeepSeek's table. "
+		"The +1 is the overlapped pair, which holds the micro-batch that it starts "
+		"and the one that it ends at the same time.",
 };
 
 const PipesimSchedule pipesim_schedule_dualpipev = {
@@ -222,7 +223,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.bubble.value = bubble_v,
 	.bubble.conditions = {{"M >= 2 PP", pipesim_holds_m_ge_2pp, few},
 		{"F = I", pipesim_holds_i_le_f,
-			"I > F takes min((PP-1)(I-F), F) off the idle time"},
+			"I > F reduces the idle time by min((PP-1)(I-F), F)"},
 		{"F = I", pipesim_holds_f_le_i, f_longer},
 		{"W <= F", pipesim_holds_w_le_f, w_longer},
 		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},

@@ -18,10 +18,10 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.summary = "all forwards, then all backwards",
 	.constraints = "every PP and M",
 	.idea = "A step's batch is cut into micro-batches, so that the ranks work on several "
-		"of them at once. Every rank runs all its forwards and then all its backwards, "
-		"one fill and one drain of the pipeline per step, and idles for PP-1 "
-		"micro-batches whatever their number. Each rank holds the activations of all M "
-		"micro-batches at the turn, which is what later schedules set out to save.",
+		"of them at once. Every rank runs all its forwards and then all its backwards: "
+		"the pipeline fills and drains once per step, and each rank idles for PP-1 "
+		"micro-batches, however many there are. Before its first backward a rank holds "
+		"the activations of all M micro-batches, which later schedules reduce.",
 	.reference = "Huang et al., GPipe, arXiv:1811.06965; order as PyTorch's ScheduleGPipe "
 		     "runs it",
 	.runtime = "single",
@@ -36,6 +36,6 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.activations.text = "M",
 	.activations.value = pipesim_activations_m,
 	.activations.exact = "Exact on every rank: nothing is freed before the last forward.",
-	.notes = "The bubble is that of 1F1B; what 1F1B gains is memory. PyTorch asks for M >= "
+	.notes = "1F1B has the same bubble and only saves memory. PyTorch asks for M >= "
 		 "PP; the order itself needs no such rule, so pipesim takes any M.",
 };

@@ -80,7 +80,7 @@ static gboolean check(const PipesimShape *shape, GError **error)
 {
 	return shape->ranks <= MAX_RANKS ||
 	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "its pattern is made for fewer than %u ranks; nearest: %u", shape->ranks,
+		       "its pattern supports fewer than %u ranks; nearest: %u", shape->ranks,
 		       MAX_RANKS);
 }
 
@@ -106,8 +106,8 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 	.activations.value = activations,
 	.activations.exact = "Exact on the fullest rank when M >= 2 PP, never more; counted on "
 			     "the orders. The authors give the leading term, 2PP/3.",
-	.notes = "The order is found by a search in slots, with one slot for F and two for B, "
-		 "whatever the times are: the pattern of one micro-batch every six slots, "
-		 "whose start is compressed as far as the activations of the pattern allow. "
+	.notes = "The order does not depend on the times. It is laid out in slots, one for F "
+		 "and two for B: the pattern of a micro-batch repeats every six slots, and the "
+		 "start is compressed as far as the activations of the pattern allow. "
 		 "The authors publish no formula for this bubble.",
 };

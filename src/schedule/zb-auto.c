@@ -98,40 +98,51 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.bubble.is_span = TRUE,
 	.bubble.conditions = {{"N = PP", limit_is_pp,
 				      "with more room a few forwards rarely fit a gap exactly; "
-				      "with less every micro-batch waits"},
+				      "with less room every micro-batch waits"},
 		{"W <= F", pipesim_holds_w_le_f,
 			"the op that fills a gap is longer than the gap"},
 		{"W <= I", pipesim_holds_w_le_i,
 			"the op that fills a gap is longer than the gap"},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the two gaps meet"}},
-	.bubble.exact = "The least that the first rank can idle between its first start and "
-			"last end when M > N: before its first I it can run N forwards, after "
-			"its last F only I and W of what it holds. No order that holds N "
-			"activations until their W idles less. The search reaches it when N = "
+	.bubble.exact = "A lower bound on the idle time of the first rank between its first "
+			"start and last end when M > N: before its first I it can run at most "
+			"N forwards, and after its last F only the I and W of the "
+			"micro-batches that it holds. No order that holds N activations until "
+			"their W has less idle time. The search reaches it when N = "
 			"PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where it is (PP-1)(F+I-W).",
 	.activations.text = "N",
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
 	.activations.exact =
-		"N is --max-activations, PP by default, or what --memory-limit leaves beside "
-		"the parameters where that is less: no rank holds more. Where costs tell "
-		"bytes, the share that the backward for input frees counts until then, so that "
-		"more micro-batches may be in flight than N.",
-	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
-		 "first I; F, I and W in turn; I and W of what is left after the last "
-		 "F.\n\nThe search first tries the eight ways of the authors' heuristic: "
-		 "rounds of one F and one I per rank, W where it fits before an arrival, three "
-		 "decisions taken one way or the other. It then tries orders that run whatever "
-		 "can run first, and rounds that idle up to a target halved between the best "
-		 "so far and a bound that no order is below; one is taken if it is better in "
-		 "span or makespan and worse in neither. It ends when both bounds are reached "
-		 "or after a fixed number of ops, so that the same costs give the same order "
-		 "on every machine. More room is not always used well: the same is done within "
-		 "tighter limits, for as long as their bounds leave hope of a shorter makespan "
-		 "and the effort is small.\n\nLast, the orders of gpipe, 1f1b, zb-h1 and zb-h2 "
-		 "that fit are simulated, by the rules of --runtime and over the links of the "
-		 "run, and the shortest is taken; a note says which.\n\nThe bound is the "
-		 "largest, over ranks, of the two gaps above, with the rank's own stages and "
-		 "messages, and of the memory that all micro-batches take for the time of "
-		 "their own, divided by the limit.",
+		"N is --max-activations, PP by default, or what --memory-limit leaves after "
+		"the "
+		"parameters if that is smaller. No rank holds more. Where bytes are known, the "
+		"share "
+		"that the backward for input frees counts only until then, so more than N "
+		"micro-batches may be in flight.",
+	.notes =
+		"Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
+		"first I; F, I and W in turn; the remaining I and W after the last "
+		"F.\n\nThe search starts with the eight variants of the authors' heuristic: "
+		"rounds of one F and one I per rank, with W where it fits before an arrival, "
+		"and three "
+		"binary decisions. It then tries orders that run whatever "
+		"can run first, and rounds with a target for the idle time, found by "
+		"bisection between the best "
+		"result so far and a lower bound. An order replaces the best one if its span "
+		"or its "
+		"makespan is shorter and neither is longer. The search ends when both lower "
+		"bounds are reached "
+		"or after a fixed number of ops, so the same costs give the same order "
+		"on every machine. A larger limit is not always used well, so the search is "
+		"repeated within "
+		"tighter limits, as long as their bounds allow a shorter makespan "
+		"and the effort is small.\n\nFinally the orders of gpipe, 1f1b, zb-h1 and "
+		"zb-h2 "
+		"that fit are simulated under the rules of --runtime and over the links of the "
+		"run, and the shortest is taken; a note says which.\n\nThe lower bound is the "
+		"largest, over all ranks, of two values: the two gaps above, with the rank's "
+		"own stages and "
+		"messages, and the time for which all micro-batches are held, "
+		"divided by the limit.",
 };

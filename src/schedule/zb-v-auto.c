@@ -498,9 +498,9 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 		"that every rank can begin backwards as soon as the first micro-batch has "
 		"turned round on the last. In rounds of one backward for input and one forward "
 		"a rank fills the gaps before arrivals with weight gradients that fit, and "
-		"idles no longer than the rank that already idles most. It costs what 1F1B "
-		"holds on its first rank, PP activations, on every rank; with less it is one "
-		"of the leaner orders made by hand.",
+		"idles no longer than the rank that already idles most. Every rank holds PP "
+		"activations, as the first rank of 1F1B does; with a smaller limit the order "
+		"is one of the leaner hand-made ones.",
 	.reference = "Qi et al., Pipeline Parallelism with Controllable Memory, "
 		     "arXiv:2405.15362; the zero-bubble authors' zbv.py",
 	.chunks = 2,
@@ -527,24 +527,28 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.activations.text = "N",
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
-	.activations.exact = "N is --max-activations, PP by default, or what --memory-limit "
-			     "leaves beside the parameters where that is less. Never more; "
-			     "where M is small or forwards are long, less. Where "
-			     "costs tell bytes, the share that the backward for input frees "
-			     "counts until then, so that more micro-batches may be in flight.",
-	.notes =
-		"Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
-		"until the first micro-batch has returned to each rank; rounds; the weight "
-		"gradients that are left.\n\n"
-		"The order follows from F, I, W and P2P of every stage and rank. It is the "
-		"best, by the longest idle time between a rank's first start and last end, of "
-		"four ways to decide about weight gradients that do not quite fit; each is "
-		"repeated with the idle times that it ended with for as long as that helps. "
-		"Stages of unequal length may leave a round without an input; the same is "
-		"tried with their average times. All this is repeated within tighter limits, "
-		"down to PP activations, as long as the effort is small, and the order with "
-		"the shortest makespan is kept.\n\n"
-		"Last, the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated, by "
-		"the rules of --runtime and over the links of the run, and the shortest is "
-		"taken; a note says which.",
+	.activations.exact =
+		"N is --max-activations, PP by default, or what --memory-limit "
+		"leaves after the parameters if that is smaller. No rank holds more; "
+		"fewer if M is small or forwards are long. Where bytes are known, the "
+		"share that the backward for input frees counts only until then, so more "
+		"micro-batches may be in flight.",
+	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
+		 "until the first micro-batch has returned to each rank; rounds; the remaining "
+		 "weight "
+		 "gradients.\n\n"
+		 "The order follows from F, I, W and P2P of every stage and rank. Four ways to "
+		 "decide about weight gradients that do not quite fit are tried, and each is "
+		 "repeated with "
+		 "the idle times that it ended with as long as that helps; the best has the "
+		 "shortest "
+		 "idle time between a rank's first start and last end. "
+		 "With stages of unequal length a round may have no input; then the same is "
+		 "tried with average times. All this is repeated within tighter limits, "
+		 "down to PP activations, as long as the effort is small, and the order with "
+		 "the shortest makespan is kept.\n\n"
+		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated "
+		 "under "
+		 "the rules of --runtime and over the links of the run, and the shortest is "
+		 "taken; a note says which.",
 };

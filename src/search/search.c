@@ -431,7 +431,7 @@ static gboolean search(Search *s, GError **error)
 	add_builds(s);
 	if (found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
-			"no order that is known runs by these rules for messages; try --comm "
+			"no known order runs under these rules for messages; try --runtime "
 			"async");
 	s->best_makespan = g_array_index(s->spans, gint64, 0);
 	memcpy(s->best, s->codes->pdata[0], s->n);

@@ -252,8 +252,8 @@ static gboolean check_links(
 			message ? "--message-bytes" : "--interference");
 	if (!message && (network->intra.bandwidth > 0 || network->inter.bandwidth > 0))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a link with a bandwidth needs to know how large a message is; give "
-			"--message-bytes, for example 32MiB");
+			"a bandwidth needs the size of a message; give --message-bytes, for "
+			"example 32MiB");
 	return pipesim_network_check(network, error);
 }
 
@@ -318,14 +318,14 @@ static gboolean check_costs(
 		(costs->bytes_until_input > 1000000 || costs->bytes_until_weight > 1000000 ||
 			costs->parameter_bytes > 1000000))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--memory-limit: '%s' is bytes, in which nothing fits; write a unit, "
+			"--memory-limit: '%s' is in bytes, so that nothing fits; add a unit, "
 			"for example %sGB",
 			limit, limit);
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "no distribution of times to draw from; take times from --trace or "
-		       "--costs, or say how far they vary, for example --jitter 0.03");
+		       "--costs, or give a standard deviation, for example --jitter 0.03");
 }
 
 /* Says in one line where times come from that no file gave, or that were changed after. */

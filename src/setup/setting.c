@@ -16,8 +16,8 @@ static gboolean read_max_activations(
 		return FALSE;
 	return scenario->max_activations.num > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s: 0 lets no micro-batch in; give whole-stage activations, for "
-		       "example 8",
+		       "%s: 0 allows no micro-batch; give a number of whole-stage activations, "
+		       "for example 8",
 		       what);
 }
 
@@ -72,7 +72,8 @@ static gboolean read_memory_limit(
 	if (!pipesim_parse_bytes(text, what, &scenario->memory_limit, error))
 		return FALSE;
 	return scenario->memory_limit > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: 0 fits nothing; give bytes", what);
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s: nothing fits into 0 bytes; give a size, for example 80GB", what);
 }
 
 static gboolean read_seed(
@@ -292,8 +293,8 @@ static gboolean read_interference(PipesimNetwork *network, const PipesimCosts *c
 		return FALSE;
 	if (factor.num < factor.den || factor.num / factor.den >= 1000)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: '%s' is out of range; what an op takes beside a message against "
-			"alone, from 1 to 1000, or 'measured'",
+			"%s: '%s' is out of range; the slowdown of compute while a message is "
+			"in flight, from 1 to 1000, or 'measured'",
 			what, text);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		network->slowdown[kind] = factor;

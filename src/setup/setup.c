@@ -105,7 +105,7 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
 		if ((setup->text[id] != NULL || setup->flag[id]) && setting->heed != 0 &&
 			!(takes & setting->heed))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s changes nothing here; it is for %s", setting->name,
+				"%s has no effect here; it is for %s", setting->name,
 				setting->heeded_by);
 	}
 	return TRUE;
@@ -127,7 +127,7 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
 				setting->name);
 		if (setting->for_gnuplot && pipesim_picture_is_text(timeline))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s changes nothing in a timeline of characters; draw .svg, "
+				"%s has no effect on a text timeline; draw .svg, "
 				".png or .pdf",
 				setting->name);
 	}

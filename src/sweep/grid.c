@@ -125,7 +125,7 @@ gboolean pipesim_range_expand(
 			"%s: range '%s' ends before it begins", what, text);
 	if (multiply && from == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s: range '%s' multiplies 0; begin above it", what, text);
+			"%s: range '%s' multiplies 0; start above 0", what, text);
 	for (Nano value = from; value <= to;) {
 		if (values->len == MAX_VALUES)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -6,7 +6,7 @@
  *   1:2:0.25       from 1 to 2 in steps of 0.25; 4:7 in steps of 1
  *   1/1.5/4:8      these, in this order
  *
- * and where the value is one number, a comma does what the slash does. A unit stands behind all
+ * and where the value is one number, a comma does what the slash does. A unit comes after all
  * of it ("1:2:0.5ms", "80/141GB"). No sign of this means anything to a shell but the star, which few
  * files match. Numbers are decimal and exact. */
 #pragma once
@@ -17,7 +17,7 @@ typedef struct {
 	char *name;        /* "pp", "times_F", "slow_rank_3" */
 	char *column;      /* the same with its unit: "memory_limit_GB" */
 	GPtrArray *values; /* of char *, in order, at least one; "1.5", without its unit */
-	char *unit;        /* that stands behind it; "" where none does */
+	char *unit;        /* that comes after it; "" where none does */
 } PipesimAxis;
 
 /**

@@ -386,11 +386,11 @@ gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSwee
 	drawing_init(&drawing, kind, titles);
 	if (is_map(&drawing) && (drawing.n_swept < 2 || drawing.n_swept > 3))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"a %s is over two or three swept numbers, here are %u", names[kind],
+			"a %s needs two or three swept numbers; this sweep has %u", names[kind],
 			drawing.n_swept);
 	if (!is_map(&drawing) && drawing.n_swept == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"lines are over a swept number, here is none");
+			"lines need a swept number; this sweep has none");
 	if (drawing.n_panels > MAX_PANELS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%" G_GUINT64_FORMAT " panels, one a %s: at most %d", drawing.n_panels,

@@ -53,7 +53,7 @@ PipesimSeries pipesim_series(const char *const *names, guint index)
 	PipesimSeries own = known != NULL ? *known : (PipesimSeries){NULL, BLACK, 1, 1};
 
 	own.name = names[index];
-	/* What stands before it and would look the same moves it on. */
+	/* What comes before it and would look the same moves it on. */
 	for (guint i = 0; i < index; i++)
 		if (find(names[i]) == known) {
 			own.dash = own.dash % 5 + 1;

@@ -227,14 +227,14 @@ static gboolean cut_letter(Cutting *cutting, guint at, GError **error)
 	if (cutting->head)
 		return fail_at(letters->what, column, error,
 			letter == 'L' ? "a second L; there is one head"
-				      : "nothing stands behind L, the head");
+				      : "nothing comes after L, the head");
 	if ((at == 0) != (letter == 'E'))
 		return fail_at(letters->what, column, error,
 			at == 0 ? "the first letter is E, the embedding"
 				: "a second E; there is one embedding");
 	if (letter == 't' && cutting->mtp > 0)
 		return fail_at(letters->what, column, error,
-			"no layer stands behind m, multi-token prediction");
+			"no layer comes after m, multi-token prediction");
 	if (letter == 'm' && cutting->mtp > cut->mtp)
 		return fail_at(letters->what, column, error, "all m stand in one stage");
 	if (letter == 'E')

@@ -134,7 +134,7 @@ static void read_line(PipesimIni *ini, const PipesimIniLine *line, Fields *field
 			line->key);
 	} else if (line->key != NULL && line->group == NULL) {
 		pipesim_ini_fault(ini, line->line, line->column,
-			"'%.60s' stands before [" MODEL "]; is this a model's description?",
+			"'%.60s' comes before [" MODEL "]; is this a model's description?",
 			line->key);
 	}
 }

@@ -286,7 +286,7 @@ START_TEST(critical_path_has_no_slack)
 END_TEST
 
 /* Every op starts when what let it start has ended, a hop later where that is on another rank; by no
- * other cause could it have been earlier, as it is an input or stands before it. */
+ * other cause could it have been earlier, as it is an input or comes before it. */
 START_TEST(causes_end_at_starts)
 {
 	const GridCase *point = accepted_case(_i);

@@ -417,7 +417,7 @@ static const struct {
 		"x.ini:8:7: [stage-scale] parts: '0' is not a number of parts"},
 	{VERSION "[times]\nF=1\nI=1\nW=1\n[component 1]\ncomponent=attn\n",
 		"[component 1]: key 'phase' is missing"},
-	{"F=1\n", "x.ini:1:1: not a costs file: 'F' stands before any [group]"},
+	{"F=1\n", "x.ini:1:1: not a costs file: 'F' comes before any [group]"},
 	{VERSION "[times]\nF=1\nI=1\nW=1\n[source]\ntext = a\\b\n",
 		"x.ini:8:8: [source] text: 'a\\b' has a backslash before none of"},
 };

@@ -63,7 +63,7 @@ START_TEST(async_by_hand)
 }
 END_TEST
 
-/* 1SEND_B1 stands behind 1RECV_F2, whose sender is at it from 14 on: the message is done at 15,
+/* 1SEND_B1 comes after 1RECV_F2, whose sender is at it from 14 on: the message is done at 15,
  * then 1B1's gradient, ready at 13, moves until 16. */
 START_TEST(queue_by_hand)
 {

@@ -479,7 +479,7 @@ static const struct {
 	{ONE, "no whole step: 3 ops, but one of 2 stages and 1 micro-batches has more"},
 	{ONE "0,0,F,1,9,1\n1,0,F,0,20,1\n1,0,B,0,24,1\n1,1,F,1,20,1\n1,1,B,1,24,1\n",
 		"no whole step: step 0 lacks"},
-	{ONE "0,0,B,0,6,1\n0,0,F,0,8,1\n", "stands twice in step 0"},
+	{ONE "0,0,B,0,6,1\n0,0,F,0,8,1\n", "appears twice in step 0"},
 	{OPS "0,0,F,0,0,9\n0,0,B,0,2,3\n",
 		"starts 0.007 ms before F of stage 0, micro-batch 0"},
 	{OPS "0,0,F,0,0,1000\n0,1,F,0,5,1000\n0,1,B,0,1005,1000\n0,0,B,0,1001,1000\n",

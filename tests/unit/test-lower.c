@@ -31,7 +31,7 @@ static const char small[] = "0F0,0F1,0B0,0F2,0B1,0B2\n"
 			    "1F0,1B0,1F1,1B1,1F2,1B2\n";
 
 /* Rounds of PyTorch's lowering: 0F0 1F0 | 0F1 1B0 | 0B0 1F1 | 0F2 1B1 | 0B1 1F2 | - 1B2 | 0B2.
- * In the second 0F1 comes first, so that its receive stands before 1B0. */
+ * In the second 0F1 comes first, so that its receive comes before 1B0. */
 START_TEST(queue_in_rounds)
 {
 	assert_lowering(small, &pipesim_runtime_pytorch_2_11,
@@ -153,9 +153,9 @@ START_TEST(both_send_first)
 	ck_assert_ptr_null(deadlock(csv, &pipesim_runtime_deepseek));
 	ck_assert_str_eq(single, "x:1:1: deadlock under single: 0SEND_F0 on rank 0 waits for "
 				 "1RECV_F0 on rank 1\n"
-				 "x:1:6: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
+				 "x:1:6: 1RECV_F0 on rank 1 comes after 0SEND_F1\n"
 				 "x:1:5: 0SEND_F1 on rank 1 waits for 1RECV_F1 on rank 0\n"
-				 "x:1:2: 1RECV_F1 on rank 0 stands behind 0SEND_F0\n"
+				 "x:1:2: 1RECV_F1 on rank 0 comes after 0SEND_F0\n"
 				 "x:1:1: exchanging 0F0 and 1F1 on rank 0 repairs it");
 }
 END_TEST
@@ -200,9 +200,9 @@ START_TEST(written_messages)
 	ck_assert_str_eq(error->message,
 		"x:1:2: deadlock under pytorch-2.11: 0SEND_F0 on rank 0 waits for 1RECV_F0 on "
 		"rank 1\n"
-		"x:1:11: 1RECV_F0 on rank 1 stands behind 0SEND_F1\n"
+		"x:1:11: 1RECV_F0 on rank 1 comes after 0SEND_F1\n"
 		"x:1:10: 0SEND_F1 on rank 1 waits for 1RECV_F1 on rank 0\n"
-		"x:1:3: 1RECV_F1 on rank 0 stands behind 0SEND_F0\n"
+		"x:1:3: 1RECV_F1 on rank 0 comes after 0SEND_F0\n"
 		"x:1:2: exchanging 0SEND_F0 and 1RECV_F1 on rank 0 repairs it");
 }
 END_TEST
@@ -229,8 +229,8 @@ START_TEST(written_messages_are_complete)
 		pipesim_lowering_link(program, written, rank_begin, NULL, NULL, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
 	ck_assert_str_eq(error->message,
-		"'0SEND_F0' stands before 0F0, whose result it sends; put it behind\n"
-		"'1RECV_F0' stands twice; each message goes once\n"
+		"'0SEND_F0' comes before 0F0, whose result it sends; put it after\n"
+		"'1RECV_F0' appears twice; each message goes once\n"
 		"'1SEND_F0': stage 1 is the last, there is nothing to send\n"
 		"'7SEND_B0', but the file has stages 0 to 1 and micro-batches 0 to 0\n"
 		"'0RECV_B0' on rank 1, but rank 0 runs that stage\n"

@@ -380,7 +380,7 @@ static const struct {
 } bad_tables[] = {
 	{"component,phase,mean\nattn,F,-1\n", ":2:8: mean '-1' is negative"},
 	{"component,phase,mean\nattn,Q,1\n", ":2:6: phase 'Q'"},
-	{"component,phase,mean\nattn,F,1\nattn,F,1\n", ":3:1: attn F stands twice"},
+	{"component,phase,mean\nattn,F,1\nattn,F,1\n", ":3:1: attn F appears twice"},
 	{"component,phase,mean\nattn\n", ":2:1: 1 cells, but the header has a column 3"},
 	{"component,phase,mean\n", "no line below the header"},
 	{"# nThread 1\n1024 x\n", ":2:1: not a line of an nccl-tests table"},

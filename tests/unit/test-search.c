@@ -538,7 +538,7 @@ START_TEST(nothing_fits)
 		ck_assert(!tight->report->memory.fits);
 		ck_assert_int_eq(tight->report->makespan, free->report->makespan);
 		ck_assert_ptr_nonnull(
-			strstr(tight->step->job.order->note, "no order that is known fits"));
+			strstr(tight->step->job.order->note, "no known order fits"));
 	}
 }
 END_TEST

@@ -84,13 +84,13 @@ static const struct {
 } refused[] = {
 	{PIPESIM_SET_PP, "0", 0, NULL, "--pp: "},
 	{PIPESIM_SET_CHUNKS, "255", 0, NULL, "--chunks: "},
-	{PIPESIM_SET_MAX_ACTIVATIONS, "0", 0, NULL, "--max-activations: 0 lets"},
+	{PIPESIM_SET_MAX_ACTIVATIONS, "0", 0, NULL, "--max-activations: 0 allows"},
 	{PIPESIM_SET_COMPARE_AT, "x", 0, NULL, "--compare-at: 'x'; ranks or stages"},
-	{PIPESIM_SET_RUNTIME, "x", 0, NULL, "--runtime: 'x' is no way"},
+	{PIPESIM_SET_RUNTIME, "x", 0, NULL, "--runtime: 'x' is not a runtime"},
 	{PIPESIM_SET_SEED, "1", 0, NULL, "--seed is for steps drawn"},
 	{PIPESIM_SET_JITTER, "0.4", PIPESIM_SET_SAMPLES, "1", "--jitter: '0.4'; a relative"},
 	{PIPESIM_SET_SAMPLES, "1", 0, NULL, "no distribution of times"},
-	{PIPESIM_SET_MEMORY_LIMIT, "0", 0, NULL, "--memory-limit: 0 fits"},
+	{PIPESIM_SET_MEMORY_LIMIT, "0", 0, NULL, "--memory-limit: nothing fits"},
 	{PIPESIM_SET_MEMORY_LIMIT, "1", 0, NULL, "--memory-limit needs bytes"},
 	{PIPESIM_SET_LAYERS, "2", PIPESIM_SET_COSTS, "x.ini", "--layers: a costs file"},
 	{PIPESIM_SET_SPLIT, "x", 0, NULL, "--split: 'x'; even or layers"},
@@ -104,7 +104,7 @@ static const struct {
 		"--interference: '0.5' is out of range"},
 	{PIPESIM_SET_INTERFERENCE, "2", 0, NULL, "--interference needs links"},
 	{PIPESIM_SET_MESSAGE_BYTES, "2", 0, NULL, "--message-bytes needs links"},
-	{PIPESIM_SET_LINK_BANDWIDTH, "1GB/s", 0, NULL, "a link with a bandwidth"},
+	{PIPESIM_SET_LINK_BANDWIDTH, "1GB/s", 0, NULL, "a bandwidth needs the size"},
 	{PIPESIM_SET_TOPOLOGY, "x.ini", PIPESIM_SET_LINK_LATENCY, "1",
 		"--topology has latency"},
 	{PIPESIM_SET_LINK_LATENCY, "1", PIPESIM_SET_TIMES, "P2P=1",
@@ -135,8 +135,8 @@ START_TEST(heed_names_the_schedules)
 	set(&setup, PIPESIM_SET_GROUP, "4");
 	ck_assert(pipesim_setup_heed(&setup, PIPESIM_TAKES_GROUP, &error));
 	ck_assert(!pipesim_setup_heed(&setup, PIPESIM_TAKES_CHUNKS, &error));
-	ck_assert_str_eq(error->message,
-		"--group changes nothing here; it is for interleaved schedules");
+	ck_assert_str_eq(
+		error->message, "--group has no effect here; it is for interleaved schedules");
 }
 END_TEST
 

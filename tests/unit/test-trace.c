@@ -44,7 +44,7 @@ static const struct {
 		"x.csv:2:1: column 'dur_ns' is missing"},
 	{"#version,1\nrun_id,rep,phase,dur_ns\nr,0,F,1\n", "column 'component' is missing"},
 	{"#version,1\nrun_id,rep,rep,component,phase,dur_ns\n",
-		"x.csv:2:12: column 'rep' stands twice"},
+		"x.csv:2:12: column 'rep' appears twice"},
 	{TRACE_TOP TRACE_COLUMNS ROW ROW,
 		"x.csv:6:1: the same run_id, rep, component, phase and rank "
 		"as line 5"},

@@ -251,7 +251,7 @@ START_TEST(refuses_descriptions)
 	refuse("[pipesim-model]\nversion = 1\nlayers = 4\nhidden = 8\nheads = 3\nvocab = "
 	       "10\nffn = 8\n",
 		"x:5:9: heads does not divide hidden");
-	refuse("layers = 4\n", "stands before [pipesim-model]");
+	refuse("layers = 4\n", "comes before [pipesim-model]");
 }
 END_TEST
 
@@ -282,11 +282,11 @@ START_TEST(reads_layouts)
 		{"et|t|t|tL", 4, 0, "x:1:1: E (embedding)"},
 		{"Et|((t|)*2t|)*2L", 4, 0, "x:1:5: groups cannot be nested"},
 		{"Et|t*2*2|tL", 6, 0, "x:1:7: a repetition is of one letter"},
-		{"Et|tm|t|tL", 4, 1, "x:1:7: no layer stands behind m"},
+		{"Et|tm|t|tL", 4, 1, "x:1:7: no layer comes after m"},
 		{"Et|t|tm|mL", 3, 2, "x:1:9: all m stand in one stage"},
 		{"Et|t|t|tmL", 4, 0, "1 layers for multi-token prediction (m), but m has 0"},
 		{"|Et|t|tL", 3, 0, "x:1:1: the first letter is E"},
-		{"Et|t|t|tL|", 4, 0, "x:1:10: nothing stands behind L"},
+		{"Et|t|t|tL|", 4, 0, "x:1:10: nothing comes after L"},
 		{"Et*99999999999999999999L", 4, 0, "more than 1048576 letters"},
 		{"E(t", 4, 0, "x:1:2: this group is not closed"},
 		{"", 4, 0, "the last letter is L"}};
