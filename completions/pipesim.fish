@@ -179,7 +179,7 @@ _pipesim_option 'compare explain export diff steady sweep model' '--loss' '' 'KI
 _pipesim_option 'compare explain export diff steady sweep model' '--unfused' '' 'LIST' 'permutation gradients permutation,gradients' 'of --model: without fused permutation, gradients, or both'
 _pipesim_option 'compare explain export diff steady sweep model' '--routing' '' 'FACTOR' '' 'of --model: rows of the fullest expert rank over the mean'
 _pipesim_option 'compare explain export diff steady sweep model' '--workspace' '' 'N[+N]' '' 'of --model: bytes of libraries + of grouped experts'
-_pipesim_option 'compare explain export diff steady sweep model' '--layout' '' 'STRING' '' 'of --model: layers by stage, as Megatron: '\''Et*3|(tt|)*29,m|L'\'''
+_pipesim_option 'compare explain export diff steady sweep model' '--layout' '' 'STRING|FILE' 'auto' 'of --model: layers by stage: '\''Et*3|(tt|)*29,m|L'\'', or auto'
 _pipesim_option 'compare explain export diff steady sweep model' '--device' '' 'GPU' 'h100 h200 b200 mi300x' 'of --model: op times of h100, h200, b200 or mi300x, at --mfu'
 _pipesim_option 'compare explain export diff steady sweep model' '--mfu' '' 'X' '' 'of --device: share of its peak that ops reach (default: 0.45)'
 _pipesim_option 'compare explain export diff steady sweep model' '--dp-bandwidth' '' 'N' '' 'of --device: at which gradients are reduced: 50GB/s'

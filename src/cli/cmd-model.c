@@ -229,6 +229,7 @@ static void write_json(const Answer *answer, GString *out)
 	const PipesimTransformer *model = answer->model;
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 	g_autoptr(GString) layout = g_string_new(NULL);
+	g_autoptr(GString) modules = g_string_new(NULL);
 
 	pipesim_stages_print(answer->stages, layout);
 	pipesim_json_open_object(json, NULL);
@@ -246,6 +247,9 @@ static void write_json(const Answer *answer, GString *out)
 	pipesim_json_member_int(json, "microbatches", pipesim_shape_whole(&answer->run->shape));
 	pipesim_json_member_int(json, "tokens", pipesim_training_tokens(answer->training));
 	pipesim_json_member_string(json, "layout", layout->str);
+	pipesim_stages_print_modules(answer->stages, modules);
+	pipesim_json_key(json, "module_fqns_per_model_part");
+	pipesim_json_plain(json, modules->str);
 	if (answer->megatron) {
 		write_theory(answer, json);
 	} else {

@@ -191,8 +191,9 @@ SETTING(ROUTING, "--routing", 0, "FACTOR",
 SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
 	"of --model: bytes of libraries + of grouped experts", PIPESIM_ALL_MODEL,
 	.training = read_workspace)
-SETTING(LAYOUT, "--layout", 0, "STRING",
-	"of --model: layers by stage, as Megatron: 'Et*3|(tt|)*29,m|L'", PIPESIM_ALL_MODEL)
+SETTING(LAYOUT, "--layout", 0, "STRING|FILE",
+	"of --model: layers by stage: 'Et*3|(tt|)*29,m|L', or auto", PIPESIM_ALL_MODEL,
+	.values = "auto")
 SETTING(DEVICE, "--device", 0, "GPU",
 	"of --model: op times of h100, h200, b200 or mi300x, at --mfu", PIPESIM_ALL_MODEL,
 	.values = "h100 h200 b200 mi300x")

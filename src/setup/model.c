@@ -171,12 +171,24 @@ static void take_workspace(const PipesimSetup *setup, PipesimTraining *training)
 		training->workspace = device->workspace;
 }
 
+/* Megatron's string, or a file of torchtitan's lists. */
+static PipesimStages *read_layout(
+	const PipesimTransformer *model, const char *text, GError **error)
+{
+	if (g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0)
+		return pipesim_stages_read_modules(
+			model, pipesim_input_open(text, error), error);
+	return pipesim_stages_parse(model, text, "--layout", error);
+}
+
 static PipesimCutter *make_cutter(
 	PipesimSetup *setup, const PipesimCosts *costs, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_LAYOUT];
+	const gboolean automatic = g_strcmp0(text, "auto") == 0;
 	PipesimStages *layout = NULL;
 	PipesimTraining training;
+	PipesimCutter *cutter;
 	PipesimRates rates;
 	gboolean timed;
 
@@ -189,13 +201,16 @@ static PipesimCutter *make_cutter(
 		!read_rates(setup, costs, &training, &rates, &timed, error))
 		return NULL;
 	take_workspace(setup, &training);
-	if (text != NULL) {
-		layout = pipesim_stages_parse(setup->model, text, "--layout", error);
+	if (text != NULL && !automatic) {
+		layout = read_layout(setup->model, text, error);
 		if (layout == NULL)
 			return NULL;
 	}
-	return pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
+	cutter = pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
 		timed ? &rates : NULL);
+	if (automatic)
+		pipesim_cutter_set_auto(cutter);
+	return cutter;
 }
 
 /* Into the costs ------------------------------------------------------------------------- */

@@ -10,6 +10,8 @@ typedef struct {
 	PipesimStages *layout; /* or NULL */
 	PipesimRates rates;
 	gboolean timed;
+	gboolean balance;               /* instead of spreading layers evenly */
+	double weight[PIPESIM_N_PARTS]; /* of each part then */
 } Cutter;
 
 static void free_cutter(PipesimCutter *base)
@@ -25,6 +27,8 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GE
 {
 	const Cutter *cutter = (const Cutter *)base;
 
+	if (cutter->balance)
+		return pipesim_stages_balance(cutter->model, cutter->weight, stages, error);
 	if (cutter->layout == NULL)
 		return pipesim_stages_even(cutter->model, stages, error);
 	if (cutter->layout->stages == stages)
@@ -181,6 +185,38 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 		know_step(cutter);
 	}
 	return &cutter->cutter;
+}
+
+void pipesim_cutter_set_auto(PipesimCutter *base)
+{
+	Cutter *cutter = (Cutter *)base;
+	const gboolean full = cutter->training.full && cutter->training.first == 0;
+
+	cutter->balance = TRUE;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const gboolean layer =
+			part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE;
+		double *weight = &cutter->weight[part];
+		PipesimTermSum sum;
+
+		*weight = 0;
+		if (pipesim_part_count(cutter->model, part) == 0)
+			continue;
+		pipesim_terms_sum(cutter->model, &cutter->training, part, &sum);
+		for (guint phase = 0; phase < 3; phase++)
+			for (guint work = 0; work < PIPESIM_N_WORK; work++) {
+				/* A layer that is computed again has its forward twice. */
+				const double n = layer && full && phase == 0 ? 2 : 1;
+				const double rate =
+					cutter->timed ? cutter->rates.rate[work][phase] : 1;
+
+				if (rate > 0)
+					*weight += n * (double)sum.flops[work][phase] / rate;
+			}
+		for (guint phase = 0; phase < 3; phase++)
+			*weight += (double)sum.rows *
+				   (cutter->timed ? cutter->rates.row[phase] : 0);
+	}
 }
 
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)

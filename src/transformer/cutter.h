@@ -43,6 +43,10 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
 	PipesimStages *layout, const PipesimRates *rates);
 
+/** pipesim_cutter_set_auto: @cutter balances the time of stages, or their FLOPs where no rates are known. Before it
+ * is shared. */
+void pipesim_cutter_set_auto(PipesimCutter *cutter);
+
 /** pipesim_cutter_model, pipesim_cutter_training: of a cutter that pipesim_cutter_new() made; its own. */
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter);
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);

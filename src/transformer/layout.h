@@ -1,7 +1,8 @@
 /* Which layers, embedding and head a stage has. Written and read as Megatron's
  * --pipeline-model-parallel-layout ("Et*3|(tt|)*29,m|L") and as torchtitan's lists of modules. */
 #pragma once
-#include "transformer/transformer.h"
+#include "base/input.h"
+#include "transformer/terms.h"
 
 /* One stage. It may be empty: Megatron allows and uses that. */
 typedef struct {
@@ -39,6 +40,24 @@ PipesimStages *pipesim_stages_parse(
 
 /** pipesim_stages_print: appends Megatron's string. */
 void pipesim_stages_print(const PipesimStages *layout, GString *out);
+
+/**
+ * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is as short as it
+ * can be, and of these cuts the most even one.
+ * @parts: weights by PipesimPart: seconds, or FLOPs
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few layers.
+ */
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
+	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
+
+/** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which may be NULL with
+ * @error set. (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: ..."). */
+PipesimStages *pipesim_stages_read_modules(
+	const PipesimTransformer *model, PipesimInput *taken, GError **error);
+
+/** pipesim_stages_print_modules: appends them as JSON. */
+void pipesim_stages_print_modules(const PipesimStages *stages, GString *out);
 
 /** pipesim_stages_check: whether it is one for @ranks ranks: stage i is on rank i mod @ranks. FALSE with
  * PIPESIM_ERROR_CONSTRAINT. */

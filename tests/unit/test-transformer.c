@@ -343,6 +343,112 @@ START_TEST(spreads_layers)
 }
 END_TEST
 
+/* The longest stage of @model cut at @ends. */
+static double longest(
+	const PipesimTransformer *model, const double *parts, const PipesimStages *stages)
+{
+	double most = 0;
+
+	for (guint i = 0; i < stages->stages; i++) {
+		const PipesimCut *cut = &stages->cut[i];
+		double sum = (cut->embedding ? parts[PIPESIM_PART_EMBEDDING] : 0) +
+			     (cut->head ? parts[PIPESIM_PART_HEAD] : 0) +
+			     (double)cut->mtp * parts[PIPESIM_PART_MTP];
+
+		for (gint64 layer = cut->first; layer < cut->first + cut->layers; layer++)
+			sum += parts[pipesim_transformer_is_sparse(model, layer)
+					     ? PIPESIM_PART_SPARSE
+					     : PIPESIM_PART_DENSE];
+		most = MAX(most, sum);
+	}
+	return most;
+}
+
+/* The best of all cuts of items from @begin on into @stages. */
+static double try_all(const double *item, guint begin, guint n, guint stages)
+{
+	double sum = 0, best = (double)INFINITY;
+
+	for (guint end = begin + 1; end + stages - 1 <= n; end++) {
+		sum += item[end - 1];
+		if (stages > 1)
+			best = MIN(best, MAX(sum, try_all(item, end, n, stages - 1)));
+		else if (end == n)
+			best = sum;
+	}
+	return best;
+}
+
+START_TEST(balances_stages)
+{
+	static const double weights[][PIPESIM_N_PARTS] = {
+		{0, 1, 3, 2, 0.5}, {0.1, 1, 1, 0, 2}, {2, 0.3, 0.7, 1, 4}, {0, 1, 1, 1, 0}};
+
+	for (guint w = 0; w < G_N_ELEMENTS(weights); w++)
+		for (guint layers = 2; layers <= 9; layers++)
+			for (guint stages = 1; stages <= 4; stages++) {
+				PipesimTransformer model = {
+					.name = (char *)"m", .layers = layers, .mtp = w % 2};
+				const guint n = layers + 2 + w % 2;
+				const double *parts = weights[w];
+				g_autoptr(PipesimStages) cut = NULL;
+				double item[12];
+
+				pipesim_transformer_places(&model, 2, 1);
+				for (guint i = 0; i < n; i++)
+					item[i] = i == 0 ? parts[PIPESIM_PART_EMBEDDING]
+						  : i <= layers
+							  ? parts[i <= 2 ? PIPESIM_PART_DENSE
+									 : PIPESIM_PART_SPARSE]
+						  : i + 1 < n ? parts[PIPESIM_PART_MTP]
+							      : parts[PIPESIM_PART_HEAD];
+				cut = pipesim_stages_balance(&model, parts, stages, NULL);
+				ck_assert_double_eq_tol(longest(&model, parts, cut),
+					try_all(item, 0, n, stages), 1e-9);
+				g_free(model.sparse);
+			}
+}
+END_TEST
+
+START_TEST(reads_modules)
+{
+	static const char text[] = "[[\"tok_embeddings\", \"layers.0\"], [\"layers.1\"], [], "
+				   "[\"layers.2\", \"norm\", \"lm_head\"]]";
+	static const struct {
+		const char *text, *message;
+	} wrong[] = {{"[[\"layers.0\"]]", "x:1:14: tok_embeddings is missing"},
+		{"[[\"tok_embeddings\", \"layers.1\"]]",
+			"x:1:21: layers.1 where layers.0 is expected"},
+		{"[[\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\", \"norm\"]]",
+			"lm_head is missing"},
+		{"[[\"tok_embeddings\", \"output\"]]", "0 layers, but m has 3"},
+		{"[[\"tok_embeddings\", \"rope\"]]", "'rope' is none of"},
+		{"[1]", "a list of lists is expected here"},
+		{"{}", "a list of lists is expected here"}};
+	PipesimTransformer model = {.name = (char *)"m", .layers = 3};
+	g_autoptr(GString) printed = g_string_new(NULL);
+	g_autoptr(GString) string = g_string_new(NULL);
+	g_autoptr(PipesimStages) stages = pipesim_stages_read_modules(
+		&model, pipesim_input_new_memory("x", text, sizeof text - 1), NULL);
+
+	ck_assert(stages != NULL);
+	pipesim_stages_print(stages, string);
+	ck_assert_str_eq(string->str, "Et|t||tL");
+	pipesim_stages_print_modules(stages, printed);
+	ck_assert_str_eq(printed->str, text);
+	for (guint i = 0; i < G_N_ELEMENTS(wrong); i++) {
+		GError *error = NULL;
+
+		ck_assert_ptr_null(pipesim_stages_read_modules(&model,
+			pipesim_input_new_memory("x", wrong[i].text, strlen(wrong[i].text)),
+			&error));
+		ck_assert_msg(strstr(error->message, wrong[i].message) != NULL, "%s: %s",
+			wrong[i].text, error->message);
+		g_error_free(error);
+	}
+}
+END_TEST
+
 /* A layer that was measured takes as long as it was measured; on a GPU as its FLOPs at its rate. */
 START_TEST(times_stages)
 {
@@ -414,6 +520,8 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, refuses_descriptions);
 	tcase_add_test(tests, reads_layouts);
 	tcase_add_test(tests, spreads_layers);
+	tcase_add_test(tests, balances_stages);
+	tcase_add_test(tests, reads_modules);
 	tcase_add_test(tests, times_stages);
 	tcase_add_test(tests, scales_captures);
 	suite_add_tcase(suite, tests);

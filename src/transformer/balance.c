@@ -1,0 +1,176 @@
+/* Whole layers over stages so that the longest stage is as short as it can be: the shortest length within which a
+ * left-to-right filling needs no more stages is found by bisection; of all cuts within it the one whose
+ * stages are most alike, by the sum of their squares. */
+#include "config.h"
+
+#include "transformer/layout.h"
+#include <math.h>
+
+/* Most items for which stages are made alike: n squared over the stages. */
+#define MOST_ITEMS 4096
+
+/* What is cut: embedding, layers, multi-token prediction as one, head. */
+typedef struct {
+	const PipesimTransformer *model;
+	const double *part; /* weight by PipesimPart */
+	guint n;
+	double *sum; /* of the items before */
+} Items;
+
+static void init_items(Items *items)
+{
+	const PipesimTransformer *model = items->model;
+	double sum = 0;
+
+	items->n = (guint)model->layers + 2 + (model->mtp > 0);
+	items->sum = g_new(double, (gsize)items->n + 1);
+	for (guint i = 0; i < items->n; i++) {
+		const gint64 layer = (gint64)i - 1;
+
+		items->sum[i] = sum;
+		if (i == 0)
+			sum += items->part[PIPESIM_PART_EMBEDDING];
+		else if (layer < model->layers)
+			sum += items->part[pipesim_transformer_is_sparse(model, layer)
+						   ? PIPESIM_PART_SPARSE
+						   : PIPESIM_PART_DENSE];
+		else if (i + 1 < items->n)
+			sum += (double)model->mtp * items->part[PIPESIM_PART_MTP];
+		else
+			sum += items->part[PIPESIM_PART_HEAD];
+	}
+	items->sum[items->n] = sum;
+}
+
+static double weight(const Items *items, guint begin, guint end)
+{
+	return items->sum[end] - items->sum[begin];
+}
+
+/* Stages of at most @most that a filling from the left takes; more than the items: an item is longer. */
+static guint fill(const Items *items, double most)
+{
+	guint stages = 0, end;
+
+	for (guint begin = 0; begin < items->n; begin = end) {
+		end = begin;
+		while (end < items->n && weight(items, begin, end + 1) <= most)
+			end++;
+		if (end == begin)
+			return items->n + 1;
+		stages++;
+	}
+	return stages;
+}
+
+static double shortest(const Items *items, guint stages)
+{
+	double low = 0, high = items->sum[items->n];
+
+	/* Halves until neighbouring numbers are met, at most that often. */
+	for (guint i = 0; i < 200 && low < high; i++) {
+		const double middle = low + (high - low) / 2;
+
+		if (middle <= low || middle >= high)
+			break;
+		if (fill(items, middle) <= stages)
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+/* The ends of stages within @most that are most alike. */
+static void choose_alike(const Items *items, guint stages, double most, guint *ends)
+{
+	const guint n = items->n, width = n + 1;
+	g_autofree double *best = g_new(double, 2 * (gsize)width);
+	g_autofree guint *from = g_new0(guint, (gsize)stages * width);
+
+	for (guint end = 0; end <= n; end++)
+		best[end] = end == 0 ? 0 : (double)INFINITY;
+	for (guint stage = 0; stage < stages; stage++) {
+		const double *before = &best[(stage % 2) * width];
+		double *now = &best[((stage + 1) % 2) * width];
+
+		for (guint end = 0; end <= n; end++) {
+			now[end] = (double)INFINITY;
+			/* A stage holds an item at least. */
+			for (guint begin = end; begin-- > 0;) {
+				const double length = weight(items, begin, end);
+				const double total = before[begin] + length * length;
+
+				if (length > most)
+					break;
+				if (total < now[end]) {
+					now[end] = total;
+					from[(gsize)stage * width + end] = begin;
+				}
+			}
+		}
+	}
+	for (guint stage = stages, end = n; stage-- > 0;) {
+		ends[stage] = end;
+		end = from[(gsize)stage * width + end];
+	}
+}
+
+/* Left to right, with an item left for every stage that follows. */
+static void choose_filled(const Items *items, guint stages, double most, guint *ends)
+{
+	guint begin = 0;
+
+	for (guint stage = 0; stage < stages; stage++) {
+		const guint last = items->n - (stages - 1 - stage);
+		guint end = begin + 1;
+
+		while (end < last && weight(items, begin, end + 1) <= most)
+			end++;
+		ends[stage] = stage + 1 == stages ? items->n : end;
+		begin = ends[stage];
+	}
+}
+
+PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
+	const double parts[PIPESIM_N_PARTS], guint stages, GError **error)
+{
+	Items items = {.model = model, .part = parts};
+	g_autofree guint *ends = NULL;
+	PipesimStages *layout;
+	double most;
+
+	init_items(&items);
+	if (stages > items.n) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"%u stages, but %s has %" G_GINT64_FORMAT
+			" layers, embedding and head; nearest: %" G_GINT64_FORMAT " stages",
+			stages, model->name, model->layers, model->layers);
+		g_free(items.sum);
+		return NULL;
+	}
+	ends = g_new(guint, stages);
+	most = shortest(&items, stages);
+	if (items.n <= MOST_ITEMS)
+		choose_alike(&items, stages, most, ends);
+	else
+		choose_filled(&items, stages, most, ends);
+	layout = g_new0(PipesimStages, 1);
+	layout->stages = stages;
+	layout->cut = g_new0(PipesimCut, stages);
+	for (guint stage = 0, begin = 0; stage < stages; begin = ends[stage], stage++) {
+		PipesimCut *cut = &layout->cut[stage];
+		const gint64 first = MAX((gint64)begin - 1, 0);
+		const gint64 behind = MIN((gint64)ends[stage] - 1, model->layers);
+
+		cut->embedding = begin == 0;
+		cut->head = ends[stage] == items.n;
+		cut->first = MIN(first, model->layers);
+		cut->layers = MAX(behind - cut->first, 0);
+		cut->mtp = model->mtp > 0 && begin < items.n - 1 && ends[stage] >= items.n - 1
+				   ? model->mtp
+				   : 0;
+	}
+	g_free(items.sum);
+	return layout;
+}
