@@ -662,6 +662,67 @@ START_TEST(what_if_needs_messages)
 }
 END_TEST
 
+/* Steps of two H200s, as PyTorch's profiler saw them, with one thing injected in each: docs/diagnose.md. */
+static const struct {
+	const char *name;
+	PipesimCauseKind cause;
+	gint rank;
+	gint64 injected; /* ns; 0: not a time of its own */
+	const char *schedule;
+} recorded[] = {
+	{"1f1b-clean", PIPESIM_CAUSE_SCHEDULE, -1, 0, "1f1b"},
+	{"1f1b-host", PIPESIM_CAUSE_HOST, 0, 60 * MS, "1f1b"},
+	{"1f1b-messages", PIPESIM_CAUSE_MESSAGES, 1, 60 * MS, "1f1b"},
+	{"1f1b-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, "1f1b"},
+	{"1f1b-imbalance", PIPESIM_CAUSE_IMBALANCE, 1, 0, "1f1b"},
+	{"zb-v-clean", PIPESIM_CAUSE_IMBALANCE, 0, 0, "zb-v"},
+};
+
+START_TEST(real_profiles_name_what_was_injected)
+{
+	const char *folder = g_getenv("PIPESIM_DATADIR");
+	g_auto(Case) one = {0};
+	PipesimTrace *traces[2];
+	const PipesimCalibrateOptions none = {0};
+	PipesimPatient patient = {.step = -1};
+	const PipesimCause *first;
+
+	for (guint rank = 0; rank < 2; rank++) {
+		g_autofree char *name =
+			g_strdup_printf("%s-rank%u.json.gz", recorded[_i].name, rank);
+		g_autofree char *path = g_build_filename(
+			folder != NULL ? folder : ".", "traces", "pytorch-h200x2", name, NULL);
+
+		traces[rank] = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
+		ck_assert_ptr_nonnull(traces[rank]);
+	}
+	one.record = pipesim_record_new(traces, 2, NULL);
+	one.calibration = pipesim_calibrate(traces, 2, &none, NULL);
+	ck_assert_ptr_nonnull(one.record);
+	ck_assert_ptr_nonnull(one.calibration);
+	patient.record = one.record;
+	patient.costs = one.calibration->costs;
+	one.found = pipesim_diagnose(&patient, NULL);
+	ck_assert_ptr_nonnull(one.found);
+	check_sums(one.found);
+	ck_assert(one.found->nearest.exact);
+	ck_assert_str_eq(one.found->nearest.run->name, recorded[_i].schedule);
+	first = &one.found->cause[recorded[_i].cause];
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
+		ck_assert_int_le(one.found->cause[kind].ns, first->ns);
+	ck_assert_int_eq(first->rank, recorded[_i].rank);
+	if (recorded[_i].injected > 0)
+		ck_assert_int_le(
+			ABS(first->ns - recorded[_i].injected), recorded[_i].injected / 20);
+	/* What the simulation does not know of is what it is off by. */
+	else
+		ck_assert_int_lt(ABS(one.found->simulated - one.found->measured),
+			one.found->measured / 100);
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
 Suite *diagnose_suite(void)
 {
 	Suite *suite = suite_create("diagnose");
@@ -673,6 +734,8 @@ Suite *diagnose_suite(void)
 	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
 	tcase_add_test(causes, long_stages_are_imbalance);
 	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
+	tcase_add_loop_test(
+		causes, real_profiles_name_what_was_injected, 0, G_N_ELEMENTS(recorded));
 	tcase_add_loop_test(causes, executed_orders_are_recognised, 0, G_N_ELEMENTS(orders));
 	tcase_add_test(record, clocks_are_set_by_messages);
 	tcase_add_loop_test(
