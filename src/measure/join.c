@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "measure/join.h"
+#include "measure/replicas.h"
 
 /* More than any run has; beyond, a number is no stage or rank. */
 #define MOST              (1 << 13)
@@ -174,6 +175,7 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 	guint place = 0, first = 0;
 
 	*out = (PipesimJoined){0};
+	pipesim_number_replicas(traces, n);
 	for (guint t = 0; t < n; t++) {
 		guint microbatches;
 

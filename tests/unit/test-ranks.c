@@ -103,12 +103,38 @@ START_TEST(ranks_follow_from_places_and_stages)
 }
 END_TEST
 
+/* Ranks of a job of two replicas: 1 and 5 hold stage 0, 3 and 7 stage 1. */
+START_TEST(copies_of_stages_are_replicas)
+{
+	g_auto(Files) files = {0};
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	const PipesimTraceRow *row;
+
+	add_file(&files, TOP STAGE("7", "1", "0", "40", "41", "42"));
+	add_file(&files, TOP STAGE("1", "0", "0", "10", "11", "12"));
+	add_file(&files, TOP STAGE("3", "1", "0", "20", "21", "22"));
+	add_file(&files, TOP STAGE("5", "0", "0", "30", "31", "32"));
+	calibration = calibrate(&files, NULL);
+	ck_assert_ptr_nonnull(calibration);
+	row = &g_array_index(files.traces[0]->rows, PipesimTraceRow, 0);
+	ck_assert_int_eq(row->rank, 1);
+	ck_assert_int_eq(row->replica, 1);
+	row = &g_array_index(files.traces[1]->rows, PipesimTraceRow, 0);
+	ck_assert_int_eq(row->rank, 0);
+	ck_assert_int_eq(row->replica, 0);
+	ck_assert_uint_eq(calibration->costs->n_parts, 2);
+	ck_assert_int_eq(part(calibration, 0, PIPESIM_F), 20);
+	ck_assert_int_eq(part(calibration, 1, PIPESIM_W), 32);
+}
+END_TEST
+
 static const struct {
 	const char *first, *second, *message;
 } apart[] = {
 	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("0", "1", "0", "1", "1", "1"),
 		"x.csv and x.csv are both of rank 0; give each rank of one run once"},
-	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "0", "0", "1", "1", "1"),
+	{TOP STAGE("0", "0", "0", "1", "1", "1"),
+		TOP STAGE("1", "0", "0", "1", "1", "1") STAGE("1", "1", "0", "1", "1", "1"),
 		"stage 0 is on rank 0 in x.csv and on rank 1 in x.csv: they are of different "
 		"runs"},
 	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "1", "3", "1", "1", "1"),
@@ -252,6 +278,7 @@ Suite *ranks_suite(void)
 	tcase_add_test(join, every_rank_has_its_own_times);
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
 	tcase_add_test(join, ranks_follow_from_places_and_stages);
+	tcase_add_test(join, copies_of_stages_are_replicas);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
 	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);

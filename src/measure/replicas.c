@@ -1,0 +1,172 @@
+#include "config.h"
+
+#include "measure/replicas.h"
+
+#include <string.h>
+
+/* More stages than that are none of one run. */
+#define MOST 8192
+
+/* A trace of one rank. */
+typedef struct {
+	PipesimTrace *trace;
+	gint64 rank;
+	GArray *stages; /* gint64, ascending */
+} File;
+
+static void clear_file(gpointer data)
+{
+	g_array_unref(((File *)data)->stages);
+}
+
+static gint compare_stages(const GArray *a, const GArray *b)
+{
+	const gint64 *x = (const gint64 *)(gpointer)a->data;
+	const gint64 *y = (const gint64 *)(gpointer)b->data;
+
+	for (guint i = 0; i < MIN(a->len, b->len); i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	return (a->len > b->len) - (a->len < b->len);
+}
+
+static gint compare_files(gconstpointer a, gconstpointer b)
+{
+	const File *x = a, *y = b;
+	const gint by_stages = compare_stages(x->stages, y->stages);
+
+	return by_stages != 0 ? by_stages : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static gint compare_numbers(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What ops @trace has, into @file. FALSE where they are not of one rank that is known, and stages. */
+static gboolean look(PipesimTrace *trace, File *file)
+{
+	guint8 seen[MOST / 8] = {0};
+
+	file->trace = trace;
+	for (guint i = 0; i < trace->rows->len; i++) {
+		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const gint64 stage = row->what.stage;
+
+		if (!pipesim_row_is_op(row))
+			continue;
+		if (row->rank < 0 || stage < 0 || stage >= MOST || row->replica >= 0 ||
+			(file->rank >= 0 && file->rank != row->rank))
+			return FALSE;
+		file->rank = row->rank;
+		if (seen[stage / 8] & 1u << stage % 8)
+			continue;
+		seen[stage / 8] |= (guint8)(1u << stage % 8);
+		g_array_append_val(file->stages, stage);
+	}
+	g_array_sort(file->stages, compare_numbers);
+	return TRUE;
+}
+
+/* Whether every stage from 0 on is in so many of @files, sorted, as the first. */
+static gboolean is_whole(const GArray *files, guint *copies)
+{
+	guint8 seen[MOST / 8] = {0};
+	guint stages = 0, highest = 0;
+
+	for (guint i = 0; i < files->len;) {
+		const File *first = &g_array_index(files, File, i);
+		guint end = i + 1;
+
+		while (end < files->len && compare_stages(first->stages,
+						   g_array_index(files, File, end).stages) == 0)
+			end++;
+		if (i > 0 && end - i != *copies)
+			return FALSE;
+		*copies = end - i;
+		for (guint k = 0; k < first->stages->len; k++) {
+			const gint64 stage = g_array_index(first->stages, gint64, k);
+
+			if (seen[stage / 8] & 1u << stage % 8)
+				return FALSE;
+			seen[stage / 8] |= (guint8)(1u << stage % 8);
+			highest = MAX(highest, (guint)stage);
+			stages++;
+		}
+		i = end;
+	}
+	return stages == highest + 1;
+}
+
+/* As they are: one replica, whose ranks are those of the pipeline. */
+static gboolean is_plain(const GArray *files, guint copies)
+{
+	guint8 seen[MOST / 8] = {0};
+
+	if (copies > 1)
+		return FALSE;
+	for (guint i = 0; i < files->len; i++) {
+		const gint64 rank = g_array_index(files, File, i).rank;
+
+		if (rank >= files->len || (seen[rank / 8] & 1u << rank % 8))
+			return FALSE;
+		seen[rank / 8] |= (guint8)(1u << rank % 8);
+	}
+	return TRUE;
+}
+
+static gboolean names_one_twice(const GArray *files)
+{
+	g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+	for (guint i = 0; i < files->len; i++)
+		if (!g_hash_table_add(seen, &g_array_index(files, File, i).rank))
+			return TRUE;
+	return FALSE;
+}
+
+static void number(const File *file, gint64 rank, gint64 replica)
+{
+	for (guint i = 0; i < file->trace->rows->len; i++) {
+		PipesimTraceRow *row = &g_array_index(file->trace->rows, PipesimTraceRow, i);
+
+		if (!pipesim_row_is_op(row))
+			continue;
+		row->rank = rank;
+		row->replica = replica;
+	}
+	for (guint i = 0; i < file->trace->spans->len; i++) {
+		PipesimTraceSpan *span =
+			&g_array_index(file->trace->spans, PipesimTraceSpan, i);
+
+		span->rank = rank;
+		span->replica = replica;
+	}
+}
+
+guint pipesim_number_replicas(PipesimTrace *const *traces, guint n)
+{
+	g_autoptr(GArray) files = g_array_new(FALSE, FALSE, sizeof(File));
+	guint copies = 0;
+
+	g_array_set_clear_func(files, clear_file);
+	for (guint t = 0; t < n; t++) {
+		const File file = {traces[t], -1, g_array_new(FALSE, FALSE, sizeof(gint64))};
+
+		g_array_append_val(files, file);
+		if (!look(traces[t], &g_array_index(files, File, files->len - 1)))
+			return 0;
+		if (g_array_index(files, File, files->len - 1).stages->len == 0)
+			g_array_set_size(files, files->len - 1);
+	}
+	if (files->len == 0 || files->len > MOST)
+		return 0;
+	g_array_sort(files, compare_files);
+	if (!is_whole(files, &copies) || is_plain(files, copies) || names_one_twice(files))
+		return 0;
+	for (guint i = 0; i < files->len; i++)
+		number(&g_array_index(files, File, i), i / copies, i % copies);
+	return copies;
+}
