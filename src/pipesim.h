@@ -179,7 +179,7 @@ PIPESIM_API void pipesim_run_free(PipesimRun *run);
 
 /** pipesim_run_makespan: from the first start to the last end, ns. */
 PIPESIM_API gint64 pipesim_run_makespan(const PipesimRun *run);
-/** pipesim_run_bubble: makespan less the busy time of @rank, ns; @rank < ranks. */
+/** pipesim_run_bubble: makespan minus the busy time of @rank, ns; @rank < ranks. */
 PIPESIM_API gint64 pipesim_run_bubble(const PipesimRun *run, guint rank);
 /** pipesim_run_peak_activations: most activations held at once on @rank until their weight
  * gradient is done, in units of one whole-stage activation. */
@@ -241,7 +241,7 @@ typedef struct _PipesimWhatif PipesimWhatif;
 /* What one run came to, ns. */
 typedef struct {
 	gint64 makespan; /* from the first start to the last end */
-	gint64 max_idle; /* makespan less busy time of the rank where that is largest */
+	gint64 max_idle; /* makespan minus busy time of the rank where that is largest */
 	gint64 idle;     /* the same of all ranks together */
 } PipesimOutcome;
 

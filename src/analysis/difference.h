@@ -16,8 +16,8 @@ typedef struct {
 			  between them where they are compared */
 	guint n_same;  /* ops from the first on that are the same */
 	PipesimDifferencePlace a, b;
-	gint64 idle_change; /* bubble in B less bubble in A, ns */
-	/* Makespan less that of A where this rank alone runs as in B, all others as in A, ns.
+	gint64 idle_change; /* bubble in B minus bubble in A, ns */
+	/* Makespan minus that of A where this rank alone runs as in B, all others as in A, ns.
 	 */
 	gboolean has_alone; /* FALSE: the rank has other stages in B, that deadlocks, a file
 			       lists the messages, or it would take too long */
@@ -31,7 +31,7 @@ typedef struct {
 	const PipesimLowering *list_a, *list_b;
 	gboolean same; /* all ranks are */
 	guint first;   /* the rank whose first difference comes first, by time in A */
-	gint64 change; /* makespan of B less that of A, ns */
+	gint64 change; /* makespan of B minus that of A, ns */
 	PipesimRankDifference *rank;
 } PipesimDifference;
 

@@ -12,11 +12,11 @@ typedef struct {
 	guint64 messages;
 	gint64 waited;  /* by messages, from ready to moving, all together */
 	gint64 longest; /* of these waits */
-	/* What waiting costs the step: its makespan (without slowdown) less that over links
+	/* What waiting costs the step: its makespan (without slowdown) minus that over links
 	 * which hold any number of messages at once; >= 0. This is in the bubble of every
 	 * rank. */
 	gint64 queueing;
-	/* What the slowdown of ops beside messages costs: makespan less that without. */
+	/* What the slowdown of ops beside messages costs: makespan minus that without. */
 	gint64 slowing;
 } PipesimLinkReport;
 
@@ -25,9 +25,9 @@ typedef struct {
  * @moves, plus @rules. */
 typedef struct {
 	const PipesimRuntime *runtime; /* never async, nor native */
-	gint64 rules; /* makespan less that of the same ops where no message waits for another,
+	gint64 rules; /* makespan minus that of the same ops where no message waits for another,
 			 ns */
-	gint64 moves; /* that makespan less the one at P2P = 0 too: what hops take, ns */
+	gint64 moves; /* that makespan minus the one at P2P = 0 too: what hops take, ns */
 	/* By rank, ns: of the time it stands still between its ops, the part after all that the
 	 * next op needs has been computed: @moving while it could not have been there, as the
 	 * message takes that long; @waiting after that. What has been computed late, because

@@ -15,7 +15,7 @@ typedef struct {
 	guint64 period;             /* micro-batches */
 	gint64 time;                /* ns of one period */
 	PipesimFraction microbatch; /* time / period, ns, in lowest terms */
-	/* Makespan of M micro-batches less M * time / period, of the M that was simulated:
+	/* Makespan of M micro-batches minus M * time / period, of the M that was simulated:
 	 * filling and draining the pipeline; ns, exact as the time is. */
 	PipesimFraction fixed;
 	guint64 microbatches; /* that M */

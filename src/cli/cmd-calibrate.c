@@ -149,6 +149,18 @@ static gboolean read_impl(char **list, PipesimTraceWish *wish, GError **error)
 
 /* Command -------------------------------------------------------------------------------- */
 
+/* Who uses the costs is told what was told here. */
+static void keep_notices(const PipesimSetup *setup, PipesimCosts *costs)
+{
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	for (guint i = 0; i < setup->notices->len; i++)
+		g_string_append_printf(text, "%s%s", i > 0 ? "\n" : "",
+			(char *)g_ptr_array_index(setup->notices, i));
+	g_free(costs->notices);
+	costs->notices = text->len > 0 ? g_strdup(text->str) : NULL;
+}
+
 static gboolean print_result(
 	const PipesimCalibration *calibration, const PipesimSetup *setup, GError **error)
 {
@@ -159,6 +171,7 @@ static gboolean print_result(
 	g_autoptr(GString) table = g_string_new(NULL);
 
 	pipesim_setup_tell(setup, calibration);
+	keep_notices(setup, calibration->costs);
 	if (stages && calibration->costs->part == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--output '%s': a table of stage times, but the traces do not tell "

@@ -42,7 +42,7 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 				    : pipesim_schedule_file_locate_op,
 		file, &fault);
 	/* A hang decides under rules that were asked for, or that a file is run by where it says
-	 * nothing else. PyTorch runs files by its own rules; orders of several stages a rank are not made
+	 * nothing else. PyTorch runs files by its own rules; orders of several stages per rank are not made
 	 * for the other rules, and most hang under them. */
 	const gboolean decides =
 		!validation->all || lowering->from_file || !lowering->runtime->waits ||

@@ -67,6 +67,7 @@ static const Key costs_keys[] = {
 	{"link", "bytes_per_second", KEY_INT64, COSTS(link_bandwidth), OPTIONAL, 0, G_MAXINT64},
 	{"source", "text", KEY_TEXT, COSTS(source), OPTIONAL, 0, 0},
 	{"source", "layers", KEY_GUINT, COSTS(layers), OPTIONAL, 0, G_MAXINT32},
+	{"source", "notices", KEY_TEXT, COSTS(notices), OPTIONAL, 0, 0},
 	{SCALE_GROUP, "parts", KEY_SCALE, 0, IN_GROUP, 1, MAX_PARTS},
 	{STAGES_GROUP, "F", KEY_STAGES, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
 	{STAGES_GROUP, "I", KEY_STAGES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},

@@ -68,6 +68,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	PipesimCosts *copy = g_memdup2(costs, sizeof *costs);
 
 	copy->source = g_strdup(costs->source);
+	copy->notices = g_strdup(costs->notices);
 	copy->network = pipesim_network_copy(costs->network);
 	copy->scale = g_memdup2(costs->scale, costs->n_scale * sizeof *costs->scale);
 	copy->part = g_memdup2(
@@ -202,6 +203,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->slow);
 	g_free(costs->measured_ranks);
 	g_free(costs->source);
+	g_free(costs->notices);
 	pipesim_network_free(costs->network);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);

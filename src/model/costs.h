@@ -127,6 +127,7 @@ struct _PipesimCosts {
 	/* Layers of the whole model; 0 = unknown. Of this run, not in a costs file. */
 	guint64 model_layers;
 	gboolean whole_layers; /* no stage has a fraction of one: split.h */
+	char *notices;         /* what its calibration had to say, a line each, or NULL */
 	char *source; /* where the times come from, one line ("NVIDIA H200, traces/x.csv, 1
 			 layer"), or NULL */
 	PipesimMeasuredLayer measured; /* of a capture; not in a costs file */
@@ -193,8 +194,8 @@ void pipesim_costs_set_cutter(PipesimCosts *costs, PipesimCutter *cutter);
  * bytes of activations and parameters; P2P stays. For pipesim_costs_free(). */
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
 
-/** pipesim_costs_parse_slow: "3=1.1,5=1.05": what ops of ranks 0 to @ranks - 1 take, against
- * the others. Errors as above. */
+/** pipesim_costs_parse_slow: "3=1.1,5=1.05": how much slower ops of ranks 0 to @ranks - 1 are
+ * than the times say. Errors as above. */
 gboolean pipesim_costs_parse_slow(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 

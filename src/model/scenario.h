@@ -5,7 +5,7 @@
 /* How ranks issue sends and receives, and what waits for what: runtime/runtime.h. */
 typedef struct _PipesimRuntime PipesimRuntime;
 
-/* What is alike where schedules are compared that have different numbers of stages a rank. */
+/* What is alike where schedules are compared that have different numbers of stages per rank. */
 typedef enum {
 	PIPESIM_AT_RANKS,  /* all have PP ranks, and cut the model into PP times v stages */
 	PIPESIM_AT_STAGES, /* all cut the model into PP stages, and have PP / v ranks */

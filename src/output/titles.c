@@ -263,7 +263,7 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	g_string_append_printf(out, "PP %u, %u micro-batch%s\n", comparison->scenario.ranks,
 		comparison->scenario.microbatches,
 		comparison->scenario.microbatches == 1 ? "" : "es");
-	/* Only where a schedule has several stages a rank does it make a difference. */
+	/* Only where a schedule has several stages per rank does it make a difference. */
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
 

@@ -54,6 +54,22 @@ static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
 	return g_steal_pointer(&calibration->costs);
 }
 
+/* What its calibration had to say is said again. */
+static PipesimCosts *read_file(const PipesimSetup *setup, const char *path, GError **error)
+{
+	PipesimCosts *costs = pipesim_costs_read(path, error);
+	g_auto(GStrv) notices = costs != NULL && costs->notices != NULL
+					? g_strsplit(costs->notices, "\n", -1)
+					: NULL;
+
+	for (char **notice = notices; notice != NULL && *notice != NULL; notice++) {
+		g_autofree char *shown = pipesim_printable(*notice);
+
+		pipesim_setup_notice(setup, shown);
+	}
+	return costs;
+}
+
 PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 {
 	const char *file = setup->text[PIPESIM_SET_COSTS];
@@ -73,7 +89,7 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error)
 		return NULL;
 	}
 	if (file != NULL)
-		return pipesim_costs_read(file, error);
+		return read_file(setup, file, error);
 	if (setup->base != NULL)
 		return pipesim_costs_copy(setup->base);
 	return traces ? calibrate(setup, error) : pipesim_costs_default();
