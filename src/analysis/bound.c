@@ -8,10 +8,14 @@
 
 #define F PIPESIM_CODE_F
 
-/* Most looks at an op, all together: what is raised after that is left as it is. */
-#define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 30)
-/* Ops before one that are looked at: those before them are in the times of these. */
+/* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. */
+#define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 27)
+/* And where ranks are filled. */
+#define MOST_FILLS (G_GUINT64_CONSTANT(1) << 25)
+/* Ops before one that are looked at, but for long orders: those before them are in the times of these. */
 #define WINDOW 1024
+#define NARROW 96
+#define LONG   (1u << 16) /* ops */
 
 /* Some ops of a rank in the order in which they run, of which the last @n are not yet taken. */
 typedef struct {
@@ -30,6 +34,7 @@ typedef struct {
 	guint *left;      /* [codes]: of each, those that were not taken at the best time */
 	guint *rest;      /* [codes], at work */
 	gint64 *one;      /* [chunks], at work */
+	guint window;
 	guint64 looks;
 	PipesimProof *proof; /* NULL: not wanted */
 } Side;
@@ -113,7 +118,7 @@ static gint64 end_of(Side *side, guint n, gint64 *from)
 				next = i;
 			}
 		}
-		if (time < 0 || time + all <= best || taken == WINDOW)
+		if (time < 0 || time + all <= best || taken == side->window)
 			break;
 		rest[next]--;
 		taken++;
@@ -304,6 +309,7 @@ static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, Pipes
 	if (!pipesim_needs_init(&side->needs, x, back, arena, error))
 		return FALSE;
 	side->proof = proof;
+	side->window = ops > LONG ? NARROW : WINDOW;
 	side->at = pipesim_arena_array(arena, gint64, ops);
 	side->any = pipesim_arena_array(arena, gint64, ops);
 	side->sums = pipesim_arena_array(arena, gint64, ops + (gsize)x->ranks * x->kinds);
@@ -383,7 +389,7 @@ static void fill_series(Fill *fill, guint rank, guint n, gboolean by_any)
 		all += head[i].n;
 	}
 	/* Of many ops most sets are as good as their neighbours. */
-	while ((guint64)all / step * all * fill->x->ranks > MOST_LOOKS / 4)
+	while ((guint64)all / step * all * fill->x->ranks > MOST_FILLS)
 		step++;
 	for (; taken < all; taken++) {
 		gint64 from = G_MAXINT64;

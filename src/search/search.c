@@ -3,21 +3,31 @@
 #include "base/parallel.h"
 #include "search/build.h"
 #include "search/search.h"
+#include "search/stretch.h"
 #include "search/walk.h"
 #include <math.h>
 #include <string.h>
 
-/* Walks at a time, whatever the number of threads; of long orders fewer, as each takes about 90 bytes an
- * op. */
-#define WALKS    8
-#define LONG_OPS (1u << 17)
+/* Walks at a time: long ones find more than many. For so many moves there is one, from LEAST_WALKS to
+ * MOST_WALKS, whatever the number of threads; where time alone counts one a thread. Of long orders one, as it
+ * takes about 90 bytes an op. */
+#define MOVES_A_WALK 2000000
+#define LEAST_WALKS  2
+#define MOST_WALKS   16
+#define LONG_OPS     (1u << 17)
+#define LONG_BUILD   (1u << 15)
+/* What is missing of a long order that is made of a short one can be divided into so many equal parts; the
+ * micro-batches of one that is repeated, at most; and the part of the effort that the short one takes. */
+#define PARTS      12
+#define MOST_UNIT  6
+#define SHORT_PART 3
 /* Moves that a walk looks at between two looks at the others. */
-#define ROUND 16384
-/* Rounds from hot to cold at first; then twice as many each time. */
-#define CYCLE      8
-#define MOST_CYCLE 512
-/* Heat at the begin of a cycle and at its end, in average ops. */
-#define COLDEST 0.01
+#define ROUND       4096
+#define SHORT_ROUND 500
+/* Rounds that a small effort is divided into. */
+#define ROUNDS 64
+/* Heat at the end of a cycle, in average ops. */
+#define COLDEST 0.03
 /* Orders that a walk lets the engine run in a round. */
 #define JUDGED 16
 
@@ -38,9 +48,13 @@ typedef struct {
 	PipesimArena *arena;
 	PipesimWalk *walks;
 	guint n_walks;
-	double op; /* that takes as long as the average, ns */
+	double op;            /* that takes as long as the average, ns */
+	guint64 moves_before; /* of a search for a shorter order */
 	guint round_moves;
-	guint round, cycle;    /* of this cycle, and how many it has */
+	gint64 began;          /* monotonic time of the first round, us */
+	guint cycle;           /* from hot to cold */
+	double part;           /* of it that is over */
+	gint64 *known;         /* [walk]: makespan of its best when it was last looked at */
 	gint64 *judged_spans;  /* [walk] */
 	guint8 **judged_codes; /* [walk] */
 } Search;
@@ -200,9 +214,14 @@ static void add_schedules(Search *s)
 	g_ptr_array_sort(s->found->starts, compare_runs);
 }
 
+/* Where nothing is proven already; of long orders the last resort alone. */
 static void add_builds(Search *s)
 {
-	for (guint way = 0; way < PIPESIM_BUILDS; way++) {
+	const gboolean is_long = s->n > LONG_BUILD;
+
+	if (s->found->makespan <= s->found->bound->time || (is_long && s->codes->len > 0))
+		return;
+	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes = g_new(guint8, s->n);
 
 		if (pipesim_build(s->found->instance, way, codes))
@@ -212,16 +231,96 @@ static void add_builds(Search *s)
 	}
 }
 
+/* Long from short ------------------------------------------------------------------------ */
+
+/* Micro-batches of the short order that a long one is made of: enough to fill the pipeline twice, and
+ * what is missing can be divided in many ways. 0: it is short enough. */
+static guint short_count(const Search *s)
+{
+	const guint m = s->shape.microbatches, step = PARTS * s->shape.copies;
+	const guint least = 2 * s->shape.ranks * s->shape.copies;
+
+	return m > least + step ? m - (m - least) / step * step : 0;
+}
+
+/* The best of all stretches of @walk. */
+static void add_stretched(Search *s, const PipesimWalk *walk)
+{
+	const guint tries = 2 * walk->x->count;
+	g_autofree guint8 *codes = g_new(guint8, s->n), *best = g_new(guint8, s->n);
+	gint64 makespan = G_MAXINT64;
+
+	for (guint unit = 1; unit <= MOST_UNIT; unit++)
+		for (guint i = 0; i < tries; i++) {
+			const gint64 time = walk->makespan / tries * i;
+
+			if (!pipesim_stretch(walk, s->found->instance, unit, time, codes) ||
+				!fits(s, codes) || !pipesim_walk_begin(&s->walks[0], codes) ||
+				s->walks[0].makespan >= makespan)
+				continue;
+			makespan = s->walks[0].makespan;
+			memcpy(best, codes, s->n);
+		}
+	if (makespan < G_MAXINT64)
+		add_codes(s, g_steal_pointer(&best));
+}
+
+/* While the short one is searched the long one stands as it does. */
+static gboolean tell_short(const PipesimSearchNews *news, gpointer data)
+{
+	const Search *s = data;
+	const PipesimSearchNews own = {s->found->makespan, s->found->bound->time, news->moves};
+
+	return s->of->tell == NULL || s->of->tell(&own, s->of->data);
+}
+
+/* Searches the order of fewer micro-batches first, with a part of the effort. */
+static void add_short(Search *s)
+{
+	PipesimScenario scenario = *s->of->scenario;
+	PipesimSearchOf of = *s->of;
+	const gint64 now = g_get_monotonic_time();
+	g_autoptr(PipesimFound) found = NULL;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *codes = NULL;
+	PipesimWalk walk;
+
+	scenario.microbatches = short_count(s);
+	if (scenario.microbatches == 0 || s->found->makespan <= s->found->bound->time)
+		return;
+	scenario.runtime = NULL;
+	of.scenario = &scenario;
+	of.programs = NULL;
+	of.explain = FALSE;
+	of.tell = tell_short;
+	of.data = s;
+	of.moves /= SHORT_PART;
+	if (of.deadline > 0)
+		of.deadline = now + (of.deadline - now) / SHORT_PART;
+	found = pipesim_search(&of, NULL);
+	if (found == NULL)
+		return;
+	codes = g_new(guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+	pipesim_walk_init(&walk, found->instance, 0, 0, arena);
+	if (pipesim_arena_check(arena, NULL, "ops") &&
+		pipesim_instance_codes(found->instance, found->program, codes) &&
+		pipesim_walk_begin(&walk, codes))
+		add_stretched(s, &walk);
+	s->moves_before = s->found->moves = found->moves;
+}
+
 /* Rounds --------------------------------------------------------------------------------- */
+
+/* Ends of the cycles, as parts of the whole effort. */
+static const double cycles[] = {0, 0.1, 0.4, 1};
 
 /* Half of the walks begin hot, for what needs many moves at once. */
 static double heat_of(const Search *s, guint walk)
 {
-	static const double hottest[] = {0.3, 0.1, 0.6, 0.2, 0.3, 1.0, 0.15, 0.45};
+	static const double hottest[] = {0.6, 0.2, 0.9, 0.4};
 	const double hot = hottest[walk % G_N_ELEMENTS(hottest)];
-	const double part = s->cycle > 1 ? (double)s->round / (s->cycle - 1) : 1;
 
-	return s->op * hot * pow(COLDEST / hot, part);
+	return s->op * hot * pow(COLDEST / hot, s->part);
 }
 
 static gboolean run_walk(
@@ -229,8 +328,9 @@ static gboolean run_walk(
 {
 	Search *s = data;
 
+	/* Where the engine judges an order as short as the bound is not yet the end. */
 	pipesim_walk_run(&s->walks[item], s->round_moves, heat_of(s, (guint)item),
-		s->found->bound->time);
+		s->judged ? -1 : s->found->bound->time);
 	return TRUE;
 }
 
@@ -276,7 +376,7 @@ static void in_parallel(Search *s, gboolean (*run)(gsize, gpointer, gpointer, GE
 /* Takes what the walks have found. */
 static void gather(Search *s)
 {
-	s->found->moves = 0;
+	s->found->moves = s->moves_before;
 	for (guint i = 0; i < s->n_walks; i++) {
 		PipesimWalk *walk = &s->walks[i];
 		gint64 makespan = walk->best_makespan;
@@ -285,9 +385,10 @@ static void gather(Search *s)
 		if (makespan < s->best_makespan) {
 			s->best_makespan = makespan;
 			memcpy(s->best, walk->best, s->n);
-		} else if (!s->judged) {
-			continue;
 		}
+		if (makespan >= s->known[i])
+			continue;
+		s->known[i] = makespan;
 		if (s->judged)
 			makespan = judge_codes(s, walk->best);
 		if (s->judged && makespan < s->judged_makespan) {
@@ -331,6 +432,7 @@ static void begin_cycle(Search *s, gboolean first)
 			codes = s->judged_best;
 		own = g_memdup2(codes, s->n);
 		pipesim_walk_begin(walk, own);
+		s->known[i] = walk->best_makespan;
 	}
 }
 
@@ -352,29 +454,65 @@ static gboolean is_over(Search *s)
 	return s->found->moves >= of->moves;
 }
 
+/* The part of the whole effort that is over. */
+static double find_part(const Search *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const double took = (double)(g_get_monotonic_time() - s->began);
+	const double time =
+		of->deadline > 0 ? took / (double)MAX(of->deadline - s->began, 1) : 0;
+	const double moves = of->moves > s->moves_before
+				     ? (double)(s->found->moves - s->moves_before) /
+					       (double)(of->moves - s->moves_before)
+				     : 0;
+
+	return MIN(MAX(time, moves), 1);
+}
+
+static void set_round_moves(Search *s)
+{
+	const guint64 moves = s->of->moves;
+	guint64 left, round = ROUND;
+
+	if (moves > 0)
+		round = CLAMP(moves / s->n_walks / ROUNDS, SHORT_ROUND, ROUND);
+	left = moves > s->found->moves ? moves - s->found->moves : ROUND * (guint64)s->n_walks;
+	s->round_moves = (guint)MIN(round, (left + s->n_walks - 1) / s->n_walks);
+}
+
 static void run_rounds(Search *s)
 {
-	guint64 left;
-
-	s->cycle = CYCLE;
+	s->began = g_get_monotonic_time();
 	begin_cycle(s, TRUE);
 	while (!is_over(s)) {
-		left = s->of->moves > 0 ? s->of->moves - s->found->moves : G_MAXUINT64;
-		s->round_moves = s->n > ROUND ? ROUND / 4 : ROUND;
-		if (left / s->n_walks < s->round_moves)
-			s->round_moves = (guint)((left + s->n_walks - 1) / s->n_walks);
+		const double part = find_part(s);
+
+		if (part >= cycles[s->cycle + 1] && s->cycle + 2 < G_N_ELEMENTS(cycles)) {
+			if (s->judged) {
+				in_parallel(s, run_judged);
+				gather_judged(s);
+			}
+			s->cycle++;
+			begin_cycle(s, FALSE);
+		}
+		s->part = (part - cycles[s->cycle]) / (cycles[s->cycle + 1] - cycles[s->cycle]);
+		set_round_moves(s);
 		in_parallel(s, run_walk);
 		gather(s);
-		if (++s->round < s->cycle)
-			continue;
-		if (s->judged) {
-			in_parallel(s, run_judged);
-			gather_judged(s);
-		}
-		s->round = 0;
-		s->cycle = MIN(2 * s->cycle, MOST_CYCLE);
-		begin_cycle(s, FALSE);
 	}
+	if (s->judged && !s->found->stopped) {
+		in_parallel(s, run_judged);
+		gather_judged(s);
+	}
+}
+
+static guint count_walks(const Search *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
+	const guint64 wanted = of->moves > 0 ? of->moves / MOVES_A_WALK : threads;
+
+	return s->n > LONG_OPS ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
 }
 
 static gboolean reserve(Search *s, GError **error)
@@ -383,12 +521,13 @@ static gboolean reserve(Search *s, GError **error)
 	double took = 0;
 
 	s->n = (gsize)x->ranks * x->per_rank;
-	s->n_walks = s->n > LONG_OPS ? 1 : WALKS;
+	s->n_walks = count_walks(s);
 	s->arena = pipesim_arena_new();
 	s->walks = pipesim_arena_array(s->arena, PipesimWalk, s->n_walks);
 	s->best = pipesim_arena_array(s->arena, guint8, s->n);
 	s->judged_best = pipesim_arena_array(s->arena, guint8, s->n);
 	s->judged_spans = pipesim_arena_array(s->arena, gint64, s->n_walks);
+	s->known = pipesim_arena_array(s->arena, gint64, s->n_walks);
 	s->judged_codes = pipesim_arena_array(s->arena, guint8 *, s->n_walks);
 	if (!pipesim_arena_check(s->arena, error, "the orders that a search tries"))
 		return FALSE;
@@ -429,6 +568,8 @@ static gboolean search(Search *s, GError **error)
 	for (guint i = 0; of->programs != NULL && i < of->programs->len; i++)
 		add_program(s, of->programs->pdata[i], NULL);
 	add_builds(s);
+	if (of->moves > 0 || of->deadline > 0)
+		add_short(s);
 	if (found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
 			"no known order runs under these rules for messages; try --runtime "
