@@ -107,6 +107,12 @@ static const Option options[] = {
 	{"dp-bandwidth", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s"}},
 	{"overlap-reduce", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s "
 			    "--overlap-reduce"}},
+	/* of plan */
+	{"gpus", {"--gpus=16", "--gpus=7"}},
+	{"gpus-per-node", {"--gpus-per-node=4"}},
+	{"memory", {"--memory=200GiB", "--memory=1GB"}},
+	{"global-batch", {"--global-batch=32"}},
+	{"explain", {"--explain=1", "--explain=10"}},
 	{"memory-model", {"--memory-model=megatron", "--memory-model=tensors"}},
 	{"terms", {"--terms"}},
 	{"memory-limit",
@@ -184,6 +190,9 @@ static const Command commands[] = {
 	{"list", "", 1, {""}},
 	/* Values have a model of their own, which is then the last. */
 	{"model", "--pp=4 --model=llama-3-8b", 2, {""}},
+	{"plan",
+		"--model=llama-3-8b --gpus=8 --memory=200GiB --global-batch=16 --schedule=1f1b",
+		1, {""}},
 };
 
 static GMutex lock; /* of what is printed and counted */

@@ -292,5 +292,17 @@ SETTING(TERMS, "--terms", 0, NULL, "also print every term, its formula and its s
 SETTING(STEP, "--step", 0, "N", "the step to diagnose (default: of median length)",
 	PIPESIM_NO_GROUP)
 
+/* Of plan. */
+SETTING(GPUS, "--gpus", 0, "N", "GPUs of the whole job", PIPESIM_NO_GROUP,
+	COUNT(gpus, PIPESIM_MAX_PARALLEL))
+SETTING(GPUS_PER_NODE, "--gpus-per-node", 0, "N",
+	"GPUs of a node, which TP stays in (default: 8)", PIPESIM_NO_GROUP,
+	COUNT(gpus_per_node, 1024))
+SETTING(MEMORY, "--memory", 0, "N", "memory of a GPU: 80GiB", PIPESIM_NO_GROUP)
+SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", PIPESIM_NO_GROUP,
+	COUNT(global_batch, 1u << 30))
+SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run number N of the table",
+	PIPESIM_NO_GROUP)
+
 /* Of list. */
 SETTING(NAMES, "--names", 0, NULL, "print names only, one per line", PIPESIM_NO_GROUP)

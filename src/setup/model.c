@@ -76,7 +76,7 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 
 /* Training ------------------------------------------------------------------------------- */
 
-static gboolean read_training(
+gboolean pipesim_setup_training(
 	const PipesimSetup *setup, PipesimTraining *training, GError **error)
 {
 	const guint positions = 4096;
@@ -107,6 +107,12 @@ static gboolean read_training(
 
 /* Times -------------------------------------------------------------------------------- */
 
+/* Whether --times gives P2P alone. */
+static gboolean is_hop(const char *times)
+{
+	return g_str_has_prefix(times, "P2P=") && strchr(times, ',') == NULL;
+}
+
 /* What else says what an op takes, or is nothing without --device. */
 static gboolean check_device(const PipesimSetup *setup, GError **error)
 {
@@ -118,7 +124,9 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 	const gboolean device = setup->text[PIPESIM_SET_DEVICE] != NULL;
 
 	for (guint i = 0; device && i < G_N_ELEMENTS(others); i++)
-		if (setup->text[others[i]] != NULL || setup->list[others[i]] != NULL)
+		if ((setup->text[others[i]] != NULL || setup->list[others[i]] != NULL) &&
+			(others[i] != PIPESIM_SET_TIMES ||
+				!is_hop(setup->text[PIPESIM_SET_TIMES])))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--device and %s both say what an op takes; give one of them",
 				pipesim_settings[others[i]].name);
@@ -192,7 +200,8 @@ static PipesimCutter *make_cutter(
 	PipesimRates rates;
 	gboolean timed;
 
-	if (!read_training(setup, &training, error) || !pipesim_setup_load_model(setup, error))
+	if (!pipesim_setup_training(setup, &training, error) ||
+		!pipesim_setup_load_model(setup, error))
 		return NULL;
 	/* Nobody asked for more than the model has learned. */
 	if (setup->sizes.seq == 0 && setup->model->positions > 0)
@@ -238,53 +247,6 @@ static gboolean check_given(const PipesimSetup *setup, GError **error)
 	return TRUE;
 }
 
-/* Times of a rank in the mean, by which they are shown and formulae go. */
-static gboolean take_times(const PipesimStage *whole, const PipesimRates *rates, guint ranks,
-	PipesimCosts *costs, GError **error)
-{
-	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
-	gint64 *time = costs->time;
-	const gint64 pair = time[PIPESIM_FB], alone = time[PIPESIM_F] + time[PIPESIM_B];
-
-	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++) {
-		const gint64 all = pipesim_stage_time(whole, rates, phase);
-
-		if (all >= PIPESIM_MAX_TIME_NS / 4)
-			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"an op of the whole model is longer than pipesim counts");
-		time[kinds[phase]] = pipesim_time_scale(all, 1, ranks);
-	}
-	time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
-	/* A measured pair keeps its proportion to its halves. */
-	time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
-	if (costs->has_pair && alone > 0)
-		time[PIPESIM_FB] = pipesim_time_scale(time[PIPESIM_FB], pair, alone);
-	costs->unit = costs->halved = FALSE;
-	return TRUE;
-}
-
-/* What a rank holds in the mean: searches go by that. */
-static gboolean take_means(
-	const PipesimCutter *cutter, guint ranks, PipesimCosts *costs, GError **error)
-{
-	const PipesimTransformer *model = pipesim_cutter_model(cutter);
-	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, error);
-	PipesimStage stage;
-
-	if (whole == NULL || !pipesim_stage_sum(model, pipesim_cutter_training(cutter),
-				     &whole->cut[0], &stage, error))
-		return FALSE;
-	costs->bytes_until_input = stage.until_input / ranks;
-	costs->bytes_until_weight = stage.until_weight / ranks;
-	costs->parameter_bytes =
-		stage.parameters / ranks + stage.gradients / ranks + stage.optimizer / ranks;
-	g_clear_pointer(&costs->part_bytes, g_free);
-	costs->n_part_bytes = 0;
-	if (pipesim_cutter_rates(cutter) == NULL)
-		return TRUE;
-	return take_times(&stage, pipesim_cutter_rates(cutter), ranks, costs, error);
-}
-
 gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	PipesimCutter *cutter;
@@ -296,6 +258,5 @@ gboolean pipesim_setup_model(PipesimSetup *setup, PipesimCosts *costs, GError **
 	cutter = make_cutter(setup, costs, error);
 	if (cutter == NULL)
 		return FALSE;
-	pipesim_costs_set_cutter(costs, cutter);
-	return take_means(cutter, MAX(setup->scenario.ranks, 1u), costs, error);
+	return pipesim_cutter_take(cutter, MAX(setup->scenario.ranks, 1u), costs, error);
 }

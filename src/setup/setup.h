@@ -22,10 +22,11 @@ struct _PipesimSetup {
 	guint layers;             /* 0 = not given */
 	struct {
 		guint seq, microbatch, tp, cp, ep, etp, dp;
-	} sizes;                   /* of the training of a model; 0 = not given */
-	PipesimView view;          /* of timelines; borrows the texts */
-	PipesimTransformer *model; /* pipesim_setup_load_model(); owned */
-	guint32 *ahead;            /* of the scenario's issuing, by rank; owned */
+	} sizes;                                 /* of the training of a model; 0 = not given */
+	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
+	PipesimView view;                        /* of timelines; borrows the texts */
+	PipesimTransformer *model;               /* pipesim_setup_load_model(); owned */
+	guint32 *ahead;                          /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
@@ -45,6 +46,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(PipesimSetup, pipesim_setup_clear)
 /** pipesim_setup_load_model: reads what --model names, a path or one of those that are shipped, where that
  * was not done yet. FALSE with PIPESIM_ERROR_USAGE or what reading gives. */
 gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error);
+
+/** pipesim_setup_training: how the settings say that a model is trained; what they do not say is 1 or its
+ * default. FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_setup_training(
+	const PipesimSetup *setup, PipesimTraining *training, GError **error);
 
 /** pipesim_setup_model_path: the file that --model means; NULL without. For g_free(). */
 char *pipesim_setup_model_path(const PipesimSetup *setup);

@@ -10,7 +10,8 @@ typedef struct {
 	PipesimStages *layout; /* or NULL */
 	PipesimRates rates;
 	gboolean timed;
-	gboolean balance;               /* instead of spreading layers evenly */
+	gboolean balance; /* instead of spreading layers evenly */
+	PipesimTermSum parts[PIPESIM_N_PARTS];
 	double weight[PIPESIM_N_PARTS]; /* of each part then */
 } Cutter;
 
@@ -46,7 +47,7 @@ static gint64 nanoseconds(double seconds)
 
 gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
 {
-	double seconds = stage->rows * rates->row[phase];
+	double seconds = stage->rows * rates->row[phase] + stage->tensor * rates->tensor[phase];
 
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		if (stage->flops[work][phase] > 0 && rates->rate[work][phase] > 0)
@@ -87,8 +88,8 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 				      !pipesim_stages_check(layout, shape->ranks, error)))
 		return FALSE;
 	for (guint i = 0; i < layout->stages; i++)
-		if (!pipesim_stage_sum(
-			    cutter->model, &cutter->training, &layout->cut[i], &stage, error))
+		if (!pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
+			    &layout->cut[i], &stage, error))
 			return FALSE;
 	return TRUE;
 }
@@ -124,8 +125,8 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	for (guint i = 0; i < shape->stages; i++) {
 		PipesimStage stage;
 
-		if (!pipesim_stage_sum(
-			    cutter->model, &cutter->training, &layout->cut[i], &stage, NULL))
+		if (!pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
+			    &layout->cut[i], &stage, NULL))
 			continue;
 		times->sorts[i] = stage.parts;
 		times->bytes[PIPESIM_UNTIL_INPUT][i] = stage.until_input / pieces;
@@ -179,6 +180,7 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->model = model;
 	cutter->training = *training;
 	cutter->layout = layout;
+	pipesim_stage_parts(model, training, cutter->parts);
 	cutter->timed = rates != NULL;
 	if (rates != NULL) {
 		cutter->rates = *rates;
@@ -215,7 +217,9 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 			}
 		for (guint phase = 0; phase < 3; phase++)
 			*weight += (double)sum.rows *
-				   (cutter->timed ? cutter->rates.row[phase] : 0);
+					   (cutter->timed ? cutter->rates.row[phase] : 0) +
+				   (double)sum.tensor *
+					   (cutter->timed ? cutter->rates.tensor[phase] : 0);
 	}
 }
 
@@ -232,4 +236,49 @@ const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter)
 const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter)
 {
 	return ((const Cutter *)cutter)->timed ? &((const Cutter *)cutter)->rates : NULL;
+}
+
+/* Times of a rank in the mean, by which they are shown and formulae go. */
+static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *rates,
+	guint ranks, PipesimCosts *costs, GError **error)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	gint64 *time = costs->time;
+	const gint64 pair = time[PIPESIM_FB], alone = time[PIPESIM_F] + time[PIPESIM_B];
+
+	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++) {
+		const gint64 all = pipesim_stage_time(whole, rates, phase);
+
+		if (all >= PIPESIM_MAX_TIME_NS / 4)
+			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+				"an op of the whole model is longer than pipesim counts");
+		time[kinds[phase]] = pipesim_time_scale(all, 1, ranks);
+	}
+	time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
+	/* A measured pair keeps its proportion to its halves. */
+	time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
+	if (costs->has_pair && alone > 0)
+		time[PIPESIM_FB] = pipesim_time_scale(time[PIPESIM_FB], pair, alone);
+	costs->unit = costs->halved = FALSE;
+	return TRUE;
+}
+
+gboolean pipesim_cutter_take(
+	PipesimCutter *base, guint ranks, PipesimCosts *costs, GError **error)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->model, 1, error);
+	PipesimStage stage;
+
+	pipesim_costs_set_cutter(costs, base);
+	if (whole == NULL || !pipesim_stage_sum_of(cutter->model, &cutter->training,
+				     cutter->parts, &whole->cut[0], &stage, error))
+		return FALSE;
+	costs->bytes_until_input = stage.until_input / ranks;
+	costs->bytes_until_weight = stage.until_weight / ranks;
+	costs->parameter_bytes =
+		stage.parameters / ranks + stage.gradients / ranks + stage.optimizer / ranks;
+	g_clear_pointer(&costs->part_bytes, g_free);
+	costs->n_part_bytes = 0;
+	return !cutter->timed || take_mean_times(&stage, &cutter->rates, ranks, costs, error);
 }

@@ -7,9 +7,10 @@
 /* What work takes. */
 typedef struct {
 	double rate[PIPESIM_N_WORK]
-		   [3]; /* FLOPs per second, by phase: F, I, W; 0 = no time is known */
-	double row[3];  /* seconds for a byte of rows, dispatched and combined, of the phase */
-	double peak;    /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
+		   [3];   /* FLOPs per second, by phase: F, I, W; 0 = no time is known */
+	double tensor[3]; /* seconds for a byte of tensor parallelism's collectives */
+	double row[3]; /* seconds for a byte of rows, dispatched and combined, of the phase */
+	double peak;   /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
 	double bandwidth; /* of its memory, bytes per second: what the optimizer runs at; 0 = not known */
 	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = they take no time */
 	gboolean overlap; /* they are reduced beside the last backward */
@@ -19,14 +20,19 @@ typedef struct {
 typedef struct {
 	const char *name;
 	double bf16, fp8; /* dense FLOPs per second */
-	double bandwidth; /* bytes per second */
+	double bandwidth; /* of its memory, bytes per second */
+	double link;      /* to GPUs of its node, bytes per second one way */
 	gint64 workspace; /* bytes; 0 = as everywhere */
 } PipesimDevice;
 
 /** pipesim_device_find: NULL with PIPESIM_ERROR_USAGE. @what: how messages call @name. */
 const PipesimDevice *pipesim_device_find(const char *name, const char *what, GError **error);
 
-/** pipesim_device_rates: what work takes on @device, where ops run at the share of its peak that
+/* GPUs of a node, and bytes per second of a GPU's network, for collectives that leave a node. */
+#define PIPESIM_NODE_GPUS 8
+#define PIPESIM_NETWORK   50e9
+
+/** pipesim_device_rates: what work takes on @device, its links at their peak, where ops run at the share of its peak that
  * @training says; linear layers in FP8 where it has them so. */
 PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTraining *training);
 
@@ -42,6 +48,12 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
  */
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
 	PipesimStages *layout, const PipesimRates *rates);
+
+/** pipesim_cutter_take: takes @cutter into @costs, with what one of @ranks ranks holds, and where times are known
+ * takes, in the mean: tables show that and searches go by it. It becomes theirs in any case. FALSE with
+ * PIPESIM_ERROR_LIMIT. */
+gboolean pipesim_cutter_take(
+	PipesimCutter *cutter, guint ranks, PipesimCosts *costs, GError **error);
 
 /** pipesim_cutter_set_auto: @cutter balances the time of stages, or their FLOPs where no rates are known. Before it
  * is shared. */

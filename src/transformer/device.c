@@ -3,13 +3,13 @@
 #include "transformer/cutter.h"
 #include <string.h>
 
-/* Data sheets of the makers, without sparsity: NVIDIA H100 and H200 SXM, B200 of an HGX, AMD MI300X. Workspaces
- * inside PyTorch's allocator as measured: docs/memory.md. */
+/* Data sheets of the makers, without sparsity: NVIDIA H100 and H200 SXM, B200 of an HGX, AMD MI300X. Links
+ * of NVLink and Infinity Fabric one way. Workspaces inside PyTorch's allocator as measured: docs/memory.md. */
 static const PipesimDevice devices[] = {
-	{"h100", 989.4e12, 1978.9e12, 3.35e12, 115000000},
-	{"h200", 989.4e12, 1978.9e12, 4.8e12, 115000000},
-	{"b200", 2250e12, 4500e12, 8e12, 70000000},
-	{"mi300x", 1307.4e12, 2614.9e12, 5.3e12, 0},
+	{"h100", 989.4e12, 1978.9e12, 3.35e12, 450e9, 115000000},
+	{"h200", 989.4e12, 1978.9e12, 4.8e12, 450e9, 115000000},
+	{"b200", 2250e12, 4500e12, 8e12, 900e9, 70000000},
+	{"mi300x", 1307.4e12, 2614.9e12, 5.3e12, 448e9, 0},
 };
 
 const PipesimDevice *pipesim_device_find(const char *name, const char *what, GError **error)
@@ -25,8 +25,16 @@ const PipesimDevice *pipesim_device_find(const char *name, const char *what, GEr
 PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTraining *training)
 {
 	const double linear = training->fp8 ? device->fp8 : device->bf16;
+	const gint64 tensor = training->tp * training->cp, ep = training->ep * training->etp;
+	const double near = device->link, far = PIPESIM_NETWORK;
+	const double rows = training->tp * training->ep <= PIPESIM_NODE_GPUS ? near : far;
 	PipesimRates rates = {.peak = linear, .bandwidth = device->bandwidth};
 
+	/* Rows that stay on a rank do not travel; the others do twice, out and back. */
+	for (guint phase = 0; phase < 2; phase++) {
+		rates.tensor[phase] = 1 / (tensor <= PIPESIM_NODE_GPUS ? near : far);
+		rates.row[phase] = 2 * (double)(ep - 1) / (double)ep / rows;
+	}
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		for (guint phase = 0; phase < 3; phase++)
 			rates.rate[work][phase] =

@@ -53,13 +53,13 @@ static void add_static(
 
 /* @n of one part. @again of them are layers that are computed again as a whole. */
 static void add_part(const PipesimTransformer *model, const PipesimTraining *training,
-	PipesimPart part, gint64 n, gint64 again, PipesimStage *stage, Totals *totals)
+	const PipesimTermSum *sums, PipesimPart part, gint64 n, gint64 again,
+	PipesimStage *stage, Totals *totals)
 {
 	const gint64 every = MAX(training->every, 1);
 	const gint64 kept = n - again;
-	PipesimTermSum sum;
+	const PipesimTermSum sum = *sums;
 
-	pipesim_terms_sum(model, training, part, &sum);
 	stage->parts |= 1u << part;
 	totals->until_input += kept * sum.of[PIPESIM_TERM_UNTIL_INPUT];
 	totals->until_weight += kept * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
@@ -72,6 +72,10 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 				stage->flops[work][phase] +=
 					(double)again * (double)sum.flops[work][0];
 		}
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		stage->again[work] += (double)n * (double)sum.again[work] +
+				      (double)again * (double)sum.flops[work][0];
+	stage->tensor += (double)n * (double)sum.tensor;
 	stage->rows += (double)n * (double)sum.rows;
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
@@ -89,13 +93,13 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 
 /* Parameters of @n of one part; of a matrix that both ends share once where both are here. */
 static void add_parameters(const PipesimTransformer *model, const PipesimTraining *training,
-	PipesimPart part, gint64 n, const PipesimCut *cut, Totals *totals)
+	const PipesimTermSum *sums, PipesimPart part, gint64 n, const PipesimCut *cut,
+	Totals *totals)
 {
 	const PipesimWide matrix = (PipesimWide)pipesim_training_vocab(model, training) *
 				   model->hidden / training->tp;
-	PipesimTermSum sum;
+	PipesimTermSum sum = *sums;
 
-	pipesim_terms_sum(model, training, part, &sum);
 	if (part == PIPESIM_PART_HEAD && model->tied && cut->embedding)
 		sum.of[PIPESIM_TERM_PARAMETERS] -= matrix;
 	/* Multi-token prediction looks its tokens up in an embedding of its own rank. */
@@ -125,8 +129,24 @@ static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 	return TRUE;
 }
 
+void pipesim_stage_parts(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimTermSum parts[PIPESIM_N_PARTS])
+{
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		pipesim_terms_sum(model, training, part, &parts[part]);
+}
+
 gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimCut *cut, PipesimStage *stage, GError **error)
+{
+	PipesimTermSum parts[PIPESIM_N_PARTS];
+
+	pipesim_stage_parts(model, training, parts);
+	return pipesim_stage_sum_of(model, training, parts, cut, stage, error);
+}
+
+gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimTermSum *parts, const PipesimCut *cut, PipesimStage *stage, GError **error)
 {
 	gint64 sparse = 0, again = 0, counts[PIPESIM_N_PARTS];
 	gint64 redone[PIPESIM_N_PARTS] = {0};
@@ -148,8 +168,9 @@ gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTrainin
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
 		if (counts[part] == 0)
 			continue;
-		add_part(model, training, part, counts[part], redone[part], stage, &totals);
-		add_parameters(model, training, part, counts[part], cut, &totals);
+		add_part(model, training, &parts[part], part, counts[part], redone[part], stage,
+			&totals);
+		add_parameters(model, training, &parts[part], part, counts[part], cut, &totals);
 	}
 	return take(&totals, stage, error);
 }

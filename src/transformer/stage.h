@@ -11,10 +11,21 @@ typedef struct {
 	gint64 until_input, until_weight, between;
 	gint64 transient;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
+	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
 	double rows;                     /* bytes dispatched for a micro-batch, and combined */
+	double tensor;                   /* bytes of tensor parallelism's collectives, F or I */
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
 	guint parts;        /* 1 << PipesimPart, that it has */
 } PipesimStage;
+
+/** pipesim_stage_parts: sums of each part, for pipesim_stage_sum_of(). */
+void pipesim_stage_parts(const PipesimTransformer *model, const PipesimTraining *training,
+	PipesimTermSum parts[PIPESIM_N_PARTS]);
+
+/** pipesim_stage_sum_of: pipesim_stage_sum() where @parts are known. */
+gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimTermSum *parts, const PipesimCut *cut, PipesimStage *stage,
+	GError **error);
 
 /** pipesim_stage_sum: of @cut of @model. FALSE with PIPESIM_ERROR_LIMIT where a sum is 2^62 or more. */
 gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,

@@ -105,11 +105,18 @@ static void again(Terms *terms, PipesimWork work, const char *what, PipesimWide 
 	add(terms, PIPESIM_TERM_AGAIN, what, "F of it once more",
 		"Megatron-Core, --recompute-modules", amount);
 	terms->sum->flops[work][1] += amount;
+	terms->sum->again[work] += amount;
 }
 
 static gboolean drops(const Terms *terms, PipesimRecompute module)
 {
 	return (terms->training->recompute & module) != 0;
+}
+
+/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as much. */
+static void gather_and_scatter(Terms *x)
+{
+	x->sum->tensor += 4 * x->h * x->T * (x->t - 1) / x->t;
 }
 
 /* Attention ------------------------------------------------------------------------------ */
@@ -200,6 +207,7 @@ static void add_attention(Terms *x)
 	const PipesimWide scores = x->T * training->seq * x->a / x->t;
 	const gboolean kept = training->unfused && !drops(x, PIPESIM_RECOMPUTE_CORE);
 
+	gather_and_scatter(x);
 	add(x, PIPESIM_TERM_PARAMETERS, "two norms", model->layer_norm ? "4 h" : "2 h", SHAPES,
 		(model->layer_norm ? 4 : 2) * x->h);
 	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 1: the residual", "2 h T'", KORTHIKANTI,
@@ -254,6 +262,7 @@ static void add_mlp(Terms *x)
 	const PipesimWide weights = (x->g + 1) * x->h * x->f / x->t;
 	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_MLP);
 
+	gather_and_scatter(x);
 	add(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
@@ -343,6 +352,7 @@ static void add_shared_experts(Terms *x)
 
 	if (x->fs == 0)
 		return;
+	gather_and_scatter(x);
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the shared experts' activation",
 			"2 g fs T/t", AUTOGRAD, 2 * x->g * rows);

@@ -59,6 +59,9 @@ typedef struct {
 	PipesimWide of[PIPESIM_N_TERMS];      /* of transient ones the sum of one part's */
 	PipesimWide flops[PIPESIM_N_WORK][3]; /* F, I, W; recomputation is in I */
 	PipesimWide rows; /* bytes of rows that are dispatched, and as many that are combined */
+	PipesimWide
+		tensor; /* bytes that collectives of tensor parallelism bring to a rank, F; as many in I */
+	PipesimWide again[PIPESIM_N_WORK]; /* FLOPs of recomputation, which are in those of I */
 } PipesimTermSum;
 
 /** pipesim_part_name: "embedding", "dense layer" ... */

@@ -1,6 +1,8 @@
 #include "measure/calibrate.h"
 #include "memory-rows.h"
+#include "schedule/schedule.h"
 #include "suites.h"
+#include "sweep/planner.h"
 #include "transformer/theory.h"
 #include <math.h>
 #include <string.h>
@@ -506,6 +508,56 @@ START_TEST(scales_captures)
 }
 END_TEST
 
+/* What is left out as beaten is no better, and threads change nothing. */
+START_TEST(plans_well)
+{
+	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
+		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimWish wish = {.model = model,
+		.training = plain(4096),
+		.gpus = 16,
+		.per_node = 8,
+		.batch = 32,
+		.memory = G_GINT64_CONSTANT(80) << 30,
+		.schedules = all,
+		.threads = 1};
+	gint64 first = G_MAXINT64;
+
+	wish.device = pipesim_device_find("h100", "x", NULL);
+	wish.training.tp = wish.training.ep = wish.training.dp = wish.training.microbatch = 0;
+	wish.training.mfu = 0.4;
+	wish.training.zero = PIPESIM_ZERO_1;
+	g_autoptr(PipesimPlanned) planned = pipesim_planner_run(&wish, NULL);
+	ck_assert_uint_eq(planned->best->len, PIPESIM_BEST);
+	ck_assert_uint_gt(planned->beaten, 0);
+	ck_assert_uint_eq(
+		planned->too_large + planned->beaten + planned->simulated, planned->candidates);
+	wish.threads = 3;
+	g_autoptr(PipesimPlanned) again = pipesim_planner_run(&wish, NULL);
+	for (guint i = 0; i < PIPESIM_BEST; i++) {
+		const PipesimCandidate *a = &g_array_index(planned->best, PipesimCandidate, i);
+		const PipesimCandidate *b = &g_array_index(again->best, PipesimCandidate, i);
+
+		ck_assert_int_eq(a->step, b->step);
+		ck_assert_int_le(a->bound, a->step);
+		ck_assert_int_le(a->least, a->memory);
+		ck_assert_int_le(a->memory, wish.memory);
+	}
+	ck_assert_uint_eq(planned->simulated, again->simulated);
+	/* Every TP and PP by itself prunes less. */
+	for (wish.training.tp = 1; wish.training.tp <= 8; wish.training.tp *= 2)
+		for (wish.ranks = 1; wish.ranks <= 16; wish.ranks *= 2) {
+			g_autoptr(PipesimPlanned) part = pipesim_planner_run(&wish, NULL);
+
+			if (part->best->len > 0)
+				first = MIN(first,
+					g_array_index(part->best, PipesimCandidate, 0).step);
+		}
+	ck_assert_int_eq(first, g_array_index(planned->best, PipesimCandidate, 0).step);
+}
+END_TEST
+
 Suite *transformer_suite(void)
 {
 	Suite *suite = suite_create("transformer");
@@ -524,6 +576,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, reads_modules);
 	tcase_add_test(tests, times_stages);
 	tcase_add_test(tests, scales_captures);
+	tcase_add_test(tests, plans_well);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

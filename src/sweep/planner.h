@@ -1,0 +1,72 @@
+/* From a model, a number of GPUs, a batch and a limit of memory to the ten best ways to train: every
+ * combination of sizes, micro-batch, recomputation and schedule that the rules allow is bounded, and those
+ * that could be among the best are simulated. */
+#pragma once
+#include "analysis/run.h"
+#include "transformer/cutter.h"
+
+/* What is asked. Of sizes 0 = searched. */
+typedef struct {
+	const PipesimTransformer *model;
+	PipesimTraining
+		training; /* sequence, precision, optimizer ...; sizes and microbatch 0 = searched */
+	gboolean recompute_given; /* as in training; else searched */
+	const PipesimDevice *device;
+	const PipesimRates *capture; /* of a trace; NULL: of the device */
+	guint gpus, per_node, ranks, chunks;
+	gint64 batch;                            /* sequences of a step */
+	gint64 memory;                           /* bytes of a GPU */
+	const PipesimSchedule *const *schedules; /* NULL-terminated */
+	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
+	guint threads;                           /* 0 = one a core */
+	void (*progress)(guint done, guint all, gpointer data); /* now and then; or NULL */
+	gpointer data;
+} PipesimWish;
+
+/* One way to train. */
+typedef struct {
+	PipesimTraining training;
+	const PipesimSchedule *schedule;
+	guint ranks, chunks, microbatches; /* chunks 0 = the schedule's own */
+	gint64 bound;                      /* no step is shorter, ns */
+	gint64 least;                      /* bytes that its fullest rank has at least */
+	/* Where it was simulated: step 0 = not. */
+	gint64 step, makespan, tokens, memory;
+	guint fullest;                             /* rank */
+	double mfu;                                /* NAN = unknown */
+	double bubble;                             /* shares of the step: idle ranks, */
+	double again;                              /* recomputation, */
+	double messages;                           /* of tensor and expert parallelism, */
+	double after;                              /* reduction and optimizer */
+	gint64 parameters, activations, transient; /* of the fullest rank at its peak, bytes */
+	gboolean fits;
+} PipesimCandidate;
+
+#define PIPESIM_BEST 10
+
+typedef struct {
+	GArray *best; /* of PipesimCandidate: those that fit, shortest step first, at most PIPESIM_BEST */
+	GArray *misses; /* the shortest that do not fit and would beat the best; at most 3 */
+	PipesimCandidate smallest; /* whose fullest rank has least at least */
+	guint candidates;
+	guint too_large; /* of these: no schedule makes them fit */
+	guint beaten;    /* whose bound says that they cannot be among the best */
+	guint simulated;
+	GError *refusal; /* of the first combination that a rule refused, where there is no candidate; or NULL */
+} PipesimPlanned;
+
+/** pipesim_planner_run: the same result whatever the number of threads. (transfer full): NULL with
+ * PIPESIM_ERROR_LIMIT. */
+PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error);
+void pipesim_planned_free(PipesimPlanned *planned);
+
+/** pipesim_planner_costs: the costs of @candidate: its stages' times and bytes, and P2P at the network of a
+ * GPU, or its links where all GPUs are one node. (transfer full): errors of
+ * pipesim_cutter_take(). */
+PipesimCosts *pipesim_planner_costs(
+	const PipesimWish *wish, const PipesimCandidate *candidate, GError **error);
+
+/** pipesim_planner_scenario: what it is run at. */
+PipesimScenario pipesim_planner_scenario(
+	const PipesimWish *wish, const PipesimCandidate *candidate);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPlanned, pipesim_planned_free)
