@@ -162,6 +162,7 @@ static const Option options[] = {
 	{"picture", {"--picture=p.svg"}},
 	{"figures", {"--figures"}},
 	{"step", {"--step=2", "--step=9"}},
+	{"as", {"--as=1f1b", "--as=zb-h1"}},
 };
 
 /* What every run of a command has, and what may follow its options: one of these always does. */

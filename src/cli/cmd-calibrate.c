@@ -5,6 +5,7 @@
 #include "model/costs-file.h"
 #include "order/program.h"
 #include "output/output.h"
+#include "setup/traces.h"
 
 #include <math.h>
 #include <string.h>
@@ -194,21 +195,20 @@ static gboolean print_result(
 
 static PipesimCalibration *calibrate(const PipesimSetup *setup, GError **error)
 {
-	const char *map = setup->text[PIPESIM_SET_MAP];
 	const char *split = setup->text[PIPESIM_SET_SM_SPLIT];
-	g_autoptr(PipesimRangeRules) rules =
-		map != NULL ? pipesim_range_rules_read(map, error) : NULL;
+	g_autoptr(PipesimRangeRules) rules = NULL;
+	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, &rules, error);
 	PipesimCalibration *calibration = NULL;
 	PipesimCalibrateOptions wishes = {0};
 
-	if (map != NULL && rules == NULL)
+	if (traces == NULL)
 		return NULL;
 	wishes.layers = setup->layers;
 	wishes.wish.load_mode = setup->text[PIPESIM_SET_LOAD_MODE];
 	if ((split == NULL || read_split(split, &wishes.wish, error)) &&
 		read_impl(setup->list[PIPESIM_SET_IMPL], &wishes.wish, error))
-		calibration = pipesim_costs_from_traces(
-			(const char *const *)setup->operands, rules, &wishes, error);
+		calibration = pipesim_calibrate_named(traces,
+			setup->text[PIPESIM_SET_MAP] != NULL ? rules : NULL, &wishes, error);
 	g_clear_pointer(&wishes.wish.impl, g_hash_table_unref);
 	return calibration;
 }
@@ -237,11 +237,13 @@ const PipesimCommand pipesim_command_calibrate = {
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
-		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_PICTURE,
-		PIPESIM_SET_FIGURES},
-	.wording = {{PIPESIM_SET_OUTPUT, "FILE.ini",
-			    "write costs, or stage times (FILE.csv); '-' = costs, no table",
-			    "ini csv"},
+		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_AS,
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE, PIPESIM_SET_FIGURES},
+	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
+			    "of a step, for --as (default: there is one step)", NULL},
+		{PIPESIM_SET_OUTPUT, "FILE.ini",
+			"write costs, or stage times (FILE.csv); '-' = costs, no table",
+			"ini csv"},
 		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)", NULL}},
 	.run = run,
 };

@@ -2,9 +2,9 @@
 
 #include "analysis/measured.h"
 #include "cli/command.h"
-#include "measure/reader.h"
 #include "output/diagnosis.h"
 #include "output/timeline-layout.h"
+#include "setup/traces.h"
 #include <string.h>
 
 typedef enum {
@@ -113,19 +113,9 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	       write_out(setup, diagnosis, comparison, format, error);
 }
 
-static PipesimRangeRules *read_rules(const PipesimSetup *setup, gboolean *ok, GError **error)
-{
-	const char *map = setup->text[PIPESIM_SET_MAP];
-	PipesimRangeRules *rules = map != NULL ? pipesim_range_rules_read(map, error) : NULL;
-
-	*ok = map == NULL || rules != NULL;
-	return rules;
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
 	const PipesimCalibrateOptions options = {0};
-	gboolean ok;
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = NULL;
 	g_autoptr(PipesimRecord) record = NULL;
@@ -140,10 +130,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (!pipesim_setup_check_view(setup, error) || !read_format(setup, &format, error) ||
 		!read_step(setup, &patient.step, error))
 		return FALSE;
-	rules = read_rules(setup, &ok, error);
-	if (!ok)
-		return FALSE;
-	traces = pipesim_traces_read((const char *const *)setup->operands, rules, error);
+	traces = pipesim_setup_traces(setup, &rules, error);
 	if (traces == NULL)
 		return FALSE;
 	record = pipesim_record_new((PipesimTrace *const *)traces->pdata, traces->len, error);
@@ -176,9 +163,12 @@ const PipesimCommand pipesim_command_diagnose = {
 		    "file.\n",
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
-	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
-		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
-	.wording = {{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
+	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_AS,
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE,
+		PIPESIM_SET_REPORT},
+	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
+			    "of a step, for --as (default: there is one step)", NULL},
+		{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
 	.run = run,
 };

@@ -756,18 +756,22 @@ static gboolean check_rules(const GPtrArray *components, GError **error)
 	return TRUE;
 }
 
-PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
+PipesimCalibration *pipesim_calibrate_named(const GPtrArray *traces,
 	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
 {
-	g_autoptr(GPtrArray) traces = pipesim_traces_read(paths, rules, error);
-	g_autoptr(PipesimCalibration) calibration = NULL;
-
-	if (traces == NULL)
-		return NULL;
-	calibration = pipesim_calibrate(
+	g_autoptr(PipesimCalibration) calibration = pipesim_calibrate(
 		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
+
 	if (calibration == NULL ||
 		(rules != NULL && !check_rules(calibration->costs->components, error)))
 		return NULL;
 	return g_steal_pointer(&calibration);
+}
+
+PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
+	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
+{
+	g_autoptr(GPtrArray) traces = pipesim_traces_read(paths, rules, error);
+
+	return traces != NULL ? pipesim_calibrate_named(traces, rules, options, error) : NULL;
 }

@@ -43,9 +43,14 @@ void pipesim_calibration_free(PipesimCalibration *calibration);
 PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	const PipesimCalibrateOptions *options, GError **error);
 
-/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) with @rules, which may
- * be NULL, and calibrates. Errors of pipesim_trace_read() too; PIPESIM_ERROR_USAGE where what
- * @rules name spreads by more than its mean, or has more forwards than backwards or fewer. */
+/** pipesim_calibrate_named: the same of @traces (of PipesimTrace) that were read with @rules, which may be
+ * NULL. PIPESIM_ERROR_USAGE too where what @rules name spreads by more than its mean, or has more
+ * forwards than backwards or fewer. */
+PipesimCalibration *pipesim_calibrate_named(const GPtrArray *traces,
+	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error);
+
+/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) with @rules, which may be NULL, and
+ * calibrates. Errors of pipesim_trace_read() too. */
 PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error);
 

@@ -2,6 +2,7 @@
 
 #include "base/number.h"
 #include "measure/profile.h"
+#include "measure/segments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,16 +305,9 @@ static void add_spans(PipesimTrace *trace, const PipesimProfile *profile, const 
 	}
 }
 
-/* A kernel that ran in an op. */
-typedef struct {
-	const char *name; /* of the trace's own texts: the same pointer is the same name */
-	guint8 phase;
-	gint64 took;
-} Ran;
-
 static gint compare_ran(gconstpointer a, gconstpointer b)
 {
-	const Ran *x = a, *y = b;
+	const PipesimRan *x = a, *y = b;
 	const gint by_name = x->name != y->name ? strcmp(x->name, y->name) : 0;
 
 	if (by_name != 0)
@@ -323,12 +317,33 @@ static gint compare_ran(gconstpointer a, gconstpointer b)
 	return (x->took > y->took) - (x->took < y->took);
 }
 
+void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran)
+{
+	guint end;
+
+	g_array_sort(ran, compare_ran);
+	for (guint begin = 0; begin < ran->len; begin = end) {
+		const PipesimRan *first = &g_array_index(ran, PipesimRan, begin);
+		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
+
+		for (end = begin + 1; end < ran->len; end++) {
+			const PipesimRan *other = &g_array_index(ran, PipesimRan, end);
+
+			if (other->phase != first->phase ||
+				strcmp(other->name, first->name) != 0)
+				break;
+		}
+		kernel.n = end - begin;
+		kernel.median = first[(kernel.n - 1) / 2].took;
+		g_array_append_val(trace->kernels, kernel);
+	}
+}
+
 /* Of each kernel and kind of op how long it usually took. */
 static void add_kernels(
 	PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
 {
-	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Ran));
-	guint end;
+	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
@@ -339,25 +354,10 @@ static void add_kernels(
 
 		if (meaning != NULL && meaning->counted &&
 			g_str_equal(meaning->component, "chunk"))
-			g_array_append_val(all, ((Ran){activity->name, meaning->phase,
+			g_array_append_val(ran, ((PipesimRan){activity->name, meaning->phase,
 							activity->end - activity->start}));
 	}
-	g_array_sort(all, compare_ran);
-	for (guint begin = 0; begin < all->len; begin = end) {
-		const Ran *first = &g_array_index(all, Ran, begin);
-		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
-
-		for (end = begin + 1; end < all->len; end++) {
-			const Ran *other = &g_array_index(all, Ran, end);
-
-			if (other->phase != first->phase ||
-				strcmp(other->name, first->name) != 0)
-				break;
-		}
-		kernel.n = end - begin;
-		kernel.median = first[(kernel.n - 1) / 2].took;
-		g_array_append_val(trace->kernels, kernel);
-	}
+	pipesim_trace_add_kernels(trace, ran);
 }
 
 /* Whether what was found are ops of a pipeline. */
@@ -481,6 +481,11 @@ gboolean pipesim_trace_add_profile(PipesimTrace *trace, PipesimProfile *profile,
 		profile->projected
 			? g_strdup("no NVTX range has")
 			: g_strdup_printf("none of %u GPU activities lies in a range with", n);
+	if (trace->rows->len == 0 && pipesim_range_rules_keeps_unnamed(rules)) {
+		pipesim_trace_add_segments(trace, profile);
+		g_ptr_array_set_size(trace->notices, 0);
+		return TRUE;
+	}
 	if (trace->rows->len == 0)
 		return pipesim_fail_at(error, trace->path, 1, 1,
 			"%s a known name such as 'attn(F)' or 'PP:0F0'; name yours with --map",

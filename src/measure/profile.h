@@ -33,6 +33,17 @@ typedef struct {
 	gboolean projected;
 } PipesimProfile;
 
+/* A kernel that ran in an op. */
+typedef struct {
+	const char *name; /* of the trace's own texts */
+	guint8 phase;
+	gint64 took; /* ns */
+} PipesimRan;
+
+/** pipesim_trace_add_kernels: of each kernel and kind of op in @ran (of PipesimRan, sorted on the way)
+ * how often it ran, and how long it usually took. */
+void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran);
+
 /** pipesim_profile_new: empty, for pipesim_profile_free(). */
 PipesimProfile *pipesim_profile_new(void);
 void pipesim_profile_free(PipesimProfile *profile);

@@ -16,7 +16,7 @@ static void rule_free(gpointer data)
 	Rule *rule = data;
 
 	g_strfreev(rule->words);
-	g_regex_unref(rule->regex);
+	g_clear_pointer(&rule->regex, g_regex_unref);
 	g_free(rule);
 }
 
@@ -91,6 +91,29 @@ PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error)
 		g_steal_pointer(&words);
 	}
 	return pipesim_faults_done(faults, error) ? g_steal_pointer(&rules) : NULL;
+}
+
+/* A rule that no file has: its kind matches nothing. */
+#define UNNAMED "unnamed"
+
+PipesimRangeRules *pipesim_range_rules_keep_unnamed(PipesimRangeRules *rules)
+{
+	static const char *const words[] = {UNNAMED, NULL};
+	Rule *rule = g_new0(Rule, 1);
+
+	if (rules == NULL)
+		rules = g_ptr_array_new_with_free_func(rule_free);
+	rule->words = g_strdupv((char **)words);
+	g_ptr_array_add(rules, rule);
+	return rules;
+}
+
+gboolean pipesim_range_rules_keeps_unnamed(const PipesimRangeRules *rules)
+{
+	for (guint i = 0; rules != NULL && i < rules->len; i++)
+		if (g_str_equal(((const Rule *)g_ptr_array_index(rules, i))->words[0], UNNAMED))
+			return TRUE;
+	return FALSE;
 }
 
 static const char *expand(GStringChunk *strings, const GMatchInfo *match, const char *text)

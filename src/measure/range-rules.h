@@ -31,6 +31,12 @@ typedef GPtrArray PipesimRangeRules; /* private */
  */
 PipesimRangeRules *pipesim_range_rules_read(const char *path, GError **error);
 
+/** pipesim_range_rules_keep_unnamed: @rules (nullable) (transfer full), which then also keep a profile
+ * in which nothing has a name, as segments. */
+PipesimRangeRules *pipesim_range_rules_keep_unnamed(PipesimRangeRules *rules);
+/** pipesim_range_rules_keeps_unnamed: whether they do. NULL does not. */
+gboolean pipesim_range_rules_keeps_unnamed(const PipesimRangeRules *rules);
+
 /**
  * pipesim_range_recognise: what @name means. Built in are
  *

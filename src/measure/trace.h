@@ -71,6 +71,12 @@ typedef struct {
 	gint64 start, duration;
 } PipesimTraceSpan;
 
+/* What ran between two messages, of a profile without names of ops: measure/segments.h. */
+typedef struct {
+	gint64 start, end, busy; /* ns */
+	gboolean backward;
+} PipesimTraceSegment;
+
 /* A kernel that the ops of one kind ran. */
 typedef struct {
 	const char *name;
@@ -85,6 +91,7 @@ typedef struct {
 	GArray *rows;          /* of PipesimTraceRow, in the order of the file */
 	GArray *spans;         /* of PipesimTraceSpan, in the order of the file */
 	GArray *kernels;       /* of PipesimTraceKernel: of profiles alone */
+	GArray *segments;      /* of PipesimTraceSegment: where nothing else was found */
 	GPtrArray *notices;    /* of char *, owned: what a reader of the figures should know */
 	GStringChunk *strings; /* that all of these point to */
 } PipesimTrace;

@@ -275,6 +275,9 @@ SETTING(SM_SPLIT, "--sm-split", 0, "A+B",
 	"SMs for compute + communication in the pair (default: the fastest)", PIPESIM_NO_GROUP)
 SETTING(MAP, "--map", 0, "RULES", "rules for names in profiler files; see docs/formats.md",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_READ)
+SETTING(AS, "--as", 0, "SCHEDULE",
+	"of profiles without names of ops: what was run (1f1b, gpipe)", PIPESIM_NO_GROUP,
+	.values = "1f1b gpipe")
 SETTING(PICTURE, "--picture", 0, "FILE",
 	"draw the spread of each component: .svg, .png, .pdf (gnuplot)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")

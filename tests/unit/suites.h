@@ -26,6 +26,7 @@ Suite *files_suite(void);
 Suite *published_suite(void);
 Suite *random_suite(void);
 Suite *ranks_suite(void);
+Suite *named_suite(void);
 Suite *diagnose_suite(void);
 Suite *trace_suite(void);
 Suite *transformer_suite(void);

@@ -30,6 +30,7 @@ int main(void)
 	srunner_add_suite(runner, published_suite());
 	srunner_add_suite(runner, random_suite());
 	srunner_add_suite(runner, ranks_suite());
+	srunner_add_suite(runner, named_suite());
 	srunner_add_suite(runner, diagnose_suite());
 	srunner_add_suite(runner, trace_suite());
 	srunner_add_suite(runner, transformer_suite());

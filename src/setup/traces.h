@@ -1,0 +1,14 @@
+/* The traces that a command line names. */
+#pragma once
+#include "setup/setup.h"
+
+/**
+ * pipesim_setup_traces: the operands of @setup, with the rules of --map; profiles without names of ops
+ * with the order of --as.
+ * @rules: (out) (transfer full) (nullable): those of --map, for g_ptr_array_unref()
+ *
+ * Returns: (transfer full): of PipesimTrace; NULL with what reading a file gives, or what
+ *   pipesim_name_ops() refuses.
+ */
+GPtrArray *pipesim_setup_traces(
+	const PipesimSetup *setup, PipesimRangeRules **rules, GError **error);
