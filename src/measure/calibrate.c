@@ -617,7 +617,8 @@ static gboolean run(Calibrating *c, GError **error)
 			FALSE, TRUE, sizeof(gint64), c->joined->stages * PIPESIM_FB);
 		g_array_set_size(c->parts, c->joined->stages * PIPESIM_FB);
 		if (pipesim_trace_get_count(c->traces[0], "layers_per_chunk") > 0)
-			c->layers_per_chunk *= c->joined->chunks;
+			c->layers_per_chunk =
+				MIN(c->layers_per_chunk * c->joined->chunks, G_MAXINT32);
 	}
 	if (c->layers == 0)
 		c->layers = c->layers_per_chunk;
