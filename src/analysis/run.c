@@ -435,7 +435,8 @@ static void run_native(PipesimRun *run, const PipesimRuntime *runtime)
 	g_autoptr(GError) error = NULL;
 
 	job.runtime = job.messages != NULL ? job.messages->runtime : runtime;
-	job.issuing = (PipesimIssuing){.channels = PIPESIM_CHANNEL_RANK};
+	job.issuing = pipesim_runtime_asked(
+		job.runtime, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_OWN});
 	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, &error);
 	run->native = step != NULL ? step->makespan : 0;
 	run->native_hangs = g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK);

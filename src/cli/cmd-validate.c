@@ -37,7 +37,9 @@ static gboolean try_comm(Validation *validation, PipesimScheduleFile *file,
 	const char *name =
 		lowering->from_file ? "the messages of the file" : lowering->runtime->name;
 	g_autoptr(GError) fault = NULL;
-	const gboolean runs = pipesim_lowering_check(lowering, validation->issuing->channels,
+	const PipesimIssuing asked =
+		pipesim_runtime_asked(lowering->runtime, validation->issuing);
+	const gboolean runs = pipesim_lowering_check(lowering, asked.channels,
 		lowering->from_file ? pipesim_schedule_file_locate_action
 				    : pipesim_schedule_file_locate_op,
 		file, &fault);
@@ -100,13 +102,27 @@ static gboolean report(
 	for (guint i = 0; runtimes[i] != NULL; i++) {
 		const gboolean wanted = validation->all || runtimes[i] == validation->runtime;
 		g_autoptr(PipesimLowering) lowering = NULL;
+		g_autoptr(GError) fault = NULL;
 		PipesimIssuing issuing;
 
 		if (!wanted || (file->lowering != NULL && runtimes[i]->waits))
 			continue;
 		issuing = pipesim_runtime_asked(runtimes[i], validation->issuing);
-		lowering = pipesim_lower(file->program, runtimes[i], &issuing, error);
-		if (lowering == NULL || !try_comm(validation, file, lowering, &fates, error))
+		lowering = pipesim_lower(file->program, runtimes[i], &issuing, &fault);
+		if (lowering == NULL &&
+			g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
+			/* A runtime that has orders of its own. */
+			if (validation->all)
+				continue;
+			g_printerr("%s: %s\n", path, fault->message);
+			*validation->worst = PIPESIM_EXIT_NO;
+			continue;
+		}
+		if (lowering == NULL) {
+			g_propagate_error(error, g_steal_pointer(&fault));
+			return FALSE;
+		}
+		if (!try_comm(validation, file, lowering, &fates, error))
 			return FALSE;
 	}
 	if (file->lowering != NULL && !is_for(validation, file->lowering, path))

@@ -15,12 +15,15 @@ typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
 	guint8 second; /* that is the backward half of a split pair */
 	guint8 busy;
+	guint8 host;   /* its host launches what is next */
+	guint64 cause; /* what let it do that */
 } Rank;
 
 typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	PipesimChannels channels;
+	gint64 host_time; /* behind a group that is waited for */
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
@@ -138,6 +141,22 @@ static void try_run(Engine *engine, guint rank)
 	push(engine, duration(engine, rank, &program->ops[op]), rank, here->step);
 }
 
+/* Where the host of @rank waits for the group that is its next stop, which is done: from now on it launches
+ * what comes behind. */
+static gboolean waits_for_host(Engine *engine, guint rank)
+{
+	const guint32 at = engine->rules.seats[rank].stop_at;
+	Rank *here = &engine->ranks[rank];
+
+	if (engine->host_time == 0 ||
+		!pipesim_action_is_message(engine->lowering->actions[at].kind))
+		return FALSE;
+	here->busy = here->host = TRUE;
+	here->cause = engine->cause;
+	push(engine, engine->host_time, rank, here->step);
+	return TRUE;
+}
+
 static void advance(Engine *engine, guint rank)
 {
 	PipesimRules *rules = &engine->rules;
@@ -147,18 +166,27 @@ static void advance(Engine *engine, guint rank)
 		for (guint32 c = pipesim_rules_channels(rules, rank);
 			c < pipesim_rules_channels(rules, rank + 1); c++)
 			try_issue(engine, rank, c);
-		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank);
+		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
+		       !waits_for_host(engine, rank);
 		if (more)
 			pipesim_rules_pass(rules, rank);
 	} while (more);
 	try_run(engine, rank);
 }
 
-/* The op of @rank, or half of a pair, that was to end now. */
+/* The op of @rank, or half of a pair, or what its host launches, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
 	Rank *here = &engine->ranks[rank];
+
+	if (here->host) {
+		here->busy = here->host = FALSE;
+		engine->cause = here->cause;
+		pipesim_rules_pass(&engine->rules, rank);
+		advance(engine, rank);
+		return;
+	}
 
 	if (engine->pace != NULL) {
 		const gint64 end = pipesim_pace_reach(&engine->pace[rank], engine->now);
@@ -305,15 +333,17 @@ static gboolean finish(const Engine *engine, GError **error)
 	       pipesim_fail(error, PIPESIM_ERROR_DEADLOCK, "the run stops before its end");
 }
 
-PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, PipesimChannels channels,
-	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error)
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
+	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
+	guint flags, GError **error)
 {
 	const PipesimProgram *program = lowering->program;
 	const guint ranks = program->shape.ranks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.lowering = lowering,
-		.channels = channels,
+		.channels = issuing->channels,
+		.host_time = issuing->host_time,
 		.times = times,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,

@@ -5,7 +5,8 @@
 
 /**
  * pipesim_comm_run: runs @lowering, of a runtime where messages wait, by the
- * rules of runtime/lowering.h, its messages over @channels.
+ * rules of runtime/lowering.h, its messages over the channels of
+ * @issuing, whose host time passes behind each group that is waited for.
  * @times: of its program's shape; durations drawn are by index of the ops of the result
  * @network: (nullable): whose links messages take, as engine/traffic.h says; a message is ready
  * when both of its ends have been issued. Its transfer starts when it begins to move. Ops are
@@ -21,5 +22,6 @@
  *   must outlive it; NULL with PIPESIM_ERROR_DEADLOCK, as pipesim_lowering_check() tells it, or
  *   PIPESIM_ERROR_LIMIT where time would pass 2^62 ns or memory does not suffice.
  */
-PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering, PipesimChannels channels,
-	const PipesimTimes *times, const PipesimNetwork *network, guint flags, GError **error);
+PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
+	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
+	guint flags, GError **error);

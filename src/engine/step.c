@@ -22,7 +22,7 @@ PipesimTimeline *pipesim_step_again(
 
 	if (pipesim_runtime_waits(step->job.runtime))
 		return pipesim_comm_run(
-			messages, step->job.issuing.channels, times, network, flags, error);
+			messages, &step->job.issuing, times, network, flags, error);
 	if (network != NULL)
 		return pipesim_dynamic_run(step->whole, times, network, flags, error);
 	return pipesim_fast_run(step->whole, times, error);

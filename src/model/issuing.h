@@ -5,6 +5,7 @@
 
 /* Which messages of a rank share one queue: a communicator with its stream. */
 typedef enum {
+	PIPESIM_CHANNEL_OWN,  /* as the runtime does it unasked */
 	PIPESIM_CHANNEL_RANK, /* all of them */
 	PIPESIM_CHANNEL_PAIR, /* those that go to or come from the same rank */
 	PIPESIM_CHANNEL_EDGE, /* those that go to the same rank, and those that come from the same */
@@ -27,12 +28,19 @@ typedef struct {
 	gboolean defer_reduce_wait; /* a reduction is waited for as late as possible */
 	gboolean defer_recv;        /* each receive stands right before the op that needs it */
 	guint max_sends; /* of a rank that have not been waited for; 0 = any number */
+	/* Of Megatron. */
+	gboolean no_overlap; /* what goes between two ops is one batch, waited for */
+	gboolean
+		overlap_flush; /* receives are issued one op ahead in warm-up and cool-down too */
+	gboolean keep_outputs; /* a forward's send is waited for one send later */
+	gboolean no_host_sync; /* the host does not wait for batches */
+	gint64 host_time;      /* from the end of a batch to the next op, where it does, ns */
 } PipesimIssuing;
 
-/** pipesim_channels_name: "rank", "pair" or "edge". */
+/** pipesim_channels_name: "rank", "pair" or "edge"; "own" where nothing was asked. */
 static inline const char *pipesim_channels_name(PipesimChannels channels)
 {
-	static const char *const names[] = {"rank", "pair", "edge"};
+	static const char *const names[] = {"own", "rank", "pair", "edge"};
 
 	return names[channels];
 }

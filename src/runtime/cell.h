@@ -76,8 +76,8 @@ PipesimCell pipesim_cell_of(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action);
 
 /**
- * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that writes such
- * files: PyTorch 2.15 where it waits for sends, else 2.11.
+ * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that issues such
+ * lists: Megatron's where it waits for receives, PyTorch 2.15's for sends, else 2.11's.
  * @program: linked, with the ops of the file
  * @written: its ops, each once and in the order of @program, and all else; of an op only that
  *   it is one counts, not its second half; a wait comes after its message

@@ -377,7 +377,7 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 	if (!lowering->runtime->waits)
 		return pipesim_program_check_order(lowering->program, locate, data, error);
 	/* In one channel what crosses hangs, unless it goes as one. */
-	if ((channels != PIPESIM_CHANNEL_RANK &&
+	if ((channels > PIPESIM_CHANNEL_RANK &&
 		    !check_turns(lowering, arena, &places, error)) ||
 		!play(&check, lowering, channels, arena, error))
 		return FALSE;
@@ -391,7 +391,7 @@ gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels
 		at = undone(&check, rank, at);
 	cycle = pipesim_find_cycle(&waiting, (PipesimStuck){rank, at});
 	what = g_strdup_printf("deadlock under %s%s%s", lowering->runtime->name,
-		channels != PIPESIM_CHANNEL_RANK ? " with a channel for each " : "",
+		channels > PIPESIM_CHANNEL_RANK ? " with a channel for each " : "",
 		channels == PIPESIM_CHANNEL_PAIR   ? "pair of ranks"
 		: channels == PIPESIM_CHANNEL_EDGE ? "pair of ranks and direction"
 						   : "");

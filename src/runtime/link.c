@@ -205,16 +205,19 @@ PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 		.ends = pipesim_ends_new(program, arena),
 		.place_of = pipesim_arena_array(arena, guint32, program->n_ops),
 		.places = {faults, locate, data}};
-	gboolean waits = FALSE;
+	const PipesimRuntime *runtime = &pipesim_runtime_pytorch_2_11;
 	guint32 op = 0;
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
 		return NULL;
-	for (guint32 i = 0; i < rank_begin[ranks]; i++)
-		waits |= pipesim_action_is_wait(written[i].action);
-	lowering = linker.lowering = pipesim_lowering_new(program,
-		waits ? &pipesim_runtime_pytorch_2_15 : &pipesim_runtime_pytorch_2_11,
-		rank_begin[ranks], error);
+	for (guint32 i = 0; i < rank_begin[ranks] && runtime != &pipesim_runtime_megatron; i++)
+		if (pipesim_action_is_wait(written[i].action))
+			runtime = pipesim_action_is_send(
+					  written[i].action - PIPESIM_ACTION_TO_WAIT)
+					  ? &pipesim_runtime_pytorch_2_15
+					  : &pipesim_runtime_megatron;
+	lowering = linker.lowering =
+		pipesim_lowering_new(program, runtime, rank_begin[ranks], error);
 	if (lowering == NULL)
 		return NULL;
 	lowering->from_file = TRUE;

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "runtime/rules.h"
+#include "runtime/runtime.h"
 
 /* The first stop of @rank from @at on, or its end, and what may be issued before it. */
 static void seat(PipesimRules *rules, guint rank, guint32 at)
@@ -21,8 +22,8 @@ void pipesim_rules_pass(PipesimRules *rules, guint rank)
 }
 
 /* Under what @message of @rank stands in the channels of its rank: 2 * the other rank, + 1 for what
- * comes from it where that is a channel of its own; 2 * ranks for what is issued in one group with
- * other messages, which a communicator of all ranks carries. */
+ * comes from it where that is a channel of its own; 2 * ranks for batches, which a communicator of
+ * all ranks carries. */
 static gsize key_of(
 	const PipesimLowering *lowering, guint rank, guint32 message, PipesimChannels channels)
 {
@@ -30,7 +31,7 @@ static gsize key_of(
 
 	if (channels == PIPESIM_CHANNEL_EDGE)
 		return 2 * (gsize)action->peer_rank + !pipesim_action_is_send(action->kind);
-	if (action->joined ||
+	if (action->waited || action->joined ||
 		(message + 1 < lowering->rank_begin[rank + 1] && action[1].joined))
 		return 2 * (gsize)lowering->program->shape.ranks;
 	return 2 * (gsize)action->peer_rank;
@@ -74,7 +75,9 @@ void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 
 	rules->lowering = lowering;
 	rules->channel_begin = rules->channel_of = NULL;
-	if (channels != PIPESIM_CHANNEL_RANK)
+	if (lowering->runtime->two_ways && ranks == 2 && lowering->program->shape.chunks > 1)
+		channels = PIPESIM_CHANNEL_EDGE;
+	if (channels > PIPESIM_CHANNEL_RANK)
 		n_channels = number_channels(rules, channels, arena);
 	rules->seats = pipesim_arena_array(arena, PipesimSeat, ranks);
 	rules->channels = pipesim_arena_array(arena, PipesimChannel, n_channels);

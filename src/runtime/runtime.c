@@ -55,6 +55,10 @@ PipesimIssuing pipesim_runtime_asked(
 	PipesimIssuing asked = *issuing;
 
 	if (!(takes & PIPESIM_ASK_CHANNELS))
+		asked.channels = PIPESIM_CHANNEL_OWN;
+	if (asked.channels == PIPESIM_CHANNEL_OWN && runtime != NULL)
+		asked.channels = runtime->channels;
+	if (asked.channels == PIPESIM_CHANNEL_OWN)
 		asked.channels = PIPESIM_CHANNEL_RANK;
 	if (!(takes & PIPESIM_ASK_ACTIVE_STAGES))
 		asked.active_stages = 0;
@@ -66,6 +70,14 @@ PipesimIssuing pipesim_runtime_asked(
 		asked.defer_recv = FALSE;
 	if (!(takes & PIPESIM_ASK_MAX_SENDS))
 		asked.max_sends = 0;
+	if (!(takes & PIPESIM_ASK_NO_OVERLAP))
+		asked.no_overlap = FALSE;
+	if (!(takes & PIPESIM_ASK_OVERLAP_FLUSH))
+		asked.overlap_flush = FALSE;
+	if (!(takes & PIPESIM_ASK_KEEP_OUTPUTS))
+		asked.keep_outputs = FALSE;
+	if (!(takes & PIPESIM_ASK_HOST_TIME) || asked.no_host_sync)
+		asked.host_time = 0;
 	return asked;
 }
 

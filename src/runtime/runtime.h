@@ -12,6 +12,11 @@ typedef enum {
 	PIPESIM_ASK_DEFER_REDUCE_WAIT = 1 << 19,
 	PIPESIM_ASK_DEFER_RECV = 1 << 20,
 	PIPESIM_ASK_MAX_SENDS = 1 << 21,
+	PIPESIM_ASK_NO_OVERLAP = 1 << 22,
+	PIPESIM_ASK_OVERLAP_FLUSH = 1 << 23,
+	PIPESIM_ASK_KEEP_OUTPUTS = 1 << 24,
+	PIPESIM_ASK_NO_HOST_SYNC = 1 << 25,
+	PIPESIM_ASK_HOST_TIME = 1 << 26,
 } PipesimAsks;
 
 struct _PipesimRuntime {
@@ -26,7 +31,11 @@ struct _PipesimRuntime {
 	gboolean splits_pairs;
 	/* Every op waits for all groups that stand before it, whether it needs them or not. */
 	gboolean waits_for_groups;
-	guint takes; /* of PipesimAsks: what may be asked of it */
+	/* Over two ranks what goes one way and what goes the other never share a queue, where messages
+	 * of several chunks are issued one by one. */
+	gboolean two_ways;
+	guint takes;              /* of PipesimAsks: what may be asked of it */
+	PipesimChannels channels; /* unasked; PIPESIM_CHANNEL_OWN: as PIPESIM_CHANNEL_RANK */
 	/* Fills the lists of all ranks. FALSE with PIPESIM_ERROR_LIMIT. */
 	gboolean (*lower)(PipesimLowerer *lowerer, GError **error);
 };
@@ -54,7 +63,7 @@ const PipesimRuntime *pipesim_runtime_find(const char *name, const char *what, G
 const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const char *own);
 
 /** pipesim_runtime_asked: what is asked of @runtime (NULL: async) of what @issuing says: what it does not take
- * is left out. */
+ * is left out, and its own channels stand where none are asked for. */
 PipesimIssuing pipesim_runtime_asked(
 	const PipesimRuntime *runtime, const PipesimIssuing *issuing);
 

@@ -159,7 +159,9 @@ static PipesimRun *run_file(
 	if (file->lowering != NULL &&
 		(g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
 			g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE)) &&
-		!pipesim_lowering_check(file->lowering, scenario->issuing.channels,
+		!pipesim_lowering_check(file->lowering,
+			pipesim_runtime_asked(file->lowering->runtime, &scenario->issuing)
+				.channels,
 			pipesim_schedule_file_locate_action, file, &located)) {
 		g_error_free(run->error);
 		run->error = located;

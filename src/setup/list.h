@@ -31,13 +31,29 @@ SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 
 /* Whose rules sends and receives follow, and what is asked of that runtime. */
 SETTING(RUNTIME, "--runtime", 0, "NAME",
-	"rules of messages: async, pytorch-2.15, deepseek, native ...", PIPESIM_ALL_RUNTIME,
+	"rules of messages: async, pytorch-2.15, megatron, native ...", PIPESIM_ALL_RUNTIME,
 	.other_name = "--comm", .scenario = read_runtime,
-	.values = "async pytorch-2.11 pytorch-2.15 single deepseek native")
+	.values = "async pytorch-2.11 pytorch-2.15 single deepseek megatron native")
 SETTING(CHANNELS, "--channels", 0, "HOW",
 	"messages share a queue: by rank, by pair, by edge (direction)", PIPESIM_ALL_RUNTIME,
 	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS,
-	.heeded_by = "--runtime pytorch-2.15 and single", .values = "rank pair edge")
+	.heeded_by = "--runtime pytorch-2.15, single and megatron", .values = "rank pair edge")
+SETTING(NO_OVERLAP, "--no-overlap", 0, NULL,
+	"Megatron: batches (--no-overlap-p2p-communication)", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_NO_OVERLAP, .heeded_by = "--runtime megatron")
+SETTING(OVERLAP_FLUSH, "--overlap-flush", 0, NULL,
+	"Megatron: receive ahead in warm-up and cool-down too", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_OVERLAP_FLUSH, .heeded_by = "--runtime megatron")
+SETTING(KEEP_OUTPUTS, "--keep-outputs", 0, NULL,
+	"Megatron: outputs are kept, their sends waited for later", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_KEEP_OUTPUTS, .heeded_by = "--runtime megatron")
+SETTING(HOST_TIME, "--host-time", 0, "MS",
+	"Megatron: from the end of a batch to the next launch, ms", PIPESIM_ALL_RUNTIME,
+	.scenario = read_host_time, .sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_ASK_HOST_TIME,
+	.heeded_by = "--runtime megatron")
+SETTING(NO_HOST_SYNC, "--no-host-sync", 0, NULL,
+	"Megatron: no wait of the host for batches (batch_p2p_sync)", PIPESIM_ALL_RUNTIME,
+	.heed = PIPESIM_ASK_NO_HOST_SYNC, .heeded_by = "--runtime megatron")
 SETTING(DEFER_RECV, "--defer-recv", 0, NULL, "receive right before the op (defer_pp_recv)",
 	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV,
 	.heeded_by = "--runtime pytorch-2.15")

@@ -40,6 +40,12 @@ static gboolean read_channels(
 		error, PIPESIM_ERROR_USAGE, "%s: '%s'; rank, pair or edge", what, text);
 }
 
+static gboolean read_host_time(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	return pipesim_parse_time(text, what, &scenario->issuing.host_time, error);
+}
+
 static gboolean read_compare_at(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {

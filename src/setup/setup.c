@@ -57,6 +57,10 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
 	setup->scenario.issuing.defer_recv = setup->flag[PIPESIM_SET_DEFER_RECV];
+	setup->scenario.issuing.no_overlap = setup->flag[PIPESIM_SET_NO_OVERLAP];
+	setup->scenario.issuing.overlap_flush = setup->flag[PIPESIM_SET_OVERLAP_FLUSH];
+	setup->scenario.issuing.keep_outputs = setup->flag[PIPESIM_SET_KEEP_OUTPUTS];
+	setup->scenario.issuing.no_host_sync = setup->flag[PIPESIM_SET_NO_HOST_SYNC];
 	setup->scenario.issuing.defer_reduce_wait = setup->flag[PIPESIM_SET_DEFER_REDUCE_WAIT];
 	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY]};
 	if (!read_ahead(setup, error))

@@ -25,10 +25,16 @@ static void lower(PipesimScheduleFile *file)
 		g_autoptr(PipesimLowering) lowering =
 			pipesim_lower(file->program, pipesim_runtime_list()[i], NULL, &error);
 
+		/* Some runtimes have orders of their own. */
+		if (g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT))
+			continue;
 		g_assert_no_error(error);
 		if (!pipesim_lowering_check(lowering, PIPESIM_CHANNEL_RANK,
 			    pipesim_schedule_file_locate_op, file, &error))
-			g_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
+			g_assert(
+				g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK) ||
+				g_error_matches(
+					error, PIPESIM_ERROR, PIPESIM_ERROR_INCOMPLETE));
 	}
 }
 

@@ -34,6 +34,7 @@ Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
+Suite *megatron_suite(void);
 Suite *messages_suite(void);
 Suite *lanes_suite(void);
 Suite *samples_suite(void);

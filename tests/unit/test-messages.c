@@ -48,14 +48,20 @@ START_TEST(messages_round_trip)
 		const PipesimRuntime *runtime = pipesim_runtime_list()[i];
 		g_autoptr(PipesimLowering) lowering =
 			pipesim_lower(program, runtime, NULL, NULL);
-		g_autofree char *first = print(lowering);
-		g_autoptr(PipesimScheduleFile) file = parse(first);
+		g_autofree char *first = NULL;
+		g_autoptr(PipesimScheduleFile) file = NULL;
 
+		/* Megatron has orders of its own. */
+		if (lowering == NULL && runtime == &pipesim_runtime_megatron)
+			continue;
+		first = print(lowering);
+		file = parse(first);
 		if (file->lowering != NULL) {
 			g_autofree char *second = print(file->lowering);
 
 			ck_assert_str_eq(first, second);
 			if (runtime == &pipesim_runtime_pytorch_2_11 ||
+				runtime == &pipesim_runtime_megatron ||
 				runtime == &pipesim_runtime_deepseek)
 				assert_same_waits(lowering, file->lowering);
 		} else {

@@ -1,0 +1,482 @@
+/* Megatron-LM's schedules without and with virtual stages (forward_backward_pipelining_without_interleaving,
+ * _with_interleaving). A rank issues a receive one op before its use. Without virtual stages, or where it is
+ * asked not to overlap, what it sends and receives after an op is one batch, which it waits for; with
+ * virtual stages the messages of the steady phase are issued one by one and waited for where they are needed,
+ * a forward's send right away, as its output is let go of then. */
+#include "config.h"
+
+#include "base/arena.h"
+#include "runtime/runtime.h"
+
+/* No op, or none that is to be sent, received or waited for. */
+#define NONE PIPESIM_NO_OP
+
+typedef struct {
+	PipesimLowerer *lowerer;
+	const PipesimProgram *program;
+	guint rank, ranks;
+	guint32 n, warm_up;
+	const guint32 *forward, *backward; /* of @n ops each, in order */
+	/* The chunks of what all ranks run, in the same orders. */
+	const guint8 *chunk, *b_chunk;
+	gboolean batched;
+	guint8 *waited; /* by op of the program: its receive has been waited for */
+} Seat;
+
+/* What may be sent and received after an op; of a send the op that it comes from, of a receive the one that
+ * needs it. */
+typedef struct {
+	guint32 send_next, recv_prev, send_prev, recv_next;
+} Exchange;
+
+/* @op, where it has a message of @kind. */
+static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
+{
+	PipesimMessage messages[2];
+	guint n = 0;
+
+	if (op != NONE)
+		n = pipesim_messages(
+			seat->program, seat->rank, op, pipesim_action_is_send(kind), messages);
+	for (guint i = 0; i < n; i++)
+		if ((messages[i].backward != 0) == pipesim_action_is_backward(kind))
+			return op;
+	return NONE;
+}
+
+/* The receive of the input of a forward that goes with the @k-th one: that of the next, or on the first rank of
+ * what the last one made as many ops ago as messages take to go round. */
+static guint32 next_input(const Seat *seat, guint32 k)
+{
+	const guint32 lag = seat->ranks - 1, m = seat->program->shape.microbatches;
+	guint32 made, stage;
+
+	if (seat->rank > 0)
+		return k + 1 < seat->n ? seat->forward[k + 1] : NONE;
+	if (k < lag)
+		return NONE;
+	made = k - lag;
+	stage = (seat->chunk[made] + 1u) * seat->ranks;
+	if (stage >= seat->program->shape.stages)
+		return NONE;
+	return seat->program->forward[(gsize)stage * m +
+				      seat->program->ops[seat->forward[made]].microbatch];
+}
+
+/* The same of gradients, the other way round. */
+static guint32 next_gradient(const Seat *seat, guint32 k)
+{
+	const guint32 lag = seat->ranks - 1, m = seat->program->shape.microbatches;
+	guint32 made;
+
+	if (seat->rank + 1 < seat->ranks)
+		return k + 1 < seat->n ? seat->backward[k + 1] : NONE;
+	if (k < lag)
+		return NONE;
+	made = k - lag;
+	if (seat->b_chunk[made] == 0)
+		return NONE;
+	return seat->program->backward[((gsize)seat->b_chunk[made] * seat->ranks - 1) * m +
+				       seat->program->ops[seat->backward[made]].microbatch];
+}
+
+static void add_message(const Seat *seat, guint kind, guint32 op, gboolean *joined)
+{
+	PipesimMessage message;
+
+	if (if_sent(seat, op, kind) == NONE)
+		return;
+	message = pipesim_message_of(
+		seat->program, seat->rank, &(PipesimAction){.op = op, .kind = (guint8)kind});
+	pipesim_lower_end(seat->lowerer, &message, pipesim_action_is_send(kind), *joined);
+	*joined = seat->batched;
+}
+
+/* One batch, or one by one: a rank begins with what its neighbours do not begin with. */
+static void issue(const Seat *seat, const Exchange *what)
+{
+	const gboolean odd = seat->rank % 2 == 1;
+	gboolean joined = FALSE;
+
+	seat->lowerer->waited = seat->batched;
+	if (seat->batched) {
+		add_message(seat, PIPESIM_ACTION_SEND_B, what->send_prev, &joined);
+		add_message(seat, PIPESIM_ACTION_RECV_F, what->recv_prev, &joined);
+		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
+		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
+		return;
+	}
+	if (!odd)
+		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
+	add_message(seat, PIPESIM_ACTION_RECV_F, what->recv_prev, &joined);
+	if (odd) {
+		add_message(seat, PIPESIM_ACTION_SEND_F, what->send_next, &joined);
+		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
+	}
+	add_message(seat, PIPESIM_ACTION_SEND_B, what->send_prev, &joined);
+	if (!odd)
+		add_message(seat, PIPESIM_ACTION_RECV_B, what->recv_next, &joined);
+}
+
+/* What has been received is not waited for again. */
+static void wait_for(const Seat *seat, guint kind, guint32 op)
+{
+	if (if_sent(seat, op, kind) == NONE ||
+		(!pipesim_action_is_send(kind) && seat->waited[op]))
+		return;
+	if (!pipesim_action_is_send(kind))
+		seat->waited[op] = TRUE;
+	pipesim_lower_action(seat->lowerer, seat->rank, kind + PIPESIM_ACTION_TO_WAIT, op);
+}
+
+/* As issue(), and waits for all of it in the same order. */
+static void exchange(const Seat *seat, const Exchange *what)
+{
+	const gboolean odd = seat->rank % 2 == 1;
+
+	issue(seat, what);
+	if (seat->batched)
+		return;
+	if (!odd)
+		wait_for(seat, PIPESIM_ACTION_SEND_F, what->send_next);
+	wait_for(seat, PIPESIM_ACTION_RECV_F, what->recv_prev);
+	if (odd) {
+		wait_for(seat, PIPESIM_ACTION_SEND_F, what->send_next);
+		wait_for(seat, PIPESIM_ACTION_RECV_B, what->recv_next);
+	}
+	wait_for(seat, PIPESIM_ACTION_SEND_B, what->send_prev);
+	if (!odd)
+		wait_for(seat, PIPESIM_ACTION_RECV_B, what->recv_next);
+}
+
+static void run(const Seat *seat, guint32 op)
+{
+	pipesim_lower_op(seat->lowerer, seat->rank, op);
+}
+
+/* With virtual stages, batched ------------------------------------------------------------ */
+
+static Exchange after_forward(const Seat *seat, guint32 k)
+{
+	return (Exchange){seat->forward[k], next_input(seat, k), NONE, NONE};
+}
+
+static Exchange after_backward(const Seat *seat, guint32 k)
+{
+	return (Exchange){NONE, NONE, seat->backward[k], next_gradient(seat, k)};
+}
+
+static void receive_first_gradient(const Seat *seat)
+{
+	exchange(seat, &(Exchange){NONE, NONE, NONE, seat->backward[0]});
+}
+
+static void run_batched(const Seat *seat)
+{
+	const guint32 steady = seat->n - seat->warm_up;
+
+	for (guint32 k = 0; k < seat->warm_up; k++) {
+		Exchange what = after_forward(seat, k);
+
+		run(seat, seat->forward[k]);
+		if (k + 1 == seat->warm_up && steady > 0)
+			what.recv_next = seat->backward[0];
+		exchange(seat, &what);
+	}
+	if (seat->warm_up == 0 || steady == 0)
+		receive_first_gradient(seat);
+	for (guint32 i = 0; i < steady; i++) {
+		const Exchange forward = after_forward(seat, seat->warm_up + i);
+		Exchange what = after_backward(seat, i);
+
+		what.send_next = forward.send_next;
+		what.recv_prev = forward.recv_prev;
+		run(seat, seat->forward[seat->warm_up + i]);
+		run(seat, seat->backward[i]);
+		exchange(seat, &what);
+	}
+	for (guint32 i = steady; i < seat->n; i++) {
+		const Exchange what = after_backward(seat, i);
+
+		run(seat, seat->backward[i]);
+		exchange(seat, &what);
+	}
+}
+
+/* With virtual stages, messages one by one ------------------------------------------------ */
+
+/* A forward of the warm-up, or with @backward a backward of the cool-down, where receives are issued one op
+ * ahead and sends are waited for one op later: *sent is the op whose send has not been waited for. */
+static void run_ahead(const Seat *seat, guint32 k, gboolean backward, guint32 *sent)
+{
+	const gboolean ahead = backward ? seat->rank + 1 < seat->ranks : seat->rank > 0;
+	const guint32 op = backward ? seat->backward[k] : seat->forward[k];
+	const guint send = backward ? PIPESIM_ACTION_SEND_B : PIPESIM_ACTION_SEND_F;
+	Exchange what = backward ? after_backward(seat, k) : after_forward(seat, k);
+	Exchange receive = {NONE, NONE, NONE, NONE};
+
+	wait_for(seat, backward ? PIPESIM_ACTION_RECV_B : PIPESIM_ACTION_RECV_F, op);
+	if (ahead) {
+		receive.recv_prev = what.recv_prev;
+		receive.recv_next = what.recv_next;
+		what.recv_prev = what.recv_next = NONE;
+		issue(seat, &receive);
+	}
+	run(seat, op);
+	issue(seat, &what);
+	wait_for(seat, send, *sent);
+	*sent = if_sent(seat, op, send);
+}
+
+static void run_overlapped(const Seat *seat)
+{
+	const PipesimIssuing *issuing = seat->lowerer->issuing;
+	const guint32 steady = seat->n - seat->warm_up;
+	guint32 sent = NONE, sent_back = NONE;
+	Exchange what;
+
+	for (guint32 k = 0; k < seat->warm_up; k++) {
+		if (issuing->overlap_flush) {
+			run_ahead(seat, k, FALSE, &sent);
+			continue;
+		}
+		what = after_forward(seat, k);
+		run(seat, seat->forward[k]);
+		exchange(seat, &what);
+	}
+	what = (Exchange){NONE, NONE, NONE, seat->backward[0]};
+	if (steady > 0)
+		issue(seat, &what);
+	else
+		exchange(seat, &what);
+	for (guint32 i = 0; i < steady; i++) {
+		const guint32 forward = seat->forward[seat->warm_up + i];
+
+		wait_for(seat, PIPESIM_ACTION_RECV_F, forward);
+		run(seat, forward);
+		what = after_forward(seat, seat->warm_up + i);
+		issue(seat, &what);
+		wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
+		sent = if_sent(seat, forward, PIPESIM_ACTION_SEND_F);
+		if (!issuing->keep_outputs) {
+			wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
+			sent = NONE;
+		}
+		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
+		run(seat, seat->backward[i]);
+		what = after_backward(seat, i);
+		issue(seat, &what);
+		wait_for(seat, PIPESIM_ACTION_SEND_B, sent_back);
+		sent_back = if_sent(seat, seat->backward[i], PIPESIM_ACTION_SEND_B);
+	}
+	for (guint32 i = steady; i < seat->n; i++) {
+		if (issuing->overlap_flush) {
+			run_ahead(seat, i, TRUE, &sent_back);
+			continue;
+		}
+		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
+		run(seat, seat->backward[i]);
+		what = after_backward(seat, i);
+		exchange(seat, &what);
+	}
+	wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
+	wait_for(seat, PIPESIM_ACTION_SEND_B, sent_back);
+}
+
+/* Without virtual stages ------------------------------------------------------------------ */
+
+static void run_plain(const Seat *seat)
+{
+	const guint32 *forward = seat->forward, *backward = seat->backward;
+	const guint32 steady = seat->n - seat->warm_up;
+
+	for (guint32 k = 0; k < seat->warm_up; k++) {
+		exchange(seat, &(Exchange){NONE, forward[k], NONE, NONE});
+		run(seat, forward[k]);
+		exchange(seat, &(Exchange){forward[k], NONE, NONE, NONE});
+	}
+	if (steady > 0)
+		exchange(seat, &(Exchange){NONE, forward[seat->warm_up], NONE, NONE});
+	for (guint32 i = 0, k = seat->warm_up; i < steady; i++, k++) {
+		run(seat, forward[k]);
+		exchange(seat, &(Exchange){forward[k], NONE, NONE, backward[i]});
+		run(seat, backward[i]);
+		exchange(seat, &(Exchange){NONE, k + 1 < seat->n ? forward[k + 1] : NONE,
+				       backward[i], NONE});
+	}
+	for (guint32 i = steady; i < seat->n; i++) {
+		exchange(seat, &(Exchange){NONE, NONE, NONE, backward[i]});
+		run(seat, backward[i]);
+		exchange(seat, &(Exchange){NONE, NONE, backward[i], NONE});
+	}
+}
+
+/* Reading the order ----------------------------------------------------------------------- */
+
+static gboolean refuse(GError **error, guint rank, const char *why)
+{
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"Megatron runs 1f1b and interleaved-1f1b in the order that all its ranks know; "
+		"on rank "
+		"%u %s",
+		rank, why);
+}
+
+/* The forwards and backwards of the rank of @seat. */
+static gboolean read_order(Seat *seat, guint32 *forward, guint32 *backward, GError **error)
+{
+	const PipesimProgram *program = seat->program;
+	guint32 n_forward = 0, n_backward = 0;
+
+	for (guint32 i = program->rank_begin[seat->rank];
+		i < program->rank_begin[seat->rank + 1]; i++) {
+		const guint kind = program->ops[i].kind;
+
+		if (kind == PIPESIM_F && n_forward < seat->n)
+			forward[n_forward++] = i;
+		else if (kind == PIPESIM_B && n_backward < seat->n)
+			backward[n_backward++] = i;
+		else
+			return refuse(error, seat->rank,
+				"backwards are split, run beside forwards, or are more");
+	}
+	return n_forward + n_backward == 2 * seat->n ||
+	       refuse(error, seat->rank, "there are fewer ops");
+}
+
+/* How many micro-batches go through a chunk before the next one has its turn. */
+static guint32 count_group(const Seat *seat)
+{
+	guint32 group = 0;
+
+	while (group < seat->n && seat->chunk[group] == 0)
+		group++;
+	return group;
+}
+
+/* Forwards that a rank runs before the first backward's turn comes: as many as ranks follow, twice that and all
+ * chunks but one of a group of micro-batches with virtual stages. */
+static guint32 count_warm_up(const Seat *seat)
+{
+	const guint after = seat->ranks - seat->rank - 1, chunks = seat->program->shape.chunks;
+
+	if (chunks == 1)
+		return MIN(after, seat->n);
+	return (guint32)MIN(
+		2 * after + (chunks - 1) * (guint64)count_group(seat), (guint64)seat->n);
+}
+
+/* Whether what runs when is Megatron's: the steady phase in turn, the stages in rounds, and the same
+ * chunks and micro-batches on each rank as on the first. */
+static gboolean check_order(
+	const Seat *seat, const guint32 *first, const guint32 *b_first, GError **error)
+{
+	const PipesimProgram *program = seat->program;
+	const guint chunks = program->shape.chunks;
+	const guint32 begin = program->rank_begin[seat->rank];
+
+	for (guint chunk = 0; chunk < chunks; chunk++)
+		if (program->stage_of[(gsize)seat->rank * chunks + chunk] !=
+			chunk * seat->ranks + seat->rank)
+			return refuse(error, seat->rank, "stages are placed in another way");
+	if (chunks > 1) {
+		const guint32 group = count_group(seat), m = program->shape.microbatches;
+		const guint32 last = m % group == 0 ? group : m % group;
+
+		if (last < seat->ranks)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"Megatron: a group of %u micro-batch%s is smaller than the %u "
+				"ranks "
+				"that it goes round; take a multiple of the ranks",
+				last, last == 1 ? "" : "es", seat->ranks);
+	}
+	for (guint32 i = 0; i < seat->n; i++) {
+		const PipesimOp *forward = &program->ops[seat->forward[i]];
+		const PipesimOp *backward = &program->ops[seat->backward[i]];
+		const guint32 k = i < seat->warm_up ? i : 2 * i - seat->warm_up;
+
+		if (seat->forward[i] != begin + k)
+			return refuse(error, seat->rank,
+				"forwards and backwards do not take turns as there");
+		if (forward->chunk != program->ops[first[i]].chunk ||
+			forward->microbatch != program->ops[first[i]].microbatch ||
+			backward->chunk != program->ops[b_first[i]].chunk ||
+			backward->microbatch != program->ops[b_first[i]].microbatch)
+			return refuse(error, seat->rank, "ops come in another order");
+	}
+	return TRUE;
+}
+
+static gboolean lower(PipesimLowerer *lowerer, GError **error)
+{
+	const PipesimProgram *program = lowerer->program;
+	const guint ranks = program->shape.ranks, chunks = program->shape.chunks;
+	const guint32 n = program->n_ops / (2 * ranks);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	guint32 *first = pipesim_arena_array(arena, guint32, n);
+	guint32 *b_first = pipesim_arena_array(arena, guint32, n);
+	guint32 *forward = pipesim_arena_array(arena, guint32, n);
+	guint32 *backward = pipesim_arena_array(arena, guint32, n);
+	guint8 *chunk = pipesim_arena_array(arena, guint8, n);
+	guint8 *b_chunk = pipesim_arena_array(arena, guint8, n);
+	guint8 *waited = pipesim_arena_array(arena, guint8, program->n_ops);
+
+	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
+		return FALSE;
+	if (n == 0)
+		return refuse(error, 0, "there are no ops");
+	for (guint rank = 0; rank < ranks; rank++) {
+		Seat seat = {.lowerer = lowerer,
+			.program = program,
+			.rank = rank,
+			.ranks = ranks,
+			.n = n,
+			.forward = forward,
+			.backward = backward,
+			.chunk = chunk,
+			.b_chunk = b_chunk,
+			.waited = waited,
+			.batched = chunks == 1 || lowerer->issuing->no_overlap};
+
+		if (!read_order(&seat, rank == 0 ? first : forward,
+			    rank == 0 ? b_first : backward, error))
+			return FALSE;
+		for (guint32 i = 0; i < n && rank == 0; i++) {
+			forward[i] = first[i];
+			backward[i] = b_first[i];
+			chunk[i] = program->ops[first[i]].chunk;
+			b_chunk[i] = program->ops[b_first[i]].chunk;
+		}
+		seat.warm_up = count_warm_up(&seat);
+		if (!check_order(&seat, first, b_first, error))
+			return FALSE;
+		if (chunks == 1) {
+			run_plain(&seat);
+			continue;
+		}
+		if (lowerer->issuing->no_overlap && ranks <= 2)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"Megatron overlaps messages of virtual stages over 2 ranks or "
+				"fewer: a "
+				"batch would hold two messages between the same ranks; leave "
+				"out "
+				"--no-overlap");
+		exchange(&seat, &(Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
+		if (seat.batched)
+			run_batched(&seat);
+		else
+			run_overlapped(&seat);
+	}
+	return TRUE;
+}
+
+const PipesimRuntime pipesim_runtime_megatron = {
+	.name = "megatron",
+	.rule = "a rank receives one op ahead, in Megatron-LM's order",
+	.waits = TRUE,
+	.channels = PIPESIM_CHANNEL_PAIR,
+	.two_ways = TRUE,
+	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_NO_OVERLAP | PIPESIM_ASK_OVERLAP_FLUSH |
+		 PIPESIM_ASK_KEEP_OUTPUTS | PIPESIM_ASK_NO_HOST_SYNC | PIPESIM_ASK_HOST_TIME,
+	.lower = lower,
+};
