@@ -291,6 +291,29 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
 }
 
+/* What the runtime of @step keeps of messages besides the tensors of a stage, at place @i of @memory. PyTorch's
+ * pipelines keep what a stage sent until its backward, and up to 2.11 hold a buffer for every micro-batch and
+ * neighbour for the whole step; of these the ones in flight are the stage's input itself. */
+static void keep_messages(const PipesimStep *step, const PipesimCutter *cutter, gsize i,
+	guint stage, PipesimMemory *memory)
+{
+	const PipesimShape *shape = &step->job.order->shape;
+	const char *runtime = step->job.runtime != NULL ? step->job.runtime->name : "";
+	const gboolean before = stage > 0, behind = stage + 1 < shape->stages;
+	const gint64 message = cutter->message / pipesim_shape_parts(shape);
+	const guint rank = (guint)(i / shape->chunks);
+
+	if (!g_str_has_prefix(runtime, "pytorch"))
+		return;
+	memory->input_of[i] = pipesim_add_capped(memory->input_of[i], behind ? message : 0);
+	if (strcmp(runtime, "pytorch-2.11") != 0)
+		return;
+	memory->input_of[i] -= MIN(memory->input_of[i], before ? message : 0);
+	memory->parameters[rank] = pipesim_add_capped(memory->parameters[rank],
+		pipesim_time_scale(message,
+			(gint64)pipesim_shape_per_chunk(shape) * (before + behind), 1));
+}
+
 /* What chunks of ranks hold, and their parameters, where stages are told apart. */
 static void place_stages(
 	const PipesimStep *step, const PipesimCosts *costs, PipesimMemory *memory)
@@ -326,6 +349,7 @@ static void place_stages(
 			continue;
 		memory->between_of[i] = bytes[PIPESIM_BETWEEN][stage];
 		memory->transient_of[i] = bytes[PIPESIM_TRANSIENT][stage];
+		keep_messages(step, costs->cutter, i, stage, memory);
 		sorts_of[rank] |= sorts[stage];
 	}
 	for (guint rank = 0; sorts != NULL && rank < shape->ranks; rank++)

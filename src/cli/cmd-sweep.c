@@ -527,7 +527,8 @@ static void tell_what_is_held(Sweep *sweep)
 	if (!is_main(sweep))
 		return;
 	if (pp != NULL && pp->values->len > 1 &&
-		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL)
+		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
+		!pipesim_setup_has_step(sweep->setup))
 		pipesim_setup_notice(sweep->setup,
 			"times are per rank and PP is swept: the model grows "
 			"with PP; --model-times holds the model fixed");
@@ -624,7 +625,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)
 		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
-	sweep.titles = (PipesimSweepTitles){.grid = grid, .names = names};
+	sweep.titles = (PipesimSweepTitles){
+		.grid = grid, .names = names, .training = pipesim_setup_has_step(setup)};
 	sweep.work.width = choices->len;
 	sweep.work.end = pipesim_grid_points(grid);
 	return start(&sweep, answer, error);

@@ -154,18 +154,21 @@ FIGURE(LINK_WAIT_MAX, TIME, links->link[index].longest, .per = PIPESIM_PER_LINK,
 	.text = {PIPESIM_OF_EACH_LINK, 5, "wait of a message", "most ms", FALSE})
 
 /* Of a described model whose stages have times. */
-FIGURE(STEP, TIME, report->training.step > 0 ? report->training.step : UNKNOWN,
-	.of_training = TRUE, .object = "training", .json = "step_ms", .csv = "step_ms")
+SWEPT(STEP, TIME, report->training.step > 0 ? report->training.step : UNKNOWN,
+	.of_training = TRUE, .object = "training", .json = "step_ms", .csv = "step_ms",
+	.sweep = "step_ms")
 FIGURE(TAIL, TIME, report->training.tail, .of_training = TRUE, .object = "training",
 	.json = "after_ops_ms", .csv = "after_ops_ms")
-FIGURE(TOKENS, COUNT, report->training.step > 0 ? report->training.tokens : UNKNOWN,
+SWEPT(TOKENS, COUNT, report->training.step > 0 ? report->training.tokens : UNKNOWN,
 	.of_training = TRUE, .object = "training", .json = "tokens_per_second",
-	.csv = "tokens_per_second", .text = {PIPESIM_OF_RUNS, 16, "training", "tokens/s", TRUE})
+	.csv = "tokens_per_second", .sweep = "tokens_per_second",
+	.text = {PIPESIM_OF_RUNS, 16, "training", "tokens/s", TRUE})
 FIGURE(TFLOPS, FACTOR, report->training.flops / 1e12, .of_training = TRUE, .object = "training",
 	.json = "tflops_per_gpu", .csv = "tflops_per_gpu",
 	.text = {PIPESIM_OF_RUNS, 17, "training", "TFLOP/s", FALSE})
-FIGURE(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training",
-	.json = "mfu", .csv = "mfu", .text = {PIPESIM_OF_RUNS, 18, "training", "MFU %", TRUE})
+SWEPT(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training",
+	.json = "mfu", .csv = "mfu", .sweep = "mfu",
+	.text = {PIPESIM_OF_RUNS, 18, "training", "MFU %", TRUE})
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 

@@ -143,6 +143,13 @@ static gboolean check_device(const PipesimSetup *setup, GError **error)
 		       "--dp-bandwidth 50GB/s");
 }
 
+gboolean pipesim_setup_has_step(const PipesimSetup *setup)
+{
+	return setup->text[PIPESIM_SET_MODEL] != NULL &&
+	       (setup->text[PIPESIM_SET_DEVICE] != NULL ||
+		       setup->list[PIPESIM_SET_TRACE] != NULL);
+}
+
 /* FALSE in @timed: nothing is known of times. */
 static gboolean read_rates(const PipesimSetup *setup, const PipesimCosts *costs,
 	const PipesimTraining *training, PipesimRates *rates, gboolean *timed, GError **error)

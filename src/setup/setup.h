@@ -52,6 +52,9 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error);
 gboolean pipesim_setup_training(
 	const PipesimSetup *setup, PipesimTraining *training, GError **error);
 
+/** pipesim_setup_has_step: whether the stages of a model have times, by --device or --trace. */
+gboolean pipesim_setup_has_step(const PipesimSetup *setup);
+
 /** pipesim_setup_model_path: the file that --model means; NULL without. For g_free(). */
 char *pipesim_setup_model_path(const PipesimSetup *setup);
 

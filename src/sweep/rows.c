@@ -16,6 +16,11 @@ static void append_text(GString *out, PipesimRowFormat format, const char *text)
 	}
 }
 
+static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure *figure)
+{
+	return figure->sweep != NULL && (!figure->of_training || titles->training);
+}
+
 void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
 {
 	if (titles->format != PIPESIM_ROWS_CSV)
@@ -25,7 +30,7 @@ void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
 			out, "%s,", pipesim_grid_axis(titles->grid, axis)->column);
 	g_string_append(out, "schedule");
 	for (guint i = 0; i < pipesim_n_figures; i++)
-		if (pipesim_figures[i].sweep != NULL)
+		if (is_column(titles, &pipesim_figures[i]))
 			g_string_append_printf(out, ",%s", pipesim_figures[i].sweep);
 	g_string_append(out, ",error,notices\n");
 }
@@ -84,7 +89,7 @@ static void append_result(const PipesimSweepTitles *titles, gboolean first,
 	for (guint i = 0; i < pipesim_n_figures; i++) {
 		const PipesimFigure *figure = &pipesim_figures[i];
 
-		if (figure->sweep == NULL || (json && result->error != NULL))
+		if (!is_column(titles, figure) || (json && result->error != NULL))
 			continue;
 		if (json)
 			g_string_append_printf(out, ", \"%s\": ", figure->sweep);

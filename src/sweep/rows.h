@@ -15,6 +15,7 @@ typedef struct {
 	const PipesimGrid *grid;
 	const char *const *names; /* of the schedules, in order, NULL-terminated */
 	PipesimRowFormat format;
+	gboolean training;        /* a described model has times: rows have its step */
 	const GPtrArray *notices; /* of char *: what was said of the sweep; NULL = nothing */
 } PipesimSweepTitles;
 

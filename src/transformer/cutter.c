@@ -180,6 +180,7 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->model = model;
 	cutter->training = *training;
 	cutter->layout = layout;
+	cutter->cutter.message = pipesim_stage_message(model, training);
 	pipesim_stage_parts(model, training, cutter->parts);
 	cutter->timed = rates != NULL;
 	if (rates != NULL) {
