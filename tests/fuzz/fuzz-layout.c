@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const gint64 layers[] = {4, 12, 61};
-	g_autofree char *text = g_strndup((const char *)data, size);
+	/* Of nothing there is no address. */
+	g_autofree char *text = size > 0 ? g_strndup((const char *)data, size) : g_strdup("");
 
 	for (guint i = 0; i < 2 * G_N_ELEMENTS(layers); i++) {
 		const PipesimTransformer model = {
