@@ -156,6 +156,7 @@ static const Option options[] = {
 	/* of optimize */
 	{"placement", {"--placement=v", "--placement=bidirectional --pipelines=2",
 			      "--placement=interleaved --chunks=3", "--placement=wave"}},
+	{"objective", {"--samples=5 --jitter=0.05 --objective=median", "--objective=p95"}},
 	{"full-backward", {"--full-backward"}},
 	{"time", {"--time=1us", "--time=0"}},
 	{"moves", {"--moves=1000", "--moves=0"}},

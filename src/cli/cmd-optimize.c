@@ -39,6 +39,7 @@ typedef struct {
 	guint chunks;
 	gboolean json;
 	GPtrArray *programs; /* of files to begin from */
+	PipesimSearchOf of;
 	PipesimFound *found;
 	gint64 shown;   /* when progress was last shown */
 	gboolean shows; /* it was shown at all */
@@ -145,6 +146,27 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 	return TRUE;
 }
 
+static gboolean read_objective(Optimize *o, GError **error)
+{
+	const char *text = o->setup->text[PIPESIM_SET_OBJECTIVE];
+
+	if (text == NULL || strcmp(text, "makespan") == 0)
+		return TRUE;
+	for (guint q = 0; q < PIPESIM_N_QUANTILES; q++)
+		if (strcmp(text, pipesim_quantile_name(q)) == 0) {
+			o->of.by_quantile = TRUE;
+			o->of.quantile = q;
+		}
+	if (!o->of.by_quantile)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--objective: '%s'; makespan, p5, median, p95 or p99", text);
+	return o->setup->scenario.samples > 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--objective %s is of steps drawn at random; add --samples, for example "
+		       "--samples 200",
+		       text);
+}
+
 static gboolean check_outputs(const Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
@@ -196,22 +218,24 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data)
 
 static gboolean search(Optimize *o, GError **error)
 {
-	PipesimSearchOf of = {.scenario = &o->setup->scenario,
-		.costs = o->setup->costs,
-		.placement = o->placement->placement,
-		.chunks = o->chunks,
-		.whole = o->setup->flag[PIPESIM_SET_FULL_BACKWARD],
-		.programs = o->programs,
-		.seed = o->setup->scenario.seed,
-		.explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND],
-		.tell = tell,
-		.data = o};
+	PipesimSearchOf *of = &o->of;
 
-	if (!read_effort(o, &of, error) || !read_threads(o, &of.threads, error))
+	of->scenario = &o->setup->scenario;
+	of->costs = o->setup->costs;
+	of->placement = o->placement->placement;
+	of->chunks = o->chunks;
+	of->whole = o->setup->flag[PIPESIM_SET_FULL_BACKWARD];
+	of->programs = o->programs;
+	of->seed = o->setup->scenario.seed;
+	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
+	of->tell = tell;
+	of->data = o;
+	if (!read_objective(o, error) || !read_effort(o, of, error) ||
+		!read_threads(o, &of->threads, error))
 		return FALSE;
 	signal(SIGINT, ask_to_stop);
 	signal(SIGTERM, ask_to_stop);
-	o->found = pipesim_search(&of, error);
+	o->found = pipesim_search(of, error);
 	if (o->shows)
 		fputs("\r\033[K", stderr);
 	return o->found != NULL;
@@ -245,15 +269,31 @@ static PipesimComparison *compare(const Optimize *o)
 	return comparison;
 }
 
-static void append_result(const Optimize *o, GString *out)
+/* Of the order found, at usual times. */
+static gint64 usual_of(const PipesimComparison *comparison)
+{
+	const PipesimRun *run = NULL;
+
+	for (guint i = 0; run == NULL && i < comparison->runs->len; i++)
+		if (((PipesimRun *)comparison->runs->pdata[i])->schedule == NULL)
+			run = comparison->runs->pdata[i];
+	return run->report->makespan;
+}
+
+/* @usual: the makespan of the order at usual times, ns */
+static void append_result(const Optimize *o, gint64 usual, GString *out)
 {
 	const PipesimFound *found = o->found;
-	const double gap = 100 * pipesim_found_gap(found);
+	const double gap = 100 * pipesim_found_gap(found, usual);
 	PipesimNumber makespan, bound;
 
-	g_string_append_printf(
-		out, "\noptimized: %s ms", pipesim_print_ms(makespan, found->makespan));
-	if (found->makespan <= found->bound->time)
+	g_string_append(out, "\noptimized: ");
+	if (o->of.by_quantile)
+		g_string_append_printf(out, "%s of %u samples %s ms; at usual times ",
+			pipesim_quantile_name(o->of.quantile), o->setup->scenario.samples,
+			pipesim_print_ms(makespan, found->makespan));
+	g_string_append_printf(out, "%s ms", pipesim_print_ms(makespan, usual));
+	if (usual <= found->bound->time)
 		g_string_append(
 			out, ", proven optimal: no order within the limit is shorter\n");
 	else
@@ -264,14 +304,14 @@ static void append_result(const Optimize *o, GString *out)
 		g_string_append_printf(out, "the order is that of %s\n", found->from);
 	if (found->starts->len > 0) {
 		const PipesimRun *best = g_ptr_array_index(found->starts, 0);
-		const gint64 gain = best->report->makespan - found->makespan;
+		const gint64 value = pipesim_search_start_value(&o->of, best);
+		const gint64 gain = value - found->makespan;
 
 		if (gain > 0)
 			g_string_append_printf(out,
 				"%.2f %% shorter than %s, the best made by "
 				"hand or by rules that fits\n",
-				100 * (double)gain / (double)best->report->makespan,
-				best->name);
+				100 * (double)gain / (double)value, best->name);
 	}
 }
 
@@ -283,7 +323,7 @@ static void write_text(const Optimize *o, const PipesimComparison *comparison,
 
 	brief.brief = TRUE;
 	text->write(comparison, &brief, out);
-	append_result(o, out);
+	append_result(o, usual_of(comparison), out);
 	if (o->setup->text[PIPESIM_SET_OUTPUT] != NULL)
 		g_string_append_printf(
 			out, "written to %s\n", o->setup->text[PIPESIM_SET_OUTPUT]);
@@ -296,7 +336,7 @@ static void write_text(const Optimize *o, const PipesimComparison *comparison,
 	}
 }
 
-static void write_json(const Optimize *o, GString *out)
+static void write_json(const Optimize *o, gint64 usual, GString *out)
 {
 	const PipesimFound *found = o->found;
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
@@ -307,11 +347,15 @@ static void write_json(const Optimize *o, GString *out)
 	pipesim_json_member_string(json, "placement", o->placement->name);
 	pipesim_json_member_int(json, "stages_per_rank", o->chunks);
 	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, found->makespan);
+	pipesim_json_ms(json, usual);
 	pipesim_json_key(json, "lower_bound_ms");
 	pipesim_json_ms(json, found->bound->time);
 	pipesim_json_key(json, "gap");
-	pipesim_json_double(json, pipesim_found_gap(found));
+	pipesim_json_double(json, pipesim_found_gap(found, usual));
+	pipesim_json_member_string(json, "objective",
+		o->of.by_quantile ? pipesim_quantile_name(o->of.quantile) : "makespan");
+	pipesim_json_key(json, "objective_ms");
+	pipesim_json_ms(json, found->makespan);
 	pipesim_json_member_string(json, "order_of", found->from);
 	pipesim_json_member_string(json, "schedule_file", o->setup->text[PIPESIM_SET_OUTPUT]);
 	pipesim_json_member_int(json, "moves", (gint64)found->moves);
@@ -323,6 +367,10 @@ static void write_json(const Optimize *o, GString *out)
 		pipesim_json_member_string(json, "name", run->name);
 		pipesim_json_key(json, "makespan_ms");
 		pipesim_json_ms(json, run->report->makespan);
+		if (o->of.by_quantile) {
+			pipesim_json_key(json, "objective_ms");
+			pipesim_json_ms(json, pipesim_search_start_value(&o->of, run));
+		}
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -353,7 +401,7 @@ static gboolean write_all(const Optimize *o, GError **error)
 	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	if (o->json)
-		write_json(o, out);
+		write_json(o, usual_of(comparison), out);
 	else
 		write_text(o, comparison, &style, out);
 	if (g_strcmp0(timeline, "-") == 0) {
@@ -413,13 +461,14 @@ const PipesimCommand pipesim_command_optimize = {
 	.operand = "an order to begin from",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,
-		PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_SEED, PIPESIM_SET_THREADS,
+		PIPESIM_SET_OBJECTIVE, PIPESIM_SET_TIME, PIPESIM_SET_MOVES, PIPESIM_SET_THREADS,
 		PIPESIM_SET_EXPLAIN_BOUND, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
 		PIPESIM_ALL_RUNTIME, PIPESIM_SET_TIMELINE, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK},
+		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_NETWORK, PIPESIM_ALL_SAMPLES},
 	.wording = {{PIPESIM_SET_OUTPUT, "FILE.csv",
 			    "write the order as a PyTorch schedule CSV", "csv"},
-		{PIPESIM_SET_SEED, NULL, "seed of the search (default: 1)", NULL},
+		{PIPESIM_SET_SEED, NULL,
+			"seed of the search and of the random times (default: 1)", NULL},
 		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
 			"activations a rank may hold (default: PP, or as bytes allow)", NULL},
 		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use", NULL}},

@@ -59,6 +59,12 @@ typedef struct {
 	guint8 **judged_codes; /* [walk] */
 } Search;
 
+gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start)
+{
+	return of->by_quantile ? (gint64)start->samples->makespan[of->quantile].value
+			       : start->report->makespan;
+}
+
 /* What the engine says of @order; G_MAXINT64 where it does not run. */
 static gint64 judge(const Search *s, const PipesimOrder *order)
 {
@@ -66,9 +72,17 @@ static gint64 judge(const Search *s, const PipesimOrder *order)
 		.times = s->times,
 		.network = s->of->costs->network,
 		.runtime = s->runtime};
-	g_autoptr(PipesimStep) step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	g_autoptr(PipesimStep) step = pipesim_step_run(
+		&job, s->of->by_quantile ? PIPESIM_WANT_MESSAGES : PIPESIM_WANT_FIGURES, NULL);
+	PipesimSamples *samples;
+	gint64 value;
 
-	return step != NULL ? step->makespan : G_MAXINT64;
+	if (step == NULL || !s->of->by_quantile)
+		return step != NULL ? step->makespan : G_MAXINT64;
+	samples = pipesim_samples_new(step, s->of->costs, s->of->scenario, NULL);
+	value = samples != NULL ? (gint64)samples->makespan[s->of->quantile].value : G_MAXINT64;
+	pipesim_samples_free(samples);
+	return value;
 }
 
 static gint64 judge_codes(const Search *s, const guint8 *codes)
@@ -178,12 +192,13 @@ static gboolean add_program(Search *s, const PipesimProgram *program, const char
 	return TRUE;
 }
 
-static gint compare_runs(gconstpointer a, gconstpointer b)
+static gint compare_runs(gconstpointer a, gconstpointer b, gpointer data)
 {
 	const PipesimRun *x = *(PipesimRun *const *)a, *y = *(PipesimRun *const *)b;
+	const gint64 of_x = pipesim_search_start_value(data, x);
+	const gint64 of_y = pipesim_search_start_value(data, y);
 
-	return (x->report->makespan > y->report->makespan) -
-	       (x->report->makespan < y->report->makespan);
+	return (of_x > of_y) - (of_x < of_y);
 }
 
 /* Every schedule of the placement, as it is and as codes. */
@@ -191,7 +206,8 @@ static void add_schedules(Search *s)
 {
 	PipesimScenario scenario = *s->of->scenario;
 
-	scenario.samples = 0;
+	if (!s->of->by_quantile)
+		scenario.samples = 0;
 	scenario.critical = FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
 	scenario.chunks = scenario.pipelines = s->of->chunks;
@@ -211,7 +227,7 @@ static void add_schedules(Search *s)
 		else
 			pipesim_run_free(run);
 	}
-	g_ptr_array_sort(s->found->starts, compare_runs);
+	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
 }
 
 /* Where nothing is proven already; of long orders the last resort alone. */
@@ -219,7 +235,8 @@ static void add_builds(Search *s)
 {
 	const gboolean is_long = s->n > LONG_BUILD;
 
-	if (s->found->makespan <= s->found->bound->time || (is_long && s->codes->len > 0))
+	if ((!s->of->by_quantile && s->found->makespan <= s->found->bound->time) ||
+		(is_long && s->codes->len > 0))
 		return;
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes = g_new(guint8, s->n);
@@ -286,9 +303,11 @@ static void add_short(Search *s)
 	PipesimWalk walk;
 
 	scenario.microbatches = short_count(s);
-	if (scenario.microbatches == 0 || s->found->makespan <= s->found->bound->time)
+	if (scenario.microbatches == 0 ||
+		(!s->of->by_quantile && s->found->makespan <= s->found->bound->time))
 		return;
 	scenario.runtime = NULL;
+	of.by_quantile = FALSE;
 	of.scenario = &scenario;
 	of.programs = NULL;
 	of.explain = FALSE;
@@ -446,7 +465,7 @@ static gboolean is_over(Search *s)
 		s->found->stopped = TRUE;
 		return TRUE;
 	}
-	if (s->found->makespan <= s->found->bound->time)
+	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
 		return TRUE;
 	if (of->deadline > 0)
 		return g_get_monotonic_time() >= of->deadline ||
@@ -581,6 +600,17 @@ static gboolean search(Search *s, GError **error)
 	return TRUE;
 }
 
+/* Whether there is something to draw samples from. */
+static gboolean check_draws(const Search *s, GError **error)
+{
+	g_autofree PipesimJitter *jitter = NULL;
+
+	if (!s->of->by_quantile || s->of->scenario->jitter.den > 0)
+		return TRUE;
+	jitter = pipesim_jitter_measured(s->of->costs, &s->shape, error);
+	return jitter != NULL;
+}
+
 PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 {
 	g_autoptr(PipesimFound) found = g_new0(PipesimFound, 1);
@@ -597,13 +627,14 @@ PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 	if (instance.max_activations.num == 0 && instance.memory_limit == 0)
 		instance.max_activations = s.shape.max_activations;
 	s.runtime = pipesim_runtime_resolve(of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
-	s.judged = pipesim_runtime_waits(s.runtime) || of->costs->network != NULL;
+	s.judged = pipesim_runtime_waits(s.runtime) || of->costs->network != NULL ||
+		   of->by_quantile;
 	s.times = pipesim_times_new(of->costs, &s.shape);
 	instance.times = s.times;
 	found->instance = pipesim_instance_new(&instance, error);
 	if (found->instance != NULL)
 		found->bound = pipesim_bound_new(found->instance, of->explain, error);
-	ok = found->bound != NULL && search(&s, error);
+	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
 	release(&s);
 	return ok ? g_steal_pointer(&found) : NULL;
 }
@@ -621,9 +652,9 @@ void pipesim_found_free(PipesimFound *found)
 	g_free(found);
 }
 
-double pipesim_found_gap(const PipesimFound *found)
+double pipesim_found_gap(const PipesimFound *found, gint64 makespan)
 {
-	const gint64 above = found->makespan - found->bound->time;
+	const gint64 above = makespan - found->bound->time;
 
 	return above <= 0 ? 0 : (double)above / (double)MAX(found->bound->time, 1);
 }

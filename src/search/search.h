@@ -16,6 +16,9 @@ typedef struct {
 	PipesimPlacement placement;
 	guint chunks;
 	gboolean whole; /* backwards are not split */
+	/* What is to be short: the makespan at usual times, or this quantile of the scenario's samples. */
+	gboolean by_quantile;
+	guint quantile; /* index as in PipesimSamples.makespan */
 	/* Orders to begin from, of PipesimProgram; those of another shape, or that do not fit, are left
 	 * out. */
 	const GPtrArray *programs;
@@ -35,7 +38,7 @@ typedef struct {
 	GPtrArray *starts; /* of PipesimRun: orders made by hand that fit; the shortest first */
 	PipesimProgram *program; /* the best order */
 	char *from;      /* whose order it is where no move made it shorter, else NULL */
-	gint64 makespan; /* by the rules and links of the scenario, ns */
+	gint64 makespan; /* what was to be short, by the rules and links of the scenario, ns */
 	guint64 moves;
 	gboolean stopped; /* by tell */
 } PipesimFound;
@@ -43,14 +46,19 @@ typedef struct {
 /**
  * pipesim_search: the same order for the same moves and seed, whatever the number of threads. Pairs are
  * not searched for: those of orders made by hand are taken as their forward and then their backward.
- * Where messages wait, or share links, the engine has the last word on what is shorter.
+ * Where messages wait, or share links, or times are drawn, the engine has the last word on what is
+ * shorter. The bound is of usual times: it says nothing of quantiles.
  *
  * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and
- *   pipesim_bound_new(), and PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages.
+ *   pipesim_bound_new(), PIPESIM_ERROR_USAGE where nothing is known to draw from, and
+ *   PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages.
  */
 PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error);
 void pipesim_found_free(PipesimFound *found);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFound, pipesim_found_free)
 
-/** pipesim_found_gap: how much longer the order is than the bound, as a part of it. */
-double pipesim_found_gap(const PipesimFound *found);
+/** pipesim_search_start_value: what @start, of found->starts, has of what was to be short, ns. */
+gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start);
+
+/** pipesim_found_gap: how much longer @makespan is than the bound, as a part of it. */
+double pipesim_found_gap(const PipesimFound *found, gint64 makespan);

@@ -273,6 +273,9 @@ SETTING(PLACEMENT, "--placement", 0, "WHERE",
 	.values = "single v interleaved wave bidirectional")
 SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 	"for runtimes that cannot split backwards into I and W", PIPESIM_NO_GROUP)
+SETTING(OBJECTIVE, "--objective", 0, "WHAT",
+	"makespan (default), or of --samples p5, median, p95, p99", PIPESIM_NO_GROUP,
+	.values = "makespan p5 median p95 p99")
 SETTING(TIME, "--time", 0, "TIME", "search so long: 10s (default), 500ms; 0: what is known",
 	PIPESIM_NO_GROUP)
 SETTING(MOVES, "--moves", 0, "N", "or so many moves: the same result each time",

@@ -1,7 +1,10 @@
 /* Searches: time from costs to order, and how near the order is to what none can be below. */
+#include "analysis/bound.h"
 #include "bench.h"
 #include "schedule/schedule.h"
 #include "schedule/search/zb-search.h"
+#include "search/build.h"
+#include "search/walk.h"
 
 typedef struct {
 	const PipesimSchedule *schedule;
@@ -91,6 +94,76 @@ static void measure_order(const char *name, guint ranks, guint microbatches)
 	end(&at);
 }
 
+/* Moves of optimize, of which some are taken. */
+#define MOVES 100000
+
+typedef struct {
+	PipesimInstance *instance;
+	PipesimWalk walk;
+	gint64 heat;
+} Moves;
+
+static void run_moves(gpointer data)
+{
+	Moves *moves = data;
+
+	pipesim_walk_run(&moves->walk, MOVES, (double)moves->heat, -1);
+}
+
+static void run_bound(gpointer data)
+{
+	Moves *moves = data;
+
+	pipesim_bound_free(pipesim_bound_new(moves->instance, FALSE, NULL));
+}
+
+static void measure_moves(PipesimPlacement placement, guint ranks, guint microbatches)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	const guint chunks = placement == PIPESIM_V ? 2 : 1;
+	g_autoptr(PipesimCosts) costs = authors_costs();
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autofree guint8 *codes = NULL;
+	PipesimShape shape;
+	Moves moves;
+
+	g_assert(pipesim_shape_init(&shape, &scenario, chunks, placement, NULL));
+	times = pipesim_times_new(costs, &shape);
+	moves.instance =
+		pipesim_instance_new(&(PipesimInstanceOf){.shape = &shape,
+					     .times = times,
+					     .costs = costs,
+					     .max_activations = {(gint64)ranks * 3 / 4, 1}},
+			NULL);
+	pipesim_walk_init(&moves.walk, moves.instance, 1, 0, arena);
+	codes = g_new(guint8, moves.walk.n);
+	g_assert(pipesim_build(moves.instance, 0, codes) &&
+		 pipesim_walk_begin(&moves.walk, codes));
+	for (guint cold = 10; cold <= 1000; cold *= 10) {
+		gint64 ns;
+		g_autofree char *what = NULL;
+
+		moves.heat = costs->time[PIPESIM_F] / chunks / cold;
+		ns = bench_median(run_moves, &moves);
+		what = g_strdup_printf("%s %u/%u, heat F/%u, %.0f %% taken",
+			chunks == 2 ? "v" : "single", ranks, microbatches, cold,
+			100.0 * (double)moves.walk.taken / (double)moves.walk.moves);
+		moves.walk.taken = moves.walk.moves = 0;
+		bench_row(&(BenchRow){.what = what, .ns = ns, .n = MOVES, .unit = "moves"});
+	}
+	{
+		g_autofree char *what = g_strdup_printf(
+			"%s %u/%u, bound", chunks == 2 ? "v" : "single", ranks, microbatches);
+
+		bench_row(&(BenchRow){.what = what,
+			.ns = bench_median(run_bound, &moves),
+			.n = moves.walk.n,
+			.unit = "ops"});
+	}
+	pipesim_instance_free(moves.instance);
+}
+
 void bench_search(void)
 {
 	static const guint shapes[][2] = {{8, 16}, {8, 32}, {64, 1024}};
@@ -103,4 +176,9 @@ void bench_search(void)
 	bench_title("Orders found by a search, with their loops");
 	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
 		measure_order(names[i], 64, 1024);
+	bench_title(
+		"Moves of optimize on one core, at 0.75 of 1F1B's memory (aim: 1 M a second)");
+	measure_moves(PIPESIM_LOOPED, 8, 32);
+	measure_moves(PIPESIM_V, 8, 32);
+	measure_moves(PIPESIM_V, 16, 64);
 }

@@ -214,6 +214,38 @@ START_TEST(found_by_rules)
 }
 END_TEST
 
+/* A percentile of samples: what is said is what they come to, and no order that it begins from has less. */
+START_TEST(found_by_quantile)
+{
+	for (guint seed = 0; seed < 4; seed++) {
+		PipesimScenario scenario;
+		PipesimCosts *costs;
+		PipesimSearchOf of = make_search(1 + _i, seed, &scenario, &costs);
+		g_autoptr(PipesimFound) found = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+
+		of.by_quantile = TRUE;
+		of.quantile = seed % 2 == 0 ? PIPESIM_MEDIAN : PIPESIM_P95;
+		scenario.samples = 20;
+		scenario.jitter = (PipesimFraction){1, 10};
+		scenario.seed = seed;
+		found = pipesim_search(&of, NULL);
+		ck_assert_ptr_nonnull(found);
+		run = pipesim_run_program("found", found->program, NULL, &scenario, costs);
+		ck_assert_int_eq(
+			(gint64)run->samples->makespan[of.quantile].value, found->makespan);
+		for (guint i = 0; i < found->starts->len; i++) {
+			const PipesimRun *start = found->starts->pdata[i];
+
+			if (strcmp(pipesim_schedule_name(start->schedule), "dualpipev") != 0)
+				ck_assert_int_le(found->makespan,
+					pipesim_search_start_value(&of, start));
+		}
+		pipesim_costs_free(costs);
+	}
+}
+END_TEST
+
 /* Whatever is repeated, all ops are there, and nothing is held above the limit. */
 START_TEST(stretched_orders_are_complete)
 {
@@ -389,6 +421,7 @@ Suite *optimize_suite(void)
 	tcase_add_loop_test(walks, walks_are_simulated, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(searches, found_between_start_and_bound, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(searches, found_by_rules, 0, 3);
+	tcase_add_loop_test(searches, found_by_quantile, 0, 3);
 	tcase_add_loop_test(searches, stretched_orders_are_complete, 0, 6);
 	tcase_add_test(searches, long_ones_are_solved);
 	tcase_add_loop_test(searches, small_ones_are_solved, 0, 4);
