@@ -64,13 +64,16 @@ typedef struct {
 typedef struct {
 	PipesimStreaming *s;
 	const PipesimTape *tape;
-	PipesimArena *arena;          /* of all arrays */
-	guint32 *consumed, *produced; /* by channel: at the beginning of the superstep */
-	guint32 *count;               /* by channel: messages that a superstep sends */
-	guint32 *taken;               /* and takes */
-	gsize *first_message;         /* by channel: index of its messages in maker */
-	guint32 *maker;               /* by message of a superstep: the tape op that makes it */
-	guint unroll;                 /* supersteps of one pass */
+	PipesimArena *arena; /* of all arrays */
+	guint32 *waiting;    /* by channel: messages at the beginning of the superstep */
+	guint32 *in_index,
+		*out_index;   /* by op of the tape, [2 * op + half]: which message of the
+					  superstep it takes, and sends */
+	guint32 *count;       /* by channel: messages that a superstep sends */
+	guint32 *taken;       /* and takes */
+	gsize *first_message; /* by channel: index of its messages in maker */
+	guint32 *maker;       /* by message of a superstep: the tape op that makes it */
+	guint unroll;         /* supersteps of one pass */
 	gsize n_steps, n_carried, n_sources, n_logs, n_state;
 	Outer *sources, *logs; /* of a pass, in its order */
 	Step *steps;           /* without any branch: what each reads and writes is known */
@@ -85,28 +88,25 @@ static const PipesimStreamVerb *verb_of(const Period *period, gsize op)
 	return &period->s->verbs[period->tape->ops[op].verb];
 }
 
-/* Counters at the beginning are those of the first op that uses a channel. */
 static void count_messages(Period *p)
 {
 	const guint n = 2 * p->s->n_places;
 	gsize total = 0;
 
-	for (guint i = 0; i < n; i++) {
-		p->consumed[i] = p->s->channels[i].consumed;
-		p->produced[i] = p->s->channels[i].produced;
-	}
-	for (gsize op = p->tape->n; op-- > 0;)
+	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++) {
 			const PipesimStreamVerb *verb = verb_of(p, op);
 
 			if (verb->in[half] != PIPESIM_NO_CHANNEL)
-				p->consumed[verb->in[half]] = p->tape->ops[op].consumed[half];
+				p->in_index[2 * op + half] = p->taken[verb->in[half]]++;
 			if (verb->out[half] != PIPESIM_NO_CHANNEL)
-				p->produced[verb->out[half]] = p->tape->ops[op].produced[half];
+				p->out_index[2 * op + half] = p->count[verb->out[half]]++;
 		}
 	for (guint i = 0; i < n; i++) {
-		p->count[i] = p->s->channels[i].produced - p->produced[i];
-		p->taken[i] = p->s->channels[i].consumed - p->consumed[i];
+		const PipesimChannel *channel = &p->s->channels[i];
+
+		/* Of those whose messages are taken as fast as they are sent. */
+		p->waiting[i] = channel->produced - channel->consumed;
 		p->first_message[i] = total;
 		total += p->count[i];
 	}
@@ -115,8 +115,7 @@ static void count_messages(Period *p)
 			const guint32 out = verb_of(p, op)->out[half];
 
 			if (out != PIPESIM_NO_CHANNEL)
-				p->maker[p->first_message[out] +
-					 (p->tape->ops[op].produced[half] - p->produced[out])] =
+				p->maker[p->first_message[out] + p->out_index[2 * op + half]] =
 					(guint32)op;
 		}
 }
@@ -142,8 +141,7 @@ static gboolean is_source(const Period *p, guint32 channel)
 static guint32 maker_of(const Period *p, gsize op, guint half, guint32 *back)
 {
 	const guint32 in = verb_of(p, op)->in[half];
-	const guint32 waiting = p->produced[in] - p->consumed[in];
-	const guint32 index = p->tape->ops[op].consumed[half] - p->consumed[in];
+	const guint32 waiting = p->waiting[in], index = p->in_index[2 * op + half];
 	const guint32 count = p->count[in];
 
 	*back = index >= waiting ? 0 : (waiting - index + count - 1) / count;
@@ -164,8 +162,7 @@ static guint32 find_input(Period *p, gsize at, guint half)
 	if (is_source(p, in)) {
 		p->sources[p->n_sources++] = (Outer){
 			.channel = in,
-			.ahead = turn * p->taken[in] +
-				 (p->tape->ops[op].consumed[half] - p->consumed[in]),
+			.ahead = turn * p->taken[in] + p->in_index[2 * op + half],
 			.slot = (guint32)p->n_state,
 		};
 		return (guint32)p->n_state++;
@@ -176,7 +173,7 @@ static guint32 find_input(Period *p, gsize at, guint half)
 	if (back > turn)
 		p->carried[p->n_carried++] = (Carried){
 			.channel = in,
-			.age = p->produced[in] - p->tape->ops[op].consumed[half] -
+			.age = p->waiting[in] - p->in_index[2 * op + half] -
 			       turn * p->count[in],
 			.slot = slot,
 		};
@@ -220,8 +217,9 @@ static gboolean compile(Period *p)
 {
 	const gsize n_channels = 2 * (gsize)p->s->n_places;
 
-	p->consumed = pipesim_arena_array(p->arena, guint32, n_channels);
-	p->produced = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->waiting = pipesim_arena_array(p->arena, guint32, n_channels);
+	p->in_index = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
+	p->out_index = pipesim_arena_array(p->arena, guint32, 2 * p->tape->n + 1);
 	p->count = pipesim_arena_array(p->arena, guint32, n_channels);
 	p->taken = pipesim_arena_array(p->arena, guint32, n_channels);
 	p->first_message = pipesim_arena_array(p->arena, gsize, n_channels);
@@ -262,8 +260,7 @@ static gint64 *find_carried(const Period *p, const Carried *carried)
 {
 	const PipesimChannel *channel = &p->s->channels[carried->channel];
 
-	return &channel->ring[(channel->produced - channel->leapt_in - carried->age) &
-			      channel->mask];
+	return &channel->ring[(channel->produced - carried->age) & channel->mask];
 }
 
 /* After so many supersteps. */
@@ -428,20 +425,6 @@ static void keep(Leaper *leaper)
 	leaper->kept_at = leaper->at;
 }
 
-/* The stretch that the next message of @source is in, or NULL. */
-static const PipesimStretch *find_stretch(const Period *p, const Outer *source)
-{
-	const PipesimChannel *channel = &p->s->channels[source->channel];
-	const PipesimStretch *stretch = channel->stretch;
-	const guint64 number = (guint64)channel->consumed + source->ahead;
-
-	return stretch != NULL && number >= stretch->begin &&
-			       number < stretch->begin +
-						(guint64)stretch->n * stretch->repetitions
-		       ? stretch
-		       : NULL;
-}
-
 /* Of a stretch: whether everything that sources hold for two repetitions of @passes goes on alike. *@later:
  * it may where a repetition has more passes. */
 static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
@@ -450,13 +433,12 @@ static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
 	for (gsize i = 0; i < p->n_sources; i++) {
 		const Outer *source = &p->sources[i];
 		const PipesimChannel *channel = &p->s->channels[source->channel];
-		const PipesimStretch *stretch = find_stretch(p, source);
+		guint32 at;
+		const PipesimStretch *stretch =
+			pipesim_channel_find(channel, source->ahead, &at);
 		const guint64 shift = passes * p->unroll * p->taken[source->channel];
-		const guint64 number = (guint64)channel->consumed + source->ahead;
 
-		if (stretch == NULL ||
-			number + 2 * shift >=
-				stretch->begin + (guint64)stretch->n * stretch->repetitions)
+		if (stretch == NULL || at + 2 * shift >= stretch->length)
 			*later = FALSE;
 		if (!*later || shift % stretch->n != 0)
 			return FALSE;
@@ -474,15 +456,14 @@ static void take_with_rates(Leaper *leaper, guint64 passes)
 	for (gsize i = 0; i < p->n_sources; i++) {
 		const Outer *source = &p->sources[i];
 		const PipesimChannel *channel = &p->s->channels[source->channel];
-		const PipesimStretch *stretch = find_stretch(p, source);
+		guint32 at;
+		const PipesimStretch *stretch =
+			pipesim_channel_find(channel, source->ahead, &at);
 		const guint64 shift = passes * p->unroll * p->taken[source->channel];
-		const guint64 number = (guint64)channel->consumed + source->ahead;
-		const guint64 end = stretch->begin + (guint64)stretch->n * stretch->repetitions;
 
-		leaper->lasts = MIN(leaper->lasts, (end - 1 - number) / shift);
+		leaper->lasts = MIN(leaper->lasts, (stretch->length - 1 - at) / shift);
 		leaper->grown[source->slot] =
-			(gint64)(shift / stretch->n) *
-			stretch->rate[(number - stretch->begin) % stretch->n];
+			(gint64)(shift / stretch->n) * stretch->rate[at % stretch->n];
 	}
 }
 
@@ -526,9 +507,8 @@ static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 	for (gsize first = 0; first < p->n_logs && repetitions > 0; first++) {
 		PipesimChannel *channel = &p->s->channels[p->logs[first].channel];
 		const guint32 each = p->unroll * p->count[p->logs[first].channel];
-		const guint32 n = (guint32)passes * each,
-			      sent = channel->produced - channel->leapt_in;
-		PipesimStretch *stretch;
+		const guint32 n = (guint32)passes * each;
+		PipesimStretch *stretch, **end = &channel->stretch;
 		guint32 at = 0;
 		gboolean again = FALSE;
 
@@ -539,9 +519,9 @@ static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 		stretch = pipesim_arena_array(p->s->arena, PipesimStretch, 1);
 		if (stretch == NULL)
 			return FALSE;
-		*stretch = (PipesimStretch){.begin = channel->produced,
+		*stretch = (PipesimStretch){.at = channel->produced,
+			.length = n * (guint32)repetitions,
 			.n = n,
-			.repetitions = (guint32)repetitions,
 			.first = pipesim_arena_array(p->s->arena, gint64, n),
 			.rate = pipesim_arena_array(p->s->arena, gint64, n)};
 		if (stretch->first == NULL || stretch->rate == NULL)
@@ -552,15 +532,12 @@ static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 					stretch->rate[at++] =
 						leaper->logged[pass * p->n_logs + i];
 		for (guint32 i = 0; i < n; i++)
-			stretch->first[i] = channel->ring[(sent - n + i) & channel->mask] +
-					    stretch->rate[i];
-		if (channel->stretch == NULL)
-			channel->stretch = stretch;
-		else
-			channel->last->next = stretch;
-		channel->last = stretch;
-		channel->produced += n * (guint32)repetitions;
-		channel->leapt_in += n * (guint32)repetitions;
+			stretch->first[i] =
+				channel->ring[(channel->produced - n + i) & channel->mask] +
+				stretch->rate[i];
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = stretch;
 	}
 	return TRUE;
 }
@@ -655,8 +632,7 @@ gboolean pipesim_period_run(
 	for (guint i = 0; i < 2 * s->n_places; i++)
 		if (period.taken[i] > 0 && is_source(&period, i))
 			supersteps = MIN(supersteps,
-				(s->channels[i].produced - s->channels[i].consumed) /
-					period.taken[i]);
+				pipesim_channel_waiting(&s->channels[i]) / period.taken[i]);
 	passes = supersteps / period.unroll;
 	if (leaper.grown == NULL || passes == 0)
 		return TRUE;

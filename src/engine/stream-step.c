@@ -138,37 +138,63 @@ void pipesim_streaming_clear(PipesimStreaming *s)
 	pipesim_durations_clear(&s->durations);
 }
 
+guint64 pipesim_channel_waiting(const PipesimChannel *channel)
+{
+	guint64 n = channel->produced - channel->consumed;
+
+	for (const PipesimStretch *s = channel->stretch; s != NULL; s = s->next)
+		n += s->length - s->taken;
+	return n;
+}
+
+const PipesimStretch *pipesim_channel_find(
+	const PipesimChannel *channel, guint32 ahead, guint32 *index)
+{
+	guint32 at = channel->consumed;
+
+	for (const PipesimStretch *s = channel->stretch; s != NULL && ahead >= s->at - at;
+		s = s->next) {
+		ahead -= s->at - at;
+		at = s->at;
+		if (ahead < s->length - s->taken) {
+			*index = s->taken + ahead;
+			return s;
+		}
+		ahead -= s->length - s->taken;
+	}
+	*index = at + ahead;
+	return NULL;
+}
+
 gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead)
 {
-	const guint32 number = channel->consumed + ahead;
-	const PipesimStretch *stretch = channel->stretch;
-	guint32 leapt = channel->leapt_out;
+	guint32 at;
+	const PipesimStretch *stretch = pipesim_channel_find(channel, ahead, &at);
 
-	for (; stretch != NULL && stretch->begin <= number; stretch = stretch->next) {
-		const guint32 length = stretch->n * stretch->repetitions;
-		const guint32 at = number - stretch->begin, i = at % stretch->n;
-
-		if (at < length)
-			return stretch->first[i] + (gint64)(at / stretch->n) * stretch->rate[i];
-		leapt += length - (MAX(channel->consumed, stretch->begin) - stretch->begin);
-	}
-	return channel->ring[(number - leapt) & channel->mask];
+	if (stretch == NULL)
+		return channel->ring[at & channel->mask];
+	return stretch->first[at % stretch->n] +
+	       (gint64)(at / stretch->n) * stretch->rate[at % stretch->n];
 }
 
 void pipesim_channel_skip(PipesimChannel *channel, guint32 n)
 {
-	const guint32 to = channel->consumed + n;
+	while (n > 0) {
+		PipesimStretch *stretch = channel->stretch;
+		const guint32 before =
+			stretch != NULL ? MIN(n, stretch->at - channel->consumed) : n;
+		guint32 inside;
 
-	while (channel->stretch != NULL && channel->stretch->begin < to) {
-		const PipesimStretch *stretch = channel->stretch;
-		const guint32 end = stretch->begin + stretch->n * stretch->repetitions;
-
-		channel->leapt_out += MIN(end, to) - MAX(channel->consumed, stretch->begin);
-		if (end > to)
+		channel->consumed += before;
+		n -= before;
+		if (n == 0)
 			break;
-		channel->stretch = stretch->next;
+		inside = MIN(n, stretch->length - stretch->taken);
+		stretch->taken += inside;
+		n -= inside;
+		if (stretch->taken == stretch->length)
+			channel->stretch = stretch->next;
 	}
-	channel->consumed = to;
 }
 
 /* Makes room for one more. */
@@ -182,8 +208,7 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 		s->no_memory = TRUE;
 		return FALSE;
 	}
-	for (guint32 i = channel->consumed - channel->leapt_out;
-		i != channel->produced - channel->leapt_in; i++)
+	for (guint32 i = channel->consumed; i != channel->produced; i++)
 		ring[i & (2 * room - 1)] = channel->ring[i & channel->mask];
 	channel->ring = ring;
 	channel->mask = 2 * room - 1;
@@ -192,24 +217,22 @@ static gboolean grow(PipesimStreaming *s, PipesimChannel *channel)
 
 static gboolean is_full(const PipesimChannel *channel)
 {
-	return (channel->produced - channel->leapt_in) -
-		       (channel->consumed - channel->leapt_out) >
-	       channel->mask;
+	return channel->produced - channel->consumed > channel->mask;
 }
 
 static inline void put(PipesimChannel *channel, gint64 time)
 {
-	channel->ring[(channel->produced++ - channel->leapt_in) & channel->mask] = time;
+	channel->ring[channel->produced++ & channel->mask] = time;
 }
 
 static inline gint64 take(PipesimChannel *channel)
 {
-	const gint64 time = pipesim_channel_peek(channel, 0);
+	gint64 time;
 
 	if (channel->stretch == NULL)
-		channel->consumed++;
-	else
-		pipesim_channel_skip(channel, 1);
+		return channel->ring[channel->consumed++ & channel->mask];
+	time = pipesim_channel_peek(channel, 0);
+	pipesim_channel_skip(channel, 1);
 	return time;
 }
 
@@ -227,7 +250,7 @@ static gboolean can_run(PipesimStreaming *s, const PipesimStreamVerb *verb)
 		if (verb->in[half] != PIPESIM_NO_CHANNEL) {
 			const PipesimChannel *in = &s->channels[verb->in[half]];
 
-			if (in->produced == in->consumed)
+			if (in->produced == in->consumed && in->stretch == NULL)
 				return FALSE;
 		}
 		if (verb->out[half] != PIPESIM_NO_CHANNEL) {
@@ -272,12 +295,6 @@ static void record(PipesimStreaming *s, guint rank, const PipesimStreamVerb *ver
 	op = &tape->ops[tape->n++];
 	*op = (PipesimTapeOp){
 		.rank = rank, .verb = (guint32)(verb - s->verbs), .duration = took};
-	for (guint half = 0; half < 2; half++) {
-		if (verb->in[half] != PIPESIM_NO_CHANNEL)
-			op->consumed[half] = s->channels[verb->in[half]].consumed;
-		if (verb->out[half] != PIPESIM_NO_CHANNEL)
-			op->produced[half] = s->channels[verb->out[half]].produced;
-	}
 }
 
 static void run_verb(PipesimStreaming *s, guint rank, const PipesimStreamVerb *verb)

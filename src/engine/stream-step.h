@@ -11,8 +11,9 @@
  * rate[i]. */
 typedef struct _PipesimStretch {
 	struct _PipesimStretch *next;
-	guint32 begin; /* number of the first */
-	guint32 n, repetitions;
+	guint32 at;            /* of the ring: the message that comes after them */
+	guint32 length, taken; /* messages: of them all, and no longer there */
+	guint32 n;
 	gint64 *first, *rate;
 } PipesimStretch;
 
@@ -21,10 +22,8 @@ typedef struct _PipesimStretch {
 typedef struct {
 	gint64 *ring;
 	guint32 mask;
-	guint32 produced, consumed;
-	/* Those that are in stretches are not in the ring: how many of what was sent, and taken. */
-	guint32 leapt_in, leapt_out;
-	PipesimStretch *stretch, *last; /* that are not yet taken, in order */
+	guint32 produced, consumed; /* of the ring */
+	PipesimStretch *stretch;    /* that are not in the ring, in order; NULL = none */
 } PipesimChannel;
 
 /* A verb with its durations and channels looked up. Index 0: forward half, 1: backward half. */
@@ -52,7 +51,6 @@ typedef struct {
 /* One op of a recorded superstep. */
 typedef struct {
 	guint32 rank, verb;
-	guint32 consumed[2], produced[2]; /* numbers of its messages in their channels */
 	gint64 duration;
 } PipesimTapeOp;
 
@@ -79,8 +77,15 @@ typedef struct {
 	PipesimArena *arena; /* of all arrays here */
 } PipesimStreaming;
 
-/** pipesim_channel_peek: when the message is there before which @ahead more are waiting; it has been
- * sent. */
+/** pipesim_channel_waiting: messages that were sent and not taken. */
+guint64 pipesim_channel_waiting(const PipesimChannel *channel);
+
+/** pipesim_channel_find: the stretch that the message is in before which @ahead more are waiting, and
+ * *@index of it there; NULL where it is the one of the ring with that number. It has been sent. */
+const PipesimStretch *pipesim_channel_find(
+	const PipesimChannel *channel, guint32 ahead, guint32 *index);
+
+/** pipesim_channel_peek: when that message is there. */
 gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead);
 
 /** pipesim_channel_skip: takes @n messages, which have been sent. */

@@ -105,7 +105,7 @@ static char *axis_words(const Drawing *drawing, guint number)
 		{"max_activations", "activations that a rank may hold", "stages"},
 		{"times_", "%s", "ms"},
 		{"model_times_", "%s of the whole model", "ms"},
-		{"layers", "layers per rank", ""},
+		{"layers", "layers", ""},
 		{"stage_scale_", "relative length of stage %s", ""},
 		{"slow_rank_", "slowdown of rank %s", ""},
 		{"activation_bytes", "activations of a micro-batch", "bytes"},
