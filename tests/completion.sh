@@ -58,7 +58,7 @@ for shell in bash zsh fish; do
 	offers 'pipesim steady --format ' 'json text'
 	offers 'pipesim sweep --format ' 'csv jsonl text'
 	offers 'pipesim calibrate ' 'a.csv b.csv.gz c.json.gz d.txt sub'
-	offers 'pipesim calibrate -o ' 'e.ini sub'
+	offers 'pipesim calibrate -o ' 'a.csv e.ini sub'
 	offers 'pipesim --trace c' 'c.json.gz'
 	offers 'pipesim -t ' 'd.txt f.svg sub'
 	offers 'pipesim export --output g' 'g.c'

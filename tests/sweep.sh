@@ -84,13 +84,19 @@ refused 3 "'' there, '--slow-rank 0=2' here" --pp 2:8:*2 --microbatches 16:40:4 
 refused 3 '^other.csv.partial:1:1: not a line of this sweep' --pp 2:8:*2 --microbatches 16:40:4 \
 	--times F=1:2:0.25,B=2,P2P=0/0.1 -s 1f1b --shard 1/2
 rm other.csv.partial.id
-refused 2 'other.csv.partial.id is not there' --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
+refused 2 'other.csv.partial.id is missing' --pp 2:8:*2 --microbatches 16:40:4 --times F=1:2:0.25,B=2,P2P=0/0.1 \
 	-s 1f1b,zb-h1,dualpipe
 rm other.csv.partial
 sweep -o other.csv
 refused 3 '^other.csv:1:1: its first rows are not those' --pp 2:8:*2 --microbatches 16:40:4 \
 	--times F=1:2:0.25,P2P=0/0.1,B=3 -s 1f1b,zb-h1,dualpipe
 rm other.csv
+
+# What is to be known of the sweep stands in its first row, and there alone.
+[ "$(grep -c 'the model grows with PP' one.csv)" -eq 1 ] && sed -n 2p one.csv | grep -q 'the model grows with PP' ||
+	fail 'notices are not in the first row of a CSV alone'
+[ "$(grep -c '"notices"' one.jsonl)" -eq 1 ] && sed -n 1p one.jsonl | grep -q '"notices": \[".*the model grows with PP' ||
+	fail 'notices are not in the first JSON line alone'
 
 # Files count by what they say, at the time of each run.
 printf 'stage,F,I,W\n0,1,1,1\n1,2,2,2\n' >stages.csv
@@ -110,7 +116,7 @@ rm other.csv
 head -n 20 one.csv >other.csv.partial
 head -n 20 one.csv | cmp -s - other.csv.partial || fail "another sweep's file was changed"
 sweep -o other.csv 2>said
-[ $? -eq 2 ] && grep -q -- '--resume goes on' said || fail "a partial file is overwritten: $(cat said)"
+[ $? -eq 2 ] && grep -q -- 'continue it with --resume' said || fail "a partial file is overwritten: $(cat said)"
 sweep --resume -o one.csv || fail 'a whole file cannot be resumed'
 
 # A stop keeps whole rows; what follows completes them.
