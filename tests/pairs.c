@@ -78,6 +78,7 @@ static const Option options[] = {
 	{"model-times", {"--model-times=F=4,B=8.5", "--model-times=F=4,I=4,W=3,FB=10,P2P=0.1"}},
 	{"trace", {"--trace=input/trace-small.csv"}},
 	{"layers", {"--trace=input/trace-small.csv --layers=4", "--layers=2"}},
+	{"split", {"--layers=3 --split=layers", "--split=layers", "--split=even"}},
 	{"costs", {"--costs=input/costs-plain.ini"}},
 	{"stage-scale", {"--stage-scale=0=1.3,2=0.5"}},
 	{"stage-times", {"--stage-times=input/stages.csv"}},

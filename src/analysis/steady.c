@@ -193,9 +193,10 @@ static PipesimSteadyState *find(const Question *question, GError **error)
 	if (given == 0)
 		return measure(question, error);
 	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%s: no steady state within %u micro-batches on %u ranks; leave out "
+		"%s: no steady state within %u micro-batch%s on %u rank%s; leave out "
 		"--microbatches for the long run",
-		question->schedule->name, given, question->scenario.ranks);
+		question->schedule->name, given, given == 1 ? "" : "es",
+		question->scenario.ranks, question->scenario.ranks == 1 ? "" : "s");
 	return NULL;
 }
 

@@ -160,9 +160,13 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 		any |= row->state != NULL;
 		proven |= row->state != NULL && row->state->proven;
 	}
-	g_string_append_printf(out,
-		any ? "PP %u, steady state\n\n" : "PP %u, %u micro-batches\n\n",
-		setup->scenario.ranks, setup->scenario.microbatches);
+	g_string_append_printf(out, "PP %u, ", setup->scenario.ranks);
+	if (any)
+		g_string_append(out, "steady state\n\n");
+	else
+		g_string_append_printf(out, "%u micro-batch%s\n\n",
+			setup->scenario.microbatches,
+			setup->scenario.microbatches == 1 ? "" : "es");
 	for (guint i = 0; i < rows->len; i++) {
 		const Row *row = g_ptr_array_index(rows, i);
 

@@ -18,9 +18,9 @@ gboolean pipesim_split_check(
 	if (!costs->whole_layers || costs->model_layers >= shape->stages)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%" G_GUINT64_FORMAT " layers are too few for %u stages of whole layers; give "
-		"more with --layers, or take --split even",
-		costs->model_layers, shape->stages);
+		"%u stages of whole layers need at least as many layers; the model has "
+		"%" G_GUINT64_FORMAT ": give more with --layers, or take --split even",
+		shape->stages, costs->model_layers);
 }
 
 /* A heap of ranks, that with least to do on top. Loads only grow: one that is out of date is

@@ -35,17 +35,19 @@ gboolean pipesim_check_microbatches(
 	const guint64 m = shape->microbatches;
 	const guint64 below = m / step * step;
 	const guint64 first = ((guint64)min + step - 1) / step * step;
+	g_autofree char *what =
+		g_strdup_printf("%u micro-batch%s on %u rank%s violate%s the rule %s",
+			shape->microbatches, m == 1 ? "" : "es", shape->ranks,
+			shape->ranks == 1 ? "" : "s", m == 1 ? "s" : "", rule);
 
 	if (m >= min && m % step == 0)
 		return TRUE;
 	if (below >= first)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%u micro-batches on %u ranks violate the rule %s; nearest: "
-			"%" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT,
-			shape->microbatches, shape->ranks, rule, below, below + step);
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"%u micro-batches on %u ranks violate the rule %s; nearest: %" G_GUINT64_FORMAT,
-		shape->microbatches, shape->ranks, rule, first);
+			"%s; nearest: %" G_GUINT64_FORMAT " or %" G_GUINT64_FORMAT, what, below,
+			below + step);
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT, "%s; nearest: %" G_GUINT64_FORMAT,
+		what, first);
 }
 
 gboolean pipesim_check_halves(const PipesimShape *shape, GError **error)

@@ -15,20 +15,23 @@ static const PipesimVerb verbs[] = {
 static void note(const PipesimShape *shape, const PipesimZbResult *result, PipesimEmitter *out)
 {
 	const PipesimFraction *most = &shape->max_activations;
+	const char *plural = most->num == most->den ? "" : "s";
 	PipesimNumber makespan, span, makespan_bound, span_bound, activations;
 	g_autofree char *text = NULL;
 
-	g_ascii_formatd(activations, sizeof activations, "%.12g",
-		(double)most->num / (double)most->den);
+	g_ascii_formatd(
+		activations, sizeof activations, "%.6g", (double)most->num / (double)most->den);
 	if (result->span == result->span_bound && result->makespan == result->makespan_bound)
 		text = g_strdup_printf("proven optimal: at these times no order within %s "
-				       "activations has a shorter makespan or span",
-			activations);
+				       "activation%s has a shorter makespan or span",
+			activations, plural);
 	else
-		text = g_strdup_printf("lower bounds at these times, within %s activations and "
-				       "with messages that never block: makespan %s ms (here "
-				       "%s), span from first start to last end %s ms (here %s)",
-			activations, pipesim_print_ms(makespan_bound, result->makespan_bound),
+		text = g_strdup_printf(
+			"lower bounds at these times, within %s activation%s and "
+			"with messages that never block: makespan %s ms (here "
+			"%s), span from first start to last end %s ms (here %s)",
+			activations, plural,
+			pipesim_print_ms(makespan_bound, result->makespan_bound),
 			pipesim_print_ms(makespan, result->makespan),
 			pipesim_print_ms(span_bound, result->span_bound),
 			pipesim_print_ms(span, result->span));
