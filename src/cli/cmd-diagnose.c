@@ -45,6 +45,16 @@ static void tell(const PipesimSetup *setup, const GPtrArray *notices)
 		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
 }
 
+/* Before anything is written. */
+static gboolean check_timeline(const PipesimSetup *setup, Format format, GError **error)
+{
+	return format == TEXT || g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--timeline - would mix with --format %s on standard output; give it a "
+		       "file",
+		       format == JSON ? "json" : "csv");
+}
+
 /* What was found, and below it the timeline where that was asked for in characters. @comparison:
  * (nullable): the step as measured and as simulated */
 static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
@@ -64,11 +74,6 @@ static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *dia
 	else
 		pipesim_diagnosis_text(diagnosis, what_if, &style, out);
 	if (g_strcmp0(timeline, "-") == 0) {
-		if (format != TEXT)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"--timeline - would mix with --format %s on standard output; "
-				"give it a file",
-				setup->text[PIPESIM_SET_FORMAT]);
 		g_string_append_c(out, '\n');
 		pipesim_timeline_text(comparison, &setup->view, &style, out);
 	}
@@ -128,6 +133,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) || !read_format(setup, &format, error) ||
+		!check_timeline(setup, format, error) ||
 		!read_step(setup, &patient.step, error))
 		return FALSE;
 	traces = pipesim_setup_traces(setup, &rules, error);
