@@ -551,6 +551,7 @@ static gboolean make_steps(Doctor *doctor, GError **error)
 	if (doctor->step == NULL || !pipesim_runtime_waits(runtime))
 		return doctor->step != NULL;
 	job.runtime = runtime;
+	job.issuing = pipesim_runtime_asked(runtime, &job.issuing);
 	doctor->rules = pipesim_step_run(&job, PIPESIM_WANT_OPS, error);
 	return doctor->rules != NULL;
 }

@@ -60,6 +60,7 @@ static gboolean read_placement(Optimize *o, GError **error)
 {
 	const PipesimScenario *scenario = &o->setup->scenario;
 	const char *name = o->setup->text[PIPESIM_SET_PLACEMENT];
+	const PipesimRuntime *runtime;
 
 	for (guint i = 0; i < G_N_ELEMENTS(placements); i++)
 		if (strcmp(name != NULL ? name : "single", placements[i].name) == 0)
@@ -68,7 +69,9 @@ static gboolean read_placement(Optimize *o, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--placement: '%s'; single, v, interleaved, wave or bidirectional",
 			name);
-	if (!pipesim_setup_heed(o->setup, o->placement->takes | PIPESIM_TAKES_LIMIT, error))
+	runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
+	if (!pipesim_setup_heed(o->setup,
+		    o->placement->takes | PIPESIM_TAKES_LIMIT | runtime->takes, error))
 		return FALSE;
 	o->chunks = o->placement->chunks;
 	if (scenario->chunks > 0)

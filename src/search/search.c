@@ -71,7 +71,8 @@ static gint64 judge(const Search *s, const PipesimOrder *order)
 	const PipesimJob job = {.order = order,
 		.times = s->times,
 		.network = s->of->costs->network,
-		.runtime = s->runtime};
+		.runtime = s->runtime,
+		.issuing = pipesim_runtime_asked(s->runtime, &s->of->scenario->issuing)};
 	g_autoptr(PipesimStep) step = pipesim_step_run(
 		&job, s->of->by_quantile ? PIPESIM_WANT_MESSAGES : PIPESIM_WANT_FIGURES, NULL);
 	PipesimSamples *samples;
