@@ -329,9 +329,15 @@ static void find_losses(Doctor *doctor)
 	const PipesimProgram *program = out->program;
 	g_autoptr(GArray) losses = g_array_new(FALSE, FALSE, sizeof(PipesimOpLoss));
 
+	for (guint level = OPS; level < N_LEVELS; level++) {
+		out->lost[level - OPS] = g_new(gint64, program->n_ops);
+		for (guint32 i = 0; i < program->n_ops; i++)
+			out->lost[level - OPS][i] =
+				doctor->level[level][i] - doctor->level[level - 1][i];
+	}
 	for (guint32 i = 0; i < program->n_ops; i++)
 		for (guint level = OPS; level < N_LEVELS; level++) {
-			const gint64 ns = doctor->level[level][i] - doctor->level[level - 1][i];
+			const gint64 ns = out->lost[level - OPS][i];
 			const PipesimOpLoss loss = {
 				.cause = level,
 				.op = i,
@@ -615,6 +621,8 @@ void pipesim_diagnosis_free(PipesimDiagnosis *diagnosis)
 	g_free(diagnosis->measured_end);
 	g_free(diagnosis->simulated_start);
 	g_free(diagnosis->simulated_end);
+	for (guint i = 0; i < G_N_ELEMENTS(diagnosis->lost); i++)
+		g_free(diagnosis->lost[i]);
 	g_free(diagnosis->step_measured);
 	g_free(diagnosis->step_simulated);
 	pipesim_nearest_clear(&diagnosis->nearest);

@@ -61,6 +61,8 @@ typedef struct {
 	gint64 *busy; /* of each rank, ns */
 	/* Of each op, ns from the first start of the pipeline: as measured, and as simulated. */
 	gint64 *measured_start, *measured_end, *simulated_start, *simulated_end;
+	/* Of each op what it lost by OPS, MESSAGES and HOST, ns; may be negative. */
+	gint64 *lost[PIPESIM_CAUSE_HOST - PIPESIM_CAUSE_OPS + 1];
 	PipesimOpLoss loss[PIPESIM_LOSSES];
 	guint n_losses;
 	/* Of every whole step: what it took, and what is simulated as above. */

@@ -48,6 +48,41 @@ static gboolean add_run(PipesimComparison *comparison, const char *name,
 	return run->report != NULL;
 }
 
+static void add_lost(GArray *lost, guint rank, const char *cause, gint64 start, gint64 ns)
+{
+	if (ns > 0)
+		g_array_append_val(lost, ((PipesimLost){rank, cause, start, start + ns}));
+}
+
+/* What ranks lost: before each op the time in which it had no input, then what messages and the host
+ * took, and at its end what it took longer than usual. */
+static GArray *list_lost(const PipesimDiagnosis *diagnosis)
+{
+	const guint32 *begin = diagnosis->program->rank_begin;
+	GArray *lost = g_array_new(FALSE, FALSE, sizeof(PipesimLost));
+
+	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++) {
+		gint64 last = 0;
+
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			const gint64 start = diagnosis->measured_start[op];
+			const gint64 end = diagnosis->measured_end[op];
+			const gint64 messages = MIN(diagnosis->lost[1][op], start - last);
+			const gint64 host =
+				CLAMP(diagnosis->lost[2][op], 0, start - last - messages);
+			const gint64 longer = CLAMP(diagnosis->lost[0][op], 0, end - start);
+
+			add_lost(lost, rank, "no input", last, start - last - messages - host);
+			add_lost(lost, rank, "messages", start - messages - host, messages);
+			add_lost(lost, rank, "host", start - host, host);
+			add_lost(lost, rank, "ops", end - longer, longer);
+			last = end;
+		}
+		add_lost(lost, rank, "no input", last, diagnosis->pipeline_ns - last);
+	}
+	return lost;
+}
+
 PipesimComparison *pipesim_measured_comparison(
 	const PipesimDiagnosis *diagnosis, GError **error)
 {
@@ -63,5 +98,6 @@ PipesimComparison *pipesim_measured_comparison(
 		!add_run(comparison, "simulated", diagnosis, diagnosis->simulated_start,
 			diagnosis->simulated_end, error))
 		return NULL;
+	((PipesimRun *)g_ptr_array_index(comparison->runs, 0))->lost = list_lost(diagnosis);
 	return g_steal_pointer(&comparison);
 }

@@ -315,6 +315,7 @@ void pipesim_run_free(PipesimRun *run)
 	pipesim_network_free(run->network);
 	pipesim_report_free(run->report);
 	pipesim_samples_free(run->samples);
+	g_clear_pointer(&run->lost, g_array_unref);
 	g_free(run);
 }
 

@@ -3,6 +3,13 @@
 #include "analysis/report.h"
 #include "analysis/samples.h"
 
+/* A stretch of time that a rank lost, of a step that was measured; ns from its start. */
+typedef struct {
+	guint rank;
+	const char *cause; /* static */
+	gint64 start, end;
+} PipesimLost;
+
 /* Everything about one schedule of a comparison. Where error is set, what follows comm is NULL.
  */
 struct _PipesimRun {
@@ -17,6 +24,7 @@ struct _PipesimRun {
 	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;
 	PipesimSamples *samples; /* NULL where none were asked for */
+	GArray *lost;            /* of PipesimLost, by rank and start; NULL: nothing is told */
 	/* Makespan by the rules of the runtime that it comes from, ns; 0: it has none, or see
 	 * pipesim_comparison_run_native(). */
 	gint64 native;

@@ -12,6 +12,7 @@
  * both count from 1. Of messages that are on their way at the same time each has a track of its
  * own: slices of one track must not overlap. */
 #define COMPUTE_THREAD 1
+#define LOST_THREAD    G_MAXINT32
 
 typedef struct {
 	PipesimJson *json;
@@ -329,6 +330,27 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 	return TRUE;
 }
 
+/* What a rank of a measured step lost, by cause, on a track of its own. */
+static void write_lost(const Trace *trace, guint rank)
+{
+	const GArray *lost = trace->run->lost;
+
+	if (lost == NULL)
+		return;
+	write_name(trace, "thread", rank, LOST_THREAD, "lost", 0);
+	for (guint i = 0; i < lost->len; i++) {
+		const PipesimLost *one = &g_array_index(lost, PipesimLost, i);
+
+		if (one->rank != rank)
+			continue;
+		open_event(trace, "X", one->cause, rank, LOST_THREAD);
+		pipesim_json_member_string(trace->json, "cat", "lost");
+		key_us(trace->json, "ts", one->start);
+		key_us(trace->json, "dur", one->end - one->start);
+		pipesim_json_close(trace->json);
+	}
+}
+
 /* Beginnings of flows stand before their ends: what reads events of one time in the order of
  * the file finds each begun. */
 static gboolean write_run(Trace *trace, GError **error)
@@ -349,6 +371,7 @@ static gboolean write_run(Trace *trace, GError **error)
 		write_name(trace, "thread", rank, COMPUTE_THREAD, "compute", 0);
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			write_op(trace, rank, i);
+		write_lost(trace, rank);
 		write_held(trace, rank, 0, &held);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i]))

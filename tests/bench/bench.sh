@@ -47,3 +47,13 @@ for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
 	end=$(date +%s%N)
 	printf '  %8d rows/s  %s threads\n' $((rows * 1000000000 / (end - begin))) "$threads"
 done
+echo 'Recorded runs read and diagnosed, whole process (aim: 100 ms a MB of text, unpacked):'
+: "${TOP_SRCDIR:=.}" "${PIPESIM_SHARED:=$TOP_SRCDIR/../shared}"
+for run in "$PIPESIM_SHARED"/traces/primus-pp8.csv.gz "$PIPESIM_SHARED"/traces/bytedance-s[et]-ops.csv.gz \
+	"$TOP_SRCDIR"/traces/pytorch-h200x2/1f1b-clean; do
+	set -- "$run"
+	[ -e "$run" ] || set -- "$run"-rank?.json.gz
+	[ -e "$1" ] || continue
+	wall 11 diagnose "$@" 2>/dev/null
+	printf '  %8.1f MB\n' "$(gzip -cd "$@" | wc -c | awk '{ print $1 / 1e6 }')"
+done

@@ -1,11 +1,14 @@
 /* Where the time of a recorded step went: steps that are made up, with what is to be found in them. */
 #include "analysis/diagnosis.h"
+#include "analysis/measured.h"
 #include "analysis/what-if.h"
 #include "base/kind.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
+#include "output/output.h"
 #include "trace-text.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -366,6 +369,46 @@ START_TEST(what_was_injected_is_found)
 	ck_assert_uint_eq(one.found->loss[0].op, made.op);
 	ck_assert_int_eq(one.found->loss[0].cause, injected[_i].cause);
 	ck_assert_int_eq(one.found->loss[0].step, injected[_i].ns);
+}
+END_TEST
+
+START_TEST(lost_time_stands_on_the_timeline)
+{
+	g_auto(Case) one = {0};
+	g_autoptr(PipesimComparison) comparison = NULL;
+	g_autofree char *path = NULL, *text = NULL;
+	Made made = plain;
+	const PipesimRun *run;
+	gint64 sum = 0, host = 0;
+
+	made.op = 15;
+	made.late_host = 30 * MS;
+	made.messages = TRUE;
+	make_case(&one, &made);
+	comparison = pipesim_measured_comparison(one.found, NULL);
+	ck_assert_ptr_nonnull(comparison);
+	run = g_ptr_array_index(comparison->runs, 0);
+	ck_assert_int_eq(run->report->makespan, one.found->pipeline_ns);
+	for (guint i = 0; i < run->lost->len; i++) {
+		const PipesimLost *lost = &g_array_index(run->lost, PipesimLost, i);
+
+		sum += lost->rank == 0 ? lost->end - lost->start : 0;
+		if (!g_str_equal(lost->cause, "host"))
+			continue;
+		host++;
+		ck_assert_uint_eq(lost->rank, 0);
+		ck_assert_int_eq(lost->end, one.found->measured_start[15]);
+		ck_assert_int_eq(lost->end - lost->start, 30 * MS);
+	}
+	ck_assert_int_eq(host, 1);
+	ck_assert_int_eq(sum, run->report->bubble.idle[0]);
+	/* The same in a trace for browsers. */
+	g_close(g_file_open_tmp("pipesim-XXXXXX", &path, NULL), NULL);
+	ck_assert(pipesim_chrome_trace_write(comparison, path, NULL));
+	ck_assert(g_file_get_contents(path, &text, NULL, NULL));
+	ck_assert_ptr_nonnull(strstr(text, "\"name\": \"host\""));
+	ck_assert_ptr_nonnull(strstr(text, "\"cat\": \"lost\""));
+	g_unlink(path);
 }
 END_TEST
 
@@ -732,6 +775,7 @@ Suite *diagnose_suite(void)
 
 	tcase_add_test(causes, a_clean_step_is_its_schedule);
 	tcase_add_loop_test(causes, what_was_injected_is_found, 0, G_N_ELEMENTS(injected));
+	tcase_add_test(causes, lost_time_stands_on_the_timeline);
 	tcase_add_test(causes, long_stages_are_imbalance);
 	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
 	tcase_add_loop_test(
