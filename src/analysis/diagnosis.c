@@ -228,6 +228,11 @@ static gint64 busy_at(const Doctor *doctor, guint rank, Level level)
 	return sum;
 }
 
+static const PipesimRecordStep *step_at(const PipesimRecord *record, guint i)
+{
+	return &g_array_index(record->steps, PipesimRecordStep, i);
+}
+
 /* Causes --------------------------------------------------------------------------------- */
 
 /* The rank whose ops alone, taken from the level before to @level, cost most; -1: none does. */
@@ -278,6 +283,8 @@ static void find_causes(Doctor *doctor)
 	PipesimDiagnosis *out = doctor->out;
 	const guint ranks = out->program->shape.ranks;
 	const gint64 *makespan = doctor->makespan;
+	/* From the end of this step to the next one nothing ran on any rank. */
+	const gint64 after = step_at(doctor->record, out->step)->after;
 	Wide work = 0;
 
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
@@ -293,7 +300,9 @@ static void find_causes(Doctor *doctor)
 				makespan[level] - makespan[level - 1] -
 				(busy_at(doctor, rank, level) -
 					busy_at(doctor, rank, level - 1));
-		out->cause[PIPESIM_CAUSE_OUTSIDE].idle[rank] = out->measured - makespan[HOST];
+		out->cause[PIPESIM_CAUSE_OUTSIDE].idle[rank] =
+			out->measured - makespan[HOST] - after;
+		out->cause[PIPESIM_CAUSE_HOST].idle[rank] += after;
 	}
 	out->work = (gint64)(work / ranks);
 	out->cause[PIPESIM_CAUSE_SCHEDULE].ns = makespan[EVEN] - out->work;
@@ -304,8 +313,11 @@ static void find_causes(Doctor *doctor)
 		cause->rank = find_rank(doctor, level);
 		cause->without = step_without(doctor, level);
 	}
-	out->cause[PIPESIM_CAUSE_OUTSIDE].ns = out->measured - makespan[HOST];
-	out->cause[PIPESIM_CAUSE_OUTSIDE].without = makespan[HOST];
+	out->cause[PIPESIM_CAUSE_HOST].ns += after;
+	if (out->cause[PIPESIM_CAUSE_HOST].without >= 0)
+		out->cause[PIPESIM_CAUSE_HOST].without -= after;
+	out->cause[PIPESIM_CAUSE_OUTSIDE].ns = out->measured - makespan[HOST] - after;
+	out->cause[PIPESIM_CAUSE_OUTSIDE].without = makespan[HOST] + after;
 }
 
 /* Losses of single ops -------------------------------------------------------------------- */
@@ -368,14 +380,9 @@ static void find_losses(Doctor *doctor)
 
 /* Steps ---------------------------------------------------------------------------------- */
 
-static const PipesimRecordStep *step_at(const PipesimRecord *record, guint i)
-{
-	return &g_array_index(record->steps, PipesimRecordStep, i);
-}
-
 static gint64 length_of(const PipesimRecord *record, guint i)
 {
-	return step_at(record, i)->end - step_at(record, i)->start;
+	return step_at(record, i)->end - step_at(record, i)->start + step_at(record, i)->after;
 }
 
 /* The step that was asked for, or that of median length. */

@@ -46,7 +46,7 @@ static gint64 usual_forward(const PipesimTrace *trace)
 }
 
 static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
-	const PipesimProgram *program, guint rank, const PipesimOp *op, gint64 step)
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
 {
 	PipesimTraceRow row;
 
@@ -58,7 +58,6 @@ static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
 	row.what.chunk = pipesim_stage_chunk(trace->strings, row.what.stage);
 	row.run_id = "profile";
 	row.rank = rank;
-	row.step = step;
 	row.rep = row.microbatch = op->microbatch;
 	row.start = segment->start;
 	row.duration = segment->end - segment->start;
@@ -93,8 +92,8 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 }
 
 /* Ops of one step of @rank from segment *@next on. */
-static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank, gint64 step,
-	gint64 usual, guint *next, GError **error)
+static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank, gint64 usual,
+	guint *next, GError **error)
 {
 	const PipesimProgram *program = naming->program;
 	const guint32 end = program->rank_begin[rank + 1];
@@ -110,7 +109,7 @@ static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank,
 		if (*next >= trace->segments->len ||
 			segment_at(trace, *next)->backward != backward)
 			return fail_order(naming, trace, rank, op, *next, error);
-		add_op(trace, segment_at(trace, (*next)++), program, rank, op, step);
+		add_op(trace, segment_at(trace, (*next)++), program, rank, op);
 	}
 	return TRUE;
 }
@@ -148,7 +147,7 @@ static gboolean name_trace(
 	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++)
 		in_step += program->ops[k].kind != PIPESIM_F;
 	for (guint step = 0; step < MAX(backwards / MAX(in_step, 1u), 1u); step++)
-		if (!name_step(naming, trace, rank, step, usual, &next, error))
+		if (!name_step(naming, trace, rank, usual, &next, error))
 			return FALSE;
 	for (; next < trace->segments->len; next++)
 		add_beside(trace, segment_at(trace, next), rank);

@@ -91,6 +91,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 			.order = i,
 			.trace = trace,
 		};
+		building->record->runs_on &= row->step < 0;
 		building->record->n_replicas =
 			MAX(building->record->n_replicas, found.replica + 1);
 		g_array_append_val(building->found, found);
@@ -283,7 +284,7 @@ static gboolean add_step(
 	const GArray *found = building->found;
 	const gint64 number = found_at(found, *next)->number;
 	g_autoptr(GPtrArray) pipelines = g_ptr_array_new_with_free_func(free_pipeline);
-	PipesimRecordStep step = {number, G_MAXINT64, G_MININT64};
+	PipesimRecordStep step = {number, G_MAXINT64, G_MININT64, 0};
 	gboolean whole = TRUE;
 
 	while (*next < found->len && found_at(found, *next)->number == number) {
@@ -448,6 +449,18 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 
 /* All of it -------------------------------------------------------------------------------- */
 
+/* What lies between steps that follow each other at once: less than a step. */
+static void join_steps(PipesimRecord *record)
+{
+	for (guint i = 0; record->runs_on && i + 1 < record->steps->len; i++) {
+		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+
+		if (step[1].number == step->number + 1 && step[1].start > step->end &&
+			step[1].start - step->end < step->end - step->start)
+			step->after = step[1].start - step->end;
+	}
+}
+
 static gboolean check_stages(const PipesimRecord *record, GError **error)
 {
 	const PipesimJoined *joined = &record->joined;
@@ -483,6 +496,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	record->notices = g_ptr_array_new_with_free_func(g_free);
 	if (!pipesim_join(traces, n, &record->joined, error) || !check_stages(record, error))
 		return NULL;
+	record->runs_on = TRUE;
 	for (guint t = 0; t < n; t++)
 		if (!find_ops(&building, traces[t], error))
 			return NULL;
@@ -501,7 +515,10 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		return NULL;
 	add_spans(&building, traces, n);
 	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
-	return pipesim_clocks_set(record, error) ? g_steal_pointer(&record) : NULL;
+	if (!pipesim_clocks_set(record, error))
+		return NULL;
+	join_steps(record);
+	return g_steal_pointer(&record);
 }
 
 void pipesim_record_free(PipesimRecord *record)

@@ -34,6 +34,7 @@ typedef struct {
 typedef struct {
 	gint64 number;
 	gint64 start, end;
+	gint64 after; /* until the next step began: 0 where clocks begin anew, or none follows at once */
 } PipesimRecordStep;
 
 typedef struct {
@@ -43,6 +44,7 @@ typedef struct {
 	/* That of step s and replica r is pipelines[s * n_replicas + r]. */
 	GPtrArray *pipelines;  /* of PipesimRecordPipeline, owned */
 	gint64 *speed;         /* of each rank, see pipesim_rank_speeds(); NULL: not told */
+	gboolean runs_on;      /* one clock for all steps: files that do not number them */
 	gboolean has_messages; /* the traces show sends and receives */
 	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;

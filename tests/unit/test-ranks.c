@@ -1,6 +1,7 @@
 /* Traces of the ranks of one run, taken together. */
 #include "measure/join.h"
 #include "measure/reader.h"
+#include "measure/record.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 
@@ -269,6 +270,28 @@ START_TEST(ops_and_what_is_beside_them_are_read)
 }
 END_TEST
 
+/* Two steps on one clock, 5 us apart: the first lasts until the second begins. */
+START_TEST(steps_on_one_clock_follow_each_other)
+{
+	g_autoptr(PipesimTrace) trace =
+		trace_of("#version,1\nrun_id,rep,rank,component,phase,layer,stage,microbatch,t_"
+			 "start_ns,dur_ns\n"
+			 "r,0,0,chunk,F,all,0,0,1000000000000000000,10000\n"
+			 "r,0,0,chunk,B,all,0,0,1000000000000010000,20000\n"
+			 "r,1,0,chunk,F,all,0,0,1000000000000035000,10000\n"
+			 "r,1,0,chunk,B,all,0,0,1000000000000045000,20000\n");
+	g_autoptr(PipesimRecord) record = pipesim_record_new(&trace, 1, NULL);
+	const PipesimRecordStep *step;
+
+	ck_assert_ptr_nonnull(record);
+	ck_assert_uint_eq(record->steps->len, 2);
+	step = &g_array_index(record->steps, PipesimRecordStep, 0);
+	ck_assert_int_eq(step[0].end - step[0].start, 30000);
+	ck_assert_int_eq(step[0].after, 5000);
+	ck_assert_int_eq(step[1].after, 0);
+}
+END_TEST
+
 Suite *ranks_suite(void)
 {
 	Suite *suite = suite_create("ranks");
@@ -279,6 +302,7 @@ Suite *ranks_suite(void)
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
 	tcase_add_test(join, ranks_follow_from_places_and_stages);
 	tcase_add_test(join, copies_of_stages_are_replicas);
+	tcase_add_test(join, steps_on_one_clock_follow_each_other);
 	tcase_add_loop_test(
 		join, files_that_do_not_go_together_are_refused, 0, G_N_ELEMENTS(apart));
 	tcase_add_loop_test(join, captures_give_their_stage_times, 0, 4);
