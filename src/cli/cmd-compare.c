@@ -94,22 +94,6 @@ static void tell_layers(const PipesimSetup *setup, const PipesimOutput *format,
 	}
 }
 
-/* A page is not for a terminal, nor is it a picture. */
-static gboolean check_report(const char *path, GError **error)
-{
-	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
-
-	if (g_strcmp0(path, "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--report - would mix with the table on standard output; give it a "
-			"file");
-	return *extension == '\0' || g_ascii_strcasecmp(extension, "html") == 0 ||
-	       g_ascii_strcasecmp(extension, "htm") == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--report writes a page for browsers, not .%s; name it FILE.html",
-		       extension);
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
@@ -118,7 +102,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
 	const PipesimOutput *format;
 
-	if (!check_report(setup->text[PIPESIM_SET_REPORT], error) ||
+	if (!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!pipesim_setup_check_view(setup, error) ||
 		!pipesim_choices_add_schedules(choices, setup, error) ||
 		!pipesim_choices_prepare(choices, setup, error) ||

@@ -133,6 +133,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim diagnose rank*.json.gz");
 	if (!pipesim_setup_check_view(setup, error) || !read_format(setup, &format, error) ||
+		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
 		!check_timeline(setup, format, error) ||
 		!read_step(setup, &patient.step, error))
 		return FALSE;

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "cli/terminal.h"
+#include "output/gnuplot.h"
 #include <langinfo.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -44,6 +45,21 @@ gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error
 	return *json || format == NULL || strcmp(format, "text") == 0 ||
 	       pipesim_fail(
 		       error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json", format);
+}
+
+gboolean pipesim_check_page(const char *path, GError **error)
+{
+	const char *extension = path != NULL ? pipesim_path_extension(path) : "";
+
+	if (g_strcmp0(path, "-") == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--report - would mix with the table on standard output; give it a "
+			"file");
+	return *extension == '\0' || g_ascii_strcasecmp(extension, "html") == 0 ||
+	       g_ascii_strcasecmp(extension, "htm") == 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--report writes a page for browsers, not .%s; name it FILE.html",
+		       extension);
 }
 
 void pipesim_print_notice(const char *line)

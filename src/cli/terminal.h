@@ -10,6 +10,10 @@ PipesimStyle pipesim_terminal_style(const char *path);
  * PIPESIM_ERROR_WRITE. */
 gboolean pipesim_print(const char *path, const GString *text, GError **error);
 
+/** pipesim_check_page: whether a page may be written to @path, of --report; NULL: none is. It is not for a
+ * terminal, nor is it a picture. FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_check_page(const char *path, GError **error);
+
 /** pipesim_text_or_json: whether @format, of --format, is json; NULL is text. FALSE with
  * PIPESIM_ERROR_USAGE where it is neither. */
 gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error);
