@@ -181,8 +181,11 @@ static void lay_out(MemoryRow *row)
 	}
 }
 
-static void predict(MemoryRow *row)
+static void predict(MemoryRow *row, double mfu)
 {
+	const PipesimDevice *device = pipesim_device_find("b200", "gpu", NULL);
+	PipesimRates rates;
+
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	const PipesimSchedule *schedule = pipesim_schedule_find(row->schedule, NULL);
 	PipesimScenario scenario = {.ranks = row->ranks,
@@ -192,6 +195,8 @@ static void predict(MemoryRow *row)
 		.keep = PIPESIM_KEEP_NOTHING};
 	PipesimRun *run;
 
+	row->training.mfu = mfu;
+	rates = pipesim_device_rates(device, &row->training);
 	if (!pipesim_training_check(row->model, &row->training, &row->error))
 		return;
 	for (guint stage = 0; stage < row->layout->stages; stage++) {
@@ -202,23 +207,27 @@ static void predict(MemoryRow *row)
 				&sum, NULL))
 			row->adam_share += sum.optimizer / 12 * 8;
 	}
-	pipesim_costs_set_cutter(costs, pipesim_cutter_new(row->model, &row->training,
-						pipesim_stages_copy(row->layout), NULL));
+	pipesim_costs_set_cutter(
+		costs, pipesim_cutter_new(row->model, &row->training,
+			       pipesim_stages_copy(row->layout), mfu > 0 ? &rates : NULL));
 	row->model = NULL;
 	run = pipesim_run_schedule(schedule, &scenario, costs);
 	if (run->error != NULL)
 		row->error = g_error_copy(run->error);
 	else
 		row->predicted = run->report->memory.peak[row->rank];
+	if (run->error == NULL)
+		row->computed = run->report->training.step;
 	pipesim_run_free(run);
 }
 
-static MemoryRow *make_row(GHashTable *fields)
+static MemoryRow *make_row(GHashTable *fields, double mfu)
 {
 	MemoryRow *row = g_new0(MemoryRow, 1);
 
 	row->fields = fields;
 	row->peak = number(row, "peak_bytes", 0);
+	row->step = (gint64)(g_ascii_strtod(memory_row_text(row, "step_ms"), NULL) * 1e6);
 	row->first = number(row, "peak_first_bytes", 0);
 	row->ranks = (guint)number(row, "pp", 1);
 	row->rank = (guint)number(row, "stage", 0);
@@ -240,7 +249,7 @@ static MemoryRow *make_row(GHashTable *fields)
 	describe(row);
 	train(row);
 	lay_out(row);
-	predict(row);
+	predict(row, mfu);
 	return row;
 }
 
@@ -262,7 +271,7 @@ static void free_row(gpointer data)
 	g_free(row);
 }
 
-static gboolean read_file(const char *path, GPtrArray *rows)
+static gboolean read_file(const char *path, GPtrArray *rows, double mfu)
 {
 	g_autoptr(PipesimCsv) csv = pipesim_csv_new(pipesim_input_open(path, NULL));
 	g_autoptr(GPtrArray) columns = g_ptr_array_new_with_free_func(g_free);
@@ -282,19 +291,19 @@ static gboolean read_file(const char *path, GPtrArray *rows)
 		for (guint i = 0; i < MIN(record->n_cells, columns->len); i++)
 			g_hash_table_insert(fields, g_strdup(g_ptr_array_index(columns, i)),
 				g_strdup(record->cells[i].text));
-		g_ptr_array_add(rows, make_row(fields));
+		g_ptr_array_add(rows, make_row(fields, mfu));
 	}
 	return TRUE;
 }
 
-GPtrArray *memory_rows_read(const char *folder, const char *const *names)
+GPtrArray *memory_rows_read(const char *folder, const char *const *names, double mfu)
 {
 	g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(free_row);
 
 	for (; *names != NULL; names++) {
 		g_autofree char *path = g_build_filename(folder, *names, NULL);
 
-		if (!read_file(path, rows))
+		if (!read_file(path, rows, mfu))
 			return NULL;
 	}
 	return g_steal_pointer(&rows);
