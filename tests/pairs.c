@@ -244,8 +244,8 @@ static int by_name(gconstpointer a, gconstpointer b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Takes away what the run left in @folder, whose links to inputs stay. */
-static void collect(const char *folder, Result *result)
+/* Takes away what the run left in @folder, whose links to inputs stay, into @files. Returns how much that is. */
+static guint collect_folder(const char *folder, GString *files)
 {
 	GDir *dir = g_dir_open(folder, 0, NULL);
 	g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
@@ -261,25 +261,35 @@ static void collect(const char *folder, Result *result)
 	}
 	g_dir_close(dir);
 	g_ptr_array_sort(names, by_name);
-	result->files = g_string_new(NULL);
-	result->left = names->len > 0;
 	for (guint i = 0; i < names->len; i++) {
 		const char *path = g_ptr_array_index(names, i);
 		g_autofree char *text = NULL;
 		gsize size = 0;
 
-		if (g_file_get_contents(path, &text, &size, NULL)) {
-			g_string_append_printf(result->files, "%s\n", path);
-			g_string_append_len(result->files, text, (gssize)size);
+		g_string_append_printf(files, "%s\n", path);
+		if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
+			collect_folder(path, files);
+			g_rmdir(path);
+			continue;
 		}
+		if (g_file_get_contents(path, &text, &size, NULL))
+			g_string_append_len(files, text, (gssize)size);
 		g_unlink(path);
 	}
+	return names->len;
+}
+
+static void collect(const char *folder, Result *result)
+{
+	result->files = g_string_new(NULL);
+	result->left = collect_folder(folder, result->files) > 0;
 }
 
 static void run(char **argv, const char *folder, Result *result)
 {
 	/* no gnuplot there: what it would draw is left behind, and compared */
-	const char *environment[] = {"PATH=/nonexistent", "LC_ALL=C.UTF-8",
+	g_autofree char *models = g_strconcat("PIPESIM_DATADIR=", sources, NULL);
+	const char *environment[] = {"PATH=/nonexistent", "LC_ALL=C.UTF-8", models,
 		"G_DEBUG=fatal-criticals",
 		"ASAN_OPTIONS=exitcode=99:detect_stack_use_after_return=1", NULL};
 	g_autoptr(GError) error = NULL;
@@ -354,7 +364,7 @@ static char *fault_of(const Work *work, const char *line, const Result *result)
 	if (status > 5)
 		return g_strdup_printf("exit status %d", status);
 	if (status == 1 && strcmp(name, "diff") != 0 && strcmp(name, "validate") != 0 &&
-		strstr(line, "--memory-limit") == NULL)
+		strstr(line, "--memory") == NULL)
 		return g_strdup("exit status 1, without a memory limit");
 	if (status == 4 && strstr(line, ".svg") == NULL)
 		return g_strdup("exit status 4, without a picture");
