@@ -182,6 +182,12 @@ static gboolean read_layers(
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--layers is of a rank with --trace and of the model with "
 			"--model-times; leave out one of the three");
+	if (setup->layers > 0 && has_stage_times(setup) &&
+		setup->list[PIPESIM_SET_TRACE] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--layers changes nothing beside --stage-times, which say how long "
+			"each "
+			"stage is; leave it out");
 	costs->model_layers = 0;
 	if (costs->part != NULL && costs->whole_layers)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
