@@ -272,15 +272,20 @@ static PipesimComparison *compare(const Optimize *o)
 	return comparison;
 }
 
-/* Of the order found, at usual times. */
+/* The row of the order found, wherever sorting has put it. */
+static const PipesimRun *find_optimized(const PipesimComparison *comparison)
+{
+	guint i = 0;
+
+	while (((PipesimRun *)comparison->runs->pdata[i])->schedule != NULL)
+		i++;
+	return comparison->runs->pdata[i];
+}
+
+/* Its makespan at usual times. */
 static gint64 usual_of(const PipesimComparison *comparison)
 {
-	const PipesimRun *run = NULL;
-
-	for (guint i = 0; run == NULL && i < comparison->runs->len; i++)
-		if (((PipesimRun *)comparison->runs->pdata[i])->schedule == NULL)
-			run = comparison->runs->pdata[i];
-	return run->report->makespan;
+	return find_optimized(comparison)->report->makespan;
 }
 
 /* @usual: the makespan of the order at usual times, ns */
@@ -398,9 +403,14 @@ static gboolean write_all(const Optimize *o, GError **error)
 	const PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
+	const PipesimRun *optimized = find_optimized(comparison);
 	PipesimStyle plain = style;
 
 	plain.colour = FALSE;
+	if (optimized->error != NULL) {
+		g_propagate_error(error, g_error_copy(optimized->error));
+		return FALSE;
+	}
 	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	if (o->json)

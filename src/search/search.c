@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/parallel.h"
+#include "model/split.h"
 #include "search/build.h"
 #include "search/search.h"
 #include "search/stretch.h"
@@ -623,7 +624,8 @@ PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 		.memory_limit = of->scenario->memory_limit};
 	gboolean ok;
 
-	if (!pipesim_shape_init(&s.shape, of->scenario, of->chunks, of->placement, error))
+	if (!pipesim_shape_init(&s.shape, of->scenario, of->chunks, of->placement, error) ||
+		!pipesim_split_check(of->costs, &s.shape, error))
 		return NULL;
 	if (instance.max_activations.num == 0 && instance.memory_limit == 0)
 		instance.max_activations = s.shape.max_activations;
