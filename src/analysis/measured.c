@@ -6,24 +6,14 @@
 /* Puts the ops of @step at the times of @start and @end. */
 static void set_times(PipesimStep *step, const gint64 *start, const gint64 *end)
 {
-	const guint32 *begin = step->program->rank_begin;
 	PipesimTimeline *timeline = step->timeline;
 
 	memcpy(timeline->start, start, timeline->n_ops * sizeof *start);
 	memcpy(timeline->end, end, timeline->n_ops * sizeof *end);
+	pipesim_step_measure(step);
 	timeline->makespan = 0;
-	for (guint rank = 0; rank < step->program->shape.ranks; rank++) {
-		gint64 busy = 0;
-
-		if (begin[rank] == begin[rank + 1])
-			continue;
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
-			busy += end[op] - start[op];
-		step->busy[rank] = busy;
-		step->first_start[rank] = start[begin[rank]];
-		step->last_end[rank] = end[begin[rank + 1] - 1];
+	for (guint rank = 0; rank < step->program->shape.ranks; rank++)
 		timeline->makespan = MAX(timeline->makespan, step->last_end[rank]);
-	}
 	step->makespan = timeline->makespan;
 }
 

@@ -28,14 +28,31 @@ PipesimTimeline *pipesim_step_again(
 	return pipesim_fast_run(step->whole, times, error);
 }
 
+void pipesim_step_measure(PipesimStep *step)
+{
+	const guint32 *begin = step->program->rank_begin;
+	const gint64 *start = step->timeline->start, *end = step->timeline->end;
+
+	step->makespan = step->timeline->makespan;
+	for (guint rank = 0; rank < step->program->shape.ranks; rank++) {
+		gint64 busy = 0;
+
+		if (begin[rank] == begin[rank + 1])
+			continue;
+		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
+			busy += end[op] - start[op];
+		step->busy[rank] = busy;
+		step->first_start[rank] = start[begin[rank]];
+		step->last_end[rank] = end[begin[rank + 1] - 1];
+	}
+}
+
 static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 {
 	const PipesimJob *job = &step->job;
 	const gboolean waits = pipesim_runtime_waits(job->runtime);
-	const guint ranks = job->order->shape.ranks;
 	const guint flags =
 		job->traffic | (want == PIPESIM_WANT_MESSAGES ? PIPESIM_KEEP_MOVES : 0);
-	const guint32 *begin;
 
 	step->whole = pipesim_order_expand(job->order, error);
 	if (step->whole == NULL)
@@ -54,20 +71,7 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 	if (step->program == NULL)
 		return FALSE;
 	step->split = step->program->n_ops > step->whole->n_ops;
-	begin = step->program->rank_begin;
-	step->makespan = step->timeline->makespan;
-	for (guint rank = 0; rank < ranks; rank++) {
-		const gint64 *start = step->timeline->start, *end = step->timeline->end;
-		gint64 busy = 0;
-
-		if (begin[rank] == begin[rank + 1])
-			continue;
-		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++)
-			busy += end[op] - start[op];
-		step->busy[rank] = busy;
-		step->first_start[rank] = start[begin[rank]];
-		step->last_end[rank] = end[begin[rank + 1] - 1];
-	}
+	pipesim_step_measure(step);
 	return TRUE;
 }
 

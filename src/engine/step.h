@@ -67,6 +67,10 @@ void pipesim_step_free(PipesimStep *step);
  */
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
 
+/** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan, busy, first
+ * start and last end. */
+void pipesim_step_measure(PipesimStep *step);
+
 /** pipesim_step_messages: the list that @step ran by, or that its job brought: a file's own is there
  * whatever the rules, and under async is not run. NULL: none. */
 static inline const PipesimLowering *pipesim_step_messages(const PipesimStep *step)
