@@ -274,9 +274,9 @@ static void write_rank(Graph *graph, guint rank)
 			PipesimAction wait = graph->action[moved_to[node - 1]];
 
 			wait.kind += PIPESIM_ACTION_TO_WAIT;
-			lowerer->no_memory |= !pipesim_list_add(&list, &wait);
+			pipesim_lower_take(lowerer, &list, &wait);
 		}
-		lowerer->no_memory |= !pipesim_list_add(&list, action);
+		pipesim_lower_take(lowerer, &list, action);
 	}
 	g_free(old.actions);
 	lowerer->lists[rank] = list;

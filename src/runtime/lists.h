@@ -22,6 +22,11 @@ typedef struct _PipesimLowerer {
 /** pipesim_list_add: @action goes to the end of @list. FALSE where memory does not suffice. */
 gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action);
 
+/** pipesim_lower_take: @action goes to the end of @list, a new one for @lowerer, which remembers where memory
+ * does not suffice. */
+void pipesim_lower_take(
+	PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action);
+
 /** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the list of
  * @rank. */
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op);

@@ -103,14 +103,15 @@ gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action)
 	return TRUE;
 }
 
-static void add(PipesimLowerer *lowerer, guint rank, const PipesimAction *action)
+void pipesim_lower_take(PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
 {
-	lowerer->no_memory |= !pipesim_list_add(&lowerer->lists[rank], action);
+	lowerer->no_memory |= !pipesim_list_add(list, action);
 }
 
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op)
 {
-	add(lowerer, rank, &(PipesimAction){.op = op, .kind = (guint8)kind});
+	pipesim_lower_take(lowerer, &lowerer->lists[rank],
+		&(PipesimAction){.op = op, .kind = (guint8)kind});
 }
 
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
@@ -121,7 +122,8 @@ void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op)
 void pipesim_lower_end(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined)
 {
-	add(lowerer, send ? message->from_rank : message->to_rank,
+	pipesim_lower_take(lowerer,
+		&lowerer->lists[send ? message->from_rank : message->to_rank],
 		&(PipesimAction){
 			.op = send ? message->from : message->to,
 			.kind = (guint8)((send ? PIPESIM_ACTION_SEND_F

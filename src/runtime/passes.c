@@ -17,11 +17,6 @@ static gboolean find_output(
 	return n > 0 && messages[0].backward == 0;
 }
 
-static void take(PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action)
-{
-	lowerer->no_memory |= !pipesim_list_add(list, action);
-}
-
 void pipesim_pass_wait_for_sends(PipesimLowerer *lowerer)
 {
 	const PipesimProgram *program = lowerer->program;
@@ -34,14 +29,14 @@ void pipesim_pass_wait_for_sends(PipesimLowerer *lowerer)
 			const PipesimAction *action = &old.actions[i];
 			PipesimAction wait = {.kind = PIPESIM_ACTION_WAIT_SEND_F};
 
-			take(lowerer, &list, action);
+			pipesim_lower_take(lowerer, &list, action);
 			if (action->kind == PIPESIM_ACTION_OP &&
 				find_output(program, rank, &program->ops[action->op], &wait.op))
-				take(lowerer, &list, &wait);
+				pipesim_lower_take(lowerer, &list, &wait);
 		}
 		for (guint32 i = 0; i < old.n; i++)
 			if (old.actions[i].kind == PIPESIM_ACTION_SEND_B)
-				take(lowerer, &list,
+				pipesim_lower_take(lowerer, &list,
 					&(PipesimAction){.op = old.actions[i].op,
 						.kind = PIPESIM_ACTION_WAIT_SEND_B});
 		g_free(old.actions);
@@ -69,7 +64,7 @@ static void write_out(Deferral *deferral, guint32 op, guint from)
 			deferral->lowerer->program, deferral->rank, &receive);
 
 		if (op != PIPESIM_NO_OP ? receive.op == op : message.from_rank == from)
-			take(deferral->lowerer, deferral->out, &receive);
+			pipesim_lower_take(deferral->lowerer, deferral->out, &receive);
 		else
 			aside->actions[kept++] = receive;
 	}
@@ -90,7 +85,7 @@ void pipesim_pass_defer_receives(PipesimLowerer *lowerer)
 
 			if (action->kind == PIPESIM_ACTION_RECV_F ||
 				action->kind == PIPESIM_ACTION_RECV_B) {
-				take(lowerer, &deferral.aside, action);
+				pipesim_lower_take(lowerer, &deferral.aside, action);
 				continue;
 			}
 			if (action->kind == PIPESIM_ACTION_OP)
@@ -103,7 +98,7 @@ void pipesim_pass_defer_receives(PipesimLowerer *lowerer)
 				if (deferral.rank < message.to_rank)
 					write_out(&deferral, PIPESIM_NO_OP, message.to_rank);
 			}
-			take(lowerer, &list, action);
+			pipesim_lower_take(lowerer, &list, action);
 		}
 		g_free(old.actions);
 		lowerer->lists[deferral.rank] = list;
