@@ -286,22 +286,13 @@ static void add_spans(PipesimTrace *trace, const PipesimProfile *profile, const 
 		const MarkedRange *marked =
 			activity->range != NO_RANGE ? range_at(ranges, activity->range) : NULL;
 		const char *name = marked != NULL ? marked->range.name : activity->name;
-		const PipesimTraceSpan span = {
-			.name = name,
-			.message = strstr(name, "SendRecv") != NULL ||
-				   (marked != NULL && (strstr(name, "SEND") != NULL ||
-							      strstr(name, "RECV") != NULL)),
-			.step = PIPESIM_UNKNOWN,
-			.replica = PIPESIM_UNKNOWN,
-			.rank = pipesim_trace_get_count(trace, "rank"),
-			.stage = PIPESIM_UNKNOWN,
-			.seq = PIPESIM_UNKNOWN,
-			.start = base + activity->start,
-			.duration = activity->end - activity->start,
-		};
+		const gboolean message =
+			strstr(name, "SendRecv") != NULL ||
+			(marked != NULL &&
+				(strstr(name, "SEND") != NULL || strstr(name, "RECV") != NULL));
 
 		if (marked == NULL || !marked->meaning.counted)
-			g_array_append_val(trace->spans, span);
+			pipesim_trace_add_span(trace, activity, name, message, base);
 	}
 }
 

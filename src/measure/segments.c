@@ -109,23 +109,6 @@ static gboolean is_optimizer(const PipesimProfile *profile, gint64 at)
 	return FALSE;
 }
 
-static void add_span(PipesimTrace *trace, const PipesimEvent *activity, gint64 base)
-{
-	const PipesimTraceSpan span = {
-		.name = activity->name,
-		.message = is_message(activity),
-		.step = PIPESIM_UNKNOWN,
-		.replica = PIPESIM_UNKNOWN,
-		.rank = pipesim_trace_get_count(trace, "rank"),
-		.stage = PIPESIM_UNKNOWN,
-		.seq = PIPESIM_UNKNOWN,
-		.start = base + activity->start,
-		.duration = activity->end - activity->start,
-	};
-
-	g_array_append_val(trace->spans, span);
-}
-
 static void grow(PipesimTraceSegment *segment, const PipesimEvent *activity, gint64 base)
 {
 	segment->start = MIN(segment->start, base + activity->start);
@@ -160,7 +143,8 @@ void pipesim_trace_add_segments(PipesimTrace *trace, const PipesimProfile *profi
 			is_optimizer(profile, one->at)) {
 			/* Collectives and copies on other streams come in between. */
 			ended |= is_message(activity) || is_optimizer(profile, one->at);
-			add_span(trace, activity, base);
+			pipesim_trace_add_span(
+				trace, activity, activity->name, is_message(activity), base);
 			continue;
 		}
 		if (ended || last->backward != segment.backward) {

@@ -239,15 +239,15 @@ static void case_clear(Case *one)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Case, case_clear)
 
-static gboolean diagnose(Case *one, GError **error)
+static gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **error)
 {
 	const PipesimCalibrateOptions none = {0};
 	PipesimPatient patient = {.step = -1};
 
-	one->record = pipesim_record_new(&one->trace, 1, error);
+	one->record = pipesim_record_new(traces, n, error);
 	if (one->record == NULL)
 		return FALSE;
-	one->calibration = pipesim_calibrate(&one->trace, 1, &none, error);
+	one->calibration = pipesim_calibrate(traces, n, &none, error);
 	if (one->calibration == NULL)
 		return FALSE;
 	patient.record = one->record;
@@ -278,7 +278,8 @@ static void make_case(Case *one, const Made *made)
 	g_autoptr(GError) error = NULL;
 
 	one->trace = trace_of(text);
-	ck_assert_msg(diagnose(one, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_msg(diagnose(one, &one->trace, 1, &error), "%s",
+		error != NULL ? error->message : "");
 	check_sums(one->found);
 }
 
@@ -443,8 +444,6 @@ START_TEST(profiles_tell_what_was_injected)
 	g_auto(Case) one = {0};
 	Made made = profiled[_i].made;
 	PipesimTrace *traces[2] = {NULL};
-	const PipesimCalibrateOptions none = {0};
-	PipesimPatient patient = {.step = -1};
 	const gint64 clean = (8 + 1) * 26 * MS;
 
 	made.schedule = "1f1b";
@@ -457,14 +456,7 @@ START_TEST(profiles_tell_what_was_injected)
 
 		traces[rank] = trace_of(text);
 	}
-	one.record = pipesim_record_new(traces, 2, NULL);
-	one.calibration = pipesim_calibrate(traces, 2, &none, NULL);
-	ck_assert_ptr_nonnull(one.record);
-	ck_assert_ptr_nonnull(one.calibration);
-	patient.record = one.record;
-	patient.costs = one.calibration->costs;
-	one.found = pipesim_diagnose(&patient, NULL);
-	ck_assert_ptr_nonnull(one.found);
+	ck_assert(diagnose(&one, traces, 2, NULL));
 	ck_assert(one.found->tells_ranks);
 	check_sums(one.found);
 	for (guint kind = PIPESIM_CAUSE_SLOW_RANK; kind < PIPESIM_N_CAUSES; kind++)
@@ -540,7 +532,7 @@ START_TEST(what_cannot_be_diagnosed_is_refused)
 	g_auto(Case) one = {.trace = trace_of(refused[_i].text)};
 	g_autoptr(GError) error = NULL;
 
-	ck_assert(!diagnose(&one, &error));
+	ck_assert(!diagnose(&one, &one.trace, 1, &error));
 	ck_assert_msg(
 		strstr(error->message, refused[_i].message) != NULL, "%s", error->message);
 }
@@ -558,7 +550,8 @@ START_TEST(cut_steps_are_left_out)
 	*(strrchr(text, '\n')) = '\0';
 	*(strrchr(text, '\n') + 1) = '\0';
 	one.trace = trace_of(text);
-	ck_assert_msg(diagnose(&one, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_msg(diagnose(&one, &one.trace, 1, &error), "%s",
+		error != NULL ? error->message : "");
 	ck_assert_uint_eq(one.record->steps->len, 1);
 	ck_assert(trace_has_notice(one.record->notices,
 		"1 step left out, which is cut: step 1 lacks B of stage 3"));
@@ -588,7 +581,8 @@ START_TEST(runs_of_others_are_replayed)
 		return;
 	one.trace = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 	ck_assert_ptr_nonnull(one.trace);
-	ck_assert_msg(diagnose(&one, &error), "%s", error != NULL ? error->message : "");
+	ck_assert_msg(diagnose(&one, &one.trace, 1, &error), "%s",
+		error != NULL ? error->message : "");
 	check_sums(one.found);
 	ck_assert(one.found->nearest.exact);
 	ck_assert_str_eq(one.found->nearest.run->name, "1f1b");
@@ -726,8 +720,6 @@ START_TEST(real_profiles_name_what_was_injected)
 	const char *folder = g_getenv("PIPESIM_DATADIR");
 	g_auto(Case) one = {0};
 	PipesimTrace *traces[2];
-	const PipesimCalibrateOptions none = {0};
-	PipesimPatient patient = {.step = -1};
 	const PipesimCause *first;
 
 	for (guint rank = 0; rank < 2; rank++) {
@@ -739,14 +731,7 @@ START_TEST(real_profiles_name_what_was_injected)
 		traces[rank] = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 		ck_assert_ptr_nonnull(traces[rank]);
 	}
-	one.record = pipesim_record_new(traces, 2, NULL);
-	one.calibration = pipesim_calibrate(traces, 2, &none, NULL);
-	ck_assert_ptr_nonnull(one.record);
-	ck_assert_ptr_nonnull(one.calibration);
-	patient.record = one.record;
-	patient.costs = one.calibration->costs;
-	one.found = pipesim_diagnose(&patient, NULL);
-	ck_assert_ptr_nonnull(one.found);
+	ck_assert(diagnose(&one, traces, 2, NULL));
 	check_sums(one.found);
 	ck_assert(one.found->nearest.exact);
 	ck_assert_str_eq(one.found->nearest.run->name, recorded[_i].schedule);
