@@ -241,3 +241,12 @@ void pipesim_json_member_string(PipesimJson *json, const char *key, const char *
 	pipesim_json_key(json, key);
 	pipesim_json_string(json, text);
 }
+
+void pipesim_json_open_document(PipesimJson *json)
+{
+	pipesim_json_open_object(json, NULL);
+	pipesim_json_open_line(json, "pipesim");
+	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
+	pipesim_json_member_int(json, "schema", 1);
+	pipesim_json_close(json);
+}

@@ -10,6 +10,9 @@ PipesimJson *pipesim_json_new(GString *out);
 /** pipesim_json_free: every object and array must be closed by then. */
 void pipesim_json_free(PipesimJson *json);
 
+/** pipesim_json_open_document: begins the object that a whole output is, which says first who wrote it. */
+void pipesim_json_open_document(PipesimJson *json);
+
 /** pipesim_json_key: names the next value; only inside an object. @key is ASCII. */
 void pipesim_json_key(PipesimJson *json, const char *key);
 /** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has been

@@ -232,11 +232,7 @@ static void write_json(const Answer *answer, GString *out)
 	g_autoptr(GString) modules = g_string_new(NULL);
 
 	pipesim_stages_print(answer->stages, layout);
-	pipesim_json_open_object(json, NULL);
-	pipesim_json_open_line(json, "pipesim");
-	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
-	pipesim_json_member_int(json, "schema", 1);
-	pipesim_json_close(json);
+	pipesim_json_open_document(json);
 	pipesim_json_member_string(json, "model", model->name);
 	pipesim_json_member_int(
 		json, "parameters", pipesim_transformer_parameters(model, FALSE));

@@ -459,11 +459,7 @@ static void write_json(const Plan *plan, GString *out)
 	const PipesimPlanned *planned = plan->planned;
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json, NULL);
-	pipesim_json_open_line(json, "pipesim");
-	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
-	pipesim_json_member_int(json, "schema", 1);
-	pipesim_json_close(json);
+	pipesim_json_open_document(json);
 	pipesim_json_member_string(json, "model", plan->wish.model->name);
 	pipesim_json_member_int(json, "gpus", plan->wish.gpus);
 	pipesim_json_member_int(json, "global_batch", plan->wish.batch);

@@ -113,11 +113,7 @@ static void write_json(const PipesimComparison *comparison,
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 
-	pipesim_json_open_object(json, NULL);
-	pipesim_json_open_line(json, "pipesim");
-	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
-	pipesim_json_member_int(json, "schema", 1);
-	pipesim_json_close(json);
+	pipesim_json_open_document(json);
 	pipesim_json_member_int(json, "pp", comparison->scenario.ranks);
 	pipesim_json_member_int(json, "microbatches", comparison->scenario.microbatches);
 	pipesim_json_open_line(json, "times_ms");
