@@ -44,14 +44,8 @@ static void count_flops(const PipesimMeasuredLayer *layer, PipesimTermSum *sum)
 		.expert_ffn = layer->expert_ffn,
 		.shared_ffn = layer->shared_ffn,
 		.sparse = &sparse};
-	const PipesimTraining training = {.seq = layer->seq,
-		.microbatch = MAX(layer->tokens / layer->seq, 1),
-		.tp = 1,
-		.cp = 1,
-		.ep = 1,
-		.etp = 1,
-		.dp = 1,
-		.vocab_multiple = 1};
+	const PipesimTraining training =
+		pipesim_training_on_one(layer->seq, MAX(layer->tokens / layer->seq, 1));
 
 	pipesim_terms_sum(&model, &training, PIPESIM_PART_SPARSE, sum);
 }

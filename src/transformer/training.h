@@ -72,6 +72,19 @@ typedef struct {
 	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
 } PipesimTraining;
 
+/** pipesim_training_on_one: of @microbatch sequences of @seq tokens on one rank, which shares nothing. */
+static inline PipesimTraining pipesim_training_on_one(gint64 seq, gint64 microbatch)
+{
+	return (PipesimTraining){.seq = seq,
+		.microbatch = microbatch,
+		.tp = 1,
+		.cp = 1,
+		.ep = 1,
+		.etp = 1,
+		.dp = 1,
+		.vocab_multiple = 1};
+}
+
 /** pipesim_training_tokens: T: of a micro-batch on a rank. */
 static inline gint64 pipesim_training_tokens(const PipesimTraining *training)
 {

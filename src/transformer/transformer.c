@@ -37,14 +37,7 @@ void pipesim_transformer_places(PipesimTransformer *model, gint64 first, gint64 
 
 gint64 pipesim_transformer_parameters(const PipesimTransformer *model, gboolean active)
 {
-	const PipesimTraining plain = {.seq = 1,
-		.microbatch = 1,
-		.tp = 1,
-		.cp = 1,
-		.ep = 1,
-		.etp = 1,
-		.dp = 1,
-		.vocab_multiple = 1};
+	const PipesimTraining plain = pipesim_training_on_one(1, 1);
 	PipesimWide total = 0;
 
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
