@@ -21,6 +21,14 @@ typedef struct {
 	guint64 cause;         /* what let it start: see PipesimTimeline */
 } PipesimTransfer;
 
+/** pipesim_transfer_waits: how long the receive of @transfer stands on its rank before its message begins to
+ * move, ns: from @transfer->received until @transfer->start. Its kernel holds part of the chip meanwhile
+ * and what runs there beside it is slower. 0: it does not wait. */
+static inline gint64 pipesim_transfer_waits(const PipesimTransfer *transfer)
+{
+	return MAX(transfer->start - transfer->received, 0);
+}
+
 /* When each op ran, by op index, ns from the start of the step. end - start is the op's
  * duration, no two ops of a rank overlap, and an op starts when its rank is free and every
  * input is there: P2P later than its end where the input comes from another rank. */
