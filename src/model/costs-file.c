@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/csv.h"
 #include "base/decimal.h"
 #include "base/ini.h"
 #include "model/costs-file.h"
@@ -16,6 +15,9 @@
 #define VERSION_GROUP    "pipesim-costs"
 #define SCALE_GROUP      "stage-scale"
 #define STAGES_GROUP     "stage-times"
+#define BYTES_GROUP      "stage-bytes"
+#define POWER_GROUP      "power"
+#define RESIDENCE_GROUP  "residence"
 #define COMPONENT_PREFIX "component "
 
 /* Keys ---------------------------------------------------------------------------------- */
@@ -28,10 +30,13 @@ typedef enum {
 	KEY_QUANTILES, /* rising times */
 	KEY_SCALE, /* the number of parts; what else stands in the group is the length of one */
 	KEY_RANKS, /* what each measured rank takes */
-	KEY_STAGES, /* what each part of the model takes; the offset is the PipesimKind */
+	KEY_STAGES,      /* what each part of the model takes; the offset is the PipesimKind */
+	KEY_STAGE_BYTES, /* what each part of the model holds; the offset is the PipesimBytes */
+	KEY_KINDS,       /* a number for each kind of op */
+	KEY_CONSTANTS,   /* a number for each time constant */
 } KeyKind;
 
-/* One key and where its value lives, in PipesimCosts or PipesimComponent. */
+/* One key and where its value lives: in what holder() gives, or a PipesimComponent. */
 typedef struct {
 	const char *group; /* NULL = a component's group */
 	const char *name;
@@ -48,7 +53,12 @@ typedef struct {
 #define TIME(kind)   G_STRUCT_OFFSET(PipesimCosts, time) + (kind) * sizeof(gint64)
 #define COSTS(f)     G_STRUCT_OFFSET(PipesimCosts, f)
 #define COMPONENT(f) G_STRUCT_OFFSET(PipesimComponent, f)
+#define POWER(f)     G_STRUCT_OFFSET(PipesimPower, f)
+#define RESIDENCE(f) G_STRUCT_OFFSET(PipesimResidence, f)
 #define MAX_TIME     PIPESIM_MAX_TIME_NS
+/* 1000 s. */
+#define MAX_CONSTANT G_GINT64_CONSTANT(1000000000000)
+#define MAX_SLOWDOWN (100 * (gint64)PIPESIM_PPM)
 
 /* What is read and written, in the order in which it is written. */
 static const Key costs_keys[] = {
@@ -73,8 +83,42 @@ static const Key costs_keys[] = {
 	{STAGES_GROUP, "I", KEY_STAGES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
 	{STAGES_GROUP, "W", KEY_STAGES, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
 	{STAGES_GROUP, "B", KEY_STAGES, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
+	{BYTES_GROUP, "until_input", KEY_STAGE_BYTES, PIPESIM_UNTIL_INPUT, IN_GROUP, 0,
+		G_MAXINT64},
+	{BYTES_GROUP, "until_weight", KEY_STAGE_BYTES, PIPESIM_UNTIL_WEIGHT, IN_GROUP, 0,
+		G_MAXINT64},
+	{BYTES_GROUP, "parameters", KEY_STAGE_BYTES, PIPESIM_PARAMETERS, IN_GROUP, 0,
+		G_MAXINT64},
 	{"measured-ranks", "relative_ppm", KEY_RANKS, 0, IN_GROUP, 1, MAX_RELATIVE_PPM},
+	{POWER_GROUP, "device", KEY_TEXT, POWER(device), OPTIONAL, 0, 0},
+	{POWER_GROUP, "limit_w", KEY_INT64, POWER(limit), OPTIONAL, 0, 1000000},
+	{POWER_GROUP, "time_constant_ns", KEY_CONSTANTS, POWER(time_constant), IN_GROUP, 1000,
+		MAX_CONSTANT},
+	{POWER_GROUP, "weight_ppm", KEY_CONSTANTS, POWER(weight), IN_GROUP, 0, PIPESIM_PPM},
+	{POWER_GROUP, "threshold_ppm", KEY_INT64, POWER(threshold), IN_GROUP, 0,
+		PIPESIM_PPM - 1},
+	{POWER_GROUP, "full_speed_ppm", KEY_KINDS, POWER(full_speed), IN_GROUP, 1, PIPESIM_PPM},
+	{POWER_GROUP, "load_ppm", KEY_KINDS, POWER(load), IN_GROUP, 0, PIPESIM_PPM},
+	{POWER_GROUP, "waiting_load_ppm", KEY_INT64, POWER(waiting_load), IN_GROUP, 0,
+		PIPESIM_PPM},
+	{POWER_GROUP, "explained_ppm", KEY_INT64, POWER(explained), OPTIONAL, -1, PIPESIM_PPM},
+	{POWER_GROUP, "residual_ppm", KEY_INT64, POWER(residual), OPTIONAL, -1, PIPESIM_PPM},
+	{RESIDENCE_GROUP, "slowdown_ppm", KEY_KINDS, RESIDENCE(slowdown), IN_GROUP, PIPESIM_PPM,
+		MAX_SLOWDOWN},
+	{RESIDENCE_GROUP, "moving_ppm", KEY_KINDS, RESIDENCE(moving), OPTIONAL, PIPESIM_PPM,
+		MAX_SLOWDOWN},
+	{RESIDENCE_GROUP, "sms", KEY_INT64, RESIDENCE(sms), OPTIONAL, 0, 100000},
 };
+
+/* What holds the value of @key of @costs; NULL where @costs has no such group. */
+static gpointer holder(const PipesimCosts *costs, const Key *key)
+{
+	if (g_str_equal(key->group, POWER_GROUP))
+		return costs->power;
+	if (g_str_equal(key->group, RESIDENCE_GROUP))
+		return costs->residence;
+	return (gpointer)costs;
+}
 
 static const Key component_keys[] = {
 	{NULL, "component", KEY_TEXT, COMPONENT(component), ALWAYS, 0, 0},
@@ -161,6 +205,18 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 		write_list(
 			out, key->name, costs->part + key->offset, costs->n_parts, PIPESIM_FB);
 		break;
+	case KEY_STAGE_BYTES:
+		write_list(out, key->name, costs->part_bytes + key->offset, costs->n_part_bytes,
+			PIPESIM_N_BYTES);
+		break;
+	case KEY_KINDS:
+		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
+			PIPESIM_N_KINDS, 1);
+		break;
+	case KEY_CONSTANTS:
+		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
+			((const PipesimPower *)from)->n_constants, 1);
+		break;
 	}
 }
 
@@ -176,12 +232,14 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 		if ((key->kind == KEY_SCALE && costs->scale == NULL) ||
 			(key->kind == KEY_RANKS && costs->measured_ranks == NULL) ||
 			(key->kind == KEY_STAGES && costs->part == NULL) ||
+			(key->kind == KEY_STAGE_BYTES && costs->part_bytes == NULL) ||
+			holder(costs, key) == NULL ||
 			(g_str_equal(key->name, "FB") && !costs->has_pair))
 			continue;
 		if (!g_str_equal(key->group, group))
 			g_string_append_printf(out, "\n[%s]\n", key->group);
 		group = key->group;
-		write_key(out, key, costs);
+		write_key(out, key, holder(costs, key));
 	}
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
 		g_string_append_printf(out, "\n[" COMPONENT_PREFIX "%u]\n", i + 1);
@@ -323,29 +381,61 @@ static void read_length(Reader *reader, const PipesimIniLine *line)
 		costs->scale[part] = length;
 }
 
-/* The times of one kind, as many as there are parts. */
-static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text)
+/* The times of one kind, or the bytes of one sort, as many as there are parts: at @key->offset of each @width
+ * in *@parts, of which there are *@n_parts. */
+static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text,
+	gint64 **parts, guint *n_parts, guint width)
 {
-	PipesimCosts *costs = reader->costs;
+	const char *what = key->kind == KEY_STAGES ? "times in whole ns" : "sizes in bytes";
 	guint n;
 	g_autofree gint64 *values = parse_list(text, key, &n);
 
 	if (values == NULL || n == 0 || n > MAX_PARTS) {
-		fault(reader, group, key->name,
-			"1 to %u times in whole ns, separated by ; are expected", MAX_PARTS);
+		fault(reader, group, key->name, "1 to %u %s, separated by ; are expected",
+			MAX_PARTS, what);
 		return;
 	}
-	if (costs->part == NULL) {
-		costs->part = g_new0(gint64, (gsize)n * PIPESIM_FB);
-		costs->n_parts = n;
+	if (*parts == NULL) {
+		*parts = g_new0(gint64, (gsize)n * width);
+		*n_parts = n;
 	}
-	if (n != costs->n_parts) {
-		fault(reader, group, key->name, "%u times, but %u before it; one for each part",
-			n, costs->n_parts);
+	if (n != *n_parts) {
+		fault(reader, group, key->name, "%u %.5s, but %u before it; one for each part",
+			n, what, *n_parts);
 		return;
 	}
 	for (guint i = 0; i < n; i++)
-		costs->part[(gsize)i * PIPESIM_FB + key->offset] = values[i];
+		(*parts)[(gsize)i * width + key->offset] = values[i];
+}
+
+/* As many as there are kinds of ops, or time constants: these say how many. */
+static void read_numbers(
+	Reader *reader, const char *group, const Key *key, const char *text, gpointer to)
+{
+	const gboolean kinds = key->kind == KEY_KINDS;
+	const guint most = kinds ? PIPESIM_N_KINDS : PIPESIM_POWER_CONSTANTS;
+	PipesimPower *power = reader->costs->power;
+	guint n;
+	g_autofree gint64 *values = parse_list(text, key, &n);
+
+	if (values == NULL || n == 0 || n > most || (kinds && n != most)) {
+		fault(reader, group, key->name,
+			kinds ? "'%.80s' is not five whole numbers from %" G_GINT64_FORMAT
+				" to %" G_GINT64_FORMAT ", of F;I;W;B;FB"
+			      : "'%.80s' is not one or two whole numbers from "
+				"%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", separated by ;",
+			text, key->least, key->most);
+		return;
+	}
+	if (!kinds && power->n_constants != 0 && n != power->n_constants) {
+		fault(reader, group, key->name,
+			"%u numbers, but %u before it; one for each time constant", n,
+			power->n_constants);
+		return;
+	}
+	if (!kinds)
+		power->n_constants = n;
+	memcpy(G_STRUCT_MEMBER_P(to, key->offset), values, n * sizeof *values);
 }
 
 /* @to: what holds the value, a PipesimCosts or PipesimComponent */
@@ -416,7 +506,16 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 				key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
 		break;
 	case KEY_STAGES:
-		read_stage_list(reader, group, key, line->value);
+		read_stage_list(reader, group, key, line->value, &costs->part, &costs->n_parts,
+			PIPESIM_FB);
+		break;
+	case KEY_STAGE_BYTES:
+		read_stage_list(reader, group, key, line->value, &costs->part_bytes,
+			&costs->n_part_bytes, PIPESIM_N_BYTES);
+		break;
+	case KEY_KINDS:
+	case KEY_CONSTANTS:
+		read_numbers(reader, group, key, line->value, to);
 		break;
 	}
 }
@@ -437,6 +536,22 @@ static gboolean is_of_format(const char *group, const char *key)
 			(key == NULL || g_str_equal(keys[i].name, key)))
 			return TRUE;
 	return FALSE;
+}
+
+/* The running means are parts of one. */
+static void check_weights(Reader *reader)
+{
+	const PipesimPower *power = reader->costs->power;
+	gint64 sum = 0;
+
+	if (power == NULL || pipesim_ini_find(reader->ini, POWER_GROUP, "weight_ppm") == NULL)
+		return;
+	for (guint i = 0; i < power->n_constants; i++)
+		sum += power->weight[i];
+	if (power->n_constants > 0 && sum != PIPESIM_PPM)
+		fault(reader, POWER_GROUP, "weight_ppm",
+			"the weights sum to %" G_GINT64_FORMAT "; one million is all of them",
+			sum);
 }
 
 static void read_costs(Reader *reader)
@@ -476,8 +591,17 @@ static void read_costs(Reader *reader)
 				"no such key; remove or correct it");
 		}
 	}
+	if (pipesim_ini_find(ini, POWER_GROUP, NULL) != NULL) {
+		costs->power = pipesim_power_new();
+		costs->power->n_constants = 0; /* the file says */
+	}
+	if (pipesim_ini_find(ini, RESIDENCE_GROUP, NULL) != NULL)
+		costs->residence = pipesim_residence_new();
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
-		read_key(reader, costs_keys[i].group, &costs_keys[i], costs);
+		if (holder(costs, &costs_keys[i]) != NULL)
+			read_key(reader, costs_keys[i].group, &costs_keys[i],
+				holder(costs, &costs_keys[i]));
+	check_weights(reader);
 	if (costs->part != NULL && costs->scale != NULL)
 		fault(reader, SCALE_GROUP, NULL,
 			"the times of stages stand in [" STAGES_GROUP "]; remove one of both");
@@ -529,140 +653,4 @@ PipesimCosts *pipesim_costs_read(const char *path, GError **error)
 {
 	return pipesim_costs_read_ini(
 		pipesim_ini_read(path, MAX_FILE, PIPESIM_FILE_COSTS, error), error);
-}
-
-/* Stages -------------------------------------------------------------------------------- */
-
-/* What a file of stages has a line of, for each of equal parts of the model. */
-typedef struct {
-	const char *columns[5]; /* behind that of the stage */
-	guint least, most;      /* columns without that of the stage */
-	const char *header;     /* as messages say it */
-	gboolean (*parse)(const char *text, const char *what, gint64 *out, GError **error);
-} StageFormat;
-
-static const StageFormat stage_times = {
-	{"F", "I", "W", "B"}, 3, 4, "stage,F,I,W or stage,F,I,W,B", pipesim_parse_time};
-static const StageFormat stage_bytes = {{"until_input", "until_weight", "parameters"},
-	PIPESIM_N_BYTES, PIPESIM_N_BYTES, "stage,until_input,until_weight,parameters",
-	pipesim_parse_bytes};
-
-typedef struct {
-	const StageFormat *format;
-	PipesimCsv *csv;
-	guint n_columns; /* of the header, without the stage; 0 = not read yet */
-	guint n_stages;
-	GArray *values; /* gint64: format->most of each line; what has no column is 0 */
-} Stages;
-
-static gboolean read_stage_header(
-	Stages *stages, const PipesimCsvRecord *record, GError **error)
-{
-	const StageFormat *format = stages->format;
-	const PipesimCsvCell *cells = record->cells;
-
-	for (guint i = 0; i < record->n_cells && i <= format->most; i++) {
-		const char *expected = i == 0 ? "stage" : format->columns[i - 1];
-
-		if (strcmp(cells[i].text, expected) != 0)
-			return pipesim_csv_fail(stages->csv, record, &cells[i], error,
-				"column '%.40s' where %s is expected; the header is %s",
-				cells[i].text, expected, format->header);
-	}
-	if (record->n_cells <= format->least || record->n_cells > format->most + 1)
-		return pipesim_csv_fail(stages->csv, record, NULL, error,
-			"%u columns; the header is %s", record->n_cells, format->header);
-	stages->n_columns = record->n_cells - 1;
-	return TRUE;
-}
-
-/* The header, or a line of it. */
-static gboolean read_stage(Stages *stages, const PipesimCsvRecord *record, GError **error)
-{
-	const StageFormat *format = stages->format;
-	const PipesimCsvCell *cells = record->cells;
-	g_autoptr(GError) fault = NULL;
-	guint64 stage;
-
-	if (record->n_cells == 0)
-		return pipesim_csv_fail(stages->csv, record, NULL, error, "empty line");
-	if (stages->n_columns == 0)
-		return read_stage_header(stages, record, error);
-	if (stages->n_stages >= PIPESIM_MAX_STAGES)
-		return pipesim_csv_fail(stages->csv, record, NULL, error, "more than %u stages",
-			PIPESIM_MAX_STAGES);
-	if (record->n_cells != stages->n_columns + 1)
-		return pipesim_csv_fail(stages->csv, record, NULL, error,
-			"%u cells under %u columns", record->n_cells, stages->n_columns + 1);
-	if (!pipesim_parse_count(cells[0].text, "stage", 0, PIPESIM_MAX_STAGES, &stage, NULL) ||
-		stage != stages->n_stages)
-		return pipesim_csv_fail(stages->csv, record, &cells[0], error,
-			"stage '%.40s'; stages count from 0 without a gap: here %u",
-			cells[0].text, stages->n_stages);
-	for (guint i = 0; i < format->most; i++) {
-		gint64 value = 0;
-
-		if (i < stages->n_columns &&
-			!format->parse(cells[i + 1].text, format->columns[i], &value, &fault))
-			return pipesim_csv_fail(stages->csv, record, &cells[i + 1], error, "%s",
-				fault->message);
-		g_array_append_val(stages->values, value);
-	}
-	stages->n_stages++;
-	return TRUE;
-}
-
-static gboolean read_stages(Stages *stages, GError **error)
-{
-	const PipesimCsvRecord *record;
-	GError *fault = NULL;
-
-	/* The first fault ends it: after one in the header or in the numbers of stages the rest
-	 * would only repeat it. */
-	while ((record = pipesim_csv_next(stages->csv, TRUE, &fault)) != NULL)
-		if (!read_stage(stages, record, error))
-			return FALSE;
-	if (fault != NULL) {
-		g_propagate_error(error, fault);
-		return FALSE;
-	}
-	return stages->n_stages > 0 ||
-	       pipesim_fail_at(error, pipesim_csv_path(stages->csv), 1, 1,
-		       "no stage; write a header %s and one line per stage",
-		       stages->format->header);
-}
-
-/* @set: what takes the values as those of equal parts of the model, for one of @ranks shares */
-static gboolean read_parts(PipesimCosts *costs, const StageFormat *format, PipesimInput *taken,
-	guint ranks,
-	gboolean (*set)(PipesimCosts *costs, const GArray *parts, guint ranks, GError **error),
-	GError **error)
-{
-	g_autoptr(PipesimCsv) csv = pipesim_csv_new(taken);
-	g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(gint64));
-	Stages stages = {.format = format, .csv = csv, .values = values};
-	g_autoptr(GError) fault = NULL;
-
-	if (csv == NULL || !read_stages(&stages, error))
-		return FALSE;
-	for (guint i = 0; stages.n_columns < format->most && i < stages.n_stages; i++) {
-		gint64 *time = &g_array_index(values, gint64, (gsize)i * PIPESIM_FB);
-
-		time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
-	}
-	return set(costs, values, ranks, &fault) ||
-	       pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1, "%s", fault->message);
-}
-
-gboolean pipesim_costs_read_stages(
-	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error)
-{
-	return read_parts(costs, &stage_times, taken, ranks, pipesim_costs_set_parts, error);
-}
-
-gboolean pipesim_costs_read_stage_bytes(
-	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error)
-{
-	return read_parts(
-		costs, &stage_bytes, taken, ranks, pipesim_costs_set_part_bytes, error);
 }

@@ -78,6 +78,8 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->measured_ranks = g_memdup2(
 		costs->measured_ranks, costs->n_measured_ranks * sizeof *costs->measured_ranks);
 	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
+	copy->power = pipesim_power_copy(costs->power);
+	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
 	if (costs->components != NULL)
 		g_ptr_array_ref(costs->components);
 	if (costs->cutter != NULL)
@@ -160,6 +162,16 @@ gboolean pipesim_costs_set_part_bytes(
 	return TRUE;
 }
 
+gboolean pipesim_costs_share_part_bytes(PipesimCosts *costs, guint ranks, GError **error)
+{
+	g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	if (costs->part_bytes == NULL || ranks == 0)
+		return TRUE;
+	g_array_append_vals(parts, costs->part_bytes, costs->n_part_bytes * PIPESIM_N_BYTES);
+	return pipesim_costs_set_part_bytes(costs, parts, ranks, error);
+}
+
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs)
 {
 	return costs->part_bytes != NULL || costs->cutter != NULL ||
@@ -205,6 +217,8 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->source);
 	g_free(costs->notices);
 	pipesim_network_free(costs->network);
+	pipesim_power_free(costs->power);
+	g_free(costs->residence);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);
 	g_free(costs);

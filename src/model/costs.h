@@ -4,6 +4,7 @@
 #pragma once
 #include "base/number.h"
 #include "model/network.h"
+#include "model/power.h"
 #include "model/shape.h"
 #include "model/statistics.h"
 
@@ -90,7 +91,7 @@ struct _PipesimCosts {
 	gint64 parameter_bytes;
 	/* Bytes of part i of n_part_bytes equal parts of the model, by PipesimBytes, at
 	 * part_bytes[i * PIPESIM_N_BYTES + sort]; the three above then hold averages. NULL = as
-	 * these and @scale say. Of this run, not in a costs file. */
+	 * these and @scale say. */
 	gint64 *part_bytes;
 	guint n_part_bytes;
 
@@ -119,6 +120,11 @@ struct _PipesimCosts {
 	 * millionths; NULL = not told apart. */
 	gint64 *measured_ranks;
 	guint n_measured_ranks;
+
+	/* How the time of an op depends on what its rank did before, and on receives that wait there; NULL
+	 * = not at all. All times here are those of a rank that never idles, alone. Owned. */
+	PipesimPower *power;
+	PipesimResidence *residence;
 
 	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs file. */
 	PipesimCutter *cutter;
@@ -184,6 +190,10 @@ gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **er
  * of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is then unchanged. */
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
+
+/** pipesim_costs_share_part_bytes: where @costs has bytes of parts of the model, makes those of a rank
+ * their averages over one of @ranks shares. Errors as above. */
+gboolean pipesim_costs_share_part_bytes(PipesimCosts *costs, guint ranks, GError **error);
 
 /** pipesim_costs_has_bytes: whether anything is known of memory. */
 gboolean pipesim_costs_has_bytes(const PipesimCosts *costs);

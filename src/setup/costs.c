@@ -151,12 +151,15 @@ static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs,
 	const char *path = setup->text[PIPESIM_SET_STAGE_BYTES];
 	const gboolean activations = setup->text[PIPESIM_SET_ACTIVATION_BYTES] != NULL;
 
-	if (path == NULL)
+	if (path == NULL && costs->part_bytes == NULL)
 		return TRUE;
 	if (activations || setup->text[PIPESIM_SET_PARAMETER_BYTES] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--stage-bytes and %s both say what a stage holds; give one of them",
+			"%s and %s both say what a stage holds; give one of them",
+			path != NULL ? "--stage-bytes" : "the [stage-bytes] of --costs",
 			activations ? "--activation-bytes" : "--parameter-bytes");
+	if (path == NULL)
+		return pipesim_costs_share_part_bytes(costs, setup->scenario.ranks, error);
 	return pipesim_costs_read_stage_bytes(
 		costs, pipesim_input_open(path, error), setup->scenario.ranks, error);
 }

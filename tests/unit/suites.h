@@ -5,6 +5,7 @@
 Suite *base_suite(void);
 Suite *reading_suite(void);
 Suite *model_suite(void);
+Suite *power_suite(void);
 Suite *program_suite(void);
 Suite *schedule_suite(void);
 Suite *search_suite(void);

@@ -9,6 +9,7 @@ int main(void)
 
 	srunner_add_suite(runner, reading_suite());
 	srunner_add_suite(runner, model_suite());
+	srunner_add_suite(runner, power_suite());
 	srunner_add_suite(runner, program_suite());
 	srunner_add_suite(runner, schedule_suite());
 	srunner_add_suite(runner, search_suite());

@@ -1,0 +1,200 @@
+#include "config.h"
+
+#include "model/power.h"
+
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 Unsigned;
+
+/* Of powers of two: exponents in units of 2^-32, results in units of 2^-62. */
+#define EXPONENT_BITS 32
+#define RESULT_BITS   62
+/* The upper bits of the part of an exponent behind the point find a factor in the table. */
+#define TABLE_BITS 5
+#define ONE        (G_GUINT64_CONSTANT(1) << RESULT_BITS)
+
+/* log2(e) in units of 2^-32. */
+#define LOG2_E G_GUINT64_CONSTANT(6196328019)
+
+/* 2^(-i / 32). */
+static const guint64 roots[1 << TABLE_BITS] = {
+	G_GUINT64_CONSTANT(4611686018427387904),
+	G_GUINT64_CONSTANT(4512867096753504463),
+	G_GUINT64_CONSTANT(4416165660797809419),
+	G_GUINT64_CONSTANT(4321536337207803251),
+	G_GUINT64_CONSTANT(4228934724888366668),
+	G_GUINT64_CONSTANT(4138317374168289834),
+	G_GUINT64_CONSTANT(4049641766413219908),
+	G_GUINT64_CONSTANT(3962866294075461077),
+	G_GUINT64_CONSTANT(3877950241171266237),
+	G_GUINT64_CONSTANT(3794853764176460055),
+	G_GUINT64_CONSTANT(3713537873331429433),
+	G_GUINT64_CONSTANT(3633964414346709481),
+	G_GUINT64_CONSTANT(3556096050500581047),
+	G_GUINT64_CONSTANT(3479896245120279830),
+	G_GUINT64_CONSTANT(3405329244438597040),
+	G_GUINT64_CONSTANT(3332360060817827770),
+	G_GUINT64_CONSTANT(3260954456333195553),
+	G_GUINT64_CONSTANT(3191078926708050276),
+	G_GUINT64_CONSTANT(3122700685593301682),
+	G_GUINT64_CONSTANT(3055787649183712190),
+	G_GUINT64_CONSTANT(2990308421163830843),
+	G_GUINT64_CONSTANT(2926232277976504838),
+	G_GUINT64_CONSTANT(2863529154407056491),
+	G_GUINT64_CONSTANT(2802169629476361550),
+	G_GUINT64_CONSTANT(2742124912636209756),
+	G_GUINT64_CONSTANT(2683366830260470360),
+	G_GUINT64_CONSTANT(2625867812425724110),
+	G_GUINT64_CONSTANT(2569600879975159024),
+	G_GUINT64_CONSTANT(2514539631859660218),
+	G_GUINT64_CONSTANT(2460658232750154058),
+	G_GUINT64_CONSTANT(2407931400915394245),
+	G_GUINT64_CONSTANT(2356334396359501942),
+};
+
+/* ln(2)^k / k!, of which the series of 2^-r is made. */
+static const guint64 terms[] = {
+	ONE,
+	G_GUINT64_CONSTANT(3196577161300663915),
+	G_GUINT64_CONSTANT(1107849223398934356),
+	G_GUINT64_CONSTANT(255967521894832113),
+	G_GUINT64_CONSTANT(44355791529079737),
+	G_GUINT64_CONSTANT(6149018367977265),
+};
+
+PipesimPower *pipesim_power_new(void)
+{
+	PipesimPower *power = g_new0(PipesimPower, 1);
+
+	power->n_constants = 1;
+	power->time_constant[0] = 70000000;
+	power->weight[0] = PIPESIM_PPM;
+	power->threshold = 700000;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		power->full_speed[kind] = power->load[kind] = PIPESIM_PPM;
+	power->explained = power->residual = -1;
+	return power;
+}
+
+PipesimPower *pipesim_power_copy(const PipesimPower *power)
+{
+	PipesimPower *copy = g_memdup2(power, sizeof *power);
+
+	if (copy != NULL)
+		copy->device = g_strdup(power->device);
+	return copy;
+}
+
+void pipesim_power_free(PipesimPower *power)
+{
+	if (power == NULL)
+		return;
+	g_free(power->device);
+	g_free(power);
+}
+
+PipesimResidence *pipesim_residence_new(void)
+{
+	PipesimResidence *residence = g_new0(PipesimResidence, 1);
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		residence->slowdown[kind] = residence->moving[kind] = PIPESIM_PPM;
+	return residence;
+}
+
+static guint64 multiply(guint64 a, guint64 b)
+{
+	return (guint64)((Unsigned)a * b >> RESULT_BITS);
+}
+
+/* 2^-@exponent, to within 2^-40. */
+static guint64 halve(guint64 exponent)
+{
+	const guint64 whole = exponent >> EXPONENT_BITS;
+	const guint rest_bits = EXPONENT_BITS - TABLE_BITS;
+	const guint64 root = exponent >> rest_bits & ((1u << TABLE_BITS) - 1);
+	const guint64 rest = (exponent & ((G_GUINT64_CONSTANT(1) << rest_bits) - 1))
+			     << (RESULT_BITS - EXPONENT_BITS);
+	guint64 sum = terms[G_N_ELEMENTS(terms) - 1];
+
+	if (whole >= RESULT_BITS)
+		return 0;
+	for (guint i = G_N_ELEMENTS(terms) - 1; i-- > 0;)
+		sum = terms[i] - multiply(sum, rest);
+	return multiply(roots[root], sum) >> whole;
+}
+
+/* exp(-@dt / @constant), in units of 2^-62. */
+static guint64 decay(gint64 dt, gint64 constant)
+{
+	Unsigned exponent;
+
+	/* What there mostly is takes a division of 64 bits. */
+	if (dt < G_GINT64_CONSTANT(1) << 31)
+		return halve((guint64)dt * LOG2_E / (guint64)constant);
+	exponent = (Unsigned)(guint64)dt * LOG2_E / (guint64)constant;
+	return exponent >> 64 != 0 ? 0 : halve((guint64)exponent);
+}
+
+static gint64 to_load(gint64 ppm)
+{
+	return (gint64)((Unsigned)ppm * PIPESIM_LOAD_ONE / PIPESIM_PPM);
+}
+
+/* @distance * @factor, rounded towards 0, so that it gets there however small the steps. */
+static gint64 shrink(gint64 distance, guint64 factor)
+{
+	const guint64 size = (guint64)ABS(distance);
+	const gint64 left = (gint64)multiply(size, factor);
+
+	return distance < 0 ? -left : left;
+}
+
+void pipesim_power_advance(
+	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load)
+{
+	const gint64 to = to_load(load);
+
+	for (guint i = 0; i < power->n_constants; i++)
+		state->mean[i] =
+			to + shrink(state->mean[i] - to, decay(dt, power->time_constant[i]));
+}
+
+gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state)
+{
+	gint64 sum = PIPESIM_PPM / 2;
+
+	for (guint i = 0; i < power->n_constants; i++)
+		sum += power->weight[i] * state->mean[i];
+	return sum / PIPESIM_PPM;
+}
+
+gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
+	PipesimKind kind, gint64 sustained)
+{
+	const gint64 full = power->full_speed[kind], threshold = to_load(power->threshold);
+	const gint64 room = PIPESIM_LOAD_ONE - threshold;
+	const gint64 above = CLAMP(pipesim_power_load(power, state) - threshold, 0, room);
+	/* In units of 2^-40: ppm, so that a kind that does not depend keeps its time. */
+	const gint64 share = (gint64)((Wide)above * PIPESIM_LOAD_ONE / room);
+	const Wide factor = (Wide)full * PIPESIM_LOAD_ONE + (Wide)(PIPESIM_PPM - full) * share;
+	const Wide one = (Wide)PIPESIM_PPM * PIPESIM_LOAD_ONE;
+
+	return (gint64)((sustained * factor + one / 2) / one);
+}
+
+PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
+	const PipesimPowerState *begin, const PipesimPowerState *end, gint64 took)
+{
+	PipesimPowerState state = *begin;
+
+	for (guint i = 0; i < power->n_constants; i++) {
+		const guint64 kept = decay(took, power->time_constant[i]);
+		/* end = kept * begin + what the loads added, and so for the state that is asked. */
+		const Wide added = (Wide)end->mean[i] * ONE - (Wide)begin->mean[i] * kept;
+
+		if (kept < ONE)
+			state.mean[i] =
+				(gint64)CLAMP(added / (Wide)(ONE - kept), 0, PIPESIM_LOAD_ONE);
+	}
+	return state;
+}

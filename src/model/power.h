@@ -1,0 +1,77 @@
+/* What the chip of a rank does to the times of its ops. A chip that works at its power limit runs an
+ * op faster after it has idled: it keeps a running mean of its load, and slows its clock down as that
+ * comes near to the load of a rank that never idles. And a receive that waits for its sender holds
+ * part of the chip, so that what runs beside it takes longer.
+ *
+ * Loads, weights and factors are whole millionths (ppm), times ns; nothing here computes with
+ * floating point, so that every machine finds the same. */
+#pragma once
+#include "base/number.h"
+#include "pipesim.h"
+
+#define PIPESIM_PPM             1000000
+#define PIPESIM_POWER_CONSTANTS 2
+/* A running mean of 1, in which states are kept. */
+#define PIPESIM_LOAD_ONE (G_GINT64_CONSTANT(1) << 40)
+
+/* How a chip under its power limit clocks, as it was measured.
+ *
+ * A rank's load is @load of the kind of op that runs, @waiting_load while nothing runs and a receive
+ * waits, else 0. Each running mean follows it exponentially: after dt at a load L it is
+ * L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op that starts at x
+ * takes its sustained time, which is what costs say, times full + (1 - full) u, where
+ * u = clamp((x - threshold) / (1 - threshold), 0, 1) and full is @full_speed of its kind. */
+typedef struct {
+	char *device;      /* that was measured; NULL = not told */
+	gint64 limit;      /* of its power, W; 0 = not told */
+	guint n_constants; /* of the two arrays that follow: 1 or 2 */
+	gint64 time_constant[PIPESIM_POWER_CONSTANTS]; /* >= 1000 */
+	gint64 weight[PIPESIM_POWER_CONSTANTS];        /* of one million together */
+	gint64 threshold;                              /* below one million */
+	gint64 full_speed
+		[PIPESIM_N_KINDS]; /* time at full clock against the sustained one, 1 to a million */
+	gint64 load[PIPESIM_N_KINDS];
+	gint64 waiting_load;
+	gint64 explained; /* share of the variance of what was measured; -1 = not told */
+	gint64 residual;  /* relative root mean square that is left; -1 = not told */
+} PipesimPower;
+
+/* What an op takes beside a receive that waits on its rank, and beside a message that moves out of
+ * it or into it, against alone: a million or more. */
+typedef struct {
+	gint64 slowdown[PIPESIM_N_KINDS];
+	gint64 moving[PIPESIM_N_KINDS];
+	gint64 sms; /* that the receive held when it was measured; 0 = not told */
+} PipesimResidence;
+
+/* The running means of one chip, 0 to PIPESIM_LOAD_ONE. All 0: it has idled for long. */
+typedef struct {
+	gint64 mean[PIPESIM_POWER_CONSTANTS];
+} PipesimPowerState;
+
+/** pipesim_power_new: of an op that takes the same whatever came before: one time constant of
+ * 70 ms, threshold 700000, full speed and loads of a million, no load of a receive that waits. */
+PipesimPower *pipesim_power_new(void);
+PipesimPower *pipesim_power_copy(const PipesimPower *power);
+void pipesim_power_free(PipesimPower *power);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPower, pipesim_power_free)
+
+/** pipesim_residence_new: of receives and messages that slow nothing; for g_free(). */
+PipesimResidence *pipesim_residence_new(void);
+
+/** pipesim_power_advance: @state after @dt >= 0 ns at @load ppm. */
+void pipesim_power_advance(
+	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load);
+
+/** pipesim_power_load: x of @state, 0 to PIPESIM_LOAD_ONE. */
+gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state);
+
+/** pipesim_power_duration: what an op of @kind takes that starts at @state, where it takes
+ * @sustained ns in a chip that never idles; rounded to the ns, half up. */
+gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
+	PipesimKind kind, gint64 sustained);
+
+/** pipesim_power_repeat: where a step has to begin to end as it began, if its loads are those of one
+ * that took @took ns and went from @begin to @end. @begin where time is too short to tell. */
+PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
+	const PipesimPowerState *begin, const PipesimPowerState *end, gint64 took);
