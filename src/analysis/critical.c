@@ -417,7 +417,7 @@ guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 	const guint n = pipesim_program_inputs(program, rank, &program->ops[op], inputs);
 
 	if (timeline->cause != NULL) /* the engine tells */
-		return timeline->cause[op];
+		return pipesim_timeline_cause(timeline, timeline->cause[op]);
 	for (guint i = 0; i < n; i++) {
 		const guint from = pipesim_program_rank_near(program, inputs[i], rank);
 		gint64 there = timeline->end[inputs[i]];
@@ -435,31 +435,49 @@ guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 	return PIPESIM_NO_CAUSE;
 }
 
-/* The op whose end let @op start at its time, back over the messages in between; PIPESIM_NO_OP where it
- * starts at 0. */
-static guint32 op_before(const PipesimStep *step, guint rank, guint32 op)
+/* The op that @cause is, back over messages and shards in between; PIPESIM_NO_OP where that began at 0. */
+static guint32 op_of(const PipesimTimeline *timeline, guint64 cause)
 {
-	guint64 cause = pipesim_report_cause(step, rank, op);
-
+	cause = pipesim_timeline_cause(timeline, cause);
 	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_TRANSFER) != 0)
-		cause = step->timeline->transfers[(guint32)cause].cause;
+		cause = pipesim_timeline_cause(
+			timeline, timeline->transfers[(guint32)cause].cause);
 	return cause == PIPESIM_NO_CAUSE ? PIPESIM_NO_OP : (guint32)cause;
 }
 
-/* Back from an op that ends last. */
-static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *path)
+/* The op whose end let @op start at its time; PIPESIM_NO_OP where it starts at 0. */
+static guint32 op_before(const PipesimStep *step, guint rank, guint32 op)
 {
-	GArray *ops = g_array_new(FALSE, FALSE, sizeof(guint32));
+	return op_of(step->timeline, pipesim_report_cause(step, rank, op));
+}
+
+/* The op behind which the step ends: the last, or one whose gradients are reduced then. */
+static guint32 last_op(const PipesimStep *step)
+{
+	const PipesimTimeline *timeline = step->timeline;
 	guint32 op = PIPESIM_NO_OP;
 	guint rank = step->program->shape.ranks;
 
 	while (rank-- > 0) {
 		const guint32 *begin = &step->program->rank_begin[rank];
 
-		if (begin[1] > begin[0] && step->timeline->end[begin[1] - 1] == step->makespan)
+		if (begin[1] > begin[0] && timeline->end[begin[1] - 1] == step->makespan)
 			op = begin[1] - 1;
 	}
-	for (rank = 0; op != PIPESIM_NO_OP; op = op_before(step, rank, op)) {
+	for (guint32 i = 0; op == PIPESIM_NO_OP && i < timeline->n_shards; i++)
+		if (timeline->shards[i].end == step->makespan)
+			op = op_of(timeline, timeline->shards[i].cause);
+	return op;
+}
+
+/* Back from an op that ends last. */
+static void find_critical_path(const PipesimStep *step, PipesimCriticalPath *path)
+{
+	GArray *ops = g_array_new(FALSE, FALSE, sizeof(guint32));
+	guint32 op = last_op(step);
+	guint rank = 0;
+
+	for (; op != PIPESIM_NO_OP; op = op_before(step, rank, op)) {
 		g_array_append_val(ops, op);
 		rank = pipesim_program_rank_near(step->program, op, rank);
 	}

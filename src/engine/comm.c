@@ -3,11 +3,12 @@
 
 #include "engine/comm.h"
 #include "engine/events.h"
+#include "engine/shards.h"
 #include "engine/slowdown.h"
 #include "runtime/rules.h"
 
 /* Key of an event: the rank that it belongs to, and what ended, as causes are written. */
-#define RANK_SHIFT 33
+#define RANK_SHIFT 34
 #define CAUSE_MASK ((G_GUINT64_CONSTANT(1) << RANK_SHIFT) - 1)
 
 /* What a rank does. */
@@ -27,6 +28,7 @@ typedef struct {
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
+	PipesimShards shards;
 	PipesimTimeline *timeline;
 	gboolean split;
 	guint32 *step_of;     /* by op of the program: of the timeline; NULL = the same */
@@ -132,8 +134,9 @@ static void try_run(Engine *engine, guint rank)
 	if (here->busy || !pipesim_rules_is_op(&engine->rules, rank))
 		return;
 	op = engine->lowering->actions[at].op;
-	if (!pipesim_rules_may_run(
-		    &engine->rules, rank, !here->second, here->second || !is_split(engine, op)))
+	if (!pipesim_rules_may_run(&engine->rules, rank, !here->second,
+		    here->second || !is_split(engine, op)) ||
+		!pipesim_shards_allow(&engine->shards, rank, at, here->second))
 		return;
 	here->busy = TRUE;
 	engine->timeline->start[here->step] = engine->now;
@@ -157,6 +160,28 @@ static gboolean waits_for_host(Engine *engine, guint rank)
 	return TRUE;
 }
 
+static void start_shard(Engine *engine, guint rank)
+{
+	const guint32 index =
+		pipesim_shards_start(&engine->shards, rank, engine->now, engine->cause);
+
+	if (index != PIPESIM_NO_OP)
+		push(engine, pipesim_shards_time(&engine->shards, index), rank,
+			PIPESIM_BY_SHARD | index);
+}
+
+/* Where the next stop of @rank is about a whole stage, issues it. Whether it may be passed. */
+static gboolean passes_shards(Engine *engine, guint rank)
+{
+	const guint32 at = engine->rules.seats[rank].stop_at;
+
+	if (!pipesim_action_is_sharding(engine->lowering->actions[at].kind))
+		return TRUE;
+	pipesim_shards_issue(&engine->shards, rank, at, engine->now);
+	start_shard(engine, rank);
+	return pipesim_shards_allow(&engine->shards, rank, at, FALSE);
+}
+
 static void advance(Engine *engine, guint rank)
 {
 	PipesimRules *rules = &engine->rules;
@@ -167,7 +192,7 @@ static void advance(Engine *engine, guint rank)
 			c < pipesim_rules_channels(rules, rank + 1); c++)
 			try_issue(engine, rank, c);
 		more = !engine->ranks[rank].busy && pipesim_rules_may_pass(rules, rank) &&
-		       !waits_for_host(engine, rank);
+		       passes_shards(engine, rank) && !waits_for_host(engine, rank);
 		if (more)
 			pipesim_rules_pass(rules, rank);
 	} while (more);
@@ -208,30 +233,44 @@ static void end_op(Engine *engine, guint rank)
 	advance(engine, rank);
 }
 
+static void end_shard(Engine *engine, guint rank)
+{
+	pipesim_shards_end(&engine->shards, rank, engine->now);
+	start_shard(engine, rank);
+	advance(engine, rank);
+}
+
+/* A message has arrived. */
+static void end_transfer(Engine *engine, guint32 index)
+{
+	PipesimTransfer *transfer = &engine->timeline->transfers[index];
+	const guint32 send = engine->send_of[index];
+
+	transfer->end = engine->now;
+	pipesim_rules_arrive(
+		&engine->rules, transfer->to_rank, engine->lowering->actions[send].peer);
+	advance(engine, transfer->to_rank);
+	pipesim_rules_arrive(&engine->rules, transfer->from_rank, send);
+	advance(engine, transfer->from_rank);
+}
+
 static void run_events(Engine *engine)
 {
 	for (guint rank = 0; rank < engine->lowering->program->shape.ranks; rank++)
 		advance(engine, rank);
 	while (engine->events.n > 0 && !engine->overflow && !engine->no_memory) {
 		const PipesimEvent event = pipesim_events_pop(&engine->events);
-		PipesimTransfer *transfer;
-		guint32 send;
+		const guint rank = (guint)(event.key >> RANK_SHIFT);
 
 		engine->now = event.time;
 		engine->cause = event.key & CAUSE_MASK;
 		engine->timeline->events++;
-		if (!(engine->cause & PIPESIM_BY_TRANSFER)) {
-			end_op(engine, (guint)(event.key >> RANK_SHIFT));
-			continue;
-		}
-		transfer = &engine->timeline->transfers[(guint32)engine->cause];
-		send = engine->send_of[(guint32)engine->cause];
-		transfer->end = engine->now;
-		pipesim_rules_arrive(&engine->rules, transfer->to_rank,
-			engine->lowering->actions[send].peer);
-		advance(engine, transfer->to_rank);
-		pipesim_rules_arrive(&engine->rules, transfer->from_rank, send);
-		advance(engine, transfer->from_rank);
+		if (engine->cause & PIPESIM_BY_TRANSFER)
+			end_transfer(engine, (guint32)engine->cause);
+		else if (engine->cause & PIPESIM_BY_SHARD)
+			end_shard(engine, rank);
+		else
+			end_op(engine, rank);
 	}
 }
 
@@ -291,6 +330,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	const gsize ranks = program->shape.ranks;
 	const gsize n = MAX(timeline->n_ops, 1u);
 	const gsize n_transfers = (lowering->n_actions - program->n_ops) / 2 + 1;
+	gboolean shards;
 
 	timeline->start = g_try_new(gint64, n);
 	timeline->end = g_try_new(gint64, n);
@@ -304,11 +344,14 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
+	shards =
+		pipesim_shards_begin(&engine->shards, lowering, engine->times, timeline, arena);
+	engine->rules.sharding = engine->shards.need != NULL;
 	pipesim_rules_begin(&engine->rules, lowering, engine->channels, arena);
-	if (timeline->start == NULL || timeline->end == NULL || timeline->cause == NULL ||
-		timeline->transfers == NULL || timeline->arrivals == NULL ||
-		timeline->send_begin == NULL || timeline->receive_begin == NULL ||
-		!pipesim_arena_check(arena, NULL, "-") ||
+	if (!shards || timeline->start == NULL || timeline->end == NULL ||
+		timeline->cause == NULL || timeline->transfers == NULL ||
+		timeline->arrivals == NULL || timeline->send_begin == NULL ||
+		timeline->receive_begin == NULL || !pipesim_arena_check(arena, NULL, "-") ||
 		!pipesim_events_init(&engine->events, 4 * ranks + 16))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%u ops and their messages do not fit in memory; take fewer ranks or "

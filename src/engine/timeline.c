@@ -75,6 +75,8 @@ void pipesim_timeline_free(PipesimTimeline *timeline)
 	g_free(timeline->start);
 	g_free(timeline->end);
 	g_free(timeline->transfers);
+	g_free(timeline->shards);
+	g_free(timeline->shard_begin);
 	g_free(timeline->arrivals);
 	g_free(timeline->send_begin);
 	g_free(timeline->receive_begin);

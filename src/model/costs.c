@@ -195,8 +195,10 @@ gboolean pipesim_costs_set_bytes(PipesimCosts *costs, gint64 until_input, gint64
 PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor)
 {
 	PipesimCosts *share = pipesim_costs_copy(costs);
-	gint64 *const sizes[] = {
-		&share->bytes_until_input, &share->bytes_until_weight, &share->parameter_bytes};
+	PipesimSharding *sharding = &share->sharding;
+	gint64 *const sizes[] = {&share->bytes_until_input, &share->bytes_until_weight,
+		&share->parameter_bytes, &sharding->unshard, &sharding->reduce,
+		&sharding->bytes};
 
 	for (int kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		share->time[kind] = pipesim_time_scale(share->time[kind], factor, 1);
@@ -585,6 +587,52 @@ static void fill_bytes(
 	}
 }
 
+/* What a rank moves takes at its bandwidth, ns. */
+static gint64 move_time(gint64 bytes, gint64 bandwidth)
+{
+	const Wide ns = ((Wide)bytes * 1000000000 + bandwidth - 1) / bandwidth;
+
+	return (gint64)MIN(ns, (Wide)PIPESIM_MAX_TIME_NS);
+}
+
+/* Stages that are longer gather and reduce more by as much. What a described model holds is known
+ * already. */
+static void fill_sharding(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	const PipesimSharding *sharding = &costs->sharding;
+	const guint stages = shape->stages;
+
+	if (times->gathered == NULL && sharding->bytes > 0) {
+		gint64 **const sizes[] = {&times->gathered, &times->moved[0], &times->moved[1]};
+
+		for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+			*sizes[i] = g_new(gint64, stages);
+			for (guint stage = 0; stage < stages; stage++)
+				(*sizes[i])[stage] = stretch(times, costs, stage,
+					pipesim_time_scale(
+						sharding->bytes, shape->ranks, stages));
+		}
+	}
+	if (sharding->unshard == 0 && sharding->reduce == 0 &&
+		(sharding->bandwidth == 0 || times->gathered == NULL))
+		return;
+	times->unshard = g_new(gint64, stages);
+	times->reduce = g_new(gint64, stages);
+	for (guint stage = 0; stage < stages; stage++) {
+		gint64 *const to[] = {&times->unshard[stage], &times->reduce[stage]};
+		const gint64 share[] = {sharding->unshard, sharding->reduce};
+
+		for (guint i = 0; i < G_N_ELEMENTS(to); i++)
+			*to[i] =
+				sharding->bandwidth > 0
+					? move_time(times->moved[i][stage], sharding->bandwidth)
+					: stretch(times, costs, stage,
+						  pipesim_time_scale(
+							  share[i], shape->ranks, stages));
+	}
+}
+
 /* Ranks that @costs says nothing of are as fast as the times say. */
 static void slow_ranks(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
@@ -631,6 +679,7 @@ PipesimTimes *pipesim_times_new_placed(
 		costs->cutter->cut(costs->cutter, shape, times);
 	else
 		fill_bytes(times, costs, shape);
+	fill_sharding(times, costs, shape);
 	if (times->tail != NULL)
 		average_stages(times);
 	return times;
@@ -644,6 +693,11 @@ void pipesim_times_free(PipesimTimes *times)
 		g_free(times->stage[kind]);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
+	g_free(times->unshard);
+	g_free(times->reduce);
+	g_free(times->gathered);
+	g_free(times->moved[0]);
+	g_free(times->moved[1]);
 	g_free(times->tail);
 	g_free(times->sorts);
 	g_free(times->slow);

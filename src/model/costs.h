@@ -72,6 +72,14 @@ typedef struct {
 	gboolean fp8; /* linear layers */
 } PipesimMeasuredLayer;
 
+/* Parameters that data-parallel ranks share, stage by stage (FSDP): of one rank's whole share of the model, of which
+ * a stage has its part. All 0: they take neither time nor memory. */
+typedef struct {
+	gint64 unshard, reduce; /* to gather parameters, to reduce gradients, ns */
+	gint64 bytes;           /* gathered; a reduction moves as many */
+	gint64 bandwidth; /* at which both go, bytes per second, in place of times; 0 = not told */
+} PipesimSharding;
+
 /* All times >= 0 and at most PIPESIM_MAX_TIME_NS; bytes >= 0. */
 struct _PipesimCosts {
 	/* One rank's whole share of the model for one micro-batch, by PipesimKind, ns. B = I +
@@ -89,6 +97,7 @@ struct _PipesimCosts {
 	/* Parameters, gradients and optimizer state of one copy of one rank's share. 0 =
 	 * unknown. */
 	gint64 parameter_bytes;
+	PipesimSharding sharding; /* of this run, not in a costs file */
 	/* Bytes of part i of n_part_bytes equal parts of the model, by PipesimBytes, at
 	 * part_bytes[i * PIPESIM_N_BYTES + sort]; the three above then hold averages. NULL = as
 	 * these and @scale say. */
@@ -230,6 +239,11 @@ struct _PipesimTimes {
 	/* First layer of each stage, and behind the last the number of layers; NULL where every
 	 * stage has an equal share of the model. */
 	guint64 *first_layer;
+	/* Of each stage, where its parameters are shared (FSDP): ns to gather them and to reduce their
+	 * gradients, both NULL where neither takes time; bytes that are there gathered, NULL =
+	 * unknown, and that a rank moves to gather and to reduce. */
+	gint64 *unshard, *reduce;
+	gint64 *gathered, *moved[2];
 	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL

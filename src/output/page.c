@@ -331,11 +331,12 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	pipesim_json_close(json);
 }
 
-static gint64 get_of_transfer(const PipesimTransfer *transfer, guint which)
+static gint64 get_of_transfer(const PipesimTimeline *timeline, guint32 index, guint which)
 {
+	const PipesimTransfer *transfer = &timeline->transfers[index];
 	const gint64 values[] = {transfer->from, transfer->to, transfer->backward,
 		transfer->sent, transfer->received, transfer->start, transfer->end,
-		print_cause(transfer->cause)};
+		print_cause(pipesim_timeline_cause(timeline, transfer->cause))};
 
 	return values[which];
 }
@@ -354,7 +355,7 @@ static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
 	for (guint key = 0; key < G_N_ELEMENTS(keys); key++) {
 		pipesim_json_open_array(json, keys[key]);
 		for (guint32 i = 0; i < timeline->n_transfers; i++)
-			pipesim_json_int(json, get_of_transfer(&timeline->transfers[i], key));
+			pipesim_json_int(json, get_of_transfer(timeline, i, key));
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);

@@ -161,7 +161,7 @@ static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 ch
 	while (at-- > lowering->rank_begin[rank]) {
 		const gboolean message = pipesim_action_is_message(lowering->actions[at].kind);
 		const gboolean stops = at >= rules->seats[rank].stop_at &&
-				       pipesim_rules_is_stop(lowering, at, end);
+				       pipesim_rules_is_stop(rules, at, end);
 
 		if (stops && !message)
 			return (PipesimStuck){rank, at};

@@ -16,6 +16,8 @@
  * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end of a
  *   waited group for all of that group.
  *
+ * What is done to whole stages takes no time unless costs say so; engine/shards.h has the rules then.
+ *
  * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
 #include "model/issuing.h"

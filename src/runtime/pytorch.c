@@ -206,6 +206,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
 	.rule = "the sends and receives of a rank run in order, in one queue",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
+	.takes = PIPESIM_ASK_SHARDING,
 	.lower = lower_2_11,
 };
 
@@ -215,6 +216,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |
-		 PIPESIM_ASK_DEFER_REDUCE_WAIT | PIPESIM_ASK_DEFER_RECV | PIPESIM_ASK_MAX_SENDS,
+		 PIPESIM_ASK_DEFER_REDUCE_WAIT | PIPESIM_ASK_DEFER_RECV |
+		 PIPESIM_ASK_MAX_SENDS | PIPESIM_ASK_SHARDING,
 	.lower = lower_2_15,
 };

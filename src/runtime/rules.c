@@ -9,7 +9,7 @@ static void seat(PipesimRules *rules, guint rank, guint32 at)
 	const PipesimLowering *lowering = rules->lowering;
 	const guint32 end = lowering->rank_begin[rank + 1];
 
-	while (at < end && !pipesim_rules_is_stop(lowering, at, end))
+	while (at < end && !pipesim_rules_is_stop(rules, at, end))
 		at++;
 	/* The end of a group waits for messages that have to be issued for that. */
 	rules->seats[rank] = (PipesimSeat){
@@ -126,6 +126,8 @@ gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank)
 
 	if (at == lowering->rank_begin[rank + 1] || actions[at].kind == PIPESIM_ACTION_OP)
 		return FALSE;
+	if (pipesim_action_is_sharding(actions[at].kind))
+		return TRUE;
 	if (pipesim_action_is_wait(actions[at].kind))
 		return pipesim_rules_is_done(rules, rank, actions[at].peer);
 	for (; pipesim_rules_is_done(rules, rank, at); at--)

@@ -20,6 +20,9 @@ typedef struct {
 
 typedef struct {
 	const PipesimLowering *lowering;
+	/* What is done to whole stages is a stop too; whether it may be passed is decided by whoever plays
+	 * the rules. Set before pipesim_rules_begin(). */
+	gboolean sharding;
 	PipesimSeat *seats;       /* by rank */
 	PipesimChannel *channels; /* rank r has channel_begin[r] to channel_begin[r + 1] - 1 */
 	guint32 *channel_begin;   /* NULL: each rank has one, of its number */
@@ -36,14 +39,14 @@ void pipesim_rules_begin(PipesimRules *rules, const PipesimLowering *lowering,
 void pipesim_rules_pass(PipesimRules *rules, guint rank);
 
 /** pipesim_rules_is_stop: whether the action @at of a list that ends before @end is one. */
-static inline gboolean pipesim_rules_is_stop(
-	const PipesimLowering *lowering, guint32 at, guint32 end)
+static inline gboolean pipesim_rules_is_stop(const PipesimRules *rules, guint32 at, guint32 end)
 {
-	const PipesimAction *action = &lowering->actions[at];
+	const PipesimAction *action = &rules->lowering->actions[at];
 
 	if (pipesim_action_is_message(action->kind))
 		return action->waited && (at + 1 == end || !action[1].joined);
-	return action->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(action->kind);
+	return action->kind == PIPESIM_ACTION_OP || pipesim_action_is_wait(action->kind) ||
+	       (rules->sharding && pipesim_action_is_sharding(action->kind));
 }
 
 /** pipesim_rules_channel: the channel that @message of @rank belongs to. */

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An op (F I W B, P for a pair) or a message (s r: of activations, S R: of gradients). */
+/* An op (F I W B, P for a pair) or a message (s r: of activations, S R: of gradients); U gathers a stage, G
+ * reduces its gradients, T waits for that. */
 typedef struct Item Item;
 struct Item {
 	char kind;
@@ -10,6 +11,7 @@ struct Item {
 	int group;         /* of a message */
 	Item *peer;        /* of a message: its other end */
 	gint64 start, end; /* of a message: when it moves */
+	gint64 issued;     /* of U and G */
 };
 
 typedef struct {
@@ -31,6 +33,11 @@ typedef struct {
 static gboolean is_message(const Item *item)
 {
 	return strchr("srSR", item->kind) != NULL;
+}
+
+static gboolean is_shard(const Item *item)
+{
+	return strchr("UG", item->kind) != NULL;
 }
 
 static void add(List *list, Item item, int group)
@@ -75,8 +82,30 @@ static void add_pair(List *list, const Sheet *sheet, const char *text)
 	add(list, backward, -1);
 }
 
+/* What is done to a whole stage. It counts only where it takes time. Without a T a G waits itself: the T is
+ * put there. */
+static void add_stage(List *list, const Sheet *sheet, const char *text, gboolean has_waits)
+{
+	Item item = {0};
+	char word[32];
+
+	if (sheet->times->unshard == NULL ||
+		sscanf(text, "%u%31[A-Z_]", &item.stage, word) != 2 ||
+		strcmp(word, "RESHARD") == 0)
+		return;
+	item.kind = strcmp(word, "UNSHARD") == 0       ? 'U'
+		    : strcmp(word, "REDUCE_GRAD") == 0 ? 'G'
+						       : 'T';
+	add(list, item, -1);
+	if (item.kind == 'G' && !has_waits) {
+		item.kind = 'T';
+		add(list, item, -1);
+	}
+}
+
 static void parse_line(List *list, const Sheet *sheet, const char *line)
 {
+	const gboolean has_waits = strstr(line, "WAIT_REDUCE_GRAD") != NULL;
 	g_auto(GStrv) cells = g_strsplit(line, ",", -1);
 
 	for (int i = 0; cells[i] != NULL; i++) {
@@ -84,10 +113,13 @@ static void parse_line(List *list, const Sheet *sheet, const char *line)
 		g_auto(GStrv) members = NULL;
 
 		/* A wait for a send stands where it holds up nothing. */
-		if (cells[i][0] == '\0' || strstr(cells[i], "SHARD") != NULL ||
-			strstr(cells[i], "WAIT_") != NULL ||
-			strstr(cells[i], "REDUCE_GRAD") != NULL)
+		if (cells[i][0] == '\0' || strstr(cells[i], "WAIT_SEND") != NULL)
 			continue;
+		if (strstr(cells[i], "SHARD") != NULL ||
+			strstr(cells[i], "REDUCE_GRAD") != NULL) {
+			add_stage(list, sheet, cells[i], has_waits);
+			continue;
+		}
 		if (strstr(cells[i], "OVERLAP") != NULL) {
 			add_pair(list, sheet, cells[i]);
 			continue;
@@ -127,6 +159,12 @@ static Item *find_peer(const Sheet *sheet, const Item *message)
 static gint64 usual_duration(const Sheet *sheet, const Item *op)
 {
 	switch (op->kind) {
+	case 'U':
+		return sheet->times->unshard[op->stage];
+	case 'G':
+		return sheet->times->reduce[op->stage];
+	case 'T':
+		return 0;
 	case 'F':
 		return sheet->times->stage[PIPESIM_F][op->stage];
 	case 'I':
@@ -145,7 +183,7 @@ static gint64 duration(const Sheet *sheet, const List *list, const Item *op)
 	const gint64 usual = usual_duration(sheet, op);
 	const PipesimFraction *slow = sheet->times->slow;
 
-	if (slow == NULL)
+	if (slow == NULL || is_shard(op))
 		return usual;
 	slow += list - sheet->lists;
 	return (2 * usual * slow->num + slow->den) / (2 * slow->den);
@@ -172,6 +210,32 @@ static void raise_to(Sheet *sheet, gint64 *time, gint64 least)
 	}
 }
 
+/* Whether @op cannot start before @shard, which stands before it, is done. */
+static gboolean needs_shard(const Item *op, const Item *shard)
+{
+	if (op->kind == 'T')
+		return shard->kind == 'G' && shard->stage == op->stage;
+	return shard->kind == 'U' &&
+	       (shard->stage == op->stage || (op->kind == 'P' && shard->stage == op->b_stage));
+}
+
+/* One after the other on a rank, and behind what is computed before. */
+static void raise_shard(Sheet *sheet, List *list, int at)
+{
+	Item *shard = &list->items[at];
+
+	for (int i = 0; i < at; i++) {
+		const Item *before = &list->items[i];
+
+		if (is_shard(before))
+			raise_to(sheet, &shard->start, before->end);
+		else if (!is_message(before))
+			raise_to(sheet, &shard->issued, before->end);
+	}
+	raise_to(sheet, &shard->start, shard->issued);
+	raise_to(sheet, &shard->end, shard->start + duration(sheet, list, shard));
+}
+
 static void raise_op(Sheet *sheet, List *list, int at)
 {
 	Item *op = &list->items[at];
@@ -179,6 +243,8 @@ static void raise_op(Sheet *sheet, List *list, int at)
 	for (int i = 0; i < at; i++) {
 		const Item *before = &list->items[i];
 
+		if (is_shard(before) && !needs_shard(op, before))
+			continue;
 		if (!is_message(before))
 			raise_to(sheet, &op->start, before->end);
 		else if (sheet->runtime->waits_for_groups || needs(op, before))
@@ -195,7 +261,7 @@ static void raise_message(Sheet *sheet, List *list, int at)
 	gint64 *issued = &list->issued[message->group];
 
 	for (int i = 0; i < at; i++)
-		if (!is_message(&list->items[i]))
+		if (!is_message(&list->items[i]) && !is_shard(&list->items[i]))
 			raise_to(sheet, issued, list->items[i].end);
 	if (message->group > 0 && sheet->runtime->waits)
 		raise_to(sheet, issued, list->done[message->group - 1]);
@@ -225,7 +291,11 @@ static CommOracle *collect(const Sheet *sheet)
 		for (int i = 0; i < sheet->lists[rank].n; i++) {
 			const Item *item = &sheet->lists[rank].items[i];
 
-			if (is_message(item))
+			if (is_shard(item))
+				oracle->n_shards++;
+			if (item->kind == 'G')
+				oracle->makespan = MAX(oracle->makespan, item->end);
+			if (is_message(item) || is_shard(item) || item->kind == 'T')
 				continue;
 			oracle->start = g_renew(gint64, oracle->start, oracle->n_ops + 1);
 			oracle->end = g_renew(gint64, oracle->end, oracle->n_ops + 1);
@@ -256,6 +326,16 @@ static void prepare(Sheet *sheet, char *const *lines)
 	}
 }
 
+static void raise_item(Sheet *sheet, List *list, int at)
+{
+	if (is_message(&list->items[at]))
+		raise_message(sheet, list, at);
+	else if (is_shard(&list->items[at]))
+		raise_shard(sheet, list, at);
+	else
+		raise_op(sheet, list, at);
+}
+
 CommOracle *comm_oracle_new(
 	const char *text, const PipesimRuntime *runtime, const PipesimTimes *times)
 {
@@ -269,9 +349,7 @@ CommOracle *comm_oracle_new(
 		sheet.changed = FALSE;
 		for (int rank = 0; rank < sheet.n_lists; rank++)
 			for (int i = 0; i < sheet.lists[rank].n; i++)
-				(is_message(&sheet.lists[rank].items[i])
-						? raise_message
-						: raise_op)(&sheet, &sheet.lists[rank], i);
+				raise_item(&sheet, &sheet.lists[rank], i);
 	} while (sheet.changed && !sheet.stuck);
 	oracle = collect(&sheet);
 	oracle->stuck = sheet.stuck;

@@ -8,6 +8,7 @@
 typedef struct {
 	guint n_ops; /* the halves of a pair that is run one after the other count as two */
 	gint64 *start, *end;
+	guint n_shards; /* stages gathered and reduced in time */
 	gint64 makespan;
 	gboolean stuck; /* the inequalities have no solution: a deadlock */
 } CommOracle;

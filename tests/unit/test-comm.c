@@ -12,7 +12,8 @@
 static const PipesimIssuing in_one_queue = {.channels = PIPESIM_CHANNEL_RANK};
 
 static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
-	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single, &pipesim_runtime_deepseek};
+	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_pytorch_2_15, &pipesim_runtime_single,
+	&pipesim_runtime_deepseek};
 
 static const GridCase *accepted_case(int i)
 {
@@ -21,16 +22,14 @@ static const GridCase *accepted_case(int i)
 	return &grid_accepted(&count)[i];
 }
 
-/* NULL where @program deadlocks under @runtime. */
-static PipesimTimeline *run(
-	const PipesimProgram *program, const PipesimRuntime *runtime, const PipesimTimes *times)
+/* NULL where @program deadlocks by its @lowering. */
+static PipesimTimeline *run(const PipesimProgram *program, const PipesimLowering *lowering,
+	const PipesimTimes *times)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
 	g_autoptr(GError) error = NULL, deadlock = NULL;
 	PipesimTimeline *timeline;
 
-	ck_assert_ptr_nonnull(lowering);
-	if (!runtime->waits)
+	if (!lowering->runtime->waits)
 		return reference_run(program, times, NULL);
 	timeline = pipesim_comm_run(lowering, &in_one_queue, times, NULL, 0, &error);
 	if (timeline != NULL)
@@ -42,6 +41,15 @@ static PipesimTimeline *run(
 	return NULL;
 }
 
+static PipesimTimeline *run_under(
+	const PipesimProgram *program, const PipesimRuntime *runtime, const PipesimTimes *times)
+{
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
+
+	ck_assert_ptr_nonnull(lowering);
+	return run(program, lowering, times);
+}
+
 /* By hand: 1F1B of 2 ranks and 3 micro-batches, F = 2, B = 3, P2P = 1. --- */
 
 static void assert_starts(const PipesimRuntime *runtime, const gint64 starts[12])
@@ -50,7 +58,7 @@ static void assert_starts(const PipesimRuntime *runtime, const gint64 starts[12]
 	g_autoptr(PipesimProgram) program = parse_program(csv, strlen(csv), "test.csv", NULL);
 	g_autoptr(PipesimCosts) costs = grid_costs(2, 1, 2, 5, 1);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) timeline = run(program, runtime, times);
+	g_autoptr(PipesimTimeline) timeline = run_under(program, runtime, times);
 
 	ck_assert_ptr_nonnull(timeline);
 	for (int i = 0; i < 12; i++)
@@ -168,15 +176,12 @@ END_TEST
 
 /* The other solution. --- */
 
-void assert_comm_oracle(
-	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+static void assert_equals_oracle(const PipesimProgram *program, const PipesimLowering *lowering,
+	const PipesimTimes *times)
 {
-	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
+	const PipesimRuntime *runtime = lowering->runtime;
 	g_autoptr(GString) text = g_string_new(NULL);
-	g_autoptr(PipesimCosts) costs =
-		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
-	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) timeline = run(program, runtime, times);
+	g_autoptr(PipesimTimeline) timeline = run(program, lowering, times);
 	g_autoptr(CommOracle) oracle = NULL;
 
 	pipesim_lowering_print(lowering, text);
@@ -192,6 +197,45 @@ void assert_comm_oracle(
 		ck_assert_int_eq(timeline->end[i], oracle->end[i]);
 	}
 	ck_assert_int_eq(timeline->makespan, oracle->makespan);
+	ck_assert_uint_eq(timeline->n_shards, oracle->n_shards);
+}
+
+/* How FSDP treats the stages, and what that takes. */
+static void assert_sharding(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	const PipesimIssuing issuing = {.channels = PIPESIM_CHANNEL_RANK,
+		.active_stages = 1 + seed % 3,
+		.ahead = seed % 2 == 0 ? PIPESIM_AHEAD_FULL : PIPESIM_AHEAD_AUTO,
+		.defer_reduce_wait = seed % 5 < 2};
+	g_autoptr(PipesimCosts) costs =
+		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
+	g_autoptr(PipesimLowering) lowering = NULL;
+	g_autoptr(PipesimTimes) times = NULL;
+
+	if (!(runtime->takes & PIPESIM_ASK_SHARDING))
+		return;
+	costs->sharding.unshard = seed % 7 == 0 ? 0 : 1 + seed * 7919 % 3000000;
+	costs->sharding.reduce = 1 + seed * 104729 % 5000000;
+	times = pipesim_times_new(costs, &program->shape);
+	lowering = pipesim_lower(
+		program, runtime, runtime->takes & PIPESIM_ASK_AHEAD ? &issuing : NULL, NULL);
+	/* A pair needs both of its stages. */
+	if (lowering != NULL)
+		assert_equals_oracle(program, lowering, times);
+}
+
+void assert_comm_oracle(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, NULL, NULL);
+	g_autoptr(PipesimCosts) costs =
+		grid_random_costs(seed, program->shape.ranks, seed % 2 == 1);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+
+	ck_assert_ptr_nonnull(lowering);
+	assert_equals_oracle(program, lowering, times);
+	assert_sharding(program, runtime, seed);
 }
 
 START_TEST(equals_oracle)
@@ -203,7 +247,7 @@ START_TEST(equals_oracle)
 		return;
 	program = grid_program(point);
 	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++)
-		assert_comm_oracle(program, runtimes[i], (guint32)_i * 4 + i);
+		assert_comm_oracle(program, runtimes[i], (guint32)_i * 5 + i);
 }
 END_TEST
 
@@ -218,12 +262,12 @@ START_TEST(waiting_never_shortens)
 	g_autoptr(PipesimProgram) split = pipesim_program_split_pairs(program, NULL);
 	g_autoptr(PipesimCosts) costs = grid_random_costs((guint32)_i, point->ranks, FALSE);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
-	g_autoptr(PipesimTimeline) whole = run(program, &pipesim_runtime_async, times);
-	g_autoptr(PipesimTimeline) halves = run(split, &pipesim_runtime_async, times);
+	g_autoptr(PipesimTimeline) whole = run_under(program, &pipesim_runtime_async, times);
+	g_autoptr(PipesimTimeline) halves = run_under(split, &pipesim_runtime_async, times);
 	guint earlier = 0;
 
 	for (guint i = 1; i < G_N_ELEMENTS(runtimes); i++) {
-		g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
+		g_autoptr(PipesimTimeline) timeline = run_under(program, runtimes[i], times);
 		const PipesimTimeline *async = runtimes[i]->splits_pairs ? halves : whole;
 
 		if (timeline == NULL)
@@ -253,7 +297,8 @@ START_TEST(latency_never_shortens)
 				grid_costs(4000, 5200, 3200, 11600, p2p);
 			g_autoptr(PipesimTimes) times =
 				pipesim_times_new(costs, &program->shape);
-			g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
+			g_autoptr(PipesimTimeline) timeline =
+				run_under(program, runtimes[i], times);
 
 			if (timeline == NULL)
 				break;
@@ -398,7 +443,7 @@ START_TEST(transfers_and_causes)
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 
 	for (guint i = 1; i < G_N_ELEMENTS(runtimes); i++) {
-		g_autoptr(PipesimTimeline) timeline = run(program, runtimes[i], times);
+		g_autoptr(PipesimTimeline) timeline = run_under(program, runtimes[i], times);
 
 		if (timeline == NULL)
 			continue;
@@ -425,7 +470,7 @@ START_TEST(groups_are_free_without_latency)
 		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 		g_autoptr(PipesimTimeline) plain = grid_timeline(program, costs);
 		g_autoptr(PipesimTimeline) timeline =
-			run(program, &pipesim_runtime_deepseek, times);
+			run_under(program, &pipesim_runtime_deepseek, times);
 
 		ck_assert_int_eq(timeline->makespan, plain->makespan);
 	}
