@@ -118,6 +118,11 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		times->bytes[sort] = g_new0(gint64, shape->stages);
 	times->sorts = g_new0(guint, shape->stages);
+	if (cutter->training.zero == PIPESIM_ZERO_3) {
+		times->gathered = g_new0(gint64, shape->stages);
+		times->moved[0] = g_new0(gint64, shape->stages);
+		times->moved[1] = g_new0(gint64, shape->stages);
+	}
 	if (cutter->timed) {
 		times->equal_stages = TRUE;
 		times->tail = g_new0(gint64, shape->stages);
@@ -135,6 +140,11 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		times->bytes[PIPESIM_TRANSIENT][i] = stage.transient / pieces;
 		times->bytes[PIPESIM_PARAMETERS][i] =
 			stage.parameters + stage.gradients + stage.optimizer;
+		if (times->gathered != NULL) {
+			times->gathered[i] = stage.gathered;
+			times->moved[0][i] = stage.moved[0];
+			times->moved[1][i] = stage.moved[1];
+		}
 		if (!cutter->timed)
 			continue;
 		take_times(cutter, &stage, i, pieces, times);

@@ -35,6 +35,7 @@ static PipesimWide shared(PipesimWide elements, guint bytes, gboolean cut, gint6
 /* Totals that may still be too large. */
 typedef struct {
 	PipesimWide elements, parameters, gradients, optimizer;
+	PipesimWide gathered, moved[2];
 	PipesimWide until_input, until_weight, between, transient;
 } Totals;
 
@@ -45,6 +46,10 @@ static void add_static(
 	const PipesimZero zero = training->zero;
 
 	totals->elements += elements;
+	/* A ring moves all but one share. */
+	totals->gathered += elements * bytes.parameter;
+	totals->moved[0] += elements * bytes.parameter * (ranks - 1) / ranks;
+	totals->moved[1] += elements * bytes.gradient * (ranks - 1) / ranks;
 	totals->parameters += shared(elements, bytes.parameter, zero == PIPESIM_ZERO_3, ranks);
 	totals->gradients += shared(elements, bytes.gradient,
 		zero == PIPESIM_ZERO_2 || zero == PIPESIM_ZERO_3, ranks);
@@ -114,11 +119,11 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 {
 	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
-		totals->optimizer, totals->until_input, totals->until_weight, totals->between,
-		totals->transient};
+		totals->optimizer, totals->gathered, totals->moved[0], totals->moved[1],
+		totals->until_input, totals->until_weight, totals->between, totals->transient};
 	gint64 *const to[] = {&stage->elements, &stage->parameters, &stage->gradients,
-		&stage->optimizer, &stage->until_input, &stage->until_weight, &stage->between,
-		&stage->transient};
+		&stage->optimizer, &stage->gathered, &stage->moved[0], &stage->moved[1],
+		&stage->until_input, &stage->until_weight, &stage->between, &stage->transient};
 
 	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
 		if (amounts[i] >= MOST)

@@ -7,6 +7,8 @@
 typedef struct {
 	gint64 elements; /* parameters of a rank */
 	gint64 parameters, gradients, optimizer;
+	gint64 gathered; /* parameters, were none shared with data-parallel ranks */
+	gint64 moved[2]; /* by a rank, to gather these and to reduce all gradients */
 	/* Of a micro-batch: until I, until W, from the one to the other. */
 	gint64 until_input, until_weight, between;
 	gint64 transient;
