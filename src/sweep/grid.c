@@ -158,9 +158,22 @@ static void append_unit(GString *name, const char *behind)
 		slash != NULL ? slash + 1 : "");
 }
 
-/* What stands @before the swept numbers, from the end of those before them, and the @items. */
+/* Which number of the list @value, "1,1:2,3", the one at @at is; -1 where that is no list of numbers alone. */
+static int place_in_list(const char *value, const char *at)
+{
+	int place = 0;
+
+	if (strchr(value, ',') == NULL || strpbrk(value, "=;") != NULL)
+		return -1;
+	for (const char *c = value; c < at; c++)
+		place += *c == ',';
+	return place;
+}
+
+/* What stands @before the swept numbers, from the end of those before them, and the @items. @place: of the
+ * numbers in a list, or -1. */
 static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
-	const char *items, gsize length, GError **error)
+	const char *items, gsize length, int place, GError **error)
 {
 	PipesimAxis *axis = g_new0(PipesimAxis, 1);
 	char *text = g_strndup(before, (gsize)(items - before));
@@ -179,6 +192,8 @@ static gboolean add_axis(PipesimGrid *grid, Option *option, const char *before,
 		g_string_append_c(name, '_');
 		g_string_append_len(name, begin, equals - begin);
 	}
+	if (place >= 0)
+		g_string_append_printf(name, "_%d", place);
 	g_strdelimit(name->str, "-", '_');
 	axis->name = g_strdup(name->str);
 	append_unit(name, items + length);
@@ -222,7 +237,7 @@ gboolean pipesim_grid_add(
 	option->first = grid->axes->len;
 	g_ptr_array_add(grid->options, option);
 	if (plain) {
-		if (!add_axis(grid, option, text, text, strlen(text), error))
+		if (!add_axis(grid, option, text, text, strlen(text), -1, error))
 			return FALSE;
 		before = text + strlen(text);
 	}
@@ -232,7 +247,8 @@ gboolean pipesim_grid_add(
 		const gsize length = begins ? swept_length(at) : 0;
 
 		if (length > 0) {
-			if (!add_axis(grid, option, before, at, length, error))
+			if (!add_axis(grid, option, before, at, length, place_in_list(text, at),
+				    error))
 				return FALSE;
 			before = at + length;
 		}
