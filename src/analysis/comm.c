@@ -61,13 +61,26 @@ static gint64 free_makespan(
 	return free_step != NULL ? free_step->makespan : -1;
 }
 
+/* What gathering and reducing stages costs the step; -1 with @error. */
+static gint64 sharding_cost(const PipesimStep *step, GError **error)
+{
+	PipesimTimes times = *step->job.times;
+	g_autoptr(PipesimTimeline) timeline = NULL;
+
+	if (step->timeline->n_shards == 0)
+		return 0;
+	times.unshard = times.reduce = NULL;
+	timeline = pipesim_step_again(step, &times, step->job.traffic, error);
+	return timeline != NULL ? MAX(step->makespan - timeline->makespan, 0) : -1;
+}
+
 gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
 	const PipesimStep *step = subject->step;
 	const PipesimJob *job = &step->job;
 	PipesimCommReport *comm;
-	gint64 moved, still;
+	gint64 moved, still, sharding;
 
 	if (!pipesim_runtime_waits(job->runtime))
 		return TRUE;
@@ -77,9 +90,13 @@ gboolean pipesim_report_comm(
 	still = free_makespan(step, NULL, 0, error);
 	if (still < 0)
 		return FALSE;
+	sharding = sharding_cost(step, error);
+	if (sharding < 0)
+		return FALSE;
 	comm = report->comm = g_new0(PipesimCommReport, 1);
 	comm->runtime = job->runtime;
-	comm->rules = step->makespan - moved;
+	comm->sharding = sharding;
+	comm->rules = step->makespan - sharding - moved;
 	comm->moves = moved - still;
 	comm->n_messages = step->timeline->n_transfers;
 	comm->waiting = g_new0(gint64, report->ranks);

@@ -22,11 +22,14 @@ typedef struct {
 
 /* What waiting for messages costs where a runtime's rules are simulated (--runtime). The idle time
  * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
- * @moves, plus @rules. */
+ * @moves, plus @rules, plus @sharding. */
 typedef struct {
 	const PipesimRuntime *runtime; /* never async, nor native */
-	gint64 rules; /* makespan minus that of the same ops where no message waits for another,
-			 ns */
+	/* Makespan minus that where gathering and reducing stages (FSDP) take no time, ns; 0 where they take
+	 * none. */
+	gint64 sharding;
+	gint64 rules; /* makespan without @sharding minus that of the same ops where no message
+			 waits for another, ns */
 	gint64 moves; /* that makespan minus the one at P2P = 0 too: what hops take, ns */
 	/* By rank, ns: of the time it stands still between its ops, the part after all that the
 	 * next op needs has been computed: @moving while it could not have been there, as the

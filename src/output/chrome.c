@@ -13,6 +13,7 @@
  * own: slices of one track must not overlap. */
 #define COMPUTE_THREAD 1
 #define LOST_THREAD    G_MAXINT32
+#define SHARDS_THREAD  (G_MAXINT32 - 1)
 
 typedef struct {
 	PipesimJson *json;
@@ -351,6 +352,34 @@ static void write_lost(const Trace *trace, guint rank)
 	}
 }
 
+/* What FSDP does to the stages of a rank beside its ops, on a track of its own. */
+static void write_shards(const Trace *trace, guint rank)
+{
+	const PipesimTimeline *timeline = trace->run->step->timeline;
+
+	if (timeline->n_shards == 0)
+		return;
+	write_name(trace, "thread", rank, SHARDS_THREAD, "FSDP", 0);
+	for (guint32 i = timeline->shard_begin[rank]; i < timeline->shard_begin[rank + 1];
+		i++) {
+		const PipesimShard *shard = &timeline->shards[i];
+		const char *what = shard->reduces ? "REDUCE_GRAD" : "UNSHARD";
+
+		if (shard->start == shard->end)
+			continue;
+		g_string_printf(trace->name, "%u%s", shard->stage, what);
+		open_event(trace, "X", trace->name->str, rank, SHARDS_THREAD);
+		pipesim_json_member_string(trace->json, "cat", what);
+		key_us(trace->json, "ts", shard->start);
+		key_us(trace->json, "dur", shard->end - shard->start);
+		open_args(trace->json);
+		pipesim_json_member_int(trace->json, "stage", shard->stage);
+		pipesim_json_key(trace->json, "waited_us");
+		pipesim_json_us(trace->json, shard->start - shard->issued);
+		close_event(trace->json);
+	}
+}
+
 /* Beginnings of flows stand before their ends: what reads events of one time in the order of
  * the file finds each begun. */
 static gboolean write_run(Trace *trace, GError **error)
@@ -372,6 +401,7 @@ static gboolean write_run(Trace *trace, GError **error)
 		for (guint32 i = ops[0]; i < ops[1]; i++)
 			write_op(trace, rank, i);
 		write_lost(trace, rank);
+		write_shards(trace, rank);
 		write_held(trace, rank, 0, &held);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i]))

@@ -25,10 +25,10 @@ FIGURE(IDLE_OF_RANK, TIME, report->bubble.idle[index], .per = PIPESIM_PER_RANK,
 	.text = {PIPESIM_OF_RANKS, 1, "bubble", "ms", FALSE})
 SWEPT(IDLE, TIME, report->bubble.max_idle, .object = "bubble", .json = "max_ms",
 	.csv = "bubble_max_ms", .sweep = "bubble_max_ms",
-	.text = {PIPESIM_OF_RUNS, 6, "bubble", "max ms", FALSE})
+	.text = {PIPESIM_OF_RUNS, 7, "bubble", "max ms", FALSE})
 SWEPT(RATIO, SHARE, pipesim_figure_fraction(report->bubble.ratio), .object = "bubble",
 	.json = "ratio", .csv = "bubble_ratio", .sweep = "bubble_ratio",
-	.text = {PIPESIM_OF_RUNS, 9, "bubble", "%", TRUE})
+	.text = {PIPESIM_OF_RUNS, 10, "bubble", "%", TRUE})
 FIGURE(SPAN_OF_RANK, TIME, report->bubble.span_idle[index], .per = PIPESIM_PER_RANK,
 	.text = {PIPESIM_OF_RANKS, 2, "bubble", "span", FALSE})
 SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "span_max_ms",
@@ -36,19 +36,19 @@ SWEPT(SPAN, TIME, report->bubble.max_span_idle, .object = "bubble", .json = "spa
 FIGURE(SPAN_OF_FORMULA, TIME,
 	run->schedule != NULL && run->schedule->bubble.is_span ? report->bubble.max_span_idle
 							       : UNKNOWN,
-	.text = {PIPESIM_OF_RUNS, 8, "bubble", "span", FALSE})
+	.text = {PIPESIM_OF_RUNS, 9, "bubble", "span", FALSE})
 FIGURE(FORMULA, TIME, report->published.has_bubble ? report->published.bubble : UNKNOWN,
 	.object = "bubble", .json = "formula_ms", .csv = "bubble_formula_ms",
-	.text = {PIPESIM_OF_RUNS, 10, "formula", "ms", FALSE})
+	.text = {PIPESIM_OF_RUNS, 11, "formula", "ms", FALSE})
 FIGURE(FORMULA_WORDS, TEXT, run->schedule != NULL ? run->schedule->bubble.text : NULL,
 	.object = "bubble", .json = "formula")
 FIGURE(DIFFERENCE, TIME, report->published.has_bubble ? report->published.difference : UNKNOWN,
 	.object = "bubble", .json = "difference_ms", .csv = "bubble_difference_ms",
-	.text = {PIPESIM_OF_RUNS, 11, "formula", "off by", FALSE})
+	.text = {PIPESIM_OF_RUNS, 12, "formula", "off by", FALSE})
 
 /* What of the largest bubble is no wait for other ranks: the busiest rank has that much more to do. */
 FIGURE(IMBALANCE, TIME, imbalance_of(run), .object = "bubble", .json = "imbalance_ms",
-	.text = {PIPESIM_OF_RUNS, 7, "bubble", "imbal.", FALSE})
+	.text = {PIPESIM_OF_RUNS, 8, "bubble", "imbal.", FALSE})
 
 FIGURE(HELD_OF_RANK, ACTIVATIONS, pipesim_figure_activations(report, report->held.peak[index]),
 	.per = PIPESIM_PER_RANK, .object = "activations", .json = "peak_per_rank",
@@ -59,16 +59,16 @@ FIGURE(HELD_UNTIL_INPUT_OF_RANK, ACTIVATIONS,
 	.text = {PIPESIM_OF_RANKS, 4, "activations held", "to I", FALSE})
 SWEPT(HELD, ACTIVATIONS, pipesim_figure_activations(report, report->held.max_peak),
 	.object = "activations", .json = "peak", .csv = "activations_peak",
-	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 12, "activations", "peak", TRUE})
+	.sweep = "activations_peak", .text = {PIPESIM_OF_RUNS, 13, "activations", "peak", TRUE})
 FIGURE(PUBLISHED, ACTIVATIONS,
 	report->published.has_activations
 		? pipesim_figure_fraction(report->published.activations)
 		: (double)NAN,
 	.object = "activations", .json = "formula", .csv = "activations_formula",
-	.text = {PIPESIM_OF_RUNS, 13, "activations", "publ.", FALSE})
+	.text = {PIPESIM_OF_RUNS, 14, "activations", "publ.", FALSE})
 
 SWEPT(COPIES, COUNT, run->shape.copies, .json = "parameter_copies", .csv = "parameter_copies",
-	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 14, "param.", "copies", TRUE})
+	.sweep = "parameter_copies", .text = {PIPESIM_OF_RUNS, 15, "param.", "copies", TRUE})
 SWEPT(MICROBATCH, FACTOR, (double)report->makespan / (1e6 * pipesim_shape_whole(&run->shape)),
 	.sweep = "microbatch_ms")
 /* In JSON it comes after the memory. */
@@ -92,7 +92,7 @@ FIGURE(LIMIT, BYTES,
 	.object = "memory_bytes", .json = "limit")
 SWEPT(MEMORY, BYTES, report->memory.peak != NULL ? report->memory.max : UNKNOWN,
 	.csv = "memory_peak_bytes", .sweep = "memory_peak_bytes",
-	.text = {PIPESIM_OF_RUNS, 15, "memory", "B", TRUE})
+	.text = {PIPESIM_OF_RUNS, 16, "memory", "B", TRUE})
 SWEPT(FITS, YES_OR_NO, report->memory.peak != NULL ? report->memory.fits : UNKNOWN,
 	.object = "memory_bytes", .json = "fits", .csv = "memory_fits", .sweep = "memory_fits")
 FIGURE(SPEED_BEHIND_MEMORY, FACTOR, pipesim_throughput(comparison, run),
@@ -162,13 +162,13 @@ FIGURE(TAIL, TIME, report->training.tail, .of_training = TRUE, .object = "traini
 SWEPT(TOKENS, COUNT, report->training.step > 0 ? report->training.tokens : UNKNOWN,
 	.of_training = TRUE, .object = "training", .json = "tokens_per_second",
 	.csv = "tokens_per_second", .sweep = "tokens_per_second",
-	.text = {PIPESIM_OF_RUNS, 16, "training", "tokens/s", TRUE})
+	.text = {PIPESIM_OF_RUNS, 17, "training", "tokens/s", TRUE})
 FIGURE(TFLOPS, FACTOR, report->training.flops / 1e12, .of_training = TRUE, .object = "training",
 	.json = "tflops_per_gpu", .csv = "tflops_per_gpu",
-	.text = {PIPESIM_OF_RUNS, 17, "training", "TFLOP/s", FALSE})
+	.text = {PIPESIM_OF_RUNS, 18, "training", "TFLOP/s", FALSE})
 SWEPT(MFU, SHARE, report->training.mfu, .of_training = TRUE, .object = "training",
 	.json = "mfu", .csv = "mfu", .sweep = "mfu",
-	.text = {PIPESIM_OF_RUNS, 18, "training", "MFU %", TRUE})
+	.text = {PIPESIM_OF_RUNS, 19, "training", "MFU %", TRUE})
 
 FIGURE(RANKS_OF_RUN, COUNT, run->shape.ranks, .json = "ranks")
 
@@ -193,6 +193,10 @@ FIGURE(COMM_MESSAGES, COUNT, comm != NULL ? comm->n_messages : UNKNOWN, .of_comm
 	.object = "comm", .json = "messages", .csv = "comm_messages")
 FIGURE(SPLIT, YES_OR_NO, pipesim_run_split(run), .of_comm = TRUE, .object = "comm",
 	.json = "split_pairs")
+FIGURE(SHARDING, TIME,
+	comm != NULL && run->step->job.times->unshard != NULL ? comm->sharding : UNKNOWN,
+	.of_comm = TRUE, .object = "comm", .json = "sharding_ms", .csv = "comm_sharding_ms",
+	.text = {PIPESIM_OF_RUNS, 6, "FSDP", "ms", TRUE})
 
 #undef FIGURE
 #undef SWEPT

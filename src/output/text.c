@@ -394,6 +394,9 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 	if (pipesim_runtime_waits(comparison->scenario.runtime))
 		append_meaning(&text, "waits",
 			"increase in makespan because messages block each other");
+	if (pipesim_figure_known(PIPESIM_FIGURE_SHARDING, comparison))
+		append_meaning(&text, "FSDP",
+			"increase in makespan because stages are gathered and reduced");
 	append_meaning(&text, "bubble",
 		"makespan minus busy time, on the rank that idles longest; span: counted only "
 		"from its first start to its last end; %: of all ranks' time");

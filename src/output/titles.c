@@ -157,6 +157,8 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 /* What is asked of a runtime, behind its rule. */
 static void append_asked(GString *rule, PipesimIssuing asked)
 {
+	PipesimNumber number;
+
 	if (asked.channels != PIPESIM_CHANNEL_RANK)
 		g_string_append_printf(rule, "; one queue for each pair of ranks%s",
 			asked.channels == PIPESIM_CHANNEL_EDGE ? " and direction" : "");
@@ -165,6 +167,54 @@ static void append_asked(GString *rule, PipesimIssuing asked)
 	if (asked.max_sends > 0)
 		g_string_append_printf(rule, "; at most %u send%s not waited for",
 			asked.max_sends, asked.max_sends == 1 ? "" : "s");
+	if (asked.no_overlap)
+		g_string_append(rule, "; what goes between two ops is one batch");
+	if (asked.overlap_flush)
+		g_string_append(rule, "; receives ahead in warm-up and cool-down too");
+	if (asked.keep_outputs)
+		g_string_append(rule, "; outputs are kept, sends waited for later");
+	if (asked.host_time > 0)
+		g_string_append_printf(rule, "; the host waits %s ms behind each batch",
+			pipesim_print_ms(number, asked.host_time));
+	else if (asked.no_host_sync)
+		g_string_append(rule, "; the host does not wait for batches");
+}
+
+/* What is done to stages that data-parallel ranks share. */
+static void append_sharding(GString *out, const PipesimComparison *comparison, guint width)
+{
+	const PipesimSharding *sharding = &comparison->costs->sharding;
+	const PipesimIssuing asked = pipesim_runtime_asked(
+		comparison->scenario.runtime, &comparison->scenario.issuing);
+	g_autoptr(GString) text = g_string_new("FSDP: ");
+	PipesimNumber number;
+
+	if (sharding->unshard > 0 || sharding->reduce > 0)
+		g_string_append_printf(text, "the stages of a rank are gathered in %s ms",
+			pipesim_print_ms(number, sharding->unshard));
+	if (sharding->unshard > 0 || sharding->reduce > 0)
+		g_string_append_printf(text, " and reduced in %s ms",
+			pipesim_print_ms(number, sharding->reduce));
+	if (sharding->bytes > 0)
+		g_string_append_printf(text, "%sthe stages of a rank are %s, once gathered",
+			text->len > 6 ? "; " : "",
+			pipesim_print_bytes(number, sharding->bytes));
+	if (sharding->bandwidth > 0)
+		g_string_append_printf(text, "%sgathered and reduced at %s/s",
+			text->len > 6 ? "; " : "stages are ",
+			pipesim_print_bytes(number, sharding->bandwidth));
+	if (text->len == 6)
+		return;
+	if (asked.active_stages > 0)
+		g_string_append_printf(text, "; a rank keeps %u gathered", asked.active_stages);
+	if (asked.ahead == PIPESIM_AHEAD_AUTO)
+		g_string_append(text, ", rank + 2 of them ahead");
+	if (asked.ahead == PIPESIM_AHEAD_LIST)
+		g_string_append(text, ", as many ahead as told by rank");
+	if (asked.defer_reduce_wait)
+		g_string_append(text, "; reductions are waited for late");
+	pipesim_wrap(out, text->str, 2, 0, width);
+	g_string_append_c(out, '\n');
 }
 
 static void append_comm_title(GString *out, const PipesimComparison *comparison, guint width)
@@ -297,6 +347,7 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
 	append_memory(out, comparison, width);
 	append_comm_title(out, comparison, width);
+	append_sharding(out, comparison, width);
 	if (costs->network != NULL)
 		append_links_title(out, costs->network, width);
 }

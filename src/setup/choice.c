@@ -36,7 +36,7 @@ PipesimScenario pipesim_choice_scenario(
 	return own;
 }
 
-/* The order of messages that a file lists cannot be changed. */
+/* The order of messages that a file lists cannot be changed, what FSDP takes for its stages can be told. */
 static guint asks_of(const PipesimChoice *choice, const PipesimScenario *scenario)
 {
 	const PipesimRuntime *runtime = pipesim_runtime_resolve(
@@ -44,7 +44,8 @@ static guint asks_of(const PipesimChoice *choice, const PipesimScenario *scenari
 							    : PIPESIM_RUNTIME_OF_FILES);
 
 	if (runtime->waits && choice->file != NULL && choice->file->lowering != NULL)
-		return choice->file->lowering->runtime->takes & PIPESIM_ASK_CHANNELS;
+		return choice->file->lowering->runtime->takes &
+		       (PIPESIM_ASK_CHANNELS | PIPESIM_ASK_SHARDING);
 	return runtime->takes;
 }
 

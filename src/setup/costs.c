@@ -326,6 +326,42 @@ static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GEr
 
 /* All of it ------------------------------------------------------------------------------ */
 
+/* Whether what is said of FSDP fits together. */
+static gboolean check_sharding(
+	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
+{
+	const PipesimSharding *sharding = &costs->sharding;
+	const gboolean shared = costs->cutter != NULL &&
+				pipesim_cutter_training(costs->cutter)->zero == PIPESIM_ZERO_3;
+
+	if (setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL &&
+		(setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ||
+			setup->text[PIPESIM_SET_REDUCE_TIME] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard-bandwidth and %s both say what FSDP takes; give one of them",
+			setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ? "--unshard-time"
+								      : "--reduce-time");
+	if (setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL && sharding->bandwidth == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard-bandwidth: nothing moves at 0 bytes per second; give a "
+			"bandwidth, for example 50GB/s");
+	if (sharding->bandwidth > 0 && sharding->bytes == 0 && !shared)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard-bandwidth needs to know how much is gathered; give "
+			"--unshard-bytes, or --model with --zero 3");
+	if (sharding->bytes > 0 && costs->cutter != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--unshard-bytes and --model both say how large parameters are; leave "
+			"out --unshard-bytes");
+	if (setup->text[PIPESIM_SET_DP_BANDWIDTH] != NULL &&
+		(sharding->bandwidth > 0 || sharding->reduce > 0))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--dp-bandwidth reduces gradients behind the step, %s within it; give "
+			"one of them",
+			sharding->bandwidth > 0 ? "--shard-bandwidth" : "--reduce-time");
+	return TRUE;
+}
+
 /* Whether the costs say what the scenario asks for. */
 static gboolean check_costs(
 	const PipesimSetup *setup, const PipesimCosts *costs, GError **error)
@@ -346,6 +382,8 @@ static gboolean check_costs(
 			"--memory-limit: '%s' is in bytes, so that nothing fits; add a unit, "
 			"for example %sGB",
 			limit, limit);
+	if (!check_sharding(setup, costs, error))
+		return FALSE;
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -67,7 +67,8 @@ SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
 	.heed = PIPESIM_ASK_ACTIVE_STAGES, .heeded_by = "--runtime pytorch-2.15")
 SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
 	"FSDP: stages gathered ahead: full, auto, or 1,2,1,2", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_AHEAD, .heeded_by = "--runtime pytorch-2.15", .values = "full auto")
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
+	.heeded_by = "--runtime pytorch-2.15", .values = "full auto")
 SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
 	"FSDP: wait late for reductions (defer_reduce_grad_wait)", PIPESIM_ALL_RUNTIME,
 	.heed = PIPESIM_ASK_DEFER_REDUCE_WAIT, .heeded_by = "--runtime pytorch-2.15")
@@ -151,6 +152,26 @@ SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 	"parameters, gradients and optimizer state per copy", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_bytes, PipesimCosts, parameter_bytes),
 	.sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(UNSHARD_TIME, "--unshard-time", 0, "MS",
+	"FSDP: to gather the parameters of a rank's stages, ms", PIPESIM_ALL_COSTS,
+	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.unshard),
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
+	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+SETTING(REDUCE_TIME, "--reduce-time", 0, "MS",
+	"FSDP: to reduce the gradients of a rank's stages, ms", PIPESIM_ALL_COSTS,
+	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.reduce),
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
+	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+SETTING(UNSHARD_BYTES, "--unshard-bytes", 0, "N",
+	"FSDP: parameters of a rank's stages, once gathered", PIPESIM_ALL_COSTS,
+	AMOUNT(pipesim_parse_bytes, PipesimCosts, sharding.bytes),
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
+	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+SETTING(SHARD_BANDWIDTH, "--shard-bandwidth", 0, "N",
+	"FSDP: at which bytes are gathered and reduced: 50GB/s", PIPESIM_ALL_COSTS,
+	AMOUNT(pipesim_parse_bandwidth, PipesimCosts, sharding.bandwidth),
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
+	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
 SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
 	"bytes per stage: a CSV; for its columns see docs/formats.md", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
