@@ -67,7 +67,7 @@ SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
 	.heed = PIPESIM_ASK_ACTIVE_STAGES, .heeded_by = "--runtime pytorch-2.15")
 SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
 	"FSDP: stages gathered ahead: full, auto, or 1,2,1,2", PIPESIM_ALL_RUNTIME,
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
+	.setup = read_ahead, .sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
 	.heeded_by = "--runtime pytorch-2.15", .values = "full auto")
 SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
 	"FSDP: wait late for reductions (defer_reduce_grad_wait)", PIPESIM_ALL_RUNTIME,

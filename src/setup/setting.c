@@ -46,6 +46,35 @@ static gboolean read_host_time(
 	return pipesim_parse_time(text, what, &scenario->issuing.host_time, error);
 }
 
+/* "full", "auto", or how many stages for each rank: "1,2,1,2". */
+static gboolean read_ahead(
+	PipesimSetup *setup, const char *text, const char *what, GError **error)
+{
+	PipesimIssuing *issuing = &setup->scenario.issuing;
+	g_auto(GStrv) items = NULL;
+
+	if (strcmp(text, "full") == 0)
+		return TRUE;
+	if (strcmp(text, "auto") == 0) {
+		issuing->ahead = PIPESIM_AHEAD_AUTO;
+		return TRUE;
+	}
+	items = g_strsplit(text, ",", -1);
+	issuing->ahead = PIPESIM_AHEAD_LIST;
+	issuing->n_ahead = g_strv_length(items);
+	g_free(setup->ahead);
+	issuing->ahead_of = setup->ahead = g_new0(guint32, issuing->n_ahead);
+	for (guint i = 0; i < issuing->n_ahead; i++) {
+		guint64 count;
+
+		if (!pipesim_parse_count(
+			    g_strstrip(items[i]), what, 1, PIPESIM_MAX_CHUNKS, &count, error))
+			return FALSE;
+		setup->ahead[i] = (guint32)count;
+	}
+	return TRUE;
+}
+
 static gboolean read_compare_at(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {

@@ -66,6 +66,8 @@ typedef struct {
 	gsize at;
 	gboolean (*scenario)(
 		PipesimScenario *scenario, const char *text, const char *what, GError **error);
+	gboolean (*setup)(
+		PipesimSetup *setup, const char *text, const char *what, GError **error);
 	gboolean (*costs)(PipesimCosts *costs, const char *text, const char *what, guint ranks,
 		GError **error);
 	gboolean (*network)(PipesimNetwork *network, const PipesimCosts *costs,

@@ -23,36 +23,6 @@ void pipesim_setup_clear(PipesimSetup *setup)
 
 /* Reading -------------------------------------------------------------------------------- */
 
-/* "full", "auto", or how many stages for each rank: "1,2,1,2". */
-static gboolean read_ahead(PipesimSetup *setup, GError **error)
-{
-	const char *what = pipesim_settings[PIPESIM_SET_UNSHARD_AHEAD].name;
-	const char *text = setup->text[PIPESIM_SET_UNSHARD_AHEAD];
-	PipesimIssuing *issuing = &setup->scenario.issuing;
-	g_auto(GStrv) items = NULL;
-
-	if (text == NULL || strcmp(text, "full") == 0)
-		return TRUE;
-	if (strcmp(text, "auto") == 0) {
-		issuing->ahead = PIPESIM_AHEAD_AUTO;
-		return TRUE;
-	}
-	items = g_strsplit(text, ",", -1);
-	issuing->ahead = PIPESIM_AHEAD_LIST;
-	issuing->n_ahead = g_strv_length(items);
-	g_free(setup->ahead);
-	issuing->ahead_of = setup->ahead = g_new0(guint32, issuing->n_ahead);
-	for (guint i = 0; i < issuing->n_ahead; i++) {
-		guint64 count;
-
-		if (!pipesim_parse_count(
-			    g_strstrip(items[i]), what, 1, PIPESIM_MAX_CHUNKS, &count, error))
-			return FALSE;
-		setup->ahead[i] = (guint32)count;
-	}
-	return TRUE;
-}
-
 gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
@@ -63,8 +33,6 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 	setup->scenario.issuing.no_host_sync = setup->flag[PIPESIM_SET_NO_HOST_SYNC];
 	setup->scenario.issuing.defer_reduce_wait = setup->flag[PIPESIM_SET_DEFER_REDUCE_WAIT];
 	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY]};
-	if (!read_ahead(setup, error))
-		return FALSE;
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const char *text = setup->text[id];
@@ -72,6 +40,9 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 
 		if (text != NULL && setting->scenario != NULL &&
 			!setting->scenario(&setup->scenario, text, setting->name, error))
+			return FALSE;
+		if (text != NULL && setting->setup != NULL &&
+			!setting->setup(setup, text, setting->name, error))
 			return FALSE;
 		if (text != NULL && setting->view != NULL &&
 			!setting->view(&setup->view, text, setting->name, error))

@@ -20,7 +20,8 @@ START_TEST(table_is_sound)
 	/* One reader at most, and none of a flag. */
 	ck_assert_int_le((setting->count != 0) + (setting->scenario != NULL) +
 				 (setting->costs != NULL) + (setting->network != NULL) +
-				 (setting->amount != NULL) + (setting->training != NULL),
+				 (setting->amount != NULL) + (setting->training != NULL) +
+				 (setting->setup != NULL),
 		setting->argument != NULL ? 1 : 0);
 	for (int id = 1; id < _i; id++) {
 		ck_assert_str_ne(pipesim_settings[id].name, setting->name);
@@ -38,7 +39,8 @@ START_TEST(swept_settings_are_read)
 	if (setting->sweep != PIPESIM_NOT_SWEPT)
 		ck_assert_msg(setting->count != 0 || setting->scenario != NULL ||
 				      setting->costs != NULL || setting->network != NULL ||
-				      setting->amount != NULL || setting->training != NULL,
+				      setting->amount != NULL || setting->training != NULL ||
+				      setting->setup != NULL,
 			"%s is swept, but not read", setting->name);
 }
 END_TEST
