@@ -1,0 +1,320 @@
+"""Measures every stage of a model for pipesim: times, bytes, what idle time and receives do to them."""
+
+import statistics
+import time
+from dataclasses import dataclass, replace
+
+import torch
+
+from . import messages
+from .clock import drain, gather, largest, rank, ranks, settle
+from .nvml import Sampler, open_gpu
+from .part import Part, bytes_of
+from .player import CYCLE, Player
+from .trace import provenance_path, versions, write_provenance, write_trace
+
+KINDS = ("F", "I", "W", "B")
+
+
+@dataclass
+class Plan:
+    """How long what is measured; seconds unless the name says otherwise."""
+
+    settle: float = 0.4  # of back to back ops before those that count
+    sustained: float = 1.0  # of each stage
+    host: int = 12  # cycles whose launches are timed
+    pauses: tuple = (0.01, 0.03, 0.1, 0.3, 1.0)
+    burst: float = 1.2  # after each pause
+    pause_rounds: int = 2
+    duty_cycles: tuple = (2, 16)  # cycles of ops in a burst
+    duty_busy: tuple = (0.9, 0.8, 0.7, 0.5, 0.3)
+    duty: float = 1.5  # of each period and share
+    beside: int = 12  # repetitions beside a receive, on each of two ranks
+    waiting_busy: tuple = (0.8, 0.5)
+    waiting: float = 1.5
+    messages: int = 30
+
+    def brief(self):
+        """The same in a fraction of the time, to try a model; too short to fit a governor."""
+        return replace(
+            self, settle=0.02, sustained=0.05, host=2, pauses=(0.002, 0.005), burst=0.03,
+            pause_rounds=1, duty_cycles=(2,), duty_busy=(0.5,), duty=0.05, beside=2,
+            waiting_busy=(0.5,), waiting=0.05, messages=3,
+        )  # fmt: skip
+
+
+def allocated(device):
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+
+
+def measure_bytes(part, device, optimizer):
+    """What a stage holds: of one micro-batch after F, I and W, at most within each op, and its
+    parameters, gradients and optimizer's state. Zeros without a GPU, but for the last three."""
+    on_gpu = device.type == "cuda"
+    for _ in range(2):  # gradients, handles and workspaces come into being
+        for kind in CYCLE:
+            part.run(kind)
+    drain(device)
+    before, held, most = allocated(device), {}, {}
+    for kind in "FIWFB":
+        at = allocated(device)
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats(device)
+        part.run(kind)
+        held[kind] = allocated(device) - before
+        most[kind] = torch.cuda.max_memory_allocated(device) - at if on_gpu else 0
+    parameters = list(part.module.parameters())
+    found = {
+        "held": held,
+        "most": most,
+        "parameters": bytes_of(parameters),
+        "gradients": bytes_of([p.grad for p in parameters if p.grad is not None]),
+        "optimizer": 0,
+    }
+    if optimizer is not None:
+        made = optimizer(parameters)
+        made.step()
+        state = [t for s in made.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
+        found["optimizer"] = bytes_of(state)
+    return found
+
+
+def measure_host(part, player, count):
+    """[(kind, ns)]: launches with nothing queued."""
+    took = []
+    for repetition in range(-1, count):
+        for kind in CYCLE:
+            drain(player.device)
+            begin = time.perf_counter_ns()
+            part.run(kind)
+            if repetition >= 0:
+                took.append((kind, time.perf_counter_ns() - begin))
+    drain(player.device)
+    return took
+
+
+def chunk_rows(run_id, spans, **more):
+    return [
+        {
+            "run_id": run_id, "rep": rep, "rank": rank(), "component": "chunk", "phase": span.kind,
+            "stage": span.stage, "dur_ns": span.took, "status": "ok", "load_mode": "sustained",
+            "layer": "all", **more, **span.marks,
+        }
+        for rep, span in enumerate(spans)
+    ]  # fmt: skip
+
+
+def numbered(spans, steps_of=16):
+    """Marks spans of one stage with a step and a micro-batch, as if they were of a pipeline."""
+    seen = {}
+    for span in spans:
+        at = seen[span.kind] = seen.get(span.kind, -1) + 1
+        span.marks |= {"step": at // steps_of, "microbatch": at % steps_of}
+    return spans
+
+
+def capture_stage(part, player, plan):
+    """Rows of one stage: its ops back to back, and the host's time to launch each."""
+    host = measure_host(part, player, plan.host)
+    player.burst(part, plan.settle)
+    player.take()
+    player.burst(part, plan.sustained)
+    rows = chunk_rows(f"stage-{part.stage}", numbered(player.take()))
+    rows += [
+        {
+            "run_id": f"host-{part.stage}", "rep": rep, "rank": rank(), "component": "host",
+            "phase": kind, "stage": part.stage, "dur_ns": took, "status": "ok",
+            "load_mode": "synced", "layer": "all",
+        }
+        for rep, (kind, took) in enumerate(host)
+    ]  # fmt: skip
+    return rows
+
+
+def history_rows(run_id, player, spans, sampler):
+    """Rows of one unbroken history with its starts, and clock and power where they were read."""
+    rows = chunk_rows(run_id, spans)
+    for row, span in zip(rows, spans):
+        row.setdefault("series", "governor")
+        row["t_start_ns"] = span.start
+        read = sampler.at(player.origin_host + span.start)
+        if read is not None:
+            row["clk_sm_mhz"], row["power_w"] = read[0], f"{read[1]:.1f}"
+    return rows
+
+
+def capture_pauses(part, player, plan, sampler):
+    rows = []
+    for turn in range(plan.pause_rounds):
+        player.set_origin()
+        player.burst(part, plan.burst)
+        for pause in plan.pauses:
+            player.finish()
+            time.sleep(pause)
+            player.burst(part, plan.burst)
+        rows += history_rows(f"pauses-{turn}", player, player.take(), sampler)
+    return rows
+
+
+def capture_duty(part, player, plan, sampler, cycle):
+    """Bursts and pauses of several periods and shares of busy time. @cycle: seconds of one."""
+    rows = []
+    for cycles in plan.duty_cycles:
+        for busy in plan.duty_busy:
+            player.set_origin()
+            for _ in range(max(2, round(plan.duty / (cycles * cycle / busy)))):
+                for _ in range(cycles):
+                    player.cycle(part)
+                player.finish()
+                time.sleep(cycles * cycle * (1 / busy - 1))
+            name = f"duty-{cycles}-{round(busy * 100)}"
+            rows += history_rows(name, player, player.take(), sampler)
+    return rows
+
+
+def capture_waiting(part, player, plan, sampler, cycle, pair):
+    rows, cycles = [], plan.duty_cycles[0]
+    for busy in plan.waiting_busy:
+        count = max(2, round(plan.waiting / (cycles * cycle / busy)))
+        wait = cycles * cycle * (1 / busy - 1)
+        spans = messages.bursts_between_receives(pair, player, part, count, cycles, wait)
+        rows += history_rows(f"waiting-{round(busy * 100)}", player, spans, sampler)
+    return rows
+
+
+def capture_pair(part, player, plan, sampler, cycle):
+    """Rows of messages and of ops beside receives, of ranks 0 and 1."""
+    rows = []
+    example = part.inputs[0]
+    size = example.numel() * example.element_size()
+    took = messages.measure_messages(example, player.device, plan.messages)
+    if rank() == 0:
+        rows += [
+            {
+                "run_id": "message", "rep": rep, "rank": 0, "component": "p2p", "phase": "F",
+                "dur_ns": ns, "status": "ok", "load_mode": "synced", "layer": "all",
+                "payload_bytes": size,
+            }
+            for rep, ns in enumerate(took)
+        ]  # fmt: skip
+    pair = messages.Pair(player.device, example)
+    sms = messages.receive_sms(pair)
+    sms = "" if sms is None else sms
+    messages.beside_receive(pair, player, part, plan.beside, sms)
+    rows += chunk_rows("resident", player.take())
+    messages.beside_messages(
+        pair, player, part, plan.beside, statistics.median(took), cycle * 1e9
+    )
+    rows += chunk_rows("moving", player.take())
+    return rows + capture_waiting(part, player, plan, sampler, cycle, pair)
+
+
+def typical(stages):
+    """The stage whose ops are taken for histories: neither the first nor, where there is a choice,
+    the last."""
+    return min(1, stages - 1)
+
+
+def relative_ppm(rows_of_ranks):
+    """Time of each rank for the same ops against the mean of all, in millionths."""
+    medians = []
+    for rows in rows_of_ranks:
+        taken = {}
+        for row in rows:
+            if row["component"] == "chunk" and not row.get("series"):
+                taken.setdefault((row["stage"], row["phase"]), []).append(row["dur_ns"])
+        medians.append({key: statistics.median(times) for key, times in taken.items()})
+    ratios = [[] for _ in medians]
+    for key in medians[0]:
+        mean = statistics.mean(m[key] for m in medians)
+        weight = mean * len(medians)
+        for ratio, of_rank in zip(ratios, medians):
+            ratio.append((of_rank[key] / mean, weight))
+    total = sum(weight for _, weight in ratios[0])
+    return [round(1e6 * sum(r * w for r, w in ratio) / total) for ratio in ratios]
+
+
+def stage_metadata(bytes_of_stages):
+    """The lists of bytes by stage for a trace's metadata."""
+
+    def joined(values):
+        return ";".join(str(max(0, round(value))) for value in values)
+
+    return {
+        "stage_until_input_bytes": joined(b["held"]["F"] - b["held"]["I"] for b in bytes_of_stages),
+        "stage_until_weight_bytes": joined(b["held"]["I"] for b in bytes_of_stages),
+        "stage_parameter_bytes": joined(
+            b["parameters"] + b["gradients"] + b["optimizer"] for b in bytes_of_stages
+        ),
+        **{
+            f"stage_working_{kind.lower()}_bytes": joined(b["most"][kind] for b in bytes_of_stages)
+            for kind in KINDS
+        },
+        **{
+            f"stage_after_{kind.lower()}_bytes": joined(b["held"][kind] for b in bytes_of_stages)
+            for kind in KINDS
+        },
+        **{
+            f"stage_{what}_only_bytes": joined(b[what] for b in bytes_of_stages)
+            for what in ("parameters", "gradients", "optimizer")
+        },
+    }
+
+
+def capture_all(model, device, plan, series):
+    """(rows of this rank, bytes by stage, bytes of a message)"""
+    player, inputs = Player(device), [x.to(device) for x in model.inputs]
+    target = model.target.to(device) if isinstance(model.target, torch.Tensor) else model.target
+    stages, rows, held, chosen = len(model.parts), [], [], None
+    for stage in range(stages):
+        module = model.build(stage, device)
+        part = Part(module, stage, stages, inputs, model.loss, target)
+        inputs = part.sample_outputs() if not part.is_last else None
+        held.append(measure_bytes(part, device, model.optimizer))
+        settle(device)
+        rows += capture_stage(part, player, plan)
+        if series and stage == typical(stages):
+            chosen = part
+        del module, part
+    message = chosen.inputs[0] if series else None
+    if series:
+        rows += capture_series(chosen, player, plan)
+    size = 0 if message is None else message.numel() * message.element_size()
+    return rows, held, size
+
+
+def capture_series(part, player, plan):
+    """Rows of histories with idle time, and, between two ranks, beside receives."""
+    for _ in range(3):
+        player.cycle(part)
+    spans = player.take()
+    cycle = largest(sum(span.took for span in spans) / 3, player.device) / 1e9
+    with Sampler(open_gpu(player.device)) as sampler:
+        settle(player.device)
+        rows = capture_pauses(part, player, plan, sampler)
+        rows += capture_duty(part, player, plan, sampler, cycle)
+        if ranks() > 1:
+            rows += capture_pair(part, player, plan, sampler, cycle)
+    return rows
+
+
+def capture(model, path, device, plan=None, series=True):
+    """Measures @model on @device, with torchrun on all of its ranks' devices at a time, and writes
+    a trace to @path and its provenance beside it. Without @series only the stages themselves.
+    Returns the metadata of the trace."""
+    rows, held, message = capture_all(model, device, plan or Plan(), series)
+    gathered = gather(rows)
+    metadata = {
+        **versions(device),
+        "model": model.name,
+        "gpus": ranks(),
+        "layers_per_chunk": 1,
+        **({"pp_message_bytes": message} if message else {}),
+        **stage_metadata(held),
+        "rank_relative_ppm": ";".join(map(str, relative_ppm(gathered))),
+    }
+    if rank() == 0:
+        write_trace(path, metadata, [row for rows in gathered for row in rows])
+        write_provenance(provenance_path(path), metadata)
+    settle(device)
+    return metadata

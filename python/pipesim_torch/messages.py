@@ -1,0 +1,177 @@
+"""Messages between the first two ranks, and ops beside a receive."""
+
+import json
+import math
+import os
+import tempfile
+import time
+
+import torch
+import torch.distributed as dist
+
+from .clock import Clock, drain, gather, largest, rank, settle
+
+
+class Pair:
+    """Ranks 0 and 1, one of which receives from the other; further ranks look on. What one has to
+    know of the other goes past the device, whose stream the receive holds."""
+
+    _made = 0
+
+    def __init__(self, device, example):
+        self.device = device
+        self.buffer = torch.randn(example.shape, device=device).to(example.dtype)
+        self.bytes = self.buffer.numel() * self.buffer.element_size()
+        self._store = dist.distributed_c10d._get_default_store()
+        Pair._made += 1
+        self._prefix, self._told, self._heard = f"pipesim_torch/{Pair._made}", 0, 0
+
+    def tell(self):
+        """The other rank, that this one's receive may end."""
+        self._store.set(f"{self._prefix}/{rank()}/{self._told}", b"1")
+        self._told += 1
+
+    def hear(self):
+        self._store.wait([f"{self._prefix}/{1 - rank()}/{self._heard}"])
+        self._heard += 1
+
+    def _post(self, operation, count):
+        other = 1 - rank()
+        return [
+            work
+            for _ in range(count)
+            for work in dist.batch_isend_irecv([dist.P2POp(operation, self.buffer, other)])
+        ]
+
+    def receive(self, count=1):
+        return self._post(dist.irecv, count)
+
+    def send(self, count=1):
+        """Once the other side says so."""
+        self.hear()
+        self.end(self._post(dist.isend, count))
+
+    def end(self, works):
+        for work in works:
+            work.wait()
+        drain(self.device)
+
+    def roles(self):
+        """Each of both ranks receives in turn: yields whether this one does, None for a rank that
+        has no part in it."""
+        for receiver in (0, 1):
+            settle(self.device)
+            yield None if rank() > 1 else rank() == receiver
+        settle(self.device)
+
+
+def measure_messages(example, device, repetitions=30):
+    """ns for a tensor like @example from rank 0 to rank 1, both waiting for it."""
+    clock, buffer, took = Clock(device), torch.zeros_like(example, device=device), []
+    for repetition in range(-10, repetitions):
+        settle(device)
+        begin = clock.now()
+        if rank() < 2:
+            operation = dist.isend if rank() == 0 else dist.irecv
+            for work in dist.batch_isend_irecv([dist.P2POp(operation, buffer, 1 - rank())]):
+                work.wait()
+        end = clock.now()
+        settle(device)
+        if repetition >= 0:
+            took.append(int(largest(clock.between(begin, end) if rank() < 2 else 0, device)))
+    return took
+
+
+def receive_sms(pair):
+    """Blocks, so SMs, of the kernel of a receive; None where the profiler does not tell."""
+    if pair.device.type != "cuda":
+        return None
+    found = None
+    for receives in pair.roles():
+        if receives is False:
+            pair.send()
+        elif receives:
+            activities = [torch.profiler.ProfilerActivity.CUDA]
+            with torch.profiler.profile(activities=activities) as profiler:
+                works = pair.receive()
+                pair.tell()
+                pair.end(works)
+            found = _blocks(profiler)
+    return next((blocks for blocks in gather(found) if blocks is not None), None)
+
+
+def _blocks(profiler):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profiler.export_chrome_trace(path)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+    grids = [
+        math.prod(event["args"]["grid"])
+        for event in events
+        if event.get("cat") == "kernel" and "SendRecv" in event["name"] and "grid" in event["args"]
+    ]
+    return max(grids, default=None)
+
+
+def beside_receive(pair, player, part, repetitions, sms):
+    """Cycles alone and beside a receive that waits, in turn, on rank 0, then on rank 1."""
+    for receives in pair.roles():
+        for _ in range(repetitions):
+            if receives is False:
+                pair.send()
+            elif receives:
+                player.cycle(part, series="resident", resident_sms=0)
+                player.cycle(part, series="resident", resident_sms=0)
+                player.finish()
+                works = pair.receive()
+                player.cycle(part, series="resident", resident_sms=sms, impl=_library(pair))
+                player.cycle(part, series="resident", resident_sms=sms, impl=_library(pair))
+                player.finish()
+                pair.tell()
+                pair.end(works)
+
+
+def beside_messages(pair, player, part, repetitions, message, cycle):
+    """Cycles alone and beside messages that come one after the other. A message takes @message ns
+    alone, a cycle @cycle."""
+    count = min(1 + math.ceil(1.3 * cycle / message), 400)
+    for receives in pair.roles():
+        for _ in range(repetitions):
+            if receives is False:
+                pair.send(count)
+            elif receives:
+                player.cycle(part, series="moving", payload_bytes=0)
+                player.finish()
+                pair.tell()
+                works = pair.receive(count)
+                player.cycle(part, series="moving", payload_bytes=pair.bytes, impl=_library(pair))
+                player.finish()
+                pair.end(works)
+
+
+def bursts_between_receives(pair, player, part, count, cycles, wait):
+    """@count bursts of @cycles, and before each a receive that waits for @wait seconds: what the
+    governor makes of a rank that waits instead of sleeping. The spans of this rank."""
+    spans = []
+    for receives in pair.roles():
+        if receives:
+            player.set_origin()
+        for _ in range(count):
+            if receives is False:
+                pair.send()
+            elif receives:
+                works = pair.receive()
+                time.sleep(wait)
+                pair.tell()
+                pair.end(works)
+                for _ in range(cycles):
+                    player.cycle(part, series="waiting")
+                player.finish()
+        if receives:
+            spans = player.take()
+    return spans
+
+
+def _library(pair):
+    return "nccl" if pair.device.type == "cuda" else "gloo"

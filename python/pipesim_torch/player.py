@@ -1,0 +1,68 @@
+"""Plays ops of a stage on the device, each between two instants."""
+
+from dataclasses import dataclass, field
+
+from .clock import Clock, drain
+
+CYCLE = "FBFIW"
+AHEAD = 24  # ops that the host may be ahead of the device, so that bursts end when they should
+
+
+@dataclass
+class Span:
+    """One op that was played."""
+
+    stage: int
+    kind: str
+    start: int  # ns since the origin
+    took: int  # ns
+    marks: dict = field(default_factory=dict)
+
+
+class Player:
+    def __init__(self, device):
+        self.device, self.clock = device, Clock(device)
+        self._spans = []
+        self.set_origin()
+
+    def set_origin(self):
+        """Starts are counted from here; the instant of time.perf_counter_ns() is kept beside it."""
+        import time
+
+        drain(self.device)
+        self.origin_host = time.perf_counter_ns()
+        self._origin = self.clock.now()
+
+    def play(self, part, kind, **marks):
+        begin = self.clock.now()
+        part.run(kind)
+        self._spans.append((part.stage, kind, begin, self.clock.now(), marks))
+        if len(self._spans) > AHEAD:
+            self.clock.wait_for(self._spans[-AHEAD][3])
+
+    def cycle(self, part, **marks):
+        for kind in CYCLE:
+            self.play(part, kind, **marks)
+
+    def burst(self, part, seconds, **marks):
+        """Cycles back to back for at least @seconds."""
+        import time
+
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            self.cycle(part, **marks)
+
+    def finish(self):
+        """Until the last op is done, whatever else the device does."""
+        if self._spans:
+            self.clock.wait_for(self._spans[-1][3])
+
+    def take(self):
+        """Spans since the last call, in order."""
+        self.finish()
+        taken = [
+            Span(stage, kind, self.clock.between(self._origin, b), self.clock.between(b, e), marks)
+            for stage, kind, b, e, marks in self._spans
+        ]
+        self._spans.clear()
+        return taken

@@ -1,0 +1,87 @@
+"""The files that pipesim reads: a trace of repetitions with metadata, and its provenance beside it."""
+
+import configparser
+import csv
+import datetime
+import gzip
+import os
+import sys
+
+import torch
+
+from .nvml import open_gpu
+
+COLUMNS = (
+    "run_id,rep,rank,component,phase,stage,step,microbatch,series,t_start_ns,dur_ns,status,"
+    "load_mode,layer,impl,resident_sms,payload_bytes,clk_sm_mhz,power_w"
+).split(",")
+
+
+def versions(device):
+    """Device, driver and libraries, for provenance."""
+    found = {
+        "device_name": "CPU",
+        "torch": torch.__version__,
+        "torch_git": torch.version.git_version,
+        "date_utc": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
+        "command": " ".join(os.path.basename(a) for a in sys.argv),
+    }
+    if device.type != "cuda":
+        return found
+    properties = torch.cuda.get_device_properties(device)
+    found |= {
+        "device_name": properties.name,
+        "sm_count": properties.multi_processor_count,
+        "cuda_runtime": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+    }
+    gpu = open_gpu(device)
+    if gpu is not None:
+        found |= {"driver": gpu.driver(), "power_limit_w": f"{gpu.power_limit_w():g}"}
+    return found
+
+
+def open_text(path):
+    """For writing; packed where @path ends in .gz."""
+    if path.endswith(".gz"):
+        return gzip.open(path, "wt", encoding="ascii", newline="")
+    return open(path, "w", encoding="ascii", newline="")
+
+
+def write_trace(path, metadata, rows):
+    """@rows are dictionaries by column; what is not there is empty."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    meta = {"format": "pipesim-trace", "version": 1, **metadata}
+    with open_text(path) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([f"#{key}", value] for key, value in meta.items())
+        writer.writerow(COLUMNS)
+        writer.writerows([row.get(column, "") for column in COLUMNS] for row in rows)
+
+
+UNITS = {
+    "dur_ns": "between two events on the stream of a rank's ops, around each op",
+    "t_start_ns": "since the first event of the run_id, on that stream",
+    "component_host": "time of the process to launch an op, with an idle device behind it",
+    "component_p2p": "between two events around a batched send or receive for which both sides wait",
+    "stage_bytes": "torch.cuda.memory_allocated() after an op of a micro-batch against before",
+}
+
+
+def write_provenance(path, metadata, sections=None, units=None):
+    """The same metadata as an INI file, for people and for who ships a trace."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.optionxform = str
+    capture = {"format": "pipesim-trace", "version": 1, "tool": "pipesim_torch"}
+    config["capture"] = {k: str(v) for k, v in (capture | metadata).items()}
+    for name, values in (sections or {}).items():
+        config[name] = {key: str(value) for key, value in values.items()}
+    config["units"] = UNITS | (units or {})
+    with open(path, "w", encoding="ascii") as file:
+        config.write(file, space_around_delimiters=False)
+
+
+def provenance_path(path):
+    """mine.csv and mine.csv.gz -> mine.ini"""
+    return path.removesuffix(".gz").removesuffix(".csv") + ".ini"
