@@ -22,11 +22,10 @@ import sys
 import tempfile
 from collections import Counter
 
-import orders
-
 try:
     import torch
     import torch.distributed as dist
+    from pipesim_torch import schedule as orders
     from torch.distributed.pipelining import PipelineStage, schedules
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:
@@ -43,7 +42,9 @@ CLASSES = {
     "zb-v": (schedules.ScheduleZBVZeroBubble, "v"),
     "dualpipev": (schedules.ScheduleDualPipeV, "v"),
 }
-SINGLE = {"F": schedules.F, "I": schedules.I, "W": schedules.W, "B": schedules.B}
+# Newer versions wait for each send and reduction in files with communication.
+WAITS = "WAIT_REDUCE_GRAD" in schedules._ComputationType.__members__
+RUNTIME = "pytorch-2.15" if WAITS else "pytorch-2.11"
 
 
 class Failure(Exception):
@@ -167,17 +168,25 @@ class Pipesim:
         )
         return said.stdout.split()
 
-    def export(self, name, ranks, count, *options):
-        """A path; or None and why it was refused."""
-        path = os.path.join(self.folder, "order.csv")
+    def _run(self, name, path, *options):
         said = subprocess.run(
-            [self.program, "export", "--for", "pytorch", "--schedule", name]
-            + ["--pp", str(ranks), "--microbatches", str(count), "-o", path, *options],
+            [self.program, "export", "--schedule", name, "-o", path, *options],
             capture_output=True,
             text=True,
         )
         expect(said.returncode in (0, 2), f"exit status {said.returncode}: {said.stderr}")
         return (path, None) if said.returncode == 0 else (None, said.stderr.strip())
+
+    def export(self, name, ranks, count, *options):
+        """A path; or None and why it was refused."""
+        path = os.path.join(self.folder, "order.csv")
+        shape = ["--pp", str(ranks), "--microbatches", str(count)]
+        return self._run(name, path, "--for", "pytorch", *shape, *options)
+
+    def lower(self, order):
+        """What PyTorch makes of the file @order: a path, or None and why it was refused."""
+        path = os.path.join(self.folder, "order.comms.csv")
+        return self._run(order, path, "--with-comms", "--runtime", RUNTIME)
 
 
 def check_schedule(pipesim, name, ranks, count, tally):
@@ -192,7 +201,7 @@ def check_schedule(pipesim, name, ranks, count, tally):
         tally["classes"] += check_class(name, path)
     runtime = check_compute(path)
     tally["compute"] += 1
-    path, refused = pipesim.export(name, ranks, count, "--with-comms", *options)
+    path, refused = pipesim.lower(path)
     expect(path is not None, f"refused with communication: {refused}")
     check_lowering(path, runtime)
     tally["comms"] += 1
@@ -239,9 +248,13 @@ def main():
     parser.add_argument("files", nargs="*", help="compute-only files instead of all schedules")
     parser.add_argument("--pipesim", default=os.environ.get("PIPESIM", "pipesim"))
     parser.add_argument("--shape", action="append", help="PP/M; several", default=[])
+    parser.add_argument("--print-runtime", action="store_true", help="pipesim's name of this one")
     arguments = parser.parse_args()
+    if arguments.print_runtime:
+        print(RUNTIME)
+        return 0
     shapes = [tuple(map(int, shape.split("/"))) for shape in arguments.shape] or SHAPES
-    print(f"PyTorch {torch.__version__}")
+    print(f"PyTorch {torch.__version__}, --runtime {RUNTIME}")
     if arguments.files:
         return check_files(arguments.files) > 0
     return check_all(arguments.pipesim, shapes) > 0

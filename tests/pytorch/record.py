@@ -24,12 +24,14 @@ import os
 import statistics
 import time
 
-import train
 import torch
 import torch.distributed as dist
+import train
+from models import Layer, Size
+from pipesim_torch.clock import largest, say, settle
 
 KEPT = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "user_annotation"}
-SIZE = train.Size(4, 4096, 32, 4096, 2048, torch.bfloat16)
+SIZE = Size(4, 4096, 32, 4096, 2048, torch.bfloat16)
 MICROBATCH = 3
 SECONDS = 0.06
 
@@ -148,11 +150,11 @@ def make_longer(run, layers):
     part = run.stages[-1].submod
     for index in range(layers):
         with run.device:
-            part.layers[f"more{index}"] = train.Layer(run.size).to(dtype=run.size.dtype)
+            part.layers[f"more{index}"] = Layer(run.size).to(dtype=run.size.dtype)
 
 
 def step(run, case):
-    train.settle(run.device)
+    settle(run.device)
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     case.begin()
@@ -192,7 +194,7 @@ def run_case(name, what, arguments, device, rows):
     took = {False: [], True: []}
     for _ in range(arguments.steps):
         for case.on in (False, True):
-            took[case.on].append(train.largest(step(run, case), device))
+            took[case.on].append(largest(step(run, case), device))
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     step(run, case)
     with torch.profiler.profile(activities=activities) as profiler:
@@ -200,7 +202,7 @@ def run_case(name, what, arguments, device, rows):
             step(run, case)
     write(profiler, os.path.join(arguments.output, f"{name}-rank{run.rank}"))
     rows.append([name, *(f"{statistics.median(took[on]):.3f}" for on in (False, True))])
-    train.say(f"{name:12}{rows[-1][1]:>10} ms clean {rows[-1][2]:>10} ms with what was injected")
+    say(f"{name:12}{rows[-1][1]:>10} ms clean {rows[-1][2]:>10} ms with what was injected")
 
 
 def measure(files, arguments, device, rows):
@@ -209,9 +211,9 @@ def measure(files, arguments, device, rows):
         case = Nothing(run, device)
         for _ in range(4):
             step(run, case)
-        took = [train.largest(step(run, case), device) for _ in range(arguments.steps)]
+        took = [largest(step(run, case), device) for _ in range(arguments.steps)]
         rows.append([run.name, f"{statistics.median(took):.3f}", f"{min(took):.3f}", f"{max(took):.3f}"])
-        train.say(f"{run.name:20}" + "".join(f"{cell:>12}" for cell in rows[-1][1:]))
+        say(f"{run.name:20}" + "".join(f"{cell:>12}" for cell in rows[-1][1:]))
         del run
 
 
