@@ -135,7 +135,7 @@ _pipesim_option 'compare sweep' '--compare-at' '' 'WHAT' 'ranks stages' 'compare
 _pipesim_option 'compare' '--sort' '' 'KEY' 'makespan memory name' 'sort the table by makespan, memory or name'
 _pipesim_option 'compare' '--brief' '' '' '' 'print only the table, cut to the main columns'
 _pipesim_option 'export' '--for' '' 'WHO' 'pytorch pipesim' 'reader: pytorch (refuses what it cannot run) or pipesim'
-_pipesim_option 'compare' '--format' '-f' 'FORMAT' 'text json csv' 'text, json or csv (default: as -o'\''s extension, else text)'
+_pipesim_option 'compare' '--format' '-f' 'FORMAT' 'text json csv ops' 'text, json, csv or ops (default: by -o'\''s extension, or text)'
 _pipesim_option 'sweep' '--format' '-f' 'FORMAT' 'text csv jsonl' 'text, csv or jsonl (default: as -o'\''s extension, else text)'
 _pipesim_option 'model' '--format' '-f' 'FORMAT' 'text json csv' 'text, json or csv (default: as -o'\''s extension, else text)'
 _pipesim_option 'diagnose' '--format' '-f' 'FORMAT' 'text json csv' 'text (default), json or csv'

@@ -3,3 +3,4 @@
 OUTPUT(text)
 OUTPUT(json)
 OUTPUT(csv)
+OUTPUT(ops)

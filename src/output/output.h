@@ -32,7 +32,7 @@ typedef struct {
 const PipesimOutput *pipesim_output_find(const char *name, GError **error);
 /** pipesim_output_for_path: the format that the extension of @path names, or NULL. */
 const PipesimOutput *pipesim_output_for_path(const char *path);
-/** pipesim_output_names: "text, json, csv", for help and messages; static. */
+/** pipesim_output_names: "text, json, csv, ops", for help and messages; static. */
 const char *pipesim_output_names(void);
 
 /**

@@ -62,13 +62,14 @@ START_TEST(formats_are_found)
 {
 	g_autoptr(GError) error = NULL;
 
-	ck_assert_str_eq(pipesim_output_names(), "text, json, csv");
+	ck_assert_str_eq(pipesim_output_names(), "text, json, csv, ops");
 	ck_assert_str_eq(pipesim_output_for_path("a.d/b.JSON")->name, "json");
+	ck_assert_str_eq(pipesim_output_for_path("step.ops")->name, "ops");
 	ck_assert_ptr_null(pipesim_output_for_path("a.json/b"));
 	ck_assert_ptr_null(pipesim_output_for_path("json"));
 	ck_assert_ptr_null(pipesim_output_find("xml", &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
-	assert_contains(error->message, "text, json, csv");
+	assert_contains(error->message, "text, json, csv, ops");
 }
 END_TEST
 

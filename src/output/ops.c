@@ -1,0 +1,50 @@
+/* Every op of every run, a line each: a table of ops as docs/formats.md describes it, so that
+ * pipesim itself reads it again; pipesim-microbench --replay runs it. */
+#include "config.h"
+
+#include "output/figures.h"
+
+static void write_op(
+	const PipesimRun *run, const char *schedule, guint rank, guint32 index, GString *out)
+{
+	const PipesimProgram *program = run->step->program;
+	const PipesimTimeline *timeline = run->step->timeline;
+	const PipesimOp *op = &program->ops[index];
+
+	g_string_append_printf(out, "%s,0,%u,%u,%s,%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT,
+		schedule, rank, pipesim_op_stage(program, rank, op),
+		pipesim_kind_letter(op->kind), op->microbatch, timeline->start[index],
+		timeline->end[index] - timeline->start[index]);
+	if (op->kind == PIPESIM_FB)
+		g_string_append_printf(out, ",%u,%u\n", pipesim_op_b_stage(program, rank, op),
+			op->b_microbatch);
+	else
+		g_string_append(out, ",,\n");
+}
+
+static void write_ops(const PipesimComparison *comparison,
+	const PipesimStyle *style G_GNUC_UNUSED, GString *out)
+{
+	g_string_append(out, "schedule,step,rank,stage,op,microbatch,start_ns,dur_ns,b_stage,b_"
+			     "microbatch\n");
+	for (guint k = 0; k < comparison->runs->len; k++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
+		g_autoptr(GString) schedule = g_string_new(NULL);
+
+		if (run->step == NULL || run->step->timeline == NULL)
+			continue;
+		pipesim_figure_quote(schedule, run->name);
+		for (guint rank = 0; rank < run->step->program->shape.ranks; rank++)
+			for (guint32 i = run->step->program->rank_begin[rank];
+				i < run->step->program->rank_begin[rank + 1]; i++)
+				write_op(run, schedule->str, rank, i, out);
+	}
+}
+
+const PipesimOutput pipesim_output_ops = {
+	.name = "ops",
+	.extension = "ops",
+	.summary = "one line an op: rank, stage, micro-batch, start, duration",
+	.keep = PIPESIM_KEEP_OPS,
+	.write = write_ops,
+};
