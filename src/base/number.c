@@ -222,7 +222,7 @@ gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den)
 	__extension__ typedef __int128 Wide;
 	Wide value;
 
-	if (num == den)
+	if (num == den || ns == 0)
 		return ns;
 	value = ((Wide)ns * num + den / 2) / den;
 	return value > G_MAXINT64 ? G_MAXINT64 : (gint64)value;

@@ -539,6 +539,13 @@ static void fill_from_scale(PipesimTimes *times, const PipesimCosts *costs)
 {
 	const PipesimFraction first = pipesim_costs_stage_scale(costs, 0, times->stages);
 
+	/* All alike, as most are: a sweep asks for such times by the million. */
+	if (costs->scale == NULL && times->first_layer == NULL) {
+		for (int kind = 0; kind < PIPESIM_FB; kind++)
+			for (guint stage = 0; stage < times->stages; stage++)
+				times->stage[kind][stage] = times->chunk[kind];
+		return;
+	}
 	for (guint stage = 0; stage < times->stages; stage++) {
 		const PipesimFraction scale =
 			pipesim_costs_stage_scale(costs, stage, times->stages);
