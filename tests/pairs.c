@@ -83,6 +83,7 @@ static const Option options[] = {
 	{"stage-scale", {"--stage-scale=0=1.3,2=0.5"}},
 	{"stage-times", {"--stage-times=input/stages.csv"}},
 	{"slow-rank", {"--slow-rank=1=1.1"}},
+	{"op-times", {"--op-times=input/lengths.csv", "--op-times=input/op-times.csv"}},
 	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},
 	{"parameter-bytes", {"--parameter-bytes=20GB"}},
 	{"unshard-time",

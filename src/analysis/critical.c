@@ -176,8 +176,9 @@ static gboolean bound_from_order(const PipesimStep *step, gint64 *bound)
 	g_autoptr(PipesimProgram) places = NULL;
 	Chains chains = {.order = order, .p2p = step->job.times->p2p};
 
-	/* Over a network hops differ. */
-	if (!order->is_closed || step->program != step->whole || step->job.network != NULL)
+	/* Over a network hops differ, and not every micro-batch need take as long. */
+	if (!order->is_closed || step->program != step->whole || step->job.network != NULL ||
+		step->job.times->each != NULL)
 		return FALSE;
 	chains.place = place =
 		g_try_new0(Place, (gsize)order->shape.ranks * order->shape.chunks);

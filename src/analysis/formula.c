@@ -45,7 +45,9 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 			timeline->traffic->waited > 0))
 		add(report, "the formula assumes that messages never block each other; in this "
 			    "run they do");
-	if (!subject->step->job.times->equal_stages)
+	if (subject->step->job.times->each != NULL)
+		add(report, "micro-batches differ in length; the formula assumes equal ones");
+	else if (!subject->step->job.times->equal_stages)
 		add(report, "stages differ in length; the formula assumes equal stages");
 	if (subject->step->job.times->slow != NULL)
 		add(report, "ranks differ in speed; the formula assumes equal ranks");

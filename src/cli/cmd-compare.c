@@ -165,7 +165,7 @@ const PipesimCommand pipesim_command_compare = {
 		PIPESIM_SET_SORT, PIPESIM_SET_BRIEF, PIPESIM_SET_TIMELINE,
 		PIPESIM_SET_CRITICAL_PATH, PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT,
 		PIPESIM_ALL_VIEW, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
-		PIPESIM_ALL_SAMPLES},
+		PIPESIM_ALL_SAMPLES, PIPESIM_SET_OP_TIMES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json, csv or ops (default: by -o's extension, or text)",
 			    "text json csv ops"},

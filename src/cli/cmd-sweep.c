@@ -528,6 +528,7 @@ static void tell_what_is_held(Sweep *sweep)
 		return;
 	if (pp != NULL && pp->values->len > 1 &&
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
+		(sweep->setup->costs == NULL || sweep->setup->costs->part == NULL) &&
 		!pipesim_setup_has_step(sweep->setup))
 		pipesim_setup_notice(sweep->setup,
 			"times are per rank and PP is swept: the model grows "
@@ -653,7 +654,7 @@ const PipesimCommand pipesim_command_sweep = {
 		PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT, PIPESIM_ALL_RUNTIME,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
 		PIPESIM_SET_THREADS, PIPESIM_SET_HEAT_MAP, PIPESIM_SET_WINNERS,
-		PIPESIM_SET_LINES, PIPESIM_SET_METRIC},
+		PIPESIM_SET_LINES, PIPESIM_SET_METRIC, PIPESIM_SET_OP_TIMES},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, csv or jsonl (default: as -o's extension, else text)",
 			    "text csv jsonl"},

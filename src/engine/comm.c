@@ -102,8 +102,10 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 /* From now on, as far as it is known. */
 static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
-	const PipesimOp forward = {.kind = PIPESIM_F, .chunk = op->chunk};
-	const PipesimOp backward = {.kind = PIPESIM_B, .chunk = op->b_chunk};
+	const PipesimOp forward = {
+		.kind = PIPESIM_F, .chunk = op->chunk, .microbatch = op->microbatch};
+	const PipesimOp backward = {
+		.kind = PIPESIM_B, .chunk = op->b_chunk, .microbatch = op->b_microbatch};
 	gint64 alone;
 
 	if (engine->split && op->kind == PIPESIM_FB)

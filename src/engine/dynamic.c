@@ -244,7 +244,8 @@ static void load_op(Loader *loader, guint32 index)
 	/* Pairs take a division: those of a rank are mostly of the same two stages. */
 	if (loader->times->drawn != NULL)
 		duration = loader->times->drawn[index];
-	else if (!pair || duration < 0 || loader->chunks != chunks)
+	else if (!pair || duration < 0 || loader->chunks != chunks ||
+		 loader->times->each != NULL)
 		duration = pipesim_op_duration(program, loader->times, loader->rank, op);
 	if (pair) {
 		loader->pair = duration;

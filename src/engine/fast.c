@@ -286,10 +286,10 @@ PipesimTimeline *pipesim_fast_run(
 	PipesimTimes by_stage = *times;
 	gboolean ok;
 
-	by_stage.drawn = NULL;
+	by_stage.drawn = by_stage.each = NULL;
 	ok = pipesim_durations_init(&fast.durations, program, &by_stage, error);
-	fast.careful =
-		times->drawn != NULL || !pipesim_durations_fit(&fast.durations, program->n_ops);
+	fast.careful = times->drawn != NULL || times->each != NULL ||
+		       !pipesim_durations_fit(&fast.durations, program->n_ops);
 	ok = ok && allocate(&fast, timeline, error) && run_all(&fast, error);
 	g_free(fast.seats);
 	g_free(fast.lanes);

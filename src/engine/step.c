@@ -91,7 +91,7 @@ static PipesimStep *new_step(const PipesimJob *job)
 static gboolean takes_figures_alone(const PipesimJob *job)
 {
 	return !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
-	       pipesim_stream_takes(job->order);
+	       job->times->each == NULL && pipesim_stream_takes(job->order);
 }
 
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "model/costs.h"
+#include "model/op-times.h"
 #include "model/split.h"
 #include <string.h>
 
@@ -80,6 +81,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
+	copy->op_times = pipesim_op_times_ref(costs->op_times);
 	if (costs->components != NULL)
 		g_ptr_array_ref(costs->components);
 	if (costs->cutter != NULL)
@@ -213,6 +215,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 		return;
 	g_free(costs->scale);
 	g_free(costs->part);
+	pipesim_op_times_unref(costs->op_times);
 	g_free(costs->part_bytes);
 	g_free(costs->slow);
 	g_free(costs->measured_ranks);
@@ -689,6 +692,8 @@ PipesimTimes *pipesim_times_new_placed(
 	fill_sharding(times, costs, shape);
 	if (times->tail != NULL)
 		average_stages(times);
+	if (costs->op_times != NULL)
+		pipesim_op_times_fill(costs->op_times, times);
 	return times;
 }
 
@@ -706,6 +711,7 @@ void pipesim_times_free(PipesimTimes *times)
 	g_free(times->moved[0]);
 	g_free(times->moved[1]);
 	g_free(times->tail);
+	g_free(times->each);
 	g_free(times->sorts);
 	g_free(times->slow);
 	g_free(times->first_layer);
@@ -714,10 +720,16 @@ void pipesim_times_free(PipesimTimes *times)
 
 gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stage)
 {
-	const gint64 both = times->chunk[PIPESIM_F] + times->chunk[PIPESIM_B];
-	const gint64 here = times->stage[PIPESIM_F][f_stage] + times->stage[PIPESIM_B][b_stage];
-
-	if (times->equal_stages || both == 0)
+	if (times->equal_stages)
 		return times->average[PIPESIM_FB];
-	return pipesim_time_scale(times->chunk[PIPESIM_FB], here, both);
+	return pipesim_times_paired(
+		times, times->stage[PIPESIM_F][f_stage] + times->stage[PIPESIM_B][b_stage]);
+}
+
+gint64 pipesim_times_paired(const PipesimTimes *times, gint64 both)
+{
+	const gint64 even = times->chunk[PIPESIM_F] + times->chunk[PIPESIM_B];
+
+	return even == 0 ? times->average[PIPESIM_FB]
+			 : pipesim_time_scale(times->chunk[PIPESIM_FB], both, even);
 }

@@ -40,6 +40,9 @@ typedef enum {
 
 typedef struct _PipesimTimes PipesimTimes;
 
+/* Times of single micro-batches: model/op-times.h. Shared by copies of costs. */
+typedef struct _PipesimOpTimes PipesimOpTimes;
+
 /* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs; read only
  * once made. */
 typedef struct _PipesimCutter PipesimCutter;
@@ -117,6 +120,9 @@ struct _PipesimCosts {
 	 * at part[i * PIPESIM_FB + kind]; time[] then holds their averages. NULL = all alike. */
 	gint64 *part;
 	guint n_parts;
+	/* Of single micro-batches, over part or the times above, which are then their averages; NULL =
+	 * all alike. Of this run, not in a costs file. */
+	PipesimOpTimes *op_times;
 
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
 	 * second); bandwidth 0 = not measured. p2p is that of one pipeline message. */
@@ -245,6 +251,10 @@ struct _PipesimTimes {
 	gint64 *unshard, *reduce;
 	gint64 *gathered, *moved[2];
 	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
+	/* Of single micro-batches, where they differ: F, I, W, B at [(stage * microbatches + microbatch) *
+	 * PIPESIM_FB + kind], ns, in place of @stage, which has their averages; NULL = all alike. */
+	gint64 *each;
+	guint microbatches; /* of @each */
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
 	/* Of one program only: what each op takes, by index, in place of all of the above; NULL
 	 * = none of it. The caller's. For pipesim_fast_run(), pipesim_comm_run() and
@@ -274,5 +284,8 @@ PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage
 /** pipesim_times_pair: duration of the overlapped pair of a forward of @f_stage and a full
  * backward of @b_stage: FB in proportion to the lengths of its two halves, ns. */
 gint64 pipesim_times_pair(const PipesimTimes *times, guint f_stage, guint b_stage);
+
+/** pipesim_times_paired: the same of a forward and a full backward that take @both together. */
+gint64 pipesim_times_paired(const PipesimTimes *times, gint64 both);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimes, pipesim_times_free)

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "model/op-times.h"
 #include "model/split.h"
 
 __extension__ typedef __int128 Wide;
@@ -14,6 +15,8 @@ gboolean pipesim_split_check(
 	const PipesimCosts *costs, const PipesimShape *shape, GError **error)
 {
 	if (costs->cutter != NULL && !costs->cutter->check(costs->cutter, shape, error))
+		return FALSE;
+	if (costs->op_times != NULL && !pipesim_op_times_fit(costs->op_times, shape, error))
 		return FALSE;
 	if (!costs->whole_layers || costs->model_layers >= shape->stages)
 		return TRUE;

@@ -177,6 +177,23 @@ static inline gint64 pipesim_times_on(const PipesimTimes *times, guint rank, gin
 		       : pipesim_time_scale(ns, times->slow[rank].num, times->slow[rank].den);
 }
 
+/** pipesim_op_each: what @op, one of @program's ops, takes where times are of single micro-batches, on a
+ * rank that is not slow, ns. */
+static inline gint64 pipesim_op_each(const PipesimProgram *program, const PipesimTimes *times,
+	guint rank, const PipesimOp *op)
+{
+	const gsize first = (gsize)pipesim_op_stage(program, rank, op) * times->microbatches;
+	const gint64 *each = &times->each[(first + op->microbatch) * PIPESIM_FB];
+	gsize second;
+
+	if (op->kind != PIPESIM_FB)
+		return each[op->kind];
+	second = (gsize)pipesim_op_b_stage(program, rank, op) * times->microbatches +
+		 op->b_microbatch;
+	return pipesim_times_paired(
+		times, each[PIPESIM_F] + times->each[second * PIPESIM_FB + PIPESIM_B]);
+}
+
 /** pipesim_op_duration: what @op of @rank, one of @program's ops, takes, ns: that of its stage
  * or pair, times the factor of its rank, rounded to ns once more; or what was drawn for it. The
  * one place where durations come from. */
@@ -187,6 +204,8 @@ static inline gint64 pipesim_op_duration(const PipesimProgram *program,
 
 	if (times->drawn != NULL)
 		return times->drawn[op - program->ops];
+	if (times->each != NULL)
+		return pipesim_times_on(times, rank, pipesim_op_each(program, times, rank, op));
 	return pipesim_times_on(times, rank,
 		op->kind == PIPESIM_FB ? pipesim_times_pair(times, stage,
 						 pipesim_op_b_stage(program, rank, op))

@@ -5,8 +5,12 @@
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
+#include "model/op-times-file.h"
+#include "model/op-times.h"
 #include "setup/setup.h"
 #include <string.h>
+
+#define UNIT_TIMES "unit times (no --times, --trace or --costs)"
 
 /* What files say ------------------------------------------------------------------------- */
 
@@ -102,6 +106,12 @@ static gboolean has_stage_times(const PipesimSetup *setup)
 	return setup->text[PIPESIM_SET_STAGE_TIMES] != NULL || setup->stages != NULL;
 }
 
+/* How messages call the costs that others stand over. */
+static const char *name_base(const PipesimSetup *setup)
+{
+	return setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace";
+}
+
 /* Times of stages that a trace or a costs file brought: of what this run shares out. */
 static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
@@ -110,20 +120,21 @@ static gboolean share_stages(const PipesimSetup *setup, PipesimCosts *costs, GEr
 	if (setup->text[PIPESIM_SET_STAGE_SCALE] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--stage-scale: %s says how long each stage is; give one of them",
-			setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace");
+			name_base(setup));
 	if (setup->text[PIPESIM_SET_MODEL_TIMES] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--model-times: %s says what each stage takes; give one of them",
-			setup->text[PIPESIM_SET_COSTS] != NULL ? "--costs" : "--trace");
+			name_base(setup));
 	return pipesim_costs_share_parts(costs, setup->scenario.ranks, error);
 }
 
 /* How messages call what gives stages times of their own. */
 static const char *name_parts(const PipesimSetup *setup)
 {
-	return has_stage_times(setup)                   ? "--stage-times"
-	       : setup->text[PIPESIM_SET_COSTS] != NULL ? "the stage times of --costs"
-							: "the stages of --trace";
+	return setup->text[PIPESIM_SET_OP_TIMES] != NULL ? "--op-times"
+	       : has_stage_times(setup)                  ? "--stage-times"
+	       : setup->text[PIPESIM_SET_COSTS] != NULL  ? "the stage times of --costs"
+							 : "the stages of --trace";
 }
 
 static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -144,6 +155,29 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 	return path == NULL || pipesim_costs_read_stages(costs,
 				       pipesim_input_open_as(path, PIPESIM_FILE_STAGES, error),
 				       setup->scenario.ranks, error);
+}
+
+/* Times of single micro-batches, or their lengths alone beside the times of anything else. */
+static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
+{
+	const char *path = setup->text[PIPESIM_SET_OP_TIMES];
+	const char *other = has_stage_times(setup)                         ? "--stage-times"
+			    : costs->part != NULL                          ? name_base(setup)
+			    : setup->text[PIPESIM_SET_STAGE_SCALE] != NULL ? "--stage-scale"
+			    : setup->text[PIPESIM_SET_MODEL_TIMES] != NULL ? "--model-times"
+			    : pipesim_setup_has_step(setup)                ? "--model"
+									   : NULL;
+
+	if (path == NULL)
+		return TRUE;
+	if (!pipesim_op_times_read(
+		    costs, pipesim_input_open(path, error), setup->scenario.ranks, error))
+		return FALSE;
+	return costs->op_times->parts == 0 || other == NULL ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--op-times and %s both say what a stage takes; give one of them, or "
+		       "--op-times with lengths alone",
+		       other);
 }
 
 static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
@@ -384,6 +418,10 @@ static gboolean check_costs(
 			limit, limit);
 	if (!check_sharding(setup, costs, error))
 		return FALSE;
+	if (scenario->samples > 0 && costs->op_times != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--samples draws the times of ops, which --op-times gives; leave one "
+			"of them out");
 	return scenario->samples == 0 || scenario->jitter.den > 0 ||
 	       pipesim_jitter_can_draw(costs) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -399,9 +437,17 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 	const char *model = setup->text[PIPESIM_SET_MODEL_TIMES];
 	g_autoptr(GString) source = g_string_new(costs->source);
 
+	/* A file of lengths alone leaves the times as they are. */
+	if (costs->source == NULL && stages == NULL && times == NULL && model == NULL &&
+		costs->unit)
+		g_string_append(source, UNIT_TIMES);
+
 	if (stages != NULL)
 		g_string_append_printf(
 			source, "%s%s", source->len > 0 ? "; then " : "", stages);
+	if (setup->text[PIPESIM_SET_OP_TIMES] != NULL)
+		g_string_append_printf(source, "%s%s", source->len > 0 ? "; then " : "",
+			setup->text[PIPESIM_SET_OP_TIMES]);
 	if (times != NULL)
 		g_string_append_printf(
 			source, "%s--times %s", source->len > 0 ? "; then " : "", times);
@@ -429,7 +475,7 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 			"the head as the MLP",
 			setup->text[PIPESIM_SET_MODEL]);
 	if (costs->source == NULL && source->len == 0)
-		g_string_append(source, "unit times (no --times, --trace or --costs)");
+		g_string_append(source, UNIT_TIMES);
 	g_free(costs->source);
 	costs->source = pipesim_printable(source->str);
 }
@@ -441,7 +487,7 @@ gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GErr
 	gboolean replaced = FALSE;
 
 	if (costs == NULL || !share_stages(setup, costs, error) ||
-		!read_stage_times(setup, costs, error) ||
+		!read_stage_times(setup, costs, error) || !read_op_times(setup, costs, error) ||
 		!read_stage_bytes(setup, costs, error) ||
 		!pipesim_setup_model(setup, costs, error) ||
 		!read_costs(setup, costs, &replaced, error) ||

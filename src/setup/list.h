@@ -143,6 +143,9 @@ SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
 SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
 	"times per stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
+SETTING(OP_TIMES, "--op-times", 0, "FILE",
+	"times per micro-batch: a CSV stage,microbatch,F,I,W", PIPESIM_NO_GROUP,
+	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "slow a rank down: 3=1.1 makes rank 3 10 % slower",
 	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
