@@ -36,25 +36,25 @@ void Bench::tune_chunk(CommKind kind, const Partitions &on)
 {
 	double best = 0;
 	for (int chunk : kChunks) {
-		CommSettings s = how[(int)kind];
+		CommSettings s = rig->how[(int)kind];
 		s.chunk_tokens = chunk;
 		Item *item =
 			component(on, "/chunk" + std::to_string(chunk), true, &s, [&](int r) {
-				return comm->work(kind, r, exchange_name(kind), "F", s);
+				return rig->comm->work(kind, r, exchange_name(kind), "F", s);
 			});
 		double ns = capture->median_ns(
 			item, {"tune", LoadMode::back_to_back, kCurveReps, kWarmup});
 		capture->remove(item);
 		if (ns > 0 && (best == 0 || ns < best)) {
 			best = ns;
-			how[(int)kind].chunk_tokens = chunk;
+			rig->how[(int)kind].chunk_tokens = chunk;
 		}
 	}
 }
 
 void Bench::step_tune()
 {
-	if (!comm || options.chunk_tokens)
+	if (!rig->comm || options.chunk_tokens)
 		return;
 	tune_chunk(CommKind::dispatch, whole);
 	tune_chunk(CommKind::combine, whole);
@@ -64,17 +64,18 @@ void Bench::step_tune()
 /* Rate by SM count, and by kind of load. */
 void Bench::step_curves()
 {
-	if (!comm)
+	if (!rig->comm)
 		return;
 	for (CommKind kind : {CommKind::dispatch, CommKind::combine}) {
 		std::vector<Item *> items;
-		const CommSettings &best = how[(int)kind];
+		const CommSettings &best = rig->how[(int)kind];
 		for (LdMode ld : {LdMode::nc256, LdMode::volatile_, LdMode::relaxed}) {
 			CommSettings s = best;
 			s.ld = ld;
 			items.push_back(component(whole, std::string("/") + ld_mode_name(ld),
 				true, &s, [&](int r) {
-					return comm->work(kind, r, exchange_name(kind), "F", s);
+					return rig->comm->work(
+						kind, r, exchange_name(kind), "F", s);
 				}));
 		}
 		measure(items, {"loads", LoadMode::back_to_back, kCurveReps, kWarmup});
@@ -87,7 +88,7 @@ void Bench::step_curves()
 			Partitions on = partitions({SmMode::none, 0, sms});
 			Item *item = component(
 				on, "/sm" + std::to_string(sms), true, &best, [&](int r) {
-					return comm->work(
+					return rig->comm->work(
 						kind, r, exchange_name(kind), "F", best);
 				});
 			measure({item}, {"sms", LoadMode::back_to_back, kCurveReps, kWarmup});
@@ -106,12 +107,12 @@ void Bench::step_main()
 /* The MLP with the rows that `topk` experts per token make. */
 void Bench::measure_rows(int topk)
 {
-	std::vector<RankRoute> other_route = make_route(route_shape(topk));
-	std::unique_ptr<Comm> other = make_comm(other_route);
+	std::vector<RankRoute> other_route = make_route(rig->route_shape(topk));
+	std::unique_ptr<Comm> other = rig->make_comm(other_route);
 	std::vector<std::unique_ptr<Layer>> other_layers;
 	std::vector<std::vector<Work>> mlp;
 	for (size_t r = 0; r < devices.size(); r++) {
-		other_layers.push_back(make_layer((int)r, other_route));
+		other_layers.push_back(rig->make_layer((int)r, other_route));
 		other_layers[r]->prepare(0);
 		std::vector<Work> all;
 		for (int set : {0, 1})
@@ -120,7 +121,7 @@ void Bench::measure_rows(int topk)
 					all.push_back(
 						w.phase == "W"
 							? w
-							: with_permutation(w,
+							: rig->with_permutation(w,
 								  other->permute_args((int)r)));
 		mlp.push_back(all);
 	}
@@ -137,7 +138,7 @@ void Bench::measure_rows(int topk)
  * no room for one more per token: then without it. */
 void Bench::step_rows()
 {
-	if (!comm)
+	if (!rig->comm)
 		return;
 	for (int topk : {model.top_k - 1, model.top_k + 1}) {
 		if (Capture::interrupted)
@@ -156,7 +157,7 @@ void Bench::step_reduced()
 	SmSplit split = pair_split;
 	if (split.mode == SmMode::none)
 		split.mode = SmMode::grid;
-	prepare(split.compute);
+	rig->prepare(split.compute);
 	Partitions on = partitions(split);
 	std::vector<Item *> items = compute_items(on);
 	measure(items, {"reduced", LoadMode::back_to_back, options.reps / 2, kWarmup});
@@ -170,7 +171,7 @@ void Bench::step_modes()
 		SmSplit split = pair_split;
 		split.mode = mode;
 		if (mode != SmMode::none)
-			prepare(split.compute);
+			rig->prepare(split.compute);
 		try {
 			Partitions on = partitions(split);
 			Item *item = pair_item(on, split.comm);
@@ -190,12 +191,12 @@ void Bench::sweep_point(int comm_sms)
 		chip_sms - comm_sms, comm_sms};
 	if (comm_sms == 0)
 		split.mode = SmMode::none;
-	prepare(split.mode == SmMode::none ? 0 : split.compute);
+	rig->prepare(split.mode == SmMode::none ? 0 : split.compute);
 	Partitions on = partitions(split);
 	std::vector<LayerWorks> kept;
 	kept.swap(works);
 	for (size_t r = 0; r < devices.size(); r++)
-		works.push_back(layer_works((int)r, comm_sms));
+		works.push_back(rig->layer_works((int)r, comm_sms));
 	std::vector<Item *> items = compute_items(on);
 	for (Item *item : exchange_items(on))
 		items.push_back(item);
@@ -235,14 +236,14 @@ void Bench::step_sizes()
 void Bench::step_parts()
 {
 	CUDA_CHECK(cudaSetDevice(devices[0]));
-	std::vector<Work> forward = layers[0]->parts(0), all;
+	std::vector<Work> forward = rig->layers[0]->parts(0), all;
 	for (Work &w : forward)
 		if (w.phase == "F")
 			all.push_back(w);
-	for (Work &w : layers[0]->parts(1))
+	for (Work &w : rig->layers[0]->parts(1))
 		if (w.phase != "F")
 			all.push_back(w);
-	std::vector<Work> alone = layers[0]->gemm_yardsticks();
+	std::vector<Work> alone = rig->layers[0]->gemm_yardsticks();
 	Capture single({devices[0]}, nullptr, nvml, options.seed);
 	auto time = [&](const Work &w) {
 		Item *item = single.add(
@@ -335,7 +336,7 @@ bool Bench::run()
 	};
 	run_step({"tune", &Bench::step_tune, true});
 	if (pair_split.mode != SmMode::none)
-		prepare(pair_split.compute);
+		rig->prepare(pair_split.compute);
 	Partitions pair_on = partitions(pair_split);
 	make_main_items(pair_on);
 	double total = 0;

@@ -2,12 +2,11 @@
  * the trace; a step that this host cannot do leaves a note and the others go on. */
 #pragma once
 #include "capture.h"
-#include "layer.h"
 #include "options.h"
 #include "p2p.h"
-#include "pair.h"
 #include "peaks.h"
 #include "progress.h"
+#include "rig.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,7 +68,7 @@ class Bench
 	/* What was used in the end: tuned chunk sizes, the split. */
 	const CommSettings &settings(CommKind kind) const
 	{
-		return how[(int)kind];
+		return rig->how[(int)kind];
 	}
 	const SmSplit &split() const
 	{
@@ -77,25 +76,17 @@ class Bench
 	}
 	const char *attention_impl() const
 	{
-		return layers[0]->attention_impl();
+		return rig->layers[0]->attention_impl();
 	}
 	bool fp8() const
 	{
-		return use_fp8;
+		return rig->fp8;
 	}
 
       private:
 	struct Step;
-	RouteShape route_shape(int topk) const;
-	std::unique_ptr<Comm> make_comm(const std::vector<RankRoute> &route) const;
-	std::unique_ptr<Layer> make_layer(int rank, const std::vector<RankRoute> &route) const;
 	void make_works();
-	Work with_permutation(const Work &mlp, const PermuteArgs &args) const;
-	Work exchange(CommKind kind, int rank, const char *component, const char *phase,
-		const CommSettings &settings, int sms);
-	LayerWorks layer_works(int rank, int comm_sms);
 	Partitions partitions(const SmSplit &split);
-	void prepare(int sms);
 
 	Item *component(const Partitions &on, const std::string &suffix, bool comm,
 		const CommSettings *settings, const std::function<Work(int)> &work);
@@ -126,15 +117,10 @@ class Bench
 	std::vector<int> devices;
 	const Nvml &nvml;
 	int chip_sms = 0;
-	bool use_fp8 = true;
-	std::vector<RankRoute> route;
-	std::vector<std::unique_ptr<Layer>> layers;
-	std::unique_ptr<Comm> comm;
+	std::unique_ptr<Rig> rig;
 	std::unique_ptr<P2p> p2p;
 	std::unique_ptr<Capture> capture;
 	std::vector<LayerWorks> works; /* [rank] */
-	std::vector<int> prepared;     /* SM budgets that the layers know */
-	CommSettings how[2];           /* by CommKind */
 	SmSplit pair_split;
 	Partitions whole; /* full chip for compute, comm_sms for communication */
 	std::vector<Item *> main_items;

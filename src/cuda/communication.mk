@@ -1,6 +1,6 @@
 # What dispatch, combine, P2P, the capture and the program itself are made of.
 COMMUNICATION := bench bench-steps capture check-comm comm comm-data comm-kernels main nvml options p2p pair \
-	partition permute progress provenance report route trace-writer
+	partition permute progress provenance report rig route trace-writer
 
 # The commit a trace comes from; a build outside a repository may pass it.
 GIT_SHA ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
