@@ -1,6 +1,6 @@
 #!/bin/sh
-# How pipesim-microbench is built, that it links and says what it is; it measures only where there is
-# a GPU, not here. The driver's library may be missing on a machine that only builds: the toolkit's
+# How pipesim-microbench is built, that it links and says what it is, and what it decides without a
+# GPU; it measures only where there is one, not here. The driver's library may be missing on a machine that only builds: the toolkit's
 # stub stands in.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -39,6 +39,25 @@ case $compiled in
 *"-isystem $site/nvidia/cudnn/include "*"-isystem $scratch/include "*) pass ;;
 *) fail "attention-cudnn.cc does not see the wheel's headers before the toolkit's: $compiled" ;;
 esac
+
+# What needs no GPU, built by itself.
+compiler=$(command -v "${CXX:-c++}" || command -v g++)
+sources=$(cd "$TOP_SRCDIR" && pwd)
+if [ -z "$compiler" ]; then
+	echo 'SKIP: what pipesim-microbench decides without a GPU: no C++ compiler'
+elif ! "$compiler" -std=c++17 -Wall -Wextra -I"$sources/src/cuda" -o "$scratch/host" \
+	"$sources/tests/microbench-host.cc" "$sources/src/cuda/governor-plan.cc" \
+	"$sources/src/cuda/replay-order.cc" "$sources/src/cuda/samples.cc" >"$scratch/out" 2>&1; then
+	fail "microbench-host.cc does not build: $(head -n 5 "$scratch/out")"
+else
+	(cd "$scratch" && ./host) >"$scratch/out"
+	grep '^FAIL' "$scratch/out"
+	# The last line: checks, failures.
+	read -r host_checks host_failures <<END
+$(tail -n 1 "$scratch/out")
+END
+	checks=$((checks + host_checks)) failures=$((failures + host_failures))
+fi
 
 program=$TOP_BUILDDIR/pipesim-microbench
 if [ ! -x "$program" ]; then
