@@ -1,4 +1,5 @@
 #include "nvml.h"
+#include <chrono>
 #include <dlfcn.h>
 
 namespace bench
@@ -21,6 +22,9 @@ struct Nvml::Api {
 	int (*mig_mode)(void *, unsigned *, unsigned *);
 	int (*ecc_mode)(void *, unsigned *, unsigned *);
 	int (*driver_version)(char *, unsigned);
+	/* Null: an older driver. */
+	int (*fields)(void *, int, void *);
+	int (*samples)(void *, int, unsigned long long, int *, unsigned *, void *);
 };
 
 namespace
@@ -28,6 +32,31 @@ namespace
 
 constexpr int kClockSm = 1, kClockMem = 2, kSensorGpu = 0;
 constexpr unsigned kMostLinks = 18;
+constexpr unsigned kPowerInstant = 186; /* milliwatts */
+
+constexpr int kTotalPower = 0, kUnsignedInt = 1, kNotFound = 6; /* of samples: milliwatts */
+constexpr unsigned kMostSamples = 512;
+constexpr int64_t kOldestNs =
+	10000000000; /* a stamp that is further away is of another clock */
+
+union Value {
+	double real;
+	unsigned count;
+	unsigned long long large;
+};
+
+/* nvmlFieldValue_t and nvmlSample_t of NVML's manual. */
+struct FieldValue {
+	unsigned id, scope;
+	long long timestamp, latency_us;
+	int type, status;
+	Value value;
+};
+
+struct StampedValue {
+	unsigned long long stamp_us;
+	Value value;
+};
 
 template <class F> bool find(void *library, const char *name, F &function)
 {
@@ -59,6 +88,8 @@ Nvml::Nvml()
 		   find(library, "nvmlDeviceGetMigMode", a->mig_mode) &&
 		   find(library, "nvmlDeviceGetEccMode", a->ecc_mode) &&
 		   find(library, "nvmlSystemGetDriverVersion", a->driver_version);
+	find(library, "nvmlDeviceGetFieldValues", a->fields);
+	find(library, "nvmlDeviceGetSamples", a->samples);
 	int status = all ? a->init() : -1;
 	if (status == 0) {
 		api = a;
@@ -102,6 +133,52 @@ Health Nvml::read(const std::string &pci) const
 	if (api->temperature(d, kSensorGpu, &value) == 0)
 		h.temp_c = (int)value;
 	return h;
+}
+
+int Nvml::sm_mhz(const std::string &pci) const
+{
+	unsigned mhz;
+	void *d = device(pci);
+	return d && api->clock(d, kClockSm, &mhz) == 0 ? (int)mhz : -1;
+}
+
+std::vector<Nvml::PowerSample> Nvml::power_since(
+	const std::string &pci, uint64_t stamp_us) const
+{
+	std::vector<PowerSample> found;
+	void *d = device(pci);
+	if (!d)
+		return found;
+	auto now_us = (int64_t)std::chrono::duration_cast<std::chrono::microseconds>(
+		std::chrono::system_clock::now().time_since_epoch())
+			      .count();
+	int type = 0;
+	unsigned count = kMostSamples;
+	std::vector<StampedValue> stamped(kMostSamples);
+	int status = api->samples ? api->samples(d, kTotalPower, stamp_us, &type, &count,
+					    stamped.data())
+				  : -1;
+	if (status == kNotFound)
+		return found; /* nothing new */
+	bool stamps_of_this_clock = status == 0 && type == kUnsignedInt;
+	for (unsigned i = 0; stamps_of_this_clock && i < count && i < kMostSamples; i++) {
+		int64_t age = (now_us - (int64_t)stamped[i].stamp_us) * 1000;
+		stamps_of_this_clock = age < kOldestNs && age > -kOldestNs;
+		if (stamps_of_this_clock && stamped[i].stamp_us > stamp_us)
+			found.push_back(
+				{stamped[i].stamp_us, age, stamped[i].value.count / 1000.0});
+	}
+	if (stamps_of_this_clock)
+		return found;
+	found.clear();
+	unsigned milliwatts;
+	FieldValue field = {};
+	field.id = kPowerInstant;
+	if (api->fields && api->fields(d, 1, &field) == 0 && field.status == 0)
+		found.push_back({(uint64_t)now_us, 0, field.value.count / 1000.0});
+	else if (api->power(d, &milliwatts) == 0)
+		found.push_back({(uint64_t)now_us, 0, milliwatts / 1000.0});
+	return found;
 }
 
 double Nvml::power_limit_w(const std::string &pci) const
