@@ -105,6 +105,13 @@ done
 for value in nan 0x10 1e99 1e-320 ' 4'; do
 	refuse 2 'not a rate' --pace-gbps "$value" -o "$trace"
 done
+refuse 2 'there is no --replay' --replay-rank 1 -o "$trace"
+refuse 2 'name a trace' --governor
+refuse 2 'name a trace' --resident
+refuse 2 'no such component or step' --only governors -o "$trace"
+refuse 3 'No such file or directory' --replay "$scratch/absent.csv"
+printf 'stage,op,microbatch,start_ns,dur_ns\n0,F,0,0,10\n0,B,0,5,10\n' >"$scratch/order.csv"
+refuse 3 "$scratch/order.csv:3:3: starts at 5 ns" --replay "$scratch/order.csv"
 for edit in 's/^heads.*/heads = 00/' 's/^groups.*/groups = 00/' 's/^q_lora.*/q_lora = 0512/' \
 	's/^attention.*/attention = full/' 's/^heads.*/heads = 9999872/' \
 	's/^inter.*/inter = 9999872/'; do

@@ -1,6 +1,7 @@
 /* The steps of the experiment, in the order in which they run. */
 #include "bench.h"
 #include "cuda-check.h"
+#include "governor-plan.h"
 #include <algorithm>
 #include <cstdio>
 
@@ -281,6 +282,16 @@ double Bench::expected_ns(const std::string &step) const
 		return 3.0 * side * pair_ns;
 	if (step == "sweep")
 		return (double)options.sweep.size() * side * round_ns;
+	if (step == "governor")
+		return planned_ms(plan_governor(model.moe())) * 1e6;
+	if (step == "resident")
+		return 1e10;
+	if (step == "replay") {
+		double total = 0;
+		for (const ReplayOrder &order : orders)
+			total += 25.0 * (double)order.step_ns + 1.5e9;
+		return total;
+	}
 	return 2e9;
 }
 
@@ -320,25 +331,81 @@ void Bench::make_main_items(const Partitions &pair_on)
 	shown.push_back(p2p->work(0, message, options.tokens));
 }
 
-bool Bench::run()
+Sampler &Bench::readings()
 {
-	const Step steps[] = {
-		{"main", &Bench::step_main, true},
-		{"curves", &Bench::step_curves, options.all && options.wants("curves")},
-		{"rows", &Bench::step_rows, options.all && options.wants("rows")},
-		{"reduced", &Bench::step_reduced, options.all && options.wants("reduced")},
-		{"modes", &Bench::step_modes, options.all && options.wants("modes")},
-		{"sweep", &Bench::step_sweep,
-			options.sweep_asked || (options.all && options.wants("sweep"))},
-		{"sizes", &Bench::step_sizes, options.all && options.wants("sizes")},
-		{"parts", &Bench::step_parts,
-			options.parts || (options.all && options.wants("parts"))},
-	};
+	if (!sampler) {
+		std::vector<std::string> pci;
+		for (const auto &chip : chips)
+			pci.push_back(chip->pci);
+		sampler = std::make_unique<Sampler>(nvml, pci);
+	}
+	return *sampler;
+}
+
+/* A layer and an exchange of its own for each GPU; on one GPU the main series' own. */
+void Bench::make_chips()
+{
+	for (size_t r = chips.size(); r < devices.size(); r++) {
+		std::shared_ptr<Rig> own = rig;
+		CUDA_CHECK(cudaSetDevice(devices[r]));
+		if (rig->devices != std::vector<int>{devices[r]})
+			own = std::make_shared<Rig>(
+				options, model, std::vector<int>{devices[r]});
+		chips.push_back(std::make_unique<Chip>((int)r, own, pair_split));
+	}
+}
+
+void Bench::step_governor()
+{
+	make_chips();
+	measure_governor(chips, readings(), capture->rows(), remarks);
+}
+
+void Bench::step_resident()
+{
+	make_chips();
+	measure_resident(chips, readings(), 2ll * options.tokens * model.hidden, options.seed,
+		capture->rows(), remarks, nccl);
+}
+
+void Bench::step_replay()
+{
+	make_chips();
+	for (const ReplayOrder &order : orders)
+		if (!Capture::interrupted)
+			replayed.push_back(
+				measure_replay(chips, readings(), order, options.replay_rank,
+					2ll * options.tokens * model.hidden, capture->rows()));
+}
+
+void Bench::prepare_main()
+{
 	run_step({"tune", &Bench::step_tune, true});
 	if (pair_split.mode != SmMode::none)
 		rig->prepare(pair_split.compute);
-	Partitions pair_on = partitions(pair_split);
-	make_main_items(pair_on);
+	main_pair = partitions(pair_split);
+	make_main_items(main_pair);
+}
+
+bool Bench::run()
+{
+	bool main = !options.series_only();
+	auto all = [&](const char *name) { return options.all && options.wants(name); };
+	std::vector<Step> steps = {
+		{"main", &Bench::step_main, main},
+		{"curves", &Bench::step_curves, all("curves")},
+		{"rows", &Bench::step_rows, all("rows")},
+		{"reduced", &Bench::step_reduced, all("reduced")},
+		{"modes", &Bench::step_modes, all("modes")},
+		{"sweep", &Bench::step_sweep, options.sweep_asked || all("sweep")},
+		{"sizes", &Bench::step_sizes, all("sizes")},
+		{"parts", &Bench::step_parts, options.parts || all("parts")},
+		{"governor", &Bench::step_governor, options.governor || all("governor")},
+		{"replay", &Bench::step_replay, !options.replay.empty()},
+		{"resident", &Bench::step_resident, options.resident || all("resident")},
+	};
+	if (main)
+		prepare_main();
 	double total = 0;
 	for (const Step &step : steps)
 		if (step.wanted)

@@ -14,8 +14,8 @@ constexpr int64_t kPeerCopyBytes = 512ll << 20;
 } // namespace
 
 Bench::Bench(const Options &options, const Model &model, const std::vector<int> &devices,
-	const Nvml &nvml)
-    : options(options), model(model), devices(devices), nvml(nvml)
+	const Nvml &nvml, const std::vector<ReplayOrder> &orders)
+    : options(options), model(model), devices(devices), nvml(nvml), orders(orders)
 {
 	chip_sms = multiprocessors(devices[0]);
 	if (capability(devices[0]) < 90)
@@ -27,15 +27,22 @@ Bench::Bench(const Options &options, const Model &model, const std::vector<int> 
 		throw UsageError("--sm-split " + std::to_string(pair_split.compute) + "+" +
 				 std::to_string(pair_split.comm) + ": this GPU has " +
 				 std::to_string(chip_sms) + " SMs");
+	if (devices.size() > 1)
+		enable_peers(devices);
+	if (options.series_only()) {
+		progress.step("layers");
+		rig = std::make_shared<Rig>(options, model, std::vector<int>{devices[0]});
+		capture =
+			std::make_unique<Capture>(devices, rig->comm.get(), nvml, options.seed);
+		return;
+	}
 	progress.step("ceilings");
 	CUDA_CHECK(cudaSetDevice(devices[0]));
 	chip = measure_peaks();
-	if (devices.size() > 1) {
-		enable_peers(devices);
+	if (devices.size() > 1)
 		link_gbps = peer_copy_gbps(devices[0], devices[1], kPeerCopyBytes);
-	}
 	progress.step("layers");
-	rig = std::make_unique<Rig>(options, model, devices);
+	rig = std::make_shared<Rig>(options, model, devices);
 	p2p = std::make_unique<P2p>(devices, 2ll * options.tokens * model.hidden, options.seed);
 	capture = std::make_unique<Capture>(devices, rig->comm.get(), nvml, options.seed);
 	capture->progress = [this](double ns) { progress.advance(ns * 1e-9); };
@@ -47,6 +54,7 @@ Bench::Bench(const Options &options, const Model &model, const std::vector<int> 
 Bench::~Bench()
 {
 	capture.reset();
+	chips.clear();
 }
 
 void Bench::make_works()

@@ -7,6 +7,7 @@
 #include "peaks.h"
 #include "progress.h"
 #include "rig.h"
+#include "series.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ class Bench
 {
       public:
 	Bench(const Options &options, const Model &model, const std::vector<int> &devices,
-		const Nvml &nvml);
+		const Nvml &nvml, const std::vector<ReplayOrder> &orders);
 	~Bench();
 	Bench(const Bench &) = delete;
 	Bench &operator=(const Bench &) = delete;
@@ -74,6 +75,14 @@ class Bench
 	{
 		return pair_split;
 	}
+	const std::vector<ReplayResult> &replays() const
+	{
+		return replayed;
+	}
+	const std::string &nccl_version() const
+	{
+		return nccl;
+	}
 	const char *attention_impl() const
 	{
 		return rig->layers[0]->attention_impl();
@@ -109,6 +118,12 @@ class Bench
 	void sweep_point(int comm_sms);
 	void step_sizes();
 	void step_parts();
+	Sampler &readings();
+	void make_chips();
+	void step_governor();
+	void step_resident();
+	void step_replay();
+	void prepare_main();
 	void run_step(const Step &step);
 	double expected_ns(const std::string &step) const;
 
@@ -117,11 +132,17 @@ class Bench
 	std::vector<int> devices;
 	const Nvml &nvml;
 	int chip_sms = 0;
-	std::unique_ptr<Rig> rig;
+	std::shared_ptr<Rig> rig; /* of all GPUs; where only series run, of the first */
+	Chips chips;              /* [rank]; made when the first series runs */
+	std::unique_ptr<Sampler> sampler;
+	const std::vector<ReplayOrder> &orders;
+	std::vector<ReplayResult> replayed;
+	std::string nccl;
 	std::unique_ptr<P2p> p2p;
 	std::unique_ptr<Capture> capture;
 	std::vector<LayerWorks> works; /* [rank] */
 	SmSplit pair_split;
+	Partitions main_pair;
 	Partitions whole; /* full chip for compute, comm_sms for communication */
 	std::vector<Item *> main_items;
 	std::vector<Work> shown;

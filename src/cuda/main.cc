@@ -2,8 +2,10 @@
 #include "bench.h"
 #include "check-comm.h"
 #include "check-compute.h"
+#include "check-waiting.h"
 #include "cuda-check.h"
 #include "provenance.h"
+#include "replay-order.h"
 #include "report.h"
 #include "trace-writer.h"
 #include <csignal>
@@ -88,10 +90,16 @@ int run_checks(const Options &options, const std::vector<int> &devices)
 {
 	if (devices.size() > 1)
 		enable_peers(devices);
-	std::vector<CheckResult> results = check_comm(devices, options.seed);
-	CUDA_CHECK(cudaSetDevice(devices[0]));
-	for (CheckResult &r : check_compute(options.seed))
-		results.push_back(std::move(r));
+	std::vector<CheckResult> results;
+	if (options.wants("resident"))
+		results = check_waiting(devices, options.seed);
+	if (options.only.empty()) {
+		for (CheckResult &r : check_comm(devices, options.seed))
+			results.push_back(std::move(r));
+		CUDA_CHECK(cudaSetDevice(devices[0]));
+		for (CheckResult &r : check_compute(options.seed))
+			results.push_back(std::move(r));
+	}
 	return print_checks(results) ? kFailed : kDone;
 }
 
@@ -121,15 +129,33 @@ int complain(const std::exception &e, int status)
 	return status;
 }
 
+/* What is not for as many GPUs. */
+void demand_order_fits(const Options &options, ReplayOrder &order, size_t gpus)
+{
+	const std::string &path = order.path;
+	size_t ranks = order.ranks.size();
+	if (gpus > 1 && gpus != ranks)
+		throw UsageError("--replay " + path + ": " + std::to_string(ranks) +
+				 " ranks, but " + std::to_string(gpus) +
+				 " GPUs; --gpus 1 runs one of them, --replay-rank says which");
+	if (gpus > 1) {
+		order.connect();
+		return;
+	}
+	if ((size_t)options.replay_rank >= ranks || order.ranks[options.replay_rank].empty())
+		throw UsageError("--replay-rank " + std::to_string(options.replay_rank) + ": " +
+				 path + " has no op of that rank");
+}
+
 /* What has been captured is written even if something failed or the user has had enough. */
 int capture(const Options &options, const Model &model, const std::vector<int> &devices,
-	const std::string &command)
+	const std::vector<ReplayOrder> &orders, const std::string &command)
 {
 	Nvml nvml;
 	if (!nvml.missing().empty())
 		fprintf(stderr, "pipesim-microbench: no clocks and power: %s\n",
 			nvml.missing().c_str());
-	Bench bench(options, model, devices, nvml);
+	Bench bench(options, model, devices, nvml, orders);
 	int status = kDone;
 	try {
 		if (!bench.run())
@@ -157,7 +183,8 @@ int run(int argc, char **argv)
 		printf("pipesim-microbench %s\n", kVersion);
 		return kDone;
 	}
-	if (options.action == Action::capture && options.output.empty() && !options.parts)
+	if (options.action == Action::capture && options.output.empty() && !options.parts &&
+		options.replay.empty())
 		throw UsageError(
 			"name a trace with -o FILE.csv, or ask for --report or --check");
 	Model model;
@@ -168,11 +195,28 @@ int run(int argc, char **argv)
 	}
 	if (options.action == Action::capture && !options.output.empty())
 		demand_writable(options.output);
+	std::vector<ReplayOrder> orders;
+	try {
+		for (const std::string &path : options.replay)
+			orders.push_back(read_order(path));
+	} catch (const OrderError &e) {
+		fprintf(stderr, "%s\n", e.what());
+		return kBadModel;
+	} catch (const std::exception &e) {
+		return complain(e, kBadModel);
+	}
 	std::vector<int> devices = choose_devices(options);
+	try {
+		for (ReplayOrder &order : orders)
+			demand_order_fits(options, order, devices.size());
+	} catch (const OrderError &e) {
+		fprintf(stderr, "%s\n", e.what());
+		return kBadModel;
+	}
 	signal(SIGINT, on_interrupt);
 	if (options.action == Action::check)
 		return run_checks(options, devices);
-	return capture(options, model, devices, command_line(argc, argv));
+	return capture(options, model, devices, orders, command_line(argc, argv));
 }
 
 } // namespace

@@ -18,7 +18,18 @@ const char kUsage[] =
 	"it comes from. Prints how each component compares with what the chip can do.\n"
 	"\n"
 	"  --all                everything: main series, tuning curves, reduced SM budgets,\n"
-	"                       SM split modes, sweep, message sizes, single kernels\n"
+	"                       SM split modes, sweep, message sizes, single kernels,\n"
+	"                       governor, resident\n"
+	"  --governor           ops after pauses, in duty cycles and without pause, with "
+	"clocks\n"
+	"                       and power (25 s); without --all nothing else\n"
+	"  --resident           every component beside a receive that waits on 0 to 32 SMs, "
+	"and\n"
+	"                       beside a message that moves; without --all nothing else\n"
+	"  --replay FILE        run a step that 'pipesim --format ops' wrote (- is standard\n"
+	"                       input): as many GPUs as it has ranks, or one rank on one GPU;\n"
+	"                       may be given several times\n"
+	"  --replay-rank R      on one GPU: which rank (0)\n"
 	"  -o, --output FILE    the trace; - is standard output\n"
 	"  --model FILE.ini     layer shapes: a file, deepseek-v3 (default) or llama-3-70b\n"
 	"  --tokens N           tokens of the micro-batch (4096)\n"
@@ -33,8 +44,8 @@ const char kUsage[] =
 	"  --pace-gbps G        send at most G * 1e9 bytes a second: a slower network\n"
 	"  --seed N             of data, routing and order (1)\n"
 	"  --only LIST          of the main series attn,dispatch,mlp,combine,p2p,chunk and of\n"
-	"                       the steps curves,rows,reduced,modes,sweep,sizes,\n"
-	"                       parts\n"
+	"                       the steps curves,rows,reduced,modes,sweep,sizes,parts,\n"
+	"                       governor,resident\n"
 	"  --sweep-sms[=LIST]   sweep the communication SMs (0,8,16,20,24,32,48; 0 = copy\n"
 	"                       engines)\n"
 	"  --check              compare every kernel with a reference instead of timing it\n"
@@ -63,7 +74,11 @@ enum {
 	kOnly,
 	kSweep,
 	kCheck,
-	kReport
+	kReport,
+	kGovernor,
+	kResident,
+	kReplay,
+	kReplayRank
 };
 
 const option kLong[] = {
@@ -85,13 +100,17 @@ const option kLong[] = {
 	{"sweep-sms", optional_argument, nullptr, kSweep},
 	{"check", no_argument, nullptr, kCheck},
 	{"report", no_argument, nullptr, kReport},
+	{"governor", no_argument, nullptr, kGovernor},
+	{"resident", no_argument, nullptr, kResident},
+	{"replay", required_argument, nullptr, kReplay},
+	{"replay-rank", required_argument, nullptr, kReplayRank},
 	{"help", no_argument, nullptr, 'h'},
 	{"version", no_argument, nullptr, 'V'},
 	{nullptr, 0, nullptr, 0},
 };
 
 const char *const kNames[] = {"attn", "dispatch", "mlp", "combine", "p2p", "chunk", "curves",
-	"rows", "reduced", "modes", "sweep", "sizes", "parts"};
+	"rows", "reduced", "modes", "sweep", "sizes", "parts", "governor", "resident"};
 
 [[noreturn]] void bad(
 	const std::string &option, const std::string &value, const std::string &rule)
@@ -258,6 +277,18 @@ void apply(Options &o, int option, const char *value)
 	case kReport:
 		o.parts = true;
 		break;
+	case kGovernor:
+		o.governor = true;
+		break;
+	case kResident:
+		o.resident = true;
+		break;
+	case kReplay:
+		o.replay.push_back(value);
+		break;
+	case kReplayRank:
+		o.replay_rank = (int)whole_number("replay-rank", value, 0, 4096);
+		break;
 	case 'h':
 		o.action = Action::help;
 		break;
@@ -279,6 +310,8 @@ Options parse_options(int argc, char **argv)
 		apply(o, option, optarg);
 	if (optind < argc)
 		throw UsageError(std::string("unexpected argument '") + argv[optind] + "'");
+	if (o.replay_rank > 0 && o.replay.empty())
+		bad("replay-rank", std::to_string(o.replay_rank), "there is no --replay");
 	return o;
 }
 

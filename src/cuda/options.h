@@ -20,9 +20,12 @@ enum class Action {
 
 struct Options {
 	Action action = Action::capture;
-	bool all = false;   /* every step, not only the main series */
-	bool parts = false; /* report single kernels too */
-	std::string output; /* trace; empty = none, only the report */
+	bool all = false;                        /* every step, not only the main series */
+	bool parts = false;                      /* report single kernels too */
+	bool governor = false, resident = false; /* these series ... */
+	std::vector<std::string> replay;         /* ... and these orders; - = standard input */
+	int replay_rank = 0;                     /* on one GPU: which rank of it */
+	std::string output;                      /* trace; empty = none, only the report */
 	std::string model = "deepseek-v3";
 	int tokens = 4096;
 	int experts = 0; /* per GPU; 0 = the model's */
@@ -37,6 +40,12 @@ struct Options {
 	std::vector<int> sweep = {0, 8, 16, 20, 24, 32, 48};
 	bool sweep_asked = false;
 
+	/* Series alone were asked for: no main series, nothing that belongs to it. */
+	bool series_only() const
+	{
+		return (governor || resident || !replay.empty()) && !all && !parts &&
+		       !sweep_asked && only.empty();
+	}
 	bool wants(const std::string &name) const
 	{
 		return only.empty() || only.count(name);

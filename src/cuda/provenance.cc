@@ -104,7 +104,7 @@ void add_device(Metadata &m, int device, const Nvml &nvml)
 			{"nvlink_links", number(nvml.active_nvlinks(pci))}});
 }
 
-void add_libraries(Metadata &m)
+void add_libraries(Metadata &m, const Bench &bench)
 {
 	int runtime, driver;
 	CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
@@ -112,7 +112,8 @@ void add_libraries(Metadata &m)
 	m.insert(m.end(), {{"cuda_runtime", std::to_string(runtime)},
 				  {"cuda_driver_api", std::to_string(driver)},
 				  {"cublaslt", std::to_string(cublasLtGetVersion())},
-				  {"cudnn", cudnn_version()}, {"nccl", ""}, {"torch", ""}});
+				  {"cudnn", cudnn_version()}, {"nccl", bench.nccl_version()},
+				  {"torch", ""}});
 }
 
 void add_model(
@@ -148,8 +149,9 @@ Metadata provenance(const Bench &bench, const Options &options, const Model &mod
 	m.push_back({"p2p_matrix", peer_matrix(devices)});
 	m.push_back({"nvls", "0"});
 	m.push_back({"env", environment()});
-	add_libraries(m);
-	add_model(m, bench, options, model, devices.size());
+	add_libraries(m, bench);
+	/* Series run with an exchange within each GPU. */
+	add_model(m, bench, options, model, options.series_only() ? 1 : devices.size());
 	const SmSplit &split = bench.split();
 	m.insert(m.end(),
 		{{"seed", std::to_string(options.seed)}, {"reps", std::to_string(options.reps)},

@@ -16,16 +16,26 @@ const char kColumns[] =
 	"req,"
 	"sm_actual,sm_mode,ld_mode,chunk_tokens,pace_gbps,tokens,rows,payload_bytes,wire_bytes,"
 	"flops,"
-	"t_start_ns,dur_ns,move_ns,wait_ns,clk_sm_mhz,power_w,temp_c,status,load_mode";
+	"t_start_ns,dur_ns,move_ns,wait_ns,clk_sm_mhz,power_w,temp_c,status,load_mode,"
+	"series,resident_sms,step,stage,microbatch";
 
 const char kMeanings[] =
 	"\n[load_modes]\n"
 	"synced=the device is idle before each repetition and its L2 is overwritten\n"
 	"back_to_back=all components in random order behind one gate, then a pause\n"
 	"sustained=back to back without any pause, after the clocks have settled\n"
+	"\n[series]\n"
+	"governor=ops in the order of their start: after pauses, in duty cycles, without "
+	"pause\n"
+	"resident=an op beside a receive that waits on resident_sms SMs; 0: alone\n"
+	"moving=an op beside a message of payload_bytes that moves; 0: alone\n"
+	"replay=ops of a step in the order of a rank, step after step\n"
 	"\n[units]\n"
 	"times=ns, from events inside a CUDA graph\n"
-	"t_start_ns=since the gate opened\n"
+	"t_start_ns=since the gate opened; of a series since the begin of its run_id on a "
+	"rank\n"
+	"clk_sm_mhz, power_w=of a series: interpolated between readings; NVML has a new "
+	"clock about every 100 ms, a new power every 20 ms\n"
 	"move_ns=time of a communication kernel after the last peer had arrived\n"
 	"wait_ns=time of a communication kernel before that\n"
 	"flops=floating-point operations of one repetition\n"
@@ -132,6 +142,9 @@ void write_row(FILE *f, const TraceRow &r)
 	put(f, (int64_t)r.temp_c);
 	put(f, r.status);
 	put(f, r.load_mode);
+	put(f, r.series);
+	for (int v : {r.resident_sms, r.step, r.stage, r.microbatch})
+		put(f, (int64_t)v);
 	fputc('\n', f);
 }
 

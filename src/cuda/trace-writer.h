@@ -32,6 +32,11 @@ struct TraceRow {
 	int temp_c = -1;
 	std::string status = "ok"; /* ok | warmup | outlier | checksum_fail */
 	std::string load_mode;     /* synced | back_to_back | sustained */
+	/* Empty, or what a row shows beside its own time: governor | resident | moving |
+	 * replay; docs/formats.md says what each holds. */
+	std::string series;
+	int resident_sms = -1; /* SMs of a receive that waits meanwhile; 0 = none */
+	int step = -1, stage = -1, microbatch = -1; /* of an op of a replayed step */
 };
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
