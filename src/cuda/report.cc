@@ -1,4 +1,5 @@
 #include "report.h"
+#include "report-series.h"
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -239,88 +240,6 @@ void print_parts(FILE *out, const Bench &bench)
 		"alone: time of the same GEMM through cuBLASLt alone, over the kernel's\n");
 }
 
-/* Median time of every op beside something, against alone; all GPUs together. */
-void print_resident(FILE *out, const Bench &bench)
-{
-	std::map<std::string, std::map<std::string, std::vector<double>>>
-		found; /* op, beside */
-	std::vector<std::string> ops, besides;
-	auto note = [](std::vector<std::string> &list, const std::string &name) {
-		if (std::find(list.begin(), list.end(), name) == list.end())
-			list.push_back(name);
-	};
-	for (const TraceRow &r : bench.rows()) {
-		if ((r.series != "resident" && r.series != "moving") || r.status != "ok")
-			continue;
-		bool alone =
-			r.series == "resident" ? r.resident_sms == 0 : r.payload_bytes == 0;
-		std::string beside =
-			r.series == "moving" ? "moving" : std::to_string(r.resident_sms);
-		if (r.impl == "nccl")
-			beside += " nccl";
-		std::string op = r.component + " " + r.phase;
-		std::string base = r.impl + r.series;
-		note(ops, op);
-		if (!alone)
-			note(besides, beside);
-		found[op][alone ? "alone " + base : beside + "|" + base].push_back(
-			(double)r.dur_ns);
-	}
-	if (ops.empty())
-		return;
-	auto median = [](std::vector<double> values) {
-		std::nth_element(
-			values.begin(), values.begin() + values.size() / 2, values.end());
-		return values[values.size() / 2];
-	};
-	std::sort(besides.begin(), besides.end(), [](const auto &a, const auto &b) {
-		return std::make_pair(atoi(a.c_str()) == 0, atoi(a.c_str())) <
-		       std::make_pair(atoi(b.c_str()) == 0, atoi(b.c_str()));
-	});
-	fprintf(out,
-		"\nBeside a receive that waits on so many SMs, or a message that moves: time "
-		"over that alone\n%-14s %9s",
-		"op", "alone ms");
-	for (const std::string &beside : besides)
-		fprintf(out, " %12s", beside.c_str());
-	fputc('\n', out);
-	for (const std::string &op : ops) {
-		bool first = true;
-		for (const std::string &beside : besides) {
-			for (const auto &[key, values] : found[op]) {
-				size_t bar = key.find('|');
-				if (key.substr(0, bar) != beside)
-					continue;
-				auto alone = found[op].find("alone " + key.substr(bar + 1));
-				double ns =
-					alone == found[op].end() ? 0 : median(alone->second);
-				if (first)
-					fprintf(out, "%-14s %9.3f", op.c_str(), ns * 1e-6);
-				first = false;
-				fprintf(out, " %12.3f", ns > 0 ? median(values) / ns : 0);
-			}
-		}
-		fputc('\n', out);
-	}
-}
-
-void print_replay(FILE *out, const ReplayResult &replay)
-{
-	if (replay.steps == 0)
-		return;
-	fprintf(out,
-		"\nReplay of %s: median of %d steps %.3f ms (%.3f to %.3f), simulated %.3f ms "
-		"(%+.2f %%)\n%-4s %5s %12s %12s %8s\n",
-		replay.name.c_str(), replay.steps, replay.median_ns * 1e-6,
-		replay.least_ns * 1e-6, replay.most_ns * 1e-6, replay.simulated_ns * 1e-6,
-		100 * (replay.simulated_ns / replay.median_ns - 1), "op", "count",
-		"measured ms", "simulated ms", "%");
-	for (const ReplayResult::Kind &kind : replay.kinds)
-		fprintf(out, "%-4s %5d %12.3f %12.3f %+8.2f\n", kind.kind.c_str(), kind.ops,
-			kind.median_ns * 1e-6, kind.simulated_ns * 1e-6,
-			100 * (kind.simulated_ns / kind.median_ns - 1));
-}
-
 } // namespace
 
 void print_report(FILE *out, const Bench &bench)
@@ -330,9 +249,7 @@ void print_report(FILE *out, const Bench &bench)
 		print_ceilings(out, bench);
 		print_components(out, bench, medians);
 	}
-	print_resident(out, bench);
-	for (const ReplayResult &replay : bench.replays())
-		print_replay(out, replay);
+	print_series(out, bench);
 	if (medians.find("main-back_to_back", "chunk", "FB"))
 		print_pair(out, bench, medians);
 	Variants all = variants(medians);
