@@ -22,6 +22,7 @@ gboolean pipesim_shape_init(PipesimShape *shape, const PipesimScenario *scenario
 		.stages = (guint)stages,
 		.copies = bidirectional ? chunks : 1,
 		.group = scenario->group,
+		.pairs = scenario->pairs,
 		.max_activations = scenario->max_activations,
 		.placement = placement,
 	};
@@ -35,7 +36,7 @@ gboolean pipesim_shape_equal(const PipesimShape *a, const PipesimShape *b)
 	return a->ranks == b->ranks && a->chunks == b->chunks &&
 	       a->microbatches == b->microbatches && a->stages == b->stages &&
 	       a->copies == b->copies && a->parts == b->parts && a->group == b->group &&
-	       a->max_activations.num == b->max_activations.num &&
+	       a->pairs == b->pairs && a->max_activations.num == b->max_activations.num &&
 	       a->max_activations.den == b->max_activations.den && a->placement == b->placement;
 }
 

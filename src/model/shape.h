@@ -25,6 +25,8 @@ typedef struct {
 	guint copies; /* copies of the parameters: 1, or chunks where bidirectional */
 	guint parts;  /* that a micro-batch runs in, each with its F and B; 0 = 1 */
 	guint group;  /* micro-batches of a group, as asked for; 0 = the schedule's own */
+	gboolean
+		pairs; /* F and B of the steady phase are one op, where the schedule lets one choose */
 	PipesimFraction max_activations; /* whole-stage units; what a search may hold */
 	PipesimPlacement placement;
 } PipesimShape;

@@ -313,6 +313,14 @@ PipesimProgram *pipesim_program_exchanged(const PipesimProgram *program, guint32
 	return pipesim_program_link(copy, NULL, NULL, NULL) ? g_steal_pointer(&copy) : NULL;
 }
 
+gboolean pipesim_program_has_pairs(const PipesimProgram *program)
+{
+	for (guint32 op = 0; op < program->n_ops; op++)
+		if (program->ops[op].kind == PIPESIM_FB)
+			return TRUE;
+	return FALSE;
+}
+
 PipesimProgram *pipesim_program_split_pairs(const PipesimProgram *program, GError **error)
 {
 	const PipesimShape *shape = &program->shape;

@@ -262,6 +262,9 @@ gboolean pipesim_program_check_order(
 guint32 pipesim_program_sequence(
 	const PipesimProgram *program, guint32 *sequence, GError **error);
 
+/** pipesim_program_has_pairs: whether any op is an overlapped pair. */
+gboolean pipesim_program_has_pairs(const PipesimProgram *program);
+
 /**
  * pipesim_program_split_pairs: @program with every overlapped pair as its forward and then its
  * full backward: how a runtime without overlap runs it. An op of @program that comes after n

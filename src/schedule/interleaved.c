@@ -51,6 +51,7 @@ typedef struct {
 	guint64 warmup; /* forwards before it */
 	guint64 delay;  /* backwards until the first W */
 	gboolean split; /* I and W in place of B */
+	gboolean pairs; /* F and the B behind it are one op */
 	PipesimEmitter *out;
 } Rank;
 
@@ -78,6 +79,10 @@ static void emit_one(const Rank *rank, guint64 i)
 	const Groups *groups = rank->groups;
 	const guint back = groups->chunks - 1 - chunk_at(groups, i);
 
+	if (rank->pairs && rank->warmup + i < groups->n_ops) {
+		pipesim_overlap(rank->out, chunk_at(groups, rank->warmup + i), back);
+		return;
+	}
 	if (rank->warmup + i < groups->n_ops)
 		pipesim_forward(rank->out, chunk_at(groups, rank->warmup + i));
 	if (!rank->split) {
@@ -144,7 +149,7 @@ static void emit_warmup(const Rank *rank)
 	}
 }
 
-/* @ahead: forwards that a rank runs ahead of the last one */
+/* @ahead: forwards that a rank runs ahead of the last one without pairs */
 static guint64 warmup_of(const Groups *groups, guint ahead)
 {
 	const guint64 warmup =
@@ -153,12 +158,48 @@ static guint64 warmup_of(const Groups *groups, guint ahead)
 	return MIN(warmup + MIN(ahead, groups->most_ahead), groups->n_ops);
 }
 
+/* One forward more makes the F and B of a pair independent of each other. */
+static guint ahead_of(const PipesimShape *shape, guint index)
+{
+	return 2 * (shape->ranks - 1 - index) + (shape->pairs ? 1 : 0);
+}
+
+/* Megatron's rules for pairs. */
+static gboolean check(const PipesimShape *shape, GError **error)
+{
+	const guint m = shape->microbatches, ranks = shape->ranks;
+	const guint group = asked_group(shape);
+	guint nearest = ranks;
+
+	if (!shape->pairs || ranks == 1)
+		return TRUE;
+	if (shape->chunks == 1)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--pairs needs several stages per rank, as in Megatron; nearest: "
+			"--chunks 2");
+	if (group >= ranks && (m % group == 0 || m % group >= ranks))
+		return TRUE;
+	if (m < ranks)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--pairs needs groups of PP micro-batches or more, but there are %u on "
+			"%u "
+			"ranks; nearest: %u micro-batches",
+			m, ranks, ranks);
+	while (m % nearest != 0 && m % nearest < ranks)
+		nearest++;
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"--pairs needs groups of PP micro-batches or more, the last one too, but %u "
+		"come in groups of %u; nearest: --group %u",
+		m, group, nearest);
+}
+
 static void generate(const PipesimShape *shape, guint index, PipesimEmitter *out)
 {
 	const Groups groups = groups_of(shape);
 	const Rank rank = {
 		.groups = &groups,
-		.warmup = warmup_of(&groups, 2 * (shape->ranks - 1 - index)),
+		.warmup = warmup_of(&groups, ahead_of(shape, index)),
+		.pairs = shape->pairs,
 		.out = out,
 	};
 
@@ -205,7 +246,7 @@ static PipesimFraction activations(const PipesimShape *shape)
 {
 	const Groups groups = groups_of(shape);
 
-	return activations_of(shape, warmup_of(&groups, 2 * (shape->ranks - 1)) + 1);
+	return activations_of(shape, warmup_of(&groups, ahead_of(shape, 0)) + 1);
 }
 
 static PipesimFraction activations_zb(const PipesimShape *shape)
@@ -216,6 +257,8 @@ static PipesimFraction activations_zb(const PipesimShape *shape)
 }
 
 PIPESIM_CONDITION(holds_long_groups, asked_group(shape) >= shape->ranks)
+
+PIPESIM_CONDITION(holds_no_pairs, !shape->pairs)
 
 static const char short_group[] =
 	"the rank then runs out of work before a micro-batch returns for its next chunk";
@@ -235,8 +278,9 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 	.reference = "Narayanan et al., Megatron-LM, arXiv:2104.04473; order as Megatron-LM "
 		     "and PyTorch's ScheduleInterleaved1F1B run it",
 	.chunks = 2,
-	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP,
+	.takes = PIPESIM_TAKES_CHUNKS | PIPESIM_TAKES_GROUP | PIPESIM_TAKES_PAIRS,
 	.runtime = "pytorch-2.11",
+	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP-1)(F+B)/V",
 	.bubble.letters = "F is the forward and B the full backward (I + W) of a rank's whole "
@@ -244,7 +288,10 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 			  "chunk takes F/V and B/V.",
 	.bubble.value = pipesim_bubble_fill_and_drain,
 	.bubble.conditions = {{"groups of at least PP micro-batches", holds_long_groups,
-		short_group}},
+				      short_group},
+		{"F and B one after the other", holds_no_pairs,
+			"with --pairs a rank runs one forward more ahead, and F and B as one "
+			"op"}},
 	.bubble.exact = "Exact on every rank when groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+2PP-1)/V)",
 	.activations.value = activations,
@@ -253,15 +300,19 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		"further on holds 2/V fewer, the last one ((V-1)G+1)/V.",
 	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
 		{groups_part, rest}},
-	.notes =
-		"Groups. Megatron-LM defaults to G = PP and refuses a last group shorter than "
-		"PP; PyTorch splits M into max(1, M/PP) groups (rounded down) of equal size "
-		"and refuses an M that they do not divide. The default here is PyTorch's; "
-		"--group with the number of ranks is Megatron's. At 8/20 PyTorch's is 10, "
-		"which holds 12.5 activations at V = 2; the often quoted PP(1+(PP-1)/(PP V)), "
-		"there 11.5, is for G = PP. A larger group does not shorten the bubble and "
-		"holds more activations.\n\nWhere the last group would be shorter than PP, the "
-		"first one takes its micro-batches, which keeps the bubble as in the formula.",
+	.notes = "Groups. Megatron-LM defaults to G = PP and refuses a last group shorter than "
+		 "PP; PyTorch splits M into max(1, M/PP) groups (rounded down) of equal size "
+		 "and refuses an M that they do not divide. The default here is PyTorch's; "
+		 "--group with the number of ranks is Megatron's. At 8/20 PyTorch's is 10, "
+		 "which holds 12.5 activations at V = 2; the often quoted PP(1+(PP-1)/(PP V)), "
+		 "there 11.5, is for G = PP. A larger group does not shorten the bubble and "
+		 "holds more activations.\n\nPairs (--pairs). Megatron-LM's "
+		 "--overlap-moe-expert-parallel-comm runs one forward more before the first "
+		 "backward, so that the F and B of a steady step do not need each other, and "
+		 "runs both as one op, in which the all-to-all messages of the one are hidden "
+		 "behind the computation of the other: FB is what that takes. A rank holds one "
+		 "chunk more.\n\nWhere the last group would be shorter than PP, the "
+		 "first one takes its micro-batches, which keeps the bubble as in the formula.",
 };
 
 const PipesimSchedule pipesim_schedule_interleaved_zb = {

@@ -31,6 +31,7 @@ PipesimScenario grid_scenario(const GridCase *point)
 		.chunks = point->chunks,
 		.group = point->group,
 		.pipelines = point->pipelines,
+		.pairs = point->pairs,
 	};
 }
 
@@ -49,7 +50,7 @@ static void sort_out(GridCase point)
 /* Other chunks, groups and pipelines than the schedule's own, where it lets one choose. */
 static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatches)
 {
-	const GridCase plain = {schedule, ranks, microbatches, 0, 0, 0};
+	const GridCase plain = {schedule, ranks, microbatches, 0, 0, 0, FALSE};
 
 	if (schedule->takes & PIPESIM_TAKES_CHUNKS)
 		for (guint chunks = 1; chunks <= 4; chunks++) {
@@ -68,6 +69,15 @@ static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatche
 			point.group = group;
 			sort_out(point);
 		}
+	if (schedule->takes & PIPESIM_TAKES_PAIRS)
+		for (guint chunks = 1; chunks <= 3; chunks++) {
+			GridCase point = plain;
+
+			point.pairs = TRUE;
+			point.chunks = chunks;
+			point.group = chunks == 3 ? ranks : 0;
+			sort_out(point);
+		}
 	if (schedule->takes & PIPESIM_TAKES_PIPELINES)
 		for (guint pipelines = 4; pipelines <= 6; pipelines++) {
 			GridCase point = plain;
@@ -80,7 +90,7 @@ static void vary(const PipesimSchedule *schedule, guint ranks, guint microbatche
 static void sort_schedule(const PipesimSchedule *schedule)
 {
 	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++)
-		sort_out((GridCase){schedule, shapes[i][0], shapes[i][1], 0, 0, 0});
+		sort_out((GridCase){schedule, shapes[i][0], shapes[i][1], 0, 0, 0, FALSE});
 	for (guint i = 0; i < G_N_ELEMENTS(varied); i++)
 		vary(schedule, varied[i][0], varied[i][1]);
 }
@@ -122,7 +132,7 @@ const GridCase *grid_refused(int *count)
 	return cases(&refused, count);
 }
 
-static PipesimProgram *scenario_program(
+PipesimProgram *scenario_program(
 	const PipesimSchedule *schedule, const PipesimScenario *scenario, GError **error)
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
@@ -266,7 +276,7 @@ PipesimRun *named_run(
 	const char *name, guint ranks, guint microbatches, const PipesimCosts *costs)
 {
 	const GridCase point = {
-		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0};
+		pipesim_schedule_find(name, NULL), ranks, microbatches, 0, 0, 0, FALSE};
 
 	ck_assert_msg(point.schedule != NULL, "no schedule %s", name);
 	return grid_run(&point, costs);

@@ -6,6 +6,7 @@ typedef struct {
 	const PipesimSchedule *schedule;
 	guint ranks, microbatches;
 	guint chunks, group, pipelines; /* 0: the schedule's own */
+	gboolean pairs;
 } GridCase;
 
 /** grid_scenario: what @point asks for. */
@@ -16,6 +17,10 @@ PipesimScenario grid_scenario(const GridCase *point);
  */
 const GridCase *grid_accepted(int *count);
 const GridCase *grid_refused(int *count);
+
+/** scenario_program: what @schedule gives in @scenario at equal times, errors passed on. */
+PipesimProgram *scenario_program(
+	const PipesimSchedule *schedule, const PipesimScenario *scenario, GError **error);
 
 /** make_program: what @schedule gives at its default chunks and equal times, errors passed on.
  */

@@ -463,7 +463,7 @@ START_TEST(groups_are_free_without_latency)
 
 	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
 		const GridCase point = {pipesim_schedule_find(names[_i % 2], NULL),
-			shapes[i][0], shapes[i][1], 0, 0, 0};
+			shapes[i][0], shapes[i][1], 0, 0, 0, FALSE};
 		g_autoptr(PipesimProgram) program = grid_program(&point);
 		g_autoptr(PipesimCosts) costs =
 			grid_costs(1000, 1000, 1000, _i < 2 ? 3000 : 2400, 0);

@@ -85,7 +85,7 @@ END_TEST
 /* Shapes --------------------------------------------------------------------------------------
  */
 
-/* Whether following what refusals name, ranks, micro-batches, chunks or pipelines, leads to a
+/* Whether following what refusals name, ranks, micro-batches, chunks, groups or pipelines, leads to a
  * shape that is taken. */
 static gboolean advice_leads_on(const GridCase *point, guint steps)
 {
@@ -102,10 +102,10 @@ static gboolean advice_leads_on(const GridCase *point, guint steps)
 
 		if (g_ascii_isdigit(*c)) {
 			const guint value = (guint)strtoul(c, &end, 10);
-			GridCase others[] = {*point, *point, *point, *point};
+			GridCase others[] = {*point, *point, *point, *point, *point};
 
 			others[0].microbatches = others[1].ranks = value;
-			others[2].chunks = others[3].pipelines = value;
+			others[2].chunks = others[3].pipelines = others[4].group = value;
 			for (guint i = 0; i < G_N_ELEMENTS(others); i++)
 				if (advice_leads_on(&others[i], steps - 1))
 					return TRUE;
@@ -499,7 +499,7 @@ START_TEST(chimera_with_more_pipelines)
 		{4, 2}, {4, 4}, {8, 4}, {8, 8}, {12, 4}, {12, 6}, {16, 4}, {16, 8}, {24, 6}};
 	const guint ranks = shapes[_i % 9][0], pipelines = shapes[_i % 9][1];
 	const GridCase point = {pipesim_schedule_find("chimera", NULL), ranks,
-		ranks * (1 + (guint)_i / 9), 0, 0, pipelines};
+		ranks * (1 + (guint)_i / 9), 0, 0, pipelines, FALSE};
 	g_autoptr(PipesimCosts) costs = grid_costs(1000, 500, 500, -1, 0);
 	g_autoptr(PipesimRun) run = grid_run(&point, costs);
 
