@@ -31,6 +31,11 @@ static const Option options[] = {
 	{"microbatches", {"--microbatches=20", "--microbatches=9"}},
 	{"chunks", {"--chunks=2", "--chunks=3"}},
 	{"group", {"--group=4", "--group=2"}},
+	{"pairs", {"--schedule=interleaved-1f1b --group=10 --pairs",
+			  "--schedule=interleaved-1f1b --runtime=megatron --pairs", "--pairs"}},
+	{"delay-wgrad", {"--schedule=interleaved-1f1b --group=10 --pairs --runtime=megatron "
+			 "--delay-wgrad=0.2",
+				"--delay-wgrad=1"}},
 	{"pipelines", {"--pipelines=2", "--pipelines=4"}},
 	{"max-activations", {"--max-activations=12", "--max-activations=3.5"}},
 	{"schedule", {"--schedule=dualpipe", "--schedule=schedules/dualpipe-pp4-mb8.csv",

@@ -16,6 +16,7 @@ typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
 	guint8 second; /* that is the backward half of a split pair */
 	guint8 busy;
+	guint8 behind; /* what it sends has been let go of, and the last part of a pair runs */
 	guint8 host;   /* its host launches what is next */
 	guint64 cause; /* what let it do that */
 } Rank;
@@ -24,7 +25,8 @@ typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	PipesimChannels channels;
-	gint64 host_time; /* behind a group that is waited for */
+	gint64 host_time;   /* behind a group that is waited for */
+	gint64 delay_wgrad; /* of a pair, behind its sends */
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
@@ -99,6 +101,14 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 	}
 }
 
+/* Of what takes @alone, the part that runs next where some of it runs behind its sends. */
+static gint64 part_of(const Engine *engine, guint rank, const PipesimOp *op, gint64 alone)
+{
+	const gint64 last = op->kind == PIPESIM_FB ? MIN(engine->delay_wgrad, alone) : 0;
+
+	return engine->ranks[rank].behind ? last : alone - last;
+}
+
 /* From now on, as far as it is known. */
 static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
@@ -113,6 +123,7 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->ranks[rank].step]
 					     : pipesim_op_duration(engine->lowering->program,
 						       engine->times, rank, op);
+	alone = part_of(engine, rank, op, alone);
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
 	return pipesim_pace_start(&engine->pace[rank], engine->now, alone,
@@ -201,6 +212,20 @@ static void advance(Engine *engine, guint rank)
 	try_run(engine, rank);
 }
 
+/* The op of @rank is done but for what runs behind its sends: they are let go of. */
+static void begin_last_part(Engine *engine, guint rank, const PipesimOp *op)
+{
+	PipesimRules *rules = &engine->rules;
+	Rank *here = &engine->ranks[rank];
+
+	here->behind = TRUE;
+	pipesim_rules_pass(rules, rank);
+	for (guint32 c = pipesim_rules_channels(rules, rank);
+		c < pipesim_rules_channels(rules, rank + 1); c++)
+		try_issue(engine, rank, c);
+	push(engine, duration(engine, rank, op), rank, here->step);
+}
+
 /* The op of @rank, or half of a pair, or what its host launches, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
@@ -224,14 +249,25 @@ static void end_op(Engine *engine, guint rank)
 			return;
 		}
 	}
+	if (!here->behind) {
+		const PipesimOp *op =
+			&engine->lowering->program->ops[engine->lowering->actions[at].op];
+
+		if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
+			begin_last_part(engine, rank, op);
+			return;
+		}
+	}
 	engine->timeline->end[here->step] = engine->now;
 	engine->timeline->makespan = engine->now;
 	engine->n_done++;
 	here->step++;
 	here->busy = FALSE;
-	here->second = !here->second && is_split(engine, engine->lowering->actions[at].op);
-	if (!here->second)
+	here->second = !here->behind && !here->second &&
+		       is_split(engine, engine->lowering->actions[at].op);
+	if (!here->second && !here->behind)
 		pipesim_rules_pass(&engine->rules, rank);
+	here->behind = FALSE;
 	advance(engine, rank);
 }
 
@@ -389,6 +425,8 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	Engine engine = {.lowering = lowering,
 		.channels = issuing->channels,
 		.host_time = issuing->host_time,
+		/* What runs pairs in halves has no last part of one. */
+		.delay_wgrad = lowering->runtime->splits_pairs ? 0 : issuing->delay_wgrad,
 		.times = times,
 		.timeline = timeline,
 		.split = lowering->runtime->splits_pairs,

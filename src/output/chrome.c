@@ -298,6 +298,14 @@ static void write_transfer(const Trace *trace, const Transfer *transfer, guint r
 	write_flow(trace, message, "t", rank, thread, transfer->start);
 }
 
+/* The last moment at which the op that makes it still runs and it has not moved yet. */
+static gint64 leaves_at(const PipesimTimeline *timeline, const Transfer *transfer)
+{
+	const guint32 from = transfer->message.from;
+
+	return MAX(timeline->start[from], MIN(timeline->end[from] - 1, transfer->start));
+}
+
 static gboolean write_messages(const Trace *trace, guint rank, Way way, GError **error)
 {
 	const PipesimTimeline *timeline = trace->run->step->timeline;
@@ -321,8 +329,7 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 		 * have it. */
 		if (way == SENT)
 			write_flow(trace, message, "s", rank, COMPUTE_THREAD,
-				MAX(timeline->start[message->from],
-					timeline->end[message->from] - 1));
+				leaves_at(timeline, &transfers.list[i]));
 		write_transfer(trace, &transfers.list[i], rank, way);
 		if (way == RECEIVED)
 			write_flow(trace, message, "f", rank, COMPUTE_THREAD,

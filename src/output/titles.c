@@ -173,6 +173,9 @@ static void append_asked(GString *rule, PipesimIssuing asked)
 		g_string_append(rule, "; receives ahead in warm-up and cool-down too");
 	if (asked.keep_outputs)
 		g_string_append(rule, "; outputs are kept, sends waited for later");
+	if (asked.delay_wgrad > 0)
+		g_string_append_printf(rule, "; the last %s ms of a pair are behind its sends",
+			pipesim_print_ms(number, asked.delay_wgrad));
 	if (asked.host_time > 0)
 		g_string_append_printf(rule, "; the host waits %s ms behind each batch",
 			pipesim_print_ms(number, asked.host_time));

@@ -13,6 +13,8 @@
  *   channel.
  * - A message moves when both of its ends have been issued (rendezvous). What was issued together is
  *   done when all of it has moved.
+ * - Where it is asked for (PipesimIssuing.delay_wgrad) the last part of an overlapped pair runs behind its sends: what
+ *   stands behind the pair and before the next stop is issued before that part, the next stop waits for it.
  * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end of a
  *   waited group for all of that group.
  *

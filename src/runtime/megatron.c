@@ -2,7 +2,8 @@
  * _with_interleaving). A rank issues a receive one op before its use. Without virtual stages, or where it is
  * asked not to overlap, what it sends and receives after an op is one batch, which it waits for; with
  * virtual stages the messages of the steady phase are issued one by one and waited for where they are needed,
- * a forward's send right away, as its output is let go of then. */
+ * a forward's send right away, as its output is let go of then. Where F and B of the steady phase run as one pair
+ * (overlap_moe_expert_parallel_comm) both inputs are waited for before it, and both results leave behind it. */
 #include "config.h"
 
 #include "base/arena.h"
@@ -19,8 +20,8 @@ typedef struct {
 	const guint32 *forward, *backward; /* of @n ops each, in order */
 	/* The chunks of what all ranks run, in the same orders. */
 	const guint8 *chunk, *b_chunk;
-	gboolean batched;
-	guint8 *waited; /* by op of the program: its receive has been waited for */
+	gboolean batched, pairs;
+	guint8 *waited; /* by op of the program: that receive has been waited for: 1 << backward */
 } Seat;
 
 /* What may be sent and received after an op; of a send the op that it comes from, of a receive the one that
@@ -42,6 +43,17 @@ static guint32 if_sent(const Seat *seat, guint32 op, guint kind)
 		if ((messages[i].backward != 0) == pipesim_action_is_backward(kind))
 			return op;
 	return NONE;
+}
+
+/* The micro-batch of the backward that @op is, or has as a pair. */
+static guint32 b_microbatch(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch;
+}
+
+static guint8 b_chunk(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
 }
 
 /* The receive of the input of a forward that goes with the @k-th one: that of the next, or on the first rank of
@@ -77,7 +89,7 @@ static guint32 next_gradient(const Seat *seat, guint32 k)
 	if (seat->b_chunk[made] == 0)
 		return NONE;
 	return seat->program->backward[((gsize)seat->b_chunk[made] * seat->ranks - 1) * m +
-				       seat->program->ops[seat->backward[made]].microbatch];
+				       b_microbatch(&seat->program->ops[seat->backward[made]])];
 }
 
 static void add_message(const Seat *seat, guint kind, guint32 op, gboolean *joined)
@@ -121,11 +133,13 @@ static void issue(const Seat *seat, const Exchange *what)
 /* What has been received is not waited for again. */
 static void wait_for(const Seat *seat, guint kind, guint32 op)
 {
+	const guint8 bit = (guint8)(1 << pipesim_action_is_backward(kind));
+
 	if (if_sent(seat, op, kind) == NONE ||
-		(!pipesim_action_is_send(kind) && seat->waited[op]))
+		(!pipesim_action_is_send(kind) && (seat->waited[op] & bit)))
 		return;
 	if (!pipesim_action_is_send(kind))
-		seat->waited[op] = TRUE;
+		seat->waited[op] |= bit;
 	pipesim_lower_action(seat->lowerer, seat->rank, kind + PIPESIM_ACTION_TO_WAIT, op);
 }
 
@@ -192,7 +206,8 @@ static void run_batched(const Seat *seat)
 		what.send_next = forward.send_next;
 		what.recv_prev = forward.recv_prev;
 		run(seat, seat->forward[seat->warm_up + i]);
-		run(seat, seat->backward[i]);
+		if (!seat->pairs)
+			run(seat, seat->backward[i]);
 		exchange(seat, &what);
 	}
 	for (guint32 i = steady; i < seat->n; i++) {
@@ -228,16 +243,75 @@ static void run_ahead(const Seat *seat, guint32 k, gboolean backward, guint32 *s
 	*sent = if_sent(seat, op, send);
 }
 
+/* Ops whose sends have not been waited for. */
+typedef struct {
+	guint32 forward, backward;
+} Sent;
+
+/* Behind the @i-th forward of the steady phase. */
+static void send_forward(const Seat *seat, guint32 i)
+{
+	const Exchange what = after_forward(seat, seat->warm_up + i);
+
+	issue(seat, &what);
+}
+
+static void wait_forward(const Seat *seat, guint32 i, Sent *sent)
+{
+	wait_for(seat, PIPESIM_ACTION_SEND_F, sent->forward);
+	sent->forward = if_sent(seat, seat->forward[seat->warm_up + i], PIPESIM_ACTION_SEND_F);
+	if (seat->lowerer->issuing->keep_outputs)
+		return;
+	wait_for(seat, PIPESIM_ACTION_SEND_F, sent->forward);
+	sent->forward = NONE;
+}
+
+static void send_backward(const Seat *seat, guint32 i)
+{
+	const Exchange what = after_backward(seat, i);
+
+	issue(seat, &what);
+}
+
+static void wait_backward(const Seat *seat, guint32 i, Sent *sent)
+{
+	wait_for(seat, PIPESIM_ACTION_SEND_B, sent->backward);
+	sent->backward = if_sent(seat, seat->backward[i], PIPESIM_ACTION_SEND_B);
+}
+
+/* The @i-th forward and backward of the steady phase. A pair's forward is sent from a stream of its own,
+ * so that its wait does not hold up what the backward sends. */
+static void run_steady(const Seat *seat, guint32 i, Sent *sent)
+{
+	const guint32 forward = seat->forward[seat->warm_up + i];
+
+	wait_for(seat, PIPESIM_ACTION_RECV_F, forward);
+	if (seat->pairs)
+		wait_for(seat, PIPESIM_ACTION_RECV_B, forward);
+	run(seat, forward);
+	send_forward(seat, i);
+	if (seat->pairs) {
+		send_backward(seat, i);
+		wait_forward(seat, i, sent);
+	} else {
+		wait_forward(seat, i, sent);
+		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
+		run(seat, seat->backward[i]);
+		send_backward(seat, i);
+	}
+	wait_backward(seat, i, sent);
+}
+
 static void run_overlapped(const Seat *seat)
 {
 	const PipesimIssuing *issuing = seat->lowerer->issuing;
 	const guint32 steady = seat->n - seat->warm_up;
-	guint32 sent = NONE, sent_back = NONE;
+	Sent sent = {NONE, NONE};
 	Exchange what;
 
 	for (guint32 k = 0; k < seat->warm_up; k++) {
 		if (issuing->overlap_flush) {
-			run_ahead(seat, k, FALSE, &sent);
+			run_ahead(seat, k, FALSE, &sent.forward);
 			continue;
 		}
 		what = after_forward(seat, k);
@@ -249,29 +323,11 @@ static void run_overlapped(const Seat *seat)
 		issue(seat, &what);
 	else
 		exchange(seat, &what);
-	for (guint32 i = 0; i < steady; i++) {
-		const guint32 forward = seat->forward[seat->warm_up + i];
-
-		wait_for(seat, PIPESIM_ACTION_RECV_F, forward);
-		run(seat, forward);
-		what = after_forward(seat, seat->warm_up + i);
-		issue(seat, &what);
-		wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
-		sent = if_sent(seat, forward, PIPESIM_ACTION_SEND_F);
-		if (!issuing->keep_outputs) {
-			wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
-			sent = NONE;
-		}
-		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
-		run(seat, seat->backward[i]);
-		what = after_backward(seat, i);
-		issue(seat, &what);
-		wait_for(seat, PIPESIM_ACTION_SEND_B, sent_back);
-		sent_back = if_sent(seat, seat->backward[i], PIPESIM_ACTION_SEND_B);
-	}
+	for (guint32 i = 0; i < steady; i++)
+		run_steady(seat, i, &sent);
 	for (guint32 i = steady; i < seat->n; i++) {
 		if (issuing->overlap_flush) {
-			run_ahead(seat, i, TRUE, &sent_back);
+			run_ahead(seat, i, TRUE, &sent.backward);
 			continue;
 		}
 		wait_for(seat, PIPESIM_ACTION_RECV_B, seat->backward[i]);
@@ -279,8 +335,8 @@ static void run_overlapped(const Seat *seat)
 		what = after_backward(seat, i);
 		exchange(seat, &what);
 	}
-	wait_for(seat, PIPESIM_ACTION_SEND_F, sent);
-	wait_for(seat, PIPESIM_ACTION_SEND_B, sent_back);
+	wait_for(seat, PIPESIM_ACTION_SEND_F, sent.forward);
+	wait_for(seat, PIPESIM_ACTION_SEND_B, sent.backward);
 }
 
 /* Without virtual stages ------------------------------------------------------------------ */
@@ -290,6 +346,13 @@ static void run_plain(const Seat *seat)
 	const guint32 *forward = seat->forward, *backward = seat->backward;
 	const guint32 steady = seat->n - seat->warm_up;
 
+	/* On one rank alone. */
+	for (guint32 k = 0; seat->pairs && k < seat->n; k++)
+		run(seat, forward[k]);
+	for (guint32 i = steady; seat->pairs && i < seat->n; i++)
+		run(seat, backward[i]);
+	if (seat->pairs)
+		return;
 	for (guint32 k = 0; k < seat->warm_up; k++) {
 		exchange(seat, &(Exchange){NONE, forward[k], NONE, NONE});
 		run(seat, forward[k]);
@@ -332,13 +395,14 @@ static gboolean read_order(Seat *seat, guint32 *forward, guint32 *backward, GErr
 		i < program->rank_begin[seat->rank + 1]; i++) {
 		const guint kind = program->ops[i].kind;
 
-		if (kind == PIPESIM_F && n_forward < seat->n)
+		if (kind == PIPESIM_FB && n_forward < seat->n && n_backward < seat->n)
+			forward[n_forward++] = backward[n_backward++] = i;
+		else if (kind == PIPESIM_F && n_forward < seat->n)
 			forward[n_forward++] = i;
 		else if (kind == PIPESIM_B && n_backward < seat->n)
 			backward[n_backward++] = i;
 		else
-			return refuse(error, seat->rank,
-				"backwards are split, run beside forwards, or are more");
+			return refuse(error, seat->rank, "backwards are split or are more");
 	}
 	return n_forward + n_backward == 2 * seat->n ||
 	       refuse(error, seat->rank, "there are fewer ops");
@@ -355,15 +419,16 @@ static guint32 count_group(const Seat *seat)
 }
 
 /* Forwards that a rank runs before the first backward's turn comes: as many as ranks follow, twice that and all
- * chunks but one of a group of micro-batches with virtual stages. */
+ * chunks but one of a group of micro-batches with virtual stages; one more before pairs. */
 static guint32 count_warm_up(const Seat *seat)
 {
 	const guint after = seat->ranks - seat->rank - 1, chunks = seat->program->shape.chunks;
 
 	if (chunks == 1)
-		return MIN(after, seat->n);
+		return MIN(after + (guint)seat->pairs, seat->n);
 	return (guint32)MIN(
-		2 * after + (chunks - 1) * (guint64)count_group(seat), (guint64)seat->n);
+		2 * after + (chunks - 1) * (guint64)count_group(seat) + (guint)seat->pairs,
+		(guint64)seat->n);
 }
 
 /* Whether what runs when is Megatron's: the steady phase in turn, the stages in rounds, and the same
@@ -393,15 +458,15 @@ static gboolean check_order(
 	for (guint32 i = 0; i < seat->n; i++) {
 		const PipesimOp *forward = &program->ops[seat->forward[i]];
 		const PipesimOp *backward = &program->ops[seat->backward[i]];
-		const guint32 k = i < seat->warm_up ? i : 2 * i - seat->warm_up;
+		const guint32 k = seat->pairs || i < seat->warm_up ? i : 2 * i - seat->warm_up;
 
 		if (seat->forward[i] != begin + k)
 			return refuse(error, seat->rank,
 				"forwards and backwards do not take turns as there");
 		if (forward->chunk != program->ops[first[i]].chunk ||
 			forward->microbatch != program->ops[first[i]].microbatch ||
-			backward->chunk != program->ops[b_first[i]].chunk ||
-			backward->microbatch != program->ops[b_first[i]].microbatch)
+			b_chunk(backward) != b_chunk(&program->ops[b_first[i]]) ||
+			b_microbatch(backward) != b_microbatch(&program->ops[b_first[i]]))
 			return refuse(error, seat->rank, "ops come in another order");
 	}
 	return TRUE;
@@ -411,14 +476,14 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 {
 	const PipesimProgram *program = lowerer->program;
 	const guint ranks = program->shape.ranks, chunks = program->shape.chunks;
-	const guint32 n = program->n_ops / (2 * ranks);
+	const guint32 n = program->shape.microbatches * chunks;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	guint32 *first = pipesim_arena_array(arena, guint32, n);
 	guint32 *b_first = pipesim_arena_array(arena, guint32, n);
 	guint32 *forward = pipesim_arena_array(arena, guint32, n);
 	guint32 *backward = pipesim_arena_array(arena, guint32, n);
 	guint8 *chunk = pipesim_arena_array(arena, guint8, n);
-	guint8 *b_chunk = pipesim_arena_array(arena, guint8, n);
+	guint8 *b_chunks = pipesim_arena_array(arena, guint8, n);
 	guint8 *waited = pipesim_arena_array(arena, guint8, program->n_ops);
 
 	if (!pipesim_arena_check(arena, error, "%u ops", program->n_ops))
@@ -434,10 +499,14 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			.forward = forward,
 			.backward = backward,
 			.chunk = chunk,
-			.b_chunk = b_chunk,
+			.b_chunk = b_chunks,
 			.waited = waited,
-			.batched = chunks == 1 || lowerer->issuing->no_overlap};
+			.batched = chunks == 1 || lowerer->issuing->no_overlap,
+			.pairs = pipesim_program_has_pairs(program)};
 
+		if (seat.pairs && chunks == 1 && ranks > 1)
+			return refuse(error, rank,
+				"there are pairs, which need several stages per rank");
 		if (!read_order(&seat, rank == 0 ? first : forward,
 			    rank == 0 ? b_first : backward, error))
 			return FALSE;
@@ -445,7 +514,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			forward[i] = first[i];
 			backward[i] = b_first[i];
 			chunk[i] = program->ops[first[i]].chunk;
-			b_chunk[i] = program->ops[b_first[i]].chunk;
+			b_chunks[i] = b_chunk(&program->ops[b_first[i]]);
 		}
 		seat.warm_up = count_warm_up(&seat);
 		if (!check_order(&seat, first, b_first, error))
@@ -477,6 +546,7 @@ const PipesimRuntime pipesim_runtime_megatron = {
 	.channels = PIPESIM_CHANNEL_PAIR,
 	.two_ways = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_NO_OVERLAP | PIPESIM_ASK_OVERLAP_FLUSH |
-		 PIPESIM_ASK_KEEP_OUTPUTS | PIPESIM_ASK_NO_HOST_SYNC | PIPESIM_ASK_HOST_TIME,
+		 PIPESIM_ASK_KEEP_OUTPUTS | PIPESIM_ASK_NO_HOST_SYNC | PIPESIM_ASK_HOST_TIME |
+		 PIPESIM_ASK_DELAY_WGRAD,
 	.lower = lower,
 };

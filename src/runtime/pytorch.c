@@ -145,14 +145,6 @@ static gboolean find_ahead(
 	return TRUE;
 }
 
-static gboolean has_pairs(const PipesimProgram *program)
-{
-	for (guint32 op = 0; op < program->n_ops; op++)
-		if (program->ops[op].kind == PIPESIM_FB)
-			return TRUE;
-	return FALSE;
-}
-
 /* Passes 1 to 3, by the rules of a version: how stages are treated, and who stands where. */
 static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GError **error)
 {
@@ -164,7 +156,7 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 
 	rules.active = issuing->active_stages > 0 ? issuing->active_stages : ACTIVE_STAGES;
 	rules.defers = issuing->defer_reduce_wait;
-	if (rules.active < 2 && has_pairs(program))
+	if (rules.active < 2 && pipesim_program_has_pairs(program))
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--active-stages 1: an overlapped pair needs both of its stages; take "
 			"2 "

@@ -76,6 +76,8 @@ PipesimIssuing pipesim_runtime_asked(
 		asked.overlap_flush = FALSE;
 	if (!(takes & PIPESIM_ASK_KEEP_OUTPUTS))
 		asked.keep_outputs = FALSE;
+	if (!(takes & PIPESIM_ASK_DELAY_WGRAD))
+		asked.delay_wgrad = 0;
 	if (!(takes & PIPESIM_ASK_NO_HOST_SYNC))
 		asked.no_host_sync = FALSE;
 	if (!(takes & PIPESIM_ASK_HOST_TIME) || asked.no_host_sync)

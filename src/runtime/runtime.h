@@ -17,6 +17,7 @@ typedef enum {
 	PIPESIM_ASK_KEEP_OUTPUTS = 1 << 24,
 	PIPESIM_ASK_NO_HOST_SYNC = 1 << 25,
 	PIPESIM_ASK_HOST_TIME = 1 << 26,
+	PIPESIM_ASK_DELAY_WGRAD = 1 << 28,
 	PIPESIM_ASK_SHARDING = 1 << 27, /* of the costs: what FSDP does to stages */
 } PipesimAsks;
 

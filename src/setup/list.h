@@ -19,6 +19,9 @@ SETTING(GROUP, "--group", 0, "G", "micro-batches per group, for interleaved sche
 	PIPESIM_ALL_SHAPE, COUNT(scenario.group, PIPESIM_MAX_MICROBATCHES),
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_GROUP,
 	.heeded_by = "interleaved schedules", .brief = "micro-batches per group")
+SETTING(PAIRS, "--pairs", 0, NULL, "F and B as one op, as Megatron overlaps MoE's all-to-all",
+	PIPESIM_ALL_SHAPE, .heed = PIPESIM_TAKES_PAIRS, .heeded_by = "interleaved-1f1b",
+	.brief = "F and B of the steady phase as one op")
 SETTING(PIPELINES, "--pipelines", 0, "N", "pipelines for chimera, over both directions",
 	PIPESIM_ALL_SHAPE, COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS),
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_PIPELINES, .heeded_by = "chimera",
@@ -54,6 +57,9 @@ SETTING(HOST_TIME, "--host-time", 0, "MS",
 SETTING(NO_HOST_SYNC, "--no-host-sync", 0, NULL,
 	"Megatron: no wait of the host for batches (batch_p2p_sync)", PIPESIM_ALL_RUNTIME,
 	.heed = PIPESIM_ASK_NO_HOST_SYNC, .heeded_by = "--runtime megatron")
+SETTING(DELAY_WGRAD, "--delay-wgrad", 0, "MS", "Megatron: last W of a pair, behind its sends",
+	PIPESIM_ALL_RUNTIME, .scenario = read_delay_wgrad, .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_ASK_DELAY_WGRAD, .heeded_by = "--runtime megatron")
 SETTING(DEFER_RECV, "--defer-recv", 0, NULL, "receive right before the op (defer_pp_recv)",
 	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV,
 	.heeded_by = "--runtime pytorch-2.15")

@@ -40,6 +40,12 @@ static gboolean read_channels(
 		error, PIPESIM_ERROR_USAGE, "%s: '%s'; rank, pair or edge", what, text);
 }
 
+static gboolean read_delay_wgrad(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	return pipesim_parse_time(text, what, &scenario->issuing.delay_wgrad, error);
+}
+
 static gboolean read_host_time(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {

@@ -27,6 +27,7 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
 	setup->scenario.issuing.defer_recv = setup->flag[PIPESIM_SET_DEFER_RECV];
+	setup->scenario.pairs = setup->flag[PIPESIM_SET_PAIRS];
 	setup->scenario.issuing.no_overlap = setup->flag[PIPESIM_SET_NO_OVERLAP];
 	setup->scenario.issuing.overlap_flush = setup->flag[PIPESIM_SET_OVERLAP_FLUSH];
 	setup->scenario.issuing.keep_outputs = setup->flag[PIPESIM_SET_KEEP_OUTPUTS];
@@ -53,6 +54,10 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 			return FALSE;
 		G_STRUCT_MEMBER(guint, setup, setting->count) = (guint)count;
 	}
+	if (setup->scenario.issuing.delay_wgrad > 0 && !setup->scenario.pairs)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--delay-wgrad is of pairs of F and B, and there are none; add "
+			"--pairs");
 	if (setup->scenario.samples == 0 &&
 		(setup->text[PIPESIM_SET_JITTER] != NULL ||
 			(setup->text[PIPESIM_SET_SEED] != NULL && !setup->searches)))

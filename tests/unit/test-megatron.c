@@ -92,6 +92,28 @@ static const char *const two[] = {
 	"=2F3 3F3 3B3 <2B2 >3B3 =3B2 =2B2 1B2 <2B3 >1B2 =2B3 =1B2 1B3 >1B3 =1B3 =3B3",
 };
 
+/* With overlap_moe_expert_parallel_comm, PP 4, two virtual stages, 8 micro-batches: what ranks 0 and 3
+ * compute. */
+static const char *const pairs[] = {
+	"0F0 0F1 0F2 0F3 4F0 4F1 4F2 4F3 0F4 0F5 0F6 (0F7;4B0) (4F4;4B1) (4F5;4B2) (4F6;4B3) "
+	"(4F7;0B0) 0B1 0B2 0B3 4B4 4B5 4B6 4B7 0B4 0B5 0B6 0B7",
+	"3F0 3F1 3F2 3F3 7F0 (7F1;7B0) (7F2;7B1) (7F3;7B2) (3F4;7B3) (3F5;3B0) (3F6;3B1) "
+	"(3F7;3B2) (7F4;3B3) (7F5;7B4) (7F6;7B5) (7F7;7B6) 7B7 3B4 3B5 3B6 3B7",
+};
+
+/* PP 2, two virtual stages, 4 micro-batches, with messages: both inputs are waited for before a pair, both results
+ * leave behind it. */
+static const char *const pairs_of_two[] = {
+	"0F0 >0F0 =0F0 0F1 >0F1 <1F0 =0F1 =1F0 2F0 >2F0 <1F1 =2F0 =1F1 2F1 >2F1 =2F1 0F2 >0F2 "
+	"=0F2 <3B0 =3B0 (0F3;2B0) >0F3 <1F2 >2B0 <3B1 =0F3 =1F2 =3B1 (2F2;2B1) >2F2 <1F3 "
+	">2B1 <1B0 =2F2 =2B0 =1F3 =1B0 (2F3;0B0) >2F3 <1B1 =2F3 =2B1 =1B1 0B1 <3B2 =3B2 2B2 "
+	">2B2 <3B3 =2B2 =3B3 2B3 >2B3 <1B2 =2B3 =1B2 0B2 <1B3 =1B3 0B3",
+	"<0F0 =0F0 1F0 <0F1 >1F0 =0F1 =1F0 1F1 <2F0 >1F1 =2F0 =1F1 3F0 <2F1 =2F1 (3F1;3B0) "
+	"<0F2 >3B0 =0F2 (1F2;3B1) <0F3 >1F2 <2B0 >3B1 =1F2 =3B0 =0F3 =2B0 (1F3;1B0) <2F2 "
+	">1F3 <2B1 >1B0 =1F3 =3B1 =2F2 =2B1 (3F2;1B1) <2F3 >1B1 =1B0 =2F3 (3F3;3B2) >3B2 "
+	"=1B1 3B3 <2B2 >3B3 =2B2 =3B3 1B2 <2B3 >1B2 =2B3 =1B2 1B3 >1B3 =1B3 =3B2",
+};
+
 /* @action of @rank as the lists above have it. */
 static void print_action(
 	const PipesimLowering *lowering, guint rank, guint32 index, GString *out)
@@ -103,6 +125,7 @@ static void print_action(
 
 	if (action->kind == PIPESIM_ACTION_OP) {
 		pipesim_action_print(lowering, rank, action, out);
+		g_string_replace(out, "OVERLAP_F_B", "", 0);
 		return;
 	}
 	if (pipesim_action_is_wait(message))
@@ -134,13 +157,19 @@ static char *print_rank(const PipesimLowering *lowering, guint rank)
 	return g_string_free(out, FALSE);
 }
 
+/* @name with a plus behind it has pairs. */
 static PipesimLowering *make_lowering(const char *name, guint ranks, guint microbatches,
 	const PipesimIssuing *issuing, PipesimProgram **program)
 {
+	const PipesimScenario scenario = {.ranks = ranks,
+		.microbatches = microbatches,
+		.pairs = g_str_has_suffix(name, "+")};
+	g_autofree char *alone = g_strndup(name, strcspn(name, "+"));
 	g_autoptr(GError) error = NULL;
 	PipesimLowering *lowering;
 
-	*program = make_program(pipesim_schedule_find(name, NULL), ranks, microbatches, NULL);
+	*program = scenario_program(pipesim_schedule_find(alone, NULL), &scenario, NULL);
+	ck_assert_ptr_nonnull(*program);
 	lowering = pipesim_lower(*program, &pipesim_runtime_megatron, issuing, &error);
 	ck_assert_msg(lowering != NULL, "%s", error != NULL ? error->message : "no error");
 	return lowering;
@@ -175,6 +204,83 @@ START_TEST(lists)
 	assert_lists("interleaved-1f1b", 4, &no_overlap, batched, 3, FALSE);
 	assert_lists("interleaved-1f1b", 4, &with_flush, flush, 3, TRUE);
 	assert_lists("interleaved-1f1b", 2, &unasked, two, 1, FALSE);
+	assert_lists("interleaved-1f1b+", 2, &unasked, pairs_of_two, 1, FALSE);
+}
+END_TEST
+
+START_TEST(computes_pairs)
+{
+	const PipesimIssuing unasked = {0};
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimLowering) lowering =
+		make_lowering("interleaved-1f1b+", 4, 8, &unasked, &program);
+
+	for (guint rank = 0; rank < 4; rank += 3) {
+		g_autofree char *list = print_rank(lowering, rank);
+		g_auto(GStrv) items = g_strsplit(list, " ", -1);
+		g_autoptr(GString) ops = g_string_new(NULL);
+
+		for (char **item = items; *item != NULL; item++)
+			if (strchr("><=", **item) == NULL)
+				g_string_append_printf(
+					ops, "%s%s", ops->len > 0 ? " " : "", *item);
+		ck_assert_str_eq(ops->str, pairs[rank / 3]);
+	}
+}
+END_TEST
+
+/* PP 1 has the same pairs. */
+START_TEST(pairs_on_one_rank)
+{
+	const PipesimScenario scenario = {
+		.ranks = 1, .microbatches = 4, .chunks = 1, .pairs = TRUE};
+	g_autoptr(PipesimProgram) program = scenario_program(
+		pipesim_schedule_find("interleaved-1f1b", NULL), &scenario, NULL);
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(program, &pipesim_runtime_megatron, NULL, NULL);
+	g_autofree char *list = NULL;
+
+	ck_assert_ptr_nonnull(lowering);
+	list = print_rank(lowering, 0);
+	ck_assert_str_eq(list, "0F0 (0F1;0B0) (0F2;0B1) (0F3;0B2) 0B3");
+}
+END_TEST
+
+/* Wherever an order with pairs is made it runs, in every way of sharing queues that runs without pairs. */
+START_TEST(pairs_never_hang)
+{
+	const guint ranks = 2 + (guint)_i % 8, chunks = 2 + (guint)_i / 8;
+	guint made = 0;
+
+	for (guint m = 1; m <= 3 * ranks + 1; m++)
+		for (guint group = 0; group <= m; group += ranks - 1) {
+			const PipesimScenario scenario = {.ranks = ranks,
+				.microbatches = m,
+				.chunks = chunks,
+				.group = group,
+				.pairs = TRUE};
+			const PipesimIssuing unasked = {0}, in_one = {.no_overlap = ranks > 2};
+			g_autoptr(PipesimProgram) program = scenario_program(
+				pipesim_schedule_find("interleaved-1f1b", NULL), &scenario,
+				NULL);
+			g_autoptr(PipesimLowering) lowering = NULL, one = NULL;
+
+			if (program == NULL)
+				continue;
+			lowering = pipesim_lower(
+				program, &pipesim_runtime_megatron, &unasked, NULL);
+			ck_assert_ptr_nonnull(lowering);
+			one = pipesim_lower(program, &pipesim_runtime_megatron, &in_one, NULL);
+			ck_assert_ptr_nonnull(one);
+			for (guint channels = PIPESIM_CHANNEL_RANK;
+				channels <= PIPESIM_CHANNEL_EDGE; channels++)
+				ck_assert(pipesim_lowering_check(
+						  lowering, channels, NULL, NULL, NULL) &&
+					  pipesim_lowering_check(
+						  one, channels, NULL, NULL, NULL));
+			made++;
+		}
+	ck_assert_uint_gt(made, 3);
 }
 END_TEST
 
@@ -200,6 +306,25 @@ static const struct {
 	{"1f1b", 2, 4, {.channels = PIPESIM_CHANNEL_PAIR}, 150, 155},
 	{"1f1b", 4, 8, {.channels = PIPESIM_CHANNEL_RANK}, 330, 349},
 	{"1f1b", 8, 16, {.channels = PIPESIM_CHANNEL_RANK}, 690, 733},
+	/* A pair takes 30, of which 4 are behind its sends where W is delayed. */
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR}, 570, 605},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR}, 1170, 1245},
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_RANK}, 570, 634},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_RANK}, 1170, 1314},
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_EDGE}, 570, 599},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_EDGE}, 1170, 1231},
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 4}, 570,
+		585},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 4}, 1170,
+		1201},
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 570,
+		597},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 1170,
+		1229},
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_EDGE, .overlap_flush = TRUE},
+		570, 596},
+	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_EDGE, .overlap_flush = TRUE},
+		1170, 1224},
 };
 
 static gint64 run_row(guint row, gint64 p2p, gint64 host_time)
@@ -273,6 +398,7 @@ START_TEST(others_are_refused)
 	assert_refused("looped-bfs", 4, FALSE, "take turns");
 	assert_refused("1f1b-v", 4, FALSE, "another way");
 	assert_refused("interleaved-1f1b", 2, TRUE, "--no-overlap");
+	assert_refused("dualpipev", 4, FALSE, "rank 0");
 }
 END_TEST
 
@@ -282,6 +408,9 @@ Suite *megatron_suite(void)
 	TCase *tcase = tcase_create("rules");
 
 	tcase_add_test(tcase, lists);
+	tcase_add_test(tcase, computes_pairs);
+	tcase_add_test(tcase, pairs_on_one_rank);
+	tcase_add_loop_test(tcase, pairs_never_hang, 0, 16);
 	tcase_add_loop_test(tcase, takes, 0, (int)G_N_ELEMENTS(makespans));
 	tcase_add_test(tcase, host_waits);
 	tcase_add_loop_test(tcase, flush_deadlocks, 0, 8);
