@@ -44,4 +44,16 @@ on_terminal TERM=xterm NO_COLOR=
 coloured 'with an empty NO_COLOR' yes
 on_terminal TERM=dumb
 coloured 'with TERM=dumb' no
+
+# How many traces have been read, where that takes its time: the second and the third come late.
+for late in 1 2; do
+	mkfifo "$scratch/late$late"
+	(
+		sleep $late
+		cat "$TOP_SRCDIR/tests/input/trace-small.csv" >"$scratch/late$late"
+	) &
+done
+command="$PIPESIM calibrate $TOP_SRCDIR/tests/input/trace-small.csv $scratch/late1 $scratch/late2"
+on_terminal TERM=xterm
+if grep -q '2 of 3 traces read' "$scratch/seen"; then pass; else fail "no progress: $(cat "$scratch/seen")"; fi
 finish

@@ -11,9 +11,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WIDTH  100
 #define DEVICE "h100"
@@ -622,12 +620,7 @@ static gboolean require(const Plan *plan, GError **error)
 
 static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 {
-	if (isatty(STDERR_FILENO) != 1)
-		return;
-	fprintf(stderr, "\r\033[K%u of %u candidates", done, all);
-	if (done >= all)
-		fprintf(stderr, "\r\033[K");
-	fflush(stderr);
+	pipesim_print_progress("candidates", done, all);
 }
 
 static gboolean ask(Plan *plan, GError **error)

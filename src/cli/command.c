@@ -247,12 +247,18 @@ static char *join_arguments(int argc, char *const *argv)
 	return g_string_free(line, FALSE);
 }
 
+static void show_reading(guint done, guint all)
+{
+	pipesim_print_progress("traces read", done, all);
+}
+
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
 	g_auto(PipesimSetup) setup = {.command_line = join_arguments(argc, argv),
 		.data = g_getenv("PIPESIM_DATADIR"),
 		.notice = pipesim_print_notice,
+		.progress = show_reading,
 		.notices = g_ptr_array_new_with_free_func(g_free)};
 	PipesimExit answer = PIPESIM_EXIT_DONE;
 	g_autoptr(GPtrArray) owned = g_ptr_array_new_with_free_func(g_free);

@@ -3,6 +3,7 @@
 #include "cli/terminal.h"
 #include "output/gnuplot.h"
 #include <langinfo.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -67,4 +68,23 @@ void pipesim_print_notice(const char *line)
 	g_autofree char *printable = pipesim_printable(line);
 
 	g_printerr("pipesim: %s\n", printable);
+}
+
+void pipesim_print_progress(const char *what, guint64 done, guint64 all)
+{
+	static gint64 began, shown;
+	const gint64 now = g_get_monotonic_time();
+
+	if (isatty(STDERR_FILENO) != 1)
+		return;
+	began = began != 0 ? began : now;
+	if (done >= all) {
+		fputs(shown != 0 ? "\r\033[K" : "", stderr);
+		began = shown = 0;
+	} else if (now - MAX(began, shown) >= G_TIME_SPAN_SECOND / 5) {
+		fprintf(stderr, "\r\033[K%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " %s",
+			done, all, what);
+		shown = now;
+	}
+	fflush(stderr);
 }

@@ -18,5 +18,10 @@ gboolean pipesim_check_page(const char *path, GError **error);
  * PIPESIM_ERROR_USAGE where it is neither. */
 gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error);
 
+/** pipesim_print_progress: "@done of @all @what" in place of the last line of standard error, where that is
+ * a terminal, from the second fifth of a second of work on, and takes the line away at the end. For one
+ * thread at a time. */
+void pipesim_print_progress(const char *what, guint64 done, guint64 all);
+
 /** pipesim_print_notice: @line to standard error, behind the program's name. */
 void pipesim_print_notice(const char *line);

@@ -772,7 +772,8 @@ PipesimCalibration *pipesim_calibrate_named(const GPtrArray *traces,
 PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
 	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
 {
-	g_autoptr(GPtrArray) traces = pipesim_traces_read(paths, rules, error);
+	g_autoptr(GPtrArray) traces =
+		pipesim_traces_read(paths, rules, options->progress, error);
 
 	return traces != NULL ? pipesim_calibrate_named(traces, rules, options, error) : NULL;
 }

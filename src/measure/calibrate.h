@@ -10,6 +10,7 @@ typedef struct {
 			 trace, else 1 */
 	/* Which rows; tokens are those of the first trace where 0. */
 	PipesimTraceWish wish;
+	void (*progress)(guint done, guint all); /* of pipesim_traces_read() */
 } PipesimCalibrateOptions;
 
 typedef struct {

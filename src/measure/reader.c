@@ -45,28 +45,41 @@ typedef struct {
 	const char *const *paths;
 	const PipesimRangeRules *rules;
 	GPtrArray *traces;
+	PipesimTracesProgress progress;
+	GMutex lock; /* of what follows */
+	guint done;
 } Files;
 
 static gboolean read_file(gsize i, gpointer own G_GNUC_UNUSED, gpointer data, GError **error)
 {
-	const Files *files = data;
+	Files *files = data;
 	PipesimInput *input = pipesim_input_open_as(files->paths[i], PIPESIM_FILE_TRACE, error);
 
 	files->traces->pdata[i] = pipesim_trace_read(input, files->rules, error);
+	if (files->progress != NULL) {
+		g_mutex_lock(&files->lock);
+		files->progress(++files->done, files->traces->len);
+		g_mutex_unlock(&files->lock);
+	}
 	return files->traces->pdata[i] != NULL;
 }
 
-GPtrArray *pipesim_traces_read(
-	const char *const *paths, const PipesimRangeRules *rules, GError **error)
+GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules *rules,
+	PipesimTracesProgress progress, GError **error)
 {
 	g_autoptr(GPtrArray) traces =
 		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_trace_free);
-	Files files = {paths, rules, traces};
+	Files files = {.paths = paths, .rules = rules, .traces = traces, .progress = progress};
 	const PipesimParallel work = {
 		.n_items = g_strv_length((char **)paths), .run = read_file, .data = &files};
 
+	gboolean ok;
+
+	g_mutex_init(&files.lock);
 	g_ptr_array_set_size(traces, (gint)work.n_items);
-	return pipesim_parallel(&work, error) ? g_steal_pointer(&traces) : NULL;
+	ok = pipesim_parallel(&work, error);
+	g_mutex_clear(&files.lock);
+	return ok ? g_steal_pointer(&traces) : NULL;
 }
 
 /* Most rows of one trace. */

@@ -31,10 +31,14 @@ const PipesimReader *pipesim_reader_find(const char *head);
 PipesimTrace *pipesim_trace_read(
 	PipesimInput *input, const PipesimRangeRules *rules, GError **error);
 
+/* @done of @all files have been read. */
+typedef void (*PipesimTracesProgress)(guint done, guint all);
+
 /** pipesim_traces_read: @paths (NULL-terminated, not empty), on all cores, with @rules, which may be
- * NULL. Returns: (transfer full): of PipesimTrace, owned; NULL with an error of pipesim_trace_read(). */
-GPtrArray *pipesim_traces_read(
-	const char *const *paths, const PipesimRangeRules *rules, GError **error);
+ * NULL. @progress: (nullable): called on any thread, one at a time.
+ * Returns: (transfer full): of PipesimTrace, owned; NULL with an error of pipesim_trace_read(). */
+GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules *rules,
+	PipesimTracesProgress progress, GError **error);
 
 /* What readers of lines share: the first member of what one keeps while it reads. */
 typedef struct _PipesimTable PipesimTable;

@@ -48,7 +48,8 @@ void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *cal
 
 static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
 {
-	const PipesimCalibrateOptions options = {.layers = setup->layers};
+	const PipesimCalibrateOptions options = {
+		.layers = setup->layers, .progress = setup->progress};
 	g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
 		(const char *const *)setup->list[PIPESIM_SET_TRACE], NULL, &options, error);
 

@@ -30,6 +30,8 @@ struct _PipesimSetup {
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
+	/* How far reading traces has come; on any thread; NULL = nobody asks. */
+	void (*progress)(guint done, guint all);
 	GPtrArray *notices; /* of char *: those that were told; NULL where nobody asks; owned */
 
 	/* What callers of the library give besides texts; owned. */

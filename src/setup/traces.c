@@ -38,7 +38,8 @@ GPtrArray *pipesim_setup_traces(
 	}
 	if (as != NULL)
 		*rules = pipesim_range_rules_keep_unnamed(*rules);
-	traces = pipesim_traces_read((const char *const *)setup->operands, *rules, error);
+	traces = pipesim_traces_read(
+		(const char *const *)setup->operands, *rules, setup->progress, error);
 	if (traces == NULL || (as != NULL && !name_ops(setup, as, traces, error)))
 		return NULL;
 	return g_steal_pointer(&traces);
