@@ -58,7 +58,8 @@ static gboolean check_timeline(const PipesimSetup *setup, Format format, GError 
 /* What was found, and below it the timeline where that was asked for in characters. @comparison:
  * (nullable): the step as measured and as simulated */
 static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
-	const PipesimComparison *comparison, Format format, GError **error)
+	const PipesimComparison *comparison, const PipesimBalance *balance, Format format,
+	GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
@@ -68,11 +69,11 @@ static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *dia
 	g_autoptr(PipesimWhatIf) what_if = pipesim_what_if(diagnosis->record, NULL);
 
 	if (format == JSON)
-		pipesim_diagnosis_json(diagnosis, what_if, out);
+		pipesim_diagnosis_json(diagnosis, what_if, balance, out);
 	else if (format == CSV)
 		pipesim_diagnosis_csv(diagnosis, out);
 	else
-		pipesim_diagnosis_text(diagnosis, what_if, &style, out);
+		pipesim_diagnosis_text(diagnosis, what_if, balance, &style, out);
 	if (g_strcmp0(timeline, "-") == 0) {
 		g_string_append_c(out, '\n');
 		pipesim_timeline_text(comparison, &setup->view, &style, out);
@@ -106,8 +107,13 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	g_autoptr(PipesimComparison) comparison =
 		drawn ? pipesim_measured_comparison(diagnosis, error) : NULL;
 
+	g_autoptr(PipesimBalance) balance =
+		setup->layers > 0 ? pipesim_balance_new(diagnosis, setup->layers, error) : NULL;
+
+	if (setup->layers > 0 && balance == NULL)
+		return FALSE;
 	if (!drawn)
-		return write_out(setup, diagnosis, NULL, format, error);
+		return write_out(setup, diagnosis, NULL, balance, format, error);
 	if (comparison == NULL)
 		return FALSE;
 	comparison->command = g_strdup(setup->command_line);
@@ -115,7 +121,7 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 	return (setup->text[PIPESIM_SET_TIMELINE] == NULL ||
 		       pipesim_layout_check(comparison, &setup->view, error)) &&
 	       draw(setup, comparison, error) &&
-	       write_out(setup, diagnosis, comparison, format, error);
+	       write_out(setup, diagnosis, comparison, balance, format, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
@@ -171,11 +177,13 @@ const PipesimCommand pipesim_command_diagnose = {
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_STEP, PIPESIM_SET_RUNTIME, PIPESIM_SET_MAP, PIPESIM_SET_AS,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
-		PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW, PIPESIM_SET_CHROME_TRACE,
-		PIPESIM_SET_REPORT},
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_LAYERS, PIPESIM_SET_FORMAT,
+		PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, PIPESIM_ALL_VIEW,
+		PIPESIM_SET_CHROME_TRACE, PIPESIM_SET_REPORT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "of a step, for --as (default: there is one step)", NULL},
+		{PIPESIM_SET_LAYERS, NULL, "layers per rank: also say how to balance them",
+			NULL},
 		{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
 	.run = run,
 };

@@ -296,14 +296,46 @@ static void append_what_if(const PipesimWhatIf *what_if, GString *out)
 		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
 }
 
+/* "Balanced layers: 9, 9, 8, 6 instead of 8 each: 299.6 ms instead of 333.3 (-10.1 %)". */
+static void append_balance(
+	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, GString *out)
+{
+	const gint64 now = diagnosis->executed->report->makespan;
+	const gint64 then = balance->run->report->makespan;
+	PipesimNumber layer, here, there;
+	gboolean same = TRUE;
+
+	for (guint s = 0; s < balance->n_stages; s++)
+		same &= balance->layers[s] == balance->before;
+	if (same) {
+		g_string_append_printf(
+			out, "\nLayers are balanced: %u in each stage\n", balance->before);
+		return;
+	}
+	g_string_append(out, "\nBalanced layers:");
+	for (guint s = 0; s < balance->n_stages; s++)
+		g_string_append_printf(out, "%s %u", s > 0 ? "," : "", balance->layers[s]);
+	g_string_append_printf(out,
+		" instead of %u in each stage: %s ms instead of %s (%+.1f %%)\n"
+		"  (a layer takes %s ms, as the %s)\n",
+		balance->before, pipesim_print_ms_fixed(there, then, 1),
+		pipesim_print_ms_fixed(here, now, 1),
+		100 * ((double)then / (double)MAX(now, 1) - 1),
+		pipesim_print_ms_fixed(layer, balance->layer, 1),
+		balance->guessed ? "shorter stage has, if that holds layers alone"
+				 : "stages between the first and the last have");
+}
+
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
-	const PipesimStyle *style, GString *out)
+	const PipesimBalance *balance, const PipesimStyle *style, GString *out)
 {
 	append_head(diagnosis, out);
 	append_causes(diagnosis, style, out);
 	append_losses(diagnosis, out);
 	if (what_if != NULL)
 		append_what_if(what_if, out);
+	if (balance != NULL)
+		append_balance(diagnosis, balance, out);
 	append_schedules(diagnosis, out);
 }
 
@@ -464,8 +496,20 @@ static void write_what_if(PipesimJson *json, const PipesimWhatIf *what_if)
 	pipesim_json_close(json);
 }
 
-void pipesim_diagnosis_json(
-	const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if, GString *out)
+static void write_balance(PipesimJson *json, const PipesimBalance *balance)
+{
+	pipesim_json_open_line(json, "balanced");
+	pipesim_json_open_array(json, "layers");
+	for (guint s = 0; s < balance->n_stages; s++)
+		pipesim_json_int(json, balance->layers[s]);
+	pipesim_json_close(json);
+	member_ms(json, "layer_ms", balance->layer);
+	member_ms(json, "makespan_ms", balance->run->report->makespan);
+	pipesim_json_close(json);
+}
+
+void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+	const PipesimBalance *balance, GString *out)
 {
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
 	const guint steps = diagnosis->record->steps->len;
@@ -492,6 +536,8 @@ void pipesim_diagnosis_json(
 	write_schedules(json, diagnosis);
 	if (what_if != NULL)
 		write_what_if(json, what_if);
+	if (balance != NULL)
+		write_balance(json, balance);
 	pipesim_json_open_array(json, "step_measured_ms");
 	for (guint i = 0; i < steps; i++)
 		pipesim_json_ms(json, diagnosis->step_measured[i]);
