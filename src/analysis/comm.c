@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "analysis/parts.h"
+#include "analysis/stays.h"
 #include "base/arena.h"
 
 /* Where ranks wait. */
@@ -42,6 +43,24 @@ static gboolean measure_ranks(
 		report->max_waiting = MAX(report->max_waiting, report->waiting[rank]);
 	}
 	return TRUE;
+}
+
+/* How long receives wait on ranks, and ops run beside them. */
+static void measure_residence(const PipesimStep *step, guint ranks, PipesimCommReport *report)
+{
+	for (guint rank = 0; rank < ranks; rank++) {
+		g_autoptr(GArray) stretches = pipesim_receive_stays(step, rank);
+
+		for (guint i = 0; i < stretches->len; i++) {
+			const PipesimStay *stretch = &g_array_index(stretches, PipesimStay, i);
+			const gint64 time = stretch->end - stretch->begin;
+
+			report->resident[rank] += time;
+			if (stretch->op != PIPESIM_NO_OP)
+				report->beside[rank] += time;
+		}
+		report->max_beside = MAX(report->max_beside, report->beside[rank]);
+	}
 }
 
 /* The makespan of the same ops where only data dependencies are waited for; -1 with @error. */
@@ -101,5 +120,8 @@ gboolean pipesim_report_comm(
 	comm->n_messages = step->timeline->n_transfers;
 	comm->waiting = g_new0(gint64, report->ranks);
 	comm->moving = g_new0(gint64, report->ranks);
+	comm->resident = g_new0(gint64, report->ranks);
+	comm->beside = g_new0(gint64, report->ranks);
+	measure_residence(step, report->ranks, comm);
 	return measure_ranks(step, comm, error);
 }

@@ -52,6 +52,8 @@ static void free_comm(PipesimCommReport *comm)
 {
 	g_free(comm->waiting);
 	g_free(comm->moving);
+	g_free(comm->resident);
+	g_free(comm->beside);
 	g_free(comm);
 }
 

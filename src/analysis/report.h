@@ -37,6 +37,10 @@ typedef struct {
 	 * other ranks wait, is in neither. */
 	gint64 *waiting, *moving;
 	gint64 max_waiting;
+	/* By rank, ns: while receives sit on it and wait for their senders (analysis/stays.h), and
+	 * how much of that ops run beside them. */
+	gint64 *resident, *beside;
+	gint64 max_beside;
 	guint32 n_messages;
 } PipesimCommReport;
 

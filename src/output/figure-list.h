@@ -197,6 +197,12 @@ FIGURE(SHARDING, TIME,
 	comm != NULL && run->step->job.times->unshard != NULL ? comm->sharding : UNKNOWN,
 	.of_comm = TRUE, .object = "comm", .json = "sharding_ms", .csv = "comm_sharding_ms",
 	.text = {PIPESIM_OF_RUNS, 6, "FSDP", "ms", TRUE})
+FIGURE(RESIDENT_OF_RANK, TIME, comm->resident[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+	.object = "comm", .json = "resident_per_rank_ms")
+FIGURE(BESIDE_OF_RANK, TIME, comm->beside[index], .per = PIPESIM_PER_RANK, .of_comm = TRUE,
+	.object = "comm", .json = "resident_beside_ops_per_rank_ms")
+FIGURE(BESIDE, TIME, comm != NULL ? comm->max_beside : UNKNOWN, .of_comm = TRUE,
+	.csv = "comm_resident_beside_ops_max_ms")
 
 #undef FIGURE
 #undef SWEPT

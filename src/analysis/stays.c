@@ -1,0 +1,78 @@
+#include "config.h"
+
+#include "analysis/stays.h"
+
+static int compare_begins(gconstpointer a, gconstpointer b)
+{
+	const PipesimStay *x = a, *y = b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* What @waits hold together, those of one rank by begin: stretches that touch become one. */
+static void join(GArray *waits)
+{
+	guint kept = 0;
+
+	for (guint i = 0; i < waits->len; i++) {
+		const PipesimStay next = g_array_index(waits, PipesimStay, i);
+		PipesimStay *last =
+			kept > 0 ? &g_array_index(waits, PipesimStay, kept - 1) : NULL;
+
+		if (last != NULL && next.begin <= last->end)
+			last->end = MAX(last->end, next.end);
+		else
+			g_array_index(waits, PipesimStay, kept++) = next;
+	}
+	g_array_set_size(waits, kept);
+}
+
+/* Adds @wait to @out, cut by the ops from *op on, none of which ends before it begins. */
+static void cut(
+	const PipesimStep *step, PipesimStay wait, guint32 *op, guint32 end, GArray *out)
+{
+	const PipesimTimeline *timeline = step->timeline;
+
+	while (wait.begin < wait.end) {
+		PipesimStay piece = wait;
+
+		while (*op < end && timeline->end[*op] <= wait.begin)
+			++*op;
+		piece.op = PIPESIM_NO_OP;
+		if (*op < end && timeline->start[*op] <= wait.begin) {
+			piece.op = *op;
+			piece.end = MIN(wait.end, timeline->end[*op]);
+		} else if (*op < end) {
+			piece.end = MIN(wait.end, timeline->start[*op]);
+		}
+		g_array_append_val(out, piece);
+		wait.begin = piece.end;
+	}
+}
+
+GArray *pipesim_receive_stays(const PipesimStep *step, guint rank)
+{
+	const PipesimTimeline *timeline = step->timeline;
+	const guint32 end = step->program->rank_begin[rank + 1];
+	g_autoptr(GArray) waits = g_array_new(FALSE, FALSE, sizeof(PipesimStay));
+	GArray *out = g_array_new(FALSE, FALSE, sizeof(PipesimStay));
+	guint32 op = step->program->rank_begin[rank];
+
+	if (timeline->receive_begin == NULL)
+		return out;
+	for (guint32 i = timeline->receive_begin[rank]; i < timeline->receive_begin[rank + 1];
+		i++) {
+		const PipesimTransfer *transfer = &timeline->transfers[timeline->arrivals[i]];
+		const gint64 time = pipesim_transfer_waits(transfer);
+		const PipesimStay wait = {
+			transfer->received, transfer->received + time, PIPESIM_NO_OP};
+
+		if (time > 0)
+			g_array_append_val(waits, wait);
+	}
+	g_array_sort(waits, compare_begins);
+	join(waits);
+	for (guint i = 0; i < waits->len; i++)
+		cut(step, g_array_index(waits, PipesimStay, i), &op, end, out);
+	return out;
+}
