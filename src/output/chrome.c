@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/held.h"
+#include "analysis/stays.h"
 #include "base/json.h"
 #include "output/figures.h"
 #include "runtime/runtime.h"
@@ -14,6 +15,7 @@
 #define COMPUTE_THREAD 1
 #define LOST_THREAD    G_MAXINT32
 #define SHARDS_THREAD  (G_MAXINT32 - 1)
+#define STAYS_THREAD   (G_MAXINT32 - 2)
 
 typedef struct {
 	PipesimJson *json;
@@ -387,6 +389,34 @@ static void write_shards(const Trace *trace, guint rank)
 	}
 }
 
+/* When receives sit on a rank and wait, on a track of its own: apart by whether an op runs beside them. */
+static void write_stays(const Trace *trace, guint rank)
+{
+	const PipesimStep *step = trace->run->step;
+	g_autoptr(GArray) stays = pipesim_receive_stays(step, rank);
+
+	if (stays->len == 0)
+		return;
+	write_name(trace, "thread", rank, STAYS_THREAD, "waiting receives", G_MAXINT32 - 1);
+	for (guint i = 0; i < stays->len; i++) {
+		const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+		const gboolean beside = stay->op != PIPESIM_NO_OP;
+
+		g_string_assign(trace->name, "idle");
+		if (beside) {
+			g_string_assign(trace->name, "beside ");
+			pipesim_op_print(step->program, rank, &step->program->ops[stay->op],
+				trace->name);
+		}
+		open_event(trace, "X", trace->name->str, rank, STAYS_THREAD);
+		pipesim_json_member_string(
+			trace->json, "cat", beside ? "beside op" : "beside nothing");
+		key_us(trace->json, "ts", stay->begin);
+		key_us(trace->json, "dur", stay->end - stay->begin);
+		pipesim_json_close(trace->json);
+	}
+}
+
 /* Beginnings of flows stand before their ends: what reads events of one time in the order of
  * the file finds each begun. */
 static gboolean write_run(Trace *trace, GError **error)
@@ -409,6 +439,7 @@ static gboolean write_run(Trace *trace, GError **error)
 			write_op(trace, rank, i);
 		write_lost(trace, rank);
 		write_shards(trace, rank);
+		write_stays(trace, rank);
 		write_held(trace, rank, 0, &held);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i]))

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/held.h"
+#include "analysis/stays.h"
 #include "base/json.h"
 #include "output/figures.h"
 #include "output/text.h"
@@ -314,6 +315,23 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	}
 }
 
+/* When receives that wait sit beside ops. */
+static void write_stays(PipesimJson *json, const Lane *lane)
+{
+	g_autoptr(GArray) stays = pipesim_receive_stays(lane->run->step, lane->rank);
+
+	for (guint end = 0; end < 2; end++) {
+		pipesim_json_open_array(json, end == 0 ? "beside_from" : "beside_to");
+		for (guint i = 0; i < stays->len; i++) {
+			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+
+			if (stay->op != PIPESIM_NO_OP)
+				pipesim_json_int(json, end == 0 ? stay->begin : stay->end);
+		}
+		pipesim_json_close(json);
+	}
+}
+
 static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
 {
 	const PipesimShape *shape = &lane->run->shape;
@@ -328,6 +346,8 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	write_pairs(json, lane);
 	write_phases(json, lane);
 	write_held(json, lane, costs);
+	if (lane->run->step->timeline->n_transfers > 0)
+		write_stays(json, lane);
 	pipesim_json_close(json);
 }
 

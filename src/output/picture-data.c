@@ -1,6 +1,7 @@
 /* Where the boxes of timelines stand, and the data that they are drawn from. */
 #include "config.h"
 
+#include "analysis/stays.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/picture.h"
@@ -132,7 +133,16 @@ void pipesim_detail_init(
 
 const char *const pipesim_block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "F2", "F3", "I0", "I1",
 	"I2", "I3", "W0", "W1", "W2", "W3", "B0", "B1", "B2", "B3", "pairs", "critical",
-	"waiting-sends", "waiting-receives", "sends", "receives", "memory"};
+	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "memory"};
+
+/* In the order of these. */
+enum {
+	WAITING_SENDS,
+	WAITING_RECEIVES,
+	BESIDE_OPS,
+	SENDS,
+	RECEIVES
+};
 
 static void append_box(GString *out, const PipesimBox *box, double lane)
 {
@@ -212,12 +222,32 @@ static void add_critical_of(GString *out, const PipesimLayout *layout,
 	}
 }
 
+/* Where receives that wait sit beside ops. */
+static void add_stays_of(
+	GString *strip, const PipesimLayout *layout, const PipesimPanel *panel, double top)
+{
+	for (guint lane = 0; lane < panel->ranks; lane++) {
+		const guint rank = panel->first_rank + lane;
+		g_autoptr(GArray) stays = pipesim_receive_stays(panel->run->step, rank);
+
+		for (guint i = 0; i < stays->len; i++) {
+			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+			PipesimBox box = {.start = stay->begin, .end = stay->end, .rank = rank};
+
+			if (stay->op != PIPESIM_NO_OP && pipesim_layout_cut(layout, &box, 1))
+				append_box(strip, &box, top + lane);
+		}
+	}
+}
+
 static void add_messages_of(
 	GString **strips, const PipesimLayout *layout, const PipesimPanel *panel, double top)
 {
 	const PipesimRun *run = panel->run;
 	const PipesimTimeline *timeline = run->step->timeline;
+	static const guint strip_of[] = {WAITING_SENDS, WAITING_RECEIVES, SENDS, RECEIVES};
 
+	add_stays_of(strips[BESIDE_OPS], layout, panel, top);
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *t = &timeline->transfers[i];
 		const PipesimOp *to = &run->step->program->ops[t->to];
@@ -236,7 +266,8 @@ static void add_messages_of(
 			};
 
 			if (is_shown(panel, box.rank) && pipesim_layout_cut(layout, &box, 1))
-				append_box(strips[k], &box, top + box.rank - panel->first_rank);
+				append_box(strips[strip_of[k]], &box,
+					top + box.rank - panel->first_rank);
 		}
 	}
 }

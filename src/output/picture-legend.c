@@ -243,7 +243,10 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 		begin_line(&legend);
 		append_entry(&legend, "fs solid noborder fc rgb S0", "sends");
 		append_entry(&legend, "fs solid noborder fc rgb R0",
-			"receives; pale: one end waits for the other, dark: the message moves");
+			"receives; dark: the message moves, pale: one end waits for the "
+			"other;");
+		append_entry(&legend, "fs solid noborder fc rgb R2",
+			"a receive that waits sits beside an op");
 	}
 	append_captions(&legend, comparison);
 	return legend.below + pipesim_detail_pixels(detail, EDGE_PIXELS);

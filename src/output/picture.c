@@ -81,6 +81,7 @@ static void append_settings(const Picture *picture)
 
 	GString *out = picture->out;
 	PipesimNumber unit, begin, end;
+	char beside[8];
 
 	g_string_append_printf(picture->out,
 		"\n# Sizes, pixels.\n"
@@ -125,11 +126,13 @@ static void append_settings(const Picture *picture)
 		g_string_append_printf(out, "critical = '%s'\n", theme->critical);
 	if (layout->n_messages > 0)
 		g_string_append_printf(out,
-			"# Messages: dark while they move, pale while they wait.\n"
+			"# Messages: dark while they move, pale while they wait, receives "
+			"beside ops "
+			"in between.\n"
 			"S0 = '%s'; S1 = '%s'\n"
-			"R0 = '%s'; R1 = '%s'\n",
+			"R0 = '%s'; R1 = '%s'; R2 = '%s'\n",
 			theme->messages[0][0], theme->messages[0][1], theme->messages[1][0],
-			theme->messages[1][1]);
+			theme->messages[1][1], pipesim_theme_beside(theme, beside));
 }
 
 /* What the ends of the scale of what ranks hold are. */
@@ -294,9 +297,10 @@ static void append_plots(Picture *picture)
 {
 	static const struct {
 		const char *colour, *from, *to; /* gnuplot variable; edges, from the lane */
-	} strips[] = {
+	} strips[PIPESIM_N_STRIPS] = {
 		{"S1", "0.18", "0.31"},
 		{"R1", "0.33", "0.46"},
+		{"R2", "0.33", "0.46"},
 		{"S0", "0.18", "0.31"},
 		{"R0", "0.33", "0.46"},
 	};

@@ -6,13 +6,16 @@
 
 /* Blocks of the .dat file: of each kind and shade, the outlines of pairs and of the critical path,
  * and strips below the boxes of a rank: what it sends and what it receives, where messages wait for
- * each other. Pale: from the moment an end is issued to that at which the message moves. Those
- * that move come last: they are short. Then what ranks hold. */
+ * each other. Pale: from the moment an end is issued to that at which the message moves; of receives between
+ * pale and dark where ops run beside them. Those that move come last: they are short. Then what ranks
+ * hold. */
+#define PIPESIM_N_STRIPS 5
+
 enum {
 	PIPESIM_BLOCK_PAIRS = PIPESIM_SHADES * PIPESIM_FB,
 	PIPESIM_BLOCK_CRITICAL,
 	PIPESIM_BLOCK_STRIPS,
-	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_STRIPS + 4,
+	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_STRIPS + PIPESIM_N_STRIPS,
 	PIPESIM_N_BLOCKS,
 };
 

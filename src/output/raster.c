@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stays.h"
 #include "output/picture.h"
 
 /* Parts of a pixel that colours are mixed in. */
@@ -64,10 +65,12 @@ static void paint_lane(
 /* Messages ----------------------------------------------------------------------------------- */
 
 /* In each column of pixels the share of its time that messages move is dark, the share that only
- * one end is there pale: of PipesimColumns what is busy by way and state. */
+ * one end is there pale, and in between where that is a receive beside an op: of PipesimColumns what is busy
+ * by way and state. */
 enum {
 	MOVES,
 	WAITS,
+	BESIDE, /* also counted among those that wait */
 	N_STATES
 };
 
@@ -77,26 +80,46 @@ static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns
 {
 	const gsize stride = 3 * (gsize)columns->n;
 	guint8 look[N_STATES][3], paper[3];
+	char colour[8];
 
 	pipesim_theme_rgb(theme->messages[way][MOVES], look[MOVES]);
 	pipesim_theme_rgb(theme->messages[way][WAITS], look[WAITS]);
+	pipesim_theme_rgb(pipesim_theme_beside(theme, colour), look[BESIDE]);
 	pipesim_theme_rgb(theme->paper, paper);
 	for (guint x = 0; x < columns->n; x++) {
 		const gint64 *times = columns->busy[x][way];
 		const gint64 time = columns->begin[x + 1] - columns->begin[x];
 		const gint64 dark = MIN(times[MOVES], time);
-		const gint64 pale = MIN(times[WAITS], time - dark);
+		const gint64 middle = MIN(times[BESIDE], time - dark);
+		const gint64 pale = CLAMP(times[WAITS] - middle, 0, time - dark - middle);
 		guint8 *pixel = &lines[3 * (gsize)x];
 
 		for (guint c = 0; time > 0 && c < 3; c++)
 			pixel[c] = (guint8)(((double)dark * look[MOVES][c] +
+						    (double)middle * look[BESIDE][c] +
 						    (double)pale * look[WAITS][c] +
-						    (double)(time - dark - pale) * paper[c]) /
+						    (double)(time - dark - middle - pale) *
+							    paper[c]) /
 						    (double)time +
 					    0.5);
 	}
 	for (guint y = 1; y < n_lines; y++)
 		memcpy(lines + y * stride, lines, stride);
+}
+
+/* Of receives that wait, beside ops of @rank. */
+static void add_stays(const PipesimRun *run, guint rank, PipesimColumns *columns)
+{
+	g_autoptr(GArray) stays = pipesim_receive_stays(run->step, rank);
+	guint column = 0;
+
+	for (guint i = 0; i < stays->len; i++) {
+		const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
+
+		if (stay->op != PIPESIM_NO_OP)
+			pipesim_columns_add(
+				columns, 1, BESIDE, stay->begin, stay->end, &column);
+	}
 }
 
 /* @lane: (out): its first pixel; columns->n by @height pixels */
@@ -121,6 +144,8 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 				way == 0 ? t->sent : t->received, t->start, &column);
 			pipesim_columns_add(columns, way, MOVES, t->start, t->end, &column);
 		}
+		if (way == 1)
+			add_stays(run, rank, columns);
 		if (first < end)
 			paint_strip(theme, columns, way, lane + 3 * (gsize)columns->n * first,
 				end - first);

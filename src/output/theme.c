@@ -101,3 +101,8 @@ const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char
 	return pipesim_theme_mix(
 		theme->ranks[part], theme->ranks[part + 1], at - part * steps, steps, out);
 }
+
+const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8])
+{
+	return pipesim_theme_mix(theme->messages[1][1], theme->messages[1][0], 5, 10, out);
+}

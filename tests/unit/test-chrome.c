@@ -1,3 +1,4 @@
+#include "analysis/stays.h"
 #include "base/json-read.h"
 #include "grid.h"
 #include "output/figures.h"
@@ -343,7 +344,7 @@ START_TEST(opens_without_a_warning)
 	g_autoptr(PipesimComparison) comparison = pipesim_comparison_new(&scenario, costs);
 	PipesimRun *run = pipesim_run_schedule(point->schedule, &scenario, costs);
 	g_autoptr(GArray) events = NULL, slices = NULL, flows = NULL;
-	guint ops = 0;
+	guint ops = 0, stays = 0;
 
 	g_ptr_array_add(comparison->runs, run);
 	/* Not every order runs under every way to wait. */
@@ -360,7 +361,12 @@ START_TEST(opens_without_a_warning)
 	for (guint i = 0; i < slices->len; i++)
 		ops += g_array_index(slices, Event, i).tid == 1;
 	ck_assert_uint_eq(ops, run->step->program->n_ops);
-	ck_assert_uint_eq(slices->len - ops,
+	for (guint rank = 0; rank < point->ranks; rank++) {
+		g_autoptr(GArray) of_rank = pipesim_receive_stays(run->step, rank);
+
+		stays += of_rank->len;
+	}
+	ck_assert_uint_eq(slices->len - ops - stays,
 		run->times->p2p > 0 ? 2 * count_messages(run->step->program) : 0);
 	for (guint rank = 0; rank < point->ranks; rank++)
 		ck_assert_double_eq(counter_peak(events, "activations", rank + 1),

@@ -51,6 +51,7 @@ function readLane(t, raw, rank) {
   t.begin[rank + 1] = op;
   t.phases[rank] = raw.phases;
   t.changes[rank] = readChanges(t, raw, t.begin[rank]);
+  t.stays[rank] = {from: raw.beside_from ?? [], to: raw.beside_to ?? []};
 }
 
 /* Of several changes at one moment the last counts. */
@@ -70,7 +71,7 @@ function readTimeline(raw) {
     start: new Float64Array(n), end: new Float64Array(n),
     half: new Float64Array(n), /* of a pair: where its backward half begins */
     second: new Map(), /* of a pair: that half */
-    phases: [], changes: [], messages: readMessages(raw.messages),
+    phases: [], changes: [], stays: [], messages: readMessages(raw.messages),
   };
   raw.ranks.forEach((lane, rank) => readLane(t, lane, rank));
   t.makespan = t.end.reduce((a, b) => Math.max(a, b), 0);

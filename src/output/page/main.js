@@ -312,7 +312,7 @@ function makeLegend() {
     ...(words.length > 0 ? [make('span', {class: 'faint'}, 'light: ' + words.join(' or '))] : []),
     ...(drawable.some(run => run.timeline.second.size > 0) ? [make('span', {class: 'faint'}, 'framed: overlapped pair')] : []),
     ...(drawable.some(run => run.timeline.messages !== null) ?
-      [make('span', {class: 'faint'}, 'strips below a rank: it sends, it receives; pale: one end waits')] : []));
+      [make('span', {class: 'faint'}, 'strips below a rank: it sends, it receives; pale: one end waits, darker: a receive waits beside an op')] : []));
 }
 
 function makeTools() {

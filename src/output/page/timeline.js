@@ -162,10 +162,26 @@ function roomFor(panel, across) {
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-/* Below the ops of a rank what it sends and, below that, what it receives: pale while one end waits for the other. */
+/* Where receives that wait sit beside ops. */
+function drawStays(panel, context) {
+  const t = panel.timeline;
+  context.fillStyle = theme.ink;
+  context.globalAlpha = 0.35;
+  t.stays.forEach(({from, to}, rank) => {
+    for (let i = 0; i < from.length; i++)
+      if (to[i] >= view.from && from[i] <= view.to)
+        context.fillRect(placeOf(panel, from[i]), rank * panel.lane + panel.body + panel.strip,
+          Math.max((to[i] - from[i]) * panel.scale, 0.7), panel.strip - 1);
+  });
+}
+
+/* Below the ops of a rank what it sends and, below that, what it receives: pale while one end waits for the other,
+   between pale and dark where a receive that waits sits beside an op. */
 function drawMessages(panel, context) {
   const t = panel.timeline, messages = t.messages;
   for (const moving of [false, true]) {
+    if (moving)
+      drawStays(panel, context);
     context.fillStyle = moving ? theme.ink : theme.faint;
     context.globalAlpha = moving ? 1 : 0.35;
     for (let i = 0; i < messages.n; i++) {
