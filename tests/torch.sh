@@ -31,7 +31,7 @@ else
 	fail "package.py"
 	cat package.log
 fi
-for name in ops find load annotate capture; do
+for name in ops find memory load annotate capture; do
 	if grep -q "^ok: $name$" package.log; then pass; else fail "package.py: $name did not run"; fi
 done
 

@@ -1,11 +1,27 @@
 """PyTorch beside pipesim: capture a model's stages, run schedule files, name ops in profiles."""
 
-from .annotate import Recorder, annotate, annotate_all, step_times
-from .capture import Plan, capture
-from .model import Model
-from .schedule import Pipeline, Stage, load
+import importlib
 
-__all__ = [
-    "Model", "Pipeline", "Plan", "Recorder", "Stage", "annotate", "annotate_all", "capture", "load",
-    "step_times",
-]  # fmt: skip
+_WHERE = {
+    "Model": "model",
+    "Pipeline": "schedule",
+    "Plan": "measure",
+    "Recorder": "ranges",
+    "Stage": "schedule",
+    "annotate": "ranges",
+    "annotate_all": "ranges",
+    "capture": "measure",
+    "load": "schedule",
+    "peak_bytes": "memory",
+    "step_times": "ranges",
+}
+__all__ = list(_WHERE)  # noqa: PLE0604
+
+
+def __getattr__(name):
+    """Each when it is asked for: what reads files alone needs no PyTorch."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__} has no {name}")
+    found = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = found
+    return found

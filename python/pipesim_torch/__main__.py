@@ -4,15 +4,16 @@ import argparse
 import runpy
 import sys
 
-import torch.distributed as dist
-
-from . import model
-from .annotate import annotate_all
-from .capture import Plan, capture
-from .clock import ranks, say, start
+from . import cells, memory
 
 
 def run_capture(arguments):
+    import torch.distributed as dist
+
+    from . import model
+    from .measure import Plan, capture
+    from .clock import ranks, say, start
+
     device = start()
     plan = Plan().brief() if arguments.brief else Plan()
     found = model.find(arguments.what, arguments.stages)
@@ -26,9 +27,21 @@ def run_capture(arguments):
 
 
 def run_annotate(arguments):
+    from .ranges import annotate_all
+
     sys.argv = [arguments.script, *arguments.arguments]
     with annotate_all(arguments.steps):
         runpy.run_path(arguments.script, run_name="__main__")
+
+
+def run_memory(arguments):
+    try:
+        metadata = memory.metadata_of(arguments.capture)
+        for path in arguments.orders:
+            peaks = memory.peak_bytes(metadata, cells.read(path))
+            print(path, *(f"{peak / 2**30:.2f}" for peak in peaks), "GiB")
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{arguments.capture}: {error}") from None
 
 
 def main():
@@ -46,6 +59,10 @@ def main():
     one.add_argument("script")
     one.add_argument("arguments", nargs=argparse.REMAINDER)
     one.set_defaults(run=run_annotate)
+    one = commands.add_parser("memory", help="what a step holds at most on each rank, of a capture")
+    one.add_argument("capture", metavar="mine.csv")
+    one.add_argument("orders", nargs="+", metavar="ORDER.csv", help="schedule files")
+    one.set_defaults(run=run_memory)
     arguments = parser.parse_args()
     arguments.run(arguments)
 

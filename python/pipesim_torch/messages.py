@@ -83,7 +83,8 @@ def measure_messages(example, device, repetitions=30):
 
 
 def receive_sms(pair):
-    """Blocks, so SMs, of the kernel of a receive; None where the profiler does not tell."""
+    """Blocks, so SMs, of the kernel of a receive; None where the profiler does not tell. The message is
+    on its way already: a profiler may wait for the device."""
     if pair.device.type != "cuda":
         return None
     found = None
@@ -91,11 +92,10 @@ def receive_sms(pair):
         if receives is False:
             pair.send()
         elif receives:
-            activities = [torch.profiler.ProfilerActivity.CUDA]
+            activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
             with torch.profiler.profile(activities=activities) as profiler:
-                works = pair.receive()
                 pair.tell()
-                pair.end(works)
+                pair.end(pair.receive())
             found = _blocks(profiler)
     return next((blocks for blocks in gather(found) if blocks is not None), None)
 
@@ -114,8 +114,9 @@ def _blocks(profiler):
     return max(grids, default=None)
 
 
-def beside_receive(pair, player, part, repetitions, sms):
-    """Cycles alone and beside a receive that waits, in turn, on rank 0, then on rank 1."""
+def beside_receive(pair, player, part, repetitions):
+    """Cycles alone and beside a receive that waits, in turn, on rank 0, then on rank 1; how many SMs that
+    holds is not known yet."""
     for receives in pair.roles():
         for _ in range(repetitions):
             if receives is False:
@@ -125,8 +126,8 @@ def beside_receive(pair, player, part, repetitions, sms):
                 player.cycle(part, series="resident", resident_sms=0)
                 player.finish()
                 works = pair.receive()
-                player.cycle(part, series="resident", resident_sms=sms, impl=_library(pair))
-                player.cycle(part, series="resident", resident_sms=sms, impl=_library(pair))
+                player.cycle(part, series="resident", impl=_library(pair))
+                player.cycle(part, series="resident", impl=_library(pair))
                 player.finish()
                 pair.tell()
                 pair.end(works)

@@ -31,6 +31,7 @@ class Part:
         self.module, self.stage, self.stages = module, stage, stages
         self.inputs, self.loss, self.target = inputs, loss, target
         self.gradients = None
+        self.kept = None  # a list: what PyTorch's runtime keeps until the end of a step
         self.forwarded, self.between = deque(), deque()
 
     @property
@@ -54,6 +55,8 @@ class Part:
             # As large as gradients of a mean over many tokens are; zeros would cost less power.
             self.gradients = tuple(1e-3 * torch.randn_like(x) for x in outputs)
         self.forwarded.append(held)
+        if self.kept is not None:
+            self.kept.append((held.inputs, held.loss))
 
     def B(self):
         self._whole(self.forwarded.popleft())

@@ -1,62 +1,13 @@
-"""Schedule files, read without PyTorch's lax reader, and given to its pipeline runtime."""
+"""Schedule files, given to PyTorch's pipeline runtime."""
 
 import os
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, schedules
 
-_CELL = re.compile(
-    r"(\d+)(F|I|W|B|SEND_F|RECV_F|SEND_B|RECV_B|WAIT_SEND_F|WAIT_SEND_B)(\d+)"
-    r"|(\d+)(UNSHARD|RESHARD|REDUCE_GRAD|WAIT_REDUCE_GRAD)"
-)
-_PAIR = re.compile(r"\(([^;]*);([^;]*)\)OVERLAP_F_B")
-
-
-def parse_cell(text):
-    """"3F2" -> (3, "F", 2); "1UNSHARD" -> (1, "UNSHARD", None); a pair -> both halves."""
-    pair = _PAIR.fullmatch(text)
-    if pair:
-        return parse_cell(pair[1]), parse_cell(pair[2])
-    cell = _CELL.fullmatch(text)
-    if cell is None:
-        raise ValueError(f"cell '{text}' is no action")
-    if cell[2]:
-        return int(cell[1]), cell[2], int(cell[3])
-    return int(cell[4]), cell[5], None
-
-
-def read(path):
-    """The cells of a file: a list a rank, empty cells left out."""
-    with open(path, encoding="ascii") as file:
-        lines = file.read().splitlines()
-    return [[parse_cell(cell) for cell in line.split(",") if cell] for line in lines]
-
-
-def flat(row):
-    """The actions of a rank, a pair as its two halves, one after the other."""
-    for action in row:
-        if isinstance(action[0], tuple):
-            yield from action
-        else:
-            yield action
-
-
-def placement(rows):
-    """Which rank runs each stage; ValueError where two do."""
-    rank_of = {}
-    for rank, row in enumerate(rows):
-        for stage, kind, _ in flat(row):
-            if kind in "FIWB" and rank_of.setdefault(stage, rank) != rank:
-                raise ValueError(f"stage {stage} on ranks {rank_of[stage]} and {rank}")
-    return rank_of
-
-
-def microbatches(rows):
-    return 1 + max(m for row in rows for _, kind, m in flat(row) if kind == "F")
-
+from .cells import microbatches, placement, read
 
 class Stage(PipelineStage):
     """PyTorch's stage, on gloo too: PyTorch first opens a connection to each neighbour, in a V also

@@ -63,7 +63,7 @@ def write_trace(path, metadata, rows):
 UNITS = {
     "dur_ns": "between two events on the stream of a rank's ops, around each op",
     "t_start_ns": "since the first event of the run_id, on that stream",
-    "component_host": "time of the process to launch an op, with an idle device behind it",
+    "component_host": "time of the process to launch an op, with room in the device's queue",
     "component_p2p": "between two events around a batched send or receive for which both sides wait",
     "stage_bytes": "torch.cuda.memory_allocated() after an op of a micro-batch against before",
 }

@@ -25,7 +25,7 @@ from collections import Counter
 try:
     import torch
     import torch.distributed as dist
-    from pipesim_torch import schedule as orders
+    from pipesim_torch import cells as orders
     from torch.distributed.pipelining import PipelineStage, schedules
     from torch.testing._internal.distributed.fake_pg import FakeStore
 except ImportError as error:

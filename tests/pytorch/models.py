@@ -12,10 +12,11 @@ class Size:
     layers: int
     hidden: int
     heads: int
-    tokens: int  # of one sequence; a micro-batch is one sequence
+    tokens: int  # of one sequence
     vocabulary: int  # 0: neither embedding nor head, activations in and out
     dtype: torch.dtype
     recompute: bool = False
+    sequences: int = 1  # of a micro-batch
 
 
 class Layer(torch.nn.Module):
@@ -77,10 +78,10 @@ def make_batch(size, count, device):
     """Inputs and targets of @count micro-batches."""
     generator = torch.Generator().manual_seed(7)
     if size.vocabulary == 0:
-        shape = (count, size.tokens, size.hidden)
+        shape = (count * size.sequences, size.tokens, size.hidden)
         made = (torch.randn(shape, generator=generator).to(size.dtype) for _ in range(2))
     else:
-        shape = (count, size.tokens)
+        shape = (count * size.sequences, size.tokens)
         made = (torch.randint(size.vocabulary, shape, generator=generator) for _ in range(2))
     return tuple(tensor.to(device) for tensor in made)
 

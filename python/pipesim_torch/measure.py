@@ -29,6 +29,7 @@ class Plan:
     duty_cycles: tuple = (2, 16)  # cycles of ops in a burst
     duty_busy: tuple = (0.9, 0.8, 0.7, 0.5, 0.3)
     duty: float = 1.5  # of each period and share
+    count_sms: bool = True  # that a receive holds, with PyTorch's profiler
     beside: int = 12  # repetitions beside a receive, on each of two ranks
     waiting_busy: tuple = (0.8, 0.5)
     waiting: float = 1.5
@@ -49,24 +50,38 @@ def allocated(device):
 
 def measure_bytes(part, device, optimizer):
     """What a stage holds: of one micro-batch after F, I and W, at most within each op, and its
-    parameters, gradients and optimizer's state. Zeros without a GPU, but for the last three."""
+    parameters, gradients and optimizer's state. Zeros without a GPU, but for the last three. What
+    the runtime keeps of a micro-batch until the end of the step is held after W and B too."""
     on_gpu = device.type == "cuda"
     for _ in range(2):  # gradients, handles and workspaces come into being
         for kind in CYCLE:
             part.run(kind)
-    drain(device)
-    before, held, most = allocated(device), {}, {}
-    for kind in "FIWFB":
+    held, most, first, part.kept = {}, {}, {}, []
+
+    def run(kind):
+        """Most bytes that the op has beyond those before it."""
         at = allocated(device)
         if on_gpu:
             torch.cuda.reset_peak_memory_stats(device)
         part.run(kind)
-        held[kind] = allocated(device) - before
-        most[kind] = torch.cuda.max_memory_allocated(device) - at if on_gpu else 0
+        return torch.cuda.max_memory_allocated(device) - at if on_gpu else 0
+
+    for kinds in ("FIW", "FB"):
+        drain(device)
+        before = allocated(device)
+        for kind in kinds:
+            most[kind] = run(kind)
+            held[kind] = allocated(device) - before
+    for kinds in ("FIW", "FB"):  # the same while gradients come into being
+        part.module.zero_grad()
+        for kind in kinds:
+            first[kind] = run(kind)
+    part.kept = None
     parameters = list(part.module.parameters())
     found = {
         "held": held,
         "most": most,
+        "first": first,
         "parameters": bytes_of(parameters),
         "gradients": bytes_of([p.grad for p in parameters if p.grad is not None]),
         "optimizer": 0,
@@ -80,11 +95,11 @@ def measure_bytes(part, device, optimizer):
 
 
 def measure_host(part, player, count):
-    """[(kind, ns)]: launches with nothing queued."""
+    """[(kind, ns)]: launches of a cycle, with nothing queued at its begin."""
     took = []
     for repetition in range(-1, count):
+        drain(player.device)
         for kind in CYCLE:
-            drain(player.device)
             begin = time.perf_counter_ns()
             part.run(kind)
             if repetition >= 0:
@@ -198,15 +213,18 @@ def capture_pair(part, player, plan, sampler, cycle):
             for rep, ns in enumerate(took)
         ]  # fmt: skip
     pair = messages.Pair(player.device, example)
-    sms = messages.receive_sms(pair)
-    sms = "" if sms is None else sms
-    messages.beside_receive(pair, player, part, plan.beside, sms)
+    messages.beside_receive(pair, player, part, plan.beside)
     rows += chunk_rows("resident", player.take())
     messages.beside_messages(
         pair, player, part, plan.beside, statistics.median(took), cycle * 1e9
     )
     rows += chunk_rows("moving", player.take())
-    return rows + capture_waiting(part, player, plan, sampler, cycle, pair)
+    rows += capture_waiting(part, player, plan, sampler, cycle, pair)
+    sms = messages.receive_sms(pair) if plan.count_sms else None
+    for row in rows:
+        if sms is not None and row.get("series") == "resident":
+            row.setdefault("resident_sms", sms)
+    return rows
 
 
 def typical(stages):
@@ -240,20 +258,23 @@ def stage_metadata(bytes_of_stages):
     def joined(values):
         return ";".join(str(max(0, round(value))) for value in values)
 
+    def column(what, kind):
+        return joined(b[what][kind] for b in bytes_of_stages)
+
     return {
-        "stage_until_input_bytes": joined(b["held"]["F"] - b["held"]["I"] for b in bytes_of_stages),
-        "stage_until_weight_bytes": joined(b["held"]["I"] for b in bytes_of_stages),
+        # As pipesim counts them; more may come into being with I, for W alone.
+        "stage_until_input_bytes": joined(
+            b["held"]["F"] - b["held"]["I"] for b in bytes_of_stages
+        ),
+        "stage_until_weight_bytes": joined(
+            min(b["held"]["F"], b["held"]["I"]) for b in bytes_of_stages
+        ),
         "stage_parameter_bytes": joined(
             b["parameters"] + b["gradients"] + b["optimizer"] for b in bytes_of_stages
         ),
-        **{
-            f"stage_working_{kind.lower()}_bytes": joined(b["most"][kind] for b in bytes_of_stages)
-            for kind in KINDS
-        },
-        **{
-            f"stage_after_{kind.lower()}_bytes": joined(b["held"][kind] for b in bytes_of_stages)
-            for kind in KINDS
-        },
+        **{f"stage_after_{kind.lower()}_bytes": column("held", kind) for kind in KINDS},
+        **{f"stage_working_{kind.lower()}_bytes": column("most", kind) for kind in KINDS},
+        **{f"stage_first_{kind.lower()}_bytes": column("first", kind) for kind in "WB"},
         **{
             f"stage_{what}_only_bytes": joined(b[what] for b in bytes_of_stages)
             for what in ("parameters", "gradients", "optimizer")
@@ -261,49 +282,46 @@ def stage_metadata(bytes_of_stages):
     }
 
 
-def capture_all(model, device, plan, series):
-    """(rows of this rank, bytes by stage, bytes of a message)"""
-    player, inputs = Player(device), [x.to(device) for x in model.inputs]
+def capture_stages(model, device, player, plan):
+    """(rows of this rank, bytes by stage, bytes of a message, the stage that histories are of)"""
+    inputs = [x.to(device) for x in model.inputs]
     target = model.target.to(device) if isinstance(model.target, torch.Tensor) else model.target
-    stages, rows, held, chosen = len(model.parts), [], [], None
+    stages, rows, held, chosen, message = len(model.parts), [], [], None, 0
     for stage in range(stages):
         module = model.build(stage, device)
         part = Part(module, stage, stages, inputs, model.loss, target)
-        inputs = part.sample_outputs() if not part.is_last else None
+        inputs = [] if part.is_last else part.sample_outputs()
+        message = max(message, sum(x.numel() * x.element_size() for x in inputs))
         held.append(measure_bytes(part, device, model.optimizer))
         settle(device)
         rows += capture_stage(part, player, plan)
-        if series and stage == typical(stages):
+        if stage == typical(stages):
             chosen = part
         del module, part
-    message = chosen.inputs[0] if series else None
-    if series:
-        rows += capture_series(chosen, player, plan)
-    size = 0 if message is None else message.numel() * message.element_size()
-    return rows, held, size
+    return rows, held, message, chosen
 
 
-def capture_series(part, player, plan):
-    """Rows of histories with idle time, and, between two ranks, beside receives."""
+def cycle_seconds(part, player):
+    """The same on all ranks."""
     for _ in range(3):
         player.cycle(part)
-    spans = player.take()
-    cycle = largest(sum(span.took for span in spans) / 3, player.device) / 1e9
-    with Sampler(open_gpu(player.device)) as sampler:
-        settle(player.device)
-        rows = capture_pauses(part, player, plan, sampler)
-        rows += capture_duty(part, player, plan, sampler, cycle)
-        if ranks() > 1:
-            rows += capture_pair(part, player, plan, sampler, cycle)
-    return rows
+    return largest(sum(span.took for span in player.take()) / 3, player.device) / 1e9
+
+
+def write(path, metadata, rows):
+    gathered = gather(rows)
+    metadata["rank_relative_ppm"] = ";".join(map(str, relative_ppm(gathered)))
+    if rank() == 0:
+        write_trace(path, metadata, [row for rows in gathered for row in rows])
+        write_provenance(provenance_path(path), metadata)
 
 
 def capture(model, path, device, plan=None, series=True):
     """Measures @model on @device, with torchrun on all of its ranks' devices at a time, and writes
     a trace to @path and its provenance beside it. Without @series only the stages themselves.
-    Returns the metadata of the trace."""
-    rows, held, message = capture_all(model, device, plan or Plan(), series)
-    gathered = gather(rows)
+    Returns the metadata of the trace. What was measured is written before what needs two ranks is."""
+    plan, player = plan or Plan(), Player(device)
+    rows, held, message, part = capture_stages(model, device, player, plan)
     metadata = {
         **versions(device),
         "model": model.name,
@@ -311,10 +329,16 @@ def capture(model, path, device, plan=None, series=True):
         "layers_per_chunk": 1,
         **({"pp_message_bytes": message} if message else {}),
         **stage_metadata(held),
-        "rank_relative_ppm": ";".join(map(str, relative_ppm(gathered))),
     }
-    if rank() == 0:
-        write_trace(path, metadata, [row for rows in gathered for row in rows])
-        write_provenance(provenance_path(path), metadata)
+    if series:
+        cycle = cycle_seconds(part, player)
+        with Sampler(open_gpu(device)) as sampler:
+            settle(device)
+            rows += capture_pauses(part, player, plan, sampler)
+            rows += capture_duty(part, player, plan, sampler, cycle)
+            if ranks() > 1 and message:
+                write(path, metadata, rows)
+                rows += capture_pair(part, player, plan, sampler, cycle)
+    write(path, metadata, rows)
     settle(device)
     return metadata
