@@ -1,0 +1,228 @@
+"""Real steps beside what pipesim says of them from captures made before: the table of docs/accuracy.md.
+
+    accuracy.py table [FOLDER]      prints it; FOLDER: traces/accuracy-h200x2, as `pack` wrote it
+    accuracy.py pack OUT FOLDER     from what steps.py wrote into OUT
+
+Every step is predicted from the capture alone: calibrate, then simulate the order with the rules of the
+runtime that ran it, at the speed that the capture found of each GPU. Four times: without the effects of idle time
+and of receives that wait, with each alone, with both. Needs no PyTorch.
+"""
+
+import argparse
+import configparser
+import csv
+import gzip
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../python"))
+
+from pipesim_torch import cells, memory  # noqa: E402
+
+MODES = {"neither": (), "idle": ("power",), "receives": ("residence",), "both": ("power", "residence")}
+OFTEN_ENOUGH = 0.01  # an order of two schedules counts where they differ by more
+
+
+def pack(out, folder):
+    os.makedirs(folder, exist_ok=True)
+    with zipfile.ZipFile(os.path.join(out, "captures.zip")) as packed:
+        for name in packed.namelist():
+            data = packed.read(name)
+            if name.endswith(".csv"):
+                name, data = f"{name}.gz", gzip.compress(data, 9, mtime=0)
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+    with open(os.path.join(out, "runs.jsonl"), encoding="ascii") as file:
+        runs = [json.loads(line) for line in file]
+    with open(os.path.join(folder, "steps.csv"), "w", encoding="ascii", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["case", "schedule", "microbatches", "stages", "step_ns", "peak_bytes"])
+        for run in runs:
+            if "skipped" in run:
+                writer.writerow([run["case"], run["schedule"], "", "", "", run["skipped"]])
+                continue
+            peaks = [str(memory["peak"] - memory["before"]) for memory in run["memory"]]
+            writer.writerow(
+                [run["case"], run["schedule"], run["microbatches"], run["stages"]]
+                + [";".join(map(str, run["step_ns"])), ";".join(peaks)]
+            )
+
+
+def read_steps(folder):
+    with open(os.path.join(folder, "steps.csv"), encoding="ascii") as file:
+        return [row for row in csv.DictReader(file) if row["step_ns"]]
+
+
+def read_ini(path):
+    config = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",))
+    config.optionxform = str
+    config.read(path, encoding="utf-8")
+    return config
+
+
+class Captures:
+    """Costs from the captures of a folder: of each case and number of stages, for each mode."""
+
+    def __init__(self, program, folder, scratch):
+        self.program, self.folder, self.scratch = program, folder, scratch
+        self._made = {}
+
+    def _calibrate(self, case, stages):
+        path = os.path.join(self.scratch, f"{case}-{stages}.ini")
+        trace = os.path.join(self.folder, f"{case}-{stages}.csv.gz")
+        subprocess.run([self.program, "calibrate", trace, "-o", path], capture_output=True, check=True)
+        return read_ini(path)
+
+    def costs(self, case, stages, mode):
+        """A costs file; histories and messages are in the capture of four stages alone."""
+        key = case, stages, mode
+        if key not in self._made:
+            made, whole = self._calibrate(case, stages), self._calibrate(case, 4)
+            made["times"]["P2P"] = whole["times"]["P2P"]
+            for name in ("power", "residence"):
+                made.remove_section(name)
+                if name in MODES[mode] and name in whole:
+                    made[name] = whole[name]
+            path = os.path.join(self.scratch, f"{case}-{stages}-{mode}.ini")
+            with open(path, "w", encoding="utf-8") as file:
+                made.write(file, space_around_delimiters=False)
+            self._made[key] = path
+        return self._made[key]
+
+    def metadata(self, case, stages):
+        return memory.metadata_of(os.path.join(self.folder, f"{case}-{stages}.csv.gz"))
+
+    def speeds(self, case):
+        """For --speed: 0=1.01,1=0.99"""
+        ppm = self.metadata(case, 4)["rank_relative_ppm"]
+        return ",".join(f"{r}={1e6 / int(p):.6f}" for r, p in enumerate(ppm.split(";")))
+
+
+def simulate(captures, row, mode):
+    """ns"""
+    name, runtime = row["schedule"], "pytorch-2.11"
+    if name in ("1F1B", "GPipe"):
+        name, runtime = name.lower(), "single"  # PyTorch's own classes of one stage a rank
+    costs = captures.costs(row["case"], row["stages"], mode)
+    said = subprocess.run(
+        [captures.program, "--pp", "2", "--microbatches", row["microbatches"], "--schedule", name]
+        + ["--costs", costs, "--runtime", runtime, "--speed", captures.speeds(row["case"])]
+        + ["--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(said.stdout)["schedules"][0]["makespan_ms"] * 1e6
+
+
+def compare_memory(captures, row):
+    """Bytes by rank at most: (measured, said), parameters included, inputs and targets not."""
+    order = os.path.join(captures.scratch, "order.csv")
+    subprocess.run(
+        [captures.program, "export", "--schedule", row["schedule"].lower(), "--pp", "2"]
+        + ["--microbatches", row["microbatches"], "-o", order],
+        capture_output=True,
+        check=True,
+    )
+    rows, metadata = cells.read(order), captures.metadata(row["case"], row["stages"])
+    parameters = memory.Stages(metadata).parameters
+    there = [0] * len(rows)
+    for stage, rank in cells.placement(rows).items():
+        there[rank] += parameters[stage]
+    measured = [p + int(more) for p, more in zip(there, row["peak_bytes"].split(";"))]
+    return measured, memory.peak_bytes(metadata, rows)
+
+
+def misordered(rows, mode):
+    """(pairs of schedules of a case that differ by more than 1 %, those that pipesim has the other way)"""
+    pairs = wrong = 0
+    for one, two in itertools.combinations(rows, 2):
+        small, large = sorted((one, two), key=lambda row: row["measured"])
+        if one["case"] != two["case"] or large["measured"] <= small["measured"] * (1 + OFTEN_ENOUGH):
+            continue
+        pairs += 1
+        wrong += large["said"][mode] <= small["said"][mode]
+    return pairs, wrong
+
+
+def print_table(rows):
+    print(
+        "| model | schedule | measured, ms | smallest - largest | neither | idle time | receives "
+        "| both | | GiB, by rank | predicted |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        off = " | ".join(f"{row['off'][mode]:+.1f} %" for mode in list(MODES)[:-1])
+        measured, said = (" ".join(f"{b / 2**30:.2f}" for b in peaks) for peaks in row["peaks"])
+        print(
+            f"| {row['case']} | {row['schedule']} | {row['measured'] / 1e6:.1f} | "
+            f"{min(row['steps']) / 1e6:.1f} - {max(row['steps']) / 1e6:.1f} | {off} | "
+            f"{row['said']['both'] / 1e6:.1f} | {row['off']['both']:+.1f} % | {measured} | {said} |"
+        )
+
+
+def print_sums(rows):
+    print("| error | " + " | ".join(["neither", "idle time alone", "receives alone", "both"]) + " |")
+    print("|---|---|---|---|---|")
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    for name, chosen in [*((c, [r for r in rows if r["case"] == c]) for c in cases), ("all", rows)]:
+        cells = []
+        for mode in MODES:
+            errors = [abs(row["off"][mode]) for row in chosen]
+            cells.append(f"{statistics.mean(errors):.2f} %, {max(errors):.1f} %")
+        print(f"| {name}: mean, largest | " + " | ".join(cells) + " |")
+    cells = []
+    for mode in MODES:
+        pairs, wrong = misordered(rows, mode)
+        cells.append(f"{wrong} of {pairs}")
+    print("| pairs in the wrong order | " + " | ".join(cells) + " |")
+    errors = [abs(100 * (s / m - 1)) for row in rows for m, s in zip(*row["peaks"])]
+    print()
+    print(
+        f"Peak memory of {len(errors)} ranks: off by {statistics.mean(errors):.2f} % in the mean, "
+        f"{max(errors):.1f} % at most."
+    )
+
+
+def table(program, folder):
+    rows = read_steps(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        captures = Captures(program, folder, scratch)
+        for row in rows:
+            row["steps"] = [int(step) for step in row["step_ns"].split(";")]
+            row["measured"] = statistics.median(row["steps"])
+            row["said"] = {mode: simulate(captures, row, mode) for mode in MODES}
+            row["off"] = {m: 100 * (said / row["measured"] - 1) for m, said in row["said"].items()}
+            row["peaks"] = compare_memory(captures, row)
+    print_table(rows)
+    print()
+    print_sums(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pipesim", default=os.environ.get("PIPESIM", "pipesim"))
+    commands = parser.add_subparsers(required=True, dest="command")
+    one = commands.add_parser("table")
+    one.add_argument(
+        "folder", nargs="?", default=os.path.join(HERE, "../../traces/accuracy-h200x2")
+    )
+    one = commands.add_parser("pack")
+    one.add_argument("out")
+    one.add_argument("folder")
+    arguments = parser.parse_args()
+    if arguments.command == "pack":
+        pack(arguments.out, arguments.folder)
+    else:
+        table(arguments.pipesim, arguments.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Captures models, then runs real steps of them with many schedules, for accuracy.py.
+
+    torchrun --nproc-per-node 2 steps.py --schedules FOLDER -o FOLDER [CASE...]
+
+FOLDER of --schedules has NAME-mM.csv for two ranks, as steps.sh lets pipesim write them. What is measured is written as
+it comes: captures.zip (a trace and its provenance for each case and cut), runs.jsonl (a line a run: steps in
+ns, peak bytes by rank), spans.csv.gz (the ops of some steps). With --seconds no run begins after that many.
+"""
+
+import argparse
+import csv
+import datetime
+import gc
+import gzip
+import io
+import json
+import math
+import os
+import time
+import zipfile
+from dataclasses import dataclass, replace
+
+import models
+import torch
+import torch.distributed as dist
+from pipesim_torch import Model, Plan, Recorder, capture, load, messages
+from pipesim_torch.clock import Clock, drain, gather, largest, settle
+
+BF16 = torch.bfloat16
+
+
+@dataclass
+class Case:
+    size: models.Size
+    count: int  # micro-batches
+
+    def cut(self, stages, device):
+        inputs, targets = models.make_batch(self.size, 1, device)
+
+        def build(stage):
+            return lambda: models.make_part(self.size, stage, stages, device)
+
+        parts = [build(stage) for stage in range(stages)]
+        return Model(parts, (inputs,), models.loss_function, targets)
+
+
+CASES = {
+    "even-4096": Case(models.Size(4, 4096, 32, 4096, 0, BF16), 8),
+    "uneven-8192": Case(models.Size(4, 4096, 32, 8192, 32768, BF16), 8),
+    "short-1024": Case(models.Size(8, 4096, 32, 1024, 0, BF16, sequences=2), 8),
+    "recompute-2048": Case(models.Size(4, 4096, 32, 2048, 0, BF16, True, sequences=2), 8),
+}
+SCHEDULES = (
+    "1F1B", "GPipe", "1f1b", "zb-h1", "interleaved-1f1b", "looped-bfs", "interleaved-zb", "zb-v",
+    "dualpipev", "v-half",
+)  # fmt: skip
+IF_TIME_IS_LEFT = ("v-min", "gpipe")
+# Long enough for the governor to come to rest, which overshoots for a second.
+WARM, MEASURED = 1.2, 2.5
+
+
+def tiny(case):
+    """For a CPU, to try the script."""
+    vocabulary = min(case.size.vocabulary, 64)
+    return Case(replace(case.size, hidden=64, heads=2, tokens=32, vocabulary=vocabulary,
+                        dtype=torch.float32), case.count)  # fmt: skip
+
+
+class Output:
+    """What rank 0 has written stays, whatever happens afterwards."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, **values):
+        if dist.get_rank() == 0:
+            with open(self.path("runs.jsonl"), "a", encoding="ascii") as file:
+                file.write(json.dumps(values) + "\n")
+
+    def spans(self, rows):
+        if dist.get_rank() == 0:
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(rows)
+            with gzip.open(self.path("spans.csv.gz"), "at", encoding="ascii") as file:
+                file.write(text.getvalue())
+
+    def pack(self, *names):
+        """Moves files into one: few may come back."""
+        if dist.get_rank() == 0:
+            with zipfile.ZipFile(self.path("captures.zip"), "a", zipfile.ZIP_DEFLATED) as file:
+                for name in names:
+                    file.write(self.path(name), name)
+                    os.unlink(self.path(name))
+
+
+class Deadline:
+    def __init__(self, seconds):
+        self.begin, self.seconds = time.monotonic(), seconds
+
+    def passed(self, device):
+        """The same on all ranks."""
+        return largest(time.monotonic() - self.begin, device) > self.seconds
+
+    def spent(self):
+        return time.monotonic() - self.begin
+
+
+def memory(device):
+    if device.type != "cuda":
+        return {"now": 0, "peak": 0, "reserved": 0}
+    return {
+        "now": torch.cuda.memory_allocated(),
+        "peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.memory_reserved(),
+    }
+
+
+def take_step(pipeline, inputs, targets, clock, device):
+    """(ns on this rank, ns on the process's clock until all was done, losses)"""
+    losses, arguments, options = [], (), {}
+    for stage in pipeline.stages:
+        stage.submod.zero_grad()
+        if stage.is_first:
+            arguments = (inputs,)
+        if stage.is_last:
+            options = {"target": targets, "losses": losses}
+    settle(device)
+    wall, begin = time.perf_counter_ns(), clock.now()
+    pipeline.schedule.step(*arguments, return_outputs=False, **options)
+    end = clock.now()
+    drain(device)
+    return clock.between(begin, end), time.perf_counter_ns() - wall, wall
+
+
+def run_schedule(what, name, pipeline, batch, least, device, output):
+    clock, taken, before = Clock(device), [], memory(device)
+    for _ in range(2):
+        take_step(pipeline, *batch, clock, device)
+    one = largest(take_step(pipeline, *batch, clock, device)[0], device) / 1e9
+    seconds = (WARM, MEASURED) if device.type == "cuda" else (0, 0)
+    for _ in range(math.ceil(seconds[0] / one)):
+        take_step(pipeline, *batch, clock, device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    repetitions = max(least, math.ceil(seconds[1] / one))
+    for _ in range(repetitions):
+        taken.append(take_step(pipeline, *batch, clock, device))
+    peaks = {"before": before["now"], **memory(device)}
+    recorded = []
+    for with_memory in (False, True):
+        with Recorder(pipeline.schedule, with_memory) as recorder:
+            recorder.begin()
+            take_step(pipeline, *batch, clock, device)
+            recorded.append(recorder.take())
+    everything = gather((taken, peaks, recorded))
+    steps = [max(t[r][0] for t, _, _ in everything) for r in range(repetitions)]
+    walls = [max(t[r][1] for t, _, _ in everything) for r in range(repetitions)]
+    began = [everything[0][0][r][2] for r in range(repetitions)]
+    output.run(
+        case=name, schedule=what, name=pipeline.name, microbatches=pipeline.microbatches,
+        stages=pipeline.stage_count, step_ns=steps, wall_ns=walls, began_ns=began,
+        rank_step_ns=[[t[r][0] for r in range(repetitions)] for t, _, _ in everything],
+        memory=[m for _, m, _ in everything],
+    )  # fmt: skip
+    output.spans(
+        [name, what, step, rank, *span]
+        for rank, (_, _, recorded) in enumerate(everything)
+        for step, spans in enumerate(recorded)
+        for span in spans
+    )
+    if dist.get_rank() == 0:
+        peak = " ".join(f"{m['peak'] / 2**30:.2f}" for _, m, _ in everything)
+        print(f"{name:16}{what:18}{sorted(steps)[repetitions // 2] / 1e6:9.2f} "
+              f"{min(steps) / 1e6:9.2f} {max(steps) / 1e6:9.2f} ms {repetitions} steps {peak} GiB",
+              flush=True)  # fmt: skip
+
+
+def capture_case(name, case, arguments, device, output, plan):
+    for stages in (4, 2):
+        made = f"{name}-{stages}"
+        model = case.cut(stages, device)
+        model.name = name
+        series = stages == 4 and not arguments.stages_only
+        capture(model, output.path(f"{made}.csv"), device, plan, series)
+        output.pack(f"{made}.csv", f"{made}.ini")
+
+
+def run_case(name, case, names, arguments, device, output, deadline):
+    batch = models.make_batch(case.size, case.count, device)
+    modules = {}
+
+    def build(stage, stages):
+        if (stage, stages) not in modules:
+            modules[stage, stages] = models.make_part(case.size, stage, stages, device)
+        return modules[stage, stages]
+
+    for what in names:
+        if deadline.passed(device):
+            output.run(case=name, schedule=what, skipped="no time left")
+            continue
+        path = os.path.join(arguments.schedules, f"{what}-m{case.count}.csv")
+        made = what if what in ("1F1B", "GPipe") else path
+        try:
+            pipeline = load(made, build, models.loss_function, device, count=case.count)
+            run_schedule(what, name, pipeline, batch, arguments.repetitions, device, output)
+        except torch.OutOfMemoryError as error:
+            output.run(case=name, schedule=what, skipped=str(error).splitlines()[0])
+        for module in modules.values():
+            module.zero_grad()
+        pipeline = None
+        gc.collect()
+
+
+def begin():
+    """The process group, with a time limit so that a hang ends; and this rank's device."""
+    local, limit = int(os.environ["LOCAL_RANK"]), datetime.timedelta(seconds=45)
+    if torch.cuda.device_count() > local:
+        device = torch.device("cuda", local)
+        torch.cuda.set_device(device)
+        dist.init_process_group("nccl", timeout=limit, device_id=device)
+    else:
+        device = torch.device("cpu")
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo", timeout=limit)
+    return device
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", nargs="*", default=list(CASES))
+    parser.add_argument("--schedules", required=True)
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--repetitions", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--stages-only", action="store_true", help="no series in captures")
+    arguments = parser.parse_args()
+    deadline = Deadline(arguments.seconds)
+    device, output = begin(), Output(arguments.output)
+    plan = Plan(
+        sustained=1.2, pause_rounds=1, duty_busy=(0.9, 0.7, 0.4), duty=1.2, count_sms=False
+    )
+    cases = {name: CASES[name] for name in arguments.cases}
+    if device.type != "cuda":
+        plan, cases = plan.brief(), {name: tiny(case) for name, case in cases.items()}
+    for name, case in cases.items():
+        if deadline.passed(device):
+            break
+        capture_case(name, case, arguments, device, output, plan)
+        if dist.get_rank() == 0:
+            print(f"{name}: captured at {deadline.spent():.0f} s", flush=True)
+        run_case(name, case, SCHEDULES, arguments, device, output, deadline)
+    for name, case in cases.items():
+        run_case(name, case, IF_TIME_IS_LEFT, arguments, device, output, deadline)
+    if dist.get_rank() == 0:
+        print(f"runs done after {deadline.spent():.0f} s", flush=True)
+    pair = messages.Pair(device, torch.zeros(1, 4096, 4096, dtype=BF16))
+    sms = messages.receive_sms(pair)
+    if dist.get_rank() == 0:
+        print(f"a receive holds {sms} SMs", flush=True)
+    if dist.get_rank() == 0:
+        print(f"done after {deadline.spent():.0f} s", flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
