@@ -20,8 +20,8 @@ KINDS = ("F", "I", "W", "B")
 class Plan:
     """How long what is measured; seconds unless the name says otherwise."""
 
-    settle: float = 0.4  # of back to back ops before those that count
-    sustained: float = 1.0  # of each stage
+    settle: float = 0.5  # of back to back ops before those that count
+    sustained: float = 1.3  # of each stage
     host: int = 12  # cycles whose launches are timed
     pauses: tuple = (0.01, 0.03, 0.1, 0.3, 1.0)
     burst: float = 1.2  # after each pause
@@ -128,22 +128,36 @@ def numbered(spans, steps_of=16):
     return spans
 
 
-def capture_stage(part, player, plan):
-    """Rows of one stage: its ops back to back, and the host's time to launch each."""
-    host = measure_host(part, player, plan.host)
-    player.burst(part, plan.settle)
-    player.take()
-    player.burst(part, plan.sustained)
-    rows = chunk_rows(f"stage-{part.stage}", numbered(player.take()))
-    rows += [
+def stage_rows(spans):
+    """Rows of ops back to back; @spans of any stages in one sequence."""
+    of_stages = {}
+    for span in spans:
+        of_stages.setdefault(span.stage, []).append(span)
+    rows = []
+    for stage, taken in sorted(of_stages.items()):
+        rows += chunk_rows(f"stage-{stage}", numbered(taken))
+    return rows
+
+
+def host_rows(part, took):
+    return [
         {
             "run_id": f"host-{part.stage}", "rep": rep, "rank": rank(), "component": "host",
-            "phase": kind, "stage": part.stage, "dur_ns": took, "status": "ok",
+            "phase": kind, "stage": part.stage, "dur_ns": ns, "status": "ok",
             "load_mode": "synced", "layer": "all",
         }
-        for rep, (kind, took) in enumerate(host)
+        for rep, (kind, ns) in enumerate(took)
     ]  # fmt: skip
-    return rows
+
+
+def sustained_rows(parts, player, plan):
+    """Ops of @parts back to back, a cycle of one after a cycle of the other, so that what the chip's
+    governor does in the meantime is the same for all."""
+    settle(player.device)
+    player.rotate(parts, plan.settle)
+    player.take()
+    player.rotate(parts, plan.sustained * len(parts))
+    return stage_rows(player.take())
 
 
 def history_rows(run_id, player, spans, sampler):
@@ -282,22 +296,35 @@ def stage_metadata(bytes_of_stages):
     }
 
 
+def fit_together(held, stages, device):
+    """Whether all stages have room on the device, if they are like the one that @held is of."""
+    if device.type != "cuda":
+        return True
+    one = held["parameters"] + held["gradients"] + 2 * max(held["most"].values())
+    return stages * one < 0.6 * torch.cuda.get_device_properties(device).total_memory
+
+
 def capture_stages(model, device, player, plan):
     """(rows of this rank, bytes by stage, bytes of a message, the stage that histories are of)"""
     inputs = [x.to(device) for x in model.inputs]
     target = model.target.to(device) if isinstance(model.target, torch.Tensor) else model.target
-    stages, rows, held, chosen, message = len(model.parts), [], [], None, 0
+    stages, rows, held, parts, chosen, message = len(model.parts), [], [], [], None, 0
     for stage in range(stages):
         module = model.build(stage, device)
         part = Part(module, stage, stages, inputs, model.loss, target)
         inputs = [] if part.is_last else part.sample_outputs()
         message = max(message, sum(x.numel() * x.element_size() for x in inputs))
         held.append(measure_bytes(part, device, model.optimizer))
-        settle(device)
-        rows += capture_stage(part, player, plan)
+        rows += host_rows(part, measure_host(part, player, plan.host))
+        if fit_together(held[0], stages, device):
+            parts.append(part)
+        else:
+            rows += sustained_rows([part], player, plan)
         if stage == typical(stages):
             chosen = part
         del module, part
+    if parts:
+        rows += sustained_rows(parts, player, plan)
     return rows, held, message, chosen
 
 

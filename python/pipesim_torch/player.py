@@ -1,5 +1,6 @@
 """Plays ops of a stage on the device, each between two instants."""
 
+import time
 from dataclasses import dataclass, field
 
 from .clock import Clock, drain
@@ -27,8 +28,6 @@ class Player:
 
     def set_origin(self):
         """Starts are counted from here; the instant of time.perf_counter_ns() is kept beside it."""
-        import time
-
         drain(self.device)
         self.origin_host = time.perf_counter_ns()
         self._origin = self.clock.now()
@@ -46,11 +45,16 @@ class Player:
 
     def burst(self, part, seconds, **marks):
         """Cycles back to back for at least @seconds."""
-        import time
-
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             self.cycle(part, **marks)
+
+    def rotate(self, parts, seconds):
+        """A cycle of each, in turn, for at least @seconds."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for part in parts:
+                self.cycle(part)
 
     def finish(self):
         """Until the last op is done, whatever else the device does."""

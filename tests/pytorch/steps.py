@@ -185,7 +185,8 @@ def capture_case(name, case, arguments, device, output, plan):
         model = case.cut(stages, device)
         model.name = name
         series = stages == 4 and not arguments.stages_only
-        capture(model, output.path(f"{made}.csv"), device, plan, series)
+        mine = plan if stages == 4 else replace(plan, sustained=2 * plan.sustained)
+        capture(model, output.path(f"{made}.csv"), device, mine, series)
         output.pack(f"{made}.csv", f"{made}.ini")
 
 
@@ -241,7 +242,7 @@ def main():
     deadline = Deadline(arguments.seconds)
     device, output = begin(), Output(arguments.output)
     plan = Plan(
-        sustained=1.2, pause_rounds=1, duty_busy=(0.9, 0.7, 0.4), duty=1.2, count_sms=False
+        pause_rounds=1, duty_busy=(0.9, 0.7, 0.4), duty=1.2, count_sms=False
     )
     cases = {name: CASES[name] for name in arguments.cases}
     if device.type != "cuda":
