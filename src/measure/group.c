@@ -98,6 +98,9 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		key.chunk = "";
 	if (!g_str_equal(key.component, "p2p"))
 		key.payload_bytes = PIPESIM_UNKNOWN;
+	if (key.series != PIPESIM_SERIES_NONE ||
+		g_str_equal(key.component, PIPESIM_HOST_COMPONENT))
+		return;
 	if (row->part || key.phase == PIPESIM_PHASE_RECOMPUTE) {
 		dropped[PIPESIM_STATUS_OK]++;
 		return;

@@ -17,6 +17,7 @@ typedef enum {
 	KIND_PHASE,
 	KIND_ROLE,
 	KIND_STATUS,
+	KIND_SERIES,
 	KIND_SMS,
 	KIND_VARIANT,
 	KIND_LOAD,  /* load instruction: belongs to the name of the implementation */
@@ -48,6 +49,8 @@ static const Column schema[] = {
 	{"microbatch", KIND_COUNT, TRUE, FIELD(microbatch), 0},
 	{"role", KIND_ROLE, TRUE, 0, 0},
 	{"status", KIND_STATUS, TRUE, 0, 0},
+	{"series", KIND_SERIES, TRUE, 0, 0},
+	{"resident_sms", KIND_COUNT, TRUE, FIELD(resident), 0},
 	{"impl", KIND_TEXT, TRUE, FIELD(what.impl), 0},
 	{"load_mode", KIND_TEXT, TRUE, FIELD(what.load_mode), 0},
 	{"sm_mode", KIND_TEXT, TRUE, FIELD(what.sm_mode), 0},
@@ -82,8 +85,8 @@ static const Column schema[] = {
 	{"n_kernels", KIND_UNUSED, FALSE, 0, 0},
 	{"t_start_ns", KIND_MOMENT, FALSE, FIELD(start), 0},
 	{"t_start_us", KIND_MOMENT, FALSE, FIELD(start), 3},
-	{"clk_sm_mhz", KIND_UNUSED, FALSE, 0, 0},
-	{"power_w", KIND_UNUSED, FALSE, 0, 0},
+	{"clk_sm_mhz", KIND_COUNT, FALSE, FIELD(clock), 0},
+	{"power_w", KIND_COUNT, FALSE, FIELD(power), 3},
 	{"temp_c", KIND_UNUSED, FALSE, 0, 0},
 };
 
@@ -292,6 +295,8 @@ static void read_cell(
 {
 	static const char *const roles[] = {"compute", "comm", "pair", NULL};
 	static const char *const status[] = {"ok", "warmup", "outlier", "checksum_fail", NULL};
+	static const char *const series[] = {
+		"", "governor", "waiting", "resident", "moving", "replay", NULL};
 	const Column *column = position->of;
 	PipesimTable *table = &reader->table;
 
@@ -340,6 +345,10 @@ static void read_cell(
 		row->status = read_name(
 			table, cell, column, status, "ok, warmup, outlier or checksum_fail");
 		break;
+	case KIND_SERIES:
+		row->what.series = read_name(table, cell, column, series,
+			"governor, waiting, resident, moving, replay or nothing");
+		break;
 	case KIND_UNUSED:
 		break;
 	}
@@ -373,6 +382,14 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 	if (row->duration == PIPESIM_UNKNOWN && row->status == PIPESIM_STATUS_OK)
 		pipesim_table_fault(
 			&reader->table, NULL, "a row of status ok without a duration");
+	if ((what->series == PIPESIM_SERIES_GOVERNOR ||
+		    what->series == PIPESIM_SERIES_WAITING) &&
+		(row->start == PIPESIM_UNKNOWN || row->duration == PIPESIM_UNKNOWN))
+		pipesim_table_fault(&reader->table, NULL,
+			"a row of series '%s' without t_start_ns and dur_ns; when ops ran is "
+			"what "
+			"it tells",
+			pipesim_series_name(what->series));
 	if (row->busy == PIPESIM_UNKNOWN)
 		row->busy = row->duration;
 	if (what->role == PIPESIM_ROLE_COMM && what->comm_sms == 0) {
@@ -380,9 +397,11 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 		what->compute_sms = 0;
 	}
 	what->in_pair = row->pair_id[0] != '\0' && what->role != PIPESIM_ROLE_PAIR;
-	/* Chunks are told apart by the stage that they are, where that is known. */
-	if (what->stage >= 0 && g_str_equal(what->component, "chunk"))
+	/* Chunks are told apart by the stage that they are, where that is known, all of which they span. */
+	if (what->stage >= 0 && g_str_equal(what->component, "chunk")) {
 		what->chunk = pipesim_stage_chunk(reader->table.trace->strings, what->stage);
+		what->whole_chunk = TRUE;
+	}
 	what->variant =
 		keep(reader, &reader->variants, reader->variant->str, reader->variant->len);
 	if (reader->load[0] == '\0')

@@ -14,6 +14,14 @@ static const char *const phase_names[PIPESIM_N_PHASES] = {
 	[PIPESIM_PHASE_RECOMPUTE] = "RECOMP",
 };
 
+const char *pipesim_series_name(guint series)
+{
+	static const char *const names[PIPESIM_N_SERIES] = {
+		"", "governor", "waiting", "resident", "moving", "replay"};
+
+	return names[series];
+}
+
 gint pipesim_phase_find(const char *name)
 {
 	for (gint i = 0; i < PIPESIM_N_PHASES; i++)
@@ -82,6 +90,9 @@ void pipesim_trace_row_init(PipesimTraceRow *row)
 		.move = PIPESIM_UNKNOWN,
 		.wait = PIPESIM_UNKNOWN,
 		.rows = PIPESIM_UNKNOWN,
+		.resident = PIPESIM_UNKNOWN,
+		.clock = PIPESIM_UNKNOWN,
+		.power = PIPESIM_UNKNOWN,
 		.sd = PIPESIM_UNKNOWN,
 	};
 }

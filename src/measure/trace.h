@@ -22,6 +22,17 @@ typedef enum {
 	PIPESIM_N_STATUS,
 } PipesimStatus;
 
+/* What a row is for, where it is not for the times of ops themselves. */
+typedef enum {
+	PIPESIM_SERIES_NONE,     /* where the column is missing too */
+	PIPESIM_SERIES_GOVERNOR, /* a history of ops and pauses: measure/history.h */
+	PIPESIM_SERIES_WAITING,  /* the same, whose pauses are spent in a receive that waits */
+	PIPESIM_SERIES_RESIDENT, /* beside a receive that waits */
+	PIPESIM_SERIES_MOVING,   /* beside a message that moves */
+	PIPESIM_SERIES_REPLAY,   /* in the order of a simulated rank */
+	PIPESIM_N_SERIES,
+} PipesimSeries;
+
 #define PIPESIM_UNKNOWN G_GINT64_CONSTANT(-1)
 
 /* What was measured, and how: repetitions of the same have all of this in common. Texts live as
@@ -35,7 +46,7 @@ typedef struct {
 	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
 	gint64 tokens, payload_bytes;
 	gint64 stage; /* that @chunk is: it is then "stage 3" */
-	guint8 phase, role;
+	guint8 phase, role, series;
 	gboolean whole_chunk; /* spans every layer of the chunk, not one */
 	gboolean in_pair; /* beside the other half of an overlapped pair; not the pair itself */
 } PipesimMeasured;
@@ -52,12 +63,14 @@ typedef struct {
 	gint64 microbatch;
 	gint64 start; /* on the clock of the file or, where steps are numbered, of the step */
 	guint8 status;
-	gboolean part;     /* one kernel of a component that was measured as a whole */
-	gint64 duration;   /* from start to end; >= 0 */
-	gint64 busy;       /* union of its kernels; = duration where not told apart */
-	gint64 move, wait; /* communication: data moving, waiting for peers */
-	gint64 rows;       /* of experts */
-	gint64 sd;         /* known: the row is a mean of as many @samples, 0 = not told */
+	gboolean part;       /* one kernel of a component that was measured as a whole */
+	gint64 duration;     /* from start to end; >= 0 */
+	gint64 busy;         /* union of its kernels; = duration where not told apart */
+	gint64 move, wait;   /* communication: data moving, waiting for peers */
+	gint64 rows;         /* of experts */
+	gint64 resident;     /* SMs that a waiting receive held meanwhile; 0 = none waited */
+	gint64 clock, power; /* of the chip meanwhile: SMs' MHz, mW */
+	gint64 sd;           /* known: the row is a mean of as many @samples, 0 = not told */
 	guint samples;
 } PipesimTraceRow;
 
@@ -123,11 +136,20 @@ const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage);
 static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
 {
 	return row->microbatch >= 0 && row->what.whole_chunk &&
-	       row->what.role == PIPESIM_ROLE_COMPUTE && !row->part;
+	       row->what.role == PIPESIM_ROLE_COMPUTE && !row->part &&
+	       row->what.series == PIPESIM_SERIES_NONE;
 }
 
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */
 char **pipesim_split_words(const char *line);
+
+/* What rows are called that time how long the host launches an op, and, within a history, how long the chip
+ * had nothing but a receive that waits. */
+#define PIPESIM_HOST_COMPONENT    "host"
+#define PIPESIM_RECEIVE_COMPONENT "receive"
+
+/** pipesim_series_name: "governor", "waiting" ...; "" of no series. */
+const char *pipesim_series_name(guint series);
 
 /** pipesim_phase_find: the phase called @name ("F", "RECOMP"), or -1. */
 gint pipesim_phase_find(const char *name);

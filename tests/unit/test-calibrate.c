@@ -41,6 +41,30 @@ START_TEST(medians_add_up)
 }
 END_TEST
 
+START_TEST(series_count_for_nothing_else)
+{
+	g_autoptr(PipesimCalibration) calibration = trace_calibrate(TRACE_TOP
+		"run_id,rep,component,phase,series,resident_sms,payload_bytes,step,"
+		"microbatch,stage,t_start_ns,dur_ns\n"
+		"r,0,chunk,F,,,,0,0,0,,100\n"
+		"r,1,chunk,B,,,,0,0,0,,200\n"
+		"r,2,chunk,F,,,,0,0,1,,110\n"
+		"r,3,chunk,B,,,,0,0,1,,210\n"
+		"r,4,chunk,F,governor,,,0,0,1,0,999\n"
+		"r,5,chunk,F,resident,16,,0,0,7,0,999\n"
+		"r,6,chunk,B,moving,,7,0,0,1,0,999\n"
+		"r,7,chunk,B,replay,,,0,9,1,0,999\n"
+		"r,8,host,F,,,,,,1,,5\n",
+		NULL, NULL);
+	const PipesimCosts *costs = calibration->costs;
+
+	ck_assert_uint_eq(costs->n_parts, 2);
+	ck_assert_int_eq(costs->part[PIPESIM_F], 100);
+	ck_assert_int_eq(costs->part[PIPESIM_FB + PIPESIM_B], 210);
+	ck_assert_uint_eq(costs->components->len, 4);
+}
+END_TEST
+
 START_TEST(layers_multiply)
 {
 	g_autofree char *text = trace_layer("r,0,chunk,FB,pair,own,sustained,2000,ok\n");
@@ -459,6 +483,7 @@ Suite *calibrate_suite(void)
 	TCase *file = tcase_create("costs file");
 
 	tcase_add_test(calibrate, medians_add_up);
+	tcase_add_test(calibrate, series_count_for_nothing_else);
 	tcase_add_test(calibrate, layers_multiply);
 	tcase_add_loop_test(
 		calibrate, missing_components_are_named, 0, G_N_ELEMENTS(incomplete));

@@ -78,6 +78,19 @@ static const struct {
 	{TRACE_TOP TRACE_COLUMNS "r,0,\"attn,F\n", "x.csv:5:5: the quote of this cell"},
 	{TRACE_TOP "run_id,rep,component,phase,dur_ns,sm_req\nr,0,attn,F,1,all\n",
 		"x.csv:5:14: sm_req 'all' is not a number of SMs"},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,series\nr,0,attn,F,1,governer\n",
+		"x.csv:5:14: series 'governer', but governor, waiting, resident, moving, "
+		"replay "
+		"or nothing is expected"},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,series\nr,0,attn,F,1,governor\n",
+		"x.csv:5:1: a row of series 'governor' without t_start_ns and dur_ns;"},
+	{TRACE_TOP "run_id,rep,component,phase,t_start_ns,dur_ns,series,status\n"
+		   "r,0,attn,F,1,,waiting,warmup\n",
+		"x.csv:5:1: a row of series 'waiting' without t_start_ns and dur_ns;"},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,resident_sms\nr,0,attn,F,1,1.5\n",
+		"x.csv:5:14: resident_sms '1.5' is not a whole number"},
+	{TRACE_TOP "run_id,rep,component,phase,dur_ns,power_w\nr,0,attn,F,1,-3\n",
+		"x.csv:5:14: power_w '-3' is negative"},
 };
 
 START_TEST(bad_traces_name_their_place)
@@ -101,6 +114,32 @@ START_TEST(twenty_faults_are_told)
 		lines += *p == '\n';
 	ck_assert_uint_eq(lines, 21);
 	ck_assert_ptr_nonnull(strstr(message, "\nand 10 more"));
+}
+END_TEST
+
+START_TEST(series_are_read)
+{
+	g_autoptr(PipesimTrace) trace =
+		trace_of(TRACE_TOP "run_id,rep,component,phase,series,resident_sms,t_start_ns,"
+				   "dur_ns,clk_sm_mhz,power_w\n"
+				   "r,0,attn,F,,,,100,,\n"
+				   "r,0,attn,F,governor,,500,100,1605,691.25\n"
+				   "r,0,attn,F,resident,16,500,100,,\n"
+				   "r,0,attn,F,resident,0,500,100,,\n");
+	const PipesimTraceRow *rows = (const PipesimTraceRow *)(gpointer)trace->rows->data;
+
+	ck_assert_uint_eq(trace->rows->len, 4);
+	ck_assert_uint_eq(rows[0].what.series, PIPESIM_SERIES_NONE);
+	ck_assert_int_eq(rows[0].clock, PIPESIM_UNKNOWN);
+	ck_assert_int_eq(rows[0].power, PIPESIM_UNKNOWN);
+	ck_assert_uint_eq(rows[1].what.series, PIPESIM_SERIES_GOVERNOR);
+	ck_assert_int_eq(rows[1].start, 500);
+	ck_assert_int_eq(rows[1].clock, 1605);
+	ck_assert_int_eq(rows[1].power, 691250);
+	ck_assert_int_eq(rows[1].resident, PIPESIM_UNKNOWN);
+	ck_assert_uint_eq(rows[2].what.series, PIPESIM_SERIES_RESIDENT);
+	ck_assert_int_eq(rows[2].resident, 16);
+	ck_assert_int_eq(rows[3].resident, 0);
 }
 END_TEST
 
@@ -276,6 +315,7 @@ Suite *trace_suite(void)
 	tcase_add_test(trace, rows_are_read);
 	tcase_add_loop_test(trace, bad_traces_name_their_place, 0, G_N_ELEMENTS(bad));
 	tcase_add_test(trace, twenty_faults_are_told);
+	tcase_add_test(trace, series_are_read);
 	tcase_add_test(trace, conditions_tell_rows_apart);
 	tcase_add_test(trace, halves_of_a_pair_share_its_split);
 	tcase_add_test(trace, pairs_have_the_pace_of_their_communication);
