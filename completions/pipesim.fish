@@ -141,7 +141,7 @@ _pipesim_option 'compare' '--format' '-f' 'FORMAT' 'text json csv ops' 'text, js
 _pipesim_option 'sweep' '--format' '-f' 'FORMAT' 'text csv jsonl' 'text, csv or jsonl (default: as -o'\''s extension, else text)'
 _pipesim_option 'model' '--format' '-f' 'FORMAT' 'text json csv' 'text, json or csv (default: as -o'\''s extension, else text)'
 _pipesim_option 'diagnose' '--format' '-f' 'FORMAT' 'text json csv' 'text (default), json or csv'
-_pipesim_option 'diff steady optimize plan' '--format' '-f' 'FORMAT' 'text json' 'text (default) or json'
+_pipesim_option 'diff steady optimize plan calibrate' '--format' '-f' 'FORMAT' 'text json' 'text (default) or json'
 _pipesim_option 'compare' '--output' '-o' 'FILE' '@*' 'write the result to FILE instead of standard output'
 _pipesim_option 'optimize' '--output' '-o' 'FILE.csv' '@csv' 'write the order as a PyTorch schedule CSV'
 _pipesim_option 'sweep' '--output' '-o' 'FILE' '@*' 'write rows to FILE (FILE.partial until all are done)'

@@ -2,8 +2,10 @@
 
 #include "base/decimal.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "model/costs-file.h"
 #include "order/program.h"
+#include "output/effects.h"
 #include "output/output.h"
 #include "setup/traces.h"
 
@@ -116,6 +118,74 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 	g_string_append_printf(out, " P2P=%s\n", pipesim_print_ms_fixed(text, costs->p2p, 3));
 }
 
+/* JSON ----------------------------------------------------------------------------------- */
+
+static void write_json_component(PipesimJson *json, const PipesimComponent *component)
+{
+	const PipesimDistribution *over = &component->figures;
+
+	pipesim_json_open_line(json, NULL);
+	pipesim_json_member_string(json, "component", component->component);
+	pipesim_json_member_string(json, "phase", component->phase);
+	pipesim_json_member_string(json, "impl", component->impl);
+	pipesim_json_member_int(json, "samples", over->samples);
+	pipesim_json_member_int(json, "dropped", component->dropped);
+	pipesim_json_member_int(json, "median_ns", over->median);
+	pipesim_json_member_int(json, "mean_ns", over->mean);
+	pipesim_json_member_int(json, "sd_ns", over->sd);
+	pipesim_json_member_int(json, "p99_ns", over->p99);
+	pipesim_json_close(json);
+}
+
+/* A list a kind or size, of every part of the model. */
+static void write_json_stages(PipesimJson *json, const PipesimCosts *costs)
+{
+	static const char *const bytes[PIPESIM_N_BYTES] = {
+		"until_input_bytes", "until_weight_bytes", "parameters_bytes"};
+
+	pipesim_json_open_array(json, "stages");
+	for (guint i = 0; i < MAX(costs->n_parts, costs->n_part_bytes); i++) {
+		pipesim_json_open_line(json, NULL);
+		for (guint kind = 0; kind < PIPESIM_FB && costs->part != NULL; kind++)
+			pipesim_json_member_int(json, pipesim_kind_letter(kind),
+				costs->part[(gsize)i * PIPESIM_FB + kind]);
+		for (guint sort = 0; sort < PIPESIM_N_BYTES && costs->part_bytes != NULL;
+			sort++)
+			pipesim_json_member_int(json, bytes[sort],
+				costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
+static void write_json(
+	const PipesimCalibration *calibration, const GPtrArray *notices, GString *out)
+{
+	const PipesimCosts *costs = calibration->costs;
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	pipesim_json_open_document(json);
+	pipesim_json_member_string(json, "source", costs->source);
+	pipesim_json_member_int(json, "layers", costs->layers);
+	pipesim_json_open_line(json, "times_ns");
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		pipesim_json_member_int(json, pipesim_kind_letter(kind), costs->time[kind]);
+	pipesim_json_member_int(json, "P2P", costs->p2p);
+	pipesim_json_close(json);
+	pipesim_json_open_array(json, "components");
+	for (guint i = 0; i < costs->components->len; i++)
+		write_json_component(json, g_ptr_array_index(costs->components, i));
+	pipesim_json_close(json);
+	write_json_stages(json, costs);
+	pipesim_json_open_array(json, "measured_ranks_ppm");
+	for (guint i = 0; i < costs->n_measured_ranks; i++)
+		pipesim_json_int(json, costs->measured_ranks[i]);
+	pipesim_json_close(json);
+	pipesim_effects_json(calibration->effects, costs, json);
+	pipesim_json_member_texts(json, "notices", notices);
+	pipesim_json_close(json);
+}
+
 /* Options -------------------------------------------------------------------------------- */
 
 static gboolean read_split(const char *text, PipesimTraceWish *wish, GError **error)
@@ -168,9 +238,12 @@ static gboolean print_result(
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *picture = setup->text[PIPESIM_SET_PICTURE];
 	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
+	gboolean json;
 	g_autoptr(GString) costs = g_string_new(NULL);
 	g_autoptr(GString) table = g_string_new(NULL);
 
+	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
+		return FALSE;
 	pipesim_setup_tell(setup, calibration);
 	keep_notices(setup, calibration->costs);
 	if (stages && calibration->costs->part == NULL)
@@ -189,7 +262,13 @@ static gboolean print_result(
 		return FALSE;
 	if (g_strcmp0(path, "-") == 0)
 		return TRUE;
-	append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
+	if (json) {
+		write_json(calibration, setup->notices, table);
+	} else {
+		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
+		pipesim_effects_text(calibration->effects, calibration->costs,
+			setup->flag[PIPESIM_SET_FIGURES], table);
+	}
 	return pipesim_print(NULL, table, error);
 }
 
@@ -238,7 +317,8 @@ const PipesimCommand pipesim_command_calibrate = {
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
 		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_AS,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE, PIPESIM_SET_FIGURES},
+		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE, PIPESIM_SET_FIGURES,
+		PIPESIM_SET_FORMAT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "of a step, for --as (default: there is one step)", NULL},
 		{PIPESIM_SET_OUTPUT, "FILE.ini",

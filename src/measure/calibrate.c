@@ -32,6 +32,7 @@ void pipesim_calibration_free(PipesimCalibration *calibration)
 		return;
 	pipesim_costs_free(calibration->costs);
 	g_ptr_array_unref(calibration->notices);
+	pipesim_effects_free(calibration->effects);
 	g_free(calibration);
 }
 
@@ -697,6 +698,12 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 				c.notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
 	}
 	ok = run(&c, error);
+	if (ok) {
+		result->effects = pipesim_effects_calibrate(traces, n, chosen,
+			c.parts != NULL ? joined.stages : 0, joined.ranks, message_bytes(&c),
+			c.costs, c.notices, error);
+		ok = result->effects != NULL;
+	}
 	g_clear_pointer(&c.parts, g_array_unref);
 	return ok ? g_steal_pointer(&result) : NULL;
 }

@@ -1,5 +1,6 @@
 /* From measured repetitions to costs. */
 #pragma once
+#include "measure/effects.h"
 #include "measure/range-rules.h"
 #include "measure/select.h"
 #include "model/costs.h"
@@ -18,6 +19,7 @@ typedef struct {
 	GPtrArray *notices;              /* of char *: what was chosen, assumed or not found */
 	guint rows;                      /* in all traces */
 	guint dropped[PIPESIM_N_STATUS]; /* see pipesim_trace_groups() */
+	PipesimEffects *effects;
 } PipesimCalibration;
 
 void pipesim_calibration_free(PipesimCalibration *calibration);

@@ -98,7 +98,7 @@ static const Key costs_keys[] = {
 	{POWER_GROUP, "threshold_ppm", KEY_INT64, POWER(threshold), IN_GROUP, 0,
 		PIPESIM_PPM - 1},
 	{POWER_GROUP, "full_speed_ppm", KEY_KINDS, POWER(full_speed), IN_GROUP, 1, PIPESIM_PPM},
-	{POWER_GROUP, "load_ppm", KEY_KINDS, POWER(load), IN_GROUP, 0, PIPESIM_PPM},
+	{POWER_GROUP, "load_ppm", KEY_KINDS, POWER(load), IN_GROUP, 0, 2 * PIPESIM_PPM},
 	{POWER_GROUP, "waiting_load_ppm", KEY_INT64, POWER(waiting_load), IN_GROUP, 0,
 		PIPESIM_PPM},
 	{POWER_GROUP, "explained_ppm", KEY_INT64, POWER(explained), OPTIONAL, -1, PIPESIM_PPM},

@@ -35,6 +35,7 @@ Suite *transformer_suite(void);
 Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *power_fit_suite(void);
+Suite *effects_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
 Suite *megatron_suite(void);

@@ -205,7 +205,7 @@ static const struct {
 		"from 1000"},
 	{HEAD POWER "load_ppm=1;2;3;4\n",
 		"x.ini:14:10: [power] load_ppm: '1;2;3;4' is not five whole numbers from 0 to "
-		"1000000, of F;I;W;B;FB"},
+		"2000000, of F;I;W;B;FB"},
 	{HEAD POWER "full_speed_ppm=1;2;3;4;1000001\n",
 		"x.ini:14:16: [power] full_speed_ppm: '1;2;3;4;1000001' is not five"},
 	{HEAD POWER "explained_ppm=2000000\n", "[power] explained_ppm: '2000000' is out of"},

@@ -1,0 +1,34 @@
+/* What the series of a capture say of costs: power, receives, speeds of chips, bytes of stages. */
+#pragma once
+#include "measure/fit-power.h"
+#include "measure/fit-residence.h"
+#include "model/costs.h"
+
+/* What was found, for reports; what simulations need of it is in the costs. */
+typedef struct {
+	gboolean any; /* rows of some series */
+	PipesimPowerFit *power;
+	PipesimResidenceFit *residence;
+} PipesimEffects;
+
+void pipesim_effects_free(PipesimEffects *effects);
+
+/**
+ * pipesim_effects_calibrate: fills power and residence of @costs from the series of @traces, measured ranks and
+ * bytes of stages from their metadata, and says in @notices what is missing or strange.
+ * @chosen: of PipesimTraceGroup: what F, I, W and B are made of
+ * @stages: that these tell apart; 0 = none
+ * @ranks: of the run that they are of
+ * @bytes: of a pipeline message; PIPESIM_UNKNOWN = not told
+ *
+ * A kind's full speed, load and slowdown are those of its whole chunk or layer where a series has it, else of its
+ * components by their times.
+ *
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: series of another device than the times; histories
+ *   that overlap; PIPESIM_ERROR_PARSE: metadata that is no list, or a list of another length.
+ */
+PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
+	const GPtrArray *chosen, guint stages, guint ranks, gint64 bytes, PipesimCosts *costs,
+	GPtrArray *notices, GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimEffects, pipesim_effects_free)

@@ -1,0 +1,43 @@
+/* What a receive that waits, and a message that moves, cost the ops beside them. */
+#pragma once
+#include "measure/trace.h"
+
+/* One component and phase beside one thing, over all ranks and stages. */
+typedef struct {
+	const char *component;
+	guint8 phase;
+	gboolean moving;  /* beside a message; else beside a receive that waits */
+	const char *impl; /* whose receive or message; "" = not told */
+	gint64 sms;       /* that it holds; PIPESIM_UNKNOWN = not told */
+	gint64 bytes;     /* of the message; PIPESIM_UNKNOWN of a receive */
+	gint64 alone;     /* median of the op alone, ns; mean over ranks and stages */
+	gint64 ratio;     /* beside it against alone, ppm */
+	guint n;          /* repetitions beside it */
+} PipesimResidencePart;
+
+typedef struct {
+	GArray *parts; /* of PipesimResidencePart, in order of first appearance */
+	guint lonely;  /* rows beside something that was never measured alone */
+	/* Which receive and which message count: NCCL's where it was measured, else what holds most SMs; of messages
+	 * the size nearest to the one asked for. NULL: none. */
+	const char *impl[2]; /* [moving] */
+	gint64 sms[2], bytes;
+	GStringChunk *strings; /* theirs */
+} PipesimResidenceFit;
+
+/**
+ * pipesim_residence_fit: from the rows of series resident and moving of @traces that are of status ok: the ratio of
+ * the median beside something to the median alone, on each rank and of each stage by itself.
+ * @bytes: of a pipeline message; PIPESIM_UNKNOWN = the largest
+ *
+ * Returns: (transfer full): for pipesim_residence_fit_free().
+ */
+PipesimResidenceFit *pipesim_residence_fit(PipesimTrace *const *traces, guint n, gint64 bytes);
+void pipesim_residence_fit_free(PipesimResidenceFit *fit);
+
+/** pipesim_residence_find: of @component and @phase beside the receive, or the message, that counts; NULL where it
+ * was not measured. */
+const PipesimResidencePart *pipesim_residence_find(
+	const PipesimResidenceFit *fit, const char *component, guint phase, gboolean moving);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimResidenceFit, pipesim_residence_fit_free)
