@@ -285,7 +285,7 @@ double Bench::expected_ns(const std::string &step) const
 	if (step == "governor")
 		return planned_ms(plan_governor(model.moe())) * 1e6;
 	if (step == "resident")
-		return 1e10;
+		return devices.size() > 1 ? 3e10 : 1.5e10;
 	if (step == "replay") {
 		double total = 0;
 		for (const ReplayOrder &order : orders)
