@@ -59,6 +59,33 @@ END
 	checks=$((checks + host_checks)) failures=$((failures + host_failures))
 fi
 
+# The series on GPUs that do not exist: where the toolkit's headers are.
+toolkit=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")/../include
+orders=
+if [ -z "$compiler" ] || [ ! -f "$toolkit/cuda_runtime.h" ]; then
+	echo 'SKIP: the series of pipesim-microbench on GPUs that do not exist: no C++ compiler, or no CUDA headers'
+else
+	for schedule in 1f1b zb-h1 zb-v interleaved-1f1b dualpipe chimera; do
+		"$PIPESIM" --pp 4 --microbatches 8 -s $schedule --format ops -o "$scratch/$schedule.csv" \
+			--times F=7.1,I=11.3,W=6.0,B=17.31,FB=26.16,P2P=0.159 2>"$scratch/err" ||
+			fail "the order of $schedule: $(cat "$scratch/err")"
+		orders="$orders $scratch/$schedule.csv"
+	done
+	set --
+	for name in governor governor-plan replay replay-order resident event; do
+		set -- "$@" "$sources/src/cuda/$name.cc"
+	done
+	# shellcheck disable=SC2086 # several files
+	if "$compiler" -std=c++17 -I"$sources/src/cuda" -isystem "$toolkit" -o "$scratch/fake" \
+		"$sources/tests/microbench-fake.cc" "$@" -lpthread >"$scratch/out" 2>&1 &&
+		"$scratch/fake" 159000 $orders >"$scratch/out" 2>&1; then
+		count=$(tail -n 1 "$scratch/out")
+		checks=$((checks + ${count%% *}))
+	else
+		fail "GPUs that do not exist: $(grep -v '^[0-9]' "$scratch/out" | head -n 5)"
+	fi
+fi
+
 program=$TOP_BUILDDIR/pipesim-microbench
 if [ ! -x "$program" ]; then
 	echo 'SKIP: what pipesim-microbench says: not built'

@@ -1,8 +1,5 @@
 #include "chip.h"
 #include "cuda-check.h"
-#include <chrono>
-#include <cmath>
-#include <thread>
 
 namespace bench
 {
@@ -10,7 +7,6 @@ namespace bench
 namespace
 {
 
-constexpr int64_t kPolledNs = 200000;
 constexpr int kEstimates = 4; /* launches that an op's expected time is taken from */
 
 std::string pci_of(int device)
@@ -40,50 +36,6 @@ const Part kParts[] = {
 };
 
 } // namespace
-
-Event::Event()
-{
-	CUDA_CHECK(cudaEventCreate(&event));
-}
-
-Event::~Event()
-{
-	if (event)
-		cudaEventDestroy(event);
-}
-
-void Event::record(cudaStream_t stream)
-{
-	CUDA_CHECK(cudaEventRecord(event, stream));
-}
-
-void Event::synchronize() const
-{
-	CUDA_CHECK(cudaEventSynchronize(event));
-}
-
-int64_t Event::until_ns(const Event &end) const
-{
-	float ms;
-	CUDA_CHECK(cudaEventElapsedTime(&ms, event, end.event));
-	return llround((double)ms * 1e6);
-}
-
-int64_t host_now_ns()
-{
-	return std::chrono::duration_cast<std::chrono::nanoseconds>(
-		std::chrono::steady_clock::now().time_since_epoch())
-		.count();
-}
-
-void host_sleep_until(int64_t ns)
-{
-	int64_t left = ns - host_now_ns();
-	if (left > kPolledNs)
-		std::this_thread::sleep_for(std::chrono::nanoseconds(left - kPolledNs));
-	while (host_now_ns() < ns)
-		;
-}
 
 Chip::Chip(int rank, std::shared_ptr<Rig> with, const SmSplit &pair_split)
     : rank(rank), device(with->devices[0]), pci(pci_of(device)), rig(with),

@@ -2,6 +2,7 @@
  * graph: what the series of governor, residence and replay run. Its exchange stays within the
  * GPU, so that GPUs need not run the same ops at the same time. */
 #pragma once
+#include "event.h"
 #include "partition.h"
 #include "rig.h"
 #include "trace-writer.h"
@@ -59,35 +60,5 @@ class Chip
 	std::vector<std::unique_ptr<ChipOp>> ops;
 	std::vector<std::vector<Span>> spans; /* of the pairs' events */
 };
-
-/* A timing event with an owner. */
-class Event
-{
-      public:
-	Event();
-	~Event();
-	Event(Event &&other) noexcept : event(other.event)
-	{
-		other.event = nullptr;
-	}
-	Event(const Event &) = delete;
-	Event &operator=(const Event &) = delete;
-	void record(cudaStream_t stream);
-	void synchronize() const;
-	/* From this one to `end`, both of one device and over. */
-	int64_t until_ns(const Event &end) const;
-	operator cudaEvent_t() const
-	{
-		return event;
-	}
-
-      private:
-	cudaEvent_t event = nullptr;
-};
-
-/* Steady clock of the host, ns. */
-int64_t host_now_ns();
-/* Returns at that time: sleeps, and polls the last part of it. */
-void host_sleep_until(int64_t ns);
 
 } // namespace bench

@@ -317,7 +317,7 @@ void ReplayOrder::connect()
 	for (size_t r = 0; r < ranks.size(); r++)
 		for (size_t i = 0; i < ranks[r].size(); i++) {
 			const ReplayOp &op = ranks[r][i];
-			const ReplayOp::Place here = {(int)r, (int)i};
+			const ReplayOp::Place here = {(int)r, (int)i, false};
 			auto add = [&](char kind, int stage, int microbatch) {
 				if (!made.insert({{kind, stage, microbatch}, here}).second)
 					faults.add(op.line, op.op_column,
@@ -350,7 +350,7 @@ void ReplayOrder::connect()
 			faults.add(op.line, op.op_column,
 				"starts before the op that it needs ends: " + what + ", line " +
 					std::to_string(other.line));
-		op.needs.push_back(found->second);
+		op.needs.push_back({found->second.rank, found->second.at, kind == 'I'});
 	};
 	for (std::vector<ReplayOp> &list : ranks)
 		for (ReplayOp &op : list) {

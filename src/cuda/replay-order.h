@@ -17,7 +17,8 @@ struct ReplayOp {
 	int line = 0, op_column = 0; /* where it stands in the file */
 	/* Ops whose messages or results it needs, by rank and position there. */
 	struct Place {
-		int rank, at;
+		int rank = 0, at = 0;
+		bool gradient = false; /* what it needs of that op; else an activation */
 	};
 	std::vector<Place> needs;
 };

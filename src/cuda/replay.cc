@@ -28,6 +28,7 @@ double median(std::vector<double> values)
 /* A message: from an op to one of another rank. */
 struct Message {
 	ReplayOp::Place from, to;
+	bool gradient;
 };
 
 /* A GPU of the replay, and what it runs. */
@@ -37,15 +38,17 @@ struct Seat {
 	std::vector<int64_t> idle; /* to be waited for; empty: messages make it */
 	std::vector<const ChipOp *> launches;
 	Buffer<char> outgoing, incoming;
-	cudaStream_t copies = nullptr;
+	/* Of activations and of gradients: the two do not wait for each other. */
+	cudaStream_t copies[2] = {nullptr, nullptr};
 
 	Seat() = default;
 	Seat(const Seat &) = delete;
 	Seat &operator=(const Seat &) = delete;
 	~Seat()
 	{
-		if (copies)
-			cudaStreamDestroy(copies);
+		for (cudaStream_t stream : copies)
+			if (stream)
+				cudaStreamDestroy(stream);
 	}
 };
 
@@ -113,15 +116,16 @@ Replay::Replay(const Chips &chips, const ReplayOrder &order, int rank, int64_t b
 			fill_random_bf16(
 				seat.outgoing, (size_t)bytes / 16 * 16, s + 1, nullptr);
 			CUDA_CHECK(cudaDeviceSynchronize());
-			CUDA_CHECK(
-				cudaStreamCreateWithFlags(&seat.copies, cudaStreamNonBlocking));
+			for (cudaStream_t &stream : seat.copies)
+				CUDA_CHECK(cudaStreamCreateWithFlags(
+					&stream, cudaStreamNonBlocking));
 		} else {
 			seat.idle = order.idle_ns(rank);
 		}
 		in.emplace_back(seat.ops->size());
 		out.emplace_back(seat.ops->size());
 		for (size_t i = 0; i < seat.ops->size(); i++)
-			sequence.push_back({(int)s, (int)i});
+			sequence.push_back({(int)s, (int)i, false});
 	}
 	auto op_at = [&](const ReplayOp::Place &p) -> const ReplayOp & {
 		return (*seats[p.rank]->ops)[p.at];
@@ -137,7 +141,7 @@ Replay::Replay(const Chips &chips, const ReplayOrder &order, int rank, int64_t b
 			if (pipeline && from.rank != to.rank) {
 				out[from.rank][from.at].push_back((int)messages.size());
 				in[to.rank][to.at].push_back((int)messages.size());
-				messages.push_back({from, to});
+				messages.push_back({from, to, from.gradient});
 			}
 }
 
@@ -180,10 +184,11 @@ void Replay::run_op(Step &step, int s, int i)
 	marks.ends[i].record(stream);
 	for (int m : out[s][i]) {
 		Seat &other = *seats[messages[m].to.rank];
-		CUDA_CHECK(cudaStreamWaitEvent(seat.copies, marks.ends[i], 0));
+		cudaStream_t copies = seat.copies[messages[m].gradient];
+		CUDA_CHECK(cudaStreamWaitEvent(copies, marks.ends[i], 0));
 		CUDA_CHECK(cudaMemcpyPeerAsync(other.incoming, other.chip->device,
-			seat.outgoing, seat.chip->device, (size_t)bytes, seat.copies));
-		step.arrived[m].record(seat.copies);
+			seat.outgoing, seat.chip->device, (size_t)bytes, copies));
+		step.arrived[m].record(copies);
 	}
 }
 

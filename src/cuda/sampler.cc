@@ -1,5 +1,5 @@
 #include "sampler.h"
-#include "chip.h"
+#include "event.h"
 #include <cmath>
 
 namespace bench
