@@ -13,16 +13,19 @@ typedef struct {
 	/* And what is there between both, where it is known. */
 	const gint64 *between_of;
 	__extension__ __int128 between_bytes;
+	/* By op of the step what is held besides, where that is known; at the moment of that. */
+	const PipesimBesides *besides;
+	gint64 messages, gathered;
 } PipesimHeld;
 
 /** pipesim_held_begin: what @rank holds before its first op: nothing.
  * @report: for the bytes of its chunks; it must outlive what is returned */
 PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank);
 
-/** pipesim_held_before, pipesim_held_after: what is held while @op runs, and from its end on.
- * Returns whether that changes anything. */
-gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op);
-gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op);
+/** pipesim_held_before, pipesim_held_after: what is held while @op runs, the one of @index of the step, and from its
+ * end on. Returns whether that changes anything. */
+gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index);
+gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index);
 
 /** pipesim_held_bytes: bytes of all kinds together and of the parameters; saturates.
  * @report: for its unit and parameters

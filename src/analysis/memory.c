@@ -12,17 +12,22 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 	const gsize first = (gsize)rank * memory->chunks;
 
 	if (memory->input_of == NULL)
-		return (PipesimHeld){.rank = rank};
+		return (PipesimHeld){.rank = rank, .besides = memory->besides};
 	return (PipesimHeld){.rank = rank,
+		.besides = memory->besides,
 		.input_of = &memory->input_of[first],
 		.weight_of = &memory->weight_of[first],
 		.between_of = memory->between_of != NULL ? &memory->between_of[first] : NULL};
 }
 
-gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
+gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
+	if (held->besides != NULL) {
+		held->messages = held->besides[index].messages;
+		held->gathered = held->besides[index].gathered;
+	}
 	if (!pipesim_op_has_forward(op))
-		return FALSE;
+		return held->besides != NULL;
 	held->until_input++;
 	held->until_weight++;
 	if (held->input_of != NULL) {
@@ -32,9 +37,14 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op)
 	return TRUE;
 }
 
-gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
+gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
 	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+
+	if (held->besides != NULL) {
+		held->messages = held->besides[index].behind;
+		held->gathered = 0;
+	}
 
 	if (pipesim_op_has_backward(op)) {
 		held->until_input--;
@@ -49,7 +59,7 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op)
 		if (held->weight_of != NULL)
 			held->weight_bytes -= held->weight_of[chunk];
 	}
-	return op->kind != PIPESIM_F;
+	return op->kind != PIPESIM_F || held->besides != NULL;
 }
 
 /* @count chunks of @bytes a whole share; saturates. */
@@ -84,7 +94,8 @@ gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 		*until_weight = weight;
 	return pipesim_add_capped(pipesim_add_capped(pipesim_add_capped(input, weight),
 					  (gint64)MIN(held->between_bytes, G_MAXINT64)),
-		report->memory.parameters[held->rank]);
+		pipesim_add_capped(report->memory.parameters[held->rank],
+			pipesim_add_capped(held->messages, held->gathered)));
 }
 
 /* One rank, op by op. */
@@ -135,6 +146,10 @@ static void weigh(Walk *walk, const PipesimOp *op)
 	memory->until_weight[rank] = weight;
 	memory->between[rank] = (gint64)MIN(walk->held.between_bytes, G_MAXINT64);
 	memory->transient[rank] = transient;
+	if (memory->messages != NULL)
+		memory->messages[rank] = walk->held.messages;
+	if (memory->gathered != NULL)
+		memory->gathered[rank] = walk->held.gathered;
 }
 
 /* @verb with the chunk that it is of. */
@@ -159,7 +174,7 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 	for (guint32 i = 0; i < n; i++) {
 		const PipesimOp op = resolve(walk, &ops[i]);
 
-		pipesim_held_before(held, &op);
+		pipesim_held_before(held, &op, index + i);
 		if (held->until_weight > most->peak[rank]) {
 			most->peak[rank] = held->until_weight;
 			if (most->peak_op != NULL)
@@ -169,7 +184,7 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 			MAX(most->peak_until_input[rank], held->until_input);
 		if (walk->report->memory.peak != NULL)
 			weigh(walk, &op);
-		pipesim_held_after(held, &op);
+		pipesim_held_after(held, &op, index + i);
 	}
 }
 
@@ -274,7 +289,8 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	if (report->memory.peak != NULL)
 		weigh(&walk, NULL);
 	/* There are no loops, or pairs of theirs have been taken apart. */
-	if (order->program != NULL || step->program != step->whole)
+	if (order->program != NULL || step->program != step->whole ||
+		report->memory.besides != NULL)
 		walk_ops(&walk, &step->program->ops[index],
 			step->program->rank_begin[rank + 1] - (guint32)index, index);
 	else
@@ -289,29 +305,6 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
-}
-
-/* What the runtime of @step keeps of messages besides the tensors of a stage, at place @i of @memory. PyTorch's
- * pipelines keep what a stage sent until its backward, and up to 2.11 hold a buffer for every micro-batch and
- * neighbour for the whole step; of these the ones in flight are the stage's input itself. */
-static void keep_messages(const PipesimStep *step, const PipesimCutter *cutter, gsize i,
-	guint stage, PipesimMemory *memory)
-{
-	const PipesimShape *shape = &step->job.order->shape;
-	const char *runtime = step->job.runtime != NULL ? step->job.runtime->name : "";
-	const gboolean before = stage > 0, behind = stage + 1 < shape->stages;
-	const gint64 message = cutter->message / pipesim_shape_parts(shape);
-	const guint rank = (guint)(i / shape->chunks);
-
-	if (!g_str_has_prefix(runtime, "pytorch"))
-		return;
-	memory->input_of[i] = pipesim_add_capped(memory->input_of[i], behind ? message : 0);
-	if (strcmp(runtime, "pytorch-2.11") != 0)
-		return;
-	memory->input_of[i] -= MIN(memory->input_of[i], before ? message : 0);
-	memory->parameters[rank] = pipesim_add_capped(memory->parameters[rank],
-		pipesim_time_scale(message,
-			(gint64)pipesim_shape_per_chunk(shape) * (before + behind), 1));
 }
 
 /* What chunks of ranks hold, and their parameters, where stages are told apart. */
@@ -349,7 +342,6 @@ static void place_stages(
 			continue;
 		memory->between_of[i] = bytes[PIPESIM_BETWEEN][stage];
 		memory->transient_of[i] = bytes[PIPESIM_TRANSIENT][stage];
-		keep_messages(step, costs->cutter, i, stage, memory);
 		sorts_of[rank] |= sorts[stage];
 	}
 	for (guint rank = 0; sorts != NULL && rank < shape->ranks; rank++)
@@ -379,7 +371,8 @@ static void init_memory(const PipesimSubject *subject, PipesimReport *report)
 	}
 }
 
-void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
+gboolean pipesim_report_memory(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
 {
 	const PipesimShape *shape = &subject->step->job.order->shape;
 	const gint64 pieces = (gint64)shape->stages * pipesim_shape_parts(shape);
@@ -394,8 +387,11 @@ void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report)
 		report->held.peak_name = g_new0(char *, report->ranks);
 	if (pipesim_costs_has_bytes(subject->costs))
 		init_memory(subject, report);
+	if (!pipesim_report_besides(subject, report, error))
+		return FALSE;
 	for (guint rank = 0; rank < report->ranks; rank++)
 		walk_rank(subject, rank, report);
 	report->memory.fits =
 		subject->memory_limit == 0 || report->memory.max <= subject->memory_limit;
+	return TRUE;
 }

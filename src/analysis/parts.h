@@ -5,7 +5,12 @@
 
 /* Needs the bubble. */
 void pipesim_report_formulae(const PipesimSubject *subject, PipesimReport *report);
-void pipesim_report_memory(const PipesimSubject *subject, PipesimReport *report);
+gboolean pipesim_report_memory(
+	const PipesimSubject *subject, PipesimReport *report, GError **error);
+/* What is held besides activations and parameters. Needs what chunks hold: called by
+ * pipesim_report_memory(). */
+gboolean pipesim_report_besides(
+	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* The critical path, where there are ops, and the lower bound. Needs the bubble. */
 gboolean pipesim_report_critical(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);

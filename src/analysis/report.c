@@ -39,7 +39,8 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	report->makespan = subject->step->makespan;
 	fill_bubble(subject, report);
 	pipesim_report_formulae(subject, report);
-	pipesim_report_memory(subject, report);
+	if (!pipesim_report_memory(subject, report, error))
+		return NULL;
 	pipesim_report_training(subject, report);
 	if (!pipesim_report_links(subject, report, error) ||
 		!pipesim_report_comm(subject, report, error) ||
@@ -77,6 +78,9 @@ void pipesim_report_free(PipesimReport *report)
 		g_free(report->held.peak_name[rank]);
 	g_free(report->held.peak_name);
 	g_free(report->memory.peak);
+	g_free(report->memory.besides);
+	g_free(report->memory.messages);
+	g_free(report->memory.gathered);
 	g_free(report->memory.until_input);
 	g_free(report->memory.until_weight);
 	g_free(report->memory.parameters);

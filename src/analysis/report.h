@@ -67,6 +67,13 @@ typedef struct {
 	guint max_peak;
 } PipesimActivations;
 
+/* What a rank holds besides activations and parameters, bytes: while an op runs of messages and of gathered stages, and
+ * of both together from its end on. Below 0 where messages are part of activations. */
+typedef struct {
+	gint64 messages, gathered;
+	gint64 behind;
+} PipesimBesides;
+
 /* Bytes. */
 typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
@@ -75,6 +82,11 @@ typedef struct {
 	/* What waits between both at that moment, and what the op that runs needs; 0 unless a model
 	 * is described. */
 	gint64 *between, *transient;
+	/* By op of the step, where a runtime's list tells of messages whose size is known or of stages that
+	 * are gathered, else NULL; and by rank what that comes to at that moment, each NULL where it is not
+	 * known. */
+	PipesimBesides *besides;
+	gint64 *messages, *gathered;
 	gint64 *parameters; /* of all its stages, and what else stays; NULL with it */
 	gint64 max_parameters;
 	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold the

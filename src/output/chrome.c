@@ -442,9 +442,9 @@ static gboolean write_run(Trace *trace, GError **error)
 		write_stays(trace, rank);
 		write_held(trace, rank, 0, &held);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
-			if (pipesim_held_before(&held, &program->ops[i]))
+			if (pipesim_held_before(&held, &program->ops[i], i))
 				write_held(trace, rank, timeline->start[i], &held);
-			if (pipesim_held_after(&held, &program->ops[i]))
+			if (pipesim_held_after(&held, &program->ops[i], i))
 				write_held(trace, rank, timeline->end[i], &held);
 		}
 		if (!write_messages(trace, rank, SENT, error))

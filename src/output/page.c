@@ -303,8 +303,8 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 			const PipesimOp *op =
 				&lane->run->step->program->ops[lane->begin + k / 2];
 
-			if (!(k % 2 == 0 ? pipesim_held_before(&held, op)
-					 : pipesim_held_after(&held, op)))
+			if (!(k % 2 == 0 ? pipesim_held_before(&held, op, lane->begin + k / 2)
+					 : pipesim_held_after(&held, op, lane->begin + k / 2)))
 				continue;
 			pipesim_json_int(json, key == 0   ? k
 					       : key == 1 ? held.until_weight

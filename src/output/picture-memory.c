@@ -54,9 +54,9 @@ static void find_most(Memory *memory, guint rank)
 	memory->most[0] = 0;
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
 		hold(memory, value_of(memory, &held), step->timeline->start[op], &column);
-		pipesim_held_before(&held, &step->program->ops[op]);
+		pipesim_held_before(&held, &step->program->ops[op], op);
 		hold(memory, value_of(memory, &held), step->timeline->end[op], &column);
-		pipesim_held_after(&held, &step->program->ops[op]);
+		pipesim_held_after(&held, &step->program->ops[op], op);
 	}
 	hold(memory, value_of(memory, &held), memory->columns.begin[memory->columns.n],
 		&column);

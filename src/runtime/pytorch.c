@@ -198,6 +198,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
 	.rule = "the sends and receives of a rank run in order, in one queue",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
+	.keeps_buffers = TRUE,
 	.takes = PIPESIM_ASK_SHARDING,
 	.lower = lower_2_11,
 };

@@ -33,6 +33,8 @@ struct _PipesimRuntime {
 	gboolean splits_pairs;
 	/* Every op waits for all groups that stand before it, whether it needs them or not. */
 	gboolean waits_for_groups;
+	/* What every micro-batch receives has a buffer for the whole step, and what is sent stays until its backward. */
+	gboolean keeps_buffers;
 	/* Over two ranks what goes one way and what goes the other never share a queue, where messages
 	 * of several chunks are issued one by one. */
 	gboolean two_ways;

@@ -46,6 +46,7 @@ const PipesimRuntime pipesim_runtime_single = {
 	.rule = "a rank receives just before the op that needs it",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
+	.keeps_buffers = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS,
 	.lower = lower,
 };

@@ -38,6 +38,7 @@ Suite *power_fit_suite(void);
 Suite *effects_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
+Suite *holds_suite(void);
 Suite *megatron_suite(void);
 Suite *messages_suite(void);
 Suite *lanes_suite(void);

@@ -1,7 +1,6 @@
 /* Runtimes that wait for each other's messages: by hand, against an independent solution, and
  * what must hold between the ways of communicating. */
 #include "analysis/run.h"
-#include "analysis/stays.h"
 #include "comm-oracle.h"
 #include "engine/comm.h"
 #include "grid.h"
@@ -249,96 +248,6 @@ START_TEST(equals_oracle)
 	program = grid_program(point);
 	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++)
 		assert_comm_oracle(program, runtimes[i], (guint32)_i * 5 + i);
-}
-END_TEST
-
-/* Receives that wait. --- */
-
-/* Whether one sits on @rank and waits right behind @at. */
-static gboolean is_waiting(const PipesimTimeline *timeline, guint rank, gint64 at)
-{
-	for (guint32 i = 0; i < timeline->n_transfers; i++) {
-		const PipesimTransfer *transfer = &timeline->transfers[i];
-
-		if (transfer->to_rank == rank && transfer->received <= at &&
-			at < transfer->start)
-			return TRUE;
-	}
-	return FALSE;
-}
-
-/* What runs on @rank right behind @at. */
-static guint32 running(const PipesimStep *step, guint rank, gint64 at)
-{
-	for (guint32 op = step->program->rank_begin[rank];
-		op < step->program->rank_begin[rank + 1]; op++)
-		if (step->timeline->start[op] <= at && at < step->timeline->end[op])
-			return op;
-	return PIPESIM_NO_OP;
-}
-
-/* Looked at ns by ns. */
-static void assert_stays(const PipesimRun *run)
-{
-	const PipesimStep *step = run->step;
-
-	for (guint rank = 0; rank < step->program->shape.ranks; rank++) {
-		g_autoptr(GArray) stays = pipesim_receive_stays(step, rank);
-		gint64 resident = 0, beside = 0;
-		guint next = 0;
-
-		for (gint64 at = 0; at < step->makespan; at++) {
-			const PipesimStay *stay;
-
-			if (!is_waiting(step->timeline, rank, at))
-				continue;
-			while (next < stays->len &&
-				g_array_index(stays, PipesimStay, next).end <= at)
-				next++;
-			ck_assert_uint_lt(next, stays->len);
-			stay = &g_array_index(stays, PipesimStay, next);
-			ck_assert_int_le(stay->begin, at);
-			ck_assert_uint_eq(stay->op, running(step, rank, at));
-			resident++;
-			beside += stay->op != PIPESIM_NO_OP;
-		}
-		ck_assert_int_eq(run->report->comm->resident[rank], resident);
-		ck_assert_int_eq(run->report->comm->beside[rank], beside);
-		for (guint i = 0; i < stays->len; i++) {
-			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
-
-			resident -= stay->end - stay->begin;
-		}
-		ck_assert_int_eq(resident, 0);
-	}
-}
-
-START_TEST(receives_stay)
-{
-	static const char *const names[] = {"gpipe", "1f1b", "interleaved-1f1b", "zb-v",
-		"dualpipev", "hanayo", "looped-bfs"};
-	const PipesimRuntime *const waiting[] = {&pipesim_runtime_pytorch_2_11,
-		&pipesim_runtime_pytorch_2_15, &pipesim_runtime_single,
-		&pipesim_runtime_deepseek, &pipesim_runtime_megatron};
-	g_autoptr(PipesimCosts) costs = grid_costs(6, 5, 3, 13, _i % 3);
-	gint64 beside = 0;
-
-	for (guint k = 0; k < G_N_ELEMENTS(waiting); k++) {
-		const PipesimScenario scenario = {.ranks = 4,
-			.microbatches = 8,
-			.runtime = waiting[k],
-			.issuing = {.channels = PIPESIM_CHANNEL_RANK + _i % 2}};
-		PipesimRun *run = pipesim_run_schedule(
-			pipesim_schedule_find(names[_i % 7], NULL), &scenario, costs);
-
-		if (run->error == NULL) {
-			assert_stays(run);
-			beside += run->report->comm->max_beside;
-		}
-		pipesim_run_free(run);
-	}
-	/* GPipe's ranks wait for what they receive before anything else. */
-	ck_assert(strcmp(names[_i % 7], "gpipe") == 0 || beside > 0);
 }
 END_TEST
 
@@ -689,7 +598,6 @@ Suite *comm_suite(void)
 	tcase_add_test(tcase, report_of_split_pairs);
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(grid, 60);
-	tcase_add_loop_test(tcase, receives_stay, 0, 21);
 	tcase_add_loop_test(grid, equals_oracle, 0, count);
 	tcase_add_loop_test(grid, waiting_never_shortens, 0, count);
 	tcase_add_loop_test(grid, latency_never_shortens, 0, count);

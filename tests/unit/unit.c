@@ -42,6 +42,7 @@ int main(void)
 	srunner_add_suite(runner, profile_suite());
 	srunner_add_suite(runner, lower_suite());
 	srunner_add_suite(runner, comm_suite());
+	srunner_add_suite(runner, holds_suite());
 	srunner_add_suite(runner, megatron_suite());
 	srunner_add_suite(runner, messages_suite());
 	srunner_add_suite(runner, lanes_suite());

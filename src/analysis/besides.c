@@ -1,0 +1,208 @@
+/* What ranks hold besides activations and parameters where a runtime's list says so: messages, and stages gathered
+ * under FSDP. The list decides, as a host issues it without waiting; times do not matter. Sources: PyTorch's
+ * stage.py of 2.11 and schedules.py of 2.15, Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
+#include "config.h"
+
+#include "analysis/parts.h"
+#include "base/arena.h"
+
+typedef struct {
+	const PipesimStep *step;
+	const PipesimLowering *lowering;
+	const PipesimCosts *costs;
+	PipesimReport *report;
+	gint64 message;     /* bytes of one; 0 = unknown */
+	gboolean till_back; /* what is sent stays until its backward */
+	guint8 *let_go; /* by op of the whole program: its output is let go of where that is waited for */
+	guint rank;
+	guint32 at; /* the next op of the step's program */
+	PipesimBesides now;
+} Walk;
+
+static gint64 message_bytes(const PipesimStep *step, const PipesimCosts *costs)
+{
+	if (costs->cutter != NULL)
+		return costs->cutter->message / pipesim_shape_parts(&step->job.order->shape);
+	return step->job.network != NULL ? step->job.network->message_bytes : 0;
+}
+
+/* How many messages of @op, either its outputs or its inputs, are gradients or not. */
+static guint count(const Walk *walk, guint32 op, gboolean send, guint backward)
+{
+	PipesimMessage messages[2];
+	const guint n =
+		pipesim_messages(walk->lowering->program, walk->rank, op, send, messages);
+	guint found = 0;
+
+	for (guint i = 0; i < n; i++)
+		found += messages[i].backward == backward;
+	return found;
+}
+
+static void hold(Walk *walk, gint64 messages)
+{
+	walk->now.messages += messages * walk->message;
+}
+
+/* Activations that @op's micro-batch holds of its chunk: what of its input they can be. */
+static gint64 input_bytes(const Walk *walk, const PipesimOp *op)
+{
+	const PipesimReport *report = walk->report;
+	const PipesimMemory *memory = &report->memory;
+	const gsize i = (gsize)walk->rank * memory->chunks + op->chunk;
+	gint64 bytes;
+
+	if (memory->input_of != NULL)
+		bytes = pipesim_add_capped(memory->input_of[i], memory->weight_of[i]);
+	else
+		bytes = pipesim_time_scale(pipesim_add_capped(walk->costs->bytes_until_input,
+						   walk->costs->bytes_until_weight),
+			report->held.unit.num, report->held.unit.den);
+	return MIN(walk->message, bytes);
+}
+
+/* A forward: its input is an activation from now on, or has been received into a buffer that is there anyway;
+ * its output is there. */
+static void begin_forward(Walk *walk, guint32 op)
+{
+	const guint received = count(walk, op, FALSE, 0);
+
+	if (walk->lowering->runtime->keeps_buffers)
+		walk->now.messages -=
+			received * input_bytes(walk, &walk->lowering->program->ops[op]);
+	else
+		hold(walk, -(gint64)received);
+	hold(walk, count(walk, op, TRUE, 0));
+}
+
+/* A backward, or one for input: the gradient that it received is used up, and what its forward left. */
+static void end_backward(Walk *walk, guint32 op)
+{
+	const PipesimProgram *program = walk->lowering->program;
+	const guint32 forward = program->forward[pipesim_op_backward_slot(
+		program, walk->rank, &program->ops[op])];
+
+	if (walk->lowering->runtime->keeps_buffers)
+		walk->now.messages += count(walk, forward, FALSE, 0) *
+				      input_bytes(walk, &program->ops[forward]);
+	else
+		hold(walk, -(gint64)count(walk, op, FALSE, 1));
+	if (!walk->let_go[forward])
+		hold(walk, -(gint64)count(walk, forward, TRUE, 0));
+}
+
+static void write_down(Walk *walk, gboolean ends, guint32 op)
+{
+	PipesimBesides *besides = &walk->report->memory.besides[walk->at];
+
+	besides->messages = walk->now.messages;
+	besides->gathered = walk->now.gathered;
+	if (ends)
+		end_backward(walk, op);
+	besides->behind = walk->now.messages + walk->now.gathered;
+	walk->at++;
+}
+
+static void walk_op(Walk *walk, guint32 op)
+{
+	const PipesimOp *own = &walk->lowering->program->ops[op];
+
+	if (pipesim_op_has_forward(own))
+		begin_forward(walk, op);
+	/* The halves of a pair one after the other. */
+	if (walk->step->split && own->kind == PIPESIM_FB)
+		write_down(walk, FALSE, op);
+	write_down(walk, pipesim_op_has_backward(own), op);
+}
+
+/* The group that ends with action @last is waited for: what it sent is let go of. */
+static void end_group(Walk *walk, guint32 last)
+{
+	const PipesimAction *actions = walk->lowering->actions;
+	guint32 i = last;
+
+	for (;; i--) {
+		if (actions[i].kind == PIPESIM_ACTION_SEND_F && walk->let_go[actions[i].op])
+			hold(walk, -1);
+		if (!actions[i].joined)
+			return;
+	}
+}
+
+static void walk_action(Walk *walk, guint32 i, guint32 end)
+{
+	const PipesimAction *action = &walk->lowering->actions[i];
+	const gint64 *gathered = walk->step->job.times->gathered;
+	const gboolean receives = pipesim_action_is_message(action->kind) &&
+				  !pipesim_action_is_send(action->kind);
+
+	if (action->kind == PIPESIM_ACTION_OP)
+		walk_op(walk, action->op);
+	else if (action->kind == PIPESIM_ACTION_WAIT_SEND_F && walk->let_go[action->op])
+		hold(walk, -1);
+	else if (receives && !walk->lowering->runtime->keeps_buffers)
+		hold(walk, 1);
+	if (gathered != NULL && action->kind == PIPESIM_ACTION_UNSHARD)
+		walk->now.gathered += gathered[action->stage];
+	if (gathered != NULL && action->kind == PIPESIM_ACTION_RESHARD)
+		walk->now.gathered -= gathered[action->stage];
+	if (pipesim_action_is_message(action->kind) && action->waited &&
+		(i + 1 == end || !action[1].joined))
+		end_group(walk, i);
+}
+
+static void walk_rank(Walk *walk)
+{
+	const PipesimLowering *lowering = walk->lowering;
+	const guint32 begin = lowering->rank_begin[walk->rank];
+	const guint32 end = lowering->rank_begin[walk->rank + 1];
+
+	walk->at = walk->step->program->rank_begin[walk->rank];
+	walk->now = (PipesimBesides){0};
+	for (guint32 i = begin; i < end; i++) {
+		const PipesimAction *action = &lowering->actions[i];
+		const gboolean sends = action->kind == PIPESIM_ACTION_SEND_F;
+
+		if ((sends && action->waited) || action->kind == PIPESIM_ACTION_WAIT_SEND_F)
+			walk->let_go[action->op] = !walk->till_back;
+		/* Of every micro-batch, from the start. */
+		if (lowering->runtime->keeps_buffers &&
+			(action->kind == PIPESIM_ACTION_RECV_F ||
+				action->kind == PIPESIM_ACTION_RECV_B))
+			hold(walk, 1);
+	}
+	for (guint32 i = begin; i < end; i++)
+		walk_action(walk, i, end);
+}
+
+gboolean pipesim_report_besides(
+	const PipesimSubject *subject, PipesimReport *report, GError **error)
+{
+	const PipesimStep *step = subject->step;
+	const PipesimLowering *lowering = pipesim_step_messages(step);
+	const gint64 message = message_bytes(step, subject->costs);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Walk walk = {.step = step,
+		.lowering = lowering,
+		.costs = subject->costs,
+		.report = report,
+		.message = message};
+
+	if (!pipesim_runtime_waits(step->job.runtime) || report->memory.peak == NULL ||
+		(message == 0 && step->job.times->gathered == NULL))
+		return TRUE;
+	walk.till_back = lowering->runtime->keeps_buffers || step->job.issuing.keep_outputs;
+	walk.let_go = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
+	report->memory.besides = g_try_new0(PipesimBesides, step->program->n_ops);
+	if (report->memory.besides == NULL ||
+		!pipesim_arena_check(arena, NULL, "%u ops", lowering->program->n_ops))
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
+			step->program->n_ops);
+	if (message > 0)
+		report->memory.messages = g_new0(gint64, report->ranks);
+	if (step->job.times->gathered != NULL)
+		report->memory.gathered = g_new0(gint64, report->ranks);
+	for (; walk.rank < report->ranks; walk.rank++)
+		walk_rank(&walk);
+	return TRUE;
+}
