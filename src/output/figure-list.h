@@ -83,6 +83,12 @@ FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.until_input[index], .per = PIPE
 	.object = "memory_bytes", .json = "until_input_per_rank")
 FIGURE(MEMORY_UNTIL_WEIGHT, BYTES, report->memory.until_weight[index], .per = PIPESIM_PER_RANK,
 	.object = "memory_bytes", .json = "until_weight_per_rank")
+FIGURE(MEMORY_MESSAGES, BYTES,
+	report->memory.messages != NULL ? report->memory.messages[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "messages_per_rank")
+FIGURE(MEMORY_GATHERED, BYTES,
+	report->memory.gathered != NULL ? report->memory.gathered[index] : UNKNOWN,
+	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "gathered_per_rank")
 FIGURE(PARAMETERS, BYTES, report->memory.max_parameters, .object = "memory_bytes",
 	.json = "parameters")
 FIGURE(PARAMETERS_OF_RANK, BYTES, report->memory.parameters[index], .per = PIPESIM_PER_RANK,

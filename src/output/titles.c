@@ -148,6 +148,10 @@ static void append_memory(GString *out, const PipesimComparison *comparison, gui
 			text, "; differ between %u parts of the model", costs->n_part_bytes);
 	else if (costs->scale != NULL || costs->whole_layers)
 		g_string_append(text, "; scaled as stage times are");
+	if (pipesim_runtime_waits(comparison->scenario.runtime) &&
+		(costs->cutter != NULL ||
+			(costs->network != NULL && costs->network->message_bytes > 0)))
+		g_string_append(text, "; messages as the runtime holds them");
 	if (comparison->scenario.memory_limit > 0)
 		append_limit(text, comparison);
 	pipesim_wrap(out, text->str, 2, 0, width);
