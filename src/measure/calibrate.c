@@ -24,6 +24,7 @@ typedef struct {
 	const PipesimJoined *joined;
 	/* Times of every stage, ns, by stage and PipesimKind; NULL: stages are not told apart. */
 	GArray *parts;
+	gboolean means; /* of stages, in place of medians */
 } Calibrating;
 
 void pipesim_calibration_free(PipesimCalibration *calibration)
@@ -263,6 +264,13 @@ static gboolean check_sums(const gint64 *sum, GError **error)
 	return TRUE;
 }
 
+/* What an op of @group takes. */
+static gint64 figure_of(const Calibrating *c, const PipesimTraceGroup *group)
+{
+	return c->means && group->what.stage >= 0 ? pipesim_trace_group_mean(group)
+						  : group->figures.median;
+}
+
 /* F, I, W and B from what was chosen, of each stage where they are told apart. Groups are few and each is at most PIPESIM_MAX_TIME_NS
  * times layers saturated, so that sums stop at the check before they can wrap. */
 static gboolean add_up(Calibrating *c, GError **error)
@@ -273,7 +281,7 @@ static gboolean add_up(Calibrating *c, GError **error)
 		const PipesimTraceGroup *group = g_ptr_array_index(c->chosen, i);
 		const PipesimMeasured *what = &group->what;
 		const gint64 time =
-			MIN(time_of(c, group, group->figures.median), PIPESIM_MAX_TIME_NS + 1);
+			MIN(time_of(c, group, figure_of(c, group)), PIPESIM_MAX_TIME_NS + 1);
 		gint64 *sum = c->parts != NULL ? &g_array_index(c->parts, gint64,
 							 (gsize)what->stage * PIPESIM_FB)
 					       : all;
@@ -624,7 +632,8 @@ static gboolean run(Calibrating *c, GError **error)
 	if (c->layers == 0)
 		c->layers = c->layers_per_chunk;
 	pipesim_stage_times_notice(c->joined, c->notices);
-	if (!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
+	if (!pipesim_stage_times_figure(c->traces, c->n_traces, &c->means, error) ||
+		!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
 		(c->parts != NULL && (!pipesim_stage_times_fill(c->joined, c->parts,
 					      c->traces[0]->path, c->notices, error) ||
 					     !set_stages(c, error))))

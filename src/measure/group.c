@@ -2,6 +2,7 @@
 
 #include "measure/group.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,25 @@ GPtrArray *pipesim_trace_groups_list(const GPtrArray *groups,
 			g_ptr_array_add(list, group);
 	}
 	return list;
+}
+
+gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group)
+{
+	const gint64 median = group->figures.median;
+	double off = 0;
+	guint n = 0;
+
+	for (guint i = 0; i < group->repetitions->len; i++) {
+		const PipesimRepetition *repetition =
+			&g_array_index(group->repetitions, PipesimRepetition, i);
+		const gint64 difference = repetition->service - median;
+
+		if (!repetition->kept || ABS(difference) > median / 4)
+			continue;
+		off += (double)difference;
+		n++;
+	}
+	return n > 0 ? median + (gint64)llround(off / n) : median;
 }
 
 char *pipesim_trace_group_label(const PipesimTraceGroup *group)

@@ -52,6 +52,13 @@ GPtrArray *pipesim_trace_groups_list(const GPtrArray *groups,
 gboolean pipesim_trace_group_figures(const PipesimTraceGroup *group, gsize offset,
 	gint64 origin, PipesimDistribution *figures);
 
+/**
+ * pipesim_trace_group_mean: of the service of what was kept, without repetitions a quarter off the median; for a group
+ * that was measured. A chip at its power limit swings by several percent over tenths of a second, so
+ * that a step takes the sum of fast ops and slow ones; what is further off is not of these swings.
+ */
+gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group);
+
 /** pipesim_trace_group_label: implementation and tuning, "own/nc256 chunk_tokens=16"; for
  * g_free(). */
 char *pipesim_trace_group_label(const PipesimTraceGroup *group);

@@ -88,3 +88,19 @@ void pipesim_stage_times_notice(const PipesimJoined *joined, GPtrArray *notices)
 				 "for the times of every stage"
 			       : "the others are taken to hold other copies of the model");
 }
+
+gboolean pipesim_stage_times_figure(
+	PipesimTrace *const *traces, guint n, gboolean *means, GError **error)
+{
+	for (guint t = 0; t < n; t++) {
+		const char *figure = pipesim_trace_get(traces[t], "stage_figure");
+
+		if (figure == NULL || strcmp(figure, "median") == 0)
+			continue;
+		if (strcmp(figure, "mean") != 0)
+			return pipesim_fail_at(error, traces[t]->path, 1, 1,
+				"metadata stage_figure '%.40s'; mean or median", figure);
+		*means = TRUE;
+	}
+	return TRUE;
+}

@@ -16,3 +16,12 @@ gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, co
 
 /** pipesim_stage_times_notice: says in @notices which ranks the files speak of and none is from. */
 void pipesim_stage_times_notice(const PipesimJoined *joined, GPtrArray *notices);
+
+/**
+ * pipesim_stage_times_figure: sets @means where metadata stage_figure of one of @traces says mean: the times of its
+ * stages are means then, else medians.
+ *
+ * Returns: FALSE with PIPESIM_ERROR_FORMAT where it says anything but mean or median.
+ */
+gboolean pipesim_stage_times_figure(
+	PipesimTrace *const *traces, guint n, gboolean *means, GError **error);

@@ -351,6 +351,46 @@ START_TEST(links_are_fitted)
 }
 END_TEST
 
+/* Two stages: 100 ns, swinging to 116, and once a hiccup. */
+static char *swinging_stages(const char *metadata)
+{
+	GString *text = g_string_new(TRACE_TOP);
+
+	g_string_append_printf(
+		text, "%srun_id,rep,component,phase,stage,microbatch,dur_ns\n", metadata);
+	for (guint stage = 0; stage < 2; stage++)
+		for (guint i = 0; i < 12; i++) {
+			const guint took = i == 11 ? 5000 : i < 7 ? 100 : 116;
+
+			g_string_append_printf(text, "s%u,%u,chunk,F,%u,%u,%u\n", stage, i,
+				stage, i, took + 100 * stage);
+			g_string_append_printf(text, "s%u,%u,chunk,B,%u,%u,%u\n", stage, i,
+				stage, i, 2 * took);
+		}
+	return g_string_free(text, FALSE);
+}
+
+START_TEST(stages_take_medians_or_means)
+{
+	g_autofree char *plain = swinging_stages("");
+	g_autofree char *told = swinging_stages("#stage_figure,mean\n");
+	g_autofree char *wrong = swinging_stages("#stage_figure,most\n");
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimCalibration) medians = trace_calibrate(plain, NULL, &error);
+	g_autoptr(PipesimCalibration) means = trace_calibrate(told, NULL, &error);
+
+	ck_assert_msg(
+		medians != NULL && means != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_int_eq(medians->costs->part[PIPESIM_F], 100);
+	/* (7 * 100 + 4 * 116) / 11: without the hiccup */
+	ck_assert_int_eq(means->costs->part[PIPESIM_F], 106);
+	ck_assert_int_eq(means->costs->part[PIPESIM_B], 212);
+	ck_assert_int_eq(means->costs->part[PIPESIM_FB + PIPESIM_F], 206);
+	ck_assert_ptr_null(trace_calibrate(wrong, NULL, &error));
+	ck_assert_ptr_nonnull(strstr(error->message, "stage_figure 'most'; mean or median"));
+}
+END_TEST
+
 START_TEST(reference_trace_adds_up)
 {
 	g_autofree char *path = shared_file("deepseek-dualpipe-train.csv");
@@ -501,6 +541,7 @@ Suite *calibrate_suite(void)
 	tcase_add_test(calibrate, whole_chunks_have_no_line);
 	tcase_add_test(calibrate, links_are_fitted);
 	tcase_add_test(calibrate, reference_trace_adds_up);
+	tcase_add_test(calibrate, stages_take_medians_or_means);
 	tcase_add_test(file, costs_survive_the_file);
 	tcase_add_loop_test(file, bad_costs_files_name_their_place, 0, G_N_ELEMENTS(bad_files));
 	tcase_add_test(file, what_is_missing_follows);
