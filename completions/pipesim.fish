@@ -229,6 +229,7 @@ _pipesim_option 'optimize' '--explain-bound' '' '' '' 'prove the lower bound, st
 _pipesim_option 'calibrate' '--load-mode' '' 'MODE' 'sustained back_to_back synced' 'sustained, back_to_back or synced (default: the first captured)'
 _pipesim_option 'calibrate' '--impl' '' 'COMPONENT=IMPL...' '' 'implementation to use, if several (default: the fastest)'
 _pipesim_option 'calibrate' '--sm-split' '' 'A+B' '' 'SMs for compute + communication in the pair (default: the fastest)'
+_pipesim_option 'calibrate' '--resident-sms' '' 'N' '' 'keep what a waiting receive on N SMs costs (default: NCCL'\''s)'
 _pipesim_option 'calibrate diagnose' '--map' '' 'RULES' '@*' 'rules for names in profiler files; see docs/formats.md'
 _pipesim_option 'calibrate diagnose' '--as' '' 'SCHEDULE' '1f1b gpipe' 'of profiles without names of ops: what was run (1f1b, gpipe)'
 _pipesim_option 'calibrate' '--picture' '' 'FILE' '@svg png pdf' 'draw the spread of each component: .svg, .png, .pdf (gnuplot)'

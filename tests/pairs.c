@@ -182,6 +182,7 @@ static const Option options[] = {
 	{"load-mode", {"--load-mode=sustained", "--load-mode=synced"}},
 	{"impl", {"--impl=attn=flash", "--impl=mlp=cublas"}},
 	{"sm-split", {"--sm-split=8+124"}},
+	{"resident-sms", {"--resident-sms=16"}},
 	{"map", {"--map=input/costs-plain.ini"}},
 	{"picture", {"--picture=p.svg"}},
 	{"figures", {"--figures"}},

@@ -188,6 +188,8 @@ static void write_json(
 
 /* Options -------------------------------------------------------------------------------- */
 
+#define MAX_SMS 100000
+
 static gboolean read_split(const char *text, PipesimTraceWish *wish, GError **error)
 {
 	const char *plus = strchr(text, '+');
@@ -196,8 +198,8 @@ static gboolean read_split(const char *text, PipesimTraceWish *wish, GError **er
 		pipesim_decimal_parse(text, (gsize)(plus - text), 0, &wish->compute_sms) ==
 			NULL &&
 		pipesim_decimal_parse(plus + 1, strlen(plus + 1), 0, &wish->comm_sms) == NULL &&
-		wish->compute_sms > 0 && wish->compute_sms < 100000 && wish->comm_sms >= 0 &&
-		wish->comm_sms < 100000)
+		wish->compute_sms > 0 && wish->compute_sms < MAX_SMS && wish->comm_sms >= 0 &&
+		wish->comm_sms < MAX_SMS)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"--sm-split '%s' is not two numbers of SMs such as 112+20", text);
@@ -275,14 +277,20 @@ static gboolean print_result(
 static PipesimCalibration *calibrate(const PipesimSetup *setup, GError **error)
 {
 	const char *split = setup->text[PIPESIM_SET_SM_SPLIT];
+	const char *sms = setup->text[PIPESIM_SET_RESIDENT_SMS];
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, &rules, error);
 	PipesimCalibration *calibration = NULL;
 	PipesimCalibrateOptions wishes = {0};
+	guint64 count = 0;
 
 	if (traces == NULL)
 		return NULL;
 	wishes.layers = setup->layers;
+	if (sms != NULL &&
+		!pipesim_parse_count(sms, "--resident-sms", 1, MAX_SMS, &count, error))
+		return NULL;
+	wishes.resident_sms = (guint)count;
 	wishes.wish.load_mode = setup->text[PIPESIM_SET_LOAD_MODE];
 	if ((split == NULL || read_split(split, &wishes.wish, error)) &&
 		read_impl(setup->list[PIPESIM_SET_IMPL], &wishes.wish, error))
@@ -316,9 +324,9 @@ const PipesimCommand pipesim_command_calibrate = {
 	.operand = "a trace",
 	.operands = PIPESIM_PATH_READ_ONCE,
 	.takes = {PIPESIM_SET_OUTPUT, PIPESIM_SET_LAYERS, PIPESIM_SET_LOAD_MODE,
-		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_MAP, PIPESIM_SET_AS,
-		PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE, PIPESIM_SET_FIGURES,
-		PIPESIM_SET_FORMAT},
+		PIPESIM_SET_IMPL, PIPESIM_SET_SM_SPLIT, PIPESIM_SET_RESIDENT_SMS,
+		PIPESIM_SET_MAP, PIPESIM_SET_AS, PIPESIM_SET_MICROBATCHES, PIPESIM_SET_PICTURE,
+		PIPESIM_SET_FIGURES, PIPESIM_SET_FORMAT},
 	.wording = {{PIPESIM_SET_MICROBATCHES, NULL,
 			    "of a step, for --as (default: there is one step)", NULL},
 		{PIPESIM_SET_OUTPUT, "FILE.ini",

@@ -708,9 +708,11 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	}
 	ok = run(&c, error);
 	if (ok) {
-		result->effects = pipesim_effects_calibrate(traces, n, chosen,
-			c.parts != NULL ? joined.stages : 0, joined.ranks, message_bytes(&c),
-			c.costs, c.notices, error);
+		const PipesimEffectsWish wish = {c.parts != NULL ? joined.stages : 0,
+			joined.ranks, message_bytes(&c), options->resident_sms};
+
+		result->effects = pipesim_effects_calibrate(
+			traces, n, chosen, &wish, c.costs, c.notices, error);
 		ok = result->effects != NULL;
 	}
 	g_clear_pointer(&c.parts, g_array_unref);

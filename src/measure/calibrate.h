@@ -11,6 +11,8 @@ typedef struct {
 			 trace, else 1 */
 	/* Which rows; tokens are those of the first trace where 0. */
 	PipesimTraceWish wish;
+	guint resident_sms; /* of the receive whose cost counts, the nearest; 0 = NCCL's, else the
+			       one on most */
 	void (*progress)(guint done, guint all); /* of pipesim_traces_read() */
 } PipesimCalibrateOptions;
 

@@ -11,6 +11,8 @@
 /* Differences that are noise, ppm: of a ratio to 1, and of a median to another. */
 #define NOISE   5000
 #define NOTABLE 20000
+/* No chip has more. */
+#define MOST_SMS 100000
 /* Shorter ops are none: the backward for input of a first stage, which has no input to go back to. */
 #define LEAST_LAUNCHED_NS 50000
 
@@ -358,13 +360,20 @@ static gboolean find_moving(const Task *task, const char *component, guint phase
 	return find_beside(task, component, phase, TRUE, ppm);
 }
 
-static void add_residence(const Task *task, gint64 bytes)
+static gboolean add_residence(const Task *task, const PipesimEffectsWish *wish, GError **error)
 {
-	PipesimResidenceFit *fit = pipesim_residence_fit(task->traces, task->n, bytes);
+	PipesimResidenceFit *fit =
+		pipesim_residence_fit(task->traces, task->n, wish->bytes, wish->sms);
 	PipesimResidence *residence;
 	gboolean waits, moves;
 
 	task->effects->residence = fit;
+	if (wish->sms > 0 && fit->impl[FALSE] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%" G_GINT64_FORMAT
+			" SMs of a waiting receive are asked for, but nothing was "
+			"measured beside one (series resident)",
+			wish->sms);
 	if (fit->lonely > 0)
 		pipesim_notice(task->notices,
 			"%u rows beside a receive or a message are of ops that were not "
@@ -390,13 +399,14 @@ static void add_residence(const Task *task, gint64 bytes)
 		pipesim_notice(task->notices, "nothing was measured beside a message that "
 					      "moves (series moving): messages "
 					      "are taken to slow nothing");
-	residence->sms = MAX(fit->sms[FALSE], 0);
+	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
 	if (!waits && !moves) {
 		g_free(residence);
-		return;
+		return TRUE;
 	}
 	g_free(task->costs->residence);
 	task->costs->residence = residence;
+	return TRUE;
 }
 
 /* Metadata ------------------------------------------------------------------------------------ */
@@ -621,29 +631,28 @@ static gboolean check_devices(const Task *task, GError **error)
 	return TRUE;
 }
 
-static gboolean run(Task *task, guint stages, guint ranks, gint64 bytes, GError **error)
+static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 {
 	if (!check_devices(task, error) || !add_ranks(task, error) ||
-		!add_bytes(task, stages, ranks, error))
+		!add_bytes(task, wish->stages, wish->ranks, error))
 		return FALSE;
 	tell_host(task);
-	if (!task->effects->any)
+	if (!task->effects->any && wish->sms == 0)
 		return TRUE;
 	task->whole = is_measured(task, "chunk", TRUE)   ? "chunk"
 		      : is_measured(task, "layer", TRUE) ? "layer"
 							 : NULL;
 	if (!add_power(task, error))
 		return FALSE;
-	add_residence(task, bytes);
-	return TRUE;
+	return add_residence(task, wish, error);
 }
 
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
-	const GPtrArray *chosen, guint stages, guint ranks, gint64 bytes, PipesimCosts *costs,
+	const GPtrArray *chosen, const PipesimEffectsWish *wish, PipesimCosts *costs,
 	GPtrArray *notices, GError **error)
 {
 	g_autoptr(PipesimEffects) effects = g_new0(PipesimEffects, 1);
 	Task task = {traces, n, chosen, costs, notices, effects, NULL};
 
-	return run(&task, stages, ranks, bytes, error) ? g_steal_pointer(&effects) : NULL;
+	return run(&task, wish, error) ? g_steal_pointer(&effects) : NULL;
 }

@@ -11,24 +11,29 @@ typedef struct {
 	PipesimResidenceFit *residence;
 } PipesimEffects;
 
+/* What they are for. */
+typedef struct {
+	guint stages; /* that what times are made of tells apart; 0 = none */
+	guint ranks;  /* of the run that these are of */
+	gint64 bytes; /* of a pipeline message; PIPESIM_UNKNOWN = not told */
+	gint64 sms;   /* that a receive is to hold; 0 = as pipesim_residence_fit() chooses */
+} PipesimEffectsWish;
+
 void pipesim_effects_free(PipesimEffects *effects);
 
 /**
  * pipesim_effects_calibrate: fills power and residence of @costs from the series of @traces, measured ranks and
  * bytes of stages from their metadata, and says in @notices what is missing or strange.
  * @chosen: of PipesimTraceGroup: what F, I, W and B are made of
- * @stages: that these tell apart; 0 = none
- * @ranks: of the run that they are of
- * @bytes: of a pipeline message; PIPESIM_UNKNOWN = not told
  *
  * A kind's full speed, load and slowdown are those of its whole chunk or layer where a series has it, else of its
  * components by their times.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: series of another device than the times; histories
- *   that overlap; PIPESIM_ERROR_PARSE: metadata that is no list, or a list of another length.
+ *   that overlap; SMs are asked for and no receive was measured; PIPESIM_ERROR_PARSE: metadata that is no list, or a list of another length.
  */
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
-	const GPtrArray *chosen, guint stages, guint ranks, gint64 bytes, PipesimCosts *costs,
+	const GPtrArray *chosen, const PipesimEffectsWish *wish, PipesimCosts *costs,
 	GPtrArray *notices, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimEffects, pipesim_effects_free)

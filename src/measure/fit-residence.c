@@ -201,10 +201,12 @@ static void add_cells(PipesimResidenceFit *fit, const GPtrArray *cells, GHashTab
 
 /* Whether @a counts rather than @b. */
 static gboolean is_better(
-	const PipesimResidencePart *a, const PipesimResidencePart *b, gint64 bytes)
+	const PipesimResidencePart *a, const PipesimResidencePart *b, gint64 bytes, gint64 sms)
 {
 	const gboolean nccl = g_str_equal(a->impl, "nccl");
 
+	if (!a->moving && sms > 0 && ABS(a->sms - sms) != ABS(b->sms - sms))
+		return ABS(a->sms - sms) < ABS(b->sms - sms);
 	if (nccl != g_str_equal(b->impl, "nccl"))
 		return nccl;
 	if (a->moving && a->bytes != b->bytes) {
@@ -215,7 +217,7 @@ static gboolean is_better(
 	return a->sms > b->sms;
 }
 
-static void choose(PipesimResidenceFit *fit, gint64 bytes)
+static void choose(PipesimResidenceFit *fit, gint64 bytes, gint64 sms)
 {
 	for (guint moving = 0; moving < 2; moving++) {
 		const PipesimResidencePart *best = NULL;
@@ -224,7 +226,7 @@ static void choose(PipesimResidenceFit *fit, gint64 bytes)
 			const PipesimResidencePart *part = part_at(fit, k);
 
 			if (part->moving == (moving == 1) &&
-				(best == NULL || is_better(part, best, bytes)))
+				(best == NULL || is_better(part, best, bytes, sms)))
 				best = part;
 		}
 		if (best == NULL)
@@ -236,7 +238,8 @@ static void choose(PipesimResidenceFit *fit, gint64 bytes)
 	}
 }
 
-PipesimResidenceFit *pipesim_residence_fit(PipesimTrace *const *traces, guint n, gint64 bytes)
+PipesimResidenceFit *pipesim_residence_fit(
+	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms)
 {
 	PipesimResidenceFit *fit = g_new0(PipesimResidenceFit, 1);
 	g_autoptr(GHashTable) found = g_hash_table_new(cell_hash, cell_equal);
@@ -252,7 +255,7 @@ PipesimResidenceFit *pipesim_residence_fit(PipesimTrace *const *traces, guint n,
 		part->component = g_string_chunk_insert_const(fit->strings, part->component);
 		part->impl = g_string_chunk_insert_const(fit->strings, part->impl);
 	}
-	choose(fit, bytes);
+	choose(fit, bytes, sms);
 	return fit;
 }
 

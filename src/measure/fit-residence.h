@@ -29,10 +29,12 @@ typedef struct {
  * pipesim_residence_fit: from the rows of series resident and moving of @traces that are of status ok: the ratio of
  * the median beside something to the median alone, on each rank and of each stage by itself.
  * @bytes: of a pipeline message; PIPESIM_UNKNOWN = the largest
+ * @sms: the receive counts that is nearest to so many; 0 = as above
  *
  * Returns: (transfer full): for pipesim_residence_fit_free().
  */
-PipesimResidenceFit *pipesim_residence_fit(PipesimTrace *const *traces, guint n, gint64 bytes);
+PipesimResidenceFit *pipesim_residence_fit(
+	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms);
 void pipesim_residence_fit_free(PipesimResidenceFit *fit);
 
 /** pipesim_residence_find: of @component and @phase beside the receive, or the message, that counts; NULL where it

@@ -322,6 +322,8 @@ SETTING(IMPL, "--impl", 0, "COMPONENT=IMPL",
 	.repeated = TRUE)
 SETTING(SM_SPLIT, "--sm-split", 0, "A+B",
 	"SMs for compute + communication in the pair (default: the fastest)", PIPESIM_NO_GROUP)
+SETTING(RESIDENT_SMS, "--resident-sms", 0, "N",
+	"keep what a waiting receive on N SMs costs (default: NCCL's)", PIPESIM_NO_GROUP)
 SETTING(MAP, "--map", 0, "RULES", "rules for names in profiler files; see docs/formats.md",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_READ)
 SETTING(AS, "--as", 0, "SCHEDULE",

@@ -196,6 +196,12 @@ START_TEST(residence_is_a_ratio_of_medians)
 		trace_has_notice(own->notices, "NCCL's own waiting receive was not measured"));
 	ck_assert(trace_has_notice(own->notices, "was measured of backwards alone"));
 
+	PipesimCalibrateOptions wish = {.resident_sms = 12};
+	g_autoptr(PipesimCalibration) nearest =
+		trace_calibrate(TOP FAKE_COLUMNS BESIDE BESIDE_NCCL, &wish, NULL);
+	ck_assert_int_eq(nearest->costs->residence->sms, 8);
+	ck_assert_int_eq(nearest->costs->residence->slowdown[PIPESIM_F], 1100000);
+
 	ck_assert_int_eq(nccl->costs->residence->sms, 24);
 	ck_assert_int_eq(nccl->costs->residence->slowdown[PIPESIM_F], 1190000);
 	/* Nothing is faster for having less of the chip. */
