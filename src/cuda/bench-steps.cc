@@ -29,6 +29,7 @@ struct Bench::Step {
 	const char *name;
 	void (Bench::*run)();
 	bool wanted;
+	bool whole = false; /* it reports no progress of its own */
 };
 
 /* The chunk size that is fastest with the SM budget of the pair; the curve stays in the trace.
@@ -300,6 +301,8 @@ void Bench::run_step(const Step &step)
 	try {
 		progress.step(step.name);
 		(this->*step.run)();
+		if (step.whole)
+			progress.advance(expected_ns(step.name) * 1e-9);
 	} catch (const Unsupported &e) {
 		remarks.push_back(std::string(step.name) + ": " + e.what());
 	}
@@ -400,9 +403,9 @@ bool Bench::run()
 		{"sweep", &Bench::step_sweep, options.sweep_asked || all("sweep")},
 		{"sizes", &Bench::step_sizes, all("sizes")},
 		{"parts", &Bench::step_parts, options.parts || all("parts")},
-		{"governor", &Bench::step_governor, options.governor || all("governor")},
-		{"replay", &Bench::step_replay, !options.replay.empty()},
-		{"resident", &Bench::step_resident, options.resident || all("resident")},
+		{"governor", &Bench::step_governor, options.governor || all("governor"), true},
+		{"replay", &Bench::step_replay, !options.replay.empty(), true},
+		{"resident", &Bench::step_resident, options.resident || all("resident"), true},
 	};
 	if (main)
 		prepare_main();
