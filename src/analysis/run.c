@@ -71,7 +71,7 @@ static void multiply(PipesimFraction *value, guint factor)
 static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenario)
 {
 	const gboolean streams = !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
-				 scenario->samples == 0;
+				 !pipesim_times_vary(job->times) && scenario->samples == 0;
 	const gboolean enough =
 		scenario->keep == PIPESIM_KEEP_NOTHING ||
 		(scenario->keep != PIPESIM_KEEP_OPS && job->order->n_ops > PIPESIM_MAX_OPS);
@@ -113,7 +113,8 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 		.network = run->network,
 		.runtime = run->runtime,
 		.issuing = pipesim_runtime_asked(run->runtime, &footing->scenario.issuing),
-		.messages = messages};
+		.messages = messages,
+		.first_step = footing->scenario.first_step};
 }
 
 /* What the step of @run means, or that there is none. */

@@ -7,9 +7,11 @@
 #include "engine/slowdown.h"
 #include "runtime/rules.h"
 
-/* Key of an event: the rank that it belongs to, and what ended, as causes are written. */
-#define RANK_SHIFT 34
-#define CAUSE_MASK ((G_GUINT64_CONSTANT(1) << RANK_SHIFT) - 1)
+/* Key of an event: the rank that it belongs to, and what ended, as causes are written; with BEGINS of a
+ * transfer that its message begins to move. */
+#define RANK_SHIFT 35
+#define BEGINS     (G_GUINT64_CONSTANT(1) << 34)
+#define CAUSE_MASK (BEGINS - 1)
 
 /* What a rank does. */
 typedef struct {
@@ -19,6 +21,7 @@ typedef struct {
 	guint8 behind; /* what it sends has been let go of, and the last part of a pair runs */
 	guint8 host;   /* its host launches what is next */
 	guint64 cause; /* what let it do that */
+	gint64 end;    /* when the op that runs is to end, where that may change */
 } Rank;
 
 typedef struct {
@@ -29,7 +32,9 @@ typedef struct {
 	gint64 delay_wgrad; /* of a pair, behind its sends */
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
-	PipesimPace *pace;       /* by rank; NULL: nothing is slowed */
+	PipesimPaceRules paces;
+	PipesimPace *pace;     /* by rank; NULL: every op takes its time */
+	gboolean counts_waits; /* it matters how many receives wait */
 	PipesimShards shards;
 	PipesimTimeline *timeline;
 	gboolean split;
@@ -54,28 +59,47 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 		engine->no_memory = TRUE;
 }
 
-static void start_transfer(Engine *engine, guint32 index)
+/* From now on one receive of @rank more waits, or one less. */
+static void change_waits(Engine *engine, guint rank, gboolean more)
+{
+	Rank *here = &engine->ranks[rank];
+	gint64 end;
+
+	if (!engine->counts_waits)
+		return;
+	end = pipesim_pace_wait(&engine->pace[rank], &engine->paces, engine->now, more);
+	if (!here->busy || here->host || end == here->end)
+		return;
+	/* The event that stands for its end so far comes at another time, and means nothing then. */
+	here->end = end;
+	push(engine, end - engine->now, rank, here->step);
+}
+
+/* @waited: the receive has been issued before */
+static void start_transfer(Engine *engine, guint32 index, gboolean waited)
 {
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
 	const guint from = transfer->from_rank, to = transfer->to_rank;
-	gint64 took = engine->times->p2p; /* until the message is there */
+	gint64 start = engine->now, there = pipesim_add_capped(start, engine->times->p2p);
 
-	transfer->start = engine->now;
 	transfer->cause = engine->cause;
 	if (engine->traffic != NULL) {
 		const guint32 way = pipesim_traffic_way(engine->traffic, from, to);
 		const PipesimPath *path = pipesim_traffic_get(engine->traffic, way);
-		const gint64 start = pipesim_traffic_send(engine->traffic, way, engine->now);
-		const gint64 there = start + path->hold + path->latency;
 
-		transfer->start = start;
-		if (engine->pace != NULL &&
-			!(pipesim_pace_add(&engine->pace[from], start, there) &&
-				pipesim_pace_add(&engine->pace[to], start, there)))
-			engine->no_memory = TRUE;
-		took = there - engine->now;
+		start = pipesim_traffic_send(engine->traffic, way, engine->now);
+		there = start + path->hold + path->latency;
 	}
-	push(engine, took, to, PIPESIM_BY_TRANSFER | index);
+	transfer->start = start;
+	if (engine->paces.moves_slow &&
+		!(pipesim_pace_add(&engine->pace[from], start, there) &&
+			pipesim_pace_add(&engine->pace[to], start, there)))
+		engine->no_memory = TRUE;
+	if (waited != (start > engine->now))
+		change_waits(engine, to, !waited);
+	if (engine->counts_waits && start > engine->now)
+		push(engine, start - engine->now, to, BEGINS | PIPESIM_BY_TRANSFER | index);
+	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
 
 /* Issues the next messages of @channel of @rank if their turn has come. */
@@ -86,18 +110,20 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 	if (!pipesim_rules_post(&engine->rules, rank, channel, &begin, &end))
 		return;
 	for (guint32 i = begin; i < end; i++) {
-		const guint kind = engine->lowering->actions[i].kind;
+		const gboolean send = pipesim_action_is_send(engine->lowering->actions[i].kind);
 		PipesimTransfer *transfer;
 
 		if (pipesim_rules_channel(&engine->rules, rank, i) != channel)
 			continue;
 		transfer = &engine->timeline->transfers[engine->transfer_of[i]];
-		if (pipesim_action_is_send(kind))
+		if (send)
 			transfer->sent = engine->now;
 		else
 			transfer->received = engine->now;
 		if (pipesim_rules_issue(&engine->rules, i))
-			start_transfer(engine, engine->transfer_of[i]);
+			start_transfer(engine, engine->transfer_of[i], send);
+		else if (!send)
+			change_waits(engine, rank, TRUE);
 	}
 }
 
@@ -126,9 +152,9 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	alone = part_of(engine, rank, op, alone);
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
-	return pipesim_pace_start(&engine->pace[rank], engine->now, alone,
-		       engine->traffic->network->slowdown[op->kind]) -
-	       engine->now;
+	engine->ranks[rank].end = pipesim_pace_start(
+		&engine->pace[rank], &engine->paces, engine->now, alone, (PipesimKind)op->kind);
+	return engine->ranks[rank].end - engine->now;
 }
 
 static gboolean is_split(const Engine *engine, guint32 op)
@@ -226,6 +252,15 @@ static void begin_last_part(Engine *engine, guint rank, const PipesimOp *op)
 	push(engine, duration(engine, rank, op), rank, here->step);
 }
 
+/* Whether what was to end now on @rank does so at another time, or has done so. */
+static gboolean is_stale(const Engine *engine, guint rank)
+{
+	const Rank *here = &engine->ranks[rank];
+
+	return engine->counts_waits && (!here->busy || here->step != engine->cause ||
+					       (!here->host && here->end != engine->now));
+}
+
 /* The op of @rank, or half of a pair, or what its host launches, that was to end now. */
 static void end_op(Engine *engine, guint rank)
 {
@@ -245,9 +280,11 @@ static void end_op(Engine *engine, guint rank)
 
 		/* It has been slowed since: it ends later. */
 		if (end != engine->now) {
+			here->end = end;
 			push(engine, end - engine->now, rank, here->step);
 			return;
 		}
+		pipesim_pace_end(&engine->pace[rank], &engine->paces, engine->now);
 	}
 	if (!here->behind) {
 		const PipesimOp *op =
@@ -303,11 +340,13 @@ static void run_events(Engine *engine)
 		engine->now = event.time;
 		engine->cause = event.key & CAUSE_MASK;
 		engine->timeline->events++;
-		if (engine->cause & PIPESIM_BY_TRANSFER)
+		if (event.key & BEGINS)
+			change_waits(engine, rank, FALSE);
+		else if (engine->cause & PIPESIM_BY_TRANSFER)
 			end_transfer(engine, (guint32)engine->cause);
 		else if (engine->cause & PIPESIM_BY_SHARD)
 			end_shard(engine, rank);
-		else
+		else if (!is_stale(engine, rank))
 			end_op(engine, rank);
 	}
 }
@@ -416,7 +455,7 @@ static gboolean finish(const Engine *engine, GError **error)
 
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
-	guint flags, GError **error)
+	guint flags, PipesimPowerState *states, GError **error)
 {
 	const PipesimProgram *program = lowering->program;
 	const guint ranks = program->shape.ranks;
@@ -435,12 +474,18 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 
 	if (network != NULL)
 		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
-	if (network != NULL && !(flags & PIPESIM_NO_SLOWDOWN) && pipesim_network_slows(network))
-		engine.pace = g_new0(PipesimPace, ranks);
+	if (pipesim_pace_rules_init(
+		    &engine.paces, times, network, lowering->runtime->posts_ahead, flags)) {
+		engine.pace = pipesim_pace_new(ranks, states);
+		engine.no_memory = engine.pace == NULL;
+		engine.counts_waits = engine.paces.waits_slow || engine.paces.power != NULL;
+	}
 	timeline->n_ops = program->n_ops;
 	for (guint32 op = 0; engine.split && op < program->n_ops; op++)
 		timeline->n_ops += program->ops[op].kind == PIPESIM_FB;
-	ok = allocate(&engine, arena, error);
+	ok = !engine.no_memory ? allocate(&engine, arena, error)
+			       : pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+					 "%u ranks do not fit in memory", ranks);
 	if (ok) {
 		guint32 step = 0;
 
@@ -458,9 +503,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 		run_events(&engine);
 		ok = finish(&engine, error);
 	}
-	for (guint rank = 0; engine.pace != NULL && rank < ranks; rank++)
-		g_free(engine.pace[rank].span);
-	g_free(engine.pace);
+	pipesim_pace_free(engine.pace, &engine.paces, ranks, timeline->makespan, states);
 	pipesim_events_clear(&engine.events);
 	return ok ? g_steal_pointer(&timeline) : NULL;
 }

@@ -1,6 +1,7 @@
 /* The simulator for runtimes whose sends and receives wait for each other. */
 #pragma once
 #include "engine/timeline.h"
+#include "model/power.h"
 #include "runtime/runtime.h"
 
 /**
@@ -12,6 +13,8 @@
  * when both of its ends have been issued. Its transfer starts when it begins to move. Ops are
  * slowed as in engine/dynamic.h. NULL = every message takes times->p2p
  * @flags: of PipesimTrafficFlags; PIPESIM_KEEP_MOVES is not needed
+ * @states: (nullable) (inout): by rank: of its chip at the begin, then at the end of the step; NULL:
+ * they have rested. Where @times have power alone; how ops then depend on it says engine/slowdown.h
  *
  * Where its runtime splits pairs, an overlapped pair runs as F and then B, each as long as
  * alone, F waiting for the forward's receive and B for the backward's; the sends of both follow
@@ -24,4 +27,4 @@
  */
 PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	const PipesimIssuing *issuing, const PipesimTimes *times, const PipesimNetwork *network,
-	guint flags, GError **error);
+	guint flags, PipesimPowerState *states, GError **error);

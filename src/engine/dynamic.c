@@ -36,10 +36,11 @@ typedef struct {
 	PipesimTimeline *timeline;
 	PipesimTraffic *traffic;
 	PipesimTournament queue;
-	Work *work;        /* by op + GAP * rank */
-	Output *second;    /* by op; NULL where no op has two */
-	guint32 *next;     /* by rank: its next op, or the one it is running */
-	PipesimPace *pace; /* by rank; NULL where nothing is slowed */
+	Work *work;     /* by op + GAP * rank */
+	Output *second; /* by op; NULL where no op has two */
+	guint32 *next;  /* by rank: its next op, or the one it is running */
+	PipesimPaceRules paces;
+	PipesimPace *pace; /* by rank; NULL where every op takes its time */
 	gint64 now;
 	gboolean overflow, no_memory;
 } Engine;
@@ -86,8 +87,8 @@ static void start_op(Engine *engine, guint32 rank, guint32 op)
 		return;
 	}
 	if (engine->pace != NULL)
-		end = pipesim_pace_start(&engine->pace[rank], start, duration,
-			engine->traffic->network->slowdown[engine->program->ops[op].kind]);
+		end = pipesim_pace_start(&engine->pace[rank], &engine->paces, start, duration,
+			(PipesimKind)engine->program->ops[op].kind);
 	timeline->start[op] = start;
 	timeline->end[op] = end;
 	pipesim_tournament_set(&engine->queue, rank, end);
@@ -103,7 +104,7 @@ static gint64 send(Engine *engine, guint32 rank, const Output *output, guint32 t
 
 	if (engine->timeline->moving[0] != NULL)
 		engine->timeline->moving[output->way / OF_INPUT][output->op] = start;
-	if (engine->pace != NULL &&
+	if (engine->paces.moves_slow &&
 		!(pipesim_pace_add(&engine->pace[rank], start, there) &&
 			pipesim_pace_add(&engine->pace[to_rank], start, there)))
 		engine->no_memory = TRUE;
@@ -178,6 +179,7 @@ static void run_events(Engine *engine)
 				pipesim_tournament_set(&engine->queue, first.rank, end);
 				continue;
 			}
+			pipesim_pace_end(&engine->pace[first.rank], &engine->paces, first.time);
 		}
 		complete(engine, first.rank);
 	}
@@ -288,14 +290,15 @@ static gint64 *new_moves(gsize n)
 	return moves;
 }
 
-static gboolean allocate(Engine *engine, guint flags)
+static gboolean allocate(
+	Engine *engine, const PipesimTimes *times, guint flags, const PipesimPowerState *states)
 {
 	const PipesimProgram *program = engine->program;
 	PipesimTimeline *timeline = engine->timeline;
 	const gsize n = MAX(program->n_ops, 1u), ranks = program->shape.ranks;
 	const gboolean keep_moves = flags & PIPESIM_KEEP_MOVES;
-	const gboolean slows = !(flags & PIPESIM_NO_SLOWDOWN) &&
-			       pipesim_network_slows(engine->traffic->network);
+	const gboolean varies = pipesim_pace_rules_init(
+		&engine->paces, times, engine->traffic->network, FALSE, flags);
 	gboolean pairs = FALSE;
 
 	for (guint32 i = 0; i < program->n_ops && !pairs; i++)
@@ -306,13 +309,13 @@ static gboolean allocate(Engine *engine, guint flags)
 	engine->work = pipesim_try_large(n + GAP * ranks, sizeof(Work));
 	engine->second = pairs ? g_try_new(Output, n) : NULL;
 	engine->next = g_try_new(guint32, ranks);
-	engine->pace = slows ? g_try_new0(PipesimPace, ranks) : NULL;
+	engine->pace = varies ? pipesim_pace_new(program->shape.ranks, states) : NULL;
 	timeline->moving[0] = keep_moves ? new_moves(n) : NULL;
 	timeline->moving[1] = keep_moves && pairs ? new_moves(n) : NULL;
 	return pipesim_tournament_init(&engine->queue, program->shape.ranks) &&
 	       timeline->start != NULL && timeline->end != NULL && engine->work != NULL &&
 	       (engine->second != NULL || !pairs) && engine->next != NULL &&
-	       (engine->pace != NULL || !slows) &&
+	       (engine->pace != NULL || !varies) &&
 	       (timeline->moving[0] != NULL || !keep_moves) &&
 	       (timeline->moving[1] != NULL || !keep_moves || !pairs);
 }
@@ -340,14 +343,14 @@ static gboolean finish(const Engine *engine, GError **error)
 }
 
 PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimNetwork *network, guint flags, GError **error)
+	const PipesimNetwork *network, guint flags, PipesimPowerState *states, GError **error)
 {
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.program = program, .timeline = timeline};
 	gboolean ok;
 
 	timeline->traffic = engine.traffic = pipesim_traffic_new(network, flags);
-	engine.no_memory = !allocate(&engine, flags) || !load(&engine, times);
+	engine.no_memory = !allocate(&engine, times, flags, states) || !load(&engine, times);
 	if (!engine.no_memory)
 		run_events(&engine);
 	if ((flags & PIPESIM_KEEP_MOVES) && !engine.no_memory && !engine.overflow &&
@@ -356,9 +359,7 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	ok = finish(&engine, error);
 	/* What left the queue is half of what happened. */
 	timeline->events += engine.traffic->messages;
-	for (guint rank = 0; engine.pace != NULL && rank < program->shape.ranks; rank++)
-		g_free(engine.pace[rank].span);
-	g_free(engine.pace);
+	pipesim_pace_free(engine.pace, &engine.paces, program->shape.ranks, engine.now, states);
 	pipesim_tournament_clear(&engine.queue);
 	g_free(engine.work);
 	g_free(engine.second);

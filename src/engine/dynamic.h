@@ -1,6 +1,7 @@
 /* The simulator of links: messages wait for each other, and slow what runs beside them. */
 #pragma once
 #include "engine/timeline.h"
+#include "model/power.h"
 
 /**
  * pipesim_dynamic_run: as pipesim_fast_run(), but messages between ranks take the links of
@@ -15,9 +16,11 @@
  * when it is ready, and what slows an op later is added when it would have ended. Messages that
  * end ops at the same time come in the order (rank, op index).
  * @flags: of PipesimTrafficFlags, or 0
+ * @states: as for pipesim_comm_run(): no receive ever waits here, since a message moves as soon as it
+ * is ready
  *
  * Returns: (transfer full): a timeline with traffic, for which @network must outlive it; NULL
  *   with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT, as there.
  */
 PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const PipesimTimes *times,
-	const PipesimNetwork *network, guint flags, GError **error);
+	const PipesimNetwork *network, guint flags, PipesimPowerState *states, GError **error);

@@ -6,6 +6,84 @@
 
 __extension__ typedef __int128 Work;
 
+#define NO_OP -1
+
+/* Rules --------------------------------------------------------------------------------- */
+
+static PipesimFraction of_ppm(gint64 ppm)
+{
+	const gint64 common = pipesim_gcd(ppm, PIPESIM_PPM);
+
+	return (PipesimFraction){ppm / common, PIPESIM_PPM / common};
+}
+
+gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
+	const PipesimNetwork *network, gboolean ahead, guint flags)
+{
+	const PipesimResidence *residence =
+		flags & PIPESIM_NO_RESIDENCE ? NULL : times->residence;
+	const gboolean slows = network != NULL && pipesim_network_slows(network);
+
+	*rules = (PipesimPaceRules){.power = flags & PIPESIM_NO_POWER ? NULL : times->power};
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		PipesimSlowdown *slowdown = &rules->slowdown[kind];
+
+		slowdown->moving = slowdown->waiting = (PipesimFraction){1, 1};
+		/* What --interference says of messages that move goes before what was measured. */
+		if (slows && !(flags & PIPESIM_NO_SLOWDOWN))
+			slowdown->moving = network->slowdown[kind];
+		else if (!slows && residence != NULL)
+			slowdown->moving = of_ppm(residence->moving[kind]);
+		if (ahead && residence != NULL)
+			slowdown->waiting = of_ppm(residence->slowdown[kind]);
+		rules->moves_slow |= slowdown->moving.num > slowdown->moving.den;
+		rules->waits_slow |= slowdown->waiting.num > slowdown->waiting.den;
+	}
+	return rules->power != NULL || rules->moves_slow || rules->waits_slow;
+}
+
+PipesimPace *pipesim_pace_new(guint ranks, const PipesimPowerState *states)
+{
+	PipesimPace *pace = g_try_new0(PipesimPace, ranks);
+
+	for (guint rank = 0; pace != NULL && rank < ranks; rank++) {
+		pace[rank].load = NO_OP;
+		if (states != NULL)
+			pace[rank].state = states[rank];
+	}
+	return pace;
+}
+
+/* Power --------------------------------------------------------------------------------- */
+
+/* Up to @now. */
+static void count(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
+{
+	gint64 load = pace->load;
+
+	if (rules->power == NULL || now == pace->counted)
+		return;
+	if (load == NO_OP)
+		load = pace->waiting > 0 ? rules->power->waiting_load : 0;
+	pipesim_power_advance(rules->power, &pace->state, now - pace->counted, load);
+	pace->counted = now;
+}
+
+void pipesim_pace_free(PipesimPace *pace, const PipesimPaceRules *rules, guint ranks,
+	gint64 end, PipesimPowerState *states)
+{
+	for (guint rank = 0; pace != NULL && rank < ranks; rank++) {
+		if (states != NULL && rules->power != NULL) {
+			count(&pace[rank], rules, end);
+			states[rank] = pace[rank].state;
+		}
+		g_free(pace[rank].span);
+	}
+	g_free(pace);
+}
+
+/* Messages and receives ------------------------------------------------------------------ */
+
 gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end)
 {
 	guint at, behind;
@@ -41,7 +119,7 @@ gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end)
 
 /* When work that is @left from @at on ends at @rate units a ns, or @until where it does not by
  * then; what is left then. */
-static gint64 work_until(Work *left, gint64 at, gint64 until, gint64 rate)
+static gint64 work_until(Work *left, gint64 at, gint64 until, Work rate)
 {
 	const Work most = (Work)(until - at) * rate;
 
@@ -57,6 +135,8 @@ static gint64 work_until(Work *left, gint64 at, gint64 until, gint64 rate)
 /* Up to @until: returns where the work ends, or @until with what is left. */
 static gint64 advance(const PipesimPace *pace, Work *left, gint64 until)
 {
+	const Work still = pace->waiting > 0 ? pace->resident : pace->alone;
+	const Work moving = MIN(still, pace->moving);
 	gint64 at = pace->from;
 
 	for (guint i = pace->first; i < pace->n && at<until && * left> 0; i++) {
@@ -65,12 +145,12 @@ static gint64 advance(const PipesimPace *pace, Work *left, gint64 until)
 		if (span->end <= at)
 			continue;
 		if (span->begin > at)
-			at = work_until(left, at, MIN(span->begin, until), pace->slowdown.num);
+			at = work_until(left, at, MIN(span->begin, until), still);
 		if (*left > 0 && at < until)
-			at = work_until(left, at, MIN(span->end, until), pace->slowdown.den);
+			at = work_until(left, at, MIN(span->end, until), moving);
 	}
 	if (*left > 0 && at < until)
-		at = work_until(left, at, until, pace->slowdown.num);
+		at = work_until(left, at, until, still);
 	return at;
 }
 
@@ -88,13 +168,23 @@ static void forget(PipesimPace *pace, gint64 at)
 		pace->first++;
 }
 
-gint64 pipesim_pace_start(
-	PipesimPace *pace, gint64 start, gint64 duration, PipesimFraction slowdown)
+gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint64 start,
+	gint64 duration, PipesimKind kind)
 {
+	const PipesimFraction moving = rules->slowdown[kind].moving;
+	const PipesimFraction waiting = rules->slowdown[kind].waiting;
+
+	count(pace, rules, start);
+	if (rules->power != NULL) {
+		duration = pipesim_power_duration(rules->power, &pace->state, kind, duration);
+		pace->load = rules->power->load[kind];
+	}
 	forget(pace, start);
-	pace->slowdown = slowdown;
+	pace->alone = (Work)moving.num * waiting.num;
+	pace->moving = (Work)moving.den * waiting.num;
+	pace->resident = (Work)moving.num * waiting.den;
 	pace->from = start;
-	pace->left = (Work)duration * slowdown.num;
+	pace->left = duration * pace->alone;
 	return foresee(pace);
 }
 
@@ -106,4 +196,26 @@ gint64 pipesim_pace_reach(PipesimPace *pace, gint64 now)
 		return now;
 	forget(pace, now);
 	return foresee(pace);
+}
+
+void pipesim_pace_end(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
+{
+	count(pace, rules, now);
+	pace->load = NO_OP;
+}
+
+gint64 pipesim_pace_wait(
+	PipesimPace *pace, const PipesimPaceRules *rules, gint64 now, gboolean more)
+{
+	const gboolean runs = pace->left > 0;
+
+	/* What it draws while an op runs does not hang on it. */
+	if (pace->load == NO_OP)
+		count(pace, rules, now);
+	if (runs) {
+		advance(pace, &pace->left, now);
+		pace->from = now;
+	}
+	pace->waiting += more ? 1 : -1u;
+	return runs ? foresee(pace) : now;
 }

@@ -1,31 +1,82 @@
-/* Ops that run slower while messages move on their rank, in exact integers. */
+/* What an op takes where it runs: faster after its rank has idled, slower while messages move on the
+ * rank or a receive waits there. In exact integers. */
 #pragma once
 #include "engine/traffic.h"
+#include "model/costs.h"
+
+/* How many times as long an op of a kind takes meanwhile, num >= den. Of both at once the larger
+ * counts, and several messages or receives slow no more than one. */
+typedef struct {
+	PipesimFraction moving;  /* a message moves out of the rank or into it */
+	PipesimFraction waiting; /* a receive stands there whose message does not move yet */
+} PipesimSlowdown;
+
+/* What is alike on all ranks of a step. */
+typedef struct {
+	const PipesimPower *power; /* NULL: what ran before changes nothing */
+	PipesimSlowdown slowdown[PIPESIM_N_KINDS];
+	gboolean moves_slow, waits_slow; /* some kind */
+} PipesimPaceRules;
 
 /* From begin until before end, ns. */
 typedef struct {
 	gint64 begin, end;
 } PipesimSpan;
 
-/* One rank: when messages move on it, and what its op has left to do. */
+/* One rank: when messages move on it, how many receives wait, what its op has left to do, and what its
+ * chip went through. */
 typedef struct {
 	PipesimSpan *span; /* apart and ascending; from [first] on not over yet */
 	guint first, n, size;
-	PipesimFraction slowdown;    /* of the op that runs */
+	guint waiting; /* receives */
+	/* Of the op that runs: units of work a ns alone, while a message moves, while a receive waits. */
+	__extension__ __int128 alone, moving, resident;
 	gint64 from;                 /* up to when its work is counted, ns */
-	__extension__ __int128 left; /* work from then on, units of 1 / slowdown.num ns */
+	__extension__ __int128 left; /* work from then on */
+	/* Where power counts: the state of the chip, up to when it is counted, and its load since, -1:
+	 * no op runs. */
+	PipesimPowerState state;
+	gint64 counted, load;
 } PipesimPace;
+
+/**
+ * pipesim_pace_rules_init: those of @times, for messages over @network (nullable).
+ * @ahead: the runtime issues receives that wait while ops run
+ * @flags: of PipesimTrafficFlags
+ *
+ * Returns: FALSE where every op takes what @times say, so that no PipesimPace is needed.
+ */
+gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
+	const PipesimNetwork *network, gboolean ahead, guint flags);
+
+/** pipesim_pace_new: of @ranks ranks at time 0, whose chips begin at @states (nullable: rested); NULL
+ * without memory. */
+PipesimPace *pipesim_pace_new(guint ranks, const PipesimPowerState *states);
+
+/** pipesim_pace_free: of @ranks ranks; @pace may be NULL. Where @rules have power and @states is not
+ * NULL, these become the states at @end. */
+void pipesim_pace_free(PipesimPace *pace, const PipesimPaceRules *rules, guint ranks,
+	gint64 end, PipesimPowerState *states);
 
 /** pipesim_pace_add: a message moves on the rank from @begin until before @end. FALSE without
  * memory. */
 gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end);
 
-/** pipesim_pace_start: an op of @duration ns starts at @start. Returns when it ends if no
- * further message moves until then; capped at PIPESIM_MAX_END. */
-gint64 pipesim_pace_start(
-	PipesimPace *pace, gint64 start, gint64 duration, PipesimFraction slowdown);
+/** pipesim_pace_start: an op of @kind, whose sustained time is @duration ns, starts at @start. Returns
+ * when it ends if no further message moves until then, and receives go on waiting as they do; capped
+ * at PIPESIM_MAX_END. */
+gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint64 start,
+	gint64 duration, PipesimKind kind);
 
 /** pipesim_pace_reach: the op would end @now. Returns the same where no message that was added
  * since slowed it, else when it ends now, later. Every message that begins to move before @now
  * must have been added. */
 gint64 pipesim_pace_reach(PipesimPace *pace, gint64 now);
+
+/** pipesim_pace_end: the op has ended @now. */
+void pipesim_pace_end(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now);
+
+/** pipesim_pace_wait: from @now on one receive more waits, or one less. Where an op runs: returns when it
+ * ends now, as pipesim_pace_start(), earlier or later than before; else @now. */
+gint64 pipesim_pace_wait(
+	PipesimPace *pace, const PipesimPaceRules *rules, gint64 now, gboolean more);

@@ -8,24 +8,96 @@
 #include "engine/lanes.h"
 #include "engine/step.h"
 #include "engine/stream.h"
+#include <string.h>
 
 /* A pass over all ops, many steps at once, is faster than leaping over what repeats where there
  * are no more ops, in all and for each step: putting them in order is work that all steps share. */
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
+/* States that are no further apart are the same: a millionth. */
+#define SAME_LOAD (PIPESIM_LOAD_ONE >> 20)
+
+/* Where each message takes P2P, over links that no two share. */
+static PipesimTimeline *run_unlinked(const PipesimProgram *program, const PipesimTimes *times,
+	guint flags, PipesimPowerState *states, GError **error)
+{
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+	PipesimTimeline *timeline;
+
+	network->intra.latency = times->p2p;
+	timeline = pipesim_dynamic_run(
+		program, times, network, flags & ~(guint)PIPESIM_KEEP_MOVES, states, error);
+	if (timeline != NULL)
+		g_clear_pointer(&timeline->traffic, pipesim_traffic_free);
+	return timeline;
+}
+
+/* @states: (nullable): of the chips at the begin, then at the end */
+static PipesimTimeline *run_once(const PipesimStep *step, const PipesimTimes *times,
+	guint flags, PipesimPowerState *states, GError **error)
+{
+	const PipesimNetwork *network = step->job.network;
+
+	if (pipesim_runtime_waits(step->job.runtime))
+		return pipesim_comm_run(pipesim_step_messages(step), &step->job.issuing, times,
+			network, flags, states, error);
+	if (network != NULL)
+		return pipesim_dynamic_run(step->whole, times, network, flags, states, error);
+	if (pipesim_times_vary(times))
+		return run_unlinked(step->whole, times, flags, states, error);
+	return pipesim_fast_run(step->whole, times, error);
+}
+
+/* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to end there too:
+ * into @begin, unless it is the same. @end is lost. Returns whether it is. */
+static gboolean repeat(const PipesimPower *power, const PipesimTimeline *timeline, guint ranks,
+	PipesimPowerState *begin, PipesimPowerState *end)
+{
+	gboolean same = TRUE;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		end[rank] = pipesim_power_repeat(
+			power, &begin[rank], &end[rank], timeline->makespan);
+		for (guint i = 0; i < power->n_constants; i++)
+			same &= ABS(end[rank].mean[i] - begin[rank].mean[i]) <= SAME_LOAD;
+	}
+	if (!same)
+		memcpy(begin, end, ranks * sizeof *begin);
+	return same;
+}
+
+/* The step whose chips end as they began. @begin: (nullable): where the search begins, then where the step
+ * does */
+static PipesimTimeline *run_steps(const PipesimStep *step, const PipesimTimes *times,
+	guint flags, PipesimPowerState *begin, GError **error)
+{
+	const guint ranks = step->whole->shape.ranks;
+	g_autofree PipesimPowerState *end = NULL;
+	PipesimTimeline *timeline = NULL;
+
+	if (begin == NULL || flags & PIPESIM_NO_POWER)
+		return run_once(step, times, flags, NULL, error);
+	end = g_new(PipesimPowerState, ranks);
+	for (guint i = 1; i <= PIPESIM_MOST_STEPS; i++) {
+		g_clear_pointer(&timeline, pipesim_timeline_free);
+		memcpy(end, begin, ranks * sizeof *end);
+		timeline = run_once(step, times, flags, end, error);
+		if (timeline == NULL || step->job.first_step || i == PIPESIM_MOST_STEPS ||
+			repeat(times->power, timeline, ranks, begin, end))
+			break;
+	}
+	return timeline;
+}
+
 PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error)
 {
-	const PipesimNetwork *network = step->job.network;
-	const PipesimLowering *messages = pipesim_step_messages(step);
+	const guint ranks = step->whole->shape.ranks;
+	g_autofree PipesimPowerState *states =
+		times->power != NULL ? g_new0(PipesimPowerState, ranks) : NULL;
 
-	if (pipesim_runtime_waits(step->job.runtime))
-		return pipesim_comm_run(
-			messages, &step->job.issuing, times, network, flags, error);
-	if (network != NULL)
-		return pipesim_dynamic_run(step->whole, times, network, flags, error);
-	return pipesim_fast_run(step->whole, times, error);
+	return run_steps(step, times, flags, states, error);
 }
 
 void pipesim_step_measure(PipesimStep *step)
@@ -62,7 +134,9 @@ static gboolean simulate(PipesimStep *step, PipesimWant want, GError **error)
 		if (step->derived == NULL)
 			return FALSE;
 	}
-	step->timeline = pipesim_step_again(step, job->times, flags, error);
+	if (job->times->power != NULL)
+		step->states = g_new0(PipesimPowerState, step->whole->shape.ranks);
+	step->timeline = run_steps(step, job->times, flags, step->states, error);
 	if (step->timeline == NULL)
 		return FALSE;
 	step->program = waits && pipesim_step_messages(step)->runtime->splits_pairs
@@ -91,7 +165,8 @@ static PipesimStep *new_step(const PipesimJob *job)
 static gboolean takes_figures_alone(const PipesimJob *job)
 {
 	return !pipesim_runtime_waits(job->runtime) && job->network == NULL &&
-	       job->times->each == NULL && pipesim_stream_takes(job->order);
+	       !pipesim_times_vary(job->times) && job->times->each == NULL &&
+	       pipesim_stream_takes(job->order);
 }
 
 PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **error)
@@ -144,6 +219,7 @@ void pipesim_step_free(PipesimStep *step)
 	g_free(step->busy);
 	g_free(step->first_start);
 	g_free(step->last_end);
+	g_free(step->states);
 	pipesim_order_unref((PipesimOrder *)step->job.order);
 	pipesim_step_forget_ops(step);
 	g_free(step);
@@ -172,11 +248,14 @@ static gboolean run_sample(gsize sample, gpointer own, gpointer data, GError **e
 {
 	const Work *work = data;
 	PipesimTimes drawn = *work->step->job.times;
+	const guint ranks = work->step->whole->shape.ranks;
+	g_autofree PipesimPowerState *states =
+		g_memdup2(work->step->states, ranks * sizeof *states);
 	g_autoptr(PipesimTimeline) timeline = NULL;
 
 	drawn.drawn = own;
 	pipesim_draw_durations(work->draw, work->seed, sample, own);
-	timeline = pipesim_step_again(work->step, &drawn, 0, error);
+	timeline = run_once(work->step, &drawn, 0, states, error);
 	if (timeline == NULL)
 		return FALSE;
 	pipesim_lane_result_of(&work->results[sample], work->draw->program, timeline);
@@ -198,7 +277,8 @@ gboolean pipesim_step_sample(const PipesimStep *step, const PipesimJitter *jitte
 	if (draw == NULL)
 		return FALSE;
 	/* Longest paths go side by side, anything else one a thread at a time. */
-	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL)
+	if (pipesim_runtime_waits(step->job.runtime) || step->job.network != NULL ||
+		pipesim_times_vary(step->job.times))
 		return pipesim_parallel(&parallel, error);
 	return pipesim_draw_run(draw, seed, 0, n, 0, results, error);
 }

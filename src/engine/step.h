@@ -18,8 +18,12 @@ typedef struct {
 	/* Messages as a file lists them, for any runtime but async; NULL: they follow
 	 * from the rules. */
 	const PipesimLowering *messages;
-	guint traffic; /* PipesimTrafficFlags: what messages over the network leave out */
+	guint traffic; /* PipesimTrafficFlags: what is left out */
+	/* The chips of all ranks have rested at its begin; else a step like it came right before. */
+	gboolean first_step;
 } PipesimJob;
+
+#define PIPESIM_MOST_STEPS 64
 
 /* What repeats in the longest loops of an order. */
 typedef struct {
@@ -41,13 +45,17 @@ typedef struct {
 	 * them so. Both NULL where they were not wanted and not needed. */
 	PipesimProgram *program;
 	PipesimTimeline *timeline;
+	/* By rank: the state of its chip at the begin; NULL where power does not count. */
+	PipesimPowerState *states;
 	/* For pipesim_step_again(): the ops with pairs whole, and the messages. */
 	PipesimProgram *whole;
 	PipesimLowering *derived;
 } PipesimStep;
 
 /**
- * pipesim_step_run: simulates one step.
+ * pipesim_step_run: simulates one step. Where times have power the chips begin it as they end it, as if it
+ * followed on others like it without a pause: it is run until that is so to a millionth of their load, at
+ * most PIPESIM_MOST_STEPS times, each time from the state that would repeat if its loads did.
  *
  * Returns: (transfer full): for pipesim_step_free(). NULL with PIPESIM_ERROR_DEADLOCK, whose
  *   message goes once round the cycle, PIPESIM_ERROR_INCOMPLETE for an order that leaves a
@@ -83,7 +91,8 @@ void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
 
 /**
- * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times.
+ * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times; where these
+ * have power, until it repeats.
  * @times: of the same shape; durations drawn are by index of step->program
  * @flags: of PipesimTrafficFlags
  *
@@ -94,7 +103,8 @@ PipesimTimeline *pipesim_step_again(
 
 /**
  * pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one thread
- * a core: figures of each in @results, the same whatever the number of threads.
+ * a core: figures of each in @results, the same whatever the number of threads. Chips begin each as they
+ * begin @step.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined.
  */

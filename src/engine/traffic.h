@@ -13,6 +13,9 @@ typedef enum {
 	PIPESIM_KEEP_MOVES = 1 << 0,  /* fill timeline->moving and the transfers */
 	PIPESIM_NO_QUEUES = 1 << 1,   /* messages hold no link: none waits */
 	PIPESIM_NO_SLOWDOWN = 1 << 2, /* messages slow nothing */
+	PIPESIM_NO_POWER = 1 << 3,    /* ops take their sustained time, whatever came before */
+	/* Receives that wait, and messages that move, take nothing from ops as it was measured. */
+	PIPESIM_NO_RESIDENCE = 1 << 4,
 } PipesimTrafficFlags;
 
 /* One link, in the course of a run and after it. */

@@ -58,7 +58,7 @@ typedef struct {
 #define MAX_TIME     PIPESIM_MAX_TIME_NS
 /* 1000 s. */
 #define MAX_CONSTANT G_GINT64_CONSTANT(1000000000000)
-#define MAX_SLOWDOWN (100 * (gint64)PIPESIM_PPM)
+#define MAX_SLOWDOWN (10 * (gint64)PIPESIM_PPM)
 
 /* What is read and written, in the order in which it is written. */
 static const Key costs_keys[] = {

@@ -428,6 +428,51 @@ gboolean pipesim_costs_parse_slow(
 	return parse_factors(text, &factors, ranks, &costs->slow, &costs->n_slow, error);
 }
 
+gboolean pipesim_costs_parse_speed(
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error)
+{
+	const Factors factors = {what, "rank", "3=0.97"};
+	g_autofree PipesimFraction *speed = NULL;
+	guint n;
+
+	if (!parse_factors(text, &factors, ranks, &speed, &n, error))
+		return FALSE;
+	for (guint rank = 0; rank < n; rank++) {
+		const PipesimFraction slow =
+			costs->slow != NULL ? costs->slow[rank] : (PipesimFraction){1, 1};
+		PipesimFraction both;
+
+		if (speed[rank].num == 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: rank %u would never end; a speed is above 0, such as 0.97",
+				what, rank);
+		if (__builtin_mul_overflow(slow.num, speed[rank].den, &both.num) ||
+			__builtin_mul_overflow(slow.den, speed[rank].num, &both.den))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: the speed of rank %u has too many digits", what, rank);
+		speed[rank] = both;
+	}
+	for (guint rank = 0; rank < n; rank++) {
+		const gint64 common = MAX(pipesim_gcd(speed[rank].num, speed[rank].den), 1);
+
+		speed[rank].num /= common;
+		speed[rank].den /= common;
+	}
+	g_free(costs->slow);
+	costs->slow = g_steal_pointer(&speed);
+	costs->n_slow = n;
+	return TRUE;
+}
+
+gboolean pipesim_costs_sustain(PipesimCosts *costs)
+{
+	const gboolean any = costs->power != NULL || costs->residence != NULL;
+
+	g_clear_pointer(&costs->power, pipesim_power_free);
+	g_clear_pointer(&costs->residence, g_free);
+	return any;
+}
+
 PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage, guint stages)
 {
 	if (costs->scale == NULL)
@@ -679,6 +724,8 @@ PipesimTimes *pipesim_times_new_placed(
 	divide_times(times, costs, shape);
 	memcpy(times->average, times->chunk, sizeof times->average);
 	slow_ranks(times, costs, shape);
+	times->power = pipesim_power_copy(costs->power);
+	times->residence = g_memdup2(costs->residence, sizeof *costs->residence);
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
 	if (costs->part != NULL)
@@ -715,6 +762,8 @@ void pipesim_times_free(PipesimTimes *times)
 	g_free(times->sorts);
 	g_free(times->slow);
 	g_free(times->first_layer);
+	pipesim_power_free(times->power);
+	g_free(times->residence);
 	g_free(times);
 }
 

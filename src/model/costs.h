@@ -225,6 +225,15 @@ PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
 gboolean pipesim_costs_parse_slow(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
+/** pipesim_costs_parse_speed: "3=0.97": how fast ranks 0 to @ranks - 1 are against what the times say: their ops
+ * take 1 / 0.97 of the time, in addition to what pipesim_costs_parse_slow() said. Errors as above. */
+gboolean pipesim_costs_parse_speed(
+	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
+
+/** pipesim_costs_sustain: drops power and residence: every op takes its sustained time alone. Returns whether there
+ * were any. */
+gboolean pipesim_costs_sustain(PipesimCosts *costs);
+
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
 void pipesim_component_free(PipesimComponent *component);
 
@@ -237,6 +246,9 @@ struct _PipesimTimes {
 	gint64 average[PIPESIM_N_KINDS]; /* over all stages: what formulae are evaluated at */
 	gboolean equal_stages;           /* no part is longer or shorter than another */
 	PipesimFraction *slow;           /* [rank]; NULL = every rank is equally fast */
+	/* Copies of those of the costs: see there. */
+	PipesimPower *power;
+	PipesimResidence *residence;
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
@@ -261,6 +273,12 @@ struct _PipesimTimes {
 	 * pipesim_dynamic_run(); engines that look durations up by stage cannot take it. */
 	const gint64 *drawn;
 };
+
+/* Whether what an op takes hangs on when it runs: such steps are simulated event by event. */
+static inline gboolean pipesim_times_vary(const PipesimTimes *times)
+{
+	return times->power != NULL || times->residence != NULL;
+}
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length
  * of the part of the model that its stage lies in, rounded to ns; where micro-batches run in

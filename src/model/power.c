@@ -70,7 +70,8 @@ PipesimPower *pipesim_power_new(void)
 	power->weight[0] = PIPESIM_PPM;
 	power->threshold = 700000;
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		power->full_speed[kind] = power->load[kind] = PIPESIM_PPM;
+		power->full_speed[kind] = power->load[kind] = power->sustained[kind] =
+			PIPESIM_PPM;
 	power->explained = power->residual = -1;
 	return power;
 }
@@ -176,7 +177,8 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	const gint64 above = CLAMP(pipesim_power_load(power, state) - threshold, 0, room);
 	/* In units of 2^-40: ppm, so that a kind that does not depend keeps its time. */
 	const gint64 share = (gint64)((Wide)above * PIPESIM_LOAD_ONE / room);
-	const Wide factor = (Wide)full * PIPESIM_LOAD_ONE + (Wide)(PIPESIM_PPM - full) * share;
+	const Wide factor =
+		(Wide)full * PIPESIM_LOAD_ONE + (Wide)(power->sustained[kind] - full) * share;
 	const Wide one = (Wide)PIPESIM_PPM * PIPESIM_LOAD_ONE;
 
 	return (gint64)((sustained * factor + one / 2) / one);
@@ -194,7 +196,79 @@ PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
 
 		if (kept < ONE)
 			state.mean[i] =
-				(gint64)CLAMP(added / (Wide)(ONE - kept), 0, PIPESIM_LOAD_ONE);
+				(gint64)CLAMP(added / (Wide)(ONE - kept), 0, PIPESIM_LOAD_MOST);
 	}
 	return state;
+}
+
+/* Another limit -------------------------------------------------------------------------- */
+
+gboolean pipesim_power_depends(const PipesimPower *power)
+{
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		if (power->full_speed[kind] != power->sustained[kind])
+			return TRUE;
+	return FALSE;
+}
+
+/* log2(@value) in units of 2^-32, @value >= 1. */
+static gint64 logarithm(guint64 value)
+{
+	const guint whole = 63 - (guint)__builtin_clzll(value);
+	/* From 1 up to 2, in units of 2^-62; each square tells one bit more. */
+	guint64 rest = whole > RESULT_BITS ? value >> 1 : value << (RESULT_BITS - whole);
+	gint64 log = whole;
+
+	for (guint bit = 0; bit < EXPONENT_BITS; bit++) {
+		const Unsigned square = (Unsigned)rest * rest >> RESULT_BITS;
+
+		log <<= 1;
+		log |= square >= 2 * (Unsigned)ONE;
+		rest = (guint64)(square >> (log & 1));
+	}
+	return log;
+}
+
+/* 2^@exponent in ppm. */
+static gint64 power_of_two(gint64 exponent)
+{
+	if (exponent <= 0)
+		return (gint64)multiply(halve((guint64)-exponent), PIPESIM_PPM);
+	return (gint64)((Wide)PIPESIM_PPM * ONE / halve((guint64)exponent));
+}
+
+gboolean pipesim_power_set_limit(
+	PipesimPower *power, gint64 watts, const char *what, GError **error)
+{
+	const gint64 measured = power->limit;
+	gint64 limit, threshold;
+
+	if (measured == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: the costs do not say at which limit they were measured; give "
+			"limit_w in [power]",
+			what);
+	if (!pipesim_power_depends(power) || power->threshold == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: %s, so that nothing tells what another limit does", what,
+			power->threshold == 0 ? "the threshold in [power] is 0"
+					      : "no op of the costs depends on power");
+	if (watts < (measured + 3) / 4)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: %" G_GINT64_FORMAT " W; from %" G_GINT64_FORMAT
+			" W, a quarter of the %" G_GINT64_FORMAT " W that were measured",
+			what, watts, (measured + 3) / 4, measured);
+	limit = logarithm((guint64)measured) - logarithm((guint64)watts);
+	threshold = logarithm(PIPESIM_PPM) - logarithm((guint64)power->threshold);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const gint64 full =
+			logarithm(PIPESIM_PPM) - logarithm((guint64)power->full_speed[kind]);
+		const gint64 exponent = (gint64)((Wide)limit * full / threshold);
+
+		power->sustained[kind] = MAX(power_of_two(exponent), power->full_speed[kind]);
+	}
+	power->threshold =
+		MIN((gint64)((Wide)power->threshold * watts / measured), PIPESIM_PPM - 1);
+	power->limit = watts;
+	return TRUE;
 }

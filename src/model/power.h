@@ -13,14 +13,16 @@
 #define PIPESIM_POWER_CONSTANTS 2
 /* A running mean of 1, in which states are kept. */
 #define PIPESIM_LOAD_ONE (G_GINT64_CONSTANT(1) << 40)
+/* The largest: of a kind of op that draws more than the average of a rank that never idles. */
+#define PIPESIM_LOAD_MOST (2 * PIPESIM_LOAD_ONE)
 
 /* How a chip under its power limit clocks, as it was measured.
  *
  * A rank's load is @load of the kind of op that runs, @waiting_load while nothing runs and a receive
  * waits, else 0. Each running mean follows it exponentially: after dt at a load L it is
  * L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op that starts at x
- * takes its sustained time, which is what costs say, times full + (1 - full) u, where
- * u = clamp((x - threshold) / (1 - threshold), 0, 1) and full is @full_speed of its kind. */
+ * takes what costs say, its sustained time, times full + (sustained - full) u, where
+ * u = clamp((x - threshold) / (1 - threshold), 0, 1), full is @full_speed of its kind, and @sustained 1. */
 typedef struct {
 	char *device;      /* that was measured; NULL = not told */
 	gint64 limit;      /* of its power, W; 0 = not told */
@@ -32,6 +34,9 @@ typedef struct {
 		[PIPESIM_N_KINDS]; /* time at full clock against the sustained one, 1 to a million */
 	gint64 load[PIPESIM_N_KINDS];
 	gint64 waiting_load;
+	/* The sustained time against that of the costs, by kind, full_speed or more: a million, but under
+	 * another limit than the one that was measured (pipesim_power_set_limit()). Not in files. */
+	gint64 sustained[PIPESIM_N_KINDS];
 	gint64 explained; /* share of the variance of what was measured; -1 = not told */
 	gint64 residual;  /* relative root mean square that is left; -1 = not told */
 } PipesimPower;
@@ -44,7 +49,7 @@ typedef struct {
 	gint64 sms; /* that the receive held when it was measured; 0 = not told */
 } PipesimResidence;
 
-/* The running means of one chip, 0 to PIPESIM_LOAD_ONE. All 0: it has idled for long. */
+/* The running means of one chip, 0 to PIPESIM_LOAD_MOST. All 0: it has idled for long. */
 typedef struct {
 	gint64 mean[PIPESIM_POWER_CONSTANTS];
 } PipesimPowerState;
@@ -56,6 +61,22 @@ PipesimPower *pipesim_power_copy(const PipesimPower *power);
 void pipesim_power_free(PipesimPower *power);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPower, pipesim_power_free)
 
+/** pipesim_power_depends: whether the time of some kind of op changes with the load. */
+gboolean pipesim_power_depends(const PipesimPower *power);
+
+/**
+ * pipesim_power_set_limit: as the chip would do with a power limit of @watts, from what was measured at its
+ * own. Assumes that what it draws goes as load x speed^e: then the threshold, which is the load that
+ * full clock can bear, goes as the limit, and sustained speed as its e-th root. Where full is full_speed of a
+ * kind, threshold = full^e: e was measured for each kind. Its own limit changes nothing.
+ * @what: how messages call the limit
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where the limit that was measured is not known, or no op depends on
+ *   the load, or the threshold is 0, or @watts is below a quarter of it; @power is then unchanged.
+ */
+gboolean pipesim_power_set_limit(
+	PipesimPower *power, gint64 watts, const char *what, GError **error);
+
 /** pipesim_residence_new: of receives and messages that slow nothing; for g_free(). */
 PipesimResidence *pipesim_residence_new(void);
 
@@ -63,7 +84,7 @@ PipesimResidence *pipesim_residence_new(void);
 void pipesim_power_advance(
 	const PipesimPower *power, PipesimPowerState *state, gint64 dt, gint64 load);
 
-/** pipesim_power_load: x of @state, 0 to PIPESIM_LOAD_ONE. */
+/** pipesim_power_load: x of @state, 0 to PIPESIM_LOAD_MOST. */
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state);
 
 /** pipesim_power_duration: what an op of @kind takes that starts at @state, where it takes

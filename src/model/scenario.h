@@ -47,9 +47,10 @@ typedef struct {
 	PipesimSort sort;
 	gint64 memory_limit; /* bytes a rank; 0 = none */
 	PipesimKeep keep;
-	gboolean critical; /* the critical path and a lower bound are asked for */
-	guint samples;     /* steps to draw at random */
-	guint64 seed;      /* of these */
+	gboolean critical;   /* the critical path and a lower bound are asked for */
+	gboolean first_step; /* no step came before that warmed up the chips */
+	guint samples;       /* steps to draw at random */
+	guint64 seed;        /* of these */
 	/* Relative standard deviation of normal durations; den 0 = as the costs were measured.
 	 */
 	PipesimFraction jitter;

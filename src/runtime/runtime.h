@@ -35,6 +35,9 @@ struct _PipesimRuntime {
 	gboolean waits_for_groups;
 	/* What every micro-batch receives has a buffer for the whole step, and what is sent stays until its backward. */
 	gboolean keeps_buffers;
+	/* It issues receives while ops run that do not need them: those that wait for their sender hold part
+	 * of the chip beside them. */
+	gboolean posts_ahead;
 	/* Over two ranks what goes one way and what goes the other never share a queue, where messages
 	 * of several chunks are issued one by one. */
 	gboolean two_ways;

@@ -169,8 +169,8 @@ static void run_plain(gpointer data)
 static void run_links(gpointer data)
 {
 	Links *links = data;
-	g_autoptr(PipesimTimeline) timeline =
-		pipesim_dynamic_run(links->program, links->times, links->network, 0, NULL);
+	g_autoptr(PipesimTimeline) timeline = pipesim_dynamic_run(
+		links->program, links->times, links->network, 0, NULL, NULL);
 
 	links->makespan = timeline->makespan;
 	links->events = timeline->events;

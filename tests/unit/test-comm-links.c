@@ -56,9 +56,9 @@ START_TEST(unlimited_links_equal_p2p)
 		g_autoptr(PipesimLowering) lowering =
 			pipesim_lower(program, waiting[i], NULL, NULL);
 		g_autoptr(PipesimTimeline) plain =
-			pipesim_comm_run(lowering, &in_one_queue, times, NULL, 0, NULL);
-		g_autoptr(PipesimTimeline) linked =
-			pipesim_comm_run(lowering, &in_one_queue, times, network, 0, NULL);
+			pipesim_comm_run(lowering, &in_one_queue, times, NULL, 0, NULL, NULL);
+		g_autoptr(PipesimTimeline) linked = pipesim_comm_run(
+			lowering, &in_one_queue, times, network, 0, NULL, NULL);
 
 		ck_assert((plain == NULL) == (linked == NULL));
 		if (plain != NULL)
@@ -80,10 +80,10 @@ START_TEST(queues_lengthen_every_mode)
 	for (guint i = 0; i < G_N_ELEMENTS(waiting); i++) {
 		g_autoptr(PipesimLowering) lowering =
 			pipesim_lower(program, waiting[i], NULL, NULL);
-		g_autoptr(PipesimTimeline) queued = pipesim_comm_run(
-			lowering, &in_one_queue, times, network, PIPESIM_NO_SLOWDOWN, NULL);
+		g_autoptr(PipesimTimeline) queued = pipesim_comm_run(lowering, &in_one_queue,
+			times, network, PIPESIM_NO_SLOWDOWN, NULL, NULL);
 		g_autoptr(PipesimTimeline) open = pipesim_comm_run(lowering, &in_one_queue,
-			times, network, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, NULL);
+			times, network, PIPESIM_NO_SLOWDOWN | PIPESIM_NO_QUEUES, NULL, NULL);
 
 		if (queued == NULL)
 			continue;

@@ -31,7 +31,7 @@ static PipesimTimeline *run(const PipesimProgram *program, const PipesimLowering
 
 	if (!lowering->runtime->waits)
 		return reference_run(program, times, NULL);
-	timeline = pipesim_comm_run(lowering, &in_one_queue, times, NULL, 0, &error);
+	timeline = pipesim_comm_run(lowering, &in_one_queue, times, NULL, 0, NULL, &error);
 	if (timeline != NULL)
 		return timeline;
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_DEADLOCK));
@@ -138,7 +138,7 @@ static gint64 makespan_of(guint row, gint64 p2p, const PipesimIssuing *issuing)
 	if (issuing == NULL)
 		timeline = reference_run(program, times, NULL);
 	else
-		timeline = pipesim_comm_run(lowering, issuing, times, NULL, 0, NULL);
+		timeline = pipesim_comm_run(lowering, issuing, times, NULL, 0, NULL, NULL);
 	ck_assert_ptr_nonnull(timeline);
 	return timeline->makespan;
 }

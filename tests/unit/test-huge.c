@@ -134,7 +134,7 @@ static void assert_never_wraps(const GridCase *point, const PipesimCosts *costs)
 	CHECK(timeline_makespan(pipesim_fast_run(program, times, &error)));
 	CHECK(lanes_makespan(program, costs, &error));
 	network->intra.latency = costs->p2p;
-	CHECK(timeline_makespan(pipesim_dynamic_run(program, times, network, 0, &error)));
+	CHECK(timeline_makespan(pipesim_dynamic_run(program, times, network, 0, NULL, &error)));
 	if (!pipesim_stream_takes(order))
 		return;
 	CHECK(stream_makespan(pipesim_step_run(

@@ -19,7 +19,7 @@ static PipesimTimeline *run_links(
 {
 	g_autoptr(GError) error = NULL;
 	PipesimTimeline *timeline =
-		pipesim_dynamic_run(program, times, network, PIPESIM_KEEP_MOVES, &error);
+		pipesim_dynamic_run(program, times, network, PIPESIM_KEEP_MOVES, NULL, &error);
 
 	ck_assert_msg(timeline != NULL, "%s", error != NULL ? error->message : "no error");
 	return timeline;

@@ -340,7 +340,7 @@ static gint64 run_row(guint row, gint64 p2p, gint64 host_time)
 
 	issuing.host_time = host_time;
 	ck_assert(pipesim_lowering_check(lowering, issuing.channels, NULL, NULL, NULL));
-	timeline = pipesim_comm_run(lowering, &issuing, times, NULL, 0, NULL);
+	timeline = pipesim_comm_run(lowering, &issuing, times, NULL, 0, NULL, NULL);
 	ck_assert_ptr_nonnull(timeline);
 	return timeline->makespan;
 }

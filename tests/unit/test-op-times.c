@@ -63,7 +63,7 @@ START_TEST(engines_agree)
 	network->message_bytes = 1;
 	plain = reference_run(program, times, NULL);
 	fast = pipesim_fast_run(program, times, NULL);
-	linked = pipesim_dynamic_run(program, times, network, 0, NULL);
+	linked = pipesim_dynamic_run(program, times, network, 0, NULL, NULL);
 	assert_same(plain, fast, "any program", schedule->name);
 	assert_same(plain, linked, "links", schedule->name);
 }
@@ -93,8 +93,8 @@ START_TEST(runtimes_take_them)
 
 		if (lowering == NULL)
 			continue;
-		timeline =
-			pipesim_comm_run(lowering, &(PipesimIssuing){0}, times, NULL, 0, NULL);
+		timeline = pipesim_comm_run(
+			lowering, &(PipesimIssuing){0}, times, NULL, 0, NULL, NULL);
 		if (timeline == NULL)
 			continue; /* one queue for a schedule that deadlocks on it */
 		ran = runtimes[i]->splits_pairs ? pipesim_program_split_pairs(program, NULL)

@@ -1,5 +1,9 @@
 /* How chips under a power limit slow down and recover, and how costs files say so. */
+#include "engine/comm.h"
+#include "engine/dynamic.h"
+#include "grid.h"
 #include "model/costs-file.h"
+#include "power-oracle.h"
 #include "suites.h"
 
 #include <math.h>
@@ -122,6 +126,58 @@ START_TEST(repeating_is_found)
 }
 END_TEST
 
+/* Against the same law in floating point; its own limit changes nothing. */
+START_TEST(limits_follow_a_law)
+{
+	static const gint64 limits[] = {175, 300, 600, 699, 700, 701, 800, 999, 1000, 5000};
+	static const gint64 full[PIPESIM_N_KINDS] = {890000, 700000, 1000000, 999000, 500000};
+
+	for (guint i = 0; i < G_N_ELEMENTS(limits); i++) {
+		g_autoptr(PipesimPower) power = pipesim_power_new();
+		const PipesimPowerState busy = {{PIPESIM_LOAD_ONE}}, rested = {{0}};
+
+		power->limit = 700;
+		memcpy(power->full_speed, full, sizeof full);
+		ck_assert(pipesim_power_set_limit(power, limits[i], "x", NULL));
+		ck_assert_int_eq(power->limit, limits[i]);
+		ck_assert_int_eq(power->threshold, MIN(1000 * limits[i], PIPESIM_PPM - 1));
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+			const double share = (double)full[kind] / 1e6;
+			const double law = pow(700. / (double)limits[i], log(share) / log(0.7));
+			const gint64 sustained = power->sustained[kind];
+
+			ck_assert_int_le(
+				ABS(sustained - (gint64)rint(1e6 * MAX(law, share))), 2);
+			ck_assert(limits[i] != 700 || sustained == PIPESIM_PPM);
+			ck_assert_int_eq(pipesim_power_duration(
+						 power, &busy, (PipesimKind)kind, 1000000),
+				sustained);
+			ck_assert_int_eq(pipesim_power_duration(
+						 power, &rested, (PipesimKind)kind, 1000000),
+				full[kind]);
+		}
+	}
+}
+END_TEST
+
+/* What the costs do not tell. */
+START_TEST(limits_are_refused)
+{
+	static const char *const words[] = {"at which limit", "no op of the costs depends",
+		"the threshold in [power] is 0", "174 W; from 175 W, a quarter of the 700 W"};
+	g_autoptr(PipesimPower) power = pipesim_power_new();
+	g_autoptr(GError) error = NULL;
+
+	power->limit = _i == 0 ? 0 : 700;
+	power->full_speed[PIPESIM_F] = _i == 1 ? PIPESIM_PPM : 900000;
+	power->threshold = _i == 2 ? 0 : 700000;
+	ck_assert(!pipesim_power_set_limit(power, _i == 3 ? 174 : 600, "--x", &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert_ptr_nonnull(strstr(error->message, words[_i]));
+	ck_assert_int_eq(power->sustained[PIPESIM_F], PIPESIM_PPM);
+}
+END_TEST
+
 #define HEAD  "[pipesim-costs]\nversion=1\n[times]\nF=1\nI=1\nW=1\n"
 #define LOADS "load_ppm=1000000;900000;800000;850000;990000\n"
 #define FULL  "full_speed_ppm=890000;900000;880000;890000;1000000\n"
@@ -233,21 +289,342 @@ START_TEST(bad_files_are_told)
 }
 END_TEST
 
+/* Steps --------------------------------------------------------------------------------- */
+
+static const PipesimRuntime *const runtimes[] = {&pipesim_runtime_async,
+	&pipesim_runtime_pytorch_2_11, &pipesim_runtime_single, &pipesim_runtime_deepseek,
+	&pipesim_runtime_pytorch_2_15};
+
+static guint32 draw(guint32 *seed, guint32 least, guint32 most)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return least + (*seed >> 8) % (most - least + 1);
+}
+
+/* A chip that heats up and rests in about as many nanoseconds as a step of the grid takes. */
+static PipesimPower *random_power(guint32 seed)
+{
+	PipesimPower *power = pipesim_power_new();
+
+	power->n_constants = 1 + seed % 2;
+	power->time_constant[0] = draw(&seed, 1000, 3000);
+	power->time_constant[1] = draw(&seed, 3000, 9000);
+	power->weight[1] = power->n_constants == 2 ? draw(&seed, 0, PIPESIM_PPM) : 0;
+	power->weight[0] = PIPESIM_PPM - power->weight[1];
+	power->threshold = draw(&seed, 200000, 800000);
+	power->waiting_load = draw(&seed, 0, 600000);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		power->full_speed[kind] = draw(&seed, 700000, PIPESIM_PPM);
+		power->load[kind] = draw(&seed, 500000, PIPESIM_PPM);
+	}
+	return power;
+}
+
+static PipesimResidence *random_residence(guint32 seed)
+{
+	PipesimResidence *residence = pipesim_residence_new();
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		residence->slowdown[kind] = draw(&seed, PIPESIM_PPM, 1500000);
+		residence->moving[kind] = draw(&seed, PIPESIM_PPM, 1100000);
+	}
+	return residence;
+}
+
+static PipesimCosts *random_costs(guint32 seed, guint ranks)
+{
+	guint32 state = seed + 1;
+	const gint64 f = draw(&state, 60, 300), b = draw(&state, 60, 300);
+	const gint64 w = draw(&state, 60, 300);
+	PipesimCosts *costs = grid_costs(f, b, w, f + b + w, draw(&state, 0, 60));
+
+	if (seed % 3 == 1)
+		ck_assert(pipesim_costs_parse_slow(
+			costs, ranks > 1 ? "0=1.2,1=0.9" : "0=1.1", "x", ranks, NULL));
+	if (seed % 5 != 4)
+		costs->power = random_power(seed);
+	if (seed % 4 != 3)
+		costs->residence = random_residence(seed);
+	return costs;
+}
+
+static PipesimTimeline *run_alone(const PipesimLowering *lowering, const PipesimTimes *times,
+	const PipesimIssuing *issuing, PipesimPowerState *states)
+{
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+	PipesimTimeline *timeline;
+
+	if (lowering->runtime->waits)
+		return pipesim_comm_run(lowering, issuing, times, NULL, 0, states, NULL);
+	network->intra.latency = times->p2p;
+	timeline = pipesim_dynamic_run(lowering->program, times, network, 0, states, NULL);
+	if (timeline != NULL)
+		g_clear_pointer(&timeline->traffic, pipesim_traffic_free);
+	return timeline;
+}
+
+/* The state of the chips at the begin, and what the oracle makes of it, too. */
+static void assert_oracle(
+	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
+{
+	const guint ranks = program->shape.ranks;
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &(PipesimIssuing){0});
+	g_autoptr(PipesimCosts) costs = random_costs(seed, ranks);
+	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autofree PipesimPowerState *states = g_new0(PipesimPowerState, ranks);
+	g_autofree double(*mean)[PIPESIM_POWER_CONSTANTS] =
+		g_malloc0(ranks * sizeof(double[PIPESIM_POWER_CONSTANTS]));
+	g_autoptr(PipesimTimeline) timeline = NULL;
+	g_autoptr(PowerOracle) oracle = NULL;
+
+	ck_assert_ptr_nonnull(lowering);
+	for (guint rank = 0; rank < ranks; rank++)
+		for (guint i = 0; i < PIPESIM_POWER_CONSTANTS; i++) {
+			mean[rank][i] = (double)((seed + rank + i) % 5) / 4;
+			states[rank].mean[i] = share(mean[rank][i]);
+		}
+	timeline = run_alone(lowering, times, &issuing, states);
+	oracle = power_oracle_new(
+		lowering, times, issuing.channels == PIPESIM_CHANNEL_PAIR, mean);
+	ck_assert_int_eq(timeline == NULL, oracle->stuck);
+	if (timeline == NULL)
+		return;
+	ck_assert_uint_eq(timeline->n_ops, oracle->n_ops);
+	for (guint op = 0; op < oracle->n_ops; op++) {
+		ck_assert_int_eq(timeline->start[op], oracle->start[op]);
+		ck_assert_int_eq(timeline->end[op], oracle->end[op]);
+	}
+	ck_assert_int_eq(timeline->makespan, oracle->makespan);
+	/* No op runs beside a receive that waits where the runtime says so. */
+	ck_assert(runtime->posts_ahead || oracle->beside == 0);
+	for (guint rank = 0; rank < ranks && costs->power != NULL; rank++)
+		for (guint i = 0; i < costs->power->n_constants; i++)
+			ck_assert_int_le(ABS(states[rank].mean[i] - share(mean[rank][i])),
+				PIPESIM_LOAD_ONE / 1000000);
+}
+
+START_TEST(steps_equal_oracle)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimProgram) program = NULL;
+
+	if (point->ranks * point->microbatches > 32)
+		return;
+	program = grid_program(point);
+	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++)
+		if ((_i + (int)i) % 2 == 0)
+			assert_oracle(program, runtimes[i], (guint32)_i * 5 + i);
+}
+END_TEST
+
+static PipesimStep *run_step(const PipesimOrder *order, const PipesimTimes *times,
+	const PipesimNetwork *network, const PipesimRuntime *runtime, gboolean first)
+{
+	const PipesimJob job = {.order = order,
+		.times = times,
+		.network = network,
+		.runtime = runtime,
+		.issuing = pipesim_runtime_asked(runtime, &(PipesimIssuing){0}),
+		.first_step = first};
+
+	return pipesim_step_run(&job, PIPESIM_WANT_MESSAGES, NULL);
+}
+
+static void assert_same_times(const PipesimStep *a, const PipesimStep *b)
+{
+	ck_assert_int_eq(a == NULL, b == NULL);
+	if (a == NULL)
+		return;
+	ck_assert_int_eq(a->makespan, b->makespan);
+	ck_assert_mem_eq(a->timeline->start, b->timeline->start,
+		a->timeline->n_ops * sizeof *a->timeline->start);
+	ck_assert_mem_eq(a->timeline->end, b->timeline->end,
+		a->timeline->n_ops * sizeof *a->timeline->end);
+	ck_assert_uint_eq(a->timeline->n_transfers, b->timeline->n_transfers);
+	for (guint i = 0; i < a->timeline->n_transfers; i++) {
+		const PipesimTransfer *of_a = &a->timeline->transfers[i];
+		const PipesimTransfer *of_b = &b->timeline->transfers[i];
+
+		ck_assert_int_eq(of_a->sent, of_b->sent);
+		ck_assert_int_eq(of_a->received, of_b->received);
+		ck_assert_int_eq(of_a->start, of_b->start);
+		ck_assert_int_eq(of_a->end, of_b->end);
+	}
+}
+
+/* Shared links with a bandwidth and a slowdown of their own. */
+static PipesimNetwork *some_network(void)
+{
+	PipesimNetwork *network = pipesim_network_new();
+
+	network->message_bytes = 1000;
+	network->intra.latency = 7;
+	network->intra.bandwidth = G_GINT64_CONSTANT(20000000000);
+	network->share = PIPESIM_LINK_NODE;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		network->slowdown[kind] = (PipesimFraction){27, 25};
+	return network;
+}
+
+/* Chips that do not depend on their load, beside receives that take nothing. */
+START_TEST(nothing_changes_nothing)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimNetwork) network = some_network();
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+
+	if (point->ranks * point->microbatches > 64)
+		return;
+	program = grid_program(point);
+	order = pipesim_order_of_program(program);
+	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++) {
+		g_autoptr(PipesimCosts) costs =
+			grid_random_costs((guint32)_i + i, point->ranks, i % 2 == 1);
+		g_autoptr(PipesimTimes) off = pipesim_times_new(costs, &program->shape), on;
+		const PipesimNetwork *links = _i % 2 == 0 ? network : NULL;
+		g_autoptr(PipesimStep) without = NULL;
+		g_autoptr(PipesimStep) with = NULL;
+
+		costs->power = random_power((guint32)_i);
+		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+			costs->power->full_speed[kind] = PIPESIM_PPM;
+		costs->residence = pipesim_residence_new();
+		on = pipesim_times_new(costs, &program->shape);
+		without = run_step(order, off, links, runtimes[i], FALSE);
+		with = run_step(order, on, links, runtimes[i], FALSE);
+		if (runtimes[i]->waits || links != NULL)
+			assert_same_times(without, with);
+		else
+			ck_assert_int_eq(without->makespan, with->makespan);
+	}
+}
+END_TEST
+
+/* Links that each two ranks have to themselves, with the latency of a hop. */
+START_TEST(unshared_links_are_p2p)
+{
+	int count;
+	const GridCase *point = &grid_accepted(&count)[_i];
+	g_autoptr(PipesimNetwork) network = pipesim_network_new();
+	g_autoptr(PipesimProgram) program = NULL;
+	g_autoptr(PipesimOrder) order = NULL;
+
+	if (point->ranks * point->microbatches > 32)
+		return;
+	program = grid_program(point);
+	order = pipesim_order_of_program(program);
+	for (guint i = 0; i < G_N_ELEMENTS(runtimes); i++) {
+		g_autoptr(PipesimCosts) costs = random_costs((guint32)_i * 3 + i, point->ranks);
+		g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
+		g_autoptr(PipesimStep) p2p = NULL, linked = NULL;
+
+		network->intra.latency = times->p2p;
+		p2p = run_step(order, times, NULL, runtimes[i], _i % 2 == 0);
+		linked = run_step(order, times, network, runtimes[i], _i % 2 == 0);
+		if (runtimes[i]->waits)
+			assert_same_times(p2p, linked);
+		else
+			ck_assert_int_eq(p2p->makespan, linked->makespan);
+	}
+}
+END_TEST
+
+/* Step after step from rested chips on comes to what is looked for: after 200 steps to within a millionth. */
+START_TEST(steps_repeat)
+{
+	static const char *const names[] = {"1f1b", "gpipe", "zb-h1"};
+	const PipesimRuntime *runtime = runtimes[_i % (int)G_N_ELEMENTS(runtimes)];
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &(PipesimIssuing){0});
+	g_autoptr(PipesimProgram) program = make_program(
+		pipesim_schedule_find(names[_i % (int)G_N_ELEMENTS(names)], NULL), 4, 8, NULL);
+	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
+	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(10 * MS, 11 * MS, 9 * MS, 30 * MS, MS / 5);
+	g_autoptr(PipesimTimes) times = NULL;
+	g_autofree PipesimPowerState *states = g_new0(PipesimPowerState, 4);
+	g_autoptr(PipesimStep) step = NULL, first = NULL;
+	gint64 makespan = 0, rested = 0;
+
+	costs->power = random_power((guint32)_i);
+	costs->power->time_constant[0] = 3 * MS << _i % 10;
+	costs->power->time_constant[1] = 300 * MS;
+	costs->residence = random_residence((guint32)_i);
+	times = pipesim_times_new(costs, &program->shape);
+	for (guint i = 0; i < 200; i++) {
+		g_autoptr(PipesimTimeline) timeline =
+			run_alone(lowering, times, &issuing, states);
+
+		makespan = timeline->makespan;
+		if (i == 0)
+			rested = makespan;
+	}
+	step = run_step(order, times, NULL, runtime, FALSE);
+	ck_assert_int_le(ABS(step->makespan - makespan), makespan / 1000000);
+	first = run_step(order, times, NULL, runtime, TRUE);
+	ck_assert_int_eq(first->makespan, rested);
+	/* Chips that begin warm are no faster. */
+	ck_assert_int_ge(step->makespan, rested);
+}
+END_TEST
+
+/* A step of two ranks and one micro-batch, by hand: rank 1 posts its receive, then runs nothing. */
+START_TEST(waiting_warms_up)
+{
+	static const char csv[] = "0F0,0B0\n1F0,1B0\n";
+	g_autoptr(PipesimProgram) program = parse_program(csv, strlen(csv), "x.csv", NULL);
+	g_autoptr(PipesimLowering) lowering =
+		pipesim_lower(program, &pipesim_runtime_single, NULL, NULL);
+	g_autoptr(PipesimCosts) costs = grid_costs(10000, 10000, 10000, 30000, 0);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimPowerState states[2] = {{{0}}, {{0}}};
+	g_autoptr(PipesimTimeline) timeline = NULL;
+
+	costs->power = pipesim_power_new();
+	costs->power->time_constant[0] = 1000;
+	costs->power->waiting_load = 850000;
+	costs->power->full_speed[PIPESIM_F] = 800000;
+	times = pipesim_times_new(costs, &program->shape);
+	timeline = run_alone(
+		lowering, times, &(PipesimIssuing){.channels = PIPESIM_CHANNEL_RANK}, states);
+	/* Rank 0 begins rested, at 80 %; after 8 us at 0.85, ten constants are over e^-8, rank 1 is half
+	 * way from the threshold of 0.7 to 1: 90 %. */
+	ck_assert_int_eq(timeline->end[0], 8000);
+	ck_assert_int_le(ABS(timeline->end[2] - timeline->start[2] - 9000), 2);
+}
+END_TEST
+
 Suite *power_suite(void)
 {
+	int n_cases;
+
 	Suite *suite = suite_create("power");
 	TCase *model = tcase_create("model");
 	TCase *files = tcase_create("files");
+	TCase *steps = tcase_create("steps");
 
 	tcase_add_test(model, means_are_exponential);
 	tcase_add_test(model, means_stay_within_loads);
 	tcase_add_test(model, time_follows_load);
 	tcase_add_test(model, two_means_are_weighted);
 	tcase_add_test(model, repeating_is_found);
+	tcase_add_test(model, limits_follow_a_law);
+	tcase_add_loop_test(model, limits_are_refused, 0, 4);
 	tcase_add_test(files, files_say_it);
 	tcase_add_test(files, files_need_not);
 	tcase_add_loop_test(files, bad_files_are_told, 0, G_N_ELEMENTS(bad_files));
 	suite_add_tcase(suite, model);
 	suite_add_tcase(suite, files);
+	grid_accepted(&n_cases);
+	tcase_add_loop_test(steps, steps_equal_oracle, 0, n_cases);
+	tcase_add_loop_test(steps, nothing_changes_nothing, 0, n_cases);
+	tcase_add_loop_test(steps, unshared_links_are_p2p, 0, n_cases);
+	tcase_add_loop_test(steps, steps_repeat, 0, 20);
+	tcase_add_test(steps, waiting_warms_up);
+	tcase_set_timeout(steps, 60);
+	suite_add_tcase(suite, steps);
 	return suite;
 }
