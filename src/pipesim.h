@@ -256,7 +256,7 @@ PIPESIM_API PipesimWhatif *pipesim_whatif_new(const PipesimSchedule *schedule, g
 PIPESIM_API void pipesim_whatif_free(PipesimWhatif *whatif);
 
 /**
- * pipesim_whatif_run: @n runs, each at its own costs, the same nanoseconds as of
+ * pipesim_whatif_run: @n runs, each at its own costs, of which sustained times count alone (docs/metrics.md), the same nanoseconds as of
  * pipesim_simulate() with that order. May be called by several threads at once.
  * @costs: (array length=n): may repeat
  * @threads: 1 = the calling one alone, 0 = one a core; changes nothing but the time it takes

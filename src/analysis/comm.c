@@ -72,7 +72,8 @@ static gint64 free_makespan(
 	const PipesimJob job = {.order = order,
 		.times = &times,
 		.network = network,
-		.traffic = PIPESIM_NO_QUEUES};
+		.traffic = PIPESIM_NO_QUEUES,
+		.first_step = step->job.first_step};
 	g_autoptr(PipesimStep) free_step = NULL;
 
 	times.p2p = p2p;

@@ -243,9 +243,10 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
 	GError **error)
 {
+	PipesimTimes sustained = *times;
 	Search s = {.schedule = schedule,
 		.shape = *shape,
-		.times = times,
+		.times = &sustained,
 		.costs = costs,
 		.runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime),
 		.issuing = scenario->issuing,
@@ -254,8 +255,10 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 	PipesimOrder *order;
 	Candidate best;
 
+	sustained.power = NULL;
+	sustained.residence = NULL;
 	if (schedule->starts[0] == NULL)
-		return pipesim_schedule_order(schedule, shape, times, error);
+		return pipesim_schedule_order(schedule, shape, &sustained, error);
 	narrow(&s);
 	best = find_best(&s, error);
 	if (best.order == NULL || best.fits || s.memory_limit == 0)

@@ -44,6 +44,7 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	pipesim_report_training(subject, report);
 	if (!pipesim_report_links(subject, report, error) ||
 		!pipesim_report_comm(subject, report, error) ||
+		!pipesim_report_power(subject, report, error) ||
 		(subject->critical && !pipesim_report_critical(subject, report, error)))
 		return NULL;
 	return g_steal_pointer(&report);
@@ -94,5 +95,6 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->path.ops);
 	g_clear_pointer(&report->comm, free_comm);
 	g_clear_pointer(&report->links, free_links);
+	g_free(report->power);
 	g_free(report);
 }

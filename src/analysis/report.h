@@ -44,6 +44,13 @@ typedef struct {
 	guint32 n_messages;
 } PipesimCommReport;
 
+/* What the power of chips and receives that wait do to a step: its makespan minus that without, ns. Below 0
+ * where ops are faster after idle time. */
+typedef struct {
+	gboolean has_power, has_residence; /* the costs know them */
+	gint64 power, residence;
+} PipesimPowerReport;
+
 /* Idle time, ns. */
 typedef struct {
 	gint64 *busy;
@@ -142,8 +149,9 @@ typedef struct {
 	PipesimTrainingReport training;
 	PipesimPublished published;
 	PipesimCriticalPath path;
-	PipesimCommReport *comm;  /* NULL: messages do not wait for each other */
-	PipesimLinkReport *links; /* NULL where P2P alone is charged */
+	PipesimCommReport *comm;   /* NULL: messages do not wait for each other */
+	PipesimLinkReport *links;  /* NULL where P2P alone is charged */
+	PipesimPowerReport *power; /* NULL: every op takes its time */
 } PipesimReport;
 
 /* What a report is of. */

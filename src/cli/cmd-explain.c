@@ -375,6 +375,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		style.width = WIDTH;
 	if (!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
+	pipesim_setup_sustain(setup);
 	if (strcmp(setup->operands[0], "all") != 0) {
 		one[0] = pipesim_schedule_find(setup->operands[0], error);
 		if (one[0] == NULL)

@@ -441,8 +441,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (ok)
 		pipesim_choices_shape(choices, &setup->scenario);
 	ok = ok && pipesim_setup_require(setup, error) && read_placement(&o, error) &&
-	     pipesim_setup_costs(setup, NULL, error) && search(&o, error) &&
-	     write_all(&o, error);
+	     pipesim_setup_costs(setup, NULL, error);
+	if (ok)
+		pipesim_setup_sustain(setup);
+	ok = ok && search(&o, error) && write_all(&o, error);
 	if (ok && o.found->stopped)
 		*answer = PIPESIM_EXIT_STOPPED;
 	pipesim_found_free(o.found);

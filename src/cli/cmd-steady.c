@@ -358,6 +358,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return FALSE;
+	pipesim_setup_sustain(setup);
 	rows = solve(choices, setup, error);
 	if (rows == NULL)
 		return FALSE;

@@ -3,7 +3,7 @@
  *   FIGURE(ID, KIND, value, where it stands ...)
  *   SWEPT(ID, KIND, value, where it stands ...)   also of each point of a sweep; never a text
  *
- * The value is an expression over @run and its @report, @comm and @links (NULL where it has none),
+ * The value is an expression over @run and its @report, @comm, @links and @power (NULL where it has none),
  * over @comparison (NULL in a sweep) and @index: the rank or link of a figure that is of each.
  * UNKNOWN, or NAN or NULL by its kind, says that there is none. Their order is that of JSON, of the
  * columns of CSV and of a sweep's rows; the columns of a text table are numbered. */
@@ -209,6 +209,23 @@ FIGURE(BESIDE_OF_RANK, TIME, comm->beside[index], .per = PIPESIM_PER_RANK, .of_c
 	.object = "comm", .json = "resident_beside_ops_per_rank_ms")
 FIGURE(BESIDE, TIME, comm != NULL ? comm->max_beside : UNKNOWN, .of_comm = TRUE,
 	.csv = "comm_resident_beside_ops_max_ms")
+
+/* What the power of chips and receives that wait make of the makespan. */
+FIGURE(POWER, TIME, power != NULL && power->has_power ? power->power : UNKNOWN,
+	.of_power = TRUE, .object = "power", .json = "power_ms", .csv = "power_ms")
+FIGURE(POWER_SHARE, SHARE,
+	power != NULL && power->has_power ? share_of(power->power, report->makespan)
+					  : (double)NAN,
+	.of_power = TRUE, .object = "power", .json = "power_share", .csv = "power_share",
+	.text = {PIPESIM_OF_RUNS, 20, "of makespan", "power %", TRUE})
+FIGURE(RESIDENCE, TIME, power != NULL && power->has_residence ? power->residence : UNKNOWN,
+	.of_power = TRUE, .object = "power", .json = "residence_ms", .csv = "residence_ms")
+FIGURE(RESIDENCE_SHARE, SHARE,
+	power != NULL && power->has_residence ? share_of(power->residence, report->makespan)
+					      : (double)NAN,
+	.of_power = TRUE, .object = "power", .json = "residence_share",
+	.csv = "residence_share",
+	.text = {PIPESIM_OF_RUNS, 21, "of makespan", "resid. %", TRUE})
 
 #undef FIGURE
 #undef SWEPT

@@ -76,6 +76,8 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 			report != NULL ? report->comm : NULL;                           \
 		const PipesimLinkReport *links G_GNUC_UNUSED =                          \
 			report != NULL ? report->links : NULL;                          \
+		const PipesimPowerReport *power G_GNUC_UNUSED =                         \
+			report != NULL ? report->power : NULL;                          \
                                                                                         \
 		return (PipesimValue){VALUE_##kind(value)};                             \
 	}
@@ -116,6 +118,8 @@ gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparis
 	const PipesimCutter *cutter = comparison->costs->cutter;
 
 	return (!figure->of_comm || pipesim_runtime_waits(comparison->scenario.runtime)) &&
+	       (!figure->of_power || comparison->costs->power != NULL ||
+		       comparison->costs->residence != NULL) &&
 	       (!figure->of_training || (cutter != NULL && cutter->tokens > 0));
 }
 

@@ -8,7 +8,7 @@
 #include "output/table.h"
 #include "output/text.h"
 
-#define MAX_COLUMNS 20
+#define MAX_COLUMNS 24
 /* Of more ranks, neighbours that are alike counted once, the table has a summary. */
 #define MAX_RANKS 32
 /* More links than this are not listed one by one. */
@@ -60,7 +60,7 @@ static void measure(Text *text)
 			PipesimValue value;
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
-				figure->of_comm || figure->of_training)
+				figure->of_comm || figure->of_training || figure->of_power)
 				continue;
 			value = pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))
@@ -411,6 +411,18 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 		"publ.: published");
 	if (limited)
 		append_meaning(&text, "memory", "peak of the fullest rank; !: above the limit");
+	if (pipesim_figure_known(PIPESIM_FIGURE_POWER_SHARE, comparison))
+		append_meaning(&text, "power %",
+			comparison->scenario.first_step
+				? "of the makespan, how much longer it is than at sustained "
+				  "times: below 0, as rested chips are faster; first step"
+				: "of the makespan, how much longer it is than at sustained "
+				  "times: below 0, as chips are faster after idle time; "
+				  "steps follow each other");
+	if (pipesim_figure_known(PIPESIM_FIGURE_RESIDENCE_SHARE, comparison))
+		append_meaning(&text, "resid. %",
+			"of the makespan, how much longer it is because receives that wait, "
+			"and messages that move, slow ops beside them");
 	if (comparison->costs->network != NULL)
 		append_meaning(&text, "links",
 			"wait: from when a message is ready until it is sent; lost: makespan "

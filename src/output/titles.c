@@ -25,6 +25,69 @@ static void append_factors(GString *out, const char *title, const char *what,
 		g_string_append_c(out, '\n');
 }
 
+/* "89 to 92 %" of what is in millionths by kind of op. */
+static void append_percents(GString *out, const gint64 ppm[PIPESIM_N_KINDS])
+{
+	gint64 least = G_MAXINT64, most = 0;
+	PipesimNumber low, high;
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		least = MIN(least, ppm[kind]);
+		most = MAX(most, ppm[kind]);
+	}
+	/* A million ns are printed as 1 ms: a hundred times as many millionths are per cent. */
+	pipesim_print_ms_fixed(low, 100 * least, 0);
+	pipesim_print_ms_fixed(high, 100 * most, 0);
+	g_string_append(out, low);
+	if (strcmp(low, high) != 0)
+		g_string_append_printf(out, " to %s", high);
+	g_string_append(out, " %");
+}
+
+/* Whether it is of another limit than the one that was measured. */
+static gboolean is_extrapolated(const PipesimPower *power)
+{
+	gboolean any = FALSE;
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		any |= power->sustained[kind] != PIPESIM_PPM;
+	return any;
+}
+
+/* How power and residence change times, where the costs know it. */
+static void append_power(GString *out, const PipesimCosts *costs, guint width)
+{
+	const PipesimPower *power = costs->power;
+	g_autoptr(GString) text = g_string_new(NULL);
+
+	if (power == NULL && costs->residence == NULL)
+		return;
+	g_string_append(text, "Power: ");
+	if (power != NULL) {
+		g_autofree char *device =
+			pipesim_printable(power->device != NULL ? power->device : "chips");
+
+		g_string_append_printf(text, "%s", device);
+		if (power->limit > 0)
+			g_string_append_printf(
+				text, " at %" G_GINT64_FORMAT " W", power->limit);
+		g_string_append(text, ", ops at full clock take ");
+		append_percents(text, power->full_speed);
+		if (is_extrapolated(power)) {
+			g_string_append(text, ", sustained ones ");
+			append_percents(text, power->sustained);
+		}
+		g_string_append(text, " of the times above");
+	}
+	if (costs->residence != NULL) {
+		g_string_append(text, power != NULL ? "; beside" : "beside");
+		g_string_append(text, " a receive that waits an op takes ");
+		append_percents(text, costs->residence->slowdown);
+	}
+	pipesim_wrap(out, text->str, 7, 0, width);
+	g_string_append_c(out, '\n');
+}
+
 /* Shortest and longest of the parts that have times of their own. */
 static void append_parts(GString *out, const PipesimCosts *costs)
 {
@@ -352,6 +415,7 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 			"Layers: %" G_GUINT64_FORMAT ", whole ones in every stage\n",
 			costs->model_layers);
 	append_factors(out, "Rank times scaled: ", "rank", costs->slow, costs->n_slow);
+	append_power(out, costs, width);
 	append_memory(out, comparison, width);
 	append_comm_title(out, comparison, width);
 	append_sharding(out, comparison, width);

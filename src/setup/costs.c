@@ -404,6 +404,10 @@ static gboolean check_costs(
 	const PipesimScenario *scenario = &setup->scenario;
 	const char *limit = setup->text[PIPESIM_SET_MEMORY_LIMIT];
 
+	if (scenario->first_step && costs->power == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--first-step has no effect here: the costs have no [power], or it is "
+			"off");
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "
@@ -479,6 +483,14 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 		g_string_append(source, UNIT_TIMES);
 	g_free(costs->source);
 	costs->source = pipesim_printable(source->str);
+}
+
+void pipesim_setup_sustain(PipesimSetup *setup)
+{
+	if (pipesim_costs_sustain(setup->costs))
+		pipesim_setup_notice(setup,
+			"sustained times alone: the power and residence of the costs are left "
+			"out here");
 }
 
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)

@@ -154,6 +154,8 @@ SETTING(OP_TIMES, "--op-times", 0, "FILE",
 	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "slow a rank down: 3=1.1 makes rank 3 10 % slower",
 	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
+SETTING(SPEED, "--speed", 0, "LIST", "speed of a rank's chip: 3=0.97 makes rank 3 take 1/0.97",
+	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_speed, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
 	"activations per micro-batch: freed after I + freed after W", PIPESIM_ALL_COSTS,
 	.costs = read_activation_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
@@ -187,6 +189,14 @@ SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
 SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N",
 	"memory per rank: mark schedules that do not fit", PIPESIM_ALL_COSTS,
 	.scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
+
+/* How the time of an op depends on what its rank did before, where costs know it. */
+SETTING(POWER, "--power", 0, "HOW", "measured (default, of costs that have it) or off",
+	PIPESIM_ALL_POWER, .costs = read_power, .values = "measured off")
+SETTING(POWER_LIMIT, "--power-limit", 0, "W", "power limit of the chips, extrapolated: 600W",
+	PIPESIM_ALL_POWER, .costs = read_power_limit, .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(FIRST_STEP, "--first-step", 0, NULL,
+	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER)
 
 /* A described model, how it is trained and cut into stages. */
 SETTING(MODEL, "--model", 0, "NAME|FILE",

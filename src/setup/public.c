@@ -29,6 +29,7 @@ static PipesimSettingId find_setting(const char *option)
 				      setting->group == PIPESIM_ALL_MODEL ||
 				      setting->group == PIPESIM_ALL_NETWORK ||
 				      setting->group == PIPESIM_ALL_RUNTIME ||
+				      setting->group == PIPESIM_ALL_POWER ||
 				      id == PIPESIM_SET_COMPARE_AT;
 
 		if (runs && (strcmp(setting->name + 2, name) == 0 ||

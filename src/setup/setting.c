@@ -176,6 +176,41 @@ static gboolean read_split(PipesimCosts *costs, const char *text, const char *wh
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; even or layers", what, text);
 }
 
+static gboolean read_power(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	const gboolean off = strcmp(text, "off") == 0;
+
+	if (!off && strcmp(text, "measured") != 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "%s: '%s'; measured or off", what, text);
+	if (costs->power == NULL && costs->residence == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s has no effect here: the costs have neither [power] nor "
+			"[residence]; 'pipesim calibrate' finds them in traces that have these "
+			"series",
+			what);
+	if (off)
+		pipesim_costs_sustain(costs);
+	return TRUE;
+}
+
+static gboolean read_power_limit(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	const gsize length = strlen(text);
+	g_autofree char *number =
+		g_strndup(text, g_str_has_suffix(text, "W") ? length - 1 : length);
+	guint64 watts;
+
+	if (!pipesim_parse_count(number, what, 1, 1000000, &watts, error))
+		return FALSE;
+	if (costs->power == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s has no effect here: the costs have no [power], or it is off", what);
+	return pipesim_power_set_limit(costs->power, (gint64)watts, what, error);
+}
+
 /* Into the training ---------------------------------------------------------------------- */
 
 /* Which of @names, separated by blanks, @text is. */

@@ -20,6 +20,7 @@ typedef enum {
 	PIPESIM_ALL_SAMPLES,
 	PIPESIM_ALL_VIEW,
 	PIPESIM_ALL_RUNTIME,
+	PIPESIM_ALL_POWER,
 } PipesimSettingId;
 
 /* What is done with the file that a setting names; "-" is no file. */

@@ -26,6 +26,7 @@ void pipesim_setup_clear(PipesimSetup *setup)
 gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
+	setup->scenario.first_step = setup->flag[PIPESIM_SET_FIRST_STEP];
 	setup->scenario.issuing.defer_recv = setup->flag[PIPESIM_SET_DEFER_RECV];
 	setup->scenario.pairs = setup->flag[PIPESIM_SET_PAIRS];
 	setup->scenario.issuing.no_overlap = setup->flag[PIPESIM_SET_NO_OVERLAP];

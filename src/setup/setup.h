@@ -111,6 +111,10 @@ PipesimCosts *pipesim_setup_base(const PipesimSetup *setup, GError **error);
  * Returns: FALSE with PIPESIM_ERROR_USAGE, PIPESIM_ERROR_LIMIT, or what reading a file gives. */
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error);
 
+/** pipesim_setup_sustain: drops power and residence from @setup->costs and tells so where there were any: for
+ * what goes by longest paths. */
+void pipesim_setup_sustain(PipesimSetup *setup);
+
 /** pipesim_setup_notice: tells @line, once. */
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
 
