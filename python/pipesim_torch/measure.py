@@ -20,7 +20,7 @@ KINDS = ("F", "I", "W", "B")
 class Plan:
     """How long what is measured; seconds unless the name says otherwise."""
 
-    settle: float = 0.5  # of back to back ops before those that count
+    settle: float = 1.5  # of back to back ops before those that count
     sustained: float = 1.3  # of each stage
     host: int = 12  # cycles whose launches are timed
     pauses: tuple = (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -154,6 +154,8 @@ def sustained_rows(parts, player, plan):
     """Ops of @parts back to back, a cycle of one after a cycle of the other, so that what the chip's
     governor does in the meantime is the same for all."""
     settle(player.device)
+    if not parts:
+        return []
     player.rotate(parts, plan.settle)
     player.take()
     player.rotate(parts, plan.sustained * len(parts))
@@ -247,20 +249,26 @@ def typical(stages):
     return min(1, stages - 1)
 
 
+def steady_mean(times):
+    """Without those a quarter off the median, which something else went on in."""
+    median = statistics.median(times)
+    return statistics.mean([t for t in times if abs(t - median) <= median / 4] or [median])
+
+
 def relative_ppm(rows_of_ranks):
     """Time of each rank for the same ops against the mean of all, in millionths."""
-    medians = []
+    means = []
     for rows in rows_of_ranks:
         taken = {}
         for row in rows:
             if row["component"] == "chunk" and not row.get("series"):
                 taken.setdefault((row["stage"], row["phase"]), []).append(row["dur_ns"])
-        medians.append({key: statistics.median(times) for key, times in taken.items()})
-    ratios = [[] for _ in medians]
-    for key in medians[0]:
-        mean = statistics.mean(m[key] for m in medians)
-        weight = mean * len(medians)
-        for ratio, of_rank in zip(ratios, medians):
+        means.append({key: steady_mean(times) for key, times in taken.items()})
+    ratios = [[] for _ in means]
+    for key in means[0]:
+        mean = statistics.mean(m[key] for m in means)
+        weight = mean * len(means)
+        for ratio, of_rank in zip(ratios, means):
             ratio.append((of_rank[key] / mean, weight))
     total = sum(weight for _, weight in ratios[0])
     return [round(1e6 * sum(r * w for r, w in ratio) / total) for ratio in ratios]
@@ -305,7 +313,8 @@ def fit_together(held, stages, device):
 
 
 def capture_stages(model, device, player, plan):
-    """(rows of this rank, bytes by stage, bytes of a message, the stage that histories are of)"""
+    """(rows of this rank, bytes by stage, bytes of a message, the stage that histories are of, stages
+    whose sustained times are not measured yet)"""
     inputs = [x.to(device) for x in model.inputs]
     target = model.target.to(device) if isinstance(model.target, torch.Tensor) else model.target
     stages, rows, held, parts, chosen, message = len(model.parts), [], [], [], None, 0
@@ -323,9 +332,7 @@ def capture_stages(model, device, player, plan):
         if stage == typical(stages):
             chosen = part
         del module, part
-    if parts:
-        rows += sustained_rows(parts, player, plan)
-    return rows, held, message, chosen
+    return rows, held, message, chosen, parts
 
 
 def cycle_seconds(part, player):
@@ -348,7 +355,7 @@ def capture(model, path, device, plan=None, series=True):
     a trace to @path and its provenance beside it. Without @series only the stages themselves.
     Returns the metadata of the trace. What was measured is written before what needs two ranks is."""
     plan, player = plan or Plan(), Player(device)
-    rows, held, message, part = capture_stages(model, device, player, plan)
+    rows, held, message, part, parts = capture_stages(model, device, player, plan)
     metadata = {
         **versions(device),
         "model": model.name,
@@ -359,15 +366,18 @@ def capture(model, path, device, plan=None, series=True):
         **({"pp_message_bytes": message} if message else {}),
         **stage_metadata(held),
     }
-    if series:
-        cycle = cycle_seconds(part, player)
-        with Sampler(open_gpu(device)) as sampler:
-            settle(device)
-            rows += capture_pauses(part, player, plan, sampler)
-            rows += capture_duty(part, player, plan, sampler, cycle)
-            if ranks() > 1 and message:
-                write(path, metadata, rows)
-                rows += capture_pair(part, player, plan, sampler, cycle)
-    write(path, metadata, rows)
-    settle(device)
+    if not series:
+        rows += sustained_rows(parts, player, plan)
+        write(path, metadata, rows)
+        return metadata
+    cycle = cycle_seconds(part, player)
+    with Sampler(open_gpu(device)) as sampler:
+        settle(device)
+        rows += capture_pauses(part, player, plan, sampler)
+        rows += capture_duty(part, player, plan, sampler, cycle)
+        rows += sustained_rows(parts, player, plan)  # when the chip has become warm
+        write(path, metadata, rows)
+        if ranks() > 1 and message:
+            rows += capture_pair(part, player, plan, sampler, cycle)
+            write(path, metadata, rows)
     return metadata

@@ -25,6 +25,16 @@ class Pair:
         self._store = dist.distributed_c10d._get_default_store()
         Pair._made += 1
         self._prefix, self._told, self._heard = f"pipesim_torch/{Pair._made}", 0, 0
+        self._connect()
+
+    def _connect(self):
+        """The first message of each direction opens a connection, for which both hosts wait: a receive
+        could not wait alone."""
+        settle(self.device)
+        if rank() < 2:
+            for sender in (0, 1):
+                self.end(self._post(dist.isend if rank() == sender else dist.irecv, 1))
+        settle(self.device)
 
     def tell(self):
         """The other rank, that this one's receive may end."""
