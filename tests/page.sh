@@ -31,6 +31,7 @@ make_page messages --pp 4 --microbatches 8 -s zb-h1 --times P2P=0.15 --runtime p
 make_page large --pp 16 --microbatches 128 -s 1f1b,zb-h1,zb-v
 make_page left-out --pp 64 --microbatches 800 -s 1f1b,zb-h1
 mkdir '<' && cp "$sources/tests/input/one-rank.csv" '</script><b onclick="x()">&.csv'
+"$PIPESIM" diagnose "$sources/tests/input/run/ops.csv" --report diagnosis.html >diagnosis.txt 2>err || fail "diagnose: $(head -n 2 err)"
 make_page names -s '</script><b onclick="x()">&.csv'
 if python3 "$sources/tests/page/check.py" "$scratch" >said 2>&1; then
 	grep '^FAIL: ' said

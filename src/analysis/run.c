@@ -337,6 +337,7 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	if (comparison == NULL)
 		return;
 	g_ptr_array_unref(comparison->runs);
+	g_free(comparison->about);
 	g_free(comparison->command);
 	g_free(comparison);
 }

@@ -78,7 +78,8 @@ typedef struct {
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */
 	gboolean native_left_out; /* too many ops for pipesim_comparison_run_native() */
-	char *command;            /* the command line that made it, for headers of files */
+	char *about; /* what is said above everything on a page, lines of characters of one width; or NULL */
+	char *command; /* the command line that made it, for headers of files */
 	const GPtrArray
 		*notices; /* of char *: what was said of the costs; the caller's, or NULL */
 } PipesimComparison;

@@ -55,28 +55,42 @@ static gboolean check_timeline(const PipesimSetup *setup, Format format, GError 
 		       format == JSON ? "json" : "csv");
 }
 
-/* What was found, and below it the timeline where that was asked for in characters. @comparison:
- * (nullable): the step as measured and as simulated */
-static gboolean write_out(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
-	const PipesimComparison *comparison, const PipesimBalance *balance, Format format,
-	GError **error)
+/* All that is told. */
+typedef struct {
+	const PipesimDiagnosis *diagnosis;
+	PipesimWhatIf *what_if;  /* NULL: not every trace has what it is defined by */
+	PipesimBalance *balance; /* NULL: not asked for */
+	PipesimComparison
+		*comparison; /* the step as measured and as simulated; NULL: not drawn */
+} Findings;
+
+static void clear_findings(Findings *found)
+{
+	pipesim_what_if_free(found->what_if);
+	pipesim_balance_free(found->balance);
+	pipesim_comparison_free(found->comparison);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Findings, clear_findings)
+
+/* What was found, and below it the timeline where that was asked for in characters. */
+static gboolean write_out(
+	const PipesimSetup *setup, const Findings *found, Format format, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) out = g_string_new(NULL);
-	/* Not every trace has what it is defined by. */
-	g_autoptr(PipesimWhatIf) what_if = pipesim_what_if(diagnosis->record, NULL);
 
 	if (format == JSON)
-		pipesim_diagnosis_json(diagnosis, what_if, balance, out);
+		pipesim_diagnosis_json(found->diagnosis, found->what_if, found->balance, out);
 	else if (format == CSV)
-		pipesim_diagnosis_csv(diagnosis, out);
+		pipesim_diagnosis_csv(found->diagnosis, out);
 	else
-		pipesim_diagnosis_text(diagnosis, what_if, balance, &style, out);
+		pipesim_diagnosis_text(
+			found->diagnosis, found->what_if, found->balance, &style, out);
 	if (g_strcmp0(timeline, "-") == 0) {
 		g_string_append_c(out, '\n');
-		pipesim_timeline_text(comparison, &setup->view, &style, out);
+		pipesim_timeline_text(found->comparison, &setup->view, &style, out);
 	}
 	return pipesim_print(path, out, error);
 }
@@ -98,30 +112,42 @@ static gboolean draw(
 	       (page == NULL || pipesim_page_write(comparison, page, error));
 }
 
+/* What is drawn, with the words of the diagnosis. */
+static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GError **error)
+{
+	static const PipesimStyle plain = {0};
+	PipesimComparison *comparison = pipesim_measured_comparison(found->diagnosis, error);
+	g_autoptr(GString) about = g_string_new(NULL);
+
+	if (comparison == NULL)
+		return FALSE;
+	found->comparison = comparison;
+	pipesim_diagnosis_text(found->diagnosis, found->what_if, found->balance, &plain, about);
+	comparison->about = g_string_free(g_steal_pointer(&about), FALSE);
+	comparison->command = g_strdup(setup->command_line);
+	comparison->notices = setup->notices;
+	return setup->text[PIPESIM_SET_TIMELINE] == NULL ||
+	       pipesim_layout_check(comparison, &setup->view, error);
+}
+
 static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
 	Format format, GError **error)
 {
 	const gboolean drawn = setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 			       setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
 			       setup->text[PIPESIM_SET_REPORT] != NULL;
-	g_autoptr(PipesimComparison) comparison =
-		drawn ? pipesim_measured_comparison(diagnosis, error) : NULL;
+	g_auto(Findings) found = {
+		.diagnosis = diagnosis, .what_if = pipesim_what_if(diagnosis->record, NULL)};
 
-	g_autoptr(PipesimBalance) balance =
-		setup->layers > 0 ? pipesim_balance_new(diagnosis, setup->layers, error) : NULL;
-
-	if (setup->layers > 0 && balance == NULL)
+	if (setup->layers > 0) {
+		found.balance = pipesim_balance_new(diagnosis, setup->layers, error);
+		if (found.balance == NULL)
+			return FALSE;
+	}
+	if (drawn && !(make_comparison(setup, &found, error) &&
+			     draw(setup, found.comparison, error)))
 		return FALSE;
-	if (!drawn)
-		return write_out(setup, diagnosis, NULL, balance, format, error);
-	if (comparison == NULL)
-		return FALSE;
-	comparison->command = g_strdup(setup->command_line);
-	comparison->notices = setup->notices;
-	return (setup->text[PIPESIM_SET_TIMELINE] == NULL ||
-		       pipesim_layout_check(comparison, &setup->view, error)) &&
-	       draw(setup, comparison, error) &&
-	       write_out(setup, diagnosis, comparison, balance, format, error);
+	return write_out(setup, &found, format, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)

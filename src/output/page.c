@@ -486,6 +486,7 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	pipesim_output_json.write(comparison, &style, result);
 	pipesim_json_open_object(json, NULL);
 	pipesim_json_member_string(json, "command", comparison->command);
+	pipesim_json_member_string(json, "about", comparison->about);
 	pipesim_json_key(json, "result");
 	pipesim_json_plain(json, g_strchomp(result->str));
 	write_table(json, comparison, "table", PIPESIM_OF_RUNS);

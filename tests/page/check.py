@@ -249,6 +249,11 @@ def check_other(window, folder):
     equal('refusals are sorted last', window.run('document.querySelector("#schedules tbody tr:last-child").className'), 'refused')
     check('samples', 'Steps drawn at random' in window.run('document.body.innerText'))
     page.quiet('all schedules')
+    page = Page(window, folder + '/diagnosis.html')
+    with open(folder + '/diagnosis.txt', encoding='utf-8') as file:
+        lines = [line for line in file.read().splitlines() if '─' not in line and '---' not in line]
+    shown = window.run('document.getElementById("about").textContent').splitlines()
+    equal('words of a diagnosis', [line for line in shown if '---' not in line], lines)
     page = Page(window, folder + '/names.html')
     equal('no text is read as HTML', window.run('document.querySelectorAll("b[onclick], main script, img").length'), 0)
     check('but shown as it is', page.names[0] in window.run('document.getElementById("schedules").innerText'))

@@ -375,6 +375,8 @@ function makeNote(note) {
 function makePage() {
   const shown = firstShown(), boxes = new Map();
   page.append(makeHead());
+  if (data.about !== null)
+    page.append(make('section', {}, make('h2', {}, 'Where the time went'), make('pre', {id: 'about'}, data.about)));
   const tiles = makeTiles();
   if (tiles !== null)
     page.append(tiles);
