@@ -17,6 +17,7 @@
 typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
 	guint8 second; /* that is the backward half of a split pair */
+	guint part;    /* of the stage that is gathered or reduced: the next to move */
 	guint8 busy;
 	guint8 behind; /* what it sends has been let go of, and the last part of a pair runs */
 	guint8 host;   /* its host launches what is next */
@@ -199,12 +200,41 @@ static gboolean waits_for_host(Engine *engine, guint rank)
 	return TRUE;
 }
 
+/* The next part of the shard of that index, of @rank, takes the links that it shares with messages. */
+static void move_part(Engine *engine, guint rank, guint32 index)
+{
+	const PipesimNetwork *network = engine->traffic->network;
+	PipesimShard *shard = &engine->timeline->shards[index];
+	const gint64 bytes = engine->times->moved[shard->reduces][shard->stage];
+	const guint part = engine->ranks[rank].part++;
+	gint64 there;
+	const gint64 start = pipesim_traffic_shard(engine->traffic, rank,
+		pipesim_network_shard_part(network, bytes, part), engine->now, &there);
+
+	if (part == 0)
+		shard->start = start;
+	if (engine->paces.moves_slow && !pipesim_pace_add(&engine->pace[rank], start, there))
+		engine->no_memory = TRUE;
+	push(engine, there - engine->now, rank, PIPESIM_BY_SHARD | index);
+}
+
+static gboolean shares_links(const Engine *engine)
+{
+	return engine->traffic != NULL &&
+	       engine->traffic->network->shards != PIPESIM_SHARDS_OWN;
+}
+
 static void start_shard(Engine *engine, guint rank)
 {
 	const guint32 index =
 		pipesim_shards_start(&engine->shards, rank, engine->now, engine->cause);
 
-	if (index != PIPESIM_NO_OP)
+	if (index == PIPESIM_NO_OP)
+		return;
+	engine->ranks[rank].part = 0;
+	if (shares_links(engine))
+		move_part(engine, rank, index);
+	else
 		push(engine, pipesim_shards_time(&engine->shards, index), rank,
 			PIPESIM_BY_SHARD | index);
 }
@@ -308,8 +338,13 @@ static void end_op(Engine *engine, guint rank)
 	advance(engine, rank);
 }
 
-static void end_shard(Engine *engine, guint rank)
+static void end_shard(Engine *engine, guint rank, guint32 index)
 {
+	if (shares_links(engine) &&
+		engine->ranks[rank].part < engine->traffic->network->units) {
+		move_part(engine, rank, index);
+		return;
+	}
 	pipesim_shards_end(&engine->shards, rank, engine->now);
 	start_shard(engine, rank);
 	advance(engine, rank);
@@ -345,7 +380,7 @@ static void run_events(Engine *engine)
 		else if (engine->cause & PIPESIM_BY_TRANSFER)
 			end_transfer(engine, (guint32)engine->cause);
 		else if (engine->cause & PIPESIM_BY_SHARD)
-			end_shard(engine, rank);
+			end_shard(engine, rank, (guint32)engine->cause);
 		else if (!is_stale(engine, rank))
 			end_op(engine, rank);
 	}

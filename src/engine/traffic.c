@@ -46,7 +46,9 @@ guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
 
 	if (index < traffic->ways->len)
 		return index;
-	route = pipesim_network_route(traffic->network, from, to);
+	/* What a rank gathers comes from nowhere among these. */
+	route = from == to ? pipesim_network_shard_route(traffic->network, from, 0)
+			   : pipesim_network_route(traffic->network, from, to);
 	way = (PipesimPath){.from = from,
 		.to = to,
 		.n_links = route.n_links,
@@ -65,4 +67,16 @@ guint32 pipesim_traffic_way(PipesimTraffic *traffic, guint from, guint to)
 	}
 	g_array_append_val(traffic->ways, way);
 	return index;
+}
+
+gint64 pipesim_traffic_shard(
+	PipesimTraffic *traffic, guint rank, gint64 bytes, gint64 ready, gint64 *there)
+{
+	const PipesimRoute route = pipesim_network_shard_route(traffic->network, rank, bytes);
+	const guint32 way = pipesim_traffic_way(traffic, rank, rank);
+	const gint64 start =
+		pipesim_traffic_take(traffic, way, ready, traffic->unlimited ? 0 : route.hold);
+
+	*there = start + route.hold + route.latency;
+	return start;
 }

@@ -72,14 +72,9 @@ static inline void pipesim_link_pass(
 	link->messages++;
 }
 
-/**
- * pipesim_traffic_send: a message on @way that is ready at @ready >= 0. Calls must come in
- * order of readiness.
- *
- * Returns: when it begins to move, ns; PIPESIM_MAX_END where that is later. It is there after
- *   hold + latency of its way.
- */
-static inline gint64 pipesim_traffic_send(PipesimTraffic *traffic, guint32 way, gint64 ready)
+/* What is ready at @ready >= 0 takes the links of @way for @hold ns each. Returns when it begins to move. */
+static inline gint64 pipesim_traffic_take(
+	PipesimTraffic *traffic, guint32 way, gint64 ready, gint64 hold)
 {
 	const PipesimPath *w = pipesim_traffic_get(traffic, way);
 	PipesimLinkUse *links = (PipesimLinkUse *)(gpointer)traffic->links->data;
@@ -90,11 +85,30 @@ static inline gint64 pipesim_traffic_send(PipesimTraffic *traffic, guint32 way, 
 
 	start = MIN(start, PIPESIM_MAX_END);
 	wait = start - ready;
-	pipesim_link_pass(first, start, wait, w->hold);
+	pipesim_link_pass(first, start, wait, hold);
 	if (w->n_links > 1)
-		pipesim_link_pass(last, start, wait, w->hold);
+		pipesim_link_pass(last, start, wait, hold);
 	traffic->messages++;
 	traffic->waited = pipesim_add_capped(traffic->waited, wait);
 	traffic->longest = MAX(traffic->longest, wait);
 	return start;
 }
+
+/**
+ * pipesim_traffic_send: a message on @way that is ready at @ready >= 0. Calls must come in
+ * order of readiness.
+ *
+ * Returns: when it begins to move, ns; PIPESIM_MAX_END where that is later. It is there after
+ *   hold + latency of its way.
+ */
+static inline gint64 pipesim_traffic_send(PipesimTraffic *traffic, guint32 way, gint64 ready)
+{
+	return pipesim_traffic_take(
+		traffic, way, ready, pipesim_traffic_get(traffic, way)->hold);
+}
+
+/** pipesim_traffic_shard: the same of @bytes that @rank gathers or reduces over its links, which hold it for as long as
+ * they need for so many.
+ * @there: (out): when they are there */
+gint64 pipesim_traffic_shard(
+	PipesimTraffic *traffic, guint rank, gint64 bytes, gint64 ready, gint64 *there);

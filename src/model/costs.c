@@ -650,41 +650,51 @@ static gint64 move_time(gint64 bytes, gint64 bandwidth)
 	return (gint64)MIN(ns, (Wide)PIPESIM_MAX_TIME_NS);
 }
 
-/* Stages that are longer gather and reduce more by as much. What a described model holds is known
- * already. */
+/* What a rank moves to gather a stage and to reduce it, where no model tells: stages that are longer have more. */
+static void fill_moved(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	gint64 **const sizes[] = {&times->gathered, &times->moved[0], &times->moved[1]};
+
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+		*sizes[i] = g_new(gint64, shape->stages);
+		for (guint stage = 0; stage < shape->stages; stage++)
+			(*sizes[i])[stage] = stretch(times, costs, stage,
+				pipesim_time_scale(
+					costs->sharding.bytes, shape->ranks, shape->stages));
+	}
+}
+
+/* What that takes where it shares no link with messages at the moment. */
 static void fill_sharding(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
 	const PipesimSharding *sharding = &costs->sharding;
-	const guint stages = shape->stages;
+	const gint64 share[] = {sharding->unshard, sharding->reduce};
+	gint64 **const to[] = {&times->unshard, &times->reduce};
+	const gboolean over_links =
+		costs->network != NULL && costs->network->shards != PIPESIM_SHARDS_OWN;
 
-	if (times->gathered == NULL && sharding->bytes > 0) {
-		gint64 **const sizes[] = {&times->gathered, &times->moved[0], &times->moved[1]};
-
-		for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
-			*sizes[i] = g_new(gint64, stages);
-			for (guint stage = 0; stage < stages; stage++)
-				(*sizes[i])[stage] = stretch(times, costs, stage,
-					pipesim_time_scale(
-						sharding->bytes, shape->ranks, stages));
-		}
-	}
-	if (sharding->unshard == 0 && sharding->reduce == 0 &&
-		(sharding->bandwidth == 0 || times->gathered == NULL))
+	if (times->gathered == NULL && sharding->bytes > 0)
+		fill_moved(times, costs, shape);
+	if (share[0] == 0 && share[1] == 0 &&
+		((sharding->bandwidth == 0 && !over_links) || times->gathered == NULL))
 		return;
-	times->unshard = g_new(gint64, stages);
-	times->reduce = g_new(gint64, stages);
-	for (guint stage = 0; stage < stages; stage++) {
-		gint64 *const to[] = {&times->unshard[stage], &times->reduce[stage]};
-		const gint64 share[] = {sharding->unshard, sharding->reduce};
+	for (guint i = 0; i < G_N_ELEMENTS(to); i++) {
+		gint64 *time = *to[i] = g_new(gint64, shape->stages);
 
-		for (guint i = 0; i < G_N_ELEMENTS(to); i++)
-			*to[i] =
-				sharding->bandwidth > 0
-					? move_time(times->moved[i][stage], sharding->bandwidth)
-					: stretch(times, costs, stage,
-						  pipesim_time_scale(
-							  share[i], shape->ranks, stages));
+		for (guint stage = 0; stage < shape->stages; stage++) {
+			if (over_links)
+				time[stage] = pipesim_network_shard_time(
+					costs->network, times->moved[i][stage]);
+			else if (sharding->bandwidth > 0)
+				time[stage] =
+					move_time(times->moved[i][stage], sharding->bandwidth);
+			else
+				time[stage] = stretch(times, costs, stage,
+					pipesim_time_scale(
+						share[i], shape->ranks, shape->stages));
+		}
 	}
 }
 

@@ -57,8 +57,8 @@ static PipesimLinkId make_link(guint sort, guint a, guint way, guint b)
 	       (PipesimLinkId)way << B_BITS | b;
 }
 
-/* G_MAXINT64 where it is longer than is simulated. */
-static gint64 hold(const PipesimNetwork *network, const PipesimLinkSpeed *speed)
+/* Of @bytes; G_MAXINT64 where it is longer than is simulated. */
+static gint64 hold_of(gint64 bytes, const PipesimLinkSpeed *speed)
 {
 	__extension__ __int128 ns;
 	gint64 work;
@@ -66,11 +66,16 @@ static gint64 hold(const PipesimNetwork *network, const PipesimLinkSpeed *speed)
 	if (speed->bandwidth == 0)
 		return 0;
 	/* One word is divided faster than two. */
-	if (!__builtin_mul_overflow(network->message_bytes, NS_PER_SECOND, &work))
+	if (!__builtin_mul_overflow(bytes, NS_PER_SECOND, &work))
 		return work / speed->bandwidth + (work % speed->bandwidth > 0);
-	ns = network->message_bytes;
+	ns = bytes;
 	ns = (ns * NS_PER_SECOND + speed->bandwidth - 1) / speed->bandwidth;
 	return ns > PIPESIM_MAX_TIME_NS ? G_MAXINT64 : (gint64)ns;
+}
+
+static gint64 hold(const PipesimNetwork *network, const PipesimLinkSpeed *speed)
+{
+	return hold_of(network->message_bytes, speed);
 }
 
 static void add_two_ways(
@@ -120,6 +125,44 @@ PipesimRoute pipesim_network_route(const PipesimNetwork *network, guint from, gu
 		add_two_ways(&route, AT_NIC, network->inter.half, node, nic);
 	}
 	return route;
+}
+
+PipesimRoute pipesim_network_shard_route(
+	const PipesimNetwork *network, guint rank, gint64 bytes)
+{
+	const gboolean within = network->shards == PIPESIM_SHARDS_INTRA;
+	const PipesimLinkSpeed *speed = within ? &network->intra : &network->inter;
+	const guint per_node = MAX(network->ranks_per_node, 1u);
+	const guint node[2] = {rank / per_node, rank / per_node};
+	const guint ranks[2] = {rank, rank}, none[2] = {0, 0};
+	PipesimRoute route = {.hold = MIN(hold_of(bytes, speed), PIPESIM_MAX_TIME_NS),
+		.latency = speed->latency};
+
+	if (within && network->share == PIPESIM_LINK_NODE) {
+		route.n_links = 1;
+		route.link[0] = make_link(
+			AT_NODE, network->ranks_per_node > 0 ? node[0] : 0, BOTH_WAYS, 0);
+	} else if (within) {
+		add_two_ways(&route, AT_RANK, network->intra.half, ranks, none);
+	} else {
+		const guint nic = find_nic(network, rank % per_node);
+
+		add_two_ways(&route, AT_NIC, network->inter.half, node, (guint[]){nic, nic});
+	}
+	return route;
+}
+
+gint64 pipesim_network_shard_time(const PipesimNetwork *network, gint64 bytes)
+{
+	gint64 time = 0;
+
+	for (guint unit = 0; unit < MAX(network->units, 1u); unit++) {
+		const PipesimRoute route = pipesim_network_shard_route(
+			network, 0, pipesim_network_shard_part(network, bytes, unit));
+
+		time = pipesim_add_capped(time, route.hold + route.latency);
+	}
+	return MIN(time, PIPESIM_MAX_TIME_NS);
 }
 
 gint64 pipesim_network_hop(const PipesimNetwork *network, guint from, guint to)
@@ -188,7 +231,8 @@ void pipesim_link_print(PipesimLinkId link, GString *out)
 #define TOPOLOGY "pipesim-topology"
 #define INTRA    "intra"
 #define INTER    "inter"
-#define GROUPS   "[" TOPOLOGY "], [" INTRA "] or [" INTER "]"
+#define SHARDS   "data-parallel"
+#define GROUPS   "[" TOPOLOGY "], [" INTRA "], [" INTER "] or [" SHARDS "]"
 
 /* One key and where its value lives in PipesimNetwork. */
 typedef struct {
@@ -220,6 +264,8 @@ static const Key keys[] = {
 	{INTER, "duplex", KEY_CHOICE, FIELD(inter.half), 0, "full, half"},
 	{INTER, "nics", KEY_COUNT, FIELD(nics), PIPESIM_MAX_NICS, NULL},
 	{INTER, "nic_of", KEY_NIC_OF, 0, PIPESIM_MAX_NICS - 1, NULL},
+	{SHARDS, "over", KEY_CHOICE, FIELD(shards), 0, "own, intra, inter"},
+	{SHARDS, "units", KEY_COUNT, FIELD(units), PIPESIM_MAX_UNITS, NULL},
 };
 
 typedef struct {
@@ -327,6 +373,25 @@ static void read_line(Reader *reader, const PipesimIniLine *line)
 	}
 }
 
+/* Whether there are the links that stages are gathered over. */
+static void check_shards(Reader *reader)
+{
+	const PipesimNetwork *network = reader->network;
+	const PipesimIniLine *over = pipesim_ini_find(reader->ini, SHARDS, "over");
+	const PipesimIniLine *units = pipesim_ini_find(reader->ini, SHARDS, "units");
+
+	if (network->shards == PIPESIM_SHARDS_INTRA && network->share == PIPESIM_LINK_PAIR)
+		pipesim_ini_fault(reader->ini, over->line, over->value_column,
+			"over = intra needs links that a rank has: share = rank or node in "
+			"[" INTRA "]");
+	if (network->shards == PIPESIM_SHARDS_INTER && network->nics == 0)
+		pipesim_ini_fault(reader->ini, over->line, over->value_column,
+			"over = inter needs nics in [" INTER "]");
+	if (units != NULL && network->shards == PIPESIM_SHARDS_OWN)
+		pipesim_ini_fault(reader->ini, units->line, units->column,
+			"units are of what shares links: over = intra or inter");
+}
+
 PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 {
 	g_autoptr(PipesimIni) ini = taken;
@@ -372,5 +437,6 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 					"no NIC %u: they are 0 to %u", network->nic_of[i],
 					network->nics - 1);
 	}
+	check_shards(&reader);
 	return pipesim_faults_done(ini->faults, error) ? g_steal_pointer(&network) : NULL;
 }

@@ -17,6 +17,16 @@ typedef struct {
 	gboolean half;    /* half duplex: both directions share the capacity */
 } PipesimLinkSpeed;
 
+/* Which links gathering and reducing of stages (FSDP) take. */
+typedef enum {
+	PIPESIM_SHARDS_OWN, /* none of these */
+	PIPESIM_SHARDS_INTRA, /* those of a rank within its node: its way out and its way in, or the bus */
+	PIPESIM_SHARDS_INTER, /* its NIC, both ways */
+} PipesimShardLinks;
+
+/* Most parts in which a stage is gathered. */
+#define PIPESIM_MAX_UNITS 10000
+
 /* Most NICs of a node. */
 #define PIPESIM_MAX_NICS 1024
 
@@ -31,6 +41,8 @@ typedef struct {
 	PipesimLinkShare share;
 	guint nics;    /* of a node; 0 = none */
 	guint *nic_of; /* [local rank], owned; NULL: NIC i * nics / ranks_per_node */
+	PipesimShardLinks shards;
+	guint units; /* equal parts in which a stage is gathered and reduced, one after the other; 0 = 1 */
 	/* An op on whose rank a message moves, out or in, runs as many times slower meanwhile;
 	 * num >= den. */
 	PipesimFraction slowdown[PIPESIM_N_KINDS];
@@ -70,6 +82,23 @@ typedef struct {
 
 /** pipesim_network_route: the way from rank @from to another rank @to. */
 PipesimRoute pipesim_network_route(const PipesimNetwork *network, guint from, guint to);
+
+/** pipesim_network_shard_route: the way of @bytes that @rank gathers or reduces, both ways at once; not for
+ * PIPESIM_SHARDS_OWN. */
+PipesimRoute pipesim_network_shard_route(
+	const PipesimNetwork *network, guint rank, gint64 bytes);
+
+/** pipesim_network_shard_part: of @bytes the part @unit, from 0. */
+static inline gint64 pipesim_network_shard_part(
+	const PipesimNetwork *network, gint64 bytes, guint unit)
+{
+	const guint units = MAX(network->units, 1u);
+
+	return bytes / units + (unit < bytes % units);
+}
+
+/** pipesim_network_shard_time: what all parts of @bytes take that wait for nothing, ns. */
+gint64 pipesim_network_shard_time(const PipesimNetwork *network, gint64 bytes);
 
 /** pipesim_network_hop: what a message takes that waits for no other, ns. */
 gint64 pipesim_network_hop(const PipesimNetwork *network, guint from, guint to);

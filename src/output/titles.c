@@ -361,6 +361,12 @@ static void append_links_title(GString *out, const PipesimNetwork *network, guin
 			g_string_append(text, "each pair of ranks has ");
 		append_speed(text, &network->inter);
 	}
+	if (network->shards != PIPESIM_SHARDS_OWN)
+		g_string_append_printf(text, "; stages are gathered and reduced over %s",
+			network->shards == PIPESIM_SHARDS_INTRA ? "those within a node"
+								: "NICs");
+	if (network->units > 1)
+		g_string_append_printf(text, " in %u parts", network->units);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		const PipesimFraction slowdown = network->slowdown[kind];
 

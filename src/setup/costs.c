@@ -376,6 +376,14 @@ static gboolean check_sharding(
 			"--shard-bandwidth and %s both say what FSDP takes; give one of them",
 			setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ? "--unshard-time"
 								      : "--reduce-time");
+	if (costs->network != NULL && costs->network->shards != PIPESIM_SHARDS_OWN &&
+		(setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL ||
+			setup->text[PIPESIM_SET_UNSHARD_TIME] != NULL ||
+			setup->text[PIPESIM_SET_REDUCE_TIME] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"by [data-parallel] of --topology stages are gathered over its links, "
+			"which have a bandwidth; give --unshard-bytes, or --model with --zero "
+			"3, but no times");
 	if (setup->text[PIPESIM_SET_SHARD_BANDWIDTH] != NULL && sharding->bandwidth == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard-bandwidth: nothing moves at 0 bytes per second; give a "
