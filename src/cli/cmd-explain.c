@@ -311,8 +311,9 @@ static void append_words(const PipesimSchedule *schedule, GString *out)
 
 		if (!(schedule->takes & setting->heed))
 			continue;
-		g_string_append_printf(
-			options, "%s %s, %s", setting->name, setting->argument, setting->brief);
+		g_string_append_printf(options, "%s%s%s, %s", setting->name,
+			setting->argument != NULL ? " " : "",
+			setting->argument != NULL ? setting->argument : "", setting->brief);
 		if (id == PIPESIM_SET_CHUNKS)
 			g_string_append_printf(options, " (default %u)", schedule->chunks);
 		g_string_append(options, ". ");
