@@ -183,6 +183,7 @@ _pipesim_option 'optimize' '--memory-limit' '' 'N' '' 'memory that a rank may us
 _pipesim_option 'compare explain export diff steady sweep' '--memory-limit' '' 'N' '' 'memory per rank: mark schedules that do not fit'
 _pipesim_option 'compare diff sweep' '--power' '' 'HOW' 'measured off' 'measured (default, of costs that have it) or off'
 _pipesim_option 'compare diff sweep' '--power-limit' '' 'W' '' 'power limit of the chips, extrapolated: 600W'
+_pipesim_option 'compare diff sweep' '--step-pause' '' 'TIME' '' 'idle time of the chips between two steps (default: none)'
 _pipesim_option 'compare diff sweep' '--first-step' '' '' '' 'chips have rested before the step (default: a step before)'
 _pipesim_option 'compare explain export diff steady sweep model plan' '--model' '' 'NAME|FILE' '@ini json' 'bytes and layers from a model: llama-3-70b, config.json, .ini'
 _pipesim_option 'compare explain export diff steady sweep model plan' '--seq' '' 'N' '' 'of --model: tokens of a sequence (default: 4096)'

@@ -94,6 +94,7 @@ static const Option options[] = {
 			  "--costs=input/costs-power.ini --power=off", "--power=off"}},
 	{"power-limit",
 		{"--costs=input/costs-power.ini --power-limit=600W", "--power-limit=600"}},
+	{"step-pause", {"--costs=input/costs-power.ini --step-pause=20ms", "--step-pause=1"}},
 	{"first-step", {"--costs=input/costs-power.ini --first-step", "--first-step"}},
 	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},
 	{"parameter-bytes", {"--parameter-bytes=20GB"}},

@@ -73,7 +73,8 @@ static gint64 free_makespan(
 		.times = &times,
 		.network = network,
 		.traffic = PIPESIM_NO_QUEUES,
-		.first_step = step->job.first_step};
+		.first_step = step->job.first_step,
+		.pause = step->job.pause};
 	g_autoptr(PipesimStep) free_step = NULL;
 
 	times.p2p = p2p;

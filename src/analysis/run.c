@@ -114,7 +114,8 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 		.runtime = run->runtime,
 		.issuing = pipesim_runtime_asked(run->runtime, &footing->scenario.issuing),
 		.messages = messages,
-		.first_step = footing->scenario.first_step};
+		.first_step = footing->scenario.first_step,
+		.pause = footing->scenario.pause};
 }
 
 /* What the step of @run means, or that there is none. */

@@ -49,16 +49,17 @@ static PipesimTimeline *run_once(const PipesimStep *step, const PipesimTimes *ti
 	return pipesim_fast_run(step->whole, times, error);
 }
 
-/* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to end there too:
- * into @begin, unless it is the same. @end is lost. Returns whether it is. */
-static gboolean repeat(const PipesimPower *power, const PipesimTimeline *timeline, guint ranks,
-	PipesimPowerState *begin, PipesimPowerState *end)
+/* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to begin there
+ * again after @pause: into @begin, unless it is the same. @end is lost. Returns whether it is. */
+static gboolean repeat(const PipesimPower *power, const PipesimTimeline *timeline, gint64 pause,
+	guint ranks, PipesimPowerState *begin, PipesimPowerState *end)
 {
+	const gint64 took = pipesim_add_capped(timeline->makespan, pause);
 	gboolean same = TRUE;
 
 	for (guint rank = 0; rank < ranks; rank++) {
-		end[rank] = pipesim_power_repeat(
-			power, &begin[rank], &end[rank], timeline->makespan);
+		pipesim_power_advance(power, &end[rank], pause, 0);
+		end[rank] = pipesim_power_repeat(power, &begin[rank], &end[rank], took);
 		for (guint i = 0; i < power->n_constants; i++)
 			same &= ABS(end[rank].mean[i] - begin[rank].mean[i]) <= SAME_LOAD;
 	}
@@ -84,7 +85,7 @@ static PipesimTimeline *run_steps(const PipesimStep *step, const PipesimTimes *t
 		memcpy(end, begin, ranks * sizeof *end);
 		timeline = run_once(step, times, flags, end, error);
 		if (timeline == NULL || step->job.first_step || i == PIPESIM_MOST_STEPS ||
-			repeat(times->power, timeline, ranks, begin, end))
+			repeat(times->power, timeline, step->job.pause, ranks, begin, end))
 			break;
 	}
 	return timeline;

@@ -21,6 +21,7 @@ typedef struct {
 	guint traffic; /* PipesimTrafficFlags: what is left out */
 	/* The chips of all ranks have rested at its begin; else a step like it came right before. */
 	gboolean first_step;
+	gint64 pause; /* for which they idle between the two, ns */
 } PipesimJob;
 
 #define PIPESIM_MOST_STEPS 64
@@ -54,7 +55,7 @@ typedef struct {
 
 /**
  * pipesim_step_run: simulates one step. Where times have power the chips begin it as they end it, as if it
- * followed on others like it without a pause: it is run until that is so to a millionth of their load, at
+ * followed on others like it, with the pause of its job between them: it is run until that is so to a millionth of their load, at
  * most PIPESIM_MOST_STEPS times, each time from the state that would repeat if its loads did.
  *
  * Returns: (transfer full): for pipesim_step_free(). NULL with PIPESIM_ERROR_DEADLOCK, whose

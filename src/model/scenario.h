@@ -49,6 +49,7 @@ typedef struct {
 	PipesimKeep keep;
 	gboolean critical;   /* the critical path and a lower bound are asked for */
 	gboolean first_step; /* no step came before that warmed up the chips */
+	gint64 pause;        /* of the chips between two steps, ns */
 	guint samples;       /* steps to draw at random */
 	guint64 seed;        /* of these */
 	/* Relative standard deviation of normal durations; den 0 = as the costs were measured.

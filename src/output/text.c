@@ -418,7 +418,7 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 				  "times: below 0, as rested chips are faster; first step"
 				: "of the makespan, how much longer it is than at sustained "
 				  "times: below 0, as chips are faster after idle time; "
-				  "steps follow each other");
+				  "a step like it came before");
 	if (pipesim_figure_known(PIPESIM_FIGURE_RESIDENCE_SHARE, comparison))
 		append_meaning(&text, "resid. %",
 			"of the makespan, how much longer it is because receives that wait, "

@@ -411,11 +411,16 @@ static gboolean check_costs(
 {
 	const PipesimScenario *scenario = &setup->scenario;
 	const char *limit = setup->text[PIPESIM_SET_MEMORY_LIMIT];
+	const gboolean pause = setup->text[PIPESIM_SET_STEP_PAUSE] != NULL;
 
-	if (scenario->first_step && costs->power == NULL)
+	if ((scenario->first_step || pause) && costs->power == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--first-step has no effect here: the costs have no [power], or it is "
-			"off");
+			"%s has no effect here: the costs have no [power], or it is off",
+			pause ? "--step-pause" : "--first-step");
+	if (scenario->first_step && pause)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--step-pause is between two steps, and --first-step has none before "
+			"it; give one of them");
 	if (scenario->memory_limit > 0 && !pipesim_costs_has_bytes(costs))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory-limit needs bytes to compare with; give --activation-bytes, "

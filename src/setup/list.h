@@ -195,6 +195,9 @@ SETTING(POWER, "--power", 0, "HOW", "measured (default, of costs that have it) o
 	PIPESIM_ALL_POWER, .costs = read_power, .values = "measured off")
 SETTING(POWER_LIMIT, "--power-limit", 0, "W", "power limit of the chips, extrapolated: 600W",
 	PIPESIM_ALL_POWER, .costs = read_power_limit, .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(STEP_PAUSE, "--step-pause", 0, "TIME",
+	"idle time of the chips between two steps (default: none)", PIPESIM_ALL_POWER,
+	.scenario = read_step_pause, .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(FIRST_STEP, "--first-step", 0, NULL,
 	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER)
 

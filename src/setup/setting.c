@@ -81,6 +81,12 @@ static gboolean read_ahead(
 	return TRUE;
 }
 
+static gboolean read_step_pause(
+	PipesimScenario *scenario, const char *text, const char *what, GError **error)
+{
+	return pipesim_parse_time(text, what, &scenario->pause, error);
+}
+
 static gboolean read_compare_at(
 	PipesimScenario *scenario, const char *text, const char *what, GError **error)
 {
