@@ -471,6 +471,43 @@ static void write_json(const Plan *plan, GString *out)
 	pipesim_json_close(json);
 }
 
+/* A row of each that none beats in step and memory both. */
+static void write_csv(const Plan *plan, GString *out)
+{
+	const GArray *frontier = plan->planned->frontier;
+	PipesimNumber step, makespan;
+
+	g_string_append(out,
+		"schedule,tp,pp,cp,ep,dp,microbatch_size,microbatches,recompute,"
+		"step_ms,makespan_ms,tokens_per_second,mfu,peak_bytes,fullest_rank,"
+		"command\n");
+	for (guint i = 0; i < frontier->len; i++) {
+		const PipesimCandidate *candidate =
+			&g_array_index(frontier, PipesimCandidate, i);
+		const PipesimTraining *training = &candidate->training;
+		g_autofree char *recompute = recompute_words(training, "+");
+		g_autoptr(GString) command = g_string_new(NULL);
+		char room[64], mfu[G_ASCII_DTOSTR_BUF_SIZE] = "";
+
+		if (!isnan(candidate->mfu))
+			g_ascii_formatd(mfu, sizeof mfu, "%.4f", candidate->mfu);
+		append_command(plan, candidate, command);
+		pipesim_figure_quote(out, schedule_name(candidate, room, sizeof room));
+		g_string_append_printf(out,
+			",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+			",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,",
+			training->tp, candidate->ranks, training->cp, training->ep,
+			training->dp, training->microbatch, candidate->microbatches, recompute);
+		g_string_append_printf(out,
+			"%s,%s,%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT ",%u,",
+			pipesim_print_ms(step, candidate->step),
+			pipesim_print_ms(makespan, candidate->makespan), candidate->tokens, mfu,
+			candidate->memory, candidate->fullest);
+		pipesim_figure_quote(out, command->str);
+		g_string_append_c(out, '\n');
+	}
+}
+
 /* Files ---------------------------------------------------------------------------------- */
 
 static gboolean write_file(
@@ -681,15 +718,17 @@ static gboolean answer(Plan *plan, PipesimExit *status, GError **error)
 	const char *format = setup->text[PIPESIM_SET_FORMAT];
 	const char *explain = setup->text[PIPESIM_SET_EXPLAIN];
 	const gboolean json = g_strcmp0(format, "json") == 0;
+	const gboolean csv = g_strcmp0(format, "csv") == 0;
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint64 explained = 0;
 
-	if (format != NULL && !json && strcmp(format, "text") != 0)
-		return pipesim_fail(
-			error, PIPESIM_ERROR_USAGE, "--format: '%s'; text or json", format);
+	if (format != NULL && !json && !csv && strcmp(format, "text") != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--format: '%s'; text, json or csv", format);
 	if (explain != NULL && (!pipesim_parse_count(explain, "--explain", 1, PIPESIM_BEST,
 				       &explained, error)))
 		return FALSE;
+	plan->wish.frontier = csv;
 	plan->planned = pipesim_planner_run(&plan->wish, error);
 	if (plan->planned == NULL || !check_found(plan, error))
 		return FALSE;
@@ -700,6 +739,8 @@ static gboolean answer(Plan *plan, PipesimExit *status, GError **error)
 		*status = PIPESIM_EXIT_NO;
 	if (json)
 		write_json(plan, out);
+	else if (csv)
+		write_csv(plan, out);
 	else
 		write_text(plan, (guint)explained, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->planned->best->len == 0 ||
@@ -737,8 +778,11 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME, PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE,
 		PIPESIM_SET_EXPLAIN, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
 		PIPESIM_SET_OUTPUT},
-	.wording = {{PIPESIM_SET_OUTPUT, "FOLDER",
-			    "write layout, flags, schedule and timeline of the best", NULL},
+	.wording = {{PIPESIM_SET_FORMAT, NULL,
+			    "text (default), json, or csv: best step at each memory",
+			    "text json csv"},
+		{PIPESIM_SET_OUTPUT, "FOLDER",
+			"write layout, flags, schedule and timeline of the best", NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: searched)", NULL},
 		{PIPESIM_SET_SCHEDULE, "NAME,...", "schedules to try", NULL},
 		{PIPESIM_SET_CHUNKS, NULL, "stages per rank (default: searched)", NULL}},

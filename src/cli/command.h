@@ -21,7 +21,7 @@ typedef struct {
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end. */
 	guint8 takes[20];
-	PipesimWording wording[4];
+	PipesimWording wording[5];
 	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
 	 * unless it says otherwise. FALSE with an error, from which the status follows. */
 	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);

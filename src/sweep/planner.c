@@ -24,6 +24,7 @@ void pipesim_planned_free(PipesimPlanned *planned)
 		return;
 	g_array_unref(planned->best);
 	g_array_unref(planned->misses);
+	g_array_unref(planned->frontier);
 	g_clear_error(&planned->refusal);
 	g_free(planned);
 }
@@ -350,6 +351,36 @@ static void insert(GArray *list, const PipesimCandidate *candidate, guint most)
 		g_array_set_size(list, most);
 }
 
+/* Whether one of the frontier has no longer a step than @step and no more memory than @memory. */
+static gboolean is_beaten(const GArray *frontier, gint64 step, gint64 memory)
+{
+	for (guint i = 0; i < frontier->len; i++) {
+		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
+
+		if (other->step <= step && other->memory <= memory)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+static void add_to_frontier(GArray *frontier, const PipesimCandidate *candidate)
+{
+	guint at = 0;
+
+	if (is_beaten(frontier, candidate->step, candidate->memory))
+		return;
+	for (guint i = frontier->len; i-- > 0;) {
+		const PipesimCandidate *other = &g_array_index(frontier, PipesimCandidate, i);
+
+		if (other->step >= candidate->step && other->memory >= candidate->memory)
+			g_array_remove_index(frontier, i);
+	}
+	while (at < frontier->len &&
+		g_array_index(frontier, PipesimCandidate, at).step < candidate->step)
+		at++;
+	g_array_insert_val(frontier, at, *candidate);
+}
+
 static void take(Planner *planner, const PipesimCandidate *candidate)
 {
 	PipesimPlanned *planned = planner->planned;
@@ -357,6 +388,8 @@ static void take(Planner *planner, const PipesimCandidate *candidate)
 	planned->simulated++;
 	if (candidate->step == 0)
 		return;
+	if (candidate->fits && planner->wish->frontier)
+		add_to_frontier(planned->frontier, candidate);
 	if (candidate->fits)
 		insert(planned->best, candidate, PIPESIM_BEST);
 	else
@@ -375,7 +408,9 @@ static gboolean can_win(Planner *planner, const PipesimCandidate *candidate)
 	}
 	if (best->len == PIPESIM_BEST &&
 		candidate->bound >
-			g_array_index(best, PipesimCandidate, PIPESIM_BEST - 1).step) {
+			g_array_index(best, PipesimCandidate, PIPESIM_BEST - 1).step &&
+		(!planner->wish->frontier ||
+			is_beaten(planned->frontier, candidate->bound, candidate->least))) {
 		planned->beaten++;
 		return FALSE;
 	}
@@ -419,6 +454,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 
 	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	add_all(&planner);
 	planned->candidates = all->len;
 	for (guint i = 0; i < all->len; i++)

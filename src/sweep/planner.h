@@ -18,7 +18,8 @@ typedef struct {
 	gint64 memory;                           /* bytes of a GPU */
 	const PipesimSchedule *const *schedules; /* NULL-terminated */
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
-	guint threads;                           /* 0 = one a core */
+	gboolean frontier; /* also find those that none beats in step and memory both */
+	guint threads;     /* 0 = one a core */
 	void (*progress)(guint done, guint all, gpointer data); /* now and then; or NULL */
 	gpointer data;
 } PipesimWish;
@@ -47,6 +48,9 @@ typedef struct {
 typedef struct {
 	GArray *best; /* of PipesimCandidate: those that fit, shortest step first, at most PIPESIM_BEST */
 	GArray *misses; /* the shortest that do not fit and would beat the best; at most 3 */
+	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
+	 * shortest step first. */
+	GArray *frontier;
 	PipesimCandidate smallest; /* whose fullest rank has least at least */
 	guint candidates;
 	guint too_large; /* of these: no schedule makes them fit */
