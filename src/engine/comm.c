@@ -128,11 +128,17 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 	}
 }
 
-/* Of what takes @alone, the part that runs next where some of it runs behind its sends. */
+/* Of what takes @alone, the part that runs next where some of it, of its W, runs behind its sends. */
 static gint64 part_of(const Engine *engine, guint rank, const PipesimOp *op, gint64 alone)
 {
-	const gint64 last = op->kind == PIPESIM_FB ? MIN(engine->delay_wgrad, alone) : 0;
+	gint64 last = 0;
 
+	if (engine->delay_wgrad > 0 && op->kind == PIPESIM_FB) {
+		const guint stage = pipesim_op_b_stage(engine->lowering->program, rank, op);
+
+		last = MIN(engine->delay_wgrad, engine->times->stage[PIPESIM_W][stage]);
+		last = MIN(last, alone);
+	}
 	return engine->ranks[rank].behind ? last : alone - last;
 }
 

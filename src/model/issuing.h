@@ -34,7 +34,7 @@ typedef struct {
 		overlap_flush; /* receives are issued one op ahead in warm-up and cool-down too */
 	gboolean keep_outputs; /* a forward's send is waited for one send later */
 	gboolean no_host_sync; /* the host does not wait for batches */
-	gint64 delay_wgrad; /* of an overlapped pair, at most: its last part, behind its sends, ns */
+	gint64 delay_wgrad; /* of an overlapped pair: its last part, of its W, behind its sends, ns */
 	gint64 host_time; /* from the end of a batch to the next op, where it does, ns */
 } PipesimIssuing;
 

@@ -317,6 +317,9 @@ static const struct {
 		585},
 	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 4}, 1170,
 		1201},
+	/* No more than the W of a pair, 10. */
+	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_PAIR, .delay_wgrad = 25}, 570,
+		585},
 	{"interleaved-1f1b+", 4, 8, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 570,
 		597},
 	{"interleaved-1f1b+", 8, 16, {.channels = PIPESIM_CHANNEL_RANK, .delay_wgrad = 4}, 1170,
@@ -349,6 +352,25 @@ START_TEST(takes)
 {
 	ck_assert_int_eq(run_row((guint)_i, 0, 0), makespans[_i].still);
 	ck_assert_int_eq(run_row((guint)_i, 1, 0), makespans[_i].moved);
+}
+END_TEST
+
+/* Long messages tell how much of a pair is behind its sends: 4, or where 25 are asked for the 10 of its W. By the
+ * same replay. */
+START_TEST(delays_no_more_than_w)
+{
+	guint rows = 0;
+
+	for (guint row = 0; row < G_N_ELEMENTS(makespans); row++) {
+		const PipesimIssuing *issuing = &makespans[row].issuing;
+
+		if (makespans[row].ranks != 4 || issuing->delay_wgrad == 0 ||
+			issuing->channels != PIPESIM_CHANNEL_PAIR)
+			continue;
+		ck_assert_int_eq(run_row(row, 15, 0), issuing->delay_wgrad == 25 ? 1000 : 1060);
+		rows++;
+	}
+	ck_assert_uint_eq(rows, 2);
 }
 END_TEST
 
@@ -412,6 +434,7 @@ Suite *megatron_suite(void)
 	tcase_add_test(tcase, pairs_on_one_rank);
 	tcase_add_loop_test(tcase, pairs_never_hang, 0, 16);
 	tcase_add_loop_test(tcase, takes, 0, (int)G_N_ELEMENTS(makespans));
+	tcase_add_test(tcase, delays_no_more_than_w);
 	tcase_add_test(tcase, host_waits);
 	tcase_add_loop_test(tcase, flush_deadlocks, 0, 8);
 	tcase_add_test(tcase, others_are_refused);
