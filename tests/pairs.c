@@ -156,6 +156,8 @@ static const Option options[] = {
 	{"link-bandwidth",
 		{"--message-bytes=32MiB --link-bandwidth=400Gbit/s", "--link-bandwidth=1GB/s"}},
 	{"topology", {"--message-bytes=8MB --topology=input/topology-nics.ini",
+			     "--message-bytes=8MB --topology=input/topology-shards.ini "
+			     "--runtime=pytorch-2.15 --unshard-bytes=1GB",
 			     "--message-bytes=8MB --topology=input/topology.ini",
 			     "--topology=input/topology.ini"}},
 	{"interference", {"--message-bytes=32MiB --link-bandwidth=40GB/s --interference=1.08",

@@ -3,7 +3,9 @@
 #include "base/json.h"
 #include "output/table.h"
 
+#include "setup/setting.h"
 #include "sweep/rows.h"
+#include <string.h>
 
 static void append_text(GString *out, PipesimRowFormat format, const char *text)
 {
@@ -200,6 +202,73 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
+/* Whether @axis is of what one chooses, the shape of the job and its runtime, not of what its ops are. */
+static gboolean is_choice(const PipesimAxis *axis)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const PipesimSetting *setting = &pipesim_settings[id];
+		g_autofree char *name = g_strdup(setting->name + strlen("--"));
+		const gsize length = strlen(name);
+
+		g_strdelimit(name, "-", '_');
+		if (strncmp(axis->name, name, length) == 0 &&
+			(axis->name[length] == '\0' || axis->name[length] == '_') &&
+			(setting->group == PIPESIM_ALL_SHAPE ||
+				setting->group == PIPESIM_ALL_RUNTIME))
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* The point and schedule with most work done a second and rank, the first of equals, where choices alone are
+ * swept. */
+static void append_best(const PipesimSweepTitles *titles, const GPtrArray *blocks, GString *out)
+{
+	static const PipesimNumbers numbers = {.decimals = 3};
+	const PipesimSweepResult *found = NULL;
+	guint64 at = 0;
+	guint schedule = 0;
+	g_autofree char *makespan = NULL;
+	g_autoptr(GString) line = g_string_new("Best:");
+
+	for (guint i = 0; i < blocks->len; i++) {
+		const PipesimSweepBlock *block = g_ptr_array_index(blocks, i);
+
+		for (guint k = 0; k < block->n_points * block->width; k++) {
+			const PipesimSweepResult *result = &block->results[k];
+
+			if (rate(result) < 0 || (found != NULL && rate(result) <= rate(found)))
+				continue;
+			found = result;
+			at = block->first + k / block->width;
+			schedule = k % block->width;
+		}
+	}
+	if (found == NULL || pipesim_grid_points(titles->grid) == 1)
+		return;
+	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++) {
+		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
+
+		if (swept->values->len > 1 && !is_choice(swept))
+			return;
+	}
+	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++) {
+		const PipesimAxis *swept = pipesim_grid_axis(titles->grid, axis);
+
+		if (swept->values->len > 1)
+			g_string_append_printf(line, " %s %s,", swept->column,
+				(const char *)g_ptr_array_index(swept->values,
+					pipesim_grid_index(titles->grid, at, axis)));
+	}
+	makespan = pipesim_value_print(
+		PIPESIM_TIME, found->values[PIPESIM_FIGURE_MAKESPAN], &numbers);
+	g_string_append_printf(line, " %s, %s ms (most work per second and rank)",
+		titles->names[schedule], makespan);
+	g_string_append_c(out, '\n');
+	pipesim_wrap(out, line->str, 2, 0, WIDTH);
+	g_string_append_c(out, '\n');
+}
+
 void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *blocks,
 	const PipesimStyle *style, GString *out)
 {
@@ -224,4 +293,5 @@ void pipesim_rows_table(const PipesimSweepTitles *titles, const GPtrArray *block
 				&block->results[(gsize)k * block->width], block->width);
 	}
 	pipesim_table_print(table, WIDTH, style, out);
+	append_best(titles, blocks, out);
 }
