@@ -211,6 +211,9 @@ gboolean pipesim_power_depends(const PipesimPower *power)
 	return FALSE;
 }
 
+/* As an exponent of two: what is that much slower is not extrapolated. */
+#define MOST_SLOWER (G_GINT64_CONSTANT(4) << EXPONENT_BITS)
+
 /* log2(@value) in units of 2^-32, @value >= 1. */
 static gint64 logarithm(guint64 value)
 {
@@ -241,7 +244,7 @@ gboolean pipesim_power_set_limit(
 	PipesimPower *power, gint64 watts, const char *what, GError **error)
 {
 	const gint64 measured = power->limit;
-	gint64 limit, threshold;
+	gint64 limit, threshold, exponent[PIPESIM_N_KINDS];
 
 	if (measured == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -263,10 +266,18 @@ gboolean pipesim_power_set_limit(
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		const gint64 full =
 			logarithm(PIPESIM_PPM) - logarithm((guint64)power->full_speed[kind]);
-		const gint64 exponent = (gint64)((Wide)limit * full / threshold);
 
-		power->sustained[kind] = MAX(power_of_two(exponent), power->full_speed[kind]);
+		exponent[kind] = (gint64)((Wide)limit * full / threshold);
+		if (exponent[kind] > MOST_SLOWER)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: the threshold in [power], %" G_GINT64_FORMAT
+				", is so near to a million that %" G_GINT64_FORMAT
+				" W would slow ops down more than 16 times",
+				what, power->threshold, watts);
 	}
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		power->sustained[kind] =
+			MAX(power_of_two(exponent[kind]), power->full_speed[kind]);
 	power->threshold =
 		MIN((gint64)((Wide)power->threshold * watts / measured), PIPESIM_PPM - 1);
 	power->limit = watts;

@@ -72,7 +72,8 @@ gboolean pipesim_power_depends(const PipesimPower *power);
  * @what: how messages call the limit
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where the limit that was measured is not known, or no op depends on
- *   the load, or the threshold is 0, or @watts is below a quarter of it; @power is then unchanged.
+ *   the load, or the threshold is 0, or @watts is below a quarter of it, or an op would be more than 16 times
+ *   slower; @power is then unchanged.
  */
 gboolean pipesim_power_set_limit(
 	PipesimPower *power, gint64 watts, const char *what, GError **error);

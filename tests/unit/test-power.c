@@ -164,13 +164,14 @@ END_TEST
 START_TEST(limits_are_refused)
 {
 	static const char *const words[] = {"at which limit", "no op of the costs depends",
-		"the threshold in [power] is 0", "174 W; from 175 W, a quarter of the 700 W"};
+		"the threshold in [power] is 0", "174 W; from 175 W, a quarter of the 700 W",
+		"999999, is so near to a million that 600 W would slow ops down more than 16"};
 	g_autoptr(PipesimPower) power = pipesim_power_new();
 	g_autoptr(GError) error = NULL;
 
 	power->limit = _i == 0 ? 0 : 700;
 	power->full_speed[PIPESIM_F] = _i == 1 ? PIPESIM_PPM : 900000;
-	power->threshold = _i == 2 ? 0 : 700000;
+	power->threshold = _i == 2 ? 0 : _i == 4 ? 999999 : 700000;
 	ck_assert(!pipesim_power_set_limit(power, _i == 3 ? 174 : 600, "--x", &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 	ck_assert_ptr_nonnull(strstr(error->message, words[_i]));
@@ -671,7 +672,7 @@ Suite *power_suite(void)
 	tcase_add_test(model, two_means_are_weighted);
 	tcase_add_test(model, repeating_is_found);
 	tcase_add_test(model, limits_follow_a_law);
-	tcase_add_loop_test(model, limits_are_refused, 0, 4);
+	tcase_add_loop_test(model, limits_are_refused, 0, 5);
 	tcase_add_test(files, files_say_it);
 	tcase_add_test(files, files_need_not);
 	tcase_add_loop_test(files, bad_files_are_told, 0, G_N_ELEMENTS(bad_files));
