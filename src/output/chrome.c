@@ -93,6 +93,7 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	const PipesimProgram *program = trace->run->step->program;
 	const PipesimOp *op = &program->ops[index];
 	const PipesimTimeline *timeline = trace->run->step->timeline;
+	const PipesimTimes *times = trace->run->step->job.times;
 	const char *phase = g_ptr_array_index(program->phases, op->phase);
 
 	g_string_truncate(trace->name, 0);
@@ -111,6 +112,9 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	}
 	if (phase[0] != '\0')
 		pipesim_json_member_string(trace->json, "phase", phase);
+	if (pipesim_times_vary(times))
+		key_us(trace->json, "sustained_us",
+			pipesim_op_duration(program, times, rank, op));
 	close_event(trace->json);
 }
 

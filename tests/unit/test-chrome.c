@@ -18,8 +18,9 @@ typedef struct {
 	char name[96];   /* of the event; of metadata what it names */
 	char label[128]; /* args.name of metadata */
 	gint64 pid, tid, ts, dur, id;
-	double value; /* args.held or args.bytes of a counter */
-	guint order;  /* in the file */
+	double value;     /* args.held or args.bytes of a counter */
+	gint64 sustained; /* args.sustained_us, ns; 0: none */
+	guint order;      /* in the file */
 } Event;
 
 #define ABSENT G_MININT64
@@ -81,6 +82,8 @@ static void read_args(PipesimJsonReader *reader, Event *event)
 		if (strcmp(key, "name") == 0)
 			g_strlcpy(
 				event->label, pipesim_json_text(reader), sizeof(event->label));
+		if (strcmp(key, "sustained_us") == 0)
+			event->sustained = read_us(reader);
 		if (strcmp(key, "held") == 0 || strcmp(key, "bytes") == 0) {
 			gsize length;
 
@@ -420,6 +423,36 @@ START_TEST(runs_stay_apart)
 }
 END_TEST
 
+/* What ops would take in chips that never idle, where they do not: the first of each rank is faster. */
+START_TEST(ops_tell_sustained_times)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1500000, 1000000, 1001000, 3000000, 7);
+	g_autoptr(PipesimComparison) comparison = NULL;
+	g_autoptr(GArray) events = NULL;
+	guint n = 0, faster = 0;
+
+	costs->power = pipesim_power_new();
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		costs->power->full_speed[kind] = 900000;
+	comparison = compare_two(costs);
+	events = trace_of(comparison);
+	for (guint i = 0; i < events->len; i++) {
+		const Event *event = &g_array_index(events, Event, i);
+
+		/* Ranks of 1F1B, behind the four of DualPipe. */
+		if (event->ph != 'X' || event->pid < 5 || event->tid != 1)
+			continue;
+		n++;
+		ck_assert_int_eq(
+			event->sustained, strchr(event->name, 'F') != NULL ? 1500000 : 2001000);
+		ck_assert_int_le(event->dur, event->sustained);
+		faster += event->dur < event->sustained;
+	}
+	ck_assert_uint_eq(n, 4 * 2 * 8);
+	ck_assert_uint_ge(faster, 4);
+}
+END_TEST
+
 /* Three messages on their way at once have three tracks. */
 START_TEST(messages_at_once)
 {
@@ -448,6 +481,7 @@ Suite *chrome_suite(void)
 	grid_accepted(&n);
 	tcase_add_loop_test(tcase, opens_without_a_warning, 0, (n + STRIDE - 1) / STRIDE);
 	tcase_add_test(tcase, runs_stay_apart);
+	tcase_add_test(tcase, ops_tell_sustained_times);
 	tcase_add_test(tcase, messages_at_once);
 	suite_add_tcase(suite, tcase);
 	return suite;
