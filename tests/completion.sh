@@ -54,7 +54,7 @@ for shell in bash zsh fish; do
 	offers 'pipesim --compare-at=st' 'stages'
 	offers 'pipesim --compare-at=' 'ranks stages'
 	offers 'pipesim export --runtime d' 'deepseek'
-	offers 'pipesim -f ' 'csv json text'
+	offers 'pipesim -f ' 'csv json ops text'
 	offers 'pipesim steady --format ' 'json text'
 	offers 'pipesim sweep --format ' 'csv jsonl text'
 	offers 'pipesim calibrate ' 'a.csv b.csv.gz c.json.gz d.txt sub'
