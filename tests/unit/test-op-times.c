@@ -113,12 +113,14 @@ END_TEST
  * B0 to 4, F1 to 6 and B1 to 10; then rank 0 B1 to 14 ms. */
 START_TEST(longer_sequence_by_hand)
 {
+	/* A text broken in two looks like a lost comma to compilers. */
+	/* clang-format off */
 	static const char *const texts[] = {
 		"stage,microbatch,F,I,W\n0,0,1,1,1\n0,1,2,2,2\n1,0,1,1,1\n1,1,2,2,2\n",
-		"stage,microbatch,F,I,W,B\n1,1,2,2,2,4\n1,0,1,1,1,2\n0,0,1,1,1,2\n0,1,2,2,2,"
-		"4\n",
+		"stage,microbatch,F,I,W,B\n1,1,2,2,2,4\n1,0,1,1,1,2\n0,0,1,1,1,2\n0,1,2,2,2,4\n",
 		/* The average takes 1.5 ms. */
 		"microbatch,length\n0,2048\n1,4096\n", "microbatch,length\n1,1\n0,0.5\n"};
+	/* clang-format on */
 	g_autoptr(PipesimCosts) costs = grid_costs(1500000, 1500000, 1500000, 4500000, 0);
 	g_autoptr(PipesimRun) run = NULL;
 
