@@ -10,6 +10,7 @@
 typedef struct {
 	PipesimResidencePart beside; /* what it is of and beside what */
 	gboolean alone;
+	gboolean sustained; /* of no series: what the costs' times of a stage are made of */
 	guint trace;
 	gint64 rank;
 	const char *chunk;
@@ -28,7 +29,7 @@ static void cell_free(gpointer data)
 /* The same op on the same rank, in a row of the same series. */
 static gboolean is_same_op(const Cell *a, const Cell *b)
 {
-	return a->trace == b->trace && a->rank == b->rank &&
+	return a->trace == b->trace && a->rank == b->rank && a->sustained == b->sustained &&
 	       a->beside.phase == b->beside.phase && a->beside.moving == b->beside.moving &&
 	       g_str_equal(a->beside.component, b->beside.component) &&
 	       g_str_equal(a->chunk, b->chunk);
@@ -62,7 +63,7 @@ static guint cell_hash(gconstpointer data)
 	const Cell *cell = data;
 	const guint op = g_str_hash(cell->beside.component) + 31 * g_str_hash(cell->chunk) +
 			 7 * cell->beside.phase + 1009 * (guint)cell->rank +
-			 65537 * cell->trace + 5 * cell->beside.moving;
+			 65537 * cell->trace + 5 * cell->beside.moving + 17 * cell->sustained;
 
 	return cell->alone ? op : op + 3 + 131 * part_hash(&cell->beside);
 }
@@ -82,10 +83,11 @@ static gint compare_times(gconstpointer a, gconstpointer b)
 	return (x > y) - (x < y);
 }
 
-/* What @row, of series resident or moving, is a repetition of. */
+/* What @row, of series resident or moving or an op of a stage, is a repetition of. */
 static Cell describe(const PipesimTraceRow *row, guint trace)
 {
 	const gboolean moving = row->what.series == PIPESIM_SERIES_MOVING;
+	const gboolean sustained = row->what.series == PIPESIM_SERIES_NONE;
 
 	return (Cell){
 		.beside =
@@ -97,7 +99,9 @@ static Cell describe(const PipesimTraceRow *row, guint trace)
 				.sms = row->resident,
 				.bytes = moving ? row->what.payload_bytes : PIPESIM_UNKNOWN,
 			},
-		.alone = moving ? row->what.payload_bytes <= 0 : row->resident == 0,
+		.alone = sustained ||
+			 (moving ? row->what.payload_bytes <= 0 : row->resident == 0),
+		.sustained = sustained,
 		.trace = trace,
 		.rank = row->rank,
 		.chunk = g_str_equal(row->what.component, "chunk") ? row->what.chunk : "",
@@ -117,7 +121,8 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 			Cell *cell;
 
 			if ((row->what.series != PIPESIM_SERIES_RESIDENT &&
-				    row->what.series != PIPESIM_SERIES_MOVING) ||
+				    row->what.series != PIPESIM_SERIES_MOVING &&
+				    !pipesim_row_is_op(row)) ||
 				row->status != PIPESIM_STATUS_OK || row->part)
 				continue;
 			cell = g_hash_table_lookup(found, &key);
@@ -138,14 +143,22 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 	return cells;
 }
 
-/* The same op alone: in the same series, or a message's in that of receives. NULL where it is in neither. */
+/* The same op alone: beside a receive, the sustained time of its stage, which is what the slowdown multiplies: in the
+ * series itself the chip may have rested before. Else in the same series, or a message's in that of receives. NULL
+ * where it is in none. */
 static const Cell *find_alone(GHashTable *found, const Cell *beside)
 {
 	Cell like = *beside;
-	const Cell *alone;
+	const Cell *alone = NULL;
 
 	like.alone = TRUE;
-	alone = g_hash_table_lookup(found, &like);
+	if (!beside->beside.moving) {
+		like.sustained = TRUE;
+		alone = g_hash_table_lookup(found, &like);
+		like.sustained = FALSE;
+	}
+	if (alone == NULL)
+		alone = g_hash_table_lookup(found, &like);
 	if (alone == NULL && beside->beside.moving) {
 		like.beside.moving = FALSE;
 		alone = g_hash_table_lookup(found, &like);

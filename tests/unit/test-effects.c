@@ -216,6 +216,28 @@ END_TEST
 #define STAGE_ROWS                                                 \
 	"r,0,0,chunk,F,0,0,0,100000\nr,1,0,chunk,B,0,0,0,200000\n" \
 	"r,2,0,chunk,F,1,0,0,100000\nr,3,0,chunk,B,1,0,0,200000\n"
+/* A stage at work, then rested between two repetitions beside a receive. */
+START_TEST(receives_are_against_sustained_times)
+{
+	g_autoptr(GError) error = NULL;
+	g_autoptr(PipesimCalibration) calibration =
+		calibrate_both("#version,1\nrun_id,rep,rank,component,phase,stage,step,"
+			       "microbatch,dur_ns,series,resident_sms,impl\n"
+			       "r,0,0,chunk,F,0,0,0,100000,,,\nr,1,0,chunk,B,0,0,0,200000,,,\n"
+			       "r,2,0,chunk,F,1,0,0,100000,,,\nr,3,0,chunk,B,1,0,0,200000,,,\n"
+			       "s,0,0,chunk,F,1,,,90000,resident,0,\ns,1,0,chunk,F,1,,,120000,"
+			       "resident,16,nccl\n"
+			       "s,2,0,chunk,B,1,,,180000,resident,0,\ns,3,0,chunk,B,1,,,220000,"
+			       "resident,16,nccl\n"
+			       "m,0,0,chunk,F,1,,,90000,moving,,\n",
+			&error);
+
+	ck_assert_msg(calibration != NULL, "%s", error != NULL ? error->message : "");
+	ck_assert_int_eq(calibration->costs->residence->slowdown[PIPESIM_F], 1200000);
+	ck_assert_int_eq(calibration->costs->residence->slowdown[PIPESIM_B], 1100000);
+}
+END_TEST
+
 #define STAGE_LISTS                       \
 	"#stage_until_input_bytes,5;6\n"  \
 	"#stage_until_weight_bytes,7;8\n" \
@@ -296,6 +318,7 @@ Suite *effects_suite(void)
 	tcase_add_loop_test(effects, what_is_missing_is_said, 0, G_N_ELEMENTS(short_series));
 	tcase_add_test(effects, another_device_is_refused);
 	tcase_add_test(effects, residence_is_a_ratio_of_medians);
+	tcase_add_test(effects, receives_are_against_sustained_times);
 	tcase_add_test(effects, metadata_tells_bytes_and_ranks);
 	tcase_add_loop_test(effects, bad_metadata_is_refused, 0, G_N_ELEMENTS(bad_lists));
 	tcase_add_test(effects, costs_files_keep_it);
