@@ -31,6 +31,7 @@ class Plan:
     duty: float = 1.5  # of each period and share
     count_sms: bool = True  # that a receive holds, with PyTorch's profiler
     beside: int = 12  # repetitions beside a receive, on each of two ranks
+    busy: float = 0.15  # of ops before each of these
     waiting_busy: tuple = (0.8, 0.5)
     waiting: float = 1.5
     messages: int = 30
@@ -39,7 +40,7 @@ class Plan:
         """The same in a fraction of the time, to try a model; too short to fit a governor."""
         return replace(
             self, settle=0.02, sustained=0.05, host=2, pauses=(0.002, 0.005), burst=0.03,
-            pause_rounds=1, duty_cycles=(2,), duty_busy=(0.5,), duty=0.05, beside=2,
+            pause_rounds=1, duty_cycles=(2,), duty_busy=(0.5,), duty=0.05, beside=2, busy=0.01,
             waiting_busy=(0.5,), waiting=0.05, messages=3,
         )  # fmt: skip
 
@@ -229,10 +230,10 @@ def capture_pair(part, player, plan, sampler, cycle):
             for rep, ns in enumerate(took)
         ]  # fmt: skip
     pair = messages.Pair(player.device, example)
-    messages.beside_receive(pair, player, part, plan.beside)
+    messages.beside_receive(pair, player, part, plan.beside, plan.busy)
     rows += chunk_rows("resident", player.take())
     messages.beside_messages(
-        pair, player, part, plan.beside, statistics.median(took), cycle * 1e9
+        pair, player, part, plan.beside, statistics.median(took), cycle * 1e9, plan.busy
     )
     rows += chunk_rows("moving", player.take())
     rows += capture_waiting(part, player, plan, sampler, cycle, pair)

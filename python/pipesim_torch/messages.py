@@ -124,14 +124,22 @@ def _blocks(profiler):
     return max(grids, default=None)
 
 
-def beside_receive(pair, player, part, repetitions):
+def keep_busy(player, part, seconds):
+    """Ops that do not count: what follows finds the chip under load."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        player.cycle(part, series="resident", resident_sms=0, status="warmup")
+
+
+def beside_receive(pair, player, part, repetitions, busy=0.15):
     """Cycles alone and beside a receive that waits, in turn, on rank 0, then on rank 1; how many SMs that
-    holds is not known yet."""
+    holds is not known yet. @busy: seconds of other ops before each repetition."""
     for receives in pair.roles():
         for _ in range(repetitions):
             if receives is False:
                 pair.send()
             elif receives:
+                keep_busy(player, part, busy)
                 player.cycle(part, series="resident", resident_sms=0)
                 player.cycle(part, series="resident", resident_sms=0)
                 player.finish()
@@ -143,7 +151,7 @@ def beside_receive(pair, player, part, repetitions):
                 pair.end(works)
 
 
-def beside_messages(pair, player, part, repetitions, message, cycle):
+def beside_messages(pair, player, part, repetitions, message, cycle, busy=0.15):
     """Cycles alone and beside messages that come one after the other. A message takes @message ns
     alone, a cycle @cycle."""
     count = min(1 + math.ceil(1.3 * cycle / message), 400)
@@ -152,6 +160,7 @@ def beside_messages(pair, player, part, repetitions, message, cycle):
             if receives is False:
                 pair.send(count)
             elif receives:
+                keep_busy(player, part, busy)
                 player.cycle(part, series="moving", payload_bytes=0)
                 player.finish()
                 pair.tell()

@@ -135,6 +135,7 @@ def check_residence(rows):
     for series, column, alone in ("resident", "impl", ""), ("moving", "payload_bytes", "0"):
         for rank in "01":
             taken = [r for r in rows if r["series"] == series and r["rank"] == rank]
+            taken = [r for r in taken if r["status"] == "ok"]
             beside = [r for r in taken if r[column] != alone]
             assert taken and 2 * len(beside) == len(taken), (series, rank, len(taken))
     waiting = [r for r in rows if r["series"] == "waiting"]
