@@ -1,6 +1,6 @@
 """Real steps beside what pipesim says of them from captures made before: the table of docs/accuracy.md.
 
-    accuracy.py table [FOLDER]      prints it; FOLDER: traces/accuracy-h200x2, as `pack` wrote it
+    accuracy.py table FOLDER        prints it; FOLDER: as `pack` wrote it, such as traces/accuracy-h200x2
     accuracy.py pack OUT FOLDER     from what steps.py wrote into OUT
 
 Every step is predicted from the capture alone: calibrate, then simulate the order with the rules of the
@@ -60,37 +60,50 @@ def read_steps(folder):
         return [row for row in csv.DictReader(file) if row["step_ns"]]
 
 
-def read_ini(path):
+def read_ini(text):
     config = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",))
     config.optionxform = str
-    config.read(path, encoding="utf-8")
+    config.read_string(text)
     return config
 
 
 class Captures:
-    """Costs from the captures of a folder: of each case and number of stages, for each mode."""
+    """Costs from the captures of a folder: of each case and number of stages, for each mode. What idle time
+    and receives do is taken from the captures of @effects, of the same models."""
 
-    def __init__(self, program, folder, scratch):
-        self.program, self.folder, self.scratch = program, folder, scratch
-        self._made = {}
+    def __init__(self, program, folder, effects, stretch, scratch):
+        self.program, self.folder, self.effects, self.scratch = program, folder, effects, scratch
+        self.stretch = stretch
+        self._made, self._calibrated = {}, {}
 
-    def _calibrate(self, case, stages):
-        path = os.path.join(self.scratch, f"{case}-{stages}.ini")
-        trace = os.path.join(self.folder, f"{case}-{stages}.csv.gz")
-        subprocess.run([self.program, "calibrate", trace, "-o", path], capture_output=True, check=True)
-        return read_ini(path)
+    def _calibrate(self, folder, case, stages):
+        key = folder, case, stages
+        if key not in self._calibrated:
+            path = os.path.join(self.scratch, "costs.ini")
+            trace = os.path.join(folder, f"{case}-{stages}.csv.gz")
+            command = [self.program, "calibrate", trace, "-o", path]
+            subprocess.run(command, capture_output=True, check=True)
+            with open(path, encoding="utf-8") as file:
+                self._calibrated[key] = file.read()
+        return read_ini(self._calibrated[key])
 
     def costs(self, case, stages, mode):
-        """A costs file; histories and messages are in the capture of four stages alone."""
+        """A costs file; histories and messages are in captures of four stages alone."""
         key = case, stages, mode
         if key not in self._made:
-            made, whole = self._calibrate(case, stages), self._calibrate(case, 4)
+            made = self._calibrate(self.folder, case, stages)
+            whole = self._calibrate(self.effects, case, "4")
             made["times"]["P2P"] = whole["times"]["P2P"]
+            times = made["stage-times"]
+            for kind in times if self.stretch != 1 else ():
+                parts = (str(round(int(ns) * self.stretch)) for ns in times[kind].split(";"))
+                times[kind] = ";".join(parts)
             for name in ("power", "residence"):
                 made.remove_section(name)
                 if name in MODES[mode] and name in whole:
                     made[name] = whole[name]
-            path = os.path.join(self.scratch, f"{case}-{stages}-{mode}.ini")
+            number = len(self._made)
+            path = os.path.join(self.scratch, f"costs-{number}.ini")
             with open(path, "w", encoding="utf-8") as file:
                 made.write(file, space_around_delimiters=False)
             self._made[key] = path
@@ -191,10 +204,12 @@ def print_sums(rows):
     )
 
 
-def table(program, folder):
+def table(program, folder, effects, stretch):
     rows = read_steps(folder)
+    order = list(dict.fromkeys(row["case"] for row in rows))
+    rows.sort(key=lambda row: order.index(row["case"]))
     with tempfile.TemporaryDirectory() as scratch:
-        captures = Captures(program, folder, scratch)
+        captures = Captures(program, folder, effects, stretch, scratch)
         for row in rows:
             row["steps"] = [int(step) for step in row["step_ns"].split(";")]
             row["measured"] = statistics.median(row["steps"])
@@ -211,9 +226,9 @@ def main():
     parser.add_argument("--pipesim", default=os.environ.get("PIPESIM", "pipesim"))
     commands = parser.add_subparsers(required=True, dest="command")
     one = commands.add_parser("table")
-    one.add_argument(
-        "folder", nargs="?", default=os.path.join(HERE, "../../traces/accuracy-h200x2")
-    )
+    one.add_argument("folder")
+    one.add_argument("--effects", metavar="FOLDER", help="of captures that have the series")
+    one.add_argument("--stretch", type=float, default=1, help="multiplies all captured times")
     one = commands.add_parser("pack")
     one.add_argument("out")
     one.add_argument("folder")
@@ -221,7 +236,8 @@ def main():
     if arguments.command == "pack":
         pack(arguments.out, arguments.folder)
     else:
-        table(arguments.pipesim, arguments.folder)
+        effects = arguments.effects or arguments.folder
+        table(arguments.pipesim, arguments.folder, effects, arguments.stretch)
 
 
 if __name__ == "__main__":
