@@ -709,7 +709,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	ok = run(&c, error);
 	if (ok) {
 		const PipesimEffectsWish wish = {c.parts != NULL ? joined.stages : 0,
-			joined.ranks, message_bytes(&c), options->resident_sms};
+			joined.ranks, message_bytes(&c), c.means, options->resident_sms};
 
 		result->effects = pipesim_effects_calibrate(
 			traces, n, chosen, &wish, c.costs, c.notices, error);

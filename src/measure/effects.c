@@ -310,7 +310,7 @@ static void set_power(const Task *task)
 	task->costs->power = power;
 }
 
-static gboolean add_power(const Task *task, GError **error)
+static gboolean add_power(const Task *task, gboolean means, GError **error)
 {
 	g_autoptr(PipesimHistories) histories =
 		pipesim_histories_new(task->traces, task->n, error);
@@ -318,7 +318,7 @@ static gboolean add_power(const Task *task, GError **error)
 
 	if (histories == NULL)
 		return FALSE;
-	fit = task->effects->power = pipesim_power_fit(histories, task->whole);
+	fit = task->effects->power = pipesim_power_fit(histories, means, task->whole);
 	tell_verdict(task);
 	if (fit->verdict != PIPESIM_POWER_FITTED && fit->verdict != PIPESIM_POWER_INDEPENDENT)
 		return TRUE;
@@ -642,7 +642,7 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 	task->whole = is_measured(task, "chunk", TRUE)   ? "chunk"
 		      : is_measured(task, "layer", TRUE) ? "layer"
 							 : NULL;
-	if (!add_power(task, error))
+	if (!add_power(task, wish->means, error))
 		return FALSE;
 	return add_residence(task, wish, error);
 }

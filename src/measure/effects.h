@@ -13,10 +13,11 @@ typedef struct {
 
 /* What they are for. */
 typedef struct {
-	guint stages; /* that what times are made of tells apart; 0 = none */
-	guint ranks;  /* of the run that these are of */
-	gint64 bytes; /* of a pipeline message; PIPESIM_UNKNOWN = not told */
-	gint64 sms;   /* that a receive is to hold; 0 = as pipesim_residence_fit() chooses */
+	guint stages;   /* that what times are made of tells apart; 0 = none */
+	guint ranks;    /* of the run that these are of */
+	gint64 bytes;   /* of a pipeline message; PIPESIM_UNKNOWN = not told */
+	gboolean means; /* times are means, not medians */
+	gint64 sms;     /* that a receive is to hold; 0 = as pipesim_residence_fit() chooses */
 } PipesimEffectsWish;
 
 void pipesim_effects_free(PipesimEffects *effects);

@@ -126,6 +126,23 @@ static void bend(const PipesimPowerSearch *f, gint threshold, Class *classes)
 	}
 }
 
+/* Sustained times and full speeds by f->sums. */
+static void set_speeds(const PipesimPowerSearch *f, double slope, PipesimPowerFit *fit)
+{
+	g_autofree Class *classes = g_new0(Class, f->n_classes);
+
+	for (guint s = 0; s < f->n_sorts; s++)
+		add_sort(f, s, slope, &classes[f->class_of[s]]);
+	for (guint c = 0; c < fit->parts->len; c++) {
+		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+
+		if (classes[c].n < 1)
+			continue;
+		part->sustained = (gint64)llround(classes[c].sustained / classes[c].n);
+		part->full_speed = ppm(classes[c].full / classes[c].sustained);
+	}
+}
+
 static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *form,
 	double slope, PipesimPowerFit *fit)
 {
@@ -141,8 +158,6 @@ static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *fo
 		part->n = (guint) class->n;
 		if (part->n == 0)
 			continue;
-		part->sustained = (gint64)llround(class->sustained / class->n);
-		part->full_speed = ppm(class->full / class->sustained);
 		part->load = ppm(f->load[c]);
 		part->before = ppm(sqrt(MAX(class->before, 0) / class->n));
 		part->after = ppm(sqrt(class->after / class->n));
@@ -185,9 +200,17 @@ static gint64 median_between(
 			       : PIPESIM_UNKNOWN;
 }
 
+static void list_fitted(PipesimPowerSearch *f)
+{
+	f->n_index = 0;
+	for (guint i = 0; i < f->n_ops; i++)
+		if (f->ops[i].fitted)
+			f->index[f->n_index++] = i;
+}
+
 /* Everything of @fit that follows from @form, with the loads as they are. */
 static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double unseen,
-	PipesimPowerFit *fit, const char *whole)
+	gboolean means, PipesimPowerFit *fit, const char *whole)
 {
 	double seen[PIPESIM_FOLDS + 1], of_half[PIPESIM_FOLDS], before = 0, split = 0,
 								weight = 0, threshold, slope;
@@ -236,6 +259,11 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 	fit->explained = before > 0 ? ppm(1 - seen[PIPESIM_FOLDS] / before) : 0;
 	fit->held_out = split > 0 ? ppm(1 - unseen / split) : 0;
 	finish_parts(f, form, slope, fit);
+	if (means) {
+		list_fitted(f);
+		pipesim_power_apply(f, form);
+	}
+	set_speeds(f, slope, fit);
 	for (guint c = 0; c < fit->parts->len; c++) {
 		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
 
@@ -332,9 +360,8 @@ static void prepare(PipesimPowerSearch *f)
 
 		f->sample[i + 1] = f->sample[i] + (guint)CLAMP(samples, 1, MOST_SAMPLES);
 		f->fold[i] = fold_of(f->ops[i].burst);
-		if (f->ops[i].fitted)
-			f->index[f->n_index++] = i;
 	}
+	list_fitted(f);
 	f->x = g_new(double, f->sample[f->n_ops] + (gsize)1);
 	f->sums = g_new0(PipesimSums, (gsize)f->n_sorts * PIPESIM_FOLDS);
 	f->weight = g_new(double, f->n_sorts + (gsize)1);
@@ -398,7 +425,8 @@ static void reset_loads(PipesimPowerSearch *f)
 		f->load[f->n_classes - 1] = 0.3;
 }
 
-static void search(PipesimPowerSearch *f, PipesimPowerFit *fit, const char *whole)
+static void search(
+	PipesimPowerSearch *f, gboolean means, PipesimPowerFit *fit, const char *whole)
 {
 	PipesimPowerForm form;
 	double unseen;
@@ -412,7 +440,7 @@ static void search(PipesimPowerSearch *f, PipesimPowerFit *fit, const char *whol
 		if (round + 1 < ROUNDS)
 			fit->excursions += leave_excursions(f, &form);
 	}
-	finish(f, &form, unseen, fit, whole);
+	finish(f, &form, unseen, means, fit, whole);
 	g_free(f->sample);
 	g_free(f->fold);
 	g_free(f->index);
@@ -453,7 +481,8 @@ static PipesimPowerVerdict look(const PipesimHistories *histories)
 	return longest < LEAST_WORK_NS ? PIPESIM_POWER_NO_WORK : PIPESIM_POWER_FITTED;
 }
 
-PipesimPowerFit *pipesim_power_fit(const PipesimHistories *histories, const char *whole)
+PipesimPowerFit *pipesim_power_fit(
+	const PipesimHistories *histories, gboolean means, const char *whole)
 {
 	PipesimPowerFit *fit = g_new0(PipesimPowerFit, 1);
 	PipesimPowerSearch f = {
@@ -476,7 +505,7 @@ PipesimPowerFit *pipesim_power_fit(const PipesimHistories *histories, const char
 		return fit;
 	f.class_of = g_new0(guint32, f.n_sorts + (gsize)1);
 	classify(&f, fit);
-	search(&f, fit, whole);
+	search(&f, means, fit, whole);
 	g_free(f.class_of);
 	return fit;
 }

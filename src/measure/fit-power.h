@@ -57,11 +57,14 @@ typedef struct {
  * only where bursts that the fit did not see are told better by it (each half of the bursts in turn;
  * Thue-Morse sequence), and so are loads by kind. Loads are such that they average to 1
  * over the time of a micro-batch.
+ * @means: sustained and full speed are means, excursions included, as of costs that are means; else of
+ *   what is left without them
  * @whole: component whose phases are a micro-batch, as "layer"; NULL: all of them are
  *
  * Returns: (transfer full): for pipesim_power_fit_free().
  */
-PipesimPowerFit *pipesim_power_fit(const PipesimHistories *histories, const char *whole);
+PipesimPowerFit *pipesim_power_fit(
+	const PipesimHistories *histories, gboolean means, const char *whole);
 void pipesim_power_fit_free(PipesimPowerFit *fit);
 
 /** pipesim_power_find: of @component and @phase, with ops that were fitted; NULL where there is none. */
