@@ -24,7 +24,7 @@ typedef struct {
 	GPtrArray *notices;
 	PipesimEffects *effects;
 	const char *
-		whole; /* component that is all of a micro-batch; NULL = components are summed */
+		whole; /* component of histories that is all of a micro-batch; NULL = all are */
 } Task;
 
 void pipesim_effects_free(PipesimEffects *effects)
@@ -41,12 +41,13 @@ void pipesim_effects_free(PipesimEffects *effects)
 /* A figure of a component and phase, ppm; FALSE where it was not measured. */
 typedef gboolean (*Lookup)(const Task *task, const char *component, guint phase, gint64 *ppm);
 
-/* Of @kind from what F, I, W and B are made of, by times; @missing collects what was not measured.
- * FALSE where that is more than half. */
+/* Of @kind from what F, I, W and B are made of, by times; FALSE where more than half was not measured,
+ * else @missing collects what was not. */
 static gboolean sum_components(
 	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
 {
 	double time = 0, known = 0, sum = 0;
+	g_autoptr(GString) lacks = g_string_new(NULL);
 
 	for (guint i = 0; i < task->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
@@ -59,22 +60,28 @@ static gboolean sum_components(
 		if (lookup(task, group->what.component, kind, &value)) {
 			known += median;
 			sum += median * (double)value;
-		} else if (missing != NULL) {
-			g_string_append_printf(missing, "%s%s %s", missing->len > 0 ? ", " : "",
-				group->what.component, pipesim_phase_name(kind));
+		} else {
+			g_string_append_printf(lacks, ", %s %s", group->what.component,
+				pipesim_phase_name(kind));
 		}
 	}
 	if (known <= 0 || 2 * known < time)
 		return FALSE;
 	*ppm = (gint64)llround(sum / known);
+	if (lacks->len > 0)
+		g_string_append(missing, missing->len > 0 ? lacks->str : lacks->str + 2);
 	return TRUE;
 }
+
+/* Components that are all of a micro-batch on a rank, or of a layer, the better first. */
+static const char *const wholes[] = {"chunk", "layer"};
 
 static gboolean look_up_kind(
 	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
 {
-	if (task->whole != NULL && lookup(task, task->whole, kind, ppm))
-		return TRUE;
+	for (guint i = 0; i < G_N_ELEMENTS(wholes); i++)
+		if (lookup(task, wholes[i], kind, ppm))
+			return TRUE;
 	return sum_components(task, lookup, kind, missing, ppm);
 }
 
@@ -639,9 +646,9 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 	tell_host(task);
 	if (!task->effects->any && wish->sms == 0)
 		return TRUE;
-	task->whole = is_measured(task, "chunk", TRUE)   ? "chunk"
-		      : is_measured(task, "layer", TRUE) ? "layer"
-							 : NULL;
+	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
+		if (is_measured(task, wholes[i], TRUE))
+			task->whole = wholes[i];
 	if (!add_power(task, wish->means, error))
 		return FALSE;
 	return add_residence(task, wish, error);

@@ -212,6 +212,33 @@ START_TEST(residence_is_a_ratio_of_medians)
 }
 END_TEST
 
+/* Of two components one, which takes most of the time; and of backwards W alone. */
+START_TEST(components_are_weighted)
+{
+	g_autoptr(PipesimCalibration) calibration = calibrate_both(TOP FAKE_COLUMNS
+		",t,0,0,attn,F,,100,,,,,,\n,t,1,0,mlp,F,,300,,,,,,\n"
+		",t,2,0,attn,I,,100,,,,,,\n,t,3,0,mlp,I,,300,,,,,,\n"
+		",t,4,0,attn,W,,100,,,,,,\n,t,5,0,mlp,W,,300,,,,,,\n"
+		"resident,r,0,0,mlp,F,,300,,,0,,,\n"
+		"resident,r,1,0,mlp,F,,330,,,16,,,nccl\n"
+		"resident,r,2,0,attn,W,,100,,,0,,,\n"
+		"resident,r,3,0,attn,W,,140,,,16,,,nccl\n"
+		"resident,r,4,0,mlp,W,,300,,,0,,,\n"
+		"resident,r,5,0,mlp,W,,360,,,16,,,nccl\n"
+		"resident,r,6,0,attn,I,,100,,,0,,,\n"
+		"resident,r,7,0,attn,I,,190,,,16,,,nccl\n",
+		NULL);
+	const PipesimResidence *residence = calibration->costs->residence;
+
+	ck_assert_int_eq(residence->slowdown[PIPESIM_F], 1100000);
+	ck_assert_int_eq(residence->slowdown[PIPESIM_W], 1250000);
+	ck_assert_int_eq(residence->slowdown[PIPESIM_I], 1250000);
+	ck_assert_int_eq(residence->slowdown[PIPESIM_B], 1250000);
+	ck_assert(trace_has_notice(calibration->notices,
+		"residence was not measured of attn F: the rest of each kind"));
+}
+END_TEST
+
 #define STAGE_COLUMNS "run_id,rep,rank,component,phase,stage,step,microbatch,dur_ns\n"
 #define STAGE_ROWS                                                 \
 	"r,0,0,chunk,F,0,0,0,100000\nr,1,0,chunk,B,0,0,0,200000\n" \
@@ -319,6 +346,7 @@ Suite *effects_suite(void)
 	tcase_add_test(effects, another_device_is_refused);
 	tcase_add_test(effects, residence_is_a_ratio_of_medians);
 	tcase_add_test(effects, receives_are_against_sustained_times);
+	tcase_add_test(effects, components_are_weighted);
 	tcase_add_test(effects, metadata_tells_bytes_and_ranks);
 	tcase_add_loop_test(effects, bad_metadata_is_refused, 0, G_N_ELEMENTS(bad_lists));
 	tcase_add_test(effects, costs_files_keep_it);
