@@ -169,8 +169,9 @@ gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *st
 	return sum / PIPESIM_PPM;
 }
 
-gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
-	PipesimKind kind, gint64 sustained)
+/* What @sustained ns of @kind take at @state. */
+static gint64 take(const PipesimPower *power, const PipesimPowerState *state, PipesimKind kind,
+	gint64 sustained)
 {
 	const gint64 full = power->full_speed[kind], threshold = to_load(power->threshold);
 	const gint64 room = PIPESIM_LOAD_ONE - threshold;
@@ -182,6 +183,34 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	const Wide one = (Wide)PIPESIM_PPM * PIPESIM_LOAD_ONE;
 
 	return (gint64)((sustained * factor + one / 2) / one);
+}
+
+gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
+	PipesimKind kind, gint64 sustained)
+{
+	PipesimPowerState now = *state;
+	gint64 piece = G_MAXINT64, took = 0;
+
+	if (power->full_speed[kind] == power->sustained[kind])
+		return take(power, state, kind, sustained);
+	for (guint i = 0; i < power->n_constants; i++)
+		piece = MIN(piece, power->time_constant[i] / PIPESIM_POWER_PIECES);
+	piece = MAX(piece, PIPESIM_POWER_PIECE_NS);
+	/* Pieces grow, so that there are not more than some hundreds of them: the means have settled by then. */
+	for (guint n = 1; sustained > 0; n++) {
+		const gint64 part = MIN(sustained, piece);
+		gint64 took_part;
+
+		pipesim_power_advance(power, &now, part / 2, power->load[kind]);
+		took_part = take(power, &now, kind, part);
+		pipesim_power_advance(
+			power, &now, MAX(took_part - part / 2, 0), power->load[kind]);
+		took = pipesim_add_capped(took, took_part);
+		sustained -= part;
+		if (n % PIPESIM_POWER_PIECES == 0 && piece < PIPESIM_MAX_END / 2)
+			piece *= 2;
+	}
+	return took;
 }
 
 PipesimPowerState pipesim_power_repeat(const PipesimPower *power,

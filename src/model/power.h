@@ -20,9 +20,10 @@
  *
  * A rank's load is @load of the kind of op that runs, @waiting_load while nothing runs and a receive
  * waits, else 0. Each running mean follows it exponentially: after dt at a load L it is
- * L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op that starts at x
+ * L + (mean - L) exp(-dt / time_constant). Together, by @weight, they make x. An op
  * takes what costs say, its sustained time, times full + (sustained - full) u, where
- * u = clamp((x - threshold) / (1 - threshold), 0, 1), full is @full_speed of its kind, and @sustained 1. */
+ * u = clamp((x - threshold) / (1 - threshold), 0, 1) over the op, full is @full_speed of its kind, and
+ * @sustained 1. */
 typedef struct {
 	char *device;      /* that was measured; NULL = not told */
 	gint64 limit;      /* of its power, W; 0 = not told */
@@ -88,8 +89,13 @@ void pipesim_power_advance(
 /** pipesim_power_load: x of @state, 0 to PIPESIM_LOAD_MOST. */
 gint64 pipesim_power_load(const PipesimPower *power, const PipesimPowerState *state);
 
+/* An op is cut into pieces of a part of the shortest time constant, but not below so many ns of sustained work. */
+#define PIPESIM_POWER_PIECES   16
+#define PIPESIM_POWER_PIECE_NS 100000
+
 /** pipesim_power_duration: what an op of @kind takes that starts at @state, where it takes
- * @sustained ns in a chip that never idles; rounded to the ns, half up. */
+ * @sustained ns in a chip that never idles: in pieces, each at the x in its middle, which loads the chip as
+ * the op does; each rounded to the ns, half up. */
 gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState *state,
 	PipesimKind kind, gint64 sustained);
 

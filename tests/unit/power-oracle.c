@@ -167,6 +167,7 @@ static gint64 sustained(const World *world, guint rank, const PipesimOp *op, Pip
 	return pipesim_op_duration(world->lowering->program, world->times, rank, &half);
 }
 
+/* Ops here are too short for more than one piece. */
 static gint64 at_power(const World *world, guint rank, PipesimKind kind, gint64 duration)
 {
 	const PipesimPower *power = world->times->power;
@@ -174,8 +175,15 @@ static gint64 at_power(const World *world, guint rank, PipesimKind kind, gint64 
 
 	if (power == NULL)
 		return duration;
-	for (guint i = 0; i < power->n_constants; i++)
-		x += (double)power->weight[i] / 1e6 * world->ranks[rank].mean[i];
+	g_assert_cmpint(duration, <=, PIPESIM_POWER_PIECE_NS);
+	for (guint i = 0; i < power->n_constants; i++) {
+		const double load = (double)power->load[kind] / 1e6;
+		const double left =
+			exp(-(double)(duration / 2) / (double)power->time_constant[i]);
+
+		x += (double)power->weight[i] / 1e6 *
+		     (load + (world->ranks[rank].mean[i] - load) * left);
+	}
 	threshold = (double)power->threshold / 1e6;
 	full = (double)power->full_speed[kind] / 1e6;
 	u = CLAMP((x - threshold) / (1 - threshold), 0, 1);
