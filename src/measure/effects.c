@@ -240,25 +240,36 @@ static void tell_oddities(const Task *task)
 			fit->rested_clock, fit->loaded_clock);
 }
 
-/* Sustained times of the histories against those that costs are made of. */
+/* Sustained times of the histories against those that costs are made of, kind by kind. */
 static void compare_sustained(const Task *task)
 {
-	for (guint i = 0; i < task->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
-		const PipesimPowerPart *part = pipesim_power_find(
-			task->effects->power, group->what.component, group->what.phase);
-		double ratio;
+	for (guint kind = 0; kind <= PIPESIM_B; kind++) {
+		const PipesimPowerPart *whole =
+			task->whole != NULL
+				? pipesim_power_find(task->effects->power, task->whole, kind)
+				: NULL;
+		double rows = 0, series = whole != NULL ? (double)whole->sustained : 0, ratio;
 
-		if (part == NULL || group->what.stage >= 0 || group->figures.median <= 0)
-			continue;
-		ratio = (double)part->sustained / (double)group->figures.median - 1;
+		for (guint i = 0; i < task->chosen->len; i++) {
+			const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
+			const PipesimPowerPart *part = pipesim_power_find(
+				task->effects->power, group->what.component, kind);
+
+			/* Of several stages the histories show one. */
+			if (group->what.phase != kind || group->what.stage >= 0 ||
+				(whole == NULL && part == NULL))
+				continue;
+			rows += (double)group->figures.median;
+			series += whole == NULL ? (double)part->sustained : 0;
+		}
+		ratio = rows > 0 ? series / rows - 1 : 0;
 		if (fabs(ratio) * (double)MILLION > NOTABLE)
 			pipesim_notice(task->notices,
-				"%s %s takes %.1f %% %s in the governor series, sustained, "
-				"than in "
-				"the rows that times are made of",
-				group->what.component, pipesim_phase_name(group->what.phase),
-				100 * fabs(ratio), ratio > 0 ? "longer" : "less");
+				"%s takes %.1f %% %s in the governor series, sustained, than "
+				"in the "
+				"rows that times are made of",
+				pipesim_phase_name(kind), 100 * fabs(ratio),
+				ratio > 0 ? "longer" : "less");
 	}
 }
 
