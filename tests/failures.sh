@@ -102,7 +102,7 @@ expect() # WHAT STATUS WORDS: of the last command, whose messages are in err
 		fi
 		"$PIPESIM" $shape -s 1f1b --times P2P=0.1 --runtime native --timeline lanes.svg >out 2>err
 		expect 'picture of messages' 0 ''
-		if grep -q 'receives; pale: one end waits' lanes.svg && grep -q "data index 'waiting-sends'" lanes.gp; then
+		if grep -q 'receives; dark: the message moves, pale: one end waits' lanes.svg && grep -q "data index 'waiting-sends'" lanes.gp; then
 			pass
 		else
 			fail 'messages have no strips'
