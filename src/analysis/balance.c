@@ -3,13 +3,6 @@
 #include "analysis/balance.h"
 #include <stdlib.h>
 
-static int compare_times(const void *a, const void *b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What one layer takes in @kind, as the stages @first to before @end have it. */
 static gint64 layer_of(const gint64 *part, guint first, guint end, guint kind, guint layers)
 {
@@ -18,7 +11,7 @@ static gint64 layer_of(const gint64 *part, guint first, guint end, guint kind, g
 
 	for (guint i = 0; i < n; i++)
 		took[i] = part[(gsize)(first + i) * PIPESIM_FB + kind];
-	qsort(took, n, sizeof *took, compare_times);
+	qsort(took, n, sizeof *took, pipesim_compare_int64);
 	return (took[(n - 1) / 2] + took[n / 2]) / (2 * (gint64)layers);
 }
 

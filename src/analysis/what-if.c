@@ -439,13 +439,6 @@ static void measure_durations(Graph *graph)
 			}
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void find_ideal(Graph *graph)
 {
 	const gsize runs = (gsize)graph->steps * graph->replicas;
@@ -462,7 +455,7 @@ static void find_ideal(Graph *graph)
 			continue;
 		for (guint i = 0; i < values->len; i++)
 			sum += g_array_index(values, double, i);
-		g_array_sort(values, compare_doubles);
+		g_array_sort(values, pipesim_compare_double);
 		graph->ideal[type] =
 			types[type].mean
 				? sum / values->len

@@ -77,6 +77,14 @@ static inline int pipesim_compare_int64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/** pipesim_compare_double: the same of doubles, none of them NAN. */
+static inline int pipesim_compare_double(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 /** pipesim_time_scale: @ns * @num / @den, rounded to the nearest ns, half up; arguments >= 0,
  * @den > 0. Saturates at G_MAXINT64. */
 gint64 pipesim_time_scale(gint64 ns, gint64 num, gint64 den);

@@ -375,13 +375,6 @@ static void prepare(PipesimPowerSearch *f)
 		f->weight[s] = (double)sort_at(histories, s)->median / (time / n);
 }
 
-static gint compare_doubles(gconstpointer a, gconstpointer b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Leaves out what is far slower than @form says; returns how many ops. */
 static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
@@ -402,11 +395,11 @@ static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *for
 				    (double)form->threshold / PIPESIM_FORM_LEVELS);
 	}
 	sorted = g_memdup2(off, n * sizeof *off);
-	qsort(sorted, n, sizeof *sorted, compare_doubles);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	middle = sorted[n / 2];
 	for (guint k = 0; k < n; k++)
 		sorted[k] = fabs(off[k] - middle);
-	qsort(sorted, n, sizeof *sorted, compare_doubles);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	/* The standard deviation of normal values is 1.4826 times their median distance. */
 	limit = middle + MAX(EXCURSION_SPREADS * 1.4826 * sorted[n / 2], LEAST_EXCURSION);
 	f->n_index = 0;

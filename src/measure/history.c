@@ -164,16 +164,9 @@ static gboolean add_run(PipesimHistories *histories, const GArray *places, guint
 	return TRUE;
 }
 
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 static gint64 median_of(gint64 *values, guint n)
 {
-	qsort(values, n, sizeof *values, compare_times);
+	qsort(values, n, sizeof *values, pipesim_compare_int64);
 	return values[n / 2];
 }
 

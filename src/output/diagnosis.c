@@ -39,13 +39,6 @@ static double error_of(const PipesimDiagnosis *diagnosis, guint step)
 	       1;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Mean over all steps that were simulated of simulated / measured - 1, and of its size. */
 static double mean_error(const PipesimDiagnosis *diagnosis, gboolean absolute)
 {
@@ -73,7 +66,7 @@ static double median_error(const PipesimDiagnosis *diagnosis)
 	for (guint i = 0; i < n; i++)
 		if (diagnosis->step_simulated[i] >= 0)
 			errors[counted++] = error_of(diagnosis, i);
-	qsort(errors, counted, sizeof *errors, compare_doubles);
+	qsort(errors, counted, sizeof *errors, pipesim_compare_double);
 	return counted > 0 ? (errors[(counted - 1) / 2] + errors[counted / 2]) / 2 : 0;
 }
 
