@@ -2,6 +2,7 @@
 
 #include "model/costs.h"
 #include "model/op-times.h"
+#include "model/parts.h"
 #include "model/split.h"
 #include <string.h>
 
@@ -511,32 +512,6 @@ static void divide_times(
 		chunk[PIPESIM_FB] = chunk[PIPESIM_F] + chunk[PIPESIM_B];
 }
 
-/* One number of each of @n equal parts of the model, @step apart from @first on. */
-typedef struct {
-	const gint64 *first;
-	guint n, step;
-} Parts;
-
-/* What lies in stage @stage of the model, over parts of any number, divided by @pieces. */
-static gint64 part_sum(const Parts *parts, const PipesimTimes *times, guint stage, guint pieces)
-{
-	const guint64 *first = times->first_layer;
-	const guint64 whole = first != NULL ? first[times->stages] : times->stages;
-	/* In @whole-ths of a part. */
-	const guint64 begin = (first != NULL ? first[stage] : stage) * parts->n;
-	const guint64 end = (first != NULL ? first[stage + 1] : stage + 1) * parts->n;
-	const Wide divisor = (Wide)whole * pieces;
-	Wide total = 0;
-
-	for (guint64 i = begin / whole; i * whole < end; i++) {
-		const guint64 overlap = MIN(end, (i + 1) * whole) - MAX(begin, i * whole);
-
-		total += (Wide)parts->first[i * parts->step] * overlap;
-	}
-	total = (total + divisor / 2) / divisor;
-	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
-}
-
 static void fill_from_parts(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {
@@ -549,10 +524,11 @@ static void fill_from_parts(
 	}
 	for (guint stage = 0; stage < times->stages; stage++) {
 		for (int kind = 0; kind < PIPESIM_FB; kind++) {
-			const Parts parts = {&costs->part[kind], costs->n_parts, PIPESIM_FB};
+			const PipesimParts parts = {
+				&costs->part[kind], costs->n_parts, PIPESIM_FB};
 
-			times->stage[kind][stage] =
-				part_sum(&parts, times, stage, pipesim_shape_parts(shape));
+			times->stage[kind][stage] = pipesim_parts_sum(
+				&parts, times, stage, pipesim_shape_parts(shape));
 			if (kind == PIPESIM_B && sum)
 				times->stage[kind][stage] = times->stage[PIPESIM_I][stage] +
 							    times->stage[PIPESIM_W][stage];
@@ -623,7 +599,7 @@ static void fill_bytes(
 			times->first_layer == NULL))
 		return;
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
-		const Parts parts = {
+		const PipesimParts parts = {
 			costs->part_bytes != NULL ? &costs->part_bytes[sort] : NULL,
 			costs->n_part_bytes, PIPESIM_N_BYTES};
 		const guint pieces =
@@ -636,7 +612,7 @@ static void fill_bytes(
 
 			times->bytes[sort][stage] =
 				costs->part_bytes != NULL
-					? part_sum(&parts, times, stage, pieces)
+					? pipesim_parts_sum(&parts, times, stage, pieces)
 					: stretch(times, costs, stage, even);
 		}
 	}

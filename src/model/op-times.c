@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "model/op-times.h"
+#include "model/parts.h"
 
 __extension__ typedef __int128 Wide;
 
@@ -37,25 +38,11 @@ gboolean pipesim_op_times_fit(
 		       shape->stages, shape->microbatches, PIPESIM_MAX_OP_TIMES);
 }
 
-/* What lies in @stage of @stages of what @times has of @kind of a micro-batch. */
-static gint64 sum_parts(
-	const PipesimOpTimes *times, guint stage, guint stages, guint microbatch, guint kind)
+static void set(PipesimTimes *out, guint stage, guint microbatch, guint kind, gint64 ns)
 {
-	const guint64 begin = (guint64)stage * times->parts;
-	const guint64 end = begin + times->parts;
-	Wide total = 0;
+	const gsize op = (gsize)stage * out->microbatches + microbatch;
 
-	for (guint64 part = begin / stages; part * stages < end; part++) {
-		const guint64 overlap =
-			MIN(end, (part + 1) * stages) - MAX(begin, part * stages);
-
-		total += (Wide)times
-				 ->time[(part * times->microbatches + microbatch) * PIPESIM_FB +
-					 kind] *
-			 overlap;
-	}
-	total = (total + stages / 2) / stages;
-	return (gint64)MIN(total, PIPESIM_MAX_TIME_NS);
+	out->each[op * PIPESIM_FB + kind] = MIN(ns, PIPESIM_MAX_TIME_NS);
 }
 
 /* Lengths are decimals of at most nine places: whole billionths. */
@@ -78,10 +65,9 @@ static void fill_lengths(const PipesimOpTimes *times, PipesimTimes *out)
 
 		for (guint stage = 0; stage < out->stages; stage++)
 			for (guint kind = 0; kind < PIPESIM_FB; kind++)
-				out->each[((gsize)stage * n + i) * PIPESIM_FB + kind] =
-					MIN(pipesim_time_scale(out->stage[kind][stage],
-						    (gint64)share, 1000000000),
-						PIPESIM_MAX_TIME_NS);
+				set(out, stage, i, kind,
+					pipesim_time_scale(out->stage[kind][stage],
+						(gint64)share, 1000000000));
 	}
 }
 
@@ -96,9 +82,13 @@ void pipesim_op_times_fill(const PipesimOpTimes *times, PipesimTimes *out)
 		fill_lengths(times, out);
 		return;
 	}
-	for (guint stage = 0; stage < out->stages; stage++)
-		for (guint i = 0; i < n; i++)
-			for (guint kind = 0; kind < PIPESIM_FB; kind++)
-				out->each[((gsize)stage * n + i) * PIPESIM_FB + kind] =
-					sum_parts(times, stage, out->stages, i, kind);
+	for (guint i = 0; i < n; i++)
+		for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+			const PipesimParts parts = {&times->time[(gsize)i * PIPESIM_FB + kind],
+				times->parts, n * PIPESIM_FB};
+
+			for (guint stage = 0; stage < out->stages; stage++)
+				set(out, stage, i, kind,
+					pipesim_parts_sum(&parts, out, stage, 1));
+		}
 }

@@ -162,6 +162,9 @@ static gboolean read_stage_times(const PipesimSetup *setup, PipesimCosts *costs,
 static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OP_TIMES];
+
+	if (path == NULL)
+		return TRUE;
 	const char *other = has_stage_times(setup)                         ? "--stage-times"
 			    : costs->part != NULL                          ? name_base(setup)
 			    : setup->text[PIPESIM_SET_STAGE_SCALE] != NULL ? "--stage-scale"
@@ -169,8 +172,6 @@ static gboolean read_op_times(const PipesimSetup *setup, PipesimCosts *costs, GE
 			    : pipesim_setup_has_step(setup)                ? "--model"
 									   : NULL;
 
-	if (path == NULL)
-		return TRUE;
 	if (!pipesim_op_times_read(
 		    costs, pipesim_input_open(path, error), setup->scenario.ranks, error))
 		return FALSE;
