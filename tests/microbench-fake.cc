@@ -7,6 +7,7 @@
 #include "chip.h"
 #include "comm-kernels.h"
 #include "governor-plan.h"
+#include "microbench-check.h"
 #include "nccl.h"
 #include "series.h"
 #include "waiting.h"
@@ -284,15 +285,6 @@ const ChipOp *Chip::op(const std::string &component, const std::string &phase)
 	return ops.back().get();
 }
 
-std::vector<const ChipOp *> Chip::phases(const std::string &component)
-{
-	std::vector<const ChipOp *> all;
-	for (const char *phase : {"F", "I", "W"})
-		if (const ChipOp *one = op(component, phase))
-			all.push_back(one);
-	return all;
-}
-
 /* The compute stream of a fake chip is its GPU's. */
 void Chip::launch(const ChipOp &op)
 {
@@ -422,16 +414,6 @@ using namespace bench;
 
 namespace
 {
-
-int checks, failures;
-
-void check(bool good, const std::string &what)
-{
-	checks++;
-	failures += !good;
-	if (!good)
-		printf("FAIL: %s\n", what.c_str());
-}
 
 Chips make_chips(size_t count)
 {

@@ -2,6 +2,7 @@
  * was between two readings, which orders it replays. Prints what is wrong; built and run by
  * tests/microbench.sh. */
 #include "governor-plan.h"
+#include "microbench-check.h"
 #include "replay-order.h"
 #include "samples.h"
 #include <cmath>
@@ -12,16 +13,6 @@ using namespace bench;
 
 namespace
 {
-
-int checks, failures;
-
-void check(bool good, const std::string &what)
-{
-	checks++;
-	failures += !good;
-	if (!good)
-		printf("FAIL: %s\n", what.c_str());
-}
 
 bool near(double a, double b)
 {

@@ -145,15 +145,6 @@ const ChipOp *Chip::op(const std::string &component, const std::string &phase)
 	return ops.back().get();
 }
 
-std::vector<const ChipOp *> Chip::phases(const std::string &component)
-{
-	std::vector<const ChipOp *> all;
-	for (const char *phase : {"F", "I", "W"})
-		if (const ChipOp *one = op(component, phase))
-			all.push_back(one);
-	return all;
-}
-
 void Chip::launch(const ChipOp &op)
 {
 	CUDA_CHECK(cudaGraphLaunch(op.exec, stream()));

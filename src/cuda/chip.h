@@ -34,7 +34,14 @@ class Chip
 	 * has no such. */
 	const ChipOp *op(const std::string &component, const std::string &phase);
 	/* All phases of a component that there are, in the order F, I, W. */
-	std::vector<const ChipOp *> phases(const std::string &component);
+	std::vector<const ChipOp *> phases(const std::string &component)
+	{
+		std::vector<const ChipOp *> all;
+		for (const char *phase : {"F", "I", "W"})
+			if (const ChipOp *one = op(component, phase))
+				all.push_back(one);
+		return all;
+	}
 	void launch(const ChipOp &op);
 	void synchronize();
 
