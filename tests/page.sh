@@ -28,6 +28,7 @@ shape='--pp 8 --microbatches 20'
 	make_page all $shape --samples 50 --jitter 0.05
 }
 make_page messages --pp 4 --microbatches 8 -s zb-h1 --times P2P=0.15 --runtime pytorch-2.11
+make_page speeds --pp 4 --microbatches 8 --costs "$sources/tests/input/costs-power.ini" --runtime native -s zb-v
 make_page large --pp 16 --microbatches 128 -s 1f1b,zb-h1,zb-v
 make_page left-out --pp 64 --microbatches 800 -s 1f1b,zb-h1
 mkdir '<' && cp "$sources/tests/input/one-rank.csv" '</script><b onclick="x()">&.csv'

@@ -1,12 +1,14 @@
 /* Timelines as trace events for Perfetto and chrome://tracing. */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/held.h"
 #include "analysis/stays.h"
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/timeline-layout.h"
 #include "runtime/runtime.h"
 
 /* Threads of a process. Perfetto keeps process 0 and thread 0 for the idle task of a kernel, so
@@ -93,7 +95,6 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	const PipesimProgram *program = trace->run->step->program;
 	const PipesimOp *op = &program->ops[index];
 	const PipesimTimeline *timeline = trace->run->step->timeline;
-	const PipesimTimes *times = trace->run->step->job.times;
 	const char *phase = g_ptr_array_index(program->phases, op->phase);
 
 	g_string_truncate(trace->name, 0);
@@ -112,9 +113,9 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	}
 	if (phase[0] != '\0')
 		pipesim_json_member_string(trace->json, "phase", phase);
-	if (pipesim_times_vary(times))
+	if (pipesim_run_has_speeds(trace->run))
 		key_us(trace->json, "sustained_us",
-			pipesim_op_duration(program, times, rank, op));
+			pipesim_run_sustained(trace->run, rank, index));
 	close_event(trace->json);
 }
 
@@ -142,6 +143,35 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	pipesim_json_member_int(trace->json, "bytes",
 		pipesim_held_bytes(held, report, trace->costs, NULL, NULL));
 	close_event(trace->json);
+}
+
+static void write_speed(const Trace *trace, guint rank, gint64 ns, double percent)
+{
+	open_counter(trace, "slower than sustained, %", rank, ns);
+	pipesim_json_key(trace->json, "percent");
+	pipesim_json_double(trace->json, percent);
+	close_event(trace->json);
+}
+
+/* What each op of @rank takes more than in a chip that never idles, beside nothing. */
+static void write_speeds(const Trace *trace, guint rank)
+{
+	const PipesimTimeline *timeline = trace->run->step->timeline;
+	const guint32 *ops = &trace->run->step->program->rank_begin[rank];
+
+	if (!pipesim_run_has_speeds(trace->run))
+		return;
+	for (guint32 i = ops[0]; i < ops[1]; i++) {
+		const gint64 took = timeline->end[i] - timeline->start[i];
+		const gint64 sustained = pipesim_run_sustained(trace->run, rank, i);
+
+		if (took == 0 || sustained == 0)
+			continue;
+		write_speed(trace, rank, timeline->start[i],
+			round(1e4 * (double)(took - sustained) / (double)sustained) / 100);
+		if (i + 1 == ops[1] || timeline->start[i + 1] > timeline->end[i])
+			write_speed(trace, rank, timeline->end[i], 0);
+	}
 }
 
 /* When messages are on their way ------------------------------------------------------------- */
@@ -444,6 +474,7 @@ static gboolean write_run(Trace *trace, GError **error)
 		write_lost(trace, rank);
 		write_shards(trace, rank);
 		write_stays(trace, rank);
+		write_speeds(trace, rank);
 		write_held(trace, rank, 0, &held);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i], i))

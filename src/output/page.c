@@ -159,6 +159,30 @@ static void write_looks(PipesimJson *json)
 	pipesim_json_close(json);
 }
 
+/* Colours of ops by how long they took, on light and on dark paper. */
+static void write_speeds(PipesimJson *json)
+{
+	static const char *const papers[] = {"light", "dark"};
+
+	pipesim_json_open_object(json, "speeds");
+	pipesim_json_member_int(json, "sustained", PIPESIM_SPEED_SUSTAINED);
+	pipesim_json_member_int(json, "percent", PIPESIM_SPEED_PERCENT);
+	for (guint paper = 0; paper < G_N_ELEMENTS(papers); paper++) {
+		const PipesimTheme *theme = pipesim_theme_find(papers[paper], NULL, NULL);
+
+		pipesim_json_open_array(json, papers[paper]);
+		for (guint i = 0; i < PIPESIM_SPEEDS; i++) {
+			char colour[8];
+
+			pipesim_json_string(
+				json, pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
+					      PIPESIM_SPEEDS, colour));
+		}
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
 /* What was measured, in ms. */
 static void write_components(PipesimJson *json, const PipesimCosts *costs)
 {
@@ -202,6 +226,11 @@ static gint64 time_taken(const Lane *lane, guint32 op)
 	const PipesimTimeline *timeline = lane->run->step->timeline;
 
 	return timeline->end[op] - timeline->start[op];
+}
+
+static gint64 sustained_time(const Lane *lane, guint32 op)
+{
+	return pipesim_run_sustained(lane->run, lane->rank, op);
 }
 
 /* An op by its index, a message as -2 less its own; -1: nothing. */
@@ -341,6 +370,8 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	write_ops(json, lane, "gap", gap_before);
 	write_ops(json, lane, "took", time_taken);
 	write_ops(json, lane, "cause", cause_of);
+	if (pipesim_run_has_speeds(lane->run))
+		write_ops(json, lane, "sustained", sustained_time);
 	if (shape->chunks > 1)
 		write_ops(json, lane, "chunk", chunk_of);
 	write_pairs(json, lane);
@@ -498,6 +529,7 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 	pipesim_json_member_texts(json, "notices", comparison->notices);
 	write_legend(json, comparison);
 	write_looks(json);
+	write_speeds(json);
 	write_components(json, comparison->costs);
 	write_timelines(json, comparison);
 	pipesim_json_close(json);

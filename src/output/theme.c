@@ -53,13 +53,13 @@ static const PipesimLook print_looks[PIPESIM_FB] = {
 static const PipesimTheme themes[] = {
 	{"light", "#FFFFFF", "#000000", "#606060", "#909090", "#000000", "#D00000",
 		pipesim_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
-		{"#2D69BE", "#8A3DBE", "#BE2D52"}},
+		{"#2D69BE", "#8A3DBE", "#BE2D52"}, {"#0A5BD3", "#E4E4E4", "#C81E1E"}},
 	{"dark", "#16181D", "#E8E8E8", "#A8A8A8", "#70747C", "#FFFFFF", "#FF5A4F", dark_looks,
 		{{"#F0803C", "#6B3D22"}, {"#D97BC4", "#5C3454"}},
-		{"#7FB2FF", "#C79BFF", "#FF8FA8"}},
+		{"#7FB2FF", "#C79BFF", "#FF8FA8"}, {"#5AA0FF", "#3A3D44", "#FF6257"}},
 	{"print", "#FFFFFF", "#000000", "#404040", "#808080", "#000000", "#000000", print_looks,
 		{{"#303030", "#C8C8C8"}, {"#606060", "#DCDCDC"}},
-		{"#000000", "#606060", "#A0A0A0"}},
+		{"#000000", "#606060", "#A0A0A0"}, {"#FFFFFF", "#B4B4B4", "#000000"}},
 };
 
 const PipesimTheme *pipesim_theme_find(const char *name, const char *what, GError **error)
@@ -100,6 +100,17 @@ const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char
 
 	return pipesim_theme_mix(
 		theme->ranks[part], theme->ranks[part + 1], at - part * steps, steps, out);
+}
+
+const char *pipesim_theme_speed(
+	const PipesimTheme *theme, guint level, guint sustained, guint n, char out[8])
+{
+	const char *const *speeds = theme->speeds;
+
+	return level < sustained
+		       ? pipesim_theme_mix(speeds[0], speeds[1], level, sustained, out)
+		       : pipesim_theme_mix(speeds[1], speeds[2], level - sustained,
+				 n - 1 - sustained, out);
 }
 
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8])

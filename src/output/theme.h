@@ -28,6 +28,8 @@ typedef struct {
 	/* Of messages sent and received: while they move, while one end waits. */
 	const char *messages[2][2];
 	const char *ranks[3]; /* of lines of ranks: the first, the middle and the last */
+	const char *speeds
+		[3]; /* of ops that take less than their sustained time, as long, longer */
 } PipesimTheme;
 
 /** pipesim_theme_find: the theme of that name; NULL is light. NULL with PIPESIM_ERROR_USAGE.
@@ -41,6 +43,11 @@ const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char
 /** pipesim_theme_beside: the colour of receives that wait while ops run beside them, between those of receives that
  * move and that wait; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8]);
+
+/** pipesim_theme_speed: the colour of level @level of pipesim_layout_speed(), of @n of which @sustained is as
+ * long as ever; "#RRGGBB" in @out, which it returns. */
+const char *pipesim_theme_speed(
+	const PipesimTheme *theme, guint level, guint sustained, guint n, char out[8]);
 
 /** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);

@@ -42,6 +42,33 @@ guint pipesim_layout_boxes(
 	return 1;
 }
 
+gboolean pipesim_run_has_speeds(const PipesimRun *run)
+{
+	return run->error == NULL &&
+	       (pipesim_times_vary(run->step->job.times) ||
+		       (run->network != NULL && pipesim_network_slows(run->network)));
+}
+
+gint64 pipesim_run_sustained(const PipesimRun *run, guint rank, guint32 op)
+{
+	const PipesimStep *step = run->step;
+
+	return pipesim_op_duration(
+		step->program, step->job.times, rank, &step->program->ops[op]);
+}
+
+guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op)
+{
+	const PipesimTimeline *timeline = run->step->timeline;
+	const gint64 took = timeline->end[op] - timeline->start[op];
+	const gint64 sustained = pipesim_run_sustained(run, rank, op);
+	const double percent =
+		sustained > 0 ? 100 * (double)(took - sustained) / (double)sustained : 0;
+
+	return (guint)CLAMP(PIPESIM_SPEED_SUSTAINED + 0.5 + percent / PIPESIM_SPEED_PERCENT, 0,
+		PIPESIM_SPEEDS - 1);
+}
+
 gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gint64 *end)
 {
 	*start = MAX(*start, layout->begin);
@@ -136,6 +163,7 @@ gboolean pipesim_layout_check(
 {
 	guint ranks = 0;
 	gint64 end = 0;
+	gboolean speeds = FALSE;
 	PipesimNumber begin, last;
 
 	for (guint i = 0; i < comparison->runs->len; i++) {
@@ -145,7 +173,13 @@ gboolean pipesim_layout_check(
 			continue;
 		ranks = MAX(ranks, run->shape.ranks);
 		end = MAX(end, run->step->timeline->makespan);
+		speeds |= pipesim_run_has_speeds(run);
 	}
+	if (view->speed && ranks > 0 && !speeds)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--with-speed has no effect here: every op takes its sustained time; "
+			"costs "
+			"with [power] or [residence] change that, and --interference");
 	if (MAX(view->first_rank + 1, view->behind_rank) > ranks)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--ranks: there is no rank %u; from 0 to %u",

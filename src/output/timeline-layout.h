@@ -22,6 +22,12 @@ typedef struct {
 	guint64 n_boxes;
 } PipesimPanel;
 
+/* How long ops took against their sustained times: in levels of so many percent each, of which the one
+ * at PIPESIM_SPEED_SUSTAINED is as long. The first and the last have all that is beyond them. */
+#define PIPESIM_SPEEDS          11
+#define PIPESIM_SPEED_SUSTAINED 4
+#define PIPESIM_SPEED_PERCENT   4
+
 /* What the axis and the titles count in. */
 typedef struct {
 	const char *name; /* "ms" */
@@ -49,7 +55,7 @@ typedef struct {
 } PipesimLayout;
 
 /** pipesim_layout_check: FALSE with PIPESIM_ERROR_USAGE where @view shows a rank that no run of
- * @comparison has, or nothing but what lies behind the last op. */
+ * @comparison has, or nothing but what lies behind the last op, or speeds where none can differ. */
 gboolean pipesim_layout_check(
 	const PipesimComparison *comparison, const PipesimView *view, GError **error);
 
@@ -67,6 +73,16 @@ gboolean pipesim_layout_cut_time(const PipesimLayout *layout, gint64 *start, gin
 /** pipesim_layout_boxes: the boxes of op @op of @rank of @run, in order of time. Returns how
  * many: 0 for an op that takes no time. */
 guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, PipesimBox boxes[2]);
+
+/** pipesim_run_has_speeds: whether ops of @run may take another time than their sustained one. */
+gboolean pipesim_run_has_speeds(const PipesimRun *run);
+
+/** pipesim_run_sustained: what op @op of @rank of @run takes in a chip that never idles, beside nothing, ns. */
+gint64 pipesim_run_sustained(const PipesimRun *run, guint rank, guint32 op);
+
+/** pipesim_layout_speed: the level, below PIPESIM_SPEEDS, of op @op of @rank of @run; of an overlapped pair
+ * that of both halves together. */
+guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op);
 
 /** pipesim_layout_shade: what the second of two shades is: "reverse direction", "chunk 1". Where there
  * are more, of the second and fourth: "odd chunk". For g_free(). */

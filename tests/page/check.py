@@ -225,6 +225,34 @@ def check_messages(window, folder):
     page.quiet('messages')
 
 
+def check_speeds(window, folder):
+    """Colours by how fast ops ran, once that is asked for."""
+    page = Page(window, folder + '/speeds.html')
+    lanes, speeds, wrong = page.data['timelines'][0]['ranks'], page.data['speeds'], []
+    window.run('document.getElementById("speed").click()')
+    window.settle()
+    panel = page.panel(0)
+    seen = set()
+    for i, (rank, name, start, end, _) in enumerate(page.ops(0)):
+        sustained = lanes[rank]['sustained'][i - sum(len(lane['took']) for lane in lanes[:rank])]
+        excess = 100 * (end - start - sustained) / sustained
+        level = min(max(speeds['sustained'] + round(excess / speeds['percent']), 0), len(speeds['light']) - 1)
+        seen.add(level)
+        x, y = page.place(panel, rank, start + 0.2 * (end - start))
+        pixel = window.run(f'''(canvas => Array.from(canvas.getContext('2d').getImageData({x - panel["x"]},
+            {panel["lane"] * rank + 3}, 1, 1).data))(document.querySelector('.panel canvas:not(.over)'))''')
+        colour = [int(speeds['light'][level][at:at + 2], 16) for at in (1, 3, 5)]
+        if max(abs(a - b) for a, b in zip(pixel, colour)) > 30:
+            wrong.append((name, pixel, colour))
+        if i == 20:
+            window.mouse('mouseMoved', x, y)
+            words = f'{ms(sustained)}, took {abs(excess):.1f} % {"less" if excess < 0 else "more"}'
+            check('the tip says how fast an op ran', words in (page.tip() or ''), (page.tip(), words))
+    check('colours of speeds', wrong == [] and len(seen) >= 4, (wrong[:3], seen))
+    check('the scale of speeds', '16 % less' in window.run('document.getElementById("speeds").innerText'))
+    page.quiet('speeds')
+
+
 def check_large(window, folder):
     page = Page(window, folder + '/large.html')
     n = sum(len(page.ops(run)) for run in range(3))
@@ -266,6 +294,7 @@ def main(folder):
         light = window.run('1')
         check_small(window, folder)
         check_messages(window, folder)
+        check_speeds(window, folder)
         check_large(window, folder)
         check_other(window, folder)
         light = window.run('getComputedStyle(document.body).backgroundColor')

@@ -18,7 +18,7 @@ typedef struct {
 	char name[96];   /* of the event; of metadata what it names */
 	char label[128]; /* args.name of metadata */
 	gint64 pid, tid, ts, dur, id;
-	double value;     /* args.held or args.bytes of a counter */
+	double value;     /* args.held, bytes or percent of a counter */
 	gint64 sustained; /* args.sustained_us, ns; 0: none */
 	guint order;      /* in the file */
 } Event;
@@ -84,7 +84,8 @@ static void read_args(PipesimJsonReader *reader, Event *event)
 				event->label, pipesim_json_text(reader), sizeof(event->label));
 		if (strcmp(key, "sustained_us") == 0)
 			event->sustained = read_us(reader);
-		if (strcmp(key, "held") == 0 || strcmp(key, "bytes") == 0) {
+		if (strcmp(key, "held") == 0 || strcmp(key, "bytes") == 0 ||
+			strcmp(key, "percent") == 0) {
 			gsize length;
 
 			event->value = g_ascii_strtod(pipesim_json_raw(reader, &length), NULL);
@@ -450,6 +451,17 @@ START_TEST(ops_tell_sustained_times)
 	}
 	ck_assert_uint_eq(n, 4 * 2 * 8);
 	ck_assert_uint_ge(faster, 4);
+	n = 0;
+	for (guint i = 0; i < events->len; i++) {
+		const Event *event = &g_array_index(events, Event, i);
+
+		if (event->ph != 'C' || strcmp(event->name, "slower than sustained, %") != 0)
+			continue;
+		ck_assert_double_le(event->value, 0);
+		ck_assert_double_ge(event->value, -10);
+		n += event->pid >= 5 && event->value < 0;
+	}
+	ck_assert_uint_eq(n, faster);
 }
 END_TEST
 

@@ -37,6 +37,7 @@ function readLane(t, raw, rank) {
     t.start[op] = time + raw.gap[k];
     t.end[op] = time = t.start[op] + raw.took[k];
     t.cause[op] = raw.cause[k];
+    t.sustained[op] = raw.sustained === undefined ? raw.took[k] : raw.sustained[k];
     t.kind[op] = first.kind;
     t.stage[op] = first.stage;
     t.microbatch[op] = first.microbatch;
@@ -69,6 +70,8 @@ function readTimeline(raw) {
     name: new Array(n), rank: new Int32Array(n), kind: new Uint8Array(n), stage: new Int32Array(n),
     microbatch: new Int32Array(n), chunk: new Uint8Array(n), cause: new Int32Array(n),
     start: new Float64Array(n), end: new Float64Array(n),
+    sustained: new Float64Array(n), /* what an op takes in a chip that never idles, beside nothing */
+    varies: raw.ranks.some(lane => lane.sustained !== undefined),
     half: new Float64Array(n), /* of a pair: where its backward half begins */
     second: new Map(), /* of a pair: that half */
     phases: [], changes: [], stays: [], messages: readMessages(raw.messages),
@@ -95,6 +98,9 @@ function firstAbove(values, low, high, limit) {
   }
   return low;
 }
+
+/* What @op took against its sustained time: 0.1 is a tenth more. */
+const excessOf = (t, op) => t.sustained[op] > 0 ? (t.end[op] - t.start[op]) / t.sustained[op] - 1 : 0;
 
 /* The first op of @rank that ends after @time, or that behind its last. */
 const opAfter = (t, rank, time) => firstAbove(t.end, t.begin[rank], t.begin[rank + 1], time);

@@ -297,7 +297,20 @@ function makeTiles() {
       'memory of the fullest rank' + (memory.limit === null ? '' : ', of ' + printBytes(memory.limit))));
 }
 
+/* What the colours are of ops by how fast they ran. */
+function makeSpeedLegend() {
+  const {sustained, percent} = data.speeds, last = theme.speeds.length - 1;
+  return make('div', {class: 'legend', id: 'speeds'}, make('span', {}, sustained * percent + ' % less'),
+    make('span', {class: 'scale'}, ...theme.speeds.map(({fill}) => {
+      const box = make('i');
+      box.style.background = fill;
+      return box;
+    })), make('span', {}, (last - sustained) * percent + ' % more time than sustained'));
+}
+
 function makeLegend() {
+  if (view.speed)
+    return makeSpeedLegend();
   const kinds = KINDS.map((kind, i) => [kind, i]).filter(([, i]) =>
     drawable.some(run => run.timeline.kind.includes(i) || [...run.timeline.second.values()].some(half => half.kind === i)));
   const shades = new Set(drawable.map(run => run.timeline.chunkName).filter(name => name !== null));
@@ -321,6 +334,11 @@ function makeTools() {
     view.critical = event.target.checked;
     redraw('over');
   }});
+  const speed = make('input', {type: 'checkbox', id: 'speed', onchange: event => {
+    view.speed = event.target.checked;
+    places.legend.replaceChildren(makeLegend());
+    redraw();
+  }});
   const memory = make('select', {id: 'memory', onchange: event => {
     view.memory = event.target.value;
     if (view.memory !== 'off')
@@ -339,6 +357,8 @@ function makeTools() {
       make('span', {class: 'zoom'}, button('+', 'Zoom in', () => zoom(1 / 1.5)), button('\u2212', 'Zoom out', () => zoom(1.5)),
         button('All', 'Show the whole step', fit)),
       make('label', {class: 'choices'}, critical, 'critical path'),
+      drawable.some(run => run.timeline.varies) ? make('label', {class: 'choices',
+        title: 'Colours: what each op took against its time in a chip that never idles, beside nothing'}, speed, 'speed') : null,
       make('label', {class: 'choices'}, 'memory', memory),
       make('span', {class: 'hint'}, 'Ctrl + wheel or pinch zooms, dragging moves, a click shows what an op waited for; with the keyboard + \u2212 0 and arrows')),
     places.legend, overview.canvas);

@@ -106,7 +106,7 @@ function drawBoxes(panel, context, rank, first, last, gap) {
   for (let op = first; op < last; op++) {
     forHalves(t, op, (kind, chunk, start, end, microbatch) => {
       const x0 = Math.max(placeOf(panel, start), LEFT - 2), x1 = Math.min(placeOf(panel, end), LEFT + panel.plot + 2);
-      const colour = panel.colours[kind][chunk], wide = x1 - x0;
+      const colour = colourOf(t, panel.colours, op, kind, chunk), wide = x1 - x0;
       if (wide <= 0)
         return;
       if (fill !== colour.fill)
@@ -142,7 +142,8 @@ function drawColumns(panel, context, lanes, across, gap, end) {
     sums.fill(0);
     for (let op = first; op < last; op++)
       forHalves(t, op, (kind, chunk, start, stop) => addColumns(sums, across, (start - view.from) * scale,
-        (stop - view.from) * scale - gapBehind((stop - start) * panel.scale) * panel.ratio, panel.colours[kind][chunk].channels));
+        (stop - view.from) * scale - gapBehind((stop - start) * panel.scale) * panel.ratio,
+        colourOf(t, panel.colours, op, kind, chunk).channels));
     putColumns(sums, across, 1, image, rank);
   }
   picture.getContext('2d').putImageData(image, 0, 0);
@@ -342,6 +343,11 @@ function describeHalf(t, half) {
 }
 
 /* [what, words] about @op, for the tip. */
+function describeSpeed(t, op) {
+  const percent = (100 * Math.abs(excessOf(t, op))).toFixed(1);
+  return printMs(t.sustained[op]) + ', took ' + (percent === '0.0' ? 'as long' : percent + ' % ' + (excessOf(t, op) < 0 ? 'less' : 'more'));
+}
+
 function describeOp(panel, op) {
   const t = panel.timeline, rank = t.rank[op];
   const idle = t.start[op] - (op > t.begin[rank] ? t.end[op - 1] : 0);
@@ -353,6 +359,7 @@ function describeOp(panel, op) {
     ...halves,
     ['rank', rank + (phase === '' ? '' : ', phase ' + phase)],
     ['time', printMs(t.start[op]) + ' to ' + printMs(t.end[op]) + ', takes ' + printMs(t.end[op] - t.start[op])],
+    ...(t.varies ? [['sustained', describeSpeed(t, op)]] : []),
     ...(idle > 0 ? [['idle before', printMs(idle)]] : []),
     ['waited for', describeCause(t, op)],
     ['held', describeHeld(t, rank, t.start[op])],

@@ -3,6 +3,7 @@ const LEFT = 54, RIGHT = 16; /* margins of a drawing, pixels */
 const view = {
   end: 1, from: 0, to: 1, /* ns: of the longest step, and what is shown of it */
   critical: false, memory: 'off', /* 'held', 'bytes' */
+  speed: false, /* ops have the colour of how fast they ran */
   hover: null,  /* {panel, rank, op, time}: op NONE where the rank is idle */
   pinned: null, /* {panel, op} */
   printing: false,
@@ -15,7 +16,7 @@ const panels = []; /* that are on the page, from the top */
 const DARK = {
   F: ['#f0b64a', '#f6dca6'], I: ['#4fa6e0', '#9ccdec'], W: ['#6b78dc', '#aab2f0'], B: ['#17966f', '#7cc4a6'],
 };
-const theme = {colours: []};
+const theme = {colours: [], speeds: []};
 
 function readTheme() {
   const css = getComputedStyle(document.documentElement);
@@ -23,6 +24,7 @@ function readTheme() {
     theme[name] = css.getPropertyValue('--' + name).trim();
   theme.dark = !view.printing && matchMedia('(prefers-color-scheme: dark)').matches;
   theme.colours = KINDS.map(kind => theme.dark ? DARK[kind] : data.looks[kind].colours);
+  theme.speeds = data.speeds[theme.dark ? 'dark' : 'light'].map(paintOf);
   for (const panel of panels)
     panel.colours = coloursOf(panel.timeline);
 }
@@ -34,13 +36,26 @@ function mix(a, b, part) {
   return '#' + x.map((value, i) => Math.round(value + (y[i] - value) * part).toString(16).padStart(2, '0')).join('');
 }
 
-/* By kind and chunk: the fill, its three channels, and what can be read on it. Directions take turns; of more than
+/* A fill, its three channels, and what can be read on it. */
+function paintOf(fill) {
+  const [r, g, b] = channels(fill);
+  return {fill, channels: [r, g, b], text: 0.299 * r + 0.587 * g + 0.114 * b > 120 ? '#000000' : '#ffffff'};
+}
+
+/* Of @op, or a half of it, whose colours by kind and chunk are @colours. */
+function colourOf(t, colours, op, kind, chunk) {
+  if (!view.speed)
+    return colours[kind][chunk];
+  const {sustained, percent} = data.speeds, level = sustained + Math.round(100 * excessOf(t, op) / percent);
+  return theme.speeds[Math.min(Math.max(level, 0), theme.speeds.length - 1)];
+}
+
+/* By kind and chunk. Directions take turns; of more than
  * two chunks each is a step lighter than the one before. */
 function coloursOf(t) {
   return theme.colours.map(([first, last]) => Array.from({length: t.chunks}, (_, chunk) => {
     const part = t.chunkName === 'direction' ? chunk % 2 : t.chunks > 1 ? chunk / (t.chunks - 1) : 0;
-    const fill = mix(first, last, part), [r, g, b] = channels(fill);
-    return {fill, channels: [r, g, b], text: 0.299 * r + 0.587 * g + 0.114 * b > 120 ? '#000000' : '#ffffff'};
+    return paintOf(mix(first, last, part));
   }));
 }
 
@@ -144,7 +159,7 @@ function paintStrip(t, colours, width) {
   const sums = new Float64Array(4 * width), scale = width / view.end;
   for (let op = 0; op < t.n; op++)
     forHalves(t, op, (kind, chunk, start, end) =>
-      addColumns(sums, width, start * scale, end * scale, colours[kind][chunk].channels));
+      addColumns(sums, width, start * scale, end * scale, colourOf(t, colours, op, kind, chunk).channels));
   return sums;
 }
 
@@ -180,7 +195,7 @@ function drawOverview() {
     return;
   const {context, width, height, ratio} = fitCanvas(canvas, 30);
   const across = Math.max(1, Math.round((width - LEFT - RIGHT) * ratio)), strips = panels.slice(0, 6);
-  const key = [across, theme.dark, view.end, ...strips.map(panel => panel.run.index)].join();
+  const key = [across, theme.dark, view.speed, view.end, ...strips.map(panel => panel.run.index)].join();
   if (key !== overview.key) {
     const image = new ImageData(across, strips.length);
     strips.forEach((panel, line) =>
