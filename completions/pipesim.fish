@@ -156,6 +156,7 @@ _pipesim_option 'compare diagnose' '--report' '' 'FILE.html' '@html' 'write a pa
 _pipesim_option 'compare optimize diagnose' '--window' '' 'FROM:TO' '' 'of timelines: only this stretch, in ms: 100:250'
 _pipesim_option 'compare optimize diagnose' '--ranks' '' 'FROM:TO' '' 'of timelines: only these ranks: 0:3'
 _pipesim_option 'compare optimize diagnose' '--with-memory' '' '' '' 'of timelines: what each rank holds, below them'
+_pipesim_option 'compare optimize diagnose' '--with-speed' '' '' '' 'of timelines: above each op, how fast it ran'
 _pipesim_option 'compare optimize diagnose' '--title' '' 'TEXT' '' 'of timelines: a title above them'
 _pipesim_option 'compare optimize diagnose' '--size' '' 'WxH' '' 'of timelines: pixels, 1600x900, or the width alone'
 _pipesim_option 'compare optimize diagnose' '--font-size' '' 'N' '' 'of timelines: pixels (default: 13)'

@@ -70,6 +70,7 @@ static const Option options[] = {
 		{"--timeline=w.svg --window=3:9", "--timeline=- --window=:5", "--window=3:9"}},
 	{"ranks", {"--timeline=r.svg --ranks=1:2", "--timeline=- --ranks=3", "--ranks=9"}},
 	{"with-memory", {"--timeline=w.svg --with-memory", "--with-memory"}},
+	{"with-speed", {"--timeline=w.svg --with-speed", "--with-speed"}},
 	{"title", {"--timeline=i.svg --title=one", "--title=one"}},
 	{"size", {"--timeline=s.svg --size=900x500", "--timeline=s.svg --size=700",
 			 "--timeline=s.svg --size=100x100"}},

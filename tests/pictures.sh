@@ -85,6 +85,26 @@ else
 fi
 holds bytes.gp "'19 GB' [0-9.]*, '28 GB'" 'the scale of bytes'
 
+# Speeds: a block for each level of time against the sustained one ---------------------------------------
+power=$(cd "$TOP_SRCDIR" && pwd)/tests/input/costs-power.ini
+draw speeds --pp 4 -m 8 --costs "$power" --runtime native -s zb-v --with-speed --timeline speeds.svg
+"$PIPESIM" --pp 4 -m 8 --costs "$power" --runtime native -s zb-v --chrome-trace speeds.json >out 2>err || fail "$(cat err)"
+sed -n 's/.*"ph": "X", .*"cat": "[FIWB]", .*"dur": \([0-9.]*\), .*"sustained_us": \([0-9.]*\)}.*/\1 \2/p' speeds.json |
+	awk '{ excess = 100 * ($1 - $2) / $2
+		for (level = -16; level < 24 && excess >= level + 2; level += 4) { }
+		n[level]++ }
+	END { for (level = -16; level <= 24; level += 4) if (n[level])
+		printf "%s %d\n", level == 0 ? "sustained" : sprintf("speed%+d", level), n[level] }' >wanted
+awk '/^# (speed|sustained)/ { level = $2 } /^$/ { if (level != "") print level, n; level = ""; n = 0 }
+	/^[0-9]/ { n++ }' speeds.dat >got
+if [ "$(wc -l <got)" -ge 4 ] && cmp -s wanted got; then
+	pass
+else
+	fail "levels of speed: $(tr '\n' ' ' <got) instead of $(tr '\n' ' ' <wanted)"
+fi
+holds speeds.gp 'above each op, what it took: from 16 % less than its sustained time' 'the legend of speeds'
+lacks held.gp 'V0 = ' 'no speeds unless asked for'
+
 # Sweeps ----------------------------------------------------------------------------------------------
 draw lines sweep --pp 4:16:*2 -m 32 --times P2P=0:0.2:0.1 --lines lines.svg
 holds lines.gp "using 1:4 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V'

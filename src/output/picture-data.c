@@ -30,7 +30,8 @@ guint pipesim_detail_pixels(const PipesimDetail *detail, guint pixels)
 }
 
 /* The height of a lane, and that of the numbers in it. */
-static void choose_lane(PipesimDetail *detail, const PipesimLayout *layout, guint lane)
+static void choose_lane(
+	PipesimDetail *detail, const PipesimLayout *layout, gboolean speeds, guint lane)
 {
 	guint lanes = 0, body;
 
@@ -44,10 +45,17 @@ static void choose_lane(PipesimDetail *detail, const PipesimLayout *layout, guin
 		/* Strips of messages take a third. */
 		if (layout->lanes <= 1000 && layout->n_messages > 0 && lanes <= 256)
 			lane = lane * 3 / 2;
+		/* Those of speeds a fifth. */
+		if (layout->lanes <= 1000 && speeds && lanes <= 256)
+			lane = lane * 5 / 4;
 		detail->lane = MAX(1, pipesim_detail_pixels(detail, lane));
 	}
 	detail->messages = layout->n_messages > 0 && detail->lane > 3 && layout->share == 1;
+	detail->speeds = speeds && detail->lane > 3 && layout->share == 1;
+	detail->thin_speeds = speeds && !detail->speeds;
 	body = detail->messages ? detail->lane * 2 / 3 : detail->lane;
+	if (detail->speeds)
+		body -= detail->lane / 5;
 	if (body >= 14)
 		detail->letters = MIN(pipesim_detail_pixels(detail, LETTER_PIXELS), body - 4);
 	detail->turned = pipesim_detail_pixels(detail, TURNED_PIXELS);
@@ -103,7 +111,7 @@ void pipesim_detail_init(
 		digits++;
 	for (guint n = layout->microbatches; n > 10; n = (n + 9) / 10)
 		detail->widest++;
-	choose_lane(detail, layout, lane);
+	choose_lane(detail, layout, view->speed, lane);
 	detail->left = pipesim_detail_pixels(detail, LEFT_PIXELS + (digits - 3) * 8);
 	detail->right = pipesim_detail_pixels(detail, RIGHT_PIXELS);
 	detail->across = view->width > 0 ? view->width - detail->left - detail->right
@@ -133,7 +141,9 @@ void pipesim_detail_init(
 
 const char *const pipesim_block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "F2", "F3", "I0", "I1",
 	"I2", "I3", "W0", "W1", "W2", "W3", "B0", "B1", "B2", "B3", "pairs", "critical",
-	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "memory"};
+	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "speed-16",
+	"speed-12", "speed-8", "speed-4", "sustained", "speed+4", "speed+8", "speed+12",
+	"speed+16", "speed+20", "speed+24", "memory"};
 
 /* In the order of these. */
 enum {
@@ -176,26 +186,38 @@ static void add_box(GString **blocks, const PipesimLayout *layout, const Pipesim
 	detail->numbered[block][number_in(detail, pixels)] = TRUE;
 }
 
+/* The whole of an op, above its boxes. */
+static void add_speed(GString **blocks, const PipesimPanel *panel, guint32 op,
+	const PipesimBox *boxes, guint n, const PipesimDetail *detail, double lane)
+{
+	const guint level = pipesim_layout_speed(panel->run, boxes[0].rank, op);
+
+	append_outline(blocks[PIPESIM_BLOCK_SPEEDS + level], boxes, n, detail, lane);
+}
+
 /* Of ops that take long enough to be seen, and the outlines of pairs. */
 static void add_boxes_of(GString **blocks, const PipesimLayout *layout,
 	const PipesimPanel *panel, double top, PipesimDetail *detail)
 {
 	const PipesimRun *run = panel->run;
 	const guint32 *begin = run->step->program->rank_begin;
+	const gboolean speeds = detail->speeds && pipesim_run_has_speeds(run);
 
 	for (guint rank = panel->first_rank; rank < panel->first_rank + panel->ranks; rank++)
 		for (guint32 op = begin[rank]; op < begin[rank + 1]; op++) {
+			const double lane = top + rank - panel->first_rank;
 			PipesimBox boxes[2];
 			guint n = pipesim_layout_boxes(run, rank, op, boxes);
 
 			n = pipesim_layout_cut(layout, boxes, n);
 			for (guint i = 0; i < n; i++)
 				if (boxes[i].end - boxes[i].start >= detail->least)
-					add_box(blocks, layout, &boxes[i],
-						top + rank - panel->first_rank, detail);
+					add_box(blocks, layout, &boxes[i], lane, detail);
 			if (n > 0 && boxes[0].paired)
-				append_outline(blocks[PIPESIM_BLOCK_PAIRS], boxes, n, detail,
-					top + rank - panel->first_rank);
+				append_outline(
+					blocks[PIPESIM_BLOCK_PAIRS], boxes, n, detail, lane);
+			if (n > 0 && speeds)
+				add_speed(blocks, panel, op, boxes, n, detail, lane);
 		}
 }
 

@@ -146,6 +146,27 @@ static void append_shades(Legend *legend)
 	append_words(legend, words->str);
 }
 
+/* How long ops took, above their boxes: all levels side by side. */
+static void append_speeds(Legend *legend)
+{
+	const double width = pipesim_detail_pixels(legend->detail, SWATCH_PIXELS) * 0.6;
+	g_autofree char *words = g_strdup_printf(
+		"above each op, what it took: from %u %% less than its sustained time, over "
+		"as long, to %u %% more",
+		PIPESIM_SPEED_SUSTAINED * PIPESIM_SPEED_PERCENT,
+		(PIPESIM_SPEEDS - 1 - PIPESIM_SPEED_SUSTAINED) * PIPESIM_SPEED_PERCENT);
+
+	begin_entry(legend, PIPESIM_SPEEDS, words);
+	for (guint i = 0; i < PIPESIM_SPEEDS; i++) {
+		g_autofree char *fill =
+			g_strdup_printf("fs solid border rgb frame lw 0.25 fc rgb V%u", i);
+
+		append_part(legend, 0.2, 0.8, width, fill);
+		legend->x += width;
+	}
+	append_words(legend, words);
+}
+
 /* What ranks hold: by colour, from the first to the last. */
 static void append_ranks(Legend *legend)
 {
@@ -180,6 +201,8 @@ static char *make_captions(const Legend *legend, const PipesimComparison *compar
 		g_string_append_printf(text, "; --runtime %s", runtime->name);
 	if (comparison->costs->source != NULL)
 		g_string_append_printf(text, "\nTimes from: %s", comparison->costs->source);
+	if (detail->thin_speeds)
+		g_string_append(text, "\nLanes are too low to show how fast ops ran");
 	if (detail->width == 0)
 		return g_string_free(text, FALSE);
 	g_string_append(text,
@@ -235,6 +258,10 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 		append_entry(&legend, "fs empty border rgb critical lw 2", "critical path");
 	if (layout->shade_of != NULL)
 		append_shades(&legend);
+	if (detail->speeds) {
+		begin_line(&legend);
+		append_speeds(&legend);
+	}
 	if (detail->memory > 0) {
 		begin_line(&legend);
 		append_ranks(&legend);

@@ -92,7 +92,7 @@ static void append_settings(const Picture *picture)
 		"none\n"
 		"digits = %u  # of the longest number; a box too small for these has none\n"
 		"edge = %s; thick = %s  # width of the lines around a box and in a pair\n"
-		"head = 0.46; foot = %s  # of boxes above and below the middle of a lane, "
+		"head = %s; foot = %s  # of boxes above and below the middle of a lane, "
 		"lanes\n"
 		"x(pixels) = pixels / width\n"
 		"y(pixels) = pixels / height\n",
@@ -105,7 +105,7 @@ static void append_settings(const Picture *picture)
 		box < 5    ? "0"
 		: box < 12 ? "0.75"
 			   : "1.5",
-		detail->messages ? "0.14" : "0.46");
+		detail->speeds ? "0.26" : "0.46", detail->messages ? "0.14" : "0.46");
 	g_string_append_printf(out,
 		"\n# Time: the .dat file has ms, the axis %s.\n"
 		"unit = %s\n"
@@ -124,6 +124,15 @@ static void append_settings(const Picture *picture)
 				i + 1 < PIPESIM_SHADES ? "; " : "\n");
 	if (layout->critical)
 		g_string_append_printf(out, "critical = '%s'\n", theme->critical);
+	if (detail->speeds) {
+		g_string_append(out,
+			"# Of ops by their time against the sustained one, least first.\n");
+		for (guint i = 0; i < PIPESIM_SPEEDS; i++)
+			g_string_append_printf(out, "V%u = '%s'%s", i,
+				pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
+					PIPESIM_SPEEDS, beside),
+				i + 1 < PIPESIM_SPEEDS ? "; " : "\n");
+	}
 	if (layout->n_messages > 0)
 		g_string_append_printf(out,
 			"# Messages: dark while they move, pale while they wait, receives "
@@ -359,6 +368,12 @@ static void append_plots(Picture *picture)
 			"($5 + %s) \\\n"
 			"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb %s",
 			strips[i].from, strips[i].to, strips[i].colour, strips[i].colour);
+	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
+		append_plot(picture, PIPESIM_BLOCK_SPEEDS + i,
+			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - 0.46):"
+			"($5 - 0.28) \\\n"
+			"	with boxxyerror lw 0.25 fs solid border rgb frame fc rgb V%u",
+			i);
 	append_plot(picture, PIPESIM_BLOCK_MEMORY,
 		"using ($3 * unit):5:4 with lines lw 1.25 lc rgb variable");
 	g_string_append(picture->out, "\n");

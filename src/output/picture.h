@@ -15,7 +15,8 @@ enum {
 	PIPESIM_BLOCK_PAIRS = PIPESIM_SHADES * PIPESIM_FB,
 	PIPESIM_BLOCK_CRITICAL,
 	PIPESIM_BLOCK_STRIPS,
-	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_STRIPS + PIPESIM_N_STRIPS,
+	PIPESIM_BLOCK_SPEEDS = PIPESIM_BLOCK_STRIPS + PIPESIM_N_STRIPS,
+	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_SPEEDS + PIPESIM_SPEEDS,
 	PIPESIM_N_BLOCKS,
 };
 
@@ -45,9 +46,11 @@ typedef struct {
 	double below; /* memory, with its title */
 	double lanes; /* of the whole drawing, titles and all */
 
-	guint widest;      /* letters of the longest number of a micro-batch */
-	gboolean messages; /* strips of messages are drawn below the boxes */
-	gint64 least;      /* ns: boxes that are shorter stand in the raster alone */
+	guint widest;         /* letters of the longest number of a micro-batch */
+	gboolean messages;    /* strips of messages are drawn below the boxes */
+	gboolean speeds;      /* those of speeds above them */
+	gboolean thin_speeds; /* they are wanted, but lanes are too low */
+	gint64 least;         /* ns: boxes that are shorter stand in the raster alone */
 	gboolean drawn[PIPESIM_N_BLOCKS]; /* the .dat file has such a block */
 	/* Whether some box of it has its number so. */
 	gboolean numbered[PIPESIM_BLOCK_PAIRS][PIPESIM_N_NUMBERS];

@@ -13,14 +13,19 @@
 /* Colours of a column from below: the kinds in both shades, and idle time above them. */
 #define N_COLOURS (PIPESIM_SHADES * PIPESIM_FB + 1)
 
+typedef guint8 Colours[N_COLOURS][3];
+
 typedef struct {
-	guint8 rgb[N_COLOURS][3];
+	Colours kinds, speeds;
 	PipesimColumns columns;
 	guint8 *pixels; /* of the whole raster */
 } Canvas;
 
+/* Speeds are counted in the place of kinds and shades. */
+G_STATIC_ASSERT(PIPESIM_SPEEDS < N_COLOURS);
+
 /* The mean colour of the parts [@from, @from + PARTS) of a stack. */
-static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, guint8 *pixel)
+static void mix(const Colours colours, const guint ends[N_COLOURS], guint from, guint8 *pixel)
 {
 	guint sum[3] = {PARTS / 2, PARTS / 2, PARTS / 2}, at = from;
 
@@ -30,15 +35,15 @@ static void mix(const Canvas *canvas, const guint ends[N_COLOURS], guint from, g
 		if (end <= at)
 			continue;
 		for (guint c = 0; c < 3; c++)
-			sum[c] += (end - at) * canvas->rgb[i][c];
+			sum[c] += (end - at) * colours[i][c];
 		at = end;
 	}
 	for (guint c = 0; c < 3; c++)
 		pixel[c] = (guint8)(sum[c] / PARTS);
 }
 
-static void paint_lane(
-	const PipesimDetail *detail, Canvas *canvas, guint top, guint height, guint ranks)
+static void paint_lane(const PipesimDetail *detail, Canvas *canvas, const Colours colours,
+	guint top, guint height, guint ranks)
 {
 	const guint all = height * PARTS;
 	guint ends[N_COLOURS]; /* of each colour of a column, from below, in parts of a pixel */
@@ -56,9 +61,27 @@ static void paint_lane(
 		for (guint y = 0; y < height; y++) {
 			const gsize line = top + height - 1 - y;
 
-			mix(canvas, ends, y * PARTS,
+			mix(colours, ends, y * PARTS,
 				&canvas->pixels[3 * (line * detail->width + x)]);
 		}
+	}
+}
+
+/* Speeds ------------------------------------------------------------------------------------ */
+
+/* Of @rank, in columns: by level in place of kind and shade. */
+static void fill_speeds(const PipesimRun *run, guint rank, PipesimColumns *columns)
+{
+	const PipesimTimeline *timeline = run->step->timeline;
+	const guint32 *begin = &run->step->program->rank_begin[rank];
+	guint column = 0;
+
+	memset(columns->busy, 0, columns->n * sizeof *columns->busy);
+	for (guint32 op = begin[0]; op < begin[1]; op++) {
+		const guint level = pipesim_layout_speed(run, rank, op);
+
+		pipesim_columns_add(columns, level / PIPESIM_SHADES, level % PIPESIM_SHADES,
+			timeline->start[op], timeline->end[op], &column);
 	}
 }
 
@@ -154,15 +177,54 @@ static void paint_messages(const PipesimRun *run, guint rank, const PipesimTheme
 
 /* Lanes -------------------------------------------------------------------------------------- */
 
+static void choose_colours(const PipesimTheme *theme, Canvas *canvas)
+{
+	char colour[8];
+
+	for (guint i = 0; i + 1 < N_COLOURS; i++)
+		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
+			canvas->kinds[i]);
+	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
+		pipesim_theme_rgb(pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
+					  PIPESIM_SPEEDS, colour),
+			canvas->speeds[i]);
+	pipesim_theme_rgb(theme->paper, canvas->kinds[N_COLOURS - 1]);
+	pipesim_theme_rgb(theme->paper, canvas->speeds[N_COLOURS - 1]);
+}
+
+/* Lane @lane of @panel, from line @from of the raster on, @unit lines high: from the top speeds, boxes and
+ * messages. */
+static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *detail,
+	Canvas *canvas, const PipesimPanel *panel, guint lane, double from, double unit)
+{
+	const guint top = (guint)(from + 0.5);
+	const guint end = MIN(detail->height, (guint)(from + unit + 0.5));
+	/* Lanes of some height are apart. */
+	const guint first = top + (unit >= 6 ? 1 : 0);
+	const guint head = detail->speeds ? (guint)(from + 0.24 * unit + 0.5) : first;
+	const guint foot = detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
+	const guint under = (guint)(from + 0.22 * unit + 0.5); /* speeds */
+
+	pipesim_columns_fill(&canvas->columns, layout, panel, lane);
+	if (head < foot)
+		paint_lane(detail, canvas, canvas->kinds, head, foot - head,
+			pipesim_layout_ranks(layout, panel, lane));
+	if (detail->speeds && first < under && pipesim_run_has_speeds(panel->run)) {
+		fill_speeds(panel->run, panel->first_rank + lane, &canvas->columns);
+		paint_lane(detail, canvas, canvas->speeds, first, under - first, 1);
+	}
+	if (detail->messages && panel->run->step->timeline->n_transfers > 0)
+		paint_messages(panel->run, panel->first_rank + lane, detail->theme,
+			&canvas->columns, canvas->pixels + 3 * (gsize)detail->width * top,
+			end - top);
+}
+
 guint8 *pipesim_raster_paint(
 	const PipesimLayout *layout, const PipesimDetail *detail, GError **error)
 {
 	const gsize size = 3 * (gsize)detail->width * detail->height;
 	const double unit = (double)detail->height / detail->lanes;
-	const guint gap = unit >= 6 ? 1 : 0; /* lanes of some height are apart */
-	const PipesimTheme *theme = detail->theme;
 	Canvas canvas = {.pixels = g_try_malloc(size)};
-	guint8 *const paper = canvas.rgb[N_COLOURS - 1];
 
 	if (canvas.pixels == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
@@ -170,35 +232,17 @@ guint8 *pipesim_raster_paint(
 			detail->width, detail->height);
 		return NULL;
 	}
-	for (guint i = 0; i + 1 < N_COLOURS; i++)
-		pipesim_theme_rgb(theme->looks[i / PIPESIM_SHADES].colours[i % PIPESIM_SHADES],
-			canvas.rgb[i]);
-	pipesim_theme_rgb(theme->paper, paper);
+	choose_colours(detail->theme, &canvas);
 	for (gsize i = 0; i < size; i++)
-		canvas.pixels[i] = paper[i % 3];
+		canvas.pixels[i] = canvas.kinds[N_COLOURS - 1][i % 3];
 	pipesim_columns_init(&canvas.columns, layout, detail->width);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
+		const double top = pipesim_detail_top(detail, layout, p);
 
-		for (guint lane = 0; lane < panel->lanes; lane++) {
-			const double from =
-				(pipesim_detail_top(detail, layout, p) + lane) * unit;
-			const guint top = (guint)(from + 0.5);
-			const guint end = MIN(detail->height, (guint)(from + unit + 0.5));
-			/* Boxes take the upper part of a lane with strips. */
-			const guint foot =
-				detail->messages ? (guint)(from + 0.64 * unit + 0.5) : end;
-
-			pipesim_columns_fill(&canvas.columns, layout, panel, lane);
-			if (top + gap < foot)
-				paint_lane(detail, &canvas, top + gap, foot - top - gap,
-					pipesim_layout_ranks(layout, panel, lane));
-			if (detail->messages && panel->run->step->timeline->n_transfers > 0)
-				paint_messages(panel->run, panel->first_rank + lane, theme,
-					&canvas.columns,
-					canvas.pixels + 3 * (gsize)detail->width * top,
-					end - top);
-		}
+		for (guint lane = 0; lane < panel->lanes; lane++)
+			paint_panel_lane(layout, detail, &canvas, panel, lane,
+				(top + lane) * unit, unit);
 	}
 	pipesim_columns_clear(&canvas.columns);
 	return canvas.pixels;

@@ -14,5 +14,6 @@ typedef struct {
 	guint width, height;       /* pixels */
 	guint font;                /* pixels */
 	gboolean memory;           /* below each timeline what its ranks hold */
+	gboolean speed;            /* above each op how fast it ran */
 	const PipesimTheme *theme; /* NULL: light */
 } PipesimView;

@@ -118,6 +118,8 @@ SETTING(RANKS, "--ranks", 0, "FROM:TO", "of timelines: only these ranks: 0:3", P
 	.view = read_ranks)
 SETTING(WITH_MEMORY, "--with-memory", 0, NULL, "of timelines: what each rank holds, below them",
 	PIPESIM_ALL_VIEW, .for_gnuplot = TRUE)
+SETTING(WITH_SPEED, "--with-speed", 0, NULL, "of timelines: above each op, how fast it ran",
+	PIPESIM_ALL_VIEW, .for_gnuplot = TRUE)
 SETTING(TITLE, "--title", 0, "TEXT", "of timelines: a title above them", PIPESIM_ALL_VIEW,
 	.view = read_title, .for_gnuplot = TRUE)
 SETTING(SIZE, "--size", 0, "WxH", "of timelines: pixels, 1600x900, or the width alone",

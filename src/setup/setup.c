@@ -34,7 +34,8 @@ gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 	setup->scenario.issuing.keep_outputs = setup->flag[PIPESIM_SET_KEEP_OUTPUTS];
 	setup->scenario.issuing.no_host_sync = setup->flag[PIPESIM_SET_NO_HOST_SYNC];
 	setup->scenario.issuing.defer_reduce_wait = setup->flag[PIPESIM_SET_DEFER_REDUCE_WAIT];
-	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY]};
+	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY],
+		.speed = setup->flag[PIPESIM_SET_WITH_SPEED]};
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
 		const char *text = setup->text[id];

@@ -3,6 +3,7 @@
 #include "output/output.h"
 #include "output/picture.h"
 #include "suites.h"
+#include <math.h>
 #include <string.h>
 
 static PipesimComparison *compare(
@@ -122,6 +123,60 @@ START_TEST(raster_keeps_messages)
 }
 END_TEST
 
+/* And of each level of speed: what W draws keeps the chip warm, F is then slower than it would be alone. */
+START_TEST(raster_keeps_speeds)
+{
+	g_autoptr(PipesimCosts) costs = grid_costs(1000000, 700000, 900000, 2300000, 0);
+	const PipesimView view = {.speed = TRUE};
+	g_autoptr(PipesimComparison) comparison = NULL;
+	g_autoptr(PipesimLayout) layout = NULL;
+	g_autofree guint8 *pixels = NULL;
+	const PipesimTimeline *timeline;
+	const PipesimProgram *program;
+	PipesimDetail detail;
+	double red = 0, expected = 0;
+	gboolean levels[PIPESIM_SPEEDS] = {FALSE};
+	guint n_levels = 0;
+	gsize line;
+
+	costs->power = pipesim_power_new();
+	costs->power->time_constant[0] = 3000000;
+	costs->power->threshold = 400000;
+	costs->power->load[PIPESIM_F] = 500000;
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		costs->power->full_speed[kind] = 850000;
+	comparison = compare("zb-h1", 2, 8000, costs);
+	layout = pipesim_layout_new(comparison, &view, 3000);
+	pipesim_detail_init(&detail, layout, &view, 0);
+	ck_assert(detail.speeds && detail.width > 0);
+	pixels = pipesim_raster_paint(layout, &detail, NULL);
+	/* The middle of the strip of rank 0. */
+	line = (gsize)((pipesim_detail_top(&detail, layout, 0) + 0.13) * detail.height /
+		       detail.lanes);
+	for (guint x = 0; x < detail.width; x++)
+		red += 255 - pixels[3 * (line * detail.width + x)];
+	timeline = layout->panels[0].run->step->timeline;
+	program = layout->panels[0].run->step->program;
+	for (guint32 op = 0; op < program->rank_begin[1]; op++) {
+		const gint64 took = timeline->end[op] - timeline->start[op];
+		const double alone = program->ops[op].kind == PIPESIM_F   ? 1000000
+				     : program->ops[op].kind == PIPESIM_I ? 700000
+									  : 900000;
+		const int percent = (int)floor(25 * ((double)took / alone - 1) + 0.5);
+		/* From #0A5BD3 by fours to #E4E4E4. */
+		const int shade = 0x0A + (0xE4 - 0x0A) * (percent + 4) / 4;
+
+		ck_assert_int_le(percent, 0);
+		n_levels += !levels[percent + 4];
+		levels[percent + 4] = TRUE;
+		expected += (double)took * (255 - shade);
+	}
+	ck_assert_uint_ge(n_levels, 3);
+	expected *= detail.width / (double)timeline->makespan;
+	ck_assert_double_eq_tol(red / expected, 1, 0.02);
+}
+END_TEST
+
 /* As many boxes as are drawn stand in the data, and one more changes the picture. */
 START_TEST(boxes_up_to_a_limit)
 {
@@ -181,6 +236,7 @@ Suite *raster_suite(void)
 	tcase_add_loop_test(timeline, shares_add_up, 0, (n + 6) / 7);
 	tcase_add_test(timeline, raster_keeps_shares);
 	tcase_add_test(timeline, raster_keeps_messages);
+	tcase_add_test(timeline, raster_keeps_speeds);
 	tcase_add_test(timeline, boxes_up_to_a_limit);
 	tcase_add_test(timeline, boxes_by_length);
 	suite_add_tcase(suite, timeline);
