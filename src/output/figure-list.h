@@ -213,18 +213,18 @@ FIGURE(BESIDE, TIME, comm != NULL ? comm->max_beside : UNKNOWN, .of_comm = TRUE,
 /* What the power of chips and receives that wait make of the makespan. */
 FIGURE(POWER, TIME, power != NULL && power->has_power ? power->power : UNKNOWN,
 	.of_power = TRUE, .object = "power", .json = "power_ms", .csv = "power_ms")
-FIGURE(POWER_SHARE, SHARE,
+SWEPT(POWER_SHARE, SHARE,
 	power != NULL && power->has_power ? share_of(power->power, report->makespan)
 					  : (double)NAN,
 	.of_power = TRUE, .object = "power", .json = "power_share", .csv = "power_share",
-	.text = {PIPESIM_OF_RUNS, 20, "of makespan", "power %", TRUE})
+	.sweep = "power_share", .text = {PIPESIM_OF_RUNS, 20, "of makespan", "power %", TRUE})
 FIGURE(RESIDENCE, TIME, power != NULL && power->has_residence ? power->residence : UNKNOWN,
 	.of_power = TRUE, .object = "power", .json = "residence_ms", .csv = "residence_ms")
-FIGURE(RESIDENCE_SHARE, SHARE,
+SWEPT(RESIDENCE_SHARE, SHARE,
 	power != NULL && power->has_residence ? share_of(power->residence, report->makespan)
 					      : (double)NAN,
 	.of_power = TRUE, .object = "power", .json = "residence_share",
-	.csv = "residence_share",
+	.csv = "residence_share", .sweep = "residence_share",
 	.text = {PIPESIM_OF_RUNS, 21, "of makespan", "resid. %", TRUE})
 
 #undef FIGURE

@@ -20,7 +20,8 @@ static void append_text(GString *out, PipesimRowFormat format, const char *text)
 
 static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure *figure)
 {
-	return figure->sweep != NULL && (!figure->of_training || titles->training);
+	return figure->sweep != NULL && (!figure->of_training || titles->training) &&
+	       (!figure->of_power || titles->power);
 }
 
 void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
