@@ -77,6 +77,78 @@ static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
 	return total * x->count < MOST_TIME;
 }
 
+/* Codes that flags leave room for. */
+static gboolean has_flags(const PipesimInstance *x)
+{
+	return x->chunks * x->kinds <= PIPESIM_CODE_MASK;
+}
+
+static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	gboolean shorter = FALSE;
+
+	if (of->whole || !has_flags(x))
+		return;
+	x->whole = g_new(gint64, x->lanes);
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		x->whole[lane] = time_of(of, x, lane, PIPESIM_B);
+		shorter |= x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+	}
+	if (!shorter && x->pair == NULL)
+		g_clear_pointer(&x->whole, g_free);
+}
+
+/* Times that a pair is shorter than what it is made of are those of all ops of its rank: then none of them
+ * together are longer than their pair. */
+static void lower_least(PipesimInstance *x, guint rank, gint64 pair, gint64 both)
+{
+	for (guint chunk = 0; chunk < x->chunks; chunk++)
+		for (guint kind = 0; kind < x->kinds; kind++) {
+			gint64 *least = &x->least[kind][pipesim_instance_lane(x, rank, chunk)];
+
+			*least = (gint64)((Wide)*least * pair / both);
+		}
+}
+
+static void fill_pairs_of(PipesimInstance *x, const PipesimInstanceOf *of, guint rank,
+	gint64 *worst, gint64 *worst_both)
+{
+	for (guint a = 0; a < x->chunks; a++)
+		for (guint b = 0; b < x->chunks; b++) {
+			const guint f = pipesim_instance_lane(x, rank, a);
+			const guint lane = pipesim_instance_lane(x, rank, b);
+			const gint64 both = x->time[F][f] + time_of(of, x, lane, PIPESIM_B);
+			const gint64 pair = pipesim_times_on(of->times, rank,
+				pipesim_times_pair(of->times, x->depth[f], x->depth[lane]));
+
+			x->pair[f * x->chunks + b] = pair;
+			if ((Wide)pair * *worst_both < (Wide)*worst * both) {
+				*worst = pair;
+				*worst_both = both;
+			}
+		}
+}
+
+static void fill_pairs(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	gboolean shorter = FALSE;
+
+	if (!of->pairs || !has_flags(x))
+		return;
+	x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		gint64 pair = 1, both = 1;
+
+		fill_pairs_of(x, of, rank, &pair, &both);
+		if (pair < both) {
+			shorter = TRUE;
+			lower_least(x, rank, pair, both);
+		}
+	}
+	if (!shorter)
+		g_clear_pointer(&x->pair, g_free);
+}
+
 /* By activations: bytes tell what of one a backward for input frees. */
 static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
 {
@@ -226,6 +298,8 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 			shape->microbatches);
 		return NULL;
 	}
+	fill_pairs(x, of);
+	fill_whole(x, of);
 	if (of->max_activations.num > 0)
 		limit_activations(x, of);
 	if (of->memory_limit > 0)
@@ -246,6 +320,8 @@ void pipesim_instance_free(PipesimInstance *x)
 		g_free(x->time[kind]);
 		g_free(x->least[kind]);
 	}
+	g_free(x->whole);
+	g_free(x->pair);
 	g_free(x->before);
 	g_free(x->after);
 	g_free(x->depth);
@@ -279,11 +355,12 @@ static gboolean hold(const PipesimInstance *x, guint rank, guint code, gint64 *h
 gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
 {
 	const guint n_codes = x->chunks * x->kinds;
+	const guint mask = has_flags(x) ? PIPESIM_CODE_MASK : G_MAXUINT8;
 	g_autofree guint *done = g_new0(guint, n_codes);
 	gint64 held[PIPESIM_MAX_ROOMS] = {0};
 
 	for (guint i = 0; i < x->per_rank; i++) {
-		const guint code = codes[i];
+		const guint code = codes[i] & mask;
 
 		if (code >= n_codes || done[code] == x->count || !hold(x, rank, code, held))
 			return FALSE;
@@ -294,34 +371,138 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 	return TRUE;
 }
 
+/* Whether the I at @at runs with the W behind it, of those of which @done have run. */
+static gboolean can_join(
+	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)
+{
+	const guint code = codes[at] & PIPESIM_CODE_MASK;
+
+	return x->whole != NULL && code % x->kinds == I && at + 1 < x->per_rank &&
+	       (codes[at + 1] & PIPESIM_CODE_MASK) == code + 1 && done[code] == done[code + 1];
+}
+
+static gboolean can_pair(
+	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)
+{
+	const guint next = at + 1 < x->per_rank ? codes[at + 1] : 0;
+
+	return x->pair != NULL && codes[at] % x->kinds == F &&
+	       (next & PIPESIM_CODE_MASK) % x->kinds == I &&
+	       (x->kinds == 2 ||
+		       ((next & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at + 1, done)));
+}
+
+static void tidy_rank(const PipesimInstance *x, guint8 *codes, guint *done)
+{
+	for (guint at = 0; at < x->per_rank; at++) {
+		const guint8 code = codes[at] & PIPESIM_CODE_MASK;
+		const guint8 flags = codes[at] & (guint8)~PIPESIM_CODE_MASK;
+
+		codes[at] = code;
+		if ((flags & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at, done))
+			codes[at] |= PIPESIM_CODE_JOINED;
+		else if ((flags & PIPESIM_CODE_PAIRED) != 0 && can_pair(x, codes, at, done))
+			codes[at] |= PIPESIM_CODE_PAIRED;
+		done[code]++;
+	}
+}
+
+void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
+{
+	const gsize n_codes = (gsize)x->chunks * x->kinds;
+	g_autofree guint *done = g_new(guint, n_codes);
+
+	if (!has_flags(x))
+		return;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		memset(done, 0, n_codes * sizeof *done);
+		tidy_rank(x, codes + (gsize)rank * x->per_rank, done);
+	}
+}
+
+/* The op that begins with @codes, and how many of them it is. */
+static guint read_op(const PipesimInstance *x, const guint8 *codes, guint *done, PipesimOp *op)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	const guint mask = has_flags(x) ? PIPESIM_CODE_MASK : G_MAXUINT8;
+	const guint code = codes[0] & mask, chunk = code / x->kinds;
+	const guint flags = codes[0] & ~mask;
+	const guint per_copy = x->shape.copies > 1 ? x->count : 0;
+	guint n = 1;
+
+	*op = (PipesimOp){.kind = (guint8)kinds[code % x->kinds],
+		.chunk = (guint8)chunk,
+		.microbatch = chunk * per_copy + done[code]++};
+	if (x->kinds == 2 && op->kind == PIPESIM_I)
+		op->kind = PIPESIM_B;
+	if ((flags & PIPESIM_CODE_JOINED) != 0) {
+		op->kind = PIPESIM_B;
+		done[code + 1]++;
+		n = 2;
+	}
+	if ((flags & PIPESIM_CODE_PAIRED) != 0) {
+		PipesimOp backward;
+
+		n += read_op(x, codes + 1, done, &backward);
+		op->kind = PIPESIM_FB;
+		op->b_chunk = backward.chunk;
+		op->b_microbatch = backward.microbatch;
+	}
+	return n;
+}
+
 PipesimOrder *pipesim_instance_order(
 	const PipesimInstance *x, const guint8 *codes, GError **error)
 {
-	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
 	const guint64 n = (guint64)x->per_rank * x->ranks;
 	g_autoptr(PipesimProgram) program = pipesim_program_new(&x->shape, n, error);
 	g_autofree guint *done = g_new0(guint, (gsize)x->chunks * x->kinds);
 
 	if (program == NULL)
 		return NULL;
-	program->n_ops = (guint)n;
-	for (guint32 i = 0; i < n; i++) {
-		const guint code = codes[i], chunk = code / x->kinds;
-		const guint first = x->shape.copies > 1 ? chunk * x->count : 0;
-
-		if (i % x->per_rank == 0)
-			memset(done, 0, sizeof *done * x->chunks * x->kinds);
-		program->ops[i] = (PipesimOp){.kind = (guint8)kinds[code % x->kinds],
-			.chunk = (guint8)chunk,
-			.microbatch = first + done[code]++};
-		if (x->kinds == 2 && program->ops[i].kind == PIPESIM_I)
-			program->ops[i].kind = PIPESIM_B;
+	program->n_ops = 0;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		program->rank_begin[rank] = program->n_ops;
+		memset(done, 0, sizeof *done * x->chunks * x->kinds);
+		for (guint i = 0; i < x->per_rank;)
+			i += read_op(x, codes + (gsize)rank * x->per_rank + i, done,
+				&program->ops[program->n_ops++]);
 	}
-	for (guint rank = 0; rank <= x->ranks; rank++)
-		program->rank_begin[rank] = rank * x->per_rank;
+	program->rank_begin[x->ranks] = program->n_ops;
 	if (!pipesim_program_link(program, NULL, NULL, error))
 		return NULL;
 	return pipesim_order_of_program(program);
+}
+
+/* Whether a full backward of @lane is shorter than its halves. */
+static gboolean saves(const PipesimInstance *x, guint lane)
+{
+	return x->whole != NULL && x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+}
+
+/* The codes of @op, with all flags that it could have. Returns how many they are; 0: there are none. */
+static guint codes_of(
+	const PipesimInstance *x, guint rank, const PipesimOp *op, guint8 codes[3])
+{
+	const gboolean pair = op->kind == PIPESIM_FB, full = pair || op->kind == PIPESIM_B;
+	const guint chunk = pair ? op->b_chunk : op->chunk;
+	guint8 joined = 0, paired = 0;
+	guint n = 0;
+
+	if (x->kinds == 2 && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
+		return 0;
+	if (x->pair != NULL && pair)
+		paired = PIPESIM_CODE_PAIRED;
+	if (x->kinds > 2 && full &&
+		(paired != 0 || saves(x, pipesim_instance_lane(x, rank, chunk))))
+		joined = PIPESIM_CODE_JOINED;
+	if (pair || op->kind == PIPESIM_F)
+		codes[n++] = (guint8)(op->chunk * x->kinds + F) | paired;
+	if (full || op->kind == PIPESIM_I)
+		codes[n++] = (guint8)(chunk * x->kinds + I) | joined;
+	if (x->kinds > 2 && (full || op->kind == PIPESIM_W))
+		codes[n++] = (guint8)(chunk * x->kinds + W);
+	return n;
 }
 
 gboolean pipesim_instance_codes(
@@ -334,22 +515,10 @@ gboolean pipesim_instance_codes(
 		guint n = 0;
 
 		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
-			const PipesimOp *op = &program->ops[i];
-			const gboolean pair = op->kind == PIPESIM_FB;
-			const guint chunk = pair ? op->b_chunk : op->chunk;
 			guint8 add[3];
-			guint n_add = 0;
+			const guint n_add = codes_of(x, rank, &program->ops[i], add);
 
-			if (x->kinds == 2 && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
-				return FALSE;
-			if (pair || op->kind == PIPESIM_F)
-				add[n_add++] = (guint8)(op->chunk * x->kinds + F);
-			if (pair || op->kind == PIPESIM_I || op->kind == PIPESIM_B)
-				add[n_add++] = (guint8)(chunk * x->kinds + I);
-			if (x->kinds > 2 &&
-				(pair || op->kind == PIPESIM_W || op->kind == PIPESIM_B))
-				add[n_add++] = (guint8)(chunk * x->kinds + W);
-			if (n + n_add > x->per_rank)
+			if (n_add == 0 || n + n_add > x->per_rank)
 				return FALSE;
 			for (guint k = 0; k < n_add; k++)
 				out[n++] = add[k];
@@ -357,5 +526,6 @@ gboolean pipesim_instance_codes(
 		if (n < x->per_rank)
 			return FALSE;
 	}
+	pipesim_instance_tidy(x, codes);
 	return TRUE;
 }

@@ -1,6 +1,7 @@
 /* What an order is sought for: who waits for whom, what each op takes and what a rank may hold. All
  * micro-batches of a chunk are alike, so an order is told by the codes of its ranks alone: each
- * takes the next micro-batch that its kind of op of its chunk has not had. */
+ * takes the next micro-batch that its kind of op of its chunk has not had. Where one op in place of
+ * several takes less, flags of the codes say which run together. */
 #pragma once
 #include "base/arena.h"
 #include "model/costs.h"
@@ -13,6 +14,13 @@ enum {
 	PIPESIM_CODE_W,
 	PIPESIM_CODE_KINDS,
 };
+
+/* Flags of codes; the code itself is what PIPESIM_CODE_MASK leaves. Of an I: the W of the same
+ * micro-batch stands behind it, and both are one full backward. Of an F: the I behind it, with such a W
+ * or where backwards are not split, is one overlapped pair with it. */
+#define PIPESIM_CODE_JOINED 0x80
+#define PIPESIM_CODE_PAIRED 0x40
+#define PIPESIM_CODE_MASK   0x3f
 
 #define PIPESIM_NO_LANE   G_MAXUINT32
 #define PIPESIM_MAX_ROOMS 2
@@ -39,8 +47,13 @@ typedef struct {
 	/* [lane]: what a message from before, and one from after, takes; 0 within a rank, ns */
 	gint64 *hop, *hop_back;
 	gint64 *time[PIPESIM_CODE_KINDS]; /* by kind and lane, ns */
-	/* The same, but no halves are longer than their full backward: what bounds go by. */
+	/* The same, but no halves are longer than their full backward, and no forward and backward together
+	 * longer than their pair: what bounds go by. */
 	gint64 *least[PIPESIM_CODE_KINDS];
+	gint64 *whole; /* [lane]: a full backward, ns; NULL: nowhere shorter than its halves */
+	/* [lane of F * chunks + chunk of the backward]: an overlapped pair, ns; NULL: nowhere shorter than
+	 * F and then B. */
+	gint64 *pair;
 	PipesimRoom room[PIPESIM_MAX_ROOMS];
 	guint n_rooms;
 } PipesimInstance;
@@ -51,6 +64,7 @@ typedef struct {
 	const PipesimTimes *times; /* of it */
 	const PipesimCosts *costs; /* bytes, and links: a message takes no less than its hop */
 	gboolean whole;            /* backwards are not split */
+	gboolean pairs;            /* overlapped pairs run as one op */
 	/* Whole-stage activations that a rank may hold; num 0: no such limit. */
 	PipesimFraction max_activations;
 	gint64 memory_limit; /* bytes a rank, its parameters among them; 0: no such limit */
@@ -80,20 +94,31 @@ static inline gboolean pipesim_instance_same_way(
 	return a == b || instance->shape.copies == 1;
 }
 
+/** pipesim_instance_pair: what the pair of F of @lane and a backward of @chunk of its rank takes, ns. */
+static inline gint64 pipesim_instance_pair(
+	const PipesimInstance *instance, guint lane, guint chunk)
+{
+	return instance->pair[lane * instance->chunks + chunk];
+}
+
+/** pipesim_instance_tidy: takes away flags that say of @codes, per_rank of each rank in turn, what is not so. */
+void pipesim_instance_tidy(const PipesimInstance *instance, guint8 *codes);
+
 /** pipesim_instance_fits: whether the codes of @rank are complete, keep the order within a chunk and
  * stay within what it may hold. */
 gboolean pipesim_instance_fits(
 	const PipesimInstance *instance, guint rank, const guint8 *codes);
 
-/** pipesim_instance_order: the order that @codes, per_rank of each rank in turn, stand for. NULL with
- * PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_LIMIT. */
+/** pipesim_instance_order: the order that @codes, per_rank of each rank in turn and tidy, stand for. NULL
+ * with PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_LIMIT. */
 PipesimOrder *pipesim_instance_order(
 	const PipesimInstance *instance, const guint8 *codes, GError **error);
 
 /**
  * pipesim_instance_codes: the other way round: FALSE where @program, of the same shape, is no order of
- * such codes. Full backwards are taken as their halves where backwards are split; pairs as a forward
- * and then a backward.
+ * such codes. Full backwards are taken as their halves where backwards are split and that is no longer;
+ * pairs as a forward and then a backward where that is no longer. So are, whatever they take, those before
+ * which a micro-batch waits for its W.
  * @codes: room for ranks * per_rank
  */
 gboolean pipesim_instance_codes(

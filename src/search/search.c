@@ -137,6 +137,7 @@ static void add_codes(Search *s, guint8 *codes)
 	PipesimWalk *walk = &s->walks[0];
 	guint at = 0;
 
+	pipesim_instance_tidy(s->found->instance, codes);
 	if (!pipesim_walk_begin(walk, codes)) {
 		g_free(codes);
 		return;
@@ -158,11 +159,10 @@ static void add_codes(Search *s, guint8 *codes)
 	}
 }
 
-/* Overlapped pairs are not searched for: they run in halves. */
 static gboolean add_program(Search *s, const PipesimProgram *program, const char *from)
 {
+	g_autoptr(PipesimOrder) order = NULL;
 	guint8 *codes;
-	gboolean has_pair = FALSE;
 
 	if (program->shape.ranks != s->shape.ranks ||
 		program->shape.chunks != s->shape.chunks ||
@@ -183,13 +183,8 @@ static gboolean add_program(Search *s, const PipesimProgram *program, const char
 		g_free(codes);
 		return FALSE;
 	}
-	for (guint32 i = 0; i < program->n_ops; i++)
-		has_pair |= program->ops[i].kind == PIPESIM_FB;
-	if (!has_pair) {
-		g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
-
-		offer(s, program, judge(s, order), from);
-	}
+	order = pipesim_order_of_program(program);
+	offer(s, program, judge(s, order), from);
 	add_codes(s, codes);
 	return TRUE;
 }
@@ -634,6 +629,7 @@ PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 		   of->by_quantile;
 	s.times = pipesim_times_new(of->costs, &s.shape);
 	instance.times = s.times;
+	instance.pairs = !s.runtime->splits_pairs;
 	found->instance = pipesim_instance_new(&instance, error);
 	if (found->instance != NULL)
 		found->bound = pipesim_bound_new(found->instance, of->explain, error);

@@ -44,9 +44,9 @@ typedef struct {
 } PipesimFound;
 
 /**
- * pipesim_search: the same order for the same moves and seed, whatever the number of threads. Pairs are
- * not searched for: those of orders made by hand are taken as their forward and then their backward.
- * Where messages wait, or share links, or times are drawn, the engine has the last word on what is
+ * pipesim_search: the same order for the same moves and seed, whatever the number of threads. Full
+ * backwards in place of I and W, and overlapped pairs where the runtime runs them as one op, are searched
+ * for where they take less. Where messages wait, or share links, or times are drawn, the engine has the last word on what is
  * shorter. The bound is of usual times: it says nothing of quantiles.
  *
  * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and

@@ -8,6 +8,7 @@
 static guint find_stretch(
 	const PipesimWalk *walk, guint rank, guint unit, gint64 time, const guint8 *codes)
 {
+	const guint mask = walk->glues ? PIPESIM_CODE_MASK : G_MAXUINT8;
 	const PipesimInstance *x = walk->x;
 	const guint n_codes = x->chunks * x->kinds, length = unit * n_codes;
 	const guint32 *seq = &walk->seq[rank * walk->per_rank];
@@ -16,14 +17,14 @@ static guint find_stretch(
 	gint64 nearest = G_MAXINT64;
 
 	for (guint end = 0; end < x->per_rank; end++) {
-		guint *in = &count[codes[end]];
+		guint *in = &count[codes[end] & mask];
 		gint64 away;
 
 		wrong += *in == unit;
 		(*in)++;
 		wrong -= *in == unit;
 		if (end >= length) {
-			guint *out = &count[codes[end - length]];
+			guint *out = &count[codes[end - length] & mask];
 
 			wrong += *out == unit;
 			(*out)--;
@@ -65,5 +66,6 @@ gboolean pipesim_stretch(const PipesimWalk *walk, const PipesimInstance *instanc
 			memcpy(to, from + first, length);
 		memcpy(to, from + first + length, x->per_rank - first - length);
 	}
+	pipesim_instance_tidy(instance, codes);
 	return TRUE;
 }

@@ -72,6 +72,7 @@ void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed
 		.n = (guint)n,
 		.per_rank = x->per_rank,
 		.most_shift = MIN(x->per_rank - 1, 3 * x->chunks * x->kinds),
+		.glues = x->whole != NULL || x->pair != NULL,
 		.key = pipesim_sample_key(seed, number),
 		.took = pipesim_arena_array(arena, gint64, n),
 		.input = pipesim_arena_array(arena, guint32, n),
@@ -84,13 +85,18 @@ void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed
 		.seq = pipesim_arena_array(arena, guint32, n),
 		.turns = pipesim_arena_array(arena, guint32, n),
 		.best = pipesim_arena_array(arena, guint8, n),
-		.window = pipesim_arena_array(arena, guint32, x->per_rank),
+		.window = pipesim_arena_array(arena, guint32, 2 * (gsize)x->per_rank),
 		.window_head = pipesim_arena_array(arena, gint64, x->per_rank),
 		.queue = pipesim_arena_array(arena, guint32, n),
 		.waits = pipesim_arena_array(arena, guint8, n),
 		.dirty = pipesim_arena_array(arena, guint64, n / 64 + 1)};
 	for (guint i = 0; i < x->n_rooms; i++)
 		walk->level[i] = pipesim_arena_array(arena, gint64, n);
+	walk->step = walk->took;
+	if (walk->glues) {
+		walk->step = pipesim_arena_array(arena, gint64, n);
+		walk->glued = pipesim_arena_array(arena, guint8, n);
+	}
 	if (pipesim_arena_check(arena, NULL, "ops"))
 		connect_all(walk);
 }
@@ -112,6 +118,25 @@ static guint32 next_of(const PipesimWalk *walk, guint32 op)
 	return (place + 1) % walk->per_rank > 0 ? walk->seq[place + 1] : NO_OP;
 }
 
+static gboolean is_glued(const PipesimWalk *walk, guint32 op)
+{
+	return walk->glues && walk->glued[op] != 0;
+}
+
+/* Whether @op is an F that waits for the input of the I behind it too. */
+static gboolean is_paired(const PipesimWalk *walk, guint32 op)
+{
+	return is_glued(walk, op) && kind_of(walk, op) == F;
+}
+
+/* What waits for the input of @op: the first op of its pair, or @op. */
+static guint32 entry(const PipesimWalk *walk, guint32 op)
+{
+	const guint32 before = walk->glues ? previous(walk, op) : NO_OP;
+
+	return before != NO_OP && walk->glued[before] != 0 ? before : op;
+}
+
 static gint64 arrival(const PipesimWalk *walk, guint32 op)
 {
 	const guint32 input = walk->input[op];
@@ -123,9 +148,12 @@ static gint64 arrival(const PipesimWalk *walk, guint32 op)
 static gint64 departure(const PipesimWalk *walk, guint32 op)
 {
 	const guint32 output = walk->output[op];
+	guint32 first;
 
-	return output == NO_OP ? 0
-			       : walk->tail[output] + walk->took[output] + walk->lag[output];
+	if (output == NO_OP)
+		return 0;
+	first = entry(walk, output);
+	return walk->tail[first] + walk->took[first] + walk->lag[output];
 }
 
 /* Longest paths are looked for anew where something has changed that they hang on. */
@@ -154,17 +182,22 @@ static void find_heads(PipesimWalk *walk, guint32 first)
 			const guint32 before = previous(walk, op), after = next_of(walk, op);
 			const gint64 ready = arrival(walk, op);
 			const gint64 free_at =
-				before == NO_OP ? 0 : walk->head[before] + walk->took[before];
-			const gint64 head = MAX(ready, free_at);
+				before == NO_OP ? 0 : walk->head[before] + walk->step[before];
+			gint64 head = MAX(ready, free_at);
 
 			walk->dirty[word] &= walk->dirty[word] - 1;
+			if (is_paired(walk, op)) {
+				const gint64 other = arrival(walk, after);
+
+				head = MAX(head, other);
+			}
 			if (head == walk->head[op])
 				continue;
 			walk->head[op] = head;
 			if (after != NO_OP)
 				mark(walk, after);
 			if (walk->output[op] != NO_OP)
-				mark(walk, walk->output[op]);
+				mark(walk, entry(walk, walk->output[op]));
 		}
 }
 
@@ -179,8 +212,10 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 			const guint32 op = walk->turns[word * 64 + bit];
 			const guint32 before = previous(walk, op), after = next_of(walk, op);
 			const gint64 left = departure(walk, op);
-			const gint64 rest =
-				after == NO_OP ? 0 : walk->tail[after] + walk->took[after];
+			const gint64 rest = after == NO_OP
+						    ? 0
+						    : walk->tail[after] + walk->took[after] +
+							      walk->step[op] - walk->took[op];
 			const gint64 tail = MAX(left, rest);
 
 			walk->dirty[word] &= ~(G_GUINT64_CONSTANT(1) << bit);
@@ -191,6 +226,8 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 				mark(walk, before);
 			if (walk->input[op] != NO_OP)
 				mark(walk, walk->input[op]);
+			if (is_paired(walk, op) && walk->input[after] != NO_OP)
+				mark(walk, walk->input[after]);
 		}
 	/* Every path ends with a rank's last op. */
 	for (guint rank = 0; rank < walk->x->ranks; rank++) {
@@ -200,6 +237,24 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 		longest = MAX(longest, end);
 	}
 	walk->makespan = longest;
+}
+
+static gboolean is_between(const PipesimWalk *walk, guint32 op, guint32 first, guint32 last)
+{
+	return op != NO_OP && walk->turn[op] >= first && walk->turn[op] <= last;
+}
+
+/* Ops of turns @first to @last that @op waits for. */
+static guint8 count_waits(const PipesimWalk *walk, guint32 op, guint32 first, guint32 last)
+{
+	guint8 waits = is_between(walk, previous(walk, op), first, last);
+
+	/* A pair's backward waits for its forward alone, which waits for the input of both. */
+	if (entry(walk, op) == op || kind_of(walk, op) != I)
+		waits += is_between(walk, walk->input[op], first, last);
+	if (is_paired(walk, op))
+		waits += is_between(walk, walk->input[next_of(walk, op)], first, last);
+	return waits;
 }
 
 /* Puts turns @first to @last into an order again in which each op comes after what it waits for, where
@@ -212,24 +267,20 @@ static gboolean sort_turns(PipesimWalk *walk, guint32 first, guint32 last)
 	guint32 end = 0;
 
 	for (guint32 t = first; t <= last; t++) {
-		const guint32 op = walk->turns[t], before = previous(walk, op);
-		const guint32 input = walk->input[op];
-		guint8 waits = 0;
+		const guint32 op = walk->turns[t];
 
-		waits += before != NO_OP && walk->turn[before] >= first &&
-			 walk->turn[before] <= last;
-		waits += input != NO_OP && walk->turn[input] >= first &&
-			 walk->turn[input] <= last;
-		walk->waits[op] = waits;
-		if (waits == 0)
+		walk->waits[op] = count_waits(walk, op, first, last);
+		if (walk->waits[op] == 0)
 			queue[end++] = op;
 	}
 	for (guint32 at = 0; at < end; at++) {
-		const guint32 after[2] = {next_of(walk, queue[at]), walk->output[queue[at]]};
+		const guint32 output = walk->output[queue[at]];
+		const guint32 after[2] = {next_of(walk, queue[at]),
+			output == NO_OP ? NO_OP : entry(walk, output)};
 
 		for (guint i = 0; i < 2; i++)
-			if (after[i] != NO_OP && walk->turn[after[i]] >= first &&
-				walk->turn[after[i]] <= last && --walk->waits[after[i]] == 0)
+			if (is_between(walk, after[i], first, last) &&
+				--walk->waits[after[i]] == 0)
 				queue[end++] = after[i];
 	}
 	if (end < n)
@@ -245,6 +296,11 @@ void pipesim_walk_codes(const PipesimWalk *walk, guint8 *codes)
 {
 	for (guint32 place = 0; place < walk->n; place++)
 		codes[place] = (guint8)code_of(walk, walk->seq[place]);
+	for (guint32 place = 0; walk->glues && place < walk->n; place++)
+		if (walk->glued[walk->seq[place]] != 0)
+			codes[place] |= kind_of(walk, walk->seq[place]) == F
+						? PIPESIM_CODE_PAIRED
+						: PIPESIM_CODE_JOINED;
 }
 
 static void keep_best(PipesimWalk *walk)
@@ -278,24 +334,72 @@ static void find_levels(PipesimWalk *walk, guint32 first, guint32 end)
 		}
 }
 
+/* Whether @i and its W run as one, and whether @f does with them; without @f (NO_OP): the former alone. */
+static void glue(PipesimWalk *walk, guint32 f, guint32 i, gboolean joined, gboolean paired)
+{
+	const PipesimInstance *x = walk->x;
+	const guint lane = lane_of(walk, i);
+
+	walk->took[i] = x->time[I][lane];
+	if (x->kinds > 2) {
+		const guint32 w = i + x->count;
+
+		walk->glued[i] = joined;
+		walk->took[w] = walk->step[w] = joined ? 0 : x->time[W][lane];
+		if (joined)
+			walk->took[i] = x->whole[lane];
+	}
+	walk->step[i] = walk->took[i];
+	if (f == NO_OP)
+		return;
+	walk->glued[f] = paired;
+	walk->took[f] = walk->step[f] = x->time[F][lane_of(walk, f)];
+	if (paired) {
+		const guint chunk = lane % x->chunks;
+
+		walk->took[f] = pipesim_instance_pair(x, lane_of(walk, f), chunk);
+		walk->step[f] = 0;
+		walk->took[i] = walk->step[i] = walk->took[f];
+	}
+}
+
+static void glue_all(PipesimWalk *walk, const guint8 *codes)
+{
+	memset(walk->glued, 0, walk->n);
+	for (guint32 op = 0; op < walk->n; op++)
+		walk->took[op] = walk->step[op] =
+			walk->x->time[kind_of(walk, op)][lane_of(walk, op)];
+	for (guint32 place = walk->n; place-- > 0;) {
+		const guint32 op = walk->seq[place];
+
+		if ((codes[place] & PIPESIM_CODE_JOINED) != 0)
+			glue(walk, NO_OP, op, TRUE, FALSE);
+		else if ((codes[place] & PIPESIM_CODE_PAIRED) != 0)
+			glue(walk, op, walk->seq[place + 1], TRUE, TRUE);
+	}
+}
+
 gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 {
 	const PipesimInstance *x = walk->x;
 	const guint n_codes = x->chunks * x->kinds;
+	const guint mask = walk->glues ? PIPESIM_CODE_MASK : G_MAXUINT8;
 	g_autofree guint32 *done = g_new0(guint32, n_codes);
 
 	for (guint32 place = 0; place < walk->n; place++) {
-		const guint rank = place / walk->per_rank;
+		const guint rank = place / walk->per_rank, code = codes[place] & mask;
 		guint32 op;
 
 		if (place % walk->per_rank == 0)
 			memset(done, 0, n_codes * sizeof *done);
-		op = (rank * n_codes + codes[place]) * x->count + done[codes[place]]++;
+		op = (rank * n_codes + code) * x->count + done[code]++;
 		walk->seq[place] = op;
 		walk->place[op] = place;
 		walk->turns[place] = op;
 		walk->turn[op] = place;
 	}
+	if (walk->glues)
+		glue_all(walk, codes);
 	if (!sort_turns(walk, 0, walk->n - 1))
 		return FALSE;
 	find_levels(walk, 0, walk->n);
@@ -350,14 +454,19 @@ static gint64 longest_through(PipesimWalk *walk, guint32 first, guint n, gint64 
 	if (first % walk->per_rank > 0) {
 		const guint32 before = walk->seq[first - 1];
 
-		at = walk->head[before] + walk->took[before];
+		at = walk->head[before] + walk->step[before];
 	}
 	for (guint k = 0; k < n; k++) {
 		const gint64 ready = arrival(walk, walk->window[k]);
 
 		at = MAX(at, ready);
+		if (is_paired(walk, walk->window[k])) {
+			const gint64 other = arrival(walk, walk->window[k + 1]);
+
+			at = MAX(at, other);
+		}
 		walk->window_head[k] = at;
-		at += walk->took[walk->window[k]];
+		at += walk->step[walk->window[k]];
 	}
 	if (end % walk->per_rank > 0) {
 		const guint32 after = walk->seq[end];
@@ -366,10 +475,11 @@ static gint64 longest_through(PipesimWalk *walk, guint32 first, guint n, gint64 
 	}
 	for (guint k = n; k-- > 0 && longest <= most;) {
 		const guint32 op = walk->window[k];
-		const gint64 left = departure(walk, op);
+		const gint64 left = departure(walk, op) + walk->took[op];
 		gint64 through;
 
-		rest = MAX(rest, left) + walk->took[op];
+		rest += walk->step[op];
+		rest = MAX(rest, left);
 		through = walk->window_head[k] + rest;
 		longest = MAX(longest, through);
 	}
@@ -400,11 +510,30 @@ static guint32 mark_window(PipesimWalk *walk, guint32 first, guint n)
 	return last;
 }
 
-/* Takes the move. FALSE where it makes a cycle: nothing has then changed. */
-static gboolean take(PipesimWalk *walk, guint32 first, guint n)
+/* What hangs on how long the ops of the window take. Returns the last of their turns. */
+static guint32 mark_neighbours(PipesimWalk *walk, guint32 first, guint n, gboolean outputs)
 {
-	guint32 *before =
-		&walk->window[walk->per_rank - n]; /* the window is at most half of a rank */
+	guint32 last = 0;
+
+	for (guint32 place = first; place < first + n; place++) {
+		const guint32 op = walk->seq[place];
+		guint32 other = outputs ? walk->output[op] : walk->input[op];
+
+		if (other == NO_OP)
+			continue;
+		if (outputs)
+			other = entry(walk, other);
+		mark(walk, other);
+		last = MAX(last, walk->turn[other]);
+	}
+	return last;
+}
+
+/* Takes the move. FALSE where it makes a cycle: nothing has then changed.
+ * @retimed: ops of the window take another time than they did */
+static gboolean take(PipesimWalk *walk, guint32 first, guint n, gboolean retimed)
+{
+	guint32 *before = &walk->window[walk->per_rank];
 	guint32 from = G_MAXUINT32, until = 0, last;
 
 	memcpy(before, &walk->seq[first], n * sizeof *before);
@@ -419,8 +548,12 @@ static gboolean take(PipesimWalk *walk, guint32 first, guint n)
 	}
 	find_levels(walk, first + 1, first + n);
 	mark_window(walk, first, n);
+	if (retimed)
+		mark_neighbours(walk, first, n, TRUE);
 	find_heads(walk, 0);
 	last = mark_window(walk, first, n);
+	if (retimed)
+		mark_neighbours(walk, first, n, FALSE);
 	find_tails(walk, last);
 	walk->taken++;
 	return TRUE;
@@ -441,32 +574,158 @@ static guint32 draw_place(PipesimWalk *walk)
 	return place;
 }
 
-/* Fills the window with the op at @place moved past up to @shift others, later or earlier. Returns its
- * length, 0 or 1 where it cannot move; *first: where it begins. */
-static guint fill_window(
-	PipesimWalk *walk, guint32 place, guint shift, gboolean later, guint32 *first)
+/* Where what runs as one with the op at @place begins, and where it is over. */
+static guint32 block_begin(const PipesimWalk *walk, guint32 place)
 {
-	const guint32 begin = place - place % walk->per_rank, end = begin + walk->per_rank;
-	const guint32 op = walk->seq[place];
+	while (place % walk->per_rank > 0 && is_glued(walk, walk->seq[place - 1]))
+		place--;
+	return place;
+}
+
+static guint32 block_end(const PipesimWalk *walk, guint32 place)
+{
+	while (is_glued(walk, walk->seq[place]))
+		place++;
+	return place + 1;
+}
+
+/* The same of all ops from place @a on before @b, and those from @b on before @end. */
+static gboolean blocks_may_pass(
+	const PipesimWalk *walk, guint32 a, guint32 a_end, guint32 b, guint32 b_end)
+{
+	for (guint32 i = a; i < a_end; i++)
+		for (guint32 k = b; k < b_end; k++)
+			if (!may_pass(walk, walk->seq[i], walk->seq[k]))
+				return FALSE;
+	return TRUE;
+}
+
+static guint fill_later(PipesimWalk *walk, guint32 place, guint shift, guint32 *first)
+{
+	const guint32 end = place - place % walk->per_rank + walk->per_rank;
+	const guint32 from = block_begin(walk, place), until = block_end(walk, place);
+	guint32 at = until;
 	guint n = 0;
 
-	if (later) {
-		while (n < shift && place + n + 1 < end &&
-			may_pass(walk, op, walk->seq[place + n + 1])) {
-			walk->window[n] = walk->seq[place + n + 1];
-			n++;
-		}
-		walk->window[n] = op;
-		*first = place;
-		return n + 1;
+	for (guint i = 0; i < shift && at < end; i++) {
+		const guint32 next = block_end(walk, at);
+
+		if (!blocks_may_pass(walk, from, until, at, next))
+			break;
+		while (at < next)
+			walk->window[n++] = walk->seq[at++];
 	}
-	while (n < shift && place - n > begin && may_pass(walk, walk->seq[place - n - 1], op))
-		n++;
-	walk->window[0] = op;
-	for (guint k = 0; k < n; k++)
-		walk->window[k + 1] = walk->seq[place - n + k];
-	*first = place - n;
-	return n + 1;
+	if (n == 0)
+		return 0;
+	*first = from;
+	for (at = from; at < until; at++)
+		walk->window[n++] = walk->seq[at];
+	return n;
+}
+
+static guint fill_earlier(PipesimWalk *walk, guint32 place, guint shift, guint32 *first)
+{
+	const guint32 begin = place - place % walk->per_rank;
+	const guint32 from = block_begin(walk, place), until = block_end(walk, place);
+	guint32 at = from;
+	guint n = 0;
+
+	for (guint i = 0; i < shift && at > begin; i++) {
+		const guint32 next = block_begin(walk, at - 1);
+
+		if (!blocks_may_pass(walk, next, at, from, until))
+			break;
+		at = next;
+	}
+	if (at == from)
+		return 0;
+	*first = at;
+	for (guint32 k = from; k < until; k++)
+		walk->window[n++] = walk->seq[k];
+	while (at < from)
+		walk->window[n++] = walk->seq[at++];
+	return n;
+}
+
+/* Moves what runs as one past up to @shift others, later or earlier. */
+static gboolean try_shift(
+	PipesimWalk *walk, guint32 place, guint shift, gboolean later, gint64 most)
+{
+	guint32 first = 0;
+	const guint n = later ? fill_later(walk, place, shift, &first)
+			      : fill_earlier(walk, place, shift, &first);
+
+	return n >= 2 && has_room(walk, first, n) &&
+	       longest_through(walk, first, n, most) <= most && take(walk, first, n, FALSE);
+}
+
+/* The window: @i, its W, and what ran between them. Its length; 0: not all of that may run after W. */
+static guint fill_joined(PipesimWalk *walk, guint32 i)
+{
+	const guint32 w = i + walk->x->count, from = walk->place[i], until = walk->place[w];
+	guint n = 0;
+
+	if (until - from > 2 * walk->most_shift)
+		return 0;
+	walk->window[n++] = i;
+	walk->window[n++] = w;
+	for (guint32 at = from + 1; at < until; at++) {
+		if (!may_pass(walk, walk->seq[at], w))
+			return 0;
+		walk->window[n++] = walk->seq[at];
+	}
+	return n;
+}
+
+/* An I and its W become one full backward, or the other way round. */
+static gboolean try_join(PipesimWalk *walk, guint32 i, gint64 most)
+{
+	const gboolean joined = is_glued(walk, i);
+	const guint32 first = walk->place[i];
+	const guint n = fill_joined(walk, i);
+
+	if (n == 0 || (!joined && !has_room(walk, first, n)))
+		return FALSE;
+	glue(walk, NO_OP, i, !joined, FALSE);
+	if (longest_through(walk, first, n, most) <= most && take(walk, first, n, TRUE))
+		return TRUE;
+	glue(walk, NO_OP, i, joined, FALSE);
+	return FALSE;
+}
+
+/* @f and the backward behind it become a pair, or the other way round. */
+static gboolean try_pair(PipesimWalk *walk, guint32 f, gint64 most)
+{
+	const gboolean paired = is_glued(walk, f);
+	const guint32 first = walk->place[f], i = next_of(walk, f);
+	const gboolean split = walk->x->kinds > 2;
+	guint n = 0;
+
+	if (i == NO_OP || kind_of(walk, i) != I || (split && !is_glued(walk, i)) ||
+		(!paired && !may_pass(walk, f, i)))
+		return FALSE;
+	walk->window[n++] = f;
+	walk->window[n++] = i;
+	if (split)
+		walk->window[n++] = i + walk->x->count;
+	glue(walk, f, i, TRUE, !paired);
+	if (longest_through(walk, first, n, most) <= most && take(walk, first, n, TRUE))
+		return TRUE;
+	glue(walk, f, i, TRUE, paired);
+	return FALSE;
+}
+
+/* Other ops run as one around the op at @place. */
+static gboolean try_glue(PipesimWalk *walk, guint32 place, gint64 most)
+{
+	const guint32 first = walk->seq[block_begin(walk, place)];
+	const guint kind = kind_of(walk, first);
+
+	if (kind == F)
+		return walk->x->pair != NULL && try_pair(walk, first, most);
+	if (walk->x->kinds == 2)
+		return FALSE;
+	return try_join(walk, kind == W ? first - walk->x->count : first, most);
 }
 
 /* One move at random, which is taken if the order is then no longer than @most. */
@@ -477,12 +736,11 @@ static gboolean try_move(PipesimWalk *walk, gint64 most)
 	/* Short ones are the most. */
 	const guint shift =
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
-	guint32 first;
-	const guint n = fill_window(walk, place, shift, (bits & 1) != 0, &first);
 
 	walk->moves++;
-	return n >= 2 && has_room(walk, first, n) &&
-	       longest_through(walk, first, n, most) <= most && take(walk, first, n);
+	if (walk->glues && (bits >> 1 & 7u) == 0)
+		return try_glue(walk, place, most);
+	return try_shift(walk, place, shift, (bits & 1) != 0, most);
 }
 
 void pipesim_walk_run(PipesimWalk *walk, guint n, double heat, gint64 bound)

@@ -8,8 +8,13 @@ typedef struct {
 	const PipesimInstance *x;
 	guint n, per_rank; /* ops */
 	guint most_shift;  /* ops that one is moved past */
+	gboolean glues;    /* some ops may run as one; else step is took and glued NULL */
 	/* [op]; an op is (lane * kinds + kind) * count + micro-batch. */
-	gint64 *took;
+	gint64 *took; /* until its output leaves */
+	gint64 *step; /* until the next op of its rank may start */
+	/* Runs as one with the op behind it on its rank: an I with its W, which then takes nothing, or an F
+	 * with the I of its pair, which starts when it does. */
+	guint8 *glued;
 	guint32 *input, *output; /* on another rank or not next to it; NO_OP: none */
 	gint64 *lag;             /* of the message from input */
 	gint64 *head, *tail;     /* longest paths to its start and from its end */

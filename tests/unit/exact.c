@@ -109,6 +109,94 @@ static gboolean was_seen(Exact *e, gint64 now)
 	return FALSE;
 }
 
+static void search(Exact *e, gint64 now, guint placed);
+
+/* What runs as one: a code, or an I with its W, or an F with both. */
+typedef struct {
+	guint code[3], n;
+	gint64 time;
+} Together;
+
+/* Goes on after @ops have run as one from @start on. */
+static void run(Exact *e, const Together *ops, gint64 start, guint placed)
+{
+	const PipesimInstance *x = e->x;
+	const guint rank = ops->code[0] / x->kinds / x->chunks;
+	const gint64 free_at = e->free_at[rank], end = start + ops->time;
+	gint64 least = 0;
+
+	for (guint i = 0; i < ops->n; i++) {
+		const guint code = ops->code[i], lane = code / x->kinds;
+
+		hold(e, rank, lane, code % x->kinds, 1);
+		e->end[(gsize)code * x->count + e->done[code]++] = end;
+		least += x->least[code % x->kinds][lane];
+	}
+	e->free_at[rank] = end;
+	e->left[rank] -= least;
+	search(e, start, placed + ops->n);
+	e->left[rank] += least;
+	e->free_at[rank] = free_at;
+	for (guint i = 0; i < ops->n; i++) {
+		const guint code = ops->code[i];
+
+		e->done[code]--;
+		hold(e, rank, code / x->kinds, code % x->kinds, -1);
+	}
+}
+
+/* When the next op of @code can start, if that is not before @now; -1: it cannot. */
+static gint64 start_of(const Exact *e, guint code, gint64 now)
+{
+	const PipesimInstance *x = e->x;
+	const guint lane = code / x->kinds, kind = code % x->kinds;
+	const gint64 ready =
+		e->done[code] < x->count ? ready_at(e, lane, kind, e->done[code]) : -1;
+	const gint64 start = MAX(ready, e->free_at[lane / x->chunks]);
+
+	return ready < 0 || start < now || (kind == F && !has_room(e, lane / x->chunks, lane))
+		       ? -1
+		       : start;
+}
+
+/* A full backward of @lane; FALSE where a micro-batch before it waits for its W. */
+static gboolean join(const Exact *e, guint lane, Together *ops)
+{
+	const PipesimInstance *x = e->x;
+	const guint code = lane * x->kinds + I;
+
+	*ops = (Together){.code = {code}, .n = 1, .time = x->time[I][lane]};
+	if (x->kinds == 2)
+		return TRUE;
+	if (x->whole == NULL || e->done[code] != e->done[code + 1])
+		return FALSE;
+	ops->code[ops->n++] = code + 1;
+	ops->time = x->whole[lane];
+	return TRUE;
+}
+
+/* Every pair of an F of @lane, which can start at @start. */
+static void run_pairs(Exact *e, guint lane, gint64 start, gint64 now, guint placed)
+{
+	const PipesimInstance *x = e->x;
+
+	for (guint chunk = 0; x->pair != NULL && chunk < x->chunks; chunk++) {
+		const guint other = lane / x->chunks * x->chunks + chunk;
+		const gint64 ready = start_of(e, other * x->kinds + I, 0);
+		Together ops;
+
+		if (ready < 0 || !join(e, other, &ops))
+			continue;
+		ops.code[2] = ops.code[1];
+		ops.code[1] = ops.code[0];
+		ops.code[0] = lane * x->kinds + F;
+		ops.n++;
+		ops.time = x->pair[lane * x->chunks + chunk];
+		if (MAX(start, ready) >= now)
+			run(e, &ops, MAX(start, ready), placed);
+	}
+}
+
 static void search(Exact *e, gint64 now, guint placed)
 {
 	const PipesimInstance *x = e->x;
@@ -131,23 +219,20 @@ static void search(Exact *e, gint64 now, guint placed)
 		return;
 	for (guint code = 0; code < e->n_codes; code++) {
 		const guint lane = code / x->kinds, kind = code % x->kinds;
-		const guint rank = lane / x->chunks, k = e->done[code];
-		const gint64 ready = k < x->count ? ready_at(e, lane, kind, k) : -1;
-		const gint64 start = MAX(ready, e->free_at[rank]);
-		const gint64 free_at = e->free_at[rank];
+		const gint64 start = start_of(e, code, now);
+		Together ops = {.code = {code}, .n = 1, .time = x->time[kind][lane]};
 
-		if (ready < 0 || start < now || (kind == F && !has_room(e, rank, lane)))
-			continue;
-		hold(e, rank, lane, kind, 1);
-		e->done[code]++;
-		e->free_at[rank] = start + x->time[kind][lane];
-		e->end[(gsize)code * x->count + k] = e->free_at[rank];
-		e->left[rank] -= x->time[kind][lane];
-		search(e, start, placed + 1);
-		e->left[rank] += x->time[kind][lane];
-		e->free_at[rank] = free_at;
-		e->done[code]--;
-		hold(e, rank, lane, kind, -1);
+		if (start >= 0)
+			run(e, &ops, start, placed);
+		if (start >= 0 && kind == I && x->kinds > 2 && join(e, lane, &ops))
+			run(e, &ops, start, placed);
+		if (kind == F) {
+			/* The backward may be what a pair waits for. */
+			const gint64 early = start_of(e, code, 0);
+
+			if (early >= 0)
+				run_pairs(e, lane, early, now, placed);
+		}
 	}
 }
 
@@ -163,7 +248,7 @@ gint64 exact_makespan(const PipesimInstance *x, guint most)
 		g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, g_free);
 	for (guint code = 0; code < e.n_codes; code++)
 		e.left[code / x->kinds / x->chunks] +=
-			x->count * x->time[code % x->kinds][code / x->kinds];
+			x->count * x->least[code % x->kinds][code / x->kinds];
 	search(&e, 0, 0);
 	g_hash_table_unref(e.seen);
 	g_free(e.done);
