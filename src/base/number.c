@@ -184,7 +184,8 @@ const char *pipesim_print_double(PipesimNumber out, double value)
 	/* %g would write 20 as 2e+01, which is no shorter. */
 	if (value == trunc(value) && fabs(value) < 1e15)
 		return g_ascii_formatd(out, PIPESIM_NUMBER_LENGTH, "%.0f", value);
-	for (int digits = 1; digits <= 17; digits++) {
+	/* Whatever has up to 15 digits comes back at 15, and %g drops zeros at the end. */
+	for (int digits = 15; digits <= 17; digits++) {
 		char format[8];
 
 		g_snprintf(format, sizeof format, "%%.%dg", digits);
