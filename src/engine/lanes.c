@@ -21,6 +21,7 @@ typedef struct {
 	guint32 *rank;
 	guint32 *level;  /* wavefront */
 	guint32 *slot;   /* where its end goes */
+	guint32 *inputs; /* two: ops that it waits for; PIPESIM_NO_OP: none */
 	guint8 *readers; /* ops of other ranks that have not read it */
 	guint32 *free;   /* slots free again, a stack */
 	guint n_free;
@@ -42,14 +43,17 @@ static gboolean sort_by_level(Builder *b, GError **error)
 {
 	const PipesimProgram *program = b->program;
 	g_autofree guint32 *begin = NULL;
-	guint32 inputs[2], highest = 0;
+	guint32 highest = 0;
 
 	for (guint i = 0; i < program->n_ops; i++) {
 		const guint32 op = b->lanes->order[i];
+		guint32 *inputs = &b->inputs[2 * (gsize)op];
 		const guint n = inputs_of(b, op, inputs);
 		guint32 level =
 			op > program->rank_begin[b->rank[op]] ? b->level[op - 1] + 1 : 0;
 
+		for (guint k = n; k < 2; k++)
+			inputs[k] = PIPESIM_NO_OP;
 		for (guint k = 0; k < n; k++) {
 			level = MAX(level, b->level[inputs[k]] + 1);
 			b->readers[inputs[k]] += b->rank[inputs[k]] != b->rank[op];
@@ -113,8 +117,7 @@ static void build(Builder *b)
 		const guint of_backward = from->kind == PIPESIM_W ? 2 : 1;
 		const guint group = pipesim_op_has_forward(from) ? 0 : of_backward;
 		PipesimLaneOp *out = &lanes->ops[i];
-		guint32 inputs[2];
-		const guint n = inputs_of(b, op, inputs);
+		const guint32 *inputs = &b->inputs[2 * (gsize)op];
 		guint used = 0;
 
 		/* Random numbers belong to stage and micro-batch, chains to the chunk that goes
@@ -129,7 +132,7 @@ static void build(Builder *b)
 				 from->chunk,
 		};
 		/* A slot is free for others when the last op that waits for it has read it. */
-		for (guint k = 0; k < n; k++)
+		for (guint k = 0; k < 2 && inputs[k] != PIPESIM_NO_OP; k++)
 			if (b->rank[inputs[k]] != b->rank[op]) {
 				out->inputs[used++] = b->slot[inputs[k]];
 				if (--b->readers[inputs[k]] == 0)
@@ -150,6 +153,7 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 {
 	const gsize n = program->n_ops, chunks = program->shape.chunks;
 	const gsize n_kinds = (PIPESIM_FB + chunks) * chunks;
+	const gsize n_examples = MIN(n, n_kinds * program->shape.ranks);
 	g_autoptr(PipesimLanes) lanes = g_new0(PipesimLanes, 1);
 	g_autoptr(PipesimArena) scratch = pipesim_arena_new();
 	g_autofree guint32 *table_of = g_new(guint32, n_kinds);
@@ -160,6 +164,7 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 		.rank = pipesim_arena_array(scratch, guint32, n),
 		.level = pipesim_arena_array(scratch, guint32, n),
 		.slot = pipesim_arena_array(scratch, guint32, n),
+		.inputs = pipesim_arena_array(scratch, guint32, 2 * n),
 		.readers = pipesim_arena_array(scratch, guint8, n),
 		.free = pipesim_arena_array(scratch, guint32, n),
 	};
@@ -170,8 +175,8 @@ PipesimLanes *pipesim_lanes_new(const PipesimProgram *program, GError **error)
 	lanes->kernels = pipesim_lane_kernels_list()[0];
 	lanes->ops = pipesim_arena_array(arena, PipesimLaneOp, n);
 	lanes->order = pipesim_arena_array(arena, guint32, n);
-	lanes->example = pipesim_arena_array(arena, guint32, n);
-	lanes->example_rank = pipesim_arena_array(arena, guint32, n);
+	lanes->example = pipesim_arena_array(arena, guint32, n_examples);
+	lanes->example_rank = pipesim_arena_array(arena, guint32, n_examples);
 	lanes->first = pipesim_arena_array(arena, guint32, program->shape.ranks);
 	if (lanes->first == NULL || b.free == NULL) {
 		fail_memory(program->n_ops, error);
