@@ -2,6 +2,7 @@
 
 #include "transformer/cutter.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct {
 	PipesimCutter cutter; /* first */
@@ -13,6 +14,9 @@ typedef struct {
 	gboolean balance; /* instead of spreading layers evenly */
 	PipesimTermSum parts[PIPESIM_N_PARTS];
 	double weight[PIPESIM_N_PARTS]; /* of each part then */
+	/* Cuts that were asked for before, of PipesimStages: schedules of a search share them. */
+	GMutex lock;
+	GPtrArray *known;
 } Cutter;
 
 static void free_cutter(PipesimCutter *base)
@@ -21,13 +25,13 @@ static void free_cutter(PipesimCutter *base)
 
 	pipesim_transformer_free(cutter->model);
 	pipesim_stages_free(cutter->layout);
+	g_ptr_array_unref(cutter->known);
+	g_mutex_clear(&cutter->lock);
 	g_free(cutter);
 }
 
-PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GError **error)
+static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)
 {
-	const Cutter *cutter = (const Cutter *)base;
-
 	if (cutter->balance)
 		return pipesim_stages_balance(cutter->model, cutter->weight, stages, error);
 	if (cutter->layout == NULL)
@@ -38,6 +42,35 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GE
 		"%u stages, but the layout is of %u; give a layout of as many, or none", stages,
 		cutter->layout->stages);
 	return NULL;
+}
+
+/* The cutter's own, for as long as it is there. */
+static const PipesimStages *find_layout(const PipesimCutter *base, guint stages, GError **error)
+{
+	Cutter *cutter = (Cutter *)base; /* what it knows is no part of what it is */
+	PipesimStages *layout = NULL;
+
+	g_mutex_lock(&cutter->lock);
+	for (guint i = 0; i < cutter->known->len && layout == NULL; i++) {
+		PipesimStages *known = g_ptr_array_index(cutter->known, i);
+
+		if (known->stages == stages)
+			layout = known;
+	}
+	if (layout == NULL) {
+		layout = make_layout(cutter, stages, error);
+		if (layout != NULL)
+			g_ptr_array_add(cutter->known, layout);
+	}
+	g_mutex_unlock(&cutter->lock);
+	return layout;
+}
+
+PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GError **error)
+{
+	const PipesimStages *layout = find_layout(base, stages, error);
+
+	return layout != NULL ? pipesim_stages_copy(layout) : NULL;
 }
 
 static gint64 nanoseconds(double seconds)
@@ -78,18 +111,37 @@ gint64 pipesim_stage_tail(
 	return nanoseconds(seconds);
 }
 
+/* Whether both stages of @model hold the same. */
+static gboolean is_alike(
+	const PipesimTransformer *model, const PipesimCut *a, const PipesimCut *b)
+{
+	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
+	       a->layers == b->layers &&
+	       (model->sparse == NULL || a->layers == 0 ||
+		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
+			       (gsize)a->layers) == 0);
+}
+
+/* Stage @i of @layout into @stage, which has the one before. */
+static gboolean sum_next(const Cutter *cutter, const PipesimStages *layout, guint i,
+	PipesimStage *stage, GError **error)
+{
+	return (i > 0 && is_alike(cutter->model, &layout->cut[i - 1], &layout->cut[i])) ||
+	       pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
+		       &layout->cut[i], stage, error);
+}
+
 static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GError **error)
 {
 	const Cutter *cutter = (const Cutter *)base;
-	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, error);
-	PipesimStage stage;
+	const PipesimStages *layout = find_layout(base, shape->stages, error);
+	PipesimStage stage = {0};
 
 	if (layout == NULL || (cutter->layout != NULL && shape->copies == 1 &&
 				      !pipesim_stages_check(layout, shape->ranks, error)))
 		return FALSE;
 	for (guint i = 0; i < layout->stages; i++)
-		if (!pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
-			    &layout->cut[i], &stage, error))
+		if (!sum_next(cutter, layout, i, &stage, error))
 			return FALSE;
 	return TRUE;
 }
@@ -111,8 +163,9 @@ static void take_times(const Cutter *cutter, const PipesimStage *stage, guint i,
 static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTimes *times)
 {
 	const Cutter *cutter = (const Cutter *)base;
-	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
+	const PipesimStages *layout = find_layout(base, shape->stages, NULL);
 	const guint pieces = pipesim_shape_parts(shape);
+	PipesimStage stage = {0};
 
 	g_return_if_fail(layout != NULL);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
@@ -128,10 +181,7 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		times->tail = g_new0(gint64, shape->stages);
 	}
 	for (guint i = 0; i < shape->stages; i++) {
-		PipesimStage stage;
-
-		if (!pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
-			    &layout->cut[i], &stage, NULL))
+		if (!sum_next(cutter, layout, i, &stage, NULL))
 			continue;
 		times->sorts[i] = stage.parts;
 		times->bytes[PIPESIM_UNTIL_INPUT][i] = stage.until_input / pieces;
@@ -167,8 +217,8 @@ static void know_step(Cutter *cutter)
 	PipesimCutter *base = &cutter->cutter;
 	PipesimStage stage;
 
-	if (whole == NULL ||
-		!pipesim_stage_sum(cutter->model, training, &whole->cut[0], &stage, NULL))
+	if (whole == NULL || !pipesim_stage_sum_of(cutter->model, training, cutter->parts,
+				     &whole->cut[0], &stage, NULL))
 		return;
 	base->tokens =
 		(double)training->seq * (double)training->microbatch * (double)training->dp;
@@ -190,6 +240,8 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->model = model;
 	cutter->training = *training;
 	cutter->layout = layout;
+	cutter->known = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_stages_free);
+	g_mutex_init(&cutter->lock);
 	cutter->cutter.message = pipesim_stage_message(model, training);
 	pipesim_stage_parts(model, training, cutter->parts);
 	cutter->timed = rates != NULL;
@@ -210,12 +262,11 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 		const gboolean layer =
 			part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE;
 		double *weight = &cutter->weight[part];
-		PipesimTermSum sum;
+		const PipesimTermSum sum = cutter->parts[part];
 
 		*weight = 0;
 		if (pipesim_part_count(cutter->model, part) == 0)
 			continue;
-		pipesim_terms_sum(cutter->model, &cutter->training, part, &sum);
 		for (guint phase = 0; phase < 3; phase++)
 			for (guint work = 0; work < PIPESIM_N_WORK; work++) {
 				/* A layer that is computed again has its forward twice. */
