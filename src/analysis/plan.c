@@ -257,7 +257,7 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 
 	sustained.power = NULL;
 	sustained.residence = NULL;
-	if (schedule->starts[0] == NULL)
+	if (!pipesim_schedule_is_search(schedule))
 		return pipesim_schedule_order(schedule, shape, &sustained, error);
 	narrow(&s);
 	best = find_best(&s, error);

@@ -168,10 +168,11 @@ static PipesimRun *begin(
 	return run;
 }
 
-/* Whether both go by one order: that of a plan is made for the times. */
+/* Whether both go by one order: that of a search is made for the times. */
 static gboolean share_order(const PipesimRun *a, const PipesimRun *b)
 {
-	return a->error == NULL && b->error == NULL && a->schedule->plan == NULL &&
+	return a->error == NULL && b->error == NULL &&
+	       !pipesim_schedule_is_search(a->schedule) &&
 	       pipesim_shape_equal(&a->shape, &b->shape);
 }
 

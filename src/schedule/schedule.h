@@ -75,8 +75,8 @@ struct _PipesimSchedule {
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
 	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
-	/* Order of one rank, with loops; or of all ranks at once, from the times of ops. One of
-	 * the two. Deterministic; must not fail once check() passed, but for memory. */
+	/* Order of one rank, with loops; or of all ranks at once, where it searches from the times of
+	 * ops. One of the two. Deterministic; must not fail once check() passed, but for memory. */
 	PipesimGenerate generate;
 	PipesimPlan plan;
 	/* Of a plan that searches: those made by hand for the same placement, whose orders are taken
@@ -91,6 +91,12 @@ struct _PipesimSchedule {
 	const char *notes; /* more paragraphs for `pipesim explain`, separated by \n\n; may be
 			      NULL */
 };
+
+/** pipesim_schedule_is_search: whether times and memory decide its order; else its shape alone does. */
+static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedule)
+{
+	return schedule->starts[0] != NULL;
+}
 
 #define SCHEDULE(id) extern const PipesimSchedule pipesim_schedule_##id;
 #include "schedule/list.h"

@@ -1,0 +1,33 @@
+/* One schedule and shape at many costs, where candidates are only compared: order, ops and what ranks hold are found
+ * once, and candidates run side by side. */
+#pragma once
+#include "analysis/run.h"
+
+/* What is known of one candidate: figures of pipesim_run_schedule(). */
+typedef struct {
+	gint64 makespan; /* ns; 0: it did not run */
+	gint64 step;     /* with what follows the ops, ns; 0: unknown */
+	gint64 tokens;   /* a second */
+	double mfu;      /* NAN = unknown */
+	double bubble;   /* idle time of all ranks over theirs */
+	/* Of the fullest rank, the first of equals, at its peak, bytes; 0 where bytes are not known. */
+	guint fullest;
+	gint64 memory, parameters, transient;
+	gboolean fits;
+} PipesimBrief;
+
+typedef struct _PipesimFamily PipesimFamily;
+
+/** pipesim_family_new: of @schedule at @scenario, which it copies; @expected: how many candidates may come. */
+PipesimFamily *pipesim_family_new(
+	const PipesimSchedule *schedule, const PipesimScenario *scenario, guint expected);
+void pipesim_family_free(PipesimFamily *family);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFamily, pipesim_family_free)
+
+/** pipesim_family_run: a brief of each of @n candidates. From several threads at once. */
+void pipesim_family_run(
+	PipesimFamily *family, const PipesimCosts *const *costs, guint n, PipesimBrief *briefs);
+
+/** pipesim_family_ops: ops that it has at hand; pipesim_family_forget: lets go of them. While none of it runs. */
+guint64 pipesim_family_ops(const PipesimFamily *family);
+void pipesim_family_forget(PipesimFamily *family);
