@@ -1,199 +1,16 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "cli/command.h"
+#include "cli/mpi.h"
+#include "cli/plan.h"
 #include "output/figures.h"
-#include "output/gnuplot.h"
-#include "output/sink.h"
 #include "output/table.h"
 #include "setup/choice.h"
-#include "sweep/planner.h"
-#include <errno.h>
-#include <glib/gstdio.h>
-#include <math.h>
+#include "sweep/pool.h"
 #include <string.h>
 
 #define WIDTH  100
 #define DEVICE "h100"
-
-/* What one command line asks for and found. */
-typedef struct {
-	PipesimSetup *setup;
-	PipesimWish wish;
-	PipesimRates capture;
-	GPtrArray *schedules; /* of PipesimSchedule, NULL-terminated */
-	PipesimPlanned *planned;
-} Plan;
-
-/* Words ---------------------------------------------------------------------------------- */
-
-static const char *schedule_name(const PipesimCandidate *candidate, char *room, gsize size)
-{
-	if (candidate->chunks == 0)
-		return candidate->schedule->name;
-	g_snprintf(room, size, "%s:%u", candidate->schedule->name, candidate->chunks);
-	return room;
-}
-
-/* As --recompute takes it, and with commas and its names as Megatron does. */
-static char *recompute_words(const PipesimTraining *training, const char *between)
-{
-	static const char *const names[] = {"core_attn", "mlp", "moe", "moe_act",
-		"shared_experts", "layernorm", "mla_up_proj"};
-	g_autoptr(GString) words = g_string_new(NULL);
-
-	if (training->full && training->first > 0)
-		g_string_append_printf(words, "first=%" G_GINT64_FORMAT, training->first);
-	else if (training->full && training->every > 0)
-		g_string_append_printf(words, "every=%" G_GINT64_FORMAT, training->every);
-	else if (training->full)
-		g_string_append(words, "full");
-	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-		if (training->recompute & (1u << i))
-			g_string_append_printf(
-				words, "%s%s", words->len > 0 ? between : "", names[i]);
-	return g_strdup(words->len > 0 ? words->str : "none");
-}
-
-/* The stages of @candidate; NULL only where memory is short. */
-static PipesimStages *stages_of(const Plan *plan, const PipesimCandidate *candidate)
-{
-	const PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
-	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
-	PipesimShape shape;
-
-	if (costs == NULL ||
-		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
-		return NULL;
-	return pipesim_cutter_layout(costs->cutter, shape.stages, NULL);
-}
-
-/* Options of the command line that say what the model is and how it is trained, but for sizes. */
-static void append_given(const Plan *plan, GString *out)
-{
-	static const PipesimSettingId kept[] = {PIPESIM_SET_SEQ, PIPESIM_SET_CP,
-		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_CP_COMM, PIPESIM_SET_OPTIMIZER,
-		PIPESIM_SET_ZERO, PIPESIM_SET_PRECISION, PIPESIM_SET_ATTENTION,
-		PIPESIM_SET_LOSS, PIPESIM_SET_UNFUSED, PIPESIM_SET_ROUTING,
-		PIPESIM_SET_WORKSPACE, PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH,
-		PIPESIM_SET_RUNTIME};
-	const PipesimSetup *setup = plan->setup;
-
-	for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
-		if (setup->text[kept[i]] != NULL)
-			g_string_append_printf(out, " %s %s", pipesim_settings[kept[i]].name,
-				setup->text[kept[i]]);
-	for (char **trace = setup->list[PIPESIM_SET_TRACE]; trace != NULL && *trace != NULL;
-		trace++)
-		g_string_append_printf(out, " --trace %s", *trace);
-	if (plan->wish.device != NULL)
-		g_string_append_printf(out, " --device %s", plan->wish.device->name);
-	if (plan->wish.training.overlap)
-		g_string_append(out, " --overlap-reduce");
-}
-
-/* "pipesim --pp 8 ...": what shows @candidate. */
-static void append_command(const Plan *plan, const PipesimCandidate *candidate, GString *out)
-{
-	const PipesimTraining *training = &candidate->training;
-	g_autofree char *recompute = recompute_words(training, "+");
-	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
-	PipesimNumber p2p;
-	char room[64];
-
-	g_string_append_printf(out,
-		"pipesim --pp %u -m %u -s %s --model %s --layout auto --microbatch-size "
-		"%" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT " --dp %" G_GINT64_FORMAT,
-		candidate->ranks, candidate->microbatches,
-		schedule_name(candidate, room, sizeof room),
-		plan->setup->text[PIPESIM_SET_MODEL], training->microbatch, training->tp,
-		training->dp);
-	if (training->ep > 1)
-		g_string_append_printf(out, " --ep %" G_GINT64_FORMAT, training->ep);
-	if (training->sequence_parallel)
-		g_string_append(out, " --sequence-parallel");
-	if (strcmp(recompute, "none") != 0)
-		g_string_append_printf(out, " --recompute %s", recompute);
-	append_given(plan, out);
-	if (plan->setup->text[PIPESIM_SET_DP_BANDWIDTH] == NULL)
-		g_string_append_printf(out, " --dp-bandwidth %.0fGB/s", PIPESIM_NETWORK / 1e9);
-	if (costs != NULL && plan->wish.device != NULL)
-		g_string_append_printf(
-			out, " --times P2P=%s", pipesim_print_ms(p2p, costs->p2p));
-	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B", plan->wish.memory);
-}
-
-/* Flags of runtimes ---------------------------------------------------------------------- */
-
-static void append_megatron(const Plan *plan, const PipesimCandidate *candidate, GString *out)
-{
-	const PipesimTraining *training = &candidate->training;
-	const guint recomputed = training->recompute;
-	g_autoptr(PipesimStages) stages = stages_of(plan, candidate);
-	g_autofree char *modules = recompute_words(training, " ");
-
-	g_string_append_printf(out,
-		"--tensor-model-parallel-size %" G_GINT64_FORMAT
-		" --pipeline-model-parallel-size %u",
-		training->tp, candidate->ranks);
-	if (candidate->ranks > 1 && stages != NULL) {
-		g_string_append(out, " --pipeline-model-parallel-layout '");
-		pipesim_stages_print(stages, out);
-		g_string_append_c(out, '\'');
-	}
-	g_string_append_printf(out,
-		" --micro-batch-size %" G_GINT64_FORMAT
-		" --global-batch-size %" G_GINT64_FORMAT,
-		training->microbatch, plan->wish.batch);
-	if (training->sequence_parallel)
-		g_string_append(out, " --sequence-parallel");
-	if (training->cp > 1)
-		g_string_append_printf(
-			out, " --context-parallel-size %" G_GINT64_FORMAT, training->cp);
-	if (training->ep > 1)
-		g_string_append_printf(out,
-			" --expert-model-parallel-size %" G_GINT64_FORMAT
-			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
-			training->ep, training->etp);
-	if (training->zero != PIPESIM_ZERO_0)
-		g_string_append(out, " --use-distributed-optimizer");
-	if (training->full)
-		g_string_append_printf(out,
-			" --recompute-granularity full --recompute-method uniform "
-			"--recompute-num-layers %" G_GINT64_FORMAT,
-			MAX(training->every, 1));
-	else if (recomputed != 0)
-		g_string_append_printf(out,
-			" --recompute-granularity selective --recompute-modules %s", modules);
-	g_string_append_c(out, '\n');
-}
-
-static void append_torchtitan(const Plan *plan, const PipesimCandidate *candidate, GString *out)
-{
-	const PipesimTraining *training = &candidate->training;
-	g_autoptr(PipesimStages) stages = stages_of(plan, candidate);
-
-	g_string_append_printf(out,
-		"[parallelism]\n"
-		"pipeline_parallel_degree = %u\n"
-		"pipeline_parallel_schedule_csv = \"schedule.csv\"\n"
-		"num_pp_microbatches = %u\n"
-		"tensor_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"data_parallel_shard_degree = %" G_GINT64_FORMAT "\n"
-		"context_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"expert_parallel_degree = %" G_GINT64_FORMAT "\n",
-		candidate->ranks, candidate->microbatches, training->tp, training->dp,
-		training->cp, training->ep);
-	if (stages != NULL) {
-		g_string_append(out, "module_fqns_per_model_part = ");
-		pipesim_stages_print_modules(stages, out);
-		g_string_append_c(out, '\n');
-	}
-	g_string_append_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
-		training->full             ? "full"
-		: training->recompute != 0 ? "selective"
-					   : "none");
-}
 
 /* Text ----------------------------------------------------------------------------------- */
 
@@ -219,14 +36,14 @@ static const PipesimColumn columns[] = {{NULL, "", FALSE}, {NULL, "schedule", TR
 	{"lost, % of the step", "bubble", FALSE}, {"lost, % of the step", "again", FALSE},
 	{"lost, % of the step", "messages", FALSE}, {"lost, % of the step", "after", FALSE}};
 
-static void add_row(PipesimTable *table, const Plan *plan, const PipesimCandidate *candidate,
-	guint number, gboolean best)
+static void add_row(PipesimTable *table, const PipesimPlanning *plan,
+	const PipesimCandidate *candidate, guint number, gboolean best)
 {
 	const PipesimTraining *training = &candidate->training;
 	PipesimNumber seconds;
 	char room[64];
 	char *cells[] = {number > 0 ? g_strdup_printf("%u", number) : NULL,
-		g_strdup(schedule_name(candidate, room, sizeof room)),
+		g_strdup(pipesim_plan_schedule(candidate, room, sizeof room)),
 		g_strdup_printf("%" G_GINT64_FORMAT, training->tp),
 		g_strdup_printf("%u", candidate->ranks),
 		training->cp > 1 ? g_strdup_printf("%" G_GINT64_FORMAT, training->cp) : NULL,
@@ -235,7 +52,8 @@ static void add_row(PipesimTable *table, const Plan *plan, const PipesimCandidat
 			: NULL,
 		g_strdup_printf("%" G_GINT64_FORMAT, training->dp),
 		g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch),
-		g_strdup_printf("%u", candidate->microbatches), recompute_words(training, "+"),
+		g_strdup_printf("%u", candidate->microbatches),
+		pipesim_plan_recompute(training, "+"),
 		g_strdup(pipesim_figure_fixed(seconds, (double)candidate->step / 1e9, 3)),
 		g_strdup_printf("%" G_GINT64_FORMAT, candidate->tokens),
 		candidate->mfu > 0 ? percent(candidate->mfu) : NULL,
@@ -246,7 +64,7 @@ static void add_row(PipesimTable *table, const Plan *plan, const PipesimCandidat
 	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
 }
 
-static void append_asked(const Plan *plan, GString *out)
+static void append_asked(const PipesimPlanning *plan, GString *out)
 {
 	const PipesimWish *wish = &plan->wish;
 	const PipesimPlanned *planned = plan->planned;
@@ -317,10 +135,10 @@ static void append_reason(
 }
 
 /* Where nothing fits: how much would. */
-static void append_smallest(const Plan *plan, GString *out)
+static void append_smallest(const PipesimPlanning *plan, GString *out)
 {
 	const PipesimCandidate *smallest = &plan->planned->smallest;
-	g_autofree char *recompute = recompute_words(&smallest->training, "+");
+	g_autofree char *recompute = pipesim_plan_recompute(&smallest->training, "+");
 	g_autofree char *least = gib(smallest->least);
 
 	g_string_append_printf(out,
@@ -331,32 +149,32 @@ static void append_smallest(const Plan *plan, GString *out)
 		least);
 }
 
-static void append_misses(const Plan *plan, GString *out)
+static void append_misses(const PipesimPlanning *plan, GString *out)
 {
 	const GArray *misses = plan->planned->misses;
 
 	for (guint i = 0; i < misses->len; i++) {
 		const PipesimCandidate *miss = &g_array_index(misses, PipesimCandidate, i);
-		g_autofree char *recompute = recompute_words(&miss->training, "+");
+		g_autofree char *recompute = pipesim_plan_recompute(&miss->training, "+");
 		PipesimNumber seconds;
 		char room[64];
 
 		g_string_append_printf(out,
 			"%s with TP %" G_GINT64_FORMAT ", PP %u, size %" G_GINT64_FORMAT
 			", recompute %s would take %s s, but ",
-			schedule_name(miss, room, sizeof room), miss->training.tp, miss->ranks,
-			miss->training.microbatch, recompute,
+			pipesim_plan_schedule(miss, room, sizeof room), miss->training.tp,
+			miss->ranks, miss->training.microbatch, recompute,
 			pipesim_figure_fixed(seconds, (double)miss->step / 1e9, 3));
 		append_memory(miss, "would need", out);
 		g_string_append_c(out, '\n');
 	}
 }
 
-static void append_explained(const Plan *plan, guint number, GString *out)
+static void append_explained(const PipesimPlanning *plan, guint number, GString *out)
 {
 	const PipesimCandidate *candidate =
 		&g_array_index(plan->planned->best, PipesimCandidate, number - 1);
-	g_autoptr(PipesimStages) stages = stages_of(plan, candidate);
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 
 	g_string_append_printf(out, "\n%u: ", number);
 	append_memory(candidate, "needs", out);
@@ -365,13 +183,13 @@ static void append_explained(const Plan *plan, guint number, GString *out)
 		pipesim_stages_print(stages, out);
 	}
 	g_string_append(out, "\n\nMegatron-LM\n  ");
-	append_megatron(plan, candidate, out);
+	pipesim_plan_megatron(plan, candidate, out);
 	g_string_append(out, "\nShow it\n  ");
-	append_command(plan, candidate, out);
+	pipesim_plan_command(plan, candidate, out);
 	g_string_append_c(out, '\n');
 }
 
-static void write_text(const Plan *plan, guint explained, GString *out)
+static void write_text(const PipesimPlanning *plan, guint explained, GString *out)
 {
 	const GArray *best = plan->planned->best;
 	const PipesimStyle style = pipesim_terminal_style(NULL);
@@ -396,184 +214,6 @@ static void write_text(const Plan *plan, guint explained, GString *out)
 		append_explained(plan, explained, out);
 }
 
-/* Other formats -------------------------------------------------------------------------- */
-
-static void write_candidate(
-	const Plan *plan, const PipesimCandidate *candidate, PipesimJson *json)
-{
-	const PipesimTraining *training = &candidate->training;
-	g_autofree char *recompute = recompute_words(training, "+");
-	g_autoptr(PipesimStages) stages = stages_of(plan, candidate);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) command = g_string_new(NULL);
-	const struct {
-		const char *key;
-		double value;
-	} shares[] = {{"mfu", candidate->mfu}, {"bubble", candidate->bubble},
-		{"recomputation", candidate->again}, {"messages", candidate->messages},
-		{"after_ops", candidate->after}};
-	char room[64];
-
-	if (stages != NULL)
-		pipesim_stages_print(stages, layout);
-	append_command(plan, candidate, command);
-	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_string(
-		json, "schedule", schedule_name(candidate, room, sizeof room));
-	pipesim_json_member_int(json, "tp", training->tp);
-	pipesim_json_member_int(json, "pp", candidate->ranks);
-	pipesim_json_member_int(json, "cp", training->cp);
-	pipesim_json_member_int(json, "ep", training->ep);
-	pipesim_json_member_int(json, "dp", training->dp);
-	pipesim_json_member_int(json, "microbatch_size", training->microbatch);
-	pipesim_json_member_int(json, "microbatches", candidate->microbatches);
-	pipesim_json_member_string(json, "recompute", recompute);
-	pipesim_json_member_string(json, "layout", layout->str);
-	pipesim_json_key(json, "step_ms");
-	pipesim_json_ms(json, candidate->step);
-	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, candidate->makespan);
-	pipesim_json_member_int(json, "tokens_per_second", candidate->tokens);
-	for (guint i = 0; i < G_N_ELEMENTS(shares); i++) {
-		pipesim_json_key(json, shares[i].key);
-		pipesim_json_double(json, shares[i].value);
-	}
-	pipesim_json_member_int(json, "peak_bytes", candidate->memory);
-	pipesim_json_member_int(json, "fullest_rank", candidate->fullest);
-	pipesim_json_member_string(json, "command", command->str);
-	pipesim_json_close(json);
-}
-
-static void write_list(const Plan *plan, const char *key, const GArray *list, PipesimJson *json)
-{
-	pipesim_json_open_array(json, key);
-	for (guint i = 0; i < list->len; i++)
-		write_candidate(plan, &g_array_index(list, PipesimCandidate, i), json);
-	pipesim_json_close(json);
-}
-
-static void write_json(const Plan *plan, GString *out)
-{
-	const PipesimPlanned *planned = plan->planned;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-
-	pipesim_json_open_document(json);
-	pipesim_json_member_string(json, "model", plan->wish.model->name);
-	pipesim_json_member_int(json, "gpus", plan->wish.gpus);
-	pipesim_json_member_int(json, "global_batch", plan->wish.batch);
-	pipesim_json_member_int(json, "memory_bytes", plan->wish.memory);
-	pipesim_json_member_int(json, "candidates", planned->candidates);
-	pipesim_json_member_int(json, "too_large", planned->too_large);
-	pipesim_json_member_int(json, "beaten", planned->beaten);
-	pipesim_json_member_int(json, "simulated", planned->simulated);
-	write_list(plan, "best", planned->best, json);
-	write_list(plan, "near_misses", planned->misses, json);
-	pipesim_json_close(json);
-}
-
-/* A row of each that none beats in step and memory both. */
-static void write_csv(const Plan *plan, GString *out)
-{
-	const GArray *frontier = plan->planned->frontier;
-	PipesimNumber step, makespan;
-
-	g_string_append(out,
-		"schedule,tp,pp,cp,ep,dp,microbatch_size,microbatches,recompute,"
-		"step_ms,makespan_ms,tokens_per_second,mfu,peak_bytes,fullest_rank,"
-		"command\n");
-	for (guint i = 0; i < frontier->len; i++) {
-		const PipesimCandidate *candidate =
-			&g_array_index(frontier, PipesimCandidate, i);
-		const PipesimTraining *training = &candidate->training;
-		g_autofree char *recompute = recompute_words(training, "+");
-		g_autoptr(GString) command = g_string_new(NULL);
-		char room[64], mfu[G_ASCII_DTOSTR_BUF_SIZE] = "";
-
-		if (!isnan(candidate->mfu))
-			g_ascii_formatd(mfu, sizeof mfu, "%.4f", candidate->mfu);
-		append_command(plan, candidate, command);
-		pipesim_figure_quote(out, schedule_name(candidate, room, sizeof room));
-		g_string_append_printf(out,
-			",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-			",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,",
-			training->tp, candidate->ranks, training->cp, training->ep,
-			training->dp, training->microbatch, candidate->microbatches, recompute);
-		g_string_append_printf(out,
-			"%s,%s,%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT ",%u,",
-			pipesim_print_ms(step, candidate->step),
-			pipesim_print_ms(makespan, candidate->makespan), candidate->tokens, mfu,
-			candidate->memory, candidate->fullest);
-		pipesim_figure_quote(out, command->str);
-		g_string_append_c(out, '\n');
-	}
-}
-
-/* Files ---------------------------------------------------------------------------------- */
-
-static gboolean write_file(
-	const char *folder, const char *name, const GString *text, GError **error)
-{
-	g_autofree char *path = g_build_filename(folder, name, NULL);
-
-	return pipesim_write_file(path, text->str, text->len, error);
-}
-
-/* Order and timeline of @candidate, op by op. */
-static gboolean write_run(
-	const Plan *plan, const PipesimCandidate *candidate, const char *folder, GError **error)
-{
-	PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
-	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, error);
-	g_autofree char *timeline = g_build_filename(folder, "timeline.json", NULL);
-	g_autoptr(PipesimComparison) comparison = NULL;
-	g_autoptr(GString) csv = g_string_new(NULL);
-	PipesimRun *run;
-
-	if (costs == NULL)
-		return FALSE;
-	scenario.keep = PIPESIM_KEEP_OPS;
-	comparison = pipesim_comparison_new(&scenario, costs);
-	run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-	g_ptr_array_add(comparison->runs, run);
-	if (run->error != NULL) {
-		g_propagate_error(error, g_error_copy(run->error));
-		return FALSE;
-	}
-	pipesim_schedule_write_csv(run->step->whole, csv);
-	return write_file(folder, "schedule.csv", csv, error) &&
-	       pipesim_chrome_trace_write(comparison, timeline, error);
-}
-
-/* Everything about the best, in @folder. */
-static gboolean write_folder(const Plan *plan, const char *folder, GError **error)
-{
-	const PipesimCandidate *best = &g_array_index(plan->planned->best, PipesimCandidate, 0);
-	g_autoptr(PipesimStages) stages = stages_of(plan, best);
-	g_autoptr(GString) json = g_string_new(NULL);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) megatron = g_string_new(NULL);
-	g_autoptr(GString) titan = g_string_new(NULL);
-	g_autoptr(GString) command = g_string_new(NULL);
-
-	if (g_mkdir_with_parents(folder, 0777) != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot make the folder %s: %s",
-			folder, g_strerror(errno));
-	write_json(plan, json);
-	if (stages != NULL)
-		pipesim_stages_print(stages, layout);
-	g_string_append_c(layout, '\n');
-	append_megatron(plan, best, megatron);
-	append_torchtitan(plan, best, titan);
-	append_command(plan, best, command);
-	g_string_append_c(command, '\n');
-	return write_file(folder, "plan.json", json, error) &&
-	       write_file(folder, "layout.txt", layout, error) &&
-	       write_file(folder, "megatron.txt", megatron, error) &&
-	       write_file(folder, "torchtitan.toml", titan, error) &&
-	       write_file(folder, "command.txt", command, error) &&
-	       write_run(plan, best, folder, error);
-}
-
 /* What is asked -------------------------------------------------------------------------- */
 
 /* Of --runtime: the schedules that it runs. */
@@ -589,7 +229,7 @@ static const char *schedules_for(const PipesimRuntime *runtime)
 	       "dualpipev";
 }
 
-static gboolean choose_schedules(Plan *plan, GError **error)
+static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
 {
 	const char *given = plan->setup->text[PIPESIM_SET_SCHEDULE];
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
@@ -614,7 +254,7 @@ static gboolean choose_schedules(Plan *plan, GError **error)
 	return TRUE;
 }
 
-static gboolean choose_times(Plan *plan, GError **error)
+static gboolean choose_times(PipesimPlanning *plan, GError **error)
 {
 	const PipesimSetup *setup = plan->setup;
 	const char *device = setup->text[PIPESIM_SET_DEVICE];
@@ -637,7 +277,12 @@ static gboolean choose_times(Plan *plan, GError **error)
 	return base != NULL && pipesim_capture_rates(base, &plan->capture, error);
 }
 
-static gboolean require(const Plan *plan, GError **error)
+static gboolean is_lines(const PipesimSetup *setup)
+{
+	return g_strcmp0(setup->text[PIPESIM_SET_FORMAT], "jsonl") == 0;
+}
+
+static gboolean require(const PipesimPlanning *plan, GError **error)
 {
 	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
 		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
@@ -649,6 +294,15 @@ static gboolean require(const Plan *plan, GError **error)
 				"--gpus "
 				"64 --memory 80GiB --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
+	if (plan->setup->text[PIPESIM_SET_SHARD] != NULL && !is_lines(plan->setup))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--shard: the best of a part are not the best; give --format jsonl, "
+			"which writes every candidate");
+	if (is_lines(plan->setup) && (plan->setup->text[PIPESIM_SET_OUTPUT] != NULL ||
+					     plan->setup->text[PIPESIM_SET_EXPLAIN] != NULL))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s is of the best; leave it out with --format jsonl",
+			plan->setup->text[PIPESIM_SET_OUTPUT] != NULL ? "-o" : "--explain");
 	return plan->setup->text[PIPESIM_SET_LAYOUT] == NULL ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--layout: plan balances the layers of every candidate itself; leave it "
@@ -660,7 +314,7 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 	pipesim_print_progress("candidates", done, all);
 }
 
-static gboolean ask(Plan *plan, GError **error)
+static gboolean ask(PipesimPlanning *plan, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
 	const char *threads = setup->text[PIPESIM_SET_THREADS];
@@ -688,13 +342,15 @@ static gboolean ask(Plan *plan, GError **error)
 	wish->batch = setup->global_batch;
 	wish->ranks = setup->scenario.ranks;
 	wish->chunks = setup->scenario.chunks;
+	if (setup->text[PIPESIM_SET_MICROBATCHES] != NULL)
+		wish->microbatches = setup->scenario.microbatches;
 	wish->runtime = setup->scenario.runtime;
 	wish->threads = (guint)n;
 	wish->progress = show_progress;
 	return choose_times(plan, error) && choose_schedules(plan, error);
 }
 
-static gboolean check_found(const Plan *plan, GError **error)
+static gboolean check_found(const PipesimPlanning *plan, GError **error)
 {
 	const PipesimPlanned *planned = plan->planned;
 
@@ -712,7 +368,38 @@ static gboolean check_found(const Plan *plan, GError **error)
 		       plan->wish.gpus, plan->wish.batch);
 }
 
-static gboolean answer(Plan *plan, PipesimExit *status, GError **error)
+/* Lines of every candidate: each process has its part, the first prints them all. */
+static gboolean answer_lines(PipesimPlanning *plan, PipesimProcesses processes, GError **error)
+{
+	PipesimWish *wish = &plan->wish;
+	g_autoptr(GString) out = g_string_new(NULL);
+	g_autoptr(GByteArray) bytes = g_byte_array_new();
+	guint64 index, count;
+
+	if (!pipesim_sweep_parse_shard(
+		    plan->setup->text[PIPESIM_SET_SHARD], &index, &count, error))
+		return FALSE;
+	wish->every = TRUE;
+	wish->part = index * processes.size + processes.rank;
+	wish->parts = count * processes.size;
+	plan->planned = pipesim_planner_run(wish, error);
+	if (plan->planned == NULL || !check_found(plan, error))
+		return FALSE;
+	pipesim_plan_jsonl(plan, out);
+	if (processes.rank > 0) {
+		g_byte_array_append(bytes, (const guint8 *)out->str, (guint)out->len);
+		pipesim_mpi_send(bytes);
+		return TRUE;
+	}
+	for (guint from = 1; from < processes.size; from++) {
+		g_autoptr(GByteArray) lines = pipesim_mpi_receive(from);
+
+		g_string_append_len(out, (const char *)lines->data, lines->len);
+	}
+	return pipesim_print(NULL, out, error);
+}
+
+static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **error)
 {
 	const PipesimSetup *setup = plan->setup;
 	const char *format = setup->text[PIPESIM_SET_FORMAT];
@@ -724,7 +411,7 @@ static gboolean answer(Plan *plan, PipesimExit *status, GError **error)
 
 	if (format != NULL && !json && !csv && strcmp(format, "text") != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--format: '%s'; text, json or csv", format);
+			"--format: '%s'; text, json, csv or jsonl", format);
 	if (explain != NULL && (!pipesim_parse_count(explain, "--explain", 1, PIPESIM_BEST,
 				       &explained, error)))
 		return FALSE;
@@ -738,21 +425,33 @@ static gboolean answer(Plan *plan, PipesimExit *status, GError **error)
 	if (plan->planned->best->len == 0)
 		*status = PIPESIM_EXIT_NO;
 	if (json)
-		write_json(plan, out);
+		pipesim_plan_json(plan, out);
 	else if (csv)
-		write_csv(plan, out);
+		pipesim_plan_csv(plan, out);
 	else
 		write_text(plan, (guint)explained, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->planned->best->len == 0 ||
-		       write_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
+		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
 	       pipesim_print(NULL, out, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 {
-	Plan plan = {.setup = setup, .schedules = g_ptr_array_new()};
-	const gboolean ok = ask(&plan, error) && answer(&plan, status, error);
+	PipesimPlanning plan = {.setup = setup, .schedules = g_ptr_array_new()};
+	const PipesimProcesses processes = pipesim_mpi_start();
+	gboolean ok = ask(&plan, error);
 
+	if (ok && is_lines(setup))
+		ok = answer_lines(&plan, processes, error);
+	else if (ok && processes.rank == 0)
+		ok = answer(&plan, status, error);
+	if (ok) {
+		pipesim_mpi_finish();
+	} else if (processes.size > 1) {
+		if (processes.rank == 0)
+			g_printerr("pipesim: %s\n", (*error)->message);
+		pipesim_mpi_abort((int)pipesim_exit_status(*error));
+	}
 	pipesim_planned_free(plan.planned);
 	g_ptr_array_unref(plan.schedules);
 	return ok;
@@ -774,13 +473,13 @@ const PipesimCommand pipesim_command_plan = {
 		    "Exit status: 0 done, 1 nothing fits, 2 usage, 3 bad input file, 5 cannot "
 		    "write.\n",
 	.takes = {PIPESIM_SET_GPUS, PIPESIM_SET_GPUS_PER_NODE, PIPESIM_SET_MEMORY,
-		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_CHUNKS,
-		PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME, PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE,
-		PIPESIM_SET_EXPLAIN, PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
+		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
+		PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_SHARD,
+		PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
-			    "text (default), json, or csv: best step at each memory",
-			    "text json csv"},
+			    "text (default), json; csv: best at each memory; jsonl: all",
+			    "text json csv jsonl"},
 		{PIPESIM_SET_OUTPUT, "FOLDER",
 			"write layout, flags, schedule and timeline of the best", NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: searched)", NULL},

@@ -90,19 +90,14 @@ static gboolean read_format(Sweep *sweep, GError **error)
 /* Which points and with how many threads. */
 static gboolean read_work(Sweep *sweep, GError **error)
 {
-	const char *shard = sweep->setup->text[PIPESIM_SET_SHARD];
 	const char *text = sweep->setup->text[PIPESIM_SET_THREADS];
-	g_auto(GStrv) parts = shard != NULL ? g_strsplit(shard, "/", 2) : NULL;
 	const guint64 points = sweep->work.end;
 	guint64 threads = MAX(1u, g_get_num_processors() / sweep->processes.local_size);
 	guint64 index = 0, count = 1;
 
-	if (shard != NULL &&
-		(g_strv_length(parts) != 2 ||
-			!pipesim_parse_count(parts[1], "--shard", 1, 1u << 20, &count, NULL) ||
-			!pipesim_parse_count(parts[0], "--shard", 0, count - 1, &index, NULL)))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--shard: '%s'; write I/N, with I from 0 to N - 1", shard);
+	if (!pipesim_sweep_parse_shard(
+		    sweep->setup->text[PIPESIM_SET_SHARD], &index, &count, error))
+		return FALSE;
 	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
 		return FALSE;
 	/* At most 2^40 points and 2^20 parts: no overflow. */

@@ -1,21 +1,62 @@
 #include "config.h"
 
+#include "analysis/family.h"
 #include "base/parallel.h"
 #include "schedule/schedule.h"
 #include "sweep/planner.h"
 #include <math.h>
 #include <string.h>
 
-/* Candidates that are simulated before what they found prunes others. */
-#define BLOCK 64
+/* Candidates that are simulated before what they found prunes others, or where none is pruned. */
+#define BLOCK     64
+#define BIG_BLOCK 4096
+/* Candidates of one family that a thread takes at a time: as many as run side by side. */
+#define TOGETHER 16
 /* Near misses that are told. */
 #define MISSES 3
 
+/* Ops that families keep at hand from block to block. */
+#define MOST_OPS (4u << 20)
+
+/* One training on so many ranks, and all schedules at it. */
+typedef struct {
+	PipesimTraining training;
+	guint ranks;
+	PipesimCosts *costs; /* NULL: refused */
+	/* Seconds of all ranks for a micro-batch: of TP's and EP's messages, of recomputation. */
+	double messages, again;
+	GArray *candidates; /* of PipesimCandidate */
+	GError *refusal;    /* of the first that a rule refused, or NULL */
+} Way;
+
+typedef struct {
+	PipesimCandidate candidate;
+	const Way *way;
+	PipesimFamily *family;
+	guint group; /* the number of its family */
+} Item;
+
+/* What candidates of one family share. */
+typedef struct {
+	const PipesimSchedule *schedule;
+	guint ranks, chunks, microbatches;
+	guint number, members;
+} Family;
+
+/* Items of a block that run side by side. */
+typedef struct {
+	guint first, n; /* of Planner.sorted */
+} Bundle;
+
 typedef struct {
 	const PipesimWish *wish;
-	GArray *all; /* of PipesimCandidate */
+	GArray *ways;        /* of Way */
+	GArray *all;         /* of Item */
+	GPtrArray *families; /* of PipesimFamily, owned */
+	guint first, end;    /* items that are looked at */
 	PipesimPlanned *planned;
-	PipesimCandidate *block; /* being simulated */
+	Item **sorted;   /* of a block, by family */
+	Bundle *bundles; /* of a block */
 } Planner;
 
 void pipesim_planned_free(PipesimPlanned *planned)
@@ -25,6 +66,7 @@ void pipesim_planned_free(PipesimPlanned *planned)
 	g_array_unref(planned->best);
 	g_array_unref(planned->misses);
 	g_array_unref(planned->frontier);
+	g_array_unref(planned->all);
 	g_clear_error(&planned->refusal);
 	g_free(planned);
 }
@@ -137,49 +179,92 @@ static const guint *chunks_of(const PipesimWish *wish, const PipesimSchedule *sc
 	return given;
 }
 
-static void refuse(Planner *planner, GError *fault)
+/* What of a micro-batch is no model FLOPs. */
+static void measure_way(Way *way)
 {
-	if (planner->planned->refusal == NULL)
-		planner->planned->refusal = fault;
+	const PipesimCutter *cutter = way->costs->cutter;
+	const PipesimTransformer *model = pipesim_cutter_model(cutter);
+	const PipesimRates *rates = pipesim_cutter_rates(cutter);
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
+	PipesimStage stage;
+
+	if (whole == NULL ||
+		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
+		return;
+	for (guint phase = 0; phase < 3; phase++)
+		way->messages +=
+			stage.rows * rates->row[phase] + stage.tensor * rates->tensor[phase];
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		if (rates->rate[work][0] > 0)
+			way->again += stage.again[work] / rates->rate[work][0];
+}
+
+/* @fault, which it takes: the first stays. */
+static void refuse(GError **refusal, GError *fault)
+{
+	if (*refusal == NULL)
+		*refusal = fault;
 	else
 		g_error_free(fault);
 }
 
-/* All schedules at one training. */
-static void add_schedules(Planner *planner, const PipesimTraining *training, guint ranks)
+/* All schedules at one training: candidates with their bounds. */
+static gboolean bound_way(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
+	const Planner *planner = data;
 	const PipesimWish *wish = planner->wish;
+	Way *way = &g_array_index(planner->ways, Way, item);
+	const PipesimTraining *training = &way->training;
 	const gint64 share = training->microbatch * training->dp;
-	g_autoptr(PipesimCosts) costs = NULL;
-	GError *fault = NULL;
 
-	if (wish->batch % share != 0 || wish->batch / share > PIPESIM_MAX_MICROBATCHES)
-		return;
-	if (!pipesim_training_check(wish->model, training, &fault)) {
-		refuse(planner, fault);
-		return;
-	}
-	costs = make_costs(wish, training, ranks, &fault);
-	if (costs == NULL) {
-		refuse(planner, fault);
-		return;
-	}
+	if (!pipesim_training_check(wish->model, training, &way->refusal))
+		return TRUE;
+	way->costs = make_costs(wish, training, way->ranks, &way->refusal);
+	if (way->costs == NULL)
+		return TRUE;
+	measure_way(way);
 	for (const PipesimSchedule *const *schedule = wish->schedules; *schedule != NULL;
 		schedule++)
 		for (const guint *chunks = chunks_of(wish, *schedule); *chunks != G_MAXUINT;
 			chunks++) {
 			PipesimCandidate candidate = {.training = *training,
 				.schedule = *schedule,
-				.ranks = ranks,
+				.ranks = way->ranks,
 				.chunks = *chunks,
 				.microbatches = (guint)(wish->batch / share)};
+			GError *fault = NULL;
 
-			fault = NULL;
-			if (bound(wish, costs, &candidate, &fault))
-				g_array_append_val(planner->all, candidate);
+			if (bound(wish, way->costs, &candidate, &fault))
+				g_array_append_val(way->candidates, candidate);
 			else
-				refuse(planner, fault);
+				refuse(&way->refusal, fault);
 		}
+	return TRUE;
+}
+
+static void add_way(Planner *planner, const PipesimTraining *training, guint ranks)
+{
+	const gint64 batch = planner->wish->batch, wanted = planner->wish->microbatches;
+	const gint64 share = training->microbatch * training->dp;
+	const Way way = {.training = *training,
+		.ranks = ranks,
+		.candidates = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate))};
+
+	if (batch % share == 0 && batch / share <= PIPESIM_MAX_MICROBATCHES &&
+		(wanted == 0 || batch / share == wanted))
+		g_array_append_val(planner->ways, way);
+	else
+		g_array_unref(way.candidates);
+}
+
+static void clear_way(gpointer data)
+{
+	Way *way = data;
+
+	pipesim_costs_free(way->costs);
+	g_array_unref(way->candidates);
+	g_clear_error(&way->refusal);
 }
 
 /* What may be computed again, from the least to the most. */
@@ -192,17 +277,17 @@ static void add_recomputations(Planner *planner, PipesimTraining *training, guin
 				   : PIPESIM_RECOMPUTE_MLP;
 
 	if (planner->wish->recompute_given) {
-		add_schedules(planner, training, ranks);
+		add_way(planner, training, ranks);
 		return;
 	}
 	training->recompute = 0;
 	training->full = FALSE;
-	add_schedules(planner, training, ranks);
+	add_way(planner, training, ranks);
 	training->recompute = some;
-	add_schedules(planner, training, ranks);
+	add_way(planner, training, ranks);
 	training->recompute = 0;
 	training->full = TRUE;
-	add_schedules(planner, training, ranks);
+	add_way(planner, training, ranks);
 	training->full = FALSE;
 }
 
@@ -263,71 +348,56 @@ static void add_all(Planner *planner)
 /* Simulation ----------------------------------------------------------------------------- */
 
 /* Shares of the step that are no model FLOPs. */
-static void divide_step(
-	const PipesimWish *wish, const PipesimRun *run, PipesimCandidate *candidate)
+static void divide_step(const Way *way, const PipesimBrief *brief, PipesimCandidate *candidate)
 {
-	const PipesimTraining *training = &candidate->training;
-	const PipesimRates rates = rates_of(wish, training);
-	const double step = (double)candidate->step / 1e9;
-	g_autoptr(PipesimStages) whole = pipesim_stages_even(wish->model, 1, NULL);
-	const double each = (double)candidate->microbatches / candidate->ranks / step;
-	PipesimStage stage;
+	const double ratio = (double)brief->makespan / (double)brief->step;
+	const double each = (double)candidate->microbatches / candidate->ranks /
+			    ((double)brief->step / 1e9);
 
-	candidate->bubble = (double)run->report->bubble.ratio.num /
-			    (double)run->report->bubble.ratio.den *
-			    (double)candidate->makespan / (double)candidate->step;
-	candidate->after = 1 - (double)candidate->makespan / (double)candidate->step;
-	if (whole == NULL ||
-		!pipesim_stage_sum(wish->model, training, &whole->cut[0], &stage, NULL))
+	candidate->bubble = brief->bubble * ratio;
+	candidate->after = 1 - ratio;
+	candidate->messages = each * way->messages;
+	candidate->again = each * way->again;
+}
+
+static void take_brief(const Way *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+{
+	if (brief->step == 0)
 		return;
-	for (guint phase = 0; phase < 3; phase++)
-		candidate->messages += each * (stage.rows * rates.row[phase] +
-						      stage.tensor * rates.tensor[phase]);
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		if (rates.rate[work][0] > 0)
-			candidate->again += each * stage.again[work] / rates.rate[work][0];
+	candidate->makespan = brief->makespan;
+	candidate->step = brief->step;
+	candidate->tokens = brief->tokens;
+	candidate->mfu = brief->mfu;
+	candidate->memory = brief->memory;
+	candidate->fits = brief->fits;
+	candidate->fullest = brief->fullest;
+	candidate->parameters = brief->parameters;
+	candidate->transient = brief->transient;
+	candidate->activations = brief->memory - brief->parameters - brief->transient;
+	divide_step(way, brief, candidate);
 }
 
 static gboolean simulate(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	Planner *planner = data;
-	PipesimCandidate *candidate = &planner->block[item];
-	const PipesimScenario scenario = pipesim_planner_scenario(planner->wish, candidate);
-	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(planner->wish, candidate, NULL);
-	PipesimRun *run;
+	const Planner *planner = data;
+	const Bundle *bundle = &planner->bundles[item];
+	Item **items = &planner->sorted[bundle->first];
+	const PipesimCosts *costs[TOGETHER];
+	PipesimBrief briefs[TOGETHER];
 
-	if (costs == NULL)
-		return TRUE;
-	run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-	if (run->error == NULL) {
-		const PipesimReport *report = run->report;
-		const PipesimMemory *memory = &report->memory;
-		guint fullest = 0;
-
-		for (guint rank = 1; rank < report->ranks; rank++)
-			if (memory->peak[rank] > memory->peak[fullest])
-				fullest = rank;
-		candidate->makespan = report->makespan;
-		candidate->step = report->training.step;
-		candidate->tokens = report->training.tokens;
-		candidate->mfu = report->training.mfu;
-		candidate->memory = memory->max;
-		candidate->fits = memory->fits;
-		candidate->fullest = fullest;
-		candidate->parameters = memory->parameters[fullest];
-		candidate->transient = memory->transient[fullest];
-		candidate->activations = memory->peak[fullest] - memory->parameters[fullest] -
-					 memory->transient[fullest];
-		divide_step(planner->wish, run, candidate);
-	}
-	pipesim_run_free(run);
+	for (guint i = 0; i < bundle->n; i++)
+		costs[i] = items[i]->way->costs;
+	pipesim_family_run(items[0]->family, costs, bundle->n, briefs);
+	for (guint i = 0; i < bundle->n; i++)
+		take_brief(items[i]->way, &briefs[i], &items[i]->candidate);
 	return TRUE;
 }
 
 static int compare_bounds(gconstpointer a, gconstpointer b)
 {
-	const PipesimCandidate *x = a, *y = b;
+	const PipesimCandidate *x = &((const Item *)a)->candidate;
+	const PipesimCandidate *y = &((const Item *)b)->candidate;
 
 	return (x->bound > y->bound) - (x->bound < y->bound);
 }
@@ -417,58 +487,199 @@ static gboolean can_win(Planner *planner, const PipesimCandidate *candidate)
 	return TRUE;
 }
 
+static int compare_groups(gconstpointer a, gconstpointer b)
+{
+	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
+
+	/* Those of one group as they come. */
+	return x->group != y->group ? (x->group > y->group) - (x->group < y->group)
+				    : (x > y) - (x < y);
+}
+
+/* All of @items, of which those of one family run side by side. */
+static gboolean run_block(Planner *planner, Item **items, guint n, GError **error)
+{
+	g_autofree Bundle *bundles = g_new(Bundle, MAX(n, 1u));
+	PipesimParallel work = {
+		.threads = planner->wish->threads, .run = simulate, .data = planner};
+	guint64 ops = 0;
+
+	qsort(items, n, sizeof *items, compare_groups);
+	for (guint i = 0; i < n; i++) {
+		Bundle *last = work.n_items > 0 ? &bundles[work.n_items - 1] : NULL;
+
+		if (last != NULL && last->n < TOGETHER &&
+			items[i - 1]->group == items[i]->group)
+			last->n++;
+		else
+			bundles[work.n_items++] = (Bundle){i, 1};
+	}
+	planner->sorted = items;
+	planner->bundles = bundles;
+	if (!pipesim_parallel(&work, error))
+		return FALSE;
+	for (guint i = 0; i < planner->families->len; i++)
+		ops += pipesim_family_ops(g_ptr_array_index(planner->families, i));
+	for (guint i = 0; i < planner->families->len && ops > MOST_OPS; i++)
+		pipesim_family_forget(g_ptr_array_index(planner->families, i));
+	return TRUE;
+}
+
 static gboolean simulate_all(Planner *planner, GError **error)
 {
 	const PipesimWish *wish = planner->wish;
-	g_autofree PipesimCandidate *block = g_new(PipesimCandidate, BLOCK);
+	const guint most = wish->every ? BIG_BLOCK : BLOCK;
+	g_autofree Item **block = g_new(Item *, most), **sorted = g_new(Item *, most);
+	const guint end = planner->end;
 	guint n = 0;
 
-	planner->block = block;
-	for (guint i = 0; i <= planner->all->len; i++) {
-		const gboolean last = i == planner->all->len;
-		PipesimParallel work = {
-			.threads = wish->threads, .run = simulate, .data = planner};
+	for (guint i = planner->first; i <= end; i++) {
+		const gboolean last = i == end;
+		Item *item = last ? NULL : &g_array_index(planner->all, Item, i);
 
-		if (!last &&
-			can_win(planner, &g_array_index(planner->all, PipesimCandidate, i)))
-			block[n++] = g_array_index(planner->all, PipesimCandidate, i);
-		if (n < BLOCK && !last)
+		if (!last && (wish->every || can_win(planner, &item->candidate)))
+			block[n++] = item;
+		if (n < most && !last)
 			continue;
-		work.n_items = n;
-		if (!pipesim_parallel(&work, error))
+		memcpy(sorted, block, n * sizeof *sorted);
+		if (!run_block(planner, sorted, n, error))
 			return FALSE;
 		for (guint k = 0; k < n; k++)
-			take(planner, &block[k]);
+			take(planner, &block[k]->candidate);
 		n = 0;
 		if (wish->progress != NULL)
-			wish->progress(i, planner->all->len, wish->data);
+			wish->progress(i - planner->first, end - planner->first, wish->data);
 	}
 	return TRUE;
 }
 
-PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
+static guint hash_family(gconstpointer data)
 {
-	g_autoptr(PipesimPlanned) planned = g_new0(PipesimPlanned, 1);
-	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	Planner planner = {.wish = wish, .all = all, .planned = planned};
+	const Family *family = data;
 
-	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	add_all(&planner);
-	planned->candidates = all->len;
-	for (guint i = 0; i < all->len; i++)
-		if (i == 0 ||
-			g_array_index(all, PipesimCandidate, i).least < planned->smallest.least)
-			planned->smallest = g_array_index(all, PipesimCandidate, i);
-	g_array_sort(all, compare_bounds); /* stable */
-	if (!simulate_all(&planner, error))
-		return NULL;
-	/* What is slower than the best that fits is no near miss. */
+	return g_direct_hash(family->schedule) ^ (family->ranks * 31u) ^
+	       (family->chunks * 977u) ^ (family->microbatches * 65599u);
+}
+
+static gboolean equal_families(gconstpointer a, gconstpointer b)
+{
+	const Family *x = a, *y = b;
+
+	return x->schedule == y->schedule && x->ranks == y->ranks && x->chunks == y->chunks &&
+	       x->microbatches == y->microbatches;
+}
+
+/* Which candidates share an order. */
+static void find_families(Planner *planner)
+{
+	g_autoptr(GHashTable) table =
+		g_hash_table_new_full(hash_family, equal_families, g_free, NULL);
+	g_autoptr(GPtrArray) found = g_ptr_array_new();
+
+	for (guint i = 0; i < planner->all->len; i++) {
+		Item *item = &g_array_index(planner->all, Item, i);
+		const PipesimCandidate *candidate = &item->candidate;
+		const Family key = {candidate->schedule, candidate->ranks, candidate->chunks,
+			candidate->microbatches, found->len, 0};
+		Family *family = g_hash_table_lookup(table, &key);
+
+		if (family == NULL) {
+			family = g_memdup2(&key, sizeof key);
+			g_hash_table_add(table, family);
+			g_ptr_array_add(found, family);
+		}
+		family->members++;
+		item->group = family->number;
+	}
+	for (guint i = 0; i < found->len; i++)
+		g_ptr_array_add(planner->families, NULL);
+	for (guint i = 0; i < planner->all->len; i++) {
+		Item *item = &g_array_index(planner->all, Item, i);
+		const Family *family = g_ptr_array_index(found, item->group);
+		const PipesimScenario scenario =
+			pipesim_planner_scenario(planner->wish, &item->candidate);
+
+		if (g_ptr_array_index(planner->families, item->group) == NULL)
+			g_ptr_array_index(planner->families, item->group) = pipesim_family_new(
+				family->schedule, &scenario, family->members);
+		item->family = g_ptr_array_index(planner->families, item->group);
+	}
+}
+
+/* All candidates, bounded on all cores, in the order of the ways. */
+static gboolean collect(Planner *planner, GError **error)
+{
+	const PipesimParallel work = {.n_items = planner->ways->len,
+		.threads = planner->wish->threads,
+		.run = bound_way,
+		.data = planner};
+	PipesimPlanned *planned = planner->planned;
+
+	if (!pipesim_parallel(&work, error))
+		return FALSE;
+	for (guint i = 0; i < planner->ways->len; i++) {
+		Way *way = &g_array_index(planner->ways, Way, i);
+
+		for (guint k = 0; k < way->candidates->len; k++) {
+			const Item item = {.candidate = g_array_index(
+						   way->candidates, PipesimCandidate, k),
+				.way = way};
+
+			if (planned->candidates++ == 0 ||
+				item.candidate.least < planned->smallest.least)
+				planned->smallest = item.candidate;
+			g_array_append_val(planner->all, item);
+		}
+		if (way->refusal != NULL)
+			refuse(&planned->refusal, g_steal_pointer(&way->refusal));
+	}
+	return TRUE;
+}
+
+/* What is slower than the best that fits is no near miss. */
+static void drop_misses(PipesimPlanned *planned)
+{
 	for (guint i = planned->misses->len; i-- > 0;)
 		if (planned->best->len > 0 &&
 			g_array_index(planned->misses, PipesimCandidate, i).step >=
 				g_array_index(planned->best, PipesimCandidate, 0).step)
 			g_array_remove_index(planned->misses, i);
+}
+
+PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
+{
+	g_autoptr(PipesimPlanned) planned = g_new0(PipesimPlanned, 1);
+	g_autoptr(GArray) ways = g_array_new(FALSE, FALSE, sizeof(Way));
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Item));
+	g_autoptr(GPtrArray) families =
+		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_family_free);
+	Planner planner = {.wish = wish,
+		.ways = ways,
+		.all = all,
+		.families = families,
+		.planned = planned};
+
+	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	g_array_set_clear_func(ways, clear_way);
+	add_all(&planner);
+	if (!collect(&planner, error))
+		return NULL;
+	find_families(&planner);
+	planner.end = all->len;
+	if (wish->every && wish->parts > 0) {
+		/* At most 2^32 times 2^20. */
+		planner.first = (guint)(all->len * wish->part / wish->parts);
+		planner.end = (guint)(all->len * (wish->part + 1) / wish->parts);
+	}
+	if (!wish->every)
+		g_array_sort(all, compare_bounds); /* stable */
+	if (!simulate_all(&planner, error))
+		return NULL;
+	for (guint i = planner.first; i < planner.end && wish->every; i++)
+		g_array_append_val(planned->all, g_array_index(all, Item, i).candidate);
+	drop_misses(planned);
 	return g_steal_pointer(&planned);
 }

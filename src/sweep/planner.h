@@ -13,13 +13,17 @@ typedef struct {
 	gboolean recompute_given; /* as in training; else searched */
 	const PipesimDevice *device;
 	const PipesimRates *capture; /* of a trace; NULL: of the device */
-	guint gpus, per_node, ranks, chunks;
+	guint gpus, per_node, ranks, chunks, microbatches;
 	gint64 batch;                            /* sequences of a step */
 	gint64 memory;                           /* bytes of a GPU */
 	const PipesimSchedule *const *schedules; /* NULL-terminated */
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
 	gboolean frontier; /* also find those that none beats in step and memory both */
-	guint threads;     /* 0 = one a core */
+	/* Simulate and keep all candidates, whatever they lose by or hold: of @parts equal parts of
+	 * them number @part; 0 parts = all. */
+	gboolean every;
+	guint64 part, parts;
+	guint threads;                                          /* 0 = one a core */
 	void (*progress)(guint done, guint all, gpointer data); /* now and then; or NULL */
 	gpointer data;
 } PipesimWish;
@@ -51,6 +55,7 @@ typedef struct {
 	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
 	 * shortest step first. */
 	GArray *frontier;
+	GArray *all; /* where every one was asked for: in the order of the search */
 	PipesimCandidate smallest; /* whose fullest rank has least at least */
 	guint candidates;
 	guint too_large; /* of these: no schedule makes them fit */

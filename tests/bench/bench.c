@@ -63,6 +63,7 @@ static void print_time(char *out, gsize size, gint64 ns)
 void bench_row(const BenchRow *row)
 {
 	char time[32], simple[32] = "-", bytes[32] = "-", ratio[32] = "-";
+	const double rate = row->n / (double)row->ns * 1e3; /* millions a second */
 
 	print_time(time, sizeof time, row->ns);
 	if (row->bytes > 0)
@@ -72,8 +73,8 @@ void bench_row(const BenchRow *row)
 		g_snprintf(
 			ratio, sizeof ratio, "%.1f", (double)row->simple_ns / (double)row->ns);
 	}
-	printf("  %-34s %12s %12.1f %9s %12s %8s  %s\n", row->what, time,
-		row->n / (double)row->ns * 1e3, bytes, simple, ratio, row->unit);
+	printf("  %-34s %12s %12.*f %9s %12s %8s  %s\n", row->what, time, rate < 1 ? 4 : 1,
+		rate, bytes, simple, ratio, row->unit);
 	fflush(stdout);
 }
 
@@ -100,5 +101,7 @@ int main(int argc G_GNUC_UNUSED, char **argv)
 		bench_search();
 	if (bench_selected("files"))
 		bench_files();
+	if (bench_selected("plan"))
+		bench_plan();
 	return 0;
 }

@@ -33,3 +33,4 @@ void bench_lanes(void);
 void bench_links(void);
 void bench_search(void);
 void bench_files(void);
+void bench_plan(void);

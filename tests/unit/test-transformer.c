@@ -558,6 +558,66 @@ START_TEST(plans_well)
 }
 END_TEST
 
+/* What candidates share changes none of their figures. */
+START_TEST(briefs_as_runs)
+{
+	static const char *const models[] = {"llama-3-8b", "deepseek-v3"};
+	static const guint microbatches[] = {8, 19, 40};
+	const PipesimSchedule *const *all = pipesim_schedule_list();
+	guint found = 0;
+
+	for (guint k = 0; k < G_N_ELEMENTS(models) * G_N_ELEMENTS(microbatches); k++) {
+		g_autoptr(PipesimTransformer) model = read_shipped(models[k % 2]);
+		PipesimWish wish = {.model = model,
+			.training = plain(2048),
+			.gpus = 16,
+			.per_node = 8,
+			.batch = 4 * (gint64)microbatches[k / 2],
+			.memory = G_GINT64_CONSTANT(80) << 30,
+			.ranks = 4,
+			.microbatches = microbatches[k / 2],
+			.schedules = all,
+			.every = TRUE};
+		g_autoptr(PipesimPlanned) planned = NULL;
+
+		wish.device = pipesim_device_find("h100", "x", NULL);
+		wish.training.tp = 2;
+		wish.training.dp = 2;
+		wish.training.ep = wish.training.microbatch = 0;
+		wish.training.mfu = 0.4;
+		wish.training.sequence_parallel = TRUE;
+		planned = pipesim_planner_run(&wish, NULL);
+		ck_assert_uint_eq(planned->all->len, planned->candidates);
+		for (guint i = 0; i < planned->all->len; i++) {
+			const PipesimCandidate *candidate =
+				&g_array_index(planned->all, PipesimCandidate, i);
+			const PipesimScenario scenario =
+				pipesim_planner_scenario(&wish, candidate);
+			g_autoptr(PipesimCosts) costs =
+				pipesim_planner_costs(&wish, candidate, NULL);
+			g_autoptr(PipesimRun) run = NULL;
+
+			/* Searches take too long. */
+			if (pipesim_schedule_is_search(candidate->schedule))
+				continue;
+			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
+			ck_assert_msg(run->error == NULL, "%s", candidate->schedule->name);
+			ck_assert_int_eq(candidate->makespan, run->report->makespan);
+			ck_assert_int_eq(candidate->step, run->report->training.step);
+			ck_assert_int_eq(candidate->tokens, run->report->training.tokens);
+			ck_assert_int_eq(candidate->memory, run->report->memory.max);
+			ck_assert_int_eq(candidate->memory,
+				run->report->memory.peak[candidate->fullest]);
+			ck_assert_int_eq(candidate->parameters,
+				run->report->memory.parameters[candidate->fullest]);
+			ck_assert_int_eq(candidate->fits, run->report->memory.fits);
+			found++;
+		}
+	}
+	ck_assert_uint_gt(found, 500);
+}
+END_TEST
+
 Suite *transformer_suite(void)
 {
 	Suite *suite = suite_create("transformer");
@@ -577,6 +637,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, times_stages);
 	tcase_add_test(tests, scales_captures);
 	tcase_add_test(tests, plans_well);
+	tcase_add_test(tests, briefs_as_runs);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

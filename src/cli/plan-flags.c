@@ -1,0 +1,180 @@
+/* How a candidate is written for people and runtimes: in words, as a command, as flags. */
+#include "config.h"
+
+#include "cli/plan.h"
+#include <math.h>
+#include <string.h>
+
+/* Words ---------------------------------------------------------------------------------- */
+
+const char *pipesim_plan_schedule(const PipesimCandidate *candidate, char *room, gsize size)
+{
+	if (candidate->chunks == 0)
+		return candidate->schedule->name;
+	g_snprintf(room, size, "%s:%u", candidate->schedule->name, candidate->chunks);
+	return room;
+}
+
+/* As --recompute takes it, and with commas and its names as Megatron does. */
+char *pipesim_plan_recompute(const PipesimTraining *training, const char *between)
+{
+	static const char *const names[] = {"core_attn", "mlp", "moe", "moe_act",
+		"shared_experts", "layernorm", "mla_up_proj"};
+	g_autoptr(GString) words = g_string_new(NULL);
+
+	if (training->full && training->first > 0)
+		g_string_append_printf(words, "first=%" G_GINT64_FORMAT, training->first);
+	else if (training->full && training->every > 0)
+		g_string_append_printf(words, "every=%" G_GINT64_FORMAT, training->every);
+	else if (training->full)
+		g_string_append(words, "full");
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		if (training->recompute & (1u << i))
+			g_string_append_printf(
+				words, "%s%s", words->len > 0 ? between : "", names[i]);
+	return g_strdup(words->len > 0 ? words->str : "none");
+}
+
+/* The stages of @candidate; NULL only where memory is short. */
+PipesimStages *pipesim_plan_stages(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate)
+{
+	const PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
+	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
+	PipesimShape shape;
+
+	if (costs == NULL ||
+		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
+		return NULL;
+	return pipesim_cutter_layout(costs->cutter, shape.stages, NULL);
+}
+
+/* Options of the command line that say what the model is and how it is trained, but for sizes. */
+static void append_given(const PipesimPlanning *plan, GString *out)
+{
+	static const PipesimSettingId kept[] = {PIPESIM_SET_SEQ, PIPESIM_SET_CP,
+		PIPESIM_SET_EXPERT_TP, PIPESIM_SET_CP_COMM, PIPESIM_SET_OPTIMIZER,
+		PIPESIM_SET_ZERO, PIPESIM_SET_PRECISION, PIPESIM_SET_ATTENTION,
+		PIPESIM_SET_LOSS, PIPESIM_SET_UNFUSED, PIPESIM_SET_ROUTING,
+		PIPESIM_SET_WORKSPACE, PIPESIM_SET_MFU, PIPESIM_SET_DP_BANDWIDTH,
+		PIPESIM_SET_RUNTIME};
+	const PipesimSetup *setup = plan->setup;
+
+	for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
+		if (setup->text[kept[i]] != NULL)
+			g_string_append_printf(out, " %s %s", pipesim_settings[kept[i]].name,
+				setup->text[kept[i]]);
+	for (char **trace = setup->list[PIPESIM_SET_TRACE]; trace != NULL && *trace != NULL;
+		trace++)
+		g_string_append_printf(out, " --trace %s", *trace);
+	if (plan->wish.device != NULL)
+		g_string_append_printf(out, " --device %s", plan->wish.device->name);
+	if (plan->wish.training.overlap)
+		g_string_append(out, " --overlap-reduce");
+}
+
+/* "pipesim --pp 8 ...": what shows @candidate. */
+void pipesim_plan_command(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
+{
+	const PipesimTraining *training = &candidate->training;
+	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
+	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
+	PipesimNumber p2p;
+	char room[64];
+
+	g_string_append_printf(out,
+		"pipesim --pp %u -m %u -s %s --model %s --layout auto --microbatch-size "
+		"%" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT " --dp %" G_GINT64_FORMAT,
+		candidate->ranks, candidate->microbatches,
+		pipesim_plan_schedule(candidate, room, sizeof room),
+		plan->setup->text[PIPESIM_SET_MODEL], training->microbatch, training->tp,
+		training->dp);
+	if (training->ep > 1)
+		g_string_append_printf(out, " --ep %" G_GINT64_FORMAT, training->ep);
+	if (training->sequence_parallel)
+		g_string_append(out, " --sequence-parallel");
+	if (strcmp(recompute, "none") != 0)
+		g_string_append_printf(out, " --recompute %s", recompute);
+	append_given(plan, out);
+	if (plan->setup->text[PIPESIM_SET_DP_BANDWIDTH] == NULL)
+		g_string_append_printf(out, " --dp-bandwidth %.0fGB/s", PIPESIM_NETWORK / 1e9);
+	if (costs != NULL && plan->wish.device != NULL)
+		g_string_append_printf(
+			out, " --times P2P=%s", pipesim_print_ms(p2p, costs->p2p));
+	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B", plan->wish.memory);
+}
+
+/* Flags of runtimes ---------------------------------------------------------------------- */
+
+void pipesim_plan_megatron(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
+{
+	const PipesimTraining *training = &candidate->training;
+	const guint recomputed = training->recompute;
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
+	g_autofree char *modules = pipesim_plan_recompute(training, " ");
+
+	g_string_append_printf(out,
+		"--tensor-model-parallel-size %" G_GINT64_FORMAT
+		" --pipeline-model-parallel-size %u",
+		training->tp, candidate->ranks);
+	if (candidate->ranks > 1 && stages != NULL) {
+		g_string_append(out, " --pipeline-model-parallel-layout '");
+		pipesim_stages_print(stages, out);
+		g_string_append_c(out, '\'');
+	}
+	g_string_append_printf(out,
+		" --micro-batch-size %" G_GINT64_FORMAT
+		" --global-batch-size %" G_GINT64_FORMAT,
+		training->microbatch, plan->wish.batch);
+	if (training->sequence_parallel)
+		g_string_append(out, " --sequence-parallel");
+	if (training->cp > 1)
+		g_string_append_printf(
+			out, " --context-parallel-size %" G_GINT64_FORMAT, training->cp);
+	if (training->ep > 1)
+		g_string_append_printf(out,
+			" --expert-model-parallel-size %" G_GINT64_FORMAT
+			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
+			training->ep, training->etp);
+	if (training->zero != PIPESIM_ZERO_0)
+		g_string_append(out, " --use-distributed-optimizer");
+	if (training->full)
+		g_string_append_printf(out,
+			" --recompute-granularity full --recompute-method uniform "
+			"--recompute-num-layers %" G_GINT64_FORMAT,
+			MAX(training->every, 1));
+	else if (recomputed != 0)
+		g_string_append_printf(out,
+			" --recompute-granularity selective --recompute-modules %s", modules);
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_plan_torchtitan(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
+{
+	const PipesimTraining *training = &candidate->training;
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
+
+	g_string_append_printf(out,
+		"[parallelism]\n"
+		"pipeline_parallel_degree = %u\n"
+		"pipeline_parallel_schedule_csv = \"schedule.csv\"\n"
+		"num_pp_microbatches = %u\n"
+		"tensor_parallel_degree = %" G_GINT64_FORMAT "\n"
+		"data_parallel_shard_degree = %" G_GINT64_FORMAT "\n"
+		"context_parallel_degree = %" G_GINT64_FORMAT "\n"
+		"expert_parallel_degree = %" G_GINT64_FORMAT "\n",
+		candidate->ranks, candidate->microbatches, training->tp, training->dp,
+		training->cp, training->ep);
+	if (stages != NULL) {
+		g_string_append(out, "module_fqns_per_model_part = ");
+		pipesim_stages_print_modules(stages, out);
+		g_string_append_c(out, '\n');
+	}
+	g_string_append_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
+		training->full             ? "full"
+		: training->recompute != 0 ? "selective"
+					   : "none");
+}

@@ -1,0 +1,42 @@
+/* What one command line of `pipesim plan` asks for and found, and how that is written. Private to cmd-plan.c and
+ * plan-*.c. */
+#pragma once
+#include "setup/setup.h"
+#include "sweep/planner.h"
+
+typedef struct {
+	PipesimSetup *setup;
+	PipesimWish wish;
+	PipesimRates capture;
+	GPtrArray *schedules; /* of PipesimSchedule, NULL-terminated */
+	PipesimPlanned *planned;
+} PipesimPlanning;
+
+/** pipesim_plan_schedule: "interleaved-1f1b:4", in @room where it must be made. */
+const char *pipesim_plan_schedule(const PipesimCandidate *candidate, char *room, gsize size);
+
+/** pipesim_plan_recompute: as --recompute takes it, its modules with @between between them. For g_free(). */
+char *pipesim_plan_recompute(const PipesimTraining *training, const char *between);
+
+/** pipesim_plan_stages: the stages of @candidate. (transfer full): NULL only where memory is short. */
+PipesimStages *pipesim_plan_stages(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate);
+
+/** pipesim_plan_command: appends "pipesim --pp 8 ...", which shows @candidate. */
+void pipesim_plan_command(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
+
+/** pipesim_plan_megatron, pipesim_plan_torchtitan: appends the flags, or the TOML, of @candidate. */
+void pipesim_plan_megatron(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
+void pipesim_plan_torchtitan(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
+
+/** pipesim_plan_json, pipesim_plan_csv, pipesim_plan_jsonl: appends the best as JSON, a row of each that none beats in
+ * step and memory both, a line of each candidate. */
+void pipesim_plan_json(const PipesimPlanning *plan, GString *out);
+void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
+void pipesim_plan_jsonl(const PipesimPlanning *plan, GString *out);
+
+/** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
+gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);

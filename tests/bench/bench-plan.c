@@ -1,0 +1,63 @@
+/* Candidates of a plan: bounded, and all of them simulated. */
+#include "bench.h"
+#include "sweep/planner.h"
+
+/* Where models are, from a build folder or the sources. */
+static PipesimTransformer *read_model(const char *name)
+{
+	const char *data = g_getenv("PIPESIM_DATADIR");
+	g_autofree char *file = g_strconcat(name, ".ini", NULL);
+	g_autofree char *path =
+		g_build_filename(data != NULL ? data : PIPESIM_DATADIR, "models", file, NULL);
+
+	return pipesim_transformer_read(path, NULL);
+}
+
+static void run_all(gpointer data)
+{
+	pipesim_planned_free(pipesim_planner_run(data, NULL));
+}
+
+static void bench_model(const char *name, gint64 seq)
+{
+	static const char *const names[] = {"1f1b", "interleaved-1f1b", "zb-h1", "zb-v",
+		"v-half", "v-min", "interleaved-zb", "dualpipe", "dualpipev"};
+	g_autoptr(PipesimTransformer) model = read_model(name);
+	const PipesimSchedule *schedules[G_N_ELEMENTS(names) + 1] = {NULL};
+	g_autoptr(PipesimPlanned) planned = NULL;
+	g_autofree char *what =
+		g_strdup_printf("plan of %s, PP 16, M 128, all simulated", name);
+	PipesimWish wish = {.model = model,
+		.training = pipesim_training_on_one(seq, 0),
+		.gpus = 128,
+		.per_node = 8,
+		.batch = 1024,
+		.ranks = 16,
+		.microbatches = 128,
+		.memory = G_GINT64_CONSTANT(180) << 30,
+		.schedules = schedules,
+		.every = TRUE};
+
+	if (model == NULL)
+		return;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		schedules[i] = pipesim_schedule_find(names[i], NULL);
+	wish.training.tp = wish.training.ep = wish.training.dp = 0;
+	wish.training.mfu = 0.45;
+	wish.training.zero = PIPESIM_ZERO_1;
+	wish.device = pipesim_device_find("b200", "-", NULL);
+	planned = pipesim_planner_run(&wish, NULL);
+	if (planned == NULL)
+		return;
+	bench_row(&(BenchRow){.what = what,
+		.ns = bench_median(run_all, &wish),
+		.n = planned->simulated,
+		.unit = "candidates"});
+}
+
+void bench_plan(void)
+{
+	bench_title("plan, on all cores");
+	bench_model("llama-3-70b", 8192);
+	bench_model("deepseek-v3", 4096);
+}
