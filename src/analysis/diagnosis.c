@@ -49,6 +49,51 @@ const char *pipesim_cause_name(PipesimCauseKind kind)
 
 /* Replays -------------------------------------------------------------------------------- */
 
+/* @durations, by op of the program, for the ops of @step, where pairs ran in halves: F has its share by what both
+ * halves usually take. For g_free(). */
+static gint64 *split_durations(
+	const Doctor *doctor, const PipesimStep *step, const gint64 *durations)
+{
+	const PipesimProgram *program = doctor->out->program;
+	gint64 *split = g_new(gint64, step->program->n_ops);
+	guint32 at = 0;
+
+	for (guint rank = 0; rank < program->shape.ranks; rank++)
+		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
+			i++) {
+			const PipesimOp *op = &program->ops[i];
+			gint64 forward = durations[i], both;
+
+			if (op->kind == PIPESIM_FB) {
+				const guint stage = pipesim_op_stage(program, rank, op);
+				const guint b_stage = pipesim_op_b_stage(program, rank, op);
+
+				both = doctor->times->stage[PIPESIM_F][stage] +
+				       doctor->times->stage[PIPESIM_B][b_stage];
+				forward = pipesim_time_scale(durations[i],
+					doctor->times->stage[PIPESIM_F][stage], MAX(both, 1));
+				split[at++] = forward;
+				forward = durations[i] - forward;
+			}
+			split[at++] = forward;
+		}
+	return split;
+}
+
+/* Start and end of @timeline, whose pairs ran in halves, by op of the program again. */
+static void join_halves(const Doctor *doctor, PipesimTimeline *timeline)
+{
+	const PipesimProgram *program = doctor->out->program;
+	guint32 at = 0;
+
+	for (guint32 i = 0; i < program->n_ops; i++) {
+		timeline->start[i] = timeline->start[at];
+		at += program->ops[i].kind == PIPESIM_FB;
+		timeline->end[i] = timeline->end[at++];
+	}
+	timeline->n_ops = program->n_ops;
+}
+
 /* The makespan of @step where ops take @durations and messages @p2p; -1 with @error.
  * @out: (out) (nullable): its timeline */
 static gint64 replay(const Doctor *doctor, const PipesimStep *step, const gint64 *durations,
@@ -56,14 +101,18 @@ static gint64 replay(const Doctor *doctor, const PipesimStep *step, const gint64
 {
 	PipesimTimes times = *doctor->times;
 	g_autoptr(PipesimTimeline) timeline = NULL;
+	g_autofree gint64 *split =
+		step->split ? split_durations(doctor, step, durations) : NULL;
 	gint64 makespan;
 
-	times.drawn = durations;
+	times.drawn = split != NULL ? split : durations;
 	times.p2p = p2p;
 	timeline = pipesim_step_again(step, &times, 0, error);
 	if (timeline == NULL)
 		return -1;
 	makespan = timeline->makespan;
+	if (split != NULL)
+		join_halves(doctor, timeline);
 	if (out != NULL)
 		*out = g_steal_pointer(&timeline);
 	return makespan;
@@ -203,7 +252,7 @@ static gboolean fill_levels(Doctor *doctor, GError **error)
 			doctor->level[STAGES][i] =
 				pipesim_median_stage(medians, op->stage, op->kind);
 			doctor->level[RANKS][i] = pipesim_median_on_rank(
-				medians, pipeline->replica, op->stage, op->kind);
+				medians, pipeline->replica, rank, op->stage, op->kind);
 			doctor->level[OPS][i] = own;
 			doctor->level[MESSAGES][i] = own + messages;
 			doctor->level[HOST][i] = moments[i].end - moments[i].ready;
@@ -591,7 +640,8 @@ static gboolean diagnose(Doctor *doctor, GError **error)
 	if (!choose_step(doctor, error))
 		return FALSE;
 	doctor->medians = pipesim_medians_new(doctor->record);
-	out->tells_ranks = doctor->record->n_replicas > 1 || doctor->record->speed != NULL;
+	out->tells_ranks = doctor->record->n_replicas > 1 ||
+			   doctor->record->joined.copies > 1 || doctor->record->speed != NULL;
 	out->pipeline_ns = out->pipeline->end - out->pipeline->start;
 	out->program = pipesim_executed_program(doctor->record, out->pipeline, error);
 	if (out->program == NULL)

@@ -5,20 +5,29 @@
 #include "base/kind.h"
 #include <string.h>
 
-/* The stages of each rank as its chunks, in order. @chunk_of: (out): by stage */
-static void place_stages(const PipesimJoined *joined, PipesimProgram *program, guint8 *chunk_of)
+/* The stages of each rank as its chunks, in order. */
+static void place_stages(const PipesimJoined *joined, PipesimProgram *program)
 {
 	const guint chunks = program->shape.chunks;
-	g_autofree guint *held = g_new0(guint, joined->ranks);
+	g_autofree guint *n = g_new0(guint, joined->ranks);
 
 	for (guint i = 0; i < joined->ranks * chunks; i++)
 		program->stage_of[i] = PIPESIM_NO_OP;
-	for (guint stage = 0; stage < joined->stages; stage++) {
-		const guint rank = joined->rank_of[stage];
+	for (guint i = 0; i < joined->held->len; i++) {
+		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
 
-		chunk_of[stage] = (guint8)held[rank];
-		program->stage_of[(gsize)rank * chunks + held[rank]++] = stage;
+		program->stage_of[(gsize)held->rank * chunks + n[held->rank]++] = held->stage;
 	}
+}
+
+static guint8 chunk_of(const PipesimProgram *program, guint rank, guint stage)
+{
+	const guint32 *stage_of = &program->stage_of[(gsize)rank * program->shape.chunks];
+	guint8 chunk = 0;
+
+	while (stage_of[chunk] != stage)
+		chunk++;
+	return chunk;
 }
 
 PipesimProgram *pipesim_executed_program(
@@ -31,12 +40,11 @@ PipesimProgram *pipesim_executed_program(
 		.chunks = joined->chunks,
 		.microbatches = joined->microbatches,
 		.stages = joined->stages,
-		.copies = 1,
+		.copies = joined->copies,
 		.max_activations = {joined->ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
 	};
 	g_autoptr(PipesimProgram) program = NULL;
-	g_autofree guint8 *chunk_of = g_new0(guint8, joined->stages);
 
 	if (joined->chunks > PIPESIM_MAX_CHUNKS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u stages on a rank; at most %u",
@@ -46,17 +54,22 @@ PipesimProgram *pipesim_executed_program(
 	program = pipesim_program_new(&shape, n_ops, error);
 	if (program == NULL)
 		return NULL;
-	place_stages(joined, program, chunk_of);
+	place_stages(joined, program);
 	program->n_ops = n_ops;
 	memcpy(program->rank_begin, pipeline->op_begin,
 		((gsize)joined->ranks + 1) * sizeof *program->rank_begin);
-	for (guint32 i = 0; i < n_ops; i++) {
-		const PipesimRecordOp *op = &pipeline->ops[i];
+	for (guint rank = 0; rank < joined->ranks; rank++)
+		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
+			i++) {
+			const PipesimRecordOp *op = &pipeline->ops[i];
+			const gboolean pair = op->kind == PIPESIM_FB;
 
-		program->ops[i] = (PipesimOp){.microbatch = op->microbatch,
-			.kind = op->kind,
-			.chunk = chunk_of[op->stage]};
-	}
+			program->ops[i] = (PipesimOp){.microbatch = op->microbatch,
+				.b_microbatch = op->b_microbatch,
+				.kind = op->kind,
+				.chunk = chunk_of(program, rank, op->stage),
+				.b_chunk = pair ? chunk_of(program, rank, op->b_stage) : 0};
+		}
 	if (!pipesim_program_link(program, NULL, NULL, error) ||
 		!pipesim_program_check_order(program, NULL, NULL, error)) {
 		g_prefix_error(error, "the recorded order cannot have run: ");
@@ -78,7 +91,8 @@ gboolean pipesim_executed_same(const PipesimRecord *record, const PipesimRecordP
 			const PipesimRecordOp *y = &b->ops[b->op_begin[*rank] + i - begin];
 
 			if (x->kind != y->kind || x->stage != y->stage ||
-				x->microbatch != y->microbatch)
+				x->microbatch != y->microbatch || x->b_stage != y->b_stage ||
+				x->b_microbatch != y->b_microbatch)
 				return FALSE;
 		}
 	}
@@ -96,10 +110,17 @@ void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario 
 	own.runtime = NULL;
 	own.samples = 0;
 	for (; *all != NULL && !out->exact; all++) {
-		PipesimRun *run = pipesim_run_schedule(*all, &own, costs);
+		const guint parts = MAX((*all)->parts, 1u);
+		PipesimRun *run;
 		guint32 same;
 
-		if (run->error != NULL || !pipesim_difference_comparable(executed, run) ||
+		/* What was recorded are the parts. */
+		if (scenario->microbatches % parts != 0)
+			continue;
+		own.microbatches = scenario->microbatches / parts;
+		run = pipesim_run_schedule(*all, &own, costs);
+		if (run->error != NULL || run->shape.ranks != executed->shape.ranks ||
+			run->shape.microbatches != executed->shape.microbatches ||
 			(same = pipesim_difference_same_ops(executed, run)) <= out->same) {
 			pipesim_run_free(run);
 			continue;

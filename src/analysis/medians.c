@@ -10,10 +10,11 @@
 #define NEVER G_GINT64_CONSTANT(-1)
 
 struct _PipesimMedians {
-	guint stages, replicas;
-	gint64 even[PIPESIM_FB];
-	gint64 *stage, *idle; /* [stage * PIPESIM_FB + kind] */
-	gint64 *on_rank;      /* [(replica * stages + stage) * PIPESIM_FB + kind] */
+	const PipesimJoined *joined; /* the record's */
+	guint stages;
+	gint64 even[PIPESIM_N_KINDS];
+	gint64 *stage, *idle; /* [stage * PIPESIM_N_KINDS + kind] */
+	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
 };
 
 typedef struct {
@@ -56,10 +57,30 @@ typedef enum {
 	IDLE
 } Sort;
 
+/* Of @stage on @rank in joined->held. */
+static guint place_of(const PipesimJoined *joined, guint rank, guint stage)
+{
+	guint low = 0, high = joined->held->len;
+
+	while (low < high) {
+		const guint middle = low + (high - low) / 2;
+
+		if (g_array_index(joined->held, PipesimHeld, middle).rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (g_array_index(joined->held, PipesimHeld, low).stage != stage)
+		low++;
+	return low;
+}
+
 static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 {
-	const guint stages = record->joined.stages;
-	const guint n = stages * PIPESIM_FB * (sort == BY_RANK ? record->n_replicas : 1);
+	const PipesimJoined *joined = &record->joined;
+	const guint n =
+		PIPESIM_N_KINDS *
+		(sort == BY_RANK ? joined->held->len * record->n_replicas : joined->stages);
 	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(Sample));
 	gint64 *out = g_new(gint64, n);
 
@@ -68,15 +89,20 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 	for (guint p = 0; p < record->pipelines->len; p++) {
 		const PipesimRecordPipeline *pipeline = record->pipelines->pdata[p];
 
-		for (guint32 i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
-			const PipesimRecordOp *op = &pipeline->ops[i];
-			const guint stage =
-				op->stage + (sort == BY_RANK ? pipeline->replica * stages : 0);
-			const Sample sample = {stage * PIPESIM_FB + op->kind,
-				sort == IDLE ? op->idle : op->end - op->start};
+		for (guint rank = 0; rank < joined->ranks; rank++)
+			for (guint32 i = pipeline->op_begin[rank];
+				i < pipeline->op_begin[rank + 1]; i++) {
+				const PipesimRecordOp *op = &pipeline->ops[i];
+				const guint place =
+					sort == BY_RANK
+						? pipeline->replica * joined->held->len +
+							  place_of(joined, rank, op->stage)
+						: op->stage;
+				const Sample sample = {place * PIPESIM_N_KINDS + op->kind,
+					sort == IDLE ? op->idle : op->end - op->start};
 
-			g_array_append_val(samples, sample);
-		}
+				g_array_append_val(samples, sample);
+			}
 	}
 	take_medians(samples, out);
 	return out;
@@ -87,22 +113,22 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 	PipesimMedians *medians = g_new0(PipesimMedians, 1);
 
 	medians->stages = record->joined.stages;
-	medians->replicas = record->n_replicas;
+	medians->joined = &record->joined;
 	medians->stage = medians_of(record, BY_STAGE);
 	medians->idle = medians_of(record, IDLE);
 	medians->on_rank = medians_of(record, BY_RANK);
 	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
 	for (guint i = 0; record->speed != NULL && record->n_replicas == 1 &&
-			  i < medians->stages * PIPESIM_FB;
+			  record->joined.copies == 1 && i < medians->stages * PIPESIM_N_KINDS;
 		i++)
 		if (medians->stage[i] != NEVER)
 			medians->stage[i] = pipesim_time_scale(medians->stage[i], MILLION,
-				record->speed[record->joined.rank_of[i / PIPESIM_FB]]);
-	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+				record->speed[record->joined.rank_of[i / PIPESIM_N_KINDS]]);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		gint64 sum = 0, n = 0;
 
 		for (guint stage = 0; stage < medians->stages; stage++) {
-			const gint64 median = medians->stage[stage * PIPESIM_FB + kind];
+			const gint64 median = medians->stage[stage * PIPESIM_N_KINDS + kind];
 
 			sum += MAX(median, 0);
 			n += median != NEVER;
@@ -129,24 +155,27 @@ gint64 pipesim_median_even(const PipesimMedians *medians, guint kind)
 
 gint64 pipesim_median_stage(const PipesimMedians *medians, guint stage, guint kind)
 {
-	return medians->stage[stage * PIPESIM_FB + kind];
+	return medians->stage[stage * PIPESIM_N_KINDS + kind];
 }
 
 gint64 pipesim_median_on_rank(
-	const PipesimMedians *medians, guint replica, guint stage, guint kind)
+	const PipesimMedians *medians, guint replica, guint rank, guint stage, guint kind)
 {
-	return medians->on_rank[(replica * medians->stages + stage) * PIPESIM_FB + kind];
+	const guint place =
+		replica * medians->joined->held->len + place_of(medians->joined, rank, stage);
+
+	return medians->on_rank[place * PIPESIM_N_KINDS + kind];
 }
 
 gint64 pipesim_median_idle(const PipesimMedians *medians, guint stage, guint kind)
 {
-	return medians->idle[stage * PIPESIM_FB + kind];
+	return medians->idle[stage * PIPESIM_N_KINDS + kind];
 }
 
 gboolean pipesim_medians_split(const PipesimMedians *medians)
 {
 	for (guint stage = 0; stage < medians->stages; stage++)
-		if (medians->stage[stage * PIPESIM_FB + PIPESIM_I] != NEVER)
+		if (medians->stage[stage * PIPESIM_N_KINDS + PIPESIM_I] != NEVER)
 			return TRUE;
 	return FALSE;
 }

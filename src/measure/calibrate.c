@@ -325,25 +325,6 @@ static gboolean tells_stages(const Calibrating *c)
 	return c->joined->stages > 1;
 }
 
-/* What each stage takes, into c->costs, beside FB in proportion to the F and B of an average one. */
-static gboolean set_stages(Calibrating *c, GError **error)
-{
-	PipesimCosts *costs = c->costs;
-	const guint n = c->joined->stages;
-	const gint64 pair = costs->time[PIPESIM_FB];
-	gint64 sum = 0;
-
-	for (guint stage = 0; stage < n; stage++)
-		sum += g_array_index(c->parts, gint64, (gsize)stage * PIPESIM_FB + PIPESIM_F) /
-			       n +
-		       g_array_index(c->parts, gint64, (gsize)stage * PIPESIM_FB + PIPESIM_B) /
-			       n;
-	costs->time[PIPESIM_F] = sum;
-	costs->time[PIPESIM_B] = 0;
-	costs->time[PIPESIM_FB] = costs->has_pair ? pair : sum;
-	return pipesim_costs_set_parts(costs, c->parts, c->joined->ranks, error);
-}
-
 /* The overlapped pair ------------------------------------------------------------------------- */
 
 static gboolean is_pair(const PipesimTraceGroup *group, gconstpointer data G_GNUC_UNUSED)
@@ -429,6 +410,16 @@ static gboolean add_pair(Calibrating *c, GError **error)
 		pipesim_notice(
 			c->notices, "no overlapped pair (chunk FB) was measured: FB = F + B");
 		return TRUE;
+	}
+	if (c->parts != NULL &&
+		((const PipesimTraceGroup *)groups->pdata[0])->what.b_stage >= 0) {
+		for (guint i = 0; i < groups->len; i++) {
+			const PipesimTraceGroup *group = groups->pdata[i];
+
+			record(c, group, &group->figures);
+		}
+		return pipesim_stage_times_pair(
+			c->joined, c->parts, groups, c->means, c->costs, error);
 	}
 	if (!pipesim_trace_select(groups, &c->wish, c->notices, error))
 		return FALSE;
@@ -636,7 +627,8 @@ static gboolean run(Calibrating *c, GError **error)
 		!add_up(c, error) || !add_pair(c, error) || !add_link(c, error) ||
 		(c->parts != NULL && (!pipesim_stage_times_fill(c->joined, c->parts,
 					      c->traces[0]->path, c->notices, error) ||
-					     !set_stages(c, error))))
+					     !pipesim_stage_times_set(
+						     c->joined, c->parts, c->costs, error))))
 		return FALSE;
 	if (time[PIPESIM_FB] > PIPESIM_MAX_TIME_NS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -58,34 +58,45 @@ static void note_message(
 		room->most = MIN(room->most, start - end);
 }
 
-/* Every message of @pipeline: activations to the next stage, gradients to the one before. */
-static void note_pipeline(Clocks *clocks, const PipesimRecordPipeline *pipeline,
-	gint64 *forward, gint64 *backward)
+/* When something ended, on which rank. */
+typedef struct {
+	gint64 end;
+	guint rank;
+} Sent;
+
+/* What op @op of @rank needs, or leaves, of its forward or its backward half. */
+static void note_half(Clocks *clocks, const PipesimRecordOp *op, guint rank, gboolean backward,
+	Sent *sent, gboolean reads)
 {
 	const PipesimJoined *joined = &clocks->record->joined;
-	const gsize m = joined->microbatches;
+	const gboolean second = op->kind == PIPESIM_FB && backward;
+	const guint stage = second ? op->b_stage : op->stage;
+	Sent *slot = &sent[(gsize)stage * joined->microbatches +
+			   (second ? op->b_microbatch : op->microbatch)];
+	const Sent *from = backward ? slot + joined->microbatches : slot - joined->microbatches;
 
-	for (guint i = 0; i < pipeline->op_begin[joined->ranks]; i++) {
-		const PipesimRecordOp *op = &pipeline->ops[i];
+	if (!reads)
+		*slot = (Sent){op->end, rank};
+	else if (backward ? stage + 1 < joined->stages : stage > 0)
+		note_message(clocks, from->rank, from->end, rank, op->start);
+}
 
-		if (op->kind == PIPESIM_F)
-			forward[op->stage * m + op->microbatch] = op->end;
-		else if (op->kind != PIPESIM_W)
-			backward[op->stage * m + op->microbatch] = op->end;
-	}
-	for (guint i = 0; i < pipeline->op_begin[joined->ranks]; i++) {
-		const PipesimRecordOp *op = &pipeline->ops[i];
-		const guint rank = joined->rank_of[op->stage];
+/* Every message of @pipeline: activations to the next stage, gradients to the one before.
+ * @forward, @backward: by stage and micro-batch */
+static void note_pipeline(
+	Clocks *clocks, const PipesimRecordPipeline *pipeline, Sent *forward, Sent *backward)
+{
+	for (guint reads = 0; reads < 2; reads++)
+		for (guint rank = 0; rank < clocks->record->joined.ranks; rank++)
+			for (guint32 i = pipeline->op_begin[rank];
+				i < pipeline->op_begin[rank + 1]; i++) {
+				const PipesimRecordOp *op = &pipeline->ops[i];
 
-		if (op->kind == PIPESIM_F && op->stage > 0)
-			note_message(clocks, joined->rank_of[op->stage - 1],
-				forward[(op->stage - 1) * m + op->microbatch], rank, op->start);
-		else if (op->kind != PIPESIM_F && op->kind != PIPESIM_W &&
-			 op->stage + 1 < joined->stages)
-			note_message(clocks, joined->rank_of[op->stage + 1],
-				backward[(op->stage + 1) * m + op->microbatch], rank,
-				op->start);
-	}
+				if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB)
+					note_half(clocks, op, rank, FALSE, forward, reads);
+				if (op->kind != PIPESIM_F && op->kind != PIPESIM_W)
+					note_half(clocks, op, rank, TRUE, backward, reads);
+			}
 }
 
 static gboolean fail_apart(const Room *room, GError **error)
@@ -218,8 +229,8 @@ static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArr
 	g_autoptr(GArray) rooms = g_array_new(FALSE, FALSE, sizeof(Room));
 	g_autoptr(GHashTable) by_key = g_hash_table_new(NULL, NULL);
 	const gsize slots = (gsize)record->joined.stages * record->joined.microbatches;
-	g_autofree gint64 *forward = g_new0(gint64, slots);
-	g_autofree gint64 *backward = g_new0(gint64, slots);
+	g_autofree Sent *forward = g_new0(Sent, slots);
+	g_autofree Sent *backward = g_new0(Sent, slots);
 	g_autofree gint64 *moved = g_new0(gint64, record->joined.ranks);
 	Clocks clocks = {record, rooms, by_key, first, end, notices, *off, FALSE};
 

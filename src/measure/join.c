@@ -11,9 +11,16 @@ typedef struct {
 	PipesimTrace *const *traces;
 	guint n;
 	PipesimJoined *out;
-	GHashTable *file_of;   /* replica and rank -> number of the trace, and 1 */
-	GArray *file_of_stage; /* guint32: number of the trace, and 1; 0 = none yet */
+	GHashTable *file_of; /* replica and rank -> number of the trace, and 1 */
+	GPtrArray *homes;    /* of each stage: GArray of Home, by micro-batch */
+	GHashTable *place;   /* rank and stage -> index in out->held, and 1 */
 } Joining;
+
+/* Where a micro-batch of a stage runs. */
+typedef struct {
+	guint32 rank;  /* and 1; 0 = none was seen */
+	guint32 trace; /* that says so */
+} Home;
 
 static PipesimTraceRow *row_at(const PipesimTrace *trace, guint i)
 {
@@ -46,7 +53,8 @@ static gboolean check_numbers(
 	const PipesimTrace *trace, const PipesimTraceRow *row, GError **error)
 {
 	if (row->rank < MOST && row->what.stage < MOST && row->microbatch < MOST_MICROBATCHES &&
-		row->replica < MOST)
+		row->replica < MOST && row->what.b_stage < MOST &&
+		row->b_microbatch < MOST_MICROBATCHES)
 		return TRUE;
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"%s: %s of %s, micro-batch %" G_GINT64_FORMAT ", rank %" G_GINT64_FORMAT
@@ -55,15 +63,67 @@ static gboolean check_numbers(
 		row->microbatch, row->rank);
 }
 
+/* Notes that @stage is on @rank, and runs @microbatch there. */
+static void note_held(Joining *joining, guint rank, guint stage, guint microbatch)
+{
+	const gpointer key = GSIZE_TO_POINTER((gsize)rank * MOST + stage + 1);
+	const guint place = GPOINTER_TO_UINT(g_hash_table_lookup(joining->place, key));
+	PipesimJoined *out = joining->out;
+
+	if (place > 0) {
+		PipesimHeld *held = &g_array_index(out->held, PipesimHeld, place - 1);
+
+		held->first = MIN(held->first, microbatch);
+		return;
+	}
+	g_array_append_val(out->held, ((PipesimHeld){rank, stage, microbatch}));
+	g_hash_table_insert(joining->place, key, GUINT_TO_POINTER(out->held->len));
+}
+
+/* Notes that trace @t has an op of @stage and @microbatch on @rank. */
+static gboolean note_stage(
+	Joining *joining, guint t, guint rank, guint stage, guint microbatch, GError **error)
+{
+	PipesimTrace *const *traces = joining->traces;
+	PipesimJoined *out = joining->out;
+	GArray *homes;
+	Home *home;
+
+	if (stage >= out->stages) {
+		out->rank_of = g_renew(guint32, out->rank_of, (gsize)stage + 1);
+		for (; out->stages <= stage; out->stages++) {
+			out->rank_of[out->stages] = PIPESIM_NO_RANK;
+			g_ptr_array_add(joining->homes, g_array_new(FALSE, TRUE, sizeof(Home)));
+		}
+	}
+	homes = joining->homes->pdata[stage];
+	if (microbatch >= homes->len)
+		g_array_set_size(homes, microbatch + 1);
+	home = &g_array_index(homes, Home, microbatch);
+	/* A capture may hold the same work of several GPUs. */
+	if (home->rank != 0 && home->rank != rank + 1 && home->trace != t)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"stage %u is on rank %u in %s and on rank %u in %s, both with "
+			"micro-batch %u: they are of different runs; give the ranks of one",
+			stage, home->rank - 1, traces[home->trace]->path, rank, traces[t]->path,
+			microbatch);
+	if (home->rank == 0) {
+		*home = (Home){rank + 1, t};
+		note_held(joining, rank, stage, microbatch);
+	}
+	if (out->rank_of[stage] == PIPESIM_NO_RANK)
+		out->rank_of[stage] = rank;
+	return TRUE;
+}
+
 /* Notes that trace @t has @row. */
 static gboolean note_op(Joining *joining, guint t, const PipesimTraceRow *row, GError **error)
 {
 	PipesimTrace *const *traces = joining->traces;
-	const guint stage = (guint)row->what.stage, rank = (guint)row->rank;
+	const guint rank = (guint)row->rank;
 	const guint replica = (guint)MAX(row->replica, 0);
 	const gpointer key = GSIZE_TO_POINTER((gsize)replica * MOST + rank + 1);
 	const guint other = GPOINTER_TO_UINT(g_hash_table_lookup(joining->file_of, key));
-	guint32 *of_stage;
 
 	if (other == 0)
 		g_hash_table_insert(joining->file_of, key, GUINT_TO_POINTER(t + 1));
@@ -71,23 +131,11 @@ static gboolean note_op(Joining *joining, guint t, const PipesimTraceRow *row, G
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s and %s are both of rank %u; give each rank of one run once",
 			traces[other - 1]->path, traces[t]->path, rank);
-	if (stage >= joining->out->stages) {
-		joining->out->stages = stage + 1;
-		g_array_set_size(joining->file_of_stage, stage + 1);
-		joining->out->rank_of =
-			g_renew(guint32, joining->out->rank_of, (gsize)stage + 1);
-	}
-	of_stage = &g_array_index(joining->file_of_stage, guint32, stage);
-	if (*of_stage == 0)
-		joining->out->rank_of[stage] = rank;
-	else if (*of_stage != t + 1 && joining->out->rank_of[stage] != rank)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"stage %u is on rank %u in %s and on rank %u in %s: they are of "
-			"different runs; give the ranks of one",
-			stage, joining->out->rank_of[stage], traces[*of_stage - 1]->path, rank,
-			traces[t]->path);
-	*of_stage = t + 1;
-	return TRUE;
+	return note_stage(joining, t, rank, (guint)row->what.stage, (guint)row->microbatch,
+		       error) &&
+	       (row->what.phase != PIPESIM_FB ||
+		       note_stage(joining, t, rank, (guint)row->what.b_stage,
+			       (guint)row->b_microbatch, error));
 }
 
 /* @place: which of the traces with ops trace @t is; @microbatches: (out): that it has */
@@ -118,6 +166,8 @@ static gboolean join_trace(
 		if (!check_numbers(trace, row, error) || !note_op(joining, t, row, error))
 			return FALSE;
 		*microbatches = MAX(*microbatches, (guint)row->microbatch + 1);
+		if (row->what.phase == PIPESIM_FB)
+			*microbatches = MAX(*microbatches, (guint)row->b_microbatch + 1);
 	}
 	return TRUE;
 }
@@ -144,37 +194,56 @@ static gboolean check_run(
 	return TRUE;
 }
 
-/* Stages of a rank, and ranks. */
-static void count(const Joining *joining)
+static gint compare_held(gconstpointer a, gconstpointer b)
 {
-	PipesimJoined *out = joining->out;
-	g_autofree guint *held = NULL;
-	guint highest = 0;
+	const PipesimHeld *x = a, *y = b;
 
-	for (guint stage = 0; stage < out->stages; stage++) {
-		if (g_array_index(joining->file_of_stage, guint32, stage) == 0)
-			out->rank_of[stage] = PIPESIM_NO_RANK;
-		else
-			highest = MAX(highest, out->rank_of[stage]);
+	return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+				  : (x->stage > y->stage) - (x->stage < y->stage);
+}
+
+/* Of copies the one that runs the first micro-batches comes first, as schedule files have it. */
+static gint compare_copies(gconstpointer a, gconstpointer b)
+{
+	const PipesimHeld *x = a, *y = b;
+
+	if (x->rank == y->rank && x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return compare_held(a, b);
+}
+
+/* Stages of a rank, copies, and ranks. */
+static void count(PipesimJoined *out)
+{
+	g_autofree guint *homes = g_new0(guint, MAX(out->stages, 1));
+	guint here = 0;
+
+	g_array_sort(out->held, compare_held);
+	out->copies = 1;
+	for (guint i = 0; i < out->held->len; i++) {
+		const PipesimHeld *held = &g_array_index(out->held, PipesimHeld, i);
+
+		here = i > 0 && held[-1].rank == held->rank ? here + 1 : 1;
+		out->chunks = MAX(out->chunks, here);
+		homes[held->stage]++;
+		out->copies = MAX(out->copies, homes[held->stage]);
 	}
-	held = g_new0(guint, (gsize)highest + 1);
-	for (guint stage = 0; stage < out->stages; stage++) {
-		if (out->rank_of[stage] == PIPESIM_NO_RANK)
-			continue;
-		held[out->rank_of[stage]]++;
-		out->chunks = MAX(out->chunks, held[out->rank_of[stage]]);
-	}
-	out->ranks = MAX((out->stages + out->chunks - 1) / MAX(out->chunks, 1u), 1u);
+	if (out->copies > 1)
+		g_array_sort(out->held, compare_copies);
+	out->ranks =
+		MAX((out->stages * out->copies + out->chunks - 1) / MAX(out->chunks, 1u), 1u);
 }
 
 gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, GError **error)
 {
 	g_autoptr(GHashTable) file_of = g_hash_table_new(NULL, NULL);
-	g_autoptr(GArray) file_of_stage = g_array_new(FALSE, TRUE, sizeof(guint32));
-	Joining joining = {traces, n, out, file_of, file_of_stage};
+	g_autoptr(GPtrArray) homes =
+		g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
+	g_autoptr(GHashTable) of_rank = g_hash_table_new(NULL, NULL);
+	Joining joining = {traces, n, out, file_of, homes, of_rank};
 	guint place = 0, first = 0;
 
-	*out = (PipesimJoined){0};
+	*out = (PipesimJoined){.held = g_array_new(FALSE, FALSE, sizeof(PipesimHeld))};
 	pipesim_number_replicas(traces, n);
 	for (guint t = 0; t < n; t++) {
 		guint microbatches;
@@ -192,7 +261,7 @@ gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, 
 			return FALSE;
 		}
 	}
-	count(&joining);
+	count(out);
 	return TRUE;
 }
 
@@ -203,9 +272,12 @@ char *pipesim_joined_missing(const PipesimJoined *joined)
 	GString *out = g_string_new(NULL);
 	guint n = 0;
 
-	for (guint stage = 0; stage < joined->stages; stage++)
-		if (joined->rank_of[stage] < joined->ranks)
-			seen[joined->rank_of[stage]] = TRUE;
+	for (guint i = 0; i < joined->held->len; i++) {
+		const guint rank = g_array_index(joined->held, PipesimHeld, i).rank;
+
+		if (rank < joined->ranks)
+			seen[rank] = TRUE;
+	}
 	for (guint rank = 0; rank < joined->ranks; rank++) {
 		if (seen[rank])
 			continue;
@@ -222,5 +294,6 @@ char *pipesim_joined_missing(const PipesimJoined *joined)
 void pipesim_joined_clear(PipesimJoined *joined)
 {
 	g_free(joined->rank_of);
+	g_clear_pointer(&joined->held, g_array_unref);
 	*joined = (PipesimJoined){0};
 }

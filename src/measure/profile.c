@@ -252,6 +252,9 @@ static void add_rows(PipesimTrace *trace, const PipesimProfile *profile, const G
 		row.what.whole_chunk = g_str_equal(row.what.component, "chunk");
 		row.rep = row.microbatch = marked->meaning.rep;
 		row.what.stage = marked->meaning.stage;
+		if (marked->meaning.b_rep >= 0)
+			pipesim_trace_row_pair(&row, marked->meaning.b_stage,
+				marked->meaning.b_rep, trace->strings);
 		if (!marked->meaning.counted ||
 			(!profile->projected && marked->activities == 0 &&
 				!row.what.whole_chunk))

@@ -140,7 +140,7 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 			rule->words[4] != NULL ? expand(strings, match, rule->words[4]) : "";
 		out->role = role_of(out->component);
 		out->rep = PIPESIM_UNKNOWN;
-		out->stage = PIPESIM_UNKNOWN;
+		out->stage = out->b_stage = out->b_rep = PIPESIM_UNKNOWN;
 		return TRUE;
 	}
 	return FALSE;
@@ -148,13 +148,14 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 
 /* Names that need no rule, behind any NVTX domains ("0.5:"), whose colons are single ones. */
 #define NUMBER "[0-9]{1,18}"
-static const char built_in[] = "^(?:(?!PP:)[^:]*:(?!:))*(?:"
-			       "(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)"
-			       "|PP:(?<stage>" NUMBER ")(?<phase>[FIWB])(?<rep>" NUMBER ")"
-			       "|PP:\\((?<stage>" NUMBER ")[FIWB](?<rep>" NUMBER ");" NUMBER
-			       "[FIWB]" NUMBER "\\)OVERLAP_F_B"
-			       "|PP:" NUMBER "[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
-			       "|(?<plain>For|Back)ward (?<rep>" NUMBER "))\\z";
+static const char built_in[] =
+	"^(?:(?!PP:)[^:]*:(?!:))*(?:"
+	"(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)"
+	"|PP:(?<stage>" NUMBER ")(?<phase>[FIWB])(?<rep>" NUMBER ")"
+	"|PP:\\((?<stage>" NUMBER ")[FIWB](?<rep>" NUMBER ");(?:(?<bstage>" NUMBER
+	")B(?<brep>" NUMBER ")|" NUMBER "[FIW]" NUMBER ")\\)OVERLAP_F_B"
+	"|PP:" NUMBER "[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
+	"|(?<plain>For|Back)ward (?<rep>" NUMBER "))\\z";
 
 /* What the group @name of @match holds, as a text of @strings; "" where it has no part in it. */
 static const char *fetch(GStringChunk *strings, const GMatchInfo *match, const char *name)
@@ -186,6 +187,8 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 		.phase = (guint8)MAX(0, pipesim_phase_find(phase)),
 		.rep = PIPESIM_UNKNOWN,
 		.stage = PIPESIM_UNKNOWN,
+		.b_stage = PIPESIM_UNKNOWN,
+		.b_rep = PIPESIM_UNKNOWN,
 	};
 	if (out->component[0] != '\0') {
 		out->role = role_of(out->component);
@@ -206,8 +209,14 @@ gboolean pipesim_range_recognise(const PipesimRangeRules *rules, const char *nam
 	out->stage = g_ascii_strtoll(stage, NULL, 10);
 	out->chunk = pipesim_stage_chunk(strings, out->stage);
 	if (phase[0] == '\0') {
+		const char *b_stage = fetch(strings, match, "bstage");
+
 		out->phase = PIPESIM_FB;
 		out->role = PIPESIM_ROLE_PAIR;
+		if (b_stage[0] != '\0') {
+			out->b_stage = g_ascii_strtoll(b_stage, NULL, 10);
+			out->b_rep = g_ascii_strtoll(fetch(strings, match, "brep"), NULL, 10);
+		}
 	}
 	return TRUE;
 }

@@ -12,6 +12,8 @@ typedef struct {
 	guint8 phase, role;
 	gint64 rep;   /* micro-batch, or PIPESIM_UNKNOWN */
 	gint64 stage; /* that a number in @chunk is, or PIPESIM_UNKNOWN */
+	gint64 b_stage,
+		b_rep; /* of the full backward of a pair; PIPESIM_UNKNOWN: there is none */
 } PipesimRangeMeaning;
 
 typedef GPtrArray PipesimRangeRules; /* private */

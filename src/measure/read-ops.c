@@ -4,10 +4,11 @@
  *	step (or iteration)	as the run numbers it
  *	dp, rank		may be missing: one replica, a stage a rank
  *	stage
- *	op (or kind)		F, I, W, B, forward-compute, backward-compute; anything else is
+ *	op (or kind)		F, I, W, B, FB, forward-compute, backward-compute; anything else is
  *				what a rank did besides: -send and -recv are messages
  *	seq			may be missing, as all but the stage may be empty
  *	microbatch
+ *	b_stage, b_microbatch	may be missing: of the backward half of an overlapped pair, FB
  *	start_us		on a clock that all ranks share within a step
  *	dur_us, or end_us	in any unit
  */
@@ -26,6 +27,8 @@ enum {
 	STAGE,
 	SEQ,
 	MICROBATCH,
+	B_STAGE,
+	B_MICROBATCH,
 	OP,
 	START,
 	END,
@@ -44,6 +47,8 @@ static const struct {
 	[STAGE] = {{"stage", NULL}, TRUE},
 	[SEQ] = {{"seq", NULL}, FALSE},
 	[MICROBATCH] = {{"microbatch", NULL}, TRUE},
+	[B_STAGE] = {{"b_stage", NULL}, FALSE},
+	[B_MICROBATCH] = {{"b_microbatch", NULL}, FALSE},
 	[OP] = {{"op", "kind"}, TRUE},
 	[START] = {{"start_*", NULL}, TRUE},
 	[END] = {{"end_*", NULL}, FALSE},
@@ -159,7 +164,7 @@ static gint find_kind(const char *name)
 	if (g_str_equal(name, "backward-compute"))
 		return PIPESIM_B;
 	const gint phase = pipesim_phase_find(name);
-	return phase >= 0 && phase < PIPESIM_FB ? phase : -1;
+	return phase >= 0 && phase <= PIPESIM_FB ? phase : -1;
 }
 
 static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
@@ -182,6 +187,16 @@ static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
 	row.duration = row.busy = span->duration;
 	if (row.microbatch == PIPESIM_UNKNOWN)
 		pipesim_table_fault(table, NULL, "an op without its micro-batch");
+	if (kind == PIPESIM_FB) {
+		const gint64 b_stage = read_count(reader, B_STAGE);
+		const gint64 b_microbatch = read_count(reader, B_MICROBATCH);
+
+		if (b_stage == PIPESIM_UNKNOWN || b_microbatch == PIPESIM_UNKNOWN)
+			pipesim_table_fault(table, NULL,
+				"a pair (FB) without the stage and micro-batch of its "
+				"backward half; columns b_stage and b_microbatch");
+		pipesim_trace_row_pair(&row, b_stage, b_microbatch, table->trace->strings);
+	}
 	g_array_append_val(table->trace->rows, row);
 }
 

@@ -62,7 +62,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
 
 		if (!pipesim_row_is_op(row) || row->status == PIPESIM_STATUS_CHECKSUM_FAIL ||
-			row->what.phase > PIPESIM_B)
+			row->what.phase > PIPESIM_FB)
 			continue;
 		/* An op without work stands where it was issued. */
 		if (row->start == PIPESIM_UNKNOWN && row->duration <= 0)
@@ -84,7 +84,8 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		const Found found = {
 			.op = {row->start, last, MAX(row->duration - MAX(row->busy, 0), 0),
 				(guint32)row->what.stage, (guint32)row->microbatch,
-				row->what.phase},
+				(guint32)MAX(row->what.b_stage, 0),
+				(guint32)MAX(row->b_microbatch, 0), row->what.phase},
 			.number = row->step >= 0 ? row->step : count_occurrence(seen, row),
 			.replica = (guint32)MAX(row->replica, 0),
 			.rank = (guint32)row->rank,
@@ -163,7 +164,12 @@ static char *find_missing(const PipesimRecord *record, const PipesimRecordPipeli
 	for (guint i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
 		const PipesimRecordOp *op = &pipeline->ops[i];
 
-		has[(gsize)op->stage * m + op->microbatch] |= (guint8)(1u << op->kind);
+		if (op->kind == PIPESIM_FB) {
+			has[(gsize)op->stage * m + op->microbatch] |= 1u << PIPESIM_F;
+			has[(gsize)op->b_stage * m + op->b_microbatch] |= 1u << PIPESIM_B;
+		} else {
+			has[(gsize)op->stage * m + op->microbatch] |= (guint8)(1u << op->kind);
+		}
 	}
 	for (guint stage = 0; stage < stages; stage++)
 		for (guint microbatch = 0; microbatch < m; microbatch++) {
@@ -254,23 +260,35 @@ static PipesimRecordPipeline *new_pipeline(
 }
 
 /* An op that appears twice in one step would be work done twice. */
+static gboolean check_once(const Found *found, guint8 *here, guint kind, guint stage,
+	guint microbatch, GError **error)
+{
+	if (*here & 1u << kind)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: %s of stage %u, micro-batch %u, appears twice in step "
+			"%" G_GINT64_FORMAT "; are traces of two runs among them?",
+			found->trace->path, pipesim_phase_name(kind), stage, microbatch,
+			found->number);
+	*here |= (guint8)(1u << kind);
+	return TRUE;
+}
+
 static gboolean check_twice(const Building *building, guint first, guint end, GError **error)
 {
 	const PipesimJoined *joined = &building->record->joined;
-	g_autofree guint8 *has = g_new0(guint8, (gsize)joined->stages * joined->microbatches);
+	const gsize m = joined->microbatches;
+	g_autofree guint8 *has = g_new0(guint8, joined->stages * m);
 
 	for (guint i = first; i < end; i++) {
 		const Found *found = found_at(building->found, i);
-		guint8 *here = &has[(gsize)found->op.stage * joined->microbatches +
-				    found->op.microbatch];
+		const PipesimRecordOp *op = &found->op;
+		const gboolean pair = op->kind == PIPESIM_FB;
 
-		if (*here & 1u << found->op.kind)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s: %s of stage %u, micro-batch %u, appears twice in step "
-				"%" G_GINT64_FORMAT "; are traces of two runs among them?",
-				found->trace->path, pipesim_phase_name(found->op.kind),
-				found->op.stage, found->op.microbatch, found->number);
-		*here |= (guint8)(1u << found->op.kind);
+		if (!check_once(found, &has[op->stage * m + op->microbatch],
+			    pair ? PIPESIM_F : op->kind, op->stage, op->microbatch, error) ||
+			(pair && !check_once(found, &has[op->b_stage * m + op->b_microbatch],
+					 PIPESIM_B, op->b_stage, op->b_microbatch, error)))
+			return FALSE;
 	}
 	return TRUE;
 }
@@ -470,6 +488,14 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 			"no ops of micro-batches in these traces: diagnose needs a profile "
 			"with "
 			"PP: ranges, a table of ops, or a trace with stage and microbatch");
+	g_autofree gboolean *seen = g_new0(gboolean, joined->ranks);
+
+	for (guint i = 0; i < joined->held->len; i++) {
+		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
+
+		if (held->rank < joined->ranks)
+			seen[held->rank] = TRUE;
+	}
 	for (guint stage = 0; stage < joined->stages; stage++) {
 		g_autofree char *missing = NULL;
 
@@ -482,6 +508,12 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 			"all ranks of the pipeline",
 			stage, missing);
 	}
+	for (guint rank = 0; rank < joined->ranks; rank++)
+		if (!seen[rank])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"the trace of rank %u is missing, which holds copies of "
+				"stages: diagnose needs those of all ranks of the pipeline",
+				rank);
 	return TRUE;
 }
 
@@ -502,8 +534,8 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 			return NULL;
 	if (!set_origin(&building, error))
 		return NULL;
-	/* An op for each slot is the least that a whole step has. */
-	if (2 * (guint64)record->joined.stages * record->joined.microbatches > found->len) {
+	/* A pair for each slot, or a forward and a backward, is the least that a whole step has. */
+	if ((guint64)record->joined.stages * record->joined.microbatches > found->len) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no whole step: %u ops, but one of %u stages and %u micro-batches has "
 			"more; record whole steps of all ranks",

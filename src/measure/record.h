@@ -7,7 +7,8 @@ typedef struct {
 	gint64 start, end;
 	gint64 idle; /* of this time, without work: the rank stood still inside the op */
 	guint32 stage, microbatch;
-	guint8 kind; /* F, I, W or B */
+	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
+	guint8 kind;                   /* F, I, W, B or FB */
 } PipesimRecordOp;
 
 /* What a rank did besides its ops. */

@@ -117,6 +117,38 @@ static gboolean is_plain(const GArray *files, guint copies)
 	return TRUE;
 }
 
+/* Whether files of the same stages run different micro-batches of them: not replicas of each other, but two copies
+ * of these stages in one pipeline, as Chimera and DualPipe have. @files: sorted */
+static gboolean shares_work(const GArray *files)
+{
+	for (guint i = 1; i < files->len; i++) {
+		const File *a = &g_array_index(files, File, i - 1);
+		const File *b = &g_array_index(files, File, i);
+		g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+		gboolean same = FALSE;
+
+		if (compare_stages(a->stages, b->stages) != 0)
+			continue;
+		for (guint k = 0; k < a->trace->rows->len + b->trace->rows->len && !same; k++) {
+			const gboolean second = k >= a->trace->rows->len;
+			const PipesimTraceRow *row =
+				&g_array_index(second ? b->trace->rows : a->trace->rows,
+					PipesimTraceRow, second ? k - a->trace->rows->len : k);
+			const gpointer key = GSIZE_TO_POINTER(
+				((gsize)row->what.stage << 32 | (guint32)row->microbatch) + 1);
+
+			if (!pipesim_row_is_op(row))
+				continue;
+			if (second)
+				same = g_hash_table_contains(seen, key);
+			else
+				g_hash_table_add(seen, key);
+		}
+		return !same;
+	}
+	return FALSE;
+}
+
 static gboolean names_one_twice(const GArray *files)
 {
 	g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -164,7 +196,8 @@ guint pipesim_number_replicas(PipesimTrace *const *traces, guint n)
 	if (files->len == 0 || files->len > MOST)
 		return 0;
 	g_array_sort(files, compare_files);
-	if (!is_whole(files, &copies) || is_plain(files, copies) || names_one_twice(files))
+	if (!is_whole(files, &copies) || is_plain(files, copies) || names_one_twice(files) ||
+		shares_work(files))
 		return 0;
 	for (guint i = 0; i < files->len; i++)
 		number(&g_array_index(files, File, i), i / copies, i % copies);

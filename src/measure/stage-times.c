@@ -4,6 +4,7 @@
 #include "measure/stage-times.h"
 #include "model/costs.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The stage whose times @missing gets: the nearest that was measured, if possible neither the first
@@ -102,5 +103,55 @@ gboolean pipesim_stage_times_figure(
 				"metadata stage_figure '%.40s'; mean or median", figure);
 		*means = TRUE;
 	}
+	return TRUE;
+}
+
+static gint64 part_of(const GArray *parts, gint64 stage, guint kind)
+{
+	return g_array_index(parts, gint64, (gsize)stage * PIPESIM_FB + kind);
+}
+
+gboolean pipesim_stage_times_set(
+	const PipesimJoined *joined, GArray *parts, PipesimCosts *costs, GError **error)
+{
+	const gint64 pair = costs->time[PIPESIM_FB];
+	gint64 sum = 0;
+
+	for (guint stage = 0; stage < joined->stages; stage++)
+		sum += part_of(parts, stage, PIPESIM_F) / joined->stages +
+		       part_of(parts, stage, PIPESIM_B) / joined->stages;
+	costs->time[PIPESIM_F] = sum;
+	costs->time[PIPESIM_B] = 0;
+	costs->time[PIPESIM_FB] = costs->has_pair ? pair : sum;
+	return pipesim_costs_set_parts(costs, parts, joined->ranks, error);
+}
+
+gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *parts,
+	const GPtrArray *groups, gboolean means, PipesimCosts *costs, GError **error)
+{
+	double paired = 0, alone = 0, all = 0;
+	gint64 time;
+
+	for (guint i = 0; i < groups->len; i++) {
+		const PipesimTraceGroup *group = groups->pdata[i];
+
+		if (group->what.b_stage < 0)
+			continue;
+		paired += (double)(means ? pipesim_trace_group_mean(group)
+					 : group->figures.median);
+		alone += (double)part_of(parts, group->what.stage, PIPESIM_F) +
+			 (double)part_of(parts, group->what.b_stage, PIPESIM_B);
+	}
+	for (guint stage = 0; stage < joined->stages; stage++)
+		all += (double)part_of(parts, stage, PIPESIM_F) +
+		       (double)part_of(parts, stage, PIPESIM_B);
+	time = llround(MIN(all / joined->stages * paired / MAX(alone, 1),
+		(double)PIPESIM_MAX_TIME_NS + 1));
+	if (time > PIPESIM_MAX_TIME_NS)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"pairs (FB) take more than %" G_GINT64_FORMAT " ns",
+			PIPESIM_MAX_TIME_NS);
+	costs->time[PIPESIM_FB] = time;
+	costs->has_pair = TRUE;
 	return TRUE;
 }

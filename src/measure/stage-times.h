@@ -1,5 +1,6 @@
 /* Times of every stage, where not every rank was measured. */
 #pragma once
+#include "measure/group.h"
 #include "measure/join.h"
 
 /**
@@ -13,6 +14,21 @@
  */
 gboolean pipesim_stage_times_fill(const PipesimJoined *joined, GArray *parts, const char *path,
 	GPtrArray *notices, GError **error);
+
+/** pipesim_stage_times_set: @parts into @costs, beside FB in proportion to the F and B of an average stage where @costs
+ * have a pair, else as long. Errors of pipesim_costs_set_parts(). */
+gboolean pipesim_stage_times_set(
+	const PipesimJoined *joined, GArray *parts, PipesimCosts *costs, GError **error);
+
+/**
+ * pipesim_stage_times_pair: FB of @costs, of an average stage: as much longer or shorter than its F and B as pairs were, all
+ * together, than the F and the B of both their stages.
+ * @groups: of PipesimTraceGroup, pairs of stages; @means: see pipesim_stage_times_figure()
+ *
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where that is too long.
+ */
+gboolean pipesim_stage_times_pair(const PipesimJoined *joined, const GArray *parts,
+	const GPtrArray *groups, gboolean means, PipesimCosts *costs, GError **error);
 
 /** pipesim_stage_times_notice: says in @notices which ranks the files speak of and none is from. */
 void pipesim_stage_times_notice(const PipesimJoined *joined, GPtrArray *notices);

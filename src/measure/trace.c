@@ -77,6 +77,7 @@ void pipesim_trace_row_init(PipesimTraceRow *row)
 		.what.tokens = PIPESIM_UNKNOWN,
 		.what.payload_bytes = PIPESIM_UNKNOWN,
 		.what.stage = PIPESIM_UNKNOWN,
+		.what.b_stage = PIPESIM_UNKNOWN,
 		.run_id = "",
 		.pair_id = "",
 		.rep = PIPESIM_UNKNOWN,
@@ -84,6 +85,7 @@ void pipesim_trace_row_init(PipesimTraceRow *row)
 		.step = PIPESIM_UNKNOWN,
 		.replica = PIPESIM_UNKNOWN,
 		.microbatch = PIPESIM_UNKNOWN,
+		.b_microbatch = PIPESIM_UNKNOWN,
 		.start = PIPESIM_UNKNOWN,
 		.duration = PIPESIM_UNKNOWN,
 		.busy = PIPESIM_UNKNOWN,
@@ -114,6 +116,20 @@ const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage)
 
 	g_snprintf(text, sizeof text, "stage %" G_GINT64_FORMAT, stage);
 	return g_string_chunk_insert_const(strings, text);
+}
+
+void pipesim_trace_row_pair(
+	PipesimTraceRow *row, gint64 b_stage, gint64 b_microbatch, GStringChunk *strings)
+{
+	char text[64];
+
+	row->what.phase = PIPESIM_FB;
+	row->what.role = PIPESIM_ROLE_PAIR;
+	row->what.b_stage = b_stage;
+	row->b_microbatch = b_microbatch;
+	g_snprintf(text, sizeof text, "stage %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT,
+		row->what.stage, b_stage);
+	row->what.chunk = g_string_chunk_insert_const(strings, text);
 }
 
 gint64 pipesim_trace_get_count(const PipesimTrace *trace, const char *key)

@@ -45,7 +45,8 @@ typedef struct {
 	const char *load_mode, *sm_mode;
 	gint64 compute_sms, comm_sms; /* budget; 0 = the whole chip */
 	gint64 tokens, payload_bytes;
-	gint64 stage; /* that @chunk is: it is then "stage 3" */
+	gint64 stage;   /* that @chunk is: it is then "stage 3", of a pair "stage 3 + 0" */
+	gint64 b_stage; /* of a pair of a pipeline: that of its backward half */
 	guint8 phase, role, series;
 	gboolean whole_chunk; /* spans every layer of the chunk, not one */
 	gboolean in_pair; /* beside the other half of an overlapped pair; not the pair itself */
@@ -61,6 +62,7 @@ typedef struct {
 	gint64 step; /* as the file numbers it; unknown: each time that it occurs is a step */
 	gint64 replica; /* data-parallel rank; unknown: there is one */
 	gint64 microbatch;
+	gint64 b_microbatch; /* of an overlapped pair: of its backward half */
 	gint64 start; /* on the clock of the file or, where steps are numbered, of the step */
 	guint8 status;
 	gboolean part;       /* one kernel of a component that was measured as a whole */
@@ -132,12 +134,17 @@ void pipesim_notice(GPtrArray *notices, const char *format, ...) G_GNUC_PRINTF(2
 /** pipesim_stage_chunk: what rows of @stage have as their chunk, "stage 3", as a text of @strings. */
 const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage);
 
-/** pipesim_row_is_op: whether @row is one op of a step: a chunk with its micro-batch. */
+/** pipesim_trace_row_pair: makes @row, of the forward half of an overlapped pair, the pair, with the stage and micro-batch
+ * of its backward half. */
+void pipesim_trace_row_pair(
+	PipesimTraceRow *row, gint64 b_stage, gint64 b_microbatch, GStringChunk *strings);
+
+/** pipesim_row_is_op: whether @row is one op of a step: a chunk with its micro-batch, or a pair with both. */
 static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
 {
 	return row->microbatch >= 0 && row->what.whole_chunk &&
-	       row->what.role == PIPESIM_ROLE_COMPUTE && !row->part &&
-	       row->what.series == PIPESIM_SERIES_NONE;
+	       (row->what.role == PIPESIM_ROLE_COMPUTE || row->b_microbatch >= 0) &&
+	       !row->part && row->what.series == PIPESIM_SERIES_NONE;
 }
 
 /** pipesim_split_words: the words of a line, up to one that begins with #; for g_strfreev(). */

@@ -175,12 +175,17 @@ static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
 	const PipesimRecord *record = diagnosis->record;
 	const PipesimShape *shape = &diagnosis->program->shape;
 	const guint steps = record->steps->len;
+	const guint parts = diagnosis->nearest.exact
+				    ? pipesim_shape_parts(&diagnosis->nearest.run->shape)
+				    : 1;
 	PipesimNumber measured, simulated;
 
 	append_order(diagnosis, out);
-	g_string_append_printf(out, ", PP %u, %u stage%s, %u micro-batches; %u whole step%s",
-		shape->ranks, shape->stages, shape->stages == 1 ? "" : "s", shape->microbatches,
-		steps, steps == 1 ? "" : "s");
+	g_string_append_printf(out, ", PP %u, %u stage%s, %u micro-batches", shape->ranks,
+		shape->stages, shape->stages == 1 ? "" : "s", shape->microbatches / parts);
+	if (parts > 1)
+		g_string_append_printf(out, " in %u parts each", parts);
+	g_string_append_printf(out, "; %u whole step%s", steps, steps == 1 ? "" : "s");
 	if (record->n_replicas > 1)
 		g_string_append_printf(out, " of %u replicas", record->n_replicas);
 	g_string_append_printf(out, "\nStep %" G_GINT64_FORMAT, step_number(diagnosis));

@@ -218,6 +218,11 @@ def step(run, case):
     """ms of this rank."""
     cuda = run.device.type == "cuda"
     settle(run.device)
+    with torch.profiler.record_function(WHOLE_STEP):
+        return time_step(run, case, cuda)
+
+
+def time_step(run, case, cuda):
     if cuda:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
@@ -283,8 +288,7 @@ def record(run, name, case, arguments):
     step(run, case)
     with torch.profiler.profile(activities=activities) as profiler:
         for _ in range(arguments.profiled):
-            with torch.profiler.record_function(WHOLE_STEP):
-                step(run, case)
+            step(run, case)
     write(profiler, os.path.join(arguments.output, f"{name}-rank{run.rank}"))
     return took
 

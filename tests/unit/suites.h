@@ -30,6 +30,7 @@ Suite *random_suite(void);
 Suite *ranks_suite(void);
 Suite *named_suite(void);
 Suite *diagnose_suite(void);
+Suite *executed_suite(void);
 Suite *trace_suite(void);
 Suite *transformer_suite(void);
 Suite *calibrate_suite(void);

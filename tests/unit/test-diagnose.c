@@ -3,6 +3,7 @@
 #include "analysis/measured.h"
 #include "analysis/what-if.h"
 #include "base/kind.h"
+#include "diagnose-case.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
 #include "output/output.h"
@@ -11,111 +12,6 @@
 #include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
-
-#define MS G_GINT64_CONSTANT(1000000)
-
-/* What is made up: a schedule at F = 10, I = W = 8 ms, B = 16, and what is added to it. */
-typedef struct {
-	const char *schedule;
-	guint ranks, microbatches, replicas, steps;
-	/* Of this rank in the last replica, -1: of none, ops take so many per cent more. */
-	gint slow, percent;
-	gint long_stage; /* takes twice as long in all replicas; -1: none does */
-	/* Before or, of ops, within the op of this index of step 0, replica 0. */
-	guint32 op;
-	gint64 late_host, late_message, longer;
-	gint64 optimizer;  /* behind the last op of each rank */
-	gint64 skew;       /* that the clock of the last rank is ahead by */
-	gboolean messages; /* are in the trace: a receive of 0 before each op but where late */
-} Made;
-
-static const Made plain = {.schedule = "1f1b",
-	.ranks = 4,
-	.microbatches = 8,
-	.replicas = 1,
-	.steps = 1,
-	.slow = -1,
-	.long_stage = -1,
-	.op = PIPESIM_NO_OP};
-
-static void append_op(GString *text, const Made *made, const PipesimRun *run, guint step,
-	guint replica, guint rank, guint32 i, gint64 start, gint64 end, gint64 late)
-{
-	const PipesimOp *op = &run->step->whole->ops[i];
-	const gint64 ahead = rank + 1 == made->ranks ? made->skew : 0;
-	const guint stage = pipesim_op_stage(run->step->whole, rank, op);
-
-	if (made->messages)
-		g_string_append_printf(text,
-			"%u,%u,%u,%u,forward-recv,,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n",
-			step, replica, rank, stage, start - late + ahead, late);
-	g_string_append_printf(text,
-		"%u,%u,%u,%u,%s,%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT "\n", step, replica,
-		rank, stage, pipesim_kind_letter(op->kind), op->microbatch, start + ahead,
-		end - start);
-}
-
-/* Ops, and waits before them, as they would run. */
-static void append_replica(
-	GString *text, const Made *made, const PipesimRun *run, guint step, guint replica)
-{
-	const PipesimProgram *program = run->step->whole;
-	g_autofree gint64 *took = g_new0(gint64, program->n_ops);
-	PipesimTimes times = *run->times;
-	g_autoptr(PipesimTimeline) timeline = NULL;
-	const gboolean here = step == 0 && replica == 0;
-
-	for (guint rank = 0; rank < made->ranks; rank++)
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
-			const PipesimOp *op = &program->ops[i];
-
-			took[i] = pipesim_op_duration(program, run->times, rank, op);
-			if ((gint)pipesim_op_stage(program, rank, op) == made->long_stage)
-				took[i] *= 2;
-			if ((gint)rank == made->slow && replica + 1 == made->replicas)
-				took[i] += took[i] * made->percent / 100;
-			if (here && i == made->op)
-				took[i] += made->longer + made->late_host + made->late_message;
-		}
-	times.drawn = took;
-	times.p2p = 0;
-	timeline = pipesim_step_again(run->step, &times, 0, NULL);
-	ck_assert_ptr_nonnull(timeline);
-	for (guint rank = 0; rank < made->ranks; rank++) {
-		for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1];
-			i++) {
-			const gboolean hit = here && i == made->op;
-			const gint64 late = hit ? made->late_host + made->late_message : 0;
-
-			append_op(text, made, run, step, replica, rank, i,
-				timeline->start[i] + late, timeline->end[i],
-				hit ? made->late_message : 0);
-		}
-		if (made->optimizer > 0)
-			g_string_append_printf(text,
-				"%u,%u,%u,%u,optimizer,,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-				"\n",
-				step, replica, rank, rank, timeline->makespan, made->optimizer);
-	}
-}
-
-static char *make_text(const Made *made)
-{
-	g_autoptr(PipesimCosts) costs = pipesim_costs_new(10 * MS, 8 * MS, 8 * MS, -1, 0, NULL);
-	const PipesimScenario scenario = {
-		.ranks = made->ranks, .microbatches = made->microbatches};
-	PipesimRun *run = pipesim_run_schedule(
-		pipesim_schedule_find(made->schedule, NULL), &scenario, costs);
-	GString *text = g_string_new("step,dp,rank,stage,op,microbatch,start_ns,dur_ns\n");
-
-	ck_assert_ptr_null(run->error);
-	for (guint step = 0; step < made->steps; step++)
-		for (guint replica = 0; replica < made->replicas; replica++)
-			append_replica(text, made, run, step, replica);
-	pipesim_run_free(run);
-	return g_string_free(text, FALSE);
-}
 
 /* Events of a profiler's file, and where the next ones stand. */
 typedef struct {
@@ -221,72 +117,6 @@ static const struct {
 		{.slow = -1, .long_stage = -1, .op = 16 + 8, .late_message = 7 * MS}},
 	{PIPESIM_CAUSE_OUTSIDE, -1, {.slow = -1, .long_stage = -1, .optimizer = 9 * MS}},
 };
-
-/* A diagnosis with all that it borrows. */
-typedef struct {
-	PipesimTrace *trace;
-	PipesimRecord *record;
-	PipesimCalibration *calibration;
-	PipesimDiagnosis *found;
-} Case;
-
-static void case_clear(Case *one)
-{
-	pipesim_diagnosis_free(one->found);
-	pipesim_calibration_free(one->calibration);
-	pipesim_record_free(one->record);
-	pipesim_trace_free(one->trace);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Case, case_clear)
-
-static gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **error)
-{
-	const PipesimCalibrateOptions none = {0};
-	PipesimPatient patient = {.step = -1};
-
-	one->record = pipesim_record_new(traces, n, error);
-	if (one->record == NULL)
-		return FALSE;
-	one->calibration = pipesim_calibrate(traces, n, &none, error);
-	if (one->calibration == NULL)
-		return FALSE;
-	patient.record = one->record;
-	patient.costs = one->calibration->costs;
-	one->found = pipesim_diagnose(&patient, error);
-	return one->found != NULL;
-}
-
-/* Work and causes are the step, and each rank's busy and idle time too, to the nanosecond. */
-static void check_sums(const PipesimDiagnosis *found)
-{
-	gint64 sum = found->work;
-
-	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
-		sum += found->cause[kind].ns;
-	ck_assert_int_eq(sum, found->measured);
-	for (guint rank = 0; rank < found->program->shape.ranks; rank++) {
-		sum = found->busy[rank];
-		for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
-			sum += found->cause[kind].idle[rank];
-		ck_assert_int_eq(sum, found->measured);
-	}
-}
-
-static void make_case(Case *one, const Made *made)
-{
-	g_autofree char *text = make_text(made);
-	g_autoptr(GError) error = NULL;
-
-	one->trace = trace_of(text);
-	ck_assert_msg(diagnose(one, &one->trace, 1, &error), "%s",
-		error != NULL ? error->message : "");
-	check_sums(one->found);
-}
-
-static gint64 cause_of(const Case *one, PipesimCauseKind kind)
-{
-	return one->found->cause[kind].ns;
-}
 
 START_TEST(a_clean_step_is_its_schedule)
 {
@@ -436,9 +266,6 @@ START_TEST(long_stages_are_imbalance)
 }
 END_TEST
 
-static const char *const orders[] = {
-	"gpipe", "1f1b", "zb-h1", "zb-v", "interleaved-1f1b", "v-half"};
-
 START_TEST(profiles_tell_what_was_injected)
 {
 	g_auto(Case) one = {0};
@@ -475,19 +302,6 @@ START_TEST(profiles_tell_what_was_injected)
 }
 END_TEST
 
-START_TEST(executed_orders_are_recognised)
-{
-	g_auto(Case) one = {0};
-	Made made = plain;
-
-	made.schedule = orders[_i];
-	make_case(&one, &made);
-	ck_assert(one.found->nearest.exact);
-	ck_assert_str_eq(one.found->nearest.run->name, orders[_i]);
-	ck_assert_int_eq(one.found->simulated, one.found->measured);
-}
-END_TEST
-
 START_TEST(clocks_are_set_by_messages)
 {
 	g_auto(Case) one = {0};
@@ -501,8 +315,9 @@ START_TEST(clocks_are_set_by_messages)
 }
 END_TEST
 
-#define OPS "step,stage,op,microbatch,start_us,dur_us\n"
-#define ONE OPS "0,0,F,0,0,1\n0,1,F,0,2,1\n0,1,B,0,4,1\n"
+#define OPS   "step,stage,op,microbatch,start_us,dur_us\n"
+#define PAIRS "step,stage,op,microbatch,start_us,dur_us,b_stage,b_microbatch\n"
+#define ONE   OPS "0,0,F,0,0,1\n0,1,F,0,2,1\n0,1,B,0,4,1\n"
 
 static const struct {
 	const char *text, *message;
@@ -511,7 +326,7 @@ static const struct {
 	 "0,2,1\n"
 	 "0,1,2,B,0,3,1\n0,0,3,F,0,5,1\n0,0,3,B,0,6,1\n",
 		"no op of stage 1: the trace of rank"},
-	{ONE, "no whole step: 3 ops, but one of 2 stages and 1 micro-batches has more"},
+	{ONE, "no whole step: step 0 lacks B of stage 0, micro-batch 0"},
 	{ONE "0,0,F,1,9,1\n1,0,F,0,20,1\n1,0,B,0,24,1\n1,1,F,1,20,1\n1,1,B,1,24,1\n",
 		"no whole step: step 0 lacks"},
 	{ONE "0,0,B,0,6,1\n0,0,F,0,8,1\n", "appears twice in step 0"},
@@ -520,6 +335,11 @@ static const struct {
 	{OPS "0,0,F,0,0,1000\n0,1,F,0,5,1000\n0,1,B,0,1005,1000\n0,0,B,0,1001,1000\n",
 		"the clocks of ranks 0 and 1 cannot be set"},
 	{OPS "0,0,B,0,0,1\n0,0,F,0,2,1\n", "the recorded order cannot have run"},
+	{PAIRS "0,0,F,0,0,1,,\n0,1,F,0,1,1,,\n0,1,B,0,2,1,,\n0,0,FB,1,3,2,0,0\n0,1,F,1,5,1,,\n"
+	       "0,1,B,1,6,1,,\n",
+		"no whole step: step 0 lacks B of stage 0, micro-batch 1"},
+	{PAIRS "0,0,F,0,0,1,,\n0,1,F,0,1,1,,\n0,1,B,0,2,1,,\n0,0,FB,1,3,2,0,0\n0,0,B,0,5,1,,\n",
+		"B of stage 0, micro-batch 0, appears twice in step 0"},
 	{TRACE_TOP "run_id,rep,component,phase,layer,stage,microbatch,dur_ns\n"
 		   "r,0,chunk,F,all,0,0,5\nr,0,chunk,B,all,0,0,5\n",
 		"x.csv: ops have no start"},
@@ -765,7 +585,6 @@ Suite *diagnose_suite(void)
 	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
 	tcase_add_loop_test(
 		causes, real_profiles_name_what_was_injected, 0, G_N_ELEMENTS(recorded));
-	tcase_add_loop_test(causes, executed_orders_are_recognised, 0, G_N_ELEMENTS(orders));
 	tcase_add_test(record, clocks_are_set_by_messages);
 	tcase_add_loop_test(
 		record, what_cannot_be_diagnosed_is_refused, 0, G_N_ELEMENTS(refused));

@@ -136,8 +136,8 @@ static const struct {
 		"x.csv and x.csv are both of rank 0; give each rank of one run once"},
 	{TOP STAGE("0", "0", "0", "1", "1", "1"),
 		TOP STAGE("1", "0", "0", "1", "1", "1") STAGE("1", "1", "0", "1", "1", "1"),
-		"stage 0 is on rank 0 in x.csv and on rank 1 in x.csv: they are of different "
-		"runs"},
+		"stage 0 is on rank 0 in x.csv and on rank 1 in x.csv, both with micro-batch "
+		"0: they are of different runs"},
 	{TOP STAGE("0", "0", "0", "1", "1", "1"), TOP STAGE("1", "1", "3", "1", "1", "1"),
 		"x.csv has 1 micro-batches and x.csv 4: they are of different runs"},
 	{"#ranks,2\n" TOP STAGE("0", "0", "0", "1", "1", "1"),

@@ -34,6 +34,7 @@ int main(void)
 	srunner_add_suite(runner, ranks_suite());
 	srunner_add_suite(runner, named_suite());
 	srunner_add_suite(runner, diagnose_suite());
+	srunner_add_suite(runner, executed_suite());
 	srunner_add_suite(runner, trace_suite());
 	srunner_add_suite(runner, transformer_suite());
 	srunner_add_suite(runner, calibrate_suite());
