@@ -75,8 +75,11 @@ static void note_half(Clocks *clocks, const PipesimRecordOp *op, guint rank, gbo
 			   (second ? op->b_microbatch : op->microbatch)];
 	const Sent *from = backward ? slot + joined->microbatches : slot - joined->microbatches;
 
+	/* What has no work may stand before what it needs. */
 	if (!reads)
 		*slot = (Sent){op->end, rank};
+	else if (op->end == op->start)
+		return;
 	else if (backward ? stage + 1 < joined->stages : stage > 0)
 		note_message(clocks, from->rank, from->end, rank, op->start);
 }
