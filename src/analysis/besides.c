@@ -1,6 +1,7 @@
 /* What ranks hold besides activations and parameters where a runtime's list says so: messages, and stages gathered
  * under FSDP. The list decides, as a host issues it without waiting; times do not matter. Sources: PyTorch's
- * stage.py of 2.11 and schedules.py of 2.15, Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
+ * stage.py and schedules.py of 2.11 and 2.15, by when tensors were seen to go (tests/pytorch/lifetimes.py);
+ * Megatron-LM's schedules.py, DualPipe's commit_and_wait. */
 #include "config.h"
 
 #include "analysis/parts.h"
@@ -13,7 +14,14 @@ typedef struct {
 	PipesimReport *report;
 	gint64 message;     /* bytes of one; 0 = unknown */
 	gboolean till_back; /* what is sent stays until its backward */
-	guint8 *let_go; /* by op of the whole program: its output is let go of where that is waited for */
+	/* By op of the whole program, of its output and of its gradient: it is let go of where that is waited for. */
+	guint8 *let_go[2];
+	/* By op: its gradient has been waited for. */
+	guint8 *waited;
+	/* By stage and micro-batch: its backward for input has run and its weight gradient not yet; and how many
+	 * messages go with that. */
+	guint8 *between, *with_weight;
+	guint32 last; /* the rank's backward before this one; PIPESIM_NO_OP: none */
 	guint rank;
 	guint32 at; /* the next op of the step's program */
 	PipesimBesides now;
@@ -75,20 +83,55 @@ static void begin_forward(Walk *walk, guint32 op)
 	hold(walk, count(walk, op, TRUE, 0));
 }
 
+/* @n messages of the stage and micro-batch @slot are no longer needed, but for a weight gradient that is still to
+ * come where the runtime keeps them for it. */
+static void drop(Walk *walk, gsize slot, guint n)
+{
+	if (walk->between[slot])
+		walk->with_weight[slot] += n;
+	else
+		hold(walk, -(gint64)n);
+}
+
+/* The gradient that backward @op sends is there, and that of the last one may go. */
+static void begin_gradient(Walk *walk, guint32 op)
+{
+	const guint32 last = walk->last;
+
+	hold(walk, count(walk, op, TRUE, 1));
+	if (walk->lowering->runtime->gradients != PIPESIM_SENT_NEXT)
+		return;
+	walk->last = op;
+	if (last != PIPESIM_NO_OP && (!walk->let_go[1][last] || walk->waited[last]))
+		hold(walk, -(gint64)count(walk, last, TRUE, 1));
+}
+
 /* A backward, or one for input: the gradient that it received is used up, and what its forward left. */
 static void end_backward(Walk *walk, guint32 op)
 {
 	const PipesimProgram *program = walk->lowering->program;
-	const guint32 forward = program->forward[pipesim_op_backward_slot(
-		program, walk->rank, &program->ops[op])];
+	const PipesimRuntime *runtime = walk->lowering->runtime;
+	const gsize slot = pipesim_op_backward_slot(program, walk->rank, &program->ops[op]);
+	const guint32 forward = program->forward[slot];
 
-	if (walk->lowering->runtime->keeps_buffers)
+	walk->between[slot] = runtime->keeps_for_weight && program->ops[op].kind == PIPESIM_I;
+	if (runtime->keeps_buffers)
 		walk->now.messages += count(walk, forward, FALSE, 0) *
 				      input_bytes(walk, &program->ops[forward]);
 	else
-		hold(walk, -(gint64)count(walk, op, FALSE, 1));
-	if (!walk->let_go[forward])
-		hold(walk, -(gint64)count(walk, forward, TRUE, 0));
+		drop(walk, slot, count(walk, op, FALSE, 1));
+	if (!walk->let_go[0][forward])
+		drop(walk, slot, count(walk, forward, TRUE, 0));
+	begin_gradient(walk, op);
+}
+
+static void end_weight(Walk *walk, guint32 op)
+{
+	const PipesimProgram *program = walk->lowering->program;
+	const gsize slot = pipesim_op_backward_slot(program, walk->rank, &program->ops[op]);
+
+	walk->between[slot] = FALSE;
+	hold(walk, -(gint64)walk->with_weight[slot]);
 }
 
 static void write_down(Walk *walk, gboolean ends, guint32 op)
@@ -97,7 +140,9 @@ static void write_down(Walk *walk, gboolean ends, guint32 op)
 
 	besides->messages = walk->now.messages;
 	besides->gathered = walk->now.gathered;
-	if (ends)
+	if (ends && walk->lowering->program->ops[op].kind == PIPESIM_W)
+		end_weight(walk, op);
+	else if (ends)
 		end_backward(walk, op);
 	besides->behind = walk->now.messages + walk->now.gathered;
 	walk->at++;
@@ -112,42 +157,71 @@ static void walk_op(Walk *walk, guint32 op)
 	/* The halves of a pair one after the other. */
 	if (walk->step->split && own->kind == PIPESIM_FB)
 		write_down(walk, FALSE, op);
-	write_down(walk, pipesim_op_has_backward(own), op);
+	write_down(walk, pipesim_op_has_backward(own) || own->kind == PIPESIM_W, op);
 }
 
-/* The group that ends with action @last is waited for: what it sent is let go of. */
+/* The list has waited for what @op has sent. */
+static void end_send(Walk *walk, guint32 op, gboolean backward)
+{
+	const PipesimProgram *program = walk->lowering->program;
+	const PipesimOp *own = &program->ops[op];
+	const gsize slot = backward ? pipesim_op_backward_slot(program, walk->rank, own)
+				    : pipesim_op_forward_slot(program, walk->rank, own);
+
+	if (!walk->let_go[backward][op])
+		return;
+	if (backward && walk->lowering->runtime->gradients == PIPESIM_SENT_NEXT) {
+		walk->waited[op] = TRUE;
+		if (walk->last == op)
+			return;
+	}
+	drop(walk, slot, 1);
+}
+
+/* The group that ends with action @last is waited for. */
 static void end_group(Walk *walk, guint32 last)
 {
 	const PipesimAction *actions = walk->lowering->actions;
-	guint32 i = last;
 
-	for (;; i--) {
-		if (actions[i].kind == PIPESIM_ACTION_SEND_F && walk->let_go[actions[i].op])
-			hold(walk, -1);
+	for (guint32 i = last;; i--) {
+		if (pipesim_action_is_send(actions[i].kind))
+			end_send(walk, actions[i].op,
+				pipesim_action_is_backward(actions[i].kind));
 		if (!actions[i].joined)
 			return;
 	}
+}
+
+static void walk_message(Walk *walk, const PipesimAction *action)
+{
+	const PipesimRuntime *runtime = walk->lowering->runtime;
+
+	if (!pipesim_action_is_send(action->kind))
+		hold(walk, !runtime->keeps_buffers);
+	else if (action->kind == PIPESIM_ACTION_SEND_B &&
+		 runtime->gradients == PIPESIM_SENT_BUFFER &&
+		 walk->lowering->program->ops[action->op].kind != PIPESIM_I)
+		hold(walk, -1);
 }
 
 static void walk_action(Walk *walk, guint32 i, guint32 end)
 {
 	const PipesimAction *action = &walk->lowering->actions[i];
 	const gint64 *gathered = walk->step->job.times->gathered;
-	const gboolean receives = pipesim_action_is_message(action->kind) &&
-				  !pipesim_action_is_send(action->kind);
+	const gboolean message = pipesim_action_is_message(action->kind);
 
 	if (action->kind == PIPESIM_ACTION_OP)
 		walk_op(walk, action->op);
-	else if (action->kind == PIPESIM_ACTION_WAIT_SEND_F && walk->let_go[action->op])
-		hold(walk, -1);
-	else if (receives && !walk->lowering->runtime->keeps_buffers)
-		hold(walk, 1);
+	else if (message)
+		walk_message(walk, action);
+	else if (action->kind == PIPESIM_ACTION_WAIT_SEND_F ||
+		 action->kind == PIPESIM_ACTION_WAIT_SEND_B)
+		end_send(walk, action->op, pipesim_action_is_backward(action->kind));
 	if (gathered != NULL && action->kind == PIPESIM_ACTION_UNSHARD)
 		walk->now.gathered += gathered[action->stage];
 	if (gathered != NULL && action->kind == PIPESIM_ACTION_RESHARD)
 		walk->now.gathered -= gathered[action->stage];
-	if (pipesim_action_is_message(action->kind) && action->waited &&
-		(i + 1 == end || !action[1].joined))
+	if (message && action->waited && (i + 1 == end || !action[1].joined))
 		end_group(walk, i);
 }
 
@@ -159,12 +233,16 @@ static void walk_rank(Walk *walk)
 
 	walk->at = walk->step->program->rank_begin[walk->rank];
 	walk->now = (PipesimBesides){0};
+	walk->last = PIPESIM_NO_OP;
 	for (guint32 i = begin; i < end; i++) {
 		const PipesimAction *action = &lowering->actions[i];
-		const gboolean sends = action->kind == PIPESIM_ACTION_SEND_F;
 
-		if ((sends && action->waited) || action->kind == PIPESIM_ACTION_WAIT_SEND_F)
-			walk->let_go[action->op] = !walk->till_back;
+		if ((action->kind == PIPESIM_ACTION_SEND_F && action->waited) ||
+			action->kind == PIPESIM_ACTION_WAIT_SEND_F)
+			walk->let_go[0][action->op] = !walk->till_back;
+		if ((action->kind == PIPESIM_ACTION_SEND_B && action->waited) ||
+			action->kind == PIPESIM_ACTION_WAIT_SEND_B)
+			walk->let_go[1][action->op] = TRUE;
 		/* Of every micro-batch, from the start. */
 		if (lowering->runtime->keeps_buffers &&
 			(action->kind == PIPESIM_ACTION_RECV_F ||
@@ -181,6 +259,8 @@ gboolean pipesim_report_besides(
 	const PipesimStep *step = subject->step;
 	const PipesimLowering *lowering = pipesim_step_messages(step);
 	const gint64 message = message_bytes(step, subject->costs);
+	const PipesimShape *shape = &step->job.order->shape;
+	const gsize slots = (gsize)shape->stages * shape->microbatches;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	Walk walk = {.step = step,
 		.lowering = lowering,
@@ -192,7 +272,11 @@ gboolean pipesim_report_besides(
 		(message == 0 && step->job.times->gathered == NULL))
 		return TRUE;
 	walk.till_back = lowering->runtime->keeps_buffers || step->job.issuing.keep_outputs;
-	walk.let_go = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
+	for (guint i = 0; i < 2; i++)
+		walk.let_go[i] = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
+	walk.waited = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
+	walk.between = pipesim_arena_array(arena, guint8, slots);
+	walk.with_weight = pipesim_arena_array(arena, guint8, slots);
 	report->memory.besides = g_try_new0(PipesimBesides, step->program->n_ops);
 	if (report->memory.besides == NULL ||
 		!pipesim_arena_check(arena, NULL, "%u ops", lowering->program->n_ops))

@@ -544,6 +544,7 @@ const PipesimRuntime pipesim_runtime_megatron = {
 	.rule = "a rank receives one op ahead, in Megatron-LM's order",
 	.waits = TRUE,
 	.channels = PIPESIM_CHANNEL_PAIR,
+	.gradients = PIPESIM_SENT_NEXT,
 	.posts_ahead = TRUE,
 	.two_ways = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_NO_OVERLAP | PIPESIM_ASK_OVERLAP_FLUSH |

@@ -199,6 +199,8 @@ const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
+	.keeps_for_weight = TRUE,
+	.gradients = PIPESIM_SENT_BUFFER,
 	.posts_ahead = TRUE,
 	.takes = PIPESIM_ASK_SHARDING,
 	.lower = lower_2_11,
@@ -209,6 +211,7 @@ const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 	.rule = "a rank sends, receives and waits in the order of PyTorch 2.15",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
+	.keeps_for_weight = TRUE,
 	.posts_ahead = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_ACTIVE_STAGES | PIPESIM_ASK_AHEAD |
 		 PIPESIM_ASK_DEFER_REDUCE_WAIT | PIPESIM_ASK_DEFER_RECV |

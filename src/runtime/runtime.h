@@ -21,6 +21,14 @@ typedef enum {
 	PIPESIM_ASK_SHARDING = 1 << 27, /* of the costs: what FSDP does to stages */
 } PipesimAsks;
 
+/* How long a gradient stays that was sent: a variable, a list or a buffer of the runtime has it. */
+typedef enum {
+	PIPESIM_SENT_WAITED, /* until the list waits for it */
+	PIPESIM_SENT_NEXT, /* until the rank's next backward has run, too, whose gradient takes its place */
+	PIPESIM_SENT_BUFFER, /* it goes when it is sent; that of a split backward stays with the buffer of the
+				input that it is of, to the end of the step */
+} PipesimSent;
+
 struct _PipesimRuntime {
 	const char *name;  /* after --runtime */
 	const char *alias; /* the same; NULL: none */
@@ -35,6 +43,9 @@ struct _PipesimRuntime {
 	gboolean waits_for_groups;
 	/* What every micro-batch receives has a buffer for the whole step, and what is sent stays until its backward. */
 	gboolean keeps_buffers;
+	/* What a split backward for input has used stays until its weight gradient: the output, and the gradient received. */
+	gboolean keeps_for_weight;
+	PipesimSent gradients;
 	/* It issues receives while ops run that do not need them: those that wait for their sender hold part
 	 * of the chip beside them. */
 	gboolean posts_ahead;

@@ -47,6 +47,7 @@ const PipesimRuntime pipesim_runtime_single = {
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
+	.gradients = PIPESIM_SENT_NEXT,
 	.takes = PIPESIM_ASK_CHANNELS,
 	.lower = lower,
 };

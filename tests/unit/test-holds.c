@@ -117,6 +117,23 @@ static PipesimRun *run_with_bytes(const char *name, const PipesimRuntime *runtim
 	return run;
 }
 
+/* Messages held while each op of @rank runs, and behind its last one: @n figures. */
+static void expect_held(const char *name, const PipesimRuntime *runtime, PipesimIssuing issuing,
+	guint rank, guint n, const gint64 *expected)
+{
+	PipesimRun *run = run_with_bytes(name, runtime, issuing, 3);
+	const PipesimBesides *besides = run->report->memory.besides;
+
+	ck_assert_ptr_nonnull(besides);
+	besides += rank * (n - 1);
+	for (guint k = 0; k < n - 1; k++)
+		ck_assert_msg(besides[k].messages == expected[k],
+			"%s, %s: rank %u, op %u: %" G_GINT64_FORMAT, name, runtime->name, rank,
+			k, besides[k].messages);
+	ck_assert_int_eq(besides[n - 2].behind - besides[n - 2].gathered, expected[n - 1]);
+	pipesim_run_free(run);
+}
+
 /* By hand: while each op runs, F0 F1 B0 F2 B1 B2 on rank 0, F0 B0 F1 B1 F2 B2 on rank 1, and at the end of a rank's
  * last. */
 START_TEST(messages_are_held)
@@ -126,40 +143,61 @@ START_TEST(messages_are_held)
 		gboolean keep_outputs;
 		gint64 held[2][7];
 	} expected[] = {
-		/* 0SEND_F0 until 0B0; 0RECV_B0 stands before 0B0, 1RECV_F1 before 1B0. */
+		/* 0SEND_F0 until 0B0; 0RECV_B0 stands before 0B0, 1RECV_F1 before 1B0. Waits for gradients end
+		 * the list. */
 		{&pipesim_runtime_pytorch_2_15, FALSE,
-			{{1, 2, 3, 2, 3, 2, 1}, {0, 1, 0, 1, 0, 0, 0}}},
-		/* Three buffers all the time; on rank 1 one of them is an activation. */
+			{{1, 2, 3, 2, 3, 2, 1}, {0, 1, 1, 2, 2, 2, 3}}},
+		/* Three buffers all the time; on rank 1 one of them is an activation. A gradient goes as it is sent. */
 		{&pipesim_runtime_pytorch_2_11, FALSE,
-			{{4, 5, 5, 5, 5, 4, 3}, {2, 2, 2, 2, 2, 2, 3}}},
+			{{4, 5, 5, 5, 5, 4, 3}, {2, 2, 2, 2, 2, 2, 4}}},
+		/* There, and in Megatron, when the next one is there. */
 		{&pipesim_runtime_single, FALSE,
-			{{4, 5, 5, 5, 5, 4, 3}, {2, 2, 2, 2, 2, 2, 3}}},
+			{{4, 5, 5, 5, 5, 4, 3}, {2, 2, 3, 3, 3, 3, 4}}},
 		/* An output is let go of with its batch. */
 		{&pipesim_runtime_megatron, FALSE,
-			{{1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0}}},
+			{{1, 1, 1, 1, 1, 1, 0}, {0, 0, 1, 1, 1, 1, 1}}},
 		{&pipesim_runtime_megatron, TRUE,
-			{{1, 2, 3, 2, 3, 2, 0}, {0, 0, 0, 0, 0, 0, 0}}},
+			{{1, 2, 3, 2, 3, 2, 0}, {0, 0, 1, 1, 1, 1, 1}}},
 		{&pipesim_runtime_deepseek, FALSE,
-			{{1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0}}},
+			{{1, 1, 1, 1, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 1}}},
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(expected); i++) {
-		PipesimRun *run = run_with_bytes("1f1b", expected[i].runtime,
-			(PipesimIssuing){.keep_outputs = expected[i].keep_outputs}, 3);
-		const PipesimBesides *besides = run->report->memory.besides;
+		const PipesimIssuing issuing = {.keep_outputs = expected[i].keep_outputs};
 
-		ck_assert_ptr_nonnull(besides);
-		for (guint rank = 0; rank < 2; rank++) {
-			for (guint k = 0; k < 6; k++)
-				ck_assert_msg(besides[6 * rank + k].messages ==
-						      expected[i].held[rank][k],
-					"%s: rank %u, op %u", expected[i].runtime->name, rank,
-					k);
-			ck_assert_int_eq(
-				besides[6 * rank + 5].behind - besides[6 * rank + 5].gathered,
-				expected[i].held[rank][6]);
-		}
-		pipesim_run_free(run);
+		for (guint rank = 0; rank < 2; rank++)
+			expect_held("1f1b", expected[i].runtime, issuing, rank, 7,
+				expected[i].held[rank]);
+	}
+}
+END_TEST
+
+/* The same of ZB-H1, F0 F1 I0 W0 F2 I1 W1 I2 W2 on rank 0, F0 I0 F1 I1 W0 F2 I2 W1 W2 on rank 1. */
+START_TEST(messages_of_split_backwards_are_held)
+{
+	static const struct {
+		const PipesimRuntime *runtime;
+		guint max_sends;
+		gint64 held[2][10];
+	} expected[] = {
+		/* What I0 has received, and the output that was there, stay until W0. */
+		{&pipesim_runtime_pytorch_2_15, 0,
+			{{1, 2, 3, 3, 3, 3, 3, 2, 2, 0}, {0, 1, 1, 1, 3, 2, 2, 3, 3, 3}}},
+		/* Each send waits for the one before: 0WAIT_SEND_F0 in front of 0SEND_F1, and so on. But
+		 * a gradient stays with its input until the weight gradient. */
+		{&pipesim_runtime_pytorch_2_15, 1,
+			{{1, 2, 2, 2, 3, 2, 2, 2, 2, 0}, {0, 1, 1, 1, 3, 1, 1, 2, 1, 1}}},
+		/* A gradient stays with the buffer of its input. */
+		{&pipesim_runtime_pytorch_2_11, 0,
+			{{4, 5, 5, 5, 5, 5, 5, 4, 4, 3}, {2, 2, 3, 3, 5, 4, 4, 6, 6, 6}}},
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(expected); i++) {
+		const PipesimIssuing issuing = {.max_sends = expected[i].max_sends};
+
+		for (guint rank = 0; rank < 2; rank++)
+			expect_held("zb-h1", expected[i].runtime, issuing, rank, 10,
+				expected[i].held[rank]);
 	}
 }
 END_TEST
@@ -196,7 +234,26 @@ START_TEST(nothing_is_held_without_a_list)
 }
 END_TEST
 
-/* Whatever a list waits for in the end, nothing is left, but for buffers of all micro-batches. */
+/* Gradients that @rank has sent and keeps until its step ends. */
+static gint64 sent_gradients(const PipesimRun *run, guint rank)
+{
+	const PipesimLowering *lowering = pipesim_step_messages(run->step);
+	const PipesimRuntime *runtime = lowering->runtime;
+	gint64 kept = 0;
+
+	for (guint32 i = lowering->rank_begin[rank]; i < lowering->rank_begin[rank + 1]; i++) {
+		const PipesimAction *action = &lowering->actions[i];
+
+		if (action->kind == PIPESIM_ACTION_SEND_B)
+			kept += runtime == &pipesim_runtime_pytorch_2_15 ||
+				(runtime->gradients == PIPESIM_SENT_BUFFER &&
+					lowering->program->ops[action->op].kind == PIPESIM_I);
+	}
+	return kept;
+}
+
+/* Whatever a list waits for in the end, nothing is left, but for buffers of all micro-batches, and gradients that are
+ * waited for behind all ops, or stay with such a buffer. */
 START_TEST(nothing_is_left)
 {
 	static const PipesimRuntime *const waiting[] = {&pipesim_runtime_pytorch_2_11,
@@ -224,12 +281,13 @@ START_TEST(nothing_is_left)
 					? 0
 					: (gint64)timeline->receive_begin[rank + 1] -
 						  timeline->receive_begin[rank];
+			const gint64 sent = sent_gradients(run, rank);
 
 			for (guint32 op = begin[0]; op < begin[1]; op++)
 				ck_assert_int_ge(besides[op].messages, 0);
 			/* What is waited for behind the last op is let go of there. */
-			ck_assert_int_ge(besides[begin[1] - 1].behind, kept);
-			ck_assert_int_le(besides[begin[1] - 1].behind, kept + 1);
+			ck_assert_int_ge(besides[begin[1] - 1].behind, kept + sent);
+			ck_assert_int_le(besides[begin[1] - 1].behind, kept + sent + 1);
 		}
 		pipesim_run_free(run);
 	}
@@ -243,6 +301,7 @@ Suite *holds_suite(void)
 
 	tcase_add_loop_test(tcase, receives_stay, 0, 21);
 	tcase_add_test(tcase, messages_are_held);
+	tcase_add_test(tcase, messages_of_split_backwards_are_held);
 	tcase_add_test(tcase, stages_are_gathered);
 	tcase_add_test(tcase, nothing_is_held_without_a_list);
 	tcase_add_loop_test(tcase, nothing_is_left, 0, 6);
