@@ -7,7 +7,14 @@
 here=$TOP_SRCDIR/tests/pytorch
 ranks=$PIPESIM_PYTORCH_RANKS
 count=$((2 * ranks))
-export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS="${OMP_NUM_THREADS-1}" PYTHONPATH="$TOP_SRCDIR/python"
+overlay=${PIPESIM_PYTORCH_OVERLAY:+$PIPESIM_PYTORCH_OVERLAY:}
+export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS="${OMP_NUM_THREADS-1}" PYTHONPATH="$overlay$TOP_SRCDIR/python"
+run() { # SCRIPT ARGUMENT...: on all ranks
+	script=$1
+	shift
+	CUBLAS_WORKSPACE_CONFIG=:4096:8 "$PYTHON" -m torch.distributed.run --standalone --nproc-per-node "$ranks" \
+		"$here/$script" "$@"
+}
 
 "$PYTHON" -c 'import torch' 2>/dev/null ||
 	skip "$PYTHON has no PyTorch; make check-pytorch PYTHON=/path/to/one/that/has"
@@ -27,5 +34,20 @@ for name in $("$PIPESIM" list --names); do
 	fi
 done
 [ "$ranks" -ne 4 ] || set -- "$@" "$here/hand-edited.csv"
-CUBLAS_WORKSPACE_CONFIG=:4096:8 "$PYTHON" -m torch.distributed.run --nproc-per-node "$ranks" \
-	"$here/train.py" check "$@"
+run train.py check "$@" || exit
+
+# How long messages stay in memory: 1F1B, a split backward, pairs, a budget of sends.
+set -- "$scratch/1f1b.csv" "$scratch/zb-v.csv" "$scratch/dualpipev.csv" 1F1B
+if [ "$runtime" = pytorch-2.15 ]; then
+	"$PIPESIM" export --schedule "$scratch/zb-v.csv" --with-comms --runtime "$runtime" --max-sends 2 \
+		-o "$scratch/budget.comms.csv" || exit
+	set -- "$@" "$scratch/budget.comms.csv"
+	# Receives put off, and a queue for each direction: validate has proved that these run.
+	for name in interleaved-1f1b looped-bfs; do
+		"$PIPESIM" export --schedule "$scratch/$name.csv" --with-comms --runtime "$runtime" --defer-recv \
+			--channels edge -o "$scratch/$name-deferred.comms.csv" || exit
+	done
+	TORCH_DISTRIBUTED_PIPELINE_PER_EDGE_P2P=1 run train.py check "$scratch/interleaved-1f1b-deferred.comms.csv" \
+		"$scratch/looped-bfs-deferred.comms.csv" "$scratch/zb-v.csv" || exit
+fi
+run lifetimes.py "$@"
