@@ -187,6 +187,7 @@ _pipesim_option 'compare diff sweep' '--power' '' 'HOW' 'measured off' 'measured
 _pipesim_option 'compare diff sweep' '--power-limit' '' 'W' '' 'power limit of the chips, extrapolated: 600W'
 _pipesim_option 'compare diff sweep' '--step-pause' '' 'TIME' '' 'idle time of the chips between two steps (default: none)'
 _pipesim_option 'compare diff sweep' '--first-step' '' '' '' 'chips have rested before the step (default: a step before)'
+_pipesim_option 'compare diff sweep' '--launches' '' 'HOW' 'measured off' 'hosts that launch ops: measured (default, of costs) or off'
 _pipesim_option 'compare explain export diff steady sweep model plan' '--model' '' 'NAME|FILE' '@ini json' 'bytes and layers from a model: llama-3-70b, config.json, .ini'
 _pipesim_option 'compare explain export diff steady sweep model plan' '--seq' '' 'N' '' 'of --model: tokens of a sequence (default: 4096)'
 _pipesim_option 'compare explain export diff steady sweep model plan' '--microbatch-size' '' 'N' '' 'of --model: sequences of a micro-batch (default: 1)'

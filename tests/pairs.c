@@ -95,6 +95,8 @@ static const Option options[] = {
 			  "--costs=input/costs-power.ini --power=off", "--power=off"}},
 	{"power-limit",
 		{"--costs=input/costs-power.ini --power-limit=600W", "--power-limit=600"}},
+	{"launches", {"--costs=input/costs-host.ini --launches=measured",
+			     "--costs=input/costs-host.ini --launches=off", "--launches=off"}},
 	{"step-pause", {"--costs=input/costs-power.ini --step-pause=20ms", "--step-pause=1"}},
 	{"first-step", {"--costs=input/costs-power.ini --first-step", "--first-step"}},
 	{"activation-bytes", {"--activation-bytes=1MB+3MB", "--activation-bytes=1GB"}},

@@ -431,7 +431,10 @@ guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 		if (there == timeline->start[op])
 			return inputs[i];
 	}
-	if (op > program->rank_begin[rank] && timeline->end[op - 1] == timeline->start[op])
+	/* What its host launches late starts later than the op before it ends. */
+	if (op > program->rank_begin[rank] &&
+		(timeline->end[op - 1] == timeline->start[op] ||
+			step->job.times->launch[PIPESIM_F] != NULL))
 		return op - 1;
 	return PIPESIM_NO_CAUSE;
 }

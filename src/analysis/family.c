@@ -93,7 +93,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 static gboolean is_plain(const PipesimCosts *costs)
 {
 	return costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
-	       costs->op_times == NULL && costs->cutter != NULL;
+	       costs->launch == NULL && costs->op_times == NULL && costs->cutter != NULL;
 }
 
 /* One by one --------------------------------------------------------------------------- */

@@ -49,9 +49,12 @@ static void explain_difference(const PipesimSubject *subject, PipesimReport *rep
 		add(report, "micro-batches differ in length; the formula assumes equal ones");
 	else if (!subject->step->job.times->equal_stages)
 		add(report, "stages differ in length; the formula assumes equal stages");
-	if (pipesim_times_vary(subject->step->job.times))
+	if (subject->step->job.times->power != NULL ||
+		subject->step->job.times->residence != NULL)
 		add(report, "ops take another time after idle time and beside messages "
 			    "(--power off has the times of the formula)");
+	if (subject->step->job.times->launch[PIPESIM_F] != NULL)
+		add(report, "hosts take time to launch ops (--launches off: none)");
 	if (subject->step->job.times->slow != NULL)
 		add(report, "ranks differ in speed; the formula assumes equal ranks");
 	if (report->published.reasons->len == 0)

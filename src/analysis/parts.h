@@ -20,7 +20,7 @@ gboolean pipesim_report_links(
 /* What waiting for messages costs, where a runtime's rules ran. */
 gboolean pipesim_report_comm(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
-/* What power and residence cost or save, where the costs know them. */
+/* What power, residence and hosts cost or save, where the costs know them. */
 gboolean pipesim_report_power(
 	const PipesimSubject *subject, PipesimReport *report, GError **error);
 /* Tokens and FLOPs per second, where a described model has times. */

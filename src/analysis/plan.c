@@ -257,6 +257,7 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 
 	sustained.power = NULL;
 	sustained.residence = NULL;
+	memset(sustained.launch, 0, sizeof sustained.launch);
 	if (!pipesim_schedule_is_search(schedule))
 		return pipesim_schedule_order(schedule, shape, &sustained, error);
 	narrow(&s);

@@ -1,4 +1,4 @@
-/* What the power of chips and receives that wait do to a step. */
+/* What the power of chips, receives that wait and hosts that launch ops do to a step. */
 #include "config.h"
 
 #include "analysis/parts.h"
@@ -27,8 +27,11 @@ gboolean pipesim_report_power(
 	power = report->power = g_new0(PipesimPowerReport, 1);
 	power->has_power = times->power != NULL;
 	power->has_residence = times->residence != NULL;
+	power->has_launches = times->launch[PIPESIM_F] != NULL;
 	return (!power->has_power ||
 		       find_effect(step, PIPESIM_NO_POWER, &power->power, error)) &&
 	       (!power->has_residence ||
-		       find_effect(step, PIPESIM_NO_RESIDENCE, &power->residence, error));
+		       find_effect(step, PIPESIM_NO_RESIDENCE, &power->residence, error)) &&
+	       (!power->has_launches ||
+		       find_effect(step, PIPESIM_NO_LAUNCHES, &power->launches, error));
 }

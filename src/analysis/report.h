@@ -44,11 +44,11 @@ typedef struct {
 	guint32 n_messages;
 } PipesimCommReport;
 
-/* What the power of chips and receives that wait do to a step: its makespan minus that without, ns. Below 0
- * where ops are faster after idle time. */
+/* What the power of chips, receives that wait and hosts that launch ops do to a step: its makespan minus that
+ * without, ns. Below 0 where ops are faster after idle time. */
 typedef struct {
-	gboolean has_power, has_residence; /* the costs know them */
-	gint64 power, residence;
+	gboolean has_power, has_residence, has_launches; /* the costs know them */
+	gint64 power, residence, launches;
 } PipesimPowerReport;
 
 /* Idle time, ns. */

@@ -598,7 +598,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		.bases = bases,
 	};
 	PipesimSetup first;
-	gboolean ok, power;
+	gboolean ok;
 
 	if (!pipesim_choices_add_schedules(choices, setup, error) ||
 		!pipesim_setup_load_model(setup, error))
@@ -615,17 +615,20 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	point_init(&sweep, 0, &first);
 	ok = read_point(&sweep, &first, error) &&
 	     pipesim_choices_prepare(choices, &first, error);
-	power = ok && (first.costs->power != NULL || first.costs->residence != NULL);
+	if (ok) {
+		sweep.titles.power =
+			first.costs->power != NULL || first.costs->residence != NULL;
+		sweep.titles.host = first.costs->launch != NULL;
+	}
 	point_clear(&first);
 	if (!ok)
 		return FALSE;
 	names = g_new0(const char *, choices->len + 1);
 	for (guint i = 0; i < choices->len; i++)
 		names[i] = pipesim_choice_name(g_ptr_array_index(choices, i));
-	sweep.titles = (PipesimSweepTitles){.grid = grid,
-		.names = names,
-		.training = pipesim_setup_has_step(setup),
-		.power = power};
+	sweep.titles.grid = grid;
+	sweep.titles.names = names;
+	sweep.titles.training = pipesim_setup_has_step(setup);
 	sweep.work.width = choices->len;
 	sweep.work.end = pipesim_grid_points(grid);
 	return start(&sweep, answer, error);

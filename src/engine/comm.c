@@ -13,6 +13,13 @@
 #define BEGINS     (G_GUINT64_CONSTANT(1) << 34)
 #define CAUSE_MASK (BEGINS - 1)
 
+/* What a rank that could go on waits for its host for. */
+typedef enum {
+	HOST_FREE,
+	HOST_BEHIND_GROUP, /* from the end of a group that it waits for to the next launch */
+	HOST_BEFORE_OP,    /* it launches other ops before the next one */
+} Host;
+
 /* What a rank does. */
 typedef struct {
 	guint32 step;  /* op of the timeline that is next or runs; of a pair the half */
@@ -20,7 +27,7 @@ typedef struct {
 	guint part;    /* of the stage that is gathered or reduced: the next to move */
 	guint8 busy;
 	guint8 behind; /* what it sends has been let go of, and the last part of a pair runs */
-	guint8 host;   /* its host launches what is next */
+	guint8 host;   /* its host launches what is next: of Host */
 	guint64 cause; /* what let it do that */
 	gint64 end;    /* when the op that runs is to end, where that may change */
 } Rank;
@@ -29,8 +36,9 @@ typedef struct {
 	PipesimRules rules;
 	const PipesimLowering *lowering;
 	PipesimChannels channels;
-	gint64 host_time;   /* behind a group that is waited for */
-	gint64 delay_wgrad; /* of a pair, behind its sends */
+	gboolean host_waits; /* for groups that are stops */
+	gint64 host_time;    /* behind these */
+	gint64 delay_wgrad;  /* of a pair, behind its sends */
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPaceRules paces;
@@ -149,7 +157,7 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 		.kind = PIPESIM_F, .chunk = op->chunk, .microbatch = op->microbatch};
 	const PipesimOp backward = {
 		.kind = PIPESIM_B, .chunk = op->b_chunk, .microbatch = op->b_microbatch};
-	gint64 alone;
+	gint64 alone, launch = 0;
 
 	if (engine->split && op->kind == PIPESIM_FB)
 		op = engine->ranks[rank].second ? &backward : &forward;
@@ -159,14 +167,28 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	alone = part_of(engine, rank, op, alone);
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
-	engine->ranks[rank].end = pipesim_pace_start(
-		&engine->pace[rank], &engine->paces, engine->now, alone, (PipesimKind)op->kind);
+	/* What is behind the sends of a pair was launched with it. */
+	if (engine->paces.launches && !engine->ranks[rank].behind)
+		launch = pipesim_op_launch(engine->lowering->program, engine->times, rank, op);
+	engine->ranks[rank].end = pipesim_pace_start(&engine->pace[rank], &engine->paces,
+		engine->now, alone, launch, (PipesimKind)op->kind);
 	return engine->ranks[rank].end - engine->now;
 }
 
 static gboolean is_split(const Engine *engine, guint32 op)
 {
 	return engine->split && engine->lowering->program->ops[op].kind == PIPESIM_FB;
+}
+
+/* @rank can do nothing else for @time ns. */
+static void wait_for_host(Engine *engine, guint rank, Host host, gint64 time)
+{
+	Rank *here = &engine->ranks[rank];
+
+	here->busy = TRUE;
+	here->host = (guint8)host;
+	here->cause = engine->cause;
+	push(engine, time, rank, here->step);
 }
 
 /* Starts the next op of @rank, or half of a pair, if what it waits for is there. */
@@ -184,6 +206,12 @@ static void try_run(Engine *engine, guint rank)
 		    here->second || !is_split(engine, op)) ||
 		!pipesim_shards_allow(&engine->shards, rank, at, here->second))
 		return;
+	if (engine->paces.launches &&
+		pipesim_pace_launches(&engine->pace[rank]) > engine->now) {
+		wait_for_host(engine, rank, HOST_BEFORE_OP,
+			pipesim_pace_launches(&engine->pace[rank]) - engine->now);
+		return;
+	}
 	here->busy = TRUE;
 	engine->timeline->start[here->step] = engine->now;
 	engine->timeline->cause[here->step] = engine->cause;
@@ -195,15 +223,15 @@ static void try_run(Engine *engine, guint rank)
 static gboolean waits_for_host(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
-	Rank *here = &engine->ranks[rank];
 
-	if (engine->host_time == 0 ||
+	if (!engine->host_waits ||
 		!pipesim_action_is_message(engine->lowering->actions[at].kind))
 		return FALSE;
-	here->busy = here->host = TRUE;
-	here->cause = engine->cause;
-	push(engine, engine->host_time, rank, here->step);
-	return TRUE;
+	if (engine->paces.launches)
+		pipesim_pace_sync(&engine->pace[rank], engine->now + engine->host_time);
+	if (engine->host_time > 0)
+		wait_for_host(engine, rank, HOST_BEHIND_GROUP, engine->host_time);
+	return engine->host_time > 0;
 }
 
 /* The next part of the shard of that index, of @rank, takes the links that it shares with messages. */
@@ -303,18 +331,21 @@ static void end_op(Engine *engine, guint rank)
 	const guint32 at = engine->rules.seats[rank].stop_at;
 	Rank *here = &engine->ranks[rank];
 
-	if (here->host) {
-		here->busy = here->host = FALSE;
+	if (here->host != HOST_FREE) {
+		if (here->host == HOST_BEHIND_GROUP)
+			pipesim_rules_pass(&engine->rules, rank);
+		here->busy = FALSE;
+		here->host = HOST_FREE;
 		engine->cause = here->cause;
-		pipesim_rules_pass(&engine->rules, rank);
 		advance(engine, rank);
 		return;
 	}
 
 	if (engine->pace != NULL) {
-		const gint64 end = pipesim_pace_reach(&engine->pace[rank], engine->now);
+		const gint64 end =
+			pipesim_pace_reach(&engine->pace[rank], &engine->paces, engine->now);
 
-		/* It has been slowed since: it ends later. */
+		/* It has been slowed since, or its launch takes longer: it ends later. */
 		if (end != engine->now) {
 			here->end = end;
 			push(engine, end - engine->now, rank, here->step);
@@ -504,6 +535,8 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
 	Engine engine = {.lowering = lowering,
 		.channels = issuing->channels,
+		.host_waits = (lowering->runtime->takes & PIPESIM_ASK_HOST_TIME) != 0 &&
+			      !issuing->no_host_sync,
 		.host_time = issuing->host_time,
 		/* What runs pairs in halves has no last part of one. */
 		.delay_wgrad = lowering->runtime->splits_pairs ? 0 : issuing->delay_wgrad,

@@ -33,6 +33,7 @@ G_STATIC_ASSERT(sizeof(Work) == 32);
 
 typedef struct {
 	const PipesimProgram *program;
+	const PipesimTimes *times;
 	PipesimTimeline *timeline;
 	PipesimTraffic *traffic;
 	PipesimTournament queue;
@@ -73,21 +74,27 @@ static void start_op(Engine *engine, guint32 rank, guint32 op)
 {
 	PipesimTimeline *timeline = engine->timeline;
 	const Work *work = work_of(engine, rank, op);
-	const gint64 start = MAX(engine->now, work->ready);
 	const gint64 duration = work->duration;
-	gint64 end = start + duration;
+	gint64 start = MAX(engine->now, work->ready), end;
 
 	/* Of as many streams as there are ranks the processor does not guess what comes. */
 	__builtin_prefetch(work + 4, 1);
 	__builtin_prefetch(&timeline->start[op] + 8, 1);
 	__builtin_prefetch(&timeline->end[op] + 8, 1);
 
+	if (engine->paces.launches)
+		start = MAX(start, pipesim_pace_launches(&engine->pace[rank]));
+	end = start + duration;
 	if (G_UNLIKELY(start >= PIPESIM_MAX_END || end >= PIPESIM_MAX_END)) {
 		engine->overflow = TRUE;
 		return;
 	}
 	if (engine->pace != NULL)
 		end = pipesim_pace_start(&engine->pace[rank], &engine->paces, start, duration,
+			engine->paces.launches
+				? pipesim_op_launch(engine->program, engine->times, rank,
+					  &engine->program->ops[op])
+				: 0,
 			(PipesimKind)engine->program->ops[op].kind);
 	timeline->start[op] = start;
 	timeline->end[op] = end;
@@ -170,8 +177,8 @@ static void run_events(Engine *engine)
 			return;
 		engine->now = first.time;
 		if (engine->pace != NULL) {
-			const gint64 end =
-				pipesim_pace_reach(&engine->pace[first.rank], first.time);
+			const gint64 end = pipesim_pace_reach(
+				&engine->pace[first.rank], &engine->paces, first.time);
 
 			engine->timeline->end[engine->next[first.rank]] = end;
 			if (end > first.time) {
@@ -346,7 +353,7 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	const PipesimNetwork *network, guint flags, PipesimPowerState *states, GError **error)
 {
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
-	Engine engine = {.program = program, .timeline = timeline};
+	Engine engine = {.program = program, .times = times, .timeline = timeline};
 	gboolean ok;
 
 	timeline->traffic = engine.traffic = pipesim_traffic_new(network, flags);

@@ -24,7 +24,10 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 		flags & PIPESIM_NO_RESIDENCE ? NULL : times->residence;
 	const gboolean slows = network != NULL && pipesim_network_slows(network);
 
-	*rules = (PipesimPaceRules){.power = flags & PIPESIM_NO_POWER ? NULL : times->power};
+	*rules = (PipesimPaceRules){
+		.power = flags & PIPESIM_NO_POWER ? NULL : times->power,
+		.launches = times->launch[PIPESIM_F] != NULL && !(flags & PIPESIM_NO_LAUNCHES),
+	};
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		PipesimSlowdown *slowdown = &rules->slowdown[kind];
 
@@ -39,7 +42,8 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 		rules->moves_slow |= slowdown->moving.num > slowdown->moving.den;
 		rules->waits_slow |= slowdown->waiting.num > slowdown->waiting.den;
 	}
-	return rules->power != NULL || rules->moves_slow || rules->waits_slow;
+	return rules->power != NULL || rules->moves_slow || rules->waits_slow ||
+	       rules->launches;
 }
 
 PipesimPace *pipesim_pace_new(guint ranks, const PipesimPowerState *states)
@@ -168,8 +172,13 @@ static void forget(PipesimPace *pace, gint64 at)
 		pace->first++;
 }
 
+void pipesim_pace_sync(PipesimPace *pace, gint64 now)
+{
+	pace->host = MAX(pace->host, now);
+}
+
 gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint64 start,
-	gint64 duration, PipesimKind kind)
+	gint64 duration, gint64 launch, PipesimKind kind)
 {
 	const PipesimFraction moving = rules->slowdown[kind].moving;
 	const PipesimFraction waiting = rules->slowdown[kind].waiting;
@@ -179,6 +188,8 @@ gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint
 		duration = pipesim_power_duration(rules->power, &pace->state, kind, duration);
 		pace->load = rules->power->load[kind];
 	}
+	if (rules->launches)
+		pace->launched = pace->host = pipesim_add_capped(pace->host, launch);
 	forget(pace, start);
 	pace->alone = (Work)moving.num * waiting.num;
 	pace->moving = (Work)moving.den * waiting.num;
@@ -188,14 +199,17 @@ gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint
 	return foresee(pace);
 }
 
-gint64 pipesim_pace_reach(PipesimPace *pace, gint64 now)
+gint64 pipesim_pace_reach(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
 {
 	advance(pace, &pace->left, now);
 	pace->from = now;
-	if (pace->left == 0)
-		return now;
-	forget(pace, now);
-	return foresee(pace);
+	if (pace->left > 0) {
+		forget(pace, now);
+		return foresee(pace);
+	}
+	if (now < pace->launched)
+		pipesim_pace_end(pace, rules, now);
+	return MAX(now, pace->launched);
 }
 
 void pipesim_pace_end(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
@@ -217,5 +231,5 @@ gint64 pipesim_pace_wait(
 		pace->from = now;
 	}
 	pace->waiting += more ? 1 : -1u;
-	return runs ? foresee(pace) : now;
+	return runs ? foresee(pace) : MAX(now, pace->launched);
 }

@@ -1,5 +1,10 @@
 /* What an op takes where it runs: faster after its rank has idled, slower while messages move on the
- * rank or a receive waits there. In exact integers. */
+ * rank or a receive waits there, and not faster than its host launches it. In exact integers.
+ *
+ * The host of a rank launches its ops in their order, one right after the other, ahead of the chip without
+ * limit but where it waits for messages (pipesim_pace_sync()). An op starts no earlier than its launch
+ * begins: its first kernels are there soon. It ends no earlier than its launch ends, and keeps its rank until
+ * then; from when its work is done the chip idles. */
 #pragma once
 #include "engine/traffic.h"
 #include "model/costs.h"
@@ -16,6 +21,7 @@ typedef struct {
 	const PipesimPower *power; /* NULL: what ran before changes nothing */
 	PipesimSlowdown slowdown[PIPESIM_N_KINDS];
 	gboolean moves_slow, waits_slow; /* some kind */
+	gboolean launches;               /* of hosts take time */
 } PipesimPaceRules;
 
 /* From begin until before end, ns. */
@@ -37,6 +43,8 @@ typedef struct {
 	 * no op runs. */
 	PipesimPowerState state;
 	gint64 counted, load;
+	gint64 host;     /* when its host is done with what it launched so far, ns */
+	gint64 launched; /* when it is done with the op that runs */
 } PipesimPace;
 
 /**
@@ -62,16 +70,27 @@ void pipesim_pace_free(PipesimPace *pace, const PipesimPaceRules *rules, guint r
  * memory. */
 gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end);
 
-/** pipesim_pace_start: an op of @kind, whose sustained time is @duration ns, starts at @start. Returns
- * when it ends if no further message moves until then, and receives go on waiting as they do; capped
+/** pipesim_pace_launches: when the host begins to launch what the rank runs next: no op may start before. */
+static inline gint64 pipesim_pace_launches(const PipesimPace *pace)
+{
+	return pace->host;
+}
+
+/** pipesim_pace_sync: the host waited for something that is done @now: what it launches next it launches
+ * from then on. */
+void pipesim_pace_sync(PipesimPace *pace, gint64 now);
+
+/** pipesim_pace_start: an op of @kind, whose sustained time is @duration ns and which the host launches
+ * within @launch ns, starts at @start. Returns
+ * when its work ends if no further message moves until then, and receives go on waiting as they do; capped
  * at PIPESIM_MAX_END. */
 gint64 pipesim_pace_start(PipesimPace *pace, const PipesimPaceRules *rules, gint64 start,
-	gint64 duration, PipesimKind kind);
+	gint64 duration, gint64 launch, PipesimKind kind);
 
 /** pipesim_pace_reach: the op would end @now. Returns the same where no message that was added
- * since slowed it, else when it ends now, later. Every message that begins to move before @now
- * must have been added. */
-gint64 pipesim_pace_reach(PipesimPace *pace, gint64 now);
+ * since slowed it and it has been launched, else when it ends now, later. Every message that begins to move
+ * before @now must have been added. */
+gint64 pipesim_pace_reach(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now);
 
 /** pipesim_pace_end: the op has ended @now. */
 void pipesim_pace_end(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now);

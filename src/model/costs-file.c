@@ -16,6 +16,7 @@
 #define SCALE_GROUP      "stage-scale"
 #define STAGES_GROUP     "stage-times"
 #define BYTES_GROUP      "stage-bytes"
+#define HOST_GROUP       "host-times"
 #define POWER_GROUP      "power"
 #define RESIDENCE_GROUP  "residence"
 #define COMPONENT_PREFIX "component "
@@ -31,6 +32,7 @@ typedef enum {
 	KEY_SCALE, /* the number of parts; what else stands in the group is the length of one */
 	KEY_RANKS, /* what each measured rank takes */
 	KEY_STAGES,      /* what each part of the model takes; the offset is the PipesimKind */
+	KEY_LAUNCHES,    /* the same of the host to launch it */
 	KEY_STAGE_BYTES, /* what each part of the model holds; the offset is the PipesimBytes */
 	KEY_KINDS,       /* a number for each kind of op */
 	KEY_CONSTANTS,   /* a number for each time constant */
@@ -89,6 +91,10 @@ static const Key costs_keys[] = {
 		G_MAXINT64},
 	{BYTES_GROUP, "parameters", KEY_STAGE_BYTES, PIPESIM_PARAMETERS, IN_GROUP, 0,
 		G_MAXINT64},
+	{HOST_GROUP, "F", KEY_LAUNCHES, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "I", KEY_LAUNCHES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "W", KEY_LAUNCHES, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "B", KEY_LAUNCHES, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
 	{"measured-ranks", "relative_ppm", KEY_RANKS, 0, IN_GROUP, 1, MAX_RELATIVE_PPM},
 	{POWER_GROUP, "device", KEY_TEXT, POWER(device), OPTIONAL, 0, 0},
 	{POWER_GROUP, "limit_w", KEY_INT64, POWER(limit), OPTIONAL, 0, 1000000},
@@ -205,6 +211,10 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 		write_list(
 			out, key->name, costs->part + key->offset, costs->n_parts, PIPESIM_FB);
 		break;
+	case KEY_LAUNCHES:
+		write_list(out, key->name, costs->launch + key->offset, costs->n_launches,
+			PIPESIM_FB);
+		break;
 	case KEY_STAGE_BYTES:
 		write_list(out, key->name, costs->part_bytes + key->offset, costs->n_part_bytes,
 			PIPESIM_N_BYTES);
@@ -232,6 +242,7 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 		if ((key->kind == KEY_SCALE && costs->scale == NULL) ||
 			(key->kind == KEY_RANKS && costs->measured_ranks == NULL) ||
 			(key->kind == KEY_STAGES && costs->part == NULL) ||
+			(key->kind == KEY_LAUNCHES && costs->launch == NULL) ||
 			(key->kind == KEY_STAGE_BYTES && costs->part_bytes == NULL) ||
 			holder(costs, key) == NULL ||
 			(g_str_equal(key->name, "FB") && !costs->has_pair))
@@ -386,7 +397,8 @@ static void read_length(Reader *reader, const PipesimIniLine *line)
 static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text,
 	gint64 **parts, guint *n_parts, guint width)
 {
-	const char *what = key->kind == KEY_STAGES ? "times in whole ns" : "sizes in bytes";
+	const char *what =
+		key->kind == KEY_STAGE_BYTES ? "sizes in bytes" : "times in whole ns";
 	guint n;
 	g_autofree gint64 *values = parse_list(text, key, &n);
 
@@ -509,6 +521,10 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 		read_stage_list(reader, group, key, line->value, &costs->part, &costs->n_parts,
 			PIPESIM_FB);
 		break;
+	case KEY_LAUNCHES:
+		read_stage_list(reader, group, key, line->value, &costs->launch,
+			&costs->n_launches, PIPESIM_FB);
+		break;
 	case KEY_STAGE_BYTES:
 		read_stage_list(reader, group, key, line->value, &costs->part_bytes,
 			&costs->n_part_bytes, PIPESIM_N_BYTES);
@@ -552,6 +568,13 @@ static void check_weights(Reader *reader)
 		fault(reader, POWER_GROUP, "weight_ppm",
 			"the weights sum to %" G_GINT64_FORMAT "; one million is all of them",
 			sum);
+}
+
+/* B of @n parts that a file says nothing of. */
+static void sum_backwards(gint64 *parts, guint n)
+{
+	for (guint i = 0; i < n; i++, parts += PIPESIM_FB)
+		parts[PIPESIM_B] = parts[PIPESIM_I] + parts[PIPESIM_W];
 }
 
 static void read_costs(Reader *reader)
@@ -612,12 +635,10 @@ static void read_costs(Reader *reader)
 			read_length(reader, &ini->lines[i]);
 	if (pipesim_ini_find(ini, "times", "B") == NULL)
 		time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
-	for (guint i = 0;
-		i < costs->n_parts && pipesim_ini_find(ini, STAGES_GROUP, "B") == NULL; i++) {
-		gint64 *part = &costs->part[(gsize)i * PIPESIM_FB];
-
-		part[PIPESIM_B] = part[PIPESIM_I] + part[PIPESIM_W];
-	}
+	if (pipesim_ini_find(ini, STAGES_GROUP, "B") == NULL)
+		sum_backwards(costs->part, costs->n_parts);
+	if (pipesim_ini_find(ini, HOST_GROUP, "B") == NULL)
+		sum_backwards(costs->launch, costs->n_launches);
 	costs->has_pair = pipesim_ini_find(ini, "times", "FB") != NULL;
 	if (!costs->has_pair)
 		time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];

@@ -80,6 +80,8 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 	copy->measured_ranks = g_memdup2(
 		costs->measured_ranks, costs->n_measured_ranks * sizeof *costs->measured_ranks);
 	copy->slow = g_memdup2(costs->slow, costs->n_slow * sizeof *costs->slow);
+	copy->launch = g_memdup2(
+		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
 	copy->op_times = pipesim_op_times_ref(costs->op_times);
@@ -223,6 +225,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->source);
 	g_free(costs->notices);
 	pipesim_network_free(costs->network);
+	g_free(costs->launch);
 	pipesim_power_free(costs->power);
 	g_free(costs->residence);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
@@ -467,10 +470,13 @@ gboolean pipesim_costs_parse_speed(
 
 gboolean pipesim_costs_sustain(PipesimCosts *costs)
 {
-	const gboolean any = costs->power != NULL || costs->residence != NULL;
+	const gboolean any =
+		costs->power != NULL || costs->residence != NULL || costs->launch != NULL;
 
 	g_clear_pointer(&costs->power, pipesim_power_free);
 	g_clear_pointer(&costs->residence, g_free);
+	g_clear_pointer(&costs->launch, g_free);
+	costs->n_launches = 0;
 	return any;
 }
 
@@ -674,6 +680,21 @@ static void fill_sharding(
 	}
 }
 
+/* A host launches what lies in a stage. */
+static void fill_launches(
+	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
+{
+	for (guint kind = 0; costs->launch != NULL && kind < PIPESIM_FB; kind++) {
+		const PipesimParts parts = {
+			&costs->launch[kind], costs->n_launches, PIPESIM_FB};
+
+		times->launch[kind] = g_new(gint64, times->stages);
+		/* Of a part of a micro-batch it launches as many kernels. */
+		for (guint stage = 0; stage < shape->stages; stage++)
+			times->launch[kind][stage] = pipesim_parts_sum(&parts, times, stage, 1);
+	}
+}
+
 /* Ranks that @costs says nothing of are as fast as the times say. */
 static void slow_ranks(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
@@ -723,6 +744,7 @@ PipesimTimes *pipesim_times_new_placed(
 	else
 		fill_bytes(times, costs, shape);
 	fill_sharding(times, costs, shape);
+	fill_launches(times, costs, shape);
 	if (times->tail != NULL)
 		average_stages(times);
 	if (costs->op_times != NULL)
@@ -734,8 +756,10 @@ void pipesim_times_free(PipesimTimes *times)
 {
 	if (times == NULL)
 		return;
-	for (int kind = 0; kind < PIPESIM_FB; kind++)
+	for (int kind = 0; kind < PIPESIM_FB; kind++) {
 		g_free(times->stage[kind]);
+		g_free(times->launch[kind]);
+	}
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		g_free(times->bytes[sort]);
 	g_free(times->unshard);

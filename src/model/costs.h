@@ -136,6 +136,11 @@ struct _PipesimCosts {
 	gint64 *measured_ranks;
 	guint n_measured_ranks;
 
+	/* What the host of a rank takes to launch ops of part i of n_launches equal parts of the model, one
+	 * micro-batch, ns: F, I, W, B at launch[i * PIPESIM_FB + kind]. NULL = not measured: none. */
+	gint64 *launch;
+	guint n_launches;
+
 	/* How the time of an op depends on what its rank did before, and on receives that wait there; NULL
 	 * = not at all. All times here are those of a rank that never idles, alone. Owned. */
 	PipesimPower *power;
@@ -230,8 +235,8 @@ gboolean pipesim_costs_parse_slow(
 gboolean pipesim_costs_parse_speed(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
-/** pipesim_costs_sustain: drops power and residence: every op takes its sustained time alone. Returns whether there
- * were any. */
+/** pipesim_costs_sustain: drops power, residence and launches: every op takes its sustained time alone, whenever
+ * it runs. Returns whether there were any. */
 gboolean pipesim_costs_sustain(PipesimCosts *costs);
 
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
@@ -246,6 +251,7 @@ struct _PipesimTimes {
 	gint64 average[PIPESIM_N_KINDS]; /* over all stages: what formulae are evaluated at */
 	gboolean equal_stages;           /* no part is longer or shorter than another */
 	PipesimFraction *slow;           /* [rank]; NULL = every rank is equally fast */
+	gint64 *launch[PIPESIM_FB];      /* [kind][stage], ns: of its host; NULL: none */
 	/* Copies of those of the costs: see there. */
 	PipesimPower *power;
 	PipesimResidence *residence;
@@ -277,7 +283,8 @@ struct _PipesimTimes {
 /* Whether what an op takes hangs on when it runs: such steps are simulated event by event. */
 static inline gboolean pipesim_times_vary(const PipesimTimes *times)
 {
-	return times->power != NULL || times->residence != NULL;
+	return times->power != NULL || times->residence != NULL ||
+	       times->launch[PIPESIM_F] != NULL;
 }
 
 /** pipesim_times_new: with S stages over PP ranks an op takes time * PP / S, times the length

@@ -212,6 +212,21 @@ static inline gint64 pipesim_op_duration(const PipesimProgram *program,
 				       : times->stage[op->kind][stage]);
 }
 
+/** pipesim_op_launch: what the host of @rank takes to launch @op, one of @program's ops, ns; of a pair both
+ * halves. 0 where @times know of no launches. */
+static inline gint64 pipesim_op_launch(const PipesimProgram *program, const PipesimTimes *times,
+	guint rank, const PipesimOp *op)
+{
+	const guint stage = pipesim_op_stage(program, rank, op);
+
+	if (times->launch[PIPESIM_F] == NULL)
+		return 0;
+	if (op->kind != PIPESIM_FB)
+		return times->launch[op->kind][stage];
+	return pipesim_add_capped(times->launch[PIPESIM_F][stage],
+		times->launch[PIPESIM_B][pipesim_op_b_stage(program, rank, op)]);
+}
+
 /* Puts the place of @op in its file into @error (pipesim_error_locate); @op may be
  * PIPESIM_NO_OP: the file as a whole. */
 typedef void (*PipesimLocate)(gpointer data, guint32 op, GError *error);

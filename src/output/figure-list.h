@@ -227,5 +227,14 @@ SWEPT(RESIDENCE_SHARE, SHARE,
 	.csv = "residence_share", .sweep = "residence_share",
 	.text = {PIPESIM_OF_RUNS, 21, "of makespan", "resid. %", TRUE})
 
+/* And hosts that launch ops. */
+FIGURE(LAUNCH, TIME, power != NULL && power->has_launches ? power->launches : UNKNOWN,
+	.of_host = TRUE, .object = "host", .json = "launch_ms", .csv = "launch_ms")
+SWEPT(LAUNCH_SHARE, SHARE,
+	power != NULL && power->has_launches ? share_of(power->launches, report->makespan)
+					     : (double)NAN,
+	.of_host = TRUE, .object = "host", .json = "launch_share", .csv = "launch_share",
+	.sweep = "launch_share", .text = {PIPESIM_OF_RUNS, 22, "of makespan", "host %", TRUE})
+
 #undef FIGURE
 #undef SWEPT

@@ -60,7 +60,8 @@ static void measure(Text *text)
 			PipesimValue value;
 
 			if (figure->kind != PIPESIM_TIME || figure->csv == NULL ||
-				figure->of_comm || figure->of_training || figure->of_power)
+				figure->of_comm || figure->of_training || figure->of_power ||
+				figure->of_host)
 				continue;
 			value = pipesim_figure_value(figure, text->comparison, run, 0);
 			if (pipesim_value_known(figure->kind, value))
@@ -423,6 +424,10 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 		append_meaning(&text, "resid. %",
 			"of the makespan, how much longer it is because receives that wait, "
 			"and messages that move, slow ops beside them");
+	if (pipesim_figure_known(PIPESIM_FIGURE_LAUNCH_SHARE, comparison))
+		append_meaning(&text, "host %",
+			"of the makespan, how much longer it is because hosts take time to "
+			"launch ops");
 	if (comparison->costs->network != NULL)
 		append_meaning(&text, "links",
 			"wait: from when a message is ready until it is sent; lost: makespan "

@@ -88,20 +88,16 @@ static void append_power(GString *out, const PipesimCosts *costs, guint width)
 	g_string_append_c(out, '\n');
 }
 
-/* Shortest and longest of the parts that have times of their own. */
-static void append_parts(GString *out, const PipesimCosts *costs)
+/* Shortest and longest of @n_parts parts, by kind. */
+static void append_ranges(GString *out, const gint64 *parts, guint n_parts)
 {
 	PipesimNumber shortest, longest;
 
-	if (costs->part == NULL)
-		return;
-	g_string_append_printf(
-		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		gint64 least = G_MAXINT64, most = 0;
 
-		for (guint k = 0; k < costs->n_parts; k++) {
-			const gint64 ns = costs->part[(gsize)k * PIPESIM_FB + kind];
+		for (guint k = 0; k < n_parts; k++) {
+			const gint64 ns = parts[(gsize)k * PIPESIM_FB + kind];
 
 			least = MIN(least, ns);
 			most = MAX(most, ns);
@@ -112,6 +108,25 @@ static void append_parts(GString *out, const PipesimCosts *costs)
 			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
 	}
 	g_string_append_c(out, '\n');
+}
+
+static void append_parts(GString *out, const PipesimCosts *costs)
+{
+	if (costs->part == NULL)
+		return;
+	g_string_append_printf(
+		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
+	append_ranges(out, costs->part, costs->n_parts);
+}
+
+void pipesim_text_hosts(const PipesimCosts *costs, GString *out)
+{
+	if (costs->launch == NULL)
+		return;
+	g_string_append_printf(out,
+		"Hosts launch ops (%u part%s of the model), ms:", costs->n_launches,
+		costs->n_launches == 1 ? "" : "s");
+	append_ranges(out, costs->launch, costs->n_launches);
 }
 
 /* "1 GB", or "1 GB to 3 GB" where parts differ. */
@@ -416,6 +431,7 @@ void pipesim_text_titles(const PipesimComparison *comparison, guint width, GStri
 	g_string_append_c(out, '\n');
 	append_factors(out, "Stage times scaled: ", "stage", costs->scale, costs->n_scale);
 	append_parts(out, costs);
+	pipesim_text_hosts(costs, out);
 	if (costs->whole_layers)
 		g_string_append_printf(out,
 			"Layers: %" G_GUINT64_FORMAT ", whole ones in every stage\n",

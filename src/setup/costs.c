@@ -503,8 +503,8 @@ void pipesim_setup_sustain(PipesimSetup *setup)
 {
 	if (pipesim_costs_sustain(setup->costs))
 		pipesim_setup_notice(setup,
-			"sustained times alone: the power and residence of the costs are left "
-			"out here");
+			"sustained times alone: what the costs say of power, residence and "
+			"hosts is left out here");
 }
 
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)

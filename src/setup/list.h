@@ -202,6 +202,9 @@ SETTING(STEP_PAUSE, "--step-pause", 0, "TIME",
 	.scenario = read_step_pause, .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(FIRST_STEP, "--first-step", 0, NULL,
 	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER)
+SETTING(LAUNCHES, "--launches", 0, "HOW",
+	"hosts that launch ops: measured (default, of costs) or off", PIPESIM_ALL_POWER,
+	.costs = read_launches, .values = "measured off")
 
 /* A described model, how it is trained and cut into stages. */
 SETTING(MODEL, "--model", 0, "NAME|FILE",

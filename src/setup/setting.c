@@ -196,8 +196,30 @@ static gboolean read_power(PipesimCosts *costs, const char *text, const char *wh
 			"[residence]; 'pipesim calibrate' finds them in traces that have these "
 			"series",
 			what);
-	if (off)
-		pipesim_costs_sustain(costs);
+	if (off) {
+		g_clear_pointer(&costs->power, pipesim_power_free);
+		g_clear_pointer(&costs->residence, g_free);
+	}
+	return TRUE;
+}
+
+static gboolean read_launches(PipesimCosts *costs, const char *text, const char *what,
+	guint ranks G_GNUC_UNUSED, GError **error)
+{
+	const gboolean off = strcmp(text, "off") == 0;
+
+	if (!off && strcmp(text, "measured") != 0)
+		return pipesim_fail(
+			error, PIPESIM_ERROR_USAGE, "%s: '%s'; measured or off", what, text);
+	if (costs->launch == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s has no effect here: the costs have no [host-times]; 'pipesim "
+			"calibrate' finds them in captures of stages",
+			what);
+	if (off) {
+		g_clear_pointer(&costs->launch, g_free);
+		costs->n_launches = 0;
+	}
 	return TRUE;
 }
 

@@ -21,7 +21,7 @@ static void append_text(GString *out, PipesimRowFormat format, const char *text)
 static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure *figure)
 {
 	return figure->sweep != NULL && (!figure->of_training || titles->training) &&
-	       (!figure->of_power || titles->power);
+	       (!figure->of_power || titles->power) && (!figure->of_host || titles->host);
 }
 
 void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)

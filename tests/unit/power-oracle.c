@@ -18,12 +18,20 @@ typedef struct {
 	Exact left;
 	double *mean;
 	GArray *starts, *ends; /* of gint64 */
+	gint64 passes; /* when it goes on behind a group that is done; NEVER: there is none */
+	/* Its host: the action that it is at, of a split pair the half, what it still has to do for the last
+	 * launch, and how many it has begun and finished. */
+	guint32 host_at;
+	gboolean host_second;
+	gint64 host_left;
+	guint begun, finished;
 } Rank;
 
 typedef struct {
 	const PipesimLowering *lowering;
 	const PipesimTimes *times;
 	gboolean pairs;
+	gint64 host_time;
 	Act *acts;
 	Rank *ranks;
 	PowerOracle *oracle;
@@ -213,6 +221,8 @@ static gboolean start(World *world, guint rank)
 	if (a->kind != PIPESIM_ACTION_OP)
 		return FALSE;
 	op = &world->lowering->program->ops[a->op];
+	if (here->begun <= here->ends->len)
+		return FALSE;
 	if ((!here->second && !needs_met(world, rank, a->wait)) ||
 		((here->second || !splits(world, op)) && !needs_met(world, rank, a->b_wait)))
 		return FALSE;
@@ -230,7 +240,7 @@ static gboolean end(World *world, guint rank)
 	Rank *here = &world->ranks[rank];
 	const PipesimOp *op;
 
-	if (!here->runs || here->left > 0)
+	if (!here->runs || here->left > 0 || here->finished <= here->ends->len)
 		return FALSE;
 	op = &world->lowering->program->ops[action(world, here->at)->op];
 	here->runs = FALSE;
@@ -238,6 +248,43 @@ static gboolean end(World *world, guint rank)
 	here->second = !here->second && splits(world, op);
 	if (!here->second)
 		world->acts[here->at++].end = world->now;
+	return TRUE;
+}
+
+/* The host of @rank launches one op after the other, and stands before a group that it waits for until the
+ * rank is behind it. */
+static gboolean launch(World *world, guint rank)
+{
+	Rank *here = &world->ranks[rank];
+	const PipesimAction *a;
+	PipesimOp op;
+
+	if (here->host_left > 0)
+		return FALSE;
+	if (here->finished < here->begun) {
+		here->finished++;
+		return TRUE;
+	}
+	if (here->host_at == world->lowering->rank_begin[rank + 1])
+		return FALSE;
+	a = action(world, here->host_at);
+	if (a->kind != PIPESIM_ACTION_OP) {
+		if (world->host_time >= 0 && is_message(world, here->host_at) &&
+			is_stop(world, rank, here->host_at) && here->at <= here->host_at)
+			return FALSE;
+		here->host_at++;
+		return TRUE;
+	}
+	op = world->lowering->program->ops[a->op];
+	here->host_second = splits(world, &op) && !here->host_second;
+	if (splits(world, &op)) {
+		op.kind = here->host_second ? PIPESIM_F : PIPESIM_B;
+		op.chunk = here->host_second ? op.chunk : op.b_chunk;
+	}
+	here->host_left = pipesim_op_launch(world->lowering->program, world->times, rank, &op);
+	here->begun++;
+	if (!here->host_second)
+		here->host_at++;
 	return TRUE;
 }
 
@@ -262,6 +309,11 @@ static gboolean pass(World *world, guint rank)
 			for (guint32 i = begin; i < behind; i++)
 				if (!is_done(world, i))
 					return FALSE;
+			if (world->host_time >= 0 && here->passes == NEVER)
+				here->passes = world->now + world->host_time;
+			if (world->host_time >= 0 && here->passes > world->now)
+				return FALSE;
+			here->passes = NEVER;
 		} else if (!is_done(world, message) || !group_done(world, rank, message)) {
 			return FALSE;
 		}
@@ -296,8 +348,11 @@ static void tick(World *world, guint rank)
 	const gboolean waits = has(world, rank, FALSE), moves = has(world, rank, TRUE);
 	double load = 0;
 
-	world->oracle->beside += here->runs && waits;
-	if (here->runs) {
+	const gboolean works = here->runs && here->left > 0;
+
+	here->host_left -= here->host_left > 0;
+	world->oracle->beside += works && waits;
+	if (works) {
 		const gint64 m = beside(world, here->kind, TRUE);
 		const gint64 w = beside(world, here->kind, FALSE);
 
@@ -309,7 +364,7 @@ static void tick(World *world, guint rank)
 	}
 	if (power == NULL)
 		return;
-	if (here->runs)
+	if (works)
 		load = (double)power->load[here->kind] / 1e6;
 	else if (waits)
 		load = (double)power->waiting_load / 1e6;
@@ -327,6 +382,7 @@ static void settle(World *world)
 	while (any) {
 		any = FALSE;
 		for (guint rank = 0; rank < ranks; rank++) {
+			any |= launch(world, rank);
 			any |= end(world, rank);
 			any |= issue(world, rank);
 			any |= pass(world, rank);
@@ -344,8 +400,12 @@ static gboolean anything_ended(const World *world, gboolean *none)
 
 	*none = TRUE;
 	for (guint rank = 0; rank < lowering->program->shape.ranks; rank++) {
-		*none &= !world->ranks[rank].runs;
-		ended |= world->ranks[rank].runs && world->ranks[rank].left <= 0;
+		const Rank *here = &world->ranks[rank];
+
+		*none &= !here->runs && here->begun == here->finished && here->passes == NEVER;
+		ended |= here->runs && here->left <= 0;
+		ended |= here->host_left == 0 && here->begun > here->finished;
+		ended |= here->passes == world->now;
 	}
 	for (guint32 i = 0; i < lowering->n_actions; i++) {
 		const Act *act = &world->acts[i];
@@ -391,7 +451,7 @@ static void collect(World *world)
 }
 
 PowerOracle *power_oracle_new(const PipesimLowering *lowering, const PipesimTimes *times,
-	gboolean pairs, double (*mean)[PIPESIM_POWER_CONSTANTS])
+	gboolean pairs, gint64 host_time, double (*mean)[PIPESIM_POWER_CONSTANTS])
 {
 	const guint ranks = lowering->program->shape.ranks;
 	g_autofree Act *acts = g_new(Act, lowering->n_actions + 1);
@@ -399,6 +459,7 @@ PowerOracle *power_oracle_new(const PipesimLowering *lowering, const PipesimTime
 	World world = {.lowering = lowering,
 		.times = times,
 		.pairs = pairs,
+		.host_time = host_time,
 		.acts = acts,
 		.ranks = each,
 		.oracle = g_new0(PowerOracle, 1)};
@@ -409,6 +470,8 @@ PowerOracle *power_oracle_new(const PipesimLowering *lowering, const PipesimTime
 	for (guint rank = 0; rank < ranks; rank++)
 		each[rank] = (Rank){.at = lowering->rank_begin[rank],
 			.mean = mean[rank],
+			.passes = NEVER,
+			.host_at = lowering->rank_begin[rank],
 			.starts = g_array_new(FALSE, FALSE, sizeof(gint64)),
 			.ends = g_array_new(FALSE, FALSE, sizeof(gint64))};
 	settle(&world);

@@ -1,5 +1,5 @@
-/* Steps whose ops depend on what their rank did before, and on receives that wait, by the plainest way: one
- * nanosecond after the other, the means of chips in floating point. */
+/* Steps whose ops depend on what their rank did before, on receives that wait, and on hosts that launch them,
+ * by the plainest way: one nanosecond after the other, the means of chips in floating point. */
 #pragma once
 #include "model/costs.h"
 #include "runtime/runtime.h"
@@ -15,9 +15,10 @@ typedef struct {
 /**
  * power_oracle_new: @lowering at @times, each message of P2P, in one queue a rank, or one for each other
  * rank where @pairs.
+ * @host_time: of a host that waits for groups: from the end of one until it goes on; -1: hosts wait for nothing
  * @mean: (inout): by rank and time constant: x of the chips at the begin, then at the end
  */
 PowerOracle *power_oracle_new(const PipesimLowering *lowering, const PipesimTimes *times,
-	gboolean pairs, double (*mean)[PIPESIM_POWER_CONSTANTS]);
+	gboolean pairs, gint64 host_time, double (*mean)[PIPESIM_POWER_CONSTANTS]);
 void power_oracle_free(PowerOracle *oracle);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PowerOracle, power_oracle_free)

@@ -227,7 +227,8 @@ START_TEST(files_say_it)
 		"device=NVIDIA H200\nlimit_w=700\nexplained_ppm=930000\nresidual_ppm=4000\n"
 		"[residence]\nslowdown_ppm=1190000;1200000;1210000;1205000;1000000\n"
 		"moving_ppm=1010000;1010000;1020000;1010000;1000000\nsms=16\n"
-		"[stage-bytes]\nuntil_input=5;6\nuntil_weight=0;9\nparameters=70;80\n";
+		"[stage-bytes]\nuntil_input=5;6\nuntil_weight=0;9\nparameters=70;80\n"
+		"[host-times]\nF=1;2;3\nI=4;5;6\nW=7;8;9\n";
 	g_autoptr(PipesimCosts) costs = read_text(text, NULL), again = NULL, copy = NULL;
 	g_autoptr(GString) first = g_string_new(NULL), second = g_string_new(NULL);
 
@@ -253,6 +254,9 @@ START_TEST(files_say_it)
 	ck_assert_uint_eq(copy->n_part_bytes, 2);
 	ck_assert_int_eq(copy->part_bytes[PIPESIM_N_BYTES + PIPESIM_UNTIL_WEIGHT], 9);
 	ck_assert_int_eq(copy->part_bytes[PIPESIM_PARAMETERS], 70);
+	ck_assert_uint_eq(copy->n_launches, 3);
+	ck_assert_int_eq(copy->launch[PIPESIM_FB + PIPESIM_F], 2);
+	ck_assert_int_eq(copy->launch[2 * PIPESIM_FB + PIPESIM_B], 15);
 }
 END_TEST
 
@@ -303,6 +307,10 @@ static const struct {
 		"x.ini:9:14: [stage-bytes] until_weight: 2 sizes, but 1 before it"},
 	{HEAD "[stage-bytes]\nuntil_input=-1\nuntil_weight=1\nparameters=1\n",
 		"x.ini:8:13: [stage-bytes] until_input: 1 to"},
+	{HEAD "[host-times]\nF=1;2\nI=1;2\nW=1;2;3\n",
+		"x.ini:10:3: [host-times] W: 3 times, but 2 before it; one for each part"},
+	{HEAD "[host-times]\nF=1\nI=-1\nW=1\n", "x.ini:9:3: [host-times] I: 1 to"},
+	{HEAD "[host-times]\nF=1\nW=1\n", "x.ini:7:1: [host-times]: key 'I' is missing"},
 	{HEAD "[stage-bytes]\nuntil_input=1\n",
 		"x.ini:7:1: [stage-bytes]: key 'until_weight' is missing"},
 };
@@ -368,6 +376,16 @@ static PipesimResidence *random_residence(guint32 seed)
 	return residence;
 }
 
+/* Up to as long as ops take, of one to three parts of the model. */
+static void add_launches(PipesimCosts *costs, guint ranks, guint32 seed, gint64 scale)
+{
+	costs->n_launches = 1 + seed % 3;
+	costs->launch = g_new(gint64, costs->n_launches * PIPESIM_FB);
+	for (guint i = 0; i < costs->n_launches * PIPESIM_FB; i++)
+		costs->launch[i] =
+			scale * ranks * draw(&seed, 0, costs->n_launches % 2 == 0 ? 150 : 400);
+}
+
 /* @scale: of all times, 1 = some hundred ns an op */
 static PipesimCosts *random_costs(guint32 seed, guint ranks, gint64 scale)
 {
@@ -385,6 +403,8 @@ static PipesimCosts *random_costs(guint32 seed, guint ranks, gint64 scale)
 		costs->power->time_constant[i] *= scale;
 	if (seed % 4 != 3)
 		costs->residence = random_residence(seed);
+	if (seed % 7 < 4)
+		add_launches(costs, ranks, seed, scale);
 	return costs;
 }
 
@@ -408,7 +428,10 @@ static void assert_oracle(
 	const PipesimProgram *program, const PipesimRuntime *runtime, guint32 seed)
 {
 	const guint ranks = program->shape.ranks;
-	const PipesimIssuing issuing = pipesim_runtime_asked(runtime, &(PipesimIssuing){0});
+	const PipesimIssuing issuing = pipesim_runtime_asked(runtime,
+		&(PipesimIssuing){.host_time = seed % 3 * 40, .no_host_sync = seed % 4 == 0});
+	const gboolean waits =
+		(runtime->takes & PIPESIM_ASK_HOST_TIME) != 0 && !issuing.no_host_sync;
 	g_autoptr(PipesimCosts) costs = random_costs(seed, ranks, 1);
 	g_autoptr(PipesimTimes) times = pipesim_times_new(costs, &program->shape);
 	g_autoptr(PipesimLowering) lowering = pipesim_lower(program, runtime, &issuing, NULL);
@@ -427,8 +450,8 @@ static void assert_oracle(
 			states[rank].mean[i] = share(mean[rank][i]);
 		}
 	timeline = run_alone(lowering, times, &issuing, states);
-	oracle = power_oracle_new(
-		lowering, times, issuing.channels == PIPESIM_CHANNEL_PAIR, mean);
+	oracle = power_oracle_new(lowering, times, issuing.channels == PIPESIM_CHANNEL_PAIR,
+		waits ? issuing.host_time : -1, mean);
 	ck_assert_int_eq(timeline == NULL, oracle->stuck);
 	if (timeline == NULL)
 		return;
@@ -512,7 +535,8 @@ static PipesimNetwork *some_network(void)
 	return network;
 }
 
-/* Chips that do not depend on their load, beside receives that take nothing. */
+/* Chips that do not depend on their load, beside receives that take nothing, and hosts that launch in no
+ * time. */
 START_TEST(nothing_changes_nothing)
 {
 	int count;
@@ -537,6 +561,8 @@ START_TEST(nothing_changes_nothing)
 		for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 			costs->power->full_speed[kind] = PIPESIM_PPM;
 		costs->residence = pipesim_residence_new();
+		costs->n_launches = 1;
+		costs->launch = g_new0(gint64, PIPESIM_FB);
 		on = pipesim_times_new(costs, &program->shape);
 		without = run_step(order, off, links, runtimes[i], FALSE);
 		with = run_step(order, on, links, runtimes[i], FALSE);
