@@ -3,6 +3,7 @@
 #include "base/decimal.h"
 #include "base/kind.h"
 #include "measure/calibrate.h"
+#include "measure/launches.h"
 #include "measure/reader.h"
 #include "measure/stage-times.h"
 
@@ -706,6 +707,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		result->effects = pipesim_effects_calibrate(
 			traces, n, chosen, &wish, c.costs, c.notices, error);
 		ok = result->effects != NULL;
+		pipesim_launches_calibrate(traces, n, wish.stages, c.costs, c.notices);
 	}
 	g_clear_pointer(&c.parts, g_array_unref);
 	return ok ? g_steal_pointer(&result) : NULL;

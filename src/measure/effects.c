@@ -13,8 +13,6 @@
 #define NOTABLE 20000
 /* No chip has more. */
 #define MOST_SMS 100000
-/* Shorter ops are none: the backward for input of a first stage, which has no input to go back to. */
-#define LEAST_LAUNCHED_NS 50000
 
 typedef struct {
 	PipesimTrace *const *traces;
@@ -547,69 +545,6 @@ static gboolean is_measured(const Task *task, const char *component, gboolean se
 	return FALSE;
 }
 
-/* Host ---------------------------------------------------------------------------------------- */
-
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* What the host takes to launch what @group is of, ns, as a median; PIPESIM_UNKNOWN where nobody looked. */
-static gint64 launch_time(const Task *task, const PipesimTraceGroup *group)
-{
-	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
-
-	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row =
-				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i);
-
-			if (g_str_equal(row->what.component, PIPESIM_HOST_COMPONENT) &&
-				row->status == PIPESIM_STATUS_OK &&
-				row->what.phase == group->what.phase &&
-				row->what.stage == group->what.stage)
-				g_array_append_val(times, row->duration);
-		}
-	g_array_sort(times, compare_times);
-	return times->len > 0 ? g_array_index(times, gint64, times->len / 2) : PIPESIM_UNKNOWN;
-}
-
-/* Ops that their host takes longer to launch than the GPU to run: of the worst one. */
-static void tell_host(const Task *task)
-{
-	const PipesimTraceGroup *worst = NULL;
-	gint64 most = 0, launch = 0;
-	guint late = 0;
-
-	if (!is_measured(task, PIPESIM_HOST_COMPONENT, FALSE))
-		return;
-	for (guint i = 0; i < task->chosen->len; i++) {
-		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
-		const gint64 took = group->what.stage >= 0 ? launch_time(task, group) : -1;
-
-		if (took <= group->figures.median || group->figures.median < LEAST_LAUNCHED_NS)
-			continue;
-		late++;
-		if (took - group->figures.median > most) {
-			most = took - group->figures.median;
-			launch = took;
-			worst = group;
-		}
-	}
-	if (worst != NULL)
-		pipesim_notice(task->notices,
-			"the host takes longer to launch %u of %u sorts of ops than the GPU to "
-			"run "
-			"them (%s of %s: %.3f against %.3f ms): GPUs will wait for it, which "
-			"is not "
-			"simulated",
-			late, task->chosen->len, pipesim_phase_name(worst->what.phase),
-			worst->what.chunk, (double)launch / 1e6,
-			(double)worst->figures.median / 1e6);
-}
-
 /* The whole ----------------------------------------------------------------------------------- */
 
 /* Whether @trace has rows of some series, or of none. */
@@ -654,7 +589,6 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 	if (!check_devices(task, error) || !add_ranks(task, error) ||
 		!add_bytes(task, wish->stages, wish->ranks, error))
 		return FALSE;
-	tell_host(task);
 	if (!task->effects->any && wish->sms == 0)
 		return TRUE;
 	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)

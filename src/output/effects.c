@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "output/effects.h"
+#include "output/text.h"
 
 #include <string.h>
 
@@ -149,6 +150,10 @@ void pipesim_effects_text(
 		append_power(effects, costs, out);
 	if (effects->residence != NULL)
 		append_residence(effects->residence, full, out);
+	if (costs->launch != NULL) {
+		g_string_append_c(out, '\n');
+		pipesim_text_hosts(costs, out);
+	}
 	if (costs->n_measured_ranks > 0 && effects->any) {
 		g_string_append(out, "\nGPUs against their mean:");
 		for (guint i = 0; i < costs->n_measured_ranks; i++)
@@ -272,6 +277,24 @@ static void write_residence(
 	pipesim_json_close(json);
 }
 
+/* By kind and part of the model, ns. */
+static void write_hosts(PipesimJson *json, const PipesimCosts *costs)
+{
+	if (costs->launch == NULL) {
+		pipesim_json_key(json, "host_times_ns");
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_json_open_line(json, "host_times_ns");
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		pipesim_json_open_array(json, pipesim_phase_name(kind));
+		for (guint i = 0; i < costs->n_launches; i++)
+			pipesim_json_int(json, costs->launch[(gsize)i * PIPESIM_FB + kind]);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
 void pipesim_effects_json(
 	const PipesimEffects *effects, const PipesimCosts *costs, PipesimJson *json)
 {
@@ -287,4 +310,5 @@ void pipesim_effects_json(
 		pipesim_json_key(json, "residence");
 		pipesim_json_null(json);
 	}
+	write_hosts(json, costs);
 }

@@ -8,7 +8,7 @@
 void pipesim_effects_text(
 	const PipesimEffects *effects, const PipesimCosts *costs, gboolean full, GString *out);
 
-/** pipesim_effects_json: members "power" and "residence" of the object that is open; null where they were
- * not measured. */
+/** pipesim_effects_json: members "power", "residence" and "host_times_ns" of the object that is open; null where
+ * they were not measured. */
 void pipesim_effects_json(
 	const PipesimEffects *effects, const PipesimCosts *costs, PipesimJson *json);

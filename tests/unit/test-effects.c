@@ -273,9 +273,7 @@ END_TEST
 START_TEST(metadata_tells_bytes_and_ranks)
 {
 	g_autoptr(PipesimCalibration) calibration = calibrate_both(TOP STAGE_LISTS
-		"#rank_relative_ppm,990000;1010000\n" STAGE_COLUMNS STAGE_ROWS
-		"r,4,0,host,F,0,,,90000\nr,5,0,host,F,1,,,130000\n"
-		"r,6,0,host,F,1,,,150000\nr,7,0,host,F,1,,,140000\n",
+		"#rank_relative_ppm,990000;1010000\n" STAGE_COLUMNS STAGE_ROWS,
 		NULL);
 	const PipesimCosts *costs = calibration->costs;
 
@@ -284,10 +282,50 @@ START_TEST(metadata_tells_bytes_and_ranks)
 	ck_assert_int_eq(costs->part_bytes[PIPESIM_N_BYTES + PIPESIM_PARAMETERS], 10);
 	ck_assert_uint_eq(costs->n_measured_ranks, 2);
 	ck_assert_int_eq(costs->measured_ranks[1], 1010000);
+}
+END_TEST
+
+#define HOST_F                                              \
+	"r,4,0,host,F,0,,,90000\nr,5,0,host,F,1,,,130000\n" \
+	"r,6,0,host,F,1,,,150000\nr,7,0,host,F,1,,,140000\n"
+
+/* Medians by stage; what a stage lacks follows from the whole backward, as times do. */
+START_TEST(hosts_launch_stages)
+{
+	g_autoptr(PipesimCalibration) calibration = calibrate_both(
+		TOP STAGE_COLUMNS STAGE_ROWS HOST_F
+		"r,8,0,host,B,0,,,70000\nr,9,0,host,I,1,,,40000\nr,10,0,host,W,1,,,80000\n",
+		NULL);
+	const PipesimCosts *costs = calibration->costs;
+	const gint64 *first = costs->launch, *second = costs->launch + PIPESIM_FB;
+	const gint64 *part = costs->part;
+
+	ck_assert_uint_eq(costs->n_launches, 2);
+	ck_assert_int_eq(first[PIPESIM_F], 90000);
+	ck_assert_int_eq(first[PIPESIM_B], 70000);
+	ck_assert_int_eq(first[PIPESIM_I] + first[PIPESIM_W], 70000);
+	ck_assert_int_eq(first[PIPESIM_I],
+		pipesim_time_scale(70000, part[PIPESIM_I], part[PIPESIM_I] + part[PIPESIM_W]));
+	ck_assert_int_eq(second[PIPESIM_F], 140000);
+	ck_assert_int_eq(second[PIPESIM_B], 120000);
+	ck_assert_int_eq(second[PIPESIM_W], 80000);
 	ck_assert(trace_has_notice(calibration->notices,
-		"the host takes longer to launch 1 of 4 sorts of ops than the GPU to run them "
-		"(F "
-		"of stage 1: 0.140 against 0.100 ms)"));
+		"the host takes longer to launch 1 of 5 sorts of ops than the GPU to run them "
+		"(F of stage 1: 0.140 against 0.100 ms): GPUs wait for it"));
+}
+END_TEST
+
+START_TEST(hosts_may_be_timed_in_part)
+{
+	g_autoptr(PipesimCalibration) calibration =
+		calibrate_both(TOP STAGE_COLUMNS STAGE_ROWS HOST_F
+			"r,8,0,host,B,0,,,70000\nr,9,0,host,W,1,,,80000\n",
+			NULL);
+
+	ck_assert_ptr_null(calibration->costs->launch);
+	ck_assert(trace_has_notice(calibration->notices,
+		"launches of stage 1 were not all timed (F, and B or I and W): what hosts take "
+		"is not kept"));
 }
 END_TEST
 
@@ -348,6 +386,8 @@ Suite *effects_suite(void)
 	tcase_add_test(effects, receives_are_against_sustained_times);
 	tcase_add_test(effects, components_are_weighted);
 	tcase_add_test(effects, metadata_tells_bytes_and_ranks);
+	tcase_add_test(effects, hosts_launch_stages);
+	tcase_add_test(effects, hosts_may_be_timed_in_part);
 	tcase_add_loop_test(effects, bad_metadata_is_refused, 0, G_N_ELEMENTS(bad_lists));
 	tcase_add_test(effects, costs_files_keep_it);
 	suite_add_tcase(suite, effects);
