@@ -93,6 +93,12 @@ static INLINE const char *number(
 	return at;
 }
 
+/* Whether it looks like the name of an action. */
+static gboolean is_word(const char *at)
+{
+	return g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2]);
+}
+
 /* A wait, or what is done to a whole stage, behind the number of the stage. */
 static const char *other_action(Parser *parser, const char *at, PipesimCell *out)
 {
@@ -118,9 +124,8 @@ static const char *other_action(Parser *parser, const char *at, PipesimCell *out
 		return at + length;
 	}
 	return fail(parser, at,
-		g_ascii_isupper(at[0]) && g_ascii_isupper(at[1]) && g_ascii_isupper(at[2])
-			? "unknown action, perhaps of a later version of PyTorch,"
-			: "unknown action");
+		is_word(at) ? "unknown action, perhaps of a later version of PyTorch,"
+			    : "unknown action");
 }
 
 /* What is no op, behind the number of its stage. */
@@ -169,8 +174,8 @@ static INLINE const char *action(Parser *parser, const char *at)
 	if (at == NULL)
 		return NULL;
 	op = op_letters[(guint8)*at];
-	/* The W of a WAIT is none. */
-	if (op == 0 || G_UNLIKELY(at[1] == 'A'))
+	/* The W of a WAIT is none, nor the F of a word that is not known. */
+	if (op == 0 || G_UNLIKELY(g_ascii_isupper(at[1])))
 		return message(parser, at, out);
 	out->kind = (guint8)(op - 1);
 	file->n_ops++;
