@@ -24,6 +24,24 @@ skip() # WHY: for a whole script
 	exit 77
 }
 
+page_is() # PAGE TARGET FILE: between the marks <!-- make TARGET --> and <!-- end --> PAGE has FILE. Written there where goldens are
+{
+	page=$TOP_SRCDIR/$1
+	sed -n "/^<!-- make $2 -->\$/,/^<!-- end -->\$/{/^<!--/d;p}" "$page" >"$scratch/written"
+	if cmp -s "$scratch/written" "$3"; then
+		pass
+	elif [ -n "${PIPESIM_UPDATE_GOLDEN-}" ]; then
+		sed -e "/^<!-- make $2 -->\$/r $3" \
+			-e "/^<!-- make $2 -->\$/,/^<!-- end -->\$/{/^<!--/!d}" "$page" >"$scratch/page"
+		diff "$page" "$scratch/page"
+		cat "$scratch/page" >"$page"
+		pass
+	else
+		fail "$page is not what 'make $2' prints"
+		diff "$scratch/written" "$3"
+	fi
+}
+
 finish()
 {
 	percent=100

@@ -121,9 +121,10 @@ def memory(device):
     }
 
 
-def take_step(pipeline, inputs, targets, clock, device):
-    """(ns on this rank, ns on the process's clock until all was done, losses)"""
-    losses, arguments, options = [], (), {}
+def take_step(pipeline, inputs, targets, clock, device, losses=None):
+    """(ns on this rank, ns on the process's clock until all was done, when that began); @losses: a list
+    that gets those of the micro-batches where the last stage is"""
+    losses, arguments, options = [] if losses is None else losses, (), {}
     for stage in pipeline.stages:
         stage.submod.zero_grad()
         if stage.is_first:
