@@ -4,8 +4,9 @@
  * The options are those that --help shows; their values stand in a table here, and an option that the
  * table lacks is a failure. A run has up to MOST options, so that few runs show many pairs. Where it is
  * refused as a whole, its pairs run alone, and what is refused as a pair is kept out of later runs: each
- * pair has then been run in company that lets it through, or by itself. PIPESIM_PAIRS=full takes
- * every value, else the first ones of each option. */
+ * pair has then been run in company that lets it through, or by itself. The pairs are those of each
+ * option's first values; every other value runs alone and once in the largest company that it may have,
+ * or with PIPESIM_PAIRS=full in all its pairs too. */
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
@@ -206,13 +207,13 @@ static const Option options[] = {
 typedef struct {
 	const char *name;
 	const char *base;
-	guint values; /* of each option, but for PIPESIM_PAIRS=full: few where another command has the same options */
+	guint values; /* of each option whose pairs are run, but for PIPESIM_PAIRS=full: few where options are many */
 	const char *operands[6];
 } Command;
 
 static const Command commands[] = {
-	{"sweep", "--microbatches=8 --pp=4", 2, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
-	{"compare", "--pp=4 --microbatches=8", 2, {""}},
+	{"sweep", "--microbatches=8 --pp=4", 1, {"", "--pp=2:4", "--times=F=1:2,P2P=0/0.1"}},
+	{"compare", "--pp=4 --microbatches=8", 1, {""}},
 	{"diff", "--pp=4 --microbatches=8", 1,
 		{"1f1b zb-h1", "dualpipe schedules/dualpipe-pp4-mb8.csv", "1f1b gpipe"}},
 	{"optimize", "--pp=4 --microbatches=8 --moves=500", 1,
@@ -334,6 +335,7 @@ static void run(char **argv, const char *folder, Result *result)
 typedef struct {
 	guint option; /* equal for values of one option; 0: an operand */
 	const char *words;
+	gboolean paired; /* with every other item, not only with some */
 } Item;
 
 typedef struct {
@@ -458,6 +460,8 @@ static guint gain_of(const Work *work, const guint *row, guint n, guint item)
 {
 	guint gain = 0;
 
+	if (!g_array_index(work->items, Item, item).paired)
+		return 0;
 	for (guint i = 0; i < n; i++)
 		gain += !*pair_of(work->covered, work, row[i], item);
 	return gain;
@@ -509,6 +513,25 @@ static void show_pair(Work *work, guint a, guint b)
 		}
 }
 
+/* The value alone, and in company. */
+static void show_value(Work *work, guint value)
+{
+	guint row[MOST] = {value};
+
+	*pair_of(work->refused, work, value, value) = !check_row(work, row, 1);
+	if (g_array_index(work->items, Item, value).paired)
+		return;
+	if (!*pair_of(work->refused, work, value, value))
+		check_row(work, row, extend(work, row, 1));
+}
+
+static gboolean is_pair(const Work *work, guint a, guint b)
+{
+	const Item *items = (const Item *)(gpointer)work->items->data;
+
+	return items[a].paired && items[b].paired && items[a].option != items[b].option;
+}
+
 static void show_pairs(Work *work)
 {
 	const guint n = work->items->len;
@@ -516,12 +539,10 @@ static void show_pairs(Work *work)
 	work->covered = g_malloc0((gsize)n * n);
 	work->refused = g_malloc0((gsize)n * n);
 	for (guint i = 0; i < n; i++)
-		*pair_of(work->refused, work, i, i) = !check_row(work, &i, 1);
+		show_value(work, i);
 	for (guint i = 0; i < n; i++)
 		for (guint j = i + 1; j < n; j++)
-			if (g_array_index(work->items, Item, i).option !=
-					g_array_index(work->items, Item, j).option &&
-				!*pair_of(work->covered, work, i, j))
+			if (is_pair(work, i, j) && !*pair_of(work->covered, work, i, j))
 				show_pair(work, i, j);
 	g_free(work->covered);
 	g_free(work->refused);
@@ -532,10 +553,9 @@ static void show_pairs(Work *work)
 static void add_values(Work *work, guint option, const char *const values[])
 {
 	for (guint i = 0; i < G_N_ELEMENTS(options[0].values) && values[i] != NULL; i++) {
-		const Item item = {option, values[i]};
+		const Item item = {option, values[i], option == 0 || i < work->values};
 
-		if (option == 0 || i < work->values)
-			g_array_append_val(work->items, item);
+		g_array_append_val(work->items, item);
 	}
 }
 
