@@ -128,6 +128,7 @@ static const Option options[] = {
 			      "--model=llama-3-8b --recompute=every=3",
 			      "--model=llama-3-8b --recompute=first=2"}},
 	{"optimizer", {"--model=llama-3-8b --optimizer=adam-bf16"}},
+	{"modules", {"--model=llama-3-8b --modules=pytorch"}},
 	{"zero", {"--model=llama-3-8b --zero=0", "--model=llama-3-8b --zero=fsdp"}},
 	{"precision", {"--model=llama-3-8b --precision=fp8"}},
 	{"attention", {"--model=llama-3-8b --attention=unfused"}},

@@ -22,6 +22,8 @@ typedef struct {
 	 * messages go with that. */
 	guint8 *between, *with_weight;
 	guint32 last; /* the rank's backward before this one; PIPESIM_NO_OP: none */
+	const gint64 *late, *early; /* by stage, of gradients; NULL = all are there */
+	gboolean *brought;          /* by chunk of all ranks */
 	guint rank;
 	guint32 at; /* the next op of the step's program */
 	PipesimBesides now;
@@ -69,17 +71,22 @@ static gint64 input_bytes(const Walk *walk, const PipesimOp *op)
 	return MIN(walk->message, bytes);
 }
 
+/* How many inputs forward @op has, be they of a stage of its own rank. */
+static guint count_inputs(const Walk *walk, guint32 op)
+{
+	return pipesim_op_stage(walk->lowering->program, walk->rank,
+		       &walk->lowering->program->ops[op]) > 0;
+}
+
 /* A forward: its input is an activation from now on, or has been received into a buffer that is there anyway;
  * its output is there. */
 static void begin_forward(Walk *walk, guint32 op)
 {
-	const guint received = count(walk, op, FALSE, 0);
-
 	if (walk->lowering->runtime->keeps_buffers)
-		walk->now.messages -=
-			received * input_bytes(walk, &walk->lowering->program->ops[op]);
+		walk->now.messages -= count_inputs(walk, op) *
+				      input_bytes(walk, &walk->lowering->program->ops[op]);
 	else
-		hold(walk, -(gint64)received);
+		hold(walk, -(gint64)count(walk, op, FALSE, 0));
 	hold(walk, count(walk, op, TRUE, 0));
 }
 
@@ -106,6 +113,31 @@ static void begin_gradient(Walk *walk, guint32 op)
 		hold(walk, -(gint64)count(walk, last, TRUE, 1));
 }
 
+/* The input of the forward of @slot is no activation any more, only in its buffer. */
+static void end_input(Walk *walk, gsize slot)
+{
+	const PipesimProgram *program = walk->lowering->program;
+	const guint32 forward = program->forward[slot];
+
+	if (walk->lowering->runtime->keeps_buffers)
+		walk->now.messages +=
+			count_inputs(walk, forward) * input_bytes(walk, &program->ops[forward]);
+}
+
+/* Gradients received by half @op of a backward that wait for W as activations, not as messages too. */
+static guint count_waiting(const Walk *walk, guint32 op)
+{
+	const PipesimProgram *program = walk->lowering->program;
+	const PipesimOp *own = &program->ops[op];
+	const PipesimMemory *memory = &walk->report->memory;
+	const gsize at = (gsize)walk->rank * memory->chunks + own->chunk;
+
+	return (own->kind == PIPESIM_I || own->kind == PIPESIM_W) &&
+	       walk->lowering->runtime->keeps_for_weight && memory->between_of != NULL &&
+	       memory->between_of[at] > 0 &&
+	       pipesim_op_stage(program, walk->rank, own) + 1 < program->shape.stages;
+}
+
 /* A backward, or one for input: the gradient that it received is used up, and what its forward left. */
 static void end_backward(Walk *walk, guint32 op)
 {
@@ -115,11 +147,12 @@ static void end_backward(Walk *walk, guint32 op)
 	const guint32 forward = program->forward[slot];
 
 	walk->between[slot] = runtime->keeps_for_weight && program->ops[op].kind == PIPESIM_I;
-	if (runtime->keeps_buffers)
-		walk->now.messages += count(walk, forward, FALSE, 0) *
-				      input_bytes(walk, &program->ops[forward]);
-	else
+	/* PyTorch keeps its graph, the input too, until W. */
+	if (walk->late == NULL || program->ops[op].kind != PIPESIM_I)
+		end_input(walk, slot);
+	if (!runtime->keeps_buffers)
 		drop(walk, slot, count(walk, op, FALSE, 1));
+	hold(walk, -(gint64)count_waiting(walk, op));
 	if (!walk->let_go[0][forward])
 		drop(walk, slot, count(walk, forward, TRUE, 0));
 	begin_gradient(walk, op);
@@ -131,7 +164,24 @@ static void end_weight(Walk *walk, guint32 op)
 	const gsize slot = pipesim_op_backward_slot(program, walk->rank, &program->ops[op]);
 
 	walk->between[slot] = FALSE;
-	hold(walk, -(gint64)walk->with_weight[slot]);
+	hold(walk, (gint64)count_waiting(walk, op) - walk->with_weight[slot]);
+	if (walk->late != NULL)
+		end_input(walk, slot);
+}
+
+/* Gradients that the first weight gradient of a chunk brings. */
+static void bring(Walk *walk, const PipesimOp *op)
+{
+	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+	const gsize at = (gsize)walk->rank * walk->lowering->program->shape.chunks + chunk;
+	const guint stage = walk->lowering->program->stage_of[at];
+
+	if (walk->late == NULL || op->kind == PIPESIM_I || walk->brought[at])
+		return;
+	walk->brought[at] = TRUE;
+	if (op->kind == PIPESIM_W)
+		walk->report->memory.besides[walk->at].absent[0] -= walk->early[stage];
+	walk->now.absent[0] -= walk->late[stage];
 }
 
 static void write_down(Walk *walk, gboolean ends, guint32 op)
@@ -140,11 +190,15 @@ static void write_down(Walk *walk, gboolean ends, guint32 op)
 
 	besides->messages = walk->now.messages;
 	besides->gathered = walk->now.gathered;
+	besides->absent[0] = walk->now.absent[0];
+	if (ends)
+		bring(walk, &walk->lowering->program->ops[op]);
 	if (ends && walk->lowering->program->ops[op].kind == PIPESIM_W)
 		end_weight(walk, op);
 	else if (ends)
 		end_backward(walk, op);
 	besides->behind = walk->now.messages + walk->now.gathered;
+	besides->absent[1] = walk->now.absent[0];
 	walk->at++;
 }
 
@@ -225,6 +279,21 @@ static void walk_action(Walk *walk, guint32 i, guint32 end)
 		end_group(walk, i);
 }
 
+/* Between two stages of one rank the buffers of both ways are there too: what is handed on takes their place. */
+static void hold_handed_on(Walk *walk)
+{
+	const PipesimProgram *program = walk->lowering->program;
+
+	for (guint32 i = program->rank_begin[walk->rank];
+		i < program->rank_begin[walk->rank + 1]; i++) {
+		guint32 inputs[2];
+		const guint n =
+			pipesim_program_inputs(program, walk->rank, &program->ops[i], inputs);
+
+		hold(walk, (gint64)n - count(walk, i, FALSE, 0) - count(walk, i, FALSE, 1));
+	}
+}
+
 static void walk_rank(Walk *walk)
 {
 	const PipesimLowering *lowering = walk->lowering;
@@ -234,6 +303,10 @@ static void walk_rank(Walk *walk)
 	walk->at = walk->step->program->rank_begin[walk->rank];
 	walk->now = (PipesimBesides){0};
 	walk->last = PIPESIM_NO_OP;
+	if (walk->report->memory.absent != NULL)
+		walk->now.absent[0] = walk->report->memory.absent[walk->rank];
+	if (lowering->runtime->keeps_buffers)
+		hold_handed_on(walk);
 	for (guint32 i = begin; i < end; i++) {
 		const PipesimAction *action = &lowering->actions[i];
 
@@ -274,6 +347,10 @@ gboolean pipesim_report_besides(
 	walk.till_back = lowering->runtime->keeps_buffers || step->job.issuing.keep_outputs;
 	for (guint i = 0; i < 2; i++)
 		walk.let_go[i] = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
+	walk.late = step->job.times->late;
+	walk.early = step->job.times->early;
+	walk.brought = pipesim_arena_array(
+		arena, gboolean, (gsize)report->ranks * step->job.order->shape.chunks);
 	walk.waited = pipesim_arena_array(arena, guint8, lowering->program->n_ops);
 	walk.between = pipesim_arena_array(arena, guint8, slots);
 	walk.with_weight = pipesim_arena_array(arena, guint8, slots);

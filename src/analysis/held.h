@@ -13,9 +13,13 @@ typedef struct {
 	/* And what is there between both, where it is known. */
 	const gint64 *between_of;
 	__extension__ __int128 between_bytes;
+	/* And what stays until the step ends. */
+	const gint64 *step_of;
+	__extension__ __int128 step_bytes;
 	/* By op of the step what is held besides, where that is known; at the moment of that. */
 	const PipesimBesides *besides;
 	gint64 messages, gathered;
+	gint64 absent; /* of the parameters: gradients that nothing has brought yet */
 } PipesimHeld;
 
 /** pipesim_held_begin: what @rank holds before its first op: nothing.

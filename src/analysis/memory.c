@@ -11,13 +11,18 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 	const PipesimMemory *memory = &report->memory;
 	const gsize first = (gsize)rank * memory->chunks;
 
+	const gint64 absent = memory->absent != NULL ? memory->absent[rank] : 0;
+
 	if (memory->input_of == NULL)
-		return (PipesimHeld){.rank = rank, .besides = memory->besides};
+		return (PipesimHeld){
+			.rank = rank, .besides = memory->besides, .absent = absent};
 	return (PipesimHeld){.rank = rank,
 		.besides = memory->besides,
+		.absent = absent,
 		.input_of = &memory->input_of[first],
 		.weight_of = &memory->weight_of[first],
-		.between_of = memory->between_of != NULL ? &memory->between_of[first] : NULL};
+		.between_of = memory->between_of != NULL ? &memory->between_of[first] : NULL,
+		.step_of = memory->step_of != NULL ? &memory->step_of[first] : NULL};
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
@@ -25,6 +30,7 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	if (held->besides != NULL) {
 		held->messages = held->besides[index].messages;
 		held->gathered = held->besides[index].gathered;
+		held->absent = held->besides[index].absent[0];
 	}
 	if (!pipesim_op_has_forward(op))
 		return held->besides != NULL;
@@ -33,6 +39,7 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 	if (held->input_of != NULL) {
 		held->input_bytes += held->input_of[op->chunk];
 		held->weight_bytes += held->weight_of[op->chunk];
+		held->step_bytes += held->step_of != NULL ? held->step_of[op->chunk] : 0;
 	}
 	return TRUE;
 }
@@ -44,6 +51,7 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 	if (held->besides != NULL) {
 		held->messages = held->besides[index].behind;
 		held->gathered = 0;
+		held->absent = held->besides[index].absent[1];
 	}
 
 	if (pipesim_op_has_backward(op)) {
@@ -92,9 +100,11 @@ gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
 		*until_input = input;
 	if (until_weight != NULL)
 		*until_weight = weight;
+	__extension__ const __int128 waits = held->between_bytes + held->step_bytes;
+
 	return pipesim_add_capped(pipesim_add_capped(pipesim_add_capped(input, weight),
-					  (gint64)MIN(held->between_bytes, G_MAXINT64)),
-		pipesim_add_capped(report->memory.parameters[held->rank],
+					  (gint64)MIN(waits, G_MAXINT64)),
+		pipesim_add_capped(report->memory.parameters[held->rank] - held->absent,
 			pipesim_add_capped(held->messages, held->gathered)));
 }
 
@@ -113,11 +123,14 @@ typedef struct {
 static gint64 transient_bytes(const Walk *walk, const PipesimOp *op)
 {
 	const PipesimMemory *memory = &walk->report->memory;
-	const gint64 *of = memory->transient_of;
+	const gint64 *of;
 	gint64 most;
 
-	if (of == NULL || op == NULL || op->kind == PIPESIM_W)
+	if (memory->transient_of == NULL || op == NULL)
 		return 0;
+	of = op->kind == PIPESIM_F   ? memory->forward_transient_of
+	     : op->kind == PIPESIM_W ? memory->weight_transient_of
+				     : memory->transient_of;
 	of += (gsize)walk->held.rank * memory->chunks;
 	most = of[op->chunk];
 	return op->kind == PIPESIM_FB ? MAX(most, of[op->b_chunk]) : most;
@@ -144,7 +157,8 @@ static void weigh(Walk *walk, const PipesimOp *op)
 	memory->peak[rank] = total;
 	memory->until_input[rank] = input;
 	memory->until_weight[rank] = weight;
-	memory->between[rank] = (gint64)MIN(walk->held.between_bytes, G_MAXINT64);
+	memory->between[rank] =
+		(gint64)MIN(walk->held.between_bytes + walk->held.step_bytes, G_MAXINT64);
 	memory->transient[rank] = transient;
 	if (memory->messages != NULL)
 		memory->messages[rank] = walk->held.messages;
@@ -224,6 +238,7 @@ static guint32 leap(Walk *walk, const PipesimHeld *before, guint32 left)
 	held->input_bytes += skipped * (held->input_bytes - before->input_bytes);
 	held->weight_bytes += skipped * (held->weight_bytes - before->weight_bytes);
 	held->between_bytes += skipped * (held->between_bytes - before->between_bytes);
+	held->step_bytes += skipped * (held->step_bytes - before->step_bytes);
 	return skipped;
 }
 
@@ -320,11 +335,17 @@ static void place_stages(
 	g_autofree guint *sorts_of = g_new0(guint, shape->ranks);
 
 	memory->chunks = shape->chunks;
+	/* Only a runtime's list is walked with single ops. */
+	if (step->job.times->late != NULL && pipesim_runtime_waits(step->job.runtime))
+		memory->absent = g_new0(gint64, shape->ranks);
 	memory->input_of = g_new0(gint64, n);
 	memory->weight_of = g_new0(gint64, n);
 	if (sorts != NULL) {
 		memory->between_of = g_new0(gint64, n);
+		memory->step_of = g_new0(gint64, n);
 		memory->transient_of = g_new0(gint64, n);
+		memory->forward_transient_of = g_new0(gint64, n);
+		memory->weight_transient_of = g_new0(gint64, n);
 	}
 	for (gsize i = 0; i < n; i++) {
 		const guint rank = (guint)(i / shape->chunks);
@@ -338,10 +359,15 @@ static void place_stages(
 		memory->weight_of[i] = bytes[PIPESIM_UNTIL_WEIGHT][stage];
 		memory->parameters[rank] = pipesim_add_capped(
 			memory->parameters[rank], bytes[PIPESIM_PARAMETERS][stage]);
+		if (memory->absent != NULL)
+			memory->absent[rank] += step->job.times->late[stage];
 		if (sorts == NULL)
 			continue;
 		memory->between_of[i] = bytes[PIPESIM_BETWEEN][stage];
+		memory->step_of[i] = bytes[PIPESIM_UNTIL_STEP][stage];
 		memory->transient_of[i] = bytes[PIPESIM_TRANSIENT][stage];
+		memory->forward_transient_of[i] = bytes[PIPESIM_TRANSIENT_FORWARD][stage];
+		memory->weight_transient_of[i] = bytes[PIPESIM_TRANSIENT_WEIGHT][stage];
 		sorts_of[rank] |= sorts[stage];
 	}
 	for (guint rank = 0; sorts != NULL && rank < shape->ranks; rank++)

@@ -88,7 +88,11 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory.between);
 	g_free(report->memory.transient);
 	g_free(report->memory.between_of);
+	g_free(report->memory.step_of);
 	g_free(report->memory.transient_of);
+	g_free(report->memory.forward_transient_of);
+	g_free(report->memory.weight_transient_of);
+	g_free(report->memory.absent);
 	g_free(report->memory.input_of);
 	g_free(report->memory.weight_of);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);

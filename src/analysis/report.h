@@ -79,6 +79,8 @@ typedef struct {
 typedef struct {
 	gint64 messages, gathered;
 	gint64 behind;
+	gint64 absent
+		[2]; /* of the parameters' gradients: what is not there yet, and from its end on */
 } PipesimBesides;
 
 /* Bytes. */
@@ -100,7 +102,9 @@ typedef struct {
 	 * same. */
 	gint64 *input_of, *weight_of;
 	/* The same where a model is described, else NULL: see PipesimBytes. */
-	gint64 *between_of, *transient_of;
+	gint64 *between_of, *step_of, *transient_of, *forward_transient_of,
+		*weight_transient_of;
+	gint64 *absent; /* by rank: of gradients what no op has brought yet as the step begins; NULL = none */
 	guint chunks; /* of a rank */
 	gint64 max;
 	/* Most activations of both kinds on any rank, were all stages alike: what a limit of

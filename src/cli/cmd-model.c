@@ -87,7 +87,7 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 static const char *const columns[] = {"rank", "layers", "parameters", "parameter_bytes",
 	"gradient_bytes", "optimizer_bytes", "fixed_bytes", "activation_until_input_bytes",
 	"activation_until_weight_bytes", "activation_between_bytes", "transient_bytes",
-	"message_bytes", "held_bytes", "peak_bytes"};
+	"message_bytes", "buffer_bytes", "held_bytes", "peak_bytes"};
 
 static void list_rank(
 	const Answer *answer, guint rank, const Rank *sum, gint64 values[G_N_ELEMENTS(columns)])
@@ -97,6 +97,7 @@ static void list_rank(
 		sum->parameters, sum->gradients, sum->optimizer, sum->fixed, sum->until_input,
 		sum->until_weight, sum->between, sum->transient,
 		pipesim_stage_message(answer->model, answer->training),
+		memory->messages != NULL ? memory->messages[rank] : 0,
 		memory->until_input[rank] + memory->until_weight[rank] + memory->between[rank],
 		memory->peak[rank]};
 
@@ -123,7 +124,10 @@ static const char *sort_name(PipesimTermSort sort)
 		[PIPESIM_TERM_UNTIL_INPUT] = "until I",
 		[PIPESIM_TERM_UNTIL_WEIGHT] = "until W",
 		[PIPESIM_TERM_BETWEEN] = "from I to W",
+		[PIPESIM_TERM_UNTIL_STEP] = "until the end",
 		[PIPESIM_TERM_TRANSIENT] = "transient",
+		[PIPESIM_TERM_TRANSIENT_FORWARD] = "transient of F",
+		[PIPESIM_TERM_TRANSIENT_WEIGHT] = "transient of W",
 		[PIPESIM_TERM_F] = "FLOPs of F",
 		[PIPESIM_TERM_I] = "FLOPs of I",
 		[PIPESIM_TERM_W] = "FLOPs of W",
@@ -282,7 +286,8 @@ static char *print_bytes(gint64 bytes)
 {
 	PipesimNumber number;
 
-	return g_strdup(pipesim_print_bytes(number, bytes));
+	pipesim_print_bytes(number, ABS(bytes));
+	return g_strconcat(bytes < 0 ? "-" : "", number, NULL);
 }
 
 static char *print_count(double value)
@@ -304,11 +309,15 @@ static void append_model(const Answer *answer, GString *out)
 	PipesimNumber all, active;
 
 	g_string_append_printf(out,
-		"%s: %" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT
-		", vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT ")\n"
-		"%s billion parameters",
-		model->name, model->layers, model->layers == 1 ? "" : "s", model->hidden,
-		model->vocab, pipesim_training_vocab(model, training),
+		"%s: %" G_GINT64_FORMAT " layer%s, hidden %" G_GINT64_FORMAT ", ", model->name,
+		model->layers, model->layers == 1 ? "" : "s", model->hidden);
+	if (model->vocab > 0)
+		g_string_append_printf(out,
+			"vocabulary %" G_GINT64_FORMAT " (padded %" G_GINT64_FORMAT ")\n",
+			model->vocab, pipesim_training_vocab(model, training));
+	else
+		g_string_append(out, "neither embedding nor head\n");
+	g_string_append_printf(out, "%s billion parameters",
 		pipesim_figure_fixed(
 			all, (double)pipesim_transformer_parameters(model, FALSE) / 1e9, 3));
 	if (model->experts > 0)
@@ -350,7 +359,7 @@ static void append_terms(const Answer *answer, const PipesimStyle *style, GStrin
 		for (guint i = 0; i < terms->len; i++) {
 			const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
 			const gboolean bytes = term->sort >= PIPESIM_TERM_UNTIL_INPUT &&
-					       term->sort <= PIPESIM_TERM_TRANSIENT;
+					       term->sort <= PIPESIM_TERM_TRANSIENT_WEIGHT;
 			char *cells[] = {g_strdup(sort_name(term->sort)), g_strdup(term->what),
 				g_strdup(term->formula),
 				bytes ? print_bytes((gint64)MIN(term->amount, G_MAXINT64))
@@ -649,9 +658,9 @@ const PipesimCommand pipesim_command_model = {
 		    "megatron\n",
 	.operand = "a model",
 	.operands = PIPESIM_PATH_READ,
-	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS, PIPESIM_SET_FORMAT,
-		PIPESIM_SET_OUTPUT},
+	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
+		PIPESIM_ALL_MODEL, PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text, json or csv (default: as -o's extension, else text)",
 			    "text json csv"},

@@ -767,6 +767,8 @@ void pipesim_times_free(PipesimTimes *times)
 	g_free(times->gathered);
 	g_free(times->moved[0]);
 	g_free(times->moved[1]);
+	g_free(times->late);
+	g_free(times->early);
 	g_free(times->tail);
 	g_free(times->each);
 	g_free(times->sorts);

@@ -32,9 +32,12 @@ typedef enum {
 	PIPESIM_N_BYTES,
 	/* What a model's description tells besides: activations of a micro-batch from the end of its
 	 * backward for input until that of its weight gradient, and what is there while an op other
-	 * than W runs. */
+	 * than F and W runs. */
 	PIPESIM_BETWEEN = PIPESIM_N_BYTES,
 	PIPESIM_TRANSIENT,
+	PIPESIM_TRANSIENT_FORWARD, /* and while F runs */
+	PIPESIM_TRANSIENT_WEIGHT,  /* and while W runs */
+	PIPESIM_UNTIL_STEP,        /* of a micro-batch from its forward until the step ends */
 	PIPESIM_N_STAGE_BYTES,
 } PipesimBytes;
 
@@ -268,6 +271,9 @@ struct _PipesimTimes {
 	 * unknown, and that a rank moves to gather and to reduce. */
 	gint64 *unshard, *reduce;
 	gint64 *gathered, *moved[2];
+	gint64 *late; /* of the parameters' bytes of each stage, those of gradients that its first weight gradient
+			 brings; NULL = all are there from the start */
+	gint64 *early; /* and those of them that are there before the first weight gradient ends; NULL with it */
 	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
 	/* Of single micro-batches, where they differ: F, I, W, B at [(stage * microbatches + microbatch) *
 	 * PIPESIM_FB + kind], ns, in place of @stage, which has their averages; NULL = all alike. */

@@ -76,6 +76,16 @@ gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 
 /* Training ------------------------------------------------------------------------------- */
 
+/* Of PyTorch's own modules: nothing accumulates into other gradients, no vocabulary is padded, and its loss is its
+ * own unless another is given. */
+static void take_pytorch(const PipesimSetup *setup, PipesimTraining *training)
+{
+	training->no_dummies = TRUE;
+	training->vocab_multiple = 1;
+	if (setup->text[PIPESIM_SET_LOSS] == NULL)
+		training->loss = PIPESIM_LOSS_FLOAT;
+}
+
 gboolean pipesim_setup_training(
 	const PipesimSetup *setup, PipesimTraining *training, GError **error)
 {
@@ -102,6 +112,8 @@ gboolean pipesim_setup_training(
 			!setting->training(training, setup->text[id], setting->name, error))
 			return FALSE;
 	}
+	if (training->eager)
+		take_pytorch(setup, training);
 	return TRUE;
 }
 

@@ -271,9 +271,20 @@ static gboolean read_optimizer(
 {
 	guint word;
 
-	if (!read_word("adam adam-bf16 adam-fp16 adam-fp32", text, what, &word, error))
+	if (!read_word("adam adam-bf16 adam-fp16 adam-fp32 sgd", text, what, &word, error))
 		return FALSE;
 	training->optimizer = (PipesimOptimizer)word;
+	return TRUE;
+}
+
+static gboolean read_modules(
+	PipesimTraining *training, const char *text, const char *what, GError **error)
+{
+	guint word;
+
+	if (!read_word("megatron pytorch", text, what, &word, error))
+		return FALSE;
+	training->eager = word == 1;
 	return TRUE;
 }
 

@@ -152,6 +152,8 @@ static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
 					times->stage[PIPESIM_B][stage]) *
 				(gint64)pipesim_shape_per_chunk(&shape);
 			bytes += times->bytes[PIPESIM_PARAMETERS][stage];
+			if (times->late != NULL)
+				bytes -= times->late[stage];
 			tail += times->tail[stage];
 			sorts |= times->sorts[stage];
 			least = MAX(least, times->bytes[PIPESIM_UNTIL_INPUT][stage] +

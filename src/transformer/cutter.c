@@ -171,6 +171,10 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		times->bytes[sort] = g_new0(gint64, shape->stages);
 	times->sorts = g_new0(guint, shape->stages);
+	if (cutter->training.eager) {
+		times->late = g_new0(gint64, shape->stages);
+		times->early = g_new0(gint64, shape->stages);
+	}
 	if (cutter->training.zero == PIPESIM_ZERO_3) {
 		times->gathered = g_new0(gint64, shape->stages);
 		times->moved[0] = g_new0(gint64, shape->stages);
@@ -188,6 +192,13 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 		times->bytes[PIPESIM_UNTIL_WEIGHT][i] = stage.until_weight / pieces;
 		times->bytes[PIPESIM_BETWEEN][i] = stage.between / pieces;
 		times->bytes[PIPESIM_TRANSIENT][i] = stage.transient / pieces;
+		times->bytes[PIPESIM_TRANSIENT_WEIGHT][i] = stage.transient_weight / pieces;
+		times->bytes[PIPESIM_UNTIL_STEP][i] = stage.until_step / pieces;
+		times->bytes[PIPESIM_TRANSIENT_FORWARD][i] = stage.transient_forward / pieces;
+		if (times->late != NULL) {
+			times->late[i] = stage.late;
+			times->early[i] = stage.early;
+		}
 		times->bytes[PIPESIM_PARAMETERS][i] =
 			stage.parameters + stage.gradients + stage.optimizer;
 		if (times->gathered != NULL) {

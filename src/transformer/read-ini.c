@@ -45,7 +45,7 @@ static const Key keys[] = {
 	{MODEL, "heads", NUMBER(model.heads, 1, PIPESIM_MAX_WIDTH, TRUE)},
 	{MODEL, "kv_heads", NUMBER(model.kv_heads, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "head_dim", NUMBER(model.head_dim, 1, PIPESIM_MAX_WIDTH, FALSE)},
-	{MODEL, "vocab", NUMBER(model.vocab, 1, PIPESIM_MAX_VOCAB, TRUE)},
+	{MODEL, "vocab", NUMBER(model.vocab, 0, PIPESIM_MAX_VOCAB, TRUE)},
 	{MODEL, "positions", NUMBER(model.positions, 1, PIPESIM_MAX_WIDTH, FALSE)},
 	{MODEL, "mtp_layers", NUMBER(model.mtp, 0, 64, FALSE)},
 	{MODEL, "activation", CHOICE(gated, "gelu swiglu")},

@@ -16,7 +16,8 @@ static PerParameter per_parameter(const PipesimTraining *training)
 	static const PerParameter plain[] = {[PIPESIM_ADAM] = {2, 4, 12},
 		[PIPESIM_ADAM_BF16] = {2, 2, 8},
 		[PIPESIM_ADAM_FP16] = {2, 2, 16},
-		[PIPESIM_ADAM_FP32] = {4, 4, 8}};
+		[PIPESIM_ADAM_FP32] = {4, 4, 8},
+		[PIPESIM_SGD] = {2, 2, 0}};
 	PerParameter bytes = plain[training->optimizer];
 
 	if (training->fp8_parameters)
@@ -36,7 +37,8 @@ static PipesimWide shared(PipesimWide elements, guint bytes, gboolean cut, gint6
 typedef struct {
 	PipesimWide elements, parameters, gradients, optimizer;
 	PipesimWide gathered, moved[2];
-	PipesimWide until_input, until_weight, between, transient;
+	PipesimWide until_input, until_weight, between, transient, transient_weight;
+	PipesimWide until_step, transient_forward, early;
 } Totals;
 
 static void add_static(
@@ -56,12 +58,36 @@ static void add_static(
 	totals->optimizer += shared(elements, bytes.states, zero != PIPESIM_ZERO_0, ranks);
 }
 
+/* Of @again layers that are computed again the inputs are kept; one such stretch at a time is there as a whole. What
+ * its weight gradients need is there from then on; PyTorch computes it once more. */
+static void add_again(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimTermSum *sum, gint64 again, Totals *totals)
+{
+	const gint64 every = MAX(training->every, 1);
+	const PipesimWide input = pipesim_terms_input(model, training);
+	const PipesimWide saved =
+		sum->of[PIPESIM_TERM_UNTIL_INPUT] + sum->of[PIPESIM_TERM_UNTIL_WEIGHT];
+
+	*(training->eager ? &totals->until_weight : &totals->until_input) +=
+		(again + every - 1) / every * input;
+	totals->transient = MAX(
+		totals->transient, MIN(every, again) * (saved - (training->eager ? input : 0)) +
+					   sum->of[PIPESIM_TERM_TRANSIENT]);
+	if (!training->eager)
+		totals->between += again * sum->of[PIPESIM_TERM_UNTIL_WEIGHT];
+	if (!training->eager)
+		return;
+	totals->transient_forward = MAX(totals->transient_forward, saved - 4 * input);
+	totals->transient_weight =
+		MAX(totals->transient_weight, (again - 1) * sum->again_left + sum->again_most);
+	totals->early = again * 2 * sum->of[PIPESIM_TERM_PARAMETERS] - sum->again_sums;
+}
+
 /* @n of one part. @again of them are layers that are computed again as a whole. */
 static void add_part(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *sums, PipesimPart part, gint64 n, gint64 again,
 	PipesimStage *stage, Totals *totals)
 {
-	const gint64 every = MAX(training->every, 1);
 	const gint64 kept = n - again;
 	const PipesimTermSum sum = *sums;
 
@@ -69,7 +95,15 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	totals->until_input += kept * sum.of[PIPESIM_TERM_UNTIL_INPUT];
 	totals->until_weight += kept * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
 	totals->between += n * sum.of[PIPESIM_TERM_BETWEEN];
+	totals->until_step += n * sum.of[PIPESIM_TERM_UNTIL_STEP];
+	/* The loss of a model without a head has its gradient beside those of the last layer. */
+	if (part == PIPESIM_PART_HEAD && model->vocab == 0)
+		totals->transient += sum.of[PIPESIM_TERM_TRANSIENT];
 	totals->transient = MAX(totals->transient, sum.of[PIPESIM_TERM_TRANSIENT]);
+	totals->transient_forward =
+		MAX(totals->transient_forward, sum.of[PIPESIM_TERM_TRANSIENT_FORWARD]);
+	totals->transient_weight =
+		MAX(totals->transient_weight, sum.of[PIPESIM_TERM_TRANSIENT_WEIGHT]);
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		for (guint phase = 0; phase < 3; phase++) {
 			stage->flops[work][phase] += (double)n * (double)sum.flops[work][phase];
@@ -85,15 +119,7 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;
-	/* Of layers that are computed again the inputs are kept; one such stretch at a time is there
-	 * as a whole, and what its weight gradients need from then on. */
-	totals->until_input +=
-		(again + every - 1) / every * pipesim_terms_input(model, training);
-	totals->between += again * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
-	totals->transient = MAX(totals->transient,
-		MIN(every, again) * (sum.of[PIPESIM_TERM_UNTIL_INPUT] +
-					    sum.of[PIPESIM_TERM_UNTIL_WEIGHT]) +
-			sum.of[PIPESIM_TERM_TRANSIENT]);
+	add_again(model, training, sums, again, totals);
 }
 
 /* Parameters of @n of one part; of a matrix that both ends share once where both are here. */
@@ -116,14 +142,27 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 		pipesim_training_expert_dp(training), totals);
 }
 
+/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing, its W is the whole
+ * backward. */
+static void leave_to_weight(Totals *totals)
+{
+	totals->until_weight += totals->until_input;
+	totals->until_input = totals->between = totals->early = 0;
+	totals->transient_weight = totals->transient;
+}
+
 static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 {
 	const PipesimWide amounts[] = {totals->elements, totals->parameters, totals->gradients,
 		totals->optimizer, totals->gathered, totals->moved[0], totals->moved[1],
-		totals->until_input, totals->until_weight, totals->between, totals->transient};
+		totals->until_input, totals->until_weight, totals->between, totals->transient,
+		totals->transient_weight, totals->until_step, totals->transient_forward,
+		totals->early};
 	gint64 *const to[] = {&stage->elements, &stage->parameters, &stage->gradients,
 		&stage->optimizer, &stage->gathered, &stage->moved[0], &stage->moved[1],
-		&stage->until_input, &stage->until_weight, &stage->between, &stage->transient};
+		&stage->until_input, &stage->until_weight, &stage->between, &stage->transient,
+		&stage->transient_weight, &stage->until_step, &stage->transient_forward,
+		&stage->early};
 
 	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
 		if (amounts[i] >= MOST)
@@ -177,7 +216,14 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 			&totals);
 		add_parameters(model, training, &parts[part], part, counts[part], cut, &totals);
 	}
-	return take(&totals, stage, error);
+	if (training->eager && cut->embedding)
+		leave_to_weight(&totals);
+	if (!take(&totals, stage, error))
+		return FALSE;
+	stage->late = training->eager ? stage->gradients : 0;
+	if (!training->eager)
+		stage->transient_forward = stage->transient;
+	return TRUE;
 }
 
 gint64 pipesim_stage_fixed(

@@ -11,7 +11,10 @@ typedef struct {
 	gint64 moved[2]; /* by a rank, to gather these and to reduce all gradients */
 	/* Of a micro-batch: until I, until W, from the one to the other. */
 	gint64 until_input, until_weight, between;
-	gint64 transient;
+	gint64 until_step; /* and what stays until the step ends */
+	gint64 transient, transient_forward, transient_weight;
+	/* Of the gradients: what the first weight gradient brings, and what of that is there before it ends. */
+	gint64 late, early;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
 	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
 	double rows;                     /* bytes dispatched for a micro-batch, and combined */

@@ -12,6 +12,8 @@
 #define LOSSES      "Megatron-Core, tensor_parallel/cross_entropy.py"
 #define GRADIENTS   "derived: a split backward keeps the gradients of linear outputs"
 #define COUNTED     "two FLOPs per parameter and token"
+#define EAGER       "PyTorch, what autograd saves of its own modules"
+#define SPLIT       "PyTorch, distributed/pipelining/_backward.py"
 #define FLASH \
 	"FlashAttention: five products in the backward for two forward, half of the square"
 
@@ -25,6 +27,7 @@ typedef struct {
 	PipesimWide E, k, fe, fs, et, ep, Tk;
 	PipesimWide rq, rk, dn, dr, dv;
 	guint bytes; /* of an element that waits as the input of a linear layer */
+	gboolean eager;
 } Terms;
 
 static void init(Terms *terms, const PipesimTransformer *model, const PipesimTraining *training)
@@ -59,6 +62,7 @@ static void init(Terms *terms, const PipesimTransformer *model, const PipesimTra
 	terms->dr = model->rope;
 	terms->dv = model->v_dim;
 	terms->bytes = training->fp8 ? 1 : 2;
+	terms->eager = training->eager;
 }
 
 static void add(Terms *terms, PipesimTermSort sort, const char *what, const char *formula,
@@ -74,9 +78,20 @@ static void add(Terms *terms, PipesimTermSort sort, const char *what, const char
 	if (amount == 0)
 		return;
 	/* Of transient tensors only those of one moment are there together. */
-	*sum = sort == PIPESIM_TERM_TRANSIENT ? MAX(*sum, amount) : *sum + amount;
+	*sum = sort >= PIPESIM_TERM_TRANSIENT && sort <= PIPESIM_TERM_TRANSIENT_WEIGHT
+		       ? MAX(*sum, amount)
+		       : *sum + amount;
 	if (terms->terms != NULL)
 		g_array_append_val(terms->terms, term);
+}
+
+/* What a layer's backward for input needs. PyTorch frees none of it until W: both halves of a split backward walk the
+ * same graph. */
+static void add_input(Terms *terms, const char *what, const char *formula, const char *source,
+	PipesimWide amount)
+{
+	add(terms, terms->eager ? PIPESIM_TERM_UNTIL_WEIGHT : PIPESIM_TERM_UNTIL_INPUT, what,
+		formula, source, amount);
 }
 
 /* FLOPs of one product over all tokens of the rank: F, and I and W where they take as many. */
@@ -138,12 +153,11 @@ static void add_heads_attention(Terms *x)
 	if (model->qk_norm)
 		add(x, PIPESIM_TERM_PARAMETERS, "norms of q and k", "2 head_dim", SHAPES,
 			2 * model->head_dim);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "q, k and v after RoPE", "2 (q + 2 kv) T/t", AUTOGRAD,
+	add_input(x, "q, k and v after RoPE", "2 (q + 2 kv) T/t", AUTOGRAD,
 		2 * (x->q + 2 * x->kv) * x->T / x->t);
 	if (model->qk_norm)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "q and k ahead of their norms",
-			"2 (q + kv) T/t", "derived: inputs of the norms",
-			2 * (x->q + x->kv) * x->T / x->t);
+		add_input(x, "q and k ahead of their norms", "2 (q + kv) T/t",
+			"derived: inputs of the norms", 2 * (x->q + x->kv) * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of q, k and v", "2 (q + 2 kv) T/t", GRADIENTS,
 		2 * (x->q + 2 * x->kv) * x->T / x->t);
 	compute(x, PIPESIM_WORK_PROJECTION, "projections of attention",
@@ -173,13 +187,13 @@ static void add_latent_attention(Terms *x)
 		add(x, PIPESIM_TERM_PARAMETERS, "norms of the latents", "rq + rk", SHAPES,
 			x->rq + x->rk);
 	if (norms)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "latents ahead of their norms",
-			"2 (rq + rk) T'", AUTOGRAD, 2 * (x->rq + x->rk) * x->Tp);
+		add_input(x, "latents ahead of their norms", "2 (rq + rk) T'", AUTOGRAD,
+			2 * (x->rq + x->rk) * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "latents", "2 (rq + rk) T'", AUTOGRAD,
 		x->bytes * (x->rq + x->rk) * x->Tp);
 	if (!drops(x, PIPESIM_RECOMPUTE_MLA_UP))
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "q, k and v", "2 a (2 (dn + dr) + dv) T/t",
-			AUTOGRAD, 2 * (2 * qk + v) * x->T / x->t);
+		add_input(x, "q, k and v", "2 a (2 (dn + dr) + dv) T/t", AUTOGRAD,
+			2 * (2 * qk + v) * x->T / x->t);
 	else
 		again(x, PIPESIM_WORK_PROJECTION, "up projections",
 			2 * latent_up(x) * x->T / x->t);
@@ -210,14 +224,12 @@ static void add_attention(Terms *x)
 	gather_and_scatter(x);
 	add(x, PIPESIM_TERM_PARAMETERS, "two norms", model->layer_norm ? "4 h" : "2 h", SHAPES,
 		(model->layer_norm ? 4 : 2) * x->h);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 1: the residual", "2 h T'", KORTHIKANTI,
-		2 * x->h * x->Tp);
+	add_input(x, "input of norm 1: the residual", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
 	/* A norm that is part of the linear layer behind it is not dropped. */
 	if (!latent || !drops(x, PIPESIM_RECOMPUTE_NORM))
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 1", "2 h T'", KORTHIKANTI,
 			x->bytes * x->h * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "statistics of both norms",
-		model->layer_norm ? "16 T'" : "8 T'", AUTOGRAD,
+	add_input(x, "statistics of both norms", model->layer_norm ? "16 T'" : "8 T'", AUTOGRAD,
 		(model->layer_norm ? 16 : 8) * x->Tp);
 	if (latent)
 		add_latent_attention(x);
@@ -229,17 +241,26 @@ static void add_attention(Terms *x)
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output", latent ? "2 a dv T/t" : "2 q T/t",
 		KORTHIKANTI, 2 * out * x->T / x->t);
 	if (training->cp > 1 && training->cp_all_to_all)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "attention output before the all-to-all",
-			"2 q T/t", AUTOGRAD, 2 * out * x->T / x->t);
+		add_input(x, "attention output before the all-to-all", "2 q T/t", AUTOGRAD,
+			2 * out * x->T / x->t);
 	if (training->fp8)
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "attention output in FP8", "q T/t", AUTOGRAD,
 			out * x->T / x->t);
 	add(x, PIPESIM_TERM_BETWEEN, "gradient of the projected output", "2 h T'", GRADIENTS,
 		2 * x->h * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "log-sum-exp", "4 a T/t", AUTOGRAD,
-		4 * x->a * x->T / x->t);
+	add_input(x, "log-sum-exp", "4 a T/t", AUTOGRAD, 4 * x->a * x->T / x->t);
+	if (x->eager) {
+		add(x, PIPESIM_TERM_TRANSIENT_FORWARD, "summand of the residual", "2 h T'",
+			EAGER, 2 * x->h * x->Tp);
+		add(x, PIPESIM_TERM_BETWEEN, "gradients behind both norms", "4 h T'", SPLIT,
+			4 * x->h * x->Tp);
+		add(x, PIPESIM_TERM_TRANSIENT_WEIGHT, "weight gradient of q, k and v",
+			"2 h (q + 2 kv) / t + 4 h T'", SPLIT,
+			2 * x->h * (latent ? x->rq : x->q + 2 * x->kv) / x->t +
+				4 * x->h * x->Tp);
+	}
 	if (kept)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "scores of unfused attention",
+		add_input(x, "scores of unfused attention",
 			model->dropout_attention ? "5 s T a/t" : "2 s T a/t", KORTHIKANTI,
 			(model->dropout_attention ? 5 : 2) * scores);
 	if (training->unfused)
@@ -248,11 +269,29 @@ static void add_attention(Terms *x)
 	if (training->unfused && !kept)
 		again(x, PIPESIM_WORK_CORE, "attention core", flops);
 	if (model->dropout_hidden)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "dropout masks of both residual adds",
-			"2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
+		add_input(x, "dropout masks of both residual adds", "2 h T'", KORTHIKANTI,
+			2 * x->h * x->Tp);
 	compute(x, PIPESIM_WORK_CORE, "attention core",
 		latent ? "a (dn + dr + dv) s T/t" : "2 q s T/t", FLASH, flops,
 		training->unfused ? 2 * flops : 5 * flops / 2, 0);
+}
+
+/* Every weight gradient of a split backward is a walk of its own, for which checkpoint() computes the layer again:
+ * what an earlier one made stays until its own tensor is used up. Ahead of the last, of the MLP's second
+ * matrix, those of both norms, of q, k and v and of the residual are; gradients of outputs but its own are gone. */
+static void add_again(Terms *x)
+{
+	const PipesimWide walks = 5 + x->g, act = 2 * x->f * x->T / x->t;
+	const PipesimWide saved = x->sum->of[PIPESIM_TERM_UNTIL_INPUT] +
+				  x->sum->of[PIPESIM_TERM_UNTIL_WEIGHT] - 2 * x->h * x->Tp;
+	const PipesimWide left = walks * (saved - 6 * x->h * x->Tp - act);
+
+	if (!x->eager || !x->training->full)
+		return;
+	x->sum->again_sums = 4 * x->h * x->f / x->t;
+	x->sum->again_left = left - x->sum->of[PIPESIM_TERM_BETWEEN];
+	x->sum->again_most = left + walks * act - x->sum->of[PIPESIM_TERM_BETWEEN] +
+			     4 * x->h * x->Tp + x->sum->again_sums;
 }
 
 /* MLP ------------------------------------------------------------------------------------ */
@@ -267,15 +306,14 @@ static void add_mlp(Terms *x)
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
 			x->g * x->f / x->t + x->h);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 2", "2 h T'", KORTHIKANTI,
-		2 * x->h * x->Tp);
+	add_input(x, "input of norm 2", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
 	if (dropped) {
 		again(x, PIPESIM_WORK_MLP, "MLP", 2 * weights * x->T);
 	} else {
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
 			x->bytes * x->h * x->Tp);
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the activation", "2 g f T/t",
-			KORTHIKANTI, 2 * x->g * x->f * x->T / x->t);
+		add_input(x, "input of the activation", "2 g f T/t", KORTHIKANTI,
+			2 * x->g * x->f * x->T / x->t);
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the activation", "2 f T/t",
 			KORTHIKANTI, x->bytes * x->f * x->T / x->t);
 	}
@@ -286,6 +324,15 @@ static void add_mlp(Terms *x)
 	if (dropped)
 		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the MLP", "2 h T' + 2 f T/t",
 			GRADIENTS, x->bytes * x->h * x->Tp + x->bytes * x->f * x->T / x->t);
+	if (x->eager && x->g == 2)
+		add_input(x, "output of SiLU", "2 f T/t", EAGER, 2 * x->f * x->T / x->t);
+	if (x->eager) {
+		add(x, PIPESIM_TERM_TRANSIENT, "both gradients of the MLP's second matrix",
+			"2 f T/t + 2 h f / t", EAGER,
+			2 * x->f * x->T / x->t + 2 * x->h * x->f / x->t);
+		add(x, PIPESIM_TERM_TRANSIENT_WEIGHT, "weight gradient of the MLP", "2 h f / t",
+			SPLIT, 2 * x->h * x->f / x->t);
+	}
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the activation",
 		dropped ? "4 h T' + 2 (2 g + 1) f T/t" : "2 h T' + 2 g f T/t", AUTOGRAD,
 		2 * x->h * x->Tp + 2 * x->g * x->f * x->T / x->t +
@@ -319,20 +366,18 @@ static void add_expert_rows(Terms *x)
 	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
 
 	if (!all) {
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "router", "9 E T'", AUTOGRAD,
-			9 * x->E * x->Tp);
+		add_input(x, "router", "9 E T'", AUTOGRAD, 9 * x->E * x->Tp);
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "dispatched rows: input of the experts",
 			"2 h Tk", AUTOGRAD, x->bytes * x->h * x->Tk);
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the experts' activation",
-			"2 g fe Tk", AUTOGRAD, 2 * x->g * x->fe * x->Tk);
+		add_input(x, "input of the experts' activation", "2 g fe Tk", AUTOGRAD,
+			2 * x->g * x->fe * x->Tk);
 		if (!drops(x, PIPESIM_RECOMPUTE_MOE_ACT))
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the experts' activation",
 				"2 fe Tk", AUTOGRAD, x->bytes * x->fe * x->Tk);
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "probabilities of the rows", "4 Tk", AUTOGRAD,
-			4 * x->Tk);
+		add_input(x, "probabilities of the rows", "4 Tk", AUTOGRAD, 4 * x->Tk);
 		if (x->training->unfused_permutation)
-			add(x, PIPESIM_TERM_UNTIL_INPUT, "rows of the unfused permutation",
-				"4 h Tk", "fitted on one family of runs", 4 * x->h * x->Tk);
+			add_input(x, "rows of the unfused permutation", "4 h Tk",
+				"fitted on one family of runs", 4 * x->h * x->Tk);
 	}
 	add(x, PIPESIM_TERM_BETWEEN, "gradients of both outputs of the experts",
 		"2 g fe Tk + 2 h Tk", GRADIENTS, 2 * x->g * x->fe * x->Tk + 2 * x->h * x->Tk);
@@ -354,8 +399,8 @@ static void add_shared_experts(Terms *x)
 		return;
 	gather_and_scatter(x);
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the shared experts' activation",
-			"2 g fs T/t", AUTOGRAD, 2 * x->g * rows);
+		add_input(x, "input of the shared experts' activation", "2 g fs T/t", AUTOGRAD,
+			2 * x->g * rows);
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the shared experts' activation",
 			"2 fs T/t", AUTOGRAD, x->bytes * rows);
 	}
@@ -373,8 +418,7 @@ static void add_experts(Terms *x)
 	const PipesimWide router = 2 * x->h * x->E * x->Tp;
 
 	add_expert_parameters(x);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of norm 2", "2 h T'", KORTHIKANTI,
-		2 * x->h * x->Tp);
+	add_input(x, "input of norm 2", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
 	if (!drops(x, PIPESIM_RECOMPUTE_NORM) || drops(x, PIPESIM_RECOMPUTE_MOE))
 		add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of norm 2", "2 h T'", KORTHIKANTI,
 			2 * x->h * x->Tp);
@@ -395,14 +439,19 @@ static void add_experts(Terms *x)
 
 static void add_embedding(Terms *x)
 {
+	/* What comes in from outside is not of this model. */
+	if (x->V == 0) {
+		add_input(x, "input of the first layer, which its caller holds", "-2 h T'",
+			AUTOGRAD, -2 * x->h * x->Tp);
+		return;
+	}
 	add(x, PIPESIM_TERM_PARAMETERS, "embedding", "V h / t", SHAPES, x->V * x->h / x->t);
 	add(x, PIPESIM_TERM_PARAMETERS, "learned positions", "positions h", SHAPES,
 		x->model->positions * x->h);
 	/* Its backward is a scatter of the gradients, which goes with W. */
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "token ids", "8 T", KORTHIKANTI, 8 * x->T);
 	if (x->model->dropout_hidden)
-		add(x, PIPESIM_TERM_UNTIL_INPUT, "dropout mask", "h T'", KORTHIKANTI,
-			x->h * x->Tp);
+		add_input(x, "dropout mask", "h T'", KORTHIKANTI, x->h * x->Tp);
 }
 
 static PipesimWide loss_bytes(const Terms *x)
@@ -425,20 +474,52 @@ static const char *loss_formula(const Terms *x)
 	return formulae[x->training->loss];
 }
 
+/* Of a model without a head: what it puts out, and its difference to a target. */
+static void add_outer_loss(Terms *x)
+{
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "output", "2 h T'", EAGER, 2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_UNTIL_STEP, "loss, a number in the storage of all differences",
+		"2 h T'", "PyTorch, mse_loss(), which shrinks its output with resize_()",
+		2 * x->h * x->Tp);
+	add(x, PIPESIM_TERM_TRANSIENT, "gradient of the output, beside a layer's", "2 h T'",
+		EAGER, 2 * x->h * x->Tp);
+}
+
+/* cross_entropy(logits.float()): from the forward to the backward of a micro-batch, however many lie
+ * between. */
+static void add_eager_loss(Terms *x)
+{
+	const PipesimWide logits = x->V / x->t * x->T;
+
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "logits", "2 V T/t", EAGER, 2 * logits);
+	add(x, PIPESIM_TERM_UNTIL_INPUT, "log-softmax in FP32", "4 V T/t", EAGER, 4 * logits);
+	add(x, PIPESIM_TERM_TRANSIENT_FORWARD, "logits in FP32", "4 V T/t", EAGER, 4 * logits);
+	add(x, PIPESIM_TERM_TRANSIENT, "gradients of log-softmax and of logits in FP32",
+		"8 V T/t", EAGER, 8 * logits);
+	add(x, PIPESIM_TERM_BETWEEN, "gradient of the logits, and behind the final norm",
+		"2 V T/t + 2 h T'", SPLIT, 2 * logits + 2 * x->h * x->Tp);
+}
+
 static void add_head(Terms *x)
 {
 	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
 	const gboolean split = x->training->sequence_parallel;
 
+	if (x->V == 0) {
+		add_outer_loss(x);
+		return;
+	}
 	add(x, PIPESIM_TERM_PARAMETERS, "head", "V h / t", SHAPES, x->V * x->h / x->t);
 	add(x, PIPESIM_TERM_PARAMETERS, "final norm", x->model->layer_norm ? "2 h" : "h",
 		SHAPES, (x->model->layer_norm ? 2 : 1) * x->h);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of the final norm", "2 h T'", AUTOGRAD,
-		2 * x->h * x->Tp);
+	add_input(x, "input of the final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the final norm", "2 h T'", AUTOGRAD,
 		2 * x->h * x->Tp);
-	add(x, PIPESIM_TERM_TRANSIENT, "logits and loss", loss_formula(x), LOSSES,
-		loss_bytes(x));
+	if (x->eager && x->training->loss == PIPESIM_LOSS_FLOAT)
+		add_eager_loss(x);
+	else
+		add(x, PIPESIM_TERM_TRANSIENT, "logits and loss", loss_formula(x), LOSSES,
+			loss_bytes(x));
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
 		split ? "2 V T/t + 2 h T + 2 h (T + T') + 2 V h / t"
 		      : "2 V T/t + 2 h T + 2 V h / t",
@@ -460,15 +541,13 @@ static void add_mtp(Terms *x)
 		2 * x->h * x->h / x->t);
 	add(x, PIPESIM_TERM_PARAMETERS, "three norms", x->model->layer_norm ? "6 h" : "3 h",
 		DEEPSEEK, (x->model->layer_norm ? 6 : 3) * x->h);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "inputs of both norms", "4 h T'", AUTOGRAD,
-		4 * x->h * x->Tp);
+	add_input(x, "inputs of both norms", "4 h T'", AUTOGRAD, 4 * x->h * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "their outputs, and these side by side", "8 h T'",
 		AUTOGRAD, 8 * x->h * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "input of its final norm", "2 h T'", AUTOGRAD,
-		2 * x->h * x->Tp);
+	add_input(x, "input of its final norm", "2 h T'", AUTOGRAD, 2 * x->h * x->Tp);
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of its final norm", "2 h T'", AUTOGRAD,
 		2 * x->h * x->Tp);
-	add(x, PIPESIM_TERM_UNTIL_INPUT, "logits that wait for the main loss",
+	add_input(x, "logits that wait for the main loss",
 		per_logit == 2 ? "2 V T/t" : "6 V T/t", LOSSES,
 		per_logit * (x->V / x->t) * x->T);
 	compute(x, PIPESIM_WORK_PROJECTION, "projection of both inputs", "4 h h T/t", COUNTED,
@@ -517,6 +596,8 @@ static void add_part(Terms *x, PipesimPart part)
 		add_experts(x);
 	else if (part == PIPESIM_PART_DENSE || part == PIPESIM_PART_MTP)
 		add_mlp(x);
+	if (part == PIPESIM_PART_DENSE)
+		add_again(x);
 	if (part == PIPESIM_PART_MTP)
 		add_mtp(x);
 	if (part == PIPESIM_PART_HEAD)

@@ -27,7 +27,10 @@ typedef enum {
 	PIPESIM_TERM_UNTIL_INPUT,
 	PIPESIM_TERM_UNTIL_WEIGHT,
 	PIPESIM_TERM_BETWEEN,
+	PIPESIM_TERM_UNTIL_STEP, /* and until the step ends */
 	PIPESIM_TERM_TRANSIENT, /* bytes while the part is computed; the largest of a stage counts */
+	PIPESIM_TERM_TRANSIENT_FORWARD, /* of PyTorch's modules: while its forward is, else as much */
+	PIPESIM_TERM_TRANSIENT_WEIGHT, /* and while its weight gradient is, after I */
 	/* FLOPs of a micro-batch on a rank. */
 	PIPESIM_TERM_F,
 	PIPESIM_TERM_I,
@@ -62,6 +65,10 @@ typedef struct {
 	PipesimWide
 		tensor; /* bytes that collectives of tensor parallelism bring to a rank, F; as many in I */
 	PipesimWide again[PIPESIM_N_WORK]; /* FLOPs of recomputation, which are in those of I */
+	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a split backward: bytes
+	 * that are there at most, and those that are left behind it. */
+	PipesimWide again_most, again_left;
+	PipesimWide again_sums; /* of the first: gradients about to be added to others */
 } PipesimTermSum;
 
 /** pipesim_part_name: "embedding", "dense layer" ... */

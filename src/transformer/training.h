@@ -23,6 +23,7 @@ typedef enum {
 	PIPESIM_ADAM_BF16, /* gradients and moments in BF16, as DeepSeek-V3 */
 	PIPESIM_ADAM_FP16, /* FP16 gradients, FP32 copies of them */
 	PIPESIM_ADAM_FP32, /* everything in FP32 */
+	PIPESIM_SGD,       /* parameters and gradients in BF16, no states */
 } PipesimOptimizer;
 
 /* What of parameters, gradients and optimizer states data-parallel ranks share. */
@@ -58,6 +59,9 @@ typedef struct {
 	gboolean fp8;            /* linear layers keep their inputs in FP8 */
 	gboolean fp8_parameters; /* gathered in FP8 */
 	gboolean unfused;        /* attention that keeps its scores */
+	/* PyTorch's own modules under its autograd: none is fused with another, gradients come into being with the
+	 * first backward, and a split backward keeps its graph until W. */
+	gboolean eager;
 	gboolean unfused_permutation;
 	PipesimLoss loss;
 	gboolean no_dummies;      /* without gradient-accumulation fusion */

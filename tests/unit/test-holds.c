@@ -252,6 +252,19 @@ static gint64 sent_gradients(const PipesimRun *run, guint rank)
 	return kept;
 }
 
+/* What the ops of @rank need of other stages, its own too. */
+static gint64 count_inputs(const PipesimProgram *program, guint rank)
+{
+	gint64 n = 0;
+
+	for (guint32 i = program->rank_begin[rank]; i < program->rank_begin[rank + 1]; i++) {
+		guint32 inputs[2];
+
+		n += pipesim_program_inputs(program, rank, &program->ops[i], inputs);
+	}
+	return n;
+}
+
 /* Whatever a list waits for in the end, nothing is left, but for buffers of all micro-batches, and gradients that are
  * waited for behind all ops, or stay with such a buffer. */
 START_TEST(nothing_is_left)
@@ -275,12 +288,9 @@ START_TEST(nothing_is_left)
 		for (guint rank = 0; run->error == NULL && rank < 4; rank++) {
 			const guint32 *begin = &run->step->program->rank_begin[rank];
 			const PipesimBesides *besides = run->report->memory.besides;
-			const PipesimTimeline *timeline = run->step->timeline;
-			const gint64 kept =
-				!waiting[i]->keeps_buffers
-					? 0
-					: (gint64)timeline->receive_begin[rank + 1] -
-						  timeline->receive_begin[rank];
+			const gint64 kept = waiting[i]->keeps_buffers
+						    ? count_inputs(run->step->program, rank)
+						    : 0;
 			const gint64 sent = sent_gradients(run, rank);
 
 			for (guint32 op = begin[0]; op < begin[1]; op++)

@@ -127,6 +127,38 @@ static double model_flops(const char *name, gint64 seq)
 }
 
 /* NVIDIA's published TFLOP/s over tokens/s. */
+/* Of a stage that was captured (traces/accuracy-h200x2/even-4096-4.csv.gz): after F but for the seeds of dropout, what I
+ * adds, what W and B need. */
+START_TEST(counts_pytorch)
+{
+	PipesimTransformer model = {.name = (char *)"even-4096",
+		.layers = 4,
+		.hidden = 4096,
+		.ffn = 16384,
+		.heads = 32,
+		.kv_heads = 32,
+		.head_dim = 128};
+	PipesimTraining training = plain(4096);
+	PipesimTermSum sum;
+
+	training.eager = TRUE;
+	pipesim_terms_sum(&model, &training, PIPESIM_PART_DENSE, &sum);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_UNTIL_INPUT], 0);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_UNTIL_WEIGHT], 537428992 - 1024);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_BETWEEN], 906527744 - 537428992);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_TRANSIENT], 268435456);
+	ck_assert_int_eq((gint64)sum.of[PIPESIM_TERM_TRANSIENT_WEIGHT], 167763968 + 2 * 4096);
+	training.full = TRUE;
+	training.microbatch = 2;
+	training.seq = 2048;
+	pipesim_terms_sum(&model, &training, PIPESIM_PART_DENSE, &sum);
+	/* Two layers under checkpoint() leave half of six computations of the first. */
+	ck_assert_int_eq((gint64)sum.again_most / 1000000, 2385);
+	ck_assert_int_eq(
+		(gint64)(sum.again_most + sum.again_left) / 10000000, 3630182400 / 10000000);
+}
+END_TEST
+
 START_TEST(counts_flops)
 {
 	ck_assert_double_eq_tol(model_flops("deepseek-v3", 4096), 260.64e9, 0.01e9);
@@ -626,6 +658,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, counts_parameters);
 	tcase_add_test(tests, counts_activations);
 	tcase_add_test(tests, counts_as_korthikanti);
+	tcase_add_test(tests, counts_pytorch);
 	tcase_add_test(tests, counts_flops);
 	tcase_add_test(tests, prints_as_megatron);
 	tcase_add_test(tests, meets_measured_peaks);
