@@ -1,6 +1,7 @@
 #!/bin/sh
-# accuracy.sh [print]: the tables of docs/accuracy.md are what pipesim says today of the steps and captures in
-# traces/accuracy-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them there instead; print only prints them.
+# accuracy.sh [print|peaks]: the tables of docs/accuracy.md, and that of PyTorch's peaks in docs/memory.md, are what
+# pipesim says today of the steps and captures in traces/accuracy-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
+# there instead; print and peaks only print them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 command -v python3 >/dev/null || skip 'no python3'
@@ -16,10 +17,23 @@ tables()
 	printf '\n%s\n\n' 'On two other GPUs, with the effects that the captures above found:'
 	table "$traces/accuracy-h200x2-b" --effects "$traces/accuracy-h200x2"
 }
-if [ "${1-}" = print ]; then
+peaks()
+{
+	python3 "$TOP_SRCDIR/tests/pytorch/accuracy.py" --pipesim "$PIPESIM" peaks \
+		"$traces/accuracy-h200x2" "$traces/accuracy-h200x2-b"
+}
+case ${1-} in
+print)
 	tables
 	exit
-fi
+	;;
+peaks)
+	peaks
+	exit
+	;;
+esac
 tables >"$scratch/said" || exit 99
 page_is docs/accuracy.md accuracy-table "$scratch/said"
+peaks >"$scratch/peaks" || exit 99
+page_is docs/memory.md peak-table "$scratch/peaks"
 finish

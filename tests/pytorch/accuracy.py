@@ -1,6 +1,7 @@
 """Real steps beside what pipesim says of them from captures made before: the table of docs/accuracy.md.
 
     accuracy.py table FOLDER        prints it; FOLDER: as `pack` wrote it, such as traces/accuracy-h200x2
+    accuracy.py peaks FOLDER...     peaks of memory, measured and by the formulae of --model: docs/memory.md
     accuracy.py pack OUT FOLDER     from what steps.py wrote into OUT
 
 Every step is predicted from the capture alone: calibrate, then simulate the order with the rules of the
@@ -22,11 +23,19 @@ import tempfile
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = os.path.join(HERE, "../../traces/accuracy-h200x2")
 sys.path.insert(0, os.path.join(HERE, "../../python"))
 
 from pipesim_torch import cells, memory  # noqa: E402
 
 MODES = {"neither": (), "idle": ("power",), "receives": ("residence",), "both": ("power", "residence")}
+# How the models of traces/accuracy-h200x2/NAME-model.ini are trained in steps.py.
+TRAINING = {
+    "even-4096": ("--seq", "4096"),
+    "uneven-8192": ("--seq", "8192"),
+    "short-1024": ("--seq", "1024", "--microbatch-size", "2"),
+    "recompute-2048": ("--seq", "2048", "--microbatch-size", "2", "--recompute", "full"),
+}
 OFTEN_ENOUGH = 0.01  # an order of two schedules counts where they differ by more
 
 
@@ -221,6 +230,42 @@ def table(program, folder, effects, stretch):
     print_sums(rows)
 
 
+def count_peaks(program, row):
+    """What `pipesim model` says of a run: its ranks."""
+    name, runtime = row["schedule"], "pytorch-2.11"
+    if name in ("1F1B", "GPipe"):
+        runtime = "single"
+    said = subprocess.run(
+        [program, "model", os.path.join(MODELS, f"{row['case']}-model.ini"), *TRAINING[row["case"]]]
+        + ["--modules", "pytorch", "--optimizer", "sgd", "--workspace", "0", "--pp", "2"]
+        + ["--microbatches", row["microbatches"], "--schedule", name.lower()]
+        + ["--runtime", runtime, "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(said.stdout)["stages"]
+
+
+def peaks(program, folders):
+    print("| run | model | schedule | measured, GB, by rank | counted | error, % |")
+    print("|---|---|---|---|---|---|")
+    errors = []
+    for number, folder in enumerate(folders, 1):
+        for row in read_steps(folder):
+            ranks = count_peaks(program, row)
+            more = map(int, row["peak_bytes"].split(";"))
+            measured = [r["parameter_bytes"] + m for r, m in zip(ranks, more)]
+            off = [100 * (r["peak_bytes"] / m - 1) for r, m in zip(ranks, measured)]
+            errors += map(abs, off)
+            one = " ".join(f"{m / 1e9:.3f}" for m in measured)
+            two = " ".join(f"{r['peak_bytes'] / 1e9:.3f}" for r in ranks)
+            both = " ".join(f"{o:+.2f}" for o in off)
+            print(f"| {number} | {row['case']} | {row['schedule']} | {one} | {two} | {both} |")
+    print(f"\n{len(errors)} ranks: off by {statistics.mean(errors):.2f} % in the mean, "
+          f"{max(errors):.2f} % at most.")  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pipesim", default=os.environ.get("PIPESIM", "pipesim"))
@@ -229,12 +274,16 @@ def main():
     one.add_argument("folder")
     one.add_argument("--effects", metavar="FOLDER", help="of captures that have the series")
     one.add_argument("--stretch", type=float, default=1, help="multiplies all captured times")
+    one = commands.add_parser("peaks")
+    one.add_argument("folders", nargs="+")
     one = commands.add_parser("pack")
     one.add_argument("out")
     one.add_argument("folder")
     arguments = parser.parse_args()
     if arguments.command == "pack":
         pack(arguments.out, arguments.folder)
+    elif arguments.command == "peaks":
+        peaks(arguments.pipesim, arguments.folders)
     else:
         effects = arguments.effects or arguments.folder
         table(arguments.pipesim, arguments.folder, effects, arguments.stretch)
