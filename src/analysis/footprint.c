@@ -150,6 +150,12 @@ static gint64 bytes_of(const PipesimTimes *times, PipesimBytes sort, guint stage
 static Weight weight_of(
 	const PipesimFootprint *footprint, const PipesimTimes *times, guint rank, Sort sort)
 {
+	static const PipesimBytes during[PIPESIM_N_KINDS] = {
+		[PIPESIM_F] = PIPESIM_TRANSIENT_FORWARD,
+		[PIPESIM_I] = PIPESIM_TRANSIENT,
+		[PIPESIM_W] = PIPESIM_TRANSIENT_WEIGHT,
+		[PIPESIM_B] = PIPESIM_TRANSIENT,
+		[PIPESIM_FB] = PIPESIM_TRANSIENT};
 	const PipesimShape *shape = &footprint->shape;
 	const guint stage = pipesim_shape_stage(shape, rank, sort.chunk);
 	const guint back = sort.kind == PIPESIM_FB
@@ -163,9 +169,8 @@ static Weight weight_of(
 	if (sort.kind == PIPESIM_F || sort.kind == PIPESIM_FB)
 		weight.up = bytes_of(times, PIPESIM_UNTIL_INPUT, stage) +
 			    bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage);
-	if (sort.kind != PIPESIM_W)
-		weight.during = MAX(bytes_of(times, PIPESIM_TRANSIENT, stage),
-			bytes_of(times, PIPESIM_TRANSIENT, back));
+	weight.during = MAX(bytes_of(times, during[sort.kind], stage),
+		bytes_of(times, during[sort.kind], back));
 	if (sort.kind == PIPESIM_B || sort.kind == PIPESIM_FB)
 		weight.down = both;
 	else if (sort.kind == PIPESIM_I)
@@ -193,6 +198,9 @@ static gboolean begin_rank(const PipesimFootprint *footprint, const PipesimTimes
 		fullest->parameters = pipesim_add_capped(
 			fullest->parameters, bytes_of(times, PIPESIM_PARAMETERS, stage));
 		sorts |= times->sorts != NULL ? times->sorts[stage] : 0;
+		/* Rounds that are left out would add to it. */
+		if (bytes_of(times, PIPESIM_UNTIL_STEP, stage) > 0)
+			return FALSE;
 	}
 	if (times->sorts != NULL)
 		fullest->parameters = pipesim_add_capped(

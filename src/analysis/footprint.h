@@ -22,7 +22,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFootprint, pipesim_footprint_free)
  * @times: of the shape of the order, with bytes by stage
  * @fullest: (out) (array): by rank
  *
- * Returns: FALSE where sums might not fit.
+ * Returns: FALSE where sums might not fit, or something stays until the step ends.
  */
 gboolean pipesim_footprint_weigh(const PipesimFootprint *footprint, const PipesimTimes *times,
 	const PipesimCosts *costs, PipesimFullest *fullest);
