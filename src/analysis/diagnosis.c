@@ -106,6 +106,9 @@ static gint64 replay(const Doctor *doctor, const PipesimStep *step, const gint64
 	gint64 makespan;
 
 	times.drawn = split != NULL ? split : durations;
+	/* What messages cost ops is in @durations but where the rules are to tell it. */
+	if (step != doctor->rules)
+		times.residence = NULL;
 	times.p2p = p2p;
 	timeline = pipesim_step_again(step, &times, 0, error);
 	if (timeline == NULL)
@@ -223,6 +226,16 @@ static gint64 own_time(const Doctor *doctor, const PipesimRecordOp *op, const Mo
 	const gint64 took = moment->end - moment->start;
 
 	return took - MIN(MAX(op->idle - usual, 0), took);
+}
+
+/* The same without what messages beside it cost, where the rules are to tell that. */
+static gint64 alone_time(const Doctor *doctor, const PipesimRecordOp *op, const Moment *moment)
+{
+	const gint64 own = own_time(doctor, op, moment);
+
+	return doctor->rules == NULL || doctor->times->residence == NULL
+		       ? own
+		       : MAX(own - op->beside, 0);
 }
 
 static gboolean fill_levels(Doctor *doctor, GError **error)
@@ -530,7 +543,7 @@ static gboolean simulate_steps(Doctor *doctor, Moment *moments, GError **error)
 		if (!find_moments(doctor, pipeline, moments, error))
 			return FALSE;
 		for (guint32 i = 0; i < out->program->n_ops; i++)
-			doctor->trial[i] = own_time(doctor, &pipeline->ops[i], &moments[i]);
+			doctor->trial[i] = alone_time(doctor, &pipeline->ops[i], &moments[i]);
 		makespan = replay(doctor, step, doctor->trial, out->message,
 			s == out->step ? &timeline : NULL, error);
 		if (makespan < 0)
@@ -587,14 +600,17 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 		return FALSE;
 	}
 	pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest);
-	scenario.runtime = pipesim_runtime_resolve(doctor->patient->runtime,
-		out->nearest.run != NULL ? out->nearest.run->schedule->runtime
-					 : PIPESIM_RUNTIME_OF_FILES);
+	/* What ran by PyTorch's runtime for files will do so in another order, too. */
+	scenario.runtime = pipesim_runtime_resolve(
+		doctor->patient->runtime, out->nearest.run != NULL && !doctor->record->of_files
+						  ? out->nearest.run->schedule->runtime
+						  : PIPESIM_RUNTIME_OF_FILES);
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
 	if (out->executed->error != NULL)
 		out->executed = (pipesim_run_free(out->executed), g_steal_pointer(&plain));
-	scenario.runtime = doctor->patient->runtime;
+	if (!doctor->record->of_files)
+		scenario.runtime = doctor->patient->runtime;
 	scenario.keep = PIPESIM_KEEP_NOTHING;
 	out->runs = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
 	for (; *all != NULL; all++)

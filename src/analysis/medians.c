@@ -99,7 +99,8 @@ static gint64 *medians_of(const PipesimRecord *record, Sort sort)
 							  place_of(joined, rank, op->stage)
 						: op->stage;
 				const Sample sample = {place * PIPESIM_N_KINDS + op->kind,
-					sort == IDLE ? op->idle : op->end - op->start};
+					sort == IDLE ? op->idle
+						     : op->end - op->start - op->beside};
 
 				g_array_append_val(samples, sample);
 			}

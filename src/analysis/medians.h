@@ -1,4 +1,4 @@
-/* What ops usually take in a record: medians by stage and kind. Times in ns. The record must outlive them. */
+/* What ops usually take in a record, without what messages beside cost them: medians by stage and kind. Times in ns. The record must outlive them. */
 #pragma once
 #include "measure/record.h"
 

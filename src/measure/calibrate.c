@@ -667,7 +667,8 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	g_autoptr(GPtrArray) chosen = g_ptr_array_new();
 	g_auto(PipesimJoined) joined = {0};
 	Calibrating c = {.traces = traces, .n_traces = n, .chosen = chosen, .joined = &joined};
-	gboolean ok;
+	PipesimBeside beside;
+	gboolean ok, told;
 
 	result->costs = c.costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	result->notices = c.notices = g_ptr_array_new_with_free_func(g_free);
@@ -677,6 +678,7 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		return NULL;
 	for (guint t = 0; t < n; t++)
 		result->rows += traces[t]->rows->len;
+	told = pipesim_beside_measure(traces, n, &beside);
 	c.groups = groups = pipesim_trace_groups(traces, n, result->dropped);
 	c.layers_per_chunk =
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
@@ -702,7 +704,8 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	ok = run(&c, error);
 	if (ok) {
 		const PipesimEffectsWish wish = {c.parts != NULL ? joined.stages : 0,
-			joined.ranks, message_bytes(&c), c.means, options->resident_sms};
+			joined.ranks, message_bytes(&c), c.means, options->resident_sms,
+			told ? &beside : NULL};
 
 		result->effects = pipesim_effects_calibrate(
 			traces, n, chosen, &wish, c.costs, c.notices, error);

@@ -425,6 +425,40 @@ static gboolean add_residence(const Task *task, const PipesimEffectsWish *wish, 
 	return TRUE;
 }
 
+/* Without series, what profiles show of ops beside messages. */
+static void add_beside(const Task *task, const PipesimBeside *beside)
+{
+	PipesimResidenceFit *fit = pipesim_residence_fit(NULL, 0, PIPESIM_UNKNOWN, 0);
+	PipesimResidence *residence = pipesim_residence_new();
+	g_autoptr(GString) guessed = g_string_new(NULL);
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const PipesimResidencePart part = {.component = "chunk",
+			.phase = (guint8)kind,
+			.impl = "nccl",
+			.sms = PIPESIM_UNKNOWN,
+			.bytes = PIPESIM_UNKNOWN,
+			.alone = beside->alone[kind],
+			.ratio = beside->ratio[kind],
+			.n = beside->n[kind]};
+
+		residence->slowdown[kind] = part.ratio;
+		if (beside->n[kind] > 0)
+			g_array_append_val(fit->parts, part);
+		else if (beside->alone[kind] > 0)
+			g_string_append_printf(guessed, "%s%s", guessed->len > 0 ? ", " : "",
+				pipesim_phase_name(kind));
+	}
+	fit->impl[FALSE] = "nccl";
+	if (guessed->len > 0)
+		pipesim_notice(task->notices,
+			"what a receive costs beside %s is taken from the other ops",
+			guessed->str);
+	task->effects->residence = fit;
+	g_free(task->costs->residence);
+	task->costs->residence = residence;
+}
+
 /* Metadata ------------------------------------------------------------------------------------ */
 
 /* Whole numbers from @least to @most, separated by ;, at @key of the first trace that has it: NULL
@@ -589,8 +623,11 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 	if (!check_devices(task, error) || !add_ranks(task, error) ||
 		!add_bytes(task, wish->stages, wish->ranks, error))
 		return FALSE;
-	if (!task->effects->any && wish->sms == 0)
+	if (!task->effects->any && wish->sms == 0) {
+		if (wish->beside != NULL)
+			add_beside(task, wish->beside);
 		return TRUE;
+	}
 	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
 		if (is_measured(task, wholes[i], TRUE))
 			task->whole = wholes[i];

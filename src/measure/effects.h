@@ -1,5 +1,6 @@
 /* What the series of a capture say of costs: power, receives, speeds of chips, bytes of stages. */
 #pragma once
+#include "measure/beside.h"
 #include "measure/fit-power.h"
 #include "measure/fit-residence.h"
 #include "model/costs.h"
@@ -18,6 +19,7 @@ typedef struct {
 	gint64 bytes;   /* of a pipeline message; PIPESIM_UNKNOWN = not told */
 	gboolean means; /* times are means, not medians */
 	gint64 sms;     /* that a receive is to hold; 0 = as pipesim_residence_fit() chooses */
+	const PipesimBeside *beside; /* as profiles tell it; NULL = they do not */
 } PipesimEffectsWish;
 
 void pipesim_effects_free(PipesimEffects *effects);

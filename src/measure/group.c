@@ -123,9 +123,10 @@ static void place_row(GPtrArray *groups, GHashTable *found, const PipesimTraceRo
 		group->mean = row;
 	const PipesimRepetition repetition = {
 		/* A pair holds its rank from start to end, gaps and all. */
-		.service = row->what.role == PIPESIM_ROLE_PAIR
-				   ? row->duration
-				   : MAX(0, row->busy - MAX(0, row->wait)),
+		.service = MAX(0,
+			(row->what.role == PIPESIM_ROLE_PAIR ? row->duration
+							     : row->busy - MAX(0, row->wait)) -
+				row->beside),
 		.busy = row->busy,
 		.move = row->move,
 		.wait = row->wait,

@@ -1,9 +1,11 @@
 #include "config.h"
 
 #include "base/number.h"
+#include "measure/beside.h"
 #include "measure/profile.h"
 #include "measure/segments.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,29 +308,38 @@ static gint compare_ran(gconstpointer a, gconstpointer b)
 
 	if (by_name != 0)
 		return by_name;
-	if (x->phase != y->phase)
-		return x->phase < y->phase ? -1 : 1;
-	return (x->took > y->took) - (x->took < y->took);
+	return (x->phase > y->phase) - (x->phase < y->phase);
 }
 
 void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran)
 {
-	guint end;
+	g_autoptr(GArray) messages = pipesim_beside_messages(trace);
+	guint end, n = 0;
 
+	for (guint i = 0; i < ran->len; i++) {
+		const PipesimRan *one = &g_array_index(ran, PipesimRan, i);
+
+		if (pipesim_beside_covered(messages, one->start, one->start + one->took) * 20 <=
+			one->took)
+			g_array_index(ran, PipesimRan, n++) = *one;
+	}
+	g_array_set_size(ran, n);
 	g_array_sort(ran, compare_ran);
 	for (guint begin = 0; begin < ran->len; begin = end) {
 		const PipesimRan *first = &g_array_index(ran, PipesimRan, begin);
 		PipesimTraceKernel kernel = {first->name, first->phase, 0, 0};
+		double sum = 0;
 
-		for (end = begin + 1; end < ran->len; end++) {
+		for (end = begin; end < ran->len; end++) {
 			const PipesimRan *other = &g_array_index(ran, PipesimRan, end);
 
 			if (other->phase != first->phase ||
 				strcmp(other->name, first->name) != 0)
 				break;
+			sum += (double)other->took;
 		}
 		kernel.n = end - begin;
-		kernel.median = first[(kernel.n - 1) / 2].took;
+		kernel.mean = llround(sum / kernel.n);
 		g_array_append_val(trace->kernels, kernel);
 	}
 }
@@ -338,6 +349,8 @@ static void add_kernels(
 	PipesimTrace *trace, const PipesimProfile *profile, const GArray *ranges)
 {
 	g_autoptr(GArray) ran = g_array_new(FALSE, FALSE, sizeof(PipesimRan));
+	const gint64 base =
+		CLAMP(pipesim_trace_get_count(trace, "base_time_ns"), 0, PIPESIM_MAX_END / 2);
 
 	for (guint i = 0; i < profile->events[PIPESIM_ACTIVITIES]->len; i++) {
 		const PipesimEvent *activity = activity_at(profile, i);
@@ -349,6 +362,7 @@ static void add_kernels(
 		if (meaning != NULL && meaning->counted &&
 			g_str_equal(meaning->component, "chunk"))
 			g_array_append_val(ran, ((PipesimRan){activity->name, meaning->phase,
+							base + activity->start,
 							activity->end - activity->start}));
 	}
 	pipesim_trace_add_kernels(trace, ran);

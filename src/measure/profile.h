@@ -37,11 +37,12 @@ typedef struct {
 typedef struct {
 	const char *name; /* of the trace's own texts */
 	guint8 phase;
-	gint64 took; /* ns */
+	gint64 start; /* on the clock of the trace's rows */
+	gint64 took;  /* ns */
 } PipesimRan;
 
 /** pipesim_trace_add_kernels: of each kernel and kind of op in @ran (of PipesimRan, sorted on the way)
- * how often it ran, and how long it usually took. */
+ * how often it ran, and how long it usually took where no message of @trace was under way. */
 void pipesim_trace_add_kernels(PipesimTrace *trace, GArray *ran);
 
 /** pipesim_trace_add_span: @activity, called @name, as a span of which no step, stage or place is known.

@@ -2,6 +2,7 @@
 
 #include "base/kind.h"
 #include "base/number.h"
+#include "measure/beside.h"
 #include "measure/clocks.h"
 #include "measure/record.h"
 #include "measure/speed.h"
@@ -83,7 +84,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		last = row->start + row->duration;
 		const Found found = {
 			.op = {row->start, last, MAX(row->duration - MAX(row->busy, 0), 0),
-				(guint32)row->what.stage, (guint32)row->microbatch,
+				row->beside, (guint32)row->what.stage, (guint32)row->microbatch,
 				(guint32)MAX(row->what.b_stage, 0),
 				(guint32)MAX(row->b_microbatch, 0), row->what.phase},
 			.number = row->step >= 0 ? row->step : count_occurrence(seen, row),
@@ -210,8 +211,8 @@ static gboolean check_overlap(const Found *before, Found *next, GError **error)
 			pipesim_phase_name(before->op.kind), before->op.stage,
 			before->op.microbatch);
 	next->op.start = MIN(before->op.end, next->op.end);
-	if (next->op.end < next->op.start + next->op.idle)
-		next->op.idle = next->op.end - next->op.start;
+	next->op.idle = MIN(next->op.idle, next->op.end - next->op.start);
+	next->op.beside = MIN(next->op.beside, next->op.end - next->op.start);
 	return TRUE;
 }
 
@@ -460,6 +461,8 @@ static void add_spans(const Building *building, PipesimTrace *const *traces, gui
 		for (guint rank = found->rank; rank < record->joined.ranks; rank++)
 			pipeline->span_begin[rank + 1] = pipeline->spans->len;
 		record->has_messages |= found->span.message;
+		record->of_files |=
+			found->span.message && g_str_has_prefix(found->span.name, "PP:");
 		step->start = MIN(step->start, found->span.start);
 		step->end = MAX(step->end, found->span.end);
 	}
@@ -522,12 +525,14 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 	g_autoptr(PipesimRecord) record = g_new0(PipesimRecord, 1);
 	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Found));
 	Building building = {record, found, 0};
+	PipesimBeside beside;
 
 	record->steps = g_array_new(FALSE, FALSE, sizeof(PipesimRecordStep));
 	record->pipelines = g_ptr_array_new_with_free_func(free_pipeline);
 	record->notices = g_ptr_array_new_with_free_func(g_free);
 	if (!pipesim_join(traces, n, &record->joined, error) || !check_stages(record, error))
 		return NULL;
+	pipesim_beside_measure(traces, n, &beside);
 	record->runs_on = TRUE;
 	for (guint t = 0; t < n; t++)
 		if (!find_ops(&building, traces[t], error))

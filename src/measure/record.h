@@ -5,7 +5,8 @@
 /* Times in ns on the clock of its step. */
 typedef struct {
 	gint64 start, end;
-	gint64 idle; /* of this time, without work: the rank stood still inside the op */
+	gint64 idle;   /* of this time, without work: the rank stood still inside the op */
+	gint64 beside; /* of this time, lost to messages beside the op */
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
 	guint8 kind;                   /* F, I, W, B or FB */
@@ -47,6 +48,7 @@ typedef struct {
 	gint64 *speed;         /* of each rank, see pipesim_rank_speeds(); NULL: not told */
 	gboolean runs_on;      /* one clock for all steps: files that do not number them */
 	gboolean has_messages; /* the traces show sends and receives */
+	gboolean of_files;     /* they are of PyTorch's runtime for schedule files */
 	GPtrArray *notices;    /* of char *: what was left out, and how clocks were set */
 } PipesimRecord;
 

@@ -157,7 +157,7 @@ void pipesim_trace_add_segments(PipesimTrace *trace, const PipesimProfile *profi
 		last->busy = MIN(last->busy, last->end - last->start);
 		g_array_append_val(ran,
 			((PipesimRan){activity->name, segment.backward ? PIPESIM_B : PIPESIM_F,
-				activity->end - activity->start}));
+				base + activity->start, activity->end - activity->start}));
 	}
 	pipesim_trace_add_kernels(trace, ran);
 }

@@ -10,9 +10,9 @@
 
 /* A kernel in one kind of op, on every rank. */
 typedef struct {
-	guint seen;       /* ranks that run it */
-	guint64 n;        /* how often, on all ranks */
-	gint64 median[1]; /* ranks; 0 = not run there */
+	guint seen;     /* ranks that run it */
+	guint64 n;      /* how often, on all ranks */
+	gint64 mean[1]; /* ranks; 0 = not run there */
 } Shared;
 
 /* The rank whose profile @trace is, or -1. */
@@ -36,12 +36,12 @@ static void add_kernels(GHashTable *all, const PipesimTrace *trace, guint rank, 
 		Shared *shared = g_hash_table_lookup(all, key);
 
 		if (shared == NULL) {
-			shared = g_malloc0(sizeof *shared + ranks * sizeof *shared->median);
+			shared = g_malloc0(sizeof *shared + ranks * sizeof *shared->mean);
 			g_hash_table_insert(all, g_steal_pointer(&key), shared);
 		}
 		shared->seen++;
 		shared->n += kernel->n;
-		shared->median[rank] = kernel->median;
+		shared->mean[rank] = kernel->mean;
 	}
 }
 
@@ -54,7 +54,7 @@ static double total_of(const PipesimTrace *trace)
 		const PipesimTraceKernel *kernel =
 			&g_array_index(trace->kernels, PipesimTraceKernel, i);
 
-		sum += (double)kernel->n * (double)kernel->median;
+		sum += (double)kernel->n * (double)kernel->mean;
 	}
 	return sum;
 }
@@ -74,9 +74,9 @@ static gboolean compare(
 
 		for (guint rank = 0; rank < ranks && shared->seen == ranks; rank++) {
 			took[rank] = pipesim_add_capped(took[rank],
-				pipesim_time_scale(shared->median[rank], (gint64)shared->n, 1));
+				pipesim_time_scale(shared->mean[rank], (gint64)shared->n, 1));
 			shared_time[rank] +=
-				(double)shared->n / ranks * (double)shared->median[rank];
+				(double)shared->n / ranks * (double)shared->mean[rank];
 		}
 	}
 	for (guint rank = 0; rank < ranks; rank++)

@@ -65,9 +65,10 @@ typedef struct {
 	gint64 b_microbatch; /* of an overlapped pair: of its backward half */
 	gint64 start; /* on the clock of the file or, where steps are numbered, of the step */
 	guint8 status;
-	gboolean part;       /* one kernel of a component that was measured as a whole */
-	gint64 duration;     /* from start to end; >= 0 */
-	gint64 busy;         /* union of its kernels; = duration where not told apart */
+	gboolean part;   /* one kernel of a component that was measured as a whole */
+	gint64 duration; /* from start to end; >= 0 */
+	gint64 busy;     /* union of its kernels; = duration where not told apart */
+	gint64 beside; /* of it, lost to messages beside the op: measure/beside.h; 0 = none or not told */
 	gint64 move, wait;   /* communication: data moving, waiting for peers */
 	gint64 rows;         /* of experts */
 	gint64 resident;     /* SMs that a waiting receive held meanwhile; 0 = none waited */
@@ -96,8 +97,8 @@ typedef struct {
 typedef struct {
 	const char *name;
 	guint8 phase;
-	guint n;       /* how often */
-	gint64 median; /* of what it took, ns */
+	guint n;     /* how often */
+	gint64 mean; /* of what it took, ns: one name runs at several sizes */
 } PipesimTraceKernel;
 
 typedef struct {

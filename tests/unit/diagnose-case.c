@@ -116,6 +116,7 @@ gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **erro
 	one->calibration = pipesim_calibrate(traces, n, &none, error);
 	if (one->calibration == NULL)
 		return FALSE;
+	patient.runtime = one->runtime;
 	patient.record = one->record;
 	patient.costs = one->calibration->costs;
 	one->found = pipesim_diagnose(&patient, error);

@@ -28,6 +28,7 @@ char *make_text(const Made *made);
 
 /* A diagnosis with all that it borrows. */
 typedef struct {
+	const PipesimRuntime *runtime; /* NULL: async */
 	PipesimTrace *trace;
 	PipesimRecord *record;
 	PipesimCalibration *calibration;

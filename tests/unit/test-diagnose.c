@@ -4,6 +4,7 @@
 #include "analysis/what-if.h"
 #include "base/kind.h"
 #include "diagnose-case.h"
+#include "measure/beside.h"
 #include "measure/calibrate.h"
 #include "measure/reader.h"
 #include "output/output.h"
@@ -452,8 +453,8 @@ static const char *const kinds[] = {"forward-compute", "backward-compute",
 	"optimizer", "params-all-gather", "layernorm-grads-all-reduce", "gc", "forward-pp-comm",
 	"backward-pp-comm"};
 
-/* StragglerAnalysis' own results, of its own data. Those came from times in float32; the table of ops has
- * tenths of a microsecond, which the two ratios of differences feel most. */
+/* StragglerAnalysis' own results, of its own data. Their means are sums in float32: in another order they would be up to
+ * 0.9 us of a step away, which M_W of the first job, 10 ms to 329 ms, feels most. */
 START_TEST(published_what_if_is_reproduced)
 {
 	g_autofree char *ops = g_strdup_printf("bytedance-%s-ops.csv.gz", jobs[_i]);
@@ -476,7 +477,8 @@ START_TEST(published_what_if_is_reproduced)
 		what_if->slowdown, published(result, "blocking_slowdown"), 1e-6);
 	ck_assert_double_eq_tol(what_if->launch, published(result, "launch_slowdown"), 1e-6);
 	ck_assert_double_eq_tol(what_if->last_stage, published(ms, "Ms"), 1e-6);
-	ck_assert_double_eq_tol(what_if->worst_ranks, published(mw, "Mw"), 1.5e-6);
+	ck_assert_double_eq_tol(
+		what_if->worst_ranks, published(mw, "Mw"), _i == 0 ? 1.2e-6 : 1e-6);
 	for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
 		ck_assert_double_eq_tol(
 			kind_of(what_if, kinds[i]), published(result, kinds[i]), 1e-6);
@@ -525,36 +527,47 @@ static const struct {
 	PipesimCauseKind cause;
 	gint rank;
 	gint64 injected; /* ns; 0: not a time of its own */
-	const char *schedule;
+	gint64 step; /* without, as measured in turn with it, ns; 0: the chips were at their power limit */
 } recorded[] = {
-	{"1f1b-clean", PIPESIM_CAUSE_SCHEDULE, -1, 0, "1f1b"},
-	{"1f1b-host", PIPESIM_CAUSE_HOST, 0, 60 * MS, "1f1b"},
-	{"1f1b-messages", PIPESIM_CAUSE_MESSAGES, 1, 60 * MS, "1f1b"},
-	{"1f1b-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, "1f1b"},
-	{"1f1b-imbalance", PIPESIM_CAUSE_IMBALANCE, 1, 0, "1f1b"},
-	{"zb-v-clean", PIPESIM_CAUSE_IMBALANCE, 0, 0, "zb-v"},
+	{"pytorch-h200x2/1f1b-clean", PIPESIM_CAUSE_OPS, 1, 0, 0},
+	{"pytorch-h200x2/1f1b-host", PIPESIM_CAUSE_HOST, 0, 60 * MS, 0},
+	{"pytorch-h200x2/1f1b-messages", PIPESIM_CAUSE_MESSAGES, 1, 60 * MS, 0},
+	{"pytorch-h200x2/1f1b-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, 0},
+	{"pytorch-h200x2/1f1b-imbalance", PIPESIM_CAUSE_IMBALANCE, 1, 0, 0},
+	{"pytorch-h200x2/zb-v-clean", PIPESIM_CAUSE_IMBALANCE, 0, 0, 0},
+	{"pytorch-h200x2-b/interleaved-zb-clean", PIPESIM_CAUSE_OPS, 1, 0, 0},
+	{"pytorch-h200x2-b/zb-h1-host", PIPESIM_CAUSE_HOST, 1, 120 * MS, 579566000},
+	{"pytorch-h200x2-b/zb-v-messages", PIPESIM_CAUSE_MESSAGES, 1, 120 * MS, 572634000},
+	{"pytorch-h200x2-b/gpipe-slow-rank", PIPESIM_CAUSE_SLOW_RANK, 1, 0, 569839000},
+	{"pytorch-h200x2-b/zb-h1-uneven", PIPESIM_CAUSE_IMBALANCE, 1, 0, 579170000},
 };
 
-START_TEST(real_profiles_name_what_was_injected)
+static void read_recorded(const char *name, PipesimTrace *traces[2])
 {
 	const char *folder = g_getenv("PIPESIM_DATADIR");
-	g_auto(Case) one = {0};
-	PipesimTrace *traces[2];
-	const PipesimCause *first;
 
 	for (guint rank = 0; rank < 2; rank++) {
-		g_autofree char *name =
-			g_strdup_printf("%s-rank%u.json.gz", recorded[_i].name, rank);
-		g_autofree char *path = g_build_filename(
-			folder != NULL ? folder : ".", "traces", "pytorch-h200x2", name, NULL);
+		g_autofree char *file = g_strdup_printf("%s-rank%u.json.gz", name, rank);
+		g_autofree char *path =
+			g_build_filename(folder != NULL ? folder : ".", "traces", file, NULL);
 
 		traces[rank] = pipesim_trace_read(pipesim_input_open(path, NULL), NULL, NULL);
 		ck_assert_ptr_nonnull(traces[rank]);
 	}
+}
+
+START_TEST(real_profiles_name_what_was_injected)
+{
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	PipesimTrace *traces[2];
+	const PipesimCause *first;
+
+	read_recorded(recorded[_i].name, traces);
 	ck_assert(diagnose(&one, traces, 2, NULL));
 	check_sums(one.found);
 	ck_assert(one.found->nearest.exact);
-	ck_assert_str_eq(one.found->nearest.run->name, recorded[_i].schedule);
+	ck_assert(g_str_has_prefix(
+		strchr(recorded[_i].name, '/') + 1, one.found->nearest.run->name));
 	first = &one.found->cause[recorded[_i].cause];
 	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
 		ck_assert_int_le(one.found->cause[kind].ns, first->ns);
@@ -565,7 +578,106 @@ START_TEST(real_profiles_name_what_was_injected)
 	/* What the simulation does not know of is what it is off by. */
 	else
 		ck_assert_int_lt(ABS(one.found->simulated - one.found->measured),
-			one.found->measured / 100);
+			one.found->measured / 50);
+	if (recorded[_i].step > 0)
+		ck_assert_int_lt(
+			ABS(first->without - recorded[_i].step), recorded[_i].step / 100);
+	pipesim_trace_free(traces[0]);
+	pipesim_trace_free(traces[1]);
+}
+END_TEST
+
+static void append_named(Events *events, guint microbatch, char kind, gint64 start, gint64 ns)
+{
+	g_autofree char *name = g_strdup_printf("PP:0%c%u", kind, microbatch);
+	const gint64 from = events->host;
+
+	append_kernel(events, "gemm", 7, start, ns);
+	append_range(events, name, from);
+}
+
+/* Forwards take 10 ms, and half as long again while a receive waits; backwards 20 ms, with none beside them. */
+START_TEST(profiles_tell_what_receives_cost)
+{
+	static const double beside[] = {0, 1, 0, 0.5, 1, 0};
+	g_autoptr(GString) text = g_string_new("{\"traceEvents\":[\n");
+	Events events = {text, 0, 1};
+	g_autoptr(PipesimTrace) trace = NULL;
+	g_autoptr(PipesimRecord) record = NULL;
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	const PipesimCalibrateOptions none = {0};
+	gint64 at = MS;
+	PipesimBeside found;
+
+	for (guint m = 0; m < G_N_ELEMENTS(beside); m++) {
+		const gint64 took = llround((1 + 0.5 * beside[m]) * 10 * MS);
+
+		append_named(&events, m, 'F', at, took);
+		if (beside[m] > 0)
+			append_kernel(&events, "ncclDevKernel_SendRecv", 9, at,
+				llround((double)took * beside[m]));
+		at += 20 * MS;
+		append_named(&events, m, 'B', at, 20 * MS);
+		at += 25 * MS;
+	}
+	g_string_append(text, "{}]}");
+	trace = trace_of(text->str);
+	ck_assert(pipesim_beside_measure(&trace, 1, &found));
+	ck_assert_int_le(ABS(found.ratio[PIPESIM_F] - 1500000), 2);
+	ck_assert_uint_eq(found.n[PIPESIM_F], 6);
+	/* What nothing tells is as the others. */
+	ck_assert_uint_eq(found.n[PIPESIM_B], 0);
+	ck_assert_int_eq(found.ratio[PIPESIM_B], found.ratio[PIPESIM_F]);
+	ck_assert_int_le(ABS(found.alone[PIPESIM_F] - 10 * MS), 100);
+	record = pipesim_record_new(&trace, 1, NULL);
+	ck_assert_int_le(
+		ABS(pipesim_record_pipeline(record, 0, 0)->ops[2].beside - 5 * MS), 100);
+	calibration = pipesim_calibrate(&trace, 1, &none, NULL);
+	ck_assert_ptr_nonnull(calibration->costs->residence);
+	ck_assert_int_eq(
+		calibration->costs->residence->slowdown[PIPESIM_F], found.ratio[PIPESIM_F]);
+	ck_assert_int_le(ABS(calibration->costs->time[PIPESIM_F] - 10 * MS), 100);
+	ck_assert(trace_has_notice(calibration->notices, "what a receive costs beside B"));
+}
+END_TEST
+
+/* What the others take, from the profile of one that splits its backwards: measured beside it without a profiler. */
+static const struct {
+	const char *schedule;
+	gint64 step; /* ns */
+} others[] = {
+	{"1f1b", 650269000},
+	{"dualpipev", 602053000},
+	{"gpipe", 569738000},
+	{"interleaved-1f1b", 600650000},
+	{"looped-bfs", 623742000},
+	{"v-half", 618816000},
+	{"v-min", 670553000},
+	{"zb-h1", 579345000},
+	{"zb-v", 572742000},
+};
+
+START_TEST(one_profile_predicts_other_schedules)
+{
+	g_auto(Case) one = {.runtime = &pipesim_native_runtime};
+	PipesimTrace *traces[2];
+	double sum = 0;
+
+	read_recorded("pytorch-h200x2-b/interleaved-zb-clean", traces);
+	ck_assert(diagnose(&one, traces, 2, NULL));
+	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+		for (guint k = 0; k < one.found->runs->len; k++) {
+			const PipesimRun *run = g_ptr_array_index(one.found->runs, k);
+			double off;
+
+			if (run->error != NULL || strcmp(run->name, others[i].schedule) != 0)
+				continue;
+			off = fabs((double)run->report->makespan / (double)others[i].step - 1);
+			ck_assert_double_lt(off, 0.015);
+			sum += off;
+		}
+	ck_assert_double_gt(sum, 0);
+	ck_assert_double_lt(sum / G_N_ELEMENTS(others), 0.01);
 	pipesim_trace_free(traces[0]);
 	pipesim_trace_free(traces[1]);
 }
@@ -585,6 +697,8 @@ Suite *diagnose_suite(void)
 	tcase_add_loop_test(causes, profiles_tell_what_was_injected, 0, G_N_ELEMENTS(profiled));
 	tcase_add_loop_test(
 		causes, real_profiles_name_what_was_injected, 0, G_N_ELEMENTS(recorded));
+	tcase_add_test(causes, profiles_tell_what_receives_cost);
+	tcase_add_test(causes, one_profile_predicts_other_schedules);
 	tcase_add_test(record, clocks_are_set_by_messages);
 	tcase_add_loop_test(
 		record, what_cannot_be_diagnosed_is_refused, 0, G_N_ELEMENTS(refused));
