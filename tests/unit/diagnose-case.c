@@ -16,7 +16,8 @@ static void append_op(GString *text, const Made *made, const PipesimRun *run, gu
 	guint replica, guint rank, guint32 i, gint64 start, gint64 end, gint64 late)
 {
 	const PipesimOp *op = &run->step->whole->ops[i];
-	const gint64 ahead = rank + 1 == made->ranks ? made->skew : 0;
+	const gint64 ahead =
+		rank + 1 == made->ranks ? made->skew + (gint64)step * made->drift : 0;
 	const guint stage = pipesim_op_stage(run->step->whole, rank, op);
 
 	if (made->messages)

@@ -17,6 +17,7 @@ typedef struct {
 	gint64 late_host, late_message, longer;
 	gint64 optimizer;  /* behind the last op of each rank */
 	gint64 skew;       /* that the clock of the last rank is ahead by */
+	gint64 drift;      /* and more with every step */
 	gboolean messages; /* are in the trace: a receive of 0 before each op but where late */
 } Made;
 

@@ -316,7 +316,26 @@ START_TEST(clocks_are_set_by_messages)
 }
 END_TEST
 
-#define OPS   "step,stage,op,microbatch,start_us,dur_us\n"
+#define OPS "step,stage,op,microbatch,start_us,dur_us\n"
+/* A clock that goes otherwise than the others is set anew in each step. */
+START_TEST(clocks_may_drift)
+{
+	g_auto(Case) one = {0};
+	Made made = plain;
+
+	made.steps = 4;
+	made.skew = 5000 * MS;
+	made.drift = 300 * MS;
+	make_case(&one, &made);
+	ck_assert(trace_has_notice(one.record->notices,
+		"the clocks of ranks are set in 4 of 4 steps, by what they send each other; "
+		"they may be off by"));
+	ck_assert_uint_eq(one.record->steps->len, 4);
+	for (guint step = 0; step < 4; step++)
+		ck_assert_int_le(ABS(one.found->step_measured[step] - 11 * 26 * MS), 26 * MS);
+}
+END_TEST
+
 #define PAIRS "step,stage,op,microbatch,start_us,dur_us,b_stage,b_microbatch\n"
 #define ONE   OPS "0,0,F,0,0,1\n0,1,F,0,2,1\n0,1,B,0,4,1\n"
 
@@ -700,6 +719,7 @@ Suite *diagnose_suite(void)
 	tcase_add_test(causes, profiles_tell_what_receives_cost);
 	tcase_add_test(causes, one_profile_predicts_other_schedules);
 	tcase_add_test(record, clocks_are_set_by_messages);
+	tcase_add_test(record, clocks_may_drift);
 	tcase_add_loop_test(
 		record, what_cannot_be_diagnosed_is_refused, 0, G_N_ELEMENTS(refused));
 	tcase_add_test(record, cut_steps_are_left_out);
