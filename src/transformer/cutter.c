@@ -82,24 +82,34 @@ gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, 
 {
 	double seconds = stage->rows * rates->row[phase] + stage->tensor * rates->tensor[phase];
 
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+	for (guint work = 0; work < PIPESIM_N_WORK; work++) {
+		double own = 0;
+
 		if (stage->flops[work][phase] > 0 && rates->rate[work][phase] > 0)
-			seconds += stage->flops[work][phase] / rates->rate[work][phase];
+			own = stage->flops[work][phase] / rates->rate[work][phase];
+		if (work == PIPESIM_WORK_EXPERT && rates->memory > 0)
+			own = MAX(own * MAX(stage->traffic.padding, 1),
+				stage->traffic.loaded[phase] / rates->memory);
+		seconds += own;
+	}
+	if (rates->memory > 0)
+		seconds += stage->traffic.moved[phase] / rates->memory;
 	return nanoseconds(seconds);
 }
 
 gint64 pipesim_stage_tail(
 	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates)
 {
-	const double ranks = (double)(training->dp * training->cp);
-	const double moved = (double)stage->gradients +
-			     (training->zero == PIPESIM_ZERO_0 ? (double)stage->gradients
-							       : (double)stage->parameters);
-	double seconds = 0;
+	const double reduced = (double)stage->moved[1];
+	double moved = reduced, seconds = 0;
 
-	/* A ring moves all but one share, to reduce and again to gather. */
+	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is within the step. */
+	if (training->zero == PIPESIM_ZERO_0)
+		moved += reduced;
+	else if (training->zero != PIPESIM_ZERO_3)
+		moved += (double)stage->moved[0];
 	if (rates->reduce > 0)
-		seconds = moved * (ranks - 1) / ranks / rates->reduce;
+		seconds = moved / rates->reduce;
 	if (rates->overlap)
 		seconds = MAX(0, seconds - (double)pipesim_stage_time(stage, rates, 1) / 1e9 -
 					 (double)pipesim_stage_time(stage, rates, 2) / 1e9);
@@ -266,33 +276,24 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 void pipesim_cutter_set_auto(PipesimCutter *base)
 {
 	Cutter *cutter = (Cutter *)base;
-	const gboolean full = cutter->training.full && cutter->training.first == 0;
 
 	cutter->balance = TRUE;
 	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
-		const gboolean layer =
-			part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE;
 		double *weight = &cutter->weight[part];
-		const PipesimTermSum sum = cutter->parts[part];
+		PipesimStage stage;
 
 		*weight = 0;
 		if (pipesim_part_count(cutter->model, part) == 0)
 			continue;
-		for (guint phase = 0; phase < 3; phase++)
-			for (guint work = 0; work < PIPESIM_N_WORK; work++) {
-				/* A layer that is computed again has its forward twice. */
-				const double n = layer && full && phase == 0 ? 2 : 1;
-				const double rate =
-					cutter->timed ? cutter->rates.rate[work][phase] : 1;
-
-				if (rate > 0)
-					*weight += n * (double)sum.flops[work][phase] / rate;
-			}
-		for (guint phase = 0; phase < 3; phase++)
-			*weight += (double)sum.rows *
-					   (cutter->timed ? cutter->rates.row[phase] : 0) +
-				   (double)sum.tensor *
-					   (cutter->timed ? cutter->rates.tensor[phase] : 0);
+		pipesim_stage_of_part(
+			cutter->model, &cutter->training, &cutter->parts[part], part, &stage);
+		for (guint phase = 0; phase < 3; phase++) {
+			if (cutter->timed)
+				*weight += (double)pipesim_stage_time(
+					&stage, &cutter->rates, phase);
+			for (guint work = 0; work < PIPESIM_N_WORK && !cutter->timed; work++)
+				*weight += stage.flops[work][phase];
+		}
 	}
 }
 

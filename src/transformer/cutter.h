@@ -10,7 +10,9 @@ typedef struct {
 		   [3];   /* FLOPs per second, by phase: F, I, W; 0 = no time is known */
 	double tensor[3]; /* seconds for a byte of tensor parallelism's collectives */
 	double row[3]; /* seconds for a byte of rows, dispatched and combined, of the phase */
-	double peak;   /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
+	/* Bytes per second of its memory that memory-bound work reaches; 0 = what rates are of has that in it. */
+	double memory;
+	double peak; /* FLOPs per second of a GPU, that MFU is of; 0 = not known */
 	double bandwidth; /* of its memory, bytes per second: what the optimizer runs at; 0 = not known */
 	double reduce; /* bytes per second of gradients between data-parallel ranks; 0 = they take no time */
 	gboolean overlap; /* they are reduced beside the last backward */

@@ -114,12 +114,32 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		stage->again[work] += (double)n * (double)sum.again[work] +
 				      (double)again * (double)sum.flops[work][0];
+	for (guint phase = 0; phase < 3; phase++) {
+		const double twice = phase == 1 ? (double)again : 0; /* F once more */
+
+		stage->traffic.moved[phase] +=
+			(double)n * sum.traffic.moved[phase] + twice * sum.traffic.moved[0];
+		stage->traffic.loaded[phase] +=
+			(double)n * sum.traffic.loaded[phase] + twice * sum.traffic.loaded[0];
+	}
+	stage->traffic.padding = MAX(stage->traffic.padding, sum.traffic.padding);
 	stage->tensor += (double)n * (double)sum.tensor;
 	stage->rows += (double)n * (double)sum.rows;
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;
 	add_again(model, training, sums, again, totals);
+}
+
+void pipesim_stage_of_part(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimTermSum *sums, PipesimPart part, PipesimStage *stage)
+{
+	const gboolean layer = part == PIPESIM_PART_DENSE || part == PIPESIM_PART_SPARSE;
+	Totals totals = {0};
+
+	*stage = (PipesimStage){0};
+	add_part(model, training, sums, part, 1,
+		layer && training->full && training->first == 0, stage, &totals);
 }
 
 /* Parameters of @n of one part; of a matrix that both ends share once where both are here. */

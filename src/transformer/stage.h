@@ -19,6 +19,7 @@ typedef struct {
 	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
 	double rows;                     /* bytes dispatched for a micro-batch, and combined */
 	double tensor;                   /* bytes of tensor parallelism's collectives, F or I */
+	PipesimMoved traffic;
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */
 	guint parts;        /* 1 << PipesimPart, that it has */
 } PipesimStage;
@@ -35,6 +36,10 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 /** pipesim_stage_sum: of @cut of @model. FALSE with PIPESIM_ERROR_LIMIT where a sum is 2^62 or more. */
 gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimCut *cut, PipesimStage *stage, GError **error);
+
+/** pipesim_stage_of_part: work alone, without bytes, of one @part whose sums are @sums, recomputed as @training says. */
+void pipesim_stage_of_part(const PipesimTransformer *model, const PipesimTraining *training,
+	const PipesimTermSum *sums, PipesimPart part, PipesimStage *stage);
 
 /** pipesim_stage_fixed: bytes of a rank that has stages with all these @parts: workspaces of libraries and
  * dummies, whatever the number of stages. */

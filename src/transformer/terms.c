@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "transformer/terms.h"
+#include "transformer/traffic.h"
 #include <string.h>
 
 /* Where formulae come from. */
@@ -623,6 +623,7 @@ void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *t
 	memset(sum, 0, sizeof *sum);
 	init(&terms, model, training);
 	add_part(&terms, part);
+	pipesim_traffic_sum(model, training, part, &sum->traffic);
 }
 
 PipesimWide pipesim_terms_input(

@@ -58,6 +58,13 @@ typedef struct {
 	PipesimWide amount;
 } PipesimTerm;
 
+/* What memory-bound work of a micro-batch moves (traffic.h), by phase F, I, W: bytes. */
+typedef struct {
+	double moved[3];  /* through memory, beside products */
+	double loaded[3]; /* weights of experts, which their products wait for */
+	double padding; /* computed by products of experts over what is asked of them; 0 = 1 */
+} PipesimMoved;
+
 typedef struct {
 	PipesimWide of[PIPESIM_N_TERMS];      /* of transient ones the sum of one part's */
 	PipesimWide flops[PIPESIM_N_WORK][3]; /* F, I, W; recomputation is in I */
@@ -69,6 +76,7 @@ typedef struct {
 	 * that are there at most, and those that are left behind it. */
 	PipesimWide again_most, again_left;
 	PipesimWide again_sums; /* of the first: gradients about to be added to others */
+	PipesimMoved traffic;
 } PipesimTermSum;
 
 /** pipesim_part_name: "embedding", "dense layer" ... */

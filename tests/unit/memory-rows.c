@@ -174,6 +174,8 @@ static void lay_out(MemoryRow *row)
 
 		if (!own[stage]) {
 			cut->layers = left / others + (seen < left % others);
+			cut->embedding = stage == 0;
+			cut->head = stage + 1 == stages;
 			seen++;
 		}
 		cut->first = first;
@@ -197,6 +199,7 @@ static void predict(MemoryRow *row, double mfu)
 
 	row->training.mfu = mfu;
 	rates = pipesim_device_rates(device, &row->training);
+	rates.reduce = device->link;
 	if (!pipesim_training_check(row->model, &row->training, &row->error))
 		return;
 	for (guint stage = 0; stage < row->layout->stages; stage++) {

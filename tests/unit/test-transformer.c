@@ -496,12 +496,68 @@ START_TEST(times_stages)
 
 	training.mfu = 0.5;
 	rates = pipesim_device_rates(device, &training);
+	ck_assert_double_eq_tol(rates.memory, 0.89 * 3.35e12, 1);
+	rates.memory = 0;
 	ck_assert(pipesim_stage_sum(model, &training, &layer, &stage, NULL));
 	pipesim_terms_sum(model, &training, PIPESIM_PART_DENSE, &sum);
 	for (guint phase = 0; phase < 3; phase++)
 		ck_assert_int_eq(pipesim_stage_time(&stage, &rates, phase),
 			(gint64)rint((double)sum.of[PIPESIM_TERM_F + phase] / 494.7e12 * 1e9));
 	ck_assert_ptr_null(pipesim_device_find("h1", "x", NULL));
+}
+END_TEST
+
+/* Counted by hand: of a layer of Llama 3 8B norms and residuals 20 hT, RoPE 4 (q + kv) T, SwiGLU 6 fT; backward
+ * 24 hT, the same, 4 qT for the attention and 10 fT; FP32 gradients are read and written. */
+START_TEST(counts_traffic)
+{
+	PipesimTraining training = plain(4096);
+	g_autoptr(PipesimTransformer) dense = read_shipped("llama-3-8b");
+	g_autoptr(PipesimTransformer) sparse = read_shipped("deepseek-v3");
+	const gint64 T = 4096, h = 4096, q = 4096, kv = 1024, f = 14336;
+	const double weights = (double)(h * (2 * q + 2 * kv) + 3 * h * f);
+	const double rows = 8 * 4096.0, expert = 3.0 * 7168 * 2048;
+	PipesimRates rates = {.memory = 1e12};
+	PipesimStage stage;
+	PipesimTermSum sum, far;
+
+	pipesim_terms_sum(dense, &training, PIPESIM_PART_DENSE, &sum);
+	ck_assert_double_eq_tol(
+		sum.traffic.moved[0], (double)(20 * h * T + 4 * (q + kv) * T + 6 * f * T), 1);
+	ck_assert_double_eq_tol(sum.traffic.moved[1],
+		(double)(24 * h * T + 4 * (q + kv) * T + 4 * q * T + 10 * f * T), 1);
+	ck_assert_double_eq_tol(sum.traffic.moved[2], 8 * weights, 1);
+	training.bf16_gradients = TRUE;
+	pipesim_terms_sum(dense, &training, PIPESIM_PART_DENSE, &sum);
+	ck_assert_double_eq_tol(sum.traffic.moved[2], 4 * weights, 1);
+	/* Where no product takes time, this does. */
+	pipesim_stage_of_part(dense, &training, &sum, PIPESIM_PART_DENSE, &stage);
+	ck_assert_int_eq(pipesim_stage_time(&stage, &rates, 0),
+		(gint64)rint(sum.traffic.moved[0] / 1e3));
+	/* A layer that is computed again does its forward twice. */
+	training.full = TRUE;
+	pipesim_stage_of_part(dense, &training, &sum, PIPESIM_PART_DENSE, &stage);
+	ck_assert_int_eq(pipesim_stage_time(&stage, &rates, 1),
+		(gint64)rint((sum.traffic.moved[0] + sum.traffic.moved[1]) / 1e3));
+	training = plain(4096);
+	pipesim_terms_sum(sparse, &training, PIPESIM_PART_SPARSE, &sum);
+	ck_assert_double_eq_tol(sum.traffic.loaded[0], 2 * 256 * expert, 1);
+	ck_assert_double_eq_tol(sum.traffic.padding, 1, 1e-12);
+	/* Over 64 ranks four experts each have 8192 rows of their own, which are put in order once more. */
+	training.ep = training.dp = 64;
+	pipesim_terms_sum(sparse, &training, PIPESIM_PART_SPARSE, &far);
+	ck_assert_double_eq_tol(far.traffic.loaded[0], 2 * 4 * expert, 1);
+	ck_assert_double_eq_tol(
+		far.traffic.moved[0] - sum.traffic.moved[0], 8 * 7168 * rows, 1);
+	/* 200 rows of an expert fill two tiles. */
+	training.seq = 100;
+	pipesim_terms_sum(sparse, &training, PIPESIM_PART_SPARSE, &far);
+	ck_assert_double_eq_tol(far.traffic.padding, 256.0 / 200, 1e-12);
+	/* Products wait for weights that take longer to arrive. */
+	rates.rate[PIPESIM_WORK_EXPERT][0] = 1e18;
+	pipesim_stage_of_part(sparse, &training, &far, PIPESIM_PART_SPARSE, &stage);
+	ck_assert_int_eq(pipesim_stage_time(&stage, &rates, 0),
+		(gint64)rint((far.traffic.moved[0] + far.traffic.loaded[0]) / 1e3));
 }
 END_TEST
 
@@ -668,6 +724,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, balances_stages);
 	tcase_add_test(tests, reads_modules);
 	tcase_add_test(tests, times_stages);
+	tcase_add_test(tests, counts_traffic);
 	tcase_add_test(tests, scales_captures);
 	tcase_add_test(tests, plans_well);
 	tcase_add_test(tests, briefs_as_runs);
