@@ -29,6 +29,8 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	const PipesimCutter *cutter = subject->costs->cutter;
 	PipesimTrainingReport *training = &report->training;
 	const double microbatches = pipesim_shape_whole(&step->job.order->shape);
+	/* Stages that are reduced within the step: the last of them ends it, behind the last op. */
+	const gboolean reduced = step->job.times->reduce != NULL;
 	double seconds;
 
 	training->flops = training->mfu = (double)NAN;
@@ -38,8 +40,9 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 		const gint64 tail = tail_of(step, rank);
 
 		training->tail = MAX(training->tail, tail);
-		training->step =
-			MAX(training->step, pipesim_add_capped(step->last_end[rank], tail));
+		training->step = MAX(training->step,
+			pipesim_add_capped(
+				reduced ? report->makespan : step->last_end[rank], tail));
 	}
 	if (training->step == 0)
 		return;

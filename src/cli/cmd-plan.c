@@ -87,6 +87,10 @@ static void append_asked(const PipesimPlanning *plan, GString *out)
 	g_string_append_printf(out,
 		"Links at their peak in a node, %.0f GB/s per GPU between nodes\n",
 		PIPESIM_NETWORK / 1e9);
+	if (wish->training.zero == PIPESIM_ZERO_3)
+		g_string_append_printf(out,
+			"Stages are gathered and reduced within the step, as %s lists it\n",
+			wish->runtime->name);
 	g_string_append_printf(out,
 		"%u candidates: %u fit under no schedule, %u cannot be among the ten best, %u "
 		"simulated\n\n",
@@ -314,6 +318,24 @@ static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 	pipesim_print_progress("candidates", done, all);
 }
 
+/* With ZeRO-3 one whose lists gather stages: PyTorch's, unless given. */
+static gboolean choose_runtime(PipesimPlanning *plan, GError **error)
+{
+	PipesimWish *wish = &plan->wish;
+
+	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
+		wish->runtime = pipesim_runtime_find("pytorch-2.15", "--runtime", error);
+	if (wish->training.zero == PIPESIM_ZERO_3 &&
+		!(wish->runtime->takes & PIPESIM_ASK_SHARDING))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--zero 3: the lists of --runtime %s gather no stages; give "
+			"pytorch-2.15, or --zero 1",
+			wish->runtime->name);
+	return pipesim_setup_heed(plan->setup,
+		(wish->runtime != NULL ? wish->runtime->takes : 0) | PIPESIM_TAKES_CHUNKS,
+		error);
+}
+
 static gboolean ask(PipesimPlanning *plan, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
@@ -330,8 +352,6 @@ static gboolean ask(PipesimPlanning *plan, GError **error)
 		!pipesim_setup_load_model(setup, error))
 		return FALSE;
 	wish->model = setup->model;
-	if (setup->text[PIPESIM_SET_DP_BANDWIDTH] == NULL)
-		wish->training.reduce = (gint64)PIPESIM_NETWORK;
 	wish->training.tp = setup->sizes.tp;
 	wish->training.ep = setup->sizes.ep;
 	wish->training.dp = setup->sizes.dp;
@@ -347,7 +367,9 @@ static gboolean ask(PipesimPlanning *plan, GError **error)
 	wish->runtime = setup->scenario.runtime;
 	wish->threads = (guint)n;
 	wish->progress = show_progress;
-	return choose_times(plan, error) && choose_schedules(plan, error);
+	wish->issuing = setup->scenario.issuing;
+	return choose_times(plan, error) && choose_runtime(plan, error) &&
+	       choose_schedules(plan, error);
 }
 
 static gboolean check_found(const PipesimPlanning *plan, GError **error)
@@ -475,8 +497,9 @@ const PipesimCommand pipesim_command_plan = {
 	.takes = {PIPESIM_SET_GPUS, PIPESIM_SET_GPUS_PER_NODE, PIPESIM_SET_MEMORY,
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
-		PIPESIM_ALL_MODEL, PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_SHARD,
-		PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
+		PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text (default), json; csv: best at each memory; jsonl: all",
 			    "text json csv jsonl"},

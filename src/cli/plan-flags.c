@@ -57,7 +57,7 @@ static void append_given(const PipesimPlanning *plan, GString *out)
 		PIPESIM_SET_MODULES, PIPESIM_SET_ZERO, PIPESIM_SET_PRECISION,
 		PIPESIM_SET_ATTENTION, PIPESIM_SET_LOSS, PIPESIM_SET_UNFUSED,
 		PIPESIM_SET_ROUTING, PIPESIM_SET_WORKSPACE, PIPESIM_SET_MFU,
-		PIPESIM_SET_DP_BANDWIDTH, PIPESIM_SET_RUNTIME};
+		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD};
 	const PipesimSetup *setup = plan->setup;
 
 	for (guint i = 0; i < G_N_ELEMENTS(kept); i++)
@@ -80,7 +80,7 @@ void pipesim_plan_command(
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
 	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
-	PipesimNumber p2p;
+	PipesimNumber p2p, bandwidth;
 	char room[64];
 
 	g_string_append_printf(out,
@@ -97,8 +97,13 @@ void pipesim_plan_command(
 	if (strcmp(recompute, "none") != 0)
 		g_string_append_printf(out, " --recompute %s", recompute);
 	append_given(plan, out);
-	if (plan->setup->text[PIPESIM_SET_DP_BANDWIDTH] == NULL)
-		g_string_append_printf(out, " --dp-bandwidth %.0fGB/s", PIPESIM_NETWORK / 1e9);
+	/* Both of the plan where they were not given. */
+	g_string_append_printf(out, " --%s-bandwidth %sGB/s",
+		training->zero == PIPESIM_ZERO_3 ? "shard" : "dp",
+		pipesim_print_double(bandwidth,
+			(double)pipesim_planner_reduce(&plan->wish, training) / 1e9));
+	if (plan->wish.runtime != NULL)
+		g_string_append_printf(out, " --runtime %s", plan->wish.runtime->name);
 	if (costs != NULL && plan->wish.device != NULL)
 		g_string_append_printf(
 			out, " --times P2P=%s", pipesim_print_ms(p2p, costs->p2p));
@@ -138,7 +143,11 @@ void pipesim_plan_megatron(
 			" --expert-model-parallel-size %" G_GINT64_FORMAT
 			" --expert-tensor-parallel-size %" G_GINT64_FORMAT,
 			training->ep, training->etp);
-	if (training->zero != PIPESIM_ZERO_0)
+	if (training->zero == PIPESIM_ZERO_2 || training->zero == PIPESIM_ZERO_3)
+		g_string_append_printf(out,
+			" --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads%s",
+			training->zero == PIPESIM_ZERO_3 ? "_params" : "");
+	else if (training->zero != PIPESIM_ZERO_0)
 		g_string_append(out, " --use-distributed-optimizer");
 	if (training->full)
 		g_string_append_printf(out,

@@ -73,13 +73,29 @@ void pipesim_planned_free(PipesimPlanned *planned)
 
 /* What a candidate is run at ------------------------------------------------------------ */
 
+gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training)
+{
+	const gint64 ranks = training->tp * training->cp * training->dp;
+
+	if (training->reduce > 0)
+		return training->reduce;
+	return wish->device != NULL && ranks <= wish->per_node ? (gint64)wish->device->link
+							       : (gint64)PIPESIM_NETWORK;
+}
+
+/* With ZeRO-3 stages are gathered and reduced within the step. */
+static gboolean shards(const PipesimTraining *training)
+{
+	return training->zero == PIPESIM_ZERO_3;
+}
+
 static PipesimRates rates_of(const PipesimWish *wish, const PipesimTraining *training)
 {
 	PipesimRates rates = wish->capture != NULL
 				     ? *wish->capture
 				     : pipesim_device_rates(wish->device, training);
 
-	rates.reduce = (double)training->reduce;
+	rates.reduce = shards(training) ? 0 : (double)pipesim_planner_reduce(wish, training);
 	rates.overlap = training->overlap;
 	return rates;
 }
@@ -103,6 +119,8 @@ static PipesimCosts *make_costs(
 
 	costs->p2p = (gint64)rint(
 		(double)pipesim_stage_message(wish->model, training) / bandwidth * 1e9);
+	if (shards(training))
+		costs->sharding.bandwidth = pipesim_planner_reduce(wish, training);
 	return pipesim_cutter_take(make_cutter(wish, training), ranks, costs, error)
 		       ? g_steal_pointer(&costs)
 		       : NULL;
@@ -121,6 +139,7 @@ PipesimScenario pipesim_planner_scenario(
 		.microbatches = candidate->microbatches,
 		.chunks = candidate->chunks,
 		.runtime = wish->runtime,
+		.issuing = wish->issuing,
 		.memory_limit = wish->memory,
 		.keep = PIPESIM_KEEP_NOTHING,
 		.seed = 1};

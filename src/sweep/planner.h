@@ -18,6 +18,7 @@ typedef struct {
 	gint64 memory;                           /* bytes of a GPU */
 	const PipesimSchedule *const *schedules; /* NULL-terminated */
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
+	PipesimIssuing issuing;                  /* what is asked of it */
 	gboolean frontier; /* also find those that none beats in step and memory both */
 	/* Simulate and keep all candidates, whatever they lose by or hold: of @parts equal parts of
 	 * them number @part; 0 parts = all. */
@@ -74,6 +75,10 @@ void pipesim_planned_free(PipesimPlanned *planned);
  * pipesim_cutter_take(). */
 PipesimCosts *pipesim_planner_costs(
 	const PipesimWish *wish, const PipesimCandidate *candidate, GError **error);
+
+/** pipesim_planner_reduce: bytes per second between data-parallel ranks: as asked for, or where nothing was (0) the
+ * links of a GPU where they are of one node, else its network. */
+gint64 pipesim_planner_reduce(const PipesimWish *wish, const PipesimTraining *training);
 
 /** pipesim_planner_scenario: what it is run at. */
 PipesimScenario pipesim_planner_scenario(
