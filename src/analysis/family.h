@@ -16,6 +16,9 @@ typedef struct {
 	gboolean fits;
 } PipesimBrief;
 
+/* Candidates that run in one pass. */
+#define PIPESIM_TOGETHER 16
+
 typedef struct _PipesimFamily PipesimFamily;
 
 /** pipesim_family_new: of @schedule at @scenario, which it copies; @expected: how many candidates may come. */

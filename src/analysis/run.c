@@ -1,8 +1,10 @@
 #include "config.h"
 
+#include "analysis/layouts.h"
 #include "analysis/plan.h"
 #include "analysis/run.h"
 #include "model/split.h"
+#include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>
 
@@ -135,6 +137,41 @@ static void run_job(PipesimRun *run, const PipesimJob *job, const Footing *footi
 	finish(run, footing);
 }
 
+/* Where the cutter leaves that to runs, gives @run the layout that is shortest for it. */
+static void choose_layout(PipesimRun *run, Footing *footing)
+{
+	const PipesimCutter *cutter = footing->costs->cutter;
+	g_autoptr(GString) words = NULL;
+	gboolean exact = FALSE;
+
+	if (cutter == NULL || !pipesim_cutter_searches(cutter))
+		return;
+	run->layout = pipesim_layouts_search(
+		run->schedule, &footing->scenario, &run->shape, footing->costs, &exact);
+	if (run->layout == NULL) {
+		g_autoptr(PipesimStages) balanced =
+			pipesim_cutter_layout(cutter, run->shape.stages, NULL);
+
+		if (balanced == NULL)
+			return; /* which is said where it is checked */
+		words = g_string_new("layout ");
+		pipesim_stages_print(balanced, words);
+		g_string_append(words, ", balanced alone: the order follows from the times");
+		run->layers = g_string_free(g_steal_pointer(&words), FALSE);
+		return;
+	}
+	if (footing->own == NULL)
+		footing->own = pipesim_costs_copy(footing->costs);
+	pipesim_costs_set_cutter(
+		footing->own, pipesim_cutter_fix(cutter, pipesim_stages_copy(run->layout)));
+	footing->costs = footing->own;
+	words = g_string_new("layout ");
+	pipesim_stages_print(run->layout, words);
+	g_string_append(words,
+		exact ? ", which no other beats" : ", the best of those that were tried");
+	run->layers = g_string_free(g_steal_pointer(&words), FALSE);
+}
+
 static gboolean can_split(PipesimRun *run, const Footing *footing)
 {
 	if (pipesim_split_check(footing->costs, &run->shape, &run->error))
@@ -157,14 +194,19 @@ static PipesimRun *begin(
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
-			schedule, &footing->scenario, &run->shape, &run->error) ||
-		!can_split(run, footing)) {
+			schedule, &footing->scenario, &run->shape, &run->error)) {
+		run->shape.ranks = 0;
+		return run;
+	}
+	choose_layout(run, footing);
+	if (!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;
 	}
 	divide_messages(footing, pipesim_shape_parts(&run->shape));
 	run->times = pipesim_times_new(footing->costs, &run->shape);
-	run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
+	if (run->layers == NULL)
+		run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
 	return run;
 }
 
@@ -312,6 +354,7 @@ void pipesim_run_free(PipesimRun *run)
 		return;
 	g_free(run->name);
 	g_free(run->layers);
+	pipesim_stages_free(run->layout);
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
 	pipesim_times_free(run->times);

@@ -2,6 +2,7 @@
 #pragma once
 #include "analysis/report.h"
 #include "analysis/samples.h"
+#include "transformer/layout.h"
 
 /* A stretch of time that a rank lost, of a step that was measured; ns from its start. */
 typedef struct {
@@ -19,7 +20,8 @@ struct _PipesimRun {
 	GError *error;                   /* why there is no result, or NULL */
 	const PipesimRuntime *runtime;   /* never NULL, nor native */
 	PipesimTimes *times;
-	char *layers;            /* pipesim_split_describe(), or NULL */
+	char *layers;            /* what is to be said of layers in stages, or NULL */
+	PipesimStages *layout;   /* that was found for it (analysis/layouts.h), or NULL */
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
 	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;

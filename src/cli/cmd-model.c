@@ -547,7 +547,9 @@ static gboolean sum_stages(Answer *answer, GError **error)
 {
 	const guint n = answer->run->shape.stages;
 
-	answer->stages = pipesim_cutter_layout(answer->cutter, n, error);
+	answer->stages = answer->run->layout != NULL
+				 ? pipesim_stages_copy(answer->run->layout)
+				 : pipesim_cutter_layout(answer->cutter, n, error);
 	if (answer->stages == NULL)
 		return FALSE;
 	answer->sums = g_new0(PipesimStage, n);

@@ -80,16 +80,20 @@ void pipesim_plan_command(
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
 	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, NULL);
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
+	g_autoptr(GString) layout = g_string_new(NULL);
 	PipesimNumber p2p, bandwidth;
 	char room[64];
 
+	if (stages != NULL)
+		pipesim_stages_print(stages, layout);
 	g_string_append_printf(out,
-		"pipesim --pp %u -m %u -s %s --model %s --layout auto --microbatch-size "
+		"pipesim --pp %u -m %u -s %s --model %s --layout '%s' --microbatch-size "
 		"%" G_GINT64_FORMAT " --tp %" G_GINT64_FORMAT " --dp %" G_GINT64_FORMAT,
 		candidate->ranks, candidate->microbatches,
 		pipesim_plan_schedule(candidate, room, sizeof room),
-		plan->setup->text[PIPESIM_SET_MODEL], training->microbatch, training->tp,
-		training->dp);
+		plan->setup->text[PIPESIM_SET_MODEL], layout->str, training->microbatch,
+		training->tp, training->dp);
 	if (training->ep > 1)
 		g_string_append_printf(out, " --ep %" G_GINT64_FORMAT, training->ep);
 	if (training->sequence_parallel)

@@ -43,6 +43,8 @@ static void write_candidate(
 	pipesim_json_member_int(json, "microbatches", candidate->microbatches);
 	pipesim_json_member_string(json, "recompute", recompute);
 	pipesim_json_member_string(json, "layout", layout->str);
+	pipesim_json_key(json, "layout_exact");
+	pipesim_json_bool(json, candidate->exact);
 	pipesim_json_key(json, "step_ms");
 	pipesim_json_ms(json, candidate->step);
 	pipesim_json_key(json, "makespan_ms");

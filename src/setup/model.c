@@ -237,7 +237,7 @@ static PipesimCutter *make_cutter(
 	cutter = pipesim_cutter_new(pipesim_transformer_copy(setup->model), &training, layout,
 		timed ? &rates : NULL);
 	if (automatic)
-		pipesim_cutter_set_auto(cutter);
+		pipesim_cutter_set_search(cutter);
 	return cutter;
 }
 

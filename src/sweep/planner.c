@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "analysis/family.h"
+#include "analysis/layouts.h"
 #include "base/parallel.h"
 #include "schedule/schedule.h"
 #include "sweep/planner.h"
@@ -10,8 +11,6 @@
 /* Candidates that are simulated before what they found prunes others, or where none is pruned. */
 #define BLOCK     64
 #define BIG_BLOCK 4096
-/* Candidates of one family that a thread takes at a time: as many as run side by side. */
-#define TOGETHER 16
 /* Near misses that are told. */
 #define MISSES 3
 
@@ -47,6 +46,12 @@ typedef struct {
 typedef struct {
 	guint first, n; /* of Planner.sorted */
 } Bundle;
+
+/* Candidates that are laid out. */
+typedef struct {
+	const PipesimWish *wish;
+	PipesimCandidate *candidates;
+} Layouts;
 
 typedef struct {
 	const PipesimWish *wish;
@@ -129,7 +134,14 @@ static PipesimCosts *make_costs(
 PipesimCosts *pipesim_planner_costs(
 	const PipesimWish *wish, const PipesimCandidate *candidate, GError **error)
 {
-	return make_costs(wish, &candidate->training, candidate->ranks, error);
+	PipesimCosts *costs = make_costs(wish, &candidate->training, candidate->ranks, error);
+	PipesimStages *layout = NULL;
+
+	if (costs != NULL && candidate->layout != NULL)
+		layout = pipesim_stages_parse(wish->model, candidate->layout, "layout", NULL);
+	if (layout != NULL)
+		pipesim_costs_set_cutter(costs, pipesim_cutter_fix(costs->cutter, layout));
+	return costs;
 }
 
 PipesimScenario pipesim_planner_scenario(
@@ -404,8 +416,8 @@ static gboolean simulate(
 	const Planner *planner = data;
 	const Bundle *bundle = &planner->bundles[item];
 	Item **items = &planner->sorted[bundle->first];
-	const PipesimCosts *costs[TOGETHER];
-	PipesimBrief briefs[TOGETHER];
+	const PipesimCosts *costs[PIPESIM_TOGETHER];
+	PipesimBrief briefs[PIPESIM_TOGETHER];
 
 	for (guint i = 0; i < bundle->n; i++)
 		costs[i] = items[i]->way->costs;
@@ -529,7 +541,7 @@ static gboolean run_block(Planner *planner, Item **items, guint n, GError **erro
 	for (guint i = 0; i < n; i++) {
 		Bundle *last = work.n_items > 0 ? &bundles[work.n_items - 1] : NULL;
 
-		if (last != NULL && last->n < TOGETHER &&
+		if (last != NULL && last->n < PIPESIM_TOGETHER &&
 			items[i - 1]->group == items[i]->group)
 			last->n++;
 		else
@@ -657,6 +669,68 @@ static gboolean collect(Planner *planner, GError **error)
 	return TRUE;
 }
 
+/* The layout that is best for a candidate, in place of the balanced one. */
+static gboolean lay_out(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	const Layouts *layouts = data;
+	PipesimCandidate *candidate = &layouts->candidates[item];
+	const PipesimScenario scenario = pipesim_planner_scenario(layouts->wish, candidate);
+	g_autoptr(PipesimFamily) family = pipesim_family_new(candidate->schedule, &scenario, 1);
+	Way way = {.training = candidate->training,
+		.ranks = candidate->ranks,
+		.costs = make_costs(
+			layouts->wish, &candidate->training, candidate->ranks, NULL)};
+	g_autoptr(PipesimStages) layout = NULL;
+	PipesimBrief brief;
+	PipesimShape shape;
+
+	if (way.costs == NULL ||
+		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
+		return TRUE;
+	measure_way(&way);
+	layout = pipesim_layouts_search(
+		candidate->schedule, &scenario, &shape, way.costs, &candidate->exact);
+	if (layout != NULL) {
+		g_autoptr(GString) text = g_string_new(NULL);
+		const PipesimCosts *costs = way.costs;
+
+		pipesim_stages_print(layout, text);
+		candidate->layout = g_intern_string(text->str);
+		pipesim_costs_set_cutter(way.costs,
+			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout)));
+		pipesim_family_run(family, &costs, 1, &brief);
+		take_brief(&way, &brief, candidate);
+	}
+	pipesim_costs_free(way.costs);
+	return TRUE;
+}
+
+/* Lays out what was found, and puts it in order once more. */
+static gboolean lay_out_all(const PipesimWish *wish, PipesimPlanned *planned, GError **error)
+{
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	const Layouts *layouts = NULL;
+	PipesimParallel work = {.threads = wish->threads, .run = lay_out};
+
+	g_array_append_vals(all, planned->best->data, planned->best->len);
+	g_array_append_vals(all, planned->misses->data, planned->misses->len);
+	layouts = &(const Layouts){wish, (PipesimCandidate *)(gpointer)all->data};
+	work.n_items = all->len;
+	work.data = (gpointer)layouts;
+	if (!pipesim_parallel(&work, error))
+		return FALSE;
+	g_array_set_size(planned->best, 0);
+	g_array_set_size(planned->misses, 0);
+	for (guint i = 0; i < all->len; i++) {
+		const PipesimCandidate *candidate = &g_array_index(all, PipesimCandidate, i);
+
+		insert(candidate->fits ? planned->best : planned->misses, candidate,
+			candidate->fits ? PIPESIM_BEST : MISSES);
+	}
+	return TRUE;
+}
+
 /* What is slower than the best that fits is no near miss. */
 static void drop_misses(PipesimPlanned *planned)
 {
@@ -701,6 +775,9 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 		return NULL;
 	for (guint i = planner.first; i < planner.end && wish->every; i++)
 		g_array_append_val(planned->all, g_array_index(all, Item, i).candidate);
+	drop_misses(planned);
+	if (!wish->every && !lay_out_all(wish, planned, error))
+		return NULL;
 	drop_misses(planned);
 	return g_steal_pointer(&planned);
 }

@@ -46,12 +46,17 @@ typedef struct {
 	double after;                              /* reduction and optimizer */
 	gint64 parameters, activations, transient; /* of the fullest rank at its peak, bytes */
 	gboolean fits;
+	const char *
+		layout; /* as --layout takes it, where that was searched, for ever; NULL: balanced */
+	gboolean exact; /* no layout of whole layers is better */
 } PipesimCandidate;
 
 #define PIPESIM_BEST 10
 
 typedef struct {
-	GArray *best; /* of PipesimCandidate: those that fit, shortest step first, at most PIPESIM_BEST */
+	/* Of PipesimCandidate: those that fit, shortest step first, at most PIPESIM_BEST. Found with balanced layers;
+	 * these and the misses then have the layout that is best for their schedule. */
+	GArray *best;
 	GArray *misses; /* the shortest that do not fit and would beat the best; at most 3 */
 	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
 	 * shortest step first. */

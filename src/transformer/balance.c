@@ -22,22 +22,13 @@ static void init_items(Items *items)
 	const PipesimTransformer *model = items->model;
 	double sum = 0;
 
-	items->n = (guint)model->layers + 2 + (model->mtp > 0);
+	items->n = pipesim_stages_items(model);
 	items->sum = g_new(double, (gsize)items->n + 1);
 	for (guint i = 0; i < items->n; i++) {
-		const gint64 layer = (gint64)i - 1;
+		const PipesimPart part = pipesim_stages_item(model, i);
 
 		items->sum[i] = sum;
-		if (i == 0)
-			sum += items->part[PIPESIM_PART_EMBEDDING];
-		else if (layer < model->layers)
-			sum += items->part[pipesim_transformer_is_sparse(model, layer)
-						   ? PIPESIM_PART_SPARSE
-						   : PIPESIM_PART_DENSE];
-		else if (i + 1 < items->n)
-			sum += (double)model->mtp * items->part[PIPESIM_PART_MTP];
-		else
-			sum += items->part[PIPESIM_PART_HEAD];
+		sum += items->part[part] * (part == PIPESIM_PART_MTP ? (double)model->mtp : 1);
 	}
 	items->sum[items->n] = sum;
 }
@@ -132,12 +123,51 @@ static void choose_filled(const Items *items, guint stages, double most, guint *
 	}
 }
 
+guint pipesim_stages_items(const PipesimTransformer *model)
+{
+	return (guint)model->layers + 2 + (model->mtp > 0);
+}
+
+PipesimPart pipesim_stages_item(const PipesimTransformer *model, guint item)
+{
+	const gint64 layer = (gint64)item - 1;
+
+	if (item == 0)
+		return PIPESIM_PART_EMBEDDING;
+	if (layer < model->layers)
+		return pipesim_transformer_is_sparse(model, layer) ? PIPESIM_PART_SPARSE
+								   : PIPESIM_PART_DENSE;
+	return item + 1 < pipesim_stages_items(model) ? PIPESIM_PART_MTP : PIPESIM_PART_HEAD;
+}
+
+PipesimStages *pipesim_stages_of_items(
+	const PipesimTransformer *model, const guint *ends, guint stages)
+{
+	const guint n = pipesim_stages_items(model);
+	PipesimStages *layout = g_new0(PipesimStages, 1);
+
+	layout->stages = stages;
+	layout->cut = g_new0(PipesimCut, stages);
+	for (guint stage = 0, begin = 0; stage < stages; begin = ends[stage], stage++) {
+		PipesimCut *cut = &layout->cut[stage];
+		const gint64 first = MAX((gint64)begin - 1, 0);
+		const gint64 behind = MIN((gint64)ends[stage] - 1, model->layers);
+
+		cut->embedding = begin == 0;
+		cut->head = ends[stage] == n;
+		cut->first = MIN(first, model->layers);
+		cut->layers = MAX(behind - cut->first, 0);
+		cut->mtp = model->mtp > 0 && begin < n - 1 && ends[stage] >= n - 1 ? model->mtp
+										   : 0;
+	}
+	return layout;
+}
+
 PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error)
 {
 	Items items = {.model = model, .part = parts};
 	g_autofree guint *ends = NULL;
-	PipesimStages *layout;
 	double most;
 
 	init_items(&items);
@@ -155,22 +185,6 @@ PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 		choose_alike(&items, stages, most, ends);
 	else
 		choose_filled(&items, stages, most, ends);
-	layout = g_new0(PipesimStages, 1);
-	layout->stages = stages;
-	layout->cut = g_new0(PipesimCut, stages);
-	for (guint stage = 0, begin = 0; stage < stages; begin = ends[stage], stage++) {
-		PipesimCut *cut = &layout->cut[stage];
-		const gint64 first = MAX((gint64)begin - 1, 0);
-		const gint64 behind = MIN((gint64)ends[stage] - 1, model->layers);
-
-		cut->embedding = begin == 0;
-		cut->head = ends[stage] == items.n;
-		cut->first = MIN(first, model->layers);
-		cut->layers = MAX(behind - cut->first, 0);
-		cut->mtp = model->mtp > 0 && begin < items.n - 1 && ends[stage] >= items.n - 1
-				   ? model->mtp
-				   : 0;
-	}
 	g_free(items.sum);
-	return layout;
+	return pipesim_stages_of_items(model, ends, stages);
 }

@@ -17,7 +17,23 @@ typedef struct {
 	/* Cuts that were asked for before, of PipesimStages: schedules of a search share them. */
 	GMutex lock;
 	GPtrArray *known;
+	GHashTable *found;       /* of Found, by what it was found for */
+	gboolean search, placed; /* runs look for their layout; they have */
 } Cutter;
+
+/* A layout that was searched for. */
+typedef struct {
+	PipesimStages *layout;
+	gboolean exact;
+} Found;
+
+static void free_found(gpointer data)
+{
+	Found *found = data;
+
+	pipesim_stages_free(found->layout);
+	g_free(found);
+}
 
 static void free_cutter(PipesimCutter *base)
 {
@@ -26,6 +42,7 @@ static void free_cutter(PipesimCutter *base)
 	pipesim_transformer_free(cutter->model);
 	pipesim_stages_free(cutter->layout);
 	g_ptr_array_unref(cutter->known);
+	g_hash_table_unref(cutter->found);
 	g_mutex_clear(&cutter->lock);
 	g_free(cutter);
 }
@@ -147,8 +164,9 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 	const PipesimStages *layout = find_layout(base, shape->stages, error);
 	PipesimStage stage = {0};
 
-	if (layout == NULL || (cutter->layout != NULL && shape->copies == 1 &&
-				      !pipesim_stages_check(layout, shape->ranks, error)))
+	if (layout == NULL ||
+		(cutter->layout != NULL && !cutter->placed && shape->copies == 1 &&
+			!pipesim_stages_check(layout, shape->ranks, error)))
 		return FALSE;
 	for (guint i = 0; i < layout->stages; i++)
 		if (!sum_next(cutter, layout, i, &stage, error))
@@ -248,6 +266,13 @@ static void know_step(Cutter *cutter)
 	base->peak = cutter->rates.peak;
 }
 
+static void init_known(Cutter *cutter)
+{
+	cutter->known = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_stages_free);
+	cutter->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_found);
+	g_mutex_init(&cutter->lock);
+}
+
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
 	PipesimStages *layout, const PipesimRates *rates)
 {
@@ -261,8 +286,7 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 	cutter->model = model;
 	cutter->training = *training;
 	cutter->layout = layout;
-	cutter->known = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_stages_free);
-	g_mutex_init(&cutter->lock);
+	init_known(cutter);
 	cutter->cutter.message = pipesim_stage_message(model, training);
 	pipesim_stage_parts(model, training, cutter->parts);
 	cutter->timed = rates != NULL;
@@ -295,6 +319,69 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 				*weight += stage.flops[work][phase];
 		}
 	}
+}
+
+void pipesim_cutter_set_search(PipesimCutter *base)
+{
+	pipesim_cutter_set_auto(base);
+	((Cutter *)base)->search = ((Cutter *)base)->timed;
+}
+
+gboolean pipesim_cutter_searches(const PipesimCutter *base)
+{
+	return ((const Cutter *)base)->search;
+}
+
+PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layout)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	Cutter *fixed_cutter = g_new0(Cutter, 1);
+
+	fixed_cutter->cutter = cutter->cutter;
+	fixed_cutter->cutter.references = 1;
+	fixed_cutter->model = pipesim_transformer_copy(cutter->model);
+	fixed_cutter->training = cutter->training;
+	fixed_cutter->layout = layout;
+	fixed_cutter->rates = cutter->rates;
+	fixed_cutter->timed = cutter->timed;
+	memcpy(fixed_cutter->parts, cutter->parts, sizeof cutter->parts);
+	fixed_cutter->placed = TRUE;
+	init_known(fixed_cutter);
+	return &fixed_cutter->cutter;
+}
+
+const double *pipesim_cutter_weights(const PipesimCutter *base)
+{
+	return ((const Cutter *)base)->weight;
+}
+
+void pipesim_cutter_remember(
+	const PipesimCutter *base, const char *key, const PipesimStages *layout, gboolean exact)
+{
+	Cutter *cutter = (Cutter *)base; /* as above */
+	Found *found = g_new(Found, 1);
+
+	*found = (Found){pipesim_stages_copy(layout), exact};
+	g_mutex_lock(&cutter->lock);
+	g_hash_table_replace(cutter->found, g_strdup(key), found);
+	g_mutex_unlock(&cutter->lock);
+}
+
+PipesimStages *pipesim_cutter_recall(
+	const PipesimCutter *base, const char *key, gboolean *exact)
+{
+	Cutter *cutter = (Cutter *)base;
+	PipesimStages *layout = NULL;
+	const Found *found;
+
+	g_mutex_lock(&cutter->lock);
+	found = g_hash_table_lookup(cutter->found, key);
+	if (found != NULL) {
+		layout = pipesim_stages_copy(found->layout);
+		*exact = found->exact;
+	}
+	g_mutex_unlock(&cutter->lock);
+	return layout;
 }
 
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)

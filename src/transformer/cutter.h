@@ -61,6 +61,24 @@ gboolean pipesim_cutter_take(
  * is shared. */
 void pipesim_cutter_set_auto(PipesimCutter *cutter);
 
+/** pipesim_cutter_set_search: as pipesim_cutter_set_auto(), and runs look for the layout that is shortest for them
+ * (analysis/layouts.h); pipesim_cutter_searches: whether they do. */
+void pipesim_cutter_set_search(PipesimCutter *cutter);
+gboolean pipesim_cutter_searches(const PipesimCutter *cutter);
+
+/** pipesim_cutter_fix: the same with @layout (transfer full) alone, whatever ranks its stages are on. */
+PipesimCutter *pipesim_cutter_fix(const PipesimCutter *cutter, PipesimStages *layout);
+
+/** pipesim_cutter_weights: ns of F, I and W of one of each part, by PipesimPart, of a cutter that balances; its own. */
+const double *pipesim_cutter_weights(const PipesimCutter *cutter);
+
+/** pipesim_cutter_remember: the layout that was found for @key, and whether it is the shortest; pipesim_cutter_recall:
+ * (transfer full): that layout, or NULL. From any thread. */
+void pipesim_cutter_remember(const PipesimCutter *cutter, const char *key,
+	const PipesimStages *layout, gboolean exact);
+PipesimStages *pipesim_cutter_recall(
+	const PipesimCutter *cutter, const char *key, gboolean *exact);
+
 /** pipesim_cutter_model, pipesim_cutter_training: of a cutter that pipesim_cutter_new() made; its own. */
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter);
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);

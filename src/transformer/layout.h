@@ -51,6 +51,15 @@ void pipesim_stages_print(const PipesimStages *layout, GString *out);
 PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
 
+/** pipesim_stages_items, pipesim_stages_item: what is cut: embedding, each layer, all of multi-token prediction as one,
+ * head; and what number @item is. */
+guint pipesim_stages_items(const PipesimTransformer *model);
+PipesimPart pipesim_stages_item(const PipesimTransformer *model, guint item);
+
+/** pipesim_stages_of_items: stage i has the items from the end of the one before to @ends[i], at least one. */
+PipesimStages *pipesim_stages_of_items(
+	const PipesimTransformer *model, const guint *ends, guint stages);
+
 /** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which may be NULL with
  * @error set. (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: ..."). */
 PipesimStages *pipesim_stages_read_modules(

@@ -646,6 +646,93 @@ START_TEST(plans_well)
 }
 END_TEST
 
+/* The best of all layouts, tried one by one. */
+static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario *scenario,
+	const PipesimCosts *costs, guint *ends, guint stage, guint stages)
+{
+	const PipesimTransformer *model = pipesim_cutter_model(costs->cutter);
+	const guint n = pipesim_stages_items(model), begin = stage > 0 ? ends[stage - 1] : 0;
+	gint64 best = G_MAXINT64;
+
+	for (guint end = begin + 1; end <= n - (stages - 1 - stage); end++) {
+		g_autoptr(PipesimCosts) own = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+
+		ends[stage] = end;
+		if (stage + 1 < stages) {
+			best = MIN(best, try_layouts(schedule, scenario, costs, ends, stage + 1,
+						 stages));
+			continue;
+		}
+		if (end < n)
+			continue;
+		own = pipesim_costs_copy(costs);
+		pipesim_costs_set_cutter(
+			own, pipesim_cutter_fix(costs->cutter,
+				     pipesim_stages_of_items(model, ends, stages)));
+		run = pipesim_run_schedule(schedule, scenario, own);
+		if (run->error == NULL && run->report->memory.fits)
+			best = MIN(best, run->report->training.step);
+	}
+	return best;
+}
+
+/* An automatic layout has the shortest step of all that fit, and says so. */
+START_TEST(finds_layouts)
+{
+	static const char *const names[] = {"gpipe", "1f1b", "zb-h1", "zb-v", "v-half",
+		"dualpipe", "dualpipev", "interleaved-1f1b", "interleaved-zb"};
+	static const char *const runtimes[] = {"async", "pytorch-2.15"};
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	guint bound = 0;
+
+	model->layers = 7;
+	pipesim_transformer_places(model, 2, 1);
+	for (guint k = 0; k < 4 * G_N_ELEMENTS(names); k++) {
+		const PipesimSchedule *schedule =
+			pipesim_schedule_find(names[k % G_N_ELEMENTS(names)], NULL);
+		const guint round = k / G_N_ELEMENTS(names);
+		PipesimScenario scenario = {.ranks = 2,
+			.microbatches = 4 + 2 * (round % 2),
+			.keep = PIPESIM_KEEP_NOTHING,
+			.runtime = pipesim_runtime_find(runtimes[round / 2], "-", NULL),
+			.seed = 1};
+		PipesimTraining training = plain(1024);
+		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+		PipesimCutter *cutter;
+		PipesimRates rates;
+		guint ends[8];
+
+		training.mfu = 0.4;
+		rates = pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		cutter = pipesim_cutter_new(
+			pipesim_transformer_copy(model), &training, NULL, &rates);
+		pipesim_cutter_set_search(cutter);
+		ck_assert(pipesim_cutter_take(cutter, 2, costs, NULL));
+		/* Without a limit, and where the layout that was found is too large. */
+		for (guint i = 0; i < 2; i++) {
+			g_autoptr(PipesimRun) run =
+				pipesim_run_schedule(schedule, &scenario, costs);
+			gint64 best;
+
+			ck_assert_msg(run->error == NULL, "%s", run->error->message);
+			best = try_layouts(
+				schedule, &scenario, costs, ends, 0, run->shape.stages);
+			ck_assert_ptr_nonnull(strstr(run->layers, "no other beats"));
+			if (best == G_MAXINT64)
+				break;
+			ck_assert_msg(run->report->training.step == best,
+				"%s: %" G_GINT64_FORMAT " ns, best %" G_GINT64_FORMAT,
+				schedule->name, run->report->training.step, best);
+			ck_assert(run->report->memory.fits);
+			bound += i;
+			scenario.memory_limit = run->report->memory.max - 1;
+		}
+	}
+	ck_assert_uint_gt(bound, 10);
+}
+END_TEST
+
 /* What candidates share changes none of their figures. */
 START_TEST(briefs_as_runs)
 {
@@ -728,6 +815,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, scales_captures);
 	tcase_add_test(tests, plans_well);
 	tcase_add_test(tests, briefs_as_runs);
+	tcase_add_test(tests, finds_layouts);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,0 +1,19 @@
+/* Whole layers over stages so that a step is as short as it can be under one schedule and runtime: every cut is
+ * simulated that could be shorter than the best so far, as far as that can be afforded. */
+#pragma once
+#include "analysis/run.h"
+#include "transformer/layout.h"
+
+/**
+ * pipesim_layouts_search: the layout with the shortest step, of equals that with the least memory; of those that fit the
+ * memory limit, where one does, else that with the least memory. No stage is empty.
+ * @shape: of @schedule in @scenario
+ * @costs: whose cutter balances; it remembers what was found
+ * @exact: (out): whether no layout is better: all others were simulated, or have a rank that is busy for longer
+ *
+ * Returns: (transfer full): NULL where the model cannot be cut so, or the order of @schedule goes by the times that it is
+ *   to decide.
+ */
+PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
+	const PipesimScenario *scenario, const PipesimShape *shape, const PipesimCosts *costs,
+	gboolean *exact);
