@@ -226,6 +226,7 @@ _pipesim_option 'sweep' '--resume' '' '' '' 'continue after the rows already in 
 _pipesim_option 'sweep plan' '--shard' '' 'I/N' '' 'run only part I of N, from 0/N to N-1/N'
 _pipesim_option 'optimize sweep plan' '--threads' '-j' 'N' '' 'threads (default: one per core)'
 _pipesim_option 'sweep' '--heat-map' '' 'FILE' '@svg png pdf' 'draw a heat map over 2 or 3 swept options (.svg, .png, .pdf)'
+_pipesim_option 'plan' '--pareto' '' 'FILE' '@svg png pdf' 'draw memory against step of a plan (.svg, .png, .pdf)'
 _pipesim_option 'sweep' '--winners' '' 'FILE' '@svg png pdf' 'draw which schedule is fastest where (.svg, .png, .pdf)'
 _pipesim_option 'sweep' '--lines' '' 'FILE' '@svg png pdf' 'draw lines over the last swept option (.svg, .png, .pdf)'
 _pipesim_option 'sweep' '--metric' '' 'NAME' 'bubble makespan microbatch activations' 'bubble (default), makespan, microbatch or activations'

@@ -180,6 +180,7 @@ static const Option options[] = {
 	{"resume", {"--output=out.csv --resume", "--resume"}},
 	{"shard", {"--shard=1/2", "--shard=2/2"}},
 	{"threads", {"--threads=1", "--threads=3"}},
+	{"pareto", {"--pareto=p.svg"}},
 	{"heat-map", {"--pp=4,8 --microbatches=8,16 --heat-map=h.svg", "--heat-map=h.svg"}},
 	{"winners", {"--pp=4,8 --microbatches=8,16 --winners=w.svg", "--winners=w.svg"}},
 	{"lines", {"--pp=4,8 --lines=l.svg", "--lines=l.svg"}},

@@ -6,6 +6,7 @@
 #include "output/figures.h"
 #include "output/table.h"
 #include "setup/choice.h"
+#include "sweep/plan-picture.h"
 #include "sweep/pool.h"
 #include <string.h>
 
@@ -179,6 +180,8 @@ static void append_explained(const PipesimPlanning *plan, guint number, GString 
 	const PipesimCandidate *candidate =
 		&g_array_index(plan->planned->best, PipesimCandidate, number - 1);
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
+	g_autoptr(GString) flags = g_string_new(NULL);
+	g_auto(GStrv) lines = NULL;
 
 	g_string_append_printf(out, "\n%u: ", number);
 	append_memory(candidate, "needs", out);
@@ -186,8 +189,11 @@ static void append_explained(const PipesimPlanning *plan, guint number, GString 
 		g_string_append(out, "\n\nLayout\n  ");
 		pipesim_stages_print(stages, out);
 	}
-	g_string_append(out, "\n\nMegatron-LM\n  ");
-	pipesim_plan_megatron(plan, candidate, out);
+	g_string_append(out, "\n\nMegatron-LM\n");
+	pipesim_plan_megatron(plan, candidate, flags);
+	lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
+	for (char **line = lines; *line != NULL; line++)
+		g_string_append_printf(out, "  %s\n", *line);
 	g_string_append(out, "\nShow it\n  ");
 	pipesim_plan_command(plan, candidate, out);
 	g_string_append_c(out, '\n');
@@ -229,6 +235,10 @@ static const char *schedules_for(const PipesimRuntime *runtime)
 		return "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev";
 	if (g_str_has_prefix(name, "deepseek"))
 		return "dualpipe,dualpipev";
+	if (g_str_has_prefix(name, "megatron"))
+		return "1f1b,interleaved-1f1b";
+	if (g_str_has_prefix(name, "single"))
+		return "gpipe,1f1b";
 	return "1f1b,interleaved-1f1b,zb-h1,zb-v,v-half,v-min,interleaved-zb,dualpipe,"
 	       "dualpipev";
 }
@@ -302,6 +312,9 @@ static gboolean require(const PipesimPlanning *plan, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard: the best of a part are not the best; give --format jsonl, "
 			"which writes every candidate");
+	if (is_lines(plan->setup) && plan->setup->text[PIPESIM_SET_PARETO] != NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--pareto draws a plan; leave it out with --format jsonl");
 	if (is_lines(plan->setup) && (plan->setup->text[PIPESIM_SET_OUTPUT] != NULL ||
 					     plan->setup->text[PIPESIM_SET_EXPLAIN] != NULL))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -336,6 +349,22 @@ static gboolean choose_runtime(PipesimPlanning *plan, GError **error)
 		error);
 }
 
+/* The multiple of @step, at least one, that is nearest to @value. */
+static gint64 nearest(gint64 value, gint64 step)
+{
+	return MAX((value + step / 2) / step, 1) * step;
+}
+
+/* The most GPUs of a node, up to 8, that divide @gpus. */
+static guint node_of(guint gpus)
+{
+	guint most = 8;
+
+	while (gpus % most != 0)
+		most--;
+	return most;
+}
+
 static gboolean ask(PipesimPlanning *plan, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
@@ -358,7 +387,8 @@ static gboolean ask(PipesimPlanning *plan, GError **error)
 	wish->training.microbatch = setup->sizes.microbatch;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
 	wish->gpus = setup->gpus;
-	wish->per_node = setup->gpus_per_node > 0 ? setup->gpus_per_node : MIN(8, setup->gpus);
+	wish->per_node = setup->gpus_per_node > 0 ? setup->gpus_per_node : node_of(setup->gpus);
+	wish->per_node = MIN(wish->per_node, wish->gpus);
 	wish->batch = setup->global_batch;
 	wish->ranks = setup->scenario.ranks;
 	wish->chunks = setup->scenario.chunks;
@@ -368,8 +398,58 @@ static gboolean ask(PipesimPlanning *plan, GError **error)
 	wish->threads = (guint)n;
 	wish->progress = show_progress;
 	wish->issuing = setup->scenario.issuing;
+	if (wish->memory < 1000000)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
+			"a "
+			"unit, for example 80GiB",
+			setup->text[PIPESIM_SET_MEMORY]);
+	if (wish->gpus % wish->per_node != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--gpus-per-node: %u do not divide %u GPUs; nearest: %" G_GINT64_FORMAT
+			" GPUs",
+			wish->per_node, wish->gpus, nearest(wish->gpus, wish->per_node));
 	return choose_times(plan, error) && choose_runtime(plan, error) &&
 	       choose_schedules(plan, error);
+}
+
+/* Why there is no candidate: the first rule that the sizes given break. */
+static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
+{
+	const PipesimWish *wish = &plan->wish;
+	const PipesimTraining *given = &wish->training;
+	const gint64 cp = MAX(given->cp, 1), dp = MAX(given->dp, 1), tp = MAX(given->tp, 1);
+	const gint64 product = tp * cp * dp * MAX(wish->ranks, 1u);
+	const gint64 size = MAX(given->microbatch, 1), most = wish->model->layers + 2;
+	const gint64 share = size * dp * MAX(wish->microbatches, 1u);
+
+	if (tp > wish->per_node)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--tp: %" G_GINT64_FORMAT
+			" ranks, but TP stays within a node, of %u GPUs; "
+			"nearest: %u",
+			tp, wish->per_node, wish->per_node);
+	if (wish->ranks > most)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--pp: %u ranks, but %s has %" G_GINT64_FORMAT
+			" layers, embedding and head; nearest: %" G_GINT64_FORMAT,
+			wish->ranks, wish->model->name, wish->model->layers, most);
+	if (wish->gpus % product != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--gpus: %u is no multiple of TP x PP x CP x DP as given, "
+			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT " GPUs",
+			wish->gpus, product, nearest(wish->gpus, product));
+	if (wish->batch % share != 0)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"--global-batch: %" G_GINT64_FORMAT
+			" is no multiple of size x number of micro-batches x DP as given, "
+			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
+			wish->batch, share, nearest(wish->batch, share));
+	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+		"no way to divide %u GPUs and a batch of %" G_GINT64_FORMAT
+		": TP x PP x CP x DP is all GPUs, and the batch DP times the size and the "
+		"number of micro-batches; change --gpus, --global-batch or the sizes given",
+		wish->gpus, wish->batch);
 }
 
 static gboolean check_found(const PipesimPlanning *plan, GError **error)
@@ -380,14 +460,7 @@ static gboolean check_found(const PipesimPlanning *plan, GError **error)
 		g_propagate_error(error, g_error_copy(planned->refusal));
 		return FALSE;
 	}
-	return planned->candidates > 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "no way to divide %u GPUs and a batch of %" G_GINT64_FORMAT
-		       ": TP x PP x CP x DP is all GPUs, and the batch a multiple of DP times "
-		       "the "
-		       "size of a micro-batch; change --gpus, --global-batch or the sizes "
-		       "given",
-		       plan->wish.gpus, plan->wish.batch);
+	return planned->candidates > 0 || fail_to_divide(plan, error);
 }
 
 /* Lines of every candidate: each process has its part, the first prints them all. */
@@ -428,6 +501,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	const char *explain = setup->text[PIPESIM_SET_EXPLAIN];
 	const gboolean json = g_strcmp0(format, "json") == 0;
 	const gboolean csv = g_strcmp0(format, "csv") == 0;
+	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
 	guint64 explained = 0;
 
@@ -437,7 +511,9 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	if (explain != NULL && (!pipesim_parse_count(explain, "--explain", 1, PIPESIM_BEST,
 				       &explained, error)))
 		return FALSE;
-	plan->wish.frontier = csv;
+	plan->wish.frontier = csv || pareto != NULL;
+	if (!pipesim_plan_picture_check(pareto, error))
+		return FALSE;
 	plan->planned = pipesim_planner_run(&plan->wish, error);
 	if (plan->planned == NULL || !check_found(plan, error))
 		return FALSE;
@@ -454,6 +530,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 		write_text(plan, (guint)explained, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->planned->best->len == 0 ||
 		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
+	       pipesim_plan_picture_draw(&plan->wish, plan->planned, pareto, error) &&
 	       pipesim_print(NULL, out, error);
 }
 
@@ -499,7 +576,7 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
 		PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text (default), json; csv: best at each memory; jsonl: all",
 			    "text json csv jsonl"},

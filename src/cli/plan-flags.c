@@ -114,6 +114,13 @@ void pipesim_plan_command(
 	g_string_append_printf(out, " --memory-limit %" G_GINT64_FORMAT "B", plan->wish.memory);
 }
 
+/* What Megatron-LM runs. */
+static gboolean is_megatron(const PipesimCandidate *candidate)
+{
+	return strcmp(candidate->schedule->name, "1f1b") == 0 ||
+	       strcmp(candidate->schedule->name, "interleaved-1f1b") == 0;
+}
+
 /* Flags of runtimes ---------------------------------------------------------------------- */
 
 void pipesim_plan_megatron(
@@ -124,6 +131,11 @@ void pipesim_plan_megatron(
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 	g_autofree char *modules = pipesim_plan_recompute(training, " ");
 
+	if (!is_megatron(candidate))
+		g_string_append_printf(out,
+			"# Megatron-LM runs 1F1B and interleaved 1F1B; with these it does so "
+			"on the layout of %s\n",
+			candidate->schedule->name);
 	g_string_append_printf(out,
 		"--tensor-model-parallel-size %" G_GINT64_FORMAT
 		" --pipeline-model-parallel-size %u",
@@ -137,6 +149,8 @@ void pipesim_plan_megatron(
 		" --micro-batch-size %" G_GINT64_FORMAT
 		" --global-batch-size %" G_GINT64_FORMAT,
 		training->microbatch, plan->wish.batch);
+	g_string_append_printf(out, " --seq-length %" G_GINT64_FORMAT " --bf16%s",
+		training->seq, training->fp8 ? " --fp8-format hybrid" : "");
 	if (training->sequence_parallel)
 		g_string_append(out, " --sequence-parallel");
 	if (training->cp > 1)
@@ -164,6 +178,27 @@ void pipesim_plan_megatron(
 	g_string_append_c(out, '\n');
 }
 
+/* The schedule of torchtitan by whose name it puts stages on ranks: docs/pytorch.md. */
+static void append_placement(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
+{
+	const PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
+	const char *name = NULL;
+	PipesimShape shape;
+
+	if (pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL) &&
+		shape.placement == PIPESIM_LOOPED)
+		name = shape.chunks == 1 ? "1F1B" : "Interleaved1F1B";
+	else if (candidate->schedule->placement == PIPESIM_V)
+		name = "ZBVZeroBubble";
+	if (name != NULL)
+		g_string_append_printf(out, "pipeline_parallel_schedule = \"%s\"\n", name);
+	else
+		g_string_append_printf(out,
+			"# torchtitan puts no stages on ranks as %s does: it cannot run it\n",
+			candidate->schedule->name);
+}
+
 void pipesim_plan_torchtitan(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
@@ -171,7 +206,16 @@ void pipesim_plan_torchtitan(
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 
 	g_string_append_printf(out,
-		"[parallelism]\n"
+		"# For torchtitan since August 2026; schedule.csv stands beside this file.\n"
+		"[training]\n"
+		"seq_len = %" G_GINT64_FORMAT "\n"
+		"local_batch_size = %" G_GINT64_FORMAT "\n"
+		"global_batch_size = %" G_GINT64_FORMAT "\n\n",
+		training->seq, training->microbatch * candidate->microbatches,
+		plan->wish.batch);
+	g_string_append(out, "[parallelism]\n");
+	append_placement(plan, candidate, out);
+	g_string_append_printf(out,
 		"pipeline_parallel_degree = %u\n"
 		"pipeline_parallel_schedule_csv = \"schedule.csv\"\n"
 		"num_pp_microbatches = %u\n"

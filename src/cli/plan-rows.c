@@ -202,13 +202,15 @@ static gboolean write_run(const PipesimPlanning *plan, const PipesimCandidate *c
 	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, error);
 	g_autofree char *timeline = g_build_filename(folder, "timeline.json", NULL);
 	g_autoptr(PipesimComparison) comparison = NULL;
-	g_autoptr(GString) csv = g_string_new(NULL);
+	g_autoptr(GString) csv = g_string_new(NULL), command = g_string_new(NULL);
 	PipesimRun *run;
 
 	if (costs == NULL)
 		return FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
+	pipesim_plan_command(plan, candidate, command);
 	comparison = pipesim_comparison_new(&scenario, costs);
+	comparison->command = g_strdup(command->str);
 	run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
 	g_ptr_array_add(comparison->runs, run);
 	if (run->error != NULL) {

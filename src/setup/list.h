@@ -310,6 +310,8 @@ SETTING(THREADS, "--threads", 'j', "N", "threads (default: one per core)", PIPES
 SETTING(HEAT_MAP, "--heat-map", 0, "FILE",
 	"draw a heat map over 2 or 3 swept options (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
+SETTING(PARETO, "--pareto", 0, "FILE", "draw memory against step of a plan (.svg, .png, .pdf)",
+	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")
 SETTING(WINNERS, "--winners", 0, "FILE",
 	"draw which schedule is fastest where (.svg, .png, .pdf)", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_DRAWN, .values = "svg png pdf")

@@ -773,8 +773,12 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 		g_array_sort(all, compare_bounds); /* stable */
 	if (!simulate_all(&planner, error))
 		return NULL;
-	for (guint i = planner.first; i < planner.end && wish->every; i++)
-		g_array_append_val(planned->all, g_array_index(all, Item, i).candidate);
+	for (guint i = planner.first; i < planner.end; i++) {
+		const PipesimCandidate *candidate = &g_array_index(all, Item, i).candidate;
+
+		if (wish->every || (wish->frontier && candidate->step > 0))
+			g_array_append_vals(planned->all, candidate, 1);
+	}
 	drop_misses(planned);
 	if (!wish->every && !lay_out_all(wish, planned, error))
 		return NULL;

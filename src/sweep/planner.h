@@ -61,7 +61,7 @@ typedef struct {
 	/* Where it was asked for: those that fit and that no other beats or equals in both step and memory,
 	 * shortest step first. */
 	GArray *frontier;
-	GArray *all; /* where every one was asked for: in the order of the search */
+	GArray *all; /* where every one was asked for: in the order of the search; else of a frontier those simulated */
 	PipesimCandidate smallest; /* whose fullest rank has least at least */
 	guint candidates;
 	guint too_large; /* of these: no schedule makes them fit */

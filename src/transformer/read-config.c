@@ -279,7 +279,8 @@ static void read_attention(Reader *reader)
 			"num_key_value_heads: %" G_GINT64_FORMAT
 			" does not divide the attention heads, %" G_GINT64_FORMAT,
 			model->kv_heads, model->heads);
-	if (look_up(reader, "head_dim") == NULL && !(traits & HEAD_128) &&
+	/* A size that was refused is 1, which says nothing of the others. */
+	if (look_up(reader, "head_dim") == NULL && !(traits & HEAD_128) && model->hidden > 1 &&
 		model->hidden % model->heads != 0)
 		fault(reader, heads,
 			"num_attention_heads: %" G_GINT64_FORMAT

@@ -187,7 +187,9 @@ static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 	for (guint i = 0; i < G_N_ELEMENTS(amounts); i++) {
 		if (amounts[i] >= MOST)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
-				"a stage of this model holds 2^62 bytes or more");
+				"a stage of this model holds 2^62 bytes or more; give smaller "
+				"sizes, "
+				"or share them by --tp and --pp");
 		*to[i] = (gint64)amounts[i];
 	}
 	return TRUE;

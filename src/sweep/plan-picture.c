@@ -1,0 +1,130 @@
+#include "config.h"
+
+#include "output/gnuplot.h"
+#include "schedule/schedule.h"
+#include "sweep/plan-picture.h"
+#include "sweep/series.h"
+
+#define WIDTH  960
+#define HEIGHT 600
+#define GIB    1073741824.0
+
+gboolean pipesim_plan_picture_check(const char *path, GError **error)
+{
+	g_autoptr(PipesimGnuplot) picture =
+		path != NULL ? pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error)
+			     : NULL;
+
+	return path == NULL || picture != NULL;
+}
+
+/* "30.5 12.25  # 1f1b TP 8 PP 4 DP 2 size 1 M 16". */
+static void append_point(GString *data, const PipesimCandidate *candidate)
+{
+	const PipesimTraining *training = &candidate->training;
+	char memory[G_ASCII_DTOSTR_BUF_SIZE], step[G_ASCII_DTOSTR_BUF_SIZE];
+
+	g_ascii_formatd(memory, sizeof memory, "%.3f", (double)candidate->memory / GIB);
+	g_ascii_formatd(step, sizeof step, "%.6f", (double)candidate->step / 1e9);
+	g_string_append_printf(data,
+		"%s %s  # %s chunks %u TP %" G_GINT64_FORMAT " PP %u EP %" G_GINT64_FORMAT
+		" DP %" G_GINT64_FORMAT " size %" G_GINT64_FORMAT " M %u\n",
+		memory, step, candidate->schedule->name, candidate->chunks, training->tp,
+		candidate->ranks, training->ep, training->dp, training->microbatch,
+		candidate->microbatches);
+}
+
+/* Those of @schedule that fit, or do not; how many. A block that is never empty. */
+static guint append_block(GString *data, const GArray *all, const PipesimSchedule *schedule,
+	gboolean fits, const char *title)
+{
+	guint n = 0;
+
+	g_string_append_printf(data, "# %s%s\n", title, fits ? "" : ", does not fit");
+	for (guint i = 0; i < all->len; i++) {
+		const PipesimCandidate *candidate = &g_array_index(all, PipesimCandidate, i);
+
+		if (candidate->step == 0 || candidate->schedule != schedule ||
+			candidate->fits != fits)
+			continue;
+		append_point(data, candidate);
+		n++;
+	}
+	g_string_append(data, n == 0 ? "NaN NaN\n\n\n" : "\n\n");
+	return n;
+}
+
+static void begin_script(const PipesimWish *wish, PipesimGnuplot *picture)
+{
+	GString *out = picture->script;
+	char limit[G_ASCII_DTOSTR_BUF_SIZE];
+
+	g_ascii_formatd(limit, sizeof limit, "%.3f", (double)wish->memory / GIB);
+	g_string_append(out,
+		"# gnuplot script; the candidates of the plan are in the .dat beside it\n");
+	pipesim_gnuplot_files(picture);
+	g_string_append_printf(
+		out, "width = %u.0\nheight = %u.0\nlimit = %s\n", WIDTH, HEIGHT, limit);
+	pipesim_gnuplot_terminal(picture);
+	g_string_append(out,
+		"set datafile missing 'NaN'\nset tics nomirror out scale 0.6\nset border 3\n"
+		"set key outside right top reverse Left\n"
+		"set xlabel 'memory of the fullest rank, GiB'\nset ylabel 'step, s'\n"
+		"set xrange [0:2 * limit]\nset offsets 0, graph 0.02, graph 0.02, graph 0.02\n"
+		"set arrow from limit, graph 0 to limit, graph 1 nohead dashtype 2 lc rgb "
+		"'#808080'\n");
+	pipesim_gnuplot_quote(out, "set title ", wish->model->name,
+		" font sprintf('Arial Bold,%%g', %u * point)\nplot \\\n",
+		PIPESIM_GNUPLOT_FONT + 1);
+}
+
+gboolean pipesim_plan_picture_draw(const PipesimWish *wish, const PipesimPlanned *planned,
+	const char *path, GError **error)
+{
+	g_autoptr(PipesimGnuplot) picture = NULL;
+	g_autoptr(GPtrArray) names = g_ptr_array_new();
+	const GArray *frontier = planned->frontier;
+	guint block = 0;
+	char tint[8];
+
+	if (path == NULL)
+		return TRUE;
+	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
+	if (picture == NULL)
+		return FALSE;
+	for (guint i = 0; wish->schedules[i] != NULL; i++)
+		g_ptr_array_add(names, (gpointer)wish->schedules[i]->name);
+	g_ptr_array_add(names, NULL);
+	begin_script(wish, picture);
+	for (guint i = 0; wish->schedules[i] != NULL; i++) {
+		const PipesimSeries series =
+			pipesim_series((const char *const *)names->pdata, i);
+
+		for (gint fits = 1; fits >= 0; fits--, block++) {
+			const guint n = append_block(picture->data, planned->all,
+				wish->schedules[i], fits, series.name);
+
+			if (n == 0)
+				continue;
+			g_string_append_printf(picture->script,
+				"  data index %u with points pointtype %u pointsize %s lc rgb "
+				"'%s' ",
+				block, fits ? series.point : 6, fits ? "0.8" : "0.5",
+				fits ? series.colour : pipesim_series_tint(&series, tint));
+			if (fits)
+				pipesim_gnuplot_quote(
+					picture->script, "title ", series.name, ", \\\n");
+			else
+				g_string_append(picture->script, "notitle, \\\n");
+		}
+	}
+	g_string_append(picture->data, "# none beats these in both\n");
+	for (guint i = 0; i < frontier->len; i++)
+		append_point(picture->data, &g_array_index(frontier, PipesimCandidate, i));
+	if (frontier->len == 0)
+		g_string_append(picture->data, "NaN NaN\n");
+	g_string_append_printf(picture->script,
+		"  data index %u with fsteps lc rgb '#000000' title 'best at each memory'\n",
+		block);
+	return pipesim_gnuplot_draw(picture, "gnuplot", error);
+}
