@@ -1,0 +1,220 @@
+#include "analysis/layouts.h"
+#include "shipped.h"
+#include "suites.h"
+#include "sweep/planner.h"
+#include <string.h>
+
+static PipesimTraining one_sequence(gint64 tokens)
+{
+	return pipesim_training_on_one(tokens, 1);
+}
+
+/* What is left out as beaten is no better, and threads change nothing. */
+START_TEST(plans_well)
+{
+	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
+		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimWish wish = {.model = model,
+		.training = one_sequence(4096),
+		.gpus = 16,
+		.per_node = 8,
+		.batch = 32,
+		.memory = G_GINT64_CONSTANT(80) << 30,
+		.schedules = all,
+		.threads = 1};
+	gint64 first = G_MAXINT64;
+
+	wish.device = pipesim_device_find("h100", "x", NULL);
+	wish.training.tp = wish.training.ep = wish.training.dp = wish.training.microbatch = 0;
+	wish.training.mfu = 0.4;
+	wish.training.zero = PIPESIM_ZERO_1;
+	g_autoptr(PipesimPlanned) planned = pipesim_planner_run(&wish, NULL);
+	ck_assert_uint_eq(planned->best->len, PIPESIM_BEST);
+	ck_assert_uint_gt(planned->beaten, 0);
+	ck_assert_uint_eq(
+		planned->too_large + planned->beaten + planned->simulated, planned->candidates);
+	wish.threads = 3;
+	g_autoptr(PipesimPlanned) again = pipesim_planner_run(&wish, NULL);
+	for (guint i = 0; i < PIPESIM_BEST; i++) {
+		const PipesimCandidate *a = &g_array_index(planned->best, PipesimCandidate, i);
+		const PipesimCandidate *b = &g_array_index(again->best, PipesimCandidate, i);
+
+		ck_assert_int_eq(a->step, b->step);
+		ck_assert_int_le(a->bound, a->step);
+		ck_assert_int_le(a->least, a->memory);
+		ck_assert_int_le(a->memory, wish.memory);
+	}
+	ck_assert_uint_eq(planned->simulated, again->simulated);
+	/* Every TP and PP by itself prunes less. */
+	for (wish.training.tp = 1; wish.training.tp <= 8; wish.training.tp *= 2)
+		for (wish.ranks = 1; wish.ranks <= 16; wish.ranks *= 2) {
+			g_autoptr(PipesimPlanned) part = pipesim_planner_run(&wish, NULL);
+
+			if (part->best->len > 0)
+				first = MIN(first,
+					g_array_index(part->best, PipesimCandidate, 0).step);
+		}
+	ck_assert_int_eq(first, g_array_index(planned->best, PipesimCandidate, 0).step);
+}
+END_TEST
+
+/* The best of all layouts, tried one by one. */
+static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario *scenario,
+	const PipesimCosts *costs, guint *ends, guint stage, guint stages)
+{
+	const PipesimTransformer *model = pipesim_cutter_model(costs->cutter);
+	const guint n = pipesim_stages_items(model), begin = stage > 0 ? ends[stage - 1] : 0;
+	gint64 best = G_MAXINT64;
+
+	for (guint end = begin + 1; end <= n - (stages - 1 - stage); end++) {
+		g_autoptr(PipesimCosts) own = NULL;
+		g_autoptr(PipesimRun) run = NULL;
+
+		ends[stage] = end;
+		if (stage + 1 < stages) {
+			best = MIN(best, try_layouts(schedule, scenario, costs, ends, stage + 1,
+						 stages));
+			continue;
+		}
+		if (end < n)
+			continue;
+		own = pipesim_costs_copy(costs);
+		pipesim_costs_set_cutter(
+			own, pipesim_cutter_fix(costs->cutter,
+				     pipesim_stages_of_items(model, ends, stages)));
+		run = pipesim_run_schedule(schedule, scenario, own);
+		if (run->error == NULL && run->report->memory.fits)
+			best = MIN(best, run->report->training.step);
+	}
+	return best;
+}
+
+/* An automatic layout has the shortest step of all that fit, and says so. */
+START_TEST(finds_layouts)
+{
+	static const char *const names[] = {"gpipe", "1f1b", "zb-h1", "zb-v", "v-half",
+		"dualpipe", "dualpipev", "interleaved-1f1b", "interleaved-zb"};
+	static const char *const runtimes[] = {"async", "pytorch-2.15"};
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	guint bound = 0;
+
+	model->layers = 7;
+	pipesim_transformer_places(model, 2, 1);
+	for (guint k = 0; k < 4 * G_N_ELEMENTS(names); k++) {
+		const PipesimSchedule *schedule =
+			pipesim_schedule_find(names[k % G_N_ELEMENTS(names)], NULL);
+		const guint round = k / G_N_ELEMENTS(names);
+		PipesimScenario scenario = {.ranks = 2,
+			.microbatches = 4 + 2 * (round % 2),
+			.keep = PIPESIM_KEEP_NOTHING,
+			.runtime = pipesim_runtime_find(runtimes[round / 2], "-", NULL),
+			.seed = 1};
+		PipesimTraining training = one_sequence(1024);
+		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+		PipesimCutter *cutter;
+		PipesimRates rates;
+		guint ends[8];
+
+		training.mfu = 0.4;
+		rates = pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		cutter = pipesim_cutter_new(
+			pipesim_transformer_copy(model), &training, NULL, &rates);
+		pipesim_cutter_set_search(cutter);
+		ck_assert(pipesim_cutter_take(cutter, 2, costs, NULL));
+		/* Without a limit, and where the layout that was found is too large. */
+		for (guint i = 0; i < 2; i++) {
+			g_autoptr(PipesimRun) run =
+				pipesim_run_schedule(schedule, &scenario, costs);
+			gint64 best;
+
+			ck_assert_msg(run->error == NULL, "%s", run->error->message);
+			best = try_layouts(
+				schedule, &scenario, costs, ends, 0, run->shape.stages);
+			ck_assert_ptr_nonnull(strstr(run->layers, "no other beats"));
+			if (best == G_MAXINT64)
+				break;
+			ck_assert_msg(run->report->training.step == best,
+				"%s: %" G_GINT64_FORMAT " ns, best %" G_GINT64_FORMAT,
+				schedule->name, run->report->training.step, best);
+			ck_assert(run->report->memory.fits);
+			bound += i;
+			scenario.memory_limit = run->report->memory.max - 1;
+		}
+	}
+	ck_assert_uint_gt(bound, 10);
+}
+END_TEST
+
+/* What candidates share changes none of their figures. */
+START_TEST(briefs_as_runs)
+{
+	static const char *const models[] = {"llama-3-8b", "deepseek-v3"};
+	static const guint microbatches[] = {8, 19, 40};
+	const PipesimSchedule *const *all = pipesim_schedule_list();
+	guint found = 0;
+
+	for (guint k = 0; k < G_N_ELEMENTS(models) * G_N_ELEMENTS(microbatches); k++) {
+		g_autoptr(PipesimTransformer) model = read_shipped(models[k % 2]);
+		PipesimWish wish = {.model = model,
+			.training = one_sequence(2048),
+			.gpus = 16,
+			.per_node = 8,
+			.batch = 4 * (gint64)microbatches[k / 2],
+			.memory = G_GINT64_CONSTANT(80) << 30,
+			.ranks = 4,
+			.microbatches = microbatches[k / 2],
+			.schedules = all,
+			.every = TRUE};
+		g_autoptr(PipesimPlanned) planned = NULL;
+
+		wish.device = pipesim_device_find("h100", "x", NULL);
+		wish.training.tp = 2;
+		wish.training.dp = 2;
+		wish.training.ep = wish.training.microbatch = 0;
+		wish.training.mfu = 0.4;
+		wish.training.sequence_parallel = TRUE;
+		planned = pipesim_planner_run(&wish, NULL);
+		ck_assert_uint_eq(planned->all->len, planned->candidates);
+		for (guint i = 0; i < planned->all->len; i++) {
+			const PipesimCandidate *candidate =
+				&g_array_index(planned->all, PipesimCandidate, i);
+			const PipesimScenario scenario =
+				pipesim_planner_scenario(&wish, candidate);
+			g_autoptr(PipesimCosts) costs =
+				pipesim_planner_costs(&wish, candidate, NULL);
+			g_autoptr(PipesimRun) run = NULL;
+
+			/* Searches take too long. */
+			if (pipesim_schedule_is_search(candidate->schedule))
+				continue;
+			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
+			ck_assert_msg(run->error == NULL, "%s", candidate->schedule->name);
+			ck_assert_int_eq(candidate->makespan, run->report->makespan);
+			ck_assert_int_eq(candidate->step, run->report->training.step);
+			ck_assert_int_eq(candidate->tokens, run->report->training.tokens);
+			ck_assert_int_eq(candidate->memory, run->report->memory.max);
+			ck_assert_int_eq(candidate->memory,
+				run->report->memory.peak[candidate->fullest]);
+			ck_assert_int_eq(candidate->parameters,
+				run->report->memory.parameters[candidate->fullest]);
+			ck_assert_int_eq(candidate->fits, run->report->memory.fits);
+			found++;
+		}
+	}
+	ck_assert_uint_gt(found, 500);
+}
+END_TEST
+
+Suite *plan_suite(void)
+{
+	Suite *suite = suite_create("plan");
+	TCase *tests = tcase_create("plan");
+
+	tcase_add_test(tests, plans_well);
+	tcase_add_test(tests, briefs_as_runs);
+	tcase_add_test(tests, finds_layouts);
+	tcase_set_timeout(tests, 60);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
