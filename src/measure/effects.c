@@ -201,6 +201,21 @@ static void tell_verdict(const Task *task)
 	}
 }
 
+/* Whether any row of a history has one. */
+static gboolean has_clocks(const Task *task)
+{
+	for (guint t = 0; t < task->n; t++)
+		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
+			const PipesimTraceRow *row =
+				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i);
+
+			if (row->what.series == PIPESIM_SERIES_GOVERNOR &&
+				row->clock != PIPESIM_UNKNOWN)
+				return TRUE;
+		}
+	return FALSE;
+}
+
 /* What in a fit is not as it should be. */
 static void tell_oddities(const Task *task)
 {
@@ -223,7 +238,7 @@ static void tell_oddities(const Task *task)
 				"%.1f %% off the fit",
 				part->component, phase, (double)part->bent / 1e4);
 	}
-	if (fit->loaded_clock == PIPESIM_UNKNOWN)
+	if (!has_clocks(task))
 		pipesim_notice(task->notices, "the governor series has no clocks (clk_sm_mhz): "
 					      "that times follow them "
 					      "cannot be checked");

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #define MILLION 1000000
-/* Too few to say anything of. */
-#define LEAST_OPS 50
+/* Too few to say anything of: ops, and pauses, without which one half of the bursts has nothing that the
+ * other could tell. */
+#define LEAST_OPS    50
+#define LEAST_PAUSES 3
 /* A pause that lets a chip recover, and work that brings it to its sustained speed. */
 #define LEAST_PAUSE_NS G_GINT64_CONSTANT(5000000)
 #define LEAST_WORK_NS  G_GINT64_CONSTANT(200000000)
@@ -447,8 +449,8 @@ static void search(
 /* Whether there is enough to fit anything to. */
 static PipesimPowerVerdict look(const PipesimHistories *histories)
 {
-	gint64 work, longest = 0, pause = 0;
-	guint fitted = 0;
+	gint64 work, longest = 0;
+	guint fitted = 0, pauses = 0;
 
 	if (histories->runs->len == 0)
 		return PIPESIM_POWER_ABSENT;
@@ -461,7 +463,7 @@ static PipesimPowerVerdict look(const PipesimHistories *histories)
 				&g_array_index(histories->ops, PipesimHistoryOp, i);
 
 			fitted += op->fitted;
-			pause = MAX(pause, op->gap);
+			pauses += op->gap >= LEAST_PAUSE_NS;
 			work = op->gap > PIPESIM_BURST_GAP_NS ? 0 : work;
 			work += op->duration;
 			longest = MAX(longest, work);
@@ -469,8 +471,10 @@ static PipesimPowerVerdict look(const PipesimHistories *histories)
 	}
 	if (fitted < LEAST_OPS)
 		return PIPESIM_POWER_FEW_OPS;
-	if (pause < LEAST_PAUSE_NS)
+	if (pauses == 0)
 		return PIPESIM_POWER_NO_PAUSES;
+	if (pauses < LEAST_PAUSES)
+		return PIPESIM_POWER_FEW_OPS;
 	return longest < LEAST_WORK_NS ? PIPESIM_POWER_NO_WORK : PIPESIM_POWER_FITTED;
 }
 
