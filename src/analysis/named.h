@@ -6,11 +6,14 @@
 /**
  * pipesim_name_ops: makes ops of the segments of @traces, each of one rank (as it says, else by its place),
  * in the order in which @schedule runs forwards and backwards: those of every step, and nothing between them but
- * pieces of the thread that sends that are shorter than a quarter of a forward, which are left beside.
- * @microbatches: of a step; 0: as many as there are backwards, in one step
+ * pieces of the thread that sends that are shorter than a quarter of a forward, which are left beside. A weight gradient on its
+ * own is many pieces of few kernels, by turns of both threads; of several in a row each has as many. The first stage has all of
+ * its backward in it.
+ * @microbatches: of a step; 0: as many as there are backwards, or forwards if those are fewer, in one step
  * @notices: gets what share of the time of kernels was placed
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE where the schedule splits backwards or needs times, does not take that shape,
+ * Returns: FALSE with PIPESIM_ERROR_USAGE where the schedule has pairs or needs times, or splits backwards and has two stages
+ *   that follow each other on a rank; where it does not take that shape,
  *   the segments do not follow its order, or less than nine tenths of the time would be placed.
  */
 gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,

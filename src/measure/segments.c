@@ -114,6 +114,7 @@ static void grow(PipesimTraceSegment *segment, const PipesimEvent *activity, gin
 	segment->start = MIN(segment->start, base + activity->start);
 	segment->end = MAX(segment->end, base + activity->end);
 	segment->busy += activity->end - activity->start;
+	segment->n++;
 }
 
 void pipesim_trace_add_segments(PipesimTrace *trace, const PipesimProfile *profile)

@@ -90,6 +90,7 @@ typedef struct {
 /* What ran between two messages, of a profile without names of ops: measure/segments.h. */
 typedef struct {
 	gint64 start, end, busy; /* ns */
+	guint n;                 /* kernels */
 	gboolean backward;
 } PipesimTraceSegment;
 
