@@ -56,4 +56,16 @@ done
 command="$PIPESIM calibrate $TOP_SRCDIR/tests/input/trace-small.csv $scratch/late1 $scratch/late2"
 on_terminal TERM=xterm
 if grep -q '2 of 3 traces read' "$scratch/seen"; then pass; else fail "no progress: $(cat "$scratch/seen")"; fi
+
+# How far searches and sweeps have come.
+progress() # WORDS ARGUMENT...
+{
+	wanted=$1
+	shift
+	command="$PIPESIM $*"
+	on_terminal TERM=xterm
+	if grep -q "$wanted" "$scratch/seen"; then pass; else fail "$1: no progress: $(head -c 300 "$scratch/seen")"; fi
+}
+progress ', gap [0-9.]* %, [0-9.]* M moves' optimize --pp 8 --microbatches 32 --max-activations 6 --time 600ms
+progress ' of 20000 points, ' sweep --pp 8 --microbatches 32:20031 --schedule 1f1b,zb-h1 --threads 1
 finish

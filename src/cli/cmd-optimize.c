@@ -8,9 +8,7 @@
 #include "search/search.h"
 #include "setup/choice.h"
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* How long it searches where nothing is said. */
 #define USUAL_TIME (10 * G_TIME_SPAN_SECOND)
@@ -41,8 +39,6 @@ typedef struct {
 	GPtrArray *programs; /* of files to begin from */
 	PipesimSearchOf of;
 	PipesimFound *found;
-	gint64 shown;   /* when progress was last shown */
-	gboolean shows; /* it was shown at all */
 } Optimize;
 
 /* The only thing that a signal may touch. */
@@ -198,23 +194,18 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 
 /* Search --------------------------------------------------------------------------------- */
 
-static gboolean tell(const PipesimSearchNews *news, gpointer data)
+static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 {
-	Optimize *o = data;
-	const gint64 now = g_get_monotonic_time();
 	PipesimNumber makespan, bound;
 
-	if (isatty(STDERR_FILENO) == 1 && now - o->shown >= G_TIME_SPAN_SECOND / 5) {
+	if (pipesim_progress_is_due()) {
 		const gint64 above = MAX(news->makespan - news->bound, 0);
 
-		o->shown = now;
-		o->shows = TRUE;
-		fprintf(stderr, "\r\033[K%s ms, bound %s ms, gap %.2f %%, %.1f M moves",
+		pipesim_show_progress("%s ms, bound %s ms, gap %.2f %%, %.1f M moves",
 			pipesim_print_ms_fixed(makespan, news->makespan, 3),
 			pipesim_print_ms_fixed(bound, news->bound, 3),
 			100 * (double)above / (double)MAX(news->bound, 1),
 			(double)news->moves / 1e6);
-		fflush(stderr);
 	}
 	return !g_atomic_int_get(&stop_asked);
 }
@@ -232,15 +223,13 @@ static gboolean search(Optimize *o, GError **error)
 	of->seed = o->setup->scenario.seed;
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
 	of->tell = tell;
-	of->data = o;
 	if (!read_objective(o, error) || !read_effort(o, of, error) ||
 		!read_threads(o, &of->threads, error))
 		return FALSE;
 	signal(SIGINT, ask_to_stop);
 	signal(SIGTERM, ask_to_stop);
 	o->found = pipesim_search(of, error);
-	if (o->shows)
-		fputs("\r\033[K", stderr);
+	pipesim_end_progress();
 	return o->found != NULL;
 }
 

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Combinations of shapes of which the first that has fractions of layers is looked for. */
 #define MAX_TOLD 4096
@@ -35,7 +34,7 @@ typedef struct {
 	PipesimSweepFile *file; /* NULL for a table */
 	GPtrArray *kept;        /* of PipesimSweepBlock; NULL where nothing is drawn */
 	guint64 done;           /* points, from work.first */
-	gint64 began, shown;    /* us */
+	gint64 began;           /* us */
 } Sweep;
 
 /* Of Sweep.bases: several threads solve points. */
@@ -200,21 +199,19 @@ static gboolean is_main(const Sweep *sweep)
 	return sweep->processes.rank == 0;
 }
 
-static void show_progress(Sweep *sweep)
+static void show_progress(const Sweep *sweep)
 {
 	const gint64 now = g_get_monotonic_time();
 	const guint64 all = sweep->work.end - sweep->work.first;
 	double left;
 
-	if (isatty(STDERR_FILENO) != 1 || now - sweep->shown < G_TIME_SPAN_SECOND / 5)
+	if (!pipesim_progress_is_due())
 		return;
-	sweep->shown = now;
 	left = (double)(now - sweep->began) / 1e6 * (double)(all - sweep->done) /
 	       (double)MAX(sweep->done, 1u);
-	fprintf(stderr,
-		"\r\033[K%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " points, %.0f s left",
+	pipesim_show_progress("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+			      " points, %.0f s left",
 		sweep->done, all, left);
-	fflush(stderr);
 }
 
 /* Takes the blocks of all processes in order, to their end or to where one was stopped. */
@@ -274,8 +271,7 @@ static gboolean run_pool(Sweep *sweep, GError **error)
 		more = block != NULL;
 		pipesim_sweep_block_free(block);
 	}
-	if (sweep->shown > 0)
-		fputs("\r\033[K", stderr);
+	pipesim_end_progress();
 	if (!ok)
 		g_atomic_int_set(&stop_asked, 1);
 	if (!ok || !is_main(sweep))

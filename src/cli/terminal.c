@@ -70,21 +70,46 @@ void pipesim_print_notice(const char *line)
 	g_printerr("pipesim: %s\n", printable);
 }
 
-void pipesim_print_progress(const char *what, guint64 done, guint64 all)
+/* When the work began, and when a line was last shown; 0: not yet. us */
+static gint64 progress_began, progress_shown;
+
+gboolean pipesim_progress_is_due(void)
 {
-	static gint64 began, shown;
 	const gint64 now = g_get_monotonic_time();
 
 	if (isatty(STDERR_FILENO) != 1)
-		return;
-	began = began != 0 ? began : now;
-	if (done >= all) {
-		fputs(shown != 0 ? "\r\033[K" : "", stderr);
-		began = shown = 0;
-	} else if (now - MAX(began, shown) >= G_TIME_SPAN_SECOND / 5) {
-		fprintf(stderr, "\r\033[K%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " %s",
-			done, all, what);
-		shown = now;
-	}
+		return FALSE;
+	if (progress_began == 0)
+		progress_began = now;
+	return now - MAX(progress_began, progress_shown) >= G_TIME_SPAN_SECOND / 5;
+}
+
+void pipesim_show_progress(const char *format, ...)
+{
+	va_list arguments;
+
+	progress_shown = g_get_monotonic_time();
+	fputs("\r\033[K", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
 	fflush(stderr);
+}
+
+void pipesim_end_progress(void)
+{
+	if (progress_shown != 0) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	progress_began = progress_shown = 0;
+}
+
+void pipesim_print_progress(const char *what, guint64 done, guint64 all)
+{
+	if (done >= all)
+		pipesim_end_progress();
+	else if (pipesim_progress_is_due())
+		pipesim_show_progress(
+			"%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " %s", done, all, what);
 }

@@ -18,9 +18,17 @@ gboolean pipesim_check_page(const char *path, GError **error);
  * PIPESIM_ERROR_USAGE where it is neither. */
 gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error);
 
-/** pipesim_print_progress: "@done of @all @what" in place of the last line of standard error, where that is
- * a terminal, from the second fifth of a second of work on, and takes the line away at the end. For one
- * thread at a time. */
+/** pipesim_progress_is_due: whether standard error is a terminal and the last line of it is a fifth of a second
+ * old, or as much work is behind. For one thread at a time, as what follows. */
+gboolean pipesim_progress_is_due(void);
+
+/** pipesim_show_progress: a line in place of the last one; to be asked for where one is due. */
+void pipesim_show_progress(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/** pipesim_end_progress: takes the line away, if there is one. */
+void pipesim_end_progress(void);
+
+/** pipesim_print_progress: "@done of @all @what" where a line is due; takes it away at the end. */
 void pipesim_print_progress(const char *what, guint64 done, guint64 all);
 
 /** pipesim_print_notice: @line to standard error, behind the program's name. */
