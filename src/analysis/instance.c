@@ -171,6 +171,27 @@ static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
 		room->limit[rank] = (gint64)MIN(limit, MOST_HELD);
 }
 
+/* What the description of a model tells besides. */
+static void limit_cut(PipesimInstance *x, const PipesimInstanceOf *of, PipesimRoom *room)
+{
+	gint64 *const *bytes = of->times->bytes;
+	g_autofree guint *sorts = g_new0(guint, x->ranks);
+
+	if (of->times->sorts == NULL)
+		return;
+	room->between = g_new0(gint64, x->lanes);
+	room->passing = g_new0(gint64, x->lanes);
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint stage = x->depth[lane];
+
+		room->between[lane] = of->whole ? 0 : bytes[PIPESIM_BETWEEN][stage];
+		room->passing[lane] = bytes[PIPESIM_TRANSIENT][stage];
+		sorts[lane / x->chunks] |= of->times->sorts[stage];
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] -= of->costs->cutter->fixed(of->costs->cutter, sorts[rank]);
+}
+
 static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
 {
 	PipesimRoom *room = &x->room[x->n_rooms++];
@@ -197,6 +218,7 @@ static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
 		room->freed[lane] = of->whole ? input + weight : input;
 		room->limit[lane / x->chunks] -= own;
 	}
+	limit_cut(x, of, room);
 }
 
 /* One micro-batch through a rank at a time is the least that any order holds. Returns what rank
@@ -206,12 +228,16 @@ static gint64 lacks(const PipesimInstance *x, const PipesimRoom *room, guint ran
 	gint64 sum = 0, most = 0;
 
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
-		const gint64 held = room->held[pipesim_instance_lane(x, rank, chunk)];
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+		gint64 held;
 
-		sum += held;
+		sum = (x->shape.copies > 1 ? 0 : sum) + room->held[lane];
+		held = sum + pipesim_room_passing(room, lane);
+		most = MAX(most, held);
+		held = sum + pipesim_room_change(room, lane, I, FALSE);
 		most = MAX(most, held);
 	}
-	return (x->shape.copies > 1 ? most : sum) - room->limit[rank];
+	return most - room->limit[rank];
 }
 
 static gboolean check_room(
@@ -315,6 +341,8 @@ void pipesim_instance_free(PipesimInstance *x)
 		g_free(x->room[i].held);
 		g_free(x->room[i].freed);
 		g_free(x->room[i].limit);
+		g_free(x->room[i].between);
+		g_free(x->room[i].passing);
 	}
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
 		g_free(x->time[kind]);
@@ -332,23 +360,17 @@ void pipesim_instance_free(PipesimInstance *x)
 
 /* Orders ---------------------------------------------------------------------------------- */
 
-/* What one more code does to each room of @rank; FALSE where one is then too full. */
-static gboolean hold(const PipesimInstance *x, guint rank, guint code, gint64 *held)
+/* What one more code does to each room of @rank; FALSE where one is too full while it runs or then.
+ * @joined: it is of a full backward */
+static gboolean hold(
+	const PipesimInstance *x, guint rank, guint code, gboolean joined, gint64 *held)
 {
 	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+	const guint kind = code % x->kinds;
 
-	for (guint i = 0; i < x->n_rooms; i++) {
-		const PipesimRoom *room = &x->room[i];
-
-		if (code % x->kinds == F)
-			held[i] += room->held[lane];
-		else if (code % x->kinds == I)
-			held[i] -= room->freed[lane];
-		else
-			held[i] -= room->held[lane] - room->freed[lane];
-		if (held[i] > room->limit[rank])
+	for (guint i = 0; i < x->n_rooms; i++)
+		if (!pipesim_room_hold(&x->room[i], rank, lane, kind, joined, &held[i]))
 			return FALSE;
-	}
 	return TRUE;
 }
 
@@ -358,11 +380,16 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 	const guint mask = has_flags(x) ? PIPESIM_CODE_MASK : G_MAXUINT8;
 	g_autofree guint *done = g_new0(guint, n_codes);
 	gint64 held[PIPESIM_MAX_ROOMS] = {0};
+	gboolean joined = FALSE;
 
 	for (guint i = 0; i < x->per_rank; i++) {
 		const guint code = codes[i] & mask;
 
-		if (code >= n_codes || done[code] == x->count || !hold(x, rank, code, held))
+		/* Until its W. */
+		joined = (joined && code % x->kinds == W) ||
+			 (codes[i] & ~mask & PIPESIM_CODE_JOINED) != 0;
+		if (code >= n_codes || done[code] == x->count ||
+			!hold(x, rank, code, joined, held))
 			return FALSE;
 		if (code % x->kinds != F && done[code] >= done[code - 1])
 			return FALSE;

@@ -26,12 +26,47 @@ enum {
 #define PIPESIM_MAX_ROOMS 2
 
 /* One limit on what ranks hold: a forward of a chunk takes @held, its backward for input gives back
- * @freed, its weight gradient the rest. */
+ * @freed, its weight gradient the rest. Bounds know no more than that. */
 typedef struct {
 	gint64 *held, *freed; /* [lane]; 0 <= freed <= held */
-	gint64 *limit;        /* [rank] */
-	gboolean is_bytes;    /* else activations */
+	/* [lane]: what is there besides from the end of I until that of a W apart from it, and while an F or a
+	 * backward runs; NULL: nothing. */
+	gint64 *between, *passing;
+	gint64 *limit;     /* [rank] */
+	gboolean is_bytes; /* else activations */
 } PipesimRoom;
+
+/** pipesim_room_passing: what is there while an F or a backward of @lane runs. */
+static inline gint64 pipesim_room_passing(const PipesimRoom *room, guint lane)
+{
+	return room->passing != NULL ? room->passing[lane] : 0;
+}
+
+/** pipesim_room_change: what is held more when an op of @lane is over, but for F, which takes at its start.
+ * @joined: of a full backward */
+static inline gint64 pipesim_room_change(
+	const PipesimRoom *room, guint lane, guint kind, gboolean joined)
+{
+	const gint64 between = room->between != NULL && !joined ? room->between[lane] : 0;
+
+	return kind == PIPESIM_CODE_F   ? room->held[lane]
+	       : kind == PIPESIM_CODE_I ? between - room->freed[lane]
+					: room->freed[lane] - room->held[lane] - between;
+}
+
+/** pipesim_room_hold: adds that to @held. FALSE where it is above the limit of @rank while the op runs or
+ * then. */
+static inline gboolean pipesim_room_hold(const PipesimRoom *room, guint rank, guint lane,
+	guint kind, gboolean joined, gint64 *held)
+{
+	const gint64 before = *held,
+		     after = before + pipesim_room_change(room, lane, kind, joined);
+	const gint64 most = (kind == PIPESIM_CODE_F ? after : before) +
+			    (kind == PIPESIM_CODE_W ? 0 : pipesim_room_passing(room, lane));
+
+	*held = after;
+	return most <= room->limit[rank] && after <= room->limit[rank];
+}
 
 /* A lane is a chunk of a rank: lane rank * chunks + chunk. */
 typedef struct {

@@ -52,6 +52,20 @@ static gint64 ready_at(const Build *b, guint lane, guint kind)
 	return b->end[((gsize)from * x->kinds + from_kind) * x->count + k] + hop;
 }
 
+/* Room that ops need besides while they run, and a W that is apart from its I. */
+static gint64 besides(const PipesimInstance *x, const PipesimRoom *room, guint rank)
+{
+	gint64 passing = 0, between = 0;
+
+	for (guint chunk = 0; chunk < x->chunks && room->between != NULL; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+
+		passing = MAX(passing, room->passing[lane]);
+		between = MAX(between, room->between[lane]);
+	}
+	return passing + between;
+}
+
 /* A forward leaves room for one of each chunk of its rank that lies further down the stages: these can
  * always go on, and give back what they hold. */
 static gboolean has_room(const Build *b, guint rank, guint lane)
@@ -60,7 +74,7 @@ static gboolean has_room(const Build *b, guint rank, guint lane)
 
 	for (guint i = 0; i < x->n_rooms; i++) {
 		const PipesimRoom *room = &x->room[i];
-		const gint64 limit = room->limit[rank];
+		const gint64 limit = room->limit[rank] - besides(x, room, rank);
 		gint64 held = b->held[i][rank] + room->held[lane], least = 0;
 
 		for (guint chunk = 0; chunk < x->chunks; chunk++) {
@@ -148,13 +162,8 @@ static void put(Build *b, guint rank, guint code, gint64 start, guint8 *codes)
 	codes[(gsize)rank * x->per_rank + b->placed[rank]++] = (guint8)code;
 	b->free_at[rank] = start + x->time[kind][lane];
 	b->end[at * x->count + b->done[at]++] = b->free_at[rank];
-	for (guint i = 0; i < x->n_rooms; i++) {
-		const PipesimRoom *room = &x->room[i];
-
-		b->held[i][rank] += kind == F   ? room->held[lane]
-				    : kind == I ? -room->freed[lane]
-						: room->freed[lane] - room->held[lane];
-	}
+	for (guint i = 0; i < x->n_rooms; i++)
+		b->held[i][rank] += pipesim_room_change(&x->room[i], lane, kind, FALSE);
 }
 
 /* On each rank the forwards of a micro-batch as its stages lie, then what comes back. */

@@ -238,7 +238,7 @@ static void add_builds(Search *s)
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes = g_new(guint8, s->n);
 
-		if (pipesim_build(s->found->instance, way, codes))
+		if (pipesim_build(s->found->instance, way, codes) && fits(s, codes))
 			add_codes(s, codes);
 		else
 			g_free(codes);

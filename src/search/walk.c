@@ -309,14 +309,18 @@ static void keep_best(PipesimWalk *walk)
 	pipesim_walk_codes(walk, walk->best);
 }
 
+/* Whether @op is of a full backward. */
+static gboolean is_joined(const PipesimWalk *walk, guint32 op)
+{
+	const guint kind = kind_of(walk, op);
+
+	return kind != F && is_glued(walk, kind == W ? op - walk->x->count : op);
+}
+
 static gint64 change(const PipesimWalk *walk, guint room, guint32 op)
 {
-	const PipesimRoom *of = &walk->x->room[room];
-	const guint lane = lane_of(walk, op), kind = kind_of(walk, op);
-
-	return kind == F   ? of->held[lane]
-	       : kind == I ? -of->freed[lane]
-			   : of->freed[lane] - of->held[lane];
+	return pipesim_room_change(&walk->x->room[room], lane_of(walk, op), kind_of(walk, op),
+		walk->glues && is_joined(walk, op));
 }
 
 /* From place @first on, to before @end. */
@@ -432,12 +436,14 @@ static gboolean has_room(const PipesimWalk *walk, guint32 first, guint n)
 	const guint rank = first / walk->per_rank;
 
 	for (guint i = 0; i < walk->x->n_rooms; i++) {
-		const gint64 limit = walk->x->room[i].limit[rank];
+		const PipesimRoom *room = &walk->x->room[i];
 		gint64 level = walk->level[i][first];
 
 		for (guint k = 0; k < n; k++) {
-			level += change(walk, i, walk->window[k]);
-			if (level > limit)
+			const guint32 op = walk->window[k];
+
+			if (!pipesim_room_hold(room, rank, lane_of(walk, op), kind_of(walk, op),
+				    walk->glues && is_joined(walk, op), &level))
 				return FALSE;
 		}
 	}
@@ -684,10 +690,11 @@ static gboolean try_join(PipesimWalk *walk, guint32 i, gint64 most)
 	const guint32 first = walk->place[i];
 	const guint n = fill_joined(walk, i);
 
-	if (n == 0 || (!joined && !has_room(walk, first, n)))
+	if (n == 0)
 		return FALSE;
 	glue(walk, NO_OP, i, !joined, FALSE);
-	if (longest_through(walk, first, n, most) <= most && take(walk, first, n, TRUE))
+	if (has_room(walk, first, n) && longest_through(walk, first, n, most) <= most &&
+		take(walk, first, n, TRUE))
 		return TRUE;
 	glue(walk, NO_OP, i, joined, FALSE);
 	return FALSE;
