@@ -1,6 +1,6 @@
 #!/bin/sh
 # accuracy.sh [print|peaks]: the tables of docs/accuracy.md, and that of PyTorch's peaks in docs/memory.md, are what
-# pipesim says today of the steps and captures in traces/accuracy-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
+# pipesim says today of the steps and captures in traces/accuracy-h200x2* and traces/optimized-h200x2*. PIPESIM_UPDATE_GOLDEN=1 writes them
 # there instead; print and peaks only print them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
@@ -15,7 +15,11 @@ tables()
 {
 	table "$traces/accuracy-h200x2" || return
 	printf '\n%s\n\n' 'On two other GPUs, with the effects that the captures above found:'
-	table "$traces/accuracy-h200x2-b" --effects "$traces/accuracy-h200x2"
+	table "$traces/accuracy-h200x2-b" --effects "$traces/accuracy-h200x2" || return
+	for folder in optimized-h200x2 optimized-h200x2-b; do
+		printf '\n%s\n\n' "Orders that pipesim searched, \`traces/$folder\`:"
+		python3 "$TOP_SRCDIR/tests/pytorch/gains.py" --pipesim "$PIPESIM" table "$traces/$folder" || return
+	done
 }
 peaks()
 {
