@@ -20,6 +20,10 @@ typedef struct {
 	const PipesimBesides *besides;
 	gint64 messages, gathered;
 	gint64 absent; /* of the parameters: gradients that nothing has brought yet */
+	/* What an op of each chunk needs while it runs, by phase (F, I or B, W), where a model is described;
+	 * of the op that runs. */
+	const gint64 *transient_of[3];
+	gint64 transient;
 } PipesimHeld;
 
 /** pipesim_held_begin: what @rank holds before its first op: nothing.
@@ -31,8 +35,11 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank);
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index);
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index);
 
-/** pipesim_held_bytes: bytes of all kinds together and of the parameters; saturates.
- * @report: for its unit and parameters
- * @until_input, @until_weight: (out) (nullable): of each kind */
-gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
-	const PipesimCosts *costs, gint64 *until_input, gint64 *until_weight);
+/** pipesim_held_parts: bytes by what they are of; their sum is pipesim_held_bytes(). */
+void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
+	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD]);
+
+/** pipesim_held_bytes: all of them together; saturates.
+ * @report: for its unit and parameters */
+gint64 pipesim_held_bytes(
+	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs);

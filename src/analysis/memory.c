@@ -6,6 +6,17 @@
 #include "analysis/parts.h"
 #include <string.h>
 
+const char *const pipesim_held_names[PIPESIM_N_HELD] = {"parameters", "activations until I",
+	"activations until W", "between I and W", "messages", "gathered stages", "transient"};
+const char *const pipesim_held_keys[PIPESIM_N_HELD] = {"parameters", "until_input",
+	"until_weight", "waiting", "messages", "gathered", "transient"};
+
+/* Those of a rank whose first is the @first of all, where they are known. */
+static const gint64 *chunks_of(const gint64 *all, gsize first)
+{
+	return all != NULL ? &all[first] : NULL;
+}
+
 PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 {
 	const PipesimMemory *memory = &report->memory;
@@ -21,8 +32,25 @@ PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 		.absent = absent,
 		.input_of = &memory->input_of[first],
 		.weight_of = &memory->weight_of[first],
-		.between_of = memory->between_of != NULL ? &memory->between_of[first] : NULL,
-		.step_of = memory->step_of != NULL ? &memory->step_of[first] : NULL};
+		.between_of = chunks_of(memory->between_of, first),
+		.step_of = chunks_of(memory->step_of, first),
+		.transient_of = {chunks_of(memory->forward_transient_of, first),
+			chunks_of(memory->transient_of, first),
+			chunks_of(memory->weight_transient_of, first)}};
+}
+
+/* What @op needs while it runs. */
+static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
+{
+	const gint64 *of = held->transient_of[op->kind == PIPESIM_F   ? 0
+					      : op->kind == PIPESIM_W ? 2
+								      : 1];
+	gint64 most;
+
+	if (of == NULL)
+		return 0;
+	most = of[op->chunk];
+	return op->kind == PIPESIM_FB ? MAX(most, of[op->b_chunk]) : most;
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
@@ -32,8 +60,9 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		held->gathered = held->besides[index].gathered;
 		held->absent = held->besides[index].absent[0];
 	}
+	held->transient = transient_bytes(held, op);
 	if (!pipesim_op_has_forward(op))
-		return held->besides != NULL;
+		return held->besides != NULL || held->transient > 0;
 	held->until_input++;
 	held->until_weight++;
 	if (held->input_of != NULL) {
@@ -47,7 +76,9 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
 	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+	const gboolean transient = held->transient > 0;
 
+	held->transient = 0;
 	if (held->besides != NULL) {
 		held->messages = held->besides[index].behind;
 		held->gathered = 0;
@@ -67,7 +98,7 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 		if (held->weight_of != NULL)
 			held->weight_bytes -= held->weight_of[chunk];
 	}
-	return op->kind != PIPESIM_F || held->besides != NULL;
+	return op->kind != PIPESIM_F || held->besides != NULL || transient;
 }
 
 /* @count chunks of @bytes a whole share; saturates. */
@@ -85,27 +116,34 @@ static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 	*weight = chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
 }
 
-gint64 pipesim_held_bytes(const PipesimHeld *held, const PipesimReport *report,
-	const PipesimCosts *costs, gint64 *until_input, gint64 *until_weight)
+void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
+	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD])
 {
-	gint64 input, weight;
-
-	if (held->input_of != NULL) {
-		input = (gint64)MIN(held->input_bytes, G_MAXINT64);
-		weight = (gint64)MIN(held->weight_bytes, G_MAXINT64);
-	} else {
-		even_bytes(held, report, costs, &input, &weight);
-	}
-	if (until_input != NULL)
-		*until_input = input;
-	if (until_weight != NULL)
-		*until_weight = weight;
 	__extension__ const __int128 waits = held->between_bytes + held->step_bytes;
 
-	return pipesim_add_capped(pipesim_add_capped(pipesim_add_capped(input, weight),
-					  (gint64)MIN(waits, G_MAXINT64)),
-		pipesim_add_capped(report->memory.parameters[held->rank] - held->absent,
-			pipesim_add_capped(held->messages, held->gathered)));
+	if (held->input_of != NULL) {
+		parts[PIPESIM_HELD_UNTIL_INPUT] = (gint64)MIN(held->input_bytes, G_MAXINT64);
+		parts[PIPESIM_HELD_UNTIL_WEIGHT] = (gint64)MIN(held->weight_bytes, G_MAXINT64);
+	} else {
+		even_bytes(held, report, costs, &parts[PIPESIM_HELD_UNTIL_INPUT],
+			&parts[PIPESIM_HELD_UNTIL_WEIGHT]);
+	}
+	parts[PIPESIM_HELD_WAITING] = (gint64)MIN(waits, G_MAXINT64);
+	parts[PIPESIM_HELD_PARAMETERS] = report->memory.parameters[held->rank] - held->absent;
+	parts[PIPESIM_HELD_MESSAGES] = held->messages;
+	parts[PIPESIM_HELD_GATHERED] = held->gathered;
+	parts[PIPESIM_HELD_TRANSIENT] = held->transient;
+}
+
+gint64 pipesim_held_bytes(
+	const PipesimHeld *held, const PipesimReport *report, const PipesimCosts *costs)
+{
+	gint64 parts[PIPESIM_N_HELD], sum = 0;
+
+	pipesim_held_parts(held, report, costs, parts);
+	for (guint i = 0; i < PIPESIM_N_HELD; i++)
+		sum = pipesim_add_capped(sum, parts[i]);
+	return sum;
 }
 
 /* One rank, op by op. */
@@ -119,51 +157,63 @@ typedef struct {
 	guint weighed;
 } Walk;
 
-/* What @op needs while it runs; NULL: none does. */
-static gint64 transient_bytes(const Walk *walk, const PipesimOp *op)
+/* Notes that a rank holds @parts, @total together, while @op runs, the one of @index, or before any does. */
+static void note(const Walk *walk, const PipesimOp *op, guint64 index,
+	const gint64 parts[PIPESIM_N_HELD], gint64 total, PipesimMoment *moment)
 {
-	const PipesimMemory *memory = &walk->report->memory;
-	const gint64 *of;
-	gint64 most;
+	const PipesimProgram *program = walk->subject->step->program;
+	const gint64 *of = walk->held.transient_of[1];
 
-	if (memory->transient_of == NULL || op == NULL)
-		return 0;
-	of = op->kind == PIPESIM_F   ? memory->forward_transient_of
-	     : op->kind == PIPESIM_W ? memory->weight_transient_of
-				     : memory->transient_of;
-	of += (gsize)walk->held.rank * memory->chunks;
-	most = of[op->chunk];
-	return op->kind == PIPESIM_FB ? MAX(most, of[op->b_chunk]) : most;
+	*moment = (PipesimMoment){.bytes = total, .op = PIPESIM_NO_OP};
+	memcpy(moment->part, parts, sizeof moment->part);
+	if (op == NULL)
+		return;
+	moment->kind = op->kind;
+	if (program == NULL)
+		return;
+	/* That of a loop has no number. */
+	op = &program->ops[index];
+	moment->op = (guint32)index;
+	moment->microbatch = op->microbatch;
+	moment->stage = pipesim_op_stage(program, walk->held.rank, op);
+	if (op->kind == PIPESIM_FB && (of == NULL || of[op->b_chunk] >= of[op->chunk])) {
+		moment->microbatch = op->b_microbatch;
+		moment->stage = pipesim_op_b_stage(program, walk->held.rank, op);
+	}
 }
 
-/* What is held while @op runs, or before any does. */
-static void weigh(Walk *walk, const PipesimOp *op)
+/* What is held while @op runs, the one of @index, or before any does. */
+static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 {
 	PipesimMemory *memory = &walk->report->memory;
 	const guint rank = walk->held.rank;
-	const gint64 transient = transient_bytes(walk, op);
-	gint64 input, weight;
-	const gint64 total =
-		pipesim_add_capped(transient, pipesim_held_bytes(&walk->held, walk->report,
-						      walk->subject->costs, &input, &weight));
-	gint64 even_input = input, even_weight = weight;
+	const gint64 limit = walk->subject->memory_limit;
+	gint64 parts[PIPESIM_N_HELD], total = 0;
+	gint64 even_input, even_weight;
 
+	pipesim_held_parts(&walk->held, walk->report, walk->subject->costs, parts);
+	for (guint i = 0; i < PIPESIM_N_HELD; i++)
+		total = pipesim_add_capped(total, parts[i]);
+	even_input = parts[PIPESIM_HELD_UNTIL_INPUT];
+	even_weight = parts[PIPESIM_HELD_UNTIL_WEIGHT];
 	if (walk->held.input_of != NULL)
 		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
 			&even_weight);
 	memory->even = MAX(memory->even, pipesim_add_capped(even_input, even_weight));
+	if (memory->over != NULL && total > limit && memory->over[rank].bytes == 0)
+		note(walk, op, index, parts, total, &memory->over[rank]);
 	if (total <= memory->peak[rank])
 		return;
+	note(walk, op, index, parts, total, &memory->fullest[rank]);
 	memory->peak[rank] = total;
-	memory->until_input[rank] = input;
-	memory->until_weight[rank] = weight;
-	memory->between[rank] =
-		(gint64)MIN(walk->held.between_bytes + walk->held.step_bytes, G_MAXINT64);
-	memory->transient[rank] = transient;
+	memory->until_input[rank] = parts[PIPESIM_HELD_UNTIL_INPUT];
+	memory->until_weight[rank] = parts[PIPESIM_HELD_UNTIL_WEIGHT];
+	memory->between[rank] = parts[PIPESIM_HELD_WAITING];
+	memory->transient[rank] = parts[PIPESIM_HELD_TRANSIENT];
 	if (memory->messages != NULL)
-		memory->messages[rank] = walk->held.messages;
+		memory->messages[rank] = parts[PIPESIM_HELD_MESSAGES];
 	if (memory->gathered != NULL)
-		memory->gathered[rank] = walk->held.gathered;
+		memory->gathered[rank] = parts[PIPESIM_HELD_GATHERED];
 }
 
 /* @verb with the chunk that it is of. */
@@ -197,7 +247,7 @@ static void walk_ops(Walk *walk, const PipesimOp *ops, guint32 n, guint64 index)
 		most->peak_until_input[rank] =
 			MAX(most->peak_until_input[rank], held->until_input);
 		if (walk->report->memory.peak != NULL)
-			weigh(walk, &op);
+			weigh(walk, &op, index + i);
 		pipesim_held_after(held, &op, index + i);
 	}
 }
@@ -291,6 +341,21 @@ static void walk_loops(Walk *walk, guint64 index)
 	g_clear_pointer(&walk->inputs, g_byte_array_unref);
 }
 
+/* What the transient bytes of the moments of @rank are of. */
+static void name_transients(const PipesimSubject *subject, PipesimMemory *memory, guint rank)
+{
+	PipesimMoment *moments[] = {
+		&memory->fullest[rank], memory->over != NULL ? &memory->over[rank] : NULL};
+	const PipesimCutter *cutter = subject->costs->cutter;
+
+	for (guint i = 0; cutter != NULL && i < G_N_ELEMENTS(moments); i++)
+		if (moments[i] != NULL && moments[i]->op != PIPESIM_NO_OP &&
+			moments[i]->part[PIPESIM_HELD_TRANSIENT] > 0)
+			moments[i]->transient =
+				cutter->transient(cutter, &subject->step->job.order->shape,
+					moments[i]->stage, moments[i]->kind);
+}
+
 static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *report)
 {
 	const PipesimStep *step = subject->step;
@@ -302,7 +367,7 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 	if (report->held.peak_op != NULL)
 		report->held.peak_op[rank] = PIPESIM_NO_OP;
 	if (report->memory.peak != NULL)
-		weigh(&walk, NULL);
+		weigh(&walk, NULL, 0);
 	/* There are no loops, or pairs of theirs have been taken apart. */
 	if (order->program != NULL || step->program != step->whole ||
 		report->memory.besides != NULL)
@@ -317,6 +382,8 @@ static void walk_rank(const PipesimSubject *subject, guint rank, PipesimReport *
 		pipesim_op_print(step->program, rank, op, name);
 		report->held.peak_name[rank] = g_strdup(name->str);
 	}
+	if (report->memory.peak != NULL)
+		name_transients(subject, &report->memory, rank);
 	report->held.max_peak = MAX(report->held.max_peak, report->held.peak[rank]);
 	if (report->memory.peak != NULL)
 		report->memory.max = MAX(report->memory.max, report->memory.peak[rank]);
@@ -387,6 +454,9 @@ static void init_memory(const PipesimSubject *subject, PipesimReport *report)
 	memory->between = g_new0(gint64, report->ranks);
 	memory->transient = g_new0(gint64, report->ranks);
 	memory->parameters = g_new0(gint64, report->ranks);
+	memory->fullest = g_new0(PipesimMoment, report->ranks);
+	if (subject->memory_limit > 0)
+		memory->over = g_new0(PipesimMoment, report->ranks);
 	if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
 		place_stages(step, subject->costs, memory);
 	for (guint rank = 0; rank < report->ranks; rank++) {

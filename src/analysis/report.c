@@ -89,6 +89,8 @@ void pipesim_report_free(PipesimReport *report)
 	g_free(report->memory.transient);
 	g_free(report->memory.between_of);
 	g_free(report->memory.step_of);
+	g_free(report->memory.fullest);
+	g_free(report->memory.over);
 	g_free(report->memory.transient_of);
 	g_free(report->memory.forward_transient_of);
 	g_free(report->memory.weight_transient_of);

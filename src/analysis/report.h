@@ -83,6 +83,33 @@ typedef struct {
 		[2]; /* of the parameters' gradients: what is not there yet, and from its end on */
 } PipesimBesides;
 
+/* What bytes that a rank holds are of, in the order in which pictures pile them up. */
+typedef enum {
+	PIPESIM_HELD_PARAMETERS, /* with gradients, optimizer states and what else stays */
+	PIPESIM_HELD_UNTIL_INPUT,
+	PIPESIM_HELD_UNTIL_WEIGHT,
+	PIPESIM_HELD_WAITING, /* from I to W, and until the step ends */
+	PIPESIM_HELD_MESSAGES,
+	PIPESIM_HELD_GATHERED,
+	PIPESIM_HELD_TRANSIENT, /* while an op runs */
+	PIPESIM_N_HELD,
+} PipesimHeldPart;
+
+/* pipesim_held_names: "parameters", "activations until I" ...; pipesim_held_keys: "parameters", "until_input" ... */
+extern const char *const pipesim_held_names[PIPESIM_N_HELD];
+extern const char *const pipesim_held_keys[PIPESIM_N_HELD];
+
+/* What a rank holds while an op runs. */
+typedef struct {
+	gint64 bytes; /* 0: there is no such moment */
+	gint64 part[PIPESIM_N_HELD];
+	guint32 op; /* of the step's program; PIPESIM_NO_OP where ops are not known, or before the first */
+	PipesimKind kind;
+	guint microbatch, stage; /* of the half of a pair that needs more */
+	const char *
+		transient; /* the largest transient tensor: "logits and loss"; static, or NULL */
+} PipesimMoment;
+
 /* Bytes. */
 typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
@@ -98,6 +125,8 @@ typedef struct {
 	gint64 *messages, *gathered;
 	gint64 *parameters; /* of all its stages, and what else stays; NULL with it */
 	gint64 max_parameters;
+	PipesimMoment *fullest; /* of each rank, the first; NULL with peak */
+	PipesimMoment *over;    /* of each rank, the first above the limit; NULL without one */
 	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold the
 	 * same. */
 	gint64 *input_of, *weight_of;

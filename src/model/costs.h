@@ -59,6 +59,10 @@ struct _PipesimCutter {
 		const PipesimCutter *cutter, const PipesimShape *shape, PipesimTimes *times);
 	/* Bytes of a rank besides, which has stages of all these sorts. */
 	gint64 (*fixed)(const PipesimCutter *cutter, guint sorts);
+	/* What the largest tensors are that are there only while an op of @kind of @stage runs; static, NULL = none.
+	 * Of a shape that it can cut. */
+	const char *(*transient)(const PipesimCutter *cutter, const PipesimShape *shape,
+		guint stage, PipesimKind kind);
 	void (*free)(PipesimCutter *cutter);
 	gint64 message; /* bytes that a micro-batch hands from stage to stage */
 	/* Of one micro-batch, where times of stages are known; else 0: tokens over all data-parallel ranks;

@@ -8,6 +8,7 @@
 #include "analysis/stays.h"
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/moments.h"
 #include "output/timeline-layout.h"
 #include "runtime/runtime.h"
 
@@ -131,6 +132,7 @@ static void open_counter(const Trace *trace, const char *name, guint rank, gint6
 static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimHeld *held)
 {
 	const PipesimReport *report = trace->run->report;
+	gint64 parts[PIPESIM_N_HELD];
 
 	open_counter(trace, "activations", rank, ns);
 	pipesim_json_key(trace->json, "held");
@@ -140,8 +142,35 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	if (report->memory.peak == NULL)
 		return;
 	open_counter(trace, "memory", rank, ns);
-	pipesim_json_member_int(trace->json, "bytes",
-		pipesim_held_bytes(held, report, trace->costs, NULL, NULL));
+	pipesim_json_member_int(
+		trace->json, "bytes", pipesim_held_bytes(held, report, trace->costs));
+	close_event(trace->json);
+	/* A counter of several values is drawn as a pile of them. */
+	open_counter(trace, "memory by part", rank, ns);
+	pipesim_held_parts(held, report, trace->costs, parts);
+	for (guint i = 0; i < PIPESIM_N_HELD; i++)
+		if (pipesim_moment_has(report, i))
+			pipesim_json_member_int(trace->json, pipesim_held_names[i], parts[i]);
+	close_event(trace->json);
+}
+
+/* Where the rank first holds more than it may: across its tracks. */
+static void write_over(const Trace *trace, guint rank)
+{
+	const PipesimMemory *memory = &trace->run->report->memory;
+	const PipesimMoment *moment = memory->over != NULL ? &memory->over[rank] : NULL;
+	g_autofree char *words = NULL;
+
+	if (moment == NULL || moment->bytes == 0)
+		return;
+	words = pipesim_moment_words(moment, rank);
+	open_event(trace, "i", "out of memory", rank, COMPUTE_THREAD);
+	key_us(trace->json, "ts",
+		moment->op != PIPESIM_NO_OP ? trace->run->step->timeline->start[moment->op]
+					    : 0);
+	pipesim_json_member_string(trace->json, "s", "p");
+	open_args(trace->json);
+	pipesim_json_member_string(trace->json, "why", words);
 	close_event(trace->json);
 }
 
@@ -476,6 +505,7 @@ static gboolean write_run(Trace *trace, GError **error)
 		write_stays(trace, rank);
 		write_speeds(trace, rank);
 		write_held(trace, rank, 0, &held);
+		write_over(trace, rank);
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i], i))
 				write_held(trace, rank, timeline->start[i], &held);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/moments.h"
 #include "output/samples.h"
 
 /* What the figures of one run are printed of. */
@@ -140,6 +141,7 @@ static void write_json(const PipesimComparison *comparison,
 			pipesim_json_member_string(json, "error", run->error->message);
 		} else {
 			write_figures(&writer);
+			pipesim_moments_json(run, json);
 			pipesim_samples_json_run(comparison, run, json);
 		}
 		pipesim_json_close(json);

@@ -8,6 +8,7 @@
 #include "analysis/stays.h"
 #include "base/json.h"
 #include "output/figures.h"
+#include "output/moments.h"
 #include "output/text.h"
 #include "output/timeline-layout.h"
 #include "runtime/runtime.h"
@@ -322,7 +323,7 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 		const PipesimHeld none = pipesim_held_begin(report, lane->rank);
 
 		pipesim_json_key(json, "rest");
-		pipesim_json_int(json, pipesim_held_bytes(&none, report, costs, NULL, NULL));
+		pipesim_json_int(json, pipesim_held_bytes(&none, report, costs));
 	}
 	for (guint key = 0; key < n_keys; key++) {
 		PipesimHeld held = pipesim_held_begin(report, lane->rank);
@@ -335,12 +336,55 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 			if (!(k % 2 == 0 ? pipesim_held_before(&held, op, lane->begin + k / 2)
 					 : pipesim_held_after(&held, op, lane->begin + k / 2)))
 				continue;
-			pipesim_json_int(json, key == 0   ? k
-					       : key == 1 ? held.until_weight
-							  : pipesim_held_bytes(&held, report,
-								    costs, NULL, NULL));
+			pipesim_json_int(
+				json, key == 0   ? k
+				      : key == 1 ? held.until_weight
+						 : pipesim_held_bytes(&held, report, costs));
 		}
 		pipesim_json_close(json);
+	}
+}
+
+/* Of what kinds the bytes of the rank are: an array a part, at the same moments, and ahead of them; and where it first
+ * holds more than it may. */
+static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+{
+	const PipesimReport *report = lane->run->report;
+	const PipesimMoment *over = report->memory.over;
+	gint64 parts[PIPESIM_N_HELD];
+
+	if (report->memory.peak == NULL)
+		return;
+	pipesim_json_open_object(json, "parts");
+	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
+		PipesimHeld held = pipesim_held_begin(report, lane->rank);
+
+		if (!pipesim_moment_has(report, part))
+			continue;
+		pipesim_json_open_array(json, pipesim_held_names[part]);
+		pipesim_held_parts(&held, report, costs, parts);
+		pipesim_json_int(json, parts[part]);
+		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
+			const guint32 op = lane->begin + k / 2;
+			const PipesimOp *ops = lane->run->step->program->ops;
+
+			if (!(k % 2 == 0 ? pipesim_held_before(&held, &ops[op], op)
+					 : pipesim_held_after(&held, &ops[op], op)))
+				continue;
+			pipesim_held_parts(&held, report, costs, parts);
+			pipesim_json_int(json, parts[part]);
+		}
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+	if (over != NULL && over[lane->rank].bytes > 0) {
+		g_autofree char *words = pipesim_moment_words(&over[lane->rank], lane->rank);
+
+		pipesim_json_member_string(json, "over", words);
+		pipesim_json_member_int(json, "over_op",
+			over[lane->rank].op == PIPESIM_NO_OP
+				? 0
+				: over[lane->rank].op - lane->begin);
 	}
 }
 
@@ -377,6 +421,7 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	write_pairs(json, lane);
 	write_phases(json, lane);
 	write_held(json, lane, costs);
+	write_parts(json, lane, costs);
 	if (lane->run->step->timeline->n_transfers > 0)
 		write_stays(json, lane);
 	pipesim_json_close(json);

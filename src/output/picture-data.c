@@ -143,7 +143,7 @@ const char *const pipesim_block_names[PIPESIM_N_BLOCKS] = {"F0", "F1", "F2", "F3
 	"I2", "I3", "W0", "W1", "W2", "W3", "B0", "B1", "B2", "B3", "pairs", "critical",
 	"waiting-sends", "waiting-receives", "beside-ops", "sends", "receives", "speed-16",
 	"speed-12", "speed-8", "speed-4", "sustained", "speed+4", "speed+8", "speed+12",
-	"speed+16", "speed+20", "speed+24", "memory"};
+	"speed+16", "speed+20", "speed+24", "parts", "memory"};
 
 /* In the order of these. */
 enum {

@@ -5,6 +5,7 @@
 
 #include "output/figures.h"
 #include "output/gnuplot.h"
+#include "output/moments.h"
 #include "output/picture.h"
 #include "output/table.h"
 
@@ -22,8 +23,9 @@ typedef struct {
 	const PipesimLayout *layout;
 	const PipesimDetail *detail;
 	GString *out;
-	double x;    /* where the next entry begins, pixels */
-	guint below; /* of the line that it is on, pixels below the axis */
+	double x;                     /* where the next entry begins, pixels */
+	guint below;                  /* of the line that it is on, pixels below the axis */
+	gboolean has[PIPESIM_N_HELD]; /* of bytes */
 } Legend;
 
 static double words_pixels(const Legend *legend, const char *words)
@@ -188,6 +190,33 @@ static void append_ranks(Legend *legend)
 				     : "(of what ranks hold)");
 }
 
+/* Which kinds of bytes ranks have at their fullest. */
+static void find_held(Legend *legend)
+{
+	for (guint p = 0; p < legend->layout->n_panels; p++) {
+		const PipesimReport *report = legend->layout->panels[p].run->report;
+
+		for (guint rank = 0; rank < report->ranks; rank++)
+			for (guint part = 0; part < PIPESIM_N_HELD; part++)
+				legend->has[part] |=
+					report->memory.fullest[rank].part[part] > 0;
+	}
+}
+
+/* What the bytes of the fullest rank are of. */
+static void append_held(Legend *legend)
+{
+	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
+		char colour[8];
+		g_autofree char *fill = g_strdup_printf("fs solid noborder fc rgb '%s'",
+			pipesim_theme_part(legend->detail->theme, part, colour));
+
+		if (legend->has[part])
+			append_entry(legend, fill, pipesim_held_names[part]);
+	}
+	append_words(legend, "(of the fullest rank)");
+}
+
 /* Lines of words below the colours, on what is drawn and on how. */
 static char *make_captions(const Legend *legend, const PipesimComparison *comparison)
 {
@@ -203,6 +232,16 @@ static char *make_captions(const Legend *legend, const PipesimComparison *compar
 		g_string_append_printf(text, "\nTimes from: %s", comparison->costs->source);
 	if (detail->thin_speeds)
 		g_string_append(text, "\nLanes are too low to show how fast ops ran");
+	for (guint p = 0; p < layout->n_panels && detail->memory > 0; p++) {
+		const PipesimRun *run = layout->panels[p].run;
+		g_autofree char *words =
+			p > 0 && run == layout->panels[p - 1].run
+				? NULL
+				: pipesim_moment_over(run, comparison->scenario.memory_limit);
+
+		if (words != NULL)
+			g_string_append_printf(text, "\n%s: %s", run->name, words);
+	}
 	if (detail->width == 0)
 		return g_string_free(text, FALSE);
 	g_string_append(text,
@@ -265,6 +304,11 @@ guint pipesim_legend_append(const PipesimLayout *layout, const PipesimDetail *de
 	if (detail->memory > 0) {
 		begin_line(&legend);
 		append_ranks(&legend);
+	}
+	if (detail->memory > 0 && layout->bytes) {
+		find_held(&legend);
+		begin_line(&legend);
+		append_held(&legend);
 	}
 	if (detail->messages) {
 		begin_line(&legend);

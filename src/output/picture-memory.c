@@ -3,14 +3,23 @@
 
 #include "analysis/held.h"
 #include "output/figures.h"
+#include "output/moments.h"
 #include "output/picture.h"
+#include <string.h>
 
 /* Columns that a pixel is cut into; each shows the most that is held in it. */
 #define FINE 2
 /* Of the scale, where parameters take more than this share of it: it begins near them. */
 #define MAX_REST 0.3
+/* A limit further than that from the most is not shown. */
+#define FAR 1.6
 /* Of the scale, above the most. */
 #define ROOM 0.08
+
+/* What bytes are of. */
+typedef struct {
+	gint64 total, part[PIPESIM_N_HELD];
+} Pile;
 
 /* Of one panel. */
 typedef struct {
@@ -19,14 +28,14 @@ typedef struct {
 	const PipesimCosts *costs; /* NULL: activations are shown, not bytes */
 	PipesimColumns columns;
 	double *most;       /* by column */
+	Pile *piles;        /* by column, of one rank; or NULL */
 	double top, height; /* in lanes */
 } Memory;
 
 static double value_of(const Memory *memory, const PipesimHeld *held)
 {
 	if (memory->costs != NULL)
-		return (double)pipesim_held_bytes(
-			held, memory->run->report, memory->costs, NULL, NULL);
+		return (double)pipesim_held_bytes(held, memory->run->report, memory->costs);
 	return pipesim_figure_activations(memory->run->report, held->until_weight);
 }
 
@@ -62,17 +71,107 @@ static void find_most(Memory *memory, guint rank)
 		&column);
 }
 
-static void append_point(const Memory *memory, guint rank, gint64 at, double value,
-	const char *colour, GString *out)
+/* The same of what it is of. */
+static void hold_pile(Memory *memory, const PipesimHeld *held, gint64 until, guint *column)
+{
+	const gint64 *begin = memory->columns.begin;
+	Pile pile = {0};
+
+	if (until < begin[0])
+		return;
+	pipesim_held_parts(held, memory->run->report, memory->costs, pile.part);
+	for (guint part = 0; part < PIPESIM_N_HELD; part++)
+		pile.total = pipesim_add_capped(pile.total, pile.part[part]);
+	if (pile.total > memory->piles[*column].total)
+		memory->piles[*column] = pile;
+	while (*column + 1 < memory->columns.n && begin[*column + 1] <= until)
+		memory->piles[++*column] = pile;
+}
+
+static void find_piles(Memory *memory, guint rank)
+{
+	const PipesimStep *step = memory->run->step;
+	const guint32 *begin = &step->program->rank_begin[rank];
+	PipesimHeld held = pipesim_held_begin(memory->run->report, rank);
+	guint column = 0;
+
+	for (guint32 op = begin[0]; op < begin[1]; op++) {
+		hold_pile(memory, &held, step->timeline->start[op], &column);
+		pipesim_held_before(&held, &step->program->ops[op], op);
+		hold_pile(memory, &held, step->timeline->end[op], &column);
+		pipesim_held_after(&held, &step->program->ops[op], op);
+	}
+	hold_pile(memory, &held, memory->columns.begin[memory->columns.n], &column);
+}
+
+/* Where @value stands, in lanes from the top. */
+static double lane_of(const Memory *memory, double value)
 {
 	const PipesimDetail *detail = memory->detail;
 	const double part = (value - detail->held_from) / (detail->held_to - detail->held_from);
+
+	return memory->top + memory->height * (1 - CLAMP(part, 0, 1));
+}
+
+/* One box a part of @pile, held from @from to @to. */
+static void append_pile(const Memory *memory, const Pile *pile, gint64 from, gint64 to,
+	PipesimDetail *detail, GString *out)
+{
+	double sum = 0;
+
+	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
+		const double low = lane_of(memory, sum);
+		const double high = lane_of(memory, sum + (double)pile->part[part]);
+		PipesimNumber begin, end, bottom, top;
+		char colour[8];
+
+		sum += (double)pile->part[part];
+		if (pile->part[part] <= 0 || low - high < 1e-6)
+			continue;
+		detail->held_parts |= 1u << part;
+		g_string_append_printf(out, "%u %s %s %s %s 0x%s\n", part,
+			pipesim_print_ms(begin, from), pipesim_print_ms(end, to),
+			pipesim_figure_short(bottom, low, 4),
+			pipesim_figure_short(top, high, 4),
+			pipesim_theme_part(detail->theme, part, colour) + 1);
+	}
+}
+
+/* The rank that is fullest at its peak, by what its bytes are of. */
+static void append_piles(Memory *memory, PipesimDetail *detail, GString *out)
+{
+	const PipesimReport *report = memory->run->report;
+	const gint64 *begin = memory->columns.begin;
+	const guint n = memory->columns.n;
+	const gint64 end = MIN(memory->run->step->timeline->makespan, begin[n]);
+	guint fullest = 0;
+
+	for (guint rank = 0; rank < report->ranks; rank++)
+		if (report->memory.peak[rank] > report->memory.peak[fullest])
+			fullest = rank;
+	memory->piles = g_new0(Pile, n);
+	find_piles(memory, fullest);
+	for (guint i = 0; i < n && begin[i] < end;) {
+		guint next = i + 1;
+
+		while (next < n &&
+			memcmp(&memory->piles[next], &memory->piles[i], sizeof(Pile)) == 0)
+			next++;
+		append_pile(memory, &memory->piles[i], begin[i], MIN(begin[next], end), detail,
+			out);
+		i = next;
+	}
+	g_clear_pointer(&memory->piles, g_free);
+}
+
+static void append_point(const Memory *memory, guint rank, gint64 at, double value,
+	const char *colour, GString *out)
+{
 	PipesimNumber time, held, lane;
 
 	g_string_append_printf(out, "%u %s %s 0x%s %s\n", rank,
 		pipesim_print_double(held, value), pipesim_print_ms(time, at), colour + 1,
-		pipesim_figure_short(
-			lane, memory->top + memory->height * (1 - CLAMP(part, 0, 1)), 4));
+		pipesim_figure_short(lane, lane_of(memory, value), 4));
 }
 
 /* A line of steps; it ends with the step of the run. */
@@ -120,31 +219,62 @@ static void choose_scale(
 	if (detail->held_to <= detail->held_from)
 		detail->held_to = detail->held_from + 1;
 	detail->held_most = detail->held_to;
+	if (costs == NULL || detail->held_limit > FAR * detail->held_most)
+		detail->held_limit = 0;
+	detail->held_to = MAX(detail->held_to, detail->held_limit);
 	detail->held_to += ROOM * (detail->held_to - detail->held_from);
+}
+
+/* What panel @p has, but for its lines. */
+static Memory begin_panel(
+	const PipesimLayout *layout, PipesimDetail *detail, const PipesimCosts *costs, guint p)
+{
+	const PipesimPanel *panel = &layout->panels[p];
+	Memory memory = {
+		.detail = detail,
+		.run = panel->run,
+		.costs = costs,
+		.height = (double)detail->memory / detail->lane,
+	};
+
+	memory.top = pipesim_detail_top(detail, layout, p) + panel->lanes + detail->below -
+		     memory.height;
+	pipesim_columns_init(&memory.columns, layout, FINE * detail->across);
+	return memory;
+}
+
+static void append_parts(const PipesimLayout *layout, PipesimDetail *detail,
+	const PipesimCosts *costs, GString *out)
+{
+	g_string_append_printf(out,
+		"# %s\n# part, from, to (ms), lanes from the top, colour; the fullest rank\n",
+		pipesim_block_names[PIPESIM_BLOCK_PARTS]);
+	for (guint p = 0; p < layout->n_panels; p++) {
+		Memory memory = begin_panel(layout, detail, costs, p);
+
+		append_piles(&memory, detail, out);
+		pipesim_columns_clear(&memory.columns);
+	}
+	g_string_append(out, "\n\n");
+	detail->drawn[PIPESIM_BLOCK_PARTS] = TRUE;
 }
 
 void pipesim_picture_memory(const PipesimLayout *layout, PipesimDetail *detail,
 	const PipesimCosts *costs, GString *out)
 {
+	choose_scale(layout, detail, costs);
+	if (costs != NULL)
+		append_parts(layout, detail, costs, out);
 	g_string_append_printf(out,
 		"# %s\n# rank, %s held, time (ms), colour, lane (from the top); most of each "
 		"column of 1/%u pixel\n",
 		pipesim_block_names[PIPESIM_BLOCK_MEMORY],
 		costs != NULL ? "bytes" : "activations", FINE);
-	choose_scale(layout, detail, costs);
 	for (guint p = 0; p < layout->n_panels; p++) {
 		const PipesimPanel *panel = &layout->panels[p];
 		const guint lines = MIN(panel->ranks, PIPESIM_MEMORY_LINES);
-		Memory memory = {
-			.detail = detail,
-			.run = panel->run,
-			.costs = costs,
-			.height = (double)detail->memory / detail->lane,
-		};
+		Memory memory = begin_panel(layout, detail, costs, p);
 
-		memory.top = pipesim_detail_top(detail, layout, p) + panel->lanes +
-			     detail->below - memory.height;
-		pipesim_columns_init(&memory.columns, layout, FINE * detail->across);
 		memory.most = g_new0(double, memory.columns.n);
 		for (guint i = 0; i < lines; i++) {
 			const guint rank =

@@ -122,7 +122,7 @@ static void append_settings(const Picture *picture)
 			g_string_append_printf(out, "%s%u = '%s'%s", pipesim_kind_letter(kind),
 				i, theme->looks[kind].colours[i],
 				i + 1 < PIPESIM_SHADES ? "; " : "\n");
-	if (layout->critical)
+	if (layout->critical || picture->detail.held_limit > 0)
 		g_string_append_printf(out, "critical = '%s'\n", theme->critical);
 	if (detail->speeds) {
 		g_string_append(out,
@@ -230,6 +230,49 @@ static void append_memory_panel(const Picture *picture, double below, const char
 		pipesim_figure_short(last, below + detail->below, 3));
 }
 
+/* The limit, and where the fullest rank first holds more; @bottom: of the scale, in lanes. */
+static void append_limit(
+	const Picture *picture, const PipesimPanel *panel, double bottom, const char *end)
+{
+	const PipesimDetail *detail = &picture->detail;
+	const PipesimMemory *memory = &panel->run->report->memory;
+	const double scale =
+		(detail->memory / (double)detail->lane) / (detail->held_to - detail->held_from);
+	const PipesimMoment *worst = NULL;
+	PipesimNumber at, bytes, time, number;
+	guint rank = 0;
+
+	if (detail->held_limit <= 0)
+		return;
+	pipesim_figure_short(at, bottom - scale * (detail->held_limit - detail->held_from), 3);
+	g_string_append_printf(picture->out,
+		"set arrow from begin,%s to %s,%s nohead dt 2 lc rgb critical front\n"
+		"set label 'limit %s ' at %s,%s right offset 0,0.5 front textcolor rgb "
+		"critical\n",
+		at, end, at, pipesim_print_bytes(bytes, (gint64)detail->held_limit), end, at);
+	for (guint i = 0; memory->over != NULL && i < panel->run->report->ranks; i++)
+		if (memory->over[i].bytes > 0 && memory->over[i].op != PIPESIM_NO_OP &&
+			(worst == NULL || memory->peak[i] > memory->peak[rank])) {
+			worst = &memory->over[i];
+			rank = i;
+		}
+	if (worst == NULL ||
+		panel->run->step->timeline->start[worst->op] < picture->layout->begin ||
+		panel->run->step->timeline->start[worst->op] > picture->layout->end)
+		return;
+	pipesim_figure_short(
+		time, (double)panel->run->step->timeline->start[worst->op] / 1e6, 6);
+	g_string_append_printf(picture->out,
+		"set label 'x' at unit * %s,%s center front textcolor rgb critical\n"
+		"set label '  out of memory: rank %u, micro-batch %u: %s' at unit * %s,%s "
+		"offset 0,%s front textcolor rgb critical\n",
+		time,
+		pipesim_figure_short(
+			number, bottom - scale * ((double)worst->bytes - detail->held_from), 3),
+		rank, worst->microbatch, pipesim_print_bytes(bytes, worst->bytes), time, at,
+		"-0.6");
+}
+
 /* The title of each panel, and a frame around the time that its schedule takes. */
 static void append_panels(const Picture *picture)
 {
@@ -263,8 +306,10 @@ static void append_panels(const Picture *picture)
 				pipesim_figure_short(first, top, 3), end,
 				pipesim_figure_short(last, top + panel->lanes, 3),
 				detail->width > 0 ? "front" : "behind");
-		if (stop > layout->begin && detail->memory > 0)
+		if (stop > layout->begin && detail->memory > 0) {
 			append_memory_panel(picture, top + panel->lanes, end);
+			append_limit(picture, panel, top + panel->lanes + detail->below, end);
+		}
 	}
 }
 
@@ -374,6 +419,10 @@ static void append_plots(Picture *picture)
 			"($5 - 0.28) \\\n"
 			"	with boxxyerror lw 0.25 fs solid border rgb frame fc rgb V%u",
 			i);
+	append_plot(picture, PIPESIM_BLOCK_PARTS,
+		"using (($2 + $3) / 2 * unit):(($4 + $5) / 2):($2 * unit):($3 * unit):4:5:6 "
+		"\\\n"
+		"	with boxxyerror fs solid noborder lc rgb variable");
 	append_plot(picture, PIPESIM_BLOCK_MEMORY,
 		"using ($3 * unit):5:4 with lines lw 1.25 lc rgb variable");
 	g_string_append(picture->out, "\n");
@@ -454,6 +503,7 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 		return FALSE;
 	gnuplot->paper = picture.detail.theme->paper;
 	gnuplot->font = picture.detail.font;
+	picture.detail.held_limit = (double)comparison->scenario.memory_limit;
 	pipesim_picture_data(layout, &picture.detail, gnuplot->data);
 	if (picture.detail.memory > 0)
 		pipesim_picture_memory(layout, &picture.detail,

@@ -16,7 +16,9 @@ enum {
 	PIPESIM_BLOCK_CRITICAL,
 	PIPESIM_BLOCK_STRIPS,
 	PIPESIM_BLOCK_SPEEDS = PIPESIM_BLOCK_STRIPS + PIPESIM_N_STRIPS,
-	PIPESIM_BLOCK_MEMORY = PIPESIM_BLOCK_SPEEDS + PIPESIM_SPEEDS,
+	PIPESIM_BLOCK_PARTS = PIPESIM_BLOCK_SPEEDS +
+			      PIPESIM_SPEEDS, /* what the bytes of the fullest rank are of */
+	PIPESIM_BLOCK_MEMORY,
 	PIPESIM_N_BLOCKS,
 };
 
@@ -56,6 +58,8 @@ typedef struct {
 	gboolean numbered[PIPESIM_BLOCK_PAIRS][PIPESIM_N_NUMBERS];
 	/* The scale of what ranks hold, and the most on it, in bytes or whole stages. */
 	double held_from, held_to, held_most;
+	double held_limit; /* what a rank may hold; 0 = no limit, or far above the scale */
+	guint held_parts;  /* 1 << PipesimHeldPart: of what bytes of the fullest ranks are */
 } PipesimDetail;
 
 /** pipesim_detail_init: how much of @layout is drawn; pipesim_picture_data() finds out what.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/figures.h"
+#include "output/moments.h"
 #include "output/samples.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -534,6 +535,16 @@ static void append_critical(const Text *text, const PipesimRun *run)
 	append_note(text, run->name, words->str);
 }
 
+/* Where the ranks of @run first hold more than they may. */
+static void append_over(const Text *text, const PipesimRun *run)
+{
+	g_autofree char *words =
+		pipesim_moment_over(run, text->comparison->scenario.memory_limit);
+
+	if (words != NULL)
+		append_note(text, run->name, words);
+}
+
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out)
 {
 	static const PipesimFigureId notes[] = {
@@ -566,6 +577,7 @@ void pipesim_text_notes(const PipesimComparison *comparison, guint width, GStrin
 			if (note.text != NULL)
 				append_note(&text, run->name, note.text);
 		}
+		append_over(&text, run);
 		append_critical(&text, run);
 		if (pipesim_run_split(run))
 			g_string_append_printf(
@@ -611,6 +623,9 @@ static void write_text(
 		for (guint i = 0; i < comparison->runs->len; i++)
 			if (get_run(&text, i)->error == NULL)
 				append_critical(&text, get_run(&text, i));
+		for (guint i = 0; i < comparison->runs->len; i++)
+			if (get_run(&text, i)->error == NULL)
+				append_over(&text, get_run(&text, i));
 		return;
 	}
 	if (comparison->runs->len == 1 && get_run(&text, 0)->error == NULL)

@@ -117,3 +117,16 @@ const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8])
 {
 	return pipesim_theme_mix(theme->messages[1][1], theme->messages[1][0], 5, 10, out);
 }
+
+const char *pipesim_theme_part(const PipesimTheme *theme, guint part, char out[8])
+{
+	const char *const colours[] = {theme->quiet, theme->looks[PIPESIM_F].colours[0],
+		theme->looks[PIPESIM_B].colours[0], theme->looks[PIPESIM_W].colours[0],
+		theme->messages[0][0], theme->messages[1][0], theme->critical};
+
+	return pipesim_theme_mix(theme->paper, colours[part % G_N_ELEMENTS(colours)],
+		part == 0                           ? 3
+		: part + 1 == G_N_ELEMENTS(colours) ? 8
+						    : 5,
+		10, out);
+}

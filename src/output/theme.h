@@ -40,6 +40,10 @@ const PipesimTheme *pipesim_theme_find(const char *name, const char *what, GErro
  * @out, which it returns. */
 const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char out[8]);
 
+/** pipesim_theme_part: the colour of what bytes of a rank are of, PipesimHeldPart by number, pale: lines go over it;
+ * "#RRGGBB" in @out, which it returns. */
+const char *pipesim_theme_part(const PipesimTheme *theme, guint part, char out[8]);
+
 /** pipesim_theme_beside: the colour of receives that wait while ops run beside them, between those of receives that
  * move and that wait; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8]);

@@ -241,6 +241,20 @@ static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTim
 	}
 }
 
+static const char *transient(
+	const PipesimCutter *base, const PipesimShape *shape, guint stage, PipesimKind kind)
+{
+	const Cutter *cutter = (const Cutter *)base;
+	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
+
+	return layout == NULL ? NULL
+			      : pipesim_stage_transient(cutter->model, &cutter->training,
+					cutter->parts, &layout->cut[stage],
+					kind == PIPESIM_F   ? 0
+					: kind == PIPESIM_W ? 2
+							    : 1);
+}
+
 static gint64 fixed(const PipesimCutter *base, guint sorts)
 {
 	const Cutter *cutter = (const Cutter *)base;
@@ -282,6 +296,7 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 		.check = check,
 		.cut = cut,
 		.fixed = fixed,
+		.transient = transient,
 		.free = free_cutter};
 	cutter->model = model;
 	cutter->training = *training;

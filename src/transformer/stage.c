@@ -248,6 +248,37 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 	return TRUE;
 }
 
+const char *pipesim_stage_transient(const PipesimTransformer *model,
+	const PipesimTraining *training, const PipesimTermSum *parts, const PipesimCut *cut,
+	guint phase)
+{
+	static const PipesimTermSort sorts[] = {PIPESIM_TERM_TRANSIENT_FORWARD,
+		PIPESIM_TERM_TRANSIENT, PIPESIM_TERM_TRANSIENT_WEIGHT};
+	/* Others need as much in F as in I, and nothing in W; PyTorch's first W is a whole backward. */
+	const gboolean own = training->eager && (phase < 2 || !cut->embedding);
+	const guint of = own ? phase : 1;
+	const char *what = NULL;
+	PipesimWide most = 0;
+	PipesimStage stage;
+
+	if ((phase == 2 && !training->eager) ||
+		!pipesim_stage_sum_of(model, training, parts, cut, &stage, NULL))
+		return NULL;
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++)
+		if ((stage.parts & (1u << part)) != 0 && parts[part].of[sorts[of]] > most) {
+			most = parts[part].of[sorts[of]];
+			what = parts[part].most[of];
+			/* What only a backward needs is counted in F too, but not called so. */
+			if (phase == 0 && !training->eager && parts[part].most[0] != what)
+				what = NULL;
+		}
+	if (training->full && most < (of == 0          ? stage.transient_forward
+					     : of == 1 ? stage.transient
+						       : stage.transient_weight))
+		return "a layer that is computed again";
+	return what;
+}
+
 gint64 pipesim_stage_fixed(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
 {

@@ -41,6 +41,12 @@ gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTrainin
 void pipesim_stage_of_part(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *sums, PipesimPart part, PipesimStage *stage);
 
+/** pipesim_stage_transient: what the largest tensors are that are there only while an op of @phase of @cut runs: F, I or
+ * B, W; static, NULL = none. */
+const char *pipesim_stage_transient(const PipesimTransformer *model,
+	const PipesimTraining *training, const PipesimTermSum *parts, const PipesimCut *cut,
+	guint phase);
+
 /** pipesim_stage_fixed: bytes of a rank that has stages with all these @parts: workspaces of libraries and
  * dummies, whatever the number of stages. */
 gint64 pipesim_stage_fixed(

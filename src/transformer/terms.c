@@ -77,12 +77,27 @@ static void add(Terms *terms, PipesimTermSort sort, const char *what, const char
 
 	if (amount == 0)
 		return;
+	if (sort == PIPESIM_TERM_TRANSIENT && amount > *sum)
+		terms->sum->most[1] = what;
+	if (sort == PIPESIM_TERM_TRANSIENT_FORWARD && amount > *sum)
+		terms->sum->most[0] = what;
+	if (sort == PIPESIM_TERM_TRANSIENT_WEIGHT && amount > *sum)
+		terms->sum->most[2] = what;
 	/* Of transient tensors only those of one moment are there together. */
 	*sum = sort >= PIPESIM_TERM_TRANSIENT && sort <= PIPESIM_TERM_TRANSIENT_WEIGHT
 		       ? MAX(*sum, amount)
 		       : *sum + amount;
 	if (terms->terms != NULL)
 		g_array_append_val(terms->terms, term);
+}
+
+/* Transient in the forward already. */
+static void add_forward(Terms *terms, const char *what, const char *formula, const char *source,
+	PipesimWide amount)
+{
+	add(terms, PIPESIM_TERM_TRANSIENT, what, formula, source, amount);
+	if (terms->sum->most[1] == what)
+		terms->sum->most[0] = what;
 }
 
 /* What a layer's backward for input needs. PyTorch frees none of it until W: both halves of a split backward walk the
@@ -385,8 +400,8 @@ static void add_expert_rows(Terms *x)
 		add(x, PIPESIM_TERM_BETWEEN, "recomputed inputs of the experts",
 			"2 h Tk + 2 fe Tk", GRADIENTS,
 			x->bytes * x->h * x->Tk + x->bytes * x->fe * x->Tk);
-	add(x, PIPESIM_TERM_TRANSIENT, "rows permuted, received, computed, back in order",
-		"8 h Tk", AUTOGRAD, 8 * x->h * x->Tk);
+	add_forward(x, "rows permuted, received, computed, back in order", "8 h Tk", AUTOGRAD,
+		8 * x->h * x->Tk);
 }
 
 static void add_shared_experts(Terms *x)
@@ -518,8 +533,7 @@ static void add_head(Terms *x)
 	if (x->eager && x->training->loss == PIPESIM_LOSS_FLOAT)
 		add_eager_loss(x);
 	else
-		add(x, PIPESIM_TERM_TRANSIENT, "logits and loss", loss_formula(x), LOSSES,
-			loss_bytes(x));
+		add_forward(x, "logits and loss", loss_formula(x), LOSSES, loss_bytes(x));
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
 		split ? "2 V T/t + 2 h T + 2 h (T + T') + 2 V h / t"
 		      : "2 V T/t + 2 h T + 2 V h / t",

@@ -60,7 +60,13 @@ function readChanges(t, raw, begin) {
   const at = raw.change.map(change => (change % 2 ? t.end : t.start)[begin + (change >> 1)]);
   const last = values => Float64Array.from(values.filter((value, i) => at[i] !== at[i + 1]));
   return {at: last(at), held: last(raw.held.map(held => held * t.unit)), bytes: raw.bytes === undefined ? null : last(raw.bytes),
-    rest: raw.rest};
+    rest: raw.rest, parts: readParts(raw.parts ?? {}, last),
+    over: raw.over ?? null, overAt: raw.over === undefined ? null : t.start[begin + raw.over_op]};
+}
+
+/* [name, bytes before the first change, bytes at each change], of each kind of bytes. */
+function readParts(parts, last) {
+  return Object.entries(parts).map(([name, values]) => [name, values[0], last(values.slice(1))]);
 }
 
 function readTimeline(raw) {

@@ -67,7 +67,8 @@ function hover(panel, event) {
     showOp(panel, at.op, event.clientX, event.clientY, false);
   else if (at.chart) {
     fillTip(panel.run.name + ': rank ' + at.rank, colourOfRank(at.rank, panel.timeline.ranks),
-      [['time', printMs(Math.round(at.time))], ['held', describeHeld(panel.timeline, at.rank, at.time)]], '');
+      [['time', printMs(Math.round(at.time))], ['held', describeHeld(panel.timeline, at.rank, at.time)],
+        ...(panel.timeline.changes[at.rank].over === null ? [] : [['too much', panel.timeline.changes[at.rank].over]])], '');
     placeTip(event.clientX, event.clientY);
   } else {
     fillTip(panel.run.name + ': idle', null, describeIdle(panel, at.rank, at.next), '');

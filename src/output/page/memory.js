@@ -25,7 +25,63 @@ function describeHeld(t, rank, time) {
   const changes = t.changes[rank], at = changeBefore(changes, time);
   const held = at < 0 ? 0 : changes.held[at];
   const words = trimmed(held, 3) + (held === 1 ? ' activation' : ' activations');
-  return changes.bytes === null ? words : words + ', ' + printBytes(at < 0 ? changes.rest : changes.bytes[at]);
+  if (changes.bytes === null)
+    return words;
+  const parts = changes.parts.map(([name, rest, bytes]) => [name, at < 0 ? rest : bytes[at]]).filter(([, bytes]) => bytes > 0);
+  return words + ', ' + printBytes(at < 0 ? changes.rest : changes.bytes[at]) +
+    (parts.length > 1 ? ': ' + parts.map(([name, bytes]) => name + ' ' + printBytes(bytes)).join(', ') : '');
+}
+
+/* What the bytes of a rank are of, from the bottom: a hue a kind, parameters grey. */
+function colourOfPart(part) {
+  return part === 0 ? 'hsl(220 6% ' + (theme.dark ? 42 : 74) + '%)'
+    : 'hsl(' + [0, 44, 18, 330, 200, 160, 0][part % 7] + ' ' + (part === 6 ? 80 : 62) + '% ' + (theme.dark ? 48 : 76) + '%)';
+}
+
+/* The bytes of one rank, piled up by what they are of. Each column of pixels has the moment at which it holds most. */
+function pileParts(panel, context, rank, yOf, bottom) {
+  const changes = panel.timeline.changes[rank];
+  const end = Math.min(placeOf(panel, panel.timeline.makespan), LEFT + panel.plot);
+  const total = at => at < 0 ? changes.rest : changes.bytes[at];
+  for (let at = changeBefore(changes, view.from), x = LEFT; x < end;) {
+    let next = at + 1, most = at;
+    for (; next < changes.at.length && placeOf(panel, changes.at[next]) < x + 1; next++)
+      if (total(next) > total(most))
+        most = next;
+    const to = next < changes.at.length ? Math.min(placeOf(panel, changes.at[next]), end) : end;
+    let sum = 0;
+    changes.parts.forEach(([, rest, bytes], part) => {
+      const value = most < 0 ? rest : bytes[most], y = Math.min(yOf(sum), bottom);
+      sum += value;
+      context.fillStyle = colourOfPart(part);
+      context.fillRect(x, yOf(sum), to - x + 0.5, Math.max(y - yOf(sum), 0));
+    });
+    at = next - 1;
+    x = Math.max(to, x + 0.5);
+  }
+}
+
+/* The rank that holds most at its fullest. */
+function fullestRank(panel) {
+  const most = panel.timeline.changes.map(changes => changes.bytes.reduce((a, b) => Math.max(a, b), changes.rest));
+  return most.indexOf(Math.max(...most));
+}
+
+/* Where ranks first hold more than they may. */
+function markOver(panel, context, yOf) {
+  panel.timeline.changes.forEach((changes, rank) => {
+    if (changes.over === null || changes.overAt < view.from || changes.overAt > view.to)
+      return;
+    const x = placeOf(panel, changes.overAt), y = yOf(heldAt(panel.run, rank, changes.overAt));
+    context.strokeStyle = context.fillStyle = theme.bad;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(x - 4, y - 4);
+    context.lineTo(x + 4, y + 4);
+    context.moveTo(x - 4, y + 4);
+    context.lineTo(x + 4, y - 4);
+    context.stroke();
+  });
 }
 
 /* From the first rank to the last: one hue to the other, so that neighbours are alike. */
@@ -84,6 +140,9 @@ function drawMemory(panel, context) {
   context.beginPath();
   context.rect(LEFT, top - 4, panel.plot, height + 8);
   context.clip();
+  panel.piled = view.memory === 'bytes' ? fullestRank(panel) : NONE;
+  if (panel.piled !== NONE)
+    pileParts(panel, context, panel.piled, yOf, bottom);
   for (let rank = 0; rank < ranks; rank++) {
     context.strokeStyle = colourOfRank(rank, ranks);
     context.lineWidth = 1.2;
@@ -99,9 +158,10 @@ function drawMemory(panel, context) {
     context.stroke();
     context.setLineDash([]);
     context.fillStyle = theme.bad;
-    context.textAlign = 'left';
+    context.textAlign = 'right';
     context.textBaseline = 'bottom';
-    context.fillText('limit ' + printBytes(limit), LEFT + 6, yOf(limit) - 1);
+    context.fillText('limit ' + printBytes(limit), LEFT + panel.plot - 6, yOf(limit) - 1);
+    markOver(panel, context, yOf);
   }
   context.restore();
   labelMemory(panel, context, top, name);
@@ -115,6 +175,13 @@ function labelMemory(panel, context, top, name) {
   const words = [[what + (ranks > 1 ? ': ' : ''), theme.faint]];
   if (ranks > 1)
     words.push(['rank 0', colourOfRank(0, ranks)], [' to ', theme.faint], ['rank ' + (ranks - 1), colourOfRank(ranks - 1, ranks)]);
+  if (panel.piled !== NONE) {
+    words.push([', of rank ' + panel.piled + ':', theme.faint]);
+    panel.timeline.changes[panel.piled].parts.forEach(([part, rest, bytes], i) => {
+      if (rest > 0 || bytes.some(value => value > 0))
+        words.push(['  \u25a0 ', colourOfPart(i)], [part, theme.faint]);
+    });
+  }
   let x = LEFT + panel.plot - 4;
   context.textAlign = 'right';
   context.textBaseline = 'top';
