@@ -14,6 +14,7 @@
 #define COUNTED     "two FLOPs per parameter and token"
 #define EAGER       "PyTorch, what autograd saves of its own modules"
 #define SPLIT       "PyTorch, distributed/pipelining/_backward.py"
+#define PITH        "pith-train, tools/memory_estimator/activation_profile.py"
 #define FLASH \
 	"FlashAttention: five products in the backward for two forward, half of the square"
 
@@ -390,6 +391,12 @@ static void add_expert_rows(Terms *x)
 			add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of the experts' activation",
 				"2 fe Tk", AUTOGRAD, x->bytes * x->fe * x->Tk);
 		add_input(x, "probabilities of the rows", "4 Tk", AUTOGRAD, 4 * x->Tk);
+		if (x->eager && x->g == 2)
+			add_input(x, "output of the experts' SiLU", "2 fe Tk", PITH,
+				2 * x->fe * x->Tk);
+		if (x->eager)
+			add_input(x, "rows that came back, and indices of rows",
+				"2 h Tk + 24 Tk", PITH, 2 * x->h * x->Tk + 24 * x->Tk);
 		if (x->training->unfused_permutation)
 			add_input(x, "rows of the unfused permutation", "4 h Tk",
 				"fitted on one family of runs", 4 * x->h * x->Tk);
