@@ -39,45 +39,42 @@ SETTING(RUNTIME, "--runtime", 0, "NAME",
 	.values = "async pytorch-2.11 pytorch-2.15 single deepseek megatron native")
 SETTING(CHANNELS, "--channels", 0, "HOW",
 	"messages share a queue: by rank, by pair, by edge (direction)", PIPESIM_ALL_RUNTIME,
-	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS,
-	.heeded_by = "--runtime pytorch-2.15, single and megatron", .values = "rank pair edge")
+	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS, .values = "rank pair edge")
 SETTING(NO_OVERLAP, "--no-overlap", 0, NULL,
 	"Megatron: batches (--no-overlap-p2p-communication)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_NO_OVERLAP, .heeded_by = "--runtime megatron")
+	.heed = PIPESIM_ASK_NO_OVERLAP)
 SETTING(OVERLAP_FLUSH, "--overlap-flush", 0, NULL,
 	"Megatron: receive ahead in warm-up and cool-down too", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_OVERLAP_FLUSH, .heeded_by = "--runtime megatron")
+	.heed = PIPESIM_ASK_OVERLAP_FLUSH)
 SETTING(KEEP_OUTPUTS, "--keep-outputs", 0, NULL,
 	"Megatron: outputs are kept, their sends waited for later", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_KEEP_OUTPUTS, .heeded_by = "--runtime megatron")
+	.heed = PIPESIM_ASK_KEEP_OUTPUTS)
 SETTING(HOST_TIME, "--host-time", 0, "MS",
 	"Megatron: from the end of a batch to the next launch, ms", PIPESIM_ALL_RUNTIME,
-	.scenario = read_host_time, .sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_ASK_HOST_TIME,
-	.heeded_by = "--runtime megatron")
+	.scenario = read_host_time, .sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_ASK_HOST_TIME)
 SETTING(NO_HOST_SYNC, "--no-host-sync", 0, NULL,
 	"Megatron: no wait of the host for batches (batch_p2p_sync)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_NO_HOST_SYNC, .heeded_by = "--runtime megatron")
+	.heed = PIPESIM_ASK_NO_HOST_SYNC)
 SETTING(DELAY_WGRAD, "--delay-wgrad", 0, "MS", "Megatron: last W of a pair, behind its sends",
 	PIPESIM_ALL_RUNTIME, .scenario = read_delay_wgrad, .sweep = PIPESIM_SWEPT_WHOLE,
-	.heed = PIPESIM_ASK_DELAY_WGRAD, .heeded_by = "--runtime megatron")
+	.heed = PIPESIM_ASK_DELAY_WGRAD)
 SETTING(DEFER_RECV, "--defer-recv", 0, NULL, "receive right before the op (defer_pp_recv)",
-	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV,
-	.heeded_by = "--runtime pytorch-2.15")
+	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV)
 SETTING(MAX_SENDS, "--max-sends", 0, "K",
 	"sends not waited for, at most (max_outstanding_sends)", PIPESIM_ALL_RUNTIME,
 	COUNT(scenario.issuing.max_sends, G_MAXUINT32 - 1), .sweep = PIPESIM_SWEPT_WHOLE,
-	.heed = PIPESIM_ASK_MAX_SENDS, .heeded_by = "--runtime pytorch-2.15")
+	.heed = PIPESIM_ASK_MAX_SENDS)
 SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
 	"FSDP: stages kept unsharded (max_active_stages, 3)", PIPESIM_ALL_RUNTIME,
 	COUNT(scenario.issuing.active_stages, PIPESIM_MAX_CHUNKS), .sweep = PIPESIM_SWEPT_WHOLE,
-	.heed = PIPESIM_ASK_ACTIVE_STAGES, .heeded_by = "--runtime pytorch-2.15")
+	.heed = PIPESIM_ASK_ACTIVE_STAGES)
 SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
 	"FSDP: stages gathered ahead: full, auto, or 1,2,1,2", PIPESIM_ALL_RUNTIME,
 	.setup = read_ahead, .sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
-	.heeded_by = "--runtime pytorch-2.15", .values = "full auto")
+	.values = "full auto")
 SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
 	"FSDP: wait late for reductions (defer_reduce_grad_wait)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_DEFER_REDUCE_WAIT, .heeded_by = "--runtime pytorch-2.15")
+	.heed = PIPESIM_ASK_DEFER_REDUCE_WAIT)
 
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
@@ -168,23 +165,19 @@ SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 SETTING(UNSHARD_TIME, "--unshard-time", 0, "MS",
 	"FSDP: to gather the parameters of a rank's stages, ms", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.unshard),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
-	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
 SETTING(REDUCE_TIME, "--reduce-time", 0, "MS",
 	"FSDP: to reduce the gradients of a rank's stages, ms", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.reduce),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
-	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
 SETTING(UNSHARD_BYTES, "--unshard-bytes", 0, "N",
 	"FSDP: parameters of a rank's stages, once gathered", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_bytes, PipesimCosts, sharding.bytes),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
-	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
 SETTING(SHARD_BANDWIDTH, "--shard-bandwidth", 0, "N",
 	"FSDP: at which bytes are gathered and reduced: 50GB/s", PIPESIM_ALL_COSTS,
 	AMOUNT(pipesim_parse_bandwidth, PipesimCosts, sharding.bandwidth),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING,
-	.heeded_by = "--runtime pytorch-2.11 and pytorch-2.15")
+	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
 SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
 	"bytes per stage: a CSV; for its columns see docs/formats.md", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")

@@ -54,7 +54,7 @@ typedef struct {
 
 	/* For some schedules or runtimes only. */
 	guint heed; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that heed it; 0 = all do */
-	const char *heeded_by; /* how messages call these */
+	const char *heeded_by; /* how messages call these; NULL: the runtimes that take it */
 	const char *brief;     /* what it says of them, for explanations */
 
 	/* How its text is read, where the room does that: a count from 1 to @most at this offset

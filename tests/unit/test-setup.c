@@ -1,4 +1,5 @@
 /* The table of settings, and what a command line asks for. */
+#include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"
 #include "suites.h"
@@ -7,12 +8,18 @@
 START_TEST(table_is_sound)
 {
 	const PipesimSetting *setting = &pipesim_settings[_i];
+	guint asked = 0;
 
 	ck_assert(g_str_has_prefix(setting->name, "--"));
 	ck_assert_msg(strlen(setting->help) <= 70 && strchr(setting->help, '\n') == NULL,
 		"%s: help of %zu characters", setting->name, strlen(setting->help));
 	ck_assert_int_ge(setting->group, PIPESIM_NO_GROUP);
-	ck_assert((setting->heed != 0) == (setting->heeded_by != NULL));
+	/* Schedules are called by the row, runtimes by their own table: one of both knows who heeds it. */
+	for (const PipesimRuntime *const *runtime = pipesim_runtime_list(); *runtime != NULL;
+		runtime++)
+		asked |= (*runtime)->takes & setting->heed;
+	ck_assert((setting->heed != 0) == (setting->heeded_by != NULL || asked != 0));
+	ck_assert(setting->heeded_by == NULL || asked == 0);
 	/* What schedules heed is explained with them. */
 	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->heed != 0) ==
 		  (setting->brief != NULL));
