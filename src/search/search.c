@@ -5,6 +5,7 @@
 #include "search/build.h"
 #include "search/search.h"
 #include "search/stretch.h"
+#include "search/units.h"
 #include "search/walk.h"
 #include <math.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #define PARTS      12
 #define MOST_UNIT  6
 #define SHORT_PART 3
+/* Ops of all places that are tried to begin to repeat. */
+#define STRETCH_OPS 4000000
 /* Moves that a walk looks at between two looks at the others. */
 #define ROUND       4096
 #define SHORT_ROUND 500
@@ -50,7 +53,7 @@ typedef struct {
 	PipesimWalk *walks;
 	guint n_walks;
 	double op;            /* that takes as long as the average, ns */
-	guint64 moves_before; /* of a search for a shorter order */
+	guint64 moves_before; /* units looked at, and moves of a search for a shorter order */
 	guint round_moves;
 	gint64 began;          /* monotonic time of the first round, us */
 	guint cycle;           /* from hot to cold */
@@ -257,15 +260,20 @@ static guint short_count(const Search *s)
 	return m > least + step ? m - (m - least) / step * step : 0;
 }
 
+static gboolean is_late(const Search *s)
+{
+	return s->of->deadline > 0 && g_get_monotonic_time() >= s->of->deadline;
+}
+
 /* The best of all stretches of @walk. */
 static void add_stretched(Search *s, const PipesimWalk *walk)
 {
-	const guint tries = 2 * walk->x->count;
+	const guint tries = (guint)CLAMP(STRETCH_OPS / s->n, 8, 2 * walk->x->count);
 	g_autofree guint8 *codes = g_new(guint8, s->n), *best = g_new(guint8, s->n);
 	gint64 makespan = G_MAXINT64;
 
 	for (guint unit = 1; unit <= MOST_UNIT; unit++)
-		for (guint i = 0; i < tries; i++) {
+		for (guint i = 0; i < tries && !is_late(s); i++) {
 			const gint64 time = walk->makespan / tries * i;
 
 			if (!pipesim_stretch(walk, s->found->instance, unit, time, codes) ||
@@ -322,7 +330,35 @@ static void add_short(Search *s)
 		pipesim_instance_codes(found->instance, found->program, codes) &&
 		pipesim_walk_begin(&walk, codes))
 		add_stretched(s, &walk);
-	s->moves_before = s->found->moves = found->moves;
+	s->found->moves = s->moves_before += found->moves;
+}
+
+/* Units ---------------------------------------------------------------------------------- */
+
+/* The part of the effort that units take, and visits of ops in them that take as long as a move. */
+#define UNITS_PART  5
+#define MOVE_VISITS 100
+
+/* Steps of units that are repeated. */
+static void add_units(Search *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const gint64 now = g_get_monotonic_time();
+	const PipesimUnitsOf units = {.instance = s->found->instance,
+		.seed = of->seed,
+		.threads = of->threads,
+		.visits = of->moves / UNITS_PART * MOVE_VISITS,
+		.deadline = of->deadline > 0 ? now + (of->deadline - now) / UNITS_PART : 0};
+	g_autoptr(GPtrArray) found = NULL;
+	guint64 looks;
+
+	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
+		return;
+	found = pipesim_units(&units, &looks);
+	s->found->moves = s->moves_before += looks;
+	for (guint i = 0; i < found->len; i++)
+		if (fits(s, found->pdata[i]))
+			add_codes(s, g_memdup2(found->pdata[i], s->n));
 }
 
 /* Rounds --------------------------------------------------------------------------------- */
@@ -465,8 +501,7 @@ static gboolean is_over(Search *s)
 	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
 		return TRUE;
 	if (of->deadline > 0)
-		return g_get_monotonic_time() >= of->deadline ||
-		       (of->moves > 0 && s->found->moves >= of->moves);
+		return is_late(s) || (of->moves > 0 && s->found->moves >= of->moves);
 	return s->found->moves >= of->moves;
 }
 
@@ -584,8 +619,10 @@ static gboolean search(Search *s, GError **error)
 	for (guint i = 0; of->programs != NULL && i < of->programs->len; i++)
 		add_program(s, of->programs->pdata[i], NULL);
 	add_builds(s);
-	if (of->moves > 0 || of->deadline > 0)
+	if (of->moves > 0 || of->deadline > 0) {
+		add_units(s);
 		add_short(s);
+	}
 	if (found->program == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
 			"no known order runs under these rules for messages; try --runtime "

@@ -1,0 +1,278 @@
+#include "config.h"
+
+#include "base/parallel.h"
+#include "search/build.h"
+#include "search/timetable.h"
+#include "search/units.h"
+#include "search/walk.h"
+#include <math.h>
+#include <string.h>
+
+/* Micro-batches of a unit; and as many as the first rank has room for. */
+static const guint units[] = {1, 2, 3, 4, 5, 6, 8};
+#define MOST_UNIT  32
+#define MOST_ITEMS (G_N_ELEMENTS(units) + 1)
+
+/* The part of the effort that goes into draws; moves follow. */
+#define DRAWN 0.5
+/* Moves between two looks at the clock. */
+#define SLICE 32
+/* Visits of each op, at about 10 ns: of a draw, of a move, and of a step that is looked at. */
+#define DRAW_VISITS 30
+#define MOVE_VISITS 20
+#define STEP_VISITS 5
+/* Heat, in average ops, from the first move to the last. */
+#define HOTTEST 1.0
+#define COLDEST 0.02
+/* Steps with more ops are judged by shorter ones. */
+#define LONG_OPS 4096
+/* Units of about the best period whose steps are looked at. */
+#define MOST_STEPS 200
+
+typedef struct {
+	const PipesimUnitsOf *of;
+	guint n_items;
+	guint unit[MOST_ITEMS];
+	guint8 *codes[MOST_ITEMS]; /* out; NULL: none */
+	guint64 looks[MOST_ITEMS]; /* out */
+	guint at_once;             /* items */
+	double work; /* of the rank that has the most, ns a micro-batch of each lane */
+} Units;
+
+/* One unit length at work. */
+typedef struct {
+	const Units *units;
+	PipesimInstance brief; /* with fewer micro-batches */
+	PipesimCycle cycle;
+	PipesimWalk walk; /* of brief */
+	guint8 *codes;    /* of brief */
+	guint8 *seq;      /* the best unit by its step, and from where on */
+	gint32 *offset;
+	guint first;
+	double value;  /* of its step, ns; 0: none */
+	double period; /* the shortest of which steps were looked at */
+	guint steps;   /* of about this period */
+	guint64 looks;
+	guint64 visits, most_visits; /* most 0: only time counts */
+	gint64 began, deadline;      /* deadline 0: only visits count */
+} Work;
+
+/* The part of the effort that is spent. */
+static double part_of(const Work *w)
+{
+	double part = 0;
+
+	if (w->most_visits > 0)
+		part = (double)w->visits / (double)w->most_visits;
+	if (w->deadline > 0) {
+		const gint64 took = g_get_monotonic_time() - w->began;
+		const double of_time = (double)took / (double)MAX(w->deadline - w->began, 1);
+
+		part = MAX(part, of_time);
+	}
+	return part;
+}
+
+/* The steps that the unit as it is makes, one for each micro-batch to begin with. */
+static void look_at_steps(Work *w)
+{
+	PipesimCycle *c = &w->cycle;
+	const double missing = (double)w->units->of->instance->count - w->brief.count;
+
+	if (c->period < w->period * (1 - 1e-9)) {
+		w->period = c->period;
+		w->steps = 0;
+	}
+	if (c->period > w->period * 1.02 || w->steps++ >= MOST_STEPS)
+		return;
+	for (guint first = 0; first < c->unit && part_of(w) < 1; first++) {
+		double value;
+
+		w->visits += (guint64)w->brief.ranks * w->brief.per_rank * STEP_VISITS;
+		pipesim_cycle_unroll(c, &w->brief, first, w->codes);
+		if (!pipesim_walk_begin(&w->walk, w->codes))
+			continue;
+		value = (double)w->walk.makespan + missing * c->period / c->unit;
+		if (w->value > 0 && value >= w->value)
+			continue;
+		w->value = value;
+		w->first = first;
+		memcpy(w->seq, c->seq, c->all);
+		memcpy(w->offset, c->offset, sizeof *w->offset * c->x->ranks * c->n_codes);
+	}
+}
+
+static gboolean begin_anyhow(PipesimCycle *c)
+{
+	guint best = PIPESIM_BUILDS;
+	double period = 0;
+
+	for (guint way = 0; way < PIPESIM_BUILDS; way++)
+		if (pipesim_cycle_begin(c, way) &&
+			(best == PIPESIM_BUILDS || c->period < period)) {
+			best = way;
+			period = c->period;
+		}
+	return best < PIPESIM_BUILDS && pipesim_cycle_begin(c, best);
+}
+
+/* Periods between what the ranks' work allows and the best one, the short ones more often. */
+static void draw_units(Work *w)
+{
+	PipesimCycle *c = &w->cycle;
+	const double least = w->units->work * c->unit;
+
+	for (; part_of(w) < DRAWN; w->looks++) {
+		const double part = pipesim_cycle_random(c, 1000) / 1000.0;
+		const double room = c->best_period - least;
+
+		w->visits += (guint64)c->all * DRAW_VISITS;
+		if (pipesim_cycle_draw(c, least + room * part * part))
+			look_at_steps(w);
+	}
+	pipesim_cycle_restart(c);
+}
+
+static void move_ops(Work *w)
+{
+	PipesimCycle *c = &w->cycle;
+	const double began = part_of(w);
+	double part = began;
+
+	for (; part < 1; part = part_of(w)) {
+		const double heat =
+			HOTTEST * pow(COLDEST / HOTTEST, (part - began) / (1 - began));
+
+		pipesim_cycle_run(c, SLICE, heat, w->units->work);
+		w->looks += SLICE;
+		w->visits += (guint64)c->all * SLICE * MOVE_VISITS;
+		if (c->best_period <= w->units->work * c->unit * (1 + 1e-9))
+			break;
+	}
+	pipesim_cycle_restart(c);
+	look_at_steps(w);
+}
+
+/* Enough micro-batches to fill the pipeline and to empty it, with some units in between. */
+static void set_brief(Work *w, const PipesimInstance *x, guint unit)
+{
+	const guint count = 3 * x->ranks + 3 * unit;
+
+	w->brief = *x;
+	if (x->ranks * x->per_rank <= LONG_OPS || x->count <= count)
+		return;
+	w->brief.count = count;
+	w->brief.per_rank = x->chunks * x->kinds * count;
+}
+
+static void run_work(Work *w, guint8 **codes)
+{
+	const PipesimUnitsOf *of = w->units->of;
+	PipesimCycle *c = &w->cycle;
+
+	if (!begin_anyhow(c))
+		return;
+	w->period = G_MAXDOUBLE;
+	look_at_steps(w);
+	draw_units(w);
+	move_ops(w);
+	if (w->value == 0)
+		return;
+	memcpy(c->seq, w->seq, c->all);
+	memcpy(c->offset, w->offset, sizeof *w->offset * c->x->ranks * c->n_codes);
+	*codes = g_new(guint8, (gsize)of->instance->ranks * of->instance->per_rank);
+	pipesim_cycle_unroll(c, of->instance, w->first, *codes);
+}
+
+static gboolean run_item(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	Units *u = data;
+	const PipesimInstance *x = u->of->instance;
+	const gint64 now = g_get_monotonic_time();
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	const guint unit = u->unit[item];
+	Work w = {.units = u, .began = now};
+
+	if (u->of->visits > 0)
+		w.most_visits = u->of->visits / u->n_items + 1;
+
+	/* Each has its share of the time that is left for those that are not yet begun. */
+	if (u->of->deadline > 0) {
+		const gint64 turns =
+			(gint64)((u->n_items - item + u->at_once - 1) / u->at_once);
+
+		w.deadline = now + MAX(u->of->deadline - now, 0) / turns;
+	}
+	set_brief(&w, x, unit);
+	pipesim_cycle_init(&w.cycle, x, unit, u->of->seed, item, arena);
+	pipesim_walk_init(&w.walk, &w.brief, 0, 0, arena);
+	w.codes = pipesim_arena_array(arena, guint8, (gsize)x->ranks * w.brief.per_rank);
+	w.seq = pipesim_arena_array(arena, guint8, w.cycle.all);
+	w.offset = pipesim_arena_array(arena, gint32, x->ranks * w.cycle.n_codes);
+	if (pipesim_arena_check(arena, NULL, "units"))
+		run_work(&w, &u->codes[item]);
+	u->looks[item] = w.looks;
+	return TRUE;
+}
+
+/* Micro-batches that a rank can hold at a time, at most. */
+static guint room_of(const PipesimInstance *x)
+{
+	guint most = x->count;
+
+	for (guint i = 0; i < x->n_rooms; i++) {
+		gint64 held = 0;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++)
+			held += x->room[i].held[chunk];
+		if (held > 0 && x->room[i].limit[0] / held < most)
+			most = (guint)(x->room[i].limit[0] / held);
+	}
+	return most;
+}
+
+static double work_of(const PipesimInstance *x)
+{
+	double most = 0;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		double work = 0;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++)
+			for (guint kind = 0; kind < x->kinds; kind++)
+				work += (double)x->time[kind]
+						       [pipesim_instance_lane(x, rank, chunk)];
+		most = MAX(most, work);
+	}
+	return most;
+}
+
+GPtrArray *pipesim_units(const PipesimUnitsOf *of, guint64 *looks)
+{
+	const PipesimInstance *x = of->instance;
+	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
+	const guint room = room_of(x);
+	GPtrArray *found = g_ptr_array_new_with_free_func(g_free);
+	Units u = {.of = of, .work = work_of(x)};
+	PipesimParallel work = {.threads = of->threads, .run = run_item, .data = &u};
+
+	if (looks != NULL)
+		*looks = 0;
+	for (guint i = 0; i < G_N_ELEMENTS(units); i++)
+		if (2 * units[i] <= x->count)
+			u.unit[u.n_items++] = units[i];
+	if (room > units[G_N_ELEMENTS(units) - 1] && room <= MOST_UNIT && 2 * room <= x->count)
+		u.unit[u.n_items++] = room;
+	u.at_once = MIN(threads, u.n_items);
+	work.n_items = u.n_items;
+	if (u.n_items > 0 && u.work > 0)
+		pipesim_parallel(&work, NULL);
+	for (guint i = 0; i < u.n_items; i++) {
+		if (u.codes[i] != NULL)
+			g_ptr_array_add(found, u.codes[i]);
+		if (looks != NULL)
+			*looks += u.looks[i];
+	}
+	return found;
+}
