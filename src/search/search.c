@@ -366,10 +366,11 @@ static void add_units(Search *s)
 /* Ends of the cycles, as parts of the whole effort. */
 static const double cycles[] = {0, 0.1, 0.4, 1};
 
-/* Half of the walks begin hot, for what needs many moves at once. */
+/* Half of the walks begin hot, for what needs many moves at once; the others hardly leave the units that they
+ * begin from. */
 static double heat_of(const Search *s, guint walk)
 {
-	static const double hottest[] = {0.6, 0.2, 0.9, 0.4};
+	static const double hottest[] = {0.4, 0.04, 0.9, 0.2};
 	const double hot = hottest[walk % G_N_ELEMENTS(hottest)];
 
 	return s->op * hot * pow(COLDEST / hot, s->part);
