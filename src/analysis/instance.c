@@ -412,7 +412,11 @@ static gboolean can_pair(
 	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)
 {
 	const guint next = at + 1 < x->per_rank ? codes[at + 1] : 0;
+	const guint code = codes[at];
 
+	/* Both of one micro-batch. */
+	if ((next & PIPESIM_CODE_MASK) == code + 1 && done[code] == done[code + 1])
+		return FALSE;
 	return x->pair != NULL && codes[at] % x->kinds == F &&
 	       (next & PIPESIM_CODE_MASK) % x->kinds == I &&
 	       (x->kinds == 2 ||
