@@ -4,6 +4,8 @@
 #include "base/number.h"
 #include "measure/clocks.h"
 
+#include <string.h>
+
 /* Messages that seem to arrive before they were sent by no more than this are roundings, ns. */
 #define ROUNDING 20000
 
@@ -223,6 +225,112 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 	return TRUE;
 }
 
+/* Whether nothing arrives before it was sent once ranks are @moved. */
+static gboolean holds(const Clocks *clocks, const gint64 *moved)
+{
+	for (guint i = 0; i < clocks->rooms->len; i++) {
+		const Room *room = &g_array_index(clocks->rooms, Room, i);
+		const gint64 shift = moved[room->high] - moved[room->low];
+
+		if ((room->least != G_MININT64 && shift < room->least - ROUNDING) ||
+			(room->most != G_MAXINT64 && shift > room->most + ROUNDING))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Bounds of what ranks can be moved by against rank 0: shortest paths through the rooms. Returns whether a bound
+ * was drawn closer. */
+static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
+{
+	gboolean closer = FALSE;
+
+	for (guint i = 0; i < clocks->rooms->len; i++) {
+		const Room *room = &g_array_index(clocks->rooms, Room, i);
+		const guint pair[2] = {room->low, room->high};
+		const gboolean has_least = room->least != G_MININT64;
+		const gboolean has_most = room->most != G_MAXINT64;
+		/* From the lower rank to the higher, and back. */
+		const gint64 up[2] = {has_most ? room->most + ROUNDING : 0,
+			has_least ? ROUNDING - room->least : 0};
+
+		for (guint k = 0; k < 2; k++) {
+			const guint from = pair[k], to = pair[!k];
+
+			if ((k == 0 ? has_most : has_least) && most[from] < FURTHEST &&
+				most[from] + up[k] < most[to] && most[to] > -FURTHEST) {
+				most[to] = MAX(most[from] + up[k], -FURTHEST);
+				closer = TRUE;
+			}
+			if ((k == 0 ? has_least : has_most) && least[from] > -FURTHEST &&
+				least[from] - up[!k] > least[to] && least[to] < FURTHEST) {
+				least[to] = MIN(least[from] - up[!k], FURTHEST);
+				closer = TRUE;
+			}
+		}
+	}
+	return closer;
+}
+
+/* All together, where what suits neighbours does not suit ranks that are further apart: each in the middle of
+ * what all messages allow. */
+static gboolean find_moves_together(Clocks *clocks, gint64 *moved, GError **error)
+{
+	const guint ranks = clocks->record->joined.ranks;
+	g_autofree gint64 *least = g_new(gint64, ranks);
+	g_autofree gint64 *most = g_new(gint64, ranks);
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		least[rank] = rank == 0 ? 0 : -FURTHEST;
+		most[rank] = rank == 0 ? 0 : FURTHEST;
+	}
+	for (guint round = 0; draw_closer(clocks, least, most); round++)
+		if (round > ranks || most[0] < 0 || least[0] > 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"the clocks of ranks cannot be set: whichever way, something "
+				"of what they send each other would arrive before it was sent; "
+				"are all files of the same steps of one run?");
+	for (guint rank = 1; rank < ranks; rank++) {
+		const gboolean below = least[rank] > -FURTHEST, above = most[rank] < FURTHEST;
+
+		if (below && above) {
+			moved[rank] = least[rank] + (most[rank] - least[rank]) / 2;
+			clocks->off = MAX(clocks->off, (most[rank] - least[rank]) / 2);
+		} else if (below || above) {
+			moved[rank] = below ? least[rank] : most[rank];
+		}
+		clocks->moved |= moved[rank] != 0;
+	}
+	if (clocks->notices != NULL)
+		pipesim_notice(clocks->notices,
+			"the clocks of %u ranks are set together, by what they send each "
+			"other; they may be off by %.6g ms",
+			ranks, (double)clocks->off / 1e6);
+	return TRUE;
+}
+
+/* What ranks are moved by: each against its neighbour, and said so, or all together. */
+static gboolean choose_moves(Clocks *clocks, gint64 *moved, GError **error)
+{
+	const gsize size = clocks->record->joined.ranks * sizeof *moved;
+	GPtrArray *notices = g_steal_pointer(&clocks->notices);
+	const gint64 off = clocks->off;
+	const gboolean found = find_moves(clocks, moved, error);
+
+	clocks->notices = notices;
+	if (!found)
+		return FALSE;
+	if (clocks->moved && !holds(clocks, moved)) {
+		memset(moved, 0, size);
+		clocks->off = off;
+		return find_moves_together(clocks, moved, error);
+	}
+	if (notices == NULL || !clocks->moved)
+		return TRUE;
+	memset(moved, 0, size);
+	return find_moves(clocks, moved, error);
+}
+
 /* Sets the clocks of the pipelines from @first to before @end, by their messages alone.
  * @off: (inout): the most that any may be off
  * @n_moved: (inout): counts ranges of which some clock was moved */
@@ -239,7 +347,7 @@ static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArr
 
 	for (guint i = first; i < end; i++)
 		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
-	if (!find_moves(&clocks, moved, error))
+	if (!choose_moves(&clocks, moved, error))
 		return FALSE;
 	for (guint rank = 0; rank < record->joined.ranks; rank++)
 		if (moved[rank] != 0)

@@ -317,6 +317,27 @@ START_TEST(clocks_are_set_by_messages)
 END_TEST
 
 #define OPS "step,stage,op,microbatch,start_us,dur_us\n"
+/* The last rank sends to the first: what suits neighbours must suit these too. */
+START_TEST(all_clocks_may_be_off)
+{
+	static const gint64 skews[] = {4000 * MS, 9000 * MS, 1000 * MS, 13000 * MS};
+	static const char *const names[] = {"interleaved-1f1b", "looped-bfs", "zb-v", "hanayo"};
+	g_auto(Case) clean = {0}, one = {0};
+	Made made = plain;
+
+	made.schedule = names[_i];
+	make_case(&clean, &made);
+	made.skews = skews;
+	make_case(&one, &made);
+	/* Nothing arrives before it was sent: measured ops need no delay. */
+	for (guint32 i = 0; i < one.found->program->n_ops; i++)
+		ck_assert_int_le(one.found->pipeline->start + one.found->measured_start[i] -
+					 one.found->pipeline->ops[i].start,
+			100000);
+	ck_assert_int_le(ABS(one.found->measured - clean.found->measured), 60 * MS);
+}
+END_TEST
+
 /* A clock that goes otherwise than the others is set anew in each step. */
 START_TEST(clocks_may_drift)
 {
@@ -720,6 +741,7 @@ Suite *diagnose_suite(void)
 	tcase_add_test(causes, one_profile_predicts_other_schedules);
 	tcase_add_test(record, clocks_are_set_by_messages);
 	tcase_add_test(record, clocks_may_drift);
+	tcase_add_loop_test(record, all_clocks_may_be_off, 0, 4);
 	tcase_add_loop_test(
 		record, what_cannot_be_diagnosed_is_refused, 0, G_N_ELEMENTS(refused));
 	tcase_add_test(record, cut_steps_are_left_out);
