@@ -49,7 +49,7 @@ static gboolean measure_ranks(
 static void measure_residence(const PipesimStep *step, guint ranks, PipesimCommReport *report)
 {
 	for (guint rank = 0; rank < ranks; rank++) {
-		g_autoptr(GArray) stretches = pipesim_receive_stays(step, rank);
+		g_autoptr(GArray) stretches = pipesim_message_stays(step, rank);
 
 		for (guint i = 0; i < stretches->len; i++) {
 			const PipesimStay *stretch = &g_array_index(stretches, PipesimStay, i);

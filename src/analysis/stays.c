@@ -50,7 +50,16 @@ static void cut(
 	}
 }
 
-GArray *pipesim_receive_stays(const PipesimStep *step, guint rank)
+/* What an end of a message waits for the other, from when it is issued. */
+static void add_wait(GArray *waits, gint64 issued, gint64 start)
+{
+	const PipesimStay wait = {issued, start, PIPESIM_NO_OP};
+
+	if (issued < start)
+		g_array_append_val(waits, wait);
+}
+
+GArray *pipesim_message_stays(const PipesimStep *step, guint rank)
 {
 	const PipesimTimeline *timeline = step->timeline;
 	const guint32 end = step->program->rank_begin[rank + 1];
@@ -63,13 +72,11 @@ GArray *pipesim_receive_stays(const PipesimStep *step, guint rank)
 	for (guint32 i = timeline->receive_begin[rank]; i < timeline->receive_begin[rank + 1];
 		i++) {
 		const PipesimTransfer *transfer = &timeline->transfers[timeline->arrivals[i]];
-		const gint64 time = pipesim_transfer_waits(transfer);
-		const PipesimStay wait = {
-			transfer->received, transfer->received + time, PIPESIM_NO_OP};
 
-		if (time > 0)
-			g_array_append_val(waits, wait);
+		add_wait(waits, transfer->received, transfer->start);
 	}
+	for (guint32 i = timeline->send_begin[rank]; i < timeline->send_begin[rank + 1]; i++)
+		add_wait(waits, timeline->transfers[i].sent, timeline->transfers[i].start);
 	g_array_sort(waits, compare_begins);
 	join(waits);
 	for (guint i = 0; i < waits->len; i++)

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "engine/comm.h"
+#include "engine/edges.h"
 #include "engine/events.h"
 #include "engine/shards.h"
 #include "engine/slowdown.h"
@@ -42,7 +43,8 @@ typedef struct {
 	const PipesimTimes *times;
 	PipesimTraffic *traffic; /* NULL: no links */
 	PipesimPaceRules paces;
-	PipesimPace *pace;     /* by rank; NULL: every op takes its time */
+	PipesimPace *pace; /* by rank; NULL: every op takes its time */
+	PipesimEdges edges;
 	gboolean counts_waits; /* it matters how many receives wait */
 	PipesimShards shards;
 	PipesimTimeline *timeline;
@@ -68,7 +70,7 @@ static void push(Engine *engine, gint64 duration, guint rank, guint64 what)
 		engine->no_memory = TRUE;
 }
 
-/* From now on one receive of @rank more waits, or one less. */
+/* From now on one message of @rank more waits for its other end, or one less. */
 static void change_waits(Engine *engine, guint rank, gboolean more)
 {
 	Rank *here = &engine->ranks[rank];
@@ -84,8 +86,9 @@ static void change_waits(Engine *engine, guint rank, gboolean more)
 	push(engine, end - engine->now, rank, here->step);
 }
 
-/* @waited: the receive has been issued before */
-static void start_transfer(Engine *engine, guint32 index, gboolean waited)
+/* @first, @second: the ranks of its ends, in the order in which these have been issued; the kernel of the first has
+ * waited since */
+static void start_transfer(Engine *engine, guint32 index, guint first, guint second)
 {
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
 	const guint from = transfer->from_rank, to = transfer->to_rank;
@@ -104,10 +107,13 @@ static void start_transfer(Engine *engine, guint32 index, gboolean waited)
 		!(pipesim_pace_add(&engine->pace[from], start, there) &&
 			pipesim_pace_add(&engine->pace[to], start, there)))
 		engine->no_memory = TRUE;
-	if (waited != (start > engine->now))
-		change_waits(engine, to, !waited);
-	if (engine->counts_waits && start > engine->now)
+	if (start == engine->now) {
+		change_waits(engine, first, FALSE);
+	} else if (engine->counts_waits) {
+		change_waits(engine, second, TRUE);
+		push(engine, start - engine->now, from, BEGINS | PIPESIM_BY_TRANSFER | index);
 		push(engine, start - engine->now, to, BEGINS | PIPESIM_BY_TRANSFER | index);
+	}
 	push(engine, there - engine->now, to, PIPESIM_BY_TRANSFER | index);
 }
 
@@ -130,8 +136,9 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 		else
 			transfer->received = engine->now;
 		if (pipesim_rules_issue(&engine->rules, i))
-			start_transfer(engine, engine->transfer_of[i], send);
-		else if (!send)
+			start_transfer(engine, engine->transfer_of[i],
+				send ? transfer->to_rank : transfer->from_rank, rank);
+		else
 			change_waits(engine, rank, TRUE);
 	}
 }
@@ -153,17 +160,23 @@ static gint64 part_of(const Engine *engine, guint rank, const PipesimOp *op, gin
 /* From now on, as far as it is known. */
 static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 {
+	const guint32 index = (guint32)(op - engine->lowering->program->ops);
+	PipesimKind half = PIPESIM_FB;
 	const PipesimOp forward = {
 		.kind = PIPESIM_F, .chunk = op->chunk, .microbatch = op->microbatch};
 	const PipesimOp backward = {
 		.kind = PIPESIM_B, .chunk = op->b_chunk, .microbatch = op->b_microbatch};
 	gint64 alone, launch = 0;
 
-	if (engine->split && op->kind == PIPESIM_FB)
+	if (engine->split && op->kind == PIPESIM_FB) {
 		op = engine->ranks[rank].second ? &backward : &forward;
+		half = (PipesimKind)op->kind;
+	}
 	alone = engine->times->drawn != NULL ? engine->times->drawn[engine->ranks[rank].step]
 					     : pipesim_op_duration(engine->lowering->program,
 						       engine->times, rank, op);
+	if (!engine->ranks[rank].behind)
+		alone = pipesim_edges_add(&engine->edges, rank, index, half, alone);
 	alone = part_of(engine, rank, op, alone);
 	if (engine->pace == NULL || alone >= PIPESIM_MAX_END - engine->now)
 		return alone;
@@ -171,7 +184,10 @@ static gint64 duration(Engine *engine, guint rank, const PipesimOp *op)
 	if (engine->paces.launches && !engine->ranks[rank].behind)
 		launch = pipesim_op_launch(engine->lowering->program, engine->times, rank, op);
 	engine->ranks[rank].end = pipesim_pace_start(&engine->pace[rank], &engine->paces,
-		engine->now, alone, launch, (PipesimKind)op->kind);
+		engine->now, alone, launch,
+		pipesim_pace_kind(engine->times,
+			pipesim_op_stage(engine->lowering->program, rank, op),
+			(PipesimKind)op->kind));
 	return engine->ranks[rank].end - engine->now;
 }
 
@@ -493,6 +509,7 @@ static gboolean allocate(Engine *engine, PipesimArena *arena, GError **error)
 	engine->ranks = pipesim_arena_array(arena, Rank, ranks);
 	if (engine->split)
 		engine->step_of = pipesim_arena_array(arena, guint32, program->n_ops);
+	pipesim_edges_init(&engine->edges, program, engine->times, arena);
 	shards =
 		pipesim_shards_begin(&engine->shards, lowering, engine->times, timeline, arena);
 	engine->rules.sharding = engine->shards.need != NULL;
@@ -548,8 +565,7 @@ PipesimTimeline *pipesim_comm_run(const PipesimLowering *lowering,
 
 	if (network != NULL)
 		engine.traffic = timeline->traffic = pipesim_traffic_new(network, flags);
-	if (pipesim_pace_rules_init(
-		    &engine.paces, times, network, lowering->runtime->posts_ahead, flags)) {
+	if (pipesim_pace_rules_init(&engine.paces, times, network, flags)) {
 		engine.pace = pipesim_pace_new(ranks, states);
 		engine.no_memory = engine.pace == NULL;
 		engine.counts_waits = engine.paces.waits_slow || engine.paces.power != NULL;

@@ -4,6 +4,7 @@
 #include "base/large.h"
 #include "base/tournament.h"
 #include "engine/dynamic.h"
+#include "engine/edges.h"
 #include "engine/slowdown.h"
 
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct {
 	guint32 *next;  /* by rank: its next op, or the one it is running */
 	PipesimPaceRules paces;
 	PipesimPace *pace; /* by rank; NULL where every op takes its time */
+	PipesimEdges edges;
 	gint64 now;
 	gboolean overflow, no_memory;
 } Engine;
@@ -95,7 +97,10 @@ static void start_op(Engine *engine, guint32 rank, guint32 op)
 				? pipesim_op_launch(engine->program, engine->times, rank,
 					  &engine->program->ops[op])
 				: 0,
-			(PipesimKind)engine->program->ops[op].kind);
+			pipesim_pace_kind(engine->times,
+				pipesim_op_stage(
+					engine->program, rank, &engine->program->ops[op]),
+				(PipesimKind)engine->program->ops[op].kind));
 	timeline->start[op] = start;
 	timeline->end[op] = end;
 	pipesim_tournament_set(&engine->queue, rank, end);
@@ -260,6 +265,7 @@ static void load_op(Loader *loader, guint32 index)
 		loader->pair = duration;
 		loader->chunks = chunks;
 	}
+	duration = pipesim_edges_add(&engine->edges, loader->rank, index, PIPESIM_FB, duration);
 	*work_of(engine, loader->rank, index) =
 		(Work){.duration = duration, .output = output[0], .waiting = waiting};
 	if (engine->second != NULL)
@@ -304,8 +310,8 @@ static gboolean allocate(
 	PipesimTimeline *timeline = engine->timeline;
 	const gsize n = MAX(program->n_ops, 1u), ranks = program->shape.ranks;
 	const gboolean keep_moves = flags & PIPESIM_KEEP_MOVES;
-	const gboolean varies = pipesim_pace_rules_init(
-		&engine->paces, times, engine->traffic->network, FALSE, flags);
+	const gboolean varies =
+		pipesim_pace_rules_init(&engine->paces, times, engine->traffic->network, flags);
 	gboolean pairs = FALSE;
 
 	for (guint32 i = 0; i < program->n_ops && !pairs; i++)
@@ -353,11 +359,14 @@ PipesimTimeline *pipesim_dynamic_run(const PipesimProgram *program, const Pipesi
 	const PipesimNetwork *network, guint flags, PipesimPowerState *states, GError **error)
 {
 	g_autoptr(PipesimTimeline) timeline = g_new0(PipesimTimeline, 1);
-	Engine engine = {.program = program, .times = times, .timeline = timeline};
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	Engine engine = {.program = program, .timeline = timeline, .times = times};
 	gboolean ok;
 
 	timeline->traffic = engine.traffic = pipesim_traffic_new(network, flags);
-	engine.no_memory = !allocate(&engine, times, flags, states) || !load(&engine, times);
+	pipesim_edges_init(&engine.edges, program, times, arena);
+	engine.no_memory = !pipesim_arena_check(arena, NULL, "-") ||
+			   !allocate(&engine, times, flags, states) || !load(&engine, times);
 	if (!engine.no_memory)
 		run_events(&engine);
 	if ((flags & PIPESIM_KEEP_MOVES) && !engine.no_memory && !engine.overflow &&

@@ -18,7 +18,7 @@ static PipesimFraction of_ppm(gint64 ppm)
 }
 
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
-	const PipesimNetwork *network, gboolean ahead, guint flags)
+	const PipesimNetwork *network, guint flags)
 {
 	const PipesimResidence *residence =
 		flags & PIPESIM_NO_RESIDENCE ? NULL : times->residence;
@@ -37,7 +37,7 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 			slowdown->moving = network->slowdown[kind];
 		else if (!slows && residence != NULL)
 			slowdown->moving = of_ppm(residence->moving[kind]);
-		if (ahead && residence != NULL)
+		if (residence != NULL)
 			slowdown->waiting = of_ppm(residence->slowdown[kind]);
 		rules->moves_slow |= slowdown->moving.num > slowdown->moving.den;
 		rules->waits_slow |= slowdown->waiting.num > slowdown->waiting.den;
@@ -69,6 +69,8 @@ static void count(PipesimPace *pace, const PipesimPaceRules *rules, gint64 now)
 		return;
 	if (load == NO_OP)
 		load = pace->waiting > 0 ? rules->power->waiting_load : 0;
+	else if (pace->waiting > 0)
+		load = load * rules->power->beside_load / PIPESIM_PPM;
 	pipesim_power_advance(rules->power, &pace->state, now - pace->counted, load);
 	pace->counted = now;
 }
@@ -223,9 +225,7 @@ gint64 pipesim_pace_wait(
 {
 	const gboolean runs = pace->left > 0;
 
-	/* What it draws while an op runs does not hang on it. */
-	if (pace->load == NO_OP)
-		count(pace, rules, now);
+	count(pace, rules, now);
 	if (runs) {
 		advance(pace, &pace->left, now);
 		pace->from = now;

@@ -9,11 +9,14 @@
 #include "engine/traffic.h"
 #include "model/costs.h"
 
+/* A backward for input is nothing where it takes less than this part of the weight gradient. */
+#define PIPESIM_NO_INPUT 64
+
 /* How many times as long an op of a kind takes meanwhile, num >= den. Of both at once the larger
- * counts, and several messages or receives slow no more than one. */
+ * counts, and several messages or waits slow no more than one. */
 typedef struct {
 	PipesimFraction moving;  /* a message moves out of the rank or into it */
-	PipesimFraction waiting; /* a receive stands there whose message does not move yet */
+	PipesimFraction waiting; /* a message of it waits there for its other end */
 } PipesimSlowdown;
 
 /* What is alike on all ranks of a step. */
@@ -29,13 +32,13 @@ typedef struct {
 	gint64 begin, end;
 } PipesimSpan;
 
-/* One rank: when messages move on it, how many receives wait, what its op has left to do, and what its
+/* One rank: when messages move on it, how many wait, what its op has left to do, and what its
  * chip went through. */
 typedef struct {
 	PipesimSpan *span; /* apart and ascending; from [first] on not over yet */
 	guint first, n, size;
-	guint waiting; /* receives */
-	/* Of the op that runs: units of work a ns alone, while a message moves, while a receive waits. */
+	guint waiting; /* ends of messages */
+	/* Of the op that runs: units of work a ns alone, while a message moves, while one waits. */
 	__extension__ __int128 alone, moving, resident;
 	gint64 from;                 /* up to when its work is counted, ns */
 	__extension__ __int128 left; /* work from then on */
@@ -49,13 +52,12 @@ typedef struct {
 
 /**
  * pipesim_pace_rules_init: those of @times, for messages over @network (nullable).
- * @ahead: the runtime issues receives that wait while ops run
  * @flags: of PipesimTrafficFlags
  *
  * Returns: FALSE where every op takes what @times say, so that no PipesimPace is needed.
  */
 gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *times,
-	const PipesimNetwork *network, gboolean ahead, guint flags);
+	const PipesimNetwork *network, guint flags);
 
 /** pipesim_pace_new: of @ranks ranks at time 0, whose chips begin at @states (nullable: rested); NULL
  * without memory. */
@@ -69,6 +71,17 @@ void pipesim_pace_free(PipesimPace *pace, const PipesimPaceRules *rules, guint r
 /** pipesim_pace_add: a message moves on the rank from @begin until before @end. FALSE without
  * memory. */
 gboolean pipesim_pace_add(PipesimPace *pace, gint64 begin, gint64 end);
+
+/** pipesim_pace_kind: how an op of @kind of @stage depends on power and messages: of a stage whose backward for input is
+ * nothing the weight gradient is a whole backward. */
+static inline PipesimKind pipesim_pace_kind(
+	const PipesimTimes *times, guint stage, PipesimKind kind)
+{
+	if (kind == PIPESIM_W && times->stage[PIPESIM_I][stage] * PIPESIM_NO_INPUT <
+					 times->stage[PIPESIM_W][stage])
+		return PIPESIM_B;
+	return kind;
+}
 
 /** pipesim_pace_launches: when the host begins to launch what the rank runs next: no op may start before. */
 static inline gint64 pipesim_pace_launches(const PipesimPace *pace)

@@ -22,14 +22,6 @@ typedef struct {
 	guint64 cause;         /* what let it start: see PipesimTimeline */
 } PipesimTransfer;
 
-/** pipesim_transfer_waits: how long the receive of @transfer stands on its rank before its message begins to
- * move, ns: from @transfer->received until @transfer->start. Its kernel holds part of the chip meanwhile
- * and what runs there beside it is slower. 0: it does not wait. */
-static inline gint64 pipesim_transfer_waits(const PipesimTransfer *transfer)
-{
-	return MAX(transfer->start - transfer->received, 0);
-}
-
 /* What was done to the parameters or gradients of a stage beside the ops of its rank, ns from the start of
  * the step. Between @issued and @start it waited for the one before it. */
 typedef struct {

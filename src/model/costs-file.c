@@ -19,6 +19,7 @@
 #define HOST_GROUP       "host-times"
 #define POWER_GROUP      "power"
 #define RESIDENCE_GROUP  "residence"
+#define STEP_GROUP       "step"
 #define COMPONENT_PREFIX "component "
 
 /* Keys ---------------------------------------------------------------------------------- */
@@ -34,6 +35,7 @@ typedef enum {
 	KEY_STAGES,      /* what each part of the model takes; the offset is the PipesimKind */
 	KEY_LAUNCHES,    /* the same of the host to launch it */
 	KEY_STAGE_BYTES, /* what each part of the model holds; the offset is the PipesimBytes */
+	KEY_EDGES,       /* what each part of the model does; the offset is the PipesimEdge */
 	KEY_KINDS,       /* a number for each kind of op */
 	KEY_CONSTANTS,   /* a number for each time constant */
 } KeyKind;
@@ -57,6 +59,7 @@ typedef struct {
 #define COMPONENT(f) G_STRUCT_OFFSET(PipesimComponent, f)
 #define POWER(f)     G_STRUCT_OFFSET(PipesimPower, f)
 #define RESIDENCE(f) G_STRUCT_OFFSET(PipesimResidence, f)
+#define STEP(f)      G_STRUCT_OFFSET(PipesimStepCosts, f)
 #define MAX_TIME     PIPESIM_MAX_TIME_NS
 /* 1000 s. */
 #define MAX_CONSTANT G_GINT64_CONSTANT(1000000000000)
@@ -107,6 +110,10 @@ static const Key costs_keys[] = {
 	{POWER_GROUP, "load_ppm", KEY_KINDS, POWER(load), IN_GROUP, 0, 2 * PIPESIM_PPM},
 	{POWER_GROUP, "waiting_load_ppm", KEY_INT64, POWER(waiting_load), IN_GROUP, 0,
 		PIPESIM_PPM},
+	{POWER_GROUP, "beside_load_ppm", KEY_INT64, POWER(beside_load), OPTIONAL, 0,
+		PIPESIM_PPM},
+	{POWER_GROUP, "exchanging_ppm", KEY_INT64, POWER(exchanging), OPTIONAL, PIPESIM_PPM / 2,
+		2 * PIPESIM_PPM},
 	{POWER_GROUP, "explained_ppm", KEY_INT64, POWER(explained), OPTIONAL, -1, PIPESIM_PPM},
 	{POWER_GROUP, "residual_ppm", KEY_INT64, POWER(residual), OPTIONAL, -1, PIPESIM_PPM},
 	{RESIDENCE_GROUP, "slowdown_ppm", KEY_KINDS, RESIDENCE(slowdown), IN_GROUP, PIPESIM_PPM,
@@ -114,6 +121,11 @@ static const Key costs_keys[] = {
 	{RESIDENCE_GROUP, "moving_ppm", KEY_KINDS, RESIDENCE(moving), OPTIONAL, PIPESIM_PPM,
 		MAX_SLOWDOWN},
 	{RESIDENCE_GROUP, "sms", KEY_INT64, RESIDENCE(sms), OPTIONAL, 0, 100000},
+	{STEP_GROUP, "begin_ns", KEY_INT64, STEP(begin), IN_GROUP, 0, MAX_TIME},
+	{STEP_GROUP, "first_backward_less_ns", KEY_EDGES, PIPESIM_EDGE_FIRST, OPTIONAL, 0,
+		MAX_TIME},
+	{STEP_GROUP, "last_backward_more_ns", KEY_EDGES, PIPESIM_EDGE_LAST, OPTIONAL, 0,
+		MAX_TIME},
 };
 
 /* What holds the value of @key of @costs; NULL where @costs has no such group. */
@@ -123,6 +135,8 @@ static gpointer holder(const PipesimCosts *costs, const Key *key)
 		return costs->power;
 	if (g_str_equal(key->group, RESIDENCE_GROUP))
 		return costs->residence;
+	if (g_str_equal(key->group, STEP_GROUP))
+		return costs->step;
 	return (gpointer)costs;
 }
 
@@ -219,6 +233,10 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 		write_list(out, key->name, costs->part_bytes + key->offset, costs->n_part_bytes,
 			PIPESIM_N_BYTES);
 		break;
+	case KEY_EDGES:
+		write_list(out, key->name, ((const PipesimStepCosts *)from)->part + key->offset,
+			((const PipesimStepCosts *)from)->n_parts, PIPESIM_N_EDGES);
+		break;
 	case KEY_KINDS:
 		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
 			PIPESIM_N_KINDS, 1);
@@ -245,6 +263,7 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 			(key->kind == KEY_LAUNCHES && costs->launch == NULL) ||
 			(key->kind == KEY_STAGE_BYTES && costs->part_bytes == NULL) ||
 			holder(costs, key) == NULL ||
+			(key->kind == KEY_EDGES && costs->step->part == NULL) ||
 			(g_str_equal(key->name, "FB") && !costs->has_pair))
 			continue;
 		if (!g_str_equal(key->group, group))
@@ -529,6 +548,10 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 		read_stage_list(reader, group, key, line->value, &costs->part_bytes,
 			&costs->n_part_bytes, PIPESIM_N_BYTES);
 		break;
+	case KEY_EDGES:
+		read_stage_list(reader, group, key, line->value, &costs->step->part,
+			&costs->step->n_parts, PIPESIM_N_EDGES);
+		break;
 	case KEY_KINDS:
 	case KEY_CONSTANTS:
 		read_numbers(reader, group, key, line->value, to);
@@ -620,6 +643,8 @@ static void read_costs(Reader *reader)
 	}
 	if (pipesim_ini_find(ini, RESIDENCE_GROUP, NULL) != NULL)
 		costs->residence = pipesim_residence_new();
+	if (pipesim_ini_find(ini, STEP_GROUP, NULL) != NULL)
+		costs->step = pipesim_step_costs_new();
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++)
 		if (holder(costs, &costs_keys[i]) != NULL)
 			read_key(reader, costs_keys[i].group, &costs_keys[i],

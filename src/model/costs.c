@@ -84,6 +84,7 @@ PipesimCosts *pipesim_costs_copy(const PipesimCosts *costs)
 		costs->launch, (gsize)costs->n_launches * PIPESIM_FB * sizeof *costs->launch);
 	copy->power = pipesim_power_copy(costs->power);
 	copy->residence = g_memdup2(costs->residence, sizeof *costs->residence);
+	copy->step = pipesim_step_costs_copy(costs->step);
 	copy->op_times = pipesim_op_times_ref(costs->op_times);
 	if (costs->components != NULL)
 		g_ptr_array_ref(costs->components);
@@ -228,6 +229,7 @@ void pipesim_costs_free(PipesimCosts *costs)
 	g_free(costs->launch);
 	pipesim_power_free(costs->power);
 	g_free(costs->residence);
+	pipesim_step_costs_free(costs->step);
 	g_clear_pointer(&costs->components, g_ptr_array_unref);
 	release_cutter(costs->cutter);
 	g_free(costs);
@@ -466,18 +468,6 @@ gboolean pipesim_costs_parse_speed(
 	costs->slow = g_steal_pointer(&speed);
 	costs->n_slow = n;
 	return TRUE;
-}
-
-gboolean pipesim_costs_sustain(PipesimCosts *costs)
-{
-	const gboolean any =
-		costs->power != NULL || costs->residence != NULL || costs->launch != NULL;
-
-	g_clear_pointer(&costs->power, pipesim_power_free);
-	g_clear_pointer(&costs->residence, g_free);
-	g_clear_pointer(&costs->launch, g_free);
-	costs->n_launches = 0;
-	return any;
 }
 
 PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage, guint stages)
@@ -732,6 +722,8 @@ PipesimTimes *pipesim_times_new_placed(
 	memcpy(times->average, times->chunk, sizeof times->average);
 	slow_ranks(times, costs, shape);
 	times->power = pipesim_power_copy(costs->power);
+	if (times->power != NULL && shape->ranks > 1)
+		pipesim_power_exchange(times->power);
 	times->residence = g_memdup2(costs->residence, sizeof *costs->residence);
 	for (int kind = 0; kind < PIPESIM_FB; kind++)
 		times->stage[kind] = g_new(gint64, shape->stages);
@@ -745,6 +737,7 @@ PipesimTimes *pipesim_times_new_placed(
 		fill_bytes(times, costs, shape);
 	fill_sharding(times, costs, shape);
 	fill_launches(times, costs, shape);
+	pipesim_step_costs_fill(costs->step, times);
 	if (times->tail != NULL)
 		average_stages(times);
 	if (costs->op_times != NULL)
@@ -776,6 +769,8 @@ void pipesim_times_free(PipesimTimes *times)
 	g_free(times->first_layer);
 	pipesim_power_free(times->power);
 	g_free(times->residence);
+	for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++)
+		g_free(times->edge[edge]);
 	g_free(times);
 }
 

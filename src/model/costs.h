@@ -3,6 +3,7 @@
  * bandwidths bytes per second. */
 #pragma once
 #include "base/number.h"
+#include "model/edges.h"
 #include "model/network.h"
 #include "model/power.h"
 #include "model/shape.h"
@@ -152,6 +153,7 @@ struct _PipesimCosts {
 	 * = not at all. All times here are those of a rank that never idles, alone. Owned. */
 	PipesimPower *power;
 	PipesimResidence *residence;
+	PipesimStepCosts *step; /* what a step takes besides; NULL = nothing. Owned. */
 
 	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs file. */
 	PipesimCutter *cutter;
@@ -242,8 +244,8 @@ gboolean pipesim_costs_parse_slow(
 gboolean pipesim_costs_parse_speed(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
-/** pipesim_costs_sustain: drops power, residence and launches: every op takes its sustained time alone, whenever
- * it runs. Returns whether there were any. */
+/** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every op takes its sustained
+ * time alone, whenever it runs. Returns whether there were any. */
 gboolean pipesim_costs_sustain(PipesimCosts *costs);
 
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
@@ -262,6 +264,11 @@ struct _PipesimTimes {
 	/* Copies of those of the costs: see there. */
 	PipesimPower *power;
 	PipesimResidence *residence;
+	/* What a step takes besides, ns: at its begin, and by stage at its edges, NULL where nothing. All
+	 * heeded where @has_edges is set. */
+	gboolean has_edges;
+	gint64 begin;
+	gint64 *edge[PIPESIM_N_EDGES];
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
 	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
@@ -293,7 +300,7 @@ struct _PipesimTimes {
 /* Whether what an op takes hangs on when it runs: such steps are simulated event by event. */
 static inline gboolean pipesim_times_vary(const PipesimTimes *times)
 {
-	return times->power != NULL || times->residence != NULL ||
+	return times->power != NULL || times->residence != NULL || times->has_edges ||
 	       times->launch[PIPESIM_F] != NULL;
 }
 

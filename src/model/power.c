@@ -72,6 +72,7 @@ PipesimPower *pipesim_power_new(void)
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		power->full_speed[kind] = power->load[kind] = power->sustained[kind] =
 			PIPESIM_PPM;
+	power->exchanging = power->beside_load = PIPESIM_PPM;
 	power->explained = power->residual = -1;
 	return power;
 }
@@ -91,6 +92,14 @@ void pipesim_power_free(PipesimPower *power)
 		return;
 	g_free(power->device);
 	g_free(power);
+}
+
+void pipesim_power_exchange(PipesimPower *power)
+{
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		power->sustained[kind] = MAX((gint64)((Wide)power->sustained[kind] *
+						      power->exchanging / PIPESIM_PPM),
+			power->full_speed[kind]);
 }
 
 PipesimResidence *pipesim_residence_new(void)

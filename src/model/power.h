@@ -35,8 +35,15 @@ typedef struct {
 		[PIPESIM_N_KINDS]; /* time at full clock against the sustained one, 1 to a million */
 	gint64 load[PIPESIM_N_KINDS];
 	gint64 waiting_load;
+	/* Of @load, while a message waits on the rank for its other end: the part of the chip that its kernel holds
+	 * draws less than work would. */
+	gint64 beside_load;
+	/* The sustained time of ranks that exchange messages all the time against that of the costs: links that
+	 * are awake draw power too. */
+	gint64 exchanging;
 	/* The sustained time against that of the costs, by kind, full_speed or more: a million, but under
-	 * another limit than the one that was measured (pipesim_power_set_limit()). Not in files. */
+	 * another limit than the one that was measured (pipesim_power_set_limit()), and with messages
+	 * (pipesim_power_exchange()). Not in files. */
 	gint64 sustained[PIPESIM_N_KINDS];
 	gint64 explained; /* share of the variance of what was measured; -1 = not told */
 	gint64 residual;  /* relative root mean square that is left; -1 = not told */
@@ -56,7 +63,8 @@ typedef struct {
 } PipesimPowerState;
 
 /** pipesim_power_new: of an op that takes the same whatever came before: one time constant of
- * 70 ms, threshold 700000, full speed and loads of a million, no load of a receive that waits. */
+ * 70 ms, threshold 700000, full speed and loads of a million, no load of a receive that waits, messages
+ * that take nothing. */
 PipesimPower *pipesim_power_new(void);
 PipesimPower *pipesim_power_copy(const PipesimPower *power);
 void pipesim_power_free(PipesimPower *power);
@@ -78,6 +86,10 @@ gboolean pipesim_power_depends(const PipesimPower *power);
  */
 gboolean pipesim_power_set_limit(
 	PipesimPower *power, gint64 watts, const char *what, GError **error);
+
+/** pipesim_power_exchange: of a chip whose rank exchanges messages: its sustained times are @power->exchanging of what
+ * they were. */
+void pipesim_power_exchange(PipesimPower *power);
 
 /** pipesim_residence_new: of receives and messages that slow nothing; for g_free(). */
 PipesimResidence *pipesim_residence_new(void);

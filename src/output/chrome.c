@@ -456,7 +456,7 @@ static void write_shards(const Trace *trace, guint rank)
 static void write_stays(const Trace *trace, guint rank)
 {
 	const PipesimStep *step = trace->run->step;
-	g_autoptr(GArray) stays = pipesim_receive_stays(step, rank);
+	g_autoptr(GArray) stays = pipesim_message_stays(step, rank);
 
 	if (stays->len == 0)
 		return;

@@ -391,7 +391,7 @@ static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts 
 /* When receives that wait sit beside ops. */
 static void write_stays(PipesimJson *json, const Lane *lane)
 {
-	g_autoptr(GArray) stays = pipesim_receive_stays(lane->run->step, lane->rank);
+	g_autoptr(GArray) stays = pipesim_message_stays(lane->run->step, lane->rank);
 
 	for (guint end = 0; end < 2; end++) {
 		pipesim_json_open_array(json, end == 0 ? "beside_from" : "beside_to");

@@ -250,7 +250,7 @@ static void add_stays_of(
 {
 	for (guint lane = 0; lane < panel->ranks; lane++) {
 		const guint rank = panel->first_rank + lane;
-		g_autoptr(GArray) stays = pipesim_receive_stays(panel->run->step, rank);
+		g_autoptr(GArray) stays = pipesim_message_stays(panel->run->step, rank);
 
 		for (guint i = 0; i < stays->len; i++) {
 			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);

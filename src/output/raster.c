@@ -133,7 +133,7 @@ static void paint_strip(const PipesimTheme *theme, const PipesimColumns *columns
 /* Of receives that wait, beside ops of @rank. */
 static void add_stays(const PipesimRun *run, guint rank, PipesimColumns *columns)
 {
-	g_autoptr(GArray) stays = pipesim_receive_stays(run->step, rank);
+	g_autoptr(GArray) stays = pipesim_message_stays(run->step, rank);
 	guint column = 0;
 
 	for (guint i = 0; i < stays->len; i++) {

@@ -545,7 +545,6 @@ const PipesimRuntime pipesim_runtime_megatron = {
 	.waits = TRUE,
 	.channels = PIPESIM_CHANNEL_PAIR,
 	.gradients = PIPESIM_SENT_NEXT,
-	.posts_ahead = TRUE,
 	.two_ways = TRUE,
 	.takes = PIPESIM_ASK_CHANNELS | PIPESIM_ASK_NO_OVERLAP | PIPESIM_ASK_OVERLAP_FLUSH |
 		 PIPESIM_ASK_KEEP_OUTPUTS | PIPESIM_ASK_NO_HOST_SYNC | PIPESIM_ASK_HOST_TIME |

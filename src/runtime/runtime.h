@@ -46,9 +46,6 @@ struct _PipesimRuntime {
 	/* What a split backward for input has used stays until its weight gradient: the output, and the gradient received. */
 	gboolean keeps_for_weight;
 	PipesimSent gradients;
-	/* It issues receives while ops run that do not need them: those that wait for their sender hold part
-	 * of the chip beside them. */
-	gboolean posts_ahead;
 	/* Over two ranks what goes one way and what goes the other never share a queue, where messages
 	 * of several chunks are issued one by one. */
 	gboolean two_ways;

@@ -190,7 +190,7 @@ static gboolean read_power(PipesimCosts *costs, const char *text, const char *wh
 	if (!off && strcmp(text, "measured") != 0)
 		return pipesim_fail(
 			error, PIPESIM_ERROR_USAGE, "%s: '%s'; measured or off", what, text);
-	if (costs->power == NULL && costs->residence == NULL)
+	if (costs->power == NULL && costs->residence == NULL && costs->step == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s has no effect here: the costs have neither [power] nor "
 			"[residence]; 'pipesim calibrate' finds them in traces that have these "

@@ -150,6 +150,18 @@ static gboolean is_there(const Model *model, const guint32 *inputs, guint i, gui
 	return m != NULL && m->start >= 0 && m->start + m->hold + m->latency <= model->now;
 }
 
+/* A weight gradient where the backward for input is nothing is a whole backward. */
+static const PipesimFraction *slowdown_of(const Model *model, guint rank, guint32 op)
+{
+	const PipesimOp *of = &model->program->ops[op];
+	const guint stage = pipesim_op_stage(model->program, rank, of);
+	const gboolean whole =
+		of->kind == PIPESIM_W && 64 * model->times->stage[PIPESIM_I][stage] <
+						 model->times->stage[PIPESIM_W][stage];
+
+	return &model->network->slowdown[whole ? PIPESIM_B : of->kind];
+}
+
 static void start_ops(Model *model)
 {
 	const PipesimProgram *program = model->program;
@@ -170,7 +182,7 @@ static void start_ops(Model *model)
 		model->result->start[op] = model->now;
 		model->left[op] =
 			pipesim_op_duration(program, model->times, rank, &program->ops[op]) *
-			model->network->slowdown[program->ops[op].kind].num;
+			slowdown_of(model, rank, op)->num;
 	}
 }
 
@@ -194,7 +206,7 @@ static void tick(Model *model)
 
 		if (op == model->program->rank_begin[rank + 1] || !model->alive[op])
 			continue;
-		slow = &model->network->slowdown[model->program->ops[op].kind];
+		slow = slowdown_of(model, rank, op);
 		model->left[op] -= is_slowed(model, rank) ? slow->den : slow->num;
 	}
 	model->now++;

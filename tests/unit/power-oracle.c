@@ -203,7 +203,7 @@ static gint64 beside(const World *world, PipesimKind kind, gboolean moving)
 {
 	const PipesimResidence *residence = world->times->residence;
 
-	if (residence == NULL || (!moving && !world->lowering->runtime->posts_ahead))
+	if (residence == NULL)
 		return PIPESIM_PPM;
 	return moving ? residence->moving[kind] : residence->slowdown[kind];
 }
@@ -322,7 +322,7 @@ static gboolean pass(World *world, guint rank)
 	return TRUE;
 }
 
-/* Whether a message of @rank is under way, or else a receive of it waits. */
+/* Whether a message of @rank is under way, or else one of its receives and sends waits for the other end. */
 static gboolean has(const World *world, guint rank, gboolean moving)
 {
 	const guint32 *begin = world->lowering->rank_begin;
@@ -333,8 +333,23 @@ static gboolean has(const World *world, guint rank, gboolean moving)
 		if (!is_message(world, i) || act->issued > world->now)
 			continue;
 		if (moving ? act->start <= world->now && world->now < act->end
-			   : act->start > world->now &&
-					!pipesim_action_is_send(action(world, i)->kind))
+			   : act->start > world->now)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* Whether a receive of @rank waits. */
+static gboolean receives(const World *world, guint rank)
+{
+	const guint32 *begin = world->lowering->rank_begin;
+
+	for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+		const Act *act = &world->acts[i];
+
+		if (is_message(world, i) && act->issued <= world->now &&
+			act->start > world->now &&
+			!pipesim_action_is_send(action(world, i)->kind))
 			return TRUE;
 	}
 	return FALSE;
@@ -351,7 +366,7 @@ static void tick(World *world, guint rank)
 	const gboolean works = here->runs && here->left > 0;
 
 	here->host_left -= here->host_left > 0;
-	world->oracle->beside += works && waits;
+	world->oracle->beside += works && receives(world, rank);
 	if (works) {
 		const gint64 m = beside(world, here->kind, TRUE);
 		const gint64 w = beside(world, here->kind, FALSE);
@@ -365,7 +380,8 @@ static void tick(World *world, guint rank)
 	if (power == NULL)
 		return;
 	if (works)
-		load = (double)power->load[here->kind] / 1e6;
+		load = (double)power->load[here->kind] / 1e6 *
+		       (waits ? (double)power->beside_load / 1e6 : 1);
 	else if (waits)
 		load = (double)power->waiting_load / 1e6;
 	for (guint i = 0; i < power->n_constants; i++)

@@ -366,7 +366,7 @@ START_TEST(opens_without_a_warning)
 		ops += g_array_index(slices, Event, i).tid == 1;
 	ck_assert_uint_eq(ops, run->step->program->n_ops);
 	for (guint rank = 0; rank < point->ranks; rank++) {
-		g_autoptr(GArray) of_rank = pipesim_receive_stays(run->step, rank);
+		g_autoptr(GArray) of_rank = pipesim_message_stays(run->step, rank);
 
 		stays += of_rank->len;
 	}

@@ -1,11 +1,11 @@
-/* What the lists of runtimes make ranks hold: receives that sit there and wait, messages, gathered stages. */
+/* What the lists of runtimes make ranks hold: messages that sit there and wait, messages, gathered stages. */
 #include "analysis/run.h"
 #include "analysis/stays.h"
 #include "grid.h"
 #include "suites.h"
 #include <string.h>
 
-/* Receives that wait. --- */
+/* Receives and sends that wait. --- */
 
 /* Whether one sits on @rank and waits right behind @at. */
 static gboolean is_waiting(const PipesimTimeline *timeline, guint rank, gint64 at)
@@ -13,8 +13,9 @@ static gboolean is_waiting(const PipesimTimeline *timeline, guint rank, gint64 a
 	for (guint32 i = 0; i < timeline->n_transfers; i++) {
 		const PipesimTransfer *transfer = &timeline->transfers[i];
 
-		if (transfer->to_rank == rank && transfer->received <= at &&
-			at < transfer->start)
+		if (at < transfer->start &&
+			((transfer->to_rank == rank && transfer->received <= at) ||
+				(transfer->from_rank == rank && transfer->sent <= at)))
 			return TRUE;
 	}
 	return FALSE;
@@ -36,7 +37,7 @@ static void assert_stays(const PipesimRun *run)
 	const PipesimStep *step = run->step;
 
 	for (guint rank = 0; rank < step->program->shape.ranks; rank++) {
-		g_autoptr(GArray) stays = pipesim_receive_stays(step, rank);
+		g_autoptr(GArray) stays = pipesim_message_stays(step, rank);
 		gint64 resident = 0, beside = 0;
 		guint next = 0;
 
