@@ -648,7 +648,11 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 			task->whole = wholes[i];
 	if (!add_power(task, wish->means, error))
 		return FALSE;
-	return add_residence(task, wish, error);
+	if (!add_residence(task, wish, error))
+		return FALSE;
+	pipesim_loops_calibrate(
+		task->traces, task->n, task->costs, task->notices, &task->effects->loops);
+	return TRUE;
 }
 
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,

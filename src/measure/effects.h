@@ -3,6 +3,7 @@
 #include "measure/beside.h"
 #include "measure/fit-power.h"
 #include "measure/fit-residence.h"
+#include "measure/loops.h"
 #include "model/costs.h"
 
 /* What was found, for reports; what simulations need of it is in the costs. */
@@ -10,6 +11,7 @@ typedef struct {
 	gboolean any; /* rows of some series */
 	PipesimPowerFit *power;
 	PipesimResidenceFit *residence;
+	PipesimLoops loops;
 } PipesimEffects;
 
 /* What they are for. */
@@ -25,7 +27,7 @@ typedef struct {
 void pipesim_effects_free(PipesimEffects *effects);
 
 /**
- * pipesim_effects_calibrate: fills power and residence of @costs from the series of @traces, measured ranks and
+ * pipesim_effects_calibrate: fills power, residence and step of @costs from the series of @traces, measured ranks and
  * bytes of stages from their metadata, and says in @notices what is missing or strange.
  * @chosen: of PipesimTraceGroup: what F, I, W and B are made of
  *

@@ -295,8 +295,8 @@ static void read_cell(
 {
 	static const char *const roles[] = {"compute", "comm", "pair", NULL};
 	static const char *const status[] = {"ok", "warmup", "outlier", "checksum_fail", NULL};
-	static const char *const series[] = {
-		"", "governor", "waiting", "resident", "moving", "replay", NULL};
+	static const char *const series[] = {"", "governor", "waiting", "resident", "moving",
+		"replay", "exchange", "step", NULL};
 	const Column *column = position->of;
 	PipesimTable *table = &reader->table;
 
@@ -347,7 +347,8 @@ static void read_cell(
 		break;
 	case KIND_SERIES:
 		row->what.series = read_name(table, cell, column, series,
-			"governor, waiting, resident, moving, replay or nothing");
+			"governor, waiting, resident, moving, replay, exchange, step or "
+			"nothing");
 		break;
 	case KIND_UNUSED:
 		break;

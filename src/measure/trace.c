@@ -17,7 +17,7 @@ static const char *const phase_names[PIPESIM_N_PHASES] = {
 const char *pipesim_series_name(guint series)
 {
 	static const char *const names[PIPESIM_N_SERIES] = {
-		"", "governor", "waiting", "resident", "moving", "replay"};
+		"", "governor", "waiting", "resident", "moving", "replay", "exchange", "step"};
 
 	return names[series];
 }

@@ -30,6 +30,8 @@ typedef enum {
 	PIPESIM_SERIES_RESIDENT, /* beside a receive that waits */
 	PIPESIM_SERIES_MOVING,   /* beside a message that moves */
 	PIPESIM_SERIES_REPLAY,   /* in the order of a simulated rank */
+	PIPESIM_SERIES_EXCHANGE, /* in a loop without pause that exchanges messages, or the same without them */
+	PIPESIM_SERIES_STEP, /* at the begin or the end of a step */
 	PIPESIM_N_SERIES,
 } PipesimSeries;
 

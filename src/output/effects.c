@@ -143,6 +143,42 @@ static void append_residence(const PipesimResidenceFit *fit, gboolean full, GStr
 	}
 }
 
+/* What loops and steps show, a line each. */
+static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, GString *out)
+{
+	const PipesimStepCosts *step = costs->step;
+
+	if (loops->beside_ops > 0) {
+		g_string_append_printf(out,
+			"\nloops beside a waiting receive: ops draw %.2f there, what ops alone "
+			"take is %.1f%% off; slower at the same clock:",
+			ratio(costs->power->beside_load), percent(loops->beside_left));
+		for (guint kind = 0; kind < PIPESIM_FB; kind++)
+			if (loops->slowdown[kind] > 0)
+				g_string_append_printf(out, " %s %+.1f%%",
+					pipesim_phase_name(kind),
+					percent(loops->slowdown[kind]) - 100);
+		g_string_append_c(out, '\n');
+	}
+	if (loops->exchange_ops > 0)
+		g_string_append_printf(out,
+			"\nranks that exchange messages: sustained times %+.1f%%, %u ops\n",
+			percent(costs->power->exchanging) - 100, loops->exchange_ops);
+	if (step == NULL || loops->step_ops == 0)
+		return;
+	g_string_append_printf(out, "\nsteps: %.3f ms at the begin", ms(step->begin));
+	for (guint i = 0; i < step->n_parts; i++)
+		g_string_append_printf(out, "%s %.3f%s",
+			i > 0 ? "" : "; first backwards of stages less",
+			ms(step->part[i * PIPESIM_N_EDGES + PIPESIM_EDGE_FIRST]),
+			i + 1 < step->n_parts ? "," : "");
+	for (guint i = 0; i < step->n_parts; i++)
+		g_string_append_printf(out, "%s %.3f%s", i > 0 ? "" : ", last ones more",
+			ms(step->part[i * PIPESIM_N_EDGES + PIPESIM_EDGE_LAST]),
+			i + 1 < step->n_parts ? "," : "");
+	g_string_append_c(out, '\n');
+}
+
 void pipesim_effects_text(
 	const PipesimEffects *effects, const PipesimCosts *costs, gboolean full, GString *out)
 {
@@ -150,6 +186,7 @@ void pipesim_effects_text(
 		append_power(effects, costs, out);
 	if (effects->residence != NULL)
 		append_residence(effects->residence, full, out);
+	append_loops(&effects->loops, costs, out);
 	if (costs->launch != NULL) {
 		g_string_append_c(out, '\n');
 		pipesim_text_hosts(costs, out);
@@ -243,6 +280,12 @@ static void write_power(
 			costs->power->limit > 0 ? costs->power->limit : PIPESIM_UNKNOWN);
 		member_kinds(json, "full_speed_ppm", costs->power->full_speed);
 		member_kinds(json, "load_ppm", costs->power->load);
+		member_known(json, "exchanging_ppm",
+			effects->loops.exchange_ops > 0 ? costs->power->exchanging
+							: PIPESIM_UNKNOWN);
+		member_known(json, "beside_load_ppm",
+			effects->loops.beside_ops > 0 ? costs->power->beside_load
+						      : PIPESIM_UNKNOWN);
 	}
 	pipesim_json_close(json);
 }
@@ -295,6 +338,26 @@ static void write_hosts(PipesimJson *json, const PipesimCosts *costs)
 	pipesim_json_close(json);
 }
 
+static void write_step(PipesimJson *json, const PipesimStepCosts *step)
+{
+	static const char *const names[] = {"first_backward_less_ns", "last_backward_more_ns"};
+
+	if (step == NULL) {
+		pipesim_json_key(json, "step");
+		pipesim_json_null(json);
+		return;
+	}
+	pipesim_json_open_object(json, "step");
+	pipesim_json_member_int(json, "begin_ns", step->begin);
+	for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++) {
+		pipesim_json_open_array(json, names[edge]);
+		for (guint i = 0; i < step->n_parts; i++)
+			pipesim_json_int(json, step->part[i * PIPESIM_N_EDGES + edge]);
+		pipesim_json_close(json);
+	}
+	pipesim_json_close(json);
+}
+
 void pipesim_effects_json(
 	const PipesimEffects *effects, const PipesimCosts *costs, PipesimJson *json)
 {
@@ -311,4 +374,5 @@ void pipesim_effects_json(
 		pipesim_json_null(json);
 	}
 	write_hosts(json, costs);
+	write_step(json, costs->step);
 }

@@ -39,6 +39,7 @@ Suite *calibrate_suite(void);
 Suite *profile_suite(void);
 Suite *power_fit_suite(void);
 Suite *effects_suite(void);
+Suite *loops_suite(void);
 Suite *lower_suite(void);
 Suite *comm_suite(void);
 Suite *holds_suite(void);

@@ -80,8 +80,7 @@ static const struct {
 		"x.csv:5:14: sm_req 'all' is not a number of SMs"},
 	{TRACE_TOP "run_id,rep,component,phase,dur_ns,series\nr,0,attn,F,1,governer\n",
 		"x.csv:5:14: series 'governer', but governor, waiting, resident, moving, "
-		"replay "
-		"or nothing is expected"},
+		"replay, exchange, step or nothing is expected"},
 	{TRACE_TOP "run_id,rep,component,phase,dur_ns,series\nr,0,attn,F,1,governor\n",
 		"x.csv:5:1: a row of series 'governor' without t_start_ns and dur_ns;"},
 	{TRACE_TOP "run_id,rep,component,phase,t_start_ns,dur_ns,series,status\n"

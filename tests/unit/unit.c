@@ -42,6 +42,7 @@ int main(void)
 	srunner_add_suite(runner, calibrate_suite());
 	srunner_add_suite(runner, power_fit_suite());
 	srunner_add_suite(runner, effects_suite());
+	srunner_add_suite(runner, loops_suite());
 	srunner_add_suite(runner, profile_suite());
 	srunner_add_suite(runner, lower_suite());
 	srunner_add_suite(runner, comm_suite());
