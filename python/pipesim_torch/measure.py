@@ -1,19 +1,26 @@
 """Measures every stage of a model for pipesim: times, bytes, what idle time and receives do to them."""
 
 import statistics
+import sys
 import time
 from dataclasses import dataclass, replace
 
 import torch
+import torch.distributed as dist
+from torch.distributed.pipelining import schedules
 
 from . import messages
 from .clock import drain, gather, largest, rank, ranks, settle
 from .nvml import Sampler, open_gpu
 from .part import Part, bytes_of
 from .player import CYCLE, Player
+from .ranges import Recorder
+from .schedule import Stage
 from .trace import provenance_path, versions, write_provenance, write_trace
 
 KINDS = ("F", "I", "W", "B")
+# Of the step that shows what its begin takes.
+BEGIN_MICROBATCHES = 8
 
 
 @dataclass
@@ -30,8 +37,12 @@ class Plan:
     duty_busy: tuple = (0.9, 0.8, 0.7, 0.5, 0.3)
     duty: float = 1.5  # of each period and share
     count_sms: bool = True  # that a receive holds, with PyTorch's profiler
-    beside: int = 12  # repetitions beside a receive, on each of two ranks
+    steps: int = 12  # first backwards of a stage of each kind, and steps of a pipeline of one rank
+    turns: int = 24  # beside a receive that waits, of each of two ranks
+    beside: int = 12  # repetitions beside messages that move, on each of two ranks
     busy: float = 0.15  # of ops before each of these
+    exchange_blocks: int = 3  # with messages, and as many without
+    exchange: float = 1.1  # of each
     waiting_busy: tuple = (0.8, 0.5)
     waiting: float = 1.5
     messages: int = 30
@@ -40,8 +51,9 @@ class Plan:
         """The same in a fraction of the time, to try a model; too short to fit a governor."""
         return replace(
             self, settle=0.02, sustained=0.05, host=2, pauses=(0.002, 0.005), burst=0.03,
-            pause_rounds=1, duty_cycles=(2,), duty_busy=(0.5,), duty=0.05, beside=2, busy=0.01,
-            waiting_busy=(0.5,), waiting=0.05, messages=3,
+            pause_rounds=1, duty_cycles=(2,), duty_busy=(0.5,), duty=0.05, steps=2, turns=2,
+            beside=2, busy=0.01, exchange_blocks=1, exchange=0.05, waiting_busy=(0.5,), waiting=0.05,
+            messages=3,
         )  # fmt: skip
 
 
@@ -163,6 +175,82 @@ def sustained_rows(parts, player, plan):
     return stage_rows(player.take())
 
 
+def step_rows(parts, player, plan):
+    """Rows of series step: what ops of a step take that are like no other. Of each stage backwards of micro-batch
+    0, whose gradients are written, and of micro-batch 1, which are added to them; and what the runtime does
+    to gradients at the end (component scale)."""
+    rows = []
+    for part in parts:
+        player.burst(part, plan.busy)
+        player.take()
+        for _ in range(plan.steps):
+            for order in ("FB", "FIW"), ("FIW", "FB"):
+                part.module.zero_grad()
+                for microbatch, kinds in enumerate(order):
+                    for kind in kinds:
+                        counts = kind in "BW"
+                        player.play(
+                            part, kind, series="step", microbatch=microbatch,
+                            status="ok" if counts else "warmup",
+                        )  # fmt: skip
+                player.play(part, "scale", series="step")
+        for row in chunk_rows(f"step-{part.stage}", player.take()):
+            if row["phase"] == "scale":
+                row |= {"component": "scale", "phase": "B"}
+            rows.append(row)
+    return rows
+
+
+def begin_rows(part, plan, model):
+    """Rows of series step, of a real step of a pipeline of one rank: the time from its begin until its first op
+    (component begin), and its forwards, the first of which waits for launches (micro-batch 0). No rows
+    where PyTorch's runtime cannot run one or its micro-batches have no room."""
+    rows, taken = [], []
+    try:
+        taken = first_ops(part, plan.steps, BEGIN_MICROBATCHES)
+    except (RuntimeError, TypeError, ValueError) as error:
+        print(f"pipesim_torch: no step of {model} on one rank: {error}", file=sys.stderr)
+    for step, spans in enumerate(taken):
+        forwards = [(m, start, ns) for _, kind, m, start, ns in spans if kind == "F"]
+        common = {
+            "run_id": "begin", "rep": step, "rank": rank(), "stage": part.stage, "series": "step",
+            "status": "ok", "load_mode": "sustained", "layer": "all", "phase": "F",
+        }  # fmt: skip
+        rows.append({**common, "component": "begin", "dur_ns": max(0, forwards[0][1])})
+        rows += [
+            {**common, "component": "chunk", "microbatch": m, "dur_ns": ns} for m, _, ns in forwards
+        ]
+    return rows
+
+
+class Alone(Stage):
+    """A stage that has no neighbours."""
+
+    def _get_init_p2p_neighbors_ops(self):
+        return []
+
+
+def first_ops(part, steps, count):
+    """Spans of real steps of @part's module as the only stage of a pipeline of this rank alone."""
+    device = part.inputs[0].device
+    group = [dist.new_group([r]) for r in range(ranks())][rank()]
+    stage = Alone(part.module, 0, 1, device, group=group)
+    schedule = schedules.ScheduleGPipe(
+        stage, n_microbatches=count, loss_fn=lambda output, _: output.float().square().mean()
+    )
+    inputs = [torch.cat([x.detach()] * count) for x in part.inputs]
+    taken = []
+    for step in range(-2, steps):
+        part.module.zero_grad()
+        drain(device)
+        with Recorder(schedule) as recorder:
+            recorder.begin()
+            schedule.step(*inputs, target=inputs[0], return_outputs=False)
+            drain(device)
+            taken += [recorder.take()] if step >= 0 else []
+    return taken
+
+
 def history_rows(run_id, player, spans, sampler):
     """Rows of one unbroken history with its starts, and clock and power where they were read."""
     rows = chunk_rows(run_id, spans)
@@ -230,8 +318,11 @@ def capture_pair(part, player, plan, sampler, cycle):
             for rep, ns in enumerate(took)
         ]  # fmt: skip
     pair = messages.Pair(player.device, example)
-    messages.beside_receive(pair, player, part, plan.beside, plan.busy)
+    messages.beside_receive(pair, player, part, plan.turns, plan.busy)
     rows += chunk_rows("resident", player.take())
+    cycles = max(2, round(plan.exchange / cycle))
+    messages.beside_exchange(pair, player, part, plan.exchange_blocks, cycles, cycles // 8)
+    rows += chunk_rows("exchange", player.take())
     messages.beside_messages(
         pair, player, part, plan.beside, statistics.median(took), cycle * 1e9, plan.busy
     )
@@ -377,8 +468,12 @@ def capture(model, path, device, plan=None, series=True):
         rows += capture_pauses(part, player, plan, sampler)
         rows += capture_duty(part, player, plan, sampler, cycle)
         rows += sustained_rows(parts, player, plan)  # when the chip has become warm
+        rows += step_rows(parts or [part], player, plan)
         write(path, metadata, rows)
         if ranks() > 1 and message:
             rows += capture_pair(part, player, plan, sampler, cycle)
             write(path, metadata, rows)
+    if dist.is_initialized():
+        rows += begin_rows(part, plan, model.name)
+        write(path, metadata, rows)
     return metadata

@@ -10,6 +10,10 @@ import torch
 import torch.distributed as dist
 
 from .clock import Clock, drain, gather, largest, rank, settle
+from .player import CYCLE
+
+# Load mode of rows whose ops alone and beside something are of one loop without pause.
+STEADY = "steady"
 
 
 class Pair:
@@ -22,6 +26,7 @@ class Pair:
         self.device = device
         self.buffer = torch.randn(example.shape, device=device).to(example.dtype)
         self.bytes = self.buffer.numel() * self.buffer.element_size()
+        self._inbox = None
         self._store = dist.distributed_c10d._get_default_store()
         Pair._made += 1
         self._prefix, self._told, self._heard = f"pipesim_torch/{Pair._made}", 0, 0
@@ -55,6 +60,23 @@ class Pair:
 
     def receive(self, count=1):
         return self._post(dist.irecv, count)
+
+    def offer(self):
+        """Sends as soon as the other side receives."""
+        return self._post(dist.isend, 1)
+
+    def exchange(self):
+        """Sends and receives at once."""
+        if self._inbox is None:
+            self._inbox = torch.empty_like(self.buffer)
+        other = 1 - rank()
+        ends = (dist.isend, self.buffer), (dist.irecv, self._inbox)
+        return dist.batch_isend_irecv([dist.P2POp(end, tensor, other) for end, tensor in ends])
+
+    def wait(self, works):
+        """Nothing on the stream of ops begins before @works are done; on a CPU, nothing at all."""
+        for work in works:
+            work.wait()
 
     def send(self, count=1):
         """Once the other side says so."""
@@ -131,24 +153,51 @@ def keep_busy(player, part, seconds):
         player.cycle(part, series="resident", resident_sms=0, status="warmup")
 
 
-def beside_receive(pair, player, part, repetitions, busy=0.15):
-    """Cycles alone and beside a receive that waits, in turn, on rank 0, then on rank 1; how many SMs that
-    holds is not known yet. @busy: seconds of other ops before each repetition."""
-    for receives in pair.roles():
-        for _ in range(repetitions):
-            if receives is False:
-                pair.send()
-            elif receives:
-                keep_busy(player, part, busy)
-                player.cycle(part, series="resident", resident_sms=0)
-                player.cycle(part, series="resident", resident_sms=0)
-                player.finish()
-                works = pair.receive()
-                player.cycle(part, series="resident", impl=_library(pair))
-                player.cycle(part, series="resident", impl=_library(pair))
-                player.finish()
-                pair.tell()
-                pair.end(works)
+def beside_receive(pair, player, part, turns, busy=0.15):
+    """Ranks 0 and 1 work without pause, in turns of two cycles: one of them beside a receive that waits
+    until the other, which works alone, has done its two and sends. The first op of a turn may run
+    beside the message of the turn before, and in the second cycle the message comes: they do not count.
+    How many SMs the receive holds is not known yet. @busy: seconds of other ops before."""
+    settle(pair.device)
+    if rank() > 1:
+        return
+    keep_busy(player, part, busy)
+    for turn in range(2 * turns):
+        receives = turn % 2 == rank()
+        works = pair.receive() if receives else []
+        marks = {"series": "resident", "load_mode": STEADY}
+        marks |= {"impl": _library(pair)} if receives else {"resident_sms": 0}
+        for cycle in range(2):
+            for at, kind in enumerate(CYCLE):
+                counts = at > 0 if cycle == 0 else not receives
+                player.play(part, kind, **marks, status="ok" if counts else "warmup")
+        if not receives:
+            works = pair.offer()
+        pair.wait(works)
+    player.finish()
+
+
+def beside_exchange(pair, player, part, blocks, cycles, warm):
+    """Blocks of so many cycles without pause on ranks 0 and 1, in turn without messages and with one to the other
+    and one from it beside every F, so that B, I and W have none beside them. The first @warm cycles of
+    each do not count."""
+    settle(pair.device)
+    if rank() > 1:
+        return
+    works = []
+    for block in range(2 * blocks):
+        bytes_moved = pair.bytes if block % 2 else 0
+        for cycle in range(cycles):
+            status = "ok" if cycle >= warm else "warmup"
+            for kind in CYCLE:
+                if bytes_moved and kind == "F":
+                    works = pair.exchange()
+                player.play(
+                    part, kind, series="exchange", payload_bytes=bytes_moved, status=status
+                )
+                pair.wait(works)
+                works = []
+    player.finish()
 
 
 def beside_messages(pair, player, part, repetitions, message, cycle, busy=0.15):

@@ -90,6 +90,12 @@ class Part:
                     output.detach_()
             held.outputs = ()
 
+    def scale(self):
+        """What the runtime does to a stage's gradients once a step: divides them by the number of micro-batches."""
+        for parameter in self.module.parameters():
+            if parameter.grad is not None:
+                parameter.grad.div_(1)
+
     def run(self, kind):
         getattr(self, kind)()
 

@@ -107,6 +107,7 @@ def check_capture(folder):
     assert len(seen) == 2 * 3 * 4, seen
     check_history([r for r in rows if r["series"] == "governor"])
     check_residence(rows)
+    check_edges(rows)
 
 
 def check_history(rows):
@@ -131,16 +132,42 @@ def check_history(rows):
 
 
 def check_residence(rows):
-    """As many ops beside a receive as without one, on each rank."""
-    for series, column, alone in ("resident", "impl", ""), ("moving", "payload_bytes", "0"):
+    """Ops beside receives and messages, and the same ones without, on each rank."""
+    for series, column, alone, shares in (
+        ("resident", "impl", "", (4, 9)),
+        ("moving", "payload_bytes", "0", (5, 5)),
+        ("exchange", "payload_bytes", "0", (5, 5)),
+    ):
         for rank in "01":
             taken = [r for r in rows if r["series"] == series and r["rank"] == rank]
             taken = [r for r in taken if r["status"] == "ok"]
-            beside = [r for r in taken if r[column] != alone]
-            assert taken and 2 * len(beside) == len(taken), (series, rank, len(taken))
+            beside = sum(r[column] != alone for r in taken)
+            assert beside > 0, (series, rank)
+            assert beside * shares[1] == (len(taken) - beside) * shares[0], (series, beside)
     waiting = [r for r in rows if r["series"] == "waiting"]
     assert {r["rank"] for r in waiting} == {"0", "1"}
-    assert {r["component"] for r in rows} == {"chunk", "host", "p2p"}
+    assert {r["component"] for r in rows} == {"chunk", "host", "p2p", "scale", "begin"}
+
+
+def check_edges(rows):
+    """What begins and ends a step: of every stage first and later backwards, and what scales gradients."""
+    taken = [r for r in rows if r["series"] == "step" and r["status"] == "ok"]
+    for stage in "012":
+        for phase in "BW":
+            for microbatch in "01":
+                key = ("chunk", stage, phase, microbatch)
+                found = [r for r in taken if of_step(r) == key]
+                assert len(found) == 4, (key, len(found))
+        scales = [r for r in taken if (r["component"], r["stage"]) == ("scale", stage)]
+        assert len(scales) == 8, len(scales)
+    begins = [r for r in taken if r["component"] == "begin"]
+    assert len(begins) == 4 and {r["stage"] for r in begins} == {"1"}, begins
+    forwards = [int(r["microbatch"]) for r in taken if of_step(r)[::2] == ("chunk", "F")]
+    assert sorted(forwards) == sorted(4 * list(range(8))), forwards
+
+
+def of_step(row):
+    return row["component"], row["stage"], row["phase"], row["microbatch"]
 
 
 def names_in(profiler):
