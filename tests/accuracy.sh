@@ -13,8 +13,10 @@ table() # FOLDER ARGUMENT...
 }
 tables()
 {
+	table "$traces/accuracy-h200x2-c" || return
+	printf '\n%s\n\n' 'The first run, on two other GPUs, whose captures lack loops with messages and the edges of steps:'
 	table "$traces/accuracy-h200x2" || return
-	printf '\n%s\n\n' 'On two other GPUs, with the effects that the captures above found:'
+	printf '\n%s\n\n' 'The second, on two others again, with the effects that the captures of the first found:'
 	table "$traces/accuracy-h200x2-b" --effects "$traces/accuracy-h200x2" || return
 	for folder in optimized-h200x2 optimized-h200x2-b; do
 		printf '\n%s\n\n' "Orders that pipesim searched, \`traces/$folder\`:"

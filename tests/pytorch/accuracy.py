@@ -52,16 +52,24 @@ def pack(out, folder):
         runs = [json.loads(line) for line in file]
     with open(os.path.join(folder, "steps.csv"), "w", encoding="ascii", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["case", "schedule", "microbatches", "stages", "step_ns", "peak_bytes"])
+        writer.writerow(
+            ["case", "schedule", "microbatches", "stages", "step_ns", "pause_ns", "peak_bytes"]
+        )
         for run in runs:
             if "skipped" in run:
-                writer.writerow([run["case"], run["schedule"], "", "", "", run["skipped"]])
+                writer.writerow([run["case"], run["schedule"], "", "", "", "", run["skipped"]])
                 continue
             peaks = [str(memory["peak"] - memory["before"]) for memory in run["memory"]]
             writer.writerow(
                 [run["case"], run["schedule"], run["microbatches"], run["stages"]]
-                + [";".join(map(str, run["step_ns"])), ";".join(peaks)]
+                + [";".join(map(str, run["step_ns"])), pause_of(run), ";".join(peaks)]
             )
+
+
+def pause_of(run):
+    """ns that the GPUs of a run had nothing to do between two steps, median."""
+    begins = zip(run["began_ns"], run["began_ns"][1:], run["step_ns"])
+    return round(statistics.median(behind - begin - step for begin, behind, step in begins))
 
 
 def read_steps(folder):
@@ -107,9 +115,9 @@ class Captures:
             for kind in times if self.stretch != 1 else ():
                 parts = (str(round(int(ns) * self.stretch)) for ns in times[kind].split(";"))
                 times[kind] = ";".join(parts)
-            for name in ("power", "residence"):
+            for name in ("power", "residence", "step"):
                 made.remove_section(name)
-                if name in MODES[mode] and name in whole:
+                if name in (*MODES[mode], "step") and name in whole:
                     made[name] = whole[name]
             number = len(self._made)
             path = os.path.join(self.scratch, f"costs-{number}.ini")
@@ -129,14 +137,17 @@ class Captures:
 
 def simulate(captures, row, mode):
     """ns"""
-    name, runtime = row["schedule"], "pytorch-2.11"
-    if name in ("1F1B", "GPipe"):
-        name, runtime = name.lower(), "single"  # PyTorch's own classes of one stage a rank
+    name, runtime = row["schedule"].lower(), "pytorch-2.11"
+    if row["schedule"] in ("1F1B", "GPipe"):
+        runtime = "single"  # PyTorch's own classes of one stage a rank
+    pause = []
+    if row.get("pause_ns") and "power" in MODES[mode]:
+        pause = ["--step-pause", f"{row['pause_ns']}ns"]
     costs = captures.costs(row["case"], row["stages"], mode)
     said = subprocess.run(
         [captures.program, "--pp", "2", "--microbatches", row["microbatches"], "--schedule", name]
         + ["--costs", costs, "--runtime", runtime, "--speed", captures.speeds(row["case"])]
-        + ["--format", "json"],
+        + ["--format", "json", *pause],
         capture_output=True,
         text=True,
         check=True,

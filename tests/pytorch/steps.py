@@ -25,6 +25,7 @@ import torch
 import torch.distributed as dist
 from pipesim_torch import Model, Plan, Recorder, capture, load, messages
 from pipesim_torch.clock import Clock, drain, gather, largest, settle
+from pipesim_torch.schedule import Pipeline, Stage
 
 BF16 = torch.bfloat16
 
@@ -53,10 +54,15 @@ CASES = {
 # In order of what one would not do without, should time run out.
 SCHEDULES = (
     ("1F1B", "interleaved-1f1b", "zb-v"),
-    ("zb-h1", "looped-bfs", "dualpipev"),
-    ("GPipe", "1f1b", "interleaved-zb", "v-half"),
+    ("zb-h1", "looped-bfs", "DualPipeV"),
+    ("GPipe", "1f1b", "v-half"),
+    ("interleaved-zb", "dualpipev"),
     ("v-min", "gpipe"),
 )
+# Then sustained times are measured once more.
+AGAIN_AFTER = 2
+# PyTorch's own classes of one stage a rank, and of two in a V.
+SINGLE, VEES = ("1F1B", "GPipe"), ("DualPipeV",)
 # Long enough for the governor to come to rest, which overshoots for a second.
 WARM, MEASURED = 1.2, 2.2
 
@@ -121,7 +127,7 @@ def memory(device):
     }
 
 
-def take_step(pipeline, inputs, targets, clock, device, losses=None):
+def take_step(pipeline, inputs, targets, clock, device, losses=None, recorder=None):
     """(ns on this rank, ns on the process's clock until all was done, when that began); @losses: a list
     that gets those of the micro-batches where the last stage is"""
     losses, arguments, options = [] if losses is None else losses, (), {}
@@ -133,6 +139,8 @@ def take_step(pipeline, inputs, targets, clock, device, losses=None):
             options = {"target": targets, "losses": losses}
     settle(device)
     wall, begin = time.perf_counter_ns(), clock.now()
+    if recorder is not None:
+        recorder.begin()
     pipeline.schedule.step(*arguments, return_outputs=False, **options)
     end = clock.now()
     drain(device)
@@ -154,11 +162,10 @@ def run_schedule(what, name, pipeline, batch, least, device, output):
         taken.append(take_step(pipeline, *batch, clock, device))
     peaks = {"before": before["now"], **memory(device)}
     recorded = []
-    for with_memory in (False, True):
+    for with_memory in (False, False, False, True):
         with Recorder(pipeline.schedule, with_memory) as recorder:
-            recorder.begin()
-            take_step(pipeline, *batch, clock, device)
-            recorded.append(recorder.take())
+            ns, _, _ = take_step(pipeline, *batch, clock, device, recorder=recorder)
+            recorded.append([("step", "", "", 0, ns), *recorder.take()])
     everything = gather((taken, peaks, recorded))
     steps = [max(t[r][0] for t, _, _ in everything) for r in range(repetitions)]
     walls = [max(t[r][1] for t, _, _ in everything) for r in range(repetitions)]
@@ -188,9 +195,36 @@ def capture_case(name, case, arguments, device, output, plan):
         model = case.cut(stages, device)
         model.name = name
         series = stages == 4 and not arguments.stages_only
-        mine = plan if stages == 4 else replace(plan, sustained=2 * plan.sustained)
+        mine = plan if stages == 4 else replace(plan, sustained=1.5 * plan.sustained)
         capture(model, output.path(f"{made}.csv"), device, mine, series)
         output.pack(f"{made}.csv", f"{made}.ini")
+
+
+def capture_again(name, case, device, output, plan):
+    """Sustained times once more, to tell whether the chips have changed since."""
+    model = case.cut(4, device)
+    model.name = name
+    capture(model, output.path(f"{name}-again.csv"), device, plan, False)
+    output.pack(f"{name}-again.csv", f"{name}-again.ini")
+
+
+def load_vee(what, build, device, count):
+    """PyTorch's class of that name, of stages as it places them."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    total = 2 * ranks
+    rank_of = {s: s if s < ranks else total - 1 - s for s in range(total)}
+    stages = [Stage(build(s, total), s, total, device) for s in (rank, total - 1 - rank)]
+    make = torch.distributed.pipelining.schedules.get_schedule_class(what)
+    schedule = make(stages, n_microbatches=count, loss_fn=models.loss_function)
+    return Pipeline(f"class-{what.lower()}", schedule, stages, count, rank_of)
+
+
+def load_any(what, case, build, arguments, device):
+    if what in VEES:
+        return load_vee(what, build, device, case.count)
+    path = os.path.join(arguments.schedules, f"{what}-m{case.count}.csv")
+    made = what if what in SINGLE else path
+    return load(made, build, models.loss_function, device, count=case.count)
 
 
 def run_case(name, case, names, arguments, device, output, deadline):
@@ -203,10 +237,8 @@ def run_case(name, case, names, arguments, device, output, deadline):
         if deadline.passed(device):
             output.run(case=name, schedule=what, skipped="no time left")
             continue
-        path = os.path.join(arguments.schedules, f"{what}-m{case.count}.csv")
-        made = what if what in ("1F1B", "GPipe") else path
         try:
-            pipeline = load(made, build, models.loss_function, device, count=case.count)
+            pipeline = load_any(what, case, build, arguments, device)
             run_schedule(what, name, pipeline, batch, arguments.repetitions, device, output)
         except torch.OutOfMemoryError as error:
             output.run(case=name, schedule=what, skipped=str(error).splitlines()[0])
@@ -240,8 +272,8 @@ def main():
     deadline = Deadline(arguments.seconds)
     device, output = begin(), Output(arguments.output)
     plan = Plan(
-        settle=1.5, sustained=1.1, pause_rounds=1, duty_busy=(0.8, 0.5), duty=1.2, beside=8, waiting=1.0,
-        count_sms=False,
+        sustained=1.1, pauses=(0.01, 0.03, 0.1, 0.3), pause_rounds=1, duty_busy=(0.95, 0.9, 0.8, 0.5),
+        duty=1.2, beside=8, waiting=1.0, count_sms=False,
     )  # fmt: skip
     cases = {name: CASES[name] for name in arguments.cases}
     if device.type != "cuda":
@@ -250,9 +282,11 @@ def main():
         capture_case(name, case, arguments, device, output, plan)
         if dist.get_rank() == 0:
             print(f"{name}: captured at {deadline.spent():.0f} s", flush=True)
-    for names in SCHEDULES:
+    for tier, names in enumerate(SCHEDULES):
         for name, case in cases.items():
             run_case(name, case, names, arguments, device, output, deadline)
+            if tier == AGAIN_AFTER and not deadline.passed(device):
+                capture_again(name, case, device, output, plan)
     if dist.get_rank() == 0:
         print(f"runs done after {deadline.spent():.0f} s", flush=True)
     pair = messages.Pair(device, torch.zeros(1, 4096, 4096, dtype=BF16))
