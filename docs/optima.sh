@@ -3,7 +3,7 @@
 # schedule leaves on the table at equal memory. `make optima` writes them into the document. OPTIMA_MOVES are looked
 # at where the bound is not met before: the same tables on every machine.
 set -eu
-: "${PIPESIM:=pipesim}" "${OPTIMA_MOVES:=4000000}"
+: "${PIPESIM:=pipesim}" "${OPTIMA_MOVES:=4000000}" "${TOP_SRCDIR:=$(dirname "$0")/..}"
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
@@ -12,16 +12,17 @@ member() {
 	sed -n "s/^ *\"$1\": \([^,]*\),*\$/\1/p" "$found"
 }
 
-# row PP M LIMIT PLACEMENT OPTIONS...
+# row PP M LIMIT PLACEMENT OPTIONS [TRACE]
 row() {
 	# shellcheck disable=SC2086 # several options
 	"$PIPESIM" optimize --pp "$1" --microbatches "$2" --max-activations "$3" --placement "$4" \
 		--moves "$OPTIMA_MOVES" --format json $5 >"$found"
 	best=$(sed -n 's/.*{"name": "\([^"]*\)", "makespan_ms": \([0-9.]*\)}.*/\1 \2/p' "$found" | sed 1q)
-	echo "$1/$2 $3 $4 $(member makespan_ms) $(member lower_bound_ms) $(member gap) ${best:-none 0}" |
+	echo "${6-}${6:+,}$1/$2 $3 $4 $(member makespan_ms) $(member lower_bound_ms) $(member gap) ${best:-none 0}" |
 		awk '{
 			above = $8 > 0 ? sprintf("%s +%.2f %%", $7, 100 * ($8 / $4 - 1)) : "none fits"
 			gap = $6 == 0 ? "**0**" : sprintf("%.2f %%", 100 * $6)
+			sub(",", " ", $1)
 			printf "| %s | %s | %s | %s | %s | %s | %s |\n", $1, $3, $2, $4, $5, gap, above
 		}'
 }
@@ -62,3 +63,11 @@ row 8 16 8 wave '--times F=1,I=1,W=1'
 title "Long steps, \`--times F=1,I=1,W=1\`"
 row 64 1024 64 single '--times F=1,I=1,W=1'
 row 64 1024 128 single '--times F=1,I=1,W=1'
+# Times of captured traces, at 1F1B's memory.
+title 'Captured traces, in a V'
+for case in 'h200 8 20' 'h200 8 64' 'h200 16 256' 'h200-paced 8 20' 'h200-paced 16 64' 'h200x2 4 16' 'h200x2 16 32' \
+	'h200x4 8 32' 'h200x4 16 128' 'h200x4 32 128'; do
+	# shellcheck disable=SC2086 # three words
+	set -- $case
+	row "$2" "$3" "$2" v "--trace $TOP_SRCDIR/traces/$1.csv.gz" "$1"
+done
