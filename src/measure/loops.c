@@ -167,8 +167,10 @@ static GArray *list_loop(const Task *task)
 			const PipesimTraceRow *row = row_at(task->traces[t], i);
 			const Wish wish = {PIPESIM_SERIES_NONE, row->what.phase, row->rank,
 				row->what.stage, -1, "chunk", -1};
+			/* no shifts: a trace may name neither rank nor stage, which are then -1 */
 			const gint64 key =
-				(row->rank << 24) + (row->what.stage << 4) + row->what.phase;
+				((gint64)row->rank * (1 << 24) + row->what.stage) * 16 +
+				row->what.phase;
 			double *sustained;
 			guint n = 0;
 
