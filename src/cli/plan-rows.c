@@ -12,43 +12,37 @@
 
 /* Other formats -------------------------------------------------------------------------- */
 
-static void write_candidate(
-	const PipesimPlanning *plan, const PipesimCandidate *candidate, PipesimJson *json)
+/* How a candidate trains. */
+static void write_way(const PipesimCandidate *candidate, PipesimJson *json)
 {
 	const PipesimTraining *training = &candidate->training;
 	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
-	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) command = g_string_new(NULL);
+	const struct {
+		const char *key;
+		gint64 value;
+	} sizes[] = {{"tp", training->tp}, {"pp", candidate->ranks}, {"cp", training->cp},
+		{"ep", training->ep}, {"dp", training->dp},
+		{"microbatch_size", training->microbatch},
+		{"microbatches", candidate->microbatches}};
+	char room[64];
+
+	pipesim_json_member_string(
+		json, "schedule", pipesim_plan_schedule(candidate, room, sizeof room));
+	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
+		pipesim_json_member_int(json, sizes[i].key, sizes[i].value);
+	pipesim_json_member_string(json, "recompute", recompute);
+}
+
+/* What that gives, but for its times. */
+static void write_figures(const PipesimCandidate *candidate, PipesimJson *json)
+{
 	const struct {
 		const char *key;
 		double value;
 	} shares[] = {{"mfu", candidate->mfu}, {"bubble", candidate->bubble},
 		{"recomputation", candidate->again}, {"messages", candidate->messages},
 		{"after_ops", candidate->after}};
-	char room[64];
 
-	if (stages != NULL)
-		pipesim_stages_print(stages, layout);
-	pipesim_plan_command(plan, candidate, command);
-	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_string(
-		json, "schedule", pipesim_plan_schedule(candidate, room, sizeof room));
-	pipesim_json_member_int(json, "tp", training->tp);
-	pipesim_json_member_int(json, "pp", candidate->ranks);
-	pipesim_json_member_int(json, "cp", training->cp);
-	pipesim_json_member_int(json, "ep", training->ep);
-	pipesim_json_member_int(json, "dp", training->dp);
-	pipesim_json_member_int(json, "microbatch_size", training->microbatch);
-	pipesim_json_member_int(json, "microbatches", candidate->microbatches);
-	pipesim_json_member_string(json, "recompute", recompute);
-	pipesim_json_member_string(json, "layout", layout->str);
-	pipesim_json_key(json, "layout_exact");
-	pipesim_json_bool(json, candidate->exact);
-	pipesim_json_key(json, "step_ms");
-	pipesim_json_ms(json, candidate->step);
-	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, candidate->makespan);
 	pipesim_json_member_int(json, "tokens_per_second", candidate->tokens);
 	for (guint i = 0; i < G_N_ELEMENTS(shares); i++) {
 		pipesim_json_key(json, shares[i].key);
@@ -56,6 +50,28 @@ static void write_candidate(
 	}
 	pipesim_json_member_int(json, "peak_bytes", candidate->memory);
 	pipesim_json_member_int(json, "fullest_rank", candidate->fullest);
+}
+
+static void write_candidate(
+	const PipesimPlanning *plan, const PipesimCandidate *candidate, PipesimJson *json)
+{
+	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
+	g_autoptr(GString) layout = g_string_new(NULL);
+	g_autoptr(GString) command = g_string_new(NULL);
+
+	if (stages != NULL)
+		pipesim_stages_print(stages, layout);
+	pipesim_plan_command(plan, candidate, command);
+	pipesim_json_open_object(json, NULL);
+	write_way(candidate, json);
+	pipesim_json_member_string(json, "layout", layout->str);
+	pipesim_json_key(json, "layout_exact");
+	pipesim_json_bool(json, candidate->exact);
+	pipesim_json_key(json, "step_ms");
+	pipesim_json_ms(json, candidate->step);
+	pipesim_json_key(json, "makespan_ms");
+	pipesim_json_ms(json, candidate->makespan);
+	write_figures(candidate, json);
 	pipesim_json_member_string(json, "command", command->str);
 	pipesim_json_close(json);
 }
@@ -128,30 +144,10 @@ void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
 /* A line of each candidate, in the order of the search: figures that are null where it did not run. */
 static void write_line(const PipesimCandidate *candidate, GString *out)
 {
-	const PipesimTraining *training = &candidate->training;
-	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
 	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-	const struct {
-		const char *key;
-		gint64 value;
-	} sizes[] = {{"tp", training->tp}, {"pp", candidate->ranks}, {"cp", training->cp},
-		{"ep", training->ep}, {"dp", training->dp},
-		{"microbatch_size", training->microbatch},
-		{"microbatches", candidate->microbatches}};
-	const struct {
-		const char *key;
-		double value;
-	} shares[] = {{"mfu", candidate->mfu}, {"bubble", candidate->bubble},
-		{"recomputation", candidate->again}, {"messages", candidate->messages},
-		{"after_ops", candidate->after}};
-	char room[64];
 
 	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_string(
-		json, "schedule", pipesim_plan_schedule(candidate, room, sizeof room));
-	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
-		pipesim_json_member_int(json, sizes[i].key, sizes[i].value);
-	pipesim_json_member_string(json, "recompute", recompute);
+	write_way(candidate, json);
 	pipesim_json_key(json, "bound_ms");
 	pipesim_json_ms(json, candidate->bound);
 	pipesim_json_key(json, "step_ms");
@@ -164,13 +160,7 @@ static void write_line(const PipesimCandidate *candidate, GString *out)
 		pipesim_json_ms(json, candidate->makespan);
 	else
 		pipesim_json_null(json);
-	pipesim_json_member_int(json, "tokens_per_second", candidate->tokens);
-	for (guint i = 0; i < G_N_ELEMENTS(shares); i++) {
-		pipesim_json_key(json, shares[i].key);
-		pipesim_json_double(json, shares[i].value);
-	}
-	pipesim_json_member_int(json, "peak_bytes", candidate->memory);
-	pipesim_json_member_int(json, "fullest_rank", candidate->fullest);
+	write_figures(candidate, json);
 	pipesim_json_key(json, "fits");
 	pipesim_json_bool(json, candidate->fits);
 	pipesim_json_close(json);
