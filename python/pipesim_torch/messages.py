@@ -132,17 +132,18 @@ def receive_sms(pair):
     return next((blocks for blocks in gather(found) if blocks is not None), None)
 
 
-def _blocks(profiler):
+def kernels(profiler):
+    """The kernels of sends and receives that a profiler saw, as events of its trace."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
         profiler.export_chrome_trace(path)
         with open(path, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
-    grids = [
-        math.prod(event["args"]["grid"])
-        for event in events
-        if event.get("cat") == "kernel" and "SendRecv" in event["name"] and "grid" in event["args"]
-    ]
+    return [e for e in events if e.get("cat") == "kernel" and "SendRecv" in e["name"]]
+
+
+def _blocks(profiler):
+    grids = [math.prod(e["args"]["grid"]) for e in kernels(profiler) if "grid" in e["args"]]
     return max(grids, default=None)
 
 

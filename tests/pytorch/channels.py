@@ -14,16 +14,14 @@ import argparse
 import contextlib
 import datetime
 import gc
-import json
 import os
-import tempfile
 from collections import Counter
 
 import lifetimes
 import models
 import torch
 import torch.distributed as dist
-from pipesim_torch import Plan, Recorder, load
+from pipesim_torch import Plan, Recorder, load, messages
 from pipesim_torch.clock import Clock, drain, gather, largest, say, settle
 from steps import Case, Deadline, Output, capture_case, memory, take_step, tiny
 from torch.distributed.pipelining import schedules
@@ -181,17 +179,8 @@ def streams_of_messages(pipeline, batch, device):
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profiler:
         take_step(pipeline, *batch, Clock(device), device)
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        profiler.export_chrome_trace(path)
-        with open(path, encoding="utf-8") as file:
-            events = json.load(file)["traceEvents"]
-    found = [
-        (event["args"]["stream"], event["dur"])
-        for event in events
-        if event.get("cat") == "kernel" and "SendRecv" in event["name"]
-    ]
-    return [len({stream for stream, _ in found}), len(found)]
+    streams = [event["args"]["stream"] for event in messages.kernels(profiler)]
+    return [len(set(streams)), len(streams)]
 
 
 def run_all(case, arguments, device, output, deadline, jobs):
