@@ -26,7 +26,8 @@ ln -s "$PIPESIM" "$scratch/bin/pipesim"
 PATH=$scratch/bin:$PATH
 LC_ALL=C.UTF-8
 export PATH LC_ALL
-unset NO_COLOR COLUMNS LINES TERM LANGUAGE
+# Models are found beside the program, as after ./bootstrap.
+unset NO_COLOR COLUMNS LINES TERM LANGUAGE PIPESIM_DATADIR
 
 examples() # MODE STRICT DOCUMENT
 {

@@ -247,6 +247,23 @@ static char *join_arguments(int argc, char *const *argv)
 	return g_string_free(line, FALSE);
 }
 
+/* Where the models lie: as the environment says, or beside the program, where it was built. NULL is where
+ * they were installed. */
+static char *find_data(void)
+{
+	g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+	g_autofree char *folder = program != NULL ? g_path_get_dirname(program) : NULL;
+	g_autofree char *models =
+		folder != NULL ? g_build_filename(folder, "models", NULL) : NULL;
+	const char *said = g_getenv("PIPESIM_DATADIR");
+
+	if (said != NULL)
+		return g_strdup(said);
+	return models != NULL && g_file_test(models, G_FILE_TEST_IS_DIR)
+		       ? g_steal_pointer(&folder)
+		       : NULL;
+}
+
 static void show_reading(guint done, guint all)
 {
 	pipesim_print_progress("traces read", done, all);
@@ -255,8 +272,9 @@ static void show_reading(guint done, guint all)
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error)
 {
+	g_autofree char *data = find_data();
 	g_auto(PipesimSetup) setup = {.command_line = join_arguments(argc, argv),
-		.data = g_getenv("PIPESIM_DATADIR"),
+		.data = data,
 		.notice = pipesim_print_notice,
 		.progress = show_reading,
 		.notices = g_ptr_array_new_with_free_func(g_free)};
