@@ -11,9 +11,9 @@ typedef struct {
 	guint8 kind, chunk, b_chunk;
 } Sort;
 
-/* What such an op adds ahead of it, needs while it runs, and takes away behind it, bytes. */
+/* What such an op needs while it runs, what is there then besides what was before it, and what of that stays, bytes. */
 typedef struct {
-	gint64 up, during, down;
+	gint64 during, rise, stay;
 } Weight;
 
 struct _PipesimFootprint {
@@ -164,20 +164,20 @@ static Weight weight_of(
 	const gint64 both = bytes_of(times, PIPESIM_UNTIL_INPUT, back) +
 			    bytes_of(times, PIPESIM_UNTIL_WEIGHT, back);
 	const gint64 between = bytes_of(times, PIPESIM_BETWEEN, back);
-	Weight weight = {0};
+	gint64 up = 0, down = 0, most;
 
 	if (sort.kind == PIPESIM_F || sort.kind == PIPESIM_FB)
-		weight.up = bytes_of(times, PIPESIM_UNTIL_INPUT, stage) +
-			    bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage);
-	weight.during = MAX(bytes_of(times, during[sort.kind], stage),
+		up = bytes_of(times, PIPESIM_UNTIL_INPUT, stage) +
+		     bytes_of(times, PIPESIM_UNTIL_WEIGHT, stage);
+	most = MAX(bytes_of(times, during[sort.kind], stage),
 		bytes_of(times, during[sort.kind], back));
 	if (sort.kind == PIPESIM_B || sort.kind == PIPESIM_FB)
-		weight.down = both;
+		down = both;
 	else if (sort.kind == PIPESIM_I)
-		weight.down = bytes_of(times, PIPESIM_UNTIL_INPUT, back) - between;
+		down = bytes_of(times, PIPESIM_UNTIL_INPUT, back) - between;
 	else if (sort.kind == PIPESIM_W)
-		weight.down = bytes_of(times, PIPESIM_UNTIL_WEIGHT, back) + between;
-	return weight;
+		down = bytes_of(times, PIPESIM_UNTIL_WEIGHT, back) + between;
+	return (Weight){most, up + most, up - down};
 }
 
 /* Parameters of @rank and what else stays; FALSE where what it may hold does not fit. */
@@ -228,12 +228,11 @@ gboolean pipesim_footprint_weigh(const PipesimFootprint *footprint, const Pipesi
 		for (guint i = footprint->begin[rank]; i < footprint->begin[rank + 1]; i++) {
 			const Weight *weight = &weights[ids[i]];
 
-			held += weight->up;
-			if (held + weight->during > peak) {
-				peak = held + weight->during;
+			if (held + weight->rise > peak) {
+				peak = held + weight->rise;
 				transient = weight->during;
 			}
-			held -= weight->down;
+			held += weight->stay;
 		}
 		fullest[rank].peak = peak;
 		fullest[rank].transient = transient;

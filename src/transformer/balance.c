@@ -38,33 +38,42 @@ static double weight(const Items *items, guint begin, guint end)
 	return items->sum[end] - items->sum[begin];
 }
 
-/* Stages of at most @most that a filling from the left takes; more than the items: an item is longer. */
-static guint fill(const Items *items, double most)
+/* Whether a filling from the left with stages of at most *@most takes no more than @stages. Then *@most becomes its longest
+ * stage; else the next length at which the filling changes. */
+static gboolean fill(const Items *items, guint stages, double *most)
 {
-	guint stages = 0, end;
+	double longest = 0, next = (double)INFINITY;
+	guint used = 0, end;
 
-	for (guint begin = 0; begin < items->n; begin = end) {
+	for (guint begin = 0; begin < items->n; begin = end, used++) {
 		end = begin;
-		while (end < items->n && weight(items, begin, end + 1) <= most)
+		while (end < items->n && weight(items, begin, end + 1) <= *most)
 			end++;
-		if (end == begin)
-			return items->n + 1;
-		stages++;
+		longest = MAX(longest, weight(items, begin, end));
+		if (end < items->n)
+			next = MIN(next, weight(items, begin, end + 1));
+		/* An item is longer, or too many follow. */
+		if (end == begin || used == stages) {
+			*most = next;
+			return FALSE;
+		}
 	}
-	return stages;
+	*most = used <= stages ? longest : next;
+	return used <= stages;
 }
 
 static double shortest(const Items *items, guint stages)
 {
+	/* Nothing below low is long enough. */
 	double low = 0, high = items->sum[items->n];
 
-	/* Halves until neighbouring numbers are met, at most that often. */
-	for (guint i = 0; i < 200 && low < high; i++) {
-		const double middle = low + (high - low) / 2;
+	while (low < high) {
+		double middle = low + (high - low) / 2;
 
-		if (middle <= low || middle >= high)
-			break;
-		if (fill(items, middle) <= stages)
+		/* Between neighbouring numbers there is none. */
+		if (middle >= high)
+			middle = low;
+		if (fill(items, stages, &middle))
 			high = middle;
 		else
 			low = middle;
@@ -85,10 +94,10 @@ static void choose_alike(const Items *items, guint stages, double most, guint *e
 		const double *before = &best[(stage % 2) * width];
 		double *now = &best[((stage + 1) % 2) * width];
 
-		for (guint end = 0; end <= n; end++) {
+		/* Each stage holds an item at least, those before and behind it too. */
+		for (guint end = stage + 1; end <= n - (stages - 1 - stage); end++) {
 			now[end] = (double)INFINITY;
-			/* A stage holds an item at least. */
-			for (guint begin = end; begin-- > 0;) {
+			for (guint begin = end; begin-- > stage;) {
 				const double length = weight(items, begin, end);
 				const double total = before[begin] + length * length;
 

@@ -4,19 +4,40 @@
 #include <math.h>
 #include <string.h>
 
+/* What a stage of one content holds and takes. */
 typedef struct {
-	PipesimCutter cutter; /* first */
+	PipesimCut cut; /* the first stage that was like it */
+	PipesimStage stage;
+	gint64 ns[3], tail; /* 0 where no times are known */
+} Sum;
+
+/* What all layouts of a model at one training share. */
+typedef struct {
+	gint references;
 	PipesimTransformer *model;
 	PipesimTraining training;
-	PipesimStages *layout; /* or NULL */
 	PipesimRates rates;
 	gboolean timed;
-	gboolean balance; /* instead of spreading layers evenly */
 	PipesimTermSum parts[PIPESIM_N_PARTS];
-	double weight[PIPESIM_N_PARTS]; /* of each part then */
-	/* Cuts that were asked for before, of PipesimStages: schedules of a search share them. */
 	GMutex lock;
-	GPtrArray *known;
+	GPtrArray *sums;                     /* of Sum, owned; each content once */
+	gint64 fixed[1u << PIPESIM_N_PARTS]; /* by sorts; -1: not known yet */
+} Base;
+
+/* A cut that was asked for before: schedules of a search share it. */
+typedef struct {
+	PipesimStages *layout;
+	const Sum **of; /* of its stages; NULL: too large */
+} Known;
+
+typedef struct {
+	PipesimCutter cutter; /* first */
+	Base *base;
+	PipesimStages *layout;          /* or NULL */
+	gboolean balance;               /* instead of spreading layers evenly */
+	double weight[PIPESIM_N_PARTS]; /* of each part then */
+	GMutex lock;
+	GPtrArray *known;        /* of Known, owned */
 	GHashTable *found;       /* of Found, by what it was found for */
 	gboolean search, placed; /* runs look for their layout; they have */
 } Cutter;
@@ -35,11 +56,30 @@ static void free_found(gpointer data)
 	g_free(found);
 }
 
+static void free_known(gpointer data)
+{
+	Known *known = data;
+
+	pipesim_stages_free(known->layout);
+	g_free(known->of);
+	g_free(known);
+}
+
+static void unref_base(Base *base)
+{
+	if (!g_atomic_int_dec_and_test(&base->references))
+		return;
+	pipesim_transformer_free(base->model);
+	g_ptr_array_unref(base->sums);
+	g_mutex_clear(&base->lock);
+	g_free(base);
+}
+
 static void free_cutter(PipesimCutter *base)
 {
 	Cutter *cutter = (Cutter *)base;
 
-	pipesim_transformer_free(cutter->model);
+	unref_base(cutter->base);
 	pipesim_stages_free(cutter->layout);
 	g_ptr_array_unref(cutter->known);
 	g_hash_table_unref(cutter->found);
@@ -50,9 +90,10 @@ static void free_cutter(PipesimCutter *base)
 static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **error)
 {
 	if (cutter->balance)
-		return pipesim_stages_balance(cutter->model, cutter->weight, stages, error);
+		return pipesim_stages_balance(
+			cutter->base->model, cutter->weight, stages, error);
 	if (cutter->layout == NULL)
-		return pipesim_stages_even(cutter->model, stages, error);
+		return pipesim_stages_even(cutter->base->model, stages, error);
 	if (cutter->layout->stages == stages)
 		return pipesim_stages_copy(cutter->layout);
 	pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -61,26 +102,98 @@ static PipesimStages *make_layout(const Cutter *cutter, guint stages, GError **e
 	return NULL;
 }
 
+/* Known cuts and sums -------------------------------------------------------------------- */
+
+/* Whether both stages of @model hold the same. */
+static gboolean is_alike(
+	const PipesimTransformer *model, const PipesimCut *a, const PipesimCut *b)
+{
+	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
+	       a->layers == b->layers &&
+	       (model->sparse == NULL || a->layers == 0 ||
+		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
+			       (gsize)a->layers) == 0);
+}
+
+/* Of a stage that holds what @cut does; the caller has the lock. NULL with PIPESIM_ERROR_LIMIT. */
+static const Sum *find_sum(Base *base, const PipesimCut *cut, GError **error)
+{
+	PipesimStage stage = {0};
+	Sum *sum;
+
+	for (guint i = 0; i < base->sums->len; i++) {
+		sum = g_ptr_array_index(base->sums, i);
+		if (is_alike(base->model, &sum->cut, cut))
+			return sum;
+	}
+	if (!pipesim_stage_sum_of(
+		    base->model, &base->training, base->parts, cut, &stage, error))
+		return NULL;
+	sum = g_new0(Sum, 1);
+	sum->cut = *cut;
+	sum->stage = stage;
+	for (guint phase = 0; phase < 3 && base->timed; phase++)
+		sum->ns[phase] = pipesim_stage_time(&stage, &base->rates, phase);
+	if (base->timed)
+		sum->tail = pipesim_stage_tail(&stage, &base->training, &base->rates);
+	g_ptr_array_add(base->sums, sum);
+	return sum;
+}
+
 /* The cutter's own, for as long as it is there. */
-static const PipesimStages *find_layout(const PipesimCutter *base, guint stages, GError **error)
+static Known *find_known(const PipesimCutter *base, guint stages, GError **error)
 {
 	Cutter *cutter = (Cutter *)base; /* what it knows is no part of what it is */
-	PipesimStages *layout = NULL;
+	PipesimStages *layout;
+	Known *known;
+
+	for (guint i = 0; i < cutter->known->len; i++) {
+		known = g_ptr_array_index(cutter->known, i);
+		if (known->layout->stages == stages)
+			return known;
+	}
+	layout = make_layout(cutter, stages, error);
+	if (layout == NULL)
+		return NULL;
+	known = g_new0(Known, 1);
+	known->layout = layout;
+	g_ptr_array_add(cutter->known, known);
+	return known;
+}
+
+static const PipesimStages *find_layout(const PipesimCutter *base, guint stages, GError **error)
+{
+	Cutter *cutter = (Cutter *)base;
+	const Known *known;
 
 	g_mutex_lock(&cutter->lock);
-	for (guint i = 0; i < cutter->known->len && layout == NULL; i++) {
-		PipesimStages *known = g_ptr_array_index(cutter->known, i);
+	known = find_known(base, stages, error);
+	g_mutex_unlock(&cutter->lock);
+	return known != NULL ? known->layout : NULL;
+}
 
-		if (known->stages == stages)
-			layout = known;
-	}
-	if (layout == NULL) {
-		layout = make_layout(cutter, stages, error);
-		if (layout != NULL)
-			g_ptr_array_add(cutter->known, layout);
+/* The same with sums; *@error: the first stage that is too large, whose sum is NULL. */
+static const Known *find_sums(const PipesimCutter *base, guint stages, GError **error)
+{
+	Cutter *cutter = (Cutter *)base;
+	GError *fault = NULL;
+	Known *known;
+
+	g_mutex_lock(&cutter->lock);
+	known = find_known(base, stages, &fault);
+	if (known != NULL && known->of == NULL)
+		known->of = g_new0(const Sum *, stages);
+	if (known != NULL && known->of[stages - 1] == NULL) {
+		g_mutex_lock(&cutter->base->lock);
+		for (guint i = 0; i < stages && fault == NULL; i++)
+			known->of[i] = find_sum(cutter->base, &known->layout->cut[i], &fault);
+		g_mutex_unlock(&cutter->base->lock);
 	}
 	g_mutex_unlock(&cutter->lock);
-	return layout;
+	if (fault == NULL)
+		return known;
+	g_propagate_error(error, fault);
+	return NULL;
 }
 
 PipesimStages *pipesim_cutter_layout(const PipesimCutter *base, guint stages, GError **error)
@@ -138,106 +251,80 @@ gint64 pipesim_stage_tail(
 	return nanoseconds(seconds);
 }
 
-/* Whether both stages of @model hold the same. */
-static gboolean is_alike(
-	const PipesimTransformer *model, const PipesimCut *a, const PipesimCut *b)
-{
-	return a->embedding == b->embedding && a->head == b->head && a->mtp == b->mtp &&
-	       a->layers == b->layers &&
-	       (model->sparse == NULL || a->layers == 0 ||
-		       memcmp(&model->sparse[a->first], &model->sparse[b->first],
-			       (gsize)a->layers) == 0);
-}
-
-/* Stage @i of @layout into @stage, which has the one before. */
-static gboolean sum_next(const Cutter *cutter, const PipesimStages *layout, guint i,
-	PipesimStage *stage, GError **error)
-{
-	return (i > 0 && is_alike(cutter->model, &layout->cut[i - 1], &layout->cut[i])) ||
-	       pipesim_stage_sum_of(cutter->model, &cutter->training, cutter->parts,
-		       &layout->cut[i], stage, error);
-}
-
 static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GError **error)
 {
 	const Cutter *cutter = (const Cutter *)base;
 	const PipesimStages *layout = find_layout(base, shape->stages, error);
-	PipesimStage stage = {0};
 
-	if (layout == NULL ||
-		(cutter->layout != NULL && !cutter->placed && shape->copies == 1 &&
-			!pipesim_stages_check(layout, shape->ranks, error)))
-		return FALSE;
-	for (guint i = 0; i < layout->stages; i++)
-		if (!sum_next(cutter, layout, i, &stage, error))
-			return FALSE;
-	return TRUE;
+	return layout != NULL &&
+	       (cutter->layout == NULL || cutter->placed || shape->copies > 1 ||
+		       pipesim_stages_check(layout, shape->ranks, error)) &&
+	       find_sums(base, shape->stages, error) != NULL;
 }
 
 /* @times of stage @i of micro-batches that run in @pieces. */
-static void take_times(const Cutter *cutter, const PipesimStage *stage, guint i, guint pieces,
-	PipesimTimes *times)
+static void take_times(const Sum *sum, guint i, guint pieces, PipesimTimes *times)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
 
 	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++)
-		times->stage[kinds[phase]][i] = pipesim_time_scale(
-			pipesim_stage_time(stage, &cutter->rates, phase), 1, pieces);
+		times->stage[kinds[phase]][i] = pipesim_time_scale(sum->ns[phase], 1, pieces);
 	times->stage[PIPESIM_B][i] = times->stage[PIPESIM_I][i] + times->stage[PIPESIM_W][i];
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		times->equal_stages &= times->stage[kind][i] == times->stage[kind][0];
+	times->tail[i] = sum->tail;
+}
+
+static void take_bytes(const PipesimStage *stage, guint i, guint pieces, PipesimTimes *times)
+{
+	times->sorts[i] = stage->parts;
+	times->bytes[PIPESIM_UNTIL_INPUT][i] = stage->until_input / pieces;
+	times->bytes[PIPESIM_UNTIL_WEIGHT][i] = stage->until_weight / pieces;
+	times->bytes[PIPESIM_BETWEEN][i] = stage->between / pieces;
+	times->bytes[PIPESIM_TRANSIENT][i] = stage->transient / pieces;
+	times->bytes[PIPESIM_TRANSIENT_WEIGHT][i] = stage->transient_weight / pieces;
+	times->bytes[PIPESIM_UNTIL_STEP][i] = stage->until_step / pieces;
+	times->bytes[PIPESIM_TRANSIENT_FORWARD][i] = stage->transient_forward / pieces;
+	if (times->late != NULL) {
+		times->late[i] = stage->late;
+		times->early[i] = stage->early;
+	}
+	times->bytes[PIPESIM_PARAMETERS][i] =
+		stage->parameters + stage->gradients + stage->optimizer;
+	if (times->gathered != NULL) {
+		times->gathered[i] = stage->gathered;
+		times->moved[0][i] = stage->moved[0];
+		times->moved[1][i] = stage->moved[1];
+	}
 }
 
 static void cut(const PipesimCutter *base, const PipesimShape *shape, PipesimTimes *times)
 {
-	const Cutter *cutter = (const Cutter *)base;
-	const PipesimStages *layout = find_layout(base, shape->stages, NULL);
+	const Base *own = ((const Cutter *)base)->base;
+	const Known *known = find_sums(base, shape->stages, NULL);
 	const guint pieces = pipesim_shape_parts(shape);
-	PipesimStage stage = {0};
 
-	g_return_if_fail(layout != NULL);
 	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
 		times->bytes[sort] = g_new0(gint64, shape->stages);
 	times->sorts = g_new0(guint, shape->stages);
-	if (cutter->training.eager) {
+	if (own->training.eager) {
 		times->late = g_new0(gint64, shape->stages);
 		times->early = g_new0(gint64, shape->stages);
 	}
-	if (cutter->training.zero == PIPESIM_ZERO_3) {
+	if (own->training.zero == PIPESIM_ZERO_3) {
 		times->gathered = g_new0(gint64, shape->stages);
 		times->moved[0] = g_new0(gint64, shape->stages);
 		times->moved[1] = g_new0(gint64, shape->stages);
 	}
-	if (cutter->timed) {
+	if (own->timed) {
 		times->equal_stages = TRUE;
 		times->tail = g_new0(gint64, shape->stages);
 	}
-	for (guint i = 0; i < shape->stages; i++) {
-		if (!sum_next(cutter, layout, i, &stage, NULL))
-			continue;
-		times->sorts[i] = stage.parts;
-		times->bytes[PIPESIM_UNTIL_INPUT][i] = stage.until_input / pieces;
-		times->bytes[PIPESIM_UNTIL_WEIGHT][i] = stage.until_weight / pieces;
-		times->bytes[PIPESIM_BETWEEN][i] = stage.between / pieces;
-		times->bytes[PIPESIM_TRANSIENT][i] = stage.transient / pieces;
-		times->bytes[PIPESIM_TRANSIENT_WEIGHT][i] = stage.transient_weight / pieces;
-		times->bytes[PIPESIM_UNTIL_STEP][i] = stage.until_step / pieces;
-		times->bytes[PIPESIM_TRANSIENT_FORWARD][i] = stage.transient_forward / pieces;
-		if (times->late != NULL) {
-			times->late[i] = stage.late;
-			times->early[i] = stage.early;
-		}
-		times->bytes[PIPESIM_PARAMETERS][i] =
-			stage.parameters + stage.gradients + stage.optimizer;
-		if (times->gathered != NULL) {
-			times->gathered[i] = stage.gathered;
-			times->moved[0][i] = stage.moved[0];
-			times->moved[1][i] = stage.moved[1];
-		}
-		if (!cutter->timed)
-			continue;
-		take_times(cutter, &stage, i, pieces, times);
-		times->tail[i] = pipesim_stage_tail(&stage, &cutter->training, &cutter->rates);
+	/* Where check() refuses there is nothing to know. */
+	for (guint i = 0; known != NULL && i < shape->stages; i++) {
+		take_bytes(&known->of[i]->stage, i, pieces, times);
+		if (own->timed)
+			take_times(known->of[i], i, pieces, times);
 	}
 }
 
@@ -247,44 +334,70 @@ static const char *transient(
 	const Cutter *cutter = (const Cutter *)base;
 	g_autoptr(PipesimStages) layout = pipesim_cutter_layout(base, shape->stages, NULL);
 
-	return layout == NULL ? NULL
-			      : pipesim_stage_transient(cutter->model, &cutter->training,
-					cutter->parts, &layout->cut[stage],
-					kind == PIPESIM_F   ? 0
-					: kind == PIPESIM_W ? 2
-							    : 1);
+	return layout == NULL
+		       ? NULL
+		       : pipesim_stage_transient(cutter->base->model, &cutter->base->training,
+				 cutter->base->parts, &layout->cut[stage],
+				 kind == PIPESIM_F   ? 0
+				 : kind == PIPESIM_W ? 2
+						     : 1);
 }
 
-static gint64 fixed(const PipesimCutter *base, guint sorts)
+static gint64 fixed(const PipesimCutter *cutter, guint sorts)
 {
-	const Cutter *cutter = (const Cutter *)base;
+	Base *base = ((const Cutter *)cutter)->base;
+	gint64 *known = &base->fixed[sorts], bytes;
 
-	return pipesim_stage_fixed(cutter->model, &cutter->training, sorts);
+	g_mutex_lock(&base->lock);
+	if (*known < 0)
+		*known = pipesim_stage_fixed(base->model, &base->training, sorts);
+	bytes = *known;
+	g_mutex_unlock(&base->lock);
+	return bytes;
 }
 
 /* What figures of a step are made of. */
 static void know_step(Cutter *cutter)
 {
-	const PipesimTraining *training = &cutter->training;
-	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->model, 1, NULL);
+	const PipesimTraining *training = &cutter->base->training;
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->base->model, 1, NULL);
 	PipesimCutter *base = &cutter->cutter;
 	PipesimStage stage;
 
-	if (whole == NULL || !pipesim_stage_sum_of(cutter->model, training, cutter->parts,
-				     &whole->cut[0], &stage, NULL))
+	if (whole == NULL || !pipesim_stage_sum_of(cutter->base->model, training,
+				     cutter->base->parts, &whole->cut[0], &stage, NULL))
 		return;
 	base->tokens =
 		(double)training->seq * (double)training->microbatch * (double)training->dp;
 	base->gpus = (double)training->tp * (double)training->cp * (double)training->dp;
 	base->model_flops = stage.model_flops;
-	base->peak = cutter->rates.peak;
+	base->peak = cutter->base->rates.peak;
 }
 
 static void init_known(Cutter *cutter)
 {
-	cutter->known = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_stages_free);
+	cutter->known = g_ptr_array_new_with_free_func(free_known);
 	cutter->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_found);
 	g_mutex_init(&cutter->lock);
+}
+
+static Base *make_base(
+	PipesimTransformer *model, const PipesimTraining *training, const PipesimRates *rates)
+{
+	Base *base = g_new0(Base, 1);
+
+	base->references = 1;
+	base->model = model;
+	base->training = *training;
+	base->timed = rates != NULL;
+	if (rates != NULL)
+		base->rates = *rates;
+	base->sums = g_ptr_array_new_with_free_func(g_free);
+	g_mutex_init(&base->lock);
+	for (guint sorts = 0; sorts < G_N_ELEMENTS(base->fixed); sorts++)
+		base->fixed[sorts] = -1;
+	pipesim_stage_parts(model, training, base->parts);
+	return base;
 }
 
 PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraining *training,
@@ -298,17 +411,12 @@ PipesimCutter *pipesim_cutter_new(PipesimTransformer *model, const PipesimTraini
 		.fixed = fixed,
 		.transient = transient,
 		.free = free_cutter};
-	cutter->model = model;
-	cutter->training = *training;
+	cutter->base = make_base(model, training, rates);
 	cutter->layout = layout;
 	init_known(cutter);
 	cutter->cutter.message = pipesim_stage_message(model, training);
-	pipesim_stage_parts(model, training, cutter->parts);
-	cutter->timed = rates != NULL;
-	if (rates != NULL) {
-		cutter->rates = *rates;
+	if (rates != NULL)
 		know_step(cutter);
-	}
 	return &cutter->cutter;
 }
 
@@ -322,15 +430,16 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 		PipesimStage stage;
 
 		*weight = 0;
-		if (pipesim_part_count(cutter->model, part) == 0)
+		if (pipesim_part_count(cutter->base->model, part) == 0)
 			continue;
-		pipesim_stage_of_part(
-			cutter->model, &cutter->training, &cutter->parts[part], part, &stage);
+		pipesim_stage_of_part(cutter->base->model, &cutter->base->training,
+			&cutter->base->parts[part], part, &stage);
 		for (guint phase = 0; phase < 3; phase++) {
-			if (cutter->timed)
+			if (cutter->base->timed)
 				*weight += (double)pipesim_stage_time(
-					&stage, &cutter->rates, phase);
-			for (guint work = 0; work < PIPESIM_N_WORK && !cutter->timed; work++)
+					&stage, &cutter->base->rates, phase);
+			for (guint work = 0; work < PIPESIM_N_WORK && !cutter->base->timed;
+				work++)
 				*weight += stage.flops[work][phase];
 		}
 	}
@@ -339,7 +448,7 @@ void pipesim_cutter_set_auto(PipesimCutter *base)
 void pipesim_cutter_set_search(PipesimCutter *base)
 {
 	pipesim_cutter_set_auto(base);
-	((Cutter *)base)->search = ((Cutter *)base)->timed;
+	((Cutter *)base)->search = ((Cutter *)base)->base->timed;
 }
 
 gboolean pipesim_cutter_searches(const PipesimCutter *base)
@@ -354,12 +463,9 @@ PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layo
 
 	fixed_cutter->cutter = cutter->cutter;
 	fixed_cutter->cutter.references = 1;
-	fixed_cutter->model = pipesim_transformer_copy(cutter->model);
-	fixed_cutter->training = cutter->training;
+	fixed_cutter->base = cutter->base;
+	g_atomic_int_inc(&cutter->base->references);
 	fixed_cutter->layout = layout;
-	fixed_cutter->rates = cutter->rates;
-	fixed_cutter->timed = cutter->timed;
-	memcpy(fixed_cutter->parts, cutter->parts, sizeof cutter->parts);
 	fixed_cutter->placed = TRUE;
 	init_known(fixed_cutter);
 	return &fixed_cutter->cutter;
@@ -373,19 +479,19 @@ const double *pipesim_cutter_weights(const PipesimCutter *base)
 void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint64 ns[4])
 {
 	const Cutter *cutter = (const Cutter *)base;
-	PipesimRates rates = cutter->rates;
+	PipesimRates rates = cutter->base->rates;
 	PipesimStage stage;
 
 	memset(ns, 0, 4 * sizeof *ns);
-	if (pipesim_part_count(cutter->model, part) == 0)
+	if (pipesim_part_count(cutter->base->model, part) == 0)
 		return;
-	pipesim_stage_of_part(
-		cutter->model, &cutter->training, &cutter->parts[part], part, &stage);
+	pipesim_stage_of_part(cutter->base->model, &cutter->base->training,
+		&cutter->base->parts[part], part, &stage);
 	for (guint phase = 0; phase < 3; phase++)
 		ns[phase] = pipesim_stage_time(&stage, &rates, phase);
 	if (rates.overlap)
 		rates.reduce = 0;
-	ns[3] = pipesim_stage_tail(&stage, &cutter->training, &rates);
+	ns[3] = pipesim_stage_tail(&stage, &cutter->base->training, &rates);
 }
 
 void pipesim_cutter_remember(
@@ -418,17 +524,18 @@ PipesimStages *pipesim_cutter_recall(const PipesimCutter *base, const char *key,
 
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)
 {
-	return ((const Cutter *)cutter)->model;
+	return ((const Cutter *)cutter)->base->model;
 }
 
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter)
 {
-	return &((const Cutter *)cutter)->training;
+	return &((const Cutter *)cutter)->base->training;
 }
 
 const PipesimRates *pipesim_cutter_rates(const PipesimCutter *cutter)
 {
-	return ((const Cutter *)cutter)->timed ? &((const Cutter *)cutter)->rates : NULL;
+	return ((const Cutter *)cutter)->base->timed ? &((const Cutter *)cutter)->base->rates
+						     : NULL;
 }
 
 /* Times of a rank in the mean, by which they are shown and formulae go. */
@@ -460,12 +567,12 @@ gboolean pipesim_cutter_take(
 	PipesimCutter *base, guint ranks, PipesimCosts *costs, GError **error)
 {
 	const Cutter *cutter = (const Cutter *)base;
-	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->model, 1, error);
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(cutter->base->model, 1, error);
 	PipesimStage stage;
 
 	pipesim_costs_set_cutter(costs, base);
-	if (whole == NULL || !pipesim_stage_sum_of(cutter->model, &cutter->training,
-				     cutter->parts, &whole->cut[0], &stage, error))
+	if (whole == NULL || !pipesim_stage_sum_of(cutter->base->model, &cutter->base->training,
+				     cutter->base->parts, &whole->cut[0], &stage, error))
 		return FALSE;
 	costs->bytes_until_input = stage.until_input / ranks;
 	costs->bytes_until_weight = stage.until_weight / ranks;
@@ -473,5 +580,6 @@ gboolean pipesim_cutter_take(
 		stage.parameters / ranks + stage.gradients / ranks + stage.optimizer / ranks;
 	g_clear_pointer(&costs->part_bytes, g_free);
 	costs->n_part_bytes = 0;
-	return !cutter->timed || take_mean_times(&stage, &cutter->rates, ranks, costs, error);
+	return !cutter->base->timed ||
+	       take_mean_times(&stage, &cutter->base->rates, ranks, costs, error);
 }
