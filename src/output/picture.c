@@ -161,9 +161,10 @@ static void append_memory_axes(const Picture *picture, const char *before)
 					  scale * (ends[i] - detail->held_from);
 			PipesimNumber value, place;
 
-			g_string_append_printf(picture->out, "%s'%s%s' %s", before,
-				pipesim_figure_short(value, bytes ? ends[i] / 1e9 : ends[i], 2),
-				bytes ? " GB" : "", pipesim_figure_short(place, at, 3));
+			g_string_append_printf(picture->out, "%s'%s' %s", before,
+				bytes ? pipesim_print_bytes(value, (gint64)ends[i])
+				      : pipesim_figure_short(value, ends[i], 2),
+				pipesim_figure_short(place, at, 3));
 			before = ", ";
 		}
 }
