@@ -296,6 +296,7 @@ static gint64 count_path(const Walk *walk, PipesimFamilyPath *path)
 
 	memset(path->count, 0, (gsize)program->shape.stages * 3 * sizeof *path->count);
 	path->fixed = 0;
+	path->pairs = FALSE;
 	while (index != PIPESIM_NO_OP) {
 		const PipesimOp *op = &program->ops[index];
 		const guint32 from = walk->from[index];
@@ -305,6 +306,7 @@ static gint64 count_path(const Walk *walk, PipesimFamilyPath *path)
 				? &path->count[(gsize)pipesim_op_b_stage(program, rank, op) * 3]
 				: own;
 
+		path->pairs |= op->kind == PIPESIM_FB;
 		own[0] += pipesim_op_has_forward(op);
 		back[1] += pipesim_op_has_backward(op);
 		back[2] += op->kind == PIPESIM_W || op->kind == PIPESIM_B ||
@@ -346,4 +348,16 @@ gboolean pipesim_family_path(
 	ops = count_path(&walk, path);
 	/* A pair that takes another time than its halves, or ranks that are slower, are no such sum. */
 	return ops + path->fixed == end[program->rank_begin[path->rank + 1] - 1];
+}
+
+gboolean pipesim_family_held(
+	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts)
+{
+	g_autoptr(PipesimTimes) times = NULL;
+
+	if (family->footprint == NULL || !is_plain(costs))
+		return FALSE;
+	times = pipesim_times_new(costs, &family->program->shape);
+	pipesim_footprint_counts(family->footprint, times, rank, counts);
+	return TRUE;
 }

@@ -33,16 +33,22 @@ void pipesim_family_run(
 
 /* A path through the ops and messages of a candidate that takes as long as its step, as what it is made of. */
 typedef struct {
-	gint64 step;  /* ns */
-	gint64 fixed; /* of it messages, ns */
-	guint rank;   /* on which it ends, with what follows its ops */
-	guint *count; /* [stage * 3 + phase]: how often F, I and W of a stage are on it */
+	gint64 step;    /* ns */
+	gint64 fixed;   /* of it messages, ns */
+	guint rank;     /* on which it ends, with what follows its ops */
+	gboolean pairs; /* overlapped pairs are on it, which some runtimes run in halves */
+	guint *count;   /* [stage * 3 + phase]: how often F, I and W of a stage are on it */
 } PipesimFamilyPath;
 
 /** pipesim_family_path: of the candidate of @costs. path->count: (out caller-allocates). FALSE where no candidate of the
  * family ran, or where a step is more than the longest path over an order that all share. */
 gboolean pipesim_family_path(
 	PipesimFamily *family, const PipesimCosts *costs, PipesimFamilyPath *path);
+
+/** pipesim_family_held: how many micro-batches @rank keeps of each chunk when it holds most, where the candidate of @costs
+ * runs: until I, until W, from the one to the other. @counts: (out caller-allocates): [3 * chunks]. FALSE as above. */
+gboolean pipesim_family_held(
+	PipesimFamily *family, const PipesimCosts *costs, guint rank, gint *counts);
 
 /** pipesim_family_ops: ops that it has at hand; pipesim_family_forget: lets go of them. While none of it runs. */
 guint64 pipesim_family_ops(const PipesimFamily *family);

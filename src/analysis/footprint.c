@@ -49,15 +49,19 @@ static guint32 id_of(GArray *sorts, guint first, const PipesimOp *op)
 	return i - first;
 }
 
-static void count(Counts *counts, const PipesimOp *op)
+static void count_forward(Counts *counts, const Sort *op)
+{
+	if (op->kind != PIPESIM_F && op->kind != PIPESIM_FB)
+		return;
+	counts->until_input[op->chunk]++;
+	counts->until_weight[op->chunk]++;
+}
+
+static void count_backward(Counts *counts, const Sort *op)
 {
 	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
 
-	if (pipesim_op_has_forward(op)) {
-		counts->until_input[op->chunk]++;
-		counts->until_weight[op->chunk]++;
-	}
-	if (pipesim_op_has_backward(op))
+	if (op->kind == PIPESIM_I || op->kind == PIPESIM_B || op->kind == PIPESIM_FB)
 		counts->until_input[chunk]--;
 	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
 		counts->between[chunk] += op->kind == PIPESIM_I ? 1 : -1;
@@ -89,8 +93,11 @@ static void add_loop(PipesimFootprint *footprint, const PipesimLoop *loop, const
 		for (guint32 i = 0; i < loop->n; i++) {
 			const guint32 id = id_of(footprint->sorts, first, &ops[i]);
 
+			const Sort sort = {ops[i].kind, ops[i].chunk, ops[i].b_chunk};
+
 			g_array_append_val(footprint->ids, id);
-			count(counts, &ops[i]);
+			count_forward(counts, &sort);
+			count_backward(counts, &sort);
 		}
 		still = memcmp(before, counts->until_input, counts->size) == 0;
 	}
@@ -207,6 +214,34 @@ static gboolean begin_rank(const PipesimFootprint *footprint, const PipesimTimes
 			fullest->parameters, costs->cutter->fixed(costs->cutter, sorts));
 	fullest->peak = fullest->parameters;
 	return most + (double)fullest->parameters < MOST;
+}
+
+void pipesim_footprint_counts(
+	const PipesimFootprint *footprint, const PipesimTimes *times, guint rank, gint *counts)
+{
+	const guint chunks = footprint->shape.chunks, begin = footprint->begin[rank];
+	const guint32 *ids = (const guint32 *)(gpointer)footprint->ids->data;
+	const Sort *sorts =
+		(const Sort *)(gpointer)footprint->sorts->data + footprint->sort_begin[rank];
+	Counts now = {counts, counts + chunks, counts + 2 * chunks, 0};
+	gint64 held = 0, peak = -1;
+	guint at = begin;
+
+	for (guint i = begin; i < footprint->begin[rank + 1]; i++) {
+		const Weight weight = weight_of(footprint, times, rank, sorts[ids[i]]);
+
+		if (held + weight.rise > peak) {
+			peak = held + weight.rise;
+			at = i;
+		}
+		held += weight.stay;
+	}
+	memset(counts, 0, 3 * chunks * sizeof *counts);
+	for (guint i = begin; i < footprint->begin[rank + 1] && i <= at; i++) {
+		count_forward(&now, &sorts[ids[i]]);
+		if (i < at)
+			count_backward(&now, &sorts[ids[i]]);
+	}
 }
 
 gboolean pipesim_footprint_weigh(const PipesimFootprint *footprint, const PipesimTimes *times,

@@ -14,6 +14,11 @@ typedef struct {
  * are counted once. */
 PipesimFootprint *pipesim_footprint_new(
 	const PipesimOrder *order, const PipesimProgram *program);
+/** pipesim_footprint_counts: how many micro-batches @rank keeps of each chunk when it holds most: until I, until W, and
+ * from the one to the other. @counts: (out caller-allocates): [3 * chunks], the chunks of each one after the other. */
+void pipesim_footprint_counts(
+	const PipesimFootprint *footprint, const PipesimTimes *times, guint rank, gint *counts);
+
 void pipesim_footprint_free(PipesimFootprint *footprint);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFootprint, pipesim_footprint_free)
 

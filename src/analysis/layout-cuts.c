@@ -23,6 +23,7 @@ struct _PipesimLayoutCuts {
 	double share[PIPESIM_LAYOUT_CUTS]; /* of the mean from which one goes on; sum 1 */
 	Cut mean;                          /* that of the best bound */
 	double bound;
+	gboolean walks; /* what is least before and behind each stage is known of each cut */
 };
 
 static gsize places(const PipesimLayoutCuts *cuts)
@@ -173,8 +174,10 @@ void pipesim_layout_cuts_add(PipesimLayoutCuts *cuts, double fixed, const double
 			cut->before[(gsize)stage * (n + 1) + i + 1] =
 				cut->before[(gsize)stage * (n + 1) + i] +
 				cost[(gsize)stage * n + i];
-	find_rest(cuts, cut);
-	find_head(cuts, cut);
+	if (cuts->walks) {
+		find_rest(cuts, cut);
+		find_head(cuts, cut);
+	}
 	/* It begins with the mean share of the others. */
 	cuts->share[at] = 1.0 / cuts->n;
 	for (guint i = 0; i < cuts->n; i++)
@@ -306,6 +309,7 @@ gboolean pipesim_layout_cuts_narrow(PipesimLayoutCuts *cuts, double limit)
 {
 	gboolean fewer = cuts->n > 0;
 
+	cuts->walks = TRUE;
 	for (guint pass = 0; pass < PASSES && fewer; pass++) {
 		fewer = FALSE;
 		for (guint i = 0; i <= cuts->n; i++) {
@@ -324,6 +328,15 @@ gboolean pipesim_layout_cuts_narrow(PipesimLayoutCuts *cuts, double limit)
 		find_head(cuts, cut_at(cuts, i));
 	}
 	return cuts->n == 0 || cuts->mean.rest[0] < (double)INFINITY;
+}
+
+void pipesim_layout_cuts_limit(PipesimLayoutCuts *cuts, guint stage, guint most)
+{
+	for (guint begin = 0; begin <= cuts->items; begin++) {
+		guint *last = &cuts->last[(gsize)stage * (cuts->items + 1) + begin];
+
+		*last = MIN(*last, begin + most);
+	}
 }
 
 void pipesim_layout_cuts_ends(

@@ -31,6 +31,9 @@ double pipesim_layout_cuts_bound(PipesimLayoutCuts *cuts, guint rounds, guint *e
  * where a stage begins and ends. FALSE where none is left: none is below @limit. */
 gboolean pipesim_layout_cuts_narrow(PipesimLayoutCuts *cuts, double limit);
 
+/** pipesim_layout_cuts_limit: leaves out layouts in which @stage has more than @most items. */
+void pipesim_layout_cuts_limit(PipesimLayoutCuts *cuts, guint stage, guint most);
+
 /** pipesim_layout_cuts_ends: where @stage may end that begins at item @begin, of the layouts that are left: from *@first to
  * *@last, none where that is smaller. */
 void pipesim_layout_cuts_ends(

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "analysis/family.h"
+#include "analysis/layout-counts.h"
 #include "analysis/layout-cuts.h"
 #include "analysis/layouts.h"
 #include "transformer/cutter.h"
@@ -11,6 +12,8 @@
 #define MOST_RUNS        4096
 #define MOST_OPS         (G_GUINT64_CONSTANT(1) << 26)
 #define MOST_OPS_WAITING (G_GUINT64_CONSTANT(1) << 21)
+/* Where layers of several parts are counted as alike there may be fewer layouts than are counted. */
+#define WELL_ABOVE 16
 /* Beginnings of layouts that are looked at. */
 #define MOST_NODES 500000
 /* Where they are too many: layouts whose paths bound the others, each simulated by itself, ops of all of them together, and
@@ -20,7 +23,7 @@
 #define MOST_PROOF_NODES 50000
 /* Steps towards the best mean of cuts, and layouts that are least of it before the rest is searched. */
 #define BOUND_ROUNDS 25
-#define BOUND_RUNS   16
+#define BOUND_RUNS   4
 /* Share of the step by which it may be shorter where a search is worth it. */
 #define SMALL_GAP 0.02
 /* A layout that is shorter by less is no better: times are rounded to nanoseconds. */
@@ -29,12 +32,17 @@
 #define BATCH 64
 /* Stages up to which an item may move from any to any other. */
 #define MOST_FREE 16
+/* And where cuts say which moves may be any better. */
+#define MOST_FAR 96
 
 typedef struct _Search {
 	const PipesimShape *shape;
 	const PipesimCosts *costs;
 	const PipesimTransformer *model;
 	PipesimFamily *family;
+	PipesimFamily *paths; /* whose paths bound steps; NULL: none does */
+	gboolean waits; /* that is of messages that wait for nothing, as those of @family do */
+	gboolean plain; /* no rank is done before its ops, one after the other, have run */
 	guint n, stages;
 	double *weight; /* of items, ns */
 	guint *waiting; /* BATCH layouts that are to be simulated, each the ends of its stages */
@@ -49,10 +57,15 @@ typedef struct _Search {
 	double *busy, limit, each;
 	guint *rank_of;
 	guint64 leaves;
-	/* Of the proof: paths of layouts that ran; what each cut is for the beginnings of the walk. */
+	/* Of the proof: paths of layouts that ran, and what they say of the layers of ranks; what each cut is for the
+	 * beginnings of the walk. */
 	PipesimLayoutCuts *cuts;
+	PipesimLayoutCounts *counts;
+	guint *group, groups; /* of each stage: those that share a rank are of one */
+	guint8 *like;         /* items of the part that there are most of */
 	double *sums;
 	double below;    /* longer steps are of no interest, ns */
+	gint64 memory;   /* limit, bytes; 0 = none */
 	gboolean broken; /* a step is below a cut: times of stages are no sums */
 } Search;
 
@@ -134,6 +147,28 @@ static gboolean move(Search *s, guint from, guint to)
 	return s->ends[s->stages - 1] == s->n;
 }
 
+/* Ranks are busy for that, whatever runs beside. */
+static void add_busy(const Search *s, PipesimLayoutCounts *counts)
+{
+	g_autofree double *cost = g_new(double, (gsize)s->stages * s->n);
+
+	for (guint group = 0; group < s->groups; group++) {
+		for (guint stage = 0; stage < s->stages; stage++)
+			for (guint i = 0; i < s->n; i++)
+				cost[(gsize)stage * s->n + i] =
+					s->group[stage] == group ? s->weight[i] * s->each : 0;
+		pipesim_layout_counts_add(counts, 0, cost);
+	}
+}
+
+/* Whether the paths that are known leave it open that s->ends is as short as the best so far. */
+static gboolean may_help(const Search *s)
+{
+	return !s->brief.fits || s->broken ||
+	       pipesim_layout_cuts_value(s->cuts, s->ends) <=
+		       (double)length(&s->brief) * (1 + TOLERANCE);
+}
+
 /* To the best of the neighbours, until none is better. */
 static void climb(Search *s)
 {
@@ -146,7 +181,7 @@ static void climb(Search *s)
 				if (from != to &&
 					(s->stages <= MOST_FREE ||
 						ABS((int)from - (int)to) == 1) &&
-					move(s, from, to))
+					move(s, from, to) && may_help(s))
 					more = ask(s, s->ends, &better);
 		better |= run_waiting(s);
 	}
@@ -203,12 +238,25 @@ static gboolean ask_leaf(Search *s)
 	return ask(s, s->ends, &better);
 }
 
+/* Whether there are too many within s->limit: counted without a walk. */
+static gboolean are_too_many(const Search *s)
+{
+	g_autoptr(PipesimLayoutCounts) counts =
+		pipesim_layout_counts_new(s->stages, s->n, s->like, s->group, s->groups);
+
+	add_busy(s, counts);
+	return pipesim_layout_counts_leaves(counts, s->limit * (1 + TOLERANCE)) &&
+	       pipesim_layout_counts_number(counts) > (double)s->left * WELL_ABOVE;
+}
+
 /* All that could be better, unless they are too many. */
 static gboolean walk_all(Search *s)
 {
 	/* Each op may be rounded up by a nanosecond. */
 	s->limit = MIN(s->brief.fits ? (double)length(&s->brief) : (double)INFINITY, s->below) +
 		   3 * s->each;
+	if (are_too_many(s))
+		return FALSE;
 	s->take = count_leaf;
 	if (!walk(s, 0, 0))
 		return FALSE;
@@ -248,6 +296,7 @@ static void add_cut(Search *s, const PipesimFamilyPath *path)
 		}
 	}
 	pipesim_layout_cuts_add(s->cuts, (double)path->fixed, cost);
+	pipesim_layout_counts_add(s->counts, (double)path->fixed, cost);
 }
 
 /* Simulates the layout of @ends, which bounds the others; FALSE where no more may be run or no path tells its step. */
@@ -255,21 +304,22 @@ static gboolean bound_by(Search *s, const guint *ends)
 {
 	g_autofree guint *count = g_new(guint, (gsize)s->stages * 3);
 	PipesimFamilyPath path = {.count = count};
-	PipesimCosts *costs = costs_of(s, ends);
-	const PipesimCosts *one = costs;
+	PipesimCosts *costs = NULL;
+	const PipesimCosts *one;
 	PipesimBrief brief;
 	gboolean ok;
 
-	if (s->left == 0)
+	if (s->left == 0 || s->paths == NULL)
 		return FALSE;
 	s->left--;
-	pipesim_family_run(s->family, &one, 1, &brief);
-	ok = brief.makespan > 0 && pipesim_family_path(s->family, costs, &path) &&
-	     path.step == length(&brief);
+	one = costs = costs_of(s, ends);
+	pipesim_family_run(s->paths, &one, 1, &brief);
+	ok = brief.makespan > 0 && pipesim_family_path(s->paths, costs, &path) &&
+	     path.step == length(&brief) && !(s->waits && path.pairs);
 	pipesim_costs_free(costs);
 	if (!ok)
 		return FALSE;
-	if (is_better(&brief, &s->brief)) {
+	if (s->paths == s->family && is_better(&brief, &s->brief)) {
 		s->brief = brief;
 		memcpy(s->best, ends, s->stages * sizeof *ends);
 	}
@@ -287,9 +337,27 @@ static double limit_of(const Search *s)
 	return MIN(best, s->below) * (1 - TOLERANCE);
 }
 
-/* Into stage @stage of s->ends an item of the nearest stage that has two. */
-static gboolean take_item(Search *s, guint stage)
+/* The group that is busy for longest with s->ends. */
+static guint busiest_group(const Search *s)
 {
+	g_autofree double *busy = g_new0(double, s->groups);
+	guint most = 0;
+
+	for (guint stage = 0, item = 0; stage < s->stages; stage++)
+		while (item < s->ends[stage])
+			busy[s->group[stage]] += s->weight[item++];
+	for (guint group = 1; group < s->groups; group++)
+		if (busy[group] > busy[most])
+			most = group;
+	return most;
+}
+
+/* Into stage @stage of s->ends an item of the nearest stage of @group, or of any other than its own where that is it, that
+ * has two. */
+static gboolean take_item_of(Search *s, guint stage, guint group)
+{
+	const gboolean any = group == s->group[stage];
+
 	for (guint far = 1; far < s->stages; far++)
 		for (guint side = 0; side < 2; side++) {
 			const guint from = side == 0 ? stage + far : stage - far;
@@ -297,7 +365,8 @@ static gboolean take_item(Search *s, guint stage)
 				from > 0 && from < s->stages ? s->ends[from - 1] : 0;
 
 			/* Below zero it is past the end too. */
-			if (from >= s->stages || s->ends[from] - begin < 2)
+			if (from >= s->stages || s->ends[from] - begin < 2 ||
+				(s->group[from] == group) == any)
 				continue;
 			for (guint i = MIN(from, stage); i < MAX(from, stage); i++)
 				s->ends[i] += from > stage ? 1 : -1u;
@@ -306,18 +375,26 @@ static gboolean take_item(Search *s, guint stage)
 	return FALSE;
 }
 
-/* Paths that hang on one stage after the other: it has an item more than in the best layout so far. */
+/* From the ranks that are busy for longest, so that none but those of @stage are. */
+static gboolean take_item(Search *s, guint stage)
+{
+	return take_item_of(s, stage, busiest_group(s)) ||
+	       take_item_of(s, stage, s->group[stage]);
+}
+
+/* Paths that hang on the ranks of one group after the other: they have an item more than in the best layout so far. */
 static gboolean lean_on_each(Search *s)
 {
 	g_autofree guint *best = g_memdup2(s->best, s->stages * sizeof *s->best);
+	g_autofree guint8 *seen = g_new0(guint8, s->groups);
 	gboolean ok = TRUE;
 
 	for (guint stage = 0; stage < s->stages && ok; stage++) {
-		memcpy(s->ends, best, s->stages * sizeof *best);
-		/* From the next stage that has one to spare, else from one before. */
-		if (!take_item(s, stage))
+		if (seen[s->group[stage]])
 			continue;
-		ok = bound_by(s, s->ends);
+		memcpy(s->ends, best, s->stages * sizeof *best);
+		seen[s->group[stage]] = take_item(s, stage);
+		ok = !seen[s->group[stage]] || bound_by(s, s->ends);
 	}
 	return ok;
 }
@@ -327,10 +404,18 @@ static gboolean lean_on_each(Search *s)
 static gboolean raise_bound(Search *s, guint runs, double *bound)
 {
 	for (guint i = 0; i <= runs && !s->broken; i++) {
-		*bound = pipesim_layout_cuts_bound(s->cuts, BOUND_ROUNDS, s->ends);
-		if (*bound >= limit_of(s) ||
-			!pipesim_layout_cuts_narrow(s->cuts, limit_of(s))) {
-			*bound = limit_of(s);
+		const double limit = limit_of(s);
+
+		if (!pipesim_layout_counts_leaves(s->counts, limit)) {
+			*bound = limit;
+			return FALSE;
+		}
+		for (guint stage = 0; stage < s->stages; stage++)
+			pipesim_layout_cuts_limit(
+				s->cuts, stage, pipesim_layout_counts_most(s->counts, stage));
+		*bound = MAX(*bound, pipesim_layout_cuts_bound(s->cuts, BOUND_ROUNDS, s->ends));
+		if (*bound >= limit) {
+			*bound = limit;
 			return FALSE;
 		}
 		if (i == runs || !bound_by(s, s->ends))
@@ -380,36 +465,113 @@ static gboolean descend(Search *s, guint stage, guint begin)
 	return TRUE;
 }
 
-/* Whether the paths of the best so far, and of those around it, leave any that is better; *@bound: what no layout is
- * below, ns, 0 = not known. */
-static gboolean leaves_any(Search *s, guint64 ops, double *bound)
+/* One item from any stage to any other, where no cut says that this is no better, until none is. */
+static void climb_far(Search *s)
 {
-	s->left = CLAMP(MOST_PROOF_OPS / MAX(ops, 1), 64, MOST_PROOF_RUNS);
-	s->nodes = MOST_PROOF_NODES;
-	s->cuts = pipesim_layout_cuts_new(s->stages, s->n);
-	s->sums = g_new(double, (gsize)(s->stages + 1) * (PIPESIM_LAYOUT_CUTS + 1));
-	memcpy(s->ends, s->best, s->stages * sizeof *s->ends);
-	return !bound_by(s, s->ends) || !lean_on_each(s) || raise_bound(s, BOUND_RUNS, bound) ||
-	       s->broken;
+	gboolean more = s->stages > MOST_FREE && s->stages <= MOST_FAR, better = TRUE;
+
+	while (better && more) {
+		better = FALSE;
+		for (guint from = 0; from < s->stages && more; from++)
+			for (guint to = 0; to < s->stages && more; to++) {
+				const gint64 before = length(&s->brief);
+
+				if (s->group[from] == s->group[to] || !move(s, from, to) ||
+					pipesim_layout_cuts_value(s->cuts, s->ends) >=
+						limit_of(s))
+					continue;
+				more = bound_by(s, s->ends);
+				better |= length(&s->brief) < before;
+			}
+	}
 }
 
-static void end_proof(Search *s)
+/* What each rank holds when the best so far holds most, as far as it adds up: one that fits holds no more. */
+static void add_memory(Search *s)
 {
-	pipesim_layout_cuts_free(s->cuts);
-	g_free(s->sums);
+	const guint chunks = s->shape->chunks;
+	const double pieces = pipesim_shape_parts(s->shape);
+	g_autofree double *cost = g_new(double, (gsize)s->stages * s->n);
+	g_autofree gint *held = g_new(gint, 3 * (gsize)chunks);
+	PipesimCosts *costs = costs_of(s, s->best);
+	const double fixed = (double)costs->cutter->fixed(costs->cutter, 0);
+	gint64 bytes[PIPESIM_N_PARTS][4];
+	gboolean known = s->memory > 0;
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS && known; part++)
+		known = pipesim_cutter_part_bytes(s->costs->cutter, part, bytes[part]);
+	for (guint rank = 0; rank < s->shape->ranks && known; rank++) {
+		known = pipesim_family_held(s->paths, costs, rank, held);
+		memset(cost, 0, (gsize)s->stages * s->n * sizeof *cost);
+		for (guint chunk = 0; chunk < chunks && known; chunk++) {
+			double *own =
+				&cost[(gsize)pipesim_shape_stage(s->shape, rank, chunk) * s->n];
+
+			for (guint i = 0; i < s->n; i++) {
+				const gint64 *part = bytes[pipesim_stages_item(s->model, i)];
+
+				own[i] = (double)part[0];
+				for (guint k = 0; k < 3; k++)
+					own[i] += held[k * chunks + chunk] *
+						  (double)part[1 + k] / pieces;
+			}
+		}
+		/* Shares of parameters are rounded up, each by itself. */
+		if (known)
+			pipesim_layout_counts_cap(
+				s->counts, (double)s->memory * (1 + TOLERANCE), fixed, cost);
+	}
+	pipesim_costs_free(costs);
+}
+
+/* Paths of the best so far, and of those around it; FALSE where none is known. */
+static gboolean gather(Search *s, guint64 ops)
+{
+	s->left = CLAMP(MOST_PROOF_OPS / MAX(ops, 1), 64, MOST_PROOF_RUNS);
+	memcpy(s->ends, s->best, s->stages * sizeof *s->ends);
+	if (!bound_by(s, s->ends))
+		return FALSE;
+	add_memory(s);
+	return lean_on_each(s);
+}
+
+static void gather_first(Search *s, guint64 ops)
+{
+	const guint64 left = s->left;
+
+	gather(s, ops);
+	s->left = left;
+}
+
+/* Whether these leave any that is better; *@bound: what no layout is below, ns, 0 = not known. */
+static gboolean leaves_any(Search *s, guint64 ops, double *bound)
+{
+	gboolean any;
+
+	*bound = 0;
+	s->nodes = MOST_PROOF_NODES;
+	any = !gather(s, ops) || raise_bound(s, BOUND_RUNS, bound);
+	if (any && !s->broken && s->brief.fits && s->below == (double)INFINITY &&
+		s->paths == s->family)
+		climb_far(s);
+	if (any && !s->broken && limit_of(s) < (double)INFINITY) {
+		*bound = pipesim_layout_counts_bound(s->counts, *bound, limit_of(s));
+		any = pipesim_layout_counts_leaves(s->counts, limit_of(s));
+	}
+	return any || s->broken;
 }
 
 /* By which share of the step of the best so far, or of one that this finds, another may be shorter at most. */
 static double prove(Search *s, guint64 ops)
 {
-	double bound = 0;
+	double bound;
 	gboolean open = leaves_any(s, ops, &bound);
 
-	if (open && !s->broken && bound > (1 - SMALL_GAP) * (double)length(&s->brief)) {
+	if (open && !s->broken && bound > (1 - SMALL_GAP) * (double)length(&s->brief) &&
+		s->paths == s->family && pipesim_layout_cuts_narrow(s->cuts, limit_of(s))) {
 		pipesim_layout_cuts_start(s->cuts, s->sums);
 		open = !descend(s, 0, 0);
 	}
-	end_proof(s);
 	if (s->broken || bound == 0 || !s->brief.fits)
 		return 1;
 	return open ? 1 - bound / (double)length(&s->brief) : 0;
@@ -419,12 +581,11 @@ static double prove(Search *s, guint64 ops)
 static gboolean none_is_below(Search *s, guint64 ops, gint64 below)
 {
 	const guint64 left = s->left;
-	double bound = 0;
+	double bound;
 	gboolean any;
 
 	s->below = (double)below;
 	any = leaves_any(s, ops, &bound);
-	end_proof(s);
 	s->left = left;
 	s->nodes = MOST_NODES;
 	return !any && s->brief.fits
@@ -439,6 +600,51 @@ static char *make_key(const PipesimSchedule *schedule, const PipesimScenario *sc
 		schedule->name, shape->ranks, shape->chunks, shape->microbatches, shape->group,
 		scenario->runtime != NULL ? scenario->runtime->name : "",
 		scenario->memory_limit, costs->p2p);
+}
+
+/* Of two ranks that share a stage both are of the group of the first. */
+static void init_groups(Search *s)
+{
+	const guint copies = s->shape->copies, ranks = s->shape->ranks;
+	g_autofree guint *label = g_new(guint, ranks), *name = g_new(guint, ranks);
+	gboolean news = TRUE;
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		label[rank] = rank;
+		name[rank] = G_MAXUINT;
+	}
+	while (news) {
+		news = FALSE;
+		for (gsize i = 0; i < (gsize)s->stages * copies; i++) {
+			guint *first = &label[s->rank_of[i - i % copies]];
+			guint *own = &label[s->rank_of[i]];
+
+			news |= *first != *own;
+			*first = *own = MIN(*first, *own);
+		}
+	}
+	s->group = g_new(guint, s->stages);
+	for (guint stage = 0; stage < s->stages; stage++) {
+		guint *own = &name[label[s->rank_of[(gsize)stage * copies]]];
+
+		if (*own == G_MAXUINT)
+			*own = s->groups++;
+		s->group[stage] = *own;
+	}
+}
+
+/* The items that there are most of. */
+static void init_like(Search *s)
+{
+	guint dense = 0;
+
+	for (guint i = 0; i < s->n; i++)
+		dense += pipesim_stages_item(s->model, i) == PIPESIM_PART_DENSE;
+	s->like = g_new0(guint8, s->n);
+	for (guint i = 0; i < s->n; i++)
+		s->like[i] = pipesim_stages_item(s->model, i) ==
+			     (dense > s->model->layers - dense ? PIPESIM_PART_DENSE
+							       : PIPESIM_PART_SPARSE);
 }
 
 static void init(Search *s, const PipesimStages *begin)
@@ -459,6 +665,11 @@ static void init(Search *s, const PipesimStages *begin)
 
 			s->rank_of[(gsize)stage * s->shape->copies + i] = rank;
 		}
+	init_groups(s);
+	init_like(s);
+	s->cuts = pipesim_layout_cuts_new(s->stages, s->n);
+	s->counts = pipesim_layout_counts_new(s->stages, s->n, s->like, s->group, s->groups);
+	s->sums = g_new(double, (gsize)(s->stages + 1) * (PIPESIM_LAYOUT_CUTS + 1));
 	for (guint i = 0; i < s->n; i++) {
 		const PipesimPart part = pipesim_stages_item(s->model, i);
 
@@ -471,6 +682,8 @@ static void init(Search *s, const PipesimStages *begin)
 		item += (guint)(cut->embedding + cut->layers + (cut->mtp > 0) + cut->head);
 		s->ends[stage] = item;
 	}
+	if (s->plain)
+		add_busy(s, s->counts);
 }
 
 static void clear(Search *s)
@@ -481,7 +694,30 @@ static void clear(Search *s)
 	g_free(s->ends);
 	g_free(s->busy);
 	g_free(s->rank_of);
+	g_free(s->group);
+	g_free(s->like);
+	pipesim_layout_cuts_free(s->cuts);
+	pipesim_layout_counts_free(s->counts);
+	g_free(s->sums);
+	if (s->paths != s->family)
+		pipesim_family_free(s->paths);
 	pipesim_family_free(s->family);
+}
+
+/* What bounds steps: ranks are busy, and paths are there however messages wait. */
+static void find_bounds(
+	Search *s, const PipesimSchedule *schedule, const PipesimScenario *scenario)
+{
+	const PipesimCosts *costs = s->costs;
+	PipesimScenario own = *scenario;
+
+	s->plain = costs->network == NULL && costs->power == NULL && costs->residence == NULL &&
+		   costs->op_times == NULL && !costs->has_pair;
+	s->paths = s->family;
+	own.runtime = NULL;
+	if (s->waits)
+		s->paths =
+			s->plain ? pipesim_family_new(schedule, &own, MOST_PROOF_RUNS) : NULL;
 }
 
 PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
@@ -491,9 +727,6 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	g_autofree char *key = make_key(schedule, scenario, shape, costs);
 	g_autoptr(PipesimStages) begin =
 		pipesim_cutter_layout(costs->cutter, shape->stages, NULL);
-	const gboolean waits = pipesim_runtime_waits(pipesim_runtime_resolve(
-				       scenario->runtime, schedule->runtime)) ||
-			       costs->network != NULL || costs->power != NULL;
 	const guint64 ops =
 		3 * (guint64)shape->ranks * shape->chunks * pipesim_shape_per_chunk(shape);
 	PipesimScenario own = *scenario;
@@ -503,7 +736,11 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		.costs = costs,
 		.model = pipesim_cutter_model(costs->cutter),
 		.stages = shape->stages,
+		.waits = pipesim_runtime_waits(pipesim_runtime_resolve(
+				 scenario->runtime, schedule->runtime)) ||
+			 costs->network != NULL || costs->power != NULL,
 		.below = (double)INFINITY,
+		.memory = scenario->memory_limit,
 		.nodes = MOST_NODES};
 
 	if (found != NULL || begin == NULL || pipesim_schedule_is_search(schedule))
@@ -512,8 +749,9 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	own.critical = FALSE;
 	own.keep = PIPESIM_KEEP_NOTHING;
 	s.n = pipesim_stages_items(s.model);
-	s.left = CLAMP((waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
+	s.left = CLAMP((s.waits ? MOST_OPS_WAITING : MOST_OPS) / MAX(ops, 1), 1, MOST_RUNS);
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
+	find_bounds(&s, schedule, &own);
 	init(&s, begin);
 	ask(&s, s.ends, &better);
 	run_waiting(&s);
@@ -522,6 +760,9 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		*gap = 0;
 		return NULL;
 	}
+	/* Where each run takes long, paths are told first, which take none. */
+	if (s.waits)
+		gather_first(&s, ops);
 	climb(&s);
 	exact = walk_all(&s);
 	run_waiting(&s);

@@ -494,6 +494,51 @@ void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint
 	ns[3] = pipesim_stage_tail(&stage, &cutter->base->training, &rates);
 }
 
+/* A stage of one of @part alone, or with the embedding. */
+static PipesimCut cut_of(const PipesimTransformer *model, PipesimPart part, gboolean embedding)
+{
+	PipesimCut cut = {.embedding = embedding || part == PIPESIM_PART_EMBEDDING,
+		.mtp = part == PIPESIM_PART_MTP ? model->mtp : 0,
+		.head = part == PIPESIM_PART_HEAD};
+
+	if (part != PIPESIM_PART_DENSE && part != PIPESIM_PART_SPARSE)
+		return cut;
+	cut.layers = 1;
+	while (pipesim_transformer_is_sparse(model, cut.first) != (part == PIPESIM_PART_SPARSE))
+		cut.first++;
+	return cut;
+}
+
+gboolean pipesim_cutter_part_bytes(const PipesimCutter *base, PipesimPart part, gint64 bytes[4])
+{
+	Base *own = ((const Cutter *)base)->base;
+	const PipesimTraining *training = &own->training;
+	PipesimStage one, end = {0};
+	PipesimCut cut;
+
+	memset(bytes, 0, 4 * sizeof *bytes);
+	if (training->eager || training->zero == PIPESIM_ZERO_3 ||
+		(training->full && (training->every > 1 || training->first > 0)))
+		return FALSE;
+	if (pipesim_part_count(own->model, part) == 0)
+		return TRUE;
+	/* Heads and multi-token prediction need less where the embedding is. */
+	if (part == PIPESIM_PART_HEAD || part == PIPESIM_PART_MTP) {
+		cut = cut_of(own->model, PIPESIM_PART_EMBEDDING, TRUE);
+		if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &end, NULL))
+			return FALSE;
+	}
+	cut = cut_of(own->model, part, end.elements > 0);
+	if (!pipesim_stage_sum_of(own->model, training, own->parts, &cut, &one, NULL))
+		return FALSE;
+	bytes[0] = one.parameters + one.gradients + one.optimizer - end.parameters -
+		   end.gradients - end.optimizer;
+	bytes[1] = one.until_input - end.until_input;
+	bytes[2] = one.until_weight - end.until_weight;
+	bytes[3] = one.between - end.between;
+	return TRUE;
+}
+
 void pipesim_cutter_remember(
 	const PipesimCutter *base, const char *key, const PipesimStages *layout, double gap)
 {

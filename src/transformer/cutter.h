@@ -87,6 +87,12 @@ const double *pipesim_cutter_weights(const PipesimCutter *cutter);
  * behind the ops of its stage: a reduction beside the last backward is not counted. Of a cutter with rates. */
 void pipesim_cutter_part_times(const PipesimCutter *cutter, PipesimPart part, gint64 ns[4]);
 
+/** pipesim_cutter_part_bytes: into @bytes what one of @part adds to a stage at least: parameters with gradients and
+ * optimizer, a micro-batch until I, until W, from the one to the other. FALSE where that hangs on what else is there:
+ * whole layers are computed again some at a time, or parameters and gradients come and go. */
+gboolean pipesim_cutter_part_bytes(
+	const PipesimCutter *cutter, PipesimPart part, gint64 bytes[4]);
+
 /** pipesim_cutter_remember: the layout that was found for @key, and by which share of its step another may be shorter
  * at most; pipesim_cutter_recall: (transfer full): that layout, or NULL. From any thread. */
 void pipesim_cutter_remember(

@@ -1,4 +1,5 @@
 #include "analysis/family.h"
+#include "analysis/layout-counts.h"
 #include "analysis/layout-cuts.h"
 #include "analysis/layouts.h"
 #include "shipped.h"
@@ -296,6 +297,164 @@ START_TEST(cuts_layouts)
 }
 END_TEST
 
+/* By how many items groups of stages hold: what is below the limit, and within caps, is never left out. */
+START_TEST(counts_layouts)
+{
+	enum {
+		CUTS = 5,
+		MOST_STAGES = 5,
+		MOST_ITEMS = 11
+	};
+	GRand *random = g_rand_new_with_seed(11);
+	guint closed = 0, narrowed = 0;
+
+	for (guint round = 0; round < 300; round++) {
+		const guint stages = 2 + (guint)g_rand_int_range(random, 0, MOST_STAGES - 1);
+		const guint items = stages + (guint)g_rand_int_range(random, 0, 6);
+		const guint groups = 1 + (guint)g_rand_int_range(random, 0, (gint)stages);
+		double cost[CUTS][MOST_STAGES * MOST_ITEMS], fixed[CUTS], least = G_MAXDOUBLE;
+		guint8 like[MOST_ITEMS];
+		guint group[MOST_STAGES], ends[MOST_STAGES], within = 0;
+		double number = 0, limit, bound, cap;
+		gboolean leaves;
+
+		for (guint i = 0; i < items; i++)
+			like[i] = i > 0 && i + 1 < items && g_rand_int_range(random, 0, 5) > 0;
+		for (guint stage = 0; stage < stages; stage++)
+			group[stage] = stage < groups ? stage
+						      : (guint)g_rand_int_range(
+								random, 0, (gint)groups);
+		g_autoptr(PipesimLayoutCounts) counts =
+			pipesim_layout_counts_new(stages, items, like, group, groups);
+		for (guint i = 0; i < CUTS; i++) {
+			fixed[i] = g_rand_double_range(random, 0, 5);
+			for (guint stage = 0; stage < stages; stage++) {
+				const double of_like = g_rand_double_range(random, 0, 10);
+
+				for (guint k = 0; k < items; k++)
+					cost[i][stage * items + k] =
+						like[k] ? of_like
+							: g_rand_double_range(random, 0, 10);
+			}
+		}
+		cap = round % 2 > 0 ? g_rand_double_range(random, 30, 60) : G_MAXDOUBLE;
+		for (guint i = 0; i + 1 < CUTS; i++)
+			pipesim_layout_counts_add(counts, fixed[i], cost[i]);
+		pipesim_layout_counts_cap(counts, cap, fixed[CUTS - 1], cost[CUTS - 1]);
+		limit = g_rand_double_range(random, 30, 80);
+		bound = pipesim_layout_counts_bound(counts, 0, limit);
+		leaves = pipesim_layout_counts_leaves(counts, limit);
+		for (guint word = 0; word < 1u << (items - 1); word++) {
+			double most = 0, held = fixed[CUTS - 1];
+			gboolean fits = TRUE;
+			guint stage = 0;
+
+			for (guint i = 0; i + 1 < items && stage < stages; i++)
+				if (word >> i & 1)
+					ends[stage++] = i + 1;
+			if (stage + 1 != stages)
+				continue;
+			ends[stage] = items;
+			for (guint i = 0; i < CUTS; i++) {
+				double sum = fixed[i];
+
+				for (guint k = 0, at = 0; k < items; k++) {
+					at += k == ends[at];
+					sum += cost[i][at * items + k];
+				}
+				if (i + 1 < CUTS)
+					most = MAX(most, sum);
+				else
+					held = sum;
+			}
+			if (held >= cap)
+				continue;
+			least = MIN(least, most);
+			if (most >= limit)
+				continue;
+			within++;
+			for (stage = 0; stage < stages && leaves; stage++)
+				fits &= ends[stage] - (stage > 0 ? ends[stage - 1] : 0) <=
+					pipesim_layout_counts_most(counts, stage);
+			ck_assert(leaves && fits);
+		}
+		ck_assert_double_le(bound, least);
+		number = leaves ? pipesim_layout_counts_number(counts) : 0;
+		ck_assert(number > 0 || within == 0);
+		closed += !leaves;
+		narrowed += leaves && within > 0;
+	}
+	ck_assert_uint_gt(closed, 20);
+	ck_assert_uint_gt(narrowed, 20);
+	g_rand_free(random);
+}
+END_TEST
+
+/* However messages wait, no step is shorter than where they do not, but for pairs that run in halves. */
+START_TEST(waits_for_no_less)
+{
+	static const char *const names[] = {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1",
+		"interleaved-zb", "zb-v", "v-half", "v-min", "1f1b-v", "looped-bfs"};
+	static const char *const runtimes[] = {
+		"megatron", "pytorch-2.11", "pytorch-2.15", "deepseek", "single"};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	GRand *random = g_rand_new_with_seed(5);
+	guint n = 0, longer = 0;
+
+	model->layers = 21;
+	for (guint k = 0; k < G_N_ELEMENTS(names) * G_N_ELEMENTS(runtimes); k++) {
+		const PipesimSchedule *schedule =
+			pipesim_schedule_find(names[k % G_N_ELEMENTS(names)], NULL);
+		PipesimScenario scenario = {.ranks = 4, .microbatches = 8, .seed = 1};
+		PipesimTraining training = one_sequence(1024);
+		PipesimRates rates =
+			pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+		g_autoptr(PipesimFamily) free_one = pipesim_family_new(schedule, &scenario, 8);
+		g_autoptr(PipesimFamily) waiting = NULL;
+		PipesimShape shape;
+
+		scenario.runtime =
+			pipesim_runtime_find(runtimes[k / G_N_ELEMENTS(names)], "-", NULL);
+		ck_assert(pipesim_schedule_shape(schedule, &scenario, &shape, NULL));
+		waiting = pipesim_family_new(schedule, &scenario, 8);
+		for (guint round = 0; round < 4; round++) {
+			g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+			const PipesimCosts *one = costs;
+			PipesimStages *layout;
+			PipesimBrief fast, slow;
+			guint ends[16];
+
+			for (guint stage = 0; stage < shape.stages; stage++)
+				ends[stage] = stage + 1;
+			for (guint extra = 23 - shape.stages; extra > 0; extra--)
+				for (guint stage = (guint)g_rand_int_range(
+					     random, 0, (gint)shape.stages);
+					stage < shape.stages; stage++)
+					ends[stage]++;
+			layout = pipesim_stages_of_items(model, ends, shape.stages);
+			ck_assert(pipesim_cutter_take(
+				pipesim_cutter_new(pipesim_transformer_copy(model), &training,
+					layout, &rates),
+				4, costs, NULL));
+			costs->p2p = (gint64)g_rand_int_range(random, 0, 3000000);
+			pipesim_family_run(free_one, &one, 1, &fast);
+			pipesim_family_run(waiting, &one, 1, &slow);
+			if (fast.makespan == 0 || slow.makespan == 0)
+				continue;
+			ck_assert_msg(fast.step <= slow.step,
+				"%s, %s: %" G_GINT64_FORMAT " ns, but %" G_GINT64_FORMAT
+				" where nothing waits",
+				schedule->name, scenario.runtime->name, slow.step, fast.step);
+			n++;
+			longer += fast.step < slow.step;
+		}
+	}
+	ck_assert_uint_gt(n, 100);
+	ck_assert_uint_gt(longer, 50);
+	g_rand_free(random);
+}
+END_TEST
+
 static int compare_steps(gconstpointer a, gconstpointer b)
 {
 	const PipesimCandidate *x = a, *y = b;
@@ -472,6 +631,8 @@ Suite *plan_suite(void)
 	tcase_add_test(tests, proves_layouts);
 	tcase_add_test(tests, prunes_safely);
 	tcase_add_test(tests, cuts_layouts);
+	tcase_add_test(tests, counts_layouts);
+	tcase_add_test(tests, waits_for_no_less);
 	tcase_set_timeout(tests, 60);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,0 +1,302 @@
+#include "config.h"
+
+#include "analysis/layout-counts.h"
+#include <math.h>
+
+/* Cuts that are kept, times that they all narrow the counts, and halves of what a bound is between. */
+#define MOST_CUTS 1024
+#define ROUNDS    40
+#define HALVES    12
+
+/* A cut by how many items of those alike each group holds besides the least. */
+typedef struct {
+	double most;   /* it stays below that; INFINITY: a limit that is asked for */
+	double base;   /* with the least, ns */
+	double *cheap; /* by group: of one more in its cheapest stage */
+	guint *order;  /* groups, the cheapest first */
+} Count;
+
+struct _PipesimLayoutCounts {
+	guint stages, items, groups;
+	guint8 *like;
+	guint *group;      /* of each stage */
+	guint *least;      /* 0 or 1: of those alike, by stage */
+	guint *others;     /* items that are unlike and may be there, by stage */
+	guint *width;      /* stages, by group */
+	guint *own;        /* of those alike at least, by group */
+	guint left;        /* what groups share besides that */
+	guint *low, *high; /* of it, by group */
+	GArray *cuts;      /* of Count */
+};
+
+static void clear_count(gpointer data)
+{
+	Count *count = data;
+
+	g_free(count->cheap);
+	g_free(count->order);
+}
+
+/* Whether @item may be in @stage: each stage before and behind it holds one at least. */
+static gboolean may_hold(const PipesimLayoutCounts *counts, guint stage, guint item)
+{
+	return item >= stage && item + (counts->stages - 1 - stage) < counts->items;
+}
+
+PipesimLayoutCounts *pipesim_layout_counts_new(
+	guint stages, guint items, const guint8 *like, const guint *group, guint groups)
+{
+	PipesimLayoutCounts *counts = g_new0(PipesimLayoutCounts, 1);
+
+	counts->stages = stages;
+	counts->items = items;
+	counts->groups = groups;
+	counts->like = g_memdup2(like, items);
+	counts->group = g_memdup2(group, stages * sizeof *group);
+	counts->least = g_new0(guint, stages);
+	counts->others = g_new0(guint, stages);
+	counts->width = g_new0(guint, groups);
+	counts->own = g_new0(guint, groups);
+	counts->low = g_new0(guint, groups);
+	counts->high = g_new0(guint, groups);
+	counts->cuts = g_array_new(FALSE, FALSE, sizeof(Count));
+	g_array_set_clear_func(counts->cuts, clear_count);
+	for (guint item = 0; item < items; item++)
+		counts->left += like[item];
+	for (guint stage = 0; stage < stages; stage++) {
+		for (guint item = 0; item < items; item++)
+			counts->others[stage] += !like[item] && may_hold(counts, stage, item);
+		counts->least[stage] = counts->others[stage] == 0;
+		counts->left -= counts->least[stage];
+		counts->own[group[stage]] += counts->least[stage];
+		counts->width[group[stage]]++;
+	}
+	return counts;
+}
+
+void pipesim_layout_counts_free(PipesimLayoutCounts *counts)
+{
+	if (counts == NULL)
+		return;
+	g_free(counts->like);
+	g_free(counts->group);
+	g_free(counts->least);
+	g_free(counts->others);
+	g_free(counts->width);
+	g_free(counts->own);
+	g_free(counts->low);
+	g_free(counts->high);
+	g_array_unref(counts->cuts);
+	g_free(counts);
+}
+
+static int compare_cheap(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const double *cheap = data;
+	const guint x = *(const guint *)a, y = *(const guint *)b;
+
+	return cheap[x] != cheap[y] ? (cheap[x] > cheap[y]) - (cheap[x] < cheap[y])
+				    : (x > y) - (x < y);
+}
+
+void pipesim_layout_counts_add(PipesimLayoutCounts *counts, double fixed, const double *cost)
+{
+	pipesim_layout_counts_cap(counts, (double)INFINITY, fixed, cost);
+}
+
+void pipesim_layout_counts_cap(
+	PipesimLayoutCounts *counts, double most, double fixed, const double *cost)
+{
+	const guint n = counts->items;
+	Count count = {
+		most, fixed, g_new(double, counts->groups), g_new(guint, counts->groups)};
+	guint like = 0;
+
+	while (like < n && !counts->like[like])
+		like++;
+	for (guint group = 0; group < counts->groups; group++) {
+		count.cheap[group] = (double)INFINITY;
+		count.order[group] = group;
+	}
+	for (guint stage = 0; stage < counts->stages; stage++) {
+		const double one = like < n ? cost[(gsize)stage * n + like] : 0;
+		double *cheap = &count.cheap[counts->group[stage]];
+
+		*cheap = MIN(*cheap, one);
+		count.base += counts->least[stage] * one;
+	}
+	for (guint item = 0; item < n; item++) {
+		double least = (double)INFINITY;
+
+		for (guint stage = 0; stage < counts->stages && !counts->like[item]; stage++)
+			if (may_hold(counts, stage, item))
+				least = MIN(least, cost[(gsize)stage * n + item]);
+		count.base += counts->like[item] ? 0 : least;
+	}
+	g_qsort_with_data(count.order, (int)counts->groups, sizeof *count.order, compare_cheap,
+		count.cheap);
+	if (counts->cuts->len < MOST_CUTS)
+		g_array_append_val(counts->cuts, count);
+	else
+		clear_count(&count);
+}
+
+static gboolean is_cap(const Count *cut)
+{
+	return cut->most < (double)INFINITY;
+}
+
+/* The least of @cut where @group has @own of what is shared, and the others what they may. */
+static double least_of(
+	const PipesimLayoutCounts *counts, const Count *cut, guint group, guint own)
+{
+	double sum = cut->base + own * cut->cheap[group];
+	guint left = counts->left;
+
+	if (own > left)
+		return (double)INFINITY;
+	left -= own;
+	for (guint other = 0; other < counts->groups; other++) {
+		if (other == group)
+			continue;
+		if (counts->low[other] > left)
+			return (double)INFINITY;
+		left -= counts->low[other];
+		sum += counts->low[other] * cut->cheap[other];
+	}
+	for (guint i = 0; i < counts->groups && left > 0; i++) {
+		const guint other = cut->order[i];
+		const guint more =
+			other == group ? 0
+				       : MIN(left, counts->high[other] - counts->low[other]);
+
+		left -= more;
+		sum += more * cut->cheap[other];
+	}
+	return left > 0 ? (double)INFINITY : sum;
+}
+
+/* How many of what is shared @group has where @cut is least, within what it may: that is convex in it. */
+static guint find_least(const PipesimLayoutCounts *counts, const Count *cut, guint group)
+{
+	guint low = counts->low[group], high = counts->high[group], room = 0;
+
+	/* What others cannot take it has to. */
+	for (guint other = 0; other < counts->groups; other++)
+		room += other == group ? 0 : counts->high[other];
+	low = MAX(low, counts->left - MIN(counts->left, room));
+	high = MAX(high, low);
+	while (low < high) {
+		const guint middle = low + (high - low) / 2;
+
+		if (least_of(counts, cut, group, middle) <=
+			least_of(counts, cut, group, middle + 1))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* What @group may have where @cut is to stay below @limit; FALSE: nothing. */
+static gboolean narrow(PipesimLayoutCounts *counts, const Count *cut, guint group, double limit,
+	gboolean *news)
+{
+	const guint best = find_least(counts, cut, group);
+	guint *low = &counts->low[group], *high = &counts->high[group];
+	guint from = *low, to = best;
+
+	if (best > *high || least_of(counts, cut, group, best) >= limit)
+		return FALSE;
+	while (from < to) {
+		const guint middle = from + (to - from) / 2;
+
+		if (least_of(counts, cut, group, middle) < limit)
+			to = middle;
+		else
+			from = middle + 1;
+	}
+	*news |= from > *low;
+	*low = from;
+	from = best;
+	to = *high;
+	while (from < to) {
+		const guint middle = to - (to - from) / 2;
+
+		if (least_of(counts, cut, group, middle) < limit)
+			from = middle;
+		else
+			to = middle - 1;
+	}
+	*news |= from < *high;
+	*high = from;
+	return TRUE;
+}
+
+gboolean pipesim_layout_counts_leaves(PipesimLayoutCounts *counts, double limit)
+{
+	gboolean news = counts->cuts->len > 0;
+
+	for (guint group = 0; group < counts->groups; group++) {
+		counts->low[group] = 0;
+		counts->high[group] = counts->left;
+	}
+	for (guint round = 0; round < ROUNDS && news; round++) {
+		news = FALSE;
+		for (guint i = 0; i < counts->cuts->len; i++) {
+			const Count *cut = &g_array_index(counts->cuts, Count, i);
+
+			for (guint group = 0; group < counts->groups; group++)
+				if (!narrow(counts, cut, group, is_cap(cut) ? cut->most : limit,
+					    &news))
+					return FALSE;
+		}
+	}
+	return TRUE;
+}
+
+double pipesim_layout_counts_bound(PipesimLayoutCounts *counts, double low, double high)
+{
+	for (guint i = 0; i < HALVES && low < high; i++) {
+		const double middle = low + (high - low) / 2;
+
+		if (pipesim_layout_counts_leaves(counts, middle))
+			high = middle;
+		else
+			low = middle;
+	}
+	return low;
+}
+
+guint pipesim_layout_counts_most(const PipesimLayoutCounts *counts, guint stage)
+{
+	return counts->least[stage] + counts->others[stage] +
+	       counts->high[counts->group[stage]];
+}
+
+/* Ways to share @n over @stages. */
+static double ways_to_share(guint n, guint stages)
+{
+	double ways = 1;
+
+	for (guint i = 1; i < stages; i++)
+		ways = ways * (n + i) / i;
+	return ways;
+}
+
+double pipesim_layout_counts_number(const PipesimLayoutCounts *counts)
+{
+	g_autofree double *ways = g_new0(double, counts->left + 1);
+
+	ways[0] = 1;
+	for (guint group = 0; group < counts->groups; group++)
+		for (guint n = counts->left + 1; n-- > 0;) {
+			double sum = 0;
+
+			for (guint own = counts->low[group]; own <= MIN(counts->high[group], n);
+				own++)
+				sum += ways[n - own] * ways_to_share(own, counts->width[group]);
+			ways[n] = sum;
+		}
+	return ways[counts->left];
+}
