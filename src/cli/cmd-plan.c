@@ -429,6 +429,46 @@ static gboolean ask(PipesimPlanning *plan, GError **error)
 	       choose_schedules(plan, error);
 }
 
+/* Whether TP x PP x CP x DP, searched or given, can be @gpus with a share of the batch for each DP rank. */
+static gboolean divides(const PipesimPlanning *plan, guint gpus)
+{
+	const PipesimWish *wish = &plan->wish;
+	const guint node =
+		plan->setup->gpus_per_node > 0 ? plan->setup->gpus_per_node : node_of(gpus);
+	const PipesimTraining *given = &wish->training;
+	const gint64 size = MAX(given->microbatch, 1) * MAX(wish->microbatches, 1u);
+	const gint64 cp = MAX(given->cp, 1);
+
+	for (gint64 tp = MAX(given->tp, 1); tp <= (given->tp > 0 ? given->tp : node); tp++)
+		for (gint64 ranks = MAX(wish->ranks, 1u);
+			ranks <=
+			(wish->ranks > 0 ? wish->ranks : MIN(gpus, wish->model->layers + 2));
+			ranks++) {
+			const gint64 used = tp * cp * ranks, dp = gpus / used;
+
+			if (gpus % used == 0 && wish->model->heads % tp == 0 &&
+				gpus % node == 0 && (given->tp > 0 || node % tp == 0) &&
+				(given->dp == 0 || dp == given->dp) &&
+				wish->batch % (size * dp) == 0)
+				return TRUE;
+		}
+	return FALSE;
+}
+
+/* The number of GPUs nearest to that asked for which can be divided; 0 where none within 64 can. */
+static guint nearest_gpus(const PipesimPlanning *plan)
+{
+	const guint gpus = plan->wish.gpus;
+
+	for (guint by = 1; by < MIN(gpus, 64u); by++) {
+		if (divides(plan, gpus - by))
+			return gpus - by;
+		if (divides(plan, gpus + by))
+			return gpus + by;
+	}
+	return 0;
+}
+
 /* Why there is no candidate: the first rule that the sizes given break. */
 static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
 {
@@ -438,6 +478,8 @@ static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
 	const gint64 product = tp * cp * dp * MAX(wish->ranks, 1u);
 	const gint64 size = MAX(given->microbatch, 1), most = wish->model->layers + 2;
 	const gint64 share = size * dp * MAX(wish->microbatches, 1u);
+	char remedy[64] = "change --gpus, --global-batch or the sizes given";
+	guint near;
 
 	if (tp > wish->per_node)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -461,11 +503,14 @@ static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
 			" is no multiple of size x number of micro-batches x DP as given, "
 			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
 			wish->batch, share, nearest(wish->batch, share));
+	near = nearest_gpus(plan);
+	if (near > 0)
+		g_snprintf(remedy, sizeof remedy, "nearest: %u GPUs", near);
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		"no way to divide %u GPUs and a batch of %" G_GINT64_FORMAT
 		": TP x PP x CP x DP is all GPUs, and the batch DP times the size and the "
-		"number of micro-batches; change --gpus, --global-batch or the sizes given",
-		wish->gpus, wish->batch);
+		"number of micro-batches; %s",
+		wish->gpus, wish->batch, remedy);
 }
 
 static gboolean check_found(const PipesimPlanning *plan, GError **error)

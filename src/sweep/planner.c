@@ -306,7 +306,8 @@ static void add_all(Planner *planner)
 		PipesimTraining training = wish->training;
 
 		if (wish->training.tp > 0 ? tp != wish->training.tp
-					  : wish->per_node % tp != 0 || wish->gpus % tp != 0)
+					  : wish->per_node % tp != 0 || wish->gpus % tp != 0 ||
+						    wish->model->heads % tp != 0)
 			continue;
 		training.tp = tp;
 		training.cp = MAX(training.cp, 1);
