@@ -282,9 +282,12 @@ static gboolean read_modules(
 {
 	guint word;
 
-	if (!read_word("megatron pytorch", text, what, &word, error))
+	if (!read_word(
+		    "megatron megatron-0.15 megatron-0.13 pytorch", text, what, &word, error))
 		return FALSE;
-	training->eager = word == 1;
+	training->eager = word == 3;
+	if (!training->eager)
+		training->megatron = (PipesimMegatron)word;
 	return TRUE;
 }
 

@@ -530,10 +530,19 @@ static void add_eager_loss(Terms *x)
 		"2 V T/t + 2 h T'", SPLIT, 2 * logits + 2 * x->h * x->Tp);
 }
 
+/* Whether what stands for the gradient of the head, as for those of other weights that add theirs where they are
+ * accumulated, stays for the run. */
+static gboolean keeps_head(const PipesimTraining *training)
+{
+	return training->megatron != PIPESIM_MEGATRON_0_13 && !training->no_dummies &&
+	       !training->eager;
+}
+
 static void add_head(Terms *x)
 {
 	const PipesimWide flops = 2 * x->h * x->V * x->T / x->t;
 	const gboolean split = x->training->sequence_parallel;
+	const gboolean kept = keeps_head(x->training);
 
 	if (x->V == 0) {
 		add_outer_loss(x);
@@ -549,12 +558,14 @@ static void add_head(Terms *x)
 		add_eager_loss(x);
 	else
 		add_forward(x, "logits and loss", loss_formula(x), LOSSES, loss_bytes(x));
+	/* Its gathered input and, where that stays, its dummy gradient are there the whole run: dummies. */
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
-		split ? "2 V T/t + 2 h T + 2 h (T + T') + 2 V h / t"
-		      : "2 V T/t + 2 h T + 2 V h / t",
+		kept    ? (split ? "2 V T/t + 2 h T + 2 h T'" : "2 V T/t + 2 h T")
+		: split ? "2 V T/t + 2 h T + 2 h T' + 2 V h / t"
+			: "2 V T/t + 2 h T + 2 V h / t",
 		AUTOGRAD,
-		2 * x->V * x->T / x->t + 2 * x->h * x->T +
-			(split ? 2 * x->h * (x->T + x->Tp) : 0) + 2 * x->V * x->h / x->t);
+		2 * x->V * x->T / x->t + 2 * x->h * x->T + (split ? 2 * x->h * x->Tp : 0) +
+			(kept ? 0 : 2 * x->V * x->h / x->t));
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
 }
 
@@ -564,7 +575,11 @@ static void add_mtp(Terms *x)
 {
 	const PipesimWide projection = 4 * x->h * x->h * x->T / x->t;
 	const PipesimWide head = 2 * x->h * x->V * x->T / x->t;
-	const PipesimWide per_logit = x->training->loss == PIPESIM_LOSS_TE ? 2 : 6;
+	/* BF16 logits of Megatron-Core's own losses went with the function that made them, process_mtp_loss(), in
+	 * 2026; before they stayed beside their softmax. */
+	const guint per_logit = x->training->loss == PIPESIM_LOSS_TE            ? 2
+				: x->training->megatron == PIPESIM_MEGATRON_NOW ? 4
+										: 6;
 
 	add(x, PIPESIM_TERM_PARAMETERS, "projection of both inputs", "2 h h / t", DEEPSEEK,
 		2 * x->h * x->h / x->t);
@@ -577,8 +592,10 @@ static void add_mtp(Terms *x)
 	add(x, PIPESIM_TERM_UNTIL_WEIGHT, "output of its final norm", "2 h T'", AUTOGRAD,
 		2 * x->h * x->Tp);
 	add_input(x, "logits that wait for the main loss",
-		per_logit == 2 ? "2 V T/t" : "6 V T/t", LOSSES,
-		per_logit * (x->V / x->t) * x->T);
+		per_logit == 2   ? "2 V T/t"
+		: per_logit == 4 ? "4 V T/t"
+				 : "6 V T/t",
+		LOSSES, per_logit * (x->V / x->t) * x->T);
 	compute(x, PIPESIM_WORK_PROJECTION, "projection of both inputs", "4 h h T/t", COUNTED,
 		projection, projection, projection);
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, head, head, head);
@@ -679,7 +696,8 @@ static guint add_shape(Shape *shapes, guint n, PipesimWide out, PipesimWide in)
 	return n + 1;
 }
 
-PipesimWide pipesim_terms_dummies(
+/* Of layers. */
+static PipesimWide layer_dummies(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
 {
 	const gboolean behind = (parts & (1u << PIPESIM_PART_MTP)) != 0;
@@ -723,4 +741,17 @@ PipesimWide pipesim_terms_dummies(
 	for (guint i = 0; i < n; i++)
 		total += 2 * shapes[i].out * shapes[i].in;
 	return total;
+}
+
+PipesimWide pipesim_terms_dummies(
+	const PipesimTransformer *model, const PipesimTraining *training, guint parts)
+{
+	const PipesimWide layers = layer_dummies(model, training, parts);
+	Terms x = {0};
+
+	init(&x, model, training);
+	if ((parts & (1u << PIPESIM_PART_HEAD)) == 0 || training->eager)
+		return layers;
+	return layers + (training->sequence_parallel ? 2 * x.h * x.T : 0) +
+	       (keeps_head(training) ? 2 * x.V * x.h / x.t : 0);
 }

@@ -103,7 +103,8 @@ void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *t
 PipesimWide pipesim_terms_input(
 	const PipesimTransformer *model, const PipesimTraining *training);
 
-/** pipesim_terms_dummies: bytes of the tensors that TransformerEngine keeps for each distinct shape of a
- * weight of @parts, a set of 1 << PipesimPart, that a rank holds. */
+/** pipesim_terms_dummies: bytes of the tensors that a rank with @parts, a set of 1 << PipesimPart, keeps for the run:
+ * TransformerEngine's for each distinct shape of a weight (get_dummy_wgrad()), and that of the gathered input of the
+ * head under sequence parallelism (Megatron-Core, GlobalMemoryBuffer; the same as the forward's and the backward's). */
 PipesimWide pipesim_terms_dummies(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts);

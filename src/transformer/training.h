@@ -43,6 +43,15 @@ typedef enum {
 	PIPESIM_LOSS_FLOAT,    /* PyTorch: cross_entropy(logits.float()) */
 } PipesimLoss;
 
+/* Versions of Megatron-Core that keep different tensors of the head. */
+typedef enum {
+	PIPESIM_MEGATRON_NOW,
+	/* 0.14 and 0.15: BF16 logits of multi-token prediction stay beside their softmax. */
+	PIPESIM_MEGATRON_0_15,
+	/* And before: the dummy gradient of the head goes with its backward. */
+	PIPESIM_MEGATRON_0_13,
+} PipesimMegatron;
+
 /* Plain values: copied by assignment. */
 typedef struct {
 	gint64 seq, microbatch; /* tokens of a sequence; sequences of a micro-batch */
@@ -64,7 +73,8 @@ typedef struct {
 	gboolean eager;
 	gboolean unfused_permutation;
 	PipesimLoss loss;
-	gboolean no_dummies;      /* without gradient-accumulation fusion */
+	gboolean no_dummies; /* without gradient-accumulation fusion */
+	PipesimMegatron megatron;
 	PipesimFraction routing;  /* rows of the fullest rank over the mean; den 0 = 1 */
 	gint64 workspace;         /* bytes that libraries take inside the allocator */
 	gint64 grouped_workspace; /* and where experts are grouped */

@@ -115,6 +115,19 @@ static void train_pith(const MemoryRow *row, PipesimTraining *training)
 	training->routing = FULLEST;
 }
 
+/* Of Megatron-Core, by the day on which a row was measured; SimuMax names core 0.14. No row has a day between the end of
+ * October 2025, where core 0.14's head is known, and 2026, and none with multi-token prediction from then to April. */
+static PipesimMegatron version(const MemoryRow *row)
+{
+	const char *day = memory_row_text(row, "measured");
+
+	if (says(row, "source", "simumax"))
+		return PIPESIM_MEGATRON_0_15;
+	return strcmp(day, "2025-10") < 0   ? PIPESIM_MEGATRON_0_13
+	       : strcmp(day, "2026-02") < 0 ? PIPESIM_MEGATRON_0_15
+					    : PIPESIM_MEGATRON_NOW;
+}
+
 static void train(MemoryRow *row)
 {
 	static const struct {
@@ -149,6 +162,7 @@ static void train(MemoryRow *row)
 			: says(row, "ce_fusion", "native") ? PIPESIM_LOSS_NATIVE
 							   : PIPESIM_LOSS_MEGATRON,
 		.no_dummies = number(row, "grad_accum_fusion", 0) == 0,
+		.megatron = version(row),
 		.unfused_permutation =
 			number(row, "experts", 0) > 0 && number(row, "permute_fusion", 1) == 0,
 		.workspace = workspace(row),
@@ -265,6 +279,44 @@ static gint64 peak_of(const MemoryRow *row, const PipesimRun *run)
 	return most;
 }
 
+/* Adam's moments of the row's rank. */
+static gint64 moments(const MemoryRow *row, const PipesimTraining *training)
+{
+	gint64 bytes = 0;
+
+	for (guint stage = row->rank; stage < row->layout->stages; stage++) {
+		PipesimStage sum;
+
+		if (stage % row->ranks == row->rank &&
+			pipesim_stage_sum(
+				row->model, training, &row->layout->cut[stage], &sum, NULL))
+			bytes += sum.optimizer / 12 * 8;
+	}
+	return bytes;
+}
+
+/* Where the number of GPUs is not published: without experts the peak exceeds that of the first step by Adam's moments,
+ * which tells how many ranks share them: that number, half or twice as many. */
+static void find_world(MemoryRow *row)
+{
+	const gint64 told = row->training.dp, more = row->peak - row->first;
+	gint64 least = G_MAXINT64;
+
+	if (!says(row, "note", "world size is not published") || row->model->experts > 0)
+		return;
+	for (gint64 dp = MAX(told / 2, 1); dp <= 2 * told; dp *= 2) {
+		PipesimTraining training = row->training;
+		gint64 off;
+
+		training.dp = dp;
+		off = ABS(moments(row, &training) - more);
+		if (off < least) {
+			least = off;
+			row->training.dp = dp;
+		}
+	}
+}
+
 static void predict(MemoryRow *row, double mfu)
 {
 	const PipesimDevice *device = pipesim_device_find("b200", "gpu", NULL);
@@ -277,14 +329,8 @@ static void predict(MemoryRow *row, double mfu)
 	rates.reduce = pipesim_device_near(device);
 	if (!pipesim_training_check(row->model, &row->training, &row->error))
 		return;
-	for (guint stage = 0; stage < row->layout->stages; stage++) {
-		PipesimStage sum;
-
-		if (stage % row->ranks == row->rank &&
-			pipesim_stage_sum(row->model, &row->training, &row->layout->cut[stage],
-				&sum, NULL))
-			row->adam_share += sum.optimizer / 12 * 8;
-	}
+	find_world(row);
+	row->adam_share = moments(row, &row->training);
 	training = row->training;
 	run = run_row(row, &training, mfu > 0 ? &rates : NULL);
 	if (run->error != NULL) {
