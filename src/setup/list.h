@@ -230,7 +230,7 @@ SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 	"of --model: adam, adam-bf16, adam-fp16, adam-fp32 or sgd", PIPESIM_ALL_MODEL,
 	.training = read_optimizer, .values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
 SETTING(MODULES, "--modules", 0, "WHOSE",
-	"of --model: megatron (today's), megatron-0.15, -0.13, or pytorch", PIPESIM_ALL_MODEL,
+	"of --model: megatron, by version too, or pytorch: unfused", PIPESIM_ALL_MODEL,
 	.training = read_modules, .values = "megatron megatron-0.15 megatron-0.13 pytorch")
 SETTING(ZERO, "--zero", 0, "STAGE", "of --model: what DP shares: 0, 1 (default), 2, 3 or fsdp",
 	PIPESIM_ALL_MODEL, .training = read_zero, .values = "0 1 2 3 fsdp")

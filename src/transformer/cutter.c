@@ -8,7 +8,8 @@
 typedef struct {
 	PipesimCut cut; /* the first stage that was like it */
 	PipesimStage stage;
-	gint64 ns[3], tail; /* 0 where no times are known */
+	/* F and a backward in its halves; these where it is split. 0 where no times are known. */
+	gint64 ns[3], split[2], tail;
 } Sum;
 
 /* What all layouts of a model at one training share. */
@@ -134,6 +135,8 @@ static const Sum *find_sum(Base *base, const PipesimCut *cut, GError **error)
 	sum->stage = stage;
 	for (guint phase = 0; phase < 3 && base->timed; phase++)
 		sum->ns[phase] = pipesim_stage_time(&stage, &base->rates, phase);
+	for (guint phase = 1; phase < 3 && base->timed; phase++)
+		sum->split[phase - 1] = pipesim_stage_split(&stage, &base->rates, phase);
 	if (base->timed)
 		sum->tail = pipesim_stage_tail(&stage, &base->training, &base->rates);
 	g_ptr_array_add(base->sums, sum);
@@ -230,6 +233,21 @@ gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, 
 	return nanoseconds(seconds);
 }
 
+gint64 pipesim_stage_split(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+{
+	const gint64 input = pipesim_stage_time(stage, rates, 1);
+	double seconds = rates->memory > 0 ? stage->walked_moved / rates->memory : 0;
+
+	if (stage->whole)
+		return phase == 1 ? 0 : input + pipesim_stage_time(stage, rates, 2);
+	if (phase == 1)
+		return input;
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		if (rates->rate[work][0] > 0)
+			seconds += stage->walked[work] / rates->rate[work][0];
+	return pipesim_stage_time(stage, rates, 2) + nanoseconds(seconds);
+}
+
 gint64 pipesim_stage_tail(
 	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates)
 {
@@ -265,11 +283,11 @@ static gboolean check(const PipesimCutter *base, const PipesimShape *shape, GErr
 /* @times of stage @i of micro-batches that run in @pieces. */
 static void take_times(const Sum *sum, guint i, guint pieces, PipesimTimes *times)
 {
-	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
-
-	for (guint phase = 0; phase < G_N_ELEMENTS(kinds); phase++)
-		times->stage[kinds[phase]][i] = pipesim_time_scale(sum->ns[phase], 1, pieces);
-	times->stage[PIPESIM_B][i] = times->stage[PIPESIM_I][i] + times->stage[PIPESIM_W][i];
+	times->stage[PIPESIM_F][i] = pipesim_time_scale(sum->ns[0], 1, pieces);
+	times->stage[PIPESIM_I][i] = pipesim_time_scale(sum->split[0], 1, pieces);
+	times->stage[PIPESIM_W][i] = pipesim_time_scale(sum->split[1], 1, pieces);
+	times->stage[PIPESIM_B][i] = pipesim_time_scale(sum->ns[1], 1, pieces) +
+				     pipesim_time_scale(sum->ns[2], 1, pieces);
 	for (guint kind = 0; kind < PIPESIM_FB; kind++)
 		times->equal_stages &= times->stage[kind][i] == times->stage[kind][0];
 	times->tail[i] = sum->tail;
@@ -489,6 +507,9 @@ void pipesim_cutter_part_times(const PipesimCutter *base, PipesimPart part, gint
 		&cutter->base->parts[part], part, &stage);
 	for (guint phase = 0; phase < 3; phase++)
 		ns[phase] = pipesim_stage_time(&stage, &rates, phase);
+	/* The first stage of PyTorch has no backward for input. */
+	if (cutter->base->training.eager)
+		ns[1] = 0;
 	if (rates.overlap)
 		rates.reduce = 0;
 	ns[3] = pipesim_stage_tail(&stage, &cutter->base->training, &rates);
@@ -588,6 +609,7 @@ static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *r
 	guint ranks, PipesimCosts *costs, GError **error)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	PipesimStage inner = *whole;
 	gint64 *time = costs->time;
 	const gint64 pair = time[PIPESIM_FB], alone = time[PIPESIM_F] + time[PIPESIM_B];
 
@@ -600,6 +622,9 @@ static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *r
 		time[kinds[phase]] = pipesim_time_scale(all, 1, ranks);
 	}
 	time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
+	/* But for the first stage, which is one of many, splits take what they compute again. */
+	inner.whole = FALSE;
+	time[PIPESIM_W] = pipesim_time_scale(pipesim_stage_split(&inner, rates, 2), 1, ranks);
 	/* A measured pair keeps its proportion to its halves. */
 	time[PIPESIM_FB] = time[PIPESIM_F] + time[PIPESIM_B];
 	if (costs->has_pair && alone > 0)

@@ -83,7 +83,7 @@ PipesimCutter *pipesim_cutter_fix(const PipesimCutter *cutter, PipesimStages *la
 /** pipesim_cutter_weights: ns of F, I and W of one of each part, by PipesimPart, of a cutter that balances; its own. */
 const double *pipesim_cutter_weights(const PipesimCutter *cutter);
 
-/** pipesim_cutter_part_times: into @ns F, I and W of one of @part, 0 where there is none, and what it adds at least
+/** pipesim_cutter_part_times: into @ns F, I and W of one of @part at least, 0 where there is none, and what it adds at least
  * behind the ops of its stage: a reduction beside the last backward is not counted. Of a cutter with rates. */
 void pipesim_cutter_part_times(const PipesimCutter *cutter, PipesimPart part, gint64 ns[4]);
 
@@ -114,5 +114,8 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *cutter, guint stages, 
 gint64 pipesim_stage_tail(
 	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates);
 
-/** pipesim_stage_time: ns of phase 0 to 2 (F, I, W) of @stage. */
+/** pipesim_stage_time: ns of phase 0 to 2 (F, I, W) of @stage; I and W together are a backward in one. */
 gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase);
+
+/** pipesim_stage_split: ns of phase 1 or 2 (I, W) where the backward is split, which PyTorch's modules compute otherwise. */
+gint64 pipesim_stage_split(const PipesimStage *stage, const PipesimRates *rates, guint phase);

@@ -126,16 +126,17 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 		MAX(totals->transient_forward, sum.of[PIPESIM_TERM_TRANSIENT_FORWARD]);
 	totals->transient_weight =
 		MAX(totals->transient_weight, sum.of[PIPESIM_TERM_TRANSIENT_WEIGHT]);
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		for (guint phase = 0; phase < 3; phase++) {
+	for (guint work = 0; work < PIPESIM_N_WORK; work++) {
+		const PipesimWide spared = work == PIPESIM_WORK_MLP ? sum.spared : 0;
+		const double once = (double)again * (double)(sum.flops[work][0] - spared);
+
+		for (guint phase = 0; phase < 3; phase++)
 			stage->flops[work][phase] += (double)n * (double)sum.flops[work][phase];
-			if (phase == 1)
-				stage->flops[work][phase] +=
-					(double)again * (double)sum.flops[work][0];
-		}
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		stage->again[work] += (double)n * (double)sum.again[work] +
-				      (double)again * (double)sum.flops[work][0];
+		stage->flops[work][1] += once;
+		stage->again[work] += (double)n * (double)sum.again[work] + once;
+		stage->walked[work] += sum.walks * once;
+	}
+	stage->walked_moved += (double)again * sum.walks * sum.traffic.moved[0];
 	for (guint phase = 0; phase < 3; phase++) {
 		const double twice = phase == 1 ? (double)again : 0; /* F once more */
 
@@ -268,6 +269,7 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 		return FALSE;
 	stage->updated = totals.updated;
 	stage->late = training->eager ? stage->gradients : 0;
+	stage->whole = training->eager && cut->embedding;
 	if (!training->eager)
 		stage->transient_forward = stage->transient;
 	return TRUE;

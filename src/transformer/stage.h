@@ -17,10 +17,15 @@ typedef struct {
 	gint64 late, early;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
 	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
-	double rows;                     /* bytes dispatched for a micro-batch, and combined */
-	double tensor;                   /* bytes of tensor parallelism's collectives, F or I */
-	double collectives;              /* their number */
-	double exchanged; /* bytes of context parallelism's all-to-alls, F or I */
+	/* What the W of a split backward computes again on top, FLOPs and bytes through memory: each weight gradient
+	 * of PyTorch's computes its layer. */
+	double walked[PIPESIM_N_WORK], walked_moved;
+	gboolean
+		whole; /* W of a split backward is all of it, I nothing: PyTorch's first stage */
+	double rows;   /* bytes dispatched for a micro-batch, and combined */
+	double tensor;      /* bytes of tensor parallelism's collectives, F or I */
+	double collectives; /* their number */
+	double exchanged;   /* bytes of context parallelism's all-to-alls, F or I */
 	PipesimMoved traffic;
 	double updated; /* bytes that the end of a step moves through memory, without messages */
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */

@@ -312,6 +312,9 @@ static void add_again(Terms *x)
 
 	if (!x->eager || !x->training->full)
 		return;
+	/* checkpoint() stops early: the product of the MLP's second matrix saves its operands before it runs. */
+	x->sum->walks = (guint)walks;
+	x->sum->spared = 2 * x->h * x->f * x->T / x->t;
 	x->sum->again_sums = 4 * x->h * x->f / x->t;
 	x->sum->again_left = left - x->sum->of[PIPESIM_TERM_BETWEEN];
 	x->sum->again_most = left + walks * act - x->sum->of[PIPESIM_TERM_BETWEEN] +

@@ -78,6 +78,9 @@ typedef struct {
 	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a split backward: bytes
 	 * that are there at most, and those that are left behind it. */
 	PipesimWide again_most, again_left;
+	guint walks; /* these weight gradients */
+	/* FLOPs of PIPESIM_WORK_MLP that checkpoint() does not compute again: behind the last tensor that is saved. */
+	PipesimWide spared;
 	const char *most
 		[3]; /* the largest of the transient terms: of F, of I or B, of W; NULL = none */
 	PipesimWide again_sums; /* of the first: gradients about to be added to others */

@@ -190,6 +190,49 @@ START_TEST(counts_pytorch)
 }
 END_TEST
 
+/* checkpoint() under a split backward: all but the last product of the layer, for I and for each of six weights; the
+ * first stage has no I. */
+START_TEST(recomputes_for_each_weight)
+{
+	const PipesimTransformer model = {.name = (char *)"gelu",
+		.layers = 2,
+		.hidden = 1024,
+		.ffn = 4096,
+		.heads = 8,
+		.kv_heads = 8,
+		.head_dim = 128};
+	const PipesimCut first = {.layers = 1, .embedding = TRUE},
+			 next = {.first = 1, .layers = 1};
+	const gint64 linear = 24 * 1024 * 1024, core = 2 * 1024 * 512; /* FLOPs a token */
+	const gint64 once = 512 * (linear - 2 * 1024 * 4096 + core);
+	PipesimTraining training = plain(512);
+	PipesimStage stage;
+	PipesimRates rates = {0};
+
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		for (guint phase = 0; phase < 3; phase++)
+			rates.rate[work][phase] = 1e9;
+	training.eager = training.full = TRUE;
+	ck_assert(pipesim_stage_sum(&model, &training, &next, &stage, NULL));
+	ck_assert_int_eq(
+		pipesim_stage_time(&stage, &rates, 1), 512 * (linear + core * 5 / 2) + once);
+	ck_assert_int_eq(
+		pipesim_stage_split(&stage, &rates, 1), pipesim_stage_time(&stage, &rates, 1));
+	ck_assert_int_eq(pipesim_stage_time(&stage, &rates, 2), 512 * linear);
+	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2), 512 * linear + 6 * once);
+	ck_assert(pipesim_stage_sum(&model, &training, &first, &stage, NULL));
+	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 1), 0);
+	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2),
+		512 * (2 * linear + core * 5 / 2) + once);
+	/* Megatron-LM computes a layer once more, whole. */
+	training.eager = FALSE;
+	ck_assert(pipesim_stage_sum(&model, &training, &next, &stage, NULL));
+	ck_assert_int_eq(
+		pipesim_stage_split(&stage, &rates, 1), 512 * (2 * linear + core * 7 / 2));
+	ck_assert_int_eq(pipesim_stage_split(&stage, &rates, 2), 512 * linear);
+}
+END_TEST
+
 START_TEST(counts_flops)
 {
 	ck_assert_double_eq_tol(model_flops("deepseek-v3", 4096), 260.64e9, 0.01e9);
@@ -717,6 +760,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, counts_activations);
 	tcase_add_test(tests, counts_as_korthikanti);
 	tcase_add_test(tests, counts_pytorch);
+	tcase_add_test(tests, recomputes_for_each_weight);
 	tcase_add_test(tests, counts_flops);
 	tcase_add_test(tests, keeps_the_head);
 	tcase_add_test(tests, prints_as_megatron);
