@@ -20,8 +20,6 @@ static PerParameter per_parameter(const PipesimTraining *training)
 		[PIPESIM_SGD] = {2, 2, 0}};
 	PerParameter bytes = plain[training->optimizer];
 
-	if (training->fp8_parameters)
-		bytes.parameter = 1;
 	/* What is gathered in BF16 is reduced in BF16; the main copy is a state. */
 	if (training->zero == PIPESIM_ZERO_FSDP || training->bf16_gradients)
 		bytes.gradient = MIN(bytes.gradient, 2);
@@ -59,18 +57,26 @@ static double update(const PipesimTraining *training, double elements, double ow
 			       : elements * all + own * (3 * gradient + adam + copied);
 }
 
-static void add_static(
-	const PipesimTraining *training, PipesimWide elements, gint64 ranks, Totals *totals)
+/* @linear of @elements are weights that FP8 may have in one byte. TransformerEngine's modules keep such ones beside BF16
+ * ones from the first micro-batch on (get_weight_workspace()): as products read them forward and, transposed, backward;
+ * beside parameters in FP8 the second alone. Data-parallel ranks do not share these. */
+static void add_static(const PipesimTraining *training, PipesimWide elements,
+	PipesimWide linear, gint64 ranks, Totals *totals)
 {
 	const PerParameter bytes = per_parameter(training);
 	const PipesimZero zero = training->zero;
+	const PipesimWide narrow = training->fp8_parameters ? linear : 0;
+	const PipesimWide parameters =
+		elements * bytes.parameter - narrow * (bytes.parameter - 1);
 
 	totals->elements += elements;
 	/* A ring moves all but one share. */
-	totals->gathered += elements * bytes.parameter;
-	totals->moved[0] += elements * bytes.parameter * (ranks - 1) / ranks;
+	totals->gathered += parameters;
+	totals->moved[0] += parameters * (ranks - 1) / ranks;
 	totals->moved[1] += elements * bytes.gradient * (ranks - 1) / ranks;
-	totals->parameters += shared(elements, bytes.parameter, zero == PIPESIM_ZERO_3, ranks);
+	totals->parameters += shared(parameters, 1, zero == PIPESIM_ZERO_3, ranks);
+	if (training->fp8 && !training->eager)
+		totals->parameters += 2 * linear - narrow;
 	totals->gradients += shared(elements, bytes.gradient,
 		zero == PIPESIM_ZERO_2 || zero == PIPESIM_ZERO_3, ranks);
 	totals->optimizer += shared(elements, bytes.states, zero != PIPESIM_ZERO_0, ranks);
@@ -180,10 +186,10 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 		sum.of[PIPESIM_TERM_PARAMETERS] -= matrix;
 	/* Multi-token prediction looks its tokens up in an embedding of its own rank. */
 	if (part == PIPESIM_PART_MTP && !cut->embedding)
-		add_static(training, matrix, training->dp * training->cp, totals);
-	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], training->dp * training->cp,
-		totals);
-	add_static(training, n * sum.of[PIPESIM_TERM_EXPERTS],
+		add_static(training, matrix, 0, training->dp * training->cp, totals);
+	add_static(training, n * sum.of[PIPESIM_TERM_PARAMETERS], n * sum.linear[0],
+		training->dp * training->cp, totals);
+	add_static(training, n * sum.of[PIPESIM_TERM_EXPERTS], n * sum.linear[1],
 		pipesim_training_expert_dp(training), totals);
 }
 

@@ -92,6 +92,14 @@ static void add(Terms *terms, PipesimTermSort sort, const char *what, const char
 		g_array_append_val(terms->terms, term);
 }
 
+/* Weights of linear layers, which FP8 turns into one byte each. */
+static void add_weights(Terms *terms, PipesimTermSort sort, const char *what,
+	const char *formula, const char *source, PipesimWide amount)
+{
+	add(terms, sort, what, formula, source, amount);
+	terms->sum->linear[sort == PIPESIM_TERM_EXPERTS] += amount;
+}
+
 /* Transient in the forward already. */
 static void add_forward(Terms *terms, const char *what, const char *formula, const char *source,
 	PipesimWide amount)
@@ -162,7 +170,7 @@ static void add_heads_attention(Terms *x)
 {
 	const PipesimTransformer *model = x->model;
 
-	add(x, PIPESIM_TERM_PARAMETERS, "q, k, v and output projections",
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "q, k, v and output projections",
 		"(h (q + 2 kv) + q h) / t", SHAPES, attention_weights(x) / x->t);
 	if (model->qkv_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of q, k and v", "(q + 2 kv) / t", SHAPES,
@@ -196,9 +204,9 @@ static void add_latent_attention(Terms *x)
 	const PipesimWide cut = latent_up(x) + direct + v * x->h;
 	const gboolean norms = x->model->qk_norm;
 
-	add(x, PIPESIM_TERM_PARAMETERS, "up projections and output",
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "up projections and output",
 		"(rq a (dn + dr) + rk a (dn + dv) + a dv h) / t", SHAPES, cut / x->t);
-	add(x, PIPESIM_TERM_PARAMETERS, "down projections, on every TP rank",
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "down projections, on every TP rank",
 		"h rq + h (rk + dr)", "Megatron-Core", down);
 	if (norms)
 		add(x, PIPESIM_TERM_PARAMETERS, "norms of the latents", "rq + rk", SHAPES,
@@ -329,7 +337,7 @@ static void add_mlp(Terms *x)
 	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_MLP);
 
 	gather_and_scatter(x);
-	add(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
 			x->g * x->f / x->t + x->h);
@@ -374,14 +382,15 @@ static void add_expert_parameters(Terms *x)
 {
 	const PipesimWide routed = (x->g + 1) * x->h * x->fe * x->E / x->ep;
 
-	add(x, PIPESIM_TERM_EXPERTS, "routed experts", "(g + 1) h fe E / ep", SHAPES, routed);
+	add_weights(x, PIPESIM_TERM_EXPERTS, "routed experts", "(g + 1) h fe E / ep", SHAPES,
+		routed);
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_EXPERTS, "bias of routed experts", "(g fe + h) E / ep",
 			SHAPES, (x->g * x->fe + x->h) * x->E / x->ep);
 	add(x, PIPESIM_TERM_PARAMETERS, "router", "h E", SHAPES, x->h * x->E);
 	if (x->model->router_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the router", "E", DEEPSEEK, x->E);
-	add(x, PIPESIM_TERM_PARAMETERS, "shared experts", "(g + 1) h fs / t", SHAPES,
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "shared experts", "(g + 1) h fs / t", SHAPES,
 		(x->g + 1) * x->h * x->fs / x->t);
 	if (x->model->shared_gate)
 		add(x, PIPESIM_TERM_PARAMETERS, "gate of the shared experts", "h", SHAPES,
@@ -584,8 +593,8 @@ static void add_mtp(Terms *x)
 				: x->training->megatron == PIPESIM_MEGATRON_NOW ? 4
 										: 6;
 
-	add(x, PIPESIM_TERM_PARAMETERS, "projection of both inputs", "2 h h / t", DEEPSEEK,
-		2 * x->h * x->h / x->t);
+	add_weights(x, PIPESIM_TERM_PARAMETERS, "projection of both inputs", "2 h h / t",
+		DEEPSEEK, 2 * x->h * x->h / x->t);
 	add(x, PIPESIM_TERM_PARAMETERS, "three norms", x->model->layer_norm ? "6 h" : "3 h",
 		DEEPSEEK, (x->model->layer_norm ? 6 : 3) * x->h);
 	add_input(x, "inputs of both norms", "4 h T'", AUTOGRAD, 4 * x->h * x->Tp);

@@ -66,7 +66,9 @@ typedef struct {
 } PipesimMoved;
 
 typedef struct {
-	PipesimWide of[PIPESIM_N_TERMS];      /* of transient ones the sum of one part's */
+	PipesimWide of[PIPESIM_N_TERMS]; /* of transient ones the sum of one part's */
+	PipesimWide linear
+		[2]; /* of its parameters, and of its routed experts': weights of linear layers */
 	PipesimWide flops[PIPESIM_N_WORK][3]; /* F, I, W; recomputation is in I */
 	PipesimWide rows; /* bytes of rows that are dispatched, and as many that are combined */
 	PipesimWide

@@ -156,7 +156,7 @@ static void train(MemoryRow *row)
 			: number(row, "dist_opt", 0)   ? PIPESIM_ZERO_1
 						       : PIPESIM_ZERO_0,
 		.fp8 = !says(row, "fp8", "none"),
-		.fp8_parameters = number(row, "fp8_param", 0) != 0 && !says(row, "gpu", "H100"),
+		.fp8_parameters = number(row, "fp8_param", 0) != 0,
 		.unfused = says(row, "attention", "unfused"),
 		.loss = says(row, "ce_fusion", "te")       ? PIPESIM_LOSS_TE
 			: says(row, "ce_fusion", "native") ? PIPESIM_LOSS_NATIVE

@@ -146,6 +146,32 @@ START_TEST(keeps_the_head)
 }
 END_TEST
 
+/* One layer and the embedding: weights of linear layers in FP8 too, as they are and transposed; norms and the embedding
+ * stay. Of parameters in FP8 the second copy alone, which ranks do not share. */
+START_TEST(copies_weights_to_fp8)
+{
+	const gint64 linear = 4096 * 4096 * 2 + 4096 * 1024 * 2 + 3 * 4096 * 14336;
+	const gint64 rest = 128256 * 4096 + 2 * 4096;
+	const PipesimCut cut = {.layers = 1, .embedding = TRUE};
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	PipesimTraining training = plain(4096);
+	PipesimStage stage;
+
+	training.dp = 4;
+	training.fp8 = TRUE;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	ck_assert_int_eq(stage.parameters, 2 * (linear + rest) + 2 * linear);
+	ck_assert_int_eq(stage.gathered, 2 * (linear + rest));
+	training.fp8_parameters = TRUE;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	ck_assert_int_eq(stage.parameters, 2 * rest + linear + linear);
+	ck_assert_int_eq(stage.gathered, 2 * rest + linear);
+	training.zero = PIPESIM_ZERO_3;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	ck_assert_int_eq(stage.parameters, (2 * rest + linear) / 4 + linear);
+}
+END_TEST
+
 static double model_flops(const char *name, gint64 seq)
 {
 	g_autoptr(PipesimTransformer) model = read_shipped(name);
@@ -763,6 +789,7 @@ Suite *transformer_suite(void)
 	tcase_add_test(tests, recomputes_for_each_weight);
 	tcase_add_test(tests, counts_flops);
 	tcase_add_test(tests, keeps_the_head);
+	tcase_add_test(tests, copies_weights_to_fp8);
 	tcase_add_test(tests, prints_as_megatron);
 	tcase_add_test(tests, meets_measured_peaks);
 	tcase_add_test(tests, refuses_descriptions);
