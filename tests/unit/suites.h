@@ -35,6 +35,7 @@ Suite *diagnose_suite(void);
 Suite *executed_suite(void);
 Suite *trace_suite(void);
 Suite *transformer_suite(void);
+Suite *terms_suite(void);
 Suite *configs_suite(void);
 Suite *experts_suite(void);
 Suite *plan_suite(void);

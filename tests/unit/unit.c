@@ -38,6 +38,7 @@ int main(void)
 	srunner_add_suite(runner, diagnose_suite());
 	srunner_add_suite(runner, executed_suite());
 	srunner_add_suite(runner, trace_suite());
+	srunner_add_suite(runner, terms_suite());
 	srunner_add_suite(runner, transformer_suite());
 	srunner_add_suite(runner, configs_suite());
 	srunner_add_suite(runner, experts_suite());
