@@ -208,6 +208,7 @@ static void write_theory(const Answer *answer, PipesimJson *json)
 	write_wide(json, "layer_activation_bytes", theory->layer_activations);
 	pipesim_json_member_int(json, "in_flight", theory->in_flight);
 	write_wide(json, "peak_bytes", theory->weights + theory->activations);
+	write_wide(json, "whole_activation_bytes", theory->whole_activations);
 	pipesim_json_close(json);
 }
 
@@ -485,12 +486,17 @@ static void append_theory(const Answer *answer, GString *out)
 		"  micro-batches in flight      %7u\n"
 		"  activation                   %10.2f MB\n"
 		"  total                        %10.2f MB\n"
+		"without sequence parallelism and selective recomputation newer versions "
+		"print\n"
+		"  activation                   %10.2f MB\n"
+		"  total                        %10.2f MB\n"
 		"Its formula takes q, k and v to be as wide as the model and every layer to "
 		"have "
 		"dropout masks, and\nleaves logits, workspaces and rows of experts out.\n",
 		theory->total_parameters / 1e9, theory->parameters / 1e9, theory->weights / mib,
 		theory->layer_activations / mib, theory->in_flight, theory->activations / mib,
-		(theory->weights + theory->activations) / mib);
+		(theory->weights + theory->activations) / mib, theory->whole_activations / mib,
+		(theory->weights + theory->whole_activations) / mib);
 }
 
 static void write_text(const Answer *answer, GString *out)

@@ -34,8 +34,10 @@ static double layer(const PipesimTransformer *model, gboolean sparse)
 static double copied(const PipesimTransformer *model, gboolean sparse)
 {
 	const double h = (double)model->hidden;
+	const double router = (h + (model->ffn_bias ? 1 : 0)) * (double)model->experts;
+	const double gate = model->shared_gate && model->shared_ffn > 0 ? h : 0;
 
-	return (model->layer_norm ? 4 : 2) * h + (sparse ? h * (double)model->experts : 0);
+	return (model->layer_norm ? 4 : 2) * h + (sparse ? router + gate : 0);
 }
 
 static double experts(const PipesimTransformer *model)
@@ -65,8 +67,8 @@ static void count_parameters(const PipesimTransformer *model, const PipesimTrain
 	dense_rank = (block / ranks + mtp + embedding) / t + copies / ranks + mtp_copies;
 	if (!model->tied && ranks == 1)
 		dense_rank += embedding / t;
-	expert_rank =
-		experts(model) / ep * (sparse / ranks + (behind ? (double)model->mtp : 0)) / t;
+	expert_rank = experts(model) / (ep * (double)training->etp) *
+		      (sparse / ranks + (behind ? (double)model->mtp : 0));
 	theory->total_parameters =
 		block + copies + mtp + mtp_copies + embedding * (model->tied ? 1 : 2) +
 		experts(model) * (sparse + (behind ? (double)model->mtp : 0));
@@ -84,21 +86,27 @@ static void count_activations(const PipesimTransformer *model, const PipesimTrai
 	const double tokens = (double)(training->seq * training->microbatch);
 	const double f = (double)(model->ffn > 0 ? model->ffn : model->expert_ffn);
 	const double one = tokens * h * (18 + 4 * f / h);
-	double all = one * (double)model->layers + (8 * tokens + tokens * h) * p;
+	const double whole = tokens * h * (10 + 24 / t); /* without sequence parallelism */
+	const double ends = (8 * tokens + tokens * h) * p;
+	const double vocab = (double)pipesim_training_vocab(model, training);
+	double flying = 1, all, apart;
 
 	theory->in_flight = MIN(microbatches, ranks);
 	if (chunks > 1) {
-		const double penalty = 1 + (p - 1) / (p * chunks);
-
-		theory->in_flight = (guint)ceil(penalty * p);
-		all *= penalty;
+		flying = 1 + (p - 1) / (p * chunks);
+		theory->in_flight = (guint)ceil(flying * p);
 	} else if (ranks > 1) {
-		all *= MIN(1, microbatches / p);
+		flying = MIN(1, microbatches / p);
 	}
-	if (ranks == 1)
-		all += 4 * tokens * (h + (double)pipesim_training_vocab(model, training));
+	all = (one * (double)model->layers + ends) * flying;
+	apart = (whole * (double)model->layers + ends) * flying;
+	if (ranks == 1) {
+		all += 4 * tokens * (h + vocab);
+		apart += 2 * tokens * (h + vocab / t);
+	}
 	theory->layer_activations = one / t;
 	theory->activations = all / t;
+	theory->whole_activations = apart * 1.05;
 }
 
 PipesimTheory pipesim_theory(const PipesimTransformer *model, const PipesimTraining *training,

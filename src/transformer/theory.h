@@ -6,8 +6,9 @@
 typedef struct {
 	double total_parameters; /* of the model, with multi-token prediction */
 	double parameters;       /* of the fullest rank */
-	double weights;     /* bytes: parameters, gradients, optimizer states of that rank */
-	double activations; /* bytes of the first stage */
+	double weights; /* bytes: parameters, gradients, optimizer states of that rank */
+	double activations; /* bytes of the first stage, of sequence-parallel runs with selective recomputation */
+	double whole_activations; /* of others, since core 0.15; a twentieth is added there */
 	double layer_activations; /* bytes of a layer and micro-batch, on one TP rank */
 	guint in_flight;          /* micro-batches */
 } PipesimTheory;

@@ -233,6 +233,23 @@ START_TEST(prints_as_megatron)
 	ck_assert_double_eq_tol(theory.weights / 1048576, 21607.63, 0.005);
 	ck_assert_double_eq_tol(theory.activations / 1048576, 48760.50, 0.005);
 	ck_assert_double_eq_tol(theory.layer_activations / 1048576, 792.0, 0.05);
+	ck_assert_double_eq_tol(theory.whole_activations / 1048576, 61446.525, 0.005);
+
+	/* Experts are cut by their own tensor parallelism, not by that of the rest. */
+	g_autoptr(PipesimTransformer) mixtral = read_shipped("mixtral-8x7b");
+
+	training = plain(4096);
+	training.tp = 2;
+	training.ep = 4;
+	training.dp = 8;
+	training.zero = PIPESIM_ZERO_1;
+	theory = pipesim_theory(mixtral, &training, 4, 0, 64);
+	ck_assert_double_eq_tol(theory.parameters, 3052209152.0, 0.5);
+	ck_assert_double_eq_tol(theory.weights, 27119427072.0, 0.5);
+	training.etp = 2;
+	theory = pipesim_theory(mixtral, &training, 4, 0, 64);
+	ck_assert_double_eq_tol(theory.parameters, 1642923008.0, 0.5);
+	ck_assert_double_eq_tol(theory.whole_activations, 12472320000.0, 0.5);
 }
 END_TEST
 
