@@ -168,6 +168,39 @@ plan --format jsonl -j 3 >more.jsonl
 same 'plan, 3 threads' plan.jsonl more.jsonl
 for part in 0 1 2 3 4; do plan --format jsonl --shard $part/5; done >more.jsonl
 same 'plan, 5 shards' plan.jsonl more.jsonl
+plan -o file.jsonl
+same 'plan, a file' plan.jsonl file.jsonl
+
+# What a stop leaves of a plan is completed, also where a row was cut; rows of another plan are refused.
+many() # OPTION...
+{
+	"$PIPESIM" plan --model mixtral-8x7b --gpus 64 --memory 80GiB --global-batch 512 --tp 2 -s 1f1b,zb-h1 "$@"
+}
+many -j 1 -o cut.csv 2>said &
+pid=$!
+tries=0
+while [ ! -s cut.csv.partial.id ] && [ $tries -lt 200 ]; do
+	sleep 0.01
+	tries=$((tries + 1))
+done
+cp cut.csv.partial.id plan.id || fail "no id beside the rows of a plan: $(cat said)"
+kill -KILL $pid
+wait $pid 2>/dev/null
+many -o whole.csv
+[ -e cut.csv ] || many --resume -o cut.csv || fail 'a plan that was killed is not resumed'
+same 'a plan that was killed' whole.csv cut.csv
+for bytes in 0 50 20000; do
+	head -c $bytes whole.csv >resumed.csv.partial
+	cp plan.id resumed.csv.partial.id
+	many --resume -o resumed.csv || fail "--resume of a plan after $bytes bytes fails"
+	same "plan, resumed after $bytes bytes" whole.csv resumed.csv
+done
+head -c 20000 whole.csv >resumed.csv.partial
+cp plan.id resumed.csv.partial.id
+many --mfu 0.3 --resume -o resumed.csv 2>said
+status=$?
+if [ $status -eq 3 ] && grep -q "'--mfu 0.3' here" said; then pass; else fail "--resume of another plan: exit status $status: $(cat said)"; fi
+rm -f resumed.csv.partial*
 
 # mpirun: only where pipesim was built with MPI and there is one.
 parallel() # PROCESSES ARGUMENT...
@@ -189,9 +222,18 @@ else
 			--format jsonl) >more.jsonl 2>said || fail "plan, mpirun -n $processes: $(cat said)"
 		same "plan, $processes processes" plan.jsonl more.jsonl
 	done
-	plan --format json >plan.json
-	(parallel 3 plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 --format json) >more.json
-	same 'the best of a plan, 3 processes' plan.json more.json
+	(parallel 2 plan --model mixtral-8x7b --gpus 64 --memory 80GiB --global-batch 512 --tp 2 -s 1f1b,zb-h1 -o mpi.csv) 2>said
+	same 'rows of a plan, 2 processes' whole.csv mpi.csv
+	for format in json csv; do
+		for layout in '' '--layout auto --pp 2'; do
+			# shellcheck disable=SC2086 # words
+			plan --format $format $layout >plan.best
+			# shellcheck disable=SC2086 # words
+			(parallel 3 plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 \
+				--format $format $layout) >more.best
+			same "the best of a plan, $format $layout, 3 processes" plan.best more.best
+		done
+	done
 
 	# What one cannot read all say once, and none waits for another.
 	(parallel 3 plan --model mixtral-8x7b --gpus 16 --memory 80GiB --global-batch 64 --tp 3 --format jsonl) \

@@ -3,11 +3,11 @@
 #include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/plan.h"
+#include "model/costs-file.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "setup/choice.h"
 #include "sweep/plan-picture.h"
-#include "sweep/pool.h"
 #include <string.h>
 
 #define WIDTH  100
@@ -298,15 +298,49 @@ static gboolean choose_times(PipesimPlanning *plan, GError **error)
 			device != NULL ? "--device" : "--mfu");
 	base = pipesim_setup_base(setup, error);
 	plan->wish.capture = &plan->capture;
+	if (base != NULL) {
+		plan->capture_text = g_string_new(NULL);
+		pipesim_costs_write(base, plan->capture_text);
+	}
 	return base != NULL && pipesim_capture_rates(base, &plan->capture, error);
 }
 
-static gboolean is_lines(const PipesimSetup *setup)
+/* Whether rows of all candidates are asked for, and how they are written; text: they are not. */
+static gboolean read_rows(const PipesimSetup *setup, PipesimRowFormat *format, GError **error)
 {
-	return g_strcmp0(setup->text[PIPESIM_SET_FORMAT], "jsonl") == 0;
+	const char *given = setup->text[PIPESIM_SET_FORMAT];
+	const char *output = setup->text[PIPESIM_SET_OUTPUT];
+	const gboolean lines = g_strcmp0(given, "jsonl") == 0;
+
+	if (!pipesim_rows_format(NULL, output, format, error))
+		return FALSE;
+	if (*format == PIPESIM_ROWS_TEXT || lines) {
+		*format = lines ? PIPESIM_ROWS_JSONL : PIPESIM_ROWS_TEXT;
+		return TRUE;
+	}
+	return given == NULL || (*format == PIPESIM_ROWS_CSV && strcmp(given, "csv") == 0) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "-o %s has a row of every candidate; leave out --format %s, or name a "
+		       "folder",
+		       output, given);
 }
 
-static gboolean require(const PipesimPlanning *plan, GError **error)
+/* What is of the best has no place beside rows of all. */
+static gboolean require_rows(const PipesimSetup *setup, GError **error)
+{
+	static const PipesimSettingId others[] = {
+		PIPESIM_SET_PARETO, PIPESIM_SET_EXPLAIN, PIPESIM_SET_LAYOUT};
+
+	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+		if (setup->text[others[i]] != NULL)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s is of the best; leave it out with rows of every candidate "
+				"(--format jsonl, -o FILE.csv)",
+				pipesim_settings[others[i]].name);
+	return TRUE;
+}
+
+static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	static const PipesimSettingId needed[] = {PIPESIM_SET_MODEL, PIPESIM_SET_GPUS,
 		PIPESIM_SET_MEMORY, PIPESIM_SET_GLOBAL_BATCH};
@@ -318,21 +352,18 @@ static gboolean require(const PipesimPlanning *plan, GError **error)
 				"--gpus "
 				"64 --memory 80GiB --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
-	if (plan->setup->text[PIPESIM_SET_SHARD] != NULL && !is_lines(plan->setup))
+	if (!read_rows(plan->setup, rows, error))
+		return FALSE;
+	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->text[PIPESIM_SET_SHARD] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard: the best of a part are not the best; give --format jsonl, "
-			"which writes every candidate");
-	if (is_lines(plan->setup) && plan->setup->text[PIPESIM_SET_PARETO] != NULL)
+			"or -o FILE.csv or FILE.jsonl, which have every candidate");
+	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->flag[PIPESIM_SET_RESUME])
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--pareto draws a plan; leave it out with --format jsonl");
-	if (is_lines(plan->setup) && (plan->setup->text[PIPESIM_SET_OUTPUT] != NULL ||
-					     plan->setup->text[PIPESIM_SET_EXPLAIN] != NULL))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s is of the best; leave it out with --format jsonl",
-			plan->setup->text[PIPESIM_SET_OUTPUT] != NULL ? "-o" : "--explain");
-	if (is_lines(plan->setup) && plan->setup->text[PIPESIM_SET_LAYOUT] != NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--layout auto is for the best; leave it out with --format jsonl");
+			"--resume needs the file it goes on with: -o FILE.csv or -o "
+			"FILE.jsonl");
+	if (*rows != PIPESIM_ROWS_TEXT && !require_rows(plan->setup, error))
+		return FALSE;
 	return g_strcmp0(plan->setup->text[PIPESIM_SET_LAYOUT], "auto") == 0 ||
 	       plan->setup->text[PIPESIM_SET_LAYOUT] == NULL ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -380,14 +411,14 @@ static guint node_of(guint gpus)
 	return most;
 }
 
-static gboolean ask(PipesimPlanning *plan, GError **error)
+static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
 	const char *threads = setup->text[PIPESIM_SET_THREADS];
 	PipesimWish *wish = &plan->wish;
 	guint64 n = 0;
 
-	if (!require(plan, error) ||
+	if (!require(plan, rows, error) ||
 		!pipesim_parse_bytes(
 			setup->text[PIPESIM_SET_MEMORY], "--memory", &wish->memory, error) ||
 		(threads != NULL &&
@@ -513,46 +544,30 @@ static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
 		wish->gpus, wish->batch, remedy);
 }
 
-static gboolean check_found(const PipesimPlanning *plan, GError **error)
+static gboolean check_found(
+	const PipesimPlanning *plan, guint candidates, const GError *refusal, GError **error)
 {
-	const PipesimPlanned *planned = plan->planned;
-
-	if (planned->candidates == 0 && planned->refusal != NULL) {
-		g_propagate_error(error, g_error_copy(planned->refusal));
+	if (candidates == 0 && refusal != NULL) {
+		g_propagate_error(error, g_error_copy(refusal));
 		return FALSE;
 	}
-	return planned->candidates > 0 || fail_to_divide(plan, error);
+	return candidates > 0 || fail_to_divide(plan, error);
 }
 
-/* Lines of every candidate: each process has its part, the first prints them all. */
-static gboolean answer_lines(PipesimPlanning *plan, PipesimProcesses processes, GError **error)
+static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
+	PipesimProcesses processes, PipesimExit *status, GError **error)
 {
-	PipesimWish *wish = &plan->wish;
-	g_autoptr(GString) out = g_string_new(NULL);
-	g_autoptr(GByteArray) bytes = g_byte_array_new();
-	guint64 index, count;
+	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&plan->wish, error);
+	gboolean stopped = FALSE;
 
-	if (!pipesim_sweep_parse_shard(
-		    plan->setup->text[PIPESIM_SET_SHARD], &index, &count, error))
+	if (planner == NULL ||
+		!check_found(plan, pipesim_planner_count(planner),
+			pipesim_planner_refusal(planner), error) ||
+		!pipesim_plan_lines(plan, planner, format, processes, &stopped, error))
 		return FALSE;
-	wish->every = TRUE;
-	wish->part = index * processes.size + processes.rank;
-	wish->parts = count * processes.size;
-	plan->planned = pipesim_planner_run(wish, error);
-	if (plan->planned == NULL || !check_found(plan, error))
-		return FALSE;
-	pipesim_plan_jsonl(plan, out);
-	if (processes.rank > 0) {
-		g_byte_array_append(bytes, (const guint8 *)out->str, (guint)out->len);
-		pipesim_mpi_send(bytes);
-		return TRUE;
-	}
-	for (guint from = 1; from < processes.size; from++) {
-		g_autoptr(GByteArray) lines = pipesim_mpi_receive(from);
-
-		g_string_append_len(out, (const char *)lines->data, lines->len);
-	}
-	return pipesim_print(NULL, out, error);
+	if (stopped)
+		*status = PIPESIM_EXIT_STOPPED;
+	return TRUE;
 }
 
 static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **error)
@@ -576,8 +591,12 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	if (!pipesim_plan_picture_check(pareto, error))
 		return FALSE;
 	plan->planned = pipesim_planner_run(&plan->wish, error);
-	if (plan->planned == NULL || !check_found(plan, error))
+	if (plan->planned == NULL ||
+		!check_found(plan, plan->planned->candidates, plan->planned->refusal, error))
 		return FALSE;
+	/* The others have shared the work. */
+	if (plan->wish.peers.rank > 0)
+		return TRUE;
 	if (explained > plan->planned->best->len)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "--explain: '%s', but %u fit",
 			explain, plan->planned->best->len);
@@ -599,11 +618,15 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 {
 	PipesimPlanning plan = {.setup = setup, .schedules = g_ptr_array_new()};
 	const PipesimProcesses processes = pipesim_mpi_start();
-	gboolean ok = ask(&plan, error);
+	PipesimRowFormat rows;
+	gboolean ok = ask(&plan, &rows, error);
 
-	if (ok && is_lines(setup))
-		ok = answer_lines(&plan, processes, error);
-	else if (ok && processes.rank == 0)
+	plan.wish.peers = (PipesimPeers){processes.rank, processes.size, pipesim_mpi_exchange};
+	if (processes.rank > 0)
+		plan.wish.progress = NULL;
+	if (ok && rows != PIPESIM_ROWS_TEXT)
+		ok = answer_rows(&plan, rows, processes, status, error);
+	else if (ok)
 		ok = answer(&plan, status, error);
 	if (ok) {
 		pipesim_mpi_finish();
@@ -613,6 +636,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 		pipesim_mpi_abort((int)pipesim_exit_status(*error));
 	}
 	pipesim_planned_free(plan.planned);
+	if (plan.capture_text != NULL)
+		g_string_free(plan.capture_text, TRUE);
 	g_ptr_array_unref(plan.schedules);
 	return ok;
 }
@@ -636,13 +661,14 @@ const PipesimCommand pipesim_command_plan = {
 		PIPESIM_SET_GLOBAL_BATCH, PIPESIM_SET_PP, PIPESIM_SET_MICROBATCHES,
 		PIPESIM_SET_CHUNKS, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_SET_ACTIVE_STAGES, PIPESIM_SET_UNSHARD_AHEAD, PIPESIM_ALL_MODEL,
-		PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_SHARD, PIPESIM_SET_THREADS,
-		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT, PIPESIM_SET_PARETO},
+		PIPESIM_SET_TRACE, PIPESIM_SET_EXPLAIN, PIPESIM_SET_RESUME, PIPESIM_SET_SHARD,
+		PIPESIM_SET_THREADS, PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT,
+		PIPESIM_SET_PARETO},
 	.wording = {{PIPESIM_SET_FORMAT, NULL,
 			    "text (default), json; csv: best at each memory; jsonl: all",
 			    "text json csv jsonl"},
-		{PIPESIM_SET_OUTPUT, "FOLDER",
-			"write layout, flags, schedule and timeline of the best", NULL},
+		{PIPESIM_SET_OUTPUT, "PATH",
+			"folder: files of the best; FILE.csv or .jsonl: all candidates", NULL},
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: searched)", NULL},
 		{PIPESIM_SET_SCHEDULE, "NAME,...", "schedules to try", NULL},
 		{PIPESIM_SET_CHUNKS, NULL, "stages per rank (default: searched)", NULL}},

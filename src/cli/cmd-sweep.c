@@ -1,17 +1,11 @@
 #include "config.h"
 
-#include "base/hash.h"
-#include "base/input.h"
 #include "cli/command.h"
-#include "cli/mpi.h"
-#include "cli/sweep-file.h"
+#include "cli/sweep-run.h"
 #include "model/costs-file.h"
 #include "output/figures.h"
 #include "setup/choice.h"
 #include "sweep/picture.h"
-#include "sweep/wire.h"
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Combinations of shapes of which the first that has fractions of layers is looked for. */
@@ -22,32 +16,18 @@
 /* A sweep under way. */
 typedef struct {
 	const PipesimSetup *setup;
-	const char *output, *heat_map, *lines, *winners; /* paths, or NULL */
-	PipesimProcesses processes;
+	const char *heat_map, *lines, *winners; /* paths, or NULL */
 	PipesimMetric metric;
 	const GPtrArray *choices;
 	PipesimGrid *grid;
 	/* Costs before options change them, by the text of --layers: files are read once. */
 	GHashTable *bases;
 	PipesimSweepTitles titles;
-	PipesimSweepWork work;
-	PipesimSweepFile *file; /* NULL for a table */
-	GPtrArray *kept;        /* of PipesimSweepBlock; NULL where nothing is drawn */
-	guint64 done;           /* points, from work.first */
-	gint64 began;           /* us */
+	PipesimSweepRun run;
 } Sweep;
 
 /* Of Sweep.bases: several threads solve points. */
 static GMutex bases_lock;
-
-/* The only thing that a signal may touch. */
-static gint stop_asked;
-
-static void ask_to_stop(int number)
-{
-	g_atomic_int_set(&stop_asked, 1);
-	signal(number, SIG_DFL); /* the second one ends the program */
-}
 
 /* Options -------------------------------------------------------------------------------- */
 
@@ -58,52 +38,14 @@ static gboolean is_drawn(const Sweep *sweep)
 
 static gboolean read_format(Sweep *sweep, GError **error)
 {
-	const char *name = sweep->setup->text[PIPESIM_SET_FORMAT];
-
-	if (name == NULL && sweep->output != NULL)
-		name = g_str_has_suffix(sweep->output, ".csv")     ? "csv"
-		       : g_str_has_suffix(sweep->output, ".jsonl") ? "jsonl"
-								   : NULL;
-	if (name == NULL || strcmp(name, "text") == 0)
-		sweep->titles.format = PIPESIM_ROWS_TEXT;
-	else if (strcmp(name, "csv") == 0)
-		sweep->titles.format = PIPESIM_ROWS_CSV;
-	else if (strcmp(name, "jsonl") == 0)
-		sweep->titles.format = PIPESIM_ROWS_JSONL;
-	else
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"unknown format '%s'; text, csv or jsonl", name);
-	if (!sweep->setup->flag[PIPESIM_SET_RESUME])
-		return TRUE;
-	if (sweep->titles.format == PIPESIM_ROWS_TEXT || sweep->output == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--resume needs the file it goes on with: -o FILE.csv or -o "
-			"FILE.jsonl");
-	if (is_drawn(sweep))
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--resume computes only the missing rows, and a picture needs all of "
-			"them; leave out one of the two");
-	return TRUE;
-}
-
-/* Which points and with how many threads. */
-static gboolean read_work(Sweep *sweep, GError **error)
-{
-	const char *text = sweep->setup->text[PIPESIM_SET_THREADS];
-	const guint64 points = sweep->work.end;
-	guint64 threads = MAX(1u, g_get_num_processors() / sweep->processes.local_size);
-	guint64 index = 0, count = 1;
-
-	if (!pipesim_sweep_parse_shard(
-		    sweep->setup->text[PIPESIM_SET_SHARD], &index, &count, error))
-		return FALSE;
-	if (text != NULL && !pipesim_parse_count(text, "--threads", 1, 4096, &threads, error))
-		return FALSE;
-	/* At most 2^40 points and 2^20 parts: no overflow. */
-	sweep->work.first = points * index / count;
-	sweep->work.end = points * (index + 1) / count;
-	sweep->work.threads = (guint)threads;
-	return TRUE;
+	return pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT], sweep->run.output,
+		       &sweep->titles.format, error) &&
+	       pipesim_sweep_run_check(&sweep->run, sweep->titles.format, error) &&
+	       (!sweep->setup->flag[PIPESIM_SET_RESUME] || !is_drawn(sweep) ||
+		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			       "--resume computes only the missing rows, and a picture needs "
+			       "all of "
+			       "them; leave out one of the two"));
 }
 
 /* Points --------------------------------------------------------------------------------- */
@@ -192,160 +134,38 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 		point_clear(&setups[i]);
 }
 
-/* Running -------------------------------------------------------------------------------- */
-
-static gboolean is_main(const Sweep *sweep)
-{
-	return sweep->processes.rank == 0;
-}
-
-static void show_progress(const Sweep *sweep)
-{
-	const gint64 now = g_get_monotonic_time();
-	const guint64 all = sweep->work.end - sweep->work.first;
-	double left;
-
-	if (!pipesim_progress_is_due())
-		return;
-	left = (double)(now - sweep->began) / 1e6 * (double)(all - sweep->done) /
-	       (double)MAX(sweep->done, 1u);
-	pipesim_show_progress("%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-			      " points, %.0f s left",
-		sweep->done, all, left);
-}
-
-/* Takes the blocks of all processes in order, to their end or to where one was stopped. */
-static gboolean gather(Sweep *sweep, PipesimPool *pool, GError **error)
-{
-	const guint64 blocks = pipesim_sweep_blocks(&sweep->work);
-	const guint64 points = sweep->work.end - sweep->work.first;
-
-	for (guint64 number = 0; number < blocks; number++) {
-		const guint from = (guint)(number % sweep->processes.size);
-		PipesimSweepBlock *block;
-		GError *fault = NULL;
-
-		if (from == 0) {
-			block = pipesim_pool_next(pool);
-		} else {
-			g_autoptr(GByteArray) bytes = pipesim_mpi_receive(from);
-
-			block = pipesim_wire_unpack(bytes->data, bytes->len, &fault);
-		}
-		if (block != NULL && sweep->file != NULL)
-			pipesim_sweep_file_write(sweep->file, block, &fault);
-		if (block != NULL) {
-			sweep->done += block->n_points;
-			show_progress(sweep);
-		}
-		if (sweep->kept != NULL && block != NULL)
-			g_ptr_array_add(sweep->kept, block);
-		else
-			pipesim_sweep_block_free(block);
-		if (fault != NULL) {
-			g_propagate_error(error, fault);
-			return FALSE;
-		}
-		if (block == NULL ||
-			sweep->done < MIN((number + 1) * sweep->work.block, points))
-			return TRUE;
-	}
-	return TRUE;
-}
-
-static gboolean run_pool(Sweep *sweep, GError **error)
-{
-	g_autoptr(PipesimPool) pool = NULL;
-	gboolean ok = TRUE, more = !is_main(sweep);
-
-	sweep->began = g_get_monotonic_time();
-	pool = pipesim_pool_new(&sweep->work);
-	if (is_main(sweep))
-		ok = gather(sweep, pool, error);
-	/* All blocks of another process, then the word that nothing follows. */
-	while (more) {
-		PipesimSweepBlock *block = pipesim_pool_next(pool);
-		g_autoptr(GByteArray) bytes = pipesim_wire_pack(block);
-
-		pipesim_mpi_send(bytes);
-		more = block != NULL;
-		pipesim_sweep_block_free(block);
-	}
-	pipesim_end_progress();
-	if (!ok)
-		g_atomic_int_set(&stop_asked, 1);
-	if (!ok || !is_main(sweep))
-		return ok;
-	/* Those that were stopped say so even where nobody has asked for their next block. */
-	for (guint from = 1; from < sweep->processes.size; from++) {
-		guint length;
-
-		do {
-			g_autoptr(GByteArray) bytes = pipesim_mpi_receive(from);
-
-			length = bytes->len;
-		} while (length > 0);
-	}
-	return TRUE;
-}
-
 /* Results -------------------------------------------------------------------------------- */
 
 static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 {
-	const guint64 all = sweep->work.end - sweep->work.first;
+	const PipesimSweepRun *run = &sweep->run;
 
-	if (sweep->file == NULL && sweep->kept->len > 0) {
-		const PipesimStyle style = pipesim_terminal_style(sweep->output);
+	if (run->file == NULL && run->kept->len > 0) {
+		const PipesimStyle style = pipesim_terminal_style(run->output);
 		g_autoptr(GString) out = g_string_new(NULL);
 
-		pipesim_rows_table(&sweep->titles, sweep->kept, &style, out);
-		if (!pipesim_print(sweep->output, out, error))
+		pipesim_rows_table(&sweep->titles, run->kept, &style, out);
+		if (!pipesim_print(run->output, out, error))
 			return FALSE;
 	}
-	if (sweep->done < all) {
-		g_printerr("pipesim: stopped after %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-			   " points%s\n",
-			sweep->done, all,
-			sweep->file != NULL && sweep->output != NULL
-				? "; continue with --resume"
-				: "");
+	if (pipesim_sweep_run_stopped(run)) {
 		*answer = PIPESIM_EXIT_STOPPED;
 		return TRUE;
 	}
-	return (sweep->file == NULL || pipesim_sweep_file_close(sweep->file, error)) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, sweep->kept,
+	return (run->file == NULL || pipesim_sweep_file_close(run->file, error)) &&
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, run->kept,
 		       sweep->metric, sweep->heat_map, error) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, sweep->kept,
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, run->kept,
 		       sweep->metric, sweep->lines, error) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_WINNERS, &sweep->titles, sweep->kept,
+	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_WINNERS, &sweep->titles, run->kept,
 		       sweep->metric, sweep->winners, error);
 }
 
-/* Of a file its bytes, unpacked, as a number. */
-static gboolean add_file(const char *what, const char *path, GString *made_of, GError **error)
+/* All but who writes what where, and by how many threads; costs are told by what they say. */
+static gboolean decides(guint id)
 {
-	g_autoptr(PipesimInput) input = pipesim_input_open(path, error);
-	guint32 hash = PIPESIM_HASH_START;
-	const char *data;
-	gsize length;
-
-	if (input == NULL)
-		return FALSE;
-	do {
-		if (!pipesim_input_peek(input, 1, &data, &length, error))
-			return FALSE;
-		hash = pipesim_hash_add(hash, pipesim_hash_bytes(data, length));
-		pipesim_input_consume(input, length);
-	} while (length > 0);
-	g_string_append_printf(made_of, "%s %08x\n", what, hash);
-	return TRUE;
-}
-
-static void add_text(const char *what, const GString *text, GString *made_of)
-{
-	g_string_append_printf(
-		made_of, "%s %08x\n", what, pipesim_hash_bytes(text->str, text->len));
+	return id == PIPESIM_SET_COMPARE_AT ||
+	       (pipesim_settings[id].group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
 }
 
 /* What files of orders and of costs say, not their bytes: they may be standard input. */
@@ -361,7 +181,7 @@ static void add_read(Sweep *sweep, GString *made_of)
 			pipesim_lowering_print(choice->file->lowering, text);
 		else
 			pipesim_schedule_write_csv(choice->file->program, text);
-		add_text(choice->path, text, made_of);
+		pipesim_sweep_run_id_add(made_of, choice->path, text);
 	}
 	if (sweep->setup->text[PIPESIM_SET_COSTS] != NULL ||
 		sweep->setup->list[PIPESIM_SET_TRACE] != NULL) {
@@ -373,59 +193,16 @@ static void add_read(Sweep *sweep, GString *made_of)
 			g_autoptr(GString) text = g_string_new(NULL);
 
 			pipesim_costs_write(costs, text);
-			add_text("costs", text, made_of);
+			pipesim_sweep_run_id_add(made_of, "costs", text);
 		}
 	}
-}
-
-/* Everything that decides a row, a line each: for PipesimSweepFile. The first point was read. */
-static GString *make_id(Sweep *sweep, GError **error)
-{
-	g_autoptr(GString) made_of = g_string_new(PACKAGE_STRING "\n");
-
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-		const char *text = sweep->setup->text[id];
-		/* All but who writes what where, and by how many threads; costs are told by what
-		 * they say. */
-		const gboolean decides =
-			id == PIPESIM_SET_COMPARE_AT ||
-			(setting->group != PIPESIM_NO_GROUP && id != PIPESIM_SET_COSTS);
-
-		if (decides && sweep->setup->flag[id])
-			g_string_append_printf(made_of, "%s\n", setting->name);
-		if (text == NULL || !decides)
-			continue;
-		if (setting->path == PIPESIM_PATH_NONE)
-			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
-		else if (id == PIPESIM_SET_MODEL)
-			pipesim_transformer_print(sweep->setup->model, made_of);
-		else if (!add_file(setting->name, text, made_of, error))
-			return NULL;
-	}
-	add_read(sweep, made_of);
-	return g_steal_pointer(&made_of);
-}
-
-/* Where nothing is left to do the first point is done all the same, to be compared. */
-static gboolean confirm(Sweep *sweep, guint64 next, GError **error)
-{
-	const guint64 first = sweep->work.first;
-	g_autoptr(PipesimSweepBlock) block = NULL;
-
-	if (next < sweep->work.end || first == sweep->work.end)
-		return TRUE;
-	block = pipesim_sweep_block_new(first, 1, sweep->work.width);
-	solve(sweep, first, 1, block->results);
-	return pipesim_sweep_file_confirm(sweep->file, block, error);
 }
 
 static gboolean open_results(Sweep *sweep, GError **error)
 {
 	const gboolean text = sweep->titles.format == PIPESIM_ROWS_TEXT;
-	const guint64 points = sweep->work.end - sweep->work.first;
+	const guint64 points = sweep->run.work.end - sweep->run.work.first;
 	g_autoptr(GString) made_of = NULL;
-	guint64 next = sweep->work.first, share;
 
 	/* What must be kept to be drawn or laid out as a table. */
 	if (text || is_drawn(sweep)) {
@@ -434,7 +211,7 @@ static gboolean open_results(Sweep *sweep, GError **error)
 				"a table or picture of %" G_GUINT64_FORMAT
 				" points: at most %d; write rows with --format csv or jsonl",
 				points, MAX_KEPT);
-		sweep->kept = g_ptr_array_new_with_free_func(
+		sweep->run.kept = g_ptr_array_new_with_free_func(
 			(GDestroyNotify)pipesim_sweep_block_free);
 	}
 	if (!pipesim_sweep_picture_check(
@@ -444,23 +221,12 @@ static gboolean open_results(Sweep *sweep, GError **error)
 		!pipesim_sweep_picture_check(
 			PIPESIM_SWEEP_WINNERS, &sweep->titles, sweep->winners, error))
 		return FALSE;
-	made_of = make_id(sweep, error);
+	/* The first point was read. */
+	made_of = pipesim_sweep_run_id(sweep->setup, decides, error);
 	if (made_of == NULL)
 		return FALSE;
-	if (!text && is_main(sweep)) {
-		sweep->file = pipesim_sweep_file_open(sweep->output, &sweep->titles,
-			made_of->str, sweep->work.first, sweep->work.end,
-			sweep->setup->flag[PIPESIM_SET_RESUME], &next, error);
-		if (sweep->file == NULL || !confirm(sweep, next, error))
-			return FALSE;
-	}
-	/* What only the first process knows: where its file goes on. */
-	sweep->work.first = pipesim_mpi_agree(next);
-	/* Blocks long enough that handing them over costs nothing, short enough that all threads
-	 * have some. */
-	share = (sweep->work.end - sweep->work.first) / (32 * (guint64)sweep->work.threads);
-	sweep->work.block = (guint)pipesim_mpi_agree(CLAMP(share, 1, 256));
-	return TRUE;
+	add_read(sweep, made_of);
+	return pipesim_sweep_run_open(&sweep->run, !text, made_of->str, 32, 256, error);
 }
 
 /* What is to be said of the layers of a stage at point @number, once for the sweep. */
@@ -515,7 +281,7 @@ static void tell_what_is_held(Sweep *sweep)
 					? pipesim_grid_axis(sweep->grid, 0)
 					: NULL;
 
-	if (!is_main(sweep))
+	if (!pipesim_sweep_run_is_main(&sweep->run))
 		return;
 	if (pp != NULL && pp->values->len > 1 &&
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
@@ -539,40 +305,21 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 	g_autoptr(GPtrArray) notices = NULL;
 	gboolean ok;
 
-	sweep->processes = pipesim_mpi_start();
+	sweep->run.processes = pipesim_mpi_start();
 	ok = read_format(sweep, error) &&
 	     pipesim_metric_find(
 		     sweep->setup->text[PIPESIM_SET_METRIC], &sweep->metric, error) &&
-	     read_work(sweep, error);
+	     pipesim_sweep_run_share(&sweep->run, pipesim_grid_points(sweep->grid), error);
 	if (ok) {
+		sweep->run.rows = pipesim_rows_of_sweep(&sweep->titles);
 		tell_what_is_held(sweep);
 		sweep->titles.notices = notices =
 			g_ptr_array_copy(sweep->setup->notices, copy_text, NULL);
 		g_ptr_array_set_free_func(notices, g_free);
-		ok = open_results(sweep, error);
+		ok = open_results(sweep, error) && pipesim_sweep_run(&sweep->run, error) &&
+		     (!pipesim_sweep_run_is_main(&sweep->run) || finish(sweep, answer, error));
 	}
-	if (ok) {
-		sweep->work.solve = solve;
-		sweep->work.data = sweep;
-		sweep->work.stop = &stop_asked;
-		sweep->work.part = sweep->processes.rank;
-		sweep->work.parts = sweep->processes.size;
-		signal(SIGINT, ask_to_stop);
-		signal(SIGTERM, ask_to_stop);
-		ok = run_pool(sweep, error) &&
-		     (!is_main(sweep) || finish(sweep, answer, error));
-	}
-	if (ok) {
-		pipesim_mpi_finish();
-	} else if (sweep->processes.size > 1) {
-		/* The others wait for one that has failed: it ends them, so that nobody is left
-		 * to print. */
-		if (is_main(sweep))
-			g_printerr("pipesim: %s\n", (*error)->message);
-		pipesim_mpi_abort((int)pipesim_exit_status(*error));
-	}
-	pipesim_sweep_file_free(sweep->file);
-	g_clear_pointer(&sweep->kept, g_ptr_array_unref);
+	pipesim_sweep_run_end(&sweep->run, ok, ok ? NULL : *error);
 	return ok;
 }
 
@@ -585,13 +332,15 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autofree const char **names = NULL;
 	Sweep sweep = {
 		.setup = setup,
-		.output = setup->text[PIPESIM_SET_OUTPUT],
 		.heat_map = setup->text[PIPESIM_SET_HEAT_MAP],
 		.lines = setup->text[PIPESIM_SET_LINES],
 		.winners = setup->text[PIPESIM_SET_WINNERS],
 		.choices = choices,
 		.grid = grid,
 		.bases = bases,
+		.run = {.setup = setup,
+			.what = "points",
+			.output = setup->text[PIPESIM_SET_OUTPUT]},
 	};
 	PipesimSetup first;
 	gboolean ok;
@@ -625,8 +374,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	sweep.titles.grid = grid;
 	sweep.titles.names = names;
 	sweep.titles.training = pipesim_setup_has_step(setup);
-	sweep.work.width = choices->len;
-	sweep.work.end = pipesim_grid_points(grid);
+	sweep.run.work.width = choices->len;
+	sweep.run.work.solve = solve;
+	sweep.run.work.data = &sweep;
 	return start(&sweep, answer, error);
 }
 

@@ -4,6 +4,7 @@
 
 #ifdef HAVE_MPI
 #include <mpi.h>
+#include <string.h>
 
 static gboolean is_running(void)
 {
@@ -72,6 +73,35 @@ GByteArray *pipesim_mpi_receive(guint from G_GNUC_UNUSED)
 		bytes->data, length, MPI_BYTE, (int)from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 #endif
 	return bytes;
+}
+
+void pipesim_mpi_exchange(
+	gpointer results G_GNUC_UNUSED, gsize each G_GNUC_UNUSED, gsize n G_GNUC_UNUSED)
+{
+#ifdef HAVE_MPI
+	guint8 *bytes = results;
+	int size = 1, rank = 0;
+
+	g_return_if_fail(each <= G_MAXINT);
+	if (!is_running())
+		return;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	for (int from = 0; from < size; from++) {
+		/* One message of all that it has made. */
+		const gsize own = (n + (gsize)size - 1 - (gsize)from) / (gsize)size;
+		g_autofree guint8 *packed = g_malloc(MAX(own * each, 1));
+
+		g_return_if_fail(own * each <= G_MAXINT);
+		for (gsize i = 0; i < own && from == rank; i++)
+			memcpy(packed + i * each,
+				bytes + ((gsize)from + i * (gsize)size) * each, each);
+		MPI_Bcast(packed, (int)(own * each), MPI_BYTE, from, MPI_COMM_WORLD);
+		for (gsize i = 0; i < own; i++)
+			memcpy(bytes + ((gsize)from + i * (gsize)size) * each,
+				packed + i * each, each);
+	}
+#endif
 }
 
 void pipesim_mpi_finish(void)

@@ -20,6 +20,9 @@ void pipesim_mpi_send(const GByteArray *bytes);
 /** pipesim_mpi_receive: what process @from sent next, in order. For g_byte_array_unref(). */
 GByteArray *pipesim_mpi_receive(guint from);
 
+/** pipesim_mpi_exchange: gives all processes all @n results of @each bytes, of which process i % size has made number i. */
+void pipesim_mpi_exchange(gpointer results, gsize each, gsize n);
+
 /** pipesim_mpi_finish: leaves the others once all are done. */
 void pipesim_mpi_finish(void);
 

@@ -145,15 +145,70 @@ void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
 	}
 }
 
-/* A line of each candidate, in the order of the search: figures that are null where it did not run. */
-static void write_line(const PipesimCandidate *candidate, GString *out)
-{
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+/* Rows of all candidates ----------------------------------------------------------------- */
 
+static void put_header(gconstpointer data G_GNUC_UNUSED, GString *out)
+{
+	g_string_append(out,
+		"schedule,tp,pp,cp,ep,dp,microbatch_size,microbatches,recompute,bound_ms,"
+		"step_ms,makespan_ms,tokens_per_second,mfu,bubble,recomputation,messages,"
+		"after_ops,peak_bytes,fullest_rank,fits\n");
+}
+
+static void put_nothing(gconstpointer data G_GNUC_UNUSED, GString *out G_GNUC_UNUSED)
+{
+}
+
+/* What is known before it is simulated. */
+static void begin_json(const PipesimCandidate *candidate, PipesimJson *json)
+{
 	pipesim_json_open_line(json, NULL);
 	write_way(candidate, json);
 	pipesim_json_key(json, "bound_ms");
 	pipesim_json_ms(json, candidate->bound);
+}
+
+static void begin_csv(const PipesimCandidate *candidate, GString *out)
+{
+	const PipesimTraining *training = &candidate->training;
+	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
+	PipesimNumber bound;
+	char room[64];
+
+	pipesim_figure_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
+	g_string_append_printf(out,
+		",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+		",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,%s",
+		training->tp, candidate->ranks, training->cp, training->ep, training->dp,
+		training->microbatch, candidate->microbatches, recompute,
+		pipesim_print_ms(bound, candidate->bound));
+}
+
+static void put_key(gconstpointer data, guint64 point, guint line G_GNUC_UNUSED, GString *out)
+{
+	const PipesimPlanLines *lines = data;
+	const PipesimCandidate candidate =
+		pipesim_planner_candidate(lines->planner, (guint)point, NULL);
+	g_autoptr(PipesimJson) json = NULL;
+	gsize length;
+
+	if (lines->format == PIPESIM_ROWS_CSV) {
+		begin_csv(&candidate, out);
+		return;
+	}
+	json = pipesim_json_new(out);
+	begin_json(&candidate, json);
+	length = out->len;
+	pipesim_json_close(json);
+	g_string_truncate(out, length);
+}
+
+/* Figures are null where it did not run. */
+static void write_json(const PipesimCandidate *candidate, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	begin_json(candidate, json);
 	pipesim_json_key(json, "step_ms");
 	if (candidate->step > 0)
 		pipesim_json_ms(json, candidate->step);
@@ -170,12 +225,53 @@ static void write_line(const PipesimCandidate *candidate, GString *out)
 	pipesim_json_close(json);
 }
 
-void pipesim_plan_jsonl(const PipesimPlanning *plan, GString *out)
+/* And empty in a CSV. */
+static void write_csv(const PipesimCandidate *candidate, GString *out)
 {
-	const GArray *all = plan->planned->all;
+	const double shares[] = {candidate->mfu, candidate->bubble, candidate->again,
+		candidate->messages, candidate->after};
+	PipesimNumber step, makespan, number;
 
-	for (guint i = 0; i < all->len; i++)
-		write_line(&g_array_index(all, PipesimCandidate, i), out);
+	begin_csv(candidate, out);
+	if (candidate->step == 0) {
+		g_string_append(out, ",,,,,,,,,,,false\n");
+		return;
+	}
+	g_string_append_printf(out, ",%s,%s,%" G_GINT64_FORMAT,
+		pipesim_print_ms(step, candidate->step),
+		pipesim_print_ms(makespan, candidate->makespan), candidate->tokens);
+	for (guint i = 0; i < G_N_ELEMENTS(shares); i++)
+		g_string_append_printf(out, ",%s",
+			isnan(shares[i]) ? "" : pipesim_print_double(number, shares[i]));
+	g_string_append_printf(out, ",%" G_GINT64_FORMAT ",%u,%s\n", candidate->memory,
+		candidate->fullest, candidate->fits ? "true" : "false");
+}
+
+static void put_rows(gconstpointer data, const PipesimSweepBlock *block, GString *out)
+{
+	const PipesimPlanLines *lines = data;
+
+	for (guint i = 0; i < block->n_points; i++) {
+		const PipesimCandidate candidate = pipesim_planner_candidate(
+			lines->planner, (guint)block->first + i, &block->results[i].brief);
+
+		if (lines->format == PIPESIM_ROWS_CSV)
+			write_csv(&candidate, out);
+		else
+			write_json(&candidate, out);
+	}
+}
+
+PipesimRows pipesim_plan_rows(const PipesimPlanLines *lines)
+{
+	const gboolean csv = lines->format == PIPESIM_ROWS_CSV;
+
+	return (PipesimRows){.width = 1,
+		.titled = csv,
+		.header = csv ? put_header : put_nothing,
+		.key = put_key,
+		.append = put_rows,
+		.data = lines};
 }
 
 /* Files ---------------------------------------------------------------------------------- */

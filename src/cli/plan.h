@@ -1,14 +1,17 @@
 /* What one command line of `pipesim plan` asks for and found, and how that is written. Private to cmd-plan.c and
  * plan-*.c. */
 #pragma once
+#include "cli/mpi.h"
 #include "setup/setup.h"
 #include "sweep/planner.h"
+#include "sweep/rows.h"
 
 typedef struct {
 	PipesimSetup *setup;
 	PipesimWish wish;
 	PipesimRates capture;
-	GPtrArray *schedules; /* of PipesimSchedule, NULL-terminated */
+	GString *capture_text; /* the costs that it was made of; NULL without --trace */
+	GPtrArray *schedules;  /* of PipesimSchedule, NULL-terminated */
 	PipesimPlanned *planned;
 } PipesimPlanning;
 
@@ -35,11 +38,23 @@ void pipesim_plan_torchtitan(
 void pipesim_plan_torchtitan_recipe(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
 
-/** pipesim_plan_json, pipesim_plan_csv, pipesim_plan_jsonl: appends the best as JSON, a row of each that none beats in
- * step and memory both, a line of each candidate. */
+/** pipesim_plan_json, pipesim_plan_csv: appends the best as JSON, a row of each that none beats in step and memory both. */
 void pipesim_plan_json(const PipesimPlanning *plan, GString *out);
 void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
-void pipesim_plan_jsonl(const PipesimPlanning *plan, GString *out);
+
+/* How rows of all candidates are written. */
+typedef struct {
+	const PipesimPlanner *planner;
+	PipesimRowFormat format; /* CSV or JSON lines */
+} PipesimPlanLines;
+
+/** pipesim_plan_rows: @lines as rows of a file; must outlive it. */
+PipesimRows pipesim_plan_rows(const PipesimPlanLines *lines);
+
+/** pipesim_plan_lines: simulates all candidates of @planner, or the part of --shard, on all @processes, and writes a row
+ * of each to standard output or the file of -o, going on with it where --resume says so. *@stopped: by a signal. */
+gboolean pipesim_plan_lines(const PipesimPlanning *plan, PipesimPlanner *planner,
+	PipesimRowFormat format, PipesimProcesses processes, gboolean *stopped, GError **error);
 
 /** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);

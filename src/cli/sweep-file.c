@@ -15,9 +15,8 @@ struct _PipesimSweepFile {
 	const char *made_of; /* what stands at @id */
 	const char *name;    /* of what is written, as messages call it */
 	FILE *stream;
-	const PipesimSweepTitles *titles;
+	const PipesimRows *rows;
 	guint64 first, end;
-	guint width;
 	GString *text;
 };
 
@@ -41,7 +40,7 @@ static gboolean write_header(PipesimSweepFile *file, GError **error)
 {
 	/* Parts of an array job are put together with cat: only the first has a header. */
 	if (file->first == 0)
-		pipesim_rows_header(file->titles, file->text);
+		file->rows->header(file->rows->data, file->text);
 	return file->text->len == 0 || write_text(file, error);
 }
 
@@ -91,8 +90,8 @@ gboolean pipesim_sweep_file_confirm(
 			file->path, g_strerror(errno));
 	g_string_truncate(file->text, 0);
 	if (file->first == 0)
-		pipesim_rows_header(file->titles, file->text);
-	pipesim_rows_append(file->titles, block, file->text);
+		file->rows->header(file->rows->data, file->text);
+	file->rows->append(file->rows->data, block, file->text);
 	there = g_malloc(file->text->len);
 	length = fread(there, 1, file->text->len, stream);
 	fclose(stream);
@@ -106,15 +105,16 @@ gboolean pipesim_sweep_file_confirm(
 /* Whether @line is what row @row begins with; row -1 is the header. */
 static gboolean is_ours(PipesimSweepFile *file, const char *line, gint64 row)
 {
+	const guint width = file->rows->width;
 	gboolean same;
 
 	g_string_truncate(file->text, 0);
 	if (row < 0) {
-		pipesim_rows_header(file->titles, file->text);
+		file->rows->header(file->rows->data, file->text);
 		same = strcmp(line, file->text->str) == 0;
 	} else {
-		pipesim_rows_key(file->titles, file->first + (guint64)row / file->width,
-			(guint)((guint64)row % file->width), file->text);
+		file->rows->key(file->rows->data, file->first + (guint64)row / width,
+			(guint)((guint64)row % width), file->text);
 		same = strncmp(line, file->text->str, file->text->len) == 0 &&
 		       strchr(",}", line[file->text->len]) != NULL;
 	}
@@ -130,13 +130,14 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 {
 	g_autofree char *line = NULL; /* getline's, freed by the same allocator */
 	size_t room = 0;
-	gint64 row = file->first == 0 && file->titles->format == PIPESIM_ROWS_CSV ? -1 : 0;
+	const guint width = file->rows->width;
+	gint64 row = file->first == 0 && file->rows->titled ? -1 : 0;
 	ssize_t length;
 
 	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
 		if (line[length - 1] != '\n')
 			break; /* cut off in the middle */
-		if (row >= (gint64)((file->end - file->first) * file->width) ||
+		if (row >= (gint64)((file->end - file->first) * width) ||
 			!is_ours(file, line, row))
 			return pipesim_fail_at(error, path, (guint)MIN(number, G_MAXUINT), 1,
 				"not a line of this sweep, which would begin '%.80s'; give "
@@ -144,9 +145,9 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 				"remove it",
 				file->text->str);
 		row++;
-		if (row >= 0 && (guint64)row % file->width == 0) {
+		if (row >= 0 && (guint64)row % width == 0) {
 			*keep = ftell(stream);
-			*points = (guint64)row / file->width;
+			*points = (guint64)row / width;
 		}
 	}
 	return TRUE;
@@ -205,19 +206,18 @@ static gboolean begin(PipesimSweepFile *file, GError **error)
 	return fail_write(file, error);
 }
 
-PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
+PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimRows *rows,
 	const char *made_of, guint64 first, guint64 end, gboolean resuming, guint64 *next,
 	GError **error)
 {
 	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
 	gboolean ok;
 
-	file->titles = titles;
+	file->rows = rows;
 	file->made_of = made_of;
 	file->first = first;
 	file->end = end;
 	file->text = g_string_new(NULL);
-	file->width = g_strv_length((char **)titles->names);
 	if (path != NULL && strcmp(path, "-") != 0) {
 		file->path = g_strdup(path);
 		if (!g_file_test(path, G_FILE_TEST_EXISTS) ||
@@ -246,7 +246,7 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTi
 gboolean pipesim_sweep_file_write(
 	PipesimSweepFile *file, const PipesimSweepBlock *block, GError **error)
 {
-	pipesim_rows_append(file->titles, block, file->text);
+	file->rows->append(file->rows->data, block, file->text);
 	return write_text(file, error);
 }
 

@@ -1,4 +1,4 @@
-/* The file that a sweep fills: PATH.partial until it is whole, so that what is done survives an
+/* The file that a sweep, or a plan, fills: PATH.partial until it is whole, so that what is done survives an
  * end before time and PATH is never half of something. */
 #pragma once
 #include "sweep/rows.h"
@@ -7,6 +7,7 @@ typedef struct _PipesimSweepFile PipesimSweepFile;
 
 /**
  * pipesim_sweep_file_open: "-" or NULL is standard output, written as rows come.
+ * @rows: how they are written; must outlive the file
  * @made_of: everything that decides a row, a line each, the caller's until this returns; stands in PATH.partial.id beside the rows
  *   and is compared where they are resumed
  * @first, @end: points that the file is to hold
@@ -17,7 +18,7 @@ typedef struct _PipesimSweepFile PipesimSweepFile;
  * PATH.partial but no @resume, or where that has no .id; PIPESIM_ERROR_PARSE where what is there is
  * of another sweep.
  */
-PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimSweepTitles *titles,
+PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimRows *rows,
 	const char *made_of, guint64 first, guint64 end, gboolean resume, guint64 *next,
 	GError **error);
 

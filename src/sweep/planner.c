@@ -1,11 +1,9 @@
 #include "config.h"
 
-#include "analysis/family.h"
 #include "analysis/layouts.h"
 #include "base/parallel.h"
 #include "schedule/schedule.h"
-#include "sweep/planner.h"
-#include <math.h>
+#include "sweep/planner-ways.h"
 #include <string.h>
 
 /* Candidates that are simulated before what they found prunes others, or where none is pruned. */
@@ -16,39 +14,6 @@
 /* Near misses that are told. */
 #define MISSES 3
 
-/* Ops that families keep at hand from block to block. */
-#define MOST_OPS (4u << 20)
-
-/* One training on so many ranks, and all schedules at it. */
-typedef struct {
-	PipesimTraining training;
-	guint ranks;
-	PipesimCosts *costs; /* NULL: refused */
-	/* Seconds of all ranks for a micro-batch: of TP's and EP's messages, of recomputation. */
-	double messages, again;
-	GArray *candidates; /* of PipesimCandidate */
-	GError *refusal;    /* of the first that a rule refused, or NULL */
-} Way;
-
-typedef struct {
-	PipesimCandidate candidate;
-	const Way *way;
-	PipesimFamily *family;
-	guint group; /* the number of its family */
-} Item;
-
-/* What candidates of one family share. */
-typedef struct {
-	const PipesimSchedule *schedule;
-	guint ranks, chunks, microbatches;
-	guint number, members;
-} Family;
-
-/* Items of a block that run side by side. */
-typedef struct {
-	guint first, n; /* of Planner.sorted */
-} Bundle;
-
 /* Candidates that are laid out. */
 typedef struct {
 	const PipesimWish *wish;
@@ -56,15 +21,18 @@ typedef struct {
 	gint64 below; /* steps from here on are of no interest, ns */
 } Layouts;
 
+/* A block of items that is simulated. */
+typedef struct {
+	PipesimPlanner *planner;
+	PipesimPlanItem **items; /* by family */
+	guint *first;            /* of each bundle, and behind the last */
+	PipesimBrief *briefs;    /* PIPESIM_TOGETHER of each bundle */
+} Block;
+
 typedef struct {
 	const PipesimWish *wish;
-	GArray *ways;        /* of Way */
-	GArray *all;         /* of Item */
-	GPtrArray *families; /* of PipesimFamily, owned */
-	guint first, end;    /* items that are looked at */
+	PipesimPlanner *candidates;
 	PipesimPlanned *planned;
-	Item **sorted;   /* of a block, by family */
-	Bundle *bundles; /* of a block */
 } Planner;
 
 void pipesim_planned_free(PipesimPlanned *planned)
@@ -79,306 +47,37 @@ void pipesim_planned_free(PipesimPlanned *planned)
 	g_free(planned);
 }
 
-/* Candidates ----------------------------------------------------------------------------- */
-
-/* Bounds of @candidate at @costs: its busiest rank, and its fullest with one micro-batch. */
-static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
-	PipesimCandidate *candidate, GError **error)
-{
-	gint64 all = 0, held = 0, busiest = 0;
-	const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
-	g_autoptr(PipesimTimes) times = NULL;
-	PipesimShape shape;
-
-	if (!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, error) ||
-		!costs->cutter->check(costs->cutter, &shape, error))
-		return FALSE;
-	times = pipesim_times_new(costs, &shape);
-	for (guint rank = 0; rank < shape.ranks; rank++) {
-		gint64 busy = 0, bytes = 0, least = 0, tail = 0;
-		guint sorts = 0;
-
-		for (guint chunk = 0; chunk < shape.chunks; chunk++) {
-			const guint stage = pipesim_shape_stage(&shape, rank, chunk);
-
-			/* A pair is no shorter than its halves where none was measured. */
-			busy += (times->stage[PIPESIM_F][stage] +
-					times->stage[PIPESIM_B][stage]) *
-				(gint64)pipesim_shape_per_chunk(&shape);
-			bytes += times->bytes[PIPESIM_PARAMETERS][stage];
-			if (times->late != NULL)
-				bytes -= times->late[stage];
-			tail += times->tail[stage];
-			held += times->bytes[PIPESIM_PARAMETERS][stage];
-			if (times->late != NULL)
-				held -= times->late[stage];
-			sorts |= times->sorts[stage];
-			least = MAX(least, times->bytes[PIPESIM_UNTIL_INPUT][stage] +
-						   times->bytes[PIPESIM_UNTIL_WEIGHT][stage] +
-						   times->bytes[PIPESIM_TRANSIENT][stage]);
-		}
-		bytes += least + costs->cutter->fixed(costs->cutter, sorts);
-		all += busy;
-		busiest = MAX(busiest, busy);
-		candidate->bound = MAX(candidate->bound, busy + tail);
-		candidate->least = MAX(candidate->least, bytes);
-	}
-	/* Under any layout the busiest rank, and the fullest, has no less than the mean; of one stage each, the longest is
-	 * as short as it can be. Each op may be rounded by a nanosecond. */
-	if (wish->layouts) {
-		if (shape.chunks > 1 || shape.copies > 1)
-			busiest = all / shape.ranks;
-		candidate->bound =
-			MAX(busiest - 3 * (gint64)pipesim_shape_per_chunk(&shape), 0);
-		candidate->mean = held / shape.ranks;
-	}
-	return TRUE;
-}
-
-/* The numbers of chunks that @schedule is tried with; 0 = its own alone. */
-static const guint *chunks_of(const PipesimWish *wish, const PipesimSchedule *schedule)
-{
-	static const guint own[] = {0, G_MAXUINT}, tried[] = {2, 3, 4, 5, 6, 8, 10, G_MAXUINT};
-	static guint given[] = {0, G_MAXUINT};
-
-	if (!(schedule->takes & PIPESIM_TAKES_CHUNKS))
-		return own;
-	if (wish->chunks == 0)
-		return tried;
-	given[0] = wish->chunks;
-	return given;
-}
-
-/* What of a micro-batch is no model FLOPs. */
-static void measure_way(Way *way)
-{
-	const PipesimCutter *cutter = way->costs->cutter;
-	const PipesimTransformer *model = pipesim_cutter_model(cutter);
-	const PipesimRates *rates = pipesim_cutter_rates(cutter);
-	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
-	PipesimStage stage;
-
-	if (whole == NULL ||
-		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
-		return;
-	for (guint phase = 0; phase < 3; phase++)
-		way->messages += stage.rows * rates->row[phase] +
-				 stage.tensor * rates->tensor[phase] +
-				 stage.collectives * rates->collective[phase] +
-				 stage.exchanged * rates->exchange[phase];
-	for (guint work = 0; work < PIPESIM_N_WORK; work++)
-		if (rates->rate[work][0] > 0)
-			way->again += stage.again[work] / rates->rate[work][0];
-}
-
-/* @fault, which it takes: the first stays. */
-static void refuse(GError **refusal, GError *fault)
-{
-	if (*refusal == NULL)
-		*refusal = fault;
-	else
-		g_error_free(fault);
-}
-
-/* All schedules at one training: candidates with their bounds. */
-static gboolean bound_way(
-	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
-{
-	const Planner *planner = data;
-	const PipesimWish *wish = planner->wish;
-	Way *way = &g_array_index(planner->ways, Way, item);
-	const PipesimTraining *training = &way->training;
-	const gint64 share = training->microbatch * training->dp;
-
-	if (!pipesim_training_check(wish->model, training, &way->refusal))
-		return TRUE;
-	way->costs = pipesim_planner_balanced(wish, training, way->ranks, &way->refusal);
-	if (way->costs == NULL)
-		return TRUE;
-	measure_way(way);
-	for (const PipesimSchedule *const *schedule = wish->schedules; *schedule != NULL;
-		schedule++)
-		for (const guint *chunks = chunks_of(wish, *schedule); *chunks != G_MAXUINT;
-			chunks++) {
-			PipesimCandidate candidate = {.training = *training,
-				.schedule = *schedule,
-				.ranks = way->ranks,
-				.chunks = *chunks,
-				.microbatches = (guint)(wish->batch / share)};
-			GError *fault = NULL;
-
-			/* One rank has nobody to interleave with: Megatron-LM and PyTorch refuse it. */
-			if (way->ranks == 1 && *chunks != 0) {
-				pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
-					"%s on 1 rank: chunks are for two or more; give --pp 2",
-					(*schedule)->name);
-				refuse(&way->refusal, fault);
-				continue;
-			}
-			if (bound(wish, way->costs, &candidate, &fault))
-				g_array_append_val(way->candidates, candidate);
-			else
-				refuse(&way->refusal, fault);
-		}
-	return TRUE;
-}
-
-static void add_way(Planner *planner, const PipesimTraining *training, guint ranks)
-{
-	const gint64 batch = planner->wish->batch, wanted = planner->wish->microbatches;
-	const gint64 share = training->microbatch * training->dp;
-	const Way way = {.training = *training,
-		.ranks = ranks,
-		.candidates = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate))};
-
-	if (batch % share == 0 && batch / share <= PIPESIM_MAX_MICROBATCHES &&
-		(wanted == 0 || batch / share == wanted))
-		g_array_append_val(planner->ways, way);
-	else
-		g_array_unref(way.candidates);
-}
-
-static void clear_way(gpointer data)
-{
-	Way *way = data;
-
-	pipesim_costs_free(way->costs);
-	g_array_unref(way->candidates);
-	g_clear_error(&way->refusal);
-}
-
-/* What may be computed again, from the least to the most. */
-static void add_recomputations(Planner *planner, PipesimTraining *training, guint ranks)
-{
-	const PipesimTransformer *model = planner->wish->model;
-	const guint some = model->experts > 0
-				   ? PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM |
-					     (model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0)
-				   : PIPESIM_RECOMPUTE_MLP;
-
-	if (planner->wish->recompute_given) {
-		add_way(planner, training, ranks);
-		return;
-	}
-	training->recompute = 0;
-	training->full = FALSE;
-	add_way(planner, training, ranks);
-	training->recompute = some;
-	add_way(planner, training, ranks);
-	training->recompute = 0;
-	training->full = TRUE;
-	add_way(planner, training, ranks);
-	training->full = FALSE;
-}
-
-static void add_microbatches(Planner *planner, PipesimTraining *training, guint ranks)
-{
-	const gint64 given = planner->wish->training.microbatch;
-
-	for (gint64 size = given > 0 ? given : 1; size <= (given > 0 ? given : 8); size *= 2) {
-		training->microbatch = size;
-		add_recomputations(planner, training, ranks);
-	}
-}
-
-static void add_experts(Planner *planner, PipesimTraining *training, guint ranks)
-{
-	const PipesimWish *wish = planner->wish;
-	const gint64 all = training->tp * training->cp * training->dp;
-	const gint64 most = wish->model->experts > 0 ? MIN(wish->model->experts, all) : 1;
-	const gint64 given = wish->training.ep;
-
-	for (gint64 ep = given > 0 ? given : 1; ep <= (given > 0 ? given : most); ep *= 2) {
-		if (given == 0 &&
-			(all % ep != 0 || (most > 1 && wish->model->experts % ep != 0)))
-			continue;
-		training->ep = ep;
-		add_microbatches(planner, training, ranks);
-	}
-}
-
-static void add_all(Planner *planner)
-{
-	const PipesimWish *wish = planner->wish;
-	const gint64 layers = wish->model->layers;
-
-	for (gint64 tp = 1; tp <= wish->per_node; tp++) {
-		PipesimTraining training = wish->training;
-
-		if (wish->training.tp > 0 ? tp != wish->training.tp
-					  : wish->per_node % tp != 0 || wish->gpus % tp != 0 ||
-						    wish->model->heads % tp != 0)
-			continue;
-		training.tp = tp;
-		training.cp = MAX(training.cp, 1);
-		training.etp = MAX(training.etp, 1);
-		training.sequence_parallel = tp > 1;
-		for (guint ranks = 1; ranks <= MIN(wish->gpus, layers + 2); ranks++) {
-			const gint64 used = tp * training.cp * ranks;
-
-			if ((wish->ranks > 0 && ranks != wish->ranks) || wish->gpus % used != 0)
-				continue;
-			training.dp = wish->gpus / used;
-			if (wish->training.dp > 0 && training.dp != wish->training.dp)
-				continue;
-			add_experts(planner, &training, ranks);
-		}
-	}
-}
-
 /* Simulation ----------------------------------------------------------------------------- */
 
-/* Shares of the step that are no model FLOPs. */
-static void divide_step(const Way *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+/* Whether this process is to do number @item of what all share. */
+static gboolean is_ours(const PipesimWish *wish, gsize item)
 {
-	const double ratio = (double)brief->makespan / (double)brief->step;
-	const double each = (double)candidate->microbatches / candidate->ranks /
-			    ((double)brief->step / 1e9);
-
-	candidate->bubble = brief->bubble * ratio;
-	candidate->after = 1 - ratio;
-	candidate->messages = each * way->messages;
-	candidate->again = each * way->again;
+	return wish->peers.size < 2 || item % wish->peers.size == wish->peers.rank;
 }
 
-static void take_brief(const Way *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+static void exchange(const PipesimWish *wish, gpointer results, gsize each, gsize n)
 {
-	if (brief->step == 0)
-		return;
-	candidate->makespan = brief->makespan;
-	candidate->step = brief->step;
-	candidate->tokens = brief->tokens;
-	candidate->mfu = brief->mfu;
-	candidate->memory = brief->memory;
-	candidate->fits = brief->fits;
-	candidate->fullest = brief->fullest;
-	candidate->parameters = brief->parameters;
-	candidate->transient = brief->transient;
-	candidate->activations = brief->memory - brief->parameters - brief->transient;
-	divide_step(way, brief, candidate);
+	if (wish->peers.size > 1)
+		wish->peers.exchange(results, each, n);
 }
 
 static gboolean simulate(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	const Planner *planner = data;
-	const Bundle *bundle = &planner->bundles[item];
-	Item **items = &planner->sorted[bundle->first];
-	const PipesimCosts *costs[PIPESIM_TOGETHER];
-	PipesimBrief briefs[PIPESIM_TOGETHER];
+	const Block *block = data;
+	const guint first = block->first[item];
 
-	for (guint i = 0; i < bundle->n; i++)
-		costs[i] = items[i]->way->costs;
-	pipesim_family_run(items[0]->family, costs, bundle->n, briefs);
-	for (guint i = 0; i < bundle->n; i++)
-		take_brief(items[i]->way, &briefs[i], &items[i]->candidate);
+	if (is_ours(block->planner->wish, item))
+		pipesim_planner_bundle(block->planner, &block->items[first],
+			block->first[item + 1] - first,
+			&block->briefs[item * PIPESIM_TOGETHER]);
 	return TRUE;
 }
 
 static int compare_bounds(gconstpointer a, gconstpointer b)
 {
-	const PipesimCandidate *x = &((const Item *)a)->candidate;
-	const PipesimCandidate *y = &((const Item *)b)->candidate;
+	const PipesimCandidate *x = &((const PipesimPlanItem *)a)->candidate;
+	const PipesimCandidate *y = &((const PipesimPlanItem *)b)->candidate;
 
 	return (x->bound > y->bound) - (x->bound < y->bound);
 }
@@ -469,41 +168,27 @@ static gboolean can_win(Planner *planner, const PipesimCandidate *candidate)
 	return TRUE;
 }
 
-static int compare_groups(gconstpointer a, gconstpointer b)
-{
-	const Item *x = *(const Item *const *)a, *y = *(const Item *const *)b;
-
-	/* Those of one group as they come. */
-	return x->group != y->group ? (x->group > y->group) - (x->group < y->group)
-				    : (x > y) - (x < y);
-}
-
 /* All of @items, of which those of one family run side by side. */
-static gboolean run_block(Planner *planner, Item **items, guint n, GError **error)
+static gboolean run_block(Planner *planner, PipesimPlanItem **items, guint n, GError **error)
 {
-	g_autofree Bundle *bundles = g_new(Bundle, MAX(n, 1u));
-	PipesimParallel work = {
-		.threads = planner->wish->threads, .run = simulate, .data = planner};
-	guint64 ops = 0;
+	g_autofree guint *first = g_new(guint, n + 1);
+	g_autofree PipesimBrief *briefs = NULL;
+	const guint bundles = pipesim_planner_bundles(items, n, first);
+	Block block = {planner->candidates, items, first, NULL};
+	const PipesimParallel work = {.n_items = bundles,
+		.threads = planner->wish->threads,
+		.run = simulate,
+		.data = &block};
 
-	qsort(items, n, sizeof *items, compare_groups);
-	for (guint i = 0; i < n; i++) {
-		Bundle *last = work.n_items > 0 ? &bundles[work.n_items - 1] : NULL;
-
-		if (last != NULL && last->n < PIPESIM_TOGETHER &&
-			items[i - 1]->group == items[i]->group)
-			last->n++;
-		else
-			bundles[work.n_items++] = (Bundle){i, 1};
-	}
-	planner->sorted = items;
-	planner->bundles = bundles;
+	block.briefs = briefs = g_new0(PipesimBrief, MAX((gsize)bundles, 1) * PIPESIM_TOGETHER);
 	if (!pipesim_parallel(&work, error))
 		return FALSE;
-	for (guint i = 0; i < planner->families->len; i++)
-		ops += pipesim_family_ops(g_ptr_array_index(planner->families, i));
-	for (guint i = 0; i < planner->families->len && ops > MOST_OPS; i++)
-		pipesim_family_forget(g_ptr_array_index(planner->families, i));
+	exchange(planner->wish, briefs, PIPESIM_TOGETHER * sizeof *briefs, bundles);
+	for (guint i = 0; i < bundles; i++)
+		for (guint k = first[i]; k < first[i + 1]; k++)
+			pipesim_plan_take(items[k]->way,
+				&briefs[i * PIPESIM_TOGETHER + k - first[i]],
+				&items[k]->candidate);
 	return TRUE;
 }
 
@@ -511,13 +196,14 @@ static gboolean simulate_all(Planner *planner, GError **error)
 {
 	const PipesimWish *wish = planner->wish;
 	const guint most = wish->every ? BIG_BLOCK : BLOCK;
-	g_autofree Item **block = g_new(Item *, most), **sorted = g_new(Item *, most);
-	const guint end = planner->end;
+	g_autofree PipesimPlanItem **block = g_new(PipesimPlanItem *, most);
+	g_autofree PipesimPlanItem **sorted = g_new(PipesimPlanItem *, most);
+	const GArray *items = planner->candidates->items;
 	guint n = 0;
 
-	for (guint i = planner->first; i <= end; i++) {
-		const gboolean last = i == end;
-		Item *item = last ? NULL : &g_array_index(planner->all, Item, i);
+	for (guint i = 0; i <= items->len; i++) {
+		const gboolean last = i == items->len;
+		PipesimPlanItem *item = last ? NULL : &g_array_index(items, PipesimPlanItem, i);
 
 		if (!last && (wish->every || can_win(planner, &item->candidate)))
 			block[n++] = item;
@@ -530,103 +216,17 @@ static gboolean simulate_all(Planner *planner, GError **error)
 			take(planner, &block[k]->candidate);
 		n = 0;
 		if (wish->progress != NULL)
-			wish->progress(i - planner->first, end - planner->first, wish->data);
-	}
-	return TRUE;
-}
-
-static guint hash_family(gconstpointer data)
-{
-	const Family *family = data;
-
-	return g_direct_hash(family->schedule) ^ (family->ranks * 31u) ^
-	       (family->chunks * 977u) ^ (family->microbatches * 65599u);
-}
-
-static gboolean equal_families(gconstpointer a, gconstpointer b)
-{
-	const Family *x = a, *y = b;
-
-	return x->schedule == y->schedule && x->ranks == y->ranks && x->chunks == y->chunks &&
-	       x->microbatches == y->microbatches;
-}
-
-/* Which candidates share an order. */
-static void find_families(Planner *planner)
-{
-	g_autoptr(GHashTable) table =
-		g_hash_table_new_full(hash_family, equal_families, g_free, NULL);
-	g_autoptr(GPtrArray) found = g_ptr_array_new();
-
-	for (guint i = 0; i < planner->all->len; i++) {
-		Item *item = &g_array_index(planner->all, Item, i);
-		const PipesimCandidate *candidate = &item->candidate;
-		const Family key = {candidate->schedule, candidate->ranks, candidate->chunks,
-			candidate->microbatches, found->len, 0};
-		Family *family = g_hash_table_lookup(table, &key);
-
-		if (family == NULL) {
-			family = g_memdup2(&key, sizeof key);
-			g_hash_table_add(table, family);
-			g_ptr_array_add(found, family);
-		}
-		family->members++;
-		item->group = family->number;
-	}
-	for (guint i = 0; i < found->len; i++)
-		g_ptr_array_add(planner->families, NULL);
-	for (guint i = 0; i < planner->all->len; i++) {
-		Item *item = &g_array_index(planner->all, Item, i);
-		const Family *family = g_ptr_array_index(found, item->group);
-		const PipesimScenario scenario =
-			pipesim_planner_scenario(planner->wish, &item->candidate);
-
-		if (g_ptr_array_index(planner->families, item->group) == NULL)
-			g_ptr_array_index(planner->families, item->group) = pipesim_family_new(
-				family->schedule, &scenario, family->members);
-		item->family = g_ptr_array_index(planner->families, item->group);
-	}
-}
-
-/* All candidates, bounded on all cores, in the order of the ways. */
-static gboolean collect(Planner *planner, GError **error)
-{
-	const PipesimParallel work = {.n_items = planner->ways->len,
-		.threads = planner->wish->threads,
-		.run = bound_way,
-		.data = planner};
-	PipesimPlanned *planned = planner->planned;
-
-	if (!pipesim_parallel(&work, error))
-		return FALSE;
-	for (guint i = 0; i < planner->ways->len; i++) {
-		Way *way = &g_array_index(planner->ways, Way, i);
-
-		for (guint k = 0; k < way->candidates->len; k++) {
-			const Item item = {.candidate = g_array_index(
-						   way->candidates, PipesimCandidate, k),
-				.way = way};
-
-			if (planned->candidates++ == 0 ||
-				item.candidate.least < planned->smallest.least)
-				planned->smallest = item.candidate;
-			g_array_append_val(planner->all, item);
-		}
-		if (way->refusal != NULL)
-			refuse(&planned->refusal, g_steal_pointer(&way->refusal));
+			wish->progress(i, items->len, wish->data);
 	}
 	return TRUE;
 }
 
 /* The layout that is best for a candidate, in place of the balanced one; step 0 where none is of interest. */
-static gboolean lay_out(
-	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 {
-	const Layouts *layouts = data;
-	PipesimCandidate *candidate = &layouts->candidates[item];
 	const PipesimScenario scenario = pipesim_planner_scenario(layouts->wish, candidate);
 	g_autoptr(PipesimFamily) family = pipesim_family_new(candidate->schedule, &scenario, 1);
-	Way way = {.training = candidate->training,
+	PipesimPlanWay way = {.training = candidate->training,
 		.ranks = candidate->ranks,
 		.costs = pipesim_planner_balanced(
 			layouts->wish, &candidate->training, candidate->ranks, NULL)};
@@ -637,8 +237,8 @@ static gboolean lay_out(
 	candidate->gap = 1;
 	if (way.costs == NULL ||
 		!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL))
-		return TRUE;
-	measure_way(&way);
+		return;
+	pipesim_plan_way_measure(&way);
 	layout = pipesim_layouts_search(candidate->schedule, &scenario, &shape, way.costs,
 		layouts->below, &candidate->gap);
 	if (layout == NULL && candidate->gap == 0)
@@ -652,10 +252,51 @@ static gboolean lay_out(
 		pipesim_costs_set_cutter(way.costs,
 			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout)));
 		pipesim_family_run(family, &costs, 1, &brief);
-		take_brief(&way, &brief, candidate);
+		pipesim_plan_take(&way, &brief, candidate);
 	}
 	pipesim_costs_free(way.costs);
+}
+
+static gboolean lay_out(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	const Layouts *layouts = data;
+
+	if (is_ours(layouts->wish, item))
+		lay_out_one(layouts, &layouts->candidates[item]);
 	return TRUE;
+}
+
+/* What other processes found; what candidates point to is of each of them. */
+static void exchange_layouts(const Layouts *layouts, guint n)
+{
+	PipesimCandidate *candidates = layouts->candidates;
+	g_autofree const PipesimSchedule **schedules = g_new(const PipesimSchedule *, n + 1);
+	g_autofree gsize *lengths = g_new0(gsize, n + 1);
+	g_autofree char *texts = NULL;
+	gsize longest = 0;
+
+	if (layouts->wish->peers.size < 2)
+		return;
+	for (guint i = 0; i < n; i++) {
+		schedules[i] = candidates[i].schedule;
+		if (is_ours(layouts->wish, i) && candidates[i].layout != NULL)
+			lengths[i] = strlen(candidates[i].layout) + 1;
+	}
+	exchange(layouts->wish, lengths, sizeof *lengths, n);
+	for (guint i = 0; i < n; i++)
+		longest = MAX(longest, lengths[i]);
+	texts = g_new0(char, (gsize)n *longest + 1);
+	for (guint i = 0; i < n; i++)
+		if (is_ours(layouts->wish, i) && lengths[i] > 0)
+			memcpy(texts + i * longest, candidates[i].layout, lengths[i]);
+	exchange(layouts->wish, texts, longest, n);
+	exchange(layouts->wish, candidates, sizeof *candidates, n);
+	for (guint i = 0; i < n; i++) {
+		candidates[i].schedule = schedules[i];
+		candidates[i].layout =
+			lengths[i] > 0 ? g_intern_string(texts + i * longest) : NULL;
+	}
 }
 
 /* Lays out what was found, and puts it in order once more. */
@@ -672,6 +313,7 @@ static gboolean lay_out_all(const PipesimWish *wish, PipesimPlanned *planned, GE
 	work.data = (gpointer)layouts;
 	if (!pipesim_parallel(&work, error))
 		return FALSE;
+	exchange_layouts(layouts, all->len);
 	g_array_set_size(planned->best, 0);
 	g_array_set_size(planned->misses, 0);
 	for (guint i = 0; i < all->len; i++) {
@@ -702,9 +344,10 @@ static gboolean lay_out_every(Planner *planner, GError **error)
 	PipesimCandidate block[LAID_OUT];
 	guint next = 0;
 
-	for (guint i = 0; i < planner->all->len; i++) {
+	for (guint i = 0; i < planner->candidates->items->len; i++) {
 		const PipesimCandidate *candidate =
-			&g_array_index(planner->all, Item, i).candidate;
+			&g_array_index(planner->candidates->items, PipesimPlanItem, i)
+				 .candidate;
 
 		if (candidate->step > 0)
 			g_array_append_vals(all, candidate, 1);
@@ -727,6 +370,7 @@ static gboolean lay_out_every(Planner *planner, GError **error)
 					g_array_index(all, PipesimCandidate, next);
 		if (!pipesim_parallel(&work, error))
 			return FALSE;
+		exchange_layouts(&layouts, (guint)work.n_items);
 		for (guint i = 0; i < work.n_items; i++) {
 			if (block[i].step == 0)
 				continue;
@@ -750,40 +394,43 @@ static void drop_misses(PipesimPlanned *planned)
 			g_array_remove_index(planned->misses, i);
 }
 
-PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
+static PipesimPlanned *new_planned(PipesimPlanner *candidates)
 {
-	g_autoptr(PipesimPlanned) planned = g_new0(PipesimPlanned, 1);
-	g_autoptr(GArray) ways = g_array_new(FALSE, FALSE, sizeof(Way));
-	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(Item));
-	g_autoptr(GPtrArray) families =
-		g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_family_free);
-	Planner planner = {.wish = wish,
-		.ways = ways,
-		.all = all,
-		.families = families,
-		.planned = planned};
+	PipesimPlanned *planned = g_new0(PipesimPlanned, 1);
+	const GArray *items = candidates->items;
 
 	planned->best = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->misses = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	g_array_set_clear_func(ways, clear_way);
-	add_all(&planner);
-	if (!collect(&planner, error))
-		return NULL;
-	find_families(&planner);
-	planner.end = all->len;
-	if (wish->every && wish->parts > 0) {
-		/* At most 2^32 times 2^20. */
-		planner.first = (guint)(all->len * wish->part / wish->parts);
-		planner.end = (guint)(all->len * (wish->part + 1) / wish->parts);
+	planned->candidates = items->len;
+	planned->refusal = g_steal_pointer(&candidates->refusal);
+	for (guint i = 0; i < items->len; i++) {
+		const PipesimCandidate *candidate =
+			&g_array_index(items, PipesimPlanItem, i).candidate;
+
+		if (i == 0 || candidate->least < planned->smallest.least)
+			planned->smallest = *candidate;
 	}
+	return planned;
+}
+
+PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
+{
+	g_autoptr(PipesimPlanner) candidates = pipesim_planner_new(wish, error);
+	g_autoptr(PipesimPlanned) planned = NULL;
+	Planner planner = {.wish = wish, .candidates = candidates};
+
+	if (candidates == NULL)
+		return NULL;
+	planner.planned = planned = new_planned(candidates);
 	if (!wish->every)
-		g_array_sort(all, compare_bounds); /* stable */
+		g_array_sort(candidates->items, compare_bounds); /* stable */
 	if (!simulate_all(&planner, error))
 		return NULL;
-	for (guint i = planner.first; i < planner.end; i++) {
-		const PipesimCandidate *candidate = &g_array_index(all, Item, i).candidate;
+	for (guint i = 0; i < candidates->items->len; i++) {
+		const PipesimCandidate *candidate =
+			&g_array_index(candidates->items, PipesimPlanItem, i).candidate;
 
 		if (wish->every || (wish->frontier && candidate->step > 0))
 			g_array_append_vals(planned->all, candidate, 1);

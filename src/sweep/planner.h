@@ -2,8 +2,15 @@
  * combination of sizes, micro-batch, recomputation and schedule that the rules allow is bounded, and those
  * that could be among the best are simulated. */
 #pragma once
-#include "analysis/run.h"
+#include "analysis/family.h"
 #include "transformer/cutter.h"
+
+/* Processes that all make the same plan and share its simulations. */
+typedef struct {
+	guint rank, size; /* size 0 or 1: there is one */
+	/* Gives all of them all @n results of @each bytes, of which process i % size has made number i. */
+	void (*exchange)(gpointer results, gsize each, gsize n);
+} PipesimPeers;
 
 /* What is asked. Of sizes 0 = searched. */
 typedef struct {
@@ -22,11 +29,9 @@ typedef struct {
 	/* Lay out every candidate that could be among the best so, not only those that are best with balanced layers. */
 	gboolean layouts;
 	gboolean frontier; /* also find those that none beats in step and memory both */
-	/* Simulate and keep all candidates, whatever they lose by or hold: of @parts equal parts of
-	 * them number @part; 0 parts = all. */
-	gboolean every;
-	guint64 part, parts;
-	guint threads;                                          /* 0 = one a core */
+	gboolean every;    /* simulate and keep all candidates, whatever they lose by or hold */
+	guint threads;     /* 0 = one a core */
+	PipesimPeers peers;
 	void (*progress)(guint done, guint all, gpointer data); /* now and then; or NULL */
 	gpointer data;
 } PipesimWish;
@@ -74,10 +79,30 @@ typedef struct {
 	GError *refusal; /* of the first combination that a rule refused, where there is no candidate; or NULL */
 } PipesimPlanned;
 
-/** pipesim_planner_run: the same result whatever the number of threads. (transfer full): NULL with
+/** pipesim_planner_run: the same result whatever the number of threads and processes. (transfer full): NULL with
  * PIPESIM_ERROR_LIMIT. */
 PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error);
 void pipesim_planned_free(PipesimPlanned *planned);
+
+typedef struct _PipesimPlanner PipesimPlanner;
+
+/** pipesim_planner_new: all candidates of @wish, which must outlive it, bounded. (transfer full): NULL with
+ * PIPESIM_ERROR_LIMIT. */
+PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error);
+void pipesim_planner_free(PipesimPlanner *planner);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPlanner, pipesim_planner_free)
+
+/** pipesim_planner_count: how many there are; pipesim_planner_refusal: where there are none, why (its own), or NULL. */
+guint pipesim_planner_count(const PipesimPlanner *planner);
+const GError *pipesim_planner_refusal(const PipesimPlanner *planner);
+
+/** pipesim_planner_simulate: candidates @first to @first + @n - 1, in the order of the search; from several threads at once. */
+void pipesim_planner_simulate(
+	PipesimPlanner *planner, guint first, guint n, PipesimBrief *briefs);
+
+/** pipesim_planner_candidate: number @index, as @brief says it ran; NULL: not simulated. */
+PipesimCandidate pipesim_planner_candidate(
+	const PipesimPlanner *planner, guint index, const PipesimBrief *brief);
 
 /** pipesim_planner_costs: the costs of @candidate: its stages' times and bytes, and P2P at the network of a
  * GPU, or its links where all GPUs are one node. (transfer full): errors of

@@ -91,7 +91,7 @@ static PipesimSweepBlock *solve(PipesimPool *pool, guint64 own, guint *batch)
 static gpointer run_thread(gpointer data)
 {
 	PipesimPool *pool = data;
-	guint batch = 1;
+	guint batch = MAX(pool->work->together, 1);
 
 	g_mutex_lock(&pool->lock);
 	for (;;) {

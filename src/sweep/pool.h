@@ -1,11 +1,15 @@
 /* Points of a sweep solved on several threads and handed out in order. */
 #pragma once
+#include "analysis/family.h"
 #include "output/figures.h"
 
-/* What is known of one schedule at one point. Plain but for @error, so that it can travel. */
+/* What is known of one schedule at one point, or of a candidate of a plan. Plain but for @error, so that it can travel. */
 typedef struct {
-	PipesimValue
-		values[PIPESIM_N_SWEPT]; /* by PipesimFigureId; unset where @error is set */
+	union {
+		PipesimValue values
+			[PIPESIM_N_SWEPT]; /* by PipesimFigureId; unset where @error is set */
+		PipesimBrief brief;        /* of a candidate */
+	};
 	char *error; /* why there is no result, or NULL; owned by the one who holds the result */
 } PipesimSweepResult;
 
@@ -27,6 +31,7 @@ typedef struct {
 	guint block;        /* points of a block, >= 1 */
 	guint part, parts;  /* only blocks number part, part + parts ...; 0, 1 = all */
 	guint threads;      /* >= 1 */
+	guint together;     /* points that a thread solves at once at first; 0 = 1 */
 	/* Fills @width results for each of @n points from @first on; called on any thread,
 	 * several at once. */
 	void (*solve)(gpointer data, guint64 first, guint n, PipesimSweepResult *results);

@@ -124,6 +124,51 @@ void pipesim_rows_append(
 		}
 }
 
+static void put_header(gconstpointer data, GString *out)
+{
+	pipesim_rows_header(data, out);
+}
+
+static void put_key(gconstpointer data, guint64 point, guint line, GString *out)
+{
+	pipesim_rows_key(data, point, line, out);
+}
+
+static void put_rows(gconstpointer data, const PipesimSweepBlock *block, GString *out)
+{
+	pipesim_rows_append(data, block, out);
+}
+
+PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles)
+{
+	return (PipesimRows){.width = g_strv_length((char **)titles->names),
+		.titled = titles->format == PIPESIM_ROWS_CSV,
+		.header = put_header,
+		.key = put_key,
+		.append = put_rows,
+		.data = titles};
+}
+
+gboolean pipesim_rows_format(
+	const char *format, const char *path, PipesimRowFormat *rows, GError **error)
+{
+	static const char *const names[] = {"text", "csv", "jsonl"};
+
+	*rows = PIPESIM_ROWS_TEXT;
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autofree char *extension = g_strconcat(".", names[i], NULL);
+
+		if (format != NULL
+				? strcmp(format, names[i]) == 0
+				: path != NULL && i > 0 && g_str_has_suffix(path, extension)) {
+			*rows = (PipesimRowFormat)i;
+			return TRUE;
+		}
+	}
+	return format == NULL || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+					 "unknown format '%s'; text, csv or jsonl", format);
+}
+
 /* Table for people ------------------------------------------------------------------------- */
 
 #define WIDTH 120

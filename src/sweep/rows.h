@@ -21,6 +21,25 @@ typedef struct {
 	const GPtrArray *notices; /* of char *: what was said of the sweep; NULL = nothing */
 } PipesimSweepTitles;
 
+/* How results become lines: of a sweep, or of the candidates of a plan. */
+typedef struct {
+	guint width;     /* lines of a point */
+	gboolean titled; /* the first line of all is a header */
+	void (*header)(gconstpointer data, GString *out);
+	/* What the line @line of @point begins with, whatever its results. */
+	void (*key)(gconstpointer data, guint64 point, guint line, GString *out);
+	void (*append)(gconstpointer data, const PipesimSweepBlock *block, GString *out);
+	gconstpointer data;
+} PipesimRows;
+
+/** pipesim_rows_of_sweep: @titles as that; they must outlive it. */
+PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles);
+
+/** pipesim_rows_format: that of --format @format (NULL = not given), else of the extension of @path (nullable), else text.
+ * FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_rows_format(
+	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
+
 /** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
 void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out);
 

@@ -1,0 +1,240 @@
+/* The candidates of a plan, and simulating any of them. */
+#include "config.h"
+
+#include "sweep/planner-ways.h"
+#include <string.h>
+
+/* Ops that families keep at hand that nobody runs. */
+#define MOST_OPS (4u << 20)
+
+/* What candidates of one family share. */
+typedef struct {
+	const PipesimSchedule *schedule;
+	guint ranks, chunks, microbatches;
+	guint number, members;
+} Family;
+
+static guint hash_family(gconstpointer data)
+{
+	const Family *family = data;
+
+	return g_direct_hash(family->schedule) ^ (family->ranks * 31u) ^
+	       (family->chunks * 977u) ^ (family->microbatches * 65599u);
+}
+
+static gboolean equal_families(gconstpointer a, gconstpointer b)
+{
+	const Family *x = a, *y = b;
+
+	return x->schedule == y->schedule && x->ranks == y->ranks && x->chunks == y->chunks &&
+	       x->microbatches == y->microbatches;
+}
+
+/* Which candidates share an order. */
+static void find_families(PipesimPlanner *planner)
+{
+	g_autoptr(GHashTable) table =
+		g_hash_table_new_full(hash_family, equal_families, g_free, NULL);
+	g_autoptr(GPtrArray) found = g_ptr_array_new();
+	g_autofree const PipesimCandidate **example =
+		g_new(const PipesimCandidate *, MAX(planner->items->len, 1u));
+
+	for (guint i = 0; i < planner->items->len; i++) {
+		PipesimPlanItem *item = &g_array_index(planner->items, PipesimPlanItem, i);
+		const PipesimCandidate *candidate = &item->candidate;
+		const Family key = {candidate->schedule, candidate->ranks, candidate->chunks,
+			candidate->microbatches, found->len, 0};
+		Family *family = g_hash_table_lookup(table, &key);
+
+		if (family == NULL) {
+			family = g_memdup2(&key, sizeof key);
+			example[found->len] = candidate;
+			g_hash_table_add(table, family);
+			g_ptr_array_add(found, family);
+		}
+		family->members++;
+		item->family = family->number;
+	}
+	for (guint i = 0; i < found->len; i++) {
+		const Family *family = g_ptr_array_index(found, i);
+		const PipesimScenario scenario =
+			pipesim_planner_scenario(planner->wish, example[i]);
+
+		g_ptr_array_add(planner->families,
+			pipesim_family_new(family->schedule, &scenario, family->members));
+	}
+	planner->users = g_new0(guint, MAX(found->len, 1u));
+}
+
+PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
+{
+	GArray *ways = pipesim_plan_ways(wish, error);
+	PipesimPlanner *planner;
+
+	if (ways == NULL)
+		return NULL;
+	planner = g_new0(PipesimPlanner, 1);
+	planner->wish = wish;
+	planner->ways = ways;
+	planner->items = g_array_new(FALSE, FALSE, sizeof(PipesimPlanItem));
+	planner->families = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_family_free);
+	g_mutex_init(&planner->lock);
+	for (guint i = 0; i < ways->len; i++) {
+		PipesimPlanWay *way = &g_array_index(ways, PipesimPlanWay, i);
+
+		for (guint k = 0; k < way->candidates->len; k++) {
+			const PipesimPlanItem item = {
+				.candidate =
+					g_array_index(way->candidates, PipesimCandidate, k),
+				.way = way};
+
+			g_array_append_val(planner->items, item);
+		}
+		if (way->refusal != NULL)
+			pipesim_plan_refuse(&planner->refusal, g_steal_pointer(&way->refusal));
+	}
+	find_families(planner);
+	return planner;
+}
+
+void pipesim_planner_free(PipesimPlanner *planner)
+{
+	if (planner == NULL)
+		return;
+	g_array_unref(planner->items);
+	g_ptr_array_unref(planner->families);
+	g_array_unref(planner->ways);
+	g_clear_error(&planner->refusal);
+	g_mutex_clear(&planner->lock);
+	g_free(planner->users);
+	g_free(planner);
+}
+
+guint pipesim_planner_count(const PipesimPlanner *planner)
+{
+	return planner->items->len;
+}
+
+const GError *pipesim_planner_refusal(const PipesimPlanner *planner)
+{
+	return planner->refusal;
+}
+
+/* Simulation ----------------------------------------------------------------------------- */
+
+static int compare_families(gconstpointer a, gconstpointer b)
+{
+	const PipesimPlanItem *x = *(const PipesimPlanItem *const *)a;
+	const PipesimPlanItem *y = *(const PipesimPlanItem *const *)b;
+
+	/* Those of one family as they come. */
+	return x->family != y->family ? (x->family > y->family) - (x->family < y->family)
+				      : (x > y) - (x < y);
+}
+
+guint pipesim_planner_bundles(PipesimPlanItem **items, guint n, guint *first)
+{
+	guint bundles = 0;
+
+	if (n > 0)
+		qsort(items, n, sizeof(PipesimPlanItem *), compare_families);
+	for (guint i = 0; i < n; i++)
+		if (bundles == 0 || i - first[bundles - 1] == PIPESIM_TOGETHER ||
+			items[i - 1]->family != items[i]->family)
+			first[bundles++] = i;
+	first[bundles] = n;
+	return bundles;
+}
+
+/* Lets go of what nobody runs, where that is much. */
+static void forget_unused(PipesimPlanner *planner)
+{
+	guint64 ops = 0;
+
+	for (guint i = 0; i < planner->families->len; i++)
+		if (planner->users[i] == 0)
+			ops += pipesim_family_ops(g_ptr_array_index(planner->families, i));
+	for (guint i = 0; i < planner->families->len && ops > MOST_OPS; i++)
+		if (planner->users[i] == 0)
+			pipesim_family_forget(g_ptr_array_index(planner->families, i));
+}
+
+void pipesim_planner_bundle(
+	PipesimPlanner *planner, PipesimPlanItem *const *items, guint n, PipesimBrief *briefs)
+{
+	const guint family = items[0]->family;
+	const PipesimCosts *costs[PIPESIM_TOGETHER];
+
+	g_mutex_lock(&planner->lock);
+	planner->users[family]++;
+	g_mutex_unlock(&planner->lock);
+	for (guint i = 0; i < n; i++)
+		costs[i] = items[i]->way->costs;
+	pipesim_family_run(g_ptr_array_index(planner->families, family), costs, n, briefs);
+	g_mutex_lock(&planner->lock);
+	planner->users[family]--;
+	forget_unused(planner);
+	g_mutex_unlock(&planner->lock);
+}
+
+void pipesim_planner_simulate(
+	PipesimPlanner *planner, guint first, guint n, PipesimBrief *briefs)
+{
+	PipesimPlanItem *begin = &g_array_index(planner->items, PipesimPlanItem, first);
+	g_autofree PipesimPlanItem **items = g_new(PipesimPlanItem *, MAX(n, 1u));
+	g_autofree guint *at = g_new(guint, n + 1);
+	PipesimBrief own[PIPESIM_TOGETHER];
+	guint bundles;
+
+	for (guint i = 0; i < n; i++)
+		items[i] = begin + i;
+	bundles = pipesim_planner_bundles(items, n, at);
+	for (guint i = 0; i < bundles; i++) {
+		pipesim_planner_bundle(planner, &items[at[i]], at[i + 1] - at[i], own);
+		for (guint k = at[i]; k < at[i + 1]; k++)
+			briefs[items[k] - begin] = own[k - at[i]];
+	}
+}
+
+/* Shares of the step that are no model FLOPs. */
+static void divide_step(
+	const PipesimPlanWay *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+{
+	const double ratio = (double)brief->makespan / (double)brief->step;
+	const double each = (double)candidate->microbatches / candidate->ranks /
+			    ((double)brief->step / 1e9);
+
+	candidate->bubble = brief->bubble * ratio;
+	candidate->after = 1 - ratio;
+	candidate->messages = each * way->messages;
+	candidate->again = each * way->again;
+}
+
+void pipesim_plan_take(
+	const PipesimPlanWay *way, const PipesimBrief *brief, PipesimCandidate *candidate)
+{
+	if (brief->step == 0)
+		return;
+	candidate->makespan = brief->makespan;
+	candidate->step = brief->step;
+	candidate->tokens = brief->tokens;
+	candidate->mfu = brief->mfu;
+	candidate->memory = brief->memory;
+	candidate->fits = brief->fits;
+	candidate->fullest = brief->fullest;
+	candidate->parameters = brief->parameters;
+	candidate->transient = brief->transient;
+	candidate->activations = brief->memory - brief->parameters - brief->transient;
+	divide_step(way, brief, candidate);
+}
+
+PipesimCandidate pipesim_planner_candidate(
+	const PipesimPlanner *planner, guint index, const PipesimBrief *brief)
+{
+	const PipesimPlanItem *item = &g_array_index(planner->items, PipesimPlanItem, index);
+	PipesimCandidate candidate = item->candidate;
+
+	if (brief != NULL)
+		pipesim_plan_take(item->way, brief, &candidate);
+	return candidate;
+}

@@ -1,0 +1,268 @@
+#include "config.h"
+
+#include "base/parallel.h"
+#include "schedule/schedule.h"
+#include "sweep/planner-ways.h"
+#include <string.h>
+
+typedef struct {
+	const PipesimWish *wish;
+	GArray *ways; /* of PipesimPlanWay */
+} Ways;
+
+/* Bounds of @candidate at @costs: its busiest rank, and its fullest with one micro-batch. */
+static gboolean bound(const PipesimWish *wish, const PipesimCosts *costs,
+	PipesimCandidate *candidate, GError **error)
+{
+	gint64 all = 0, held = 0, busiest = 0;
+	const PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
+	g_autoptr(PipesimTimes) times = NULL;
+	PipesimShape shape;
+
+	if (!pipesim_schedule_shape(candidate->schedule, &scenario, &shape, error) ||
+		!costs->cutter->check(costs->cutter, &shape, error))
+		return FALSE;
+	times = pipesim_times_new(costs, &shape);
+	for (guint rank = 0; rank < shape.ranks; rank++) {
+		gint64 busy = 0, bytes = 0, least = 0, tail = 0;
+		guint sorts = 0;
+
+		for (guint chunk = 0; chunk < shape.chunks; chunk++) {
+			const guint stage = pipesim_shape_stage(&shape, rank, chunk);
+
+			/* A pair is no shorter than its halves where none was measured. */
+			busy += (times->stage[PIPESIM_F][stage] +
+					times->stage[PIPESIM_B][stage]) *
+				(gint64)pipesim_shape_per_chunk(&shape);
+			bytes += times->bytes[PIPESIM_PARAMETERS][stage];
+			if (times->late != NULL)
+				bytes -= times->late[stage];
+			tail += times->tail[stage];
+			held += times->bytes[PIPESIM_PARAMETERS][stage];
+			if (times->late != NULL)
+				held -= times->late[stage];
+			sorts |= times->sorts[stage];
+			least = MAX(least, times->bytes[PIPESIM_UNTIL_INPUT][stage] +
+						   times->bytes[PIPESIM_UNTIL_WEIGHT][stage] +
+						   times->bytes[PIPESIM_TRANSIENT][stage]);
+		}
+		bytes += least + costs->cutter->fixed(costs->cutter, sorts);
+		all += busy;
+		busiest = MAX(busiest, busy);
+		candidate->bound = MAX(candidate->bound, busy + tail);
+		candidate->least = MAX(candidate->least, bytes);
+	}
+	/* Under any layout the busiest rank, and the fullest, has no less than the mean; of one stage each, the longest is
+	 * as short as it can be. Each op may be rounded by a nanosecond. */
+	if (wish->layouts) {
+		if (shape.chunks > 1 || shape.copies > 1)
+			busiest = all / shape.ranks;
+		candidate->bound =
+			MAX(busiest - 3 * (gint64)pipesim_shape_per_chunk(&shape), 0);
+		candidate->mean = held / shape.ranks;
+	}
+	return TRUE;
+}
+
+/* The numbers of chunks that @schedule is tried with; 0 = its own alone. */
+static const guint *chunks_of(const PipesimWish *wish, const PipesimSchedule *schedule)
+{
+	static const guint own[] = {0, G_MAXUINT}, tried[] = {2, 3, 4, 5, 6, 8, 10, G_MAXUINT};
+	static guint given[] = {0, G_MAXUINT};
+
+	if (!(schedule->takes & PIPESIM_TAKES_CHUNKS))
+		return own;
+	if (wish->chunks == 0)
+		return tried;
+	given[0] = wish->chunks;
+	return given;
+}
+
+void pipesim_plan_way_measure(PipesimPlanWay *way)
+{
+	const PipesimCutter *cutter = way->costs->cutter;
+	const PipesimTransformer *model = pipesim_cutter_model(cutter);
+	const PipesimRates *rates = pipesim_cutter_rates(cutter);
+	g_autoptr(PipesimStages) whole = pipesim_stages_even(model, 1, NULL);
+	PipesimStage stage;
+
+	if (whole == NULL ||
+		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
+		return;
+	for (guint phase = 0; phase < 3; phase++)
+		way->messages += stage.rows * rates->row[phase] +
+				 stage.tensor * rates->tensor[phase] +
+				 stage.collectives * rates->collective[phase] +
+				 stage.exchanged * rates->exchange[phase];
+	for (guint work = 0; work < PIPESIM_N_WORK; work++)
+		if (rates->rate[work][0] > 0)
+			way->again += stage.again[work] / rates->rate[work][0];
+}
+
+void pipesim_plan_refuse(GError **refusal, GError *fault)
+{
+	if (*refusal == NULL)
+		*refusal = fault;
+	else
+		g_error_free(fault);
+}
+
+/* All schedules at one training: candidates with their bounds. */
+static gboolean bound_way(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	const Ways *ways = data;
+	const PipesimWish *wish = ways->wish;
+	PipesimPlanWay *way = &g_array_index(ways->ways, PipesimPlanWay, item);
+	const PipesimTraining *training = &way->training;
+	const gint64 share = training->microbatch * training->dp;
+
+	if (!pipesim_training_check(wish->model, training, &way->refusal))
+		return TRUE;
+	way->costs = pipesim_planner_balanced(wish, training, way->ranks, &way->refusal);
+	if (way->costs == NULL)
+		return TRUE;
+	pipesim_plan_way_measure(way);
+	for (const PipesimSchedule *const *schedule = wish->schedules; *schedule != NULL;
+		schedule++)
+		for (const guint *chunks = chunks_of(wish, *schedule); *chunks != G_MAXUINT;
+			chunks++) {
+			PipesimCandidate candidate = {.training = *training,
+				.schedule = *schedule,
+				.ranks = way->ranks,
+				.chunks = *chunks,
+				.microbatches = (guint)(wish->batch / share)};
+			GError *fault = NULL;
+
+			/* One rank has nobody to interleave with: Megatron-LM and PyTorch refuse it. */
+			if (way->ranks == 1 && *chunks != 0) {
+				pipesim_fail(&fault, PIPESIM_ERROR_CONSTRAINT,
+					"%s on 1 rank: chunks are for two or more; give --pp 2",
+					(*schedule)->name);
+				pipesim_plan_refuse(&way->refusal, fault);
+				continue;
+			}
+			if (bound(wish, way->costs, &candidate, &fault))
+				g_array_append_val(way->candidates, candidate);
+			else
+				pipesim_plan_refuse(&way->refusal, fault);
+		}
+	return TRUE;
+}
+
+static void add_way(Ways *ways, const PipesimTraining *training, guint ranks)
+{
+	const gint64 batch = ways->wish->batch, wanted = ways->wish->microbatches;
+	const gint64 share = training->microbatch * training->dp;
+	const PipesimPlanWay way = {.training = *training,
+		.ranks = ranks,
+		.candidates = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate))};
+
+	if (batch % share == 0 && batch / share <= PIPESIM_MAX_MICROBATCHES &&
+		(wanted == 0 || batch / share == wanted))
+		g_array_append_val(ways->ways, way);
+	else
+		g_array_unref(way.candidates);
+}
+
+static void clear_way(gpointer data)
+{
+	PipesimPlanWay *way = data;
+
+	pipesim_costs_free(way->costs);
+	g_array_unref(way->candidates);
+	g_clear_error(&way->refusal);
+}
+
+/* What may be computed again, from the least to the most. */
+static void add_recomputations(Ways *ways, PipesimTraining *training, guint ranks)
+{
+	const PipesimTransformer *model = ways->wish->model;
+	const guint some = model->experts > 0
+				   ? PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_NORM |
+					     (model->kv_rank > 0 ? PIPESIM_RECOMPUTE_MLA_UP : 0)
+				   : PIPESIM_RECOMPUTE_MLP;
+
+	if (ways->wish->recompute_given) {
+		add_way(ways, training, ranks);
+		return;
+	}
+	training->recompute = 0;
+	training->full = FALSE;
+	add_way(ways, training, ranks);
+	training->recompute = some;
+	add_way(ways, training, ranks);
+	training->recompute = 0;
+	training->full = TRUE;
+	add_way(ways, training, ranks);
+	training->full = FALSE;
+}
+
+static void add_microbatches(Ways *ways, PipesimTraining *training, guint ranks)
+{
+	const gint64 given = ways->wish->training.microbatch;
+
+	for (gint64 size = given > 0 ? given : 1; size <= (given > 0 ? given : 8); size *= 2) {
+		training->microbatch = size;
+		add_recomputations(ways, training, ranks);
+	}
+}
+
+static void add_experts(Ways *ways, PipesimTraining *training, guint ranks)
+{
+	const PipesimWish *wish = ways->wish;
+	const gint64 all = training->tp * training->cp * training->dp;
+	const gint64 most = wish->model->experts > 0 ? MIN(wish->model->experts, all) : 1;
+	const gint64 given = wish->training.ep;
+
+	for (gint64 ep = given > 0 ? given : 1; ep <= (given > 0 ? given : most); ep *= 2) {
+		if (given == 0 &&
+			(all % ep != 0 || (most > 1 && wish->model->experts % ep != 0)))
+			continue;
+		training->ep = ep;
+		add_microbatches(ways, training, ranks);
+	}
+}
+
+static void add_all(Ways *ways)
+{
+	const PipesimWish *wish = ways->wish;
+	const gint64 layers = wish->model->layers;
+
+	for (gint64 tp = 1; tp <= wish->per_node; tp++) {
+		PipesimTraining training = wish->training;
+
+		if (wish->training.tp > 0 ? tp != wish->training.tp
+					  : wish->per_node % tp != 0 || wish->gpus % tp != 0 ||
+						    wish->model->heads % tp != 0)
+			continue;
+		training.tp = tp;
+		training.cp = MAX(training.cp, 1);
+		training.etp = MAX(training.etp, 1);
+		training.sequence_parallel = tp > 1;
+		for (guint ranks = 1; ranks <= MIN(wish->gpus, layers + 2); ranks++) {
+			const gint64 used = tp * training.cp * ranks;
+
+			if ((wish->ranks > 0 && ranks != wish->ranks) || wish->gpus % used != 0)
+				continue;
+			training.dp = wish->gpus / used;
+			if (wish->training.dp > 0 && training.dp != wish->training.dp)
+				continue;
+			add_experts(ways, &training, ranks);
+		}
+	}
+}
+
+GArray *pipesim_plan_ways(const PipesimWish *wish, GError **error)
+{
+	Ways ways = {wish, g_array_new(FALSE, FALSE, sizeof(PipesimPlanWay))};
+	PipesimParallel work = {.threads = wish->threads, .run = bound_way, .data = &ways};
+
+	g_array_set_clear_func(ways.ways, clear_way);
+	add_all(&ways);
+	work.n_items = ways.ways->len;
+	if (pipesim_parallel(&work, error))
+		return ways.ways;
+	g_array_unref(ways.ways);
+	return NULL;
+}
