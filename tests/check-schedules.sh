@@ -41,7 +41,18 @@ while read -r file; do
 	"$PIPESIM" --schedule "$file" --format json >"$scratch/first" 2>&1
 	"$PIPESIM" --schedule "$file" --format json >"$scratch/second" 2>&1
 	if cmp -s "$scratch/first" "$scratch/second"; then pass; else fail "$file: two runs differ"; fi
-	command -v python3 >/dev/null || continue
-	if python3 -m json.tool "$scratch/first" >/dev/null; then pass; else fail "$file: not JSON"; fi
+	mv "$scratch/first" "$scratch/$name.json"
 done <"$scratch/files"
+if command -v python3 >/dev/null; then
+	if python3 -c 'import json, sys
+for path in sys.argv[1:]:
+    try:
+        json.load(open(path, encoding="utf-8"))
+    except ValueError as error:
+        sys.exit(f"{path}: {error}")' "$scratch"/*.json 2>"$scratch/said"; then
+		pass
+	else
+		fail "not JSON: $(cat "$scratch/said")"
+	fi
+fi
 finish

@@ -19,7 +19,9 @@ typedef struct {
 	gint64 *free_at; /* [rank] */
 	gint64 *left;    /* [rank]: work */
 	gint64 held[PIPESIM_MAX_ROOMS][64];
-	GHashTable *seen; /* state -> its earliest time */
+	GHashTable *
+		seen; /* what a state is known by: [0] words, and [1] its earliest time -> itself */
+	gint64 *key; /* of the state at hand, with room for any */
 	gint64 best;
 	guint most;
 	gboolean gave_up;
@@ -73,39 +75,55 @@ static void hold(Exact *e, guint rank, guint lane, guint kind, gint64 times)
 	}
 }
 
-static void add_time(GByteArray *key, gint64 at, gint64 now)
+static guint hash_key(gconstpointer data)
 {
-	const gint64 from_now = at < 0 ? -1 : MAX(at - now, 0);
+	const gint64 *key = data;
+	guint64 hash = 0;
 
-	g_byte_array_append(key, (const guint8 *)&from_now, sizeof from_now);
+	for (gint64 i = 2; i < key[0]; i++)
+		hash = (hash ^ (guint64)key[i]) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
+	return (guint)(hash >> 32);
+}
+
+static gboolean equal_keys(gconstpointer a, gconstpointer b)
+{
+	const gint64 *x = a, *y = b;
+
+	return x[0] == y[0] && memcmp(x + 2, y + 2, (gsize)(x[0] - 2) * sizeof *x) == 0;
+}
+
+static gint64 from_now(gint64 at, gint64 now)
+{
+	return at < 0 ? -1 : MAX(at - now, 0);
 }
 
 /* TRUE where the same was seen no later. */
 static gboolean was_seen(Exact *e, gint64 now)
 {
 	const PipesimInstance *x = e->x;
-	GByteArray *key = g_byte_array_new();
-	GBytes *bytes;
-	gint64 *earliest;
+	gint64 *at = e->key + 2, *same;
 
 	for (guint code = 0; code < e->n_codes; code++)
-		g_byte_array_append(key, (const guint8 *)&e->done[code], sizeof(guint));
+		*at++ = e->done[code];
 	for (guint rank = 0; rank < x->ranks; rank++)
-		add_time(key, e->free_at[rank], now);
+		*at++ = from_now(e->free_at[rank], now);
 	for (guint code = 0; code < e->n_codes; code++)
-		for (guint k = e->done[code]; k < x->count; k++)
-			add_time(key, ready_at(e, code / x->kinds, code % x->kinds, k), now);
-	bytes = g_byte_array_free_to_bytes(key);
-	earliest = g_hash_table_lookup(e->seen, bytes);
-	if (earliest != NULL && *earliest <= now) {
-		g_bytes_unref(bytes);
+		for (guint k = e->done[code]; k < x->count; k++) {
+			const gint64 ready = ready_at(e, code / x->kinds, code % x->kinds, k);
+
+			*at++ = from_now(ready, now);
+			/* Neither is what follows on it. */
+			if (ready < 0)
+				break;
+		}
+	e->key[0] = at - e->key;
+	e->key[1] = now;
+	same = g_hash_table_lookup(e->seen, e->key);
+	if (same != NULL && same[1] <= now)
 		return TRUE;
-	}
 	if (g_hash_table_size(e->seen) >= e->most)
 		e->gave_up = TRUE;
-	earliest = g_new(gint64, 1);
-	*earliest = now;
-	g_hash_table_replace(e->seen, bytes, earliest);
+	g_hash_table_add(e->seen, g_memdup2(e->key, (gsize)e->key[0] * sizeof *e->key));
 	return FALSE;
 }
 
@@ -236,21 +254,22 @@ static void search(Exact *e, gint64 now, guint placed)
 	}
 }
 
-gint64 exact_makespan(const PipesimInstance *x, guint most)
+gint64 exact_makespan(const PipesimInstance *x, gint64 known, guint most)
 {
-	Exact e = {.x = x, .n_codes = x->lanes * x->kinds, .best = G_MAXINT64, .most = most};
+	Exact e = {.x = x, .n_codes = x->lanes * x->kinds, .best = known, .most = most};
 
 	e.done = g_new0(guint, e.n_codes);
 	e.end = g_new0(gint64, (gsize)x->ranks * x->per_rank);
 	e.free_at = g_new0(gint64, x->ranks);
 	e.left = g_new0(gint64, x->ranks);
-	e.seen = g_hash_table_new_full(
-		g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, g_free);
+	e.key = g_new(gint64, 2 + e.n_codes + x->ranks + (gsize)e.n_codes * x->count);
+	e.seen = g_hash_table_new_full(hash_key, equal_keys, g_free, NULL);
 	for (guint code = 0; code < e.n_codes; code++)
 		e.left[code / x->kinds / x->chunks] +=
 			x->count * x->least[code % x->kinds][code / x->kinds];
 	search(&e, 0, 0);
 	g_hash_table_unref(e.seen);
+	g_free(e.key);
 	g_free(e.done);
 	g_free(e.end);
 	g_free(e.free_at);

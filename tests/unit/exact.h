@@ -2,8 +2,9 @@
 #pragma once
 #include "analysis/instance.h"
 
-/** exact_makespan: of all orders, ns; -1 where it gives up after @most states. */
-gint64 exact_makespan(const PipesimInstance *instance, guint most);
+/** exact_makespan: of all orders, ns; -1 where it gives up after @most states. @known: above what some order is known to
+ * take, or G_MAXINT64; nothing as long is looked for, and that comes back where nothing is shorter. */
+gint64 exact_makespan(const PipesimInstance *instance, gint64 known, guint most);
 
 /* States of one rank: how many ops of each code have run, for all that some complete order of it
  * goes through: within the limits of what it holds, each chunk's ops one after the other. */

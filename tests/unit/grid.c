@@ -122,9 +122,9 @@ static const GridCase *cases(CaseList *list, int *count)
 	return list->cases;
 }
 
-guint grid_seeds(guint all)
+guint grid_every(guint n)
 {
-	return g_getenv("PIPESIM_LONG") != NULL ? all : (all + 2) / 3;
+	return g_getenv("PIPESIM_LONG") != NULL ? 1 : n;
 }
 
 const GridCase *grid_accepted(int *count)

@@ -18,8 +18,9 @@ PipesimScenario grid_scenario(const GridCase *point);
 const GridCase *grid_accepted(int *count);
 const GridCase *grid_refused(int *count);
 
-/** grid_seeds: how many of @all random cases a test goes through: a third, or all with PIPESIM_LONG, as .ci/run has it. */
-guint grid_seeds(guint all);
+/** grid_every: a test goes through each @n-th of its random cases, from its own place in a loop on (_i % n); or through
+ * all, 1, with PIPESIM_LONG, as .ci/run has it. @n is prime to what the cases depend on, so that all sorts are seen. */
+guint grid_every(guint n);
 
 /** scenario_program: what @schedule gives in @scenario at equal times, errors passed on. */
 PipesimProgram *scenario_program(
