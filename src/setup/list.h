@@ -232,8 +232,9 @@ SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 SETTING(MODULES, "--modules", 0, "WHOSE",
 	"of --model: megatron, by version too, or pytorch: unfused", PIPESIM_ALL_MODEL,
 	.training = read_modules, .values = "megatron megatron-0.15 megatron-0.13 pytorch")
-SETTING(ZERO, "--zero", 0, "STAGE", "of --model: what DP shares: 0, 1 (default), 2, 3 or fsdp",
-	PIPESIM_ALL_MODEL, .training = read_zero, .values = "0 1 2 3 fsdp")
+SETTING(ZERO, "--zero", 0, "STAGE",
+	"of --model: what DP shares: 0, 1 (default), 2, 3, fsdp[-fp32]", PIPESIM_ALL_MODEL,
+	.training = read_zero, .values = "0 1 2 3 fsdp fsdp-fp32")
 SETTING(PRECISION, "--precision", 0, "TYPE",
 	"of --model: bf16, fp8, or fp8-params, kept in FP8 too", PIPESIM_ALL_MODEL,
 	.training = read_precision, .values = "bf16 fp8 fp8-params")

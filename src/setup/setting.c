@@ -296,7 +296,7 @@ static gboolean read_zero(
 {
 	guint word;
 
-	if (!read_word("0 1 2 3 fsdp", text, what, &word, error))
+	if (!read_word("0 1 2 3 fsdp fsdp-fp32", text, what, &word, error))
 		return FALSE;
 	training->zero = (PipesimZero)word;
 	return TRUE;

@@ -23,6 +23,9 @@ static PerParameter per_parameter(const PipesimTraining *training)
 	/* What is gathered in BF16 is reduced in BF16; the main copy is a state. */
 	if (training->zero == PIPESIM_ZERO_FSDP || training->bf16_gradients)
 		bytes.gradient = MIN(bytes.gradient, 2);
+	/* FSDPParam.to_accumulated_grad_if_needed(): from the first micro-batch whose gradients are not reduced yet. */
+	if (training->zero == PIPESIM_ZERO_FSDP_FP32)
+		bytes.gradient = 4;
 	return bytes;
 }
 

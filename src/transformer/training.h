@@ -34,6 +34,7 @@ typedef enum {
 	PIPESIM_ZERO_3, /* and parameters */
 	/* FSDP2 whose parameters stay gathered within a step. */
 	PIPESIM_ZERO_FSDP,
+	PIPESIM_ZERO_FSDP_FP32, /* and reduces in FP32: gradients add up in that */
 } PipesimZero;
 
 typedef enum {

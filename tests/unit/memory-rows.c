@@ -104,13 +104,18 @@ static gboolean drifts(const MemoryRow *row)
 }
 
 /* pith-train trains with PyTorch's own modules, Adam's moments over BF16 parameters and TransformerEngine's loss in place
- * (operators/cross_entropy.py); its fullest layers have 1.18 times the rows of the mean. */
+ * (operators/cross_entropy.py); its fullest layers have 1.18 times the rows of the mean. DeepSeek-V2-Lite ran on a later
+ * version: of today's FSDP2 shares FP32 parameters and reduces in FP32 (apply_fsdp() of modules/training.py). */
 static void train_pith(const MemoryRow *row, PipesimTraining *training)
 {
 	if (!says(row, "impl", "fsdp2"))
 		return;
 	training->eager = TRUE;
 	training->optimizer = PIPESIM_ADAM_BF16;
+	if (says(row, "model", "deepseek-v2-lite")) {
+		training->zero = PIPESIM_ZERO_FSDP_FP32;
+		training->optimizer = PIPESIM_ADAM;
+	}
 	training->loss = PIPESIM_LOSS_TE;
 	training->routing = FULLEST;
 }

@@ -107,6 +107,14 @@ START_TEST(copies_weights_to_fp8)
 	training.zero = PIPESIM_ZERO_3;
 	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
 	ck_assert_int_eq(stage.parameters, (2 * rest + linear) / 4 + linear);
+	/* FSDP2 that reduces in BF16, as it gathers, and in FP32. */
+	training = plain(4096);
+	training.zero = PIPESIM_ZERO_FSDP;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	ck_assert_int_eq(stage.gradients, 2 * (linear + rest));
+	training.zero = PIPESIM_ZERO_FSDP_FP32;
+	ck_assert(pipesim_stage_sum(model, &training, &cut, &stage, NULL));
+	ck_assert_int_eq(stage.gradients, 4 * (linear + rest));
 }
 END_TEST
 
