@@ -90,10 +90,7 @@ void pipesim_plan_way_measure(PipesimPlanWay *way)
 		!pipesim_stage_sum(model, &way->training, &whole->cut[0], &stage, NULL))
 		return;
 	for (guint phase = 0; phase < 3; phase++)
-		way->messages += stage.rows * rates->row[phase] +
-				 stage.tensor * rates->tensor[phase] +
-				 stage.collectives * rates->collective[phase] +
-				 stage.exchanged * rates->exchange[phase];
+		way->messages += pipesim_stage_messages(&stage, rates, phase);
 	for (guint work = 0; work < PIPESIM_N_WORK; work++)
 		if (rates->rate[work][0] > 0)
 			way->again += stage.again[work] / rates->rate[work][0];

@@ -211,18 +211,35 @@ static gint64 nanoseconds(double seconds)
 	return (gint64)MIN(rint(seconds * 1e9), (double)PIPESIM_MAX_TIME_NS);
 }
 
-gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+double pipesim_stage_messages(const PipesimStage *stage, const PipesimRates *rates, guint phase)
 {
 	double seconds = stage->rows * rates->row[phase] +
 			 stage->tensor * rates->tensor[phase] +
 			 stage->collectives * rates->collective[phase] +
 			 stage->exchanged * rates->exchange[phase];
 
+	/* What is computed again takes those of a forward. */
+	if (phase == 1)
+		seconds += stage->again_rows * rates->row[0] +
+			   stage->again_tensor * rates->tensor[0] +
+			   stage->again_collectives * rates->collective[0] +
+			   stage->again_exchanged * rates->exchange[0];
+	return seconds;
+}
+
+gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase)
+{
+	double seconds = pipesim_stage_messages(stage, rates, phase);
+
 	for (guint work = 0; work < PIPESIM_N_WORK; work++) {
+		/* What is computed again is as fast as it was. */
+		const double again = phase == 1 ? stage->again[work] : 0;
 		double own = 0;
 
-		if (stage->flops[work][phase] > 0 && rates->rate[work][phase] > 0)
-			own = stage->flops[work][phase] / rates->rate[work][phase];
+		if (stage->flops[work][phase] > again && rates->rate[work][phase] > 0)
+			own = (stage->flops[work][phase] - again) / rates->rate[work][phase];
+		if (again > 0 && rates->rate[work][0] > 0)
+			own += again / rates->rate[work][0];
 		if (work == PIPESIM_WORK_EXPERT && rates->memory > 0)
 			own = own * MAX(stage->traffic.padding, 1) +
 			      stage->traffic.loaded[phase] / rates->memory;

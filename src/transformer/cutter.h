@@ -114,6 +114,10 @@ PipesimStages *pipesim_cutter_layout(const PipesimCutter *cutter, guint stages, 
 gint64 pipesim_stage_tail(
 	const PipesimStage *stage, const PipesimTraining *training, const PipesimRates *rates);
 
+/** pipesim_stage_messages: seconds that ops of phase 0 to 2 (F, I, W) of @stage spend in collectives and all-to-alls. */
+double pipesim_stage_messages(
+	const PipesimStage *stage, const PipesimRates *rates, guint phase);
+
 /** pipesim_stage_time: ns of phase 0 to 2 (F, I, W) of @stage; I and W together are a backward in one. */
 gint64 pipesim_stage_time(const PipesimStage *stage, const PipesimRates *rates, guint phase);
 

@@ -159,6 +159,13 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	stage->collectives += (double)n * sum.collectives;
 	stage->exchanged += (double)n * (double)sum.exchanged;
 	stage->rows += (double)n * (double)sum.rows;
+	stage->again_rows +=
+		(double)n * (double)sum.again_rows + (double)again * (double)sum.rows;
+	stage->again_tensor +=
+		(double)n * (double)sum.again_tensor + (double)again * (double)sum.tensor;
+	stage->again_collectives +=
+		(double)n * sum.again_collectives + (double)again * sum.collectives;
+	stage->again_exchanged += (double)again * (double)sum.exchanged;
 	stage->model_flops += 3 * (double)n * (double)sum.of[PIPESIM_TERM_F];
 	if (again == 0)
 		return;

@@ -20,12 +20,14 @@ typedef struct {
 	/* What the W of a split backward computes again on top, FLOPs and bytes through memory: each weight gradient
 	 * of PyTorch's computes its layer. */
 	double walked[PIPESIM_N_WORK], walked_moved;
-	gboolean
-		whole; /* W of a split backward is all of it, I nothing: PyTorch's first stage */
-	double rows;   /* bytes dispatched for a micro-batch, and combined */
+	/* W of a split backward is all of it, I nothing: PyTorch's first stage. */
+	gboolean whole;
+	double rows;        /* bytes dispatched for a micro-batch, and combined */
 	double tensor;      /* bytes of tensor parallelism's collectives, F or I */
 	double collectives; /* their number */
 	double exchanged;   /* bytes of context parallelism's all-to-alls, F or I */
+	/* The same of what I computes again, beside these. */
+	double again_rows, again_tensor, again_collectives, again_exchanged;
 	PipesimMoved traffic;
 	double updated; /* bytes that the end of a step moves through memory, without messages */
 	double model_flops; /* F, I and W without recomputation, attention's backward twice its F */

@@ -152,11 +152,19 @@ static gboolean drops(const Terms *terms, PipesimRecompute module)
 	return (terms->training->recompute & module) != 0;
 }
 
-/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as much. */
-static void gather_and_scatter(Terms *x)
+/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as much; where these are computed
+ * again, once more. */
+static void gather_and_scatter(Terms *x, gboolean again)
 {
-	x->sum->tensor += 4 * x->h * x->T * (x->t - 1) / x->t;
-	x->sum->collectives += x->t > 1 ? 2 : 0;
+	const PipesimWide bytes = 4 * x->h * x->T * (x->t - 1) / x->t;
+	const guint number = x->t > 1 ? 2 : 0;
+
+	x->sum->tensor += bytes;
+	x->sum->collectives += number;
+	if (!again)
+		return;
+	x->sum->again_tensor += bytes;
+	x->sum->again_collectives += number;
 }
 
 /* Attention ------------------------------------------------------------------------------ */
@@ -246,7 +254,7 @@ static void add_attention(Terms *x)
 	const PipesimWide scores = x->T * training->seq * x->a / x->t;
 	const gboolean kept = training->unfused && !drops(x, PIPESIM_RECOMPUTE_CORE);
 
-	gather_and_scatter(x);
+	gather_and_scatter(x, FALSE);
 	add(x, PIPESIM_TERM_PARAMETERS, "two norms", model->layer_norm ? "4 h" : "2 h", SHAPES,
 		(model->layer_norm ? 4 : 2) * x->h);
 	add_input(x, "input of norm 1: the residual", "2 h T'", KORTHIKANTI, 2 * x->h * x->Tp);
@@ -336,7 +344,7 @@ static void add_mlp(Terms *x)
 	const PipesimWide weights = (x->g + 1) * x->h * x->f / x->t;
 	const gboolean dropped = drops(x, PIPESIM_RECOMPUTE_MLP);
 
-	gather_and_scatter(x);
+	gather_and_scatter(x, dropped);
 	add_weights(x, PIPESIM_TERM_PARAMETERS, "MLP", "(g + 1) h f / t", SHAPES, weights);
 	if (x->model->ffn_bias)
 		add(x, PIPESIM_TERM_PARAMETERS, "bias of the MLP", "g f / t + h", SHAPES,
@@ -439,7 +447,7 @@ static void add_shared_experts(Terms *x)
 
 	if (x->fs == 0)
 		return;
-	gather_and_scatter(x);
+	gather_and_scatter(x, dropped || drops(x, PIPESIM_RECOMPUTE_MOE));
 	if (!dropped && !drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		add_input(x, "input of the shared experts' activation", "2 g fs T/t", AUTOGRAD,
 			2 * x->g * rows);
@@ -468,6 +476,7 @@ static void add_experts(Terms *x)
 	add_shared_experts(x);
 	if (drops(x, PIPESIM_RECOMPUTE_MOE)) {
 		again(x, PIPESIM_WORK_EXPERT, "routed experts", flops);
+		x->sum->again_rows += 2 * x->h * x->Tk;
 		again(x, PIPESIM_WORK_MLP, "router and shared experts",
 			router + 2 * (x->g + 1) * x->h * x->fs * x->T / x->t);
 	}

@@ -77,6 +77,9 @@ typedef struct {
 	PipesimWide
 		exchanged; /* bytes that context parallelism's all-to-alls send from a rank, F; as many in I */
 	PipesimWide again[PIPESIM_N_WORK]; /* FLOPs of recomputation, which are in those of I */
+	PipesimWide again_rows,
+		again_tensor; /* and its messages, which are not in those above */
+	guint again_collectives;
 	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a split backward: bytes
 	 * that are there at most, and those that are left behind it. */
 	PipesimWide again_most, again_left;

@@ -27,6 +27,7 @@ typedef struct {
 	double h, t, T, Tp, V, g; /* as in terms.h */
 	double q, kv;             /* widths of queries, and of keys and values */
 	double gradient;          /* bytes of a gradient that is added up */
+	gboolean twice;           /* what is added now is computed again in I */
 } Work;
 
 static void init(Work *x, const PipesimTransformer *model, const PipesimTraining *training)
@@ -52,10 +53,15 @@ static void init(Work *x, const PipesimTransformer *model, const PipesimTraining
 			      : 4;
 }
 
+static gboolean drops(const Work *x, PipesimRecompute module)
+{
+	return (x->training->recompute & module) != 0;
+}
+
 static void move(Work *x, double forward, double backward)
 {
 	x->traffic->moved[F] += forward;
-	x->traffic->moved[I] += backward;
+	x->traffic->moved[I] += backward + (x->twice ? forward : 0);
 }
 
 /* Work that reaches but @share of the bandwidth. */
@@ -96,10 +102,14 @@ static void add_attention(Work *x)
 	const double latents = (double)(model->q_rank + model->kv_rank);
 	double parameters = x->h * (2 * x->q + 2 * x->kv) / x->t;
 
+	/* A norm that is part of the linear layer behind it is not dropped. */
+	x->twice = model->kv_rank > 0 && drops(x, PIPESIM_RECOMPUTE_NORM);
 	add_norm(x, x->h * x->Tp);
-	add_residual(x);
 	/* RoPE, or putting q and k together of their parts. */
+	x->twice = model->kv_rank > 0 && drops(x, PIPESIM_RECOMPUTE_MLA_UP);
 	move_at(x, ELEMENT_SHARE, 4 * rotated, 4 * rotated);
+	x->twice = FALSE;
+	add_residual(x);
 	/* Backward, flash attention first reads its output and the gradient of that. */
 	move_at(x, ELEMENT_SHARE, 0, 4 * x->q * x->T / x->t);
 	if (model->kv_rank > 0) {
@@ -127,9 +137,11 @@ static void add_mlp(Work *x)
 {
 	const double ffn = (double)x->model->ffn;
 
+	x->twice = drops(x, PIPESIM_RECOMPUTE_MLP);
 	add_norm(x, x->h * x->Tp);
-	add_residual(x);
 	add_activation(x, ffn * x->T / x->t);
+	x->twice = FALSE;
+	add_residual(x);
 	add_up(x, (x->g + 1) * x->h * ffn / x->t);
 }
 
@@ -143,18 +155,24 @@ static void add_experts(Work *x)
 	const double fs = (double)model->shared_ffn;
 	const double rows = pipesim_traffic_rows(model, training);
 	const double copies = training->ep > 1 ? 14 : 6;
+	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
 	const double weights =
 		(x->g + 1) * x->h * fe * (double)model->experts / (double)training->ep;
 
+	x->twice = drops(x, PIPESIM_RECOMPUTE_NORM) && !all;
 	add_norm(x, x->h * x->Tp);
-	add_residual(x);
+	x->twice = all;
 	move_at(x, ROWS_SHARE, copies * x->h * rows, copies * x->h * rows);
+	x->twice = all || drops(x, PIPESIM_RECOMPUTE_MOE_ACT);
 	add_activation(x, fe * rows);
+	x->twice = all || drops(x, PIPESIM_RECOMPUTE_SHARED);
 	add_activation(x, fs * x->T / x->t);
+	x->twice = FALSE;
+	add_residual(x);
 	add_up(x, weights + (x->g + 1) * x->h * fs / x->t);
 	/* Each expert's products are kernels of their own, which first wait for its weights. */
 	x->traffic->loaded[F] += (training->fp8 ? 1 : 2) * weights;
-	x->traffic->loaded[I] += (training->fp8 ? 1 : 2) * weights;
+	x->traffic->loaded[I] += (training->fp8 ? 1 : 2) * weights * (all ? 2 : 1);
 	x->traffic->padding = pipesim_traffic_padding(model, training);
 }
 
