@@ -196,6 +196,8 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 {
 	s->began = g_get_monotonic_time();
 	begin_cycle(s, TRUE);
+	pipesim_search_justify(s);
+	gather(s);
 	while (!is_over(s)) {
 		const double part = find_part(s);
 
@@ -206,6 +208,7 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 			}
 			s->cycle++;
 			begin_cycle(s, FALSE);
+			pipesim_search_justify(s);
 		}
 		s->part = (part - cycles[s->cycle]) / (cycles[s->cycle + 1] - cycles[s->cycle]);
 		set_round_moves(s);

@@ -11,7 +11,7 @@
 
 /* Walks at a time: long ones find more than many. For so many moves there is one, from LEAST_WALKS to
  * MOST_WALKS, whatever the number of threads; where time alone counts one a thread. Of long orders one, as it
- * takes about 90 bytes an op. */
+ * takes about 180 bytes an op, with what puts it together anew. */
 #define MOVES_A_WALK 2000000
 #define LEAST_WALKS  2
 #define MOST_WALKS   16
@@ -236,13 +236,17 @@ static void add_schedules(PipesimSearchState *s)
 	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
 }
 
+static gboolean is_proven(const PipesimSearchState *s)
+{
+	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
+}
+
 /* Where nothing is proven already; of long orders the last resort alone. */
 static void add_builds(PipesimSearchState *s)
 {
 	const gboolean is_long = s->n > LONG_BUILD;
 
-	if ((!s->of->by_quantile && s->found->makespan <= s->found->bound->time) ||
-		(is_long && s->codes->len > 0))
+	if (is_proven(s) || (is_long && s->codes->len > 0))
 		return;
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes = g_new(guint8, s->n);
@@ -259,13 +263,28 @@ static void add_passing(PipesimSearchState *s)
 {
 	guint8 *codes;
 
-	if (!s->of->by_quantile && s->found->makespan <= s->found->bound->time)
+	if (is_proven(s))
 		return;
 	codes = g_new(guint8, s->n);
 	if (pipesim_pass(&s->tight, s->found->bound, codes) && fits(s, codes))
 		add_codes(s, codes, FALSE);
 	else
 		g_free(codes);
+}
+
+/* What becomes of these where all ops are put together anew. */
+static void add_justified(PipesimSearchState *s)
+{
+	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
+
+	for (guint i = 0; i < s->codes->len; i++)
+		g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
+	for (guint i = 0; i < before->len && !is_proven(s); i++) {
+		guint8 *codes = pipesim_search_justified(s, before->pdata[i]);
+
+		if (codes != NULL)
+			add_codes(s, codes, FALSE);
+	}
 }
 
 /* Long from short ------------------------------------------------------------------------ */
@@ -323,8 +342,7 @@ static void add_short(PipesimSearchState *s)
 	PipesimWalk walk;
 
 	scenario.microbatches = short_count(s);
-	if (scenario.microbatches == 0 ||
-		(!s->of->by_quantile && s->found->makespan <= s->found->bound->time))
+	if (scenario.microbatches == 0 || is_proven(s))
 		return;
 	scenario.runtime = NULL;
 	of.by_quantile = FALSE;
@@ -423,6 +441,7 @@ static gboolean reserve(PipesimSearchState *s, GError **error)
 		pipesim_walk_init(&s->walks[i], &s->tight, s->of->seed, i, s->arena);
 		s->judged_codes[i] = pipesim_arena_array(s->arena, guint8, s->n);
 	}
+	pipesim_search_init_justifiers(s);
 	if (!pipesim_arena_check(s->arena, error, "%" G_GSIZE_FORMAT " ops", s->n))
 		return FALSE;
 	for (gsize i = 0; i < s->n; i++)
@@ -478,6 +497,7 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	add_builds(s);
 	if (of->moves > 0 || of->deadline > 0) {
 		add_passing(s);
+		add_justified(s);
 		add_units(s);
 		add_short(s);
 	}

@@ -1,6 +1,7 @@
 /* A search under way, for the files that take part in it. */
 #pragma once
 #include "search/judge.h"
+#include "search/justify.h"
 #include "search/walk.h"
 
 typedef struct {
@@ -38,6 +39,10 @@ typedef struct {
 	gint64 *known;         /* [walk]: makespan of its best when it was last looked at */
 	gint64 *judged_spans;  /* [walk] */
 	guint8 **judged_codes; /* [walk] */
+	PipesimJustifier
+		*justifiers;  /* [walk]; NULL: orders are not put together in this way */
+	guint justifications; /* times that each puts its order together, in this turn */
+	gint64 justify_until; /* monotonic time, us; 0: only times count */
 } PipesimSearchState;
 
 static inline gboolean pipesim_search_is_late(const PipesimSearchState *s)
@@ -52,3 +57,13 @@ void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint
 /** pipesim_search_run_rounds: lets all walks look at moves until the effort is over, the bound is met or tell says
  * so. Some order is known. */
 void pipesim_search_run_rounds(PipesimSearchState *s);
+
+/** pipesim_search_init_justifiers: whose memory sufficed or not s->arena is asked. */
+void pipesim_search_init_justifiers(PipesimSearchState *s);
+
+/** pipesim_search_justify: each walk's order is put together anew by its times, and where that makes it shorter the walk
+ * goes on from there; for a part of the effort. */
+void pipesim_search_justify(PipesimSearchState *s);
+
+/** pipesim_search_justified: what becomes of @codes, for g_free(); NULL where that is no shorter. */
+guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);

@@ -15,6 +15,7 @@ Suite *fast_suite(void);
 Suite *huge_suite(void);
 Suite *analysis_suite(void);
 Suite *bound_suite(void);
+Suite *justify_suite(void);
 Suite *passing_suite(void);
 Suite *op_times_suite(void);
 Suite *steady_suite(void);

@@ -19,6 +19,7 @@ int main(void)
 	srunner_add_suite(runner, huge_suite());
 	srunner_add_suite(runner, analysis_suite());
 	srunner_add_suite(runner, bound_suite());
+	srunner_add_suite(runner, justify_suite());
 	srunner_add_suite(runner, passing_suite());
 	srunner_add_suite(runner, op_times_suite());
 	srunner_add_suite(runner, steady_suite());
