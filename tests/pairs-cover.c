@@ -62,13 +62,14 @@ static guint gain_of(const Work *work, const guint *row, guint n, guint item)
 	return gain;
 }
 
-/* Adds to @row, greedily, what shows most pairs that were not seen. */
-static guint extend(const Work *work, guint *row, guint n)
+/* Adds to @row, greedily, what shows most pairs that were not seen; of equals what comes first from @from on. */
+static guint extend(const Work *work, guint *row, guint n, guint from)
 {
 	while (n < PAIRS_MOST) {
 		guint best = 0, best_gain = 0;
 
-		for (guint item = 0; item < work->n_items; item++) {
+		for (guint i = 0; i < work->n_items; i++) {
+			const guint item = (from + i) % work->n_items;
 			const guint gain = gain_of(work, row, n, item);
 
 			if (gain > best_gain && goes_along(work, row, n, item)) {
@@ -307,20 +308,20 @@ static void show_pair(Work *work, guint a, guint b)
 			show_refusals(work, b, a);
 		else if (*pair_of(work->apart, work, a, a) || *pair_of(work->apart, work, a, b))
 			show_refusals(work, a, b);
-		else if ((n = extend(work, row, n)) == 2)
+		else if ((n = extend(work, row, n, 0)) == 2)
 			show_two(work, a, b);
 		else
 			show_row(work, row, n);
 	}
 }
 
-/* The value in company, if it may have any. */
+/* The value in company, if it may have any; not of the same for all. */
 static void show_company(Work *work, guint value)
 {
 	guint row[PAIRS_MOST] = {value};
 
 	if (!work->items[value].paired && !*pair_of(work->apart, work, value, value))
-		work->run(work->data, row, extend(work, row, 1), NULL);
+		work->run(work->data, row, extend(work, row, 1, value), NULL);
 }
 
 /* Whether both set one option, to different values: what only one of them goes with is then refused. */
