@@ -226,8 +226,11 @@ static PipesimJsonToken scan_token(PipesimJsonReader *reader, GError **error)
 	gint c = look(reader, error);
 	PipesimJsonToken token;
 
-	if (c < 0 || reader->need == NEED_NOTHING)
+	if (c < 0)
 		return PIPESIM_JSON_END;
+	if (reader->need == NEED_NOTHING)
+		return fail(reader,
+			"not JSON: the document is over before; leave out what follows", error);
 	if (separator != '\0' && c != separator && c != '}' && c != ']')
 		return fail(reader,
 			colon ? "not JSON: a colon is expected here"

@@ -100,7 +100,7 @@ static gboolean read_stages(Reader *reader, GError **error)
 					   : "%" G_GINT64_FORMAT
 					  " layers, but %s has %" G_GINT64_FORMAT,
 			reader->next, reader->model->name, reader->model->layers);
-	return TRUE;
+	return pipesim_json_next(reader->json, error) != PIPESIM_JSON_ERROR;
 }
 
 PipesimStages *pipesim_stages_read_modules(

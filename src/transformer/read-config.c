@@ -146,8 +146,9 @@ static gboolean read_values(Reader *reader, const char *text, gsize length, GErr
 	}
 	if (token == PIPESIM_JSON_ERROR)
 		return FALSE;
-	return !pipesim_json_truncated(json) ||
-	       pipesim_json_fail(json, error, "the file ends inside the object");
+	if (pipesim_json_truncated(json))
+		return pipesim_json_fail(json, error, "the file ends inside the object");
+	return pipesim_json_next(json, error) != PIPESIM_JSON_ERROR;
 }
 
 /* Values --------------------------------------------------------------------------------- */

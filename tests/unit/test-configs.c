@@ -199,6 +199,11 @@ START_TEST(takes_variants)
 	/* Experts that are not spoken of at all are a key that is missing. */
 	ck_assert(parse("{" DEEPSEEK "}", &error) == NULL);
 	ck_assert(strstr(error->message, "n_routed_experts is missing") != NULL);
+	g_clear_error(&error);
+	/* Of two, which one is meant is not known. */
+	ck_assert(parse("{" QWEN ",'num_experts':8}\n{" QWEN "}", &error) == NULL);
+	ck_assert_msg(
+		strstr(error->message, "config.json:2:1: ") != NULL, "%s", error->message);
 }
 END_TEST
 

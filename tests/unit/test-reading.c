@@ -186,7 +186,7 @@ START_TEST(json_tokens)
 END_TEST
 
 static const char *const bad_documents[] = {"{a: 1}", "[1 2]", "{\"a\" 1}", "[1,]", "{\"a\": }",
-	"]", "[}", "[tru]", "['a']", "[1,,2]", "{,}", "[nan]"};
+	"]", "[}", "[tru]", "['a']", "[1,,2]", "{,}", "[nan]", "{} {}", "[1]]", "1 x"};
 
 START_TEST(json_refused)
 {

@@ -338,6 +338,9 @@ START_TEST(reads_modules)
 			"lm_head is missing"},
 		{"[[\"tok_embeddings\", \"output\"]]", "0 layers, but m has 3"},
 		{"[[\"tok_embeddings\", \"rope\"]]", "'rope' is none of"},
+		{"[[\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\", "
+		 "\"lm_head\"]] [[]]",
+			"x:1:69: not JSON: the document is over before"},
 		{"[1]", "a list of lists is expected here"},
 		{"{}", "a list of lists is expected here"}};
 	PipesimTransformer model = {.name = (char *)"m", .layers = 3};
