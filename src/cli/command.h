@@ -19,8 +19,8 @@ typedef struct {
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
 	PipesimSettingPath operands; /* what is done with the files that they name */
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
-	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end. */
-	guint8 takes[20];
+	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end: one more than any has. */
+	guint8 takes[24];
 	PipesimWording wording[5];
 	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
 	 * unless it says otherwise. FALSE with an error, from which the status follows. */
