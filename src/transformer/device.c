@@ -71,9 +71,9 @@ PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTrai
 	const double share = pipesim_device_share(device, training);
 	const gint64 ep = training->ep * training->etp;
 	const double near = pipesim_device_near(device), far = PIPESIM_NETWORK;
-	const double rows = training->tp * training->ep <= PIPESIM_NODE_GPUS
-				    ? device->link * LINK_SHARE
-				    : far;
+	/* Megatron-LM and torchtitan number ranks of experts by their own TP, then EP: these are neighbours, whatever
+	 * TP attention has. */
+	const double rows = ep <= PIPESIM_NODE_GPUS ? device->link * LINK_SHARE : far;
 	PipesimRates rates = {.peak = linear, .memory = device->bandwidth * PIPESIM_COPY_SHARE};
 
 	/* Rows that stay on a rank do not travel; the others do twice, out and back. */

@@ -414,6 +414,14 @@ START_TEST(times_stages)
 	training.tp = 16;
 	ck_assert_double_eq_tol(
 		pipesim_device_rates(device, &training).tensor[0] * 50e9, 1, 1e-9);
+	/* So do experts whose own ranks are of one, whatever TP attention has: out and back, but for what stays. */
+	training.tp = 4;
+	training.ep = 8;
+	ck_assert_double_eq_tol(
+		pipesim_device_rates(device, &training).row[0] * 450e9 * 0.61, 1.75, 1e-9);
+	training.etp = 2;
+	ck_assert_double_eq_tol(
+		pipesim_device_rates(device, &training).row[0] * 50e9, 1.875, 1e-9);
 }
 END_TEST
 
