@@ -41,6 +41,7 @@ typedef struct _Search {
 	const PipesimTransformer *model;
 	PipesimFamily *family;
 	PipesimFamily *paths; /* whose paths bound steps; NULL: none does */
+	gboolean bounded;     /* the order of @paths is there */
 	gboolean waits; /* that is of messages that wait for nothing, as those of @family do */
 	gboolean plain; /* no rank is done before its ops, one after the other, have run */
 	guint n, stages;
@@ -299,30 +300,45 @@ static void add_cut(Search *s, const PipesimFamilyPath *path)
 	pipesim_layout_counts_add(s->counts, (double)path->fixed, cost);
 }
 
-/* Simulates the layout of @ends, which bounds the others; FALSE where no more may be run or no path tells its step. */
+/* Whether the layout of @costs, whose path takes @step, runs as long and may be the best so far; FALSE where it runs for
+ * another time. The first one, of which orders are made, always runs. */
+static gboolean run_one(Search *s, const PipesimCosts *costs, const guint *ends, gint64 step)
+{
+	const gboolean same = s->paths == s->family;
+	PipesimBrief brief;
+
+	if (s->bounded && (!same || (s->brief.fits && step > length(&s->brief))))
+		return TRUE;
+	pipesim_family_run(s->paths, &costs, 1, &brief);
+	if (brief.makespan == 0 || (step > 0 && step != length(&brief)))
+		return FALSE;
+	if (same && is_better(&brief, &s->brief)) {
+		s->brief = brief;
+		memcpy(s->best, ends, s->stages * sizeof *ends);
+	}
+	return TRUE;
+}
+
+/* Takes the path of the layout of @ends, which bounds the others; FALSE where no more may be run or no path tells its
+ * step. */
 static gboolean bound_by(Search *s, const guint *ends)
 {
 	g_autofree guint *count = g_new(guint, (gsize)s->stages * 3);
 	PipesimFamilyPath path = {.count = count};
 	PipesimCosts *costs = NULL;
-	const PipesimCosts *one;
-	PipesimBrief brief;
 	gboolean ok;
 
 	if (s->left == 0 || s->paths == NULL)
 		return FALSE;
 	s->left--;
-	one = costs = costs_of(s, ends);
-	pipesim_family_run(s->paths, &one, 1, &brief);
-	ok = brief.makespan > 0 && pipesim_family_path(s->paths, costs, &path) &&
-	     path.step == length(&brief) && !(s->waits && path.pairs);
+	costs = costs_of(s, ends);
+	ok = (s->bounded || run_one(s, costs, ends, 0)) &&
+	     pipesim_family_path(s->paths, costs, &path) && !(s->waits && path.pairs) &&
+	     run_one(s, costs, ends, path.step);
 	pipesim_costs_free(costs);
 	if (!ok)
 		return FALSE;
-	if (s->paths == s->family && is_better(&brief, &s->brief)) {
-		s->brief = brief;
-		memcpy(s->best, ends, s->stages * sizeof *ends);
-	}
+	s->bounded = TRUE;
 	add_cut(s, &path);
 	s->broken |=
 		pipesim_layout_cuts_value(s->cuts, ends) > (double)path.step * (1 + TOLERANCE);
@@ -535,14 +551,6 @@ static gboolean gather(Search *s, guint64 ops)
 	return lean_on_each(s);
 }
 
-static void gather_first(Search *s, guint64 ops)
-{
-	const guint64 left = s->left;
-
-	gather(s, ops);
-	s->left = left;
-}
-
 /* Whether these leave any that is better; *@bound: what no layout is below, ns, 0 = not known. */
 static gboolean leaves_any(Search *s, guint64 ops, double *bound)
 {
@@ -732,6 +740,7 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	PipesimScenario own = *scenario;
 	PipesimStages *found = pipesim_cutter_recall(costs->cutter, key, gap);
 	gboolean better = FALSE, exact;
+	guint64 left;
 	Search s = {.shape = shape,
 		.costs = costs,
 		.model = pipesim_cutter_model(costs->cutter),
@@ -753,6 +762,13 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	find_bounds(&s, schedule, &own);
 	init(&s, begin);
+	/* Ranks alone may be busy for longer. */
+	if (below < G_MAXINT64 &&
+		!pipesim_layout_counts_leaves(s.counts, (double)below * (1 - TOLERANCE))) {
+		clear(&s);
+		*gap = 0;
+		return NULL;
+	}
 	ask(&s, s.ends, &better);
 	run_waiting(&s);
 	if (below < G_MAXINT64 && none_is_below(&s, ops, below)) {
@@ -761,8 +777,10 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		return NULL;
 	}
 	/* Where each run takes long, paths are told first, which take none. */
+	left = s.left;
 	if (s.waits)
-		gather_first(&s, ops);
+		gather(&s, ops);
+	s.left = left;
 	climb(&s);
 	exact = walk_all(&s);
 	run_waiting(&s);
