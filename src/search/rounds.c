@@ -17,6 +17,9 @@
 #define JUDGED       16
 #define JUDGED_DRAWN 160
 
+/* Where walks know of queues: the part of the effort of those that do not. */
+#define PLAIN_PART 6
+
 /* Ends of the cycles, as parts of the whole effort. */
 static const double cycles[] = {0, 0.1, 0.4, 1};
 
@@ -148,7 +151,7 @@ static void begin_cycle(PipesimSearchState *s, gboolean first)
 	}
 }
 
-static gboolean is_over(PipesimSearchState *s)
+gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline)
 {
 	const PipesimSearchOf *of = s->of;
 	const PipesimSearchNews news = {
@@ -160,22 +163,21 @@ static gboolean is_over(PipesimSearchState *s)
 	}
 	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
 		return TRUE;
-	if (of->deadline > 0)
-		return pipesim_search_is_late(s) ||
-		       (of->moves > 0 && s->found->moves >= of->moves);
-	return s->found->moves >= of->moves;
+	if (deadline > 0)
+		return g_get_monotonic_time() >= deadline ||
+		       (moves > 0 && s->found->moves >= moves);
+	return s->found->moves >= moves;
 }
 
 /* The part of the whole effort that is over. */
 static double find_part(const PipesimSearchState *s)
 {
-	const PipesimSearchOf *of = s->of;
 	const double took = (double)(g_get_monotonic_time() - s->began);
 	const double time =
-		of->deadline > 0 ? took / (double)MAX(of->deadline - s->began, 1) : 0;
-	const double moves = of->moves > s->moves_before
+		s->walk_deadline > 0 ? took / (double)MAX(s->walk_deadline - s->began, 1) : 0;
+	const double moves = s->walk_moves > s->moves_before
 				     ? (double)(s->found->moves - s->moves_before) /
-					       (double)(of->moves - s->moves_before)
+					       (double)(s->walk_moves - s->moves_before)
 				     : 0;
 
 	return MIN(MAX(time, moves), 1);
@@ -183,7 +185,7 @@ static double find_part(const PipesimSearchState *s)
 
 static void set_round_moves(PipesimSearchState *s)
 {
-	const guint64 moves = s->of->moves;
+	const guint64 moves = s->walk_moves;
 	guint64 left, round = ROUND;
 
 	if (moves > 0)
@@ -195,14 +197,24 @@ static void set_round_moves(PipesimSearchState *s)
 void pipesim_search_run_rounds(PipesimSearchState *s)
 {
 	s->began = g_get_monotonic_time();
+	s->walk_moves = s->of->moves;
+	s->walk_deadline = s->of->deadline;
+	if (s->queue_walks != NULL) {
+		s->walk_moves =
+			s->moves_before +
+			(s->walk_moves - MIN(s->walk_moves, s->moves_before)) / PLAIN_PART;
+		if (s->walk_deadline > 0)
+			s->walk_deadline =
+				s->began + (s->walk_deadline - s->began) / PLAIN_PART;
+	}
 	begin_cycle(s, TRUE);
 	pipesim_search_justify(s);
 	gather(s);
-	while (!is_over(s)) {
+	while (!pipesim_search_is_over(s, s->walk_moves, s->walk_deadline)) {
 		const double part = find_part(s);
 
 		if (part >= cycles[s->cycle + 1] && s->cycle + 2 < G_N_ELEMENTS(cycles)) {
-			if (s->judged) {
+			if (s->judged && s->queue_walks == NULL) {
 				in_parallel(s, run_judged);
 				gather_judged(s);
 			}
@@ -215,7 +227,7 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 		in_parallel(s, run_walk);
 		gather(s);
 	}
-	if (s->judged && !s->found->stopped) {
+	if (s->judged && s->queue_walks == NULL && !s->found->stopped) {
 		in_parallel(s, run_judged);
 		gather_judged(s);
 	}

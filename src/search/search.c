@@ -15,6 +15,7 @@
 #define MOVES_A_WALK 2000000
 #define LEAST_WALKS  2
 #define MOST_WALKS   16
+#define QUEUE_WALKS  2
 #define LONG_OPS     (1u << 17)
 #define LONG_BUILD   (1u << 15)
 /* What is missing of a long order that is made of a short one can be divided into so many equal parts; the
@@ -413,6 +414,23 @@ static guint count_walks(const PipesimSearchState *s)
 	return s->n > LONG_OPS ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
 }
 
+/* Walks that know of queues. */
+static void reserve_queues(PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const PipesimIssuing issuing =
+		pipesim_runtime_asked(s->judge.runtime, &of->scenario->issuing);
+
+	if (of->by_quantile || (of->moves == 0 && of->deadline == 0) ||
+		!pipesim_queue_takes(&s->tight, s->judge.runtime, &issuing))
+		return;
+	s->n_queue_walks = MIN(s->n_walks, QUEUE_WALKS);
+	s->queue_walks = pipesim_arena_array(s->arena, PipesimQueueWalk, s->n_queue_walks);
+	for (guint i = 0; s->queue_walks != NULL && i < s->n_queue_walks; i++)
+		pipesim_queue_walk_init(&s->queue_walks[i], &s->tight, s->judge.runtime,
+			of->seed, MOST_WALKS + i, s->arena);
+}
+
 static gboolean reserve(PipesimSearchState *s, GError **error)
 {
 	const PipesimInstance *x = s->found->instance;
@@ -442,6 +460,7 @@ static gboolean reserve(PipesimSearchState *s, GError **error)
 		s->judged_codes[i] = pipesim_arena_array(s->arena, guint8, s->n);
 	}
 	pipesim_search_init_justifiers(s);
+	reserve_queues(s);
 	if (!pipesim_arena_check(s->arena, error, "%" G_GSIZE_FORMAT " ops", s->n))
 		return FALSE;
 	for (gsize i = 0; i < s->n; i++)
@@ -507,6 +526,8 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	memcpy(s->best, s->codes->pdata[0], s->n);
 	if (of->moves > 0 || of->deadline > 0)
 		pipesim_search_run_rounds(s);
+	if (s->queue_walks != NULL && !found->stopped)
+		pipesim_search_run_queues(s);
 	return TRUE;
 }
 

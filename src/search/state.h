@@ -2,6 +2,7 @@
 #pragma once
 #include "search/judge.h"
 #include "search/justify.h"
+#include "search/queue-walk.h"
 #include "search/walk.h"
 
 typedef struct {
@@ -30,9 +31,15 @@ typedef struct {
 	PipesimArena *arena;
 	PipesimWalk *walks;
 	guint n_walks;
+	PipesimQueueWalk *
+		queue_walks; /* [n_queue_walks]; NULL: messages go by no queues that these know */
+	guint n_queue_walks;
 	double op;            /* that takes as long as the average, ns */
 	guint64 moves_before; /* units looked at, and moves of a search for a shorter order */
 	guint round_moves;
+	/* What walks may take of the effort, as PipesimSearchOf has it. */
+	guint64 walk_moves;
+	gint64 walk_deadline;
 	gint64 began;          /* monotonic time of the first round, us */
 	guint cycle;           /* from hot to cold */
 	double part;           /* of it that is over */
@@ -67,3 +74,9 @@ void pipesim_search_justify(PipesimSearchState *s);
 
 /** pipesim_search_justified: what becomes of @codes, for g_free(); NULL where that is no shorter. */
 guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);
+
+/** pipesim_search_run_queues: the same of walks that know of queues, where there are any. */
+void pipesim_search_run_queues(PipesimSearchState *s);
+
+/** pipesim_search_is_over: whether tell says so, the bound is met, or moves and time are over. */
+gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline);

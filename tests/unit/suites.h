@@ -23,6 +23,7 @@ Suite *setup_suite(void);
 Suite *sweep_suite(void);
 Suite *difference_suite(void);
 Suite *optimize_suite(void);
+Suite *queues_suite(void);
 Suite *units_suite(void);
 Suite *output_suite(void);
 Suite *chrome_suite(void);

@@ -27,6 +27,7 @@ int main(void)
 	srunner_add_suite(runner, sweep_suite());
 	srunner_add_suite(runner, difference_suite());
 	srunner_add_suite(runner, optimize_suite());
+	srunner_add_suite(runner, queues_suite());
 	srunner_add_suite(runner, units_suite());
 	srunner_add_suite(runner, output_suite());
 	srunner_add_suite(runner, chrome_suite());

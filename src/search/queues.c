@@ -1,0 +1,149 @@
+/* Walks side by side where messages go by queues: hot at first, as what is short without queues is not with them. */
+#include "config.h"
+
+#include "base/parallel.h"
+#include "search/state.h"
+#include <math.h>
+#include <string.h>
+
+/* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
+#define ROUND       200000
+#define MOVE_VISITS 60
+/* Heat at the end, in average ops; the part of the effort after which all walks go on from the best. */
+#define COLDEST 0.01
+#define APART   0.9
+/* Orders to begin from. */
+#define STARTS 4
+
+typedef struct {
+	PipesimSearchState *s;
+	guint64 before; /* moves */
+	gint64 began;
+	double part; /* of the effort that is over */
+	guint round;
+	gint64 *known; /* [walk]: makespan of its best when it was last looked at */
+	guint8 *best;
+	gint64 best_makespan;
+} Queues;
+
+static gboolean run_walk(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	static const double hottest[] = {0.8, 0.4};
+	const Queues *queues = data;
+	const double hot = hottest[item % G_N_ELEMENTS(hottest)];
+
+	pipesim_queue_walk_run(&queues->s->queue_walks[item], queues->round,
+		queues->s->op * hot * pow(COLDEST / hot, queues->part));
+	return TRUE;
+}
+
+/* Walk @item from the order that is its by how short they are with queues. */
+static gboolean begin_walk(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	const Queues *queues = data;
+	PipesimSearchState *s = queues->s;
+	PipesimQueueWalk *walk = &s->queue_walks[item];
+	const guint n = s->codes->len, turn = (guint)item % MIN(n, STARTS);
+	g_autofree gint64 *spans = g_new(gint64, n);
+
+	for (guint i = 0; i < n; i++) {
+		pipesim_queue_walk_begin(walk, s->codes->pdata[i]);
+		spans[i] = walk->makespan;
+	}
+	for (guint i = 0; i < n; i++) {
+		guint before = 0;
+
+		for (guint k = 0; k < n; k++)
+			before += spans[k] < spans[i] || (spans[k] == spans[i] && k < i);
+		if (before == turn) {
+			pipesim_queue_walk_begin(walk, s->codes->pdata[i]);
+			return TRUE;
+		}
+	}
+	return TRUE;
+}
+
+static void in_parallel(Queues *queues, gboolean (*run)(gsize, gpointer, gpointer, GError **))
+{
+	const PipesimParallel work = {.n_items = queues->s->n_queue_walks,
+		.threads = queues->s->of->threads,
+		.run = run,
+		.data = queues};
+
+	pipesim_parallel(&work, NULL);
+}
+
+/* Takes what the walks have found, by the word of the engine. */
+static void gather(Queues *queues)
+{
+	PipesimSearchState *s = queues->s;
+	guint64 looks = 0;
+
+	for (guint i = 0; i < s->n_queue_walks; i++) {
+		PipesimQueueWalk *walk = &s->queue_walks[i];
+
+		looks += walk->looks;
+		if (walk->best_makespan < queues->best_makespan) {
+			queues->best_makespan = walk->best_makespan;
+			memcpy(queues->best, walk->best, s->n);
+		}
+		if (walk->best_makespan >= queues->known[i])
+			continue;
+		queues->known[i] = walk->best_makespan;
+		pipesim_search_offer_codes(
+			s, walk->best, pipesim_judge_codes(&s->judge, walk->best));
+	}
+	s->found->moves = queues->before + looks * s->n / MOVE_VISITS;
+}
+
+/* Sets what is over, and how many orders the next round tells. */
+static void set_round(Queues *queues)
+{
+	const PipesimSearchState *s = queues->s;
+	const PipesimSearchOf *of = s->of;
+	const double took = (double)(g_get_monotonic_time() - queues->began);
+	double part = 0;
+
+	if (of->deadline > 0)
+		part = took / (double)MAX(of->deadline - queues->began, 1);
+	queues->round = (guint)(ROUND / s->n) + 1;
+	if (of->moves > queues->before) {
+		const guint64 left = of->moves - MIN(of->moves, s->found->moves);
+		const double moves = (double)(s->found->moves - queues->before) /
+				     (double)(of->moves - queues->before);
+
+		part = MAX(part, moves);
+		queues->round = (guint)MIN(
+			queues->round, left * MOVE_VISITS / s->n / s->n_queue_walks + 1);
+	}
+	queues->part = MIN(part, 1);
+}
+
+void pipesim_search_run_queues(PipesimSearchState *s)
+{
+	Queues queues = {.s = s,
+		.before = s->found->moves,
+		.began = g_get_monotonic_time(),
+		.known = g_new(gint64, s->n_queue_walks),
+		.best = g_memdup2(s->codes->pdata[0], s->n),
+		.best_makespan = G_MAXINT64};
+	gboolean apart = TRUE;
+
+	for (guint i = 0; i < s->n_queue_walks; i++)
+		queues.known[i] = s->judged_makespan;
+	in_parallel(&queues, begin_walk);
+	while (!pipesim_search_is_over(s, s->of->moves, s->of->deadline)) {
+		set_round(&queues);
+		if (apart && queues.part >= APART) {
+			apart = FALSE;
+			for (guint i = 0; i < s->n_queue_walks; i++)
+				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);
+		}
+		in_parallel(&queues, run_walk);
+		gather(&queues);
+	}
+	g_free(queues.known);
+	g_free(queues.best);
+}
