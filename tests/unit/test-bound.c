@@ -352,8 +352,8 @@ static void assert_flight(const Checker *c, const PipesimBoundStep *step)
 	}
 }
 
-/* Returns whether the claim is known to hold: there may be too many orders. */
-static gboolean check_passing(const Checker *c, guint32 at, const PipesimBoundStep *step)
+/* The claim holds as far as is known: there may be too many orders. */
+static void check_passing(const Checker *c, guint32 at, const PipesimBoundStep *step)
 {
 	g_autofree gint64 *starts = g_new0(gint64, c->x->count);
 	g_autofree gint64 *after = g_new0(gint64, c->x->count);
@@ -363,7 +363,6 @@ static gboolean check_passing(const Checker *c, guint32 at, const PipesimBoundSt
 		.starts = starts,
 		.after = after,
 		.time = step->time};
-	PassingAnswer answer;
 
 	ck_assert_uint_eq(c->x->chunks, 1);
 	ck_assert_uint_eq(step->rank, 0);
@@ -385,19 +384,15 @@ static gboolean check_passing(const Checker *c, guint32 at, const PipesimBoundSt
 			after[ops->first - 1] = ops->time;
 		}
 	}
-	answer = passing_check(&claim);
-	ck_assert_uint_ne(answer, PASSING_FAILS);
-	return answer == PASSING_HOLDS;
+	ck_assert_uint_ne(passing_check(&claim), PASSING_FAILS);
 }
 
-/* Returns whether all of it is known to hold. */
-static gboolean check_proof(const PipesimInstance *x, const PipesimBound *bound)
+static void check_proof(const PipesimInstance *x, const PipesimBound *bound)
 {
 	Checker c = {.x = x, .bound = bound, .states = g_new(ExactStates *, x->ranks)};
 
 	for (guint rank = 0; rank < x->ranks; rank++)
 		c.states[rank] = exact_states_new(x, rank);
-	gboolean holds = TRUE;
 
 	ck_assert_uint_gt(bound->steps->len, 0);
 	for (guint32 i = 0; i < bound->steps->len; i++) {
@@ -417,9 +412,7 @@ static gboolean check_proof(const PipesimInstance *x, const PipesimBound *bound)
 			assert_premise(&c, step->step, i, step->back, step->rank, step->kind,
 				PIPESIM_ANY_CHUNK, of->n, step->time);
 		} else if (step->rule == PIPESIM_BY_PASSING) {
-			const gboolean ok = check_passing(&c, i, step);
-			if (g_getenv("PASSING"))
-				g_printerr("passing R %u M %u: %d\n", x->ranks, x->count, ok);
+			check_passing(&c, i, step);
 		} else {
 			check_work(&c, i, step);
 		}
@@ -427,7 +420,6 @@ static gboolean check_proof(const PipesimInstance *x, const PipesimBound *bound)
 	for (guint rank = 0; rank < x->ranks; rank++)
 		exact_states_free(c.states[rank]);
 	g_free(c.states);
-	return holds;
 }
 
 /* No bound is above the best of all orders; its proof holds; and explaining changes nothing. */
@@ -518,7 +510,7 @@ START_TEST(passing_is_below_all_orders)
 		}
 		best += g_array_index(bound->steps, PipesimBoundStep, bound->steps->len - 1)
 				.rule == PIPESIM_BY_PASSING;
-		ck_assert(check_proof(c.x, bound));
+		check_proof(c.x, bound);
 		if (time_passing(c.x, &claim) >= 0) {
 			const PassingAnswer answer = passing_check(&claim);
 
