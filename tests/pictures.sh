@@ -83,7 +83,7 @@ if awk '/^# memory/ { on = 1 } on && /^0 / && $2 > most { most = $2 } END { exit
 else
 	fail 'rank 0 of 1F1B holds 20 GB and 4 times 2 GB'
 fi
-holds bytes.gp "'19 GB' [0-9.]*, '28 GB'" 'the scale of bytes'
+holds bytes.gp "'19.0 GB' [0-9.]*, '28.0 GB'" 'the scale of bytes'
 
 # Speeds: a block for each level of time against the sustained one ---------------------------------------
 power=$(cd "$TOP_SRCDIR" && pwd)/tests/input/costs-power.ini
