@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/mpi.h"
 #include "cli/plan.h"
+#include "cli/sweep-run.h"
 #include "model/costs-file.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -358,10 +359,9 @@ static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GEr
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--shard: the best of a part are not the best; give --format jsonl, "
 			"or -o FILE.csv or FILE.jsonl, which have every candidate");
-	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->flag[PIPESIM_SET_RESUME])
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--resume needs the file it goes on with: -o FILE.csv or -o "
-			"FILE.jsonl");
+	if (!pipesim_sweep_run_check(
+		    plan->setup, plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
+		return FALSE;
 	if (*rows != PIPESIM_ROWS_TEXT && !require_rows(plan->setup, error))
 		return FALSE;
 	return g_strcmp0(plan->setup->text[PIPESIM_SET_LAYOUT], "auto") == 0 ||

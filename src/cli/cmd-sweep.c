@@ -40,7 +40,8 @@ static gboolean read_format(Sweep *sweep, GError **error)
 {
 	return pipesim_rows_format(sweep->setup->text[PIPESIM_SET_FORMAT], sweep->run.output,
 		       &sweep->titles.format, error) &&
-	       pipesim_sweep_run_check(&sweep->run, sweep->titles.format, error) &&
+	       pipesim_sweep_run_check(
+		       sweep->setup, sweep->run.output, sweep->titles.format, error) &&
 	       (!sweep->setup->flag[PIPESIM_SET_RESUME] || !is_drawn(sweep) ||
 		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			       "--resume computes only the missing rows, and a picture needs "

@@ -41,8 +41,7 @@ gboolean pipesim_plan_lines(const PipesimPlanning *plan, PipesimPlanner *planner
 		.rows = pipesim_plan_rows(&lines),
 		.work = {.width = 1, .solve = solve, .data = planner, .together = TOGETHER}};
 	g_autoptr(GString) made_of = NULL;
-	gboolean ok = pipesim_sweep_run_check(&run, format, error) &&
-		      pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error);
+	gboolean ok = pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error);
 
 	if (ok)
 		made_of = pipesim_sweep_run_id(plan->setup, decides, error);

@@ -22,10 +22,10 @@ gboolean pipesim_sweep_run_is_main(const PipesimSweepRun *run)
 }
 
 gboolean pipesim_sweep_run_check(
-	const PipesimSweepRun *run, PipesimRowFormat format, GError **error)
+	const PipesimSetup *setup, const char *output, PipesimRowFormat format, GError **error)
 {
-	return !run->setup->flag[PIPESIM_SET_RESUME] ||
-	       (format != PIPESIM_ROWS_TEXT && run->output != NULL) ||
+	return !setup->flag[PIPESIM_SET_RESUME] ||
+	       (format != PIPESIM_ROWS_TEXT && output != NULL) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--resume needs the file it goes on with: -o FILE.csv or -o "
 		       "FILE.jsonl");

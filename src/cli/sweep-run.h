@@ -21,10 +21,10 @@ typedef struct {
 /** pipesim_sweep_run_is_main: whether this process writes. */
 gboolean pipesim_sweep_run_is_main(const PipesimSweepRun *run);
 
-/** pipesim_sweep_run_check: whether rows of @format can be gone on with, where --resume says so. FALSE with
+/** pipesim_sweep_run_check: whether rows of @format in @output can be gone on with, where --resume says so. FALSE with
  * PIPESIM_ERROR_USAGE. */
 gboolean pipesim_sweep_run_check(
-	const PipesimSweepRun *run, PipesimRowFormat format, GError **error);
+	const PipesimSetup *setup, const char *output, PipesimRowFormat format, GError **error);
 
 /** pipesim_sweep_run_share: which of @points points, by --shard, and how many threads, by --threads. FALSE with
  * PIPESIM_ERROR_USAGE. */

@@ -71,7 +71,5 @@ void pipesim_cycle_unroll(
 
 static inline guint32 pipesim_cycle_random(PipesimCycle *cycle, guint32 below)
 {
-	const guint32 bits = pipesim_random(cycle->key, cycle->drawn++ * PIPESIM_PLACE_STEP);
-
-	return (guint32)((guint64)bits * below >> 32);
+	return pipesim_random_below(cycle->key, cycle->drawn++, below);
 }

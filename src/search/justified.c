@@ -20,15 +20,6 @@ void pipesim_search_init_justifiers(PipesimSearchState *s)
 			s->justifiers = NULL;
 }
 
-/* Orders that come out may not fit where codes hold more than rooms say. */
-static gboolean fits(const PipesimInstance *x, const guint8 *codes)
-{
-	for (guint rank = 0; rank < x->ranks; rank++)
-		if (!pipesim_instance_fits(x, rank, &codes[(gsize)rank * x->per_rank]))
-			return FALSE;
-	return TRUE;
-}
-
 /* Makes the order that @j has come to that of @walk, if it is shorter. */
 static void take(const PipesimSearchState *s, const PipesimJustifier *j, PipesimWalk *walk)
 {
@@ -40,7 +31,8 @@ static void take(const PipesimSearchState *s, const PipesimJustifier *j, Pipesim
 	codes = g_new(guint8, s->n);
 	pipesim_walk_codes(walk, before);
 	pipesim_justifier_codes(j, codes);
-	if (!fits(&s->tight, codes) || !pipesim_walk_begin(walk, codes))
+	/* It may not fit where codes hold more than rooms say. */
+	if (!pipesim_search_fits(s, codes) || !pipesim_walk_begin(walk, codes))
 		pipesim_walk_begin(walk, before);
 }
 

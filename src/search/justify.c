@@ -16,9 +16,7 @@
 
 static guint32 draw(PipesimJustifier *j, guint32 below)
 {
-	const guint32 bits = pipesim_random(j->random, j->drawn++ * PIPESIM_PLACE_STEP);
-
-	return (guint32)((guint64)bits * below >> 32);
+	return pipesim_random_below(j->random, j->drawn++, below);
 }
 
 /* The codes that the ops of @code wait for, looking one way. */

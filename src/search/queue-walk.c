@@ -10,9 +10,7 @@
 
 static guint32 draw(PipesimQueueWalk *walk, guint32 below)
 {
-	const guint32 bits = pipesim_random(walk->key, walk->drawn++ * PIPESIM_PLACE_STEP);
-
-	return (guint32)((guint64)bits * below >> 32);
+	return pipesim_random_below(walk->key, walk->drawn++, below);
 }
 
 void pipesim_queue_walk_init(PipesimQueueWalk *walk, const PipesimInstance *x,

@@ -38,38 +38,33 @@ static gboolean run_walk(
 	return TRUE;
 }
 
-/* Walk @item from the order that is its by how short they are with queues. */
-static gboolean begin_walk(
-	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+/* Each from an order of its own, of the shortest with queues. */
+static void begin_walks(PipesimSearchState *s)
 {
-	const Queues *queues = data;
-	PipesimSearchState *s = queues->s;
-	PipesimQueueWalk *walk = &s->queue_walks[item];
-	const guint n = s->codes->len, turn = (guint)item % MIN(n, STARTS);
+	const guint n = s->codes->len;
 	g_autofree gint64 *spans = g_new(gint64, n);
 
 	for (guint i = 0; i < n; i++) {
-		pipesim_queue_walk_begin(walk, s->codes->pdata[i]);
-		spans[i] = walk->makespan;
+		pipesim_queue_walk_begin(s->queue_walks, s->codes->pdata[i]);
+		spans[i] = s->queue_walks->makespan;
 	}
 	for (guint i = 0; i < n; i++) {
 		guint before = 0;
 
 		for (guint k = 0; k < n; k++)
 			before += spans[k] < spans[i] || (spans[k] == spans[i] && k < i);
-		if (before == turn) {
-			pipesim_queue_walk_begin(walk, s->codes->pdata[i]);
-			return TRUE;
-		}
+		for (guint w = 0; w < s->n_queue_walks; w++)
+			if (w % MIN(n, STARTS) == before)
+				pipesim_queue_walk_begin(
+					&s->queue_walks[w], s->codes->pdata[i]);
 	}
-	return TRUE;
 }
 
-static void in_parallel(Queues *queues, gboolean (*run)(gsize, gpointer, gpointer, GError **))
+static void run_walks(Queues *queues)
 {
 	const PipesimParallel work = {.n_items = queues->s->n_queue_walks,
 		.threads = queues->s->of->threads,
-		.run = run,
+		.run = run_walk,
 		.data = queues};
 
 	pipesim_parallel(&work, NULL);
@@ -133,7 +128,7 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 
 	for (guint i = 0; i < s->n_queue_walks; i++)
 		queues.known[i] = s->judged_makespan;
-	in_parallel(&queues, begin_walk);
+	begin_walks(s);
 	while (!pipesim_search_is_over(s, s->of->moves, s->of->deadline)) {
 		set_round(&queues);
 		if (apart && queues.part >= APART) {
@@ -141,7 +136,7 @@ void pipesim_search_run_queues(PipesimSearchState *s)
 			for (guint i = 0; i < s->n_queue_walks; i++)
 				pipesim_queue_walk_begin(&s->queue_walks[i], queues.best);
 		}
-		in_parallel(&queues, run_walk);
+		run_walks(&queues);
 		gather(&queues);
 	}
 	g_free(queues.known);

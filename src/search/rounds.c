@@ -161,7 +161,7 @@ gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 dea
 		s->found->stopped = TRUE;
 		return TRUE;
 	}
-	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
+	if (pipesim_search_is_proven(s))
 		return TRUE;
 	if (deadline > 0)
 		return g_get_monotonic_time() >= deadline ||

@@ -78,7 +78,7 @@ void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint
 
 /* Where it begins ------------------------------------------------------------------------ */
 
-static gboolean fits(const PipesimSearchState *s, const guint8 *codes)
+gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes)
 {
 	const PipesimInstance *x = &s->tight;
 
@@ -152,9 +152,10 @@ static void tighten(PipesimSearchState *s)
 		return;
 	for (guint rank = 0; rank < s->shape.ranks; rank++)
 		room->limit[rank] -= s->besides[rank];
-	if (pipesim_build(&s->tight, PIPESIM_BUILDS - 1, codes) && fits(s, codes)) {
+	if (pipesim_build(&s->tight, PIPESIM_BUILDS - 1, codes) &&
+		pipesim_search_fits(s, codes)) {
 		for (guint i = s->codes->len; i-- > 0 && s->codes->len > 1;)
-			if (!fits(s, s->codes->pdata[i])) {
+			if (!pipesim_search_fits(s, s->codes->pdata[i])) {
 				g_ptr_array_remove_index(s->codes, i);
 				g_array_remove_index(s->spans, i);
 			}
@@ -186,7 +187,7 @@ static gboolean add_program(
 		g_free(codes);
 		return FALSE;
 	}
-	if (!fits(s, codes)) {
+	if (!pipesim_search_fits(s, codes)) {
 		g_free(codes);
 		return FALSE;
 	}
@@ -237,7 +238,7 @@ static void add_schedules(PipesimSearchState *s)
 	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
 }
 
-static gboolean is_proven(const PipesimSearchState *s)
+gboolean pipesim_search_is_proven(const PipesimSearchState *s)
 {
 	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
 }
@@ -247,12 +248,12 @@ static void add_builds(PipesimSearchState *s)
 {
 	const gboolean is_long = s->n > LONG_BUILD;
 
-	if (is_proven(s) || (is_long && s->codes->len > 0))
+	if (pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
 		return;
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes = g_new(guint8, s->n);
 
-		if (pipesim_build(&s->tight, way, codes) && fits(s, codes))
+		if (pipesim_build(&s->tight, way, codes) && pipesim_search_fits(s, codes))
 			add_codes(s, codes, way + 1 == PIPESIM_BUILDS);
 		else
 			g_free(codes);
@@ -264,10 +265,10 @@ static void add_passing(PipesimSearchState *s)
 {
 	guint8 *codes;
 
-	if (is_proven(s))
+	if (pipesim_search_is_proven(s))
 		return;
 	codes = g_new(guint8, s->n);
-	if (pipesim_pass(&s->tight, s->found->bound, codes) && fits(s, codes))
+	if (pipesim_pass(&s->tight, s->found->bound, codes) && pipesim_search_fits(s, codes))
 		add_codes(s, codes, FALSE);
 	else
 		g_free(codes);
@@ -280,7 +281,7 @@ static void add_justified(PipesimSearchState *s)
 
 	for (guint i = 0; i < s->codes->len; i++)
 		g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
-	for (guint i = 0; i < before->len && !is_proven(s); i++) {
+	for (guint i = 0; i < before->len && !pipesim_search_is_proven(s); i++) {
 		guint8 *codes = pipesim_search_justified(s, before->pdata[i]);
 
 		if (codes != NULL)
@@ -312,7 +313,8 @@ static void add_stretched(PipesimSearchState *s, const PipesimWalk *walk)
 			const gint64 time = walk->makespan / tries * i;
 
 			if (!pipesim_stretch(walk, s->found->instance, unit, time, codes) ||
-				!fits(s, codes) || !pipesim_walk_begin(&s->walks[0], codes) ||
+				!pipesim_search_fits(s, codes) ||
+				!pipesim_walk_begin(&s->walks[0], codes) ||
 				s->walks[0].makespan >= makespan)
 				continue;
 			makespan = s->walks[0].makespan;
@@ -343,7 +345,7 @@ static void add_short(PipesimSearchState *s)
 	PipesimWalk walk;
 
 	scenario.microbatches = short_count(s);
-	if (scenario.microbatches == 0 || is_proven(s))
+	if (scenario.microbatches == 0 || pipesim_search_is_proven(s))
 		return;
 	scenario.runtime = NULL;
 	of.by_quantile = FALSE;
@@ -399,7 +401,7 @@ static void add_units(PipesimSearchState *s)
 	found = pipesim_units(&units, &looks);
 	s->found->moves = s->moves_before += looks;
 	for (guint i = 0; i < found->len; i++)
-		if (fits(s, found->pdata[i]))
+		if (pipesim_search_fits(s, found->pdata[i]))
 			add_codes(s, g_memdup2(found->pdata[i], s->n), FALSE);
 }
 

@@ -61,6 +61,12 @@ static inline gboolean pipesim_search_is_late(const PipesimSearchState *s)
  * walks have it where the judge has no last word. */
 void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value);
 
+/** pipesim_search_fits: whether what each rank does is complete and holds no more than it may. */
+gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes);
+
+/** pipesim_search_is_proven: whether no order can be shorter than that found. */
+gboolean pipesim_search_is_proven(const PipesimSearchState *s);
+
 /** pipesim_search_run_rounds: lets all walks look at moves until the effort is over, the bound is met or tell says
  * so. Some order is known. */
 void pipesim_search_run_rounds(PipesimSearchState *s);

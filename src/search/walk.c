@@ -11,9 +11,7 @@
 
 static guint32 draw(PipesimWalk *walk, guint32 below)
 {
-	const guint32 bits = pipesim_random(walk->key, walk->drawn++ * PIPESIM_PLACE_STEP);
-
-	return (guint32)((guint64)bits * below >> 32);
+	return pipesim_random_below(walk->key, walk->drawn++, below);
 }
 
 static guint code_of(const PipesimWalk *walk, guint32 op)
