@@ -55,17 +55,20 @@ for late in 1 2; do
 done
 command="$PIPESIM calibrate $TOP_SRCDIR/tests/input/trace-small.csv $scratch/late1 $scratch/late2"
 on_terminal TERM=xterm
-if grep -q '2 of 3 traces read' "$scratch/seen"; then pass; else fail "no progress: $(cat "$scratch/seen")"; fi
+for wanted in '0 s: 0 of 3 traces read' ' s: 2 of 3 traces read'; do
+	if grep -q "$wanted" "$scratch/seen"; then pass; else fail "no '$wanted': $(cat "$scratch/seen")"; fi
+done
 
-# How far searches and sweeps have come.
+# How far searches and sweeps have come, from half a second on, before there is anything to tell too.
 progress() # WORDS ARGUMENT...
 {
 	wanted=$1
 	shift
 	command="$PIPESIM $*"
 	on_terminal TERM=xterm
-	if grep -q "$wanted" "$scratch/seen"; then pass; else fail "$1: no progress: $(head -c 300 "$scratch/seen")"; fi
+	if grep -q "$wanted" "$scratch/seen"; then pass; else fail "$1: no progress '$wanted': $(head -c 300 "$scratch/seen")"; fi
 }
-progress ', gap [0-9.]* %, [0-9.]* M moves' optimize --pp 8 --microbatches 32 --placement v --max-activations 4 --times F=1,I=1.6,W=0.85 --time 2s
+progress ', gap [0-9.]* %, [0-9.]* M moves' optimize --pp 8 --microbatches 32 --placement v --max-activations 4 --times F=1,I=1.6,W=0.85 --time 1s
+progress '0 s: orders to begin from' optimize --pp 8 --microbatches 52 --placement v --max-activations 6 --times F=1,I=1.6,W=0.85 --time 0
 progress ' of 20000 points, ' sweep --pp 8 --microbatches 32:20031 --schedule 1f1b,zb-h1 --threads 1
 finish

@@ -236,6 +236,7 @@ static gboolean search(Optimize *o, GError **error)
 		return FALSE;
 	signal(SIGINT, ask_to_stop);
 	signal(SIGTERM, ask_to_stop);
+	pipesim_begin_progress("orders to begin from");
 	o->found = pipesim_search(of, error);
 	pipesim_end_progress();
 	return o->found != NULL;

@@ -374,7 +374,8 @@ static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GEr
 
 static void show_progress(guint done, guint all, gpointer data G_GNUC_UNUSED)
 {
-	pipesim_print_progress("candidates", done, all);
+	if (done < all) /* their layouts come after the last one */
+		pipesim_print_progress("candidates", done, all);
 }
 
 /* With ZeRO-3 one whose lists gather stages: PyTorch's, unless given. */
@@ -590,7 +591,9 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	plan->wish.frontier = csv || pareto != NULL;
 	if (!pipesim_plan_picture_check(pareto, error))
 		return FALSE;
+	pipesim_begin_progress("candidates");
 	plan->planned = pipesim_planner_run(&plan->wish, error);
+	pipesim_end_progress();
 	if (plan->planned == NULL ||
 		!check_found(plan, plan->planned->candidates, plan->planned->refusal, error))
 		return FALSE;

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
 	} else {
 		status = pipesim_command_run(pipesim_commands[0], argc, argv, &error);
 	}
+	pipesim_end_progress();
 	/* Errors of files begin with their place, so that editors jump there; the others with our
 	 * name. */
 	if (error != NULL) {

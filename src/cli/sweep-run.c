@@ -197,6 +197,7 @@ static gboolean run_pool(PipesimSweepRun *run, GError **error)
 	gboolean ok = TRUE, more = !pipesim_sweep_run_is_main(run);
 
 	run->began = g_get_monotonic_time();
+	pipesim_print_progress(run->what, 0, run->work.end - run->work.first);
 	pool = pipesim_pool_new(&run->work);
 	if (pipesim_sweep_run_is_main(run))
 		ok = gather(run, pool, error);

@@ -63,53 +63,120 @@ gboolean pipesim_check_page(const char *path, GError **error)
 		       extension);
 }
 
-void pipesim_print_notice(const char *line)
-{
-	g_autofree char *printable = pipesim_printable(line);
+/* A line that stands still for so long gets the time that has passed since; us */
+#define STILL (G_TIME_SPAN_SECOND * 2 / 5)
+/* Work tells how it stands no more often than this; us */
+#define OFTEN (G_TIME_SPAN_SECOND / 5)
 
-	g_printerr("pipesim: %s\n", printable);
+/* Work that tells how it stands. All but the clock is under the lock: a thread of its own keeps the line
+ * moving through phases that tell nothing, however long they are. */
+static struct {
+	GMutex lock;
+	GCond over;
+	GThread *clock;
+	gint64 began, told, shown; /* 0: not yet; us */
+	char *line;                /* what was told last */
+} progress;
+
+static void show_line(void)
+{
+	progress.shown = g_get_monotonic_time();
+	fprintf(stderr, "\r\033[K%.0f s: %s",
+		(double)((progress.shown - progress.began) / G_TIME_SPAN_SECOND),
+		progress.line);
+	fflush(stderr);
 }
 
-/* When the work began, and when a line was last shown; 0: not yet. us */
-static gint64 progress_began, progress_shown;
+static void clear_line(void)
+{
+	if (progress.shown == 0)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+}
+
+static gpointer keep_moving(gpointer data G_GNUC_UNUSED)
+{
+	g_mutex_lock(&progress.lock);
+	while (progress.began != 0) {
+		const gint64 due = MAX(progress.began, progress.shown) + STILL;
+
+		if (!g_cond_wait_until(&progress.over, &progress.lock, due) &&
+			progress.began != 0 && g_get_monotonic_time() >= due)
+			show_line();
+	}
+	g_mutex_unlock(&progress.lock);
+	return NULL;
+}
+
+void pipesim_begin_progress(const char *what)
+{
+	pipesim_end_progress();
+	if (isatty(STDERR_FILENO) != 1)
+		return;
+	progress.line = g_strdup(what);
+	progress.began = g_get_monotonic_time();
+	progress.clock = g_thread_try_new("progress", keep_moving, NULL, NULL);
+}
 
 gboolean pipesim_progress_is_due(void)
 {
-	const gint64 now = g_get_monotonic_time();
-
-	if (isatty(STDERR_FILENO) != 1)
-		return FALSE;
-	if (progress_began == 0)
-		progress_began = now;
-	return now - MAX(progress_began, progress_shown) >= G_TIME_SPAN_SECOND / 5;
+	return progress.began != 0 &&
+	       g_get_monotonic_time() - MAX(progress.began, progress.told) >= OFTEN;
 }
 
 void pipesim_show_progress(const char *format, ...)
 {
 	va_list arguments;
 
-	progress_shown = g_get_monotonic_time();
-	fputs("\r\033[K", stderr);
+	g_mutex_lock(&progress.lock);
+	g_free(progress.line);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	progress.line = g_strdup_vprintf(format, arguments);
 	va_end(arguments);
-	fflush(stderr);
+	show_line();
+	progress.told = progress.shown;
+	g_mutex_unlock(&progress.lock);
 }
 
 void pipesim_end_progress(void)
 {
-	if (progress_shown != 0) {
-		fputs("\r\033[K", stderr);
-		fflush(stderr);
-	}
-	progress_began = progress_shown = 0;
+	if (progress.began == 0)
+		return;
+	g_mutex_lock(&progress.lock);
+	progress.began = 0;
+	g_cond_signal(&progress.over);
+	g_mutex_unlock(&progress.lock);
+	if (progress.clock != NULL)
+		g_thread_join(progress.clock);
+	clear_line();
+	g_free(progress.line);
+	progress.line = NULL;
+	progress.clock = NULL;
+	progress.told = progress.shown = 0;
 }
 
 void pipesim_print_progress(const char *what, guint64 done, guint64 all)
 {
-	if (done >= all)
+	if (done >= all) {
 		pipesim_end_progress();
-	else if (pipesim_progress_is_due())
+	} else if (done == 0) {
+		g_autofree char *line =
+			g_strdup_printf("0 of %" G_GUINT64_FORMAT " %s", all, what);
+
+		pipesim_begin_progress(line);
+	} else if (pipesim_progress_is_due()) {
 		pipesim_show_progress(
 			"%" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " %s", done, all, what);
+	}
+}
+
+void pipesim_print_notice(const char *line)
+{
+	g_autofree char *printable = pipesim_printable(line);
+
+	g_mutex_lock(&progress.lock);
+	clear_line();
+	g_printerr("pipesim: %s\n", printable);
+	g_mutex_unlock(&progress.lock);
 }

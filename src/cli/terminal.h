@@ -18,17 +18,22 @@ gboolean pipesim_check_page(const char *path, GError **error);
  * PIPESIM_ERROR_USAGE where it is neither. */
 gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error);
 
-/** pipesim_progress_is_due: whether standard error is a terminal and the last line of it is a fifth of a second
- * old, or as much work is behind. For one thread at a time, as what follows. */
+/** pipesim_begin_progress: work begins that may take long: where standard error is a terminal, a line says so
+ * within half a second, "SECONDS s: @what", and goes on counting through all phases that tell nothing more. To
+ * be ended. For one thread at a time, as what follows. */
+void pipesim_begin_progress(const char *what);
+
+/** pipesim_progress_is_due: whether work has begun so, and it was told how it stands no later than a fifth of a
+ * second ago. */
 gboolean pipesim_progress_is_due(void);
 
-/** pipesim_show_progress: a line in place of the last one; to be asked for where one is due. */
+/** pipesim_show_progress: a line in place of @what; to be asked for where one is due. */
 void pipesim_show_progress(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /** pipesim_end_progress: takes the line away, if there is one. */
 void pipesim_end_progress(void);
 
-/** pipesim_print_progress: "@done of @all @what" where a line is due; takes it away at the end. */
+/** pipesim_print_progress: "@done of @all @what" where a line is due; begins at 0 and ends at @all. */
 void pipesim_print_progress(const char *what, guint64 done, guint64 all);
 
 /** pipesim_print_notice: @line to standard error, behind the program's name. */

@@ -77,6 +77,8 @@ GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules
 
 	g_mutex_init(&files.lock);
 	g_ptr_array_set_size(traces, (gint)work.n_items);
+	if (progress != NULL)
+		progress(0, traces->len);
 	ok = pipesim_parallel(&work, error);
 	g_mutex_clear(&files.lock);
 	return ok ? g_steal_pointer(&traces) : NULL;

@@ -35,7 +35,7 @@ PipesimTrace *pipesim_trace_read(
 typedef void (*PipesimTracesProgress)(guint done, guint all);
 
 /** pipesim_traces_read: @paths (NULL-terminated, not empty), on all cores, with @rules, which may be
- * NULL. @progress: (nullable): called on any thread, one at a time.
+ * NULL. @progress: (nullable): called before the first and after each, on any thread, one at a time.
  * Returns: (transfer full): of PipesimTrace, owned; NULL with an error of pipesim_trace_read(). */
 GPtrArray *pipesim_traces_read(const char *const *paths, const PipesimRangeRules *rules,
 	PipesimTracesProgress progress, GError **error);
