@@ -60,6 +60,24 @@ id resumed.jsonl
 sweep --resume -o resumed.jsonl
 same 'resumed JSON lines' one.jsonl resumed.jsonl
 
+# Whatever has happened to a file since, no number that is none and no broken row is kept.
+junk() # WHAT FILE SCRIPT
+{
+	sed "$3" "$2" | head -c 5000 >"resumed.${2#*.}.partial"
+	id "resumed.${2#*.}"
+	sweep --resume -o "resumed.${2#*.}" 2>said
+	status=$?
+	if [ $status -eq 3 ] && grep -q "^resumed.*partial:5:1: not a row as sweeps write it: $1; cut" said; then
+		pass
+	else
+		fail "--resume keeps a row with $1: exit status $status: $(cat said)"
+	fi
+	rm -f "resumed.${2#*.}.partial"*
+}
+junk "'inf' is no figure" one.csv '5s/^\(\([^,]*,\)\{7\}\)[^,]*/\1inf/'
+junk 'it has [0-9]* cells in place of [0-9]*' one.csv '5s/,[^,]*$//'
+junk "'NaN' is no figure" one.jsonl '5s/"makespan_ms": [0-9.]*/"makespan_ms": NaN/'
+junk 'it has no end' one.jsonl '5s/}$//'
 [ ! -e resumed.csv.partial.id ] || fail 'resumed.csv.partial.id is left over'
 
 # Rows of other costs are of another sweep, though they begin alike; and so is a whole file.

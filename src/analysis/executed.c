@@ -30,6 +30,32 @@ static guint8 chunk_of(const PipesimProgram *program, guint rank, guint stage)
 	return chunk;
 }
 
+/* Where faults of a recorded order are. */
+typedef struct {
+	const PipesimRecordPipeline *pipeline;
+	gint64 step;
+	gboolean told; /* that it is of a record */
+} Places;
+
+static void locate(gpointer data, guint32 index, GError *error)
+{
+	Places *places = data;
+	const PipesimRecordOp *op =
+		&places->pipeline
+			 ->ops[index != PIPESIM_NO_OP ? index : places->pipeline->op_begin[0]];
+
+	if (!places->told) {
+		char *message = g_strdup_printf("the order recorded in step %" G_GINT64_FORMAT
+						" cannot have run: %s",
+			places->step, error->message);
+
+		g_free(error->message);
+		error->message = message;
+	}
+	places->told = TRUE;
+	pipesim_error_locate(error, op->path, op->line, 1);
+}
+
 PipesimProgram *pipesim_executed_program(
 	const PipesimRecord *record, const PipesimRecordPipeline *pipeline, GError **error)
 {
@@ -44,6 +70,8 @@ PipesimProgram *pipesim_executed_program(
 		.max_activations = {joined->ranks, 1},
 		.placement = PIPESIM_FROM_FILE,
 	};
+	Places places = {.pipeline = pipeline,
+		.step = g_array_index(record->steps, PipesimRecordStep, pipeline->step).number};
 	g_autoptr(PipesimProgram) program = NULL;
 
 	if (joined->chunks > PIPESIM_MAX_CHUNKS) {
@@ -70,11 +98,9 @@ PipesimProgram *pipesim_executed_program(
 				.chunk = chunk_of(program, rank, op->stage),
 				.b_chunk = pair ? chunk_of(program, rank, op->b_stage) : 0};
 		}
-	if (!pipesim_program_link(program, NULL, NULL, error) ||
-		!pipesim_program_check_order(program, NULL, NULL, error)) {
-		g_prefix_error(error, "the recorded order cannot have run: ");
+	if (!pipesim_program_link(program, locate, &places, error) ||
+		!pipesim_program_check_order(program, locate, &places, error))
 		return NULL;
-	}
 	return g_steal_pointer(&program);
 }
 

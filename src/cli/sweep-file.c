@@ -5,6 +5,7 @@
 #include "setup/setup.h"
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,6 +124,49 @@ static gboolean is_ours(PipesimSweepFile *file, const char *line, gint64 row)
 	return same;
 }
 
+/* What of @line no row has: a number that is none, or cells too many or too few; NULL: it may be one. Of
+ * @cells in CSV; 0: an object of JSON. For g_free(). */
+static char *find_junk(const char *line, guint cells)
+{
+	gboolean quoted = FALSE;
+	guint n = 1;
+
+	for (const char *p = line; *p != '\0';) {
+		const gsize word =
+			quoted ? 0 : strspn(p, "0123456789.+-" G_CSET_a_2_z G_CSET_A_2_Z);
+		g_autofree char *text = g_strndup(p, word);
+		char *end = NULL;
+
+		if (word > 0 && !isfinite(g_ascii_strtod(text, &end)) && *end == '\0')
+			return g_strdup_printf("'%.20s' is no figure", text);
+		if (cells == 0 && *p == '\\' && p[1] != '\0')
+			p++;
+		quoted ^= *p == '"';
+		n += !quoted && *p == ',';
+		p += MAX(word, 1);
+	}
+	if (cells > 0 && n != cells)
+		return g_strdup_printf("it has %u cells in place of %u", n, cells);
+	if (quoted || (cells == 0 && !g_str_has_suffix(line, "}\n")))
+		return g_strdup("it has no end");
+	return NULL;
+}
+
+/* Cells of a row in CSV; 0 in JSON. */
+static guint count_cells(PipesimSweepFile *file)
+{
+	guint n = 0;
+
+	if (!file->rows->titled)
+		return 0;
+	g_string_truncate(file->text, 0);
+	file->rows->header(file->rows->data, file->text);
+	for (gsize i = 0; i < file->text->len; i++)
+		n += file->text->str[i] == ',';
+	g_string_truncate(file->text, 0);
+	return n + 1;
+}
+
 /* Reads whole lines; *@keep is how many bytes hold whole points, *@points how many those are.
  */
 static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *path, long *keep,
@@ -131,10 +175,13 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 	g_autofree char *line = NULL; /* getline's, freed by the same allocator */
 	size_t room = 0;
 	const guint width = file->rows->width;
+	const guint cells = count_cells(file);
 	gint64 row = file->first == 0 && file->rows->titled ? -1 : 0;
 	ssize_t length;
 
 	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
+		g_autofree char *junk = NULL;
+
 		if (line[length - 1] != '\n')
 			break; /* cut off in the middle */
 		if (row >= (gint64)((file->end - file->first) * width) ||
@@ -144,6 +191,13 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 				"--resume the options that the file was written with, or "
 				"remove it",
 				file->text->str);
+		junk = find_junk(line, cells);
+		if (junk != NULL)
+			return pipesim_fail_at(error, path, (guint)MIN(number, G_MAXUINT), 1,
+				"not a row as sweeps write it: %s; cut the file off before "
+				"this line, "
+				"and --resume goes on from there",
+				junk);
 		row++;
 		if (row >= 0 && (guint64)row % width == 0) {
 			*keep = ftell(stream);

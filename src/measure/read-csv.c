@@ -467,6 +467,7 @@ static void read_row(Reader *reader)
 		pipesim_table_fault(table, NULL,
 			"the last line does not end with a newline: the file is truncated; add "
 			"one if the line is whole, else delete the line");
+	row.line = record->line;
 	if (table->faults->total == faults)
 		g_array_append_val(table->trace->rows, row);
 }

@@ -183,6 +183,7 @@ static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
 	row.replica = span->replica;
 	row.rank = span->rank;
 	row.rep = row.microbatch = read_count(reader, MICROBATCH);
+	row.line = table->record->line;
 	row.start = span->start;
 	row.duration = row.busy = span->duration;
 	if (row.microbatch == PIPESIM_UNKNOWN)

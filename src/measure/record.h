@@ -10,6 +10,8 @@ typedef struct {
 	guint32 stage, microbatch;
 	guint32 b_stage, b_microbatch; /* of the backward half of a pair; else 0 */
 	guint8 kind;                   /* F, I, W, B or FB */
+	guint line;                    /* of its file; 1 where that is not told */
+	const char *path;              /* of its trace */
 } PipesimRecordOp;
 
 /* What a rank did besides its ops. */

@@ -80,6 +80,7 @@ typedef struct {
 	gint64 clock, power; /* of the chip meanwhile: SMs' MHz, mW */
 	gint64 sd;           /* known: the row is a mean of as many @samples, 0 = not told */
 	guint samples;
+	guint line; /* of the file, from 1; 0 = not told, as in JSON */
 } PipesimTraceRow;
 
 /* What a rank did in a step besides its ops: messages, collectives, the optimizer. Numbers are
