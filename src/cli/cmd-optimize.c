@@ -109,6 +109,10 @@ static gboolean read_effort(const Optimize *o, PipesimSearchOf *of, GError **err
 		return FALSE;
 	if (time != NULL && !pipesim_parse_time(time, "--time", &ns, error))
 		return FALSE;
+	/* Times are ms without a unit; who asks for 10 here means seconds. */
+	if (ns > 0 && !g_str_has_suffix(time, "s"))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--time: '%s' has no unit; write %ss or %sms", time, time, time);
 	if (time != NULL && ns == 0 && of->moves > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--time 0 leaves no moves; leave out --moves or --time");

@@ -191,7 +191,7 @@ SETTING(POWER, "--power", 0, "HOW", "measured (default, of costs that have it) o
 SETTING(POWER_LIMIT, "--power-limit", 0, "W", "power limit of the chips, extrapolated: 600W",
 	PIPESIM_ALL_POWER, .costs = read_power_limit, .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(STEP_PAUSE, "--step-pause", 0, "TIME",
-	"idle time of the chips between two steps (default: none)", PIPESIM_ALL_POWER,
+	"idle time of chips between two steps: 20ms (default: none)", PIPESIM_ALL_POWER,
 	.scenario = read_step_pause, .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(FIRST_STEP, "--first-step", 0, NULL,
 	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER)
@@ -272,7 +272,7 @@ SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",
 	AMOUNT(pipesim_parse_bytes, PipesimNetwork, message_bytes),
 	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_LATENCY, "--link-latency", 0, "TIME",
-	"latency of a link (default: from the costs)", PIPESIM_ALL_NETWORK,
+	"latency of a link, 5us (default: from the costs)", PIPESIM_ALL_NETWORK,
 	AMOUNT(pipesim_parse_time, PipesimNetwork, intra.latency),
 	.sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_BANDWIDTH, "--link-bandwidth", 0, "N",
@@ -323,7 +323,7 @@ SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"makespan (default), or of --samples p5, median, p95, p99", PIPESIM_NO_GROUP,
 	.values = "makespan p5 median p95 p99")
-SETTING(TIME, "--time", 0, "TIME", "search so long: 10s, 500ms; 0: what is known",
+SETTING(TIME, "--time", 0, "TIME", "search so long, with a unit: 10s, 500ms; 0: what is known",
 	PIPESIM_NO_GROUP)
 SETTING(MOVES, "--moves", 0, "N",
 	"so many moves: the same result each time (default: some 10 s)", PIPESIM_NO_GROUP)
