@@ -443,6 +443,9 @@ static gboolean write_all(const Optimize *o, GError **error)
 		g_propagate_error(error, g_error_copy(optimized->error));
 		return FALSE;
 	}
+	/* First what has taken long to find. */
+	if (!write_order(o, error))
+		return FALSE;
 	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	if (o->json)
@@ -459,7 +462,7 @@ static gboolean write_all(const Optimize *o, GError **error)
 	return (setup->text[PIPESIM_SET_CHROME_TRACE] == NULL ||
 		       pipesim_chrome_trace_write(
 			       comparison, setup->text[PIPESIM_SET_CHROME_TRACE], error)) &&
-	       write_order(o, error) && pipesim_print(NULL, out, error);
+	       pipesim_print(NULL, out, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)

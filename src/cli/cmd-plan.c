@@ -6,6 +6,8 @@
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
 #include "output/figures.h"
+#include "output/gnuplot.h"
+#include "output/sink.h"
 #include "output/table.h"
 #include "setup/choice.h"
 #include "sweep/plan-picture.h"
@@ -326,6 +328,31 @@ static gboolean read_rows(const PipesimSetup *setup, PipesimRowFormat *format, G
 		       output, given);
 }
 
+/* A folder, or a file where its name says so: FILE.json would be a folder of this name. */
+static gboolean check_output(const char *output, PipesimRowFormat rows, GError **error)
+{
+	static const char *const files[] = {"json", "txt", "html", "md", "ini"};
+	const char *extension;
+
+	if (output == NULL)
+		return TRUE;
+	if (rows != PIPESIM_ROWS_TEXT || *output == '\0')
+		return pipesim_check_writable(output, error);
+	if (g_file_test(output, G_FILE_TEST_IS_DIR))
+		return TRUE;
+	if (g_file_test(output, G_FILE_TEST_EXISTS))
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
+			"cannot make the folder %s: there is a file of this name", output);
+	extension = pipesim_path_extension(output);
+	for (guint i = 0; i < G_N_ELEMENTS(files); i++)
+		if (g_ascii_strcasecmp(extension, files[i]) == 0)
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"-o %s would be a folder; name it without .%s, or FILE.csv or "
+				"FILE.jsonl for rows of all candidates",
+				output, files[i]);
+	return TRUE;
+}
+
 /* What is of the best has no place beside rows of all. */
 static gboolean require_rows(const PipesimSetup *setup, GError **error)
 {
@@ -353,7 +380,8 @@ static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GEr
 				"--gpus "
 				"64 --memory 80GiB --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
-	if (!read_rows(plan->setup, rows, error))
+	if (!read_rows(plan->setup, rows, error) ||
+		!check_output(plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
 	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->text[PIPESIM_SET_SHARD] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -647,6 +675,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 
 const PipesimCommand pipesim_command_plan = {
 	.name = "plan",
+	.folder = TRUE,
 	.summary = "the best ways to train a model on so many GPUs",
 	.usage = "- how to train a model on so many GPUs",
 	.about = "Searches TP, PP, EP, DP, chunks, schedule, size of micro-batches and "

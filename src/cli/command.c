@@ -226,6 +226,7 @@ static gboolean run(
 			setup->operands[0]);
 	return pipesim_setup_check_paths(
 		       setup, command->ranges, command->operand, command->operands, error) &&
+	       pipesim_setup_check_writable(setup, command->folder, error) &&
 	       (command->ranges || pipesim_setup_read(setup, error)) &&
 	       command->run(setup, answer, error);
 }

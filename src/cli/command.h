@@ -19,6 +19,8 @@ typedef struct {
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
 	PipesimSettingPath operands; /* what is done with the files that they name */
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
+	gboolean
+		folder; /* its output may be a folder: it looks itself whether that can be written */
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end: one more than any has. */
 	guint8 takes[24];
 	PipesimWording wording[5];

@@ -75,6 +75,33 @@ static int open_file(PipesimSink *sink)
 	return open_beside(sink, &old);
 }
 
+gboolean pipesim_check_writable(const char *path, GError **error)
+{
+	char *real = realpath(path, NULL);
+	g_autofree char *folder = g_path_get_dirname(real != NULL ? real : path);
+	struct stat now;
+	int code = 0;
+
+	free(real);
+	if (strcmp(path, "-") == 0)
+		return TRUE;
+	if (*path == '\0')
+		return pipesim_fail(error, PIPESIM_ERROR_WRITE,
+			"cannot write a file without a name: '' was given for it");
+	if (stat(path, &now) != 0)
+		code = errno == ENOENT ? 0 : errno;
+	else if (S_ISDIR(now.st_mode))
+		code = EISDIR;
+	else if (access(path, W_OK) != 0)
+		code = errno;
+	else if (!S_ISREG(now.st_mode))
+		return TRUE;
+	/* Beside it lies the temporary file. */
+	if (code == 0 && access(folder, W_OK | X_OK) != 0)
+		code = errno;
+	return code == 0 || fail_errno(error, path, code);
+}
+
 PipesimSink *pipesim_sink_open(const char *path, GError **error)
 {
 	PipesimSink *sink = g_new0(PipesimSink, 1);

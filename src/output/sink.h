@@ -13,6 +13,10 @@ typedef struct _PipesimSink PipesimSink;
  */
 PipesimSink *pipesim_sink_open(const char *path, GError **error);
 
+/** pipesim_check_writable: whether pipesim_sink_open() of @path would succeed now, for who works long before it
+ * writes: nothing is made. FALSE with PIPESIM_ERROR_WRITE. */
+gboolean pipesim_check_writable(const char *path, GError **error);
+
 /** pipesim_sink_text: what is to be written; append to it. */
 GString *pipesim_sink_text(PipesimSink *sink);
 

@@ -2,6 +2,7 @@
 
 #include "output/gnuplot.h"
 #include "output/output.h"
+#include "output/sink.h"
 #include "setup/setup.h"
 #include <glib/gstdio.h>
 #include <string.h>
@@ -251,6 +252,22 @@ gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 					"%s and %s are the same file '%s'; name each file once",
 					a->what, b->what, a->path);
 		}
+	}
+	return TRUE;
+}
+
+gboolean pipesim_setup_check_writable(
+	const PipesimSetup *setup, gboolean folder, GError **error)
+{
+	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
+		const char *text = setup->text[id];
+
+		if (text == NULL || pipesim_settings[id].path == PIPESIM_PATH_NONE ||
+			pipesim_settings[id].path > PIPESIM_PATH_DRAWN ||
+			(folder && id == PIPESIM_SET_OUTPUT))
+			continue;
+		if (!pipesim_check_writable(text, error))
+			return FALSE;
 	}
 	return TRUE;
 }

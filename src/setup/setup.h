@@ -85,6 +85,12 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error);
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
 	const char *operand, PipesimSettingPath path, GError **error);
 
+/** pipesim_setup_check_writable: FALSE with PIPESIM_ERROR_WRITE where a file that is to be written could not be:
+ * before work that may take hours.
+ * @folder: the output may be a folder, and is looked at by the caller */
+gboolean pipesim_setup_check_writable(
+	const PipesimSetup *setup, gboolean folder, GError **error);
+
 /* Behind the name of an output: the file in which its rows stand until they all do, and the one
  * that says what they are made of. */
 #define PIPESIM_PARTIAL    ".partial"
