@@ -150,6 +150,42 @@ void pipesim_input_consume(PipesimInput *input, gsize length)
 	input->length -= length;
 }
 
+/* What is no text, though it is often what is at hand where text is asked for. */
+static gboolean check_head(PipesimInput *input, GError **error)
+{
+	static const struct {
+		const char *head;
+		gsize length;
+		const char *what;
+	} others[] = {
+		{"SQLite format 3", 16,
+			"a database of SQLite, not text; of nsys the tables are read: nsys "
+			"stats -r "
+			"nvtx_gpu_proj_trace,cuda_gpu_trace --format csv FILE"},
+		{"\x28\xb5\x2f\xfd", 4, "packed by zstd; unpack it, or pack it with gzip"},
+		{"\xfd"
+		 "7zXZ",
+			6, "packed by xz; unpack it, or pack it with gzip"},
+		{"BZh", 3, "packed by bzip2; unpack it, or pack it with gzip"},
+		{"PK\x03\x04", 4, "packed by zip; unpack it, or pack it with gzip"},
+		{"\xff\xfe", 2, "text in UTF-16; save it as UTF-8"},
+		{"\xfe\xff", 2, "text in UTF-16; save it as UTF-8"},
+	};
+	const char *head;
+	gsize length;
+
+	if (!pipesim_input_peek(input, 16, &head, &length, error))
+		return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+		if (length >= others[i].length &&
+			memcmp(head, others[i].head, others[i].length) == 0)
+			return pipesim_fail_at(
+				error, input->name, 1, 1, "this is %s", others[i].what);
+	if (length >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+		pipesim_input_consume(input, 3); /* a byte order mark */
+	return TRUE;
+}
+
 PipesimInput *pipesim_input_open(const char *path, GError **error)
 {
 	const gboolean is_stdin = g_str_equal(path, "-");
@@ -181,9 +217,9 @@ PipesimInput *pipesim_input_open(const char *path, GError **error)
 		unpacked->name = g_strdup(input->name);
 		unpacked->fd = -1;
 		unpacked->packed = g_steal_pointer(&input);
-		return unpacked;
+		input = unpacked;
 	}
-	return g_steal_pointer(&input);
+	return check_head(input, error) ? g_steal_pointer(&input) : NULL;
 }
 
 PipesimInput *pipesim_input_new_memory(const char *name, const void *data, gsize length)

@@ -12,8 +12,9 @@ typedef struct _PipesimInput PipesimInput;
  * pipesim_input_open: @path for reading; "-" is standard input, called "<stdin>" in messages. A
  * file that begins with 1f 8b is unpacked while it is read, whatever its name.
  *
- * Returns: (transfer full): for pipesim_input_free(); NULL with G_FILE_ERROR, whose message
- * begins with the path.
+ * Returns: (transfer full): for pipesim_input_free(), behind its byte order mark, if it has one; NULL with
+ * G_FILE_ERROR, whose message begins with the path, or PIPESIM_ERROR_PARSE where its first bytes are those
+ * of no text.
  */
 PipesimInput *pipesim_input_open(const char *path, GError **error);
 
