@@ -217,7 +217,20 @@ static gboolean find_cycle(PipesimCycle *c, double *period, guint32 *root)
 	return TRUE;
 }
 
-/* Values of all places whose policy leads to @root. */
+/* Gives @place its value and policy, unless it has one of this root. */
+static void set_value(
+	PipesimCycle *c, guint32 place, gboolean by_message, double value, guint32 *end)
+{
+	if (c->mark[place])
+		return;
+	c->mark[place] = 1;
+	c->by_message[place] = by_message;
+	c->value[place] = value;
+	c->queue[(*end)++] = place;
+}
+
+/* Values of all places: those whose policy leads to @root first. All others lead to shorter cycles; they take the
+ * policy of what leads to it, or their values would have no common origin. */
 static void set_values(PipesimCycle *c, guint32 root, double period)
 {
 	guint32 end = 0;
@@ -225,23 +238,22 @@ static void set_values(PipesimCycle *c, guint32 root, double period)
 	memset(c->mark, 0, sizeof *c->mark * c->all);
 	c->queue[end++] = root;
 	c->mark[root] = 1;
-	for (guint32 i = 0; i < end; i++) {
-		const guint32 place = c->queue[i];
-		const guint32 next = place % c->n + 1 < c->n ? place + 1 : place + 1 - c->n;
-		const guint32 to = c->to[place];
+	for (guint turn = 0; turn < 2 && end < c->all; turn++)
+		for (guint32 i = 0; i < end; i++) {
+			const guint32 place = c->queue[i], to = c->to[place];
+			const guint32 next =
+				place % c->n + 1 < c->n ? place + 1 : place + 1 - c->n;
 
-		if (!c->by_message[next] && !c->mark[next]) {
-			c->mark[next] = 1;
-			c->value[next] = c->value[place] + c->took[place] -
-					 (next < place || c->n == 1 ? period : 0);
-			c->queue[end++] = next;
+			if (turn == 1 || !c->by_message[next])
+				set_value(c, next, FALSE,
+					c->value[place] + c->took[place] -
+						(next < place || c->n == 1 ? period : 0),
+					&end);
+			if (to != NONE && (turn == 1 || c->by_message[to]))
+				set_value(c, to, TRUE,
+					c->value[place] + c->lag[to] + c->ahead[to] * period,
+					&end);
 		}
-		if (to != NONE && c->by_message[to] && !c->mark[to]) {
-			c->mark[to] = 1;
-			c->value[to] = c->value[place] + c->lag[to] + c->ahead[to] * period;
-			c->queue[end++] = to;
-		}
-	}
 }
 
 static gboolean improve(PipesimCycle *c, double period)
