@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "search/build.h"
+#include "search/fold.h"
 #include "search/timetable.h"
 #include "search/units.h"
 #include "search/walk.h"
@@ -29,6 +30,9 @@ static const guint units[] = {1, 2, 3, 4, 5, 6, 8};
 #define COLDEST 0.02
 /* Steps with more ops are judged by shorter ones. */
 #define LONG_OPS 4096
+/* The first step from the work of the ranks on, and the last one, as parts of it. */
+#define FOLD_STEPS 100
+#define FOLD_LAST  1000
 /* Units of about the best period whose steps are looked at. */
 #define MOST_STEPS 200
 
@@ -139,6 +143,52 @@ static void draw_units(Work *w)
 	pipesim_cycle_restart(c);
 }
 
+/* Looks at the steps of the units that @fold keeps for @period; FALSE: there are none. */
+static gboolean look_at_folds(Work *w, PipesimFold *fold, double period, guint64 *visits)
+{
+	PipesimCycle *c = &w->cycle;
+	const guint n = pipesim_fold_find(fold, (gint64)ceil(period), visits);
+
+	for (guint i = 0; i < MIN(n, MOST_STEPS) && (i == 0 || part_of(w) < DRAWN); i++) {
+		pipesim_fold_take(fold, i, c->seq, c->offset);
+		if (pipesim_cycle_take(c))
+			look_at_steps(w);
+	}
+	w->looks++;
+	return n > 0;
+}
+
+/* In a V the shortest unit of one micro-batch is looked for with proof: from the work of the ranks on in steps that
+ * double, then between the last two of these. What that takes of the effort is little, and not counted. */
+static void fold_units(Work *w)
+{
+	PipesimCycle *c = &w->cycle;
+	PipesimFold *fold = c->unit == 1 ? pipesim_fold_new(c->x) : NULL;
+	const double work = w->units->work;
+	double least = work, most = work, step = work / FOLD_STEPS;
+	guint64 visits = 0;
+
+	if (fold == NULL)
+		return;
+	while (most < c->best_period && !look_at_folds(w, fold, most, &visits)) {
+		least = most;
+		most += step;
+		step *= 2;
+	}
+	most = MIN(most, c->best_period);
+	while (most - least > work / FOLD_LAST &&
+		(w->most_visits == 0 || visits < w->most_visits)) {
+		const double period = (least + most) / 2;
+
+		if (look_at_folds(w, fold, period, &visits))
+			most = MIN(period, c->best_period);
+		else
+			least = period;
+	}
+	pipesim_fold_free(fold);
+	pipesim_cycle_restart(c);
+}
+
 static void move_ops(Work *w, double hottest)
 {
 	PipesimCycle *c = &w->cycle;
@@ -217,6 +267,7 @@ static gboolean run_alone(
 	if (!w->begun)
 		return TRUE;
 	look_at_steps(w);
+	fold_units(w);
 	draw_units(w);
 	move_ops(w, HOTTEST);
 	return TRUE;

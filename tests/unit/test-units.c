@@ -2,6 +2,7 @@
 #include "analysis/instance.h"
 #include "grid.h"
 #include "search/build.h"
+#include "search/fold.h"
 #include "search/search.h"
 #include "search/timetable.h"
 #include "search/units.h"
@@ -180,6 +181,154 @@ START_TEST(tight_ones_are_solved)
 }
 END_TEST
 
+/* The shortest unit of one micro-batch ------------------------------------------------------- */
+
+/* A V of @ranks with times of F, I and W and room for @limit / 2 activations. */
+static Case make_fold(guint ranks, gint64 f, gint64 i, gint64 w, guint limit, gboolean whole)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = MANY};
+	PipesimInstanceOf of = {.max_activations = {limit, 2}, .whole = whole};
+	PipesimShape pipes;
+	Case c = {.costs = grid_costs(f, i, w, f + i + w, 0)};
+
+	ck_assert(pipesim_shape_init(&pipes, &scenario, 2, PIPESIM_V, NULL));
+	c.times = pipesim_times_new(c.costs, &pipes);
+	of.shape = &pipes;
+	of.times = c.times;
+	of.costs = c.costs;
+	c.x = pipesim_instance_new(&of, NULL);
+	ck_assert_ptr_nonnull(c.x);
+	return c;
+}
+
+/* The ends of periods that are proven: one of this length there is, and it is a unit that fits; none is shorter. */
+static const struct {
+	gint64 f, i, w;
+	gint64 period;
+} folds[] = {
+	{1000000, 1000000, 1000000, 3000000},
+	{1000000, 830000, 900000, 2830000},
+	{1000000, 1600000, 850000, 3900000},
+};
+
+START_TEST(folds_are_the_shortest)
+{
+	Case c = make_fold(8, folds[_i].f, folds[_i].i, folds[_i].w, 8, FALSE);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimFold *fold = pipesim_fold_new(c.x);
+	PipesimCycle cycle;
+	guint64 visits = 0;
+	guint n;
+
+	pipesim_cycle_init(&cycle, c.x, 1, 1, 0, arena);
+	ck_assert(pipesim_cycle_begin(&cycle, PIPESIM_BUILDS - 1));
+	n = pipesim_fold_find(fold, folds[_i].period, &visits);
+	ck_assert_uint_gt(n, 0);
+	for (guint i = 0; i < n; i++) {
+		pipesim_fold_take(fold, i, cycle.seq, cycle.offset);
+		ck_assert(pipesim_cycle_take(&cycle));
+		ck_assert_double_le(fabs(cycle.period - (double)folds[_i].period), 1);
+		assert_period(&cycle, 0);
+	}
+	ck_assert_uint_eq(pipesim_fold_find(fold, folds[_i].period - 1, &visits), 0);
+	ck_assert(pipesim_fold_is_complete(fold));
+	pipesim_fold_free(fold);
+	clear_case(&c);
+}
+END_TEST
+
+/* The i-th order of the ops of a rank behind its first one, and in which periods they are. */
+static void set_rank(PipesimCycle *cycle, guint rank, guint i)
+{
+	static const guint8 orders[][3] = {
+		{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}};
+	gint32 *offset = &cycle->offset[rank * 4];
+
+	cycle->seq[rank * 4] = PIPESIM_CODE_F;
+	memcpy(&cycle->seq[rank * 4 + 1], orders[i % 6], 3);
+	i /= 6;
+	offset[0] = 0;
+	offset[1] = -(gint32)(i % 5);
+	offset[2] = -(gint32)(i / 5 % 3);
+	offset[3] = -(gint32)(i / 15 % 4);
+}
+
+/* Of all units of two ranks and full backwards the shortest. */
+START_TEST(folds_are_the_shortest_of_all)
+{
+	static const gint64 times[][3] = {{100, 83, 90}, {70, 30, 11}, {50, 200, 10}};
+	const guint limit = 2 + (guint)_i % 3, all = 6 * 60;
+	Case c =
+		make_fold(2, times[_i / 3][0], times[_i / 3][1], times[_i / 3][2], limit, TRUE);
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	PipesimFold *fold = pipesim_fold_new(c.x);
+	PipesimCycle cycle;
+	guint64 visits = 0;
+	gint64 shortest;
+
+	pipesim_cycle_init(&cycle, c.x, 1, 1, 0, arena);
+	ck_assert(pipesim_cycle_begin(&cycle, PIPESIM_BUILDS - 1));
+	for (guint a = 0; a < all; a++)
+		for (guint b = 0; b < all; b++) {
+			set_rank(&cycle, 0, a);
+			set_rank(&cycle, 1, b);
+			pipesim_cycle_take(&cycle);
+		}
+	shortest = (gint64)ceil(cycle.best_period - 1e-3);
+	ck_assert_uint_gt(pipesim_fold_find(fold, shortest, &visits), 0);
+	ck_assert_uint_eq(pipesim_fold_find(fold, shortest - 1, &visits), 0);
+	ck_assert(pipesim_fold_is_complete(fold));
+	pipesim_fold_free(fold);
+	clear_case(&c);
+}
+END_TEST
+
+/* Uneven stages, messages, halves or full backwards: what is found fits and is no longer than was asked for, and moves
+ * find nothing shorter where there is said to be nothing. */
+START_TEST(folds_are_no_longer_than_units_that_moves_find)
+{
+	guint found = 0;
+
+	for (guint seed = 0; seed < 12; seed++) {
+		Case c = make_case(2, seed);
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		PipesimFold *fold = pipesim_fold_new(c.x);
+		PipesimCycle cycle;
+		guint64 visits = 0;
+		gint64 moved;
+		guint n;
+
+		pipesim_cycle_init(&cycle, c.x, 1, seed, 1, arena);
+		ck_assert(pipesim_cycle_begin(&cycle, PIPESIM_BUILDS - 1));
+		pipesim_cycle_run(&cycle, 1000, 0.5, 0);
+		moved = (gint64)ceil(cycle.best_period);
+		n = pipesim_fold_find(fold, moved, &visits);
+		/* Where not all ways are kept one may be lost. */
+		ck_assert(n > 0 || !pipesim_fold_is_complete(fold));
+		for (guint i = 0; i < MIN(n, 20); i++, found++) {
+			pipesim_fold_take(fold, i, cycle.seq, cycle.offset);
+			ck_assert(pipesim_cycle_take(&cycle));
+			ck_assert_double_le(cycle.period, (double)moved + 1);
+			assert_period(&cycle, 0);
+		}
+		pipesim_fold_free(fold);
+		clear_case(&c);
+	}
+	ck_assert_uint_gt(found, 12);
+}
+END_TEST
+
+START_TEST(only_a_v_folds)
+{
+	Case c = make_case(_i, 1);
+	PipesimFold *fold = pipesim_fold_new(c.x);
+
+	ck_assert_int_eq(fold != NULL, shapes[_i].placement == PIPESIM_V);
+	pipesim_fold_free(fold);
+	clear_case(&c);
+}
+END_TEST
+
 Suite *units_suite(void)
 {
 	Suite *suite = suite_create("units");
@@ -189,6 +338,10 @@ Suite *units_suite(void)
 	tcase_add_loop_test(units, periods_are_what_steps_grow_by, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(units, steps_are_the_same, 0, G_N_ELEMENTS(shapes));
 	tcase_add_loop_test(units, tight_ones_are_solved, 0, G_N_ELEMENTS(tight));
+	tcase_add_loop_test(units, folds_are_the_shortest, 0, G_N_ELEMENTS(folds));
+	tcase_add_loop_test(units, folds_are_the_shortest_of_all, 0, 9);
+	tcase_add_test(units, folds_are_no_longer_than_units_that_moves_find);
+	tcase_add_loop_test(units, only_a_v_folds, 0, G_N_ELEMENTS(shapes));
 	suite_add_tcase(suite, units);
 	return suite;
 }
