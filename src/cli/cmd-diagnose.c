@@ -210,6 +210,8 @@ const PipesimCommand pipesim_command_diagnose = {
 			    "of a step, for --as (default: there is one step)", NULL},
 		{PIPESIM_SET_LAYERS, NULL, "layers per rank: also say how to balance them",
 			NULL},
+		{PIPESIM_SET_RUNTIME, NULL,
+			"rules of messages: native (default), async, pytorch-2.15 ...", NULL},
 		{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
 	.run = run,
 };

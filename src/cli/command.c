@@ -200,8 +200,9 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 		for (guint i = 0; pipesim_commands[i] != NULL; i++)
 			g_string_append_printf(about, "  %-9s  %s\n", pipesim_commands[i]->name,
 				pipesim_commands[i]->summary);
-		g_string_append(
-			about, "'pipesim COMMAND --help' shows the options of a command.");
+		g_string_append(about,
+			"'pipesim COMMAND --help' shows the options of a command, 'pipesim "
+			"--version' the version.");
 	}
 	if (about->len > 0)
 		g_option_context_set_summary(context, about->str);

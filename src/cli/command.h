@@ -23,7 +23,7 @@ typedef struct {
 		folder; /* its output may be a folder: it looks itself whether that can be written */
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end: one more than any has. */
 	guint8 takes[24];
-	PipesimWording wording[5];
+	PipesimWording wording[12];
 	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
 	 * unless it says otherwise. FALSE with an error, from which the status follows. */
 	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);

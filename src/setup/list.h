@@ -11,9 +11,10 @@ SETTING(PP, "--pp", 'p', "N", "pipeline ranks", PIPESIM_ALL_SHAPE,
 SETTING(MICROBATCHES, "--microbatches", 'm', "N",
 	"micro-batches per step, over both directions", PIPESIM_ALL_SHAPE,
 	COUNT(scenario.microbatches, PIPESIM_MAX_MICROBATCHES), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(CHUNKS, "--chunks", 0, "V", "stages per rank, for interleaved and wave schedules",
-	PIPESIM_ALL_SHAPE, COUNT(scenario.chunks, PIPESIM_MAX_CHUNKS),
-	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_CHUNKS,
+SETTING(CHUNKS, "--chunks", 0, "V",
+	"stages per rank, interleaved and wave schedules (default: 2)", PIPESIM_ALL_SHAPE,
+	COUNT(scenario.chunks, PIPESIM_MAX_CHUNKS), .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_TAKES_CHUNKS,
 	.heeded_by = "interleaved schedules, looped-bfs and hanayo", .brief = "stages per rank")
 SETTING(GROUP, "--group", 0, "G", "micro-batches per group, for interleaved schedules",
 	PIPESIM_ALL_SHAPE, COUNT(scenario.group, PIPESIM_MAX_MICROBATCHES),
@@ -22,9 +23,10 @@ SETTING(GROUP, "--group", 0, "G", "micro-batches per group, for interleaved sche
 SETTING(PAIRS, "--pairs", 0, NULL, "F and B as one op, as Megatron overlaps MoE's all-to-all",
 	PIPESIM_ALL_SHAPE, .heed = PIPESIM_TAKES_PAIRS, .heeded_by = "interleaved-1f1b",
 	.brief = "F and B of the steady phase as one op")
-SETTING(PIPELINES, "--pipelines", 0, "N", "pipelines for chimera, over both directions",
-	PIPESIM_ALL_SHAPE, COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS),
-	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_PIPELINES, .heeded_by = "chimera",
+SETTING(PIPELINES, "--pipelines", 0, "N",
+	"pipelines for chimera, over both directions (default: 2)", PIPESIM_ALL_SHAPE,
+	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_TAKES_PIPELINES, .heeded_by = "chimera",
 	.brief = "pipelines, over both directions (default 2)")
 SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 	"activations a rank may hold, for searches (default: PP)", PIPESIM_ALL_SHAPE,
@@ -34,11 +36,11 @@ SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 
 /* Whose rules sends and receives follow, and what is asked of that runtime. */
 SETTING(RUNTIME, "--runtime", 0, "NAME",
-	"rules of messages: async, pytorch-2.15, megatron, native ...", PIPESIM_ALL_RUNTIME,
+	"rules of messages: async (default), pytorch-2.15, native ...", PIPESIM_ALL_RUNTIME,
 	.other_name = "--comm", .scenario = read_runtime,
 	.values = "async pytorch-2.11 pytorch-2.15 single deepseek megatron native")
 SETTING(CHANNELS, "--channels", 0, "HOW",
-	"messages share a queue: by rank, by pair, by edge (direction)", PIPESIM_ALL_RUNTIME,
+	"messages share a queue: by rank (default), pair or edge", PIPESIM_ALL_RUNTIME,
 	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS, .values = "rank pair edge")
 SETTING(NO_OVERLAP, "--no-overlap", 0, NULL,
 	"Megatron: batches (--no-overlap-p2p-communication)", PIPESIM_ALL_RUNTIME,
@@ -208,35 +210,36 @@ SETTING(SEQ, "--seq", 0, "N", "of --model: tokens of a sequence (default: 4096)"
 SETTING(MICROBATCH_SIZE, "--microbatch-size", 0, "N",
 	"of --model: sequences of a micro-batch (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.microbatch, PIPESIM_MAX_SEQUENCES), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(TP, "--tp", 0, "N", "of --model: tensor parallelism", PIPESIM_ALL_MODEL,
+SETTING(TP, "--tp", 0, "N", "of --model: tensor parallelism (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.tp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(CP, "--cp", 0, "N", "of --model: context parallelism", PIPESIM_ALL_MODEL,
+SETTING(CP, "--cp", 0, "N", "of --model: context parallelism (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.cp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(EP, "--ep", 0, "N", "of --model: expert parallelism", PIPESIM_ALL_MODEL,
+SETTING(EP, "--ep", 0, "N", "of --model: expert parallelism (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.ep, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(EXPERT_TP, "--expert-tp", 0, "N", "of --model: tensor parallelism of experts",
-	PIPESIM_ALL_MODEL, COUNT(sizes.etp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
-SETTING(DP, "--dp", 0, "N", "of --model: data parallelism", PIPESIM_ALL_MODEL,
+SETTING(EXPERT_TP, "--expert-tp", 0, "N",
+	"of --model: tensor parallelism of experts (default: 1)", PIPESIM_ALL_MODEL,
+	COUNT(sizes.etp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
+SETTING(DP, "--dp", 0, "N", "of --model: data parallelism (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.dp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(SEQUENCE_PARALLEL, "--sequence-parallel", 0, NULL,
 	"of --model: divide the rest of a layer by TP too", PIPESIM_ALL_MODEL)
 SETTING(CP_COMM, "--cp-comm", 0, "KIND", "of --model: p2p (default) or a2a, which keeps more",
 	PIPESIM_ALL_MODEL, .training = read_cp_comm, .values = "p2p a2a")
 SETTING(RECOMPUTE, "--recompute", 0, "WHAT",
-	"of --model: none, selective, full, every=N, first=N, mlp+moe", PIPESIM_ALL_MODEL,
+	"of --model: none (default), selective, full, every=N, mlp+moe", PIPESIM_ALL_MODEL,
 	.training = pipesim_training_parse_recompute,
 	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj")
 SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
-	"of --model: adam, adam-bf16, adam-fp16, adam-fp32 or sgd", PIPESIM_ALL_MODEL,
+	"of --model: adam (default), adam-bf16, -fp16, -fp32 or sgd", PIPESIM_ALL_MODEL,
 	.training = read_optimizer, .values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
 SETTING(MODULES, "--modules", 0, "WHOSE",
-	"of --model: megatron, by version too, or pytorch: unfused", PIPESIM_ALL_MODEL,
+	"of --model: megatron[-0.15|-0.13], the default, or pytorch", PIPESIM_ALL_MODEL,
 	.training = read_modules, .values = "megatron megatron-0.15 megatron-0.13 pytorch")
 SETTING(ZERO, "--zero", 0, "STAGE",
 	"of --model: what DP shares: 0, 1 (default), 2, 3, fsdp[-fp32]", PIPESIM_ALL_MODEL,
 	.training = read_zero, .values = "0 1 2 3 fsdp fsdp-fp32")
 SETTING(PRECISION, "--precision", 0, "TYPE",
-	"of --model: bf16, fp8, or fp8-params, kept in FP8 too", PIPESIM_ALL_MODEL,
+	"of --model: bf16 (default), fp8, or fp8-params: kept in FP8", PIPESIM_ALL_MODEL,
 	.training = read_precision, .values = "bf16 fp8 fp8-params")
 SETTING(ATTENTION, "--attention", 0, "KIND",
 	"of --model: fused (default) or unfused, which keeps scores", PIPESIM_ALL_MODEL,
@@ -247,7 +250,7 @@ SETTING(UNFUSED, "--unfused", 0, "LIST",
 	"of --model: without fused permutation, gradients, or both", PIPESIM_ALL_MODEL,
 	.training = read_unfused, .values = "permutation gradients permutation,gradients")
 SETTING(ROUTING, "--routing", 0, "FACTOR",
-	"of --model: rows of the fullest expert rank over the mean", PIPESIM_ALL_MODEL,
+	"of --model: rows of the fullest expert rank over the mean (1)", PIPESIM_ALL_MODEL,
 	.training = read_routing)
 SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
 	"of --model: bytes of libraries + of grouped experts", PIPESIM_ALL_MODEL,
@@ -261,7 +264,7 @@ SETTING(DEVICE, "--device", 0, "GPU",
 SETTING(MFU, "--mfu", 0, "X", "of --device: share of its peak of products (default: its own)",
 	PIPESIM_ALL_MODEL, .training = read_mfu, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
-	"of --device: at which gradients are reduced: 50GB/s", PIPESIM_ALL_MODEL,
+	"of --device: reduces gradients at 50GB/s (default: for free)", PIPESIM_ALL_MODEL,
 	.training = read_dp_bandwidth, .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
 	"of --dp-bandwidth: beside the last backward", PIPESIM_ALL_MODEL)
