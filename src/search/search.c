@@ -20,9 +20,10 @@
 #define LONG_BUILD   (1u << 15)
 /* What is missing of a long order that is made of a short one can be divided into so many equal parts; the
  * micro-batches of one that is repeated, at most; and the part of the effort that the short one takes. */
-#define PARTS      12
-#define MOST_UNIT  6
-#define SHORT_PART 3
+#define PARTS            12
+#define MOST_UNIT        6
+#define SHORT_PART       3
+#define QUEUE_SHORT_PART 12
 /* Ops of all places that are tried to begin to repeat. */
 #define STRETCH_OPS 4000000
 
@@ -339,6 +340,8 @@ static void add_short(PipesimSearchState *s)
 	PipesimScenario scenario = *s->of->scenario;
 	PipesimSearchOf of = *s->of;
 	const gint64 now = g_get_monotonic_time();
+	/* Where messages go by queues orders grow by these: what is short without is where a few begin. */
+	const guint part = s->queue_walks != NULL ? QUEUE_SHORT_PART : SHORT_PART;
 	g_autoptr(PipesimFound) found = NULL;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autofree guint8 *codes = NULL;
@@ -362,9 +365,9 @@ static void add_short(PipesimSearchState *s)
 	of.explain = FALSE;
 	of.tell = tell_short;
 	of.data = s;
-	of.moves /= SHORT_PART;
+	of.moves /= part;
 	if (of.deadline > 0)
-		of.deadline = now + (of.deadline - now) / SHORT_PART;
+		of.deadline = now + (of.deadline - now) / part;
 	found = pipesim_search_within(&of, NULL);
 	if (found == NULL)
 		return;

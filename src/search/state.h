@@ -81,6 +81,11 @@ void pipesim_search_justify(PipesimSearchState *s);
 /** pipesim_search_justified: what becomes of @codes, for g_free(); NULL where that is no shorter. */
 guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);
 
+/** pipesim_search_grow: an order of the whole, grown from one of a few micro-batches by walks that know of queues, for
+ * g_free(); takes @part of what is left of the effort. NULL: none came of it.
+ * @made: (out): its makespan by queues */
+guint8 *pipesim_search_grow(PipesimSearchState *s, double part);
+
 /** pipesim_search_run_queues: the same of walks that know of queues, where there are any. */
 void pipesim_search_run_queues(PipesimSearchState *s);
 
