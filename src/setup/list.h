@@ -248,7 +248,8 @@ SETTING(LOSS, "--loss", 0, "KIND", "of --model: megatron (default), te, native o
 	PIPESIM_ALL_MODEL, .training = read_loss, .values = "megatron te native float")
 SETTING(UNFUSED, "--unfused", 0, "LIST",
 	"of --model: without fused permutation, gradients, or both", PIPESIM_ALL_MODEL,
-	.training = read_unfused, .values = "permutation gradients permutation,gradients")
+	.training = read_unfused,
+	.values = "permutation gradients permutation,gradients gradients,permutation")
 SETTING(ROUTING, "--routing", 0, "FACTOR",
 	"of --model: rows of the fullest expert rank over the mean (1)", PIPESIM_ALL_MODEL,
 	.training = read_routing)

@@ -241,11 +241,11 @@ static gboolean read_power_limit(PipesimCosts *costs, const char *text, const ch
 
 /* Into the training ---------------------------------------------------------------------- */
 
-/* Which of @names, separated by blanks, @text is. */
+/* Which of the values of the setting @id, which messages call @what, @text is. */
 static gboolean read_word(
-	const char *names, const char *text, const char *what, guint *word, GError **error)
+	PipesimSettingId id, const char *text, const char *what, guint *word, GError **error)
 {
-	g_auto(GStrv) words = g_strsplit(names, " ", -1);
+	g_auto(GStrv) words = g_strsplit(pipesim_settings[id].values, " ", -1);
 	g_autofree char *list = g_strjoinv(", ", words);
 
 	for (*word = 0; words[*word] != NULL; ++*word)
@@ -260,7 +260,7 @@ static gboolean read_cp_comm(
 {
 	guint word;
 
-	if (!read_word("p2p a2a", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_CP_COMM, text, what, &word, error))
 		return FALSE;
 	training->cp_all_to_all = word == 1;
 	return TRUE;
@@ -271,7 +271,7 @@ static gboolean read_optimizer(
 {
 	guint word;
 
-	if (!read_word("adam adam-bf16 adam-fp16 adam-fp32 sgd", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_OPTIMIZER, text, what, &word, error))
 		return FALSE;
 	training->optimizer = (PipesimOptimizer)word;
 	return TRUE;
@@ -282,8 +282,7 @@ static gboolean read_modules(
 {
 	guint word;
 
-	if (!read_word(
-		    "megatron megatron-0.15 megatron-0.13 pytorch", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_MODULES, text, what, &word, error))
 		return FALSE;
 	training->eager = word == 3;
 	if (!training->eager)
@@ -296,7 +295,7 @@ static gboolean read_zero(
 {
 	guint word;
 
-	if (!read_word("0 1 2 3 fsdp fsdp-fp32", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_ZERO, text, what, &word, error))
 		return FALSE;
 	training->zero = (PipesimZero)word;
 	return TRUE;
@@ -307,7 +306,7 @@ static gboolean read_precision(
 {
 	guint word;
 
-	if (!read_word("bf16 fp8 fp8-params", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_PRECISION, text, what, &word, error))
 		return FALSE;
 	training->fp8 = word >= 1;
 	training->fp8_parameters = word == 2;
@@ -319,7 +318,7 @@ static gboolean read_attention(
 {
 	guint word;
 
-	if (!read_word("fused unfused", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_ATTENTION, text, what, &word, error))
 		return FALSE;
 	training->unfused = word == 1;
 	return TRUE;
@@ -330,7 +329,7 @@ static gboolean read_loss(
 {
 	guint word;
 
-	if (!read_word("megatron te native float", text, what, &word, error))
+	if (!read_word(PIPESIM_SET_LOSS, text, what, &word, error))
 		return FALSE;
 	training->loss = (PipesimLoss)word;
 	return TRUE;
@@ -341,8 +340,7 @@ static gboolean read_unfused(
 {
 	guint word;
 
-	if (!read_word("permutation gradients permutation,gradients gradients,permutation",
-		    text, what, &word, error))
+	if (!read_word(PIPESIM_SET_UNFUSED, text, what, &word, error))
 		return FALSE;
 	training->unfused_permutation = word != 1;
 	training->no_dummies = word != 0;
