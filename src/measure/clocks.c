@@ -104,25 +104,43 @@ static void note_pipeline(
 			}
 }
 
-static gboolean fail_apart(const Room *room, GError **error)
+/* The file that has the ops of @rank. */
+static const char *path_of(const Clocks *clocks, guint rank)
 {
+	const PipesimRecordPipeline *pipeline = clocks->record->pipelines->pdata[clocks->first];
+
+	return pipeline->ops[pipeline->op_begin[rank]].path;
+}
+
+static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **error)
+{
+	const char *low = path_of(clocks, room->low), *high = path_of(clocks, room->high);
+	const double late = ((double)room->least - (double)room->most) / 1e6;
+
+	if (strcmp(low, high) == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: ranks %u and %u: of what both send each other something would "
+			"arrive %.6g ms before it was sent, whatever their clocks; are these "
+			"the "
+			"same steps of one run?",
+			low, room->low, room->high, late);
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		"the clocks of ranks %u and %u cannot be set: of what both send each other "
-		"something "
-		"would arrive %.6g ms before it was sent; are both files of the same steps of "
-		"one "
-		"run?",
-		room->low, room->high, ((double)room->least - (double)room->most) / 1e6);
+		"the clocks of ranks %u (%s) and %u (%s) cannot be set: of what both send each "
+		"other something would arrive %.6g ms before it was sent; are both files of "
+		"the "
+		"same steps of one run?",
+		room->low, low, room->high, high, late);
 }
 
 /* By how much the clock of room->high is moved against that of room->low. */
-static gboolean choose(const Room *room, gint64 *shift, gint64 *off, GError **error)
+static gboolean choose(
+	const Clocks *clocks, const Room *room, gint64 *shift, gint64 *off, GError **error)
 {
 	*shift = *off = 0;
 	if (room->least <= ROUNDING && room->most >= -ROUNDING)
 		return TRUE;
 	if (room->least > room->most)
-		return room->least - room->most <= ROUNDING || fail_apart(room, error);
+		return room->least - room->most <= ROUNDING || fail_apart(clocks, room, error);
 	/* Only one of both ends is known where messages go one way. */
 	if (room->least == G_MININT64 || room->most == G_MAXINT64) {
 		*shift = room->least == G_MININT64 ? room->most : room->least;
@@ -199,7 +217,7 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 			const Room *room = &g_array_index(clocks->rooms, Room, i);
 			gint64 shift, off;
 
-			if (!choose(room, &shift, &off, error))
+			if (!choose(clocks, room, &shift, &off, error))
 				return FALSE;
 			if (known[room->low] == known[room->high])
 				continue;
@@ -208,7 +226,7 @@ static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
 
 			moved[next] = from + (next == room->high ? shift : -shift);
 			if (ABS(moved[next]) > FURTHEST)
-				return fail_apart(room, error);
+				return fail_apart(clocks, room, error);
 			known[next] = more = TRUE;
 			clocks->off = MAX(clocks->off, off);
 			clocks->moved |= shift != 0;

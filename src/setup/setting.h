@@ -50,7 +50,9 @@ typedef struct {
 	gboolean repeated;      /* may stand several times */
 	PipesimSettingPath path;
 	PipesimSettingSweep sweep;
-	const char *values; /* for completion: words, or extensions of files; or NULL */
+	const char *
+		values; /* for completion: words, or extensions of files; or NULL; of the training
+				in the order of their enum */
 
 	/* For some schedules or runtimes only. */
 	guint heed; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that heed it; 0 = all do */

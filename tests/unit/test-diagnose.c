@@ -374,7 +374,7 @@ static const struct {
 	{OPS "0,0,F,0,0,9\n0,0,B,0,2,3\n",
 		"starts 0.007 ms before F of stage 0, micro-batch 0"},
 	{OPS "0,0,F,0,0,1000\n0,1,F,0,5,1000\n0,1,B,0,1005,1000\n0,0,B,0,1001,1000\n",
-		"the clocks of ranks 0 and 1 cannot be set"},
+		"x.csv: ranks 0 and 1: of what both send each other something would arrive"},
 	{OPS "0,0,B,0,0,1\n0,0,F,0,2,1\n", "x.csv:2:1: the order recorded in step 0 cannot "
 					   "have run: 0B0 comes before 0F0"},
 	{PAIRS "0,0,F,0,0,1,,\n0,1,F,0,1,1,,\n0,1,B,0,2,1,,\n0,0,FB,1,3,2,0,0\n0,1,F,1,5,1,,\n"
