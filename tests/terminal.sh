@@ -71,4 +71,12 @@ progress() # WORDS ARGUMENT...
 progress ', gap [0-9.]* %, [0-9.]* M moves' optimize --pp 8 --microbatches 32 --placement v --max-activations 4 --times F=1,I=1.6,W=0.85 --time 1s
 progress '0 s: orders to begin from' optimize --pp 8 --microbatches 52 --placement v --max-activations 6 --times F=1,I=1.6,W=0.85 --time 0
 progress ' of 20000 points, ' sweep --pp 8 --microbatches 32:20031 --schedule 1f1b,zb-h1 --threads 1
+# Rows on the terminal are not mixed with it.
+command="$PIPESIM sweep --pp 8 --microbatches 32:4031 --schedule 1f1b,zb-h1 --threads 1 --format csv"
+on_terminal TERM=xterm
+if grep -q '^8,4031,zb-h1,' "$scratch/seen" && ! grep -q points "$scratch/seen"; then
+	pass
+else
+	fail "rows beside progress: $(grep points "$scratch/seen" | head -n 2)"
+fi
 finish

@@ -6,6 +6,8 @@
 #include "cli/sweep-run.h"
 #include "sweep/wire.h"
 #include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The only thing that a signal may touch. */
 static gint stop_asked;
@@ -139,6 +141,13 @@ gboolean pipesim_sweep_run_open(PipesimSweepRun *run, gboolean writes, const cha
 	return TRUE;
 }
 
+/* Whether rows come to the terminal on which a line of progress would stand among them. */
+static gboolean shows_rows(const PipesimSweepRun *run)
+{
+	return run->file != NULL && (run->output == NULL || strcmp(run->output, "-") == 0) &&
+	       isatty(STDOUT_FILENO) == 1;
+}
+
 static void show_progress(const PipesimSweepRun *run)
 {
 	const gint64 now = g_get_monotonic_time();
@@ -197,7 +206,8 @@ static gboolean run_pool(PipesimSweepRun *run, GError **error)
 	gboolean ok = TRUE, more = !pipesim_sweep_run_is_main(run);
 
 	run->began = g_get_monotonic_time();
-	pipesim_print_progress(run->what, 0, run->work.end - run->work.first);
+	if (!shows_rows(run))
+		pipesim_print_progress(run->what, 0, run->work.end - run->work.first);
 	pool = pipesim_pool_new(&run->work);
 	if (pipesim_sweep_run_is_main(run))
 		ok = gather(run, pool, error);
