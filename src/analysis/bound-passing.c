@@ -253,7 +253,7 @@ static gint64 run(Game *game)
 static void init_trip(Game *game, const PipesimInstance *x, gboolean back)
 {
 	const guint last = x->ranks - 1;
-	const gint64 *f = x->least[back ? I : F], *i = x->least[back ? F : I];
+	const gint64 *f = x->apart[back ? I : F], *i = x->apart[back ? F : I];
 	g_autofree gint64 *down = g_new0(gint64, x->ranks), *up = g_new0(gint64, x->ranks);
 
 	for (guint r = 1; r <= last; r++)
@@ -286,8 +286,8 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
 		if (pipesim_needs_of(needs, 0, F, k)[W] + flight < k + 1)
 			passing->weight = FALSE;
 	for (guint r = 0; r < x->ranks; r++) {
-		const gint64 here = x->least[F][r] + x->least[I][r];
-		const gint64 weight = x->kinds > 2 ? x->least[W][r] : 0;
+		const gint64 here = x->apart[F][r] + x->apart[I][r];
+		const gint64 weight = x->kinds > 2 ? x->apart[W][r] : 0;
 		const gint64 on = here + x->hop[r] + x->hop_back[r];
 
 		trip += on;
@@ -389,7 +389,7 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 		.flight = p->flight,
 		.latest = g_new0(gint64, x->ranks + 1),
 		.earliest = g_new0(gint64, x->ranks + 1),
-		.weight = p->weight ? x->least[W][0] : 0,
+		.weight = p->weight ? x->apart[W][0] : 0,
 		.starts = g_new(gint64, x->count),
 		.after = g_new(gint64, x->count),
 		.least = g_new(gint64, x->count),
@@ -397,7 +397,7 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 		.most = MOST_STATES};
 	gint64 time;
 
-	game.work = x->least[F][0] + x->least[I][0] + game.weight;
+	game.work = x->apart[F][0] + x->apart[I][0] + game.weight;
 	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
 		game.most /= 2;
 	time = find_time(&game, p);

@@ -101,7 +101,15 @@ static gint64 work_of(const Printer *p, const PipesimBoundStep *step)
 
 	for (guint i = 0; i < step->n_ops; i++)
 		work += ops_at(p, step->first_ops + i)->time;
-	return work;
+	return work - step->saved;
+}
+
+static void print_saved(const Printer *p, const PipesimBoundStep *step)
+{
+	if (step->saved == 0)
+		return;
+	g_string_append(p->out, ", where pairs save ");
+	print_ms(p, step->saved);
 }
 
 /* The ops that a message has come through since a step that is printed. */
@@ -142,6 +150,7 @@ static void print_reason(const Printer *p, const PipesimBoundStep *step)
 		g_string_append(p->out, step->back ? ", as its rank must still run "
 						   : ", as its rank must have run ");
 		print_ms(p, work_of(p, step));
+		print_saved(p, step);
 		g_string_append(p->out, step->back ? ", each with " : " from ");
 		print_ms(p, step->from);
 		g_string_append(p->out, step->back ? " to follow:" : " on:");
@@ -188,6 +197,7 @@ static void print_claim(const Printer *p, guint32 number, const PipesimBoundStep
 		print_ms(p, step->time);
 		g_string_append_printf(p->out, ": rank %u must run ", step->rank);
 		print_ms(p, work_of(p, step));
+		print_saved(p, step);
 		g_string_append(p->out, ", none of it before ");
 		print_ms(p, step->from);
 		g_string_append(p->out, ", all of it with ");

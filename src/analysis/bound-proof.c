@@ -190,6 +190,7 @@ static void write_step(
 		.time = claim->time,
 		.from = claim->from,
 		.until = claim->until,
+		.saved = claim->saved,
 		.step = step_of(proof, from),
 		.first_ops = bound->ops->len,
 		.n_ops = entry->n_ops};

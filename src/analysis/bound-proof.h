@@ -6,8 +6,8 @@
 /* One step as it is found. */
 typedef struct {
 	PipesimBoundRule rule;
-	guint rank, kind, chunk, n; /* the op; n from 1 on */
-	gint64 time, from, until;   /* as in PipesimBoundStep */
+	guint rank, kind, chunk, n;      /* the op; n from 1 on */
+	gint64 time, from, until, saved; /* as in PipesimBoundStep */
 	/* Of a message: the op of the same n that it comes from, and what it and the message take. Of
 	 * a member: the n of its kind that it is. */
 	guint from_rank, from_kind, from_chunk, from_n;

@@ -94,11 +94,24 @@ static guint series_of_any(Side *side, guint rank, const guint32 *need)
 	return n;
 }
 
+/* What pairs save at most of @counts ops of each kind. Where F, I and W of a pair are among them it saves no
+ * less than two pairs of which F and I, and F and W are. */
+static gint64 saved_of(const PipesimInstance *x, guint rank, const guint *counts)
+{
+	const guint f = counts[F], i = counts[PIPESIM_CODE_I], w = counts[PIPESIM_CODE_W];
+	const guint inputs = MIN(f, i), all = MIN(inputs, w), weights = MIN(f, w);
+
+	return all * x->saved[PIPESIM_PAIR_FIW][rank] +
+	       (inputs - all) * x->saved[PIPESIM_PAIR_FI][rank] +
+	       (weights - all) * x->saved[PIPESIM_PAIR_FW][rank];
+}
+
 /* The earliest end of all ops of @n series: the largest of a time and what those take that do not
  * start before it. side->left then tells which these are; @from that time. */
-static gint64 end_of(Side *side, guint n, gint64 *from)
+static gint64 end_of(Side *side, guint rank, guint n, gint64 *from)
 {
 	Series *series = side->series;
+	guint counts[PIPESIM_CODE_KINDS] = {0};
 	guint *rest = side->rest;
 	gint64 best = 0, work = 0, all = 0;
 	guint taken = 0;
@@ -110,7 +123,7 @@ static gint64 end_of(Side *side, guint n, gint64 *from)
 	}
 	*from = 0;
 	for (;;) {
-		gint64 time = -1;
+		gint64 time = -1, saved;
 		guint next = 0;
 
 		for (guint i = 0; i < n; i++) {
@@ -127,8 +140,10 @@ static gint64 end_of(Side *side, guint n, gint64 *from)
 				? series[next].sums[series[next].n - rest[next]] -
 					  series[next].sums[series[next].n - rest[next] - 1]
 				: series[next].each;
-		if (time + work > best) {
-			best = time + work;
+		counts[series[next].kind]++;
+		saved = saved_of(side->needs.x, rank, counts);
+		if (time + work - saved > best) {
+			best = time + work - saved;
 			*from = time;
 			memcpy(side->left, rest, sizeof *rest * n);
 		}
@@ -140,12 +155,15 @@ static gint64 end_of(Side *side, guint n, gint64 *from)
 /* Writes the rank rule of end_of() into the proof. */
 static void prove_rank(Side *side, guint n, PipesimClaim *claim, gint64 from)
 {
+	guint counts[PIPESIM_CODE_KINDS] = {0};
+
 	claim->rule = PIPESIM_BY_RANK;
 	claim->from = from;
 	for (guint i = 0; i < n; i++) {
 		const Series *series = &side->series[i];
 		const guint taken = series->n - side->left[i];
 
+		counts[series->kind] += taken;
 		if (taken > 0)
 			pipesim_proof_ops(side->proof,
 				&(PipesimBoundOps){.kind = series->kind,
@@ -155,13 +173,14 @@ static void prove_rank(Side *side, guint n, PipesimClaim *claim, gint64 from)
 					.time = series->sums != NULL ? series->sums[taken]
 								     : taken * series->each});
 	}
+	claim->saved = saved_of(side->needs.x, claim->rank, counts);
 }
 
 /* Raises an op to what the rank rule gives for @n series. */
 static gboolean raise_by_rank(Side *side, guint n, gint64 *at, PipesimClaim *claim)
 {
 	gint64 from;
-	const gint64 end = end_of(side, n, &from);
+	const gint64 end = end_of(side, claim->rank, n, &from);
 
 	if (end <= *at)
 		return FALSE;
@@ -343,12 +362,13 @@ typedef struct {
 static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 from)
 {
 	const Series *head = fill->head.series, *tail = fill->tail.series;
+	guint counts[PIPESIM_CODE_KINDS] = {0};
 	gint64 work = 0;
 
 	for (guint i = 0; i < n; i++)
 		fill->end[i] = fill->begin[i];
 	for (;;) {
-		gint64 until = -1;
+		gint64 until = -1, saved;
 		guint next = 0;
 
 		for (guint i = 0; i < n; i++)
@@ -365,9 +385,11 @@ static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 f
 					  head[next]
 						  .sums[fill->end[next] - fill->begin[next] - 1]
 				: head[next].each;
-		if (from + work + until <= fill->best)
+		counts[head[next].kind]++;
+		saved = saved_of(fill->x, rank, counts);
+		if (from + work - saved + until <= fill->best)
 			continue;
-		fill->best = from + work + until;
+		fill->best = from + work - saved + until;
 		fill->rank = rank;
 		fill->by_any = by_any;
 		fill->from = from;
@@ -438,12 +460,14 @@ static void prove(Fill *fill, PipesimProof *proof)
 		.time = fill->best,
 		.from = fill->from,
 		.until = fill->until};
+	guint counts[PIPESIM_CODE_KINDS] = {0};
 
 	for (guint i = 0; i < n; i++) {
 		const guint ops = fill->last[i] + 1 - fill->first[i];
 		const guint kind = i % x->kinds, chunk = i / x->kinds;
 		const guint lane = pipesim_instance_lane(x, fill->rank, chunk);
 
+		counts[kind] += ops;
 		if (fill->first[i] <= fill->last[i])
 			pipesim_proof_ops(proof,
 				&(PipesimBoundOps){.kind = kind,
@@ -454,6 +478,7 @@ static void prove(Fill *fill, PipesimProof *proof)
 								       kind)[ops]
 							     : ops * x->least[kind][lane]});
 	}
+	claim.saved = saved_of(x, fill->rank, counts);
 	pipesim_proof_add(proof, &claim);
 }
 

@@ -9,14 +9,18 @@
  *   rank      ops of its rank that must come before it, all of which start no earlier than some
  *             time, run one after the other: that time and what they take. Which come before it:
  *             its own stages' ops of the same micro-batch, those of the same kind before, and what
- *             the memory limit asks to be given back before one more forward has room
+ *             the memory limit asks to be given back before one more forward has room. As many of
+ *             them as can be run in overlapped pairs, which take less
  *   any       the n-th op of a kind: fewer than n of the chunks' ops can start before
  *   member    an op of a chunk before which n - 1 of its kind must have run is the n-th or later
+ *
+ * In a pair F takes all of its time, I begins with it and W ends with it: no op takes less than
+ * PipesimInstance.least, and what they take together is less by PipesimInstance.saved.
  *
  * The last step is the bound itself, by one of two rules:
  *
  *   work      ops of one rank, none of which starts before a time and all of which leave another
- *             behind their end, run one after the other in between
+ *             behind their end, run one after the other, or in pairs, in between
  *   passing   with one stage a rank: so many micro-batches are on their way at a time, of any two the
  *             earlier one's backward passes the later one's forward somewhere, and wherever they do
  *             some rank is not done before (analysis/bound-passing.h) */
@@ -56,6 +60,7 @@ typedef struct {
 	gint64 time;            /* what it says, ns */
 	gint64 from;            /* of rank and work: that all of the ops have at least, ns */
 	gint64 until;           /* of work: what follows all of them, ns */
+	gint64 saved;           /* of rank and work: what pairs save of them at most, ns */
 	guint32 step;           /* of message and member: the step that it follows from */
 	guint first_ops, n_ops; /* of rank, any and both bounds: in PipesimBound.ops */
 } PipesimBoundStep;

@@ -56,6 +56,13 @@ static gint64 time_of(
 		of->times, lane / x->chunks, of->times->stage[kind][x->depth[lane]]);
 }
 
+/* Both halves together take no more than @whole. */
+static void shorten_halves(PipesimInstance *x, guint lane, gint64 whole)
+{
+	x->least[I][lane] = MIN(x->least[I][lane], whole);
+	x->least[W][lane] = MIN(x->least[W][lane], whole - x->least[I][lane]);
+}
+
 static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
 {
 	Wide total = 0;
@@ -68,8 +75,9 @@ static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
 		if (!of->whole)
 			x->time[W][lane] = time_of(of, x, lane, PIPESIM_W);
 		x->least[F][lane] = x->time[F][lane];
-		x->least[I][lane] = MIN(x->time[I][lane], whole);
-		x->least[W][lane] = MIN(x->time[W][lane], whole - x->least[I][lane]);
+		x->least[I][lane] = x->time[I][lane];
+		x->least[W][lane] = x->time[W][lane];
+		shorten_halves(x, lane, whole);
 		for (guint kind = 0; kind < x->kinds; kind++)
 			total += x->time[kind][lane];
 		total += x->hop[lane] + x->hop_back[lane];
@@ -98,21 +106,11 @@ static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
 		g_clear_pointer(&x->whole, g_free);
 }
 
-/* Times that a pair is shorter than what it is made of are those of all ops of its rank: then none of them
- * together are longer than their pair. */
-static void lower_least(PipesimInstance *x, guint rank, gint64 pair, gint64 both)
+/* Returns whether some pair of @rank is shorter than F and then B. */
+static gboolean fill_pairs_of(PipesimInstance *x, const PipesimInstanceOf *of, guint rank)
 {
-	for (guint chunk = 0; chunk < x->chunks; chunk++)
-		for (guint kind = 0; kind < x->kinds; kind++) {
-			gint64 *least = &x->least[kind][pipesim_instance_lane(x, rank, chunk)];
+	gboolean shorter = FALSE;
 
-			*least = (gint64)((Wide)*least * pair / both);
-		}
-}
-
-static void fill_pairs_of(PipesimInstance *x, const PipesimInstanceOf *of, guint rank,
-	gint64 *worst, gint64 *worst_both)
-{
 	for (guint a = 0; a < x->chunks; a++)
 		for (guint b = 0; b < x->chunks; b++) {
 			const guint f = pipesim_instance_lane(x, rank, a);
@@ -122,31 +120,59 @@ static void fill_pairs_of(PipesimInstance *x, const PipesimInstanceOf *of, guint
 				pipesim_times_pair(of->times, x->depth[f], x->depth[lane]));
 
 			x->pair[f * x->chunks + b] = pair;
-			if ((Wide)pair * *worst_both < (Wide)*worst * both) {
-				*worst = pair;
-				*worst_both = both;
+			x->least[F][f] = MIN(x->least[F][f], pair);
+			shorten_halves(x, lane, pair);
+			shorter |= pair < both;
+		}
+	return shorter;
+}
+
+/* What the pairs of @rank save. Times that a pair is shorter than what it is made of, but for W, are those
+ * of all F and I: then none of them together are longer than their pair. */
+static void fill_saved(PipesimInstance *x, guint rank)
+{
+	gint64 worst = 1, worst_both = 1;
+
+	for (guint a = 0; a < x->chunks; a++)
+		for (guint b = 0; b < x->chunks; b++) {
+			const guint f = pipesim_instance_lane(x, rank, a);
+			const guint lane = pipesim_instance_lane(x, rank, b);
+			const gint64 weight = x->least[W][lane],
+				     both = x->least[F][f] + x->least[I][lane];
+			const gint64 saved[] = {both + weight, both, x->least[F][f] + weight};
+			const gint64 pair = pipesim_instance_pair(x, f, b);
+
+			for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+				x->saved[i][rank] = MAX(x->saved[i][rank], saved[i] - pair);
+			if ((Wide)(pair - weight) * worst_both < (Wide)worst * both) {
+				worst = pair - weight;
+				worst_both = both;
 			}
 		}
+	/* Two pairs of which one saves of F and I, and the other of F and W. */
+	x->saved[PIPESIM_PAIR_FIW][rank] = MAX(x->saved[PIPESIM_PAIR_FIW][rank],
+		x->saved[PIPESIM_PAIR_FI][rank] + x->saved[PIPESIM_PAIR_FW][rank]);
+	for (guint lane = rank * x->chunks; lane < (rank + 1) * x->chunks; lane++)
+		for (guint kind = F; kind <= I; kind++)
+			x->apart[kind][lane] =
+				(gint64)((Wide)x->least[kind][lane] * worst / worst_both);
 }
 
 static void fill_pairs(PipesimInstance *x, const PipesimInstanceOf *of)
 {
 	gboolean shorter = FALSE;
 
-	if (!of->pairs || !has_flags(x))
-		return;
-	x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
-	for (guint rank = 0; rank < x->ranks; rank++) {
-		gint64 pair = 1, both = 1;
-
-		fill_pairs_of(x, of, rank, &pair, &both);
-		if (pair < both) {
-			shorter = TRUE;
-			lower_least(x, rank, pair, both);
-		}
+	if (of->pairs && has_flags(x)) {
+		x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
+		for (guint rank = 0; rank < x->ranks; rank++)
+			shorter |= fill_pairs_of(x, of, rank);
+		if (!shorter)
+			g_clear_pointer(&x->pair, g_free);
 	}
-	if (!shorter)
-		g_clear_pointer(&x->pair, g_free);
+	for (guint kind = 0; kind < x->kinds; kind++)
+		memcpy(x->apart[kind], x->least[kind], sizeof *x->apart[kind] * x->lanes);
+	for (guint rank = 0; rank < x->ranks && shorter; rank++)
+		fill_saved(x, rank);
 }
 
 /* By activations: bytes tell what of one a backward for input frees. */
@@ -278,7 +304,10 @@ static void allocate(PipesimInstance *x)
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
 		x->time[kind] = g_new0(gint64, x->lanes);
 		x->least[kind] = g_new0(gint64, x->lanes);
+		x->apart[kind] = g_new0(gint64, x->lanes);
 	}
+	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+		x->saved[i] = g_new0(gint64, x->ranks);
 	x->before = g_new0(guint32, x->lanes);
 	x->after = g_new0(guint32, x->lanes);
 	x->depth = g_new0(guint32, x->lanes);
@@ -340,7 +369,10 @@ void pipesim_instance_free(PipesimInstance *x)
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
 		g_free(x->time[kind]);
 		g_free(x->least[kind]);
+		g_free(x->apart[kind]);
 	}
+	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+		g_free(x->saved[i]);
 	g_free(x->whole);
 	g_free(x->pair);
 	g_free(x->before);

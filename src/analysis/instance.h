@@ -22,6 +22,14 @@ enum {
 #define PIPESIM_CODE_PAIRED 0x40
 #define PIPESIM_CODE_MASK   0x3f
 
+/* Of an overlapped pair: its forward with both halves of the backward, with I alone and with W alone. */
+enum {
+	PIPESIM_PAIR_FIW,
+	PIPESIM_PAIR_FI,
+	PIPESIM_PAIR_FW,
+	PIPESIM_PAIR_PARTS,
+};
+
 #define PIPESIM_NO_LANE   G_MAXUINT32
 #define PIPESIM_MAX_ROOMS 2
 
@@ -82,9 +90,13 @@ typedef struct {
 	/* [lane]: what a message from before, and one from after, takes; 0 within a rank, ns */
 	gint64 *hop, *hop_back;
 	gint64 *time[PIPESIM_CODE_KINDS]; /* by kind and lane, ns */
-	/* The same, but no halves are longer than their full backward, and no forward and backward together
-	 * longer than their pair: what bounds go by. */
+	/* The same, but no halves are longer together than their full backward or a pair with it, and no forward
+	 * longer than a pair with it: what bounds go by. */
 	gint64 *least[PIPESIM_CODE_KINDS];
+	/* The same, but no forward and halves together longer than their pair. */
+	gint64 *apart[PIPESIM_CODE_KINDS];
+	/* [rank]: what a pair takes less at most than these parts of it one after the other, ns; 0: it is nowhere shorter */
+	gint64 *saved[PIPESIM_PAIR_PARTS];
 	gint64 *whole; /* [lane]: a full backward, ns; NULL: nowhere shorter than its halves */
 	/* [lane of F * chunks + chunk of the backward]: an overlapped pair, ns; NULL: nowhere shorter than
 	 * F and then B. */

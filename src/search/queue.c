@@ -207,7 +207,7 @@ static gboolean is_too_long(PipesimQueue *queue, gint64 most)
 		for (guint i = rank * x->chunks; i < (rank + 1) * x->chunks; i++)
 			for (guint kind = 0; kind < x->kinds; kind++)
 				end += (gint64)(x->count - count[i * x->kinds + kind]) *
-				       x->least[kind][i];
+				       x->apart[kind][i];
 		if (end > most)
 			return TRUE;
 	}

@@ -17,7 +17,8 @@ typedef struct {
 	guint *done;     /* [lane * kinds + kind] */
 	gint64 *end;     /* [(lane * kinds + kind) * count + k] */
 	gint64 *free_at; /* [rank] */
-	gint64 *left;    /* [rank]: work */
+	gint64 *least; /* [lane * kinds + kind]: so long that no ops together are longer than they run as one */
+	gint64 *left; /* [rank]: work */
 	gint64 held[PIPESIM_MAX_ROOMS][64];
 	GHashTable *
 		seen; /* what a state is known by: [0] words, and [1] its earliest time -> itself */
@@ -148,7 +149,7 @@ static void run(Exact *e, const Together *ops, gint64 start, guint placed)
 
 		hold(e, rank, lane, code % x->kinds, 1);
 		e->end[(gsize)code * x->count + e->done[code]++] = end;
-		least += x->least[code % x->kinds][lane];
+		least += e->least[code];
 	}
 	e->free_at[rank] = end;
 	e->left[rank] -= least;
@@ -254,6 +255,37 @@ static void search(Exact *e, gint64 now, guint placed)
 	}
 }
 
+/* Halves are as short as the shortest op that has both, and F as what pairs with it leave. */
+static void fill_least(Exact *e)
+{
+	const PipesimInstance *x = e->x;
+	g_autofree gint64 *whole = g_new(gint64, x->lanes);
+
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint first = lane - lane % x->chunks;
+		gint64 *least = &e->least[lane * x->kinds];
+
+		whole[lane] = x->time[I][lane] + (x->kinds > 2 ? x->time[I + 1][lane] : 0);
+		if (x->whole != NULL)
+			whole[lane] = MIN(whole[lane], x->whole[lane]);
+		for (guint c = 0; c < x->chunks && x->pair != NULL; c++)
+			whole[lane] = MIN(whole[lane],
+				x->pair[(first + c) * x->chunks + lane % x->chunks]);
+		least[I] = MIN(x->time[I][lane], whole[lane]);
+		if (x->kinds > 2)
+			least[I + 1] = MIN(x->time[I + 1][lane], whole[lane] - least[I]);
+	}
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint first = lane - lane % x->chunks;
+		gint64 *least = &e->least[lane * x->kinds];
+
+		least[F] = x->time[F][lane];
+		for (guint c = 0; c < x->chunks && x->pair != NULL; c++)
+			least[F] =
+				MIN(least[F], x->pair[lane * x->chunks + c] - whole[first + c]);
+	}
+}
+
 gint64 exact_makespan(const PipesimInstance *x, gint64 known, guint most)
 {
 	Exact e = {.x = x, .n_codes = x->lanes * x->kinds, .best = known, .most = most};
@@ -262,17 +294,19 @@ gint64 exact_makespan(const PipesimInstance *x, gint64 known, guint most)
 	e.end = g_new0(gint64, (gsize)x->ranks * x->per_rank);
 	e.free_at = g_new0(gint64, x->ranks);
 	e.left = g_new0(gint64, x->ranks);
+	e.least = g_new(gint64, e.n_codes);
+	fill_least(&e);
 	e.key = g_new(gint64, 2 + e.n_codes + x->ranks + (gsize)e.n_codes * x->count);
 	e.seen = g_hash_table_new_full(hash_key, equal_keys, g_free, NULL);
 	for (guint code = 0; code < e.n_codes; code++)
-		e.left[code / x->kinds / x->chunks] +=
-			x->count * x->least[code % x->kinds][code / x->kinds];
+		e.left[code / x->kinds / x->chunks] += x->count * e.least[code];
 	search(&e, 0, 0);
 	g_hash_table_unref(e.seen);
 	g_free(e.key);
 	g_free(e.done);
 	g_free(e.end);
 	g_free(e.free_at);
+	g_free(e.least);
 	g_free(e.left);
 	return e.gave_up ? -1 : e.best;
 }

@@ -38,29 +38,29 @@ static gboolean raise_trip(const Check *check, gint64 *t, guint k)
 
 	for (guint r = 0; r < last; r++)
 		raised |= raise_to(at(check, t, F, k, r + 1),
-			*at(check, t, F, k, r) + x->least[F][r] + x->hop[r + 1]);
+			*at(check, t, F, k, r) + x->apart[F][r] + x->hop[r + 1]);
 	raised |= raise_to(
-		at(check, t, I, k, last), *at(check, t, F, k, last) + x->least[F][last]);
+		at(check, t, I, k, last), *at(check, t, F, k, last) + x->apart[F][last]);
 	for (guint r = last; r > 0; r--)
 		raised |= raise_to(at(check, t, I, k, r - 1),
-			*at(check, t, I, k, r) + x->least[I][r] + x->hop_back[r - 1]);
+			*at(check, t, I, k, r) + x->apart[I][r] + x->hop_back[r - 1]);
 	for (guint kind = F; kind <= I && k > 0; kind++)
 		for (guint r = 0; r <= last; r++)
 			raised |= raise_to(at(check, t, kind, k, r),
-				*at(check, t, kind, k - 1, r) + x->least[kind][r]);
+				*at(check, t, kind, k - 1, r) + x->apart[kind][r]);
 	return raised;
 }
 
 static gboolean raise_room(const Check *check, gint64 *t, guint k)
 {
 	const PipesimInstance *x = check->c->x;
-	const gint64 weight = check->c->weight ? x->least[W][0] : 0;
-	const gint64 end = *at(check, t, I, k, 0) + x->least[I][0];
+	const gint64 weight = check->c->weight ? x->apart[W][0] : 0;
+	const gint64 end = *at(check, t, I, k, 0) + x->apart[I][0];
 	gboolean raised = FALSE;
 
 	for (guint j = k + check->c->flight, m = 0; j < check->count; j++, m++)
 		raised |= raise_to(at(check, t, F, j, 0),
-			end + (m + 1) * weight + m * (x->least[F][0] + x->least[I][0]));
+			end + (m + 1) * weight + m * (x->apart[F][0] + x->apart[I][0]));
 	return raised;
 }
 
@@ -73,8 +73,8 @@ static gboolean raise_pair(const Check *check, gint64 *t, guint k, guint j)
 	for (guint r = 0; r < check->ranks && first != G_MAXUINT; r++) {
 		gint64 *forward = at(check, t, F, j, r), *backward = at(check, t, I, k, r);
 
-		raised |= r < first ? raise_to(backward, *forward + x->least[F][r])
-				    : raise_to(forward, *backward + x->least[I][r]);
+		raised |= r < first ? raise_to(backward, *forward + x->apart[F][r])
+				    : raise_to(forward, *backward + x->apart[I][r]);
 	}
 	return raised;
 }
@@ -85,7 +85,7 @@ static gint64 value_of(const Check *check, gint64 *t)
 
 	for (guint k = 0; k < check->count; k++)
 		value = MAX(value,
-			*at(check, t, I, k, 0) + check->c->x->least[I][0] + check->c->after[k]);
+			*at(check, t, I, k, 0) + check->c->x->apart[I][0] + check->c->after[k]);
 	return value;
 }
 
