@@ -137,6 +137,21 @@ sweep -o other.csv 2>said
 [ $? -eq 2 ] && grep -q -- 'continue it with --resume' said || fail "a partial file is overwritten: $(cat said)"
 sweep --resume -o one.csv || fail 'a whole file cannot be resumed'
 
+# So does a disk that is full in the middle: here a limit on the size of files.
+(
+	trap '' XFSZ
+	ulimit -f 16
+	sweep -o cut.csv 2>said
+)
+if [ $? -eq 5 ] && grep -q 'cut.csv.partial: .*; the rows there are kept: .* with --resume' said &&
+	[ "$(wc -l <cut.csv.partial)" -gt 50 ] && sweep --resume -o cut.csv; then
+	pass
+else
+	fail "a full disk: $(cat said)"
+fi
+same 'resumed after a full disk' one.csv cut.csv
+rm -f cut.csv*
+
 # A stop keeps whole rows; what follows completes them.
 "$PIPESIM" sweep --pp 32 --microbatches 128:2000:8 --times F=1:4:0.05,B=2 -s 1f1b -o long.csv 2>said &
 pid=$!

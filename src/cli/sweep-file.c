@@ -23,8 +23,11 @@ struct _PipesimSweepFile {
 
 static gboolean fail_write(const PipesimSweepFile *file, GError **error)
 {
-	return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s", file->name,
-		g_strerror(errno));
+	return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot write %s: %s%s", file->name,
+		g_strerror(errno),
+		file->stream != NULL && file->partial != NULL
+			? "; the rows there are kept: make room, and continue with --resume"
+			: "");
 }
 
 static gboolean write_text(PipesimSweepFile *file, GError **error)
