@@ -228,7 +228,8 @@ START_TEST(folds_are_the_shortest)
 		pipesim_fold_take(fold, i, cycle.seq, cycle.offset);
 		ck_assert(pipesim_cycle_take(&cycle));
 		ck_assert_double_le(fabs(cycle.period - (double)folds[_i].period), 1);
-		assert_period(&cycle, 0);
+		if (i % 50 == 0)
+			assert_period(&cycle, 0);
 	}
 	ck_assert_uint_eq(pipesim_fold_find(fold, folds[_i].period - 1, &visits), 0);
 	ck_assert(pipesim_fold_is_complete(fold));
