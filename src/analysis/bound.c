@@ -101,19 +101,22 @@ static gint64 saved_of(const PipesimInstance *x, guint rank, const guint *counts
 	const guint f = counts[F], i = counts[PIPESIM_CODE_I], w = counts[PIPESIM_CODE_W];
 	const guint inputs = MIN(f, i), all = MIN(inputs, w), weights = MIN(f, w);
 
+	if (x->pair == NULL)
+		return 0;
 	return all * x->saved[PIPESIM_PAIR_FIW][rank] +
 	       (inputs - all) * x->saved[PIPESIM_PAIR_FI][rank] +
 	       (weights - all) * x->saved[PIPESIM_PAIR_FW][rank];
 }
 
 /* The earliest end of all ops of @n series: the largest of a time and what those take that do not
- * start before it. side->left then tells which these are; @from that time. */
-static gint64 end_of(Side *side, guint rank, guint n, gint64 *from)
+ * start before it. side->left then tells which these are; @from that time. @known where it is no later: then
+ * neither is told, and most sets need no look. */
+static gint64 end_of(Side *side, guint rank, guint n, gint64 known, gint64 *from)
 {
 	Series *series = side->series;
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 	guint *rest = side->rest;
-	gint64 best = 0, work = 0, all = 0;
+	gint64 best = known, work = 0, all = 0;
 	guint taken = 0;
 
 	for (guint i = 0; i < n; i++) {
@@ -180,7 +183,7 @@ static void prove_rank(Side *side, guint n, PipesimClaim *claim, gint64 from)
 static gboolean raise_by_rank(Side *side, guint n, gint64 *at, PipesimClaim *claim)
 {
 	gint64 from;
-	const gint64 end = end_of(side, claim->rank, n, &from);
+	const gint64 end = end_of(side, claim->rank, n, *at, &from);
 
 	if (end <= *at)
 		return FALSE;
