@@ -130,13 +130,13 @@ static gboolean tell_tighter(const PipesimSearchNews *news, gpointer data)
 	return ladder->of->tell == NULL || ladder->of->tell(&own, ladder->of->data);
 }
 
-/* What no order within @of is below; G_MAXINT64 where there is none. */
-static gint64 bound_of(const PipesimSearchOf *of)
+/* The bound within @of; NULL where no order is shorter than @makespan. */
+static PipesimBound *bound_below(const PipesimSearchOf *of, gint64 makespan)
 {
 	g_autoptr(PipesimInstance) x = pipesim_search_instance(of, NULL);
 	g_autoptr(PipesimBound) bound = x != NULL ? pipesim_bound_new(x, FALSE, NULL) : NULL;
 
-	return bound != NULL ? bound->time : G_MAXINT64;
+	return bound != NULL && bound->time < makespan ? g_steal_pointer(&bound) : NULL;
 }
 
 /* Takes what @tighter is if it is shorter. */
@@ -171,12 +171,14 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 	for (; limit > 0 && !found->stopped && found->makespan > found->bound->time;
 		limit = lower_limit(limits, limit)) {
 		g_autoptr(PipesimFound) tighter = NULL;
+		PipesimBound *bound;
 
 		set_limit(&scenario, limits, limit);
 		/* What takes longer within this one does so within all below. */
-		if (bound_of(&of) >= found->makespan)
+		bound = bound_below(&of, found->makespan);
+		if (bound == NULL)
 			return;
-		tighter = pipesim_search_within(&of, NULL);
+		tighter = pipesim_search_within(&of, bound, NULL);
 		if (tighter == NULL || !take(ladder, tighter))
 			continue;
 		g_free(found->limit);
@@ -184,9 +186,10 @@ static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean
 	}
 }
 
-/* Within the limit below first, for an eighth of the time, if that may lead anywhere. */
-static PipesimFound *search_in_time(
-	const PipesimSearchOf *of, const Limits *limits, gint64 limit, GError **error)
+/* Within the limit below first, for an eighth of the time, if that may lead anywhere.
+ * @bound: (transfer full) (nullable): within @limit, where it is known */
+static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *limits,
+	gint64 limit, PipesimBound *bound, GError **error)
 {
 	const gint64 now = g_get_monotonic_time();
 	const gint64 part = (of->deadline - now) / TIGHTER_PART;
@@ -202,7 +205,7 @@ static PipesimFound *search_in_time(
 	all.programs = programs;
 	first.moves = 0;
 	first.deadline = 0;
-	brief = pipesim_search_within(&first, error);
+	brief = pipesim_search_within(&first, bound, error);
 	if (brief == NULL || brief->makespan <= brief->bound->time)
 		return g_steal_pointer(&brief);
 	for (guint i = 0; of->programs != NULL && i < of->programs->len; i++)
@@ -212,13 +215,17 @@ static PipesimFound *search_in_time(
 	first.explain = FALSE;
 	first.deadline = now + part;
 	set_limit(&scenario, limits, lower_limit(limits, limit));
+	bound = NULL;
 	if (g_get_monotonic_time() + LEAST_TIME < first.deadline &&
-		lower_limit(limits, limit) > 0 && bound_of(&first) < brief->makespan)
-		tighter = search_in_time(&first, limits, lower_limit(limits, limit), NULL);
+		lower_limit(limits, limit) > 0)
+		bound = bound_below(&first, brief->makespan);
+	if (bound != NULL)
+		tighter =
+			search_in_time(&first, limits, lower_limit(limits, limit), bound, NULL);
 	if (tighter != NULL)
 		g_ptr_array_add(programs, pipesim_program_ref(tighter->program));
 	set_limit(&scenario, limits, limit);
-	found = pipesim_search_within(&all, error);
+	found = pipesim_search_within(&all, g_steal_pointer(&brief->bound), error);
 	if (found != NULL && tighter != NULL)
 		found->moves += tighter->moves;
 	return found;
@@ -237,13 +244,13 @@ PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error)
 		return NULL;
 	/* Of quantiles there is no bound that would tell which limits can be left out. */
 	if (of->by_quantile || !find_limits(of, x, &limits))
-		return pipesim_search_within(of, error);
+		return pipesim_search_within(of, NULL, error);
 	limit = round_limit(&limits);
 	if (of->deadline > 0)
-		return search_in_time(of, &limits, limit, error);
+		return search_in_time(of, &limits, limit, NULL, error);
 	set_limit(&scenario, &limits, limit);
 	own.scenario = &scenario;
-	ladder.found = pipesim_search_within(&own, error);
+	ladder.found = pipesim_search_within(&own, NULL, error);
 	if (ladder.found == NULL)
 		return NULL;
 	go_down(&ladder, &limits, lower_limit(&limits, limit), of->whole);

@@ -368,7 +368,7 @@ static void add_short(PipesimSearchState *s)
 	of.moves /= part;
 	if (of.deadline > 0)
 		of.deadline = now + (of.deadline - now) / part;
-	found = pipesim_search_within(&of, NULL);
+	found = pipesim_search_within(&of, NULL, NULL);
 	if (found == NULL)
 		return;
 	codes = g_new(guint8, (gsize)found->instance->ranks * found->instance->per_rank);
@@ -569,19 +569,22 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 	return pipesim_instance_new(&instance, error);
 }
 
-PipesimFound *pipesim_search_within(const PipesimSearchOf *of, GError **error)
+PipesimFound *pipesim_search_within(
+	const PipesimSearchOf *of, PipesimBound *bound, GError **error)
 {
 	g_autoptr(PipesimFound) found = g_new0(PipesimFound, 1);
 	PipesimSearchState s = {.of = of, .found = found};
 	gboolean ok;
 
+	found->bound = bound;
 	found->instance = pipesim_search_instance(of, error);
 	if (found->instance == NULL)
 		return NULL;
 	s.shape = found->instance->shape;
 	pipesim_judge_init(&s.judge, of, found->instance);
 	s.judged = s.judge.has_last_word;
-	found->bound = pipesim_bound_new(found->instance, of->explain, error);
+	if (bound == NULL)
+		found->bound = pipesim_bound_new(found->instance, of->explain, error);
 	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
 	release(&s);
 	return ok ? g_steal_pointer(&found) : NULL;

@@ -2,8 +2,10 @@
 #pragma once
 #include "search/search.h"
 
-/** pipesim_search_within: as pipesim_search(), but nothing is looked for within tighter limits. */
-PipesimFound *pipesim_search_within(const PipesimSearchOf *of, GError **error);
+/** pipesim_search_within: as pipesim_search(), but nothing is looked for within tighter limits.
+ * @bound: (transfer full) (nullable): of the instance, where it is known */
+PipesimFound *pipesim_search_within(
+	const PipesimSearchOf *of, PipesimBound *bound, GError **error);
 
 /** pipesim_search_instance: what orders are sought for, for pipesim_instance_free(). NULL with errors as
  * pipesim_instance_new(), or of the shape. */

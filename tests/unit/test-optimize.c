@@ -320,7 +320,8 @@ START_TEST(stretched_orders_are_complete)
 		PipesimScenario scenario;
 		PipesimCosts *costs;
 		PipesimSearchOf of = make_search(1 + _i, seed, &scenario, &costs);
-		g_autoptr(PipesimFound) found = pipesim_search_within(&of, NULL), longer = NULL;
+		g_autoptr(PipesimFound) found = pipesim_search_within(&of, NULL, NULL),
+					longer = NULL;
 		g_autoptr(PipesimArena) arena = pipesim_arena_new();
 		g_autofree guint8 *codes = NULL, *stretch = NULL;
 		const PipesimInstance *x = found->instance;
@@ -328,7 +329,7 @@ START_TEST(stretched_orders_are_complete)
 
 		scenario.microbatches += 12 * x->shape.copies;
 		of.moves = 0;
-		longer = pipesim_search_within(&of, NULL);
+		longer = pipesim_search_within(&of, NULL, NULL);
 		codes = g_new(guint8, (gsize)x->ranks * x->per_rank);
 		stretch = g_new(guint8, (gsize)x->ranks * longer->instance->per_rank);
 		ck_assert(pipesim_instance_codes(x, found->program, codes));
