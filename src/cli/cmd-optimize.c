@@ -443,10 +443,10 @@ static gboolean write_all(const Optimize *o, GError **error)
 		g_propagate_error(error, g_error_copy(optimized->error));
 		return FALSE;
 	}
+	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
+		return FALSE;
 	/* First what has taken long to find. */
 	if (!write_order(o, error))
-		return FALSE;
-	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	if (o->json)
 		write_json(o, usual_of(comparison), out);
