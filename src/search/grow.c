@@ -21,13 +21,8 @@ static const struct {
 #define MOST_STEP  8
 /* Those at its end whose ops are moved. */
 #define WINDOW 12
-/* It grows to so many a rank; of longer orders the rest is repeated at once, in one of up to so many units that divide
- * it into equal parts. */
+/* It grows to so many a rank; of longer orders the rest is repeated at once. */
 #define GROWN_RANKS 4
-#define PARTS       12
-#define MOST_UNIT   6
-/* Ops of all orders that are looked at to find what to repeat. */
-#define STRETCH_OPS 4000000
 /* Visits of ops that take as long as a move of other walks. */
 #define MOVE_VISITS 100
 /* Heat of the first order, and at the end of each. */
@@ -181,12 +176,18 @@ static gboolean begin(Grow *g, PipesimQueueWalk *walk)
 	return g->makespan < G_MAXINT64;
 }
 
+static gint64 judge_stretch(const guint8 *codes, gpointer data)
+{
+	PipesimQueueWalk *walk = data;
+
+	return fits(walk->x, codes) && pipesim_queue_walk_begin(walk, codes) ? walk->makespan
+									     : G_MAXINT64;
+}
+
 /* The shortest order of the micro-batches of @y in which a unit of up to @most is repeated; FALSE: there is none. */
 static gboolean stretch(Grow *g, const PipesimInstance *y, guint most)
 {
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	g_autofree guint8 *codes = g_new(guint8, n_ops(y)), *best = g_new(guint8, n_ops(y));
-	const guint tries = (guint)CLAMP(STRETCH_OPS / n_ops(y), 8, 2 * g->x.count);
 	PipesimQueueWalk walk;
 	PipesimWalk
 		plain; /* where messages do not wait: it tells which ops of ranks go together */
@@ -195,22 +196,10 @@ static gboolean stretch(Grow *g, const PipesimInstance *y, guint most)
 	pipesim_queue_walk_init(&walk, y, g->s->judge.runtime, 0, 0, arena);
 	if (!pipesim_arena_check(arena, NULL, "ops") || !pipesim_walk_begin(&plain, g->codes))
 		return FALSE;
-	g->makespan = G_MAXINT64;
-	for (guint unit = 1; unit <= most; unit++)
-		for (guint i = 0; i < tries; i++) {
-			const gint64 time = plain.makespan / tries * i;
-
-			if (!pipesim_stretch(&plain, y, unit, time, codes) || !fits(y, codes) ||
-				!pipesim_queue_walk_begin(&walk, codes) ||
-				walk.makespan >= g->makespan)
-				continue;
-			g->makespan = walk.makespan;
-			memcpy(best, codes, n_ops(y));
-		}
+	g->makespan = pipesim_stretch_best(&plain, y, most, judge_stretch, &walk, g->codes);
 	if (g->makespan == G_MAXINT64)
 		return FALSE;
 	g->x = *y;
-	memcpy(g->codes, best, n_ops(y));
 	return TRUE;
 }
 
@@ -260,7 +249,7 @@ static gboolean grow(Grow *g)
 			return FALSE;
 		improve(g, g->heat, parts_of(g, g->x.count));
 	}
-	return g->x.count == x->count || stretch(g, x, MOST_UNIT);
+	return g->x.count == x->count || stretch(g, x, PIPESIM_STRETCH_UNIT);
 }
 
 /* One order after the other, in each of the ways and while there is effort for as much again. Returns how long the shortest
@@ -306,7 +295,7 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part)
 	if (count < first + LEAST_STEP || s->n > LONG_OPS)
 		return NULL;
 	if (count > most)
-		g.count = most + (count - most) % PARTS;
+		g.count = most + (count - most) % PIPESIM_STRETCH_PARTS;
 	if (of->moves > 0)
 		g.moves =
 			s->found->moves +

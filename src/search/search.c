@@ -18,14 +18,9 @@
 #define QUEUE_WALKS  2
 #define LONG_OPS     (1u << 17)
 #define LONG_BUILD   (1u << 15)
-/* What is missing of a long order that is made of a short one can be divided into so many equal parts; the
- * micro-batches of one that is repeated, at most; and the part of the effort that the short one takes. */
-#define PARTS            12
-#define MOST_UNIT        6
+/* The part of the effort that a short order takes of which a long one is made. */
 #define SHORT_PART       3
 #define QUEUE_SHORT_PART 12
-/* Ops of all places that are tried to begin to repeat. */
-#define STRETCH_OPS 4000000
 
 gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start)
 {
@@ -296,33 +291,30 @@ static void add_justified(PipesimSearchState *s)
  * what is missing can be divided in many ways. 0: it is short enough. */
 static guint short_count(const PipesimSearchState *s)
 {
-	const guint m = s->shape.microbatches, step = PARTS * s->shape.copies;
+	const guint m = s->shape.microbatches, step = PIPESIM_STRETCH_PARTS * s->shape.copies;
 	const guint least = 2 * s->shape.ranks * s->shape.copies;
 
 	return m > least + step ? m - (m - least) / step * step : 0;
 }
 
+static gint64 judge_stretch(const guint8 *codes, gpointer data)
+{
+	PipesimSearchState *s = data;
+
+	if (pipesim_search_is_late(s) || !pipesim_search_fits(s, codes) ||
+		!pipesim_walk_begin(&s->walks[0], codes))
+		return G_MAXINT64;
+	return s->walks[0].makespan;
+}
+
 /* The best of all stretches of @walk. */
 static void add_stretched(PipesimSearchState *s, const PipesimWalk *walk)
 {
-	const guint tries = (guint)CLAMP(STRETCH_OPS / s->n, 8, 2 * walk->x->count);
-	g_autofree guint8 *codes = g_new(guint8, s->n), *best = g_new(guint8, s->n);
-	gint64 makespan = G_MAXINT64;
+	g_autofree guint8 *codes = g_new(guint8, s->n);
 
-	for (guint unit = 1; unit <= MOST_UNIT; unit++)
-		for (guint i = 0; i < tries && !pipesim_search_is_late(s); i++) {
-			const gint64 time = walk->makespan / tries * i;
-
-			if (!pipesim_stretch(walk, s->found->instance, unit, time, codes) ||
-				!pipesim_search_fits(s, codes) ||
-				!pipesim_walk_begin(&s->walks[0], codes) ||
-				s->walks[0].makespan >= makespan)
-				continue;
-			makespan = s->walks[0].makespan;
-			memcpy(best, codes, s->n);
-		}
-	if (makespan < G_MAXINT64)
-		add_codes(s, g_steal_pointer(&best), FALSE);
+	if (pipesim_stretch_best(walk, s->found->instance, PIPESIM_STRETCH_UNIT, judge_stretch,
+		    s, codes) < G_MAXINT64)
+		add_codes(s, g_steal_pointer(&codes), FALSE);
 }
 
 /* While the short one is searched the long one stands as it does. */

@@ -3,6 +3,9 @@
 #include "search/stretch.h"
 #include <string.h>
 
+/* Ops of all places that are tried to begin to repeat. */
+#define MOST_OPS 4000000
+
 /* Where the stretch of @length ops of @rank begins that has @unit of each code and whose first op starts nearest
  * to @time; per_rank where there is none. */
 static guint find_stretch(
@@ -68,4 +71,28 @@ gboolean pipesim_stretch(const PipesimWalk *walk, const PipesimInstance *instanc
 	}
 	pipesim_instance_tidy(instance, codes);
 	return TRUE;
+}
+
+gint64 pipesim_stretch_best(const PipesimWalk *walk, const PipesimInstance *instance,
+	guint most, PipesimStretchJudge judge, gpointer data, guint8 *codes)
+{
+	const gsize n = (gsize)instance->ranks * instance->per_rank;
+	const guint tries = (guint)CLAMP(MOST_OPS / n, 8, 2 * walk->x->count);
+	g_autofree guint8 *tried = g_new(guint8, n);
+	gint64 best = G_MAXINT64;
+
+	for (guint unit = 1; unit <= most; unit++)
+		for (guint i = 0; i < tries; i++) {
+			const gint64 time = walk->makespan / tries * i;
+			gint64 makespan;
+
+			if (!pipesim_stretch(walk, instance, unit, time, tried))
+				continue;
+			makespan = judge(tried, data);
+			if (makespan >= best)
+				continue;
+			best = makespan;
+			memcpy(codes, tried, n);
+		}
+	return best;
 }

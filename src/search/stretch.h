@@ -3,6 +3,11 @@
 #pragma once
 #include "search/walk.h"
 
+/* What is missing of the longer order can be divided into so many equal parts, if its micro-batches are chosen so; and those
+ * of a stretch, at most. */
+#define PIPESIM_STRETCH_PARTS 12
+#define PIPESIM_STRETCH_UNIT  6
+
 /**
  * pipesim_stretch: the order of @walk with a stretch of @unit micro-batches of each chunk, that about @time,
  * repeated until it is one of @instance.
@@ -14,3 +19,16 @@
  */
 gboolean pipesim_stretch(const PipesimWalk *walk, const PipesimInstance *instance, guint unit,
 	gint64 time, guint8 *codes);
+
+/* How long @codes are, ns; G_MAXINT64 where they are of no use. */
+typedef gint64 (*PipesimStretchJudge)(const guint8 *codes, gpointer data);
+
+/**
+ * pipesim_stretch_best: the shortest of the orders that pipesim_stretch() makes with a stretch of up to @most
+ * micro-batches, about as many times as there is effort for.
+ * @codes: (out): as of pipesim_stretch()
+ *
+ * Returns: how long it is by @judge; G_MAXINT64: there is none, and @codes are not written.
+ */
+gint64 pipesim_stretch_best(const PipesimWalk *walk, const PipesimInstance *instance,
+	guint most, PipesimStretchJudge judge, gpointer data, guint8 *codes);
