@@ -423,6 +423,23 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 	return TRUE;
 }
 
+gboolean pipesim_instance_all_fit(const PipesimInstance *x, const guint8 *codes)
+{
+	for (guint rank = 0; rank < x->ranks; rank++)
+		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
+			return FALSE;
+	return TRUE;
+}
+
+PipesimInstance pipesim_instance_with_count(const PipesimInstance *x, guint count)
+{
+	PipesimInstance other = *x;
+
+	other.count = count;
+	other.per_rank = count * x->chunks * x->kinds;
+	return other;
+}
+
 /* Whether the I at @at runs with the W behind it, of those of which @done have run. */
 static gboolean can_join(
 	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)

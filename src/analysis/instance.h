@@ -156,6 +156,13 @@ void pipesim_instance_tidy(const PipesimInstance *instance, guint8 *codes);
 gboolean pipesim_instance_fits(
 	const PipesimInstance *instance, guint rank, const guint8 *codes);
 
+/** pipesim_instance_all_fit: the same of all ranks: @codes are per_rank of each in turn. */
+gboolean pipesim_instance_all_fit(const PipesimInstance *instance, const guint8 *codes);
+
+/** pipesim_instance_with_count: the same with so many micro-batches of each lane; what it points to is that of
+ * @instance. */
+PipesimInstance pipesim_instance_with_count(const PipesimInstance *instance, guint count);
+
 /** pipesim_instance_order: the order that @codes, per_rank of each rank in turn and tidy, stand for. NULL
  * with PIPESIM_ERROR_INCOMPLETE or PIPESIM_ERROR_LIMIT. */
 PipesimOrder *pipesim_instance_order(

@@ -341,10 +341,8 @@ static gboolean begin(PipesimCycle *c)
 
 gboolean pipesim_cycle_begin(PipesimCycle *c, guint way)
 {
-	PipesimInstance x = *c->x;
+	const PipesimInstance x = pipesim_instance_with_count(c->x, c->unit);
 
-	x.count = c->unit;
-	x.per_rank = c->n;
 	if (!pipesim_build(&x, way, c->seq))
 		return FALSE;
 	memset(c->offset, 0, sizeof *c->offset * x.ranks * c->n_codes);

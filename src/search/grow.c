@@ -66,23 +66,6 @@ static gsize n_ops(const PipesimInstance *x)
 	return (gsize)x->ranks * x->per_rank;
 }
 
-static PipesimInstance with_count(const PipesimInstance *x, guint count)
-{
-	PipesimInstance other = *x;
-
-	other.count = count;
-	other.per_rank = count * x->chunks * x->kinds;
-	return other;
-}
-
-static gboolean fits(const PipesimInstance *x, const guint8 *codes)
-{
-	for (guint rank = 0; rank < x->ranks; rank++)
-		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
-			return FALSE;
-	return TRUE;
-}
-
 /* The part of these walks' effort that is over; each has had @done looks. */
 static double part_of(const Grow *g, guint done)
 {
@@ -168,7 +151,8 @@ static gboolean begin(Grow *g, PipesimQueueWalk *walk)
 
 	g->makespan = G_MAXINT64;
 	for (guint way = 0; way < PIPESIM_BUILDS; way++)
-		if (pipesim_build(&g->x, way, codes) && fits(&g->x, codes) &&
+		if (pipesim_build(&g->x, way, codes) &&
+			pipesim_instance_all_fit(&g->x, codes) &&
 			pipesim_queue_walk_begin(walk, codes) && walk->makespan < g->makespan) {
 			g->makespan = walk->makespan;
 			memcpy(g->codes, codes, n_ops(&g->x));
@@ -180,8 +164,9 @@ static gint64 judge_stretch(const guint8 *codes, gpointer data)
 {
 	PipesimQueueWalk *walk = data;
 
-	return fits(walk->x, codes) && pipesim_queue_walk_begin(walk, codes) ? walk->makespan
-									     : G_MAXINT64;
+	return pipesim_instance_all_fit(walk->x, codes) && pipesim_queue_walk_begin(walk, codes)
+		       ? walk->makespan
+		       : G_MAXINT64;
 }
 
 /* The shortest order of the micro-batches of @y in which a unit of up to @most is repeated; FALSE: there is none. */
@@ -209,7 +194,8 @@ static gboolean grow_step(Grow *g)
 	const guint missing = g->count - g->x.count;
 
 	for (guint step = MIN(g->step, missing); step <= MIN(MOST_STEP, missing); step++) {
-		const PipesimInstance y = with_count(&g->s->tight, g->x.count + step);
+		const PipesimInstance y =
+			pipesim_instance_with_count(&g->s->tight, g->x.count + step);
 
 		if (stretch(g, &y, step))
 			return TRUE;
@@ -234,7 +220,7 @@ static gboolean grow(Grow *g)
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	PipesimQueueWalk walk;
 
-	g->x = with_count(x, x->ranks);
+	g->x = pipesim_instance_with_count(x, x->ranks);
 	g->step = ways[g->turn % G_N_ELEMENTS(ways)].step;
 	g->heat = ways[g->turn % G_N_ELEMENTS(ways)].heat;
 	g->parts = FIRST_PARTS;

@@ -76,12 +76,7 @@ void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint
 
 gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes)
 {
-	const PipesimInstance *x = &s->tight;
-
-	for (guint rank = 0; rank < x->ranks; rank++)
-		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
-			return FALSE;
-	return TRUE;
+	return pipesim_instance_all_fit(&s->tight, codes);
 }
 
 /* Keeps what the shortest order that fits holds besides what codes tell, or the first where none fits.
@@ -301,8 +296,9 @@ static gint64 judge_stretch(const guint8 *codes, gpointer data)
 {
 	PipesimSearchState *s = data;
 
-	if (pipesim_search_is_late(s) || !pipesim_search_fits(s, codes) ||
-		!pipesim_walk_begin(&s->walks[0], codes))
+	if (pipesim_search_is_late(s))
+		return -1;
+	if (!pipesim_search_fits(s, codes) || !pipesim_walk_begin(&s->walks[0], codes))
 		return G_MAXINT64;
 	return s->walks[0].makespan;
 }

@@ -82,8 +82,7 @@ void pipesim_search_justify(PipesimSearchState *s);
 guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);
 
 /** pipesim_search_grow: an order of the whole, grown from one of a few micro-batches by walks that know of queues, for
- * g_free(); takes @part of what is left of the effort. NULL: none came of it.
- * @made: (out): its makespan by queues */
+ * g_free(); takes @part of what is left of the effort. NULL: none came of it. */
 guint8 *pipesim_search_grow(PipesimSearchState *s, double part);
 
 /** pipesim_search_run_queues: the same of walks that know of queues, where there are any. */

@@ -89,6 +89,8 @@ gint64 pipesim_stretch_best(const PipesimWalk *walk, const PipesimInstance *inst
 			if (!pipesim_stretch(walk, instance, unit, time, tried))
 				continue;
 			makespan = judge(tried, data);
+			if (makespan < 0)
+				return best;
 			if (makespan >= best)
 				continue;
 			best = makespan;

@@ -20,7 +20,7 @@
 gboolean pipesim_stretch(const PipesimWalk *walk, const PipesimInstance *instance, guint unit,
 	gint64 time, guint8 *codes);
 
-/* How long @codes are, ns; G_MAXINT64 where they are of no use. */
+/* How long @codes are, ns; G_MAXINT64 where they are of no use, and less than 0 where it is too late to go on. */
 typedef gint64 (*PipesimStretchJudge)(const guint8 *codes, gpointer data);
 
 /**

@@ -215,10 +215,8 @@ static void set_brief(Work *w, const PipesimInstance *x, guint unit)
 	const guint count = 3 * x->ranks + 3 * unit;
 
 	w->brief = *x;
-	if (x->ranks * x->per_rank <= LONG_OPS || x->count <= count)
-		return;
-	w->brief.count = count;
-	w->brief.per_rank = x->chunks * x->kinds * count;
+	if (x->ranks * x->per_rank > LONG_OPS && x->count > count)
+		w->brief = pipesim_instance_with_count(x, count);
 }
 
 static gboolean begin_work(Work *w, Units *u, guint item)
