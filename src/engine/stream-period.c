@@ -425,22 +425,33 @@ static void keep(Leaper *leaper)
 	leaper->kept_at = leaper->at;
 }
 
+/* What a source gives next. */
+typedef struct {
+	const PipesimStretch *stretch; /* NULL: it is not told yet */
+	guint32 at;
+	guint64 shift; /* by so much of it a repetition goes on */
+} Supply;
+
+static Supply supply_of(const Period *p, const Outer *source, guint64 passes)
+{
+	Supply supply = {.shift = passes * p->unroll * p->taken[source->channel]};
+
+	supply.stretch = pipesim_channel_find(
+		&p->s->channels[source->channel], source->ahead, &supply.at);
+	return supply;
+}
+
 /* Of a stretch: whether everything that sources hold for two repetitions of @passes goes on alike. *@later:
  * it may where a repetition has more passes. */
 static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
 {
 	*later = TRUE;
 	for (gsize i = 0; i < p->n_sources; i++) {
-		const Outer *source = &p->sources[i];
-		const PipesimChannel *channel = &p->s->channels[source->channel];
-		guint32 at;
-		const PipesimStretch *stretch =
-			pipesim_channel_find(channel, source->ahead, &at);
-		const guint64 shift = passes * p->unroll * p->taken[source->channel];
+		const Supply next = supply_of(p, &p->sources[i], passes);
 
-		if (stretch == NULL || at + 2 * shift >= stretch->length)
+		if (next.stretch == NULL || next.at + 2 * next.shift >= next.stretch->length)
 			*later = FALSE;
-		if (!*later || shift % stretch->n != 0)
+		if (!*later || next.shift % next.stretch->n != 0)
 			return FALSE;
 	}
 	return TRUE;
@@ -455,15 +466,13 @@ static void take_with_rates(Leaper *leaper, guint64 passes)
 	take_from_sources(p);
 	for (gsize i = 0; i < p->n_sources; i++) {
 		const Outer *source = &p->sources[i];
-		const PipesimChannel *channel = &p->s->channels[source->channel];
-		guint32 at;
-		const PipesimStretch *stretch =
-			pipesim_channel_find(channel, source->ahead, &at);
-		const guint64 shift = passes * p->unroll * p->taken[source->channel];
+		const Supply next = supply_of(p, source, passes);
+		const PipesimStretch *stretch = next.stretch;
 
-		leaper->lasts = MIN(leaper->lasts, (stretch->length - 1 - at) / shift);
+		leaper->lasts =
+			MIN(leaper->lasts, (stretch->length - 1 - next.at) / next.shift);
 		leaper->grown[source->slot] =
-			(gint64)(shift / stretch->n) * stretch->rate[at % stretch->n];
+			(gint64)(next.shift / stretch->n) * stretch->rate[next.at % stretch->n];
 	}
 }
 
