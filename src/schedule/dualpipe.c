@@ -121,28 +121,24 @@ PIPESIM_ACTIVATIONS(activations_v, 2 * (gint64)shape->ranks + 1, 2)
 static const char beyond[] = "M < 2 PP, which the authors refuse: pipesim's extension is the "
 			     "order of 2 PP micro-batches without the missing ones";
 
+static const char pair_shorter[] =
+	"the formula assumes that a pair lasts at least as long as its backward alone";
+static const char pair_longer[] = "the outer ranks, which run fewer pairs, then idle longest; "
+				  "the formula is for the inner ones";
+static const char w_longer[] =
+	"W no longer fits in the slot of a forward, which adds idle time";
+
 /* Of both formulae, which differ in the number of hops alone. */
 #define CONDITIONS(hops)                                                                      \
+	{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the pipeline is never full"},                  \
+		{"F = I", pipesim_holds_i_le_f,                                               \
+			"I > F reduces the idle time by min((" hops ")(I-F), F)"},            \
+		{"F = I", pipesim_holds_f_le_i, "F > I adds idle time"},                      \
+		{"W <= F", pipesim_holds_w_le_f, w_longer},                                   \
+		{"F&B >= B", pipesim_holds_pair_ge_b, pair_shorter},                          \
+		{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b, pair_longer},                  \
 	{                                                                                     \
-		{"M >= 2 PP", pipesim_holds_m_ge_2pp, "the pipeline is never full"},          \
-			{"F = I", pipesim_holds_i_le_f,                                       \
-				"I > F reduces the idle time by min((" hops ")(I-F), F)"},    \
-			{"F = I", pipesim_holds_f_le_i, "F > I adds idle time"},              \
-			{"W <= F", pipesim_holds_w_le_f,                                      \
-				"W no longer fits in the slot of a forward, which adds idle " \
-				"time"},                                                      \
-			{"F&B >= B", pipesim_holds_pair_ge_b,                                 \
-				"the formula assumes that a pair lasts at least as long as "  \
-				"its backward "                                               \
-				"alone"},                                                     \
-			{"F&B <= F+B", pipesim_holds_pair_le_f_plus_b,                        \
-				"the outer ranks, which run fewer pairs, then idle longest; " \
-				"the formula "                                                \
-				"is for the inner ones"},                                     \
-		{                                                                             \
-			"B = I + W", pipesim_holds_b_is_i_plus_w,                             \
-				"the schedule mixes B with I and W"                           \
-		}                                                                             \
+		"B = I + W", pipesim_holds_b_is_i_plus_w, "the schedule mixes B with I and W" \
 	}
 
 static const char uneven[] =
@@ -176,7 +172,7 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.bubble.text = "(PP/2-1)(F&B+B-3W)",
 	.bubble.letters = letters,
 	.bubble.value = bubble,
-	.bubble.conditions = CONDITIONS("PP/2-1"),
+	.bubble.conditions = {CONDITIONS("PP/2-1")},
 	.bubble.uneven = uneven,
 	.bubble.exact =
 		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
@@ -228,7 +224,7 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 	.bubble.text = "(PP-1)(F&B+B-3W)",
 	.bubble.letters = letters,
 	.bubble.value = bubble_v,
-	.bubble.conditions = CONDITIONS("PP-1"),
+	.bubble.conditions = {CONDITIONS("PP-1")},
 	.bubble.uneven = uneven,
 	.bubble.exact =
 		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B, in times of one "
