@@ -118,13 +118,13 @@ static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **erro
 	const double late = ((double)room->least - (double)room->most) / 1e6;
 
 	if (strcmp(low, high) == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: ranks %u and %u: of what both send each other something would "
 			"arrive %.6g ms before it was sent, whatever their clocks; are these "
 			"the "
 			"same steps of one run?",
 			low, room->low, room->high, late);
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 		"the clocks of ranks %u (%s) and %u (%s) cannot be set: of what both send each "
 		"other something would arrive %.6g ms before it was sent; are both files of "
 		"the "
@@ -304,7 +304,7 @@ static gboolean find_moves_together(Clocks *clocks, gint64 *moved, GError **erro
 	}
 	for (guint round = 0; draw_closer(clocks, least, most); round++)
 		if (round > ranks || most[0] < 0 || least[0] > 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"the clocks of ranks cannot be set: whichever way, something "
 				"of what they send each other would arrive before it was sent; "
 				"are all files of the same steps of one run?");

@@ -9,6 +9,6 @@
  * half of that room is how far it may be off, which a notice says. Clocks that agree stay.
  * Where no setting suits all steps each is set by itself, and one that no setting suits is left out.
  *
- * Returns: FALSE with PIPESIM_ERROR_USAGE where no setting suits any step.
+ * Returns: FALSE with PIPESIM_ERROR_PARSE where no setting suits any step.
  */
 gboolean pipesim_clocks_set(PipesimRecord *record, GError **error);

@@ -34,8 +34,9 @@ void pipesim_effects_free(PipesimEffects *effects);
  * A kind's full speed, load and slowdown are those of its whole chunk or layer where a series has it, else of its
  * components by their times.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: series of another device than the times; histories
- *   that overlap; SMs are asked for and no receive was measured; PIPESIM_ERROR_PARSE: metadata that is no list, or a list of another length.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: series of another device than the times; SMs
+ *   are asked for and no receive was measured; PIPESIM_ERROR_PARSE: histories that overlap; metadata that is no list,
+ *   or a list of another length.
  */
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
 	const GPtrArray *chosen, const PipesimEffectsWish *wish, PipesimCosts *costs,

@@ -137,13 +137,13 @@ static gboolean add_run(PipesimHistories *histories, const GArray *places, guint
 		};
 
 		if (gap < -MOST_OVERLAP_NS)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: in the governor series '%s' rep %" G_GINT64_FORMAT
 				" begins %" G_GINT64_FORMAT
 				" ns before the op before it ends; a history is of one stream",
 				path, row->run_id, row->rep, -gap);
 		if (start > PIPESIM_MAX_TIME_NS - row->duration)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: the governor series '%s' lasts longer than "
 				"%" G_GINT64_FORMAT " ns",
 				path, row->run_id, PIPESIM_MAX_TIME_NS);

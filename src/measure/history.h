@@ -52,7 +52,7 @@ typedef struct {
  * strays: more than a quarter off the median of the ops of their sort around them. A chip that has rested
  * is up to a sixth faster than one that has not, so that closer ones may be as they should.
  *
- * Returns: (transfer full): without runs where there is no such row. NULL with PIPESIM_ERROR_USAGE
+ * Returns: (transfer full): without runs where there is no such row. NULL with PIPESIM_ERROR_PARSE
  *   where ops of one run_id and rank overlap, or a run lasts longer than PIPESIM_MAX_TIME_NS.
  */
 PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GError **error);

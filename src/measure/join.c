@@ -56,7 +56,7 @@ static gboolean check_numbers(
 		row->replica < MOST && row->what.b_stage < MOST &&
 		row->b_microbatch < MOST_MICROBATCHES)
 		return TRUE;
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 		"%s: %s of %s, micro-batch %" G_GINT64_FORMAT ", rank %" G_GINT64_FORMAT
 		": no run has so many",
 		trace->path, pipesim_phase_name(row->what.phase), row->what.chunk,

@@ -29,7 +29,8 @@ typedef struct {
  * the same stages they are replicas (replicas.h).
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where two traces are of the same rank, or not all are of
- *   one run: other numbers of ranks or micro-batches, or a micro-batch of a stage on two of them.
+ *   one run: other numbers of ranks or micro-batches, or a micro-batch of a stage on two of them;
+ *   PIPESIM_ERROR_PARSE where there are more than a run can have.
  */
 gboolean pipesim_join(PipesimTrace *const *traces, guint n, PipesimJoined *out, GError **error);
 /** pipesim_joined_missing: "ranks 1, 2", of which there is no op; for g_free(). */

@@ -71,13 +71,13 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 		if (row->start == PIPESIM_UNKNOWN && row->duration <= 0)
 			continue;
 		if (row->start == PIPESIM_UNKNOWN || row->duration < 0)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: ops have no start; diagnose needs when each began: a "
 				"profile, a table of ops, or a trace with the column "
 				"t_start_ns",
 				trace->path);
 		if (ABS(row->start) > PIPESIM_MAX_END || row->duration > LONGEST_STEP)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: an op that starts at %" G_GINT64_FORMAT
 				" ns and takes %" G_GINT64_FORMAT " ns; no run has such",
 				trace->path, row->start, row->duration);
@@ -115,7 +115,7 @@ static gboolean set_origin(Building *building, GError **error)
 
 		/* Both are below 2^62 in size. */
 		if (found->op.start / 2 - first / 2 > LONGEST_RUN / 2)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: ops start years after those of another rank or step; are "
 				"the "
 				"clocks of its host and of the others right?",
@@ -202,7 +202,7 @@ static gboolean check_overlap(const Found *before, Found *next, GError **error)
 	if (over <= 0)
 		return TRUE;
 	if (over > shorter / 10 && over > 1000)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: rank %u: %s of stage %u, micro-batch %u, starts %.6g ms before %s "
 			"of "
 			"stage %u, micro-batch %u, has ended; ops of a rank follow each other: "
@@ -249,7 +249,7 @@ static PipesimRecordPipeline *new_pipeline(
 	while (rank < ranks)
 		pipeline->op_begin[++rank] = end - first;
 	if (pipeline->end - pipeline->start > LONGEST_STEP) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: step %" G_GINT64_FORMAT
 			" takes longer than 13 days; are the clocks of "
 			"its ranks right?",
@@ -266,7 +266,7 @@ static gboolean check_once(const Found *found, guint8 *here, guint kind, guint s
 	guint microbatch, GError **error)
 {
 	if (*here & 1u << kind)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 			"%s: %s of stage %u, micro-batch %u, appears twice in step "
 			"%" G_GINT64_FORMAT "; are traces of two runs among them?",
 			found->trace->path, pipesim_phase_name(kind), stage, microbatch,
@@ -358,7 +358,7 @@ static gboolean build_steps(Building *building, GError **error)
 		if (!add_step(building, &next, &lacks, &cut, error))
 			return FALSE;
 	if (record->steps->len == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 			"no whole step: %s; record whole steps of all ranks", lacks);
 	if (cut > 0)
 		pipesim_notice(record->notices, "%u step%s left out, which %s cut: %s", cut,
@@ -488,7 +488,7 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 	const PipesimJoined *joined = &record->joined;
 
 	if (joined->stages == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"no ops of micro-batches in these traces: diagnose needs a profile "
 			"with "
 			"PP: ranges, a table of ops, or a trace with stage and microbatch");
@@ -542,7 +542,7 @@ PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError *
 		return NULL;
 	/* A pair for each slot, or a forward and a backward, is the least that a whole step has. */
 	if ((guint64)record->joined.stages * record->joined.microbatches > found->len) {
-		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
 			"no whole step: %u ops, but one of %u stages and %u micro-batches has "
 			"more; record whole steps of all ranks",
 			found->len, record->joined.stages, record->joined.microbatches);

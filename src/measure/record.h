@@ -61,9 +61,10 @@ typedef struct {
  * moments their clocks are set so that no op of any step starts before what it needs has ended: in the
  * middle of what messages both ways allow.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: no ops; none with a start; a stage
- *   without ops; no whole step, with what lacks; ops of a rank that overlap; clocks that cannot be
- *   set; and what pipesim_join() refuses. Texts are those of @traces, which must outlive it.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_USAGE: a stage without ops, whose trace is not
+ *   among @traces; PIPESIM_ERROR_PARSE: no ops; none with a start; ops of a rank that overlap; clocks
+ *   that cannot be set; PIPESIM_ERROR_INCOMPLETE: no whole step, with what lacks; an op twice; and
+ *   what pipesim_join() refuses. Texts are those of @traces, which must outlive it.
  */
 PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error);
 void pipesim_record_free(PipesimRecord *record);
