@@ -335,16 +335,21 @@ static void fill_any(PipesimNeeds *needs, guint rank)
 	}
 }
 
-void pipesim_needs_sum(
-	const PipesimNeeds *needs, guint rank, const guint32 *need, guint32 *sums)
+/* Of all ops of @lane. */
+static void fill_sums(const PipesimNeeds *needs, guint lane)
 {
 	const PipesimInstance *x = needs->x;
 
-	memset(sums, 0, sizeof *sums * x->kinds);
-	for (guint code = 0; code < needs->codes; code++)
-		sums[code % x->kinds] += need[code];
-	while (close_any(needs, rank, sums))
-		continue;
+	for (guint kind = 0; kind < x->kinds; kind++)
+		for (guint k = 0; k < x->count; k++) {
+			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
+			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
+
+			for (guint code = 0; code < needs->codes; code++)
+				sums[code % x->kinds] += need[code];
+			while (close_any(needs, lane / x->chunks, sums))
+				continue;
+		}
 }
 
 /* Each after what it needs of the same count. */
@@ -377,13 +382,17 @@ gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gbool
 		.n_any = x->chunks * x->count,
 		.order = pipesim_arena_array(arena, guint32, (gsize)x->lanes * x->kinds),
 		.need = pipesim_arena_array(arena, guint32, ops * x->chunks * x->kinds)};
-	if (x->chunks > 1)
+	if (x->chunks > 1) {
 		needs->any_need = pipesim_arena_array(arena, guint32, ops * x->kinds);
+		needs->sum_need = pipesim_arena_array(arena, guint32, ops * x->kinds);
+	}
 	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
 		return FALSE;
 	sort_codes(needs);
 	fill_needs(needs);
 	for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
 		fill_any(needs, rank);
+	for (guint lane = 0; lane < x->lanes && x->chunks > 1; lane++)
+		fill_sums(needs, lane);
 	return TRUE;
 }

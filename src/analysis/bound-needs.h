@@ -17,6 +17,9 @@ typedef struct {
 	/* [(rank * kinds + kind) * n_any + m]: counts by kind, whichever the chunks. NULL where ranks
 	 * have one chunk. */
 	guint32 *any_need;
+	/* [(lane * kinds + kind) * count + k]: counts by kind of those by code, with what these need in turn. NULL
+	 * where ranks have one chunk. */
+	guint32 *sum_need;
 } PipesimNeeds;
 
 /** pipesim_needs_init: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice; all lives in
@@ -24,7 +27,7 @@ typedef struct {
 gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *instance, gboolean back,
 	PipesimArena *arena, GError **error);
 
-/** pipesim_needs_of, pipesim_needs_any: the counts of one op. */
+/** pipesim_needs_of, pipesim_needs_any: the counts of one op; that of the same code or kind behind it needs no less. */
 static inline const guint32 *pipesim_needs_of(
 	const PipesimNeeds *needs, guint lane, guint kind, guint k)
 {
@@ -42,9 +45,14 @@ static inline const guint32 *pipesim_needs_any(
 				x->kinds];
 }
 
-/** pipesim_needs_sum: counts by kind of @need by code, with what these need in turn. */
-void pipesim_needs_sum(
-	const PipesimNeeds *needs, guint rank, const guint32 *need, guint32 *sums);
+/** pipesim_needs_sum: those of pipesim_needs_of(), whichever the chunks. */
+static inline const guint32 *pipesim_needs_sum(
+	const PipesimNeeds *needs, guint lane, guint kind, guint k)
+{
+	const PipesimInstance *x = needs->x;
+
+	return &needs->sum_need[(((gsize)lane * x->kinds + kind) * x->count + k) * x->kinds];
+}
 
 /** pipesim_needs_message: what an op waits for besides what runs on its rank before it, of the
  * same count: its lane, kind, and the time of the message. FALSE where there is none. */

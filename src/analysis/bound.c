@@ -2,6 +2,7 @@
  * must follow them; then each rank is filled between both. */
 #include "config.h"
 
+#include "analysis/bound-busy.h"
 #include "analysis/bound-needs.h"
 #include "analysis/bound-passing.h"
 #include "analysis/bound-proof.h"
@@ -9,36 +10,49 @@
 
 #define F PIPESIM_CODE_F
 
-/* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. */
+/* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. What has
+ * run before an op takes as long as so many of them. */
 #define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 27)
+#define LOOK       8
 /* And where ranks are filled. */
 #define MOST_FILLS (G_GUINT64_CONSTANT(1) << 25)
-/* Ops before one that are looked at, but for long orders: those before them are in the times of these. */
+/* Ops before one that are looked at where they do not add up, but for long orders: those before them are in the times
+ * of these. */
 #define WINDOW 1024
 #define NARROW 96
 #define LONG   (1u << 16) /* ops */
 
-/* Some ops of a rank in the order in which they run, of which the last @n are not yet taken. */
+/* The ops of a code of a rank, or of a kind whichever their chunks, in the order in which they run. */
 typedef struct {
 	const gint64 *at;
-	guint n;
-	gint64 each;        /* what each takes, or */
-	const gint64 *sums; /* what any so many of them take at least */
+	guint n;     /* all of them */
+	gint64 each; /* what each takes, at most where that differs */
+	const gint64
+		*sums; /* what any so many of them take at least; NULL: as many times each */
 	guint kind, chunk;
+	gboolean adds_up; /* no ops of the rank take less together than each of them alone */
 } Series;
 
 typedef struct {
 	PipesimNeeds needs;
 	gint64 *at, *any; /* by need and any_need */
 	gint64 *sums;     /* [(rank * kinds + kind) * (n_any + 1) + n]: of the n shortest */
-	Series *series;   /* [codes] */
-	guint *left;      /* [codes]: of each, those that were not taken at the best time */
-	guint *rest;      /* [codes], at work */
-	gint64 *one;      /* [chunks], at work */
+	Series *of_codes; /* [rank * codes + code] */
+	Series *of_any;   /* [rank * kinds + kind] */
+	struct Before *before; /* [N_BEFORE * op of a code of all lanes] */
+	guint *left; /* [codes]: of each, those that were not taken at the best time */
+	guint *rest; /* [codes], at work */
+	gint64 *one; /* [chunks], at work */
 	guint window;
 	guint64 looks;
 	PipesimProof *proof; /* NULL: not wanted */
 } Side;
+
+/* What has to run before the op of a code that was looked at last: in one sweep no less does before the next. */
+typedef struct Before {
+	PipesimBusy busy;
+	guint32 *taken; /* [series] */
+} Before;
 
 static gint64 *at_of(const Side *side, guint lane, guint kind)
 {
@@ -58,42 +72,6 @@ static const gint64 *sums_of(const Side *side, guint rank, guint kind)
 			   (side->needs.n_any + 1)];
 }
 
-/* The ops of a rank by chunks, of each code the first @need. Returns how many series. */
-static guint series_of(Side *side, guint rank, const guint32 *need)
-{
-	const PipesimInstance *x = side->needs.x;
-	guint n = 0;
-
-	for (guint code = 0; code < side->needs.codes; code++) {
-		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
-		const guint kind = code % x->kinds;
-
-		if (need[code] > 0)
-			side->series[n++] = (Series){.at = at_of(side, lane, kind),
-				.n = need[code],
-				.each = x->least[kind][lane],
-				.kind = kind,
-				.chunk = code / x->kinds};
-	}
-	return n;
-}
-
-/* Whichever the chunks. */
-static guint series_of_any(Side *side, guint rank, const guint32 *need)
-{
-	const PipesimInstance *x = side->needs.x;
-	guint n = 0;
-
-	for (guint kind = 0; kind < x->kinds; kind++)
-		if (need[kind] > 0)
-			side->series[n++] = (Series){.at = any_of(side, rank, kind),
-				.n = need[kind],
-				.sums = sums_of(side, rank, kind),
-				.kind = kind,
-				.chunk = PIPESIM_ANY_CHUNK};
-	return n;
-}
-
 /* What pairs save at most of @counts ops of each kind. Where F, I and W of a pair are among them it saves no
  * less than two pairs of which F and I, and F and W are. */
 static gint64 saved_of(const PipesimInstance *x, guint rank, const guint *counts)
@@ -108,24 +86,29 @@ static gint64 saved_of(const PipesimInstance *x, guint rank, const guint *counts
 	       (weights - all) * x->saved[PIPESIM_PAIR_FW][rank];
 }
 
-/* The earliest end of all ops of @n series: the largest of a time and what those take that do not
- * start before it. side->left then tells which these are; @from that time. @known where it is no later: then
- * neither is told, and most sets need no look. */
-static gint64 end_of(Side *side, guint rank, guint n, gint64 known, gint64 *from)
+/* What @taken of them take at least. */
+static gint64 work_of(const Series *series, guint taken)
 {
-	Series *series = side->series;
+	return series->sums != NULL ? series->sums[taken] : taken * series->each;
+}
+
+/* The earliest end of the first @need of @n series: the largest of a time and what those take that do not
+ * start before it. side->left then tells which these are; @from that time. @known where it is no later: then
+ * neither is told, and most sets need no look. @end: it is no later than that */
+static gint64 end_of(Side *side, guint rank, const Series *series, guint n, const guint32 *need,
+	gint64 known, gint64 end, gint64 *from)
+{
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 	guint *rest = side->rest;
 	gint64 best = known, work = 0, all = 0;
 	guint taken = 0;
 
 	for (guint i = 0; i < n; i++) {
-		side->left[i] = rest[i] = series[i].n;
-		all += series[i].sums != NULL ? series[i].sums[series[i].n]
-					      : series[i].n * series[i].each;
+		side->left[i] = rest[i] = need[i];
+		all += work_of(&series[i], need[i]);
 	}
 	*from = 0;
-	for (;;) {
+	while (best < end) {
 		gint64 time = -1, saved;
 		guint next = 0;
 
@@ -135,14 +118,13 @@ static gint64 end_of(Side *side, guint rank, guint n, gint64 known, gint64 *from
 				next = i;
 			}
 		}
-		if (time < 0 || time + all <= best || taken == side->window)
+		if (time < 0 || time + all <= best ||
+			(taken == side->window && end == G_MAXINT64))
 			break;
 		rest[next]--;
 		taken++;
-		work += series[next].sums != NULL
-				? series[next].sums[series[next].n - rest[next]] -
-					  series[next].sums[series[next].n - rest[next] - 1]
-				: series[next].each;
+		work += work_of(&series[next], need[next] - rest[next]) -
+			work_of(&series[next], need[next] - rest[next] - 1);
 		counts[series[next].kind]++;
 		saved = saved_of(side->needs.x, rank, counts);
 		if (time + work - saved > best) {
@@ -151,45 +133,63 @@ static gint64 end_of(Side *side, guint rank, guint n, gint64 known, gint64 *from
 			memcpy(side->left, rest, sizeof *rest * n);
 		}
 	}
-	side->looks += taken + 1;
+	if (end == G_MAXINT64)
+		side->looks += taken;
 	return best;
 }
 
 /* Writes the rank rule of end_of() into the proof. */
-static void prove_rank(Side *side, guint n, PipesimClaim *claim, gint64 from)
+static void prove_rank(Side *side, const Series *series, guint n, const guint32 *need,
+	PipesimClaim *claim, gint64 from)
 {
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 
 	claim->rule = PIPESIM_BY_RANK;
 	claim->from = from;
 	for (guint i = 0; i < n; i++) {
-		const Series *series = &side->series[i];
-		const guint taken = series->n - side->left[i];
+		const guint taken = need[i] - side->left[i];
 
-		counts[series->kind] += taken;
+		counts[series[i].kind] += taken;
 		if (taken > 0)
-			pipesim_proof_ops(side->proof,
-				&(PipesimBoundOps){.kind = series->kind,
-					.chunk = series->chunk,
-					.first = side->left[i] + 1,
-					.last = series->n,
-					.time = series->sums != NULL ? series->sums[taken]
-								     : taken * series->each});
+			pipesim_proof_ops(
+				side->proof, &(PipesimBoundOps){.kind = series[i].kind,
+						     .chunk = series[i].chunk,
+						     .first = side->left[i] + 1,
+						     .last = need[i],
+						     .time = work_of(&series[i], taken)});
 	}
 	claim->saved = saved_of(side->needs.x, claim->rank, counts);
 }
 
-/* Raises an op to what the rank rule gives for @n series. */
-static gboolean raise_by_rank(Side *side, guint n, gint64 *at, PipesimClaim *claim)
+/* The earliest end of the first @need of @n series, or a later time where they do not add up. What an op needs the
+ * next one of its code needs too. */
+static gint64 run_before(Before *before, const Series *series, guint n, const guint32 *need)
 {
-	gint64 from;
-	const gint64 end = end_of(side, claim->rank, n, *at, &from);
+	for (guint i = 0; i < n; i++) {
+		for (guint k = before->taken[i]; k < need[i]; k++)
+			pipesim_busy_add(&before->busy, series[i].at[k], series[i].each);
+		before->taken[i] = need[i];
+	}
+	return pipesim_busy_end(&before->busy);
+}
 
+/* Raises an op to what the rank rule gives for the first @need of @n series. */
+static gboolean raise_by_rank(Side *side, Before *before, const Series *series, guint n,
+	const guint32 *need, gint64 *at, PipesimClaim *claim)
+{
+	gint64 end = run_before(before, series, n, need), from;
+
+	side->looks += LOOK;
+	if (end <= *at)
+		return FALSE;
+	if (!series->adds_up || side->proof != NULL)
+		end = end_of(side, claim->rank, series, n, need, *at,
+			series->adds_up ? end : G_MAXINT64, &from);
 	if (end <= *at)
 		return FALSE;
 	*at = claim->time = end;
 	if (side->proof != NULL) {
-		prove_rank(side, n, claim, from);
+		prove_rank(side, series, n, need, claim, from);
 		pipesim_proof_add(side->proof, claim);
 	}
 	return TRUE;
@@ -205,16 +205,29 @@ static gboolean raise_by(Side *side, gint64 *at, gint64 time, PipesimClaim *clai
 	return TRUE;
 }
 
+/* The three sets of ops that are looked at: those before an op, the same whichever their chunks, and those before
+ * an op whichever its chunk. */
+enum {
+	BY_CODES,
+	BY_ANY,
+	OF_ANY,
+	N_BEFORE,
+};
+
+static Before *before_of(const Side *side, guint set, guint at)
+{
+	return &side->before[(gsize)set * side->needs.x->lanes * side->needs.x->kinds + at];
+}
+
 static gboolean raise_op(Side *side, guint lane, guint kind, guint k)
 {
 	const PipesimInstance *x = side->needs.x;
-	const guint rank = lane / x->chunks;
-	const guint32 *need = pipesim_needs_of(&side->needs, lane, kind, k);
+	const guint rank = lane / x->chunks, at_code = lane * x->kinds + kind;
+	const guint32 *need = pipesim_needs_of(&side->needs, lane, kind, k), *sums;
 	PipesimClaim claim = {
 		.rank = rank, .kind = kind, .chunk = lane % x->chunks, .n = k + 1};
 	gint64 *at = &at_of(side, lane, kind)[k];
 	guint from_lane, from_kind;
-	guint32 sums[PIPESIM_CODE_KINDS];
 	gboolean raised = FALSE;
 	gint64 hop;
 
@@ -227,11 +240,13 @@ static gboolean raise_op(Side *side, guint lane, guint kind, guint k)
 		raised |= raise_by(
 			side, at, at_of(side, from_lane, from_kind)[k] + claim.added, &claim);
 	}
-	raised |= raise_by_rank(side, series_of(side, rank, need), at, &claim);
+	raised |= raise_by_rank(side, before_of(side, BY_CODES, at_code),
+		&side->of_codes[rank * side->needs.codes], side->needs.codes, need, at, &claim);
 	if (x->chunks == 1)
 		return raised;
-	pipesim_needs_sum(&side->needs, rank, need, sums);
-	raised |= raise_by_rank(side, series_of_any(side, rank, sums), at, &claim);
+	sums = pipesim_needs_sum(&side->needs, lane, kind, k);
+	raised |= raise_by_rank(side, before_of(side, BY_ANY, at_code),
+		&side->of_any[rank * x->kinds], x->kinds, sums, at, &claim);
 	claim.rule = PIPESIM_BY_MEMBER;
 	claim.added = 0;
 	claim.from_n = sums[kind] + 1;
@@ -274,12 +289,21 @@ static gboolean raise_any(Side *side, guint rank, guint kind)
 							     .last = next[chunk] + 1});
 		next[from]++;
 		raised |= raise_by(side, &any[m], least, &claim);
-		raised |= raise_by_rank(side,
-			series_of_any(
-				side, rank, pipesim_needs_any(&side->needs, rank, kind, m)),
-			&any[m], &claim);
+		raised |= raise_by_rank(side, before_of(side, OF_ANY, rank * x->kinds + kind),
+			&side->of_any[rank * x->kinds], x->kinds,
+			pipesim_needs_any(&side->needs, rank, kind, m), &any[m], &claim);
 	}
 	return raised;
+}
+
+static void forget_before(Side *side)
+{
+	const PipesimInstance *x = side->needs.x;
+
+	for (guint i = 0; i < N_BEFORE * x->lanes * x->kinds; i++) {
+		pipesim_busy_clear(&side->before[i].busy);
+		memset(side->before[i].taken, 0, sizeof(guint32) * side->needs.codes);
+	}
 }
 
 static void raise_all(Side *side)
@@ -290,6 +314,7 @@ static void raise_all(Side *side)
 
 	do {
 		raised = FALSE;
+		forget_before(side);
 		for (guint k = 0; k < x->count; k++)
 			for (guint i = 0; i < n; i++)
 				raised |= raise_op(side, side->needs.order[i] / x->kinds,
@@ -324,10 +349,47 @@ static void fill_sums(Side *side)
 		}
 }
 
+static void fill_series(Side *side, guint rank)
+{
+	const PipesimInstance *x = side->needs.x;
+	gboolean saves = FALSE, alike = TRUE;
+
+	for (guint i = 0; i < PIPESIM_PAIR_PARTS && x->pair != NULL; i++)
+		saves |= x->saved[i][rank] > 0;
+	for (guint kind = 0; kind < x->kinds; kind++) {
+		Series *any = &side->of_any[rank * x->kinds + kind];
+		const gint64 *sums = sums_of(side, rank, kind);
+
+		*any = (Series){.at = any_of(side, rank, kind),
+			.n = side->needs.n_any,
+			.sums = sums,
+			.each = sums[side->needs.n_any] - sums[side->needs.n_any - 1],
+			.kind = kind,
+			.chunk = PIPESIM_ANY_CHUNK};
+		alike &= any->each == sums[1];
+	}
+	for (guint kind = 0; kind < x->kinds; kind++)
+		side->of_any[rank * x->kinds + kind].adds_up = alike && !saves;
+	for (guint code = 0; code < side->needs.codes; code++) {
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint kind = code % x->kinds;
+
+		side->of_codes[rank * side->needs.codes + code] =
+			(Series){.at = at_of(side, lane, kind),
+				.n = x->count,
+				.each = x->least[kind][lane],
+				.kind = kind,
+				.chunk = code / x->kinds,
+				.adds_up = !saves};
+	}
+}
+
 static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, PipesimProof *proof,
 	PipesimArena *arena, GError **error)
 {
 	const gsize ops = (gsize)x->per_rank * x->ranks;
+	const gsize codes = (gsize)x->lanes * x->kinds;
+	guint32 *taken;
 
 	if (!pipesim_needs_init(&side->needs, x, back, arena, error))
 		return FALSE;
@@ -336,14 +398,23 @@ static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, Pipes
 	side->at = pipesim_arena_array(arena, gint64, ops);
 	side->any = pipesim_arena_array(arena, gint64, ops);
 	side->sums = pipesim_arena_array(arena, gint64, ops + (gsize)x->ranks * x->kinds);
-	side->series = pipesim_arena_array(arena, Series, side->needs.codes);
+	side->of_codes = pipesim_arena_array(arena, Series, codes);
+	side->of_any = pipesim_arena_array(arena, Series, (gsize)x->ranks * x->kinds);
+	side->before = pipesim_arena_array(arena, Before, N_BEFORE * codes);
+	taken = pipesim_arena_array(arena, guint32, N_BEFORE * codes * side->needs.codes);
 	side->left = pipesim_arena_array(arena, guint, side->needs.codes);
 	side->rest = pipesim_arena_array(arena, guint, side->needs.codes);
 	side->one = pipesim_arena_array(arena, gint64, x->chunks);
 	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
 		return FALSE;
+	for (gsize i = 0; i < N_BEFORE * codes; i++)
+		side->before[i].taken = taken + i * side->needs.codes;
 	fill_sums(side);
+	for (guint rank = 0; rank < x->ranks; rank++)
+		fill_series(side, rank);
 	raise_all(side);
+	for (gsize i = 0; i < N_BEFORE * codes; i++)
+		pipesim_busy_free(&side->before[i].busy);
 	return TRUE;
 }
 
@@ -356,15 +427,15 @@ typedef struct {
 	guint rank;      /* of it */
 	gboolean by_any; /* of it: ops are told whichever their chunks */
 	gint64 from, until;
-	guint *first, *last; /* [codes]: of it, from 1 on; first > last: none */
-	guint *begin, *end;  /* at work */
+	guint *first, *last;             /* [codes]: of it, from 1 on; first > last: none */
+	guint *begin, *end, *best_begin; /* [codes]: at work */
 } Fill;
 
 /* The ops of @n series that start at @from or later, by how long they leave behind them: the more of
  * them, the less these do. */
-static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 from)
+static void fill_from(
+	Fill *fill, guint rank, const Series *head, const Series *tail, guint n, gint64 from)
 {
-	const Series *head = fill->head.series, *tail = fill->tail.series;
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 	gint64 work = 0;
 
@@ -383,18 +454,15 @@ static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 f
 		if (until < 0)
 			return;
 		fill->end[next]++;
-		work += head[next].sums != NULL
-				? head[next].sums[fill->end[next] - fill->begin[next]] -
-					  head[next]
-						  .sums[fill->end[next] - fill->begin[next] - 1]
-				: head[next].each;
+		work += work_of(&head[next], fill->end[next] - fill->begin[next]) -
+			work_of(&head[next], fill->end[next] - fill->begin[next] - 1);
 		counts[head[next].kind]++;
 		saved = saved_of(fill->x, rank, counts);
 		if (from + work - saved + until <= fill->best)
 			continue;
 		fill->best = from + work - saved + until;
 		fill->rank = rank;
-		fill->by_any = by_any;
+		fill->by_any = head->chunk == PIPESIM_ANY_CHUNK;
 		fill->from = from;
 		fill->until = until;
 		for (guint i = 0; i < n; i++) {
@@ -404,53 +472,71 @@ static void fill_from(Fill *fill, guint rank, guint n, gboolean by_any, gint64 f
 	}
 }
 
-/* All sets of ops that start at some time or later. */
-static void fill_series(Fill *fill, guint rank, guint n, gboolean by_any)
+/* Takes the op that starts last of those that do not belong to the set; G_MININT64: there is none. */
+static gint64 take_last(
+	Fill *fill, const Series *head, const Series *tail, guint n, PipesimBusy *after)
 {
-	const Series *head = fill->head.series;
-	guint step = 1, all = 0, taken = 0;
+	gint64 from = G_MININT64;
+	guint next = 0;
+
+	for (guint i = 0; i < n; i++)
+		if (fill->begin[i] > 0 && head[i].at[fill->begin[i] - 1] > from) {
+			from = head[i].at[fill->begin[i] - 1];
+			next = i;
+		}
+	if (from == G_MININT64)
+		return from;
+	pipesim_busy_add(
+		after, tail[next].at[head[next].n - fill->begin[next]--], head[next].each);
+	return from;
+}
+
+/* All sets of ops that start at some time or later. Looking backwards they end when the rank has run what they leave
+ * behind them; where ops do not add up they end no later. */
+static void fill_sets(Fill *fill, guint rank, const Series *head, const Series *tail, guint n)
+{
+	const gsize size = sizeof *fill->begin * n;
+	guint step = 1, all = 0;
+	gint64 most = fill->best, best_from = -1, from;
+	PipesimBusy after = {0};
 
 	for (guint i = 0; i < n; i++) {
-		fill->begin[i] = 0;
+		fill->begin[i] = head[i].n;
 		all += head[i].n;
 	}
 	/* Of many ops most sets are as good as their neighbours. */
 	while ((guint64)all / step * all * fill->x->ranks > MOST_FILLS)
 		step++;
-	for (; taken < all; taken++) {
-		gint64 from = G_MAXINT64;
-		guint next = 0;
+	for (guint left = all; (from = take_last(fill, head, tail, n, &after)) >= 0;) {
+		const gint64 time = from + pipesim_busy_end(&after);
 
-		for (guint i = 0; i < n; i++)
-			if (fill->begin[i] < head[i].n && head[i].at[fill->begin[i]] < from) {
-				from = head[i].at[fill->begin[i]];
-				next = i;
-			}
-		if (taken % step == 0)
-			fill_from(fill, rank, n, by_any, from);
-		fill->begin[next]++;
+		left--;
+		if (head->adds_up && time > fill->best && time >= most) {
+			most = time;
+			best_from = from;
+			memcpy(fill->best_begin, fill->begin, size);
+		} else if (!head->adds_up && left % step == 0 && time > fill->best) {
+			fill_from(fill, rank, head, tail, n, from);
+		}
 	}
+	if (best_from >= 0) {
+		memcpy(fill->begin, fill->best_begin, size);
+		fill_from(fill, rank, head, tail, n, best_from);
+	}
+	pipesim_busy_free(&after);
 }
 
 static void fill_rank(Fill *fill, guint rank)
 {
 	const PipesimInstance *x = fill->x;
-	g_autofree guint32 *all = g_new(guint32, fill->head.needs.codes);
-	guint32 any[PIPESIM_CODE_KINDS];
-	guint n;
+	const Side *head = &fill->head, *tail = &fill->tail;
+	const guint codes = head->needs.codes;
 
-	for (guint i = 0; i < fill->head.needs.codes; i++)
-		all[i] = x->count;
-	for (guint i = 0; i < x->kinds; i++)
-		any[i] = fill->head.needs.n_any;
-	n = series_of(&fill->head, rank, all);
-	series_of(&fill->tail, rank, all);
-	fill_series(fill, rank, n, FALSE);
-	if (x->chunks == 1)
-		return;
-	n = series_of_any(&fill->head, rank, any);
-	series_of_any(&fill->tail, rank, any);
-	fill_series(fill, rank, n, TRUE);
+	fill_sets(fill, rank, &head->of_codes[rank * codes], &tail->of_codes[rank * codes],
+		codes);
+	if (x->chunks > 1)
+		fill_sets(fill, rank, &head->of_any[rank * x->kinds],
+			&tail->of_any[rank * x->kinds], x->kinds);
 }
 
 /* The last step. */
@@ -565,7 +651,8 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain, GErr
 		.first = pipesim_arena_array(arena, guint, codes),
 		.last = pipesim_arena_array(arena, guint, codes),
 		.begin = pipesim_arena_array(arena, guint, codes),
-		.end = pipesim_arena_array(arena, guint, codes)};
+		.end = pipesim_arena_array(arena, guint, codes),
+		.best_begin = pipesim_arena_array(arena, guint, codes)};
 
 	if (!pipesim_arena_check(arena, error, "bounds") ||
 		!begin(&fill.head, x, FALSE, proof, arena, error))

@@ -1,4 +1,5 @@
 /* Bounds against all orders, and their proofs against rules written once more. */
+#include "analysis/bound-busy.h"
 #include "analysis/bound-passing.h"
 #include "analysis/bound.h"
 #include "exact.h"
@@ -647,6 +648,62 @@ START_TEST(passing_is_below_all_orders)
 END_TEST
 
 /* Where known schedules leave 1.3 to 5 % to a bound that does not know of passing: what was found is optimal. */
+/* One after the other in the order of their starts. */
+static gint64 run_in_turn(const gint64 *at, const gint64 *took, guint n)
+{
+	g_autofree gboolean *over = g_new0(gboolean, n);
+	gint64 end = 0;
+
+	for (guint i = 0; i < n; i++) {
+		guint next = n;
+
+		for (guint k = 0; k < n; k++)
+			if (!over[k] && (next == n || at[k] < at[next]))
+				next = k;
+		over[next] = TRUE;
+		end = MAX(end, at[next]) + took[next];
+	}
+	return end;
+}
+
+START_TEST(busy_ranks_end_in_time)
+{
+	GRand *random = g_rand_new_with_seed((guint32)_i);
+	gint64 at[60], took[60];
+	PipesimBusy busy = {0};
+
+	ck_assert_int_eq(pipesim_busy_end(&busy), 0);
+	for (guint i = 0; i < 60; i++) {
+		at[i] = g_rand_int_range(random, 0, 40 * (_i + 1));
+		took[i] = g_rand_int_range(random, 0, 60);
+		pipesim_busy_add(&busy, at[i], took[i]);
+		ck_assert_int_eq(pipesim_busy_end(&busy), run_in_turn(at, took, i + 1));
+	}
+	pipesim_busy_free(&busy);
+	g_rand_free(random);
+}
+END_TEST
+/* Proven or not, and whatever the length, it is the same. */
+START_TEST(bounds_need_no_proof)
+{
+	const PipesimScenario scenario = {.ranks = 6, .microbatches = 200};
+	PipesimCosts *costs = grid_costs(100, 160, 85, 345, 7);
+	PipesimShape shape;
+	PipesimInstanceOf of = {.shape = &shape, .costs = costs, .max_activations = {7, 2}};
+	PipesimTimes *times;
+	g_autoptr(PipesimInstance) x = NULL;
+	g_autoptr(PipesimBound) bound = NULL, proven = NULL;
+
+	ck_assert(pipesim_shape_init(&shape, &scenario, 2, PIPESIM_V, NULL));
+	of.times = times = pipesim_times_new(costs, &shape);
+	x = pipesim_instance_new(&of, NULL);
+	bound = pipesim_bound_new(x, FALSE, NULL);
+	proven = pipesim_bound_new(x, TRUE, NULL);
+	ck_assert_int_eq(bound->time, proven->time);
+	pipesim_times_free(times);
+	pipesim_costs_free(costs);
+}
+END_TEST
 START_TEST(passing_closes_gaps)
 {
 	static const struct {
@@ -689,6 +746,8 @@ Suite *bound_suite(void)
 	tcase_add_loop_test(
 		exact, passing_is_below_all_orders, 0, (int)G_N_ELEMENTS(passing_shapes));
 	tcase_add_loop_test(exact, passing_closes_gaps, 0, 3);
+	tcase_add_loop_test(exact, busy_ranks_end_in_time, 0, 50);
+	tcase_add_test(exact, bounds_need_no_proof);
 	tcase_set_timeout(exact, is_full() ? 3600 : 60);
 	suite_add_tcase(suite, exact);
 	return suite;
