@@ -663,74 +663,104 @@ static gboolean try_shift(
 	       longest_through(walk, first, n, most) <= most && take(walk, first, n, FALSE);
 }
 
-/* The window: @i, its W, and what ran between them. Its length; 0: not all of that may run after W. */
-static guint fill_joined(PipesimWalk *walk, guint32 i)
+/* The window: all from the first of @n_ops ops to the last, these together at the place @at of one of them. Its
+ * length; 0: not all the others may run before or after them. */
+static guint fill_together(
+	PipesimWalk *walk, const guint32 *ops, guint n_ops, guint32 at, guint32 *first)
 {
-	const guint32 w = i + walk->x->count, from = walk->place[i], until = walk->place[w];
+	guint32 last = at;
 	guint n = 0;
 
-	if (until - from > 2 * walk->most_shift)
+	*first = at;
+	for (guint i = 0; i < n_ops; i++) {
+		*first = MIN(*first, walk->place[ops[i]]);
+		last = MAX(last, walk->place[ops[i]]);
+	}
+	if (last - *first > 2 * walk->most_shift)
 		return 0;
-	walk->window[n++] = i;
-	walk->window[n++] = w;
-	for (guint32 at = from + 1; at < until; at++) {
-		if (!may_pass(walk, walk->seq[at], w))
-			return 0;
-		walk->window[n++] = walk->seq[at];
+	for (guint32 place = *first; place <= last; place++) {
+		const guint32 op = walk->seq[place];
+		gboolean own = FALSE;
+
+		for (guint i = 0; i < n_ops; i++)
+			own |= op == ops[i];
+		for (guint i = 0; i < n_ops && !own; i++)
+			if (place < at ? place > walk->place[ops[i]] &&
+						 !may_pass(walk, ops[i], op)
+				       : place < walk->place[ops[i]] &&
+						 !may_pass(walk, op, ops[i]))
+				return 0;
+		for (guint i = 0; i < n_ops && place == at; i++)
+			walk->window[n++] = ops[i];
+		if (!own)
+			walk->window[n++] = op;
 	}
 	return n;
 }
 
-/* An I and its W become one full backward, or the other way round. */
-static gboolean try_join(PipesimWalk *walk, guint32 i, gint64 most)
+/* @ops, a backward with its W, behind an F or not, come together at the place @at, and run as one or no longer. */
+static gboolean try_together(PipesimWalk *walk, const guint32 *ops, guint n_ops, guint32 at,
+	gboolean joined, gboolean paired, gint64 most)
 {
-	const gboolean joined = is_glued(walk, i);
-	const guint32 first = walk->place[i];
-	const guint n = fill_joined(walk, i);
+	const guint32 f = kind_of(walk, ops[0]) == F ? ops[0] : NO_OP;
+	const guint32 i = f != NO_OP ? ops[1] : ops[0];
+	const gboolean was_joined = walk->x->kinds > 2 && is_glued(walk, i);
+	guint32 first;
+	const guint n = fill_together(walk, ops, n_ops, at, &first);
 
 	if (n == 0)
 		return FALSE;
-	glue(walk, NO_OP, i, !joined, FALSE);
+	glue(walk, f, i, joined, paired);
 	if (has_room(walk, first, n) && longest_through(walk, first, n, most) <= most &&
 		take(walk, first, n, TRUE))
 		return TRUE;
-	glue(walk, NO_OP, i, joined, FALSE);
+	glue(walk, f, i, was_joined, !paired);
 	return FALSE;
 }
 
-/* @f and the backward behind it become a pair, or the other way round. */
+/* The @n-th backward in no pair from @op on, or back. NO_OP: there is none near. */
+static guint32 find_backward(const PipesimWalk *walk, guint32 op, guint n, gboolean later)
+{
+	for (guint i = 0; i < 2 * walk->most_shift; i++) {
+		op = later ? next_of(walk, op) : previous(walk, op);
+		if (op == NO_OP)
+			break;
+		if (kind_of(walk, op) == I && entry(walk, op) == op && --n == 0)
+			return op;
+	}
+	return NO_OP;
+}
+
+/* @f and a backward near it become a pair, where either of them stands, or the other way round. */
 static gboolean try_pair(PipesimWalk *walk, guint32 f, gint64 most)
 {
+	const guint32 bits = draw(walk, 64);
 	const gboolean paired = is_glued(walk, f);
-	const guint32 first = walk->place[f], i = next_of(walk, f);
-	const gboolean split = walk->x->kinds > 2;
-	guint n = 0;
+	const guint n = 1 + (bits >> 3 & 1) * (bits >> 4);
+	const guint32 i =
+		paired ? next_of(walk, f) : find_backward(walk, f, n, (bits & 1) != 0);
+	const guint32 ops[] = {f, i, i + walk->x->count};
+	const guint32 at = paired || (bits & 2) != 0 ? f : i;
 
-	if (i == NO_OP || kind_of(walk, i) != I || (split && !is_glued(walk, i)) ||
-		(!paired && !may_pass(walk, f, i)))
+	if (i == NO_OP ||
+		(!paired && !(walk->place[f] < walk->place[i] ? may_pass(walk, f, i)
+							      : may_pass(walk, i, f))))
 		return FALSE;
-	walk->window[n++] = f;
-	walk->window[n++] = i;
-	if (split)
-		walk->window[n++] = i + walk->x->count;
-	glue(walk, f, i, TRUE, !paired);
-	if (longest_through(walk, first, n, most) <= most && take(walk, first, n, TRUE))
-		return TRUE;
-	glue(walk, f, i, TRUE, paired);
-	return FALSE;
+	return try_together(walk, ops, walk->x->kinds, walk->place[at], TRUE, !paired, most);
 }
 
-/* Other ops run as one around the op at @place. */
+/* Other ops run as one around the op at @place: a pair, or an I and its W. */
 static gboolean try_glue(PipesimWalk *walk, guint32 place, gint64 most)
 {
 	const guint32 first = walk->seq[block_begin(walk, place)];
 	const guint kind = kind_of(walk, first);
+	const guint32 i = kind == W ? first - walk->x->count : first;
+	const guint32 ops[] = {i, i + walk->x->count};
 
 	if (kind == F)
 		return walk->x->pair != NULL && try_pair(walk, first, most);
-	if (walk->x->kinds == 2)
-		return FALSE;
-	return try_join(walk, kind == W ? first - walk->x->count : first, most);
+	return walk->x->kinds > 2 &&
+	       try_together(walk, ops, 2, walk->place[i], !is_glued(walk, i), FALSE, most);
 }
 
 /* One move at random, which is taken if the order is then no longer than @most. */
@@ -743,7 +773,7 @@ static gboolean try_move(PipesimWalk *walk, gint64 most)
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
 
 	walk->moves++;
-	if (walk->glues && (bits >> 1 & 7u) == 0)
+	if (walk->glues && (bits >> 1 & 7u) < (walk->x->pair != NULL ? 3 : 1))
 		return try_glue(walk, place, most);
 	return try_shift(walk, place, shift, (bits & 1) != 0, most);
 }
