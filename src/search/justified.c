@@ -59,6 +59,8 @@ void pipesim_search_justify(PipesimSearchState *s)
 {
 	const PipesimSearchOf *of = s->of;
 	const gint64 now = g_get_monotonic_time();
+	const guint parts =
+		PART * TURNS * (s->queue_walks != NULL ? PIPESIM_SEARCH_PLAIN_PART : 1);
 	const PipesimParallel work = {
 		.n_items = s->n_walks, .threads = of->threads, .run = run_justifier, .data = s};
 
@@ -67,9 +69,8 @@ void pipesim_search_justify(PipesimSearchState *s)
 	s->justifications = G_MAXUINT;
 	if (of->moves > 0)
 		s->justifications = (guint)MIN(
-			of->moves / PART / TURNS / s->n_walks * TEN_PUTS / (2 * s->n),
-			G_MAXUINT);
-	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / (PART * TURNS) : 0;
+			of->moves / parts / s->n_walks * TEN_PUTS / (2 * s->n), G_MAXUINT);
+	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / parts : 0;
 	pipesim_parallel(&work, NULL);
 }
 

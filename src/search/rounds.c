@@ -17,9 +17,6 @@
 #define JUDGED       16
 #define JUDGED_DRAWN 160
 
-/* Where walks know of queues: the part of the effort of those that do not. */
-#define PLAIN_PART 6
-
 /* Ends of the cycles, as parts of the whole effort. */
 static const double cycles[] = {0, 0.1, 0.4, 1};
 
@@ -200,12 +197,12 @@ void pipesim_search_run_rounds(PipesimSearchState *s)
 	s->walk_moves = s->of->moves;
 	s->walk_deadline = s->of->deadline;
 	if (s->queue_walks != NULL) {
-		s->walk_moves =
-			s->moves_before +
-			(s->walk_moves - MIN(s->walk_moves, s->moves_before)) / PLAIN_PART;
+		s->walk_moves = s->moves_before +
+				(s->walk_moves - MIN(s->walk_moves, s->moves_before)) /
+					PIPESIM_SEARCH_PLAIN_PART;
 		if (s->walk_deadline > 0)
-			s->walk_deadline =
-				s->began + (s->walk_deadline - s->began) / PLAIN_PART;
+			s->walk_deadline = s->began + (s->walk_deadline - s->began) /
+							      PIPESIM_SEARCH_PLAIN_PART;
 	}
 	begin_cycle(s, TRUE);
 	pipesim_search_justify(s);

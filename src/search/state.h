@@ -5,6 +5,9 @@
 #include "search/queue-walk.h"
 #include "search/walk.h"
 
+/* Where walks know of queues: the part of the effort of those that do not. */
+#define PIPESIM_SEARCH_PLAIN_PART 6
+
 typedef struct {
 	const PipesimSearchOf *of;
 	PipesimFound *found;
