@@ -24,10 +24,12 @@ static const struct {
 /* It grows to so many a rank; of longer orders the rest is repeated at once. */
 #define GROWN_RANKS 4
 /* Visits of ops that take as long as a move of other walks. */
-#define MOVE_VISITS 100
-/* Heat of the first order, and at the end of each. */
+#define MOVE_VISITS 300
+/* Heat of the first order, and at the end of each; what every other walk has of it, which comes to something where the
+ * hotter ones do not come back to what they began from. */
 #define FIRST   0.8
 #define COLDEST 0.02
+#define COOLER  0.25
 /* The first order has as much of the effort as so many others. */
 #define FIRST_PARTS 3
 #define EARLY_PARTS 3
@@ -86,6 +88,7 @@ static gboolean run_walk(
 	const PipesimSearchState *s = g->s;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	const guint slice = g->looks > 0 ? g->looks / SLICES + 1 : SLICES;
+	const double hottest = g->hottest * (item % 2 > 0 ? COOLER : 1);
 	PipesimQueueWalk walk;
 	double part;
 
@@ -99,7 +102,7 @@ static gboolean run_walk(
 	walk.from = g->from;
 	while ((part = part_of(g, g->done[item])) < 1) {
 		pipesim_queue_walk_run(
-			&walk, slice, s->op * g->hottest * pow(COLDEST / g->hottest, part));
+			&walk, slice, s->op * hottest * pow(COLDEST / hottest, part));
 		g->done[item] += slice;
 	}
 	g->makespans[item] = walk.best_makespan;

@@ -8,7 +8,7 @@
 
 /* Ops that a walk tells between two looks at the others, about, and that take as long as a move of other walks. */
 #define ROUND       200000
-#define MOVE_VISITS 60
+#define MOVE_VISITS 180
 /* Heat at the end, in average ops; the part of the effort after which all walks go on from the best; that of what grows
  * before. */
 #define COLDEST 0.01
@@ -32,7 +32,7 @@ typedef struct {
 static gboolean run_walk(
 	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
 {
-	static const double hottest[] = {0.8, 0.4}, grown[] = {0.1, 0.04};
+	static const double hottest[] = {0.8, 0.04}, grown[] = {0.1, 0.04};
 	const Queues *queues = data;
 	const double hot = (queues->grown ? grown : hottest)[item % G_N_ELEMENTS(hottest)];
 
