@@ -23,6 +23,8 @@ typedef struct {
 	gint64 *free_at; /* [rank] */
 	gint64 *held[PIPESIM_MAX_ROOMS];
 	guint *placed; /* [rank] */
+	guint *next;   /* [rank]: what it would run next, n_codes: nothing */
+	gint64 *start; /* [rank]: and when */
 } Build;
 
 #define NEVER G_MAXINT64
@@ -118,8 +120,8 @@ static gboolean goes_first(gint64 ready, gint64 best, gint64 free_at)
 	return MAX(ready, free_at) < MAX(best, free_at);
 }
 
-/* What @rank would run next, and when; n_codes: nothing. */
-static guint choose(const Build *b, guint rank, gint64 *start)
+/* What @rank would run next, and when. */
+static void choose(Build *b, guint rank)
 {
 	const PipesimInstance *x = b->x;
 	const gint64 free_at = b->free_at[rank];
@@ -148,22 +150,53 @@ static guint choose(const Build *b, guint rank, gint64 *start)
 			best = free_at;
 		}
 	}
-	*start = MAX(best, free_at);
-	return code;
+	b->next[rank] = code;
+	b->start[rank] = MAX(best, free_at);
 }
 
-static void put(Build *b, guint rank, guint code, gint64 start, guint8 *codes)
+/* What others would run changes on the rank alone that waits for it. */
+static void put(Build *b, guint rank, guint8 *codes)
 {
 	const PipesimInstance *x = b->x;
+	const guint code = b->next[rank];
 	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
 	const guint kind = code % x->kinds;
+	const guint to = kind == F   ? x->after[lane]
+			 : kind == I ? x->before[lane]
+				     : PIPESIM_NO_LANE;
 	const gsize at = (gsize)lane * x->kinds + kind;
 
 	codes[(gsize)rank * x->per_rank + b->placed[rank]++] = (guint8)code;
-	b->free_at[rank] = start + x->time[kind][lane];
+	b->free_at[rank] = b->start[rank] + x->time[kind][lane];
 	b->end[at * x->count + b->done[at]++] = b->free_at[rank];
 	for (guint i = 0; i < x->n_rooms; i++)
 		b->held[i][rank] += pipesim_room_change(&x->room[i], lane, kind, FALSE);
+	choose(b, rank);
+	if (to != PIPESIM_NO_LANE && to / x->chunks != rank)
+		choose(b, to / x->chunks);
+}
+
+/* All ops, as long as some can run. Returns how many. */
+static gsize put_all(Build *b, guint8 *codes)
+{
+	const PipesimInstance *x = b->x;
+	gsize placed = 0;
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		choose(b, rank);
+	for (;; placed++) {
+		gint64 earliest = NEVER;
+		guint next = x->ranks;
+
+		for (guint rank = 0; rank < x->ranks; rank++)
+			if (b->next[rank] < b->n_codes && b->start[rank] < earliest) {
+				earliest = b->start[rank];
+				next = rank;
+			}
+		if (next == x->ranks)
+			return placed;
+		put(b, next, codes);
+	}
 }
 
 /* On each rank the forwards of a micro-batch as its stages lie, then what comes back. */
@@ -198,7 +231,7 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 			.fill = way / 6 % 2 == 0},
 		.n_codes = x->chunks * x->kinds};
 	const gsize n = (gsize)x->ranks * x->per_rank;
-	gsize placed = 0;
+	gsize placed;
 
 	if (way + 1 == PIPESIM_BUILDS) {
 		run_one_by_one(x, codes);
@@ -208,31 +241,18 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 	b.end = g_new0(gint64, n);
 	b.free_at = g_new0(gint64, x->ranks);
 	b.placed = g_new0(guint, x->ranks);
+	b.next = g_new(guint, x->ranks);
+	b.start = g_new(gint64, x->ranks);
 	for (guint i = 0; i < x->n_rooms; i++)
 		b.held[i] = g_new0(gint64, x->ranks);
-	for (; placed < n; placed++) {
-		gint64 earliest = NEVER;
-		guint rank = x->ranks, code = 0;
-
-		for (guint r = 0; r < x->ranks; r++) {
-			gint64 start;
-			const guint found = choose(&b, r, &start);
-
-			if (found < b.n_codes && start < earliest) {
-				earliest = start;
-				rank = r;
-				code = found;
-			}
-		}
-		if (rank == x->ranks)
-			break;
-		put(&b, rank, code, earliest, codes);
-	}
+	placed = put_all(&b, codes);
 	for (guint i = 0; i < x->n_rooms; i++)
 		g_free(b.held[i]);
 	g_free(b.done);
 	g_free(b.end);
 	g_free(b.free_at);
 	g_free(b.placed);
+	g_free(b.next);
+	g_free(b.start);
 	return placed == n;
 }
