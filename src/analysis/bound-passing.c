@@ -328,7 +328,9 @@ static gint64 find_time(Game *game, const PipesimPassing *p)
 	for (guint k = 0; k < game->count; k++)
 		proven = MAX(proven, game->starts[k] + game->trip + after[k]);
 	step = MAX(game->trip / 64, 1);
-	for (guint i = 0; i < MOST_RUNS && proven < reached && step > 0; i++) {
+	for (guint i = 0; i < MOST_RUNS && proven < reached && step > 0 &&
+			  !pipesim_bound_is_late(p->until);
+		i++) {
 		gint64 best;
 
 		game->target = MIN(proven + step, reached);
@@ -365,18 +367,20 @@ static void read_way(const Game *game, guint32 *first)
 }
 
 /* A way that comes to @time, or to little more. */
-static void find_way(Game *game, gint64 time, guint32 *first)
+static void find_way(Game *game, gint64 time, const PipesimBoundUntil *until, guint32 *first)
 {
 	gint64 step = 1;
 
 	game->ways = g_array_new(FALSE, FALSE, sizeof(Passing));
-	do {
+	game->now.n = 0;
+	while (game->now.n == 0 && !pipesim_bound_is_late(until)) {
 		g_array_set_size(game->ways, 0);
 		game->target = time + step;
 		step += MAX(game->trip / 256, step);
 		run(game);
-	} while (game->now.n == 0);
-	read_way(game, first);
+	}
+	if (game->now.n > 0)
+		read_way(game, first);
 	g_array_unref(game->ways);
 }
 
@@ -402,7 +406,7 @@ gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
 		game.most /= 2;
 	time = find_time(&game, p);
 	if (first != NULL)
-		find_way(&game, time, first);
+		find_way(&game, time, p->until, first);
 	g_free(game.now.of);
 	g_free(game.next.of);
 	g_free(game.sorted);

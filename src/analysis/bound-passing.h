@@ -21,6 +21,7 @@
  * the rank before, and so no earlier than it would be. */
 #pragma once
 #include "analysis/bound-needs.h"
+#include "analysis/bound.h"
 
 typedef struct {
 	const PipesimInstance *x;
@@ -28,6 +29,7 @@ typedef struct {
 	gboolean weight; /* so is its weight gradient */
 	/* [count]: of rank 0: when forwards start, and what follows the end of backwards, at least, ns */
 	const gint64 *starts, *after;
+	const PipesimBoundUntil *until; /* (nullable) */
 } PipesimPassing;
 
 /** pipesim_passing_find: sets all but @starts and @after, of @needs that look forwards. FALSE where stages lie otherwise, where no forward waits for a
@@ -37,5 +39,5 @@ gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs
 /** pipesim_passing_time: what no order is shorter than, ns. Where there are too many ways, some are taken together
  * and count as no longer than the shortest of them.
  * @first: (out) (nullable): [count * flight]: of a way that comes to that, or to little more: k * flight + d says
- *   on how many ranks forward k + d is before backward k */
+ *   on how many ranks forward k + d is before backward k; if there is no time left none of it is above 0 */
 gint64 pipesim_passing_time(const PipesimPassing *passing, guint32 *first);

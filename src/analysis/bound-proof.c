@@ -240,6 +240,11 @@ PipesimBound *pipesim_proof_finish(PipesimProof *proof, gint64 time)
 	return bound;
 }
 
+PipesimBound *pipesim_bound_bare(const PipesimBound *bound)
+{
+	return pipesim_proof_finish(NULL, bound->time);
+}
+
 void pipesim_bound_free(PipesimBound *bound)
 {
 	if (bound == NULL)

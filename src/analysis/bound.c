@@ -13,7 +13,7 @@
 /* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. What has
  * run before an op takes as long as so many of them. */
 #define MOST_LOOKS (G_GUINT64_CONSTANT(1) << 27)
-#define LOOK       8
+#define LOOK       32
 /* And where ranks are filled. */
 #define MOST_FILLS (G_GUINT64_CONSTANT(1) << 25)
 /* Ops before one that are looked at where they do not add up, but for long orders: those before them are in the times
@@ -40,15 +40,21 @@ typedef struct {
 	Series *of_codes; /* [rank * codes + code] */
 	Series *of_any;   /* [rank * kinds + kind] */
 	struct Before *before; /* [N_BEFORE * op of a code of all lanes] */
+	/* [rank * kinds + kind]: ops whichever their chunks that were looked at in a sweep, and by chunk those that they
+	 * were taken for. */
+	guint *n_any, *next;
 	guint *left; /* [codes]: of each, those that were not taken at the best time */
 	guint *rest; /* [codes], at work */
 	gint64 *one; /* [chunks], at work */
 	guint window;
 	guint64 looks;
 	PipesimProof *proof; /* NULL: not wanted */
+	const PipesimBoundUntil *until;
+	gboolean late; /* it was looked at no further */
 } Side;
 
-/* What has to run before the op of a code that was looked at last: in one sweep no less does before the next. */
+/* What has to run before the op of a code that was looked at last: in one sweep no less does before the next,
+ * and what is raised once it has been taken is so in the next sweep. */
 typedef struct Before {
 	PipesimBusy busy;
 	guint32 *taken; /* [series] */
@@ -100,7 +106,7 @@ static gint64 end_of(Side *side, guint rank, const Series *series, guint n, cons
 {
 	guint counts[PIPESIM_CODE_KINDS] = {0};
 	guint *rest = side->rest;
-	gint64 best = known, work = 0, all = 0;
+	gint64 best = known, work = 0, all = 0, time = G_MAXINT64;
 	guint taken = 0;
 
 	for (guint i = 0; i < n; i++) {
@@ -109,15 +115,17 @@ static gint64 end_of(Side *side, guint rank, const Series *series, guint n, cons
 	}
 	*from = 0;
 	while (best < end) {
-		gint64 time = -1, saved;
+		gint64 last = -1, saved;
 		guint next = 0;
 
 		for (guint i = 0; i < n; i++) {
-			if (rest[i] > 0 && series[i].at[rest[i] - 1] > time) {
-				time = series[i].at[rest[i] - 1];
+			if (rest[i] > 0 && series[i].at[rest[i] - 1] > last) {
+				last = series[i].at[rest[i] - 1];
 				next = i;
 			}
 		}
+		/* In the middle of a sweep ops behind it may be known less well. */
+		time = MIN(time, last);
 		if (time < 0 || time + all <= best ||
 			(taken == side->window && end == G_MAXINT64))
 			break;
@@ -253,32 +261,53 @@ static gboolean raise_op(Side *side, guint lane, guint kind, guint k)
 	return raise_by(side, at, any_of(side, rank, kind)[sums[kind]], &claim) || raised;
 }
 
-/* The n-th op of a kind, whichever its chunk: no earlier than the n-th of all of them. */
-static gboolean raise_any(Side *side, guint rank, guint kind)
+/* The chunk of @rank whose next op of @kind can start first, of those that no other was taken for; chunks where one
+ * of them is not yet known to be so, as it is not among the first @known, or there is none. */
+static guint first_chunk(
+	const Side *side, guint rank, guint kind, const guint *next, guint known)
 {
 	const PipesimInstance *x = side->needs.x;
-	gint64 *any = any_of(side, rank, kind);
-	gboolean raised = FALSE;
-	g_autofree guint *next = g_new0(guint, x->chunks); /* by chunk */
+	guint from = x->chunks;
+	gint64 least = G_MAXINT64;
 
-	for (guint m = 0; m < side->needs.n_any; m++) {
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+
+		if (next[chunk] == x->count)
+			continue;
+		if (next[chunk] >= known)
+			return x->chunks;
+		if (at_of(side, lane, kind)[next[chunk]] < least) {
+			least = at_of(side, lane, kind)[next[chunk]];
+			from = chunk;
+		}
+	}
+	return from;
+}
+
+/* The n-th op of a kind, whichever its chunk: no earlier than the n-th of all of them. As far as the first @known ops
+ * of each code have been looked at. */
+static gboolean raise_any(Side *side, guint rank, guint kind, guint known)
+{
+	const PipesimInstance *x = side->needs.x;
+	const guint at_kind = rank * x->kinds + kind;
+	gint64 *any = any_of(side, rank, kind);
+	guint *next = &side->next[at_kind * x->chunks];
+	gboolean raised = FALSE;
+
+	for (;;) {
+		const guint from = first_chunk(side, rank, kind, next, known);
+		const guint m = side->n_any[at_kind];
 		PipesimClaim claim = {.rule = PIPESIM_BY_ANY,
 			.rank = rank,
 			.kind = kind,
 			.chunk = PIPESIM_ANY_CHUNK,
 			.n = m + 1};
-		gint64 least = G_MAXINT64;
-		guint from = 0;
+		gint64 least;
 
-		for (guint chunk = 0; chunk < x->chunks; chunk++) {
-			const guint lane = pipesim_instance_lane(x, rank, chunk);
-
-			if (next[chunk] < x->count &&
-				at_of(side, lane, kind)[next[chunk]] < least) {
-				least = at_of(side, lane, kind)[next[chunk]];
-				from = chunk;
-			}
-		}
+		if (from == x->chunks)
+			return raised;
+		least = at_of(side, pipesim_instance_lane(x, rank, from), kind)[next[from]];
 		for (guint chunk = 0;
 			chunk < x->chunks && least > any[m] && side->proof != NULL; chunk++)
 			if (next[chunk] < x->count)
@@ -288,12 +317,12 @@ static gboolean raise_any(Side *side, guint rank, guint kind)
 							     .first = next[chunk] + 1,
 							     .last = next[chunk] + 1});
 		next[from]++;
+		side->n_any[at_kind]++;
 		raised |= raise_by(side, &any[m], least, &claim);
-		raised |= raise_by_rank(side, before_of(side, OF_ANY, rank * x->kinds + kind),
+		raised |= raise_by_rank(side, before_of(side, OF_ANY, at_kind),
 			&side->of_any[rank * x->kinds], x->kinds,
 			pipesim_needs_any(&side->needs, rank, kind, m), &any[m], &claim);
 	}
-	return raised;
 }
 
 static void forget_before(Side *side)
@@ -304,25 +333,69 @@ static void forget_before(Side *side)
 		pipesim_busy_clear(&side->before[i].busy);
 		memset(side->before[i].taken, 0, sizeof(guint32) * side->needs.codes);
 	}
+	memset(side->next, 0, sizeof *side->next * x->lanes * x->kinds);
+	memset(side->n_any, 0, sizeof *side->n_any * x->ranks * x->kinds);
+}
+
+/* Every op once, until it is too late. */
+static gboolean sweep(Side *side)
+{
+	const PipesimInstance *x = side->needs.x;
+	const guint n = x->lanes * x->kinds;
+	gboolean raised = FALSE;
+
+	forget_before(side);
+	for (guint k = 0; k < x->count && !side->late; k++) {
+		for (guint i = 0; i < n; i++)
+			raised |= raise_op(side, side->needs.order[i] / x->kinds,
+				side->needs.order[i] % x->kinds, k);
+		for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
+			for (guint kind = 0; kind < x->kinds; kind++)
+				raised |= raise_any(side, rank, kind, k + 1);
+		side->late = pipesim_bound_is_late(side->until);
+	}
+	return raised;
+}
+
+/* Where a sweep was left halfway: ops of one code, or of one kind, follow each other all the same. */
+static void settle(Side *side, const Series *series, guint rank)
+{
+	gint64 *at = (gint64 *)series->at;
+
+	for (guint k = 1; k < series->n; k++) {
+		PipesimClaim claim = {.rule = PIPESIM_BY_RANK,
+			.rank = rank,
+			.kind = series->kind,
+			.chunk = series->chunk,
+			.n = k + 1,
+			.from = at[k - 1]};
+
+		if (side->proof != NULL && at[k - 1] + work_of(series, 1) > at[k])
+			pipesim_proof_ops(side->proof, &(PipesimBoundOps){.kind = series->kind,
+							       .chunk = series->chunk,
+							       .first = k,
+							       .last = k,
+							       .time = work_of(series, 1)});
+		raise_by(side, &at[k], at[k - 1] + work_of(series, 1), &claim);
+	}
+}
+
+/* Then nothing but heads is looked at, once. */
+static gboolean is_rough(const PipesimBoundUntil *until)
+{
+	return until != NULL && until->rough;
 }
 
 static void raise_all(Side *side)
 {
 	const PipesimInstance *x = side->needs.x;
-	const guint n = x->lanes * x->kinds;
-	gboolean raised;
 
-	do {
-		raised = FALSE;
-		forget_before(side);
-		for (guint k = 0; k < x->count; k++)
-			for (guint i = 0; i < n; i++)
-				raised |= raise_op(side, side->needs.order[i] / x->kinds,
-					side->needs.order[i] % x->kinds, k);
-		for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
-			for (guint kind = 0; kind < x->kinds; kind++)
-				raised |= raise_any(side, rank, kind);
-	} while (raised && x->chunks > 1 && side->looks < MOST_LOOKS);
+	while (!side->late && sweep(side) && x->chunks > 1 && side->looks < MOST_LOOKS)
+		side->late |= is_rough(side->until);
+	for (guint i = 0; i < x->lanes * x->kinds && side->late; i++)
+		settle(side, &side->of_codes[i], i / side->needs.codes);
+	for (guint i = 0; i < x->ranks * x->kinds && side->late && x->chunks > 1; i++)
+		settle(side, &side->of_any[i], i / x->kinds);
 }
 
 static int compare(gconstpointer a, gconstpointer b)
@@ -385,7 +458,7 @@ static void fill_series(Side *side, guint rank)
 }
 
 static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, PipesimProof *proof,
-	PipesimArena *arena, GError **error)
+	const PipesimBoundUntil *until, PipesimArena *arena, GError **error)
 {
 	const gsize ops = (gsize)x->per_rank * x->ranks;
 	const gsize codes = (gsize)x->lanes * x->kinds;
@@ -394,6 +467,7 @@ static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, Pipes
 	if (!pipesim_needs_init(&side->needs, x, back, arena, error))
 		return FALSE;
 	side->proof = proof;
+	side->until = until;
 	side->window = ops > LONG ? NARROW : WINDOW;
 	side->at = pipesim_arena_array(arena, gint64, ops);
 	side->any = pipesim_arena_array(arena, gint64, ops);
@@ -402,6 +476,8 @@ static gboolean begin(Side *side, const PipesimInstance *x, gboolean back, Pipes
 	side->of_any = pipesim_arena_array(arena, Series, (gsize)x->ranks * x->kinds);
 	side->before = pipesim_arena_array(arena, Before, N_BEFORE * codes);
 	taken = pipesim_arena_array(arena, guint32, N_BEFORE * codes * side->needs.codes);
+	side->n_any = pipesim_arena_array(arena, guint, (gsize)x->ranks * x->kinds);
+	side->next = pipesim_arena_array(arena, guint, codes);
 	side->left = pipesim_arena_array(arena, guint, side->needs.codes);
 	side->rest = pipesim_arena_array(arena, guint, side->needs.codes);
 	side->one = pipesim_arena_array(arena, gint64, x->chunks);
@@ -627,7 +703,9 @@ static gint64 find_trips(const Fill *fill, Trips *trips, PipesimArena *arena)
 
 	trips->starts = pipesim_arena_array(arena, gint64, count);
 	trips->after = pipesim_arena_array(arena, gint64, count);
-	if (trips->after == NULL || !pipesim_passing_find(&trips->passing, &fill->head.needs))
+	if (trips->after == NULL || is_rough(trips->passing.until) ||
+		pipesim_bound_is_late(trips->passing.until) ||
+		!pipesim_passing_find(&trips->passing, &fill->head.needs))
 		return 0;
 	for (guint k = 0; k < count; k++) {
 		trips->starts[k] = at_of(&fill->head, 0, F)[k];
@@ -639,13 +717,28 @@ static gint64 find_trips(const Fill *fill, Trips *trips, PipesimArena *arena)
 	return trips->time = pipesim_passing_time(&trips->passing, trips->first);
 }
 
-PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain, GError **error)
+/* Half of the time for one direction. */
+static PipesimBoundUntil until_half(const PipesimBoundUntil *until)
 {
+	const gint64 now = g_get_monotonic_time();
+	PipesimBoundUntil half = {0};
+
+	if (until != NULL)
+		half = *until;
+	if (half.deadline > 0)
+		half.deadline = now + MAX(half.deadline - now, 0) / 2;
+	return half;
+}
+
+PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
+	const PipesimBoundUntil *until, GError **error)
+{
+	const PipesimBoundUntil half = until_half(until);
 	const guint codes = x->chunks * x->kinds;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
 	g_autoptr(PipesimProof) proof = explain ? pipesim_proof_new(x) : NULL;
 	PipesimBound *bound;
-	Trips trips = {0};
+	Trips trips = {.passing = {.until = until}};
 	Fill fill = {.x = x,
 		.best = -1,
 		.first = pipesim_arena_array(arena, guint, codes),
@@ -655,11 +748,12 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain, GErr
 		.best_begin = pipesim_arena_array(arena, guint, codes)};
 
 	if (!pipesim_arena_check(arena, error, "bounds") ||
-		!begin(&fill.head, x, FALSE, proof, arena, error))
+		!begin(&fill.head, x, FALSE, proof, &half, arena, error))
 		return NULL;
 	if (proof != NULL)
 		pipesim_proof_turn(proof);
-	if (!begin(&fill.tail, x, TRUE, proof, arena, error))
+	fill.tail.late = is_rough(until);
+	if (!begin(&fill.tail, x, TRUE, proof, until, arena, error))
 		return NULL;
 	for (guint rank = 0; rank < x->ranks; rank++)
 		fill_rank(&fill, rank);

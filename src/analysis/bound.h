@@ -75,14 +75,33 @@ typedef struct {
 	guint flight; /* d is less than that */
 } PipesimBound;
 
+/* How long to go on: asked now and then. */
+typedef struct {
+	gint64 deadline;                  /* g_get_monotonic_time() at which it ends; 0: none */
+	gboolean rough;                   /* one look at each op is enough */
+	gboolean (*go_on)(gpointer data); /* (nullable) */
+	gpointer data;
+} PipesimBoundUntil;
+
+static inline gboolean pipesim_bound_is_late(const PipesimBoundUntil *until)
+{
+	return until != NULL &&
+	       ((until->deadline > 0 && g_get_monotonic_time() >= until->deadline) ||
+		       (until->go_on != NULL && !until->go_on(until->data)));
+}
+
 /**
  * pipesim_bound_new: the best bound that these rules give.
  * @explain: the steps are wanted; else both arrays are empty
+ * @until: (nullable): what is known by then is a bound too, if maybe a lower one
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
  */
-PipesimBound *pipesim_bound_new(
-	const PipesimInstance *instance, gboolean explain, GError **error);
+PipesimBound *pipesim_bound_new(const PipesimInstance *instance, gboolean explain,
+	const PipesimBoundUntil *until, GError **error);
+
+/** pipesim_bound_bare: the time of @bound alone. */
+PipesimBound *pipesim_bound_bare(const PipesimBound *bound);
 void pipesim_bound_free(PipesimBound *bound);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimBound, pipesim_bound_free)
 

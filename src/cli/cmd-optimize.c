@@ -210,7 +210,9 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 {
 	PipesimNumber makespan, bound;
 
-	if (pipesim_progress_is_due()) {
+	if (pipesim_progress_is_due() && news->makespan == 0) {
+		pipesim_show_progress("bound ...");
+	} else if (pipesim_progress_is_due()) {
 		const gint64 above = MAX(news->makespan - news->bound, 0);
 
 		pipesim_show_progress("%s ms, bound %s ms, gap %.2f %%, %.1f M moves",

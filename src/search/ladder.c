@@ -124,17 +124,29 @@ static gboolean tell_tighter(const PipesimSearchNews *news, gpointer data)
 {
 	const Ladder *ladder = data;
 	const PipesimFound *found = ladder->found;
-	const PipesimSearchNews own = {MIN(found->makespan, news->makespan), found->bound->time,
-		found->moves + news->moves};
+	PipesimSearchNews own = {
+		found->makespan, found->bound->time, found->moves + news->moves};
+
+	if (news->makespan > 0)
+		own.makespan = MIN(own.makespan, news->makespan);
 
 	return ladder->of->tell == NULL || ladder->of->tell(&own, ladder->of->data);
 }
 
-/* The bound within @of; NULL where no order is shorter than @makespan. */
-static PipesimBound *bound_below(const PipesimSearchOf *of, gint64 makespan)
+static gboolean is_stopped(Ladder *ladder)
+{
+	static const PipesimSearchNews none = {0};
+
+	ladder->found->stopped |= !tell_tighter(&none, ladder);
+	return ladder->found->stopped;
+}
+
+/* The bound within @of; NULL where no order is shorter than @makespan. @rough: as pipesim_search_bound() has it */
+static PipesimBound *bound_below(const PipesimSearchOf *of, gint64 makespan, gboolean rough)
 {
 	g_autoptr(PipesimInstance) x = pipesim_search_instance(of, NULL);
-	g_autoptr(PipesimBound) bound = x != NULL ? pipesim_bound_new(x, FALSE, NULL) : NULL;
+	g_autoptr(PipesimBound) bound =
+		x != NULL ? pipesim_search_bound(of, x, rough, NULL) : NULL;
 
 	return bound != NULL && bound->time < makespan ? g_steal_pointer(&bound) : NULL;
 }
@@ -145,7 +157,7 @@ static gboolean take(Ladder *ladder, PipesimFound *tighter)
 	PipesimFound *found = ladder->found;
 
 	found->moves += tighter->moves;
-	found->stopped = tighter->stopped;
+	found->stopped |= tighter->stopped;
 	if (tighter->makespan >= found->makespan)
 		return FALSE;
 	pipesim_program_unref(found->program);
@@ -156,26 +168,63 @@ static gboolean take(Ladder *ladder, PipesimFound *tighter)
 	return TRUE;
 }
 
+/* The last limit from @limit down within which an order may be shorter than @makespan; 0: there is none. What none is
+ * shorter than within one none is within all below. */
+static gint64 find_last(PipesimSearchOf *of, PipesimScenario *scenario, const Limits *limits,
+	gint64 limit, gint64 makespan)
+{
+	const gint64 lower = lower_limit(limits, limit);
+	/* Steps down: of the last known to be of use, of the first that is not. */
+	gint64 use = -1, none = limit <= 0 ? 0 : 1;
+	gint64 last = 0;
+
+	if (lower > 0)
+		none = 2 + (lower - 1) / limits->step;
+	while (none - use > 1) {
+		const gint64 middle = use + (none - use) / 2;
+		const gint64 tried = middle > 0 ? lower - (middle - 1) * limits->step : limit;
+		PipesimBound *bound;
+
+		set_limit(scenario, limits, tried);
+		bound = bound_below(of, makespan, TRUE);
+		if (bound == NULL) {
+			none = middle;
+		} else {
+			use = middle;
+			last = tried;
+			pipesim_bound_free(bound);
+		}
+	}
+	return last;
+}
+
 /* All limits from @limit down that may have something shorter: none where no order within the one asked for is. */
 static void go_down(Ladder *ladder, const Limits *limits, gint64 limit, gboolean whole)
 {
 	PipesimFound *found = ladder->found;
 	PipesimScenario scenario = *ladder->of->scenario;
 	PipesimSearchOf of = *ladder->of;
+	gint64 last = 1;
 
 	of.scenario = &scenario;
 	of.whole = whole;
 	of.explain = FALSE;
 	of.tell = tell_tighter;
 	of.data = ladder;
-	for (; limit > 0 && !found->stopped && found->makespan > found->bound->time;
+	/* What is known alone takes less than a bound. */
+	if (of.moves == 0 && found->makespan > found->bound->time)
+		last = find_last(&of, &scenario, limits, limit, found->makespan);
+	if (last == 0)
+		return;
+	for (; limit >= last && !is_stopped(ladder) && found->makespan > found->bound->time;
 		limit = lower_limit(limits, limit)) {
 		g_autoptr(PipesimFound) tighter = NULL;
 		PipesimBound *bound;
 
 		set_limit(&scenario, limits, limit);
 		/* What takes longer within this one does so within all below. */
-		bound = bound_below(&of, found->makespan);
+		bound = of.moves == 0 ? pipesim_bound_bare(found->bound)
+				      : bound_below(&of, found->makespan, FALSE);
 		if (bound == NULL)
 			return;
 		tighter = pipesim_search_within(&of, bound, NULL);
@@ -202,6 +251,13 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 
 	set_limit(&scenario, limits, limit);
 	first.scenario = all.scenario = &scenario;
+	if (bound == NULL) {
+		g_autoptr(PipesimInstance) x = pipesim_search_instance(&first, error);
+
+		bound = x != NULL ? pipesim_search_bound(&first, x, FALSE, error) : NULL;
+		if (bound == NULL)
+			return NULL;
+	}
 	all.programs = programs;
 	first.moves = 0;
 	first.deadline = 0;
@@ -218,7 +274,7 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 	bound = NULL;
 	if (g_get_monotonic_time() + LEAST_TIME < first.deadline &&
 		lower_limit(limits, limit) > 0)
-		bound = bound_below(&first, brief->makespan);
+		bound = bound_below(&first, brief->makespan, FALSE);
 	if (bound != NULL)
 		tighter =
 			search_in_time(&first, limits, lower_limit(limits, limit), bound, NULL);

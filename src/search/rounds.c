@@ -148,17 +148,19 @@ static void begin_cycle(PipesimSearchState *s, gboolean first)
 	}
 }
 
-gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline)
+gboolean pipesim_search_is_stopped(PipesimSearchState *s)
 {
 	const PipesimSearchOf *of = s->of;
 	const PipesimSearchNews news = {
 		s->found->makespan, s->found->bound->time, s->found->moves};
 
-	if (of->tell != NULL && !of->tell(&news, of->data)) {
-		s->found->stopped = TRUE;
-		return TRUE;
-	}
-	if (pipesim_search_is_proven(s))
+	s->found->stopped |= of->tell != NULL && !of->tell(&news, of->data);
+	return s->found->stopped;
+}
+
+gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline)
+{
+	if (pipesim_search_is_stopped(s) || pipesim_search_is_proven(s))
 		return TRUE;
 	if (deadline > 0)
 		return g_get_monotonic_time() >= deadline ||

@@ -18,6 +18,8 @@
 #define QUEUE_WALKS  2
 #define LONG_OPS     (1u << 17)
 #define LONG_BUILD   (1u << 15)
+/* The part of the time that the bound may take. */
+#define BOUND_PART 3
 /* The part of the effort that a short order takes of which a long one is made. */
 #define SHORT_PART       3
 #define QUEUE_SHORT_PART 12
@@ -234,6 +236,13 @@ gboolean pipesim_search_is_proven(const PipesimSearchState *s)
 	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
 }
 
+/* Whether there is nothing to look for any more, or no time. */
+static gboolean is_enough(PipesimSearchState *s)
+{
+	return pipesim_search_is_proven(s) || pipesim_search_is_late(s) ||
+	       pipesim_search_is_stopped(s);
+}
+
 /* Where nothing is proven already; of long orders the last resort alone. */
 static void add_builds(PipesimSearchState *s)
 {
@@ -242,8 +251,13 @@ static void add_builds(PipesimSearchState *s)
 	if (pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
 		return;
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
-		guint8 *codes = g_new(guint8, s->n);
+		guint8 *codes;
 
+		/* The last way always leads to an order. */
+		if (way + 1 < PIPESIM_BUILDS &&
+			(pipesim_search_is_late(s) || pipesim_search_is_stopped(s)))
+			continue;
+		codes = g_new(guint8, s->n);
 		if (pipesim_build(&s->tight, way, codes) && pipesim_search_fits(s, codes))
 			add_codes(s, codes, way + 1 == PIPESIM_BUILDS);
 		else
@@ -256,7 +270,7 @@ static void add_passing(PipesimSearchState *s)
 {
 	guint8 *codes;
 
-	if (pipesim_search_is_proven(s))
+	if (is_enough(s))
 		return;
 	codes = g_new(guint8, s->n);
 	if (pipesim_pass(&s->tight, s->found->bound, codes) && pipesim_search_fits(s, codes))
@@ -272,7 +286,7 @@ static void add_justified(PipesimSearchState *s)
 
 	for (guint i = 0; i < s->codes->len; i++)
 		g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
-	for (guint i = 0; i < before->len && !pipesim_search_is_proven(s); i++) {
+	for (guint i = 0; i < before->len && !is_enough(s); i++) {
 		guint8 *codes = pipesim_search_justified(s, before->pdata[i]);
 
 		if (codes != NULL)
@@ -336,7 +350,7 @@ static void add_short(PipesimSearchState *s)
 	PipesimWalk walk;
 
 	scenario.microbatches = short_count(s);
-	if (scenario.microbatches == 0 || pipesim_search_is_proven(s))
+	if (scenario.microbatches == 0 || is_enough(s))
 		return;
 	scenario.runtime = NULL;
 	of.by_quantile = FALSE;
@@ -387,7 +401,7 @@ static void add_units(PipesimSearchState *s)
 	g_autoptr(GPtrArray) found = NULL;
 	guint64 looks;
 
-	if (!of->by_quantile && s->found->makespan <= s->found->bound->time)
+	if (is_enough(s))
 		return;
 	found = pipesim_units(&units, &looks);
 	s->found->moves = s->moves_before += looks;
@@ -557,6 +571,25 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 	return pipesim_instance_new(&instance, error);
 }
 
+static gboolean go_on(gpointer data)
+{
+	const PipesimSearchOf *of = data;
+	const PipesimSearchNews news = {0};
+
+	return of->tell == NULL || of->tell(&news, of->data);
+}
+
+PipesimBound *pipesim_search_bound(
+	const PipesimSearchOf *of, const PipesimInstance *x, gboolean rough, GError **error)
+{
+	const gint64 now = g_get_monotonic_time();
+	PipesimBoundUntil until = {.rough = rough, .go_on = go_on, .data = (gpointer)of};
+
+	if (of->deadline > 0)
+		until.deadline = now + MAX(of->deadline - now, 0) / BOUND_PART;
+	return pipesim_bound_new(x, of->explain, &until, error);
+}
+
 PipesimFound *pipesim_search_within(
 	const PipesimSearchOf *of, PipesimBound *bound, GError **error)
 {
@@ -572,7 +605,7 @@ PipesimFound *pipesim_search_within(
 	pipesim_judge_init(&s.judge, of, found->instance);
 	s.judged = s.judge.has_last_word;
 	if (bound == NULL)
-		found->bound = pipesim_bound_new(found->instance, of->explain, error);
+		found->bound = pipesim_search_bound(of, found->instance, FALSE, error);
 	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
 	release(&s);
 	return ok ? g_steal_pointer(&found) : NULL;

@@ -5,8 +5,8 @@
 
 /* How it stands. */
 typedef struct {
-	gint64 makespan; /* of the best order, ns */
-	gint64 bound;    /* no order is shorter, ns */
+	gint64 makespan; /* of the best order, ns; 0: none is known yet */
+	gint64 bound;    /* no order is shorter, ns; 0: the same */
 	guint64 moves;   /* looked at */
 } PipesimSearchNews;
 
@@ -27,7 +27,8 @@ typedef struct {
 	guint64 moves;    /* to look at, within each limit that is searched; 0: none */
 	gint64 deadline;  /* g_get_monotonic_time() at which it ends; 0: only moves count */
 	gboolean explain; /* with the proof of the bound */
-	/* Told now and then; FALSE stops it. (nullable) */
+	/* Told now and then; FALSE, from then on, stops it: what is known then is the result, and the orders made by
+	 * hand are known in any case. (nullable) */
 	gboolean (*tell)(const PipesimSearchNews *news, gpointer data);
 	gpointer data;
 } PipesimSearchOf;
@@ -59,7 +60,8 @@ typedef struct {
  * what is found already are left out, which are most. Limits are those at which one more activation of a
  * stage has room, or one more of which I has freed its part, if that is a third or more of it; of others, and
  * where ranks differ in bytes, whole activations and the limit itself. Of activations and bytes together
- * bytes stay as they are. With a deadline, one eighth of the time goes to the limit below, in the same way.
+ * bytes stay as they are. With a deadline, one eighth of the time goes to the limit below, in the same way, and no
+ * more than a third to the bound, which is then as high as it is by then.
  *
  * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and
  *   pipesim_bound_new(), PIPESIM_ERROR_USAGE where nothing is known to draw from, and

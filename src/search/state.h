@@ -64,6 +64,9 @@ static inline gboolean pipesim_search_is_late(const PipesimSearchState *s)
  * walks have it where the judge has no last word. */
 void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value);
 
+/** pipesim_search_is_stopped: whether tell says so, then or before. */
+gboolean pipesim_search_is_stopped(PipesimSearchState *s);
+
 /** pipesim_search_fits: whether what each rank does is complete and holds no more than it may. */
 gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes);
 

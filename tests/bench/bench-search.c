@@ -114,7 +114,7 @@ static void run_bound(gpointer data)
 {
 	Moves *moves = data;
 
-	pipesim_bound_free(pipesim_bound_new(moves->instance, FALSE, NULL));
+	pipesim_bound_free(pipesim_bound_new(moves->instance, FALSE, NULL, NULL));
 }
 
 static void measure_moves(PipesimPlacement placement, guint ranks, guint microbatches)

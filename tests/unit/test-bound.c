@@ -541,8 +541,8 @@ static void check_shape(
 			clear_case(&c);
 			continue;
 		}
-		bound = pipesim_bound_new(c.x, TRUE, NULL);
-		plain = pipesim_bound_new(c.x, FALSE, NULL);
+		bound = pipesim_bound_new(c.x, TRUE, NULL, NULL);
+		plain = pipesim_bound_new(c.x, FALSE, NULL, NULL);
 		ck_assert_int_eq(bound->time, plain->time);
 		check_proof(c.x, bound);
 		least = exact_makespan(c.x, G_MAXINT64, is_full() ? MOST_FULL : most);
@@ -620,7 +620,7 @@ START_TEST(passing_is_below_all_orders)
 	for (guint seed = 0; seed < seeds + seeds / 3; seed++) {
 		Case c = make_case(PIPESIM_LOOPED, passing_shapes[_i].ranks, 1, m,
 			passing_shapes[_i].limit, seed >= seeds, seed);
-		g_autoptr(PipesimBound) bound = pipesim_bound_new(c.x, TRUE, NULL);
+		g_autoptr(PipesimBound) bound = pipesim_bound_new(c.x, TRUE, NULL, NULL);
 		PassingClaim claim = {.starts = none, .after = none};
 		const gint64 least = exact_makespan(
 			c.x, G_MAXINT64, is_full() ? MOST_FULL : passing_shapes[_i].most);
@@ -683,6 +683,40 @@ START_TEST(busy_ranks_end_in_time)
 	g_rand_free(random);
 }
 END_TEST
+static gboolean count_down(gpointer data)
+{
+	guint *left = data;
+
+	return *left > 0 && --*left > 0;
+}
+
+/* What is known when the time is over is proven too, and no more than what all of the time gives. */
+START_TEST(bounds_may_be_cut_short)
+{
+	gint64 last = 0;
+
+	for (guint asked = 0; asked < 24; asked++) {
+		guint left = asked;
+		const PipesimBoundUntil until = {.go_on = count_down, .data = &left};
+		const PipesimBoundUntil rough = {.rough = TRUE};
+		Case c = make_case(
+			_i > 0 ? PIPESIM_V : PIPESIM_LOOPED, 3, 1 + _i, 4, 2, FALSE, 7);
+		g_autoptr(PipesimBound) bound = pipesim_bound_new(c.x, TRUE, &until, NULL);
+		g_autoptr(PipesimBound) once = pipesim_bound_new(c.x, TRUE, &rough, NULL);
+		g_autoptr(PipesimBound) all = pipesim_bound_new(c.x, FALSE, NULL, NULL);
+
+		ck_assert_int_gt(bound->time, 0);
+		ck_assert_int_le(bound->time, all->time);
+		ck_assert_int_le(once->time, all->time);
+		check_proof(c.x, bound);
+		check_proof(c.x, once);
+		ck_assert(asked > 0 || bound->time < all->time);
+		last = all->time - bound->time;
+		clear_case(&c);
+	}
+	ck_assert_int_eq(last, 0);
+}
+END_TEST
 /* Proven or not, and whatever the length, it is the same. */
 START_TEST(bounds_need_no_proof)
 {
@@ -697,8 +731,8 @@ START_TEST(bounds_need_no_proof)
 	ck_assert(pipesim_shape_init(&shape, &scenario, 2, PIPESIM_V, NULL));
 	of.times = times = pipesim_times_new(costs, &shape);
 	x = pipesim_instance_new(&of, NULL);
-	bound = pipesim_bound_new(x, FALSE, NULL);
-	proven = pipesim_bound_new(x, TRUE, NULL);
+	bound = pipesim_bound_new(x, FALSE, NULL, NULL);
+	proven = pipesim_bound_new(x, TRUE, NULL, NULL);
 	ck_assert_int_eq(bound->time, proven->time);
 	pipesim_times_free(times);
 	pipesim_costs_free(costs);
@@ -727,7 +761,7 @@ START_TEST(passing_closes_gaps)
 	ck_assert(pipesim_shape_init(&shape, &scenario, 1, PIPESIM_LOOPED, NULL));
 	of.times = times = pipesim_times_new(costs, &shape);
 	x = pipesim_instance_new(&of, NULL);
-	bound = pipesim_bound_new(x, FALSE, NULL);
+	bound = pipesim_bound_new(x, FALSE, NULL, NULL);
 	ck_assert_int_eq(bound->time, cases[_i].time);
 	pipesim_times_free(times);
 	pipesim_costs_free(costs);
@@ -747,6 +781,7 @@ Suite *bound_suite(void)
 		exact, passing_is_below_all_orders, 0, (int)G_N_ELEMENTS(passing_shapes));
 	tcase_add_loop_test(exact, passing_closes_gaps, 0, 3);
 	tcase_add_loop_test(exact, busy_ranks_end_in_time, 0, 50);
+	tcase_add_loop_test(exact, bounds_may_be_cut_short, 0, 2);
 	tcase_add_test(exact, bounds_need_no_proof);
 	tcase_set_timeout(exact, is_full() ? 3600 : 60);
 	suite_add_tcase(suite, exact);

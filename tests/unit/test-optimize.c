@@ -627,6 +627,45 @@ START_TEST(time_ends)
 }
 END_TEST
 
+static gboolean stop_at_once(
+	const PipesimSearchNews *news G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+	return FALSE;
+}
+
+/* Told to stop, or with no time from the beginning, every order made by hand has been looked at all the same, and the
+ * bound is one. */
+START_TEST(little_time_is_enough)
+{
+	PipesimScenario scenario;
+	PipesimCosts *costs;
+	PipesimSearchOf of = make_search(9, 1, &scenario, &costs);
+	g_autoptr(PipesimFound) all = NULL;
+
+	scenario.max_activations = (PipesimFraction){3, 2};
+	of.moves = 0;
+	all = pipesim_search(&of, NULL);
+	for (guint stops = 0; stops < 2; stops++) {
+		g_autoptr(PipesimFound) found = NULL;
+		gint64 least = G_MAXINT64;
+
+		of.tell = stops ? stop_at_once : NULL;
+		of.deadline = stops ? 0 : 1;
+		found = pipesim_search(&of, NULL);
+		ck_assert_int_eq(found->stopped, stops);
+		ck_assert_int_le(found->bound->time, all->bound->time);
+		ck_assert_int_gt(found->bound->time, 0);
+		ck_assert_uint_eq(found->starts->len, all->starts->len);
+		for (guint i = 0; i < found->starts->len; i++)
+			least = MIN(least,
+				((PipesimRun *)found->starts->pdata[i])->report->makespan);
+		ck_assert_int_le(found->makespan, least);
+		assert_fits(found->instance, found->program);
+	}
+	pipesim_costs_free(costs);
+}
+END_TEST
+
 /* Room for one micro-batch is the least, and enough. */
 START_TEST(limits_are_refused)
 {
@@ -672,6 +711,7 @@ Suite *optimize_suite(void)
 	tcase_add_loop_test(searches, more_room_is_never_worse, 0, 8);
 	tcase_add_loop_test(searches, messages_take_room, 0, 4);
 	tcase_add_test(searches, time_ends);
+	tcase_add_test(searches, little_time_is_enough);
 	tcase_add_test(searches, limits_are_refused);
 	suite_add_tcase(suite, walks);
 	suite_add_tcase(suite, searches);

@@ -25,7 +25,7 @@ static void make_case(
 	ck_assert(pipesim_shape_init(&c->shape, &scenario, 1, PIPESIM_LOOPED, NULL));
 	of.times = c->times = pipesim_times_new(costs, &c->shape);
 	c->x = pipesim_instance_new(&of, NULL);
-	c->bound = pipesim_bound_new(c->x, FALSE, NULL);
+	c->bound = pipesim_bound_new(c->x, FALSE, NULL, NULL);
 }
 
 static void clear_case(Case *c)
