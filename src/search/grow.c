@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "search/build.h"
+#include "search/effort.h"
 #include "search/state.h"
 #include "search/stretch.h"
 #include <math.h>
@@ -71,14 +72,7 @@ static gsize n_ops(const PipesimInstance *x)
 /* The part of these walks' effort that is over; each has had @done looks. */
 static double part_of(const Grow *g, guint done)
 {
-	double part = g->looks > 0 ? (double)done / g->looks : 0;
-
-	if (g->until > 0) {
-		const double took = (double)(g_get_monotonic_time() - g->began);
-
-		part = MAX(part, took / (double)MAX(g->until - g->began, 1));
-	}
-	return part;
+	return pipesim_effort_part(done, g->looks, g->began, g->until);
 }
 
 static gboolean run_walk(

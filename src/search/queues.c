@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/parallel.h"
+#include "search/effort.h"
 #include "search/state.h"
 #include <math.h>
 #include <string.h>
@@ -101,21 +102,15 @@ static void set_round(Queues *queues)
 {
 	const PipesimSearchState *s = queues->s;
 	const PipesimSearchOf *of = s->of;
-	const double took = (double)(g_get_monotonic_time() - queues->began);
-	double part = 0;
+	const guint64 most = of->moves - MIN(of->moves, queues->before);
+	const guint64 left = of->moves - MIN(of->moves, s->found->moves);
+	const double part = pipesim_effort_part(
+		s->found->moves - queues->before, most, queues->began, of->deadline);
 
-	if (of->deadline > 0)
-		part = took / (double)MAX(of->deadline - queues->began, 1);
 	queues->round = (guint)(ROUND / s->n) + 1;
-	if (of->moves > queues->before) {
-		const guint64 left = of->moves - MIN(of->moves, s->found->moves);
-		const double moves = (double)(s->found->moves - queues->before) /
-				     (double)(of->moves - queues->before);
-
-		part = MAX(part, moves);
+	if (most > 0)
 		queues->round = (guint)MIN(
 			queues->round, left * MOVE_VISITS / s->n / s->n_queue_walks + 1);
-	}
 	queues->part = MIN(part, 1);
 }
 

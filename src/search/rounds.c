@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "base/parallel.h"
+#include "search/effort.h"
 #include "search/state.h"
 #include <math.h>
 #include <string.h>
@@ -171,15 +172,11 @@ gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 dea
 /* The part of the whole effort that is over. */
 static double find_part(const PipesimSearchState *s)
 {
-	const double took = (double)(g_get_monotonic_time() - s->began);
-	const double time =
-		s->walk_deadline > 0 ? took / (double)MAX(s->walk_deadline - s->began, 1) : 0;
-	const double moves = s->walk_moves > s->moves_before
-				     ? (double)(s->found->moves - s->moves_before) /
-					       (double)(s->walk_moves - s->moves_before)
-				     : 0;
+	const guint64 most = s->walk_moves - MIN(s->walk_moves, s->moves_before);
+	const double part = pipesim_effort_part(
+		s->found->moves - s->moves_before, most, s->began, s->walk_deadline);
 
-	return MIN(MAX(time, moves), 1);
+	return MIN(part, 1);
 }
 
 static void set_round_moves(PipesimSearchState *s)

@@ -2,6 +2,7 @@
 
 #include "base/parallel.h"
 #include "search/build.h"
+#include "search/effort.h"
 #include "search/fold.h"
 #include "search/timetable.h"
 #include "search/units.h"
@@ -70,17 +71,7 @@ typedef struct Work {
 /* The part of the effort that is spent. */
 static double part_of(const Work *w)
 {
-	double part = 0;
-
-	if (w->most_visits > 0)
-		part = (double)w->visits / (double)w->most_visits;
-	if (w->deadline > 0) {
-		const gint64 took = g_get_monotonic_time() - w->began;
-		const double of_time = (double)took / (double)MAX(w->deadline - w->began, 1);
-
-		part = MAX(part, of_time);
-	}
-	return part;
+	return pipesim_effort_part(w->visits, w->most_visits, w->began, w->deadline);
 }
 
 /* The steps that the unit as it is makes, one for each micro-batch to begin with. */
