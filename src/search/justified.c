@@ -20,8 +20,16 @@ void pipesim_search_init_justifiers(PipesimSearchState *s)
 			s->justifiers = NULL;
 }
 
+static void begin(const PipesimSearchState *s, PipesimJustifier *j, const PipesimWalk *walk)
+{
+	g_autofree guint8 *codes = g_new(guint8, s->n);
+
+	pipesim_walk_codes(walk, codes);
+	pipesim_justifier_begin(j, codes, walk->head, walk->makespan);
+}
+
 /* Makes the order that @j has come to that of @walk, if it is shorter. */
-static void take(const PipesimSearchState *s, const PipesimJustifier *j, PipesimWalk *walk)
+static void take(const PipesimSearchState *s, PipesimJustifier *j, PipesimWalk *walk)
 {
 	g_autofree guint8 *before = NULL, *codes = NULL;
 
@@ -45,7 +53,7 @@ static gboolean run_justifier(
 	/* Where the engine judges an order as short as the bound is not yet the end. */
 	const gint64 bound = s->judged ? -1 : s->found->bound->time;
 
-	pipesim_justifier_begin(j, walk->head, walk->makespan);
+	begin(s, j, walk);
 	for (guint i = 0; i < s->justifications && j->makespan > bound; i++) {
 		if (s->justify_until > 0 && g_get_monotonic_time() >= s->justify_until)
 			break;
@@ -84,7 +92,7 @@ guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes)
 	if (j == NULL || !pipesim_walk_begin(walk, codes))
 		return NULL;
 	makespan = walk->makespan;
-	pipesim_justifier_begin(j, walk->head, makespan);
+	begin(s, j, walk);
 	for (guint i = 0; i < PLAIN && pipesim_justifier_run(j, FALSE); i++)
 		continue;
 	take(s, j, walk);

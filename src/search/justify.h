@@ -20,7 +20,6 @@ typedef struct {
 /* The ops of one code of a lane, looking one way. */
 typedef struct {
 	guint rank;
-	gint64 took;
 	/* The codes that they wait for, of the same micro-batch, and what lies between the end of these and their
 	 * start. */
 	guint n_inputs, input[2];
@@ -39,8 +38,12 @@ typedef struct {
 	const PipesimInstance *x;
 	guint n;
 	PipesimPutting *putting[2]; /* [lane * kinds + kind]: forwards, and looking backwards */
-	gint64 *start, *other,
-		*key; /* [op], as in PipesimWalk: (lane * kinds + kind) * count + micro-batch */
+	/* [op], as in PipesimWalk: (lane * kinds + kind) * count + micro-batch. */
+	gint64 *start, *other, *key;
+	gint64 *took; /* until what it runs as one with is over */
+	/* The first op of those that it runs as one with, and the next one of these, round; itself where it runs alone.
+	 * They are put together. */
+	guint32 *first, *next;
 	gint64 makespan;
 	gint64 op; /* what one takes on average, ns */
 	PipesimSampleKey random;
@@ -53,21 +56,23 @@ typedef struct {
 	guint32 *done;                /* [code of all lanes]: micro-batches put */
 	PipesimNextPut *heap;         /* the first first */
 	guint n_heap;
-	guint8 *blocked; /* [code of all lanes]: has to wait for room */
+	/* [code of all lanes], of the first of what runs as one: in the heap; has to wait for room. */
+	guint8 *queued, *blocked;
 } PipesimJustifier;
 
-/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks. FALSE where some ops
- * may run as one: their orders are not put together in this way. */
+/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks. FALSE where forwards may
+ * run in pairs: moves that go on from orders put together in this way find fewer pairs. */
 gboolean pipesim_justifier_init(PipesimJustifier *justifier, const PipesimInstance *instance,
 	guint64 seed, guint64 number, PipesimArena *arena);
 
-/** pipesim_justifier_begin: from an order that fits; @starts of its ops, ns. */
-void pipesim_justifier_begin(
-	PipesimJustifier *justifier, const gint64 *starts, gint64 makespan);
+/** pipesim_justifier_begin: from the order @codes, tidy, which fits; @starts of its ops, ns. What runs as one in it
+ * does so in all that become of it. */
+void pipesim_justifier_begin(PipesimJustifier *justifier, const guint8 *codes,
+	const gint64 *starts, gint64 makespan);
 
 /** pipesim_justifier_run: there and back once, @noise: with times that are off at random. What comes out longer is
  * forgotten. Returns whether it is shorter. */
 gboolean pipesim_justifier_run(PipesimJustifier *justifier, gboolean noise);
 
 /** pipesim_justifier_codes: the order as it is now. */
-void pipesim_justifier_codes(const PipesimJustifier *justifier, guint8 *codes);
+void pipesim_justifier_codes(PipesimJustifier *justifier, guint8 *codes);

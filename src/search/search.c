@@ -11,7 +11,7 @@
 
 /* Walks at a time: long ones find more than many. For so many moves there is one, from LEAST_WALKS to
  * MOST_WALKS, whatever the number of threads; where time alone counts one a thread. Of long orders one, as it
- * takes about 180 bytes an op, with what puts it together anew. */
+ * takes about 200 bytes an op, with what puts it together anew. */
 #define MOVES_A_WALK 2000000
 #define LEAST_WALKS  2
 #define MOST_WALKS   16
