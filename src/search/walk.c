@@ -773,7 +773,7 @@ static gboolean try_move(PipesimWalk *walk, gint64 most)
 		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
 
 	walk->moves++;
-	if (walk->glues && (bits >> 1 & 7u) < (walk->x->pair != NULL ? 3 : 1))
+	if (walk->glues && (bits >> 1 & 7u) == 0)
 		return try_glue(walk, place, most);
 	return try_shift(walk, place, shift, (bits & 1) != 0, most);
 }
