@@ -243,7 +243,7 @@ _pipesim_option 'optimize' '--placement' '' 'WHERE' 'single v interleaved wave b
 _pipesim_option 'optimize' '--full-backward' '' '' '' 'for runtimes that cannot split backwards into I and W'
 _pipesim_option 'optimize' '--objective' '' 'WHAT' 'makespan p5 median p95 p99' 'makespan (default), or of --samples p5, median, p95, p99'
 _pipesim_option 'optimize' '--time' '' 'TIME' '' 'search so long, with a unit: 10s, 500ms; 0: what is known'
-_pipesim_option 'optimize' '--moves' '' 'N' '' 'so many moves: the same result each time (default: some 10 s)'
+_pipesim_option 'optimize' '--moves' '' 'N' '' 'so many moves: always the same result (default: 10 s a limit)'
 _pipesim_option 'optimize' '--explain-bound' '' '' '' 'prove the lower bound, step by step'
 _pipesim_option 'calibrate' '--load-mode' '' 'MODE' 'sustained back_to_back synced' 'sustained, back_to_back or synced (default: the first captured)'
 _pipesim_option 'calibrate' '--impl' '' 'COMPONENT=IMPL...' '' 'implementation to use, if several (default: the fastest)'

@@ -10,7 +10,8 @@
 #include <signal.h>
 #include <string.h>
 
-/* Moves that are looked at where nothing is said, by ops: some 10 s of one core, and the same everywhere. */
+/* Moves that are looked at where nothing is said, by ops: some 10 s of one core for each limit
+ * that is searched, and the same everywhere. */
 #define USUAL_WORK  G_GUINT64_CONSTANT(8000000000)
 #define LEAST_MOVES 20000
 /* Orders made by hand that are shown beside the one found. */

@@ -330,7 +330,7 @@ SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 SETTING(TIME, "--time", 0, "TIME", "search so long, with a unit: 10s, 500ms; 0: what is known",
 	PIPESIM_NO_GROUP)
 SETTING(MOVES, "--moves", 0, "N",
-	"so many moves: the same result each time (default: some 10 s)", PIPESIM_NO_GROUP)
+	"so many moves: always the same result (default: 10 s a limit)", PIPESIM_NO_GROUP)
 SETTING(EXPLAIN_BOUND, "--explain-bound", 0, NULL, "prove the lower bound, step by step",
 	PIPESIM_NO_GROUP)
 
