@@ -1,33 +1,12 @@
 #include "config.h"
 
-#include "search/walk.h"
-#include <math.h>
+#include "search/walk-inner.h"
 #include <string.h>
 
 #define F     PIPESIM_CODE_F
 #define I     PIPESIM_CODE_I
 #define W     PIPESIM_CODE_W
 #define NO_OP PIPESIM_NO_OP
-
-static guint32 draw(PipesimWalk *walk, guint32 below)
-{
-	return pipesim_random_below(walk->key, walk->drawn++, below);
-}
-
-static guint code_of(const PipesimWalk *walk, guint32 op)
-{
-	return op / walk->x->count % (walk->x->chunks * walk->x->kinds);
-}
-
-static guint kind_of(const PipesimWalk *walk, guint32 op)
-{
-	return op / walk->x->count % walk->x->kinds;
-}
-
-static guint lane_of(const PipesimWalk *walk, guint32 op)
-{
-	return op / walk->x->count / walk->x->kinds;
-}
 
 static void connect(PipesimWalk *walk, guint32 from, guint32 to, gint64 lag)
 {
@@ -42,7 +21,8 @@ static void connect_all(PipesimWalk *walk)
 	const guint32 count = x->count;
 
 	for (guint32 op = 0; op < walk->n; op++) {
-		walk->took[op] = x->time[kind_of(walk, op)][lane_of(walk, op)];
+		walk->took[op] =
+			x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
 		walk->input[op] = walk->output[op] = NO_OP;
 	}
 	for (guint32 lane = 0; lane < x->lanes; lane++)
@@ -101,38 +81,10 @@ void pipesim_walk_init(PipesimWalk *walk, const PipesimInstance *x, guint64 seed
 
 /* Longest paths -------------------------------------------------------------------------- */
 
-/* The op before @op on its rank. */
-static guint32 previous(const PipesimWalk *walk, guint32 op)
-{
-	const guint32 place = walk->place[op];
-
-	return place % walk->per_rank > 0 ? walk->seq[place - 1] : NO_OP;
-}
-
-static guint32 next_of(const PipesimWalk *walk, guint32 op)
-{
-	const guint32 place = walk->place[op];
-
-	return (place + 1) % walk->per_rank > 0 ? walk->seq[place + 1] : NO_OP;
-}
-
-static gboolean is_glued(const PipesimWalk *walk, guint32 op)
-{
-	return walk->glues && walk->glued[op] != 0;
-}
-
 /* Whether @op is an F that waits for the input of the I behind it too. */
 static gboolean is_paired(const PipesimWalk *walk, guint32 op)
 {
-	return is_glued(walk, op) && kind_of(walk, op) == F;
-}
-
-/* What waits for the input of @op: the first op of its pair, or @op. */
-static guint32 entry(const PipesimWalk *walk, guint32 op)
-{
-	const guint32 before = walk->glues ? previous(walk, op) : NO_OP;
-
-	return before != NO_OP && walk->glued[before] != 0 ? before : op;
+	return pipesim_walk_is_glued(walk, op) && pipesim_walk_kind(walk, op) == F;
 }
 
 static gint64 arrival(const PipesimWalk *walk, guint32 op)
@@ -150,7 +102,7 @@ static gint64 departure(const PipesimWalk *walk, guint32 op)
 
 	if (output == NO_OP)
 		return 0;
-	first = entry(walk, output);
+	first = pipesim_walk_entry(walk, output);
 	return walk->tail[first] + walk->took[first] + walk->lag[output];
 }
 
@@ -177,7 +129,8 @@ static void find_heads(PipesimWalk *walk, guint32 first)
 		while (walk->dirty[word] != 0) {
 			const guint32 bit = (guint32)__builtin_ctzll(walk->dirty[word]);
 			const guint32 op = walk->turns[word * 64 + bit];
-			const guint32 before = previous(walk, op), after = next_of(walk, op);
+			const guint32 before = pipesim_walk_previous(walk, op),
+				      after = pipesim_walk_next(walk, op);
 			const gint64 ready = arrival(walk, op);
 			const gint64 free_at =
 				before == NO_OP ? 0 : walk->head[before] + walk->step[before];
@@ -195,7 +148,7 @@ static void find_heads(PipesimWalk *walk, guint32 first)
 			if (after != NO_OP)
 				mark(walk, after);
 			if (walk->output[op] != NO_OP)
-				mark(walk, entry(walk, walk->output[op]));
+				mark(walk, pipesim_walk_entry(walk, walk->output[op]));
 		}
 }
 
@@ -208,7 +161,8 @@ static void find_tails(PipesimWalk *walk, guint32 last)
 		while (walk->dirty[word] != 0) {
 			const guint32 bit = 63 - (guint32)__builtin_clzll(walk->dirty[word]);
 			const guint32 op = walk->turns[word * 64 + bit];
-			const guint32 before = previous(walk, op), after = next_of(walk, op);
+			const guint32 before = pipesim_walk_previous(walk, op),
+				      after = pipesim_walk_next(walk, op);
 			const gint64 left = departure(walk, op);
 			const gint64 rest = after == NO_OP
 						    ? 0
@@ -245,13 +199,14 @@ static gboolean is_between(const PipesimWalk *walk, guint32 op, guint32 first, g
 /* Ops of turns @first to @last that @op waits for. */
 static guint8 count_waits(const PipesimWalk *walk, guint32 op, guint32 first, guint32 last)
 {
-	guint8 waits = is_between(walk, previous(walk, op), first, last);
+	guint8 waits = is_between(walk, pipesim_walk_previous(walk, op), first, last);
 
 	/* A pair's backward waits for its forward alone, which waits for the input of both. */
-	if (entry(walk, op) == op || kind_of(walk, op) != I)
+	if (pipesim_walk_entry(walk, op) == op || pipesim_walk_kind(walk, op) != I)
 		waits += is_between(walk, walk->input[op], first, last);
 	if (is_paired(walk, op))
-		waits += is_between(walk, walk->input[next_of(walk, op)], first, last);
+		waits +=
+			is_between(walk, walk->input[pipesim_walk_next(walk, op)], first, last);
 	return waits;
 }
 
@@ -273,8 +228,8 @@ static gboolean sort_turns(PipesimWalk *walk, guint32 first, guint32 last)
 	}
 	for (guint32 at = 0; at < end; at++) {
 		const guint32 output = walk->output[queue[at]];
-		const guint32 after[2] = {next_of(walk, queue[at]),
-			output == NO_OP ? NO_OP : entry(walk, output)};
+		const guint32 after[2] = {pipesim_walk_next(walk, queue[at]),
+			output == NO_OP ? NO_OP : pipesim_walk_entry(walk, output)};
 
 		for (guint i = 0; i < 2; i++)
 			if (is_between(walk, after[i], first, last) &&
@@ -293,15 +248,15 @@ static gboolean sort_turns(PipesimWalk *walk, guint32 first, guint32 last)
 void pipesim_walk_codes(const PipesimWalk *walk, guint8 *codes)
 {
 	for (guint32 place = 0; place < walk->n; place++)
-		codes[place] = (guint8)code_of(walk, walk->seq[place]);
+		codes[place] = (guint8)pipesim_walk_code(walk, walk->seq[place]);
 	for (guint32 place = 0; walk->glues && place < walk->n; place++)
 		if (walk->glued[walk->seq[place]] != 0)
-			codes[place] |= kind_of(walk, walk->seq[place]) == F
+			codes[place] |= pipesim_walk_kind(walk, walk->seq[place]) == F
 						? PIPESIM_CODE_PAIRED
 						: PIPESIM_CODE_JOINED;
 }
 
-static void keep_best(PipesimWalk *walk)
+void pipesim_walk_keep_best(PipesimWalk *walk)
 {
 	walk->best_makespan = walk->makespan;
 	pipesim_walk_codes(walk, walk->best);
@@ -310,15 +265,15 @@ static void keep_best(PipesimWalk *walk)
 /* Whether @op is of a full backward. */
 static gboolean is_joined(const PipesimWalk *walk, guint32 op)
 {
-	const guint kind = kind_of(walk, op);
+	const guint kind = pipesim_walk_kind(walk, op);
 
-	return kind != F && is_glued(walk, kind == W ? op - walk->x->count : op);
+	return kind != F && pipesim_walk_is_glued(walk, kind == W ? op - walk->x->count : op);
 }
 
 static gint64 change(const PipesimWalk *walk, guint room, guint32 op)
 {
-	return pipesim_room_change(&walk->x->room[room], lane_of(walk, op), kind_of(walk, op),
-		walk->glues && is_joined(walk, op));
+	return pipesim_room_change(&walk->x->room[room], pipesim_walk_lane(walk, op),
+		pipesim_walk_kind(walk, op), walk->glues && is_joined(walk, op));
 }
 
 /* From place @first on, to before @end. */
@@ -336,11 +291,11 @@ static void find_levels(PipesimWalk *walk, guint32 first, guint32 end)
 		}
 }
 
-/* Whether @i and its W run as one, and whether @f does with them; without @f (NO_OP): the former alone. */
-static void glue(PipesimWalk *walk, guint32 f, guint32 i, gboolean joined, gboolean paired)
+void pipesim_walk_glue(
+	PipesimWalk *walk, guint32 f, guint32 i, gboolean joined, gboolean paired)
 {
 	const PipesimInstance *x = walk->x;
-	const guint lane = lane_of(walk, i);
+	const guint lane = pipesim_walk_lane(walk, i);
 
 	walk->took[i] = x->time[I][lane];
 	if (x->kinds > 2) {
@@ -355,11 +310,11 @@ static void glue(PipesimWalk *walk, guint32 f, guint32 i, gboolean joined, gbool
 	if (f == NO_OP)
 		return;
 	walk->glued[f] = paired;
-	walk->took[f] = walk->step[f] = x->time[F][lane_of(walk, f)];
+	walk->took[f] = walk->step[f] = x->time[F][pipesim_walk_lane(walk, f)];
 	if (paired) {
 		const guint chunk = lane % x->chunks;
 
-		walk->took[f] = pipesim_instance_pair(x, lane_of(walk, f), chunk);
+		walk->took[f] = pipesim_instance_pair(x, pipesim_walk_lane(walk, f), chunk);
 		walk->step[f] = 0;
 		walk->took[i] = walk->step[i] = walk->took[f];
 	}
@@ -370,14 +325,14 @@ static void glue_all(PipesimWalk *walk, const guint8 *codes)
 	memset(walk->glued, 0, walk->n);
 	for (guint32 op = 0; op < walk->n; op++)
 		walk->took[op] = walk->step[op] =
-			walk->x->time[kind_of(walk, op)][lane_of(walk, op)];
+			walk->x->time[pipesim_walk_kind(walk, op)][pipesim_walk_lane(walk, op)];
 	for (guint32 place = walk->n; place-- > 0;) {
 		const guint32 op = walk->seq[place];
 
 		if ((codes[place] & PIPESIM_CODE_JOINED) != 0)
-			glue(walk, NO_OP, op, TRUE, FALSE);
+			pipesim_walk_glue(walk, NO_OP, op, TRUE, FALSE);
 		else if ((codes[place] & PIPESIM_CODE_PAIRED) != 0)
-			glue(walk, op, walk->seq[place + 1], TRUE, TRUE);
+			pipesim_walk_glue(walk, op, walk->seq[place + 1], TRUE, TRUE);
 	}
 }
 
@@ -409,27 +364,13 @@ gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 	find_heads(walk, 0);
 	mark_turns(walk, 0, walk->n - 1);
 	find_tails(walk, walk->n - 1);
-	keep_best(walk);
+	pipesim_walk_keep_best(walk);
 	return TRUE;
 }
 
-/* Moves ---------------------------------------------------------------------------------- */
+/* Another window ---------------------------------------------------------------------------------- */
 
-/* Whether @a, before @b on its rank, may come after it: no other way leads from one to the other. */
-static gboolean may_pass(const PipesimWalk *walk, guint32 a, guint32 b)
-{
-	const guint32 output = walk->output[a], input = walk->input[b];
-
-	if (code_of(walk, a) == code_of(walk, b) || output == b)
-		return FALSE;
-	if (kind_of(walk, a) == I && kind_of(walk, b) == W && b == a + walk->x->count)
-		return FALSE;
-	/* A way would begin with what follows a and end with what b waits for: no later. */
-	return output == NO_OP || input == NO_OP || walk->head[input] < walk->head[output];
-}
-
-/* What is held stays within the limit while the window runs from place @first on. */
-static gboolean has_room(const PipesimWalk *walk, guint32 first, guint n)
+gboolean pipesim_walk_has_room(const PipesimWalk *walk, guint32 first, guint n)
 {
 	const guint rank = first / walk->per_rank;
 
@@ -440,7 +381,8 @@ static gboolean has_room(const PipesimWalk *walk, guint32 first, guint n)
 		for (guint k = 0; k < n; k++) {
 			const guint32 op = walk->window[k];
 
-			if (!pipesim_room_hold(room, rank, lane_of(walk, op), kind_of(walk, op),
+			if (!pipesim_room_hold(room, rank, pipesim_walk_lane(walk, op),
+				    pipesim_walk_kind(walk, op),
 				    walk->glues && is_joined(walk, op), &level))
 				return FALSE;
 		}
@@ -448,9 +390,7 @@ static gboolean has_room(const PipesimWalk *walk, guint32 first, guint n)
 	return TRUE;
 }
 
-/* The longest path through an op of the window, were it to run from place @first on; more than @most
- * where it is above that. */
-static gint64 longest_through(PipesimWalk *walk, guint32 first, guint n, gint64 most)
+gint64 pipesim_walk_longest_through(PipesimWalk *walk, guint32 first, guint n, gint64 most)
 {
 	const guint32 end = first + n;
 	gint64 at = 0, rest = 0, longest = 0;
@@ -526,16 +466,14 @@ static guint32 mark_neighbours(PipesimWalk *walk, guint32 first, guint n, gboole
 		if (other == NO_OP)
 			continue;
 		if (outputs)
-			other = entry(walk, other);
+			other = pipesim_walk_entry(walk, other);
 		mark(walk, other);
 		last = MAX(last, walk->turn[other]);
 	}
 	return last;
 }
 
-/* Takes the move. FALSE where it makes a cycle: nothing has then changed.
- * @retimed: ops of the window take another time than they did */
-static gboolean take(PipesimWalk *walk, guint32 first, guint n, gboolean retimed)
+gboolean pipesim_walk_take(PipesimWalk *walk, guint32 first, guint n, gboolean retimed)
 {
 	guint32 *before = &walk->window[walk->per_rank];
 	guint32 from = G_MAXUINT32, until = 0, last;
@@ -561,238 +499,4 @@ static gboolean take(PipesimWalk *walk, guint32 first, guint n, gboolean retimed
 	find_tails(walk, last);
 	walk->taken++;
 	return TRUE;
-}
-
-/* A place whose op is on a longest path, in most cases. */
-static guint32 draw_place(PipesimWalk *walk)
-{
-	guint32 place = draw(walk, walk->n);
-
-	for (guint i = 0; i < 32; i++) {
-		const guint32 op = walk->seq[place];
-
-		if (walk->head[op] + walk->took[op] + walk->tail[op] == walk->makespan)
-			break;
-		place = draw(walk, walk->n);
-	}
-	return place;
-}
-
-/* Where what runs as one with the op at @place begins, and where it is over. */
-static guint32 block_begin(const PipesimWalk *walk, guint32 place)
-{
-	while (place % walk->per_rank > 0 && is_glued(walk, walk->seq[place - 1]))
-		place--;
-	return place;
-}
-
-static guint32 block_end(const PipesimWalk *walk, guint32 place)
-{
-	while (is_glued(walk, walk->seq[place]))
-		place++;
-	return place + 1;
-}
-
-/* The same of all ops from place @a on before @b, and those from @b on before @end. */
-static gboolean blocks_may_pass(
-	const PipesimWalk *walk, guint32 a, guint32 a_end, guint32 b, guint32 b_end)
-{
-	for (guint32 i = a; i < a_end; i++)
-		for (guint32 k = b; k < b_end; k++)
-			if (!may_pass(walk, walk->seq[i], walk->seq[k]))
-				return FALSE;
-	return TRUE;
-}
-
-static guint fill_later(PipesimWalk *walk, guint32 place, guint shift, guint32 *first)
-{
-	const guint32 end = place - place % walk->per_rank + walk->per_rank;
-	const guint32 from = block_begin(walk, place), until = block_end(walk, place);
-	guint32 at = until;
-	guint n = 0;
-
-	for (guint i = 0; i < shift && at < end; i++) {
-		const guint32 next = block_end(walk, at);
-
-		if (!blocks_may_pass(walk, from, until, at, next))
-			break;
-		while (at < next)
-			walk->window[n++] = walk->seq[at++];
-	}
-	if (n == 0)
-		return 0;
-	*first = from;
-	for (at = from; at < until; at++)
-		walk->window[n++] = walk->seq[at];
-	return n;
-}
-
-static guint fill_earlier(PipesimWalk *walk, guint32 place, guint shift, guint32 *first)
-{
-	const guint32 begin = place - place % walk->per_rank;
-	const guint32 from = block_begin(walk, place), until = block_end(walk, place);
-	guint32 at = from;
-	guint n = 0;
-
-	for (guint i = 0; i < shift && at > begin; i++) {
-		const guint32 next = block_begin(walk, at - 1);
-
-		if (!blocks_may_pass(walk, next, at, from, until))
-			break;
-		at = next;
-	}
-	if (at == from)
-		return 0;
-	*first = at;
-	for (guint32 k = from; k < until; k++)
-		walk->window[n++] = walk->seq[k];
-	while (at < from)
-		walk->window[n++] = walk->seq[at++];
-	return n;
-}
-
-/* Moves what runs as one past up to @shift others, later or earlier. */
-static gboolean try_shift(
-	PipesimWalk *walk, guint32 place, guint shift, gboolean later, gint64 most)
-{
-	guint32 first = 0;
-	const guint n = later ? fill_later(walk, place, shift, &first)
-			      : fill_earlier(walk, place, shift, &first);
-
-	return n >= 2 && has_room(walk, first, n) &&
-	       longest_through(walk, first, n, most) <= most && take(walk, first, n, FALSE);
-}
-
-/* The window: all from the first of @n_ops ops to the last, these together at the place @at of one of them. Its
- * length; 0: not all the others may run before or after them. */
-static guint fill_together(
-	PipesimWalk *walk, const guint32 *ops, guint n_ops, guint32 at, guint32 *first)
-{
-	guint32 last = at;
-	guint n = 0;
-
-	*first = at;
-	for (guint i = 0; i < n_ops; i++) {
-		*first = MIN(*first, walk->place[ops[i]]);
-		last = MAX(last, walk->place[ops[i]]);
-	}
-	if (last - *first > 2 * walk->most_shift)
-		return 0;
-	for (guint32 place = *first; place <= last; place++) {
-		const guint32 op = walk->seq[place];
-		gboolean own = FALSE;
-
-		for (guint i = 0; i < n_ops; i++)
-			own |= op == ops[i];
-		for (guint i = 0; i < n_ops && !own; i++)
-			if (place < at ? place > walk->place[ops[i]] &&
-						 !may_pass(walk, ops[i], op)
-				       : place < walk->place[ops[i]] &&
-						 !may_pass(walk, op, ops[i]))
-				return 0;
-		for (guint i = 0; i < n_ops && place == at; i++)
-			walk->window[n++] = ops[i];
-		if (!own)
-			walk->window[n++] = op;
-	}
-	return n;
-}
-
-/* @ops, a backward with its W, behind an F or not, come together at the place @at, and run as one or no longer. */
-static gboolean try_together(PipesimWalk *walk, const guint32 *ops, guint n_ops, guint32 at,
-	gboolean joined, gboolean paired, gint64 most)
-{
-	const guint32 f = kind_of(walk, ops[0]) == F ? ops[0] : NO_OP;
-	const guint32 i = f != NO_OP ? ops[1] : ops[0];
-	const gboolean was_joined = walk->x->kinds > 2 && is_glued(walk, i);
-	guint32 first;
-	const guint n = fill_together(walk, ops, n_ops, at, &first);
-
-	if (n == 0)
-		return FALSE;
-	glue(walk, f, i, joined, paired);
-	if (has_room(walk, first, n) && longest_through(walk, first, n, most) <= most &&
-		take(walk, first, n, TRUE))
-		return TRUE;
-	glue(walk, f, i, was_joined, !paired);
-	return FALSE;
-}
-
-/* The @n-th backward in no pair from @op on, or back. NO_OP: there is none near. */
-static guint32 find_backward(const PipesimWalk *walk, guint32 op, guint n, gboolean later)
-{
-	for (guint i = 0; i < 2 * walk->most_shift; i++) {
-		op = later ? next_of(walk, op) : previous(walk, op);
-		if (op == NO_OP)
-			break;
-		if (kind_of(walk, op) == I && entry(walk, op) == op && --n == 0)
-			return op;
-	}
-	return NO_OP;
-}
-
-/* @f and a backward near it become a pair, where either of them stands, or the other way round. */
-static gboolean try_pair(PipesimWalk *walk, guint32 f, gint64 most)
-{
-	const guint32 bits = draw(walk, 64);
-	const gboolean paired = is_glued(walk, f);
-	const guint n = 1 + (bits >> 3 & 1) * (bits >> 4);
-	const guint32 i =
-		paired ? next_of(walk, f) : find_backward(walk, f, n, (bits & 1) != 0);
-	const guint32 ops[] = {f, i, i + walk->x->count};
-	const guint32 at = paired || (bits & 2) != 0 ? f : i;
-
-	if (i == NO_OP ||
-		(!paired && !(walk->place[f] < walk->place[i] ? may_pass(walk, f, i)
-							      : may_pass(walk, i, f))))
-		return FALSE;
-	return try_together(walk, ops, walk->x->kinds, walk->place[at], TRUE, !paired, most);
-}
-
-/* Other ops run as one around the op at @place: a pair, or an I and its W. */
-static gboolean try_glue(PipesimWalk *walk, guint32 place, gint64 most)
-{
-	const guint32 first = walk->seq[block_begin(walk, place)];
-	const guint kind = kind_of(walk, first);
-	const guint32 i = kind == W ? first - walk->x->count : first;
-	const guint32 ops[] = {i, i + walk->x->count};
-
-	if (kind == F)
-		return walk->x->pair != NULL && try_pair(walk, first, most);
-	return walk->x->kinds > 2 &&
-	       try_together(walk, ops, 2, walk->place[i], !is_glued(walk, i), FALSE, most);
-}
-
-/* One move at random, which is taken if the order is then no longer than @most. */
-static gboolean try_move(PipesimWalk *walk, gint64 most)
-{
-	const guint32 place = draw_place(walk);
-	const guint32 bits = draw(walk, G_MAXUINT32);
-	/* Short ones are the most. */
-	const guint shift =
-		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
-
-	walk->moves++;
-	if (walk->glues && (bits >> 1 & 7u) == 0)
-		return try_glue(walk, place, most);
-	return try_shift(walk, place, shift, (bits & 1) != 0, most);
-}
-
-void pipesim_walk_run(PipesimWalk *walk, guint n, double heat, gint64 bound)
-{
-	for (guint i = 0; i < n && walk->best_makespan > bound; i++) {
-		const double luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
-		const gint64 most = walk->makespan + (gint64)(-log(luck) * heat);
-
-		if (try_move(walk, most) && walk->makespan < walk->best_makespan)
-			keep_best(walk);
-	}
-}
-
-gboolean pipesim_walk_step(PipesimWalk *walk, gint64 most)
-{
-	for (guint i = 0; i < 1000; i++)
-		if (try_move(walk, most))
-			return TRUE;
-	return FALSE;
 }
