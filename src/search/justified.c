@@ -4,10 +4,11 @@
 #include "base/parallel.h"
 #include "search/state.h"
 
-/* The part of the effort, in this many turns, and ops put that take as long as ten moves. */
-#define PART     3
-#define TURNS    3
-#define TEN_PUTS 40
+/* The part of the effort, in this many turns, and the ops put for a move of it: together they take about as long as all
+ * moves of walks, and where the clock decides that part of the time. */
+#define PART  3
+#define TURNS 3
+#define PUTS  40
 /* Times without noise: the order comes to rest soon. */
 #define PLAIN 4
 
@@ -77,7 +78,7 @@ void pipesim_search_justify(PipesimSearchState *s)
 	s->justifications = G_MAXUINT;
 	if (of->moves > 0)
 		s->justifications = (guint)MIN(
-			of->moves / parts / s->n_walks * TEN_PUTS / (2 * s->n), G_MAXUINT);
+			of->moves / parts / s->n_walks * PUTS / (2 * s->n), G_MAXUINT);
 	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / parts : 0;
 	pipesim_parallel(&work, NULL);
 }
