@@ -25,7 +25,7 @@ static const struct {
 /* It grows to so many a rank; of longer orders the rest is repeated at once. */
 #define GROWN_RANKS 4
 /* Visits of ops that take as long as a move of other walks. */
-#define MOVE_VISITS 300
+#define MOVE_VISITS 450
 /* Heat of the first order, and at the end of each; what every other walk has of it, which comes to something where the
  * hotter ones do not come back to what they began from. */
 #define FIRST   0.8
