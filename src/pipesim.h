@@ -16,7 +16,8 @@ G_BEGIN_DECLS
  */
 #define PIPESIM_ERROR (pipesim_error_quark())
 typedef enum {
-	PIPESIM_ERROR_PARSE,      /* correct that file; the message begins path:line:column: */
+	PIPESIM_ERROR_PARSE,      /* correct that file; the message begins path:line:column: if
+				     there is such a place */
 	PIPESIM_ERROR_USAGE,      /* correct the option or name that the message quotes */
 	PIPESIM_ERROR_CONSTRAINT, /* the schedule refuses this shape; the message names another
 				   */
