@@ -408,6 +408,7 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 		return FALSE;
 	side->proof = proof;
 	side->until = until;
+	side->late = back && pipesim_bound_is_rough(until);
 	side->window = ops > LONG ? NARROW : WINDOW;
 	side->at = pipesim_arena_array(arena, gint64, ops);
 	side->any = pipesim_arena_array(arena, gint64, ops);

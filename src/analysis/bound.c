@@ -273,7 +273,6 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 		return NULL;
 	if (proof != NULL)
 		pipesim_proof_turn(proof);
-	fill.tail.late = pipesim_bound_is_rough(until);
 	if (!pipesim_side_init(&fill.tail, x, TRUE, proof, until, arena, error))
 		return NULL;
 	for (guint rank = 0; rank < x->ranks; rank++)
