@@ -254,8 +254,7 @@ static void add_builds(PipesimSearchState *s)
 		guint8 *codes;
 
 		/* The last way always leads to an order. */
-		if (way + 1 < PIPESIM_BUILDS &&
-			(pipesim_search_is_late(s) || pipesim_search_is_stopped(s)))
+		if (way + 1 < PIPESIM_BUILDS && is_enough(s))
 			continue;
 		codes = g_new(guint8, s->n);
 		if (pipesim_build(&s->tight, way, codes) && pipesim_search_fits(s, codes))
