@@ -85,17 +85,11 @@ static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
 	return total * x->count < MOST_TIME;
 }
 
-/* Codes that flags leave room for. */
-static gboolean has_flags(const PipesimInstance *x)
-{
-	return x->chunks * x->kinds <= PIPESIM_CODE_MASK;
-}
-
 static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
 {
 	gboolean shorter = FALSE;
 
-	if (of->whole || !has_flags(x))
+	if (of->whole || !pipesim_instance_has_flags(x))
 		return;
 	x->whole = g_new(gint64, x->lanes);
 	for (guint lane = 0; lane < x->lanes; lane++) {
@@ -162,7 +156,7 @@ static void fill_pairs(PipesimInstance *x, const PipesimInstanceOf *of)
 {
 	gboolean shorter = FALSE;
 
-	if (of->pairs && has_flags(x)) {
+	if (of->pairs && pipesim_instance_has_flags(x)) {
 		x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
 		for (guint rank = 0; rank < x->ranks; rank++)
 			shorter |= fill_pairs_of(x, of, rank);
@@ -402,7 +396,7 @@ static gboolean hold(
 gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
 {
 	const guint n_codes = x->chunks * x->kinds;
-	const guint mask = has_flags(x) ? PIPESIM_CODE_MASK : G_MAXUINT8;
+	const guint mask = pipesim_instance_code_mask(x);
 	g_autofree guint *done = g_new0(guint, n_codes);
 	gint64 held[PIPESIM_MAX_ROOMS] = {0};
 	gboolean joined = FALSE;
@@ -485,7 +479,7 @@ void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
 	const gsize n_codes = (gsize)x->chunks * x->kinds;
 	g_autofree guint *done = g_new(guint, n_codes);
 
-	if (!has_flags(x))
+	if (!pipesim_instance_has_flags(x))
 		return;
 	for (guint rank = 0; rank < x->ranks; rank++) {
 		memset(done, 0, n_codes * sizeof *done);
@@ -497,7 +491,7 @@ void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
 static guint read_op(const PipesimInstance *x, const guint8 *codes, guint *done, PipesimOp *op)
 {
 	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
-	const guint mask = has_flags(x) ? PIPESIM_CODE_MASK : G_MAXUINT8;
+	const guint mask = pipesim_instance_code_mask(x);
 	const guint code = codes[0] & mask, chunk = code / x->kinds;
 	const guint flags = codes[0] & ~mask;
 	const guint per_copy = x->shape.copies > 1 ? x->count : 0;

@@ -105,6 +105,18 @@ typedef struct {
 	guint n_rooms;
 } PipesimInstance;
 
+/** pipesim_instance_has_flags: whether codes leave room for flags. */
+static inline gboolean pipesim_instance_has_flags(const PipesimInstance *instance)
+{
+	return instance->chunks * instance->kinds <= PIPESIM_CODE_MASK;
+}
+
+/** pipesim_instance_code_mask: what it leaves of one is the code itself. */
+static inline guint pipesim_instance_code_mask(const PipesimInstance *instance)
+{
+	return pipesim_instance_has_flags(instance) ? PIPESIM_CODE_MASK : G_MAXUINT8;
+}
+
 /* What an instance is made of. */
 typedef struct {
 	const PipesimShape *shape; /* not PIPESIM_FROM_FILE; whole micro-batches */

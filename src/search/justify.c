@@ -415,18 +415,12 @@ static void set_keys(PipesimJustifier *j, gboolean noise)
 	}
 }
 
-/* Codes without their flags, where there are any. */
-static guint flag_mask(const PipesimInstance *x)
-{
-	return x->whole != NULL ? PIPESIM_CODE_MASK : G_MAXUINT8;
-}
-
 /* What ops @codes of @rank run as one with, and how long. */
 static void begin_rank(PipesimJustifier *j, guint rank, const guint8 *codes)
 {
 	const PipesimInstance *x = j->x;
 	const guint per_code = x->chunks * x->kinds;
-	const guint mask = flag_mask(x);
+	const guint mask = pipesim_instance_code_mask(x);
 	g_autofree guint32 *done = g_new0(guint32, per_code);
 	guint32 before = 0;
 	gboolean glued = FALSE;

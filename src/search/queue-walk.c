@@ -48,7 +48,7 @@ gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
 
 static guint kind_at(const PipesimQueueWalk *walk, guint place)
 {
-	const guint mask = walk->x->whole != NULL ? PIPESIM_CODE_MASK : G_MAXUINT8;
+	const guint mask = pipesim_instance_code_mask(walk->x);
 
 	return (walk->codes[place] & mask) % walk->x->kinds;
 }

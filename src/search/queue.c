@@ -153,7 +153,7 @@ static inline gboolean take_next(PipesimQueue *queue, const guint8 *codes, guint
 	Rank *here = &queue->now->rank[rank];
 	guint32 *count = counts(queue, queue->now);
 	const guint32 place = rank * x->per_rank + here->at;
-	const guint code = codes[place] & (x->whole != NULL ? PIPESIM_CODE_MASK : G_MAXUINT8);
+	const guint code = codes[place] & pipesim_instance_code_mask(x);
 	const gboolean joined = x->whole != NULL && (codes[place] & PIPESIM_CODE_JOINED) != 0;
 	const guint kind = code % x->kinds;
 	const guint32 own = rank * queue->codes + code, source = queue->source[own];

@@ -11,8 +11,8 @@
 static guint find_stretch(
 	const PipesimWalk *walk, guint rank, guint unit, gint64 time, const guint8 *codes)
 {
-	const guint mask = walk->glues ? PIPESIM_CODE_MASK : G_MAXUINT8;
 	const PipesimInstance *x = walk->x;
+	const guint mask = pipesim_instance_code_mask(x);
 	const guint n_codes = x->chunks * x->kinds, length = unit * n_codes;
 	const guint32 *seq = &walk->seq[rank * walk->per_rank];
 	g_autofree guint *count = g_new0(guint, n_codes);

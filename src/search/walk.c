@@ -340,7 +340,7 @@ gboolean pipesim_walk_begin(PipesimWalk *walk, const guint8 *codes)
 {
 	const PipesimInstance *x = walk->x;
 	const guint n_codes = x->chunks * x->kinds;
-	const guint mask = walk->glues ? PIPESIM_CODE_MASK : G_MAXUINT8;
+	const guint mask = pipesim_instance_code_mask(x);
 	g_autofree guint32 *done = g_new0(guint32, n_codes);
 
 	for (guint32 place = 0; place < walk->n; place++) {
