@@ -49,6 +49,7 @@ typedef struct _Search {
 	guint *waiting; /* BATCH layouts that are to be simulated, each the ends of its stages */
 	guint n_waiting;
 	guint64 left, nodes; /* what may still be run, and looked at */
+	gboolean better;     /* than before */
 	guint *best;         /* ends */
 	PipesimBrief brief;  /* of it; makespan 0: none ran yet */
 	/* Of the walk over all: what is done with each, ends so far, busy time by rank and what that may be, ns;
@@ -96,12 +97,11 @@ static PipesimCosts *costs_of(const Search *s, const guint *ends)
 	return costs;
 }
 
-/* Simulates what waits; returns whether one is better. */
-static gboolean run_waiting(Search *s)
+/* Simulates what waits. */
+static void run_waiting(Search *s)
 {
 	PipesimCosts *costs[BATCH];
 	PipesimBrief briefs[BATCH];
-	gboolean better = FALSE;
 
 	for (guint i = 0; i < s->n_waiting; i++)
 		costs[i] = costs_of(s, &s->waiting[(gsize)i * s->stages]);
@@ -113,24 +113,23 @@ static gboolean run_waiting(Search *s)
 			s->brief = briefs[i];
 			memcpy(s->best, &s->waiting[(gsize)i * s->stages],
 				s->stages * sizeof *s->best);
-			better = TRUE;
+			s->better = TRUE;
 		}
 		pipesim_costs_free(costs[i]);
 	}
 	s->n_waiting = 0;
-	return better;
 }
 
-/* FALSE where no more may be run. */
-static gboolean ask(Search *s, const guint *ends, gboolean *better)
+/* For s->ends; FALSE where no more may be run. */
+static gboolean ask(Search *s)
 {
 	if (s->left == 0)
 		return FALSE;
 	s->left--;
-	memcpy(&s->waiting[(gsize)s->n_waiting++ * s->stages], ends,
+	memcpy(&s->waiting[(gsize)s->n_waiting++ * s->stages], s->ends,
 		s->stages * sizeof *s->waiting);
 	if (s->n_waiting == BATCH)
-		*better |= run_waiting(s);
+		run_waiting(s);
 	return TRUE;
 }
 
@@ -173,18 +172,18 @@ static gboolean may_help(const Search *s)
 /* To the best of the neighbours, until none is better. */
 static void climb(Search *s)
 {
-	gboolean better = TRUE, more = TRUE;
+	gboolean more = TRUE;
 
-	while (better && more) {
-		better = FALSE;
+	for (s->better = TRUE; s->better && more;) {
+		s->better = FALSE;
 		for (guint from = 0; from < s->stages && more; from++)
 			for (guint to = 0; to < s->stages && more; to++)
 				if (from != to &&
 					(s->stages <= MOST_FREE ||
 						ABS((int)from - (int)to) == 1) &&
 					move(s, from, to) && may_help(s))
-					more = ask(s, s->ends, &better);
-		better |= run_waiting(s);
+					more = ask(s);
+		run_waiting(s);
 	}
 }
 
@@ -232,13 +231,6 @@ static gboolean count_leaf(Search *s)
 	return ++s->leaves <= s->left;
 }
 
-static gboolean ask_leaf(Search *s)
-{
-	gboolean better = FALSE;
-
-	return ask(s, s->ends, &better);
-}
-
 /* Whether there are too many within s->limit: counted without a walk. */
 static gboolean are_too_many(const Search *s)
 {
@@ -262,7 +254,7 @@ static gboolean walk_all(Search *s)
 	if (!walk(s, 0, 0))
 		return FALSE;
 	s->nodes = MOST_NODES;
-	s->take = ask_leaf;
+	s->take = ask;
 	return walk(s, 0, 0);
 }
 
@@ -728,6 +720,40 @@ static void find_bounds(
 			s->plain ? pipesim_family_new(schedule, &own, MOST_PROOF_RUNS) : NULL;
 }
 
+/* Into s->best what is shortest; FALSE where no layout has a step below @below. */
+static gboolean find(Search *s, guint64 ops, gint64 below, double *gap)
+{
+	guint64 left;
+
+	*gap = 0;
+	/* Ranks alone may be busy for longer. */
+	if (below < G_MAXINT64 &&
+		!pipesim_layout_counts_leaves(s->counts, (double)below * (1 - TOLERANCE)))
+		return FALSE;
+	memcpy(s->best, s->ends, s->stages * sizeof *s->best);
+	ask(s);
+	run_waiting(s);
+	/* What refuses the balanced layout, as a deadlock, refuses them all. */
+	if (s->brief.makespan == 0) {
+		*gap = 1;
+		return TRUE;
+	}
+	if (below < G_MAXINT64 && none_is_below(s, ops, below))
+		return FALSE;
+	/* Where each run takes long, paths are told first, which take none. */
+	left = s->left;
+	if (s->waits)
+		gather(s, ops);
+	s->left = left;
+	climb(s);
+	if (!walk_all(s))
+		*gap = 1;
+	run_waiting(s);
+	if (*gap > 0 && s->brief.fits && length(&s->brief) < below)
+		*gap = prove(s, ops);
+	return TRUE;
+}
+
 PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimShape *shape, const PipesimCosts *costs,
 	gint64 below, double *gap)
@@ -739,8 +765,6 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		3 * (guint64)shape->ranks * shape->chunks * pipesim_shape_per_chunk(shape);
 	PipesimScenario own = *scenario;
 	PipesimStages *found = pipesim_cutter_recall(costs->cutter, key, gap);
-	gboolean better = FALSE, exact;
-	guint64 left;
 	Search s = {.shape = shape,
 		.costs = costs,
 		.model = pipesim_cutter_model(costs->cutter),
@@ -762,39 +786,10 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	find_bounds(&s, schedule, &own);
 	init(&s, begin);
-	/* Ranks alone may be busy for longer. */
-	if (below < G_MAXINT64 &&
-		!pipesim_layout_counts_leaves(s.counts, (double)below * (1 - TOLERANCE))) {
-		clear(&s);
-		*gap = 0;
-		return NULL;
+	if (find(&s, ops, below, gap)) {
+		found = pipesim_stages_of_items(s.model, s.best, s.stages);
+		pipesim_cutter_remember(costs->cutter, key, found, *gap);
 	}
-	ask(&s, s.ends, &better);
-	run_waiting(&s);
-	if (below < G_MAXINT64 && none_is_below(&s, ops, below)) {
-		clear(&s);
-		*gap = 0;
-		return NULL;
-	}
-	/* Where each run takes long, paths are told first, which take none. */
-	left = s.left;
-	if (s.waits)
-		gather(&s, ops);
-	s.left = left;
-	climb(&s);
-	exact = walk_all(&s);
-	run_waiting(&s);
-	if (exact)
-		*gap = 0;
-	else if (s.brief.fits && length(&s.brief) < below)
-		*gap = prove(&s, ops);
-	else
-		*gap = 1;
-	found = s.brief.makespan > 0 ? pipesim_stages_of_items(s.model, s.best, s.stages)
-				     : pipesim_stages_copy(begin);
-	if (s.brief.makespan == 0)
-		*gap = 1;
 	clear(&s);
-	pipesim_cutter_remember(costs->cutter, key, found, *gap);
 	return found;
 }

@@ -149,6 +149,72 @@ START_TEST(finds_layouts)
 }
 END_TEST
 
+static PipesimRun *run_balanced(const PipesimTransformer *model, gboolean search,
+	const PipesimSchedule *schedule, const PipesimScenario *scenario)
+{
+	const PipesimTraining training = one_sequence(1024);
+	const PipesimRates rates =
+		pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	PipesimCutter *cutter =
+		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates);
+
+	if (search)
+		pipesim_cutter_set_search(cutter);
+	else
+		pipesim_cutter_set_auto(cutter);
+	ck_assert(pipesim_cutter_take(cutter, scenario->ranks, costs, NULL));
+	return pipesim_run_schedule(schedule, scenario, costs);
+}
+
+/* A run with an automatic layout ends as with balanced layers: with a step that is no longer, or with the same refusal.
+ * Four micro-batches over three ranks fit few schedules. */
+START_TEST(ends_as_balanced)
+{
+	static const guint shapes[][2] = {{1, 1}, {2, 2}, {2, 5}, {3, 4}, {4, 8}};
+	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
+	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
+	guint shorter = 0, deadlocks = 0, refused = 0;
+
+	model->layers = 8;
+	for (; *runtimes != NULL; runtimes++)
+		for (guint k = 0; k < 2 * G_N_ELEMENTS(shapes); k++) {
+			const PipesimScenario scenario = {.ranks = shapes[k / 2][0],
+				.microbatches = shapes[k / 2][1],
+				.runtime = *runtimes,
+				.issuing.defer_recv = k % 2,
+				.keep = PIPESIM_KEEP_NOTHING,
+				.seed = 1};
+			const PipesimSchedule *const *schedules = pipesim_schedule_list();
+
+			for (; *schedules != NULL; schedules++) {
+				g_autoptr(PipesimRun) laid_out =
+					run_balanced(model, TRUE, *schedules, &scenario);
+				g_autoptr(PipesimRun) balanced =
+					run_balanced(model, FALSE, *schedules, &scenario);
+
+				if (balanced->error != NULL) {
+					ck_assert_str_eq(laid_out->error->message,
+						balanced->error->message);
+					deadlocks +=
+						balanced->error->code == PIPESIM_ERROR_DEADLOCK;
+					refused++;
+					continue;
+				}
+				ck_assert_msg(laid_out->error == NULL, "%s: %s",
+					(*runtimes)->name, laid_out->error->message);
+				ck_assert_int_le(laid_out->report->training.step,
+					balanced->report->training.step);
+				shorter += laid_out->report->training.step <
+					   balanced->report->training.step;
+			}
+		}
+	ck_assert_uint_gt(deadlocks, 20);
+	ck_assert_uint_gt(refused, deadlocks + 20);
+	ck_assert_uint_gt(shorter, 20);
+}
+END_TEST
+
 /* The shortest step of all layouts, ns, 16 at a time. */
 static gint64 try_all(PipesimFamily *family, const PipesimCosts *costs, guint stages)
 {
@@ -628,6 +694,7 @@ Suite *plan_suite(void)
 	tcase_add_test(tests, plans_well);
 	tcase_add_test(tests, briefs_as_runs);
 	tcase_add_test(tests, finds_layouts);
+	tcase_add_test(tests, ends_as_balanced);
 	tcase_add_test(tests, proves_layouts);
 	tcase_add_test(tests, prunes_safely);
 	tcase_add_test(tests, cuts_layouts);
