@@ -4,7 +4,7 @@
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 cd "$TOP_SRCDIR/src" || exit 99
-rooms='base model measure transformer order schedule runtime engine analysis search output setup sweep cli'
+rooms='base model measure transformer order schedule runtime engine analysis output setup optimize sweep cli'
 allowed=
 for room in $rooms; do
 	allowed="$allowed $room"
@@ -39,7 +39,7 @@ for file in cuda/*; do
 	if [ -n "$bad" ]; then fail "src/$file includes$bad"; else pass; fi
 done
 # Only cli prints, exits or reads the environment.
-for room in base model measure transformer order schedule runtime engine analysis search output setup sweep; do
+for room in base model measure transformer order schedule runtime engine analysis output setup optimize sweep; do
 	[ -d "$room" ] || continue
 	if find "$room" -name '*.c' -exec grep -HnE \
 		'\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \

@@ -2,10 +2,10 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "optimize/search.h"
 #include "output/gnuplot.h"
 #include "output/text.h"
 #include "output/timeline-layout.h"
-#include "search/search.h"
 #include "setup/choice.h"
 #include <signal.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* Searches: time from costs to order, and how near the order is to what none can be below. */
-#include "analysis/bound.h"
 #include "bench.h"
+#include "optimize/bound.h"
+#include "optimize/walk.h"
+#include "order/build.h"
 #include "schedule/schedule.h"
 #include "schedule/search/zb-search.h"
-#include "search/build.h"
-#include "search/walk.h"
 
 typedef struct {
 	const PipesimSchedule *schedule;

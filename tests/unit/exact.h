@@ -1,6 +1,6 @@
 /* The shortest makespan of a small instance, by looking at every order. */
 #pragma once
-#include "analysis/instance.h"
+#include "order/instance.h"
 
 /** exact_makespan: of all orders, ns; -1 where it gives up after @most states. @known: above what some order is known to
  * take, or G_MAXINT64; nothing as long is looked for, and that comes back where nothing is shorter. */

@@ -1,7 +1,7 @@
 /* Bounds by how micro-batches pass each other, found another way: all orders of forwards and backwards are gone
  * through, with longest paths. */
 #pragma once
-#include "analysis/instance.h"
+#include "order/instance.h"
 
 typedef struct {
 	const PipesimInstance *x;     /* one stage a rank */

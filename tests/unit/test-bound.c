@@ -1,9 +1,9 @@
 /* Bounds against all orders, and their proofs against rules written once more. */
-#include "analysis/bound-busy.h"
-#include "analysis/bound-passing.h"
-#include "analysis/bound.h"
 #include "exact.h"
 #include "grid.h"
+#include "optimize/bound-busy.h"
+#include "optimize/bound-passing.h"
+#include "optimize/bound.h"
 #include "passing.h"
 #include "suites.h"
 #include <string.h>

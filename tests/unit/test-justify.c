@@ -1,9 +1,9 @@
 /* Orders that are put together once more by their own times. */
 #include "grid.h"
-#include "search/build.h"
-#include "search/justify.h"
-#include "search/search.h"
-#include "search/walk.h"
+#include "optimize/search.h"
+#include "optimize/walk.h"
+#include "order/build.h"
+#include "order/justify.h"
 #include "suites.h"
 
 static PipesimInstance *make_instance(PipesimPlacement placement, guint ranks, guint chunks,

@@ -1,11 +1,11 @@
 /* The search for the shortest order: never above what it begins from, never below what is possible. */
 #include "exact.h"
 #include "grid.h"
-#include "search/build.h"
-#include "search/search.h"
-#include "search/stretch.h"
-#include "search/walk.h"
-#include "search/within.h"
+#include "optimize/search.h"
+#include "optimize/stretch.h"
+#include "optimize/walk.h"
+#include "optimize/within.h"
+#include "order/build.h"
 #include "suites.h"
 #include <string.h>
 

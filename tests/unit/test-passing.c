@@ -1,7 +1,7 @@
 /* Orders out of a way in which micro-batches pass each other. */
 #include "grid.h"
-#include "search/passing.h"
-#include "search/walk.h"
+#include "optimize/passing.h"
+#include "optimize/walk.h"
 #include "suites.h"
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* Orders under the rules of PyTorch's queues: told quickly they are as long as the engine says, and so found short. */
 #include "grid.h"
-#include "search/build.h"
-#include "search/queue-walk.h"
-#include "search/search.h"
+#include "optimize/queue-walk.h"
+#include "optimize/search.h"
+#include "order/build.h"
 #include "suites.h"
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* Units that are repeated: their periods are what long steps grow by, and their steps are whole orders. */
-#include "analysis/instance.h"
 #include "grid.h"
-#include "search/build.h"
-#include "search/fold.h"
-#include "search/search.h"
-#include "search/timetable.h"
-#include "search/units.h"
-#include "search/walk.h"
+#include "optimize/fold.h"
+#include "optimize/search.h"
+#include "optimize/timetable.h"
+#include "optimize/units.h"
+#include "optimize/walk.h"
+#include "order/build.h"
+#include "order/instance.h"
 #include "suites.h"
 #include <math.h>
 #include <string.h>

@@ -1,0 +1,398 @@
+#include "config.h"
+
+#include "optimize/bound-needs.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+gboolean pipesim_needs_message(const PipesimNeeds *needs, guint lane, guint kind,
+	guint *from_lane, guint *from_kind, gint64 *hop)
+{
+	const PipesimInstance *x = needs->x;
+	const gboolean forward = kind == F;
+	guint other;
+
+	*hop = 0;
+	*from_lane = lane;
+	if (kind == W) {
+		*from_kind = I;
+		return !needs->back;
+	}
+	/* Forwards come from the stage before; of what follows them it is the other way round. */
+	other = forward != needs->back ? x->before[lane] : x->after[lane];
+	if (other != PIPESIM_NO_LANE) {
+		*from_lane = other;
+		*from_kind = kind;
+		if (forward)
+			*hop = x->hop[needs->back ? other : lane];
+		else
+			*hop = x->hop_back[needs->back ? other : lane];
+		return TRUE;
+	}
+	*from_kind = forward ? I : F;
+	return forward == needs->back; /* at the last stage */
+}
+
+/* Counts that hold whatever the memory: of the ops of the same micro-batch. */
+static void need_chain(
+	const PipesimNeeds *needs, guint lane, guint kind, guint k, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	const guint rank = lane / x->chunks;
+
+	memset(need, 0, sizeof *need * needs->codes);
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const guint other = pipesim_instance_lane(x, rank, chunk);
+		guint32 *of = &need[chunk * x->kinds];
+		gboolean upper;
+
+		if (!pipesim_instance_same_way(x, lane, other))
+			continue;
+		/* Whether the other one's forward is before, and its backward after. */
+		upper = x->depth[other] < x->depth[lane];
+		if (!needs->back) {
+			if (kind != F || upper)
+				of[F] = k + 1;
+			if (kind != F && other != lane && !upper)
+				of[I] = k + 1;
+			if (kind == W && other == lane)
+				of[I] = k + 1;
+		} else {
+			if (kind == F && other != lane && !upper)
+				of[F] = k + 1;
+			if (kind == F || (kind == I && upper))
+				of[I] = k + 1;
+			if (x->kinds > 2 &&
+				(kind == F || (kind == I && (upper || other == lane))))
+				of[W] = k + 1;
+		}
+	}
+	need[lane % x->chunks * x->kinds + kind] = k;
+}
+
+static guint32 divide_up(gint64 amount, gint64 by, guint most)
+{
+	if (amount <= 0)
+		return 0;
+	if (by <= 0 || (amount - 1) / by >= most)
+		return most;
+	return (guint32)((amount - 1) / by + 1);
+}
+
+static inline void raise_to(guint32 *count, guint32 least)
+{
+	*count = MAX(*count, least);
+}
+
+/* The least that @other holds when the op starts, in either direction. @begun: codes that begin to
+ * hold, the op's own among them, of forwards or of backwards and weight gradients. */
+static gint64 stays(
+	const PipesimRoom *room, guint lane, const guint32 *begun, gboolean back, gint64 ended)
+{
+	const gint64 held = room->held[lane], freed = room->freed[lane];
+	const gint64 holds =
+		back ? begun[I] * freed + begun[W] * (held - freed) : begun[F] * held;
+
+	return holds - ended * held;
+}
+
+/* One more forward needs room, or in the other direction one more backward or weight gradient: what
+ * chunk @chunk must have given back for it, even if all others gave back all that they can. */
+static void need_room(const PipesimNeeds *needs, const PipesimRoom *room, guint lane,
+	const guint32 *begun, guint chunk, guint k, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	const guint rank = lane / x->chunks, own = pipesim_instance_lane(x, rank, chunk);
+	const gint64 held = room->held[own], freed = room->freed[own];
+	const guint32 *of = &begun[chunk * 3];
+	gint64 lacking = stays(room, own, of, needs->back, 0) - room->limit[rank];
+	guint32 *out = &need[chunk * x->kinds];
+	guint inputs;
+
+	for (guint c = 0; c < x->chunks; c++) {
+		const guint other = pipesim_instance_lane(x, rank, c);
+		gint64 least;
+
+		if (c == chunk || !pipesim_instance_same_way(x, lane, other))
+			continue;
+		least = stays(room, other, &begun[c * 3], needs->back, k);
+		lacking += MAX(least, 0);
+	}
+	if (needs->back) {
+		raise_to(&out[F], divide_up(lacking, held, x->count));
+		return;
+	}
+	inputs = pipesim_instance_same_way(x, lane, own) ? MIN(of[F], k) : of[F];
+	raise_to(&out[I], divide_up(lacking, held, x->count));
+	if (x->kinds > 2)
+		raise_to(&out[W], divide_up(lacking - inputs * freed, held - freed, x->count));
+}
+
+static void need_memory(
+	const PipesimNeeds *needs, guint lane, guint kind, guint k, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	g_autofree guint32 *begun = NULL;
+
+	if ((kind == F) == needs->back)
+		return;
+	/* By kind F, I, W of each chunk; backwards that are not split have no W. */
+	begun = g_new0(guint32, 3 * (gsize)x->chunks);
+	for (guint chunk = 0; chunk < x->chunks; chunk++)
+		for (guint t = 0; t < x->kinds; t++)
+			begun[chunk * 3 + t] = need[chunk * x->kinds + t];
+	begun[lane % x->chunks * 3 + kind]++;
+	for (guint i = 0; i < x->n_rooms; i++)
+		for (guint chunk = 0; chunk < x->chunks; chunk++)
+			need_room(needs, &x->room[i], lane, begun, chunk, k, need);
+}
+
+/* What is needed by what is needed. */
+static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	const guint first = lane - lane % x->chunks;
+	gboolean changed;
+
+	do {
+		changed = FALSE;
+		for (guint code = 0; code < needs->codes; code++) {
+			const guint32 *more;
+
+			if (need[code] == 0)
+				continue;
+			more = pipesim_needs_of(needs, first + code / x->kinds, code % x->kinds,
+				need[code] - 1);
+			for (guint c = 0; c < needs->codes; c++)
+				if (more[c] > need[c]) {
+					need[c] = more[c];
+					changed = TRUE;
+				}
+		}
+	} while (changed);
+}
+
+static void fill_needs(PipesimNeeds *needs)
+{
+	const PipesimInstance *x = needs->x;
+	const guint n = x->lanes * x->kinds;
+
+	for (guint k = 0; k < x->count; k++)
+		for (guint i = 0; i < n; i++) {
+			const guint lane = needs->order[i] / x->kinds;
+			const guint kind = needs->order[i] % x->kinds;
+			guint32 *need = (guint32 *)pipesim_needs_of(needs, lane, kind, k);
+
+			need_chain(needs, lane, kind, k, need);
+			close_needs(needs, lane, need);
+			need_memory(needs, lane, kind, k, need);
+			close_needs(needs, lane, need);
+		}
+}
+
+/* Whichever the chunks -------------------------------------------------------------------- */
+
+/* What ops of a rank take of one room: the sums of the n least, and the most of one. */
+typedef struct {
+	gint64 *held, *freed, *kept; /* kept until W; [n] */
+	gint64 most_held, most_freed, most_kept;
+} Amounts;
+
+static int compare(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static gint64 *sum_least(gint64 *of_chunk, guint chunks, guint count, gint64 *most)
+{
+	gint64 *sums = g_new(gint64, (gsize)chunks * count + 1);
+
+	qsort(of_chunk, chunks, sizeof *of_chunk, compare);
+	*most = of_chunk[chunks - 1];
+	sums[0] = 0;
+	for (guint i = 0; i < chunks * count; i++)
+		sums[i + 1] = sums[i] + of_chunk[i / count];
+	return sums;
+}
+
+static Amounts find_amounts(const PipesimInstance *x, const PipesimRoom *room, guint rank)
+{
+	g_autofree gint64 *one = g_new(gint64, x->chunks);
+	const guint first = pipesim_instance_lane(x, rank, 0);
+	Amounts amounts;
+
+	memcpy(one, &room->held[first], sizeof *one * x->chunks);
+	amounts.held = sum_least(one, x->chunks, x->count, &amounts.most_held);
+	memcpy(one, &room->freed[first], sizeof *one * x->chunks);
+	amounts.freed = sum_least(one, x->chunks, x->count, &amounts.most_freed);
+	for (guint c = 0; c < x->chunks; c++)
+		one[c] = room->held[first + c] - room->freed[first + c];
+	amounts.kept = sum_least(one, x->chunks, x->count, &amounts.most_kept);
+	return amounts;
+}
+
+/* All chunks of a micro-batch go forward before any goes back. */
+static guint whole_microbatches(const PipesimInstance *x, guint m)
+{
+	return x->shape.copies == 1 ? (m / x->chunks + 1) * x->chunks : m + 1;
+}
+
+static void any_chain(const PipesimNeeds *needs, guint kind, guint m, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	const guint all = whole_microbatches(x, m);
+
+	memset(need, 0, sizeof *need * x->kinds);
+	if (!needs->back && kind != F)
+		need[F] = all;
+	if (!needs->back && kind == W)
+		need[I] = m + 1;
+	if (needs->back && kind == F)
+		need[I] = all;
+	if (needs->back && kind == F && x->kinds > 2)
+		need[W] = all;
+	if (needs->back && kind == I && x->kinds > 2)
+		need[W] = m + 1;
+	need[kind] = m;
+}
+
+static void any_memory(const PipesimNeeds *needs, guint rank, const PipesimRoom *room,
+	const Amounts *amounts, guint kind, guint m, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	const gint64 limit = room->limit[rank];
+
+	if (needs->back) {
+		const guint inputs = need[I] + (kind == I);
+		const guint weights = x->kinds > 2 ? need[W] + (kind == W) : 0;
+
+		if (kind != F)
+			raise_to(&need[F], divide_up(amounts->freed[inputs] +
+							     amounts->kept[weights] - limit,
+						   amounts->most_held, needs->n_any));
+	} else if (kind == F) {
+		const gint64 lacking = amounts->held[m + 1] - limit;
+
+		raise_to(&need[I], divide_up(lacking, amounts->most_held, needs->n_any));
+		if (x->kinds > 2)
+			raise_to(&need[W], divide_up(lacking - m * amounts->most_freed,
+						   amounts->most_kept, needs->n_any));
+	}
+}
+
+static gboolean close_any(const PipesimNeeds *needs, guint rank, guint32 *need)
+{
+	const PipesimInstance *x = needs->x;
+	gboolean changed = FALSE;
+
+	for (guint kind = 0; kind < x->kinds; kind++) {
+		const guint32 *more;
+
+		if (need[kind] == 0)
+			continue;
+		more = pipesim_needs_any(needs, rank, kind, need[kind] - 1);
+		for (guint t = 0; t < x->kinds; t++)
+			if (more[t] > need[t]) {
+				need[t] = more[t];
+				changed = TRUE;
+			}
+	}
+	return changed;
+}
+
+static void fill_any(PipesimNeeds *needs, guint rank)
+{
+	const PipesimInstance *x = needs->x;
+	Amounts amounts[PIPESIM_MAX_ROOMS];
+	gboolean changed;
+
+	for (guint i = 0; i < x->n_rooms; i++)
+		amounts[i] = find_amounts(x, &x->room[i], rank);
+	for (guint kind = 0; kind < x->kinds; kind++)
+		for (guint m = 0; m < needs->n_any; m++) {
+			guint32 *need = (guint32 *)pipesim_needs_any(needs, rank, kind, m);
+
+			any_chain(needs, kind, m, need);
+			for (guint i = 0; i < x->n_rooms; i++)
+				any_memory(
+					needs, rank, &x->room[i], &amounts[i], kind, m, need);
+		}
+	do {
+		changed = FALSE;
+		for (guint m = 0; m < needs->n_any; m++)
+			for (guint kind = 0; kind < x->kinds; kind++)
+				changed |= close_any(needs, rank,
+					(guint32 *)pipesim_needs_any(needs, rank, kind, m));
+	} while (changed);
+	for (guint i = 0; i < x->n_rooms; i++) {
+		g_free(amounts[i].held);
+		g_free(amounts[i].freed);
+		g_free(amounts[i].kept);
+	}
+}
+
+/* Of all ops of @lane. */
+static void fill_sums(const PipesimNeeds *needs, guint lane)
+{
+	const PipesimInstance *x = needs->x;
+
+	for (guint kind = 0; kind < x->kinds; kind++)
+		for (guint k = 0; k < x->count; k++) {
+			const guint32 *need = pipesim_needs_of(needs, lane, kind, k);
+			guint32 *sums = (guint32 *)pipesim_needs_sum(needs, lane, kind, k);
+
+			for (guint code = 0; code < needs->codes; code++)
+				sums[code % x->kinds] += need[code];
+			while (close_any(needs, lane / x->chunks, sums))
+				continue;
+		}
+}
+
+/* Each after what it needs of the same count. */
+static void sort_codes(PipesimNeeds *needs)
+{
+	const PipesimInstance *x = needs->x;
+	const guint stages = x->shape.stages;
+	guint n = 0;
+
+	for (guint step = 0; step < x->kinds; step++) {
+		const guint kind = needs->back ? x->kinds - 1 - step : step;
+		/* Forwards go down the stages; what follows them comes up again. */
+		const gboolean down = (kind == F) != needs->back;
+
+		for (guint i = 0; i < stages; i++)
+			for (guint lane = 0; lane < x->lanes; lane++)
+				if (x->depth[lane] == (down ? i : stages - 1 - i))
+					needs->order[n++] = lane * x->kinds + kind;
+	}
+}
+
+gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gboolean back,
+	PipesimArena *arena, GError **error)
+{
+	const gsize ops = (gsize)x->per_rank * x->ranks;
+
+	*needs = (PipesimNeeds){.x = x,
+		.back = back,
+		.codes = x->chunks * x->kinds,
+		.n_any = x->chunks * x->count,
+		.order = pipesim_arena_array(arena, guint32, (gsize)x->lanes * x->kinds),
+		.need = pipesim_arena_array(arena, guint32, ops * x->chunks * x->kinds)};
+	if (x->chunks > 1) {
+		needs->any_need = pipesim_arena_array(arena, guint32, ops * x->kinds);
+		needs->sum_need = pipesim_arena_array(arena, guint32, ops * x->kinds);
+	}
+	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
+		return FALSE;
+	sort_codes(needs);
+	fill_needs(needs);
+	for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
+		fill_any(needs, rank);
+	for (guint lane = 0; lane < x->lanes && x->chunks > 1; lane++)
+		fill_sums(needs, lane);
+	return TRUE;
+}

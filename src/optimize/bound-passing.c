@@ -1,0 +1,419 @@
+#include "config.h"
+
+#include "optimize/bound-passing.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+/* Comparisons of states in one run, about: a tenth of a second. */
+#define MOST_LOOKS   (G_GUINT64_CONSTANT(1) << 28)
+#define MOST_STATES  2048
+#define LEAST_STATES 16
+#define MOST_RUNS    24
+
+/* A state: what the step takes if nobody waits any more, when the last backward of rank 0 has ended, when the
+ * last forward that waited for one could start, and then the delays of those on their way, the first one
+ * first. Behind it, of the way that led there: its last passing, and the n of the one that is new. */
+enum {
+	VALUE,
+	ENDED,
+	READY,
+	DELAYS,
+};
+
+typedef struct {
+	gint64 *of; /* [n * (width + 2)] */
+	gsize n, room;
+} States;
+
+/* One passing of a way. */
+typedef struct {
+	gint64 before; /* the one before it, or -1 */
+	gint64 n;
+} Passing;
+
+typedef struct {
+	guint ranks, count, flight;
+	/* [n]: by which a backward is behind a forward that it passes between ranks n - 1 and n where neither
+	 * waits, from and to; of trips without waits. */
+	gint64 *latest, *earliest;
+	gint64 trip; /* of a micro-batch: all ranks and messages */
+	/* On rank 0: of a backward, of its weight gradient where a forward waits for it, and of all. */
+	gint64 input, weight, work;
+	gint64 *starts, *after; /* [count] */
+	gint64 *least; /* [count]: the least delay that a forward started with, in the last run */
+	gint64 target; /* states that come to so much are left out */
+	guint width;
+	gsize most; /* states */
+	gboolean merged;
+	GArray *ways; /* of Passing; NULL: not wanted */
+	States now, next;
+	gint64 **sorted;
+	gsize sorted_room;
+} Game;
+
+static gint64 *row(const Game *game, const States *states, gsize i)
+{
+	return &states->of[i * (game->width + 2)];
+}
+
+static gint64 *add_row(Game *game, States *states)
+{
+	if (states->n == states->room) {
+		states->room = MAX(64, 2 * states->room);
+		states->of = g_renew(gint64, states->of, states->room * (game->width + 2));
+	}
+	return row(game, states, states->n++);
+}
+
+static int compare(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const gint64 *x = *(gint64 *const *)a, *y = *(gint64 *const *)b;
+	const guint width = *(const guint *)data;
+
+	for (guint i = ENDED; i < width; i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	return 0;
+}
+
+static gboolean is_no_better(const gint64 *state, const gint64 *than, guint width)
+{
+	for (guint i = ENDED; i < width; i++)
+		if (state[i] < than[i])
+			return FALSE;
+	return TRUE;
+}
+
+/* Takes neighbours of so many states together until few are left. */
+static gsize merge(Game *game, gsize n)
+{
+	while (n > game->most) {
+		for (gsize i = 0; i < n / 2; i++) {
+			gint64 *first = game->sorted[2 * i];
+
+			for (guint k = 0; k < game->width; k++)
+				first[k] = MIN(first[k], game->sorted[2 * i + 1][k]);
+			game->sorted[i] = first;
+		}
+		if (n % 2 == 1)
+			game->sorted[n / 2] = game->sorted[n - 1];
+		n = (n + 1) / 2;
+		game->merged = TRUE;
+	}
+	return n;
+}
+
+/* Keeps of game->next those that none is as good as throughout, in game->now. */
+static void keep_best(Game *game)
+{
+	const guint width = game->width;
+	const States *from = &game->next;
+	gsize n = 0;
+
+	if (game->sorted_room < from->n) {
+		game->sorted_room = from->n;
+		game->sorted = g_renew(gint64 *, game->sorted, from->n);
+	}
+	for (gsize i = 0; i < from->n; i++)
+		game->sorted[i] = row(game, from, i);
+	g_qsort_with_data(
+		game->sorted, (gint)from->n, sizeof *game->sorted, compare, &game->width);
+	for (gsize i = 0; i < from->n; i++) {
+		gsize k = n;
+
+		while (k > 0 && !is_no_better(game->sorted[i], game->sorted[k - 1], width))
+			k--;
+		if (k == 0)
+			game->sorted[n++] = game->sorted[i];
+	}
+	n = merge(game, n);
+	game->now.n = 0;
+	for (gsize i = 0; i < n; i++)
+		memcpy(add_row(game, &game->now), game->sorted[i],
+			sizeof(gint64) * (width + 2));
+}
+
+/* Writes down what the states in game->now have just passed. */
+static void keep_ways(Game *game)
+{
+	for (gsize i = 0; i < game->now.n && game->ways != NULL; i++) {
+		gint64 *way = row(game, &game->now, i) + game->width;
+		const Passing passing = {way[0], way[1]};
+
+		way[0] = game->ways->len;
+		g_array_append_val(game->ways, passing);
+	}
+}
+
+/* The first on its way, backward @k, and the @j-th behind it pass each other, in game->now: both ways into
+ * game->next. */
+static void pass(Game *game, guint k, guint j)
+{
+	game->next.n = 0;
+	for (gsize i = 0; i < game->now.n; i++) {
+		const gint64 *from = row(game, &game->now, i);
+		const gint64 behind = from[DELAYS + j] - from[DELAYS];
+		guint n = game->ranks;
+		gint64 delay = from[DELAYS], value;
+		gint64 *to;
+
+		while (n > 0 && game->earliest[n - 1] <= behind)
+			n--;
+		if (n > 0)
+			delay = MAX(delay, from[DELAYS + j] - game->latest[n]);
+		value = delay + game->trip + game->after[k];
+		if (value < game->target) {
+			to = add_row(game, &game->next);
+			memcpy(to, from, sizeof *to * (game->width + 2));
+			to[DELAYS] = delay;
+			to[game->width + 1] = n;
+			to[VALUE] = MAX(to[VALUE], value);
+		}
+		if (delay == from[DELAYS])
+			continue;
+		delay = from[DELAYS] + game->earliest[n - 1];
+		value = delay + game->trip + game->after[k + j];
+		if (value < game->target) {
+			to = add_row(game, &game->next);
+			memcpy(to, from, sizeof *to * (game->width + 2));
+			to[DELAYS + j] = delay;
+			to[game->width + 1] = n - 1;
+			to[VALUE] = MAX(to[VALUE], value);
+		}
+	}
+	keep_best(game);
+	keep_ways(game);
+}
+
+/* Backward @k of rank 0, the first on its way, ends there, and one more forward can start. */
+static void end_trip(Game *game, guint k)
+{
+	const guint more = k + game->flight;
+
+	game->next.n = 0;
+	if (more < game->count)
+		game->least[more] = G_MAXINT64;
+	for (gsize i = 0; i < game->now.n; i++) {
+		gint64 *to = add_row(game, &game->next);
+		const gint64 *from = row(game, &game->now, i);
+
+		memcpy(to, from, sizeof *to * (game->width + 2));
+		to[ENDED] = from[DELAYS] + game->trip;
+		if (k > 0)
+			to[ENDED] = MAX(to[ENDED], from[ENDED] + game->input);
+		to[READY] = to[ENDED] + game->weight;
+		if (k > 0)
+			to[READY] = MAX(to[READY], from[READY] + game->work);
+		to[VALUE] = MAX(from[VALUE], to[ENDED] + game->after[k]);
+		memmove(&to[DELAYS], &to[DELAYS + 1], sizeof *to * (game->flight - 1));
+		to[DELAYS + game->flight - 1] = 0;
+		if (more < game->count) {
+			const gint64 start = MAX(to[READY], game->starts[more]);
+
+			to[DELAYS + game->flight - 1] = start;
+			game->least[more] = MIN(game->least[more], start);
+			to[VALUE] = MAX(to[VALUE], start + game->trip + game->after[more]);
+		}
+		if (to[VALUE] >= game->target)
+			game->next.n--;
+	}
+	keep_best(game);
+}
+
+/* What the best of the states left at the end comes to, or game->target where none is left: then all ways come
+ * to that. What forwards start with goes into game->least. */
+static gint64 run(Game *game)
+{
+	gint64 best = game->target;
+	gint64 *first;
+
+	game->now.n = 0;
+	game->merged = FALSE;
+	first = add_row(game, &game->now);
+	memset(first, 0, sizeof *first * (game->width + 2));
+	first[game->width] = -1;
+	for (guint j = 0; j < game->flight; j++) {
+		first[DELAYS + j] = game->least[j] = game->starts[j];
+		first[VALUE] = MAX(first[VALUE], game->starts[j] + game->trip + game->after[j]);
+	}
+	for (guint k = 0; k < game->count && game->now.n > 0; k++) {
+		for (guint j = 1; j < MIN(game->flight, game->count - k); j++)
+			pass(game, k, j);
+		end_trip(game, k);
+	}
+	for (gsize i = 0; i < game->now.n; i++)
+		best = MIN(best, row(game, &game->now, i)[VALUE]);
+	return best;
+}
+
+/* When ops start on each rank, of a trip without waits, forwards or, looking backwards, what follows them. */
+static void init_trip(Game *game, const PipesimInstance *x, gboolean back)
+{
+	const guint last = x->ranks - 1;
+	const gint64 *f = x->apart[back ? I : F], *i = x->apart[back ? F : I];
+	g_autofree gint64 *down = g_new0(gint64, x->ranks), *up = g_new0(gint64, x->ranks);
+
+	for (guint r = 1; r <= last; r++)
+		down[r] = down[r - 1] + f[r - 1] + (back ? x->hop_back[r - 1] : x->hop[r]);
+	up[last] = down[last] + f[last];
+	for (guint r = last; r-- > 0;)
+		up[r] = up[r + 1] + i[r + 1] + (back ? x->hop[r + 1] : x->hop_back[r]);
+	game->trip = up[0] + i[0];
+	game->input = i[0];
+	for (guint n = 0; n <= last; n++) {
+		game->latest[n + 1] = up[n] - down[n] - f[n];
+		game->earliest[n] = up[n] + i[n] - down[n];
+	}
+}
+
+gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs)
+{
+	const PipesimInstance *x = needs->x;
+	gint64 work = 0, trip = 0, step = 0;
+	guint flight = 1;
+
+	if (x->chunks != 1 || x->shape.copies != 1)
+		return FALSE;
+	for (guint k = 0; k < x->count; k++)
+		flight = MAX(flight, k + 1 - pipesim_needs_of(needs, 0, F, k)[I]);
+	passing->x = x;
+	passing->flight = flight;
+	passing->weight = x->kinds > 2;
+	for (guint k = flight; k < x->count && passing->weight; k++)
+		if (pipesim_needs_of(needs, 0, F, k)[W] + flight < k + 1)
+			passing->weight = FALSE;
+	for (guint r = 0; r < x->ranks; r++) {
+		const gint64 here = x->apart[F][r] + x->apart[I][r];
+		const gint64 weight = x->kinds > 2 ? x->apart[W][r] : 0;
+		const gint64 on = here + x->hop[r] + x->hop_back[r];
+
+		trip += on;
+		step = MAX(step, on);
+		work = MAX(work, here + weight);
+	}
+	return flight < x->count && work * flight < trip + 3 * step;
+}
+
+/* Turns @game to look backwards, or forwards again: what its last run says of starts is then what follows the
+ * ends. */
+static void turn(Game *game, const PipesimPassing *p, gboolean back)
+{
+	for (guint k = 0; k < game->count; k++) {
+		const guint of = back ? game->count - 1 - k : k;
+
+		game->starts[k] = back ? p->after[of] : p->starts[of];
+		game->after[k] = back ? p->starts[of] : p->after[of];
+	}
+	init_trip(game, p->x, back);
+}
+
+/* What all ways come to at least. First looking backwards, for what follows each backward; then it is asked
+ * whether all come to some time, which is raised while they do: what is left of the ways that do not is soon
+ * little. */
+static gint64 find_time(Game *game, const PipesimPassing *p)
+{
+	g_autofree gint64 *after = g_new(gint64, game->count);
+	gint64 proven = 0, reached = G_MAXINT64, step;
+
+	game->target = G_MAXINT64;
+	turn(game, p, TRUE);
+	run(game);
+	for (guint k = 0; k < game->count; k++)
+		after[k] = MAX(p->after[k], game->least[game->count - 1 - k]);
+	turn(game, p, FALSE);
+	memcpy(game->after, after, sizeof *after * game->count);
+	for (guint k = 0; k < game->count; k++)
+		proven = MAX(proven, game->starts[k] + game->trip + after[k]);
+	step = MAX(game->trip / 64, 1);
+	for (guint i = 0; i < MOST_RUNS && proven < reached && step > 0 &&
+			  !pipesim_bound_is_late(p->until);
+		i++) {
+		gint64 best;
+
+		game->target = MIN(proven + step, reached);
+		best = run(game);
+		if (best >= game->target) {
+			proven = game->target;
+			step *= 2;
+		} else if (!game->merged) {
+			reached = best;
+		} else {
+			step = step > game->trip >> 10 ? step / 4 : 0;
+		}
+	}
+	return proven;
+}
+
+/* The passings of the best of the states left at the end. */
+static void read_way(const Game *game, guint32 *first)
+{
+	const gint64 *best = row(game, &game->now, 0);
+	gint64 at;
+
+	for (gsize i = 1; i < game->now.n; i++)
+		if (row(game, &game->now, i)[VALUE] < best[VALUE])
+			best = row(game, &game->now, i);
+	at = best[game->width];
+	for (guint k = game->count; k-- > 0;)
+		for (guint j = MIN(game->flight, game->count - k); j-- > 1;) {
+			const Passing *passing = &g_array_index(game->ways, Passing, at);
+
+			first[k * game->flight + j] = (guint32)passing->n;
+			at = passing->before;
+		}
+}
+
+/* A way that comes to @time, or to little more. */
+static void find_way(Game *game, gint64 time, const PipesimBoundUntil *until, guint32 *first)
+{
+	gint64 step = 1;
+
+	game->ways = g_array_new(FALSE, FALSE, sizeof(Passing));
+	game->now.n = 0;
+	while (game->now.n == 0 && !pipesim_bound_is_late(until)) {
+		g_array_set_size(game->ways, 0);
+		game->target = time + step;
+		step += MAX(game->trip / 256, step);
+		run(game);
+	}
+	if (game->now.n > 0)
+		read_way(game, first);
+	g_array_unref(game->ways);
+}
+
+gint64 pipesim_passing_time(const PipesimPassing *p, guint32 *first)
+{
+	const PipesimInstance *x = p->x;
+	const guint64 looks = (guint64)x->count * p->flight * p->flight;
+	Game game = {.ranks = x->ranks,
+		.count = x->count,
+		.flight = p->flight,
+		.latest = g_new0(gint64, x->ranks + 1),
+		.earliest = g_new0(gint64, x->ranks + 1),
+		.weight = p->weight ? x->apart[W][0] : 0,
+		.starts = g_new(gint64, x->count),
+		.after = g_new(gint64, x->count),
+		.least = g_new(gint64, x->count),
+		.width = DELAYS + p->flight,
+		.most = MOST_STATES};
+	gint64 time;
+
+	game.work = x->apart[F][0] + x->apart[I][0] + game.weight;
+	while (game.most > LEAST_STATES && game.most * game.most > MOST_LOOKS / looks)
+		game.most /= 2;
+	time = find_time(&game, p);
+	if (first != NULL)
+		find_way(&game, time, p->until, first);
+	g_free(game.now.of);
+	g_free(game.next.of);
+	g_free(game.sorted);
+	g_free(game.latest);
+	g_free(game.earliest);
+	g_free(game.starts);
+	g_free(game.after);
+	g_free(game.least);
+	return time;
+}

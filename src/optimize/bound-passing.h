@@ -1,0 +1,43 @@
+/* What micro-batches that pass each other cost, with one stage a rank. Private to the bound.
+ *
+ * Forwards go down the ranks, backwards come up. With room for A activations forward k + A of rank 0 waits
+ * for backward k there, and for its weight gradient; until then others begin. Of two on their way, the
+ * earlier one's backward must pass the later one's forward: for some n, of the ops of both that a rank runs,
+ * the forward is first on the n first ranks and the backward on the others. Then
+ *
+ *   the backward k reaches rank n - 1 no earlier than the end of forward j there, and
+ *   the forward j reaches rank n no earlier than the end of backward k there.
+ *
+ * Seen from their starts on rank 0, with what a trip takes without waits taken off, each of two that pass has
+ * a delay; unless the difference of both is one of those that belong to some n, one of them waits until it
+ * is, and what it waits counts for all that it has yet to pass. Trips end in the order in which they began. So
+ * one may take backwards one after the other, the first on its way first, and let it pass all the others: at each
+ * there are two ways that are no worse than all others (the largest n at which the forward does not wait, and
+ * one less), and of what delays are left only those are kept that no other is at least as good as throughout.
+ * The least of what all ways come to is a bound.
+ *
+ * Why what each has waited may be carried from one passing to the next: where the next is further along its
+ * trip, it has waited already. Where two follow each other at the same n the second one is behind the first on
+ * the rank before, and so no earlier than it would be. */
+#pragma once
+#include "optimize/bound-needs.h"
+#include "optimize/bound.h"
+
+typedef struct {
+	const PipesimInstance *x;
+	guint flight;    /* backward k is over before forward k + flight of rank 0 begins */
+	gboolean weight; /* so is its weight gradient */
+	/* [count]: of rank 0: when forwards start, and what follows the end of backwards, at least, ns */
+	const gint64 *starts, *after;
+	const PipesimBoundUntil *until; /* (nullable) */
+} PipesimPassing;
+
+/** pipesim_passing_find: sets all but @starts and @after, of @needs that look forwards. FALSE where stages lie otherwise, where no forward waits for a
+ * backward, or where the ranks' work says more. */
+gboolean pipesim_passing_find(PipesimPassing *passing, const PipesimNeeds *needs);
+
+/** pipesim_passing_time: what no order is shorter than, ns. Where there are too many ways, some are taken together
+ * and count as no longer than the shortest of them.
+ * @first: (out) (nullable): [count * flight]: of a way that comes to that, or to little more: k * flight + d says
+ *   on how many ranks forward k + d is before backward k; if there is no time left none of it is above 0 */
+gint64 pipesim_passing_time(const PipesimPassing *passing, guint32 *first);

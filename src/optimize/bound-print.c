@@ -1,0 +1,226 @@
+/* A proof in words. */
+#include "config.h"
+
+#include "optimize/bound.h"
+
+typedef struct {
+	const PipesimBound *bound;
+	const PipesimInstance *x;
+	GString *out;
+	/* [step]: its number; 0: it is not printed, as it is one of a chain of messages that only the next
+	 * of them needs. */
+	guint32 *number;
+} Printer;
+
+static const PipesimBoundStep *step_at(const Printer *p, guint32 step)
+{
+	return &g_array_index(p->bound->steps, PipesimBoundStep, step);
+}
+
+static const PipesimBoundOps *ops_at(const Printer *p, guint32 ops)
+{
+	return &g_array_index(p->bound->ops, PipesimBoundOps, ops);
+}
+
+/* Numbers the steps, and leaves out those within chains. */
+static void number_steps(Printer *p)
+{
+	const guint32 n = p->bound->steps->len;
+	g_autofree guint *needed = g_new0(guint, n + 1);
+	guint32 number = 0;
+
+	/* By others than a message counts twice. */
+	for (guint32 i = 0; i < p->bound->ops->len; i++) {
+		needed[MIN(ops_at(p, i)->step, n)] += 2;
+		needed[MIN(ops_at(p, i)->after, n)] += 2;
+	}
+	for (guint32 i = 0; i < n; i++)
+		needed[MIN(step_at(p, i)->step, n)] +=
+			step_at(p, i)->rule == PIPESIM_BY_MESSAGE ? 1 : 2;
+	p->number = g_new0(guint32, n);
+	for (guint32 i = 0; i < n; i++)
+		if (step_at(p, i)->rule != PIPESIM_BY_MESSAGE || needed[i] != 1)
+			p->number[i] = ++number;
+}
+
+static const char *kind_name(const PipesimInstance *x, guint kind)
+{
+	static const char *const names[] = {"F", "I", "W"};
+
+	return x->kinds == 2 && kind == PIPESIM_CODE_I ? "B" : names[kind];
+}
+
+/* "F 3 of stage 2", "F 3 to 9 of stage 2", "any F 3 to 9 of rank 1" */
+static void print_ops(
+	const Printer *p, guint rank, guint kind, guint chunk, guint first, guint last)
+{
+	const char *name = kind_name(p->x, kind);
+
+	g_string_append_printf(
+		p->out, "%s%s %u", chunk == PIPESIM_ANY_CHUNK ? "any " : "", name, first);
+	if (last > first)
+		g_string_append_printf(p->out, " to %u", last);
+	if (chunk == PIPESIM_ANY_CHUNK)
+		g_string_append_printf(p->out, " of rank %u", rank);
+	else
+		g_string_append_printf(p->out, " of stage %u",
+			p->x->depth[pipesim_instance_lane(p->x, rank, chunk)]);
+}
+
+static void print_step(const Printer *p, guint32 step)
+{
+	if (step != G_MAXUINT32)
+		g_string_append_printf(p->out, " [%u]", p->number[step]);
+}
+
+static void print_ms(const Printer *p, gint64 ns)
+{
+	PipesimNumber number;
+
+	g_string_append_printf(p->out, "%s ms", pipesim_print_ms(number, ns));
+}
+
+/* The ops that a step speaks of, each with the steps that speak of it. */
+static void print_list(const Printer *p, const PipesimBoundStep *step, gboolean ranges)
+{
+	for (guint i = 0; i < step->n_ops; i++) {
+		const PipesimBoundOps *ops = ops_at(p, step->first_ops + i);
+
+		g_string_append(p->out, i == 0 ? " " : ", ");
+		print_ops(p, step->rank, ops->kind, ops->chunk, ops->first,
+			ranges ? ops->last : ops->first);
+		print_step(p, ops->step);
+		if (ops->after != ops->step)
+			print_step(p, ops->after);
+	}
+}
+
+static gint64 work_of(const Printer *p, const PipesimBoundStep *step)
+{
+	gint64 work = 0;
+
+	for (guint i = 0; i < step->n_ops; i++)
+		work += ops_at(p, step->first_ops + i)->time;
+	return work - step->saved;
+}
+
+static void print_saved(const Printer *p, const PipesimBoundStep *step)
+{
+	if (step->saved == 0)
+		return;
+	g_string_append(p->out, ", where pairs save ");
+	print_ms(p, step->saved);
+}
+
+/* The ops that a message has come through since a step that is printed. */
+static void print_chain(const Printer *p, const PipesimBoundStep *step)
+{
+	guint32 from = step->step;
+	guint n = 1;
+
+	for (; from != G_MAXUINT32 && p->number[from] == 0; n++)
+		from = step_at(p, from)->step;
+	if (n == 1)
+		g_string_append(p->out, step->back ? ", as what waits for it must run"
+						   : ", as its input must have run");
+	else
+		g_string_append_printf(p->out,
+			step->back
+				? ", as the %u ops that its result goes through must run"
+				: ", as the %u ops that its input comes through must have run",
+			n);
+	print_step(p, from);
+}
+
+static void print_reason(const Printer *p, const PipesimBoundStep *step)
+{
+	switch (step->rule) {
+	case PIPESIM_BY_MESSAGE:
+		print_chain(p, step);
+		break;
+	case PIPESIM_BY_MEMBER:
+		g_string_append(p->out, ", as so many of its kind come before it");
+		print_step(p, step->step);
+		break;
+	case PIPESIM_BY_ANY:
+		g_string_append(p->out, ", as fewer can come before:");
+		print_list(p, step, FALSE);
+		break;
+	case PIPESIM_BY_RANK:
+		g_string_append(p->out, step->back ? ", as its rank must still run "
+						   : ", as its rank must have run ");
+		print_ms(p, work_of(p, step));
+		print_saved(p, step);
+		g_string_append(p->out, step->back ? ", each with " : " from ");
+		print_ms(p, step->from);
+		g_string_append(p->out, step->back ? " to follow:" : " on:");
+		print_list(p, step, TRUE);
+		break;
+	case PIPESIM_BY_NOTHING:
+	case PIPESIM_BY_WORK:
+	case PIPESIM_BY_PASSING:
+		break;
+	}
+}
+
+/* "rank 0 has two micro-batches on their way ..." */
+static void print_passing(const Printer *p, const PipesimBoundStep *step)
+{
+	g_string_append(p->out, "no order is shorter than ");
+	print_ms(p, step->time);
+	g_string_append_printf(p->out,
+		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
+		"F %u for %s 2 "
+		"and so on:",
+		step->n + 1, kind_name(p->x, step->kind), step->n + 2,
+		kind_name(p->x, step->kind));
+	for (guint i = 0; i < step->n_ops; i++) {
+		const PipesimBoundOps *ops = ops_at(p, step->first_ops + i);
+
+		g_string_append(p->out, i == 0 ? " " : ", ");
+		print_ops(p, step->rank, ops->kind, ops->chunk, ops->first, ops->last);
+		g_string_append(p->out, ops->kind == PIPESIM_CODE_F ? " from " : " with ");
+		print_ms(p, ops->time);
+		g_string_append(p->out, ops->kind == PIPESIM_CODE_F ? " on" : " to follow");
+		print_step(p, ops->step);
+		print_step(p, ops->after);
+	}
+}
+
+static void print_claim(const Printer *p, guint32 number, const PipesimBoundStep *step)
+{
+	g_string_append_printf(p->out, "[%u] ", number);
+	if (step->rule == PIPESIM_BY_PASSING) {
+		print_passing(p, step);
+	} else if (step->rule == PIPESIM_BY_WORK) {
+		g_string_append(p->out, "no order is shorter than ");
+		print_ms(p, step->time);
+		g_string_append_printf(p->out, ": rank %u must run ", step->rank);
+		print_ms(p, work_of(p, step));
+		print_saved(p, step);
+		g_string_append(p->out, ", none of it before ");
+		print_ms(p, step->from);
+		g_string_append(p->out, ", all of it with ");
+		print_ms(p, step->until);
+		g_string_append(p->out, " to follow:");
+		print_list(p, step, TRUE);
+	} else {
+		print_ops(p, step->rank, step->kind, step->chunk, step->n, step->n);
+		g_string_append(p->out, step->back ? " from the end has " : " starts at ");
+		print_ms(p, step->time);
+		g_string_append(p->out, step->back ? " to follow" : " or later");
+		print_reason(p, step);
+	}
+	g_string_append_c(p->out, '\n');
+}
+
+void pipesim_bound_print(const PipesimBound *bound, const PipesimInstance *x, GString *out)
+{
+	Printer printer = {bound, x, out, NULL};
+
+	number_steps(&printer);
+	for (guint32 i = 0; i < bound->steps->len; i++)
+		if (printer.number[i] > 0)
+			print_claim(&printer, printer.number[i], step_at(&printer, i));
+	g_free(printer.number);
+}

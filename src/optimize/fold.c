@@ -1,0 +1,507 @@
+#include "config.h"
+
+#include "optimize/fold.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+/* Codes of the chunk before the fold (down) and of that behind it (up). A unit's ends, at which a rank and the one
+ * behind it meet: the two whose messages go to that and the two whose messages come from it. */
+enum {
+	DOWN_F,
+	UP_I,
+	UP_F,
+	DOWN_I,
+	ENDS,
+};
+
+/* From the first two of these to the last two: what lies between at least. */
+enum {
+	F_TO_F,
+	F_TO_I,
+	I_TO_F,
+	I_TO_I,
+	REACHES,
+};
+
+#define MOST_OPS (2 * PIPESIM_CODE_KINDS)
+#define NEVER    (G_MININT64 / 4)
+/* Ways that are kept of a rank, at most. */
+#define WIDTH 400
+/* Periods that a micro-batch is under way, at most. */
+#define MOST_TURNS (1 << 24)
+
+static const guint begin_of[REACHES] = {DOWN_F, DOWN_F, UP_I, UP_I};
+static const guint end_of[REACHES] = {UP_F, DOWN_I, UP_F, DOWN_I};
+
+/* One order of a rank's ops, from its F of the way down on. */
+typedef struct {
+	guint8 code[MOST_OPS];
+	guint8 place[MOST_OPS]; /* of code */
+} Circle;
+
+/* The same with times. */
+typedef struct {
+	gint64 before[ENDS];            /* what runs before it */
+	gint64 most[PIPESIM_MAX_ROOMS]; /* held more than at its beginning, at most */
+} Timed;
+
+typedef struct {
+	gint64 reach[REACHES]; /* of this rank */
+	gint64 room;           /* periods by which all I may be later */
+	double score;          /* the more the better */
+	guint32 behind;        /* the state of the rank behind it */
+	guint32 circle;
+	gint32 turn[ENDS]; /* the period of the micro-batch that begins in period 0 */
+	gint32 shift;      /* periods that this made the I of those behind it later */
+} State;
+
+struct _PipesimFold {
+	const PipesimInstance *x;
+	guint n_codes, n_circles;
+	guint end_code[ENDS];
+	Circle *circles;
+	Timed *timed; /* [rank * n_circles + circle] */
+	gint64 *work; /* [rank] */
+	gint64 *inwards; /* [rank]: at least, from the I to the F of the way up, of those before it */
+	GArray **states; /* [rank]: of State */
+	gint32 *later;   /* [unit]: periods by which I are later than states say */
+	GArray *next;
+	gint64 period;
+	guint64 visits;
+	gboolean complete;
+};
+
+static gint64 divide_up(gint64 a, gint64 b)
+{
+	return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
+
+static gint64 divide_down(gint64 a, gint64 b)
+{
+	return -divide_up(-a, b);
+}
+
+/* What there is to choose from ---------------------------------------------------------------- */
+
+static void add_circles(PipesimFold *f, Circle *circle, guint n)
+{
+	if (n == f->n_codes) {
+		for (guint i = 0; i < n; i++)
+			circle->place[circle->code[i]] = (guint8)i;
+		f->circles[f->n_circles++] = *circle;
+		return;
+	}
+	for (guint code = 1; code < f->n_codes && n < MOST_OPS; code++)
+		if (memchr(circle->code, (gint)code, n) == NULL) {
+			circle->code[n] = (guint8)code;
+			add_circles(f, circle, n + 1);
+		}
+}
+
+static void set_times(PipesimFold *f, guint rank)
+{
+	const PipesimInstance *x = f->x;
+
+	for (guint i = 0; i < f->n_circles; i++) {
+		const Circle *circle = &f->circles[i];
+		Timed *timed = &f->timed[rank * f->n_circles + i];
+		gint64 held[PIPESIM_MAX_ROOMS] = {0}, time = 0;
+
+		for (guint k = 0; k < f->n_codes; k++) {
+			const guint code = circle->code[k], kind = code % x->kinds;
+			const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+
+			for (guint end = 0; end < ENDS; end++)
+				if (f->end_code[end] == code)
+					timed->before[end] = time;
+			time += x->time[kind][lane];
+			for (guint r = 0; r < x->n_rooms; r++) {
+				held[r] += pipesim_room_change(&x->room[r], lane, kind, TRUE);
+				if (kind == F)
+					timed->most[r] = MAX(timed->most[r], held[r]);
+			}
+		}
+		f->work[rank] = time;
+	}
+}
+
+static gboolean is_fold(const PipesimInstance *x)
+{
+	if (x->chunks != 2 || x->shape.copies != 1 || x->lanes != 2 * x->ranks)
+		return FALSE;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		const guint lane = 2 * rank;
+		const gboolean last = rank + 1 == x->ranks;
+
+		if (x->after[lane] != (last ? lane + 1 : lane + 2) ||
+			x->before[lane + 1] != (last ? lane : lane + 3))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+PipesimFold *pipesim_fold_new(const PipesimInstance *x)
+{
+	const guint n_codes = 2 * x->kinds;
+	PipesimFold *f;
+	Circle circle = {{0}, {0}};
+	guint circles = 1;
+
+	if (!is_fold(x))
+		return NULL;
+	for (guint i = 2; i < n_codes; i++)
+		circles *= i;
+	f = g_new0(PipesimFold, 1);
+	f->x = x;
+	f->n_codes = n_codes;
+	f->end_code[DOWN_F] = F;
+	f->end_code[DOWN_I] = I;
+	f->end_code[UP_F] = x->kinds + F;
+	f->end_code[UP_I] = x->kinds + I;
+	f->circles = g_new(Circle, circles);
+	f->timed = g_new0(Timed, (gsize)circles * x->ranks);
+	f->work = g_new0(gint64, x->ranks);
+	f->inwards = g_new0(gint64, x->ranks);
+	f->states = g_new0(GArray *, x->ranks);
+	f->later = g_new0(gint32, WIDTH);
+	f->next = g_array_new(FALSE, FALSE, sizeof(State));
+	add_circles(f, &circle, 1);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		set_times(f, rank);
+		f->states[rank] = g_array_new(FALSE, FALSE, sizeof(State));
+		if (rank > 0)
+			f->inwards[rank] = f->inwards[rank - 1] + x->time[F][2 * rank + 1] +
+					   x->hop[2 * rank - 1] + x->time[I][2 * rank - 1] +
+					   x->hop_back[2 * rank + 1];
+	}
+	return f;
+}
+
+void pipesim_fold_free(PipesimFold *f)
+{
+	if (f == NULL)
+		return;
+	for (guint rank = 0; rank < f->x->ranks; rank++)
+		g_array_unref(f->states[rank]);
+	g_array_unref(f->next);
+	g_free(f->circles);
+	g_free(f->timed);
+	g_free(f->work);
+	g_free(f->inwards);
+	g_free(f->states);
+	g_free(f->later);
+	g_free(f);
+}
+
+/* One rank more ------------------------------------------------------------------------------- */
+
+typedef struct {
+	PipesimFold *fold;
+	guint rank, circle;
+	const Circle *order;
+	const Timed *timed;
+	const State *behind;   /* NULL: this is the last rank */
+	guint32 number;        /* of that state */
+	gint64 least[REACHES]; /* by what lies behind */
+	gint64 idle;
+} Step;
+
+static gboolean comes_after(const Step *s, guint from, guint to)
+{
+	return s->timed->before[to] > s->timed->before[from] ||
+	       (s->timed->before[to] == s->timed->before[from] &&
+		       s->order->place[s->fold->end_code[to]] >
+			       s->order->place[s->fold->end_code[from]]);
+}
+
+/* From the start of one to that of another of the same period, at the least. */
+static gint64 apart(const Step *s, guint from, guint to)
+{
+	return s->timed->before[to] - s->timed->before[from] -
+	       (comes_after(s, from, to) ? 0 : s->idle);
+}
+
+/* Periods between both, at the least; @more: with one more something that holds no longer holds. */
+static gint64 periods(const Step *s, guint reach, gboolean *more)
+{
+	const gint64 period = s->fold->period;
+	const gint64 least = apart(s, begin_of[reach], end_of[reach]);
+	const gint64 turns = divide_up(s->least[reach] - least - s->idle, period);
+
+	*more = s->least[reach] > least + turns * period;
+	return turns;
+}
+
+/* The reaches of the rank with its ops in these turns; FALSE where the period is too short. */
+static gboolean close_reaches(const Step *s, const gint32 *turn, gint64 *reach)
+{
+	const gint64 period = s->fold->period;
+	gint64 far[ENDS][ENDS];
+	gboolean binds = FALSE;
+
+	for (guint i = 0; i < REACHES; i++) {
+		const guint from = begin_of[i], to = end_of[i];
+		const gint64 least = apart(s, from, to) + (turn[to] - turn[from]) * period;
+
+		reach[i] = MAX(least, s->least[i]);
+		binds |= s->least[i] > least;
+		if (s->least[i] > least + s->idle)
+			return FALSE;
+	}
+	if (!binds)
+		return TRUE;
+	for (guint from = 0; from < ENDS; from++)
+		for (guint to = 0; to < ENDS; to++)
+			far[from][to] = from == to ? 0
+						   : apart(s, from, to) +
+							     (turn[to] - turn[from]) * period;
+	for (guint i = 0; i < REACHES; i++)
+		far[begin_of[i]][end_of[i]] = reach[i];
+	for (guint by = 0; by < ENDS; by++)
+		for (guint from = 0; from < ENDS; from++)
+			for (guint to = 0; to < ENDS; to++)
+				far[from][to] = MAX(far[from][to], far[from][by] + far[by][to]);
+	for (guint end = 0; end < ENDS; end++)
+		if (far[end][end] > 0)
+			return FALSE;
+	for (guint i = 0; i < REACHES; i++)
+		reach[i] = far[begin_of[i]][end_of[i]];
+	return TRUE;
+}
+
+/* Periods by which all I may be later than these turns say. */
+static gint64 room_of(const Step *s, const gint32 *turn)
+{
+	const PipesimInstance *x = s->fold->x;
+	gint64 least = s->behind != NULL ? s->behind->room : MOST_TURNS;
+
+	for (guint r = 0; r < x->n_rooms; r++) {
+		const PipesimRoom *room = &x->room[r];
+		gint64 held = s->timed->most[r], each = 0, may;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++) {
+			const guint lane = pipesim_instance_lane(x, s->rank, chunk);
+			const guint code = chunk * x->kinds;
+			const gint32 of_f = turn[chunk == 0 ? DOWN_F : UP_F];
+			const gint32 of_i = turn[chunk == 0 ? DOWN_I : UP_I];
+			const gint64 rest =
+				x->kinds > 2 ? room->held[lane] - room->freed[lane] : 0;
+
+			each += room->held[lane];
+			held += (of_i - of_f) * room->held[lane];
+			if (rest > 0 && s->order->place[code + W] < s->order->place[code + I])
+				held += rest;
+		}
+		if (each == 0)
+			continue;
+		may = divide_down(room->limit[s->rank] - held, each);
+		least = MIN(least, may);
+	}
+	return least;
+}
+
+static void add_state(const Step *s, const gint32 *turn)
+{
+	PipesimFold *f = s->fold;
+	State state = {.behind = s->number, .circle = s->circle};
+	gint64 *reach = state.reach, shift;
+
+	if (!close_reaches(s, turn, reach))
+		return;
+	state.room = room_of(s, turn);
+	/* Those before it take some time too; what follows the last F is its I. */
+	if (divide_up(reach[I_TO_F] + f->inwards[s->rank] + f->x->time[F][1], f->period) >
+		state.room)
+		return;
+	/* Of states that differ in the turns of all I alone there is then but one. */
+	shift = divide_down(reach[I_TO_F], f->period);
+	if (ABS(shift) > MOST_TURNS)
+		return;
+	memcpy(state.turn, turn, sizeof state.turn);
+	state.turn[UP_I] += (gint32)shift;
+	state.turn[DOWN_I] += (gint32)shift;
+	state.shift = (gint32)shift;
+	reach[F_TO_I] += shift * f->period;
+	reach[I_TO_F] -= shift * f->period;
+	state.room -= shift;
+	state.score = 4.0 * (double)state.room * (double)f->period -
+		      3.0 * (double)reach[I_TO_F] -
+		      (double)(reach[F_TO_F] + reach[F_TO_I] + reach[I_TO_I]);
+	g_array_append_val(f->next, state);
+}
+
+/* One order of the rank, in all turns that may be of use. */
+static void add_states(const Step *s)
+{
+	gboolean more[REACHES] = {FALSE};
+	gint64 turns[REACHES] = {0};
+	const gboolean last = s->behind == NULL;
+	gint32 turn[ENDS] = {0};
+
+	for (guint i = 0; i < REACHES; i++) {
+		if (s->least[i] > NEVER)
+			turns[i] = periods(s, i, &more[i]);
+		if (ABS(turns[i]) > MOST_TURNS)
+			return;
+	}
+	for (guint a = 0; a <= (guint)more[F_TO_F]; a++)
+		for (guint c = 0; c <= (guint)more[I_TO_F]; c++) {
+			gint64 by_f, by_i, first;
+			gboolean later;
+
+			turn[UP_F] = (gint32)(turns[F_TO_F] + a);
+			turn[UP_I] = last ? 0 : (gint32)(turn[UP_F] - turns[I_TO_F] - c);
+			by_f = last ? G_MININT32 : turns[F_TO_I];
+			by_i = turn[UP_I] + turns[I_TO_I];
+			first = MAX(by_f, by_i);
+			later = (by_f == first && more[F_TO_I]) ||
+				(by_i == first && more[I_TO_I]);
+			for (guint b = 0; b <= (guint)later; b++) {
+				turn[DOWN_I] = (gint32)(first + b);
+				add_state(s, turn);
+			}
+		}
+}
+
+static void set_least(Step *s)
+{
+	const PipesimInstance *x = s->fold->x;
+	const guint down = 2 * s->rank, up = down + 1;
+	const gint64 f = x->time[F][down], i = x->time[I][up];
+
+	if (s->behind == NULL) {
+		s->least[F_TO_F] = f + x->hop[up];
+		s->least[I_TO_I] = i + x->hop_back[down];
+		s->least[F_TO_I] = s->least[I_TO_F] = NEVER;
+		return;
+	}
+	for (guint k = 0; k < REACHES; k++) {
+		const gboolean of_f = begin_of[k] == DOWN_F, to_f = end_of[k] == UP_F;
+
+		s->least[k] = s->behind->reach[k];
+		s->least[k] += of_f ? f + x->hop[down + 2] : i + x->hop_back[up + 2];
+		s->least[k] += to_f ? x->time[F][up + 2] + x->hop[up]
+				    : x->time[I][down + 2] + x->hop_back[down];
+	}
+}
+
+static gint compare_states(gconstpointer a, gconstpointer b)
+{
+	const State *x = a, *y = b;
+
+	if (x->score != y->score)
+		return x->score > y->score ? -1 : 1;
+	for (guint i = 0; i < REACHES; i++)
+		if (x->reach[i] != y->reach[i])
+			return x->reach[i] < y->reach[i] ? -1 : 1;
+	if (x->behind != y->behind)
+		return x->behind < y->behind ? -1 : 1;
+	return (x->circle > y->circle) - (x->circle < y->circle);
+}
+
+static gboolean is_no_better(const State *state, const GArray *than)
+{
+	for (guint i = 0; i < than->len; i++) {
+		const State *other = &g_array_index(than, State, i);
+
+		if (other->room >= state->room && other->reach[0] <= state->reach[0] &&
+			other->reach[1] <= state->reach[1] &&
+			other->reach[2] <= state->reach[2] &&
+			other->reach[3] <= state->reach[3])
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* Keeps those that none that is as good makes needless. */
+static void keep_states(PipesimFold *f, guint rank)
+{
+	GArray *kept = f->states[rank];
+
+	g_array_sort(f->next, compare_states);
+	for (guint i = 0; i < f->next->len; i++) {
+		const State *state = &g_array_index(f->next, State, i);
+
+		if (rank > 0 && is_no_better(state, kept))
+			continue;
+		if (kept->len == WIDTH) {
+			f->complete = FALSE;
+			break;
+		}
+		g_array_append_val(kept, *state);
+	}
+}
+
+static void put_rank(PipesimFold *f, guint rank)
+{
+	const gboolean last = rank + 1 == f->x->ranks;
+	const guint behind = last ? 1 : f->states[rank + 1]->len;
+	Step s = {.fold = f, .rank = rank, .idle = f->period - f->work[rank]};
+
+	g_array_set_size(f->next, 0);
+	g_array_set_size(f->states[rank], 0);
+	if (s.idle < 0)
+		return;
+	for (s.number = 0; s.number < behind; s.number++) {
+		s.behind = last ? NULL : &g_array_index(f->states[rank + 1], State, s.number);
+		set_least(&s);
+		for (s.circle = 0; s.circle < f->n_circles; s.circle++) {
+			s.order = &f->circles[s.circle];
+			s.timed = &f->timed[rank * f->n_circles + s.circle];
+			add_states(&s);
+		}
+	}
+	f->visits += (guint64)behind * f->n_circles * 2;
+	keep_states(f, rank);
+}
+
+guint pipesim_fold_find(PipesimFold *f, gint64 period, guint64 *visits)
+{
+	const GArray *first = f->states[0];
+
+	f->period = period;
+	f->visits = 0;
+	f->complete = TRUE;
+	for (guint rank = f->x->ranks; rank-- > 0;)
+		put_rank(f, rank);
+	*visits += f->visits;
+	for (guint i = 0; i < first->len; i++)
+		f->later[i] = (gint32)divide_up(
+			g_array_index(first, State, i).reach[I_TO_F] + f->x->time[F][1],
+			period);
+	return first->len;
+}
+
+gboolean pipesim_fold_is_complete(const PipesimFold *f)
+{
+	return f->complete;
+}
+
+void pipesim_fold_take(const PipesimFold *f, guint i, guint8 *seq, gint32 *offset)
+{
+	const guint n = f->n_codes;
+	gint32 later = f->later[i];
+
+	for (guint rank = 0; rank < f->x->ranks; rank++) {
+		const State *state = &g_array_index(f->states[rank], State, i);
+		const Circle *circle = &f->circles[state->circle];
+
+		memcpy(&seq[rank * n], circle->code, n);
+		offset[rank * n + f->end_code[DOWN_F]] = -state->turn[DOWN_F];
+		offset[rank * n + f->end_code[UP_F]] = -state->turn[UP_F];
+		offset[rank * n + f->end_code[DOWN_I]] = -state->turn[DOWN_I] - later;
+		offset[rank * n + f->end_code[UP_I]] = -state->turn[UP_I] - later;
+		for (guint chunk = 0; chunk < 2 && f->x->kinds > 2; chunk++) {
+			const guint code = chunk * f->x->kinds;
+
+			offset[rank * n + code + W] =
+				offset[rank * n + code + I] -
+				(circle->place[code + W] < circle->place[code + I]);
+		}
+		later += state->shift;
+		i = state->behind;
+	}
+}

@@ -1,0 +1,118 @@
+#include "config.h"
+
+#include "analysis/report.h"
+#include "optimize/judge.h"
+#include <string.h>
+
+void pipesim_judge_init(
+	PipesimJudge *judge, const PipesimSearchOf *of, const PipesimInstance *instance)
+{
+	const PipesimScenario *scenario = of->scenario;
+	const PipesimRuntime *runtime =
+		pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
+
+	*judge = (PipesimJudge){.of = of,
+		.instance = instance,
+		.times = pipesim_times_new(of->costs, &instance->shape),
+		.runtime = runtime,
+		.has_last_word = pipesim_runtime_waits(runtime) || of->costs->network != NULL ||
+				 of->by_quantile,
+		.weighs = pipesim_runtime_waits(runtime) && scenario->memory_limit > 0};
+}
+
+void pipesim_judge_clear(PipesimJudge *judge)
+{
+	pipesim_times_free(judge->times);
+}
+
+/* Whether the ranks have room for all that @step holds. */
+static gboolean weigh(const PipesimJudge *judge, const PipesimStep *step, gint64 *peak)
+{
+	const PipesimSubject subject = {.step = step,
+		.costs = judge->of->costs,
+		.memory_limit = judge->of->scenario->memory_limit};
+	g_autoptr(PipesimReport) report = pipesim_report_new(&subject, NULL);
+
+	if (report == NULL || report->memory.peak == NULL)
+		return FALSE;
+	if (peak != NULL)
+		memcpy(peak, report->memory.peak, sizeof *peak * report->ranks);
+	return report->memory.fits;
+}
+
+static PipesimStep *run(const PipesimJudge *judge, const PipesimOrder *order)
+{
+	const PipesimSearchOf *of = judge->of;
+	const PipesimJob job = {.order = order,
+		.times = judge->times,
+		.network = of->costs->network,
+		.runtime = judge->runtime,
+		.issuing = pipesim_runtime_asked(judge->runtime, &of->scenario->issuing)};
+
+	return pipesim_step_run(
+		&job, of->by_quantile ? PIPESIM_WANT_MESSAGES : PIPESIM_WANT_FIGURES, NULL);
+}
+
+static gint64 draw(const PipesimJudge *judge, const PipesimStep *step, guint samples)
+{
+	const PipesimSearchOf *of = judge->of;
+	PipesimScenario scenario = *of->scenario;
+	PipesimSamples *drawn;
+	gint64 value;
+
+	scenario.samples = samples;
+	drawn = pipesim_samples_new(step, of->costs, &scenario, NULL);
+	value = drawn != NULL ? (gint64)drawn->makespan[of->quantile].value : G_MAXINT64;
+	pipesim_samples_free(drawn);
+	return value;
+}
+
+gint64 pipesim_judge_order(const PipesimJudge *judge, const PipesimOrder *order, gint64 *peak)
+{
+	const PipesimSearchOf *of = judge->of;
+	g_autoptr(PipesimStep) step = run(judge, order);
+
+	if (step == NULL || (judge->weighs && !weigh(judge, step, peak)))
+		return G_MAXINT64;
+	return of->by_quantile
+		       ? draw(judge, step, MAX(of->scenario->samples, PIPESIM_JUDGE_SAMPLES))
+		       : step->makespan;
+}
+
+gint64 pipesim_judge_shown(const PipesimJudge *judge, const PipesimOrder *order)
+{
+	g_autoptr(PipesimStep) step = run(judge, order);
+
+	return step != NULL ? draw(judge, step, judge->of->scenario->samples) : G_MAXINT64;
+}
+
+gint64 pipesim_judge_codes(const PipesimJudge *judge, const guint8 *codes)
+{
+	g_autoptr(PipesimOrder) order = pipesim_instance_order(judge->instance, codes, NULL);
+
+	return order != NULL ? pipesim_judge_order(judge, order, NULL) : G_MAXINT64;
+}
+
+gint64 pipesim_judge_besides(
+	const PipesimJudge *judge, guint rank, const guint8 *codes, const gint64 *peak)
+{
+	const PipesimInstance *x = judge->instance;
+	const PipesimRoom *room = &x->room[x->n_rooms - 1]; /* of bytes */
+	gint64 held = judge->of->scenario->memory_limit - room->limit[rank], most = held;
+	gboolean joined = FALSE;
+
+	for (guint i = 0; i < x->per_rank; i++) {
+		const guint code = codes[i] & PIPESIM_CODE_MASK, kind = code % x->kinds;
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		gint64 now = held;
+
+		joined = (joined && kind == PIPESIM_CODE_W) ||
+			 (codes[i] & PIPESIM_CODE_JOINED) != 0;
+		held += pipesim_room_change(room, lane, kind, joined);
+		now = kind == PIPESIM_CODE_F ? held : now;
+		if (kind != PIPESIM_CODE_W)
+			now += pipesim_room_passing(room, lane);
+		most = MAX(most, MAX(now, held));
+	}
+	return MAX(peak[rank] - most, 0);
+}

@@ -1,0 +1,105 @@
+/* Where orders are justified in a search: those that it begins from, and those that walks go on from. */
+#include "config.h"
+
+#include "base/parallel.h"
+#include "optimize/state.h"
+
+/* The part of the effort, in this many turns, and the ops put for a move of it: together they take about as long as all
+ * moves of walks, and where the clock decides that part of the time. */
+#define PART  3
+#define TURNS 3
+#define PUTS  40
+/* Times without noise: the order comes to rest soon. */
+#define PLAIN 4
+
+void pipesim_search_init_justifiers(PipesimSearchState *s)
+{
+	s->justifiers = pipesim_arena_array(s->arena, PipesimJustifier, s->n_walks);
+	for (guint i = 0; i < s->n_walks && s->justifiers != NULL; i++)
+		if (!pipesim_justifier_init(
+			    &s->justifiers[i], &s->tight, s->of->seed, i, s->arena))
+			s->justifiers = NULL;
+}
+
+static void begin(const PipesimSearchState *s, PipesimJustifier *j, const PipesimWalk *walk)
+{
+	g_autofree guint8 *codes = g_new(guint8, s->n);
+
+	pipesim_walk_codes(walk, codes);
+	pipesim_justifier_begin(j, codes, walk->head, walk->makespan);
+}
+
+/* Makes the order that @j has come to that of @walk, if it is shorter. */
+static void take(const PipesimSearchState *s, PipesimJustifier *j, PipesimWalk *walk)
+{
+	g_autofree guint8 *before = NULL, *codes = NULL;
+
+	if (j->makespan >= walk->makespan)
+		return;
+	before = g_new(guint8, s->n);
+	codes = g_new(guint8, s->n);
+	pipesim_walk_codes(walk, before);
+	pipesim_justifier_codes(j, codes);
+	/* It may not fit where codes hold more than rooms say. */
+	if (!pipesim_search_fits(s, codes) || !pipesim_walk_begin(walk, codes))
+		pipesim_walk_begin(walk, before);
+}
+
+static gboolean run_justifier(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	PipesimSearchState *s = data;
+	PipesimWalk *walk = &s->walks[item];
+	PipesimJustifier *j = &s->justifiers[item];
+	/* Where the engine judges an order as short as the bound is not yet the end. */
+	const gint64 bound = s->judged ? -1 : s->found->bound->time;
+
+	begin(s, j, walk);
+	for (guint i = 0; i < s->justifications && j->makespan > bound; i++) {
+		if (s->justify_until > 0 && g_get_monotonic_time() >= s->justify_until)
+			break;
+		pipesim_justifier_run(j, i > 0);
+	}
+	take(s, j, walk);
+	return TRUE;
+}
+
+void pipesim_search_justify(PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const gint64 now = g_get_monotonic_time();
+	const guint parts =
+		PART * TURNS * (s->queue_walks != NULL ? PIPESIM_SEARCH_PLAIN_PART : 1);
+	const PipesimParallel work = {
+		.n_items = s->n_walks, .threads = of->threads, .run = run_justifier, .data = s};
+
+	if (s->justifiers == NULL)
+		return;
+	s->justifications = G_MAXUINT;
+	if (of->moves > 0)
+		s->justifications = (guint)MIN(
+			of->moves / parts / s->n_walks * PUTS / (2 * s->n), G_MAXUINT);
+	s->justify_until = of->deadline > 0 ? now + (of->deadline - now) / parts : 0;
+	pipesim_parallel(&work, NULL);
+}
+
+guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes)
+{
+	PipesimWalk *walk = &s->walks[0];
+	PipesimJustifier *j = s->justifiers;
+	guint8 *better = NULL;
+	gint64 makespan;
+
+	if (j == NULL || !pipesim_walk_begin(walk, codes))
+		return NULL;
+	makespan = walk->makespan;
+	begin(s, j, walk);
+	for (guint i = 0; i < PLAIN && pipesim_justifier_run(j, FALSE); i++)
+		continue;
+	take(s, j, walk);
+	if (walk->makespan < makespan) {
+		better = g_new(guint8, s->n);
+		pipesim_walk_codes(walk, better);
+	}
+	return better;
+}

@@ -1,0 +1,144 @@
+#include "config.h"
+
+#include "optimize/passing.h"
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+typedef struct {
+	const PipesimInstance *x;
+	guint flight;
+	guint32 *before;                 /* [rank * count + k]: forwards before backward k */
+	gint64 *end[2];                  /* [rank * count + k]: of forwards and backwards, ns */
+	guint *done[PIPESIM_CODE_KINDS]; /* [rank] */
+	gint64 *free_at;                 /* [rank] */
+	guint8 *codes;
+} Passer;
+
+/* What the bound lets backwards and forwards do apart from each other may not be an order: a backward is behind
+ * all that the one before it is behind. */
+static void find_before(Passer *p, const guint32 *first)
+{
+	const guint count = p->x->count;
+
+	for (guint r = 0; r < p->x->ranks; r++)
+		for (guint k = 0; k < count; k++) {
+			guint32 *before = &p->before[r * count + k];
+
+			*before = k > 0 ? MAX(before[-1], k + 1) : 1;
+			for (guint d = 1; d < MIN(p->flight, count - k); d++)
+				if (first[k * p->flight + d] > r)
+					*before = MAX(*before, k + d + 1);
+		}
+}
+
+/* When the input of the next op of @kind is on @rank; -1: not known yet. */
+static gint64 ready_at(const Passer *p, guint rank, guint kind)
+{
+	const PipesimInstance *x = p->x;
+	const guint k = p->done[kind][rank], last = x->ranks - 1;
+	guint from = rank, from_kind = kind;
+	gint64 hop = 0;
+
+	if (kind == F && rank == 0)
+		return 0;
+	if (kind == F) {
+		from--;
+		hop = x->hop[rank];
+	} else if (rank < last) {
+		from++;
+		hop = x->hop_back[rank];
+	} else {
+		from_kind = F;
+	}
+	return p->done[from_kind][from] > k ? p->end[from_kind][from * x->count + k] + hop : -1;
+}
+
+static void put(Passer *p, guint rank, guint kind, gint64 ready)
+{
+	const PipesimInstance *x = p->x;
+	const guint k = p->done[kind][rank]++;
+	guint place = 0;
+
+	for (guint i = 0; i < x->kinds; i++)
+		place += p->done[i][rank];
+	p->codes[(gsize)rank * x->per_rank + place - 1] = (guint8)kind;
+	p->free_at[rank] = MAX(p->free_at[rank], ready) + x->time[kind][rank];
+	if (kind != W)
+		p->end[kind][rank * x->count + k] = p->free_at[rank];
+}
+
+/* Weight gradients before an op that is ready at @ready. */
+static void put_weights(Passer *p, guint rank, guint kind, gint64 ready)
+{
+	const PipesimInstance *x = p->x;
+
+	while (x->kinds > 2 && p->done[W][rank] < p->done[I][rank] &&
+		(p->free_at[rank] + x->time[W][rank] <= ready ||
+			(kind == F && p->done[F][rank] >= p->done[W][rank] + p->flight)))
+		put(p, rank, W, 0);
+}
+
+/* The next op of @rank, forward or backward. FALSE where it has to wait for another rank, or there is none. */
+static gboolean put_next(Passer *p, guint rank)
+{
+	const guint count = p->x->count, k = p->done[I][rank];
+	guint kind = I;
+	gint64 ready;
+
+	if (k == count)
+		return FALSE;
+	if (p->done[F][rank] < p->before[rank * count + k])
+		kind = F;
+	ready = ready_at(p, rank, kind);
+	if (ready < 0)
+		return FALSE;
+	put_weights(p, rank, kind, ready);
+	put(p, rank, kind, ready);
+	return TRUE;
+}
+
+static gboolean put_all(Passer *p)
+{
+	const PipesimInstance *x = p->x;
+	gboolean more;
+
+	do {
+		more = FALSE;
+		for (guint rank = 0; rank < x->ranks; rank++)
+			while (put_next(p, rank))
+				more = TRUE;
+	} while (more);
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		if (p->done[I][rank] < x->count)
+			return FALSE;
+		put_weights(p, rank, W, G_MAXINT64);
+	}
+	return TRUE;
+}
+
+gboolean pipesim_pass(const PipesimInstance *x, const PipesimBound *bound, guint8 *codes)
+{
+	const gsize n = (gsize)x->ranks * x->count;
+	Passer p = {.x = x, .flight = bound->flight, .codes = codes};
+	gboolean ok;
+
+	if (bound->first == NULL)
+		return FALSE;
+	p.before = g_new(guint32, n);
+	p.free_at = g_new0(gint64, x->ranks);
+	for (guint kind = F; kind <= I; kind++)
+		p.end[kind] = g_new(gint64, n);
+	for (guint kind = F; kind <= W; kind++)
+		p.done[kind] = g_new0(guint, x->ranks);
+	find_before(&p, bound->first);
+	ok = put_all(&p);
+	for (guint kind = F; kind <= I; kind++)
+		g_free(p.end[kind]);
+	for (guint kind = F; kind <= W; kind++)
+		g_free(p.done[kind]);
+	g_free(p.before);
+	g_free(p.free_at);
+	return ok;
+}

@@ -1,0 +1,225 @@
+#include "config.h"
+
+#include "optimize/queue-walk.h"
+#include <math.h>
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+static guint32 draw(PipesimQueueWalk *walk, guint32 below)
+{
+	return pipesim_random_below(walk->key, walk->drawn++, below);
+}
+
+void pipesim_queue_walk_init(PipesimQueueWalk *walk, const PipesimInstance *x,
+	const PipesimRuntime *runtime, guint64 seed, guint64 number, PipesimArena *arena)
+{
+	const gsize n = (gsize)x->ranks * x->per_rank;
+
+	*walk = (PipesimQueueWalk){.x = x,
+		.n = (guint)n,
+		.most_shift = MIN(x->per_rank - 1, 3 * x->chunks * x->kinds),
+		.codes = pipesim_arena_array(arena, guint8, n),
+		.best = pipesim_arena_array(arena, guint8, n),
+		.chain = pipesim_arena_array(arena, guint32, n),
+		.before = pipesim_arena_array(arena, guint8, x->per_rank),
+		.key = pipesim_sample_key(seed, number)};
+	pipesim_queue_init(&walk->queue, x, runtime, arena);
+}
+
+static void keep_best(PipesimQueueWalk *walk)
+{
+	walk->best_makespan = walk->makespan;
+	memcpy(walk->best, walk->codes, walk->n);
+}
+
+gboolean pipesim_queue_walk_begin(PipesimQueueWalk *walk, const guint8 *codes)
+{
+	memcpy(walk->codes, codes, walk->n);
+	pipesim_queue_forget(&walk->queue);
+	walk->makespan = pipesim_queue_run(&walk->queue, walk->codes, 0, 0, G_MAXINT64);
+	pipesim_queue_take(&walk->queue);
+	walk->n_chain = 0;
+	keep_best(walk);
+	return walk->makespan < G_MAXINT64;
+}
+
+static guint kind_at(const PipesimQueueWalk *walk, guint place)
+{
+	const guint mask = pipesim_instance_code_mask(walk->x);
+
+	return (walk->codes[place] & mask) % walk->x->kinds;
+}
+
+static gboolean is_joined(const PipesimQueueWalk *walk, guint place)
+{
+	return walk->x->whole != NULL && (walk->codes[place] & PIPESIM_CODE_JOINED) != 0;
+}
+
+/* Where what runs as one with the op at @place begins, and where it is over. */
+static guint block_begin(const PipesimQueueWalk *walk, guint place)
+{
+	return place % walk->x->per_rank > 0 && is_joined(walk, place - 1) ? place - 1 : place;
+}
+
+static guint block_end(const PipesimQueueWalk *walk, guint place)
+{
+	return place + 1 + is_joined(walk, place);
+}
+
+/* Puts the @n codes from @from on, of one rank, behind or before others, so that they begin at @to. */
+static void put(PipesimQueueWalk *walk, guint from, guint n, guint to)
+{
+	guint8 *codes = walk->codes, moved[2];
+
+	memcpy(moved, &codes[from], n);
+	if (to > from)
+		memmove(&codes[from], &codes[from + n], to - from);
+	else
+		memmove(&codes[to + n], &codes[to], from - to);
+	memcpy(&codes[to], moved, n);
+}
+
+/* Moves what is at @place past up to @shift others. Returns the first place that has changed; n where none has. */
+static guint shift_block(PipesimQueueWalk *walk, guint place, guint shift, gboolean later)
+{
+	const guint begin = place - place % walk->x->per_rank, end = begin + walk->x->per_rank;
+	const guint from = block_begin(walk, place), until = block_end(walk, from);
+	guint at = later ? until : from;
+
+	for (; shift > 0 && at < end && later; shift--)
+		at = block_end(walk, at);
+	for (; shift > 0 && at > begin && !later; shift--)
+		at = block_begin(walk, at - 1);
+	if (at == (later ? until : from))
+		return walk->n;
+	put(walk, from, until - from, later ? at - (until - from) : at);
+	return MIN(from, at);
+}
+
+/* The place of the W of the I at @place. */
+static guint find_weight(const PipesimQueueWalk *walk, guint place)
+{
+	const guint begin = place - place % walk->x->per_rank;
+	const guint code = walk->codes[place] & PIPESIM_CODE_MASK;
+	guint ahead = 0, at;
+
+	for (at = begin; at < place; at++)
+		ahead += (walk->codes[at] & PIPESIM_CODE_MASK) == code;
+	for (at = begin; ahead > 0 || walk->codes[at] != code + 1; at++)
+		ahead -= walk->codes[at] == code + 1;
+	return at;
+}
+
+/* An I and its W become one full backward, or the other way round. Returns as shift_block(). */
+static guint join(PipesimQueueWalk *walk, guint place)
+{
+	guint weight;
+
+	place = block_begin(walk, place);
+	if (kind_at(walk, place) != I)
+		return walk->n;
+	walk->codes[place] ^= PIPESIM_CODE_JOINED;
+	if (!is_joined(walk, place))
+		return place;
+	walk->codes[place] ^= PIPESIM_CODE_JOINED;
+	weight = find_weight(walk, place);
+	put(walk, weight, 1, place + 1);
+	walk->codes[place] |= PIPESIM_CODE_JOINED;
+	return place;
+}
+
+/* Whether each full backward of @codes is of one micro-batch. */
+static gboolean joins_fit(const PipesimQueueWalk *walk, const guint8 *codes)
+{
+	guint open[PIPESIM_MAX_CHUNKS] = {0}; /* I whose W is to come */
+
+	for (guint i = 0; i < walk->x->per_rank && walk->x->whole != NULL; i++) {
+		const guint code = codes[i] & PIPESIM_CODE_MASK, chunk = code / walk->x->kinds;
+
+		if (code % walk->x->kinds == W)
+			open[chunk]--;
+		if (code % walk->x->kinds == I && open[chunk]++ > 0 &&
+			(codes[i] & PIPESIM_CODE_JOINED) != 0)
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* The chain, or that part of it which may be moved. */
+static void find_chain(PipesimQueueWalk *walk)
+{
+	const guint n = pipesim_queue_critical(&walk->queue, walk->chain);
+
+	for (guint i = 0; i < n; i++)
+		if (walk->chain[i] % walk->x->per_rank >= walk->from)
+			walk->chain[walk->n_chain++] = walk->chain[i];
+}
+
+/* Every other place is of an op of the chain. */
+static guint draw_place(PipesimQueueWalk *walk)
+{
+	const guint moved = walk->x->per_rank - walk->from;
+	guint i;
+
+	if (draw(walk, 2) != 0) {
+		if (walk->n_chain == 0)
+			find_chain(walk);
+		if (walk->n_chain > 0)
+			return walk->chain[draw(walk, walk->n_chain)];
+	}
+	i = draw(walk, walk->x->ranks * moved);
+	return i / moved * walk->x->per_rank + walk->from + i % moved;
+}
+
+/* One move at random, which is taken if the order is then no longer than @most. */
+static gboolean try_move(PipesimQueueWalk *walk, gint64 most)
+{
+	const guint per_rank = walk->x->per_rank;
+	const guint place = draw_place(walk), rank = place / per_rank;
+	const guint32 bits = draw(walk, G_MAXUINT32);
+	/* Short ones are the most. */
+	const guint shift =
+		1 + (guint)((guint64)draw(walk, walk->most_shift) * (bits >> 8) >> 24);
+	guint8 *codes = &walk->codes[(gsize)rank * per_rank];
+	gint64 makespan = G_MAXINT64;
+	guint first;
+
+	memcpy(walk->before, codes, per_rank);
+	if (walk->x->whole != NULL && (bits >> 1 & 7u) == 0)
+		first = join(walk, place);
+	else
+		first = shift_block(walk, place, shift, (bits & 1) != 0);
+	if (first == walk->n)
+		return FALSE;
+	if (memcmp(walk->before, codes, per_rank) == 0 ||
+		!pipesim_instance_fits(walk->x, rank, codes) || !joins_fit(walk, codes)) {
+		memcpy(codes, walk->before, per_rank);
+		return FALSE;
+	}
+	makespan = pipesim_queue_run(
+		&walk->queue, walk->codes, rank, first - rank * per_rank, most);
+	if (makespan > most) {
+		pipesim_queue_leave(&walk->queue);
+		memcpy(codes, walk->before, per_rank);
+		return FALSE;
+	}
+	pipesim_queue_take(&walk->queue);
+	walk->makespan = makespan;
+	walk->n_chain = 0;
+	return TRUE;
+}
+
+void pipesim_queue_walk_run(PipesimQueueWalk *walk, guint n, double heat)
+{
+	walk->looks += n;
+	for (guint i = 0; i < n; i++) {
+		const double luck = (draw(walk, G_MAXUINT32) + 1.0) / 4294967296.0;
+		const gint64 most = walk->makespan + (gint64)(-log(luck) * heat);
+
+		if (try_move(walk, most) && walk->makespan < walk->best_makespan)
+			keep_best(walk);
+	}
+}

@@ -1,0 +1,66 @@
+/* How long an order takes where all messages of a rank go by one queue, in the order in which PyTorch lists them
+ * (runtime/pytorch.c): many times faster than the engine, which has the last word, and told again from where an
+ * order differs from the one before.
+ *
+ * PyTorch lists ops in rounds; in each every rank in turn takes its next op, if what that needs has been taken. A send,
+ * and the receive at its other end, stand where the op before them is taken. So the order in which ops are taken is one
+ * in which all that they and their messages wait for is known: a message moves once its op has run, all that its
+ * receiver has taken by then has run, and the message before it has moved, at both ends. */
+#pragma once
+#include "order/instance.h"
+#include "runtime/runtime.h"
+
+typedef struct _PipesimQueueState PipesimQueueState;
+
+typedef struct {
+	const PipesimInstance *x;
+	guint codes;  /* of a rank */
+	guint behind; /* rounds that a rank passes with the gradients of a chunk that is done */
+	gboolean waits; /* a backward for input waits for what its forward has sent */
+	guint32 *
+		source; /* [rank * codes + code]: whose count must be above its own, of the same kind of entries */
+	guint32 *
+		target; /* [rank * codes + code]: what gets its output; both are PIPESIM_NO_OP where there is none */
+	gint64 *lag;     /* [rank * codes + code]: of the message to target */
+	gint64 *arrival; /* [(rank * codes + code) * count + k]: of the input of an op, ns */
+	guint32 *root;   /* the same: the place of the op that it has waited for last */
+	guint32 *
+		cause; /* [place]: of the op that it has waited for last; PIPESIM_NO_OP: none */
+	gsize size;    /* of a state, bytes */
+	guint every, n_known, n_fresh; /* states are kept after so many rounds; states */
+	guint begun;                   /* the known state that the last run has begun with */
+	PipesimQueueState **known,
+		**fresh; /* of the order that was taken last; of the last run */
+	PipesimQueueState *now;
+	/* What arrivals were before the last run. */
+	guint32 *changed;
+	gint64 *changed_from;
+	guint n_changed;
+} PipesimQueue;
+
+/** pipesim_queue_takes: whether messages go by such a queue; what else makes steps longer, such as links, it leaves
+ * out. @issuing: what was asked of @runtime. */
+gboolean pipesim_queue_takes(const PipesimInstance *instance, const PipesimRuntime *runtime,
+	const PipesimIssuing *issuing);
+
+/** pipesim_queue_init: everything in @arena, whose memory sufficed or not the caller asks. */
+void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *instance,
+	const PipesimRuntime *runtime, PipesimArena *arena);
+
+/** pipesim_queue_forget: the order taken last: the next is run from its beginning. */
+void pipesim_queue_forget(PipesimQueue *queue);
+
+/** pipesim_queue_run: the makespan of @codes, which fit and are tidy, ns; G_MAXINT64 where it does not end, or, maybe, is
+ * longer than @most.
+ * @place: of @rank: the first that differs from the order taken last */
+gint64 pipesim_queue_run(
+	PipesimQueue *queue, const guint8 *codes, guint rank, guint place, gint64 most);
+
+/** pipesim_queue_take, pipesim_queue_leave: what to do with the order that was run last; one of them comes before the
+ * next run. */
+void pipesim_queue_take(PipesimQueue *queue);
+void pipesim_queue_leave(PipesimQueue *queue);
+
+/** pipesim_queue_critical: places, rank * per_rank + i, of one chain of ops that makes the order taken last as long
+ * as it is, from its end; @places has room for all. Returns how many. */
+guint pipesim_queue_critical(const PipesimQueue *queue, guint32 *places);

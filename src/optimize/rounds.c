@@ -1,0 +1,230 @@
+/* Walks side by side, in rounds after which each may go on from what another has found. */
+#include "config.h"
+
+#include "base/parallel.h"
+#include "optimize/effort.h"
+#include "optimize/state.h"
+#include <math.h>
+#include <string.h>
+
+/* Moves that a walk looks at between two looks at the others. */
+#define ROUND       4096
+#define SHORT_ROUND 500
+/* Rounds that a small effort is divided into. */
+#define ROUNDS 64
+/* Heat at the end of a cycle, in average ops. */
+#define COLDEST 0.03
+/* Orders that a walk lets the engine run in a round; of quantiles the rest of the search knows less. */
+#define JUDGED       16
+#define JUDGED_DRAWN 160
+
+/* Ends of the cycles, as parts of the whole effort. */
+static const double cycles[] = {0, 0.1, 0.4, 1};
+
+/* Half of the walks begin hot, for what needs many moves at once; the others hardly leave the units that they
+ * begin from. */
+static double heat_of(const PipesimSearchState *s, guint walk)
+{
+	static const double hottest[] = {0.4, 0.04, 0.9, 0.2};
+	const double hot = hottest[walk % G_N_ELEMENTS(hottest)];
+
+	return s->op * hot * pow(COLDEST / hot, s->part);
+}
+
+static gboolean run_walk(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	PipesimSearchState *s = data;
+
+	/* Where the engine judges an order as short as the bound is not yet the end. */
+	pipesim_walk_run(&s->walks[item], s->round_moves, heat_of(s, (guint)item),
+		s->judged ? -1 : s->found->bound->time);
+	return TRUE;
+}
+
+/* By the engine: from the best that it knows, whatever makes it no longer. */
+static gboolean run_judged(
+	gsize item, gpointer own G_GNUC_UNUSED, gpointer data, GError **error G_GNUC_UNUSED)
+{
+	PipesimSearchState *s = data;
+	PipesimWalk *walk = &s->walks[item];
+	guint8 *codes = s->judged_codes[item];
+	g_autofree guint8 *next = g_new(guint8, s->n);
+	gint64 makespan = s->judged_makespan;
+	const guint n = s->of->by_quantile ? JUDGED_DRAWN : JUDGED;
+
+	s->judged_spans[item] = makespan;
+	if (makespan == G_MAXINT64)
+		return TRUE;
+	memcpy(codes, s->judged_best, s->n);
+	if (!pipesim_walk_begin(walk, codes))
+		return TRUE;
+	for (guint i = 0; i < n && !pipesim_search_is_late(s); i++) {
+		gint64 judged;
+
+		if (!pipesim_walk_step(walk, walk->makespan + walk->makespan / 50))
+			break;
+		pipesim_walk_codes(walk, next);
+		judged = pipesim_judge_codes(&s->judge, next);
+		if (judged <= makespan) {
+			makespan = judged;
+			memcpy(codes, next, s->n);
+		} else {
+			pipesim_walk_begin(walk, codes);
+		}
+	}
+	s->judged_spans[item] = makespan;
+	return TRUE;
+}
+
+static void in_parallel(
+	PipesimSearchState *s, gboolean (*run)(gsize, gpointer, gpointer, GError **))
+{
+	const PipesimParallel work = {
+		.n_items = s->n_walks, .threads = s->of->threads, .run = run, .data = s};
+
+	pipesim_parallel(&work, NULL);
+}
+
+/* Takes what the walks have found. */
+static void gather(PipesimSearchState *s)
+{
+	s->found->moves = s->moves_before;
+	for (guint i = 0; i < s->n_walks; i++) {
+		PipesimWalk *walk = &s->walks[i];
+		gint64 makespan = walk->best_makespan;
+
+		s->found->moves += walk->moves;
+		if (makespan < s->best_makespan) {
+			s->best_makespan = makespan;
+			memcpy(s->best, walk->best, s->n);
+		}
+		if (makespan >= s->known[i])
+			continue;
+		s->known[i] = makespan;
+		if (s->judged)
+			makespan = pipesim_judge_codes(&s->judge, walk->best);
+		if (s->judged && makespan < s->judged_makespan) {
+			s->judged_makespan = makespan;
+			memcpy(s->judged_best, walk->best, s->n);
+		}
+		pipesim_search_offer_codes(s, walk->best, makespan);
+	}
+}
+
+static void gather_judged(PipesimSearchState *s)
+{
+	gint64 best = s->judged_makespan;
+	guint from = s->n_walks;
+
+	/* Of equals the last one that is none longer: ways over a plain lead somewhere too. */
+	for (guint i = 0; i < s->n_walks; i++)
+		if (s->judged_spans[i] < best ||
+			(s->judged_spans[i] == best && from == s->n_walks)) {
+			best = s->judged_spans[i];
+			from = i;
+		}
+	if (from == s->n_walks || best == G_MAXINT64)
+		return;
+	s->judged_makespan = best;
+	memcpy(s->judged_best, s->judged_codes[from], s->n);
+	pipesim_search_offer_codes(s, s->judged_best, best);
+}
+
+/* Of each two walks one goes on from the best of all, the other from its own. */
+static void begin_cycle(PipesimSearchState *s, gboolean first)
+{
+	for (guint i = 0; i < s->n_walks; i++) {
+		PipesimWalk *walk = &s->walks[i];
+		const guint8 *codes = i % 2 == 0 ? s->best : walk->best;
+		g_autofree guint8 *own = NULL;
+
+		if (first)
+			codes = s->codes->pdata[i % MIN(s->codes->len, 4u)];
+		else if (s->judged_makespan < G_MAXINT64 && i % 4 == 0)
+			codes = s->judged_best;
+		own = g_memdup2(codes, s->n);
+		pipesim_walk_begin(walk, own);
+		s->known[i] = walk->best_makespan;
+	}
+}
+
+gboolean pipesim_search_is_stopped(PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const PipesimSearchNews news = {
+		s->found->makespan, s->found->bound->time, s->found->moves};
+
+	s->found->stopped |= of->tell != NULL && !of->tell(&news, of->data);
+	return s->found->stopped;
+}
+
+gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline)
+{
+	if (pipesim_search_is_stopped(s) || pipesim_search_is_proven(s))
+		return TRUE;
+	if (deadline > 0)
+		return g_get_monotonic_time() >= deadline ||
+		       (moves > 0 && s->found->moves >= moves);
+	return s->found->moves >= moves;
+}
+
+/* The part of the whole effort that is over. */
+static double find_part(const PipesimSearchState *s)
+{
+	const guint64 most = s->walk_moves - MIN(s->walk_moves, s->moves_before);
+	const double part = pipesim_effort_part(
+		s->found->moves - s->moves_before, most, s->began, s->walk_deadline);
+
+	return MIN(part, 1);
+}
+
+static void set_round_moves(PipesimSearchState *s)
+{
+	const guint64 moves = s->walk_moves;
+	guint64 left, round = ROUND;
+
+	if (moves > 0)
+		round = CLAMP(moves / s->n_walks / ROUNDS, SHORT_ROUND, ROUND);
+	left = moves > s->found->moves ? moves - s->found->moves : ROUND * (guint64)s->n_walks;
+	s->round_moves = (guint)MIN(round, (left + s->n_walks - 1) / s->n_walks);
+}
+
+void pipesim_search_run_rounds(PipesimSearchState *s)
+{
+	s->began = g_get_monotonic_time();
+	s->walk_moves = s->of->moves;
+	s->walk_deadline = s->of->deadline;
+	if (s->queue_walks != NULL) {
+		s->walk_moves = s->moves_before +
+				(s->walk_moves - MIN(s->walk_moves, s->moves_before)) /
+					PIPESIM_SEARCH_PLAIN_PART;
+		if (s->walk_deadline > 0)
+			s->walk_deadline = s->began + (s->walk_deadline - s->began) /
+							      PIPESIM_SEARCH_PLAIN_PART;
+	}
+	begin_cycle(s, TRUE);
+	pipesim_search_justify(s);
+	gather(s);
+	while (!pipesim_search_is_over(s, s->walk_moves, s->walk_deadline)) {
+		const double part = find_part(s);
+
+		if (part >= cycles[s->cycle + 1] && s->cycle + 2 < G_N_ELEMENTS(cycles)) {
+			if (s->judged && s->queue_walks == NULL) {
+				in_parallel(s, run_judged);
+				gather_judged(s);
+			}
+			s->cycle++;
+			begin_cycle(s, FALSE);
+			pipesim_search_justify(s);
+		}
+		s->part = (part - cycles[s->cycle]) / (cycles[s->cycle + 1] - cycles[s->cycle]);
+		set_round_moves(s);
+		in_parallel(s, run_walk);
+		gather(s);
+	}
+	if (s->judged && s->queue_walks == NULL && !s->found->stopped) {
+		in_parallel(s, run_judged);
+		gather_judged(s);
+	}
+}

@@ -1,0 +1,634 @@
+#include "config.h"
+
+#include "model/split.h"
+#include "optimize/passing.h"
+#include "optimize/state.h"
+#include "optimize/stretch.h"
+#include "optimize/units.h"
+#include "optimize/within.h"
+#include "order/build.h"
+#include <string.h>
+
+/* Walks at a time: long ones find more than many. For so many moves there is one, from LEAST_WALKS to
+ * MOST_WALKS, whatever the number of threads; where time alone counts one a thread. Of long orders one, as it
+ * takes about 200 bytes an op, with what puts it together anew. */
+#define MOVES_A_WALK 2000000
+#define LEAST_WALKS  2
+#define MOST_WALKS   16
+#define QUEUE_WALKS  2
+#define LONG_OPS     (1u << 17)
+#define LONG_BUILD   (1u << 15)
+/* The part of the time that the bound may take. */
+#define BOUND_PART 3
+/* The part of the effort that a short order takes of which a long one is made. */
+#define SHORT_PART       3
+#define QUEUE_SHORT_PART 12
+
+gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start)
+{
+	return of->by_quantile ? (gint64)start->samples->makespan[of->quantile].value
+			       : start->report->makespan;
+}
+
+/* Whether @order becomes the result, and what is then said of it. Of quantiles, by more samples than are shown: but
+ * by those that are shown none of the orders that are known is shorter. */
+static gboolean wins(
+	PipesimSearchState *s, const PipesimOrder *order, gint64 value, gint64 *shown)
+{
+	*shown = value;
+	if (!s->of->by_quantile)
+		return value < s->found->makespan;
+	if (value == G_MAXINT64 || (s->knows && value >= s->value))
+		return FALSE;
+	*shown = pipesim_judge_shown(&s->judge, order);
+	if (s->knows ? *shown > s->known_best : *shown >= s->found->makespan)
+		return FALSE;
+	s->value = value;
+	return TRUE;
+}
+
+/* Makes @order the result if it is shorter. */
+static void offer(
+	PipesimSearchState *s, const PipesimOrder *order, gint64 value, const char *from)
+{
+	PipesimFound *found = s->found;
+	gint64 shown;
+
+	if (!wins(s, order, value, &shown))
+		return;
+	pipesim_program_unref(found->program);
+	found->program = pipesim_program_ref(order->program);
+	found->makespan = shown;
+	g_free(found->from);
+	found->from = g_strdup(from);
+}
+
+void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value)
+{
+	g_autoptr(PipesimOrder) order = NULL;
+
+	if (!s->of->by_quantile && value >= s->found->makespan)
+		return;
+	order = pipesim_instance_order(s->found->instance, codes, NULL);
+	if (order != NULL)
+		offer(s, order, value, NULL);
+}
+
+/* Where it begins ------------------------------------------------------------------------ */
+
+gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes)
+{
+	return pipesim_instance_all_fit(&s->tight, codes);
+}
+
+/* Keeps what the shortest order that fits holds besides what codes tell, or the first where none fits.
+ * @any: it is the same order whatever the limit */
+static void note_memory(
+	PipesimSearchState *s, const guint8 *codes, gint64 makespan, gboolean any)
+{
+	gint64 fullest = 0;
+
+	for (guint rank = 0; rank < s->shape.ranks; rank++)
+		fullest = MAX(fullest, s->peak[rank]);
+	if (fullest > 0 && any)
+		s->leanest = MIN(s->leanest, fullest);
+	if (fullest > 0 && (makespan < s->besides_of || !s->has_besides)) {
+		s->has_besides = TRUE;
+		s->besides_of = makespan;
+		for (guint rank = 0; rank < s->shape.ranks; rank++)
+			s->besides[rank] = pipesim_judge_besides(&s->judge, rank,
+				codes + (gsize)rank * s->tight.per_rank, s->peak);
+	}
+	memset(s->peak, 0, sizeof *s->peak * s->shape.ranks);
+}
+
+/* @codes, which fit, to begin from; becomes the search's, or is freed where it does not run. @any: as above */
+static void add_codes(PipesimSearchState *s, guint8 *codes, gboolean any)
+{
+	PipesimWalk *walk = &s->walks[0];
+	guint at = 0;
+
+	pipesim_instance_tidy(s->found->instance, codes);
+	if (!pipesim_walk_begin(walk, codes)) {
+		g_free(codes);
+		return;
+	}
+	while (at < s->spans->len && g_array_index(s->spans, gint64, at) <= walk->makespan)
+		at++;
+	g_array_insert_val(s->spans, at, walk->makespan);
+	g_ptr_array_insert(s->codes, (int)at, codes);
+	if (s->judged) {
+		g_autoptr(PipesimOrder) order = pipesim_instance_order(&s->tight, codes, NULL);
+		gint64 makespan;
+
+		if (order == NULL)
+			return;
+		makespan = pipesim_judge_order(&s->judge, order, s->peak);
+		note_memory(s, codes, makespan, any);
+		offer(s, order, makespan, NULL);
+		if (makespan < s->judged_makespan) {
+			s->judged_makespan = makespan;
+			memcpy(s->judged_best, codes, s->n);
+		}
+	} else {
+		pipesim_search_offer_codes(s, codes, walk->makespan);
+	}
+}
+
+/* Leaves room for that, unless there is then none for any order. */
+static void tighten(PipesimSearchState *s)
+{
+	PipesimRoom *room = &s->tight.room[s->tight.n_rooms - 1];
+	g_autofree guint8 *codes = g_new(guint8, s->n);
+
+	if (!s->judge.weighs)
+		return;
+	for (guint rank = 0; rank < s->shape.ranks; rank++)
+		room->limit[rank] -= s->besides[rank];
+	if (pipesim_build(&s->tight, PIPESIM_BUILDS - 1, codes) &&
+		pipesim_search_fits(s, codes)) {
+		for (guint i = s->codes->len; i-- > 0 && s->codes->len > 1;)
+			if (!pipesim_search_fits(s, s->codes->pdata[i])) {
+				g_ptr_array_remove_index(s->codes, i);
+				g_array_remove_index(s->spans, i);
+			}
+		return;
+	}
+	for (guint rank = 0; rank < s->shape.ranks; rank++)
+		room->limit[rank] += s->besides[rank];
+}
+
+static gboolean add_program(
+	PipesimSearchState *s, const PipesimProgram *program, const char *from, gboolean any)
+{
+	g_autoptr(PipesimOrder) order = NULL;
+	guint8 *codes;
+	gint64 makespan;
+
+	if (program->shape.ranks != s->shape.ranks ||
+		program->shape.chunks != s->shape.chunks ||
+		program->shape.microbatches != s->shape.microbatches ||
+		program->shape.stages != s->shape.stages)
+		return FALSE;
+	for (guint rank = 0; rank < s->shape.ranks * s->shape.chunks; rank++)
+		if (program->stage_of[rank] != pipesim_shape_stage(&s->shape,
+						       rank / s->shape.chunks,
+						       rank % s->shape.chunks))
+			return FALSE;
+	codes = g_new(guint8, s->n);
+	if (!pipesim_instance_codes(s->found->instance, program, codes)) {
+		g_free(codes);
+		return FALSE;
+	}
+	if (!pipesim_search_fits(s, codes)) {
+		g_free(codes);
+		return FALSE;
+	}
+	order = pipesim_order_of_program(program);
+	makespan = pipesim_judge_order(&s->judge, order, s->peak);
+	note_memory(s, codes, makespan, any);
+	offer(s, order, makespan, from);
+	add_codes(s, codes, any);
+	return makespan < G_MAXINT64;
+}
+
+static gint compare_runs(gconstpointer a, gconstpointer b, gpointer data)
+{
+	const PipesimRun *x = *(PipesimRun *const *)a, *y = *(PipesimRun *const *)b;
+	const gint64 of_x = pipesim_search_start_value(data, x);
+	const gint64 of_y = pipesim_search_start_value(data, y);
+
+	return (of_x > of_y) - (of_x < of_y);
+}
+
+/* Every schedule of the placement, as it is and as codes. */
+static void add_schedules(PipesimSearchState *s)
+{
+	PipesimScenario scenario = *s->of->scenario;
+
+	if (!s->of->by_quantile)
+		scenario.samples = 0;
+	scenario.critical = FALSE;
+	scenario.keep = PIPESIM_KEEP_OPS;
+	scenario.chunks = scenario.pipelines = s->of->chunks;
+	/* Where bytes alone are the limit searches may hold as many activations as these leave. */
+	if (scenario.max_activations.num == 0 && scenario.memory_limit > 0)
+		scenario.max_activations =
+			(PipesimFraction){MAX(s->shape.microbatches, s->shape.ranks), 1};
+	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
+		PipesimRun *run;
+
+		if ((*at)->placement != s->of->placement || (*at)->parts > 1)
+			continue;
+		run = pipesim_run_schedule(*at, &scenario, s->of->costs);
+		if (run->error == NULL && run->shape.chunks == s->shape.chunks &&
+			add_program(s, run->step->whole, pipesim_schedule_name(*at),
+				(*at)->plan == NULL))
+			g_ptr_array_add(s->found->starts, run);
+		else
+			pipesim_run_free(run);
+	}
+	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
+}
+
+gboolean pipesim_search_is_proven(const PipesimSearchState *s)
+{
+	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
+}
+
+/* Whether there is nothing to look for any more, or no time. */
+static gboolean is_enough(PipesimSearchState *s)
+{
+	return pipesim_search_is_proven(s) || pipesim_search_is_late(s) ||
+	       pipesim_search_is_stopped(s);
+}
+
+/* Where nothing is proven already; of long orders the last resort alone. */
+static void add_builds(PipesimSearchState *s)
+{
+	const gboolean is_long = s->n > LONG_BUILD;
+
+	if (pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
+		return;
+	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
+		guint8 *codes;
+
+		/* The last way always leads to an order. */
+		if (way + 1 < PIPESIM_BUILDS && is_enough(s))
+			continue;
+		codes = g_new(guint8, s->n);
+		if (pipesim_build(&s->tight, way, codes) && pipesim_search_fits(s, codes))
+			add_codes(s, codes, way + 1 == PIPESIM_BUILDS);
+		else
+			g_free(codes);
+	}
+}
+
+/* How the bound has micro-batches pass each other. */
+static void add_passing(PipesimSearchState *s)
+{
+	guint8 *codes;
+
+	if (is_enough(s))
+		return;
+	codes = g_new(guint8, s->n);
+	if (pipesim_pass(&s->tight, s->found->bound, codes) && pipesim_search_fits(s, codes))
+		add_codes(s, codes, FALSE);
+	else
+		g_free(codes);
+}
+
+/* What becomes of these where all ops are put together anew. */
+static void add_justified(PipesimSearchState *s)
+{
+	g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_free);
+
+	for (guint i = 0; i < s->codes->len; i++)
+		g_ptr_array_add(before, g_memdup2(s->codes->pdata[i], s->n));
+	for (guint i = 0; i < before->len && !is_enough(s); i++) {
+		guint8 *codes = pipesim_search_justified(s, before->pdata[i]);
+
+		if (codes != NULL)
+			add_codes(s, codes, FALSE);
+	}
+}
+
+/* Long from short ------------------------------------------------------------------------ */
+
+/* Micro-batches of the short order that a long one is made of: enough to fill the pipeline twice, and
+ * what is missing can be divided in many ways. 0: it is short enough. */
+static guint short_count(const PipesimSearchState *s)
+{
+	const guint m = s->shape.microbatches, step = PIPESIM_STRETCH_PARTS * s->shape.copies;
+	const guint least = 2 * s->shape.ranks * s->shape.copies;
+
+	return m > least + step ? m - (m - least) / step * step : 0;
+}
+
+static gint64 judge_stretch(const guint8 *codes, gpointer data)
+{
+	PipesimSearchState *s = data;
+
+	if (pipesim_search_is_late(s))
+		return -1;
+	if (!pipesim_search_fits(s, codes) || !pipesim_walk_begin(&s->walks[0], codes))
+		return G_MAXINT64;
+	return s->walks[0].makespan;
+}
+
+/* The best of all stretches of @walk. */
+static void add_stretched(PipesimSearchState *s, const PipesimWalk *walk)
+{
+	g_autofree guint8 *codes = g_new(guint8, s->n);
+
+	if (pipesim_stretch_best(walk, s->found->instance, PIPESIM_STRETCH_UNIT, judge_stretch,
+		    s, codes) < G_MAXINT64)
+		add_codes(s, g_steal_pointer(&codes), FALSE);
+}
+
+/* While the short one is searched the long one stands as it does. */
+static gboolean tell_short(const PipesimSearchNews *news, gpointer data)
+{
+	const PipesimSearchState *s = data;
+	const PipesimSearchNews own = {s->found->makespan, s->found->bound->time, news->moves};
+
+	return s->of->tell == NULL || s->of->tell(&own, s->of->data);
+}
+
+/* Searches the order of fewer micro-batches first, with a part of the effort. */
+static void add_short(PipesimSearchState *s)
+{
+	PipesimScenario scenario = *s->of->scenario;
+	PipesimSearchOf of = *s->of;
+	const gint64 now = g_get_monotonic_time();
+	/* Where messages go by queues orders grow by these: what is short without is where a few begin. */
+	const guint part = s->queue_walks != NULL ? QUEUE_SHORT_PART : SHORT_PART;
+	g_autoptr(PipesimFound) found = NULL;
+	g_autoptr(PipesimArena) arena = pipesim_arena_new();
+	g_autofree guint8 *codes = NULL;
+	PipesimWalk walk;
+
+	scenario.microbatches = short_count(s);
+	if (scenario.microbatches == 0 || is_enough(s))
+		return;
+	scenario.runtime = NULL;
+	of.by_quantile = FALSE;
+	for (guint rank = 0; s->judge.weighs && rank < s->shape.ranks; rank++) {
+		const guint last = s->tight.n_rooms - 1;
+		const gint64 taken = s->found->instance->room[last].limit[rank] -
+				     s->tight.room[last].limit[rank];
+
+		scenario.memory_limit =
+			MIN(scenario.memory_limit, s->of->scenario->memory_limit - taken);
+	}
+	of.scenario = &scenario;
+	of.programs = NULL;
+	of.explain = FALSE;
+	of.tell = tell_short;
+	of.data = s;
+	of.moves /= part;
+	if (of.deadline > 0)
+		of.deadline = now + (of.deadline - now) / part;
+	found = pipesim_search_within(&of, NULL, NULL);
+	if (found == NULL)
+		return;
+	codes = g_new(guint8, (gsize)found->instance->ranks * found->instance->per_rank);
+	pipesim_walk_init(&walk, found->instance, 0, 0, arena);
+	if (pipesim_arena_check(arena, NULL, "ops") &&
+		pipesim_instance_codes(found->instance, found->program, codes) &&
+		pipesim_walk_begin(&walk, codes))
+		add_stretched(s, &walk);
+	s->found->moves = s->moves_before += found->moves;
+}
+
+/* Units ---------------------------------------------------------------------------------- */
+
+/* The part of the effort that units take, and visits of ops in them that take as long as a move. */
+#define UNITS_PART  5
+#define MOVE_VISITS 100
+
+/* Steps of units that are repeated. */
+static void add_units(PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const gint64 now = g_get_monotonic_time();
+	const PipesimUnitsOf units = {.instance = &s->tight,
+		.seed = of->seed,
+		.threads = of->threads,
+		.visits = of->moves > 0 ? MAX(of->moves / UNITS_PART, 1) * MOVE_VISITS : 0,
+		.deadline = of->deadline > 0 ? now + (of->deadline - now) / UNITS_PART : 0};
+	g_autoptr(GPtrArray) found = NULL;
+	guint64 looks;
+
+	if (is_enough(s))
+		return;
+	found = pipesim_units(&units, &looks);
+	s->found->moves = s->moves_before += looks;
+	for (guint i = 0; i < found->len; i++)
+		if (pipesim_search_fits(s, found->pdata[i]))
+			add_codes(s, g_memdup2(found->pdata[i], s->n), FALSE);
+}
+
+/* Search --------------------------------------------------------------------------------- */
+
+static guint count_walks(const PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
+	const guint64 wanted = of->moves > 0 ? of->moves / MOVES_A_WALK : threads;
+
+	return s->n > LONG_OPS ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
+}
+
+/* Walks that know of queues. */
+static void reserve_queues(PipesimSearchState *s)
+{
+	const PipesimSearchOf *of = s->of;
+	const PipesimIssuing issuing =
+		pipesim_runtime_asked(s->judge.runtime, &of->scenario->issuing);
+
+	if (of->by_quantile || (of->moves == 0 && of->deadline == 0) ||
+		!pipesim_queue_takes(&s->tight, s->judge.runtime, &issuing))
+		return;
+	s->n_queue_walks = MIN(s->n_walks, QUEUE_WALKS);
+	s->queue_walks = pipesim_arena_array(s->arena, PipesimQueueWalk, s->n_queue_walks);
+	for (guint i = 0; s->queue_walks != NULL && i < s->n_queue_walks; i++)
+		pipesim_queue_walk_init(&s->queue_walks[i], &s->tight, s->judge.runtime,
+			of->seed, MOST_WALKS + i, s->arena);
+}
+
+static gboolean reserve(PipesimSearchState *s, GError **error)
+{
+	const PipesimInstance *x = s->found->instance;
+	double took = 0;
+
+	s->n = (gsize)x->ranks * x->per_rank;
+	s->n_walks = count_walks(s);
+	s->arena = pipesim_arena_new();
+	s->walks = pipesim_arena_array(s->arena, PipesimWalk, s->n_walks);
+	s->best = pipesim_arena_array(s->arena, guint8, s->n);
+	s->judged_best = pipesim_arena_array(s->arena, guint8, s->n);
+	s->judged_spans = pipesim_arena_array(s->arena, gint64, s->n_walks);
+	s->besides = pipesim_arena_array(s->arena, gint64, x->ranks);
+	s->peak = pipesim_arena_array(s->arena, gint64, x->ranks);
+	s->tight = *x;
+	for (guint i = 0; i < x->n_rooms; i++)
+		s->tight.room[i].limit = pipesim_arena_array(s->arena, gint64, x->ranks);
+	s->known = pipesim_arena_array(s->arena, gint64, s->n_walks);
+	s->judged_codes = pipesim_arena_array(s->arena, guint8 *, s->n_walks);
+	if (!pipesim_arena_check(s->arena, error, "the orders that a search tries"))
+		return FALSE;
+	for (guint i = 0; i < x->n_rooms; i++)
+		memcpy(s->tight.room[i].limit, x->room[i].limit,
+			sizeof *x->room[i].limit * x->ranks);
+	for (guint i = 0; i < s->n_walks; i++) {
+		pipesim_walk_init(&s->walks[i], &s->tight, s->of->seed, i, s->arena);
+		s->judged_codes[i] = pipesim_arena_array(s->arena, guint8, s->n);
+	}
+	pipesim_search_init_justifiers(s);
+	reserve_queues(s);
+	if (!pipesim_arena_check(s->arena, error, "%" G_GSIZE_FORMAT " ops", s->n))
+		return FALSE;
+	for (gsize i = 0; i < s->n; i++)
+		took += (double)s->walks[0].took[i];
+	s->op = took / (double)s->n;
+	s->codes = g_ptr_array_new_with_free_func(g_free);
+	s->spans = g_array_new(FALSE, FALSE, sizeof(gint64));
+	return TRUE;
+}
+
+static void release(PipesimSearchState *s)
+{
+	if (s->codes != NULL)
+		g_ptr_array_unref(s->codes);
+	if (s->spans != NULL)
+		g_array_unref(s->spans);
+	pipesim_arena_free(s->arena);
+	pipesim_judge_clear(&s->judge);
+}
+
+/* Why none of the orders known is one. */
+static gboolean refuse(const PipesimSearchState *s, GError **error)
+{
+	PipesimNumber least;
+
+	if (s->leanest < G_MAXINT64)
+		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"no known order holds so little with its messages under these rules; "
+			"nearest: --memory-limit %s",
+			pipesim_print_least_bytes(least, s->leanest));
+	return pipesim_fail(error, PIPESIM_ERROR_DEADLOCK,
+		"no known order runs under these rules for messages; try --runtime async");
+}
+
+static gboolean search(PipesimSearchState *s, GError **error)
+{
+	const PipesimSearchOf *of = s->of;
+	PipesimFound *found = s->found;
+
+	if (!reserve(s, error))
+		return FALSE;
+	s->best_makespan = s->judged_makespan = found->makespan = G_MAXINT64;
+	s->leanest = s->besides_of = s->value = G_MAXINT64;
+	found->left_out = g_array_new(FALSE, FALSE, sizeof(guint));
+	found->starts = g_ptr_array_new_with_free_func((GDestroyNotify)pipesim_run_free);
+	add_schedules(s);
+	for (guint i = 0; of->programs != NULL && i < of->programs->len; i++)
+		if (!add_program(s, of->programs->pdata[i], NULL, TRUE))
+			g_array_append_val(found->left_out, i);
+	s->knows = TRUE;
+	s->known_best = found->makespan;
+	tighten(s);
+	add_builds(s);
+	if (of->moves > 0 || of->deadline > 0) {
+		add_passing(s);
+		add_justified(s);
+		add_units(s);
+		add_short(s);
+	}
+	if (found->program == NULL)
+		return refuse(s, error);
+	s->best_makespan = g_array_index(s->spans, gint64, 0);
+	memcpy(s->best, s->codes->pdata[0], s->n);
+	if (of->moves > 0 || of->deadline > 0)
+		pipesim_search_run_rounds(s);
+	if (s->queue_walks != NULL && !found->stopped)
+		pipesim_search_run_queues(s);
+	return TRUE;
+}
+
+/* Whether there is something to draw samples from. */
+static gboolean check_draws(const PipesimSearchState *s, GError **error)
+{
+	g_autofree PipesimJitter *jitter = NULL;
+
+	if (!s->of->by_quantile || s->of->scenario->jitter.den > 0)
+		return TRUE;
+	jitter = pipesim_jitter_measured(s->of->costs, &s->shape, error);
+	return jitter != NULL;
+}
+
+PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **error)
+{
+	const PipesimRuntime *runtime =
+		pipesim_runtime_resolve(of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
+	PipesimShape shape;
+	PipesimInstanceOf instance = {.shape = &shape,
+		.costs = of->costs,
+		.whole = of->whole,
+		.pairs = !runtime->splits_pairs,
+		.max_activations = of->scenario->max_activations,
+		.memory_limit = of->scenario->memory_limit};
+	g_autoptr(PipesimTimes) times = NULL;
+
+	if (!pipesim_shape_init(&shape, of->scenario, of->chunks, of->placement, error) ||
+		!pipesim_split_check(of->costs, &shape, error))
+		return NULL;
+	if (instance.max_activations.num == 0 && instance.memory_limit == 0)
+		instance.max_activations = shape.max_activations;
+	instance.times = times = pipesim_times_new(of->costs, &shape);
+	return pipesim_instance_new(&instance, error);
+}
+
+static gboolean go_on(gpointer data)
+{
+	const PipesimSearchOf *of = data;
+	const PipesimSearchNews news = {0};
+
+	return of->tell == NULL || of->tell(&news, of->data);
+}
+
+PipesimBound *pipesim_search_bound(
+	const PipesimSearchOf *of, const PipesimInstance *x, gboolean rough, GError **error)
+{
+	const gint64 now = g_get_monotonic_time();
+	PipesimBoundUntil until = {.rough = rough, .go_on = go_on, .data = (gpointer)of};
+
+	if (of->deadline > 0)
+		until.deadline = now + MAX(of->deadline - now, 0) / BOUND_PART;
+	return pipesim_bound_new(x, of->explain, &until, error);
+}
+
+PipesimFound *pipesim_search_within(
+	const PipesimSearchOf *of, PipesimBound *bound, GError **error)
+{
+	g_autoptr(PipesimFound) found = g_new0(PipesimFound, 1);
+	PipesimSearchState s = {.of = of, .found = found};
+	gboolean ok;
+
+	found->bound = bound;
+	found->instance = pipesim_search_instance(of, error);
+	if (found->instance == NULL)
+		return NULL;
+	s.shape = found->instance->shape;
+	pipesim_judge_init(&s.judge, of, found->instance);
+	s.judged = s.judge.has_last_word;
+	if (bound == NULL)
+		found->bound = pipesim_search_bound(of, found->instance, FALSE, error);
+	ok = found->bound != NULL && check_draws(&s, error) && search(&s, error);
+	release(&s);
+	return ok ? g_steal_pointer(&found) : NULL;
+}
+
+void pipesim_found_free(PipesimFound *found)
+{
+	if (found == NULL)
+		return;
+	pipesim_instance_free(found->instance);
+	pipesim_bound_free(found->bound);
+	if (found->starts != NULL)
+		g_ptr_array_unref(found->starts);
+	if (found->left_out != NULL)
+		g_array_unref(found->left_out);
+	pipesim_program_unref(found->program);
+	g_free(found->from);
+	g_free(found->limit);
+	g_free(found);
+}
+
+double pipesim_found_gap(const PipesimFound *found, gint64 makespan)
+{
+	const gint64 above = makespan - found->bound->time;
+
+	return above <= 0 ? 0 : (double)above / (double)MAX(found->bound->time, 1);
+}

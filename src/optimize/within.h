@@ -1,0 +1,18 @@
+/* The search within one limit alone. */
+#pragma once
+#include "optimize/search.h"
+
+/** pipesim_search_within: as pipesim_search(), but nothing is looked for within tighter limits.
+ * @bound: (transfer full) (nullable): of the instance, where it is known */
+PipesimFound *pipesim_search_within(
+	const PipesimSearchOf *of, PipesimBound *bound, GError **error);
+
+/** pipesim_search_bound: of @instance, for which there is no more than a part of the time of @of. NULL with
+ * PIPESIM_ERROR_LIMIT where memory does not suffice.
+ * @rough: maybe a lower one, in less time */
+PipesimBound *pipesim_search_bound(const PipesimSearchOf *of, const PipesimInstance *instance,
+	gboolean rough, GError **error);
+
+/** pipesim_search_instance: what orders are sought for, for pipesim_instance_free(). NULL with errors as
+ * pipesim_instance_new(), or of the shape. */
+PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **error);

@@ -1,0 +1,258 @@
+#include "config.h"
+
+#include "order/build.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+/* What tells one way from another. */
+typedef struct {
+	guint quarters;   /* of the room that forwards may take */
+	gboolean shallow; /* forwards of the first chunks go first, else of the last */
+	gboolean fill; /* weight gradients run in any gap, else in those that they fit into */
+} Way;
+
+typedef struct {
+	const PipesimInstance *x;
+	Way way;
+	guint n_codes;   /* of a rank */
+	guint *done;     /* [rank * n_codes + code] */
+	gint64 *end;     /* [lane * kinds + kind][count] */
+	gint64 *free_at; /* [rank] */
+	gint64 *held[PIPESIM_MAX_ROOMS];
+	guint *placed; /* [rank] */
+	guint *next;   /* [rank]: what it would run next, n_codes: nothing */
+	gint64 *start; /* [rank]: and when */
+} Build;
+
+#define NEVER G_MAXINT64
+
+static gint64 ready_at(const Build *b, guint lane, guint kind)
+{
+	const PipesimInstance *x = b->x;
+	const guint k = b->done[lane * x->kinds + kind];
+	guint from = lane, from_kind = kind - 1;
+	gint64 hop = 0;
+
+	if (k == x->count)
+		return NEVER;
+	if (kind == F) {
+		from_kind = F;
+		from = x->before[lane];
+		hop = x->hop[lane];
+	} else if (kind == I && x->after[lane] != PIPESIM_NO_LANE) {
+		from_kind = I;
+		from = x->after[lane];
+		hop = x->hop_back[lane];
+	}
+	if (from == PIPESIM_NO_LANE)
+		return 0;
+	if (b->done[from * x->kinds + from_kind] <= k)
+		return NEVER;
+	return b->end[((gsize)from * x->kinds + from_kind) * x->count + k] + hop;
+}
+
+/* Room that ops need besides while they run, and a W that is apart from its I. */
+static gint64 besides(const PipesimInstance *x, const PipesimRoom *room, guint rank)
+{
+	gint64 passing = 0, between = 0;
+
+	for (guint chunk = 0; chunk < x->chunks && room->between != NULL; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+
+		passing = MAX(passing, room->passing[lane]);
+		between = MAX(between, room->between[lane]);
+	}
+	return passing + between;
+}
+
+/* A forward leaves room for one of each chunk of its rank that lies further down the stages: these can
+ * always go on, and give back what they hold. */
+static gboolean has_room(const Build *b, guint rank, guint lane)
+{
+	const PipesimInstance *x = b->x;
+
+	for (guint i = 0; i < x->n_rooms; i++) {
+		const PipesimRoom *room = &x->room[i];
+		const gint64 limit = room->limit[rank] - besides(x, room, rank);
+		gint64 held = b->held[i][rank] + room->held[lane], least = 0;
+
+		for (guint chunk = 0; chunk < x->chunks; chunk++) {
+			const guint other = pipesim_instance_lane(x, rank, chunk);
+
+			least += room->held[other];
+			if (x->depth[other] > x->depth[lane] ||
+				(x->depth[other] == x->depth[lane] && other > lane))
+				held += room->held[other];
+		}
+		if (held > limit ||
+			(held > least && held - least > (limit - least) / 4 * b->way.quarters +
+								(limit - least) % 4))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* The chunk of the weight gradient that has waited longest; chunks if none does. */
+static guint waiting_weight(const Build *b, guint rank)
+{
+	const PipesimInstance *x = b->x;
+	gint64 oldest = NEVER;
+	guint found = x->chunks;
+
+	for (guint chunk = 0; chunk < x->chunks && x->kinds > 2; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+		const gint64 ready = ready_at(b, lane, W);
+
+		if (ready < oldest) {
+			oldest = ready;
+			found = chunk;
+		}
+	}
+	return found;
+}
+
+/* Whether an op that is ready at @ready goes before one at @best, on a rank that is free at @free_at. */
+static gboolean goes_first(gint64 ready, gint64 best, gint64 free_at)
+{
+	return MAX(ready, free_at) < MAX(best, free_at);
+}
+
+/* What @rank would run next, and when. */
+static void choose(Build *b, guint rank)
+{
+	const PipesimInstance *x = b->x;
+	const gint64 free_at = b->free_at[rank];
+	guint code = b->n_codes, weight;
+	gint64 best = NEVER;
+
+	for (guint kind = I + 1; kind-- > F;)
+		for (guint i = 0; i < x->chunks; i++) {
+			const guint chunk =
+				(kind == F) == b->way.shallow ? i : x->chunks - 1 - i;
+			const guint lane = pipesim_instance_lane(x, rank, chunk);
+			const gint64 ready = ready_at(b, lane, kind);
+
+			if (ready == NEVER || !goes_first(ready, best, free_at) ||
+				(kind == F && !has_room(b, rank, lane)))
+				continue;
+			best = ready;
+			code = chunk * x->kinds + kind;
+		}
+	weight = waiting_weight(b, rank);
+	if (weight < x->chunks && best > free_at) {
+		const guint lane = pipesim_instance_lane(x, rank, weight);
+
+		if (b->way.fill || best == NEVER || best - free_at >= x->time[W][lane]) {
+			code = weight * x->kinds + W;
+			best = free_at;
+		}
+	}
+	b->next[rank] = code;
+	b->start[rank] = MAX(best, free_at);
+}
+
+/* What others would run changes on the rank alone that waits for it. */
+static void put(Build *b, guint rank, guint8 *codes)
+{
+	const PipesimInstance *x = b->x;
+	const guint code = b->next[rank];
+	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+	const guint kind = code % x->kinds;
+	const guint to = kind == F   ? x->after[lane]
+			 : kind == I ? x->before[lane]
+				     : PIPESIM_NO_LANE;
+	const gsize at = (gsize)lane * x->kinds + kind;
+
+	codes[(gsize)rank * x->per_rank + b->placed[rank]++] = (guint8)code;
+	b->free_at[rank] = b->start[rank] + x->time[kind][lane];
+	b->end[at * x->count + b->done[at]++] = b->free_at[rank];
+	for (guint i = 0; i < x->n_rooms; i++)
+		b->held[i][rank] += pipesim_room_change(&x->room[i], lane, kind, FALSE);
+	choose(b, rank);
+	if (to != PIPESIM_NO_LANE && to / x->chunks != rank)
+		choose(b, to / x->chunks);
+}
+
+/* All ops, as long as some can run. Returns how many. */
+static gsize put_all(Build *b, guint8 *codes)
+{
+	const PipesimInstance *x = b->x;
+	gsize placed = 0;
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		choose(b, rank);
+	for (;; placed++) {
+		gint64 earliest = NEVER;
+		guint next = x->ranks;
+
+		for (guint rank = 0; rank < x->ranks; rank++)
+			if (b->next[rank] < b->n_codes && b->start[rank] < earliest) {
+				earliest = b->start[rank];
+				next = rank;
+			}
+		if (next == x->ranks)
+			return placed;
+		put(b, next, codes);
+	}
+}
+
+/* On each rank the forwards of a micro-batch as its stages lie, then what comes back. */
+static void run_one_by_one(const PipesimInstance *x, guint8 *codes)
+{
+	const guint ways = x->shape.copies;
+
+	for (guint rank = 0; rank < x->ranks; rank++)
+		for (guint k = 0; k < x->count * ways; k++)
+			for (guint i = 0; i < x->chunks * x->kinds; i++) {
+				/* Chunks lie in the order of their stages; of pipelines each has one. */
+				const guint n = ways > 1 ? 1 : x->chunks;
+				guint chunk = ways > 1 ? k % ways : i;
+				guint kind = F;
+
+				if (i >= n * x->kinds)
+					break;
+				if (i >= n) {
+					chunk = ways > 1 ? k % ways
+							 : n - 1 - (i - n) / (x->kinds - 1);
+					kind = I + (i - n) % (x->kinds - 1);
+				}
+				*codes++ = (guint8)(chunk * x->kinds + kind);
+			}
+}
+
+gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
+{
+	Build b = {.x = x,
+		.way = {.quarters = 4 - way % 3,
+			.shallow = way / 3 % 2 == 1,
+			.fill = way / 6 % 2 == 0},
+		.n_codes = x->chunks * x->kinds};
+	const gsize n = (gsize)x->ranks * x->per_rank;
+	gsize placed;
+
+	if (way + 1 == PIPESIM_BUILDS) {
+		run_one_by_one(x, codes);
+		return TRUE;
+	}
+	b.done = g_new0(guint, (gsize)x->ranks * b.n_codes);
+	b.end = g_new0(gint64, n);
+	b.free_at = g_new0(gint64, x->ranks);
+	b.placed = g_new0(guint, x->ranks);
+	b.next = g_new(guint, x->ranks);
+	b.start = g_new(gint64, x->ranks);
+	for (guint i = 0; i < x->n_rooms; i++)
+		b.held[i] = g_new0(gint64, x->ranks);
+	placed = put_all(&b, codes);
+	for (guint i = 0; i < x->n_rooms; i++)
+		g_free(b.held[i]);
+	g_free(b.done);
+	g_free(b.end);
+	g_free(b.free_at);
+	g_free(b.placed);
+	g_free(b.next);
+	g_free(b.start);
+	return placed == n;
+}

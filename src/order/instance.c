@@ -1,0 +1,598 @@
+#include "config.h"
+
+#include "order/instance.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+__extension__ typedef __int128 Wide;
+
+/* Ends of ops stay below. */
+#define MOST_TIME (G_GINT64_CONSTANT(1) << 61)
+/* So do sums of what a rank holds. */
+#define MOST_HELD (G_GINT64_CONSTANT(1) << 61)
+
+static gint64 hop_between(const PipesimInstanceOf *of, guint from, guint to)
+{
+	if (from == to)
+		return 0;
+	return of->costs->network != NULL ? pipesim_network_hop(of->costs->network, from, to)
+					  : of->times->p2p;
+}
+
+/* The lanes of each pipeline, one after the other. */
+static void place_lanes(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	const PipesimShape *shape = of->shape;
+	g_autofree guint32 *lane_of = g_new(guint32, (gsize)shape->stages * shape->copies);
+
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint rank = lane / x->chunks, chunk = lane % x->chunks;
+		const guint copy = shape->copies > 1 ? chunk : 0;
+
+		x->depth[lane] = pipesim_shape_stage(shape, rank, chunk);
+		lane_of[copy * shape->stages + x->depth[lane]] = lane;
+	}
+	for (guint i = 0; i < shape->stages * shape->copies; i++) {
+		const guint lane = lane_of[i], depth = i % shape->stages;
+
+		x->before[lane] = depth > 0 ? lane_of[i - 1] : PIPESIM_NO_LANE;
+		x->after[lane] = depth + 1 < shape->stages ? lane_of[i + 1] : PIPESIM_NO_LANE;
+		if (depth > 0)
+			x->hop[lane] =
+				hop_between(of, x->before[lane] / x->chunks, lane / x->chunks);
+		if (depth + 1 < shape->stages)
+			x->hop_back[lane] =
+				hop_between(of, x->after[lane] / x->chunks, lane / x->chunks);
+	}
+}
+
+static gint64 time_of(
+	const PipesimInstanceOf *of, const PipesimInstance *x, guint lane, PipesimKind kind)
+{
+	return pipesim_times_on(
+		of->times, lane / x->chunks, of->times->stage[kind][x->depth[lane]]);
+}
+
+/* Both halves together take no more than @whole. */
+static void shorten_halves(PipesimInstance *x, guint lane, gint64 whole)
+{
+	x->least[I][lane] = MIN(x->least[I][lane], whole);
+	x->least[W][lane] = MIN(x->least[W][lane], whole - x->least[I][lane]);
+}
+
+static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	Wide total = 0;
+
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const gint64 whole = time_of(of, x, lane, PIPESIM_B);
+
+		x->time[F][lane] = time_of(of, x, lane, PIPESIM_F);
+		x->time[I][lane] = of->whole ? whole : time_of(of, x, lane, PIPESIM_I);
+		if (!of->whole)
+			x->time[W][lane] = time_of(of, x, lane, PIPESIM_W);
+		x->least[F][lane] = x->time[F][lane];
+		x->least[I][lane] = x->time[I][lane];
+		x->least[W][lane] = x->time[W][lane];
+		shorten_halves(x, lane, whole);
+		for (guint kind = 0; kind < x->kinds; kind++)
+			total += x->time[kind][lane];
+		total += x->hop[lane] + x->hop_back[lane];
+	}
+	return total * x->count < MOST_TIME;
+}
+
+static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	gboolean shorter = FALSE;
+
+	if (of->whole || !pipesim_instance_has_flags(x))
+		return;
+	x->whole = g_new(gint64, x->lanes);
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		x->whole[lane] = time_of(of, x, lane, PIPESIM_B);
+		shorter |= x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+	}
+	if (!shorter && x->pair == NULL)
+		g_clear_pointer(&x->whole, g_free);
+}
+
+/* Returns whether some pair of @rank is shorter than F and then B. */
+static gboolean fill_pairs_of(PipesimInstance *x, const PipesimInstanceOf *of, guint rank)
+{
+	gboolean shorter = FALSE;
+
+	for (guint a = 0; a < x->chunks; a++)
+		for (guint b = 0; b < x->chunks; b++) {
+			const guint f = pipesim_instance_lane(x, rank, a);
+			const guint lane = pipesim_instance_lane(x, rank, b);
+			const gint64 both = x->time[F][f] + time_of(of, x, lane, PIPESIM_B);
+			const gint64 pair = pipesim_times_on(of->times, rank,
+				pipesim_times_pair(of->times, x->depth[f], x->depth[lane]));
+
+			x->pair[f * x->chunks + b] = pair;
+			x->least[F][f] = MIN(x->least[F][f], pair);
+			shorten_halves(x, lane, pair);
+			shorter |= pair < both;
+		}
+	return shorter;
+}
+
+/* What the pairs of @rank save. Times that a pair is shorter than what it is made of, but for W, are those
+ * of all F and I: then none of them together are longer than their pair. */
+static void fill_saved(PipesimInstance *x, guint rank)
+{
+	gint64 worst = 1, worst_both = 1;
+
+	for (guint a = 0; a < x->chunks; a++)
+		for (guint b = 0; b < x->chunks; b++) {
+			const guint f = pipesim_instance_lane(x, rank, a);
+			const guint lane = pipesim_instance_lane(x, rank, b);
+			const gint64 weight = x->least[W][lane],
+				     both = x->least[F][f] + x->least[I][lane];
+			const gint64 saved[] = {both + weight, both, x->least[F][f] + weight};
+			const gint64 pair = pipesim_instance_pair(x, f, b);
+
+			for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+				x->saved[i][rank] = MAX(x->saved[i][rank], saved[i] - pair);
+			if ((Wide)(pair - weight) * worst_both < (Wide)worst * both) {
+				worst = pair - weight;
+				worst_both = both;
+			}
+		}
+	/* Two pairs of which one saves of F and I, and the other of F and W. */
+	x->saved[PIPESIM_PAIR_FIW][rank] = MAX(x->saved[PIPESIM_PAIR_FIW][rank],
+		x->saved[PIPESIM_PAIR_FI][rank] + x->saved[PIPESIM_PAIR_FW][rank]);
+	for (guint lane = rank * x->chunks; lane < (rank + 1) * x->chunks; lane++)
+		for (guint kind = F; kind <= I; kind++)
+			x->apart[kind][lane] =
+				(gint64)((Wide)x->least[kind][lane] * worst / worst_both);
+}
+
+static void fill_pairs(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	gboolean shorter = FALSE;
+
+	if (of->pairs && pipesim_instance_has_flags(x)) {
+		x->pair = g_new(gint64, (gsize)x->lanes * x->chunks);
+		for (guint rank = 0; rank < x->ranks; rank++)
+			shorter |= fill_pairs_of(x, of, rank);
+		if (!shorter)
+			g_clear_pointer(&x->pair, g_free);
+	}
+	for (guint kind = 0; kind < x->kinds; kind++)
+		memcpy(x->apart[kind], x->least[kind], sizeof *x->apart[kind] * x->lanes);
+	for (guint rank = 0; rank < x->ranks && shorter; rank++)
+		fill_saved(x, rank);
+}
+
+/* By activations: bytes tell what of one a backward for input frees. */
+static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	PipesimRoom *room = &x->room[x->n_rooms++];
+	const gint64 share = x->shape.copies > 1 ? 1 : x->chunks;
+	gint64 held = of->times->bytes_until_input + of->times->bytes_until_weight;
+	gint64 freed = of->times->bytes_until_input;
+	Wide limit;
+
+	if (held == 0)
+		held = 1;
+	if (of->whole)
+		freed = held;
+	limit = (Wide)held * share * of->max_activations.num / of->max_activations.den;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		room->held[lane] = held;
+		room->freed[lane] = freed;
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] = (gint64)MIN(limit, MOST_HELD);
+}
+
+/* What the description of a model tells besides. */
+static void limit_cut(PipesimInstance *x, const PipesimInstanceOf *of, PipesimRoom *room)
+{
+	gint64 *const *bytes = of->times->bytes;
+	g_autofree guint *sorts = g_new0(guint, x->ranks);
+
+	if (of->times->sorts == NULL)
+		return;
+	room->between = g_new0(gint64, x->lanes);
+	room->passing = g_new0(gint64, x->lanes);
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint stage = x->depth[lane];
+
+		room->between[lane] = of->whole ? 0 : bytes[PIPESIM_BETWEEN][stage];
+		room->passing[lane] = bytes[PIPESIM_TRANSIENT][stage];
+		sorts[lane / x->chunks] |= of->times->sorts[stage];
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] -= of->costs->cutter->fixed(of->costs->cutter, sorts[rank]);
+}
+
+static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
+{
+	PipesimRoom *room = &x->room[x->n_rooms++];
+	gint64 *const *bytes = of->times->bytes;
+
+	room->is_bytes = TRUE;
+	for (guint rank = 0; rank < x->ranks; rank++)
+		room->limit[rank] = of->memory_limit;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		const guint stage = x->depth[lane];
+		const gint64 parts = x->shape.copies > 1 ? 1 : x->chunks;
+		gint64 input = of->times->bytes_until_input;
+		gint64 weight = of->times->bytes_until_weight;
+		gint64 own = of->costs->parameter_bytes / parts;
+
+		if (bytes[PIPESIM_PARAMETERS] != NULL) {
+			input = bytes[PIPESIM_UNTIL_INPUT][stage];
+			weight = bytes[PIPESIM_UNTIL_WEIGHT][stage];
+			own = bytes[PIPESIM_PARAMETERS][stage];
+		} else if (lane % x->chunks == 0) {
+			own += of->costs->parameter_bytes % parts;
+		}
+		room->held[lane] = input + weight;
+		room->freed[lane] = of->whole ? input + weight : input;
+		room->limit[lane / x->chunks] -= own;
+	}
+	limit_cut(x, of, room);
+}
+
+/* One micro-batch through a rank at a time is the least that any order holds. Returns what rank
+ * @rank lacks of it. */
+static gint64 lacks(const PipesimInstance *x, const PipesimRoom *room, guint rank)
+{
+	gint64 sum = 0, most = 0;
+
+	for (guint chunk = 0; chunk < x->chunks; chunk++) {
+		const guint lane = pipesim_instance_lane(x, rank, chunk);
+		gint64 held;
+
+		sum = (x->shape.copies > 1 ? 0 : sum) + room->held[lane];
+		held = sum + pipesim_room_passing(room, lane);
+		most = MAX(most, held);
+		held = sum + pipesim_room_change(room, lane, I, FALSE);
+		most = MAX(most, held);
+	}
+	return most - room->limit[rank];
+}
+
+static gboolean check_room(
+	const PipesimInstance *x, const PipesimInstanceOf *of, GError **error)
+{
+	for (guint i = 0; i < x->n_rooms; i++) {
+		const PipesimRoom *room = &x->room[i];
+		gint64 most = 0;
+
+		for (guint rank = 0; rank < x->ranks; rank++) {
+			const gint64 missing = lacks(x, room, rank);
+
+			most = MAX(most, missing);
+		}
+		if (most > 0 && room->is_bytes) {
+			PipesimNumber least;
+
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"no order holds so little: a rank needs its parameters and one "
+				"micro-batch on each of its stages; nearest: --memory-limit %s",
+				pipesim_print_least_bytes(least, of->memory_limit + most));
+		}
+		if (most > 0)
+			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+				"no order holds so little: one micro-batch is held on each "
+				"stage of a rank; nearest: --max-activations 1");
+	}
+	return TRUE;
+}
+
+static void allocate(PipesimInstance *x)
+{
+	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
+		x->room[i].held = g_new0(gint64, x->lanes);
+		x->room[i].freed = g_new0(gint64, x->lanes);
+		x->room[i].limit = g_new0(gint64, x->ranks);
+	}
+	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
+		x->time[kind] = g_new0(gint64, x->lanes);
+		x->least[kind] = g_new0(gint64, x->lanes);
+		x->apart[kind] = g_new0(gint64, x->lanes);
+	}
+	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+		x->saved[i] = g_new0(gint64, x->ranks);
+	x->before = g_new0(guint32, x->lanes);
+	x->after = g_new0(guint32, x->lanes);
+	x->depth = g_new0(guint32, x->lanes);
+	x->hop = g_new0(gint64, x->lanes);
+	x->hop_back = g_new0(gint64, x->lanes);
+}
+
+PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **error)
+{
+	const PipesimShape *shape = of->shape;
+	const guint kinds = of->whole ? 2 : PIPESIM_CODE_KINDS;
+	const guint64 ops =
+		(guint64)shape->ranks * shape->chunks * kinds * pipesim_shape_per_chunk(shape);
+	g_autoptr(PipesimInstance) x = g_new0(PipesimInstance, 1);
+
+	x->shape = *shape;
+	x->ranks = shape->ranks;
+	x->chunks = shape->chunks;
+	x->lanes = shape->ranks * shape->chunks;
+	x->kinds = kinds;
+	x->count = pipesim_shape_per_chunk(shape);
+	x->per_rank = x->chunks * kinds * x->count;
+	if (ops > PIPESIM_MAX_OPS) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GUINT64_FORMAT " ops are more than the %u that a search takes; "
+			"take fewer ranks or micro-batches",
+			ops, PIPESIM_MAX_OPS);
+		return NULL;
+	}
+	allocate(x);
+	place_lanes(x, of);
+	if (!fill_times(x, of)) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%u micro-batches of these times are longer than the 73 years that a "
+			"search adds up to; take shorter times or fewer micro-batches",
+			shape->microbatches);
+		return NULL;
+	}
+	fill_pairs(x, of);
+	fill_whole(x, of);
+	if (of->max_activations.num > 0)
+		limit_activations(x, of);
+	if (of->memory_limit > 0)
+		limit_bytes(x, of);
+	return check_room(x, of, error) ? g_steal_pointer(&x) : NULL;
+}
+
+void pipesim_instance_free(PipesimInstance *x)
+{
+	if (x == NULL)
+		return;
+	for (guint i = 0; i < PIPESIM_MAX_ROOMS; i++) {
+		g_free(x->room[i].held);
+		g_free(x->room[i].freed);
+		g_free(x->room[i].limit);
+		g_free(x->room[i].between);
+		g_free(x->room[i].passing);
+	}
+	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
+		g_free(x->time[kind]);
+		g_free(x->least[kind]);
+		g_free(x->apart[kind]);
+	}
+	for (guint i = 0; i < PIPESIM_PAIR_PARTS; i++)
+		g_free(x->saved[i]);
+	g_free(x->whole);
+	g_free(x->pair);
+	g_free(x->before);
+	g_free(x->after);
+	g_free(x->depth);
+	g_free(x->hop);
+	g_free(x->hop_back);
+	g_free(x);
+}
+
+/* Orders ---------------------------------------------------------------------------------- */
+
+/* What one more code does to each room of @rank; FALSE where one is too full while it runs or then.
+ * @joined: it is of a full backward */
+static gboolean hold(
+	const PipesimInstance *x, guint rank, guint code, gboolean joined, gint64 *held)
+{
+	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+	const guint kind = code % x->kinds;
+
+	for (guint i = 0; i < x->n_rooms; i++)
+		if (!pipesim_room_hold(&x->room[i], rank, lane, kind, joined, &held[i]))
+			return FALSE;
+	return TRUE;
+}
+
+gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint8 *codes)
+{
+	const guint n_codes = x->chunks * x->kinds;
+	const guint mask = pipesim_instance_code_mask(x);
+	g_autofree guint *done = g_new0(guint, n_codes);
+	gint64 held[PIPESIM_MAX_ROOMS] = {0};
+	gboolean joined = FALSE;
+
+	for (guint i = 0; i < x->per_rank; i++) {
+		const guint code = codes[i] & mask;
+
+		/* Until its W. */
+		joined = (joined && code % x->kinds == W) ||
+			 (codes[i] & ~mask & PIPESIM_CODE_JOINED) != 0;
+		if (code >= n_codes || done[code] == x->count ||
+			!hold(x, rank, code, joined, held))
+			return FALSE;
+		if (code % x->kinds != F && done[code] >= done[code - 1])
+			return FALSE;
+		done[code]++;
+	}
+	return TRUE;
+}
+
+gboolean pipesim_instance_all_fit(const PipesimInstance *x, const guint8 *codes)
+{
+	for (guint rank = 0; rank < x->ranks; rank++)
+		if (!pipesim_instance_fits(x, rank, codes + (gsize)rank * x->per_rank))
+			return FALSE;
+	return TRUE;
+}
+
+PipesimInstance pipesim_instance_with_count(const PipesimInstance *x, guint count)
+{
+	PipesimInstance other = *x;
+
+	other.count = count;
+	other.per_rank = count * x->chunks * x->kinds;
+	return other;
+}
+
+/* Whether the I at @at runs with the W behind it, of those of which @done have run. */
+static gboolean can_join(
+	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)
+{
+	const guint code = codes[at] & PIPESIM_CODE_MASK;
+
+	return x->whole != NULL && code % x->kinds == I && at + 1 < x->per_rank &&
+	       (codes[at + 1] & PIPESIM_CODE_MASK) == code + 1 && done[code] == done[code + 1];
+}
+
+static gboolean can_pair(
+	const PipesimInstance *x, const guint8 *codes, guint at, const guint *done)
+{
+	const guint next = at + 1 < x->per_rank ? codes[at + 1] : 0;
+	const guint code = codes[at];
+
+	/* Both of one micro-batch. */
+	if ((next & PIPESIM_CODE_MASK) == code + 1 && done[code] == done[code + 1])
+		return FALSE;
+	return x->pair != NULL && codes[at] % x->kinds == F &&
+	       (next & PIPESIM_CODE_MASK) % x->kinds == I &&
+	       (x->kinds == 2 ||
+		       ((next & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at + 1, done)));
+}
+
+static void tidy_rank(const PipesimInstance *x, guint8 *codes, guint *done)
+{
+	for (guint at = 0; at < x->per_rank; at++) {
+		const guint8 code = codes[at] & PIPESIM_CODE_MASK;
+		const guint8 flags = codes[at] & (guint8)~PIPESIM_CODE_MASK;
+
+		codes[at] = code;
+		if ((flags & PIPESIM_CODE_JOINED) != 0 && can_join(x, codes, at, done))
+			codes[at] |= PIPESIM_CODE_JOINED;
+		else if ((flags & PIPESIM_CODE_PAIRED) != 0 && can_pair(x, codes, at, done))
+			codes[at] |= PIPESIM_CODE_PAIRED;
+		done[code]++;
+	}
+}
+
+void pipesim_instance_tidy(const PipesimInstance *x, guint8 *codes)
+{
+	const gsize n_codes = (gsize)x->chunks * x->kinds;
+	g_autofree guint *done = g_new(guint, n_codes);
+
+	if (!pipesim_instance_has_flags(x))
+		return;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		memset(done, 0, n_codes * sizeof *done);
+		tidy_rank(x, codes + (gsize)rank * x->per_rank, done);
+	}
+}
+
+/* The op that begins with @codes, and how many of them it is. */
+static guint read_op(const PipesimInstance *x, const guint8 *codes, guint *done, PipesimOp *op)
+{
+	static const PipesimKind kinds[] = {PIPESIM_F, PIPESIM_I, PIPESIM_W};
+	const guint mask = pipesim_instance_code_mask(x);
+	const guint code = codes[0] & mask, chunk = code / x->kinds;
+	const guint flags = codes[0] & ~mask;
+	const guint per_copy = x->shape.copies > 1 ? x->count : 0;
+	guint n = 1;
+
+	*op = (PipesimOp){.kind = (guint8)kinds[code % x->kinds],
+		.chunk = (guint8)chunk,
+		.microbatch = chunk * per_copy + done[code]++};
+	if (x->kinds == 2 && op->kind == PIPESIM_I)
+		op->kind = PIPESIM_B;
+	if ((flags & PIPESIM_CODE_JOINED) != 0) {
+		op->kind = PIPESIM_B;
+		done[code + 1]++;
+		n = 2;
+	}
+	if ((flags & PIPESIM_CODE_PAIRED) != 0) {
+		PipesimOp backward;
+
+		n += read_op(x, codes + 1, done, &backward);
+		op->kind = PIPESIM_FB;
+		op->b_chunk = backward.chunk;
+		op->b_microbatch = backward.microbatch;
+	}
+	return n;
+}
+
+PipesimOrder *pipesim_instance_order(
+	const PipesimInstance *x, const guint8 *codes, GError **error)
+{
+	const guint64 n = (guint64)x->per_rank * x->ranks;
+	g_autoptr(PipesimProgram) program = pipesim_program_new(&x->shape, n, error);
+	g_autofree guint *done = g_new0(guint, (gsize)x->chunks * x->kinds);
+
+	if (program == NULL)
+		return NULL;
+	program->n_ops = 0;
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		program->rank_begin[rank] = program->n_ops;
+		memset(done, 0, sizeof *done * x->chunks * x->kinds);
+		for (guint i = 0; i < x->per_rank;)
+			i += read_op(x, codes + (gsize)rank * x->per_rank + i, done,
+				&program->ops[program->n_ops++]);
+	}
+	program->rank_begin[x->ranks] = program->n_ops;
+	if (!pipesim_program_link(program, NULL, NULL, error))
+		return NULL;
+	return pipesim_order_of_program(program);
+}
+
+/* Whether a full backward of @lane is shorter than its halves. */
+static gboolean saves(const PipesimInstance *x, guint lane)
+{
+	return x->whole != NULL && x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+}
+
+/* The codes of @op, with all flags that it could have. Returns how many they are; 0: there are none. */
+static guint codes_of(
+	const PipesimInstance *x, guint rank, const PipesimOp *op, guint8 codes[3])
+{
+	const gboolean pair = op->kind == PIPESIM_FB, full = pair || op->kind == PIPESIM_B;
+	const guint chunk = pair ? op->b_chunk : op->chunk;
+	guint8 joined = 0, paired = 0;
+	guint n = 0;
+
+	if (x->kinds == 2 && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
+		return 0;
+	if (x->pair != NULL && pair)
+		paired = PIPESIM_CODE_PAIRED;
+	if (x->kinds > 2 && full &&
+		(paired != 0 || saves(x, pipesim_instance_lane(x, rank, chunk))))
+		joined = PIPESIM_CODE_JOINED;
+	if (pair || op->kind == PIPESIM_F)
+		codes[n++] = (guint8)(op->chunk * x->kinds + F) | paired;
+	if (full || op->kind == PIPESIM_I)
+		codes[n++] = (guint8)(chunk * x->kinds + I) | joined;
+	if (x->kinds > 2 && (full || op->kind == PIPESIM_W))
+		codes[n++] = (guint8)(chunk * x->kinds + W);
+	return n;
+}
+
+gboolean pipesim_instance_codes(
+	const PipesimInstance *x, const PipesimProgram *program, guint8 *codes)
+{
+	const guint32 *begin = program->rank_begin;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		guint8 *out = codes + (gsize)rank * x->per_rank;
+		guint n = 0;
+
+		for (guint32 i = begin[rank]; i < begin[rank + 1]; i++) {
+			guint8 add[3];
+			const guint n_add = codes_of(x, rank, &program->ops[i], add);
+
+			if (n_add == 0 || n + n_add > x->per_rank)
+				return FALSE;
+			for (guint k = 0; k < n_add; k++)
+				out[n++] = add[k];
+		}
+		if (n < x->per_rank)
+			return FALSE;
+	}
+	pipesim_instance_tidy(x, codes);
+	return TRUE;
+}

@@ -1,0 +1,530 @@
+#include "config.h"
+
+#include "order/justify.h"
+#include <string.h>
+
+#define F PIPESIM_CODE_F
+#define I PIPESIM_CODE_I
+#define W PIPESIM_CODE_W
+
+/* Times are off by less than so many average ops, either way; in a part of the order that is at most so many
+ * parts in a hundred of it to either side, but once in so many times everywhere. */
+#define MOST_OFF   2
+#define LEAST_PART 2
+#define MOST_PART  22
+#define EVERYWHERE 5
+
+static guint32 draw(PipesimJustifier *j, guint32 below)
+{
+	return pipesim_random_below(j->random, j->drawn++, below);
+}
+
+/* The codes that the ops of @code wait for, looking one way. */
+static void find_inputs(const PipesimInstance *x, gboolean back, guint code, PipesimPutting *p)
+{
+	const guint lane = code / x->kinds, kind = code % x->kinds;
+	const guint32 before = x->before[lane], after = x->after[lane];
+
+	if (!back && kind == F && before != PIPESIM_NO_LANE) {
+		p->input[p->n_inputs] = before * x->kinds + F;
+		p->lag[p->n_inputs++] = x->hop[lane];
+	} else if (!back && kind == I && after != PIPESIM_NO_LANE) {
+		p->input[p->n_inputs] = after * x->kinds + I;
+		p->lag[p->n_inputs++] = x->hop_back[lane];
+	} else if (!back && kind != F) {
+		p->input[p->n_inputs++] = code - 1;
+	} else if (back && kind == F && after != PIPESIM_NO_LANE) {
+		p->input[p->n_inputs] = after * x->kinds + F;
+		p->lag[p->n_inputs++] = x->hop[after];
+	} else if (back && kind == F) {
+		p->input[p->n_inputs++] = code + 1;
+	} else if (back && kind == I) {
+		if (x->kinds > 2)
+			p->input[p->n_inputs++] = code + 1;
+		if (before != PIPESIM_NO_LANE) {
+			p->input[p->n_inputs] = before * x->kinds + I;
+			p->lag[p->n_inputs++] = x->hop_back[before];
+		}
+	}
+}
+
+static gint64 takes(
+	const PipesimInstance *x, const PipesimRoom *room, gboolean back, guint code)
+{
+	const guint lane = code / x->kinds, kind = code % x->kinds;
+
+	if (!back)
+		return kind == F ? room->held[lane] : 0;
+	if (kind == F)
+		return 0;
+	if (x->kinds == 2)
+		return room->held[lane];
+	return kind == I ? room->freed[lane] : room->held[lane] - room->freed[lane];
+}
+
+static void find_puttings(PipesimJustifier *j)
+{
+	const PipesimInstance *x = j->x;
+	const guint codes = x->lanes * x->kinds;
+
+	for (guint code = 0; code < 2 * codes; code++) {
+		const gboolean back = code >= codes;
+		const guint of = code % codes;
+		PipesimPutting *p = &j->putting[back][of];
+
+		*p = (PipesimPutting){.rank = of / x->kinds / x->chunks};
+		j->op += back ? 0 : x->time[of % x->kinds][of / x->kinds] / codes;
+		find_inputs(x, back, of, p);
+		for (guint r = 0; r < x->n_rooms; r++)
+			p->takes[r] = takes(x, &x->room[r], back, of);
+	}
+}
+
+gboolean pipesim_justifier_init(PipesimJustifier *j, const PipesimInstance *x, guint64 seed,
+	guint64 number, PipesimArena *arena)
+{
+	const gsize n = (gsize)x->ranks * x->per_rank, codes = (gsize)x->lanes * x->kinds;
+
+	if (x->pair != NULL)
+		return FALSE;
+	*j = (PipesimJustifier){.x = x,
+		.n = (guint)n,
+		.random = pipesim_sample_key(seed, number),
+		.start = pipesim_arena_array(arena, gint64, n),
+		.other = pipesim_arena_array(arena, gint64, n),
+		.key = pipesim_arena_array(arena, gint64, n),
+		.took = pipesim_arena_array(arena, gint64, n),
+		.first = pipesim_arena_array(arena, guint32, n),
+		.next = pipesim_arena_array(arena, guint32, n),
+		.stays = pipesim_arena_array(arena, PipesimStay, n),
+		.turnovers = pipesim_arena_array(arena, PipesimTurnover, 2 * n),
+		.n_stays = pipesim_arena_array(arena, guint, x->ranks),
+		.n_turnovers = pipesim_arena_array(arena, guint, x->ranks),
+		.held = pipesim_arena_array(arena, gint64, (gsize)x->ranks * PIPESIM_MAX_ROOMS),
+		.done = pipesim_arena_array(arena, guint32, codes),
+		.heap = pipesim_arena_array(arena, PipesimNextPut, codes),
+		.queued = pipesim_arena_array(arena, guint8, codes),
+		.blocked = pipesim_arena_array(arena, guint8, codes)};
+	for (guint way = 0; way < 2; way++)
+		j->putting[way] = pipesim_arena_array(arena, PipesimPutting, codes);
+	if (pipesim_arena_check(arena, NULL, "ops"))
+		find_puttings(j);
+	return TRUE;
+}
+
+/* Codes are those of all lanes: lane * kinds + kind. */
+
+/* The op of @code that comes next. */
+static inline guint32 op_of(const PipesimJustifier *j, gboolean back, guint code)
+{
+	const guint32 i = j->done[code];
+
+	return code * j->x->count + (back ? j->x->count - 1 - i : i);
+}
+
+/* The first of what the next op of @code runs as one with. */
+static inline guint32 first_of(const PipesimJustifier *j, gboolean back, guint code)
+{
+	return j->first[op_of(j, back, code)];
+}
+
+static inline gboolean comes_before(const PipesimNextPut *a, const PipesimNextPut *b)
+{
+	return a->key < b->key || (a->key == b->key && a->code < b->code);
+}
+
+static void push(PipesimJustifier *j, guint32 op)
+{
+	const guint code = op / j->x->count;
+	const PipesimNextPut next = {j->key[op], code};
+	guint at = j->n_heap++;
+
+	for (; at > 0 && comes_before(&next, &j->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		j->heap[at] = j->heap[(at - 1) / 2];
+	j->heap[at] = next;
+	j->queued[code] = TRUE;
+}
+
+static guint pop(PipesimJustifier *j)
+{
+	const PipesimNextPut last = j->heap[--j->n_heap];
+	const guint first = j->heap[0].code;
+	guint at = 0;
+
+	for (;;) {
+		guint child = 2 * at + 1;
+
+		if (child + 1 < j->n_heap && comes_before(&j->heap[child + 1], &j->heap[child]))
+			child++;
+		if (child >= j->n_heap || !comes_before(&j->heap[child], &last))
+			break;
+		j->heap[at] = j->heap[child];
+		at = child;
+	}
+	j->heap[at] = last;
+	j->queued[first] = FALSE;
+	return first;
+}
+
+/* Whether @op is the next of its code, and all that it waits for but what it runs as one with has been put. */
+static inline gboolean is_ready(const PipesimJustifier *j, gboolean back, guint32 op)
+{
+	const guint code = op / j->x->count;
+	const PipesimPutting *p = &j->putting[back][code];
+
+	if (j->done[code] == j->x->count || op != op_of(j, back, code))
+		return FALSE;
+	for (guint i = 0; i < p->n_inputs; i++)
+		if (j->done[p->input[i]] <= j->done[code] &&
+			first_of(j, back, p->input[i]) != j->first[op])
+			return FALSE;
+	return TRUE;
+}
+
+/* Lets @code have its turn, if all that its next op runs as one with is ready. */
+static void offer(PipesimJustifier *j, gboolean back, guint code)
+{
+	guint32 first, op;
+
+	if (j->done[code] == j->x->count)
+		return;
+	op = first = first_of(j, back, code);
+	if (j->queued[first / j->x->count] || j->blocked[first / j->x->count])
+		return;
+	do {
+		if (!is_ready(j, back, op))
+			return;
+		op = j->next[op];
+	} while (op != first);
+	push(j, first);
+}
+
+/* When all is there that @op waits for. */
+static gint64 ready_at(const PipesimJustifier *j, gboolean back, guint32 op)
+{
+	const guint32 count = j->x->count, code = op / count, k = op - code * count;
+	const PipesimPutting *p = &j->putting[back][code];
+	gint64 ready = 0;
+
+	for (guint i = 0; i < p->n_inputs; i++) {
+		const guint32 from = p->input[i] * count + k;
+		const gint64 end = j->other[from] + j->took[from] + p->lag[i];
+
+		if (j->first[from] != j->first[op])
+			ready = MAX(ready, end);
+	}
+	if (j->done[code] > 0) {
+		const guint32 before = back ? op + 1 : op - 1;
+		const gint64 end = j->other[before] + j->took[before];
+
+		ready = MAX(ready, end);
+	}
+	return ready;
+}
+
+/* From when on, @ready or later, @rank has room for @takes and keeps it; -1: what gives it back has not been put. */
+static gint64 room_at(const PipesimJustifier *j, guint rank, const gint64 *takes, gint64 ready)
+{
+	const PipesimInstance *x = j->x;
+	const PipesimTurnover *of = &j->turnovers[2 * (gsize)rank * x->per_rank];
+
+	for (guint r = 0; r < x->n_rooms; r++) {
+		const gint64 most = x->room[r].limit[rank] - takes[r];
+		gint64 held = j->held[rank * PIPESIM_MAX_ROOMS + r];
+
+		if (takes[r] == 0)
+			continue;
+		if (held > most)
+			return -1;
+		for (guint i = j->n_turnovers[rank]; i-- > 0 && of[i].at > ready;) {
+			held -= of[i].change[r];
+			if (held > most) {
+				ready = of[i].at;
+				break;
+			}
+		}
+	}
+	return ready;
+}
+
+/* Puts it into the first gap of its rank from @ready on. Returns when it starts. */
+static gint64 stay_at(PipesimJustifier *j, guint rank, gint64 ready, gint64 took)
+{
+	PipesimStay *stays = &j->stays[(gsize)rank * j->x->per_rank];
+	const guint n = j->n_stays[rank]++;
+	guint at = n;
+
+	while (at > 0 && stays[at - 1].to > ready)
+		at--;
+	while (at < n && stays[at].from < ready + took) {
+		ready = MAX(ready, stays[at].to);
+		at++;
+	}
+	memmove(&stays[at + 1], &stays[at], sizeof *stays * (n - at));
+	stays[at] = (PipesimStay){ready, ready + took};
+	return ready;
+}
+
+/* Returns whether that is anything. */
+static gboolean turn_over(PipesimJustifier *j, guint rank, PipesimTurnover change)
+{
+	PipesimTurnover *of = &j->turnovers[2 * (gsize)rank * j->x->per_rank];
+	gboolean any = FALSE;
+	guint at;
+
+	for (guint r = 0; r < PIPESIM_MAX_ROOMS; r++)
+		any |= change.change[r] != 0;
+	if (!any)
+		return FALSE;
+	at = j->n_turnovers[rank]++;
+	for (; at > 0 && of[at - 1].at > change.at; at--)
+		of[at] = of[at - 1];
+	of[at] = change;
+	for (guint r = 0; r < PIPESIM_MAX_ROOMS; r++)
+		j->held[rank * PIPESIM_MAX_ROOMS + r] += change.change[r];
+	return TRUE;
+}
+
+/* Those of the rank that had to wait may have room now. */
+static void unblock(PipesimJustifier *j, gboolean back, guint rank)
+{
+	const guint codes = j->x->chunks * j->x->kinds;
+
+	for (guint code = rank * codes; code < (rank + 1) * codes; code++)
+		if (j->blocked[code]) {
+			j->blocked[code] = FALSE;
+			push(j, op_of(j, back, code));
+		}
+}
+
+/* What is turned over at both ends of what begins with @first. */
+static void weigh(const PipesimJustifier *j, gboolean back, guint32 first,
+	PipesimTurnover *taken, PipesimTurnover *given)
+{
+	guint32 op = first;
+
+	*taken = *given = (PipesimTurnover){0};
+	do {
+		const guint code = op / j->x->count;
+
+		for (guint r = 0; r < j->x->n_rooms; r++) {
+			taken->change[r] += j->putting[back][code].takes[r];
+			given->change[r] -= j->putting[!back][code].takes[r];
+		}
+		op = j->next[op];
+	} while (op != first);
+}
+
+/* Codes of which one more can be put after @op, its code's last one. What waits for it is what it waits for looking the
+ * other way; of these only those are new that waited for this one. */
+static void offer_next(PipesimJustifier *j, gboolean back, guint32 op)
+{
+	const guint code = op / j->x->count;
+	const PipesimPutting *other = &j->putting[!back][code];
+
+	offer(j, back, code);
+	for (guint i = 0; i < other->n_inputs; i++)
+		if (j->done[other->input[i]] + 1 == j->done[code])
+			offer(j, back, other->input[i]);
+}
+
+static void forget_all(PipesimJustifier *j)
+{
+	const guint ranks = j->x->ranks, codes = j->x->lanes * j->x->kinds;
+
+	memset(j->n_stays, 0, sizeof *j->n_stays * ranks);
+	memset(j->n_turnovers, 0, sizeof *j->n_turnovers * ranks);
+	memset(j->held, 0, sizeof *j->held * ranks * PIPESIM_MAX_ROOMS);
+	memset(j->done, 0, sizeof *j->done * codes);
+	memset(j->blocked, 0, codes);
+	memset(j->queued, 0, codes);
+	j->n_heap = 0;
+}
+
+/* Puts @first and what runs as one with it, in j->other. Returns when they end; -1: there is no room for them yet. */
+static gint64 put(PipesimJustifier *j, gboolean back, guint32 first)
+{
+	const guint rank = j->putting[back][first / j->x->count].rank;
+	const gint64 took = j->took[first];
+	PipesimTurnover taken, given;
+	guint32 op = first;
+	gint64 at = 0;
+
+	weigh(j, back, first, &taken, &given);
+	do {
+		const gint64 ready = ready_at(j, back, op);
+
+		at = MAX(at, ready);
+		op = j->next[op];
+	} while (op != first);
+	at = room_at(j, rank, taken.change, at);
+	if (at < 0)
+		return -1;
+	at = stay_at(j, rank, at, took);
+	do {
+		j->other[op] = at;
+		j->done[op / j->x->count]++;
+		op = j->next[op];
+	} while (op != first);
+	taken.at = at;
+	given.at = at + took;
+	turn_over(j, rank, taken);
+	if (turn_over(j, rank, given))
+		unblock(j, back, rank);
+	do {
+		offer_next(j, back, op);
+		op = j->next[op];
+	} while (op != first);
+	return at + took;
+}
+
+/* Puts all ops by j->key. Returns when the last one ends; -1: some never found room. */
+static gint64 put_all(PipesimJustifier *j, gboolean back)
+{
+	const guint codes = j->x->lanes * j->x->kinds;
+	gint64 makespan = 0;
+
+	forget_all(j);
+	for (guint code = 0; code < codes; code++)
+		offer(j, back, code);
+	while (j->n_heap > 0) {
+		const guint code = pop(j);
+		const gint64 end = put(j, back, op_of(j, back, code));
+
+		j->blocked[code] = end < 0;
+		makespan = MAX(makespan, end);
+	}
+	for (guint code = 0; code < codes; code++)
+		if (j->done[code] < j->x->count)
+			return -1;
+	return makespan;
+}
+
+/* When an op ends looking backwards, the later the less; off at random. */
+static void set_keys(PipesimJustifier *j, gboolean noise)
+{
+	const gint64 off = j->op * MOST_OFF * draw(j, 1 << 10) / (1 << 10);
+	const gboolean all = draw(j, EVERYWHERE) == 0;
+	const gint64 middle = (gint64)((double)j->makespan * draw(j, 1 << 16) / (1 << 16));
+	const gint64 part = j->makespan / 100 * (LEAST_PART + draw(j, MOST_PART - LEAST_PART));
+
+	for (guint32 op = 0; op < j->n; op++) {
+		j->key[op] = -j->start[op] - j->took[op];
+		if (noise && off > 0 && (all || ABS(j->start[op] - middle) < part))
+			j->key[op] += off * ((gint64)draw(j, 1 << 11) - (1 << 10)) / (1 << 10);
+	}
+}
+
+/* What ops @codes of @rank run as one with, and how long. */
+static void begin_rank(PipesimJustifier *j, guint rank, const guint8 *codes)
+{
+	const PipesimInstance *x = j->x;
+	const guint per_code = x->chunks * x->kinds;
+	const guint mask = pipesim_instance_code_mask(x);
+	g_autofree guint32 *done = g_new0(guint32, per_code);
+	guint32 before = 0;
+	gboolean glued = FALSE;
+
+	for (guint i = 0; i < x->per_rank; i++) {
+		const guint code = codes[i] & mask, flags = codes[i] & ~mask;
+		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint32 op = (rank * per_code + code) * x->count + done[code]++;
+
+		j->first[op] = glued ? j->first[before] : op;
+		j->next[op] = j->first[op];
+		if (glued) {
+			j->next[before] = op;
+			j->took[op] = j->took[before];
+		} else {
+			j->took[op] =
+				flags != 0 ? x->whole[lane] : x->time[code % x->kinds][lane];
+		}
+		glued = flags != 0;
+		before = op;
+	}
+}
+
+void pipesim_justifier_begin(
+	PipesimJustifier *j, const guint8 *codes, const gint64 *starts, gint64 makespan)
+{
+	memcpy(j->start, starts, sizeof *starts * j->n);
+	j->makespan = makespan;
+	for (guint rank = 0; rank < j->x->ranks; rank++)
+		begin_rank(j, rank, codes + (gsize)rank * j->x->per_rank);
+}
+
+gboolean pipesim_justifier_run(PipesimJustifier *j, gboolean noise)
+{
+	const gint64 before = j->makespan;
+	gint64 makespan;
+
+	set_keys(j, noise);
+	makespan = put_all(j, TRUE);
+	if (makespan < 0)
+		return FALSE;
+	for (guint32 op = 0; op < j->n; op++)
+		j->key[op] = makespan - j->other[op] - j->took[op];
+	makespan = put_all(j, FALSE);
+	if (makespan < 0 || makespan > before)
+		return FALSE;
+	memcpy(j->start, j->other, sizeof *j->start * j->n);
+	j->makespan = makespan;
+	return makespan < before;
+}
+
+/* Whether all that runs as one with @op comes next. */
+static gboolean is_next(const PipesimJustifier *j, guint32 op)
+{
+	const guint32 count = j->x->count, first = op;
+
+	do {
+		if (op % count != j->done[op / count])
+			return FALSE;
+		op = j->next[op];
+	} while (op != first);
+	return TRUE;
+}
+
+/* The first op of what comes next on @rank. Of those that take no time what others wait for comes first. */
+static guint32 find_next(const PipesimJustifier *j, guint rank)
+{
+	const PipesimInstance *x = j->x;
+	const guint per_code = x->chunks * x->kinds;
+	guint32 next = 0;
+	gint64 first = G_MAXINT64;
+
+	for (guint code = rank * per_code; code < (rank + 1) * per_code; code++) {
+		const guint32 op = code * x->count + j->done[code];
+
+		if (j->done[code] < x->count && j->first[op] == op && j->start[op] < first &&
+			is_next(j, op)) {
+			first = j->start[op];
+			next = op;
+		}
+	}
+	return next;
+}
+
+void pipesim_justifier_codes(PipesimJustifier *j, guint8 *codes)
+{
+	const PipesimInstance *x = j->x;
+	const guint per_code = x->chunks * x->kinds;
+
+	memset(j->done, 0, sizeof *j->done * x->lanes * x->kinds);
+	for (guint rank = 0; rank < x->ranks; rank++, codes += x->per_rank)
+		for (guint i = 0; i < x->per_rank;) {
+			const guint32 first = find_next(j, rank);
+			guint32 op = first;
+
+			do {
+				const guint code = op / x->count;
+
+				codes[i] = (guint8)(code % per_code);
+				if (j->next[op] != first)
+					codes[i] |= PIPESIM_CODE_JOINED;
+				j->done[code]++;
+				op = j->next[op];
+				i++;
+			} while (op != first);
+		}
+}
