@@ -3,6 +3,7 @@
 # nothing of them.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
+built=$(cd "$TOP_BUILDDIR" && pwd)/src
 cd "$TOP_SRCDIR/src" || exit 99
 rooms='base model measure transformer order schedule runtime engine analysis output setup optimize sweep cli'
 allowed=
@@ -38,6 +39,63 @@ for file in cuda/*; do
 	grep -q '^ *# *include [<"]\(pipesim\|glib\)' "$file" && bad="$bad pipesim or glib"
 	if [ -n "$bad" ]; then fail "src/$file includes$bad"; else pass; fi
 done
+# What files use of each other, by the symbols of their objects: of rooms to the left alone, and in no circle.
+cat >"$scratch/uses.awk" <<'AWK'
+BEGIN { for (n = split(rooms, name, " "); n > 0; n--) place[name[n]] = n }
+function room(file) { return place[substr(file, 1, index(file, "/") - 1)] }
+function is_there(file, line) # objects of files that have gone stay behind
+{
+	if (!(file in there)) {
+		there[file] = (getline line <(file ".c")) >= 0
+		close(file ".c")
+	}
+	return there[file]
+}
+function reaches(from, to, i, n, next_file)
+{
+	if ((from, to) in seen)
+		return seen[from, to]
+	seen[from, to] = from == to
+	n = split(used[from], next_file, " ")
+	for (i = 1; i <= n && !seen[from, to]; i++)
+		seen[from, to] = reaches(next_file[i], to)
+	return seen[from, to]
+}
+{
+	file = $1
+	gsub(/^.*\/src\/|\.libs\/|[^\/]*_la-|\.o:$/, "", file)
+	if (!is_there(file))
+		next
+	if ($3 == "U")
+		undefined[file " " $2]
+	else if ($3 ~ /^[A-Z]$/)
+		home[$2] = file
+}
+END {
+	for (pair in undefined) {
+		split(pair, part, " ")
+		from = part[1]
+		to = home[part[2]]
+		if (to == "" || to == from)
+			continue
+		if (!((from, to) in symbols))
+			used[from] = used[from] " " to
+		symbols[from, to] = symbols[from, to] " " part[2]
+	}
+	for (pair in symbols) {
+		split(pair, part, SUBSEP)
+		words = "src/" part[1] ".c uses" symbols[pair] " of src/" part[2] ".c"
+		if (room(part[1]) < room(part[2]))
+			print words ", which is to its right"
+		if (reaches(part[2], part[1]))
+			print words ": a circle"
+	}
+}
+AWK
+owed='^src/(search|optimize|layout|analysis)/(search|rounds|justified|grow|queues|run|family|layouts)[.]'
+find "$built" -name '*.o' -exec nm -A -P -g {} + 2>/dev/null | awk -v rooms="$rooms" -f "$scratch/uses.awk" |
+	sort >"$scratch/arrows"
+if grep -vE "$owed" "$scratch/arrows"; then fail "files use each other in circles, or what is to their right"; else pass; fi
 # Only cli prints, exits or reads the environment.
 for room in base model measure transformer order schedule runtime engine analysis output setup optimize sweep; do
 	[ -d "$room" ] || continue

@@ -336,3 +336,26 @@ gint64 pipesim_stage_message(const PipesimTransformer *model, const PipesimTrain
 {
 	return (gint64)MIN(pipesim_terms_input(model, training), MOST);
 }
+
+gint64 pipesim_transformer_parameters(const PipesimTransformer *model, gboolean active)
+{
+	const PipesimTraining plain = pipesim_training_on_one(1, 1);
+	PipesimWide total = 0;
+
+	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
+		const gint64 n = pipesim_part_count(model, part);
+		PipesimTermSum sum;
+
+		if (n == 0 || part == PIPESIM_PART_MTP)
+			continue;
+		pipesim_terms_sum(model, &plain, part, &sum);
+		total += n * sum.of[PIPESIM_TERM_PARAMETERS];
+		total += n * (active ? sum.of[PIPESIM_TERM_EXPERTS] * model->per_token /
+						     MAX(model->experts, 1)
+				     : sum.of[PIPESIM_TERM_EXPERTS]);
+	}
+	/* One matrix at both ends counts once. */
+	if (model->tied)
+		total -= (PipesimWide)model->vocab * model->hidden;
+	return total > G_MAXINT64 ? G_MAXINT64 : (gint64)total;
+}

@@ -69,7 +69,11 @@ void pipesim_transformer_print(const PipesimTransformer *model, GString *out);
 
 /** pipesim_transformer_is_sparse: whether layer @layer has experts. Layers for multi-token prediction,
  * behind the others, are as the last. */
-gboolean pipesim_transformer_is_sparse(const PipesimTransformer *model, gint64 layer);
+static inline gboolean pipesim_transformer_is_sparse(
+	const PipesimTransformer *model, gint64 layer)
+{
+	return model->sparse != NULL && model->sparse[MIN(layer, model->layers - 1)];
+}
 
 /** pipesim_transformer_places: fills sparse: layers from @first on, every @every-th. */
 void pipesim_transformer_places(PipesimTransformer *model, gint64 first, gint64 every);
