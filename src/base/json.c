@@ -2,30 +2,73 @@
 
 #include <math.h>
 
-#include "base/json.h"
+#include "base/member.h"
 
 #define MAX_DEPTH 16
+
+/* What members become. */
+typedef enum {
+	OBJECT,
+	TITLES,
+	CELLS,
+	NAMES,
+} Mode;
 
 typedef struct {
 	char closer;      /* '}' or ']' */
 	gboolean broken;  /* its members stand on lines of their own */
 	gboolean compact; /* they must not, nor those of what is inside */
 	gboolean filled;  /* it has a member */
+	gsize outer;      /* length of the path before it */
 } Frame;
 
 struct _PipesimJson {
 	GString *out;
+	Mode mode;
+	GString *path; /* to what is named: "document causes[]." */
 	Frame stack[MAX_DEPTH];
 	guint depth;
 	gboolean keyed; /* a key was written, its value not yet */
 };
 
-PipesimJson *pipesim_json_new(GString *out)
+static PipesimJson *new_writer(GString *out, Mode mode)
 {
 	PipesimJson *json = g_new0(PipesimJson, 1);
 
 	json->out = out;
+	json->mode = mode;
 	return json;
+}
+
+PipesimJson *pipesim_json_new(GString *out)
+{
+	return new_writer(out, OBJECT);
+}
+
+PipesimJson *pipesim_json_new_csv(GString *out)
+{
+	return new_writer(out, TITLES);
+}
+
+void pipesim_json_end_line(PipesimJson *json)
+{
+	g_string_append_c(json->out, '\n');
+	json->mode = CELLS;
+	json->stack[0].filled = FALSE;
+}
+
+PipesimJson *pipesim_json_new_names(GString *out, const char *document)
+{
+	PipesimJson *json = new_writer(out, NAMES);
+
+	json->path = g_string_new(document);
+	g_string_append_c(json->path, '\t');
+	return json;
+}
+
+gboolean pipesim_json_names(const PipesimJson *json)
+{
+	return json->mode == TITLES || json->mode == NAMES;
 }
 
 void pipesim_json_free(PipesimJson *json)
@@ -33,6 +76,8 @@ void pipesim_json_free(PipesimJson *json)
 	if (json == NULL)
 		return;
 	g_assert(json->depth == 0 && !json->keyed);
+	if (json->path != NULL)
+		g_string_free(json->path, TRUE);
 	g_free(json);
 }
 
@@ -109,7 +154,14 @@ static void open_frame(
 	Frame *outer = top(json);
 	gboolean inherited = outer != NULL && outer->compact;
 
-	g_assert(json->depth < MAX_DEPTH);
+	g_assert(json->depth < MAX_DEPTH && (json->mode == OBJECT || json->mode == NAMES));
+	if (json->mode == NAMES) {
+		json->stack[json->depth++] = (Frame){.outer = json->path->len};
+		g_string_append(json->path, key != NULL ? key : "");
+		if (json->depth > 1)
+			g_string_append(json->path, closer == ']' ? "[]" : ".");
+		return;
+	}
 	if (key != NULL)
 		pipesim_json_key(json, key);
 	if (outer != NULL && outer->closer == ']' && !inherited)
@@ -145,6 +197,10 @@ void pipesim_json_close(PipesimJson *json)
 
 	g_assert(frame != NULL && !json->keyed);
 	json->depth--;
+	if (json->mode == NAMES) {
+		g_string_truncate(json->path, frame->outer);
+		return;
+	}
 	if (frame->broken && frame->filled)
 		break_line(json);
 	g_string_append_c(json->out, frame->closer);
@@ -242,11 +298,59 @@ void pipesim_json_member_string(PipesimJson *json, const char *key, const char *
 	pipesim_json_string(json, text);
 }
 
+gboolean pipesim_member(PipesimJson *json, const char *key, PipesimFigureKind kind)
+{
+	if (json->mode == NAMES) {
+		g_string_append_printf(json->out, "%s%s\t%s\n", json->path->str,
+			key != NULL ? key : "", pipesim_kind_words(kind));
+	} else if (json->mode == OBJECT) {
+		if (key != NULL)
+			pipesim_json_key(json, key);
+	} else {
+		g_string_append(json->out, json->stack[0].filled ? "," : "");
+		g_string_append(json->out, json->mode == TITLES ? key : "");
+		json->stack[0].filled = TRUE;
+	}
+	return !pipesim_json_names(json);
+}
+
+gboolean pipesim_member_list(PipesimJson *json, const char *key, PipesimFigureKind kind)
+{
+	pipesim_json_open_array(json, key);
+	if (!pipesim_json_names(json))
+		return TRUE;
+	pipesim_member(json, NULL, kind);
+	pipesim_json_close(json);
+	return FALSE;
+}
+
+void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value)
+{
+	g_autoptr(GString) plain = NULL;
+
+	if (json->mode == CELLS && kind == PIPESIM_TEXT) {
+		pipesim_csv_quote(json->out, value.text != NULL ? value.text : "");
+	} else if (json->mode == CELLS) {
+		pipesim_value_plain(json->out, kind, value);
+	} else if (kind == PIPESIM_TEXTS) {
+		PIPESIM_LIST(json, NULL, TEXT, value.texts != NULL ? value.texts->len : 0,
+			g_ptr_array_index(value.texts, i));
+	} else if (!pipesim_value_known(kind, value)) {
+		pipesim_json_plain(json, "null");
+	} else if (kind == PIPESIM_TEXT) {
+		pipesim_json_string(json, value.text);
+	} else {
+		plain = g_string_new(NULL);
+		pipesim_value_plain(plain, kind, value);
+		pipesim_json_plain(json, plain->str);
+	}
+}
+
 void pipesim_json_open_document(PipesimJson *json)
 {
 	pipesim_json_open_object(json, NULL);
 	pipesim_json_open_line(json, "pipesim");
-	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
-	pipesim_json_member_int(json, "schema", 1);
+	PIPESIM_MEMBER(json, "version", TEXT, PACKAGE_VERSION);
+	PIPESIM_MEMBER(json, "schema", COUNT, 1);
 	pipesim_json_close(json);
 }

@@ -7,6 +7,14 @@ typedef struct _PipesimJson PipesimJson;
 
 /** pipesim_json_new: writes into @out, which stays the caller's. */
 PipesimJson *pipesim_json_new(GString *out);
+/** pipesim_json_new_csv: the same members (member.h) as lines of a CSV: their titles, and their values from the first
+ * pipesim_json_end_line() on. */
+PipesimJson *pipesim_json_new_csv(GString *out);
+void pipesim_json_end_line(PipesimJson *json);
+/** pipesim_json_new_names: and as lines "@document PATH KIND" with tabs between. */
+PipesimJson *pipesim_json_new_names(GString *out, const char *document);
+/** pipesim_json_names: whether names alone are written, titles among them: values are not looked at. */
+gboolean pipesim_json_names(const PipesimJson *json);
 /** pipesim_json_free: every object and array must be closed by then. */
 void pipesim_json_free(PipesimJson *json);
 

@@ -120,69 +120,63 @@ static void append_table(const PipesimCosts *costs, gboolean full, GString *out)
 
 /* JSON ----------------------------------------------------------------------------------- */
 
-static void write_json_component(PipesimJson *json, const PipesimComponent *component)
+static void put_component(
+	PipesimJson *json, const PipesimComponent *component, guint index G_GNUC_UNUSED)
 {
-	const PipesimDistribution *over = &component->figures;
-
-	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_string(json, "component", component->component);
-	pipesim_json_member_string(json, "phase", component->phase);
-	pipesim_json_member_string(json, "impl", component->impl);
-	pipesim_json_member_int(json, "samples", over->samples);
-	pipesim_json_member_int(json, "dropped", component->dropped);
-	pipesim_json_member_int(json, "median_ns", over->median);
-	pipesim_json_member_int(json, "mean_ns", over->mean);
-	pipesim_json_member_int(json, "sd_ns", over->sd);
-	pipesim_json_member_int(json, "p99_ns", over->p99);
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "component", TEXT, component->component);
+	PIPESIM_MEMBER(json, "phase", TEXT, component->phase);
+	PIPESIM_MEMBER(json, "impl", TEXT, component->impl);
+	PIPESIM_MEMBER(json, "samples", COUNT, component->figures.samples);
+	PIPESIM_MEMBER(json, "dropped", COUNT, component->dropped);
+	PIPESIM_MEMBER(json, "median_ns", NS, component->figures.median);
+	PIPESIM_MEMBER(json, "mean_ns", NS, component->figures.mean);
+	PIPESIM_MEMBER(json, "sd_ns", NS, component->figures.sd);
+	PIPESIM_MEMBER(json, "p99_ns", NS, component->figures.p99);
 }
 
-/* A list a kind or size, of every part of the model. */
-static void write_json_stages(PipesimJson *json, const PipesimCosts *costs)
+/* A part of the model. */
+static void put_stage(PipesimJson *json, const PipesimCosts *costs, guint index)
 {
 	static const char *const bytes[PIPESIM_N_BYTES] = {
 		"until_input_bytes", "until_weight_bytes", "parameters_bytes"};
 
-	pipesim_json_open_array(json, "stages");
-	for (guint i = 0; i < MAX(costs->n_parts, costs->n_part_bytes); i++) {
-		pipesim_json_open_line(json, NULL);
-		for (guint kind = 0; kind < PIPESIM_FB && costs->part != NULL; kind++)
-			pipesim_json_member_int(json, pipesim_kind_letter(kind),
-				costs->part[(gsize)i * PIPESIM_FB + kind]);
-		for (guint sort = 0; sort < PIPESIM_N_BYTES && costs->part_bytes != NULL;
-			sort++)
-			pipesim_json_member_int(json, bytes[sort],
-				costs->part_bytes[(gsize)i * PIPESIM_N_BYTES + sort]);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		if (PIPESIM_WHERE(json, costs->part != NULL))
+			PIPESIM_MEMBER(json, pipesim_kind_letter(kind), NS,
+				costs->part[(gsize)index * PIPESIM_FB + kind]);
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++)
+		if (PIPESIM_WHERE(json, costs->part_bytes != NULL))
+			PIPESIM_MEMBER(json, bytes[sort], BYTES,
+				costs->part_bytes[(gsize)index * PIPESIM_N_BYTES + sort]);
 }
 
-static void write_json(
-	const PipesimCalibration *calibration, const GPtrArray *notices, GString *out)
+typedef struct {
+	const PipesimCalibration *calibration;
+	const GPtrArray *notices;
+} Found;
+
+static void put_members(PipesimJson *json, gconstpointer of)
 {
-	const PipesimCosts *costs = calibration->costs;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const Found *found = of;
+	const PipesimCalibration *calibration = PIPESIM_OF(found, calibration);
+	const PipesimCosts *costs = PIPESIM_OF(calibration, costs);
 
 	pipesim_json_open_document(json);
-	pipesim_json_member_string(json, "source", costs->source);
-	pipesim_json_member_int(json, "layers", costs->layers);
+	PIPESIM_MEMBER(json, "source", TEXT, costs->source);
+	PIPESIM_MEMBER(json, "layers", COUNT, costs->layers);
 	pipesim_json_open_line(json, "times_ns");
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		pipesim_json_member_int(json, pipesim_kind_letter(kind), costs->time[kind]);
-	pipesim_json_member_int(json, "P2P", costs->p2p);
+		PIPESIM_MEMBER(json, pipesim_kind_letter(kind), NS, costs->time[kind]);
+	PIPESIM_MEMBER(json, "P2P", NS, costs->p2p);
 	pipesim_json_close(json);
-	pipesim_json_open_array(json, "components");
-	for (guint i = 0; i < costs->components->len; i++)
-		write_json_component(json, g_ptr_array_index(costs->components, i));
-	pipesim_json_close(json);
-	write_json_stages(json, costs);
-	pipesim_json_open_array(json, "measured_ranks_ppm");
-	for (guint i = 0; i < costs->n_measured_ranks; i++)
-		pipesim_json_int(json, costs->measured_ranks[i]);
-	pipesim_json_close(json);
-	pipesim_effects_json(calibration->effects, costs, json);
-	pipesim_json_member_texts(json, "notices", notices);
+	PIPESIM_EACH(json, "components", line, costs->components->len, TRUE, put_component,
+		(PipesimComponent *)costs->components->pdata[i]);
+	PIPESIM_EACH(json, "stages", line, MAX(costs->n_parts, costs->n_part_bytes), TRUE,
+		put_stage, costs);
+	PIPESIM_LIST(json, "measured_ranks_ppm", MILLIONTHS, costs->n_measured_ranks,
+		costs->measured_ranks[i]);
+	pipesim_effects_members(json, PIPESIM_OF(calibration, effects), costs);
+	PIPESIM_MEMBER(json, "notices", TEXTS, found->notices);
 	pipesim_json_close(json);
 }
 
@@ -265,7 +259,8 @@ static gboolean print_result(
 	if (g_strcmp0(path, "-") == 0)
 		return TRUE;
 	if (json) {
-		write_json(calibration, setup->notices, table);
+		pipesim_command_json(&pipesim_command_calibrate,
+			&(Found){calibration, setup->notices}, table);
 	} else {
 		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
 		pipesim_effects_text(calibration->effects, calibration->costs,
@@ -333,5 +328,6 @@ const PipesimCommand pipesim_command_calibrate = {
 			"write costs, or stage times (FILE.csv); '-' = costs, no table",
 			"ini csv"},
 		{PIPESIM_SET_LAYERS, NULL, "layers per rank (default: as in the trace)", NULL}},
+	.members = put_members,
 	.run = run,
 };

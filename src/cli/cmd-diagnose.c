@@ -72,6 +72,14 @@ static void clear_findings(Findings *found)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Findings, clear_findings)
 
+static void put_members(PipesimJson *json, gconstpointer of)
+{
+	const Findings *found = of;
+
+	pipesim_diagnosis_members(json, PIPESIM_OF(found, diagnosis),
+		PIPESIM_OF(found, what_if), PIPESIM_OF(found, balance));
+}
+
 /* What was found, and below it the timeline where that was asked for in characters. */
 static gboolean write_out(
 	const PipesimSetup *setup, const Findings *found, Format format, GError **error)
@@ -82,7 +90,7 @@ static gboolean write_out(
 	g_autoptr(GString) out = g_string_new(NULL);
 
 	if (format == JSON)
-		pipesim_diagnosis_json(found->diagnosis, found->what_if, found->balance, out);
+		pipesim_command_json(&pipesim_command_diagnose, found, out);
 	else if (format == CSV)
 		pipesim_diagnosis_csv(found->diagnosis, out);
 	else
@@ -213,5 +221,6 @@ const PipesimCommand pipesim_command_diagnose = {
 		{PIPESIM_SET_RUNTIME, NULL,
 			"rules of messages: native (default), async, pytorch-2.15 ...", NULL},
 		{PIPESIM_SET_FORMAT, NULL, "text (default), json or csv", "text json csv"}},
+	.members = put_members,
 	.run = run,
 };

@@ -364,6 +364,27 @@ static void append_options(GString *out, PipesimSettingId id)
 		append_option(out, names->str, id, &table);
 }
 
+void pipesim_command_json(const PipesimCommand *command, gconstpointer of, GString *out)
+{
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+
+	command->members(json, of);
+}
+
+GString *pipesim_keys(void)
+{
+	GString *out = g_string_new(NULL);
+
+	for (guint i = 0; pipesim_commands[i] != NULL; i++) {
+		g_autoptr(PipesimJson) json =
+			pipesim_json_new_names(out, pipesim_commands[i]->name);
+
+		if (pipesim_commands[i]->members != NULL)
+			pipesim_commands[i]->members(json, NULL);
+	}
+	return out;
+}
+
 GString *pipesim_completion(void)
 {
 	GString *out = g_string_new(NULL);

@@ -1,5 +1,6 @@
 /* A command of the program: one file and one line in list.h. */
 #pragma once
+#include "base/member.h"
 #include "cli/exit.h"
 #include "cli/terminal.h"
 #include "setup/setup.h"
@@ -24,6 +25,9 @@ typedef struct {
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end: one more than any has. */
 	guint8 takes[24];
 	PipesimWording wording[12];
+	/* Writes its JSON: what is found in @of, or where @json asks for names alone nothing but these
+	 * (base/member.h). NULL: it has none. */
+	void (*members)(PipesimJson *json, gconstpointer of);
 	/* The scenario of @setup has been read, costs have not; @answer is PIPESIM_EXIT_DONE
 	 * unless it says otherwise. FALSE with an error, from which the status follows. */
 	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);
@@ -40,6 +44,12 @@ extern const PipesimCommand *const pipesim_commands[];
  * --help prints what that is. Returns the status that @error, where it sets that, stands for. */
 PipesimExit pipesim_command_run(
 	const PipesimCommand *command, int argc, char **argv, GError **error);
+
+/** pipesim_command_json: the JSON of @command, of what it found. */
+void pipesim_command_json(const PipesimCommand *command, gconstpointer of, GString *out);
+
+/** pipesim_keys: every key that JSON of a command has, in lines "COMMAND PATH KIND" with tabs between. */
+GString *pipesim_keys(void);
 
 /** pipesim_completion: the rows of the completions, which bash, zsh and fish read alike:
  *

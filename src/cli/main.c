@@ -40,6 +40,8 @@ int main(int argc, char **argv)
 		description = g_string_new(PACKAGE_STRING "\n");
 	else if (argc == 2 && strcmp(first, "--completion") == 0)
 		description = pipesim_completion(); /* for completions/pipesim; in no help */
+	else if (argc == 2 && strcmp(first, "--keys") == 0)
+		description = pipesim_keys(); /* for docs/output.md; likewise */
 	if (description != NULL) {
 		status = pipesim_print(NULL, description, &error) ? PIPESIM_EXIT_DONE
 								  : PIPESIM_EXIT_WRITE;

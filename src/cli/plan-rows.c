@@ -129,7 +129,7 @@ void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
 		if (!isnan(candidate->mfu))
 			g_ascii_formatd(mfu, sizeof mfu, "%.4f", candidate->mfu);
 		pipesim_plan_command(plan, candidate, command);
-		pipesim_figure_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
+		pipesim_csv_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
 		g_string_append_printf(out,
 			",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
 			",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,",
@@ -140,7 +140,7 @@ void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
 			pipesim_print_ms(step, candidate->step),
 			pipesim_print_ms(makespan, candidate->makespan), candidate->tokens, mfu,
 			candidate->memory, candidate->fullest);
-		pipesim_figure_quote(out, command->str);
+		pipesim_csv_quote(out, command->str);
 		g_string_append_c(out, '\n');
 	}
 }
@@ -175,7 +175,7 @@ static void begin_csv(const PipesimCandidate *candidate, GString *out)
 	PipesimNumber bound;
 	char room[64];
 
-	pipesim_figure_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
+	pipesim_csv_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
 	g_string_append_printf(out,
 		",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
 		",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,%s",

@@ -25,7 +25,7 @@ static void write_csv(const PipesimComparison *comparison,
 	for (guint k = 0; k < comparison->runs->len; k++) {
 		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
 
-		pipesim_figure_quote(out, run->name);
+		pipesim_csv_quote(out, run->name);
 		for (guint i = 0; i < pipesim_n_figures; i++) {
 			const PipesimFigure *figure = &pipesim_figures[i];
 			PipesimValue value;
@@ -36,13 +36,13 @@ static void write_csv(const PipesimComparison *comparison,
 
 			g_string_append_c(out, ',');
 			if (figure->kind == PIPESIM_TEXT && value.text != NULL)
-				pipesim_figure_quote(out, value.text);
+				pipesim_csv_quote(out, value.text);
 			else
 				pipesim_value_plain(out, figure->kind, value);
 		}
 		pipesim_samples_csv_run(comparison, run, out);
 		g_string_append_c(out, ',');
-		pipesim_figure_quote(out, notices->str);
+		pipesim_csv_quote(out, notices->str);
 		g_string_append_c(out, '\n');
 	}
 }

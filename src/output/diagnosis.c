@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "output/diagnosis.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -74,11 +73,6 @@ static double median_error(const PipesimDiagnosis *diagnosis)
 static double activations_of(const PipesimRun *run)
 {
 	return pipesim_figure_fraction(run->report->held.unit) * run->report->held.max_peak;
-}
-
-static const char *schedule_of(const PipesimDiagnosis *diagnosis)
-{
-	return diagnosis->nearest.exact ? diagnosis->nearest.run->name : NULL;
 }
 
 /* Text ------------------------------------------------------------------------------------- */
@@ -342,245 +336,163 @@ void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhat
 	append_schedules(diagnosis, out);
 }
 
-/* JSON ------------------------------------------------------------------------------------- */
+/* JSON and CSV ----------------------------------------------------------------------------- */
 
-static void member_ms(PipesimJson *json, const char *key, gint64 ns)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_ms(json, ns);
-}
-
-static void member_double(PipesimJson *json, const char *key, double value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_double(json, value);
-}
-
-static void member_rank(PipesimJson *json, gint rank)
-{
-	pipesim_json_key(json, "rank");
-	if (rank >= 0)
-		pipesim_json_int(json, rank);
-	else
-		pipesim_json_null(json);
-}
-
-static void write_causes(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+static void put_cause(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
 {
 	guint order[PIPESIM_N_CAUSES];
+	const PipesimCause *cause = NULL;
 
-	sort_causes(diagnosis, order);
-	pipesim_json_open_array(json, "causes");
-	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
-		const PipesimCause *cause = &diagnosis->cause[order[i]];
-
-		pipesim_json_open_object(json, NULL);
-		pipesim_json_member_string(json, "cause", pipesim_cause_name(order[i]));
-		member_ms(json, "ms", cause->ns);
-		member_rank(json, cause->rank);
-		pipesim_json_key(json, "without_ms");
-		if (cause->without >= 0)
-			pipesim_json_ms(json, cause->without);
-		else
-			pipesim_json_null(json);
-		pipesim_json_open_array(json, "idle_per_rank_ms");
-		for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++)
-			pipesim_json_ms(json, cause->idle[rank]);
-		pipesim_json_close(json);
-		pipesim_json_close(json);
+	if (diagnosis != NULL) {
+		sort_causes(diagnosis, order);
+		cause = &diagnosis->cause[order[index]];
 	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "cause", TEXT, pipesim_cause_name(order[index]));
+	PIPESIM_MEMBER(json, "ms", TIME, cause->ns);
+	PIPESIM_MEMBER(json, "rank", COUNT, PIPESIM_KNOWN(cause->rank >= 0, cause->rank));
+	PIPESIM_MEMBER(
+		json, "without_ms", TIME, PIPESIM_KNOWN(cause->without >= 0, cause->without));
+	PIPESIM_LIST(json, "idle_per_rank_ms", TIME, diagnosis->program->shape.ranks,
+		cause->idle[i]);
 }
 
-static void write_losses(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+static void put_loss(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
 {
-	pipesim_json_open_array(json, "losses");
-	for (guint i = 0; i < diagnosis->n_losses; i++) {
-		const PipesimOpLoss *loss = &diagnosis->loss[i];
-		const PipesimOp *op = &diagnosis->program->ops[loss->op];
+	const PipesimOpLoss *loss = diagnosis != NULL ? &diagnosis->loss[index] : NULL;
+	const PipesimOp *op = loss != NULL ? &diagnosis->program->ops[loss->op] : NULL;
 
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "cause", pipesim_cause_name(loss->cause));
-		pipesim_json_member_int(json, "rank", loss->rank);
-		pipesim_json_member_int(
-			json, "stage", pipesim_op_stage(diagnosis->program, loss->rank, op));
-		pipesim_json_member_string(json, "kind", pipesim_kind_letter(op->kind));
-		pipesim_json_member_int(json, "microbatch", op->microbatch);
-		member_ms(json, "at_ms", loss->at);
-		member_ms(json, "ms", loss->ns);
-		member_ms(json, "step_ms", loss->step);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "cause", TEXT, pipesim_cause_name(loss->cause));
+	PIPESIM_MEMBER(json, "rank", COUNT, loss->rank);
+	PIPESIM_MEMBER(
+		json, "stage", COUNT, pipesim_op_stage(diagnosis->program, loss->rank, op));
+	PIPESIM_MEMBER(json, "kind", TEXT, pipesim_kind_letter(op->kind));
+	PIPESIM_MEMBER(json, "microbatch", COUNT, op->microbatch);
+	PIPESIM_MEMBER(json, "at_ms", TIME, loss->at);
+	PIPESIM_MEMBER(json, "ms", TIME, loss->ns);
+	PIPESIM_MEMBER(json, "step_ms", TIME, loss->step);
 }
 
-static void write_schedules(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+static void put_schedule(PipesimJson *json, const PipesimRun *run, guint index G_GNUC_UNUSED)
 {
-	pipesim_json_open_array(json, "schedules");
-	for (guint i = 0; i < diagnosis->runs->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
-
-		if (run->report == NULL)
-			continue;
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "name", run->name);
-		member_ms(json, "makespan_ms", run->report->makespan);
-		member_double(json, "activations", activations_of(run));
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "name", TEXT, run->name);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
+	PIPESIM_MEMBER(json, "activations", ACTIVATIONS, activations_of(run));
 }
 
-static void write_run(PipesimJson *json, const PipesimDiagnosis *diagnosis)
+static void put_kind(
+	PipesimJson *json, const PipesimWhatIfKind *kind, guint index G_GNUC_UNUSED)
 {
-	const PipesimRecord *record = diagnosis->record;
-	const PipesimShape *shape = &diagnosis->program->shape;
-	const PipesimNearest *nearest = &diagnosis->nearest;
-
-	pipesim_json_member_int(json, "pp", shape->ranks);
-	pipesim_json_member_int(json, "stages", shape->stages);
-	pipesim_json_member_int(json, "microbatches", shape->microbatches);
-	pipesim_json_member_int(json, "replicas", record->n_replicas);
-	pipesim_json_member_int(json, "steps", record->steps->len);
-	pipesim_json_member_string(json, "schedule", schedule_of(diagnosis));
-	pipesim_json_member_string(
-		json, "nearest_schedule", nearest->run != NULL ? nearest->run->name : NULL);
-	pipesim_json_member_int(json, "ops", diagnosis->program->n_ops);
-	pipesim_json_member_int(json, "ops_as_nearest", nearest->same);
-	pipesim_json_member_string(json, "runtime", diagnosis->executed->runtime->name);
-	pipesim_json_member_int(json, "step", step_number(diagnosis));
-	pipesim_json_member_int(json, "replica", diagnosis->pipeline->replica);
-	pipesim_json_member_int(json, "steps_in_another_order", diagnosis->other_order);
+	PIPESIM_MEMBER(json, "op", TEXT, kind->name);
+	PIPESIM_MEMBER(json, "S", FACTOR, kind->slowdown);
 }
 
-static void write_doubles(PipesimJson *json, const char *key, const double *values, guint n)
+static void put_worst(PipesimJson *json, const PipesimWhatIf *what_if, guint index)
 {
-	pipesim_json_open_array(json, key);
-	for (guint i = 0; i < n; i++)
-		pipesim_json_double(json, values[i]);
-	pipesim_json_close(json);
+	const guint stages = what_if != NULL ? what_if->n_stages : 1;
+	const guint rank = what_if != NULL ? g_array_index(what_if->worst, guint32, index) : 0;
+
+	PIPESIM_MEMBER(json, "replica", COUNT, rank / stages);
+	PIPESIM_MEMBER(json, "stage", COUNT, rank % stages);
 }
 
-static void write_what_if(PipesimJson *json, const PipesimWhatIf *what_if)
+static void put_what_if(PipesimJson *json, const PipesimWhatIf *what_if)
 {
+	const guint stages = what_if != NULL ? what_if->n_stages : 1;
+	const guint replicas = what_if != NULL ? what_if->n_replicas : 1;
+
 	pipesim_json_open_object(json, "what_if");
-	member_double(json, "S", what_if->slowdown);
-	member_double(json, "launch_slowdown", what_if->launch);
-	pipesim_json_open_array(json, "S_t");
-	for (guint i = 0; i < what_if->kinds->len; i++) {
-		const PipesimWhatIfKind *kind =
-			&g_array_index(what_if->kinds, PipesimWhatIfKind, i);
-
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "op", kind->name);
-		member_double(json, "S", kind->slowdown);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-	write_doubles(json, "S_per_replica", what_if->replica, what_if->n_replicas);
-	write_doubles(json, "S_per_stage", what_if->stage, what_if->n_stages);
+	PIPESIM_MEMBER(json, "S", FACTOR, what_if->slowdown);
+	PIPESIM_MEMBER(json, "launch_slowdown", FACTOR, what_if->launch);
+	PIPESIM_EACH(json, "S_t", line, what_if->kinds->len, TRUE, put_kind,
+		&g_array_index(what_if->kinds, PipesimWhatIfKind, i));
+	PIPESIM_LIST(json, "S_per_replica", FACTOR, replicas, what_if->replica[i]);
+	PIPESIM_LIST(json, "S_per_stage", FACTOR, stages, what_if->stage[i]);
 	pipesim_json_open_array(json, "S_w");
-	for (guint i = 0; i < what_if->n_replicas; i++)
-		write_doubles(
-			json, NULL, &what_if->rank[i * what_if->n_stages], what_if->n_stages);
+	for (guint replica = 0; replica < replicas; replica++)
+		PIPESIM_LIST(json, NULL, FACTOR, stages, what_if->rank[replica * stages + i]);
 	pipesim_json_close(json);
-	member_double(json, "M_S", what_if->last_stage);
-	member_double(json, "M_W", what_if->worst_ranks);
-	pipesim_json_open_array(json, "worst_ranks");
-	for (guint i = 0; i < what_if->worst->len; i++) {
-		const guint32 rank = g_array_index(what_if->worst, guint32, i);
-
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_int(json, "replica", rank / what_if->n_stages);
-		pipesim_json_member_int(json, "stage", rank % what_if->n_stages);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "M_S", FACTOR, what_if->last_stage);
+	PIPESIM_MEMBER(json, "M_W", FACTOR, what_if->worst_ranks);
+	PIPESIM_EACH(json, "worst_ranks", line, what_if->worst->len, TRUE, put_worst, what_if);
 	pipesim_json_close(json);
 }
 
-static void write_balance(PipesimJson *json, const PipesimBalance *balance)
+static void put_balance(PipesimJson *json, const PipesimBalance *balance)
 {
 	pipesim_json_open_line(json, "balanced");
-	pipesim_json_open_array(json, "layers");
-	for (guint s = 0; s < balance->n_stages; s++)
-		pipesim_json_int(json, balance->layers[s]);
-	pipesim_json_close(json);
-	member_ms(json, "layer_ms", balance->layer);
-	member_ms(json, "makespan_ms", balance->run->report->makespan);
+	PIPESIM_LIST(json, "layers", COUNT, balance->n_stages, balance->layers[i]);
+	PIPESIM_MEMBER(json, "layer_ms", TIME, balance->layer);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, balance->run->report->makespan);
 	pipesim_json_close(json);
 }
 
-void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
-	const PipesimBalance *balance, GString *out)
+void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagnosis,
+	const PipesimWhatIf *what_if, const PipesimBalance *balance)
 {
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-	const guint steps = diagnosis->record->steps->len;
+	const PipesimRecord *record = PIPESIM_OF(diagnosis, record);
+	const PipesimShape *shape = diagnosis != NULL ? &diagnosis->program->shape : NULL;
+	const PipesimNearest *nearest = diagnosis != NULL ? &diagnosis->nearest : NULL;
 
 	pipesim_json_open_object(json, NULL);
-	write_run(json, diagnosis);
-	member_ms(json, "measured_ms", diagnosis->measured);
-	member_ms(json, "simulated_ms", diagnosis->simulated);
-	member_ms(json, "pipeline_ms", diagnosis->pipeline_ns);
-	member_ms(json, "message_ms", diagnosis->message);
-	member_ms(json, "work_ms", diagnosis->work);
-	pipesim_json_key(json, "backward_halved");
-	pipesim_json_bool(json, diagnosis->halved);
-	member_double(json, "median_error", median_error(diagnosis));
-	member_double(json, "mean_error", mean_error(diagnosis, FALSE));
-	member_double(json, "mean_absolute_error", mean_error(diagnosis, TRUE));
-	write_causes(json, diagnosis);
-	pipesim_json_open_array(json, "busy_per_rank_ms");
-	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++)
-		pipesim_json_ms(json, diagnosis->busy[rank]);
-	pipesim_json_close(json);
-	write_losses(json, diagnosis);
-	member_ms(json, "executed_makespan_ms", diagnosis->executed->report->makespan);
-	write_schedules(json, diagnosis);
-	if (what_if != NULL)
-		write_what_if(json, what_if);
-	if (balance != NULL)
-		write_balance(json, balance);
-	pipesim_json_open_array(json, "step_measured_ms");
-	for (guint i = 0; i < steps; i++)
-		pipesim_json_ms(json, diagnosis->step_measured[i]);
-	pipesim_json_close(json);
-	pipesim_json_open_array(json, "step_simulated_ms");
-	for (guint i = 0; i < steps; i++)
-		if (diagnosis->step_simulated[i] >= 0)
-			pipesim_json_ms(json, diagnosis->step_simulated[i]);
-		else
-			pipesim_json_null(json);
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "pp", COUNT, shape->ranks);
+	PIPESIM_MEMBER(json, "stages", COUNT, shape->stages);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, shape->microbatches);
+	PIPESIM_MEMBER(json, "replicas", COUNT, record->n_replicas);
+	PIPESIM_MEMBER(json, "steps", COUNT, record->steps->len);
+	PIPESIM_MEMBER(json, "schedule", TEXT, nearest->exact ? nearest->run->name : NULL);
+	PIPESIM_MEMBER(json, "nearest_schedule", TEXT,
+		nearest->run != NULL ? nearest->run->name : NULL);
+	PIPESIM_MEMBER(json, "ops", COUNT, diagnosis->program->n_ops);
+	PIPESIM_MEMBER(json, "ops_as_nearest", COUNT, nearest->same);
+	PIPESIM_MEMBER(json, "runtime", TEXT, diagnosis->executed->runtime->name);
+	PIPESIM_MEMBER(json, "step", COUNT, step_number(diagnosis));
+	PIPESIM_MEMBER(json, "replica", COUNT, diagnosis->pipeline->replica);
+	PIPESIM_MEMBER(json, "steps_in_another_order", COUNT, diagnosis->other_order);
+	PIPESIM_MEMBER(json, "measured_ms", TIME, diagnosis->measured);
+	PIPESIM_MEMBER(json, "simulated_ms", TIME, diagnosis->simulated);
+	PIPESIM_MEMBER(json, "pipeline_ms", TIME, diagnosis->pipeline_ns);
+	PIPESIM_MEMBER(json, "message_ms", TIME, diagnosis->message);
+	PIPESIM_MEMBER(json, "work_ms", TIME, diagnosis->work);
+	PIPESIM_MEMBER(json, "backward_halved", YES_OR_NO, diagnosis->halved);
+	PIPESIM_MEMBER(json, "median_error", SHARE, median_error(diagnosis));
+	PIPESIM_MEMBER(json, "mean_error", SHARE, mean_error(diagnosis, FALSE));
+	PIPESIM_MEMBER(json, "mean_absolute_error", SHARE, mean_error(diagnosis, TRUE));
+	PIPESIM_EACH(json, "causes", object, PIPESIM_N_CAUSES, TRUE, put_cause, diagnosis);
+	PIPESIM_LIST(json, "busy_per_rank_ms", TIME, shape->ranks, diagnosis->busy[i]);
+	PIPESIM_EACH(json, "losses", line, diagnosis->n_losses, TRUE, put_loss, diagnosis);
+	PIPESIM_MEMBER(
+		json, "executed_makespan_ms", TIME, diagnosis->executed->report->makespan);
+	PIPESIM_EACH(json, "schedules", line, diagnosis->runs->len,
+		((PipesimRun *)diagnosis->runs->pdata[i])->report != NULL, put_schedule,
+		(PipesimRun *)diagnosis->runs->pdata[i]);
+	if (PIPESIM_WHERE(json, what_if != NULL))
+		put_what_if(json, what_if);
+	if (PIPESIM_WHERE(json, balance != NULL))
+		put_balance(json, balance);
+	PIPESIM_LIST(json, "step_measured_ms", TIME, record->steps->len,
+		diagnosis->step_measured[i]);
+	PIPESIM_LIST(json, "step_simulated_ms", TIME, record->steps->len,
+		PIPESIM_KNOWN(diagnosis->step_simulated[i] >= 0, diagnosis->step_simulated[i]));
 	pipesim_json_close(json);
 }
 
-/* CSV -------------------------------------------------------------------------------------- */
+/* Of the whole step, then of each rank. */
+static void put_line(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
+{
+	PIPESIM_MEMBER(json, "rank", COUNT, PIPESIM_KNOWN(index > 0, index - 1));
+	PIPESIM_MEMBER(json, "measured_ms", TIME, diagnosis->measured);
+	PIPESIM_MEMBER(json, "work_ms", TIME,
+		index > 0 ? diagnosis->busy[index - 1] : diagnosis->work);
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++) {
+		g_autofree char *key = g_strconcat(pipesim_cause_name(kind), "_ms", NULL);
+
+		PIPESIM_MEMBER(json, g_strdelimit(key, "-", '_'), TIME,
+			index > 0 ? diagnosis->cause[kind].idle[index - 1]
+				  : diagnosis->cause[kind].ns);
+	}
+}
 
 void pipesim_diagnosis_csv(const PipesimDiagnosis *diagnosis, GString *out)
 {
-	PipesimNumber number;
-
-	g_string_append(out, "rank,measured_ms,work_ms");
-	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++) {
-		g_autofree char *name =
-			g_strdelimit(g_strdup(pipesim_cause_name(kind)), "-", '_');
-
-		g_string_append_printf(out, ",%s_ms", name);
-	}
-	g_string_append_printf(out, "\n,%s", pipesim_print_ms(number, diagnosis->measured));
-	g_string_append_printf(out, ",%s", pipesim_print_ms(number, diagnosis->work));
-	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
-		g_string_append_printf(
-			out, ",%s", pipesim_print_ms(number, diagnosis->cause[kind].ns));
-	for (guint rank = 0; rank < diagnosis->program->shape.ranks; rank++) {
-		g_string_append_printf(
-			out, "\n%u,%s", rank, pipesim_print_ms(number, diagnosis->measured));
-		g_string_append_printf(
-			out, ",%s", pipesim_print_ms(number, diagnosis->busy[rank]));
-		for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++)
-			g_string_append_printf(out, ",%s",
-				pipesim_print_ms(number, diagnosis->cause[kind].idle[rank]));
-	}
-	g_string_append_c(out, '\n');
+	PIPESIM_CSV(out, 1 + diagnosis->program->shape.ranks, put_line, diagnosis);
 }

@@ -2,15 +2,16 @@
 #pragma once
 #include "analysis/balance.h"
 #include "analysis/what-if.h"
+#include "base/member.h"
 #include "output/output.h"
 
 /** pipesim_diagnosis_text: what a ticket needs, worst cause first. @what_if,
  * @balance: (nullable) */
 void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
 	const PipesimBalance *balance, const PipesimStyle *style, GString *out);
-/** pipesim_diagnosis_json: every figure; keys are in docs/diagnose.md. @what_if,
- * @balance: (nullable) */
-void pipesim_diagnosis_json(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
-	const PipesimBalance *balance, GString *out);
+/** pipesim_diagnosis_members: every figure. @what_if, @balance: (nullable); where @json asks for names
+ * alone, all are NULL. */
+void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagnosis,
+	const PipesimWhatIf *what_if, const PipesimBalance *balance);
 /** pipesim_diagnosis_csv: a line for the step and one for each rank, a column for each cause. */
 void pipesim_diagnosis_csv(const PipesimDiagnosis *diagnosis, GString *out);

@@ -204,178 +204,144 @@ void pipesim_effects_text(
 
 /* JSON ------------------------------------------------------------------------------------------ */
 
-static void member_known(PipesimJson *json, const char *key, gint64 value)
+/* @value where it is known. */
+static gint64 known(gint64 value)
 {
-	pipesim_json_key(json, key);
-	if (value == PIPESIM_UNKNOWN)
-		pipesim_json_null(json);
-	else
-		pipesim_json_int(json, value);
+	return PIPESIM_KNOWN(value != PIPESIM_UNKNOWN, value);
 }
 
-static void member_kinds(PipesimJson *json, const char *key, const gint64 *values)
+static void put_kinds(PipesimJson *json, const char *key, const gint64 *values)
 {
 	pipesim_json_open_line(json, key);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		pipesim_json_member_int(json, pipesim_phase_name(kind), values[kind]);
+		PIPESIM_MEMBER(json, pipesim_phase_name(kind), MILLIONTHS, values[kind]);
 	pipesim_json_close(json);
 }
 
-static void write_power_part(PipesimJson *json, const PipesimPowerPart *part)
+static void put_mean(PipesimJson *json, const PipesimPowerFit *fit, guint index)
 {
-	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_string(json, "component", part->component);
-	pipesim_json_member_string(json, "phase", pipesim_phase_name(part->phase));
-	pipesim_json_member_int(json, "ops", part->n);
-	pipesim_json_member_int(json, "sustained_ns", part->sustained);
-	pipesim_json_member_int(json, "full_speed_ppm", part->full_speed);
-	pipesim_json_member_int(json, "load_ppm", part->load);
-	pipesim_json_member_int(json, "spread_ppm", part->before);
-	pipesim_json_member_int(json, "left_ppm", part->after);
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "time_constant_ns", NS, fit->time_constant[index]);
+	PIPESIM_MEMBER(json, "weight_ppm", MILLIONTHS, fit->weight[index]);
 }
 
-static void write_fit(PipesimJson *json, const PipesimPowerFit *fit)
+static void put_power_part(
+	PipesimJson *json, const PipesimPowerPart *part, guint index G_GNUC_UNUSED)
 {
-	pipesim_json_open_array(json, "means");
-	for (guint m = 0; m < fit->n_means; m++) {
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_int(json, "time_constant_ns", fit->time_constant[m]);
-		pipesim_json_member_int(json, "weight_ppm", fit->weight[m]);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-	pipesim_json_member_int(json, "threshold_ppm", fit->threshold);
-	member_known(json, "waiting_load_ppm", fit->waiting_load);
-	pipesim_json_member_int(json, "explained_ppm", fit->explained);
-	pipesim_json_member_int(json, "explained_unseen_ppm", fit->held_out);
-	pipesim_json_member_int(json, "spread_ppm", fit->before);
-	pipesim_json_member_int(json, "left_ppm", fit->after);
-	member_known(json, "rested_clock_mhz", fit->rested_clock);
-	member_known(json, "loaded_clock_mhz", fit->loaded_clock);
-	member_known(json, "loaded_power_mw", fit->loaded_power);
-	pipesim_json_open_array(json, "components");
-	for (guint i = 0; i < fit->parts->len; i++)
-		if (g_array_index(fit->parts, PipesimPowerPart, i).n > 0)
-			write_power_part(json, &g_array_index(fit->parts, PipesimPowerPart, i));
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "component", TEXT, part->component);
+	PIPESIM_MEMBER(json, "phase", TEXT, pipesim_phase_name(part->phase));
+	PIPESIM_MEMBER(json, "ops", COUNT, part->n);
+	PIPESIM_MEMBER(json, "sustained_ns", NS, part->sustained);
+	PIPESIM_MEMBER(json, "full_speed_ppm", MILLIONTHS, part->full_speed);
+	PIPESIM_MEMBER(json, "load_ppm", MILLIONTHS, part->load);
+	PIPESIM_MEMBER(json, "spread_ppm", MILLIONTHS, part->before);
+	PIPESIM_MEMBER(json, "left_ppm", MILLIONTHS, part->after);
 }
 
-static void write_power(
+static void put_fit(PipesimJson *json, const PipesimPowerFit *fit)
+{
+	PIPESIM_EACH(json, "means", line, fit->n_means, TRUE, put_mean, fit);
+	PIPESIM_MEMBER(json, "threshold_ppm", MILLIONTHS, fit->threshold);
+	PIPESIM_MEMBER(json, "waiting_load_ppm", MILLIONTHS, known(fit->waiting_load));
+	PIPESIM_MEMBER(json, "explained_ppm", MILLIONTHS, fit->explained);
+	PIPESIM_MEMBER(json, "explained_unseen_ppm", MILLIONTHS, fit->held_out);
+	PIPESIM_MEMBER(json, "spread_ppm", MILLIONTHS, fit->before);
+	PIPESIM_MEMBER(json, "left_ppm", MILLIONTHS, fit->after);
+	PIPESIM_MEMBER(json, "rested_clock_mhz", COUNT, known(fit->rested_clock));
+	PIPESIM_MEMBER(json, "loaded_clock_mhz", COUNT, known(fit->loaded_clock));
+	PIPESIM_MEMBER(json, "loaded_power_mw", COUNT, known(fit->loaded_power));
+	PIPESIM_EACH(json, "components", line, fit->parts->len,
+		g_array_index(fit->parts, PipesimPowerPart, i).n > 0, put_power_part,
+		&g_array_index(fit->parts, PipesimPowerPart, i));
+}
+
+/* What was found, and what the costs have of it. */
+typedef struct {
+	const PipesimEffects *effects;
+	const PipesimCosts *costs;
+} Both;
+
+static void put_power(PipesimJson *json, const Both *of, guint index G_GNUC_UNUSED)
+{
+	const PipesimPowerFit *fit = PIPESIM_OF(of, effects->power);
+	const PipesimPower *power = PIPESIM_OF(of, costs->power);
+	const PipesimLoops *loops = of != NULL ? &of->effects->loops : NULL;
+
+	PIPESIM_MEMBER(json, "verdict", TEXT, verdicts[fit->verdict]);
+	PIPESIM_MEMBER(json, "histories", COUNT, fit->runs);
+	PIPESIM_MEMBER(json, "bursts", COUNT, fit->bursts);
+	PIPESIM_MEMBER(json, "ops", COUNT, fit->ops);
+	PIPESIM_MEMBER(json, "first_ops", COUNT, fit->first_ops);
+	PIPESIM_MEMBER(json, "strays", COUNT, fit->strays);
+	PIPESIM_MEMBER(json, "excursions", COUNT, fit->excursions);
+	PIPESIM_MEMBER(json, "gpus", COUNT, fit->ranks);
+	if (PIPESIM_WHERE(json, is_fitted(of->effects)))
+		put_fit(json, fit);
+	if (!PIPESIM_WHERE(json, power != NULL))
+		return;
+	PIPESIM_MEMBER(json, "device", TEXT, power->device);
+	PIPESIM_MEMBER(json, "limit_w", COUNT, PIPESIM_KNOWN(power->limit > 0, power->limit));
+	put_kinds(json, "full_speed_ppm", PIPESIM_OF(power, full_speed));
+	put_kinds(json, "load_ppm", PIPESIM_OF(power, load));
+	PIPESIM_MEMBER(json, "exchanging_ppm", MILLIONTHS,
+		PIPESIM_KNOWN(loops->exchange_ops > 0, known(power->exchanging)));
+	PIPESIM_MEMBER(json, "beside_load_ppm", MILLIONTHS,
+		PIPESIM_KNOWN(loops->beside_ops > 0, known(power->beside_load)));
+}
+
+static void put_residence_part(PipesimJson *json, const PipesimResidenceFit *fit, guint index)
+{
+	const PipesimResidencePart *part =
+		fit != NULL ? &g_array_index(fit->parts, PipesimResidencePart, index) : NULL;
+
+	PIPESIM_MEMBER(json, "component", TEXT, part->component);
+	PIPESIM_MEMBER(json, "phase", TEXT, pipesim_phase_name(part->phase));
+	PIPESIM_MEMBER(json, "beside", TEXT, part->moving ? "moving" : "waiting");
+	PIPESIM_MEMBER(json, "impl", TEXT, part->impl);
+	PIPESIM_MEMBER(json, "sms", COUNT, known(part->sms));
+	PIPESIM_MEMBER(json, "bytes", BYTES, known(part->bytes));
+	PIPESIM_MEMBER(json, "ops", COUNT, part->n);
+	PIPESIM_MEMBER(json, "alone_ns", NS, part->alone);
+	PIPESIM_MEMBER(json, "slowdown_ppm", MILLIONTHS, part->ratio);
+	PIPESIM_MEMBER(json, "used", YES_OR_NO,
+		part == pipesim_residence_find(
+				fit, part->component, part->phase, part->moving));
+}
+
+static void put_residence(PipesimJson *json, const Both *of, guint index G_GNUC_UNUSED)
+{
+	const PipesimResidence *residence = PIPESIM_OF(of, costs->residence);
+	const PipesimResidenceFit *fit = PIPESIM_OF(of, effects->residence);
+
+	put_kinds(json, "slowdown_ppm", PIPESIM_OF(residence, slowdown));
+	put_kinds(json, "moving_ppm", PIPESIM_OF(residence, moving));
+	PIPESIM_EACH(json, "components", line, fit->parts->len, TRUE, put_residence_part, fit);
+}
+
+/* By kind and part of the model. */
+static void put_hosts(PipesimJson *json, const PipesimCosts *costs, guint index G_GNUC_UNUSED)
+{
+	for (guint kind = 0; kind < PIPESIM_FB; kind++)
+		PIPESIM_LIST(json, pipesim_phase_name(kind), NS, costs->n_launches,
+			costs->launch[(gsize)i * PIPESIM_FB + kind]);
+}
+
+static void put_step(PipesimJson *json, const PipesimStepCosts *step, guint index G_GNUC_UNUSED)
+{
+	PIPESIM_MEMBER(json, "begin_ns", NS, step->begin);
+	PIPESIM_LIST(json, "first_backward_less_ns", NS, step->n_parts,
+		step->part[i * PIPESIM_N_EDGES + PIPESIM_EDGE_FIRST]);
+	PIPESIM_LIST(json, "last_backward_more_ns", NS, step->n_parts,
+		step->part[i * PIPESIM_N_EDGES + PIPESIM_EDGE_LAST]);
+}
+
+void pipesim_effects_members(
 	PipesimJson *json, const PipesimEffects *effects, const PipesimCosts *costs)
 {
-	const PipesimPowerFit *fit = effects->power;
+	const Both both = {effects, costs};
 
-	pipesim_json_open_object(json, "power");
-	pipesim_json_member_string(json, "verdict", verdicts[fit->verdict]);
-	pipesim_json_member_int(json, "histories", fit->runs);
-	pipesim_json_member_int(json, "bursts", fit->bursts);
-	pipesim_json_member_int(json, "ops", fit->ops);
-	pipesim_json_member_int(json, "first_ops", fit->first_ops);
-	pipesim_json_member_int(json, "strays", fit->strays);
-	pipesim_json_member_int(json, "excursions", fit->excursions);
-	pipesim_json_member_int(json, "gpus", fit->ranks);
-	if (is_fitted(effects))
-		write_fit(json, fit);
-	if (costs->power != NULL) {
-		pipesim_json_member_string(json, "device", costs->power->device);
-		member_known(json, "limit_w",
-			costs->power->limit > 0 ? costs->power->limit : PIPESIM_UNKNOWN);
-		member_kinds(json, "full_speed_ppm", costs->power->full_speed);
-		member_kinds(json, "load_ppm", costs->power->load);
-		member_known(json, "exchanging_ppm",
-			effects->loops.exchange_ops > 0 ? costs->power->exchanging
-							: PIPESIM_UNKNOWN);
-		member_known(json, "beside_load_ppm",
-			effects->loops.beside_ops > 0 ? costs->power->beside_load
-						      : PIPESIM_UNKNOWN);
-	}
-	pipesim_json_close(json);
-}
-
-static void write_residence(
-	PipesimJson *json, const PipesimResidenceFit *fit, const PipesimResidence *residence)
-{
-	pipesim_json_open_object(json, "residence");
-	member_kinds(json, "slowdown_ppm", residence->slowdown);
-	member_kinds(json, "moving_ppm", residence->moving);
-	pipesim_json_open_array(json, "components");
-	for (guint i = 0; i < fit->parts->len; i++) {
-		const PipesimResidencePart *part =
-			&g_array_index(fit->parts, PipesimResidencePart, i);
-
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "component", part->component);
-		pipesim_json_member_string(json, "phase", pipesim_phase_name(part->phase));
-		pipesim_json_member_string(json, "beside", part->moving ? "moving" : "waiting");
-		pipesim_json_member_string(json, "impl", part->impl);
-		member_known(json, "sms", part->sms);
-		member_known(json, "bytes", part->bytes);
-		pipesim_json_member_int(json, "ops", part->n);
-		pipesim_json_member_int(json, "alone_ns", part->alone);
-		pipesim_json_member_int(json, "slowdown_ppm", part->ratio);
-		pipesim_json_key(json, "used");
-		pipesim_json_bool(json, part == pipesim_residence_find(fit, part->component,
-							part->phase, part->moving));
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-	pipesim_json_close(json);
-}
-
-/* By kind and part of the model, ns. */
-static void write_hosts(PipesimJson *json, const PipesimCosts *costs)
-{
-	if (costs->launch == NULL) {
-		pipesim_json_key(json, "host_times_ns");
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_open_line(json, "host_times_ns");
-	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		pipesim_json_open_array(json, pipesim_phase_name(kind));
-		for (guint i = 0; i < costs->n_launches; i++)
-			pipesim_json_int(json, costs->launch[(gsize)i * PIPESIM_FB + kind]);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-}
-
-static void write_step(PipesimJson *json, const PipesimStepCosts *step)
-{
-	static const char *const names[] = {"first_backward_less_ns", "last_backward_more_ns"};
-
-	if (step == NULL) {
-		pipesim_json_key(json, "step");
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_open_object(json, "step");
-	pipesim_json_member_int(json, "begin_ns", step->begin);
-	for (guint edge = 0; edge < PIPESIM_N_EDGES; edge++) {
-		pipesim_json_open_array(json, names[edge]);
-		for (guint i = 0; i < step->n_parts; i++)
-			pipesim_json_int(json, step->part[i * PIPESIM_N_EDGES + edge]);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
-}
-
-void pipesim_effects_json(
-	const PipesimEffects *effects, const PipesimCosts *costs, PipesimJson *json)
-{
-	if (effects->power != NULL) {
-		write_power(json, effects, costs);
-	} else {
-		pipesim_json_key(json, "power");
-		pipesim_json_null(json);
-	}
-	if (costs->residence != NULL && effects->residence != NULL) {
-		write_residence(json, effects->residence, costs->residence);
-	} else {
-		pipesim_json_key(json, "residence");
-		pipesim_json_null(json);
-	}
-	write_hosts(json, costs);
-	write_step(json, costs->step);
+	PIPESIM_OBJECT(json, "power", object, effects->power != NULL, put_power, &both);
+	PIPESIM_OBJECT(json, "residence", object,
+		costs->residence != NULL && effects->residence != NULL, put_residence, &both);
+	PIPESIM_OBJECT(json, "host_times_ns", line, costs->launch != NULL, put_hosts, costs);
+	PIPESIM_OBJECT(json, "step", object, costs->step != NULL, put_step, costs->step);
 }

@@ -7,7 +7,7 @@
 
 /* Expressions of the list -------------------------------------------------------------------- */
 
-#define UNKNOWN G_MININT64
+#define UNKNOWN PIPESIM_NOTHING
 
 double pipesim_figure_fraction(PipesimFraction value)
 {
@@ -54,19 +54,6 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 
 /* The list ----------------------------------------------------------------------------------- */
 
-#define VALUE_COUNT(value)       .integer = (value)
-#define VALUE_TIME(value)        .integer = (value)
-#define VALUE_BYTES(value)       .integer = (value)
-#define VALUE_YES_OR_NO(value)   .integer = (value)
-#define VALUE_OP(value)          .integer = (value)
-#define VALUE_LINK(value)        .integer = (value)
-#define VALUE_LINKS(value)       .integer = (value)
-#define VALUE_SHARE(value)       .number = (value)
-#define VALUE_FACTOR(value)      .number = (value)
-#define VALUE_ACTIVATIONS(value) .number = (value)
-#define VALUE_TEXT(value)        .text = (value)
-#define VALUE_TEXTS(value)       .texts = (value)
-
 #define FIGURE(id, kind, value, ...)                                                    \
 	static PipesimValue get_##id(const PipesimComparison *comparison G_GNUC_UNUSED, \
 		const PipesimRun *run, guint index G_GNUC_UNUSED)                       \
@@ -79,7 +66,7 @@ static gint64 mean_wait(gint64 waited, guint64 messages)
 		const PipesimPowerReport *power G_GNUC_UNUSED =                         \
 			report != NULL ? report->power : NULL;                          \
                                                                                         \
-		return (PipesimValue){VALUE_##kind(value)};                             \
+		return (PipesimValue){PIPESIM_VALUE_##kind(value)};                             \
 	}
 #define SWEPT FIGURE
 #include "output/figure-list.h"
@@ -145,31 +132,6 @@ gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *compa
 	return FALSE;
 }
 
-gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value)
-{
-	if (kind >= PIPESIM_TEXT)
-		return value.text != NULL;
-	return kind >= PIPESIM_SHARE ? isfinite(value.number) : value.integer != UNKNOWN;
-}
-
-void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value)
-{
-	PipesimNumber number;
-
-	if (!pipesim_value_known(kind, value))
-		return;
-	if (kind == PIPESIM_TIME)
-		g_string_append(out, pipesim_print_ms(number, value.integer));
-	else if (kind == PIPESIM_YES_OR_NO)
-		g_string_append(out, value.integer ? "true" : "false");
-	else if (kind < PIPESIM_SHARE)
-		g_string_append_printf(out, "%" G_GINT64_FORMAT, value.integer);
-	else if (kind < PIPESIM_TEXT)
-		g_string_append(out, pipesim_print_double(number, value.number));
-	else
-		g_string_append(out, value.text);
-}
-
 char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers)
 {
@@ -233,19 +195,4 @@ void pipesim_figure_times(GString *out, const PipesimCosts *costs, const char *b
 		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
 			pipesim_kind_letter(kind), pipesim_print_ms(number, costs->time[kind]));
 	g_string_append_printf(out, "%sP2P %s", before, pipesim_print_ms(number, costs->p2p));
-}
-
-void pipesim_figure_quote(GString *out, const char *text)
-{
-	if (strpbrk(text, ",\"\r\n") == NULL) {
-		g_string_append(out, text);
-		return;
-	}
-	g_string_append_c(out, '"');
-	for (; *text != '\0'; text++) {
-		if (*text == '"')
-			g_string_append_c(out, '"');
-		g_string_append_c(out, *text);
-	}
-	g_string_append_c(out, '"');
 }

@@ -1,33 +1,8 @@
 /* The figures of a run and how they are printed: one table (figure-list.h) that every format goes
  * by, so that all of them agree. */
 #pragma once
-#include "base/json.h"
+#include "base/member.h"
 #include "output/output.h"
-
-/* What a figure counts, and with that how it is printed. */
-typedef enum {
-	PIPESIM_COUNT,
-	PIPESIM_TIME, /* ns, printed as ms */
-	PIPESIM_BYTES,
-	PIPESIM_YES_OR_NO,
-	PIPESIM_OP,    /* by its index, printed as its name; PIPESIM_NO_OP: none */
-	PIPESIM_LINK,  /* by its id, printed as its name */
-	PIPESIM_LINKS, /* how many; JSON has the figures of each */
-	PIPESIM_SHARE, /* of a whole; text has per cent */
-	PIPESIM_FACTOR,
-	PIPESIM_ACTIVATIONS, /* in whole stages of a micro-batch */
-	PIPESIM_TEXT,
-	PIPESIM_TEXTS,
-} PipesimFigureKind;
-
-/* Belongs to the run that it is of. Which member is set follows from the kind: G_MININT64, a
- * double that is not finite, or NULL where there is nothing. */
-typedef union {
-	gint64 integer;         /* PIPESIM_COUNT to PIPESIM_LINKS */
-	double number;          /* PIPESIM_SHARE to PIPESIM_ACTIVATIONS */
-	const char *text;       /* PIPESIM_TEXT */
-	const GPtrArray *texts; /* PIPESIM_TEXTS: of char * */
-} PipesimValue;
 
 /* Those of sweeps come first, so that the values of a point are an array by figure. */
 typedef enum {
@@ -100,13 +75,6 @@ gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparis
 /** pipesim_figure_known: whether a run of @comparison has a value of the figure @id. */
 gboolean pipesim_figure_known(PipesimFigureId id, const PipesimComparison *comparison);
 
-/** pipesim_value_known: FALSE where there is nothing to print. */
-gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value);
-
-/** pipesim_value_plain: appends it as programs read it, exact: a number, true or false, a text;
- * nothing where it is not known. Not of ops, links and texts. */
-void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value);
-
 /* How the numbers of a text table are printed. */
 typedef struct {
 	guint decimals;    /* of ms */
@@ -126,9 +94,6 @@ void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
 
 /** pipesim_figures_of_point: the @values, by id, of a @run with a result. */
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT]);
-
-/** pipesim_figure_quote: appends @text as a field of a CSV, in quotes where it needs them. */
-void pipesim_figure_quote(GString *out, const char *text);
 
 /** pipesim_figure_activations: @chunks in whole-stage units of @report. */
 double pipesim_figure_activations(const PipesimReport *report, guint chunks);

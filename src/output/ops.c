@@ -33,7 +33,7 @@ static void write_ops(const PipesimComparison *comparison,
 
 		if (run->step == NULL || run->step->timeline == NULL)
 			continue;
-		pipesim_figure_quote(schedule, run->name);
+		pipesim_csv_quote(schedule, run->name);
 		for (guint rank = 0; rank < run->step->program->shape.ranks; rank++)
 			for (guint32 i = run->step->program->rank_begin[rank];
 				i < run->step->program->rank_begin[rank + 1]; i++)

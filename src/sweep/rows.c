@@ -14,7 +14,7 @@ static void append_text(GString *out, PipesimRowFormat format, const char *text)
 
 		pipesim_json_string(json, text);
 	} else {
-		pipesim_figure_quote(out, text);
+		pipesim_csv_quote(out, text);
 	}
 }
 
@@ -78,7 +78,7 @@ static void append_notices(const PipesimSweepTitles *titles, gboolean first, GSt
 		g_string_append_printf(out, ", \"notices\": [%s]", all->str);
 	} else if (!json) {
 		g_string_append_c(out, ',');
-		pipesim_figure_quote(out, all->str);
+		pipesim_csv_quote(out, all->str);
 	}
 }
 
