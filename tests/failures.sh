@@ -144,6 +144,9 @@ umlaut=$(printf 'm\303\244rz') latin=$(printf 'm\344rz')
 if command -v gnuplot >/dev/null; then
 	"$PIPESIM" -s "a''b.csv" --timeline "x''''y.svg" >out 2>err
 	expect 'two quotes in a name' 0 ''
+	cp "a''b.csv" "'a'.csv"
+	"$PIPESIM" -s "'a'.csv" --title "'a'" --timeline "'''z'.svg" >out 2>err
+	expect 'quotes at the begin and the end of names and title' 0 ''
 	cp "a''b.csv" "$umlaut.csv"
 	LC_ALL=C "$PIPESIM" -s "$umlaut.csv" --timeline "$umlaut.svg" >out 2>err
 	expect 'name that is not ASCII in the C locale' 0 ''

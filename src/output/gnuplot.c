@@ -94,19 +94,27 @@ void pipesim_gnuplot_free(PipesimGnuplot *picture)
 
 /* Script ------------------------------------------------------------------------------------- */
 
-/* A quote is two, but gnuplot 5.4 ends a string at the second pair of a row. */
+/* A quote is two, but gnuplot 5.4 ends a string at the second pair of a row, and takes a pair behind
+ * the opening quote for an empty string: such quotes stand in a string of their own. */
 static void quote_bytes(GString *out, const char *text)
 {
+	const char *p = text;
+
 	g_string_append_c(out, '\'');
-	for (const char *p = text; *p != '\0'; p++) {
-		if (p[0] == '\'' && p[1] == '\'') {
-			g_string_append(out, "' . \"\\047\\047\" . '");
-			p++;
-		} else if (*p == '\'') {
+	while (*p != '\0') {
+		const gsize quotes = strspn(p, "'");
+
+		if (quotes == 1 && p > text) {
 			g_string_append(out, "''");
+		} else if (quotes > 0) {
+			g_string_append(out, "' . \"");
+			for (gsize i = 0; i < quotes; i++)
+				g_string_append(out, "\\047");
+			g_string_append(out, "\" . '");
 		} else {
 			g_string_append_c(out, g_ascii_iscntrl(*p) ? '?' : *p);
 		}
+		p += MAX(quotes, (gsize)1);
 	}
 	g_string_append_c(out, '\'');
 }

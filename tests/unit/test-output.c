@@ -1,10 +1,12 @@
 #include "base/json.h"
 #include "grid.h"
 #include "output/figures.h"
+#include "output/gnuplot.h"
 #include "output/timeline-layout.h"
 #include "suites.h"
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static const PipesimStyle plain = {.unicode = TRUE, .width = 100};
 static const PipesimStyle ascii = {.width = 100};
@@ -197,6 +199,36 @@ START_TEST(csv_quotes)
 	ck_assert_msg(g_str_has_prefix(lines[2], "dualpipe,,,,,,,,,,,,,,,,,"), "%s", lines[2]);
 	ck_assert_uint_eq(count(lines[0], ","), 18);
 	ck_assert_uint_eq(count(lines[1], ","), 19);
+}
+END_TEST
+
+/* Every text of up to four of the bytes that mean something to gnuplot is printed by it as it is. */
+START_TEST(gnuplot_takes_any_text)
+{
+	static const char bytes[] = "'\"\\`@a";
+	g_autofree char *gnuplot = g_find_program_in_path("gnuplot"), *printed = NULL;
+	g_autoptr(GString) script = g_string_new("set print '-'\n"), texts = g_string_new(NULL);
+	g_autofree char *path = NULL;
+	const char *argv[] = {gnuplot, "-d", NULL, NULL};
+
+	if (gnuplot == NULL)
+		return;
+	for (guint length = 1, n = 6; length <= 4; length++, n *= 6)
+		for (guint code = 0; code < n; code++) {
+			char text[5] = "";
+
+			for (guint i = 0, rest = code; i < length; i++, rest /= 6)
+				text[i] = bytes[rest % 6];
+			g_string_append_printf(texts, "%s\n", text);
+			pipesim_gnuplot_quote(script, "print ", text, "\n");
+		}
+	close(g_file_open_tmp(NULL, &path, NULL));
+	ck_assert(g_file_set_contents(path, script->str, -1, NULL));
+	argv[2] = path;
+	ck_assert(g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &printed,
+		NULL, NULL, NULL));
+	unlink(path);
+	ck_assert_msg(strcmp(printed, texts->str) == 0, "gnuplot prints another text");
 }
 END_TEST
 
@@ -400,6 +432,7 @@ Suite *output_suite(void)
 	tcase_add_test(formats, values_are_printed);
 	tcase_add_test(formats, json_numbers);
 	tcase_add_test(formats, csv_quotes);
+	tcase_add_test(formats, gnuplot_takes_any_text);
 	tcase_add_loop_test(formats, text_fits_a_page, 1, 9);
 	tcase_add_test(formats, text_says_reasons_once);
 	grid_accepted(&n);
