@@ -6,8 +6,8 @@
 #include "measure/reader.h"
 #include <string.h>
 
-/* Most rows of one trace. */
-#define MAX_ROWS (1u << 23)
+/* Most rows of one trace, so that a file that is small when packed fills no more than half a gigabyte. */
+#define MAX_ROWS (1u << 21)
 
 PipesimTrace *pipesim_table_read(PipesimTable *table, PipesimInput *input, GError **error)
 {

@@ -87,6 +87,46 @@ static gboolean read_amount(Reader *reader, const PipesimCsvRecord *record, guin
 		       fault->message);
 }
 
+/* Whether no line is given twice. @line_of: (out) (optional) (array): by part and micro-batch the line that gives it, 0 =
+ * none; for g_free(). */
+static gboolean find_twice(const Reader *reader, guint **line_of, GError **error)
+{
+	const guint64 all = (guint64)reader->parts * reader->microbatches;
+	g_autofree guint *lines = NULL;
+
+	/* A number far too high is told as what is missing before it, not as lack of memory. */
+	if (all > PIPESIM_MAX_OP_TIMES)
+		return pipesim_fail_at(error, pipesim_csv_path(reader->csv), 1, 1,
+			"%u stages of %u micro-batches; %" G_GUINT64_FORMAT
+			" times of both together are the most",
+			reader->parts, reader->microbatches, PIPESIM_MAX_OP_TIMES);
+	lines = g_try_new0(guint, all);
+	if (lines == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"times of %" G_GUINT64_FORMAT " ops do not fit in memory", all);
+	for (guint i = 0; i < reader->lines->len; i++) {
+		const Line *line = &g_array_index(reader->lines, Line, i);
+		guint *first =
+			&lines[(gsize)line->part * reader->microbatches + line->microbatch];
+
+		if (*first != 0)
+			return pipesim_fail_at(error, pipesim_csv_path(reader->csv), line->line,
+				1, "micro-batch %u was already given in line %u; give it once",
+				line->microbatch, *first);
+		*first = line->line;
+	}
+	if (line_of != NULL)
+		*line_of = g_steal_pointer(&lines);
+	return TRUE;
+}
+
+/* A file that repeats itself, small when packed, is refused before it fills the memory: by the time that it has
+ * twice the lines of what it may have. */
+static gboolean is_checked_at(guint n_lines)
+{
+	return n_lines >= 1u << 16 && (n_lines & (n_lines - 1)) == 0;
+}
+
 static gboolean read_line(Reader *reader, const PipesimCsvRecord *record, GError **error)
 {
 	const guint at = reader->lengths ? 0 : MICROBATCH;
@@ -116,7 +156,7 @@ static gboolean read_line(Reader *reader, const PipesimCsvRecord *record, GError
 	g_array_append_val(reader->lines, line);
 	reader->parts = MAX(reader->parts, line.part + 1);
 	reader->microbatches = MAX(reader->microbatches, line.microbatch + 1);
-	return TRUE;
+	return !is_checked_at(reader->lines->len) || find_twice(reader, NULL, error);
 }
 
 static gboolean fail_missing(const Reader *reader, gsize at, GError **error)
@@ -140,26 +180,23 @@ static gboolean fail_missing(const Reader *reader, gsize at, GError **error)
 static gboolean place_lines(const Reader *reader, PipesimOpTimes *times, GError **error)
 {
 	const gsize all = (gsize)reader->parts * reader->microbatches;
-	g_autofree guint *line_of = g_try_new0(guint, all);
+	g_autofree guint *line_of = NULL;
 
+	if (!find_twice(reader, &line_of, error))
+		return FALSE;
 	times->microbatches = reader->microbatches;
 	times->parts = reader->lengths ? 0 : reader->parts;
 	if (reader->lengths)
 		times->length = g_try_new0(PipesimFraction, all);
 	else
 		times->time = g_try_new0(gint64, all * PIPESIM_FB);
-	if (line_of == NULL || (times->length == NULL && times->time == NULL))
+	if (times->length == NULL && times->time == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"times of %" G_GSIZE_FORMAT " ops do not fit in memory", all);
 	for (guint i = 0; i < reader->lines->len; i++) {
 		const Line *line = &g_array_index(reader->lines, Line, i);
 		const gsize at = (gsize)line->part * reader->microbatches + line->microbatch;
 
-		if (line_of[at] != 0)
-			return pipesim_fail_at(error, pipesim_csv_path(reader->csv), line->line,
-				1, "micro-batch %u was already given in line %u; give it once",
-				line->microbatch, line_of[at]);
-		line_of[at] = line->line;
 		if (reader->lengths)
 			times->length[at] = line->length;
 		else
@@ -217,12 +254,6 @@ gboolean pipesim_op_times_read(
 			"no times; write a header stage,microbatch,F,I,W and a line for each "
 			"stage "
 			"and micro-batch");
-	/* A number far too high is told as what is missing before it, not as lack of memory. */
-	if ((guint64)reader.parts * reader.microbatches > PIPESIM_MAX_OP_TIMES)
-		return pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1,
-			"%u stages of %u micro-batches; %" G_GUINT64_FORMAT
-			" times of both together are the most",
-			reader.parts, reader.microbatches, PIPESIM_MAX_OP_TIMES);
 	if (!place_lines(&reader, times, error))
 		return FALSE;
 	if (!set_averages(costs, times, ranks, &fault))

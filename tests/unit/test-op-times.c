@@ -181,6 +181,25 @@ START_TEST(faults_have_places)
 }
 END_TEST
 
+/* A file that repeats itself is refused long before its end, which is damaged. */
+START_TEST(repeated_lines_are_refused_early)
+{
+	static const char *const heads[] = {
+		"microbatch,length\n0,1\n", "stage,microbatch,F,I,W\n0,0,1,1,1\n9,9,1,1,1\n"};
+	static const char *const lines[] = {"0,1\n", "0,1,1,1,1\n"};
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	g_autoptr(GString) text = g_string_new(heads[_i]);
+	g_autoptr(GError) error = NULL;
+
+	for (guint i = 0; i < 1u << 17; i++)
+		g_string_append(text, lines[_i]);
+	g_string_append(text, "damaged\n");
+	ck_assert(!read_times(costs, text->str, 2, &error));
+	ck_assert_msg(strstr(error->message, "was already given in line") != NULL, "%s",
+		error->message);
+}
+END_TEST
+
 Suite *op_times_suite(void)
 {
 	Suite *suite = suite_create("op-times");
@@ -193,6 +212,7 @@ Suite *op_times_suite(void)
 	tcase_add_loop_test(tc, equal_lengths_change_nothing, 0, n);
 	tcase_add_loop_test(tc, runtimes_take_them, 0, 4);
 	tcase_add_loop_test(tc, longer_sequence_by_hand, 0, 4);
+	tcase_add_loop_test(tc, repeated_lines_are_refused_early, 0, 2);
 	tcase_add_loop_test(tc, faults_have_places, 0, G_N_ELEMENTS(bad));
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -2,6 +2,7 @@
 #include "trace-text.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #define ROW "r,0,attn,F,compute,own,sustained,100,ok\n"
 
@@ -113,6 +114,27 @@ START_TEST(twenty_faults_are_told)
 		lines += *p == '\n';
 	ck_assert_uint_eq(lines, 21);
 	ck_assert_ptr_nonnull(strstr(message, "\nand 10 more"));
+}
+END_TEST
+
+/* Small when packed: what is read of it before it is refused does not fill the memory. */
+START_TEST(rows_without_end_are_refused)
+{
+	const guint n = (1u << 21) + 1;
+	g_autoptr(GString) text = g_string_sized_new((gsize)n * 14 + 64);
+	g_autoptr(PipesimTrace) trace = NULL;
+	g_autoptr(GError) error = NULL;
+	struct rusage usage;
+
+	g_string_append(text, "step,stage,microbatch,op,start_us,dur_us\n");
+	for (guint i = 0; i < n; i++)
+		g_string_append(text, _i == 0 ? "0,0,0,F,0,1\n" : "0,0,0,x,0,1\n");
+	trace = pipesim_trace_read(
+		pipesim_input_new_memory("x.csv", text->str, text->len), NULL, &error);
+	ck_assert_ptr_null(trace);
+	ck_assert_str_eq(error->message, "x.csv:1:1: more than 2097152 rows; split the trace");
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	ck_assert_int_lt(usage.ru_maxrss, 1 << 20); /* KiB */
 }
 END_TEST
 
@@ -314,6 +336,7 @@ Suite *trace_suite(void)
 	tcase_add_test(trace, rows_are_read);
 	tcase_add_loop_test(trace, bad_traces_name_their_place, 0, G_N_ELEMENTS(bad));
 	tcase_add_test(trace, twenty_faults_are_told);
+	tcase_add_loop_test(trace, rows_without_end_are_refused, 0, 2);
 	tcase_add_test(trace, series_are_read);
 	tcase_add_test(trace, conditions_tell_rows_apart);
 	tcase_add_test(trace, halves_of_a_pair_share_its_split);
