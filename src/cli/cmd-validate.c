@@ -27,6 +27,7 @@ static void append_count(GString *out, guint n, const char *what, const char *pl
 /* How messages fare under the ways of communicating, by the names of these. */
 typedef struct {
 	GString *run, *hang, *cross;
+	GString *none; /* of runtimes with orders of their own */
 } Fates;
 
 /* Sorts one way of communicating into @fates; says on standard error where messages hang or meet the wrong
@@ -95,8 +96,8 @@ static gboolean report(
 	const PipesimShape *shape = &file->program->shape;
 	const PipesimRuntime *const *runtimes = pipesim_runtime_list();
 	g_autoptr(GString) run = g_string_new(NULL), hang = g_string_new(NULL),
-			   cross = g_string_new(NULL);
-	const Fates fates = {run, hang, cross};
+			   cross = g_string_new(NULL), none = g_string_new(NULL);
+	const Fates fates = {run, hang, cross, none};
 	GString *out = validation->out;
 
 	for (guint i = 0; runtimes[i] != NULL; i++) {
@@ -111,7 +112,8 @@ static gboolean report(
 		lowering = pipesim_lower(file->program, runtimes[i], &issuing, &fault);
 		if (lowering == NULL &&
 			g_error_matches(fault, PIPESIM_ERROR, PIPESIM_ERROR_CONSTRAINT)) {
-			/* A runtime that has orders of its own. */
+			g_string_append_printf(
+				none, "%s%s", none->len > 0 ? ", " : "", runtimes[i]->name);
 			if (validation->all)
 				continue;
 			g_printerr("%s: %s\n", path, fault->message);
@@ -141,6 +143,8 @@ static gboolean report(
 		g_string_append_printf(out, "; deadlock under %s", hang->str);
 	if (cross->len > 0)
 		g_string_append_printf(out, "; wrong tensors received under %s", cross->str);
+	if (none->len > 0)
+		g_string_append_printf(out, "; no such order in %s", none->str);
 	g_string_append_c(out, '\n');
 	return TRUE;
 }
