@@ -10,6 +10,7 @@
 
 END {
 	parse()
+	if (strict) read_legend()
 	if (mode == "extract") extract()
 	else compare()
 }
@@ -55,6 +56,52 @@ function unescaped(line)
 	return line
 }
 
+# Paragraph p of what is below tables: its name, and the lines from starts[p] to before starts[p + 1] of legend[].
+function read_legend(    line)
+{
+	while ((getline line <words) > 0) {
+		legend[++n_legend] = line
+		if (line !~ /^ /) {
+			starts[++n_paragraphs] = n_legend
+			called[n_paragraphs] = line
+			sub(/  +.*/, "", called[n_paragraphs])
+		}
+	}
+	starts[n_paragraphs + 1] = n_legend + 1
+}
+
+# Which paragraph of the legend stands in text[] from j, or 0.
+function paragraph_at(text, j,    p, k)
+{
+	for (p = 1; p <= n_paragraphs; p++) {
+		for (k = starts[p]; k < starts[p + 1] && text[j + k - starts[p]] == legend[k]; k++)
+			;
+		if (k == starts[p + 1])
+			return p
+	}
+	return 0
+}
+
+# An example that has one of the paragraphs whole is compared whole, and so says how they read.
+function fold(i,    j, k, p)
+{
+	for (j = first[i]; j <= last[i]; j++)
+		if (paragraph_at(lines, j))
+			return
+	for (j = 1; j <= n_got; j++) {
+		p = paragraph_at(got, j)
+		if (p && got[k] ~ /^\[legend: /)
+			got[k] = substr(got[k], 1, length(got[k]) - 1) ", " called[p] "]"
+		else if (p)
+			got[++k] = "[legend: " called[p] "]"
+		else
+			got[++k] = got[j]
+		if (p)
+			j += starts[p + 1] - starts[p] - 1
+	}
+	n_got = k
+}
+
 function extract(    i)
 {
 	for (i = 1; i <= n; i++) {
@@ -90,6 +137,8 @@ function collect(i,    line, name, status)
 	close(name)
 	if (status == "" && n_got + n_out == 0)
 		return 0
+	if (strict)
+		fold(i)
 	name = folder "/" i ".err"
 	while (strict && (getline line < name) > 0)
 		got[++n_got] = "! " line

@@ -6,7 +6,9 @@
 #   [output: FILE]  says that standard output is what FILE has
 #   ...             stands for any lines
 # In tests/cli lines of standard error follow those of standard output, each behind "! ", and all is
-# compared; elsewhere both are as on a terminal, and an example without output is only run.
+# compared; elsewhere both are as on a terminal, and an example without output is only run. In tests/cli
+#   [legend: A, B]  stands for what is said of these columns below a table, as two plain commands print it,
+# but in the few examples that have it whole, which check the words.
 # The examples of a document run one after the other in one folder, beside docs, schedules, traces and
 # input, which is tests/input. `make golden` rewrites what is printed otherwise, but in the manual and where a
 # "..." stands.
@@ -32,8 +34,8 @@ unset NO_COLOR COLUMNS LINES TERM LANGUAGE PIPESIM_DATADIR
 examples() # MODE STRICT DOCUMENT
 {
 	awk -v mode="$1" -v strict="$2" -v folder="$scratch/$3" -v name="$3" -v sources="$sources" \
-		-v gnuplot="$(command -v gnuplot)" -v update="${PIPESIM_UPDATE_GOLDEN-}" -f "$sources/tests/examples.awk" \
-		"$sources/$3"
+		-v gnuplot="$(command -v gnuplot)" -v words="$scratch/legend" -v update="${PIPESIM_UPDATE_GOLDEN-}" \
+		-f "$sources/tests/examples.awk" "$sources/$3"
 }
 
 run_document() # STRICT DOCUMENT
@@ -53,6 +55,13 @@ run_document() # STRICT DOCUMENT
 
 documents='README.md docs/diagnose.md docs/guide.md docs/pipesim.1 docs/output.md docs/pytorch.md docs/schedules.md'
 cases=$(cd "$sources" && ls tests/cli/*.md)
+
+# What columns mean: as said without a limit, and of all that the first does not have.
+{
+	pipesim --pp 2 -m 2 -s 1f1b --runtime native | sed -n '/^\*   /,/^$/{/./p}'
+	pipesim --pp 2 -m 2 -s 1f1b --stage-scale 0=2 --link-latency 5us --activation-bytes 1GB --memory-limit 1TB |
+		sed -n '/^runtime  /,/^$/{/./p}'
+} >"$scratch/legend"
 
 # The page of schedules explains each.
 if [ "${PIPESIM_UPDATE_GOLDEN-}" = 1 ]; then
