@@ -15,7 +15,7 @@ for target in "$@"; do
 	echo "$name: $FUZZ_SECONDS s"
 	ASAN_OPTIONS=${ASAN_OPTIONS-} "$target" -max_total_time="$FUZZ_SECONDS" -timeout=10 \
 		-rss_limit_mb=4096 -artifact_prefix="$corpus/" -verbosity=0 -print_final_stats=1 \
-		"$target.found" "$corpus" >"$target.said" 2>&1 || {
+		"$target.found" "$corpus" "$TOP_SRCDIR/tests/input" "$TOP_SRCDIR/models" >"$target.said" 2>&1 || {
 		status=1
 		tail -n 40 "$target.said"
 	}

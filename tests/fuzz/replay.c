@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "cannot read %s\n", argv[i]);
 			return 1;
 		}
-		exact = g_memdup2(data, size);
+		exact = g_memdup2(data, MAX(size, 1)); /* never NULL, as libFuzzer has it */
 		LLVMFuzzerTestOneInput(exact, size);
 	}
 	return 0;
