@@ -93,7 +93,7 @@ static PipesimCosts *costs_of(const Search *s, const guint *ends)
 
 	pipesim_costs_set_cutter(
 		costs, pipesim_cutter_fix(s->costs->cutter,
-			       pipesim_stages_of_items(s->model, ends, s->stages)));
+			       pipesim_stages_of_items(s->model, ends, s->stages), NULL));
 	return costs;
 }
 

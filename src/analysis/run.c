@@ -1,54 +1,15 @@
 #include "config.h"
 
-#include "analysis/layouts.h"
+#include "analysis/footing.h"
 #include "analysis/plan.h"
 #include "analysis/run.h"
 #include "model/split.h"
-#include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>
 
-/* On what footing schedules are compared that cut the model into different numbers of stages:
- * the scenario and costs of one run. */
-typedef struct {
-	PipesimScenario scenario;
-	const PipesimCosts *costs; /* @own, or the caller's */
-	PipesimCosts *own;
-	guint factor; /* stages of a rank that count as one rank's share each; 1 = none do */
-} Footing;
-
-/* At equal ranks the scenario and costs as they are. At equal stages a schedule with @v stages a
- * rank, copies aside, has PP / v ranks, whose share is v times as large: a stage takes as long in
- * every schedule, as in DeepSeek's table. FALSE where PP is no multiple of @v, or a slow rank of
- * @costs is none of the PP / v. footing->own is to be freed in any case. */
-static gboolean init_footing(Footing *footing, const char *name, guint v,
-	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
-{
-	*footing = (Footing){.scenario = *scenario, .costs = costs, .factor = 1};
-	if (scenario->compare_at == PIPESIM_AT_RANKS || v == 1)
-		return TRUE;
-	if (scenario->ranks % v != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"%s: %u stages with %u of them per rank: at equal stages PP must be a "
-			"multiple of %u; nearest: %u",
-			name, scenario->ranks, v, v, MAX(scenario->ranks / v, 1u) * v);
-	/* With fewer ranks than were asked for a slow one must not be lost in silence. */
-	for (guint rank = scenario->ranks / v; rank < costs->n_slow; rank++)
-		if (costs->slow[rank].num != costs->slow[rank].den)
-			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-				"%s: rank %u is slow, but at equal stages there are ranks 0 to "
-				"%u; name one of these, or compare at equal ranks",
-				name, rank, scenario->ranks / v - 1);
-	footing->factor = v;
-	footing->scenario.ranks /= v;
-	footing->own = pipesim_costs_share(costs, v);
-	footing->costs = footing->own;
-	return TRUE;
-}
-
 /* Where a micro-batch runs in @parts and there are links, makes messages of so many times fewer
  * bytes, and P2P that of the slowest hop. */
-static void divide_messages(Footing *footing, guint parts)
+static void divide_messages(PipesimFooting *footing, guint parts)
 {
 	PipesimNetwork *network;
 
@@ -81,7 +42,7 @@ static PipesimWant want_of(const PipesimJob *job, const PipesimScenario *scenari
 	return streams && enough ? PIPESIM_WANT_FIGURES : PIPESIM_WANT_MESSAGES;
 }
 
-static gboolean report(PipesimRun *run, const Footing *footing)
+static gboolean report(PipesimRun *run, const PipesimFooting *footing)
 {
 	const PipesimSubject subject = {.step = run->step,
 		.schedule = run->schedule,
@@ -107,7 +68,7 @@ static gboolean report(PipesimRun *run, const Footing *footing)
 
 /* @messages: of a file, or NULL. */
 static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
-	const PipesimLowering *messages, const Footing *footing)
+	const PipesimLowering *messages, const PipesimFooting *footing)
 {
 	run->network = pipesim_network_copy(footing->costs->network);
 	return (PipesimJob){.order = order,
@@ -121,7 +82,7 @@ static PipesimJob make_job(PipesimRun *run, const PipesimOrder *order,
 }
 
 /* What the step of @run means, or that there is none. */
-static void finish(PipesimRun *run, const Footing *footing)
+static void finish(PipesimRun *run, const PipesimFooting *footing)
 {
 	if (run->step == NULL || !report(run, footing)) {
 		g_clear_pointer(&run->step, pipesim_step_free);
@@ -131,54 +92,13 @@ static void finish(PipesimRun *run, const Footing *footing)
 	}
 }
 
-static void run_job(PipesimRun *run, const PipesimJob *job, const Footing *footing)
+static void run_job(PipesimRun *run, const PipesimJob *job, const PipesimFooting *footing)
 {
 	run->step = pipesim_step_run(job, want_of(job, &footing->scenario), &run->error);
 	finish(run, footing);
 }
 
-/* Where the cutter leaves that to runs, gives @run the layout that is shortest for it. */
-static void choose_layout(PipesimRun *run, Footing *footing)
-{
-	const PipesimCutter *cutter = footing->costs->cutter;
-	g_autoptr(GString) words = NULL;
-	char room[G_ASCII_DTOSTR_BUF_SIZE];
-	double gap = 1;
-
-	if (cutter == NULL || !pipesim_cutter_searches(cutter))
-		return;
-	run->layout = pipesim_layouts_search(run->schedule, &footing->scenario, &run->shape,
-		footing->costs, G_MAXINT64, &gap);
-	if (run->layout == NULL) {
-		g_autoptr(PipesimStages) balanced =
-			pipesim_cutter_layout(cutter, run->shape.stages, NULL);
-
-		if (balanced == NULL)
-			return; /* which is said where it is checked */
-		words = g_string_new("layout ");
-		pipesim_stages_print(balanced, words);
-		g_string_append(words, ", balanced alone: the order follows from the times");
-		run->layers = g_string_free(g_steal_pointer(&words), FALSE);
-		return;
-	}
-	if (footing->own == NULL)
-		footing->own = pipesim_costs_copy(footing->costs);
-	pipesim_costs_set_cutter(
-		footing->own, pipesim_cutter_fix(cutter, pipesim_stages_copy(run->layout)));
-	footing->costs = footing->own;
-	words = g_string_new("layout ");
-	pipesim_stages_print(run->layout, words);
-	if (gap == 0)
-		g_string_append(words, ", which no other beats");
-	else if (gap < 1)
-		g_string_append_printf(words, ", which no other beats by more than %s %%",
-			g_ascii_formatd(room, sizeof room, "%.2f", ceil(1e4 * gap) / 100));
-	else
-		g_string_append(words, ", the best of those that were tried");
-	run->layers = g_string_free(g_steal_pointer(&words), FALSE);
-}
-
-static gboolean can_split(PipesimRun *run, const Footing *footing)
+static gboolean can_split(PipesimRun *run, const PipesimFooting *footing)
 {
 	if (pipesim_split_check(footing->costs, &run->shape, &run->error))
 		return TRUE;
@@ -188,7 +108,7 @@ static gboolean can_split(PipesimRun *run, const Footing *footing)
 
 /* A run of @schedule that has its shape and times, or an error. */
 static PipesimRun *begin(
-	const PipesimSchedule *schedule, const PipesimPoint *point, Footing *footing)
+	const PipesimSchedule *schedule, const PipesimPoint *point, PipesimFooting *footing)
 {
 	const PipesimScenario *scenario = point->scenario;
 	PipesimRun *run = g_new0(PipesimRun, 1);
@@ -196,7 +116,7 @@ static PipesimRun *begin(
 	run->name = g_strdup(schedule->name);
 	run->schedule = schedule;
 	run->runtime = pipesim_runtime_resolve(scenario->runtime, schedule->runtime);
-	if (!init_footing(footing, schedule->name,
+	if (!pipesim_footing_init(footing, schedule->name,
 		    pipesim_schedule_stages_per_rank(schedule, scenario), scenario,
 		    point->costs, &run->error) ||
 		!pipesim_schedule_shape(
@@ -204,15 +124,13 @@ static PipesimRun *begin(
 		run->shape.ranks = 0;
 		return run;
 	}
-	choose_layout(run, footing);
 	if (!can_split(run, footing)) {
 		run->shape.ranks = 0;
 		return run;
 	}
 	divide_messages(footing, pipesim_shape_parts(&run->shape));
 	run->times = pipesim_times_new(footing->costs, &run->shape);
-	if (run->layers == NULL)
-		run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
+	run->layers = pipesim_split_describe(footing->costs, &run->shape, run->times);
 	return run;
 }
 
@@ -226,7 +144,7 @@ static gboolean share_order(const PipesimRun *a, const PipesimRun *b)
 
 /* @n runs of one order, side by side if the engines will. */
 static void run_jobs(
-	PipesimRun **runs, const PipesimOrder *order, const Footing *footings, guint n)
+	PipesimRun **runs, const PipesimOrder *order, const PipesimFooting *footings, guint n)
 {
 	g_autofree PipesimJob *jobs = g_new(PipesimJob, n);
 	g_autofree PipesimStep **steps = g_new(PipesimStep *, n);
@@ -250,7 +168,7 @@ static void run_jobs(
 void pipesim_run_points(
 	const PipesimSchedule *schedule, const PipesimPoint *points, guint n, PipesimRun **runs)
 {
-	g_autofree Footing *footings = g_new(Footing, n);
+	g_autofree PipesimFooting *footings = g_new(PipesimFooting, n);
 
 	for (guint i = 0; i < n; i++)
 		runs[i] = begin(schedule, &points[i], &footings[i]);
@@ -295,7 +213,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	g_autoptr(PipesimOrder) order = pipesim_order_of_program(program);
 	PipesimRun *run = g_new0(PipesimRun, 1);
 	const PipesimShape *shape = &program->shape;
-	Footing footing;
+	PipesimFooting footing;
 	PipesimJob job;
 
 	run->name = g_strdup(name);
@@ -303,7 +221,7 @@ PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	if (messages != NULL && run->runtime->waits)
 		run->runtime = messages->runtime;
 	run->shape = *shape;
-	if (init_footing(
+	if (pipesim_footing_init(
 		    &footing, name, stages_per_rank(shape), scenario, costs, &run->error) &&
 		can_split(run, &footing)) {
 		run->times =
@@ -329,10 +247,10 @@ char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
 {
 	const guint v = pipesim_schedule_stages_per_rank(schedule, scenario);
 	PipesimShape shape;
-	Footing footing;
+	PipesimFooting footing;
 	char *words = NULL;
 
-	if (init_footing(&footing, schedule->name, v, scenario, costs, NULL) &&
+	if (pipesim_footing_init(&footing, schedule->name, v, scenario, costs, NULL) &&
 		pipesim_schedule_shape(schedule, &footing.scenario, &shape, NULL) &&
 		pipesim_split_check(footing.costs, &shape, NULL))
 		words = word_layers(footing.costs, &shape, NULL);
@@ -344,10 +262,10 @@ char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScen
 	const PipesimCosts *costs)
 {
 	const PipesimShape *shape = &program->shape;
-	Footing footing;
+	PipesimFooting footing;
 	char *words = NULL;
 
-	if (init_footing(&footing, "", stages_per_rank(shape), scenario, costs, NULL) &&
+	if (pipesim_footing_init(&footing, "", stages_per_rank(shape), scenario, costs, NULL) &&
 		pipesim_split_check(footing.costs, shape, NULL))
 		words = word_layers(footing.costs, shape, program->stage_of);
 	pipesim_costs_free(footing.own);
@@ -360,7 +278,6 @@ void pipesim_run_free(PipesimRun *run)
 		return;
 	g_free(run->name);
 	g_free(run->layers);
-	pipesim_stages_free(run->layout);
 	g_clear_error(&run->error);
 	pipesim_step_free(run->step);
 	pipesim_times_free(run->times);
@@ -388,6 +305,7 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	if (comparison == NULL)
 		return;
 	g_ptr_array_unref(comparison->runs);
+	pipesim_costs_free(comparison->laid_out);
 	g_free(comparison->about);
 	g_free(comparison->command);
 	g_free(comparison);
@@ -408,7 +326,8 @@ static gint64 find_baseline(const PipesimComparison *comparison)
 	}
 	scenario.samples = 0;
 	scenario.keep = PIPESIM_KEEP_NOTHING;
-	run = pipesim_run_schedule(schedule, &scenario, comparison->costs);
+	run = pipesim_run_schedule(schedule, &scenario,
+		comparison->laid_out != NULL ? comparison->laid_out : comparison->costs);
 	baseline = run->report != NULL ? run->report->makespan : -1;
 	pipesim_run_free(run);
 	return baseline;

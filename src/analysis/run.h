@@ -2,7 +2,6 @@
 #pragma once
 #include "analysis/report.h"
 #include "analysis/samples.h"
-#include "transformer/layout.h"
 
 /* A stretch of time that a rank lost, of a step that was measured; ns from its start. */
 typedef struct {
@@ -21,7 +20,6 @@ struct _PipesimRun {
 	const PipesimRuntime *runtime;   /* never NULL, nor native */
 	PipesimTimes *times;
 	char *layers;            /* what is to be said of layers in stages, or NULL */
-	PipesimStages *layout;   /* that was found for it (analysis/layouts.h), or NULL */
 	PipesimNetwork *network; /* that it ran over; NULL: P2P alone */
 	PipesimStep *step;       /* has ops where the scenario keeps them */
 	PipesimReport *report;
@@ -75,7 +73,9 @@ char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScen
 typedef struct {
 	PipesimScenario scenario;
 	const PipesimCosts *costs; /* the caller's */
-	GPtrArray *runs; /* of PipesimRun, owned, in the order in which they are shown */
+	PipesimCosts
+		*laid_out; /* with the layers of 1F1B, owned; NULL: they are those of all */
+	GPtrArray *runs;   /* of PipesimRun, owned, in the order in which they are shown */
 	gboolean
 		critical; /* show people what the makespan hangs on (PipesimScenario.critical) */
 	gint64 baseline;  /* makespan of 1F1B at the same shape and costs, ns; -1 = none */

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/choose.h"
 #include "cli/command.h"
 #include "output/gnuplot.h"
 #include "output/timeline-layout.h"
@@ -142,6 +143,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		(setup->text[PIPESIM_SET_TIMELINE] != NULL &&
 			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
+	comparison->laid_out = pipesim_layout_choose(
+		pipesim_schedule_find("1f1b", NULL), scenario, setup->costs);
 	pipesim_comparison_finish(comparison);
 	tell_layers(setup, format, comparison);
 	if (format->for_people || page)

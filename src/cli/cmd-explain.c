@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/choose.h"
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -336,7 +337,8 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 		return FALSE;
 	append_words(schedule, out);
 	comparison = pipesim_comparison_new(&setup->scenario, setup->costs);
-	run = pipesim_run_schedule(schedule, &setup->scenario, setup->costs);
+	pipesim_layout_run_points(
+		schedule, &(PipesimPoint){&setup->scenario, setup->costs}, 1, &run);
 	g_ptr_array_add(comparison->runs, run);
 	if (run->error != NULL) {
 		g_propagate_error(error, g_error_copy(run->error));

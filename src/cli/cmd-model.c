@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/choose.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "output/figures.h"
@@ -524,6 +525,9 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 	PipesimScenario *scenario = &setup->scenario;
 	const char *name = setup->text[PIPESIM_SET_SCHEDULE];
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
+	PipesimCosts *laid_out = NULL;
+	const PipesimChoice *choice;
+	PipesimScenario own;
 	PipesimRun *run;
 
 	if (!pipesim_choices_add_list(choices, name != NULL ? name : "1f1b", error))
@@ -541,7 +545,15 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 	if (!pipesim_choices_prepare(choices, setup, error) ||
 		!pipesim_setup_costs(setup, NULL, error))
 		return NULL;
-	run = pipesim_choice_run(g_ptr_array_index(choices, 0), scenario, setup->costs);
+	choice = g_ptr_array_index(choices, 0);
+	own = pipesim_choice_scenario(choice, scenario);
+	if (choice->schedule != NULL)
+		laid_out = pipesim_layout_choose(choice->schedule, &own, setup->costs);
+	if (laid_out != NULL) {
+		pipesim_costs_free(setup->costs);
+		setup->costs = laid_out;
+	}
+	run = pipesim_choice_run(choice, scenario, setup->costs);
 	if (run->error == NULL)
 		return run;
 	g_propagate_error(error, g_error_copy(run->error));
@@ -553,9 +565,7 @@ static gboolean sum_stages(Answer *answer, GError **error)
 {
 	const guint n = answer->run->shape.stages;
 
-	answer->stages = answer->run->layout != NULL
-				 ? pipesim_stages_copy(answer->run->layout)
-				 : pipesim_cutter_layout(answer->cutter, n, error);
+	answer->stages = pipesim_cutter_layout(answer->cutter, n, error);
 	if (answer->stages == NULL)
 		return FALSE;
 	answer->sums = g_new0(PipesimStage, n);

@@ -66,6 +66,7 @@ struct _PipesimCutter {
 		guint stage, PipesimKind kind);
 	void (*free)(PipesimCutter *cutter);
 	gint64 message; /* bytes that a micro-batch hands from stage to stage */
+	char *words;    /* what is to be said of its layers, its own; NULL: nothing */
 	/* Of one micro-batch, where times of stages are known; else 0: tokens over all data-parallel ranks;
 	 * FLOPs of the model, without recomputation, over all stages on one of the GPUs that share a stage;
 	 * how many these are; FLOPs per second of one, which MFU is of, 0 = not known. */

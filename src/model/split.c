@@ -223,6 +223,8 @@ char *pipesim_split_describe(
 	PipesimNumber number;
 	gint64 share;
 
+	if (costs->cutter != NULL && costs->cutter->words != NULL)
+		return g_strdup(costs->cutter->words);
 	if (layers == 0 || layers % shape->stages == 0)
 		return NULL;
 	words = g_string_new(NULL);

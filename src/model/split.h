@@ -24,7 +24,7 @@ guint64 *pipesim_split_layers(
 	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of);
 
 /** pipesim_split_describe: what is to be said of the layers of a stage: that there are fractions of
- * one, or which stages of @times have one more. NULL where nothing is, or layers are not known. For
+ * one, or which stages of @times have one more, or the words of its cutter. NULL where nothing is, or layers are not known. For
  * g_free(). */
 char *pipesim_split_describe(
 	const PipesimCosts *costs, const PipesimShape *shape, const PipesimTimes *times);

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "analysis/choose.h"
 #include "setup/choice.h"
 #include <string.h>
 
@@ -215,7 +216,7 @@ static void run_labelled(
 		scenarios[i] = pipesim_choice_scenario(choice, points[i].scenario);
 		own[i] = (PipesimPoint){&scenarios[i], points[i].costs};
 	}
-	pipesim_run_points(choice->schedule, own, n, runs);
+	pipesim_layout_run_points(choice->schedule, own, n, runs);
 	for (guint i = 0; i < n; i++) {
 		g_free(runs[i]->name);
 		runs[i]->name = g_strdup(choice->label);
@@ -228,7 +229,7 @@ void pipesim_choice_run_points(
 	if (choice->label != NULL)
 		run_labelled(choice, points, n, runs);
 	else if (choice->schedule != NULL)
-		pipesim_run_points(choice->schedule, points, n, runs);
+		pipesim_layout_run_points(choice->schedule, points, n, runs);
 	else
 		for (guint i = 0; i < n; i++)
 			runs[i] =

@@ -72,7 +72,8 @@ PipesimCosts *pipesim_planner_costs(
 	if (costs != NULL && candidate->layout != NULL)
 		layout = pipesim_stages_parse(wish->model, candidate->layout, "layout", NULL);
 	if (layout != NULL)
-		pipesim_costs_set_cutter(costs, pipesim_cutter_fix(costs->cutter, layout));
+		pipesim_costs_set_cutter(
+			costs, pipesim_cutter_fix(costs->cutter, layout, NULL));
 	return costs;
 }
 

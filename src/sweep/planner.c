@@ -250,7 +250,7 @@ static void lay_out_one(const Layouts *layouts, PipesimCandidate *candidate)
 		pipesim_stages_print(layout, text);
 		candidate->layout = g_intern_string(text->str);
 		pipesim_costs_set_cutter(way.costs,
-			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout)));
+			pipesim_cutter_fix(way.costs->cutter, g_steal_pointer(&layout), NULL));
 		pipesim_family_run(family, &costs, 1, &brief);
 		pipesim_plan_take(&way, &brief, candidate);
 	}

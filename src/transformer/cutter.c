@@ -85,6 +85,7 @@ static void free_cutter(PipesimCutter *base)
 	g_ptr_array_unref(cutter->known);
 	g_hash_table_unref(cutter->found);
 	g_mutex_clear(&cutter->lock);
+	g_free(base->words);
 	g_free(cutter);
 }
 
@@ -491,13 +492,14 @@ gboolean pipesim_cutter_searches(const PipesimCutter *base)
 	return ((const Cutter *)base)->search;
 }
 
-PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layout)
+PipesimCutter *pipesim_cutter_fix(const PipesimCutter *base, PipesimStages *layout, char *words)
 {
 	const Cutter *cutter = (const Cutter *)base;
 	Cutter *fixed_cutter = g_new0(Cutter, 1);
 
 	fixed_cutter->cutter = cutter->cutter;
 	fixed_cutter->cutter.references = 1;
+	fixed_cutter->cutter.words = words;
 	fixed_cutter->base = cutter->base;
 	g_atomic_int_inc(&cutter->base->references);
 	fixed_cutter->layout = layout;

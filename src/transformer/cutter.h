@@ -72,13 +72,15 @@ gboolean pipesim_cutter_take(
  * is shared. */
 void pipesim_cutter_set_auto(PipesimCutter *cutter);
 
-/** pipesim_cutter_set_search: as pipesim_cutter_set_auto(), and runs look for the layout that is shortest for them
- * (analysis/layouts.h); pipesim_cutter_searches: whether they do. */
+/** pipesim_cutter_set_search: as pipesim_cutter_set_auto(), and who runs it looks for the layout that is shortest
+ * first (layout/choose.h); pipesim_cutter_searches: whether that is so. */
 void pipesim_cutter_set_search(PipesimCutter *cutter);
 gboolean pipesim_cutter_searches(const PipesimCutter *cutter);
 
-/** pipesim_cutter_fix: the same with @layout (transfer full) alone, whatever ranks its stages are on. */
-PipesimCutter *pipesim_cutter_fix(const PipesimCutter *cutter, PipesimStages *layout);
+/** pipesim_cutter_fix: the same with @layout (transfer full) alone, whatever ranks its stages are on, and @words (nullable,
+ * transfer full) of it. */
+PipesimCutter *pipesim_cutter_fix(
+	const PipesimCutter *cutter, PipesimStages *layout, char *words);
 
 /** pipesim_cutter_weights: ns of F, I and W of one of each part, by PipesimPart, of a cutter that balances; its own. */
 const double *pipesim_cutter_weights(const PipesimCutter *cutter);

@@ -1,3 +1,4 @@
+#include "analysis/choose.h"
 #include "analysis/family.h"
 #include "analysis/layout-counts.h"
 #include "analysis/layout-cuts.h"
@@ -85,7 +86,7 @@ static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario
 		own = pipesim_costs_copy(costs);
 		pipesim_costs_set_cutter(
 			own, pipesim_cutter_fix(costs->cutter,
-				     pipesim_stages_of_items(model, ends, stages)));
+				     pipesim_stages_of_items(model, ends, stages), NULL));
 		run = pipesim_run_schedule(schedule, scenario, own);
 		if (run->error == NULL && run->report->memory.fits)
 			best = MIN(best, run->report->training.step);
@@ -127,9 +128,11 @@ START_TEST(finds_layouts)
 		ck_assert(pipesim_cutter_take(cutter, 2, costs, NULL));
 		/* Without a limit, and where the layout that was found is too large. */
 		for (guint i = 0; i < 2; i++) {
-			g_autoptr(PipesimRun) run =
-				pipesim_run_schedule(schedule, &scenario, costs);
+			g_autoptr(PipesimRun) run = NULL;
 			gint64 best;
+
+			pipesim_layout_run_points(
+				schedule, &(PipesimPoint){&scenario, costs}, 1, &run);
 
 			ck_assert_msg(run->error == NULL, "%s", run->error->message);
 			best = try_layouts(
@@ -158,13 +161,15 @@ static PipesimRun *run_balanced(const PipesimTransformer *model, gboolean search
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 	PipesimCutter *cutter =
 		pipesim_cutter_new(pipesim_transformer_copy(model), &training, NULL, &rates);
+	PipesimRun *run;
 
 	if (search)
 		pipesim_cutter_set_search(cutter);
 	else
 		pipesim_cutter_set_auto(cutter);
 	ck_assert(pipesim_cutter_take(cutter, scenario->ranks, costs, NULL));
-	return pipesim_run_schedule(schedule, scenario, costs);
+	pipesim_layout_run_points(schedule, &(PipesimPoint){scenario, costs}, 1, &run);
+	return run;
 }
 
 /* A run with an automatic layout ends as with balanced layers: with a step that is no longer, or with the same refusal.
@@ -178,11 +183,12 @@ START_TEST(ends_as_balanced)
 
 	model->layers = 8;
 	for (; *runtimes != NULL; runtimes++)
-		for (guint k = 0; k < 2 * G_N_ELEMENTS(shapes); k++) {
-			const PipesimScenario scenario = {.ranks = shapes[k / 2][0],
-				.microbatches = shapes[k / 2][1],
+		for (guint k = 0; k < 3 * G_N_ELEMENTS(shapes); k++) {
+			const PipesimScenario scenario = {.ranks = shapes[k / 3][0],
+				.microbatches = shapes[k / 3][1],
 				.runtime = *runtimes,
-				.issuing.defer_recv = k % 2,
+				.issuing.defer_recv = k % 3 == 1,
+				.compare_at = k % 3 == 2 ? PIPESIM_AT_STAGES : PIPESIM_AT_RANKS,
 				.keep = PIPESIM_KEEP_NOTHING,
 				.seed = 1};
 			const PipesimSchedule *const *schedules = pipesim_schedule_list();
@@ -233,8 +239,8 @@ static gint64 try_all(PipesimFamily *family, const PipesimCosts *costs, guint st
 
 		waiting[n_waiting] = pipesim_costs_copy(costs);
 		pipesim_costs_set_cutter(waiting[n_waiting++],
-			pipesim_cutter_fix(
-				costs->cutter, pipesim_stages_of_items(model, ends, stages)));
+			pipesim_cutter_fix(costs->cutter,
+				pipesim_stages_of_items(model, ends, stages), NULL));
 		/* The next in the order of words. */
 		while (stage > 0 && ends[stage - 1] + 1 == n - (stages - 1 - stage))
 			stage--;
@@ -298,8 +304,8 @@ START_TEST(proves_layouts)
 		ck_assert_ptr_nonnull(found);
 		family = pipesim_family_new(schedule, &scenario, 1000);
 		best = try_all(family, costs, shape.stages);
-		pipesim_costs_set_cutter(
-			costs, pipesim_cutter_fix(costs->cutter, g_steal_pointer(&found)));
+		pipesim_costs_set_cutter(costs,
+			pipesim_cutter_fix(costs->cutter, g_steal_pointer(&found), NULL));
 		pipesim_family_run(family, (const PipesimCosts *const *)&costs, 1, &brief);
 		ck_assert_msg((double)best >= (double)brief.step * (1 - gap - 1e-6),
 			"%s: %" G_GINT64_FORMAT " ns, found %" G_GINT64_FORMAT ", gap %g",
@@ -551,8 +557,9 @@ static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPES
 		layout = pipesim_layouts_search(
 			candidate->schedule, &scenario, &shape, costs, G_MAXINT64, &gap);
 		if (layout != NULL)
-			pipesim_costs_set_cutter(costs,
-				pipesim_cutter_fix(costs->cutter, g_steal_pointer(&layout)));
+			pipesim_costs_set_cutter(
+				costs, pipesim_cutter_fix(
+					       costs->cutter, g_steal_pointer(&layout), NULL));
 		run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
 		candidate->step = run->report->training.step;
 		candidate->fits = run->report->memory.fits;
