@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "analysis/choose.h"
 #include "cli/command.h"
+#include "layout/choose.h"
 #include "output/gnuplot.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"

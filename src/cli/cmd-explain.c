@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "analysis/choose.h"
 #include "cli/command.h"
+#include "layout/choose.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "runtime/runtime.h"

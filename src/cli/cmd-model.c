@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "analysis/choose.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "layout/choose.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/table.h"

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/choose.h"
+#include "layout/choose.h"
 #include "setup/choice.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "config.h"
 
-#include "analysis/layouts.h"
 #include "base/parallel.h"
+#include "layout/layouts.h"
 #include "schedule/schedule.h"
 #include "sweep/planner-ways.h"
 #include <string.h>

@@ -2,7 +2,7 @@
  * combination of sizes, micro-batch, recomputation and schedule that the rules allow is bounded, and those
  * that could be among the best are simulated. */
 #pragma once
-#include "analysis/family.h"
+#include "layout/family.h"
 #include "transformer/cutter.h"
 
 /* Processes that all make the same plan and share its simulations. */

@@ -1,6 +1,6 @@
 /* Points of a sweep solved on several threads and handed out in order. */
 #pragma once
-#include "analysis/family.h"
+#include "layout/family.h"
 #include "output/figures.h"
 
 /* What is known of one schedule at one point, or of a candidate of a plan. Plain but for @error, so that it can travel. */

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/footprint.h"
+#include "layout/footprint.h"
 #include <string.h>
 
 /* Sums stay below it. */

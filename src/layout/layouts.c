@@ -1,9 +1,9 @@
 #include "config.h"
 
-#include "analysis/family.h"
-#include "analysis/layout-counts.h"
-#include "analysis/layout-cuts.h"
-#include "analysis/layouts.h"
+#include "layout/family.h"
+#include "layout/layout-counts.h"
+#include "layout/layout-cuts.h"
+#include "layout/layouts.h"
 #include "transformer/cutter.h"
 #include <math.h>
 #include <string.h>

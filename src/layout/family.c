@@ -1,10 +1,10 @@
 #include "config.h"
 
-#include "analysis/family.h"
-#include "analysis/footprint.h"
 #include "analysis/parts.h"
 #include "analysis/plan.h"
 #include "engine/lanes.h"
+#include "layout/family.h"
+#include "layout/footprint.h"
 #include "model/split.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/layout-counts.h"
+#include "layout/layout-counts.h"
 #include <math.h>
 
 /* Cuts that are kept, times that they all narrow the counts, and halves of what a bound is between. */

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "analysis/choose.h"
 #include "analysis/footing.h"
-#include "analysis/layouts.h"
+#include "layout/choose.h"
+#include "layout/layouts.h"
 #include "transformer/cutter.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/layout-cuts.h"
+#include "layout/layout-cuts.h"
 #include <math.h>
 #include <string.h>
 
