@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "analysis/difference.h"
-#include "base/json.h"
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -32,6 +31,7 @@ static const PipesimColumn columns[N_COLUMNS] = {
 typedef struct {
 	const PipesimRun *a, *b;
 	const PipesimDifference *difference;
+	const GPtrArray *notices;
 } Pair;
 
 static char *print_change(gint64 ns)
@@ -183,77 +183,56 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 
 /* JSON ----------------------------------------------------------------------------------- */
 
-static void write_json_run(PipesimJson *json, const char *key, const PipesimRun *run)
+static void put_run(PipesimJson *json, const PipesimRun *run, guint index G_GNUC_UNUSED)
 {
-	pipesim_json_open_line(json, key);
-	pipesim_json_member_string(json, "name", run->name);
-	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, run->report->makespan);
-	pipesim_json_key(json, "bubble_max_ms");
-	pipesim_json_ms(json, run->report->bubble.max_idle);
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "name", TEXT, run->name);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
+	PIPESIM_MEMBER(json, "bubble_max_ms", TIME, run->report->bubble.max_idle);
 }
 
-static void write_json_place(PipesimJson *json, const char *letter, const PipesimRun *run,
-	const PipesimLowering *list, guint rank, const PipesimDifferencePlace *place)
+static void put_place(PipesimJson *json, const char *letter, const char *place, gint64 at)
 {
-	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *start = g_strconcat(letter, "_start_ms", NULL);
 
-	append_place(text, run, list, rank, place);
-	pipesim_json_member_string(json, letter, text->len > 0 ? text->str : NULL);
-	pipesim_json_key(json, start);
-	if (text->len > 0)
-		pipesim_json_ms(json, place->at);
-	else
-		pipesim_json_null(json);
+	PIPESIM_MEMBER(json, letter, TEXT, *place != '\0' ? place : NULL);
+	PIPESIM_MEMBER(json, start, TIME, PIPESIM_KNOWN(*place != '\0', at));
 }
 
-static void write_json_rank(PipesimJson *json, const Pair *pair, guint rank)
+static void put_rank(PipesimJson *json, const Pair *pair, guint index)
 {
-	const PipesimRankDifference *at = &pair->difference->rank[rank];
+	static const PipesimRankDifference none = {0};
+	const PipesimRankDifference *at = pair != NULL ? &pair->difference->rank[index] : &none;
+	g_autoptr(GString) a = g_string_new(NULL), b = g_string_new(NULL);
 
-	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_int(json, "rank", rank);
-	pipesim_json_key(json, "same");
-	pipesim_json_bool(json, at->same);
-	pipesim_json_member_int(json, "ops_before", at->n_same);
-	write_json_place(json, "a", pair->a, pair->difference->list_a, rank, &at->a);
-	write_json_place(json, "b", pair->b, pair->difference->list_b, rank, &at->b);
-	pipesim_json_key(json, "bubble_change_ms");
-	pipesim_json_ms(json, at->idle_change);
-	pipesim_json_key(json, "makespan_alone_ms");
-	if (at->has_alone)
-		pipesim_json_ms(json, at->alone);
-	else
-		pipesim_json_null(json);
-	pipesim_json_close(json);
+	if (pair != NULL) {
+		append_place(a, pair->a, pair->difference->list_a, index, &at->a);
+		append_place(b, pair->b, pair->difference->list_b, index, &at->b);
+	}
+	PIPESIM_MEMBER(json, "rank", COUNT, index);
+	PIPESIM_MEMBER(json, "same", YES_OR_NO, at->same);
+	PIPESIM_MEMBER(json, "ops_before", COUNT, at->n_same);
+	put_place(json, "a", a->str, at->a.at);
+	put_place(json, "b", b->str, at->b.at);
+	PIPESIM_MEMBER(json, "bubble_change_ms", TIME, at->idle_change);
+	PIPESIM_MEMBER(
+		json, "makespan_alone_ms", TIME, PIPESIM_KNOWN(at->has_alone, at->alone));
 }
 
-static void write_json(const Pair *pair, const GPtrArray *notices, GString *out)
+static void put_members(PipesimJson *json, gconstpointer of)
 {
-	const PipesimDifference *difference = pair->difference;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const Pair *pair = of;
+	const PipesimDifference *difference = PIPESIM_OF(pair, difference);
 
 	pipesim_json_open_object(json, NULL);
-	write_json_run(json, "a", pair->a);
-	write_json_run(json, "b", pair->b);
-	pipesim_json_key(json, "same");
-	pipesim_json_bool(json, difference->same);
-	pipesim_json_key(json, "messages_compared");
-	pipesim_json_bool(json, compares_messages(difference));
-	pipesim_json_key(json, "change_ms");
-	pipesim_json_ms(json, difference->change);
-	pipesim_json_key(json, "first_rank");
-	if (difference->same)
-		pipesim_json_null(json);
-	else
-		pipesim_json_int(json, difference->first);
-	pipesim_json_open_array(json, "ranks");
-	for (guint rank = 0; rank < difference->ranks; rank++)
-		write_json_rank(json, pair, rank);
-	pipesim_json_close(json);
-	pipesim_json_member_texts(json, "notices", notices);
+	PIPESIM_OBJECT(json, "a", line, TRUE, put_run, pair->a);
+	PIPESIM_OBJECT(json, "b", line, TRUE, put_run, pair->b);
+	PIPESIM_MEMBER(json, "same", YES_OR_NO, difference->same);
+	PIPESIM_MEMBER(json, "messages_compared", YES_OR_NO, compares_messages(difference));
+	PIPESIM_MEMBER(json, "change_ms", TIME, difference->change);
+	PIPESIM_MEMBER(
+		json, "first_rank", COUNT, PIPESIM_KNOWN(!difference->same, difference->first));
+	PIPESIM_EACH(json, "ranks", line, difference->ranks, TRUE, put_rank, pair);
+	PIPESIM_MEMBER(json, "notices", TEXTS, pair->notices);
 	pipesim_json_close(json);
 }
 
@@ -278,6 +257,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(PipesimRun) a = NULL, b = NULL;
 	g_autoptr(PipesimDifference) difference = NULL;
 	gboolean json;
+	Pair pair;
 
 	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
 		return FALSE;
@@ -302,10 +282,11 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		return FALSE;
 	tell_layers(setup, a);
 	tell_layers(setup, b);
+	pair = (Pair){a, b, difference, setup->notices};
 	if (json)
-		write_json(&(Pair){a, b, difference}, setup->notices, out);
+		pipesim_command_json(&pipesim_command_diff, &pair, out);
 	else
-		write_text(&(Pair){a, b, difference}, &style, out);
+		write_text(&pair, &style, out);
 	*answer = difference->same ? PIPESIM_EXIT_DONE : PIPESIM_EXIT_NO;
 	return pipesim_print(path, out, error);
 }
@@ -324,5 +305,6 @@ const PipesimCommand pipesim_command_diff = {
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_ALL_RUNTIME, PIPESIM_SET_OP_TIMES,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+	.members = put_members,
 	.run = run,
 };

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
@@ -12,6 +11,17 @@
 
 #define WIDTH 100
 
+/* Sums of a rank over its stages, bytes. */
+typedef struct {
+	gint64 elements, parameters, gradients, optimizer, fixed;
+	gint64 until_input, until_weight, between; /* of one micro-batch in each stage */
+	gint64 transient;                          /* the largest */
+	gint64 message, buffer, held, peak;        /* one message; at the peak */
+	double flops[3], model_flops;
+	gint64 layers;
+	GString *chunks; /* "Et*3;tt" */
+} Rank;
+
 /* What is shown of a model. */
 typedef struct {
 	const PipesimSetup *setup;
@@ -21,19 +31,10 @@ typedef struct {
 	const PipesimRun *run;
 	PipesimStages *stages;
 	PipesimStage *sums; /* by stage */
+	Rank *ranks;
 	gboolean megatron;
 	PipesimTheory theory;
 } Answer;
-
-/* Sums of a rank over its stages, bytes. */
-typedef struct {
-	gint64 elements, parameters, gradients, optimizer, fixed;
-	gint64 until_input, until_weight, between; /* of one micro-batch in each stage */
-	gint64 transient;                          /* the largest */
-	double flops[3], model_flops;
-	gint64 layers;
-	GString *chunks; /* "Et*3;tt" */
-} Rank;
 
 static guint stage_of(const Answer *answer, guint rank, guint chunk)
 {
@@ -56,9 +57,9 @@ static void append_cut(GString *out, const PipesimCut *cut)
 
 static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 {
+	const PipesimMemory *memory = &answer->run->report->memory;
 	guint parts = 0;
 
-	memset(sum, 0, sizeof *sum);
 	sum->chunks = g_string_new(NULL);
 	for (guint chunk = 0; chunk < answer->run->shape.chunks; chunk++) {
 		const guint stage = stage_of(answer, rank, chunk);
@@ -82,39 +83,43 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 				sum->flops[phase] += of->flops[work][phase];
 	}
 	sum->fixed = pipesim_stage_fixed(answer->model, answer->training, parts);
+	sum->message = pipesim_stage_message(answer->model, answer->training);
+	sum->buffer = memory->messages != NULL ? memory->messages[rank] : 0;
+	sum->held =
+		memory->until_input[rank] + memory->until_weight[rank] + memory->between[rank];
+	sum->peak = memory->peak[rank];
 }
 
-/* The numbers of a rank, for JSON and CSV. */
-static const char *const columns[] = {"rank", "layers", "parameters", "parameter_bytes",
-	"gradient_bytes", "optimizer_bytes", "fixed_bytes", "activation_until_input_bytes",
-	"activation_until_weight_bytes", "activation_between_bytes", "transient_bytes",
-	"message_bytes", "buffer_bytes", "held_bytes", "peak_bytes"};
+/* JSON and CSV ----------------------------------------------------------------------------- */
 
-static void list_rank(
-	const Answer *answer, guint rank, const Rank *sum, gint64 values[G_N_ELEMENTS(columns)])
+/* The numbers of a rank. */
+static void put_rank(PipesimJson *json, const Rank *sum, guint index)
 {
-	const PipesimMemory *memory = &answer->run->report->memory;
-	const gint64 list[G_N_ELEMENTS(columns)] = {rank, sum->layers, sum->elements,
-		sum->parameters, sum->gradients, sum->optimizer, sum->fixed, sum->until_input,
-		sum->until_weight, sum->between, sum->transient,
-		pipesim_stage_message(answer->model, answer->training),
-		memory->messages != NULL ? memory->messages[rank] : 0,
-		memory->until_input[rank] + memory->until_weight[rank] + memory->between[rank],
-		memory->peak[rank]};
-
-	memcpy(values, list, sizeof list);
+	PIPESIM_MEMBER(json, "rank", COUNT, index);
+	PIPESIM_MEMBER(json, "layers", COUNT, sum->layers);
+	PIPESIM_MEMBER(json, "parameters", COUNT, sum->elements);
+	PIPESIM_MEMBER(json, "parameter_bytes", BYTES, sum->parameters);
+	PIPESIM_MEMBER(json, "gradient_bytes", BYTES, sum->gradients);
+	PIPESIM_MEMBER(json, "optimizer_bytes", BYTES, sum->optimizer);
+	PIPESIM_MEMBER(json, "fixed_bytes", BYTES, sum->fixed);
+	PIPESIM_MEMBER(json, "activation_until_input_bytes", BYTES, sum->until_input);
+	PIPESIM_MEMBER(json, "activation_until_weight_bytes", BYTES, sum->until_weight);
+	PIPESIM_MEMBER(json, "activation_between_bytes", BYTES, sum->between);
+	PIPESIM_MEMBER(json, "transient_bytes", BYTES, sum->transient);
+	PIPESIM_MEMBER(json, "message_bytes", BYTES, sum->message);
+	PIPESIM_MEMBER(json, "buffer_bytes", BYTES, sum->buffer);
+	PIPESIM_MEMBER(json, "held_bytes", BYTES, sum->held);
+	PIPESIM_MEMBER(json, "peak_bytes", BYTES, sum->peak);
+	PIPESIM_MEMBER(json, "chunks", TEXT, sum->chunks->str);
 }
 
-/* JSON ----------------------------------------------------------------------------------- */
-
-/* FLOPs and terms may pass 2^63. */
-static void write_wide(PipesimJson *json, const char *key, double value)
+static void put_stage(PipesimJson *json, const Rank *sum, guint index)
 {
-	pipesim_json_key(json, key);
-	if (value < 9e15)
-		pipesim_json_int(json, (gint64)value);
-	else
-		pipesim_json_double(json, value);
+	put_rank(json, sum, index);
+	PIPESIM_MEMBER(json, "flops_F", WIDE, sum->flops[0]);
+	PIPESIM_MEMBER(json, "flops_I", WIDE, sum->flops[1]);
+	PIPESIM_MEMBER(json, "flops_W", WIDE, sum->flops[2]);
+	PIPESIM_MEMBER(json, "model_flops", WIDE, sum->model_flops);
 }
 
 static const char *sort_name(PipesimTermSort sort)
@@ -137,149 +142,83 @@ static const char *sort_name(PipesimTermSort sort)
 	return names[sort];
 }
 
-static void write_terms(const Answer *answer, PipesimPart part, PipesimJson *json)
+static void put_term(PipesimJson *json, const PipesimTerm *term, guint index G_GNUC_UNUSED)
 {
-	g_autoptr(GArray) terms = pipesim_terms(answer->model, answer->training, part);
-
-	pipesim_json_open_array(json, "terms");
-	for (guint i = 0; i < terms->len; i++) {
-		const PipesimTerm *term = &g_array_index(terms, PipesimTerm, i);
-
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "sort", sort_name(term->sort));
-		pipesim_json_member_string(json, "what", term->what);
-		pipesim_json_member_string(json, "formula", term->formula);
-		write_wide(json, "amount", (double)term->amount);
-		pipesim_json_member_string(json, "source", term->source);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "sort", TEXT, sort_name(term->sort));
+	PIPESIM_MEMBER(json, "what", TEXT, term->what);
+	PIPESIM_MEMBER(json, "formula", TEXT, term->formula);
+	PIPESIM_MEMBER(json, "amount", WIDE, (double)term->amount);
+	PIPESIM_MEMBER(json, "source", TEXT, term->source);
 }
 
-static void write_parts(const Answer *answer, PipesimJson *json)
+static void put_part(PipesimJson *json, const Answer *answer, guint index)
 {
-	pipesim_json_open_array(json, "parts");
-	for (PipesimPart part = 0; part < PIPESIM_N_PARTS; part++) {
-		const gint64 n = pipesim_part_count(answer->model, part);
+	g_autoptr(GArray) terms =
+		answer != NULL ? pipesim_terms(answer->model, answer->training, index) : NULL;
 
-		if (n == 0)
-			continue;
-		pipesim_json_open_object(json, NULL);
-		pipesim_json_member_string(json, "name", pipesim_part_name(part));
-		pipesim_json_member_int(json, "count", n);
-		write_terms(answer, part, json);
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "name", TEXT, pipesim_part_name(index));
+	PIPESIM_MEMBER(json, "count", COUNT, pipesim_part_count(answer->model, index));
+	PIPESIM_EACH(json, "terms", line, terms->len, TRUE, put_term,
+		&g_array_index(terms, PipesimTerm, i));
 }
 
-static void write_ranks(const Answer *answer, PipesimJson *json)
+static void put_theory(PipesimJson *json, const PipesimTheory *theory)
 {
-	static const char *const phases[] = {"flops_F", "flops_I", "flops_W"};
-
-	pipesim_json_open_array(json, "stages");
-	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
-		gint64 values[G_N_ELEMENTS(columns)];
-		Rank sum;
-
-		sum_rank(answer, rank, &sum);
-		list_rank(answer, rank, &sum, values);
-		pipesim_json_open_object(json, NULL);
-		for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
-			pipesim_json_member_int(json, columns[i], values[i]);
-		pipesim_json_member_string(json, "chunks", sum.chunks->str);
-		for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++)
-			write_wide(json, phases[phase], sum.flops[phase]);
-		write_wide(json, "model_flops", sum.model_flops);
-		pipesim_json_close(json);
-		g_string_free(sum.chunks, TRUE);
-	}
-	pipesim_json_close(json);
-}
-
-static void write_theory(const Answer *answer, PipesimJson *json)
-{
-	const PipesimTheory *theory = &answer->theory;
-
 	pipesim_json_open_object(json, "megatron");
-	write_wide(json, "total_parameters", theory->total_parameters);
-	write_wide(json, "parameters", theory->parameters);
-	write_wide(json, "weight_and_optimizer_bytes", theory->weights);
-	write_wide(json, "activation_bytes", theory->activations);
-	write_wide(json, "layer_activation_bytes", theory->layer_activations);
-	pipesim_json_member_int(json, "in_flight", theory->in_flight);
-	write_wide(json, "peak_bytes", theory->weights + theory->activations);
-	write_wide(json, "whole_activation_bytes", theory->whole_activations);
+	PIPESIM_MEMBER(json, "total_parameters", WIDE, theory->total_parameters);
+	PIPESIM_MEMBER(json, "parameters", WIDE, theory->parameters);
+	PIPESIM_MEMBER(json, "weight_and_optimizer_bytes", WIDE, theory->weights);
+	PIPESIM_MEMBER(json, "activation_bytes", WIDE, theory->activations);
+	PIPESIM_MEMBER(json, "layer_activation_bytes", WIDE, theory->layer_activations);
+	PIPESIM_MEMBER(json, "in_flight", COUNT, theory->in_flight);
+	PIPESIM_MEMBER(json, "peak_bytes", WIDE, theory->weights + theory->activations);
+	PIPESIM_MEMBER(json, "whole_activation_bytes", WIDE, theory->whole_activations);
 	pipesim_json_close(json);
 }
 
-static void write_training(const Answer *answer, PipesimJson *json)
+static void put_training(PipesimJson *json, const PipesimTrainingReport *training)
 {
-	const PipesimTrainingReport *training = &answer->run->report->training;
-
-	if (training->step == 0)
-		return;
 	pipesim_json_open_object(json, "training");
-	pipesim_json_key(json, "step_ms");
-	pipesim_json_ms(json, training->step);
-	pipesim_json_member_int(json, "tokens_per_second", training->tokens);
-	pipesim_json_key(json, "tflops_per_gpu");
-	pipesim_json_double(json, training->flops / 1e12);
-	pipesim_json_key(json, "mfu");
-	pipesim_json_double(json, training->mfu);
+	PIPESIM_MEMBER(json, "step_ms", TIME, training->step);
+	PIPESIM_MEMBER(json, "tokens_per_second", COUNT, training->tokens);
+	PIPESIM_MEMBER(json, "tflops_per_gpu", FACTOR, training->flops / 1e12);
+	PIPESIM_MEMBER(json, "mfu", SHARE, training->mfu);
 	pipesim_json_close(json);
 }
 
-static void write_json(const Answer *answer, GString *out)
+static void put_members(PipesimJson *json, gconstpointer of)
 {
-	const PipesimTransformer *model = answer->model;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) modules = g_string_new(NULL);
+	const Answer *answer = of;
+	const PipesimTransformer *model = PIPESIM_OF(answer, model);
+	const PipesimRun *run = PIPESIM_OF(answer, run);
+	g_autoptr(GString) layout = g_string_new(NULL), modules = g_string_new(NULL);
 
-	pipesim_stages_print(answer->stages, layout);
+	if (answer != NULL) {
+		pipesim_stages_print(answer->stages, layout);
+		pipesim_stages_print_modules(answer->stages, modules);
+	}
 	pipesim_json_open_document(json);
-	pipesim_json_member_string(json, "model", model->name);
-	pipesim_json_member_int(
-		json, "parameters", pipesim_transformer_parameters(model, FALSE));
-	pipesim_json_member_int(
-		json, "active_parameters", pipesim_transformer_parameters(model, TRUE));
-	pipesim_json_member_string(json, "schedule", answer->run->name);
-	pipesim_json_member_int(json, "pp", answer->run->shape.ranks);
-	pipesim_json_member_int(json, "microbatches", pipesim_shape_whole(&answer->run->shape));
-	pipesim_json_member_int(json, "tokens", pipesim_training_tokens(answer->training));
-	pipesim_json_member_string(json, "layout", layout->str);
-	pipesim_stages_print_modules(answer->stages, modules);
-	pipesim_json_key(json, "module_fqns_per_model_part");
-	pipesim_json_plain(json, modules->str);
-	if (answer->megatron) {
-		write_theory(answer, json);
-	} else {
-		write_parts(answer, json);
-		write_ranks(answer, json);
-		write_training(answer, json);
+	PIPESIM_MEMBER(json, "model", TEXT, model->name);
+	PIPESIM_MEMBER(json, "parameters", COUNT, pipesim_transformer_parameters(model, FALSE));
+	PIPESIM_MEMBER(
+		json, "active_parameters", COUNT, pipesim_transformer_parameters(model, TRUE));
+	PIPESIM_MEMBER(json, "schedule", TEXT, run->name);
+	PIPESIM_MEMBER(json, "pp", COUNT, run->shape.ranks);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, pipesim_shape_whole(&run->shape));
+	PIPESIM_MEMBER(json, "tokens", COUNT, pipesim_training_tokens(answer->training));
+	PIPESIM_MEMBER(json, "layout", TEXT, layout->str);
+	PIPESIM_MEMBER(json, "module_fqns_per_model_part", NESTED, modules->str);
+	if (PIPESIM_WHERE(json, answer->megatron))
+		put_theory(json, answer != NULL ? &answer->theory : NULL);
+	if (PIPESIM_WHERE(json, !answer->megatron)) {
+		PIPESIM_EACH(json, "parts", object, PIPESIM_N_PARTS,
+			pipesim_part_count(model, i) > 0, put_part, answer);
+		PIPESIM_EACH(json, "stages", object, run->shape.ranks, TRUE, put_stage,
+			&answer->ranks[i]);
 	}
+	if (PIPESIM_WHERE(json, !answer->megatron && run->report->training.step > 0))
+		put_training(json, run != NULL ? &run->report->training : NULL);
 	pipesim_json_close(json);
-}
-
-/* CSV ------------------------------------------------------------------------------------ */
-
-static void write_csv(const Answer *answer, GString *out)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
-		g_string_append_printf(out, "%s,", columns[i]);
-	g_string_append(out, "chunks\n");
-	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
-		gint64 values[G_N_ELEMENTS(columns)];
-		Rank sum;
-
-		sum_rank(answer, rank, &sum);
-		list_rank(answer, rank, &sum, values);
-		for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
-			g_string_append_printf(out, "%" G_GINT64_FORMAT ",", values[i]);
-		g_string_append_printf(out, "%s\n", sum.chunks->str);
-		g_string_free(sum.chunks, TRUE);
-	}
 }
 
 /* Text ----------------------------------------------------------------------------------- */
@@ -430,17 +369,13 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 		print_bytes(pipesim_stage_message(answer->model, answer->training));
 
 	for (guint rank = 0; rank < answer->run->shape.ranks; rank++) {
-		gint64 values[G_N_ELEMENTS(columns)];
-		Rank sum;
-
-		sum_rank(answer, rank, &sum);
-		list_rank(answer, rank, &sum, values);
-		char *cells[] = {g_strdup_printf("%u", rank), g_string_free(sum.chunks, FALSE),
-			print_bytes(sum.parameters), print_bytes(sum.gradients),
-			print_bytes(sum.optimizer), print_bytes(sum.fixed),
-			print_bytes(sum.until_input), print_bytes(sum.until_weight),
-			print_bytes(values[G_N_ELEMENTS(columns) - 2]),
-			print_bytes(memory->transient[rank]), print_bytes(memory->peak[rank])};
+		const Rank *sum = &answer->ranks[rank];
+		char *cells[] = {g_strdup_printf("%u", rank), g_strdup(sum->chunks->str),
+			print_bytes(sum->parameters), print_bytes(sum->gradients),
+			print_bytes(sum->optimizer), print_bytes(sum->fixed),
+			print_bytes(sum->until_input), print_bytes(sum->until_weight),
+			print_bytes(sum->held), print_bytes(memory->transient[rank]),
+			print_bytes(sum->peak)};
 
 		pipesim_table_add(table,
 			memory->peak[rank] == memory->max ? PIPESIM_ROW_BEST
@@ -573,6 +508,9 @@ static gboolean sum_stages(Answer *answer, GError **error)
 		if (!pipesim_stage_sum(answer->model, answer->training, &answer->stages->cut[i],
 			    &answer->sums[i], error))
 			return FALSE;
+	answer->ranks = g_new0(Rank, answer->run->shape.ranks);
+	for (guint rank = 0; rank < answer->run->shape.ranks; rank++)
+		sum_rank(answer, rank, &answer->ranks[rank]);
 	return TRUE;
 }
 
@@ -620,9 +558,9 @@ static gboolean show(Answer *answer, gboolean json, gboolean csv, GError **error
 			"--memory-model megatron gives totals, no rows of ranks; leave out "
 			"csv");
 	if (json)
-		write_json(answer, out);
+		pipesim_command_json(&pipesim_command_model, answer, out);
 	else if (csv)
-		write_csv(answer, out);
+		PIPESIM_CSV(out, shape->ranks, put_rank, &answer->ranks[i]);
 	else
 		write_text(answer, out);
 	return pipesim_print(answer->setup->text[PIPESIM_SET_OUTPUT], out, error);
@@ -657,6 +595,9 @@ static gboolean run(
 	answer.training = pipesim_cutter_training(answer.cutter);
 	ok = show(&answer, json, csv, error);
 	pipesim_stages_free(answer.stages);
+	for (guint rank = 0; answer.ranks != NULL && rank < one->shape.ranks; rank++)
+		g_string_free(answer.ranks[rank].chunks, TRUE);
+	g_free(answer.ranks);
 	g_free(answer.sums);
 	pipesim_run_free(one);
 	return ok;
@@ -686,5 +627,6 @@ const PipesimCommand pipesim_command_model = {
 		{PIPESIM_SET_PP, NULL, "pipeline ranks (default: 1)", NULL},
 		{PIPESIM_SET_MICROBATCHES, NULL, "micro-batches per step (default: 4 PP)",
 			NULL}},
+	.members = put_members,
 	.run = run,
 };

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "cli/command.h"
 #include "optimize/search.h"
 #include "output/gnuplot.h"
@@ -41,6 +40,7 @@ typedef struct {
 	GPtrArray *programs; /* of files to begin from */
 	PipesimSearchOf of;
 	PipesimFound *found;
+	gint64 usual; /* makespan of what was found at usual times, ns */
 } Optimize;
 
 /* The only thing that a signal may touch. */
@@ -287,12 +287,6 @@ static const PipesimRun *find_optimized(const PipesimComparison *comparison)
 	return comparison->runs->pdata[i];
 }
 
-/* Its makespan at usual times. */
-static gint64 usual_of(const PipesimComparison *comparison)
-{
-	return find_optimized(comparison)->report->makespan;
-}
-
 /* The file of the @i-th order that could not be begun from; NULL: there are no more. */
 static const char *left_out(const Optimize *o, guint i)
 {
@@ -302,11 +296,10 @@ static const char *left_out(const Optimize *o, guint i)
 	return file < o->setup->n_operands ? o->setup->operands[file] : NULL;
 }
 
-/* @usual: the makespan of the order at usual times, ns */
-static void append_result(const Optimize *o, gint64 usual, GString *out)
+static void append_result(const Optimize *o, GString *out)
 {
 	const PipesimFound *found = o->found;
-	const double gap = 100 * pipesim_found_gap(found, usual);
+	const double gap = 100 * pipesim_found_gap(found, o->usual);
 	PipesimNumber makespan, bound;
 
 	g_string_append(out, "\noptimized: ");
@@ -314,8 +307,8 @@ static void append_result(const Optimize *o, gint64 usual, GString *out)
 		g_string_append_printf(out, "%s of %u samples %s ms; at usual times ",
 			pipesim_quantile_name(o->of.quantile), o->setup->scenario.samples,
 			pipesim_print_ms(makespan, found->makespan));
-	g_string_append_printf(out, "%s ms", pipesim_print_ms(makespan, usual));
-	if (usual <= found->bound->time)
+	g_string_append_printf(out, "%s ms", pipesim_print_ms(makespan, o->usual));
+	if (o->usual <= found->bound->time)
 		g_string_append(
 			out, ", proven optimal: no order within the limit is shorter\n");
 	else
@@ -361,7 +354,7 @@ static void write_text(const Optimize *o, const PipesimComparison *comparison,
 
 	brief.brief = TRUE;
 	text->write(comparison, &brief, out);
-	append_result(o, usual_of(comparison), out);
+	append_result(o, out);
 	if (o->setup->text[PIPESIM_SET_OUTPUT] != NULL)
 		g_string_append_printf(
 			out, "written to %s\n", o->setup->text[PIPESIM_SET_OUTPUT]);
@@ -374,49 +367,39 @@ static void write_text(const Optimize *o, const PipesimComparison *comparison,
 	}
 }
 
-static void write_json(const Optimize *o, gint64 usual, GString *out)
+static void put_start(PipesimJson *json, const Optimize *o, guint index)
 {
-	const PipesimFound *found = o->found;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const PipesimRun *run = o != NULL ? o->found->starts->pdata[index] : NULL;
+
+	PIPESIM_MEMBER(json, "name", TEXT, run->name);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
+	if (PIPESIM_WHERE(json, o->of.by_quantile))
+		PIPESIM_MEMBER(
+			json, "objective_ms", TIME, pipesim_search_start_value(&o->of, run));
+}
+
+static void put_members(PipesimJson *json, gconstpointer of)
+{
+	const Optimize *o = of;
+	const PipesimFound *found = PIPESIM_OF(o, found);
 
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_int(json, "pp", found->instance->ranks);
-	pipesim_json_member_int(json, "microbatches", o->setup->scenario.microbatches);
-	pipesim_json_member_string(json, "placement", o->placement->name);
-	pipesim_json_member_int(json, "stages_per_rank", o->chunks);
-	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, usual);
-	pipesim_json_key(json, "lower_bound_ms");
-	pipesim_json_ms(json, found->bound->time);
-	pipesim_json_key(json, "gap");
-	pipesim_json_double(json, pipesim_found_gap(found, usual));
-	pipesim_json_member_string(json, "objective",
+	PIPESIM_MEMBER(json, "pp", COUNT, found->instance->ranks);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, o->setup->scenario.microbatches);
+	PIPESIM_MEMBER(json, "placement", TEXT, o->placement->name);
+	PIPESIM_MEMBER(json, "stages_per_rank", COUNT, o->chunks);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, o->usual);
+	PIPESIM_MEMBER(json, "lower_bound_ms", TIME, found->bound->time);
+	PIPESIM_MEMBER(json, "gap", SHARE, pipesim_found_gap(found, o->usual));
+	PIPESIM_MEMBER(json, "objective", TEXT,
 		o->of.by_quantile ? pipesim_quantile_name(o->of.quantile) : "makespan");
-	pipesim_json_key(json, "objective_ms");
-	pipesim_json_ms(json, found->makespan);
-	pipesim_json_member_string(json, "order_of", found->from);
-	pipesim_json_member_string(json, "within", found->limit);
-	pipesim_json_member_string(json, "schedule_file", o->setup->text[PIPESIM_SET_OUTPUT]);
-	pipesim_json_member_int(json, "moves", (gint64)found->moves);
-	pipesim_json_open_array(json, "left_out");
-	for (guint i = 0; left_out(o, i) != NULL; i++)
-		pipesim_json_string(json, left_out(o, i));
-	pipesim_json_close(json);
-	pipesim_json_open_array(json, "schedules");
-	for (guint i = 0; i < found->starts->len; i++) {
-		const PipesimRun *run = g_ptr_array_index(found->starts, i);
-
-		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "name", run->name);
-		pipesim_json_key(json, "makespan_ms");
-		pipesim_json_ms(json, run->report->makespan);
-		if (o->of.by_quantile) {
-			pipesim_json_key(json, "objective_ms");
-			pipesim_json_ms(json, pipesim_search_start_value(&o->of, run));
-		}
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "objective_ms", TIME, found->makespan);
+	PIPESIM_MEMBER(json, "order_of", TEXT, found->from);
+	PIPESIM_MEMBER(json, "within", TEXT, found->limit);
+	PIPESIM_MEMBER(json, "schedule_file", TEXT, o->setup->text[PIPESIM_SET_OUTPUT]);
+	PIPESIM_MEMBER(json, "moves", COUNT, found->moves);
+	PIPESIM_LIST(json, "left_out", TEXT, found->left_out->len, left_out(o, i));
+	PIPESIM_EACH(json, "schedules", line, found->starts->len, TRUE, put_start, o);
 	pipesim_json_close(json);
 }
 
@@ -431,7 +414,7 @@ static gboolean write_order(const Optimize *o, GError **error)
 	return pipesim_print(path, csv, error);
 }
 
-static gboolean write_all(const Optimize *o, GError **error)
+static gboolean write_all(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
 	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
@@ -446,13 +429,14 @@ static gboolean write_all(const Optimize *o, GError **error)
 		g_propagate_error(error, g_error_copy(optimized->error));
 		return FALSE;
 	}
+	o->usual = optimized->report->makespan;
 	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	/* First what has taken long to find. */
 	if (!write_order(o, error))
 		return FALSE;
 	if (o->json)
-		write_json(o, usual_of(comparison), out);
+		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
 		write_text(o, comparison, &style, out);
 	if (g_strcmp0(timeline, "-") == 0) {
@@ -530,5 +514,6 @@ const PipesimCommand pipesim_command_optimize = {
 		{PIPESIM_SET_MAX_ACTIVATIONS, NULL,
 			"activations a rank may hold (default: PP, or as bytes allow)", NULL},
 		{PIPESIM_SET_MEMORY_LIMIT, NULL, "memory that a rank may use", NULL}},
+	.members = put_members,
 	.run = run,
 };

@@ -1,7 +1,6 @@
 #include "config.h"
 
 #include "analysis/steady.h"
-#include "base/json.h"
 #include "cli/command.h"
 #include "output/figures.h"
 #include "output/table.h"
@@ -197,71 +196,56 @@ static void write_text(const GPtrArray *rows, const PipesimSetup *setup,
 
 /* JSON ----------------------------------------------------------------------------------- */
 
-static void key_double(PipesimJson *json, const char *key, double value)
+static void put_state(PipesimJson *json, const PipesimSteadyState *state)
 {
-	pipesim_json_key(json, key);
-	pipesim_json_double(json, value);
-}
-
-static void write_state(PipesimJson *json, const PipesimSteadyState *state)
-{
-	pipesim_json_key(json, "proven");
-	pipesim_json_bool(json, state->proven);
-	if (state->proven) {
-		pipesim_json_member_int(json, "transient", (gint64)state->transient);
-		pipesim_json_member_int(json, "period", (gint64)state->period);
-		pipesim_json_key(json, "period_ms");
-		pipesim_json_ms(json, state->time);
-	} else {
-		static const char *const unknown[] = {"transient", "period", "period_ms"};
-
-		for (guint i = 0; i < G_N_ELEMENTS(unknown); i++) {
-			pipesim_json_key(json, unknown[i]);
-			pipesim_json_null(json);
-		}
-	}
-	key_double(json, "microbatch_ms", pipesim_figure_fraction(state->microbatch) / 1e6);
-	key_double(json, "bubble_ratio", pipesim_figure_fraction(state->ratio));
-	pipesim_json_open_array(json, "bubble_ratio_per_rank");
-	for (guint rank = 0; rank < state->ranks; rank++)
-		pipesim_json_double(json, pipesim_figure_fraction(state->idle[rank]));
-	pipesim_json_close(json);
-	pipesim_json_key(json, "fill_and_drain_ms");
-	if (state->fixed.den == 1)
-		pipesim_json_ms(json, state->fixed.num);
+	PIPESIM_MEMBER(json, "proven", YES_OR_NO, state->proven);
+	PIPESIM_MEMBER(
+		json, "transient", COUNT, PIPESIM_KNOWN(state->proven, state->transient));
+	PIPESIM_MEMBER(json, "period", COUNT, PIPESIM_KNOWN(state->proven, state->period));
+	PIPESIM_MEMBER(json, "period_ms", TIME, PIPESIM_KNOWN(state->proven, state->time));
+	PIPESIM_MEMBER(
+		json, "microbatch_ms", MS, pipesim_figure_fraction(state->microbatch) / 1e6);
+	PIPESIM_MEMBER(json, "bubble_ratio", SHARE, pipesim_figure_fraction(state->ratio));
+	PIPESIM_LIST(json, "bubble_ratio_per_rank", SHARE, state->ranks,
+		pipesim_figure_fraction(state->idle[i]));
+	if (PIPESIM_WHERE(json, state->fixed.den == 1))
+		PIPESIM_MEMBER(json, "fill_and_drain_ms", TIME, state->fixed.num);
 	else
-		pipesim_json_double(json, pipesim_figure_fraction(state->fixed) / 1e6);
-	pipesim_json_member_int(json, "microbatches", (gint64)state->microbatches);
+		PIPESIM_MEMBER(json, "fill_and_drain_ms", MS,
+			pipesim_figure_fraction(state->fixed) / 1e6);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, state->microbatches);
 }
 
-static void write_json(const GPtrArray *rows, const PipesimSetup *setup, GString *out)
+static void put_row(PipesimJson *json, const Row *row, guint index G_GNUC_UNUSED)
 {
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const PipesimRun *step = PIPESIM_OF(row, step);
+
+	PIPESIM_MEMBER(json, "name", TEXT, row->name);
+	if (PIPESIM_WHERE(json, row->state != NULL))
+		put_state(json, PIPESIM_OF(row, state));
+	if (PIPESIM_WHERE(json, row->state == NULL))
+		PIPESIM_MEMBER(json, "error", TEXT, row->error->message);
+	if (!PIPESIM_WHERE(json, step != NULL))
+		return;
+	PIPESIM_MEMBER(json, "microbatches", COUNT, pipesim_shape_whole(&step->shape));
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, step->report->makespan);
+	PIPESIM_MEMBER(json, "bubble_max_ms", TIME, step->report->bubble.max_idle);
+}
+
+typedef struct {
+	const PipesimSetup *setup;
+	const GPtrArray *rows;
+} Answer;
+
+static void put_members(PipesimJson *json, gconstpointer of)
+{
+	const Answer *answer = of;
 
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_int(json, "pp", setup->scenario.ranks);
-	pipesim_json_member_texts(json, "notices", setup->notices);
-	pipesim_json_open_array(json, "schedules");
-	for (guint i = 0; i < rows->len; i++) {
-		const Row *row = g_ptr_array_index(rows, i);
-
-		pipesim_json_open_object(json, NULL);
-		pipesim_json_member_string(json, "name", row->name);
-		if (row->state != NULL)
-			write_state(json, row->state);
-		else
-			pipesim_json_member_string(json, "error", row->error->message);
-		if (row->step != NULL) {
-			pipesim_json_member_int(
-				json, "microbatches", pipesim_shape_whole(&row->step->shape));
-			pipesim_json_key(json, "makespan_ms");
-			pipesim_json_ms(json, row->step->report->makespan);
-			pipesim_json_key(json, "bubble_max_ms");
-			pipesim_json_ms(json, row->step->report->bubble.max_idle);
-		}
-		pipesim_json_close(json);
-	}
-	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "pp", COUNT, answer->setup->scenario.ranks);
+	PIPESIM_MEMBER(json, "notices", TEXTS, answer->setup->notices);
+	PIPESIM_EACH(json, "schedules", object, answer->rows->len, TRUE, put_row,
+		(Row *)answer->rows->pdata[i]);
 	pipesim_json_close(json);
 }
 
@@ -363,7 +347,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	if (rows == NULL)
 		return FALSE;
 	if (json)
-		write_json(rows, setup, out);
+		pipesim_command_json(&pipesim_command_steady, &(Answer){setup, rows}, out);
 	else
 		write_text(rows, setup, &style, out);
 	return pipesim_print(path, out, error);
@@ -385,5 +369,6 @@ const PipesimCommand pipesim_command_steady = {
 	.operand = "an operand",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},
+	.members = put_members,
 	.run = run,
 };
