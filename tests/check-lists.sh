@@ -16,6 +16,16 @@ for file in src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/unit/*.[ch] \
 	if grep -qF "$file" $parts; then pass; else fail "$file is in no Makefile"; fi
 done
 
+for file in tests/unit/test-*.c; do
+	suite=${file#tests/unit/test-}
+	suite=${suite%.c}
+	if grep -qx "SUITE($(echo "$suite" | tr - _))" tests/unit/list.h && grep -qF "suite_create(\"$suite\")" "$file"; then
+		pass
+	else
+		fail "$file is not in tests/unit/list.h, or its suite has another name"
+	fi
+done
+
 # The room of a list.h, and what its entries are.
 for list in schedule:schedule runtime:runtime output:output measure:reader; do
 	room=${list%:*}

@@ -6,7 +6,7 @@
 # as long. PIPESIM_SUITES names the suites to run.
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 sed -n 's/.*suite_create("\([^"]*\)").*/\1/p' "$TOP_SRCDIR"/tests/unit/*.c >"$scratch/all"
-for suite in optimize plan power-fit equal search fast bound units; do
+for suite in optimize-search layout-search effects-power engine-equal schedule-search engine-fast optimize-bound optimize-units; do
 	grep -x "$suite" "$scratch/all"
 done >"$scratch/suites"
 grep -vxFf "$scratch/suites" "$scratch/all" >>"$scratch/suites"
@@ -18,7 +18,7 @@ fi
 xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c '
 	case ${PIPESIM_LONG:+long}${PIPESIM_SANITIZED:+sanitized}-$3 in
 	long-*) ;;
-	longsanitized-chrome | longsanitized-engine | longsanitized-fast | longsanitized-huge) stride=5 ;;
+	longsanitized-output-chrome | longsanitized-engine-paths | longsanitized-engine-fast | longsanitized-engine-huge) stride=5 ;;
 	longsanitized-*) ;;
 	*) stride=5 ;;
 	esac

@@ -1,0 +1,148 @@
+/* Orders that recorded steps ran: recognised, whatever the schedule, with what is added to them. */
+#include "diagnose-case.h"
+#include "suites.h"
+#include "trace-text.h"
+
+#include <string.h>
+
+static const struct {
+	guint ranks, microbatches;
+} shapes[] = {{2, 8}, {4, 8}, {4, 16}, {8, 16}, {8, 24}};
+
+/* Whether @schedule has this shape. */
+static gboolean fits(const PipesimSchedule *schedule, guint ranks, guint microbatches)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	PipesimShape shape;
+
+	return pipesim_schedule_shape(schedule, &scenario, &shape, NULL);
+}
+
+/* What is added to @made shows as @cause, -1: nothing is, all of it, and nothing else but what the schedule has anyway.
+ * @clean: the step without; returns this one. */
+static gint64 check_order(
+	const Made *made, const PipesimSchedule *schedule, gint cause, gint64 clean)
+{
+	g_auto(Case) one = {0};
+
+	make_case(&one, made);
+	ck_assert_msg(one.found->nearest.exact, "%s, PP %u, M %u", made->schedule, made->ranks,
+		made->microbatches);
+	/* What searches its order may find that of another schedule. */
+	if (schedule->plan == NULL)
+		ck_assert_str_eq(one.found->nearest.run->name, made->schedule);
+	ck_assert_int_eq(
+		one.found->record->joined.copies, one.found->nearest.run->shape.copies);
+	for (gint kind = PIPESIM_CAUSE_IMBALANCE; kind < PIPESIM_N_CAUSES; kind++)
+		ck_assert_int_eq(
+			cause_of(&one, kind), kind == cause ? one.found->measured - clean : 0);
+	if (cause >= 0) {
+		ck_assert_int_eq(one.found->cause[cause].rank,
+			pipesim_program_rank(one.found->program, made->op));
+		ck_assert_uint_eq(one.found->loss[0].op, made->op);
+		ck_assert_int_eq(one.found->loss[0].cause, cause);
+		ck_assert_int_gt(one.found->measured - clean, 20 * MS);
+	}
+	return one.found->measured;
+}
+
+START_TEST(executed_orders_are_recognised)
+{
+	const PipesimSchedule *schedule = pipesim_schedule_list()[_i];
+	guint seen = 0;
+
+	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
+		Made made = plain;
+		gint64 clean;
+
+		if (!fits(schedule, shapes[i].ranks, shapes[i].microbatches))
+			continue;
+		seen++;
+		made.schedule = schedule->name;
+		made.ranks = shapes[i].ranks;
+		made.microbatches = shapes[i].microbatches;
+		made.messages = TRUE;
+		clean = check_order(&made, schedule, -1, 0);
+		/* Longer than any op can wait for. */
+		made.op = 2 * made.microbatches;
+		made.late_host = 100 * MS;
+		check_order(&made, schedule, PIPESIM_CAUSE_HOST, clean);
+		made.late_message = made.late_host;
+		made.late_host = 0;
+		check_order(&made, schedule, PIPESIM_CAUSE_MESSAGES, clean);
+		made.longer = made.late_message;
+		made.late_message = 0;
+		check_order(&made, schedule, PIPESIM_CAUSE_OPS, clean);
+	}
+	ck_assert_uint_gt(seen, 1);
+}
+END_TEST
+
+/* Files of one rank each, without a column for replicas, but for rank @missing. */
+static guint split_by_rank(const char *text, guint missing, PipesimTrace *traces[4])
+{
+	g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+	guint n = 0;
+
+	for (guint rank = 0; rank < 4; rank++) {
+		g_autoptr(GString) one = g_string_new("");
+
+		for (guint i = 0; lines[i] != NULL && lines[i][0] != '\0'; i++) {
+			g_auto(GStrv) cells = g_strsplit(lines[i], ",", 3);
+
+			if (i == 0 || cells[2][0] == (char)('0' + rank))
+				g_string_append_printf(one, "%s,%s\n", cells[0], cells[2]);
+		}
+		if (rank != missing)
+			traces[n++] = trace_of(one->str);
+	}
+	return n;
+}
+
+/* Both ranks of a stage run other micro-batches of it: they are no replicas. */
+START_TEST(copies_of_stages_are_told_from_replicas)
+{
+	static const char *const names[] = {"chimera", "dualpipe"};
+
+	for (guint missing = 3; missing <= 4; missing++) {
+		g_auto(Case) one = {0};
+		g_autoptr(GError) error = NULL;
+		PipesimTrace *traces[4];
+		Made made = plain;
+		g_autofree char *text = NULL;
+		guint n;
+
+		made.schedule = names[_i];
+		text = make_text(&made);
+		n = split_by_rank(text, missing, traces);
+		if (missing == 4) {
+			ck_assert(diagnose(&one, traces, n, NULL));
+			check_sums(one.found);
+			ck_assert_str_eq(one.found->nearest.run->name, names[_i]);
+			ck_assert_uint_eq(one.record->n_replicas, 1);
+			ck_assert(one.found->tells_ranks);
+		} else {
+			ck_assert(!diagnose(&one, traces, n, &error));
+			ck_assert_msg(strstr(error->message,
+					      "the trace of rank 3 is missing") != NULL,
+				"%s", error->message);
+		}
+		for (guint i = 0; i < n; i++)
+			pipesim_trace_free(traces[i]);
+	}
+}
+END_TEST
+
+Suite *diagnosis_executed_suite(void)
+{
+	Suite *suite = suite_create("diagnosis-executed");
+	TCase *all = tcase_create("all");
+	gint n_schedules = 0;
+
+	while (pipesim_schedule_list()[n_schedules] != NULL)
+		n_schedules++;
+	tcase_add_loop_test(all, executed_orders_are_recognised, 0, n_schedules);
+	tcase_add_loop_test(all, copies_of_stages_are_told_from_replicas, 0, 2);
+	suite_add_tcase(suite, all);
+	return suite;
+}

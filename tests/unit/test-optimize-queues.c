@@ -1,0 +1,210 @@
+/* Orders under the rules of PyTorch's queues: told quickly they are as long as the engine says, and so found short. */
+#include "grid.h"
+#include "optimize/queue-walk.h"
+#include "optimize/search.h"
+#include "order/build.h"
+#include "suites.h"
+#include <string.h>
+
+static const struct {
+	PipesimPlacement placement;
+	guint ranks, chunks, m;
+} shapes[] = {
+	{PIPESIM_LOOPED, 1, 1, 5},
+	{PIPESIM_LOOPED, 4, 1, 9},
+	{PIPESIM_V, 3, 2, 7},
+	{PIPESIM_V, 4, 2, 12},
+	{PIPESIM_LOOPED, 2, 3, 5},
+	{PIPESIM_LOOPED, 8, 1, 40},
+};
+
+typedef struct {
+	const PipesimRuntime *runtime;
+	PipesimCosts *costs;
+	PipesimTimes *times;
+	PipesimInstance *x;
+} Case;
+
+/* Even or uneven stages, full backwards as long as their halves, shorter, longer or alone, any limit. */
+static Case make_case(guint shape, guint seed)
+{
+	const PipesimScenario scenario = {
+		.ranks = shapes[shape].ranks, .microbatches = shapes[shape].m};
+	PipesimInstanceOf of = {
+		.max_activations = {2 + seed % (2 * shapes[shape].ranks + 1), 2},
+		.whole = seed % 4 == 3};
+	PipesimShape pipes;
+	Case c = {.costs = grid_random_costs(seed, shapes[shape].ranks, seed % 2 == 1),
+		.runtime = pipesim_runtime_find(
+			seed % 2 == 0 ? "pytorch-2.11" : "pytorch-2.15", "--runtime", NULL)};
+
+	c.costs->bytes_until_input = seed % 3 * 500;
+	c.costs->bytes_until_weight = 1000;
+	c.costs->p2p = seed % 5 * 30000;
+	c.costs->time[PIPESIM_B] += ((gint64)seed % 3 - 1) * c.costs->time[PIPESIM_B] / 5;
+	ck_assert(pipesim_shape_init(
+		&pipes, &scenario, shapes[shape].chunks, shapes[shape].placement, NULL));
+	c.times = pipesim_times_new(c.costs, &pipes);
+	of.shape = &pipes;
+	of.times = c.times;
+	of.costs = c.costs;
+	c.x = pipesim_instance_new(&of, NULL);
+	ck_assert_ptr_nonnull(c.x);
+	return c;
+}
+
+static void free_case(Case *c)
+{
+	pipesim_instance_free(c->x);
+	pipesim_times_free(c->times);
+	pipesim_costs_free(c->costs);
+}
+
+/* By the engine. */
+static gint64 simulate(const Case *c, const guint8 *codes)
+{
+	const PipesimIssuing asked = {0};
+	g_autoptr(PipesimOrder) order = pipesim_instance_order(c->x, codes, NULL);
+	g_autoptr(PipesimStep) step = NULL;
+	PipesimJob job = {.order = order,
+		.times = c->times,
+		.runtime = c->runtime,
+		.issuing = pipesim_runtime_asked(c->runtime, &asked)};
+
+	ck_assert_ptr_nonnull(order);
+	ck_assert(pipesim_queue_takes(c->x, c->runtime, &job.issuing));
+	step = pipesim_step_run(&job, PIPESIM_WANT_FIGURES, NULL);
+	return step != NULL ? step->makespan : G_MAXINT64;
+}
+
+START_TEST(queues_are_simulated)
+{
+	guint moved = 0;
+
+	for (guint seed = 0; seed < 12; seed++) {
+		Case c = make_case((guint)_i, seed);
+		g_autoptr(PipesimArena) arena = pipesim_arena_new();
+		g_autofree guint8 *codes = g_new(guint8, (gsize)c.x->ranks * c.x->per_rank);
+		PipesimQueueWalk walk;
+
+		ck_assert(pipesim_build(c.x, PIPESIM_BUILDS - 1, codes));
+		pipesim_queue_walk_init(&walk, c.x, c.runtime, seed, 0, arena);
+		ck_assert(pipesim_queue_walk_begin(&walk, codes));
+		ck_assert_int_eq(walk.makespan, simulate(&c, codes));
+		for (guint i = 0; i < 10; i++) {
+			const gint64 before = walk.makespan;
+
+			pipesim_queue_walk_run(&walk, 60, 3e5);
+			for (guint rank = 0; rank < c.x->ranks; rank++)
+				ck_assert(pipesim_instance_fits(
+					c.x, rank, walk.codes + (gsize)rank * c.x->per_rank));
+			memcpy(codes, walk.codes, walk.n);
+			pipesim_instance_tidy(c.x, codes);
+			ck_assert_mem_eq(codes, walk.codes, walk.n);
+			ck_assert_int_eq(walk.makespan, simulate(&c, walk.codes));
+			ck_assert_int_ge(walk.makespan, walk.best_makespan);
+			moved += walk.makespan != before;
+		}
+		ck_assert_int_eq(walk.best_makespan, simulate(&c, walk.best));
+		free_case(&c);
+	}
+	ck_assert(moved > 20 || shapes[_i].ranks == 1);
+}
+END_TEST
+
+/* The same order whatever the number of threads, and no shorter one than the bound. */
+START_TEST(queues_are_searched)
+{
+	const PipesimScenario scenario = {.ranks = 4,
+		.microbatches = 12,
+		.max_activations = {2, 1},
+		.runtime = pipesim_runtime_find("queue", "--comm", NULL)};
+	PipesimCosts *costs = grid_random_costs(7, 4, TRUE);
+	PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.placement = PIPESIM_LOOPED,
+		.chunks = 1,
+		.moves = 30000};
+	g_autoptr(PipesimFound) one = NULL, two = NULL, none = NULL;
+
+	costs->p2p = 50000;
+	of.threads = 1;
+	one = pipesim_search(&of, NULL);
+	of.threads = 3;
+	two = pipesim_search(&of, NULL);
+	of.moves = 0;
+	none = pipesim_search(&of, NULL);
+	ck_assert_ptr_nonnull(one);
+	ck_assert_int_eq(one->makespan, two->makespan);
+	ck_assert_uint_eq(one->moves, two->moves);
+	ck_assert_mem_eq(
+		one->program->ops, two->program->ops, one->program->n_ops * sizeof(PipesimOp));
+	ck_assert_int_ge(one->makespan, one->bound->time);
+	ck_assert_int_lt(one->makespan, none->makespan);
+	pipesim_costs_free(costs);
+}
+END_TEST
+
+/* Of four uneven stages, by 30000 moves. */
+static PipesimFound *search_uneven(
+	guint chunks, PipesimFraction activations, guint count, guint threads)
+{
+	static const PipesimFraction scale[] = {{3, 2}, {1, 1}, {1, 1}, {9, 5}};
+	const PipesimScenario scenario = {.ranks = 4,
+		.microbatches = count,
+		.max_activations = activations,
+		.runtime = pipesim_runtime_find("queue", "--comm", NULL)};
+	PipesimCosts *costs = grid_costs(1000000, 1200000, 800000, 3000000, 50000);
+	const PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.placement = chunks > 1 ? PIPESIM_V : PIPESIM_LOOPED,
+		.chunks = chunks,
+		.threads = threads,
+		.moves = 30000};
+	PipesimFound *found;
+
+	costs->n_scale = G_N_ELEMENTS(scale);
+	costs->scale = g_memdup2(scale, sizeof scale);
+	found = pipesim_search(&of, NULL);
+	ck_assert_ptr_nonnull(found);
+	ck_assert_int_ge(found->makespan, found->bound->time);
+	pipesim_costs_free(costs);
+	return found;
+}
+
+/* Grown from a few micro-batches they are shorter than moves of all of them at once make them with three times as many moves:
+ * 172.64 ms. The last ones are repeated at once. */
+START_TEST(orders_grow)
+{
+	g_autoptr(PipesimFound) one = search_uneven(1, (PipesimFraction){2, 1}, 24, 1);
+	g_autoptr(PipesimFound) two = search_uneven(1, (PipesimFraction){2, 1}, 24, 2);
+
+	ck_assert_int_le(one->makespan, 172500000);
+	ck_assert_int_eq(one->makespan, two->makespan);
+	ck_assert_uint_eq(one->moves, two->moves);
+	ck_assert_mem_eq(
+		one->program->ops, two->program->ops, one->program->n_ops * sizeof(PipesimOp));
+}
+END_TEST
+
+/* In a V most of it is done by moves: with a third as many orders told for a move it was 126 ms. */
+START_TEST(moves_are_worth_their_time)
+{
+	g_autoptr(PipesimFound) found = search_uneven(2, (PipesimFraction){3, 1}, 24, 1);
+
+	ck_assert_int_le(found->makespan, 124500000);
+}
+END_TEST
+
+Suite *optimize_queues_suite(void)
+{
+	Suite *suite = suite_create("optimize-queues");
+	TCase *tests = tcase_create("queues");
+
+	tcase_add_loop_test(tests, queues_are_simulated, 0, G_N_ELEMENTS(shapes));
+	tcase_add_test(tests, queues_are_searched);
+	tcase_add_test(tests, orders_grow);
+	tcase_add_test(tests, moves_are_worth_their_time);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

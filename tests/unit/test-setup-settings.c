@@ -1,0 +1,241 @@
+/* The table of settings, and what a command line asks for. */
+#include "runtime/runtime.h"
+#include "schedule/schedule.h"
+#include "setup/setup.h"
+#include "suites.h"
+#include <string.h>
+
+START_TEST(table_is_sound)
+{
+	const PipesimSetting *setting = &pipesim_settings[_i];
+	guint asked = 0;
+
+	ck_assert(g_str_has_prefix(setting->name, "--"));
+	ck_assert_msg(strlen(setting->help) <= 70 && strchr(setting->help, '\n') == NULL,
+		"%s: help of %zu characters", setting->name, strlen(setting->help));
+	ck_assert_int_ge(setting->group, PIPESIM_NO_GROUP);
+	/* Schedules are called by the row, runtimes by their own table: one of both knows who heeds it. */
+	for (const PipesimRuntime *const *runtime = pipesim_runtime_list(); *runtime != NULL;
+		runtime++)
+		asked |= (*runtime)->takes & setting->heed;
+	ck_assert((setting->heed != 0) == (setting->heeded_by != NULL || asked != 0));
+	ck_assert(setting->heeded_by == NULL || asked == 0);
+	/* What schedules heed is explained with them. */
+	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->heed != 0) ==
+		  (setting->brief != NULL));
+	ck_assert((setting->count != 0) == (setting->most != 0));
+	/* One reader at most, and none of a flag. */
+	ck_assert_int_le((setting->count != 0) + (setting->scenario != NULL) +
+				 (setting->costs != NULL) + (setting->network != NULL) +
+				 (setting->amount != NULL) + (setting->training != NULL) +
+				 (setting->setup != NULL),
+		setting->argument != NULL ? 1 : 0);
+	for (int id = 1; id < _i; id++) {
+		ck_assert_str_ne(pipesim_settings[id].name, setting->name);
+		ck_assert(
+			setting->letter == 0 || pipesim_settings[id].letter != setting->letter);
+	}
+}
+END_TEST
+
+/* What a row says by its type alone must hold: every swept text is read at every point. */
+START_TEST(swept_settings_are_read)
+{
+	const PipesimSetting *setting = &pipesim_settings[_i];
+
+	if (setting->sweep != PIPESIM_NOT_SWEPT)
+		ck_assert_msg(setting->count != 0 || setting->scenario != NULL ||
+				      setting->costs != NULL || setting->network != NULL ||
+				      setting->amount != NULL || setting->training != NULL ||
+				      setting->setup != NULL,
+			"%s is swept, but not read", setting->name);
+}
+END_TEST
+
+static void set(PipesimSetup *setup, PipesimSettingId id, const char *text)
+{
+	setup->text[id] = g_strdup(text);
+}
+
+START_TEST(texts_are_read)
+{
+	g_auto(PipesimSetup) setup = {0};
+	g_autoptr(GError) error = NULL;
+
+	set(&setup, PIPESIM_SET_PP, "010");
+	set(&setup, PIPESIM_SET_MICROBATCHES, "20");
+	set(&setup, PIPESIM_SET_COMPARE_AT, "stages");
+	set(&setup, PIPESIM_SET_TIMES, "F=2,I=1,W=1,P2P=0.5");
+	set(&setup, PIPESIM_SET_ACTIVATION_BYTES, "1MB+2MB");
+	set(&setup, PIPESIM_SET_MEMORY_LIMIT, "1GB");
+	ck_assert(pipesim_setup_read(&setup, &error));
+	ck_assert(pipesim_setup_require(&setup, &error));
+	ck_assert(pipesim_setup_costs(&setup, NULL, &error));
+	ck_assert_uint_eq(setup.scenario.ranks, 10);
+	ck_assert_uint_eq(setup.scenario.microbatches, 20);
+	ck_assert_int_eq(setup.scenario.compare_at, PIPESIM_AT_STAGES);
+	ck_assert_int_eq(setup.scenario.memory_limit, 1000000000);
+	ck_assert_int_eq(setup.costs->time[PIPESIM_F], 2000000);
+	ck_assert_int_eq(setup.costs->p2p, 500000);
+	ck_assert_int_eq(setup.costs->bytes_until_input, 1000000);
+	ck_assert_int_eq(setup.costs->bytes_until_weight, 2000000);
+	ck_assert_str_eq(setup.costs->source, "--times F=2,I=1,W=1,P2P=0.5");
+}
+END_TEST
+
+/* A setting, a text that is refused (with a second setting, where it is the two together), and what
+ * the message begins with. */
+static const struct {
+	PipesimSettingId id;
+	const char *text;
+	PipesimSettingId with;
+	const char *with_text, *message;
+} refused[] = {
+	{PIPESIM_SET_PP, "0", 0, NULL, "--pp: "},
+	{PIPESIM_SET_CHUNKS, "255", 0, NULL, "--chunks: "},
+	{PIPESIM_SET_MAX_ACTIVATIONS, "0", 0, NULL, "--max-activations: 0 allows"},
+	{PIPESIM_SET_COMPARE_AT, "x", 0, NULL, "--compare-at: 'x'; ranks or stages"},
+	{PIPESIM_SET_RUNTIME, "x", 0, NULL, "--runtime: 'x' is not a runtime"},
+	{PIPESIM_SET_SEED, "1", 0, NULL, "--seed is for steps drawn"},
+	{PIPESIM_SET_JITTER, "0.4", PIPESIM_SET_SAMPLES, "1", "--jitter: '0.4'; a relative"},
+	{PIPESIM_SET_SAMPLES, "1", 0, NULL, "no distribution of times"},
+	{PIPESIM_SET_MEMORY_LIMIT, "0", 0, NULL, "--memory-limit: nothing fits"},
+	{PIPESIM_SET_MEMORY_LIMIT, "1", 0, NULL, "--memory-limit needs bytes"},
+	{PIPESIM_SET_LAYERS, "2", PIPESIM_SET_COSTS, "x.ini", "--layers: a costs file"},
+	{PIPESIM_SET_SPLIT, "x", 0, NULL, "--split: 'x'; even or layers"},
+	{PIPESIM_SET_SPLIT, "layers", 0, NULL, "--split layers needs to know"},
+	{PIPESIM_SET_TIMES, "X=1", 0, NULL, "--times: unknown time 'X'"},
+	{PIPESIM_SET_STAGE_SCALE, "9=1", PIPESIM_SET_PP, "4", "--stage-scale: "},
+	{PIPESIM_SET_SLOW_RANK, "9=1", PIPESIM_SET_PP, "4", "--slow-rank: "},
+	{PIPESIM_SET_STAGE_TIMES, "x.csv", PIPESIM_SET_STAGE_SCALE, "0=1",
+		"--stage-times and --stage-scale"},
+	{PIPESIM_SET_INTERFERENCE, "0.5", PIPESIM_SET_LINK_LATENCY, "1",
+		"--interference: '0.5' is out of range"},
+	{PIPESIM_SET_INTERFERENCE, "2", 0, NULL, "--interference needs links"},
+	{PIPESIM_SET_MESSAGE_BYTES, "2", 0, NULL, "--message-bytes needs links"},
+	{PIPESIM_SET_LINK_BANDWIDTH, "1GB/s", 0, NULL, "a bandwidth needs the size"},
+	{PIPESIM_SET_TOPOLOGY, "x.ini", PIPESIM_SET_LINK_LATENCY, "1",
+		"--topology has latency"},
+	{PIPESIM_SET_LINK_LATENCY, "1", PIPESIM_SET_TIMES, "P2P=1",
+		"--times P2P and the links'"},
+};
+
+START_TEST(texts_are_refused)
+{
+	g_auto(PipesimSetup) setup = {0};
+	g_autoptr(GError) error = NULL;
+
+	set(&setup, refused[_i].id, refused[_i].text);
+	if (refused[_i].with != PIPESIM_SET_NONE)
+		set(&setup, refused[_i].with, refused[_i].with_text);
+	ck_assert(!pipesim_setup_read(&setup, &error) ||
+		  !pipesim_setup_costs(&setup, NULL, &error));
+	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+	ck_assert_msg(g_str_has_prefix(error->message, refused[_i].message), "%s instead of %s",
+		error->message, refused[_i].message);
+}
+END_TEST
+
+START_TEST(heed_names_the_schedules)
+{
+	g_auto(PipesimSetup) setup = {0};
+	g_autoptr(GError) error = NULL;
+
+	set(&setup, PIPESIM_SET_GROUP, "4");
+	ck_assert(pipesim_setup_heed(&setup, PIPESIM_TAKES_GROUP, &error));
+	ck_assert(!pipesim_setup_heed(&setup, PIPESIM_TAKES_CHUNKS, &error));
+	ck_assert_str_eq(
+		error->message, "--group has no effect here; it is for interleaved schedules");
+}
+END_TEST
+
+/* Two settings that name files (or one, and an operand), and whether both may be the same. */
+static const struct {
+	PipesimSettingId a, b;
+	const char *a_text, *b_text;
+	const char *message; /* NULL: they may */
+} named[] = {
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "x.txt", "./x.txt",
+		"--output and --timeline are the same file 'x.txt'; name each file once"},
+	{PIPESIM_SET_COSTS, PIPESIM_SET_OUTPUT, "x.ini", "x.ini",
+		"--output and --costs are the same file 'x.ini'; name each file once"},
+	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "1f1b, a/x.csv", "a/x.csv",
+		"--output and --schedule are the same file 'a/x.csv'; name each file once"},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_NONE, "x.csv", "x.csv",
+		"--output and a trace are the same file 'x.csv'; name each file once"},
+	{PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES, "x.svg", "x.svg",
+		"--heat-map and --lines are the same file 'x.svg'; name each file once"},
+	{PIPESIM_SET_STAGE_TIMES, PIPESIM_SET_TIMELINE, "st.dat", "st.svg",
+		"the .dat file of --timeline and --stage-times are the same file 'st.dat'; "
+		"name each "
+		"file once"},
+	{PIPESIM_SET_TOPOLOGY, PIPESIM_SET_TIMELINE, "a/top.gp", "a/top.PNG",
+		"the .gp file of --timeline and --topology are the same file 'a/top.gp'; name "
+		"each "
+		"file once"},
+	{PIPESIM_SET_COSTS, PIPESIM_SET_TIMELINE, "x.rgb", "x.pdf",
+		"the .rgb file of --timeline and --costs are the same file 'x.rgb'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_PICTURE, PIPESIM_SET_NONE, "tr.svg", "tr.dat",
+		"the .dat file of --picture and a trace are the same file 'tr.dat'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "x.dat", "x.svg",
+		"--output and the .dat file of --timeline are the same file 'x.dat'; name each "
+		"file "
+		"once"},
+	{PIPESIM_SET_HEAT_MAP, PIPESIM_SET_LINES, "x.svg", "x.png",
+		"the .gp file of --heat-map and the .gp file of --lines are the same file "
+		"'x.gp'; "
+		"name each file once"},
+	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "./x.csv.partial", "x.csv",
+		"the .partial file of --output and --schedule are the same file "
+		"'x.csv.partial'; "
+		"name each file once"},
+	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "./x.csv.partial", "x.csv", NULL},
+	{PIPESIM_SET_TOPOLOGY, PIPESIM_SET_TIMELINE, "x.gp", "x.txt", NULL},
+	{PIPESIM_SET_COSTS, PIPESIM_SET_TOPOLOGY, "x.ini", "x.ini", NULL},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "-", "-", NULL},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_TIMELINE, "/dev/null", "/dev/null", NULL},
+	{PIPESIM_SET_OUTPUT, PIPESIM_SET_SCHEDULE, "1f1b", "1f1b", NULL},
+};
+
+START_TEST(paths_are_named_once)
+{
+	g_auto(PipesimSetup) setup = {0};
+	char *operands[] = {(char *)named[_i].b_text, NULL};
+	const gboolean by_rows =
+		named[_i].message != NULL && strstr(named[_i].message, ".partial") != NULL;
+	g_autoptr(GError) error = NULL;
+	gboolean ok;
+
+	set(&setup, named[_i].a, named[_i].a_text);
+	if (named[_i].b != PIPESIM_SET_NONE) {
+		set(&setup, named[_i].b, named[_i].b_text);
+	} else {
+		setup.operands = operands;
+		setup.n_operands = 1;
+	}
+	ok = pipesim_setup_check_paths(
+		&setup, by_rows, "a trace", PIPESIM_PATH_READ_ONCE, &error);
+	ck_assert(ok == (named[_i].message == NULL));
+	if (!ok)
+		ck_assert_str_eq(error->message, named[_i].message);
+}
+END_TEST
+
+Suite *setup_settings_suite(void)
+{
+	Suite *suite = suite_create("setup-settings");
+	TCase *tcase = tcase_create("setup");
+
+	tcase_add_loop_test(tcase, table_is_sound, 1, PIPESIM_N_SETTINGS);
+	tcase_add_loop_test(tcase, swept_settings_are_read, 1, PIPESIM_N_SETTINGS);
+	tcase_add_test(tcase, texts_are_read);
+	tcase_add_loop_test(tcase, texts_are_refused, 0, G_N_ELEMENTS(refused));
+	tcase_add_test(tcase, heed_names_the_schedules);
+	tcase_add_loop_test(tcase, paths_are_named_once, 0, G_N_ELEMENTS(named));
+	suite_add_tcase(suite, tcase);
+	return suite;
+}
