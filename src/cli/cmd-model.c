@@ -1,9 +1,9 @@
 #include "config.h"
 
+#include "base/path.h"
 #include "cli/command.h"
 #include "layout/choose.h"
 #include "output/figures.h"
-#include "output/gnuplot.h"
 #include "output/table.h"
 #include "setup/choice.h"
 #include "transformer/theory.h"

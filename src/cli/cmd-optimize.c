@@ -1,8 +1,8 @@
 #include "config.h"
 
+#include "base/path.h"
 #include "cli/command.h"
 #include "optimize/search.h"
-#include "output/gnuplot.h"
 #include "output/text.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"

@@ -1,10 +1,10 @@
 #include "config.h"
 
 #include "base/json.h"
+#include "base/sink.h"
 #include "cli/plan.h"
 #include "output/figures.h"
 #include "output/output.h"
-#include "output/sink.h"
 #include "runtime/csv.h"
 #include <errno.h>
 #include <glib/gstdio.h>

@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "base/sink.h"
 #include "cli/sweep-file.h"
-#include "output/sink.h"
 #include "setup/setup.h"
 #include <errno.h>
 #include <glib/gstdio.h>

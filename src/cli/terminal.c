@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "base/path.h"
 #include "cli/terminal.h"
-#include "output/gnuplot.h"
 #include <langinfo.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
+#include "base/sink.h"
 #include "output/gnuplot.h"
-#include "output/sink.h"
 
 /* Sizes are pixels throughout; each terminal counts in its own unit. */
 struct _PipesimTerminal {
@@ -19,22 +20,6 @@ static const PipesimTerminal terminals[] = {
 	{"png", "pngcairo", "2 * width,2 * height fontscale 2 linewidth 2", "0.75"},
 	{"pdf", "pdfcairo", "width / 96,height / 96 fontscale 0.75", "0.75"},
 };
-
-const char *pipesim_path_extension(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-	const char *dot = strrchr(name, '.');
-
-	return dot != NULL && dot != name ? dot + 1 : "";
-}
-
-char *pipesim_path_beside(const char *path, const char *extension)
-{
-	const gsize stem = strlen(path) - strlen(pipesim_path_extension(path));
-
-	return g_strdup_printf("%.*s%s", (int)stem, path, extension);
-}
 
 static const PipesimTerminal *find_terminal(const char *path)
 {
@@ -68,16 +53,6 @@ PipesimGnuplot *pipesim_gnuplot_new(const char *path, const char *known, GError 
 		.font = PIPESIM_GNUPLOT_FONT,
 	};
 	return picture;
-}
-
-char **pipesim_gnuplot_beside(const char *path)
-{
-	static const char *const extensions[] = {"gp", "dat", "rgb"};
-	char **paths = g_new0(char *, G_N_ELEMENTS(extensions) + 1);
-
-	for (gsize i = 0; find_terminal(path) != NULL && i < G_N_ELEMENTS(extensions); i++)
-		paths[i] = pipesim_path_beside(path, extensions[i]);
-	return paths;
 }
 
 void pipesim_gnuplot_free(PipesimGnuplot *picture)

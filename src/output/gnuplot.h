@@ -26,19 +26,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimGnuplot, pipesim_gnuplot_free)
 /* The extensions of all pictures but timelines, which may be text. */
 #define PIPESIM_GNUPLOT_EXTENSIONS ".svg, .png or .pdf"
 
-/** pipesim_path_extension: what comes after the last point of the name of @path; "" where it
- * has none. */
-const char *pipesim_path_extension(const char *path);
-
-/** pipesim_path_beside: @path with another extension. For g_free(). */
-char *pipesim_path_beside(const char *path, const char *extension);
-
-/** pipesim_gnuplot_beside: the paths of all files that may be written beside a picture at @path: its
- * script, its data and its raster. Empty where gnuplot draws nothing of its extension.
- *
- * Returns: (transfer full): NULL-terminated, for g_strfreev(). */
-char **pipesim_gnuplot_beside(const char *path);
-
 /** pipesim_gnuplot_files: appends to the script the names of the picture, which a caller of it
  * may set before, and of the data. */
 void pipesim_gnuplot_files(PipesimGnuplot *picture);

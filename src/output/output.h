@@ -1,8 +1,8 @@
 /* A format: one file and one line in list.h. */
 #pragma once
 #include "analysis/run.h"
-#include "output/sink.h"
-#include "output/view.h"
+#include "base/sink.h"
+#include "setup/view.h"
 
 /* How a terminal wants it. Formats for machines ignore it. */
 typedef struct {
@@ -51,9 +51,6 @@ const char *pipesim_output_names(void);
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *gnuplot,
 	GError **error);
-
-/** pipesim_picture_is_text: whether the timeline at @path is drawn in characters. */
-gboolean pipesim_picture_is_text(const char *path);
 
 /** pipesim_timeline_text: the same drawing in characters, appended to @out. */
 void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimView *view,

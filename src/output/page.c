@@ -163,13 +163,14 @@ static void write_looks(PipesimJson *json)
 /* Colours of ops by how long they took, on light and on dark paper. */
 static void write_speeds(PipesimJson *json)
 {
-	static const char *const papers[] = {"light", "dark"};
+	static const char *const papers[] = {
+		[PIPESIM_THEME_LIGHT] = "light", [PIPESIM_THEME_DARK] = "dark"};
 
 	pipesim_json_open_object(json, "speeds");
 	pipesim_json_member_int(json, "sustained", PIPESIM_SPEED_SUSTAINED);
 	pipesim_json_member_int(json, "percent", PIPESIM_SPEED_PERCENT);
 	for (guint paper = 0; paper < G_N_ELEMENTS(papers); paper++) {
-		const PipesimTheme *theme = pipesim_theme_find(papers[paper], NULL, NULL);
+		const PipesimTheme *theme = pipesim_theme((PipesimThemeName)paper);
 
 		pipesim_json_open_array(json, papers[paper]);
 		for (guint i = 0; i < PIPESIM_SPEEDS; i++) {

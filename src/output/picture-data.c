@@ -99,8 +99,7 @@ void pipesim_detail_init(
 	guint ranks = 0, digits = 3, k = 0, height, fine;
 
 	*detail = (PipesimDetail){
-		.theme = view->theme != NULL ? view->theme
-					     : pipesim_theme_find(NULL, NULL, NULL),
+		.theme = pipesim_theme(view->theme),
 		.font = view->font > 0 ? view->font : PIPESIM_GNUPLOT_FONT,
 		.widest = 1,
 	};

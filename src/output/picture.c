@@ -1,12 +1,13 @@
 /* Timelines as gnuplot draws them. */
 #include "config.h"
 
+#include "base/path.h"
+#include "base/sink.h"
 #include <string.h>
 
 #include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/picture.h"
-#include "output/sink.h"
 
 /* Most lanes that a picture has. */
 #define MAX_LANES 3000
@@ -482,7 +483,7 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	g_autoptr(GString) text = g_string_new(NULL), legend = g_string_new(NULL);
 	Picture picture;
 
-	if (pipesim_picture_is_text(path)) {
+	if (pipesim_path_is_text(path)) {
 		pipesim_timeline_text(comparison, view, style, text);
 		return pipesim_write_file(path, text->str, text->len, error);
 	}
@@ -518,10 +519,4 @@ gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *
 	append_plots(&picture);
 	return (picture.detail.width == 0 || write_raster(&picture, path, error)) &&
 	       pipesim_gnuplot_draw(gnuplot, program, error);
-}
-
-gboolean pipesim_picture_is_text(const char *path)
-{
-	return g_ascii_strcasecmp(pipesim_path_extension(path), "txt") == 0 ||
-	       strcmp(path, "-") == 0;
 }

@@ -51,24 +51,20 @@ static const PipesimLook print_looks[PIPESIM_FB] = {
 };
 
 static const PipesimTheme themes[] = {
-	{"light", "#FFFFFF", "#000000", "#606060", "#909090", "#000000", "#D00000",
-		pipesim_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
+	[PIPESIM_THEME_LIGHT] = {"#FFFFFF", "#000000", "#606060", "#909090", "#000000",
+		"#D00000", pipesim_looks, {{"#B0400A", "#F4C9B0"}, {"#8A2F74", "#E6C8DF"}},
 		{"#2D69BE", "#8A3DBE", "#BE2D52"}, {"#0A5BD3", "#E4E4E4", "#C81E1E"}},
-	{"dark", "#16181D", "#E8E8E8", "#A8A8A8", "#70747C", "#FFFFFF", "#FF5A4F", dark_looks,
-		{{"#F0803C", "#6B3D22"}, {"#D97BC4", "#5C3454"}},
+	[PIPESIM_THEME_DARK] = {"#16181D", "#E8E8E8", "#A8A8A8", "#70747C", "#FFFFFF",
+		"#FF5A4F", dark_looks, {{"#F0803C", "#6B3D22"}, {"#D97BC4", "#5C3454"}},
 		{"#7FB2FF", "#C79BFF", "#FF8FA8"}, {"#5AA0FF", "#3A3D44", "#FF6257"}},
-	{"print", "#FFFFFF", "#000000", "#404040", "#808080", "#000000", "#000000", print_looks,
-		{{"#303030", "#C8C8C8"}, {"#606060", "#DCDCDC"}},
+	[PIPESIM_THEME_PRINT] = {"#FFFFFF", "#000000", "#404040", "#808080", "#000000",
+		"#000000", print_looks, {{"#303030", "#C8C8C8"}, {"#606060", "#DCDCDC"}},
 		{"#000000", "#606060", "#A0A0A0"}, {"#FFFFFF", "#B4B4B4", "#000000"}},
 };
 
-const PipesimTheme *pipesim_theme_find(const char *name, const char *what, GError **error)
+const PipesimTheme *pipesim_theme(PipesimThemeName name)
 {
-	for (gsize i = 0; i < G_N_ELEMENTS(themes); i++)
-		if (name == NULL || strcmp(themes[i].name, name) == 0)
-			return &themes[i];
-	pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; light, dark or print", what, name);
-	return NULL;
+	return &themes[name];
 }
 
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3])

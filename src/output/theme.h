@@ -2,6 +2,7 @@
 #pragma once
 #include "base/error.h"
 #include "order/program.h"
+#include "setup/view.h"
 
 /* Of a kind, and as many chunks of a rank as have a look of their own. */
 #define PIPESIM_SHADES 4
@@ -18,7 +19,6 @@ extern const PipesimLook pipesim_looks[PIPESIM_FB];
 extern const char *const pipesim_look_titles[PIPESIM_FB];
 
 typedef struct {
-	const char *name;
 	const char *paper, *ink;
 	const char *quiet;    /* of captions */
 	const char *frame;    /* of the line around a timeline */
@@ -32,9 +32,8 @@ typedef struct {
 		[3]; /* of ops that take less than their sustained time, as long, longer */
 } PipesimTheme;
 
-/** pipesim_theme_find: the theme of that name; NULL is light. NULL with PIPESIM_ERROR_USAGE.
- * @what: how messages call it */
-const PipesimTheme *pipesim_theme_find(const char *name, const char *what, GError **error);
+/** pipesim_theme: of that name; static. */
+const PipesimTheme *pipesim_theme(PipesimThemeName name);
 
 /** pipesim_theme_rank: the colour of the @i-th of @n lines, from the first to the last; "#RRGGBB" in
  * @out, which it returns. */

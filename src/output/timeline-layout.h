@@ -3,6 +3,7 @@
  * Where there are more ranks than lanes, neighbouring ranks share one. */
 #pragma once
 #include "output/output.h"
+#include "output/theme.h"
 
 /* A pair is two boxes, one after the other: its forward and its backward half. */
 typedef struct {

@@ -494,8 +494,15 @@ static gboolean read_font_size(
 static gboolean read_theme(
 	PipesimView *view, const char *text, const char *what, GError **error)
 {
-	view->theme = pipesim_theme_find(text, what, error);
-	return view->theme != NULL;
+	static const char *const names[] = {"light", "dark", "print"};
+
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+		if (strcmp(text, names[i]) == 0) {
+			view->theme = (PipesimThemeName)i;
+			return TRUE;
+		}
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "%s: '%s'; light, dark or print", what, text);
 }
 
 /* The table ------------------------------------------------------------------------------ */

@@ -2,7 +2,7 @@
 #pragma once
 #include "model/costs.h"
 #include "model/scenario.h"
-#include "output/view.h"
+#include "setup/view.h"
 #include "transformer/training.h"
 
 /* The settings: PIPESIM_SET_PP ...; behind them the groups that commands take as a whole. */

@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "output/gnuplot.h"
-#include "output/output.h"
-#include "output/sink.h"
+#include "base/path.h"
+#include "base/sink.h"
+#include "runtime/runtime.h"
 #include "setup/setup.h"
 #include <glib/gstdio.h>
 #include <string.h>
@@ -133,7 +133,7 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s says how a timeline is drawn; add --timeline FILE",
 				setting->name);
-		if (setting->for_gnuplot && pipesim_picture_is_text(timeline))
+		if (setting->for_gnuplot && pipesim_path_is_text(timeline))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s has no effect on a text timeline; draw .svg, "
 				".png or .pdf",
@@ -175,17 +175,20 @@ static void add_path(GArray *paths, const char *what, const char *path, gboolean
 
 static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
 {
+	static const char *const beside[] = {"gp", "dat", "rgb"};
 	g_auto(GStrv) names = kind == PIPESIM_PATH_SCHEDULES ? g_strsplit(text, ",", -1) : NULL;
-	/* What gnuplot is given lies beside a picture, by the name of the picture. */
-	g_auto(GStrv) beside = kind == PIPESIM_PATH_DRAWN ? pipesim_gnuplot_beside(text) : NULL;
 
 	if (names == NULL)
 		add_path(paths, what, text, kind < PIPESIM_PATH_READ);
-	for (char **path = beside; path != NULL && *path != NULL; path++) {
-		g_autofree char *called = g_strdup_printf(
-			"the .%s file of %s", pipesim_path_extension(*path), what);
+	/* What gnuplot is given lies beside a picture, by the name of the picture. */
+	for (guint i = 0; kind == PIPESIM_PATH_DRAWN && !pipesim_path_is_text(text) &&
+			  i < G_N_ELEMENTS(beside);
+		i++) {
+		g_autofree char *path = pipesim_path_beside(text, beside[i]);
+		g_autofree char *called =
+			g_strdup_printf("the .%s file of %s", beside[i], what);
 
-		add_path(paths, called, *path, TRUE);
+		add_path(paths, called, path, TRUE);
 	}
 	for (char **name = names; name != NULL && *name != NULL; name++)
 		if (pipesim_setup_names_file(g_strstrip(*name)))

@@ -10,7 +10,7 @@
 
 #include <glib/gstdio.h>
 
-#include "output/sink.h"
+#include "base/sink.h"
 
 /* Of one write, bytes. */
 #define PIECE (256 * 1024)
