@@ -152,6 +152,7 @@ static void put_stage(PipesimJson *json, const PipesimCosts *costs, guint index)
 
 typedef struct {
 	const PipesimCalibration *calibration;
+	const PipesimEffects *effects;
 	const GPtrArray *notices;
 } Found;
 
@@ -175,7 +176,7 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		put_stage, costs);
 	PIPESIM_LIST(json, "measured_ranks_ppm", MILLIONTHS, costs->n_measured_ranks,
 		costs->measured_ranks[i]);
-	pipesim_effects_members(json, PIPESIM_OF(calibration, effects), costs);
+	pipesim_effects_members(json, PIPESIM_OF(found, effects), costs);
 	PIPESIM_MEMBER(json, "notices", TEXTS, found->notices);
 	pipesim_json_close(json);
 }
@@ -228,8 +229,8 @@ static void keep_notices(const PipesimSetup *setup, PipesimCosts *costs)
 	costs->notices = text->len > 0 ? g_strdup(text->str) : NULL;
 }
 
-static gboolean print_result(
-	const PipesimCalibration *calibration, const PipesimSetup *setup, GError **error)
+static gboolean print_result(const PipesimCalibration *calibration,
+	const PipesimEffects *effects, const PipesimSetup *setup, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *picture = setup->text[PIPESIM_SET_PICTURE];
@@ -260,50 +261,59 @@ static gboolean print_result(
 		return TRUE;
 	if (json) {
 		pipesim_command_json(&pipesim_command_calibrate,
-			&(Found){calibration, setup->notices}, table);
+			&(Found){calibration, effects, setup->notices}, table);
 	} else {
 		append_table(calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
-		pipesim_effects_text(calibration->effects, calibration->costs,
-			setup->flag[PIPESIM_SET_FIGURES], table);
+		pipesim_effects_text(
+			effects, calibration->costs, setup->flag[PIPESIM_SET_FIGURES], table);
 	}
 	return pipesim_print(NULL, table, error);
 }
 
-static PipesimCalibration *calibrate(const PipesimSetup *setup, GError **error)
+/* @effects: (out) */
+static PipesimCalibration *calibrate(
+	const PipesimSetup *setup, PipesimEffects **effects, GError **error)
 {
 	const char *split = setup->text[PIPESIM_SET_SM_SPLIT];
 	const char *sms = setup->text[PIPESIM_SET_RESIDENT_SMS];
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, &rules, error);
-	PipesimCalibration *calibration = NULL;
+	PipesimTrace *const *all;
+	g_autoptr(PipesimCalibration) calibration = NULL;
 	PipesimCalibrateOptions wishes = {0};
 	guint64 count = 0;
 
 	if (traces == NULL)
 		return NULL;
+	all = (PipesimTrace *const *)traces->pdata;
 	wishes.layers = setup->layers;
 	if (sms != NULL &&
 		!pipesim_parse_count(sms, "--resident-sms", 1, MAX_SMS, &count, error))
 		return NULL;
-	wishes.resident_sms = (guint)count;
 	wishes.wish.load_mode = setup->text[PIPESIM_SET_LOAD_MODE];
 	if ((split == NULL || read_split(split, &wishes.wish, error)) &&
 		read_impl(setup->list[PIPESIM_SET_IMPL], &wishes.wish, error))
-		calibration = pipesim_calibrate_named(traces,
-			setup->text[PIPESIM_SET_MAP] != NULL ? rules : NULL, &wishes, error);
+		calibration = pipesim_calibrate(all, traces->len, &wishes, error);
 	g_clear_pointer(&wishes.wish.impl, g_hash_table_unref);
-	return calibration;
+	if (calibration != NULL)
+		*effects = pipesim_effects_calibrate(
+			all, traces->len, calibration, (gint64)count, error);
+	if (*effects == NULL || (setup->text[PIPESIM_SET_MAP] != NULL &&
+					!pipesim_calibration_check_named(calibration, error)))
+		return NULL;
+	return g_steal_pointer(&calibration);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
 {
+	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimCalibration) calibration = NULL;
 
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim calibrate traces/h200.csv.gz");
-	calibration = calibrate(setup, error);
-	return calibration != NULL && print_result(calibration, setup, error);
+	calibration = calibrate(setup, &effects, error);
+	return calibration != NULL && print_result(calibration, effects, setup, error);
 }
 
 const PipesimCommand pipesim_command_calibrate = {

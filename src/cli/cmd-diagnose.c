@@ -2,6 +2,7 @@
 
 #include "analysis/measured.h"
 #include "cli/command.h"
+#include "measure/effects.h"
 #include "output/diagnosis.h"
 #include "output/timeline-layout.h"
 #include "setup/traces.h"
@@ -165,6 +166,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(GPtrArray) traces = NULL;
 	g_autoptr(PipesimRecord) record = NULL;
 	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
 	PipesimPatient patient = {0};
 	Format format;
@@ -185,7 +187,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 		return FALSE;
 	calibration = pipesim_calibrate(
 		(PipesimTrace *const *)traces->pdata, traces->len, &options, error);
-	if (calibration == NULL)
+	if (calibration != NULL)
+		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,
+			traces->len, calibration, 0, error);
+	if (effects == NULL)
 		return FALSE;
 	tell(setup, record->notices);
 	patient.record = record;

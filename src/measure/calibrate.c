@@ -3,8 +3,6 @@
 #include "base/decimal.h"
 #include "base/kind.h"
 #include "measure/calibrate.h"
-#include "measure/launches.h"
-#include "measure/reader.h"
 #include "measure/stage-times.h"
 
 #include <math.h>
@@ -34,7 +32,8 @@ void pipesim_calibration_free(PipesimCalibration *calibration)
 		return;
 	pipesim_costs_free(calibration->costs);
 	g_ptr_array_unref(calibration->notices);
-	pipesim_effects_free(calibration->effects);
+	g_ptr_array_unref(calibration->chosen);
+	g_clear_pointer(&calibration->groups, g_ptr_array_unref);
 	g_free(calibration);
 }
 
@@ -663,13 +662,11 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	const PipesimCalibrateOptions *options, GError **error)
 {
 	g_autoptr(PipesimCalibration) result = g_new0(PipesimCalibration, 1);
-	g_autoptr(GPtrArray) groups = NULL;
-	g_autoptr(GPtrArray) chosen = g_ptr_array_new();
 	g_auto(PipesimJoined) joined = {0};
-	Calibrating c = {.traces = traces, .n_traces = n, .chosen = chosen, .joined = &joined};
-	PipesimBeside beside;
-	gboolean ok, told;
+	Calibrating c = {.traces = traces, .n_traces = n, .joined = &joined};
+	gboolean ok;
 
+	result->chosen = c.chosen = g_ptr_array_new();
 	result->costs = c.costs = pipesim_costs_new(0, 0, 0, -1, 0, NULL);
 	result->notices = c.notices = g_ptr_array_new_with_free_func(g_free);
 	c.costs->components =
@@ -678,8 +675,8 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 		return NULL;
 	for (guint t = 0; t < n; t++)
 		result->rows += traces[t]->rows->len;
-	told = pipesim_beside_measure(traces, n, &beside);
-	c.groups = groups = pipesim_trace_groups(traces, n, result->dropped);
+	result->tells_beside = pipesim_beside_measure(traces, n, &result->beside);
+	c.groups = result->groups = pipesim_trace_groups(traces, n, result->dropped);
 	c.layers_per_chunk =
 		CLAMP(pipesim_trace_get_count(traces[0], "layers_per_chunk"), 1, G_MAXINT32);
 	c.layers = options->layers;
@@ -702,16 +699,10 @@ PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 				c.notices, "%s", (char *)g_ptr_array_index(trace->notices, i));
 	}
 	ok = run(&c, error);
-	if (ok) {
-		const PipesimEffectsWish wish = {c.parts != NULL ? joined.stages : 0,
-			joined.ranks, message_bytes(&c), c.means, options->resident_sms,
-			told ? &beside : NULL};
-
-		result->effects = pipesim_effects_calibrate(
-			traces, n, chosen, &wish, c.costs, c.notices, error);
-		ok = result->effects != NULL;
-		pipesim_launches_calibrate(traces, n, wish.stages, c.costs, c.notices);
-	}
+	result->stages = c.parts != NULL ? joined.stages : 0;
+	result->ranks = joined.ranks;
+	result->message_bytes = message_bytes(&c);
+	result->means = c.means;
 	g_clear_pointer(&c.parts, g_array_unref);
 	return ok ? g_steal_pointer(&result) : NULL;
 }
@@ -734,10 +725,10 @@ static const PipesimComponent *find_phase(
  * within a step. */
 #define MOST_UNPAIRED 10 /* % */
 
-/* Whether what @rules call one component can be one: expressions that take in too much or too
- * little show in the spread, and in forwards without their backwards. */
-static gboolean check_rules(const GPtrArray *components, GError **error)
+/* Expressions that take in too much or too little show in the spread, and in forwards without their backwards. */
+gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, GError **error)
 {
+	const GPtrArray *components = calibration->costs->components;
 	static const char *const backwards[] = {"B", "I", "W"};
 
 	for (guint i = 0; i < components->len; i++) {
@@ -770,25 +761,4 @@ static gboolean check_rules(const GPtrArray *components, GError **error)
 		}
 	}
 	return TRUE;
-}
-
-PipesimCalibration *pipesim_calibrate_named(const GPtrArray *traces,
-	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
-{
-	g_autoptr(PipesimCalibration) calibration = pipesim_calibrate(
-		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
-
-	if (calibration == NULL ||
-		(rules != NULL && !check_rules(calibration->costs->components, error)))
-		return NULL;
-	return g_steal_pointer(&calibration);
-}
-
-PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
-	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error)
-{
-	g_autoptr(GPtrArray) traces =
-		pipesim_traces_read(paths, rules, options->progress, error);
-
-	return traces != NULL ? pipesim_calibrate_named(traces, rules, options, error) : NULL;
 }

@@ -1,6 +1,6 @@
 /* From measured repetitions to costs. */
 #pragma once
-#include "measure/effects.h"
+#include "measure/beside.h"
 #include "measure/range-rules.h"
 #include "measure/select.h"
 #include "model/costs.h"
@@ -11,8 +11,6 @@ typedef struct {
 			 trace, else 1 */
 	/* Which rows; tokens are those of the first trace where 0. */
 	PipesimTraceWish wish;
-	guint resident_sms; /* of the receive whose cost counts, the nearest; 0 = NCCL's, else the
-			       one on most */
 	void (*progress)(guint done, guint all); /* of pipesim_traces_read() */
 } PipesimCalibrateOptions;
 
@@ -21,7 +19,13 @@ typedef struct {
 	GPtrArray *notices;              /* of char *: what was chosen, assumed or not found */
 	guint rows;                      /* in all traces */
 	guint dropped[PIPESIM_N_STATUS]; /* see pipesim_trace_groups() */
-	PipesimEffects *effects;
+	GPtrArray *groups;               /* of PipesimTraceGroup; they belong to the traces */
+	GPtrArray *chosen;               /* those of them that F, I, W and B are made of */
+	guint stages, ranks;   /* that times are told apart of; of the run; 0 stages = none */
+	gint64 message_bytes;  /* of a pipeline message; PIPESIM_UNKNOWN = not told */
+	gboolean means;        /* times of stages are means, not medians */
+	gboolean tells_beside; /* what messages beside ops cost */
+	PipesimBeside beside;  /* valid where told */
 } PipesimCalibration;
 
 void pipesim_calibration_free(PipesimCalibration *calibration);
@@ -48,15 +52,8 @@ void pipesim_calibration_free(PipesimCalibration *calibration);
 PipesimCalibration *pipesim_calibrate(PipesimTrace *const *traces, guint n,
 	const PipesimCalibrateOptions *options, GError **error);
 
-/** pipesim_calibrate_named: the same of @traces (of PipesimTrace) that were read with @rules, which may be
- * NULL. PIPESIM_ERROR_USAGE too where what @rules name spreads by more than its mean, or has more
- * forwards than backwards or fewer. */
-PipesimCalibration *pipesim_calibrate_named(const GPtrArray *traces,
-	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error);
-
-/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) with @rules, which may be NULL, and
- * calibrates. Errors of pipesim_trace_read() too. */
-PipesimCalibration *pipesim_costs_from_traces(const char *const *paths,
-	const PipesimRangeRules *rules, const PipesimCalibrateOptions *options, GError **error);
+/** pipesim_calibration_check_named: for traces that were read with rules of names. FALSE with PIPESIM_ERROR_USAGE where
+ * what they name spreads by more than its mean, or has more forwards than backwards or fewer. */
+gboolean pipesim_calibration_check_named(const PipesimCalibration *calibration, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimCalibration, pipesim_calibration_free)

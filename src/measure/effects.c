@@ -3,6 +3,8 @@
 #include "base/decimal.h"
 #include "measure/effects.h"
 #include "measure/group.h"
+#include "measure/launches.h"
+#include "measure/reader.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +19,8 @@
 typedef struct {
 	PipesimTrace *const *traces;
 	guint n;
-	const GPtrArray *chosen;
+	const PipesimCalibration *calibration;
+	const GPtrArray *chosen; /* its */
 	PipesimCosts *costs;
 	GPtrArray *notices;
 	PipesimEffects *effects;
@@ -391,20 +394,20 @@ static gboolean find_moving(const Task *task, const char *component, guint phase
 	return find_beside(task, component, phase, TRUE, ppm);
 }
 
-static gboolean add_residence(const Task *task, const PipesimEffectsWish *wish, GError **error)
+static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 {
-	PipesimResidenceFit *fit =
-		pipesim_residence_fit(task->traces, task->n, wish->bytes, wish->sms);
+	PipesimResidenceFit *fit = pipesim_residence_fit(
+		task->traces, task->n, task->calibration->message_bytes, sms);
 	PipesimResidence *residence;
 	gboolean waits, moves;
 
 	task->effects->residence = fit;
-	if (wish->sms > 0 && fit->impl[FALSE] == NULL)
+	if (sms > 0 && fit->impl[FALSE] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%" G_GINT64_FORMAT
 			" SMs of a waiting receive are asked for, but nothing was "
 			"measured beside one (series resident)",
-			wish->sms);
+			sms);
 	if (fit->lonely > 0)
 		pipesim_notice(task->notices,
 			"%u rows beside a receive or a message are of ops that were not "
@@ -633,22 +636,22 @@ static gboolean check_devices(const Task *task, GError **error)
 	return TRUE;
 }
 
-static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
+static gboolean run(Task *task, gint64 sms, GError **error)
 {
+	const PipesimCalibration *calibration = task->calibration;
+
 	if (!check_devices(task, error) || !add_ranks(task, error) ||
-		!add_bytes(task, wish->stages, wish->ranks, error))
+		!add_bytes(task, calibration->stages, calibration->ranks, error))
 		return FALSE;
-	if (!task->effects->any && wish->sms == 0) {
-		if (wish->beside != NULL)
-			add_beside(task, wish->beside);
+	if (!task->effects->any && sms == 0) {
+		if (calibration->tells_beside)
+			add_beside(task, &calibration->beside);
 		return TRUE;
 	}
 	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
 		if (is_measured(task, wholes[i], TRUE))
 			task->whole = wholes[i];
-	if (!add_power(task, wish->means, error))
-		return FALSE;
-	if (!add_residence(task, wish, error))
+	if (!add_power(task, calibration->means, error) || !add_residence(task, sms, error))
 		return FALSE;
 	pipesim_loops_calibrate(
 		task->traces, task->n, task->costs, task->notices, &task->effects->loops);
@@ -656,11 +659,33 @@ static gboolean run(Task *task, const PipesimEffectsWish *wish, GError **error)
 }
 
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
-	const GPtrArray *chosen, const PipesimEffectsWish *wish, PipesimCosts *costs,
-	GPtrArray *notices, GError **error)
+	PipesimCalibration *calibration, gint64 sms, GError **error)
 {
 	g_autoptr(PipesimEffects) effects = g_new0(PipesimEffects, 1);
-	Task task = {traces, n, chosen, costs, notices, effects, NULL};
+	Task task = {traces, n, calibration, calibration->chosen, calibration->costs,
+		calibration->notices, effects, NULL};
 
-	return run(&task, wish, error) ? g_steal_pointer(&effects) : NULL;
+	if (!run(&task, sms, error))
+		return NULL;
+	pipesim_launches_calibrate(
+		traces, n, calibration->stages, calibration->costs, calibration->notices);
+	return g_steal_pointer(&effects);
+}
+
+PipesimCalibration *pipesim_costs_from_traces(
+	const char *const *paths, const PipesimCalibrateOptions *options, GError **error)
+{
+	g_autoptr(GPtrArray) traces =
+		pipesim_traces_read(paths, NULL, options->progress, error);
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimEffects) effects = NULL;
+
+	if (traces == NULL)
+		return NULL;
+	calibration = pipesim_calibrate(
+		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
+	if (calibration != NULL)
+		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,
+			traces->len, calibration, 0, error);
+	return effects != NULL ? g_steal_pointer(&calibration) : NULL;
 }

@@ -1,10 +1,9 @@
 /* What the series of a capture say of costs: power, receives, speeds of chips, bytes of stages. */
 #pragma once
-#include "measure/beside.h"
+#include "measure/calibrate.h"
 #include "measure/fit-power.h"
 #include "measure/fit-residence.h"
 #include "measure/loops.h"
-#include "model/costs.h"
 
 /* What was found, for reports; what simulations need of it is in the costs. */
 typedef struct {
@@ -14,22 +13,13 @@ typedef struct {
 	PipesimLoops loops;
 } PipesimEffects;
 
-/* What they are for. */
-typedef struct {
-	guint stages;   /* that what times are made of tells apart; 0 = none */
-	guint ranks;    /* of the run that these are of */
-	gint64 bytes;   /* of a pipeline message; PIPESIM_UNKNOWN = not told */
-	gboolean means; /* times are means, not medians */
-	gint64 sms;     /* that a receive is to hold; 0 = as pipesim_residence_fit() chooses */
-	const PipesimBeside *beside; /* as profiles tell it; NULL = they do not */
-} PipesimEffectsWish;
-
 void pipesim_effects_free(PipesimEffects *effects);
 
 /**
- * pipesim_effects_calibrate: fills power, residence and step of @costs from the series of @traces, measured ranks and
- * bytes of stages from their metadata, and says in @notices what is missing or strange.
- * @chosen: of PipesimTraceGroup: what F, I, W and B are made of
+ * pipesim_effects_calibrate: fills power, residence, step and launches of the costs of @calibration from the series of
+ * @traces, which it was made of, measured ranks and bytes of stages from their metadata, and says in its notices what is
+ * missing or strange.
+ * @sms: that a receive is to hold: the nearest counts; 0: NCCL's, else the one on most
  *
  * A kind's full speed, load and slowdown are those of its whole chunk or layer where a series has it, else of its
  * components by their times.
@@ -39,7 +29,11 @@ void pipesim_effects_free(PipesimEffects *effects);
  *   or a list of another length.
  */
 PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
-	const GPtrArray *chosen, const PipesimEffectsWish *wish, PipesimCosts *costs,
-	GPtrArray *notices, GError **error);
+	PipesimCalibration *calibration, gint64 sms, GError **error);
+
+/** pipesim_costs_from_traces: reads @paths (NULL-terminated, not empty) and calibrates, effects and all. Errors of
+ * pipesim_trace_read() too. */
+PipesimCalibration *pipesim_costs_from_traces(
+	const char *const *paths, const PipesimCalibrateOptions *options, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimEffects, pipesim_effects_free)

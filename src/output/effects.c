@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "order/program.h"
 #include "output/effects.h"
-#include "output/text.h"
 
 #include <string.h>
 
@@ -180,6 +180,38 @@ static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, G
 			ms(step->part[i * PIPESIM_N_EDGES + PIPESIM_EDGE_LAST]),
 			i + 1 < step->n_parts ? "," : "");
 	g_string_append_c(out, '\n');
+}
+
+/* Shortest and longest of @n_parts parts, by kind. */
+void pipesim_text_ranges(const gint64 *parts, guint n_parts, GString *out)
+{
+	PipesimNumber shortest, longest;
+
+	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
+		gint64 least = G_MAXINT64, most = 0;
+
+		for (guint k = 0; k < n_parts; k++) {
+			const gint64 ns = parts[(gsize)k * PIPESIM_FB + kind];
+
+			least = MIN(least, ns);
+			most = MAX(most, ns);
+		}
+		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
+			pipesim_kind_letter(kind), pipesim_print_ms(shortest, least));
+		if (most > least)
+			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
+	}
+	g_string_append_c(out, '\n');
+}
+
+void pipesim_text_hosts(const PipesimCosts *costs, GString *out)
+{
+	if (costs->launch == NULL)
+		return;
+	g_string_append_printf(out,
+		"Hosts launch ops (%u part%s of the model), ms:", costs->n_launches,
+		costs->n_launches == 1 ? "" : "s");
+	pipesim_text_ranges(costs->launch, costs->n_launches, out);
 }
 
 void pipesim_effects_text(

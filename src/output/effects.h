@@ -12,3 +12,10 @@ void pipesim_effects_text(
  * where they were not measured. Both are NULL where @json asks for names alone. */
 void pipesim_effects_members(
 	PipesimJson *json, const PipesimEffects *effects, const PipesimCosts *costs);
+
+/** pipesim_text_ranges: kind by kind the shortest and the longest time of @n_parts parts of the model, PIPESIM_FB each, the
+ * rest of a line. */
+void pipesim_text_ranges(const gint64 *parts, guint n_parts, GString *out);
+
+/** pipesim_text_hosts: what hosts take to launch ops, in a line; nothing where costs do not know it. */
+void pipesim_text_hosts(const PipesimCosts *costs, GString *out);

@@ -15,9 +15,6 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 /** pipesim_text_notes: what a table cannot say: "NAMES: sentence". */
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out);
 
-/** pipesim_text_hosts: what hosts take to launch ops, in a line; nothing where costs do not know it. */
-void pipesim_text_hosts(const PipesimCosts *costs, GString *out);
-
 /** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or 10^9. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison);
 

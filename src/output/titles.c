@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "output/effects.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "output/text.h"
@@ -88,45 +89,13 @@ static void append_power(GString *out, const PipesimCosts *costs, guint width)
 	g_string_append_c(out, '\n');
 }
 
-/* Shortest and longest of @n_parts parts, by kind. */
-static void append_ranges(GString *out, const gint64 *parts, guint n_parts)
-{
-	PipesimNumber shortest, longest;
-
-	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		gint64 least = G_MAXINT64, most = 0;
-
-		for (guint k = 0; k < n_parts; k++) {
-			const gint64 ns = parts[(gsize)k * PIPESIM_FB + kind];
-
-			least = MIN(least, ns);
-			most = MAX(most, ns);
-		}
-		g_string_append_printf(out, "%s %s %s", kind > 0 ? "," : "",
-			pipesim_kind_letter(kind), pipesim_print_ms(shortest, least));
-		if (most > least)
-			g_string_append_printf(out, " to %s", pipesim_print_ms(longest, most));
-	}
-	g_string_append_c(out, '\n');
-}
-
 static void append_parts(GString *out, const PipesimCosts *costs)
 {
 	if (costs->part == NULL)
 		return;
 	g_string_append_printf(
 		out, "Stage times differ (%u parts of the model), ms:", costs->n_parts);
-	append_ranges(out, costs->part, costs->n_parts);
-}
-
-void pipesim_text_hosts(const PipesimCosts *costs, GString *out)
-{
-	if (costs->launch == NULL)
-		return;
-	g_string_append_printf(out,
-		"Hosts launch ops (%u part%s of the model), ms:", costs->n_launches,
-		costs->n_launches == 1 ? "" : "s");
-	append_ranges(out, costs->launch, costs->n_launches);
+	pipesim_text_ranges(costs->part, costs->n_parts, out);
 }
 
 /* "1 GB", or "1 GB to 3 GB" where parts differ. */

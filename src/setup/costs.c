@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/kind.h"
-#include "measure/calibrate.h"
+#include "measure/effects.h"
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"
@@ -51,7 +51,7 @@ static PipesimCosts *calibrate(const PipesimSetup *setup, GError **error)
 	const PipesimCalibrateOptions options = {
 		.layers = setup->layers, .progress = setup->progress};
 	g_autoptr(PipesimCalibration) calibration = pipesim_costs_from_traces(
-		(const char *const *)setup->list[PIPESIM_SET_TRACE], NULL, &options, error);
+		(const char *const *)setup->list[PIPESIM_SET_TRACE], &options, error);
 
 	if (calibration == NULL)
 		return NULL;

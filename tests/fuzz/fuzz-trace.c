@@ -1,7 +1,7 @@
 /* A file of measurements of any kind, told by its content: no crash, what calibrates gives costs that are
  * written and read again to the same bytes, and of what is diagnosed the causes are the step. */
 #include "analysis/diagnosis.h"
-#include "measure/calibrate.h"
+#include "measure/effects.h"
 #include "measure/reader.h"
 #include "model/costs-file.h"
 #include <stddef.h>
@@ -53,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	PipesimTrace *trace =
 		pipesim_trace_read(pipesim_input_new_memory("x", data, size), NULL, &error);
 	PipesimCalibrateOptions options = {0};
-	PipesimCalibration *calibration;
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimEffects) effects = NULL;
 
 	g_assert((trace == NULL) == (error != NULL));
 	if (trace == NULL)
@@ -61,9 +62,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	calibration = pipesim_calibrate(&trace, 1, &options, &error);
 	g_assert((calibration == NULL) == (error != NULL));
 	if (calibration != NULL) {
+		effects = pipesim_effects_calibrate(&trace, 1, calibration, 0, &error);
+		g_assert((effects == NULL) == (error != NULL));
+	}
+	if (effects != NULL) {
 		write_and_read(calibration->costs);
 		diagnose(trace, calibration->costs);
-		pipesim_calibration_free(calibration);
 	}
 	pipesim_trace_free(trace);
 	return 0;

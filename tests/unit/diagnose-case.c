@@ -1,6 +1,7 @@
 #include "diagnose-case.h"
 
 #include "base/kind.h"
+#include "measure/effects.h"
 #include "trace-text.h"
 
 const Made plain = {.schedule = "1f1b",
@@ -111,12 +112,16 @@ gboolean diagnose(Case *one, PipesimTrace *const *traces, guint n, GError **erro
 {
 	const PipesimCalibrateOptions none = {0};
 	PipesimPatient patient = {.step = -1};
+	g_autoptr(PipesimEffects) effects = NULL;
 
 	one->record = pipesim_record_new(traces, n, error);
 	if (one->record == NULL)
 		return FALSE;
 	one->calibration = pipesim_calibrate(traces, n, &none, error);
 	if (one->calibration == NULL)
+		return FALSE;
+	effects = pipesim_effects_calibrate(traces, n, one->calibration, 0, error);
+	if (effects == NULL)
 		return FALSE;
 	patient.runtime = one->runtime;
 	patient.record = one->record;

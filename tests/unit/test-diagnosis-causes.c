@@ -6,6 +6,7 @@
 #include "diagnose-case.h"
 #include "measure/beside.h"
 #include "measure/calibrate.h"
+#include "measure/effects.h"
 #include "measure/reader.h"
 #include "output/output.h"
 #include "trace-text.h"
@@ -646,6 +647,7 @@ START_TEST(profiles_tell_what_receives_cost)
 	g_autoptr(PipesimTrace) trace = NULL;
 	g_autoptr(PipesimRecord) record = NULL;
 	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimEffects) effects = NULL;
 	const PipesimCalibrateOptions none = {0};
 	gint64 at = MS;
 	PipesimBeside found;
@@ -674,6 +676,7 @@ START_TEST(profiles_tell_what_receives_cost)
 	ck_assert_int_le(
 		ABS(pipesim_record_pipeline(record, 0, 0)->ops[2].beside - 5 * MS), 100);
 	calibration = pipesim_calibrate(&trace, 1, &none, NULL);
+	effects = pipesim_effects_calibrate(&trace, 1, calibration, 0, NULL);
 	ck_assert_ptr_nonnull(calibration->costs->residence);
 	ck_assert_int_eq(
 		calibration->costs->residence->slowdown[PIPESIM_F], found.ratio[PIPESIM_F]);

@@ -1,4 +1,5 @@
 #include "fake-gpu.h"
+#include "measure/effects.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 
@@ -10,9 +11,26 @@
 	",t,1,0,layer,B,,6750000,,,,,,\n"
 #define TOP "#version,1\n#device_name,Test GPU\n#power_limit_w,700.0\n"
 
+/* Of the newest calibration. */
+static PipesimEffects *found;
+
+static PipesimCalibration *calibrate_all(
+	PipesimTrace *const *traces, guint n, gint64 sms, GError **error)
+{
+	const PipesimCalibrateOptions none = {0};
+	g_autoptr(PipesimCalibration) calibration = pipesim_calibrate(traces, n, &none, error);
+
+	g_clear_pointer(&found, pipesim_effects_free);
+	if (calibration != NULL)
+		found = pipesim_effects_calibrate(traces, n, calibration, sms, error);
+	return found != NULL ? g_steal_pointer(&calibration) : NULL;
+}
+
 static PipesimCalibration *calibrate_both(const char *text, GError **error)
 {
-	return trace_calibrate(text, NULL, error);
+	g_autoptr(PipesimTrace) trace = trace_of(text);
+
+	return calibrate_all(&trace, 1, 0, error);
 }
 
 /* @gpu's series and the times of a layer. */
@@ -54,8 +72,8 @@ START_TEST(power_goes_into_costs)
 	ck_assert(trace_has_notice(
 		calibration->notices, "nothing was measured beside a waiting"));
 	ck_assert_ptr_null(calibration->costs->residence);
-	ck_assert_int_eq(power->explained, calibration->effects->power->explained);
-	ck_assert_int_eq(power->residual, calibration->effects->power->after);
+	ck_assert_int_eq(power->explained, found->power->explained);
+	ck_assert_int_eq(power->residual, found->power->after);
 }
 END_TEST
 
@@ -147,15 +165,14 @@ START_TEST(another_device_is_refused)
 		trace_of("#version,1\n#device_name,Other GPU\n" FAKE_COLUMNS
 			 "governor,a,0,0,layer,F,0,3000000,,,,,,\n");
 	PipesimTrace *const first[] = {times, series}, *const last[] = {series, times};
-	PipesimCalibrateOptions none = {0};
 	g_autoptr(GError) error = NULL, other = NULL;
 
-	ck_assert_ptr_null(pipesim_calibrate(first, 2, &none, &error));
+	ck_assert_ptr_null(calibrate_all(first, 2, 0, &error));
 	ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
 	ck_assert_msg(strstr(error->message, "its series are of 'Other GPU', but x.csv is of "
 					     "'Test GPU'") != NULL,
 		"%s", error->message);
-	ck_assert_ptr_null(pipesim_calibrate(last, 2, &none, &other));
+	ck_assert_ptr_null(calibrate_all(last, 2, 0, &other));
 }
 END_TEST
 
@@ -196,9 +213,8 @@ START_TEST(residence_is_a_ratio_of_medians)
 		trace_has_notice(own->notices, "NCCL's own waiting receive was not measured"));
 	ck_assert(trace_has_notice(own->notices, "was measured of backwards alone"));
 
-	PipesimCalibrateOptions wish = {.resident_sms = 12};
-	g_autoptr(PipesimCalibration) nearest =
-		trace_calibrate(TOP FAKE_COLUMNS BESIDE BESIDE_NCCL, &wish, NULL);
+	g_autoptr(PipesimTrace) both = trace_of(TOP FAKE_COLUMNS BESIDE BESIDE_NCCL);
+	g_autoptr(PipesimCalibration) nearest = calibrate_all(&both, 1, 12, NULL);
 	ck_assert_int_eq(nearest->costs->residence->sms, 8);
 	ck_assert_int_eq(nearest->costs->residence->slowdown[PIPESIM_F], 1100000);
 

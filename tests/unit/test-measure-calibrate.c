@@ -1,3 +1,4 @@
+#include "measure/effects.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 
@@ -400,7 +401,7 @@ START_TEST(reference_trace_adds_up)
 	if (path == NULL)
 		return;
 	g_autoptr(PipesimCalibration) calibration =
-		pipesim_costs_from_traces(paths, NULL, &options, NULL);
+		pipesim_costs_from_traces(paths, &options, NULL);
 	ck_assert_int_eq(calibration->costs->time[PIPESIM_FB], 129012000);
 	ck_assert_uint_eq(calibration->costs->layers, 4);
 	ck_assert_int_eq(find(calibration, "dispatch", "F")->busy_mean, 6690250);

@@ -1,4 +1,4 @@
-#include "measure/calibrate.h"
+#include "measure/effects.h"
 #include "memory-rows.h"
 #include "schedule/schedule.h"
 #include "shipped.h"
@@ -544,7 +544,7 @@ START_TEST(scales_captures)
 	const char *const paths[] = {path, NULL};
 	const PipesimCalibrateOptions options = {.layers = 1};
 	g_autoptr(PipesimCalibration) calibration =
-		pipesim_costs_from_traces(paths, NULL, &options, NULL);
+		pipesim_costs_from_traces(paths, &options, NULL);
 	g_autofree char *layer =
 		g_build_filename(top != NULL ? top : ".", "tests/input/latent-layer.ini", NULL);
 	g_autoptr(PipesimTransformer) model = pipesim_transformer_read(layer, NULL);
