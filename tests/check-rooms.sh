@@ -5,7 +5,7 @@
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
 built=$(cd "$TOP_BUILDDIR" && pwd)/src
 cd "$TOP_SRCDIR/src" || exit 99
-rooms='base model measure transformer order schedule runtime engine analysis layout setup output optimize sweep cli'
+rooms='base model measure transformer order schedule runtime engine effects analysis layout setup output optimize diagnosis sweep cli'
 allowed=
 for room in $rooms; do
 	allowed="$allowed $room"
@@ -97,7 +97,7 @@ find "$built" -name '*.o' -exec nm -A -P -g {} + 2>/dev/null | awk -v rooms="$ro
 	sort >"$scratch/arrows"
 if grep -vE "$owed" "$scratch/arrows"; then fail "files use each other in circles, or what is to their right"; else pass; fi
 # Only cli prints, exits or reads the environment.
-for room in base model measure transformer order schedule runtime engine analysis layout setup output optimize sweep; do
+for room in ${rooms% cli}; do
 	[ -d "$room" ] || continue
 	if find "$room" -name '*.c' -exec grep -HnE \
 		'\<(printf|g_print|g_printerr|puts|putchar|exit|abort|getenv|g_getenv|secure_getenv|setlocale)\(' \

@@ -3,11 +3,11 @@
 #include "base/decimal.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "diagnosis/traces.h"
+#include "effects/print.h"
 #include "model/costs-file.h"
 #include "order/program.h"
-#include "output/effects.h"
 #include "output/output.h"
-#include "setup/traces.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 #include "config.h"
 
-#include "analysis/measured.h"
 #include "cli/command.h"
-#include "measure/effects.h"
-#include "output/diagnosis.h"
+#include "diagnosis/measured.h"
+#include "diagnosis/print.h"
+#include "diagnosis/traces.h"
+#include "effects/effects.h"
 #include "output/timeline-layout.h"
-#include "setup/traces.h"
 #include <string.h>
 
 typedef enum {

@@ -25,7 +25,7 @@ typedef enum {
 /* What a row is for, where it is not for the times of ops themselves. */
 typedef enum {
 	PIPESIM_SERIES_NONE,     /* where the column is missing too */
-	PIPESIM_SERIES_GOVERNOR, /* a history of ops and pauses: measure/history.h */
+	PIPESIM_SERIES_GOVERNOR, /* a history of ops and pauses: effects/history.h */
 	PIPESIM_SERIES_WAITING,  /* the same, whose pauses are spent in a receive that waits */
 	PIPESIM_SERIES_RESIDENT, /* beside a receive that waits */
 	PIPESIM_SERIES_MOVING,   /* beside a message that moves */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "output/effects.h"
+#include "effects/print.h"
 #include "output/figures.h"
 #include "output/table.h"
 #include "output/text.h"

@@ -1,7 +1,7 @@
 #include "config.h"
 
 #include "base/kind.h"
-#include "measure/effects.h"
+#include "effects/effects.h"
 #include "model/costs-file.h"
 #include "model/jitter.h"
 #include "model/network.h"

@@ -1,7 +1,7 @@
 /* A file of measurements of any kind, told by its content: no crash, what calibrates gives costs that are
  * written and read again to the same bytes, and of what is diagnosed the causes are the step. */
-#include "analysis/diagnosis.h"
-#include "measure/effects.h"
+#include "diagnosis/diagnosis.h"
+#include "effects/effects.h"
 #include "measure/reader.h"
 #include "model/costs-file.h"
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "diagnose-case.h"
 
 #include "base/kind.h"
-#include "measure/effects.h"
+#include "effects/effects.h"
 #include "trace-text.h"
 
 const Made plain = {.schedule = "1f1b",

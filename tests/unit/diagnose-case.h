@@ -1,6 +1,6 @@
 /* Recorded steps that are made up, and their diagnosis. */
 #pragma once
-#include "analysis/diagnosis.h"
+#include "diagnosis/diagnosis.h"
 #include "measure/calibrate.h"
 
 #define MS G_GINT64_CONSTANT(1000000)

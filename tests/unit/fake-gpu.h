@@ -1,7 +1,7 @@
 /* A GPU whose governor and residence are known: series as a capture would write them. */
 #pragma once
+#include "effects/fit-power.h"
 #include "measure/calibrate.h"
-#include "measure/fit-power.h"
 #include "suites.h"
 
 #define FAKE_KINDS 4

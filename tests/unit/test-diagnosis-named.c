@@ -1,6 +1,6 @@
 /* Profiles whose ops have no names. */
-#include "analysis/named.h"
 #include "base/kind.h"
+#include "diagnosis/named.h"
 #include "measure/reader.h"
 #include "trace-text.h"
 

@@ -1,7 +1,7 @@
 /* Traces of the ranks of one run, taken together. */
+#include "diagnosis/record.h"
 #include "measure/join.h"
 #include "measure/reader.h"
-#include "measure/record.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 

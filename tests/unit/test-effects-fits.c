@@ -1,5 +1,5 @@
+#include "effects/effects.h"
 #include "fake-gpu.h"
-#include "measure/effects.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 

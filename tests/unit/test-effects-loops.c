@@ -1,9 +1,9 @@
 /* Loops of a capture of a GPU that does not exist: what is put into it comes out. And what a step takes at its edges. */
+#include "effects/loops.h"
 #include "engine/comm.h"
 #include "engine/dynamic.h"
 #include "engine/slowdown.h"
 #include "grid.h"
-#include "measure/loops.h"
 #include "model/costs-file.h"
 #include "suites.h"
 

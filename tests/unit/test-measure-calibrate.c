@@ -1,4 +1,4 @@
-#include "measure/effects.h"
+#include "effects/effects.h"
 #include "model/costs-file.h"
 #include "trace-text.h"
 

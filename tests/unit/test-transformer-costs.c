@@ -1,4 +1,4 @@
-#include "measure/effects.h"
+#include "effects/effects.h"
 #include "memory-rows.h"
 #include "schedule/schedule.h"
 #include "shipped.h"

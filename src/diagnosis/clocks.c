@@ -1,0 +1,439 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "base/number.h"
+#include "diagnosis/clocks.h"
+
+#include <string.h>
+
+/* Messages that seem to arrive before they were sent by no more than this are roundings, ns. */
+#define ROUNDING 20000
+
+/* A clock is set by no more than this: two years, in ns. */
+#define FURTHEST (G_GINT64_CONSTANT(1) << 57)
+
+/* What the clock of rank @high may be moved by against that of rank @low, ns. */
+typedef struct {
+	guint low, high;
+	gint64 least, most;
+} Room;
+
+typedef struct {
+	PipesimRecord *record;
+	GArray *rooms;      /* of Room */
+	GHashTable *by_key; /* low * ranks + high -> index in @rooms, and 1 */
+	guint first, end;   /* pipelines */
+	GPtrArray *notices; /* NULL: nothing is said */
+	gint64 off;         /* the most that a clock may be off, ns */
+	gboolean moved;     /* some clock */
+} Clocks;
+
+static Room *room_of(Clocks *clocks, guint a, guint b)
+{
+	const guint low = MIN(a, b), high = MAX(a, b);
+	const gpointer key =
+		GSIZE_TO_POINTER((gsize)low * clocks->record->joined.ranks + high + 1);
+	guint index = GPOINTER_TO_UINT(g_hash_table_lookup(clocks->by_key, key));
+
+	if (index == 0) {
+		const Room room = {low, high, G_MININT64, G_MAXINT64};
+
+		g_array_append_val(clocks->rooms, room);
+		index = clocks->rooms->len;
+		g_hash_table_insert(clocks->by_key, key, GUINT_TO_POINTER(index));
+	}
+	return &g_array_index(clocks->rooms, Room, index - 1);
+}
+
+/* What rank @consumer started at @start needs what rank @producer ended at @end. */
+static void note_message(
+	Clocks *clocks, guint producer, gint64 end, guint consumer, gint64 start)
+{
+	Room *room;
+
+	if (producer == consumer)
+		return;
+	room = room_of(clocks, producer, consumer);
+	if (consumer == room->high)
+		room->least = MAX(room->least, end - start);
+	else
+		room->most = MIN(room->most, start - end);
+}
+
+/* When something ended, on which rank. */
+typedef struct {
+	gint64 end;
+	guint rank;
+} Sent;
+
+/* What op @op of @rank needs, or leaves, of its forward or its backward half. */
+static void note_half(Clocks *clocks, const PipesimRecordOp *op, guint rank, gboolean backward,
+	Sent *sent, gboolean reads)
+{
+	const PipesimJoined *joined = &clocks->record->joined;
+	const gboolean second = op->kind == PIPESIM_FB && backward;
+	const guint stage = second ? op->b_stage : op->stage;
+	Sent *slot = &sent[(gsize)stage * joined->microbatches +
+			   (second ? op->b_microbatch : op->microbatch)];
+	const Sent *from = backward ? slot + joined->microbatches : slot - joined->microbatches;
+
+	/* What has no work may stand before what it needs. */
+	if (!reads)
+		*slot = (Sent){op->end, rank};
+	else if (op->end == op->start)
+		return;
+	else if (backward ? stage + 1 < joined->stages : stage > 0)
+		note_message(clocks, from->rank, from->end, rank, op->start);
+}
+
+/* Every message of @pipeline: activations to the next stage, gradients to the one before.
+ * @forward, @backward: by stage and micro-batch */
+static void note_pipeline(
+	Clocks *clocks, const PipesimRecordPipeline *pipeline, Sent *forward, Sent *backward)
+{
+	for (guint reads = 0; reads < 2; reads++)
+		for (guint rank = 0; rank < clocks->record->joined.ranks; rank++)
+			for (guint32 i = pipeline->op_begin[rank];
+				i < pipeline->op_begin[rank + 1]; i++) {
+				const PipesimRecordOp *op = &pipeline->ops[i];
+
+				if (op->kind == PIPESIM_F || op->kind == PIPESIM_FB)
+					note_half(clocks, op, rank, FALSE, forward, reads);
+				if (op->kind != PIPESIM_F && op->kind != PIPESIM_W)
+					note_half(clocks, op, rank, TRUE, backward, reads);
+			}
+}
+
+/* The file that has the ops of @rank. */
+static const char *path_of(const Clocks *clocks, guint rank)
+{
+	const PipesimRecordPipeline *pipeline = clocks->record->pipelines->pdata[clocks->first];
+
+	return pipeline->ops[pipeline->op_begin[rank]].path;
+}
+
+static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **error)
+{
+	const char *low = path_of(clocks, room->low), *high = path_of(clocks, room->high);
+	const double late = ((double)room->least - (double)room->most) / 1e6;
+
+	if (strcmp(low, high) == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+			"%s: ranks %u and %u: of what both send each other something would "
+			"arrive %.6g ms before it was sent, whatever their clocks; are these "
+			"the "
+			"same steps of one run?",
+			low, room->low, room->high, late);
+	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+		"the clocks of ranks %u (%s) and %u (%s) cannot be set: of what both send each "
+		"other something would arrive %.6g ms before it was sent; are both files of "
+		"the "
+		"same steps of one run?",
+		room->low, low, room->high, high, late);
+}
+
+/* By how much the clock of room->high is moved against that of room->low. */
+static gboolean choose(
+	const Clocks *clocks, const Room *room, gint64 *shift, gint64 *off, GError **error)
+{
+	*shift = *off = 0;
+	if (room->least <= ROUNDING && room->most >= -ROUNDING)
+		return TRUE;
+	if (room->least > room->most)
+		return room->least - room->most <= ROUNDING || fail_apart(clocks, room, error);
+	/* Only one of both ends is known where messages go one way. */
+	if (room->least == G_MININT64 || room->most == G_MAXINT64) {
+		*shift = room->least == G_MININT64 ? room->most : room->least;
+		return TRUE;
+	}
+	*off = (room->most - room->least) / 2;
+	*shift = room->least + *off;
+	return TRUE;
+}
+
+static void move_rank(const Clocks *clocks, guint rank, gint64 shift)
+{
+	for (guint i = clocks->first; i < clocks->end; i++) {
+		PipesimRecordPipeline *pipeline = clocks->record->pipelines->pdata[i];
+
+		for (guint32 k = pipeline->op_begin[rank]; k < pipeline->op_begin[rank + 1];
+			k++) {
+			pipeline->ops[k].start += shift;
+			pipeline->ops[k].end += shift;
+		}
+		for (guint32 k = pipeline->span_begin[rank]; k < pipeline->span_begin[rank + 1];
+			k++) {
+			PipesimRecordSpan *span =
+				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
+
+			span->start += shift;
+			span->end += shift;
+		}
+	}
+}
+
+/* Begin and end of pipelines and steps once more. */
+static void measure_again(PipesimRecord *record)
+{
+	for (guint i = 0; i < record->steps->len; i++) {
+		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+
+		step->start = G_MAXINT64;
+		step->end = G_MININT64;
+	}
+	for (guint i = 0; i < record->pipelines->len; i++) {
+		PipesimRecordPipeline *pipeline = record->pipelines->pdata[i];
+		PipesimRecordStep *step =
+			&g_array_index(record->steps, PipesimRecordStep, pipeline->step);
+
+		pipeline->start = G_MAXINT64;
+		pipeline->end = G_MININT64;
+		for (guint32 k = 0; k < pipeline->op_begin[record->joined.ranks]; k++) {
+			pipeline->start = MIN(pipeline->start, pipeline->ops[k].start);
+			pipeline->end = MAX(pipeline->end, pipeline->ops[k].end);
+		}
+		step->start = MIN(step->start, pipeline->start);
+		step->end = MAX(step->end, pipeline->end);
+		for (guint k = 0; k < pipeline->spans->len; k++) {
+			const PipesimRecordSpan *span =
+				&g_array_index(pipeline->spans, PipesimRecordSpan, k);
+
+			step->start = MIN(step->start, span->start);
+			step->end = MAX(step->end, span->end);
+		}
+	}
+}
+
+/* What ranks are moved by, from rank 0 on along the messages. */
+static gboolean find_moves(Clocks *clocks, gint64 *moved, GError **error)
+{
+	g_autofree gboolean *known = g_new0(gboolean, clocks->record->joined.ranks);
+	gboolean more = TRUE;
+
+	known[0] = TRUE;
+	while (more) {
+		more = FALSE;
+		for (guint i = 0; i < clocks->rooms->len; i++) {
+			const Room *room = &g_array_index(clocks->rooms, Room, i);
+			gint64 shift, off;
+
+			if (!choose(clocks, room, &shift, &off, error))
+				return FALSE;
+			if (known[room->low] == known[room->high])
+				continue;
+			const guint next = known[room->low] ? room->high : room->low;
+			const gint64 from = moved[known[room->low] ? room->low : room->high];
+
+			moved[next] = from + (next == room->high ? shift : -shift);
+			if (ABS(moved[next]) > FURTHEST)
+				return fail_apart(clocks, room, error);
+			known[next] = more = TRUE;
+			clocks->off = MAX(clocks->off, off);
+			clocks->moved |= shift != 0;
+			if (shift != 0 && clocks->notices != NULL)
+				pipesim_notice(clocks->notices,
+					"the clock of rank %u is set %.6g ms %s than that of "
+					"rank %u, by what they send each other; it may be off "
+					"by %.6g ms",
+					room->high, (double)ABS(shift) / 1e6,
+					shift > 0 ? "later" : "earlier", room->low,
+					(double)off / 1e6);
+		}
+	}
+	return TRUE;
+}
+
+/* Whether nothing arrives before it was sent once ranks are @moved. */
+static gboolean holds(const Clocks *clocks, const gint64 *moved)
+{
+	for (guint i = 0; i < clocks->rooms->len; i++) {
+		const Room *room = &g_array_index(clocks->rooms, Room, i);
+		const gint64 shift = moved[room->high] - moved[room->low];
+
+		if ((room->least != G_MININT64 && shift < room->least - ROUNDING) ||
+			(room->most != G_MAXINT64 && shift > room->most + ROUNDING))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* Bounds of what ranks can be moved by against rank 0: shortest paths through the rooms. Returns whether a bound
+ * was drawn closer. */
+static gboolean draw_closer(const Clocks *clocks, gint64 *least, gint64 *most)
+{
+	gboolean closer = FALSE;
+
+	for (guint i = 0; i < clocks->rooms->len; i++) {
+		const Room *room = &g_array_index(clocks->rooms, Room, i);
+		const guint pair[2] = {room->low, room->high};
+		const gboolean has_least = room->least != G_MININT64;
+		const gboolean has_most = room->most != G_MAXINT64;
+		/* From the lower rank to the higher, and back. */
+		const gint64 up[2] = {has_most ? room->most + ROUNDING : 0,
+			has_least ? ROUNDING - room->least : 0};
+
+		for (guint k = 0; k < 2; k++) {
+			const guint from = pair[k], to = pair[!k];
+
+			if ((k == 0 ? has_most : has_least) && most[from] < FURTHEST &&
+				most[from] + up[k] < most[to] && most[to] > -FURTHEST) {
+				most[to] = MAX(most[from] + up[k], -FURTHEST);
+				closer = TRUE;
+			}
+			if ((k == 0 ? has_least : has_most) && least[from] > -FURTHEST &&
+				least[from] - up[!k] > least[to] && least[to] < FURTHEST) {
+				least[to] = MIN(least[from] - up[!k], FURTHEST);
+				closer = TRUE;
+			}
+		}
+	}
+	return closer;
+}
+
+/* All together, where what suits neighbours does not suit ranks that are further apart: each in the middle of
+ * what all messages allow. */
+static gboolean find_moves_together(Clocks *clocks, gint64 *moved, GError **error)
+{
+	const guint ranks = clocks->record->joined.ranks;
+	g_autofree gint64 *least = g_new(gint64, ranks);
+	g_autofree gint64 *most = g_new(gint64, ranks);
+
+	for (guint rank = 0; rank < ranks; rank++) {
+		least[rank] = rank == 0 ? 0 : -FURTHEST;
+		most[rank] = rank == 0 ? 0 : FURTHEST;
+	}
+	for (guint round = 0; draw_closer(clocks, least, most); round++)
+		if (round > ranks || most[0] < 0 || least[0] > 0)
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+				"the clocks of ranks cannot be set: whichever way, something "
+				"of what they send each other would arrive before it was sent; "
+				"are all files of the same steps of one run?");
+	for (guint rank = 1; rank < ranks; rank++) {
+		const gboolean below = least[rank] > -FURTHEST, above = most[rank] < FURTHEST;
+
+		if (below && above) {
+			moved[rank] = least[rank] + (most[rank] - least[rank]) / 2;
+			clocks->off = MAX(clocks->off, (most[rank] - least[rank]) / 2);
+		} else if (below || above) {
+			moved[rank] = below ? least[rank] : most[rank];
+		}
+		clocks->moved |= moved[rank] != 0;
+	}
+	if (clocks->notices != NULL)
+		pipesim_notice(clocks->notices,
+			"the clocks of %u ranks are set together, by what they send each "
+			"other; they may be off by %.6g ms",
+			ranks, (double)clocks->off / 1e6);
+	return TRUE;
+}
+
+/* What ranks are moved by: each against its neighbour, and said so, or all together. */
+static gboolean choose_moves(Clocks *clocks, gint64 *moved, GError **error)
+{
+	const gsize size = clocks->record->joined.ranks * sizeof *moved;
+	GPtrArray *notices = g_steal_pointer(&clocks->notices);
+	const gint64 off = clocks->off;
+	const gboolean found = find_moves(clocks, moved, error);
+
+	clocks->notices = notices;
+	if (!found)
+		return FALSE;
+	if (clocks->moved && !holds(clocks, moved)) {
+		memset(moved, 0, size);
+		clocks->off = off;
+		return find_moves_together(clocks, moved, error);
+	}
+	if (notices == NULL || !clocks->moved)
+		return TRUE;
+	memset(moved, 0, size);
+	return find_moves(clocks, moved, error);
+}
+
+/* Sets the clocks of the pipelines from @first to before @end, by their messages alone.
+ * @off: (inout): the most that any may be off
+ * @n_moved: (inout): counts ranges of which some clock was moved */
+static gboolean set_range(PipesimRecord *record, guint first, guint end, GPtrArray *notices,
+	gint64 *off, guint *n_moved, GError **error)
+{
+	g_autoptr(GArray) rooms = g_array_new(FALSE, FALSE, sizeof(Room));
+	g_autoptr(GHashTable) by_key = g_hash_table_new(NULL, NULL);
+	const gsize slots = (gsize)record->joined.stages * record->joined.microbatches;
+	g_autofree Sent *forward = g_new0(Sent, slots);
+	g_autofree Sent *backward = g_new0(Sent, slots);
+	g_autofree gint64 *moved = g_new0(gint64, record->joined.ranks);
+	Clocks clocks = {record, rooms, by_key, first, end, notices, *off, FALSE};
+
+	for (guint i = first; i < end; i++)
+		note_pipeline(&clocks, record->pipelines->pdata[i], forward, backward);
+	if (!choose_moves(&clocks, moved, error))
+		return FALSE;
+	for (guint rank = 0; rank < record->joined.ranks; rank++)
+		if (moved[rank] != 0)
+			move_rank(&clocks, rank, moved[rank]);
+	*off = clocks.off;
+	*n_moved += clocks.moved;
+	return TRUE;
+}
+
+static void drop_step(PipesimRecord *record, guint step)
+{
+	g_ptr_array_remove_range(
+		record->pipelines, step * record->n_replicas, record->n_replicas);
+	g_array_remove_index(record->steps, step);
+	for (guint i = 0; i < record->pipelines->len; i++)
+		((PipesimRecordPipeline *)record->pipelines->pdata[i])->step =
+			i / record->n_replicas;
+}
+
+/* Where the clocks begin anew with each step: each by itself. Steps that no setting suits are left out. */
+static gboolean set_each(PipesimRecord *record, GError **error)
+{
+	g_autoptr(GError) first = NULL;
+	g_autoptr(GString) dropped = g_string_new(NULL);
+	gint64 off = 0;
+	guint n_moved = 0;
+
+	for (guint step = 0; step < record->steps->len;) {
+		const guint begin = step * record->n_replicas;
+		g_autoptr(GError) why = NULL;
+
+		if (set_range(record, begin, begin + record->n_replicas, NULL, &off, &n_moved,
+			    &why)) {
+			step++;
+			continue;
+		}
+		g_string_append_printf(dropped, "%s%" G_GINT64_FORMAT,
+			dropped->len > 0 ? ", " : "",
+			g_array_index(record->steps, PipesimRecordStep, step).number);
+		if (first == NULL)
+			first = g_steal_pointer(&why);
+		drop_step(record, step);
+	}
+	if (record->steps->len == 0) {
+		g_propagate_error(error, g_steal_pointer(&first));
+		return FALSE;
+	}
+	if (dropped->len > 0)
+		pipesim_notice(record->notices, "left out of the steps: %s: %s", dropped->str,
+			first->message);
+	if (n_moved > 0)
+		pipesim_notice(record->notices,
+			"the clocks of ranks are set in %u of %u steps, by what they send each "
+			"other; "
+			"they may be off by %.6g ms there",
+			n_moved, record->steps->len, (double)off / 1e6);
+	return TRUE;
+}
+
+gboolean pipesim_clocks_set(PipesimRecord *record, GError **error)
+{
+	gint64 off = 0;
+	guint n_moved = 0;
+
+	if (!set_range(
+		    record, 0, record->pipelines->len, record->notices, &off, &n_moved, NULL) &&
+		!set_each(record, error))
+		return FALSE;
+	measure_again(record);
+	return TRUE;
+}

@@ -1,0 +1,182 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "base/number.h"
+#include "diagnosis/medians.h"
+
+#define MILLION G_GINT64_CONSTANT(1000000)
+
+/* Of a kind that a stage never ran. */
+#define NEVER G_GINT64_CONSTANT(-1)
+
+struct _PipesimMedians {
+	const PipesimJoined *joined; /* the record's */
+	guint stages;
+	gint64 even[PIPESIM_N_KINDS];
+	gint64 *stage, *idle; /* [stage * PIPESIM_N_KINDS + kind] */
+	gint64 *on_rank; /* [(replica * joined->held->len + place) * PIPESIM_N_KINDS + kind] */
+};
+
+typedef struct {
+	guint32 group;
+	gint64 value;
+} Sample;
+
+static gint compare_samples(gconstpointer a, gconstpointer b)
+{
+	const Sample *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+/* The median of each group of @samples; of two the mean. */
+static void take_medians(GArray *samples, gint64 *out)
+{
+	guint end;
+
+	g_array_sort(samples, compare_samples);
+	for (guint begin = 0; begin < samples->len; begin = end) {
+		const Sample *first = &g_array_index(samples, Sample, begin);
+
+		for (end = begin + 1;
+			end < samples->len &&
+			g_array_index(samples, Sample, end).group == first->group;)
+			end++;
+		out[first->group] =
+			(first[(end - begin - 1) / 2].value + first[(end - begin) / 2].value) /
+			2;
+	}
+}
+
+/* What groups a sample, and what is taken of it. */
+typedef enum {
+	BY_STAGE,
+	BY_RANK,
+	IDLE
+} Sort;
+
+/* Of @stage on @rank in joined->held. */
+static guint place_of(const PipesimJoined *joined, guint rank, guint stage)
+{
+	guint low = 0, high = joined->held->len;
+
+	while (low < high) {
+		const guint middle = low + (high - low) / 2;
+
+		if (g_array_index(joined->held, PipesimHeld, middle).rank < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (g_array_index(joined->held, PipesimHeld, low).stage != stage)
+		low++;
+	return low;
+}
+
+static gint64 *medians_of(const PipesimRecord *record, Sort sort)
+{
+	const PipesimJoined *joined = &record->joined;
+	const guint n =
+		PIPESIM_N_KINDS *
+		(sort == BY_RANK ? joined->held->len * record->n_replicas : joined->stages);
+	g_autoptr(GArray) samples = g_array_new(FALSE, FALSE, sizeof(Sample));
+	gint64 *out = g_new(gint64, n);
+
+	for (guint i = 0; i < n; i++)
+		out[i] = NEVER;
+	for (guint p = 0; p < record->pipelines->len; p++) {
+		const PipesimRecordPipeline *pipeline = record->pipelines->pdata[p];
+
+		for (guint rank = 0; rank < joined->ranks; rank++)
+			for (guint32 i = pipeline->op_begin[rank];
+				i < pipeline->op_begin[rank + 1]; i++) {
+				const PipesimRecordOp *op = &pipeline->ops[i];
+				const guint place =
+					sort == BY_RANK
+						? pipeline->replica * joined->held->len +
+							  place_of(joined, rank, op->stage)
+						: op->stage;
+				const Sample sample = {place * PIPESIM_N_KINDS + op->kind,
+					sort == IDLE ? op->idle
+						     : op->end - op->start - op->beside};
+
+				g_array_append_val(samples, sample);
+			}
+	}
+	take_medians(samples, out);
+	return out;
+}
+
+PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
+{
+	PipesimMedians *medians = g_new0(PipesimMedians, 1);
+
+	medians->stages = record->joined.stages;
+	medians->joined = &record->joined;
+	medians->stage = medians_of(record, BY_STAGE);
+	medians->idle = medians_of(record, IDLE);
+	medians->on_rank = medians_of(record, BY_RANK);
+	/* Where the speeds of ranks are known a stage is as long as on one of usual speed. */
+	for (guint i = 0; record->speed != NULL && record->n_replicas == 1 &&
+			  record->joined.copies == 1 && i < medians->stages * PIPESIM_N_KINDS;
+		i++)
+		if (medians->stage[i] != NEVER)
+			medians->stage[i] = pipesim_time_scale(medians->stage[i], MILLION,
+				record->speed[record->joined.rank_of[i / PIPESIM_N_KINDS]]);
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		gint64 sum = 0, n = 0;
+
+		for (guint stage = 0; stage < medians->stages; stage++) {
+			const gint64 median = medians->stage[stage * PIPESIM_N_KINDS + kind];
+
+			sum += MAX(median, 0);
+			n += median != NEVER;
+		}
+		medians->even[kind] = n > 0 ? sum / n : 0;
+	}
+	return medians;
+}
+
+void pipesim_medians_free(PipesimMedians *medians)
+{
+	if (medians == NULL)
+		return;
+	g_free(medians->stage);
+	g_free(medians->idle);
+	g_free(medians->on_rank);
+	g_free(medians);
+}
+
+gint64 pipesim_median_even(const PipesimMedians *medians, guint kind)
+{
+	return medians->even[kind];
+}
+
+gint64 pipesim_median_stage(const PipesimMedians *medians, guint stage, guint kind)
+{
+	return medians->stage[stage * PIPESIM_N_KINDS + kind];
+}
+
+gint64 pipesim_median_on_rank(
+	const PipesimMedians *medians, guint replica, guint rank, guint stage, guint kind)
+{
+	const guint place =
+		replica * medians->joined->held->len + place_of(medians->joined, rank, stage);
+
+	return medians->on_rank[place * PIPESIM_N_KINDS + kind];
+}
+
+gint64 pipesim_median_idle(const PipesimMedians *medians, guint stage, guint kind)
+{
+	return medians->idle[stage * PIPESIM_N_KINDS + kind];
+}
+
+gboolean pipesim_medians_split(const PipesimMedians *medians)
+{
+	for (guint stage = 0; stage < medians->stages; stage++)
+		if (medians->stage[stage * PIPESIM_N_KINDS + PIPESIM_I] != NEVER)
+			return TRUE;
+	return FALSE;
+}

@@ -1,0 +1,356 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "diagnosis/named.h"
+
+/* What must be placed of the time of kernels, %. */
+#define LEAST_PLACED 90
+/* Kernels of a piece of a weight gradient, at most. */
+#define MOST_CRUMB 4
+
+typedef struct {
+	const PipesimSchedule *schedule;
+	PipesimProgram *program;
+	GPtrArray *notices;
+	gboolean split; /* backwards */
+} Naming;
+
+static PipesimTraceSegment *segment_at(const PipesimTrace *trace, guint i)
+{
+	return &g_array_index(trace->segments, PipesimTraceSegment, i);
+}
+
+static guint count_backwards(const PipesimTrace *trace)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < trace->segments->len; i++)
+		n += segment_at(trace, i)->backward;
+	return n;
+}
+
+static gint compare_numbers(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A weight gradient on its own is asked for parameter by parameter: few kernels at a time, by turns of the sending
+ * thread and autograd's. */
+static gboolean is_crumb(const PipesimTraceSegment *segment)
+{
+	return segment->n <= MOST_CRUMB;
+}
+
+/* Pieces of the sending thread that are forwards. */
+static guint count_forwards(const PipesimTrace *trace)
+{
+	guint n = 0;
+
+	for (guint i = 0; i < trace->segments->len; i++)
+		n += !segment_at(trace, i)->backward && !is_crumb(segment_at(trace, i));
+	return n;
+}
+
+/* What a piece that is a forward takes: the median of those of the sending thread, ns. */
+static gint64 usual_forward(const PipesimTrace *trace)
+{
+	g_autoptr(GArray) busy = g_array_new(FALSE, FALSE, sizeof(gint64));
+	const gboolean whole = count_forwards(trace) > 0;
+
+	for (guint i = 0; i < trace->segments->len; i++)
+		if (!segment_at(trace, i)->backward &&
+			!(whole && is_crumb(segment_at(trace, i))))
+			g_array_append_val(busy, segment_at(trace, i)->busy);
+	g_array_sort(busy, compare_numbers);
+	return busy->len > 0 ? g_array_index(busy, gint64, busy->len / 2) : 0;
+}
+
+static void add_op(PipesimTrace *trace, const PipesimTraceSegment *segment,
+	const PipesimProgram *program, guint rank, const PipesimOp *op)
+{
+	PipesimTraceRow row;
+
+	pipesim_trace_row_init(&row);
+	row.what.component = "chunk";
+	row.what.phase = op->kind;
+	row.what.whole_chunk = TRUE;
+	row.what.stage = pipesim_op_stage(program, rank, op);
+	row.what.chunk = pipesim_stage_chunk(trace->strings, row.what.stage);
+	row.run_id = "profile";
+	row.rank = rank;
+	row.rep = row.microbatch = op->microbatch;
+	row.start = segment->start;
+	row.duration = segment->end - segment->start; /* of none 0 */
+	row.busy = segment->busy;
+	g_array_append_val(trace->rows, row);
+}
+
+static void add_beside(PipesimTrace *trace, const PipesimTraceSegment *segment, guint rank)
+{
+	const PipesimTraceSpan span = {"beside ops", FALSE, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN,
+		rank, PIPESIM_UNKNOWN, PIPESIM_UNKNOWN, segment->start,
+		segment->end - segment->start};
+
+	g_array_append_val(trace->spans, span);
+}
+
+/* Short pieces of the sending thread are none. */
+static void skip_beside(PipesimTrace *trace, guint rank, gint64 usual, guint *next)
+{
+	for (; *next < trace->segments->len && !segment_at(trace, *next)->backward &&
+		segment_at(trace, *next)->busy * 4 < usual;
+		(*next)++)
+		add_beside(trace, segment_at(trace, *next), rank);
+}
+
+static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guint rank,
+	const PipesimOp *op, guint i, GError **error)
+{
+	g_autoptr(GString) name = g_string_new(NULL);
+
+	pipesim_op_print(naming->program, rank, op, name);
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		"%s: rank %u does not run as %s: where %s should be, %s; is it another "
+		"schedule, or "
+		"are steps cut? --microbatches says how many a step has",
+		trace->path, rank, naming->schedule->name, name->str,
+		i < trace->segments->len
+			? (segment_at(trace, i)->backward ? "there is a backward"
+							  : "there is a forward")
+			: "the profile ends");
+}
+
+/* How many weight gradients follow each other from op @k on. */
+static guint count_weights(const PipesimProgram *program, guint32 k, guint32 end)
+{
+	guint n = 0;
+
+	while (k + n < end && program->ops[k + n].kind == PIPESIM_W)
+		n++;
+	return n;
+}
+
+/* The weight gradients @k to before @k + @n, which nothing tells apart but that each has as many pieces, from segment
+ * *@next on. FALSE: there are none. */
+static gboolean name_weights(
+	const Naming *naming, PipesimTrace *trace, guint rank, guint32 k, guint n, guint *next)
+{
+	const PipesimProgram *program = naming->program;
+	const guint first = *next;
+	guint pieces;
+
+	/* A stage without a gradient for input has all of its backward in one. */
+	while (*next < trace->segments->len && is_crumb(segment_at(trace, *next)))
+		(*next)++;
+	pieces = *next - first;
+	if (pieces < 2 * n) {
+		*next = first;
+		for (guint i = 0; i < n; i++) {
+			skip_beside(trace, rank, usual_forward(trace), next);
+			if (*next >= trace->segments->len ||
+				!segment_at(trace, *next)->backward)
+				return FALSE;
+			add_op(trace, segment_at(trace, (*next)++), program, rank,
+				&program->ops[k + i]);
+		}
+		return TRUE;
+	}
+	for (guint i = 0; i < n; i++) {
+		const guint begin = first + (guint)((guint64)pieces * i / n),
+			    end = first + (guint)((guint64)pieces * (i + 1) / n);
+		PipesimTraceSegment all = *segment_at(trace, begin);
+
+		for (guint s = begin + 1; s < end; s++) {
+			all.start = MIN(all.start, segment_at(trace, s)->start);
+			all.end = MAX(all.end, segment_at(trace, s)->end);
+			all.busy += segment_at(trace, s)->busy;
+		}
+		all.busy = MIN(all.busy, all.end - all.start);
+		add_op(trace, &all, program, rank, &program->ops[k + i]);
+	}
+	return TRUE;
+}
+
+/* Ops of one step of @rank from segment *@next on. */
+static gboolean name_step(const Naming *naming, PipesimTrace *trace, guint rank, gint64 usual,
+	guint *next, GError **error)
+{
+	const PipesimProgram *program = naming->program;
+	const guint32 end = program->rank_begin[rank + 1];
+
+	for (guint32 k = program->rank_begin[rank]; k < end; k++) {
+		const PipesimOp *op = &program->ops[k];
+		const gboolean backward = op->kind != PIPESIM_F;
+
+		/* A first stage has no input to go back to: its I launches nothing. */
+		if (op->kind == PIPESIM_I && pipesim_op_stage(program, rank, op) == 0) {
+			static const PipesimTraceSegment nothing = {
+				.start = PIPESIM_UNKNOWN, .end = PIPESIM_UNKNOWN};
+
+			add_op(trace, &nothing, program, rank, op);
+			continue;
+		}
+		if (op->kind == PIPESIM_W) {
+			const guint n = count_weights(program, k, end);
+
+			if (!name_weights(naming, trace, rank, k, n, next))
+				return fail_order(naming, trace, rank, op, *next, error);
+			k += n - 1;
+			continue;
+		}
+		skip_beside(trace, rank, usual, next);
+		if (*next >= trace->segments->len ||
+			segment_at(trace, *next)->backward != backward)
+			return fail_order(naming, trace, rank, op, *next, error);
+		add_op(trace, segment_at(trace, (*next)++), program, rank, op);
+	}
+	return TRUE;
+}
+
+/* How much of the time of its kernels is that of ops. */
+static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GError **error)
+{
+	double placed = 0, all = 0;
+
+	for (guint i = 0; i < trace->rows->len; i++)
+		placed += (double)g_array_index(trace->rows, PipesimTraceRow, i).busy;
+	for (guint i = 0; i < trace->segments->len; i++)
+		all += (double)segment_at(trace, i)->busy;
+	if (100 * placed < LEAST_PLACED * all)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%s: only %.0f %% of the time of kernels fits the order of %s; at "
+			"least %d",
+			trace->path, 100 * placed / MAX(all, 1), naming->schedule->name,
+			LEAST_PLACED);
+	pipesim_notice(naming->notices,
+		"%s: taken for %s: %.1f %% of the time of kernels is that of its ops, told by "
+		"threads and messages",
+		trace->path, naming->schedule->name, 100 * placed / MAX(all, 1));
+	return TRUE;
+}
+
+static gboolean name_trace(
+	const Naming *naming, PipesimTrace *trace, guint rank, GError **error)
+{
+	const PipesimProgram *program = naming->program;
+	const gint64 usual = usual_forward(trace);
+	guint in_step = 0, next = 0, found = 0;
+
+	/* Backwards that are split come in more pieces than there are. */
+	for (guint32 k = program->rank_begin[rank]; k < program->rank_begin[rank + 1]; k++)
+		in_step += naming->split ? program->ops[k].kind == PIPESIM_F
+					 : program->ops[k].kind != PIPESIM_F;
+	found = naming->split ? count_forwards(trace) : count_backwards(trace);
+	for (guint step = 0; step < MAX(found / MAX(in_step, 1u), 1u); step++)
+		if (!name_step(naming, trace, rank, usual, &next, error))
+			return FALSE;
+	for (; next < trace->segments->len; next++)
+		add_beside(trace, segment_at(trace, next), rank);
+	return check_placed(naming, trace, error);
+}
+
+static gboolean is_split(const PipesimProgram *program)
+{
+	for (guint32 i = 0; i < program->n_ops; i++)
+		if (program->ops[i].kind == PIPESIM_W)
+			return TRUE;
+	return FALSE;
+}
+
+/* Whether threads and messages can tell the ops of @program: no pairs, and where backwards are split always a message
+ * between two stages. */
+static gboolean check_told(
+	const PipesimSchedule *schedule, const PipesimProgram *program, GError **error)
+{
+	const guint chunks = program->shape.chunks;
+
+	if (pipesim_program_has_pairs(program))
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--as %s: it joins forwards and backwards, which threads do not tell; "
+			"profile it with names",
+			schedule->name);
+	for (guint i = 0; i + 1 < program->shape.ranks * chunks && is_split(program); i++)
+		if (i % chunks + 1 < chunks && program->stage_of[i] != PIPESIM_NO_OP &&
+			(program->stage_of[i] + 1 == program->stage_of[i + 1] ||
+				program->stage_of[i + 1] + 1 == program->stage_of[i]))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"--as %s: rank %u has stages %u and %u, between which no "
+				"message tells ops apart; profile it with names",
+				schedule->name, i / chunks, program->stage_of[i],
+				program->stage_of[i + 1]);
+	return TRUE;
+}
+
+/* The ops of @schedule at this shape, all of them such as threads and messages tell. */
+static PipesimProgram *make_program(
+	const PipesimSchedule *schedule, guint ranks, guint microbatches, GError **error)
+{
+	const PipesimScenario scenario = {.ranks = ranks, .microbatches = microbatches};
+	g_autoptr(PipesimOrder) order = NULL;
+	g_autoptr(PipesimProgram) program = NULL;
+	PipesimShape shape;
+
+	if (schedule->plan != NULL) {
+		pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--as %s: its order depends on times; name one that does not",
+			schedule->name);
+		return NULL;
+	}
+	if (!pipesim_schedule_shape(schedule, &scenario, &shape, error))
+		return NULL;
+	order = pipesim_schedule_order(schedule, &shape, NULL, error);
+	program = order != NULL ? pipesim_order_expand(order, error) : NULL;
+	if (program == NULL || !check_told(schedule, program, error))
+		return NULL;
+	return g_steal_pointer(&program);
+}
+
+gboolean pipesim_name_ops(PipesimTrace *const *traces, guint n, const PipesimSchedule *schedule,
+	guint microbatches, GPtrArray *notices, GError **error)
+{
+	g_autoptr(PipesimProgram) program = NULL;
+	Naming naming = {schedule, NULL, notices, FALSE};
+	const gboolean told = microbatches > 0;
+	guint ranks = 0, place = 0, forwards = 0;
+
+	for (guint t = 0; t < n; t++) {
+		const gint64 world = pipesim_trace_get_count(traces[t], "ranks");
+
+		if (traces[t]->segments->len == 0)
+			continue;
+		place++;
+		ranks = MAX(MAX(ranks, place), (guint)CLAMP(world, 0, 4096));
+		if (microbatches == 0)
+			microbatches = count_backwards(traces[t]);
+		forwards = MAX(forwards, count_forwards(traces[t]));
+	}
+	if (ranks == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--as is for profiles without names of ops, and none of these is one");
+	if (microbatches == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"--as: no kernels of a second thread, autograd's: what is a backward "
+			"cannot be told");
+	/* One stage a rank has as many forwards as micro-batches, however its backwards come in pieces. */
+	if (!told && microbatches > forwards && forwards > 0)
+		microbatches = forwards;
+	naming.program = program = make_program(schedule, ranks, microbatches, error);
+	if (program == NULL)
+		return FALSE;
+	naming.split = is_split(program);
+	place = 0;
+	for (guint t = 0; t < n; t++) {
+		const gint64 of = pipesim_trace_get_count(traces[t], "rank");
+		guint rank;
+
+		if (traces[t]->segments->len == 0)
+			continue;
+		rank = of >= 0 && of < ranks ? (guint)of : place;
+		place++;
+		if (!name_trace(&naming, traces[t], rank, error))
+			return FALSE;
+	}
+	return TRUE;
+}

@@ -1,0 +1,498 @@
+#include "config.h"
+
+#include "diagnosis/print.h"
+#include "output/figures.h"
+#include "output/table.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Schedules that text names. */
+#define MOST_NAMED 3
+
+/* What is common to all formats ------------------------------------------------------------ */
+
+/* Causes from the largest down; of equals in their order. */
+static void sort_causes(const PipesimDiagnosis *diagnosis, guint order[PIPESIM_N_CAUSES])
+{
+	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
+		guint at = i;
+
+		for (; at > 0 && diagnosis->cause[order[at - 1]].ns < diagnosis->cause[i].ns;
+			at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+}
+
+static gint64 step_number(const PipesimDiagnosis *diagnosis)
+{
+	return g_array_index(diagnosis->record->steps, PipesimRecordStep, diagnosis->step)
+		.number;
+}
+
+/* Of one step, simulated / measured - 1. */
+static double error_of(const PipesimDiagnosis *diagnosis, guint step)
+{
+	return (double)diagnosis->step_simulated[step] /
+		       (double)MAX(diagnosis->step_measured[step], 1) -
+	       1;
+}
+
+/* Mean over all steps that were simulated of simulated / measured - 1, and of its size. */
+static double mean_error(const PipesimDiagnosis *diagnosis, gboolean absolute)
+{
+	const guint n = diagnosis->record->steps->len;
+	double sum = 0;
+	guint counted = 0;
+
+	for (guint i = 0; i < n; i++) {
+		const double error = error_of(diagnosis, i);
+
+		if (diagnosis->step_simulated[i] < 0)
+			continue;
+		sum += absolute ? fabs(error) : error;
+		counted++;
+	}
+	return counted > 0 ? sum / counted : 0;
+}
+
+static double median_error(const PipesimDiagnosis *diagnosis)
+{
+	const guint n = diagnosis->record->steps->len;
+	g_autofree double *errors = g_new(double, n);
+	guint counted = 0;
+
+	for (guint i = 0; i < n; i++)
+		if (diagnosis->step_simulated[i] >= 0)
+			errors[counted++] = error_of(diagnosis, i);
+	qsort(errors, counted, sizeof *errors, pipesim_compare_double);
+	return counted > 0 ? (errors[(counted - 1) / 2] + errors[counted / 2]) / 2 : 0;
+}
+
+/* Activations that a rank of @run holds at most, in micro-batches of a stage of its share. */
+static double activations_of(const PipesimRun *run)
+{
+	return pipesim_figure_fraction(run->report->held.unit) * run->report->held.max_peak;
+}
+
+/* Text ------------------------------------------------------------------------------------- */
+
+/* A share in per cent that prints without a sign where it prints as nothing. */
+static double percent(double share)
+{
+	return fabs(share) < 0.0005 ? 0 : 100 * share;
+}
+
+enum {
+	CAUSE,
+	TIME,
+	SHARE,
+	RANK,
+	WITHOUT,
+	N_COLUMNS
+};
+
+static const PipesimColumn columns[N_COLUMNS] = {
+	[CAUSE] = {NULL, "where the time went", TRUE},
+	[TIME] = {NULL, "ms", FALSE},
+	[SHARE] = {NULL, "%", FALSE},
+	[RANK] = {NULL, "rank", FALSE},
+	[WITHOUT] = {NULL, "step without, ms", FALSE},
+};
+
+static const char *const meanings[PIPESIM_N_CAUSES] = {
+	[PIPESIM_CAUSE_SCHEDULE] = "schedule: its bubble at equal stages",
+	[PIPESIM_CAUSE_IMBALANCE] = "imbalance: stages that differ",
+	[PIPESIM_CAUSE_SLOW_RANK] = "slow-rank: ranks that differ",
+	[PIPESIM_CAUSE_OPS] = "ops: longer than usual",
+	[PIPESIM_CAUSE_MESSAGES] = "messages: moving, waiting",
+	[PIPESIM_CAUSE_HOST] = "host: idle, nothing launched",
+	[PIPESIM_CAUSE_OUTSIDE] = "outside the pipeline",
+};
+
+static char *print_tenth(double value)
+{
+	PipesimNumber number;
+
+	return g_strdup(pipesim_figure_fixed(number, value, 1));
+}
+
+static void add_row(PipesimTable *table, const PipesimDiagnosis *diagnosis, const char *name,
+	gint64 ns, gint rank, gint64 without)
+{
+	char *cells[N_COLUMNS] = {
+		[CAUSE] = g_strdup(name),
+		[TIME] = print_tenth((double)ns / 1e6),
+		[SHARE] = print_tenth(100 * (double)ns / (double)MAX(diagnosis->measured, 1)),
+		[RANK] = rank >= 0 ? g_strdup_printf("%d", rank) : NULL,
+		[WITHOUT] = without >= 0 ? print_tenth((double)without / 1e6) : NULL,
+	};
+
+	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
+}
+
+static void append_causes(
+	const PipesimDiagnosis *diagnosis, const PipesimStyle *style, GString *out)
+{
+	g_autoptr(PipesimTable) table = pipesim_table_new(columns, N_COLUMNS);
+	guint order[PIPESIM_N_CAUSES];
+
+	sort_causes(diagnosis, order);
+	add_row(table, diagnosis, "work of a rank", diagnosis->work, -1, -1);
+	for (guint i = 0; i < PIPESIM_N_CAUSES; i++) {
+		const PipesimCause *cause = &diagnosis->cause[order[i]];
+
+		/* What would print as nothing is in the other formats. */
+		if (ABS(cause->ns) * 2000 >= diagnosis->measured)
+			add_row(table, diagnosis, meanings[order[i]], cause->ns, cause->rank,
+				cause->without);
+	}
+	pipesim_table_print(table, TABLE_WIDTH, style, out);
+}
+
+/* "1f1b", or what is nearest to it. */
+static void append_order(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimNearest *nearest = &diagnosis->nearest;
+
+	if (nearest->exact)
+		g_string_append(out, nearest->run->name);
+	else if (nearest->run == NULL)
+		g_string_append(out, "an order of its own");
+	else
+		g_string_append_printf(out, "an order near %s (%u of %u ops from the start on)",
+			nearest->run->name, nearest->same, diagnosis->program->n_ops);
+}
+
+static void append_head(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimRecord *record = diagnosis->record;
+	const PipesimShape *shape = &diagnosis->program->shape;
+	const guint steps = record->steps->len;
+	const guint parts = diagnosis->nearest.exact
+				    ? pipesim_shape_parts(&diagnosis->nearest.run->shape)
+				    : 1;
+	PipesimNumber measured, simulated;
+
+	append_order(diagnosis, out);
+	g_string_append_printf(out, ", PP %u, %u stage%s, %u micro-batches", shape->ranks,
+		shape->stages, shape->stages == 1 ? "" : "s", shape->microbatches / parts);
+	if (parts > 1)
+		g_string_append_printf(out, " in %u parts each", parts);
+	g_string_append_printf(out, "; %u whole step%s", steps, steps == 1 ? "" : "s");
+	if (record->n_replicas > 1)
+		g_string_append_printf(out, " of %u replicas", record->n_replicas);
+	g_string_append_printf(out, "\nStep %" G_GINT64_FORMAT, step_number(diagnosis));
+	if (record->n_replicas > 1)
+		g_string_append_printf(
+			out, ", its slowest replica %u", diagnosis->pipeline->replica);
+	g_string_append_printf(out, ": measured %s ms, simulated %s ms (%+.1f %%)",
+		pipesim_print_ms_fixed(measured, diagnosis->measured, 1),
+		pipesim_print_ms_fixed(simulated, diagnosis->simulated, 1),
+		100 * ((double)diagnosis->simulated / (double)MAX(diagnosis->measured, 1) - 1));
+	if (steps > 1)
+		g_string_append_printf(out, "; all steps: %+.1f %% in the median",
+			percent(median_error(diagnosis)));
+	g_string_append(out, "\n");
+}
+
+static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	static const char *const words[PIPESIM_N_CAUSES] = {
+		[PIPESIM_CAUSE_OPS] = "took %s ms longer than usual%b",
+		[PIPESIM_CAUSE_MESSAGES] = "waited %s ms for messages",
+		[PIPESIM_CAUSE_HOST] = "came %s ms late from the host",
+	};
+	PipesimNumber at, step;
+
+	for (guint i = 0; i < diagnosis->n_losses; i++) {
+		const PipesimOpLoss *loss = &diagnosis->loss[i];
+		g_autoptr(GString) op = g_string_new(NULL),
+				   lost = g_string_new(words[loss->cause]);
+		PipesimNumber ns;
+
+		/* What the step hardly feels is in the other formats. */
+		if (loss->step * 2000 < diagnosis->measured)
+			break;
+		pipesim_op_print(
+			diagnosis->program, loss->rank, &diagnosis->program->ops[loss->op], op);
+		g_string_replace(lost, "%s", pipesim_print_ms_fixed(ns, loss->ns, 1), 1);
+		g_string_replace(lost, "%b",
+			2 * diagnosis->pipeline->ops[loss->op].beside > loss->ns
+				? ", beside messages"
+				: "",
+			1);
+		g_string_append_printf(out,
+			"%srank %u, %s at %s ms: %s; without it the step takes "
+			"%s ms less\n",
+			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
+			pipesim_print_ms_fixed(at, loss->at, 1), lost->str,
+			pipesim_print_ms_fixed(step, loss->step, 1));
+	}
+}
+
+static void append_schedules(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	const PipesimRun *now = diagnosis->executed;
+	const PipesimShape *shape = &now->shape;
+	guint named = 0;
+	PipesimNumber here, there;
+
+	for (guint i = 0; i < diagnosis->runs->len && named < MOST_NAMED; i++) {
+		const PipesimRun *run = g_ptr_array_index(diagnosis->runs, i);
+
+		if (run->report == NULL || run->report->makespan >= now->report->makespan)
+			break;
+		/* More copies of the parameters are another trade. */
+		if (run->shape.copies > now->shape.copies)
+			continue;
+		g_string_append_printf(out,
+			"%s%s: %s ms instead of %s (%.1f %%), activations %.3g instead of "
+			"%.3g\n",
+			named == 0 ? "\nOther schedules, at the medians of these stages\n  "
+				   : "  ",
+			run->name, pipesim_print_ms_fixed(there, run->report->makespan, 1),
+			pipesim_print_ms_fixed(here, now->report->makespan, 1),
+			100 * ((double)run->report->makespan /
+					      (double)MAX(now->report->makespan, 1) -
+				      1),
+			activations_of(run), activations_of(now));
+		if (named++ == 0)
+			g_string_append_printf(out,
+				"    pipesim export --schedule %s --pp %u --microbatches %u -o "
+				"%s.csv\n",
+				run->name, shape->ranks, shape->microbatches, run->name);
+	}
+	if (named > 0 && diagnosis->halved)
+		g_string_append(out, "  (only full backwards were recorded: I and W are half "
+				     "of them each)\n");
+	if (named == 0)
+		g_string_append_printf(out,
+			"\nNo other schedule is shorter at the medians of these stages: %s "
+			"ms\n",
+			pipesim_print_ms_fixed(here, now->report->makespan, 1));
+}
+
+/* "S 1.179; most by forward-compute 1.087, stage 3 1.232, replica 1 1.178; M_S 1.219, M_W 0.031". */
+static void append_what_if(const PipesimWhatIf *what_if, GString *out)
+{
+	const PipesimWhatIfKind *kind = &g_array_index(what_if->kinds, PipesimWhatIfKind, 0);
+	guint stage = 0, replica = 0;
+
+	for (guint i = 1; i < what_if->n_stages; i++)
+		if (what_if->stage[i] > what_if->stage[stage])
+			stage = i;
+	for (guint i = 1; i < what_if->n_replicas; i++)
+		if (what_if->replica[i] > what_if->replica[replica])
+			replica = i;
+	g_string_append_printf(out,
+		"\nStraggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
+		"replica %u "
+		"%.3f; M_S %.3f, M_W %.3f\n",
+		what_if->slowdown, kind->name, kind->slowdown, stage, what_if->stage[stage],
+		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
+}
+
+/* "Balanced layers: 9, 9, 8, 6 instead of 8 each: 299.6 ms instead of 333.3 (-10.1 %)". */
+static void append_balance(
+	const PipesimDiagnosis *diagnosis, const PipesimBalance *balance, GString *out)
+{
+	const gint64 now = diagnosis->executed->report->makespan;
+	const gint64 then = balance->run->report->makespan;
+	PipesimNumber layer, here, there;
+	gboolean same = TRUE;
+
+	for (guint s = 0; s < balance->n_stages; s++)
+		same &= balance->layers[s] == balance->before;
+	if (same) {
+		g_string_append_printf(
+			out, "\nLayers are balanced: %u in each stage\n", balance->before);
+		return;
+	}
+	g_string_append(out, "\nBalanced layers:");
+	for (guint s = 0; s < balance->n_stages; s++)
+		g_string_append_printf(out, "%s %u", s > 0 ? "," : "", balance->layers[s]);
+	g_string_append_printf(out,
+		" instead of %u in each stage: %s ms instead of %s (%+.1f %%)\n"
+		"  (a layer takes %s ms, as the %s)\n",
+		balance->before, pipesim_print_ms_fixed(there, then, 1),
+		pipesim_print_ms_fixed(here, now, 1),
+		100 * ((double)then / (double)MAX(now, 1) - 1),
+		pipesim_print_ms_fixed(layer, balance->layer, 1),
+		balance->guessed ? "shorter stage has, if that holds layers alone"
+				 : "stages between the first and the last have");
+}
+
+void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+	const PipesimBalance *balance, const PipesimStyle *style, GString *out)
+{
+	append_head(diagnosis, out);
+	append_causes(diagnosis, style, out);
+	append_losses(diagnosis, out);
+	if (what_if != NULL)
+		append_what_if(what_if, out);
+	if (balance != NULL)
+		append_balance(diagnosis, balance, out);
+	append_schedules(diagnosis, out);
+}
+
+/* JSON and CSV ----------------------------------------------------------------------------- */
+
+static void put_cause(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
+{
+	guint order[PIPESIM_N_CAUSES];
+	const PipesimCause *cause = NULL;
+
+	if (diagnosis != NULL) {
+		sort_causes(diagnosis, order);
+		cause = &diagnosis->cause[order[index]];
+	}
+	PIPESIM_MEMBER(json, "cause", TEXT, pipesim_cause_name(order[index]));
+	PIPESIM_MEMBER(json, "ms", TIME, cause->ns);
+	PIPESIM_MEMBER(json, "rank", COUNT, PIPESIM_KNOWN(cause->rank >= 0, cause->rank));
+	PIPESIM_MEMBER(
+		json, "without_ms", TIME, PIPESIM_KNOWN(cause->without >= 0, cause->without));
+	PIPESIM_LIST(json, "idle_per_rank_ms", TIME, diagnosis->program->shape.ranks,
+		cause->idle[i]);
+}
+
+static void put_loss(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
+{
+	const PipesimOpLoss *loss = diagnosis != NULL ? &diagnosis->loss[index] : NULL;
+	const PipesimOp *op = loss != NULL ? &diagnosis->program->ops[loss->op] : NULL;
+
+	PIPESIM_MEMBER(json, "cause", TEXT, pipesim_cause_name(loss->cause));
+	PIPESIM_MEMBER(json, "rank", COUNT, loss->rank);
+	PIPESIM_MEMBER(
+		json, "stage", COUNT, pipesim_op_stage(diagnosis->program, loss->rank, op));
+	PIPESIM_MEMBER(json, "kind", TEXT, pipesim_kind_letter(op->kind));
+	PIPESIM_MEMBER(json, "microbatch", COUNT, op->microbatch);
+	PIPESIM_MEMBER(json, "at_ms", TIME, loss->at);
+	PIPESIM_MEMBER(json, "ms", TIME, loss->ns);
+	PIPESIM_MEMBER(json, "step_ms", TIME, loss->step);
+}
+
+static void put_schedule(PipesimJson *json, const PipesimRun *run, guint index G_GNUC_UNUSED)
+{
+	PIPESIM_MEMBER(json, "name", TEXT, run->name);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, run->report->makespan);
+	PIPESIM_MEMBER(json, "activations", ACTIVATIONS, activations_of(run));
+}
+
+static void put_kind(
+	PipesimJson *json, const PipesimWhatIfKind *kind, guint index G_GNUC_UNUSED)
+{
+	PIPESIM_MEMBER(json, "op", TEXT, kind->name);
+	PIPESIM_MEMBER(json, "S", FACTOR, kind->slowdown);
+}
+
+static void put_worst(PipesimJson *json, const PipesimWhatIf *what_if, guint index)
+{
+	const guint stages = what_if != NULL ? what_if->n_stages : 1;
+	const guint rank = what_if != NULL ? g_array_index(what_if->worst, guint32, index) : 0;
+
+	PIPESIM_MEMBER(json, "replica", COUNT, rank / stages);
+	PIPESIM_MEMBER(json, "stage", COUNT, rank % stages);
+}
+
+static void put_what_if(PipesimJson *json, const PipesimWhatIf *what_if)
+{
+	const guint stages = what_if != NULL ? what_if->n_stages : 1;
+	const guint replicas = what_if != NULL ? what_if->n_replicas : 1;
+
+	pipesim_json_open_object(json, "what_if");
+	PIPESIM_MEMBER(json, "S", FACTOR, what_if->slowdown);
+	PIPESIM_MEMBER(json, "launch_slowdown", FACTOR, what_if->launch);
+	PIPESIM_EACH(json, "S_t", line, what_if->kinds->len, TRUE, put_kind,
+		&g_array_index(what_if->kinds, PipesimWhatIfKind, i));
+	PIPESIM_LIST(json, "S_per_replica", FACTOR, replicas, what_if->replica[i]);
+	PIPESIM_LIST(json, "S_per_stage", FACTOR, stages, what_if->stage[i]);
+	pipesim_json_open_array(json, "S_w");
+	for (guint replica = 0; replica < replicas; replica++)
+		PIPESIM_LIST(json, NULL, FACTOR, stages, what_if->rank[replica * stages + i]);
+	pipesim_json_close(json);
+	PIPESIM_MEMBER(json, "M_S", FACTOR, what_if->last_stage);
+	PIPESIM_MEMBER(json, "M_W", FACTOR, what_if->worst_ranks);
+	PIPESIM_EACH(json, "worst_ranks", line, what_if->worst->len, TRUE, put_worst, what_if);
+	pipesim_json_close(json);
+}
+
+static void put_balance(PipesimJson *json, const PipesimBalance *balance)
+{
+	pipesim_json_open_line(json, "balanced");
+	PIPESIM_LIST(json, "layers", COUNT, balance->n_stages, balance->layers[i]);
+	PIPESIM_MEMBER(json, "layer_ms", TIME, balance->layer);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, balance->run->report->makespan);
+	pipesim_json_close(json);
+}
+
+void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagnosis,
+	const PipesimWhatIf *what_if, const PipesimBalance *balance)
+{
+	const PipesimRecord *record = PIPESIM_OF(diagnosis, record);
+	const PipesimShape *shape = diagnosis != NULL ? &diagnosis->program->shape : NULL;
+	const PipesimNearest *nearest = diagnosis != NULL ? &diagnosis->nearest : NULL;
+
+	pipesim_json_open_object(json, NULL);
+	PIPESIM_MEMBER(json, "pp", COUNT, shape->ranks);
+	PIPESIM_MEMBER(json, "stages", COUNT, shape->stages);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, shape->microbatches);
+	PIPESIM_MEMBER(json, "replicas", COUNT, record->n_replicas);
+	PIPESIM_MEMBER(json, "steps", COUNT, record->steps->len);
+	PIPESIM_MEMBER(json, "schedule", TEXT, nearest->exact ? nearest->run->name : NULL);
+	PIPESIM_MEMBER(json, "nearest_schedule", TEXT,
+		nearest->run != NULL ? nearest->run->name : NULL);
+	PIPESIM_MEMBER(json, "ops", COUNT, diagnosis->program->n_ops);
+	PIPESIM_MEMBER(json, "ops_as_nearest", COUNT, nearest->same);
+	PIPESIM_MEMBER(json, "runtime", TEXT, diagnosis->executed->runtime->name);
+	PIPESIM_MEMBER(json, "step", COUNT, step_number(diagnosis));
+	PIPESIM_MEMBER(json, "replica", COUNT, diagnosis->pipeline->replica);
+	PIPESIM_MEMBER(json, "steps_in_another_order", COUNT, diagnosis->other_order);
+	PIPESIM_MEMBER(json, "measured_ms", TIME, diagnosis->measured);
+	PIPESIM_MEMBER(json, "simulated_ms", TIME, diagnosis->simulated);
+	PIPESIM_MEMBER(json, "pipeline_ms", TIME, diagnosis->pipeline_ns);
+	PIPESIM_MEMBER(json, "message_ms", TIME, diagnosis->message);
+	PIPESIM_MEMBER(json, "work_ms", TIME, diagnosis->work);
+	PIPESIM_MEMBER(json, "backward_halved", YES_OR_NO, diagnosis->halved);
+	PIPESIM_MEMBER(json, "median_error", SHARE, median_error(diagnosis));
+	PIPESIM_MEMBER(json, "mean_error", SHARE, mean_error(diagnosis, FALSE));
+	PIPESIM_MEMBER(json, "mean_absolute_error", SHARE, mean_error(diagnosis, TRUE));
+	PIPESIM_EACH(json, "causes", object, PIPESIM_N_CAUSES, TRUE, put_cause, diagnosis);
+	PIPESIM_LIST(json, "busy_per_rank_ms", TIME, shape->ranks, diagnosis->busy[i]);
+	PIPESIM_EACH(json, "losses", line, diagnosis->n_losses, TRUE, put_loss, diagnosis);
+	PIPESIM_MEMBER(
+		json, "executed_makespan_ms", TIME, diagnosis->executed->report->makespan);
+	PIPESIM_EACH(json, "schedules", line, diagnosis->runs->len,
+		((PipesimRun *)diagnosis->runs->pdata[i])->report != NULL, put_schedule,
+		(PipesimRun *)diagnosis->runs->pdata[i]);
+	if (PIPESIM_WHERE(json, what_if != NULL))
+		put_what_if(json, what_if);
+	if (PIPESIM_WHERE(json, balance != NULL))
+		put_balance(json, balance);
+	PIPESIM_LIST(json, "step_measured_ms", TIME, record->steps->len,
+		diagnosis->step_measured[i]);
+	PIPESIM_LIST(json, "step_simulated_ms", TIME, record->steps->len,
+		PIPESIM_KNOWN(diagnosis->step_simulated[i] >= 0, diagnosis->step_simulated[i]));
+	pipesim_json_close(json);
+}
+
+/* Of the whole step, then of each rank. */
+static void put_line(PipesimJson *json, const PipesimDiagnosis *diagnosis, guint index)
+{
+	PIPESIM_MEMBER(json, "rank", COUNT, PIPESIM_KNOWN(index > 0, index - 1));
+	PIPESIM_MEMBER(json, "measured_ms", TIME, diagnosis->measured);
+	PIPESIM_MEMBER(json, "work_ms", TIME,
+		index > 0 ? diagnosis->busy[index - 1] : diagnosis->work);
+	for (guint kind = 0; kind < PIPESIM_N_CAUSES; kind++) {
+		g_autofree char *key = g_strconcat(pipesim_cause_name(kind), "_ms", NULL);
+
+		PIPESIM_MEMBER(json, g_strdelimit(key, "-", '_'), TIME,
+			index > 0 ? diagnosis->cause[kind].idle[index - 1]
+				  : diagnosis->cause[kind].ns);
+	}
+}
+
+void pipesim_diagnosis_csv(const PipesimDiagnosis *diagnosis, GString *out)
+{
+	PIPESIM_CSV(out, 1 + diagnosis->program->shape.ranks, put_line, diagnosis);
+}

@@ -1,0 +1,17 @@
+/* A diagnosis for people and programs. */
+#pragma once
+#include "base/member.h"
+#include "diagnosis/balance.h"
+#include "diagnosis/what-if.h"
+#include "output/output.h"
+
+/** pipesim_diagnosis_text: what a ticket needs, worst cause first. @what_if,
+ * @balance: (nullable) */
+void pipesim_diagnosis_text(const PipesimDiagnosis *diagnosis, const PipesimWhatIf *what_if,
+	const PipesimBalance *balance, const PipesimStyle *style, GString *out);
+/** pipesim_diagnosis_members: every figure. @what_if, @balance: (nullable); where @json asks for names
+ * alone, all are NULL. */
+void pipesim_diagnosis_members(PipesimJson *json, const PipesimDiagnosis *diagnosis,
+	const PipesimWhatIf *what_if, const PipesimBalance *balance);
+/** pipesim_diagnosis_csv: a line for the step and one for each rank, a column for each cause. */
+void pipesim_diagnosis_csv(const PipesimDiagnosis *diagnosis, GString *out);

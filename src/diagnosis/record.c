@@ -1,0 +1,586 @@
+#include "config.h"
+
+#include "base/kind.h"
+#include "base/number.h"
+#include "diagnosis/clocks.h"
+#include "diagnosis/record.h"
+#include "diagnosis/speed.h"
+#include "measure/beside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A run is no longer than two years, and a step no longer than 13 days, in ns: what lies further apart
+ * is of different clocks or no time at all. */
+#define LONGEST_RUN  (G_GINT64_CONSTANT(1) << 56)
+#define LONGEST_STEP (G_GINT64_CONSTANT(1) << 50)
+
+/* An op, where it belongs. */
+typedef struct {
+	PipesimRecordOp op;
+	gint64 number; /* of its step */
+	guint32 replica, rank;
+	guint32 order; /* in its file */
+	const PipesimTrace *trace;
+} Found;
+
+typedef struct {
+	PipesimRecord *record;
+	GArray *found; /* of Found */
+	gint64 origin; /* the first start of all, from which the record counts */
+} Building;
+
+static Found *found_at(const GArray *found, guint i)
+{
+	return &g_array_index(found, Found, i);
+}
+
+/* Reading ---------------------------------------------------------------------------------- */
+
+/* Which time it is that an op occurs: the step of ops without one. */
+static gint64 count_occurrence(GHashTable *seen, const PipesimTraceRow *row)
+{
+	g_autofree gint64 *key = g_new(gint64, 1);
+	gint64 count;
+
+	/* Stages, kinds and micro-batches are few enough for their product. */
+	*key = ((row->what.stage * PIPESIM_N_KINDS + row->what.phase) * (1 << 13) +
+		       MAX(row->replica, 0)) *
+		       (1 << 20) +
+	       row->microbatch;
+	count = GPOINTER_TO_INT(g_hash_table_lookup(seen, key));
+	g_hash_table_insert(seen, g_steal_pointer(&key), GINT_TO_POINTER((gint)count + 1));
+	return count;
+}
+
+static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error)
+{
+	g_autoptr(GHashTable) seen =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	gint64 last = PIPESIM_UNKNOWN; /* end of the op before */
+
+	for (guint i = 0; i < trace->rows->len; i++) {
+		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+
+		if (!pipesim_row_is_op(row) || row->status == PIPESIM_STATUS_CHECKSUM_FAIL ||
+			row->what.phase > PIPESIM_FB)
+			continue;
+		/* An op without work stands where it was issued. */
+		if (row->start == PIPESIM_UNKNOWN && row->duration <= 0)
+			row->start = last;
+		if (row->start == PIPESIM_UNKNOWN && row->duration <= 0)
+			continue;
+		if (row->start == PIPESIM_UNKNOWN || row->duration < 0)
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+				"%s: ops have no start; diagnose needs when each began: a "
+				"profile, a table of ops, or a trace with the column "
+				"t_start_ns",
+				trace->path);
+		if (ABS(row->start) > PIPESIM_MAX_END || row->duration > LONGEST_STEP)
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+				"%s: an op that starts at %" G_GINT64_FORMAT
+				" ns and takes %" G_GINT64_FORMAT " ns; no run has such",
+				trace->path, row->start, row->duration);
+		last = row->start + row->duration;
+		const Found found = {
+			.op = {row->start, last, MAX(row->duration - MAX(row->busy, 0), 0),
+				row->beside, (guint32)row->what.stage, (guint32)row->microbatch,
+				(guint32)MAX(row->what.b_stage, 0),
+				(guint32)MAX(row->b_microbatch, 0), row->what.phase,
+				MAX(row->line, 1), trace->path},
+			.number = row->step >= 0 ? row->step : count_occurrence(seen, row),
+			.replica = (guint32)MAX(row->replica, 0),
+			.rank = (guint32)row->rank,
+			.order = i,
+			.trace = trace,
+		};
+		building->record->runs_on &= row->step < 0;
+		building->record->n_replicas =
+			MAX(building->record->n_replicas, found.replica + 1);
+		g_array_append_val(building->found, found);
+	}
+	return TRUE;
+}
+
+/* Counts all times from the first. */
+static gboolean set_origin(Building *building, GError **error)
+{
+	gint64 first = G_MAXINT64;
+
+	for (guint i = 0; i < building->found->len; i++)
+		first = MIN(first, found_at(building->found, i)->op.start);
+	building->origin = first;
+	for (guint i = 0; i < building->found->len; i++) {
+		Found *found = found_at(building->found, i);
+
+		/* Both are below 2^62 in size. */
+		if (found->op.start / 2 - first / 2 > LONGEST_RUN / 2)
+			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+				"%s: ops start years after those of another rank or step; are "
+				"the "
+				"clocks of its host and of the others right?",
+				found->trace->path);
+		found->op.start -= first;
+		found->op.end -= first;
+	}
+	return TRUE;
+}
+
+static gint compare_found(gconstpointer a, gconstpointer b)
+{
+	const Found *x = a, *y = b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->replica != y->replica)
+		return x->replica < y->replica ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->op.start != y->op.start)
+		return x->op.start < y->op.start ? -1 : 1;
+	/* What takes no time comes where it was issued. */
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Pipelines -------------------------------------------------------------------------------- */
+
+static void free_pipeline(gpointer data)
+{
+	PipesimRecordPipeline *pipeline = data;
+
+	if (pipeline == NULL)
+		return;
+	g_free(pipeline->ops);
+	g_free(pipeline->op_begin);
+	g_array_unref(pipeline->spans);
+	g_free(pipeline->span_begin);
+	g_free(pipeline);
+}
+
+/* What an op of @pipeline lacks, "F of stage 2, micro-batch 5"; NULL: it is whole. For g_free(). */
+static char *find_missing(const PipesimRecord *record, const PipesimRecordPipeline *pipeline)
+{
+	const guint m = record->joined.microbatches, stages = record->joined.stages;
+	g_autofree guint8 *has = g_new0(guint8, (gsize)stages * m);
+
+	for (guint i = 0; i < pipeline->op_begin[record->joined.ranks]; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+
+		if (op->kind == PIPESIM_FB) {
+			has[(gsize)op->stage * m + op->microbatch] |= 1u << PIPESIM_F;
+			has[(gsize)op->b_stage * m + op->b_microbatch] |= 1u << PIPESIM_B;
+		} else {
+			has[(gsize)op->stage * m + op->microbatch] |= (guint8)(1u << op->kind);
+		}
+	}
+	for (guint stage = 0; stage < stages; stage++)
+		for (guint microbatch = 0; microbatch < m; microbatch++) {
+			const guint8 here = has[(gsize)stage * m + microbatch];
+			const guint halves = 1u << PIPESIM_I | 1u << PIPESIM_W;
+			const char *lacks =
+				!(here & 1u << PIPESIM_F)                             ? "F"
+				: here & 1u << PIPESIM_B || (here & halves) == halves ? NULL
+				: here & 1u << PIPESIM_W                              ? "I"
+				: here & 1u << PIPESIM_I                              ? "W"
+										      : "B";
+
+			if (lacks != NULL)
+				return g_strdup_printf("%s of stage %u, micro-batch %u", lacks,
+					stage, microbatch);
+		}
+	return NULL;
+}
+
+/* Ops of a rank follow each other: one that reaches a little into the next is cut off by its start,
+ * as clocks and roundings have it. */
+static gboolean check_overlap(const Found *before, Found *next, GError **error)
+{
+	const gint64 over = before->op.end - next->op.start;
+	const gint64 shorter =
+		MIN(before->op.end - before->op.start, next->op.end - next->op.start);
+
+	if (over <= 0)
+		return TRUE;
+	if (over > shorter / 10 && over > 1000)
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+			"%s: rank %u: %s of stage %u, micro-batch %u, starts %.6g ms before %s "
+			"of "
+			"stage %u, micro-batch %u, has ended; ops of a rank follow each other: "
+			"are ranges nested, or two ranks in one file?",
+			next->trace->path, next->rank, pipesim_phase_name(next->op.kind),
+			next->op.stage, next->op.microbatch, (double)over / 1e6,
+			pipesim_phase_name(before->op.kind), before->op.stage,
+			before->op.microbatch);
+	next->op.start = MIN(before->op.end, next->op.end);
+	next->op.idle = MIN(next->op.idle, next->op.end - next->op.start);
+	next->op.beside = MIN(next->op.beside, next->op.end - next->op.start);
+	return TRUE;
+}
+
+/* From @first to before @end of what was found, which are of one step and replica. */
+static PipesimRecordPipeline *new_pipeline(
+	const Building *building, guint first, guint end, GError **error)
+{
+	const guint ranks = building->record->joined.ranks;
+	PipesimRecordPipeline *pipeline = g_new0(PipesimRecordPipeline, 1);
+	guint rank = 0;
+
+	pipeline->replica = found_at(building->found, first)->replica;
+	pipeline->ops = g_new(PipesimRecordOp, end - first);
+	pipeline->op_begin = g_new0(guint32, (gsize)ranks + 1);
+	pipeline->span_begin = g_new0(guint32, (gsize)ranks + 1);
+	pipeline->spans = g_array_new(FALSE, FALSE, sizeof(PipesimRecordSpan));
+	pipeline->start = G_MAXINT64;
+	pipeline->end = G_MININT64;
+	for (guint i = first; i < end; i++) {
+		Found *found = found_at(building->found, i);
+
+		if (i > first && found[-1].rank == found->rank &&
+			!check_overlap(found - 1, found, error)) {
+			free_pipeline(pipeline);
+			return NULL;
+		}
+		while (rank < MIN(found->rank, ranks))
+			pipeline->op_begin[++rank] = i - first;
+		pipeline->ops[i - first] = found->op;
+		pipeline->start = MIN(pipeline->start, found->op.start);
+		pipeline->end = MAX(pipeline->end, found->op.end);
+	}
+	while (rank < ranks)
+		pipeline->op_begin[++rank] = end - first;
+	if (pipeline->end - pipeline->start > LONGEST_STEP) {
+		pipesim_fail(error, PIPESIM_ERROR_PARSE,
+			"%s: step %" G_GINT64_FORMAT
+			" takes longer than 13 days; are the clocks of "
+			"its ranks right?",
+			found_at(building->found, first)->trace->path,
+			found_at(building->found, first)->number);
+		free_pipeline(pipeline);
+		return NULL;
+	}
+	return pipeline;
+}
+
+/* An op that appears twice in one step would be work done twice. */
+static gboolean check_once(const Found *found, guint8 *here, guint kind, guint stage,
+	guint microbatch, GError **error)
+{
+	if (*here & 1u << kind)
+		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+			"%s: %s of stage %u, micro-batch %u, appears twice in step "
+			"%" G_GINT64_FORMAT "; are traces of two runs among them?",
+			found->trace->path, pipesim_phase_name(kind), stage, microbatch,
+			found->number);
+	*here |= (guint8)(1u << kind);
+	return TRUE;
+}
+
+static gboolean check_twice(const Building *building, guint first, guint end, GError **error)
+{
+	const PipesimJoined *joined = &building->record->joined;
+	const gsize m = joined->microbatches;
+	g_autofree guint8 *has = g_new0(guint8, joined->stages * m);
+
+	for (guint i = first; i < end; i++) {
+		const Found *found = found_at(building->found, i);
+		const PipesimRecordOp *op = &found->op;
+		const gboolean pair = op->kind == PIPESIM_FB;
+
+		if (!check_once(found, &has[op->stage * m + op->microbatch],
+			    pair ? PIPESIM_F : op->kind, op->stage, op->microbatch, error) ||
+			(pair && !check_once(found, &has[op->b_stage * m + op->b_microbatch],
+					 PIPESIM_B, op->b_stage, op->b_microbatch, error)))
+			return FALSE;
+	}
+	return TRUE;
+}
+
+/* The pipelines of the step that begins at *@next, which is moved behind it; one that is not whole is
+ * left out. @lacks: (inout): what the first of those lacks */
+static gboolean add_step(
+	Building *building, guint *next, char **lacks, guint *cut, GError **error)
+{
+	PipesimRecord *record = building->record;
+	const GArray *found = building->found;
+	const gint64 number = found_at(found, *next)->number;
+	g_autoptr(GPtrArray) pipelines = g_ptr_array_new_with_free_func(free_pipeline);
+	PipesimRecordStep step = {number, G_MAXINT64, G_MININT64, 0};
+	gboolean whole = TRUE;
+
+	while (*next < found->len && found_at(found, *next)->number == number) {
+		const guint first = *next;
+		const guint32 replica = found_at(found, first)->replica;
+		PipesimRecordPipeline *pipeline;
+		g_autofree char *missing = NULL;
+
+		while (*next < found->len && found_at(found, *next)->number == number &&
+			found_at(found, *next)->replica == replica)
+			(*next)++;
+		if (!check_twice(building, first, *next, error))
+			return FALSE;
+		pipeline = new_pipeline(building, first, *next, error);
+		if (pipeline == NULL)
+			return FALSE;
+		g_ptr_array_add(pipelines, pipeline);
+		missing = find_missing(record, pipeline);
+		whole &= missing == NULL;
+		if (missing != NULL && *lacks == NULL)
+			*lacks = g_strdup_printf(
+				"step %" G_GINT64_FORMAT " lacks %s", number, missing);
+		step.start = MIN(step.start, pipeline->start);
+		step.end = MAX(step.end, pipeline->end);
+	}
+	if (whole && pipelines->len < record->n_replicas && *lacks == NULL)
+		*lacks = g_strdup_printf("step %" G_GINT64_FORMAT " has %u of %u replicas",
+			number, pipelines->len, record->n_replicas);
+	if (!whole || pipelines->len < record->n_replicas) {
+		(*cut)++;
+		return TRUE;
+	}
+	for (guint i = 0; i < pipelines->len; i++) {
+		PipesimRecordPipeline *pipeline = pipelines->pdata[i];
+
+		pipeline->step = record->steps->len;
+		g_ptr_array_add(record->pipelines, pipeline);
+		pipelines->pdata[i] = NULL;
+	}
+	g_array_append_val(record->steps, step);
+	return TRUE;
+}
+
+static gboolean build_steps(Building *building, GError **error)
+{
+	PipesimRecord *record = building->record;
+	g_autofree char *lacks = NULL;
+	guint cut = 0;
+
+	for (guint next = 0; next < building->found->len;)
+		if (!add_step(building, &next, &lacks, &cut, error))
+			return FALSE;
+	if (record->steps->len == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+			"no whole step: %s; record whole steps of all ranks", lacks);
+	if (cut > 0)
+		pipesim_notice(record->notices, "%u step%s left out, which %s cut: %s", cut,
+			cut == 1 ? "" : "s", cut == 1 ? "is" : "are", lacks);
+	return TRUE;
+}
+
+/* What stands beside ops -------------------------------------------------------------------- */
+
+/* A span, where it belongs. */
+typedef struct {
+	PipesimRecordSpan span;
+	guint32 pipeline, rank;
+} FoundSpan;
+
+static gint compare_spans(gconstpointer a, gconstpointer b)
+{
+	const FoundSpan *x = a, *y = b;
+
+	if (x->pipeline != y->pipeline)
+		return x->pipeline < y->pipeline ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->span.start > y->span.start) - (x->span.start < y->span.start);
+}
+
+/* When the first op of @rank began in @step of the first replica. */
+static gint64 begin_of(const PipesimRecord *record, guint step, guint rank)
+{
+	const PipesimRecordPipeline *pipeline = pipesim_record_pipeline(record, step, 0);
+
+	return pipeline->op_begin[rank] < pipeline->op_begin[rank + 1]
+		       ? pipeline->ops[pipeline->op_begin[rank]].start
+		       : pipeline->start;
+}
+
+/* The step that @span is of: as it says, else the last whose ops had begun on its rank before it
+ * ended; -1: none. */
+static gint find_step(const PipesimRecord *record, const PipesimTraceSpan *span)
+{
+	gint step = span->step >= 0 ? -1 : 0;
+
+	for (guint i = 0; i < record->steps->len; i++) {
+		const PipesimRecordStep *one =
+			&g_array_index(record->steps, PipesimRecordStep, i);
+
+		if (span->step >= 0 ? one->number == span->step
+				    : begin_of(record, i, (guint)span->rank) <=
+					      span->start + span->duration)
+			step = (gint)i;
+	}
+	return step;
+}
+
+static void add_spans(const Building *building, PipesimTrace *const *traces, guint n)
+{
+	PipesimRecord *record = building->record;
+	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(FoundSpan));
+
+	for (guint t = 0; t < n; t++) {
+		gint step = -1;
+		gint64 of = PIPESIM_UNKNOWN;
+
+		for (guint i = 0; i < traces[t]->spans->len; i++) {
+			PipesimTraceSpan here =
+				g_array_index(traces[t]->spans, PipesimTraceSpan, i);
+			const PipesimTraceSpan *span = &here;
+			const guint replica = (guint)MAX(span->replica, 0);
+
+			if (replica >= record->n_replicas || span->rank < 0 ||
+				span->rank >= record->joined.ranks)
+				continue;
+			/* What lies further away than a step is long is none of the run. */
+			if (here.duration > LONGEST_STEP || ABS(here.start) > PIPESIM_MAX_END ||
+				ABS(here.start / 2 - building->origin / 2) > LONGEST_RUN)
+				continue;
+			here.start -= building->origin;
+			/* Those of a step stand together. */
+			if (i == 0 || span->step != of || span->step < 0)
+				step = find_step(record, span);
+			of = span->step;
+			if (step < 0)
+				continue;
+			const FoundSpan found = {
+				{span->name, span->message, span->seq, span->start,
+					span->start + span->duration},
+				(guint32)step * record->n_replicas + replica,
+				(guint32)span->rank,
+			};
+			g_array_append_val(all, found);
+		}
+	}
+	g_array_sort(all, compare_spans);
+	for (guint i = 0; i < all->len; i++) {
+		const FoundSpan *found = &g_array_index(all, FoundSpan, i);
+		PipesimRecordPipeline *pipeline = record->pipelines->pdata[found->pipeline];
+		PipesimRecordStep *step =
+			&g_array_index(record->steps, PipesimRecordStep, pipeline->step);
+
+		g_array_append_val(pipeline->spans, found->span);
+		for (guint rank = found->rank; rank < record->joined.ranks; rank++)
+			pipeline->span_begin[rank + 1] = pipeline->spans->len;
+		record->has_messages |= found->span.message;
+		record->of_files |=
+			found->span.message && g_str_has_prefix(found->span.name, "PP:");
+		step->start = MIN(step->start, found->span.start);
+		step->end = MAX(step->end, found->span.end);
+	}
+}
+
+/* All of it -------------------------------------------------------------------------------- */
+
+/* What lies between steps that follow each other at once: less than a step. */
+static void join_steps(PipesimRecord *record)
+{
+	for (guint i = 0; record->runs_on && i + 1 < record->steps->len; i++) {
+		PipesimRecordStep *step = &g_array_index(record->steps, PipesimRecordStep, i);
+
+		if (step[1].number == step->number + 1 && step[1].start > step->end &&
+			step[1].start - step->end < step->end - step->start)
+			step->after = step[1].start - step->end;
+	}
+}
+
+static gboolean check_stages(const PipesimRecord *record, GError **error)
+{
+	const PipesimJoined *joined = &record->joined;
+
+	if (joined->stages == 0)
+		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
+			"no ops of micro-batches in these traces: diagnose needs a profile "
+			"with "
+			"PP: ranges, a table of ops, or a trace with stage and microbatch");
+	g_autofree gboolean *seen = g_new0(gboolean, joined->ranks);
+
+	for (guint i = 0; i < joined->held->len; i++) {
+		const PipesimHeld *held = &g_array_index(joined->held, PipesimHeld, i);
+
+		if (held->rank < joined->ranks)
+			seen[held->rank] = TRUE;
+	}
+	for (guint stage = 0; stage < joined->stages; stage++) {
+		g_autofree char *missing = NULL;
+
+		if (joined->rank_of[stage] < joined->ranks)
+			continue;
+		missing = pipesim_joined_missing(joined);
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"no op of stage %u: the trace of %s is missing; diagnose needs those "
+			"of "
+			"all ranks of the pipeline",
+			stage, missing);
+	}
+	for (guint rank = 0; rank < joined->ranks; rank++)
+		if (!seen[rank])
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"the trace of rank %u is missing, which holds copies of "
+				"stages: diagnose needs those of all ranks of the pipeline",
+				rank);
+	return TRUE;
+}
+
+PipesimRecord *pipesim_record_new(PipesimTrace *const *traces, guint n, GError **error)
+{
+	g_autoptr(PipesimRecord) record = g_new0(PipesimRecord, 1);
+	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Found));
+	Building building = {record, found, 0};
+	PipesimBeside beside;
+
+	record->steps = g_array_new(FALSE, FALSE, sizeof(PipesimRecordStep));
+	record->pipelines = g_ptr_array_new_with_free_func(free_pipeline);
+	record->notices = g_ptr_array_new_with_free_func(g_free);
+	if (!pipesim_join(traces, n, &record->joined, error) || !check_stages(record, error))
+		return NULL;
+	pipesim_beside_measure(traces, n, &beside);
+	record->runs_on = TRUE;
+	for (guint t = 0; t < n; t++)
+		if (!find_ops(&building, traces[t], error))
+			return NULL;
+	if (!set_origin(&building, error))
+		return NULL;
+	/* A pair for each slot, or a forward and a backward, is the least that a whole step has. */
+	if ((guint64)record->joined.stages * record->joined.microbatches > found->len) {
+		pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+			"no whole step: %u ops, but one of %u stages and %u micro-batches has "
+			"more; record whole steps of all ranks",
+			found->len, record->joined.stages, record->joined.microbatches);
+		return NULL;
+	}
+	g_array_sort(found, compare_found);
+	if (!build_steps(&building, error))
+		return NULL;
+	add_spans(&building, traces, n);
+	record->speed = pipesim_rank_speeds(traces, n, &record->joined);
+	if (!pipesim_clocks_set(record, error))
+		return NULL;
+	join_steps(record);
+	return g_steal_pointer(&record);
+}
+
+void pipesim_record_free(PipesimRecord *record)
+{
+	if (record == NULL)
+		return;
+	pipesim_joined_clear(&record->joined);
+	g_free(record->speed);
+	g_clear_pointer(&record->steps, g_array_unref);
+	g_clear_pointer(&record->pipelines, g_ptr_array_unref);
+	g_clear_pointer(&record->notices, g_ptr_array_unref);
+	g_free(record);
+}
+
+const PipesimRecordPipeline *pipesim_record_slowest(const PipesimRecord *record, guint step)
+{
+	const PipesimRecordPipeline *slowest = pipesim_record_pipeline(record, step, 0);
+
+	for (guint replica = 1; replica < record->n_replicas; replica++) {
+		const PipesimRecordPipeline *other =
+			pipesim_record_pipeline(record, step, replica);
+
+		if (other->end - other->start > slowest->end - slowest->start)
+			slowest = other;
+	}
+	return slowest;
+}

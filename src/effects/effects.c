@@ -1,0 +1,691 @@
+#include "config.h"
+
+#include "base/decimal.h"
+#include "effects/effects.h"
+#include "effects/launches.h"
+#include "measure/group.h"
+#include "measure/reader.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MILLION G_GINT64_CONSTANT(1000000)
+/* Differences that are noise, ppm: of a ratio to 1, and of a median to another. */
+#define NOISE   5000
+#define NOTABLE 20000
+/* No chip has more. */
+#define MOST_SMS 100000
+
+typedef struct {
+	PipesimTrace *const *traces;
+	guint n;
+	const PipesimCalibration *calibration;
+	const GPtrArray *chosen; /* its */
+	PipesimCosts *costs;
+	GPtrArray *notices;
+	PipesimEffects *effects;
+	const char *
+		whole; /* component of histories that is all of a micro-batch; NULL = all are */
+} Task;
+
+void pipesim_effects_free(PipesimEffects *effects)
+{
+	if (effects == NULL)
+		return;
+	pipesim_power_fit_free(effects->power);
+	pipesim_residence_fit_free(effects->residence);
+	g_free(effects);
+}
+
+/* Kinds from components --------------------------------------------------------------------- */
+
+/* A figure of a component and phase, ppm; FALSE where it was not measured. */
+typedef gboolean (*Lookup)(const Task *task, const char *component, guint phase, gint64 *ppm);
+
+/* Of @kind from what F, I, W and B are made of, by times; FALSE where more than half was not measured,
+ * else @missing collects what was not. */
+static gboolean sum_components(
+	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
+{
+	double time = 0, known = 0, sum = 0;
+	g_autoptr(GString) lacks = g_string_new(NULL);
+
+	for (guint i = 0; i < task->chosen->len; i++) {
+		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
+		const double median = (double)group->figures.median;
+		gint64 value;
+
+		if (group->what.phase != kind)
+			continue;
+		time += median;
+		if (lookup(task, group->what.component, kind, &value)) {
+			known += median;
+			sum += median * (double)value;
+		} else {
+			g_string_append_printf(lacks, ", %s %s", group->what.component,
+				pipesim_phase_name(kind));
+		}
+	}
+	if (known <= 0 || 2 * known < time)
+		return FALSE;
+	*ppm = (gint64)llround(sum / known);
+	if (lacks->len > 0)
+		g_string_append(missing, missing->len > 0 ? lacks->str : lacks->str + 2);
+	return TRUE;
+}
+
+/* Components that are all of a micro-batch on a rank, or of a layer, the better first. */
+static const char *const wholes[] = {"chunk", "layer"};
+
+static gboolean look_up_kind(
+	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
+{
+	for (guint i = 0; i < G_N_ELEMENTS(wholes); i++)
+		if (lookup(task, wholes[i], kind, ppm))
+			return TRUE;
+	return sum_components(task, lookup, kind, missing, ppm);
+}
+
+/* The mean of two kinds by their times. */
+static gint64 between(const PipesimCosts *costs, const gint64 *ppm, guint a, guint b)
+{
+	const double time = (double)costs->time[a] + (double)costs->time[b];
+
+	if (time <= 0)
+		return (ppm[a] + ppm[b]) / 2;
+	return (gint64)llround(((double)costs->time[a] * (double)ppm[a] +
+				       (double)costs->time[b] * (double)ppm[b]) /
+			       time);
+}
+
+/* Every kind: as measured, else as the kinds that it is made of or part of. FALSE where neither a forward
+ * nor a backward was measured. */
+static gboolean fill_kinds(
+	const Task *task, Lookup lookup, const char *what, gint64 ppm[PIPESIM_N_KINDS])
+{
+	gboolean known[PIPESIM_N_KINDS];
+	g_autoptr(GString) missing = g_string_new(NULL);
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
+		known[kind] = look_up_kind(task, lookup, kind, missing, &ppm[kind]);
+	const gboolean halves = known[PIPESIM_I] && known[PIPESIM_W];
+	const gboolean back =
+		halves || known[PIPESIM_B] || known[PIPESIM_I] || known[PIPESIM_W];
+
+	if (!known[PIPESIM_F] && !back)
+		return FALSE;
+	if (missing->len > 0)
+		pipesim_notice(task->notices,
+			"%s was not measured of %s: the rest of each kind stands for them",
+			what, missing->str);
+	if (!known[PIPESIM_B] && halves)
+		ppm[PIPESIM_B] = between(task->costs, ppm, PIPESIM_I, PIPESIM_W);
+	else if (!known[PIPESIM_B] && back)
+		ppm[PIPESIM_B] = ppm[known[PIPESIM_I] ? PIPESIM_I : PIPESIM_W];
+	else if (!known[PIPESIM_B])
+		ppm[PIPESIM_B] = ppm[PIPESIM_F];
+	if (!known[PIPESIM_F])
+		ppm[PIPESIM_F] = ppm[PIPESIM_B];
+	for (guint kind = PIPESIM_I; kind <= PIPESIM_W; kind++)
+		if (!known[kind])
+			ppm[kind] = ppm[PIPESIM_B];
+	if (!known[PIPESIM_F] || !back)
+		pipesim_notice(task->notices,
+			"%s was measured of %s alone: %s is taken to be alike", what,
+			known[PIPESIM_F] ? "forwards" : "backwards",
+			known[PIPESIM_F] ? "a backward" : "a forward");
+	if (!known[PIPESIM_FB])
+		ppm[PIPESIM_FB] = between(task->costs, ppm, PIPESIM_F, PIPESIM_B);
+	return TRUE;
+}
+
+/* Power --------------------------------------------------------------------------------------- */
+
+static gboolean find_full_speed(
+	const Task *task, const char *component, guint phase, gint64 *ppm)
+{
+	const PipesimPowerPart *part =
+		pipesim_power_find(task->effects->power, component, phase);
+
+	if (part != NULL)
+		*ppm = part->full_speed;
+	return part != NULL;
+}
+
+static gboolean find_load(const Task *task, const char *component, guint phase, gint64 *ppm)
+{
+	const PipesimPowerPart *part =
+		pipesim_power_find(task->effects->power, component, phase);
+
+	if (part != NULL)
+		*ppm = part->load;
+	return part != NULL;
+}
+
+/* Why there is no [power]. */
+static void tell_verdict(const Task *task)
+{
+	const PipesimPowerFit *fit = task->effects->power;
+
+	switch (fit->verdict) {
+	case PIPESIM_POWER_FITTED:
+		break;
+	case PIPESIM_POWER_ABSENT:
+		pipesim_notice(task->notices, "no history of ops and pauses (series governor) "
+					      "was measured: ops are taken "
+					      "to last as long whatever their chip did before");
+		break;
+	case PIPESIM_POWER_FEW_OPS:
+		pipesim_notice(task->notices,
+			"the governor series is cut short: %u ops in %u bursts, too few to fit "
+			"power to; capture it again, or more of it",
+			fit->ops, fit->bursts);
+		break;
+	case PIPESIM_POWER_NO_PAUSES:
+		pipesim_notice(task->notices, "the governor series has no pause of 5 ms or "
+					      "more: nothing shows how a chip "
+					      "recovers; capture it again with pauses");
+		break;
+	case PIPESIM_POWER_NO_WORK:
+		pipesim_notice(task->notices,
+			"the governor series never works for 200 ms without a pause: nothing "
+			"shows "
+			"the sustained speed; capture it again with long bursts");
+		break;
+	case PIPESIM_POWER_INDEPENDENT:
+		pipesim_notice(task->notices,
+			"no dependence: what ops take does not hang on idle time before them "
+			"(the "
+			"best fit explains %.1f %% of bursts that it did not see); this chip "
+			"was not "
+			"limited by its power, and full speed is the sustained one",
+			(double)MAX(fit->held_out, 0) / 1e4);
+		break;
+	}
+}
+
+/* Whether any row of a history has one. */
+static gboolean has_clocks(const Task *task)
+{
+	for (guint t = 0; t < task->n; t++)
+		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
+			const PipesimTraceRow *row =
+				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i);
+
+			if (row->what.series == PIPESIM_SERIES_GOVERNOR &&
+				row->clock != PIPESIM_UNKNOWN)
+				return TRUE;
+		}
+	return FALSE;
+}
+
+/* What in a fit is not as it should be. */
+static void tell_oddities(const Task *task)
+{
+	const PipesimPowerFit *fit = task->effects->power;
+
+	for (guint c = 0; c < fit->parts->len; c++) {
+		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const char *phase = pipesim_phase_name(part->phase);
+
+		if (part->n > 0 && part->reversed > NOISE)
+			pipesim_notice(task->notices,
+				"%s %s takes %.1f %% longer rested than under load: no matter "
+				"of "
+				"power; its full speed is taken to be the sustained one",
+				part->component, phase, (double)part->reversed / 1e4);
+		if (part->n > 0 && 2 * part->bent > 3 * NOISE)
+			pipesim_notice(task->notices,
+				"%s %s does not grow evenly with the load: parts of the range "
+				"are "
+				"%.1f %% off the fit",
+				part->component, phase, (double)part->bent / 1e4);
+	}
+	if (!has_clocks(task))
+		pipesim_notice(task->notices, "the governor series has no clocks (clk_sm_mhz): "
+					      "that times follow them "
+					      "cannot be checked");
+	else if (fit->verdict == PIPESIM_POWER_FITTED && fit->rested_clock > 0 &&
+		 fit->rested_clock <= fit->loaded_clock)
+		pipesim_notice(task->notices,
+			"the clock of the SMs was not higher after pauses (%" G_GINT64_FORMAT
+			" MHz) than under load (%" G_GINT64_FORMAT
+			" MHz), though ops were faster: the pauses may spare something else "
+			"than "
+			"power",
+			fit->rested_clock, fit->loaded_clock);
+}
+
+/* Sustained times of the histories against those that costs are made of, kind by kind. */
+static void compare_sustained(const Task *task)
+{
+	for (guint kind = 0; kind <= PIPESIM_B; kind++) {
+		const PipesimPowerPart *whole =
+			task->whole != NULL
+				? pipesim_power_find(task->effects->power, task->whole, kind)
+				: NULL;
+		double rows = 0, series = whole != NULL ? (double)whole->sustained : 0, ratio;
+
+		for (guint i = 0; i < task->chosen->len; i++) {
+			const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
+			const PipesimPowerPart *part = pipesim_power_find(
+				task->effects->power, group->what.component, kind);
+
+			/* Of several stages the histories show one. */
+			if (group->what.phase != kind || group->what.stage >= 0 ||
+				(whole == NULL && part == NULL))
+				continue;
+			rows += (double)group->figures.median;
+			series += whole == NULL ? (double)part->sustained : 0;
+		}
+		ratio = rows > 0 ? series / rows - 1 : 0;
+		if (fabs(ratio) * (double)MILLION > NOTABLE)
+			pipesim_notice(task->notices,
+				"%s takes %.1f %% %s in the governor series, sustained, than "
+				"in the "
+				"rows that times are made of",
+				pipesim_phase_name(kind), 100 * fabs(ratio),
+				ratio > 0 ? "longer" : "less");
+	}
+}
+
+/* W, or 0 where no trace tells it. */
+static gint64 power_limit(const Task *task)
+{
+	gint64 watts = 0;
+
+	for (guint t = 0; t < task->n && watts <= 0; t++) {
+		const char *text = pipesim_trace_get(task->traces[t], "power_limit_w");
+
+		if (text == NULL ||
+			pipesim_decimal_parse(text, strlen(text), 0, &watts) != NULL)
+			watts = 0;
+	}
+	return CLAMP(watts, 0, 100000);
+}
+
+static const char *device_of(const Task *task)
+{
+	const char *device = NULL;
+
+	for (guint t = 0; t < task->n && device == NULL; t++)
+		device = pipesim_trace_get(task->traces[t], "device_name");
+	return device;
+}
+
+static void set_power(const Task *task)
+{
+	const PipesimPowerFit *fit = task->effects->power;
+	PipesimPower *power = pipesim_power_new();
+
+	power->device = g_strdup(device_of(task));
+	power->limit = power_limit(task);
+	power->n_constants = fit->n_means;
+	for (guint m = 0; m < fit->n_means; m++) {
+		power->time_constant[m] = MAX(fit->time_constant[m], 1000);
+		power->weight[m] = fit->weight[m];
+	}
+	power->threshold = fit->threshold;
+	power->waiting_load = MAX(fit->waiting_load, 0);
+	power->explained = fit->explained;
+	power->residual = fit->after;
+	if (!fill_kinds(task, find_full_speed, "full speed", power->full_speed) ||
+		!fill_kinds(task, find_load, "load", power->load)) {
+		pipesim_notice(task->notices, "the governor series has no op that times are "
+					      "made of: power is left out");
+		pipesim_power_free(power);
+		return;
+	}
+	if (fit->waiting_load == PIPESIM_UNKNOWN)
+		pipesim_notice(task->notices, "no history has pauses in a waiting receive: "
+					      "such a receive is taken to "
+					      "draw nothing");
+	pipesim_power_free(task->costs->power);
+	task->costs->power = power;
+}
+
+static gboolean add_power(const Task *task, gboolean means, GError **error)
+{
+	g_autoptr(PipesimHistories) histories =
+		pipesim_histories_new(task->traces, task->n, error);
+	PipesimPowerFit *fit;
+
+	if (histories == NULL)
+		return FALSE;
+	fit = task->effects->power = pipesim_power_fit(histories, means, task->whole);
+	tell_verdict(task);
+	if (fit->verdict != PIPESIM_POWER_FITTED && fit->verdict != PIPESIM_POWER_INDEPENDENT)
+		return TRUE;
+	tell_oddities(task);
+	compare_sustained(task);
+	set_power(task);
+	return TRUE;
+}
+
+/* Residence ----------------------------------------------------------------------------------- */
+
+static gboolean find_beside(
+	const Task *task, const char *component, guint phase, gboolean moving, gint64 *ppm)
+{
+	const PipesimResidencePart *part =
+		pipesim_residence_find(task->effects->residence, component, phase, moving);
+
+	if (part == NULL)
+		return FALSE;
+	if (part->ratio < MILLION - NOTABLE)
+		pipesim_notice(task->notices,
+			"%s %s takes %.1f %% less beside a %s than alone: it is taken to be "
+			"slowed "
+			"by nothing",
+			component, pipesim_phase_name(phase),
+			(double)(MILLION - part->ratio) / 1e4,
+			moving ? "message that moves" : "receive that waits");
+	*ppm = CLAMP(part->ratio, MILLION, 10 * MILLION);
+	return TRUE;
+}
+
+static gboolean find_waiting(const Task *task, const char *component, guint phase, gint64 *ppm)
+{
+	return find_beside(task, component, phase, FALSE, ppm);
+}
+
+static gboolean find_moving(const Task *task, const char *component, guint phase, gint64 *ppm)
+{
+	return find_beside(task, component, phase, TRUE, ppm);
+}
+
+static gboolean add_residence(const Task *task, gint64 sms, GError **error)
+{
+	PipesimResidenceFit *fit = pipesim_residence_fit(
+		task->traces, task->n, task->calibration->message_bytes, sms);
+	PipesimResidence *residence;
+	gboolean waits, moves;
+
+	task->effects->residence = fit;
+	if (sms > 0 && fit->impl[FALSE] == NULL)
+		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+			"%" G_GINT64_FORMAT
+			" SMs of a waiting receive are asked for, but nothing was "
+			"measured beside one (series resident)",
+			sms);
+	if (fit->lonely > 0)
+		pipesim_notice(task->notices,
+			"%u rows beside a receive or a message are of ops that were not "
+			"measured "
+			"alone: they say nothing",
+			fit->lonely);
+	residence = pipesim_residence_new();
+	waits = fit->impl[FALSE] != NULL &&
+		fill_kinds(task, find_waiting, "residence", residence->slowdown);
+	moves = fit->impl[TRUE] != NULL &&
+		fill_kinds(task, find_moving, "slowdown beside a message", residence->moving);
+	if (!waits)
+		pipesim_notice(task->notices, "nothing was measured beside a waiting receive "
+					      "(series resident): receives "
+					      "are taken to slow nothing");
+	else if (!g_str_equal(fit->impl[FALSE], "nccl"))
+		pipesim_notice(task->notices,
+			"NCCL's own waiting receive was not measured: what slows ops is a "
+			"kernel that "
+			"waits on %" G_GINT64_FORMAT " SMs",
+			fit->sms[FALSE]);
+	if (waits && !moves)
+		pipesim_notice(task->notices, "nothing was measured beside a message that "
+					      "moves (series moving): messages "
+					      "are taken to slow nothing");
+	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
+	if (!waits && !moves) {
+		g_free(residence);
+		return TRUE;
+	}
+	g_free(task->costs->residence);
+	task->costs->residence = residence;
+	return TRUE;
+}
+
+/* Without series, what profiles show of ops beside messages. */
+static void add_beside(const Task *task, const PipesimBeside *beside)
+{
+	PipesimResidenceFit *fit = pipesim_residence_fit(NULL, 0, PIPESIM_UNKNOWN, 0);
+	PipesimResidence *residence = pipesim_residence_new();
+	g_autoptr(GString) guessed = g_string_new(NULL);
+
+	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
+		const PipesimResidencePart part = {.component = "chunk",
+			.phase = (guint8)kind,
+			.impl = "nccl",
+			.sms = PIPESIM_UNKNOWN,
+			.bytes = PIPESIM_UNKNOWN,
+			.alone = beside->alone[kind],
+			.ratio = beside->ratio[kind],
+			.n = beside->n[kind]};
+
+		residence->slowdown[kind] = part.ratio;
+		if (beside->n[kind] > 0)
+			g_array_append_val(fit->parts, part);
+		else if (beside->alone[kind] > 0)
+			g_string_append_printf(guessed, "%s%s", guessed->len > 0 ? ", " : "",
+				pipesim_phase_name(kind));
+	}
+	fit->impl[FALSE] = "nccl";
+	if (guessed->len > 0)
+		pipesim_notice(task->notices,
+			"what a receive costs beside %s is taken from the other ops",
+			guessed->str);
+	task->effects->residence = fit;
+	g_free(task->costs->residence);
+	task->costs->residence = residence;
+}
+
+/* Metadata ------------------------------------------------------------------------------------ */
+
+/* Whole numbers from @least to @most, separated by ;, at @key of the first trace that has it: NULL
+ * with @n 0 where none has, or with @error. */
+static gint64 *read_list(
+	const Task *task, const char *key, gint64 least, gint64 most, guint *n, GError **error)
+{
+	const PipesimTrace *trace = NULL;
+	g_autofree gint64 *values = NULL;
+	g_auto(GStrv) items = NULL;
+
+	*n = 0;
+	for (guint t = 0; t < task->n && trace == NULL; t++)
+		if (pipesim_trace_get(task->traces[t], key) != NULL)
+			trace = task->traces[t];
+	if (trace == NULL)
+		return NULL;
+	items = g_strsplit(pipesim_trace_get(trace, key), ";", -1);
+	*n = g_strv_length(items);
+	values = g_new(gint64, *n + 1);
+	for (guint i = 0; i < *n; i++) {
+		const char *item = g_strstrip(items[i]);
+		const char *why = pipesim_decimal_parse(item, strlen(item), 0, &values[i]);
+
+		if (why == NULL &&
+			(strpbrk(item, ".eE") != NULL || values[i] < least || values[i] > most))
+			why = "out of range";
+		if (why != NULL) {
+			pipesim_fail_at(error, trace->path, 1, 1,
+				"#%s: '%.80s' is %s; whole numbers from %" G_GINT64_FORMAT
+				" to %" G_GINT64_FORMAT ", separated by ;",
+				key, item, why, least, most);
+			return NULL;
+		}
+	}
+	return g_steal_pointer(&values);
+}
+
+/* What GPUs take against their mean, where the capture compared them. */
+static gboolean add_ranks(const Task *task, GError **error)
+{
+	PipesimCosts *costs = task->costs;
+	GError *fault = NULL;
+	guint n;
+	g_autofree gint64 *ppm =
+		read_list(task, "rank_relative_ppm", 1, 100 * MILLION, &n, &fault);
+
+	if (fault != NULL) {
+		g_propagate_error(error, fault);
+		return FALSE;
+	}
+	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS)
+		return TRUE;
+	g_free(costs->measured_ranks);
+	costs->measured_ranks = g_steal_pointer(&ppm);
+	costs->n_measured_ranks = n;
+	return TRUE;
+}
+
+static gboolean add_bytes(const Task *task, guint stages, guint ranks, GError **error)
+{
+	static const char *const keys[PIPESIM_N_BYTES] = {
+		"stage_until_input_bytes", "stage_until_weight_bytes", "stage_parameter_bytes"};
+	g_autoptr(GArray) parts = NULL;
+	guint found = 0;
+
+	stages = MAX(stages, 1);
+
+	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
+		GError *fault = NULL;
+		guint n;
+		g_autofree gint64 *bytes =
+			read_list(task, keys[sort], 0, PIPESIM_MAX_TIME_NS, &n, &fault);
+
+		if (fault != NULL) {
+			g_propagate_error(error, fault);
+			return FALSE;
+		}
+		if (n == 0)
+			continue;
+		if (n != stages)
+			return pipesim_fail_at(error, task->traces[0]->path, 1, 1,
+				"#%s: %u numbers, but ops of %u stage%s were measured; one for "
+				"each "
+				"stage",
+				keys[sort], n, stages, stages == 1 ? "" : "s");
+		found++;
+		if (parts == NULL) {
+			parts = g_array_new(FALSE, TRUE, sizeof(gint64));
+			g_array_set_size(parts, stages * PIPESIM_N_BYTES);
+		}
+		for (guint stage = 0; stage < stages; stage++)
+			g_array_index(parts, gint64, (gsize)stage * PIPESIM_N_BYTES + sort) =
+				bytes[stage];
+	}
+	if (found > 0 && found < PIPESIM_N_BYTES)
+		pipesim_notice(task->notices,
+			"the capture does not tell all of stage_until_input_bytes, "
+			"stage_until_weight_bytes and stage_parameter_bytes: what lacks counts "
+			"as 0");
+	return parts == NULL ||
+	       pipesim_costs_set_part_bytes(task->costs, parts, MAX(ranks, 1), error);
+}
+
+/* Whether there are rows of @component, of some series that is calibrated from or of none. */
+static gboolean is_measured(const Task *task, const char *component, gboolean series)
+{
+	for (guint t = 0; t < task->n; t++)
+		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
+			const PipesimMeasured *what =
+				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i).what;
+
+			if ((what->series != PIPESIM_SERIES_NONE) == series &&
+				what->series != PIPESIM_SERIES_REPLAY &&
+				g_str_equal(what->component, component))
+				return TRUE;
+		}
+	return FALSE;
+}
+
+/* The whole ----------------------------------------------------------------------------------- */
+
+/* Whether @trace has rows of some series, or of none. */
+static gboolean has_rows(const PipesimTrace *trace, gboolean series)
+{
+	for (guint i = 0; i < trace->rows->len; i++)
+		if ((g_array_index(trace->rows, PipesimTraceRow, i).what.series !=
+			    PIPESIM_SERIES_NONE) == series)
+			return TRUE;
+	return FALSE;
+}
+
+/* Series of another chip than times are of would be nonsense. */
+static gboolean check_devices(const Task *task, GError **error)
+{
+	const char *device = NULL, *of = NULL;
+
+	for (guint t = 0; t < task->n && device == NULL; t++)
+		if (has_rows(task->traces[t], FALSE)) {
+			device = pipesim_trace_get(task->traces[t], "device_name");
+			of = task->traces[t]->path;
+		}
+	for (guint t = 0; t < task->n; t++) {
+		const PipesimTrace *trace = task->traces[t];
+		const char *name = pipesim_trace_get(trace, "device_name");
+
+		if (!has_rows(trace, TRUE))
+			continue;
+		task->effects->any = TRUE;
+		if (name != NULL && device != NULL && !g_str_equal(name, device))
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: its series are of '%s', but %s is of '%s': how a chip "
+				"clocks "
+				"is its own; give captures of one device",
+				trace->path, name, of, device);
+	}
+	return TRUE;
+}
+
+static gboolean run(Task *task, gint64 sms, GError **error)
+{
+	const PipesimCalibration *calibration = task->calibration;
+
+	if (!check_devices(task, error) || !add_ranks(task, error) ||
+		!add_bytes(task, calibration->stages, calibration->ranks, error))
+		return FALSE;
+	if (!task->effects->any && sms == 0) {
+		if (calibration->tells_beside)
+			add_beside(task, &calibration->beside);
+		return TRUE;
+	}
+	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
+		if (is_measured(task, wholes[i], TRUE))
+			task->whole = wholes[i];
+	if (!add_power(task, calibration->means, error) || !add_residence(task, sms, error))
+		return FALSE;
+	pipesim_loops_calibrate(
+		task->traces, task->n, task->costs, task->notices, &task->effects->loops);
+	return TRUE;
+}
+
+PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
+	PipesimCalibration *calibration, gint64 sms, GError **error)
+{
+	g_autoptr(PipesimEffects) effects = g_new0(PipesimEffects, 1);
+	Task task = {traces, n, calibration, calibration->chosen, calibration->costs,
+		calibration->notices, effects, NULL};
+
+	if (!run(&task, sms, error))
+		return NULL;
+	pipesim_launches_calibrate(
+		traces, n, calibration->stages, calibration->costs, calibration->notices);
+	return g_steal_pointer(&effects);
+}
+
+PipesimCalibration *pipesim_costs_from_traces(
+	const char *const *paths, const PipesimCalibrateOptions *options, GError **error)
+{
+	g_autoptr(GPtrArray) traces =
+		pipesim_traces_read(paths, NULL, options->progress, error);
+	g_autoptr(PipesimCalibration) calibration = NULL;
+	g_autoptr(PipesimEffects) effects = NULL;
+
+	if (traces == NULL)
+		return NULL;
+	calibration = pipesim_calibrate(
+		(PipesimTrace *const *)traces->pdata, traces->len, options, error);
+	if (calibration != NULL)
+		effects = pipesim_effects_calibrate((PipesimTrace *const *)traces->pdata,
+			traces->len, calibration, 0, error);
+	return effects != NULL ? g_steal_pointer(&calibration) : NULL;
+}

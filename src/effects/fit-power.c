@@ -1,0 +1,585 @@
+#include "config.h"
+
+#include "effects/search-power.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MILLION 1000000
+/* Too few to say anything of: ops, and pauses, without which one half of the bursts has nothing that the
+ * other could tell. */
+#define LEAST_OPS    50
+#define LEAST_PAUSES 3
+/* A pause that lets a chip recover, and work that brings it to its sustained speed. */
+#define LEAST_PAUSE_NS G_GINT64_CONSTANT(5000000)
+#define LEAST_WORK_NS  G_GINT64_CONSTANT(200000000)
+/* Below this share of the variance of bursts that were left out, or this part of the sustained time,
+ * nothing depends on load. */
+#define LEAST_EXPLAINED 0.05
+#define LEAST_EFFECT    0.004
+/* What grows by less than this part of its time tells nothing of clocks. */
+#define LEAST_SLOPE 0.02
+
+/* Bursts in either half of a sort that is split. */
+#define SPLIT_BURSTS 4
+/* Ops are left out that are so many times the spread of the others slower, and so much of their time. */
+#define EXCURSION_SPREADS 3
+#define LEAST_EXCURSION   0.03
+#define ROUNDS            3
+/* Of the ops of a sort so many parts, but at least so many ops, count as rested: those at the lowest running load. */
+#define RESTED_PART  20
+#define LEAST_RESTED 8
+
+/* u is looked at so often within an op. */
+#define SAMPLE_NS    3000000.0
+#define MOST_SAMPLES 8
+
+static const PipesimHistorySort *sort_at(const PipesimHistories *histories, guint i)
+{
+	return &g_array_index(histories->sorts, PipesimHistorySort, i);
+}
+
+/* What came out ----------------------------------------------------------------------------- */
+
+/* Whether @part runs in each micro-batch: of a backward that was measured in one and in two, the one. */
+static gboolean is_in_mix(
+	const PipesimPowerFit *fit, const PipesimPowerPart *part, const char *whole)
+{
+	const gboolean half = part->phase == PIPESIM_I || part->phase == PIPESIM_W;
+
+	return (whole == NULL || g_str_equal(part->component, whole)) &&
+	       part->phase != PIPESIM_FB &&
+	       !(half && pipesim_power_find(fit, part->component, PIPESIM_B) != NULL);
+}
+
+/* Loads so that those of a micro-batch average to 1; threshold and slopes follow from it. Returns what slopes
+ * are to be multiplied by. */
+static double normalise(PipesimPowerSearch *f, const PipesimPowerFit *fit,
+	const PipesimPowerForm *form, const char *whole, double *threshold)
+{
+	const double was = (double)form->threshold / PIPESIM_FORM_LEVELS;
+	double time = 0, drawn = 0;
+
+	for (guint c = 0; c < fit->parts->len; c++) {
+		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const double share = is_in_mix(fit, part, whole) ? (double)part->sustained : 0;
+
+		time += share;
+		drawn += share * f->load[c];
+	}
+	const double mean = time > 0 && drawn > 0 ? drawn / time : 1;
+
+	for (guint c = 0; c < f->n_classes; c++)
+		f->load[c] /= mean;
+	*threshold = was / mean;
+	/* A mix too light to be throttled at all. */
+	if (mean <= was) {
+		*threshold = 0;
+		return 0;
+	}
+	return (mean - was) / (1 - was);
+}
+
+static gint64 ppm(double value)
+{
+	return (gint64)llround(CLAMP(value, -1e6, 1e6) * MILLION);
+}
+
+/* PipesimSums over a class: by the weight of sorts. */
+typedef struct {
+	double n, weight, full, sustained, free_a, free_b, before, after;
+	double third[3], third_n[3];
+} Class;
+
+static void add_sort(const PipesimPowerSearch *f, guint s, double slope, Class *class)
+{
+	const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
+	const double median = (double)sort_at(f->histories, s)->median;
+	double a, b;
+
+	if (all.n < 1)
+		return;
+	pipesim_power_line(f, s, &all, TRUE, &a, &b);
+	class->free_a += all.n * a;
+	class->free_b += all.n * b * slope;
+	pipesim_power_line(f, s, &all, FALSE, &a, &b);
+	class->n += all.n;
+	class->full += all.n * median * a;
+	class->sustained += all.n * median * (a + b * slope);
+	class->before += pipesim_sums_spread(&all);
+	class->after += pipesim_sums_left(&all, a, b);
+}
+
+/* What the line leaves in each third of the range of u, on average. */
+static void bend(const PipesimPowerSearch *f, gint threshold, Class *classes)
+{
+	for (guint k = 0; k < f->n_index; k++) {
+		const guint i = f->index[k], s = f->ops[i].sort;
+		const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
+		const double u = pipesim_power_throttle(
+			f, i, f->x, (double)threshold / PIPESIM_FORM_LEVELS);
+		const guint third = u < 1.0 / 3 ? 0 : u < 2.0 / 3 ? 1 : 2;
+		Class *class = &classes[f->class_of[s]];
+		double a, b;
+
+		pipesim_power_line(f, s, &all, FALSE, &a, &b);
+		class->third[third] +=
+			(double)f->ops[i].duration / (double)sort_at(f->histories, s)->median -
+			a - b * u;
+		class->third_n[third]++;
+	}
+}
+
+/* Sustained times and full speeds by f->sums. */
+static void set_speeds(const PipesimPowerSearch *f, double slope, PipesimPowerFit *fit)
+{
+	g_autofree Class *classes = g_new0(Class, f->n_classes);
+
+	for (guint s = 0; s < f->n_sorts; s++)
+		add_sort(f, s, slope, &classes[f->class_of[s]]);
+	for (guint c = 0; c < fit->parts->len; c++) {
+		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+
+		if (classes[c].n < 1)
+			continue;
+		part->sustained = (gint64)llround(classes[c].sustained / classes[c].n);
+		part->full_speed = ppm(classes[c].full / classes[c].sustained);
+	}
+}
+
+static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *form,
+	double slope, PipesimPowerFit *fit)
+{
+	g_autofree Class *classes = g_new0(Class, f->n_classes);
+
+	for (guint s = 0; s < f->n_sorts; s++)
+		add_sort(f, s, slope, &classes[f->class_of[s]]);
+	bend(f, form->threshold, classes);
+	for (guint c = 0; c < fit->parts->len; c++) {
+		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const Class *class = &classes[c];
+
+		part->n = (guint) class->n;
+		if (part->n == 0)
+			continue;
+		part->load = ppm(f->load[c]);
+		part->before = ppm(sqrt(MAX(class->before, 0) / class->n));
+		part->after = ppm(sqrt(class->after / class->n));
+		part->reversed = class->free_b < 0 ? ppm(-class->free_b / class->free_a) : 0;
+		for (guint i = 0; i < 3; i++)
+			if (class->third_n[i] >= 10)
+				part->bent = MAX(part->bent,
+					ppm(fabs(class->third[i] / class->third_n[i])));
+	}
+}
+
+static gint compare_values(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of a field of ops that depend on the load and whose u is in a range; PIPESIM_UNKNOWN where it is in no such
+ * row. */
+static gint64 median_between(
+	const PipesimPowerSearch *f, gint threshold, double least, double most, gsize offset)
+{
+	g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(gint64));
+
+	for (guint k = 0; k < f->n_index; k++) {
+		const double u = pipesim_power_throttle(
+			f, f->index[k], f->x, (double)threshold / PIPESIM_FORM_LEVELS);
+		const PipesimSums all =
+			pipesim_sums_both(&f->sums[f->ops[f->index[k]].sort * PIPESIM_FOLDS]);
+		const gint64 value = G_STRUCT_MEMBER(gint64, &f->ops[f->index[k]], offset);
+		double a, b;
+
+		pipesim_power_line(f, f->ops[f->index[k]].sort, &all, FALSE, &a, &b);
+		if (b >= LEAST_SLOPE * a && value >= 0 && u >= least && u <= most)
+			g_array_append_val(values, value);
+	}
+	g_array_sort(values, compare_values);
+	return values->len > 0 ? g_array_index(values, gint64, values->len / 2)
+			       : PIPESIM_UNKNOWN;
+}
+
+static void list_fitted(PipesimPowerSearch *f)
+{
+	f->n_index = 0;
+	for (guint i = 0; i < f->n_ops; i++)
+		if (f->ops[i].fitted)
+			f->index[f->n_index++] = i;
+}
+
+/* Everything of @fit that follows from @form, with the loads as they are. */
+static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double unseen,
+	gboolean means, PipesimPowerFit *fit, const char *whole)
+{
+	double seen[PIPESIM_FOLDS + 1], of_half[PIPESIM_FOLDS], before = 0, split = 0,
+								weight = 0, threshold, slope;
+	double effect = 0, time = 0;
+
+	/* The mix needs sustained times, which do not depend on its normalisation by much. */
+	for (guint c = 0; c < fit->parts->len; c++) {
+		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+
+		for (guint s = 0; s < f->n_sorts; s++)
+			if (f->class_of[s] == c && sort_at(f->histories, s)->n > 0) {
+				part->sustained = sort_at(f->histories, s)->median;
+				part->n += sort_at(f->histories, s)->n;
+			}
+	}
+	pipesim_power_apply(f, form);
+	pipesim_power_score(f, seen, of_half);
+	for (guint s = 0; s < f->n_sorts; s++) {
+		const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
+
+		if (all.n < 1)
+			continue;
+		before += f->weight[s] * pipesim_sums_spread(&all);
+		if (f->split[s])
+			split += f->weight[s] * pipesim_sums_spread(&all);
+		weight += f->weight[s] * all.n;
+	}
+	fit->rested_clock = median_between(
+		f, form->threshold, 0, 0.1, G_STRUCT_OFFSET(PipesimHistoryOp, clock));
+	fit->loaded_clock = median_between(
+		f, form->threshold, 0.9, 1, G_STRUCT_OFFSET(PipesimHistoryOp, clock));
+	fit->loaded_power = median_between(
+		f, form->threshold, 0.9, 1, G_STRUCT_OFFSET(PipesimHistoryOp, power));
+	slope = normalise(f, fit, form, whole, &threshold);
+	fit->n_means = form->n_means;
+	for (guint m = 0; m < form->n_means; m++) {
+		fit->time_constant[m] =
+			(gint64)llround(pipesim_power_constant(form->tau[m]) / 1e4) * 10000;
+	}
+	fit->weight[1] = form->n_means > 1 ? form->weight * (MILLION / PIPESIM_FORM_LEVELS) : 0;
+	fit->weight[0] = MILLION - fit->weight[1];
+	fit->threshold = MIN(ppm(threshold), MILLION - 1);
+	fit->waiting_load = f->has_waits ? ppm(f->load[f->n_classes - 1]) : PIPESIM_UNKNOWN;
+	fit->before = ppm(sqrt(before / weight));
+	fit->after = ppm(sqrt(seen[PIPESIM_FOLDS] / weight));
+	fit->explained = before > 0 ? ppm(1 - seen[PIPESIM_FOLDS] / before) : 0;
+	fit->held_out = split > 0 ? ppm(1 - unseen / split) : 0;
+	finish_parts(f, form, slope, fit);
+	if (means) {
+		list_fitted(f);
+		pipesim_power_apply(f, form);
+	}
+	set_speeds(f, slope, fit);
+	for (guint c = 0; c < fit->parts->len; c++) {
+		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+
+		time += (double)part->sustained * part->n;
+		effect += (double)part->sustained * part->n *
+			  (1 - (double)part->full_speed / MILLION);
+	}
+	fit->verdict = fit->held_out < LEAST_EXPLAINED * MILLION || effect < LEAST_EFFECT * time
+			       ? PIPESIM_POWER_INDEPENDENT
+			       : PIPESIM_POWER_FITTED;
+	for (guint c = 0; c < fit->parts->len && fit->verdict != PIPESIM_POWER_FITTED; c++)
+		g_array_index(fit->parts, PipesimPowerPart, c).full_speed = MILLION;
+}
+
+/* The whole --------------------------------------------------------------------------------- */
+
+/* Thue and Morse: halves without a period that a series could have too. */
+static guint8 fold_of(guint burst)
+{
+	return (guint8)(__builtin_popcount(burst) & 1);
+}
+
+/* Classes of sorts: a component and phase each, of what has work; what waits is the last one. */
+static void classify(PipesimPowerSearch *f, PipesimPowerFit *fit)
+{
+	for (guint s = 0; s < f->n_sorts; s++) {
+		const PipesimHistorySort *sort = sort_at(f->histories, s);
+		guint c = 0;
+
+		if (sort->waits) {
+			f->has_waits = TRUE;
+			continue;
+		}
+		for (; c < fit->parts->len; c++) {
+			const PipesimPowerPart *part =
+				&g_array_index(fit->parts, PipesimPowerPart, c);
+			if (part->phase == sort->what.phase &&
+				g_str_equal(part->component, sort->what.component))
+				break;
+		}
+		if (c == fit->parts->len)
+			g_array_append_val(fit->parts,
+				((PipesimPowerPart){.component = g_string_chunk_insert_const(
+							    fit->strings, sort->what.component),
+					.phase = sort->what.phase,
+					.full_speed = MILLION,
+					.load = MILLION}));
+		f->class_of[s] = c;
+	}
+	for (guint i = 0; i < f->n_ops; i++)
+		f->has_waits |= f->ops[i].waited;
+	f->n_classes = fit->parts->len + (f->has_waits ? 1 : 0);
+	f->class_of[f->n_sorts] = f->n_classes - 1;
+	for (guint s = 0; s < f->n_sorts; s++)
+		if (sort_at(f->histories, s)->waits)
+			f->class_of[s] = f->n_classes - 1;
+}
+
+/* Of each sort, the bursts that have fitted ops of it in either half decide whether it is split. */
+static void split_sorts(PipesimPowerSearch *f)
+{
+	const guint n = f->n_sorts;
+	g_autofree guint *bursts = g_new0(guint, (gsize)n * PIPESIM_FOLDS + 1);
+	g_autofree guint32 *last = g_new(guint32, (gsize)n + 1);
+	guint most = 0, least;
+
+	memset(last, 0xff, n * sizeof *last);
+	for (guint k = 0; k < f->n_index; k++) {
+		const PipesimHistoryOp *op = &f->ops[f->index[k]];
+
+		if (last[op->sort] != op->burst)
+			bursts[op->sort * PIPESIM_FOLDS + f->fold[f->index[k]]]++;
+		last[op->sort] = op->burst;
+	}
+	for (guint s = 0; s < n; s++)
+		most = MAX(most, MIN(bursts[s * PIPESIM_FOLDS], bursts[s * PIPESIM_FOLDS + 1]));
+	least = CLAMP(most, 1, SPLIT_BURSTS);
+	for (guint s = 0; s < n; s++)
+		f->split[s] =
+			MIN(bursts[s * PIPESIM_FOLDS], bursts[s * PIPESIM_FOLDS + 1]) >= least;
+}
+
+static void prepare(PipesimPowerSearch *f)
+{
+	const PipesimHistories *histories = f->histories;
+	double time = 0, n = 0;
+
+	f->sample = g_new(guint32, f->n_ops + (gsize)1);
+	f->fold = g_new(guint8, f->n_ops + (gsize)1);
+	f->index = g_new(guint32, f->n_ops + (gsize)1);
+	f->sample[0] = 0;
+	for (guint i = 0; i < f->n_ops; i++) {
+		const double samples = ceil((double)f->ops[i].duration / SAMPLE_NS);
+
+		f->sample[i + 1] = f->sample[i] + (guint)CLAMP(samples, 1, MOST_SAMPLES);
+		f->fold[i] = fold_of(f->ops[i].burst);
+	}
+	list_fitted(f);
+	f->x = g_new(double, f->sample[f->n_ops] + (gsize)1);
+	f->sums = g_new0(PipesimSums, (gsize)f->n_sorts * PIPESIM_FOLDS);
+	f->weight = g_new(double, f->n_sorts + (gsize)1);
+	f->split = g_new0(gboolean, f->n_sorts + (gsize)1);
+	f->load = g_new(double, f->n_classes);
+	f->ends = g_new0(PipesimPowerEnds, f->n_sorts + (gsize)1);
+	for (guint s = 0; s < f->n_sorts; s++) {
+		time += (double)sort_at(histories, s)->median * sort_at(histories, s)->n;
+		n += sort_at(histories, s)->n;
+	}
+	for (guint s = 0; s < f->n_sorts; s++)
+		f->weight[s] = (double)sort_at(histories, s)->median / (time / n);
+}
+
+/* Leaves out what is far slower than @form says; returns how many ops. */
+static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *form)
+{
+	g_autofree double *off = g_new(double, f->n_index), *sorted = NULL;
+	const guint n = f->n_index;
+	double limit, middle;
+
+	for (guint k = 0; k < n; k++) {
+		const PipesimHistoryOp *op = &f->ops[f->index[k]];
+		const PipesimSums all = pipesim_sums_both(&f->sums[op->sort * PIPESIM_FOLDS]);
+		double a, b;
+
+		pipesim_power_line(f, op->sort, &all, TRUE, &a, &b);
+		off[k] =
+			(double)op->duration / (double)sort_at(f->histories, op->sort)->median -
+			a -
+			b * pipesim_power_throttle(f, f->index[k], f->x,
+				    (double)form->threshold / PIPESIM_FORM_LEVELS);
+	}
+	sorted = g_memdup2(off, n * sizeof *off);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
+	middle = sorted[n / 2];
+	for (guint k = 0; k < n; k++)
+		sorted[k] = fabs(off[k] - middle);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
+	/* The standard deviation of normal values is 1.4826 times their median distance. */
+	limit = middle + MAX(EXCURSION_SPREADS * 1.4826 * sorted[n / 2], LEAST_EXCURSION);
+	f->n_index = 0;
+	for (guint k = 0; k < n; k++)
+		if (off[k] <= limit)
+			f->index[f->n_index++] = f->index[k];
+	return n - f->n_index;
+}
+
+typedef struct {
+	guint32 op;
+	double x; /* running load, the mean over it */
+} Loaded;
+
+static gint compare_loaded(gconstpointer a, gconstpointer b)
+{
+	const Loaded *x = a, *y = b;
+
+	if (x->x != y->x)
+		return x->x < y->x ? -1 : 1;
+	return (x->op > y->op) - (x->op < y->op);
+}
+
+/* What ops of each sort took at the lowest running load as it was found last. @means: the sustained times are means
+ * too */
+static void find_ends(PipesimPowerSearch *f, gboolean means)
+{
+	for (guint s = 0; s < f->n_sorts; s++) {
+		const PipesimHistorySort *sort = sort_at(f->histories, s);
+		g_autoptr(GArray) ops = g_array_new(FALSE, FALSE, sizeof(Loaded));
+		PipesimPowerEnds *ends = &f->ends[s];
+		double sum = 0;
+		guint n;
+
+		for (guint k = 0; k < f->n_index; k++) {
+			const guint i = f->index[k], begin = f->sample[i];
+			Loaded loaded = {.op = i};
+
+			if (f->ops[i].sort != s)
+				continue;
+			for (guint at = begin; at < f->sample[i + 1]; at++)
+				loaded.x += f->x[at] / (f->sample[i + 1] - begin);
+			g_array_append_val(ops, loaded);
+		}
+		n = MAX(ops->len / RESTED_PART, LEAST_RESTED);
+		*ends = (PipesimPowerEnds){0, 0};
+		if (2 * n > ops->len)
+			continue;
+		g_array_sort(ops, compare_loaded);
+		for (guint k = 0; k < n; k++)
+			sum += (double)f->ops[g_array_index(ops, Loaded, k).op].duration;
+		ends->full = sum / n / (double)sort->median;
+		if (means)
+			ends->sustained = (double)sort->steady / (double)sort->median;
+	}
+}
+
+static void reset_loads(PipesimPowerSearch *f)
+{
+	for (guint c = 0; c < f->n_classes; c++)
+		f->load[c] = 1;
+	/* A kernel that spins draws a part of what work does: where the search begins. */
+	if (f->has_waits)
+		f->load[f->n_classes - 1] = 0.3;
+}
+
+static void search(
+	PipesimPowerSearch *f, gboolean means, PipesimPowerFit *fit, const char *whole)
+{
+	PipesimPowerForm form;
+	double unseen;
+
+	prepare(f);
+	for (guint round = 0; round < ROUNDS; round++) {
+		reset_loads(f);
+		split_sorts(f);
+		form = pipesim_power_search(f, round + 1 < ROUNDS ? 1 : 2, &unseen);
+		pipesim_power_apply(f, &form);
+		if (round + 1 < ROUNDS) {
+			fit->excursions += leave_excursions(f, &form);
+			find_ends(f, means);
+		}
+	}
+	finish(f, &form, unseen, means, fit, whole);
+	g_free(f->sample);
+	g_free(f->fold);
+	g_free(f->index);
+	g_free(f->x);
+	g_free(f->sums);
+	g_free(f->weight);
+	g_free(f->split);
+	g_free(f->load);
+	g_free(f->ends);
+}
+
+/* Whether there is enough to fit anything to. */
+static PipesimPowerVerdict look(const PipesimHistories *histories)
+{
+	gint64 work, longest = 0;
+	guint fitted = 0, pauses = 0;
+
+	if (histories->runs->len == 0)
+		return PIPESIM_POWER_ABSENT;
+	for (guint r = 0; r < histories->runs->len; r++) {
+		const PipesimHistory *run = &g_array_index(histories->runs, PipesimHistory, r);
+
+		work = 0;
+		for (guint i = run->begin; i < run->end; i++) {
+			const PipesimHistoryOp *op =
+				&g_array_index(histories->ops, PipesimHistoryOp, i);
+
+			fitted += op->fitted;
+			pauses += op->gap >= LEAST_PAUSE_NS;
+			work = op->gap > PIPESIM_BURST_GAP_NS ? 0 : work;
+			work += op->duration;
+			longest = MAX(longest, work);
+		}
+	}
+	if (fitted < LEAST_OPS)
+		return PIPESIM_POWER_FEW_OPS;
+	if (pauses == 0)
+		return PIPESIM_POWER_NO_PAUSES;
+	if (pauses < LEAST_PAUSES)
+		return PIPESIM_POWER_FEW_OPS;
+	return longest < LEAST_WORK_NS ? PIPESIM_POWER_NO_WORK : PIPESIM_POWER_FITTED;
+}
+
+PipesimPowerFit *pipesim_power_fit(
+	const PipesimHistories *histories, gboolean means, const char *whole)
+{
+	PipesimPowerFit *fit = g_new0(PipesimPowerFit, 1);
+	PipesimPowerSearch f = {
+		.histories = histories,
+		.n_ops = histories->ops->len,
+		.n_sorts = histories->sorts->len,
+		.ops = (const PipesimHistoryOp *)(gpointer)histories->ops->data,
+	};
+
+	fit->parts = g_array_new(FALSE, FALSE, sizeof(PipesimPowerPart));
+	fit->strings = g_string_chunk_new(64);
+	fit->verdict = look(histories);
+	fit->ops = f.n_ops;
+	fit->runs = histories->runs->len;
+	fit->bursts = histories->bursts;
+	fit->ranks = histories->ranks;
+	fit->first_ops = histories->first_ops;
+	fit->strays = histories->strays;
+	if (fit->verdict != PIPESIM_POWER_FITTED)
+		return fit;
+	f.class_of = g_new0(guint32, f.n_sorts + (gsize)1);
+	classify(&f, fit);
+	search(&f, means, fit, whole);
+	g_free(f.class_of);
+	return fit;
+}
+
+void pipesim_power_fit_free(PipesimPowerFit *fit)
+{
+	if (fit == NULL)
+		return;
+	g_array_unref(fit->parts);
+	g_string_chunk_free(fit->strings);
+	g_free(fit);
+}
+
+const PipesimPowerPart *pipesim_power_find(
+	const PipesimPowerFit *fit, const char *component, guint phase)
+{
+	for (guint c = 0; c < fit->parts->len; c++) {
+		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+
+		if (part->phase == phase && part->n > 0 &&
+			g_str_equal(part->component, component))
+			return part;
+	}
+	return NULL;
+}

@@ -1,0 +1,305 @@
+#include "config.h"
+
+#include "effects/fit-residence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Repetitions of one op on one rank beside one thing, or alone. */
+typedef struct {
+	PipesimResidencePart beside; /* what it is of and beside what */
+	gboolean alone;
+	gboolean sustained; /* of no series: what the costs' times of a stage are made of */
+	guint trace;
+	gint64 rank;
+	const char *chunk;
+	GArray *times; /* of gint64, ns */
+	gint64 median;
+} Cell;
+
+static void cell_free(gpointer data)
+{
+	Cell *cell = data;
+
+	g_array_unref(cell->times);
+	g_free(cell);
+}
+
+/* The same op on the same rank, in a row of the same series. */
+static gboolean is_same_op(const Cell *a, const Cell *b)
+{
+	return a->trace == b->trace && a->rank == b->rank && a->sustained == b->sustained &&
+	       a->beside.phase == b->beside.phase && a->beside.moving == b->beside.moving &&
+	       g_str_equal(a->beside.component, b->beside.component) &&
+	       g_str_equal(a->chunk, b->chunk);
+}
+
+static gboolean is_same_thing(const PipesimResidencePart *a, const PipesimResidencePart *b)
+{
+	return a->moving == b->moving && a->sms == b->sms && a->bytes == b->bytes &&
+	       g_str_equal(a->impl, b->impl);
+}
+
+static guint part_hash(gconstpointer data)
+{
+	const PipesimResidencePart *part = data;
+
+	return g_str_hash(part->component) + 7 * part->phase + 131 * (guint)part->sms +
+	       (guint)part->bytes + 5 * part->moving + 31 * g_str_hash(part->impl);
+}
+
+static gboolean part_equal(gconstpointer a, gconstpointer b)
+{
+	const PipesimResidencePart *x = a, *y = b;
+
+	return x->phase == y->phase && is_same_thing(x, y) &&
+	       g_str_equal(x->component, y->component);
+}
+
+/* Alone is alone, whatever the row says besides. */
+static guint cell_hash(gconstpointer data)
+{
+	const Cell *cell = data;
+	const guint op = g_str_hash(cell->beside.component) + 31 * g_str_hash(cell->chunk) +
+			 7 * cell->beside.phase + 1009 * (guint)cell->rank +
+			 65537 * cell->trace + 5 * cell->beside.moving + 17 * cell->sustained;
+
+	return cell->alone ? op : op + 3 + 131 * part_hash(&cell->beside);
+}
+
+static gboolean cell_equal(gconstpointer a, gconstpointer b)
+{
+	const Cell *x = a, *y = b;
+
+	return x->alone == y->alone && is_same_op(x, y) &&
+	       (x->alone || is_same_thing(&x->beside, &y->beside));
+}
+
+static gint compare_times(gconstpointer a, gconstpointer b)
+{
+	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What @row, of series resident or moving or an op of a stage, is a repetition of. */
+static Cell describe(const PipesimTraceRow *row, guint trace)
+{
+	const gboolean moving = row->what.series == PIPESIM_SERIES_MOVING;
+	const gboolean sustained = row->what.series == PIPESIM_SERIES_NONE;
+
+	return (Cell){
+		.beside =
+			{
+				.component = row->what.component,
+				.phase = row->what.phase,
+				.moving = moving,
+				.impl = row->what.impl,
+				.sms = row->resident,
+				.bytes = moving ? row->what.payload_bytes : PIPESIM_UNKNOWN,
+			},
+		.alone = sustained ||
+			 (moving ? row->what.payload_bytes <= 0 : row->resident == 0),
+		.sustained = sustained,
+		.trace = trace,
+		.rank = row->rank,
+		.chunk = g_str_equal(row->what.component, "chunk") ? row->what.chunk : "",
+	};
+}
+
+/* Bursts of a rested chip tell something else: pipesim_loops_calibrate(). */
+static gboolean is_repetition(const PipesimTraceRow *row)
+{
+	if (row->status != PIPESIM_STATUS_OK || row->part)
+		return FALSE;
+	return row->what.series == PIPESIM_SERIES_MOVING || pipesim_row_is_op(row) ||
+	       (row->what.series == PIPESIM_SERIES_RESIDENT &&
+		       !g_str_equal(row->what.load_mode, PIPESIM_LOAD_RESTED));
+}
+
+/* @found: a set of them */
+static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *found)
+{
+	GPtrArray *cells = g_ptr_array_new_with_free_func(cell_free);
+
+	for (guint t = 0; t < n; t++)
+		for (guint i = 0; i < traces[t]->rows->len; i++) {
+			const PipesimTraceRow *row =
+				&g_array_index(traces[t]->rows, PipesimTraceRow, i);
+			const Cell key = describe(row, t);
+			Cell *cell;
+
+			if (!is_repetition(row))
+				continue;
+			cell = g_hash_table_lookup(found, &key);
+			if (cell == NULL) {
+				cell = g_memdup2(&key, sizeof key);
+				cell->times = g_array_new(FALSE, FALSE, sizeof(gint64));
+				g_ptr_array_add(cells, cell);
+				g_hash_table_add(found, cell);
+			}
+			g_array_append_val(cell->times, row->duration);
+		}
+	for (guint i = 0; i < cells->len; i++) {
+		Cell *cell = g_ptr_array_index(cells, i);
+
+		g_array_sort(cell->times, compare_times);
+		cell->median = g_array_index(cell->times, gint64, cell->times->len / 2);
+	}
+	return cells;
+}
+
+/* The same op alone: beside a receive, the sustained time of its stage, which is what the slowdown multiplies: in the
+ * series itself the chip may have rested before. Else in the same series, or a message's in that of receives. NULL
+ * where it is in none. */
+static const Cell *find_alone(GHashTable *found, const Cell *beside)
+{
+	Cell like = *beside;
+	const Cell *alone = NULL;
+
+	like.alone = TRUE;
+	if (!beside->beside.moving) {
+		like.sustained = TRUE;
+		alone = g_hash_table_lookup(found, &like);
+		like.sustained = FALSE;
+	}
+	if (alone == NULL)
+		alone = g_hash_table_lookup(found, &like);
+	if (alone == NULL && beside->beside.moving) {
+		like.beside.moving = FALSE;
+		alone = g_hash_table_lookup(found, &like);
+	}
+	return alone != NULL && alone->median > 0 ? alone : NULL;
+}
+
+static PipesimResidencePart *part_at(const PipesimResidenceFit *fit, guint i)
+{
+	return &g_array_index(fit->parts, PipesimResidencePart, i);
+}
+
+/* Adds ranks and stages up: the ratio of sums, so that each counts by its time. */
+static void add_cells(PipesimResidenceFit *fit, const GPtrArray *cells, GHashTable *found)
+{
+	g_autoptr(GHashTable) place = /* PipesimResidencePart -> its number and 1 */
+		g_hash_table_new_full(part_hash, part_equal, g_free, NULL);
+	g_autofree double *sum = g_new0(double, cells->len + (gsize)1);
+	g_autofree double *alone_sum = g_new0(double, cells->len + (gsize)1);
+	g_autofree guint *ranks = g_new0(guint, cells->len + (gsize)1);
+
+	for (guint i = 0; i < cells->len; i++) {
+		const Cell *cell = g_ptr_array_index(cells, i);
+		const Cell *alone = cell->alone ? NULL : find_alone(found, cell);
+		guint k;
+
+		if (cell->alone)
+			continue;
+		if (alone == NULL) {
+			fit->lonely += cell->times->len;
+			continue;
+		}
+		k = GPOINTER_TO_UINT(g_hash_table_lookup(place, &cell->beside));
+		if (k == 0) {
+			g_array_append_val(fit->parts, cell->beside);
+			k = fit->parts->len;
+			g_hash_table_insert(place,
+				g_memdup2(&cell->beside, sizeof cell->beside),
+				GUINT_TO_POINTER(k));
+		}
+		sum[k - 1] += (double)cell->median;
+		alone_sum[k - 1] += (double)alone->median;
+		ranks[k - 1]++;
+		part_at(fit, k - 1)->n += cell->times->len;
+	}
+	for (guint k = 0; k < fit->parts->len; k++) {
+		const double ratio = 1e6 * sum[k] / alone_sum[k];
+
+		part_at(fit, k)->alone = (gint64)llround(alone_sum[k] / ranks[k]);
+		part_at(fit, k)->ratio = (gint64)llround(MIN(ratio, 1e12));
+	}
+}
+
+/* Whether @a counts rather than @b. */
+static gboolean is_better(
+	const PipesimResidencePart *a, const PipesimResidencePart *b, gint64 bytes, gint64 sms)
+{
+	const gboolean nccl = g_str_equal(a->impl, "nccl");
+
+	if (!a->moving && sms > 0 && ABS(a->sms - sms) != ABS(b->sms - sms))
+		return ABS(a->sms - sms) < ABS(b->sms - sms);
+	if (nccl != g_str_equal(b->impl, "nccl"))
+		return nccl;
+	if (a->moving && a->bytes != b->bytes) {
+		if (bytes < 0)
+			return a->bytes > b->bytes;
+		return ABS(a->bytes - bytes) < ABS(b->bytes - bytes);
+	}
+	return a->sms > b->sms;
+}
+
+static void choose(PipesimResidenceFit *fit, gint64 bytes, gint64 sms)
+{
+	for (guint moving = 0; moving < 2; moving++) {
+		const PipesimResidencePart *best = NULL;
+
+		for (guint k = 0; k < fit->parts->len; k++) {
+			const PipesimResidencePart *part = part_at(fit, k);
+
+			if (part->moving == (moving == 1) &&
+				(best == NULL || is_better(part, best, bytes, sms)))
+				best = part;
+		}
+		if (best == NULL)
+			continue;
+		fit->impl[moving] = best->impl;
+		fit->sms[moving] = best->sms;
+		if (moving == 1)
+			fit->bytes = best->bytes;
+	}
+}
+
+PipesimResidenceFit *pipesim_residence_fit(
+	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms)
+{
+	PipesimResidenceFit *fit = g_new0(PipesimResidenceFit, 1);
+	g_autoptr(GHashTable) found = g_hash_table_new(cell_hash, cell_equal);
+	g_autoptr(GPtrArray) cells = list_cells(traces, n, found);
+
+	fit->parts = g_array_new(FALSE, FALSE, sizeof(PipesimResidencePart));
+	fit->bytes = fit->sms[0] = fit->sms[1] = PIPESIM_UNKNOWN;
+	fit->strings = g_string_chunk_new(64);
+	add_cells(fit, cells, found);
+	for (guint k = 0; k < fit->parts->len; k++) {
+		PipesimResidencePart *part = part_at(fit, k);
+
+		part->component = g_string_chunk_insert_const(fit->strings, part->component);
+		part->impl = g_string_chunk_insert_const(fit->strings, part->impl);
+	}
+	choose(fit, bytes, sms);
+	return fit;
+}
+
+void pipesim_residence_fit_free(PipesimResidenceFit *fit)
+{
+	if (fit == NULL)
+		return;
+	g_array_unref(fit->parts);
+	g_string_chunk_free(fit->strings);
+	g_free(fit);
+}
+
+const PipesimResidencePart *pipesim_residence_find(
+	const PipesimResidenceFit *fit, const char *component, guint phase, gboolean moving)
+{
+	for (guint k = 0; k < fit->parts->len; k++) {
+		const PipesimResidencePart *part = part_at(fit, k);
+
+		if (part->moving == moving && part->phase == phase &&
+			part->sms == fit->sms[moving] &&
+			(!moving || part->bytes == fit->bytes) &&
+			g_str_equal(part->impl, fit->impl[moving]) &&
+			g_str_equal(part->component, component))
+			return part;
+	}
+	return NULL;
+}
