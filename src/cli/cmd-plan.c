@@ -4,238 +4,14 @@
 #include "base/sink.h"
 #include "cli/command.h"
 #include "cli/mpi.h"
-#include "cli/plan.h"
 #include "cli/sweep-run.h"
 #include "model/costs-file.h"
-#include "output/figures.h"
-#include "output/table.h"
+#include "plan/plan-picture.h"
+#include "plan/plan.h"
 #include "setup/choice.h"
-#include "sweep/plan-picture.h"
 #include <string.h>
 
-#define WIDTH  100
 #define DEVICE "h100"
-
-/* Text ----------------------------------------------------------------------------------- */
-
-static char *percent(double share)
-{
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, 100 * share, 1));
-}
-
-static char *gib(gint64 bytes)
-{
-	PipesimNumber number;
-
-	return g_strdup(pipesim_figure_fixed(number, (double)bytes / 1073741824, 1));
-}
-
-static const PipesimColumn columns[] = {{NULL, "", FALSE}, {NULL, "schedule", TRUE},
-	{NULL, "TP", FALSE}, {NULL, "PP", FALSE}, {NULL, "CP", FALSE}, {NULL, "EP", FALSE},
-	{NULL, "DP", FALSE}, {"micro-batches", "size", FALSE}, {"micro-batches", "M", FALSE},
-	{NULL, "recompute", TRUE}, {"step", "s", FALSE}, {"step", "tokens/s", FALSE},
-	{NULL, "MFU %", FALSE}, {"fullest rank", "rank", FALSE}, {"fullest rank", "GiB", FALSE},
-	{"lost, % of the step", "bubble", FALSE}, {"lost, % of the step", "again", FALSE},
-	{"lost, % of the step", "messages", FALSE}, {"lost, % of the step", "after", FALSE}};
-
-static void add_row(PipesimTable *table, const PipesimPlanning *plan,
-	const PipesimCandidate *candidate, guint number, gboolean best)
-{
-	const PipesimTraining *training = &candidate->training;
-	PipesimNumber seconds;
-	char room[64];
-	char *cells[] = {number > 0 ? g_strdup_printf("%u", number) : NULL,
-		g_strdup(pipesim_plan_schedule(candidate, room, sizeof room)),
-		g_strdup_printf("%" G_GINT64_FORMAT, training->tp),
-		g_strdup_printf("%u", candidate->ranks),
-		training->cp > 1 ? g_strdup_printf("%" G_GINT64_FORMAT, training->cp) : NULL,
-		plan->wish.model->experts > 0
-			? g_strdup_printf("%" G_GINT64_FORMAT, training->ep)
-			: NULL,
-		g_strdup_printf("%" G_GINT64_FORMAT, training->dp),
-		g_strdup_printf("%" G_GINT64_FORMAT, training->microbatch),
-		g_strdup_printf("%u", candidate->microbatches),
-		pipesim_plan_recompute(training, "+"),
-		g_strdup(pipesim_figure_fixed(seconds, (double)candidate->step / 1e9, 3)),
-		g_strdup_printf("%" G_GINT64_FORMAT, candidate->tokens),
-		candidate->mfu > 0 ? percent(candidate->mfu) : NULL,
-		g_strdup_printf("%u", candidate->fullest), gib(candidate->memory),
-		percent(candidate->bubble), percent(candidate->again),
-		percent(candidate->messages), percent(candidate->after)};
-
-	pipesim_table_add(table, best ? PIPESIM_ROW_BEST : PIPESIM_ROW_PLAIN, cells);
-}
-
-static void append_asked(const PipesimPlanning *plan, GString *out)
-{
-	const PipesimWish *wish = &plan->wish;
-	const PipesimPlanned *planned = plan->planned;
-	g_autofree char *limit = gib(wish->memory);
-	PipesimNumber mfu;
-
-	g_string_append_printf(out,
-		"%s on %u GPUs, %u per node: %" G_GINT64_FORMAT
-		" sequences of %" G_GINT64_FORMAT " tokens a step, %s GiB a GPU\n",
-		wish->model->name, wish->gpus, wish->per_node, wish->batch, wish->training.seq,
-		limit);
-	if (wish->capture != NULL)
-		g_string_append(out,
-			"Times from the trace, scaled: attention and MLP by FLOPs, "
-			"rows of experts by bytes, the head as the MLP\n");
-	else
-		g_string_append_printf(out,
-			"Times from FLOPs on %s at %s of its peak, not measured\n",
-			wish->device->name,
-			pipesim_print_double(
-				mfu, pipesim_device_share(wish->device, &wish->training)));
-	g_string_append_printf(out,
-		"Collectives and messages at shares of a node's links, %.0f GB/s per GPU "
-		"between nodes\n",
-		PIPESIM_NETWORK / 1e9);
-	if (wish->training.zero == PIPESIM_ZERO_3)
-		g_string_append_printf(out,
-			"Stages are gathered and reduced within the step, as %s lists it\n",
-			wish->runtime->name);
-	g_string_append_printf(out,
-		"%u candidates: %u fit under no schedule, %u cannot be among the ten best, %u "
-		"simulated\n",
-		planned->candidates, planned->too_large, planned->beaten, planned->simulated);
-	if (wish->layouts)
-		g_string_append_printf(out,
-			"%u of them laid out anew; the others cannot be among the ten best "
-			"under "
-			"any layout\n",
-			planned->laid_out);
-	g_string_append_c(out, '\n');
-}
-
-/* "rank 0 would need 91.2 GiB: 20.1 static, 66.0 activations, 5.1 while an op runs" */
-static void append_memory(const PipesimCandidate *candidate, const char *verb, GString *out)
-{
-	g_autofree char *all = gib(candidate->memory), *fixed = gib(candidate->parameters);
-	g_autofree char *held = gib(candidate->activations),
-			*moment = gib(candidate->transient);
-
-	g_string_append_printf(out,
-		"rank %u %s %s GiB: %s parameters, optimizer and workspaces, %s activations, "
-		"%s "
-		"while an op runs",
-		candidate->fullest, verb, all, fixed, held, moment);
-}
-
-/* Why @candidate is behind @best: what it loses more than that. */
-static void append_reason(
-	const PipesimCandidate *candidate, const PipesimCandidate *best, GString *out)
-{
-	const struct {
-		const char *name;
-		double more;
-	} losses[] = {{"bubble", candidate->bubble - best->bubble},
-		{"recomputation", candidate->again - best->again},
-		{"messages of TP and EP", candidate->messages - best->messages},
-		{"gradients and optimizer", candidate->after - best->after}};
-	guint worst = 0;
-	PipesimNumber behind, more;
-
-	for (guint i = 1; i < G_N_ELEMENTS(losses); i++)
-		if (losses[i].more > losses[worst].more)
-			worst = i;
-	g_string_append_printf(out, "2 is %s %% behind 1",
-		pipesim_figure_fixed(
-			behind, 100 * ((double)candidate->step / (double)best->step - 1), 2));
-	if (losses[worst].more > 0.0005)
-		g_string_append_printf(out, ": %s takes %s %% of its step more",
-			losses[worst].name,
-			pipesim_figure_fixed(more, 100 * losses[worst].more, 1));
-	g_string_append_c(out, '\n');
-}
-
-/* Where nothing fits: how much would. */
-static void append_smallest(const PipesimPlanning *plan, GString *out)
-{
-	const PipesimCandidate *smallest = &plan->planned->smallest;
-	g_autofree char *recompute = pipesim_plan_recompute(&smallest->training, "+");
-	g_autofree char *least = gib(smallest->least);
-
-	g_string_append_printf(out,
-		"nothing fits: with TP %" G_GINT64_FORMAT ", PP %u, DP %" G_GINT64_FORMAT
-		" and recompute %s a rank still has %s GiB of parameters, optimizer and one "
-		"micro-batch; give more GPUs, or --zero 3\n",
-		smallest->training.tp, smallest->ranks, smallest->training.dp, recompute,
-		least);
-}
-
-static void append_misses(const PipesimPlanning *plan, GString *out)
-{
-	const GArray *misses = plan->planned->misses;
-
-	for (guint i = 0; i < misses->len; i++) {
-		const PipesimCandidate *miss = &g_array_index(misses, PipesimCandidate, i);
-		g_autofree char *recompute = pipesim_plan_recompute(&miss->training, "+");
-		PipesimNumber seconds;
-		char room[64];
-
-		g_string_append_printf(out,
-			"%s with TP %" G_GINT64_FORMAT ", PP %u, size %" G_GINT64_FORMAT
-			", recompute %s would take %s s, but ",
-			pipesim_plan_schedule(miss, room, sizeof room), miss->training.tp,
-			miss->ranks, miss->training.microbatch, recompute,
-			pipesim_figure_fixed(seconds, (double)miss->step / 1e9, 3));
-		append_memory(miss, "would need", out);
-		g_string_append_c(out, '\n');
-	}
-}
-
-static void append_explained(const PipesimPlanning *plan, guint number, GString *out)
-{
-	const PipesimCandidate *candidate =
-		&g_array_index(plan->planned->best, PipesimCandidate, number - 1);
-	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
-	g_autoptr(GString) flags = g_string_new(NULL);
-	g_auto(GStrv) lines = NULL;
-
-	g_string_append_printf(out, "\n%u: ", number);
-	append_memory(candidate, "needs", out);
-	if (stages != NULL) {
-		g_string_append(out, "\n\nLayout\n  ");
-		pipesim_stages_print(stages, out);
-	}
-	g_string_append(out, "\n\nMegatron-LM\n");
-	pipesim_plan_megatron(plan, candidate, flags);
-	lines = g_strsplit(g_strstrip(flags->str), "\n", -1);
-	for (char **line = lines; *line != NULL; line++)
-		g_string_append_printf(out, "  %s\n", *line);
-	g_string_append(out, "\nShow it\n  ");
-	pipesim_plan_command(plan, candidate, out);
-	g_string_append_c(out, '\n');
-}
-
-static void write_text(const PipesimPlanning *plan, guint explained, GString *out)
-{
-	const GArray *best = plan->planned->best;
-	const PipesimStyle style = pipesim_terminal_style(NULL);
-	g_autoptr(PipesimTable) table = pipesim_table_new(columns, G_N_ELEMENTS(columns));
-
-	append_asked(plan, out);
-	for (guint i = 0; i < best->len; i++)
-		add_row(table, plan, &g_array_index(best, PipesimCandidate, i), i + 1, i == 0);
-	if (best->len > 0) {
-		pipesim_table_print(table, WIDTH, &style, out);
-		g_string_append(out, "\nbubble: ranks that wait; again: recomputation; "
-				     "messages: of TP and EP; after: "
-				     "gradients and optimizer\n");
-	}
-	if (best->len == 0)
-		append_smallest(plan, out);
-	if (best->len > 1)
-		append_reason(&g_array_index(best, PipesimCandidate, 1),
-			&g_array_index(best, PipesimCandidate, 0), out);
-	append_misses(plan, out);
-	if (explained > 0)
-		append_explained(plan, explained, out);
-}
 
 /* What is asked -------------------------------------------------------------------------- */
 
@@ -424,22 +200,6 @@ static gboolean choose_runtime(PipesimPlanning *plan, GError **error)
 		error);
 }
 
-/* The multiple of @step, at least one, that is nearest to @value. */
-static gint64 nearest(gint64 value, gint64 step)
-{
-	return MAX((value + step / 2) / step, 1) * step;
-}
-
-/* The most GPUs of a node, up to 8, that divide @gpus. */
-static guint node_of(guint gpus)
-{
-	guint most = 8;
-
-	while (gpus % most != 0)
-		most--;
-	return most;
-}
-
 static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **error)
 {
 	PipesimSetup *setup = plan->setup;
@@ -463,8 +223,7 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 	wish->layouts = setup->text[PIPESIM_SET_LAYOUT] != NULL;
 	wish->recompute_given = setup->text[PIPESIM_SET_RECOMPUTE] != NULL;
 	wish->gpus = setup->gpus;
-	wish->per_node = setup->gpus_per_node > 0 ? setup->gpus_per_node : node_of(setup->gpus);
-	wish->per_node = MIN(wish->per_node, wish->gpus);
+	wish->node = setup->gpus_per_node;
 	wish->batch = setup->global_batch;
 	wish->ranks = setup->scenario.ranks;
 	wish->chunks = setup->scenario.chunks;
@@ -480,107 +239,63 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 			"a "
 			"unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
-	if (wish->gpus % wish->per_node != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--gpus-per-node: %u do not divide %u GPUs; nearest: %" G_GINT64_FORMAT
-			" GPUs",
-			wish->per_node, wish->gpus, nearest(wish->gpus, wish->per_node));
-	return choose_times(plan, error) && choose_runtime(plan, error) &&
-	       choose_schedules(plan, error);
+	return pipesim_planner_node(wish, error) && choose_times(plan, error) &&
+	       choose_runtime(plan, error) && choose_schedules(plan, error);
 }
 
-/* Whether TP x PP x CP x DP, searched or given, can be @gpus with a share of the batch for each DP rank. */
-static gboolean divides(const PipesimPlanning *plan, guint gpus)
+/* Rows of all candidates, as a sweep writes its own ------------------------------------ */
+
+/* Candidates that threads take at once, and of a block: those of one family then run side by side. */
+#define TOGETHER 512
+#define LONGEST  4096
+
+/* All but who writes what where, and by how many threads; traces are told by what they say. */
+static gboolean decides(guint id)
 {
-	const PipesimWish *wish = &plan->wish;
-	const guint node =
-		plan->setup->gpus_per_node > 0 ? plan->setup->gpus_per_node : node_of(gpus);
-	const PipesimTraining *given = &wish->training;
-	const gint64 size = MAX(given->microbatch, 1) * MAX(wish->microbatches, 1u);
-	const gint64 cp = MAX(given->cp, 1);
+	static const PipesimSettingId others[] = {PIPESIM_SET_OUTPUT, PIPESIM_SET_RESUME,
+		PIPESIM_SET_THREADS, PIPESIM_SET_SHARD, PIPESIM_SET_FORMAT, PIPESIM_SET_TRACE};
 
-	for (gint64 tp = MAX(given->tp, 1); tp <= (given->tp > 0 ? given->tp : node); tp++)
-		for (gint64 ranks = MAX(wish->ranks, 1u);
-			ranks <=
-			(wish->ranks > 0 ? wish->ranks : MIN(gpus, wish->model->layers + 2));
-			ranks++) {
-			const gint64 used = tp * cp * ranks, dp = gpus / used;
-
-			if (gpus % used == 0 && wish->model->heads % tp == 0 &&
-				gpus % node == 0 && (given->tp > 0 || node % tp == 0) &&
-				(given->dp == 0 || dp == given->dp) &&
-				wish->batch % (size * dp) == 0)
-				return TRUE;
-		}
-	return FALSE;
+	for (guint i = 0; i < G_N_ELEMENTS(others); i++)
+		if (id == others[i])
+			return FALSE;
+	return TRUE;
 }
 
-/* The number of GPUs nearest to that asked for which can be divided; 0 where none within 64 can. */
-static guint nearest_gpus(const PipesimPlanning *plan)
+/* For PipesimSweepWork.solve. */
+static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *results)
 {
-	const guint gpus = plan->wish.gpus;
+	g_autofree PipesimBrief *briefs = g_new0(PipesimBrief, MAX(n, 1u));
 
-	for (guint by = 1; by < MIN(gpus, 64u); by++) {
-		if (divides(plan, gpus - by))
-			return gpus - by;
-		if (divides(plan, gpus + by))
-			return gpus + by;
-	}
-	return 0;
+	pipesim_planner_simulate(data, (guint)first, n, briefs);
+	for (guint i = 0; i < n; i++)
+		results[i].brief = briefs[i];
 }
 
-/* Why there is no candidate: the first rule that the sizes given break. */
-static gboolean fail_to_divide(const PipesimPlanning *plan, GError **error)
+static gboolean write_lines(const PipesimPlanning *plan, PipesimPlanner *planner,
+	PipesimRowFormat format, PipesimProcesses processes, gboolean *stopped, GError **error)
 {
-	const PipesimWish *wish = &plan->wish;
-	const PipesimTraining *given = &wish->training;
-	const gint64 cp = MAX(given->cp, 1), dp = MAX(given->dp, 1), tp = MAX(given->tp, 1);
-	const gint64 product = tp * cp * dp * MAX(wish->ranks, 1u);
-	const gint64 size = MAX(given->microbatch, 1), most = wish->model->layers + 2;
-	const gint64 share = size * dp * MAX(wish->microbatches, 1u);
-	char remedy[64] = "change --gpus, --global-batch or the sizes given";
-	guint near;
+	const PipesimPlanLines lines = {planner, format};
+	PipesimSweepRun run = {.setup = plan->setup,
+		.processes = processes,
+		.what = "candidates",
+		.output = plan->setup->text[PIPESIM_SET_OUTPUT],
+		.rows = pipesim_plan_rows(&lines),
+		.work = {.width = 1, .solve = solve, .data = planner, .together = TOGETHER}};
+	g_autoptr(GString) made_of = NULL;
+	gboolean ok = pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error);
 
-	if (tp > wish->per_node)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--tp: %" G_GINT64_FORMAT
-			" ranks, but TP stays within a node, of %u GPUs; "
-			"nearest: %u",
-			tp, wish->per_node, wish->per_node);
-	if (wish->ranks > most)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--pp: %u ranks, but %s has %" G_GINT64_FORMAT
-			" layers, embedding and head; nearest: %" G_GINT64_FORMAT,
-			wish->ranks, wish->model->name, wish->model->layers, most);
-	if (wish->gpus % product != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--gpus: %u is no multiple of TP x PP x CP x DP as given, "
-			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT " GPUs",
-			wish->gpus, product, nearest(wish->gpus, product));
-	if (wish->batch % share != 0)
-		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-			"--global-batch: %" G_GINT64_FORMAT
-			" is no multiple of size x number of micro-batches x DP as given, "
-			"%" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
-			wish->batch, share, nearest(wish->batch, share));
-	near = nearest_gpus(plan);
-	if (near > 0)
-		g_snprintf(remedy, sizeof remedy, "nearest: %u GPUs", near);
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"no way to divide %u GPUs and a batch of %" G_GINT64_FORMAT
-		": TP x PP x CP x DP is all GPUs, and the batch DP times the size and the "
-		"number of micro-batches; %s",
-		wish->gpus, wish->batch, remedy);
-}
-
-static gboolean check_found(
-	const PipesimPlanning *plan, guint candidates, const GError *refusal, GError **error)
-{
-	if (candidates == 0 && refusal != NULL) {
-		g_propagate_error(error, g_error_copy(refusal));
-		return FALSE;
-	}
-	return candidates > 0 || fail_to_divide(plan, error);
+	if (ok)
+		made_of = pipesim_sweep_run_id(plan->setup, decides, error);
+	if (made_of != NULL && plan->capture_text != NULL)
+		pipesim_sweep_run_id_add(made_of, "costs", plan->capture_text);
+	ok = made_of != NULL &&
+	     pipesim_sweep_run_open(&run, TRUE, made_of->str, 4, LONGEST, error) &&
+	     pipesim_sweep_run(&run, error);
+	*stopped = ok && pipesim_sweep_run_is_main(&run) && pipesim_sweep_run_stopped(&run);
+	if (ok && !*stopped && run.file != NULL)
+		ok = pipesim_sweep_file_close(run.file, error);
+	pipesim_sweep_file_free(run.file);
+	return ok;
 }
 
 static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
@@ -589,10 +304,7 @@ static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
 	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&plan->wish, error);
 	gboolean stopped = FALSE;
 
-	if (planner == NULL ||
-		!check_found(plan, pipesim_planner_count(planner),
-			pipesim_planner_refusal(planner), error) ||
-		!pipesim_plan_lines(plan, planner, format, processes, &stopped, error))
+	if (planner == NULL || !write_lines(plan, planner, format, processes, &stopped, error))
 		return FALSE;
 	if (stopped)
 		*status = PIPESIM_EXIT_STOPPED;
@@ -608,6 +320,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	const gboolean csv = g_strcmp0(format, "csv") == 0;
 	const char *pareto = setup->text[PIPESIM_SET_PARETO];
 	g_autoptr(GString) out = g_string_new(NULL);
+	const PipesimStyle style = pipesim_terminal_style(NULL);
 	guint64 explained = 0;
 
 	if (format != NULL && !json && !csv && strcmp(format, "text") != 0)
@@ -622,8 +335,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	pipesim_begin_progress("candidates");
 	plan->planned = pipesim_planner_run(&plan->wish, error);
 	pipesim_end_progress();
-	if (plan->planned == NULL ||
-		!check_found(plan, plan->planned->candidates, plan->planned->refusal, error))
+	if (plan->planned == NULL)
 		return FALSE;
 	/* The others have shared the work. */
 	if (plan->wish.peers.rank > 0)
@@ -638,7 +350,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	else if (csv)
 		pipesim_plan_csv(plan, out);
 	else
-		write_text(plan, (guint)explained, out);
+		pipesim_plan_text(plan, (guint)explained, &style, out);
 	return (setup->text[PIPESIM_SET_OUTPUT] == NULL || plan->planned->best->len == 0 ||
 		       pipesim_plan_folder(plan, setup->text[PIPESIM_SET_OUTPUT], error)) &&
 	       pipesim_plan_picture_draw(&plan->wish, plan->planned, pareto, error) &&

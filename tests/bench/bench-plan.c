@@ -1,6 +1,6 @@
 /* Candidates of a plan: bounded, and all of them simulated. */
 #include "bench.h"
-#include "sweep/planner.h"
+#include "plan/planner.h"
 
 /* Where models are, from a build folder or the sources. */
 static PipesimTransformer *read_model(const char *name)

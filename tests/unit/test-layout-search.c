@@ -3,9 +3,9 @@
 #include "layout/layout-counts.h"
 #include "layout/layout-cuts.h"
 #include "layout/layouts.h"
+#include "plan/planner.h"
 #include "shipped.h"
 #include "suites.h"
-#include "sweep/planner.h"
 #include <string.h>
 
 static PipesimTraining one_sequence(gint64 tokens)
@@ -55,7 +55,7 @@ START_TEST(plans_well)
 		for (wish.ranks = 1; wish.ranks <= 16; wish.ranks *= 2) {
 			g_autoptr(PipesimPlanned) part = pipesim_planner_run(&wish, NULL);
 
-			if (part->best->len > 0)
+			if (part != NULL && part->best->len > 0)
 				first = MIN(first,
 					g_array_index(part->best, PipesimCandidate, 0).step);
 		}

@@ -1,8 +1,8 @@
 #include "config.h"
 
 #include "base/parallel.h"
+#include "plan/planner-ways.h"
 #include "schedule/schedule.h"
-#include "sweep/planner-ways.h"
 #include <string.h>
 
 typedef struct {

@@ -2,9 +2,9 @@
 
 #include "base/json.h"
 #include "base/sink.h"
-#include "cli/plan.h"
 #include "output/figures.h"
 #include "output/output.h"
+#include "plan/plan.h"
 #include "runtime/csv.h"
 #include <errno.h>
 #include <glib/gstdio.h>

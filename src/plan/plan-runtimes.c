@@ -2,7 +2,7 @@
  * torchtitan's torchtitan/config. */
 #include "config.h"
 
-#include "cli/plan.h"
+#include "plan/plan.h"
 #include <string.h>
 
 /* Megatron-LM ---------------------------------------------------------------------------- */

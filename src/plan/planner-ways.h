@@ -1,6 +1,6 @@
 /* The ways to train that a plan looks at, with bounds of each. Private to planner*.c. */
 #pragma once
-#include "sweep/planner.h"
+#include "plan/planner.h"
 
 /* One training on so many ranks, and all schedules at it. */
 typedef struct {
@@ -26,7 +26,6 @@ struct _PipesimPlanner {
 	GArray *ways;        /* of PipesimPlanWay */
 	GArray *items;       /* of PipesimPlanItem, in the order of the search */
 	GPtrArray *families; /* of PipesimFamily, owned */
-	GError *refusal;     /* of the first combination that a rule refused, or NULL */
 	GMutex lock;
 	guint *users; /* threads that run each family */
 };
@@ -49,6 +48,9 @@ GArray *pipesim_plan_ways(const PipesimWish *wish, GError **error);
 
 /** pipesim_plan_way_measure: what of a micro-batch is no model FLOPs, where its costs are known. */
 void pipesim_plan_way_measure(PipesimPlanWay *way);
+
+/** pipesim_plan_fail_to_divide: FALSE with the first rule that the sizes of @wish break. */
+gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error);
 
 /** pipesim_plan_refuse: into @refusal @fault, which it takes: the first stays. */
 void pipesim_plan_refuse(GError **refusal, GError *fault);

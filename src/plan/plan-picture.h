@@ -1,6 +1,6 @@
 /* Memory against time of a plan, drawn by gnuplot; the script and its data stay beside the picture. */
 #pragma once
-#include "sweep/planner.h"
+#include "plan/planner.h"
 
 /** pipesim_plan_picture_check: FALSE with PIPESIM_ERROR_USAGE where gnuplot does not draw what @path ends with; NULL is
  * not drawn, here and below. */

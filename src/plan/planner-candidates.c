@@ -1,7 +1,7 @@
 /* The candidates of a plan, and simulating any of them. */
 #include "config.h"
 
-#include "sweep/planner-ways.h"
+#include "plan/planner-ways.h"
 #include <string.h>
 
 /* Ops that families keep at hand that nobody runs. */
@@ -69,7 +69,8 @@ static void find_families(PipesimPlanner *planner)
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 {
 	GArray *ways = pipesim_plan_ways(wish, error);
-	PipesimPlanner *planner;
+	g_autoptr(PipesimPlanner) planner = NULL;
+	g_autoptr(GError) refusal = NULL;
 
 	if (ways == NULL)
 		return NULL;
@@ -91,10 +92,16 @@ PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)
 			g_array_append_val(planner->items, item);
 		}
 		if (way->refusal != NULL)
-			pipesim_plan_refuse(&planner->refusal, g_steal_pointer(&way->refusal));
+			pipesim_plan_refuse(&refusal, g_steal_pointer(&way->refusal));
 	}
 	find_families(planner);
-	return planner;
+	if (planner->items->len > 0)
+		return g_steal_pointer(&planner);
+	if (refusal != NULL)
+		g_propagate_error(error, g_steal_pointer(&refusal));
+	else
+		pipesim_plan_fail_to_divide(wish, error);
+	return NULL;
 }
 
 void pipesim_planner_free(PipesimPlanner *planner)
@@ -104,7 +111,6 @@ void pipesim_planner_free(PipesimPlanner *planner)
 	g_array_unref(planner->items);
 	g_ptr_array_unref(planner->families);
 	g_array_unref(planner->ways);
-	g_clear_error(&planner->refusal);
 	g_mutex_clear(&planner->lock);
 	g_free(planner->users);
 	g_free(planner);
@@ -113,11 +119,6 @@ void pipesim_planner_free(PipesimPlanner *planner)
 guint pipesim_planner_count(const PipesimPlanner *planner)
 {
 	return planner->items->len;
-}
-
-const GError *pipesim_planner_refusal(const PipesimPlanner *planner)
-{
-	return planner->refusal;
 }
 
 /* Simulation ----------------------------------------------------------------------------- */

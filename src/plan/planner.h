@@ -21,8 +21,9 @@ typedef struct {
 	const PipesimDevice *device;
 	const PipesimRates *capture; /* of a trace; NULL: of the device */
 	guint gpus, per_node, ranks, chunks, microbatches;
-	gint64 batch;                            /* sequences of a step */
-	gint64 memory;                           /* bytes of a GPU */
+	guint node;    /* GPUs of one as asked for; 0 = as pipesim_planner_node() says */
+	gint64 batch;  /* sequences of a step */
+	gint64 memory; /* bytes of a GPU */
 	const PipesimSchedule *const *schedules; /* NULL-terminated */
 	const PipesimRuntime *runtime;           /* whose rules messages follow; NULL = async */
 	PipesimIssuing issuing;                  /* what is asked of it */
@@ -76,25 +77,28 @@ typedef struct {
 	guint beaten;    /* whose bound says that they cannot be among the best */
 	guint simulated;
 	guint laid_out; /* where that was asked for: of these, those whose layout was looked for */
-	GError *refusal; /* of the first combination that a rule refused, where there is no candidate; or NULL */
 } PipesimPlanned;
 
-/** pipesim_planner_run: the same result whatever the number of threads and processes. (transfer full): NULL with
- * PIPESIM_ERROR_LIMIT. */
+/** pipesim_planner_node: wish->per_node: wish->node, or the most GPUs, up to 8, that divide all. FALSE with
+ * PIPESIM_ERROR_CONSTRAINT. */
+gboolean pipesim_planner_node(PipesimWish *wish, GError **error);
+
+/** pipesim_planner_run: the same result whatever the number of threads and processes. (transfer full): NULL with errors of
+ * pipesim_planner_new(). */
 PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error);
 void pipesim_planned_free(PipesimPlanned *planned);
 
 typedef struct _PipesimPlanner PipesimPlanner;
 
-/** pipesim_planner_new: all candidates of @wish, which must outlive it, bounded. (transfer full): NULL with
- * PIPESIM_ERROR_LIMIT. */
+/** pipesim_planner_new: all candidates of @wish, which must outlive it, bounded, one at
+ * least. (transfer full): NULL with PIPESIM_ERROR_LIMIT, or where there is none with that of the first rule that refused
+ * one, or that no sizes divide the GPUs. */
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error);
 void pipesim_planner_free(PipesimPlanner *planner);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPlanner, pipesim_planner_free)
 
-/** pipesim_planner_count: how many there are; pipesim_planner_refusal: where there are none, why (its own), or NULL. */
+/** pipesim_planner_count: how many there are. */
 guint pipesim_planner_count(const PipesimPlanner *planner);
-const GError *pipesim_planner_refusal(const PipesimPlanner *planner);
 
 /** pipesim_planner_simulate: candidates @first to @first + @n - 1, in the order of the search; from several threads at once. */
 void pipesim_planner_simulate(

@@ -1,8 +1,8 @@
 #include "config.h"
 
 #include "output/gnuplot.h"
+#include "plan/plan-picture.h"
 #include "schedule/schedule.h"
-#include "sweep/plan-picture.h"
 #include "sweep/series.h"
 
 #define WIDTH  960

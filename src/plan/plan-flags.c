@@ -1,7 +1,7 @@
 /* How a candidate is written for people: in words, and as a command. */
 #include "config.h"
 
-#include "cli/plan.h"
+#include "plan/plan.h"
 #include <math.h>
 #include <string.h>
 

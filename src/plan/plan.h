@@ -1,9 +1,8 @@
-/* What one command line of `pipesim plan` asks for and found, and how that is written. Private to cmd-plan.c and
- * plan-*.c. */
+/* What one command line of `pipesim plan` asks for and found, and how that is written. */
 #pragma once
-#include "cli/mpi.h"
+#include "output/table.h"
+#include "plan/planner.h"
 #include "setup/setup.h"
-#include "sweep/planner.h"
 #include "sweep/rows.h"
 
 typedef struct {
@@ -38,6 +37,10 @@ void pipesim_plan_torchtitan(
 void pipesim_plan_torchtitan_recipe(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out);
 
+/** pipesim_plan_text: appends the best as people read them, and where @explained > 0 more of that number. */
+void pipesim_plan_text(
+	const PipesimPlanning *plan, guint explained, const PipesimStyle *style, GString *out);
+
 /** pipesim_plan_json, pipesim_plan_csv: appends the best as JSON, a row of each that none beats in step and memory both. */
 void pipesim_plan_json(const PipesimPlanning *plan, GString *out);
 void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
@@ -50,11 +53,6 @@ typedef struct {
 
 /** pipesim_plan_rows: @lines as rows of a file; must outlive it. */
 PipesimRows pipesim_plan_rows(const PipesimPlanLines *lines);
-
-/** pipesim_plan_lines: simulates all candidates of @planner, or the part of --shard, on all @processes, and writes a row
- * of each to standard output or the file of -o, going on with it where --resume says so. *@stopped: by a signal. */
-gboolean pipesim_plan_lines(const PipesimPlanning *plan, PipesimPlanner *planner,
-	PipesimRowFormat format, PipesimProcesses processes, gboolean *stopped, GError **error);
 
 /** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);

@@ -2,8 +2,8 @@
 
 #include "base/parallel.h"
 #include "layout/layouts.h"
+#include "plan/planner-ways.h"
 #include "schedule/schedule.h"
-#include "sweep/planner-ways.h"
 #include <string.h>
 
 /* Candidates that are simulated before what they found prunes others, or where none is pruned. */
@@ -43,7 +43,6 @@ void pipesim_planned_free(PipesimPlanned *planned)
 	g_array_unref(planned->misses);
 	g_array_unref(planned->frontier);
 	g_array_unref(planned->all);
-	g_clear_error(&planned->refusal);
 	g_free(planned);
 }
 
@@ -404,7 +403,6 @@ static PipesimPlanned *new_planned(PipesimPlanner *candidates)
 	planned->frontier = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
 	planned->candidates = items->len;
-	planned->refusal = g_steal_pointer(&candidates->refusal);
 	for (guint i = 0; i < items->len; i++) {
 		const PipesimCandidate *candidate =
 			&g_array_index(items, PipesimPlanItem, i).candidate;
