@@ -1,8 +1,10 @@
 /* What pipesim-microbench decides without a GPU: when the governor series runs what, what a clock
  * was between two readings, which orders it replays. Prints what is wrong; built and run by
  * tests/microbench.sh. */
+#include "device.h"
 #include "governor-plan.h"
 #include "microbench-check.h"
+#include "model.h"
 #include "replay-order.h"
 #include "samples.h"
 #include <cmath>
@@ -30,6 +32,33 @@ void test_samples()
 	check(near(value_at(some, 5000, 1000), -1), "in a gap");
 	check(near(value_at(some, 3000, 1000), 300), "at the edge of a gap");
 	check(near(value_at({}, 0, 1000), -1), "no samples");
+}
+
+/* What a chip that does not exist here gets: Ampere's, Hopper's, Blackwell's. */
+void test_fallbacks()
+{
+	for (int capability : {80, 86, 89, 100, 103, 110, 120})
+		check(!has_block_fp8(capability),
+			"BF16 where FP8 has no blocks of 128: " + std::to_string(capability));
+	check(has_block_fp8(90), "blocks of FP8 on Hopper");
+	check(has_bulk_code(90, 90), "bulk copies of code for Hopper");
+	check(has_bulk_code(90, 100), "bulk copies of PTX for Hopper on a chip after it");
+	check(!has_bulk_code(80, 100), "PTX of Ampere has no bulk copies, whatever runs it");
+	check(!has_bulk_code(80, 90), "nor on Hopper");
+	check(!has_bulk_code(80, 80), "nor on Ampere");
+}
+
+/* All that depends on experts asks the model: --experts is put there. */
+void test_experts()
+{
+	const Model own = read_model("deepseek-v3");
+	for (int experts : {1, 3, 8, 64}) {
+		const Model other = read_model("deepseek-v3", experts);
+		check(other.experts_per_gpu == experts, "--experts " + std::to_string(experts));
+		check(other.experts == own.experts && other.top_k == own.top_k,
+			"--experts leaves the rest");
+	}
+	check(own.experts_per_gpu > 0 && !read_model("llama-3-70b").moe(), "the built-in models");
 }
 
 void test_plan()
@@ -206,6 +235,8 @@ void test_any_bytes()
 int main()
 {
 	test_samples();
+	test_fallbacks();
+	test_experts();
 	test_plan();
 	test_good_order();
 	test_pairs();

@@ -52,10 +52,12 @@ one_of()
 compiler=$(command -v "${CXX:-c++}" || command -v g++)
 sources=$(cd "$TOP_SRCDIR" && pwd)
 one_of "$scratch/host.cc" "$sources/tests/microbench-host.cc" "$sources/src/cuda/governor-plan.cc" \
-	"$sources/src/cuda/replay-order.cc" "$sources/src/cuda/samples.cc"
+	"$sources/src/cuda/model.cc" "$sources/src/cuda/replay-order.cc" "$sources/src/cuda/samples.cc"
+env -u MAKEFLAGS make -s -C "$sources/src/cuda" BUILD="$scratch/host-build" \
+	"$scratch/host-build/model-builtin.h"
 if [ -z "$compiler" ]; then
 	echo 'SKIP: what pipesim-microbench decides without a GPU: no C++ compiler'
-elif ! "$compiler" -std=c++17 -Wall -Wextra -I"$sources/src/cuda" -o "$scratch/host" \
+elif ! "$compiler" -std=c++17 -Wall -Wextra -I"$sources/src/cuda" -I"$scratch/host-build" -o "$scratch/host" \
 	"$scratch/host.cc" >"$scratch/out" 2>&1; then
 	fail "microbench-host.cc does not build: $(head -n 5 "$scratch/out")"
 else
@@ -137,12 +139,16 @@ for option in --help --version; do
 	fi
 done
 trace=$scratch/trace.csv
+model "s/^routed.*/routed = 32/"
+mv "$scratch/model.ini" "$scratch/few.ini"
 for value in ' 5' +5 nan 1e9 ''; do
 	refuse 2 'not a whole number' --reps "$value" -o "$trace"
 done
 for value in nan 0x10 1e99 1e-320 ' 4'; do
 	refuse 2 'not a rate' --pace-gbps "$value" -o "$trace"
 done
+refuse 2 'has 0 experts' --model llama-3-70b --experts 4 -o "$trace"
+refuse 2 'has 32 experts' --model "$scratch/few.ini" --experts 64 -o "$trace"
 refuse 2 'there is no --replay' --replay-rank 1 -o "$trace"
 refuse 2 'name a trace' --governor
 refuse 2 'name a trace' --resident

@@ -1,5 +1,6 @@
 #include "bench.h"
 #include "cuda-check.h"
+#include "device.h"
 #include <algorithm>
 
 namespace bench
@@ -18,7 +19,7 @@ Bench::Bench(const Options &options, const Model &model, const std::vector<int> 
     : options(options), model(model), devices(devices), nvml(nvml), orders(orders)
 {
 	chip_sms = multiprocessors(devices[0]);
-	if (capability(devices[0]) < 90)
+	if (!has_block_fp8(capability(devices[0])))
 		remarks.push_back("no block-scaled FP8 on this GPU: BF16 throughout");
 	pair_split = options.split;
 	if (pair_split.compute == 0)

@@ -1,5 +1,6 @@
 #include "check-compute.h"
 #include "check-tools.h"
+#include "device.h"
 #include <cmath>
 #include <cuda_fp8.h>
 
@@ -63,10 +64,9 @@ void Checker::skip(const std::string &name, const std::string &why)
 
 bool Checker::has_fp8() const
 {
-	int device, major;
+	int device;
 	CUDA_CHECK(cudaGetDevice(&device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-	return major == 9;
+	return has_block_fp8(capability(device));
 }
 
 Values to_double(const Buffer<bf16> &buffer)

@@ -1,6 +1,7 @@
 #include "check-waiting.h"
 #include "chip.h"
 #include "comm-kernels.h"
+#include "device.h"
 #include "nccl.h"
 #include "waiting.h"
 #include <cmath>

@@ -2,6 +2,7 @@
 #include "comm-device.cuh"
 #include "comm-receive.cuh"
 #include "cuda-check.h"
+#include "device.h"
 #include "route.h"
 
 namespace bench
@@ -111,20 +112,20 @@ __global__ void __launch_bounds__(kCommThreads, 1)
 	leave(a, w, checksum);
 }
 
-/* The copy engine of the SM where there is one and two rows fit its buffers. */
-bool use_bulk(const ExchangeArgs &args)
-{
-	int device, major;
-	CUDA_CHECK(cudaGetDevice(&device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-	return major >= 9 && 2 * args.row_bytes <= kRingBytes;
-}
-
 using Kernel = void (*)(const ExchangeArgs);
+
+/* The copy engine of the SM where the kernel has code for it and two rows fit its buffers. */
+bool use_bulk(Kernel bulk, const ExchangeArgs &args)
+{
+	cudaFuncAttributes code;
+	CUDA_CHECK(cudaFuncGetAttributes(&code, (const void *)bulk));
+	return has_bulk_code(code.ptxVersion, code.binaryVersion) &&
+	       2 * args.row_bytes <= kRingBytes;
+}
 
 void launch(Kernel bulk, Kernel plain, const ExchangeArgs &args, int sms, cudaStream_t stream)
 {
-	if (use_bulk(args)) {
+	if (use_bulk(bulk, args)) {
 		CUDA_CHECK(cudaFuncSetAttribute((const void *)bulk,
 			cudaFuncAttributeMaxDynamicSharedMemorySize, kBulkSharedBytes));
 		bulk<<<sms, kCommThreads, kBulkSharedBytes, stream>>>(args);

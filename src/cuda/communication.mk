@@ -1,5 +1,5 @@
 # What dispatch, combine, P2P, the capture and the program itself are made of.
-COMMUNICATION := bench bench-steps capture check-comm check-waiting chip clock comm comm-data comm-kernels event \
+COMMUNICATION := bench bench-steps capture check-comm check-waiting chip clock comm comm-data comm-kernels device event \
 	governor governor-plan main nccl nvml options p2p pair partition permute progress provenance \
 	replay replay-order report report-series resident rig route sampler samples trace-writer waiting
 

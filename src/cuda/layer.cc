@@ -1,3 +1,4 @@
+#include "device.h"
 #include "layer-impl.h"
 #include <algorithm>
 
@@ -53,15 +54,13 @@ static std::vector<std::vector<Part>> all_components(Set &set)
 /* What a device cannot do is said before gigabytes are allocated on it. */
 static void check_options(const Model &model, const LayerOptions &options)
 {
-	int device, major;
+	int device;
 	CUDA_CHECK(cudaGetDevice(&device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-	if (major < 8)
-		throw Unsupported("compute capability " + std::to_string(major) +
-				  ".x: the layer needs 8.0 or later");
-	if (options.fp8 && major != 9)
-		throw Unsupported("compute capability " + std::to_string(major) +
-				  ".x: block-scaled FP8 needs 9.0; BF16 works");
+	const int chip = capability(device);
+	if (options.fp8 && !has_block_fp8(chip))
+		throw Unsupported("compute capability " + std::to_string(chip / 10) + "." +
+				  std::to_string(chip % 10) +
+				  ": block-scaled FP8 needs 9.0; BF16 works");
 	if (options.tokens < 128 || options.tokens % 128 != 0)
 		throw Unsupported(std::to_string(options.tokens) +
 				  " tokens: the micro-batch must be a multiple of 128");

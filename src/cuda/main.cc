@@ -4,6 +4,7 @@
 #include "check-compute.h"
 #include "check-waiting.h"
 #include "cuda-check.h"
+#include "device.h"
 #include "provenance.h"
 #include "replay-order.h"
 #include "report.h"
@@ -63,10 +64,7 @@ std::vector<int> choose_devices(const Options &options)
 			wanted *= 2;
 	std::vector<int> devices;
 	for (int device = 0; device < wanted; device++) {
-		int major;
-		CUDA_CHECK(cudaDeviceGetAttribute(
-			&major, cudaDevAttrComputeCapabilityMajor, device));
-		if (major < 8)
+		if (capability(device) < 80)
 			throw Unsupported("GPU " + std::to_string(device) +
 					  " is older than compute capability 8.0");
 		devices.push_back(device);
@@ -189,10 +187,14 @@ int run(int argc, char **argv)
 			"name a trace with -o FILE.csv, or ask for --report or --check");
 	Model model;
 	try {
-		model = read_model(options.model);
+		model = read_model(options.model, options.experts);
 	} catch (const std::exception &e) {
 		return complain(e, kBadModel);
 	}
+	if (options.experts > model.experts)
+		throw UsageError("--experts " + std::to_string(options.experts) + ": " +
+				 model.name + " has " + std::to_string(model.experts) +
+				 " experts");
 	if (options.action == Action::capture && !options.output.empty())
 		demand_writable(options.output);
 	std::vector<ReplayOrder> orders;

@@ -197,7 +197,7 @@ int Model::down_padded() const
 	return (down_width() + 127) / 128 * 128;
 }
 
-Model read_model(const std::string &what)
+Model read_model(const std::string &what, int experts_per_gpu)
 {
 	const char *builtin = builtin_model(what);
 	std::istringstream text(builtin ? builtin : "");
@@ -216,6 +216,8 @@ Model read_model(const std::string &what)
 	read_mlp(ini, model);
 	ini.finish();
 	validate(model, what);
+	if (experts_per_gpu)
+		model.experts_per_gpu = experts_per_gpu;
 	return model;
 }
 

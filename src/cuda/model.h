@@ -46,8 +46,9 @@ struct Model {
 };
 
 /* `what` is the path of an ini file or a built-in name ("deepseek-v3", "llama-3-70b"); throws
- * std::runtime_error that names the line at fault. */
-Model read_model(const std::string &what);
+ * std::runtime_error that names the line at fault. `experts_per_gpu` instead of the file's; 0 = the
+ * file's. */
+Model read_model(const std::string &what, int experts_per_gpu = 0);
 
 /* Operations of all linear layers of the attention block over `tokens` tokens, one pass. */
 double attention_linear_flops(const Model &model, int64_t tokens);

@@ -1,5 +1,6 @@
 #include "buffer.h"
 #include "cuda-check.h"
+#include "device.h"
 #include "partition.h"
 #include "ptx.h"
 #include <cuda.h>
@@ -70,12 +71,11 @@ const char *sm_mode_name(SmMode mode)
 
 int count_sms(cudaStream_t stream)
 {
-	int device, sms;
+	int device;
 	CUDA_CHECK(cudaGetDevice(&device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
 	Buffer<unsigned int> bits(64);
 	CUDA_CHECK(cudaDeviceSynchronize());
-	probe_kernel<<<4 * sms, 1024, 0, stream>>>(bits);
+	probe_kernel<<<4 * multiprocessors(device), 1024, 0, stream>>>(bits);
 	LAUNCH_CHECK();
 	int count = 0;
 	for (unsigned int word : bits.download())

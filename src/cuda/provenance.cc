@@ -123,11 +123,10 @@ void add_model(
 			   " heads=" + std::to_string(model.heads) +
 			   " inter=" + std::to_string(model.inter) +
 			   " shared_inter=" + std::to_string(model.shared_inter);
-	int local = o.experts ? o.experts : model.experts_per_gpu;
 	m.insert(m.end(),
 		{{"model", text}, {"tokens", std::to_string(o.tokens)},
 			{"seq", std::to_string(o.tokens)}, {"ep", std::to_string(ranks)},
-			{"experts_local", std::to_string(local)},
+			{"experts_local", std::to_string(model.experts_per_gpu)},
 			{"topk", std::to_string(model.top_k)},
 			{"fanout", std::to_string(model.top_groups)}, {"layers_per_chunk", "1"},
 			{"dtype_recipe", bench.fp8() ? "fp8-block-1x128-128x128" : "bf16"},

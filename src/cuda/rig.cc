@@ -1,5 +1,6 @@
 #include "rig.h"
 #include "cuda-check.h"
+#include "device.h"
 #include <algorithm>
 
 namespace bench
@@ -18,23 +19,8 @@ const Work &find(const std::vector<Work> &works, const char *component, const ch
 
 } // namespace
 
-int multiprocessors(int device)
-{
-	int sms;
-	CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-	return sms;
-}
-
-int capability(int device)
-{
-	int major, minor;
-	CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-	CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-	return 10 * major + minor;
-}
-
 Rig::Rig(const Options &options, const Model &model, const std::vector<int> &devices)
-    : devices(devices), fp8(capability(devices[0]) >= 90), options(options), model(model)
+    : devices(devices), fp8(has_block_fp8(capability(devices[0]))), options(options), model(model)
 {
 	if (model.moe()) {
 		route = make_route(route_shape(model.top_k));
@@ -61,7 +47,7 @@ RouteShape Rig::route_shape(int topk) const
 	RouteShape shape;
 	shape.ranks = (int)devices.size();
 	shape.tokens = options.tokens;
-	shape.experts_local = options.experts ? options.experts : model.experts_per_gpu;
+	shape.experts_local = model.experts_per_gpu;
 	shape.topk = topk;
 	shape.groups = model.groups;
 	shape.fanout = model.top_groups;
@@ -73,8 +59,8 @@ RouteShape Rig::route_shape(int topk) const
 				 " of them per token, do not fit " +
 				 std::to_string(shape.ranks) + " GPUs");
 	if (shape.topk > shape.fanout * shape.experts_local)
-		throw UsageError("--experts " + std::to_string(shape.experts_local) +
-				 ": a token takes " + std::to_string(shape.topk) +
+		throw UsageError(std::to_string(shape.experts_local) +
+				 " experts per GPU: a token takes " + std::to_string(shape.topk) +
 				 " experts out of " + std::to_string(shape.fanout) + " groups");
 	return shape;
 }
@@ -84,7 +70,7 @@ std::unique_ptr<Comm> Rig::make_comm(const std::vector<RankRoute> &route) const
 	CommShape rows;
 	rows.tokens = options.tokens;
 	rows.fanout = model.top_groups;
-	rows.experts_local = options.experts ? options.experts : model.experts_per_gpu;
+	rows.experts_local = model.experts_per_gpu;
 	rows.hidden = model.hidden;
 	rows.value_bytes = fp8 ? model.hidden : 2 * model.hidden;
 	rows.scale_bytes = fp8 ? scale_bytes_of(model.hidden) : 0;

@@ -51,8 +51,4 @@ class Rig
 	std::vector<int> prepared; /* SM budgets that the layers know */
 };
 
-/* Of a device: its number of SMs; 10 * major + minor of its compute capability. */
-int multiprocessors(int device);
-int capability(int device);
-
 } // namespace bench
