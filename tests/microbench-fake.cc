@@ -175,13 +175,17 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 	delete (Graph *)exec;
 	return cudaSuccess;
 }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
+{
+	return cudaSuccess;
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
 	give(s, ((Graph *)exec)->ns);
 	gpus[((Graph *)exec)->to].moving_until = stream(s)->end;
 	return cudaSuccess;
 }
-cudaError_t cudaEventCreate(cudaEvent_t *made)
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *made, unsigned)
 {
 	*made = (cudaEvent_t) new Mark;
 	return cudaSuccess;

@@ -83,14 +83,15 @@ else
 		orders="$orders $scratch/$schedule.csv"
 	done
 	set --
-	for name in governor governor-plan replay replay-order event; do
+	for name in governor governor-plan replay replay-order event graph; do
 		set -- "$@" "$sources/src/cuda/$name.cc"
 	done
 	one_of "$scratch/fake.cc" "$sources/tests/microbench-fake.cc" "$@"
 	# resident.cc has names of its own that governor.cc has too
 	# shellcheck disable=SC2086 # several files
 	if "$compiler" -std=c++17 -I"$sources/src/cuda" -isystem "$toolkit" -o "$scratch/fake" \
-		"$scratch/fake.cc" "$sources/src/cuda/resident.cc" -lpthread >"$scratch/out" 2>&1 &&
+		"$scratch/fake.cc" "$sources/src/cuda/resident.cc" \
+		"$sources/src/cuda/resident-nccl.cc" -lpthread >"$scratch/out" 2>&1 &&
 		"$scratch/fake" 159000 $orders >"$scratch/out" 2>&1; then
 		count=$(tail -n 1 "$scratch/out")
 		checks=$((checks + ${count%% *}))

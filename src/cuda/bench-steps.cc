@@ -63,25 +63,13 @@ void Bench::step_tune()
 	make_works();
 }
 
-/* Rate by SM count, and by kind of load. */
+/* Rate by SM count. */
 void Bench::step_curves()
 {
 	if (!rig->comm)
 		return;
 	for (CommKind kind : {CommKind::dispatch, CommKind::combine}) {
-		std::vector<Item *> items;
 		const CommSettings &best = rig->how[(int)kind];
-		for (LdMode ld : {LdMode::nc256, LdMode::volatile_, LdMode::relaxed}) {
-			CommSettings s = best;
-			s.ld = ld;
-			items.push_back(component(whole, std::string("/") + ld_mode_name(ld),
-				true, &s, [&](int r) {
-					return rig->comm->work(
-						kind, r, exchange_name(kind), "F", s);
-				}));
-		}
-		measure(items, {"loads", LoadMode::back_to_back, kCurveReps, kWarmup});
-		drop(items);
 		std::vector<int> counts(std::begin(kCurveSms), std::end(kCurveSms));
 		counts.push_back(chip_sms);
 		for (int sms : counts) {
@@ -169,21 +157,16 @@ void Bench::step_reduced()
 /* The pair under each way of sharing SMs. */
 void Bench::step_modes()
 {
-	for (SmMode mode : {SmMode::none, SmMode::grid, SmMode::green}) {
+	for (SmMode mode : {SmMode::none, SmMode::grid}) {
 		SmSplit split = pair_split;
 		split.mode = mode;
 		if (mode != SmMode::none)
 			rig->prepare(split.compute);
-		try {
-			Partitions on = partitions(split);
-			Item *item = pair_item(on, split.comm);
-			measure({item},
-				{std::string("pair-") + sm_mode_name(mode),
+		Partitions on = partitions(split);
+		Item *item = pair_item(on, split.comm);
+		measure({item}, {std::string("pair-") + sm_mode_name(mode),
 					LoadMode::back_to_back, options.reps / 2, kWarmup});
-			capture->remove(item);
-		} catch (const Unsupported &e) {
-			remarks.push_back(e.what());
-		}
+		capture->remove(item);
 	}
 }
 
@@ -280,7 +263,7 @@ double Bench::expected_ns(const std::string &step) const
 	if (step == "rows")
 		return 2.0 * side * 0.4 * (round_ns - pair_ns) + 3e9;
 	if (step == "modes")
-		return 3.0 * side * pair_ns;
+		return 2.0 * side * pair_ns;
 	if (step == "sweep")
 		return (double)options.sweep.size() * side * round_ns;
 	if (step == "governor")

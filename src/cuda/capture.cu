@@ -1,6 +1,7 @@
 #include "buffer.h"
 #include "capture.h"
 #include "cuda-check.h"
+#include "median.h"
 #include "ptx.h"
 #include <algorithm>
 #include <cmath>
@@ -28,26 +29,11 @@ __global__ void gate_kernel(volatile unsigned int *gate, unsigned int ticket)
 		gate[1] = ticket;
 }
 
-cudaEvent_t make_event()
+/* Makes it the current one, of which what is created next will be. */
+int use(int device)
 {
-	cudaEvent_t event;
-	CUDA_CHECK(cudaEventCreate(&event));
-	return event;
-}
-
-int64_t elapsed_ns(cudaEvent_t start, cudaEvent_t end)
-{
-	float ms;
-	CUDA_CHECK(cudaEventElapsedTime(&ms, start, end));
-	return llround((double)ms * 1e6);
-}
-
-double median(std::vector<double> values)
-{
-	if (values.empty())
-		return 0;
-	std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-	return values[values.size() / 2];
+	CUDA_CHECK(cudaSetDevice(device));
+	return device;
 }
 
 } // namespace
@@ -56,11 +42,14 @@ volatile int Capture::interrupted = 0;
 
 /* What a device needs beside the graphs. */
 struct Capture::Rank {
+	explicit Rank(int device) : device(use(device))
+	{
+	}
 	int device;
 	std::string pci;
 	cudaStream_t stream;
-	cudaEvent_t gate_open;
-	cudaEvent_t set_done[2];
+	Event gate_open;
+	Event set_done[2];
 	Buffer<char> flush; /* twice the L2 */
 	Health health;
 };
@@ -95,10 +84,8 @@ size_t Recorder::begin(const TraceRow &row, cudaStream_t stream)
 {
 	Span span;
 	span.row = row;
-	span.start = make_event();
-	span.end = make_event();
 	CUDA_CHECK(cudaEventRecordWithFlags(span.start, stream, cudaEventRecordExternal));
-	spans.push_back(span);
+	spans.push_back(std::move(span));
 	return spans.size() - 1;
 }
 
@@ -125,18 +112,13 @@ Capture::Capture(const std::vector<int> &devices, Comm *comm, const Nvml &nvml, 
 	gate = (volatile unsigned int *)flag;
 	gate[0] = gate[1] = 0;
 	for (int device : devices) {
-		Rank r;
+		Rank r(device);
 		char pci[32];
 		int l2;
-		CUDA_CHECK(cudaSetDevice(device));
 		CUDA_CHECK(cudaDeviceGetPCIBusId(pci, sizeof pci, device));
 		CUDA_CHECK(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
-		r.device = device;
 		r.pci = pci;
 		CUDA_CHECK(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
-		r.gate_open = make_event();
-		r.set_done[0] = make_event();
-		r.set_done[1] = make_event();
 		r.flush = Buffer<char>(2 * (int64_t)l2);
 		ranks.push_back(std::move(r));
 	}
@@ -149,8 +131,6 @@ Capture::~Capture()
 		remove(items.back());
 	for (Rank &r : ranks) {
 		cudaSetDevice(r.device);
-		for (cudaEvent_t event : {r.gate_open, r.set_done[0], r.set_done[1]})
-			cudaEventDestroy(event);
 		cudaStreamDestroy(r.stream);
 	}
 	cudaFreeHost((void *)gate);
@@ -165,17 +145,10 @@ Item *Capture::add(const std::string &name, const std::function<cudaStream_t(int
 	for (auto &set : item->sets)
 		for (size_t r = 0; r < ranks.size(); r++) {
 			Captured c;
-			cudaGraph_t graph;
 			CUDA_CHECK(cudaSetDevice(ranks[r].device));
-			cudaStream_t stream = origin((int)r);
-			CUDA_CHECK(
-				cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
 			Recorder recorder(comm, c.spans);
-			capturer((int)r, recorder);
-			CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-			CUDA_CHECK(cudaGraphInstantiate(&c.exec, graph, 0));
-			CUDA_CHECK(cudaGraphDestroy(graph));
-			CUDA_CHECK(cudaGraphUpload(c.exec, ranks[r].stream));
+			c.graph = Graph(origin((int)r), [&] { capturer((int)r, recorder); });
+			c.graph.upload(ranks[r].stream);
 			for (const Span &span : c.spans)
 				item->exchanges |= !span.launches.empty();
 			set.push_back(std::move(c));
@@ -186,15 +159,6 @@ Item *Capture::add(const std::string &name, const std::function<cudaStream_t(int
 
 void Capture::remove(Item *item)
 {
-	for (auto &set : item->sets)
-		for (size_t r = 0; r < set.size(); r++) {
-			cudaSetDevice(ranks[r].device);
-			cudaGraphExecDestroy(set[r].exec);
-			for (const Span &span : set[r].spans) {
-				cudaEventDestroy(span.start);
-				cudaEventDestroy(span.end);
-			}
-		}
 	items.erase(std::find(items.begin(), items.end(), item));
 	delete item;
 }
@@ -206,7 +170,7 @@ void Capture::close_gate()
 		CUDA_CHECK(cudaSetDevice(r.device));
 		gate_kernel<<<1, 1, 0, r.stream>>>(gate, gates);
 		LAUNCH_CHECK();
-		CUDA_CHECK(cudaEventRecord(r.gate_open, r.stream));
+		r.gate_open.record(r.stream);
 	}
 }
 
@@ -225,7 +189,7 @@ void Capture::launch(Item *item, int set)
 {
 	for (size_t r = 0; r < ranks.size(); r++) {
 		CUDA_CHECK(cudaSetDevice(ranks[r].device));
-		CUDA_CHECK(cudaGraphLaunch(item->sets[set][r].exec, ranks[r].stream));
+		item->sets[set][r].graph.launch(ranks[r].stream);
 	}
 }
 
@@ -256,8 +220,8 @@ void Capture::collect(Item *item, int set, const Series &series, int rep, int or
 			row.rank = (int)r;
 			row.device = ranks[r].device;
 			row.pair_id = row.pair_id >= 0 ? pairs : -1;
-			row.t_start_ns = elapsed_ns(ranks[r].gate_open, span.start);
-			row.dur_ns = elapsed_ns(span.start, span.end);
+			row.t_start_ns = ranks[r].gate_open.until_ns(span.start);
+			row.dur_ns = span.start.until_ns(span.end);
 			row.status = rep < series.warmup ? "warmup" : "ok";
 			if (gate[1] == gates)
 				row.status = "outlier"; /* began before all was queued */
@@ -339,14 +303,14 @@ bool Capture::run_sustained(std::vector<Item *> list, const Series &given)
 				launch(item, set);
 			for (Rank &r : ranks) {
 				CUDA_CHECK(cudaSetDevice(r.device));
-				CUDA_CHECK(cudaEventRecord(r.set_done[set], r.stream));
+				r.set_done[set].record(r.stream);
 			}
 		}
 		open_gate();
 		read_health();
 		if (rep > 0) {
 			for (Rank &r : ranks)
-				CUDA_CHECK(cudaEventSynchronize(r.set_done[!set]));
+				r.set_done[!set].synchronize();
 			for (size_t i = 0; i < order[!set].size(); i++)
 				collect(order[!set][i], !set, series, rep - 1, (int)i);
 		}
@@ -402,7 +366,7 @@ void Capture::estimate(const std::vector<Item *> &list)
 			wait_all();
 		}
 		const Span &span = item->sets[0][0].spans[0];
-		item->expected_ns = (double)elapsed_ns(span.start, span.end);
+		item->expected_ns = (double)span.start.until_ns(span.end);
 	}
 }
 
@@ -423,19 +387,16 @@ void Capture::measure_events()
 	Rank &r = ranks[0];
 	CUDA_CHECK(cudaSetDevice(r.device));
 	std::vector<Span> spans;
-	cudaGraph_t graph;
-	cudaGraphExec_t exec;
-	CUDA_CHECK(cudaStreamBeginCapture(r.stream, cudaStreamCaptureModeRelaxed));
-	Recorder recorder(nullptr, spans);
-	for (int i = 0; i < kEventPairs; i++)
-		recorder.end(recorder.begin(TraceRow(), r.stream), r.stream);
-	CUDA_CHECK(cudaStreamEndCapture(r.stream, &graph));
-	CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
-	CUDA_CHECK(cudaGraphLaunch(exec, r.stream));
+	const Graph graph(r.stream, [&] {
+		Recorder recorder(nullptr, spans);
+		for (int i = 0; i < kEventPairs; i++)
+			recorder.end(recorder.begin(TraceRow(), r.stream), r.stream);
+	});
+	graph.launch(r.stream);
 	CUDA_CHECK(cudaStreamSynchronize(r.stream));
 	std::vector<double> distances;
 	for (const Span &span : spans)
-		distances.push_back((double)elapsed_ns(span.start, span.end));
+		distances.push_back((double)span.start.until_ns(span.end));
 	overhead = (int64_t)median(distances);
 	std::sort(distances.begin(), distances.end());
 	for (size_t i = 1; i < distances.size(); i++) {
@@ -443,12 +404,6 @@ void Capture::measure_events()
 		if (step > 0 && (resolution == 0 || step < resolution))
 			resolution = step;
 	}
-	for (const Span &span : spans) {
-		cudaEventDestroy(span.start);
-		cudaEventDestroy(span.end);
-	}
-	CUDA_CHECK(cudaGraphExecDestroy(exec));
-	CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
 } // namespace bench

@@ -7,6 +7,8 @@
  * exchanges meet. */
 #pragma once
 #include "comm.h"
+#include "event.h"
+#include "graph.h"
 #include "nvml.h"
 #include "partition.h"
 #include "trace-writer.h"
@@ -30,7 +32,7 @@ const char *load_mode_name(LoadMode mode);
 /* Two events inside a graph and the row that their distance fills in. */
 struct Span {
 	TraceRow row; /* everything but run_id, rep, order, times, health, status, load_mode */
-	cudaEvent_t start = nullptr, end = nullptr;
+	Event start, end;
 	std::vector<CommLaunch> launches; /* exchanges inside the interval */
 };
 
@@ -57,7 +59,7 @@ using Capturer = std::function<void(int rank, Recorder &recorder)>;
 
 /* One rank's executable graph of an item. */
 struct Captured {
-	cudaGraphExec_t exec = nullptr;
+	Graph graph;
 	std::vector<Span> spans;
 };
 

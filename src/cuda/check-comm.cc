@@ -14,15 +14,14 @@ struct Case {
 	int tokens, experts_local, hidden;
 	bool fp8;
 	int chunk_tokens, sms;
-	LdMode ld;
 };
 
 const Case kCases[] = {
-	{37, 4, 512, true, 1, 1, LdMode::volatile_},
-	{256, 4, 1536, true, 8, 5, LdMode::nc256},
-	{193, 2, 1024, false, 3, 20, LdMode::relaxed},
-	{1, 4, 512, true, 16, 2, LdMode::nc256},
-	{640, 8, 7168, true, 4, 12, LdMode::volatile_},
+	{37, 4, 512, true, 1, 1},
+	{256, 4, 1536, true, 8, 5},
+	{193, 2, 1024, false, 3, 20},
+	{1, 4, 512, true, 16, 2},
+	{640, 8, 7168, true, 4, 12},
 };
 
 /* A router that keeps `fanout` groups of 8, with the model's 8 experts per token. */
@@ -86,7 +85,7 @@ class Run
 	/* Launches an exchange on every rank and waits; true if all checksums hold. */
 	bool exchange(CommKind kind)
 	{
-		CommSettings settings{c.ld, c.chunk_tokens, 0};
+		CommSettings settings{c.chunk_tokens, 0};
 		comm.take_launches();
 		for (size_t r = 0; r < devices.size(); r++) {
 			comm.poison_output(kind, (int)r);
@@ -239,7 +238,7 @@ void check_case(std::vector<CheckResult> &results, const std::vector<int> &devic
 			   std::to_string(c.tokens) + " tokens x " + std::to_string(c.hidden) +
 			   (c.fp8 ? " FP8, " : " BF16, ") + std::to_string(c.experts_local) +
 			   " experts, " + std::to_string(c.sms) + " SMs, chunks of " +
-			   std::to_string(c.chunk_tokens) + ", " + ld_mode_name(c.ld);
+			   std::to_string(c.chunk_tokens);
 	auto add = [&](const char *name, double error, double limit) {
 		results.push_back({name, error, limit, error <= limit, note});
 	};

@@ -48,13 +48,6 @@ Chip::~Chip()
 {
 	cudaSetDevice(device);
 	cudaDeviceSynchronize();
-	for (const auto &op : ops)
-		cudaGraphExecDestroy(op->exec);
-	for (const auto &list : spans)
-		for (const Span &span : list) {
-			cudaEventDestroy(span.start);
-			cudaEventDestroy(span.end);
-		}
 }
 
 /* What the op consists of; empty where the model has no such. */
@@ -118,19 +111,16 @@ const ChipOp *Chip::op(const std::string &component, const std::string &phase)
 	made->row.tokens = works.attn_f.tokens;
 	made->row.rank = rank;
 	made->row.device = device;
-	cudaGraph_t graph;
-	CUDA_CHECK(cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed));
-	if (pairs) {
-		spans.emplace_back();
-		Recorder recorder(rig->comm.get(), spans.back());
-		capture_pair(works, *pair, rig->how, recorder);
-	}
-	for (const Work &work : list)
-		enqueue(work);
-	CUDA_CHECK(cudaStreamEndCapture(on, &graph));
-	CUDA_CHECK(cudaGraphInstantiate(&made->exec, graph, 0));
-	CUDA_CHECK(cudaGraphDestroy(graph));
-	CUDA_CHECK(cudaGraphUpload(made->exec, stream()));
+	made->graph = Graph(on, [&] {
+		if (pairs) {
+			spans.emplace_back();
+			Recorder recorder(rig->comm.get(), spans.back());
+			capture_pair(works, *pair, rig->how, recorder);
+		}
+		for (const Work &work : list)
+			enqueue(work);
+	});
+	made->graph.upload(stream());
 	if (rig->comm)
 		rig->comm->take_launches();
 	Event begin, end;
@@ -147,7 +137,7 @@ const ChipOp *Chip::op(const std::string &component, const std::string &phase)
 
 void Chip::launch(const ChipOp &op)
 {
-	CUDA_CHECK(cudaGraphLaunch(op.exec, stream()));
+	op.graph.launch(stream());
 }
 
 void Chip::synchronize()

@@ -16,7 +16,7 @@ namespace bench
 /* An op, captured. */
 struct ChipOp {
 	TraceRow row; /* component, phase, impl and where it runs */
-	cudaGraphExec_t exec = nullptr;
+	Graph graph;
 	double expected_ns = 0; /* once measured */
 };
 

@@ -78,7 +78,6 @@ __device__ inline void publish(const ExchangeArgs &a)
 	}
 	volatile CommRecord *r = a.record;
 	r->wait_ns = ready > start ? ready - start : 0;
-	r->span_ns = now_ns() - start;
 	r->checksum = s->checksum;
 	r->sms = sms;
 	r->timed_out = s->timed_out;

@@ -59,7 +59,7 @@ __device__ inline void dispatch_send(const ExchangeArgs &a, const Warp &w)
 	}
 }
 
-template <LdMode LD, bool BULK>
+template <bool BULK>
 __global__ void __launch_bounds__(kCommThreads, 1)
 	dispatch_kernel(const __grid_constant__ ExchangeArgs a)
 {
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kCommThreads, 1)
 	else if (w.sends)
 		dispatch_send(a, w);
 	else
-		checksum = dispatch_receive<LD>(a, w);
+		checksum = dispatch_receive(a, w);
 	leave(a, w, checksum);
 }
 
@@ -97,7 +97,7 @@ __device__ inline void combine_send(const ExchangeArgs &a, const Warp &w)
 	}
 }
 
-template <LdMode LD, bool BULK>
+template <bool BULK>
 __global__ void __launch_bounds__(kCommThreads, 1)
 	combine_kernel(const __grid_constant__ ExchangeArgs a)
 {
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kCommThreads, 1)
 	else if (w.sends)
 		combine_send(a, w);
 	else
-		checksum = combine_receive<LD>(a, w);
+		checksum = combine_receive(a, w);
 	leave(a, w, checksum);
 }
 
@@ -137,30 +137,14 @@ void launch(Kernel bulk, Kernel plain, const ExchangeArgs &args, int sms, cudaSt
 
 } // namespace
 
-void launch_dispatch(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream)
+void launch_dispatch(const ExchangeArgs &args, int sms, cudaStream_t stream)
 {
-	if (ld == LdMode::nc256)
-		launch(dispatch_kernel<LdMode::nc256, true>,
-			dispatch_kernel<LdMode::nc256, false>, args, sms, stream);
-	else if (ld == LdMode::volatile_)
-		launch(dispatch_kernel<LdMode::volatile_, true>,
-			dispatch_kernel<LdMode::volatile_, false>, args, sms, stream);
-	else
-		launch(dispatch_kernel<LdMode::relaxed, true>,
-			dispatch_kernel<LdMode::relaxed, false>, args, sms, stream);
+	launch(dispatch_kernel<true>, dispatch_kernel<false>, args, sms, stream);
 }
 
-void launch_combine(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream)
+void launch_combine(const ExchangeArgs &args, int sms, cudaStream_t stream)
 {
-	if (ld == LdMode::nc256)
-		launch(combine_kernel<LdMode::nc256, true>,
-			combine_kernel<LdMode::nc256, false>, args, sms, stream);
-	else if (ld == LdMode::volatile_)
-		launch(combine_kernel<LdMode::volatile_, true>,
-			combine_kernel<LdMode::volatile_, false>, args, sms, stream);
-	else
-		launch(combine_kernel<LdMode::relaxed, true>,
-			combine_kernel<LdMode::relaxed, false>, args, sms, stream);
+	launch(combine_kernel<true>, combine_kernel<false>, args, sms, stream);
 }
 
 } // namespace bench

@@ -5,8 +5,7 @@
  * is channel c * kSendWarps + w, and owns an equal part of every rank's tokens. It writes rows
  * straight into the receiver's staging buffer (peer memory), and after each chunk of tokens
  * releases a flag there. The receiving warp of the same channel waits for that flag, reads its
- * own staging buffer with the kind of load under test, adds up a checksum of what it saw, and
- * writes the result. One CTA takes one SM, so the grid is the SM budget.
+ * own staging buffer, adds up a checksum of what it saw, and writes the result. One CTA takes one SM, so the grid is the SM budget.
  *
  * Every launch begins with a barrier among the ranks: the time until the last peer has arrived
  * is waiting, everything after it is moving. The barrier also makes one staging buffer enough.
@@ -28,20 +27,10 @@ constexpr int kMaxCtas = 256;
 constexpr int kMaxChannels = kMaxCtas * kSendWarps;
 constexpr unsigned long long kSpinTimeoutNs = 4000000000ull;
 
-/* How the receiver reads rows that a peer has just written. `nc256` goes through the read-only
- * path (ld.global.nc.L1::no_allocate.L2::256B), whose use on such data PTX leaves undefined:
- * hence the checksum. */
-enum class LdMode {
-	nc256,
-	volatile_,
-	relaxed
-};
-
 /* What one launch reports, in host memory that the GPU writes. */
 struct CommRecord {
 	unsigned long long epoch;   /* counts launches of this exchange, from 0 */
 	unsigned long long wait_ns; /* first CTA's start until the last peer had arrived */
-	unsigned long long span_ns; /* first CTA's start until the last CTA's end */
 	unsigned int checksum;
 	unsigned int sms;       /* distinct SMs that the CTAs ran on */
 	unsigned int timed_out; /* nonzero: a spin gave up, the data are incomplete */
@@ -82,8 +71,8 @@ struct ExchangeArgs {
 };
 
 /* Asynchronous, capturable. `sms` CTAs, at most kMaxCtas and at most the GPU's SM count. */
-void launch_dispatch(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream);
-void launch_combine(const ExchangeArgs &args, LdMode ld, int sms, cudaStream_t stream);
+void launch_dispatch(const ExchangeArgs &args, int sms, cudaStream_t stream);
+void launch_combine(const ExchangeArgs &args, int sms, cudaStream_t stream);
 
 /* Random rows: bytes that are no FP8 NaN, or BF16 values in [-1, 1). `bytes` a multiple of 16.
  */

@@ -1,5 +1,5 @@
-/* Receiving: a warp waits for its channel's flags, reads the staging buffer with the kind of
- * load under test while the piece before is being written, and adds up the checksum. */
+/* Receiving: a warp waits for its channel's flags, reads the staging buffer while the piece
+ * before is being written, and adds up the checksum. */
 #pragma once
 #include "checksum.cuh"
 #include "comm-device.cuh"
@@ -11,16 +11,6 @@ namespace bench
 
 /* 16-byte pieces in each of the two sets of registers that a lane fills and empties in turn. */
 constexpr int kCopyPieces = 7;
-
-template <LdMode LD> __device__ inline int4 load_received(const int4 *p)
-{
-	if constexpr (LD == LdMode::nc256)
-		return load_nc256(p);
-	else if constexpr (LD == LdMode::volatile_)
-		return load_volatile(p);
-	else
-		return load_relaxed(p);
-}
 
 /* What has come: lane r watches rank r, and looks again only when more is needed than it has
  * seen.
@@ -53,7 +43,6 @@ struct Inbox {
 };
 
 /* Rows [begin, end) of the staging buffer to the same rows of the output. */
-template <LdMode LD>
 __device__ inline unsigned int receive_rows(
 	const ExchangeArgs &a, const Warp &w, int begin, int end)
 {
@@ -65,7 +54,7 @@ __device__ inline unsigned int receive_rows(
 #pragma unroll
 		for (int u = 0; u < kCopyPieces; u++)
 			if (base + u * 32 < count)
-				v[u] = load_received<LD>(from + base + u * 32);
+				v[u] = load_relaxed(from + base + u * 32);
 	};
 	auto keep = [&](const int4 *v, int base) {
 #pragma unroll
@@ -89,7 +78,6 @@ __device__ inline unsigned int receive_rows(
 
 /* Lane r knows where rank r's rows of the current chunk begin and end; where the next chunk's
  * end is fetched ahead. */
-template <LdMode LD>
 __device__ inline unsigned int dispatch_receive(const ExchangeArgs &a, const Warp &w)
 {
 	Inbox inbox;
@@ -106,7 +94,7 @@ __device__ inline unsigned int dispatch_receive(const ExchangeArgs &a, const War
 		for (int i = 0; i < a.ranks; i++) {
 			int source = (a.rank + i) % a.ranks;
 			inbox.await(a, w, source, chunks);
-			checksum += receive_rows<LD>(a, w, __shfl_sync(~0u, begin, source),
+			checksum += receive_rows(a, w, __shfl_sync(~0u, begin, source),
 				__shfl_sync(~0u, end, source));
 		}
 		begin = end;
@@ -138,7 +126,7 @@ __device__ inline int4 to_bf16(const float *sum)
 
 /* Sums a token's rows, of which there are at most ROWS, PIECES of each at once. Lane f holds
  * the weight of row f, and `there` has a bit for each row that exists: others are not read. */
-template <LdMode LD, int ROWS, int PIECES>
+template <int ROWS, int PIECES>
 __device__ inline unsigned int sum_token(
 	const ExchangeArgs &a, const Warp &w, int token, unsigned int there, float weight)
 {
@@ -152,7 +140,7 @@ __device__ inline unsigned int sum_token(
 #pragma unroll
 			for (int u = 0; u < PIECES; u++)
 				v[r][u] = (there >> r & 1) && base + u * 32 < pieces
-						  ? load_received<LD>(
+						  ? load_relaxed(
 							    from + r * pieces + base + u * 32)
 						  : int4{0, 0, 0, 0};
 	};
@@ -187,7 +175,6 @@ __device__ inline unsigned int sum_token(
 	return checksum;
 }
 
-template <LdMode LD>
 __device__ inline unsigned int combine_receive(const ExchangeArgs &a, const Warp &w)
 {
 	Inbox inbox;
@@ -203,9 +190,9 @@ __device__ inline unsigned int combine_receive(const ExchangeArgs &a, const Warp
 		inbox.await_all(a, w, (t - w.tokens.begin) / a.chunk_tokens + 1);
 		unsigned int there = __ballot_sync(~0u, weight > 0);
 		if (a.fanout <= 4)
-			checksum += sum_token<LD, 4, 2>(a, w, t, there, weight);
+			checksum += sum_token<4, 2>(a, w, t, there, weight);
 		else
-			checksum += sum_token<LD, kMaxFanout, 1>(a, w, t, there, weight);
+			checksum += sum_token<kMaxFanout, 1>(a, w, t, there, weight);
 		weight = next;
 	}
 	return checksum;

@@ -203,7 +203,7 @@ Work Comm::work(CommKind kind, int rank, const std::string &component, const std
 		launched.push_back({args.record, kind, rank});
 		int sms = lane.sms > 0 ? std::min(lane.sms, most) : most;
 		(kind == CommKind::dispatch ? launch_dispatch : launch_combine)(
-			args, settings.ld, sms, lane.stream);
+			args, sms, lane.stream);
 	};
 	return w;
 }
@@ -305,11 +305,6 @@ void enable_peers(const std::vector<int> &devices)
 			else
 				CUDA_CHECK(status);
 		}
-}
-
-const char *ld_mode_name(LdMode ld)
-{
-	return ld == LdMode::nc256 ? "nc256" : ld == LdMode::volatile_ ? "volatile" : "relaxed";
 }
 
 } // namespace bench

@@ -51,7 +51,6 @@ constexpr int scale_bytes_of(int hidden)
 }
 
 struct CommSettings {
-	LdMode ld = LdMode::relaxed;
 	int chunk_tokens = 8;
 	double pace_gbps = 0; /* 0 = as fast as it goes */
 };
@@ -122,6 +121,5 @@ class Comm
 
 /* Turns peer access on between all pairs; throws Unsupported where a pair has none. */
 void enable_peers(const std::vector<int> &devices);
-const char *ld_mode_name(LdMode ld);
 
 } // namespace bench

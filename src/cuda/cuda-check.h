@@ -3,7 +3,6 @@
  * writes what was captured until then. */
 #pragma once
 #include <cublasLt.h>
-#include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdexcept>
 #include <string>
@@ -35,12 +34,6 @@ inline void check_cuda(cudaError_t status, const char *file, int line, const cha
 		call_failed(file, line, call, cudaGetErrorString(status));
 }
 
-inline void check_driver(CUresult status, const char *file, int line, const char *call)
-{
-	if (status != CUDA_SUCCESS)
-		call_failed(file, line, call, "driver error " + std::to_string(status));
-}
-
 inline void check_cublas(cublasStatus_t status, const char *file, int line, const char *call)
 {
 	if (status != CUBLAS_STATUS_SUCCESS)
@@ -50,7 +43,6 @@ inline void check_cublas(cublasStatus_t status, const char *file, int line, cons
 } // namespace bench
 
 #define CUDA_CHECK(call)   ::bench::check_cuda((call), __FILE__, __LINE__, #call)
-#define CU_CHECK(call)     ::bench::check_driver((call), __FILE__, __LINE__, #call)
 #define CUBLAS_CHECK(call) ::bench::check_cublas((call), __FILE__, __LINE__, #call)
 /* After a kernel launch, which returns nothing. */
 #define LAUNCH_CHECK() \

@@ -5,9 +5,9 @@
 namespace bench
 {
 
-Event::Event()
+Event::Event(unsigned flags)
 {
-	CUDA_CHECK(cudaEventCreate(&event));
+	CUDA_CHECK(cudaEventCreateWithFlags(&event, flags));
 }
 
 Event::~Event()

@@ -6,11 +6,12 @@
 namespace bench
 {
 
-/* A timing event of the device that is current when it is made. */
+/* An event of the device that is current when it is made: for timing unless `flags` say
+ * otherwise. Moves, never copies. */
 class Event
 {
       public:
-	Event();
+	explicit Event(unsigned flags = cudaEventDefault);
 	~Event();
 	Event(Event &&other) noexcept : event(other.event)
 	{

@@ -1,5 +1,5 @@
 #include "gemm.h"
-#include <cmath>
+#include "event.h"
 #include <tuple>
 #include <vector>
 
@@ -195,30 +195,23 @@ void Gemm::choose(
 	if (shape.flops() < tuning_flops)
 		return;
 
-	cudaEvent_t start, stop;
-	CUDA_CHECK(cudaEventCreate(&start));
-	CUDA_CHECK(cudaEventCreate(&stop));
-	double best = INFINITY;
+	Event start, stop;
+	int64_t best = INT64_MAX;
 	for (int i = 0; i < found; i++) {
 		Plan trial = plan;
 		trial.algorithm = results[i].algo;
 		if (enqueue(trial, lane, shape, call) != CUBLAS_STATUS_SUCCESS)
 			continue;
-		CUDA_CHECK(cudaEventRecord(start, lane.stream));
+		start.record(lane.stream);
 		for (int run = 0; run < tuning_runs; run++)
 			CUBLAS_CHECK(enqueue(trial, lane, shape, call));
-		CUDA_CHECK(cudaEventRecord(stop, lane.stream));
-		CUDA_CHECK(cudaEventSynchronize(stop));
-		float ms;
-		CUDA_CHECK(cudaEventElapsedTime(&ms, start, stop));
-		if (ms / tuning_runs < best) {
-			best = ms / tuning_runs;
+		stop.record(lane.stream);
+		stop.synchronize();
+		if (start.until_ns(stop) < best) {
+			best = start.until_ns(stop);
 			plan.algorithm = results[i].algo;
 		}
 	}
-	plan.ms = best;
-	CUDA_CHECK(cudaEventDestroy(start));
-	CUDA_CHECK(cudaEventDestroy(stop));
 }
 
 Gemm::Plan Gemm::make_plan(const GemmLane &lane, const GemmShape &shape, const GemmCall &call)
@@ -252,12 +245,6 @@ void Gemm::run(const GemmLane &lane, const GemmShape &shape, const GemmCall &cal
 	if (found == plans.end())
 		found = plans.emplace(key, make_plan(lane, shape, call)).first;
 	CUBLAS_CHECK(enqueue(found->second, lane, shape, call));
-}
-
-double Gemm::best_ms(const GemmShape &shape, int sms) const
-{
-	const auto found = plans.find({shape, sms});
-	return found == plans.end() ? 0 : found->second.ms;
 }
 
 } // namespace bench

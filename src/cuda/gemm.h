@@ -78,8 +78,6 @@ class Gemm
 	/* Throws Unsupported where the library has no algorithm, CudaError when a shape that
 	 * was never run is enqueued under capture. */
 	void run(const GemmLane &lane, const GemmShape &shape, const GemmCall &call);
-	/* Milliseconds of the chosen algorithm when it was measured; 0 before. */
-	double best_ms(const GemmShape &shape, int sms) const;
 
       private:
 	struct Plan;

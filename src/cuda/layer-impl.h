@@ -2,6 +2,7 @@
 #pragma once
 #include "attention.h"
 #include "elementwise.h"
+#include "event.h"
 #include "layer.h"
 #include "linear.h"
 
@@ -22,12 +23,8 @@ struct Part {
 struct LaneResources {
 	Buffer<uint8_t> main_workspace{int64_t(Gemm::workspace_bytes)};
 	Buffer<uint8_t> side_workspace{int64_t(Gemm::workspace_bytes)};
-	cudaEvent_t fork, join;
+	mutable Event fork{cudaEventDisableTiming}, join{cudaEventDisableTiming};
 
-	LaneResources();
-	~LaneResources();
-	LaneResources(const LaneResources &) = delete;
-	LaneResources &operator=(const LaneResources &) = delete;
 	GemmLane main(const Lane &lane) const
 	{
 		return {lane.stream, main_workspace, lane.sms};
@@ -43,11 +40,11 @@ struct LaneResources {
 			return;
 		}
 		const GemmLane second = {lane.side, side_workspace, lane.sms};
-		CUDA_CHECK(cudaEventRecord(fork, lane.stream));
+		fork.record(lane.stream);
 		CUDA_CHECK(cudaStreamWaitEvent(lane.side, fork, 0));
 		for (int i = 0; i < count; i++)
 			product(i, i % 2 ? second : first);
-		CUDA_CHECK(cudaEventRecord(join, lane.side));
+		join.record(lane.side);
 		CUDA_CHECK(cudaStreamWaitEvent(lane.stream, join, 0));
 	}
 };

@@ -6,18 +6,6 @@
 namespace bench
 {
 
-LaneResources::LaneResources()
-{
-	CUDA_CHECK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-	CUDA_CHECK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
-}
-
-LaneResources::~LaneResources()
-{
-	cudaEventDestroy(fork);
-	cudaEventDestroy(join);
-}
-
 static Buffer<bf16> draw_gamma(int count, uint64_t seed)
 {
 	Buffer<bf16> gamma(count);

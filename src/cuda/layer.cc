@@ -258,37 +258,6 @@ std::vector<Work> Layer::gemm_yardsticks()
 	return works;
 }
 
-Wire Layer::wire(int index)
-{
-	const Set &set = *impl->sets[index];
-	const auto begins = [](const Matrix &matrix) {
-		return std::vector<int64_t>(matrix.segments.begin,
-			matrix.segments.begin + matrix.segments.count + 1);
-	};
-	Wire wire = {};
-	const Matrix &hidden = set.hidden.view(), &grad = set.grad.view();
-	wire.hidden = hidden.data;
-	wire.hidden_scale = hidden.row_scale;
-	wire.grad_out = set.grad_out;
-	wire.grad = grad.data;
-	wire.grad_scale = grad.row_scale;
-	wire.row_bytes = set.model.hidden * (set.fp8 ? 1 : 2);
-	wire.scales_per_row = set.fp8 ? set.model.hidden / 128 : 0;
-	if (!set.experts)
-		return wire;
-	const Matrix &in = set.expert_in.view(), &out_grad = set.expert_grad.view();
-	wire.expert_in = in.data;
-	wire.expert_in_scale = in.row_scale;
-	wire.expert_out = set.experts->out;
-	wire.combined = set.combined;
-	wire.expert_grad = out_grad.data;
-	wire.expert_grad_scale = out_grad.row_scale;
-	wire.expert_grad_in = set.experts->in_grad;
-	wire.hidden_grad = set.hidden_grad;
-	wire.row_begin = begins(in);
-	return wire;
-}
-
 const char *Layer::attention_impl() const
 {
 	return impl->sets[0]->attention->impl();

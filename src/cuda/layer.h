@@ -1,5 +1,5 @@
 /* The compute half of one layer: attention block and MLP, forward, backward for input and
- * backward for weights, ready to be captured. Communication works on the buffers it exposes. */
+ * backward for weights, ready to be captured. */
 #pragma once
 #include "model.h"
 #include "work.h"
@@ -16,43 +16,6 @@ struct LayerOptions {
 	uint64_t seed = 1;
 	bool fp8 = true;                /* block-scaled FP8; needs compute capability 9.0 */
 	std::string attention = "auto"; /* auto | cudnn | gemm_softmax */
-};
-
-/* Device buffers at the border between compute and communication, all row-major, T tokens, R
- * rows, H = hidden. The layer owns them; they live as long as it does. A message row is
- * `row_bytes` bytes of values: H bytes of E4M3 plus one float per 128 values in the scale
- * buffer of the same name ([row][H/128]), or 2 H bytes of BF16 and scale pointers that are
- * null.
- *
- * Rows of expert e begin at row_begin[e], a multiple of 128; rows between its count and the
- * next begin are padding, zero from the start, which communication must leave alone. */
-struct Wire {
-	/* [T] dispatch F reads; attn F writes */
-	void *hidden;
-	float *hidden_scale;
-	/* [R] dispatch F writes; mlp F and W read */
-	void *expert_in;
-	float *expert_in_scale;
-	/* [R][H] combine F reads; mlp F writes */
-	__nv_bfloat16 *expert_out;
-	/* [T][H] combine F writes the sum of a token's rows; attn F reads */
-	__nv_bfloat16 *combined;
-	/* [T][H] gradient of the layer's output; Layer::cast_grad reads */
-	__nv_bfloat16 *grad_out;
-	/* [T] combine I reads; Layer::cast_grad writes */
-	void *grad;
-	float *grad_scale;
-	/* [R] combine I writes; mlp I and W read */
-	void *expert_grad;
-	float *expert_grad_scale;
-	/* [R][H] dispatch I reads; mlp I writes */
-	__nv_bfloat16 *expert_grad_in;
-	/* [T][H] dispatch I writes the sums; attn I reads */
-	__nv_bfloat16 *hidden_grad;
-	int64_t row_bytes;
-	int scales_per_row; /* H / 128, or 0 */
-	std::vector<int64_t>
-		row_begin; /* experts_per_gpu + 1 entries; the last is rows allocated */
 };
 
 /* Owns weights, gradients and two sets of activations on the device that was current when it
@@ -85,7 +48,6 @@ class Layer
 	/* The cast of grad_out to message rows, with which combine I begins. Dense: not needed.
 	 */
 	Work cast_grad(int set);
-	Wire wire(int set);
 	const char *attention_impl() const; /* cudnn | gemm_softmax */
 
       private:

@@ -37,10 +37,9 @@ const char kUsage[] =
 	"  --reps N             repetitions of each component (200)\n"
 	"  --gpus N             1, 2, 4 or 8 GPUs of this host (as many as there are)\n"
 	"  --comm-sms N         SMs of the communication kernels, 1 to 256 (20)\n"
-	"  --sm-mode MODE       in the overlapped pair: none, grid (default) or green\n"
+	"  --sm-mode MODE       in the overlapped pair: none or grid (default)\n"
 	"  --sm-split A+B       compute + communication SMs of the pair, such as 112+20\n"
 	"  --chunk-tokens N     tokens between two flags (tuned by measurement)\n"
-	"  --ld MODE            loads of received rows: relaxed (default), volatile, nc256\n"
 	"  --pace-gbps G        send at most G * 1e9 bytes a second: a slower network\n"
 	"  --seed N             of data, routing and order (1)\n"
 	"  --only LIST          of the main series attn,dispatch,mlp,combine,p2p,chunk and of\n"
@@ -68,7 +67,6 @@ enum {
 	kSmMode,
 	kSmSplit,
 	kChunk,
-	kLd,
 	kPace,
 	kSeed,
 	kOnly,
@@ -93,7 +91,6 @@ const option kLong[] = {
 	{"sm-mode", required_argument, nullptr, kSmMode},
 	{"sm-split", required_argument, nullptr, kSmSplit},
 	{"chunk-tokens", required_argument, nullptr, kChunk},
-	{"ld", required_argument, nullptr, kLd},
 	{"pace-gbps", required_argument, nullptr, kPace},
 	{"seed", required_argument, nullptr, kSeed},
 	{"only", required_argument, nullptr, kOnly},
@@ -161,21 +158,10 @@ std::vector<std::string> split(const std::string &text, char separator)
 
 SmMode sm_mode(const std::string &text)
 {
-	for (SmMode mode : {SmMode::none, SmMode::grid, SmMode::green})
+	for (SmMode mode : {SmMode::none, SmMode::grid})
 		if (text == sm_mode_name(mode))
 			return mode;
-	bad("sm-mode", text, "not one of none, grid, green");
-}
-
-LdMode ld_mode(const std::string &text)
-{
-	if (text == "nc256")
-		return LdMode::nc256;
-	if (text == "volatile")
-		return LdMode::volatile_;
-	if (text == "relaxed")
-		return LdMode::relaxed;
-	bad("ld", text, "not one of nc256, volatile, relaxed");
+	bad("sm-mode", text, "not one of none, grid");
 }
 
 void set_split(Options &o, const std::string &text)
@@ -255,9 +241,6 @@ void apply(Options &o, int option, const char *value)
 		break;
 	case kChunk:
 		o.chunk_tokens = (int)whole_number("chunk-tokens", value, 1, 4096);
-		break;
-	case kLd:
-		o.ld = ld_mode(value);
 		break;
 	case kPace:
 		o.pace_gbps = rate("pace-gbps", value);

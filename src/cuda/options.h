@@ -33,7 +33,6 @@ struct Options {
 	int gpus = 0;                          /* 0 = as many as there are, of 1, 2, 4, 8 */
 	SmSplit split = {SmMode::grid, 0, 20}; /* compute 0 = the rest */
 	int chunk_tokens = 0;                  /* 0 = tuned by measurement */
-	LdMode ld = LdMode::relaxed;
 	double pace_gbps = 0;
 	uint64_t seed = 1;
 	std::set<std::string> only; /* components of the main series, and steps; empty = all */

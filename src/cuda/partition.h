@@ -1,7 +1,6 @@
 /* Which SMs the compute and the communication stream may use. */
 #pragma once
 #include "work.h"
-#include <cuda.h>
 #include <string>
 
 namespace bench
@@ -11,8 +10,7 @@ namespace bench
  * not confined; green: two green contexts, a cap that the driver enforces. */
 enum class SmMode {
 	none,
-	grid,
-	green
+	grid
 };
 
 const char *sm_mode_name(SmMode mode);
@@ -24,13 +22,11 @@ struct SmSplit {
 			    instead */
 };
 
-/* A compute lane and a communication lane on one device; owns their streams and contexts. The
+/* A compute lane and a communication lane on one device; owns their streams. The
  * communication stream has the higher priority. Not copyable. */
 class Partition
 {
       public:
-	/* Throws Unsupported where green contexts, or a split of that size, are not to be had.
-	 */
 	Partition(int device, const SmSplit &split);
 	~Partition();
 	Partition(const Partition &) = delete;
@@ -55,11 +51,8 @@ class Partition
 	}
 
       private:
-	void make_green(int device);
-	void make_streams();
 	int device;
 	SmSplit requested;
-	CUgreenCtx green[2] = {nullptr, nullptr};
 	Lane compute_lane, comm_lane;
 	int seen = 0;
 };

@@ -1,7 +1,9 @@
 #include "peaks.h"
 #include "buffer.h"
 #include "elementwise.h"
+#include "event.h"
 #include "linear.h"
+#include "median.h"
 #include <algorithm>
 #include <functional>
 
@@ -15,24 +17,19 @@ static constexpr int warm_ups = 5, runs = 20;
 /* Median of single runs, enqueued back to back. */
 static double median_ms(cudaStream_t stream, const std::function<void()> &enqueue)
 {
-	std::vector<cudaEvent_t> events(runs + 1);
-	for (cudaEvent_t &event : events)
-		CUDA_CHECK(cudaEventCreate(&event));
+	std::vector<Event> events(runs + 1);
 	for (int i = 0; i < warm_ups; i++)
 		enqueue();
-	CUDA_CHECK(cudaEventRecord(events[0], stream));
+	events[0].record(stream);
 	for (int i = 0; i < runs; i++) {
 		enqueue();
-		CUDA_CHECK(cudaEventRecord(events[i + 1], stream));
+		events[i + 1].record(stream);
 	}
-	CUDA_CHECK(cudaStreamSynchronize(stream));
-	std::vector<float> ms(runs);
+	events[runs].synchronize();
+	std::vector<double> ns;
 	for (int i = 0; i < runs; i++)
-		CUDA_CHECK(cudaEventElapsedTime(&ms[i], events[i], events[i + 1]));
-	for (cudaEvent_t event : events)
-		CUDA_CHECK(cudaEventDestroy(event));
-	std::nth_element(ms.begin(), ms.begin() + runs / 2, ms.end());
-	return ms[runs / 2];
+		ns.push_back((double)events[i].until_ns(events[i + 1]));
+	return median(ns) * 1e-6;
 }
 
 static double measure_gemm(bool fp8, int out, int in, cudaStream_t stream)

@@ -41,25 +41,8 @@ __device__ inline int4 load_constant(const int4 *p)
 	return v;
 }
 
-__device__ inline int4 load_nc256(const int4 *p)
-{
-	int4 v;
-	asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.s32 {%0,%1,%2,%3}, [%4];"
-		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-		     : "l"(p));
-	return v;
-}
-
-__device__ inline int4 load_volatile(const int4 *p)
-{
-	int4 v;
-	asm volatile("ld.volatile.global.v4.s32 {%0,%1,%2,%3}, [%4];"
-		     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-		     : "l"(p)
-		     : "memory");
-	return v;
-}
-
+/* Rows that a peer has just written. The read-only path (ld.global.nc) is a little faster and
+ * undefined for such data. */
 __device__ inline int4 load_relaxed(const int4 *p)
 {
 	int4 v;

@@ -1,6 +1,7 @@
 /* A step of a schedule, run as its ranks run it. */
 #include "comm-kernels.h"
 #include "cuda-check.h"
+#include "median.h"
 #include "series.h"
 #include "waiting.h"
 #include <algorithm>
@@ -16,14 +17,6 @@ constexpr int kSteps = 20;              /* that count */
 constexpr int kWarmSteps = 3;           /* at least, and ... */
 constexpr int64_t kWarmNs = 1000000000; /* ... so long, that clocks have settled */
 constexpr size_t kAhead = 2;            /* steps that are queued while one runs */
-
-double median(std::vector<double> values)
-{
-	if (values.empty())
-		return 0;
-	std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-	return values[values.size() / 2];
-}
 
 /* A message: from an op to one of another rank. */
 struct Message {

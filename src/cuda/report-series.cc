@@ -1,4 +1,5 @@
 #include "report-series.h"
+#include "median.h"
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -13,14 +14,6 @@ namespace
  * limit of the mean power of a second is felt. */
 constexpr int64_t kLongPauseNs = 250000000, kFullNs = 45000000;
 constexpr int64_t kSettledNs = 150000000, kSettledEndNs = 700000000;
-
-double median(std::vector<double> values)
-{
-	if (values.empty())
-		return 0;
-	std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-	return values[values.size() / 2];
-}
 
 struct Governed {
 	std::vector<double> full, settled;

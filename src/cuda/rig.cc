@@ -20,7 +20,8 @@ const Work &find(const std::vector<Work> &works, const char *component, const ch
 } // namespace
 
 Rig::Rig(const Options &options, const Model &model, const std::vector<int> &devices)
-    : devices(devices), fp8(has_block_fp8(capability(devices[0]))), options(options), model(model)
+    : devices(devices), fp8(has_block_fp8(capability(devices[0]))), options(options),
+      model(model)
 {
 	if (model.moe()) {
 		route = make_route(route_shape(model.top_k));
@@ -30,7 +31,6 @@ Rig::Rig(const Options &options, const Model &model, const std::vector<int> &dev
 		layers.push_back(make_layer((int)r, route));
 	prepare(0);
 	for (CommSettings &s : how) {
-		s.ld = options.ld;
 		s.pace_gbps = options.pace_gbps;
 		if (options.chunk_tokens)
 			s.chunk_tokens = options.chunk_tokens;
@@ -60,8 +60,9 @@ RouteShape Rig::route_shape(int topk) const
 				 std::to_string(shape.ranks) + " GPUs");
 	if (shape.topk > shape.fanout * shape.experts_local)
 		throw UsageError(std::to_string(shape.experts_local) +
-				 " experts per GPU: a token takes " + std::to_string(shape.topk) +
-				 " experts out of " + std::to_string(shape.fanout) + " groups");
+				 " experts per GPU: a token takes " +
+				 std::to_string(shape.topk) + " experts out of " +
+				 std::to_string(shape.fanout) + " groups");
 	return shape;
 }
 
