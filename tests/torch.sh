@@ -10,9 +10,7 @@ case $PIPESIM in
 *) PIPESIM=$PWD/$PIPESIM ;;
 esac
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=
-"$PYTHON" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null ||
-	skip "$PYTHON has no PyTorch; make check PYTHON=/path/to/one/that/has"
-
+command -v "$PYTHON" >/dev/null || skip "no $PYTHON"
 cd "$scratch" || exit 99
 cp -r "$sources/python" package
 # Without a network: where setuptools is missing the sources do.
@@ -24,6 +22,24 @@ else
 fi
 export PYTHONPATH
 
+mkdir plain
+"$PYTHON" "$sources/tests/pytorch/plain.py" "$scratch/plain" >plain.log 2>&1 || cat plain.log
+for name in memory names writable gpus script; do
+	if grep -q "^ok: $name$" plain.log; then pass; else fail "plain.py: $name did not run"; fi
+done
+# What cells and memory say on the command line.
+printf '0F0,0B0\n' >order.csv
+printf '#format,pipesim-trace\n' >empty.csv
+if "$PYTHON" -m pipesim_torch memory empty.csv order.csv 2>&1 | grep -q 'the capture has no stage_'; then
+	pass
+else
+	fail 'python -m pipesim_torch memory'
+fi
+
+if ! "$PYTHON" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null; then
+	echo "SKIP: the rest: $PYTHON has no PyTorch; make check PYTHON=/path/to/one/that/has"
+	finish
+fi
 if "$PYTHON" -m torch.distributed.run --nproc-per-node 2 "$sources/tests/pytorch/package.py" \
 	"$scratch" >package.log 2>&1; then
 	pass
@@ -31,7 +47,7 @@ else
 	fail "package.py"
 	cat package.log
 fi
-for name in ops find memory load annotate capture; do
+for name in ops find load annotate capture; do
 	if grep -q "^ok: $name$" package.log; then pass; else fail "package.py: $name did not run"; fi
 done
 

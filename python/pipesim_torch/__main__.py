@@ -5,6 +5,7 @@ import runpy
 import sys
 
 from . import cells, memory
+from .place import as_script
 
 
 def run_capture(arguments):
@@ -29,7 +30,7 @@ def run_capture(arguments):
 def run_annotate(arguments):
     from .ranges import annotate_all
 
-    sys.argv = [arguments.script, *arguments.arguments]
+    as_script(arguments.script, arguments.arguments)
     with annotate_all(arguments.steps):
         runpy.run_path(arguments.script, run_name="__main__")
 

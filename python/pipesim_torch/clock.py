@@ -6,6 +6,8 @@ import time
 import torch
 import torch.distributed as dist
 
+from .place import gpu_of
+
 
 class Clock:
     """Instants on the device's stream, or on the CPU."""
@@ -36,9 +38,9 @@ def start():
     """The process group, if torchrun started several processes, and this process's device: a GPU
     where there is one, over NCCL; else the CPU, over gloo."""
     several = "RANK" in os.environ
-    local = int(os.environ.get("LOCAL_RANK", 0))
-    if torch.cuda.device_count() > local:
-        device = torch.device("cuda", local)
+    index = gpu_of(int(os.environ.get("LOCAL_RANK", 0)), torch.cuda.device_count())
+    if index is not None:
+        device = torch.device("cuda", index)
         torch.cuda.set_device(device)
         if several:
             dist.init_process_group("nccl", device_id=device)

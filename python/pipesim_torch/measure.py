@@ -16,7 +16,7 @@ from .part import Part, bytes_of
 from .player import CYCLE, Player
 from .ranges import Recorder
 from .schedule import Stage
-from .trace import provenance_path, versions, write_provenance, write_trace
+from .trace import demand_writable, provenance_path, versions, write_provenance, write_trace
 
 KINDS = ("F", "I", "W", "B")
 # Of the step that shows what its begin takes.
@@ -459,6 +459,8 @@ def capture(model, path, device, plan=None, series=True):
     """Measures @model on @device, with torchrun on all of its ranks' devices at a time, and writes
     a trace to @path and its provenance beside it. Without @series only the stages themselves.
     Returns the metadata of the trace. What was measured is written before what needs two ranks is."""
+    if rank() == 0:
+        demand_writable(path)
     plan, player = plan or Plan(), Player(device)
     rows, held, message, part, parts = capture_stages(model, device, player, plan)
     metadata = {

@@ -5,23 +5,25 @@ the runtime keeps a buffer for every message of a step that a rank receives, fro
 come into being with the first W or B of a stage; and until the step ends it keeps the gradient of its input of each
 micro-batch whose backward was split, and what the graph of the loss holds."""
 
+import csv
 import gzip
 import itertools
 
 from . import cells
+from .trace import TEXT
 
 KINDS = "FIWB"
 
 
 def open_trace(path):
-    return gzip.open(path, "rt") if path.endswith(".gz") else open(path, encoding="utf-8")
+    return gzip.open(path, "rt", **TEXT) if path.endswith(".gz") else open(path, **TEXT)
 
 
 def metadata_of(path):
     """The metadata of a trace: a dictionary of texts."""
     with open_trace(path) as file:
-        lines = itertools.takewhile(lambda line: line.startswith("#"), file)
-        return dict(line[1:].rstrip("\r\n").split(",", 1) for line in lines)
+        rows = itertools.takewhile(lambda row: row and row[0].startswith("#"), csv.reader(file))
+        return {row[0][1:]: ",".join(row[1:]) for row in rows}
 
 
 class Stages:

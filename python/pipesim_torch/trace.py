@@ -7,10 +7,6 @@ import gzip
 import os
 import sys
 
-import torch
-
-from .nvml import open_gpu
-
 COLUMNS = (
     "run_id,rep,rank,component,phase,stage,step,microbatch,series,t_start_ns,dur_ns,status,"
     "load_mode,layer,impl,resident_sms,payload_bytes,clk_sm_mhz,power_w"
@@ -19,6 +15,10 @@ COLUMNS = (
 
 def versions(device):
     """Device, driver and libraries, for provenance."""
+    import torch
+
+    from .nvml import open_gpu
+
     found = {
         "device_name": "CPU",
         "torch": torch.__version__,
@@ -42,11 +42,26 @@ def versions(device):
     return found
 
 
+# Names of models and of files may be in any script, or be no text at all.
+TEXT = {"encoding": "utf-8", "errors": "surrogateescape"}
+
+
 def open_text(path):
     """For writing; packed where @path ends in .gz."""
     if path.endswith(".gz"):
-        return gzip.open(path, "wt", encoding="ascii", newline="")
-    return open(path, "w", encoding="ascii", newline="")
+        return gzip.open(path, "wt", newline="", **TEXT)
+    return open(path, "w", newline="", **TEXT)
+
+
+def demand_writable(path):
+    """OSError where @path or its provenance could not be written: to be known before minutes of measuring."""
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, exist_ok=True)
+    for one in (path, provenance_path(path)):
+        if os.path.isdir(one):
+            raise IsADirectoryError(f"{one} is a folder; name a file")
+        if not os.access(one if os.path.exists(one) else folder, os.W_OK):
+            raise PermissionError(f"cannot write {one}")
 
 
 def write_trace(path, metadata, rows):
@@ -78,7 +93,7 @@ def write_provenance(path, metadata, sections=None, units=None):
     for name, values in (sections or {}).items():
         config[name] = {key: str(value) for key, value in values.items()}
     config["units"] = UNITS | (units or {})
-    with open(path, "w", encoding="ascii") as file:
+    with open(path, "w", **TEXT) as file:
         config.write(file, space_around_delimiters=False)
 
 
