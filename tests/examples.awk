@@ -146,6 +146,8 @@ function collect(i,    line, name, status)
 		close(name)
 	if (status == "")
 		got[++n_got] = "[exit in the middle of a line]"
+	else if (strict && status == "[exit 2]" && got[n_got] ~ /^! Try 'pipesim.* --help'\.$/ && lines[last[i]] != status)
+		got[n_got] = "[exit 2: " substr(got[n_got], 8, length(got[n_got]) - 9) "]"
 	else if (status != "[exit 0]" && (strict || status != "[exit 1]" || lines[last[i]] == status))
 		got[++n_got] = status
 	return 1

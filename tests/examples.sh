@@ -8,7 +8,8 @@
 # In tests/cli lines of standard error follow those of standard output, each behind "! ", and all is
 # compared; elsewhere both are as on a terminal, and an example without output is only run. In tests/cli
 #   [legend: A, B]  stands for what is said of these columns below a table, as two plain commands print it,
-# but in the few examples that have it whole, which check the words.
+#   [exit 2: pipesim plan --help] for "Try 'pipesim plan --help'." and [exit 2],
+# but in the few examples that have them whole, which check the words.
 # The examples of a document run one after the other in one folder, beside docs, schedules, traces and
 # input, which is tests/input. `make golden` rewrites what is printed otherwise, but in the manual and where a
 # "..." stands.
