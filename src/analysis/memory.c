@@ -101,19 +101,20 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 	return op->kind != PIPESIM_F || held->besides != NULL || transient;
 }
 
-/* @count chunks of @bytes a whole share; saturates. */
-static gint64 chunk_bytes(const PipesimReport *report, guint count, gint64 bytes)
-{
-	return pipesim_time_scale(
-		bytes, (gint64)count * report->held.unit.num, report->held.unit.den);
-}
-
-/* Were all stages alike. */
+/* Were all stages alike. Both together are rounded once, so that they are no more than searches count in parts of a
+ * byte (analysis/instance.c); saturates. */
 static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 *input, gint64 *weight)
 {
-	*input = chunk_bytes(report, held->until_input, costs->bytes_until_input);
-	*weight = chunk_bytes(report, held->until_weight, costs->bytes_until_weight);
+	__extension__ typedef __int128 Wide;
+	const PipesimFraction *unit = &report->held.unit;
+	const Wide inputs = (Wide)held->until_input * costs->bytes_until_input;
+	const Wide weights = (Wide)held->until_weight * costs->bytes_until_weight;
+	const Wide both = (2 * (inputs + weights) * unit->num + unit->den) / (2 * unit->den);
+
+	*input = pipesim_time_scale(
+		costs->bytes_until_input, (gint64)held->until_input * unit->num, unit->den);
+	*weight = (gint64)(MIN(both, G_MAXINT64) - MIN(*input, both));
 }
 
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,

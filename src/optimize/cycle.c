@@ -345,6 +345,8 @@ gboolean pipesim_cycle_begin(PipesimCycle *c, guint way)
 
 	if (!pipesim_build(&x, way, c->seq))
 		return FALSE;
+	for (guint32 place = 0; place < c->all; place++)
+		c->seq[place] &= (guint8)pipesim_instance_code_mask(&x);
 	memset(c->offset, 0, sizeof *c->offset * x.ranks * c->n_codes);
 	if (!begin(c))
 		return FALSE;

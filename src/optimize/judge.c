@@ -98,21 +98,22 @@ gint64 pipesim_judge_besides(
 {
 	const PipesimInstance *x = judge->instance;
 	const PipesimRoom *room = &x->room[x->n_rooms - 1]; /* of bytes */
-	gint64 held = judge->of->scenario->memory_limit - room->limit[rank], most = held;
+	gint64 held = 0, most = 0, own;
 	gboolean joined = FALSE;
 
 	for (guint i = 0; i < x->per_rank; i++) {
 		const guint code = codes[i] & PIPESIM_CODE_MASK, kind = code % x->kinds;
 		const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
+		const guint flags = codes[i] & ~PIPESIM_CODE_MASK;
+		const gboolean glued = flags != 0 || (joined && kind == PIPESIM_CODE_W);
 		gint64 now = held;
 
-		joined = (joined && kind == PIPESIM_CODE_W) ||
-			 (codes[i] & PIPESIM_CODE_JOINED) != 0;
-		held += pipesim_room_change(room, lane, kind, joined);
+		joined = (flags & PIPESIM_CODE_JOINED) != 0;
+		held += pipesim_room_change(room, lane, kind, glued);
 		now = kind == PIPESIM_CODE_F ? held : now;
-		if (kind != PIPESIM_CODE_W)
-			now += pipesim_room_passing(room, lane);
+		now += pipesim_room_passing(room, lane, kind, glued);
 		most = MAX(most, MAX(now, held));
 	}
-	return MAX(peak[rank] - most, 0);
+	own = judge->of->scenario->memory_limit - room->limit[rank] / room->units;
+	return MAX(peak[rank] - own - most / room->units, 0);
 }

@@ -34,8 +34,7 @@ static gboolean is_even(const PipesimInstance *x, const PipesimRoom *room)
 			return FALSE;
 	for (guint lane = 0; lane < x->lanes; lane++)
 		if (room->held[lane] != room->held[0] || room->freed[lane] != room->freed[0] ||
-			(room->between != NULL &&
-				(room->between[lane] != 0 || room->passing[lane] != 0)))
+			room->between != NULL || room->units > 1)
 			return FALSE;
 	return TRUE;
 }
@@ -49,28 +48,31 @@ static gboolean find_limits(const PipesimSearchOf *of, const PipesimInstance *x,
 	const gboolean weighs =
 		room->is_bytes && pipesim_runtime_waits(pipesim_runtime_resolve(
 					  of->scenario->runtime, PIPESIM_RUNTIME_OF_FILES));
-	gint64 held = 0, most = 0;
+	gint64 held = 0, passing = 0, between = 0, most;
 
 	*limits = (Limits){.is_bytes = room->is_bytes, .all = is_even(x, room)};
-	for (guint lane = 0; lane < x->lanes; lane++)
+	for (guint lane = 0; lane < x->lanes; lane++) {
 		held = MAX(held, room->held[lane]);
+		for (guint kind = 0; kind < x->kinds; kind++)
+			passing = MAX(passing, pipesim_room_passing(room, lane, kind, FALSE));
+		if (room->between != NULL)
+			between = MAX(between, room->between[lane] + room->stays[lane]);
+	}
 	if (x->n_rooms == 0 || held == 0)
 		return FALSE;
-	limits->each = held * share;
+	limits->each = held * share / room->units;
 	limits->limit = room->limit[0];
 	for (guint rank = 0; rank < x->ranks && room->is_bytes; rank++)
-		limits->offset =
-			MAX(limits->offset, of->scenario->memory_limit - room->limit[rank]);
+		limits->offset = MAX(limits->offset,
+			of->scenario->memory_limit - room->limit[rank] / room->units);
 	if (room->is_bytes)
 		limits->limit = of->scenario->memory_limit;
 	limits->step = pipesim_gcd(held, room->freed[0]);
 	limits->all = limits->all && !weighs && held / limits->step <= MOST_PARTS;
 	if (!limits->all)
 		limits->step = limits->each;
-	most = held * x->chunks * x->count;
-	for (guint i = 0; room->between != NULL && i < x->lanes; i++)
-		most = MAX(most, held * x->chunks * x->count + room->between[i] * x->count +
-					 room->passing[i]);
+	most = ((held + between) * x->chunks * x->count + passing + room->units - 1) /
+	       room->units;
 	limits->most = weighs ? G_MAXINT64 : limits->offset + most;
 	return TRUE;
 }

@@ -144,7 +144,7 @@ static void tighten(PipesimSearchState *s)
 	if (!s->judge.weighs)
 		return;
 	for (guint rank = 0; rank < s->shape.ranks; rank++)
-		room->limit[rank] -= s->besides[rank];
+		room->limit[rank] -= s->besides[rank] * room->units;
 	if (pipesim_build(&s->tight, PIPESIM_BUILDS - 1, codes) &&
 		pipesim_search_fits(s, codes)) {
 		for (guint i = s->codes->len; i-- > 0 && s->codes->len > 1;)
@@ -155,7 +155,7 @@ static void tighten(PipesimSearchState *s)
 		return;
 	}
 	for (guint rank = 0; rank < s->shape.ranks; rank++)
-		room->limit[rank] += s->besides[rank];
+		room->limit[rank] += s->besides[rank] * room->units;
 }
 
 static gboolean add_program(
@@ -355,8 +355,9 @@ static void add_short(PipesimSearchState *s)
 	of.by_quantile = FALSE;
 	for (guint rank = 0; s->judge.weighs && rank < s->shape.ranks; rank++) {
 		const guint last = s->tight.n_rooms - 1;
-		const gint64 taken = s->found->instance->room[last].limit[rank] -
-				     s->tight.room[last].limit[rank];
+		const gint64 taken = (s->found->instance->room[last].limit[rank] -
+					     s->tight.room[last].limit[rank]) /
+				     s->tight.room[last].units;
 
 		scenario.memory_limit =
 			MIN(scenario.memory_limit, s->of->scenario->memory_limit - taken);

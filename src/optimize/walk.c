@@ -262,18 +262,17 @@ void pipesim_walk_keep_best(PipesimWalk *walk)
 	pipesim_walk_codes(walk, walk->best);
 }
 
-/* Whether @op is of a full backward. */
-static gboolean is_joined(const PipesimWalk *walk, guint32 op)
+/* As pipesim_room_hold() has it. */
+static gboolean is_of_glued(const PipesimWalk *walk, guint32 op)
 {
-	const guint kind = pipesim_walk_kind(walk, op);
-
-	return kind != F && pipesim_walk_is_glued(walk, kind == W ? op - walk->x->count : op);
+	return pipesim_walk_is_glued(
+		walk, pipesim_walk_kind(walk, op) == W ? op - walk->x->count : op);
 }
 
 static gint64 change(const PipesimWalk *walk, guint room, guint32 op)
 {
 	return pipesim_room_change(&walk->x->room[room], pipesim_walk_lane(walk, op),
-		pipesim_walk_kind(walk, op), walk->glues && is_joined(walk, op));
+		pipesim_walk_kind(walk, op), walk->glues && is_of_glued(walk, op));
 }
 
 /* From place @first on, to before @end. */
@@ -383,7 +382,7 @@ gboolean pipesim_walk_has_room(const PipesimWalk *walk, guint32 first, guint n)
 
 			if (!pipesim_room_hold(room, rank, pipesim_walk_lane(walk, op),
 				    pipesim_walk_kind(walk, op),
-				    walk->glues && is_joined(walk, op), &level))
+				    walk->glues && is_of_glued(walk, op), &level))
 				return FALSE;
 		}
 	}

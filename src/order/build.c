@@ -54,18 +54,20 @@ static gint64 ready_at(const Build *b, guint lane, guint kind)
 	return b->end[((gsize)from * x->kinds + from_kind) * x->count + k] + hop;
 }
 
-/* Room that ops need besides while they run, and a W that is apart from its I. */
+/* Room that ops need besides while they run, a W that is apart from its I, and what stays. */
 static gint64 besides(const PipesimInstance *x, const PipesimRoom *room, guint rank)
 {
-	gint64 passing = 0, between = 0;
+	gint64 passing = 0, between = 0, stays = 0;
 
 	for (guint chunk = 0; chunk < x->chunks && room->between != NULL; chunk++) {
 		const guint lane = pipesim_instance_lane(x, rank, chunk);
 
-		passing = MAX(passing, room->passing[lane]);
+		for (guint kind = 0; kind < x->kinds; kind++)
+			passing = MAX(passing, room->passing[kind][lane]);
 		between = MAX(between, room->between[lane]);
+		stays += room->stays[lane] * x->count;
 	}
-	return passing + between;
+	return passing + between + stays;
 }
 
 /* A forward leaves room for one of each chunk of its rank that lies further down the stages: these can
@@ -219,7 +221,13 @@ static void run_one_by_one(const PipesimInstance *x, guint8 *codes)
 							 : n - 1 - (i - n) / (x->kinds - 1);
 					kind = I + (i - n) % (x->kinds - 1);
 				}
-				*codes++ = (guint8)(chunk * x->kinds + kind);
+				*codes = (guint8)(chunk * x->kinds + kind);
+				if (kind == I &&
+					pipesim_instance_is_leaner(
+						x, pipesim_instance_lane(x, rank, chunk)) &&
+					x->whole != NULL)
+					*codes |= PIPESIM_CODE_JOINED;
+				codes++;
 			}
 }
 

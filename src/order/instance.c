@@ -87,16 +87,17 @@ static gboolean fill_times(PipesimInstance *x, const PipesimInstanceOf *of)
 
 static void fill_whole(PipesimInstance *x, const PipesimInstanceOf *of)
 {
-	gboolean shorter = FALSE;
+	gboolean better = FALSE;
 
 	if (of->whole || !pipesim_instance_has_flags(x))
 		return;
 	x->whole = g_new(gint64, x->lanes);
 	for (guint lane = 0; lane < x->lanes; lane++) {
 		x->whole[lane] = time_of(of, x, lane, PIPESIM_B);
-		shorter |= x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+		better |= x->whole[lane] < x->time[I][lane] + x->time[W][lane] ||
+			  pipesim_instance_is_leaner(x, lane);
 	}
-	if (!shorter && x->pair == NULL)
+	if (!better && x->pair == NULL)
 		g_clear_pointer(&x->whole, g_free);
 }
 
@@ -194,22 +195,53 @@ static void limit_activations(PipesimInstance *x, const PipesimInstanceOf *of)
 /* What the description of a model tells besides. */
 static void limit_cut(PipesimInstance *x, const PipesimInstanceOf *of, PipesimRoom *room)
 {
+	static const guint passing[] = {
+		PIPESIM_TRANSIENT_FORWARD, PIPESIM_TRANSIENT, PIPESIM_TRANSIENT_WEIGHT};
 	gint64 *const *bytes = of->times->bytes;
 	g_autofree guint *sorts = g_new0(guint, x->ranks);
 
 	if (of->times->sorts == NULL)
 		return;
 	room->between = g_new0(gint64, x->lanes);
-	room->passing = g_new0(gint64, x->lanes);
+	room->stays = g_new0(gint64, x->lanes);
+	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++)
+		room->passing[kind] = g_new0(gint64, x->lanes);
 	for (guint lane = 0; lane < x->lanes; lane++) {
 		const guint stage = x->depth[lane];
 
 		room->between[lane] = of->whole ? 0 : bytes[PIPESIM_BETWEEN][stage];
-		room->passing[lane] = bytes[PIPESIM_TRANSIENT][stage];
+		room->stays[lane] = bytes[PIPESIM_UNTIL_STEP][stage];
+		for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++)
+			room->passing[kind][lane] = bytes[passing[kind]][stage];
 		sorts[lane / x->chunks] |= of->times->sorts[stage];
+		if (of->late && of->times->late != NULL)
+			room->limit[lane / x->chunks] += of->times->late[stage];
 	}
 	for (guint rank = 0; rank < x->ranks; rank++)
 		room->limit[rank] -= of->costs->cutter->fixed(of->costs->cutter, sorts[rank]);
+}
+
+/* Where all stages are alike each of the @parts chunks of a rank has so much of its share; where that is no whole
+ * number all is counted in parts of a byte. The report rounds what a rank holds to the nearest byte. */
+static void limit_even(
+	PipesimInstance *x, const PipesimInstanceOf *of, PipesimRoom *room, guint parts)
+{
+	const gint64 input = of->costs->bytes_until_input;
+	const gint64 all = of->costs->bytes_until_input + of->costs->bytes_until_weight;
+	const guint share = input % parts == 0 && all % parts == 0 ? parts : 1;
+	const gint64 own = of->costs->parameter_bytes * x->shape.copies;
+
+	room->units = parts / share;
+	for (guint lane = 0; lane < x->lanes; lane++) {
+		room->held[lane] = all / share;
+		room->freed[lane] = (of->whole ? all : input) / share;
+	}
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		const Wide limit = (Wide)(room->limit[rank] - own) * room->units;
+
+		room->limit[rank] =
+			(gint64)MIN(limit, MOST_HELD) + (gint64)(room->units - 1) / 2;
+	}
 }
 
 static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
@@ -220,44 +252,61 @@ static void limit_bytes(PipesimInstance *x, const PipesimInstanceOf *of)
 	room->is_bytes = TRUE;
 	for (guint rank = 0; rank < x->ranks; rank++)
 		room->limit[rank] = of->memory_limit;
+	if (bytes[PIPESIM_PARAMETERS] == NULL) {
+		limit_even(x, of, room, x->shape.copies > 1 ? 1 : x->chunks);
+		return;
+	}
 	for (guint lane = 0; lane < x->lanes; lane++) {
 		const guint stage = x->depth[lane];
-		const gint64 parts = x->shape.copies > 1 ? 1 : x->chunks;
-		gint64 input = of->times->bytes_until_input;
-		gint64 weight = of->times->bytes_until_weight;
-		gint64 own = of->costs->parameter_bytes / parts;
+		const gint64 input = bytes[PIPESIM_UNTIL_INPUT][stage];
+		const gint64 weight = bytes[PIPESIM_UNTIL_WEIGHT][stage];
 
-		if (bytes[PIPESIM_PARAMETERS] != NULL) {
-			input = bytes[PIPESIM_UNTIL_INPUT][stage];
-			weight = bytes[PIPESIM_UNTIL_WEIGHT][stage];
-			own = bytes[PIPESIM_PARAMETERS][stage];
-		} else if (lane % x->chunks == 0) {
-			own += of->costs->parameter_bytes % parts;
-		}
 		room->held[lane] = input + weight;
 		room->freed[lane] = of->whole ? input + weight : input;
-		room->limit[lane / x->chunks] -= own;
+		room->limit[lane / x->chunks] -= bytes[PIPESIM_PARAMETERS][stage];
 	}
 	limit_cut(x, of, room);
+}
+
+gboolean pipesim_instance_is_leaner(const PipesimInstance *x, guint lane)
+{
+	gboolean leaner = FALSE;
+
+	for (guint i = 0; i < x->n_rooms && x->kinds > 2; i++)
+		leaner |= x->room[i].between != NULL &&
+			  (x->room[i].between[lane] > 0 || x->room[i].passing[W][lane] > 0);
+	return leaner;
 }
 
 /* One micro-batch through a rank at a time is the least that any order holds. Returns what rank
  * @rank lacks of it. */
 static gint64 lacks(const PipesimInstance *x, const PipesimRoom *room, guint rank)
 {
-	gint64 sum = 0, most = 0;
+	gint64 sum = 0, most = 0, stays = 0;
 
+	/* All F of the last micro-batch are over when it goes back. */
+	for (guint chunk = 0; chunk < x->chunks && room->between != NULL; chunk++)
+		stays += room->stays[pipesim_instance_lane(x, rank, chunk)] * x->count;
 	for (guint chunk = 0; chunk < x->chunks; chunk++) {
 		const guint lane = pipesim_instance_lane(x, rank, chunk);
 		gint64 held;
 
-		sum = (x->shape.copies > 1 ? 0 : sum) + room->held[lane];
-		held = sum + pipesim_room_passing(room, lane);
+		if (x->shape.copies > 1) {
+			sum = 0;
+			stays = room->between != NULL ? room->stays[lane] * x->count : 0;
+		}
+		sum += room->held[lane];
+		held = sum + pipesim_room_passing(room, lane, F, FALSE);
 		most = MAX(most, held);
-		held = sum + pipesim_room_change(room, lane, I, FALSE);
+		held = sum + stays + pipesim_room_passing(room, lane, I, FALSE);
 		most = MAX(most, held);
 	}
 	return most - room->limit[rank];
+}
+
+static gint64 divide_up(gint64 amount, guint by)
+{
+	return (amount + by - 1) / by;
 }
 
 static gboolean check_room(
@@ -278,7 +327,8 @@ static gboolean check_room(
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"no order holds so little: a rank needs its parameters and one "
 				"micro-batch on each of its stages; nearest: --memory-limit %s",
-				pipesim_print_least_bytes(least, of->memory_limit + most));
+				pipesim_print_least_bytes(least,
+					of->memory_limit + divide_up(most, room->units)));
 		}
 		if (most > 0)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
@@ -294,6 +344,7 @@ static void allocate(PipesimInstance *x)
 		x->room[i].held = g_new0(gint64, x->lanes);
 		x->room[i].freed = g_new0(gint64, x->lanes);
 		x->room[i].limit = g_new0(gint64, x->ranks);
+		x->room[i].units = 1;
 	}
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
 		x->time[kind] = g_new0(gint64, x->lanes);
@@ -340,12 +391,12 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 			shape->microbatches);
 		return NULL;
 	}
-	fill_pairs(x, of);
-	fill_whole(x, of);
 	if (of->max_activations.num > 0)
 		limit_activations(x, of);
 	if (of->memory_limit > 0)
 		limit_bytes(x, of);
+	fill_pairs(x, of);
+	fill_whole(x, of);
 	return check_room(x, of, error) ? g_steal_pointer(&x) : NULL;
 }
 
@@ -358,7 +409,9 @@ void pipesim_instance_free(PipesimInstance *x)
 		g_free(x->room[i].freed);
 		g_free(x->room[i].limit);
 		g_free(x->room[i].between);
-		g_free(x->room[i].passing);
+		g_free(x->room[i].stays);
+		for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++)
+			g_free(x->room[i].passing[kind]);
 	}
 	for (guint kind = 0; kind < PIPESIM_CODE_KINDS; kind++) {
 		g_free(x->time[kind]);
@@ -380,15 +433,15 @@ void pipesim_instance_free(PipesimInstance *x)
 /* Orders ---------------------------------------------------------------------------------- */
 
 /* What one more code does to each room of @rank; FALSE where one is too full while it runs or then.
- * @joined: it is of a full backward */
+ * @glued: as pipesim_room_hold() has it */
 static gboolean hold(
-	const PipesimInstance *x, guint rank, guint code, gboolean joined, gint64 *held)
+	const PipesimInstance *x, guint rank, guint code, gboolean glued, gint64 *held)
 {
 	const guint lane = pipesim_instance_lane(x, rank, code / x->kinds);
 	const guint kind = code % x->kinds;
 
 	for (guint i = 0; i < x->n_rooms; i++)
-		if (!pipesim_room_hold(&x->room[i], rank, lane, kind, joined, &held[i]))
+		if (!pipesim_room_hold(&x->room[i], rank, lane, kind, glued, &held[i]))
 			return FALSE;
 	return TRUE;
 }
@@ -402,13 +455,12 @@ gboolean pipesim_instance_fits(const PipesimInstance *x, guint rank, const guint
 	gboolean joined = FALSE;
 
 	for (guint i = 0; i < x->per_rank; i++) {
-		const guint code = codes[i] & mask;
+		const guint code = codes[i] & mask, flags = codes[i] & ~mask;
+		const gboolean glued = flags != 0 || (joined && code % x->kinds == W);
 
-		/* Until its W. */
-		joined = (joined && code % x->kinds == W) ||
-			 (codes[i] & ~mask & PIPESIM_CODE_JOINED) != 0;
+		joined = (flags & PIPESIM_CODE_JOINED) != 0;
 		if (code >= n_codes || done[code] == x->count ||
-			!hold(x, rank, code, joined, held))
+			!hold(x, rank, code, glued, held))
 			return FALSE;
 		if (code % x->kinds != F && done[code] >= done[code - 1])
 			return FALSE;
@@ -541,10 +593,11 @@ PipesimOrder *pipesim_instance_order(
 	return pipesim_order_of_program(program);
 }
 
-/* Whether a full backward of @lane is shorter than its halves. */
+/* Whether a full backward of @lane is shorter than its halves, or holds less. */
 static gboolean saves(const PipesimInstance *x, guint lane)
 {
-	return x->whole != NULL && x->whole[lane] < x->time[I][lane] + x->time[W][lane];
+	return x->whole != NULL && (x->whole[lane] < x->time[I][lane] + x->time[W][lane] ||
+					   pipesim_instance_is_leaner(x, lane));
 }
 
 /* The codes of @op, with all flags that it could have. Returns how many they are; 0: there are none. */

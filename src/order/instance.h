@@ -34,20 +34,27 @@ enum {
 #define PIPESIM_MAX_ROOMS 2
 
 /* One limit on what ranks hold: a forward of a chunk takes @held, its backward for input gives back
- * @freed, its weight gradient the rest. Bounds know no more than that. */
+ * @freed, its weight gradient the rest. Bounds know no more than that, which is never more than the
+ * report counts (analysis/memory.c); all of it together is as much. */
 typedef struct {
 	gint64 *held, *freed; /* [lane]; 0 <= freed <= held */
-	/* [lane]: what is there besides from the end of I until that of a W apart from it, and while an F or a
-	 * backward runs; NULL: nothing. */
-	gint64 *between, *passing;
+	/* What the description of a model tells besides; all NULL: nothing. [lane]: what is there from the end of
+	 * I until that of a W apart from it, what each F leaves until the step ends, and by kind what is there
+	 * while an op runs. */
+	gint64 *between, *stays, *passing[PIPESIM_CODE_KINDS];
 	gint64 *limit;     /* [rank] */
 	gboolean is_bytes; /* else activations */
+	guint units; /* of bytes: of all of the above to a byte; 1 but where chunks have odd shares */
 } PipesimRoom;
 
-/** pipesim_room_passing: what is there while an F or a backward of @lane runs. */
-static inline gint64 pipesim_room_passing(const PipesimRoom *room, guint lane)
+/** pipesim_room_passing: what is there while an op of @lane runs.
+ * @glued: the same as of pipesim_room_hold() */
+static inline gint64 pipesim_room_passing(
+	const PipesimRoom *room, guint lane, guint kind, gboolean glued)
 {
-	return room->passing != NULL ? room->passing[lane] : 0;
+	if (room->between == NULL || (kind == PIPESIM_CODE_W && glued))
+		return 0;
+	return room->passing[kind == PIPESIM_CODE_F && glued ? PIPESIM_CODE_I : kind][lane];
 }
 
 /** pipesim_room_change: what is held more when an op of @lane is over, but for F, which takes at its start.
@@ -56,21 +63,23 @@ static inline gint64 pipesim_room_change(
 	const PipesimRoom *room, guint lane, guint kind, gboolean joined)
 {
 	const gint64 between = room->between != NULL && !joined ? room->between[lane] : 0;
+	const gint64 stays = room->between != NULL ? room->stays[lane] : 0;
 
-	return kind == PIPESIM_CODE_F   ? room->held[lane]
+	return kind == PIPESIM_CODE_F   ? room->held[lane] + stays
 	       : kind == PIPESIM_CODE_I ? between - room->freed[lane]
 					: room->freed[lane] - room->held[lane] - between;
 }
 
 /** pipesim_room_hold: adds that to @held. FALSE where it is above the limit of @rank while the op runs or
- * then. */
+ * then.
+ * @glued: F is of an overlapped pair, I and W are of a full backward */
 static inline gboolean pipesim_room_hold(const PipesimRoom *room, guint rank, guint lane,
-	guint kind, gboolean joined, gint64 *held)
+	guint kind, gboolean glued, gint64 *held)
 {
 	const gint64 before = *held,
-		     after = before + pipesim_room_change(room, lane, kind, joined);
+		     after = before + pipesim_room_change(room, lane, kind, glued);
 	const gint64 most = (kind == PIPESIM_CODE_F ? after : before) +
-			    (kind == PIPESIM_CODE_W ? 0 : pipesim_room_passing(room, lane));
+			    pipesim_room_passing(room, lane, kind, glued);
 
 	*held = after;
 	return most <= room->limit[rank] && after <= room->limit[rank];
@@ -97,7 +106,8 @@ typedef struct {
 	gint64 *apart[PIPESIM_CODE_KINDS];
 	/* [rank]: what a pair takes less at most than these parts of it one after the other, ns; 0: it is nowhere shorter */
 	gint64 *saved[PIPESIM_PAIR_PARTS];
-	gint64 *whole; /* [lane]: a full backward, ns; NULL: nowhere shorter than its halves */
+	/* [lane]: a full backward, ns; NULL: nowhere shorter than its halves, nor does it hold less */
+	gint64 *whole;
 	/* [lane of F * chunks + chunk of the backward]: an overlapped pair, ns; NULL: nowhere shorter than
 	 * F and then B. */
 	gint64 *pair;
@@ -124,6 +134,8 @@ typedef struct {
 	const PipesimCosts *costs; /* bytes, and links: a message takes no less than its hop */
 	gboolean whole;            /* backwards are not split */
 	gboolean pairs;            /* overlapped pairs run as one op */
+	gboolean
+		late; /* gradients are there from the first weight gradient on, where times tell which */
 	/* Whole-stage activations that a rank may hold; num 0: no such limit. */
 	PipesimFraction max_activations;
 	gint64 memory_limit; /* bytes a rank, its parameters among them; 0: no such limit */
@@ -160,6 +172,9 @@ static inline gint64 pipesim_instance_pair(
 	return instance->pair[lane * instance->chunks + chunk];
 }
 
+/** pipesim_instance_is_leaner: whether a full backward of @lane may hold less than its halves, or while it runs. */
+gboolean pipesim_instance_is_leaner(const PipesimInstance *instance, guint lane);
+
 /** pipesim_instance_tidy: takes away flags that say of @codes, per_rank of each rank in turn, what is not so. */
 void pipesim_instance_tidy(const PipesimInstance *instance, guint8 *codes);
 
@@ -182,7 +197,8 @@ PipesimOrder *pipesim_instance_order(
 
 /**
  * pipesim_instance_codes: the other way round: FALSE where @program, of the same shape, is no order of
- * such codes. Full backwards are taken as their halves where backwards are split and that is no longer;
+ * such codes. Full backwards are taken as their halves where backwards are split and that is no longer and
+ * holds no more;
  * pairs as a forward and then a backward where that is no longer. So are, whatever they take, those before
  * which a micro-batch waits for its W.
  * @codes: room for ranks * per_rank
