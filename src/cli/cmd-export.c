@@ -134,8 +134,7 @@ static gboolean check_reader(const PipesimSetup *setup, gboolean for_pytorch, GE
 		pipesim_runtime_resolve(setup->scenario.runtime, PIPESIM_RUNTIME_OF_FILES);
 
 	return setup->text[PIPESIM_SET_RUNTIME] == NULL || !for_pytorch ||
-	       runtime == &pipesim_runtime_pytorch_2_11 ||
-	       runtime == &pipesim_runtime_pytorch_2_15 ||
+	       runtime->runs_files ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--runtime %s: PyTorch runs the messages of every file by its own "
 		       "rules; "

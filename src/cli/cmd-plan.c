@@ -15,30 +15,14 @@
 
 /* What is asked -------------------------------------------------------------------------- */
 
-/* Of --runtime: the schedules that it runs. */
-static const char *schedules_for(const PipesimRuntime *runtime)
-{
-	const char *name = runtime != NULL ? runtime->name : "";
-
-	if (g_str_has_prefix(name, "pytorch"))
-		return "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev";
-	if (g_str_has_prefix(name, "deepseek"))
-		return "dualpipe,dualpipev";
-	if (g_str_has_prefix(name, "megatron"))
-		return "1f1b,interleaved-1f1b";
-	if (g_str_has_prefix(name, "single"))
-		return "gpipe,1f1b";
-	return "1f1b,interleaved-1f1b,zb-h1,zb-v,v-half,v-min,interleaved-zb,dualpipe,"
-	       "dualpipev";
-}
-
 static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
 {
 	const char *given = plan->setup->text[PIPESIM_SET_SCHEDULE];
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 
-	if (!pipesim_choices_add_list(
-		    choices, given != NULL ? given : schedules_for(plan->wish.runtime), error))
+	if (given == NULL)
+		given = pipesim_runtime_resolve(plan->wish.runtime, NULL)->schedules;
+	if (!pipesim_choices_add_list(choices, given, error))
 		return FALSE;
 	for (guint i = 0; i < choices->len; i++) {
 		const PipesimChoice *choice = g_ptr_array_index(choices, i);
@@ -188,7 +172,7 @@ static gboolean choose_runtime(PipesimPlanning *plan, GError **error)
 	PipesimWish *wish = &plan->wish;
 
 	if (wish->training.zero == PIPESIM_ZERO_3 && wish->runtime == NULL)
-		wish->runtime = pipesim_runtime_find("pytorch-2.15", "--runtime", error);
+		wish->runtime = &pipesim_runtime_pytorch_2_15;
 	if (wish->training.zero == PIPESIM_ZERO_3 &&
 		!(wish->runtime->takes & PIPESIM_ASK_SHARDING))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,

@@ -74,17 +74,17 @@ static gboolean is_for(
 	const Validation *validation, const PipesimLowering *lowering, const char *path)
 {
 	const PipesimRuntime *asked = validation->all ? NULL : validation->runtime;
-	const gboolean old = asked == &pipesim_runtime_pytorch_2_11;
 
-	if ((!old && asked != &pipesim_runtime_pytorch_2_15) || asked == lowering->runtime)
+	if (asked == NULL || !asked->runs_files || asked == lowering->runtime)
 		return TRUE;
 	g_printerr(
 		"%s:1:1: %s; pipesim export --from %s --runtime %s --output FILE writes it for "
 		"that version\n",
 		path,
-		old ? "PyTorch 2.11 does not load this file: it has waits for sends, of which "
-		      "that version takes 0WAIT_SEND_F0 for 0W"
-		    : "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND",
+		asked->waits_for_sends
+			? "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND"
+			: "PyTorch 2.11 does not load this file: it has waits for sends, of "
+			  "which that version takes 0WAIT_SEND_F0 for 0W",
 		path, asked->name);
 	return FALSE;
 }

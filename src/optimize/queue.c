@@ -37,8 +37,7 @@ static guint32 *counts(const PipesimQueue *queue, PipesimQueueState *state)
 gboolean pipesim_queue_takes(
 	const PipesimInstance *x, const PipesimRuntime *runtime, const PipesimIssuing *issuing)
 {
-	return (runtime == &pipesim_runtime_pytorch_2_11 ||
-		       runtime == &pipesim_runtime_pytorch_2_15) &&
+	return runtime != NULL && runtime->runs_files &&
 	       issuing->channels == PIPESIM_CHANNEL_RANK && !issuing->defer_recv &&
 	       issuing->max_sends == 0 && !issuing->defer_reduce_wait &&
 	       issuing->ahead == PIPESIM_AHEAD_FULL && x->chunks <= ACTIVE &&
@@ -81,8 +80,8 @@ void pipesim_queue_init(PipesimQueue *queue, const PipesimInstance *x,
 
 	*queue = (PipesimQueue){.x = x,
 		.codes = x->chunks * x->kinds,
-		.behind = runtime == &pipesim_runtime_pytorch_2_15 ? 3 : 2,
-		.waits = runtime == &pipesim_runtime_pytorch_2_15,
+		.behind = runtime->waits_for_sends ? 3 : 2,
+		.waits = runtime->waits_for_sends,
 		.source = pipesim_arena_array(arena, guint32, codes),
 		.target = pipesim_arena_array(arena, guint32, codes),
 		.lag = pipesim_arena_array(arena, gint64, codes),

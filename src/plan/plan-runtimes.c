@@ -7,13 +7,6 @@
 
 /* Megatron-LM ---------------------------------------------------------------------------- */
 
-/* What Megatron-LM runs. */
-static gboolean is_megatron(const PipesimCandidate *candidate)
-{
-	return strcmp(candidate->schedule->name, "1f1b") == 0 ||
-	       strcmp(candidate->schedule->name, "interleaved-1f1b") == 0;
-}
-
 static void append_megatron_sizes(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
@@ -107,7 +100,7 @@ static void append_megatron_recompute(const PipesimTraining *training, GString *
 void pipesim_plan_megatron(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
-	if (!is_megatron(candidate))
+	if (!pipesim_runtime_names(&pipesim_runtime_megatron, candidate->schedule->name))
 		g_string_append_printf(out,
 			"# Megatron-LM runs 1F1B and interleaved 1F1B; with these it does so "
 			"on the layout of %s\n",

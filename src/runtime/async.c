@@ -23,5 +23,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 const PipesimRuntime pipesim_runtime_async = {
 	.name = "async",
 	.rule = "a message is sent as soon as its op is done",
+	.schedules = "1f1b,interleaved-1f1b,zb-h1,zb-v,v-half,v-min,interleaved-zb,dualpipe,"
+		     "dualpipev",
 	.lower = lower,
 };

@@ -190,6 +190,7 @@ const PipesimRuntime pipesim_runtime_deepseek = {
 	.name = "deepseek",
 	.alias = "grouped",
 	.rule = "before each op a rank waits for all sends and receives that it has posted",
+	.schedules = "dualpipe,dualpipev",
 	.waits = TRUE,
 	.waits_for_groups = TRUE,
 	.lower = lower,

@@ -542,6 +542,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 const PipesimRuntime pipesim_runtime_megatron = {
 	.name = "megatron",
 	.rule = "a rank receives one op ahead, in Megatron-LM's order",
+	.schedules = "1f1b,interleaved-1f1b",
 	.waits = TRUE,
 	.channels = PIPESIM_CHANNEL_PAIR,
 	.gradients = PIPESIM_SENT_NEXT,

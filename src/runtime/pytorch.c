@@ -12,6 +12,8 @@
 
 #define BITS 64
 
+#define SCHEDULES "gpipe,1f1b,interleaved-1f1b,interleaved-zb,zb-v,dualpipev"
+
 /* How many stages of a rank stay gathered, unasked. */
 #define ACTIVE_STAGES 3
 
@@ -196,6 +198,8 @@ const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
 	.name = "pytorch-2.11",
 	.alias = "queue",
 	.rule = "the sends and receives of a rank run in order, in one queue",
+	.schedules = SCHEDULES,
+	.runs_files = TRUE,
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
@@ -208,6 +212,9 @@ const PipesimRuntime pipesim_runtime_pytorch_2_11 = {
 const PipesimRuntime pipesim_runtime_pytorch_2_15 = {
 	.name = "pytorch-2.15",
 	.rule = "a rank sends, receives and waits in the order of PyTorch 2.15",
+	.schedules = SCHEDULES,
+	.runs_files = TRUE,
+	.waits_for_sends = TRUE,
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_for_weight = TRUE,

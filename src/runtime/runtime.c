@@ -48,39 +48,52 @@ const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const
 	return asked != NULL ? asked : &pipesim_runtime_async;
 }
 
+gboolean pipesim_runtime_names(const PipesimRuntime *runtime, const char *schedule)
+{
+	g_auto(GStrv) names = g_strsplit(runtime->schedules, ",", -1);
+
+	return g_strv_contains((const char *const *)names, schedule);
+}
+
+/* All 0: as the runtime does it unasked. */
+static const struct {
+	guint ask; /* of PipesimAsks */
+	gsize at, size;
+} asks[] = {
+#define ASK(ask, field)                                             \
+	{                                                           \
+		PIPESIM_ASK_##ask, offsetof(PipesimIssuing, field), \
+			sizeof((PipesimIssuing){0}.field)           \
+	}
+	ASK(CHANNELS, channels),
+	ASK(ACTIVE_STAGES, active_stages),
+	ASK(AHEAD, ahead),
+	ASK(DEFER_REDUCE_WAIT, defer_reduce_wait),
+	ASK(DEFER_RECV, defer_recv),
+	ASK(MAX_SENDS, max_sends),
+	ASK(NO_OVERLAP, no_overlap),
+	ASK(OVERLAP_FLUSH, overlap_flush),
+	ASK(KEEP_OUTPUTS, keep_outputs),
+	ASK(DELAY_WGRAD, delay_wgrad),
+	ASK(NO_HOST_SYNC, no_host_sync),
+	ASK(HOST_TIME, host_time),
+#undef ASK
+};
+
 PipesimIssuing pipesim_runtime_asked(
 	const PipesimRuntime *runtime, const PipesimIssuing *issuing)
 {
 	const guint takes = runtime != NULL ? runtime->takes : 0;
 	PipesimIssuing asked = *issuing;
 
-	if (!(takes & PIPESIM_ASK_CHANNELS))
-		asked.channels = PIPESIM_CHANNEL_OWN;
+	for (guint i = 0; i < G_N_ELEMENTS(asks); i++)
+		if (!(takes & asks[i].ask))
+			memset((char *)&asked + asks[i].at, 0, asks[i].size);
 	if (asked.channels == PIPESIM_CHANNEL_OWN && runtime != NULL)
 		asked.channels = runtime->channels;
 	if (asked.channels == PIPESIM_CHANNEL_OWN)
 		asked.channels = PIPESIM_CHANNEL_RANK;
-	if (!(takes & PIPESIM_ASK_ACTIVE_STAGES))
-		asked.active_stages = 0;
-	if (!(takes & PIPESIM_ASK_AHEAD))
-		asked.ahead = PIPESIM_AHEAD_FULL;
-	if (!(takes & PIPESIM_ASK_DEFER_REDUCE_WAIT))
-		asked.defer_reduce_wait = FALSE;
-	if (!(takes & PIPESIM_ASK_DEFER_RECV))
-		asked.defer_recv = FALSE;
-	if (!(takes & PIPESIM_ASK_MAX_SENDS))
-		asked.max_sends = 0;
-	if (!(takes & PIPESIM_ASK_NO_OVERLAP))
-		asked.no_overlap = FALSE;
-	if (!(takes & PIPESIM_ASK_OVERLAP_FLUSH))
-		asked.overlap_flush = FALSE;
-	if (!(takes & PIPESIM_ASK_KEEP_OUTPUTS))
-		asked.keep_outputs = FALSE;
-	if (!(takes & PIPESIM_ASK_DELAY_WGRAD))
-		asked.delay_wgrad = 0;
-	if (!(takes & PIPESIM_ASK_NO_HOST_SYNC))
-		asked.no_host_sync = FALSE;
-	if (!(takes & PIPESIM_ASK_HOST_TIME) || asked.no_host_sync)
+	if (asked.no_host_sync)
 		asked.host_time = 0;
 	return asked;
 }

@@ -33,6 +33,10 @@ struct _PipesimRuntime {
 	const char *name;  /* after --runtime */
 	const char *alias; /* the same; NULL: none */
 	const char *rule;  /* what a rank does, for titles: no capital, no final stop */
+	/* What is looked at under it where no schedule is named: names, a comma between them. */
+	const char *schedules;
+	gboolean runs_files;      /* PyTorch's: it runs an order of ops that a file has */
+	gboolean waits_for_sends; /* its lists have a wait for every send */
 	/* Messages wait for each other and their ranks by the rules of lowering.h. FALSE: a
 	 * message moves as soon as its op is done, and its lists are written, never run. */
 	gboolean waits;
@@ -81,6 +85,9 @@ const PipesimRuntime *pipesim_runtime_resolve(const PipesimRuntime *asked, const
  * is left out, and its own channels stand where none are asked for. */
 PipesimIssuing pipesim_runtime_asked(
 	const PipesimRuntime *runtime, const PipesimIssuing *issuing);
+
+/** pipesim_runtime_names: whether @schedule is one of its schedules. */
+gboolean pipesim_runtime_names(const PipesimRuntime *runtime, const char *schedule);
 
 /** pipesim_runtime_waits: whether messages wait for each other under @runtime; NULL: async. */
 static inline gboolean pipesim_runtime_waits(const PipesimRuntime *runtime)

@@ -44,6 +44,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error G_GNUC_UNUSED)
 const PipesimRuntime pipesim_runtime_single = {
 	.name = "single",
 	.rule = "a rank receives just before the op that needs it",
+	.schedules = "gpipe,1f1b",
 	.waits = TRUE,
 	.splits_pairs = TRUE,
 	.keeps_buffers = TRUE,
