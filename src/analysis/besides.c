@@ -172,7 +172,7 @@ static void end_weight(Walk *walk, guint32 op)
 /* Gradients that the first weight gradient of a chunk brings. */
 static void bring(Walk *walk, const PipesimOp *op)
 {
-	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+	const guint chunk = pipesim_op_backward_chunk(op);
 	const gsize at = (gsize)walk->rank * walk->lowering->program->shape.chunks + chunk;
 	const guint stage = walk->lowering->program->stage_of[at];
 

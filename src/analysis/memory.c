@@ -75,7 +75,7 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index)
 {
-	const guint chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+	const guint chunk = pipesim_op_backward_chunk(op);
 	const gboolean transient = held->transient > 0;
 
 	held->transient = 0;

@@ -14,13 +14,6 @@ const char *pipesim_quantile_name(guint quantile)
 	return quantiles[quantile].name;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* 1.96 standard deviations of how many of @n samples lie below the quantile. Square roots are
  * rounded alike on every machine. */
 static double margin(guint n, guint percent)
@@ -30,7 +23,7 @@ static double margin(guint n, guint percent)
 
 static void find_quantiles(PipesimQuantile *out, double *sorted, guint n)
 {
-	qsort(sorted, n, sizeof *sorted, by_value);
+	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
 		const guint percent = quantiles[q].percent;
 		const double middle = (double)n * percent / 100;

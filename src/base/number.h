@@ -73,6 +73,8 @@ const char *pipesim_print_least_bytes(PipesimNumber out, gint64 bytes);
 /** pipesim_gcd: greatest common divisor of @a and @b, >= 0; of one with 0, the other. */
 gint64 pipesim_gcd(gint64 a, gint64 b);
 
+#define PIPESIM_PPM 1000000 /* what shares and ratios in millionths are of */
+
 /** pipesim_compare_int64: for qsort(), of gint64 in ascending order. */
 static inline int pipesim_compare_int64(const void *a, const void *b)
 {

@@ -6,7 +6,6 @@
 #include "output/text.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
-#include <signal.h>
 #include <string.h>
 
 /* Moves that are looked at where nothing is said, by ops: some 10 s of one core for each limit
@@ -42,15 +41,6 @@ typedef struct {
 	PipesimFound *found;
 	gint64 usual; /* makespan of what was found at usual times, ns */
 } Optimize;
-
-/* The only thing that a signal may touch. */
-static gint stop_asked;
-
-static void ask_to_stop(int number)
-{
-	g_atomic_int_set(&stop_asked, 1);
-	signal(number, SIG_DFL); /* the second one ends the program */
-}
 
 /* Options -------------------------------------------------------------------------------- */
 
@@ -222,7 +212,7 @@ static gboolean tell(const PipesimSearchNews *news, gpointer data G_GNUC_UNUSED)
 			100 * (double)above / (double)MAX(news->bound, 1),
 			(double)news->moves / 1e6);
 	}
-	return !g_atomic_int_get(&stop_asked);
+	return !g_atomic_int_get(&pipesim_stop_asked);
 }
 
 static gboolean search(Optimize *o, GError **error)
@@ -241,8 +231,7 @@ static gboolean search(Optimize *o, GError **error)
 	if (!read_objective(o, error) || !read_effort(o, of, error) ||
 		!read_threads(o, &of->threads, error))
 		return FALSE;
-	signal(SIGINT, ask_to_stop);
-	signal(SIGTERM, ask_to_stop);
+	pipesim_catch_signals();
 	pipesim_begin_progress("orders to begin from");
 	o->found = pipesim_search(of, error);
 	pipesim_end_progress();

@@ -5,18 +5,8 @@
 #include "cli/command.h"
 #include "cli/sweep-run.h"
 #include "sweep/wire.h"
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The only thing that a signal may touch. */
-static gint stop_asked;
-
-static void ask_to_stop(int number)
-{
-	g_atomic_int_set(&stop_asked, 1);
-	signal(number, SIG_DFL); /* the second one ends the program */
-}
 
 gboolean pipesim_sweep_run_is_main(const PipesimSweepRun *run)
 {
@@ -222,7 +212,7 @@ static gboolean run_pool(PipesimSweepRun *run, GError **error)
 	}
 	pipesim_end_progress();
 	if (!ok)
-		g_atomic_int_set(&stop_asked, 1);
+		g_atomic_int_set(&pipesim_stop_asked, 1);
 	if (!ok || !pipesim_sweep_run_is_main(run))
 		return ok;
 	/* Those that were stopped say so even where nobody has asked for their next block. */
@@ -240,11 +230,10 @@ static gboolean run_pool(PipesimSweepRun *run, GError **error)
 
 gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error)
 {
-	run->work.stop = &stop_asked;
+	run->work.stop = &pipesim_stop_asked;
 	run->work.part = run->processes.rank;
 	run->work.parts = run->processes.size;
-	signal(SIGINT, ask_to_stop);
-	signal(SIGTERM, ask_to_stop);
+	pipesim_catch_signals();
 	return run_pool(run, error);
 }
 

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "cli/terminal.h"
 #include <langinfo.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -179,4 +180,18 @@ void pipesim_print_notice(const char *line)
 	clear_line();
 	g_printerr("pipesim: %s\n", printable);
 	g_mutex_unlock(&progress.lock);
+}
+
+gint pipesim_stop_asked;
+
+static void ask_to_stop(int number)
+{
+	g_atomic_int_set(&pipesim_stop_asked, 1);
+	signal(number, SIG_DFL); /* the second one ends the program */
+}
+
+void pipesim_catch_signals(void)
+{
+	signal(SIGINT, ask_to_stop);
+	signal(SIGTERM, ask_to_stop);
 }

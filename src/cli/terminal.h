@@ -38,3 +38,9 @@ void pipesim_print_progress(const char *what, guint64 done, guint64 all);
 
 /** pipesim_print_notice: @line to standard error, behind the program's name. */
 void pipesim_print_notice(const char *line);
+
+/* 1 after a signal: the only thing that one may touch. */
+extern gint pipesim_stop_asked;
+
+/** pipesim_catch_signals: from now on SIGINT and SIGTERM set that, the first time. */
+void pipesim_catch_signals(void);

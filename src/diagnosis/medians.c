@@ -4,8 +4,6 @@
 #include "base/number.h"
 #include "diagnosis/medians.h"
 
-#define MILLION G_GINT64_CONSTANT(1000000)
-
 /* Of a kind that a stage never ran. */
 #define NEVER G_GINT64_CONSTANT(-1)
 
@@ -123,7 +121,7 @@ PipesimMedians *pipesim_medians_new(const PipesimRecord *record)
 			  record->joined.copies == 1 && i < medians->stages * PIPESIM_N_KINDS;
 		i++)
 		if (medians->stage[i] != NEVER)
-			medians->stage[i] = pipesim_time_scale(medians->stage[i], MILLION,
+			medians->stage[i] = pipesim_time_scale(medians->stage[i], PIPESIM_PPM,
 				record->speed[record->joined.rank_of[i / PIPESIM_N_KINDS]]);
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++) {
 		gint64 sum = 0, n = 0;

@@ -29,13 +29,6 @@ static guint count_backwards(const PipesimTrace *trace)
 	return n;
 }
 
-static gint compare_numbers(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* A weight gradient on its own is asked for parameter by parameter: few kernels at a time, by turns of the sending
  * thread and autograd's. */
 static gboolean is_crumb(const PipesimTraceSegment *segment)
@@ -63,7 +56,7 @@ static gint64 usual_forward(const PipesimTrace *trace)
 		if (!segment_at(trace, i)->backward &&
 			!(whole && is_crumb(segment_at(trace, i))))
 			g_array_append_val(busy, segment_at(trace, i)->busy);
-	g_array_sort(busy, compare_numbers);
+	g_array_sort(busy, pipesim_compare_int64);
 	return busy->len > 0 ? g_array_index(busy, gint64, busy->len / 2) : 0;
 }
 

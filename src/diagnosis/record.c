@@ -60,7 +60,7 @@ static gboolean find_ops(Building *building, PipesimTrace *trace, GError **error
 	gint64 last = PIPESIM_UNKNOWN; /* end of the op before */
 
 	for (guint i = 0; i < trace->rows->len; i++) {
-		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		PipesimTraceRow *row = pipesim_trace_row(trace, i);
 
 		if (!pipesim_row_is_op(row) || row->status == PIPESIM_STATUS_CHECKSUM_FAIL ||
 			row->what.phase > PIPESIM_FB)

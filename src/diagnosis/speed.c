@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MILLION G_GINT64_CONSTANT(1000000)
-
 /* A kernel in one kind of op, on every rank. */
 typedef struct {
 	guint seen;     /* ranks that run it */
@@ -19,7 +17,7 @@ typedef struct {
 static gint rank_of(const PipesimTrace *trace, const PipesimJoined *joined)
 {
 	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
 
 		if (pipesim_row_is_op(row))
 			return row->rank < joined->ranks ? (gint)row->rank : -1;
@@ -109,6 +107,7 @@ gint64 *pipesim_rank_speeds(PipesimTrace *const *traces, guint n, const PipesimJ
 	sorted = g_memdup2(took, ranks * sizeof *took);
 	qsort(sorted, ranks, sizeof *sorted, pipesim_compare_int64);
 	for (guint rank = 0; rank < ranks; rank++)
-		took[rank] = pipesim_time_scale(took[rank], MILLION, sorted[(ranks - 1) / 2]);
+		took[rank] =
+			pipesim_time_scale(took[rank], PIPESIM_PPM, sorted[(ranks - 1) / 2]);
 	return g_steal_pointer(&took);
 }

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MILLION G_GINT64_CONSTANT(1000000)
 /* Differences that are noise, ppm: of a ratio to 1, and of a median to another. */
 #define NOISE   5000
 #define NOTABLE 20000
@@ -279,7 +278,7 @@ static void compare_sustained(const Task *task)
 			series += whole == NULL ? (double)part->sustained : 0;
 		}
 		ratio = rows > 0 ? series / rows - 1 : 0;
-		if (fabs(ratio) * (double)MILLION > NOTABLE)
+		if (fabs(ratio) * PIPESIM_PPM > NOTABLE)
 			pipesim_notice(task->notices,
 				"%s takes %.1f %% %s in the governor series, sustained, than "
 				"in the "
@@ -372,15 +371,15 @@ static gboolean find_beside(
 
 	if (part == NULL)
 		return FALSE;
-	if (part->ratio < MILLION - NOTABLE)
+	if (part->ratio < PIPESIM_PPM - NOTABLE)
 		pipesim_notice(task->notices,
 			"%s %s takes %.1f %% less beside a %s than alone: it is taken to be "
 			"slowed "
 			"by nothing",
 			component, pipesim_phase_name(phase),
-			(double)(MILLION - part->ratio) / 1e4,
+			(double)(PIPESIM_PPM - part->ratio) / 1e4,
 			moving ? "message that moves" : "receive that waits");
-	*ppm = CLAMP(part->ratio, MILLION, 10 * MILLION);
+	*ppm = CLAMP(part->ratio, PIPESIM_PPM, 10 * PIPESIM_PPM);
 	return TRUE;
 }
 
@@ -522,7 +521,7 @@ static gboolean add_ranks(const Task *task, GError **error)
 	GError *fault = NULL;
 	guint n;
 	g_autofree gint64 *ppm =
-		read_list(task, "rank_relative_ppm", 1, 100 * MILLION, &n, &fault);
+		read_list(task, "rank_relative_ppm", 1, 100 * PIPESIM_PPM, &n, &fault);
 
 	if (fault != NULL) {
 		g_propagate_error(error, fault);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MILLION 1000000
 /* Too few to say anything of: ops, and pauses, without which one half of the bursts has nothing that the
  * other could tell. */
 #define LEAST_OPS    50
@@ -83,7 +82,7 @@ static double normalise(PipesimPowerSearch *f, const PipesimPowerFit *fit,
 
 static gint64 ppm(double value)
 {
-	return (gint64)llround(CLAMP(value, -1e6, 1e6) * MILLION);
+	return (gint64)llround(CLAMP(value, -1e6, 1e6) * PIPESIM_PPM);
 }
 
 /* PipesimSums over a class: by the weight of sorts. */
@@ -174,13 +173,6 @@ static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *fo
 	}
 }
 
-static gint compare_values(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Of a field of ops that depend on the load and whose u is in a range; PIPESIM_UNKNOWN where it is in no such
  * row. */
 static gint64 median_between(
@@ -200,7 +192,7 @@ static gint64 median_between(
 		if (b >= LEAST_SLOPE * a && value >= 0 && u >= least && u <= most)
 			g_array_append_val(values, value);
 	}
-	g_array_sort(values, compare_values);
+	g_array_sort(values, pipesim_compare_int64);
 	return values->len > 0 ? g_array_index(values, gint64, values->len / 2)
 			       : PIPESIM_UNKNOWN;
 }
@@ -255,9 +247,10 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 		fit->time_constant[m] =
 			(gint64)llround(pipesim_power_constant(form->tau[m]) / 1e4) * 10000;
 	}
-	fit->weight[1] = form->n_means > 1 ? form->weight * (MILLION / PIPESIM_FORM_LEVELS) : 0;
-	fit->weight[0] = MILLION - fit->weight[1];
-	fit->threshold = MIN(ppm(threshold), MILLION - 1);
+	fit->weight[1] =
+		form->n_means > 1 ? form->weight * (PIPESIM_PPM / PIPESIM_FORM_LEVELS) : 0;
+	fit->weight[0] = PIPESIM_PPM - fit->weight[1];
+	fit->threshold = MIN(ppm(threshold), PIPESIM_PPM - 1);
 	fit->waiting_load = f->has_waits ? ppm(f->load[f->n_classes - 1]) : PIPESIM_UNKNOWN;
 	fit->before = ppm(sqrt(before / weight));
 	fit->after = ppm(sqrt(seen[PIPESIM_FOLDS] / weight));
@@ -274,13 +267,14 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 
 		time += (double)part->sustained * part->n;
 		effect += (double)part->sustained * part->n *
-			  (1 - (double)part->full_speed / MILLION);
+			  (1 - (double)part->full_speed / PIPESIM_PPM);
 	}
-	fit->verdict = fit->held_out < LEAST_EXPLAINED * MILLION || effect < LEAST_EFFECT * time
-			       ? PIPESIM_POWER_INDEPENDENT
-			       : PIPESIM_POWER_FITTED;
+	fit->verdict =
+		fit->held_out < LEAST_EXPLAINED * PIPESIM_PPM || effect < LEAST_EFFECT * time
+			? PIPESIM_POWER_INDEPENDENT
+			: PIPESIM_POWER_FITTED;
 	for (guint c = 0; c < fit->parts->len && fit->verdict != PIPESIM_POWER_FITTED; c++)
-		g_array_index(fit->parts, PipesimPowerPart, c).full_speed = MILLION;
+		g_array_index(fit->parts, PipesimPowerPart, c).full_speed = PIPESIM_PPM;
 }
 
 /* The whole --------------------------------------------------------------------------------- */
@@ -314,8 +308,8 @@ static void classify(PipesimPowerSearch *f, PipesimPowerFit *fit)
 				((PipesimPowerPart){.component = g_string_chunk_insert_const(
 							    fit->strings, sort->what.component),
 					.phase = sort->what.phase,
-					.full_speed = MILLION,
-					.load = MILLION}));
+					.full_speed = PIPESIM_PPM,
+					.load = PIPESIM_PPM}));
 		f->class_of[s] = c;
 	}
 	for (guint i = 0; i < f->n_ops; i++)

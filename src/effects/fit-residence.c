@@ -76,13 +76,6 @@ static gboolean cell_equal(gconstpointer a, gconstpointer b)
 	       (x->alone || is_same_thing(&x->beside, &y->beside));
 }
 
-static gint compare_times(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What @row, of series resident or moving or an op of a stage, is a repetition of. */
 static Cell describe(const PipesimTraceRow *row, guint trace)
 {
@@ -144,7 +137,7 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 	for (guint i = 0; i < cells->len; i++) {
 		Cell *cell = g_ptr_array_index(cells, i);
 
-		g_array_sort(cell->times, compare_times);
+		g_array_sort(cell->times, pipesim_compare_int64);
 		cell->median = g_array_index(cell->times, gint64, cell->times->len / 2);
 	}
 	return cells;

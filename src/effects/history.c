@@ -230,7 +230,7 @@ static gint64 find_steady(const PipesimTrace *trace, const PipesimHistorySort *s
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
 
 		if (row->what.series == PIPESIM_SERIES_NONE && pipesim_row_is_op(row) &&
 			row->status == PIPESIM_STATUS_OK && row->duration > 0 && !row->part &&

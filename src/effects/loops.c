@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MILLION 1e6
 /* A load is found in steps of so many ppm. */
 #define LOAD_STEP 10000
 /* A difference that is noise, ppm. */
@@ -38,11 +37,6 @@ typedef struct {
 	} rest;
 } Wish;
 
-static const PipesimTraceRow *row_at(const PipesimTrace *trace, guint i)
-{
-	return &g_array_index(trace->rows, PipesimTraceRow, i);
-}
-
 static gboolean is_wanted(const PipesimTraceRow *row, const Wish *wish)
 {
 	return row->what.series == wish->series && row->what.phase == wish->phase &&
@@ -64,7 +58,7 @@ static double mean_of(const Task *task, const Wish *wish, guint *n)
 
 	for (guint t = 0; t < task->n; t++)
 		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = row_at(task->traces[t], i);
+			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
 
 			if (is_wanted(row, wish))
 				g_array_append_val(times, row->duration);
@@ -89,7 +83,7 @@ static void add_both(
 
 static gint64 to_ppm(double ratio)
 {
-	return (gint64)llround(MILLION * ratio);
+	return (gint64)llround(PIPESIM_PPM * ratio);
 }
 
 /* The largest rank or stage of rows of @series. */
@@ -99,7 +93,7 @@ static gint64 largest(const Task *task, guint series, gboolean stage)
 
 	for (guint t = 0; t < task->n; t++)
 		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = row_at(task->traces[t], i);
+			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
 
 			if (row->what.series == series)
 				most = MAX(most, stage ? row->what.stage : row->rank);
@@ -164,7 +158,7 @@ static GArray *list_loop(const Task *task)
 			g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
 
 		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row = row_at(task->traces[t], i);
+			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
 			const Wish wish = {PIPESIM_SERIES_NONE, row->what.phase, row->rank,
 				row->what.stage, -1, "chunk", -1, ANY};
 			/* no shifts: a trace may name neither rank nor stage, which are then -1 */
@@ -206,16 +200,16 @@ typedef struct {
 static Loop follow(const PipesimPower *power, const GArray *ops, double load,
 	const double known[PIPESIM_FB])
 {
-	const double threshold = (double)power->threshold / MILLION;
-	const double level = (double)power->exchanging / MILLION;
+	const double threshold = (double)power->threshold / PIPESIM_PPM;
+	const double level = (double)power->exchanging / PIPESIM_PPM;
 	double mean[PIPESIM_POWER_CONSTANTS];
 	Loop loop = {0};
 
 	for (guint i = 0; i < ops->len; i++) {
 		const LoopOp *op = &g_array_index(ops, LoopOp, i);
-		const double full = (double)power->full_speed[op->phase] / MILLION;
+		const double full = (double)power->full_speed[op->phase] / PIPESIM_PPM;
 		const double drawn =
-			(double)power->load[op->phase] / MILLION * (op->beside ? load : 1);
+			(double)power->load[op->phase] / PIPESIM_PPM * (op->beside ? load : 1);
 		const double slower = op->beside ? known[op->phase] : 1;
 		double x = 0, u, said;
 
@@ -225,7 +219,7 @@ static Loop follow(const PipesimPower *power, const GArray *ops, double load,
 			/* Nobody knows what was before. */
 			if (i == 0 || op[-1].trace != op->trace || op[-1].rank != op->rank)
 				mean[c] = 1;
-			x += (double)power->weight[c] / MILLION *
+			x += (double)power->weight[c] / PIPESIM_PPM *
 			     (drawn + (mean[c] - drawn) * sqrt(left));
 			mean[c] = drawn + (mean[c] - drawn) * left;
 		}
@@ -303,7 +297,7 @@ static void add_beside(const Task *task)
 		return;
 	find_rested(task, rested);
 	for (gint64 ppm = PIPESIM_PPM; ppm >= 0; ppm -= LOAD_STEP) {
-		const Loop loop = follow(power, ops, (double)ppm / MILLION, rested);
+		const Loop loop = follow(power, ops, (double)ppm / PIPESIM_PPM, rested);
 
 		if (loop.n == 0)
 			break;

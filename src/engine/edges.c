@@ -8,11 +8,6 @@ static gboolean weighs(const PipesimOp *op)
 	return op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB;
 }
 
-static guint chunk_of(const PipesimOp *op)
-{
-	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
-}
-
 void pipesim_edges_init(PipesimEdges *edges, const PipesimProgram *program,
 	const PipesimTimes *times, PipesimArena *arena)
 {
@@ -33,7 +28,8 @@ void pipesim_edges_init(PipesimEdges *edges, const PipesimProgram *program,
 	for (guint rank = 0; rank < program->shape.ranks; rank++)
 		for (guint32 op = program->rank_begin[rank]; op < program->rank_begin[rank + 1];
 			op++) {
-			const gsize at = (gsize)rank * chunks + chunk_of(&program->ops[op]);
+			const gsize at = (gsize)rank * chunks +
+					 pipesim_op_backward_chunk(&program->ops[op]);
 
 			if (!weighs(&program->ops[op]))
 				continue;
@@ -53,7 +49,8 @@ gint64 pipesim_edges_add(
 	if (edges->times == NULL)
 		return duration;
 	if (weighs(of) && half != PIPESIM_F) {
-		const gsize at = (gsize)rank * program->shape.chunks + chunk_of(of);
+		const gsize at =
+			(gsize)rank * program->shape.chunks + pipesim_op_backward_chunk(of);
 		const guint stage = program->stage_of[at];
 		gint64 *const *edge = edges->times->edge;
 

@@ -51,7 +51,7 @@ static gboolean check_rank(const PipesimOrder *order, guint rank, guint64 *count
 
 		for (guint32 v = loop->first; v < loop->first + loop->n; v++) {
 			const PipesimOp *op = &order->verbs[v];
-			const guint b_chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+			const guint b_chunk = pipesim_op_backward_chunk(op);
 
 			if (pipesim_op_has_forward(op))
 				count[op->chunk] += loop->count;

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MILLION G_GINT64_CONSTANT(1000000)
 /* By how much x must tell ops of one kind, stage and rank apart. */
 #define LEAST_TOLD 0.3
 /* An op is no more than three times as long beside messages; and what is less longer than this is noise. */
@@ -231,14 +230,14 @@ static gboolean find_ratios(const GArray *ops, const GArray *groups, PipesimBesi
 
 		if (out->n[kind] == 0)
 			continue;
-		out->ratio[kind] = MILLION + llround(s * (double)MILLION);
+		out->ratio[kind] = PIPESIM_PPM + llround(s * PIPESIM_PPM);
 		longer |= s >= LEAST_LONGER;
 		sum += s;
 		told++;
 	}
 	for (guint kind = 0; kind < PIPESIM_N_KINDS && told > 0; kind++)
 		if (out->n[kind] == 0)
-			out->ratio[kind] = MILLION + llround(sum / told * (double)MILLION);
+			out->ratio[kind] = PIPESIM_PPM + llround(sum / told * PIPESIM_PPM);
 	return longer;
 }
 
@@ -254,7 +253,7 @@ static void set_lost(
 
 		s[t] = find_longer(ops, groups, kind, t, &told);
 		if (told == 0)
-			s[t] = (double)(out->ratio[kind] - MILLION) / (double)MILLION;
+			s[t] = (double)(out->ratio[kind] - PIPESIM_PPM) / PIPESIM_PPM;
 	}
 	for (guint i = 0; i < ops->len; i++) {
 		const Op *op = op_at(ops, i);

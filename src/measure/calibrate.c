@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MILLION G_GINT64_CONSTANT(1000000)
-
 /* What the steps share. */
 typedef struct {
 	PipesimTrace *const *traces;
@@ -573,7 +571,7 @@ static void set_ranks(PipesimCosts *costs, const GPtrArray *chosen)
 	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS || mean == 0)
 		return;
 	for (guint i = 0; i < n; i++)
-		totals[i] = pipesim_time_scale(totals[i], MILLION, mean);
+		totals[i] = pipesim_time_scale(totals[i], PIPESIM_PPM, mean);
 	costs->measured_ranks = g_steal_pointer(&totals);
 	costs->n_measured_ranks = n;
 }

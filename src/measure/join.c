@@ -22,15 +22,10 @@ typedef struct {
 	guint32 trace; /* that says so */
 } Home;
 
-static PipesimTraceRow *row_at(const PipesimTrace *trace, guint i)
-{
-	return &g_array_index(trace->rows, PipesimTraceRow, i);
-}
-
 static gboolean has_ops(const PipesimTrace *trace)
 {
 	for (guint i = 0; i < trace->rows->len; i++)
-		if (pipesim_row_is_op(row_at(trace, i)))
+		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
 			return TRUE;
 	return FALSE;
 }
@@ -41,7 +36,7 @@ static gint64 guess_rank(const PipesimTrace *trace, guint place)
 	gint64 lowest = G_MAXINT64;
 
 	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = row_at(trace, i);
+		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
 
 		if (pipesim_row_is_op(row) && row->what.stage >= 0)
 			lowest = MIN(lowest, row->what.stage);
@@ -153,7 +148,7 @@ static gboolean join_trace(
 			span->rank = guessed;
 	}
 	for (guint i = 0; i < trace->rows->len; i++) {
-		PipesimTraceRow *row = row_at(trace, i);
+		PipesimTraceRow *row = pipesim_trace_row(trace, i);
 
 		if (!pipesim_row_is_op(row))
 			continue;

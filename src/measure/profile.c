@@ -328,7 +328,7 @@ static void add_kernels(
 static gboolean has_ops(const PipesimTrace *trace)
 {
 	for (guint i = 0; i < trace->rows->len; i++)
-		if (pipesim_row_is_op(&g_array_index(trace->rows, PipesimTraceRow, i)))
+		if (pipesim_row_is_op(pipesim_trace_row(trace, i)))
 			return TRUE;
 	return FALSE;
 }
@@ -345,7 +345,7 @@ static void finish_rows(PipesimTrace *trace, const GArray *starts)
 	PipesimTraceRow pair;
 
 	for (guint i = 0; i < trace->rows->len; i++) {
-		PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		PipesimTraceRow *row = pipesim_trace_row(trace, i);
 		const Moment one = {g_array_index(starts, gint64, i), i, 0};
 		g_autofree char *key = g_strdup_printf(
 			"%s %u %s", row->what.component, row->what.phase, row->what.chunk);

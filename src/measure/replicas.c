@@ -38,13 +38,6 @@ static gint compare_files(gconstpointer a, gconstpointer b)
 	return by_stages != 0 ? by_stages : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static gint compare_numbers(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What ops @trace has, into @file. FALSE where they are not of one rank that is known, and stages. */
 static gboolean look(PipesimTrace *trace, File *file)
 {
@@ -52,7 +45,7 @@ static gboolean look(PipesimTrace *trace, File *file)
 
 	file->trace = trace;
 	for (guint i = 0; i < trace->rows->len; i++) {
-		const PipesimTraceRow *row = &g_array_index(trace->rows, PipesimTraceRow, i);
+		const PipesimTraceRow *row = pipesim_trace_row(trace, i);
 		const gint64 stage = row->what.stage;
 
 		if (!pipesim_row_is_op(row))
@@ -66,7 +59,7 @@ static gboolean look(PipesimTrace *trace, File *file)
 		seen[stage / 8] |= (guint8)(1u << stage % 8);
 		g_array_append_val(file->stages, stage);
 	}
-	g_array_sort(file->stages, compare_numbers);
+	g_array_sort(file->stages, pipesim_compare_int64);
 	return TRUE;
 }
 
@@ -162,7 +155,7 @@ static gboolean names_one_twice(const GArray *files)
 static void number(const File *file, gint64 rank, gint64 replica)
 {
 	for (guint i = 0; i < file->trace->rows->len; i++) {
-		PipesimTraceRow *row = &g_array_index(file->trace->rows, PipesimTraceRow, i);
+		PipesimTraceRow *row = pipesim_trace_row(file->trace, i);
 
 		if (!pipesim_row_is_op(row))
 			continue;

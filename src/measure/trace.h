@@ -147,6 +147,12 @@ const char *pipesim_stage_chunk(GStringChunk *strings, gint64 stage);
 void pipesim_trace_row_pair(
 	PipesimTraceRow *row, gint64 b_stage, gint64 b_microbatch, GStringChunk *strings);
 
+/** pipesim_trace_row: row @i of @trace. */
+static inline PipesimTraceRow *pipesim_trace_row(const PipesimTrace *trace, guint i)
+{
+	return &g_array_index(trace->rows, PipesimTraceRow, i);
+}
+
 /** pipesim_row_is_op: whether @row is one op of a step: a chunk with its micro-batch, or a pair with both. */
 static inline gboolean pipesim_row_is_op(const PipesimTraceRow *row)
 {

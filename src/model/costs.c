@@ -8,8 +8,6 @@
 /* Sums of products of times and counts. */
 __extension__ typedef __int128 Wide;
 
-#define MS G_GINT64_CONSTANT(1000000)
-
 /* Where the values of one parse come together before any of them is kept. */
 enum {
 	P2P = PIPESIM_N_KINDS,
@@ -19,7 +17,8 @@ static const char *const names[N_NAMES] = {"F", "I", "W", "B", "FB", "P2P"};
 
 PipesimCosts *pipesim_costs_default(void)
 {
-	PipesimCosts *costs = pipesim_costs_new(MS, MS, MS, -1, 0, NULL);
+	const gint64 ms = 1000000;
+	PipesimCosts *costs = pipesim_costs_new(ms, ms, ms, -1, 0, NULL);
 
 	costs->unit = TRUE;
 	return costs;

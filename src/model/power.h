@@ -9,7 +9,6 @@
 #include "base/number.h"
 #include "pipesim.h"
 
-#define PIPESIM_PPM             1000000
 #define PIPESIM_POWER_CONSTANTS 2
 /* A running mean of 1, in which states are kept. */
 #define PIPESIM_LOAD_ONE (G_GINT64_CONSTANT(1) << 40)

@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/bound-needs.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 gboolean pipesim_needs_message(const PipesimNeeds *needs, guint lane, guint kind,
 	guint *from_lane, guint *from_kind, gint64 *hop)
@@ -200,18 +197,11 @@ typedef struct {
 	gint64 most_held, most_freed, most_kept;
 } Amounts;
 
-static int compare(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 static gint64 *sum_least(gint64 *of_chunk, guint chunks, guint count, gint64 *most)
 {
 	gint64 *sums = g_new(gint64, (gsize)chunks * count + 1);
 
-	qsort(of_chunk, chunks, sizeof *of_chunk, compare);
+	qsort(of_chunk, chunks, sizeof *of_chunk, pipesim_compare_int64);
 	*most = of_chunk[chunks - 1];
 	sums[0] = 0;
 	for (guint i = 0; i < chunks * count; i++)

@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/bound-passing.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 /* Comparisons of states in one run, about: a tenth of a second. */
 #define MOST_LOOKS   (G_GUINT64_CONSTANT(1) << 28)

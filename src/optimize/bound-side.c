@@ -1,10 +1,9 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/bound-busy.h"
 #include "optimize/bound-side.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
 
 /* Most looks at an op in one direction: what could be raised after that is left as it is. About a second. What has
  * run before an op takes as long as so many of them. */
@@ -337,13 +336,6 @@ static void raise_all(PipesimSide *side)
 		settle(side, &side->of_any[i], i / x->kinds);
 }
 
-static int compare(gconstpointer a, gconstpointer b)
-{
-	const gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void fill_sums(PipesimSide *side)
 {
 	const PipesimInstance *x = side->needs.x;
@@ -355,7 +347,7 @@ static void fill_sums(PipesimSide *side)
 
 			memcpy(one, &x->least[kind][(gsize)rank * x->chunks],
 				sizeof *one * x->chunks);
-			qsort(one, x->chunks, sizeof *one, compare);
+			qsort(one, x->chunks, sizeof *one, pipesim_compare_int64);
 			for (guint i = 0; i < side->needs.n_any; i++)
 				sums[i + 1] = sums[i] + one[i / x->count];
 		}

@@ -2,12 +2,11 @@
  * micro-batches pass each other. */
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/bound-busy.h"
 #include "optimize/bound-passing.h"
 #include "optimize/bound-side.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
 
 /* Most looks at ops where ranks are filled. */
 #define MOST_FILLS (G_GUINT64_CONSTANT(1) << 25)

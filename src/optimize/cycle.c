@@ -4,14 +4,11 @@
  * all cycles of such waits: found by policy iteration (Howard's, as in Dasdan, Irani and Gupta, DAC 1999). */
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/cycle.h"
 #include "order/build.h"
 #include <math.h>
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 #define NONE G_MAXUINT32
 /* Rounds of policy iteration, at most. */

@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/fold.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 /* Codes of the chunk before the fold (down) and of that behind it (up). A unit's ends, at which a rank and the one
  * behind it meet: the two whose messages go to that and the two whose messages come from it. */

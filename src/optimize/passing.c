@@ -1,10 +1,7 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/passing.h"
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 typedef struct {
 	const PipesimInstance *x;

@@ -1,12 +1,9 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/queue-walk.h"
 #include <math.h>
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 static guint32 draw(PipesimQueueWalk *walk, guint32 below)
 {

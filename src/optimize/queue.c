@@ -1,11 +1,9 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/queue.h"
 #include <string.h>
 
-#define F     PIPESIM_CODE_F
-#define I     PIPESIM_CODE_I
-#define W     PIPESIM_CODE_W
 #define NO_OP PIPESIM_NO_OP
 
 /* States kept of an order, at most, and rounds between two of them, at least. */

@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/timetable.h"
 #include <math.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 #define NO_TIME (-G_MAXDOUBLE)
 

@@ -1,12 +1,10 @@
 /* Moves of a walk: which ops change places, or run as one. What that makes of the order walk.c says. */
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/walk-inner.h"
 #include <math.h>
 
-#define F     PIPESIM_CODE_F
-#define I     PIPESIM_CODE_I
-#define W     PIPESIM_CODE_W
 #define NO_OP PIPESIM_NO_OP
 
 /* A place whose op is on a longest path, in most cases. */

@@ -1,11 +1,9 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "optimize/walk-inner.h"
 #include <string.h>
 
-#define F     PIPESIM_CODE_F
-#define I     PIPESIM_CODE_I
-#define W     PIPESIM_CODE_W
 #define NO_OP PIPESIM_NO_OP
 
 static void connect(PipesimWalk *walk, guint32 from, guint32 to, gint64 lag)

@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "order/instance.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 __extension__ typedef __int128 Wide;
 

@@ -9,7 +9,7 @@
 
 /* Kinds of codes; a chunk's code is chunk * kinds + kind. Full backwards (kinds 2) are I. */
 enum {
-	PIPESIM_CODE_F,
+	PIPESIM_CODE_F, /* F, I and W of base/phases.h */
 	PIPESIM_CODE_I,
 	PIPESIM_CODE_W,
 	PIPESIM_CODE_KINDS,

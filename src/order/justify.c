@@ -1,11 +1,8 @@
 #include "config.h"
 
+#include "base/phases.h"
 #include "order/justify.h"
 #include <string.h>
-
-#define F PIPESIM_CODE_F
-#define I PIPESIM_CODE_I
-#define W PIPESIM_CODE_W
 
 /* Times are off by less than so many average ops, either way; in a part of the order that is at most so many
  * parts in a hundred of it to either side, but once in so many times everywhere. */

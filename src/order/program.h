@@ -169,6 +169,12 @@ static inline guint pipesim_program_outputs(
 	return n;
 }
 
+/** pipesim_op_backward_chunk: the chunk of the backward that @op is, or has as a pair; of another op its own. */
+static inline guint8 pipesim_op_backward_chunk(const PipesimOp *op)
+{
+	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+}
+
 /** pipesim_times_on: what takes @ns on the ranks that are not slow takes on @rank, ns. */
 static inline gint64 pipesim_times_on(const PipesimTimes *times, guint rank, gint64 ns)
 {

@@ -51,11 +51,6 @@ static guint32 b_microbatch(const PipesimOp *op)
 	return op->kind == PIPESIM_FB ? op->b_microbatch : op->microbatch;
 }
 
-static guint8 b_chunk(const PipesimOp *op)
-{
-	return op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
-}
-
 /* The receive of the input of a forward that goes with the @k-th one: that of the next, or on the first rank of
  * what the last one made as many ops ago as messages take to go round. */
 static guint32 next_input(const Seat *seat, guint32 k)
@@ -465,7 +460,8 @@ static gboolean check_order(
 				"forwards and backwards do not take turns as there");
 		if (forward->chunk != program->ops[first[i]].chunk ||
 			forward->microbatch != program->ops[first[i]].microbatch ||
-			b_chunk(backward) != b_chunk(&program->ops[b_first[i]]) ||
+			pipesim_op_backward_chunk(backward) !=
+				pipesim_op_backward_chunk(&program->ops[b_first[i]]) ||
 			b_microbatch(backward) != b_microbatch(&program->ops[b_first[i]]))
 			return refuse(error, seat->rank, "ops come in another order");
 	}
@@ -514,7 +510,7 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 			forward[i] = first[i];
 			backward[i] = b_first[i];
 			chunk[i] = program->ops[first[i]].chunk;
-			b_chunks[i] = b_chunk(&program->ops[b_first[i]]);
+			b_chunks[i] = pipesim_op_backward_chunk(&program->ops[b_first[i]]);
 		}
 		seat.warm_up = count_warm_up(&seat);
 		if (!check_order(&seat, first, b_first, error))

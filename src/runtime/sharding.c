@@ -142,7 +142,7 @@ gboolean pipesim_sharding_list(const PipesimProgram *program, guint rank,
 		add(&walk, PIPESIM_ACTION_OP, i);
 		if (op->kind != PIPESIM_W && op->kind != PIPESIM_B && op->kind != PIPESIM_FB)
 			continue;
-		chunk = op->kind == PIPESIM_FB ? op->b_chunk : op->chunk;
+		chunk = pipesim_op_backward_chunk(op);
 		if (++gradients[chunk] == pipesim_shape_per_chunk(&program->shape))
 			reduce(&walk, chunk);
 	}

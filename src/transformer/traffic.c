@@ -3,6 +3,7 @@
  * it, as TransformerEngine and Megatron-Core fuse them; statistics, masks and probabilities do not count. */
 #include "config.h"
 
+#include "base/phases.h"
 #include "transformer/traffic.h"
 #include <math.h>
 
@@ -12,13 +13,6 @@
 #define ELEMENT_SHARE 0.67
 #define ROWS_SHARE    0.50
 #define LOSS_SHARE    0.28
-
-/* By phase. */
-enum {
-	F,
-	I,
-	W
-};
 
 typedef struct {
 	const PipesimTransformer *model;
