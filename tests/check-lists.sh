@@ -45,6 +45,26 @@ for list in schedule:schedule runtime:runtime output:output measure:reader; do
 	done
 done
 
+# Every option is read: what has a place in the table from that place, of another setting by its name.
+tr '\n' ' ' <src/setup/list.h | sed 's/SETTING(\([A-Z]\)/\n\1/g' |
+	sed -n 's/^\([A-Z_]*\), .*\(FLAG\|COUNT\|WORD\|AMOUNT\|PLACE\|READ\)(\([^)]*\)).*/\1 \2 \3/p; t
+		s/^\([A-Z_]*\), "--.*/\1/p' >"$scratch/settings"
+[ "$(grep -c . "$scratch/settings")" -eq "$(grep -c '^SETTING(' src/setup/list.h)" ] || fail 'settings are not understood'
+find src -name '*.[ch]' ! -path src/setup/list.h >"$scratch/sources"
+while read -r id kind place || [ -n "$id" ]; do
+	case $kind in
+	'') read_as="PIPESIM_SET_$id\\>" ;;
+	READ) continue ;; # its function is compiled
+	*)
+		[ "$kind" = COUNT ] || place=${place#*, }
+		place=${place%%,*}
+		read_as="[.>]${place##*.}\\>"
+		;;
+	esac
+	# shellcheck disable=SC2046 # several files
+	if grep -q "$read_as" $(cat "$scratch/sources"); then pass; else fail "nothing reads $id, $place"; fi
+done <"$scratch/settings"
+
 names=$("$PIPESIM" list --names)
 [ -n "$names" ] || fail 'pipesim list names nothing'
 for name in $names; do

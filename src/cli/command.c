@@ -19,7 +19,7 @@ static gboolean is_taken(guint taken, PipesimSettingId setting)
 
 static gboolean takes(const PipesimCommand *command, PipesimSettingId id)
 {
-	for (guint i = 0; command->takes[i] != 0; i++)
+	for (guint i = 0; i < G_N_ELEMENTS(command->takes); i++)
 		if (is_taken(command->takes[i], id))
 			return TRUE;
 	return FALSE;
@@ -86,7 +86,7 @@ static GArray *make_entries(const PipesimCommand *command, PipesimSetup *setup, 
 		"help", 'h', 0, G_OPTION_ARG_NONE, help, "show this help", NULL};
 	GArray *entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
 
-	for (guint i = 0; command->takes[i] != 0; i++)
+	for (guint i = 0; i < G_N_ELEMENTS(command->takes); i++)
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++)
 			if (is_taken(command->takes[i], id))
 				add_entry(entries, command, id, setup);

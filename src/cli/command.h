@@ -22,7 +22,7 @@ typedef struct {
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
 	gboolean
 		folder; /* its output may be a folder: it looks itself whether that can be written */
-	/* PipesimSettingId of settings and groups, in the order of the help; 0 at the end: one more than any has. */
+	/* PipesimSettingId of settings and groups, in the order of the help; 0 behind them, or the end. */
 	guint8 takes[24];
 	PipesimWording wording[12];
 	/* Writes its JSON: what is found in @of, or where @json asks for names alone nothing but these
@@ -32,6 +32,7 @@ typedef struct {
 	 * unless it says otherwise. FALSE with an error, from which the status follows. */
 	gboolean (*run)(PipesimSetup *setup, PipesimExit *answer, GError **error);
 } PipesimCommand;
+_Static_assert(PIPESIM_LAST_GROUP <= G_MAXUINT8, "PipesimCommand.takes");
 
 #define COMMAND(id) extern const PipesimCommand pipesim_command_##id;
 #include "cli/list.h"

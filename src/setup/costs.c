@@ -200,17 +200,6 @@ static gboolean read_stage_bytes(const PipesimSetup *setup, PipesimCosts *costs,
 		costs, pipesim_input_open(path, error), setup->scenario.ranks, error);
 }
 
-/* Where setting @id is an amount of @group that was given, into @to. */
-static gboolean read_amount(const PipesimSetup *setup, guint id, PipesimSettingId group,
-	gpointer to, GError **error)
-{
-	const PipesimSetting *setting = &pipesim_settings[id];
-
-	return setup->text[id] == NULL || setting->amount == NULL || setting->group != group ||
-	       setting->amount(setup->text[id], setting->name,
-		       &G_STRUCT_MEMBER(gint64, to, setting->at), error);
-}
-
 /* How many layers the model has, where that is known: of the times that are in force. */
 static gboolean read_layers(
 	const PipesimSetup *setup, PipesimCosts *costs, gboolean replaced, GError **error)
@@ -257,16 +246,9 @@ static gboolean read_costs(
 			"--model-times and %s both say what an op takes; give one of them",
 			setup->text[PIPESIM_SET_TIMES] != NULL ? "--times" : "--stage-times");
 	memcpy(before, costs->time, sizeof before);
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-
-		if (setup->text[id] != NULL && setting->costs != NULL &&
-			!setting->costs(costs, setup->text[id], setting->name,
-				setup->scenario.ranks, error))
-			return FALSE;
-		if (!read_amount(setup, id, PIPESIM_ALL_COSTS, costs, error))
-			return FALSE;
-	}
+	if (!pipesim_settings_read(setup, PIPESIM_INTO_COSTS,
+		    &(PipesimTarget){.costs = costs, .ranks = setup->scenario.ranks}, error))
+		return FALSE;
 	*replaced = memcmp(before, costs->time, sizeof before) != 0;
 	if (costs->part == NULL || !*replaced)
 		return TRUE;
@@ -342,17 +324,10 @@ static gboolean read_network(const PipesimSetup *setup, PipesimCosts *costs, GEr
 		network->message_bytes =
 			pipesim_stage_message(pipesim_cutter_model(costs->cutter),
 				pipesim_cutter_training(costs->cutter));
-	for (guint id = 1; id < PIPESIM_N_SETTINGS && network != NULL; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-
-		if (setup->text[id] != NULL && setting->network != NULL &&
-			!setting->network(
-				network, costs, setup->text[id], setting->name, error))
-			return FALSE;
-		if (!read_amount(setup, id, PIPESIM_ALL_NETWORK, network, error))
-			return FALSE;
-	}
-	if (network == NULL || !check_links(setup, network, error))
+	if (network == NULL ||
+		!pipesim_settings_read(setup, PIPESIM_INTO_NETWORK,
+			&(PipesimTarget){.costs = costs, .network = network}, error) ||
+		!check_links(setup, network, error))
 		return FALSE;
 	costs->p2p = pipesim_network_slowest_hop(network, setup->scenario.ranks);
 	pipesim_network_free(costs->network);

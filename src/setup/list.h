@@ -3,7 +3,10 @@
  * its place in a setup, what is swept, which schedules heed it, the check of paths and the
  * completion follow. Only the manual (docs/pipesim.1) is written by hand.
  *
- * SETTING(id, name, letter, argument, help, group, more fields of PipesimSetting ...) */
+ * SETTING(id, name, letter, argument, help, group, how it is read, more fields of PipesimSetting ...)
+ *
+ * How it is read, and where to: a FLAG, a COUNT of PipesimSetup, a WORD of .values, an AMOUNT of time, bytes or
+ * bandwidth; READ by a function of setting.c; or nothing: then whoever takes it reads PipesimSetup.text or flag. */
 
 /* The shape of the job. */
 SETTING(PP, "--pp", 'p', "N", "pipeline ranks", PIPESIM_ALL_SHAPE,
@@ -21,8 +24,8 @@ SETTING(GROUP, "--group", 0, "G", "micro-batches per group, for interleaved sche
 	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_GROUP,
 	.heeded_by = "interleaved schedules", .brief = "micro-batches per group")
 SETTING(PAIRS, "--pairs", 0, NULL, "F and B as one op, as Megatron overlaps MoE's all-to-all",
-	PIPESIM_ALL_SHAPE, .heed = PIPESIM_TAKES_PAIRS, .heeded_by = "interleaved-1f1b",
-	.brief = "F and B of the steady phase as one op")
+	PIPESIM_ALL_SHAPE, FLAG(Setup, scenario.pairs), .heed = PIPESIM_TAKES_PAIRS,
+	.heeded_by = "interleaved-1f1b", .brief = "F and B of the steady phase as one op")
 SETTING(PIPELINES, "--pipelines", 0, "N",
 	"pipelines for chimera, over both directions (default: 2)", PIPESIM_ALL_SHAPE,
 	COUNT(scenario.pipelines, PIPESIM_MAX_CHUNKS), .sweep = PIPESIM_SWEPT_WHOLE,
@@ -30,38 +33,41 @@ SETTING(PIPELINES, "--pipelines", 0, "N",
 	.brief = "pipelines, over both directions (default 2)")
 SETTING(MAX_ACTIVATIONS, "--max-activations", 0, "N",
 	"activations a rank may hold, for searches (default: PP)", PIPESIM_ALL_SHAPE,
-	.scenario = read_max_activations, .sweep = PIPESIM_SWEPT_WHOLE,
-	.heed = PIPESIM_TAKES_LIMIT, .heeded_by = "zb-auto and zb-v-auto",
+	READ(Setup, max_activations), .sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_TAKES_LIMIT,
+	.heeded_by = "zb-auto and zb-v-auto",
 	.brief = "whole-stage activations that a rank may hold (default PP)")
 
 /* Whose rules sends and receives follow, and what is asked of that runtime. */
 SETTING(RUNTIME, "--runtime", 0, "NAME",
 	"rules of messages: async (default), pytorch-2.15, native ...", PIPESIM_ALL_RUNTIME,
-	.other_name = "--comm", .scenario = read_runtime,
+	.other_name = "--comm", READ(Setup, runtime),
 	.values = "async pytorch-2.11 pytorch-2.15 single deepseek megatron native")
 SETTING(CHANNELS, "--channels", 0, "HOW",
 	"messages share a queue: by rank (default), pair or edge", PIPESIM_ALL_RUNTIME,
-	.scenario = read_channels, .heed = PIPESIM_ASK_CHANNELS, .values = "rank pair edge")
+	WORD(Setup, scenario.issuing.channels), .least = PIPESIM_CHANNEL_RANK,
+	.heed = PIPESIM_ASK_CHANNELS, .values = "rank pair edge")
 SETTING(NO_OVERLAP, "--no-overlap", 0, NULL,
 	"Megatron: batches (--no-overlap-p2p-communication)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_NO_OVERLAP)
+	FLAG(Setup, scenario.issuing.no_overlap), .heed = PIPESIM_ASK_NO_OVERLAP)
 SETTING(OVERLAP_FLUSH, "--overlap-flush", 0, NULL,
 	"Megatron: receive ahead in warm-up and cool-down too", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_OVERLAP_FLUSH)
+	FLAG(Setup, scenario.issuing.overlap_flush), .heed = PIPESIM_ASK_OVERLAP_FLUSH)
 SETTING(KEEP_OUTPUTS, "--keep-outputs", 0, NULL,
 	"Megatron: outputs are kept, their sends waited for later", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_KEEP_OUTPUTS)
+	FLAG(Setup, scenario.issuing.keep_outputs), .heed = PIPESIM_ASK_KEEP_OUTPUTS)
 SETTING(HOST_TIME, "--host-time", 0, "MS",
 	"Megatron: from the end of a batch to the next launch, ms", PIPESIM_ALL_RUNTIME,
-	.scenario = read_host_time, .sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_ASK_HOST_TIME)
+	AMOUNT(Setup, scenario.issuing.host_time, time), .sweep = PIPESIM_SWEPT_WHOLE,
+	.heed = PIPESIM_ASK_HOST_TIME)
 SETTING(NO_HOST_SYNC, "--no-host-sync", 0, NULL,
 	"Megatron: no wait of the host for batches (batch_p2p_sync)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_NO_HOST_SYNC)
+	FLAG(Setup, scenario.issuing.no_host_sync), .heed = PIPESIM_ASK_NO_HOST_SYNC)
 SETTING(DELAY_WGRAD, "--delay-wgrad", 0, "MS", "Megatron: last W of a pair, behind its sends",
-	PIPESIM_ALL_RUNTIME, .scenario = read_delay_wgrad, .sweep = PIPESIM_SWEPT_WHOLE,
-	.heed = PIPESIM_ASK_DELAY_WGRAD)
+	PIPESIM_ALL_RUNTIME, AMOUNT(Setup, scenario.issuing.delay_wgrad, time),
+	.sweep = PIPESIM_SWEPT_WHOLE, .heed = PIPESIM_ASK_DELAY_WGRAD)
 SETTING(DEFER_RECV, "--defer-recv", 0, NULL, "receive right before the op (defer_pp_recv)",
-	PIPESIM_ALL_RUNTIME, .heed = PIPESIM_ASK_DEFER_RECV)
+	PIPESIM_ALL_RUNTIME, FLAG(Setup, scenario.issuing.defer_recv),
+	.heed = PIPESIM_ASK_DEFER_RECV)
 SETTING(MAX_SENDS, "--max-sends", 0, "K",
 	"sends not waited for, at most (max_outstanding_sends)", PIPESIM_ALL_RUNTIME,
 	COUNT(scenario.issuing.max_sends, G_MAXUINT32 - 1), .sweep = PIPESIM_SWEPT_WHOLE,
@@ -72,11 +78,11 @@ SETTING(ACTIVE_STAGES, "--active-stages", 0, "N",
 	.heed = PIPESIM_ASK_ACTIVE_STAGES)
 SETTING(UNSHARD_AHEAD, "--unshard-ahead", 0, "HOW",
 	"FSDP: stages gathered ahead: full, auto, or 1,2,1,2", PIPESIM_ALL_RUNTIME,
-	.setup = read_ahead, .sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
+	READ(Setup, ahead), .sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_AHEAD,
 	.values = "full auto")
 SETTING(DEFER_REDUCE_WAIT, "--defer-reduce-wait", 0, NULL,
 	"FSDP: wait late for reductions (defer_reduce_grad_wait)", PIPESIM_ALL_RUNTIME,
-	.heed = PIPESIM_ASK_DEFER_REDUCE_WAIT)
+	FLAG(Setup, scenario.issuing.defer_reduce_wait), .heed = PIPESIM_ASK_DEFER_REDUCE_WAIT)
 
 /* What is run, how, and where it is written; those in no group are taken one by one. */
 SETTING(SCHEDULE, "--schedule", 's', "NAME|FILE.csv,...",
@@ -87,9 +93,10 @@ SETTING(UNPROVEN, "--unproven", 0, NULL, "write also what hangs or receives wron
 	PIPESIM_NO_GROUP)
 SETTING(COMPARE_AT, "--compare-at", 0, "WHAT",
 	"compare at equal ranks (default) or equal stages", PIPESIM_NO_GROUP,
-	.scenario = read_compare_at, .values = "ranks stages")
+	WORD(Setup, scenario.compare_at), .values = "ranks stages")
 SETTING(SORT, "--sort", 0, "KEY", "sort the table by makespan, memory or name",
-	PIPESIM_NO_GROUP, .scenario = read_sort, .values = "makespan memory name")
+	PIPESIM_NO_GROUP, WORD(Setup, scenario.sort), .least = PIPESIM_BY_MAKESPAN,
+	.values = "makespan memory name")
 SETTING(BRIEF, "--brief", 0, NULL, "print only the table, cut to the main columns",
 	PIPESIM_NO_GROUP)
 SETTING(FOR, "--for", 0, "WHO", "reader: pytorch (refuses what it cannot run) or pipesim",
@@ -112,28 +119,29 @@ SETTING(REPORT, "--report", 0, "FILE.html",
 
 /* Of the timelines that --timeline draws. */
 SETTING(WINDOW, "--window", 0, "FROM:TO", "of timelines: only this stretch, in ms: 100:250",
-	PIPESIM_ALL_VIEW, .view = read_window)
+	PIPESIM_ALL_VIEW, READ(Setup, window))
 SETTING(RANKS, "--ranks", 0, "FROM:TO", "of timelines: only these ranks: 0:3", PIPESIM_ALL_VIEW,
-	.view = read_ranks)
+	READ(Setup, ranks))
 SETTING(WITH_MEMORY, "--with-memory", 0, NULL, "of timelines: what each rank holds, below them",
-	PIPESIM_ALL_VIEW, .for_gnuplot = TRUE)
+	PIPESIM_ALL_VIEW, FLAG(Setup, view.memory), .for_gnuplot = TRUE)
 SETTING(WITH_SPEED, "--with-speed", 0, NULL, "of timelines: above each op, how fast it ran",
-	PIPESIM_ALL_VIEW, .for_gnuplot = TRUE)
+	PIPESIM_ALL_VIEW, FLAG(Setup, view.speed), .for_gnuplot = TRUE)
 SETTING(TITLE, "--title", 0, "TEXT", "of timelines: a title above them", PIPESIM_ALL_VIEW,
-	.view = read_title, .for_gnuplot = TRUE)
+	PLACE(Setup, view.title, sizeof(char *)), .read = read_text, .for_gnuplot = TRUE)
 SETTING(SIZE, "--size", 0, "WxH", "of timelines: pixels, 1600x900, or the width alone",
-	PIPESIM_ALL_VIEW, .view = read_size, .for_gnuplot = TRUE)
+	PIPESIM_ALL_VIEW, READ(Setup, size), .for_gnuplot = TRUE)
 SETTING(FONT_SIZE, "--font-size", 0, "N", "of timelines: pixels (default: 13)",
-	PIPESIM_ALL_VIEW, .view = read_font_size, .for_gnuplot = TRUE)
+	PIPESIM_ALL_VIEW, COUNT(view.font, 72), .least = 6, .for_gnuplot = TRUE)
 SETTING(THEME, "--theme", 0, "NAME", "of timelines: light (default), dark or print (greys)",
-	PIPESIM_ALL_VIEW, .view = read_theme, .for_gnuplot = TRUE, .values = "light dark print")
+	PIPESIM_ALL_VIEW, WORD(Setup, view.theme), .for_gnuplot = TRUE,
+	.values = "light dark print")
 
 /* Times and bytes. */
 SETTING(TIMES, "--times", 0, "LIST", "op times, ms: F=1,I=1,W=1,B=2,FB=3,P2P=0 (B=I+W, FB=F+B)",
-	PIPESIM_ALL_COSTS, .costs = read_times, .sweep = PIPESIM_SWEPT_WITHIN)
+	PIPESIM_ALL_COSTS, READ(Costs, times), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(MODEL_TIMES, "--model-times", 0, "LIST",
 	"op times of the whole model, divided by PP (P2P is not)", PIPESIM_ALL_COSTS,
-	.costs = pipesim_costs_parse_model_times, .sweep = PIPESIM_SWEPT_WITHIN)
+	READ(Costs, model_times), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TRACE, "--trace", 0, "FILE", "times from a measured trace (may be repeated)",
 	PIPESIM_ALL_COSTS, .repeated = TRUE, .path = PIPESIM_PATH_READ_ONCE,
 	.values = "csv csv.gz json json.gz txt log")
@@ -141,12 +149,12 @@ SETTING(LAYERS, "--layers", 0, "N", "layers per rank, with --model-times of the 
 	PIPESIM_ALL_COSTS, COUNT(layers, 100000), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(SPLIT, "--split", 0, "HOW",
 	"layers of each stage: even (default) or layers (whole ones)", PIPESIM_ALL_COSTS,
-	.costs = read_split, .values = "even layers")
+	WORD(Costs, whole_layers), .values = "even layers")
 SETTING(COSTS, "--costs", 0, "FILE.ini", "times and bytes from 'pipesim calibrate'",
 	PIPESIM_ALL_COSTS, .path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(STAGE_SCALE, "--stage-scale", 0, "LIST",
 	"scale stage times: 0=1.3 makes stage 0 30 % slower", PIPESIM_ALL_COSTS,
-	.costs = pipesim_costs_parse_scale, .sweep = PIPESIM_SWEPT_WITHIN)
+	READ(Costs, scale), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(STAGE_TIMES, "--stage-times", 0, "FILE",
 	"times per stage: a CSV with columns stage,F,I,W", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
@@ -154,52 +162,52 @@ SETTING(OP_TIMES, "--op-times", 0, "FILE",
 	"times per micro-batch: a CSV stage,microbatch,F,I,W", PIPESIM_NO_GROUP,
 	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(SLOW_RANK, "--slow-rank", 0, "LIST", "slow a rank down: 3=1.1 makes rank 3 10 % slower",
-	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_slow, .sweep = PIPESIM_SWEPT_WITHIN)
+	PIPESIM_ALL_COSTS, READ(Costs, slow), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(SPEED, "--speed", 0, "LIST", "speed of a rank's chip: 3=0.97 makes rank 3 take 1/0.97",
-	PIPESIM_ALL_COSTS, .costs = pipesim_costs_parse_speed, .sweep = PIPESIM_SWEPT_WITHIN)
+	PIPESIM_ALL_COSTS, READ(Costs, speed), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(ACTIVATION_BYTES, "--activation-bytes", 0, "N[+N]",
 	"activations per micro-batch: freed after I + freed after W", PIPESIM_ALL_COSTS,
-	.costs = read_activation_bytes, .sweep = PIPESIM_SWEPT_WITHIN)
+	READ(Costs, activation_bytes), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(PARAMETER_BYTES, "--parameter-bytes", 0, "N",
 	"parameters, gradients and optimizer state per copy", PIPESIM_ALL_COSTS,
-	AMOUNT(pipesim_parse_bytes, PipesimCosts, parameter_bytes),
-	.sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(Costs, parameter_bytes, bytes), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(UNSHARD_TIME, "--unshard-time", 0, "MS",
 	"FSDP: to gather the parameters of a rank's stages, ms", PIPESIM_ALL_COSTS,
-	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.unshard),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
+	AMOUNT(Costs, sharding.unshard, time), .sweep = PIPESIM_SWEPT_WITHIN,
+	.heed = PIPESIM_ASK_SHARDING)
 SETTING(REDUCE_TIME, "--reduce-time", 0, "MS",
 	"FSDP: to reduce the gradients of a rank's stages, ms", PIPESIM_ALL_COSTS,
-	AMOUNT(pipesim_parse_time, PipesimCosts, sharding.reduce),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
+	AMOUNT(Costs, sharding.reduce, time), .sweep = PIPESIM_SWEPT_WITHIN,
+	.heed = PIPESIM_ASK_SHARDING)
 SETTING(UNSHARD_BYTES, "--unshard-bytes", 0, "N",
 	"FSDP: parameters of a rank's stages, once gathered", PIPESIM_ALL_COSTS,
-	AMOUNT(pipesim_parse_bytes, PipesimCosts, sharding.bytes),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
+	AMOUNT(Costs, sharding.bytes, bytes), .sweep = PIPESIM_SWEPT_WITHIN,
+	.heed = PIPESIM_ASK_SHARDING)
 SETTING(SHARD_BANDWIDTH, "--shard-bandwidth", 0, "N",
 	"FSDP: at which bytes are gathered and reduced: 50GB/s", PIPESIM_ALL_COSTS,
-	AMOUNT(pipesim_parse_bandwidth, PipesimCosts, sharding.bandwidth),
-	.sweep = PIPESIM_SWEPT_WITHIN, .heed = PIPESIM_ASK_SHARDING)
+	AMOUNT(Costs, sharding.bandwidth, bandwidth), .sweep = PIPESIM_SWEPT_WITHIN,
+	.heed = PIPESIM_ASK_SHARDING)
 SETTING(STAGE_BYTES, "--stage-bytes", 0, "FILE",
 	"bytes per stage: a CSV; for its columns see docs/formats.md", PIPESIM_ALL_COSTS,
 	.path = PIPESIM_PATH_READ, .values = "csv")
 SETTING(MEMORY_LIMIT, "--memory-limit", 0, "N",
 	"memory per rank: mark schedules that do not fit", PIPESIM_ALL_COSTS,
-	.scenario = read_memory_limit, .sweep = PIPESIM_SWEPT_WITHIN)
+	READ(Setup, memory_limit), .sweep = PIPESIM_SWEPT_WITHIN)
 
 /* How the time of an op depends on what its rank did before, where costs know it. */
 SETTING(POWER, "--power", 0, "HOW", "measured (default, of costs that have it) or off",
-	PIPESIM_ALL_POWER, .costs = read_power, .values = "measured off")
+	PIPESIM_ALL_POWER, READ(Costs, power), .values = "measured off")
 SETTING(POWER_LIMIT, "--power-limit", 0, "W", "power limit of the chips, extrapolated: 600W",
-	PIPESIM_ALL_POWER, .costs = read_power_limit, .sweep = PIPESIM_SWEPT_WHOLE)
+	PIPESIM_ALL_POWER, READ(Costs, power_limit), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(STEP_PAUSE, "--step-pause", 0, "TIME",
 	"idle time of chips between two steps: 20ms (default: none)", PIPESIM_ALL_POWER,
-	.scenario = read_step_pause, .sweep = PIPESIM_SWEPT_WHOLE)
+	AMOUNT(Setup, scenario.pause, time), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(FIRST_STEP, "--first-step", 0, NULL,
-	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER)
+	"chips have rested before the step (default: a step before)", PIPESIM_ALL_POWER,
+	FLAG(Setup, scenario.first_step))
 SETTING(LAUNCHES, "--launches", 0, "HOW",
 	"hosts that launch ops: measured (default, of costs) or off", PIPESIM_ALL_POWER,
-	.costs = read_launches, .values = "measured off")
+	READ(Costs, launches), .values = "measured off")
 
 /* A described model, how it is trained and cut into stages. */
 SETTING(MODEL, "--model", 0, "NAME|FILE",
@@ -222,40 +230,41 @@ SETTING(EXPERT_TP, "--expert-tp", 0, "N",
 SETTING(DP, "--dp", 0, "N", "of --model: data parallelism (default: 1)", PIPESIM_ALL_MODEL,
 	COUNT(sizes.dp, PIPESIM_MAX_PARALLEL), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(SEQUENCE_PARALLEL, "--sequence-parallel", 0, NULL,
-	"of --model: divide the rest of a layer by TP too", PIPESIM_ALL_MODEL)
+	"of --model: divide the rest of a layer by TP too", PIPESIM_ALL_MODEL,
+	FLAG(Training, sequence_parallel))
 SETTING(CP_COMM, "--cp-comm", 0, "KIND", "of --model: p2p (default) or a2a, which keeps more",
-	PIPESIM_ALL_MODEL, .training = read_cp_comm, .values = "p2p a2a")
+	PIPESIM_ALL_MODEL, WORD(Training, cp_all_to_all), .values = "p2p a2a")
 SETTING(RECOMPUTE, "--recompute", 0, "WHAT",
 	"of --model: none (default), selective, full, every=N, mlp+moe", PIPESIM_ALL_MODEL,
-	.training = pipesim_training_parse_recompute,
+	READ(Training, recompute),
 	.values = "none selective full mlp moe moe_act shared_experts layernorm mla_up_proj")
 SETTING(OPTIMIZER, "--optimizer", 0, "NAME",
 	"of --model: adam (default), adam-bf16, -fp16, -fp32 or sgd", PIPESIM_ALL_MODEL,
-	.training = read_optimizer, .values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
+	WORD(Training, optimizer), .values = "adam adam-bf16 adam-fp16 adam-fp32 sgd")
 SETTING(MODULES, "--modules", 0, "WHOSE",
 	"of --model: megatron[-0.15|-0.13], the default, or pytorch", PIPESIM_ALL_MODEL,
-	.training = read_modules, .values = "megatron megatron-0.15 megatron-0.13 pytorch")
+	READ(Training, modules), .values = "megatron megatron-0.15 megatron-0.13 pytorch")
 SETTING(ZERO, "--zero", 0, "STAGE",
 	"of --model: what DP shares: 0, 1 (default), 2, 3, fsdp[-fp32]", PIPESIM_ALL_MODEL,
-	.training = read_zero, .values = "0 1 2 3 fsdp fsdp-fp32")
+	WORD(Training, zero), .values = "0 1 2 3 fsdp fsdp-fp32")
 SETTING(PRECISION, "--precision", 0, "TYPE",
 	"of --model: bf16 (default), fp8, or fp8-params: kept in FP8", PIPESIM_ALL_MODEL,
-	.training = read_precision, .values = "bf16 fp8 fp8-params")
+	READ(Training, precision), .values = "bf16 fp8 fp8-params")
 SETTING(ATTENTION, "--attention", 0, "KIND",
 	"of --model: fused (default) or unfused, which keeps scores", PIPESIM_ALL_MODEL,
-	.training = read_attention, .values = "fused unfused")
+	WORD(Training, unfused), .values = "fused unfused")
 SETTING(LOSS, "--loss", 0, "KIND", "of --model: megatron (default), te, native or float",
-	PIPESIM_ALL_MODEL, .training = read_loss, .values = "megatron te native float")
+	PIPESIM_ALL_MODEL, WORD(Training, loss), .values = "megatron te native float")
 SETTING(UNFUSED, "--unfused", 0, "LIST",
 	"of --model: without fused permutation, gradients, or both", PIPESIM_ALL_MODEL,
-	.training = read_unfused,
+	READ(Training, unfused),
 	.values = "permutation gradients permutation,gradients gradients,permutation")
 SETTING(ROUTING, "--routing", 0, "FACTOR",
 	"of --model: rows of the fullest expert rank over the mean (1)", PIPESIM_ALL_MODEL,
-	.training = read_routing)
+	READ(Training, routing))
 SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
 	"of --model: bytes of libraries + of grouped experts", PIPESIM_ALL_MODEL,
-	.training = read_workspace)
+	READ(Training, workspace))
 SETTING(LAYOUT, "--layout", 0, "STRING|FILE",
 	"of --model: layers by stage: 'Et*3|(tt|)*29,m|L', or auto", PIPESIM_ALL_MODEL,
 	.values = "auto")
@@ -263,42 +272,40 @@ SETTING(DEVICE, "--device", 0, "GPU",
 	"of --model: op times of h100, h200, b200 or mi300x, at --mfu", PIPESIM_ALL_MODEL,
 	.values = "h100 h200 b200 mi300x")
 SETTING(MFU, "--mfu", 0, "X", "of --device: share of its peak of products (default: its own)",
-	PIPESIM_ALL_MODEL, .training = read_mfu, .sweep = PIPESIM_SWEPT_WITHIN)
+	PIPESIM_ALL_MODEL, READ(Training, mfu), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(DP_BANDWIDTH, "--dp-bandwidth", 0, "N",
 	"of --device: reduces gradients at 50GB/s (default: for free)", PIPESIM_ALL_MODEL,
-	.training = read_dp_bandwidth, .sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(Training, reduce, bandwidth), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(OVERLAP_REDUCE, "--overlap-reduce", 0, NULL,
-	"of --dp-bandwidth: beside the last backward", PIPESIM_ALL_MODEL)
+	"of --dp-bandwidth: beside the last backward", PIPESIM_ALL_MODEL,
+	FLAG(Training, overlap))
 
 /* Links between ranks. */
 SETTING(MESSAGE_BYTES, "--message-bytes", 0, "N",
 	"size of a message; models links, on which messages queue", PIPESIM_ALL_NETWORK,
-	AMOUNT(pipesim_parse_bytes, PipesimNetwork, message_bytes),
-	.sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(Network, message_bytes, bytes), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_LATENCY, "--link-latency", 0, "TIME",
 	"latency of a link, 5us (default: from the costs)", PIPESIM_ALL_NETWORK,
-	AMOUNT(pipesim_parse_time, PipesimNetwork, intra.latency),
-	.sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(Network, intra.latency, time), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(LINK_BANDWIDTH, "--link-bandwidth", 0, "N",
 	"50GB/s or 400Gbit/s per link (default: from the costs)", PIPESIM_ALL_NETWORK,
-	AMOUNT(pipesim_parse_bandwidth, PipesimNetwork, intra.bandwidth),
-	.sweep = PIPESIM_SWEPT_WITHIN)
+	AMOUNT(Network, intra.bandwidth, bandwidth), .sweep = PIPESIM_SWEPT_WITHIN)
 SETTING(TOPOLOGY, "--topology", 0, "FILE.ini",
 	"nodes, links and NICs, instead of identical links", PIPESIM_ALL_NETWORK,
 	.path = PIPESIM_PATH_READ, .values = "ini")
 SETTING(INTERFERENCE, "--interference", 0, "FACTOR",
 	"slowdown of compute while a message is in flight: 1.08", PIPESIM_ALL_NETWORK,
-	.network = read_interference, .sweep = PIPESIM_SWEPT_WITHIN, .values = "measured")
+	READ(Network, interference), .sweep = PIPESIM_SWEPT_WITHIN, .values = "measured")
 
 /* Steps drawn at random. */
 SETTING(SAMPLES, "--samples", 0, "N",
 	"simulate N steps with op times drawn from the measurements", PIPESIM_ALL_SAMPLES,
 	COUNT(scenario.samples, PIPESIM_MAX_SAMPLES))
 SETTING(SEED, "--seed", 0, "N", "seed of the random times (default: 1)", PIPESIM_ALL_SAMPLES,
-	.scenario = read_seed)
+	READ(Setup, seed))
 SETTING(JITTER, "--jitter", 0, "SD",
 	"draw times from a normal distribution with this sd: 0.03, 3%", PIPESIM_ALL_SAMPLES,
-	.scenario = read_jitter)
+	READ(Setup, jitter))
 
 /* Of sweep. */
 SETTING(RESUME, "--resume", 0, NULL, "continue after the rows already in the file",

@@ -99,18 +99,12 @@ gboolean pipesim_setup_training(
 			.ep = MAX(setup->sizes.ep, 1u),
 			.etp = MAX(setup->sizes.etp, 1u),
 			.dp = MAX(setup->sizes.dp, 1u),
-			.sequence_parallel = setup->flag[PIPESIM_SET_SEQUENCE_PARALLEL],
 			.zero = PIPESIM_ZERO_1,
-			.overlap = setup->flag[PIPESIM_SET_OVERLAP_REDUCE],
 			.workspace = WORKSPACE,
 			.vocab_multiple = PIPESIM_VOCAB_MULTIPLE};
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-
-		if (setup->text[id] != NULL && setting->training != NULL &&
-			!setting->training(training, setup->text[id], setting->name, error))
-			return FALSE;
-	}
+	if (!pipesim_settings_read(setup, PIPESIM_INTO_TRAINING,
+		    &(PipesimTarget){.training = training}, error))
+		return FALSE;
 	if (training->eager)
 		take_pytorch(setup, training);
 	return TRUE;

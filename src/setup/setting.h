@@ -21,6 +21,7 @@ typedef enum {
 	PIPESIM_ALL_VIEW,
 	PIPESIM_ALL_RUNTIME,
 	PIPESIM_ALL_POWER,
+	PIPESIM_LAST_GROUP = PIPESIM_ALL_POWER,
 } PipesimSettingId;
 
 /* What is done with the file that a setting names; "-" is no file. */
@@ -40,7 +41,26 @@ typedef enum {
 	PIPESIM_SWEPT_WHOLE,  /* the value is one number */
 } PipesimSettingSweep;
 
+/* What a setting says is read into, in this order. */
+typedef enum {
+	PIPESIM_INTO_TEXT, /* of PipesimSetup, as it was written: for whoever takes it */
+	PIPESIM_INTO_SETUP,
+	PIPESIM_INTO_TRAINING,
+	PIPESIM_INTO_COSTS,
+	PIPESIM_INTO_NETWORK,
+} PipesimSettingInto;
+
+/* These, as far as there are any yet. */
 typedef struct {
+	PipesimSetup *setup;
+	PipesimTraining *training;
+	PipesimCosts *costs;
+	PipesimNetwork *network;
+	guint ranks;
+} PipesimTarget;
+
+typedef struct _PipesimSetting PipesimSetting;
+struct _PipesimSetting {
 	const char *name;       /* as it is written and messages call it: "--pp" */
 	const char *other_name; /* an older one, which helps do not tell; NULL: none */
 	char letter;            /* its short form, or 0 */
@@ -50,36 +70,29 @@ typedef struct {
 	gboolean repeated;      /* may stand several times */
 	PipesimSettingPath path;
 	PipesimSettingSweep sweep;
-	const char *
-		values; /* for completion: words, or extensions of files; or NULL; of the training
-				in the order of their enum */
+	/* Separated by spaces: extensions of a file, or words, for completion; of a WORD those that it may be. */
+	const char *values;
 
 	/* For some schedules or runtimes only. */
 	guint heed; /* PipesimTakes of the schedules, PipesimAsks of the runtimes that heed it; 0 = all do */
 	const char *heeded_by; /* how messages call these; NULL: the runtimes that take it */
 	const char *brief;     /* what it says of them, for explanations */
+	gboolean for_gnuplot;  /* of PIPESIM_ALL_VIEW: not for timelines in characters */
 
-	/* How its text is read, where the room does that: a count from 1 to @most at this offset
-	 * of PipesimSetup, or one of the readers. These are given what a setting is called and
-	 * return FALSE with PIPESIM_ERROR_USAGE, or what else their value can be refused for. */
-	gsize count;
-	guint64 most;
-	/* Or an amount of the costs or, of PIPESIM_ALL_NETWORK, the network at this offset. */
-	gboolean (*amount)(const char *text, const char *what, gint64 *out, GError **error);
-	gsize at;
-	gboolean (*scenario)(
-		PipesimScenario *scenario, const char *text, const char *what, GError **error);
-	gboolean (*setup)(
-		PipesimSetup *setup, const char *text, const char *what, GError **error);
-	gboolean (*costs)(PipesimCosts *costs, const char *text, const char *what, guint ranks,
-		GError **error);
-	gboolean (*network)(PipesimNetwork *network, const PipesimCosts *costs,
-		const char *text, const char *what, GError **error);
-	gboolean (*training)(
-		PipesimTraining *training, const char *text, const char *what, GError **error);
-	gboolean (*view)(PipesimView *view, const char *text, const char *what, GError **error);
-	gboolean for_gnuplot; /* of PIPESIM_ALL_VIEW: not for timelines in characters */
-} PipesimSetting;
+	/* How it is read, where the room does that: list.h has a word for each way. Of a flag TRUE goes to
+	 * its place. @read returns FALSE with PIPESIM_ERROR_USAGE, or what else its text can be refused for. */
+	PipesimSettingInto into;
+	gsize at; /* offset of its place in that */
+	gboolean (*read)(const PipesimTarget *to, const PipesimSetting *setting,
+		const char *text, GError **error);
+	guint least;  /* of a count, 0 = 1; what the first word means */
+	guint64 most; /* of a count */
+};
 
 /** pipesim_settings: the table, by PipesimSettingId from PIPESIM_SET_NONE + 1 on; static. */
 extern const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS];
+
+/** pipesim_settings_read: all of @setup that are read @into one of @to. FALSE with PIPESIM_ERROR_USAGE, or what else
+ * their texts can be refused for. */
+gboolean pipesim_settings_read(const PipesimSetup *setup, PipesimSettingInto into,
+	const PipesimTarget *to, GError **error);

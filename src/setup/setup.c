@@ -27,36 +27,10 @@ void pipesim_setup_clear(PipesimSetup *setup)
 gboolean pipesim_setup_read(PipesimSetup *setup, GError **error)
 {
 	setup->scenario = (PipesimScenario){.seed = 1};
-	setup->scenario.first_step = setup->flag[PIPESIM_SET_FIRST_STEP];
-	setup->scenario.issuing.defer_recv = setup->flag[PIPESIM_SET_DEFER_RECV];
-	setup->scenario.pairs = setup->flag[PIPESIM_SET_PAIRS];
-	setup->scenario.issuing.no_overlap = setup->flag[PIPESIM_SET_NO_OVERLAP];
-	setup->scenario.issuing.overlap_flush = setup->flag[PIPESIM_SET_OVERLAP_FLUSH];
-	setup->scenario.issuing.keep_outputs = setup->flag[PIPESIM_SET_KEEP_OUTPUTS];
-	setup->scenario.issuing.no_host_sync = setup->flag[PIPESIM_SET_NO_HOST_SYNC];
-	setup->scenario.issuing.defer_reduce_wait = setup->flag[PIPESIM_SET_DEFER_REDUCE_WAIT];
-	setup->view = (PipesimView){.memory = setup->flag[PIPESIM_SET_WITH_MEMORY],
-		.speed = setup->flag[PIPESIM_SET_WITH_SPEED]};
-	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
-		const PipesimSetting *setting = &pipesim_settings[id];
-		const char *text = setup->text[id];
-		guint64 count;
-
-		if (text != NULL && setting->scenario != NULL &&
-			!setting->scenario(&setup->scenario, text, setting->name, error))
-			return FALSE;
-		if (text != NULL && setting->setup != NULL &&
-			!setting->setup(setup, text, setting->name, error))
-			return FALSE;
-		if (text != NULL && setting->view != NULL &&
-			!setting->view(&setup->view, text, setting->name, error))
-			return FALSE;
-		if (text == NULL || setting->count == 0)
-			continue;
-		if (!pipesim_parse_count(text, setting->name, 1, setting->most, &count, error))
-			return FALSE;
-		G_STRUCT_MEMBER(guint, setup, setting->count) = (guint)count;
-	}
+	setup->view = (PipesimView){0};
+	if (!pipesim_settings_read(
+		    setup, PIPESIM_INTO_SETUP, &(PipesimTarget){.setup = setup}, error))
+		return FALSE;
 	if (setup->scenario.issuing.delay_wgrad > 0 && !setup->scenario.pairs)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--delay-wgrad is of pairs of F and B, and there are none; add "

@@ -23,13 +23,9 @@ START_TEST(table_is_sound)
 	/* What schedules heed is explained with them. */
 	ck_assert((setting->group == PIPESIM_ALL_SHAPE && setting->heed != 0) ==
 		  (setting->brief != NULL));
-	ck_assert((setting->count != 0) == (setting->most != 0));
-	/* One reader at most, and none of a flag. */
-	ck_assert_int_le((setting->count != 0) + (setting->scenario != NULL) +
-				 (setting->costs != NULL) + (setting->network != NULL) +
-				 (setting->amount != NULL) + (setting->training != NULL) +
-				 (setting->setup != NULL),
-		setting->argument != NULL ? 1 : 0);
+	/* What has a place is read, and no flag is. */
+	ck_assert((setting->read != NULL) ==
+		  (setting->into != PIPESIM_INTO_TEXT && setting->argument != NULL));
 	for (int id = 1; id < _i; id++) {
 		ck_assert_str_ne(pipesim_settings[id].name, setting->name);
 		ck_assert(
@@ -44,11 +40,7 @@ START_TEST(swept_settings_are_read)
 	const PipesimSetting *setting = &pipesim_settings[_i];
 
 	if (setting->sweep != PIPESIM_NOT_SWEPT)
-		ck_assert_msg(setting->count != 0 || setting->scenario != NULL ||
-				      setting->costs != NULL || setting->network != NULL ||
-				      setting->amount != NULL || setting->training != NULL ||
-				      setting->setup != NULL,
-			"%s is swept, but not read", setting->name);
+		ck_assert_msg(setting->read != NULL, "%s is swept, but not read", setting->name);
 }
 END_TEST
 
