@@ -477,7 +477,8 @@ gboolean pipesim_fold_is_complete(const PipesimFold *f)
 	return f->complete;
 }
 
-void pipesim_fold_take(const PipesimFold *f, guint i, guint8 *seq, gint32 *offset)
+/* What ranks run in a period, and how many of each code they have run before that which begins at 0. */
+static void take(const PipesimFold *f, guint i, guint8 *seq, gint32 *offset)
 {
 	const guint n = f->n_codes;
 	gint32 later = f->later[i];
@@ -501,4 +502,28 @@ void pipesim_fold_take(const PipesimFold *f, guint i, guint8 *seq, gint32 *offse
 		later += state->shift;
 		i = state->behind;
 	}
+}
+
+void pipesim_fold_unroll(const PipesimFold *f, guint i, const PipesimInstance *x, guint8 *codes)
+{
+	const guint n = x->ranks * f->n_codes;
+	const gint32 count = (gint32)x->count;
+	g_autofree guint8 *seq = g_new(guint8, n);
+	g_autofree gint32 *offset = g_new(gint32, n);
+	gint32 least = G_MAXINT32, most = G_MININT32;
+
+	take(f, i, seq, offset);
+	for (guint k = 0; k < n; k++) {
+		least = MIN(least, offset[k]);
+		most = MAX(most, offset[k]);
+	}
+	for (guint rank = 0; rank < x->ranks; rank++)
+		for (gint32 period = -most; period < count - least; period++)
+			for (guint k = 0; k < f->n_codes; k++) {
+				const guint code = seq[rank * f->n_codes + k];
+				const gint32 m = offset[rank * f->n_codes + code] + period;
+
+				if (m >= 0 && m < count)
+					*codes++ = (guint8)code;
+			}
 }

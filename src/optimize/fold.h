@@ -22,7 +22,8 @@ guint pipesim_fold_find(PipesimFold *fold, gint64 period, guint64 *visits);
 /** pipesim_fold_is_complete: whether all ways were looked at the last time. */
 gboolean pipesim_fold_is_complete(const PipesimFold *fold);
 
-/** pipesim_fold_take: the unit @i of those kept, as PipesimCycle has it.
- * @seq: (out): [rank * ops of a micro-batch]
- * @offset: (out): [rank * ops of a micro-batch] */
-void pipesim_fold_take(const PipesimFold *fold, guint i, guint8 *seq, gint32 *offset);
+/** pipesim_fold_unroll: the unit @i of those kept, repeated.
+ * @instance: that of the fold, with any number of micro-batches
+ * @codes: (out): per_rank of each rank of @instance */
+void pipesim_fold_unroll(
+	const PipesimFold *fold, guint i, const PipesimInstance *instance, guint8 *codes);

@@ -4,7 +4,6 @@
 #include "optimize/passing.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"
-#include "optimize/units.h"
 #include "optimize/within.h"
 #include "order/build.h"
 #include <string.h>
@@ -382,32 +381,18 @@ static void add_short(PipesimSearchState *s)
 	s->found->moves = s->moves_before += found->moves;
 }
 
-/* Units ---------------------------------------------------------------------------------- */
-
-/* The part of the effort that units take, and visits of ops in them that take as long as a move. */
-#define UNITS_PART  5
-#define MOVE_VISITS 100
-
-/* Steps of units that are repeated. */
+/* The shortest unit, repeated. */
 static void add_units(PipesimSearchState *s)
 {
-	const PipesimSearchOf *of = s->of;
-	const gint64 now = g_get_monotonic_time();
-	const PipesimUnitsOf units = {.instance = &s->tight,
-		.seed = of->seed,
-		.threads = of->threads,
-		.visits = of->moves > 0 ? MAX(of->moves / UNITS_PART, 1) * MOVE_VISITS : 0,
-		.deadline = of->deadline > 0 ? now + (of->deadline - now) / UNITS_PART : 0};
-	g_autoptr(GPtrArray) found = NULL;
-	guint64 looks;
+	guint8 *codes;
 
 	if (is_enough(s))
 		return;
-	found = pipesim_units(&units, &looks);
-	s->found->moves = s->moves_before += looks;
-	for (guint i = 0; i < found->len; i++)
-		if (pipesim_search_fits(s, found->pdata[i]))
-			add_codes(s, g_memdup2(found->pdata[i], s->n), FALSE);
+	codes = pipesim_search_units(s);
+	if (codes != NULL && pipesim_search_fits(s, codes))
+		add_codes(s, codes, FALSE);
+	else
+		g_free(codes);
 }
 
 /* Search --------------------------------------------------------------------------------- */

@@ -87,6 +87,10 @@ void pipesim_search_justify(PipesimSearchState *s);
 /** pipesim_search_justified: what becomes of @codes, for g_free(); NULL where that is no shorter. */
 guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes);
 
+/** pipesim_search_units: in a V, the order that repeats the unit of one micro-batch whose steps are the shortest, for
+ * g_free(); NULL elsewhere, or where none is found. */
+guint8 *pipesim_search_units(PipesimSearchState *s);
+
 /** pipesim_search_grow: an order of the whole, grown from one of a few micro-batches by walks that know of queues, for
  * g_free(); takes @part of what is left of the effort. NULL: none came of it. */
 guint8 *pipesim_search_grow(PipesimSearchState *s, double part);
