@@ -1,5 +1,6 @@
 #include "grid.h"
 #include "model/costs-file.h"
+#include "model/jitter.h"
 #include "model/split.h"
 #include "suites.h"
 #include "trace-text.h"
@@ -467,6 +468,114 @@ START_TEST(bad_measured_ranks)
 }
 END_TEST
 
+/* Lists of numbers in a file of costs: of every key one fewer, one more and none is refused, and that many are not. */
+START_TEST(lists_have_their_length)
+{
+	static const struct {
+		const char *before, *list; /* of which each ; may go */
+		gboolean longer;           /* one number more is a fault too */
+	} lists[] = {
+		{"[component 1]\ncomponent=chunk\nphase=F\nmedian_ns=2\nmean_ns=2\nsd_ns=0\n"
+		 "min_ns=1\nmax_ns=9\np99_ns=9\nbusy_mean_ns=0\nmove_ns=-1\nwait_ns=-1\n"
+		 "rows=-1\nquantiles_ns=",
+			"1;1;1;1;1;1;1;1;1;1;2;2;2;2;2;2;2;2;2;2;3", TRUE},
+		{"[residence]\nslowdown_ppm=", "1000001;1000002;1000003;1000004;1000005", TRUE},
+		{"[power]\ntime_constant_ns=1000;2000\nthreshold_ppm=1\nwaiting_load_ppm=1\n"
+		 "full_speed_ppm=9;9;9;9;9\nload_ppm=9;9;9;9;9\nweight_ppm=",
+			"400000;600000", TRUE},
+		{"[stage-times]\nF=1;2;3\nW=1;2;3\nI=", "1;2;3", TRUE},
+		{"[stage-bytes]\nuntil_input=1;2;3\nparameters=1;2;3\nuntil_weight=", "1;2;3",
+			TRUE},
+		{"[host-times]\nF=1;2;3\nI=1;2;3\nW=", "1;2;3", TRUE},
+		{"[measured-ranks]\nrelative_ppm=", "1000000;1000001", FALSE},
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(lists); i++) {
+		const char *last = strrchr(lists[i].list, ';');
+		g_autofree char *fewer =
+			g_strndup(lists[i].list, (gsize)(last - lists[i].list));
+		g_autofree char *more = g_strconcat(lists[i].list, last, NULL);
+		const char *const values[] = {lists[i].list, fewer, "", more};
+
+		for (guint v = 0; v < G_N_ELEMENTS(values); v++) {
+			g_autofree char *text = g_strconcat(
+				"[pipesim-costs]\nversion=1\n[times]\nF=3\nI=2\nW=1\n",
+				lists[i].before, values[v], "\n", NULL);
+			g_autoptr(GError) error = NULL;
+			g_autoptr(PipesimCosts) costs = pipesim_costs_read_ini(
+				pipesim_ini_parse(text, strlen(text), "x.ini", &error), &error);
+			const gboolean valid = v == 0 || (v == 3 && !lists[i].longer);
+
+			ck_assert_msg((costs != NULL) == valid, "%s%s: %s", lists[i].before,
+				values[v], error != NULL ? error->message : "accepted");
+		}
+	}
+}
+END_TEST
+
+/* Stages are alike if no factor differs from the others, whichever it is; one alone always is. */
+START_TEST(stages_are_alike)
+{
+	for (guint stages = 1; stages <= 4; stages++)
+		for (guint longer = 0; longer < stages; longer++) {
+			const PipesimShape shape = make_shape(stages, 1, 4, PIPESIM_LOOPED);
+			g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+			g_autofree char *text = g_strdup_printf("%u=1.3", longer);
+			g_autoptr(PipesimTimes) times = NULL;
+
+			ck_assert(pipesim_costs_parse_scale(costs, text, "x", stages, NULL));
+			times = pipesim_times_new(costs, &shape);
+			ck_assert(times->equal_stages == (stages == 1));
+			for (guint i = 0; i < stages; i++)
+				costs->scale[i] = costs->scale[longer];
+			g_clear_pointer(&times, pipesim_times_free);
+			times = pipesim_times_new(costs, &shape);
+			ck_assert(times->equal_stages);
+		}
+}
+END_TEST
+
+/* What was measured spreads alike in whatever order a file has its components. */
+START_TEST(components_have_no_order)
+{
+	static const char *const phases[] = {"F", "B", "FB"};
+	const PipesimShape shape = make_shape(2, 1, 4, PIPESIM_LOOPED);
+	g_autofree PipesimJitter *first = NULL;
+
+	for (guint begin = 0; begin < 3; begin++) {
+		g_autoptr(GString) text = g_string_new(
+			"[pipesim-costs]\nversion=1\n[times]\nF=100\nI=150\nW=50\nFB=290\n");
+		g_autofree PipesimJitter *jitter = NULL;
+		g_autoptr(PipesimCosts) costs = NULL;
+
+		for (guint i = 0; i < 3; i++) {
+			const guint phase = (begin + i) % 3, median = 100 * (phase + 1);
+
+			g_string_append_printf(text,
+				"[component %u]\ncomponent=chunk\nphase=%s\nmedian_ns=%u\n"
+				"mean_ns=%u\nsd_ns=%u\nmin_ns=%u\nmax_ns=%u\np99_ns=%u\n"
+				"busy_mean_ns=0\nmove_ns=-1\nwait_ns=-1\nrows=-1\nquantiles_"
+				"ns=",
+				i + 1, phases[phase], median, median, phase + 2, median - 10,
+				median + 10, median + 10);
+			for (guint q = 0; q <= 20; q++)
+				g_string_append_printf(
+					text, "%s%u", q > 0 ? ";" : "", median - 10 + q);
+			g_string_append_c(text, '\n');
+		}
+		costs = pipesim_costs_read_ini(
+			pipesim_ini_parse(text->str, text->len, "x.ini", NULL), NULL);
+		ck_assert_ptr_nonnull(costs);
+		jitter = pipesim_jitter_measured(costs, &shape, NULL);
+		ck_assert_ptr_nonnull(jitter);
+		if (first == NULL)
+			first = g_steal_pointer(&jitter);
+		else
+			ck_assert_mem_eq(first->kind, jitter->kind, sizeof first->kind);
+	}
+}
+END_TEST
+
 Suite *model_costs_suite(void)
 {
 	Suite *suite = suite_create("model-costs");
@@ -492,6 +601,9 @@ Suite *model_costs_suite(void)
 	tcase_add_test(costs, slow_ranks);
 	tcase_add_test(costs, neighbours_are_of_one_rank);
 	tcase_add_test(costs, ranks_are_told_apart);
+	tcase_add_test(costs, lists_have_their_length);
+	tcase_add_test(costs, components_have_no_order);
+	tcase_add_test(costs, stages_are_alike);
 	tcase_add_loop_test(costs, bad_measured_ranks, 0, G_N_ELEMENTS(bad_ranks));
 	suite_add_tcase(suite, shape);
 	suite_add_tcase(suite, costs);

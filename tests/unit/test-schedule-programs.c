@@ -1,7 +1,9 @@
 #include "grid.h"
+#include "order/cycle.h"
 #include "reference-engine.h"
 #include "runtime/csv.h"
 #include "suites.h"
+#include <string.h>
 
 static guint n_cases(void)
 {
@@ -319,6 +321,78 @@ START_TEST(deadlock_shows_its_cycle)
 }
 END_TEST
 
+/* A ring of ranks that wait for each other, of which exchanging one entry with the next repairs everything. */
+typedef struct {
+	guint ranks, good; /* the rank of that entry */
+	guint tried;
+} Ring;
+
+static PipesimStuck ring_blocker(gconstpointer graph, PipesimStuck at, gboolean *behind)
+{
+	const Ring *ring = graph;
+
+	*behind = FALSE;
+	return (PipesimStuck){(at.rank + 1) % ring->ranks, at.index};
+}
+
+static void ring_print(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at, GString *out)
+{
+	g_string_append_printf(out, "op %u", at.index);
+}
+
+static guint32 ring_entry(gconstpointer graph G_GNUC_UNUSED, PipesimStuck at)
+{
+	return at.index;
+}
+
+static void ring_locate(gpointer data G_GNUC_UNUSED, guint32 index G_GNUC_UNUSED, GError *error)
+{
+	pipesim_error_locate(error, "ring", 1, 1);
+}
+
+static gboolean ring_runs(gconstpointer graph, guint rank, guint32 index G_GNUC_UNUSED)
+{
+	Ring *ring = (Ring *)graph;
+
+	ring->tried++;
+	return rank == ring->good;
+}
+
+static void ring_print_entry(
+	gconstpointer graph G_GNUC_UNUSED, guint rank, guint32 index, GString *out)
+{
+	g_string_append_printf(out, "entry %u of %u", index, rank);
+}
+
+/* A swap is looked for as long as that takes a fraction of a second: ten million entries in all. */
+START_TEST(swaps_are_looked_for_in_time)
+{
+	static const guint32 begin[] = {0, 4, 8, 12, 16};
+	static const guint64 sizes[] = {16, 1000000, 2600000, 4000000, 20000000};
+
+	for (guint s = 0; s < G_N_ELEMENTS(sizes); s++)
+		for (guint good = 0; good < 4; good++) {
+			Ring ring = {4, good, 0};
+			const PipesimWaiting waiting = {&ring, ring_blocker, ring_print,
+				ring_entry, ring_locate, NULL, ring_runs, ring_print_entry,
+				begin, sizes[s]};
+			g_autoptr(GArray) cycle =
+				g_array_new(FALSE, FALSE, sizeof(PipesimStuck));
+			g_autoptr(GError) error = NULL;
+			/* Each entry of the cycle stands between two others of its rank. */
+			const guint needed = 2 * good + 1;
+
+			for (guint rank = 0; rank < 4; rank++)
+				g_array_append_val(cycle, ((PipesimStuck){rank, 4 * rank + 1}));
+			ck_assert(!pipesim_fail_cycle(&waiting, cycle, "stuck", &error));
+			ck_assert((strstr(error->message, "repairs it") != NULL) ==
+				  (needed * sizes[s] <= 10000000));
+			ck_assert_uint_eq(
+				ring.tried, MIN(needed, (guint)(10000000 / sizes[s])));
+		}
+}
+END_TEST
+
 START_TEST(ops_print_as_cells)
 {
 	g_autoptr(GString) out = g_string_new(NULL);
@@ -351,6 +425,7 @@ Suite *schedule_programs_suite(void)
 	tcase_add_test(emit, loops_expand);
 	tcase_add_loop_test(emit, faulty_generator, 0, G_N_ELEMENTS(faulty));
 	tcase_add_test(emit, deadlock_shows_its_cycle);
+	tcase_add_test(emit, swaps_are_looked_for_in_time);
 	tcase_add_test(emit, ops_print_as_cells);
 	suite_add_tcase(suite, grid);
 	suite_add_tcase(suite, emit);

@@ -207,6 +207,48 @@ START_TEST(takes_variants)
 }
 END_TEST
 
+/* A size of 0 is refused where it stands, and 1 above 0 is not: of each key of each family that must have some. */
+START_TEST(refuses_sizes_of_0)
+{
+	static const struct {
+		const char *text, *keys;
+	} families[] = {
+		{"'model_type':'llama','hidden_size':64,'num_hidden_layers':2,"
+		 "'num_attention_heads':1,'num_key_value_heads':1,'intermediate_size':8,"
+		 "'vocab_size':9",
+			"hidden_size num_hidden_layers num_attention_heads num_key_value_heads "
+			"intermediate_size vocab_size"},
+		{"'model_type':'mixtral','hidden_size':64,'num_hidden_layers':2,"
+		 "'num_attention_heads':1,'intermediate_size':8,'vocab_size':9,"
+		 "'num_local_experts':4,'num_experts_per_tok':2",
+			"num_hidden_layers intermediate_size vocab_size num_experts_per_tok"},
+	};
+
+	for (guint f = 0; f < G_N_ELEMENTS(families); f++) {
+		g_auto(GStrv) keys = g_strsplit(families[f].keys, " ", -1);
+		g_autofree char *whole = g_strdup_printf("{%s}", families[f].text);
+		g_autoptr(PipesimTransformer) model = parse(whole, NULL);
+
+		ck_assert_ptr_nonnull(model);
+		for (guint k = 0; keys[k] != NULL; k++) {
+			g_autofree char *quoted = g_strdup_printf("'%s':", keys[k]);
+			const char *at = strstr(whole, quoted);
+			const gsize to = (gsize)(at - whole) + strlen(quoted);
+			const gsize rest = to + strspn(whole + to, "0123456789");
+			g_autofree char *zero =
+				g_strdup_printf("%.*s0%s", (int)to, whole, whole + rest);
+			g_autofree char *place = g_strdup_printf(
+				"config.json:1:%" G_GSIZE_FORMAT ": %s: ", to + 1, keys[k]);
+			g_autoptr(GError) error = NULL;
+
+			ck_assert_msg(parse(zero, &error) == NULL, "%s", zero);
+			ck_assert_msg(
+				strstr(error->message, place) != NULL, "%s", error->message);
+		}
+	}
+}
+END_TEST
+
 Suite *transformer_configs_suite(void)
 {
 	Suite *suite = suite_create("transformer-configs");
@@ -215,6 +257,7 @@ Suite *transformer_configs_suite(void)
 	tcase_add_test(tests, counts_published);
 	tcase_add_test(tests, places_experts);
 	tcase_add_test(tests, takes_variants);
+	tcase_add_test(tests, refuses_sizes_of_0);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

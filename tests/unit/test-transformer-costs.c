@@ -325,6 +325,82 @@ START_TEST(balances_stages)
 }
 END_TEST
 
+/* Whatever the number of layers, and the way of cutting that it takes, no stage is longer than the shortest longest that
+ * there is: layers that are alike and ends that weigh nothing give ceil(n / stages). */
+START_TEST(balances_any_number_of_layers)
+{
+	static const double parts[PIPESIM_N_PARTS] = {
+		[PIPESIM_PART_DENSE] = 1, [PIPESIM_PART_SPARSE] = 1};
+	static const guint layers[] = {5, 64, 1000, 4093, 4094, 4095, 4096, 4097, 5001};
+
+	for (guint i = 0; i < G_N_ELEMENTS(layers); i++)
+		for (guint stages = 1; stages <= 5; stages++) {
+			const PipesimTransformer model = {
+				.name = (char *)"m", .layers = layers[i]};
+			g_autoptr(PipesimStages) cut =
+				pipesim_stages_balance(&model, parts, stages, NULL);
+			gint64 all = 0, most = 0;
+
+			ck_assert_ptr_nonnull(cut);
+			for (guint stage = 0; stage < stages; stage++) {
+				all += cut->cut[stage].layers;
+				most = MAX(most, cut->cut[stage].layers);
+			}
+			ck_assert_int_eq(all, layers[i]);
+			ck_assert_int_eq(most, (layers[i] + stages - 1) / stages);
+		}
+}
+END_TEST
+
+/* A chunk may end behind multi-token prediction in the last chunk of a rank alone, whichever rank that is. */
+START_TEST(predicts_on_the_last_chunk)
+{
+	for (guint ranks = 1; ranks <= 4; ranks++)
+		for (guint chunks = 1; chunks <= 3; chunks++)
+			for (guint at = 0; at < ranks * chunks; at++) {
+				const guint stages = ranks * chunks;
+				PipesimCut cut[12] = {{0}};
+				const PipesimStages layout = {.stages = stages, .cut = cut};
+
+				ck_assert(pipesim_stages_check(&layout, ranks, NULL));
+				cut[at].mtp = 1;
+				ck_assert(pipesim_stages_check(&layout, ranks, NULL) ==
+					  (at >= stages - ranks));
+			}
+}
+END_TEST
+
+/* Backwards move again what a module of --recompute does again, and nothing beside it: not the residual behind it. */
+START_TEST(moves_again_by_module)
+{
+	const double T = 4096, rows = 8 * T, ffn = 2048, h = 7168;
+	const double element = 0.89 / 0.67, order = 0.89 / 0.5;
+	const double experts = element * 6 * ffn * rows, shared = element * 6 * ffn * T;
+	const struct {
+		guint modules;
+		double more;
+	} cases[] = {
+		{PIPESIM_RECOMPUTE_MOE_ACT, experts},
+		{PIPESIM_RECOMPUTE_SHARED, shared},
+		{PIPESIM_RECOMPUTE_MOE_ACT | PIPESIM_RECOMPUTE_SHARED, experts + shared},
+		{PIPESIM_RECOMPUTE_MOE, experts + shared + order * 6 * h * rows},
+	};
+	g_autoptr(PipesimTransformer) model = read_shipped("deepseek-v3");
+	PipesimTraining training = plain(4096);
+	PipesimTermSum none, sum;
+
+	pipesim_terms_sum(model, &training, PIPESIM_PART_SPARSE, &none);
+	for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+		training.recompute = cases[i].modules;
+		pipesim_terms_sum(model, &training, PIPESIM_PART_SPARSE, &sum);
+		ck_assert_double_eq_tol(sum.traffic.moved[0], none.traffic.moved[0], 1);
+		ck_assert_double_eq_tol(
+			sum.traffic.moved[1] - none.traffic.moved[1], cases[i].more, 10);
+		ck_assert_double_eq_tol(sum.traffic.moved[2], none.traffic.moved[2], 1);
+	}
+}
+END_TEST
+
 START_TEST(reads_modules)
 {
 	static const char text[] = "[[\"tok_embeddings\", \"layers.0\"], [\"layers.1\"], [], "
@@ -584,11 +660,14 @@ Suite *transformer_costs_suite(void)
 	tcase_add_test(tests, reads_layouts);
 	tcase_add_test(tests, spreads_layers);
 	tcase_add_test(tests, balances_stages);
+	tcase_add_test(tests, balances_any_number_of_layers);
+	tcase_add_test(tests, predicts_on_the_last_chunk);
 	tcase_add_test(tests, reads_modules);
 	tcase_add_test(tests, times_stages);
 	tcase_add_test(tests, times_updates);
 	tcase_add_test(tests, times_collectives);
 	tcase_add_test(tests, counts_traffic);
+	tcase_add_test(tests, moves_again_by_module);
 	tcase_add_test(tests, scales_captures);
 	suite_add_tcase(suite, tests);
 	return suite;
