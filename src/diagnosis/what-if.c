@@ -1,13 +1,14 @@
 #include "config.h"
 
-#include "base/kind.h"
+#include "base/number.h"
 #include "diagnosis/what-if.h"
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
-#define SECOND 1e9
-/* A transfer that ended so long before the last of those that take part began is none, seconds. */
-#define NO_TRANSFER -0.01
+/* A transfer that ended so long before the last of those that take part began is none, ns. */
+#define NO_TRANSFER G_GINT64_CONSTANT(-10000000)
+/* That an op waits for by itself: what ran before it, a message, and the parameters. */
+#define MOST_BEFORE 3
 
 /* Kinds of ops. */
 enum {
@@ -55,28 +56,26 @@ static const struct {
 	[GC] = {"gc", GC, "gc", TRUE, FALSE, FALSE},
 };
 
-/* What starts at one moment, when the last of its members is ready, in every replica or in all at once. */
+/* An op of one replica. Those of a group, linked in a ring, start together, when the last of them is ready, in each
+ * replica or in all at once. */
 typedef struct {
-	guint32 first, n; /* of @members */
-	gboolean wide;
-} Unit;
+	guint8 type, n_before;
+	guint32 stage, next;
+	guint32 before[MOST_BEFORE];
+} Node;
 
-/* Nodes are the ops of one replica: of stage s and type t those from first[s * N_TYPES + t] on. */
+/* Of stage s and type t they are those from first[s * N_TYPES + t] on. */
 typedef struct {
 	const PipesimRecord *record;
 	guint stages, replicas, steps;
 	guint32 n;      /* nodes */
 	guint32 *first; /* stages * N_TYPES + 1 */
-	guint8 *type;   /* by node */
-	guint32 *stage;
-	GArray **before; /* guint32: the nodes that a node waits for */
-	guint32 *unit_of;
-	GArray *units;   /* of Unit, in an order in which each comes behind what it waits for */
-	GArray *members; /* guint32: nodes */
-	/* Seconds, [(step * replicas + replica) * n + node]. */
-	double *start, *end, *real;
-	double ideal[N_TYPES];
-	double *ends, *took; /* of one step, [replica * n + node] */
+	Node *nodes;
+	GArray *order; /* guint32: the first node of each group, each behind what it waits for */
+	/* ns, [(step * replicas + replica) * n + node]: recorded, and without waiting for others */
+	gint64 *start, *end, *real;
+	gint64 ideal[N_TYPES];
+	gint64 *ends; /* of one step, [replica * n + node] */
 } Graph;
 
 static guint32 count_of(const Graph *graph, guint stage, guint type)
@@ -91,50 +90,68 @@ static guint32 node_of(const Graph *graph, guint stage, guint type, guint32 i)
 	return graph->first[(gsize)stage * N_TYPES + type] + i;
 }
 
-/* Reading ---------------------------------------------------------------------------------- */
-
-static guint type_of(const char *name)
+static gsize place_of(const Graph *graph, guint step, guint replica, guint32 node)
 {
-	guint type = F_SEND;
-
-	while (type < N_TYPES && strcmp(types[type].name, name) != 0)
-		type++;
-	return type;
+	return ((gsize)step * graph->replicas + replica) * graph->n + node;
 }
 
-static gboolean fail_unlike(const Graph *graph, guint step, guint replica, GError **error)
+/* Reading ---------------------------------------------------------------------------------- */
+
+typedef struct {
+	guint type;
+	gint64 seq; /* which of its type; PIPESIM_UNKNOWN: as they come */
+	gint64 start, end;
+} Seen;
+
+/* What @pipeline has of @stage. */
+static GArray *list_seen(const Graph *graph, const PipesimRecordPipeline *pipeline, guint stage)
 {
-	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		"what-if: replica %u of step %" G_GINT64_FORMAT
-		" has not the same ops as the first step",
-		replica, g_array_index(graph->record->steps, PipesimRecordStep, step).number);
+	const guint rank = graph->record->joined.rank_of[stage];
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(Seen));
+
+	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
+		const PipesimRecordOp *op = &pipeline->ops[i];
+		const Seen seen = {op->kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE,
+			PIPESIM_UNKNOWN, op->start, op->end};
+
+		g_array_append_val(all, seen);
+	}
+	for (guint32 i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
+		const PipesimRecordSpan *span =
+			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
+		Seen seen = {F_SEND, span->seq, span->start, span->end};
+
+		while (seen.type < N_TYPES && strcmp(types[seen.type].name, span->name) != 0)
+			seen.type++;
+		if (seen.type < N_TYPES)
+			g_array_append_val(all, seen);
+	}
+	return all;
 }
 
 /* Of the first pipeline, how many nodes there are of each sort. */
 static void count_nodes(Graph *graph)
 {
-	const PipesimRecordPipeline *pipeline = pipesim_record_pipeline(graph->record, 0, 0);
-	guint32 *count = graph->first + 1;
-
+	graph->first = g_new0(guint32, (gsize)graph->stages * N_TYPES + 1);
 	for (guint stage = 0; stage < graph->stages; stage++) {
-		const guint rank = graph->record->joined.rank_of[stage];
+		g_autoptr(GArray) all =
+			list_seen(graph, pipesim_record_pipeline(graph->record, 0, 0), stage);
 
-		for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1];
-			i++)
-			count[stage * N_TYPES +
-				(pipeline->ops[i].kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE)]++;
-		for (guint32 i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1];
-			i++) {
-			const guint type = type_of(
-				g_array_index(pipeline->spans, PipesimRecordSpan, i).name);
-
-			if (type < N_TYPES)
-				count[stage * N_TYPES + type]++;
-		}
+		for (guint i = 0; i < all->len; i++)
+			graph->first[stage * N_TYPES + g_array_index(all, Seen, i).type + 1]++;
 	}
 	for (gsize i = 1; i <= (gsize)graph->stages * N_TYPES; i++)
 		graph->first[i] += graph->first[i - 1];
 	graph->n = graph->first[(gsize)graph->stages * N_TYPES];
+	graph->nodes = g_new0(Node, graph->n);
+	for (guint stage = 0; stage < graph->stages; stage++)
+		for (guint type = 0; type < N_TYPES; type++)
+			for (guint32 i = 0; i < count_of(graph, stage, type); i++) {
+				const guint32 node = node_of(graph, stage, type, i);
+
+				graph->nodes[node] = (Node){
+					.type = (guint8)type, .stage = stage, .next = node};
+			}
 }
 
 /* Of all stages. */
@@ -147,42 +164,27 @@ static guint32 count_type(const Graph *graph, guint type)
 	return sum;
 }
 
-/* Start and end of every node of one pipeline. FALSE where it has other ops than the first. */
+/* Start and end of every node of @stage. FALSE where @pipeline has other ops than the first. */
 static gboolean read_stage(Graph *graph, const PipesimRecordPipeline *pipeline, guint stage)
 {
-	const guint rank = graph->record->joined.rank_of[stage];
-	const gsize base =
-		((gsize)pipeline->step * graph->replicas + pipeline->replica) * graph->n;
-	guint32 seen[N_TYPES] = {0};
+	g_autoptr(GArray) all = list_seen(graph, pipeline, stage);
+	guint32 n[N_TYPES] = {0};
 
-	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
-		const PipesimRecordOp *op = &pipeline->ops[i];
-		const guint type = op->kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE;
-		const gsize node = base + node_of(graph, stage, type, seen[type]);
+	for (guint i = 0; i < all->len; i++) {
+		const Seen *seen = &g_array_index(all, Seen, i);
+		const gint64 at = seen->seq >= 0 ? seen->seq : n[seen->type];
+		gsize place;
 
-		if (seen[type]++ >= count_of(graph, stage, type))
+		n[seen->type]++;
+		if (at >= count_of(graph, stage, seen->type))
 			return FALSE;
-		graph->start[node] = (double)op->start / SECOND;
-		graph->end[node] = (double)op->end / SECOND;
-	}
-	for (guint32 i = pipeline->span_begin[rank]; i < pipeline->span_begin[rank + 1]; i++) {
-		const PipesimRecordSpan *span =
-			&g_array_index(pipeline->spans, PipesimRecordSpan, i);
-		const guint type = type_of(span->name);
-		guint32 at;
-
-		if (type >= N_TYPES)
-			continue;
-		at = span->seq >= 0 ? (guint32)span->seq : seen[type];
-		if (seen[type]++ >= count_of(graph, stage, type) ||
-			at >= count_of(graph, stage, type))
-			return FALSE;
-		graph->start[base + node_of(graph, stage, type, at)] =
-			(double)span->start / SECOND;
-		graph->end[base + node_of(graph, stage, type, at)] = (double)span->end / SECOND;
+		place = place_of(graph, pipeline->step, pipeline->replica,
+			node_of(graph, stage, seen->type, (guint32)at));
+		graph->start[place] = seen->start;
+		graph->end[place] = seen->end;
 	}
 	for (guint type = 0; type < N_TYPES; type++)
-		if (seen[type] != count_of(graph, stage, type))
+		if (n[type] != count_of(graph, stage, type))
 			return FALSE;
 	return TRUE;
 }
@@ -191,12 +193,12 @@ static gboolean read_nodes(Graph *graph, GError **error)
 {
 	const gsize all = (gsize)graph->steps * graph->replicas * graph->n;
 
-	graph->start = g_try_new0(double, all);
-	graph->end = g_try_new0(double, all);
-	graph->real = g_try_new0(double, all);
-	graph->ends = g_new0(double, (gsize)graph->replicas * graph->n);
-	graph->took = g_new0(double, (gsize)graph->replicas * graph->n);
-	if (graph->start == NULL || graph->end == NULL || graph->real == NULL)
+	graph->start = g_try_new0(gint64, all);
+	graph->end = g_try_new0(gint64, all);
+	graph->real = g_try_new0(gint64, all);
+	graph->ends = g_try_new0(gint64, (gsize)graph->replicas * graph->n);
+	if (graph->start == NULL || graph->end == NULL || graph->real == NULL ||
+		graph->ends == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"what-if: %" G_GSIZE_FORMAT " ops do not fit in memory", all);
 	for (guint i = 0; i < graph->record->pipelines->len; i++) {
@@ -204,8 +206,13 @@ static gboolean read_nodes(Graph *graph, GError **error)
 
 		for (guint stage = 0; stage < graph->stages; stage++)
 			if (!read_stage(graph, pipeline, stage))
-				return fail_unlike(
-					graph, pipeline->step, pipeline->replica, error);
+				return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+					"what-if: replica %u of step %" G_GINT64_FORMAT
+					" has not the same ops as the first step",
+					pipeline->replica,
+					g_array_index(graph->record->steps, PipesimRecordStep,
+						pipeline->step)
+						.number);
 	}
 	return TRUE;
 }
@@ -214,16 +221,7 @@ static gboolean read_nodes(Graph *graph, GError **error)
 
 static void add_edge(Graph *graph, guint32 before, guint32 node)
 {
-	g_array_append_val(graph->before[node], before);
-}
-
-/* Of each type its nodes one after the other. */
-static void chain_types(Graph *graph, guint stage)
-{
-	for (guint type = F_SEND; type < N_TYPES; type++)
-		for (guint32 i = 1; i < count_of(graph, stage, type); i++)
-			add_edge(graph, node_of(graph, stage, type, i - 1),
-				node_of(graph, stage, type, i));
+	graph->nodes[node].before[graph->nodes[node].n_before++] = before;
 }
 
 /* Messages of one direction between the computing. */
@@ -250,26 +248,24 @@ static guint32 add_computing(Graph *graph, guint stage)
 {
 	const PipesimRecordPipeline *pipeline = pipesim_record_pipeline(graph->record, 0, 0);
 	const guint rank = graph->record->joined.rank_of[stage];
-	const guint32 begin = pipeline->op_begin[rank], end = pipeline->op_begin[rank + 1];
-	g_autofree guint32 *order = g_new(guint32, end - begin);
-	guint32 seen[2] = {0};
+	guint32 seen[2] = {0}, last[2] = {G_MAXUINT32, G_MAXUINT32};
 
-	for (guint32 i = begin; i < end; i++) {
+	for (guint32 i = pipeline->op_begin[rank]; i < pipeline->op_begin[rank + 1]; i++) {
 		const guint type = pipeline->ops[i].kind == PIPESIM_F ? F_COMPUTE : B_COMPUTE;
+		const guint32 node = node_of(graph, stage, type, seen[type]);
 
-		order[i - begin] = node_of(graph, stage, type, seen[type]);
-		if (i > begin)
-			add_edge(graph, order[i - begin - 1], order[i - begin]);
+		if (last[0] != G_MAXUINT32)
+			add_edge(graph, last[0], node);
 		/* The first backward's messages wait for the computing two before it. */
-		if (type == B_COMPUTE && seen[type] == 0 && i - begin >= 2) {
-			for (guint message = B_SEND; message <= B_RECV; message++)
-				if (count_of(graph, stage, message) > 0)
-					add_edge(graph, order[i - begin - 2],
-						node_of(graph, stage, message, 0));
-		}
+		for (guint message = B_SEND; message <= B_RECV; message++)
+			if (type == B_COMPUTE && seen[type] == 0 && last[1] != G_MAXUINT32 &&
+				count_of(graph, stage, message) > 0)
+				add_edge(graph, last[1], node_of(graph, stage, message, 0));
 		seen[type]++;
+		last[1] = last[0];
+		last[0] = node;
 	}
-	return order[end - begin - 1];
+	return last[0];
 }
 
 static void add_stage(Graph *graph, guint stage)
@@ -277,7 +273,11 @@ static void add_stage(Graph *graph, guint stage)
 	static const guint tail[] = {GC, LAYERNORM, EMBEDDING, REDUCE_SCATTER, CLIP, OPTIMIZER};
 	guint32 last = add_computing(graph, stage);
 
-	chain_types(graph, stage);
+	/* One after the other; those of the tail are anyway. */
+	for (guint type = F_SEND; type <= ALL_GATHER; type++)
+		for (guint32 i = 1; i < count_of(graph, stage, type); i++)
+			add_edge(graph, node_of(graph, stage, type, i - 1),
+				node_of(graph, stage, type, i));
 	add_messages(graph, stage, F_COMPUTE, F_SEND, F_RECV);
 	add_messages(graph, stage, B_COMPUTE, B_SEND, B_RECV);
 	if (count_of(graph, stage, ALL_GATHER) > 0)
@@ -285,296 +285,212 @@ static void add_stage(Graph *graph, guint stage)
 			node_of(graph, stage, F_COMPUTE, 0));
 	for (guint i = 0; i < G_N_ELEMENTS(tail); i++)
 		for (guint32 k = 0; k < count_of(graph, stage, tail[i]); k++) {
-			const guint32 node = node_of(graph, stage, tail[i], k);
-
-			add_edge(graph, last, node);
-			last = node;
+			add_edge(graph, last, node_of(graph, stage, tail[i], k));
+			last = node_of(graph, stage, tail[i], k);
 		}
 }
 
-/* The nodes that start together with @node, of its replica, into @out. */
-static void find_group(const Graph *graph, guint32 node, GArray *out)
+/* Each node of @type on @stage starts with that of @other on @with. */
+static void join(Graph *graph, guint stage, guint type, guint with, guint other)
 {
-	const guint type = graph->type[node], stage = graph->stage[node];
-	const guint32 i = node - graph->first[(gsize)stage * N_TYPES + type];
+	const guint32 n = MIN(count_of(graph, stage, type), count_of(graph, with, other));
+
+	for (guint32 i = 0; i < n; i++) {
+		Node *a = &graph->nodes[node_of(graph, stage, type, i)];
+		Node *b = &graph->nodes[node_of(graph, with, other, i)];
+		const guint32 next = a->next;
+
+		a->next = b->next;
+		b->next = next;
+	}
+}
+
+static void join_groups(Graph *graph)
+{
 	const guint last = graph->stages - 1;
 
-	g_array_set_size(out, 0);
-	g_array_append_val(out, node);
-	for (guint other = 0; other < graph->stages; other++) {
-		const gboolean next = type == F_SEND || type == B_RECV;
-		const gboolean ahead = next ? other == stage + 1 : other + 1 == stage;
-		guint with = type;
-		guint32 member;
-
-		if (other == stage)
-			continue;
-		if (type >= F_SEND && type <= B_RECV) {
-			if (!ahead)
-				continue;
-			with = type == F_SEND   ? F_RECV
-			       : type == F_RECV ? F_SEND
-			       : type == B_SEND ? B_RECV
-						: B_SEND;
-		} else if (type == EMBEDDING) {
-			if ((stage != 0 && stage != last) || (other != 0 && other != last))
-				continue;
-		} else if (type != CLIP) {
-			continue;
-		}
-		if (i >= count_of(graph, other, with))
-			continue;
-		member = node_of(graph, other, with, i);
-		g_array_append_val(out, member);
+	for (guint stage = 0; stage < last; stage++) {
+		join(graph, stage, F_SEND, stage + 1, F_RECV);
+		join(graph, stage, B_RECV, stage + 1, B_SEND);
+		join(graph, stage, CLIP, stage + 1, CLIP);
 	}
+	if (last > 0)
+		join(graph, 0, EMBEDDING, last, EMBEDDING);
 }
 
-/* Every node into its unit; then units in an order in which they can run. FALSE: there is a cycle. */
-static gboolean find_units(Graph *graph)
+/* An order in which groups can run. FALSE: there is a cycle. */
+static gboolean order_groups(Graph *graph)
 {
-	g_autoptr(GArray) group = g_array_new(FALSE, FALSE, sizeof(guint32));
-	g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Unit));
-	g_autofree gboolean *done = NULL;
-	gboolean more = TRUE;
+	g_autofree gboolean *done = g_new0(gboolean, graph->n);
+	guint32 n_done = 0, before;
 
-	memset(graph->unit_of, 0xff, graph->n * sizeof *graph->unit_of);
-	for (guint32 node = 0; node < graph->n; node++) {
-		const Unit unit = {graph->members->len, 0, types[graph->type[node]].wide};
+	do {
+		before = n_done;
+		for (guint32 first = 0; first < graph->n; first++) {
+			gboolean ready = !done[first];
+			guint32 node = first;
 
-		if (graph->unit_of[node] != G_MAXUINT32)
-			continue;
-		find_group(graph, node, group);
-		for (guint k = 0; k < group->len; k++)
-			graph->unit_of[g_array_index(group, guint32, k)] = found->len;
-		g_array_append_vals(graph->members, group->data, group->len);
-		g_array_append_val(found, unit);
-		g_array_index(found, Unit, found->len - 1).n = group->len;
-	}
-	done = g_new0(gboolean, found->len);
-	while (more) {
-		more = FALSE;
-		for (guint u = 0; u < found->len; u++) {
-			const Unit *unit = &g_array_index(found, Unit, u);
-			gboolean ready = !done[u];
+			do {
+				const Node *of = &graph->nodes[node];
 
-			for (guint32 k = unit->first; ready && k < unit->first + unit->n; k++) {
-				const GArray *before = graph->before[g_array_index(
-					graph->members, guint32, k)];
-
-				for (guint b = 0; b < before->len; b++)
-					ready &= done[graph->unit_of[g_array_index(
-						before, guint32, b)]];
-			}
+				for (guint b = 0; b < of->n_before && ready; b++)
+					ready = done[of->before[b]];
+				node = of->next;
+			} while (ready && node != first);
 			if (!ready)
 				continue;
-			done[u] = more = TRUE;
-			g_array_append_val(graph->units, *unit);
+			g_array_append_val(graph->order, first);
+			do {
+				done[node] = TRUE;
+				n_done++;
+				node = graph->nodes[node].next;
+			} while (node != first);
 		}
-	}
-	return graph->units->len == found->len;
-}
-
-static gboolean build(Graph *graph, GError **error)
-{
-	for (guint stage = 0; stage < graph->stages; stage++)
-		for (guint type = 0; type < N_TYPES; type++)
-			for (guint32 i = 0; i < count_of(graph, stage, type); i++) {
-				const guint32 node = node_of(graph, stage, type, i);
-
-				graph->type[node] = (guint8)type;
-				graph->stage[node] = stage;
-				graph->before[node] =
-					g_array_new(FALSE, FALSE, sizeof(guint32));
-			}
-	for (guint stage = 0; stage < graph->stages; stage++)
-		add_stage(graph, stage);
-	return find_units(graph) ||
-	       pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
-		       "what-if: messages and ops of the first step wait for each other");
+	} while (n_done > before);
+	return n_done == graph->n;
 }
 
 /* Durations -------------------------------------------------------------------------------- */
 
-/* When the last of those that @unit is of had begun, in @replica or, where it is wide, in all. */
-static double latest_start(const Graph *graph, const Unit *unit, guint step, guint replica)
+/* When the last of the group of @node had begun, in @replica or, where it is wide, in all. */
+static gint64 latest_start(const Graph *graph, guint32 node, guint step, guint replica)
 {
-	const guint from = unit->wide ? 0 : replica;
-	const guint to = unit->wide ? graph->replicas : replica + 1;
-	double latest = -G_MAXDOUBLE;
+	const gboolean wide = types[graph->nodes[node].type].wide;
+	gint64 latest = G_MININT64;
 
-	for (guint r = from; r < to; r++)
-		for (guint32 k = unit->first; k < unit->first + unit->n; k++) {
-			const gsize at = ((gsize)step * graph->replicas + r) * graph->n +
-					 g_array_index(graph->members, guint32, k);
+	for (guint r = wide ? 0 : replica; r < (wide ? graph->replicas : replica + 1); r++) {
+		guint32 member = node;
 
-			latest = MAX(latest, graph->start[at]);
-		}
+		do {
+			latest = MAX(latest, graph->start[place_of(graph, step, r, member)]);
+			member = graph->nodes[member].next;
+		} while (member != node);
+	}
 	return latest;
 }
 
-/* The all-gathers and reduce-scatters of a stage, which have no partner in their replica, are wide too. */
 static void measure_durations(Graph *graph)
 {
 	for (guint step = 0; step < graph->steps; step++)
 		for (guint replica = 0; replica < graph->replicas; replica++)
-			for (guint u = 0; u < graph->units->len; u++) {
-				const Unit *unit = &g_array_index(graph->units, Unit, u);
-				const guint32 first =
-					g_array_index(graph->members, guint32, unit->first);
-				const gboolean group = types[graph->type[first]].group;
-				const double latest =
-					group ? latest_start(graph, unit, step, replica) : 0;
+			for (guint32 node = 0; node < graph->n; node++) {
+				const gsize at = place_of(graph, step, replica, node);
+				const gboolean group = types[graph->nodes[node].type].group;
+				const gint64 took =
+					graph->end[at] -
+					(group ? latest_start(graph, node, step, replica)
+					       : graph->start[at]);
 
-				for (guint32 k = unit->first; k < unit->first + unit->n; k++) {
-					const gsize at =
-						((gsize)step * graph->replicas + replica) *
-							graph->n +
-						g_array_index(graph->members, guint32, k);
-					const double took = graph->end[at] -
-							    (group ? latest : graph->start[at]);
-
-					graph->real[at] =
-						group && took <= NO_TRANSFER ? 0 : took;
-				}
+				graph->real[at] = group && took <= NO_TRANSFER ? 0 : took;
 			}
 }
 
 static void find_ideal(Graph *graph)
 {
 	const gsize runs = (gsize)graph->steps * graph->replicas;
-	g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(double));
+	g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	for (guint type = 0; type < N_TYPES; type++) {
 		double sum = 0;
 
 		g_array_set_size(values, 0);
 		for (guint32 node = 0; node < graph->n; node++)
-			for (gsize run = 0; run < runs && graph->type[node] == type; run++)
-				g_array_append_val(values, graph->real[run * graph->n + node]);
+			for (gsize run = 0; run < runs && graph->nodes[node].type == type;
+				run++) {
+				const gint64 real = graph->real[run * graph->n + node];
+
+				g_array_append_val(values, real);
+				sum += (double)real;
+			}
 		if (values->len == 0)
 			continue;
-		for (guint i = 0; i < values->len; i++)
-			sum += g_array_index(values, double, i);
-		g_array_sort(values, pipesim_compare_double);
+		g_array_sort(values, pipesim_compare_int64);
 		graph->ideal[type] =
 			types[type].mean
-				? sum / values->len
-				: (g_array_index(values, double, (values->len - 1) / 2) +
-					  g_array_index(values, double, values->len / 2)) /
+				? (gint64)llround(sum / values->len)
+				: (g_array_index(values, gint64, (values->len - 1) / 2) +
+					  g_array_index(values, gint64, values->len / 2)) /
 					  2;
 	}
 }
 
 /* Replays ---------------------------------------------------------------------------------- */
 
+#define ANY G_MAXUINT
+
 /* Which nodes take their real time; the others take the ideal one. */
 typedef struct {
-	gboolean (*is_real)(
-		const Graph *graph, guint32 node, guint replica, gconstpointer data);
-	gconstpointer data;
+	guint what, replica, stage; /* ANY: of all */
+	const gboolean *ranks;      /* [replica * stages + stage]: not of these; NULL: of all */
+	gboolean none;
 } Choice;
 
-static double run_step(Graph *graph, guint step, const Choice *choice)
+static gint64 time_of(
+	const Graph *graph, guint step, guint replica, guint32 node, const Choice *choice)
 {
-	double last = 0;
+	const Node *of = &graph->nodes[node];
+	const gboolean ideal =
+		choice->none || (choice->what != ANY && choice->what != types[of->type].what) ||
+		(choice->replica != ANY && choice->replica != replica) ||
+		(choice->stage != ANY && choice->stage != of->stage) ||
+		(choice->ranks != NULL && choice->ranks[replica * graph->stages + of->stage]);
 
-	for (guint replica = 0; replica < graph->replicas; replica++)
-		for (guint32 node = 0; node < graph->n; node++)
-			graph->took[(gsize)replica * graph->n + node] =
-				choice->is_real(graph, node, replica, choice->data)
-					? graph->real[((gsize)step * graph->replicas +
-							      replica) *
-							      graph->n +
-						      node]
-					: graph->ideal[graph->type[node]];
-	for (guint u = 0; u < graph->units->len; u++) {
-		const Unit *unit = &g_array_index(graph->units, Unit, u);
-		double ready = 0;
+	return ideal ? graph->ideal[of->type]
+		     : graph->real[place_of(graph, step, replica, node)];
+}
 
+/* When the last of what the group of @first waits for in @replica has ended. */
+static gint64 ready_at(const Graph *graph, guint replica, guint32 first)
+{
+	const gint64 *ends = &graph->ends[(gsize)replica * graph->n];
+	gint64 ready = 0;
+	guint32 node = first;
+
+	do {
+		const Node *of = &graph->nodes[node];
+
+		for (guint b = 0; b < of->n_before; b++)
+			ready = MAX(ready, ends[of->before[b]]);
+		node = of->next;
+	} while (node != first);
+	return ready;
+}
+
+static gint64 run_step(Graph *graph, guint step, const Choice *choice)
+{
+	gint64 last = 0;
+
+	for (guint i = 0; i < graph->order->len; i++) {
+		const guint32 first = g_array_index(graph->order, guint32, i);
+		const gboolean wide = types[graph->nodes[first].type].wide;
+		gint64 ready = 0;
+
+		for (guint replica = 0; replica < graph->replicas && wide; replica++)
+			ready = MAX(ready, ready_at(graph, replica, first));
 		for (guint replica = 0; replica < graph->replicas; replica++) {
-			double *ends = &graph->ends[(gsize)replica * graph->n];
+			const gint64 from = wide ? ready : ready_at(graph, replica, first);
+			guint32 node = first;
 
-			if (!unit->wide)
-				ready = 0;
-			for (guint32 k = unit->first; k < unit->first + unit->n; k++) {
-				const GArray *before = graph->before[g_array_index(
-					graph->members, guint32, k)];
+			do {
+				gint64 *end = &graph->ends[(gsize)replica * graph->n + node];
 
-				for (guint b = 0; b < before->len; b++)
-					ready = MAX(
-						ready, ends[g_array_index(before, guint32, b)]);
-			}
-			for (guint32 k = unit->first; !unit->wide && k < unit->first + unit->n;
-				k++) {
-				const guint32 node = g_array_index(graph->members, guint32, k);
-
-				ends[node] =
-					ready + graph->took[(gsize)replica * graph->n + node];
-				last = MAX(last, ends[node]);
-			}
+				*end = from + time_of(graph, step, replica, node, choice);
+				last = MAX(last, *end);
+				node = graph->nodes[node].next;
+			} while (node != first);
 		}
-		for (guint replica = 0; unit->wide && replica < graph->replicas; replica++)
-			for (guint32 k = unit->first; k < unit->first + unit->n; k++) {
-				const gsize at = (gsize)replica * graph->n +
-						 g_array_index(graph->members, guint32, k);
-
-				graph->ends[at] = ready + graph->took[at];
-				last = MAX(last, graph->ends[at]);
-			}
 	}
 	return last;
 }
 
-/* T of @choice. */
+/* T of @choice, ns. */
 static double run_all(Graph *graph, const Choice *choice)
 {
 	double sum = 0;
 
 	for (guint step = 0; step < graph->steps; step++)
-		sum += run_step(graph, step, choice);
+		sum += (double)run_step(graph, step, choice);
 	return sum / graph->steps;
-}
-
-static gboolean all_real(const Graph *graph G_GNUC_UNUSED, guint32 node G_GNUC_UNUSED,
-	guint replica G_GNUC_UNUSED, gconstpointer data G_GNUC_UNUSED)
-{
-	return TRUE;
-}
-
-static gboolean none_real(const Graph *graph G_GNUC_UNUSED, guint32 node G_GNUC_UNUSED,
-	guint replica G_GNUC_UNUSED, gconstpointer data G_GNUC_UNUSED)
-{
-	return FALSE;
-}
-
-static gboolean of_kind(
-	const Graph *graph, guint32 node, guint replica G_GNUC_UNUSED, gconstpointer data)
-{
-	return types[graph->type[node]].what == *(const guint *)data;
-}
-
-static gboolean of_replica(const Graph *graph G_GNUC_UNUSED, guint32 node G_GNUC_UNUSED,
-	guint replica, gconstpointer data)
-{
-	return replica == *(const guint *)data;
-}
-
-static gboolean of_stage(
-	const Graph *graph, guint32 node, guint replica G_GNUC_UNUSED, gconstpointer data)
-{
-	return graph->stage[node] == *(const guint *)data;
-}
-
-static gboolean not_last_stage(const Graph *graph, guint32 node, guint replica G_GNUC_UNUSED,
-	gconstpointer data G_GNUC_UNUSED)
-{
-	return graph->stage[node] + 1 < graph->stages;
-}
-
-/* @data: gboolean of each rank: it is one of the worst */
-static gboolean not_worst(const Graph *graph, guint32 node, guint replica, gconstpointer data)
-{
-	return !((const gboolean *)data)[replica * graph->stages + graph->stage[node]];
 }
 
 /* Figures ---------------------------------------------------------------------------------- */
@@ -586,34 +502,23 @@ static gint compare_kinds(gconstpointer a, gconstpointer b)
 	return (x->slowdown < y->slowdown) - (x->slowdown > y->slowdown);
 }
 
-/* The mean step as measured, and what the graph leaves of it. */
-static void find_launch(const Graph *graph, PipesimWhatIf *out)
-{
-	for (guint i = 0; i < graph->steps; i++) {
-		const PipesimRecordStep *step =
-			&g_array_index(graph->record->steps, PipesimRecordStep, i);
-
-		out->measured += (double)(step->end - step->start) / SECOND / graph->steps;
-	}
-	out->launch = out->measured / out->real;
-}
-
-static void find_parts(Graph *graph, PipesimWhatIf *out)
+static void find_parts(Graph *graph, double ideal, PipesimWhatIf *out)
 {
 	for (guint type = 0; type < N_TYPES; type++) {
-		const Choice choice = {of_kind, &type};
 		PipesimWhatIfKind kind = {types[type].called, 0};
+
 		if (types[type].what != type || count_type(graph, type) == 0)
 			continue;
-		kind.slowdown = run_all(graph, &choice) / out->ideal;
+		kind.slowdown = run_all(graph, &(Choice){type, ANY, ANY, NULL, FALSE}) / ideal;
 		g_array_append_val(out->kinds, kind);
 	}
 	g_array_sort(out->kinds, compare_kinds);
 	for (guint replica = 0; replica < graph->replicas; replica++)
 		out->replica[replica] =
-			run_all(graph, &(Choice){of_replica, &replica}) / out->ideal;
+			run_all(graph, &(Choice){ANY, replica, ANY, NULL, FALSE}) / ideal;
 	for (guint stage = 0; stage < graph->stages; stage++)
-		out->stage[stage] = run_all(graph, &(Choice){of_stage, &stage}) / out->ideal;
+		out->stage[stage] =
+			run_all(graph, &(Choice){ANY, ANY, stage, NULL, FALSE}) / ideal;
 	for (guint replica = 0; replica < graph->replicas; replica++)
 		for (guint stage = 0; stage < graph->stages; stage++)
 			out->rank[replica * graph->stages + stage] =
@@ -621,11 +526,9 @@ static void find_parts(Graph *graph, PipesimWhatIf *out)
 }
 
 /* The 3 % of ranks with the highest S_w; of equals that of the lower rank, stage by stage. */
-static void find_worst(Graph *graph, PipesimWhatIf *out)
+static void find_worst(const Graph *graph, gboolean *is_worst, PipesimWhatIf *out)
 {
-	const guint n = graph->replicas * graph->stages;
-	const guint wanted = (3 * n + 99) / 100;
-	g_autofree gboolean *is_worst = g_new0(gboolean, n);
+	const guint wanted = (3 * graph->replicas * graph->stages + 99) / 100;
 
 	while (out->worst->len < wanted) {
 		guint32 best = G_MAXUINT32;
@@ -641,15 +544,16 @@ static void find_worst(Graph *graph, PipesimWhatIf *out)
 		is_worst[best] = TRUE;
 		g_array_append_val(out->worst, best);
 	}
-	if (out->real > out->ideal)
-		out->worst_ranks =
-			(out->real - run_all(graph, &(Choice){not_worst, is_worst})) /
-			(out->real - out->ideal);
 }
 
 static PipesimWhatIf *find_figures(Graph *graph)
 {
 	PipesimWhatIf *out = g_new0(PipesimWhatIf, 1);
+	const gsize n = (gsize)graph->replicas * graph->stages;
+	g_autofree gboolean *worst = g_new0(gboolean, n), *last = g_new0(gboolean, n);
+	const double real = run_all(graph, &(Choice){ANY, ANY, ANY, NULL, FALSE});
+	const double ideal = run_all(graph, &(Choice){ANY, ANY, ANY, NULL, TRUE});
+	double measured = 0;
 
 	out->n_replicas = graph->replicas;
 	out->n_stages = graph->stages;
@@ -657,17 +561,27 @@ static PipesimWhatIf *find_figures(Graph *graph)
 	out->worst = g_array_new(FALSE, FALSE, sizeof(guint32));
 	out->replica = g_new0(double, graph->replicas);
 	out->stage = g_new0(double, graph->stages);
-	out->rank = g_new0(double, (gsize)graph->replicas * graph->stages);
-	out->real = run_all(graph, &(Choice){all_real, NULL});
-	out->ideal = run_all(graph, &(Choice){none_real, NULL});
-	out->slowdown = out->real / out->ideal;
-	find_launch(graph, out);
-	find_parts(graph, out);
-	if (out->real > out->ideal)
+	out->rank = g_new0(double, n);
+	for (guint i = 0; i < graph->steps; i++) {
+		const PipesimRecordStep *step =
+			&g_array_index(graph->record->steps, PipesimRecordStep, i);
+
+		measured += (double)(step->end - step->start) / graph->steps;
+	}
+	out->slowdown = real / ideal;
+	out->launch = measured / real;
+	find_parts(graph, ideal, out);
+	find_worst(graph, worst, out);
+	for (guint replica = 0; replica < graph->replicas; replica++)
+		last[replica * graph->stages + graph->stages - 1] = TRUE;
+	if (real > ideal) {
 		out->last_stage =
-			(out->real - run_all(graph, &(Choice){not_last_stage, NULL})) /
-			(out->real - out->ideal);
-	find_worst(graph, out);
+			(real - run_all(graph, &(Choice){ANY, ANY, ANY, last, FALSE})) /
+			(real - ideal);
+		out->worst_ranks =
+			(real - run_all(graph, &(Choice){ANY, ANY, ANY, worst, FALSE})) /
+			(real - ideal);
+	}
 	return out;
 }
 
@@ -693,20 +607,13 @@ static gboolean check(const PipesimRecord *record, GError **error)
 
 static void clear_graph(Graph *graph)
 {
-	for (guint32 node = 0; graph->before != NULL && node < graph->n; node++)
-		g_clear_pointer(&graph->before[node], g_array_unref);
-	g_free(graph->before);
 	g_free(graph->first);
-	g_free(graph->type);
-	g_free(graph->stage);
-	g_free(graph->unit_of);
-	g_clear_pointer(&graph->units, g_array_unref);
-	g_clear_pointer(&graph->members, g_array_unref);
+	g_free(graph->nodes);
+	g_array_unref(graph->order);
 	g_free(graph->start);
 	g_free(graph->end);
 	g_free(graph->real);
 	g_free(graph->ends);
-	g_free(graph->took);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Graph, clear_graph)
 
@@ -715,24 +622,26 @@ PipesimWhatIf *pipesim_what_if(const PipesimRecord *record, GError **error)
 	g_auto(Graph) graph = {.record = record,
 		.stages = record->joined.stages,
 		.replicas = record->n_replicas,
-		.steps = record->steps->len};
+		.steps = record->steps->len,
+		.order = g_array_new(FALSE, FALSE, sizeof(guint32))};
 
 	if (!check(record, error))
 		return NULL;
-	graph.first = g_new0(guint32, (gsize)graph.stages * N_TYPES + 1);
 	count_nodes(&graph);
 	if (count_type(&graph, F_SEND) == 0 && graph.stages > 1) {
 		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"what-if: the traces have no forward-send and the like");
 		return NULL;
 	}
-	graph.type = g_new0(guint8, graph.n);
-	graph.stage = g_new0(guint32, graph.n);
-	graph.unit_of = g_new0(guint32, graph.n);
-	graph.before = g_new0(GArray *, graph.n);
-	graph.units = g_array_new(FALSE, FALSE, sizeof(Unit));
-	graph.members = g_array_new(FALSE, FALSE, sizeof(guint32));
-	if (!build(&graph, error) || !read_nodes(&graph, error))
+	for (guint stage = 0; stage < graph.stages; stage++)
+		add_stage(&graph, stage);
+	join_groups(&graph);
+	if (!order_groups(&graph)) {
+		pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
+			"what-if: messages and ops of the first step wait for each other");
+		return NULL;
+	}
+	if (!read_nodes(&graph, error))
 		return NULL;
 	measure_durations(&graph);
 	find_ideal(&graph);

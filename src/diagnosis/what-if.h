@@ -20,10 +20,9 @@ typedef struct {
 } PipesimWhatIfKind;
 
 typedef struct {
-	double measured, real, ideal; /* seconds, mean over steps: as measured, T(V), T(I) */
-	double launch;                /* measured / real: what the graph does not explain */
-	double slowdown;              /* S */
-	GArray *kinds;                /* of PipesimWhatIfKind, highest first */
+	double launch;   /* steps as measured / T(V): what the graph does not explain */
+	double slowdown; /* S */
+	GArray *kinds;   /* of PipesimWhatIfKind, highest first */
 	guint n_replicas, n_stages;
 	double *replica, *stage; /* S_t of each */
 	double *rank;            /* S_w, [replica * n_stages + stage] */
