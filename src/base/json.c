@@ -45,9 +45,9 @@ PipesimJson *pipesim_json_new(GString *out)
 	return new_writer(out, OBJECT);
 }
 
-PipesimJson *pipesim_json_new_csv(GString *out)
+PipesimJson *pipesim_json_new_csv(GString *out, gboolean titles)
 {
-	return new_writer(out, TITLES);
+	return new_writer(out, titles ? TITLES : CELLS);
 }
 
 void pipesim_json_end_line(PipesimJson *json)
@@ -326,8 +326,6 @@ gboolean pipesim_member_list(PipesimJson *json, const char *key, PipesimFigureKi
 
 void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value)
 {
-	g_autoptr(GString) plain = NULL;
-
 	if (json->mode == CELLS && kind == PIPESIM_TEXT) {
 		pipesim_csv_quote(json->out, value.text != NULL ? value.text : "");
 	} else if (json->mode == CELLS) {
@@ -335,14 +333,14 @@ void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value
 	} else if (kind == PIPESIM_TEXTS) {
 		PIPESIM_LIST(json, NULL, TEXT, value.texts != NULL ? value.texts->len : 0,
 			g_ptr_array_index(value.texts, i));
-	} else if (!pipesim_value_known(kind, value)) {
-		pipesim_json_plain(json, "null");
 	} else if (kind == PIPESIM_TEXT) {
 		pipesim_json_string(json, value.text);
 	} else {
-		plain = g_string_new(NULL);
-		pipesim_value_plain(plain, kind, value);
-		pipesim_json_plain(json, plain->str);
+		begin_value(json);
+		if (pipesim_value_known(kind, value))
+			pipesim_value_plain(json->out, kind, value);
+		else
+			g_string_append(json->out, "null");
 	}
 }
 

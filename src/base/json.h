@@ -7,9 +7,9 @@ typedef struct _PipesimJson PipesimJson;
 
 /** pipesim_json_new: writes into @out, which stays the caller's. */
 PipesimJson *pipesim_json_new(GString *out);
-/** pipesim_json_new_csv: the same members (member.h) as lines of a CSV: their titles, and their values from the first
- * pipesim_json_end_line() on. */
-PipesimJson *pipesim_json_new_csv(GString *out);
+/** pipesim_json_new_csv: the same members (member.h) as a line of a CSV: their @titles, or their values. */
+PipesimJson *pipesim_json_new_csv(GString *out, gboolean titles);
+/** pipesim_json_end_line: ends the line of a CSV; what follows are values. */
 void pipesim_json_end_line(PipesimJson *json);
 /** pipesim_json_new_names: and as lines "@document PATH KIND" with tabs between. */
 PipesimJson *pipesim_json_new_names(GString *out, const char *document);

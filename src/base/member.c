@@ -27,6 +27,14 @@ const char *pipesim_kind_words(PipesimFigureKind kind)
 	return kind < G_N_ELEMENTS(words) && words[kind] != NULL ? words[kind] : "count";
 }
 
+PipesimValue pipesim_value_nothing(PipesimFigureKind kind)
+{
+	if (kind >= PIPESIM_TEXT)
+		return (PipesimValue){.text = NULL};
+	return kind >= PIPESIM_SHARE ? (PipesimValue){.number = NAN}
+				     : (PipesimValue){.integer = PIPESIM_NOTHING};
+}
+
 gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value)
 {
 	if (kind >= PIPESIM_TEXT)

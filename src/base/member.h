@@ -114,7 +114,7 @@ typedef union {
 /** PIPESIM_CSV: titles and @n lines, each by @put(csv, @of, i); @of as above. */
 #define PIPESIM_CSV(out, n, put, of)                                     \
 	do {                                                             \
-		g_autoptr(PipesimJson) csv_ = pipesim_json_new_csv(out); \
+		g_autoptr(PipesimJson) csv_ = pipesim_json_new_csv(out, TRUE); \
 		put(csv_, NULL, 0);                                      \
 		pipesim_json_end_line(csv_);                             \
 		for (guint i = 0, end_ = (guint)(n); i < end_; i++) {    \
@@ -136,6 +136,8 @@ gboolean pipesim_member_list(PipesimJson *json, const char *key, PipesimFigureKi
 /** pipesim_value: writes it. Not of ops and links. */
 void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value);
 
+/** pipesim_value_nothing: that there is none, of @kind. */
+PipesimValue pipesim_value_nothing(PipesimFigureKind kind);
 /** pipesim_value_known: FALSE where there is nothing to print. */
 gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value);
 

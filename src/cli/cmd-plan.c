@@ -258,12 +258,11 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 static gboolean write_lines(const PipesimPlanning *plan, PipesimPlanner *planner,
 	PipesimRowFormat format, PipesimProcesses processes, gboolean *stopped, GError **error)
 {
-	const PipesimPlanLines lines = {planner, format};
 	PipesimSweepRun run = {.setup = plan->setup,
 		.processes = processes,
 		.what = "candidates",
 		.output = plan->setup->text[PIPESIM_SET_OUTPUT],
-		.rows = pipesim_plan_rows(&lines),
+		.rows = pipesim_plan_rows(planner, format),
 		.work = {.width = 1, .solve = solve, .data = planner, .together = TOGETHER}};
 	g_autoptr(GString) made_of = NULL;
 	gboolean ok = pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error);
@@ -330,7 +329,7 @@ static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **erro
 	if (plan->planned->best->len == 0)
 		*status = PIPESIM_EXIT_NO;
 	if (json)
-		pipesim_plan_json(plan, out);
+		pipesim_command_json(&pipesim_command_plan, plan, out);
 	else if (csv)
 		pipesim_plan_csv(plan, out);
 	else
@@ -413,5 +412,6 @@ const PipesimCommand pipesim_command_plan = {
 		{PIPESIM_SET_RECOMPUTE, NULL,
 			"of --model: none, selective, full ... (default: searched)", NULL},
 		{PIPESIM_SET_CHUNKS, NULL, "stages per rank (default: searched)", NULL}},
+	.members = pipesim_plan_members,
 	.run = run,
 };

@@ -44,7 +44,7 @@ static gboolean write_header(PipesimSweepFile *file, GError **error)
 {
 	/* Parts of an array job are put together with cat: only the first has a header. */
 	if (file->first == 0)
-		file->rows->header(file->rows->data, file->text);
+		pipesim_rows_header(file->rows, file->text);
 	return file->text->len == 0 || write_text(file, error);
 }
 
@@ -94,8 +94,8 @@ gboolean pipesim_sweep_file_confirm(
 			file->path, g_strerror(errno));
 	g_string_truncate(file->text, 0);
 	if (file->first == 0)
-		file->rows->header(file->rows->data, file->text);
-	file->rows->append(file->rows->data, block, file->text);
+		pipesim_rows_header(file->rows, file->text);
+	pipesim_rows_append(file->rows, block, file->text);
 	there = g_malloc(file->text->len);
 	length = fread(there, 1, file->text->len, stream);
 	fclose(stream);
@@ -114,10 +114,10 @@ static gboolean is_ours(PipesimSweepFile *file, const char *line, gint64 row)
 
 	g_string_truncate(file->text, 0);
 	if (row < 0) {
-		file->rows->header(file->rows->data, file->text);
+		pipesim_rows_header(file->rows, file->text);
 		same = strcmp(line, file->text->str) == 0;
 	} else {
-		file->rows->key(file->rows->data, file->first + (guint64)row / width,
+		pipesim_rows_key(file->rows, file->first + (guint64)row / width,
 			(guint)((guint64)row % width), file->text);
 		same = strncmp(line, file->text->str, file->text->len) == 0 &&
 		       strchr(",}", line[file->text->len]) != NULL;
@@ -160,10 +160,10 @@ static guint count_cells(PipesimSweepFile *file)
 {
 	guint n = 0;
 
-	if (!file->rows->titled)
+	if (file->rows->format != PIPESIM_ROWS_CSV)
 		return 0;
 	g_string_truncate(file->text, 0);
-	file->rows->header(file->rows->data, file->text);
+	pipesim_rows_header(file->rows, file->text);
 	for (gsize i = 0; i < file->text->len; i++)
 		n += file->text->str[i] == ',';
 	g_string_truncate(file->text, 0);
@@ -179,7 +179,7 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 	size_t room = 0;
 	const guint width = file->rows->width;
 	const guint cells = count_cells(file);
-	gint64 row = file->first == 0 && file->rows->titled ? -1 : 0;
+	gint64 row = file->first == 0 && file->rows->format == PIPESIM_ROWS_CSV ? -1 : 0;
 	ssize_t length;
 
 	for (guint64 number = 1; (length = getline(&line, &room, stream)) > 0; number++) {
@@ -303,7 +303,7 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimRows *r
 gboolean pipesim_sweep_file_write(
 	PipesimSweepFile *file, const PipesimSweepBlock *block, GError **error)
 {
-	file->rows->append(file->rows->data, block, file->text);
+	pipesim_rows_append(file->rows, block, file->text);
 	return write_text(file, error);
 }
 

@@ -94,10 +94,7 @@ PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 {
 	if (run->error == NULL || figure->id == PIPESIM_FIGURE_ERROR)
 		return figure->get(comparison, run, index);
-	if (figure->kind >= PIPESIM_TEXT)
-		return (PipesimValue){.text = NULL};
-	return figure->kind >= PIPESIM_SHARE ? (PipesimValue){.number = NAN}
-					     : (PipesimValue){.integer = UNKNOWN};
+	return pipesim_value_nothing(figure->kind);
 }
 
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison)

@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "base/sink.h"
 #include "output/figures.h"
 #include "output/output.h"
@@ -10,268 +9,146 @@
 #include <glib/gstdio.h>
 #include <math.h>
 
-/* Other formats -------------------------------------------------------------------------- */
+/* Members ---------------------------------------------------------------------------------- */
 
 /* How a candidate trains. */
-static void write_way(const PipesimCandidate *candidate, PipesimJson *json)
+static void put_way(PipesimJson *json, const PipesimCandidate *candidate)
 {
-	const PipesimTraining *training = &candidate->training;
-	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
-	const struct {
-		const char *key;
-		gint64 value;
-	} sizes[] = {{"tp", training->tp}, {"pp", candidate->ranks}, {"cp", training->cp},
-		{"ep", training->ep}, {"dp", training->dp},
-		{"microbatch_size", training->microbatch},
-		{"microbatches", candidate->microbatches}};
+	const PipesimTraining *training = candidate != NULL ? &candidate->training : NULL;
+	g_autofree char *recompute =
+		training != NULL ? pipesim_plan_recompute(training, "+") : NULL;
 	char room[64];
 
-	pipesim_json_member_string(
-		json, "schedule", pipesim_plan_schedule(candidate, room, sizeof room));
-	for (guint i = 0; i < G_N_ELEMENTS(sizes); i++)
-		pipesim_json_member_int(json, sizes[i].key, sizes[i].value);
-	pipesim_json_member_string(json, "recompute", recompute);
+	PIPESIM_MEMBER(
+		json, "schedule", TEXT, pipesim_plan_schedule(candidate, room, sizeof room));
+	PIPESIM_MEMBER(json, "tp", COUNT, training->tp);
+	PIPESIM_MEMBER(json, "pp", COUNT, candidate->ranks);
+	PIPESIM_MEMBER(json, "cp", COUNT, training->cp);
+	PIPESIM_MEMBER(json, "ep", COUNT, training->ep);
+	PIPESIM_MEMBER(json, "dp", COUNT, training->dp);
+	PIPESIM_MEMBER(json, "microbatch_size", COUNT, training->microbatch);
+	PIPESIM_MEMBER(json, "microbatches", COUNT, candidate->microbatches);
+	PIPESIM_MEMBER(json, "recompute", TEXT, recompute);
 }
 
-/* What that gives, but for its times. */
-static void write_figures(const PipesimCandidate *candidate, PipesimJson *json)
+/* What that gives; nothing where it did not run. */
+static void put_figures(PipesimJson *json, const PipesimCandidate *c)
 {
-	const struct {
-		const char *key;
-		double value;
-	} shares[] = {{"mfu", candidate->mfu}, {"bubble", candidate->bubble},
-		{"recomputation", candidate->again}, {"messages", candidate->messages},
-		{"after_ops", candidate->after}};
+	const gboolean ran = c != NULL && c->step > 0;
 
-	pipesim_json_member_int(json, "tokens_per_second", candidate->tokens);
-	for (guint i = 0; i < G_N_ELEMENTS(shares); i++) {
-		pipesim_json_key(json, shares[i].key);
-		pipesim_json_double(json, shares[i].value);
-	}
-	pipesim_json_member_int(json, "peak_bytes", candidate->memory);
-	pipesim_json_member_int(json, "fullest_rank", candidate->fullest);
+	PIPESIM_MEMBER(json, "step_ms", TIME, PIPESIM_KNOWN(ran, c->step));
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, PIPESIM_KNOWN(ran, c->makespan));
+	PIPESIM_MEMBER(json, "tokens_per_second", COUNT, PIPESIM_KNOWN(ran, c->tokens));
+	PIPESIM_MEMBER(json, "mfu", SHARE, ran ? c->mfu : (double)NAN);
+	PIPESIM_MEMBER(json, "bubble", SHARE, ran ? c->bubble : (double)NAN);
+	PIPESIM_MEMBER(json, "recomputation", SHARE, ran ? c->again : (double)NAN);
+	PIPESIM_MEMBER(json, "messages", SHARE, ran ? c->messages : (double)NAN);
+	PIPESIM_MEMBER(json, "after_ops", SHARE, ran ? c->after : (double)NAN);
+	PIPESIM_MEMBER(json, "peak_bytes", BYTES, PIPESIM_KNOWN(ran, c->memory));
+	PIPESIM_MEMBER(json, "fullest_rank", COUNT, PIPESIM_KNOWN(ran, c->fullest));
 }
 
-static void write_candidate(
-	const PipesimPlanning *plan, const PipesimCandidate *candidate, PipesimJson *json)
+/* Candidates that are shown, of the list that is meant. */
+typedef struct {
+	const PipesimPlanning *plan;
+	const GArray *list;
+} Shown;
+
+static void put_candidate(PipesimJson *json, const Shown *shown, guint index)
 {
-	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
-	g_autoptr(GString) layout = g_string_new(NULL);
-	g_autoptr(GString) command = g_string_new(NULL);
+	const PipesimCandidate *candidate =
+		shown != NULL ? &g_array_index(shown->list, PipesimCandidate, index) : NULL;
+	g_autoptr(PipesimStages) stages =
+		shown != NULL ? pipesim_plan_stages(shown->plan, candidate) : NULL;
+	g_autoptr(GString) layout = g_string_new(NULL), command = g_string_new(NULL);
 
 	if (stages != NULL)
 		pipesim_stages_print(stages, layout);
-	pipesim_plan_command(plan, candidate, command);
-	pipesim_json_open_object(json, NULL);
-	write_way(candidate, json);
-	pipesim_json_member_string(json, "layout", layout->str);
-	pipesim_json_key(json, "layout_exact");
-	pipesim_json_bool(json, candidate->gap == 0);
-	pipesim_json_key(json, "layout_gap");
-	pipesim_json_double(json, candidate->gap < 1 ? candidate->gap : (double)NAN);
-	pipesim_json_key(json, "step_ms");
-	pipesim_json_ms(json, candidate->step);
-	pipesim_json_key(json, "makespan_ms");
-	pipesim_json_ms(json, candidate->makespan);
-	write_figures(candidate, json);
-	pipesim_json_member_string(json, "command", command->str);
-	pipesim_json_close(json);
+	if (shown != NULL)
+		pipesim_plan_command(shown->plan, candidate, command);
+	put_way(json, candidate);
+	PIPESIM_MEMBER(json, "layout", TEXT, layout->str);
+	PIPESIM_MEMBER(json, "layout_exact", YES_OR_NO, candidate->gap == 0);
+	PIPESIM_MEMBER(
+		json, "layout_gap", SHARE, candidate->gap < 1 ? candidate->gap : (double)NAN);
+	put_figures(json, candidate);
+	PIPESIM_MEMBER(json, "command", TEXT, command->str);
 }
 
-static void write_list(
-	const PipesimPlanning *plan, const char *key, const GArray *list, PipesimJson *json)
+void pipesim_plan_members(PipesimJson *json, gconstpointer of)
 {
-	pipesim_json_open_array(json, key);
-	for (guint i = 0; i < list->len; i++)
-		write_candidate(plan, &g_array_index(list, PipesimCandidate, i), json);
-	pipesim_json_close(json);
-}
-
-void pipesim_plan_json(const PipesimPlanning *plan, GString *out)
-{
-	const PipesimPlanned *planned = plan->planned;
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const PipesimPlanning *plan = of;
+	const PipesimPlanned *planned = PIPESIM_OF(plan, planned);
+	const Shown best = {plan, PIPESIM_OF(planned, best)};
+	const Shown misses = {plan, PIPESIM_OF(planned, misses)};
 
 	pipesim_json_open_document(json);
-	pipesim_json_member_string(json, "model", plan->wish.model->name);
-	pipesim_json_member_int(json, "gpus", plan->wish.gpus);
-	pipesim_json_member_int(json, "global_batch", plan->wish.batch);
-	pipesim_json_member_int(json, "memory_bytes", plan->wish.memory);
-	pipesim_json_member_int(json, "candidates", planned->candidates);
-	pipesim_json_member_int(json, "too_large", planned->too_large);
-	pipesim_json_member_int(json, "beaten", planned->beaten);
-	pipesim_json_member_int(json, "simulated", planned->simulated);
-	if (plan->wish.layouts)
-		pipesim_json_member_int(json, "laid_out", planned->laid_out);
-	write_list(plan, "best", planned->best, json);
-	write_list(plan, "near_misses", planned->misses, json);
+	PIPESIM_MEMBER(json, "model", TEXT, plan->wish.model->name);
+	PIPESIM_MEMBER(json, "gpus", COUNT, plan->wish.gpus);
+	PIPESIM_MEMBER(json, "global_batch", COUNT, plan->wish.batch);
+	PIPESIM_MEMBER(json, "memory_bytes", BYTES, plan->wish.memory);
+	PIPESIM_MEMBER(json, "candidates", COUNT, planned->candidates);
+	PIPESIM_MEMBER(json, "too_large", COUNT, planned->too_large);
+	PIPESIM_MEMBER(json, "beaten", COUNT, planned->beaten);
+	PIPESIM_MEMBER(json, "simulated", COUNT, planned->simulated);
+	if (PIPESIM_WHERE(json, plan->wish.layouts))
+		PIPESIM_MEMBER(json, "laid_out", COUNT, planned->laid_out);
+	PIPESIM_EACH(json, "best", object, best.list->len, TRUE, put_candidate, &best);
+	PIPESIM_EACH(
+		json, "near_misses", object, misses.list->len, TRUE, put_candidate, &misses);
 	pipesim_json_close(json);
 }
 
-/* A row of each that none beats in step and memory both. */
+/* Of one that none beats in step and memory both. */
+static void put_trade(PipesimJson *json, const PipesimPlanning *plan, guint index)
+{
+	const PipesimCandidate *c =
+		plan != NULL ? &g_array_index(plan->planned->frontier, PipesimCandidate, index)
+			     : NULL;
+	g_autoptr(GString) command = g_string_new(NULL);
+	char mfu[G_ASCII_DTOSTR_BUF_SIZE] = "";
+
+	if (c != NULL)
+		pipesim_plan_command(plan, c, command);
+	if (c != NULL && !isnan(c->mfu))
+		g_ascii_formatd(mfu, sizeof mfu, "%.4f", c->mfu);
+	put_way(json, c);
+	PIPESIM_MEMBER(json, "step_ms", TIME, c->step);
+	PIPESIM_MEMBER(json, "makespan_ms", TIME, c->makespan);
+	PIPESIM_MEMBER(json, "tokens_per_second", COUNT, c->tokens);
+	PIPESIM_MEMBER(json, "mfu", TEXT, mfu);
+	PIPESIM_MEMBER(json, "peak_bytes", BYTES, c->memory);
+	PIPESIM_MEMBER(json, "fullest_rank", COUNT, c->fullest);
+	PIPESIM_MEMBER(json, "command", TEXT, command->str);
+}
+
 void pipesim_plan_csv(const PipesimPlanning *plan, GString *out)
 {
-	const GArray *frontier = plan->planned->frontier;
-	PipesimNumber step, makespan;
-
-	g_string_append(out,
-		"schedule,tp,pp,cp,ep,dp,microbatch_size,microbatches,recompute,"
-		"step_ms,makespan_ms,tokens_per_second,mfu,peak_bytes,fullest_rank,"
-		"command\n");
-	for (guint i = 0; i < frontier->len; i++) {
-		const PipesimCandidate *candidate =
-			&g_array_index(frontier, PipesimCandidate, i);
-		const PipesimTraining *training = &candidate->training;
-		g_autofree char *recompute = pipesim_plan_recompute(training, "+");
-		g_autoptr(GString) command = g_string_new(NULL);
-		char room[64], mfu[G_ASCII_DTOSTR_BUF_SIZE] = "";
-
-		if (!isnan(candidate->mfu))
-			g_ascii_formatd(mfu, sizeof mfu, "%.4f", candidate->mfu);
-		pipesim_plan_command(plan, candidate, command);
-		pipesim_csv_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
-		g_string_append_printf(out,
-			",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-			",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,",
-			training->tp, candidate->ranks, training->cp, training->ep,
-			training->dp, training->microbatch, candidate->microbatches, recompute);
-		g_string_append_printf(out,
-			"%s,%s,%" G_GINT64_FORMAT ",%s,%" G_GINT64_FORMAT ",%u,",
-			pipesim_print_ms(step, candidate->step),
-			pipesim_print_ms(makespan, candidate->makespan), candidate->tokens, mfu,
-			candidate->memory, candidate->fullest);
-		pipesim_csv_quote(out, command->str);
-		g_string_append_c(out, '\n');
-	}
+	PIPESIM_CSV(out, plan->planned->frontier->len, put_trade, plan);
 }
 
 /* Rows of all candidates ----------------------------------------------------------------- */
 
-static void put_header(gconstpointer data G_GNUC_UNUSED, GString *out)
+/* What is known before it is simulated, then what came of that. */
+static void put_row(PipesimJson *json, gconstpointer planner, guint64 point,
+	guint line G_GNUC_UNUSED, const PipesimSweepResult *result)
 {
-	g_string_append(out,
-		"schedule,tp,pp,cp,ep,dp,microbatch_size,microbatches,recompute,bound_ms,"
-		"step_ms,makespan_ms,tokens_per_second,mfu,bubble,recomputation,messages,"
-		"after_ops,peak_bytes,fullest_rank,fits\n");
-}
-
-static void put_nothing(gconstpointer data G_GNUC_UNUSED, GString *out G_GNUC_UNUSED)
-{
-}
-
-/* What is known before it is simulated. */
-static void begin_json(const PipesimCandidate *candidate, PipesimJson *json)
-{
-	pipesim_json_open_line(json, NULL);
-	write_way(candidate, json);
-	pipesim_json_key(json, "bound_ms");
-	pipesim_json_ms(json, candidate->bound);
-}
-
-static void begin_csv(const PipesimCandidate *candidate, GString *out)
-{
-	const PipesimTraining *training = &candidate->training;
-	g_autofree char *recompute = pipesim_plan_recompute(training, "+");
-	PipesimNumber bound;
-	char room[64];
-
-	pipesim_csv_quote(out, pipesim_plan_schedule(candidate, room, sizeof room));
-	g_string_append_printf(out,
-		",%" G_GINT64_FORMAT ",%u,%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-		",%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%u,%s,%s",
-		training->tp, candidate->ranks, training->cp, training->ep, training->dp,
-		training->microbatch, candidate->microbatches, recompute,
-		pipesim_print_ms(bound, candidate->bound));
-}
-
-static void put_key(gconstpointer data, guint64 point, guint line G_GNUC_UNUSED, GString *out)
-{
-	const PipesimPlanLines *lines = data;
 	const PipesimCandidate candidate =
-		pipesim_planner_candidate(lines->planner, (guint)point, NULL);
-	g_autoptr(PipesimJson) json = NULL;
-	gsize length;
+		pipesim_json_names(json) ? (PipesimCandidate){0}
+					 : pipesim_planner_candidate(planner, (guint)point,
+						   result != NULL ? &result->brief : NULL);
 
-	if (lines->format == PIPESIM_ROWS_CSV) {
-		begin_csv(&candidate, out);
+	put_way(json, &candidate);
+	PIPESIM_MEMBER(json, "bound_ms", TIME, candidate.bound);
+	if (!PIPESIM_WHERE(json, result != NULL))
 		return;
-	}
-	json = pipesim_json_new(out);
-	begin_json(&candidate, json);
-	length = out->len;
-	pipesim_json_close(json);
-	g_string_truncate(out, length);
+	put_figures(json, &candidate);
+	PIPESIM_MEMBER(json, "fits", YES_OR_NO, candidate.step > 0 && candidate.fits);
 }
 
-/* Figures are null where it did not run. */
-static void write_json(const PipesimCandidate *candidate, GString *out)
+PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat format)
 {
-	g_autoptr(PipesimJson) json = pipesim_json_new(out);
-
-	begin_json(candidate, json);
-	pipesim_json_key(json, "step_ms");
-	if (candidate->step > 0)
-		pipesim_json_ms(json, candidate->step);
-	else
-		pipesim_json_null(json);
-	pipesim_json_key(json, "makespan_ms");
-	if (candidate->step > 0)
-		pipesim_json_ms(json, candidate->makespan);
-	else
-		pipesim_json_null(json);
-	write_figures(candidate, json);
-	pipesim_json_key(json, "fits");
-	pipesim_json_bool(json, candidate->fits);
-	pipesim_json_close(json);
-}
-
-/* And empty in a CSV. */
-static void write_csv(const PipesimCandidate *candidate, GString *out)
-{
-	const double shares[] = {candidate->mfu, candidate->bubble, candidate->again,
-		candidate->messages, candidate->after};
-	PipesimNumber step, makespan, number;
-
-	begin_csv(candidate, out);
-	if (candidate->step == 0) {
-		g_string_append(out, ",,,,,,,,,,,false\n");
-		return;
-	}
-	g_string_append_printf(out, ",%s,%s,%" G_GINT64_FORMAT,
-		pipesim_print_ms(step, candidate->step),
-		pipesim_print_ms(makespan, candidate->makespan), candidate->tokens);
-	for (guint i = 0; i < G_N_ELEMENTS(shares); i++)
-		g_string_append_printf(out, ",%s",
-			isnan(shares[i]) ? "" : pipesim_print_double(number, shares[i]));
-	g_string_append_printf(out, ",%" G_GINT64_FORMAT ",%u,%s\n", candidate->memory,
-		candidate->fullest, candidate->fits ? "true" : "false");
-}
-
-static void put_rows(gconstpointer data, const PipesimSweepBlock *block, GString *out)
-{
-	const PipesimPlanLines *lines = data;
-
-	for (guint i = 0; i < block->n_points; i++) {
-		const PipesimCandidate candidate = pipesim_planner_candidate(
-			lines->planner, (guint)block->first + i, &block->results[i].brief);
-
-		if (lines->format == PIPESIM_ROWS_CSV)
-			write_csv(&candidate, out);
-		else
-			write_json(&candidate, out);
-	}
-}
-
-PipesimRows pipesim_plan_rows(const PipesimPlanLines *lines)
-{
-	const gboolean csv = lines->format == PIPESIM_ROWS_CSV;
-
-	return (PipesimRows){.width = 1,
-		.titled = csv,
-		.header = csv ? put_header : put_nothing,
-		.key = put_key,
-		.append = put_rows,
-		.data = lines};
+	return (PipesimRows){.width = 1, .format = format, .put = put_row, .data = planner};
 }
 
 /* Files ---------------------------------------------------------------------------------- */
@@ -318,6 +195,7 @@ gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GE
 	const PipesimCandidate *best = &g_array_index(plan->planned->best, PipesimCandidate, 0);
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, best);
 	g_autoptr(GString) json = g_string_new(NULL);
+	g_autoptr(PipesimJson) writer = pipesim_json_new(json);
 	g_autoptr(GString) layout = g_string_new(NULL);
 	g_autoptr(GString) megatron = g_string_new(NULL);
 	g_autoptr(GString) titan = g_string_new(NULL);
@@ -327,7 +205,7 @@ gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GE
 	if (g_mkdir_with_parents(folder, 0777) != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_WRITE, "cannot make the folder %s: %s",
 			folder, g_strerror(errno));
-	pipesim_plan_json(plan, json);
+	pipesim_plan_members(writer, plan);
 	if (stages != NULL)
 		pipesim_stages_print(stages, layout);
 	g_string_append_c(layout, '\n');

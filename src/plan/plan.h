@@ -41,18 +41,13 @@ void pipesim_plan_torchtitan_recipe(
 void pipesim_plan_text(
 	const PipesimPlanning *plan, guint explained, const PipesimStyle *style, GString *out);
 
-/** pipesim_plan_json, pipesim_plan_csv: appends the best as JSON, a row of each that none beats in step and memory both. */
-void pipesim_plan_json(const PipesimPlanning *plan, GString *out);
+/** pipesim_plan_members: writes the best as JSON; @of: a PipesimPlanning, or NULL where names alone are asked for. */
+void pipesim_plan_members(PipesimJson *json, gconstpointer of);
+/** pipesim_plan_csv: appends a row of each that none beats in step and memory both. */
 void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
 
-/* How rows of all candidates are written. */
-typedef struct {
-	const PipesimPlanner *planner;
-	PipesimRowFormat format; /* CSV or JSON lines */
-} PipesimPlanLines;
-
-/** pipesim_plan_rows: @lines as rows of a file; must outlive it. */
-PipesimRows pipesim_plan_rows(const PipesimPlanLines *lines);
+/** pipesim_plan_rows: all candidates of @planner as rows of a file, CSV or JSON lines; it must outlive them. */
+PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat format);
 
 /** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);

@@ -1,22 +1,52 @@
 #include "config.h"
 
-#include "base/json.h"
 #include "output/table.h"
 
 #include "setup/setting.h"
 #include "sweep/rows.h"
 #include <string.h>
 
-static void append_text(GString *out, PipesimRowFormat format, const char *text)
+static void put_row(const PipesimRows *rows, guint64 point, guint line,
+	const PipesimSweepResult *result, GString *out)
 {
-	if (format == PIPESIM_ROWS_JSONL) {
-		g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	const gboolean csv = rows->format == PIPESIM_ROWS_CSV;
+	g_autoptr(PipesimJson) json =
+		csv ? pipesim_json_new_csv(out, FALSE) : pipesim_json_new(out);
 
-		pipesim_json_string(json, text);
-	} else {
-		pipesim_csv_quote(out, text);
-	}
+	if (!csv)
+		pipesim_json_open_line(json, NULL);
+	rows->put(json, rows->data, point, line, result);
+	if (csv)
+		pipesim_json_end_line(json);
+	else
+		pipesim_json_close(json);
 }
+
+void pipesim_rows_header(const PipesimRows *rows, GString *out)
+{
+	g_autoptr(PipesimJson) titles = pipesim_json_new_csv(out, TRUE);
+
+	if (rows->format != PIPESIM_ROWS_CSV)
+		return;
+	rows->put(titles, rows->data, 0, 0, NULL);
+	pipesim_json_end_line(titles);
+}
+
+void pipesim_rows_key(const PipesimRows *rows, guint64 point, guint line, GString *out)
+{
+	put_row(rows, point, line, NULL, out);
+	/* Without its end. */
+	g_string_truncate(out, out->len - (rows->format == PIPESIM_ROWS_CSV ? 1 : 2));
+}
+
+void pipesim_rows_append(const PipesimRows *rows, const PipesimSweepBlock *block, GString *out)
+{
+	for (guint i = 0; i < block->n_points * block->width; i++)
+		put_row(rows, block->first + i / block->width, i % block->width,
+			&block->results[i], out);
+}
+
+/* Of a sweep -------------------------------------------------------------------------------- */
 
 static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure *figure)
 {
@@ -24,128 +54,57 @@ static gboolean is_column(const PipesimSweepTitles *titles, const PipesimFigure 
 	       (!figure->of_power || titles->power) && (!figure->of_host || titles->host);
 }
 
-void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out)
-{
-	if (titles->format != PIPESIM_ROWS_CSV)
-		return;
-	for (guint axis = 0; axis < pipesim_grid_axes(titles->grid); axis++)
-		g_string_append_printf(
-			out, "%s,", pipesim_grid_axis(titles->grid, axis)->column);
-	g_string_append(out, "schedule");
-	for (guint i = 0; i < pipesim_n_figures; i++)
-		if (is_column(titles, &pipesim_figures[i]))
-			g_string_append_printf(out, ",%s", pipesim_figures[i].sweep);
-	g_string_append(out, ",error,notices\n");
-}
-
-void pipesim_rows_key(
-	const PipesimSweepTitles *titles, guint64 point, guint schedule, GString *out)
-{
-	const gboolean json = titles->format == PIPESIM_ROWS_JSONL;
-
-	g_string_append(out, json ? "{" : "");
-	for (guint i = 0; i < pipesim_grid_axes(titles->grid); i++) {
-		const PipesimAxis *axis = pipesim_grid_axis(titles->grid, i);
-		const char *value = g_ptr_array_index(
-			axis->values, pipesim_grid_index(titles->grid, point, i));
-
-		if (json)
-			g_string_append_printf(out, "\"%s\": %s, ", axis->column, value);
-		else
-			g_string_append_printf(out, "%s,", value);
-	}
-	g_string_append(out, json ? "\"schedule\": " : "");
-	append_text(out, titles->format, titles->names[schedule]);
-}
-
 /* Once a sweep, not once a row. */
-static void append_notices(const PipesimSweepTitles *titles, gboolean first, GString *out)
+static void put_notices(PipesimJson *json, const PipesimSweepTitles *titles, gboolean first)
 {
 	const guint n = first && titles->notices != NULL ? titles->notices->len : 0;
-	const gboolean json = titles->format == PIPESIM_ROWS_JSONL;
 	g_autoptr(GString) all = g_string_new(NULL);
 
-	for (guint i = 0; i < n; i++) {
-		const char *notice = g_ptr_array_index(titles->notices, i);
-
-		g_string_append(all, i == 0 ? "" : json ? ", " : "; ");
-		if (json)
-			append_text(all, titles->format, notice);
-		else
-			g_string_append(all, notice);
-	}
-	if (json && first) {
-		g_string_append_printf(out, ", \"notices\": [%s]", all->str);
-	} else if (!json) {
-		g_string_append_c(out, ',');
-		pipesim_csv_quote(out, all->str);
-	}
+	for (guint i = 0; i < n; i++)
+		g_string_append_printf(all, "%s%s", i == 0 ? "" : "; ",
+			(char *)g_ptr_array_index(titles->notices, i));
+	if (titles->format == PIPESIM_ROWS_CSV)
+		PIPESIM_MEMBER(json, "notices", TEXT, all->str);
+	else if (first)
+		PIPESIM_MEMBER(json, "notices", TEXTS, titles->notices);
 }
 
 /* In JSON a schedule that refused has no figures. */
-static void append_result(const PipesimSweepTitles *titles, gboolean first,
-	const PipesimSweepResult *result, GString *out)
+static void put_line(PipesimJson *json, gconstpointer data, guint64 point, guint line,
+	const PipesimSweepResult *result)
 {
-	const PipesimRowFormat format = titles->format;
-	const gboolean json = format == PIPESIM_ROWS_JSONL;
+	const PipesimSweepTitles *titles = data;
+	const gboolean json_refusal =
+		titles->format == PIPESIM_ROWS_JSONL && result != NULL && result->error != NULL;
 
+	for (guint k = 0; k < pipesim_grid_axes(titles->grid); k++) {
+		const PipesimAxis *axis = pipesim_grid_axis(titles->grid, k);
+
+		PIPESIM_MEMBER(json, axis->column, NESTED,
+			g_ptr_array_index(
+				axis->values, pipesim_grid_index(titles->grid, point, k)));
+	}
+	PIPESIM_MEMBER(json, "schedule", TEXT, titles->names[line]);
+	if (!PIPESIM_WHERE(json, result != NULL))
+		return;
 	for (guint i = 0; i < pipesim_n_figures; i++) {
 		const PipesimFigure *figure = &pipesim_figures[i];
 
-		if (!is_column(titles, figure) || (json && result->error != NULL))
-			continue;
-		if (json)
-			g_string_append_printf(out, ", \"%s\": ", figure->sweep);
-		else
-			g_string_append_c(out, ',');
-		if (result->error == NULL &&
-			pipesim_value_known(figure->kind, result->values[figure->id]))
-			pipesim_value_plain(out, figure->kind, result->values[figure->id]);
-		else if (json)
-			g_string_append(out, "null");
+		if (is_column(titles, figure) && !json_refusal &&
+			pipesim_member(json, figure->sweep, figure->kind))
+			pipesim_value(json, figure->kind,
+				result->error == NULL ? result->values[figure->id]
+						      : pipesim_value_nothing(figure->kind));
 	}
-	g_string_append(out, json ? ", \"error\": " : ",");
-	if (result->error != NULL)
-		append_text(out, format, result->error);
-	else
-		g_string_append(out, json ? "null" : "");
-	append_notices(titles, first, out);
-	g_string_append(out, json ? "}\n" : "\n");
-}
-
-void pipesim_rows_append(
-	const PipesimSweepTitles *titles, const PipesimSweepBlock *block, GString *out)
-{
-	for (guint i = 0; i < block->n_points; i++)
-		for (guint k = 0; k < block->width; k++) {
-			pipesim_rows_key(titles, block->first + i, k, out);
-			append_result(titles, block->first + i == 0 && k == 0,
-				&block->results[(gsize)i * block->width + k], out);
-		}
-}
-
-static void put_header(gconstpointer data, GString *out)
-{
-	pipesim_rows_header(data, out);
-}
-
-static void put_key(gconstpointer data, guint64 point, guint line, GString *out)
-{
-	pipesim_rows_key(data, point, line, out);
-}
-
-static void put_rows(gconstpointer data, const PipesimSweepBlock *block, GString *out)
-{
-	pipesim_rows_append(data, block, out);
+	PIPESIM_MEMBER(json, "error", TEXT, result->error);
+	put_notices(json, titles, point == 0 && line == 0);
 }
 
 PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles)
 {
 	return (PipesimRows){.width = g_strv_length((char **)titles->names),
-		.titled = titles->format == PIPESIM_ROWS_CSV,
-		.header = put_header,
-		.key = put_key,
-		.append = put_rows,
+		.format = titles->format,
+		.put = put_line,
 		.data = titles};
 }
 

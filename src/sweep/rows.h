@@ -23,35 +23,30 @@ typedef struct {
 
 /* How results become lines: of a sweep, or of the candidates of a plan. */
 typedef struct {
-	guint width;     /* lines of a point */
-	gboolean titled; /* the first line of all is a header */
-	void (*header)(gconstpointer data, GString *out);
-	/* What the line @line of @point begins with, whatever its results. */
-	void (*key)(gconstpointer data, guint64 point, guint line, GString *out);
-	void (*append)(gconstpointer data, const PipesimSweepBlock *block, GString *out);
+	guint width; /* lines of a point */
+	PipesimRowFormat format;
+	/* Writes the members of line @line of @point: those that it begins with, whatever its result, and
+	 * where @result is not NULL, or names alone are asked for, what came of it. */
+	void (*put)(PipesimJson *json, gconstpointer data, guint64 point, guint line,
+		const PipesimSweepResult *result);
 	gconstpointer data;
 } PipesimRows;
 
-/** pipesim_rows_of_sweep: @titles as that; they must outlive it. */
+/** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
+void pipesim_rows_header(const PipesimRows *rows, GString *out);
+/** pipesim_rows_key: what the line @line of @point begins with: how a file that is resumed is known. */
+void pipesim_rows_key(const PipesimRows *rows, guint64 point, guint line, GString *out);
+/** pipesim_rows_append: the lines of @block. */
+void pipesim_rows_append(const PipesimRows *rows, const PipesimSweepBlock *block, GString *out);
+
+/** pipesim_rows_of_sweep: @titles as that; they must outlive it. Notices stand in the first line of point 0 alone, the last
+ * column of a CSV or a key that only that line has. */
 PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles);
 
 /** pipesim_rows_format: that of --format @format (NULL = not given), else of the extension of @path (nullable), else text.
  * FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
-
-/** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
-void pipesim_rows_header(const PipesimSweepTitles *titles, GString *out);
-
-/** pipesim_rows_append: the lines of @block. Notices stand in the first line of point 0 alone, the last
- * column of a CSV or a key that only that line has. */
-void pipesim_rows_append(
-	const PipesimSweepTitles *titles, const PipesimSweepBlock *block, GString *out);
-
-/** pipesim_rows_key: what the line of schedule @schedule at @point begins with, whatever its
- * results: how a file that is resumed is known to be of this sweep. */
-void pipesim_rows_key(
-	const PipesimSweepTitles *titles, guint64 point, guint schedule, GString *out);
 
 /** pipesim_rows_best: of the @width @results of a point that which does most work a second and rank, but for
  * @without (-1: none); the first of equals; -1 where none runs and fits. */
