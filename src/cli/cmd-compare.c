@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "layout/choose.h"
+#include "output/figures.h"
 #include "output/gnuplot.h"
 #include "output/timeline-layout.h"
 #include "setup/choice.h"
@@ -178,5 +179,6 @@ const PipesimCommand pipesim_command_compare = {
 			    "text json csv ops"},
 		{PIPESIM_SET_OUTPUT, NULL,
 			"write the result to FILE instead of standard output", NULL}},
+	.members = pipesim_comparison_members,
 	.run = run,
 };

@@ -16,34 +16,18 @@ static void write_csv(const PipesimComparison *comparison,
 	for (guint i = 0; comparison->notices != NULL && i < comparison->notices->len; i++)
 		g_string_append_printf(notices, "%s%s", i > 0 ? "; " : "",
 			(char *)g_ptr_array_index(comparison->notices, i));
-	g_string_append(out, "schedule");
-	for (guint i = 0; i < pipesim_n_figures; i++)
-		if (is_column(&pipesim_figures[i], comparison))
-			g_string_append_printf(out, ",%s", pipesim_figures[i].csv);
-	pipesim_samples_csv_titles(comparison, out);
-	g_string_append(out, ",notices\n");
-	for (guint k = 0; k < comparison->runs->len; k++) {
-		const PipesimRun *run = g_ptr_array_index(comparison->runs, k);
+	for (guint k = 0; k <= comparison->runs->len; k++) {
+		const PipesimRun *run = k > 0 ? comparison->runs->pdata[k - 1] : NULL;
+		g_autoptr(PipesimJson) csv = pipesim_json_new_csv(out, run == NULL);
 
-		pipesim_csv_quote(out, run->name);
-		for (guint i = 0; i < pipesim_n_figures; i++) {
-			const PipesimFigure *figure = &pipesim_figures[i];
-			PipesimValue value;
-
-			if (!is_column(figure, comparison))
-				continue;
-			value = pipesim_figure_value(figure, comparison, run, 0);
-
-			g_string_append_c(out, ',');
-			if (figure->kind == PIPESIM_TEXT && value.text != NULL)
-				pipesim_csv_quote(out, value.text);
-			else
-				pipesim_value_plain(out, figure->kind, value);
-		}
-		pipesim_samples_csv_run(comparison, run, out);
-		g_string_append_c(out, ',');
-		pipesim_csv_quote(out, notices->str);
-		g_string_append_c(out, '\n');
+		PIPESIM_MEMBER(csv, "schedule", TEXT, run->name);
+		for (guint i = 0; i < pipesim_n_figures; i++)
+			if (is_column(&pipesim_figures[i], comparison))
+				pipesim_figure_member(csv, pipesim_figures[i].csv,
+					&pipesim_figures[i], comparison, run, 0);
+		pipesim_samples_columns(csv, comparison, run);
+		PIPESIM_MEMBER(csv, "notices", TEXT, notices->str);
+		pipesim_json_end_line(csv);
 	}
 }
 

@@ -88,9 +88,12 @@ typedef struct {
 char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers);
 
-/** pipesim_figure_json: the value as JSON has it; arguments as of pipesim_figure_value(). */
-void pipesim_figure_json(PipesimJson *json, const PipesimFigure *figure,
+/** pipesim_figure_member: writes it as a member @key; other arguments as of pipesim_figure_value(). */
+void pipesim_figure_member(PipesimJson *json, const char *key, const PipesimFigure *figure,
 	const PipesimComparison *comparison, const PipesimRun *run, guint index);
+
+/** pipesim_comparison_members: all that JSON has of the PipesimComparison @of; NULL where @json asks for names. */
+void pipesim_comparison_members(PipesimJson *json, gconstpointer of);
 
 /** pipesim_figures_of_point: the @values, by id, of a @run with a result. */
 void pipesim_figures_of_point(const PipesimRun *run, PipesimValue values[PIPESIM_N_SWEPT]);

@@ -66,42 +66,40 @@ char *pipesim_moment_over(const PipesimRun *run, gint64 limit)
 	return g_string_free(words, FALSE);
 }
 
-static void write_moment(
-	const PipesimReport *report, const PipesimMoment *moment, guint rank, PipesimJson *json)
+static void put_moment(
+	PipesimJson *json, const PipesimMoment *moment, const PipesimReport *report, guint rank)
 {
-	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_int(json, "rank", rank);
-	if (moment->op != PIPESIM_NO_OP) {
-		pipesim_json_member_string(json, "kind", pipesim_kind_letter(moment->kind));
-		pipesim_json_member_int(json, "stage", moment->stage);
-		pipesim_json_member_int(json, "microbatch", moment->microbatch);
+	PIPESIM_MEMBER(json, "rank", COUNT, rank);
+	if (PIPESIM_WHERE(json, moment->op != PIPESIM_NO_OP)) {
+		PIPESIM_MEMBER(json, "kind", TEXT, pipesim_kind_letter(moment->kind));
+		PIPESIM_MEMBER(json, "stage", COUNT, moment->stage);
+		PIPESIM_MEMBER(json, "microbatch", COUNT, moment->microbatch);
 	}
-	pipesim_json_member_int(json, "bytes", moment->bytes);
+	PIPESIM_MEMBER(json, "bytes", BYTES, moment->bytes);
 	for (guint part = 0; part < PIPESIM_N_HELD; part++)
-		if (pipesim_moment_has(report, part))
-			pipesim_json_member_int(
-				json, pipesim_held_keys[part], moment->part[part]);
-	if (moment->transient != NULL)
-		pipesim_json_member_string(json, "transient_of", moment->transient);
-	pipesim_json_close(json);
+		if (PIPESIM_WHERE(json, pipesim_moment_has(report, part)))
+			PIPESIM_MEMBER(
+				json, pipesim_held_keys[part], BYTES, moment->part[part]);
+	if (PIPESIM_WHERE(json, moment->transient != NULL))
+		PIPESIM_MEMBER(json, "transient_of", TEXT, moment->transient);
 }
 
-void pipesim_moments_json(const PipesimRun *run, PipesimJson *json)
+static void put_fullest(PipesimJson *json, const PipesimReport *report, guint index)
 {
-	const PipesimReport *report = run->report;
-	const PipesimMemory *memory = &report->memory;
+	put_moment(json, report != NULL ? &report->memory.fullest[index] : NULL, report, index);
+}
 
-	if (memory->peak == NULL)
+static void put_over(PipesimJson *json, const PipesimReport *report, guint index)
+{
+	put_moment(json, report != NULL ? &report->memory.over[index] : NULL, report, index);
+}
+
+void pipesim_moments_members(PipesimJson *json, const PipesimReport *report)
+{
+	if (!PIPESIM_WHERE(json, report->memory.peak != NULL))
 		return;
-	pipesim_json_open_array(json, "memory_moments");
-	for (guint rank = 0; rank < report->ranks; rank++)
-		write_moment(report, &memory->fullest[rank], rank, json);
-	pipesim_json_close(json);
-	if (memory->over == NULL)
-		return;
-	pipesim_json_open_array(json, "out_of_memory");
-	for (guint rank = 0; rank < report->ranks; rank++)
-		if (memory->over[rank].bytes > 0)
-			write_moment(report, &memory->over[rank], rank, json);
-	pipesim_json_close(json);
+	PIPESIM_EACH(json, "memory_moments", line, report->ranks, TRUE, put_fullest, report);
+	if (PIPESIM_WHERE(json, report->memory.over != NULL))
+		PIPESIM_EACH(json, "out_of_memory", line, report->ranks,
+			report->memory.over[i].bytes > 0, put_over, report);
 }

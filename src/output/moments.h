@@ -1,7 +1,7 @@
 /* What ranks hold at their fullest, and where they first hold more than the limit: in words and as JSON. */
 #pragma once
 #include "analysis/run.h"
-#include "base/json.h"
+#include "base/member.h"
 
 /** pipesim_moment_has: whether ranks of @report may hold bytes of @part. */
 gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part);
@@ -14,6 +14,6 @@ char *pipesim_moment_words(const PipesimMoment *moment, guint rank);
  * and the number of further ranks; NULL where none is. For g_free(). */
 char *pipesim_moment_over(const PipesimRun *run, gint64 limit);
 
-/** pipesim_moments_json: members "memory_moments", a line a rank, and, where there is a limit, "out_of_memory": the
- * first moments above it. Nothing where bytes are not known. */
-void pipesim_moments_json(const PipesimRun *run, PipesimJson *json);
+/** pipesim_moments_members: "memory_moments", a line a rank, and, where there is a limit, "out_of_memory": the first
+ * moments above it. Nothing where bytes are not known. @report: NULL where @json asks for names alone. */
+void pipesim_moments_members(PipesimJson *json, const PipesimReport *report);

@@ -95,7 +95,8 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 		for (guint row = 0; row < rows; row++) {
 			pipesim_json_open_array(json, NULL);
 			for (guint i = 0; i < n; i++)
-				pipesim_figure_json(json, columns[i], comparison, run, row);
+				pipesim_figure_member(
+					json, NULL, columns[i], comparison, run, row);
 			pipesim_json_close(json);
 		}
 		pipesim_json_close(json);

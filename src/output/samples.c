@@ -23,111 +23,95 @@ static const Figure figures[] = {
 	{"bubble_ratio", "", G_STRUCT_OFFSET(PipesimSamples, ratio), FALSE},
 };
 
-static const PipesimQuantile *quantiles_of(const PipesimSamples *samples, const Figure *figure)
-{
-	return &G_STRUCT_MEMBER(const PipesimQuantile, samples, figure->offset);
-}
-
 /* JSON and CSV ----------------------------------------------------------------------------- */
 
-static void json_value(PipesimJson *json, const char *key, const Figure *figure, double value)
+/* The value of a quantile, and the ends of its interval. */
+static const struct {
+	const char *key, *column;
+	gsize offset; /* of PipesimQuantile */
+} ends[] = {
+	{"value", "", G_STRUCT_OFFSET(PipesimQuantile, value)},
+	{"low", "_low", G_STRUCT_OFFSET(PipesimQuantile, low)},
+	{"high", "_high", G_STRUCT_OFFSET(PipesimQuantile, high)},
+};
+
+/* Member @key: end @end of quantile @q; nothing where there are no @samples. */
+static void put_end(PipesimJson *json, const char *key, const Figure *figure,
+	const PipesimSamples *samples, guint q, guint end)
 {
-	pipesim_json_key(json, key);
+	const gsize at = figure->offset + q * sizeof(PipesimQuantile) + ends[end].offset;
+	const double value =
+		samples != NULL ? G_STRUCT_MEMBER(double, samples, at) : (double)NAN;
+
 	if (figure->is_time)
-		pipesim_json_ms(json, (gint64)value);
+		PIPESIM_MEMBER(json, key, TIME, PIPESIM_KNOWN(samples != NULL, (gint64)value));
 	else
-		pipesim_json_double(json, value);
+		PIPESIM_MEMBER(json, key, SHARE, value);
 }
 
-void pipesim_samples_json_run(
-	const PipesimComparison *comparison, const PipesimRun *run, PipesimJson *json)
+void pipesim_samples_members_run(
+	PipesimJson *json, const PipesimComparison *comparison, const PipesimRun *run)
 {
-	if (!has_samples(comparison))
+	const PipesimSamples *samples = PIPESIM_OF(run, samples);
+
+	if (!PIPESIM_WHERE(json, has_samples(comparison)))
 		return;
 	pipesim_json_open_object(json, "samples");
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++) {
-		const PipesimQuantile *quantile = quantiles_of(run->samples, &figures[i]);
 		g_autofree char *key = g_strconcat(figures[i].name, figures[i].unit, NULL);
 
 		pipesim_json_open_object(json, key);
 		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
 			pipesim_json_open_line(json, pipesim_quantile_name(q));
-			json_value(json, "value", &figures[i], quantile[q].value);
-			json_value(json, "low", &figures[i], quantile[q].low);
-			json_value(json, "high", &figures[i], quantile[q].high);
-			pipesim_json_key(json, "bounded");
-			pipesim_json_bool(json, quantile[q].is_bounded);
+			for (guint end = 0; end < G_N_ELEMENTS(ends); end++)
+				put_end(json, ends[end].key, &figures[i], samples, q, end);
+			PIPESIM_MEMBER(json, "bounded", YES_OR_NO,
+				(&G_STRUCT_MEMBER(
+					PipesimQuantile, samples, figures[i].offset))[q]
+					.is_bounded);
 			pipesim_json_close(json);
 		}
 		pipesim_json_close(json);
 	}
-	pipesim_json_member_int(json, "wins", run->samples->wins);
+	PIPESIM_MEMBER(json, "wins", COUNT, samples->wins);
 	pipesim_json_close(json);
 }
 
-void pipesim_samples_json(const PipesimComparison *comparison, PipesimJson *json)
+void pipesim_samples_members(PipesimJson *json, const PipesimScenario *scenario)
 {
-	const PipesimScenario *scenario = &comparison->scenario;
-	g_autofree char *seed = g_strdup_printf("%" G_GUINT64_FORMAT, scenario->seed);
+	g_autofree char *seed =
+		g_strdup_printf("%" G_GUINT64_FORMAT, scenario != NULL ? scenario->seed : 0);
 
-	if (!has_samples(comparison))
+	if (!PIPESIM_WHERE(json, scenario->samples > 0))
 		return;
 	pipesim_json_open_line(json, "samples");
-	pipesim_json_member_int(json, "n", scenario->samples);
-	pipesim_json_member_string(json, "seed", seed);
-	pipesim_json_key(json, "jitter");
-	if (scenario->jitter.den > 0)
-		pipesim_json_double(json, pipesim_figure_fraction(scenario->jitter));
-	else
-		pipesim_json_null(json);
-	pipesim_json_key(json, "confidence");
-	pipesim_json_double(json, 0.95);
+	PIPESIM_MEMBER(json, "n", COUNT, scenario->samples);
+	PIPESIM_MEMBER(json, "seed", TEXT, seed);
+	PIPESIM_MEMBER(json, "jitter", SHARE,
+		scenario->jitter.den > 0 ? pipesim_figure_fraction(scenario->jitter)
+					 : (double)NAN);
+	PIPESIM_MEMBER(json, "confidence", SHARE, 0.95);
 	pipesim_json_close(json);
 }
 
-void pipesim_samples_csv_titles(const PipesimComparison *comparison, GString *out)
+void pipesim_samples_columns(
+	PipesimJson *csv, const PipesimComparison *comparison, const PipesimRun *run)
 {
+	const PipesimSamples *samples = PIPESIM_OF(run, samples);
+
 	if (!has_samples(comparison))
 		return;
 	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
-		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
-			const char *name = figures[i].name, *unit = figures[i].unit;
-			const char *quantile = pipesim_quantile_name(q);
+		for (guint k = 0; k < PIPESIM_N_QUANTILES * G_N_ELEMENTS(ends); k++) {
+			const guint q = k / G_N_ELEMENTS(ends), end = k % G_N_ELEMENTS(ends);
+			g_autofree char *key =
+				g_strconcat(figures[i].name, "_", pipesim_quantile_name(q),
+					ends[end].column, figures[i].unit, NULL);
 
-			g_string_append_printf(out, ",%s_%s%s,%s_%s_low%s,%s_%s_high%s", name,
-				quantile, unit, name, quantile, unit, name, quantile, unit);
+			put_end(csv, key, &figures[i], samples, q, end);
 		}
-	g_string_append(out, ",win_share");
-}
-
-void pipesim_samples_csv_run(
-	const PipesimComparison *comparison, const PipesimRun *run, GString *out)
-{
-	const PipesimSamples *samples = run->samples;
-	PipesimNumber number;
-
-	if (!has_samples(comparison))
-		return;
-	if (samples == NULL) {
-		for (guint i = 0; i < 3 * G_N_ELEMENTS(figures) * PIPESIM_N_QUANTILES + 1; i++)
-			g_string_append_c(out, ',');
-		return;
-	}
-	for (guint i = 0; i < G_N_ELEMENTS(figures); i++)
-		for (guint q = 0; q < PIPESIM_N_QUANTILES; q++) {
-			const PipesimQuantile *quantile =
-				&quantiles_of(samples, &figures[i])[q];
-			const double values[] = {
-				quantile->value, quantile->low, quantile->high};
-
-			for (guint k = 0; k < G_N_ELEMENTS(values); k++)
-				g_string_append_printf(out, ",%s",
-					figures[i].is_time
-						? pipesim_print_ms(number, (gint64)values[k])
-						: pipesim_print_double(number, values[k]));
-		}
-	g_string_append_c(out, ',');
-	g_string_append(out, pipesim_print_double(number, (double)samples->wins / samples->n));
+	PIPESIM_MEMBER(csv, "win_share", SHARE,
+		samples != NULL ? (double)samples->wins / samples->n : (double)NAN);
 }
 
 /* Text ------------------------------------------------------------------------------------- */
