@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include <math.h>
-
 #include "base/member.h"
 
 #define MAX_DEPTH 16
@@ -136,7 +134,7 @@ static void append_escaped(GString *out, const char *text)
 	}
 }
 
-void pipesim_json_key(PipesimJson *json, const char *key)
+static void write_key(PipesimJson *json, const char *key)
 {
 	Frame *frame = top(json);
 
@@ -163,7 +161,7 @@ static void open_frame(
 		return;
 	}
 	if (key != NULL)
-		pipesim_json_key(json, key);
+		write_key(json, key);
 	if (outer != NULL && outer->closer == ']' && !inherited)
 		outer->broken = TRUE;
 	begin_value(json);
@@ -208,94 +206,15 @@ void pipesim_json_close(PipesimJson *json)
 		g_string_append_c(json->out, '\n');
 }
 
-void pipesim_json_string(PipesimJson *json, const char *text)
+static void write_string(PipesimJson *json, const char *text)
 {
 	g_autofree char *valid = NULL;
 
-	if (text == NULL) {
-		pipesim_json_null(json);
-		return;
-	}
 	if (!g_utf8_validate(text, -1, NULL))
 		text = valid = g_utf8_make_valid(text, -1);
-	begin_value(json);
 	g_string_append_c(json->out, '"');
 	append_escaped(json->out, text);
 	g_string_append_c(json->out, '"');
-}
-
-void pipesim_json_plain(PipesimJson *json, const char *text)
-{
-	begin_value(json);
-	g_string_append(json->out, text);
-}
-
-void pipesim_json_int(PipesimJson *json, gint64 value)
-{
-	begin_value(json);
-	g_string_append_printf(json->out, "%" G_GINT64_FORMAT, value);
-}
-
-void pipesim_json_ms(PipesimJson *json, gint64 ns)
-{
-	PipesimNumber number;
-
-	pipesim_json_plain(json, pipesim_print_ms(number, ns));
-}
-
-void pipesim_json_us(PipesimJson *json, gint64 ns)
-{
-	gint64 rest = ns % 1000;
-	int digits = 3;
-
-	begin_value(json);
-	g_string_append_printf(json->out, "%" G_GINT64_FORMAT, ns / 1000);
-	if (rest == 0)
-		return;
-	for (; rest % 10 == 0; digits--)
-		rest /= 10;
-	g_string_append_printf(json->out, ".%0*d", digits, (int)rest);
-}
-
-void pipesim_json_double(PipesimJson *json, double value)
-{
-	PipesimNumber number;
-
-	if (!isfinite(value)) {
-		pipesim_json_null(json);
-		return;
-	}
-	pipesim_json_plain(json, pipesim_print_double(number, value));
-}
-
-void pipesim_json_bool(PipesimJson *json, gboolean value)
-{
-	pipesim_json_plain(json, value ? "true" : "false");
-}
-
-void pipesim_json_null(PipesimJson *json)
-{
-	pipesim_json_plain(json, "null");
-}
-
-void pipesim_json_member_int(PipesimJson *json, const char *key, gint64 value)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_int(json, value);
-}
-
-void pipesim_json_member_texts(PipesimJson *json, const char *key, const GPtrArray *texts)
-{
-	pipesim_json_open_array(json, key);
-	for (guint i = 0; texts != NULL && i < texts->len; i++)
-		pipesim_json_string(json, g_ptr_array_index(texts, i));
-	pipesim_json_close(json);
-}
-
-void pipesim_json_member_string(PipesimJson *json, const char *key, const char *text)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_string(json, text);
 }
 
 gboolean pipesim_member(PipesimJson *json, const char *key, PipesimFigureKind kind)
@@ -305,7 +224,7 @@ gboolean pipesim_member(PipesimJson *json, const char *key, PipesimFigureKind ki
 			key != NULL ? key : "", pipesim_kind_words(kind));
 	} else if (json->mode == OBJECT) {
 		if (key != NULL)
-			pipesim_json_key(json, key);
+			write_key(json, key);
 	} else {
 		g_string_append(json->out, json->stack[0].filled ? "," : "");
 		g_string_append(json->out, json->mode == TITLES ? key : "");
@@ -333,14 +252,14 @@ void pipesim_value(PipesimJson *json, PipesimFigureKind kind, PipesimValue value
 	} else if (kind == PIPESIM_TEXTS) {
 		PIPESIM_LIST(json, NULL, TEXT, value.texts != NULL ? value.texts->len : 0,
 			g_ptr_array_index(value.texts, i));
-	} else if (kind == PIPESIM_TEXT) {
-		pipesim_json_string(json, value.text);
 	} else {
 		begin_value(json);
-		if (pipesim_value_known(kind, value))
-			pipesim_value_plain(json->out, kind, value);
-		else
+		if (!pipesim_value_known(kind, value))
 			g_string_append(json->out, "null");
+		else if (kind == PIPESIM_TEXT)
+			write_string(json, value.text);
+		else
+			pipesim_value_plain(json->out, kind, value);
 	}
 }
 

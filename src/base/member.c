@@ -10,6 +10,7 @@ const char *pipesim_kind_words(PipesimFigureKind kind)
 	static const char *const words[] = {
 		[PIPESIM_TIME] = "ms",
 		[PIPESIM_NS] = "ns",
+		[PIPESIM_US] = "us",
 		[PIPESIM_BYTES] = "bytes",
 		[PIPESIM_MILLIONTHS] = "ppm",
 		[PIPESIM_YES_OR_NO] = "true or false",
@@ -43,6 +44,20 @@ gboolean pipesim_value_known(PipesimFigureKind kind, PipesimValue value)
 				     : value.integer != PIPESIM_NOTHING;
 }
 
+/* Exact. */
+static void append_us(GString *out, gint64 ns)
+{
+	gint64 rest = ns % 1000;
+	int digits = 3;
+
+	g_string_append_printf(out, "%" G_GINT64_FORMAT, ns / 1000);
+	if (rest == 0)
+		return;
+	for (; rest % 10 == 0; digits--)
+		rest /= 10;
+	g_string_append_printf(out, ".%0*d", digits, (int)rest);
+}
+
 void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue value)
 {
 	PipesimNumber number;
@@ -51,6 +66,8 @@ void pipesim_value_plain(GString *out, PipesimFigureKind kind, PipesimValue valu
 		return;
 	if (kind == PIPESIM_TIME)
 		g_string_append(out, pipesim_print_ms(number, value.integer));
+	else if (kind == PIPESIM_US)
+		append_us(out, value.integer);
 	else if (kind == PIPESIM_YES_OR_NO)
 		g_string_append(out, value.integer ? "true" : "false");
 	else if (kind < PIPESIM_SHARE)

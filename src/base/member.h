@@ -17,6 +17,7 @@ typedef enum {
 	PIPESIM_COUNT,
 	PIPESIM_TIME, /* ns, written as ms */
 	PIPESIM_NS,   /* written as they are */
+	PIPESIM_US,   /* ns >= 0, written as us */
 	PIPESIM_BYTES,
 	PIPESIM_MILLIONTHS,
 	PIPESIM_YES_OR_NO,
@@ -49,6 +50,7 @@ typedef union {
 #define PIPESIM_VALUE_COUNT(value)       .integer = (gint64)(value)
 #define PIPESIM_VALUE_TIME(value)        .integer = (value)
 #define PIPESIM_VALUE_NS(value)          .integer = (value)
+#define PIPESIM_VALUE_US(value)          .integer = (value)
 #define PIPESIM_VALUE_BYTES(value)       .integer = (value)
 #define PIPESIM_VALUE_MILLIONTHS(value)  .integer = (value)
 #define PIPESIM_VALUE_YES_OR_NO(value)   .integer = (value)

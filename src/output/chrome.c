@@ -48,16 +48,10 @@ static void open_event(
 
 	pipesim_sink_drain(trace->sink);
 	pipesim_json_open_line(json, NULL);
-	pipesim_json_member_string(json, "ph", phase);
-	pipesim_json_member_string(json, "name", name);
-	pipesim_json_member_int(json, "pid", (gint64)(trace->first_pid + rank));
-	pipesim_json_member_int(json, "tid", thread);
-}
-
-static void key_us(PipesimJson *json, const char *key, gint64 ns)
-{
-	pipesim_json_key(json, key);
-	pipesim_json_us(json, ns);
+	PIPESIM_MEMBER(json, "ph", TEXT, phase);
+	PIPESIM_MEMBER(json, "name", TEXT, name);
+	PIPESIM_MEMBER(json, "pid", COUNT, (gint64)(trace->first_pid + rank));
+	PIPESIM_MEMBER(json, "tid", COUNT, thread);
 }
 
 static void open_args(PipesimJson *json)
@@ -80,12 +74,12 @@ static void write_name(const Trace *trace, const char *what, guint rank, guint t
 	g_string_printf(trace->name, "%s_name", what);
 	open_event(trace, "M", trace->name->str, rank, thread);
 	open_args(trace->json);
-	pipesim_json_member_string(trace->json, "name", label);
+	PIPESIM_MEMBER(trace->json, "name", TEXT, label);
 	close_event(trace->json);
 	g_string_printf(trace->name, "%s_sort_index", what);
 	open_event(trace, "M", trace->name->str, rank, thread);
 	open_args(trace->json);
-	pipesim_json_member_int(trace->json, "sort_index", position);
+	PIPESIM_MEMBER(trace->json, "sort_index", COUNT, position);
 	close_event(trace->json);
 }
 
@@ -101,21 +95,21 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 	g_string_truncate(trace->name, 0);
 	pipesim_op_print(program, rank, op, trace->name);
 	open_event(trace, "X", trace->name->str, rank, COMPUTE_THREAD);
-	pipesim_json_member_string(trace->json, "cat", pipesim_kind_letter(op->kind));
-	key_us(trace->json, "ts", timeline->start[index]);
-	key_us(trace->json, "dur", timeline->end[index] - timeline->start[index]);
+	PIPESIM_MEMBER(trace->json, "cat", TEXT, pipesim_kind_letter(op->kind));
+	PIPESIM_MEMBER(trace->json, "ts", US, timeline->start[index]);
+	PIPESIM_MEMBER(trace->json, "dur", US, timeline->end[index] - timeline->start[index]);
 	open_args(trace->json);
-	pipesim_json_member_int(trace->json, "stage", pipesim_op_stage(program, rank, op));
-	pipesim_json_member_int(trace->json, "microbatch", op->microbatch);
+	PIPESIM_MEMBER(trace->json, "stage", COUNT, pipesim_op_stage(program, rank, op));
+	PIPESIM_MEMBER(trace->json, "microbatch", COUNT, op->microbatch);
 	if (op->kind == PIPESIM_FB) {
-		pipesim_json_member_int(
-			trace->json, "backward_stage", pipesim_op_b_stage(program, rank, op));
-		pipesim_json_member_int(trace->json, "backward_microbatch", op->b_microbatch);
+		PIPESIM_MEMBER(trace->json, "backward_stage", COUNT,
+			pipesim_op_b_stage(program, rank, op));
+		PIPESIM_MEMBER(trace->json, "backward_microbatch", COUNT, op->b_microbatch);
 	}
 	if (phase[0] != '\0')
-		pipesim_json_member_string(trace->json, "phase", phase);
+		PIPESIM_MEMBER(trace->json, "phase", TEXT, phase);
 	if (pipesim_run_has_speeds(trace->run))
-		key_us(trace->json, "sustained_us",
+		PIPESIM_MEMBER(trace->json, "sustained_us", US,
 			pipesim_run_sustained(trace->run, rank, index));
 	close_event(trace->json);
 }
@@ -125,7 +119,7 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 static void open_counter(const Trace *trace, const char *name, guint rank, gint64 ns)
 {
 	open_event(trace, "C", name, rank, COMPUTE_THREAD);
-	key_us(trace->json, "ts", ns);
+	PIPESIM_MEMBER(trace->json, "ts", US, ns);
 	open_args(trace->json);
 }
 
@@ -135,22 +129,21 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	gint64 parts[PIPESIM_N_HELD];
 
 	open_counter(trace, "activations", rank, ns);
-	pipesim_json_key(trace->json, "held");
-	pipesim_json_double(
-		trace->json, pipesim_figure_activations(report, held->until_weight));
+	PIPESIM_MEMBER(trace->json, "held", ACTIVATIONS,
+		pipesim_figure_activations(report, held->until_weight));
 	close_event(trace->json);
 	if (report->memory.peak == NULL)
 		return;
 	open_counter(trace, "memory", rank, ns);
-	pipesim_json_member_int(
-		trace->json, "bytes", pipesim_held_bytes(held, report, trace->costs));
+	PIPESIM_MEMBER(
+		trace->json, "bytes", COUNT, pipesim_held_bytes(held, report, trace->costs));
 	close_event(trace->json);
 	/* A counter of several values is drawn as a pile of them. */
 	open_counter(trace, "memory by part", rank, ns);
 	pipesim_held_parts(held, report, trace->costs, parts);
 	for (guint i = 0; i < PIPESIM_N_HELD; i++)
 		if (pipesim_moment_has(report, i))
-			pipesim_json_member_int(trace->json, pipesim_held_names[i], parts[i]);
+			PIPESIM_MEMBER(trace->json, pipesim_held_names[i], COUNT, parts[i]);
 	close_event(trace->json);
 }
 
@@ -165,20 +158,19 @@ static void write_over(const Trace *trace, guint rank)
 		return;
 	words = pipesim_moment_words(moment, rank);
 	open_event(trace, "i", "out of memory", rank, COMPUTE_THREAD);
-	key_us(trace->json, "ts",
+	PIPESIM_MEMBER(trace->json, "ts", US,
 		moment->op != PIPESIM_NO_OP ? trace->run->step->timeline->start[moment->op]
 					    : 0);
-	pipesim_json_member_string(trace->json, "s", "p");
+	PIPESIM_MEMBER(trace->json, "s", TEXT, "p");
 	open_args(trace->json);
-	pipesim_json_member_string(trace->json, "why", words);
+	PIPESIM_MEMBER(trace->json, "why", TEXT, words);
 	close_event(trace->json);
 }
 
 static void write_speed(const Trace *trace, guint rank, gint64 ns, double percent)
 {
 	open_counter(trace, "slower than sustained, %", rank, ns);
-	pipesim_json_key(trace->json, "percent");
-	pipesim_json_double(trace->json, percent);
+	PIPESIM_MEMBER(trace->json, "percent", FACTOR, percent);
 	close_event(trace->json);
 }
 
@@ -330,11 +322,11 @@ static void write_flow(const Trace *trace, const PipesimMessage *message, const 
 	const guint64 id = trace->first_flow + 2 * (guint64)message->to + message->backward;
 
 	open_event(trace, phase, "message", rank, thread);
-	pipesim_json_member_string(trace->json, "cat", "p2p");
-	pipesim_json_member_int(trace->json, "id", (gint64)id);
-	key_us(trace->json, "ts", ns);
+	PIPESIM_MEMBER(trace->json, "cat", TEXT, "p2p");
+	PIPESIM_MEMBER(trace->json, "id", COUNT, (gint64)id);
+	PIPESIM_MEMBER(trace->json, "ts", US, ns);
 	if (phase[0] == 'f')
-		pipesim_json_member_string(trace->json, "bp", "e");
+		PIPESIM_MEMBER(trace->json, "bp", TEXT, "e");
 	pipesim_json_close(trace->json);
 }
 
@@ -353,12 +345,12 @@ static void write_transfer(const Trace *trace, const Transfer *transfer, guint r
 	else
 		g_string_printf(trace->name, "%s from rank %u", what, message->from_rank);
 	open_event(trace, "X", trace->name->str, rank, thread);
-	pipesim_json_member_string(trace->json, "cat", what);
-	key_us(trace->json, "ts", transfer->start);
-	key_us(trace->json, "dur", transfer->end - transfer->start);
+	PIPESIM_MEMBER(trace->json, "cat", TEXT, what);
+	PIPESIM_MEMBER(trace->json, "ts", US, transfer->start);
+	PIPESIM_MEMBER(trace->json, "dur", US, transfer->end - transfer->start);
 	open_args(trace->json);
-	pipesim_json_member_int(
-		trace->json, "microbatch", paired ? to->b_microbatch : to->microbatch);
+	PIPESIM_MEMBER(
+		trace->json, "microbatch", COUNT, paired ? to->b_microbatch : to->microbatch);
 	close_event(trace->json);
 	write_flow(trace, message, "t", rank, thread, transfer->start);
 }
@@ -417,9 +409,9 @@ static void write_lost(const Trace *trace, guint rank)
 		if (one->rank != rank)
 			continue;
 		open_event(trace, "X", one->cause, rank, LOST_THREAD);
-		pipesim_json_member_string(trace->json, "cat", "lost");
-		key_us(trace->json, "ts", one->start);
-		key_us(trace->json, "dur", one->end - one->start);
+		PIPESIM_MEMBER(trace->json, "cat", TEXT, "lost");
+		PIPESIM_MEMBER(trace->json, "ts", US, one->start);
+		PIPESIM_MEMBER(trace->json, "dur", US, one->end - one->start);
 		pipesim_json_close(trace->json);
 	}
 }
@@ -441,13 +433,12 @@ static void write_shards(const Trace *trace, guint rank)
 			continue;
 		g_string_printf(trace->name, "%u%s", shard->stage, what);
 		open_event(trace, "X", trace->name->str, rank, SHARDS_THREAD);
-		pipesim_json_member_string(trace->json, "cat", what);
-		key_us(trace->json, "ts", shard->start);
-		key_us(trace->json, "dur", shard->end - shard->start);
+		PIPESIM_MEMBER(trace->json, "cat", TEXT, what);
+		PIPESIM_MEMBER(trace->json, "ts", US, shard->start);
+		PIPESIM_MEMBER(trace->json, "dur", US, shard->end - shard->start);
 		open_args(trace->json);
-		pipesim_json_member_int(trace->json, "stage", shard->stage);
-		pipesim_json_key(trace->json, "waited_us");
-		pipesim_json_us(trace->json, shard->start - shard->issued);
+		PIPESIM_MEMBER(trace->json, "stage", COUNT, shard->stage);
+		PIPESIM_MEMBER(trace->json, "waited_us", US, shard->start - shard->issued);
 		close_event(trace->json);
 	}
 }
@@ -472,10 +463,10 @@ static void write_stays(const Trace *trace, guint rank)
 				trace->name);
 		}
 		open_event(trace, "X", trace->name->str, rank, STAYS_THREAD);
-		pipesim_json_member_string(
-			trace->json, "cat", beside ? "beside op" : "beside nothing");
-		key_us(trace->json, "ts", stay->begin);
-		key_us(trace->json, "dur", stay->end - stay->begin);
+		PIPESIM_MEMBER(
+			trace->json, "cat", TEXT, beside ? "beside op" : "beside nothing");
+		PIPESIM_MEMBER(trace->json, "ts", US, stay->begin);
+		PIPESIM_MEMBER(trace->json, "dur", US, stay->end - stay->begin);
 		pipesim_json_close(trace->json);
 	}
 }
@@ -542,10 +533,10 @@ gboolean pipesim_chrome_trace_write(
 	}
 	trace.several = results > 1;
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_string(json, "displayTimeUnit", "ns");
+	PIPESIM_MEMBER(json, "displayTimeUnit", TEXT, "ns");
 	pipesim_json_open_line(json, "otherData");
-	pipesim_json_member_string(json, "version", PACKAGE_VERSION);
-	pipesim_json_member_string(json, "command", comparison->command);
+	PIPESIM_MEMBER(json, "version", TEXT, PACKAGE_VERSION);
+	PIPESIM_MEMBER(json, "command", TEXT, comparison->command);
 	pipesim_json_close(json);
 	pipesim_json_open_array(json, "traceEvents");
 	for (guint i = 0; done && i < comparison->runs->len; i++) {

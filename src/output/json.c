@@ -24,9 +24,10 @@ void pipesim_figure_member(PipesimJson *json, const char *key, const PipesimFigu
 	value = pipesim_figure_value(figure, comparison, run, index);
 	if (figure->kind == PIPESIM_LINK) {
 		link = pipesim_value_print(figure->kind, value, &exact);
-		pipesim_json_string(json, link);
+		pipesim_value(json, PIPESIM_TEXT, (PipesimValue){.text = link});
 	} else if (figure->kind == PIPESIM_OP && pipesim_value_known(figure->kind, value)) {
-		pipesim_json_string(json, run->report->held.peak_name[index]);
+		pipesim_value(json, PIPESIM_TEXT,
+			(PipesimValue){.text = run->report->held.peak_name[index]});
 	} else {
 		pipesim_value(json, figure->kind, value);
 	}

@@ -78,11 +78,11 @@ static void write_table(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_open_array(json, "columns");
 	for (guint i = 0; i < n; i++) {
 		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "key",
+		PIPESIM_MEMBER(json, "key", TEXT,
 			columns[i]->csv != NULL ? columns[i]->csv : columns[i]->json);
-		pipesim_json_member_string(json, "group", columns[i]->text.group);
-		pipesim_json_member_string(json, "title", columns[i]->text.title);
-		pipesim_json_member_string(json, "kind", name_kind(columns[i]->kind));
+		PIPESIM_MEMBER(json, "group", TEXT, columns[i]->text.group);
+		PIPESIM_MEMBER(json, "title", TEXT, columns[i]->text.title);
+		PIPESIM_MEMBER(json, "kind", TEXT, name_kind(columns[i]->kind));
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -120,7 +120,7 @@ static void write_lines(PipesimJson *json, const PipesimComparison *comparison, 
 	pipesim_json_open_array(json, key);
 	for (char **line = lines; *line != NULL; line++)
 		if (**line != '\0')
-			pipesim_json_string(json, *line);
+			PIPESIM_MEMBER(json, NULL, TEXT, *line);
 	pipesim_json_close(json);
 }
 
@@ -137,8 +137,8 @@ static void write_legend(PipesimJson *json, const PipesimComparison *comparison)
 		g_autofree char *column = g_strndup(*line, PIPESIM_LEGEND_INDENT - 1);
 
 		pipesim_json_open_array(json, NULL);
-		pipesim_json_string(json, g_strchomp(column));
-		pipesim_json_string(json, *line + PIPESIM_LEGEND_INDENT);
+		PIPESIM_MEMBER(json, NULL, TEXT, g_strchomp(column));
+		PIPESIM_MEMBER(json, NULL, TEXT, *line + PIPESIM_LEGEND_INDENT);
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -151,11 +151,8 @@ static void write_looks(PipesimJson *json)
 		const PipesimLook *look = &pipesim_looks[kind];
 
 		pipesim_json_open_line(json, pipesim_kind_letter(kind));
-		pipesim_json_member_string(json, "title", pipesim_look_titles[kind]);
-		pipesim_json_open_array(json, "colours");
-		pipesim_json_string(json, look->colours[0]);
-		pipesim_json_string(json, look->colours[1]);
-		pipesim_json_close(json);
+		PIPESIM_MEMBER(json, "title", TEXT, pipesim_look_titles[kind]);
+		PIPESIM_LIST(json, "colours", TEXT, 2, look->colours[i]);
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -168,20 +165,15 @@ static void write_speeds(PipesimJson *json)
 		[PIPESIM_THEME_LIGHT] = "light", [PIPESIM_THEME_DARK] = "dark"};
 
 	pipesim_json_open_object(json, "speeds");
-	pipesim_json_member_int(json, "sustained", PIPESIM_SPEED_SUSTAINED);
-	pipesim_json_member_int(json, "percent", PIPESIM_SPEED_PERCENT);
+	PIPESIM_MEMBER(json, "sustained", COUNT, PIPESIM_SPEED_SUSTAINED);
+	PIPESIM_MEMBER(json, "percent", COUNT, PIPESIM_SPEED_PERCENT);
 	for (guint paper = 0; paper < G_N_ELEMENTS(papers); paper++) {
 		const PipesimTheme *theme = pipesim_theme((PipesimThemeName)paper);
+		char colour[8];
 
-		pipesim_json_open_array(json, papers[paper]);
-		for (guint i = 0; i < PIPESIM_SPEEDS; i++) {
-			char colour[8];
-
-			pipesim_json_string(
-				json, pipesim_theme_speed(theme, i, PIPESIM_SPEED_SUSTAINED,
-					      PIPESIM_SPEEDS, colour));
-		}
-		pipesim_json_close(json);
+		PIPESIM_LIST(json, papers[paper], TEXT, PIPESIM_SPEEDS,
+			pipesim_theme_speed(
+				theme, i, PIPESIM_SPEED_SUSTAINED, PIPESIM_SPEEDS, colour));
 	}
 	pipesim_json_close(json);
 }
@@ -195,14 +187,12 @@ static void write_components(PipesimJson *json, const PipesimCosts *costs)
 		const PipesimDistribution *figures = &component->figures;
 
 		pipesim_json_open_line(json, NULL);
-		pipesim_json_member_string(json, "component", component->component);
-		pipesim_json_member_string(json, "phase", component->phase);
-		pipesim_json_member_string(json, "impl", component->impl);
-		pipesim_json_member_int(json, "samples", figures->samples);
-		pipesim_json_key(json, "mean_ms");
-		pipesim_json_ms(json, figures->mean);
-		pipesim_json_key(json, "sd_ms");
-		pipesim_json_ms(json, figures->sd);
+		PIPESIM_MEMBER(json, "component", TEXT, component->component);
+		PIPESIM_MEMBER(json, "phase", TEXT, component->phase);
+		PIPESIM_MEMBER(json, "impl", TEXT, component->impl);
+		PIPESIM_MEMBER(json, "samples", COUNT, figures->samples);
+		PIPESIM_MEMBER(json, "mean_ms", TIME, figures->mean);
+		PIPESIM_MEMBER(json, "sd_ms", TIME, figures->sd);
 		pipesim_json_close(json);
 	}
 	pipesim_json_close(json);
@@ -257,10 +247,7 @@ static gint64 chunk_of(const Lane *lane, guint32 op)
 static void write_ops(PipesimJson *json, const Lane *lane, const char *key,
 	gint64 (*value)(const Lane *, guint32))
 {
-	pipesim_json_open_array(json, key);
-	for (guint32 op = lane->begin; op < lane->end; op++)
-		pipesim_json_int(json, value(lane, op));
-	pipesim_json_close(json);
+	PIPESIM_LIST(json, key, NS, lane->end - lane->begin, value(lane, lane->begin + i));
 }
 
 static void write_names(PipesimJson *json, const Lane *lane)
@@ -272,7 +259,7 @@ static void write_names(PipesimJson *json, const Lane *lane)
 		g_string_append(names, op > lane->begin ? " " : "");
 		pipesim_op_print(program, lane->rank, &program->ops[op], names);
 	}
-	pipesim_json_member_string(json, "ops", names->str);
+	PIPESIM_MEMBER(json, "ops", TEXT, names->str);
 }
 
 /* Of each pair where its forward half ends, ns after its start, and the chunk of the other. */
@@ -288,10 +275,10 @@ static void write_pairs(PipesimJson *json, const Lane *lane)
 		if (program->ops[op].kind != PIPESIM_FB)
 			continue;
 		n = pipesim_layout_boxes(lane->run, lane->rank, op, boxes);
-		pipesim_json_int(json, n == 0 || boxes[0].kind != PIPESIM_F
-					       ? 0
-					       : boxes[0].end - boxes[0].start);
-		pipesim_json_int(json, program->ops[op].b_chunk);
+		PIPESIM_MEMBER(json, NULL, COUNT,
+			n == 0 || boxes[0].kind != PIPESIM_F ? 0
+							     : boxes[0].end - boxes[0].start);
+		PIPESIM_MEMBER(json, NULL, COUNT, program->ops[op].b_chunk);
 	}
 	pipesim_json_close(json);
 }
@@ -307,8 +294,8 @@ static void write_phases(PipesimJson *json, const Lane *lane)
 		if (program->ops[op].phase == phase)
 			continue;
 		phase = program->ops[op].phase;
-		pipesim_json_int(json, op - lane->begin);
-		pipesim_json_string(json, g_ptr_array_index(program->phases, phase));
+		PIPESIM_MEMBER(json, NULL, COUNT, op - lane->begin);
+		PIPESIM_MEMBER(json, NULL, TEXT, g_ptr_array_index(program->phases, phase));
 	}
 	pipesim_json_close(json);
 }
@@ -324,8 +311,7 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	if (report->memory.peak != NULL) {
 		const PipesimHeld none = pipesim_held_begin(report, lane->rank);
 
-		pipesim_json_key(json, "rest");
-		pipesim_json_int(json, pipesim_held_bytes(&none, report, costs));
+		PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
 	}
 	for (guint key = 0; key < n_keys; key++) {
 		PipesimHeld held = pipesim_held_begin(report, lane->rank);
@@ -338,10 +324,10 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 			if (!(k % 2 == 0 ? pipesim_held_before(&held, op, lane->begin + k / 2)
 					 : pipesim_held_after(&held, op, lane->begin + k / 2)))
 				continue;
-			pipesim_json_int(
-				json, key == 0   ? k
-				      : key == 1 ? held.until_weight
-						 : pipesim_held_bytes(&held, report, costs));
+			PIPESIM_MEMBER(json, NULL, COUNT,
+				key == 0   ? k
+				: key == 1 ? held.until_weight
+					   : pipesim_held_bytes(&held, report, costs));
 		}
 		pipesim_json_close(json);
 	}
@@ -365,7 +351,7 @@ static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts 
 			continue;
 		pipesim_json_open_array(json, pipesim_held_names[part]);
 		pipesim_held_parts(&held, report, costs, parts);
-		pipesim_json_int(json, parts[part]);
+		PIPESIM_MEMBER(json, NULL, COUNT, parts[part]);
 		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
 			const guint32 op = lane->begin + k / 2;
 			const PipesimOp *ops = lane->run->step->program->ops;
@@ -374,7 +360,7 @@ static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts 
 					 : pipesim_held_after(&held, &ops[op], op)))
 				continue;
 			pipesim_held_parts(&held, report, costs, parts);
-			pipesim_json_int(json, parts[part]);
+			PIPESIM_MEMBER(json, NULL, COUNT, parts[part]);
 		}
 		pipesim_json_close(json);
 	}
@@ -382,8 +368,8 @@ static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts 
 	if (over != NULL && over[lane->rank].bytes > 0) {
 		g_autofree char *words = pipesim_moment_words(&over[lane->rank], lane->rank);
 
-		pipesim_json_member_string(json, "over", words);
-		pipesim_json_member_int(json, "over_op",
+		PIPESIM_MEMBER(json, "over", TEXT, words);
+		PIPESIM_MEMBER(json, "over_op", COUNT,
 			over[lane->rank].op == PIPESIM_NO_OP
 				? 0
 				: over[lane->rank].op - lane->begin);
@@ -401,7 +387,8 @@ static void write_stays(PipesimJson *json, const Lane *lane)
 			const PipesimStay *stay = &g_array_index(stays, PipesimStay, i);
 
 			if (stay->op != PIPESIM_NO_OP)
-				pipesim_json_int(json, end == 0 ? stay->begin : stay->end);
+				PIPESIM_MEMBER(
+					json, NULL, COUNT, end == 0 ? stay->begin : stay->end);
 		}
 		pipesim_json_close(json);
 	}
@@ -444,18 +431,14 @@ static void write_messages(PipesimJson *json, const PipesimTimeline *timeline)
 	static const char *const keys[] = {
 		"from", "to", "backward", "sent", "received", "start", "end", "cause"};
 
-	pipesim_json_key(json, "messages");
 	if (timeline->transfers == NULL) {
-		pipesim_json_null(json);
+		PIPESIM_MEMBER(json, "messages", TEXT, NULL);
 		return;
 	}
-	pipesim_json_open_line(json, NULL);
-	for (guint key = 0; key < G_N_ELEMENTS(keys); key++) {
-		pipesim_json_open_array(json, keys[key]);
-		for (guint32 i = 0; i < timeline->n_transfers; i++)
-			pipesim_json_int(json, get_of_transfer(timeline, i, key));
-		pipesim_json_close(json);
-	}
+	pipesim_json_open_line(json, "messages");
+	for (guint key = 0; key < G_N_ELEMENTS(keys); key++)
+		PIPESIM_LIST(json, keys[key], NS, timeline->n_transfers,
+			get_of_transfer(timeline, i, key));
 	pipesim_json_close(json);
 }
 
@@ -466,10 +449,9 @@ static void write_timeline(
 	const guint32 *begin = run->step->program->rank_begin;
 
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_int(json, "p2p", run->times->p2p);
-	pipesim_json_key(json, "unit");
-	pipesim_json_double(json, pipesim_figure_activations(run->report, 1));
-	pipesim_json_member_string(json, "chunks",
+	PIPESIM_MEMBER(json, "p2p", COUNT, run->times->p2p);
+	PIPESIM_MEMBER(json, "unit", ACTIVATIONS, pipesim_figure_activations(run->report, 1));
+	PIPESIM_MEMBER(json, "chunks", TEXT,
 		run->shape.chunks == 1  ? NULL
 		: run->shape.copies > 1 ? "direction"
 					: "chunk");
@@ -541,14 +523,14 @@ static void write_timelines(PipesimJson *json, const PipesimComparison *comparis
 	g_autofree char *left_out = pipesim_page_left_out(comparison);
 
 	choose_timelines(comparison, shown);
-	pipesim_json_member_string(json, "left_out", left_out);
+	PIPESIM_MEMBER(json, "left_out", TEXT, left_out);
 	pipesim_json_open_array(json, "timelines");
 	for (guint i = 0; i < comparison->runs->len; i++) {
 		if (shown[i])
 			write_timeline(
 				json, comparison, g_ptr_array_index(comparison->runs, i));
 		else
-			pipesim_json_null(json);
+			PIPESIM_MEMBER(json, NULL, TEXT, NULL);
 	}
 	pipesim_json_close(json);
 }
@@ -563,17 +545,16 @@ static void write_data(const PipesimComparison *comparison, GString *out)
 
 	pipesim_output_json.write(comparison, &style, result);
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_member_string(json, "command", comparison->command);
-	pipesim_json_member_string(json, "about", comparison->about);
-	pipesim_json_key(json, "result");
-	pipesim_json_plain(json, g_strchomp(result->str));
+	PIPESIM_MEMBER(json, "command", TEXT, comparison->command);
+	PIPESIM_MEMBER(json, "about", TEXT, comparison->about);
+	PIPESIM_MEMBER(json, "result", NESTED, g_strchomp(result->str));
 	write_table(json, comparison, "table", PIPESIM_OF_RUNS);
 	write_table(json, comparison, "by_rank", PIPESIM_OF_RANKS);
 	write_table(json, comparison, "links", PIPESIM_OF_LINKS);
 	write_table(json, comparison, "by_link", PIPESIM_OF_EACH_LINK);
 	write_lines(json, comparison, "titles", pipesim_text_titles);
 	write_lines(json, comparison, "notes", pipesim_text_notes);
-	pipesim_json_member_texts(json, "notices", comparison->notices);
+	PIPESIM_MEMBER(json, "notices", TEXTS, comparison->notices);
 	write_legend(json, comparison);
 	write_looks(json);
 	write_speeds(json);

@@ -1,6 +1,6 @@
 #include "base/hash.h"
 #include "base/ini.h"
-#include "base/json.h"
+#include "base/member.h"
 #include "base/parallel.h"
 #include "suites.h"
 #include <math.h>
@@ -283,20 +283,20 @@ START_TEST(json_is_escaped)
 	PipesimJson *json = pipesim_json_new(out);
 
 	pipesim_json_open_array(json, NULL);
-	pipesim_json_string(json, "a\"b\\c\n\t\x01/");
-	pipesim_json_string(json, "\xff");
-	pipesim_json_string(json, NULL);
-	pipesim_json_double(json, NAN);
-	pipesim_json_double(json, INFINITY);
-	pipesim_json_ms(json, 57600000);
-	pipesim_json_int(json, G_MININT64);
-	pipesim_json_bool(json, TRUE);
-	pipesim_json_null(json);
+	PIPESIM_MEMBER(json, NULL, TEXT, "a\"b\\c\n\t\x01/");
+	PIPESIM_MEMBER(json, NULL, TEXT, "\xff");
+	PIPESIM_MEMBER(json, NULL, TEXT, NULL);
+	PIPESIM_MEMBER(json, NULL, FACTOR, NAN);
+	PIPESIM_MEMBER(json, NULL, FACTOR, INFINITY);
+	PIPESIM_MEMBER(json, NULL, TIME, 57600000);
+	PIPESIM_MEMBER(json, NULL, COUNT, G_MAXINT64);
+	PIPESIM_MEMBER(json, NULL, YES_OR_NO, TRUE);
+	PIPESIM_MEMBER(json, NULL, TEXT, NULL);
 	pipesim_json_close(json);
 	pipesim_json_free(json);
 	ck_assert_str_eq(g_strchomp(out->str),
 		"[\"a\\\"b\\\\c\\n\\t\\u0001/\", \"\xef\xbf\xbd\", null, null, null, 57.6, "
-		"-9223372036854775808, true, null]");
+		"9223372036854775807, true, null]");
 }
 END_TEST
 
@@ -307,8 +307,7 @@ START_TEST(json_keeps_order)
 	const char *z, *a;
 
 	pipesim_json_open_object(json, NULL);
-	pipesim_json_key(json, "z");
-	pipesim_json_int(json, 1);
+	PIPESIM_MEMBER(json, "z", COUNT, 1);
 	pipesim_json_open_object(json, "a");
 	pipesim_json_close(json);
 	pipesim_json_close(json);
@@ -316,6 +315,65 @@ START_TEST(json_keeps_order)
 	z = strstr(out->str, "\"z\": 1");
 	a = strstr(out->str, "\"a\": {}");
 	ck_assert_msg(z != NULL && a != NULL && z < a, "%s", out->str);
+}
+END_TEST
+
+typedef struct {
+	const char *name;
+	guint n;
+	const gint64 *ns;
+	double share;
+} Thing;
+
+static void put_cells(PipesimJson *json, const Thing *thing, guint index)
+{
+	PIPESIM_MEMBER(json, "name", TEXT, thing->name);
+	PIPESIM_MEMBER(json, "n", COUNT, thing->n + index);
+	PIPESIM_MEMBER(json, "first_ms", TIME, PIPESIM_KNOWN(thing->n > 0, thing->ns[0]));
+	PIPESIM_MEMBER(json, "share", SHARE, thing->share);
+}
+
+static void put_thing(PipesimJson *json, const Thing *thing)
+{
+	pipesim_json_open_object(json, NULL);
+	PIPESIM_EACH(json, "odd", line, thing->n, i % 2 == 1, put_cells, thing);
+	PIPESIM_LIST(json, "times_us", US, thing->n, thing->ns[i]);
+	PIPESIM_OBJECT(json, "itself", line, thing->n > 2, put_cells, thing);
+	if (PIPESIM_WHERE(json, thing->share > 1))
+		PIPESIM_MEMBER(json, "large", YES_OR_NO, TRUE);
+	PIPESIM_MEMBER(json, "flops", WIDE, 1e16 * thing->n);
+	pipesim_json_close(json);
+}
+
+/* The same rows as an object, as a CSV and as names, for which no value is looked at. */
+START_TEST(members_are_rows)
+{
+	static const gint64 ns[] = {1500000, 20};
+	const Thing things[] = {{"a,\"b", 2, ns, 0.25}, {"c", 0, NULL, NAN}};
+	g_autoptr(GString) out = g_string_new(NULL), names = g_string_new(NULL);
+	g_autoptr(PipesimJson) json = pipesim_json_new(out);
+	g_autoptr(PipesimJson) keys = pipesim_json_new_names(names, "thing");
+
+	put_thing(json, &things[0]);
+	ck_assert_str_eq(out->str,
+		"{\n"
+		"  \"odd\": [\n"
+		"    {\"name\": \"a,\\\"b\", \"n\": 3, \"first_ms\": 1.5, \"share\": 0.25}\n"
+		"  ],\n"
+		"  \"times_us\": [1500, 0.02],\n"
+		"  \"itself\": null,\n"
+		"  \"flops\": 2e+16\n"
+		"}\n");
+	g_string_truncate(out, 0);
+	PIPESIM_CSV(out, G_N_ELEMENTS(things), put_cells, &things[i]);
+	ck_assert_str_eq(out->str, "name,n,first_ms,share\n\"a,\"\"b\",2,1.5,0.25\nc,1,,\n");
+	put_thing(keys, NULL);
+	ck_assert_str_eq(names->str, "thing\todd[].name\ttext\nthing\todd[].n\tcount\n"
+				     "thing\todd[].first_ms\tms\nthing\todd[].share\tshare\n"
+				     "thing\ttimes_us[]\tus\nthing\titself.name\ttext\n"
+				     "thing\titself.n\tcount\nthing\titself.first_ms\tms\n"
+				     "thing\titself.share\tshare\nthing\tlarge\ttrue or false\n"
+				     "thing\tflops\tcount\n");
 }
 END_TEST
 
@@ -506,6 +564,7 @@ Suite *base_values_suite(void)
 	tcase_add_test(errors, error_has_location);
 	tcase_add_test(errors, faults_are_collected);
 	tcase_add_test(json, json_is_escaped);
+	tcase_add_test(json, members_are_rows);
 	tcase_add_test(json, json_keeps_order);
 	suite_add_tcase(suite, numbers());
 	suite_add_tcase(suite, inis());

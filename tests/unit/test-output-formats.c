@@ -1,4 +1,4 @@
-#include "base/json.h"
+#include "base/member.h"
 #include "grid.h"
 #include "output/figures.h"
 #include "output/gnuplot.h"
@@ -87,13 +87,13 @@ START_TEST(json_layout)
 	pipesim_json_open_object(json, "a");
 	pipesim_json_close(json);
 	pipesim_json_open_array(json, "b");
-	pipesim_json_int(json, 1);
-	pipesim_json_int(json, 2);
+	PIPESIM_MEMBER(json, NULL, COUNT, 1);
+	PIPESIM_MEMBER(json, NULL, COUNT, 2);
 	pipesim_json_close(json);
 	pipesim_json_close(json);
 	pipesim_json_open_array(json, "us");
 	for (gsize i = 0; i < G_N_ELEMENTS(microseconds); i++)
-		pipesim_json_us(json, microseconds[i]);
+		PIPESIM_MEMBER(json, NULL, US, microseconds[i]);
 	pipesim_json_close(json);
 	pipesim_json_close(json);
 	ck_assert_str_eq(out->str,
