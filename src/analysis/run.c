@@ -311,19 +311,28 @@ void pipesim_comparison_free(PipesimComparison *comparison)
 	g_free(comparison);
 }
 
+const PipesimRun *pipesim_comparison_find(
+	const PipesimComparison *comparison, const PipesimSchedule *schedule)
+{
+	for (guint i = 0; i < comparison->runs->len; i++) {
+		const PipesimRun *run = g_ptr_array_index(comparison->runs, i);
+
+		if (run->schedule == schedule && run->report != NULL)
+			return run;
+	}
+	return NULL;
+}
+
 static gint64 find_baseline(const PipesimComparison *comparison)
 {
 	const PipesimSchedule *schedule = pipesim_schedule_find("1f1b", NULL);
+	const PipesimRun *found = pipesim_comparison_find(comparison, schedule);
 	PipesimScenario scenario = comparison->scenario;
 	PipesimRun *run;
 	gint64 baseline;
 
-	for (guint i = 0; i < comparison->runs->len; i++) {
-		const PipesimRun *candidate = g_ptr_array_index(comparison->runs, i);
-
-		if (candidate->schedule == schedule && candidate->report != NULL)
-			return candidate->report->makespan;
-	}
+	if (found != NULL)
+		return found->report->makespan;
 	scenario.samples = 0;
 	scenario.keep = PIPESIM_KEEP_NOTHING;
 	run = pipesim_run_schedule(schedule, &scenario,

@@ -90,6 +90,10 @@ PipesimComparison *pipesim_comparison_new(
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 void pipesim_comparison_free(PipesimComparison *comparison);
 
+/** pipesim_comparison_find: the first of @schedule that has a report, or NULL. */
+const PipesimRun *pipesim_comparison_find(
+	const PipesimComparison *comparison, const PipesimSchedule *schedule);
+
 /** pipesim_comparison_best: index of the run with most micro-batches a second and rank that
  * fits the memory limit; the first of equals; -1 where none has a result that fits. */
 int pipesim_comparison_best(const PipesimComparison *comparison);

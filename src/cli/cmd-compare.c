@@ -99,6 +99,7 @@ static void tell_layers(const PipesimSetup *setup, const PipesimOutput *format,
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	PipesimScenario *scenario = &setup->scenario;
+	const PipesimSchedule *one = pipesim_schedule_find("1f1b", NULL);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	g_autoptr(PipesimComparison) comparison = NULL;
 	const gboolean page = setup->text[PIPESIM_SET_REPORT] != NULL;
@@ -144,8 +145,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		(setup->text[PIPESIM_SET_TIMELINE] != NULL &&
 			!pipesim_layout_check(comparison, &setup->view, error)))
 		return FALSE;
-	comparison->laid_out = pipesim_layout_choose(
-		pipesim_schedule_find("1f1b", NULL), scenario, setup->costs);
+	if (pipesim_comparison_find(comparison, one) == NULL)
+		comparison->laid_out = pipesim_layout_choose(one, scenario, setup->costs);
 	pipesim_comparison_finish(comparison);
 	tell_layers(setup, format, comparison);
 	if (format->for_people || page)

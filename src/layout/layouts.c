@@ -593,15 +593,6 @@ static gboolean none_is_below(Search *s, guint64 ops, gint64 below)
 		       : !any;
 }
 
-static char *make_key(const PipesimSchedule *schedule, const PipesimScenario *scenario,
-	const PipesimShape *shape, const PipesimCosts *costs)
-{
-	return g_strdup_printf("%s %u %u %u %u %s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT,
-		schedule->name, shape->ranks, shape->chunks, shape->microbatches, shape->group,
-		scenario->runtime != NULL ? scenario->runtime->name : "",
-		scenario->memory_limit, costs->p2p);
-}
-
 /* Of two ranks that share a stage both are of the group of the first. */
 static void init_groups(Search *s)
 {
@@ -758,13 +749,12 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimShape *shape, const PipesimCosts *costs,
 	gint64 below, double *gap)
 {
-	g_autofree char *key = make_key(schedule, scenario, shape, costs);
 	g_autoptr(PipesimStages) begin =
 		pipesim_cutter_layout(costs->cutter, shape->stages, NULL);
 	const guint64 ops =
 		3 * (guint64)shape->ranks * shape->chunks * pipesim_shape_per_chunk(shape);
 	PipesimScenario own = *scenario;
-	PipesimStages *found = pipesim_cutter_recall(costs->cutter, key, gap);
+	PipesimStages *found = NULL;
 	Search s = {.shape = shape,
 		.costs = costs,
 		.model = pipesim_cutter_model(costs->cutter),
@@ -776,8 +766,8 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 		.memory = scenario->memory_limit,
 		.nodes = MOST_NODES};
 
-	if (found != NULL || begin == NULL || pipesim_schedule_is_search(schedule))
-		return found;
+	if (begin == NULL || pipesim_schedule_is_search(schedule))
+		return NULL;
 	own.samples = 0;
 	own.critical = FALSE;
 	own.keep = PIPESIM_KEEP_NOTHING;
@@ -786,10 +776,8 @@ PipesimStages *pipesim_layouts_search(const PipesimSchedule *schedule,
 	s.family = pipesim_family_new(schedule, &own, (guint)s.left + 1);
 	find_bounds(&s, schedule, &own);
 	init(&s, begin);
-	if (find(&s, ops, below, gap)) {
+	if (find(&s, ops, below, gap))
 		found = pipesim_stages_of_items(s.model, s.best, s.stages);
-		pipesim_cutter_remember(costs->cutter, key, found, *gap);
-	}
 	clear(&s);
 	return found;
 }

@@ -8,7 +8,7 @@
  * pipesim_layouts_search: the layout with the shortest step, of equals that with the least memory; of those that fit the
  * memory limit, where one does, else that with the least memory. No stage is empty.
  * @shape: of @schedule in @scenario
- * @costs: whose cutter balances; it remembers what was found
+ * @costs: whose cutter balances
  * @below: ns: a layout whose step is no shorter is of no interest; G_MAXINT64: any is
  * @gap: (out): by which share of its step another may be shorter at most; 0: none is, by more than rounding; 1: not known
  *

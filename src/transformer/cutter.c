@@ -39,23 +39,8 @@ typedef struct {
 	double weight[PIPESIM_N_PARTS]; /* of each part then */
 	GMutex lock;
 	GPtrArray *known;        /* of Known, owned */
-	GHashTable *found;       /* of Found, by what it was found for */
 	gboolean search, placed; /* runs look for their layout; they have */
 } Cutter;
-
-/* A layout that was searched for. */
-typedef struct {
-	PipesimStages *layout;
-	double gap;
-} Found;
-
-static void free_found(gpointer data)
-{
-	Found *found = data;
-
-	pipesim_stages_free(found->layout);
-	g_free(found);
-}
 
 static void free_known(gpointer data)
 {
@@ -83,7 +68,6 @@ static void free_cutter(PipesimCutter *base)
 	unref_base(cutter->base);
 	pipesim_stages_free(cutter->layout);
 	g_ptr_array_unref(cutter->known);
-	g_hash_table_unref(cutter->found);
 	g_mutex_clear(&cutter->lock);
 	g_free(base->words);
 	g_free(cutter);
@@ -413,7 +397,6 @@ static void know_step(Cutter *cutter)
 static void init_known(Cutter *cutter)
 {
 	cutter->known = g_ptr_array_new_with_free_func(free_known);
-	cutter->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_found);
 	g_mutex_init(&cutter->lock);
 }
 
@@ -577,34 +560,6 @@ gboolean pipesim_cutter_part_bytes(const PipesimCutter *base, PipesimPart part, 
 	bytes[2] = one.until_weight - end.until_weight;
 	bytes[3] = one.between - end.between;
 	return TRUE;
-}
-
-void pipesim_cutter_remember(
-	const PipesimCutter *base, const char *key, const PipesimStages *layout, double gap)
-{
-	Cutter *cutter = (Cutter *)base; /* as above */
-	Found *found = g_new(Found, 1);
-
-	*found = (Found){pipesim_stages_copy(layout), gap};
-	g_mutex_lock(&cutter->lock);
-	g_hash_table_replace(cutter->found, g_strdup(key), found);
-	g_mutex_unlock(&cutter->lock);
-}
-
-PipesimStages *pipesim_cutter_recall(const PipesimCutter *base, const char *key, double *gap)
-{
-	Cutter *cutter = (Cutter *)base;
-	PipesimStages *layout = NULL;
-	const Found *found;
-
-	g_mutex_lock(&cutter->lock);
-	found = g_hash_table_lookup(cutter->found, key);
-	if (found != NULL) {
-		layout = pipesim_stages_copy(found->layout);
-		*gap = found->gap;
-	}
-	g_mutex_unlock(&cutter->lock);
-	return layout;
 }
 
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter)

@@ -95,12 +95,6 @@ void pipesim_cutter_part_times(const PipesimCutter *cutter, PipesimPart part, gi
 gboolean pipesim_cutter_part_bytes(
 	const PipesimCutter *cutter, PipesimPart part, gint64 bytes[4]);
 
-/** pipesim_cutter_remember: the layout that was found for @key, and by which share of its step another may be shorter
- * at most; pipesim_cutter_recall: (transfer full): that layout, or NULL. From any thread. */
-void pipesim_cutter_remember(
-	const PipesimCutter *cutter, const char *key, const PipesimStages *layout, double gap);
-PipesimStages *pipesim_cutter_recall(const PipesimCutter *cutter, const char *key, double *gap);
-
 /** pipesim_cutter_model, pipesim_cutter_training: of a cutter that pipesim_cutter_new() made; its own. */
 const PipesimTransformer *pipesim_cutter_model(const PipesimCutter *cutter);
 const PipesimTraining *pipesim_cutter_training(const PipesimCutter *cutter);
