@@ -198,38 +198,39 @@ static guint find_least(const PipesimLayoutCounts *counts, const Count *cut, gui
 	return low;
 }
 
+/* From @inside, where @cut is below @limit, the last number of @group towards @end where it still is. */
+static guint find_edge(const PipesimLayoutCounts *counts, const Count *cut, guint group,
+	double limit, guint inside, guint end)
+{
+	while (inside != end) {
+		/* Nearer to @end, which may be it. */
+		const guint middle =
+			inside < end ? end - (end - inside) / 2 : end + (inside - end) / 2;
+
+		if (least_of(counts, cut, group, middle) < limit)
+			inside = middle;
+		else
+			end = inside < end ? middle - 1 : middle + 1;
+	}
+	return inside;
+}
+
 /* What @group may have where @cut is to stay below @limit; FALSE: nothing. */
 static gboolean narrow(PipesimLayoutCounts *counts, const Count *cut, guint group, double limit,
 	gboolean *news)
 {
 	const guint best = find_least(counts, cut, group);
 	guint *low = &counts->low[group], *high = &counts->high[group];
-	guint from = *low, to = best;
+	guint from, to;
 
 	if (best > *high || least_of(counts, cut, group, best) >= limit)
 		return FALSE;
-	while (from < to) {
-		const guint middle = from + (to - from) / 2;
-
-		if (least_of(counts, cut, group, middle) < limit)
-			to = middle;
-		else
-			from = middle + 1;
-	}
+	from = find_edge(counts, cut, group, limit, best, *low);
 	*news |= from > *low;
 	*low = from;
-	from = best;
-	to = *high;
-	while (from < to) {
-		const guint middle = to - (to - from) / 2;
-
-		if (least_of(counts, cut, group, middle) < limit)
-			from = middle;
-		else
-			to = middle - 1;
-	}
-	*news |= from < *high;
-	*high = from;
+	to = find_edge(counts, cut, group, limit, best, *high);
+	*news |= to < *high;
+	*high = to;
 	return TRUE;
 }
 
