@@ -113,18 +113,6 @@ void pipesim_plan_megatron(
 
 /* torchtitan ----------------------------------------------------------------------------- */
 
-/* Degrees of data parallelism, and whether parameters are shared again behind each forward. ZeRO-1 and 2 come nearest
- * to FSDP that gathers parameters once a step. */
-static void split_dp(const PipesimTraining *training, gint64 *replicated, gint64 *sharded,
-	const char **policy)
-{
-	const gboolean plain = training->zero == PIPESIM_ZERO_0;
-
-	*replicated = plain ? training->dp : 1;
-	*sharded = plain ? 1 : training->dp;
-	*policy = training->zero == PIPESIM_ZERO_3 ? "always" : "never";
-}
-
 /* The schedule of torchtitan by whose name it puts stages on ranks: docs/pytorch.md. NULL: there is none. */
 static const char *placement_name(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate)
@@ -174,28 +162,59 @@ static gboolean recomputes(const PipesimTraining *training)
 	return training->full || training->recompute != 0;
 }
 
-/* Modules by stage; the head was called output as long as there was TOML. */
-static void append_modules(const PipesimPlanning *plan, const PipesimCandidate *candidate,
-	const char *head, GString *out)
+/* What a TOML and a recipe both say of parallelism, each key behind @before. */
+static void append_parallelism(const PipesimPlanning *plan, const PipesimCandidate *candidate,
+	const char *before, GString *out)
 {
+	const PipesimTraining *training = &candidate->training;
+	const char *name = placement_name(plan, candidate);
+	const gboolean toml = *before == '\0', plain = training->zero == PIPESIM_ZERO_0;
 	g_autoptr(PipesimStages) stages = pipesim_plan_stages(plan, candidate);
 	g_autoptr(GString) modules = g_string_new(NULL);
+	char value[24];
+	/* ZeRO-1 and 2 come nearest to FSDP that gathers parameters once a step. */
+	const struct {
+		const char *key;
+		gint64 value; /* 0: whether parameters are shared again behind each forward */
+	} rows[] = {{"tensor_parallel_degree", training->tp},
+		{"data_parallel_replicate_degree", plain ? training->dp : 1},
+		{"data_parallel_shard_degree", plain ? 1 : training->dp},
+		{"fsdp_reshard_after_forward", 0}, {"context_parallel_degree", training->cp},
+		{"expert_parallel_degree", training->ep}};
 
-	if (stages == NULL)
-		return;
-	pipesim_stages_print_modules(stages, modules);
-	g_string_replace(modules, "lm_head", head, 1);
-	g_string_append(out, modules->str);
+	g_string_append_printf(
+		out, "%spipeline_parallel_degree = %u\n", before, candidate->ranks);
+	if (candidate->ranks > 1 && name != NULL)
+		g_string_append_printf(out,
+			"%spipeline_parallel_schedule = \"%s\"\n"
+			"%spipeline_parallel_schedule_csv = \"schedule.csv\"\n",
+			before, name, before);
+	if (candidate->ranks > 1) {
+		if (stages != NULL)
+			pipesim_stages_print_modules(stages, modules);
+		if (toml) /* the head was called output as long as there was TOML */
+			g_string_replace(modules, "lm_head", "output", 1);
+		g_string_append_printf(out, "%s%s = %" G_GINT64_FORMAT "\n%s%s = %s\n", before,
+			toml ? "pipeline_parallel_microbatch_size" : "num_pp_microbatches",
+			toml ? training->microbatch : candidate->microbatches, before,
+			toml ? "module_fqns_per_model_part"
+			     : "pipeline_parallel_module_fqns_per_model_part",
+			modules->str);
+	}
+	for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+		g_snprintf(value, sizeof value, "%" G_GINT64_FORMAT, rows[i].value);
+		g_string_append_printf(out, "%s%s = %s\n", before, rows[i].key,
+			rows[i].value > 0                  ? value
+			: training->zero == PIPESIM_ZERO_3 ? "\"always\""
+							   : "\"never\"");
+	}
 }
 
 void pipesim_plan_torchtitan(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
 	const PipesimTraining *training = &candidate->training;
-	const char *name = placement_name(plan, candidate), *policy;
-	gint64 replicated, sharded;
 
-	split_dp(training, &replicated, &sharded, &policy);
 	g_string_append(out, "# For a torchtitan that reads TOML (until early 2026; "
 			     "torchtitan.py is for later "
 			     "ones), beside the model's [model]\n");
@@ -208,28 +227,7 @@ void pipesim_plan_torchtitan(
 		"[parallelism]\n",
 		training->seq, training->microbatch * candidate->microbatches,
 		plan->wish.batch);
-	g_string_append_printf(out, "pipeline_parallel_degree = %u\n", candidate->ranks);
-	if (candidate->ranks > 1 && name != NULL)
-		g_string_append_printf(out,
-			"pipeline_parallel_schedule = \"%s\"\n"
-			"pipeline_parallel_schedule_csv = \"schedule.csv\"\n",
-			name);
-	if (candidate->ranks > 1) {
-		g_string_append_printf(out,
-			"pipeline_parallel_microbatch_size = %" G_GINT64_FORMAT "\n"
-			"module_fqns_per_model_part = ",
-			training->microbatch);
-		append_modules(plan, candidate, "output", out);
-		g_string_append_c(out, '\n');
-	}
-	g_string_append_printf(out,
-		"tensor_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"data_parallel_replicate_degree = %" G_GINT64_FORMAT "\n"
-		"data_parallel_shard_degree = %" G_GINT64_FORMAT "\n"
-		"fsdp_reshard_after_forward = \"%s\"\n"
-		"context_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"expert_parallel_degree = %" G_GINT64_FORMAT "\n",
-		training->tp, replicated, sharded, policy, training->cp, training->ep);
+	append_parallelism(plan, candidate, "", out);
 	g_string_append_printf(out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
 		recomputes(training) ? "full" : "none");
 }
@@ -255,10 +253,7 @@ void pipesim_plan_torchtitan_recipe(
 	const PipesimPlanning *plan, const PipesimCandidate *candidate, GString *out)
 {
 	const PipesimTraining *training = &candidate->training;
-	const char *name = placement_name(plan, candidate), *policy;
-	gint64 replicated, sharded;
 
-	split_dp(training, &replicated, &sharded, &policy);
 	g_string_append(out, "# For torchtitan with recipes in Python: return planned(...) of "
 			     "a recipe of the model\n");
 	append_limits(plan, candidate, out);
@@ -273,29 +268,7 @@ void pipesim_plan_torchtitan_recipe(
 		"    training.num_tokens_per_train_step = %" G_GINT64_FORMAT "\n",
 		training->seq, training->seq * training->microbatch,
 		training->seq * plan->wish.batch);
-	g_string_append_printf(
-		out, "    parallelism.pipeline_parallel_degree = %u\n", candidate->ranks);
-	if (candidate->ranks > 1 && name != NULL)
-		g_string_append_printf(out,
-			"    parallelism.pipeline_parallel_schedule = \"%s\"\n"
-			"    parallelism.pipeline_parallel_schedule_csv = \"schedule.csv\"\n",
-			name);
-	if (candidate->ranks > 1) {
-		g_string_append_printf(out,
-			"    parallelism.num_pp_microbatches = %u\n"
-			"    parallelism.pipeline_parallel_module_fqns_per_model_part = ",
-			candidate->microbatches);
-		append_modules(plan, candidate, "lm_head", out);
-		g_string_append_c(out, '\n');
-	}
-	g_string_append_printf(out,
-		"    parallelism.tensor_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"    parallelism.data_parallel_replicate_degree = %" G_GINT64_FORMAT "\n"
-		"    parallelism.data_parallel_shard_degree = %" G_GINT64_FORMAT "\n"
-		"    parallelism.fsdp_reshard_after_forward = \"%s\"\n"
-		"    parallelism.context_parallel_degree = %" G_GINT64_FORMAT "\n"
-		"    parallelism.expert_parallel_degree = %" G_GINT64_FORMAT "\n",
-		training->tp, replicated, sharded, policy, training->cp, training->ep);
+	append_parallelism(plan, candidate, "    parallelism.", out);
 	append_residency(plan, out);
 	g_string_append_printf(out,
 		"    config.activation_checkpoint = %s\n    return config\n",

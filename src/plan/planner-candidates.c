@@ -7,63 +7,40 @@
 /* Ops that families keep at hand that nobody runs. */
 #define MOST_OPS (4u << 20)
 
-/* What candidates of one family share. */
-typedef struct {
-	const PipesimSchedule *schedule;
-	guint ranks, chunks, microbatches;
-	guint number, members;
-} Family;
-
-static guint hash_family(gconstpointer data)
-{
-	const Family *family = data;
-
-	return g_direct_hash(family->schedule) ^ (family->ranks * 31u) ^
-	       (family->chunks * 977u) ^ (family->microbatches * 65599u);
-}
-
-static gboolean equal_families(gconstpointer a, gconstpointer b)
-{
-	const Family *x = a, *y = b;
-
-	return x->schedule == y->schedule && x->ranks == y->ranks && x->chunks == y->chunks &&
-	       x->microbatches == y->microbatches;
-}
-
 /* Which candidates share an order. */
 static void find_families(PipesimPlanner *planner)
 {
-	g_autoptr(GHashTable) table =
-		g_hash_table_new_full(hash_family, equal_families, g_free, NULL);
-	g_autoptr(GPtrArray) found = g_ptr_array_new();
-	g_autofree const PipesimCandidate **example =
-		g_new(const PipesimCandidate *, MAX(planner->items->len, 1u));
+	g_autoptr(GHashTable) numbers =
+		g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	g_autoptr(GArray) members = g_array_new(FALSE, TRUE, sizeof(guint));
+	g_autoptr(GPtrArray) example = g_ptr_array_new();
 
 	for (guint i = 0; i < planner->items->len; i++) {
 		PipesimPlanItem *item = &g_array_index(planner->items, PipesimPlanItem, i);
-		const PipesimCandidate *candidate = &item->candidate;
-		const Family key = {candidate->schedule, candidate->ranks, candidate->chunks,
-			candidate->microbatches, found->len, 0};
-		Family *family = g_hash_table_lookup(table, &key);
+		PipesimCandidate *candidate = &item->candidate;
+		g_autofree char *key = g_strdup_printf("%s %u %u %u", candidate->schedule->name,
+			candidate->ranks, candidate->chunks, candidate->microbatches);
+		gpointer number;
 
-		if (family == NULL) {
-			family = g_memdup2(&key, sizeof key);
-			example[found->len] = candidate;
-			g_hash_table_add(table, family);
-			g_ptr_array_add(found, family);
+		if (!g_hash_table_lookup_extended(numbers, key, NULL, &number)) {
+			number = GUINT_TO_POINTER(example->len);
+			g_hash_table_insert(numbers, g_steal_pointer(&key), number);
+			g_ptr_array_add(example, candidate);
+			g_array_set_size(members, example->len);
 		}
-		family->members++;
-		item->family = family->number;
+		item->family = GPOINTER_TO_UINT(number);
+		g_array_index(members, guint, item->family)++;
 	}
-	for (guint i = 0; i < found->len; i++) {
-		const Family *family = g_ptr_array_index(found, i);
+	for (guint i = 0; i < example->len; i++) {
+		const PipesimCandidate *candidate = g_ptr_array_index(example, i);
 		const PipesimScenario scenario =
-			pipesim_planner_scenario(planner->wish, example[i]);
+			pipesim_planner_scenario(planner->wish, candidate);
 
-		g_ptr_array_add(planner->families,
-			pipesim_family_new(family->schedule, &scenario, family->members));
+		g_ptr_array_add(
+			planner->families, pipesim_family_new(candidate->schedule, &scenario,
+						   g_array_index(members, guint, i)));
 	}
-	planner->users = g_new0(guint, MAX(found->len, 1u));
+	planner->users = g_new0(guint, MAX(example->len, 1u));
 }
 
 PipesimPlanner *pipesim_planner_new(const PipesimWish *wish, GError **error)

@@ -184,15 +184,11 @@ static void add_recomputations(Ways *ways, PipesimTraining *training, guint rank
 		add_way(ways, training, ranks);
 		return;
 	}
-	training->recompute = 0;
-	training->full = FALSE;
-	add_way(ways, training, ranks);
-	training->recompute = some;
-	add_way(ways, training, ranks);
-	training->recompute = 0;
-	training->full = TRUE;
-	add_way(ways, training, ranks);
-	training->full = FALSE;
+	for (guint much = 0; much < 3; much++) {
+		training->recompute = much == 1 ? some : 0;
+		training->full = much == 2;
+		add_way(ways, training, ranks);
+	}
 }
 
 static void add_microbatches(Ways *ways, PipesimTraining *training, guint ranks)

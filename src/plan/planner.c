@@ -298,32 +298,6 @@ static void exchange_layouts(const Layouts *layouts, guint n)
 	}
 }
 
-/* Lays out what was found, and puts it in order once more. */
-static gboolean lay_out_all(const PipesimWish *wish, PipesimPlanned *planned, GError **error)
-{
-	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
-	const Layouts *layouts = NULL;
-	PipesimParallel work = {.threads = wish->threads, .run = lay_out};
-
-	g_array_append_vals(all, planned->best->data, planned->best->len);
-	g_array_append_vals(all, planned->misses->data, planned->misses->len);
-	layouts = &(const Layouts){wish, (PipesimCandidate *)(gpointer)all->data, G_MAXINT64};
-	work.n_items = all->len;
-	work.data = (gpointer)layouts;
-	if (!pipesim_parallel(&work, error))
-		return FALSE;
-	exchange_layouts(layouts, all->len);
-	g_array_set_size(planned->best, 0);
-	g_array_set_size(planned->misses, 0);
-	for (guint i = 0; i < all->len; i++) {
-		const PipesimCandidate *candidate = &g_array_index(all, PipesimCandidate, i);
-
-		insert(candidate->fits ? planned->best : planned->misses, candidate,
-			candidate->fits ? PIPESIM_BEST : MISSES);
-	}
-	return TRUE;
-}
-
 static int compare_steps(gconstpointer a, gconstpointer b)
 {
 	const PipesimCandidate *x = a, *y = b;
@@ -333,25 +307,35 @@ static int compare_steps(gconstpointer a, gconstpointer b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
+/* Candidates that get a layout of their own: what was found with balanced layers, or where it was asked for all. */
+static GArray *to_lay_out(const Planner *planner)
+{
+	const PipesimPlanned *planned = planner->planned;
+	const GArray *items = planner->candidates->items;
+	GArray *all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+
+	if (!planner->wish->layouts) {
+		g_array_append_vals(all, planned->best->data, planned->best->len);
+		g_array_append_vals(all, planned->misses->data, planned->misses->len);
+	}
+	for (guint i = 0; i < items->len && planner->wish->layouts; i++)
+		if (g_array_index(items, PipesimPlanItem, i).candidate.step > 0)
+			g_array_append_val(
+				all, g_array_index(items, PipesimPlanItem, i).candidate);
+	g_array_sort(all, compare_steps); /* stable */
+	return all;
+}
+
 /* Lays out all that could be among the ten best so: those with the shortest balanced steps first, whose steps rule out
  * most others. */
-static gboolean lay_out_every(Planner *planner, GError **error)
+static gboolean lay_out_all(Planner *planner, GError **error)
 {
 	const PipesimWish *wish = planner->wish;
 	PipesimPlanned *planned = planner->planned;
-	g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(PipesimCandidate));
+	g_autoptr(GArray) all = to_lay_out(planner);
 	PipesimCandidate block[LAID_OUT];
 	guint next = 0;
 
-	for (guint i = 0; i < planner->candidates->items->len; i++) {
-		const PipesimCandidate *candidate =
-			&g_array_index(planner->candidates->items, PipesimPlanItem, i)
-				 .candidate;
-
-		if (candidate->step > 0)
-			g_array_append_vals(all, candidate, 1);
-	}
-	g_array_sort(all, compare_steps); /* stable */
 	g_array_set_size(planned->best, 0);
 	g_array_set_size(planned->misses, 0);
 	while (next < all->len) {
@@ -434,8 +418,7 @@ PipesimPlanned *pipesim_planner_run(const PipesimWish *wish, GError **error)
 			g_array_append_vals(planned->all, candidate, 1);
 	}
 	drop_misses(planned);
-	if (!wish->every && !(wish->layouts ? lay_out_every(&planner, error)
-					    : lay_out_all(wish, planned, error)))
+	if (!wish->every && !lay_out_all(&planner, error))
 		return NULL;
 	drop_misses(planned);
 	return g_steal_pointer(&planned);
