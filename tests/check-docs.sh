@@ -80,18 +80,6 @@ fi
 
 "$TOP_SRCDIR/bootstrap" --help | grep -q 'go to configure' || fail 'bootstrap --help explains nothing'
 
-# Every key of the JSON and every column of the CSV is in docs/output.md.
-page=$TOP_SRCDIR/docs/output.md
-{
-	"$PIPESIM" --pp 4 --microbatches 8 --format json --activation-bytes 1MB --memory-limit 1GB |
-		grep -o '"[A-Za-z0-9_]*":' | tr -d '":'
-	"$PIPESIM" --pp 4 --microbatches 8 --format csv | head -n 1 | tr , '\n'
-} | sort -u >"$scratch/keys"
-[ -s "$scratch/keys" ] || fail 'JSON has no keys'
-while read -r key; do
-	if grep -qF "\`$key\`" "$page"; then pass; else fail "$key is not in docs/output.md"; fi
-done <"$scratch/keys"
-
 # The page of schedules explains each, and the gallery has a picture of each.
 for schedule in $("$PIPESIM" list --names); do
 	if grep -qx "\$ pipesim explain $schedule" "$TOP_SRCDIR/docs/schedules.md"; then
