@@ -599,7 +599,8 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 		g_propagate_error(error, g_error_copy(plain->error));
 		return FALSE;
 	}
-	pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest);
+	if (!pipesim_nearest_schedule(plain, &scenario, out->costs, &out->nearest, error))
+		return FALSE;
 	/* What ran by PyTorch's runtime for files will do so in another order, too. */
 	scenario.runtime = pipesim_runtime_resolve(
 		doctor->patient->runtime, out->nearest.run != NULL && !doctor->record->of_files
@@ -607,6 +608,10 @@ static gboolean find_schedules(Doctor *doctor, GError **error)
 						  : PIPESIM_RUNTIME_OF_FILES);
 	out->executed = pipesim_run_program(
 		"the executed order", out->program, NULL, &scenario, out->costs);
+	if (g_error_matches(out->executed->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
+		g_propagate_error(error, g_error_copy(out->executed->error));
+		return FALSE;
+	}
 	if (out->executed->error != NULL)
 		out->executed = (pipesim_run_free(out->executed), g_steal_pointer(&plain));
 	if (!doctor->record->of_files)

@@ -125,8 +125,8 @@ gboolean pipesim_executed_same(const PipesimRecord *record, const PipesimRecordP
 	return TRUE;
 }
 
-void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario *scenario,
-	const PipesimCosts *costs, PipesimNearest *out)
+gboolean pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario *scenario,
+	const PipesimCosts *costs, PipesimNearest *out, GError **error)
 {
 	const PipesimSchedule *const *all = pipesim_schedule_list();
 	PipesimScenario own = *scenario;
@@ -145,6 +145,11 @@ void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario 
 			continue;
 		own.microbatches = scenario->microbatches / parts;
 		run = pipesim_run_schedule(*all, &own, costs);
+		if (g_error_matches(run->error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT)) {
+			g_propagate_error(error, g_steal_pointer(&run->error));
+			pipesim_run_free(run);
+			return FALSE;
+		}
 		if (run->error != NULL || run->shape.ranks != executed->shape.ranks ||
 			run->shape.microbatches != executed->shape.microbatches ||
 			(same = pipesim_difference_same_ops(executed, run)) <= out->same) {
@@ -156,6 +161,7 @@ void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario 
 			same == executed->step->whole->n_ops &&
 				same == run->step->whole->n_ops};
 	}
+	return TRUE;
 }
 
 void pipesim_nearest_clear(PipesimNearest *nearest)

@@ -26,7 +26,8 @@ typedef struct {
 } PipesimNearest;
 
 /** pipesim_nearest_schedule: that of which most ops are those of @executed, rank by rank up to
- * the first that differs; the first of equals. @executed has ops. */
-void pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario *scenario,
-	const PipesimCosts *costs, PipesimNearest *out);
+ * the first that differs; the first of equals. @executed has ops. FALSE with PIPESIM_ERROR_LIMIT where one does not fit
+ * in memory: it might be that one. */
+gboolean pipesim_nearest_schedule(const PipesimRun *executed, const PipesimScenario *scenario,
+	const PipesimCosts *costs, PipesimNearest *out, GError **error);
 void pipesim_nearest_clear(PipesimNearest *nearest);

@@ -371,8 +371,9 @@ gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error)
 			return pipesim_faults_done(file->faults, error);
 		} else if (!read_line(file, record)) {
 			return pipesim_csv_fail(csv, record, NULL, error,
-				"more than %u ops or %u ranks; split the file", PIPESIM_MAX_OPS,
-				PIPESIM_MAX_RANKS);
+				"more than %u ops or %u ranks, or than fit in memory; split "
+				"the file",
+				PIPESIM_MAX_OPS, PIPESIM_MAX_RANKS);
 		}
 	}
 }

@@ -1,0 +1,116 @@
+#!/bin/sh
+# What happens where the nth allocation or the nth write of a command fails, for n = 1, 2 ... until it is done: it ends with
+# a documented status and says why, what it was to write is whole or what was there before, nothing is left behind and no
+# input is touched. By default some n of each command; with PIPESIM_LONG=yes all.
+# shellcheck source=tests/lib.sh
+. "${TOP_SRCDIR:=.}/tests/lib.sh"
+case $PIPESIM in
+/*) ;;
+*) PIPESIM=$PWD/$PIPESIM ;;
+esac
+[ -z "${PIPESIM_SANITIZED-}" ] || skip 'sanitizers want to be loaded first'
+sources=$(cd "$TOP_SRCDIR" && pwd)
+cd "$scratch" || exit 99
+# shellcheck disable=SC2086 # CC may be several words
+${CC:-cc} -O1 -shared -fPIC -o fail-nth.so "$sources/tests/fail-nth.c" -ldl -lpthread 2>cc.log || skip "no shared library: $(head -n 1 cc.log)"
+
+mkdir -p folder/in
+cp -R "$sources/tests/input/run" "$sources"/tests/input/trace-small.csv "$sources"/tests/input/trace-series.csv \
+	"$sources"/tests/input/stages.csv "$sources"/tests/input/op-times.csv "$sources"/tests/input/topology-nics.ini \
+	"$sources"/tests/input/model-config.json "$sources"/tests/input/costs-power.ini "$sources"/tests/input/profile.json folder/in
+cd folder || exit 99
+"$PIPESIM" export -s 1f1b --pp 2 -m 3 --with-comms -o in/order.csv
+"$PIPESIM" export -s zb-h1 --pp 2 -m 3 -o in/other.csv
+before=$(find in -type f -exec cksum {} + | sort)
+
+reset()
+{
+	find . -mindepth 1 -maxdepth 1 ! -name in -exec rm -rf {} +
+	for file in $outputs; do echo precious >"$file"; done
+}
+
+
+lesser() # FILE WHOLE: whether FILE only leaves out what is beside the answer: no word in it is new; or it says why
+{
+	cmp -s "$1" "$2" || grep -q 'memory' "$1" || case $kind-$command in
+	# A search may begin from less, a period be looked for in a longer step, what a rank changes be not known.
+	memory-optimize | memory-steady | memory-diff) ;;
+	memory-*)
+		tr -s ' ,' '\n' <"$2" | sort -u >../words
+		! tr -s ' ,' '\n' <"$1" | sort -u | comm -13 ../words - | grep -q .
+		;;
+	*) false ;;
+	esac
+}
+
+check() # of the last run, whose exit status is $status: says what is wrong
+{
+	case $kind-$status in
+	*-"$wanted" | memory-0) lesser ../out ../whole-out || grep -q 'memory' ../err || echo 'goes on and prints something else' ;;
+	memory-[123]) grep -q 'memory' ../err || echo "status $status without a word of memory: $(tail -n 2 ../err)" ;;
+	write-[45]) grep -q '^pipesim: .' ../err || echo "status $status without a word" ;;
+	*) echo "exit status $status: $(tail -n 2 ../err)" ;;
+	esac
+	for file in *; do
+		case $file in
+		in | *.partial | *.partial.id) continue ;; # what --resume goes on from is kept
+		esac
+		diff -r "$file" "../whole/$file" >/dev/null 2>&1 || [ "$(cat "$file" 2>/dev/null)" = precious ] ||
+			{ [ $status = "$wanted" ] && lesser "$file" "../whole/$file"; } ||
+			echo "$file is neither as it was nor as it should be"
+	done
+	[ "$(find in -type f -exec cksum {} + | sort)" = "$before" ] || echo 'an input is changed'
+}
+
+try() # OUTPUTS COMMAND...: OUTPUTS are the files that it writes over, in one word
+{
+	outputs=$1 command=$2
+	shift
+	reset
+	"$PIPESIM" "$@" >../whole-out 2>../whole-err
+	wanted=$?
+	rm -rf ../whole
+	mkdir ../whole
+	for file in *; do [ "$file" = in ] || cp -R "$file" ../whole; done
+	for kind in memory write; do
+		n=1
+		while :; do
+			reset
+			rm -f ../said
+			FAIL=$kind:$n FAIL_SAID=$scratch/said LD_PRELOAD=$scratch/fail-nth.so "$PIPESIM" "$@" >../out 2>../err
+			status=$?
+			calls=$(cat ../said 2>/dev/null)
+			[ "${calls:-0}" -ge $n ] || break
+			wrong=$(check)
+			if [ -z "$wrong" ]; then pass; else fail "$kind $n of pipesim $*: $wrong"; fi
+			if [ -n "${PIPESIM_LONG-}" ]; then n=$((n + 1)); else n=$((n + 1 + n / 2)); fi
+		done
+	done
+}
+
+shape='--pp 2 -m 3'
+# shellcheck disable=SC2086 # $shape is several words
+{
+	try '' $shape
+	try 'out.json' $shape -s 1f1b,zb-v,dualpipe --stage-times in/stages.csv --samples 4 --jitter 3% -o out.json
+	try 'out.csv' $shape -s 1f1b,zb-v --message-bytes 1MB --topology in/topology-nics.ini -o out.csv --critical-path
+	try 'out.txt' $shape -s zb-h1 --op-times in/op-times.csv --timeline out.txt
+	try 'out.json out.html' $shape -s 1f1b --runtime pytorch-2.15 --chrome-trace out.json --report out.html
+	try '' $shape -s gpipe,1f1b --costs in/costs-power.ini
+	try '' list
+	try '' explain zb-v
+	try '' validate in/order.csv
+	try 'out.csv' export -s dualpipev --pp 2 -m 4 -o out.csv
+	try '' diff in/order.csv in/other.csv
+	try 'out.json' steady zb-h1 --pp 2 -f json -o out.json
+	try 'out.csv' optimize $shape --placement v --moves 200 -j 1 -o out.csv
+	try '' optimize --pp 2 -m 2 --samples 5 --jitter 5% --moves 20 -j 1
+	try 'out.csv' sweep --pp 2 -m 2:6:2 -s 1f1b,zb-v --max-activations 2/3 -j 1 -o out.csv
+	try 'out.csv' model in/model-config.json --pp 2 -o out.csv
+	try 'out.csv' plan --model in/model-config.json --gpus 2 --memory 80GiB --global-batch 4 -s 1f1b -j 1 -o out.csv
+	try 'out.ini' calibrate in/trace-small.csv -o out.ini
+	try '' calibrate in/trace-series.csv --figures
+	try '' calibrate in/profile.json
+	try 'out.json' diagnose in/run/ops.csv --step 2 -f json -o out.json
+}
+finish
