@@ -160,8 +160,7 @@ static gboolean check_head(PipesimInput *input, GError **error)
 	} others[] = {
 		{"SQLite format 3", 16,
 			"a database of SQLite, not text; of nsys the tables are read: nsys "
-			"stats -r "
-			"nvtx_gpu_proj_trace,cuda_gpu_trace --format csv FILE"},
+			"stats -r nvtx_gpu_proj_trace,cuda_gpu_trace --format csv FILE"},
 		{"\x28\xb5\x2f\xfd", 4, "packed by zstd; unpack it, or pack it with gzip"},
 		{"\xfd"
 		 "7zXZ",

@@ -97,8 +97,8 @@ static gboolean is_json(const char *head)
 /* Written as a profiler writes its traces. */
 static gboolean is_timeline(const char *head)
 {
-	return g_str_has_prefix(head, "{\n  \"displayTimeUnit\": \"ns\",\n  \"otherData\": "
-				      "{\"version\": ");
+	return g_str_has_prefix(
+		head, "{\n  \"displayTimeUnit\": \"ns\",\n  \"otherData\": {\"version\": ");
 }
 
 static gboolean is_picture(const char *head)

@@ -453,8 +453,8 @@ static void read_numbers(
 		fault(reader, group, key->name,
 			kinds ? "'%.80s' is not five whole numbers from %" G_GINT64_FORMAT
 				" to %" G_GINT64_FORMAT ", of F;I;W;B;FB"
-			      : "'%.80s' is not one or two whole numbers from "
-				"%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT ", separated by ;",
+			      : "'%.80s' is not one or two whole numbers from %" G_GINT64_FORMAT
+				" to %" G_GINT64_FORMAT ", separated by ;",
 			text, key->least, key->most);
 		return;
 	}

@@ -416,8 +416,8 @@ PipesimNetwork *pipesim_network_read_ini(PipesimIni *taken, GError **error)
 		pipesim_ini_fault(ini, first, 1, "[inter] is missing: the links between nodes");
 	if (inter != NULL && pipesim_ini_find(ini, TOPOLOGY, "ranks_per_node") == NULL)
 		pipesim_ini_fault(ini, inter->first_line, 1,
-			"[inter] needs ranks_per_node in [" TOPOLOGY "]: without it all ranks "
-			"are on one node");
+			"[inter] needs ranks_per_node in [" TOPOLOGY
+			"]: without it all ranks are on one node");
 	if (network->share == PIPESIM_LINK_NODE &&
 		pipesim_ini_find(ini, INTRA, "duplex") != NULL)
 		pipesim_ini_fault(ini, intra->first_line, 1,

@@ -36,8 +36,7 @@ typedef struct {
 static gboolean read_header(Reader *reader, const PipesimCsvRecord *record, GError **error)
 {
 	static const char header[] =
-		"the header is stage,microbatch,F,I,W, with ,B behind it, or "
-		"microbatch,length";
+		"the header is stage,microbatch,F,I,W, with ,B behind it, or microbatch,length";
 	const PipesimCsvCell *cells = record->cells;
 
 	reader->lengths = record->n_cells == 2 && strcmp(cells[0].text, "microbatch") == 0 &&
@@ -171,8 +170,7 @@ static gboolean fail_missing(const Reader *reader, gsize at, GError **error)
 			microbatch, reader->microbatches);
 	return pipesim_fail_at(error, path, 1, 1,
 		"no times of micro-batch %u in stage %u; write a line for each of %u "
-		"micro-batches "
-		"in each of %u stages, from 0 on",
+		"micro-batches in each of %u stages, from 0 on",
 		microbatch, part, reader->microbatches, reader->parts);
 }
 
@@ -252,8 +250,7 @@ gboolean pipesim_op_times_read(
 	if (lines->len == 0)
 		return pipesim_fail_at(error, pipesim_csv_path(csv), 1, 1,
 			"no times; write a header stage,microbatch,F,I,W and a line for each "
-			"stage "
-			"and micro-batch");
+			"stage and micro-batch");
 	if (!place_lines(&reader, times, error))
 		return FALSE;
 	if (!set_averages(costs, times, ranks, &fault))

@@ -375,7 +375,7 @@ PipesimInstance *pipesim_instance_new(const PipesimInstanceOf *of, GError **erro
 	if (ops > PIPESIM_MAX_OPS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops are more than the %u that a search takes; "
-			"take fewer ranks or micro-batches",
+					     "take fewer ranks or micro-batches",
 			ops, PIPESIM_MAX_OPS);
 		return NULL;
 	}

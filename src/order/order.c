@@ -167,12 +167,11 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 	for (guint chunk = 0; chunk < shape->chunks; chunk++)
 		x->ok &= x->chunks[chunk].n_forward == x->per_chunk &&
 			 x->chunks[chunk].n_backward == x->per_chunk;
-	return x->ok ||
-	       pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
-		       "the generator does not give rank %u every micro-batch exactly once, "
-		       "forward before backward (%u ranks, %u micro-batches); this is a fault "
-		       "of pipesim, please report it",
-		       rank, shape->ranks, shape->microbatches);
+	return x->ok || pipesim_fail(error, PIPESIM_ERROR_INCOMPLETE,
+				"the generator does not give rank %u every micro-batch exactly "
+				"once, forward before backward (%u ranks, %u micro-batches); "
+				"this is a fault of pipesim, please report it",
+				rank, shape->ranks, shape->microbatches);
 }
 
 /* Fills @program, which has room for every op of the closed @order, and links it: completeness and

@@ -175,10 +175,9 @@ static void explain_place(Linker *linker, guint32 before, guint32 after)
 			after_rank, before_rank);
 		pipesim_op_print(program, before_rank, &program->ops[before], text);
 	} else {
-		g_string_append(text, before == after
-					      ? " overlaps itself: its halves are of one "
-						"micro-batch; pair different ones"
-					      : " comes before ");
+		g_string_append(text, before == after ? " overlaps itself: its halves are of "
+							"one micro-batch; pair different ones"
+						      : " comes before ");
 		if (before != after) {
 			pipesim_op_print(program, before_rank, &program->ops[before], text);
 			g_string_append(text, ", which it needs; put it after");

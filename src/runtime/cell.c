@@ -43,8 +43,8 @@ static const char *const words[PIPESIM_N_ACTIONS] = {
 
 static const char expected[] = "write 0F0, 7I10, 7W10, 3B2 or (0F7;7B13)OVERLAP_F_B";
 static const char expected_data[] =
-	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, "
-	"0RESHARD, 0REDUCE_GRAD, 0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
+	"write 0SEND_F3, 1RECV_F3, 1SEND_B3, 0RECV_B3, 0UNSHARD, 0RESHARD, 0REDUCE_GRAD, "
+	"0WAIT_SEND_F3 or 0WAIT_REDUCE_GRAD";
 
 /* Cells while they are read; what they say goes behind the other actions of @file. What reads a
  * part of a cell returns what comes after that part, or NULL and sets @wrong and @why. */

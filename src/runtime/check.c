@@ -339,10 +339,9 @@ static gboolean check_turns(const PipesimLowering *lowering, PipesimArena *arena
 				&actions[find_sent(lowering, turn, rank, i)], send);
 			pipesim_fault(places, lowering->from_file ? i : actions[i].op,
 				"%s on rank %u takes what %s on rank %u sends: messages "
-				"between "
-				"two ranks are matched by their order, so a wrong tensor is "
-				"used "
-				"without an error; receive in the order of sending",
+				"between two ranks are matched by their order, so a wrong "
+				"tensor is used without an error; receive in the order of "
+				"sending",
 				receive->str, rank, send->str, other);
 		}
 	}

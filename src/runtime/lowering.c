@@ -68,7 +68,7 @@ PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	if (lowering->actions == NULL || lowering->rank_begin == NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 			"%" G_GUINT64_FORMAT " ops, sends and receives do not fit in memory; "
-			"take fewer ranks or micro-batches",
+					     "take fewer ranks or micro-batches",
 			n_actions);
 		pipesim_lowering_free(lowering);
 		return NULL;

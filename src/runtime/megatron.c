@@ -375,8 +375,7 @@ static gboolean refuse(GError **error, guint rank, const char *why)
 {
 	return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 		"Megatron runs 1f1b and interleaved-1f1b in the order that all its ranks know; "
-		"on rank "
-		"%u %s",
+		"on rank %u %s",
 		rank, why);
 }
 
@@ -446,8 +445,7 @@ static gboolean check_order(
 		if (last < seat->ranks)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"Megatron: a group of %u micro-batch%s is smaller than the %u "
-				"ranks "
-				"that it goes round; take a multiple of the ranks",
+				"ranks that it goes round; take a multiple of the ranks",
 				last, last == 1 ? "" : "es", seat->ranks);
 	}
 	for (guint32 i = 0; i < seat->n; i++) {
@@ -522,10 +520,8 @@ static gboolean lower(PipesimLowerer *lowerer, GError **error)
 		if (lowerer->issuing->no_overlap && ranks <= 2)
 			return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 				"Megatron overlaps messages of virtual stages over 2 ranks or "
-				"fewer: a "
-				"batch would hold two messages between the same ranks; leave "
-				"out "
-				"--no-overlap");
+				"fewer: a batch would hold two messages between the same "
+				"ranks; leave out --no-overlap");
 		exchange(&seat, &(Exchange){NONE, rank > 0 ? forward[0] : NONE, NONE, NONE});
 		if (seat.batched)
 			run_batched(&seat);

@@ -161,8 +161,7 @@ static gboolean issue(PipesimLowerer *lowerer, PipesimShardingRules rules, GErro
 	if (rules.active < 2 && pipesim_program_has_pairs(program))
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--active-stages 1: an overlapped pair needs both of its stages; take "
-			"2 "
-			"or more");
+			"2 or more");
 	todo = g_new0(PipesimList, ranks);
 	for (guint rank = 0; ok && rank < ranks; rank++)
 		ok = find_ahead(lowerer, rank, rules.active, &rules.ahead, error) &&

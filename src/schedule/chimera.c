@@ -274,10 +274,10 @@ const PipesimSchedule pipesim_schedule_chimera = {
 	.check = check,
 	.generate = generate,
 	.bubble.text = "(PP/N-1)(F+B)",
-	.bubble.letters = "F is the forward and B the full backward (I + W) of one stage for "
-			  "one micro-batch; N pipelines, both directions together "
-			  "(--pipelines; 2). The paper gives it as a rate at F = B, with two "
-			  "pipelines (PP-2)/(2M+PP-2).",
+	.bubble.letters =
+		"F is the forward and B the full backward (I + W) of one stage for one "
+		"micro-batch; N pipelines, both directions together (--pipelines; 2). The "
+		"paper gives it as a rate at F = B, with two pipelines (PP-2)/(2M+PP-2).",
 	.bubble.value = bubble,
 	.bubble.conditions =
 		{{"F = B", pipesim_holds_f_is_b,
@@ -372,18 +372,17 @@ const PipesimSchedule pipesim_schedule_chimera_halving = {
 	.activations.exact = "The largest rank; the ranks range from 3PP/4+1/2 to PP.",
 	.extensions = {{NULL, "pipesim's reading of the paper, as no code is public; half a "
 			      "backward is assumed to take half the time"}},
-	.notes =
-		"A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
-		"its F and B: these are the numbers in phases, timelines and exported orders, "
-		"which list 2M. M, and all that is counted by micro-batch, is of whole ones. "
-		"Times and activations of a half are half of those given, and so are the "
-		"bytes that it sends over links; P2P is that of a message, whatever its "
-		"size.\n\nA forward is one op of a whole micro-batch: no rank starts it "
-		"before the previous one has finished. Both of its halves run back to back, "
-		"and every second stage runs them the other way round, so that it waits for "
-		"the last one. Rules that match messages in order (--runtime single, deepseek) "
-		"therefore refuse it; forward doubling hangs there too.\n\nEach rank holds "
-		"two stages, so there are two copies of the parameters. The all-reduce of "
-		"gradients between the two copies of a stage is outside these formulae and "
-		"outside the simulation.",
+	.notes = "A micro-batch is two halves here, 2k and 2k + 1 of micro-batch k, each with "
+		 "its F and B: these are the numbers in phases, timelines and exported orders, "
+		 "which list 2M. M, and all that is counted by micro-batch, is of whole ones. "
+		 "Times and activations of a half are half of those given, and so are the "
+		 "bytes that it sends over links; P2P is that of a message, whatever its "
+		 "size.\n\nA forward is one op of a whole micro-batch: no rank starts it "
+		 "before the previous one has finished. Both of its halves run back to back, "
+		 "and every second stage runs them the other way round, so that it waits for "
+		 "the last one. Rules that match messages in order (--runtime single, "
+		 "deepseek) therefore refuse it; forward doubling hangs there too.\n\nEach "
+		 "rank holds two stages, so there are two copies of the parameters. The "
+		 "all-reduce of gradients between the two copies of a stage is outside these "
+		 "formulae and outside the simulation.",
 };

@@ -174,32 +174,29 @@ const PipesimSchedule pipesim_schedule_dualpipe = {
 	.bubble.value = bubble,
 	.bubble.conditions = {CONDITIONS("PP/2-1")},
 	.bubble.uneven = uneven,
-	.bubble.exact =
-		"Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = F+B every "
-		"rank idles just that long. With F&B < F+B the ranks run different numbers of "
-		"pairs, so their bubbles differ, and the formula gives the largest: that of "
-		"the four ranks around the middle.",
+	.bubble.exact = "Exact when M >= 2 PP, F = I, W <= F and B <= F&B <= F+B. With F&B = "
+			"F+B every rank idles just that long. With F&B < F+B the ranks run "
+			"different numbers of pairs, so their bubbles differ, and the formula "
+			"gives the largest: that of the four ranks around the middle.",
 	.activations.text = "PP+1",
 	.activations.value = activations,
-	.activations.exact =
-		"Exact on every rank when M >= 2 PP, whether activations are freed at I or at "
-		"W; with fewer micro-batches ranks hold less.",
-	.notes =
-		"Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
-		"end, and count what it waits for, hop by hop. Before its first op: one F per "
-		"hop, until the first forward has come in from the end. When the forwards run "
-		"out: the outer ranks still run pairs where the middle ranks run backwards "
-		"alone, so each hop costs F&B - B. After its last op: the last backward for "
-		"input still travels outwards, one I per hop, while every rank further out has "
-		"one W fewer left to do: I - W. Together F + (F&B - B) + (I - W) per hop, "
-		"which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
-		"formula. It also shows where it stops being exact: the first term is F, not "
-		"I, and the last needs W <= I.\n\nMemory. There are two copies of the "
-		"parameters (2x), because each rank holds a stage of either direction; "
-		"activations are PP+1. A widely read article gives the activations as "
-		"\"2 x PP + 1\": it merges two columns of DeepSeek's table. "
-		"The +1 is the overlapped pair, which holds the micro-batch that it starts "
-		"and the one that it ends at the same time.",
+	.activations.exact = "Exact on every rank when M >= 2 PP, whether activations are "
+			     "freed at I or at W; with fewer micro-batches ranks hold less.",
+	.notes = "Where the formula comes from. Look at a middle rank, PP/2-1 hops from its "
+		 "end, and count what it waits for, hop by hop. Before its first op: one F per "
+		 "hop, until the first forward has come in from the end. When the forwards run "
+		 "out: the outer ranks still run pairs where the middle ranks run backwards "
+		 "alone, so each hop costs F&B - B. After its last op: the last backward for "
+		 "input still travels outwards, one I per hop, while every rank further out "
+		 "has one W fewer left to do: I - W. Together F + (F&B - B) + (I - W) per hop, "
+		 "which with F = I and B = I + W is F&B + B - 3W; times PP/2-1 hops it is the "
+		 "formula. It also shows where it stops being exact: the first term is F, not "
+		 "I, and the last needs W <= I.\n\nMemory. There are two copies of the "
+		 "parameters (2x), because each rank holds a stage of either direction; "
+		 "activations are PP+1. A widely read article gives the activations as \"2 x "
+		 "PP + 1\": it merges two columns of DeepSeek's table. The +1 is the "
+		 "overlapped pair, which holds the micro-batch that it starts and the one that "
+		 "it ends at the same time.",
 };
 
 const PipesimSchedule pipesim_schedule_dualpipev = {
@@ -232,10 +229,9 @@ const PipesimSchedule pipesim_schedule_dualpipev = {
 		"compares at equal numbers of stages, and so puts DualPipeV on PP/2 ranks.",
 	.activations.text = "PP+1/2",
 	.activations.value = activations_v,
-	.activations.exact =
-		"2PP+1 chunks of half a rank's share, exact on every rank when M >= 2 PP; with "
-		"fewer micro-batches ranks hold less. DeepSeek's PP+1 is the same at equal "
-		"numbers of stages.",
+	.activations.exact = "2PP+1 chunks of half a rank's share, exact on every rank when M "
+			     ">= 2 PP; with fewer micro-batches ranks hold less. DeepSeek's "
+			     "PP+1 is the same at equal numbers of stages.",
 	.notes = "There is one copy of the parameters: a rank holds two different stages of "
 		 "half the size. The 2x in DeepSeek's table is relative to a plain pipeline on "
 		 "twice as many ranks.",

@@ -36,6 +36,6 @@ const PipesimSchedule pipesim_schedule_gpipe = {
 	.activations.text = "M",
 	.activations.value = pipesim_activations_m,
 	.activations.exact = "Exact on every rank: nothing is freed before the last forward.",
-	.notes = "1F1B has the same bubble and only saves memory. PyTorch asks for M >= "
-		 "PP; the order itself needs no such rule, so pipesim takes any M.",
+	.notes = "1F1B has the same bubble and only saves memory. PyTorch asks for M >= PP; "
+		 "the order itself needs no such rule, so pipesim takes any M.",
 };

@@ -182,8 +182,7 @@ static gboolean check(const PipesimShape *shape, GError **error)
 	if (m < ranks)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--pairs needs groups of PP micro-batches or more, but there are %u on "
-			"%u "
-			"ranks; nearest: %u micro-batches",
+			"%u ranks; nearest: %u micro-batches",
 			m, ranks, ranks);
 	while (m % nearest != 0 && m % nearest < ranks)
 		nearest++;
@@ -311,8 +310,8 @@ const PipesimSchedule pipesim_schedule_interleaved_1f1b = {
 		 "backward, so that the F and B of a steady step do not need each other, and "
 		 "runs both as one op, in which the all-to-all messages of the one are hidden "
 		 "behind the computation of the other: FB is what that takes. A rank holds one "
-		 "chunk more.\n\nWhere the last group would be shorter than PP, the "
-		 "first one takes its micro-batches, which keeps the bubble as in the formula.",
+		 "chunk more.\n\nWhere the last group would be shorter than PP, the first one "
+		 "takes its micro-batches, which keeps the bubble as in the formula.",
 };
 
 const PipesimSchedule pipesim_schedule_interleaved_zb = {
@@ -344,10 +343,9 @@ const PipesimSchedule pipesim_schedule_interleaved_zb = {
 	.bubble.exact = "Exact when W <= F, W <= I and groups have at least PP micro-batches.",
 	.activations.text = "min(M, ((V-1)G+PP)/V)",
 	.activations.value = activations_zb,
-	.activations.exact =
-		"Exact on the fullest rank when activations are held until their weight "
-		"gradient, on every rank when groups have at least PP/2 micro-batches; G is "
-		"the largest group.",
+	.activations.exact = "Exact on the fullest rank when activations are held until their "
+			     "weight gradient, on every rank when groups have at least PP/2 "
+			     "micro-batches; G is the largest group.",
 	.extensions = {{groups_fit, long_group}, {groups_fill_pp, blocking_group},
 		{groups_part, rest}},
 	.notes = "With one chunk (--chunks 1) the bubble is that of ZB-H1. Groups are those of "

@@ -108,6 +108,6 @@ const PipesimSchedule pipesim_schedule_v_one_f_one_b = {
 			     "the orders. The authors give the leading term, 2PP/3.",
 	.notes = "The order does not depend on the times. It is laid out in slots, one for F "
 		 "and two for B: the pattern of a micro-batch repeats every six slots, and the "
-		 "start is compressed as far as the activations of the pattern allow. "
-		 "The authors publish no formula for this bubble.",
+		 "start is compressed as far as the activations of the pattern allow. The "
+		 "authors publish no formula for this bubble.",
 };

@@ -146,10 +146,10 @@ const PipesimSchedule pipesim_schedule_v_min = {
 	.bubble.conditions = {{"F = I = W", pipesim_holds_times_equal, equal_slots},
 		{"M >= 2 PP", pipesim_holds_m_ge_2pp, ends_meet}},
 	.bubble.approximate = approximate,
-	.bubble.exact = "Never exact: an approximation. Counted on the orders, with F = I = W, "
-			"P2P = 0 and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP "
-			"(4PP-7)F/2, and 0 at PP = 1: at PP 8 and M 20 13.5 F where the "
-			"formula has 12.54 F.",
+	.bubble.exact =
+		"Never exact: an approximation. Counted on the orders, with F = I = W, P2P = 0 "
+		"and M >= 2 PP, the bubble is (4PP-5)F/2, where 3 divides PP (4PP-7)F/2, and 0 "
+		"at PP = 1: at PP 8 and M 20 13.5 F where the formula has 12.54 F.",
 	.activations.text = "PP/3",
 	.activations.value = activations_min,
 	.activations.is_approximate = TRUE,

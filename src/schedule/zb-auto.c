@@ -27,9 +27,9 @@ static void note(const PipesimShape *shape, const PipesimZbResult *result, Pipes
 			activations, plural);
 	else
 		text = g_strdup_printf(
-			"lower bounds at these times, within %s activation%s and "
-			"with messages that never block: makespan %s ms (here "
-			"%s), span from first start to last end %s ms (here %s)",
+			"lower bounds at these times, within %s activation%s and with messages "
+			"that never block: makespan %s ms (here %s), span from first start to "
+			"last end %s ms (here %s)",
 			activations, plural,
 			pipesim_print_ms(makespan_bound, result->makespan_bound),
 			pipesim_print_ms(makespan, result->makespan),
@@ -92,11 +92,10 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 	.starts = {&pipesim_schedule_gpipe, &pipesim_schedule_one_f_one_b,
 		&pipesim_schedule_zb_h1, &pipesim_schedule_zb_h2},
 	.bubble.text = "(PP-1)(F+I-W) where N = PP",
-	.bubble.letters =
-		"N is what a rank may hold (below), PP by default. I is the backward "
-		"for input, which the zero-bubble paper calls B. For other N < M it is max(0, "
-		"(PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - (N-1)(I+W)), and for N "
-		">= M max(0, (PP-1)(F+I) - (M-1)W).",
+	.bubble.letters = "N is what a rank may hold (below), PP by default. I is the backward "
+			  "for input, which the zero-bubble paper calls B. For other N < M it "
+			  "is max(0, (PP-1)(F+I) - (N-1)F) + max(0, (PP-1)(F+I) - (N-1)(I+W)), "
+			  "and for N >= M max(0, (PP-1)(F+I) - (M-1)W).",
 	.bubble.value = bubble,
 	.bubble.is_span = TRUE,
 	.bubble.conditions = {{"N = PP", limit_is_pp,
@@ -111,41 +110,31 @@ const PipesimSchedule pipesim_schedule_zb_auto = {
 			"start and last end when M > N: before its first I it can run at most "
 			"N forwards, and after its last F only the I and W of the "
 			"micro-batches that it holds. No order that holds N activations until "
-			"their W has less idle time. The search reaches it when N = "
-			"PP, W <= F, W <= I, P2P = 0 and M >= 2 PP, where it is (PP-1)(F+I-W).",
+			"their W has less idle time. The search reaches it when N = PP, W <= "
+			"F, W <= I, P2P = 0 and M >= 2 PP, where it is (PP-1)(F+I-W).",
 	.activations.text = "N",
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
 	.activations.exact =
 		"N is --max-activations, PP by default, or what --memory-limit leaves after "
-		"the "
-		"parameters if that is smaller. No rank holds more. Where bytes are known, the "
-		"share "
-		"that the backward for input frees counts only until then, so more than N "
-		"micro-batches may be in flight.",
-	.notes =
-		"Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
-		"first I; F, I and W in turn; the remaining I and W after the last "
-		"F.\n\nThe search starts with the eight variants of the authors' heuristic: "
-		"rounds of one F and one I per rank, with W where it fits before an arrival, "
-		"and three "
-		"binary decisions. It then tries orders that run whatever "
-		"can run first, and rounds with a target for the idle time, found by "
-		"bisection between the best "
-		"result so far and a lower bound. An order replaces the best one if its span "
-		"or its "
-		"makespan is shorter and neither is longer. The search ends when both lower "
-		"bounds are reached "
-		"or after a fixed number of ops, so the same costs give the same order "
-		"on every machine. A larger limit is not always used well, so the search is "
-		"repeated within "
-		"tighter limits, as long as their bounds allow a shorter makespan "
-		"and the effort is small.\n\nFinally the orders of gpipe, 1f1b, zb-h1 and "
-		"zb-h2 "
-		"that fit are simulated under the rules of --runtime and over the links of the "
-		"run, and the shortest is taken; a note says which.\n\nThe lower bound is the "
-		"largest, over all ranks, of two values: the two gaps above, with the rank's "
-		"own stages and "
-		"messages, and the time for which all micro-batches are held, "
-		"divided by the limit.",
+		"the parameters if that is smaller. No rank holds more. Where bytes are known, "
+		"the share that the backward for input frees counts only until then, so more "
+		"than N micro-batches may be in flight.",
+	.notes = "Placement: rank r holds stage r. Phases: a warm-up of forwards until the "
+		 "first I; F, I and W in turn; the remaining I and W after the last F.\n\nThe "
+		 "search starts with the eight variants of the authors' heuristic: rounds of "
+		 "one F and one I per rank, with W where it fits before an arrival, and three "
+		 "binary decisions. It then tries orders that run whatever can run first, and "
+		 "rounds with a target for the idle time, found by bisection between the best "
+		 "result so far and a lower bound. An order replaces the best one if its span "
+		 "or its makespan is shorter and neither is longer. The search ends when both "
+		 "lower bounds are reached or after a fixed number of ops, so the same costs "
+		 "give the same order on every machine. A larger limit is not always used "
+		 "well, so the search is repeated within tighter limits, as long as their "
+		 "bounds allow a shorter makespan and the effort is small.\n\nFinally the "
+		 "orders of gpipe, 1f1b, zb-h1 and zb-h2 that fit are simulated under the "
+		 "rules of --runtime and over the links of the run, and the shortest is taken; "
+		 "a note says which.\n\nThe lower bound is the largest, over all ranks, of two "
+		 "values: the two gaps above, with the rank's own stages and messages, and the "
+		 "time for which all micro-batches are held, divided by the limit.",
 };

@@ -528,27 +528,22 @@ const PipesimSchedule pipesim_schedule_zb_v_auto = {
 	.activations.value = pipesim_activations_limit,
 	.activations.is_most = TRUE,
 	.activations.exact =
-		"N is --max-activations, PP by default, or what --memory-limit "
-		"leaves after the parameters if that is smaller. No rank holds more; "
-		"fewer if M is small or forwards are long. Where bytes are known, the "
-		"share that the backward for input frees counts only until then, so more "
-		"micro-batches may be in flight.",
+		"N is --max-activations, PP by default, or what --memory-limit leaves after "
+		"the parameters if that is smaller. No rank holds more; fewer if M is small or "
+		"forwards are long. Where bytes are known, the share that the backward for "
+		"input frees counts only until then, so more micro-batches may be in flight.",
 	.notes = "Placement: rank r holds stages r and 2PP-1-r. Phases: a warm-up of forwards "
 		 "until the first micro-batch has returned to each rank; rounds; the remaining "
-		 "weight "
-		 "gradients.\n\n"
+		 "weight gradients.\n\n"
 		 "The order follows from F, I, W and P2P of every stage and rank. Four ways to "
 		 "decide about weight gradients that do not quite fit are tried, and each is "
-		 "repeated with "
-		 "the idle times that it ended with as long as that helps; the best has the "
-		 "shortest "
-		 "idle time between a rank's first start and last end. "
+		 "repeated with the idle times that it ended with as long as that helps; the "
+		 "best has the shortest idle time between a rank's first start and last end. "
 		 "With stages of unequal length a round may have no input; then the same is "
-		 "tried with average times. All this is repeated within tighter limits, "
-		 "down to PP activations, as long as the effort is small, and the order with "
-		 "the shortest makespan is kept.\n\n"
+		 "tried with average times. All this is repeated within tighter limits, down "
+		 "to PP activations, as long as the effort is small, and the order with the "
+		 "shortest makespan is kept.\n\n"
 		 "Finally the orders of 1f1b-v, zb-v, v-half and v-min that fit are simulated "
-		 "under "
-		 "the rules of --runtime and over the links of the run, and the shortest is "
-		 "taken; a note says which.",
+		 "under the rules of --runtime and over the links of the run, and the shortest "
+		 "is taken; a note says which.",
 };

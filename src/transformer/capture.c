@@ -59,10 +59,8 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 	if (layer->hidden == 0 || costs->components == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--trace with --model scales components by FLOPs, but this trace does "
-			"not "
-			"tell what it measured (model=deepseek-v3 hidden=..., tokens, seq); "
-			"give "
-			"--device, or leave out --model");
+			"not tell what it measured (model=deepseek-v3 hidden=..., tokens, "
+			"seq); give --device, or leave out --model");
 	count_flops(layer, &sum);
 	for (guint phase = 0; phase < G_N_ELEMENTS(phases); phase++) {
 		gint64 rows = layer->tokens;
@@ -80,8 +78,7 @@ gboolean pipesim_capture_rates(const PipesimCosts *costs, PipesimRates *rates, G
 		if (attention <= 0 || experts <= 0)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--trace with --model needs attn and mlp of phase %s, which "
-				"this "
-				"trace lacks",
+				"this trace lacks",
 				phases[phase]);
 		rates->rate[PIPESIM_WORK_PROJECTION][phase] = own / attention;
 		rates->rate[PIPESIM_WORK_CORE][phase] = own / attention;

@@ -192,8 +192,8 @@ static gboolean expand_letters(const Letters *from, Letters *to, GError **error)
 				letter == '*' || g_ascii_isdigit(letter)
 					? "a repetition is of one letter or group: t*4, (tt|)*2"
 					: "E (embedding), t (layer), m (multi-token "
-					  "prediction), L "
-					  "(head and loss) or | is expected here");
+					  "prediction), L (head and loss) or | is expected "
+					  "here");
 		at++;
 		if (text[at] == '*') {
 			at++;

@@ -91,8 +91,7 @@ static gboolean read_stages(Reader *reader, GError **error)
 	if (token != PIPESIM_JSON_CLOSE_ARRAY)
 		return pipesim_json_fail(reader->json, error,
 			"a list of lists is expected here: [[\"tok_embeddings\", "
-			"\"layers.0\"], "
-			"...]");
+			"\"layers.0\"], ...]");
 	if (!reader->embedding || !reader->head || reader->next != reader->model->layers)
 		return pipesim_json_fail(reader->json, error,
 			!reader->embedding ? "tok_embeddings is missing"

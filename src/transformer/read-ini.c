@@ -152,7 +152,7 @@ static void check_required(PipesimIni *ini)
 		else if (strcmp(keys[i].name, "version") == 0)
 			pipesim_ini_fault(ini, 1, 1,
 				"[" MODEL "] with version = 1 is missing; is this a model's "
-				"description?");
+					  "description?");
 	}
 }
 
@@ -177,8 +177,8 @@ static void complete(PipesimIni *ini, Fields *fields)
 		model->kv_heads = model->heads;
 	if (latent && (model->kv_heads > 0 || model->head_dim > 0))
 		fault_at(ini, LATENT, NULL,
-			"[" LATENT "] gives the sizes of heads; leave out kv_heads and "
-			"head_dim");
+			"[" LATENT
+			"] gives the sizes of heads; leave out kv_heads and head_dim");
 	if (!latent && model->heads % model->kv_heads != 0)
 		fault_at(ini, MODEL, "kv_heads", "kv_heads does not divide heads");
 	if (!latent && model->head_dim == 0 && model->hidden % model->heads != 0)

@@ -229,8 +229,7 @@ static gboolean take(const Totals *totals, PipesimStage *stage, GError **error)
 		if (amounts[i] >= MOST)
 			return pipesim_fail(error, PIPESIM_ERROR_LIMIT,
 				"a stage of this model holds 2^62 bytes or more; give smaller "
-				"sizes, "
-				"or share them by --tp and --pp");
+				"sizes, or share them by --tp and --pp");
 		*to[i] = (gint64)amounts[i];
 	}
 	return TRUE;
