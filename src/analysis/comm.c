@@ -12,8 +12,8 @@ static gboolean measure_ranks(
 	const PipesimProgram *program = step->program;
 	const PipesimTimeline *timeline = step->timeline;
 	g_autoptr(PipesimArena) arena = pipesim_arena_new();
-	/* By op: when the last of its inputs from other ranks had been computed, and when it could
-	 * have been there if no message had waited for another. */
+	/* By op: when the last of its inputs from other ranks had been computed, and when it
+	 * could have been there if no message had waited for another. */
 	gint64 *computed_at = pipesim_arena_array(arena, gint64, program->n_ops);
 	gint64 *there_at = pipesim_arena_array(arena, gint64, program->n_ops);
 

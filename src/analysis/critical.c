@@ -1,7 +1,7 @@
 /* Why a step takes as long as it does: the critical path of its timeline, and a bound that no
- * order of the same ops can beat, from their data dependencies alone: a rank cannot begin before
- * its first input exists (its head), has all its work to do, and what follows its last op takes
- * its time (its tail). */
+ * order of the same ops can beat, from their data dependencies alone: a rank cannot begin
+ * before its first input exists (its head), has all its work to do, and what follows its last
+ * op takes its time (its tail). */
 #include "config.h"
 
 #include "analysis/parts.h"
@@ -88,8 +88,8 @@ static PipesimKind backward_of(const Place *place)
 	return place->split ? PIPESIM_I : PIPESIM_B;
 }
 
-/* Forwards go from the first stage to the last, backwards come back; from the end of a chain to its
- * begin it is the other way round. */
+/* Forwards go from the first stage to the last, backwards come back; from the end of a chain to
+ * its begin it is the other way round. */
 static void walk(Chains *chains)
 {
 	const PipesimShape *shape = &chains->order->shape;
@@ -328,8 +328,9 @@ static void find_tails(Graph *graph)
 	}
 }
 
-/* Ops in buckets of 2^shift ns by their starts: no wider than any op takes, so that none needs another
- * one of its bucket. FALSE where ops are too short for that, in a step as long as this one. */
+/* Ops in buckets of 2^shift ns by their starts: no wider than any op takes, so that none needs
+ * another one of its bucket. FALSE where ops are too short for that, in a step as long as this
+ * one. */
 static gboolean order_by_start(Graph *graph)
 {
 	const PipesimTimeline *timeline = graph->step->timeline;
@@ -439,7 +440,8 @@ guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op)
 	return PIPESIM_NO_CAUSE;
 }
 
-/* The op that @cause is, back over messages and shards in between; PIPESIM_NO_OP where that began at 0. */
+/* The op that @cause is, back over messages and shards in between; PIPESIM_NO_OP where that
+ * began at 0. */
 static guint32 op_of(const PipesimTimeline *timeline, guint64 cause)
 {
 	cause = pipesim_timeline_cause(timeline, cause);

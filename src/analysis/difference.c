@@ -4,8 +4,8 @@
 #include "runtime/cell.h"
 #include <string.h>
 
-/* Trying each rank alone simulates once a rank: above this many ops in all it is left out. Where
- * messages wait an op takes several times as long. */
+/* Trying each rank alone simulates once a rank: above this many ops in all it is left out.
+ * Where messages wait an op takes several times as long. */
 #define MAX_TRIED_OPS         (1u << 24)
 #define MAX_TRIED_OPS_WAITING (1u << 21)
 
@@ -165,7 +165,8 @@ static PipesimProgram *splice(const Pair *pair, guint rank)
 		       : NULL;
 }
 
-/* Under the rules of A; lists of files cannot be mixed: the other ranks' ends would not match. */
+/* Under the rules of A; lists of files cannot be mixed: the other ranks' ends would not
+ * match. */
 static void try_rank_alone(const Pair *pair, guint rank)
 {
 	PipesimRankDifference *out = &pair->difference->rank[rank];

@@ -16,12 +16,13 @@ typedef struct {
 	/* And what stays until the step ends. */
 	const gint64 *step_of;
 	__extension__ __int128 step_bytes;
-	/* By op of the step what is held besides, where that is known; at the moment of that. */
+	/* By op of the step what is held besides, where that is known; at the moment of
+	 * that. */
 	const PipesimBesides *besides;
 	gint64 messages, gathered;
 	gint64 absent; /* of the parameters: gradients that nothing has brought yet */
-	/* What an op of each chunk needs while it runs, by phase (F, I or B, W), where a model is described;
-	 * of the op that runs. */
+	/* What an op of each chunk needs while it runs, by phase (F, I or B, W), where a model
+	 * is described; of the op that runs. */
 	const gint64 *transient_of[3];
 	gint64 transient;
 } PipesimHeld;
@@ -30,8 +31,8 @@ typedef struct {
  * @report: for the bytes of its chunks; it must outlive what is returned */
 PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank);
 
-/** pipesim_held_before, pipesim_held_after: what is held while @op runs, the one of @index of the step, and from its
- * end on. Returns whether that changes anything. */
+/** pipesim_held_before, pipesim_held_after: what is held while @op runs, the one of @index of
+ * the step, and from its end on. Returns whether that changes anything. */
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index);
 gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 index);
 

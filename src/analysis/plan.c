@@ -22,8 +22,8 @@ typedef struct {
 	const PipesimSchedule *schedule; /* whose order it is */
 	PipesimOrder *order;             /* owned; NULL: none yet */
 	gint64 makespan, memory;         /* ns; bytes of the fullest rank */
-	/* What the fullest rank holds and what one activation is: in bytes where these are known,
-	 * each until it is freed, else in parts of an activation. */
+	/* What the fullest rank holds and what one activation is: in bytes where these are
+	 * known, each until it is freed, else in parts of an activation. */
 	gint64 held, each;
 	gboolean fits;
 	gboolean is_shortest; /* no order is shorter, whatever it holds */
@@ -50,8 +50,8 @@ static gint64 activation_bytes(const Search *s, guint rank)
 		bytes_of_rank(s, rank, PIPESIM_UNTIL_WEIGHT));
 }
 
-/* Takes from the activations that a rank may hold those that the memory of some rank has no room
- * for beside its parameters; one stays, so that there is an order to show. */
+/* Takes from the activations that a rank may hold those that the memory of some rank has no
+ * room for beside its parameters; one stays, so that there is an order to show. */
 static void narrow(Search *s)
 {
 	PipesimFraction *most = &s->shape.max_activations;
@@ -71,9 +71,9 @@ static void narrow(Search *s)
 	}
 }
 
-/* No order is shorter than the first forwards on the way to a rank and then all ops of that rank:
- * what @step, of F, I and W, has where it is this short. Full backwards may take less than their
- * halves, and what links slow takes longer in some orders than in others. */
+/* No order is shorter than the first forwards on the way to a rank and then all ops of that
+ * rank: what @step, of F, I and W, has where it is this short. Full backwards may take less
+ * than their halves, and what links slow takes longer in some orders than in others. */
 static gboolean is_shortest(const PipesimStep *step)
 {
 	const PipesimTimes *times = step->job.times;
@@ -136,8 +136,8 @@ static gboolean is_better(const Candidate *a, const Candidate *b)
 	return a->fits ? a->makespan < b->makespan : a->held < b->held;
 }
 
-/* Puts the order of @schedule into @best where it is better. One that is refused, does not fit into
- * this machine's memory or does not run is none. */
+/* Puts the order of @schedule into @best where it is better. One that is refused, does not fit
+ * into this machine's memory or does not run is none. */
 static void try_start(Search *s, const PipesimSchedule *schedule, Candidate *best)
 {
 	Candidate candidate = {.schedule = schedule};
@@ -175,8 +175,9 @@ static void G_GNUC_PRINTF(2, 3) note(PipesimOrder *order, const char *format, ..
 	va_end(args);
 }
 
-/* The best candidate, which need not fit; order NULL with @error where there is none. One that does
- * not run, as it may be under a runtime's rules, is the last choice: who runs it is told why. */
+/* The best candidate, which need not fit; order NULL with @error where there is none. One that
+ * does not run, as it may be under a runtime's rules, is the last choice: who runs it is told
+ * why. */
 static Candidate find_best(Search *s, GError **error)
 {
 	g_autoptr(GError) fault = NULL;

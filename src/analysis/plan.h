@@ -4,10 +4,11 @@
 #include "schedule/schedule.h"
 
 /**
- * pipesim_plan_order: as pipesim_schedule_order(); but of a schedule that is a search the shortest
- * order that fits what a rank may hold, by activations and by bytes: its own or one of those that
- * it starts from, with messages as @scenario has them. Its own stands where no other is shorter.
- * Where none fits it is the search's own without the memory limit. The order's note says which.
+ * pipesim_plan_order: as pipesim_schedule_order(); but of a schedule that is a search the
+ * shortest order that fits what a rank may hold, by activations and by bytes: its own or one of
+ * those that it starts from, with messages as @scenario has them. Its own stands where no other
+ * is shorter. Where none fits it is the search's own without the memory limit. The order's note
+ * says which.
  * @shape, @times: of @schedule in @scenario
  * @costs: of the run: bytes and links
  *

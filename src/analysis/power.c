@@ -3,7 +3,8 @@
 
 #include "analysis/parts.h"
 
-/* How much longer @step takes than the same without what @flags leave out. FALSE with @error. */
+/* How much longer @step takes than the same without what @flags leave out. FALSE with
+ * @error. */
 static gboolean find_effect(
 	const PipesimStep *step, guint flags, gint64 *effect, GError **error)
 {

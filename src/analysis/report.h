@@ -20,13 +20,14 @@ typedef struct {
 	gint64 slowing;
 } PipesimLinkReport;
 
-/* What waiting for messages costs where a runtime's rules are simulated (--runtime). The idle time
- * of a rank is what data dependencies force, its bubble at P2P = 0 without such rules, plus
+/* What waiting for messages costs where a runtime's rules are simulated (--runtime). The idle
+ * time of a rank is what data dependencies force, its bubble at P2P = 0 without such rules,
+ * plus
  * @moves, plus @rules, plus @sharding. */
 typedef struct {
 	const PipesimRuntime *runtime; /* never async, nor native */
-	/* Makespan minus that where gathering and reducing stages (FSDP) take no time, ns; 0 where they take
-	 * none. */
+	/* Makespan minus that where gathering and reducing stages (FSDP) take no time, ns; 0
+	 * where they take none. */
 	gint64 sharding;
 	gint64 rules; /* makespan without @sharding minus that of the same ops where no message
 			 waits for another, ns */
@@ -37,15 +38,15 @@ typedef struct {
 	 * other ranks wait, is in neither. */
 	gint64 *waiting, *moving;
 	gint64 max_waiting;
-	/* By rank, ns: while receives sit on it and wait for their senders (analysis/stays.h), and
-	 * how much of that ops run beside them. */
+	/* By rank, ns: while receives sit on it and wait for their senders (analysis/stays.h),
+	 * and how much of that ops run beside them. */
 	gint64 *resident, *beside;
 	gint64 max_beside;
 	guint32 n_messages;
 } PipesimCommReport;
 
-/* What the power of chips, receives that wait and hosts that launch ops do to a step: its makespan minus that
- * without, ns. Below 0 where ops are faster after idle time. */
+/* What the power of chips, receives that wait and hosts that launch ops do to a step: its
+ * makespan minus that without, ns. Below 0 where ops are faster after idle time. */
 typedef struct {
 	gboolean has_power, has_residence, has_launches; /* the costs know them */
 	gint64 power, residence, launches;
@@ -74,8 +75,9 @@ typedef struct {
 	guint max_peak;
 } PipesimActivations;
 
-/* What a rank holds besides activations and parameters, bytes: while an op runs of messages and of gathered stages, and
- * of both together from its end on. Below 0 where messages are part of activations. */
+/* What a rank holds besides activations and parameters, bytes: while an op runs of messages and
+ * of gathered stages, and of both together from its end on. Below 0 where messages are part of
+ * activations. */
 typedef struct {
 	gint64 messages, gathered;
 	gint64 behind;
@@ -95,7 +97,8 @@ typedef enum {
 	PIPESIM_N_HELD,
 } PipesimHeldPart;
 
-/* pipesim_held_names: "parameters", "activations until I" ...; pipesim_held_keys: "parameters", "until_input" ... */
+/* pipesim_held_names: "parameters", "activations until I" ...; pipesim_held_keys: "parameters",
+ * "until_input" ... */
 extern const char *const pipesim_held_names[PIPESIM_N_HELD];
 extern const char *const pipesim_held_keys[PIPESIM_N_HELD];
 
@@ -115,20 +118,20 @@ typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
 			 carry no bytes */
 	gint64 *until_input, *until_weight; /* the two kinds at that moment; NULL with it */
-	/* What waits between both at that moment, and what the op that runs needs; 0 unless a model
-	 * is described. */
+	/* What waits between both at that moment, and what the op that runs needs; 0 unless a
+	 * model is described. */
 	gint64 *between, *transient;
-	/* By op of the step, where a runtime's list tells of messages whose size is known or of stages that
-	 * are gathered, else NULL; and by rank what that comes to at that moment, each NULL where it is not
-	 * known. */
+	/* By op of the step, where a runtime's list tells of messages whose size is known or of
+	 * stages that are gathered, else NULL; and by rank what that comes to at that moment,
+	 * each NULL where it is not known. */
 	PipesimBesides *besides;
 	gint64 *messages, *gathered;
 	gint64 *parameters; /* of all its stages, and what else stays; NULL with it */
 	gint64 max_parameters;
 	PipesimMoment *fullest; /* of each rank, the first; NULL with peak */
 	PipesimMoment *over;    /* of each rank, the first above the limit; NULL without one */
-	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold the
-	 * same. */
+	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold
+	 * the same. */
 	gint64 *input_of, *weight_of;
 	/* The same where a model is described, else NULL: see PipesimBytes. */
 	gint64 *between_of, *step_of, *transient_of, *forward_transient_of,
@@ -172,7 +175,8 @@ typedef struct {
 	gint64 lower_bound; /* no order of the same ops on the same ranks is shorter, ns */
 } PipesimCriticalPath;
 
-/* Arrays have one element a rank. Ratios stay numerator and denominator until they are printed. */
+/* Arrays have one element a rank. Ratios stay numerator and denominator until they are
+ * printed. */
 typedef struct {
 	guint ranks;
 	gint64 makespan; /* ns */
@@ -206,7 +210,8 @@ typedef struct {
 PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error);
 void pipesim_report_free(PipesimReport *report);
 
-/** pipesim_report_cause: what ended at the moment at which @op of @rank started and let it start, as in
- * PipesimTimeline.cause: an input rather than the op before it on its rank. @step has ops. */
+/** pipesim_report_cause: what ended at the moment at which @op of @rank started and let it
+ * start, as in PipesimTimeline.cause: an input rather than the op before it on its rank. @step
+ * has ops. */
 guint64 pipesim_report_cause(const PipesimStep *step, guint rank, guint32 op);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimReport, pipesim_report_free)

@@ -401,7 +401,8 @@ void pipesim_comparison_finish(PipesimComparison *comparison)
 	}
 }
 
-/* Whose messages wait in the runtime that @run comes from; NULL: they do not, or it has none. */
+/* Whose messages wait in the runtime that @run comes from; NULL: they do not, or it has
+ * none. */
 static const PipesimRuntime *waiting_runtime(const PipesimRun *run)
 {
 	const PipesimRuntime *runtime = pipesim_runtime_resolve(&pipesim_native_runtime,

@@ -43,8 +43,8 @@ typedef struct {
 	const PipesimCosts *costs;
 } PipesimPoint;
 
-/** pipesim_run_points: runs @schedule at @n points. Neighbours that differ in costs alone share an
- * order, and run side by side where no single op is asked for.
+/** pipesim_run_points: runs @schedule at @n points. Neighbours that differ in costs alone share
+ * an order, and run side by side where no single op is asked for.
  * @runs: (out) (array length=n): as pipesim_run_schedule() of each gives them, but for what
  *   repeats (PipesimStep.steady) */
 void pipesim_run_points(const PipesimSchedule *schedule, const PipesimPoint *points, guint n,
@@ -54,16 +54,16 @@ void pipesim_run_points(const PipesimSchedule *schedule, const PipesimPoint *poi
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 
-/** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and micro-batches
- * are the file's, whatever @scenario says.
+/** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and
+ * micro-batches are the file's, whatever @scenario says.
  * @messages: (nullable): as the file lists them: run so under all rules but
  * async; they must outlive the run. Native is PIPESIM_RUNTIME_OF_FILES. */
 PipesimRun *pipesim_run_program(const char *name, const PipesimProgram *program,
 	const PipesimLowering *messages, const PipesimScenario *scenario,
 	const PipesimCosts *costs);
 
-/** pipesim_layers_of_schedule, pipesim_layers_of_program: what PipesimRun.layers of such a run is, without
- * running anything; NULL also where it is refused. For g_free(). */
+/** pipesim_layers_of_schedule, pipesim_layers_of_program: what PipesimRun.layers of such a run
+ * is, without running anything; NULL also where it is refused. For g_free(). */
 char *pipesim_layers_of_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScenario *scenario,
@@ -105,18 +105,18 @@ int pipesim_comparison_best_native(const PipesimComparison *comparison);
  * tenth of a second. */
 #define PIPESIM_MAX_NATIVE_OPS (1u << 17)
 
-/** pipesim_comparison_run_native: where the scenario names no rules for messages, finds what the
- * makespan of each run would be by those of its own runtime: the plain figures flatter schedules
- * whose messages would wait. Not where there are more than PIPESIM_MAX_NATIVE_OPS. */
+/** pipesim_comparison_run_native: where the scenario names no rules for messages, finds what
+ * the makespan of each run would be by those of its own runtime: the plain figures flatter
+ * schedules whose messages would wait. Not where there are more than PIPESIM_MAX_NATIVE_OPS. */
 void pipesim_comparison_run_native(PipesimComparison *comparison);
 
-/** pipesim_comparison_finish: called once all runs are in: sorts them as the scenario says (refused
- * ones last), finds the makespan of 1F1B, simulated where it is not among them, and which run wins
- * how many samples. */
+/** pipesim_comparison_finish: called once all runs are in: sorts them as the scenario says
+ * (refused ones last), finds the makespan of 1F1B, simulated where it is not among them, and
+ * which run wins how many samples. */
 void pipesim_comparison_finish(PipesimComparison *comparison);
 
-/** pipesim_comparison_layers: what is to be said of the layers of stages, once for all runs of which it
- * is true: "zb-v, hanayo: 80 layers in 32 stages ...".
+/** pipesim_comparison_layers: what is to be said of the layers of stages, once for all runs of
+ * which it is true: "zb-v, hanayo: 80 layers in 32 stages ...".
  *
  * Returns: (transfer full): of char *. */
 GPtrArray *pipesim_comparison_layers(const PipesimComparison *comparison);

@@ -22,8 +22,8 @@ typedef struct {
 	const PipesimCosts *costs;
 } Question;
 
-/* *@step stays NULL where the order is written out micro-batch by micro-batch: no period is looked for.
- * FALSE with @error. */
+/* *@step stays NULL where the order is written out micro-batch by micro-batch: no period is
+ * looked for. FALSE with @error. */
 static gboolean run(
 	const Question *question, guint microbatches, PipesimStep **step, GError **error)
 {
@@ -131,7 +131,8 @@ static gboolean find_state(const Question *question, guint m, gboolean *written_
 	return TRUE;
 }
 
-/* Growth of a step from @m to 2 @m and 3 @m micro-batches, by everything that a step is run with. */
+/* Growth of a step from @m to 2 @m and 3 @m micro-batches, by everything that a step is run
+ * with. */
 static PipesimSteadyState *measure(const Question *question, GError **error)
 {
 	const guint m =

@@ -1,4 +1,5 @@
-/* The step as training sees it: with the reduction of gradients and the optimizer, in tokens and FLOPs. */
+/* The step as training sees it: with the reduction of gradients and the optimizer, in tokens
+ * and FLOPs. */
 #include "config.h"
 
 #include "analysis/parts.h"
@@ -29,7 +30,8 @@ void pipesim_report_training(const PipesimSubject *subject, PipesimReport *repor
 	const PipesimCutter *cutter = subject->costs->cutter;
 	PipesimTrainingReport *training = &report->training;
 	const double microbatches = pipesim_shape_whole(&step->job.order->shape);
-	/* Stages that are reduced within the step: the last of them ends it, behind the last op. */
+	/* Stages that are reduced within the step: the last of them ends it, behind the last
+	 * op. */
 	const gboolean reduced = step->job.times->reduce != NULL;
 	double seconds;
 

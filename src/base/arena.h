@@ -9,7 +9,8 @@ PipesimArena *pipesim_arena_new(void);
 void pipesim_arena_free(PipesimArena *arena);
 
 /**
- * pipesim_arena_take: room for @n elements of @size bytes, all 0, aligned to 64 bytes. Also where
+ * pipesim_arena_take: room for @n elements of @size bytes, all 0, aligned to 64 bytes. Also
+ * where
  * @n is 0.
  *
  * Returns: NULL where memory does not suffice, and from then on always: so whoever takes many
@@ -21,8 +22,8 @@ gpointer pipesim_arena_take(PipesimArena *arena, gsize n, gsize size);
 #define pipesim_arena_array(arena, type, n) \
 	((type *)pipesim_arena_take((arena), (n), sizeof(type)))
 
-/** pipesim_arena_check: FALSE with PIPESIM_ERROR_LIMIT, "@what do not fit in memory", where some
- * memory was asked for in vain. */
+/** pipesim_arena_check: FALSE with PIPESIM_ERROR_LIMIT, "@what do not fit in memory", where
+ * some memory was asked for in vain. */
 gboolean pipesim_arena_check(const PipesimArena *arena, GError **error, const char *what, ...)
 	G_GNUC_PRINTF(3, 4);
 

@@ -13,8 +13,8 @@ struct _PipesimCsv {
 	PipesimCsvRecord record;
 	PipesimCsvCell *cells;
 	gsize n_cells, room;
-	/* Texts of the cells, each with a NUL behind it. While libcsv splits a line their @text is
-	 * an offset, for it grows. */
+	/* Texts of the cells, each with a NUL behind it. While libcsv splits a line their @text
+	 * is an offset, for it grows. */
 	GString *arena;
 	const char *begin; /* the line being parsed, for add_cell */
 	gsize cell_begin, position;

@@ -15,8 +15,8 @@ typedef struct {
 	gboolean quoted;
 } PipesimCsvCell;
 
-/* From the end of a line on, or of its last cell, so many bytes may be read, of which the first is
- * NUL: a word may be compared with what is there without looking for the end first. */
+/* From the end of a line on, or of its last cell, so many bytes may be read, of which the first
+ * is NUL: a word may be compared with what is there without looking for the end first. */
 #define PIPESIM_CSV_PADDING 16
 
 /* One line; valid until the next call. */
@@ -40,8 +40,8 @@ const char *pipesim_csv_path(const PipesimCsv *csv);
 
 /**
  * pipesim_csv_next: the next record.
- * @split: FALSE: a line without quotes comes as @plain, without cells: for who scans many cells a
- *   line
+ * @split: FALSE: a line without quotes comes as @plain, without cells: for who scans many cells
+ *   a line
  *
  * Returns: (transfer none): NULL at the end, @error unset; NULL with
  *   PIPESIM_ERROR_PARSE: a NUL, bytes that are not UTF-8, a carriage return inside a line, an

@@ -9,13 +9,13 @@ typedef struct {
 	guint line, column;
 } PipesimErrorPrivate;
 
-/** pipesim_printable: @text as it can be shown on any terminal: what is no character to be printed,
- * controls and bytes that are not UTF-8 above all, as \x1b; line ends and tabs stay. For
- * g_free(). Messages of errors go through it. */
+/** pipesim_printable: @text as it can be shown on any terminal: what is no character to be
+ * printed, controls and bytes that are not UTF-8 above all, as \x1b; line ends and tabs stay.
+ * For g_free(). Messages of errors go through it. */
 char *pipesim_printable(const char *text);
 
-/** pipesim_fail_with: sets @error, whose message begins "path:line:column: " unless @path is NULL,
- * and returns FALSE, so that `return pipesim_fail_with(...)` is one line. */
+/** pipesim_fail_with: sets @error, whose message begins "path:line:column: " unless @path is
+ * NULL, and returns FALSE, so that `return pipesim_fail_with(...)` is one line. */
 gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *path, guint line,
 	guint column, const char *format, ...) G_GNUC_PRINTF(6, 7);
 
@@ -31,8 +31,8 @@ gboolean pipesim_fail_with(GError **error, PipesimErrorCode code, const char *pa
 #define pipesim_fail_limit(error, path, ...) \
 	pipesim_fail_with((error), PIPESIM_ERROR_LIMIT, (path), 1, 1, __VA_ARGS__)
 
-/** pipesim_error_new: the error of a function that takes such a format itself. @path: NULL = it has
- * no place yet. */
+/** pipesim_error_new: the error of a function that takes such a format itself. @path: NULL = it
+ * has no place yet. */
 GError *pipesim_error_new(PipesimErrorCode code, const char *path, guint line, guint column,
 	const char *format, va_list args) G_GNUC_PRINTF(5, 0);
 

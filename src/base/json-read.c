@@ -110,7 +110,8 @@ static gboolean refill(PipesimJsonReader *reader, const char *keep, GError **err
 	return TRUE;
 }
 
-/* The next byte that is not blank, where the next token begins; -1 at the end of the file, and with
+/* The next byte that is not blank, where the next token begins; -1 at the end of the file, and
+ * with
  * @error. */
 static gint look(PipesimJsonReader *reader, GError **error)
 {

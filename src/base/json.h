@@ -1,6 +1,6 @@
-/* Writes JSON: keys in the order given, integers and shortest doubles, null where there is nothing; texts are
- * escaped, bytes that are not UTF-8 become U+FFFD. The writer indents by two spaces and keeps arrays of plain values on
- * one line. Members are rows (member.h). */
+/* Writes JSON: keys in the order given, integers and shortest doubles, null where there is
+ * nothing; texts are escaped, bytes that are not UTF-8 become U+FFFD. The writer indents by two
+ * spaces and keeps arrays of plain values on one line. Members are rows (member.h). */
 #pragma once
 #include "base/number.h"
 
@@ -8,22 +8,25 @@ typedef struct _PipesimJson PipesimJson;
 
 /** pipesim_json_new: writes into @out, which stays the caller's. */
 PipesimJson *pipesim_json_new(GString *out);
-/** pipesim_json_new_csv: the same members (member.h) as a line of a CSV: their @titles, or their values. */
+/** pipesim_json_new_csv: the same members (member.h) as a line of a CSV: their @titles, or
+ * their values. */
 PipesimJson *pipesim_json_new_csv(GString *out, gboolean titles);
 /** pipesim_json_end_line: ends the line of a CSV; what follows are values. */
 void pipesim_json_end_line(PipesimJson *json);
 /** pipesim_json_new_names: and as lines "@document PATH KIND" with tabs between. */
 PipesimJson *pipesim_json_new_names(GString *out, const char *document);
-/** pipesim_json_names: whether names alone are written, titles among them: values are not looked at. */
+/** pipesim_json_names: whether names alone are written, titles among them: values are not
+ * looked at. */
 gboolean pipesim_json_names(const PipesimJson *json);
 /** pipesim_json_free: every object and array must be closed by then. */
 void pipesim_json_free(PipesimJson *json);
 
-/** pipesim_json_open_document: begins the object that a whole output is, which says first who wrote it. */
+/** pipesim_json_open_document: begins the object that a whole output is, which says first who
+ * wrote it. */
 void pipesim_json_open_document(PipesimJson *json);
 
-/** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has been
- * named already, or needs no name. */
+/** pipesim_json_open_object, pipesim_json_open_array: begins one; @key NULL: what it is has
+ * been named already, or needs no name. */
 void pipesim_json_open_object(PipesimJson *json, const char *key);
 void pipesim_json_open_array(PipesimJson *json, const char *key);
 /** pipesim_json_open_line: an object that stays on one line with everything in it. */

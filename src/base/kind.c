@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Enough for the first lines of any of them, and for what profilers print above their tables. */
+/* Enough for the first lines of any of them, and for what profilers print above their
+ * tables. */
 #define HEAD ((gsize)4096)
 
 /* Comments of INI files may stand before their first group. */

@@ -1,5 +1,5 @@
-/* Kinds of files, told by their first bytes: a file that is given where another kind is wanted is
- * called by its name, with the option that takes it, instead of a page of faults. */
+/* Kinds of files, told by their first bytes: a file that is given where another kind is wanted
+ * is called by its name, with the option that takes it, instead of a page of faults. */
 #pragma once
 #include "base/input.h"
 
@@ -35,7 +35,7 @@ const char *pipesim_file_kind_name(PipesimFileKind kind);
 /**
  * pipesim_input_open_as: pipesim_input_open() of a file that is to be of the kind @wanted.
  *
- * Returns: (transfer full): also NULL with PIPESIM_ERROR_PARSE at 1:1 where it is known to be of
- * another, or what pipesim_input_peek() gives.
+ * Returns: (transfer full): also NULL with PIPESIM_ERROR_PARSE at 1:1 where it is known to be
+ * of another, or what pipesim_input_peek() gives.
  */
 PipesimInput *pipesim_input_open_as(const char *path, PipesimFileKind wanted, GError **error);

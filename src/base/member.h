@@ -6,9 +6,9 @@
  *		PIPESIM_LIST(json, "idle_ms", TIME, losses->ranks, losses->idle[i]);
  *	}
  *
- * The same rows are an object of JSON, the titles and a line of a CSV, or the keys with their kinds
- * alone, by what @json is (json.h). Where only names are asked for no value is looked at: the thing is
- * NULL then, and nothing may be read from it but within a row. */
+ * The same rows are an object of JSON, the titles and a line of a CSV, or the keys with their
+ * kinds alone, by what @json is (json.h). Where only names are asked for no value is looked at:
+ * the thing is NULL then, and nothing may be read from it but within a row. */
 #pragma once
 #include "base/json.h"
 
@@ -34,8 +34,8 @@ typedef enum {
 	PIPESIM_NESTED, /* text that is JSON already */
 } PipesimFigureKind;
 
-/* Which member is set follows from the kind: PIPESIM_NOTHING, a double that is not finite, or NULL
- * where there is nothing: null in JSON, an empty cell of a CSV. The writer borrows it. */
+/* Which member is set follows from the kind: PIPESIM_NOTHING, a double that is not finite, or
+ * NULL where there is nothing: null in JSON, an empty cell of a CSV. The writer borrows it. */
 typedef union {
 	gint64 integer;         /* PIPESIM_COUNT to PIPESIM_LINKS */
 	double number;          /* PIPESIM_SHARE to PIPESIM_ACTIVATIONS */
@@ -85,8 +85,10 @@ typedef union {
 		pipesim_json_close(json);                                     \
 	} while (0)
 
-/** PIPESIM_EACH: an array of objects, each by @put(json, @of, i); @of may be an expression over i, as may
- * @has, without which there is none of that i. @how: object, or line: one that stays on a line. */
+/** PIPESIM_EACH: an array of objects, each by @put(json, @of, i); @of may be an expression over
+ * i, as may
+ * @has, without which there is none of that i. @how: object, or line: one that stays on a
+ * line. */
 #define PIPESIM_EACH(json, key, how, n, has, put, of)                              \
 	do {                                                                       \
 		const gboolean names_ = pipesim_json_names(json);                  \
@@ -114,15 +116,15 @@ typedef union {
 	while (0)
 
 /** PIPESIM_CSV: titles and @n lines, each by @put(csv, @of, i); @of as above. */
-#define PIPESIM_CSV(out, n, put, of)                                     \
-	do {                                                             \
+#define PIPESIM_CSV(out, n, put, of)                                           \
+	do {                                                                   \
 		g_autoptr(PipesimJson) csv_ = pipesim_json_new_csv(out, TRUE); \
-		put(csv_, NULL, 0);                                      \
-		pipesim_json_end_line(csv_);                             \
-		for (guint i = 0, end_ = (guint)(n); i < end_; i++) {    \
-			put(csv_, (of), i);                              \
-			pipesim_json_end_line(csv_);                     \
-		}                                                        \
+		put(csv_, NULL, 0);                                            \
+		pipesim_json_end_line(csv_);                                   \
+		for (guint i = 0, end_ = (guint)(n); i < end_; i++) {          \
+			put(csv_, (of), i);                                    \
+			pipesim_json_end_line(csv_);                           \
+		}                                                              \
 	} while (0)
 
 /** PIPESIM_WHERE: whether to write what is there only where @has. */
@@ -131,7 +133,8 @@ typedef union {
 /** PIPESIM_OF: the pointer @of->@place, NULL where @of is. */
 #define PIPESIM_OF(of, place) ((of) != NULL ? (of)->place : NULL)
 
-/** pipesim_member: names the next value. FALSE: names alone are asked for, no value. @key NULL: of an array. */
+/** pipesim_member: names the next value. FALSE: names alone are asked for, no value. @key NULL:
+ * of an array. */
 gboolean pipesim_member(PipesimJson *json, const char *key, PipesimFigureKind kind);
 /** pipesim_member_list: likewise; begins an array. */
 gboolean pipesim_member_list(PipesimJson *json, const char *key, PipesimFigureKind kind);

@@ -22,7 +22,8 @@ static void run_items(Shared *shared, gpointer own)
 			return;
 		if (work->run(item, own, work->data, &error))
 			continue;
-		/* What comes before @item was begun before it: nothing after it can be first. */
+		/* What comes before @item was begun before it: nothing after it can be
+		 * first. */
 		__atomic_store_n(&shared->next, work->n_items, __ATOMIC_RELAXED);
 		g_mutex_lock(&shared->lock);
 		if (shared->error == NULL || item < shared->failed) {

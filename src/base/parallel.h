@@ -5,7 +5,8 @@
 typedef struct {
 	gsize n_items;
 	guint threads; /* 0 = one a core */
-	/* Runs one item; called on any thread, several at once, with what begin() made for it. */
+	/* Runs one item; called on any thread, several at once, with what begin() made for
+	 * it. */
 	gboolean (*run)(gsize item, gpointer own, gpointer data, GError **error);
 	/* What a thread needs for itself, made before its first item: NULL with an error.
 	 * (nullable): nothing */
@@ -15,9 +16,9 @@ typedef struct {
 } PipesimParallel;
 
 /**
- * pipesim_parallel: every item of @work, on the caller's thread and others, whose number changes
- * nothing: items are begun in their order, and a thread that cannot be had, or that does not get
- * what it needs for itself, leaves its items to the others.
+ * pipesim_parallel: every item of @work, on the caller's thread and others, whose number
+ * changes nothing: items are begun in their order, and a thread that cannot be had, or that
+ * does not get what it needs for itself, leaves its items to the others.
  *
  * Returns: FALSE with the error of the first item, by number, that failed: some after it were
  * then never begun. Also where the caller's own begin() fails: none was begun.

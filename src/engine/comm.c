@@ -8,8 +8,8 @@
 #include "engine/slowdown.h"
 #include "runtime/rules.h"
 
-/* Key of an event: the rank that it belongs to, and what ended, as causes are written; with BEGINS of a
- * transfer that its message begins to move. */
+/* Key of an event: the rank that it belongs to, and what ended, as causes are written; with
+ * BEGINS of a transfer that its message begins to move. */
 #define RANK_SHIFT 35
 #define BEGINS     (G_GUINT64_CONSTANT(1) << 34)
 #define CAUSE_MASK (BEGINS - 1)
@@ -81,13 +81,14 @@ static void change_waits(Engine *engine, guint rank, gboolean more)
 	end = pipesim_pace_wait(&engine->pace[rank], &engine->paces, engine->now, more);
 	if (!here->busy || here->host || end == here->end)
 		return;
-	/* The event that stands for its end so far comes at another time, and means nothing then. */
+	/* The event that stands for its end so far comes at another time, and means nothing
+	 * then. */
 	here->end = end;
 	push(engine, end - engine->now, rank, here->step);
 }
 
-/* @first, @second: the ranks of its ends, in the order in which these have been issued; the kernel of the first has
- * waited since */
+/* @first, @second: the ranks of its ends, in the order in which these have been issued; the
+ * kernel of the first has waited since */
 static void start_transfer(Engine *engine, guint32 index, guint first, guint second)
 {
 	PipesimTransfer *transfer = &engine->timeline->transfers[index];
@@ -143,7 +144,8 @@ static void try_issue(Engine *engine, guint rank, guint32 channel)
 	}
 }
 
-/* Of what takes @alone, the part that runs next where some of it, of its W, runs behind its sends. */
+/* Of what takes @alone, the part that runs next where some of it, of its W, runs behind its
+ * sends. */
 static gint64 part_of(const Engine *engine, guint rank, const PipesimOp *op, gint64 alone)
 {
 	gint64 last = 0;
@@ -234,8 +236,8 @@ static void try_run(Engine *engine, guint rank)
 	push(engine, duration(engine, rank, &program->ops[op]), rank, here->step);
 }
 
-/* Where the host of @rank waits for the group that is its next stop, which is done: from now on it launches
- * what comes behind. */
+/* Where the host of @rank waits for the group that is its next stop, which is done: from now on
+ * it launches what comes behind. */
 static gboolean waits_for_host(Engine *engine, guint rank)
 {
 	const guint32 at = engine->rules.seats[rank].stop_at;
@@ -250,7 +252,8 @@ static gboolean waits_for_host(Engine *engine, guint rank)
 	return engine->host_time > 0;
 }
 
-/* The next part of the shard of that index, of @rank, takes the links that it shares with messages. */
+/* The next part of the shard of that index, of @rank, takes the links that it shares with
+ * messages. */
 static void move_part(Engine *engine, guint rank, guint32 index)
 {
 	const PipesimNetwork *network = engine->traffic->network;

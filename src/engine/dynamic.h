@@ -16,8 +16,8 @@
  * when it is ready, and what slows an op later is added when it would have ended. Messages that
  * end ops at the same time come in the order (rank, op index).
  * @flags: of PipesimTrafficFlags, or 0
- * @states: as for pipesim_comm_run(): no receive ever waits here, since a message moves as soon as it
- * is ready
+ * @states: as for pipesim_comm_run(): no receive ever waits here, since a message moves as soon
+ * as it is ready
  *
  * Returns: (transfer full): a timeline with traffic, for which @network must outlive it; NULL
  *   with PIPESIM_ERROR_DEADLOCK or PIPESIM_ERROR_LIMIT, as there.

@@ -31,8 +31,8 @@ typedef struct {
 	Seat *seats; /* [rank] */
 	gint64 p2p;
 	guint32 nothing; /* n_ops: an op that has always run, for what waits for nothing */
-	/* Durations are given by op, or so long that sums could pass PIPESIM_MAX_END: each step is
-	 * looked at. */
+	/* Durations are given by op, or so long that sums could pass PIPESIM_MAX_END: each step
+	 * is looked at. */
 	gboolean careful;
 	gboolean overflow;
 } Fast;
@@ -154,8 +154,8 @@ static guint32 sweep(Fast *fast)
 
 #define NO_RANK G_MAXUINT32
 
-/* Ranks run as far as their inputs let them: one rank after the other in long stretches, and none
- * is looked at again before what it waits for has run. *@left: how many ops have not. */
+/* Ranks run as far as their inputs let them: one rank after the other in long stretches, and
+ * none is looked at again before what it waits for has run. *@left: how many ops have not. */
 static gboolean run_queue(Fast *fast, guint32 *left, GError **error)
 {
 	const gsize ranks = fast->program->shape.ranks;

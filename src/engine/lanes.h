@@ -56,8 +56,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLanes, pipesim_lanes_free)
 gboolean pipesim_lanes_evaluate(const PipesimLanes *lanes, const PipesimCosts *const *costs,
 	gsize n, guint threads, PipesimOutcome *results, GError **error);
 
-/** pipesim_lanes_run: figures of the ranks of @n @steps on this thread, each at the times of its
- * job. FALSE where sums might not fit or memory does not suffice: @steps are then of no use. */
+/** pipesim_lanes_run: figures of the ranks of @n @steps on this thread, each at the times of
+ * its job. FALSE where sums might not fit or memory does not suffice: @steps are then of no
+ * use. */
 gboolean pipesim_lanes_run(const PipesimLanes *lanes, PipesimStep *const *steps, gsize n);
 
 /** pipesim_lanes_sum_fits: whether no sum of durations up to @longest and of @p2p can come near

@@ -13,8 +13,8 @@ static gboolean is_shard(guint kind)
 typedef struct {
 	PipesimShards *shards;
 	guint rank;
-	/* By stage, 1 + the number of the last on this rank; 0 = there was none. Of a reduction the
-	 * action too. */
+	/* By stage, 1 + the number of the last on this rank; 0 = there was none. Of a reduction
+	 * the action too. */
 	guint32 *gathered, *reduced, *reduced_at;
 } Walk;
 

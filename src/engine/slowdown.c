@@ -32,7 +32,8 @@ gboolean pipesim_pace_rules_init(PipesimPaceRules *rules, const PipesimTimes *ti
 		PipesimSlowdown *slowdown = &rules->slowdown[kind];
 
 		slowdown->moving = slowdown->waiting = (PipesimFraction){1, 1};
-		/* What --interference says of messages that move goes before what was measured. */
+		/* What --interference says of messages that move goes before what was
+		 * measured. */
 		if (slows && !(flags & PIPESIM_NO_SLOWDOWN))
 			slowdown->moving = network->slowdown[kind];
 		else if (!slows && residence != NULL)

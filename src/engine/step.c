@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* A pass over all ops, many steps at once, is faster than leaping over what repeats where there
- * are no more ops, in all and for each step: putting them in order is work that all steps share. */
+ * are no more ops, in all and for each step: putting them in order is work that all steps
+ * share. */
 #define MOST_OPS      65536
 #define MOST_OPS_EACH 512
 
@@ -49,8 +50,9 @@ static PipesimTimeline *run_once(const PipesimStep *step, const PipesimTimes *ti
 	return pipesim_fast_run(step->whole, times, error);
 }
 
-/* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to begin there
- * again after @pause: into @begin, unless it is the same. @end is lost. Returns whether it is. */
+/* Where a step is to begin that takes as long as @timeline, which went from @begin to @end, to
+ * begin there again after @pause: into @begin, unless it is the same. @end is lost. Returns
+ * whether it is. */
 static gboolean repeat(const PipesimPower *power, const PipesimTimeline *timeline, gint64 pause,
 	guint ranks, PipesimPowerState *begin, PipesimPowerState *end)
 {
@@ -68,8 +70,8 @@ static gboolean repeat(const PipesimPower *power, const PipesimTimeline *timelin
 	return same;
 }
 
-/* The step whose chips end as they began. @begin: (nullable): where the search begins, then where the step
- * does */
+/* The step whose chips end as they began. @begin: (nullable): where the search begins, then
+ * where the step does */
 static PipesimTimeline *run_steps(const PipesimStep *step, const PipesimTimes *times,
 	guint flags, PipesimPowerState *begin, GError **error)
 {

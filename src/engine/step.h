@@ -6,8 +6,8 @@
 #include "order/order.h"
 #include "runtime/runtime.h"
 
-/* Nothing of it is changed. The step shares the order; the rest is the caller's and must outlive
- * whatever looks at it: pipesim_step_again(), pipesim_step_sample(), reports. */
+/* Nothing of it is changed. The step shares the order; the rest is the caller's and must
+ * outlive whatever looks at it: pipesim_step_again(), pipesim_step_sample(), reports. */
 typedef struct {
 	const PipesimOrder *order;
 	const PipesimTimes *times;     /* of the order's shape */
@@ -19,7 +19,8 @@ typedef struct {
 	 * from the rules. */
 	const PipesimLowering *messages;
 	guint traffic; /* PipesimTrafficFlags: what is left out */
-	/* The chips of all ranks have rested at its begin; else a step like it came right before. */
+	/* The chips of all ranks have rested at its begin; else a step like it came right
+	 * before. */
 	gboolean first_step;
 	gint64 pause; /* for which they idle between the two, ns */
 } PipesimJob;
@@ -42,8 +43,8 @@ typedef struct {
 	gint64 *first_start, *last_end; /* 0 and 0 where it runs nothing */
 	PipesimSteady steady; /* what repeats, where no ops were kept; else not found */
 	gboolean split;       /* pairs ran in halves, as the rules have it */
-	/* The ops that ran, and when: those of the order, with pairs in halves where the rules run
-	 * them so. Both NULL where they were not wanted and not needed. */
+	/* The ops that ran, and when: those of the order, with pairs in halves where the rules
+	 * run them so. Both NULL where they were not wanted and not needed. */
 	PipesimProgram *program;
 	PipesimTimeline *timeline;
 	/* By rank: the state of its chip at the begin; NULL where power does not count. */
@@ -54,9 +55,10 @@ typedef struct {
 } PipesimStep;
 
 /**
- * pipesim_step_run: simulates one step. Where times have power the chips begin it as they end it, as if it
- * followed on others like it, with the pause of its job between them: it is run until that is so to a millionth of their load, at
- * most PIPESIM_MOST_STEPS times, each time from the state that would repeat if its loads did.
+ * pipesim_step_run: simulates one step. Where times have power the chips begin it as they end
+ * it, as if it followed on others like it, with the pause of its job between them: it is run
+ * until that is so to a millionth of their load, at most PIPESIM_MOST_STEPS times, each time
+ * from the state that would repeat if its loads did.
  *
  * Returns: (transfer full): for pipesim_step_free(). NULL with PIPESIM_ERROR_DEADLOCK, whose
  *   message goes once round the cycle, PIPESIM_ERROR_INCOMPLETE for an order that leaves a
@@ -67,21 +69,21 @@ PipesimStep *pipesim_step_run(const PipesimJob *job, PipesimWant want, GError **
 void pipesim_step_free(PipesimStep *step);
 
 /**
- * pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster than
- * one by one. Each step is as pipesim_step_run() of PIPESIM_WANT_FIGURES gives it, but for what
- * repeats.
+ * pipesim_step_run_beside: simulates @n jobs of one order side by side, where that is faster
+ * than one by one. Each step is as pipesim_step_run() of PIPESIM_WANT_FIGURES gives it, but for
+ * what repeats.
  * @steps: (out) (array length=n): for pipesim_step_free()
  *
  * Returns: FALSE, and no step, where they are to be run one by one.
  */
 gboolean pipesim_step_run_beside(const PipesimJob *jobs, guint n, PipesimStep **steps);
 
-/** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan, busy, first
- * start and last end. */
+/** pipesim_step_measure: what the ranks of @step, which has ops, did by its timeline: makespan,
+ * busy, first start and last end. */
 void pipesim_step_measure(PipesimStep *step);
 
-/** pipesim_step_messages: the list that @step ran by, or that its job brought: a file's own is there
- * whatever the rules, and under async is not run. NULL: none. */
+/** pipesim_step_messages: the list that @step ran by, or that its job brought: a file's own is
+ * there whatever the rules, and under async is not run. NULL: none. */
 static inline const PipesimLowering *pipesim_step_messages(const PipesimStep *step)
 {
 	return step->derived != NULL ? step->derived : step->job.messages;
@@ -92,8 +94,8 @@ void pipesim_step_forget_ops(PipesimStep *step);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimStep, pipesim_step_free)
 
 /**
- * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times; where these
- * have power, until it repeats.
+ * pipesim_step_again: the ops and messages of @step, which has ops, once more at other times;
+ * where these have power, until it repeats.
  * @times: of the same shape; durations drawn are by index of step->program
  * @flags: of PipesimTrafficFlags
  *
@@ -103,9 +105,9 @@ PipesimTimeline *pipesim_step_again(
 	const PipesimStep *step, const PipesimTimes *times, guint flags, GError **error);
 
 /**
- * pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one thread
- * a core: figures of each in @results, the same whatever the number of threads. Chips begin each as they
- * begin @step.
+ * pipesim_step_sample: @n times @step, which has ops, with durations drawn at random, on one
+ * thread a core: figures of each in @results, the same whatever the number of threads. Chips
+ * begin each as they begin @step.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT; @results are then undefined.
  */

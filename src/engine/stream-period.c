@@ -8,8 +8,8 @@
  *
  * In max-plus algebra, where max adds and + multiplies, it is a sparse matrix, and a pass their
  * product: it maps the state before it to the state after it. Every message has a slot of the
- * state of its own. One that is taken in the superstep in which it is sent needs it within a pass
- * alone; one that is taken later is carried over the border:
+ * state of its own. One that is taken in the superstep in which it is sent needs it within a
+ * pass alone; one that is taken later is carried over the border:
  *
  *	            one pass          |  the next
  *	rank 0      F5 ---- B2        |  F6 ---- B3
@@ -19,13 +19,14 @@
  *	                    /         |    v
  *	rank 1      F4 ---- B3        |    F5 ---- B4
  *
- * Where all of a loop is sent before any of it is taken, as from one chunk of looped BFS to the next, a pass
- * sends messages that nobody takes (a log), or takes what was sent before (a source). Neither is carried: a
- * source has a slot that is filled before each pass, and a log is appended to after it.
+ * Where all of a loop is sent before any of it is taken, as from one chunk of looped BFS to the
+ * next, a pass sends messages that nobody takes (a log), or takes what was sent before (a
+ * source). Neither is carried: a source has a slot that is filled before each pass, and a log
+ * is appended to after it.
  *
- * A slot must not be written again before it was read. Where a message is carried for longer than
- * a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by what
- * software pipelining calls modulo variable expansion). */
+ * A slot must not be written again before it was read. Where a message is carried for longer
+ * than a superstep, a pass is so many supersteps that each copy of it has a slot (unrolling by
+ * what software pipelining calls modulo variable expansion). */
 #include "config.h"
 
 #include "engine/stream-step.h"
@@ -120,7 +121,8 @@ static void count_messages(Period *p)
 		}
 }
 
-/* Whether each channel is a log, a source, or one whose messages are taken as fast as they are sent. */
+/* Whether each channel is a log, a source, or one whose messages are taken as fast as they are
+ * sent. */
 static gboolean can_compile(const Period *p)
 {
 	for (guint i = 0; i < 2 * p->s->n_places; i++) {
@@ -229,7 +231,8 @@ static gboolean compile(Period *p)
 	count_messages(p);
 	if (!can_compile(p))
 		return FALSE;
-	/* A message must not be made again before it was taken: so many copies of it are needed. */
+	/* A message must not be made again before it was taken: so many copies of it are
+	 * needed. */
 	p->unroll = 1;
 	for (gsize op = 0; op < p->tape->n; op++)
 		for (guint half = 0; half < 2; half++) {
@@ -344,9 +347,9 @@ static void run_pass(Period *p)
 
 /* Leaps ------------------------------------------------------------------------------------ */
 
-/* Sums and largest values alone make a pass: where the state has grown by a rate for each entry,
- * and no largest value changes hands, it grows so again. Proven by a repetition that runs with
- * rates beside times:
+/* Sums and largest values alone make a pass: where the state has grown by a rate for each
+ * entry, and no largest value changes hands, it grows so again. Proven by a repetition that
+ * runs with rates beside times:
  *
  *	pass     at            at + n          at + 2n                    lasts
  *	state    kept ...      kept + rate     kept + 2 rate   . . . . .  kept + k rate
@@ -366,8 +369,8 @@ typedef struct {
 	guint64 least;   /* shortest repetition that is tried next */
 	guint64 proving; /* passes spent on proofs */
 	guint64 lasts;   /* repetitions for which the last proof holds */
-	/* What a repetition adds to each message that went into logs in the last proof, pass by pass
-	 * as in Period.logs. Owned. */
+	/* What a repetition adds to each message that went into logs in the last proof, pass by
+	 * pass as in Period.logs. Owned. */
 	gint64 *logged;
 } Leaper;
 
@@ -441,8 +444,8 @@ static Supply supply_of(const Period *p, const Outer *source, guint64 passes)
 	return supply;
 }
 
-/* Of a stretch: whether everything that sources hold for two repetitions of @passes goes on alike. *@later:
- * it may where a repetition has more passes. */
+/* Of a stretch: whether everything that sources hold for two repetitions of @passes goes on
+ * alike. *@later: it may where a repetition has more passes. */
 static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
 {
 	*later = TRUE;
@@ -457,8 +460,8 @@ static gboolean sources_repeat(const Period *p, guint64 passes, gboolean *later)
 	return TRUE;
 }
 
-/* Fills sources, with what a repetition of @passes adds to what comes out of them: they repeat to the
- * end of a stretch. */
+/* Fills sources, with what a repetition of @passes adds to what comes out of them: they repeat
+ * to the end of a stretch. */
 static void take_with_rates(Leaper *leaper, guint64 passes)
 {
 	Period *p = leaper->period;
@@ -507,8 +510,8 @@ static gboolean prove(Leaper *leaper, guint64 passes)
 	return TRUE;
 }
 
-/* Into each log what @repetitions of the last proof put there, of @passes each. FALSE where memory does
- * not suffice. */
+/* Into each log what @repetitions of the last proof put there, of @passes each. FALSE where
+ * memory does not suffice. */
 static gboolean leap_logs(Leaper *leaper, guint64 passes, guint64 repetitions)
 {
 	Period *p = leaper->period;

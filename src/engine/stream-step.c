@@ -1,6 +1,6 @@
 /* Ranks that run verb by verb. The op that a verb stands for follows from how often it ran: the
- * n-th forward of a place (a chunk of a rank, hence a stage) is micro-batch n, and so is the n-th
- * backward. Nothing is looked up by micro-batch then: stages pass each other times through
+ * n-th forward of a place (a chunk of a rank, hence a stage) is micro-batch n, and so is the
+ * n-th backward. Nothing is looked up by micro-batch then: stages pass each other times through
  * channels, rings in which the n-th message that is sent is the n-th that is taken.
  *
  *	stage 0            stage 1            stage 2

@@ -7,8 +7,8 @@
 
 #define PIPESIM_NO_CHANNEL G_MAXUINT32
 
-/* Messages that were leapt over while nobody took them: the i-th of the k-th @n is there at first[i] + k *
- * rate[i]. */
+/* Messages that were leapt over while nobody took them: the i-th of the k-th @n is there at
+ * first[i] + k * rate[i]. */
 typedef struct _PipesimStretch {
 	struct _PipesimStretch *next;
 	guint32 at;            /* of the ring: the message that comes after them */
@@ -43,8 +43,8 @@ typedef struct {
 	guint64 limit; /* so many ops may run */
 	guint64 n_ran;
 	gint64 time, first_start;
-	/* Chunks of the I that have no W yet, where W of different chunks take different times; else
-	 * its ring is NULL. */
+	/* Chunks of the I that have no W yet, where W of different chunks take different times;
+	 * else its ring is NULL. */
 	PipesimChannel pending;
 } PipesimStreamRank;
 
@@ -80,8 +80,9 @@ typedef struct {
 /** pipesim_channel_waiting: messages that were sent and not taken. */
 guint64 pipesim_channel_waiting(const PipesimChannel *channel);
 
-/** pipesim_channel_find: the stretch that the message is in before which @ahead more are waiting, and
- * *@index of it there; NULL where it is the one of the ring with that number. It has been sent. */
+/** pipesim_channel_find: the stretch that the message is in before which @ahead more are
+ * waiting, and *@index of it there; NULL where it is the one of the ring with that number. It
+ * has been sent. */
 const PipesimStretch *pipesim_channel_find(
 	const PipesimChannel *channel, guint32 ahead, guint32 *index);
 
@@ -91,11 +92,12 @@ gint64 pipesim_channel_peek(const PipesimChannel *channel, guint32 ahead);
 /** pipesim_channel_skip: takes @n messages, which have been sent. */
 void pipesim_channel_skip(PipesimChannel *channel, guint32 n);
 
-/** pipesim_streaming_put: sends one that is there at @time. FALSE where memory does not suffice. */
+/** pipesim_streaming_put: sends one that is there at @time. FALSE where memory does not
+ * suffice. */
 gboolean pipesim_streaming_put(PipesimStreaming *s, PipesimChannel *channel, gint64 time);
 
-/** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT. Ended with pipesim_streaming_clear() in
- * any case. */
+/** pipesim_streaming_init: FALSE with PIPESIM_ERROR_LIMIT. Ended with pipesim_streaming_clear()
+ * in any case. */
 gboolean pipesim_streaming_init(PipesimStreaming *s, const PipesimOrder *order,
 	const PipesimTimes *times, GError **error);
 void pipesim_streaming_clear(PipesimStreaming *s);
@@ -106,8 +108,8 @@ void pipesim_streaming_settle(PipesimStreaming *s);
 /** pipesim_streaming_ended: whether every rank is at its end. */
 gboolean pipesim_streaming_ended(const PipesimStreaming *s);
 
-/** pipesim_period_run: up to @supersteps further ones of @s, each like the last, which @tape has;
- * those that repeat are leapt over. Does nothing where that would not pay or does not fit.
+/** pipesim_period_run: up to @supersteps further ones of @s, each like the last, which @tape
+ * has; those that repeat are leapt over. Does nothing where that would not pay or does not fit.
  * @steady: what repeats, in supersteps from the first of these
  *
  * Returns: FALSE where nothing repeats within some seconds: @s is then of no use. */

@@ -22,8 +22,8 @@ typedef struct {
 	guint64 cause;         /* what let it start: see PipesimTimeline */
 } PipesimTransfer;
 
-/* What was done to the parameters or gradients of a stage beside the ops of its rank, ns from the start of
- * the step. Between @issued and @start it waited for the one before it. */
+/* What was done to the parameters or gradients of a stage beside the ops of its rank, ns from
+ * the start of the step. Between @issued and @start it waited for the one before it. */
 typedef struct {
 	guint32 stage;
 	guint32 reduces; /* 1: gradients were reduced; 0: parameters gathered */
@@ -55,9 +55,9 @@ typedef struct {
 	 * PIPESIM_NO_CAUSE: it started at 0.
 	 * After pipesim_comm_run() alone. */
 	guint64 *cause;
-	/* Where stages are gathered and reduced in time, else 0 and NULL: of rank r those of index
-	 * shard_begin[r] to shard_begin[r + 1] - 1, in order. The step ends no earlier than the last
-	 * reduction. */
+	/* Where stages are gathered and reduced in time, else 0 and NULL: of rank r those of
+	 * index shard_begin[r] to shard_begin[r + 1] - 1, in order. The step ends no earlier
+	 * than the last reduction. */
 	guint32 n_shards;
 	PipesimShard *shards;
 	guint32 *shard_begin;
@@ -72,7 +72,8 @@ typedef struct {
 void pipesim_timeline_free(PipesimTimeline *timeline);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimTimeline, pipesim_timeline_free)
 
-/** pipesim_timeline_cause: of @cause, as above, what let the op or transfer start that let a shard start. */
+/** pipesim_timeline_cause: of @cause, as above, what let the op or transfer start that let a
+ * shard start. */
 static inline guint64 pipesim_timeline_cause(const PipesimTimeline *timeline, guint64 cause)
 {
 	while (cause != PIPESIM_NO_CAUSE && (cause & PIPESIM_BY_SHARD) != 0)

@@ -14,7 +14,8 @@ typedef enum {
 	PIPESIM_NO_QUEUES = 1 << 1,   /* messages hold no link: none waits */
 	PIPESIM_NO_SLOWDOWN = 1 << 2, /* messages slow nothing */
 	PIPESIM_NO_POWER = 1 << 3,    /* ops take their sustained time, whatever came before */
-	/* Receives that wait, and messages that move, take nothing from ops as it was measured. */
+	/* Receives that wait, and messages that move, take nothing from ops as it was
+	 * measured. */
 	PIPESIM_NO_RESIDENCE = 1 << 4,
 	PIPESIM_NO_LAUNCHES = 1 << 5, /* hosts launch ops in no time */
 } PipesimTrafficFlags;
@@ -73,7 +74,8 @@ static inline void pipesim_link_pass(
 	link->messages++;
 }
 
-/* What is ready at @ready >= 0 takes the links of @way for @hold ns each. Returns when it begins to move. */
+/* What is ready at @ready >= 0 takes the links of @way for @hold ns each. Returns when it
+ * begins to move. */
 static inline gint64 pipesim_traffic_take(
 	PipesimTraffic *traffic, guint32 way, gint64 ready, gint64 hold)
 {
@@ -108,8 +110,8 @@ static inline gint64 pipesim_traffic_send(PipesimTraffic *traffic, guint32 way, 
 		traffic, way, ready, pipesim_traffic_get(traffic, way)->hold);
 }
 
-/** pipesim_traffic_shard: the same of @bytes that @rank gathers or reduces over its links, which hold it for as long as
- * they need for so many.
+/** pipesim_traffic_shard: the same of @bytes that @rank gathers or reduces over its links,
+ * which hold it for as long as they need for so many.
  * @there: (out): when they are there */
 gint64 pipesim_traffic_shard(
 	PipesimTraffic *traffic, guint rank, gint64 bytes, gint64 ready, gint64 *there);

@@ -411,8 +411,8 @@ static void read_length(Reader *reader, const PipesimIniLine *line)
 		costs->scale[part] = length;
 }
 
-/* The times of one kind, or the bytes of one sort, as many as there are parts: at @key->offset of each @width
- * in *@parts, of which there are *@n_parts. */
+/* The times of one kind, or the bytes of one sort, as many as there are parts: at @key->offset
+ * of each @width in *@parts, of which there are *@n_parts. */
 static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text,
 	gint64 **parts, guint *n_parts, guint width)
 {

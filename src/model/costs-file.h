@@ -1,4 +1,5 @@
-/* Costs as files that people can read and edit; docs/formats.md has every group, key and column. */
+/* Costs as files that people can read and edit; docs/formats.md has every group, key and
+ * column. */
 #pragma once
 #include "base/ini.h"
 #include "model/costs.h"
@@ -6,8 +7,8 @@
 /** pipesim_costs_write: @costs appended to @out; reading it back gives the same costs. */
 void pipesim_costs_write(const PipesimCosts *costs, GString *out);
 
-/** pipesim_costs_write_stages: the stage times of @costs, which has them, as pipesim_costs_read_stages()
- * reads them, appended to @out. */
+/** pipesim_costs_write_stages: the stage times of @costs, which has them, as
+ * pipesim_costs_read_stages() reads them, appended to @out. */
 void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
 
 /**
@@ -18,7 +19,8 @@ void pipesim_costs_write_stages(const PipesimCosts *costs, GString *out);
  * unknown. A group or key that is not of the format is refused, so that a misspelt one is not
  * passed over.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: [group] key: ...").
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: [group] key:
+ * ...").
  */
 PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
 
@@ -36,19 +38,20 @@ PipesimCosts *pipesim_costs_read_ini(PipesimIni *taken, GError **error);
  * @costs has.
  * @taken: (transfer full): such a file, or NULL with @error set
  *
- * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...") or PIPESIM_ERROR_LIMIT; @costs
- * is then unchanged.
+ * Returns: FALSE with PIPESIM_ERROR_PARSE ("path:line:column: ...") or PIPESIM_ERROR_LIMIT;
+ * @costs is then unchanged.
  */
 gboolean pipesim_costs_read_stages(
 	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error);
 
-/* What stages hold, as a file: the same with sizes, bytes or 1.5GB; activations are those of one
- * micro-batch.
+/* What stages hold, as a file: the same with sizes, bytes or 1.5GB; activations are those of
+ * one micro-batch.
  *
  *   stage,until_input,until_weight,parameters
  *   0,0.5GB,1GB,24GB
  *   1,0.5GB,1GB,16GB */
-/** pipesim_costs_read_stage_bytes: takes the lines of @taken as bytes of equal parts of the model,
- * and their averages as those of one of @ranks shares of it. @taken and errors as above. */
+/** pipesim_costs_read_stage_bytes: takes the lines of @taken as bytes of equal parts of the
+ * model, and their averages as those of one of @ranks shares of it. @taken and errors as
+ * above. */
 gboolean pipesim_costs_read_stage_bytes(
 	PipesimCosts *costs, PipesimInput *taken, guint ranks, GError **error);

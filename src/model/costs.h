@@ -31,9 +31,9 @@ typedef enum {
 	PIPESIM_UNTIL_WEIGHT, /* and as the weight gradient ends */
 	PIPESIM_PARAMETERS,   /* with gradients and optimizer state */
 	PIPESIM_N_BYTES,
-	/* What a model's description tells besides: activations of a micro-batch from the end of its
-	 * backward for input until that of its weight gradient, and what is there while an op other
-	 * than F and W runs. */
+	/* What a model's description tells besides: activations of a micro-batch from the end
+	 * of its backward for input until that of its weight gradient, and what is there while
+	 * an op other than F and W runs. */
 	PIPESIM_BETWEEN = PIPESIM_N_BYTES,
 	PIPESIM_TRANSIENT,
 	PIPESIM_TRANSIENT_FORWARD, /* and while F runs */
@@ -47,45 +47,47 @@ typedef struct _PipesimTimes PipesimTimes;
 /* Times of single micro-batches: model/op-times.h. Shared by copies of costs. */
 typedef struct _PipesimOpTimes PipesimOpTimes;
 
-/* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs; read only
- * once made. */
+/* Cuts a model into the stages of a shape, whole layers and ends. Shared by copies of costs;
+ * read only once made. */
 typedef struct _PipesimCutter PipesimCutter;
 struct _PipesimCutter {
 	gint references;
 	/* Whether it can. FALSE with PIPESIM_ERROR_CONSTRAINT or PIPESIM_ERROR_LIMIT. */
 	gboolean (*check)(
 		const PipesimCutter *cutter, const PipesimShape *shape, GError **error);
-	/* Fills bytes, sorts and, where it knows them, times of the stages of a shape that it can cut. */
+	/* Fills bytes, sorts and, where it knows them, times of the stages of a shape that it
+	 * can cut. */
 	void (*cut)(
 		const PipesimCutter *cutter, const PipesimShape *shape, PipesimTimes *times);
 	/* Bytes of a rank besides, which has stages of all these sorts. */
 	gint64 (*fixed)(const PipesimCutter *cutter, guint sorts);
-	/* What the largest tensors are that are there only while an op of @kind of @stage runs; static, NULL = none.
-	 * Of a shape that it can cut. */
+	/* What the largest tensors are that are there only while an op of @kind of @stage runs;
+	 * static, NULL = none. Of a shape that it can cut. */
 	const char *(*transient)(const PipesimCutter *cutter, const PipesimShape *shape,
 		guint stage, PipesimKind kind);
 	void (*free)(PipesimCutter *cutter);
 	gint64 message; /* bytes that a micro-batch hands from stage to stage */
 	char *words;    /* what is to be said of its layers, its own; NULL: nothing */
-	/* Of one micro-batch, where times of stages are known; else 0: tokens over all data-parallel ranks;
-	 * FLOPs of the model, without recomputation, over all stages on one of the GPUs that share a stage;
-	 * how many these are; FLOPs per second of one, which MFU is of, 0 = not known. */
+	/* Of one micro-batch, where times of stages are known; else 0: tokens over all
+	 * data-parallel ranks; FLOPs of the model, without recomputation, over all stages on
+	 * one of the GPUs that share a stage; how many these are; FLOPs per second of one,
+	 * which MFU is of, 0 = not known. */
 	double tokens, model_flops, gpus, peak;
 };
 
 /* Most ranks that are told apart in what was measured. */
 #define PIPESIM_MAX_MEASURED_RANKS 4096
 
-/* The layer that components were measured of, as a capture tells it: with the latent attention of
- * DeepSeek-V3. Elements and tokens; hidden 0 = not told. */
+/* The layer that components were measured of, as a capture tells it: with the latent attention
+ * of DeepSeek-V3. Elements and tokens; hidden 0 = not told. */
 typedef struct {
 	gint64 hidden, heads, expert_ffn, shared_ffn;
 	gint64 tokens, seq;
 	gboolean fp8; /* linear layers */
 } PipesimMeasuredLayer;
 
-/* Parameters that data-parallel ranks share, stage by stage (FSDP): of one rank's whole share of the model, of which
- * a stage has its part. All 0: they take neither time nor memory. */
+/* Parameters that data-parallel ranks share, stage by stage (FSDP): of one rank's whole share
+ * of the model, of which a stage has its part. All 0: they take neither time nor memory. */
 typedef struct {
 	gint64 unshard, reduce; /* to gather parameters, to reduce gradients, ns */
 	gint64 bytes;           /* gathered; a reduction moves as many */
@@ -116,8 +118,8 @@ struct _PipesimCosts {
 	gint64 *part_bytes;
 	guint n_part_bytes;
 
-	/* What part i of PP equal parts of the model takes and holds against the times and bytes
-	 * above; NULL = all 1. Nothing makes their average 1. */
+	/* What part i of PP equal parts of the model takes and holds against the times and
+	 * bytes above; NULL = all 1. Nothing makes their average 1. */
 	PipesimFraction *scale;
 	guint n_scale;
 	/* What every op of rank i takes, against the times above; NULL = all 1. Of this run,
@@ -126,11 +128,12 @@ struct _PipesimCosts {
 	guint n_slow;
 
 	/* Times of part i of n_parts equal parts of the model, one micro-batch, ns: F, I, W, B
-	 * at part[i * PIPESIM_FB + kind]; time[] then holds their averages. NULL = all alike. */
+	 * at part[i * PIPESIM_FB + kind]; time[] then holds their averages. NULL = all
+	 * alike. */
 	gint64 *part;
 	guint n_parts;
-	/* Of single micro-batches, over part or the times above, which are then their averages; NULL =
-	 * all alike. Of this run, not in a costs file. */
+	/* Of single micro-batches, over part or the times above, which are then their averages;
+	 * NULL = all alike. Of this run, not in a costs file. */
 	PipesimOpTimes *op_times;
 
 	/* A message of n bytes between neighbours takes latency + n / bandwidth (bytes per
@@ -145,18 +148,21 @@ struct _PipesimCosts {
 	gint64 *measured_ranks;
 	guint n_measured_ranks;
 
-	/* What the host of a rank takes to launch ops of part i of n_launches equal parts of the model, one
-	 * micro-batch, ns: F, I, W, B at launch[i * PIPESIM_FB + kind]. NULL = not measured: none. */
+	/* What the host of a rank takes to launch ops of part i of n_launches equal parts of
+	 * the model, one micro-batch, ns: F, I, W, B at launch[i * PIPESIM_FB + kind]. NULL =
+	 * not measured: none. */
 	gint64 *launch;
 	guint n_launches;
 
-	/* How the time of an op depends on what its rank did before, and on receives that wait there; NULL
-	 * = not at all. All times here are those of a rank that never idles, alone. Owned. */
+	/* How the time of an op depends on what its rank did before, and on receives that wait
+	 * there; NULL = not at all. All times here are those of a rank that never idles, alone.
+	 * Owned. */
 	PipesimPower *power;
 	PipesimResidence *residence;
 	PipesimStepCosts *step; /* what a step takes besides; NULL = nothing. Owned. */
 
-	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs file. */
+	/* What tells stages apart in place of equal parts; NULL = nothing does. Not in a costs
+	 * file. */
 	PipesimCutter *cutter;
 
 	guint layers; /* layers of a rank's share, that component times were multiplied by; 0 =
@@ -202,27 +208,29 @@ gboolean pipesim_costs_parse_scale(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
 /**
- * pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after the
- * other, as the times of stages, and their averages as the times of one of @ranks shares of it. FB
- * stays in the proportion to F + B that @costs has.
+ * pipesim_costs_set_parts: takes @parts, F, I, W and B of equal parts of the model one after
+ * the other, as the times of stages, and their averages as the times of one of @ranks shares of
+ * it. FB stays in the proportion to F + B that @costs has.
  *
- * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then unchanged.
+ * Returns: FALSE with PIPESIM_ERROR_LIMIT where a share takes too long; @costs is then
+ * unchanged.
  */
 gboolean pipesim_costs_set_parts(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 
-/** pipesim_costs_share_parts: where @costs has times of parts of the model, makes those of a rank
- * their averages over one of @ranks shares. Errors as above. */
+/** pipesim_costs_share_parts: where @costs has times of parts of the model, makes those of a
+ * rank their averages over one of @ranks shares. Errors as above. */
 gboolean pipesim_costs_share_parts(PipesimCosts *costs, guint ranks, GError **error);
 
-/** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the model
- * one after the other, as the bytes of stages, and their averages as those of one of @ranks shares
- * of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is then unchanged. */
+/** pipesim_costs_set_part_bytes: takes @parts, PIPESIM_N_BYTES sizes of equal parts of the
+ * model one after the other, as the bytes of stages, and their averages as those of one of
+ * @ranks shares of it. FALSE with PIPESIM_ERROR_LIMIT where a share is too large; @costs is
+ * then unchanged. */
 gboolean pipesim_costs_set_part_bytes(
 	PipesimCosts *costs, const GArray *parts, guint ranks, GError **error);
 
-/** pipesim_costs_share_part_bytes: where @costs has bytes of parts of the model, makes those of a rank
- * their averages over one of @ranks shares. Errors as above. */
+/** pipesim_costs_share_part_bytes: where @costs has bytes of parts of the model, makes those of
+ * a rank their averages over one of @ranks shares. Errors as above. */
 gboolean pipesim_costs_share_part_bytes(PipesimCosts *costs, guint ranks, GError **error);
 
 /** pipesim_costs_has_bytes: whether anything is known of memory. */
@@ -240,13 +248,14 @@ PipesimCosts *pipesim_costs_share(const PipesimCosts *costs, guint factor);
 gboolean pipesim_costs_parse_slow(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
-/** pipesim_costs_parse_speed: "3=0.97": how fast ranks 0 to @ranks - 1 are against what the times say: their ops
- * take 1 / 0.97 of the time, in addition to what pipesim_costs_parse_slow() said. Errors as above. */
+/** pipesim_costs_parse_speed: "3=0.97": how fast ranks 0 to @ranks - 1 are against what the
+ * times say: their ops take 1 / 0.97 of the time, in addition to what
+ * pipesim_costs_parse_slow() said. Errors as above. */
 gboolean pipesim_costs_parse_speed(
 	PipesimCosts *costs, const char *text, const char *what, guint ranks, GError **error);
 
-/** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every op takes its sustained
- * time alone, whenever it runs. Returns whether there were any. */
+/** pipesim_costs_sustain: drops power, residence, launches and what a step takes besides: every
+ * op takes its sustained time alone, whenever it runs. Returns whether there were any. */
 gboolean pipesim_costs_sustain(PipesimCosts *costs);
 
 /** pipesim_component_free: for the elements of PipesimCosts.components. */
@@ -265,30 +274,31 @@ struct _PipesimTimes {
 	/* Copies of those of the costs: see there. */
 	PipesimPower *power;
 	PipesimResidence *residence;
-	/* What a step takes besides, ns: at its begin, and by stage at its edges, NULL where nothing. All
-	 * heeded where @has_edges is set. */
+	/* What a step takes besides, ns: at its begin, and by stage at its edges, NULL where
+	 * nothing. All heeded where @has_edges is set. */
 	gboolean has_edges;
 	gint64 begin;
 	gint64 *edge[PIPESIM_N_EDGES];
 	gint64 p2p;
 	gint64 bytes_until_input, bytes_until_weight; /* of one part, for searches */
-	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of one
-	 * copy. All NULL where every stage holds the same. */
+	/* By PipesimBytes and stage: activations of one part of a micro-batch, parameters of
+	 * one copy. All NULL where every stage holds the same. */
 	gint64 *bytes[PIPESIM_N_STAGE_BYTES];
 	/* First layer of each stage, and behind the last the number of layers; NULL where every
 	 * stage has an equal share of the model. */
 	guint64 *first_layer;
-	/* Of each stage, where its parameters are shared (FSDP): ns to gather them and to reduce their
-	 * gradients, both NULL where neither takes time; bytes that are there gathered, NULL =
-	 * unknown, and that a rank moves to gather and to reduce. */
+	/* Of each stage, where its parameters are shared (FSDP): ns to gather them and to
+	 * reduce their gradients, both NULL where neither takes time; bytes that are there
+	 * gathered, NULL = unknown, and that a rank moves to gather and to reduce. */
 	gint64 *unshard, *reduce;
 	gint64 *gathered, *moved[2];
 	gint64 *late; /* of the parameters' bytes of each stage, those of gradients that its first weight gradient
 			 brings; NULL = all are there from the start */
 	gint64 *early; /* and those of them that are there before the first weight gradient ends; NULL with it */
 	gint64 *tail; /* of each stage, ns from its last gradient to its new parameters; NULL = unknown */
-	/* Of single micro-batches, where they differ: F, I, W, B at [(stage * microbatches + microbatch) *
-	 * PIPESIM_FB + kind], ns, in place of @stage, which has their averages; NULL = all alike. */
+	/* Of single micro-batches, where they differ: F, I, W, B at [(stage * microbatches +
+	 * microbatch) * PIPESIM_FB + kind], ns, in place of @stage, which has their averages;
+	 * NULL = all alike. */
 	gint64 *each;
 	guint microbatches; /* of @each */
 	guint *sorts; /* of each stage, for the cutter's fixed(), joined by or; NULL = no cutter */
@@ -314,14 +324,14 @@ static inline gboolean pipesim_times_vary(const PipesimTimes *times)
 PipesimTimes *pipesim_times_new(const PipesimCosts *costs, const PipesimShape *shape);
 
 /** pipesim_times_new_placed: the same of a PIPESIM_FROM_FILE shape: @stage_of: (nullable): the
- * stage of chunk c of rank r at [r * chunks + c], G_MAXUINT32 where there is none. Only what gives
- * stages whole layers asks for it. */
+ * stage of chunk c of rank r at [r * chunks + c], G_MAXUINT32 where there is none. Only what
+ * gives stages whole layers asks for it. */
 PipesimTimes *pipesim_times_new_placed(
 	const PipesimCosts *costs, const PipesimShape *shape, const guint32 *stage_of);
 void pipesim_times_free(PipesimTimes *times);
 
-/** pipesim_costs_stage_scale: length of stage @stage of @stages against an equal share of the model, as
- * PipesimCosts.scale has it. */
+/** pipesim_costs_stage_scale: length of stage @stage of @stages against an equal share of the
+ * model, as PipesimCosts.scale has it. */
 PipesimFraction pipesim_costs_stage_scale(const PipesimCosts *costs, guint stage, guint stages);
 
 /** pipesim_times_pair: duration of the overlapped pair of a forward of @f_stage and a full

@@ -36,7 +36,8 @@ void pipesim_step_costs_fill(const PipesimStepCosts *costs, PipesimTimes *times)
 			&costs->part[edge], costs->n_parts, PIPESIM_N_EDGES};
 
 		times->edge[edge] = g_new(gint64, times->stages);
-		/* Gradients are those of a stage, however many parts of micro-batches there are. */
+		/* Gradients are those of a stage, however many parts of micro-batches there
+		 * are. */
 		for (guint stage = 0; stage < times->stages; stage++)
 			times->edge[edge][stage] = pipesim_parts_sum(&parts, times, stage, 1);
 	}

@@ -1,4 +1,5 @@
-/* What a step takes besides ops that repeat: its begin, and what backwards do to gradients only once. */
+/* What a step takes besides ops that repeat: its begin, and what backwards do to gradients only
+ * once. */
 #pragma once
 #include "pipesim.h"
 
@@ -23,6 +24,7 @@ PipesimStepCosts *pipesim_step_costs_new(void);
 PipesimStepCosts *pipesim_step_costs_copy(const PipesimStepCosts *costs);
 void pipesim_step_costs_free(PipesimStepCosts *costs);
 
-/** pipesim_step_costs_fill: what @costs (nullable) say of the stages of @times, whose layers are known. */
+/** pipesim_step_costs_fill: what @costs (nullable) say of the stages of @times, whose layers
+ * are known. */
 struct _PipesimTimes;
 void pipesim_step_costs_fill(const PipesimStepCosts *costs, struct _PipesimTimes *times);

@@ -1,5 +1,5 @@
-/* What a user may change of the way in which a runtime issues sends, receives and the rest. Which runtime takes
- * which of them its row says (runtime/runtime.h). */
+/* What a user may change of the way in which a runtime issues sends, receives and the rest.
+ * Which runtime takes which of them its row says (runtime/runtime.h). */
 #pragma once
 #include "base/number.h"
 

@@ -11,9 +11,9 @@
  *	mlp        y0 ----> y1 -------> y2
  *	           `------ sum of all ------'
  *
- * whose mean, variance and autocorrelation are known in closed form (chain_variance()), but whose
- * form is not: it is that of many sums drawn once (draw_part()), then moved and stretched to the
- * mean and variance that it must have (fit_form()). */
+ * whose mean, variance and autocorrelation are known in closed form (chain_variance()), but
+ * whose form is not: it is that of many sums drawn once (draw_part()), then moved and stretched
+ * to the mean and variance that it must have (fit_form()). */
 #include "config.h"
 
 #include "model/jitter.h"
@@ -210,8 +210,8 @@ static void fill_part(
 	}
 }
 
-/* The components of ops of @kind, as many as are returned; in units of ns that are a power of two,
- * the same for all. @parts: room for one a component */
+/* The components of ops of @kind, as many as are returned; in units of ns that are a power of
+ * two, the same for all. @parts: room for one a component */
 static guint list_parts(
 	Part *parts, const PipesimCosts *costs, const PipesimShape *shape, PipesimKind kind)
 {

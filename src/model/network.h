@@ -83,8 +83,8 @@ typedef struct {
 /** pipesim_network_route: the way from rank @from to another rank @to. */
 PipesimRoute pipesim_network_route(const PipesimNetwork *network, guint from, guint to);
 
-/** pipesim_network_shard_route: the way of @bytes that @rank gathers or reduces, both ways at once; not for
- * PIPESIM_SHARDS_OWN. */
+/** pipesim_network_shard_route: the way of @bytes that @rank gathers or reduces, both ways at
+ * once; not for PIPESIM_SHARDS_OWN. */
 PipesimRoute pipesim_network_shard_route(
 	const PipesimNetwork *network, guint rank, gint64 bytes);
 

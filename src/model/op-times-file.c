@@ -86,8 +86,8 @@ static gboolean read_amount(Reader *reader, const PipesimCsvRecord *record, guin
 		       fault->message);
 }
 
-/* Whether no line is given twice. @line_of: (out) (optional) (array): by part and micro-batch the line that gives it, 0 =
- * none; for g_free(). */
+/* Whether no line is given twice. @line_of: (out) (optional) (array): by part and micro-batch
+ * the line that gives it, 0 = none; for g_free(). */
 static gboolean find_twice(const Reader *reader, guint **line_of, GError **error)
 {
 	const guint64 all = (guint64)reader->parts * reader->microbatches;
@@ -119,8 +119,8 @@ static gboolean find_twice(const Reader *reader, guint **line_of, GError **error
 	return TRUE;
 }
 
-/* A file that repeats itself, small when packed, is refused before it fills the memory: by the time that it has
- * twice the lines of what it may have. */
+/* A file that repeats itself, small when packed, is refused before it fills the memory: by the
+ * time that it has twice the lines of what it may have. */
 static gboolean is_checked_at(guint n_lines)
 {
 	return n_lines >= 1u << 16 && (n_lines & (n_lines - 1)) == 0;

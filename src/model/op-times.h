@@ -15,12 +15,14 @@ struct _PipesimOpTimes {
 		*length; /* of each micro-batch; what they are against is their average */
 };
 
-/** pipesim_op_times_fit: whether @times are of as many micro-batches as a step of @shape has, and none of
- * them runs in parts. FALSE with PIPESIM_ERROR_CONSTRAINT or PIPESIM_ERROR_LIMIT. */
+/** pipesim_op_times_fit: whether @times are of as many micro-batches as a step of @shape has,
+ * and none of them runs in parts. FALSE with PIPESIM_ERROR_CONSTRAINT or
+ * PIPESIM_ERROR_LIMIT. */
 gboolean pipesim_op_times_fit(
 	const PipesimOpTimes *times, const PipesimShape *shape, GError **error);
 
-/** pipesim_op_times_fill: @out->each, of stages whose average times @out has; of times that fit. */
+/** pipesim_op_times_fill: @out->each, of stages whose average times @out has; of times that
+ * fit. */
 void pipesim_op_times_fill(const PipesimOpTimes *times, PipesimTimes *out);
 
 PipesimOpTimes *pipesim_op_times_ref(PipesimOpTimes *times);

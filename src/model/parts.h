@@ -8,7 +8,8 @@ typedef struct {
 	guint n, step;
 } PipesimParts;
 
-/** pipesim_parts_sum: what lies in stage @stage of @times, whose stages and layers are known, over parts of
- * any number, divided by @pieces; rounded to the nearest, half up, and at most G_MAXINT64. */
+/** pipesim_parts_sum: what lies in stage @stage of @times, whose stages and layers are known,
+ * over parts of any number, divided by @pieces; rounded to the nearest, half up, and at most
+ * G_MAXINT64. */
 gint64 pipesim_parts_sum(
 	const PipesimParts *parts, const PipesimTimes *times, guint stage, guint pieces);

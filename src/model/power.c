@@ -205,7 +205,8 @@ gint64 pipesim_power_duration(const PipesimPower *power, const PipesimPowerState
 	for (guint i = 0; i < power->n_constants; i++)
 		piece = MIN(piece, power->time_constant[i] / PIPESIM_POWER_PIECES);
 	piece = MAX(piece, PIPESIM_POWER_PIECE_NS);
-	/* Pieces grow, so that there are not more than some hundreds of them: the means have settled by then. */
+	/* Pieces grow, so that there are not more than some hundreds of them: the means have
+	 * settled by then. */
 	for (guint n = 1; sustained > 0; n++) {
 		const gint64 part = MIN(sustained, piece);
 		gint64 took_part;
@@ -229,7 +230,8 @@ PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
 
 	for (guint i = 0; i < power->n_constants; i++) {
 		const guint64 kept = decay(took, power->time_constant[i]);
-		/* end = kept * begin + what the loads added, and so for the state that is asked. */
+		/* end = kept * begin + what the loads added, and so for the state that is
+		 * asked. */
 		const Wide added = (Wide)end->mean[i] * ONE - (Wide)begin->mean[i] * kept;
 
 		if (kept < ONE)

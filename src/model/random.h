@@ -38,7 +38,8 @@ static inline guint32 pipesim_random(PipesimSampleKey key, guint32 place)
 	return x ^ x >> 15;
 }
 
-/** pipesim_random_below: the number @drawn of those drawn one after the other with @key, from 0 to @below - 1. */
+/** pipesim_random_below: the number @drawn of those drawn one after the other with @key, from 0
+ * to @below - 1. */
 static inline guint32 pipesim_random_below(PipesimSampleKey key, guint32 drawn, guint32 below)
 {
 	return (guint32)((guint64)pipesim_random(key, drawn * PIPESIM_PLACE_STEP) * below >>

@@ -51,7 +51,8 @@ guint pipesim_shape_stage(const PipesimShape *shape, guint rank, guint chunk)
 	case PIPESIM_WAVE:
 		return chunk * shape->ranks + (chunk % 2 == 0 ? rank : shape->ranks - 1 - rank);
 	case PIPESIM_BIDIRECTIONAL:
-		/* Pipeline 2i starts at rank i * PP / f of f pairs, pipeline 2i + 1 ends there. */
+		/* Pipeline 2i starts at rank i * PP / f of f pairs, pipeline 2i + 1 ends
+		 * there. */
 		shift = (guint)((guint64)(chunk / 2) * shape->ranks / (shape->chunks / 2));
 		down = (rank + shape->ranks - shift) % shape->ranks;
 		return chunk % 2 == 0 ? down : shape->ranks - 1 - down;

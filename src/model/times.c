@@ -154,7 +154,8 @@ static gint64 move_time(gint64 bytes, gint64 bandwidth)
 	return (gint64)MIN(ns, (Wide)PIPESIM_MAX_TIME_NS);
 }
 
-/* What a rank moves to gather a stage and to reduce it, where no model tells: stages that are longer have more. */
+/* What a rank moves to gather a stage and to reduce it, where no model tells: stages that are
+ * longer have more. */
 static void fill_moved(
 	PipesimTimes *times, const PipesimCosts *costs, const PipesimShape *shape)
 {

@@ -19,8 +19,8 @@ typedef struct {
 	guint32 (*entry)(gconstpointer graph, PipesimStuck at);
 	PipesimLocate locate; /* (nullable) */
 	gpointer data;
-	/* What is tried to undo a deadlock: whether everything runs where entry @index of @rank and
-	 * the next one of it are exchanged. */
+	/* What is tried to undo a deadlock: whether everything runs where entry @index of @rank
+	 * and the next one of it are exchanged. */
 	gboolean (*runs_exchanged)(gconstpointer graph, guint rank, guint32 index);
 	void (*print_entry)(gconstpointer graph, guint rank, guint32 index, GString *out);
 	const guint32 *rank_begin; /* of entries; ranks + 1 */

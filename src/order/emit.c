@@ -208,8 +208,9 @@ typedef struct {
 	PipesimOp input;
 } Pending;
 
-/* One rank of a padded order, of which most verbs may name micro-batches that do not exist. Rounds of a
- * loop without any that does are leapt over: the work grows with what is left, not with the padding. */
+/* One rank of a padded order, of which most verbs may name micro-batches that do not exist.
+ * Rounds of a loop without any that does are leapt over: the work grows with what is left, not
+ * with the padding. */
 typedef struct {
 	PipesimEmitter *out;
 	const PipesimOrder *padded;
@@ -220,8 +221,8 @@ typedef struct {
 	guint head;
 } Trimmer;
 
-/* The number in the trimmed order of the micro-batch that a verb with @number takes, after @passed ones of
- * its @chunk; FALSE where there is none. */
+/* The number in the trimmed order of the micro-batch that a verb with @number takes, after
+ * @passed ones of its @chunk; FALSE where there is none. */
 static gboolean renumber(const Trimmer *x, guint32 *number, guint chunk, guint32 passed)
 {
 	const guint32 index = *number == PIPESIM_LAST ? x->wide - 1 - passed : passed;

@@ -21,8 +21,8 @@ void pipesim_note(PipesimEmitter *out, const char *text);
 gboolean pipesim_repeat_begin(PipesimEmitter *out, guint n);
 gboolean pipesim_repeat_end(PipesimEmitter *out);
 
-/** pipesim_emit_counted: @kind of the next micro-batch of @chunk, or from the last one down; what
- * the verbs below are made of. */
+/** pipesim_emit_counted: @kind of the next micro-batch of @chunk, or from the last one down;
+ * what the verbs below are made of. */
 void pipesim_emit_counted(
 	PipesimEmitter *out, PipesimKind kind, guint chunk, guint32 next_or_last);
 
@@ -72,8 +72,9 @@ PipesimOrder *pipesim_order_plan(
 /**
  * pipesim_order_trim: @padded, an order of more micro-batches of each chunk, without those that
  * @shape does not have: what is left stands in the same order, so that nothing can hang that
- * did not; of a pair one half may be left. Its micro-batches are named one by one. The order is of counted
- * verbs, its weights pipesim_weight(). Time grows with what is left, not with the padding.
+ * did not; of a pair one half may be left. Its micro-batches are named one by one. The order is
+ * of counted verbs, its weights pipesim_weight(). Time grows with what is left, not with the
+ * padding.
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_LIMIT where memory does not suffice.
  */

@@ -1,8 +1,9 @@
-/* Orders put together once more by their own times. Every op of an order has a time at which it ends. Taken from
- * the last one on, each is put as late as its rank, what waits for it and what the rank may hold let it be, gaps
- * between others included; of the times that this gives, taken from the first one on, each is put as early as can
- * be. Neither makes the order longer ("justification" of schedules with limited resources: Valls, Ballestin
- * and Quintanilla, 2005); with times that are a little off at random it may come out shorter. */
+/* Orders put together once more by their own times. Every op of an order has a time at which it
+ * ends. Taken from the last one on, each is put as late as its rank, what waits for it and what
+ * the rank may hold let it be, gaps between others included; of the times that this gives,
+ * taken from the first one on, each is put as early as can be. Neither makes the order longer
+ * ("justification" of schedules with limited resources: Valls, Ballestin and Quintanilla,
+ * 2005); with times that are a little off at random it may come out shorter. */
 #pragma once
 #include "model/random.h"
 #include "order/instance.h"
@@ -20,8 +21,8 @@ typedef struct {
 /* The ops of one code of a lane, looking one way. */
 typedef struct {
 	guint rank;
-	/* The codes that they wait for, of the same micro-batch, and what lies between the end of these and their
-	 * start. */
+	/* The codes that they wait for, of the same micro-batch, and what lies between the end
+	 * of these and their start. */
 	guint n_inputs, input[2];
 	gint64 lag[2];
 	gint64 takes
@@ -41,8 +42,8 @@ typedef struct {
 	/* [op], as in PipesimWalk: (lane * kinds + kind) * count + micro-batch. */
 	gint64 *start, *other, *key;
 	gint64 *took; /* until what it runs as one with is over */
-	/* The first op of those that it runs as one with, and the next one of these, round; itself where it runs alone.
-	 * They are put together. */
+	/* The first op of those that it runs as one with, and the next one of these, round;
+	 * itself where it runs alone. They are put together. */
 	guint32 *first, *next;
 	gint64 makespan;
 	gint64 op; /* what one takes on average, ns */
@@ -56,22 +57,24 @@ typedef struct {
 	guint32 *done;                /* [code of all lanes]: micro-batches put */
 	PipesimNextPut *heap;         /* the first first */
 	guint n_heap;
-	/* [code of all lanes], of the first of what runs as one: in the heap; has to wait for room. */
+	/* [code of all lanes], of the first of what runs as one: in the heap; has to wait for
+	 * room. */
 	guint8 *queued, *blocked;
 } PipesimJustifier;
 
-/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks. FALSE where forwards may
- * run in pairs: moves that go on from orders put together in this way find fewer pairs. */
+/** pipesim_justifier_init: everything in @arena, whose memory sufficed or not the caller asks.
+ * FALSE where forwards may run in pairs: moves that go on from orders put together in this way
+ * find fewer pairs. */
 gboolean pipesim_justifier_init(PipesimJustifier *justifier, const PipesimInstance *instance,
 	guint64 seed, guint64 number, PipesimArena *arena);
 
-/** pipesim_justifier_begin: from the order @codes, tidy, which fits; @starts of its ops, ns. What runs as one in it
- * does so in all that become of it. */
+/** pipesim_justifier_begin: from the order @codes, tidy, which fits; @starts of its ops, ns.
+ * What runs as one in it does so in all that become of it. */
 void pipesim_justifier_begin(PipesimJustifier *justifier, const guint8 *codes,
 	const gint64 *starts, gint64 makespan);
 
-/** pipesim_justifier_run: there and back once, @noise: with times that are off at random. What comes out longer is
- * forgotten. Returns whether it is shorter. */
+/** pipesim_justifier_run: there and back once, @noise: with times that are off at random. What
+ * comes out longer is forgotten. Returns whether it is shorter. */
 gboolean pipesim_justifier_run(PipesimJustifier *justifier, gboolean noise);
 
 /** pipesim_justifier_codes: the order as it is now. */

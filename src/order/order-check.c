@@ -5,8 +5,8 @@
 #include "order/cycle.h"
 #include <string.h>
 
-/* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has come to
- * the op that needs it. */
+/* Of the result of a stage for a micro-batch: whether it is there, else which rank, + 1, has
+ * come to the op that needs it. */
 #define NOBODY 0u
 #define DONE   G_MAXUINT32
 

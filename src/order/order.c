@@ -174,8 +174,9 @@ static gboolean expand_rank(Expander *x, guint rank, GError **error)
 				rank, shape->ranks, shape->microbatches);
 }
 
-/* Fills @program, which has room for every op of the closed @order, and links it: completeness and
- * what comes before what follow from the counts, so that nothing has to be looked for afterwards. */
+/* Fills @program, which has room for every op of the closed @order, and links it: completeness
+ * and what comes before what follow from the counts, so that nothing has to be looked for
+ * afterwards. */
 static gboolean expand_counted(
 	const PipesimOrder *order, PipesimProgram *program, GError **error)
 {

@@ -1,6 +1,6 @@
 /* The order of every rank with its loops kept as loops: what a schedule says in a few lines,
- * whatever the number of micro-batches. Nobody changes an order once it is made: it is shared by
- * reference. */
+ * whatever the number of micro-batches. Nobody changes an order once it is made: it is shared
+ * by reference. */
 #pragma once
 #include "order/program.h"
 

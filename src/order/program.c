@@ -212,7 +212,8 @@ static void check_all(Linker *linker)
 		if (forward == PIPESIM_NO_OP || backward == PIPESIM_NO_OP ||
 			(program->ops[backward].kind == PIPESIM_I) != (weight != PIPESIM_NO_OP))
 			check_pairing(linker, at);
-		/* Where its rank ends: forwards of one stage stand on one rank nearly always. */
+		/* Where its rank ends: forwards of one stage stand on one rank nearly
+		 * always. */
 		if (op != PIPESIM_NO_OP) {
 			if (op < program->rank_begin[rank] ||
 				op >= program->rank_begin[rank + 1])

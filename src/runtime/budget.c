@@ -1,10 +1,11 @@
-/* Waits for sends that come forward (max_outstanding_sends). A wait that stands too early makes a cycle: the
- * rank waits for a message that is only received after something that it has yet to send. So all
- * lists are one graph: each action before the next one of its rank, a send before its receive, and that before
- * what comes after the wait for the send. Waits are no nodes of it.
+/* Waits for sends that come forward (max_outstanding_sends). A wait that stands too early makes
+ * a cycle: the rank waits for a message that is only received after something that it has yet
+ * to send. So all lists are one graph: each action before the next one of its rank, a send
+ * before its receive, and that before what comes after the wait for the send. Waits are no
+ * nodes of it.
  *
- * A topological order of the graph bounds each search for a path: only what stands between its ends
- * in that order can be on it. */
+ * A topological order of the graph bounds each search for a path: only what stands between its
+ * ends in that order can be on it. */
 #include "config.h"
 
 #include "base/arena.h"
@@ -19,7 +20,8 @@ typedef struct {
 	guint32 n;
 	guint32 *begin;        /* by rank: its first node; ranks + 1 */
 	PipesimAction *action; /* by node */
-	/* By node: of a send its receive, of a receive the node that waits for it; NONE. Of nothing else. */
+	/* By node: of a send its receive, of a receive the node that waits for it; NONE. Of
+	 * nothing else. */
 	guint32 *next;
 	guint32 *wait_at; /* by node, of a send: the node before which it is waited for; the end
 			     of its rank: behind all */
@@ -68,7 +70,8 @@ static gboolean sort(Graph *graph)
 	return n == graph->n;
 }
 
-/* Whether there is a path; the way of @from to another rank is left out if @along its own rank. */
+/* Whether there is a path; the way of @from to another rank is left out if @along its own
+ * rank. */
 static gboolean reaches(Graph *graph, guint32 from, guint32 to, gboolean along)
 {
 	const guint ranks = graph->program->shape.ranks;
@@ -180,8 +183,8 @@ static gboolean connect(Graph *graph, PipesimArena *arena, GError **error)
 	return TRUE;
 }
 
-/* The one of @n pending sends that may be waited for before @send: the first that must have arrived by
- * then, else the first that can have. NONE: none. */
+/* The one of @n pending sends that may be waited for before @send: the first that must have
+ * arrived by then, else the first that can have. NONE: none. */
 static guint32 choose(Graph *graph, const guint32 *pending, guint n, guint32 send)
 {
 	guint32 safe = NONE;

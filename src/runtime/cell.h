@@ -4,8 +4,8 @@
 #include "base/csv.h"
 #include "runtime/lowering.h"
 
-/* What one action says, before it is known which chunk of its rank a stage is. A pair takes two:
- * its forward half, whose kind is PIPESIM_FB, and behind it its backward half. */
+/* What one action says, before it is known which chunk of its rank a stage is. A pair takes
+ * two: its forward half, whose kind is PIPESIM_FB, and behind it its backward half. */
 typedef struct {
 	guint32 stage, microbatch; /* what is about a whole stage has no micro-batch */
 	guint32 column;            /* from 1; of a pair that of its bracket */
@@ -34,7 +34,8 @@ typedef struct {
 	guint32 n_gathers, n_reduces; /* gathers and what lets go again, and reductions */
 	guint32 n_waits;              /* for messages and reductions */
 	PipesimValues stages, microbatches;
-	/* What is wrong; and empty cells, which are wrong beside messages alone: the first few. */
+	/* What is wrong; and empty cells, which are wrong beside messages alone: the first
+	 * few. */
 	PipesimFaults *faults, *idle;
 } PipesimCells;
 
@@ -57,12 +58,12 @@ static inline gboolean pipesim_cell_is_pair(const PipesimCell *cell)
 /**
  * pipesim_cells_read: all lines of @csv: "0F7", "7I13", "7W13", "3B2", "(0F7;7B13)OVERLAP_F_B",
  * "0SEND_F7", "1RECV_F7", "7SEND_B3", "6RECV_B3", "0UNSHARD", "0RESHARD", "0REDUCE_GRAD", since
- * PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3", "0WAIT_REDUCE_GRAD", and of pipesim's own waits for
- * receives, "1WAIT_RECV_F7", and messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
+ * PyTorch 2.15 "0WAIT_SEND_F7", "7WAIT_SEND_B3", "0WAIT_REDUCE_GRAD", and of pipesim's own
+ * waits for receives, "1WAIT_RECV_F7", and messages that go as one: "(0SEND_F7;0RECV_B3)GROUP".
  * @file: whose path is set; to be cleared whatever comes back
  *
- * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an error
- * of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT.
+ * Returns: FALSE with PIPESIM_ERROR_PARSE, each of up to 20 faults at its exact column, an
+ * error of pipesim_csv_next(), or PIPESIM_ERROR_LIMIT.
  */
 gboolean pipesim_cells_read(PipesimCells *file, PipesimCsv *csv, GError **error);
 void pipesim_cells_clear(PipesimCells *file);
@@ -76,8 +77,9 @@ PipesimCell pipesim_cell_of(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action);
 
 /**
- * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that issues such
- * lists: Megatron's where it waits for receives, PyTorch 2.15's for sends, else 2.11's.
+ * pipesim_lowering_link: the lowering that a file carries itself, run as the runtime does that
+ * issues such lists: Megatron's where it waits for receives, PyTorch 2.15's for sends, else
+ * 2.11's.
  * @program: linked, with the ops of the file
  * @written: its ops, each once and in the order of @program, and all else; of an op only that
  *   it is one counts, not its second half; a wait comes after its message
@@ -85,8 +87,8 @@ PipesimCell pipesim_cell_of(
  * @locate: (nullable): told an index of @written, not an op
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_INCOMPLETE, which names up to 20 messages
- * that are missing, appear twice, connect no two ranks, leave before the op that they come from or
- * arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
+ * that are missing, appear twice, connect no two ranks, leave before the op that they come from
+ * or arrive behind the op that needs them; or PIPESIM_ERROR_LIMIT.
  */
 PipesimLowering *pipesim_lowering_link(const PipesimProgram *program,
 	const PipesimCell *written, const guint32 *rank_begin, PipesimLocate locate,

@@ -1,5 +1,5 @@
-/* Whether a lowering can run to its end, by the rules of lowering.h without times, and whether the right
- * messages meet. */
+/* Whether a lowering can run to its end, by the rules of lowering.h without times, and whether
+ * the right messages meet. */
 #include "config.h"
 
 #include "order/cycle.h"
@@ -127,8 +127,8 @@ static gboolean has_moved(const Check *check, guint32 message)
 	       check->rules.issued[check->lowering->actions[message].peer];
 }
 
-/* A message that was issued, or is to be, together with @at of @rank and has not moved, itself if it has
- * not; there is one where they are not done. */
+/* A message that was issued, or is to be, together with @at of @rank and has not moved, itself
+ * if it has not; there is one where they are not done. */
 static guint32 unmoved(const Check *check, guint rank, guint32 at)
 {
 	const PipesimRules *rules = &check->rules;
@@ -141,7 +141,8 @@ static guint32 unmoved(const Check *check, guint rank, guint32 at)
 	return at;
 }
 
-/* A message of the group that ends with @last, which has not moved; @last where there is none. */
+/* A message of the group that ends with @last, which has not moved; @last where there is
+ * none. */
 static guint32 undone(const Check *check, guint rank, guint32 last)
 {
 	for (guint32 i = group_begin(check, last); i <= last; i++)
@@ -150,8 +151,8 @@ static guint32 undone(const Check *check, guint rank, guint32 last)
 	return last;
 }
 
-/* The nearest thing before @at on its rank that is not done: a stop, or a message of @channel that has
- * not moved. */
+/* The nearest thing before @at on its rank that is not done: a stop, or a message of @channel
+ * that has not moved. */
 static PipesimStuck ahead(const Check *check, guint rank, guint32 at, guint32 channel)
 {
 	const PipesimLowering *lowering = check->lowering;
@@ -225,8 +226,8 @@ static void print_entry(gconstpointer graph, guint rank, guint32 index, GString 
 		pipesim_op_print(lowering->program, rank, &lowering->program->ops[index], out);
 }
 
-/* @lowering, which is from a file, as linked with @program, where action @swapped and the next one
- * are exchanged, unless it is PIPESIM_NO_OP. */
+/* @lowering, which is from a file, as linked with @program, where action @swapped and the next
+ * one are exchanged, unless it is PIPESIM_NO_OP. */
 static PipesimLowering *link_again(
 	const PipesimLowering *lowering, const PipesimProgram *program, guint32 swapped)
 {
@@ -295,8 +296,8 @@ static void count_turns(const PipesimLowering *lowering, guint32 *turn, guint32 
 	}
 }
 
-/* The send that meets @receive of @rank, whose ends are in different places of the order of the two
- * ranks. */
+/* The send that meets @receive of @rank, whose ends are in different places of the order of the
+ * two ranks. */
 static guint32 find_sent(
 	const PipesimLowering *lowering, const guint32 *turn, guint rank, guint32 receive)
 {

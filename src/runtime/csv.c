@@ -370,7 +370,8 @@ static gsize count_ends(const PipesimShape *shape)
 	return 4 * (gsize)shape->stages * shape->microbatches;
 }
 
-/* Where a table of them has the message that @cell is or waits for; -1 where there can be no such message. */
+/* Where a table of them has the message that @cell is or waits for; -1 where there can be no
+ * such message. */
 static gssize place_of(const PipesimShape *shape, const PipesimCell *cell)
 {
 	const guint kind = pipesim_action_is_wait(cell->action)

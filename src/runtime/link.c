@@ -145,7 +145,8 @@ static void check_message(Linker *linker, const PipesimMessage *message)
 			to->str, message->to_rank, from->str, message->from_rank);
 }
 
-/* How many messages there have to be; checks each if asked to, which looks all over the lists. */
+/* How many messages there have to be; checks each if asked to, which looks all over the
+ * lists. */
 static guint32 visit_messages(Linker *linker, gboolean check)
 {
 	const PipesimProgram *program = linker->program;
@@ -166,8 +167,8 @@ static guint32 visit_messages(Linker *linker, gboolean check)
 	return n_messages;
 }
 
-/* Action @index of @rank as @written says it; a wait is of the message that it comes after, or is a
- * fault that has been named. */
+/* Action @index of @rank as @written says it; a wait is of the message that it comes after, or
+ * is a fault that has been named. */
 static void link_action(Linker *linker, guint rank, guint32 index)
 {
 	const PipesimCell *written = &linker->written[index];

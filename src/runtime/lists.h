@@ -22,27 +22,29 @@ typedef struct _PipesimLowerer {
 /** pipesim_list_add: @action goes to the end of @list. FALSE where memory does not suffice. */
 gboolean pipesim_list_add(PipesimList *list, const PipesimAction *action);
 
-/** pipesim_lower_take: @action goes to the end of @list, a new one for @lowerer, which remembers where memory
- * does not suffice. */
+/** pipesim_lower_take: @action goes to the end of @list, a new one for @lowerer, which
+ * remembers where memory does not suffice. */
 void pipesim_lower_take(
 	PipesimLowerer *lowerer, PipesimList *list, const PipesimAction *action);
 
-/** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the list of
+/** pipesim_lower_action: one of @kind about @op, or about a whole stage, goes to the end of the
+ * list of
  * @rank. */
 void pipesim_lower_action(PipesimLowerer *lowerer, guint rank, guint kind, guint32 op);
 
 /** pipesim_lower_op: @op goes to the end of the list of @rank. */
 void pipesim_lower_op(PipesimLowerer *lowerer, guint rank, guint32 op);
 
-/** pipesim_lower_end: one end of @message, its @send or its receive, goes to the end of the list
- * of its rank, in one group with what stands there if @joined. */
+/** pipesim_lower_end: one end of @message, its @send or its receive, goes to the end of the
+ * list of its rank, in one group with what stands there if @joined. */
 void pipesim_lower_end(
 	PipesimLowerer *lowerer, const PipesimMessage *message, gboolean send, gboolean joined);
 
 /** pipesim_lower_receives: those of @op, of one group; of what stands there too if @joined. */
 void pipesim_lower_receives(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
 
-/** pipesim_lower_sends: those of @op, one by one or of one group if @joined. Returns how many. */
+/** pipesim_lower_sends: those of @op, one by one or of one group if @joined. Returns how
+ * many. */
 guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gboolean joined);
 
 /** pipesim_lowering_new: an empty lowering of @n_actions, its rank_begin not filled in. NULL
@@ -50,11 +52,13 @@ guint pipesim_lower_sends(PipesimLowerer *lowerer, guint rank, guint32 op, gbool
 PipesimLowering *pipesim_lowering_new(const PipesimProgram *program,
 	const PipesimRuntime *runtime, guint64 n_actions, GError **error);
 
-/* Which end of which message stands where: by 2 * the op that needs it, + 1 where it is a gradient, the
- * one end that is there, by index; the receive once both are. PIPESIM_NO_OP: none. */
+/* Which end of which message stands where: by 2 * the op that needs it, + 1 where it is a
+ * gradient, the one end that is there, by index; the receive once both are. PIPESIM_NO_OP:
+ * none. */
 typedef guint32 PipesimEnds;
 
-/** pipesim_ends_new: room for the ends of all messages of @program, from @arena; may be NULL. */
+/** pipesim_ends_new: room for the ends of all messages of @program, from @arena; may be
+ * NULL. */
 PipesimEnds *pipesim_ends_new(const PipesimProgram *program, PipesimArena *arena);
 
 /** pipesim_end_of: where @ends keeps the end of @message. */
@@ -63,8 +67,8 @@ static inline PipesimEnds *pipesim_end_of(PipesimEnds *ends, const PipesimMessag
 	return &ends[2 * (gsize)message->to + message->backward];
 }
 
-/** pipesim_lowering_meet: action @index of @lowering is an end of @message: the second one learns of the
- * first, and the first of it. */
+/** pipesim_lowering_meet: action @index of @lowering is an end of @message: the second one
+ * learns of the first, and the first of it. */
 void pipesim_lowering_meet(PipesimLowering *lowering, guint32 index,
 	const PipesimMessage *message, PipesimEnds *ends);
 

@@ -1,24 +1,26 @@
-/* What a runtime issues: for every rank one list of ops, sends, receives and what belongs to them, in
- * the order in which the rank issues them under its rules.
+/* What a runtime issues: for every rank one list of ops, sends, receives and what belongs to
+ * them, in the order in which the rank issues them under its rules.
  *
  * The rules that such a list is run by (pipesim_lowering_check() does so without times):
  *
- * - What a rank computes runs one after the other, in the order of its list: its ops, and what makes
- *   them wait, which takes no time: the WAITs, and the end of a group with `waited` set. These are
- *   the stops of the list.
+ * - What a rank computes runs one after the other, in the order of its list: its ops, and what
+ *   makes them wait, which takes no time: the WAITs, and the end of a group with `waited` set.
+ *   These are the stops of the list.
  * - Neighbouring messages with `joined` set form a group with the one before them; any other
  *   message is a group of its own. Every message of a rank belongs to one of its channels
- *   (PipesimChannels), each a queue. Messages of a group that share a channel are issued together,
- *   when every stop before them in the list is done and so is what comes before them in the
- *   channel.
- * - A message moves when both of its ends have been issued (rendezvous). What was issued together is
- *   done when all of it has moved.
- * - Where it is asked for (PipesimIssuing.delay_wgrad) the last part of an overlapped pair runs behind its sends: what
- *   stands behind the pair and before the next stop is issued before that part, the next stop waits for it.
- * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end of a
- *   waited group for all of that group.
+ *   (PipesimChannels), each a queue. Messages of a group that share a channel are issued
+ *   together, when every stop before them in the list is done and so is what comes before them
+ *   in the channel.
+ * - A message moves when both of its ends have been issued (rendezvous). What was issued
+ *   together is done when all of it has moved.
+ * - Where it is asked for (PipesimIssuing.delay_wgrad) the last part of an overlapped pair runs
+ *   behind its sends: what stands behind the pair and before the next stop is issued before
+ *   that part, the next stop waits for it.
+ * - An op waits for the messages that `wait` and `b_wait` name; a WAIT for its message; the end
+ *   of a waited group for all of that group.
  *
- * What is done to whole stages takes no time unless costs say so; engine/shards.h has the rules then.
+ * What is done to whole stages takes no time unless costs say so; engine/shards.h has the rules
+ * then.
  *
  * The lists of a runtime where nothing waits (async) are written, but never run. */
 #pragma once
@@ -32,14 +34,14 @@ typedef enum {
 	PIPESIM_ACTION_RECV_F,
 	PIPESIM_ACTION_SEND_B, /* a gradient leaves for the rank of the stage before */
 	PIPESIM_ACTION_RECV_B,
-	/* What comes behind in the list waits for the message of the same rank. PyTorch has those for
-	 * sends, since 2.15. */
+	/* What comes behind in the list waits for the message of the same rank. PyTorch has
+	 * those for sends, since 2.15. */
 	PIPESIM_ACTION_WAIT_SEND_F,
 	PIPESIM_ACTION_WAIT_RECV_F,
 	PIPESIM_ACTION_WAIT_SEND_B,
 	PIPESIM_ACTION_WAIT_RECV_B,
-	/* What PyTorch does to the parameters and gradients of a stage that several data-parallel ranks
-	 * share (FSDP). */
+	/* What PyTorch does to the parameters and gradients of a stage that several
+	 * data-parallel ranks share (FSDP). */
 	PIPESIM_ACTION_UNSHARD,     /* gather the parameters */
 	PIPESIM_ACTION_RESHARD,     /* let go of them */
 	PIPESIM_ACTION_REDUCE_GRAD, /* reduce and scale the gradients, once a step */
@@ -118,19 +120,19 @@ void pipesim_lowering_free(PipesimLowering *lowering);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimLowering, pipesim_lowering_free)
 
 /**
- * pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its times, and
- * whether the right messages meet.
+ * pipesim_lowering_check: whether @lowering runs to its end over @channels, whatever its times,
+ * and whether the right messages meet.
  * @locate: (nullable): told an op, or an action where the lowering is from a file
  *
- * Messages between two ranks are matched by their order, not by name: where the sends of the one and the
- * receives of the other name them in different orders, each of these receives takes what is meant
- * for another, without an error.
+ * Messages between two ranks are matched by their order, not by name: where the sends of the
+ * one and the receives of the other name them in different orders, each of these receives takes
+ * what is meant for another, without an error.
  *
- * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE where that is so: up to 20 receives that take the wrong
- * message, each on a line of its own behind its place; with PIPESIM_ERROR_DEADLOCK where it does not run
- * to its end: the message goes once round the cycle, action by action. With @locate every action stands on a line of
- * its own behind its place, and so does the swap of two neighbours on one rank that repairs it, where
- * there is one.
+ * Returns: FALSE with PIPESIM_ERROR_INCOMPLETE where that is so: up to 20 receives that take
+ * the wrong message, each on a line of its own behind its place; with PIPESIM_ERROR_DEADLOCK
+ * where it does not run to its end: the message goes once round the cycle, action by action.
+ * With @locate every action stands on a line of its own behind its place, and so does the swap
+ * of two neighbours on one rank that repairs it, where there is one.
  */
 gboolean pipesim_lowering_check(const PipesimLowering *lowering, PipesimChannels channels,
 	PipesimLocate locate, gpointer data, GError **error);
@@ -140,7 +142,8 @@ void pipesim_action_print(
 	const PipesimLowering *lowering, guint rank, const PipesimAction *action, GString *out);
 
 /** pipesim_lowering_print: appends all of @lowering in the form of a schedule file, a line a
- * rank; a group of several messages, or one that is waited for, as "(0SEND_F1;0RECV_B0)GROUP". */
+ * rank; a group of several messages, or one that is waited for, as
+ * "(0SEND_F1;0RECV_B0)GROUP". */
 void pipesim_lowering_print(const PipesimLowering *lowering, GString *out);
 
 /* A dependency that crosses ranks: what op @from of @from_rank sends to op @to of @to_rank. */
@@ -150,8 +153,8 @@ typedef struct {
 	guint backward; /* 1 of a gradient, 0 of an activation */
 } PipesimMessage;
 
-/** pipesim_messages: what @op of @rank sends, or else receives, forward before backward. Returns how
- * many: 0 to 2. */
+/** pipesim_messages: what @op of @rank sends, or else receives, forward before backward.
+ * Returns how many: 0 to 2. */
 guint pipesim_messages(const PipesimProgram *program, guint rank, guint32 op, gboolean send,
 	PipesimMessage messages[2]);
 

@@ -2,8 +2,9 @@
 
 #include "runtime/passes.h"
 
-/* What @op of @rank, a backward or backward for input, or a pair, ends the use of: the output of the forward of the
- * same stage and micro-batch, if that went to another rank. FALSE where there is none. */
+/* What @op of @rank, a backward or backward for input, or a pair, ends the use of: the output
+ * of the forward of the same stage and micro-batch, if that went to another rank. FALSE where
+ * there is none. */
 static gboolean find_output(
 	const PipesimProgram *program, guint rank, const PipesimOp *op, guint32 *forward)
 {

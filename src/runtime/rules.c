@@ -21,9 +21,9 @@ void pipesim_rules_pass(PipesimRules *rules, guint rank)
 	seat(rules, rank, rules->seats[rank].stop_at + 1);
 }
 
-/* Under what @message of @rank stands in the channels of its rank: 2 * the other rank, + 1 for what
- * comes from it where that is a channel of its own; 2 * ranks for batches, which a communicator of
- * all ranks carries. */
+/* Under what @message of @rank stands in the channels of its rank: 2 * the other rank, + 1 for
+ * what comes from it where that is a channel of its own; 2 * ranks for batches, which a
+ * communicator of all ranks carries. */
 static gsize key_of(
 	const PipesimLowering *lowering, guint rank, guint32 message, PipesimChannels channels)
 {

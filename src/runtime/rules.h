@@ -1,6 +1,6 @@
-/* The rules at the head of lowering.h, played one step at a time. Whoever plays them decides when
- * what has been issued or started ends: at once (check.c) or by a clock (engine/comm.c). Private
- * to both. */
+/* The rules at the head of lowering.h, played one step at a time. Whoever plays them decides
+ * when what has been issued or started ends: at once (check.c) or by a clock (engine/comm.c).
+ * Private to both. */
 #pragma once
 #include "base/arena.h"
 #include "runtime/lowering.h"
@@ -20,8 +20,8 @@ typedef struct {
 
 typedef struct {
 	const PipesimLowering *lowering;
-	/* What is done to whole stages is a stop too; whether it may be passed is decided by whoever plays
-	 * the rules. Set before pipesim_rules_begin(). */
+	/* What is done to whole stages is a stop too; whether it may be passed is decided by
+	 * whoever plays the rules. Set before pipesim_rules_begin(). */
 	gboolean sharding;
 	PipesimSeat *seats;       /* by rank */
 	PipesimChannel *channels; /* rank r has channel_begin[r] to channel_begin[r + 1] - 1 */
@@ -62,13 +62,14 @@ static inline guint32 pipesim_rules_channels(const PipesimRules *rules, guint ra
 	return rules->channel_begin != NULL ? rules->channel_begin[rank] : rank;
 }
 
-/** pipesim_rules_post: whether the turn of the next messages of @channel of @rank has come; then those
- * among actions *begin to *end that belong to it are due for pipesim_rules_issue(). */
+/** pipesim_rules_post: whether the turn of the next messages of @channel of @rank has come;
+ * then those among actions *begin to *end that belong to it are due for
+ * pipesim_rules_issue(). */
 gboolean pipesim_rules_post(
 	PipesimRules *rules, guint rank, guint32 channel, guint32 *begin, guint32 *end);
 
-/** pipesim_rules_issue: issues one message. Returns whether its other end has been issued too, so that
- * it moves from now on. */
+/** pipesim_rules_issue: issues one message. Returns whether its other end has been issued too,
+ * so that it moves from now on. */
 static inline gboolean pipesim_rules_issue(PipesimRules *rules, guint32 message)
 {
 	rules->issued[message] = TRUE;
@@ -102,7 +103,8 @@ static inline gboolean pipesim_rules_is_op(const PipesimRules *rules, guint rank
 	       rules->lowering->actions[at].kind == PIPESIM_ACTION_OP;
 }
 
-/** pipesim_rules_may_run: whether what the op that @rank stops at waits for is there: that of its
+/** pipesim_rules_may_run: whether what the op that @rank stops at waits for is there: that of
+ * its
  * @forward half, its @backward half or both. */
 static inline gboolean pipesim_rules_may_run(
 	const PipesimRules *rules, guint rank, gboolean forward, gboolean backward)
@@ -113,6 +115,6 @@ static inline gboolean pipesim_rules_may_run(
 	       (!backward || pipesim_rules_is_done(rules, rank, op->b_wait));
 }
 
-/** pipesim_rules_may_pass: whether @rank has a next stop that is no op, and what that waits for is
- * there. */
+/** pipesim_rules_may_pass: whether @rank has a next stop that is no op, and what that waits for
+ * is there. */
 gboolean pipesim_rules_may_pass(const PipesimRules *rules, guint rank);

@@ -1,6 +1,6 @@
-/* When PyTorch's pipeline runtime gathers the parameters of a stage that several data-parallel ranks share
- * (FSDP), lets go of them, and reduces its gradients. Where that stands decides which receive stands
- * where (runtime/pytorch.c). Private to the room. */
+/* When PyTorch's pipeline runtime gathers the parameters of a stage that several data-parallel
+ * ranks share (FSDP), lets go of them, and reduces its gradients. Where that stands decides
+ * which receive stands where (runtime/pytorch.c). Private to the room. */
 #pragma once
 #include "runtime/lists.h"
 
@@ -16,9 +16,10 @@ typedef struct {
 
 /**
  * pipesim_sharding_list: appends to @out the ops of @rank and what is done to its stages, as
- * _add_unshard_reshard and _add_reduce_grad do: before each op the next `active` stages of the rank stay,
- * others are resharded, and of those the next `ahead` are unsharded; behind the last W or B of a stage
- * its gradients are reduced. A pair that is reached with one stage to go brings both of its stages.
+ * _add_unshard_reshard and _add_reduce_grad do: before each op the next `active` stages of the
+ * rank stay, others are resharded, and of those the next `ahead` are unsharded; behind the last
+ * W or B of a stage its gradients are reduced. A pair that is reached with one stage to go
+ * brings both of its stages.
  *
  * Returns: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice.
  */

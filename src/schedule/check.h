@@ -21,8 +21,8 @@ gboolean pipesim_check_halves(const PipesimShape *shape, GError **error);
 gboolean pipesim_check_limit(const PipesimShape *shape, GError **error);
 
 /* What a formula, or a condition of one, says of a shape and the times of a chunk, as an
- * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value and
- * PipesimCondition.holds. */
+ * expression over @shape and @t: as PipesimBubbleFormula.value, PipesimActivationFormula.value
+ * and PipesimCondition.holds. */
 #define PIPESIM_BUBBLE(name, ns)                                                            \
 	static inline gint64 name(                                                          \
 		const PipesimShape *shape G_GNUC_UNUSED, PipesimChunkTimes t G_GNUC_UNUSED) \
@@ -58,8 +58,8 @@ PIPESIM_ACTIVATIONS(
 /* What happens where W is longer than F or I. */
 extern const char pipesim_w_too_long[];
 
-/* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps between
- * F, I and W; m_parts_by_pp: M is a multiple of PP. */
+/* Conditions that several formulae share; m_fills_zb: M >= 2PP-1, enough to fill the gaps
+ * between F, I and W; m_parts_by_pp: M is a multiple of PP. */
 PIPESIM_CONDITION(pipesim_holds_w_le_f, t[PIPESIM_W] <= t[PIPESIM_F])
 PIPESIM_CONDITION(pipesim_holds_w_le_i, t[PIPESIM_W] <= t[PIPESIM_I])
 PIPESIM_CONDITION(pipesim_holds_f_le_i, t[PIPESIM_F] <= t[PIPESIM_I])

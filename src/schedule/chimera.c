@@ -1,5 +1,5 @@
-/* Chimera: pipelines in opposite directions over the same ranks, and its two ways to close the gaps
- * at B = 2F: forward doubling, of two micro-batches, and backward halving. */
+/* Chimera: pipelines in opposite directions over the same ranks, and its two ways to close the
+ * gaps at B = 2F: forward doubling, of two micro-batches, and backward halving. */
 #include "config.h"
 
 #include "schedule/check.h"
@@ -50,8 +50,8 @@ static guint emit_unit(const Seat *seat, guint n, guint pending, PipesimEmitter 
 		const guint stage = pipesim_shape_stage(shape, seat->rank, chunk);
 
 		/* Forwards enter one a step until they meet those of another pipeline, then one
-		 * every second. The backwards are the forwards seen from the end. No two of a rank
-		 * fall together. */
+		 * every second. The backwards are the forwards seen from the end. No two of a
+		 * rank fall together. */
 		for (guint i = 0; i < n; i++) {
 			const gboolean met = stage >= seat->block || i >= seat->block - stage;
 			const guint at = stage + (met ? 2 * i : i);
@@ -98,9 +98,9 @@ static void generate(const PipesimShape *shape, guint rank, PipesimEmitter *out)
 	emit_pending(&seat, pending, out);
 }
 
-/* Units of doubling and of halving, in which a forward takes two steps: of two micro-batches whose
- * backwards take two each, or of two halves whose backwards take one each. The emitter numbers
- * micro-batches, halves are counted here. */
+/* Units of doubling and of halving, in which a forward takes two steps: of two micro-batches
+ * whose backwards take two each, or of two halves whose backwards take one each. The emitter
+ * numbers micro-batches, halves are counted here. */
 typedef struct {
 	const Seat *seat;
 	PipesimEmitter *out;
@@ -119,9 +119,9 @@ static void emit_half(LongForwards *unit, PipesimKind kind, guint direction, gui
 				});
 }
 
-/* The forward of two halves is that of a whole micro-batch: no stage begins with it before the one
- * before has ended. So every second stage runs its halves the other way round: first the half that
- * comes last. */
+/* The forward of two halves is that of a whole micro-batch: no stage begins with it before the
+ * one before has ended. So every second stage runs its halves the other way round: first the
+ * half that comes last. */
 static void forward_two(LongForwards *unit, guint direction)
 {
 	const Seat *seat = unit->seat;

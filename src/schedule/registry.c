@@ -119,8 +119,8 @@ PipesimOrder *pipesim_schedule_order(const PipesimSchedule *schedule, const Pipe
 	PipesimShape made_for = *shape;
 	g_autoptr(PipesimOrder) order = NULL;
 
-	/* Before anything is allocated a rank: an order that long would be refused later, by seconds and
-	 * gigabytes, or take as long without that. */
+	/* Before anything is allocated a rank: an order that long would be refused later, by
+	 * seconds and gigabytes, or take as long without that. */
 	if (shape->ranks > PIPESIM_MAX_LONG_RANKS &&
 		(guint64)shape->stages * shape->microbatches > PIPESIM_MAX_OPS) {
 		pipesim_fail(error, PIPESIM_ERROR_LIMIT,

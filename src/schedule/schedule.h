@@ -75,12 +75,13 @@ struct _PipesimSchedule {
 	/* FALSE with PIPESIM_ERROR_CONSTRAINT, naming the broken rule and the nearest shape
 	 * that satisfies it; NULL = every shape. Here alone micro-batches are still whole. */
 	gboolean (*check)(const PipesimShape *shape, GError **error);
-	/* Order of one rank, with loops; or of all ranks at once, where it searches from the times of
-	 * ops. One of the two. Deterministic; must not fail once check() passed, but for memory. */
+	/* Order of one rank, with loops; or of all ranks at once, where it searches from the
+	 * times of ops. One of the two. Deterministic; must not fail once check() passed, but
+	 * for memory. */
 	PipesimGenerate generate;
 	PipesimPlan plan;
-	/* Of a plan that searches: those made by hand for the same placement, whose orders are taken
-	 * where they are shorter (analysis/plan.h); ends with NULL. */
+	/* Of a plan that searches: those made by hand for the same placement, whose orders are
+	 * taken where they are shorter (analysis/plan.h); ends with NULL. */
 	const PipesimSchedule *starts[5];
 	PipesimBubbleFormula bubble;          /* text NULL where none is published */
 	PipesimActivationFormula activations; /* text NULL where none is published */
@@ -92,7 +93,8 @@ struct _PipesimSchedule {
 			      NULL */
 };
 
-/** pipesim_schedule_is_search: whether times and memory decide its order; else its shape alone does. */
+/** pipesim_schedule_is_search: whether times and memory decide its order; else its shape alone
+ * does. */
 static inline gboolean pipesim_schedule_is_search(const PipesimSchedule *schedule)
 {
 	return schedule->starts[0] != NULL;

@@ -37,8 +37,8 @@ static gboolean plan(const PipesimShape *shape, const PipesimTimes *times G_GNUC
 	const guint8 *order, *longer;
 
 	/* The slots of micro-batch 0, by the authors' rule: one forward a slot to the turn and
-	 * back, then backwards of two slots each, three of which fill a period. A period is left
-	 * free before, into which the beginning can be pulled. */
+	 * back, then backwards of two slots each, three of which fill a period. A period is
+	 * left free before, into which the beginning can be pulled. */
 	for (guint i = 0; i < 2 * ranks; i++) {
 		guint32 *first = pattern[i < ranks ? i : 2 * ranks - 1 - i].first;
 

@@ -1,6 +1,6 @@
-/* Whole layers over stages so that the longest stage is as short as it can be: the shortest length within which a
- * left-to-right filling needs no more stages is found by bisection; of all cuts within it the one whose
- * stages are most alike, by the sum of their squares. */
+/* Whole layers over stages so that the longest stage is as short as it can be: the shortest
+ * length within which a left-to-right filling needs no more stages is found by bisection; of
+ * all cuts within it the one whose stages are most alike, by the sum of their squares. */
 #include "config.h"
 
 #include "transformer/layout.h"
@@ -38,8 +38,8 @@ static double weight(const Items *items, guint begin, guint end)
 	return items->sum[end] - items->sum[begin];
 }
 
-/* Whether a filling from the left with stages of at most *@most takes no more than @stages. Then *@most becomes its longest
- * stage; else the next length at which the filling changes. */
+/* Whether a filling from the left with stages of at most *@most takes no more than @stages.
+ * Then *@most becomes its longest stage; else the next length at which the filling changes. */
 static gboolean fill(const Items *items, guint stages, double *most)
 {
 	double longest = 0, next = (double)INFINITY;

@@ -1,5 +1,5 @@
-/* What work takes, from components of one measured layer: their time over the FLOPs, or the bytes of rows, that
- * they had to do. */
+/* What work takes, from components of one measured layer: their time over the FLOPs, or the
+ * bytes of rows, that they had to do. */
 #include "config.h"
 
 #include "transformer/cutter.h"
@@ -7,7 +7,8 @@
 
 static const char *const phases[] = {"F", "I", "W"};
 
-/* Seconds of @name in phase @phase; 0 where it was not measured. @rows: of the experts, or unchanged. */
+/* Seconds of @name in phase @phase; 0 where it was not measured. @rows: of the experts, or
+ * unchanged. */
 static double measured(const PipesimCosts *costs, const char *name, guint phase, gint64 *rows)
 {
 	for (guint i = 0; i < costs->components->len; i++) {

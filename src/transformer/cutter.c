@@ -8,7 +8,8 @@
 typedef struct {
 	PipesimCut cut; /* the first stage that was like it */
 	PipesimStage stage;
-	/* F and a backward in its halves; these where it is split. 0 where no times are known. */
+	/* F and a backward in its halves; these where it is split. 0 where no times are
+	 * known. */
 	gint64 ns[3], split[2], tail;
 } Sum;
 
@@ -101,7 +102,8 @@ static gboolean is_alike(
 			       (gsize)a->layers) == 0);
 }
 
-/* Of a stage that holds what @cut does; the caller has the lock. NULL with PIPESIM_ERROR_LIMIT. */
+/* Of a stage that holds what @cut does; the caller has the lock. NULL with
+ * PIPESIM_ERROR_LIMIT. */
 static const Sum *find_sum(Base *base, const PipesimCut *cut, GError **error)
 {
 	PipesimStage stage = {0};
@@ -256,7 +258,8 @@ gint64 pipesim_stage_tail(
 	const double reduced = (double)stage->moved[1];
 	double moved = reduced, seconds = 0;
 
-	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is within the step. */
+	/* A ring moves all but one share, to reduce and again to gather; with ZeRO-3 that is
+	 * within the step. */
 	if (training->zero == PIPESIM_ZERO_0)
 		moved += reduced;
 	else if (training->zero != PIPESIM_ZERO_3)
@@ -596,7 +599,8 @@ static gboolean take_mean_times(const PipesimStage *whole, const PipesimRates *r
 		time[kinds[phase]] = pipesim_time_scale(all, 1, ranks);
 	}
 	time[PIPESIM_B] = time[PIPESIM_I] + time[PIPESIM_W];
-	/* But for the first stage, which is one of many, splits take what they compute again. */
+	/* But for the first stage, which is one of many, splits take what they compute
+	 * again. */
 	inner.whole = FALSE;
 	time[PIPESIM_W] = pipesim_time_scale(pipesim_stage_split(&inner, rates, 2), 1, ranks);
 	/* A measured pair keeps its proportion to its halves. */

@@ -5,25 +5,28 @@
 #include <math.h>
 #include <string.h>
 
-/* What dispatch and combine reach of links within a node: measured on H200s (docs/kernels.md: 57 and 66 %, over four of
- * them; SimuMax's all-to-all on B200s: 60 %). */
+/* What dispatch and combine reach of links within a node: measured on H200s (docs/kernels.md:
+ * 57 and 66 %, over four of them; SimuMax's all-to-all on B200s: 60 %). */
 #define LINK_SHARE 0.61
 /* And messages between all neighbours at once, on the same (370 of 450 GB/s). */
 #define MESSAGE_SHARE 0.82
 
-/* Single operations on B200s, which SimuMax publishes (configs/system/b200_bf16_ceperm.json, Apache-2.0): NCCL's all-gather
- * and reduce-scatter over eight of them, share of their links and what each takes besides; attention's rate over that of
- * products, causal FLOPs as in terms.c: 0.425 and 0.35 of the peak at 4096 tokens, 0.545 and 0.435 from 32768 on, where
- * products reach 0.488. Products of weight gradients without their addition are as fast as the others. */
+/* Single operations on B200s, which SimuMax publishes (configs/system/b200_bf16_ceperm.json,
+ * Apache-2.0): NCCL's all-gather and reduce-scatter over eight of them, share of their links
+ * and what each takes besides; attention's rate over that of products, causal FLOPs as in
+ * terms.c: 0.425 and 0.35 of the peak at 4096 tokens, 0.545 and 0.435 from 32768 on, where
+ * products reach 0.488. Products of weight gradients without their addition are as fast as the
+ * others. */
 #define RING_SHARE         0.67
 #define COLLECTIVE_LATENCY 33e-6
 static const double attention_short[] = {0.87, 0.72}, attention_long[] = {1.12, 0.89};
 
-/* Data sheets of the makers, without sparsity: NVIDIA H100 and H200 SXM, B200 of an HGX, AMD MI300X. Links
- * of NVLink and Infinity Fabric one way. Workspaces inside PyTorch's allocator as measured: docs/memory.md. Products: of an
- * H200, which has the cores and the power of an H100, under a load that lasts (traces/experts-h200; FP8: docs/kernels.md,
- * 1149 to 1234 TFLOP/s); of a B200 0.488 in short runs (SimuMax), of which a load that lasts leaves nine tenths; of others
- * nothing is known. */
+/* Data sheets of the makers, without sparsity: NVIDIA H100 and H200 SXM, B200 of an HGX, AMD
+ * MI300X. Links of NVLink and Infinity Fabric one way. Workspaces inside PyTorch's allocator as
+ * measured: docs/memory.md. Products: of an H200, which has the cores and the power of an H100,
+ * under a load that lasts (traces/experts-h200; FP8: docs/kernels.md, 1149 to 1234 TFLOP/s); of
+ * a B200 0.488 in short runs (SimuMax), of which a load that lasts leaves nine tenths; of
+ * others nothing is known. */
 static const PipesimDevice devices[] = {
 	{"h100", 989.4e12, 1978.9e12, 3.35e12, 450e9, 115000000, {0.67, 0.6}},
 	{"h200", 989.4e12, 1978.9e12, 4.8e12, 450e9, 115000000, {0.67, 0.6}},
@@ -71,8 +74,8 @@ PipesimRates pipesim_device_rates(const PipesimDevice *device, const PipesimTrai
 	const double share = pipesim_device_share(device, training);
 	const gint64 ep = training->ep * training->etp;
 	const double near = pipesim_device_near(device), far = PIPESIM_NETWORK;
-	/* Megatron-LM and torchtitan number ranks of experts by their own TP, then EP: these are neighbours, whatever
-	 * TP attention has. */
+	/* Megatron-LM and torchtitan number ranks of experts by their own TP, then EP: these
+	 * are neighbours, whatever TP attention has. */
 	const double rows = ep <= PIPESIM_NODE_GPUS ? device->link * LINK_SHARE : far;
 	PipesimRates rates = {.peak = linear, .memory = device->bandwidth * PIPESIM_COPY_SHARE};
 

@@ -109,7 +109,8 @@ static guint column_of(const Letters *from, guint at)
 		       : g_array_index(from->columns, guint, from->columns->len - 1) + 1;
 }
 
-/* The digits from @at on, behind which @at stands then; FALSE where there are none or too many. */
+/* The digits from @at on, behind which @at stands then; FALSE where there are none or too
+ * many. */
 static gboolean read_times(const Letters *from, guint *at, guint64 *times, GError **error)
 {
 	const char *text = from->letters->str;

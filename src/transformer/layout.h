@@ -1,5 +1,6 @@
 /* Which layers, embedding and head a stage has. Written and read as Megatron's
- * --pipeline-model-parallel-layout ("Et*3|(tt|)*29,m|L") and as torchtitan's lists of modules. */
+ * --pipeline-model-parallel-layout ("Et*3|(tt|)*29,m|L") and as torchtitan's lists of
+ * modules. */
 #pragma once
 #include "base/input.h"
 #include "transformer/terms.h"
@@ -16,16 +17,17 @@ typedef struct {
 	guint stages;
 } PipesimStages;
 
-/** pipesim_stages_even: whole layers over @stages. Where their number divides them each has as many;
- * else embedding and head count as a layer each and the first stages take what is left over, as in
- * torchtitan. Layers for multi-token prediction stand ahead of the head.
+/** pipesim_stages_even: whole layers over @stages. Where their number divides them each has as
+ * many; else embedding and head count as a layer each and the first stages take what is left
+ * over, as in torchtitan. Layers for multi-token prediction stand ahead of the head.
  *
- * Returns: (transfer full): for pipesim_stages_free(); NULL with PIPESIM_ERROR_CONSTRAINT where a stage
- *   would be empty. */
+ * Returns: (transfer full): for pipesim_stages_free(); NULL with PIPESIM_ERROR_CONSTRAINT where
+ *   a stage would be empty. */
 PipesimStages *pipesim_stages_even(
 	const PipesimTransformer *model, guint stages, GError **error);
 
-/** pipesim_stages_of: @counts layers of each of @stages, first to last. They are all that there are. */
+/** pipesim_stages_of: @counts layers of each of @stages, first to last. They are all that there
+ * are. */
 PipesimStages *pipesim_stages_of(
 	const PipesimTransformer *model, const gint64 *counts, guint stages);
 
@@ -42,8 +44,8 @@ PipesimStages *pipesim_stages_parse(
 void pipesim_stages_print(const PipesimStages *layout, GString *out);
 
 /**
- * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is as short as it
- * can be, and of these cuts the most even one.
+ * pipesim_stages_balance: whole layers over @stages, none of them empty, so that the longest is
+ * as short as it can be, and of these cuts the most even one.
  * @parts: weights by PipesimPart: seconds, or FLOPs
  *
  * Returns: (transfer full): NULL with PIPESIM_ERROR_CONSTRAINT where there are too few layers.
@@ -51,16 +53,18 @@ void pipesim_stages_print(const PipesimStages *layout, GString *out);
 PipesimStages *pipesim_stages_balance(const PipesimTransformer *model,
 	const double parts[PIPESIM_N_PARTS], guint stages, GError **error);
 
-/** pipesim_stages_items, pipesim_stages_item: what is cut: embedding, each layer, all of multi-token prediction as one,
- * head; and what number @item is. */
+/** pipesim_stages_items, pipesim_stages_item: what is cut: embedding, each layer, all of
+ * multi-token prediction as one, head; and what number @item is. */
 guint pipesim_stages_items(const PipesimTransformer *model);
 PipesimPart pipesim_stages_item(const PipesimTransformer *model, guint item);
 
-/** pipesim_stages_of_items: stage i has the items from the end of the one before to @ends[i], at least one. */
+/** pipesim_stages_of_items: stage i has the items from the end of the one before to @ends[i],
+ * at least one. */
 PipesimStages *pipesim_stages_of_items(
 	const PipesimTransformer *model, const guint *ends, guint stages);
 
-/** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which may be NULL with
+/** pipesim_stages_read_modules: torchtitan's lists of modules in @taken (transfer full), which
+ * may be NULL with
  * @error set. (transfer full): NULL with PIPESIM_ERROR_PARSE ("path:line:column: ..."). */
 PipesimStages *pipesim_stages_read_modules(
 	const PipesimTransformer *model, PipesimInput *taken, GError **error);
@@ -68,8 +72,8 @@ PipesimStages *pipesim_stages_read_modules(
 /** pipesim_stages_print_modules: appends them as JSON. */
 void pipesim_stages_print_modules(const PipesimStages *stages, GString *out);
 
-/** pipesim_stages_check: whether it is one for @ranks ranks: stage i is on rank i mod @ranks. FALSE with
- * PIPESIM_ERROR_CONSTRAINT. */
+/** pipesim_stages_check: whether it is one for @ranks ranks: stage i is on rank i mod @ranks.
+ * FALSE with PIPESIM_ERROR_CONSTRAINT. */
 gboolean pipesim_stages_check(const PipesimStages *layout, guint ranks, GError **error);
 
 PipesimStages *pipesim_stages_copy(const PipesimStages *layout);

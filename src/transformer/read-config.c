@@ -1,4 +1,5 @@
-/* Hugging Face's config.json: the keys that memory and time need, by model_type; others are passed over. */
+/* Hugging Face's config.json: the keys that memory and time need, by model_type; others are
+ * passed over. */
 #include "config.h"
 
 #include "base/json-read.h"
@@ -69,7 +70,8 @@ typedef struct {
 
 /* Tokens --------------------------------------------------------------------------------- */
 
-/* Reads an array whose opening token was the last. What is no whole number makes it none of these. */
+/* Reads an array whose opening token was the last. What is no whole number makes it none of
+ * these. */
 static gboolean read_array(PipesimJsonReader *json, Value *value, GError **error)
 {
 	PipesimJsonToken token;
@@ -179,8 +181,8 @@ static const Value *look_up(const Reader *reader, const char *key)
 		       : value;
 }
 
-/* The whole number at @key, from @least to @most; @otherwise where it is missing, a fault where that is
- * below 0. */
+/* The whole number at @key, from @least to @most; @otherwise where it is missing, a fault where
+ * that is below 0. */
 static gint64 number(
 	Reader *reader, const char *key, gint64 least, gint64 most, gint64 otherwise)
 {

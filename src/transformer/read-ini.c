@@ -1,4 +1,5 @@
-/* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention, [experts]. */
+/* Descriptions of our own. Groups: [pipesim-model], [latent] for multi-head latent attention,
+ * [experts]. */
 #include "config.h"
 
 #include "transformer/transformer.h"
@@ -152,7 +153,7 @@ static void check_required(PipesimIni *ini)
 		else if (strcmp(keys[i].name, "version") == 0)
 			pipesim_ini_fault(ini, 1, 1,
 				"[" MODEL "] with version = 1 is missing; is this a model's "
-					  "description?");
+				"description?");
 	}
 }
 

@@ -5,8 +5,8 @@
 
 #define MOST ((PipesimWide)1 << 62)
 
-/* Of one parameter: bytes of itself, its gradient and the states of the optimizer, and which of these
- * are cut over data-parallel ranks. */
+/* Of one parameter: bytes of itself, its gradient and the states of the optimizer, and which of
+ * these are cut over data-parallel ranks. */
 typedef struct {
 	guint parameter, gradient, states;
 } PerParameter;
@@ -23,7 +23,8 @@ static PerParameter per_parameter(const PipesimTraining *training)
 	/* What is gathered in BF16 is reduced in BF16; the main copy is a state. */
 	if (training->zero == PIPESIM_ZERO_FSDP || training->bf16_gradients)
 		bytes.gradient = MIN(bytes.gradient, 2);
-	/* FSDPParam.to_accumulated_grad_if_needed(): from the first micro-batch whose gradients are not reduced yet. */
+	/* FSDPParam.to_accumulated_grad_if_needed(): from the first micro-batch whose gradients
+	 * are not reduced yet. */
 	if (training->zero == PIPESIM_ZERO_FSDP_FP32)
 		bytes.gradient = 4;
 	return bytes;
@@ -43,10 +44,11 @@ typedef struct {
 	double updated;
 } Totals;
 
-/* What the end of a step moves through memory for @elements, of which this rank updates @own. Megatron-LM sets gradients
- * to 0, looks for NaNs and divides them by the ranks (param_and_grad_buffer.py), takes their norm and clips them
- * (clip_grads.py), updates the FP32 copy and both moments, and writes parameters from that (distrib_optimizer.py).
- * PyTorch's own optimizers only do the update. */
+/* What the end of a step moves through memory for @elements, of which this rank updates @own.
+ * Megatron-LM sets gradients to 0, looks for NaNs and divides them by the ranks
+ * (param_and_grad_buffer.py), takes their norm and clips them (clip_grads.py), updates the FP32
+ * copy and both moments, and writes parameters from that (distrib_optimizer.py). PyTorch's own
+ * optimizers only do the update. */
 static double update(const PipesimTraining *training, double elements, double own)
 {
 	const PerParameter bytes = per_parameter(training);
@@ -60,9 +62,10 @@ static double update(const PipesimTraining *training, double elements, double ow
 			       : elements * all + own * (3 * gradient + adam + copied);
 }
 
-/* @linear of @elements are weights that FP8 may have in one byte. TransformerEngine's modules keep such ones beside BF16
- * ones from the first micro-batch on (get_weight_workspace()): as products read them forward and, transposed, backward;
- * beside parameters in FP8 the second alone. Data-parallel ranks do not share these. */
+/* @linear of @elements are weights that FP8 may have in one byte. TransformerEngine's modules
+ * keep such ones beside BF16 ones from the first micro-batch on (get_weight_workspace()): as
+ * products read them forward and, transposed, backward; beside parameters in FP8 the second
+ * alone. Data-parallel ranks do not share these. */
 static void add_static(const PipesimTraining *training, PipesimWide elements,
 	PipesimWide linear, gint64 ranks, Totals *totals)
 {
@@ -89,8 +92,9 @@ static void add_static(const PipesimTraining *training, PipesimWide elements,
 		(double)shared(elements, 1, zero != PIPESIM_ZERO_0, ranks));
 }
 
-/* Of @again layers that are computed again the inputs are kept; one such stretch at a time is there as a whole. What
- * its weight gradients need is there from then on; PyTorch computes it once more. */
+/* Of @again layers that are computed again the inputs are kept; one such stretch at a time is
+ * there as a whole. What its weight gradients need is there from then on; PyTorch computes it
+ * once more. */
 static void add_again(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *sum, gint64 again, Totals *totals)
 {
@@ -127,7 +131,8 @@ static void add_part(const PipesimTransformer *model, const PipesimTraining *tra
 	totals->until_weight += kept * sum.of[PIPESIM_TERM_UNTIL_WEIGHT];
 	totals->between += n * sum.of[PIPESIM_TERM_BETWEEN];
 	totals->until_step += n * sum.of[PIPESIM_TERM_UNTIL_STEP];
-	/* The loss of a model without a head has its gradient beside those of the last layer. */
+	/* The loss of a model without a head has its gradient beside those of the last
+	 * layer. */
 	if (part == PIPESIM_PART_HEAD && model->vocab == 0)
 		totals->transient += sum.of[PIPESIM_TERM_TRANSIENT];
 	totals->transient = MAX(totals->transient, sum.of[PIPESIM_TERM_TRANSIENT]);
@@ -203,8 +208,8 @@ static void add_parameters(const PipesimTransformer *model, const PipesimTrainin
 		pipesim_training_expert_dp(training), totals);
 }
 
-/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing, its W is the whole
- * backward. */
+/* PyTorch's first stage has no gradient to hand on: its backward for input does nothing, its W
+ * is the whole backward. */
 static void leave_to_weight(Totals *totals)
 {
 	totals->until_weight += totals->until_input;
@@ -296,7 +301,8 @@ const char *pipesim_stage_transient(const PipesimTransformer *model,
 {
 	static const PipesimTermSort sorts[] = {PIPESIM_TERM_TRANSIENT_FORWARD,
 		PIPESIM_TERM_TRANSIENT, PIPESIM_TERM_TRANSIENT_WEIGHT};
-	/* Others need as much in F as in I, and nothing in W; PyTorch's first W is a whole backward. */
+	/* Others need as much in F as in I, and nothing in W; PyTorch's first W is a whole
+	 * backward. */
 	const gboolean own = training->eager && (phase < 2 || !cut->embedding);
 	const guint of = own ? phase : 1;
 	const char *what = NULL;

@@ -13,12 +13,13 @@ typedef struct {
 	gint64 until_input, until_weight, between;
 	gint64 until_step; /* and what stays until the step ends */
 	gint64 transient, transient_forward, transient_weight;
-	/* Of the gradients: what the first weight gradient brings, and what of that is there before it ends. */
+	/* Of the gradients: what the first weight gradient brings, and what of that is there
+	 * before it ends. */
 	gint64 late, early;
 	double flops[PIPESIM_N_WORK][3]; /* of a micro-batch: F, I with recomputation, W */
 	double again[PIPESIM_N_WORK];    /* of these in I: recomputation */
-	/* What the W of a split backward computes again on top, FLOPs and bytes through memory: each weight gradient
-	 * of PyTorch's computes its layer. */
+	/* What the W of a split backward computes again on top, FLOPs and bytes through memory:
+	 * each weight gradient of PyTorch's computes its layer. */
 	double walked[PIPESIM_N_WORK], walked_moved;
 	/* W of a split backward is all of it, I nothing: PyTorch's first stage. */
 	gboolean whole;
@@ -43,24 +44,27 @@ gboolean pipesim_stage_sum_of(const PipesimTransformer *model, const PipesimTrai
 	const PipesimTermSum *parts, const PipesimCut *cut, PipesimStage *stage,
 	GError **error);
 
-/** pipesim_stage_sum: of @cut of @model. FALSE with PIPESIM_ERROR_LIMIT where a sum is 2^62 or more. */
+/** pipesim_stage_sum: of @cut of @model. FALSE with PIPESIM_ERROR_LIMIT where a sum is 2^62 or
+ * more. */
 gboolean pipesim_stage_sum(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimCut *cut, PipesimStage *stage, GError **error);
 
-/** pipesim_stage_of_part: work alone, without bytes, of one @part whose sums are @sums, recomputed as @training says. */
+/** pipesim_stage_of_part: work alone, without bytes, of one @part whose sums are @sums,
+ * recomputed as @training says. */
 void pipesim_stage_of_part(const PipesimTransformer *model, const PipesimTraining *training,
 	const PipesimTermSum *sums, PipesimPart part, PipesimStage *stage);
 
-/** pipesim_stage_transient: what the largest tensors are that are there only while an op of @phase of @cut runs: F, I or
- * B, W; static, NULL = none. */
+/** pipesim_stage_transient: what the largest tensors are that are there only while an op of
+ * @phase of @cut runs: F, I or B, W; static, NULL = none. */
 const char *pipesim_stage_transient(const PipesimTransformer *model,
 	const PipesimTraining *training, const PipesimTermSum *parts, const PipesimCut *cut,
 	guint phase);
 
-/** pipesim_stage_fixed: bytes of a rank that has stages with all these @parts: workspaces of libraries and
- * dummies, whatever the number of stages. */
+/** pipesim_stage_fixed: bytes of a rank that has stages with all these @parts: workspaces of
+ * libraries and dummies, whatever the number of stages. */
 gint64 pipesim_stage_fixed(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts);
 
-/** pipesim_stage_message: bytes that a micro-batch hands from one stage to the next on one rank. */
+/** pipesim_stage_message: bytes that a micro-batch hands from one stage to the next on one
+ * rank. */
 gint64 pipesim_stage_message(const PipesimTransformer *model, const PipesimTraining *training);

@@ -55,7 +55,8 @@ static void init(Terms *terms, const PipesimTransformer *model, const PipesimTra
 	terms->fs = model->shared_ffn;
 	terms->et = training->etp;
 	terms->ep = training->ep;
-	/* Each rank sends rows of its own tokens, and receives as many where routing is balanced. */
+	/* Each rank sends rows of its own tokens, and receives as many where routing is
+	 * balanced. */
 	terms->Tk = terms->T * terms->k * terms->et * routing.num / (terms->t * routing.den);
 	terms->rq = model->q_rank;
 	terms->rk = model->kv_rank;
@@ -109,8 +110,8 @@ static void add_forward(Terms *terms, const char *what, const char *formula, con
 		terms->sum->most[0] = what;
 }
 
-/* What a layer's backward for input needs. PyTorch frees none of it until W: both halves of a split backward walk the
- * same graph. */
+/* What a layer's backward for input needs. PyTorch frees none of it until W: both halves of a
+ * split backward walk the same graph. */
 static void add_input(Terms *terms, const char *what, const char *formula, const char *source,
 	PipesimWide amount)
 {
@@ -152,8 +153,8 @@ static gboolean drops(const Terms *terms, PipesimRecompute module)
 	return (terms->training->recompute & module) != 0;
 }
 
-/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as much; where these are computed
- * again, once more. */
+/* A gather ahead of linear layers and a scatter behind them, or an all-reduce, which is as
+ * much; where these are computed again, once more. */
 static void gather_and_scatter(Terms *x, gboolean again)
 {
 	const PipesimWide bytes = 4 * x->h * x->T * (x->t - 1) / x->t;
@@ -316,9 +317,10 @@ static void add_attention(Terms *x)
 		training->unfused ? 2 * flops : 5 * flops / 2, 0);
 }
 
-/* Every weight gradient of a split backward is a walk of its own, for which checkpoint() computes the layer again:
- * what an earlier one made stays until its own tensor is used up. Ahead of the last, of the MLP's second
- * matrix, those of both norms, of q, k and v and of the residual are; gradients of outputs but its own are gone. */
+/* Every weight gradient of a split backward is a walk of its own, for which checkpoint()
+ * computes the layer again: what an earlier one made stays until its own tensor is used up.
+ * Ahead of the last, of the MLP's second matrix, those of both norms, of q, k and v and of the
+ * residual are; gradients of outputs but its own are gone. */
 static void add_again(Terms *x)
 {
 	const PipesimWide walks = 5 + x->g, act = 2 * x->f * x->T / x->t;
@@ -328,7 +330,8 @@ static void add_again(Terms *x)
 
 	if (!x->eager || !x->training->full)
 		return;
-	/* checkpoint() stops early: the product of the MLP's second matrix saves its operands before it runs. */
+	/* checkpoint() stops early: the product of the MLP's second matrix saves its operands
+	 * before it runs. */
 	x->sum->walks = (guint)walks;
 	x->sum->spared = 2 * x->h * x->f * x->T / x->t;
 	x->sum->again_sums = 4 * x->h * x->f / x->t;
@@ -536,8 +539,8 @@ static void add_outer_loss(Terms *x)
 		EAGER, 2 * x->h * x->Tp);
 }
 
-/* cross_entropy(logits.float()): from the forward to the backward of a micro-batch, however many lie
- * between. */
+/* cross_entropy(logits.float()): from the forward to the backward of a micro-batch, however
+ * many lie between. */
 static void add_eager_loss(Terms *x)
 {
 	const PipesimWide logits = x->V / x->t * x->T;
@@ -551,8 +554,8 @@ static void add_eager_loss(Terms *x)
 		"2 V T/t + 2 h T'", SPLIT, 2 * logits + 2 * x->h * x->Tp);
 }
 
-/* Whether what stands for the gradient of the head, as for those of other weights that add theirs where they are
- * accumulated, stays for the run. */
+/* Whether what stands for the gradient of the head, as for those of other weights that add
+ * theirs where they are accumulated, stays for the run. */
 static gboolean keeps_head(const PipesimTraining *training)
 {
 	return training->megatron != PIPESIM_MEGATRON_0_13 && !training->no_dummies &&
@@ -579,7 +582,8 @@ static void add_head(Terms *x)
 		add_eager_loss(x);
 	else
 		add_forward(x, "logits and loss", loss_formula(x), LOSSES, loss_bytes(x));
-	/* Its gathered input and, where that stays, its dummy gradient are there the whole run: dummies. */
+	/* Its gathered input and, where that stays, its dummy gradient are there the whole run:
+	 * dummies. */
 	add(x, PIPESIM_TERM_TRANSIENT, "backward of the head",
 		kept    ? (split ? "2 V T/t + 2 h T + 2 h T'" : "2 V T/t + 2 h T")
 		: split ? "2 V T/t + 2 h T + 2 h T' + 2 V h / t"
@@ -590,14 +594,14 @@ static void add_head(Terms *x)
 	compute(x, PIPESIM_WORK_HEAD, "head", "2 h V T/t", COUNTED, flops, flops, flops);
 }
 
-/* Behind its layer: two norms, their outputs side by side and the projection of these; then the head
- * once more, whose loss waits for the main one. */
+/* Behind its layer: two norms, their outputs side by side and the projection of these; then the
+ * head once more, whose loss waits for the main one. */
 static void add_mtp(Terms *x)
 {
 	const PipesimWide projection = 4 * x->h * x->h * x->T / x->t;
 	const PipesimWide head = 2 * x->h * x->V * x->T / x->t;
-	/* BF16 logits of Megatron-Core's own losses went with the function that made them, process_mtp_loss(), in
-	 * 2026; before they stayed beside their softmax. */
+	/* BF16 logits of Megatron-Core's own losses went with the function that made them,
+	 * process_mtp_loss(), in 2026; before they stayed beside their softmax. */
 	const guint per_logit = x->training->loss == PIPESIM_LOSS_TE            ? 2
 				: x->training->megatron == PIPESIM_MEGATRON_NOW ? 4
 										: 6;

@@ -1,5 +1,5 @@
-/* What each part of a model holds and computes, term by term: sums, tables and their sources all come from
- * these.
+/* What each part of a model holds and computes, term by term: sums, tables and their sources
+ * all come from these.
  *
  *   h, f, V   hidden, ffn, padded vocabulary       t, c, d   tensor, context, data parallel
  *   q, kv     heads times their size, both kinds   T         tokens of a micro-batch on a rank
@@ -22,8 +22,8 @@ typedef enum {
 typedef enum {
 	PIPESIM_TERM_PARAMETERS, /* elements of a rank, of all but routed experts */
 	PIPESIM_TERM_EXPERTS,    /* elements of a rank, of routed experts */
-	/* Bytes of a micro-batch: needed until the backward for input, until the weight gradient, and
-	 * from the one to the other. */
+	/* Bytes of a micro-batch: needed until the backward for input, until the weight
+	 * gradient, and from the one to the other. */
 	PIPESIM_TERM_UNTIL_INPUT,
 	PIPESIM_TERM_UNTIL_WEIGHT,
 	PIPESIM_TERM_BETWEEN,
@@ -80,11 +80,12 @@ typedef struct {
 	PipesimWide again_rows,
 		again_tensor; /* and its messages, which are not in those above */
 	guint again_collectives;
-	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a split backward: bytes
-	 * that are there at most, and those that are left behind it. */
+	/* Of a layer that PyTorch's checkpoint() computes again for each weight gradient of a
+	 * split backward: bytes that are there at most, and those that are left behind it. */
 	PipesimWide again_most, again_left;
 	guint walks; /* these weight gradients */
-	/* FLOPs of PIPESIM_WORK_MLP that checkpoint() does not compute again: behind the last tensor that is saved. */
+	/* FLOPs of PIPESIM_WORK_MLP that checkpoint() does not compute again: behind the last
+	 * tensor that is saved. */
 	PipesimWide spared;
 	const char *most
 		[3]; /* the largest of the transient terms: of F, of I or B, of W; NULL = none */
@@ -98,7 +99,8 @@ const char *pipesim_part_name(PipesimPart part);
 /** pipesim_part_count: how many of them @model has. */
 gint64 pipesim_part_count(const PipesimTransformer *model, PipesimPart part);
 
-/** pipesim_terms: of one @part. @training has passed its check. Returns: (transfer full): of PipesimTerm. */
+/** pipesim_terms: of one @part. @training has passed its check. Returns: (transfer full): of
+ * PipesimTerm. */
 GArray *pipesim_terms(
 	const PipesimTransformer *model, const PipesimTraining *training, PipesimPart part);
 
@@ -106,13 +108,14 @@ GArray *pipesim_terms(
 void pipesim_terms_sum(const PipesimTransformer *model, const PipesimTraining *training,
 	PipesimPart part, PipesimTermSum *sum);
 
-/** pipesim_terms_input: bytes of the input of a layer, which is all that is kept of one that is computed
- * again as a whole; also those of a message from stage to stage. */
+/** pipesim_terms_input: bytes of the input of a layer, which is all that is kept of one that is
+ * computed again as a whole; also those of a message from stage to stage. */
 PipesimWide pipesim_terms_input(
 	const PipesimTransformer *model, const PipesimTraining *training);
 
-/** pipesim_terms_dummies: bytes of the tensors that a rank with @parts, a set of 1 << PipesimPart, keeps for the run:
- * TransformerEngine's for each distinct shape of a weight (get_dummy_wgrad()), and that of the gathered input of the
- * head under sequence parallelism (Megatron-Core, GlobalMemoryBuffer; the same as the forward's and the backward's). */
+/** pipesim_terms_dummies: bytes of the tensors that a rank with @parts, a set of 1 <<
+ * PipesimPart, keeps for the run: TransformerEngine's for each distinct shape of a weight
+ * (get_dummy_wgrad()), and that of the gathered input of the head under sequence parallelism
+ * (Megatron-Core, GlobalMemoryBuffer; the same as the forward's and the backward's). */
 PipesimWide pipesim_terms_dummies(
 	const PipesimTransformer *model, const PipesimTraining *training, guint parts);

@@ -1,5 +1,6 @@
-/* What Megatron-LM itself prints as the memory of a run: --memory-model megatron. Not what a rank takes: its
- * formula assumes multi-head attention, one MLP width and dropout masks, and leaves logits out. */
+/* What Megatron-LM itself prints as the memory of a run: --memory-model megatron. Not what a
+ * rank takes: its formula assumes multi-head attention, one MLP width and dropout masks, and
+ * leaves logits out. */
 #pragma once
 #include "transformer/training.h"
 

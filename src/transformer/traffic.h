@@ -1,12 +1,14 @@
-/* What a part of a model moves through the memory of its GPU beside its products, for their times. */
+/* What a part of a model moves through the memory of its GPU beside its products, for their
+ * times. */
 #pragma once
 #include "transformer/terms.h"
 
-/* Rows of a tile of a matrix product: an expert's last one is not full. CUTLASS and cuBLAS on H100 and B200. */
+/* Rows of a tile of a matrix product: an expert's last one is not full. CUTLASS and cuBLAS on
+ * H100 and B200. */
 #define PIPESIM_TILE_ROWS 128
 
-/* Of the published bandwidth of memory: what copies reach on an H200 (docs/kernels.md: 4273 of 4800 GB/s), all of moved is
- * counted at that. */
+/* Of the published bandwidth of memory: what copies reach on an H200 (docs/kernels.md: 4273 of
+ * 4800 GB/s), all of moved is counted at that. */
 #define PIPESIM_COPY_SHARE 0.89
 
 /** pipesim_traffic_sum: of one @part, for PipesimTermSum.traffic. */
@@ -16,7 +18,7 @@ void pipesim_traffic_sum(const PipesimTransformer *model, const PipesimTraining 
 /** pipesim_traffic_rows: rows of a micro-batch that the experts of a rank compute. */
 double pipesim_traffic_rows(const PipesimTransformer *model, const PipesimTraining *training);
 
-/** pipesim_traffic_padding: what the products of experts compute over what they must, >= 1: each expert's rows
- * fill whole tiles. */
+/** pipesim_traffic_padding: what the products of experts compute over what they must, >= 1:
+ * each expert's rows fill whole tiles. */
 double pipesim_traffic_padding(
 	const PipesimTransformer *model, const PipesimTraining *training);

@@ -14,7 +14,8 @@ gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTrai
 
 /* Rules ---------------------------------------------------------------------------------- */
 
-/* The largest number up to @most that divides all of @sizes, of which those that are 0 do not count. */
+/* The largest number up to @most that divides all of @sizes, of which those that are 0 do not
+ * count. */
 static gint64 nearest_divisor(const gint64 *sizes, guint n, gint64 most)
 {
 	for (gint64 divisor = most; divisor > 1; divisor--) {
@@ -75,8 +76,7 @@ static gboolean check_experts(
 	if (ranks % (training->ep * training->etp) != 0)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--ep %" G_GINT64_FORMAT " does not divide the ranks of a stage, TP x "
-						 "CP x DP = %" G_GINT64_FORMAT
-			"; nearest: %" G_GINT64_FORMAT,
+			"CP x DP = %" G_GINT64_FORMAT "; nearest: %" G_GINT64_FORMAT,
 			training->ep * training->etp, ranks,
 			nearest_divisor(&ranks, 1, training->ep * training->etp));
 	return TRUE;

@@ -1,4 +1,5 @@
-/* How a model is trained, as far as bytes and FLOPs depend on it, and the rules that sizes must keep. */
+/* How a model is trained, as far as bytes and FLOPs depend on it, and the rules that sizes must
+ * keep. */
 #pragma once
 #include "transformer/transformer.h"
 
@@ -7,7 +8,8 @@
 #define PIPESIM_MAX_PARALLEL   (G_GINT64_CONSTANT(1) << 20)
 #define PIPESIM_VOCAB_MULTIPLE 128 /* Megatron's --make-vocab-size-divisible-by */
 
-/* Parts of a layer that are computed again in the backward instead of kept, as Megatron names them. */
+/* Parts of a layer that are computed again in the backward instead of kept, as Megatron names
+ * them. */
 typedef enum {
 	PIPESIM_RECOMPUTE_CORE = 1 << 0, /* core_attn: scores of unfused attention */
 	PIPESIM_RECOMPUTE_MLP = 1 << 1,
@@ -69,8 +71,8 @@ typedef struct {
 	gboolean fp8;            /* linear layers keep their inputs in FP8 */
 	gboolean fp8_parameters; /* gathered in FP8 */
 	gboolean unfused;        /* attention that keeps its scores */
-	/* PyTorch's own modules under its autograd: none is fused with another, gradients come into being with the
-	 * first backward, and a split backward keeps its graph until W. */
+	/* PyTorch's own modules under its autograd: none is fused with another, gradients come
+	 * into being with the first backward, and a split backward keeps its graph until W. */
 	gboolean eager;
 	gboolean unfused_permutation;
 	PipesimLoss loss;
@@ -79,15 +81,17 @@ typedef struct {
 	PipesimFraction routing;  /* rows of the fullest rank over the mean; den 0 = 1 */
 	gint64 workspace;         /* bytes that libraries take inside the allocator */
 	gint64 grouped_workspace; /* and where experts are grouped */
-	/* Of times: share of a GPU's peak that products reach, 0 = the GPU's own; bytes per second between
-	 * data-parallel ranks, 0 = they take no time; whether that is beside the last backward. */
+	/* Of times: share of a GPU's peak that products reach, 0 = the GPU's own; bytes per
+	 * second between data-parallel ranks, 0 = they take no time; whether that is beside the
+	 * last backward. */
 	double mfu;
 	gint64 reduce;
 	gboolean overlap;
 	gint64 vocab_multiple; /* of TP, that the vocabulary is padded to; 1 = as it is */
 } PipesimTraining;
 
-/** pipesim_training_on_one: of @microbatch sequences of @seq tokens on one rank, which shares nothing. */
+/** pipesim_training_on_one: of @microbatch sequences of @seq tokens on one rank, which shares
+ * nothing. */
 static inline PipesimTraining pipesim_training_on_one(gint64 seq, gint64 microbatch)
 {
 	return (PipesimTraining){.seq = seq,
@@ -113,16 +117,17 @@ static inline gint64 pipesim_training_expert_dp(const PipesimTraining *training)
 		training->tp * training->cp * training->dp / (training->ep * training->etp), 1);
 }
 
-/** pipesim_training_vocab: padded to a multiple of vocab_multiple times TP, as Megatron does. */
+/** pipesim_training_vocab: padded to a multiple of vocab_multiple times TP, as Megatron
+ * does. */
 gint64 pipesim_training_vocab(const PipesimTransformer *model, const PipesimTraining *training);
 
-/** pipesim_training_check: whether @model can be cut so. FALSE with PIPESIM_ERROR_CONSTRAINT, naming the
- * size, the rule and the nearest that works. */
+/** pipesim_training_check: whether @model can be cut so. FALSE with PIPESIM_ERROR_CONSTRAINT,
+ * naming the size, the rule and the nearest that works. */
 gboolean pipesim_training_check(
 	const PipesimTransformer *model, const PipesimTraining *training, GError **error);
 
-/** pipesim_training_parse_recompute: "none", "selective", "full", "every=4", "first=2" (full recompute of
- * the first layers of a stage), or modules of Megatron joined by plus signs: "mlp+layernorm". FALSE with
- * PIPESIM_ERROR_USAGE. */
+/** pipesim_training_parse_recompute: "none", "selective", "full", "every=4", "first=2" (full
+ * recompute of the first layers of a stage), or modules of Megatron joined by plus signs:
+ * "mlp+layernorm". FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_training_parse_recompute(
 	PipesimTraining *training, const char *text, const char *what, GError **error);

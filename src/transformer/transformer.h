@@ -1,6 +1,6 @@
-/* What a transformer is: sizes as its authors publish them, whatever it is trained on. Read from
- * Hugging Face's config.json (by model_type) or from an INI file of our own; docs/formats.md has the keys of
- * both. */
+/* What a transformer is: sizes as its authors publish them, whatever it is trained on. Read
+ * from Hugging Face's config.json (by model_type) or from an INI file of our own;
+ * docs/formats.md has the keys of both. */
 #pragma once
 #include "base/ini.h"
 #include "base/number.h"
@@ -8,7 +8,8 @@
 /* Sums over a model: below 2^62 where a result is kept. */
 __extension__ typedef __int128 PipesimWide;
 
-/* The largest sizes that are taken: their products with those of training.h stay within PipesimWide. */
+/* The largest sizes that are taken: their products with those of training.h stay within
+ * PipesimWide. */
 #define PIPESIM_MAX_LAYERS  65536
 #define PIPESIM_MAX_WIDTH   (G_GINT64_CONSTANT(1) << 24) /* hidden, ffn, heads, a head, experts */
 #define PIPESIM_MAX_VOCAB   (G_GINT64_CONSTANT(1) << 31)
@@ -19,8 +20,8 @@ typedef struct {
 	char *name; /* "llama-3-70b", or the path of its file; owned */
 	gint64 layers, hidden, vocab;
 	gint64 heads, kv_heads, head_dim; /* attention; of latent attention heads alone */
-	/* Multi-head latent attention (DeepSeek), where kv_rank > 0: q_rank 0 = q is projected at
-	 * once; sizes of a head without RoPE, with it, and of v. */
+	/* Multi-head latent attention (DeepSeek), where kv_rank > 0: q_rank 0 = q is projected
+	 * at once; sizes of a head without RoPE, with it, and of v. */
 	gint64 q_rank, kv_rank, nope, rope, v_dim;
 	gboolean qk_norm; /* norms on q and k, or on both latents */
 	gint64 ffn;       /* of a dense layer */
@@ -43,8 +44,8 @@ typedef struct {
 #define PIPESIM_MAX_DESCRIPTION (1u << 20)
 
 /**
- * pipesim_transformer_read: the description in @path, "-" for standard input: JSON where it begins with a
- * brace, else INI.
+ * pipesim_transformer_read: the description in @path, "-" for standard input: JSON where it
+ * begins with a brace, else INI.
  *
  * Returns: (transfer full): for pipesim_transformer_free(); NULL with PIPESIM_ERROR_PARSE
  *   ("path:line:column: key: ..."), PIPESIM_ERROR_LIMIT or what opening the file gives.
@@ -63,12 +64,12 @@ PipesimTransformer *pipesim_transformer_read_ini(PipesimIni *taken, GError **err
 PipesimTransformer *pipesim_transformer_copy(const PipesimTransformer *model);
 void pipesim_transformer_free(PipesimTransformer *model);
 
-/** pipesim_transformer_print: appends all sizes by the keys of an INI file, and which layers have experts: the
- * same text of equal models. */
+/** pipesim_transformer_print: appends all sizes by the keys of an INI file, and which layers
+ * have experts: the same text of equal models. */
 void pipesim_transformer_print(const PipesimTransformer *model, GString *out);
 
-/** pipesim_transformer_is_sparse: whether layer @layer has experts. Layers for multi-token prediction,
- * behind the others, are as the last. */
+/** pipesim_transformer_is_sparse: whether layer @layer has experts. Layers for multi-token
+ * prediction, behind the others, are as the last. */
 static inline gboolean pipesim_transformer_is_sparse(
 	const PipesimTransformer *model, gint64 layer)
 {
@@ -78,11 +79,12 @@ static inline gboolean pipesim_transformer_is_sparse(
 /** pipesim_transformer_places: fills sparse: layers from @first on, every @every-th. */
 void pipesim_transformer_places(PipesimTransformer *model, gint64 first, gint64 every);
 
-/** pipesim_transformer_parameters: of the whole model, without MTP layers; @active: only those that a
- * token goes through. */
+/** pipesim_transformer_parameters: of the whole model, without MTP layers; @active: only those
+ * that a token goes through. */
 gint64 pipesim_transformer_parameters(const PipesimTransformer *model, gboolean active);
 
-/** pipesim_transformer_q, pipesim_transformer_kv: width of all query, or key and value, heads. */
+/** pipesim_transformer_q, pipesim_transformer_kv: width of all query, or key and value,
+ * heads. */
 static inline gint64 pipesim_transformer_q(const PipesimTransformer *model)
 {
 	return model->heads * model->head_dim;
