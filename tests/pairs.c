@@ -135,7 +135,9 @@ static const Option options[] = {
 	{"unfused", {"--model=llama-3-8b --unfused=gradients"}},
 	{"routing", {"--model=deepseek-v3 --routing=1.2"}},
 	{"workspace", {"--model=llama-3-8b --workspace=115MB+270MB"}},
-	{"layout", {"--model=llama-3-8b --layout=Et*8|(t*8|)*2t*8L", "--layout=EtL"}},
+	{"layout", {"--model=llama-3-8b --layout=Et*8|(t*8|)*2t*8L", "--layout=EtL",
+			   "--pp=2 --model=input/model-config.json "
+			   "--layout=input/modules.json"}},
 	{"device", {"--model=llama-3-8b --device=h100", "--device=h100"}},
 	{"mfu", {"--model=llama-3-8b --device=b200 --mfu=0.3", "--mfu=2"}},
 	{"dp-bandwidth", {"--model=llama-3-8b --device=h100 --dp=8 --dp-bandwidth=50GB/s"}},
@@ -485,6 +487,96 @@ static void find_options(Work *work)
 	result_clear(&help);
 }
 
+/* The last file that @words name; NULL: none. */
+static const char *find_file(const char *words)
+{
+	const char *found = NULL;
+
+	for (const char *p = words; *p != '\0'; p++)
+		if (g_str_has_prefix(p, "input/") || g_str_has_prefix(p, "schedules/"))
+			found = p;
+	return found;
+}
+
+static gboolean has_option(const Work *work, const char *name)
+{
+	for (guint i = 0; i < work->items->len; i++) {
+		const guint option = g_array_index(work->items, Item, i).option;
+
+		if (option > 0 && strcmp(options[option - 1].name, name) == 0)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+/* Whether a copy of the file that @item names, as @name, is what it was after a run that is to write there, as
+ * "--@writer=@target" says. */
+static void check_input(
+	Work *work, const Item *item, const char *name, const char *writer, const char *target)
+{
+	const char *from = find_file(item->words);
+	const gsize length = strcspn(from, " ,");
+	g_autofree char *path = g_strndup(from, length), *text = NULL;
+	g_autofree char *there = g_build_filename(work->folder, path, NULL);
+	g_autofree char *whole = g_build_filename(work->folder, name, NULL);
+	g_autofree char *words = g_strdup_printf("%.*s./%s%s --%s=%s",
+		(int)(from - item->words), item->words, name, from + length, writer, target);
+	const Item own = {item->option, words, TRUE};
+	Work one = *work;
+	Result result = {0};
+
+	if (!g_file_get_contents(there, &text, NULL, NULL))
+		return;
+	g_file_set_contents(whole, text, -1, NULL);
+	one.items = g_array_new(FALSE, FALSE, sizeof(Item));
+	g_array_append_val(one.items, own);
+	g_auto(GStrv) argv = command_line(&one, (const guint[]){0}, 1);
+	g_autofree char *line = g_strjoinv(" ", argv + 1);
+	g_autofree char *kept = g_strdup_printf("%s\n%s", whole, text);
+	run(argv, work->folder, &result);
+	g_mutex_lock(&lock);
+	checks++;
+	if (strstr(result.files->str, kept) == NULL) {
+		failures++;
+		printf("FAIL: pipesim %s: an input was written over\n", line);
+	}
+	g_mutex_unlock(&lock);
+	result_clear(&result);
+	g_array_unref(one.items);
+}
+
+/* Whatever reads a file, and whatever writes there: the file stays. A plan writes into a folder. */
+static void check_inputs(Work *work)
+{
+	static const char *const writers[] = {"output", "report", "chrome-trace"};
+	static const char *const written[] = {
+		"plan.json", "layout.txt", "command.txt", "schedule.csv", "timeline.json"};
+	const gboolean plan = strcmp(work->command->name, "plan") == 0;
+	guint turn = 0;
+
+	for (guint i = 0; i < work->items->len; i++) {
+		const Item *item = &g_array_index(work->items, Item, i);
+		const char *from = find_file(item->words);
+		const char *point = from != NULL ? strchr(from, '.') : NULL;
+		g_autofree char *name = NULL, *d = NULL;
+
+		if (point == NULL)
+			continue;
+		name = g_strdup_printf("x%.*s", (int)strcspn(point, " ,"), point);
+		for (guint w = 0; w < G_N_ELEMENTS(writers); w++)
+			if ((full || (i + w) % G_N_ELEMENTS(writers) == 0) &&
+				has_option(work, writers[w]))
+				check_input(work, item, name, writers[w], name);
+		if (!plan)
+			continue;
+		d = g_build_filename(work->folder, "d", NULL);
+		g_mkdir(d, 0777);
+		g_free(name);
+		name = g_strconcat("d/", written[turn++ % G_N_ELEMENTS(written)], NULL);
+		check_input(work, item, name, "output", "d");
+	}
+}
+
 static void check_command(gpointer data, gpointer unused)
 {
 	static const char *const inputs[][2] = {
@@ -506,6 +598,7 @@ static void check_command(gpointer data, gpointer unused)
 	find_options(&work);
 	cover_pairs((const Item *)(gpointer)work.items->data, work.items->len,
 		full || g_getenv("PIPESIM_LONG") != NULL, check_row, &work);
+	check_inputs(&work);
 	printf("%s: %u values, %u runs, %u of them taken\n", work.command->name,
 		work.items->len, work.n_runs, work.n_taken);
 	for (guint i = 0; i < G_N_ELEMENTS(inputs); i++) {

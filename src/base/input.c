@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -185,6 +186,51 @@ static gboolean check_head(PipesimInput *input, GError **error)
 	return TRUE;
 }
 
+/* Files that were opened; NULL: nobody asks. */
+static struct {
+	GMutex lock;
+	GArray *files; /* of struct stat */
+} watched;
+
+void pipesim_input_watch(void)
+{
+	watched.files = g_array_new(FALSE, FALSE, sizeof(struct stat));
+}
+
+/* Under the lock. Devices and pipes are none. */
+static gboolean is_watched(const struct stat *file)
+{
+	for (guint i = 0; watched.files != NULL && i < watched.files->len; i++) {
+		const struct stat *other = &g_array_index(watched.files, struct stat, i);
+
+		if (other->st_dev == file->st_dev && other->st_ino == file->st_ino)
+			return TRUE;
+	}
+	return FALSE;
+}
+
+static void watch(int fd)
+{
+	struct stat file;
+
+	g_mutex_lock(&watched.lock);
+	if (watched.files != NULL && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+		!is_watched(&file))
+		g_array_append_val(watched.files, file);
+	g_mutex_unlock(&watched.lock);
+}
+
+gboolean pipesim_input_was_opened(const char *path)
+{
+	struct stat file;
+	gboolean was = stat(path, &file) == 0;
+
+	g_mutex_lock(&watched.lock);
+	was &= is_watched(&file);
+	g_mutex_unlock(&watched.lock);
+	return was;
+}
+
 PipesimInput *pipesim_input_open(const char *path, GError **error)
 {
 	const gboolean is_stdin = g_str_equal(path, "-");
@@ -201,6 +247,7 @@ PipesimInput *pipesim_input_open(const char *path, GError **error)
 	g_autoptr(PipesimInput) input = g_new0(PipesimInput, 1);
 	input->name = g_strdup(is_stdin ? "<stdin>" : path);
 	input->fd = fd;
+	watch(fd);
 	/* The first bytes decide whether the file is packed. */
 	if (!pipesim_input_peek(input, 2, &head, &length, error))
 		return NULL;

@@ -39,4 +39,11 @@ gboolean pipesim_input_peek(
 /** pipesim_input_consume: drops @length of the bytes that the last peek showed. */
 void pipesim_input_consume(PipesimInput *input, gsize length);
 
+/** pipesim_input_watch: from now on it is known which files were opened here, to the end of the process: for a program
+ * that must not write over what it reads. Before any other thread. */
+void pipesim_input_watch(void);
+
+/** pipesim_input_was_opened: whether @path is one of these, whatever it was called then. */
+gboolean pipesim_input_was_opened(const char *path);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimInput, pipesim_input_free)

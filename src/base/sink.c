@@ -10,6 +10,7 @@
 
 #include <glib/gstdio.h>
 
+#include "base/input.h"
 #include "base/sink.h"
 
 /* Of one write, bytes. */
@@ -102,11 +103,21 @@ gboolean pipesim_check_writable(const char *path, GError **error)
 	return code == 0 || fail_errno(error, path, code);
 }
 
+gboolean pipesim_check_unread(const char *path, GError **error)
+{
+	return !pipesim_input_was_opened(path) ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "%s is also read, and would be written over; name another file", path);
+}
+
 PipesimSink *pipesim_sink_open(const char *path, GError **error)
 {
-	PipesimSink *sink = g_new0(PipesimSink, 1);
+	PipesimSink *sink;
 	int code;
 
+	if (!pipesim_check_unread(path, error))
+		return NULL;
+	sink = g_new0(PipesimSink, 1);
 	sink->text = g_string_new(NULL);
 	sink->path = g_strdup(path);
 	sink->target = g_strdup(path);

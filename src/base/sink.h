@@ -9,13 +9,17 @@ typedef struct _PipesimSink PipesimSink;
  * over it, so that a full disk loses nothing that was there. "-" is standard output; a device
  * or pipe is written in place.
  *
- * Returns: (transfer full): NULL with PIPESIM_ERROR_WRITE.
+ * Returns: (transfer full): NULL with PIPESIM_ERROR_WRITE, or as pipesim_check_unread().
  */
 PipesimSink *pipesim_sink_open(const char *path, GError **error);
 
 /** pipesim_check_writable: whether pipesim_sink_open() of @path would succeed now, for who works long before it
  * writes: nothing is made. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_check_writable(const char *path, GError **error);
+
+/** pipesim_check_unread: FALSE with PIPESIM_ERROR_USAGE where @path is an input that is to stay as it is:
+ * pipesim_input_watch(). */
+gboolean pipesim_check_unread(const char *path, GError **error);
 
 /** pipesim_sink_text: what is to be written; append to it. */
 GString *pipesim_sink_text(PipesimSink *sink);

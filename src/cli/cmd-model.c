@@ -616,7 +616,7 @@ const PipesimCommand pipesim_command_model = {
 		    "  pipesim model deepseek-v3 --pp 16 --ep 64 --dp 128 --memory-model "
 		    "megatron\n",
 	.operand = "a model",
-	.operands = PIPESIM_PATH_READ,
+	.operands = PIPESIM_PATH_MODEL,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_SCHEDULE, PIPESIM_SET_RUNTIME,
 		PIPESIM_ALL_MODEL, PIPESIM_SET_MEMORY_MODEL, PIPESIM_SET_TERMS,
 		PIPESIM_SET_FORMAT, PIPESIM_SET_OUTPUT},

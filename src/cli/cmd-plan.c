@@ -370,7 +370,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 
 const PipesimCommand pipesim_command_plan = {
 	.name = "plan",
-	.folder = TRUE,
+	.folder = pipesim_plan_files,
 	.summary = "the best ways to train a model on so many GPUs",
 	.usage = "- how to train a model on so many GPUs",
 	.about = "Searches TP, PP, EP, DP, chunks, schedule, size of micro-batches and "

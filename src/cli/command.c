@@ -225,9 +225,9 @@ static gboolean run(
 	if (command->operand == NULL && setup->n_operands > 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "unexpected operand '%s'",
 			setup->operands[0]);
-	return pipesim_setup_check_paths(
-		       setup, command->ranges, command->operand, command->operands, error) &&
-	       pipesim_setup_check_writable(setup, command->folder, error) &&
+	return pipesim_setup_check_paths(setup, command->ranges, command->folder,
+		       command->operand, command->operands, error) &&
+	       pipesim_setup_check_writable(setup, command->folder != NULL, error) &&
 	       (command->ranges || pipesim_setup_read(setup, error)) &&
 	       command->run(setup, answer, error);
 }
@@ -322,7 +322,7 @@ static char *value_of(PipesimSettingPath path, const PipesimWording *words)
 	if (path == PIPESIM_PATH_SCHEDULES)
 		return g_strdup(
 			strchr(words->argument, ',') != NULL ? "@schedules" : "@schedule");
-	if (path != PIPESIM_PATH_NONE)
+	if (path != PIPESIM_PATH_NONE && path != PIPESIM_PATH_LAYOUT)
 		return g_strconcat("@", words->values != NULL ? words->values : "*", NULL);
 	return g_strdup(words->values != NULL ? words->values : "");
 }

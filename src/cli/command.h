@@ -20,8 +20,9 @@ typedef struct {
 	const char *operand;  /* how messages call one: "a trace"; NULL: it takes none */
 	PipesimSettingPath operands; /* what is done with the files that they name */
 	gboolean ranges; /* what can be swept is read by the command itself; it writes rows */
-	gboolean
-		folder; /* its output may be a folder: it looks itself whether that can be written */
+	/* What it writes where its output is a folder, NULL-terminated: it looks itself whether that can be
+	 * written. NULL: its output is a file. */
+	const char *const *folder;
 	/* PipesimSettingId of settings and groups, in the order of the help; 0 behind them, or the end. */
 	guint8 takes[24];
 	PipesimWording wording[12];

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/distance.h"
+#include "base/input.h"
 #include "base/large.h"
 #include "cli/command.h"
 #include <locale.h>
@@ -33,6 +34,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
 	g_set_prgname("pipesim");
 	pipesim_keep_memory();
+	pipesim_input_watch();
 	for (guint i = 0; pipesim_commands[i] != NULL; i++)
 		if (strcmp(pipesim_commands[i]->name, first) == 0)
 			command = pipesim_commands[i];

@@ -267,9 +267,12 @@ PipesimSweepFile *pipesim_sweep_file_open(const char *path, const PipesimRows *r
 	const char *made_of, guint64 first, guint64 end, gboolean resuming, guint64 *next,
 	GError **error)
 {
-	PipesimSweepFile *file = g_new0(PipesimSweepFile, 1);
+	PipesimSweepFile *file;
 	gboolean ok;
 
+	if (path != NULL && !pipesim_check_unread(path, error))
+		return NULL;
+	file = g_new0(PipesimSweepFile, 1);
 	file->rows = rows;
 	file->made_of = made_of;
 	file->first = first;

@@ -85,10 +85,12 @@ GString *pipesim_sweep_run_id(
 		if (text == NULL)
 			continue;
 		/* Of schedules that are files the caller knows more. */
-		if (setting->path == PIPESIM_PATH_NONE || id == PIPESIM_SET_SCHEDULE)
-			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
-		else if (id == PIPESIM_SET_MODEL)
+		g_auto(GStrv) files = pipesim_setup_files(setup, text, setting->path);
+
+		if (id == PIPESIM_SET_MODEL)
 			pipesim_transformer_print(setup->model, made_of);
+		else if (*files == NULL || id == PIPESIM_SET_SCHEDULE)
+			g_string_append_printf(made_of, "%s %s\n", setting->name, text);
 		else if (!add_file(setting->name, text, made_of, error))
 			return NULL;
 	}

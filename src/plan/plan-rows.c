@@ -153,10 +153,19 @@ PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat fo
 
 /* Files ---------------------------------------------------------------------------------- */
 
+const char *const pipesim_plan_files[] = {"plan.json", "layout.txt", "megatron.txt",
+	"torchtitan.toml", "torchtitan.py", "command.txt", "schedule.csv", "timeline.json", NULL};
+
+static char *path_in(const char *folder, const char *name)
+{
+	g_assert(g_strv_contains(pipesim_plan_files, name));
+	return g_build_filename(folder, name, NULL);
+}
+
 static gboolean write_file(
 	const char *folder, const char *name, const GString *text, GError **error)
 {
-	g_autofree char *path = g_build_filename(folder, name, NULL);
+	g_autofree char *path = path_in(folder, name);
 
 	return pipesim_write_file(path, text->str, text->len, error);
 }
@@ -167,7 +176,7 @@ static gboolean write_run(const PipesimPlanning *plan, const PipesimCandidate *c
 {
 	PipesimScenario scenario = pipesim_planner_scenario(&plan->wish, candidate);
 	g_autoptr(PipesimCosts) costs = pipesim_planner_costs(&plan->wish, candidate, error);
-	g_autofree char *timeline = g_build_filename(folder, "timeline.json", NULL);
+	g_autofree char *timeline = path_in(folder, "timeline.json");
 	g_autoptr(PipesimComparison) comparison = NULL;
 	g_autoptr(GString) csv = g_string_new(NULL), command = g_string_new(NULL);
 	PipesimRun *run;

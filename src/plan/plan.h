@@ -49,5 +49,8 @@ void pipesim_plan_csv(const PipesimPlanning *plan, GString *out);
 /** pipesim_plan_rows: all candidates of @planner as rows of a file, CSV or JSON lines; it must outlive them. */
 PipesimRows pipesim_plan_rows(const PipesimPlanner *planner, PipesimRowFormat format);
 
+/** pipesim_plan_files: the names of what pipesim_plan_folder() writes, NULL-terminated. */
+extern const char *const pipesim_plan_files[];
+
 /** pipesim_plan_folder: everything about the best, in @folder. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_plan_folder(const PipesimPlanning *plan, const char *folder, GError **error);

@@ -212,7 +212,7 @@ SETTING(LAUNCHES, "--launches", 0, "HOW",
 /* A described model, how it is trained and cut into stages. */
 SETTING(MODEL, "--model", 0, "NAME|FILE",
 	"bytes and layers from a model: llama-3-70b, config.json, .ini", PIPESIM_ALL_MODEL,
-	.path = PIPESIM_PATH_READ, .values = "ini json")
+	.path = PIPESIM_PATH_MODEL, .values = "ini json")
 SETTING(SEQ, "--seq", 0, "N", "of --model: tokens of a sequence (default: 4096)",
 	PIPESIM_ALL_MODEL, COUNT(sizes.seq, PIPESIM_MAX_SEQ), .sweep = PIPESIM_SWEPT_WHOLE)
 SETTING(MICROBATCH_SIZE, "--microbatch-size", 0, "N",
@@ -267,7 +267,7 @@ SETTING(WORKSPACE, "--workspace", 0, "N[+N]",
 	READ(Training, workspace))
 SETTING(LAYOUT, "--layout", 0, "STRING|FILE",
 	"of --model: layers by stage: 'Et*3|(tt|)*29,m|L', or auto", PIPESIM_ALL_MODEL,
-	.values = "auto")
+	.path = PIPESIM_PATH_LAYOUT, .values = "auto")
 SETTING(DEVICE, "--device", 0, "GPU",
 	"of --model: op times of h100, h200, b200 or mi300x, at --mfu", PIPESIM_ALL_MODEL,
 	.values = "h100 h200 b200 mi300x")

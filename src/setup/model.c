@@ -44,23 +44,22 @@ static char *models_folder(const PipesimSetup *setup)
 		setup->data != NULL ? setup->data : PIPESIM_DATADIR, "models", NULL);
 }
 
-char *pipesim_setup_model_path(const PipesimSetup *setup)
+char *pipesim_setup_model_path(const PipesimSetup *setup, const char *name)
 {
-	const char *name = setup->text[PIPESIM_SET_MODEL];
 	g_autofree char *folder = models_folder(setup);
 	g_autofree char *file = g_strconcat(name, ".ini", NULL);
 
-	return name == NULL || is_path(name) ? g_strdup(name)
-					     : g_build_filename(folder, file, NULL);
+	return is_path(name) ? g_strdup(name) : g_build_filename(folder, file, NULL);
 }
 
 gboolean pipesim_setup_load_model(PipesimSetup *setup, GError **error)
 {
 	const char *name = setup->text[PIPESIM_SET_MODEL];
-	g_autofree char *path = pipesim_setup_model_path(setup);
+	g_autofree char *path = NULL;
 
 	if (setup->model != NULL || name == NULL)
 		return TRUE;
+	path = pipesim_setup_model_path(setup, name);
 	if (!is_path(name) && !g_file_test(path, G_FILE_TEST_EXISTS)) {
 		g_autofree char *folder = models_folder(setup);
 		g_autofree char *known = list_models(folder);
@@ -191,11 +190,16 @@ static void take_workspace(const PipesimSetup *setup, PipesimTraining *training)
 		training->workspace = device->workspace;
 }
 
+gboolean pipesim_setup_layout_is_file(const char *text)
+{
+	return g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0;
+}
+
 /* Megatron's string, or a file of torchtitan's lists. */
 static PipesimStages *read_layout(
 	const PipesimTransformer *model, const char *text, GError **error)
 {
-	if (g_str_has_suffix(text, ".json") || strcmp(text, "-") == 0)
+	if (pipesim_setup_layout_is_file(text))
 		return pipesim_stages_read_modules(
 			model, pipesim_input_open(text, error), error);
 	return pipesim_stages_parse(model, text, "--layout", error);

@@ -32,6 +32,9 @@ typedef enum {
 	PIPESIM_PATH_READ_ONCE, /* read twice it would count twice */
 	PIPESIM_PATH_READ,
 	PIPESIM_PATH_SCHEDULES, /* a list of schedules, of which some may be files to read */
+	PIPESIM_PATH_MODEL,     /* a file to read, or the name of a model: that of its file */
+	PIPESIM_PATH_LAYOUT,    /* a file to read, or what stands in one */
+	PIPESIM_N_PATHS,
 } PipesimSettingPath;
 
 /* Whether sweeps take ranges and lists in its value. */

@@ -5,6 +5,7 @@
 #include "runtime/runtime.h"
 #include "setup/setup.h"
 #include <glib/gstdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void pipesim_setup_clear(PipesimSetup *setup)
@@ -137,43 +138,90 @@ gboolean pipesim_setup_names_file(const char *name)
 	       g_str_has_suffix(name, ".csv.gz") || strcmp(name, "-") == 0;
 }
 
-static void add_path(GArray *paths, const char *what, const char *path, gboolean once)
+char **pipesim_setup_files(const PipesimSetup *setup, const char *text, PipesimSettingPath kind)
 {
-	const NamedPath named = {g_strdup(what), g_strdup(path), once};
+	g_auto(GStrv) names = kind == PIPESIM_PATH_SCHEDULES ? g_strsplit(text, ",", -1) : NULL;
+	GPtrArray *files = g_ptr_array_new();
 
-	if (strcmp(path, "-") != 0)
-		g_array_append_val(paths, named);
-	else
-		clear_named((gpointer)&named);
+	for (char **name = names; names != NULL && *name != NULL; name++)
+		if (pipesim_setup_names_file(g_strstrip(*name)))
+			g_ptr_array_add(files, g_strdup(*name));
+	if (kind == PIPESIM_PATH_MODEL)
+		g_ptr_array_add(files, pipesim_setup_model_path(setup, text));
+	else if (kind == PIPESIM_PATH_LAYOUT
+			 ? pipesim_setup_layout_is_file(text)
+			 : kind != PIPESIM_PATH_NONE && kind != PIPESIM_PATH_SCHEDULES)
+		g_ptr_array_add(files, g_strdup(text));
+	for (guint i = files->len; i-- > 0;)
+		if (strcmp(files->pdata[i], "-") == 0)
+			g_free(g_ptr_array_remove_index(files, i));
+	g_ptr_array_add(files, NULL);
+	return (char **)g_ptr_array_free(files, FALSE);
 }
 
-static void add_text(GArray *paths, const char *what, const char *text, PipesimSettingPath kind)
+/* @path, which is then of @paths. */
+static void add_path(GArray *paths, char *path, gboolean once, const char *what, ...)
+	G_GNUC_PRINTF(4, 5);
+
+static void add_path(GArray *paths, char *path, gboolean once, const char *what, ...)
+{
+	NamedPath named = {.path = path, .once = once};
+	va_list args;
+
+	va_start(args, what);
+	named.what = g_strdup_vprintf(what, args);
+	va_end(args);
+	g_array_append_val(paths, named);
+}
+
+static void add_text(const PipesimSetup *setup, GArray *paths, const char *what,
+	const char *text, PipesimSettingPath kind)
 {
 	static const char *const beside[] = {"gp", "dat", "rgb"};
-	g_auto(GStrv) names = kind == PIPESIM_PATH_SCHEDULES ? g_strsplit(text, ",", -1) : NULL;
+	g_autofree char **files = pipesim_setup_files(setup, text, kind);
 
-	if (names == NULL)
-		add_path(paths, what, text, kind < PIPESIM_PATH_READ);
+	for (char **file = files; *file != NULL; file++)
+		add_path(paths, *file, kind < PIPESIM_PATH_READ, "%s", what);
 	/* What gnuplot is given lies beside a picture, by the name of the picture. */
 	for (guint i = 0; kind == PIPESIM_PATH_DRAWN && !pipesim_path_is_text(text) &&
 			  i < G_N_ELEMENTS(beside);
-		i++) {
-		g_autofree char *path = pipesim_path_beside(text, beside[i]);
-		g_autofree char *called =
-			g_strdup_printf("the .%s file of %s", beside[i], what);
+		i++)
+		add_path(paths, pipesim_path_beside(text, beside[i]), TRUE,
+			"the .%s file of %s", beside[i], what);
+}
 
-		add_path(paths, called, path, TRUE);
-	}
-	for (char **name = names; name != NULL && *name != NULL; name++)
-		if (pipesim_setup_names_file(g_strstrip(*name)))
-			add_path(paths, what, *name, FALSE);
+/* What is written for --output besides a file of that name. */
+static void add_output(
+	GArray *paths, const char *output, gboolean by_rows, const char *const *folder)
+{
+	static const char *const suffixes[] = {PIPESIM_PARTIAL, PIPESIM_PARTIAL_ID};
+
+	if (output == NULL || strcmp(output, "-") == 0)
+		return;
+	for (guint i = 0; by_rows && i < G_N_ELEMENTS(suffixes); i++)
+		add_path(paths, g_strconcat(output, suffixes[i], NULL), TRUE,
+			"the %s file of --output", suffixes[i]);
+	for (; folder != NULL && *folder != NULL; folder++)
+		add_path(paths, g_build_filename(output, *folder, NULL), TRUE,
+			"the %s of --output", *folder);
+}
+
+/* Of a file that is not there its folder decides. */
+static char *full_path(const char *path)
+{
+	g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+	char *real = realpath(folder, NULL);
+	char *full = real != NULL ? g_build_filename(real, name, NULL)
+				  : g_canonicalize_filename(path, NULL);
+
+	free(real);
+	return full;
 }
 
 /* Devices and pipes take what several options write. */
 static gboolean same_file(const char *a, const char *b)
 {
-	g_autofree char *full_a = g_canonicalize_filename(a, NULL);
-	g_autofree char *full_b = g_canonicalize_filename(b, NULL);
+	g_autofree char *full_a = full_path(a), *full_b = full_path(b);
 	GStatBuf stat_a, stat_b;
 
 	if (g_stat(a, &stat_a) != 0 || g_stat(b, &stat_b) != 0)
@@ -182,41 +230,27 @@ static gboolean same_file(const char *a, const char *b)
 	       stat_a.st_ino == stat_b.st_ino;
 }
 
-/* What a sweep writes into until all is there. */
-static void add_partial(GArray *paths, const char *output)
-{
-	static const char *const suffixes[] = {PIPESIM_PARTIAL, PIPESIM_PARTIAL_ID};
-
-	for (guint i = 0; i < G_N_ELEMENTS(suffixes) && strcmp(output, "-") != 0; i++) {
-		g_autofree char *path = g_strconcat(output, suffixes[i], NULL);
-		g_autofree char *what = g_strdup_printf("the %s file of --output", suffixes[i]);
-
-		add_path(paths, what, path, TRUE);
-	}
-}
-
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
-	const char *operand, PipesimSettingPath path, GError **error)
+	const char *const *folder, const char *operand, PipesimSettingPath path, GError **error)
 {
 	g_autoptr(GArray) paths = g_array_new(FALSE, FALSE, sizeof(NamedPath));
 
 	g_array_set_clear_func(paths, clear_named);
-	if (by_rows && setup->text[PIPESIM_SET_OUTPUT] != NULL)
-		add_partial(paths, setup->text[PIPESIM_SET_OUTPUT]);
-	for (guint kind = PIPESIM_PATH_WRITTEN; kind <= PIPESIM_PATH_SCHEDULES; kind++) {
+	add_output(paths, setup->text[PIPESIM_SET_OUTPUT], by_rows, folder);
+	for (guint kind = PIPESIM_PATH_WRITTEN; kind < PIPESIM_N_PATHS; kind++) {
 		for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 			const PipesimSetting *setting = &pipesim_settings[id];
 
 			if (setting->path != kind)
 				continue;
 			if (setup->text[id] != NULL)
-				add_text(paths, setting->name, setup->text[id], kind);
+				add_text(setup, paths, setting->name, setup->text[id], kind);
 			for (char **item = setup->list[id]; item != NULL && *item != NULL;
 				item++)
-				add_text(paths, setting->name, *item, kind);
+				add_text(setup, paths, setting->name, *item, kind);
 		}
 		for (guint i = 0; i < setup->n_operands && path == kind; i++)
-			add_text(paths, operand, setup->operands[i], kind);
+			add_text(setup, paths, operand, setup->operands[i], kind);
 	}
 	for (guint i = 0; i < paths->len; i++) {
 		const NamedPath *a = &g_array_index(paths, NamedPath, i);

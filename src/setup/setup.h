@@ -54,8 +54,11 @@ gboolean pipesim_setup_training(
 /** pipesim_setup_has_step: whether the stages of a model have times, by --device or --trace. */
 gboolean pipesim_setup_has_step(const PipesimSetup *setup);
 
-/** pipesim_setup_model_path: the file that --model means; NULL without. For g_free(). */
-char *pipesim_setup_model_path(const PipesimSetup *setup);
+/** pipesim_setup_model_path: the file of the model @name, which may be its path. For g_free(). */
+char *pipesim_setup_model_path(const PipesimSetup *setup, const char *name);
+
+/** pipesim_setup_layout_is_file: whether @text, of --layout, is a path: one of .json, or "-". */
+gboolean pipesim_setup_layout_is_file(const char *text);
 
 /** pipesim_setup_model: the model of --model, trained and cut as the settings say, into @costs, with what one of the ranks of the scenario holds
  * in the mean, where that is given; FALSE as above, or with PIPESIM_ERROR_CONSTRAINT. */
@@ -77,13 +80,20 @@ gboolean pipesim_setup_heed(const PipesimSetup *setup, guint takes, GError **err
  * given and no timeline is drawn that heeds it. */
 gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error);
 
+/** pipesim_setup_files: the files that @text names, of a setting or an operand of which @kind is done; "-" is none.
+ * NULL-terminated, for g_strfreev(). */
+char **pipesim_setup_files(
+	const PipesimSetup *setup, const char *text, PipesimSettingPath kind);
+
 /** pipesim_setup_check_paths: FALSE with PIPESIM_ERROR_USAGE where a file that is written, those
  * beside a picture too, is also read or written a second time, or one is read twice that would
  * count twice.
  * @by_rows: the output is written as rows come, into a PIPESIM_PARTIAL of it
+ * @folder: (nullable) (array zero-terminated=1): what is written where the output is a folder
  * @operand, @path: how messages call an operand, and what is done with it */
 gboolean pipesim_setup_check_paths(const PipesimSetup *setup, gboolean by_rows,
-	const char *operand, PipesimSettingPath path, GError **error);
+	const char *const *folder, const char *operand, PipesimSettingPath path,
+	GError **error);
 
 /** pipesim_setup_check_writable: FALSE with PIPESIM_ERROR_WRITE where a file that is to be written could not be:
  * before work that may take hours.

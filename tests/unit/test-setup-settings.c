@@ -1,9 +1,13 @@
 /* The table of settings, and what a command line asks for. */
+#include "base/input.h"
+#include "base/sink.h"
 #include "runtime/runtime.h"
 #include "schedule/schedule.h"
 #include "setup/setup.h"
 #include "suites.h"
+#include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 START_TEST(table_is_sound)
 {
@@ -40,7 +44,8 @@ START_TEST(swept_settings_are_read)
 	const PipesimSetting *setting = &pipesim_settings[_i];
 
 	if (setting->sweep != PIPESIM_NOT_SWEPT)
-		ck_assert_msg(setting->read != NULL, "%s is swept, but not read", setting->name);
+		ck_assert_msg(
+			setting->read != NULL, "%s is swept, but not read", setting->name);
 }
 END_TEST
 
@@ -185,6 +190,16 @@ static const struct {
 		"the .partial file of --output and --schedule are the same file "
 		"'x.csv.partial'; "
 		"name each file once"},
+	{PIPESIM_SET_LAYOUT, PIPESIM_SET_OUTPUT, "x.json", "./x.json",
+		"--output and --layout are the same file './x.json'; name each file once"},
+	{PIPESIM_SET_MODEL, PIPESIM_SET_OUTPUT, "data/plan.json", "data",
+		"the plan.json of --output and --model are the same file 'data/plan.json'; "
+		"name each file once"},
+	{PIPESIM_SET_MODEL, PIPESIM_SET_OUTPUT, "m", "data/models/m.ini",
+		"--output and --model are the same file 'data/models/m.ini'; name each file "
+		"once"},
+	{PIPESIM_SET_MODEL, PIPESIM_SET_OUTPUT, "m", "m", NULL},
+	{PIPESIM_SET_LAYOUT, PIPESIM_SET_OUTPUT, "EtL", "EtL", NULL},
 	{PIPESIM_SET_SCHEDULE, PIPESIM_SET_OUTPUT, "./x.csv.partial", "x.csv", NULL},
 	{PIPESIM_SET_TOPOLOGY, PIPESIM_SET_TIMELINE, "x.gp", "x.txt", NULL},
 	{PIPESIM_SET_COSTS, PIPESIM_SET_TOPOLOGY, "x.ini", "x.ini", NULL},
@@ -199,9 +214,11 @@ START_TEST(paths_are_named_once)
 	char *operands[] = {(char *)named[_i].b_text, NULL};
 	const gboolean by_rows =
 		named[_i].message != NULL && strstr(named[_i].message, ".partial") != NULL;
+	static const char *const folder[] = {"plan.json", NULL};
 	g_autoptr(GError) error = NULL;
 	gboolean ok;
 
+	setup.data = "data";
 	set(&setup, named[_i].a, named[_i].a_text);
 	if (named[_i].b != PIPESIM_SET_NONE) {
 		set(&setup, named[_i].b, named[_i].b_text);
@@ -210,10 +227,42 @@ START_TEST(paths_are_named_once)
 		setup.n_operands = 1;
 	}
 	ok = pipesim_setup_check_paths(
-		&setup, by_rows, "a trace", PIPESIM_PATH_READ_ONCE, &error);
+		&setup, by_rows, folder, "a trace", PIPESIM_PATH_READ_ONCE, &error);
 	ck_assert(ok == (named[_i].message == NULL));
 	if (!ok)
 		ck_assert_str_eq(error->message, named[_i].message);
+}
+END_TEST
+
+/* Whatever a file that is read is called, and whatever asks for it: nothing is written over it. */
+START_TEST(inputs_are_kept)
+{
+	g_autofree char *folder = g_dir_make_tmp(NULL, NULL);
+	g_autofree char *input = g_build_filename(folder, "input", NULL);
+	g_autofree char *other = g_build_filename(folder, "other", NULL);
+	g_autofree char *hard = g_build_filename(folder, "hard", NULL);
+	g_autofree char *soft = g_build_filename(folder, "soft", NULL);
+	g_autofree char *dotted = g_build_filename(folder, ".", "input", NULL);
+	const char *const names[] = {input, hard, soft, dotted};
+	g_autoptr(GError) error = NULL;
+
+	ck_assert(pipesim_write_file(input, "1", 1, &error));
+	ck_assert(pipesim_write_file(input, "2", 1, &error)); /* nobody reads it yet */
+	ck_assert_int_eq(link(input, hard) | symlink("input", soft), 0);
+	pipesim_input_watch();
+	pipesim_input_free(pipesim_input_open(input, &error));
+	for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_autofree char *text = NULL;
+
+		ck_assert(!pipesim_write_file(names[i], "3", 1, &error));
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_USAGE));
+		g_clear_error(&error);
+		ck_assert(g_file_get_contents(names[i], &text, NULL, NULL));
+		ck_assert_str_eq(text, "2");
+	}
+	ck_assert(pipesim_write_file(other, "4", 1, &error));
+	ck_assert_int_eq(unlink(input) | unlink(hard) | unlink(soft) | unlink(other), 0);
+	g_rmdir(folder);
 }
 END_TEST
 
@@ -228,6 +277,7 @@ Suite *setup_settings_suite(void)
 	tcase_add_loop_test(tcase, texts_are_refused, 0, G_N_ELEMENTS(refused));
 	tcase_add_test(tcase, heed_names_the_schedules);
 	tcase_add_loop_test(tcase, paths_are_named_once, 0, G_N_ELEMENTS(named));
+	tcase_add_test(tcase, inputs_are_kept);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
