@@ -105,6 +105,52 @@ fi
 holds speeds.gp 'above each op, what it took: from 16 % less than its sustained time' 'the legend of speeds'
 lacks held.gp 'V0 = ' 'no speeds unless asked for'
 
+# Where things stand: titles, frames and words follow each other from the top to the end of the axis, with room for
+# letters above each frame, ranks at equal distances within their frame, the legend within the picture.
+stands() # NAME PANELS MEMORY
+{
+	if awk -v panels="$2" -v memory="$3" '
+		function bad(what) { print what; failed = 1 }
+		function number(text) { sub(/.*,/, "", text); return text + 0 }
+		/^height = /        { height = $3 }
+		/^left = /          { gsub(";", ""); top = $9; bottom = $12 }
+		/^set yrange/       { match($0, /[0-9.]+/); lanes = substr($0, RSTART, RLENGTH) + 0
+			pixels = (height - top - bottom) / lanes }
+		/^set ytics \(/     { n = split($0, tics, "rank ") }
+		/^set label .* at begin,/ { match($0, / at begin,[-0-9.]+/); y = number(substr($0, RSTART, RLENGTH))
+			if (y <= last) bad("words at " y " behind " last)
+			words = y }
+		/^set object rectangle from begin,/ { match($0, /from begin,[-0-9.]+/); from = number(substr($0, RSTART, RLENGTH))
+			match($0, / [^ ]*,[-0-9.]+ behind/); to = number(substr($0, RSTART, RLENGTH - 7))
+			if (from <= words || to <= from) bad("a frame from " from " to " to " below words at " words)
+			if ((from - last) * pixels < 13) bad("no room for words above the frame from " from)
+			if (pixels < 6) bad("lanes of " pixels " pixels")
+			last = to; begin[++frames] = from; end[frames] = to }
+		/y\(bottom - / { match($0, /bottom - [0-9.]+/); if (substr($0, RSTART + 9, RLENGTH - 9) + 0 > bottom) bad("below the picture: " $0) }
+		END {
+			if (frames != panels * (memory + 1)) bad(frames " frames")
+			if (last - lanes > 0.01 || lanes - last > 0.01) bad("the last frame ends at " last " of " lanes)
+			for (i = 2; i <= n; i++) { y = tics[i]; sub(/^[0-9]+. /, "", y); y += 0; inside = 0
+				for (f = 1; f <= frames; f += memory + 1) inside += y > begin[f] && y < end[f]
+				if (inside != 1) bad("a rank at " y) }
+			exit failed }' "$1.gp"; then
+		pass
+	else
+		fail "$1.gp: things stand where they must not"
+	fi
+}
+stands held 1 1
+stands bytes 1 1
+stands few 1 0
+stands many 1 0
+stands look 1 0
+stands speeds 1 0
+draw sized --pp 4 -m 8 -s 1f1b --size 1600x900 --timeline sized.svg
+stands sized 1 0
+draw piled --pp 4 -m 8 -s 1f1b,zb-v,dualpipe --runtime pytorch-2.11 --with-memory --activation-bytes 1GB --parameter-bytes 9GB \
+	--memory-limit 16GB --font-size 18 --size 1400x1200 --timeline piled.svg
+stands piled 3 1
+
 # Sweeps ----------------------------------------------------------------------------------------------
 draw lines sweep --pp 4:16:*2 -m 32 --times P2P=0:0.2:0.1 --lines lines.svg
 holds lines.gp "using 1:4 with linespoints lc rgb '#D55E00' dt 2 pt 6" '1F1B-V'
