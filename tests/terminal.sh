@@ -2,6 +2,26 @@
 # Colour only on a terminal, and never with NO_COLOR or TERM=dumb; the words are the same either way.
 # shellcheck source=tests/lib.sh
 . "${TOP_SRCDIR:=.}/tests/lib.sh"
+
+# Sentences fill their lines: the first word of a line that goes on would not have fitted behind the one before.
+filled() # ARGUMENT...
+{
+	"$PIPESIM" "$@" >"$scratch/text" || fail "$*"
+	if awk '/^---|^──/ { rows = 1; next } /^$/ { rows = 0 } rows { next }
+		/^(  |             )[^ ]/ && !/^  schedule / && last != "" { n++; if (length(last) + 1 + length($1) <= 100) { print; bad = 1 } }
+		{ last = $0; if (length > 100) { print; bad = 1 } } END { exit bad || !n }' "$scratch/text"; then
+		pass
+	else
+		fail "these words had room in the line before: $*"
+	fi
+}
+filled --pp 8 -m 16 --times F=24,B=200 --layers 3 -s 1f1b-v,v-half,looped-bfs
+for m in 8 16 24 32; do
+	filled --pp 8 -m $m -s all --stage-scale 0=1.3
+done
+filled --pp 4 -m 8 -s all --model llama-3-8b --device h100 --runtime single
+filled --pp 4 -m 8 -s all --samples 3 --jitter 0.1 --critical-path
+
 script -qec true /dev/null >"$scratch/said" 2>&1 </dev/null && [ ! -s "$scratch/said" ] ||
 	skip 'colour on a terminal: script(1) gives none here'
 escape=$(printf '\033')
