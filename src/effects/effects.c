@@ -164,34 +164,28 @@ static gboolean find_load(const Task *task, const char *component, guint phase, 
 /* Why there is no [power]. */
 static void tell_verdict(const Task *task)
 {
+	static const char *const why[PIPESIM_POWER_INDEPENDENT + 1] = {
+		[PIPESIM_POWER_ABSENT] = "no history of ops and pauses (series governor) was "
+					 "measured: ops are taken "
+					 "to last as long whatever their chip did before",
+		[PIPESIM_POWER_NO_PAUSES] = "the governor series has no pause of 5 ms or more: "
+					    "nothing shows how a chip "
+					    "recovers; capture it again with pauses",
+		[PIPESIM_POWER_NO_WORK] =
+			"the governor series never works for 200 ms without a pause: nothing "
+			"shows "
+			"the sustained speed; capture it again with long bursts",
+	};
 	const PipesimPowerFit *fit = task->effects->power;
 
-	switch (fit->verdict) {
-	case PIPESIM_POWER_FITTED:
-		break;
-	case PIPESIM_POWER_ABSENT:
-		pipesim_notice(task->notices, "no history of ops and pauses (series governor) "
-					      "was measured: ops are taken "
-					      "to last as long whatever their chip did before");
-		break;
-	case PIPESIM_POWER_FEW_OPS:
+	if (why[fit->verdict] != NULL)
+		pipesim_notice(task->notices, "%s", why[fit->verdict]);
+	else if (fit->verdict == PIPESIM_POWER_FEW_OPS)
 		pipesim_notice(task->notices,
 			"the governor series is cut short: %u ops in %u bursts, too few to fit "
 			"power to; capture it again, or more of it",
 			fit->ops, fit->bursts);
-		break;
-	case PIPESIM_POWER_NO_PAUSES:
-		pipesim_notice(task->notices, "the governor series has no pause of 5 ms or "
-					      "more: nothing shows how a chip "
-					      "recovers; capture it again with pauses");
-		break;
-	case PIPESIM_POWER_NO_WORK:
-		pipesim_notice(task->notices,
-			"the governor series never works for 200 ms without a pause: nothing "
-			"shows "
-			"the sustained speed; capture it again with long bursts");
-		break;
-	case PIPESIM_POWER_INDEPENDENT:
+	else if (fit->verdict == PIPESIM_POWER_INDEPENDENT)
 		pipesim_notice(task->notices,
 			"no dependence: what ops take does not hang on idle time before them "
 			"(the "
@@ -199,8 +193,6 @@ static void tell_verdict(const Task *task)
 			"was not "
 			"limited by its power, and full speed is the sustained one",
 			(double)MAX(fit->held_out, 0) / 1e4);
-		break;
-	}
 }
 
 /* Whether any row of a history has one. */
@@ -319,11 +311,9 @@ static void set_power(const Task *task)
 
 	power->device = g_strdup(device_of(task));
 	power->limit = power_limit(task);
-	power->n_constants = fit->n_means;
-	for (guint m = 0; m < fit->n_means; m++) {
-		power->time_constant[m] = MAX(fit->time_constant[m], 1000);
-		power->weight[m] = fit->weight[m];
-	}
+	power->n_constants = 1;
+	power->time_constant[0] = MAX(fit->time_constant, 1000);
+	power->weight[0] = PIPESIM_PPM;
 	power->threshold = fit->threshold;
 	power->waiting_load = MAX(fit->waiting_load, 0);
 	power->explained = fit->explained;

@@ -30,10 +30,6 @@
 #define RESTED_PART  20
 #define LEAST_RESTED 8
 
-/* u is looked at so often within an op. */
-#define SAMPLE_NS    3000000.0
-#define MOST_SAMPLES 8
-
 static const PipesimHistorySort *sort_at(const PipesimHistories *histories, guint i)
 {
 	return &g_array_index(histories->sorts, PipesimHistorySort, i);
@@ -116,8 +112,7 @@ static void bend(const PipesimPowerSearch *f, gint threshold, Class *classes)
 	for (guint k = 0; k < f->n_index; k++) {
 		const guint i = f->index[k], s = f->ops[i].sort;
 		const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
-		const double u = pipesim_power_throttle(
-			f, i, f->x, (double)threshold / PIPESIM_FORM_LEVELS);
+		const double u = pipesim_power_throttle(f, i, threshold);
 		const guint third = u < 1.0 / 3 ? 0 : u < 2.0 / 3 ? 1 : 2;
 		Class *class = &classes[f->class_of[s]];
 		double a, b;
@@ -127,23 +122,6 @@ static void bend(const PipesimPowerSearch *f, gint threshold, Class *classes)
 			(double)f->ops[i].duration / (double)sort_at(f->histories, s)->median -
 			a - b * u;
 		class->third_n[third]++;
-	}
-}
-
-/* Sustained times and full speeds by f->sums. */
-static void set_speeds(const PipesimPowerSearch *f, double slope, PipesimPowerFit *fit)
-{
-	g_autofree Class *classes = g_new0(Class, f->n_classes);
-
-	for (guint s = 0; s < f->n_sorts; s++)
-		add_sort(f, s, slope, &classes[f->class_of[s]]);
-	for (guint c = 0; c < fit->parts->len; c++) {
-		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
-
-		if (classes[c].n < 1)
-			continue;
-		part->sustained = (gint64)llround(classes[c].sustained / classes[c].n);
-		part->full_speed = ppm(classes[c].full / classes[c].sustained);
 	}
 }
 
@@ -162,6 +140,8 @@ static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *fo
 		part->n = (guint) class->n;
 		if (part->n == 0)
 			continue;
+		part->sustained = (gint64)llround(class->sustained / class->n);
+		part->full_speed = ppm(class->full / class->sustained);
 		part->load = ppm(f->load[c]);
 		part->before = ppm(sqrt(MAX(class->before, 0) / class->n));
 		part->after = ppm(sqrt(class->after / class->n));
@@ -181,8 +161,7 @@ static gint64 median_between(
 	g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(gint64));
 
 	for (guint k = 0; k < f->n_index; k++) {
-		const double u = pipesim_power_throttle(
-			f, f->index[k], f->x, (double)threshold / PIPESIM_FORM_LEVELS);
+		const double u = pipesim_power_throttle(f, f->index[k], threshold);
 		const PipesimSums all =
 			pipesim_sums_both(&f->sums[f->ops[f->index[k]].sort * PIPESIM_FOLDS]);
 		const gint64 value = G_STRUCT_MEMBER(gint64, &f->ops[f->index[k]], offset);
@@ -197,17 +176,9 @@ static gint64 median_between(
 			       : PIPESIM_UNKNOWN;
 }
 
-static void list_fitted(PipesimPowerSearch *f)
-{
-	f->n_index = 0;
-	for (guint i = 0; i < f->n_ops; i++)
-		if (f->ops[i].fitted)
-			f->index[f->n_index++] = i;
-}
-
 /* Everything of @fit that follows from @form, with the loads as they are. */
 static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double unseen,
-	gboolean means, PipesimPowerFit *fit, const char *whole)
+	PipesimPowerFit *fit, const char *whole)
 {
 	double seen[PIPESIM_FOLDS + 1], of_half[PIPESIM_FOLDS], before = 0, split = 0,
 								weight = 0, threshold, slope;
@@ -242,14 +213,7 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 	fit->loaded_power = median_between(
 		f, form->threshold, 0.9, 1, G_STRUCT_OFFSET(PipesimHistoryOp, power));
 	slope = normalise(f, fit, form, whole, &threshold);
-	fit->n_means = form->n_means;
-	for (guint m = 0; m < form->n_means; m++) {
-		fit->time_constant[m] =
-			(gint64)llround(pipesim_power_constant(form->tau[m]) / 1e4) * 10000;
-	}
-	fit->weight[1] =
-		form->n_means > 1 ? form->weight * (PIPESIM_PPM / PIPESIM_FORM_LEVELS) : 0;
-	fit->weight[0] = PIPESIM_PPM - fit->weight[1];
+	fit->time_constant = (gint64)llround(pipesim_power_constant(form->tau) / 1e4) * 10000;
 	fit->threshold = MIN(ppm(threshold), PIPESIM_PPM - 1);
 	fit->waiting_load = f->has_waits ? ppm(f->load[f->n_classes - 1]) : PIPESIM_UNKNOWN;
 	fit->before = ppm(sqrt(before / weight));
@@ -257,11 +221,6 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 	fit->explained = before > 0 ? ppm(1 - seen[PIPESIM_FOLDS] / before) : 0;
 	fit->held_out = split > 0 ? ppm(1 - unseen / split) : 0;
 	finish_parts(f, form, slope, fit);
-	if (means) {
-		list_fitted(f);
-		pipesim_power_apply(f, form);
-	}
-	set_speeds(f, slope, fit);
 	for (guint c = 0; c < fit->parts->len; c++) {
 		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
 
@@ -350,18 +309,14 @@ static void prepare(PipesimPowerSearch *f)
 	const PipesimHistories *histories = f->histories;
 	double time = 0, n = 0;
 
-	f->sample = g_new(guint32, f->n_ops + (gsize)1);
 	f->fold = g_new(guint8, f->n_ops + (gsize)1);
 	f->index = g_new(guint32, f->n_ops + (gsize)1);
-	f->sample[0] = 0;
-	for (guint i = 0; i < f->n_ops; i++) {
-		const double samples = ceil((double)f->ops[i].duration / SAMPLE_NS);
-
-		f->sample[i + 1] = f->sample[i] + (guint)CLAMP(samples, 1, MOST_SAMPLES);
+	for (guint i = 0; i < f->n_ops; i++)
 		f->fold[i] = fold_of(f->ops[i].burst);
-	}
-	list_fitted(f);
-	f->x = g_new(double, f->sample[f->n_ops] + (gsize)1);
+	for (guint i = 0; i < f->n_ops; i++)
+		if (f->ops[i].fitted)
+			f->index[f->n_index++] = i;
+	f->x = g_new(double, f->n_ops + (gsize)1);
 	f->sums = g_new0(PipesimSums, (gsize)f->n_sorts * PIPESIM_FOLDS);
 	f->weight = g_new(double, f->n_sorts + (gsize)1);
 	f->split = g_new0(gboolean, f->n_sorts + (gsize)1);
@@ -390,9 +345,7 @@ static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *for
 		pipesim_power_line(f, op->sort, &all, TRUE, &a, &b);
 		off[k] =
 			(double)op->duration / (double)sort_at(f->histories, op->sort)->median -
-			a -
-			b * pipesim_power_throttle(f, f->index[k], f->x,
-				    (double)form->threshold / PIPESIM_FORM_LEVELS);
+			a - b * pipesim_power_throttle(f, f->index[k], form->threshold);
 	}
 	sorted = g_memdup2(off, n * sizeof *off);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
@@ -411,7 +364,7 @@ static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *for
 
 typedef struct {
 	guint32 op;
-	double x; /* running load, the mean over it */
+	double x; /* running load */
 } Loaded;
 
 static gint compare_loaded(gconstpointer a, gconstpointer b)
@@ -435,13 +388,11 @@ static void find_ends(PipesimPowerSearch *f, gboolean means)
 		guint n;
 
 		for (guint k = 0; k < f->n_index; k++) {
-			const guint i = f->index[k], begin = f->sample[i];
-			Loaded loaded = {.op = i};
+			const guint i = f->index[k];
+			const Loaded loaded = {i, f->x[i]};
 
 			if (f->ops[i].sort != s)
 				continue;
-			for (guint at = begin; at < f->sample[i + 1]; at++)
-				loaded.x += f->x[at] / (f->sample[i + 1] - begin);
 			g_array_append_val(ops, loaded);
 		}
 		n = MAX(ops->len / RESTED_PART, LEAST_RESTED);
@@ -476,15 +427,14 @@ static void search(
 	for (guint round = 0; round < ROUNDS; round++) {
 		reset_loads(f);
 		split_sorts(f);
-		form = pipesim_power_search(f, round + 1 < ROUNDS ? 1 : 2, &unseen);
+		form = pipesim_power_search(f, round + 1 == ROUNDS, &unseen);
 		pipesim_power_apply(f, &form);
 		if (round + 1 < ROUNDS) {
 			fit->excursions += leave_excursions(f, &form);
 			find_ends(f, means);
 		}
 	}
-	finish(f, &form, unseen, means, fit, whole);
-	g_free(f->sample);
+	finish(f, &form, unseen, fit, whole);
 	g_free(f->fold);
 	g_free(f->index);
 	g_free(f->x);

@@ -38,19 +38,6 @@ static gboolean is_fitted(const PipesimEffects *effects)
 
 /* Text ----------------------------------------------------------------------------------------- */
 
-static void append_means(const PipesimPowerFit *fit, GString *out)
-{
-	g_string_append(out, "  running load: ");
-	for (guint m = 0; m < fit->n_means; m++) {
-		if (m > 0)
-			g_string_append(out, " + ");
-		if (fit->n_means > 1)
-			g_string_append_printf(out, "%.3f of ", ratio(fit->weight[m]));
-		g_string_append_printf(out, "a mean of %.1f ms", ms(fit->time_constant[m]));
-	}
-	g_string_append_printf(out, "; ops slow down from %.3f to 1\n", ratio(fit->threshold));
-}
-
 static void append_power_parts(const PipesimPowerFit *fit, GString *out)
 {
 	g_string_append_printf(out, "  %-14s  %-5s  %6s  %12s  %10s  %8s  %5s  %7s  %7s\n",
@@ -82,7 +69,9 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 		"burst, %u strays, %u of excursions\n",
 		fit->ops, fit->bursts, fit->runs, fit->ranks, fit->ranks == 1 ? "" : "s",
 		fit->first_ops, fit->strays, fit->excursions);
-	append_means(fit, out);
+	g_string_append_printf(out,
+		"  running load: a mean of %.1f ms; ops slow down from %.3f to 1\n",
+		ms(fit->time_constant), ratio(fit->threshold));
 	append_power_parts(fit, out);
 	g_string_append_printf(out,
 		"  spread %.2f%%, %.2f%% left: %.1f%% of the variance explained, %.1f%% in "
@@ -250,10 +239,11 @@ static void put_kinds(PipesimJson *json, const char *key, const gint64 *values)
 	pipesim_json_close(json);
 }
 
-static void put_mean(PipesimJson *json, const PipesimPowerFit *fit, guint index)
+/* The only one: costs of others may have two. */
+static void put_mean(PipesimJson *json, const PipesimPowerFit *fit, guint index G_GNUC_UNUSED)
 {
-	PIPESIM_MEMBER(json, "time_constant_ns", NS, fit->time_constant[index]);
-	PIPESIM_MEMBER(json, "weight_ppm", MILLIONTHS, fit->weight[index]);
+	PIPESIM_MEMBER(json, "time_constant_ns", NS, fit->time_constant);
+	PIPESIM_MEMBER(json, "weight_ppm", MILLIONTHS, PIPESIM_PPM);
 }
 
 static void put_power_part(
@@ -271,7 +261,7 @@ static void put_power_part(
 
 static void put_fit(PipesimJson *json, const PipesimPowerFit *fit)
 {
-	PIPESIM_EACH(json, "means", line, fit->n_means, TRUE, put_mean, fit);
+	PIPESIM_EACH(json, "means", line, 1, TRUE, put_mean, fit);
 	PIPESIM_MEMBER(json, "threshold_ppm", MILLIONTHS, fit->threshold);
 	PIPESIM_MEMBER(json, "waiting_load_ppm", MILLIONTHS, known(fit->waiting_load));
 	PIPESIM_MEMBER(json, "explained_ppm", MILLIONTHS, fit->explained);

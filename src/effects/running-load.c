@@ -14,8 +14,8 @@ static double begin(const PipesimHistory *run, const PipesimHistoryOp *ops, cons
 	return run->length > 0 ? drawn / (double)run->length : 0;
 }
 
-void pipesim_running_load(const PipesimHistories *histories, const guint32 *sample, double tau,
-	const double *load, double *x)
+void pipesim_running_load(
+	const PipesimHistories *histories, double tau, const double *load, double *x)
 {
 	const PipesimHistoryOp *ops = (const PipesimHistoryOp *)(gpointer)histories->ops->data;
 	const double waiting = load[histories->sorts->len];
@@ -26,17 +26,13 @@ void pipesim_running_load(const PipesimHistories *histories, const guint32 *samp
 
 		for (guint i = run->begin; i < run->end; i++) {
 			const PipesimHistoryOp *op = &ops[i];
-			const guint n = sample[i + 1] - sample[i];
 			const double p = load[op->sort], rest = op->waited ? waiting : 0;
-			const double half = exp(-(double)op->duration / tau / (2 * MAX(n, 1u)));
+			const double half = exp(-(double)op->duration / tau / 2);
 
 			if (op->gap > 0)
 				mean = rest + (mean - rest) * exp(-(double)op->gap / tau);
-			for (guint s = 0; s < n; s++) {
-				mean = p + (mean - p) * half;
-				x[sample[i] + s] = mean;
-				mean = p + (mean - p) * half;
-			}
+			x[i] = p + (mean - p) * half;
+			mean = p + (x[i] - p) * half;
 		}
 	}
 }

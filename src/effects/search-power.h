@@ -7,9 +7,7 @@
 /* What is searched, in steps of a lattice: time constants in 1 ms * 1.02^i, the rest in 1/200. */
 #define PIPESIM_FORM_LEVELS 200
 typedef struct {
-	guint n_means;
-	gint tau[PIPESIM_FIT_MEANS];
-	gint threshold, weight; /* weight of the second mean */
+	gint tau, threshold;
 } PipesimPowerForm;
 
 /* Ends of the line of a sort that were seen, against its median; 0 = what fits best. */
@@ -28,25 +26,24 @@ typedef struct {
 	guint32 *
 		class_of; /* [sort], and behind them waiting, which, where it occurs, is the last class */
 	gboolean has_waits;
-	double *load;    /* [class] */
-	guint32 *sample; /* [op]: its first sample; one more at the end */
-	guint8 *fold;    /* [op] */
-	guint32 *index;  /* of ops that are fitted, n_index */
+	double *load;   /* [class] */
+	guint8 *fold;   /* [op] */
+	guint32 *index; /* of ops that are fitted, n_index */
 	guint n_index;
 	double *weight;  /* [sort]: its time against the mean, so that time counts */
 	gboolean *split; /* [sort]: it has bursts enough in either half to tell the other by */
 	PipesimPowerEnds *ends; /* [sort] */
 	/* What the last form made of it: */
-	double *x; /* [sample]: running load */
+	double *x; /* [op]: running load in its middle */
+	gint tau;  /* that it is of; -1 = of other loads */
 	PipesimSums *
 		sums; /* [sort * PIPESIM_FOLDS + fold] of durations against their median, over u */
 } PipesimPowerSearch;
 
-/** pipesim_power_search: the form of at most @n_means means that leaves least of @search, beginning with loads
- * of 1; of several means also loads of its classes. @unseen: what is left of either half by such a form that was fitted to
- * the other. */
+/** pipesim_power_search: the form that leaves least of @search, beginning with its loads. @loads: those of its classes are
+ * found too. @unseen: what is left of either half by such a form that was fitted to the other. */
 PipesimPowerForm pipesim_power_search(
-	PipesimPowerSearch *search, guint n_means, double *unseen);
+	PipesimPowerSearch *search, gboolean loads, double *unseen);
 
 /** pipesim_power_apply: x and sums of @search for @form with the loads as they are. */
 void pipesim_power_apply(PipesimPowerSearch *search, const PipesimPowerForm *form);
@@ -61,9 +58,8 @@ void pipesim_power_line(const PipesimPowerSearch *search, guint sort, const Pipe
 void pipesim_power_score(const PipesimPowerSearch *search, double seen[PIPESIM_FOLDS + 1],
 	double unseen[PIPESIM_FOLDS]);
 
-/** pipesim_power_throttle: u of op @i at the running load @x, the mean over its samples. */
-double pipesim_power_throttle(
-	const PipesimPowerSearch *search, guint i, const double *x, double threshold);
+/** pipesim_power_throttle: u of op @i at the running load of @search. @threshold: of a form */
+double pipesim_power_throttle(const PipesimPowerSearch *search, guint i, gint threshold);
 
 /** pipesim_power_constant: ns of a step of the lattice of time constants. */
 double pipesim_power_constant(gint step);

@@ -184,13 +184,10 @@ FakeGpu fake_of_fit(const FakeGpu *like, const PipesimPowerFit *fit)
 {
 	FakeGpu gpu = *like;
 
-	gpu.n_means = fit->n_means;
+	gpu.n_means = gpu.order[0] = 1;
 	gpu.noise = gpu.launch = gpu.stray = 0;
-	for (guint m = 0; m < fit->n_means; m++) {
-		gpu.tau[m] = (double)fit->time_constant[m] / 1e6;
-		gpu.order[m] = 1;
-		gpu.weight[m] = (double)fit->weight[m] / 1e6;
-	}
+	gpu.tau[0] = (double)fit->time_constant / 1e6;
+	gpu.weight[0] = 1;
 	gpu.threshold = (double)fit->threshold / 1e6;
 	gpu.waiting = fit->waiting_load < 0 ? 0 : (double)fit->waiting_load / 1e6;
 	for (guint k = 0; k < gpu.n_kinds; k++)

@@ -63,15 +63,8 @@ static double worst_of(const FakeGpu *truth, const PipesimPowerFit *fit)
 }
 
 static const struct {
-	double tau, slow_tau, slow_weight, threshold;
-} governors[] = {
-	{60, 0, 0, 0.7},
-	{20, 0, 0, 0.85},
-	{90, 0, 0, 0.4},
-	{36, 0, 0, 0.75},
-	{30, 1500, 0.05, 0.85},
-	{33, 730, 0.1, 0.8},
-};
+	double tau, threshold;
+} governors[] = {{60, 0.7}, {20, 0.85}, {90, 0.4}, {36, 0.75}};
 
 START_TEST(governors_are_recovered)
 {
@@ -79,22 +72,13 @@ START_TEST(governors_are_recovered)
 
 	gpu.tau[0] = governors[_i].tau;
 	gpu.threshold = governors[_i].threshold;
-	if (governors[_i].slow_weight > 0) {
-		gpu.n_means = 2;
-		gpu.tau[1] = governors[_i].slow_tau;
-		gpu.weight[1] = governors[_i].slow_weight;
-		gpu.weight[0] = 1 - gpu.weight[1];
-	}
 	g_autofree char *text = fake_series(&gpu, FALSE);
 	g_autoptr(PipesimPowerFit) fit = fit_of(text);
 
 	ck_assert_int_eq(fit->verdict, PIPESIM_POWER_FITTED);
-	ck_assert_uint_eq(fit->n_means, gpu.n_means);
 	ck_assert_double_eq_tol(
-		(double)fit->time_constant[0] / 1e6, gpu.tau[0], 0.03 * gpu.tau[0]);
+		(double)fit->time_constant / 1e6, gpu.tau[0], 0.03 * gpu.tau[0]);
 	ck_assert_double_eq_tol((double)fit->threshold / 1e6, gpu.threshold, 0.01);
-	ck_assert_int_eq(fit->weight[0] + fit->weight[1], 1000000);
-	ck_assert_double_eq_tol((double)fit->weight[1] / 1e6, gpu.weight[1], 0.01);
 	for (guint k = 0; k < gpu.n_kinds; k++) {
 		const PipesimPowerPart *part = pipesim_power_find(
 			fit, gpu.component[k], (guint)pipesim_phase_find(gpu.phase[k]));
@@ -114,12 +98,21 @@ START_TEST(governors_are_recovered)
 }
 END_TEST
 
-/* One that answers late, in two stages, is met too, if not as well. */
-START_TEST(late_governors_are_met)
+/* One that answers late, in two stages, or goes by a slower mean too, is met, if not as well. */
+START_TEST(other_governors_are_met)
 {
 	FakeGpu gpu = fake_gpu();
 
-	gpu.order[0] = 2;
+	if (_i == 0) {
+		gpu.order[0] = 2;
+	} else {
+		gpu.n_means = 2;
+		gpu.tau[0] = 33;
+		gpu.tau[1] = 730;
+		gpu.weight[1] = 0.1;
+		gpu.weight[0] = 0.9;
+		gpu.threshold = 0.8;
+	}
 	g_autofree char *text = fake_series(&gpu, FALSE);
 	g_autoptr(PipesimPowerFit) fit = fit_of(text);
 	ck_assert_double_lt(off_by(&gpu, fit, TRUE), 0.01);
@@ -137,16 +130,6 @@ START_TEST(excursions_are_left_out)
 	g_autoptr(PipesimPowerFit) fit = fit_of(text);
 	ck_assert_uint_gt(fit->excursions, fit->ops / 20);
 	ck_assert_uint_lt(fit->excursions, fit->ops / 4);
-	/* Means hold them: a fifth of the time, and so fewer ops, 12 % longer. */
-	g_autoptr(PipesimTrace) trace = trace_of(text);
-	g_autoptr(PipesimHistories) histories = pipesim_histories_new(&trace, 1, NULL);
-	g_autoptr(PipesimPowerFit) means = pipesim_power_fit(histories, TRUE, NULL);
-	const PipesimPowerPart *part = pipesim_power_find(means, "layer", PIPESIM_F);
-
-	ck_assert_double_eq_tol((double)part->sustained / 1e6, 2.95 * 1.022, 0.02);
-	ck_assert_double_eq_tol(
-		(double)part->sustained * (double)part->full_speed / 1e12, 0.89 * 2.95, 0.06);
-	ck_assert_int_eq(means->explained, fit->explained);
 	gpu.excursion = 0;
 	ck_assert_double_lt(worst_of(&gpu, fit), 0.01);
 }
@@ -406,7 +389,7 @@ Suite *effects_power_suite(void)
 
 	tcase_set_timeout(fit, 60);
 	tcase_add_loop_test(fit, governors_are_recovered, 0, G_N_ELEMENTS(governors));
-	tcase_add_test(fit, late_governors_are_met);
+	tcase_add_loop_test(fit, other_governors_are_met, 0, 2);
 	tcase_add_test(fit, excursions_are_left_out);
 	tcase_add_test(fit, waits_draw_something);
 	tcase_add_test(fit, pauses_of_series_waiting_are_waits);
