@@ -3,7 +3,8 @@
 #include "layout/layout-counts.h"
 #include <math.h>
 
-/* Cuts that are kept, times that they all narrow the counts, and halves of what a bound is between. */
+/* Cuts that are kept, times that they all narrow the counts, and halves of what a bound is between: with half of these
+ * bounds are looser by up to a quarter of a point. */
 #define MOST_CUTS 1024
 #define ROUNDS    40
 #define HALVES    12
