@@ -275,21 +275,16 @@ static PipesimCalibration *calibrate(
 	const PipesimSetup *setup, PipesimEffects **effects, GError **error)
 {
 	const char *split = setup->text[PIPESIM_SET_SM_SPLIT];
-	const char *sms = setup->text[PIPESIM_SET_RESIDENT_SMS];
 	g_autoptr(PipesimRangeRules) rules = NULL;
 	g_autoptr(GPtrArray) traces = pipesim_setup_traces(setup, &rules, error);
 	PipesimTrace *const *all;
 	g_autoptr(PipesimCalibration) calibration = NULL;
 	PipesimCalibrateOptions wishes = {0};
-	guint64 count = 0;
 
 	if (traces == NULL)
 		return NULL;
 	all = (PipesimTrace *const *)traces->pdata;
 	wishes.layers = setup->layers;
-	if (sms != NULL &&
-		!pipesim_parse_count(sms, "--resident-sms", 1, MAX_SMS, &count, error))
-		return NULL;
 	wishes.wish.load_mode = setup->text[PIPESIM_SET_LOAD_MODE];
 	if ((split == NULL || read_split(split, &wishes.wish, error)) &&
 		read_impl(setup->list[PIPESIM_SET_IMPL], &wishes.wish, error))
@@ -297,7 +292,7 @@ static PipesimCalibration *calibrate(
 	g_clear_pointer(&wishes.wish.impl, g_hash_table_unref);
 	if (calibration != NULL)
 		*effects = pipesim_effects_calibrate(
-			all, traces->len, calibration, (gint64)count, error);
+			all, traces->len, calibration, setup->resident_sms, error);
 	if (*effects == NULL || (setup->text[PIPESIM_SET_MAP] != NULL &&
 					!pipesim_calibration_check_named(calibration, error)))
 		return NULL;

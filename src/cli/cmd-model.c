@@ -530,16 +530,6 @@ static gboolean find_format(
 		       error, PIPESIM_ERROR_USAGE, "--format: '%s'; text, json or csv", format);
 }
 
-static gboolean read_memory_model(const PipesimSetup *setup, gboolean *megatron, GError **error)
-{
-	const char *name = setup->text[PIPESIM_SET_MEMORY_MODEL];
-
-	*megatron = g_strcmp0(name, "megatron") == 0;
-	return name == NULL || *megatron || strcmp(name, "tensors") == 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--memory-model: '%s'; tensors or megatron", name);
-}
-
 static gboolean show(Answer *answer, gboolean json, gboolean csv, GError **error)
 {
 	const PipesimShape *shape = &answer->run->shape;
@@ -580,9 +570,9 @@ static gboolean run(
 			"llama-3-70b");
 	if (setup->n_operands == 1)
 		setup->text[PIPESIM_SET_MODEL] = g_strdup(setup->operands[0]);
-	if (!find_format(setup, &json, &csv, error) ||
-		!read_memory_model(setup, &answer.megatron, error))
+	if (!find_format(setup, &json, &csv, error))
 		return FALSE;
+	answer.megatron = setup->memory_model == 1;
 	if (setup->flag[PIPESIM_SET_TERMS] && (json || csv || answer.megatron))
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--terms is of the text table; JSON has the terms anyway");

@@ -15,7 +15,7 @@
 /* Orders made by hand that are shown beside the one found. */
 #define MOST_STARTS 4
 
-/* Where the stages lie, by name. */
+/* Where the stages lie, in the order of the words of --placement. */
 typedef struct {
 	const char *name;
 	PipesimPlacement placement;
@@ -47,16 +47,9 @@ typedef struct {
 static gboolean read_placement(Optimize *o, GError **error)
 {
 	const PipesimScenario *scenario = &o->setup->scenario;
-	const char *name = o->setup->text[PIPESIM_SET_PLACEMENT];
 	const PipesimRuntime *runtime;
 
-	for (guint i = 0; i < G_N_ELEMENTS(placements); i++)
-		if (strcmp(name != NULL ? name : "single", placements[i].name) == 0)
-			o->placement = &placements[i];
-	if (o->placement == NULL)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--placement: '%s'; single, v, interleaved, wave or bidirectional",
-			name);
+	o->placement = &placements[o->setup->placement];
 	runtime = pipesim_runtime_resolve(scenario->runtime, PIPESIM_RUNTIME_OF_FILES);
 	if (!pipesim_setup_heed(o->setup,
 		    o->placement->takes | PIPESIM_TAKES_LIMIT | runtime->takes, error))
@@ -150,23 +143,17 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 
 static gboolean read_objective(Optimize *o, GError **error)
 {
-	const char *text = o->setup->text[PIPESIM_SET_OBJECTIVE];
+	const guint word = o->setup->objective; /* makespan, or a quantile */
 
-	if (text == NULL || strcmp(text, "makespan") == 0)
+	if (word == 0)
 		return TRUE;
-	for (guint q = 0; q < PIPESIM_N_QUANTILES; q++)
-		if (strcmp(text, pipesim_quantile_name(q)) == 0) {
-			o->of.by_quantile = TRUE;
-			o->of.quantile = q;
-		}
-	if (!o->of.by_quantile)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--objective: '%s'; makespan, p5, median, p95 or p99", text);
+	o->of.by_quantile = TRUE;
+	o->of.quantile = word - 1;
 	return o->setup->scenario.samples > 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--objective %s is of steps drawn at random; add --samples, for example "
 		       "--samples 200",
-		       text);
+		       pipesim_quantile_name(word - 1));
 }
 
 static gboolean check_outputs(const Optimize *o, GError **error)

@@ -192,14 +192,13 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 	guint64 n = 0;
 
 	if (!require(plan, rows, error) ||
-		!pipesim_parse_bytes(
-			setup->text[PIPESIM_SET_MEMORY], "--memory", &wish->memory, error) ||
 		(threads != NULL &&
 			!pipesim_parse_count(threads, "--threads", 1, 4096, &n, error)) ||
 		!pipesim_setup_training(setup, &wish->training, error) ||
 		!pipesim_setup_load_model(setup, error))
 		return FALSE;
 	wish->model = setup->model;
+	wish->memory = setup->memory;
 	wish->training.tp = setup->sizes.tp;
 	wish->training.ep = setup->sizes.ep;
 	wish->training.dp = setup->sizes.dp;

@@ -328,12 +328,12 @@ SETTING(METRIC, "--metric", 0, "NAME", "bubble (default), makespan, microbatch o
 /* Of optimize. */
 SETTING(PLACEMENT, "--placement", 0, "WHERE",
 	"single (default), v, interleaved, wave or bidirectional", PIPESIM_NO_GROUP,
-	.values = "single v interleaved wave bidirectional")
+	WORD(Setup, placement), .values = "single v interleaved wave bidirectional")
 SETTING(FULL_BACKWARD, "--full-backward", 0, NULL,
 	"for runtimes that cannot split backwards into I and W", PIPESIM_NO_GROUP)
 SETTING(OBJECTIVE, "--objective", 0, "WHAT",
 	"makespan (default), or of --samples p5, median, p95, p99", PIPESIM_NO_GROUP,
-	.values = "makespan p5 median p95 p99")
+	WORD(Setup, objective), .values = "makespan p5 median p95 p99")
 SETTING(TIME, "--time", 0, "TIME", "search so long, with a unit: 10s, 500ms; 0: what is known",
 	PIPESIM_NO_GROUP)
 SETTING(MOVES, "--moves", 0, "N",
@@ -351,7 +351,8 @@ SETTING(IMPL, "--impl", 0, "COMPONENT=IMPL",
 SETTING(SM_SPLIT, "--sm-split", 0, "A+B",
 	"SMs for compute + communication in the pair (default: the fastest)", PIPESIM_NO_GROUP)
 SETTING(RESIDENT_SMS, "--resident-sms", 0, "N",
-	"keep what a waiting receive on N SMs costs (default: NCCL's)", PIPESIM_NO_GROUP)
+	"keep what a waiting receive on N SMs costs (default: NCCL's)", PIPESIM_NO_GROUP,
+	COUNT(resident_sms, 100000))
 SETTING(MAP, "--map", 0, "RULES", "rules for names in profiler files; see docs/formats.md",
 	PIPESIM_NO_GROUP, .path = PIPESIM_PATH_READ)
 SETTING(AS, "--as", 0, "SCHEDULE",
@@ -366,7 +367,7 @@ SETTING(FIGURES, "--figures", 0, NULL,
 /* Of model. */
 SETTING(MEMORY_MODEL, "--memory-model", 0, "KIND",
 	"tensors (default), or megatron: what Megatron-LM prints", PIPESIM_NO_GROUP,
-	.values = "tensors megatron")
+	WORD(Setup, memory_model), .values = "tensors megatron")
 SETTING(TERMS, "--terms", 0, NULL, "also print every term, its formula and its source",
 	PIPESIM_NO_GROUP)
 
@@ -380,7 +381,8 @@ SETTING(GPUS, "--gpus", 0, "N", "GPUs of the whole job", PIPESIM_NO_GROUP,
 SETTING(GPUS_PER_NODE, "--gpus-per-node", 0, "N",
 	"GPUs of a node, which TP stays in (default: 8)", PIPESIM_NO_GROUP,
 	COUNT(gpus_per_node, 1024))
-SETTING(MEMORY, "--memory", 0, "N", "memory of a GPU: 80GiB", PIPESIM_NO_GROUP)
+SETTING(MEMORY, "--memory", 0, "N", "memory of a GPU: 80GiB", PIPESIM_NO_GROUP,
+	AMOUNT(Setup, memory, bytes))
 SETTING(GLOBAL_BATCH, "--global-batch", 0, "N", "sequences of a step", PIPESIM_NO_GROUP,
 	COUNT(global_batch, 1u << 30))
 SETTING(EXPLAIN, "--explain", 0, "N", "also say how to run number N of the table",

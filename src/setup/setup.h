@@ -24,9 +24,12 @@ struct _PipesimSetup {
 		guint seq, microbatch, tp, cp, ep, etp, dp;
 	} sizes;                                 /* of the training of a model; 0 = not given */
 	guint gpus, gpus_per_node, global_batch; /* of a plan; 0 = not given */
-	PipesimView view;                        /* of timelines; borrows the texts */
-	PipesimTransformer *model;               /* pipesim_setup_load_model(); owned */
-	guint32 *ahead;                          /* of the scenario's issuing, by rank; owned */
+	gint64 memory;                           /* of a GPU of a plan, bytes; 0 = not given */
+	guint memory_model, placement, objective; /* words of their settings, from 0 */
+	guint resident_sms;                       /* 0 = not given */
+	PipesimView view;                         /* of timelines; borrows the texts */
+	PipesimTransformer *model;                /* pipesim_setup_load_model(); owned */
+	guint32 *ahead; /* of the scenario's issuing, by rank; owned */
 
 	PipesimCosts *costs;              /* pipesim_setup_costs(); owned */
 	void (*notice)(const char *line); /* what a calibration has to say; NULL = nothing */
