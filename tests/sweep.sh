@@ -169,6 +169,23 @@ lines=$(wc -l <long.csv.partial)
 [ "$(tail -c 1 long.csv.partial | wc -l)" -eq 1 ] || fail 'the last row of a stopped sweep is cut'
 if [ "$lines" -ge 20 ] && [ ! -e long.csv ]; then pass; else fail "$lines lines after a stop"; fi
 
+# An interrupt ends what takes long, which says so; a search prints the best that it has found.
+mkfifo never
+interrupted() # ARGUMENT...
+{
+	timeout -s INT -k 60 --preserve-status 1 env --default-signal=INT "$PIPESIM" "$@" >out 2>said
+	status=$?
+	if [ $status -eq 130 ] && grep -q '^pipesim: interrupted' said; then
+		pass
+	else
+		fail "$1 interrupted: $status, $(cat said)"
+	fi
+}
+interrupted plan --model llama-3-70b --gpus 64 --memory 80GiB --global-batch 512 --trace never
+[ ! -s out ] || fail "an interrupted plan prints $(head -n 1 out)"
+interrupted optimize --pp 8 -m 32 --placement v --max-activations 4 --times F=1,I=1.6,W=0.85 --time 600s
+grep -q '^optimized: ' out || fail 'an interrupted search prints no result'
+
 # A schedule of a file serves every point and stays whole, also where a runtime runs its pairs in halves:
 # the bytes are those of the schedule by name. What reads freed memory may ask for all there is.
 limited() # ARGUMENT...

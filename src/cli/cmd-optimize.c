@@ -215,6 +215,7 @@ static gboolean search(Optimize *o, GError **error)
 	of->seed = o->setup->scenario.seed;
 	of->explain = o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND];
 	of->tell = tell;
+	of->stop = &pipesim_stop_asked;
 	if (!read_objective(o, error) || !read_effort(o, of, error) ||
 		!read_threads(o, &of->threads, error))
 		return FALSE;
@@ -230,7 +231,7 @@ static gboolean search(Optimize *o, GError **error)
 /* The order found as a row, and the best of those made by hand. */
 static PipesimComparison *compare(const Optimize *o)
 {
-	PipesimScenario scenario = o->setup->scenario;
+	PipesimScenario scenario = pipesim_search_known(&o->of);
 	PipesimComparison *comparison;
 
 	scenario.keep = o->setup->text[PIPESIM_SET_TIMELINE] != NULL ||
@@ -242,7 +243,6 @@ static PipesimComparison *compare(const Optimize *o)
 	comparison->notices = o->setup->notices;
 	g_ptr_array_add(comparison->runs, pipesim_run_program("optimized", o->found->program,
 						  NULL, &scenario, o->setup->costs));
-	scenario.chunks = scenario.pipelines = o->chunks;
 	for (guint i = 0; i < MIN(o->found->starts->len, MOST_STARTS); i++) {
 		const PipesimRun *start = g_ptr_array_index(o->found->starts, i);
 
@@ -443,8 +443,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	if (ok)
 		pipesim_setup_sustain(setup);
 	ok = ok && search(&o, error) && write_all(&o, error);
-	if (ok && o.found->stopped)
+	if (ok && o.found->stopped) {
+		pipesim_print_notice("interrupted: the result is the best order found by then");
 		*answer = PIPESIM_EXIT_STOPPED;
+	}
 	pipesim_found_free(o.found);
 	if (o.programs != NULL)
 		g_ptr_array_unref(o.programs);

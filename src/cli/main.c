@@ -32,6 +32,7 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");  /* not LC_NUMERIC: numbers in files keep their point */
 	signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported as such */
+	pipesim_end_on_interrupt();
 	g_set_prgname("pipesim");
 	pipesim_keep_memory();
 	pipesim_input_watch();

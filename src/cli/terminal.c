@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/path.h"
+#include "cli/exit.h"
 #include "cli/terminal.h"
 #include <langinfo.h>
 #include <signal.h>
@@ -184,10 +185,29 @@ void pipesim_print_notice(const char *line)
 
 gint pipesim_stop_asked;
 
+/* Nothing but what a signal may call. */
+static void end_at_once(int number G_GNUC_UNUSED)
+{
+	static const char words[] = "\r\033[Kpipesim: interrupted\n";
+	const gsize skipped = isatty(STDERR_FILENO) == 1 ? 0 : strlen("\r\033[K");
+	const ssize_t ignored =
+		write(STDERR_FILENO, words + skipped, sizeof words - 1 - skipped);
+
+	(void)ignored;
+	_exit(PIPESIM_EXIT_STOPPED);
+}
+
 static void ask_to_stop(int number)
 {
 	g_atomic_int_set(&pipesim_stop_asked, 1);
-	signal(number, SIG_DFL); /* the second one ends the program */
+	signal(number,
+		number == SIGINT ? end_at_once : SIG_DFL); /* the second one ends the program */
+}
+
+void pipesim_end_on_interrupt(void)
+{
+	if (signal(SIGINT, end_at_once) == SIG_IGN)
+		signal(SIGINT, SIG_IGN); /* as behind nohup */
 }
 
 void pipesim_catch_signals(void)

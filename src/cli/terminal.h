@@ -44,3 +44,7 @@ extern gint pipesim_stop_asked;
 
 /** pipesim_catch_signals: from now on SIGINT and SIGTERM set that, the first time. */
 void pipesim_catch_signals(void);
+
+/** pipesim_end_on_interrupt: until then SIGINT, where it is not ignored, ends the program at once, with
+ * words and PIPESIM_EXIT_STOPPED. */
+void pipesim_end_on_interrupt(void);

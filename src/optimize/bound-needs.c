@@ -4,6 +4,9 @@
 #include "optimize/bound-needs.h"
 #include <string.h>
 
+/* Micro-batches between two looks at the clock. */
+#define LOOKS 64
+
 gboolean pipesim_needs_message(const PipesimNeeds *needs, guint lane, guint kind,
 	guint *from_lane, guint *from_kind, gint64 *hop)
 {
@@ -171,12 +174,13 @@ static void close_needs(const PipesimNeeds *needs, guint lane, guint32 *need)
 	} while (changed);
 }
 
-static void fill_needs(PipesimNeeds *needs)
+static void fill_needs(PipesimNeeds *needs, const PipesimBoundUntil *until)
 {
 	const PipesimInstance *x = needs->x;
 	const guint n = x->lanes * x->kinds;
 
-	for (guint k = 0; k < x->count; k++)
+	for (guint k = 0; k < x->count && !needs->is_late; k++) {
+		needs->is_late = k % LOOKS == LOOKS - 1 && pipesim_bound_is_late(until);
 		for (guint i = 0; i < n; i++) {
 			const guint lane = needs->order[i] / x->kinds;
 			const guint kind = needs->order[i] % x->kinds;
@@ -187,6 +191,7 @@ static void fill_needs(PipesimNeeds *needs)
 			need_memory(needs, lane, kind, k, need);
 			close_needs(needs, lane, need);
 		}
+	}
 }
 
 /* Whichever the chunks -------------------------------------------------------------------- */
@@ -362,7 +367,7 @@ static void sort_codes(PipesimNeeds *needs)
 }
 
 gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gboolean back,
-	PipesimArena *arena, GError **error)
+	const PipesimBoundUntil *until, PipesimArena *arena, GError **error)
 {
 	const gsize ops = (gsize)x->per_rank * x->ranks;
 
@@ -379,10 +384,10 @@ gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *x, gbool
 	if (!pipesim_arena_check(arena, error, "the bounds of %" G_GSIZE_FORMAT " ops", ops))
 		return FALSE;
 	sort_codes(needs);
-	fill_needs(needs);
-	for (guint rank = 0; rank < x->ranks && x->chunks > 1; rank++)
+	fill_needs(needs, until);
+	for (guint rank = 0; rank < x->ranks && x->chunks > 1 && !needs->is_late; rank++)
 		fill_any(needs, rank);
-	for (guint lane = 0; lane < x->lanes && x->chunks > 1; lane++)
+	for (guint lane = 0; lane < x->lanes && x->chunks > 1 && !needs->is_late; lane++)
 		fill_sums(needs, lane);
 	return TRUE;
 }

@@ -1,7 +1,7 @@
 /* What must have run before an op can start, on its own rank: how many of each code. Private to
  * the bound. */
 #pragma once
-#include "order/instance.h"
+#include "optimize/bound.h"
 
 /* One direction of time. Looking backwards an op's count is from the last one, what comes "before" it is
  * what follows it, and a rank begins to hold a micro-batch with its weight gradient. */
@@ -20,12 +20,14 @@ typedef struct {
 	/* [(lane * kinds + kind) * count + k]: counts by kind of those by code, with what these need in turn. NULL
 	 * where ranks have one chunk. */
 	guint32 *sum_need;
+	gboolean is_late;
 } PipesimNeeds;
 
 /** pipesim_needs_init: FALSE with PIPESIM_ERROR_LIMIT where memory does not suffice; all lives in
- * @arena. */
+ * @arena.
+ * @until: (nullable): needs->is_late is set where that is over first: nothing is then known */
 gboolean pipesim_needs_init(PipesimNeeds *needs, const PipesimInstance *instance, gboolean back,
-	PipesimArena *arena, GError **error);
+	const PipesimBoundUntil *until, PipesimArena *arena, GError **error);
 
 /** pipesim_needs_of, pipesim_needs_any: the counts of one op; that of the same code or kind behind it needs no less. */
 static inline const guint32 *pipesim_needs_of(

@@ -396,8 +396,11 @@ gboolean pipesim_side_init(PipesimSide *side, const PipesimInstance *x, gboolean
 	const gsize codes = (gsize)x->lanes * x->kinds;
 	guint32 *taken;
 
-	if (!pipesim_needs_init(&side->needs, x, back, arena, error))
+	if (!pipesim_needs_init(
+		    &side->needs, x, back, proof != NULL ? NULL : until, arena, error))
 		return FALSE;
+	if (side->needs.is_late)
+		return TRUE;
 	side->proof = proof;
 	side->until = until;
 	side->late = back && pipesim_bound_is_rough(until);

@@ -64,7 +64,7 @@ static inline gboolean pipesim_bound_is_rough(const PipesimBoundUntil *until)
  * it saves no less than two pairs of which F and I, and F and W are. */
 gint64 pipesim_bound_saved(const PipesimInstance *instance, guint rank, const guint *counts);
 
-/** pipesim_side_init: all times, as far as @until lets it come; all lives in @arena. FALSE with PIPESIM_ERROR_LIMIT where
+/** pipesim_side_init: all times, as far as @until lets it come, none where needs.is_late; all lives in @arena. FALSE with PIPESIM_ERROR_LIMIT where
  * memory does not suffice.
  * @proof: (nullable): takes each step
  * @until: (nullable) */

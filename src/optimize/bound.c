@@ -250,6 +250,21 @@ static PipesimBoundUntil until_half(const PipesimBoundUntil *until)
 	return half;
 }
 
+/* The most that a rank has to do, its pairs as short as can be: what is known at once. */
+static gint64 busiest(const PipesimInstance *x)
+{
+	gint64 most = 0;
+
+	for (guint rank = 0; rank < x->ranks; rank++) {
+		gint64 work = 0;
+
+		for (guint i = 0; i < x->chunks * x->kinds; i++)
+			work += x->apart[i % x->kinds][rank * x->chunks + i / x->kinds];
+		most = MAX(most, work * x->count);
+	}
+	return most;
+}
+
 PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 	const PipesimBoundUntil *until, GError **error)
 {
@@ -272,8 +287,11 @@ PipesimBound *pipesim_bound_new(const PipesimInstance *x, gboolean explain,
 		return NULL;
 	if (proof != NULL)
 		pipesim_proof_turn(proof);
-	if (!pipesim_side_init(&fill.tail, x, TRUE, proof, until, arena, error))
+	if (!fill.head.needs.is_late &&
+		!pipesim_side_init(&fill.tail, x, TRUE, proof, until, arena, error))
 		return NULL;
+	if (fill.head.needs.is_late || fill.tail.needs.is_late)
+		return pipesim_proof_finish(NULL, busiest(x));
 	for (guint rank = 0; rank < x->ranks; rank++)
 		fill_rank(&fill, rank);
 	if (find_trips(&fill, &trips, arena) > fill.best) {

@@ -56,6 +56,8 @@ static gboolean run_justifier(
 
 	begin(s, j, walk);
 	for (guint i = 0; i < s->justifications && j->makespan > bound; i++) {
+		if (pipesim_search_is_late(s))
+			break;
 		if (s->justify_until > 0 && g_get_monotonic_time() >= s->justify_until)
 			break;
 		pipesim_justifier_run(j, i > 0);
@@ -95,7 +97,8 @@ guint8 *pipesim_search_justified(PipesimSearchState *s, const guint8 *codes)
 	makespan = walk->makespan;
 	begin(s, j, walk);
 	for (guint i = 0; i < PLAIN && pipesim_justifier_run(j, FALSE); i++)
-		continue;
+		if (pipesim_search_is_late(s))
+			break;
 	take(s, j, walk);
 	if (walk->makespan < makespan) {
 		better = g_new(guint8, s->n);

@@ -260,6 +260,9 @@ static PipesimFound *search_in_time(const PipesimSearchOf *of, const Limits *lim
 		if (bound == NULL)
 			return NULL;
 	}
+	if ((guint64)scenario.ranks * scenario.microbatches * of->chunks * PIPESIM_CODE_KINDS >
+		PIPESIM_SEARCH_LONG)
+		return pipesim_search_within(&all, bound, error);
 	all.programs = programs;
 	first.moves = 0;
 	first.deadline = 0;

@@ -155,7 +155,8 @@ gboolean pipesim_search_is_stopped(PipesimSearchState *s)
 	const PipesimSearchNews news = {
 		s->found->makespan, s->found->bound->time, s->found->moves};
 
-	s->found->stopped |= of->tell != NULL && !of->tell(&news, of->data);
+	s->found->stopped |= (of->tell != NULL && !of->tell(&news, of->data)) ||
+			     (of->stop != NULL && g_atomic_int_get(of->stop) != 0);
 	return s->found->stopped;
 }
 

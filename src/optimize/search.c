@@ -15,7 +15,6 @@
 #define LEAST_WALKS  2
 #define MOST_WALKS   16
 #define QUEUE_WALKS  2
-#define LONG_OPS     (1u << 17)
 #define LONG_BUILD   (1u << 15)
 /* The part of the time that the bound may take. */
 #define BOUND_PART 3
@@ -157,6 +156,18 @@ static void tighten(PipesimSearchState *s)
 		room->limit[rank] += s->besides[rank] * room->units;
 }
 
+/* Of long orders each that is looked at takes its time. */
+static gboolean is_long_and_late(const PipesimSearchState *s)
+{
+	return s->n > PIPESIM_SEARCH_LONG && pipesim_search_is_late(s);
+}
+
+/* Whether what is known must do. */
+static gboolean is_hurried(const PipesimSearchState *s)
+{
+	return s->found->program != NULL && is_long_and_late(s);
+}
+
 static gboolean add_program(
 	PipesimSearchState *s, const PipesimProgram *program, const char *from, gboolean any)
 {
@@ -187,7 +198,10 @@ static gboolean add_program(
 	makespan = pipesim_judge_order(&s->judge, order, s->peak);
 	note_memory(s, codes, makespan, any);
 	offer(s, order, makespan, from);
-	add_codes(s, codes, any);
+	if (is_hurried(s))
+		g_free(codes);
+	else
+		add_codes(s, codes, any);
 	return makespan < G_MAXINT64;
 }
 
@@ -200,32 +214,41 @@ static gint compare_runs(gconstpointer a, gconstpointer b, gpointer data)
 	return (of_x > of_y) - (of_x < of_y);
 }
 
+PipesimScenario pipesim_search_known(const PipesimSearchOf *of)
+{
+	PipesimScenario scenario = *of->scenario;
+
+	scenario.chunks = scenario.pipelines = of->chunks;
+	if (scenario.max_activations.num == 0 && scenario.memory_limit > 0)
+		scenario.max_activations =
+			(PipesimFraction){MAX(scenario.microbatches, scenario.ranks), 1};
+	return scenario;
+}
+
 /* Every schedule of the placement, as it is and as codes. */
 static void add_schedules(PipesimSearchState *s)
 {
-	PipesimScenario scenario = *s->of->scenario;
+	PipesimScenario scenario = pipesim_search_known(s->of);
 
 	if (!s->of->by_quantile)
 		scenario.samples = 0;
 	scenario.critical = FALSE;
 	scenario.keep = PIPESIM_KEEP_OPS;
-	scenario.chunks = scenario.pipelines = s->of->chunks;
-	/* Where bytes alone are the limit searches may hold as many activations as these leave. */
-	if (scenario.max_activations.num == 0 && scenario.memory_limit > 0)
-		scenario.max_activations =
-			(PipesimFraction){MAX(s->shape.microbatches, s->shape.ranks), 1};
 	for (const PipesimSchedule *const *at = pipesim_schedule_list(); *at != NULL; at++) {
 		PipesimRun *run;
 
-		if ((*at)->placement != s->of->placement || (*at)->parts > 1)
+		if ((*at)->placement != s->of->placement || (*at)->parts > 1 || is_hurried(s) ||
+			((*at)->plan != NULL && is_long_and_late(s)))
 			continue;
 		run = pipesim_run_schedule(*at, &scenario, s->of->costs);
 		if (run->error == NULL && run->shape.chunks == s->shape.chunks &&
 			add_program(s, run->step->whole, pipesim_schedule_name(*at),
-				(*at)->plan == NULL))
+				(*at)->plan == NULL)) {
+			pipesim_step_forget_ops(run->step);
 			g_ptr_array_add(s->found->starts, run);
-		else
+		} else {
 			pipesim_run_free(run);
+		}
 	}
 	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
 }
@@ -247,7 +270,7 @@ static void add_builds(PipesimSearchState *s)
 {
 	const gboolean is_long = s->n > LONG_BUILD;
 
-	if (pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
+	if (is_hurried(s) || pipesim_search_is_proven(s) || (is_long && s->codes->len > 0))
 		return;
 	for (guint way = is_long ? PIPESIM_BUILDS - 1 : 0; way < PIPESIM_BUILDS; way++) {
 		guint8 *codes;
@@ -403,7 +426,7 @@ static guint count_walks(const PipesimSearchState *s)
 	const guint threads = of->threads > 0 ? of->threads : g_get_num_processors();
 	const guint64 wanted = of->moves > 0 ? of->moves / MOVES_A_WALK : threads;
 
-	return s->n > LONG_OPS ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
+	return s->n > PIPESIM_SEARCH_LONG ? 1 : (guint)CLAMP(wanted, LEAST_WALKS, MOST_WALKS);
 }
 
 /* Walks that know of queues. */
@@ -514,6 +537,10 @@ static gboolean search(PipesimSearchState *s, GError **error)
 	}
 	if (found->program == NULL)
 		return refuse(s, error);
+	if (is_hurried(s)) {
+		pipesim_search_is_stopped(s);
+		return TRUE;
+	}
 	s->best_makespan = g_array_index(s->spans, gint64, 0);
 	memcpy(s->best, s->codes->pdata[0], s->n);
 	if (of->moves > 0 || of->deadline > 0)
@@ -547,6 +574,19 @@ PipesimInstance *pipesim_search_instance(const PipesimSearchOf *of, GError **err
 		.memory_limit = of->scenario->memory_limit};
 	g_autoptr(PipesimTimes) times = NULL;
 
+	const guint64 parts = of->placement == PIPESIM_BIDIRECTIONAL ? 1 : of->chunks;
+	const guint64 ops = (guint64)of->scenario->ranks * of->scenario->microbatches * parts *
+			    PIPESIM_CODE_KINDS;
+	const guint64 most = PIPESIM_SEARCH_BYTES /
+			     (PIPESIM_SEARCH_OP + PIPESIM_SEARCH_OP_PART * of->chunks);
+
+	if (ops > most) {
+		pipesim_fail(error, PIPESIM_ERROR_LIMIT,
+			"%" G_GUINT64_FORMAT " ops are more than the %" G_GUINT64_FORMAT
+			" that a search takes, in %u GiB; take fewer ranks or micro-batches",
+			ops, most, (guint)(PIPESIM_SEARCH_BYTES >> 30));
+		return NULL;
+	}
 	if (!pipesim_shape_init(&shape, of->scenario, of->chunks, of->placement, error) ||
 		!pipesim_split_check(of->costs, &shape, error))
 		return NULL;

@@ -31,7 +31,15 @@ typedef struct {
 	 * hand are known in any case. (nullable) */
 	gboolean (*tell)(const PipesimSearchNews *news, gpointer data);
 	gpointer data;
+	/* Not 0, which a signal may make it: stops it as tell does, at once on all threads. (nullable) */
+	const gint *stop;
 } PipesimSearchOf;
+
+/* What a search may take of this machine's memory, and of it an op, whatever the chunks of a rank and by chunk, bytes;
+ * measured. */
+#define PIPESIM_SEARCH_BYTES   (G_GUINT64_CONSTANT(1) << 32)
+#define PIPESIM_SEARCH_OP      180
+#define PIPESIM_SEARCH_OP_PART 24
 
 typedef struct {
 	PipesimInstance *instance;
@@ -61,15 +69,20 @@ typedef struct {
  * stage has room, or one more of which I has freed its part, if that is a third or more of it; of others, and
  * where ranks differ in bytes, whole activations and the limit itself. Of activations and bytes together
  * bytes stay as they are. With a deadline, one eighth of the time goes to the limit below, in the same way, and no
- * more than a third to the bound, which is then as high as it is by then.
+ * more than a third to the bound, which is then as high as it is by then. Of long orders it ends the list of schedules
+ * to begin from too, once one fits.
  *
  * Returns: (transfer full): for pipesim_found_free(). NULL with errors as pipesim_instance_new() and
- *   pipesim_bound_new(), PIPESIM_ERROR_USAGE where nothing is known to draw from, and
+ *   pipesim_bound_new(), PIPESIM_ERROR_LIMIT where there are more ops than PIPESIM_SEARCH_BYTES have room for, PIPESIM_ERROR_USAGE where nothing is known to draw from, and
  *   PIPESIM_ERROR_DEADLOCK where no order runs by the rules of messages.
  */
 PipesimFound *pipesim_search(const PipesimSearchOf *of, GError **error);
 void pipesim_found_free(PipesimFound *found);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimFound, pipesim_found_free)
+
+/** pipesim_search_known: what the schedules that are begun from are run at: as they are asked for, but where bytes
+ * alone are the limit schedules that search may hold as many activations as these leave. */
+PipesimScenario pipesim_search_known(const PipesimSearchOf *of);
 
 /** pipesim_search_start_value: what @start, of found->starts, has of what was to be short, ns. */
 gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *start);

@@ -57,7 +57,8 @@ typedef struct {
 
 static inline gboolean pipesim_search_is_late(const PipesimSearchState *s)
 {
-	return s->of->deadline > 0 && g_get_monotonic_time() >= s->of->deadline;
+	return (s->of->deadline > 0 && g_get_monotonic_time() >= s->of->deadline) ||
+	       (s->of->stop != NULL && g_atomic_int_get(s->of->stop) != 0);
 }
 
 /** pipesim_search_offer_codes: makes the order @codes the result if it is shorter; @value as the judge has it, or as

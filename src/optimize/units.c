@@ -32,7 +32,8 @@ typedef struct {
 
 static gboolean is_over(const Units *u)
 {
-	return (u->most_visits > 0 && u->visits >= u->most_visits) ||
+	return pipesim_search_is_late(u->s) ||
+	       (u->most_visits > 0 && u->visits >= u->most_visits) ||
 	       (u->deadline > 0 && g_get_monotonic_time() >= u->deadline);
 }
 

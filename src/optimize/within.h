@@ -2,6 +2,9 @@
 #pragma once
 #include "optimize/search.h"
 
+/* Orders of more ops are long: each time that one is gone through is felt. */
+#define PIPESIM_SEARCH_LONG (1u << 17)
+
 /** pipesim_search_within: as pipesim_search(), but nothing is looked for within tighter limits.
  * @bound: (transfer full) (nullable): of the instance, where it is known */
 PipesimFound *pipesim_search_within(

@@ -585,7 +585,7 @@ static gint64 time_passing(const PipesimInstance *x, PassingClaim *claim)
 	PipesimNeeds needs = {0};
 	PipesimPassing passing = {.starts = claim->starts, .after = claim->after};
 
-	ck_assert(pipesim_needs_init(&needs, x, FALSE, arena, NULL));
+	ck_assert(pipesim_needs_init(&needs, x, FALSE, NULL, arena, NULL));
 	if (!pipesim_passing_find(&passing, &needs))
 		return -1;
 	claim->x = x;

@@ -6,6 +6,7 @@
 #include "shipped.h"
 #include "suites.h"
 #include "transformer/cutter.h"
+#include <string.h>
 
 static const struct {
 	PipesimPlacement placement;
@@ -223,12 +224,80 @@ START_TEST(all_count_alike)
 }
 END_TEST
 
+static gboolean go_on(const PipesimSearchNews *news G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+	return TRUE;
+}
+
+/* Of long orders the first schedule that fits is all that is looked at where the time is over, or a signal has come: that,
+ * and what a rank has to do at least. */
+START_TEST(long_ones_end_in_time)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+	const PipesimScenario scenario = {.ranks = shapes[_i].ranks,
+		.microbatches = PIPESIM_SEARCH_LONG / 2 / shapes[_i].ranks / shapes[_i].chunks};
+	const gint stop = 1;
+	PipesimSearchOf of = {.scenario = &scenario,
+		.costs = costs,
+		.placement = shapes[_i].placement,
+		.chunks = shapes[_i].chunks,
+		.tell = go_on,
+		.deadline = 1};
+
+	for (guint stops = 0; stops < 2; stops++) {
+		g_autoptr(PipesimFound) found = NULL;
+
+		if (stops) {
+			of.deadline = 0;
+			of.moves = 1000;
+			of.stop = &stop;
+		}
+		found = pipesim_search(&of, NULL);
+		ck_assert_ptr_nonnull(found);
+		ck_assert_int_eq(found->stopped, stops);
+		ck_assert_uint_eq(found->starts->len, 1);
+		ck_assert_uint_eq(found->moves, 0);
+		ck_assert_int_eq(found->makespan,
+			((PipesimRun *)found->starts->pdata[0])->report->makespan);
+		ck_assert_int_ge(found->makespan, found->bound->time);
+		ck_assert_int_ge(found->bound->time / 99 * 100,
+			scenario.microbatches *
+				(costs->time[PIPESIM_F] + costs->time[PIPESIM_B]));
+	}
+}
+END_TEST
+
+/* What memory would not suffice for is refused before it is taken. */
+START_TEST(huge_ones_are_refused)
+{
+	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
+
+	for (guint i = 0; i < G_N_ELEMENTS(shapes); i++) {
+		const PipesimScenario scenario = {
+			.ranks = shapes[i].ranks, .microbatches = 40000000 / shapes[i].ranks};
+		const PipesimSearchOf of = {.scenario = &scenario,
+			.costs = costs,
+			.placement = shapes[i].placement,
+			.chunks = shapes[i].chunks};
+		g_autoptr(GError) error = NULL;
+
+		ck_assert_ptr_null(pipesim_search(&of, &error));
+		ck_assert(g_error_matches(error, PIPESIM_ERROR, PIPESIM_ERROR_LIMIT));
+		ck_assert(strstr(error->message, "take fewer ranks or micro-batches") != NULL);
+	}
+}
+END_TEST
+
 Suite *optimize_limits_suite(void)
 {
 	Suite *suite = suite_create("optimize-limits");
 	TCase *memory = tcase_create("memory");
+	TCase *size = tcase_create("size");
 
 	tcase_add_loop_test(memory, all_count_alike, 0, G_N_ELEMENTS(shapes));
+	tcase_add_loop_test(size, long_ones_end_in_time, 0, 5);
+	tcase_add_test(size, huge_ones_are_refused);
 	suite_add_tcase(suite, memory);
+	suite_add_tcase(suite, size);
 	return suite;
 }
