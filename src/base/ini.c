@@ -114,6 +114,18 @@ const PipesimIniLine *pipesim_ini_find(
 	return g_hash_table_lookup(ini->last, name);
 }
 
+gconstpointer pipesim_ini_find_row(
+	gconstpointer rows, gsize n, gsize size, const char *group, const char *key)
+{
+	for (gsize i = 0; i < n; i++) {
+		const char *const *row = (gconstpointer)((const char *)rows + i * size);
+
+		if (strcmp(row[0], group) == 0 && (key == NULL || strcmp(row[1], key) == 0))
+			return row;
+	}
+	return NULL;
+}
+
 char *pipesim_ini_text(const PipesimIniLine *line)
 {
 	g_autoptr(GString) text = g_string_new(NULL);

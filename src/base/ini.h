@@ -51,6 +51,11 @@ void pipesim_ini_free(PipesimIni *ini);
 const PipesimIniLine *pipesim_ini_find(
 	const PipesimIni *ini, const char *group, const char *key);
 
+/** pipesim_ini_find_row: of @n rows of @size bytes, which begin with the names of a group and a
+ * key, that of @group and @key, or the first of @group where @key is NULL; NULL: there is none. */
+gconstpointer pipesim_ini_find_row(
+	gconstpointer rows, gsize n, gsize size, const char *group, const char *key);
+
 /** pipesim_ini_text: the value of @line, a key's, with \s (blank), \t, \n, \r and \\ resolved;
  * NULL where another letter, or nothing, follows a backslash. */
 char *pipesim_ini_text(const PipesimIniLine *line);

@@ -32,12 +32,9 @@ typedef enum {
 	KEY_QUANTILES, /* rising times */
 	KEY_SCALE, /* the number of parts; what else stands in the group is the length of one */
 	KEY_RANKS, /* what each measured rank takes */
-	KEY_STAGES,      /* what each part of the model takes; the offset is the PipesimKind */
-	KEY_LAUNCHES,    /* the same of the host to launch it */
-	KEY_STAGE_BYTES, /* what each part of the model holds; the offset is the PipesimBytes */
-	KEY_EDGES,       /* what each part of the model does; the offset is the PipesimEdge */
-	KEY_KINDS,       /* a number for each kind of op */
-	KEY_CONSTANTS,   /* a number for each time constant */
+	KEY_PARTS, /* a number for each part of the model; the offset is where in each: find_parts() */
+	KEY_KINDS,     /* a number for each kind of op */
+	KEY_CONSTANTS, /* a number for each time constant */
 } KeyKind;
 
 /* One key and where its value lives: in what holder() gives, or a PipesimComponent. */
@@ -84,20 +81,17 @@ static const Key costs_keys[] = {
 	{"source", "layers", KEY_GUINT, COSTS(layers), OPTIONAL, 0, G_MAXINT32},
 	{"source", "notices", KEY_TEXT, COSTS(notices), OPTIONAL, 0, 0},
 	{SCALE_GROUP, "parts", KEY_SCALE, 0, IN_GROUP, 1, MAX_PARTS},
-	{STAGES_GROUP, "F", KEY_STAGES, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
-	{STAGES_GROUP, "I", KEY_STAGES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
-	{STAGES_GROUP, "W", KEY_STAGES, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
-	{STAGES_GROUP, "B", KEY_STAGES, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
-	{BYTES_GROUP, "until_input", KEY_STAGE_BYTES, PIPESIM_UNTIL_INPUT, IN_GROUP, 0,
-		G_MAXINT64},
-	{BYTES_GROUP, "until_weight", KEY_STAGE_BYTES, PIPESIM_UNTIL_WEIGHT, IN_GROUP, 0,
-		G_MAXINT64},
-	{BYTES_GROUP, "parameters", KEY_STAGE_BYTES, PIPESIM_PARAMETERS, IN_GROUP, 0,
-		G_MAXINT64},
-	{HOST_GROUP, "F", KEY_LAUNCHES, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
-	{HOST_GROUP, "I", KEY_LAUNCHES, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
-	{HOST_GROUP, "W", KEY_LAUNCHES, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
-	{HOST_GROUP, "B", KEY_LAUNCHES, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
+	{STAGES_GROUP, "F", KEY_PARTS, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "I", KEY_PARTS, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "W", KEY_PARTS, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
+	{STAGES_GROUP, "B", KEY_PARTS, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
+	{BYTES_GROUP, "until_input", KEY_PARTS, PIPESIM_UNTIL_INPUT, IN_GROUP, 0, G_MAXINT64},
+	{BYTES_GROUP, "until_weight", KEY_PARTS, PIPESIM_UNTIL_WEIGHT, IN_GROUP, 0, G_MAXINT64},
+	{BYTES_GROUP, "parameters", KEY_PARTS, PIPESIM_PARAMETERS, IN_GROUP, 0, G_MAXINT64},
+	{HOST_GROUP, "F", KEY_PARTS, PIPESIM_F, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "I", KEY_PARTS, PIPESIM_I, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "W", KEY_PARTS, PIPESIM_W, IN_GROUP, 0, MAX_TIME},
+	{HOST_GROUP, "B", KEY_PARTS, PIPESIM_B, OPTIONAL, 0, 2 * MAX_TIME},
 	{"measured-ranks", "relative_ppm", KEY_RANKS, 0, IN_GROUP, 1, MAX_RELATIVE_PPM},
 	{POWER_GROUP, "device", KEY_TEXT, POWER(device), OPTIONAL, 0, 0},
 	{POWER_GROUP, "limit_w", KEY_INT64, POWER(limit), OPTIONAL, 0, 1000000},
@@ -122,9 +116,9 @@ static const Key costs_keys[] = {
 		MAX_SLOWDOWN},
 	{RESIDENCE_GROUP, "sms", KEY_INT64, RESIDENCE(sms), OPTIONAL, 0, 100000},
 	{STEP_GROUP, "begin_ns", KEY_INT64, STEP(begin), IN_GROUP, 0, MAX_TIME},
-	{STEP_GROUP, "first_backward_less_ns", KEY_EDGES, PIPESIM_EDGE_FIRST, OPTIONAL, 0,
+	{STEP_GROUP, "first_backward_less_ns", KEY_PARTS, PIPESIM_EDGE_FIRST, OPTIONAL, 0,
 		MAX_TIME},
-	{STEP_GROUP, "last_backward_more_ns", KEY_EDGES, PIPESIM_EDGE_LAST, OPTIONAL, 0,
+	{STEP_GROUP, "last_backward_more_ns", KEY_PARTS, PIPESIM_EDGE_LAST, OPTIONAL, 0,
 		MAX_TIME},
 };
 
@@ -138,6 +132,30 @@ static gpointer holder(const PipesimCosts *costs, const Key *key)
 	if (g_str_equal(key->group, STEP_GROUP))
 		return costs->step;
 	return (gpointer)costs;
+}
+
+/* Values by part of the model, @width of each part. */
+typedef struct {
+	gint64 **values;
+	guint *n, width;
+} Parts;
+
+/* Where those of @key lie, if it is of parts. */
+static gboolean find_parts(const PipesimCosts *of, const Key *key, Parts *parts)
+{
+	PipesimCosts *costs = (PipesimCosts *)of;
+
+	if (key->kind != KEY_PARTS)
+		return FALSE;
+	if (g_str_equal(key->group, STAGES_GROUP))
+		*parts = (Parts){&costs->part, &costs->n_parts, PIPESIM_FB};
+	else if (g_str_equal(key->group, HOST_GROUP))
+		*parts = (Parts){&costs->launch, &costs->n_launches, PIPESIM_FB};
+	else if (g_str_equal(key->group, BYTES_GROUP))
+		*parts = (Parts){&costs->part_bytes, &costs->n_part_bytes, PIPESIM_N_BYTES};
+	else
+		*parts = (Parts){&costs->step->part, &costs->step->n_parts, PIPESIM_N_EDGES};
+	return TRUE;
 }
 
 static const Key component_keys[] = {
@@ -182,12 +200,13 @@ static void write_list(
 	g_string_append_c(out, '\n');
 }
 
-/* @from: what holds the value, a PipesimCosts or PipesimComponent */
-static void write_key(GString *out, const Key *key, gconstpointer from)
+/* @from: what holds the value: @costs or a part of them */
+static void write_key(
+	GString *out, const PipesimCosts *costs, const Key *key, gconstpointer from)
 {
-	const PipesimCosts *costs = from;
 	PipesimNumber number;
 	const char *text;
+	Parts parts;
 
 	switch (key->kind) {
 	case KEY_INT64:
@@ -221,21 +240,10 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 	case KEY_RANKS:
 		write_list(out, key->name, costs->measured_ranks, costs->n_measured_ranks, 1);
 		break;
-	case KEY_STAGES:
-		write_list(
-			out, key->name, costs->part + key->offset, costs->n_parts, PIPESIM_FB);
-		break;
-	case KEY_LAUNCHES:
-		write_list(out, key->name, costs->launch + key->offset, costs->n_launches,
-			PIPESIM_FB);
-		break;
-	case KEY_STAGE_BYTES:
-		write_list(out, key->name, costs->part_bytes + key->offset, costs->n_part_bytes,
-			PIPESIM_N_BYTES);
-		break;
-	case KEY_EDGES:
-		write_list(out, key->name, ((const PipesimStepCosts *)from)->part + key->offset,
-			((const PipesimStepCosts *)from)->n_parts, PIPESIM_N_EDGES);
+	case KEY_PARTS:
+		if (find_parts(costs, key, &parts))
+			write_list(out, key->name, *parts.values + key->offset, *parts.n,
+				parts.width);
 		break;
 	case KEY_KINDS:
 		write_list(out, key->name, G_STRUCT_MEMBER_P(from, key->offset),
@@ -251,6 +259,7 @@ static void write_key(GString *out, const Key *key, gconstpointer from)
 void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 {
 	const char *group = "";
+	Parts parts;
 
 	g_string_append(out, "[" VERSION_GROUP "]\nversion=1\n");
 	for (gsize i = 0; i < G_N_ELEMENTS(costs_keys); i++) {
@@ -259,22 +268,19 @@ void pipesim_costs_write(const PipesimCosts *costs, GString *out)
 		/* Without a pair FB follows F and B, when they are edited too. */
 		if ((key->kind == KEY_SCALE && costs->scale == NULL) ||
 			(key->kind == KEY_RANKS && costs->measured_ranks == NULL) ||
-			(key->kind == KEY_STAGES && costs->part == NULL) ||
-			(key->kind == KEY_LAUNCHES && costs->launch == NULL) ||
-			(key->kind == KEY_STAGE_BYTES && costs->part_bytes == NULL) ||
 			holder(costs, key) == NULL ||
-			(key->kind == KEY_EDGES && costs->step->part == NULL) ||
+			(find_parts(costs, key, &parts) && *parts.values == NULL) ||
 			(g_str_equal(key->name, "FB") && !costs->has_pair))
 			continue;
 		if (!g_str_equal(key->group, group))
 			g_string_append_printf(out, "\n[%s]\n", key->group);
 		group = key->group;
-		write_key(out, key, holder(costs, key));
+		write_key(out, costs, key, holder(costs, key));
 	}
 	for (guint i = 0; costs->components != NULL && i < costs->components->len; i++) {
 		g_string_append_printf(out, "\n[" COMPONENT_PREFIX "%u]\n", i + 1);
 		for (gsize k = 0; k < G_N_ELEMENTS(component_keys); k++)
-			write_key(out, &component_keys[k],
+			write_key(out, costs, &component_keys[k],
 				g_ptr_array_index(costs->components, i));
 	}
 }
@@ -411,32 +417,32 @@ static void read_length(Reader *reader, const PipesimIniLine *line)
 		costs->scale[part] = length;
 }
 
-/* The times of one kind, or the bytes of one sort, as many as there are parts: at @key->offset
- * of each @width in *@parts, of which there are *@n_parts. */
-static void read_stage_list(Reader *reader, const char *group, const Key *key, const char *text,
-	gint64 **parts, guint *n_parts, guint width)
+/* The times of one kind, or the bytes of one sort, as many as there are parts. */
+static void read_parts(Reader *reader, const char *group, const Key *key, const char *text)
 {
 	const char *what =
-		key->kind == KEY_STAGE_BYTES ? "sizes in bytes" : "times in whole ns";
+		g_str_equal(group, BYTES_GROUP) ? "sizes in bytes" : "times in whole ns";
 	guint n;
 	g_autofree gint64 *values = parse_list(text, key, &n);
+	Parts parts;
 
+	find_parts(reader->costs, key, &parts);
 	if (values == NULL || n == 0 || n > MAX_PARTS) {
 		fault(reader, group, key->name, "1 to %u %s, separated by ; are expected",
 			MAX_PARTS, what);
 		return;
 	}
-	if (*parts == NULL) {
-		*parts = g_new0(gint64, (gsize)n * width);
-		*n_parts = n;
+	if (*parts.values == NULL) {
+		*parts.values = g_new0(gint64, (gsize)n * parts.width);
+		*parts.n = n;
 	}
-	if (n != *n_parts) {
+	if (n != *parts.n) {
 		fault(reader, group, key->name, "%u %.5s, but %u before it; one for each part",
-			n, what, *n_parts);
+			n, what, *parts.n);
 		return;
 	}
 	for (guint i = 0; i < n; i++)
-		(*parts)[(gsize)i * width + key->offset] = values[i];
+		(*parts.values)[(gsize)i * parts.width + key->offset] = values[i];
 }
 
 /* As many as there are kinds of ops, or time constants: these say how many. */
@@ -536,21 +542,8 @@ static void read_key(Reader *reader, const char *group, const Key *key, gpointer
 				"995000;1005000",
 				key->name, PIPESIM_MAX_MEASURED_RANKS, MAX_RELATIVE_PPM);
 		break;
-	case KEY_STAGES:
-		read_stage_list(reader, group, key, line->value, &costs->part, &costs->n_parts,
-			PIPESIM_FB);
-		break;
-	case KEY_LAUNCHES:
-		read_stage_list(reader, group, key, line->value, &costs->launch,
-			&costs->n_launches, PIPESIM_FB);
-		break;
-	case KEY_STAGE_BYTES:
-		read_stage_list(reader, group, key, line->value, &costs->part_bytes,
-			&costs->n_part_bytes, PIPESIM_N_BYTES);
-		break;
-	case KEY_EDGES:
-		read_stage_list(reader, group, key, line->value, &costs->step->part,
-			&costs->step->n_parts, PIPESIM_N_EDGES);
+	case KEY_PARTS:
+		read_parts(reader, group, key, line->value);
 		break;
 	case KEY_KINDS:
 	case KEY_CONSTANTS:

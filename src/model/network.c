@@ -324,14 +324,9 @@ static gboolean read_value(Reader *reader, const Key *key, const char *value, GE
 
 /* Lines --------------------------------------------------------------------------------- */
 
-/* The key @name of @group, or the first of @group where @name is NULL. */
 static const Key *find_key(const char *group, const char *name)
 {
-	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
-		if (strcmp(keys[i].group, group) == 0 &&
-			(name == NULL || strcmp(keys[i].name, name) == 0))
-			return &keys[i];
-	return NULL;
+	return pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys, group, name);
 }
 
 static void read_line(Reader *reader, const PipesimIniLine *line)

@@ -75,11 +75,7 @@ static const Key keys[] = {
 
 static const Key *find_key(const char *group, const char *name)
 {
-	for (gsize i = 0; i < G_N_ELEMENTS(keys); i++)
-		if (strcmp(keys[i].group, group) == 0 &&
-			(name == NULL || strcmp(keys[i].name, name) == 0))
-			return &keys[i];
-	return NULL;
+	return pipesim_ini_find_row(keys, G_N_ELEMENTS(keys), sizeof *keys, group, name);
 }
 
 static gboolean read_value(Fields *fields, const Key *key, const char *value, GError **error)
