@@ -315,10 +315,9 @@ const PipesimCommand pipesim_command_calibrate = {
 	.name = "calibrate",
 	.summary = "costs from measured traces",
 	.usage = "TRACE... - costs from measured traces",
-	.about =
-		"Reads measured repetitions. Prints, per component and phase of one layer, the "
-		"median time, the\nspread (sd / mean) and how many repetitions were kept and "
-		"dropped; then the op times of a rank.",
+	.about = "Reads measured repetitions. Prints, per component and phase of one layer, "
+		 "the median time, the\nspread (sd / mean) and how many repetitions were kept "
+		 "and dropped; then the op times of a rank.",
 	.examples = "Examples:\n  pipesim calibrate traces/h200.csv.gz -o h200.ini --layers 4\n"
 		    "  pipesim --pp 8 --microbatches 20 --costs h200.ini\n",
 	.operand = "a trace",

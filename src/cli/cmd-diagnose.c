@@ -206,11 +206,9 @@ const PipesimCommand pipesim_command_diagnose = {
 	.summary = "where the time of a recorded step went",
 	.usage = "TRACE... - say where the time of a recorded step went",
 	.about = "Reads the traces of all ranks of a run: files of PyTorch's profiler, tables "
-		 "of "
-		 "ops, or pipesim's own\ntraces with stages and micro-batches. Finds the order "
-		 "that was executed and says, cause by cause,\nwhat the step took beside its "
-		 "work, "
-		 "and what other schedules would take.",
+		 "of ops, or pipesim's own\ntraces with stages and micro-batches. Finds the "
+		 "order that was executed and says, cause by cause,\nwhat the step took beside "
+		 "its work, and what other schedules would take.",
 	.examples = "Exit status: 0 done, 2 usage, or the traces are no whole run, 3 bad input "
 		    "file.\n",
 	.operand = "a trace",

@@ -148,9 +148,9 @@ static void append_messages(const Pair *pair, GString *out)
 		g_string_append(out, "joined, waited for: as in (..;..)GROUP; the time of a "
 				     "message is when the ops before it are done\n");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
-		g_string_append(out,
-			"\nNo message waits for another here: --runtime pytorch-2.11 says "
-			"what the difference costs where they do.\n");
+		g_string_append(
+			out, "\nNo message waits for another here: --runtime pytorch-2.11 says "
+			     "what the difference costs where they do.\n");
 }
 
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
@@ -171,13 +171,12 @@ static void write_text(const Pair *pair, const PipesimStyle *style, GString *out
 	for (guint rank = 0; rank < pair->difference->ranks; rank++)
 		add_rank(pair, table, rank);
 	pipesim_table_print(table, WIDTH, style, out);
-	g_string_append(out,
-		"\n*      differs first, by time\n"
-		"op     how many ops of the rank before it are the same\n"
-		"change of the rank's bubble from A to B, ms\n"
-		"alone  change of A's makespan, ms, if only this rank runs as in B; "
-		"-: not known\n       (other stages, a deadlock, messages that a "
-		"file lists, or too many ops to try)\n");
+	g_string_append(out, "\n*      differs first, by time\n"
+			     "op     how many ops of the rank before it are the same\n"
+			     "change of the rank's bubble from A to B, ms\n"
+			     "alone  change of A's makespan, ms, if only this rank runs as in "
+			     "B; -: not known\n       (other stages, a deadlock, messages that "
+			     "a file lists, or too many ops to try)\n");
 	append_messages(pair, out);
 }
 
@@ -296,8 +295,8 @@ const PipesimCommand pipesim_command_diff = {
 	.summary = "where two schedules first differ, and what that costs",
 	.usage = "A B - show where two schedules first differ, and what that costs",
 	.about = "A and B are schedule names or schedule files. --pp and --microbatches "
-		 "default to those of the\nfirst file. Sends and receives are compared if "
-		 "both files list them, or under the rules of\n--runtime.",
+		 "default to those of the\nfirst file. Sends and receives are compared if both "
+		 "files list them, or under the rules of\n--runtime.",
 	.examples =
 		"Exit status: 0 the same order, 1 they differ, 2 usage, 3 bad input file.\n",
 	.operand = "an operand",

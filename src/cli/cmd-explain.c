@@ -400,10 +400,9 @@ const PipesimCommand pipesim_command_explain = {
 	.name = "explain",
 	.summary = "idea, placement, phases and formulae of a schedule",
 	.usage = "NAME|all - explain one schedule, or all",
-	.about =
-		"Explains what a schedule does, gains and costs, which rank holds which stage, "
-		"the phases of each\nrank, and the published formulae. Phases and timeline are "
-		"shown for PP 4 and 8 micro-batches\nunless you give others.",
+	.about = "Explains what a schedule does, gains and costs, which rank holds which "
+		 "stage, the phases of each\nrank, and the published formulae. Phases and "
+		 "timeline are shown for PP 4 and 8 micro-batches\nunless you give others.",
 	.operand = "an operand",
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_MODEL, PIPESIM_ALL_NETWORK},
 	.run = run,

@@ -139,8 +139,7 @@ static void write_measured(const GPtrArray *rows, GString *out)
 		g_string_append_printf(note,
 			": measured: steps of %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
 			" and %" G_GUINT64_FORMAT
-			" micro-batches grow by the same; a period is "
-			"not proven",
+			" micro-batches grow by the same; a period is not proven",
 			state->microbatches, 2 * state->microbatches, 3 * state->microbatches);
 		pipesim_wrap(out, note->str, 2, 0, WIDTH);
 		g_string_append_c(out, '\n');
@@ -357,13 +356,11 @@ const PipesimCommand pipesim_command_steady = {
 	.name = "steady",
 	.summary = "exact steady-state time per micro-batch",
 	.usage = "SCHEDULE... - exact steady-state time per micro-batch",
-	.about =
-		"SCHEDULE is the name of a built-in schedule, or all. With constant op times "
-		"the "
-		"steady phase of\na schedule repeats exactly: the length of its period divided "
-		"by the micro-batches in it is what\neach additional micro-batch costs. Where "
-		"no period can be proven, over links for example, the\ngrowth between three "
-		"steps is measured. With --microbatches M only M are looked at.",
+	.about = "SCHEDULE is the name of a built-in schedule, or all. With constant op times "
+		 "the steady phase of\na schedule repeats exactly: the length of its period "
+		 "divided by the micro-batches in it is what\neach additional micro-batch "
+		 "costs. Where no period can be proven, over links for example, the\ngrowth "
+		 "between three steps is measured. With --microbatches M only M are looked at.",
 	.examples = "Exit status: 0 done, 2 usage, or no schedule has a steady phase, 3 bad "
 		    "input file.\n",
 	.operand = "an operand",

@@ -45,8 +45,7 @@ static gboolean read_format(Sweep *sweep, GError **error)
 	       (!sweep->setup->flag[PIPESIM_SET_RESUME] || !is_drawn(sweep) ||
 		       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			       "--resume computes only the missing rows, and a picture needs "
-			       "all of "
-			       "them; leave out one of the two"));
+			       "all of them; leave out one of the two"));
 }
 
 /* Points --------------------------------------------------------------------------------- */
@@ -288,9 +287,9 @@ static void tell_what_is_held(Sweep *sweep)
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
 		(sweep->setup->costs == NULL || sweep->setup->costs->part == NULL) &&
 		!pipesim_setup_has_step(sweep->setup))
-		pipesim_setup_notice(sweep->setup,
-			"times are per rank and PP is swept: the model grows "
-			"with PP; --model-times holds the model fixed");
+		pipesim_setup_notice(
+			sweep->setup, "times are per rank and PP is swept: the model grows "
+				      "with PP; --model-times holds the model fixed");
 	tell_layers(sweep, 0, 0, &(guint){MAX_TOLD});
 }
 
@@ -388,15 +387,14 @@ const PipesimCommand pipesim_command_sweep = {
 	.about = "A number may be a range (4:64:*2 or 1:2:0.25) or a list (1/2/5; also "
 		 "32,64,128 where the value is\na single number). Every combination is "
 		 "simulated for every schedule.",
-	.examples =
-		"Examples:\n"
-		"  pipesim sweep --pp 4:64:*2 --microbatches 32,64,128 -s 1f1b,zb-h1 -o "
-		"all.csv\n"
-		"  pipesim sweep --pp 8 --microbatches 8:64:8 --times FB=2:3:0.1 --heat-map "
-		"fb.svg\n\n"
-		"Ctrl-C keeps the finished rows; --resume continues after them.\n"
-		"Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 cannot "
-		"write, 130 stopped.\n",
+	.examples = "Examples:\n"
+		    "  pipesim sweep --pp 4:64:*2 --microbatches 32,64,128 -s 1f1b,zb-h1 -o "
+		    "all.csv\n"
+		    "  pipesim sweep --pp 8 --microbatches 8:64:8 --times FB=2:3:0.1 "
+		    "--heat-map fb.svg\n\n"
+		    "Ctrl-C keeps the finished rows; --resume continues after them.\n"
+		    "Exit status: 0 done, 2 usage, 3 bad input file, 4 gnuplot failed, 5 "
+		    "cannot write, 130 stopped.\n",
 	.ranges = TRUE,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_ALL_COSTS, PIPESIM_ALL_POWER, PIPESIM_ALL_MODEL,
 		PIPESIM_ALL_NETWORK, PIPESIM_SET_SCHEDULE, PIPESIM_SET_COMPARE_AT,

@@ -109,11 +109,10 @@ PipesimBalance *pipesim_balance_new(
 
 	if (shape->copies > 1 || layers * shape->ranks % shape->stages != 0) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			shape->copies > 1
-				? "--layers: stages of which two ranks have copies are "
-				  "not balanced; leave it out"
-				: "--layers %u per rank are no whole number in each of "
-				  "its %u stages",
+			shape->copies > 1 ? "--layers: stages of which two ranks have copies "
+					    "are not balanced; leave it out"
+					  : "--layers %u per rank are no whole number in each "
+					    "of its %u stages",
 			layers, shape->chunks);
 		return NULL;
 	}

@@ -121,14 +121,12 @@ static gboolean fail_apart(const Clocks *clocks, const Room *room, GError **erro
 		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: ranks %u and %u: of what both send each other something would "
 			"arrive %.6g ms before it was sent, whatever their clocks; are these "
-			"the "
-			"same steps of one run?",
+			"the same steps of one run?",
 			low, room->low, room->high, late);
 	return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 		"the clocks of ranks %u (%s) and %u (%s) cannot be set: of what both send each "
 		"other something would arrive %.6g ms before it was sent; are both files of "
-		"the "
-		"same steps of one run?",
+		"the same steps of one run?",
 		room->low, low, room->high, high, late);
 }
 
@@ -419,8 +417,7 @@ static gboolean set_each(PipesimRecord *record, GError **error)
 	if (n_moved > 0)
 		pipesim_notice(record->notices,
 			"the clocks of ranks are set in %u of %u steps, by what they send each "
-			"other; "
-			"they may be off by %.6g ms there",
+			"other; they may be off by %.6g ms there",
 			n_moved, record->steps->len, (double)off / 1e6);
 	return TRUE;
 }

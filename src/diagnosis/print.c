@@ -223,8 +223,7 @@ static void append_losses(const PipesimDiagnosis *diagnosis, GString *out)
 				: "",
 			1);
 		g_string_append_printf(out,
-			"%srank %u, %s at %s ms: %s; without it the step takes "
-			"%s ms less\n",
+			"%srank %u, %s at %s ms: %s; without it the step takes %s ms less\n",
 			i == 0 ? "\nLargest single losses\n  " : "  ", loss->rank, op->str,
 			pipesim_print_ms_fixed(at, loss->at, 1), lost->str,
 			pipesim_print_ms_fixed(step, loss->step, 1));
@@ -287,8 +286,7 @@ static void append_what_if(const PipesimWhatIf *what_if, GString *out)
 			replica = i;
 	g_string_append_printf(out,
 		"\nStraggling (StragglerAnalysis): S %.3f; most by %s %.3f, stage %u %.3f, "
-		"replica %u "
-		"%.3f; M_S %.3f, M_W %.3f\n",
+		"replica %u %.3f; M_S %.3f, M_W %.3f\n",
 		what_if->slowdown, kind->name, kind->slowdown, stage, what_if->stage[stage],
 		replica, what_if->replica[replica], what_if->last_stage, what_if->worst_ranks);
 }

@@ -32,8 +32,7 @@ GPtrArray *pipesim_setup_traces(
 	if (as == NULL && setup->text[PIPESIM_SET_MICROBATCHES] != NULL) {
 		pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--microbatches says how many a step of profiles without names has; "
-			"add "
-			"--as, for example --as 1f1b");
+			"add --as, for example --as 1f1b");
 		return NULL;
 	}
 	if (as != NULL)

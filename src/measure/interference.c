@@ -66,9 +66,8 @@ gboolean pipesim_costs_interference(const PipesimCosts *costs, const char *what,
 		slowdown[kind] = (PipesimFraction){factor / pipesim_gcd(factor, THOUSAND),
 			THOUSAND / pipesim_gcd(factor, THOUSAND)};
 	}
-	return measured ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "%s measured: the costs have no component that was measured inside "
-		       "a pair; give a factor, for example 1.08",
-		       what);
+	return measured || pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				   "%s measured: the costs have no component that was measured "
+				   "inside a pair; give a factor, for example 1.08",
+				   what);
 }

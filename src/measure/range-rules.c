@@ -149,12 +149,11 @@ gboolean pipesim_range_rules_apply(const PipesimRangeRules *rules, const char *k
 /* Names that need no rule, behind any NVTX domains ("0.5:"), whose colons are single ones. */
 #define NUMBER "[0-9]{1,18}"
 static const char built_in[] =
-	"^(?:(?!PP:)[^:]*:(?!:))*(?:"
-	"(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)"
-	"|PP:(?<stage>" NUMBER ")(?<phase>[FIWB])(?<rep>" NUMBER ")"
-	"|PP:\\((?<stage>" NUMBER ")[FIWB](?<rep>" NUMBER ");(?:(?<bstage>" NUMBER
-	")B(?<brep>" NUMBER ")|" NUMBER "[FIW]" NUMBER ")\\)OVERLAP_F_B"
-	"|PP:" NUMBER "[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
+	"^(?:(?!PP:)[^:]*:(?!:))*(?:(?<component>[a-zA-Z0-9_+.-]+)\\((?<phase>[FBIW])\\)|PP:(?<"
+	"stage>" NUMBER ")(?<phase>[FIWB])(?<rep>" NUMBER ")|PP:\\((?<stage>" NUMBER
+	")[FIWB](?<rep>" NUMBER ");(?:(?<bstage>" NUMBER ")B(?<brep>" NUMBER ")|" NUMBER
+	"[FIW]" NUMBER ")\\)OVERLAP_F_B|PP:" NUMBER
+	"[A-Z].*" /* "0SEND_F1", "0REDUCE_GRAD" ... */
 	"|(?<plain>For|Back)ward (?<rep>" NUMBER "))\\z";
 
 /* What the group @name of @match holds, as a text of @strings; "" where it has no part in it. */

@@ -388,8 +388,7 @@ static void finish_row(Reader *reader, PipesimTraceRow *row)
 		(row->start == PIPESIM_UNKNOWN || row->duration == PIPESIM_UNKNOWN))
 		pipesim_table_fault(&reader->table, NULL,
 			"a row of series '%s' without t_start_ns and dur_ns; when ops ran is "
-			"what "
-			"it tells",
+			"what it tells",
 			pipesim_series_name(what->series));
 	if (row->busy == PIPESIM_UNKNOWN)
 		row->busy = row->duration;

@@ -194,8 +194,8 @@ static void add_op(Reader *reader, guint8 kind, const PipesimTraceSpan *span)
 
 		if (b_stage == PIPESIM_UNKNOWN || b_microbatch == PIPESIM_UNKNOWN)
 			pipesim_table_fault(table, NULL,
-				"a pair (FB) without the stage and micro-batch of its "
-				"backward half; columns b_stage and b_microbatch");
+				"a pair (FB) without the stage and micro-batch of its backward "
+				"half; columns b_stage and b_microbatch");
 		pipesim_trace_row_pair(&row, b_stage, b_microbatch, table->trace->strings);
 	}
 	g_array_append_val(table->trace->rows, row);
@@ -235,8 +235,8 @@ static void read_op(Reader *reader)
 	/* A line without an end may lack digits. */
 	if (!table->record->ended)
 		pipesim_table_fault(table, NULL,
-			"the last line does not end with a newline: the file is truncated; "
-			"add one if the line is whole, else delete the line");
+			"the last line does not end with a newline: the file is truncated; add "
+			"one if the line is whole, else delete the line");
 	if (span.rank == PIPESIM_UNKNOWN)
 		span.rank = span.stage;
 	if (table->faults->total > faults)

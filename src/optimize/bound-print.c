@@ -170,8 +170,7 @@ static void print_passing(const Printer *p, const PipesimBoundStep *step)
 	print_ms(p, step->time);
 	g_string_append_printf(p->out,
 		", wherever micro-batches pass each other, as F %u of stage 0 waits for %s 1, "
-		"F %u for %s 2 "
-		"and so on:",
+		"F %u for %s 2 and so on:",
 		step->n + 1, kind_name(p->x, step->kind), step->n + 2,
 		kind_name(p->x, step->kind));
 	for (guint i = 0; i < step->n_ops; i++) {

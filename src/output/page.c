@@ -510,9 +510,9 @@ char *pipesim_page_left_out(const PipesimComparison *comparison)
 	}
 	g_string_append_printf(text,
 		" (%" G_GUINT64_FORMAT
-		" ops) are left out of the page, which has room for %u ops of "
-		"all schedules together, of up to %u ranks; choose fewer schedules with "
-		"--schedule, or fewer micro-batches",
+		" ops) are left out of the page, which has room for %u ops of all schedules "
+		"together, of up to %u ranks; choose fewer schedules with --schedule, or fewer "
+		"micro-batches",
 		without, MAX_OPS, MAX_RANKS);
 	return g_string_free(text, FALSE);
 }

@@ -57,8 +57,8 @@ static void append_part(Legend *legend, double from, double to, double width, co
 	PipesimNumber left, right, top, bottom;
 
 	g_string_append_printf(legend->out,
-		"set object rectangle from screen x(%s),screen y(bottom - %s) "
-		"to screen x(%s),screen y(bottom - %s) %s\n",
+		"set object rectangle from screen x(%s),screen y(bottom - %s) to screen "
+		"x(%s),screen y(bottom - %s) %s\n",
 		pipesim_figure_short(left, legend->x, 1),
 		pipesim_figure_short(bottom, legend->below + height * (to - 0.5), 1),
 		pipesim_figure_short(right, legend->x + width, 1),
@@ -152,11 +152,11 @@ static void append_shades(Legend *legend)
 static void append_speeds(Legend *legend)
 {
 	const double width = pipesim_detail_pixels(legend->detail, SWATCH_PIXELS) * 0.6;
-	g_autofree char *words = g_strdup_printf(
-		"above each op, what it took: from %u %% less than its sustained time, over "
-		"as long, to %u %% more",
-		PIPESIM_SPEED_SUSTAINED * PIPESIM_SPEED_PERCENT,
-		(PIPESIM_SPEEDS - 1 - PIPESIM_SPEED_SUSTAINED) * PIPESIM_SPEED_PERCENT);
+	g_autofree char *words =
+		g_strdup_printf("above each op, what it took: from %u %% less than its "
+				"sustained time, over as long, to %u %% more",
+			PIPESIM_SPEED_SUSTAINED * PIPESIM_SPEED_PERCENT,
+			(PIPESIM_SPEEDS - 1 - PIPESIM_SPEED_SUSTAINED) * PIPESIM_SPEED_PERCENT);
 
 	begin_entry(legend, PIPESIM_SPEEDS, words);
 	for (guint i = 0; i < PIPESIM_SPEEDS; i++) {
@@ -274,8 +274,8 @@ static void append_captions(Legend *legend, const PipesimComparison *comparison)
 		for (char **line = lines; *line != NULL; line++) {
 			begin_line(legend);
 			pipesim_gnuplot_quote(legend->out, "set label ", *line,
-				" at screen x(left),screen y(bottom - %u) "
-				"textcolor rgb quiet\n",
+				" at screen x(left),screen y(bottom - %u) textcolor rgb "
+				"quiet\n",
 				legend->below);
 		}
 	}

@@ -93,8 +93,7 @@ static void append_settings(const Picture *picture)
 		"none\n"
 		"digits = %u  # of the longest number; a box too small for these has none\n"
 		"edge = %s; thick = %s  # width of the lines around a box and in a pair\n"
-		"head = %s; foot = %s  # of boxes above and below the middle of a lane, "
-		"lanes\n"
+		"head = %s; foot = %s  # of boxes above and below the middle of a lane, lanes\n"
 		"x(pixels) = pixels / width\n"
 		"y(pixels) = pixels / height\n",
 		detail->left + detail->across + detail->right,
@@ -137,8 +136,7 @@ static void append_settings(const Picture *picture)
 	if (layout->n_messages > 0)
 		g_string_append_printf(out,
 			"# Messages: dark while they move, pale while they wait, receives "
-			"beside ops "
-			"in between.\n"
+			"beside ops in between.\n"
 			"S0 = '%s'; S1 = '%s'\n"
 			"R0 = '%s'; R1 = '%s'; R2 = '%s'\n",
 			theme->messages[0][0], theme->messages[0][1], theme->messages[1][0],
@@ -196,8 +194,8 @@ static void append_axes(const Picture *picture)
 		pipesim_detail_pixels(detail, 40));
 	if (picture->view->title != NULL)
 		pipesim_gnuplot_quote(out, "set label ", picture->view->title,
-			" at screen x(left),screen 1 - y(%u) textcolor rgb ink "
-			"font sprintf('Arial Bold,%%g', %u * point)\n",
+			" at screen x(left),screen 1 - y(%u) textcolor rgb ink font "
+			"sprintf('Arial Bold,%%g', %u * point)\n",
 			picture->top / 2, detail->font * 5 / 4);
 	for (guint p = 0; p < layout->n_panels; p++)
 		for (guint lane = 0; lane < layout->panels[p].lanes; lane += step) {
@@ -223,8 +221,8 @@ static void append_memory_panel(const Picture *picture, double below, const char
 
 	g_string_append_printf(picture->out,
 		"set label '%s' at begin,%s front textcolor rgb quiet\n"
-		"set object rectangle from begin,%s to %s,%s "
-		"behind fs empty border rgb frame lw 0.5\n",
+		"set object rectangle from begin,%s to %s,%s behind fs empty border rgb frame "
+		"lw 0.5\n",
 		picture->layout->bytes ? "memory of each rank: parameters and activations"
 				       : "activations that each rank holds, whole stages",
 		pipesim_figure_short(words, below + (detail->below - height) * 0.6, 3),
@@ -303,8 +301,8 @@ static void append_panels(const Picture *picture)
 			pipesim_figure_short(size, MIN(detail->font, room), 1));
 		if (stop > layout->begin)
 			g_string_append_printf(out,
-				"set object rectangle from begin,%s to %s,%s %s "
-				"fs empty border rgb frame lw 0.5\n",
+				"set object rectangle from begin,%s to %s,%s %s fs empty "
+				"border rgb frame lw 0.5\n",
 				pipesim_figure_short(first, top, 3), end,
 				pipesim_figure_short(last, top + panel->lanes, 3),
 				detail->width > 0 ? "front" : "behind");
@@ -366,8 +364,8 @@ static void append_plots(Picture *picture)
 	picture->before = "plot ";
 	g_string_append(picture->out,
 		"\n# Columns of the .dat file: 1 rank, 2 micro-batch, 3 start, 4 end, 5 lane.\n"
-		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit)"
-		":($5 - head):($5 + foot)'\n"
+		"place = 'using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - "
+		"head):($5 + foot)'\n"
 		"box = '@place with boxxyerror lw edge fs solid'\n"
 		"pixels(time) = time * unit / (end - begin) * (width - left - right)\n"
 		"upright(time) = letters > 0 && pixels(time) > letters * 0.56 * digits + 1\n"
@@ -382,8 +380,8 @@ static void append_plots(Picture *picture)
 			"# The frame of a pair is inside it: what is between two is idle.\n"
 			"inset(time) = (pixels(time) > 8 ? 1 : pixels(time) / 8) * time / "
 			"pixels(time) * unit\n"
-			"framed = 'using (($3 + $4) / 2 * unit):5:($3 * unit + inset($4 - $3))"
-			":($4 * unit - inset($4 - $3))' \\\n"
+			"framed = 'using (($3 + $4) / 2 * unit):5:($3 * unit + inset($4 - "
+			"$3)):($4 * unit - inset($4 - $3))' \\\n"
 			"	.':($5 - head * 0.93):($5 + foot * 0.93) with boxxyerror'\n");
 	if (detail->width > 0) {
 		/* Pixels lie between the ends of both axes, the first line of them at the top. */
@@ -411,14 +409,14 @@ static void append_plots(Picture *picture)
 	}
 	for (guint i = 0; i < G_N_ELEMENTS(strips); i++)
 		append_plot(picture, PIPESIM_BLOCK_STRIPS + i,
-			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 + %s):"
-			"($5 + %s) \\\n"
+			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 + %s):($5 "
+			"+ %s) \\\n"
 			"	with boxxyerror lw 0.25 fs solid border rgb %s fc rgb %s",
 			strips[i].from, strips[i].to, strips[i].colour, strips[i].colour);
 	for (guint i = 0; i < PIPESIM_SPEEDS; i++)
 		append_plot(picture, PIPESIM_BLOCK_SPEEDS + i,
-			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - 0.46):"
-			"($5 - 0.28) \\\n"
+			"using (($3 + $4) / 2 * unit):5:($3 * unit):($4 * unit):($5 - "
+			"0.46):($5 - 0.28) \\\n"
 			"	with boxxyerror lw 0.25 fs solid border rgb frame fc rgb V%u",
 			i);
 	append_plot(picture, PIPESIM_BLOCK_PARTS,

@@ -178,8 +178,7 @@ gboolean pipesim_layout_check(
 	if (view->speed && ranks > 0 && !speeds)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--with-speed has no effect here: every op takes its sustained time; "
-			"costs "
-			"with [power] or [residence] change that, and --interference");
+			"costs with [power] or [residence] change that, and --interference");
 	if (MAX(view->first_rank + 1, view->behind_rank) > ranks)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--ranks: there is no rank %u; from 0 to %u",

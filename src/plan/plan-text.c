@@ -69,9 +69,8 @@ static void append_asked(const PipesimPlanning *plan, GString *out)
 		wish->model->name, wish->gpus, wish->per_node, wish->batch, wish->training.seq,
 		limit);
 	if (wish->capture != NULL)
-		g_string_append(out,
-			"Times from the trace, scaled: attention and MLP by FLOPs, "
-			"rows of experts by bytes, the head as the MLP\n");
+		g_string_append(out, "Times from the trace, scaled: attention and MLP by "
+				     "FLOPs, rows of experts by bytes, the head as the MLP\n");
 	else
 		g_string_append_printf(out,
 			"Times from FLOPs on %s at %s of its peak, not measured\n",
@@ -93,8 +92,7 @@ static void append_asked(const PipesimPlanning *plan, GString *out)
 	if (wish->layouts)
 		g_string_append_printf(out,
 			"%u of them laid out anew; the others cannot be among the ten best "
-			"under "
-			"any layout\n",
+			"under any layout\n",
 			planned->laid_out);
 	g_string_append_c(out, '\n');
 }
@@ -108,8 +106,7 @@ static void append_memory(const PipesimCandidate *candidate, const char *verb, G
 
 	g_string_append_printf(out,
 		"rank %u %s %s GiB: %s parameters, optimizer and workspaces, %s activations, "
-		"%s "
-		"while an op runs",
+		"%s while an op runs",
 		candidate->fullest, verb, all, fixed, held, moment);
 }
 
@@ -211,9 +208,9 @@ void pipesim_plan_text(
 		add_row(table, plan, &g_array_index(best, PipesimCandidate, i), i + 1, i == 0);
 	if (best->len > 0) {
 		pipesim_table_print(table, WIDTH, style, out);
-		g_string_append(out, "\nbubble: ranks that wait; again: recomputation; "
-				     "messages: of TP and EP; after: "
-				     "gradients and optimizer\n");
+		g_string_append(
+			out, "\nbubble: ranks that wait; again: recomputation; messages: of TP "
+			     "and EP; after: gradients and optimizer\n");
 	}
 	if (best->len == 0)
 		append_smallest(plan, out);

@@ -80,8 +80,7 @@ gboolean pipesim_plan_fail_to_divide(const PipesimWish *wish, GError **error)
 	if (tp > wish->per_node)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,
 			"--tp: %" G_GINT64_FORMAT
-			" ranks, but TP stays within a node, of %u GPUs; "
-			"nearest: %u",
+			" ranks, but TP stays within a node, of %u GPUs; nearest: %u",
 			tp, wish->per_node, wish->per_node);
 	if (wish->ranks > most)
 		return pipesim_fail(error, PIPESIM_ERROR_CONSTRAINT,

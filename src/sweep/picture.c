@@ -45,10 +45,10 @@ gboolean pipesim_metric_find(const char *name, PipesimMetric *metric, GError **e
 			*metric = i;
 			return TRUE;
 		}
-	return name == NULL || pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				       "unknown metric '%s'; bubble, makespan, microbatch or "
-				       "activations",
-				       name);
+	return name == NULL ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "unknown metric '%s'; bubble, makespan, microbatch or activations",
+		       name);
 }
 
 /* Of a result that is one, in the unit of the title. */
@@ -297,8 +297,8 @@ static void begin_script(const Drawing *drawing)
 	g_string_append(out, "set datafile missing 'NaN'\nset tics nomirror out scale 0.6\n"
 			     "unset key\nset multiplot\n");
 	pipesim_gnuplot_quote(out, "set label 1 ", title,
-		" at screen 0.5,screen 1 - %u / height center "
-		"font sprintf('Arial Bold,%%g', %u * point)\n",
+		" at screen 0.5,screen 1 - %u / height center font sprintf('Arial Bold,%%g', "
+		"%u * point)\n",
 		HEAD_PIXELS / 2, PIPESIM_GNUPLOT_FONT + 1);
 	pipesim_gnuplot_quote(out, "set xlabel ", across, "\n");
 }
@@ -354,8 +354,8 @@ static void append_key(const Drawing *drawing)
 		"set lmargin at screen 0\nset rmargin at screen 1\n"
 		"set bmargin at screen 0\nset tmargin at screen %u / height\n"
 		"set xrange [0:1]\nset yrange [0:1]\n"
-		"set key at screen 0.5,screen %u / height center center horizontal "
-		"maxcols %u samplen 3 Left reverse noenhanced\nplot 2 with lines notitle",
+		"set key at screen 0.5,screen %u / height center center horizontal maxcols %u "
+		"samplen 3 Left reverse noenhanced\nplot 2 with lines notitle",
 		drawing->key, drawing->key / 2, whole_width(drawing) / KEY_WIDTH);
 	for (guint i = 0; i < drawing->n_schedules; i++) {
 		const PipesimSeries series = pipesim_series(drawing->titles->names, i);
@@ -394,9 +394,9 @@ gboolean pipesim_sweep_picture_check(PipesimSweepPicture kind, const PipesimSwee
 	if (drawing.n_panels > MAX_PANELS)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%" G_GUINT64_FORMAT " panels, one a %s: at most %d", drawing.n_panels,
-			kind == PIPESIM_SWEEP_HEAT_MAP ? "schedule and third number"
-						       : "combination of all swept numbers but "
-							 "those of the axes",
+			kind == PIPESIM_SWEEP_HEAT_MAP
+				? "schedule and third number"
+				: "combination of all swept numbers but those of the axes",
 			MAX_PANELS);
 	picture = pipesim_gnuplot_new(path, PIPESIM_GNUPLOT_EXTENSIONS, error);
 	return picture != NULL;
@@ -456,8 +456,8 @@ static void append_heat(const Drawing *drawing, guint64 panel)
 	if (drawing->words)
 		g_string_append_printf(script,
 			", \\\n    data index %" G_GUINT64_FORMAT
-			" matrix using 1:2:(cell($3)):(ink($3)) with labels "
-			"font sprintf('Arial,%%g', 11 * point) tc rgb variable",
+			" matrix using 1:2:(cell($3)):(ink($3)) with labels font "
+			"sprintf('Arial,%%g', 11 * point) tc rgb variable",
 			panel);
 	g_string_append_c(script, '\n');
 }
@@ -470,10 +470,10 @@ static void draw_heat(const Drawing *drawing)
 
 	append_map_axes(drawing);
 	g_string_append_printf(out,
-		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', "
-		"4 '#fde725')\n"
-		"set colorbox user origin screen %u / width,screen %u / height "
-		"size screen 14 / width,screen %u / height\n",
+		"set palette defined (0 '#440154', 1 '#3b528b', 2 '#21918c', 3 '#5ec962', 4 "
+		"'#fde725')\n"
+		"set colorbox user origin screen %u / width,screen %u / height size screen 14 "
+		"/ width,screen %u / height\n",
 		width - LEFT_PIXELS + 4, FOOT_PIXELS,
 		height - HEAD_PIXELS - TITLE_PIXELS - FOOT_PIXELS);
 	if (drawing->words)
@@ -535,14 +535,15 @@ static void draw_winners(const Drawing *drawing)
 		g_string_append(data, "\n\n");
 		place_panel(drawing, panel, title);
 		g_string_append_printf(script,
-			"plot data index %" G_GUINT64_FORMAT " using 1:2:(0.5):(0.5):3 "
-			"with boxxyerror fs solid border rgb 'white' lc rgb variable",
+			"plot data index %" G_GUINT64_FORMAT
+			" using 1:2:(0.5):(0.5):3 with boxxyerror fs solid border rgb 'white' "
+			"lc rgb variable",
 			panel);
 		for (guint line = 0; drawing->words && line < 2; line++)
 			g_string_append_printf(script,
 				", \\\n    data index %" G_GUINT64_FORMAT
-				" using 1:2:(strcol(%u)) with labels offset 0,%s "
-				"font sprintf('Arial%s,%%g', 11 * point)",
+				" using 1:2:(strcol(%u)) with labels offset 0,%s font "
+				"sprintf('Arial%s,%%g', 11 * point)",
 				panel, 4 + line, line == 0 ? "0.45" : "-0.55",
 				line == 0 ? " Bold" : "");
 		g_string_append_c(script, '\n');
@@ -627,8 +628,8 @@ static void append_panel(const Drawing *drawing, guint64 panel)
 		const PipesimSeries series = pipesim_series(drawing->titles->names, i);
 
 		g_string_append_printf(script,
-			"%sdata index %" G_GUINT64_FORMAT " using 1:%u with linespoints "
-			"lc rgb '%s' dt %u pt %u lw 1.5 ps 0.9",
+			"%sdata index %" G_GUINT64_FORMAT
+			" using 1:%u with linespoints lc rgb '%s' dt %u pt %u lw 1.5 ps 0.9",
 			i > 0 ? ", \\\n    " : "", panel, i + 2, series.colour, series.dash,
 			series.point);
 	}
