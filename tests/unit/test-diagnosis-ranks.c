@@ -85,6 +85,28 @@ START_TEST(missing_ranks_get_the_nearest_stage)
 }
 END_TEST
 
+/* By rank, and on each by stage, in whatever order ops stand. */
+START_TEST(stages_of_ranks_are_in_order)
+{
+	static const guint32 held[][2] = {{0, 0}, {0, 3}, {0, 4}, {1, 1}, {1, 2}, {1, 5}};
+	g_auto(Files) files = {0};
+	g_auto(PipesimJoined) joined = {0};
+
+	add_file(&files, TOP STAGE("1", "5", "0", "1", "1", "1") STAGE("1", "1", "0", "1", "1",
+				 "1") STAGE("1", "2", "0", "1", "1", "1"));
+	add_file(&files, TOP STAGE("0", "4", "0", "1", "1", "1") STAGE("0", "3", "0", "1", "1",
+				 "1") STAGE("0", "0", "0", "1", "1", "1"));
+	ck_assert(pipesim_join(files.traces, files.n, &joined, NULL));
+	ck_assert_uint_eq(joined.held->len, G_N_ELEMENTS(held));
+	for (guint i = 0; i < joined.held->len; i++) {
+		const PipesimHeld *one = &g_array_index(joined.held, PipesimHeld, i);
+
+		ck_assert_uint_eq(one->rank, held[i][0]);
+		ck_assert_uint_eq(one->stage, held[i][1]);
+	}
+}
+END_TEST
+
 START_TEST(ranks_follow_from_places_and_stages)
 {
 	g_auto(Files) files = {0};
@@ -300,6 +322,7 @@ Suite *diagnosis_ranks_suite(void)
 
 	tcase_add_test(join, every_rank_has_its_own_times);
 	tcase_add_test(join, missing_ranks_get_the_nearest_stage);
+	tcase_add_test(join, stages_of_ranks_are_in_order);
 	tcase_add_test(join, ranks_follow_from_places_and_stages);
 	tcase_add_test(join, copies_of_stages_are_replicas);
 	tcase_add_test(join, steps_on_one_clock_follow_each_other);

@@ -366,6 +366,25 @@ START_TEST(origins_do_not_matter)
 }
 END_TEST
 
+/* Ops that take no time begin with the next one, and stay before it, as they stand. */
+START_TEST(ops_without_time_keep_their_place)
+{
+	g_autoptr(GString) text = g_string_new(TRACE_TOP FAKE_COLUMNS);
+	g_autoptr(PipesimHistories) histories = NULL;
+	g_autoptr(PipesimTrace) trace = NULL;
+
+	for (guint i = 0; i < 20; i++)
+		g_string_append_printf(text, "governor,a,%u,0,layer,%s,%u,%u,,,,,,\n", i,
+			i % 2 == 0 ? "F" : "B", i / 2 * 3000000, i % 2 == 0 ? 0 : 3000000);
+	trace = trace_of(text->str);
+	histories = pipesim_histories_new(&trace, 1, NULL);
+	ck_assert_ptr_nonnull(histories);
+	for (guint i = 0; i < 20; i++)
+		ck_assert_int_eq(g_array_index(histories->ops, PipesimHistoryOp, i).duration,
+			i % 2 == 0 ? 0 : 3000000);
+}
+END_TEST
+
 START_TEST(histories_are_of_one_stream)
 {
 	g_autoptr(PipesimTrace) trace = trace_of(
@@ -401,6 +420,7 @@ Suite *effects_power_suite(void)
 	tcase_add_test(fit, histories_are_put_together);
 	tcase_add_test(fit, rest_is_no_stray);
 	tcase_add_test(fit, origins_do_not_matter);
+	tcase_add_test(fit, ops_without_time_keep_their_place);
 	tcase_add_test(fit, histories_are_of_one_stream);
 	suite_add_tcase(suite, fit);
 	return suite;

@@ -156,6 +156,38 @@ START_TEST(implementations_are_never_mixed)
 }
 END_TEST
 
+/* However fast, and wherever it stands. */
+START_TEST(implementations_of_more_phases_are_preferred)
+{
+	static const char half[] = "r,0,mlp,F,compute,half,sustained,3,ok\n"
+				   "r,0,mlp,I,compute,half,sustained,3,ok\n";
+	g_autofree char *whole = trace_layer(_i == 0 ? half : "");
+	const char *rows = strstr(whole, TRACE_COLUMNS) + strlen(TRACE_COLUMNS);
+	g_autofree char *first =
+		g_strconcat(TRACE_TOP TRACE_COLUMNS, _i == 0 ? "" : half, rows, NULL);
+	g_autoptr(PipesimCalibration) calibration = trace_calibrate(first, NULL, NULL);
+
+	for (guint phase = PIPESIM_F; phase <= PIPESIM_W; phase++)
+		ck_assert_str_eq(
+			find(calibration, "mlp", pipesim_phase_name((gint)phase))->impl, "own");
+}
+END_TEST
+
+/* A mean stands for as many samples as it says, and spreads as it says. */
+START_TEST(means_tell_their_samples)
+{
+	g_autoptr(PipesimCalibration) calibration =
+		trace_calibrate("component,phase,mean_us,sd_us,samples\n"
+				"chunk,F,1.5,0.25,500\nchunk,B,3,0.5,1\n",
+			NULL, NULL);
+
+	ck_assert_uint_eq(find(calibration, "chunk", "F")->figures.samples, 500);
+	ck_assert_int_eq(find(calibration, "chunk", "F")->figures.sd, 250);
+	ck_assert_int_eq(find(calibration, "chunk", "F")->figures.median, 1500);
+	ck_assert_uint_eq(find(calibration, "chunk", "B")->figures.samples, 1);
+}
+END_TEST
+
 /* The pair at 8 and 24 communication SMs, and attention at both. */
 #define SPLITS                                                                                \
 	TRACE_TOP "run_id,rep,component,phase,role,pair_id,sm_mode,sm_req,load_mode,dur_ns\n" \
@@ -531,6 +563,8 @@ Suite *measure_calibrate_suite(void)
 	tcase_add_test(calibrate, missing_phases_are_named);
 	tcase_add_test(calibrate, loaded_rows_are_preferred);
 	tcase_add_test(calibrate, implementations_are_never_mixed);
+	tcase_add_loop_test(calibrate, implementations_of_more_phases_are_preferred, 0, 2);
+	tcase_add_test(calibrate, means_tell_their_samples);
 	tcase_add_loop_test(
 		calibrate, splits_are_found_or_interpolated, 0, G_N_ELEMENTS(splits));
 	tcase_add_test(calibrate, sharing_is_the_fastest_at_a_split);

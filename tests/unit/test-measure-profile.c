@@ -88,6 +88,25 @@ START_TEST(names_are_recognised)
 }
 END_TEST
 
+/* All four of a pair, whatever their digits. */
+START_TEST(numbers_of_pairs_are_decimal)
+{
+	static const guint numbers[] = {0, 7, 8, 9, 10, 19, 90, 99, 100};
+	const guint n = numbers[_i];
+	g_autofree char *name =
+		g_strdup_printf("PP:(%uF%u;%uB%u)OVERLAP_F_B", n, n + 1, n + 2, n + 3);
+	GStringChunk *strings = g_string_chunk_new(256);
+	PipesimRangeMeaning meaning;
+
+	ck_assert(pipesim_range_recognise(NULL, name, strings, &meaning));
+	ck_assert_int_eq(meaning.stage, n);
+	ck_assert_int_eq(meaning.rep, n + 1);
+	ck_assert_int_eq(meaning.b_stage, n + 2);
+	ck_assert_int_eq(meaning.b_rep, n + 3);
+	g_string_chunk_free(strings);
+}
+END_TEST
+
 /* Profiler files -----------------------------------------------------------------------------
  */
 
@@ -409,6 +428,7 @@ Suite *measure_profile_suite(void)
 	TCase *tables = tcase_create("tables");
 
 	tcase_add_loop_test(profiler, names_are_recognised, 0, G_N_ELEMENTS(names));
+	tcase_add_loop_test(profiler, numbers_of_pairs_are_decimal, 0, 9);
 	tcase_add_test(profiler, kernels_find_their_ranges);
 	tcase_add_test(profiler, profiles_may_be_cut_short);
 	tcase_add_test(profiler, bare_arrays_are_read);

@@ -283,6 +283,39 @@ START_TEST(reference_trace_is_read)
 }
 END_TEST
 
+#define LAYER "hidden=7168 heads=128 inter=2048 shared_inter=2048"
+
+/* Each of them 0, or missing, is a layer that nobody knows. */
+static const struct {
+	const char *model, *tokens, *seq;
+	gboolean told;
+} layers[] = {
+	{LAYER, "4096", "4096", TRUE},
+	{LAYER, "1", "1", TRUE},
+	{LAYER, "0", "4096", FALSE},
+	{LAYER, "4096", "0", FALSE},
+	{LAYER, "4096", "", FALSE},
+	{"hidden=0 heads=128 inter=2048 shared_inter=2048", "4096", "4096", FALSE},
+	{"hidden=7168 heads=0 inter=2048 shared_inter=2048", "4096", "4096", FALSE},
+	{"hidden=7168 heads=128 inter=0 shared_inter=2048", "4096", "4096", FALSE},
+	{"hidden=7168 heads=128 inter=2048 shared_inter=0", "4096", "4096", FALSE},
+	{"hidden=7168 heads=128 inter=2048", "4096", "4096", FALSE},
+};
+
+START_TEST(whole_layers_alone_are_told)
+{
+	g_autofree char *text = g_strdup_printf(
+		"#version,1\n#model,deepseek-v3 %s\n#tokens,%s\n#seq,%s\n" TRACE_COLUMNS
+		"r,0,attn,F,compute,own,sustained,100,ok\n",
+		layers[_i].model, layers[_i].tokens, layers[_i].seq);
+	g_autoptr(PipesimTrace) trace = trace_of(text);
+	PipesimMeasuredLayer layer = {.hidden = -1};
+
+	pipesim_trace_tell_layer(trace, &layer);
+	ck_assert_int_eq(layer.hidden, layers[_i].told ? 7168 : -1);
+}
+END_TEST
+
 /* Statistics ---------------------------------------------------------------------------------
  */
 
@@ -344,6 +377,7 @@ Suite *measure_trace_suite(void)
 	tcase_add_loop_test(trace, content_chooses_the_reader, 0, G_N_ELEMENTS(heads));
 	tcase_add_test(trace, load_instructions_belong_to_the_implementation);
 	tcase_add_test(trace, reference_trace_is_read);
+	tcase_add_loop_test(trace, whole_layers_alone_are_told, 0, G_N_ELEMENTS(layers));
 	tcase_add_test(statistics, figures_of_a_sample);
 	tcase_add_test(statistics, lines_are_fitted);
 	suite_add_tcase(suite, trace);
