@@ -3,65 +3,10 @@
 #include "layout/layout-counts.h"
 #include "layout/layout-cuts.h"
 #include "layout/layouts.h"
-#include "plan/planner.h"
 #include "shipped.h"
 #include "suites.h"
+#include "transformer/cutter.h"
 #include <string.h>
-
-static PipesimTraining one_sequence(gint64 tokens)
-{
-	return pipesim_training_on_one(tokens, 1);
-}
-
-/* What is left out as beaten is no better, and threads change nothing. */
-START_TEST(plans_well)
-{
-	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
-		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b, NULL};
-	g_autoptr(PipesimTransformer) model = read_shipped("llama-3-8b");
-	PipesimWish wish = {.model = model,
-		.training = one_sequence(4096),
-		.gpus = 16,
-		.per_node = 8,
-		.batch = 32,
-		.memory = G_GINT64_CONSTANT(80) << 30,
-		.schedules = all,
-		.threads = 1};
-	gint64 first = G_MAXINT64;
-
-	wish.device = pipesim_device_find("h100", "x", NULL);
-	wish.training.tp = wish.training.ep = wish.training.dp = wish.training.microbatch = 0;
-	wish.training.mfu = 0.4;
-	wish.training.zero = PIPESIM_ZERO_1;
-	g_autoptr(PipesimPlanned) planned = pipesim_planner_run(&wish, NULL);
-	ck_assert_uint_eq(planned->best->len, PIPESIM_BEST);
-	ck_assert_uint_gt(planned->beaten, 0);
-	ck_assert_uint_eq(
-		planned->too_large + planned->beaten + planned->simulated, planned->candidates);
-	wish.threads = 3;
-	g_autoptr(PipesimPlanned) again = pipesim_planner_run(&wish, NULL);
-	for (guint i = 0; i < PIPESIM_BEST; i++) {
-		const PipesimCandidate *a = &g_array_index(planned->best, PipesimCandidate, i);
-		const PipesimCandidate *b = &g_array_index(again->best, PipesimCandidate, i);
-
-		ck_assert_int_eq(a->step, b->step);
-		ck_assert_int_le(a->bound, a->step);
-		ck_assert_int_le(a->least, a->memory);
-		ck_assert_int_le(a->memory, wish.memory);
-	}
-	ck_assert_uint_eq(planned->simulated, again->simulated);
-	/* Every TP and PP by itself prunes less. */
-	for (wish.training.tp = 1; wish.training.tp <= 8; wish.training.tp *= 2)
-		for (wish.ranks = 1; wish.ranks <= 16; wish.ranks *= 2) {
-			g_autoptr(PipesimPlanned) part = pipesim_planner_run(&wish, NULL);
-
-			if (part != NULL && part->best->len > 0)
-				first = MIN(first,
-					g_array_index(part->best, PipesimCandidate, 0).step);
-		}
-	ck_assert_int_eq(first, g_array_index(planned->best, PipesimCandidate, 0).step);
-}
-END_TEST
 
 /* The best of all layouts, tried one by one. */
 static gint64 try_layouts(const PipesimSchedule *schedule, const PipesimScenario *scenario,
@@ -114,7 +59,7 @@ START_TEST(finds_layouts)
 			.keep = PIPESIM_KEEP_NOTHING,
 			.runtime = pipesim_runtime_find(runtimes[round / 2], "-", NULL),
 			.seed = 1};
-		PipesimTraining training = one_sequence(1024);
+		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 		PipesimCutter *cutter;
 		PipesimRates rates;
@@ -155,7 +100,7 @@ END_TEST
 static PipesimRun *run_balanced(const PipesimTransformer *model, gboolean search,
 	const PipesimSchedule *schedule, const PipesimScenario *scenario)
 {
-	const PipesimTraining training = one_sequence(1024);
+	const PipesimTraining training = pipesim_training_on_one(1024, 1);
 	const PipesimRates rates =
 		pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
@@ -277,7 +222,7 @@ START_TEST(proves_layouts)
 		g_autoptr(PipesimTransformer) model =
 			read_shipped(k < G_N_ELEMENTS(names) ? "llama-3-8b" : "deepseek-v3");
 		PipesimScenario scenario = {.microbatches = 12, .seed = 1};
-		PipesimTraining training = one_sequence(1024);
+		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 		g_autoptr(PipesimFamily) family = NULL;
 		g_autoptr(PipesimStages) found = NULL;
@@ -478,7 +423,7 @@ START_TEST(waits_for_no_less)
 		const PipesimSchedule *schedule =
 			pipesim_schedule_find(names[k % G_N_ELEMENTS(names)], NULL);
 		PipesimScenario scenario = {.ranks = 4, .microbatches = 8, .seed = 1};
-		PipesimTraining training = one_sequence(1024);
+		PipesimTraining training = pipesim_training_on_one(1024, 1);
 		PipesimRates rates =
 			pipesim_device_rates(pipesim_device_find("h100", "-", NULL), &training);
 		g_autoptr(PipesimFamily) free_one = pipesim_family_new(schedule, &scenario, 8);
@@ -527,183 +472,14 @@ START_TEST(waits_for_no_less)
 }
 END_TEST
 
-static int compare_steps(gconstpointer a, gconstpointer b)
-{
-	const PipesimCandidate *x = a, *y = b;
-
-	return (x->step > y->step) - (x->step < y->step);
-}
-
-/* The ten shortest steps of all candidates that fit, each with the layout that is best for it where @layouts says so. */
-static void find_ten(const PipesimWish *wish, gboolean layouts, gint64 ten[PIPESIM_BEST])
-{
-	PipesimWish every = *wish;
-	g_autoptr(PipesimPlanned) all = NULL;
-	guint n = 0;
-
-	every.every = TRUE;
-	every.layouts = FALSE;
-	all = pipesim_planner_run(&every, NULL);
-	for (guint i = 0; i < all->all->len && layouts; i++) {
-		PipesimCandidate *candidate = &g_array_index(all->all, PipesimCandidate, i);
-		PipesimScenario scenario = pipesim_planner_scenario(wish, candidate);
-		g_autoptr(PipesimCosts) costs = pipesim_planner_costs(wish, candidate, NULL);
-		g_autoptr(PipesimStages) layout = NULL;
-		g_autoptr(PipesimRun) run = NULL;
-		PipesimShape shape;
-		double gap;
-
-		ck_assert(pipesim_schedule_shape(candidate->schedule, &scenario, &shape, NULL));
-		layout = pipesim_layouts_search(
-			candidate->schedule, &scenario, &shape, costs, G_MAXINT64, &gap);
-		if (layout != NULL)
-			pipesim_costs_set_cutter(
-				costs, pipesim_cutter_fix(
-					       costs->cutter, g_steal_pointer(&layout), NULL));
-		run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-		candidate->step = run->report->training.step;
-		candidate->fits = run->report->memory.fits;
-	}
-	g_array_sort(all->all, compare_steps);
-	memset(ten, 0, PIPESIM_BEST * sizeof *ten);
-	for (guint i = 0; i < all->all->len && n < PIPESIM_BEST; i++)
-		if (g_array_index(all->all, PipesimCandidate, i).fits)
-			ten[n++] = g_array_index(all->all, PipesimCandidate, i).step;
-}
-
-/* Pruned or not, the ten best are the same: with balanced layers, and with all candidates laid out. */
-START_TEST(prunes_safely)
-{
-	static const PipesimSchedule *const all[] = {&pipesim_schedule_one_f_one_b,
-		&pipesim_schedule_zb_h1, &pipesim_schedule_interleaved_1f1b,
-		&pipesim_schedule_zb_v, &pipesim_schedule_dualpipe, NULL};
-	static const char *const models[] = {"llama-3-8b", "deepseek-v3", "mixtral-8x7b"};
-	GRand *random = g_rand_new_with_seed(3);
-	guint beaten = 0, ruled_out = 0;
-
-	for (guint round = 0; round < 40; round++) {
-		const gboolean layouts = round % 4 == 3;
-		g_autoptr(PipesimTransformer) model = read_shipped(models[round % 3]);
-		g_autoptr(PipesimPlanned) planned = NULL;
-		PipesimWish wish = {.model = model,
-			.training = one_sequence(1024 << g_rand_int_range(random, 0, 4)),
-			.gpus = layouts ? 4 : 1u << g_rand_int_range(random, 2, 6),
-			.memory = (gint64)g_rand_int_range(random, 30, 200) << 30,
-			.schedules = all,
-			.layouts = layouts};
-		gint64 ten[PIPESIM_BEST];
-
-		model->layers = layouts ? 7 : 16;
-		if (model->experts > 0)
-			pipesim_transformer_places(model, 1, 1);
-		wish.per_node = MIN(wish.gpus, 8);
-		wish.batch = (gint64)wish.gpus * (1 << g_rand_int_range(random, 0, 3));
-		wish.device = pipesim_device_find("h100", "x", NULL);
-		wish.training.tp = layouts ? 1 : 0;
-		wish.training.dp = layouts ? 1 : 0;
-		wish.training.ep = wish.training.microbatch = 0;
-		wish.training.mfu = 0.4;
-		wish.training.zero = PIPESIM_ZERO_1;
-		wish.training.overlap = g_rand_boolean(random);
-		find_ten(&wish, layouts, ten);
-		planned = pipesim_planner_run(&wish, NULL);
-		beaten += planned->beaten;
-		ruled_out += layouts ? planned->simulated - planned->laid_out : 0;
-		for (guint i = 0; i < planned->best->len; i++) {
-			const PipesimCandidate *best =
-				&g_array_index(planned->best, PipesimCandidate, i);
-
-			/* Balanced ones are laid out afterwards, which makes them no longer. */
-			if (layouts)
-				ck_assert_msg(ABS((double)(best->step - ten[i])) <=
-						      2e-6 * (double)ten[i],
-					"%u, %u: %" G_GINT64_FORMAT
-					" ns, not %" G_GINT64_FORMAT,
-					round, i, best->step, ten[i]);
-			else
-				ck_assert_int_le(best->step, ten[i]);
-		}
-		if (layouts)
-			ck_assert(planned->best->len == PIPESIM_BEST ||
-				  ten[planned->best->len] == 0);
-	}
-	ck_assert_uint_gt(beaten, 100);
-	ck_assert_uint_gt(ruled_out, 10);
-	g_rand_free(random);
-}
-END_TEST
-
-/* What candidates share changes none of their figures. */
-START_TEST(briefs_as_runs)
-{
-	static const char *const models[] = {"llama-3-8b", "deepseek-v3"};
-	static const guint microbatches[] = {8, 19, 40};
-	const PipesimSchedule *const *all = pipesim_schedule_list();
-	guint found = 0;
-
-	for (guint k = 0; k < G_N_ELEMENTS(models) * G_N_ELEMENTS(microbatches); k++) {
-		g_autoptr(PipesimTransformer) model = read_shipped(models[k % 2]);
-		PipesimWish wish = {.model = model,
-			.training = one_sequence(2048),
-			.gpus = 16,
-			.per_node = 8,
-			.batch = 4 * (gint64)microbatches[k / 2],
-			.memory = G_GINT64_CONSTANT(80) << 30,
-			.ranks = 4,
-			.microbatches = microbatches[k / 2],
-			.schedules = all,
-			.every = TRUE};
-		g_autoptr(PipesimPlanned) planned = NULL;
-
-		wish.device = pipesim_device_find("h100", "x", NULL);
-		wish.training.tp = 2;
-		wish.training.dp = 2;
-		wish.training.ep = wish.training.microbatch = 0;
-		wish.training.mfu = 0.4;
-		wish.training.sequence_parallel = TRUE;
-		planned = pipesim_planner_run(&wish, NULL);
-		ck_assert_uint_eq(planned->all->len, planned->candidates);
-		for (guint i = 0; i < planned->all->len; i++) {
-			const PipesimCandidate *candidate =
-				&g_array_index(planned->all, PipesimCandidate, i);
-			const PipesimScenario scenario =
-				pipesim_planner_scenario(&wish, candidate);
-			g_autoptr(PipesimCosts) costs =
-				pipesim_planner_costs(&wish, candidate, NULL);
-			g_autoptr(PipesimRun) run = NULL;
-
-			/* Searches take too long. */
-			if (pipesim_schedule_is_search(candidate->schedule))
-				continue;
-			run = pipesim_run_schedule(candidate->schedule, &scenario, costs);
-			ck_assert_msg(run->error == NULL, "%s", candidate->schedule->name);
-			ck_assert_int_eq(candidate->makespan, run->report->makespan);
-			ck_assert_int_eq(candidate->step, run->report->training.step);
-			ck_assert_int_eq(candidate->tokens, run->report->training.tokens);
-			ck_assert_int_eq(candidate->memory, run->report->memory.max);
-			ck_assert_int_eq(candidate->memory,
-				run->report->memory.peak[candidate->fullest]);
-			ck_assert_int_eq(candidate->parameters,
-				run->report->memory.parameters[candidate->fullest]);
-			ck_assert_int_eq(candidate->fits, run->report->memory.fits);
-			found++;
-		}
-	}
-	ck_assert_uint_gt(found, 500);
-}
-END_TEST
-
 Suite *layout_search_suite(void)
 {
 	Suite *suite = suite_create("layout-search");
-	TCase *tests = tcase_create("plan");
+	TCase *tests = tcase_create("search");
 
-	tcase_add_test(tests, plans_well);
-	tcase_add_test(tests, briefs_as_runs);
 	tcase_add_test(tests, finds_layouts);
 	tcase_add_test(tests, ends_as_balanced);
 	tcase_add_test(tests, proves_layouts);
-	tcase_add_test(tests, prunes_safely);
 	tcase_add_test(tests, cuts_layouts);
 	tcase_add_test(tests, counts_layouts);
 	tcase_add_test(tests, waits_for_no_less);
