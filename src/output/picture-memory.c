@@ -16,9 +16,10 @@
 /* Of the scale, above the most. */
 #define ROOM 0.08
 
-/* What bytes are of. */
+/* What is held, and what bytes are of. */
 typedef struct {
-	gint64 total, part[PIPESIM_N_HELD];
+	double total;
+	gint64 part[PIPESIM_N_HELD];
 } Pile;
 
 /* Of one panel. */
@@ -27,61 +28,24 @@ typedef struct {
 	const PipesimRun *run;
 	const PipesimCosts *costs; /* NULL: activations are shown, not bytes */
 	PipesimColumns columns;
-	double *most;       /* by column */
-	Pile *piles;        /* by column, of one rank; or NULL */
+	gboolean parts;     /* of bytes too */
+	Pile *piles;        /* by column, of one rank: the most */
 	double top, height; /* in lanes */
 } Memory;
 
-static double value_of(const Memory *memory, const PipesimHeld *held)
+/* What @held is, up to @until, from where @column has come. */
+static void hold(Memory *memory, const PipesimHeld *held, gint64 until, guint *column)
 {
-	if (memory->costs != NULL)
-		return (double)pipesim_held_bytes(held, memory->run->report, memory->costs);
-	return pipesim_figure_activations(memory->run->report, held->until_weight);
-}
-
-/* @value is held up to @until, from where @column has come. */
-static void hold(Memory *memory, double value, gint64 until, guint *column)
-{
+	const PipesimReport *report = memory->run->report;
 	const gint64 *begin = memory->columns.begin;
+	Pile pile = {.total = memory->costs != NULL
+				      ? (double)pipesim_held_bytes(held, report, memory->costs)
+				      : pipesim_figure_activations(report, held->until_weight)};
 
 	if (until < begin[0])
 		return;
-	memory->most[*column] = MAX(memory->most[*column], value);
-	while (*column + 1 < memory->columns.n && begin[*column + 1] <= until) {
-		++*column;
-		memory->most[*column] = value;
-	}
-}
-
-static void find_most(Memory *memory, guint rank)
-{
-	const PipesimStep *step = memory->run->step;
-	const guint32 *begin = &step->program->rank_begin[rank];
-	PipesimHeld held = pipesim_held_begin(memory->run->report, rank);
-	guint column = 0;
-
-	memory->most[0] = 0;
-	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		hold(memory, value_of(memory, &held), step->timeline->start[op], &column);
-		pipesim_held_before(&held, &step->program->ops[op], op);
-		hold(memory, value_of(memory, &held), step->timeline->end[op], &column);
-		pipesim_held_after(&held, &step->program->ops[op], op);
-	}
-	hold(memory, value_of(memory, &held), memory->columns.begin[memory->columns.n],
-		&column);
-}
-
-/* The same of what it is of. */
-static void hold_pile(Memory *memory, const PipesimHeld *held, gint64 until, guint *column)
-{
-	const gint64 *begin = memory->columns.begin;
-	Pile pile = {0};
-
-	if (until < begin[0])
-		return;
-	pipesim_held_parts(held, memory->run->report, memory->costs, pile.part);
-	for (guint part = 0; part < PIPESIM_N_HELD; part++)
-		pile.total = pipesim_add_capped(pile.total, pile.part[part]);
+	if (memory->parts)
+		pipesim_held_parts(held, report, memory->costs, pile.part);
 	if (pile.total > memory->piles[*column].total)
 		memory->piles[*column] = pile;
 	while (*column + 1 < memory->columns.n && begin[*column + 1] <= until)
@@ -95,13 +59,14 @@ static void find_piles(Memory *memory, guint rank)
 	PipesimHeld held = pipesim_held_begin(memory->run->report, rank);
 	guint column = 0;
 
+	memory->piles[0] = (Pile){0};
 	for (guint32 op = begin[0]; op < begin[1]; op++) {
-		hold_pile(memory, &held, step->timeline->start[op], &column);
+		hold(memory, &held, step->timeline->start[op], &column);
 		pipesim_held_before(&held, &step->program->ops[op], op);
-		hold_pile(memory, &held, step->timeline->end[op], &column);
+		hold(memory, &held, step->timeline->end[op], &column);
 		pipesim_held_after(&held, &step->program->ops[op], op);
 	}
-	hold_pile(memory, &held, memory->columns.begin[memory->columns.n], &column);
+	hold(memory, &held, memory->columns.begin[memory->columns.n], &column);
 }
 
 /* Where @value stands, in lanes from the top. */
@@ -149,7 +114,7 @@ static void append_piles(Memory *memory, PipesimDetail *detail, GString *out)
 	for (guint rank = 0; rank < report->ranks; rank++)
 		if (report->memory.peak[rank] > report->memory.peak[fullest])
 			fullest = rank;
-	memory->piles = g_new0(Pile, n);
+	memory->parts = TRUE;
 	find_piles(memory, fullest);
 	for (guint i = 0; i < n && begin[i] < end;) {
 		guint next = i + 1;
@@ -161,7 +126,6 @@ static void append_piles(Memory *memory, PipesimDetail *detail, GString *out)
 			out);
 		i = next;
 	}
-	g_clear_pointer(&memory->piles, g_free);
 }
 
 static void append_point(const Memory *memory, guint rank, gint64 at, double value,
@@ -181,19 +145,19 @@ static void append_rank(
 	const gint64 *begin = memory->columns.begin;
 	const guint n = memory->columns.n;
 	const gint64 end = MIN(memory->run->step->timeline->makespan, begin[n]);
-	const double *most = memory->most;
+	const Pile *most = memory->piles;
 	char colour[8];
 	guint i;
 
 	pipesim_theme_rank(
 		memory->detail->theme, rank - panel->first_rank, panel->ranks, colour);
-	append_point(memory, rank, begin[0], most[0], colour, out);
+	append_point(memory, rank, begin[0], most[0].total, colour, out);
 	for (i = 1; i < n && begin[i] < end; i++)
-		if (most[i] != most[i - 1]) {
-			append_point(memory, rank, begin[i], most[i - 1], colour, out);
-			append_point(memory, rank, begin[i], most[i], colour, out);
+		if (most[i].total != most[i - 1].total) {
+			append_point(memory, rank, begin[i], most[i - 1].total, colour, out);
+			append_point(memory, rank, begin[i], most[i].total, colour, out);
 		}
-	append_point(memory, rank, end, most[i - 1], colour, out);
+	append_point(memory, rank, end, most[i - 1].total, colour, out);
 	g_string_append_c(out, '\n');
 }
 
@@ -240,7 +204,14 @@ static Memory begin_panel(
 	memory.top = pipesim_detail_top(detail, layout, p) + panel->lanes + detail->below -
 		     memory.height;
 	pipesim_columns_init(&memory.columns, layout, FINE * detail->across);
+	memory.piles = g_new0(Pile, memory.columns.n);
 	return memory;
+}
+
+static void end_panel(Memory *memory)
+{
+	pipesim_columns_clear(&memory->columns);
+	g_free(memory->piles);
 }
 
 static void append_parts(const PipesimLayout *layout, PipesimDetail *detail,
@@ -253,7 +224,7 @@ static void append_parts(const PipesimLayout *layout, PipesimDetail *detail,
 		Memory memory = begin_panel(layout, detail, costs, p);
 
 		append_piles(&memory, detail, out);
-		pipesim_columns_clear(&memory.columns);
+		end_panel(&memory);
 	}
 	g_string_append(out, "\n\n");
 	detail->drawn[PIPESIM_BLOCK_PARTS] = TRUE;
@@ -275,7 +246,6 @@ void pipesim_picture_memory(const PipesimLayout *layout, PipesimDetail *detail,
 		const guint lines = MIN(panel->ranks, PIPESIM_MEMORY_LINES);
 		Memory memory = begin_panel(layout, detail, costs, p);
 
-		memory.most = g_new0(double, memory.columns.n);
 		for (guint i = 0; i < lines; i++) {
 			const guint rank =
 				panel->first_rank +
@@ -283,11 +253,10 @@ void pipesim_picture_memory(const PipesimLayout *layout, PipesimDetail *detail,
 						     (lines - 1))
 					   : 0);
 
-			find_most(&memory, rank);
+			find_piles(&memory, rank);
 			append_rank(&memory, panel, rank, out);
 		}
-		g_free(memory.most);
-		pipesim_columns_clear(&memory.columns);
+		end_panel(&memory);
 	}
 	g_string_append(out, "\n\n");
 	detail->drawn[PIPESIM_BLOCK_MEMORY] = TRUE;
