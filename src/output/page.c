@@ -300,79 +300,66 @@ static void write_phases(PipesimJson *json, const Lane *lane)
 	pipesim_json_close(json);
 }
 
-/* What is held and how that changes, bytes from "rest" on: at twice the number of an op on its rank when that starts, at one
- * more when it ends. */
-static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
-{
-	static const char *const keys[] = {"change", "held", "bytes"};
-	const PipesimReport *report = lane->run->report;
-	const guint n_keys = report->memory.peak != NULL ? 3 : 2;
+/* What is told of what a rank holds: of what kinds the bytes are from PARTS on. */
+enum {
+	MOMENT,
+	ACTIVATIONS,
+	BYTES,
+	PARTS,
+};
 
-	if (report->memory.peak != NULL) {
-		const PipesimHeld none = pipesim_held_begin(report, lane->rank);
-
-		PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
-	}
-	for (guint key = 0; key < n_keys; key++) {
-		PipesimHeld held = pipesim_held_begin(report, lane->rank);
-
-		pipesim_json_open_array(json, keys[key]);
-		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
-			const PipesimOp *op =
-				&lane->run->step->program->ops[lane->begin + k / 2];
-
-			if (!(k % 2 == 0 ? pipesim_held_before(&held, op, lane->begin + k / 2)
-					 : pipesim_held_after(&held, op, lane->begin + k / 2)))
-				continue;
-			PIPESIM_MEMBER(json, NULL, COUNT,
-				key == 0   ? k
-				: key == 1 ? held.until_weight
-					   : pipesim_held_bytes(&held, report, costs));
-		}
-		pipesim_json_close(json);
-	}
-}
-
-/* Of what kinds the bytes of the rank are: an array a part, at the same moments, and ahead of them; and where it first
- * holds more than it may. */
-static void write_parts(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+/* Wherever what is held changes; of @what at PARTS also ahead of all ops. Moments are twice the number of an op on its
+ * rank when that starts, one more when it ends. */
+static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs,
+	const char *key, guint what)
 {
 	const PipesimReport *report = lane->run->report;
-	const PipesimMoment *over = report->memory.over;
+	const PipesimOp *ops = lane->run->step->program->ops;
+	PipesimHeld held = pipesim_held_begin(report, lane->rank);
 	gint64 parts[PIPESIM_N_HELD];
 
-	if (report->memory.peak == NULL)
-		return;
-	pipesim_json_open_object(json, "parts");
-	for (guint part = 0; part < PIPESIM_N_HELD; part++) {
-		PipesimHeld held = pipesim_held_begin(report, lane->rank);
+	pipesim_json_open_array(json, key);
+	for (guint32 k = 0; k < 2 * (lane->end - lane->begin) + 1; k++) {
+		const guint32 op = lane->begin + (k - 1) / 2;
 
-		if (!pipesim_moment_has(report, part))
+		if (k == 0 ? what < PARTS
+			   : !(k % 2 == 1 ? pipesim_held_before(&held, &ops[op], op)
+					  : pipesim_held_after(&held, &ops[op], op)))
 			continue;
-		pipesim_json_open_array(json, pipesim_held_names[part]);
-		pipesim_held_parts(&held, report, costs, parts);
-		PIPESIM_MEMBER(json, NULL, COUNT, parts[part]);
-		for (guint32 k = 0; k < 2 * (lane->end - lane->begin); k++) {
-			const guint32 op = lane->begin + k / 2;
-			const PipesimOp *ops = lane->run->step->program->ops;
-
-			if (!(k % 2 == 0 ? pipesim_held_before(&held, &ops[op], op)
-					 : pipesim_held_after(&held, &ops[op], op)))
-				continue;
+		if (what >= PARTS)
 			pipesim_held_parts(&held, report, costs, parts);
-			PIPESIM_MEMBER(json, NULL, COUNT, parts[part]);
-		}
-		pipesim_json_close(json);
+		PIPESIM_MEMBER(json, NULL, COUNT,
+			what == MOMENT        ? k - 1
+			: what == ACTIVATIONS ? held.until_weight
+			: what == BYTES       ? pipesim_held_bytes(&held, report, costs)
+					      : parts[what - PARTS]);
 	}
 	pipesim_json_close(json);
-	if (over != NULL && over[lane->rank].bytes > 0) {
-		g_autofree char *words = pipesim_moment_words(&over[lane->rank], lane->rank);
+}
+
+/* Bytes from "rest" on, and of what kinds they are; where the rank first holds more than it may. */
+static void write_bytes(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
+{
+	const PipesimReport *report = lane->run->report;
+	const PipesimHeld none = pipesim_held_begin(report, lane->rank);
+	const PipesimMoment *over =
+		report->memory.over != NULL ? &report->memory.over[lane->rank] : NULL;
+
+	PIPESIM_MEMBER(json, "rest", BYTES, pipesim_held_bytes(&none, report, costs));
+	write_held(json, lane, costs, "change", MOMENT);
+	write_held(json, lane, costs, "held", ACTIVATIONS);
+	write_held(json, lane, costs, "bytes", BYTES);
+	pipesim_json_open_object(json, "parts");
+	for (guint part = 0; part < PIPESIM_N_HELD; part++)
+		if (pipesim_moment_has(report, part))
+			write_held(json, lane, costs, pipesim_held_names[part], PARTS + part);
+	pipesim_json_close(json);
+	if (over != NULL && over->bytes > 0) {
+		g_autofree char *words = pipesim_moment_words(over, lane->rank);
 
 		PIPESIM_MEMBER(json, "over", TEXT, words);
 		PIPESIM_MEMBER(json, "over_op", COUNT,
-			over[lane->rank].op == PIPESIM_NO_OP
-				? 0
-				: over[lane->rank].op - lane->begin);
+			over->op == PIPESIM_NO_OP ? 0 : over->op - lane->begin);
 	}
 }
 
@@ -409,8 +396,12 @@ static void write_lane(PipesimJson *json, const Lane *lane, const PipesimCosts *
 		write_ops(json, lane, "chunk", chunk_of);
 	write_pairs(json, lane);
 	write_phases(json, lane);
-	write_held(json, lane, costs);
-	write_parts(json, lane, costs);
+	if (lane->run->report->memory.peak != NULL) {
+		write_bytes(json, lane, costs);
+	} else {
+		write_held(json, lane, costs, "change", MOMENT);
+		write_held(json, lane, costs, "held", ACTIVATIONS);
+	}
 	if (lane->run->step->timeline->n_transfers > 0)
 		write_stays(json, lane);
 	pipesim_json_close(json);
