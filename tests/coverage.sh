@@ -11,6 +11,8 @@ for tool in gcov python3; do
 	}
 done
 jobs=$(nproc 2>/dev/null || echo 2)
+PIPESIM_SHARED=${PIPESIM_SHARED-$TOP_SRCDIR/../shared}
+export PIPESIM_SHARED
 mkdir -p coverage/build
 cd coverage/build
 [ -f Makefile ] || ../release/configure -q --disable-shared --without-cuda CC="${CC:-gcc}" CFLAGS='-Og -g0 --coverage -fprofile-update=atomic'
@@ -24,7 +26,7 @@ tests=$(make -s -f Makefile -f - tests-of-check <<-'EOF'
 	tests-of-check: ; @echo $(TESTS)
 EOF
 )
-for test in ${COVERAGE_WITHOUT-install.sh library.sh tools.sh torch.sh microbench.sh page.sh completion.sh check-symbols.sh check-sizes.sh tests/public}; do
+for test in ${COVERAGE_WITHOUT-install.sh library.sh tools.sh torch.sh microbench.sh page.sh completion.sh check-rooms.sh check-symbols.sh check-sizes.sh}; do
 	tests=$(echo " $tests " | sed "s# [^ ]*$test # #")
 done
 # Tests of full disks and of memory at its limit meet what gcov writes at the end of a program: that is told, no more.
