@@ -85,6 +85,55 @@ else
 fi
 holds bytes.gp "'19.0 GB' [0-9.]*, '28.0 GB'" 'the scale of bytes'
 
+# Places: every word is inside of its picture, ranks stand below each other at equal distances over at least the given
+# share of its height, and what they hold is below all of them.
+placed() # NAME SHARE
+{
+	[ -s "$1.svg" ] || return 0 # no gnuplot
+	if awk -v share="$2" '
+		/^ width=/ { split($0, size, "\""); width = size[2] + 0; height = size[4] + 0 }
+		match($0, /translate\([^)]*/) { split(substr($0, RSTART + 10, RLENGTH - 10), at, ","); x = at[1] + 0; y = at[2] + 0 }
+		/<text>/ {
+			if (x < 0 || x > width || y < 0 || y > height) { print "outside, at " x "," y ":" $0; bad = 1 }
+			if (/>rank [0-9]+</) {
+				n++
+				if (n == 1) top = y
+				if (n == 2) step = y - last
+				if (n > 2 && (y - last - step) ^ 2 > 1) bad = 1
+				last = y
+			}
+			if (/>(memory|activations)/ && y < last) { print "memory above its ranks"; bad = 1 }
+		}
+		END {
+			if (n < 2 || step <= 0 || last - top < share * height) { print n " ranks over " (last - top) " of " height; bad = 1 }
+			exit bad
+		}' "$1.svg" >places; then
+		pass
+	else
+		fail "$1.svg: $(head -n 3 places)"
+	fi
+}
+framed() # NAME N: of the timeline and of what ranks hold: N frames, one below the other
+{
+	if sed -n 's/^set object rectangle from begin,\([-0-9.]*\) to [^,]*,\([-0-9.]*\) behind.*/\1 \2/p' "$1.gp" | sort -n |
+		awk -v n="$2" '$2 <= $1 || (NR > 1 && $1 < last) { bad = 1 } { last = $2 } END { exit bad || NR != n }'; then
+		pass
+	else
+		fail "$1.gp: its frames do not stand one below the other: $(grep 'rectangle from begin' "$1.gp")"
+	fi
+}
+framed held 2
+framed bytes 2
+framed look 1
+draw size --pp 4 -m 8 -s 1f1b --size 1600x900 --timeline size.svg
+draw both --pp 4 -m 8 -s 1f1b --size 1600x900 --with-memory --timeline both.svg
+placed size 0.5
+placed look 0.3
+placed held 0.1
+placed both 0.2
+placed bytes 0.1
+placed pairs 0.2
+
 # Speeds: a block for each level of time against the sustained one ---------------------------------------
 power=$(cd "$TOP_SRCDIR" && pwd)/tests/input/costs-power.ini
 draw speeds --pp 4 -m 8 --costs "$power" --runtime native -s zb-v --with-speed --timeline speeds.svg
