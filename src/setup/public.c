@@ -24,12 +24,9 @@ static PipesimSettingId find_setting(const char *option)
 
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
 		const PipesimSetting *setting = &pipesim_settings[id];
-		const gboolean runs = setting->group == PIPESIM_ALL_SHAPE ||
-				      setting->group == PIPESIM_ALL_COSTS ||
-				      setting->group == PIPESIM_ALL_MODEL ||
-				      setting->group == PIPESIM_ALL_NETWORK ||
-				      setting->group == PIPESIM_ALL_RUNTIME ||
-				      setting->group == PIPESIM_ALL_POWER ||
+		const gboolean runs = (setting->group > PIPESIM_NO_GROUP &&
+					      setting->group != PIPESIM_ALL_SAMPLES &&
+					      setting->group != PIPESIM_ALL_VIEW) ||
 				      id == PIPESIM_SET_COMPARE_AT;
 
 		if (runs && (strcmp(setting->name + 2, name) == 0 ||
