@@ -127,8 +127,8 @@ PIPESIM_API void pipesim_setup_free(PipesimSetup *setup);
  * (message-bytes, topology and so on), comm, the runtime by whose rules messages wait, and
  * compare-at. A run needs pp and microbatches.
  * @option: "pp" or "--pp"
- * @value: (nullable): as the program takes it: bare times are ms; NULL: no longer asked for. Of
- *   options that may be repeated, trace, one more.
+ * @value: (nullable): as the program takes it: bare times are ms; "" for an option without a value, as
+ *   pairs; NULL: no longer asked for. Of options that may be repeated, trace, one more.
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE where no such option is, or where @value means nothing by
  *   itself; what goes by costs and files is read by pipesim_setup_run(). @setup is then unchanged.

@@ -71,6 +71,26 @@ static gboolean reads_back(PipesimSetup *setup, const PipesimRun *run)
 	       pipesim_run_makespan(again) == pipesim_run_makespan(run);
 }
 
+/* Options without a value count, and no longer where they are taken back. */
+static const char *check_flags(void)
+{
+	g_autoptr(PipesimSetup) setup = ask();
+	g_autoptr(PipesimRun) plain = NULL, paired = NULL, again = NULL;
+
+	set(setup, "times", "F=1,I=1,W=1,FB=2.4");
+	plain = pipesim_setup_run(setup, "interleaved-1f1b", PIPESIM_WANT_FIGURES, NULL);
+	set(setup, "pairs", "");
+	paired = pipesim_setup_run(setup, "interleaved-1f1b", PIPESIM_WANT_FIGURES, NULL);
+	set(setup, "pairs", NULL);
+	again = pipesim_setup_run(setup, "interleaved-1f1b", PIPESIM_WANT_FIGURES, NULL);
+	if (plain == NULL || paired == NULL || again == NULL ||
+		pipesim_run_makespan(plain) != 28500000 ||
+		pipesim_run_makespan(paired) != 25200000 ||
+		pipesim_run_makespan(again) != 28500000)
+		return "pairs were ignored";
+	return pipesim_setup_set(setup, "pairs", "no", NULL) ? "a flag takes a value" : NULL;
+}
+
 /* Options by name, costs from memory, ops and messages of a run. */
 static const char *check_options(void)
 {
@@ -166,11 +186,13 @@ int main(void)
 		return fail("dualpipe 8/20 is not 66, 6, 48 at many costs", NULL);
 	if (pipesim_schedule_list()[0] == NULL)
 		return fail("no schedules", NULL);
-	wrong = check_options();
+	wrong = check_flags();
+	if (wrong == NULL)
+		wrong = check_options();
 	if (wrong == NULL)
 		wrong = check_stages();
 	if (wrong != NULL)
 		return fail(wrong, NULL);
-	puts("100%: Checks: 9, Failures: 0, Errors: 0");
+	puts("100%: Checks: 10, Failures: 0, Errors: 0");
 	return 0;
 }

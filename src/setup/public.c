@@ -62,6 +62,19 @@ gboolean pipesim_setup_set(
 		setup->list[id][n + 1] = NULL;
 		return TRUE;
 	}
+	if (pipesim_settings[id].argument == NULL) {
+		const gboolean was = setup->flag[id];
+
+		if (value != NULL && *value != '\0')
+			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
+				"%s: '%.64s'; it takes no value: \"\" asks for it",
+				pipesim_settings[id].name, value);
+		setup->flag[id] = value != NULL;
+		if (pipesim_setup_read(setup, error))
+			return TRUE;
+		setup->flag[id] = was;
+		return FALSE;
+	}
 	before = setup->text[id];
 	setup->text[id] = g_strdup(value);
 	if (pipesim_setup_read(setup, error)) {
