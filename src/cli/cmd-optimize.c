@@ -12,6 +12,8 @@
  * that is searched, and the same everywhere. */
 #define USUAL_WORK  G_GUINT64_CONSTANT(8000000000)
 #define LEAST_MOVES 20000
+/* Of fewer ops a move takes about as long. */
+#define LEAST_OPS 800
 /* Orders made by hand that are shown beside the one found. */
 #define MOST_STARTS 4
 
@@ -74,11 +76,12 @@ static gboolean read_placement(Optimize *o, GError **error)
 	return TRUE;
 }
 
+/* By which moves take longer. */
 static guint64 count_ops(const Optimize *o)
 {
 	const PipesimScenario *scenario = &o->setup->scenario;
 
-	return (guint64)scenario->ranks * scenario->microbatches * o->chunks * 3;
+	return MAX((guint64)scenario->ranks * scenario->microbatches * o->chunks * 3, LEAST_OPS);
 }
 
 /* Moves alone, time alone, both or the usual moves; @of has neither. */
