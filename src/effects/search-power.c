@@ -28,6 +28,42 @@ static gint step_of(double tau)
 
 /* The running load ---------------------------------------------------------------------- */
 
+/* Of the mean of what was drawn over all of @run. */
+static double begin_mean(
+	const PipesimHistory *run, const PipesimHistoryOp *ops, const double *load)
+{
+	double drawn = 0;
+
+	for (guint i = run->begin; i < run->end; i++)
+		drawn += load[ops[i].sort] * (double)ops[i].duration;
+	return run->length > 0 ? drawn / (double)run->length : 0;
+}
+
+/* Into @x the exponential mean with time constant @tau, ns, of what ops draw, in the middle of each. Nobody knows what
+ * was before a run: as much, on average, as in it. @load: by sort, and behind the last one what a waiting receive draws */
+static void follow_load(
+	const PipesimHistories *histories, double tau, const double *load, double *x)
+{
+	const PipesimHistoryOp *ops = (const PipesimHistoryOp *)(gpointer)histories->ops->data;
+	const double waiting = load[histories->sorts->len];
+
+	for (guint r = 0; r < histories->runs->len; r++) {
+		const PipesimHistory *run = &g_array_index(histories->runs, PipesimHistory, r);
+		double mean = begin_mean(run, ops, load);
+
+		for (guint i = run->begin; i < run->end; i++) {
+			const PipesimHistoryOp *op = &ops[i];
+			const double p = load[op->sort], rest = op->waited ? waiting : 0;
+			const double half = exp(-(double)op->duration / tau / 2);
+
+			if (op->gap > 0)
+				mean = rest + (mean - rest) * exp(-(double)op->gap / tau);
+			x[i] = p + (mean - p) * half;
+			mean = p + (x[i] - p) * half;
+		}
+	}
+}
+
 /* The running load of @form into f->x, unless it is there. */
 static void run_form(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
@@ -38,7 +74,7 @@ static void run_form(PipesimPowerSearch *f, const PipesimPowerForm *form)
 	load = g_new(double, f->n_sorts + (gsize)1);
 	for (guint s = 0; s <= f->n_sorts; s++)
 		load[s] = f->load[f->class_of[s]];
-	pipesim_running_load(f->histories, pipesim_power_constant(form->tau), load, f->x);
+	follow_load(f->histories, pipesim_power_constant(form->tau), load, f->x);
 	f->tau = form->tau;
 }
 
@@ -56,17 +92,42 @@ void pipesim_power_line(const PipesimPowerSearch *f, guint sort, const PipesimSu
 	gboolean negative, double *a, double *b)
 {
 	const PipesimPowerEnds *ends = &f->ends[sort];
+	const double spread = sums->n * sums->uu - sums->u * sums->u;
 
-	if (ends->full <= 0) {
-		pipesim_sums_line(sums, negative, a, b);
-	} else if (ends->sustained <= 0) {
-		pipesim_sums_from(sums, ends->full, negative, a, b);
-	} else {
+	*b = 0;
+	if (ends->full > 0 && ends->sustained > 0)
 		*b = ends->sustained - ends->full;
-		if (*b < 0 && !negative)
-			*b = 0;
+	else if (ends->full > 0 && sums->uu > 1e-9 * sums->n)
+		*b = (sums->du - ends->full * sums->u) / sums->uu;
+	else if (ends->full <= 0 && spread > 1e-9 * sums->n * sums->n)
+		*b = (sums->n * sums->du - sums->u * sums->d) / spread;
+	if (*b < 0 && !negative)
+		*b = 0;
+	if (ends->full > 0 && ends->sustained > 0)
 		*a = ends->sustained - *b;
-	}
+	else if (ends->full > 0 && (fabs(*b) > 0 || sums->n <= 0))
+		*a = ends->full;
+	else
+		*a = sums->n > 0 ? (sums->d - *b * sums->u) / sums->n : 1;
+}
+
+double pipesim_sums_left(const PipesimSums *sums, double a, double b)
+{
+	const double squares = sums->dd - 2 * a * sums->d - 2 * b * sums->du +
+			       2 * a * b * sums->u + a * a * sums->n + b * b * sums->uu;
+
+	return MAX(squares, 0);
+}
+
+double pipesim_sums_spread(const PipesimSums *sums)
+{
+	return sums->n > 0 ? pipesim_sums_left(sums, sums->d / sums->n, 0) : 0;
+}
+
+PipesimSums pipesim_sums_both(const PipesimSums *s)
+{
+	return (PipesimSums){s[0].n + s[1].n, s[0].u + s[1].u, s[0].uu + s[1].uu,
+		s[0].d + s[1].d, s[0].du + s[1].du, s[0].dd + s[1].dd};
 }
 
 /* f->sums of every @stride-th op. */

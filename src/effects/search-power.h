@@ -1,8 +1,6 @@
 /* The search for the form of a governor: private to fit-power.c. */
 #pragma once
 #include "effects/fit-power.h"
-#include "effects/lines.h"
-#include "effects/running-load.h"
 
 /* What is searched, in steps of a lattice: time constants in 1 ms * 1.02^i, the rest in 1/200. */
 #define PIPESIM_FORM_LEVELS 200
@@ -18,6 +16,11 @@ typedef struct {
 
 /* Halves of the bursts, each of which is told by what was fitted to the other. */
 #define PIPESIM_FOLDS 2
+
+/* Over measured points d at u. */
+typedef struct {
+	double n, u, uu, d, du, dd;
+} PipesimSums;
 
 typedef struct {
 	const PipesimHistories *histories;
@@ -52,6 +55,13 @@ void pipesim_power_apply(PipesimPowerSearch *search, const PipesimPowerForm *for
  * known; @negative: b may be below 0. */
 void pipesim_power_line(const PipesimPowerSearch *search, guint sort, const PipesimSums *sums,
 	gboolean negative, double *a, double *b);
+
+/** pipesim_sums_left: squares that a + b u leaves of the points. */
+double pipesim_sums_left(const PipesimSums *sums, double a, double b);
+/** pipesim_sums_spread: squares that their mean leaves. */
+double pipesim_sums_spread(const PipesimSums *sums);
+/** pipesim_sums_both: of the points of @sums[0] and @sums[1]. */
+PipesimSums pipesim_sums_both(const PipesimSums *sums);
 
 /** pipesim_power_score: what is left of the sums, each sort by its time: @seen of each half by itself and, last, of
  * all; @unseen of a half by lines through the other one, of sorts that are split. */
