@@ -23,9 +23,10 @@
 /* Bursts in either half of a sort that is split. */
 #define SPLIT_BURSTS 4
 /* Ops are left out that are so many times the spread of the others slower, and so much of their time. */
-#define EXCURSION_SPREADS 3
-#define LEAST_EXCURSION   0.03
-#define ROUNDS            3
+#define SLOW_SPREADS 3
+#define LEAST_SLOW   0.03
+/* Of search, outliers and ends; with two the steps of docs/accuracy.md are 0.04 points further off, 0.3 at most. */
+#define ROUNDS 3
 /* Of the ops of a sort so many parts, but at least so many ops, count as rested: those at the lowest running load. */
 #define RESTED_PART  20
 #define LEAST_RESTED 8
@@ -331,7 +332,7 @@ static void prepare(PipesimPowerSearch *f)
 }
 
 /* Leaves out what is far slower than @form says; returns how many ops. */
-static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *form)
+static guint leave_slow_outliers(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
 	g_autofree double *off = g_new(double, f->n_index), *sorted = NULL;
 	const guint n = f->n_index;
@@ -354,7 +355,7 @@ static guint leave_excursions(PipesimPowerSearch *f, const PipesimPowerForm *for
 		sorted[k] = fabs(off[k] - middle);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	/* The standard deviation of normal values is 1.4826 times their median distance. */
-	limit = middle + MAX(EXCURSION_SPREADS * 1.4826 * sorted[n / 2], LEAST_EXCURSION);
+	limit = middle + MAX(SLOW_SPREADS * 1.4826 * sorted[n / 2], LEAST_SLOW);
 	f->n_index = 0;
 	for (guint k = 0; k < n; k++)
 		if (off[k] <= limit)
@@ -430,7 +431,7 @@ static void search(
 		form = pipesim_power_search(f, round + 1 == ROUNDS, &unseen);
 		pipesim_power_apply(f, &form);
 		if (round + 1 < ROUNDS) {
-			fit->excursions += leave_excursions(f, &form);
+			fit->slow_outliers += leave_slow_outliers(f, &form);
 			find_ends(f, means);
 		}
 	}
@@ -496,7 +497,7 @@ PipesimPowerFit *pipesim_power_fit(
 	fit->bursts = histories->bursts;
 	fit->ranks = histories->ranks;
 	fit->first_ops = histories->first_ops;
-	fit->strays = histories->strays;
+	fit->outliers = histories->outliers;
 	if (fit->verdict != PIPESIM_POWER_FITTED)
 		return fit;
 	f.class_of = g_new0(guint32, f.n_sorts + (gsize)1);

@@ -38,9 +38,9 @@ typedef struct {
 	gint64 rested_clock,
 		loaded_clock; /* MHz, medians; PIPESIM_UNKNOWN: not in the series */
 	gint64 loaded_power;  /* mW, median */
-	/* Strays and excursions are left out: single ops, and stretches in which a chip ran far slower than the
+	/* Outliers are left out: single ops, and stretches in which a chip ran far slower than the
 	 * form says, as chips do for a fifth of a second when they drew too much. */
-	guint ops, first_ops, strays, excursions, runs, bursts, ranks;
+	guint ops, first_ops, outliers, slow_outliers, runs, bursts, ranks;
 	GArray *parts;         /* of PipesimPowerPart, in order of first appearance */
 	GStringChunk *strings; /* theirs */
 } PipesimPowerFit;
@@ -56,7 +56,7 @@ typedef struct {
  *
  * Tuned on the steps of docs/accuracy.md, mean and largest error of H200s and of an H100: 0.74 %, 1.5 % and 1.03 %, 2.4 %.
  * With a second, slower mean 0.72 %, 1.5 % and 2.21 %, 6.4 %; without loads by kind 0.69 %, 1.7 % and 1.99 %, 4.9 %; without
- * ends that were seen 0.81 %, 2.4 % and 0.69 %, 1.4 %; with excursions 0.75 %, 1.5 % and 1.32 %, 3.8 %.
+ * ends that were seen 0.81 %, 2.4 % and 0.69 %, 1.4 %; with slow outliers 0.75 %, 1.5 % and 1.32 %, 3.8 %.
  * @means: sustained times are means, as those of costs
  * @whole: component whose phases are a micro-batch, as "layer"; NULL: all of them are
  *

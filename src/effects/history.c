@@ -13,7 +13,7 @@
 /* Ops of the same sort on either side that say what one takes, and the part that it may be off: more than what
  * rest makes an op faster. */
 #define NEIGHBOURS 4
-#define STRAY      4
+#define OUTLIER    4
 
 typedef struct {
 	const PipesimTraceRow *row;
@@ -179,7 +179,7 @@ static void settle_sort(
 {
 	const guint n = index->len;
 	g_autofree gint64 *times = g_new(gint64, MAX(n, 2u * NEIGHBOURS + 1));
-	g_autofree gboolean *stray = g_new0(gboolean, n + (gsize)1);
+	g_autofree gboolean *outlier = g_new0(gboolean, n + (gsize)1);
 
 	for (guint i = 0; i < n; i++) {
 		const guint from = i > NEIGHBOURS ? i - NEIGHBOURS : 0;
@@ -191,15 +191,15 @@ static void settle_sort(
 			times[k - from] =
 				op_at(histories, g_array_index(index, guint, k))->duration;
 		usual = median_of(times, to - from);
-		stray[i] = ABS(own - usual) > usual / STRAY;
+		outlier[i] = ABS(own - usual) > usual / OUTLIER;
 	}
 	sort->n = 0;
 	for (guint i = 0; i < n; i++) {
 		PipesimHistoryOp *op = op_at(histories, g_array_index(index, guint, i));
 
-		if (stray[i]) {
+		if (outlier[i]) {
 			op->fitted = FALSE;
-			histories->strays++;
+			histories->outliers++;
 		} else {
 			times[sort->n++] = op->duration;
 		}

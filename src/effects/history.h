@@ -42,14 +42,14 @@ typedef struct {
 	GArray *ops;   /* of PipesimHistoryOp */
 	GArray *runs;  /* of PipesimHistory */
 	guint bursts;
-	guint first_ops, strays; /* left out: first of a burst; far from their neighbours */
-	guint ranks;             /* (trace, rank) that have one */
+	guint first_ops, outliers; /* left out: first of a burst; far from their neighbours */
+	guint ranks;               /* (trace, rank) that have one */
 } PipesimHistories;
 
 /**
  * pipesim_histories_new: the rows of series governor and waiting of @traces. Ops are fitted unless they are not of
  * status ok, wait, begin a burst or the first 300 ms of a run, whose state nobody knows, or are
- * strays: more than a quarter off the median of the ops of their sort around them. A chip that has rested
+ * outliers: more than a quarter off the median of the ops of their sort around them. A chip that has rested
  * is up to a sixth faster than one that has not, so that closer ones may be as they should.
  *
  * Returns: (transfer full): without runs where there is no such row. NULL with PIPESIM_ERROR_PARSE

@@ -51,7 +51,7 @@ static gboolean is_wanted(const PipesimTraceRow *row, const Wish *wish)
 	       g_str_equal(row->what.component, wish->component);
 }
 
-/* The mean of those, without strays; 0 where there is none. *@n is raised by how many there are. */
+/* The mean of those, without outliers; 0 where there is none. *@n is raised by how many there are. */
 static double mean_of(const Task *task, const Wish *wish, guint *n)
 {
 	g_autoptr(GArray) times = g_array_new(FALSE, FALSE, sizeof(gint64));

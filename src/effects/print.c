@@ -68,7 +68,7 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 		"begin a "
 		"burst, %u strays, %u of excursions\n",
 		fit->ops, fit->bursts, fit->runs, fit->ranks, fit->ranks == 1 ? "" : "s",
-		fit->first_ops, fit->strays, fit->excursions);
+		fit->first_ops, fit->outliers, fit->slow_outliers);
 	g_string_append_printf(out,
 		"  running load: a mean of %.1f ms; ops slow down from %.3f to 1\n",
 		ms(fit->time_constant), ratio(fit->threshold));
@@ -293,8 +293,8 @@ static void put_power(PipesimJson *json, const Both *of, guint index G_GNUC_UNUS
 	PIPESIM_MEMBER(json, "bursts", COUNT, fit->bursts);
 	PIPESIM_MEMBER(json, "ops", COUNT, fit->ops);
 	PIPESIM_MEMBER(json, "first_ops", COUNT, fit->first_ops);
-	PIPESIM_MEMBER(json, "strays", COUNT, fit->strays);
-	PIPESIM_MEMBER(json, "excursions", COUNT, fit->excursions);
+	PIPESIM_MEMBER(json, "strays", COUNT, fit->outliers);
+	PIPESIM_MEMBER(json, "excursions", COUNT, fit->slow_outliers);
 	PIPESIM_MEMBER(json, "gpus", COUNT, fit->ranks);
 	if (PIPESIM_WHERE(json, is_fitted(of->effects)))
 		put_fit(json, fit);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Of a mean: single ops that something else went on in, a quarter off the median. */
-#define STRAY 4
+#define OUTLIER 4
 
 static void group_free(gpointer data)
 {
@@ -235,7 +235,7 @@ gint64 pipesim_trace_group_mean(const PipesimTraceGroup *group)
 			&g_array_index(group->repetitions, PipesimRepetition, i);
 		const gint64 difference = repetition->service - median;
 
-		if (!repetition->kept || ABS(difference) > median / STRAY)
+		if (!repetition->kept || ABS(difference) > median / OUTLIER)
 			continue;
 		off += (double)difference;
 		n++;
@@ -256,7 +256,7 @@ double pipesim_mean_of_usual(GArray *times)
 	for (guint i = 0; i < times->len; i++) {
 		const gint64 time = g_array_index(times, gint64, i);
 
-		if (ABS(time - median) > median / STRAY)
+		if (ABS(time - median) > median / OUTLIER)
 			continue;
 		sum += (double)time;
 		kept++;

@@ -22,7 +22,7 @@ FakeGpu fake_gpu(void)
 		.load = {1, 1},
 		.noise = 0.01,
 		.launch = 0.5,
-		.stray = 0.6,
+		.outlier = 0.6,
 		.slow = 1,
 		.clocks = TRUE,
 	};
@@ -110,9 +110,9 @@ static double work(const FakeGpu *gpu, State *state, guint kind, gboolean first)
 	if (first)
 		left += gpu->launch;
 	if (fmod(state->worked, 1000) > 800)
-		left *= 1 + gpu->excursion;
+		left *= 1 + gpu->slow_outlier;
 	if (state->rep % 97 == 96)
-		left += gpu->stray;
+		left += gpu->outlier;
 	while (left > 0) {
 		const double u = throttle(gpu, state);
 		const double rate =
@@ -185,7 +185,7 @@ FakeGpu fake_of_fit(const FakeGpu *like, const PipesimPowerFit *fit)
 	FakeGpu gpu = *like;
 
 	gpu.n_means = gpu.order[0] = 1;
-	gpu.noise = gpu.launch = gpu.stray = 0;
+	gpu.noise = gpu.launch = gpu.outlier = 0;
 	gpu.tau[0] = (double)fit->time_constant / 1e6;
 	gpu.weight[0] = 1;
 	gpu.threshold = (double)fit->threshold / 1e6;

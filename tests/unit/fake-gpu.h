@@ -16,12 +16,12 @@ typedef struct {
 	guint n_kinds;
 	const char *component[FAKE_KINDS], *phase[FAKE_KINDS];
 	double sustained[FAKE_KINDS], full[FAKE_KINDS], load[FAKE_KINDS];
-	double noise;     /* of a duration, at most; uniform */
-	double launch;    /* that the first op of a burst takes longer */
-	double stray;     /* every 97th op takes so much longer */
-	double excursion; /* that ops take longer during the last fifth of every second of work */
-	double hump;      /* that ops take longer at half the throttle, than on a line */
-	double slow;      /* that every op of this chip takes longer, as a factor */
+	double noise;        /* of a duration, at most; uniform */
+	double launch;       /* that the first op of a burst takes longer */
+	double outlier;      /* every 97th op takes so much longer */
+	double slow_outlier; /* that ops take longer during the last fifth of every second of work */
+	double hump;         /* that ops take longer at half the throttle, than on a line */
+	double slow;         /* that every op of this chip takes longer, as a factor */
 	gboolean clocks; /* rows have clocks and power */
 } FakeGpu;
 

@@ -90,7 +90,7 @@ START_TEST(durations_are_those_of_the_chip)
 	gint64 total = 0, says = 0;
 	guint i = 0;
 
-	gpu.noise = gpu.launch = gpu.stray = 0;
+	gpu.noise = gpu.launch = gpu.outlier = 0;
 	fake_run(&gpu, steps, G_N_ELEMENTS(steps), "", 0, NULL, is);
 	for (guint s = 0; s < G_N_ELEMENTS(steps); s++) {
 		for (guint op = 0; op < 2 * steps[s].layers; op++) {

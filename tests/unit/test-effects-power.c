@@ -40,7 +40,7 @@ static double off_by(const FakeGpu *truth, const PipesimPowerFit *fit, gboolean 
 	g_autoptr(GArray) says = g_array_new(FALSE, FALSE, sizeof(gint64));
 	double worst = 0, sum = 0;
 
-	quiet.noise = quiet.launch = quiet.stray = 0;
+	quiet.noise = quiet.launch = quiet.outlier = 0;
 	if (fit->waiting_load == PIPESIM_UNKNOWN)
 		quiet.waiting = found.waiting = 0;
 	fake_run(&quiet, unseen, G_N_ELEMENTS(unseen), "", 0, NULL, is);
@@ -121,16 +121,16 @@ START_TEST(other_governors_are_met)
 END_TEST
 
 /* Now and then a chip runs far slower for a fifth of a second, whatever it did before. */
-START_TEST(excursions_are_left_out)
+START_TEST(slow_outliers_are_left_out)
 {
 	FakeGpu gpu = fake_gpu();
 
-	gpu.excursion = 0.12;
+	gpu.slow_outlier = 0.12;
 	g_autofree char *text = fake_series(&gpu, FALSE);
 	g_autoptr(PipesimPowerFit) fit = fit_of(text);
-	ck_assert_uint_gt(fit->excursions, fit->ops / 20);
-	ck_assert_uint_lt(fit->excursions, fit->ops / 4);
-	gpu.excursion = 0;
+	ck_assert_uint_gt(fit->slow_outliers, fit->ops / 20);
+	ck_assert_uint_lt(fit->slow_outliers, fit->ops / 4);
+	gpu.slow_outlier = 0;
 	ck_assert_double_lt(worst_of(&gpu, fit), 0.01);
 }
 END_TEST
@@ -317,9 +317,9 @@ START_TEST(histories_are_put_together)
 }
 END_TEST
 
-/* Where ops are long, few of a burst have rested: they differ from all of their neighbours and are no strays, and full
+/* Where ops are long, few of a burst have rested: they differ from all of their neighbours and are no outliers, and full
  * speed is theirs. */
-START_TEST(rest_is_no_stray)
+START_TEST(rest_is_no_outlier)
 {
 	g_autoptr(GString) csv = g_string_new(TRACE_TOP FAKE_COLUMNS);
 	gint64 at = 0;
@@ -344,7 +344,7 @@ START_TEST(rest_is_no_stray)
 	g_autoptr(PipesimPowerFit) fit = fit_of(csv->str);
 	const PipesimPowerPart *part = pipesim_power_find(fit, "layer", PIPESIM_F);
 
-	ck_assert_uint_eq(fit->strays, 1);
+	ck_assert_uint_eq(fit->outliers, 1);
 	ck_assert_int_eq(fit->verdict, PIPESIM_POWER_FITTED);
 	ck_assert_double_eq_tol((double)part->full_speed / 1e6, 0.86, 0.003);
 }
@@ -409,7 +409,7 @@ Suite *effects_power_suite(void)
 	tcase_set_timeout(fit, 60);
 	tcase_add_loop_test(fit, governors_are_recovered, 0, G_N_ELEMENTS(governors));
 	tcase_add_loop_test(fit, other_governors_are_met, 0, 2);
-	tcase_add_test(fit, excursions_are_left_out);
+	tcase_add_test(fit, slow_outliers_are_left_out);
 	tcase_add_test(fit, waits_draw_something);
 	tcase_add_test(fit, pauses_of_series_waiting_are_waits);
 	tcase_add_test(fit, loads_are_told_apart);
@@ -418,7 +418,7 @@ Suite *effects_power_suite(void)
 	tcase_add_test(fit, reversed_and_bent_fits_are_told);
 	tcase_add_loop_test(fit, little_is_not_fitted, 0, G_N_ELEMENTS(little));
 	tcase_add_test(fit, histories_are_put_together);
-	tcase_add_test(fit, rest_is_no_stray);
+	tcase_add_test(fit, rest_is_no_outlier);
 	tcase_add_test(fit, origins_do_not_matter);
 	tcase_add_test(fit, ops_without_time_keep_their_place);
 	tcase_add_test(fit, histories_are_of_one_stream);
