@@ -219,13 +219,6 @@ static gint64 time_of(const Pair *pair, guint rank)
 									   : at->b.at;
 }
 
-gboolean pipesim_difference_comparable(const PipesimRun *a, const PipesimRun *b)
-{
-	return pipesim_shape_parts(&a->shape) == pipesim_shape_parts(&b->shape) &&
-	       a->shape.ranks == b->shape.ranks &&
-	       a->shape.microbatches == b->shape.microbatches;
-}
-
 guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b)
 {
 	guint32 same = 0;

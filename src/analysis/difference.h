@@ -35,12 +35,8 @@ typedef struct {
 	PipesimRankDifference *rank;
 } PipesimDifference;
 
-/** pipesim_difference_comparable: whether both have as many ranks and micro-batches, in as many
- * parts. */
-gboolean pipesim_difference_comparable(const PipesimRun *a, const PipesimRun *b);
-
-/** pipesim_difference_same_ops: of two that are comparable and have ops, how many stand in both
- * in the same order, of each rank from its first on. */
+/** pipesim_difference_same_ops: of two with as many ranks, which have ops, how many stand in
+ * both in the same order, of each rank from its first on. */
 guint32 pipesim_difference_same_ops(const PipesimRun *a, const PipesimRun *b);
 
 /**

@@ -134,7 +134,9 @@ static const struct {
 	[PIPESIM_FILE_PROFILE] = {is_profile, "a profiler's trace", "give it to --trace"},
 };
 
-PipesimFileKind pipesim_file_kind(const char *head)
+/* What the file is that begins with @head, text; PIPESIM_FILE_UNKNOWN where nothing tells, though
+ * its reader may take it. */
+static PipesimFileKind kind_of(const char *head)
 {
 	PipesimFileKind kind = PIPESIM_FILE_UNKNOWN + 1;
 
@@ -160,7 +162,7 @@ PipesimInput *pipesim_input_open_as(const char *path, PipesimFileKind wanted, GE
 	if (input == NULL || !pipesim_input_peek(input, HEAD, &data, &length, error))
 		return NULL;
 	g_autofree char *head = g_strndup(data, MIN(length, HEAD));
-	kind = pipesim_file_kind(head);
+	kind = kind_of(head);
 	if (kind == PIPESIM_FILE_UNKNOWN || kind == wanted ||
 		(wanted == PIPESIM_FILE_TRACE && kind == PIPESIM_FILE_PROFILE))
 		return g_steal_pointer(&input);

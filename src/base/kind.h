@@ -25,10 +25,6 @@ typedef enum {
 	PIPESIM_N_FILES,
 } PipesimFileKind;
 
-/** pipesim_file_kind: what the file is that begins with @head, text; PIPESIM_FILE_UNKNOWN where
- * nothing tells, though its reader may take it. */
-PipesimFileKind pipesim_file_kind(const char *head);
-
 /** pipesim_file_kind_name: with its article: "a costs file"; NULL of PIPESIM_FILE_UNKNOWN. */
 const char *pipesim_file_kind_name(PipesimFileKind kind);
 

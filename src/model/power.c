@@ -243,7 +243,8 @@ PipesimPowerState pipesim_power_repeat(const PipesimPower *power,
 
 /* Another limit -------------------------------------------------------------------------- */
 
-gboolean pipesim_power_depends(const PipesimPower *power)
+/* Whether the time of some kind of op changes with the load. */
+static gboolean depends(const PipesimPower *power)
 {
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
 		if (power->full_speed[kind] != power->sustained[kind])
@@ -291,7 +292,7 @@ gboolean pipesim_power_set_limit(
 			"%s: the costs do not say at which limit they were measured; give "
 			"limit_w in [power]",
 			what);
-	if (!pipesim_power_depends(power) || power->threshold == 0)
+	if (!depends(power) || power->threshold == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"%s: %s, so that nothing tells what another limit does", what,
 			power->threshold == 0 ? "the threshold in [power] is 0"

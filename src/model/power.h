@@ -69,9 +69,6 @@ PipesimPower *pipesim_power_copy(const PipesimPower *power);
 void pipesim_power_free(PipesimPower *power);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipesimPower, pipesim_power_free)
 
-/** pipesim_power_depends: whether the time of some kind of op changes with the load. */
-gboolean pipesim_power_depends(const PipesimPower *power);
-
 /**
  * pipesim_power_set_limit: as the chip would do with a power limit of @watts, from what was measured at its
  * own. Assumes that what it draws goes as load x speed^e: then the threshold, which is the load that

@@ -25,7 +25,8 @@ PipesimStages *pipesim_stages_copy(const PipesimStages *layout)
 	return copy;
 }
 
-PipesimStages *pipesim_stages_of(
+/* @counts layers of each of @stages, first to last. */
+static PipesimStages *stages_of(
 	const PipesimTransformer *model, const gint64 *counts, guint stages)
 {
 	PipesimStages *layout = g_new0(PipesimStages, 1);
@@ -65,7 +66,7 @@ PipesimStages *pipesim_stages_even(
 		counts[0]--;
 		counts[stages - 1]--;
 	}
-	return pipesim_stages_of(model, counts, stages);
+	return stages_of(model, counts, stages);
 }
 
 /* Reading -------------------------------------------------------------------------------- */

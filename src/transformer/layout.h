@@ -26,11 +26,6 @@ typedef struct {
 PipesimStages *pipesim_stages_even(
 	const PipesimTransformer *model, guint stages, GError **error);
 
-/** pipesim_stages_of: @counts layers of each of @stages, first to last. They are all that there
- * are. */
-PipesimStages *pipesim_stages_of(
-	const PipesimTransformer *model, const gint64 *counts, guint stages);
-
 /**
  * pipesim_stages_parse: Megatron's string for the layers of @model.
  * @what: how messages call @text

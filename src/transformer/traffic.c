@@ -139,6 +139,28 @@ static void add_mlp(Work *x)
 	add_up(x, (x->g + 1) * x->h * ffn / x->t);
 }
 
+/* Rows of a micro-batch that the experts of a rank compute. */
+static double rows_of_experts(const PipesimTransformer *model, const PipesimTraining *training)
+{
+	const double balanced = (double)pipesim_training_tokens(training) *
+				(double)model->per_token * (double)training->etp /
+				(double)training->tp;
+
+	return training->routing.den > 0 ? balanced * (double)training->routing.num /
+						   (double)training->routing.den
+					 : balanced;
+}
+
+/* What the products of experts compute over what they must, >= 1: each expert's rows fill whole
+ * tiles. */
+static double padding(const PipesimTransformer *model, const PipesimTraining *training)
+{
+	const double experts = (double)model->experts / (double)training->ep;
+	const double rows = rows_of_experts(model, training) / MAX(experts, 1);
+
+	return rows > 0 ? ceil(rows / PIPESIM_TILE_ROWS) * PIPESIM_TILE_ROWS / rows : 1;
+}
+
 /* Rows are copied into the order of experts, and back: on one rank once each way; over several ranks those that arrive
  * are put in the order of local experts once more. */
 static void add_experts(Work *x)
@@ -147,7 +169,7 @@ static void add_experts(Work *x)
 	const PipesimTraining *training = x->training;
 	const double fe = (double)(model->expert_ffn / training->etp);
 	const double fs = (double)model->shared_ffn;
-	const double rows = pipesim_traffic_rows(model, training);
+	const double rows = rows_of_experts(model, training);
 	const double copies = training->ep > 1 ? 14 : 6;
 	const gboolean all = drops(x, PIPESIM_RECOMPUTE_MOE);
 	const double weights =
@@ -167,7 +189,7 @@ static void add_experts(Work *x)
 	/* Each expert's products are kernels of their own, which first wait for its weights. */
 	x->traffic->loaded[F] += (training->fp8 ? 1 : 2) * weights;
 	x->traffic->loaded[I] += (training->fp8 ? 1 : 2) * weights * (all ? 2 : 1);
-	x->traffic->padding = pipesim_traffic_padding(model, training);
+	x->traffic->padding = padding(model, training);
 }
 
 /* Bytes for a logit, F and I: others than TransformerEngine's convert to FP32, exponentiate in place, and scale the
@@ -214,23 +236,4 @@ void pipesim_traffic_sum(const PipesimTransformer *model, const PipesimTraining 
 		add_norm(&x, x.h * x.Tp);
 		add_loss(&x);
 	}
-}
-
-double pipesim_traffic_rows(const PipesimTransformer *model, const PipesimTraining *training)
-{
-	const double balanced = (double)pipesim_training_tokens(training) *
-				(double)model->per_token * (double)training->etp /
-				(double)training->tp;
-
-	return training->routing.den > 0 ? balanced * (double)training->routing.num /
-						   (double)training->routing.den
-					 : balanced;
-}
-
-double pipesim_traffic_padding(const PipesimTransformer *model, const PipesimTraining *training)
-{
-	const double experts = (double)model->experts / (double)training->ep;
-	const double rows = pipesim_traffic_rows(model, training) / MAX(experts, 1);
-
-	return rows > 0 ? ceil(rows / PIPESIM_TILE_ROWS) * PIPESIM_TILE_ROWS / rows : 1;
 }

@@ -14,11 +14,3 @@
 /** pipesim_traffic_sum: of one @part, for PipesimTermSum.traffic. */
 void pipesim_traffic_sum(const PipesimTransformer *model, const PipesimTraining *training,
 	PipesimPart part, PipesimMoved *traffic);
-
-/** pipesim_traffic_rows: rows of a micro-batch that the experts of a rank compute. */
-double pipesim_traffic_rows(const PipesimTransformer *model, const PipesimTraining *training);
-
-/** pipesim_traffic_padding: what the products of experts compute over what they must, >= 1:
- * each expert's rows fill whole tiles. */
-double pipesim_traffic_padding(
-	const PipesimTransformer *model, const PipesimTraining *training);
