@@ -50,7 +50,8 @@ PipesimExit pipesim_command_run(
 /** pipesim_command_json: the JSON of @command, of what it found. */
 void pipesim_command_json(const PipesimCommand *command, gconstpointer of, GString *out);
 
-/** pipesim_keys: every key that JSON of a command has, in lines "COMMAND PATH KIND" with tabs between. */
+/** pipesim_keys: every key that JSON of a command has, in lines "COMMAND PATH KIND" with tabs
+ * between. */
 GString *pipesim_keys(void);
 
 /** pipesim_completion: the rows of the completions, which bash, zsh and fish read alike:
@@ -59,7 +60,7 @@ GString *pipesim_keys(void);
  *   _pipesim_operand NAME VALUE
  *   _pipesim_option 'NAME ...' --option -o ARGUMENT VALUE HELP
  *
- * An empty ARGUMENT: a flag; one that ends with "...": may stand several times. VALUE: the words that
- * it may be; "@csv ini" files of these extensions, "@*" any; "@name" of a schedule, "@schedule" that or
- * a file, "@schedules" a list of these; "" is not known. */
+ * An empty ARGUMENT: a flag; one that ends with "...": may stand several times. VALUE: the
+ * words that it may be; "@csv ini" files of these extensions, "@*" any; "@name" of a schedule,
+ * "@schedule" that or a file, "@schedules" a list of these; "" is not known. */
 GString *pipesim_completion(void);

@@ -443,7 +443,8 @@ static void write_shards(const Trace *trace, guint rank)
 	}
 }
 
-/* When receives sit on a rank and wait, on a track of its own: apart by whether an op runs beside them. */
+/* When receives sit on a rank and wait, on a track of its own: apart by whether an op runs
+ * beside them. */
 static void write_stays(const Trace *trace, guint rank)
 {
 	const PipesimStep *step = trace->run->step;

@@ -1,12 +1,14 @@
-/* Every figure of a run, once: the text tables, JSON, CSV and the rows of sweeps follow from this.
+/* Every figure of a run, once: the text tables, JSON, CSV and the rows of sweeps follow from
+ * this.
  *
  *   FIGURE(ID, KIND, value, where it stands ...)
  *   SWEPT(ID, KIND, value, where it stands ...)   also of each point of a sweep; never a text
  *
- * The value is an expression over @run and its @report, @comm, @links and @power (NULL where it has none),
- * over @comparison (NULL in a sweep) and @index: the rank or link of a figure that is of each.
- * UNKNOWN, or NAN or NULL by its kind, says that there is none. Their order is that of JSON, of the
- * columns of CSV and of a sweep's rows; the columns of a text table are numbered. */
+ * The value is an expression over @run and its @report, @comm, @links and @power (NULL where it
+ * has none), over @comparison (NULL in a sweep) and @index: the rank or link of a figure that
+ * is of each. UNKNOWN, or NAN or NULL by its kind, says that there is none. Their order is that
+ * of JSON, of the columns of CSV and of a sweep's rows; the columns of a text table are
+ * numbered. */
 
 SWEPT(RANKS, COUNT, run->shape.ranks, .csv = "pp", .sweep = "ranks")
 FIGURE(RANKS_AT_STAGES, COUNT,
@@ -46,7 +48,8 @@ FIGURE(DIFFERENCE, TIME, report->published.has_bubble ? report->published.differ
 	.object = "bubble", .json = "difference_ms", .csv = "bubble_difference_ms",
 	.text = {PIPESIM_OF_RUNS, 12, "formula", "off by", FALSE})
 
-/* What of the largest bubble is no wait for other ranks: the busiest rank has that much more to do. */
+/* What of the largest bubble is no wait for other ranks: the busiest rank has that much more to
+ * do. */
 FIGURE(IMBALANCE, TIME, imbalance_of(run), .object = "bubble", .json = "imbalance_ms",
 	.text = {PIPESIM_OF_RUNS, 8, "bubble", "imbal.", FALSE})
 

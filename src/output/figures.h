@@ -68,8 +68,8 @@ const PipesimFigure *pipesim_figure(PipesimFigureId id);
 PipesimValue pipesim_figure_value(const PipesimFigure *figure,
 	const PipesimComparison *comparison, const PipesimRun *run, guint index);
 
-/** pipesim_figure_asked: FALSE for one of messages that wait for each other, or of a model that has
- * times, where @comparison has none. */
+/** pipesim_figure_asked: FALSE for one of messages that wait for each other, or of a model that
+ * has times, where @comparison has none. */
 gboolean pipesim_figure_asked(const PipesimFigure *figure, const PipesimComparison *comparison);
 
 /** pipesim_figure_known: whether a run of @comparison has a value of the figure @id. */
@@ -88,11 +88,13 @@ typedef struct {
 char *pipesim_value_print(
 	PipesimFigureKind kind, PipesimValue value, const PipesimNumbers *numbers);
 
-/** pipesim_figure_member: writes it as a member @key; other arguments as of pipesim_figure_value(). */
+/** pipesim_figure_member: writes it as a member @key; other arguments as of
+ * pipesim_figure_value(). */
 void pipesim_figure_member(PipesimJson *json, const char *key, const PipesimFigure *figure,
 	const PipesimComparison *comparison, const PipesimRun *run, guint index);
 
-/** pipesim_comparison_members: all that JSON has of the PipesimComparison @of; NULL where @json asks for names. */
+/** pipesim_comparison_members: all that JSON has of the PipesimComparison @of; NULL where @json
+ * asks for names. */
 void pipesim_comparison_members(PipesimJson *json, gconstpointer of);
 
 /** pipesim_figures_of_point: the @values, by id, of a @run with a result. */

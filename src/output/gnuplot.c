@@ -69,8 +69,8 @@ void pipesim_gnuplot_free(PipesimGnuplot *picture)
 
 /* Script ------------------------------------------------------------------------------------- */
 
-/* A quote is two, but gnuplot 5.4 ends a string at the second pair of a row, and takes a pair behind
- * the opening quote for an empty string: such quotes stand in a string of their own. */
+/* A quote is two, but gnuplot 5.4 ends a string at the second pair of a row, and takes a pair
+ * behind the opening quote for an empty string: such quotes stand in a string of their own. */
 static void quote_bytes(GString *out, const char *text)
 {
 	const char *p = text;

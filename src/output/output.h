@@ -44,9 +44,9 @@ const char *pipesim_output_names(void);
  * @gnuplot: program to call
  *
  * Returns: FALSE with PIPESIM_ERROR_USAGE for another extension or a size that is too small,
- * PIPESIM_ERROR_CONSTRAINT where no run has a result or no op takes time, PIPESIM_ERROR_LIMIT where memory does not suffice,
- * PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the .gp and .dat stay),
- * PIPESIM_ERROR_WRITE.
+ * PIPESIM_ERROR_CONSTRAINT where no run has a result or no op takes time, PIPESIM_ERROR_LIMIT
+ * where memory does not suffice, PIPESIM_ERROR_EXTERNAL where gnuplot is missing or fails (the
+ * .gp and .dat stay), PIPESIM_ERROR_WRITE.
  */
 gboolean pipesim_picture_write(const PipesimComparison *comparison, const char *path,
 	const PipesimStyle *style, const PipesimView *view, const char *gnuplot,
@@ -61,14 +61,14 @@ void pipesim_timeline_text(const PipesimComparison *comparison, const PipesimVie
 gboolean pipesim_chrome_trace_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 
-/** pipesim_page_write: a page of HTML for a browser, one file with everything in it: tables, notes, costs,
- * the timelines and what ranks hold, of each run whose ops were kept, as far as they fit. FALSE with
- * PIPESIM_ERROR_WRITE. */
+/** pipesim_page_write: a page of HTML for a browser, one file with everything in it: tables,
+ * notes, costs, the timelines and what ranks hold, of each run whose ops were kept, as far as
+ * they fit. FALSE with PIPESIM_ERROR_WRITE. */
 gboolean pipesim_page_write(
 	const PipesimComparison *comparison, const char *path, GError **error);
 
-/** pipesim_page_left_out: which timelines are not on the page, why, and what helps; NULL where all are. For
- * g_free(). */
+/** pipesim_page_left_out: which timelines are not on the page, why, and what helps; NULL where
+ * all are. For g_free(). */
 char *pipesim_page_left_out(const PipesimComparison *comparison);
 
 /**

@@ -1,5 +1,6 @@
-/* A page that shows a comparison in a browser: page/page.html with the data as JSON in its middle. What
- * is drawn, printed and sorted there is made of that JSON by the scripts beside it. */
+/* A page that shows a comparison in a browser: page/page.html with the data as JSON in its
+ * middle. What is drawn, printed and sorted there is made of that JSON by the scripts beside
+ * it. */
 #include "config.h"
 
 #include <string.h>
@@ -15,7 +16,8 @@
 
 #include "output/page-template.h"
 
-/* Most single ops of a page, all schedules together: 40 bytes each, and what a browser draws well. */
+/* Most single ops of a page, all schedules together: 40 bytes each, and what a browser draws
+ * well. */
 #define MAX_OPS 200000
 /* Most ranks of a timeline: a line of pixels each, on canvases that browsers have. */
 #define MAX_RANKS 4096
@@ -65,8 +67,8 @@ static guint count_rows(const PipesimRun *run, PipesimTextTable which)
 	return which == PIPESIM_OF_LINKS ? 1 : run->report->links->n;
 }
 
-/* A table of the text as columns, and of each run the rows. Titles are for readers, scripts go by the key
- * of a column in CSV or JSON. */
+/* A table of the text as columns, and of each run the rows. Titles are for readers, scripts go
+ * by the key of a column in CSV or JSON. */
 static void write_table(PipesimJson *json, const PipesimComparison *comparison, const char *key,
 	PipesimTextTable which)
 {
@@ -308,8 +310,8 @@ enum {
 	PARTS,
 };
 
-/* Wherever what is held changes; of @what at PARTS also ahead of all ops. Moments are twice the number of an op on its
- * rank when that starts, one more when it ends. */
+/* Wherever what is held changes; of @what at PARTS also ahead of all ops. Moments are twice the
+ * number of an op on its rank when that starts, one more when it ends. */
 static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *costs,
 	const char *key, guint what)
 {
@@ -337,7 +339,8 @@ static void write_held(PipesimJson *json, const Lane *lane, const PipesimCosts *
 	pipesim_json_close(json);
 }
 
-/* Bytes from "rest" on, and of what kinds they are; where the rank first holds more than it may. */
+/* Bytes from "rest" on, and of what kinds they are; where the rank first holds more than it
+ * may. */
 static void write_bytes(PipesimJson *json, const Lane *lane, const PipesimCosts *costs)
 {
 	const PipesimReport *report = lane->run->report;
@@ -457,8 +460,8 @@ static void write_timeline(
 	pipesim_json_close(json);
 }
 
-/* Of each run whether its ops are on the page: as many as fit, the best first, then in the order asked for.
- * Returns how many ops are not. */
+/* Of each run whether its ops are on the page: as many as fit, the best first, then in the
+ * order asked for. Returns how many ops are not. */
 static guint64 choose_timelines(const PipesimComparison *comparison, gboolean *shown)
 {
 	const guint n = comparison->runs->len;

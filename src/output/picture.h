@@ -4,11 +4,11 @@
 #pragma once
 #include "output/timeline-layout.h"
 
-/* Blocks of the .dat file: of each kind and shade, the outlines of pairs and of the critical path,
- * and strips below the boxes of a rank: what it sends and what it receives, where messages wait for
- * each other. Pale: from the moment an end is issued to that at which the message moves; of receives between
- * pale and dark where ops run beside them. Those that move come last: they are short. Then what ranks
- * hold. */
+/* Blocks of the .dat file: of each kind and shade, the outlines of pairs and of the critical
+ * path, and strips below the boxes of a rank: what it sends and what it receives, where
+ * messages wait for each other. Pale: from the moment an end is issued to that at which the
+ * message moves; of receives between pale and dark where ops run beside them. Those that move
+ * come last: they are short. Then what ranks hold. */
 #define PIPESIM_N_STRIPS 5
 
 enum {

@@ -88,8 +88,8 @@ static void fill_speeds(const PipesimRun *run, guint rank, PipesimColumns *colum
 /* Messages ----------------------------------------------------------------------------------- */
 
 /* In each column of pixels the share of its time that messages move is dark, the share that only
- * one end is there pale, and in between where that is a receive beside an op: of PipesimColumns what is busy
- * by way and state. */
+ * one end is there pale, and in between where that is a receive beside an op: of PipesimColumns
+ * what is busy by way and state. */
 enum {
 	MOVES,
 	WAITS,
@@ -192,8 +192,8 @@ static void choose_colours(const PipesimTheme *theme, Canvas *canvas)
 	pipesim_theme_rgb(theme->paper, canvas->speeds[N_COLOURS - 1]);
 }
 
-/* Lane @lane of @panel, from line @from of the raster on, @unit lines high: from the top speeds, boxes and
- * messages. */
+/* Lane @lane of @panel, from line @from of the raster on, @unit lines high: from the top
+ * speeds, boxes and messages. */
 static void paint_panel_lane(const PipesimLayout *layout, const PipesimDetail *detail,
 	Canvas *canvas, const PipesimPanel *panel, guint lane, double from, double unit)
 {

@@ -8,8 +8,8 @@
 void pipesim_samples_text(
 	const PipesimComparison *comparison, const PipesimStyle *style, GString *out);
 
-/** pipesim_samples_members, pipesim_samples_members_run: "samples" of the whole, and of a run that has a result.
- * NULL where @json asks for names alone. */
+/** pipesim_samples_members, pipesim_samples_members_run: "samples" of the whole, and of a run
+ * that has a result. NULL where @json asks for names alone. */
 void pipesim_samples_members(PipesimJson *json, const PipesimScenario *scenario);
 void pipesim_samples_members_run(
 	PipesimJson *json, const PipesimComparison *comparison, const PipesimRun *run);

@@ -1,5 +1,6 @@
-/* What the text output says in sentences, for others that say it too. Each function appends lines; those
- * longer than @width columns are broken, and go on indented. G_MAXUINT: a line each. */
+/* What the text output says in sentences, for others that say it too. Each function appends
+ * lines; those longer than @width columns are broken, and go on indented. G_MAXUINT: a line
+ * each. */
 #pragma once
 #include "output/output.h"
 
@@ -15,7 +16,8 @@ void pipesim_text_legend(const PipesimComparison *comparison, guint width, GStri
 /** pipesim_text_notes: what a table cannot say: "NAMES: sentence". */
 void pipesim_text_notes(const PipesimComparison *comparison, guint width, GString *out);
 
-/** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or 10^9. */
+/** pipesim_text_memory_unit: bytes in the unit that memory of ranks is shown in: 1, 10^6 or
+ * 10^9. */
 gint64 pipesim_text_memory_unit(const PipesimComparison *comparison);
 
 /** pipesim_text_memory_decimals: that show, in @unit, which memory is above the limit. */

@@ -35,27 +35,28 @@ typedef struct {
 /** pipesim_theme: of that name; static. */
 const PipesimTheme *pipesim_theme(PipesimThemeName name);
 
-/** pipesim_theme_rank: the colour of the @i-th of @n lines, from the first to the last; "#RRGGBB" in
+/** pipesim_theme_rank: the colour of the @i-th of @n lines, from the first to the last;
+ * "#RRGGBB" in
  * @out, which it returns. */
 const char *pipesim_theme_rank(const PipesimTheme *theme, guint i, guint n, char out[8]);
 
-/** pipesim_theme_part: the colour of what bytes of a rank are of, PipesimHeldPart by number, pale: lines go over it;
- * "#RRGGBB" in @out, which it returns. */
+/** pipesim_theme_part: the colour of what bytes of a rank are of, PipesimHeldPart by number,
+ * pale: lines go over it; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_part(const PipesimTheme *theme, guint part, char out[8]);
 
-/** pipesim_theme_beside: the colour of receives that wait while ops run beside them, between those of receives that
- * move and that wait; "#RRGGBB" in @out, which it returns. */
+/** pipesim_theme_beside: the colour of receives that wait while ops run beside them, between
+ * those of receives that move and that wait; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_beside(const PipesimTheme *theme, char out[8]);
 
-/** pipesim_theme_speed: the colour of level @level of pipesim_layout_speed(), of @n of which @sustained is as
- * long as ever; "#RRGGBB" in @out, which it returns. */
+/** pipesim_theme_speed: the colour of level @level of pipesim_layout_speed(), of @n of which
+ * @sustained is as long as ever; "#RRGGBB" in @out, which it returns. */
 const char *pipesim_theme_speed(
 	const PipesimTheme *theme, guint level, guint sustained, guint n, char out[8]);
 
 /** pipesim_theme_rgb: the bytes of the colour "#RRGGBB". */
 void pipesim_theme_rgb(const char *colour, guint8 rgb[3]);
 
-/** pipesim_theme_mix: the colour @part of @whole of the way from @from to @to; "#RRGGBB" in @out, which it
- * returns. */
+/** pipesim_theme_mix: the colour @part of @whole of the way from @from to @to; "#RRGGBB" in
+ * @out, which it returns. */
 const char *pipesim_theme_mix(
 	const char *from, const char *to, guint part, guint whole, char out[8]);

@@ -23,8 +23,9 @@ typedef struct {
 	guint64 n_boxes;
 } PipesimPanel;
 
-/* How long ops took against their sustained times: in levels of so many percent each, of which the one
- * at PIPESIM_SPEED_SUSTAINED is as long. The first and the last have all that is beyond them. */
+/* How long ops took against their sustained times: in levels of so many percent each, of which
+ * the one at PIPESIM_SPEED_SUSTAINED is as long. The first and the last have all that is beyond
+ * them. */
 #define PIPESIM_SPEEDS          11
 #define PIPESIM_SPEED_SUSTAINED 4
 #define PIPESIM_SPEED_PERCENT   4
@@ -56,7 +57,8 @@ typedef struct {
 } PipesimLayout;
 
 /** pipesim_layout_check: FALSE with PIPESIM_ERROR_USAGE where @view shows a rank that no run of
- * @comparison has, or nothing but what lies behind the last op, or speeds where none can differ. */
+ * @comparison has, or nothing but what lies behind the last op, or speeds where none can
+ * differ. */
 gboolean pipesim_layout_check(
 	const PipesimComparison *comparison, const PipesimView *view, GError **error);
 
@@ -78,15 +80,16 @@ guint pipesim_layout_boxes(const PipesimRun *run, guint rank, guint32 op, Pipesi
 /** pipesim_run_has_speeds: whether ops of @run may take another time than their sustained one. */
 gboolean pipesim_run_has_speeds(const PipesimRun *run);
 
-/** pipesim_run_sustained: what op @op of @rank of @run takes in a chip that never idles, beside nothing, ns. */
+/** pipesim_run_sustained: what op @op of @rank of @run takes in a chip that never idles, beside
+ * nothing, ns. */
 gint64 pipesim_run_sustained(const PipesimRun *run, guint rank, guint32 op);
 
-/** pipesim_layout_speed: the level, below PIPESIM_SPEEDS, of op @op of @rank of @run; of an overlapped pair
- * that of both halves together. */
+/** pipesim_layout_speed: the level, below PIPESIM_SPEEDS, of op @op of @rank of @run; of an
+ * overlapped pair that of both halves together. */
 guint pipesim_layout_speed(const PipesimRun *run, guint rank, guint32 op);
 
-/** pipesim_layout_shade: what the second of two shades is: "reverse direction", "chunk 1". Where there
- * are more, of the second and fourth: "odd chunk". For g_free(). */
+/** pipesim_layout_shade: what the second of two shades is: "reverse direction", "chunk 1".
+ * Where there are more, of the second and fourth: "odd chunk". For g_free(). */
 char *pipesim_layout_shade(const PipesimLayout *layout);
 
 /** pipesim_layout_shows: whether some box is of @kind. */

@@ -1,4 +1,5 @@
-/* What stands above a table for people: what is compared, at which times, and where these come from. */
+/* What stands above a table for people: what is compared, at which times, and where these come
+ * from. */
 #include "config.h"
 
 #include <string.h>

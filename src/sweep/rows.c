@@ -207,7 +207,8 @@ static void add_point(const PipesimSweepTitles *titles, PipesimTable *table, gui
 	pipesim_table_add(table, PIPESIM_ROW_PLAIN, cells);
 }
 
-/* Whether @axis is of what one chooses, the shape of the job and its runtime, not of what its ops are. */
+/* Whether @axis is of what one chooses, the shape of the job and its runtime, not of what its
+ * ops are. */
 static gboolean is_choice(const PipesimAxis *axis)
 {
 	for (guint id = 1; id < PIPESIM_N_SETTINGS; id++) {
@@ -225,8 +226,8 @@ static gboolean is_choice(const PipesimAxis *axis)
 	return FALSE;
 }
 
-/* The point and schedule with most work done a second and rank, the first of equals, where choices alone are
- * swept. */
+/* The point and schedule with most work done a second and rank, the first of equals, where
+ * choices alone are swept. */
 static void append_best(const PipesimSweepTitles *titles, const GPtrArray *blocks, GString *out)
 {
 	static const PipesimNumbers numbers = {.decimals = 3};

@@ -34,21 +34,23 @@ typedef struct {
 
 /** pipesim_rows_header: the first line of a CSV; nothing for JSON lines. */
 void pipesim_rows_header(const PipesimRows *rows, GString *out);
-/** pipesim_rows_key: what the line @line of @point begins with: how a file that is resumed is known. */
+/** pipesim_rows_key: what the line @line of @point begins with: how a file that is resumed is
+ * known. */
 void pipesim_rows_key(const PipesimRows *rows, guint64 point, guint line, GString *out);
 /** pipesim_rows_append: the lines of @block. */
 void pipesim_rows_append(const PipesimRows *rows, const PipesimSweepBlock *block, GString *out);
 
-/** pipesim_rows_of_sweep: @titles as that; they must outlive it. Notices stand in the first line of point 0 alone, the last
- * column of a CSV or a key that only that line has. */
+/** pipesim_rows_of_sweep: @titles as that; they must outlive it. Notices stand in the first
+ * line of point 0 alone, the last column of a CSV or a key that only that line has. */
 PipesimRows pipesim_rows_of_sweep(const PipesimSweepTitles *titles);
 
-/** pipesim_rows_format: that of --format @format (NULL = not given), else of the extension of @path (nullable), else text.
- * FALSE with PIPESIM_ERROR_USAGE. */
+/** pipesim_rows_format: that of --format @format (NULL = not given), else of the extension of
+ * @path (nullable), else text. FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_rows_format(
 	const char *format, const char *path, PipesimRowFormat *rows, GError **error);
 
-/** pipesim_rows_best: of the @width @results of a point that which does most work a second and rank, but for
+/** pipesim_rows_best: of the @width @results of a point that which does most work a second and
+ * rank, but for
  * @without (-1: none); the first of equals; -1 where none runs and fits. */
 int pipesim_rows_best(const PipesimSweepResult *results, guint width, int without);
 
