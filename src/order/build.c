@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "base/phases.h"
+#include "base/tournament.h"
 #include "order/build.h"
 #include <string.h>
 
@@ -19,12 +20,13 @@ typedef struct {
 	gint64 *end;     /* [lane * kinds + kind][count] */
 	gint64 *free_at; /* [rank] */
 	gint64 *held[PIPESIM_MAX_ROOMS];
-	guint *placed; /* [rank] */
-	guint *next;   /* [rank]: what it would run next, n_codes: nothing */
-	gint64 *start; /* [rank]: and when */
+	guint *placed;           /* [rank] */
+	guint *next;             /* [rank]: what it would run next, n_codes: nothing */
+	gint64 *start;           /* [rank]: and when */
+	PipesimTournament queue; /* the same */
 } Build;
 
-#define NEVER G_MAXINT64
+#define NEVER PIPESIM_NEVER
 
 static gint64 ready_at(const Build *b, guint lane, guint kind)
 {
@@ -151,6 +153,8 @@ static void choose(Build *b, guint rank)
 	}
 	b->next[rank] = code;
 	b->start[rank] = MAX(best, free_at);
+	pipesim_tournament_set(
+		&b->queue, rank, code < b->n_codes ? b->start[rank] : PIPESIM_NEVER);
 }
 
 /* What others would run changes on the rank alone that waits for it. */
@@ -184,17 +188,11 @@ static gsize put_all(Build *b, guint8 *codes)
 	for (guint rank = 0; rank < x->ranks; rank++)
 		choose(b, rank);
 	for (;; placed++) {
-		gint64 earliest = NEVER;
-		guint next = x->ranks;
+		const PipesimMatch first = pipesim_tournament_first(&b->queue);
 
-		for (guint rank = 0; rank < x->ranks; rank++)
-			if (b->next[rank] < b->n_codes && b->start[rank] < earliest) {
-				earliest = b->start[rank];
-				next = rank;
-			}
-		if (next == x->ranks)
+		if (first.time == PIPESIM_NEVER)
 			return placed;
-		put(b, next, codes);
+		put(b, first.rank, codes);
 	}
 }
 
@@ -236,7 +234,7 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 			.fill = way / 6 % 2 == 0},
 		.n_codes = x->chunks * x->kinds};
 	const gsize n = (gsize)x->ranks * x->per_rank;
-	gsize placed;
+	gsize placed = 0;
 
 	if (way + 1 == PIPESIM_BUILDS) {
 		run_one_by_one(x, codes);
@@ -250,7 +248,9 @@ gboolean pipesim_build(const PipesimInstance *x, guint way, guint8 *codes)
 	b.start = g_new(gint64, x->ranks);
 	for (guint i = 0; i < x->n_rooms; i++)
 		b.held[i] = g_new0(gint64, x->ranks);
-	placed = put_all(&b, codes);
+	if (pipesim_tournament_init(&b.queue, x->ranks))
+		placed = put_all(&b, codes);
+	pipesim_tournament_clear(&b.queue);
 	for (guint i = 0; i < x->n_rooms; i++)
 		g_free(b.held[i]);
 	g_free(b.done);
