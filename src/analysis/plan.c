@@ -136,16 +136,19 @@ static gboolean is_better(const Candidate *a, const Candidate *b)
 	return a->fits ? a->makespan < b->makespan : a->held < b->held;
 }
 
-/* Puts the order of @schedule into @best where it is better. One that is refused, does not fit
- * into this machine's memory or does not run is none. */
-static void try_start(Search *s, const PipesimSchedule *schedule, Candidate *best)
+/* Puts the order of @schedule, with room for @most activations, into @best where it is better. One
+ * that is refused, does not fit into this machine's memory or does not run is none. */
+static void try_start(
+	Search *s, const PipesimSchedule *schedule, PipesimFraction most, Candidate *best)
 {
 	Candidate candidate = {.schedule = schedule};
+	PipesimShape shape = s->shape;
 	gboolean wins;
 
-	if (schedule->check != NULL && !schedule->check(&s->shape, NULL))
+	shape.max_activations = most;
+	if (schedule->check != NULL && !schedule->check(&shape, NULL))
 		return;
-	candidate.order = pipesim_schedule_order(schedule, &s->shape, s->times, NULL);
+	candidate.order = pipesim_schedule_order(schedule, &shape, s->times, NULL);
 	if (candidate.order == NULL)
 		return;
 	/* To wait for messages makes no order shorter, and takes longer to simulate. */
@@ -181,6 +184,8 @@ static void G_GNUC_PRINTF(2, 3) note(PipesimOrder *order, const char *format, ..
 static Candidate find_best(Search *s, GError **error)
 {
 	g_autoptr(GError) fault = NULL;
+	const PipesimFraction *most = &s->shape.max_activations;
+	const gint64 ranks = s->shape.ranks;
 	Candidate best = {.schedule = s->schedule},
 		  stuck = {.schedule = s->schedule, .fits = TRUE};
 
@@ -197,7 +202,10 @@ static Candidate find_best(Search *s, GError **error)
 	if (best.order != NULL && best.fits && best.is_shortest)
 		return best;
 	for (const PipesimSchedule *const *start = s->schedule->starts; *start != NULL; start++)
-		try_start(s, *start, &best);
+		try_start(s, *start, *most, &best);
+	/* What is found where no limit is asked for may fit too: then it is no longer here. */
+	if (most->num < ranks * most->den)
+		try_start(s, s->schedule, (PipesimFraction){ranks, 1}, &best);
 	if (best.order == NULL && stuck.order != NULL)
 		return stuck;
 	pipesim_order_unref(stuck.order);

@@ -477,6 +477,36 @@ START_TEST(searches_are_not_beaten)
 }
 END_TEST
 
+/* Where what is found without a limit fits into one, nothing longer is found within it. */
+START_TEST(limits_that_fit_cost_nothing)
+{
+	const guint ranks = 2 + (guint)_i;
+
+	for (guint seed = 0; seed < 60; seed++) {
+		g_autoptr(PipesimCosts) costs = draw_costs(seed, ranks);
+		const char *name = rivals[seed % 2].name;
+		PipesimScenario scenario = {
+			.ranks = ranks, .microbatches = 1 + seed * ranks / 8};
+		g_autoptr(PipesimRun) free = limited_run(name, &scenario, costs), tight = NULL;
+		gint64 fullest = 0;
+
+		for (guint rank = 0; rank < ranks; rank++)
+			fullest = MAX(fullest, most_bytes(free, rank, costs));
+		if (seed / 2 % 2 == 0)
+			scenario.memory_limit = free->report->memory.max;
+		else
+			scenario.max_activations = (PipesimFraction){fullest,
+				(costs->bytes_until_input + costs->bytes_until_weight) *
+					free->shape.chunks};
+		tight = limited_run(name, &scenario, costs);
+		ck_assert_msg(tight->report->makespan <= free->report->makespan,
+			"%s %u/%u seed %u: %" G_GINT64_FORMAT " > %" G_GINT64_FORMAT, name,
+			ranks, scenario.microbatches, seed, tight->report->makespan,
+			free->report->makespan);
+	}
+}
+END_TEST
+
 /* Where memory is that of each stage, too. */
 START_TEST(searches_heed_bytes_of_stages)
 {
@@ -569,6 +599,7 @@ Suite *schedule_search_suite(void)
 	tcase_add_loop_test(limits, zb_reaches_bound, 0, 11);
 	tcase_add_loop_test(limits, v_refuses_less_than_least, 0, 12);
 	tcase_add_loop_test(starts, searches_are_not_beaten, 0, 8);
+	tcase_add_loop_test(starts, limits_that_fit_cost_nothing, 0, 7);
 	tcase_add_test(starts, searches_heed_bytes_of_stages);
 	tcase_add_test(starts, searches_are_not_beaten_by_messages);
 	tcase_add_test(starts, nothing_fits);
