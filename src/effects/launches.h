@@ -1,4 +1,4 @@
-/* What hosts take to launch ops, from the rows of traces that time it (PIPESIM_HOST_COMPONENT). */
+/* CPU launch overhead: what hosts take to launch ops, from the rows of traces that time it (PIPESIM_HOST_COMPONENT). */
 #pragma once
 #include "measure/trace.h"
 #include "model/costs.h"
