@@ -102,7 +102,7 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 }
 
 /* Were all stages alike. Both together are rounded once, so that they are no more than searches count in parts of a
- * byte (analysis/instance.c); saturates. */
+ * byte (order/instance.c); saturates. */
 static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 *input, gint64 *weight)
 {

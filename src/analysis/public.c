@@ -1,7 +1,7 @@
 /* What callers of the library are offered: one step, and one order at many costs. */
 #include "config.h"
 
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "analysis/run.h"
 #include "engine/lanes.h"
 #include "runtime/csv.h"
@@ -167,7 +167,7 @@ PipesimWhatif *pipesim_whatif_new(const PipesimSchedule *schedule, guint ranks,
 	g_return_val_if_fail(schedule != NULL && costs != NULL, NULL);
 	if (!check_size(ranks, microbatches, error))
 		return NULL;
-	whatif->program = pipesim_plan_program(schedule, &scenario, costs, error);
+	whatif->program = pipesim_best_program(schedule, &scenario, costs, error);
 	if (whatif->program != NULL)
 		whatif->lanes = pipesim_lanes_new(whatif->program, error);
 	return whatif->lanes != NULL ? g_steal_pointer(&whatif) : NULL;

@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "analysis/best-order.h"
 #include "analysis/footing.h"
-#include "analysis/plan.h"
 #include "analysis/run.h"
 #include "model/split.h"
 #include <math.h>
@@ -179,7 +179,7 @@ void pipesim_run_points(
 		for (next = first + 1; next < n && share_order(run, runs[next]);)
 			next++;
 		if (run->error == NULL)
-			order = pipesim_plan_order(schedule, &run->shape, run->times,
+			order = pipesim_best_order(schedule, &run->shape, run->times,
 				&footings[first].scenario, footings[first].costs, &run->error);
 		if (order != NULL)
 			run_jobs(&runs[first], order, &footings[first], next - first);

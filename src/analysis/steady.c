@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "analysis/steady.h"
 #include "engine/stream.h"
 #include "model/split.h"
@@ -41,7 +41,7 @@ static gboolean run(
 		return FALSE;
 	}
 	times = pipesim_times_new(question->costs, &shape);
-	order = pipesim_plan_order(
+	order = pipesim_best_order(
 		question->schedule, &shape, times, &scenario, question->costs, error);
 	if (order == NULL)
 		return FALSE;

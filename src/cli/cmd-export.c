@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "cli/command.h"
 #include "runtime/runtime.h"
 #include "setup/choice.h"
@@ -47,7 +47,7 @@ static PipesimProgram *find_program(
 		!heed(setup, choice, error))
 		return NULL;
 	scenario = pipesim_choice_scenario(choice, &setup->scenario);
-	return pipesim_plan_program(schedule, &scenario, setup->costs, error);
+	return pipesim_best_program(schedule, &scenario, setup->costs, error);
 }
 
 /* What _PipelineScheduleRuntime does not take. */

@@ -1,7 +1,7 @@
 #include "config.h"
 
+#include "analysis/best-order.h"
 #include "analysis/parts.h"
-#include "analysis/plan.h"
 #include "engine/lanes.h"
 #include "layout/family.h"
 #include "layout/footprint.h"
@@ -77,7 +77,7 @@ static void make(PipesimFamily *family, const PipesimShape *shape, const Pipesim
 	family->is_made = TRUE;
 	if (!can_share(family))
 		return;
-	family->order = pipesim_plan_order(
+	family->order = pipesim_best_order(
 		family->schedule, shape, times, &family->scenario, costs, NULL);
 	if (family->order == NULL || family->order->program != NULL ||
 		family->order->n_ops > MOST_OPS)

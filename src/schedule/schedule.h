@@ -81,7 +81,7 @@ struct _PipesimSchedule {
 	PipesimGenerate generate;
 	PipesimPlan plan;
 	/* Of a plan that searches: those made by hand for the same placement, whose orders are
-	 * taken where they are shorter (analysis/plan.h); ends with NULL. */
+	 * taken where they are shorter (analysis/best-order.h); ends with NULL. */
 	const PipesimSchedule *starts[5];
 	PipesimBubbleFormula bubble;          /* text NULL where none is published */
 	PipesimActivationFormula activations; /* text NULL where none is published */

@@ -1,5 +1,5 @@
 /* Files that are read: bytes a second, from memory. */
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "bench.h"
 #include "measure/reader.h"
 #include "runtime/csv.h"
@@ -71,7 +71,7 @@ static void schedule_row(const char *name, gboolean with_comms)
 	g_autoptr(GString) text = g_string_new(NULL);
 	g_autofree char *what = g_strdup_printf("%s%s", name, with_comms ? ", messages" : "");
 
-	program = pipesim_plan_program(schedule, &scenario, costs, NULL);
+	program = pipesim_best_program(schedule, &scenario, costs, NULL);
 	if (with_comms) {
 		lowering = pipesim_lower(program, &pipesim_runtime_pytorch_2_11, NULL, NULL);
 		pipesim_lowering_print(lowering, text);

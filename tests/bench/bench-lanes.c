@@ -1,5 +1,5 @@
 /* Many runs side by side: samples of a step, and one schedule at many costs. */
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "bench.h"
 #include "engine/draw.h"
 #include "engine/lanes-kernel.h"
@@ -72,7 +72,7 @@ static void lanes_init(Lanes *lanes, const char *name, guint ranks, guint microb
 			900000 + i, 2500000 + i * 5, 10000 + i, NULL);
 	pipesim_schedule_shape(schedule, &scenario, &shape, NULL);
 	lanes->times = pipesim_times_new(lanes->costs[0], &shape);
-	lanes->program = pipesim_plan_program(schedule, &scenario, lanes->costs[0], NULL);
+	lanes->program = pipesim_best_program(schedule, &scenario, lanes->costs[0], NULL);
 	lanes->whatif =
 		pipesim_whatif_new(schedule, ranks, microbatches, lanes->costs[0], NULL);
 	lanes->outcomes = g_new(PipesimOutcome, n);

@@ -1,7 +1,7 @@
 /* Links: events a second of the dynamic engine, beside the same model in its plain form: op
  * ends and arrivals on a binary heap, everything looked up when it is needed. An event is an op
  * that ends or a message that arrives. */
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "bench.h"
 #include "engine/dynamic.h"
 
@@ -230,7 +230,7 @@ static void measure(const char *name, guint ranks, guint microbatches)
 	if (!pipesim_schedule_shape(schedule, &scenario, &shape, NULL))
 		return;
 	links.times = make_times(&shape);
-	links.program = pipesim_plan_program(schedule, &scenario, costs, NULL);
+	links.program = pipesim_best_program(schedule, &scenario, costs, NULL);
 	plain = bench_median(run_plain, &links);
 	makespan = links.makespan;
 	fast = bench_median(run_links, &links);

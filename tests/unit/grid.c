@@ -1,5 +1,5 @@
 #include "grid.h"
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "reference-engine.h"
 #include "runtime/csv.h"
 #include <check.h>
@@ -142,7 +142,7 @@ PipesimProgram *scenario_program(
 {
 	g_autoptr(PipesimCosts) costs = pipesim_costs_default();
 
-	return pipesim_plan_program(schedule, scenario, costs, error);
+	return pipesim_best_program(schedule, scenario, costs, error);
 }
 
 PipesimProgram *make_program(

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "analysis/plan.h"
+#include "analysis/best-order.h"
 #include "analysis/report.h"
 #include "model/split.h"
 
@@ -261,7 +261,7 @@ static PipesimOrder *ignore_memory(
 	return order;
 }
 
-PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimShape *shape,
+PipesimOrder *pipesim_best_order(const PipesimSchedule *schedule, const PipesimShape *shape,
 	const PipesimTimes *times, const PipesimScenario *scenario, const PipesimCosts *costs,
 	GError **error)
 {
@@ -291,7 +291,7 @@ PipesimOrder *pipesim_plan_order(const PipesimSchedule *schedule, const PipesimS
 	return order;
 }
 
-PipesimProgram *pipesim_plan_program(const PipesimSchedule *schedule,
+PipesimProgram *pipesim_best_program(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs, GError **error)
 {
 	g_autoptr(PipesimTimes) times = NULL;
@@ -306,7 +306,7 @@ PipesimProgram *pipesim_plan_program(const PipesimSchedule *schedule,
 		return NULL;
 	}
 	times = pipesim_times_new(costs, &shape);
-	order = pipesim_plan_order(schedule, &shape, times, scenario, costs, error);
+	order = pipesim_best_order(schedule, &shape, times, scenario, costs, error);
 	if (order == NULL)
 		return NULL;
 	program = pipesim_order_expand(order, error);
