@@ -428,10 +428,11 @@ static void find_losses(Doctor *doctor)
 	memcpy(doctor->trial, doctor->level[HOST], program->n_ops * sizeof *doctor->trial);
 	for (guint i = 0; i < losses->len; i++) {
 		PipesimOpLoss *loss = &g_array_index(losses, PipesimOpLoss, i);
+		gint64 makespan;
 
 		doctor->trial[loss->op] -= loss->ns;
-		loss->step = doctor->makespan[HOST] -
-			     replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
+		makespan = replay(doctor, doctor->step, doctor->trial, 0, NULL, NULL);
+		loss->step = makespan < 0 ? 0 : doctor->makespan[HOST] - makespan;
 		doctor->trial[loss->op] += loss->ns;
 	}
 	g_array_sort(losses, compare_losses);
