@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include "base/parallel.h"
-#include "optimize/effort.h"
 #include "optimize/state.h"
 #include "optimize/stretch.h"
 #include "order/build.h"

@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "base/parallel.h"
-#include "optimize/effort.h"
 #include "optimize/state.h"
 #include <math.h>
 #include <string.h>

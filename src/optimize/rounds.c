@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "base/parallel.h"
-#include "optimize/effort.h"
 #include "optimize/state.h"
 #include <math.h>
 #include <string.h>
@@ -147,27 +146,6 @@ static void begin_cycle(PipesimSearchState *s, gboolean first)
 		pipesim_walk_begin(walk, own);
 		s->known[i] = walk->best_makespan;
 	}
-}
-
-gboolean pipesim_search_is_stopped(PipesimSearchState *s)
-{
-	const PipesimSearchOf *of = s->of;
-	const PipesimSearchNews news = {
-		s->found->makespan, s->found->bound->time, s->found->moves};
-
-	s->found->stopped |= (of->tell != NULL && !of->tell(&news, of->data)) ||
-			     (of->stop != NULL && g_atomic_int_get(of->stop) != 0);
-	return s->found->stopped;
-}
-
-gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline)
-{
-	if (pipesim_search_is_stopped(s) || pipesim_search_is_proven(s))
-		return TRUE;
-	if (deadline > 0)
-		return g_get_monotonic_time() >= deadline ||
-		       (moves > 0 && s->found->moves >= moves);
-	return s->found->moves >= moves;
 }
 
 /* The part of the whole effort that is over. */

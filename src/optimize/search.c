@@ -28,56 +28,7 @@ gint64 pipesim_search_start_value(const PipesimSearchOf *of, const PipesimRun *s
 			       : start->report->makespan;
 }
 
-/* Whether @order becomes the result, and what is then said of it. Of quantiles, by more samples than are shown: but
- * by those that are shown none of the orders that are known is shorter. */
-static gboolean wins(
-	PipesimSearchState *s, const PipesimOrder *order, gint64 value, gint64 *shown)
-{
-	*shown = value;
-	if (!s->of->by_quantile)
-		return value < s->found->makespan;
-	if (value == G_MAXINT64 || (s->knows && value >= s->value))
-		return FALSE;
-	*shown = pipesim_judge_shown(&s->judge, order);
-	if (s->knows ? *shown > s->known_best : *shown >= s->found->makespan)
-		return FALSE;
-	s->value = value;
-	return TRUE;
-}
-
-/* Makes @order the result if it is shorter. */
-static void offer(
-	PipesimSearchState *s, const PipesimOrder *order, gint64 value, const char *from)
-{
-	PipesimFound *found = s->found;
-	gint64 shown;
-
-	if (!wins(s, order, value, &shown))
-		return;
-	pipesim_program_unref(found->program);
-	found->program = pipesim_program_ref(order->program);
-	found->makespan = shown;
-	g_free(found->from);
-	found->from = g_strdup(from);
-}
-
-void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value)
-{
-	g_autoptr(PipesimOrder) order = NULL;
-
-	if (!s->of->by_quantile && value >= s->found->makespan)
-		return;
-	order = pipesim_instance_order(s->found->instance, codes, NULL);
-	if (order != NULL)
-		offer(s, order, value, NULL);
-}
-
 /* Where it begins ------------------------------------------------------------------------ */
-
-gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes)
-{
-	return pipesim_instance_all_fit(&s->tight, codes);
-}
 
 /* Keeps what the shortest order that fits holds besides what codes tell, or the first where none fits.
  * @any: it is the same order whatever the limit */
@@ -123,7 +74,7 @@ static void add_codes(PipesimSearchState *s, guint8 *codes, gboolean any)
 			return;
 		makespan = pipesim_judge_order(&s->judge, order, s->peak);
 		note_memory(s, codes, makespan, any);
-		offer(s, order, makespan, NULL);
+		pipesim_search_offer(s, order, makespan, NULL);
 		if (makespan < s->judged_makespan) {
 			s->judged_makespan = makespan;
 			memcpy(s->judged_best, codes, s->n);
@@ -197,7 +148,7 @@ static gboolean add_program(
 	order = pipesim_order_of_program(program);
 	makespan = pipesim_judge_order(&s->judge, order, s->peak);
 	note_memory(s, codes, makespan, any);
-	offer(s, order, makespan, from);
+	pipesim_search_offer(s, order, makespan, from);
 	if (is_hurried(s))
 		g_free(codes);
 	else
@@ -251,11 +202,6 @@ static void add_schedules(PipesimSearchState *s)
 		}
 	}
 	g_ptr_array_sort_with_data(s->found->starts, compare_runs, (gpointer)s->of);
-}
-
-gboolean pipesim_search_is_proven(const PipesimSearchState *s)
-{
-	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
 }
 
 /* Whether there is nothing to look for any more, or no time. */

@@ -61,18 +61,47 @@ static inline gboolean pipesim_search_is_late(const PipesimSearchState *s)
 	       (s->of->stop != NULL && g_atomic_int_get(s->of->stop) != 0);
 }
 
-/** pipesim_search_offer_codes: makes the order @codes the result if it is shorter; @value as the judge has it, or as
+/** pipesim_effort_part: of @most looks @done, and of the time from @began to @deadline
+ * (g_get_monotonic_time()): the part that is over of whichever is further. 0 as @most or @deadline: that does not count. */
+static inline double pipesim_effort_part(
+	guint64 done, guint64 most, gint64 began, gint64 deadline)
+{
+	double part = most > 0 ? (double)done / (double)most : 0;
+
+	if (deadline > 0) {
+		const double took = (double)(g_get_monotonic_time() - began);
+
+		part = MAX(part, took / (double)MAX(deadline - began, 1));
+	}
+	return part;
+}
+
+/** pipesim_search_fits: whether what each rank does is complete and holds no more than it may. */
+static inline gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes)
+{
+	return pipesim_instance_all_fit(&s->tight, codes);
+}
+
+/** pipesim_search_is_proven: whether no order can be shorter than that found. */
+static inline gboolean pipesim_search_is_proven(const PipesimSearchState *s)
+{
+	return !s->of->by_quantile && s->found->makespan <= s->found->bound->time;
+}
+
+/** pipesim_search_offer: makes @order the result if it is shorter; @value as the judge has it.
+ * @from: (nullable): whose order it is, where no move made it */
+void pipesim_search_offer(
+	PipesimSearchState *s, const PipesimOrder *order, gint64 value, const char *from);
+
+/** pipesim_search_offer_codes: the same of the order @codes; @value as
  * walks have it where the judge has no last word. */
 void pipesim_search_offer_codes(PipesimSearchState *s, const guint8 *codes, gint64 value);
 
 /** pipesim_search_is_stopped: whether tell says so, then or before. */
 gboolean pipesim_search_is_stopped(PipesimSearchState *s);
 
-/** pipesim_search_fits: whether what each rank does is complete and holds no more than it may. */
-gboolean pipesim_search_fits(const PipesimSearchState *s, const guint8 *codes);
-
-/** pipesim_search_is_proven: whether no order can be shorter than that found. */
-gboolean pipesim_search_is_proven(const PipesimSearchState *s);
+/** pipesim_search_is_over: whether tell says so, the bound is met, or moves and time are over. */
+gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline);
 
 /** pipesim_search_run_rounds: lets all walks look at moves until the effort is over, the bound is met or tell says
  * so. Some order is known. */
@@ -98,6 +127,3 @@ guint8 *pipesim_search_grow(PipesimSearchState *s, double part);
 
 /** pipesim_search_run_queues: the same of walks that know of queues, where there are any. */
 void pipesim_search_run_queues(PipesimSearchState *s);
-
-/** pipesim_search_is_over: whether tell says so, the bound is met, or moves and time are over. */
-gboolean pipesim_search_is_over(PipesimSearchState *s, guint64 moves, gint64 deadline);
