@@ -137,8 +137,7 @@ static gboolean check_reader(const PipesimSetup *setup, gboolean for_pytorch, GE
 	       runtime->runs_files ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		       "--runtime %s: PyTorch runs the messages of every file by its own "
-		       "rules; "
-		       "leave --runtime out or give pytorch-2.11 or pytorch-2.15",
+		       "rules; leave --runtime out or give pytorch-2.11 or pytorch-2.15",
 		       setup->text[PIPESIM_SET_RUNTIME]);
 }
 

@@ -81,7 +81,8 @@ static guint64 count_ops(const Optimize *o)
 {
 	const PipesimScenario *scenario = &o->setup->scenario;
 
-	return MAX((guint64)scenario->ranks * scenario->microbatches * o->chunks * 3, LEAST_OPS);
+	return MAX(
+		(guint64)scenario->ranks * scenario->microbatches * o->chunks * 3, LEAST_OPS);
 }
 
 /* Moves alone, time alone, both or the usual moves; @of has neither. */
@@ -136,8 +137,7 @@ static gboolean read_starts(Optimize *o, GPtrArray *choices, GError **error)
 		if (choice->file == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: all schedules of the placement are begun from anyway; "
-				"name "
-				"files of orders",
+				"name files of orders",
 				pipesim_choice_name(choice));
 		g_ptr_array_add(o->programs, pipesim_program_ref(choice->file->program));
 	}
@@ -176,8 +176,7 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	if (strcmp(output, "-") == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"-o - would mix the order with the result on standard output; give it "
-			"a "
-			"file");
+			"a file");
 	extension = pipesim_path_extension(output);
 	return *extension == '\0' || g_ascii_strcasecmp(extension, "csv") == 0 ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -309,8 +308,7 @@ static void append_result(const Optimize *o, GString *out)
 	for (guint i = 0; left_out(o, i) != NULL; i++)
 		g_string_append_printf(out,
 			"%s is not begun from: it is of another shape or other stages, holds "
-			"more "
-			"than the limit or does not run\n",
+			"more than the limit or does not run\n",
 			left_out(o, i));
 	if (found->starts->len > 0) {
 		const PipesimRun *best = g_ptr_array_index(found->starts, 0);
@@ -319,8 +317,8 @@ static void append_result(const Optimize *o, GString *out)
 
 		if (gain > 0)
 			g_string_append_printf(out,
-				"%.2f %% shorter than %s, the best made by "
-				"hand or by rules that fits\n",
+				"%.2f %% shorter than %s, the best made by hand or by rules "
+				"that fits\n",
 				100 * (double)gain / (double)value, best->name);
 	}
 }
@@ -338,10 +336,9 @@ static void write_text(const Optimize *o, const PipesimComparison *comparison,
 		g_string_append_printf(
 			out, "written to %s\n", o->setup->text[PIPESIM_SET_OUTPUT]);
 	if (o->setup->flag[PIPESIM_SET_EXPLAIN_BOUND]) {
-		g_string_append(out,
-			"\nWhy no order is shorter. F 3 of stage 2 is the third forward that "
-			"stage 2 runs, whichever\nmicro-batch that is; [n] is the line that "
-			"says so.\n\n");
+		g_string_append(out, "\nWhy no order is shorter. F 3 of stage 2 is the third "
+				     "forward that stage 2 runs, whichever\nmicro-batch that "
+				     "is; [n] is the line that says so.\n\n");
 		pipesim_bound_print(o->found->bound, o->found->instance, out);
 	}
 }
@@ -460,12 +457,10 @@ const PipesimCommand pipesim_command_optimize = {
 	.name = "optimize",
 	.summary = "search the shortest order, with a bound on how far from optimal",
 	.usage = "[FILE.csv...] - search the shortest order",
-	.about =
-		"Begins from every schedule of the placement that fits, and from the orders in "
-		"FILE.csv, and moves\nsingle ops within their ranks. Prints what it finds "
-		"beside "
-		"the best schedules and how far it is,\nat most, above the shortest order that "
-		"there is within the memory limit.",
+	.about = "Begins from every schedule of the placement that fits, and from the orders "
+		 "in FILE.csv, and moves\nsingle ops within their ranks. Prints what it finds "
+		 "beside the best schedules and how far it is,\nat most, above the shortest "
+		 "order that there is within the memory limit.",
 	.examples =
 		"Examples:\n"
 		"  pipesim optimize --pp 8 --microbatches 32 --max-activations 6 --time 10s "
@@ -473,9 +468,8 @@ const PipesimCommand pipesim_command_optimize = {
 		"  pipesim optimize --pp 8 --microbatches 16 --placement v --times "
 		"F=1,I=1.6,W=0.85\n\n"
 		"Exit status: 0 done, 2 usage, or no order fits the limit, 3 bad input "
-		"file,\n4 "
-		"gnuplot missing or failed, 5 cannot write, 130 stopped: what was found is "
-		"written.\n",
+		"file,\n4 gnuplot missing or failed, 5 cannot write, 130 stopped: what was "
+		"found is written.\n",
 	.operand = "an order to begin from",
 	.operands = PIPESIM_PATH_SCHEDULES,
 	.takes = {PIPESIM_ALL_SHAPE, PIPESIM_SET_PLACEMENT, PIPESIM_SET_FULL_BACKWARD,

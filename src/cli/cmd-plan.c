@@ -31,8 +31,7 @@ static gboolean choose_schedules(PipesimPlanning *plan, GError **error)
 			(choice->schedule->takes & PIPESIM_TAKES_LIMIT))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"--schedule: '%s'; plan takes schedules by name, without "
-				"chunks, and "
-				"none that is searched",
+				"chunks, and none that is searched",
 				pipesim_choice_name(choice));
 		g_ptr_array_add(plan->schedules, (gpointer)choice->schedule);
 	}
@@ -137,16 +136,15 @@ static gboolean require(const PipesimPlanning *plan, PipesimRowFormat *rows, GEr
 		if (plan->setup->text[needed[i]] == NULL)
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s is missing; for example pipesim plan --model llama-3-70b "
-				"--gpus "
-				"64 --memory 80GiB --global-batch 512 --seq 8192",
+				"--gpus 64 --memory 80GiB --global-batch 512 --seq 8192",
 				pipesim_settings[needed[i]].name);
 	if (!read_rows(plan->setup, rows, error) ||
 		!check_output(plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
 	if (*rows == PIPESIM_ROWS_TEXT && plan->setup->text[PIPESIM_SET_SHARD] != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--shard: the best of a part are not the best; give --format jsonl, "
-			"or -o FILE.csv or FILE.jsonl, which have every candidate");
+			"--shard: the best of a part are not the best; give --format jsonl, or "
+			"-o FILE.csv or FILE.jsonl, which have every candidate");
 	if (!pipesim_sweep_run_check(
 		    plan->setup, plan->setup->text[PIPESIM_SET_OUTPUT], *rows, error))
 		return FALSE;
@@ -219,8 +217,7 @@ static gboolean ask(PipesimPlanning *plan, PipesimRowFormat *rows, GError **erro
 	if (wish->memory < 1000000)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--memory: '%s' is less than a megabyte, so that nothing fits; give it "
-			"a "
-			"unit, for example 80GiB",
+			"a unit, for example 80GiB",
 			setup->text[PIPESIM_SET_MEMORY]);
 	return pipesim_planner_node(wish, error) && choose_times(plan, error) &&
 	       choose_runtime(plan, error) && choose_schedules(plan, error);
@@ -374,13 +371,11 @@ const PipesimCommand pipesim_command_plan = {
 	.usage = "- how to train a model on so many GPUs",
 	.about = "Searches TP, PP, EP, DP, chunks, schedule, size of micro-batches and "
 		 "recomputation, simulates what\ncould be among the ten best, and says what "
-		 "limits "
-		 "each. Times come from --device (h100 unless\ngiven) at --mfu, or from "
+		 "limits each. Times come from --device (h100 unless\ngiven) at --mfu, or from "
 		 "--trace.",
 	.examples = "Examples:\n"
 		    "  pipesim plan --model llama-3-70b --gpus 64 --memory 80GiB "
-		    "--global-batch 512 "
-		    "--seq 8192\n\n"
+		    "--global-batch 512 --seq 8192\n\n"
 		    "Exit status: 0 done, 1 nothing fits, 2 usage, 3 bad input file, 5 cannot "
 		    "write.\n",
 	.takes = {PIPESIM_SET_GPUS, PIPESIM_SET_GPUS_PER_NODE, PIPESIM_SET_MEMORY,

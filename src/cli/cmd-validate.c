@@ -77,9 +77,8 @@ static gboolean is_for(
 
 	if (asked == NULL || !asked->runs_files || asked == lowering->runtime)
 		return TRUE;
-	g_printerr(
-		"%s:1:1: %s; pipesim export --from %s --runtime %s --output FILE writes it for "
-		"that version\n",
+	g_printerr("%s:1:1: %s; pipesim export --from %s --runtime %s --output FILE writes it "
+		   "for that version\n",
 		path,
 		asked->waits_for_sends
 			? "PyTorch 2.15 does not load this file: it has sends without WAIT_SEND"
@@ -191,25 +190,17 @@ const PipesimCommand pipesim_command_validate = {
 	.name = "validate",
 	.summary = "check that a schedule CSV is complete and free of deadlock",
 	.usage = "FILE.csv... - check schedule files: complete, acyclic, no deadlock",
-	.examples =
-		"Each file is checked under the message rules async, pytorch-2.11 and "
-		"pytorch-2.15 "
-		"(PyTorch's\nmulti-stage schedules), single (PyTorch's GPipe and 1F1B) and "
-		"deepseek "
-		"(DualPipe); an order of\n1F1B or interleaved 1F1B under megatron too. native "
-		"is "
-		"pytorch-2.11. A file that lists its own\nsends and receives is run with "
-		"those, "
-		"as the "
-		"version of PyTorch that writes such files runs them:\nevery message has both "
-		"ends, "
-		"the right ones meet, and nothing waits in a circle.\n\n"
-		"Exit status: 0 every file can run; 1 one has ops that are missing or listed "
-		"twice, or an order\nthat deadlocks under async or pytorch-2.11, or under the "
-		"rules "
-		"given by --runtime, or messages that\nmeet the wrong receive (each fault with "
-		"its "
-		"place); 3 one cannot be read.\n",
+	.examples = "Each file is checked under the message rules async, pytorch-2.11 and "
+		    "pytorch-2.15 (PyTorch's\nmulti-stage schedules), single (PyTorch's GPipe "
+		    "and 1F1B) and deepseek (DualPipe); an order of\n1F1B or interleaved 1F1B "
+		    "under megatron too. native is pytorch-2.11. A file that lists its "
+		    "own\nsends and receives is run with those, as the version of PyTorch that "
+		    "writes such files runs them:\nevery message has both ends, the right ones "
+		    "meet, and nothing waits in a circle.\n\n"
+		    "Exit status: 0 every file can run; 1 one has ops that are missing or "
+		    "listed twice, or an order\nthat deadlocks under async or pytorch-2.11, or "
+		    "under the rules given by --runtime, or messages that\nmeet the wrong "
+		    "receive (each fault with its place); 3 one cannot be read.\n",
 	.operand = "an operand",
 	.operands = PIPESIM_PATH_READ,
 	.takes = {PIPESIM_ALL_RUNTIME},

@@ -200,9 +200,8 @@ static gboolean parse(const PipesimCommand *command, int *argc, char ***argv,
 		for (guint i = 0; pipesim_commands[i] != NULL; i++)
 			g_string_append_printf(about, "  %-9s  %s\n", pipesim_commands[i]->name,
 				pipesim_commands[i]->summary);
-		g_string_append(about,
-			"'pipesim COMMAND --help' shows the options of a command, 'pipesim "
-			"--version' the version.");
+		g_string_append(about, "'pipesim COMMAND --help' shows the options of a "
+				       "command, 'pipesim --version' the version.");
 	}
 	if (about->len > 0)
 		g_option_context_set_summary(context, about->str);
@@ -238,10 +237,10 @@ static char *join_arguments(int argc, char *const *argv)
 	GString *line = g_string_new(g_get_prgname());
 
 	for (int i = 1; i < argc; i++) {
-		const gboolean plain = argv[i][0] != '\0' &&
-				       argv[i][strspn(argv[i],
-					       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstu"
-					       "vwxyz0123456789_@%+=:,./-")] == '\0';
+		const gboolean plain =
+			argv[i][0] != '\0' &&
+			argv[i][strspn(argv[i], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst"
+						"uvwxyz0123456789_@%+=:,./-")] == '\0';
 		g_autofree char *quoted = plain ? NULL : g_shell_quote(argv[i]);
 
 		g_string_append_printf(line, " %s", plain ? argv[i] : quoted);

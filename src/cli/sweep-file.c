@@ -77,8 +77,8 @@ static gboolean check_made_of(const PipesimSweepFile *file, GError **error)
 	asked = first_line(file->made_of, same);
 	return pipesim_fail_at(error, file->id, 1, 1,
 		"the rows of %s depend on other options or files: '%.80s' there, '%.80s' here; "
-		"give "
-		"--resume the options and files that they were written with, or remove them",
+		"give --resume the options and files that they were written with, or remove "
+		"them",
 		file->partial, said, asked);
 }
 
@@ -198,8 +198,7 @@ static gboolean read_lines(PipesimSweepFile *file, FILE *stream, const char *pat
 		if (junk != NULL)
 			return pipesim_fail_at(error, path, (guint)MIN(number, G_MAXUINT), 1,
 				"not a row as sweeps write it: %s; cut the file off before "
-				"this line, "
-				"and --resume goes on from there",
+				"this line, and --resume goes on from there",
 				junk);
 		row++;
 		if (row >= 0 && (guint64)row % width == 0) {

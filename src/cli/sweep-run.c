@@ -19,8 +19,7 @@ gboolean pipesim_sweep_run_check(
 	return !setup->flag[PIPESIM_SET_RESUME] ||
 	       (format != PIPESIM_ROWS_TEXT && output != NULL) ||
 	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--resume needs the file it goes on with: -o FILE.csv or -o "
-		       "FILE.jsonl");
+		       "--resume needs the file it goes on with: -o FILE.csv or -o FILE.jsonl");
 }
 
 gboolean pipesim_sweep_run_share(PipesimSweepRun *run, guint64 points, GError **error)

@@ -214,8 +214,7 @@ static gboolean read_layers(
 		setup->list[PIPESIM_SET_TRACE] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--layers changes nothing beside --stage-times, which say how long "
-			"each "
-			"stage is; leave it out");
+			"each stage is; leave it out");
 	costs->model_layers = 0;
 	if (costs->part != NULL && costs->whole_layers)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -267,8 +266,8 @@ static gboolean check_together(const PipesimSetup *setup, GError **error)
 
 	if (times != NULL && strstr(times, "P2P") != NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%s P2P and the links' options both say what a hop takes; give "
-			"one of them",
+			"%s P2P and the links' options both say what a hop takes; give one of "
+			"them",
 			model ? "--model-times" : "--times");
 	if (setup->text[PIPESIM_SET_TOPOLOGY] != NULL &&
 		(latency || setup->text[PIPESIM_SET_LINK_BANDWIDTH] != NULL))
@@ -467,8 +466,7 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 	if (setup->text[PIPESIM_SET_MODEL] != NULL && setup->list[PIPESIM_SET_TRACE] != NULL)
 		g_string_append_printf(source,
 			"; scaled to %s: attention and MLP by FLOPs, dispatch and combine by "
-			"bytes, "
-			"the head as the MLP",
+			"bytes, the head as the MLP",
 			setup->text[PIPESIM_SET_MODEL]);
 	if (costs->source == NULL && source->len == 0)
 		g_string_append(source, UNIT_TIMES);
@@ -479,9 +477,8 @@ static void name_source(const PipesimSetup *setup, PipesimCosts *costs)
 void pipesim_setup_sustain(PipesimSetup *setup)
 {
 	if (pipesim_costs_sustain(setup->costs))
-		pipesim_setup_notice(setup,
-			"sustained times alone: what the costs say of power, residence and "
-			"hosts is left out here");
+		pipesim_setup_notice(setup, "sustained times alone: what the costs say of "
+					    "power, residence and hosts is left out here");
 }
 
 gboolean pipesim_setup_costs(PipesimSetup *setup, const PipesimCosts *base, GError **error)

@@ -110,8 +110,7 @@ gboolean pipesim_setup_check_view(const PipesimSetup *setup, GError **error)
 				setting->name);
 		if (setting->for_gnuplot && pipesim_path_is_text(timeline))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"%s has no effect on a text timeline; draw .svg, "
-				".png or .pdf",
+				"%s has no effect on a text timeline; draw .svg, .png or .pdf",
 				setting->name);
 	}
 	return TRUE;
