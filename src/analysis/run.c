@@ -272,6 +272,13 @@ char *pipesim_layers_of_program(const PipesimProgram *program, const PipesimScen
 	return words;
 }
 
+gboolean pipesim_run_check(const PipesimRun *run, GError **error)
+{
+	if (run->error != NULL)
+		g_propagate_error(error, g_error_copy(run->error));
+	return run->error == NULL;
+}
+
 void pipesim_run_free(PipesimRun *run)
 {
 	if (run == NULL)

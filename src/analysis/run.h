@@ -54,6 +54,9 @@ void pipesim_run_points(const PipesimSchedule *schedule, const PipesimPoint *poi
 PipesimRun *pipesim_run_schedule(const PipesimSchedule *schedule,
 	const PipesimScenario *scenario, const PipesimCosts *costs);
 
+/** pipesim_run_check: FALSE with why @run has no result. */
+gboolean pipesim_run_check(const PipesimRun *run, GError **error);
+
 /** pipesim_run_program: @program from a file; @name as it is to be shown. Ranks and
  * micro-batches are the file's, whatever @scenario says.
  * @messages: (nullable): as the file lists them: run so under all rules but

@@ -235,11 +235,11 @@ static gboolean print_result(const PipesimCalibration *calibration,
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
 	const char *picture = setup->text[PIPESIM_SET_PICTURE];
 	const gboolean stages = path != NULL && g_str_has_suffix(path, ".csv");
-	gboolean json;
+	guint json;
 	g_autoptr(GString) costs = g_string_new(NULL);
 	g_autoptr(GString) table = g_string_new(NULL);
 
-	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
+	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	pipesim_setup_tell(setup, calibration);
 	keep_notices(setup, calibration->costs);

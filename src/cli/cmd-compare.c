@@ -20,47 +20,21 @@ static const PipesimOutput *find_format(const PipesimSetup *setup, GError **erro
 	return output != NULL ? output : pipesim_output_find("text", error);
 }
 
-/* A page with what is left out of it told. */
-static gboolean write_page(
-	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
-{
-	g_autofree char *left_out = pipesim_page_left_out(comparison);
-
-	if (left_out != NULL)
-		setup->notice(left_out); /* the page says it itself */
-	return pipesim_page_write(comparison, setup->text[PIPESIM_SET_REPORT], error);
-}
-
 static gboolean write_all(const PipesimSetup *setup, const PipesimOutput *format,
 	const PipesimComparison *comparison, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
-	const char *chrome_trace = setup->text[PIPESIM_SET_CHROME_TRACE];
-	PipesimStyle style = pipesim_terminal_style(path), plain = style;
+	PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GString) text = g_string_new(NULL);
+	g_autofree char *left_out = setup->text[PIPESIM_SET_REPORT] != NULL
+					    ? pipesim_page_left_out(comparison)
+					    : NULL;
 
 	style.brief = setup->flag[PIPESIM_SET_BRIEF];
 	format->write(comparison, &style, text);
-	if (g_strcmp0(timeline, "-") == 0) {
-		if (!format->for_people)
-			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-				"--timeline - would mix with --format %s on standard output; "
-				"give it a file",
-				format->name);
-		g_string_append_c(text, '\n');
-		pipesim_timeline_text(comparison, &setup->view, &style, text);
-	} else if (timeline != NULL) {
-		plain.colour = FALSE;
-		if (!pipesim_picture_write(
-			    comparison, timeline, &plain, &setup->view, "gnuplot", error))
-			return FALSE;
-	}
-	return (chrome_trace == NULL ||
-		       pipesim_chrome_trace_write(comparison, chrome_trace, error)) &&
-	       (setup->text[PIPESIM_SET_REPORT] == NULL ||
-		       write_page(setup, comparison, error)) &&
-	       pipesim_print(path, text, error);
+	if (left_out != NULL)
+		setup->notice(left_out); /* the page says it itself */
+	return pipesim_print_drawn(setup, comparison, path, text, error);
 }
 
 /* A refusal is a row beside rows with results; where there is no result at all it is the error.
@@ -119,6 +93,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--brief is for the text table; leave it out with --format %s",
 			format->name);
+	if (!pipesim_check_timeline(setup, format->for_people ? "text" : format->name, error))
+		return FALSE;
 	scenario->critical = setup->flag[PIPESIM_SET_CRITICAL_PATH] || page || format->critical;
 	/* Pictures and traces are of single ops, a page of those that fit; the figures of ranks
 	 * need none. */

@@ -8,24 +8,6 @@
 #include "output/timeline-layout.h"
 #include <string.h>
 
-typedef enum {
-	TEXT,
-	JSON,
-	CSV
-} Format;
-
-static gboolean read_format(const PipesimSetup *setup, Format *format, GError **error)
-{
-	static const char *const names[] = {"text", "json", "csv"};
-	const char *name = setup->text[PIPESIM_SET_FORMAT];
-
-	for (*format = TEXT; *format <= CSV; (*format)++)
-		if (name == NULL || strcmp(name, names[*format]) == 0)
-			return TRUE;
-	return pipesim_fail(
-		error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text, json or csv", name);
-}
-
 static gboolean read_step(const PipesimSetup *setup, gint64 *step, GError **error)
 {
 	const char *text = setup->text[PIPESIM_SET_STEP];
@@ -38,22 +20,6 @@ static gboolean read_step(const PipesimSetup *setup, gint64 *step, GError **erro
 		return FALSE;
 	*step = (gint64)count;
 	return TRUE;
-}
-
-static void tell(const PipesimSetup *setup, const GPtrArray *notices)
-{
-	for (guint i = 0; i < notices->len; i++)
-		pipesim_setup_notice(setup, g_ptr_array_index(notices, i));
-}
-
-/* Before anything is written. */
-static gboolean check_timeline(const PipesimSetup *setup, Format format, GError **error)
-{
-	return format == TEXT || g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
-	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
-		       "--timeline - would mix with --format %s on standard output; give it a "
-		       "file",
-		       format == JSON ? "json" : "csv");
 }
 
 /* All that is told. */
@@ -81,46 +47,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 		PIPESIM_OF(found, what_if), PIPESIM_OF(found, balance));
 }
 
-/* What was found, and below it the timeline where that was asked for in characters. */
-static gboolean write_out(
-	const PipesimSetup *setup, const Findings *found, Format format, GError **error)
-{
-	const char *path = setup->text[PIPESIM_SET_OUTPUT];
-	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
-	const PipesimStyle style = pipesim_terminal_style(path);
-	g_autoptr(GString) out = g_string_new(NULL);
-
-	if (format == JSON)
-		pipesim_command_json(&pipesim_command_diagnose, found, out);
-	else if (format == CSV)
-		pipesim_diagnosis_csv(found->diagnosis, out);
-	else
-		pipesim_diagnosis_text(
-			found->diagnosis, found->what_if, found->balance, &style, out);
-	if (g_strcmp0(timeline, "-") == 0) {
-		g_string_append_c(out, '\n');
-		pipesim_timeline_text(found->comparison, &setup->view, &style, out);
-	}
-	return pipesim_print(path, out, error);
-}
-
-/* Pictures, traces and the page. */
-static gboolean draw(
-	const PipesimSetup *setup, const PipesimComparison *comparison, GError **error)
-{
-	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
-	const char *chrome = setup->text[PIPESIM_SET_CHROME_TRACE];
-	const char *page = setup->text[PIPESIM_SET_REPORT];
-	PipesimStyle plain = pipesim_terminal_style(NULL);
-
-	plain.colour = FALSE;
-	return (timeline == NULL || strcmp(timeline, "-") == 0 ||
-		       pipesim_picture_write(
-			       comparison, timeline, &plain, &setup->view, "gnuplot", error)) &&
-	       (chrome == NULL || pipesim_chrome_trace_write(comparison, chrome, error)) &&
-	       (page == NULL || pipesim_page_write(comparison, page, error));
-}
-
 /* What is drawn, with the words of the diagnosis. */
 static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GError **error)
 {
@@ -140,11 +66,14 @@ static gboolean make_comparison(const PipesimSetup *setup, Findings *found, GErr
 }
 
 static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diagnosis,
-	Format format, GError **error)
+	guint format, GError **error)
 {
 	const gboolean drawn = setup->text[PIPESIM_SET_TIMELINE] != NULL ||
 			       setup->text[PIPESIM_SET_CHROME_TRACE] != NULL ||
 			       setup->text[PIPESIM_SET_REPORT] != NULL;
+	const char *path = setup->text[PIPESIM_SET_OUTPUT];
+	const PipesimStyle style = pipesim_terminal_style(path);
+	g_autoptr(GString) out = g_string_new(NULL);
 	g_auto(Findings) found = {
 		.diagnosis = diagnosis, .what_if = pipesim_what_if(diagnosis->record, NULL)};
 
@@ -153,10 +82,15 @@ static gboolean tell_all(const PipesimSetup *setup, const PipesimDiagnosis *diag
 		if (found.balance == NULL)
 			return FALSE;
 	}
-	if (drawn && !(make_comparison(setup, &found, error) &&
-			     draw(setup, found.comparison, error)))
+	if (drawn && !make_comparison(setup, &found, error))
 		return FALSE;
-	return write_out(setup, &found, format, error);
+	if (format == PIPESIM_AS_JSON)
+		pipesim_command_json(&pipesim_command_diagnose, &found, out);
+	else if (format == PIPESIM_AS_CSV)
+		pipesim_diagnosis_csv(diagnosis, out);
+	else
+		pipesim_diagnosis_text(diagnosis, found.what_if, found.balance, &style, out);
+	return pipesim_print_drawn(setup, found.comparison, path, out, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GError **error)
@@ -169,14 +103,16 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	g_autoptr(PipesimEffects) effects = NULL;
 	g_autoptr(PipesimDiagnosis) diagnosis = NULL;
 	PipesimPatient patient = {0};
-	Format format;
+	guint format;
 
 	if (setup->n_operands == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no trace given; for example pipesim diagnose rank*.json.gz");
-	if (!pipesim_setup_check_view(setup, error) || !read_format(setup, &format, error) ||
+	if (!pipesim_setup_check_view(setup, error) ||
+		!pipesim_format(setup, "text json csv", &format, error) ||
 		!pipesim_check_page(setup->text[PIPESIM_SET_REPORT], error) ||
-		!check_timeline(setup, format, error) ||
+		!pipesim_check_timeline(
+			setup, (const char *const[]){"text", "json", "csv"}[format], error) ||
 		!read_step(setup, &patient.step, error))
 		return FALSE;
 	traces = pipesim_setup_traces(setup, &rules, error);
@@ -192,7 +128,8 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 			traces->len, calibration, 0, error);
 	if (effects == NULL)
 		return FALSE;
-	tell(setup, record->notices);
+	for (guint i = 0; i < record->notices->len; i++)
+		pipesim_setup_notice(setup, g_ptr_array_index(record->notices, i));
 	patient.record = record;
 	patient.costs = calibration->costs;
 	patient.runtime = setup->text[PIPESIM_SET_RUNTIME] != NULL ? setup->scenario.runtime

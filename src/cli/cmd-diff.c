@@ -148,9 +148,9 @@ static void append_messages(const Pair *pair, GString *out)
 		g_string_append(out, "joined, waited for: as in (..;..)GROUP; the time of a "
 				     "message is when the ops before it are done\n");
 	if (differ && !pair->a->runtime->waits && !pair->b->runtime->waits)
-		g_string_append(
-			out, "\nNo message waits for another here: --runtime pytorch-2.11 says "
-			     "what the difference costs where they do.\n");
+		g_string_append(out,
+			"\nNo message waits for another here: --runtime pytorch-2.11 says "
+			"what the difference costs where they do.\n");
 }
 
 static void write_text(const Pair *pair, const PipesimStyle *style, GString *out)
@@ -237,16 +237,6 @@ static void put_members(PipesimJson *json, gconstpointer of)
 
 /* Command -------------------------------------------------------------------------------- */
 
-static void tell_layers(const PipesimSetup *setup, const PipesimRun *run)
-{
-	g_autofree char *line = NULL;
-
-	if (run->layers == NULL)
-		return;
-	line = g_strdup_printf("%s: %s", run->name, run->layers);
-	pipesim_setup_notice(setup, line);
-}
-
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	const char *path = setup->text[PIPESIM_SET_OUTPUT];
@@ -255,10 +245,10 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 	g_autoptr(GString) out = g_string_new(NULL);
 	g_autoptr(PipesimRun) a = NULL, b = NULL;
 	g_autoptr(PipesimDifference) difference = NULL;
-	gboolean json;
+	guint json;
 	Pair pair;
 
-	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error))
+	if (!pipesim_format(setup, "text json", &json, error))
 		return FALSE;
 	if (setup->n_operands != 2)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
@@ -272,15 +262,13 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 		return FALSE;
 	a = pipesim_choice_run(g_ptr_array_index(choices, 0), &setup->scenario, setup->costs);
 	b = pipesim_choice_run(g_ptr_array_index(choices, 1), &setup->scenario, setup->costs);
-	if (a->error != NULL || b->error != NULL) {
-		g_propagate_error(error, g_error_copy(a->error != NULL ? a->error : b->error));
+	if (!pipesim_run_check(a, error) || !pipesim_run_check(b, error))
 		return FALSE;
-	}
 	difference = pipesim_difference_new(a, b, error);
 	if (difference == NULL)
 		return FALSE;
-	tell_layers(setup, a);
-	tell_layers(setup, b);
+	pipesim_setup_tell_layers(setup, a->name, a->layers);
+	pipesim_setup_tell_layers(setup, b->name, b->layers);
 	pair = (Pair){a, b, difference, setup->notices};
 	if (json)
 		pipesim_command_json(&pipesim_command_diff, &pair, out);

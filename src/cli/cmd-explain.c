@@ -340,15 +340,9 @@ static gboolean explain(const PipesimSchedule *schedule, PipesimSetup *setup,
 	pipesim_layout_run_points(
 		schedule, &(PipesimPoint){&setup->scenario, setup->costs}, 1, &run);
 	g_ptr_array_add(comparison->runs, run);
-	if (run->error != NULL) {
-		g_propagate_error(error, g_error_copy(run->error));
+	if (!pipesim_run_check(run, error))
 		return FALSE;
-	}
-	if (run->layers != NULL) {
-		g_autofree char *line = g_strdup_printf("%s: %s", run->name, run->layers);
-
-		pipesim_setup_notice(setup, line);
-	}
+	pipesim_setup_tell_layers(setup, run->name, run->layers);
 	append_placement(&shape, out);
 	append_phases(run->step->job.order, out);
 	g_string_append(out, "\nTimeline\n");

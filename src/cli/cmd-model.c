@@ -489,9 +489,8 @@ static PipesimRun *run_schedule(PipesimSetup *setup, GError **error)
 		setup->costs = laid_out;
 	}
 	run = pipesim_choice_run(choice, scenario, setup->costs);
-	if (run->error == NULL)
+	if (pipesim_run_check(run, error))
 		return run;
-	g_propagate_error(error, g_error_copy(run->error));
 	pipesim_run_free(run);
 	return NULL;
 }

@@ -37,7 +37,7 @@ typedef struct {
 	PipesimSetup *setup;
 	const Placement *placement;
 	guint chunks;
-	gboolean json;
+	guint json;
 	GPtrArray *programs; /* of files to begin from */
 	PipesimSearchOf of;
 	PipesimFound *found;
@@ -167,10 +167,8 @@ static gboolean check_outputs(const Optimize *o, GError **error)
 	if (setup->flag[PIPESIM_SET_EXPLAIN_BOUND] && o->json)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"--explain-bound is text; leave out --format json");
-	if (o->json && g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") == 0)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"--timeline - would mix with --format json on standard output; give it "
-			"a file");
+	if (!pipesim_check_timeline(setup, o->json ? "json" : "text", error))
+		return FALSE;
 	if (output == NULL)
 		return TRUE;
 	if (strcmp(output, "-") == 0)
@@ -393,20 +391,16 @@ static gboolean write_order(const Optimize *o, GError **error)
 static gboolean write_all(Optimize *o, GError **error)
 {
 	const PipesimSetup *setup = o->setup;
-	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
 	const PipesimStyle style = pipesim_terminal_style(NULL);
 	g_autoptr(PipesimComparison) comparison = compare(o);
 	g_autoptr(GString) out = g_string_new(NULL);
 	const PipesimRun *optimized = find_optimized(comparison);
-	PipesimStyle plain = style;
 
-	plain.colour = FALSE;
-	if (optimized->error != NULL) {
-		g_propagate_error(error, g_error_copy(optimized->error));
+	if (!pipesim_run_check(optimized, error))
 		return FALSE;
-	}
 	o->usual = optimized->report->makespan;
-	if (timeline != NULL && !pipesim_layout_check(comparison, &setup->view, error))
+	if (setup->text[PIPESIM_SET_TIMELINE] != NULL &&
+		!pipesim_layout_check(comparison, &setup->view, error))
 		return FALSE;
 	/* First what has taken long to find. */
 	if (!write_order(o, error))
@@ -415,24 +409,14 @@ static gboolean write_all(Optimize *o, GError **error)
 		pipesim_command_json(&pipesim_command_optimize, o, out);
 	else
 		write_text(o, comparison, &style, out);
-	if (g_strcmp0(timeline, "-") == 0) {
-		g_string_append_c(out, '\n');
-		pipesim_timeline_text(comparison, &setup->view, &style, out);
-	} else if (timeline != NULL && !pipesim_picture_write(comparison, timeline, &plain,
-					       &setup->view, "gnuplot", error)) {
-		return FALSE;
-	}
-	return (setup->text[PIPESIM_SET_CHROME_TRACE] == NULL ||
-		       pipesim_chrome_trace_write(
-			       comparison, setup->text[PIPESIM_SET_CHROME_TRACE], error)) &&
-	       pipesim_print(NULL, out, error);
+	return pipesim_print_drawn(setup, comparison, NULL, out, error);
 }
 
 static gboolean run(PipesimSetup *setup, PipesimExit *answer, GError **error)
 {
 	g_autoptr(GPtrArray) choices = pipesim_choices_new();
 	Optimize o = {.setup = setup};
-	gboolean ok = pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &o.json, error) &&
+	gboolean ok = pipesim_format(setup, "text json", &o.json, error) &&
 		      check_outputs(&o, error) && pipesim_setup_check_view(setup, error) &&
 		      read_starts(&o, choices, error);
 

@@ -251,43 +251,31 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 		results[i].brief = briefs[i];
 }
 
-static gboolean write_lines(const PipesimPlanning *plan, PipesimPlanner *planner,
-	PipesimRowFormat format, PipesimProcesses processes, gboolean *stopped, GError **error)
+static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
+	PipesimProcesses processes, PipesimExit *status, GError **error)
 {
-	PipesimSweepRun run = {.setup = plan->setup,
+	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&plan->wish, error);
+	g_autoptr(GString) made_of = NULL;
+	PipesimSweepRun run;
+	gboolean ok;
+
+	if (planner == NULL)
+		return FALSE;
+	run = (PipesimSweepRun){.setup = plan->setup,
 		.processes = processes,
 		.what = "candidates",
 		.output = plan->setup->text[PIPESIM_SET_OUTPUT],
 		.rows = pipesim_plan_rows(planner, format),
 		.work = {.width = 1, .solve = solve, .data = planner, .together = TOGETHER}};
-	g_autoptr(GString) made_of = NULL;
-	gboolean ok = pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error);
-
-	if (ok)
+	if (pipesim_sweep_run_share(&run, pipesim_planner_count(planner), error))
 		made_of = pipesim_sweep_run_id(plan->setup, decides, error);
 	if (made_of != NULL && plan->capture_text != NULL)
 		pipesim_sweep_run_id_add(made_of, "costs", plan->capture_text);
 	ok = made_of != NULL &&
 	     pipesim_sweep_run_open(&run, TRUE, made_of->str, 4, LONGEST, error) &&
-	     pipesim_sweep_run(&run, error);
-	*stopped = ok && pipesim_sweep_run_is_main(&run) && pipesim_sweep_run_stopped(&run);
-	if (ok && !*stopped && run.file != NULL)
-		ok = pipesim_sweep_file_close(run.file, error);
-	pipesim_sweep_file_free(run.file);
+	     pipesim_sweep_run(&run, error) && pipesim_sweep_run_finish(&run, status, error);
+	pipesim_sweep_run_clear(&run);
 	return ok;
-}
-
-static gboolean answer_rows(PipesimPlanning *plan, PipesimRowFormat format,
-	PipesimProcesses processes, PipesimExit *status, GError **error)
-{
-	g_autoptr(PipesimPlanner) planner = pipesim_planner_new(&plan->wish, error);
-	gboolean stopped = FALSE;
-
-	if (planner == NULL || !write_lines(plan, planner, format, processes, &stopped, error))
-		return FALSE;
-	if (stopped)
-		*status = PIPESIM_EXIT_STOPPED;
-	return TRUE;
 }
 
 static gboolean answer(PipesimPlanning *plan, PipesimExit *status, GError **error)
@@ -350,13 +338,7 @@ static gboolean run(PipesimSetup *setup, PipesimExit *status, GError **error)
 		ok = answer_rows(&plan, rows, processes, status, error);
 	else if (ok)
 		ok = answer(&plan, status, error);
-	if (ok) {
-		pipesim_mpi_finish();
-	} else if (processes.size > 1) {
-		if (processes.rank == 0)
-			g_printerr("pipesim: %s\n", (*error)->message);
-		pipesim_mpi_abort((int)pipesim_exit_status(*error));
-	}
+	pipesim_mpi_end(processes, ok ? NULL : *error);
 	pipesim_planned_free(plan.planned);
 	if (plan.capture_text != NULL)
 		g_string_free(plan.capture_text, TRUE);

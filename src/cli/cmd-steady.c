@@ -265,18 +265,6 @@ static PipesimRun *run_step(const PipesimChoice *choice, const PipesimSetup *set
 	return step;
 }
 
-static void tell_layers(const PipesimSetup *setup, const Row *row)
-{
-	const char *layers = row->state != NULL  ? row->state->layers
-			     : row->step != NULL ? row->step->layers
-						 : NULL;
-	g_autofree char *line =
-		layers != NULL ? g_strdup_printf("%s: %s", row->name, layers) : NULL;
-
-	if (line != NULL)
-		pipesim_setup_notice(setup, line);
-}
-
 /* Rows of PipesimSteadyState; NULL with why where no schedule has one. */
 static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GError **error)
 {
@@ -296,7 +284,10 @@ static GPtrArray *solve(const GPtrArray *choices, const PipesimSetup *setup, GEr
 		g_ptr_array_add(rows, row);
 		if (row->state == NULL)
 			row->step = run_step(choice, setup);
-		tell_layers(setup, row);
+		pipesim_setup_tell_layers(setup, row->name,
+			row->state != NULL  ? row->state->layers
+			: row->step != NULL ? row->step->layers
+					    : NULL);
 		any |= row->state != NULL || row->step != NULL;
 		if (row->error != NULL)
 			pipesim_faults_take(faults, g_error_copy(row->error));
@@ -330,9 +321,9 @@ static gboolean run(PipesimSetup *setup, PipesimExit *answer G_GNUC_UNUSED, GErr
 	const PipesimStyle style = pipesim_terminal_style(path);
 	g_autoptr(GPtrArray) choices = pipesim_choices_new(), rows = NULL;
 	g_autoptr(GString) out = g_string_new(NULL);
-	gboolean json;
+	guint json;
 
-	if (!pipesim_text_or_json(setup->text[PIPESIM_SET_FORMAT], &json, error) ||
+	if (!pipesim_format(setup, "text json", &json, error) ||
 		!read_names(setup, choices, error))
 		return FALSE;
 	if (setup->scenario.ranks == 0)

@@ -138,7 +138,7 @@ static void solve(gpointer data, guint64 first, guint n, PipesimSweepResult *res
 
 static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 {
-	const PipesimSweepRun *run = &sweep->run;
+	PipesimSweepRun *run = &sweep->run;
 
 	if (run->file == NULL && run->kept->len > 0) {
 		const PipesimStyle style = pipesim_terminal_style(run->output);
@@ -148,12 +148,9 @@ static gboolean finish(Sweep *sweep, PipesimExit *answer, GError **error)
 		if (!pipesim_print(run->output, out, error))
 			return FALSE;
 	}
-	if (pipesim_sweep_run_stopped(run)) {
-		*answer = PIPESIM_EXIT_STOPPED;
-		return TRUE;
-	}
-	return (run->file == NULL || pipesim_sweep_file_close(run->file, error)) &&
-	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, run->kept,
+	if (!pipesim_sweep_run_finish(run, answer, error) || *answer == PIPESIM_EXIT_STOPPED)
+		return *answer == PIPESIM_EXIT_STOPPED;
+	return pipesim_sweep_picture_draw(PIPESIM_SWEEP_HEAT_MAP, &sweep->titles, run->kept,
 		       sweep->metric, sweep->heat_map, error) &&
 	       pipesim_sweep_picture_draw(PIPESIM_SWEEP_LINES, &sweep->titles, run->kept,
 		       sweep->metric, sweep->lines, error) &&
@@ -281,15 +278,15 @@ static void tell_what_is_held(Sweep *sweep)
 					? pipesim_grid_axis(sweep->grid, 0)
 					: NULL;
 
-	if (!pipesim_sweep_run_is_main(&sweep->run))
+	if (sweep->run.processes.rank > 0)
 		return;
 	if (pp != NULL && pp->values->len > 1 &&
 		sweep->setup->text[PIPESIM_SET_MODEL_TIMES] == NULL &&
 		(sweep->setup->costs == NULL || sweep->setup->costs->part == NULL) &&
 		!pipesim_setup_has_step(sweep->setup))
-		pipesim_setup_notice(
-			sweep->setup, "times are per rank and PP is swept: the model grows "
-				      "with PP; --model-times holds the model fixed");
+		pipesim_setup_notice(sweep->setup,
+			"times are per rank and PP is swept: the model grows "
+			"with PP; --model-times holds the model fixed");
 	tell_layers(sweep, 0, 0, &(guint){MAX_TOLD});
 }
 
@@ -317,9 +314,10 @@ static gboolean start(Sweep *sweep, PipesimExit *answer, GError **error)
 			g_ptr_array_copy(sweep->setup->notices, copy_text, NULL);
 		g_ptr_array_set_free_func(notices, g_free);
 		ok = open_results(sweep, error) && pipesim_sweep_run(&sweep->run, error) &&
-		     (!pipesim_sweep_run_is_main(&sweep->run) || finish(sweep, answer, error));
+		     (sweep->run.processes.rank > 0 || finish(sweep, answer, error));
 	}
-	pipesim_sweep_run_end(&sweep->run, ok, ok ? NULL : *error);
+	pipesim_mpi_end(sweep->run.processes, ok ? NULL : *error);
+	pipesim_sweep_run_clear(&sweep->run);
 	return ok;
 }
 

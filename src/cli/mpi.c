@@ -104,18 +104,16 @@ void pipesim_mpi_exchange(
 #endif
 }
 
-void pipesim_mpi_finish(void)
+void pipesim_mpi_end(PipesimProcesses processes, const GError *error)
 {
+	if (error != NULL && processes.size == 1)
+		return;
+	if (error != NULL && processes.rank == 0)
+		g_printerr("pipesim: %s\n", error->message);
 #ifdef HAVE_MPI
-	if (is_running())
+	if (is_running() && error != NULL)
+		MPI_Abort(MPI_COMM_WORLD, (int)pipesim_exit_status(error));
+	else if (is_running())
 		MPI_Finalize();
-#endif
-}
-
-void pipesim_mpi_abort(int status G_GNUC_UNUSED)
-{
-#ifdef HAVE_MPI
-	if (is_running())
-		MPI_Abort(MPI_COMM_WORLD, status);
 #endif
 }

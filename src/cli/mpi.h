@@ -1,7 +1,7 @@
 /* Several processes of one sweep, where pipesim was configured --with-mpi and mpirun started
  * them; else there is one, number 0. Only the main thread calls these. */
 #pragma once
-#include "base/error.h"
+#include "cli/exit.h"
 
 typedef struct {
 	guint rank, size; /* of all processes */
@@ -23,8 +23,6 @@ GByteArray *pipesim_mpi_receive(guint from);
 /** pipesim_mpi_exchange: gives all processes all @n results of @each bytes, of which process i % size has made number i. */
 void pipesim_mpi_exchange(gpointer results, gsize each, gsize n);
 
-/** pipesim_mpi_finish: leaves the others once all are done. */
-void pipesim_mpi_finish(void);
-
-/** pipesim_mpi_abort: ends all processes with @status; returns where there is only one. */
-void pipesim_mpi_abort(int status);
+/** pipesim_mpi_end: leaves the others once all are done. Where there is an @error they would wait for one that
+ * has failed: it says so and ends them, so that nobody is left to print. */
+void pipesim_mpi_end(PipesimProcesses processes, const GError *error);

@@ -2,8 +2,13 @@
  * with: what a sweep and the candidates of a plan have in common. */
 #pragma once
 #include "cli/mpi.h"
-#include "cli/sweep-file.h"
 #include "setup/setup.h"
+#include "sweep/rows.h"
+
+/* The file that is filled: PATH.partial until it is whole, so that what is done survives an end before time and
+ * PATH is never half of something. PATH.partial.id beside it has everything that decides a row, a line each,
+ * and is compared where rows are resumed. */
+typedef struct _PipesimSweepFile PipesimSweepFile;
 
 typedef struct {
 	const PipesimSetup *setup;
@@ -15,11 +20,7 @@ typedef struct {
 	PipesimSweepFile *file; /* NULL: no rows are written; the first process's */
 	GPtrArray *kept;        /* of PipesimSweepBlock; NULL where nothing is drawn */
 	guint64 done;           /* points, from work.first */
-	gint64 began;           /* us */
 } PipesimSweepRun;
-
-/** pipesim_sweep_run_is_main: whether this process writes. */
-gboolean pipesim_sweep_run_is_main(const PipesimSweepRun *run);
 
 /** pipesim_sweep_run_check: whether rows of @format in @output can be gone on with, where --resume says so. FALSE with
  * PIPESIM_ERROR_USAGE. */
@@ -39,15 +40,17 @@ GString *pipesim_sweep_run_id(
 void pipesim_sweep_run_id_add(GString *made_of, const char *what, const GString *text);
 
 /** pipesim_sweep_run_open: the file of rows, where @writes; what is left to do, in @blocks blocks a thread, of at most
- * @most points each. Errors of pipesim_sweep_file_open(). */
+ * @most points each. FALSE with PIPESIM_ERROR_WRITE; PIPESIM_ERROR_USAGE where there is a PATH.partial but no
+ * --resume, or where that has no .id; PIPESIM_ERROR_PARSE where what is there is of another sweep. */
 gboolean pipesim_sweep_run_open(PipesimSweepRun *run, gboolean writes, const char *made_of,
 	guint blocks, guint64 most, GError **error);
 
 /** pipesim_sweep_run: all that is left to do, or until SIGINT or SIGTERM. Errors of writing and of other processes. */
 gboolean pipesim_sweep_run(PipesimSweepRun *run, GError **error);
 
-/** pipesim_sweep_run_stopped: whether something is left to do, which is then said. */
-gboolean pipesim_sweep_run_stopped(const PipesimSweepRun *run);
+/** pipesim_sweep_run_finish: of the process that writes: gives the file its name, or where something is left to do says
+ * so, on standard error and in @answer. FALSE with PIPESIM_ERROR_WRITE. */
+gboolean pipesim_sweep_run_finish(PipesimSweepRun *run, PipesimExit *answer, GError **error);
 
-/** pipesim_sweep_run_end: leaves the other processes, or ends them where @ok is FALSE and says @error. */
-void pipesim_sweep_run_end(PipesimSweepRun *run, gboolean ok, const GError *error);
+/** pipesim_sweep_run_clear: what was not finished stays PATH.partial. */
+void pipesim_sweep_run_clear(PipesimSweepRun *run);

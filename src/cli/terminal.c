@@ -42,12 +42,45 @@ gboolean pipesim_print(const char *path, const GString *text, GError **error)
 	return pipesim_write_file(path != NULL ? path : "-", text->str, text->len, error);
 }
 
-gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error)
+gboolean pipesim_print_drawn(const PipesimSetup *setup, const PipesimComparison *comparison,
+	const char *path, GString *out, GError **error)
 {
-	*json = g_strcmp0(format, "json") == 0;
-	return *json || format == NULL || strcmp(format, "text") == 0 ||
-	       pipesim_fail(
-		       error, PIPESIM_ERROR_USAGE, "unknown format '%s'; text or json", format);
+	const char *timeline = setup->text[PIPESIM_SET_TIMELINE];
+	const char *trace = setup->text[PIPESIM_SET_CHROME_TRACE];
+	const char *page = setup->text[PIPESIM_SET_REPORT];
+	const PipesimStyle style = pipesim_terminal_style(path);
+	PipesimStyle plain = style;
+
+	plain.colour = FALSE;
+	if (g_strcmp0(timeline, "-") == 0) {
+		g_string_append_c(out, '\n');
+		pipesim_timeline_text(comparison, &setup->view, &style, out);
+	} else if (timeline != NULL && !pipesim_picture_write(comparison, timeline, &plain,
+					       &setup->view, "gnuplot", error)) {
+		return FALSE;
+	}
+	return (trace == NULL || pipesim_chrome_trace_write(comparison, trace, error)) &&
+	       (page == NULL || pipesim_page_write(comparison, page, error)) &&
+	       pipesim_print(path, out, error);
+}
+
+gboolean pipesim_format(
+	const PipesimSetup *setup, const char *words, guint *format, GError **error)
+{
+	const char *name = setup->text[PIPESIM_SET_FORMAT];
+
+	*format = PIPESIM_AS_TEXT;
+	return name == NULL || pipesim_word_find(words, name, "unknown format", format, error);
+}
+
+gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, GError **error)
+{
+	return strcmp(format, "text") == 0 ||
+	       g_strcmp0(setup->text[PIPESIM_SET_TIMELINE], "-") != 0 ||
+	       pipesim_fail(error, PIPESIM_ERROR_USAGE,
+		       "--timeline - would mix with --format %s on standard output; give it a "
+		       "file",
+		       format);
 }
 
 gboolean pipesim_check_page(const char *path, GError **error)

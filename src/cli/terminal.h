@@ -1,6 +1,7 @@
 /* Standard output: what it can show, and writing to it or to a file in its place. */
 #pragma once
 #include "output/output.h"
+#include "setup/setup.h"
 
 /** pipesim_terminal_style: how to write to @path, or to standard output where that is NULL: from
  * isatty, NO_COLOR, TERM, COLUMNS and the locale. A file has no colour. */
@@ -14,9 +15,25 @@ gboolean pipesim_print(const char *path, const GString *text, GError **error);
  * terminal, nor is it a picture. FALSE with PIPESIM_ERROR_USAGE. */
 gboolean pipesim_check_page(const char *path, GError **error);
 
-/** pipesim_text_or_json: whether @format, of --format, is json; NULL is text. FALSE with
- * PIPESIM_ERROR_USAGE where it is neither. */
-gboolean pipesim_text_or_json(const char *format, gboolean *json, GError **error);
+/** pipesim_print_drawn: @comparison as --timeline, --chrome-trace and --report ask for it, then @out to @path, with the
+ * timeline below it where that is "-". FALSE with PIPESIM_ERROR_WRITE, or what drawing gives. */
+gboolean pipesim_print_drawn(const PipesimSetup *setup, const PipesimComparison *comparison,
+	const char *path, GString *out, GError **error);
+
+/* Words of --format, in this order; commands take the first of them. */
+enum {
+	PIPESIM_AS_TEXT,
+	PIPESIM_AS_JSON,
+	PIPESIM_AS_CSV,
+	PIPESIM_AS_JSONL
+};
+
+/** pipesim_format: which of @words --format names; not given it is the first. FALSE with PIPESIM_ERROR_USAGE. */
+gboolean pipesim_format(
+	const PipesimSetup *setup, const char *words, guint *format, GError **error);
+
+/** pipesim_check_timeline: FALSE with PIPESIM_ERROR_USAGE where --timeline - would come among the lines of @format. */
+gboolean pipesim_check_timeline(const PipesimSetup *setup, const char *format, GError **error);
 
 /** pipesim_begin_progress: work begins that may take long: where standard error is a terminal, a line says so
  * within half a second, "SECONDS s: @what", and goes on counting through all phases that tell nothing more. To

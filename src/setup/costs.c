@@ -25,6 +25,14 @@ void pipesim_setup_notice(const PipesimSetup *setup, const char *line)
 		g_ptr_array_add(setup->notices, g_strdup(line));
 }
 
+void pipesim_setup_tell_layers(const PipesimSetup *setup, const char *name, const char *layers)
+{
+	g_autofree char *line = g_strdup_printf("%s: %s", name, layers);
+
+	if (layers != NULL)
+		pipesim_setup_notice(setup, line);
+}
+
 void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration)
 {
 	static const char *const what[PIPESIM_N_STATUS] = {

@@ -57,26 +57,37 @@ READER(text)
 	return TRUE;
 }
 
+gboolean pipesim_word_find(
+	const char *words, const char *text, const char *what, guint *word, GError **error)
+{
+	g_auto(GStrv) all = g_strsplit(words, " ", -1);
+	g_autofree char *list = g_strjoinv(", ", all), *but_last = NULL;
+	guint n = 0;
+
+	for (; all[n] != NULL; n++)
+		if (strcmp(all[n], text) == 0) {
+			*word = n;
+			return TRUE;
+		}
+	but_last = g_strndup(list, strlen(list) - strlen(all[n - 1]) - 2);
+	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s '%s'; %s or %s", what, text,
+		but_last, all[n - 1]);
+}
+
 /* Which of the words of @setting @text is. */
 static gboolean find_word(
 	const PipesimSetting *setting, const char *text, guint *word, GError **error)
 {
+	g_autofree char *what = g_strconcat(setting->name, ":", NULL);
 	g_auto(GStrv) words = g_strsplit(setting->values, " ", -1);
-	g_autofree char *list = NULL, *but_last = NULL;
-	guint n;
+	g_autofree char *list = g_strjoinv(", ", words);
 
-	for (*word = 0; words[*word] != NULL; ++*word)
-		if (strcmp(words[*word], text) == 0)
-			return TRUE;
-	list = g_strjoinv(", ", words);
 	/* Both forms are older than the table. */
-	if (setting->into == PIPESIM_INTO_TRAINING)
-		return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s' is none of %s",
-			setting->name, text, list);
-	n = g_strv_length(words);
-	but_last = g_strndup(list, strlen(list) - strlen(words[n - 1]) - 2);
-	return pipesim_fail(error, PIPESIM_ERROR_USAGE, "%s: '%s'; %s or %s", setting->name,
-		text, but_last, words[n - 1]);
+	if (setting->into != PIPESIM_INTO_TRAINING ||
+		g_strv_contains((const char *const *)words, text))
+		return pipesim_word_find(setting->values, text, what, word, error);
+	return pipesim_fail(
+		error, PIPESIM_ERROR_USAGE, "%s '%s' is none of %s", what, text, list);
 }
 
 READER(word)

@@ -99,3 +99,7 @@ extern const PipesimSetting pipesim_settings[PIPESIM_N_SETTINGS];
  * their texts can be refused for. */
 gboolean pipesim_settings_read(const PipesimSetup *setup, PipesimSettingInto into,
 	const PipesimTarget *to, GError **error);
+
+/** pipesim_word_find: which of @words, "text json csv", @text is. FALSE with PIPESIM_ERROR_USAGE, which begins with @what. */
+gboolean pipesim_word_find(
+	const char *words, const char *text, const char *what, guint *word, GError **error);

@@ -134,6 +134,9 @@ void pipesim_setup_sustain(PipesimSetup *setup);
 /** pipesim_setup_notice: tells @line, once. */
 void pipesim_setup_notice(const PipesimSetup *setup, const char *line);
 
+/** pipesim_setup_tell_layers: the same of the schedule @name, what is to be said of its @layers; NULL: nothing. */
+void pipesim_setup_tell_layers(const PipesimSetup *setup, const char *name, const char *layers);
+
 /** pipesim_setup_tell: notices of @calibration and what it dropped, a line each, to
  * @setup->notice. */
 void pipesim_setup_tell(const PipesimSetup *setup, const PipesimCalibration *calibration);
