@@ -23,8 +23,7 @@ typedef struct {
 	PipesimCosts *costs;
 	GPtrArray *notices;
 	PipesimEffects *effects;
-	const char *
-		whole; /* component of histories that is all of a micro-batch; NULL = all are */
+	const char *whole; /* component that is all of a micro-batch; NULL = all are */
 } Task;
 
 void pipesim_effects_free(PipesimEffects *effects)
@@ -36,19 +35,72 @@ void pipesim_effects_free(PipesimEffects *effects)
 	g_free(effects);
 }
 
+/* Whether @trace has rows of some series, or of none; those of @component alone (NULL: of any) and not of replays. */
+static gboolean has_rows(const PipesimTrace *trace, gboolean series, const char *component)
+{
+	for (guint i = 0; i < trace->rows->len; i++) {
+		const PipesimMeasured *what = &pipesim_trace_row(trace, i)->what;
+
+		if ((what->series != PIPESIM_SERIES_NONE) == series &&
+			(component == NULL || (what->series != PIPESIM_SERIES_REPLAY &&
+						      g_str_equal(what->component, component))))
+			return TRUE;
+	}
+	return FALSE;
+}
+
 /* Kinds from components --------------------------------------------------------------------- */
 
-/* A figure of a component and phase, ppm; FALSE where it was not measured. */
-typedef gboolean (*Lookup)(const Task *task, const char *component, guint phase, gint64 *ppm);
+/* A figure of a component and phase. */
+typedef enum {
+	FULL_SPEED,
+	LOAD,
+	WAITING, /* beside a receive that waits */
+	MOVING,  /* beside a message that moves */
+} Figure;
 
-/* Of @kind from what F, I, W and B are made of, by times; FALSE where more than half was not measured,
- * else @missing collects what was not. */
-static gboolean sum_components(
-	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
+/* ppm; FALSE where it was not measured. */
+static gboolean look_up(
+	const Task *task, Figure figure, const char *component, guint phase, gint64 *ppm)
+{
+	if (figure == FULL_SPEED || figure == LOAD) {
+		const PipesimPowerPart *part =
+			pipesim_power_find(task->effects->power, component, phase);
+
+		if (part != NULL)
+			*ppm = figure == LOAD ? part->load : part->full_speed;
+		return part != NULL;
+	}
+	const PipesimResidencePart *part = pipesim_residence_find(
+		task->effects->residence, component, phase, figure == MOVING);
+
+	if (part == NULL)
+		return FALSE;
+	if (part->ratio < PIPESIM_PPM - NOTABLE)
+		pipesim_notice(task->notices,
+			"%s %s takes %.1f %% less beside a %s than alone: it is taken to be "
+			"slowed by nothing",
+			component, pipesim_phase_name(phase),
+			(double)(PIPESIM_PPM - part->ratio) / 1e4,
+			figure == MOVING ? "message that moves" : "receive that waits");
+	*ppm = CLAMP(part->ratio, PIPESIM_PPM, 10 * PIPESIM_PPM);
+	return TRUE;
+}
+
+/* Components that are all of a micro-batch on a rank, or of a layer, the better first. */
+static const char *const wholes[] = {"chunk", "layer"};
+
+/* Of @kind that of a whole, else from what F, I, W and B are made of, by times; FALSE where more than half was not
+ * measured, else @missing collects what was not. */
+static gboolean look_up_kind(
+	const Task *task, Figure figure, guint kind, GString *missing, gint64 *ppm)
 {
 	double time = 0, known = 0, sum = 0;
 	g_autoptr(GString) lacks = g_string_new(NULL);
 
+	for (guint i = 0; i < G_N_ELEMENTS(wholes); i++)
+		if (look_up(task, figure, wholes[i], kind, ppm))
+			return TRUE;
 	for (guint i = 0; i < task->chosen->len; i++) {
 		const PipesimTraceGroup *group = g_ptr_array_index(task->chosen, i);
 		const double median = (double)group->figures.median;
@@ -57,7 +109,7 @@ static gboolean sum_components(
 		if (group->what.phase != kind)
 			continue;
 		time += median;
-		if (lookup(task, group->what.component, kind, &value)) {
+		if (look_up(task, figure, group->what.component, kind, &value)) {
 			known += median;
 			sum += median * (double)value;
 		} else {
@@ -71,18 +123,6 @@ static gboolean sum_components(
 	if (lacks->len > 0)
 		g_string_append(missing, missing->len > 0 ? lacks->str : lacks->str + 2);
 	return TRUE;
-}
-
-/* Components that are all of a micro-batch on a rank, or of a layer, the better first. */
-static const char *const wholes[] = {"chunk", "layer"};
-
-static gboolean look_up_kind(
-	const Task *task, Lookup lookup, guint kind, GString *missing, gint64 *ppm)
-{
-	for (guint i = 0; i < G_N_ELEMENTS(wholes); i++)
-		if (lookup(task, wholes[i], kind, ppm))
-			return TRUE;
-	return sum_components(task, lookup, kind, missing, ppm);
 }
 
 /* The mean of two kinds by their times. */
@@ -100,13 +140,13 @@ static gint64 between(const PipesimCosts *costs, const gint64 *ppm, guint a, gui
 /* Every kind: as measured, else as the kinds that it is made of or part of. FALSE where neither a forward
  * nor a backward was measured. */
 static gboolean fill_kinds(
-	const Task *task, Lookup lookup, const char *what, gint64 ppm[PIPESIM_N_KINDS])
+	const Task *task, Figure figure, const char *what, gint64 ppm[PIPESIM_N_KINDS])
 {
 	gboolean known[PIPESIM_N_KINDS];
 	g_autoptr(GString) missing = g_string_new(NULL);
 
 	for (guint kind = 0; kind < PIPESIM_N_KINDS; kind++)
-		known[kind] = look_up_kind(task, lookup, kind, missing, &ppm[kind]);
+		known[kind] = look_up_kind(task, figure, kind, missing, &ppm[kind]);
 	const gboolean halves = known[PIPESIM_I] && known[PIPESIM_W];
 	const gboolean back =
 		halves || known[PIPESIM_B] || known[PIPESIM_I] || known[PIPESIM_W];
@@ -140,41 +180,19 @@ static gboolean fill_kinds(
 
 /* Power --------------------------------------------------------------------------------------- */
 
-static gboolean find_full_speed(
-	const Task *task, const char *component, guint phase, gint64 *ppm)
-{
-	const PipesimPowerPart *part =
-		pipesim_power_find(task->effects->power, component, phase);
-
-	if (part != NULL)
-		*ppm = part->full_speed;
-	return part != NULL;
-}
-
-static gboolean find_load(const Task *task, const char *component, guint phase, gint64 *ppm)
-{
-	const PipesimPowerPart *part =
-		pipesim_power_find(task->effects->power, component, phase);
-
-	if (part != NULL)
-		*ppm = part->load;
-	return part != NULL;
-}
-
 /* Why there is no [power]. */
 static void tell_verdict(const Task *task)
 {
 	static const char *const why[PIPESIM_POWER_INDEPENDENT + 1] = {
-		[PIPESIM_POWER_ABSENT] = "no history of ops and pauses (series governor) was "
-					 "measured: ops are taken "
-					 "to last as long whatever their chip did before",
-		[PIPESIM_POWER_NO_PAUSES] = "the governor series has no pause of 5 ms or more: "
-					    "nothing shows how a chip "
-					    "recovers; capture it again with pauses",
+		[PIPESIM_POWER_ABSENT] =
+			"no history of ops and pauses (series governor) was measured: ops are "
+			"taken to last as long whatever their chip did before",
+		[PIPESIM_POWER_NO_PAUSES] =
+			"the governor series has no pause of 5 ms or more: nothing shows how a "
+			"chip recovers; capture it again with pauses",
 		[PIPESIM_POWER_NO_WORK] =
 			"the governor series never works for 200 ms without a pause: nothing "
-			"shows "
-			"the sustained speed; capture it again with long bursts",
+			"shows the sustained speed; capture it again with long bursts",
 	};
 	const PipesimPowerFit *fit = task->effects->power;
 
@@ -188,32 +206,17 @@ static void tell_verdict(const Task *task)
 	else if (fit->verdict == PIPESIM_POWER_INDEPENDENT)
 		pipesim_notice(task->notices,
 			"no dependence: what ops take does not hang on idle time before them "
-			"(the "
-			"best fit explains %.1f %% of bursts that it did not see); this chip "
-			"was not "
-			"limited by its power, and full speed is the sustained one",
+			"(the best fit explains %.1f %% of bursts that it did not see); this "
+			"chip was not limited by its power, and full speed is the sustained "
+			"one",
 			(double)MAX(fit->held_out, 0) / 1e4);
-}
-
-/* Whether any row of a history has one. */
-static gboolean has_clocks(const Task *task)
-{
-	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row =
-				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i);
-
-			if (row->what.series == PIPESIM_SERIES_GOVERNOR &&
-				row->clock != PIPESIM_UNKNOWN)
-				return TRUE;
-		}
-	return FALSE;
 }
 
 /* What in a fit is not as it should be. */
 static void tell_oddities(const Task *task)
 {
 	const PipesimPowerFit *fit = task->effects->power;
+	gboolean clocks = FALSE;
 
 	for (guint c = 0; c < fit->parts->len; c++) {
 		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
@@ -222,28 +225,31 @@ static void tell_oddities(const Task *task)
 		if (part->n > 0 && part->reversed > NOISE)
 			pipesim_notice(task->notices,
 				"%s %s takes %.1f %% longer rested than under load: no matter "
-				"of "
-				"power; its full speed is taken to be the sustained one",
+				"of power; its full speed is taken to be the sustained one",
 				part->component, phase, (double)part->reversed / 1e4);
 		if (part->n > 0 && 2 * part->bent > 3 * NOISE)
 			pipesim_notice(task->notices,
 				"%s %s does not grow evenly with the load: parts of the range "
-				"are "
-				"%.1f %% off the fit",
+				"are %.1f %% off the fit",
 				part->component, phase, (double)part->bent / 1e4);
 	}
-	if (!has_clocks(task))
+	for (guint t = 0; t < task->n; t++)
+		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
+			const PipesimTraceRow *row = pipesim_trace_row(task->traces[t], i);
+
+			clocks |= row->what.series == PIPESIM_SERIES_GOVERNOR &&
+				  row->clock != PIPESIM_UNKNOWN;
+		}
+	if (!clocks)
 		pipesim_notice(task->notices, "the governor series has no clocks (clk_sm_mhz): "
-					      "that times follow them "
-					      "cannot be checked");
+					      "that times follow them cannot be checked");
 	else if (fit->verdict == PIPESIM_POWER_FITTED && fit->rested_clock > 0 &&
 		 fit->rested_clock <= fit->loaded_clock)
 		pipesim_notice(task->notices,
 			"the clock of the SMs was not higher after pauses (%" G_GINT64_FORMAT
 			" MHz) than under load (%" G_GINT64_FORMAT
 			" MHz), though ops were faster: the pauses may spare something else "
-			"than "
-			"power",
+			"than power",
 			fit->rested_clock, fit->loaded_clock);
 }
 
@@ -273,44 +279,29 @@ static void compare_sustained(const Task *task)
 		if (fabs(ratio) * PIPESIM_PPM > NOTABLE)
 			pipesim_notice(task->notices,
 				"%s takes %.1f %% %s in the governor series, sustained, than "
-				"in the "
-				"rows that times are made of",
+				"in the rows that times are made of",
 				pipesim_phase_name(kind), 100 * fabs(ratio),
 				ratio > 0 ? "longer" : "less");
 	}
-}
-
-/* W, or 0 where no trace tells it. */
-static gint64 power_limit(const Task *task)
-{
-	gint64 watts = 0;
-
-	for (guint t = 0; t < task->n && watts <= 0; t++) {
-		const char *text = pipesim_trace_get(task->traces[t], "power_limit_w");
-
-		if (text == NULL ||
-			pipesim_decimal_parse(text, strlen(text), 0, &watts) != NULL)
-			watts = 0;
-	}
-	return CLAMP(watts, 0, 100000);
-}
-
-static const char *device_of(const Task *task)
-{
-	const char *device = NULL;
-
-	for (guint t = 0; t < task->n && device == NULL; t++)
-		device = pipesim_trace_get(task->traces[t], "device_name");
-	return device;
 }
 
 static void set_power(const Task *task)
 {
 	const PipesimPowerFit *fit = task->effects->power;
 	PipesimPower *power = pipesim_power_new();
+	gint64 watts = 0;
 
-	power->device = g_strdup(device_of(task));
-	power->limit = power_limit(task);
+	for (guint t = 0; t < task->n; t++) {
+		const char *device = pipesim_trace_get(task->traces[t], "device_name");
+		const char *text = pipesim_trace_get(task->traces[t], "power_limit_w");
+
+		if (power->device == NULL)
+			power->device = g_strdup(device);
+		if (watts <= 0 && (text == NULL || pipesim_decimal_parse(text, strlen(text), 0,
+							   &watts) != NULL))
+			watts = 0;
+	}
+	power->limit = CLAMP(watts, 0, 100000);
 	power->n_constants = 1;
 	power->time_constant[0] = MAX(fit->time_constant, 1000);
 	power->weight[0] = PIPESIM_PPM;
@@ -318,8 +309,8 @@ static void set_power(const Task *task)
 	power->waiting_load = MAX(fit->waiting_load, 0);
 	power->explained = fit->explained;
 	power->residual = fit->after;
-	if (!fill_kinds(task, find_full_speed, "full speed", power->full_speed) ||
-		!fill_kinds(task, find_load, "load", power->load)) {
+	if (!fill_kinds(task, FULL_SPEED, "full speed", power->full_speed) ||
+		!fill_kinds(task, LOAD, "load", power->load)) {
 		pipesim_notice(task->notices, "the governor series has no op that times are "
 					      "made of: power is left out");
 		pipesim_power_free(power);
@@ -327,13 +318,12 @@ static void set_power(const Task *task)
 	}
 	if (fit->waiting_load == PIPESIM_UNKNOWN)
 		pipesim_notice(task->notices, "no history has pauses in a waiting receive: "
-					      "such a receive is taken to "
-					      "draw nothing");
+					      "such a receive is taken to draw nothing");
 	pipesim_power_free(task->costs->power);
 	task->costs->power = power;
 }
 
-static gboolean add_power(const Task *task, gboolean means, GError **error)
+static gboolean add_power(const Task *task, GError **error)
 {
 	g_autoptr(PipesimHistories) histories =
 		pipesim_histories_new(task->traces, task->n, error);
@@ -341,47 +331,18 @@ static gboolean add_power(const Task *task, gboolean means, GError **error)
 
 	if (histories == NULL)
 		return FALSE;
-	fit = task->effects->power = pipesim_power_fit(histories, means, task->whole);
+	fit = pipesim_power_fit(histories, task->calibration->means, task->whole);
+	task->effects->power = fit;
 	tell_verdict(task);
-	if (fit->verdict != PIPESIM_POWER_FITTED && fit->verdict != PIPESIM_POWER_INDEPENDENT)
-		return TRUE;
-	tell_oddities(task);
-	compare_sustained(task);
-	set_power(task);
+	if (fit->verdict == PIPESIM_POWER_FITTED || fit->verdict == PIPESIM_POWER_INDEPENDENT) {
+		tell_oddities(task);
+		compare_sustained(task);
+		set_power(task);
+	}
 	return TRUE;
 }
 
 /* Residence ----------------------------------------------------------------------------------- */
-
-static gboolean find_beside(
-	const Task *task, const char *component, guint phase, gboolean moving, gint64 *ppm)
-{
-	const PipesimResidencePart *part =
-		pipesim_residence_find(task->effects->residence, component, phase, moving);
-
-	if (part == NULL)
-		return FALSE;
-	if (part->ratio < PIPESIM_PPM - NOTABLE)
-		pipesim_notice(task->notices,
-			"%s %s takes %.1f %% less beside a %s than alone: it is taken to be "
-			"slowed "
-			"by nothing",
-			component, pipesim_phase_name(phase),
-			(double)(PIPESIM_PPM - part->ratio) / 1e4,
-			moving ? "message that moves" : "receive that waits");
-	*ppm = CLAMP(part->ratio, PIPESIM_PPM, 10 * PIPESIM_PPM);
-	return TRUE;
-}
-
-static gboolean find_waiting(const Task *task, const char *component, guint phase, gint64 *ppm)
-{
-	return find_beside(task, component, phase, FALSE, ppm);
-}
-
-static gboolean find_moving(const Task *task, const char *component, guint phase, gint64 *ppm)
-{
-	return find_beside(task, component, phase, TRUE, ppm);
-}
 
 static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 {
@@ -393,35 +354,32 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 	task->effects->residence = fit;
 	if (sms > 0 && fit->impl[FALSE] == NULL)
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
-			"%" G_GINT64_FORMAT
-			" SMs of a waiting receive are asked for, but nothing was "
-			"measured beside one (series resident)",
+			"%" G_GINT64_FORMAT " SMs of a waiting receive are asked for, but "
+					    "nothing was measured beside one (series resident)",
 			sms);
 	if (fit->lonely > 0)
 		pipesim_notice(task->notices,
 			"%u rows beside a receive or a message are of ops that were not "
-			"measured "
-			"alone: they say nothing",
+			"measured alone: they say nothing",
 			fit->lonely);
 	residence = pipesim_residence_new();
 	waits = fit->impl[FALSE] != NULL &&
-		fill_kinds(task, find_waiting, "residence", residence->slowdown);
+		fill_kinds(task, WAITING, "residence", residence->slowdown);
 	moves = fit->impl[TRUE] != NULL &&
-		fill_kinds(task, find_moving, "slowdown beside a message", residence->moving);
+		fill_kinds(task, MOVING, "slowdown beside a message", residence->moving);
 	if (!waits)
-		pipesim_notice(task->notices, "nothing was measured beside a waiting receive "
-					      "(series resident): receives "
-					      "are taken to slow nothing");
+		pipesim_notice(
+			task->notices, "nothing was measured beside a waiting receive (series "
+				       "resident): receives are taken to slow nothing");
 	else if (!g_str_equal(fit->impl[FALSE], "nccl"))
 		pipesim_notice(task->notices,
 			"NCCL's own waiting receive was not measured: what slows ops is a "
-			"kernel that "
-			"waits on %" G_GINT64_FORMAT " SMs",
+			"kernel that waits on %" G_GINT64_FORMAT " SMs",
 			fit->sms[FALSE]);
 	if (waits && !moves)
-		pipesim_notice(task->notices, "nothing was measured beside a message that "
-					      "moves (series moving): messages "
-					      "are taken to slow nothing");
+		pipesim_notice(
+			task->notices, "nothing was measured beside a message that moves "
+				       "(series moving): messages are taken to slow nothing");
 	residence->sms = CLAMP(fit->sms[FALSE], 0, MOST_SMS);
 	if (!waits && !moves) {
 		g_free(residence);
@@ -433,8 +391,9 @@ static gboolean add_residence(const Task *task, gint64 sms, GError **error)
 }
 
 /* Without series, what profiles show of ops beside messages. */
-static void add_beside(const Task *task, const PipesimBeside *beside)
+static void add_beside(const Task *task)
 {
+	const PipesimBeside *beside = &task->calibration->beside;
 	PipesimResidenceFit *fit = pipesim_residence_fit(NULL, 0, PIPESIM_UNKNOWN, 0);
 	PipesimResidence *residence = pipesim_residence_new();
 	g_autoptr(GString) guessed = g_string_new(NULL);
@@ -468,13 +427,12 @@ static void add_beside(const Task *task, const PipesimBeside *beside)
 
 /* Metadata ------------------------------------------------------------------------------------ */
 
-/* Whole numbers from @least to @most, separated by ;, at @key of the first trace that has it: NULL
- * with @n 0 where none has, or with @error. */
-static gint64 *read_list(
-	const Task *task, const char *key, gint64 least, gint64 most, guint *n, GError **error)
+/* Into *@out, for g_free(), @n whole numbers from @least to @most, separated by ;, at @key of the first trace that has
+ * it: none where no trace has. */
+static gboolean read_list(const Task *task, const char *key, gint64 least, gint64 most,
+	gint64 **out, guint *n, GError **error)
 {
 	const PipesimTrace *trace = NULL;
-	g_autofree gint64 *values = NULL;
 	g_auto(GStrv) items = NULL;
 
 	*n = 0;
@@ -482,41 +440,35 @@ static gint64 *read_list(
 		if (pipesim_trace_get(task->traces[t], key) != NULL)
 			trace = task->traces[t];
 	if (trace == NULL)
-		return NULL;
+		return TRUE;
 	items = g_strsplit(pipesim_trace_get(trace, key), ";", -1);
 	*n = g_strv_length(items);
-	values = g_new(gint64, *n + 1);
+	*out = g_new(gint64, *n + 1);
 	for (guint i = 0; i < *n; i++) {
 		const char *item = g_strstrip(items[i]);
-		const char *why = pipesim_decimal_parse(item, strlen(item), 0, &values[i]);
+		const char *why = pipesim_decimal_parse(item, strlen(item), 0, &(*out)[i]);
 
 		if (why == NULL &&
-			(strpbrk(item, ".eE") != NULL || values[i] < least || values[i] > most))
+			(strpbrk(item, ".eE") != NULL || (*out)[i] < least || (*out)[i] > most))
 			why = "out of range";
-		if (why != NULL) {
-			pipesim_fail_at(error, trace->path, 1, 1,
+		if (why != NULL)
+			return pipesim_fail_at(error, trace->path, 1, 1,
 				"#%s: '%.80s' is %s; whole numbers from %" G_GINT64_FORMAT
 				" to %" G_GINT64_FORMAT ", separated by ;",
 				key, item, why, least, most);
-			return NULL;
-		}
 	}
-	return g_steal_pointer(&values);
+	return TRUE;
 }
 
 /* What GPUs take against their mean, where the capture compared them. */
 static gboolean add_ranks(const Task *task, GError **error)
 {
 	PipesimCosts *costs = task->costs;
-	GError *fault = NULL;
+	g_autofree gint64 *ppm = NULL;
 	guint n;
-	g_autofree gint64 *ppm =
-		read_list(task, "rank_relative_ppm", 1, 100 * PIPESIM_PPM, &n, &fault);
 
-	if (fault != NULL) {
-		g_propagate_error(error, fault);
+	if (!read_list(task, "rank_relative_ppm", 1, 100 * PIPESIM_PPM, &ppm, &n, error))
 		return FALSE;
-	}
 	if (n < 2 || n > PIPESIM_MAX_MEASURED_RANKS)
 		return TRUE;
 	g_free(costs->measured_ranks);
@@ -525,32 +477,26 @@ static gboolean add_ranks(const Task *task, GError **error)
 	return TRUE;
 }
 
-static gboolean add_bytes(const Task *task, guint stages, guint ranks, GError **error)
+static gboolean add_bytes(const Task *task, GError **error)
 {
 	static const char *const keys[PIPESIM_N_BYTES] = {
 		"stage_until_input_bytes", "stage_until_weight_bytes", "stage_parameter_bytes"};
+	const guint stages = MAX(task->calibration->stages, 1);
 	g_autoptr(GArray) parts = NULL;
 	guint found = 0;
 
-	stages = MAX(stages, 1);
-
 	for (guint sort = 0; sort < PIPESIM_N_BYTES; sort++) {
-		GError *fault = NULL;
+		g_autofree gint64 *bytes = NULL;
 		guint n;
-		g_autofree gint64 *bytes =
-			read_list(task, keys[sort], 0, PIPESIM_MAX_TIME_NS, &n, &fault);
 
-		if (fault != NULL) {
-			g_propagate_error(error, fault);
+		if (!read_list(task, keys[sort], 0, PIPESIM_MAX_TIME_NS, &bytes, &n, error))
 			return FALSE;
-		}
 		if (n == 0)
 			continue;
 		if (n != stages)
 			return pipesim_fail_at(error, task->traces[0]->path, 1, 1,
 				"#%s: %u numbers, but ops of %u stage%s were measured; one for "
-				"each "
-				"stage",
+				"each stage",
 				keys[sort], n, stages, stages == 1 ? "" : "s");
 		found++;
 		if (parts == NULL) {
@@ -562,41 +508,15 @@ static gboolean add_bytes(const Task *task, guint stages, guint ranks, GError **
 				bytes[stage];
 	}
 	if (found > 0 && found < PIPESIM_N_BYTES)
-		pipesim_notice(task->notices,
-			"the capture does not tell all of stage_until_input_bytes, "
-			"stage_until_weight_bytes and stage_parameter_bytes: what lacks counts "
-			"as 0");
-	return parts == NULL ||
-	       pipesim_costs_set_part_bytes(task->costs, parts, MAX(ranks, 1), error);
-}
-
-/* Whether there are rows of @component, of some series that is calibrated from or of none. */
-static gboolean is_measured(const Task *task, const char *component, gboolean series)
-{
-	for (guint t = 0; t < task->n; t++)
-		for (guint i = 0; i < task->traces[t]->rows->len; i++) {
-			const PipesimMeasured *what =
-				&g_array_index(task->traces[t]->rows, PipesimTraceRow, i).what;
-
-			if ((what->series != PIPESIM_SERIES_NONE) == series &&
-				what->series != PIPESIM_SERIES_REPLAY &&
-				g_str_equal(what->component, component))
-				return TRUE;
-		}
-	return FALSE;
+		pipesim_notice(
+			task->notices, "the capture does not tell all of "
+				       "stage_until_input_bytes, stage_until_weight_bytes and "
+				       "stage_parameter_bytes: what lacks counts as 0");
+	return parts == NULL || pipesim_costs_set_part_bytes(task->costs, parts,
+					MAX(task->calibration->ranks, 1), error);
 }
 
 /* The whole ----------------------------------------------------------------------------------- */
-
-/* Whether @trace has rows of some series, or of none. */
-static gboolean has_rows(const PipesimTrace *trace, gboolean series)
-{
-	for (guint i = 0; i < trace->rows->len; i++)
-		if ((g_array_index(trace->rows, PipesimTraceRow, i).what.series !=
-			    PIPESIM_SERIES_NONE) == series)
-			return TRUE;
-	return FALSE;
-}
 
 /* Series of another chip than times are of would be nonsense. */
 static gboolean check_devices(const Task *task, GError **error)
@@ -604,7 +524,7 @@ static gboolean check_devices(const Task *task, GError **error)
 	const char *device = NULL, *of = NULL;
 
 	for (guint t = 0; t < task->n && device == NULL; t++)
-		if (has_rows(task->traces[t], FALSE)) {
+		if (has_rows(task->traces[t], FALSE, NULL)) {
 			device = pipesim_trace_get(task->traces[t], "device_name");
 			of = task->traces[t]->path;
 		}
@@ -612,38 +532,15 @@ static gboolean check_devices(const Task *task, GError **error)
 		const PipesimTrace *trace = task->traces[t];
 		const char *name = pipesim_trace_get(trace, "device_name");
 
-		if (!has_rows(trace, TRUE))
+		if (!has_rows(trace, TRUE, NULL))
 			continue;
 		task->effects->any = TRUE;
 		if (name != NULL && device != NULL && !g_str_equal(name, device))
 			return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 				"%s: its series are of '%s', but %s is of '%s': how a chip "
-				"clocks "
-				"is its own; give captures of one device",
+				"clocks is its own; give captures of one device",
 				trace->path, name, of, device);
 	}
-	return TRUE;
-}
-
-static gboolean run(Task *task, gint64 sms, GError **error)
-{
-	const PipesimCalibration *calibration = task->calibration;
-
-	if (!check_devices(task, error) || !add_ranks(task, error) ||
-		!add_bytes(task, calibration->stages, calibration->ranks, error))
-		return FALSE;
-	if (!task->effects->any && sms == 0) {
-		if (calibration->tells_beside)
-			add_beside(task, &calibration->beside);
-		return TRUE;
-	}
-	for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
-		if (is_measured(task, wholes[i], TRUE))
-			task->whole = wholes[i];
-	if (!add_power(task, calibration->means, error) || !add_residence(task, sms, error))
-		return FALSE;
-	pipesim_loops_calibrate(
-		task->traces, task->n, task->costs, task->notices, &task->effects->loops);
 	return TRUE;
 }
 
@@ -654,10 +551,21 @@ PipesimEffects *pipesim_effects_calibrate(PipesimTrace *const *traces, guint n,
 	Task task = {traces, n, calibration, calibration->chosen, calibration->costs,
 		calibration->notices, effects, NULL};
 
-	if (!run(&task, sms, error))
+	if (!check_devices(&task, error) || !add_ranks(&task, error) ||
+		!add_bytes(&task, error))
 		return NULL;
-	pipesim_launches_calibrate(
-		traces, n, calibration->stages, calibration->costs, calibration->notices);
+	if (effects->any || sms != 0) {
+		for (guint i = G_N_ELEMENTS(wholes); i-- > 0;)
+			for (guint t = 0; t < n; t++)
+				if (has_rows(traces[t], TRUE, wholes[i]))
+					task.whole = wholes[i];
+		if (!add_power(&task, error) || !add_residence(&task, sms, error))
+			return NULL;
+		pipesim_loops_calibrate(traces, n, task.costs, task.notices, &effects->loops);
+	} else if (calibration->tells_beside) {
+		add_beside(&task);
+	}
+	pipesim_launches_calibrate(traces, n, calibration->stages, task.costs, task.notices);
 	return g_steal_pointer(&effects);
 }
 
