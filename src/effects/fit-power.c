@@ -41,6 +41,32 @@ static const PipesimHistorySort *sort_at(const PipesimHistories *histories, guin
 	return &g_array_index(histories->sorts, PipesimHistorySort, i);
 }
 
+static PipesimPowerPart *part_at(const PipesimPowerFit *fit, guint i)
+{
+	return &g_array_index(fit->parts, PipesimPowerPart, i);
+}
+
+/* The line of sort @s through all of its points; those. @negative: see pipesim_power_line() */
+static PipesimSums line_of(
+	const PipesimPowerSearch *f, guint s, gboolean negative, double *a, double *b)
+{
+	const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
+
+	pipesim_power_line(f, s, &all, negative, a, b);
+	return all;
+}
+
+/* How long the @k-th fitted op took longer than its line says, of its usual time. */
+static double off_line(const PipesimPowerSearch *f, guint k, gint threshold, gboolean negative)
+{
+	const guint i = f->index[k], s = f->ops[i].sort;
+	double a, b;
+
+	line_of(f, s, negative, &a, &b);
+	return (double)f->ops[i].duration / (double)sort_at(f->histories, s)->median - a -
+	       b * pipesim_power_throttle(f, i, threshold);
+}
+
 /* What came out ----------------------------------------------------------------------------- */
 
 /* Whether @part runs in each micro-batch: of a backward that was measured in one and in two, the one. */
@@ -63,7 +89,7 @@ static double normalise(PipesimPowerSearch *f, const PipesimPowerFit *fit,
 	double time = 0, drawn = 0;
 
 	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const PipesimPowerPart *part = part_at(fit, c);
 		const double share = is_in_mix(fit, part, whole) ? (double)part->sustained : 0;
 
 		time += share;
@@ -93,54 +119,40 @@ typedef struct {
 	double third[3], third_n[3];
 } Class;
 
-static void add_sort(const PipesimPowerSearch *f, guint s, double slope, Class *class)
-{
-	const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
-	const double median = (double)sort_at(f->histories, s)->median;
-	double a, b;
-
-	if (all.n < 1)
-		return;
-	pipesim_power_line(f, s, &all, TRUE, &a, &b);
-	class->free_a += all.n * a;
-	class->free_b += all.n * b * slope;
-	pipesim_power_line(f, s, &all, FALSE, &a, &b);
-	class->n += all.n;
-	class->full += all.n * median * a;
-	class->sustained += all.n * median * (a + b * slope);
-	class->before += pipesim_sums_spread(&all);
-	class->after += pipesim_sums_left(&all, a, b);
-}
-
-/* What the line leaves in each third of the range of u, on average. */
-static void bend(const PipesimPowerSearch *f, gint threshold, Class *classes)
-{
-	for (guint k = 0; k < f->n_index; k++) {
-		const guint i = f->index[k], s = f->ops[i].sort;
-		const PipesimSums all = pipesim_sums_both(&f->sums[s * PIPESIM_FOLDS]);
-		const double u = pipesim_power_throttle(f, i, threshold);
-		const guint third = u < 1.0 / 3 ? 0 : u < 2.0 / 3 ? 1 : 2;
-		Class *class = &classes[f->class_of[s]];
-		double a, b;
-
-		pipesim_power_line(f, s, &all, FALSE, &a, &b);
-		class->third[third] +=
-			(double)f->ops[i].duration / (double)sort_at(f->histories, s)->median -
-			a - b * u;
-		class->third_n[third]++;
-	}
-}
-
 static void finish_parts(const PipesimPowerSearch *f, const PipesimPowerForm *form,
 	double slope, PipesimPowerFit *fit)
 {
 	g_autofree Class *classes = g_new0(Class, f->n_classes);
 
-	for (guint s = 0; s < f->n_sorts; s++)
-		add_sort(f, s, slope, &classes[f->class_of[s]]);
-	bend(f, form->threshold, classes);
+	for (guint s = 0; s < f->n_sorts; s++) {
+		const double median = (double)sort_at(f->histories, s)->median;
+		Class *class = &classes[f->class_of[s]];
+		PipesimSums all;
+		double a, b;
+
+		all = line_of(f, s, TRUE, &a, &b);
+		if (all.n < 1)
+			continue;
+		class->free_a += all.n * a;
+		class->free_b += all.n * b * slope;
+		line_of(f, s, FALSE, &a, &b);
+		class->n += all.n;
+		class->full += all.n * median * a;
+		class->sustained += all.n * median * (a + b * slope);
+		class->before += pipesim_sums_spread(&all);
+		class->after += pipesim_sums_left(&all, a, b);
+	}
+	/* What the line leaves in each third of the range of u, on average. */
+	for (guint k = 0; k < f->n_index; k++) {
+		const double u = pipesim_power_throttle(f, f->index[k], form->threshold);
+		const guint third = u < 1.0 / 3 ? 0 : u < 2.0 / 3 ? 1 : 2;
+		Class *class = &classes[f->class_of[f->ops[f->index[k]].sort]];
+
+		class->third[third] += off_line(f, k, form->threshold, FALSE);
+		class->third_n[third]++;
+	}
 	for (guint c = 0; c < fit->parts->len; c++) {
-		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		PipesimPowerPart *part = part_at(fit, c);
 		const Class *class = &classes[c];
 
 		part->n = (guint) class->n;
@@ -168,12 +180,11 @@ static gint64 median_between(
 
 	for (guint k = 0; k < f->n_index; k++) {
 		const double u = pipesim_power_throttle(f, f->index[k], threshold);
-		const PipesimSums all =
-			pipesim_sums_both(&f->sums[f->ops[f->index[k]].sort * PIPESIM_FOLDS]);
-		const gint64 value = G_STRUCT_MEMBER(gint64, &f->ops[f->index[k]], offset);
+		const PipesimHistoryOp *op = &f->ops[f->index[k]];
+		const gint64 value = G_STRUCT_MEMBER(gint64, op, offset);
 		double a, b;
 
-		pipesim_power_line(f, f->ops[f->index[k]].sort, &all, FALSE, &a, &b);
+		line_of(f, op->sort, FALSE, &a, &b);
 		if (b >= LEAST_SLOPE * a && value >= 0 && u >= least && u <= most)
 			g_array_append_val(values, value);
 	}
@@ -186,13 +197,12 @@ static gint64 median_between(
 static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double unseen,
 	PipesimPowerFit *fit, const char *whole)
 {
-	double seen[PIPESIM_FOLDS + 1], of_half[PIPESIM_FOLDS], before = 0, split = 0,
-								weight = 0, threshold, slope;
-	double effect = 0, time = 0;
+	double seen[PIPESIM_FOLDS + 1], of_half[PIPESIM_FOLDS], threshold, slope;
+	double before = 0, split = 0, weight = 0, effect = 0, time = 0;
 
 	/* The mix needs sustained times, which do not depend on its normalisation by much. */
 	for (guint c = 0; c < fit->parts->len; c++) {
-		PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		PipesimPowerPart *part = part_at(fit, c);
 
 		for (guint s = 0; s < f->n_sorts; s++)
 			if (f->class_of[s] == c && sort_at(f->histories, s)->n > 0) {
@@ -228,7 +238,7 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 	fit->held_out = split > 0 ? ppm(1 - unseen / split) : 0;
 	finish_parts(f, form, slope, fit);
 	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const PipesimPowerPart *part = part_at(fit, c);
 
 		time += (double)part->sustained * part->n;
 		effect += (double)part->sustained * part->n *
@@ -239,16 +249,10 @@ static void finish(PipesimPowerSearch *f, const PipesimPowerForm *form, double u
 			? PIPESIM_POWER_INDEPENDENT
 			: PIPESIM_POWER_FITTED;
 	for (guint c = 0; c < fit->parts->len && fit->verdict != PIPESIM_POWER_FITTED; c++)
-		g_array_index(fit->parts, PipesimPowerPart, c).full_speed = PIPESIM_PPM;
+		part_at(fit, c)->full_speed = PIPESIM_PPM;
 }
 
 /* The whole --------------------------------------------------------------------------------- */
-
-/* Thue and Morse: halves without a period that a series could have too. */
-static guint8 fold_of(guint burst)
-{
-	return (guint8)(__builtin_popcount(burst) & 1);
-}
 
 /* Classes of sorts: a component and phase each, of what has work; what waits is the last one. */
 static void classify(PipesimPowerSearch *f, PipesimPowerFit *fit)
@@ -262,8 +266,7 @@ static void classify(PipesimPowerSearch *f, PipesimPowerFit *fit)
 			continue;
 		}
 		for (; c < fit->parts->len; c++) {
-			const PipesimPowerPart *part =
-				&g_array_index(fit->parts, PipesimPowerPart, c);
+			const PipesimPowerPart *part = part_at(fit, c);
 			if (part->phase == sort->what.phase &&
 				g_str_equal(part->component, sort->what.component))
 				break;
@@ -310,32 +313,6 @@ static void split_sorts(PipesimPowerSearch *f)
 			MIN(bursts[s * PIPESIM_FOLDS], bursts[s * PIPESIM_FOLDS + 1]) >= least;
 }
 
-static void prepare(PipesimPowerSearch *f)
-{
-	const PipesimHistories *histories = f->histories;
-	double time = 0, n = 0;
-
-	f->fold = g_new(guint8, f->n_ops + (gsize)1);
-	f->index = g_new(guint32, f->n_ops + (gsize)1);
-	for (guint i = 0; i < f->n_ops; i++)
-		f->fold[i] = fold_of(f->ops[i].burst);
-	for (guint i = 0; i < f->n_ops; i++)
-		if (f->ops[i].fitted)
-			f->index[f->n_index++] = i;
-	f->x = g_new(double, f->n_ops + (gsize)1);
-	f->sums = g_new0(PipesimSums, (gsize)f->n_sorts * PIPESIM_FOLDS);
-	f->weight = g_new(double, f->n_sorts + (gsize)1);
-	f->split = g_new0(gboolean, f->n_sorts + (gsize)1);
-	f->load = g_new(double, f->n_classes);
-	f->ends = g_new0(PipesimPowerEnds, f->n_sorts + (gsize)1);
-	for (guint s = 0; s < f->n_sorts; s++) {
-		time += (double)sort_at(histories, s)->median * sort_at(histories, s)->n;
-		n += sort_at(histories, s)->n;
-	}
-	for (guint s = 0; s < f->n_sorts; s++)
-		f->weight[s] = (double)sort_at(histories, s)->median / (time / n);
-}
-
 /* Leaves out what is far slower than @form says; returns how many ops. */
 static guint leave_slow_outliers(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
@@ -343,16 +320,8 @@ static guint leave_slow_outliers(PipesimPowerSearch *f, const PipesimPowerForm *
 	const guint n = f->n_index;
 	double limit, middle;
 
-	for (guint k = 0; k < n; k++) {
-		const PipesimHistoryOp *op = &f->ops[f->index[k]];
-		const PipesimSums all = pipesim_sums_both(&f->sums[op->sort * PIPESIM_FOLDS]);
-		double a, b;
-
-		pipesim_power_line(f, op->sort, &all, TRUE, &a, &b);
-		off[k] =
-			(double)op->duration / (double)sort_at(f->histories, op->sort)->median -
-			a - b * pipesim_power_throttle(f, f->index[k], form->threshold);
-	}
+	for (guint k = 0; k < n; k++)
+		off[k] = off_line(f, k, form->threshold, TRUE);
 	sorted = g_memdup2(off, n * sizeof *off);
 	qsort(sorted, n, sizeof *sorted, pipesim_compare_double);
 	middle = sorted[n / 2];
@@ -414,24 +383,38 @@ static void find_ends(PipesimPowerSearch *f, gboolean means)
 	}
 }
 
-static void reset_loads(PipesimPowerSearch *f)
-{
-	for (guint c = 0; c < f->n_classes; c++)
-		f->load[c] = 1;
-	/* A kernel that spins draws a part of what work does: where the search begins. */
-	if (f->has_waits)
-		f->load[f->n_classes - 1] = 0.3;
-}
-
 static void search(
 	PipesimPowerSearch *f, gboolean means, PipesimPowerFit *fit, const char *whole)
 {
+	g_autofree guint8 *fold = f->fold = g_new(guint8, f->n_ops + (gsize)1);
+	g_autofree guint32 *index = f->index = g_new(guint32, f->n_ops + (gsize)1);
+	g_autofree double *weight = f->weight = g_new(double, f->n_sorts + (gsize)1);
+	g_autofree double *load = f->load = g_new(double, f->n_classes);
+	double time = 0, n = 0, unseen;
 	PipesimPowerForm form;
-	double unseen;
 
-	prepare(f);
+	f->x = g_new(double, f->n_ops + (gsize)1);
+	f->sums = g_new0(PipesimSums, (gsize)f->n_sorts * PIPESIM_FOLDS);
+	f->split = g_new0(gboolean, f->n_sorts + (gsize)1);
+	f->ends = g_new0(PipesimPowerEnds, f->n_sorts + (gsize)1);
+	for (guint i = 0; i < f->n_ops; i++) {
+		/* Thue and Morse: halves without a period that a series could have too. */
+		fold[i] = (guint8)(__builtin_popcount(f->ops[i].burst) & 1);
+		if (f->ops[i].fitted)
+			index[f->n_index++] = i;
+	}
+	for (guint s = 0; s < f->n_sorts; s++) {
+		time += (double)sort_at(f->histories, s)->median * sort_at(f->histories, s)->n;
+		n += sort_at(f->histories, s)->n;
+	}
+	for (guint s = 0; s < f->n_sorts; s++)
+		weight[s] = (double)sort_at(f->histories, s)->median / (time / n);
 	for (guint round = 0; round < ROUNDS; round++) {
-		reset_loads(f);
+		for (guint c = 0; c < f->n_classes; c++)
+			load[c] = 1;
+		/* A kernel that spins draws a part of what work does: where the search begins. */
+		if (f->has_waits)
+			load[f->n_classes - 1] = 0.3;
 		split_sorts(f);
 		form = pipesim_power_search(f, round + 1 == ROUNDS, &unseen);
 		pipesim_power_apply(f, &form);
@@ -441,13 +424,9 @@ static void search(
 		}
 	}
 	finish(f, &form, unseen, fit, whole);
-	g_free(f->fold);
-	g_free(f->index);
 	g_free(f->x);
 	g_free(f->sums);
-	g_free(f->weight);
 	g_free(f->split);
-	g_free(f->load);
 	g_free(f->ends);
 }
 
@@ -525,7 +504,7 @@ const PipesimPowerPart *pipesim_power_find(
 	const PipesimPowerFit *fit, const char *component, guint phase)
 {
 	for (guint c = 0; c < fit->parts->len; c++) {
-		const PipesimPowerPart *part = &g_array_index(fit->parts, PipesimPowerPart, c);
+		const PipesimPowerPart *part = part_at(fit, c);
 
 		if (part->phase == phase && part->n > 0 &&
 			g_str_equal(part->component, component))

@@ -22,61 +22,42 @@ double pipesim_power_constant(gint step)
 	return 1e6 * pow(STEP, step);
 }
 
-static gint step_of(double tau)
-{
-	return (gint)lround(log(tau / 1e6) / log(STEP));
-}
-
 /* The running load ---------------------------------------------------------------------- */
 
-/* Of the mean of what was drawn over all of @run. */
-static double begin_mean(
-	const PipesimHistory *run, const PipesimHistoryOp *ops, const double *load)
-{
-	double drawn = 0;
-
-	for (guint i = run->begin; i < run->end; i++)
-		drawn += load[ops[i].sort] * (double)ops[i].duration;
-	return run->length > 0 ? drawn / (double)run->length : 0;
-}
-
-/* Into @x the exponential mean with time constant @tau, ns, of what ops draw, in the middle of each. Nobody knows what
- * was before a run: as much, on average, as in it. @load: by sort, and behind the last one what a waiting receive draws */
-static void follow_load(
-	const PipesimHistories *histories, double tau, const double *load, double *x)
-{
-	const PipesimHistoryOp *ops = (const PipesimHistoryOp *)(gpointer)histories->ops->data;
-	const double waiting = load[histories->sorts->len];
-
-	for (guint r = 0; r < histories->runs->len; r++) {
-		const PipesimHistory *run = &g_array_index(histories->runs, PipesimHistory, r);
-		double mean = begin_mean(run, ops, load);
-
-		for (guint i = run->begin; i < run->end; i++) {
-			const PipesimHistoryOp *op = &ops[i];
-			const double p = load[op->sort], rest = op->waited ? waiting : 0;
-			const double half = exp(-(double)op->duration / tau / 2);
-
-			if (op->gap > 0)
-				mean = rest + (mean - rest) * exp(-(double)op->gap / tau);
-			x[i] = p + (mean - p) * half;
-			mean = p + (x[i] - p) * half;
-		}
-	}
-}
-
-/* The running load of @form into f->x, unless it is there. */
+/* Into f->x, unless it is there, the exponential mean with the time constant of @form of what ops draw, in the middle of
+ * each. Nobody knows what was before a run: as much, on average, as in it. */
 static void run_form(PipesimPowerSearch *f, const PipesimPowerForm *form)
 {
+	const double tau = pipesim_power_constant(form->tau);
+	/* By sort, and behind the last one what a waiting receive draws. */
 	g_autofree double *load = NULL;
 
 	if (f->tau == form->tau)
 		return;
+	f->tau = form->tau;
 	load = g_new(double, f->n_sorts + (gsize)1);
 	for (guint s = 0; s <= f->n_sorts; s++)
 		load[s] = f->load[f->class_of[s]];
-	follow_load(f->histories, pipesim_power_constant(form->tau), load, f->x);
-	f->tau = form->tau;
+	for (guint r = 0; r < f->histories->runs->len; r++) {
+		const PipesimHistory *run =
+			&g_array_index(f->histories->runs, PipesimHistory, r);
+		double mean = 0;
+
+		for (guint i = run->begin; i < run->end; i++)
+			mean += load[f->ops[i].sort] * (double)f->ops[i].duration;
+		mean = run->length > 0 ? mean / (double)run->length : 0;
+		for (guint i = run->begin; i < run->end; i++) {
+			const PipesimHistoryOp *op = &f->ops[i];
+			const double p = load[op->sort];
+			const double rest = op->waited ? load[f->n_sorts] : 0;
+			const double half = exp(-(double)op->duration / tau / 2);
+
+			if (op->gap > 0)
+				mean = rest + (mean - rest) * exp(-(double)op->gap / tau);
+			f->x[i] = p + (mean - p) * half;
+			mean = p + (f->x[i] - p) * half;
+		}
+	}
 }
 
 /* Least squares --------------------------------------------------------------------------- */
@@ -195,7 +176,7 @@ static PipesimPowerForm search_grid(PipesimPowerSearch *f)
 	for (guint t = 0; t < G_N_ELEMENTS(constants); t++)
 		for (guint i = 0; i < G_N_ELEMENTS(thresholds); i++) {
 			const PipesimPowerForm form = {
-				step_of(constants[t] * 1e6), thresholds[i]};
+				(gint)lround(log(constants[t]) / log(STEP)), thresholds[i]};
 			double seen[PIPESIM_FOLDS + 1], unseen[PIPESIM_FOLDS];
 
 			run_form(f, &form);
@@ -266,22 +247,6 @@ static void refine(PipesimPowerSearch *f, PipesimPowerForm *form, guint part, gi
 		}
 }
 
-/* What is left of either half by @form, refined to the other one. */
-static double validate(PipesimPowerSearch *f, const PipesimPowerForm *form)
-{
-	double sum = 0;
-
-	for (guint fold = 0; fold < PIPESIM_FOLDS; fold++) {
-		PipesimPowerForm own = *form;
-		double unseen;
-
-		refine(f, &own, fold, 4);
-		score_form(f, &own, fold, &unseen);
-		sum += unseen;
-	}
-	return sum;
-}
-
 /* Loads ------------------------------------------------------------------------------------- */
 
 /* Steps of a load, in hundredths. */
@@ -348,16 +313,6 @@ static void fit_load(
 	f->tau = -1;
 }
 
-static void fit_loads(PipesimPowerSearch *f, const PipesimPowerForm *form)
-{
-	const guint n_work = f->n_classes - (f->has_waits ? 1 : 0);
-
-	if (f->has_waits)
-		fit_load(f, form, n_work, TRUE);
-	for (guint c = 0; c < n_work && n_work > 1; c++)
-		fit_load(f, form, c, FALSE);
-}
-
 /* The whole --------------------------------------------------------------------------------- */
 
 void pipesim_power_apply(PipesimPowerSearch *f, const PipesimPowerForm *form)
@@ -369,6 +324,7 @@ void pipesim_power_apply(PipesimPowerSearch *f, const PipesimPowerForm *form)
 
 PipesimPowerForm pipesim_power_search(PipesimPowerSearch *f, gboolean loads, double *unseen)
 {
+	const guint n_work = f->n_classes - (f->has_waits ? 1 : 0);
 	PipesimPowerForm form;
 
 	f->tau = -1;
@@ -376,9 +332,20 @@ PipesimPowerForm pipesim_power_search(PipesimPowerSearch *f, gboolean loads, dou
 	refine(f, &form, PIPESIM_FOLDS, 8);
 	/* Loads of kinds move the form, and the form loads. */
 	for (guint round = 0; loads && round < LOAD_ROUNDS; round++) {
-		fit_loads(f, &form);
+		if (f->has_waits)
+			fit_load(f, &form, n_work, TRUE);
+		for (guint c = 0; c < n_work && n_work > 1; c++)
+			fit_load(f, &form, c, FALSE);
 		refine(f, &form, PIPESIM_FOLDS, 2);
 	}
-	*unseen = validate(f, &form);
+	*unseen = 0;
+	for (guint fold = 0; fold < PIPESIM_FOLDS; fold++) {
+		PipesimPowerForm own = form;
+		double of_other;
+
+		refine(f, &own, fold, 4);
+		score_form(f, &own, fold, &of_other);
+		*unseen += of_other;
+	}
 	return form;
 }
