@@ -26,15 +26,6 @@ static void cell_free(gpointer data)
 	g_free(cell);
 }
 
-/* The same op on the same rank, in a row of the same series. */
-static gboolean is_same_op(const Cell *a, const Cell *b)
-{
-	return a->trace == b->trace && a->rank == b->rank && a->sustained == b->sustained &&
-	       a->beside.phase == b->beside.phase && a->beside.moving == b->beside.moving &&
-	       g_str_equal(a->beside.component, b->beside.component) &&
-	       g_str_equal(a->chunk, b->chunk);
-}
-
 static gboolean is_same_thing(const PipesimResidencePart *a, const PipesimResidencePart *b)
 {
 	return a->moving == b->moving && a->sms == b->sms && a->bytes == b->bytes &&
@@ -72,7 +63,11 @@ static gboolean cell_equal(gconstpointer a, gconstpointer b)
 {
 	const Cell *x = a, *y = b;
 
-	return x->alone == y->alone && is_same_op(x, y) &&
+	return x->alone == y->alone && x->trace == y->trace && x->rank == y->rank &&
+	       x->sustained == y->sustained && x->beside.phase == y->beside.phase &&
+	       x->beside.moving == y->beside.moving &&
+	       g_str_equal(x->beside.component, y->beside.component) &&
+	       g_str_equal(x->chunk, y->chunk) &&
 	       (x->alone || is_same_thing(&x->beside, &y->beside));
 }
 
@@ -83,15 +78,12 @@ static Cell describe(const PipesimTraceRow *row, guint trace)
 	const gboolean sustained = row->what.series == PIPESIM_SERIES_NONE;
 
 	return (Cell){
-		.beside =
-			{
-				.component = row->what.component,
-				.phase = row->what.phase,
-				.moving = moving,
-				.impl = row->what.impl,
-				.sms = row->resident,
-				.bytes = moving ? row->what.payload_bytes : PIPESIM_UNKNOWN,
-			},
+		.beside = {.component = row->what.component,
+			.phase = row->what.phase,
+			.moving = moving,
+			.impl = row->what.impl,
+			.sms = row->resident,
+			.bytes = moving ? row->what.payload_bytes : PIPESIM_UNKNOWN},
 		.alone = sustained ||
 			 (moving ? row->what.payload_bytes <= 0 : row->resident == 0),
 		.sustained = sustained,
@@ -118,8 +110,7 @@ static GPtrArray *list_cells(PipesimTrace *const *traces, guint n, GHashTable *f
 
 	for (guint t = 0; t < n; t++)
 		for (guint i = 0; i < traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row =
-				&g_array_index(traces[t]->rows, PipesimTraceRow, i);
+			const PipesimTraceRow *row = pipesim_trace_row(traces[t], i);
 			const Cell key = describe(row, t);
 			Cell *cell;
 
@@ -230,27 +221,6 @@ static gboolean is_better(
 	return a->sms > b->sms;
 }
 
-static void choose(PipesimResidenceFit *fit, gint64 bytes, gint64 sms)
-{
-	for (guint moving = 0; moving < 2; moving++) {
-		const PipesimResidencePart *best = NULL;
-
-		for (guint k = 0; k < fit->parts->len; k++) {
-			const PipesimResidencePart *part = part_at(fit, k);
-
-			if (part->moving == (moving == 1) &&
-				(best == NULL || is_better(part, best, bytes, sms)))
-				best = part;
-		}
-		if (best == NULL)
-			continue;
-		fit->impl[moving] = best->impl;
-		fit->sms[moving] = best->sms;
-		if (moving == 1)
-			fit->bytes = best->bytes;
-	}
-}
-
 PipesimResidenceFit *pipesim_residence_fit(
 	PipesimTrace *const *traces, guint n, gint64 bytes, gint64 sms)
 {
@@ -268,7 +238,23 @@ PipesimResidenceFit *pipesim_residence_fit(
 		part->component = g_string_chunk_insert_const(fit->strings, part->component);
 		part->impl = g_string_chunk_insert_const(fit->strings, part->impl);
 	}
-	choose(fit, bytes, sms);
+	for (guint moving = 0; moving < 2; moving++) {
+		const PipesimResidencePart *best = NULL;
+
+		for (guint k = 0; k < fit->parts->len; k++) {
+			const PipesimResidencePart *part = part_at(fit, k);
+
+			if (part->moving == (moving == 1) &&
+				(best == NULL || is_better(part, best, bytes, sms)))
+				best = part;
+		}
+		if (best == NULL)
+			continue;
+		fit->impl[moving] = best->impl;
+		fit->sms[moving] = best->sms;
+		if (moving == 1)
+			fit->bytes = best->bytes;
+	}
 	return fit;
 }
 

@@ -81,8 +81,7 @@ static GArray *list_places(PipesimHistories *histories, PipesimTrace *const *tra
 
 	for (guint t = 0; t < n; t++)
 		for (guint i = 0; i < traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row =
-				&g_array_index(traces[t]->rows, PipesimTraceRow, i);
+			const PipesimTraceRow *row = pipesim_trace_row(traces[t], i);
 			PipesimHistorySort sort = {
 				.what = row->what, .rank = row->rank, .trace = t};
 			guint at;
@@ -207,23 +206,6 @@ static void settle_sort(
 	sort->median = sort->n > 0 ? median_of(times, sort->n) : 0;
 }
 
-static void settle(PipesimHistories *histories)
-{
-	g_autoptr(GPtrArray) index =
-		g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
-
-	for (guint s = 0; s < histories->sorts->len; s++)
-		g_ptr_array_add(index, g_array_new(FALSE, FALSE, sizeof(guint)));
-	for (guint i = 0; i < histories->ops->len; i++)
-		if (op_at(histories, i)->fitted)
-			g_array_append_val(
-				(GArray *)g_ptr_array_index(index, op_at(histories, i)->sort),
-				i);
-	for (guint s = 0; s < histories->sorts->len; s++)
-		settle_sort(histories, &g_array_index(histories->sorts, PipesimHistorySort, s),
-			g_ptr_array_index(index, s));
-}
-
 /* See PipesimHistorySort.steady. */
 static gint64 find_steady(const PipesimTrace *trace, const PipesimHistorySort *sort)
 {
@@ -245,6 +227,8 @@ static gint64 find_steady(const PipesimTrace *trace, const PipesimHistorySort *s
 PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GError **error)
 {
 	g_autoptr(PipesimHistories) histories = g_new0(PipesimHistories, 1);
+	g_autoptr(GPtrArray) index = /* of each sort, its ops that are fitted so far */
+		g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
 	g_autoptr(GArray) places = NULL;
 	guint end;
 
@@ -263,11 +247,17 @@ PipesimHistories *pipesim_histories_new(PipesimTrace *const *traces, guint n, GE
 		if (!add_run(histories, places, i, end, traces[first->trace]->path, error))
 			return NULL;
 	}
-	settle(histories);
+	for (guint s = 0; s < histories->sorts->len; s++)
+		g_ptr_array_add(index, g_array_new(FALSE, FALSE, sizeof(guint)));
+	for (guint i = 0; i < histories->ops->len; i++)
+		if (op_at(histories, i)->fitted)
+			g_array_append_val(
+				(GArray *)index->pdata[op_at(histories, i)->sort], i);
 	for (guint s = 0; s < histories->sorts->len; s++) {
 		PipesimHistorySort *sort =
 			&g_array_index(histories->sorts, PipesimHistorySort, s);
 
+		settle_sort(histories, sort, index->pdata[s]);
 		if (sort->what.stage >= 0 && !sort->waits)
 			sort->steady = find_steady(traces[sort->trace], sort);
 	}

@@ -28,8 +28,7 @@ static gint64 measure(const Launches *launches, guint stage, PipesimKind kind)
 
 	for (guint t = 0; t < launches->n; t++)
 		for (guint i = 0; i < launches->traces[t]->rows->len; i++) {
-			const PipesimTraceRow *row =
-				&g_array_index(launches->traces[t]->rows, PipesimTraceRow, i);
+			const PipesimTraceRow *row = pipesim_trace_row(launches->traces[t], i);
 
 			if (g_str_equal(row->what.component, PIPESIM_HOST_COMPONENT) &&
 				row->status == PIPESIM_STATUS_OK &&

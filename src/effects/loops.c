@@ -68,11 +68,10 @@ static double mean_of(const Task *task, const Wish *wish, guint *n)
 }
 
 /* Adds the means of @without and @with to @sums where there are both, and to *@n how many ops they are of. */
-static void add_both(
-	const Task *task, const Wish *without, const Wish *with, double sums[2], guint *n)
+static void add_both(const Task *task, Wish without, Wish with, double sums[2], guint *n)
 {
 	guint ops = 0;
-	const double a = mean_of(task, without, &ops), b = mean_of(task, with, &ops);
+	const double a = mean_of(task, &without, &ops), b = mean_of(task, &with, &ops);
 
 	if (a <= 0 || b <= 0)
 		return;
@@ -111,14 +110,13 @@ static void add_exchange(const Task *task)
 	gint64 ppm;
 
 	for (gint64 rank = 0; rank < ranks; rank++)
-		for (guint p = 0; p < G_N_ELEMENTS(phases); p++) {
-			const Wish without = {PIPESIM_SERIES_EXCHANGE, phases[p], rank, -1, -1,
-				"chunk", FALSE, ANY};
-			Wish with = without;
-
-			with.moving = TRUE;
-			add_both(task, &without, &with, sums, &task->loops->exchange_ops);
-		}
+		for (guint p = 0; p < G_N_ELEMENTS(phases); p++)
+			add_both(task,
+				(Wish){PIPESIM_SERIES_EXCHANGE, phases[p], rank, -1, -1,
+					"chunk", FALSE, ANY},
+				(Wish){PIPESIM_SERIES_EXCHANGE, phases[p], rank, -1, -1,
+					"chunk", TRUE, ANY},
+				sums, &task->loops->exchange_ops);
 	if (sums[0] <= 0 || task->costs->power == NULL)
 		return;
 	ppm = to_ppm(sums[1] / sums[0]);
@@ -141,13 +139,6 @@ typedef struct {
 	double sustained; /* that an op of this kind takes on this rank; 0: not known */
 } LoopOp;
 
-static gboolean is_steady(const PipesimTraceRow *row)
-{
-	return row->what.series == PIPESIM_SERIES_RESIDENT && row->what.phase < PIPESIM_FB &&
-	       row->duration > 0 && !row->part &&
-	       g_str_equal(row->what.load_mode, PIPESIM_LOAD_STEADY);
-}
-
 static GArray *list_loop(const Task *task)
 {
 	GArray *ops = g_array_new(FALSE, FALSE, sizeof(LoopOp));
@@ -168,7 +159,10 @@ static GArray *list_loop(const Task *task)
 			double *sustained;
 			guint n = 0;
 
-			if (!is_steady(row))
+			if (row->what.series != PIPESIM_SERIES_RESIDENT ||
+				row->what.phase >= PIPESIM_FB || row->duration <= 0 ||
+				row->part ||
+				!g_str_equal(row->what.load_mode, PIPESIM_LOAD_STEADY))
 				continue;
 			sustained = g_hash_table_lookup(known, &key);
 			if (sustained == NULL) {
@@ -238,16 +232,6 @@ static Loop follow(const PipesimPower *power, const GArray *ops, double load,
 	return loop;
 }
 
-/* How much longer than alone, at the same clock; 0 where either was not measured. */
-static double slowdown(const Loop *loop, guint kind)
-{
-	const double said[] = {loop->sum[0][kind].said, loop->sum[1][kind].said};
-
-	if (said[0] <= 0 || said[1] <= 0)
-		return 0;
-	return loop->sum[1][kind].took / said[1] / (loop->sum[0][kind].took / said[0]);
-}
-
 /* Of a rested chip, whose clock is as high as it goes beside a receive and alone; 0 where that was not measured. */
 static void find_rested(const Task *task, double rested[PIPESIM_FB])
 {
@@ -256,33 +240,36 @@ static void find_rested(const Task *task, double rested[PIPESIM_FB])
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
 		double sums[2] = {0, 0};
 
-		for (gint64 rank = 0; rank < ranks; rank++) {
-			const Wish alone = {PIPESIM_SERIES_RESIDENT, kind, rank, -1, -1,
-				"chunk", -1, RESTED_ALONE};
-			Wish beside = alone;
-
-			beside.rest = RESTED_BESIDE;
-			add_both(task, &alone, &beside, sums, &task->loops->rested_ops);
-		}
+		for (gint64 rank = 0; rank < ranks; rank++)
+			add_both(task,
+				(Wish){PIPESIM_SERIES_RESIDENT, kind, rank, -1, -1, "chunk", -1,
+					RESTED_ALONE},
+				(Wish){PIPESIM_SERIES_RESIDENT, kind, rank, -1, -1, "chunk", -1,
+					RESTED_BESIDE},
+				sums, &task->loops->rested_ops);
 		rested[kind] = sums[0] > 0 ? sums[1] / sums[0] : 0;
 	}
 }
 
-/* What was seen at full clock, else what @loop says. */
+/* What was seen at full clock, else what @loop says: how much longer than alone, at the same clock. */
 static void keep_slowdowns(const Task *task, const Loop *loop, const double rested[PIPESIM_FB])
 {
-	gint64 *ppm = task->loops->slowdown;
-	PipesimResidence *residence = task->costs->residence;
+	gint64 *ppm = task->loops->slowdown, *slowdown = task->costs->residence->slowdown;
 
 	for (guint kind = 0; kind < PIPESIM_FB; kind++) {
-		ppm[kind] = to_ppm(rested[kind] > 0 ? rested[kind] : slowdown(loop, kind));
+		const double alone = loop->sum[0][kind].said, beside = loop->sum[1][kind].said;
+
+		if (rested[kind] > 0)
+			ppm[kind] = to_ppm(rested[kind]);
+		else if (alone > 0 && beside > 0)
+			ppm[kind] = to_ppm(loop->sum[1][kind].took / beside /
+					   (loop->sum[0][kind].took / alone));
 		if (ppm[kind] > 0)
-			ppm[kind] = residence->slowdown[kind] =
+			ppm[kind] = slowdown[kind] =
 				CLAMP(ppm[kind], PIPESIM_PPM, 10 * PIPESIM_PPM);
 	}
-	residence->slowdown[PIPESIM_FB] =
-		(residence->slowdown[PIPESIM_F] + residence->slowdown[PIPESIM_B]) / 2;
-	ppm[PIPESIM_FB] = residence->slowdown[PIPESIM_FB];
+	slowdown[PIPESIM_FB] = (slowdown[PIPESIM_F] + slowdown[PIPESIM_B]) / 2;
+	ppm[PIPESIM_FB] = slowdown[PIPESIM_FB];
 }
 
 static void add_beside(const Task *task)
@@ -346,31 +333,26 @@ static gboolean find_edges(const Task *task, gint64 stage, gint64 edge[PIPESIM_N
 	return TRUE;
 }
 
-/* From the begin until the first op, and what that takes longer than the next ones; 0: not measured. */
-static gint64 find_begin(const Task *task)
-{
-	Wish wish = {PIPESIM_SERIES_STEP, PIPESIM_F, -1, -1, -1, "begin", -1, ANY};
-	const double begin = mean_of(task, &wish, &task->loops->step_ops);
-	double first, next;
-
-	wish.component = "chunk";
-	wish.microbatch = 0;
-	first = mean_of(task, &wish, &task->loops->step_ops);
-	wish.microbatch = 1;
-	next = mean_of(task, &wish, &task->loops->step_ops);
-	return (gint64)llround(begin + MAX(first - next, 0));
-}
-
 static void add_step(const Task *task)
 {
 	const gint64 stages = largest(task, PIPESIM_SERIES_STEP, TRUE) + 1;
+	Wish wish = {PIPESIM_SERIES_STEP, PIPESIM_F, -1, -1, -1, "begin", -1, ANY};
+	guint *n = &task->loops->step_ops;
 	g_autofree gint64 *edge = NULL;
 	PipesimStepCosts *step;
+	double begin, first, next;
 
 	if (stages <= 0)
 		return;
 	step = pipesim_step_costs_new();
-	step->begin = find_begin(task);
+	begin = mean_of(task, &wish, n);
+	wish.component = "chunk";
+	wish.microbatch = 0;
+	first = mean_of(task, &wish, n);
+	wish.microbatch = 1;
+	next = mean_of(task, &wish, n);
+	/* Until the first op, and what that takes longer than the next ones; 0: not measured. */
+	step->begin = (gint64)llround(begin + MAX(first - next, 0));
 	edge = g_new0(gint64, (gsize)stages * PIPESIM_N_EDGES);
 	for (gint64 stage = 0; stage < stages && edge != NULL; stage++)
 		if (!find_edges(task, stage, &edge[stage * PIPESIM_N_EDGES]))

@@ -65,8 +65,7 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 
 	g_string_append_printf(out,
 		"\npower: %u ops in %u bursts of %u histories, %u GPU%s; left out %u that "
-		"begin a "
-		"burst, %u strays, %u of excursions\n",
+		"begin a burst, %u strays, %u of excursions\n",
 		fit->ops, fit->bursts, fit->runs, fit->ranks, fit->ranks == 1 ? "" : "s",
 		fit->first_ops, fit->outliers, fit->slow_outliers);
 	g_string_append_printf(out,
@@ -75,8 +74,7 @@ static void append_power(const PipesimEffects *effects, const PipesimCosts *cost
 	append_power_parts(fit, out);
 	g_string_append_printf(out,
 		"  spread %.2f%%, %.2f%% left: %.1f%% of the variance explained, %.1f%% in "
-		"bursts "
-		"not seen\n",
+		"bursts not seen\n",
 		percent(fit->before), percent(fit->after), percent(fit->explained),
 		percent(fit->held_out));
 	if (fit->waiting_load != PIPESIM_UNKNOWN)
@@ -139,8 +137,8 @@ static void append_loops(const PipesimLoops *loops, const PipesimCosts *costs, G
 
 	if (loops->beside_ops > 0) {
 		g_string_append_printf(out,
-			"\nloops beside a waiting receive: ops draw %.2f there, what %s "
-			"take is %.1f%% off; slower at %s clock:",
+			"\nloops beside a waiting receive: ops draw %.2f there, what %s take "
+			"is %.1f%% off; slower at %s clock:",
 			ratio(costs->power->beside_load),
 			loops->rested_ops > 0 ? "all ops" : "ops alone",
 			percent(loops->beside_left),
