@@ -106,8 +106,7 @@ static gboolean fail_order(const Naming *naming, const PipesimTrace *trace, guin
 	pipesim_op_print(naming->program, rank, op, name);
 	return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 		"%s: rank %u does not run as %s: where %s should be, %s; is it another "
-		"schedule, or "
-		"are steps cut? --microbatches says how many a step has",
+		"schedule, or are steps cut? --microbatches says how many a step has",
 		trace->path, rank, naming->schedule->name, name->str,
 		i < trace->segments->len
 			? (segment_at(trace, i)->backward ? "there is a backward"
@@ -208,7 +207,7 @@ static gboolean check_placed(const Naming *naming, const PipesimTrace *trace, GE
 	double placed = 0, all = 0;
 
 	for (guint i = 0; i < trace->rows->len; i++)
-		placed += (double)g_array_index(trace->rows, PipesimTraceRow, i).busy;
+		placed += (double)pipesim_trace_row(trace, i)->busy;
 	for (guint i = 0; i < trace->segments->len; i++)
 		all += (double)segment_at(trace, i)->busy;
 	if (100 * placed < LEAST_PLACED * all)

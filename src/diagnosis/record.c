@@ -117,8 +117,7 @@ static gboolean set_origin(Building *building, GError **error)
 		if (found->op.start / 2 - first / 2 > LONGEST_RUN / 2)
 			return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 				"%s: ops start years after those of another rank or step; are "
-				"the "
-				"clocks of its host and of the others right?",
+				"the clocks of its host and of the others right?",
 				found->trace->path);
 		found->op.start -= first;
 		found->op.end -= first;
@@ -204,9 +203,8 @@ static gboolean check_overlap(const Found *before, Found *next, GError **error)
 	if (over > shorter / 10 && over > 1000)
 		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: rank %u: %s of stage %u, micro-batch %u, starts %.6g ms before %s "
-			"of "
-			"stage %u, micro-batch %u, has ended; ops of a rank follow each other: "
-			"are ranges nested, or two ranks in one file?",
+			"of stage %u, micro-batch %u, has ended; ops of a rank follow each "
+			"other: are ranges nested, or two ranks in one file?",
 			next->trace->path, next->rank, pipesim_phase_name(next->op.kind),
 			next->op.stage, next->op.microbatch, (double)over / 1e6,
 			pipesim_phase_name(before->op.kind), before->op.stage,
@@ -251,8 +249,7 @@ static PipesimRecordPipeline *new_pipeline(
 	if (pipeline->end - pipeline->start > LONGEST_STEP) {
 		pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"%s: step %" G_GINT64_FORMAT
-			" takes longer than 13 days; are the clocks of "
-			"its ranks right?",
+			" takes longer than 13 days; are the clocks of its ranks right?",
 			found_at(building->found, first)->trace->path,
 			found_at(building->found, first)->number);
 		free_pipeline(pipeline);
@@ -490,8 +487,8 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 	if (joined->stages == 0)
 		return pipesim_fail(error, PIPESIM_ERROR_PARSE,
 			"no ops of micro-batches in these traces: diagnose needs a profile "
-			"with "
-			"PP: ranges, a table of ops, or a trace with stage and microbatch");
+			"with PP: ranges, a table of ops, or a trace with stage and "
+			"microbatch");
 	g_autofree gboolean *seen = g_new0(gboolean, joined->ranks);
 
 	for (guint i = 0; i < joined->held->len; i++) {
@@ -508,8 +505,7 @@ static gboolean check_stages(const PipesimRecord *record, GError **error)
 		missing = pipesim_joined_missing(joined);
 		return pipesim_fail(error, PIPESIM_ERROR_USAGE,
 			"no op of stage %u: the trace of %s is missing; diagnose needs those "
-			"of "
-			"all ranks of the pipeline",
+			"of all ranks of the pipeline",
 			stage, missing);
 	}
 	for (guint rank = 0; rank < joined->ranks; rank++)
