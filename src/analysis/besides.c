@@ -62,8 +62,9 @@ static gint64 input_bytes(const Walk *walk, const PipesimOp *op)
 	const gsize i = (gsize)walk->rank * memory->chunks + op->chunk;
 	gint64 bytes;
 
-	if (memory->input_of != NULL)
-		bytes = pipesim_add_capped(memory->input_of[i], memory->weight_of[i]);
+	if (memory->of[PIPESIM_UNTIL_INPUT] != NULL)
+		bytes = pipesim_add_capped(memory->of[PIPESIM_UNTIL_INPUT][i],
+			memory->of[PIPESIM_UNTIL_WEIGHT][i]);
 	else
 		bytes = pipesim_time_scale(pipesim_add_capped(walk->costs->bytes_until_input,
 						   walk->costs->bytes_until_weight),
@@ -100,19 +101,6 @@ static void drop(Walk *walk, gsize slot, guint n)
 		hold(walk, -(gint64)n);
 }
 
-/* The gradient that backward @op sends is there, and that of the last one may go. */
-static void begin_gradient(Walk *walk, guint32 op)
-{
-	const guint32 last = walk->last;
-
-	hold(walk, count(walk, op, TRUE, 1));
-	if (walk->lowering->runtime->gradients != PIPESIM_SENT_NEXT)
-		return;
-	walk->last = op;
-	if (last != PIPESIM_NO_OP && (!walk->let_go[1][last] || walk->waited[last]))
-		hold(walk, -(gint64)count(walk, last, TRUE, 1));
-}
-
 /* The input of the forward of @slot is no activation any more, only in its buffer. */
 static void end_input(Walk *walk, gsize slot)
 {
@@ -133,8 +121,8 @@ static guint count_waiting(const Walk *walk, guint32 op)
 	const gsize at = (gsize)walk->rank * memory->chunks + own->chunk;
 
 	return (own->kind == PIPESIM_I || own->kind == PIPESIM_W) &&
-	       walk->lowering->runtime->keeps_for_weight && memory->between_of != NULL &&
-	       memory->between_of[at] > 0 &&
+	       walk->lowering->runtime->keeps_for_weight &&
+	       memory->of[PIPESIM_BETWEEN] != NULL && memory->of[PIPESIM_BETWEEN][at] > 0 &&
 	       pipesim_op_stage(program, walk->rank, own) + 1 < program->shape.stages;
 }
 
@@ -144,7 +132,7 @@ static void end_backward(Walk *walk, guint32 op)
 	const PipesimProgram *program = walk->lowering->program;
 	const PipesimRuntime *runtime = walk->lowering->runtime;
 	const gsize slot = pipesim_op_backward_slot(program, walk->rank, &program->ops[op]);
-	const guint32 forward = program->forward[slot];
+	const guint32 forward = program->forward[slot], last = walk->last;
 
 	walk->between[slot] = runtime->keeps_for_weight && program->ops[op].kind == PIPESIM_I;
 	/* PyTorch keeps its graph, the input too, until W. */
@@ -155,63 +143,44 @@ static void end_backward(Walk *walk, guint32 op)
 	hold(walk, -(gint64)count_waiting(walk, op));
 	if (!walk->let_go[0][forward])
 		drop(walk, slot, count(walk, forward, TRUE, 0));
-	begin_gradient(walk, op);
-}
-
-static void end_weight(Walk *walk, guint32 op)
-{
-	const PipesimProgram *program = walk->lowering->program;
-	const gsize slot = pipesim_op_backward_slot(program, walk->rank, &program->ops[op]);
-
-	walk->between[slot] = FALSE;
-	hold(walk, (gint64)count_waiting(walk, op) - walk->with_weight[slot]);
-	if (walk->late != NULL)
-		end_input(walk, slot);
-}
-
-/* Gradients that the first weight gradient of a chunk brings. */
-static void bring(Walk *walk, const PipesimOp *op)
-{
-	const guint chunk = pipesim_op_backward_chunk(op);
-	const gsize at = (gsize)walk->rank * walk->lowering->program->shape.chunks + chunk;
-	const guint stage = walk->lowering->program->stage_of[at];
-
-	if (walk->late == NULL || op->kind == PIPESIM_I || walk->brought[at])
+	/* The gradient that it sends is there, and that of the last one may go. */
+	hold(walk, count(walk, op, TRUE, 1));
+	if (runtime->gradients != PIPESIM_SENT_NEXT)
 		return;
-	walk->brought[at] = TRUE;
-	if (op->kind == PIPESIM_W)
-		walk->report->memory.besides[walk->at].absent[0] -= walk->early[stage];
-	walk->now.absent[0] -= walk->late[stage];
+	if (last != PIPESIM_NO_OP && (!walk->let_go[1][last] || walk->waited[last]))
+		hold(walk, -(gint64)count(walk, last, TRUE, 1));
+	walk->last = op;
 }
 
 static void write_down(Walk *walk, gboolean ends, guint32 op)
 {
+	const PipesimProgram *program = walk->lowering->program;
+	const PipesimOp *own = &program->ops[op];
+	const gsize at =
+		(gsize)walk->rank * program->shape.chunks + pipesim_op_backward_chunk(own);
 	PipesimBesides *besides = &walk->report->memory.besides[walk->at];
 
-	besides->messages = walk->now.messages;
-	besides->gathered = walk->now.gathered;
-	besides->absent[0] = walk->now.absent[0];
-	if (ends)
-		bring(walk, &walk->lowering->program->ops[op]);
-	if (ends && walk->lowering->program->ops[op].kind == PIPESIM_W)
-		end_weight(walk, op);
-	else if (ends)
+	*besides = walk->now;
+	/* The first weight gradient of a chunk brings gradients. */
+	if (ends && walk->late != NULL && own->kind != PIPESIM_I && !walk->brought[at]) {
+		walk->brought[at] = TRUE;
+		if (own->kind == PIPESIM_W)
+			besides->absent[0] -= walk->early[program->stage_of[at]];
+		walk->now.absent[0] -= walk->late[program->stage_of[at]];
+	}
+	if (ends && own->kind == PIPESIM_W) {
+		const gsize slot = pipesim_op_backward_slot(program, walk->rank, own);
+
+		walk->between[slot] = FALSE;
+		hold(walk, (gint64)count_waiting(walk, op) - walk->with_weight[slot]);
+		if (walk->late != NULL)
+			end_input(walk, slot);
+	} else if (ends) {
 		end_backward(walk, op);
+	}
 	besides->behind = walk->now.messages + walk->now.gathered;
 	besides->absent[1] = walk->now.absent[0];
 	walk->at++;
-}
-
-static void walk_op(Walk *walk, guint32 op)
-{
-	const PipesimOp *own = &walk->lowering->program->ops[op];
-
-	if (pipesim_op_has_forward(own))
-		begin_forward(walk, op);
-	/* The halves of a pair one after the other. */
-	if (walk->step->split && own->kind == PIPESIM_FB)
-		write_down(walk, FALSE, op);
-	write_down(walk, pipesim_op_has_backward(own) || own->kind == PIPESIM_W, op);
 }
 
 /* The list has waited for what @op has sent. */
@@ -232,81 +201,80 @@ static void end_send(Walk *walk, guint32 op, gboolean backward)
 	drop(walk, slot, 1);
 }
 
-/* The group that ends with action @last is waited for. */
-static void end_group(Walk *walk, guint32 last)
+static void walk_action(Walk *walk, guint32 i, guint32 end)
 {
-	const PipesimAction *actions = walk->lowering->actions;
+	const PipesimLowering *lowering = walk->lowering;
+	const PipesimRuntime *runtime = lowering->runtime;
+	const PipesimAction *actions = lowering->actions, *action = &actions[i];
+	const gint64 *gathered = walk->step->job.times->gathered;
+	const PipesimOp *own = NULL;
 
-	for (guint32 i = last;; i--) {
+	if (!pipesim_action_is_sharding(action->kind))
+		own = &lowering->program->ops[action->op];
+	switch (action->kind) {
+	case PIPESIM_ACTION_OP:
+		if (pipesim_op_has_forward(own))
+			begin_forward(walk, action->op);
+		/* The halves of a pair one after the other. */
+		if (walk->step->split && own->kind == PIPESIM_FB)
+			write_down(walk, FALSE, action->op);
+		write_down(walk, pipesim_op_has_backward(own) || own->kind == PIPESIM_W,
+			action->op);
+		break;
+	case PIPESIM_ACTION_RECV_F:
+	case PIPESIM_ACTION_RECV_B:
+		hold(walk, !runtime->keeps_buffers);
+		break;
+	case PIPESIM_ACTION_SEND_B:
+		if (runtime->gradients == PIPESIM_SENT_BUFFER && own->kind != PIPESIM_I)
+			hold(walk, -1);
+		break;
+	case PIPESIM_ACTION_WAIT_SEND_F:
+	case PIPESIM_ACTION_WAIT_SEND_B:
+		end_send(walk, action->op, pipesim_action_is_backward(action->kind));
+		break;
+	case PIPESIM_ACTION_UNSHARD:
+		walk->now.gathered += gathered != NULL ? gathered[action->stage] : 0;
+		break;
+	case PIPESIM_ACTION_RESHARD:
+		walk->now.gathered -= gathered != NULL ? gathered[action->stage] : 0;
+		break;
+	default:
+		break;
+	}
+	/* A group that is waited for ends. */
+	if (!pipesim_action_is_message(action->kind) || !action->waited ||
+		(i + 1 < end && action[1].joined))
+		return;
+	do
 		if (pipesim_action_is_send(actions[i].kind))
 			end_send(walk, actions[i].op,
 				pipesim_action_is_backward(actions[i].kind));
-		if (!actions[i].joined)
-			return;
-	}
-}
-
-static void walk_message(Walk *walk, const PipesimAction *action)
-{
-	const PipesimRuntime *runtime = walk->lowering->runtime;
-
-	if (!pipesim_action_is_send(action->kind))
-		hold(walk, !runtime->keeps_buffers);
-	else if (action->kind == PIPESIM_ACTION_SEND_B &&
-		 runtime->gradients == PIPESIM_SENT_BUFFER &&
-		 walk->lowering->program->ops[action->op].kind != PIPESIM_I)
-		hold(walk, -1);
-}
-
-static void walk_action(Walk *walk, guint32 i, guint32 end)
-{
-	const PipesimAction *action = &walk->lowering->actions[i];
-	const gint64 *gathered = walk->step->job.times->gathered;
-	const gboolean message = pipesim_action_is_message(action->kind);
-
-	if (action->kind == PIPESIM_ACTION_OP)
-		walk_op(walk, action->op);
-	else if (message)
-		walk_message(walk, action);
-	else if (action->kind == PIPESIM_ACTION_WAIT_SEND_F ||
-		 action->kind == PIPESIM_ACTION_WAIT_SEND_B)
-		end_send(walk, action->op, pipesim_action_is_backward(action->kind));
-	if (gathered != NULL && action->kind == PIPESIM_ACTION_UNSHARD)
-		walk->now.gathered += gathered[action->stage];
-	if (gathered != NULL && action->kind == PIPESIM_ACTION_RESHARD)
-		walk->now.gathered -= gathered[action->stage];
-	if (message && action->waited && (i + 1 == end || !action[1].joined))
-		end_group(walk, i);
-}
-
-/* Between two stages of one rank the buffers of both ways are there too: what is handed on takes their place. */
-static void hold_handed_on(Walk *walk)
-{
-	const PipesimProgram *program = walk->lowering->program;
-
-	for (guint32 i = program->rank_begin[walk->rank];
-		i < program->rank_begin[walk->rank + 1]; i++) {
-		guint32 inputs[2];
-		const guint n =
-			pipesim_program_inputs(program, walk->rank, &program->ops[i], inputs);
-
-		hold(walk, (gint64)n - count(walk, i, FALSE, 0) - count(walk, i, FALSE, 1));
-	}
+	while (actions[i--].joined);
 }
 
 static void walk_rank(Walk *walk)
 {
 	const PipesimLowering *lowering = walk->lowering;
+	const PipesimProgram *program = lowering->program;
 	const guint32 begin = lowering->rank_begin[walk->rank];
 	const guint32 end = lowering->rank_begin[walk->rank + 1];
+	const guint32 *ops = &program->rank_begin[walk->rank];
 
 	walk->at = walk->step->program->rank_begin[walk->rank];
 	walk->now = (PipesimBesides){0};
 	walk->last = PIPESIM_NO_OP;
 	if (walk->report->memory.absent != NULL)
 		walk->now.absent[0] = walk->report->memory.absent[walk->rank];
-	if (lowering->runtime->keeps_buffers)
-		hold_handed_on(walk);
+	/* Between two stages of one rank the buffers of both ways are there too: what is handed on takes
+	 * their place. */
+	for (guint32 op = ops[0]; lowering->runtime->keeps_buffers && op < ops[1]; op++) {
+		guint32 inputs[2];
+		const guint n =
+			pipesim_program_inputs(program, walk->rank, &program->ops[op], inputs);
+
+		hold(walk, (gint64)n - count(walk, op, FALSE, 0) - count(walk, op, FALSE, 1));
+	}
 	for (guint32 i = begin; i < end; i++) {
 		const PipesimAction *action = &lowering->actions[i];
 
@@ -359,10 +327,8 @@ gboolean pipesim_report_besides(
 		!pipesim_arena_check(arena, NULL, "%u ops", lowering->program->n_ops))
 		return pipesim_fail(error, PIPESIM_ERROR_LIMIT, "%u ops do not fit in memory",
 			step->program->n_ops);
-	if (message > 0)
-		report->memory.messages = g_new0(gint64, report->ranks);
-	if (step->job.times->gathered != NULL)
-		report->memory.gathered = g_new0(gint64, report->ranks);
+	report->memory.has_messages = message > 0;
+	report->memory.has_gathered = step->job.times->gathered != NULL;
 	for (; walk.rank < report->ranks; walk.rank++)
 		walk_rank(&walk);
 	return TRUE;
