@@ -6,25 +6,16 @@
 typedef struct {
 	guint rank;
 	guint until_input, until_weight; /* chunks */
-	/* Of each chunk of the rank, bytes; NULL where all are alike. Then what is held of both
-	 * sorts. */
-	const gint64 *input_of, *weight_of;
-	__extension__ __int128 input_bytes, weight_bytes;
-	/* And what is there between both, where it is known. */
-	const gint64 *between_of;
-	__extension__ __int128 between_bytes;
-	/* And what stays until the step ends. */
-	const gint64 *step_of;
-	__extension__ __int128 step_bytes;
+	/* By PipesimBytes: what a micro-batch holds of each chunk of the rank, NULL where all are alike or
+	 * nothing is known of it; and what is held of each sort, bytes. */
+	const gint64 *of[PIPESIM_N_STAGE_BYTES];
+	__extension__ __int128 bytes[PIPESIM_N_STAGE_BYTES];
 	/* By op of the step what is held besides, where that is known; at the moment of
 	 * that. */
 	const PipesimBesides *besides;
 	gint64 messages, gathered;
-	gint64 absent; /* of the parameters: gradients that nothing has brought yet */
-	/* What an op of each chunk needs while it runs, by phase (F, I or B, W), where a model
-	 * is described; of the op that runs. */
-	const gint64 *transient_of[3];
-	gint64 transient;
+	gint64 absent;    /* of the parameters: gradients that nothing has brought yet */
+	gint64 transient; /* what the op that runs needs, where a model is described */
 } PipesimHeld;
 
 /** pipesim_held_begin: what @rank holds before its first op: nothing.

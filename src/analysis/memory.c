@@ -11,46 +11,37 @@ const char *const pipesim_held_names[PIPESIM_N_HELD] = {"parameters", "activatio
 const char *const pipesim_held_keys[PIPESIM_N_HELD] = {"parameters", "until_input",
 	"until_weight", "waiting", "messages", "gathered", "transient"};
 
-/* Those of a rank whose first is the @first of all, where they are known. */
-static const gint64 *chunks_of(const gint64 *all, gsize first)
-{
-	return all != NULL ? &all[first] : NULL;
-}
-
 PipesimHeld pipesim_held_begin(const PipesimReport *report, guint rank)
 {
 	const PipesimMemory *memory = &report->memory;
 	const gsize first = (gsize)rank * memory->chunks;
-
-	const gint64 absent = memory->absent != NULL ? memory->absent[rank] : 0;
-
-	if (memory->input_of == NULL)
-		return (PipesimHeld){
-			.rank = rank, .besides = memory->besides, .absent = absent};
-	return (PipesimHeld){.rank = rank,
+	PipesimHeld held = {.rank = rank,
 		.besides = memory->besides,
-		.absent = absent,
-		.input_of = &memory->input_of[first],
-		.weight_of = &memory->weight_of[first],
-		.between_of = chunks_of(memory->between_of, first),
-		.step_of = chunks_of(memory->step_of, first),
-		.transient_of = {chunks_of(memory->forward_transient_of, first),
-			chunks_of(memory->transient_of, first),
-			chunks_of(memory->weight_transient_of, first)}};
+		.absent = memory->absent != NULL ? memory->absent[rank] : 0};
+
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+		if (memory->of[sort] != NULL)
+			held.of[sort] = &memory->of[sort][first];
+	return held;
 }
 
 /* What @op needs while it runs. */
 static gint64 transient_bytes(const PipesimHeld *held, const PipesimOp *op)
 {
-	const gint64 *of = held->transient_of[op->kind == PIPESIM_F   ? 0
-					      : op->kind == PIPESIM_W ? 2
-								      : 1];
-	gint64 most;
+	const gint64 *of = held->of[op->kind == PIPESIM_F   ? PIPESIM_TRANSIENT_FORWARD
+				    : op->kind == PIPESIM_W ? PIPESIM_TRANSIENT_WEIGHT
+							    : PIPESIM_TRANSIENT];
 
 	if (of == NULL)
 		return 0;
-	most = of[op->chunk];
-	return op->kind == PIPESIM_FB ? MAX(most, of[op->b_chunk]) : most;
+	return MAX(of[op->chunk], of[op->kind == PIPESIM_FB ? op->b_chunk : op->chunk]);
+}
+
+/* @n micro-batches more hold what they do of @chunk until what frees @sort. */
+static void add(PipesimHeld *held, PipesimBytes sort, guint chunk, gint n)
+{
+	if (held->of[sort] != NULL)
+		held->bytes[sort] += n * held->of[sort][chunk];
 }
 
 gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 index)
@@ -65,11 +56,9 @@ gboolean pipesim_held_before(PipesimHeld *held, const PipesimOp *op, guint64 ind
 		return held->besides != NULL || held->transient > 0;
 	held->until_input++;
 	held->until_weight++;
-	if (held->input_of != NULL) {
-		held->input_bytes += held->input_of[op->chunk];
-		held->weight_bytes += held->weight_of[op->chunk];
-		held->step_bytes += held->step_of != NULL ? held->step_of[op->chunk] : 0;
-	}
+	add(held, PIPESIM_UNTIL_INPUT, op->chunk, 1);
+	add(held, PIPESIM_UNTIL_WEIGHT, op->chunk, 1);
+	add(held, PIPESIM_UNTIL_STEP, op->chunk, 1);
 	return TRUE;
 }
 
@@ -84,19 +73,15 @@ gboolean pipesim_held_after(PipesimHeld *held, const PipesimOp *op, guint64 inde
 		held->gathered = 0;
 		held->absent = held->besides[index].absent[1];
 	}
-
 	if (pipesim_op_has_backward(op)) {
 		held->until_input--;
-		if (held->input_of != NULL)
-			held->input_bytes -= held->input_of[chunk];
+		add(held, PIPESIM_UNTIL_INPUT, chunk, -1);
 	}
-	if (held->between_of != NULL && (op->kind == PIPESIM_I || op->kind == PIPESIM_W))
-		held->between_bytes += op->kind == PIPESIM_I ? held->between_of[chunk]
-							     : -held->between_of[chunk];
+	if (op->kind == PIPESIM_I || op->kind == PIPESIM_W)
+		add(held, PIPESIM_BETWEEN, chunk, op->kind == PIPESIM_I ? 1 : -1);
 	if (op->kind == PIPESIM_W || op->kind == PIPESIM_B || op->kind == PIPESIM_FB) {
 		held->until_weight--;
-		if (held->weight_of != NULL)
-			held->weight_bytes -= held->weight_of[chunk];
+		add(held, PIPESIM_UNTIL_WEIGHT, chunk, -1);
 	}
 	return op->kind != PIPESIM_F || held->besides != NULL || transient;
 }
@@ -120,11 +105,14 @@ static void even_bytes(const PipesimHeld *held, const PipesimReport *report,
 void pipesim_held_parts(const PipesimHeld *held, const PipesimReport *report,
 	const PipesimCosts *costs, gint64 parts[PIPESIM_N_HELD])
 {
-	__extension__ const __int128 waits = held->between_bytes + held->step_bytes;
+	__extension__ const __int128 *bytes = held->bytes,
+				     waits = bytes[PIPESIM_BETWEEN] + bytes[PIPESIM_UNTIL_STEP];
 
-	if (held->input_of != NULL) {
-		parts[PIPESIM_HELD_UNTIL_INPUT] = (gint64)MIN(held->input_bytes, G_MAXINT64);
-		parts[PIPESIM_HELD_UNTIL_WEIGHT] = (gint64)MIN(held->weight_bytes, G_MAXINT64);
+	if (held->of[PIPESIM_UNTIL_INPUT] != NULL) {
+		parts[PIPESIM_HELD_UNTIL_INPUT] =
+			(gint64)MIN(bytes[PIPESIM_UNTIL_INPUT], G_MAXINT64);
+		parts[PIPESIM_HELD_UNTIL_WEIGHT] =
+			(gint64)MIN(bytes[PIPESIM_UNTIL_WEIGHT], G_MAXINT64);
 	} else {
 		even_bytes(held, report, costs, &parts[PIPESIM_HELD_UNTIL_INPUT],
 			&parts[PIPESIM_HELD_UNTIL_WEIGHT]);
@@ -163,7 +151,7 @@ static void note(const Walk *walk, const PipesimOp *op, guint64 index,
 	const gint64 parts[PIPESIM_N_HELD], gint64 total, PipesimMoment *moment)
 {
 	const PipesimProgram *program = walk->subject->step->program;
-	const gint64 *of = walk->held.transient_of[1];
+	const gint64 *of = walk->held.of[PIPESIM_TRANSIENT];
 
 	*moment = (PipesimMoment){.bytes = total, .op = PIPESIM_NO_OP};
 	memcpy(moment->part, parts, sizeof moment->part);
@@ -197,7 +185,7 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 		total = pipesim_add_capped(total, parts[i]);
 	even_input = parts[PIPESIM_HELD_UNTIL_INPUT];
 	even_weight = parts[PIPESIM_HELD_UNTIL_WEIGHT];
-	if (walk->held.input_of != NULL)
+	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL)
 		even_bytes(&walk->held, walk->report, walk->subject->costs, &even_input,
 			&even_weight);
 	memory->even = MAX(memory->even, pipesim_add_capped(even_input, even_weight));
@@ -207,14 +195,6 @@ static void weigh(Walk *walk, const PipesimOp *op, guint64 index)
 		return;
 	note(walk, op, index, parts, total, &memory->fullest[rank]);
 	memory->peak[rank] = total;
-	memory->until_input[rank] = parts[PIPESIM_HELD_UNTIL_INPUT];
-	memory->until_weight[rank] = parts[PIPESIM_HELD_UNTIL_WEIGHT];
-	memory->between[rank] = parts[PIPESIM_HELD_WAITING];
-	memory->transient[rank] = parts[PIPESIM_HELD_TRANSIENT];
-	if (memory->messages != NULL)
-		memory->messages[rank] = parts[PIPESIM_HELD_MESSAGES];
-	if (memory->gathered != NULL)
-		memory->gathered[rank] = parts[PIPESIM_HELD_GATHERED];
 }
 
 /* @verb with the chunk that it is of. */
@@ -282,14 +262,12 @@ static guint32 leap(Walk *walk, const PipesimHeld *before, guint32 left)
 
 	if (rises && falls)
 		skipped = 0;
-	else if (rises || held->input_of != NULL)
+	else if (rises || held->of[PIPESIM_UNTIL_INPUT] != NULL)
 		skipped = left - MIN(left, 1u);
 	held->until_input += (guint)(skipped * input);
 	held->until_weight += (guint)(skipped * weight);
-	held->input_bytes += skipped * (held->input_bytes - before->input_bytes);
-	held->weight_bytes += skipped * (held->weight_bytes - before->weight_bytes);
-	held->between_bytes += skipped * (held->between_bytes - before->between_bytes);
-	held->step_bytes += skipped * (held->step_bytes - before->step_bytes);
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+		held->bytes[sort] += skipped * (held->bytes[sort] - before->bytes[sort]);
 	return skipped;
 }
 
@@ -331,7 +309,7 @@ static void walk_loops(Walk *walk, guint64 index)
 	const PipesimOrder *order = walk->subject->step->job.order;
 	const guint rank = walk->held.rank;
 
-	if (walk->held.input_of != NULL && leaves_chunks_open(order, rank))
+	if (walk->held.of[PIPESIM_UNTIL_INPUT] != NULL && leaves_chunks_open(order, rank))
 		walk->inputs = g_byte_array_new();
 	for (guint32 l = order->rank_begin[rank]; l < order->rank_begin[rank + 1]; l++) {
 		const PipesimLoop *loop = &order->loops[l];
@@ -406,15 +384,9 @@ static void place_stages(
 	/* Only a runtime's list is walked with single ops. */
 	if (step->job.times->late != NULL && pipesim_runtime_waits(step->job.runtime))
 		memory->absent = g_new0(gint64, shape->ranks);
-	memory->input_of = g_new0(gint64, n);
-	memory->weight_of = g_new0(gint64, n);
-	if (sorts != NULL) {
-		memory->between_of = g_new0(gint64, n);
-		memory->step_of = g_new0(gint64, n);
-		memory->transient_of = g_new0(gint64, n);
-		memory->forward_transient_of = g_new0(gint64, n);
-		memory->weight_transient_of = g_new0(gint64, n);
-	}
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+		if (bytes[sort] != NULL)
+			memory->of[sort] = g_new0(gint64, n);
 	for (gsize i = 0; i < n; i++) {
 		const guint rank = (guint)(i / shape->chunks);
 		const guint stage = program != NULL ? program->stage_of[i]
@@ -423,20 +395,15 @@ static void place_stages(
 
 		if (stage == PIPESIM_NO_OP)
 			continue;
-		memory->input_of[i] = bytes[PIPESIM_UNTIL_INPUT][stage];
-		memory->weight_of[i] = bytes[PIPESIM_UNTIL_WEIGHT][stage];
+		for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+			if (bytes[sort] != NULL)
+				memory->of[sort][i] = bytes[sort][stage];
 		memory->parameters[rank] = pipesim_add_capped(
 			memory->parameters[rank], bytes[PIPESIM_PARAMETERS][stage]);
 		if (memory->absent != NULL)
 			memory->absent[rank] += step->job.times->late[stage];
-		if (sorts == NULL)
-			continue;
-		memory->between_of[i] = bytes[PIPESIM_BETWEEN][stage];
-		memory->step_of[i] = bytes[PIPESIM_UNTIL_STEP][stage];
-		memory->transient_of[i] = bytes[PIPESIM_TRANSIENT][stage];
-		memory->forward_transient_of[i] = bytes[PIPESIM_TRANSIENT_FORWARD][stage];
-		memory->weight_transient_of[i] = bytes[PIPESIM_TRANSIENT_WEIGHT][stage];
-		sorts_of[rank] |= sorts[stage];
+		if (sorts != NULL)
+			sorts_of[rank] |= sorts[stage];
 	}
 	for (guint rank = 0; sorts != NULL && rank < shape->ranks; rank++)
 		memory->parameters[rank] = pipesim_add_capped(memory->parameters[rank],
@@ -450,10 +417,6 @@ static void init_memory(const PipesimSubject *subject, PipesimReport *report)
 	PipesimMemory *memory = &report->memory;
 
 	memory->peak = g_new0(gint64, report->ranks);
-	memory->until_input = g_new0(gint64, report->ranks);
-	memory->until_weight = g_new0(gint64, report->ranks);
-	memory->between = g_new0(gint64, report->ranks);
-	memory->transient = g_new0(gint64, report->ranks);
 	memory->parameters = g_new0(gint64, report->ranks);
 	memory->fullest = g_new0(PipesimMoment, report->ranks);
 	if (subject->memory_limit > 0)
@@ -461,7 +424,7 @@ static void init_memory(const PipesimSubject *subject, PipesimReport *report)
 	if (step->job.times->bytes[PIPESIM_PARAMETERS] != NULL)
 		place_stages(step, subject->costs, memory);
 	for (guint rank = 0; rank < report->ranks; rank++) {
-		if (memory->input_of == NULL)
+		if (memory->of[PIPESIM_UNTIL_INPUT] == NULL)
 			memory->parameters[rank] =
 				pipesim_time_scale(subject->costs->parameter_bytes, copies, 1);
 		memory->max_parameters = MAX(memory->max_parameters, memory->parameters[rank]);

@@ -50,57 +50,31 @@ PipesimReport *pipesim_report_new(const PipesimSubject *subject, GError **error)
 	return g_steal_pointer(&report);
 }
 
-static void free_comm(PipesimCommReport *comm)
-{
-	g_free(comm->waiting);
-	g_free(comm->moving);
-	g_free(comm->resident);
-	g_free(comm->beside);
-	g_free(comm);
-}
-
-static void free_links(PipesimLinkReport *links)
-{
-	g_free(links->link);
-	g_free(links);
-}
-
 void pipesim_report_free(PipesimReport *report)
 {
 	if (report == NULL)
 		return;
-	g_free(report->bubble.busy);
-	g_free(report->bubble.idle);
-	g_free(report->bubble.span_idle);
-	g_free(report->held.peak);
-	g_free(report->held.peak_until_input);
-	g_free(report->held.peak_op);
+	gpointer const own[] = {report->bubble.busy, report->bubble.idle,
+		report->bubble.span_idle, report->held.peak, report->held.peak_until_input,
+		report->held.peak_op, report->held.peak_name, report->memory.peak,
+		report->memory.besides, report->memory.parameters, report->memory.fullest,
+		report->memory.over, report->memory.absent, report->path.ops, report->comm,
+		report->links, report->power};
+
 	for (guint rank = 0; report->held.peak_name != NULL && rank < report->ranks; rank++)
 		g_free(report->held.peak_name[rank]);
-	g_free(report->held.peak_name);
-	g_free(report->memory.peak);
-	g_free(report->memory.besides);
-	g_free(report->memory.messages);
-	g_free(report->memory.gathered);
-	g_free(report->memory.until_input);
-	g_free(report->memory.until_weight);
-	g_free(report->memory.parameters);
-	g_free(report->memory.between);
-	g_free(report->memory.transient);
-	g_free(report->memory.between_of);
-	g_free(report->memory.step_of);
-	g_free(report->memory.fullest);
-	g_free(report->memory.over);
-	g_free(report->memory.transient_of);
-	g_free(report->memory.forward_transient_of);
-	g_free(report->memory.weight_transient_of);
-	g_free(report->memory.absent);
-	g_free(report->memory.input_of);
-	g_free(report->memory.weight_of);
+	for (guint sort = 0; sort < PIPESIM_N_STAGE_BYTES; sort++)
+		g_free(report->memory.of[sort]);
+	if (report->comm != NULL) {
+		g_free(report->comm->waiting);
+		g_free(report->comm->moving);
+		g_free(report->comm->resident);
+		g_free(report->comm->beside);
+	}
+	if (report->links != NULL)
+		g_free(report->links->link);
+	for (guint i = 0; i < G_N_ELEMENTS(own); i++)
+		g_free(own[i]);
 	g_clear_pointer(&report->published.reasons, g_ptr_array_unref);
-	g_free(report->path.ops);
-	g_clear_pointer(&report->comm, free_comm);
-	g_clear_pointer(&report->links, free_links);
-	g_free(report->power);
 	g_free(report);
 }

@@ -117,25 +117,17 @@ typedef struct {
 typedef struct {
 	gint64 *peak; /* both kinds of activations together, plus parameters; NULL where costs
 			 carry no bytes */
-	gint64 *until_input, *until_weight; /* the two kinds at that moment; NULL with it */
-	/* What waits between both at that moment, and what the op that runs needs; 0 unless a
-	 * model is described. */
-	gint64 *between, *transient;
 	/* By op of the step, where a runtime's list tells of messages whose size is known or of
-	 * stages that are gathered, else NULL; and by rank what that comes to at that moment,
-	 * each NULL where it is not known. */
+	 * stages that are gathered, else NULL; and which of both it tells of. */
 	PipesimBesides *besides;
-	gint64 *messages, *gathered;
+	gboolean has_messages, has_gathered;
 	gint64 *parameters; /* of all its stages, and what else stays; NULL with it */
 	gint64 max_parameters;
 	PipesimMoment *fullest; /* of each rank, the first; NULL with peak */
 	PipesimMoment *over;    /* of each rank, the first above the limit; NULL without one */
-	/* What a micro-batch holds of each stage: [rank * chunks + chunk]; NULL where all hold
-	 * the same. */
-	gint64 *input_of, *weight_of;
-	/* The same where a model is described, else NULL: see PipesimBytes. */
-	gint64 *between_of, *step_of, *transient_of, *forward_transient_of,
-		*weight_transient_of;
+	/* By PipesimBytes: what a micro-batch holds of each stage, [rank * chunks + chunk]; NULL where
+	 * all hold the same, or where that is known only of a model that is described and none is. */
+	gint64 *of[PIPESIM_N_STAGE_BYTES];
 	gint64 *absent; /* by rank: of gradients what no op has brought yet as the step begins; NULL = none */
 	guint chunks; /* of a rank */
 	gint64 max;

@@ -58,6 +58,7 @@ static void append_cut(GString *out, const PipesimCut *cut)
 static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 {
 	const PipesimMemory *memory = &answer->run->report->memory;
+	const gint64 *part = memory->fullest[rank].part;
 	guint parts = 0;
 
 	sum->chunks = g_string_new(NULL);
@@ -84,9 +85,9 @@ static void sum_rank(const Answer *answer, guint rank, Rank *sum)
 	}
 	sum->fixed = pipesim_stage_fixed(answer->model, answer->training, parts);
 	sum->message = pipesim_stage_message(answer->model, answer->training);
-	sum->buffer = memory->messages != NULL ? memory->messages[rank] : 0;
-	sum->held =
-		memory->until_input[rank] + memory->until_weight[rank] + memory->between[rank];
+	sum->buffer = part[PIPESIM_HELD_MESSAGES];
+	sum->held = part[PIPESIM_HELD_UNTIL_INPUT] + part[PIPESIM_HELD_UNTIL_WEIGHT] +
+		    part[PIPESIM_HELD_WAITING];
 	sum->peak = memory->peak[rank];
 }
 
@@ -374,7 +375,8 @@ static void append_ranks(const Answer *answer, const PipesimStyle *style, GStrin
 			print_bytes(sum->parameters), print_bytes(sum->gradients),
 			print_bytes(sum->optimizer), print_bytes(sum->fixed),
 			print_bytes(sum->until_input), print_bytes(sum->until_weight),
-			print_bytes(sum->held), print_bytes(memory->transient[rank]),
+			print_bytes(sum->held),
+			print_bytes(memory->fullest[rank].part[PIPESIM_HELD_TRANSIENT]),
 			print_bytes(sum->peak)};
 
 		pipesim_table_add(table,

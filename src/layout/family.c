@@ -121,7 +121,7 @@ static void take_run(const PipesimRun *run, PipesimBrief *brief)
 	brief->fullest = fullest;
 	brief->memory = report->memory.max;
 	brief->parameters = report->memory.parameters[fullest];
-	brief->transient = report->memory.transient[fullest];
+	brief->transient = report->memory.fullest[fullest].part[PIPESIM_HELD_TRANSIENT];
 }
 
 static void run_each(const PipesimFamily *family, const PipesimCosts *const *costs, guint n,

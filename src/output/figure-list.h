@@ -82,15 +82,18 @@ FIGURE(MEMORY_OF_RANK, BYTES,
 	report->memory.peak != NULL ? report->memory.peak[index] : UNKNOWN,
 	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "peak_per_rank",
 	.text = {PIPESIM_OF_RANKS, 5, "memory", "B", FALSE})
-FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.until_input[index], .per = PIPESIM_PER_RANK,
-	.object = "memory_bytes", .json = "until_input_per_rank")
-FIGURE(MEMORY_UNTIL_WEIGHT, BYTES, report->memory.until_weight[index], .per = PIPESIM_PER_RANK,
+FIGURE(MEMORY_UNTIL_INPUT, BYTES, report->memory.fullest[index].part[PIPESIM_HELD_UNTIL_INPUT],
+	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "until_input_per_rank")
+FIGURE(MEMORY_UNTIL_WEIGHT, BYTES,
+	report->memory.fullest[index].part[PIPESIM_HELD_UNTIL_WEIGHT], .per = PIPESIM_PER_RANK,
 	.object = "memory_bytes", .json = "until_weight_per_rank")
 FIGURE(MEMORY_MESSAGES, BYTES,
-	report->memory.messages != NULL ? report->memory.messages[index] : UNKNOWN,
+	report->memory.has_messages ? report->memory.fullest[index].part[PIPESIM_HELD_MESSAGES]
+				    : UNKNOWN,
 	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "messages_per_rank")
 FIGURE(MEMORY_GATHERED, BYTES,
-	report->memory.gathered != NULL ? report->memory.gathered[index] : UNKNOWN,
+	report->memory.has_gathered ? report->memory.fullest[index].part[PIPESIM_HELD_GATHERED]
+				    : UNKNOWN,
 	.per = PIPESIM_PER_RANK, .object = "memory_bytes", .json = "gathered_per_rank")
 FIGURE(PARAMETERS, BYTES, report->memory.max_parameters, .object = "memory_bytes",
 	.json = "parameters")

@@ -7,10 +7,10 @@ gboolean pipesim_moment_has(const PipesimReport *report, PipesimHeldPart part)
 	const PipesimMemory *memory = &report->memory;
 
 	if (part == PIPESIM_HELD_WAITING || part == PIPESIM_HELD_TRANSIENT)
-		return memory->transient_of != NULL;
+		return memory->of[PIPESIM_TRANSIENT] != NULL;
 	if (part == PIPESIM_HELD_MESSAGES)
-		return memory->messages != NULL;
-	return part != PIPESIM_HELD_GATHERED || memory->gathered != NULL;
+		return memory->has_messages;
+	return part != PIPESIM_HELD_GATHERED || memory->has_gathered;
 }
 
 char *pipesim_moment_words(const PipesimMoment *moment, guint rank)

@@ -217,7 +217,7 @@ START_TEST(stages_are_gathered)
 			ck_assert_int_le(memory->besides[op].gathered, 300 * active);
 		}
 		ck_assert_int_eq(memory->besides[0].gathered, 300 * active);
-		ck_assert_int_eq(memory->gathered[0], 300 * active);
+		ck_assert_int_eq(memory->fullest[0].part[PIPESIM_HELD_GATHERED], 300 * active);
 		pipesim_run_free(run);
 	}
 }

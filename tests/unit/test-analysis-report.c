@@ -142,8 +142,10 @@ START_TEST(bytes_recounted)
 		const gint64 want = bytes_at_peak(run, rank, 12000 / parts, 60000 / parts);
 
 		ck_assert_int_eq(run->report->memory.peak[rank], want + 70000 * copies);
-		ck_assert_int_eq(run->report->memory.until_input[rank] +
-					 run->report->memory.until_weight[rank],
+		ck_assert_int_eq(
+			run->report->memory.fullest[rank].part[PIPESIM_HELD_UNTIL_INPUT] +
+				run->report->memory.fullest[rank]
+					.part[PIPESIM_HELD_UNTIL_WEIGHT],
 			want);
 	}
 	ck_assert(run->report->memory.fits);

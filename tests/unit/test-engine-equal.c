@@ -112,8 +112,10 @@ static void assert_holdings(const PipesimReport *a, const PipesimReport *b, cons
 	ASSERT_FRACTION(held.unit);
 	ASSERT_FIELD(held.max_peak);
 	ASSERT_RANKS(memory.peak);
-	ASSERT_RANKS(memory.until_input);
-	ASSERT_RANKS(memory.until_weight);
+	for (guint rank = 0; a->memory.fullest != NULL && rank < a->ranks; rank++)
+		ck_assert_msg(memcmp(a->memory.fullest[rank].part, b->memory.fullest[rank].part,
+				      sizeof a->memory.fullest->part) == 0,
+			"%s: memory.fullest of rank %u", what, rank);
 	ASSERT_RANKS(memory.parameters);
 	ASSERT_FIELD(memory.max);
 	ASSERT_FIELD(memory.fits);
