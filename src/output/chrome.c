@@ -54,9 +54,14 @@ static void open_event(
 	PIPESIM_MEMBER(json, "tid", COUNT, thread);
 }
 
-static void open_args(PipesimJson *json)
+/* A slice of a track. */
+static void open_slice(const Trace *trace, const char *name, guint rank, guint thread,
+	const char *category, gint64 start, gint64 end)
 {
-	pipesim_json_open_line(json, "args");
+	open_event(trace, "X", name, rank, thread);
+	PIPESIM_MEMBER(trace->json, "cat", TEXT, category);
+	PIPESIM_MEMBER(trace->json, "ts", US, start);
+	PIPESIM_MEMBER(trace->json, "dur", US, end - start);
 }
 
 static void close_event(PipesimJson *json)
@@ -73,12 +78,12 @@ static void write_name(const Trace *trace, const char *what, guint rank, guint t
 {
 	g_string_printf(trace->name, "%s_name", what);
 	open_event(trace, "M", trace->name->str, rank, thread);
-	open_args(trace->json);
+	pipesim_json_open_line(trace->json, "args");
 	PIPESIM_MEMBER(trace->json, "name", TEXT, label);
 	close_event(trace->json);
 	g_string_printf(trace->name, "%s_sort_index", what);
 	open_event(trace, "M", trace->name->str, rank, thread);
-	open_args(trace->json);
+	pipesim_json_open_line(trace->json, "args");
 	PIPESIM_MEMBER(trace->json, "sort_index", COUNT, position);
 	close_event(trace->json);
 }
@@ -94,11 +99,9 @@ static void write_op(const Trace *trace, guint rank, guint32 index)
 
 	g_string_truncate(trace->name, 0);
 	pipesim_op_print(program, rank, op, trace->name);
-	open_event(trace, "X", trace->name->str, rank, COMPUTE_THREAD);
-	PIPESIM_MEMBER(trace->json, "cat", TEXT, pipesim_kind_letter(op->kind));
-	PIPESIM_MEMBER(trace->json, "ts", US, timeline->start[index]);
-	PIPESIM_MEMBER(trace->json, "dur", US, timeline->end[index] - timeline->start[index]);
-	open_args(trace->json);
+	open_slice(trace, trace->name->str, rank, COMPUTE_THREAD, pipesim_kind_letter(op->kind),
+		timeline->start[index], timeline->end[index]);
+	pipesim_json_open_line(trace->json, "args");
 	PIPESIM_MEMBER(trace->json, "stage", COUNT, pipesim_op_stage(program, rank, op));
 	PIPESIM_MEMBER(trace->json, "microbatch", COUNT, op->microbatch);
 	if (op->kind == PIPESIM_FB) {
@@ -120,7 +123,7 @@ static void open_counter(const Trace *trace, const char *name, guint rank, gint6
 {
 	open_event(trace, "C", name, rank, COMPUTE_THREAD);
 	PIPESIM_MEMBER(trace->json, "ts", US, ns);
-	open_args(trace->json);
+	pipesim_json_open_line(trace->json, "args");
 }
 
 static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimHeld *held)
@@ -144,26 +147,6 @@ static void write_held(const Trace *trace, guint rank, gint64 ns, const PipesimH
 	for (guint i = 0; i < PIPESIM_N_HELD; i++)
 		if (pipesim_moment_has(report, i))
 			PIPESIM_MEMBER(trace->json, pipesim_held_names[i], COUNT, parts[i]);
-	close_event(trace->json);
-}
-
-/* Where the rank first holds more than it may: across its tracks. */
-static void write_over(const Trace *trace, guint rank)
-{
-	const PipesimMemory *memory = &trace->run->report->memory;
-	const PipesimMoment *moment = memory->over != NULL ? &memory->over[rank] : NULL;
-	g_autofree char *words = NULL;
-
-	if (moment == NULL || moment->bytes == 0)
-		return;
-	words = pipesim_moment_words(moment, rank);
-	open_event(trace, "i", "out of memory", rank, COMPUTE_THREAD);
-	PIPESIM_MEMBER(trace->json, "ts", US,
-		moment->op != PIPESIM_NO_OP ? trace->run->step->timeline->start[moment->op]
-					    : 0);
-	PIPESIM_MEMBER(trace->json, "s", TEXT, "p");
-	open_args(trace->json);
-	PIPESIM_MEMBER(trace->json, "why", TEXT, words);
 	close_event(trace->json);
 }
 
@@ -240,25 +223,6 @@ static int compare_ends(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Each takes the track that has been free the longest, or a new one where none is: whatever
- * ended before it starts has its track already, as it started before. */
-static void assign_tracks(Transfers *transfers)
-{
-	Transfer **free_track = transfers->by_end;
-
-	for (gsize i = 0; i < transfers->n; i++)
-		transfers->by_end[i] = &transfers->list[i];
-	qsort(transfers->by_end, transfers->n, sizeof(Transfer *), compare_ends);
-	for (gsize i = 0; i < transfers->n; i++) {
-		Transfer *transfer = &transfers->list[i];
-
-		if ((*free_track)->end <= transfer->start)
-			transfer->track = (*free_track++)->track;
-		else
-			transfer->track = transfers->tracks++;
-	}
-}
-
 static gboolean find_transfers(
 	const PipesimRun *run, guint rank, Way way, Transfers *transfers, GError **error)
 {
@@ -266,6 +230,7 @@ static gboolean find_transfers(
 	const PipesimProgram *program = run->step->program;
 	const guint32 *ops = &program->rank_begin[rank];
 	const gsize most = 2 * (gsize)(ops[1] - ops[0]) + 1;
+	Transfer **free_track;
 
 	transfers->list = g_try_new(Transfer, most);
 	transfers->by_end = g_try_new(Transfer *, most);
@@ -308,8 +273,22 @@ static gboolean find_transfers(
 		}
 	}
 	qsort(transfers->list, transfers->n, sizeof(Transfer), compare_starts);
-	if (run->times->p2p > 0 || run->network != NULL)
-		assign_tracks(transfers);
+	if (run->times->p2p == 0 && run->network == NULL)
+		return TRUE;
+	/* Each takes the track that has been free the longest, or a new one where none is:
+	 * whatever ended before it starts has its track already, as it started before. */
+	for (gsize i = 0; i < transfers->n; i++)
+		transfers->by_end[i] = &transfers->list[i];
+	qsort(transfers->by_end, transfers->n, sizeof(Transfer *), compare_ends);
+	free_track = transfers->by_end;
+	for (gsize i = 0; i < transfers->n; i++) {
+		Transfer *transfer = &transfers->list[i];
+
+		if ((*free_track)->end <= transfer->start)
+			transfer->track = (*free_track++)->track;
+		else
+			transfer->track = transfers->tracks++;
+	}
 	return TRUE;
 }
 
@@ -330,39 +309,6 @@ static void write_flow(const Trace *trace, const PipesimMessage *message, const 
 	pipesim_json_close(trace->json);
 }
 
-static void write_transfer(const Trace *trace, const Transfer *transfer, guint rank, Way way)
-{
-	const PipesimMessage *message = &transfer->message;
-	const PipesimOp *to = &trace->run->step->program->ops[message->to];
-	const gboolean paired = to->kind == PIPESIM_FB && message->backward;
-	const char *what = message->backward ? "gradient" : "activation";
-	const guint thread = thread_of(way, transfer->track);
-
-	if (transfer->start == transfer->end)
-		return;
-	if (way == SENT)
-		g_string_printf(trace->name, "%s to rank %u", what, message->to_rank);
-	else
-		g_string_printf(trace->name, "%s from rank %u", what, message->from_rank);
-	open_event(trace, "X", trace->name->str, rank, thread);
-	PIPESIM_MEMBER(trace->json, "cat", TEXT, what);
-	PIPESIM_MEMBER(trace->json, "ts", US, transfer->start);
-	PIPESIM_MEMBER(trace->json, "dur", US, transfer->end - transfer->start);
-	open_args(trace->json);
-	PIPESIM_MEMBER(
-		trace->json, "microbatch", COUNT, paired ? to->b_microbatch : to->microbatch);
-	close_event(trace->json);
-	write_flow(trace, message, "t", rank, thread, transfer->start);
-}
-
-/* The last moment at which the op that makes it still runs and it has not moved yet. */
-static gint64 leaves_at(const PipesimTimeline *timeline, const Transfer *transfer)
-{
-	const guint32 from = transfer->message.from;
-
-	return MAX(timeline->start[from], MIN(timeline->end[from] - 1, transfer->start));
-}
-
 static gboolean write_messages(const Trace *trace, guint rank, Way way, GError **error)
 {
 	const PipesimTimeline *timeline = trace->run->step->timeline;
@@ -380,14 +326,32 @@ static gboolean write_messages(const Trace *trace, guint rank, Way way, GError *
 			(way == SENT ? 1 : G_MAXINT32 / 2) + i);
 	}
 	for (gsize i = 0; i < transfers.n; i++) {
-		const PipesimMessage *message = &transfers.list[i].message;
+		const Transfer *transfer = &transfers.list[i];
+		const PipesimMessage *message = &transfer->message;
+		const PipesimOp *to = &trace->run->step->program->ops[message->to];
+		const gboolean paired = to->kind == PIPESIM_FB && message->backward;
+		const guint thread = thread_of(way, transfer->track);
 
-		/* An arrow binds to the slice around its time: at its very end the next slice would
-		 * have it. */
+		/* An arrow binds to the slice around its time, here the op that makes the message: at
+		 * its very end the next slice would have it. */
 		if (way == SENT)
 			write_flow(trace, message, "s", rank, COMPUTE_THREAD,
-				leaves_at(timeline, &transfers.list[i]));
-		write_transfer(trace, &transfers.list[i], rank, way);
+				MAX(timeline->start[message->from],
+					MIN(timeline->end[message->from] - 1,
+						transfer->start)));
+		if (transfer->start < transfer->end) {
+			what = message->backward ? "gradient" : "activation";
+			g_string_printf(trace->name, "%s %s rank %u", what,
+				way == SENT ? "to" : "from",
+				way == SENT ? message->to_rank : message->from_rank);
+			open_slice(trace, trace->name->str, rank, thread, what, transfer->start,
+				transfer->end);
+			pipesim_json_open_line(trace->json, "args");
+			PIPESIM_MEMBER(trace->json, "microbatch", COUNT,
+				paired ? to->b_microbatch : to->microbatch);
+			close_event(trace->json);
+			write_flow(trace, message, "t", rank, thread, transfer->start);
+		}
 		if (way == RECEIVED)
 			write_flow(trace, message, "f", rank, COMPUTE_THREAD,
 				timeline->start[message->to]);
@@ -408,10 +372,7 @@ static void write_lost(const Trace *trace, guint rank)
 
 		if (one->rank != rank)
 			continue;
-		open_event(trace, "X", one->cause, rank, LOST_THREAD);
-		PIPESIM_MEMBER(trace->json, "cat", TEXT, "lost");
-		PIPESIM_MEMBER(trace->json, "ts", US, one->start);
-		PIPESIM_MEMBER(trace->json, "dur", US, one->end - one->start);
+		open_slice(trace, one->cause, rank, LOST_THREAD, "lost", one->start, one->end);
 		pipesim_json_close(trace->json);
 	}
 }
@@ -432,11 +393,9 @@ static void write_shards(const Trace *trace, guint rank)
 		if (shard->start == shard->end)
 			continue;
 		g_string_printf(trace->name, "%u%s", shard->stage, what);
-		open_event(trace, "X", trace->name->str, rank, SHARDS_THREAD);
-		PIPESIM_MEMBER(trace->json, "cat", TEXT, what);
-		PIPESIM_MEMBER(trace->json, "ts", US, shard->start);
-		PIPESIM_MEMBER(trace->json, "dur", US, shard->end - shard->start);
-		open_args(trace->json);
+		open_slice(trace, trace->name->str, rank, SHARDS_THREAD, what, shard->start,
+			shard->end);
+		pipesim_json_open_line(trace->json, "args");
 		PIPESIM_MEMBER(trace->json, "stage", COUNT, shard->stage);
 		PIPESIM_MEMBER(trace->json, "waited_us", US, shard->start - shard->issued);
 		close_event(trace->json);
@@ -463,11 +422,8 @@ static void write_stays(const Trace *trace, guint rank)
 			pipesim_op_print(step->program, rank, &step->program->ops[stay->op],
 				trace->name);
 		}
-		open_event(trace, "X", trace->name->str, rank, STAYS_THREAD);
-		PIPESIM_MEMBER(
-			trace->json, "cat", TEXT, beside ? "beside op" : "beside nothing");
-		PIPESIM_MEMBER(trace->json, "ts", US, stay->begin);
-		PIPESIM_MEMBER(trace->json, "dur", US, stay->end - stay->begin);
+		open_slice(trace, trace->name->str, rank, STAYS_THREAD,
+			beside ? "beside op" : "beside nothing", stay->begin, stay->end);
 		pipesim_json_close(trace->json);
 	}
 }
@@ -479,6 +435,7 @@ static gboolean write_run(Trace *trace, GError **error)
 	const PipesimRun *run = trace->run;
 	const PipesimProgram *program = run->step->program;
 	const PipesimTimeline *timeline = run->step->timeline;
+	const PipesimMoment *over = run->report->memory.over;
 
 	for (guint rank = 0; rank < run->shape.ranks; rank++) {
 		g_autofree char *name =
@@ -497,7 +454,19 @@ static gboolean write_run(Trace *trace, GError **error)
 		write_stays(trace, rank);
 		write_speeds(trace, rank);
 		write_held(trace, rank, 0, &held);
-		write_over(trace, rank);
+		/* Where the rank first holds more than it may: across its tracks. */
+		if (over != NULL && over[rank].bytes > 0) {
+			g_autofree char *words = pipesim_moment_words(&over[rank], rank);
+
+			open_event(trace, "i", "out of memory", rank, COMPUTE_THREAD);
+			PIPESIM_MEMBER(trace->json, "ts", US,
+				over[rank].op != PIPESIM_NO_OP ? timeline->start[over[rank].op]
+							       : 0);
+			PIPESIM_MEMBER(trace->json, "s", TEXT, "p");
+			pipesim_json_open_line(trace->json, "args");
+			PIPESIM_MEMBER(trace->json, "why", TEXT, words);
+			close_event(trace->json);
+		}
 		for (guint32 i = ops[0]; i < ops[1]; i++) {
 			if (pipesim_held_before(&held, &program->ops[i], i))
 				write_held(trace, rank, timeline->start[i], &held);
